@@ -1,6 +1,7 @@
 -- +goose Up
 CREATE TABLE teams (
-  uid TEXT PRIMARY KEY, name TEXT NOT NULL, created_at BIGINT NOT NULL
+  uid TEXT PRIMARY KEY, name TEXT NOT NULL, created_at BIGINT NOT NULL,
+  version BIGINT NOT NULL DEFAULT 1 -- changes with everything that deliveries are evaluated with
 );
 INSERT INTO teams (uid, name, created_at) VALUES ('default', 'Default', 0);
 
@@ -26,7 +27,7 @@ CREATE TABLE runs (
   config TEXT NOT NULL, config_sources TEXT NOT NULL, name TEXT NOT NULL DEFAULT '', model_id TEXT NOT NULL DEFAULT '',
   environment_id TEXT NOT NULL DEFAULT '', harness TEXT NOT NULL, worker_host TEXT NOT NULL DEFAULT '',
   skill TEXT NOT NULL DEFAULT '', skill_info TEXT NOT NULL DEFAULT '', schedule_id TEXT NOT NULL DEFAULT '',
-  schedule_info TEXT NOT NULL DEFAULT '', automation_id TEXT NOT NULL DEFAULT '', webhook_uid TEXT NOT NULL DEFAULT '',
+  schedule_info TEXT NOT NULL DEFAULT '', automation_id TEXT NOT NULL DEFAULT '', webhook_uid TEXT NOT NULL DEFAULT '', delivery_id TEXT NOT NULL DEFAULT '',
   factory_uid TEXT NOT NULL DEFAULT '', trigger_url TEXT NOT NULL DEFAULT '', conversation_id TEXT NOT NULL,
   parent_id TEXT NOT NULL DEFAULT '', root_id TEXT NOT NULL, depth BIGINT NOT NULL DEFAULT 0,
   metadata TEXT NOT NULL DEFAULT '', status_message TEXT NOT NULL DEFAULT '', session_id TEXT NOT NULL DEFAULT '',

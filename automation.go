@@ -1,0 +1,124 @@
+package penstock
+
+import "encoding/json"
+
+// Automation starts a run of one of its factory's agents when a trigger fires:
+// the contract's Automation.
+type Automation struct {
+	UID      string    `json:"uid"`
+	Name     string    `json:"name"`
+	Enabled  bool      `json:"enabled"`
+	Agent    string    `json:"agent,omitempty"` // a name of the factory's agents; absent: its foreman
+	Prompt   string    `json:"prompt"`
+	Triggers []Trigger `json:"triggers"`
+	Overrides
+	// Problems are reasons why it stays silent, or a trigger of it: an agent, a
+	// webhook or a schedule that does not exist, a provider without a way in.
+	Problems  []FieldError `json:"problems,omitempty"`
+	CreatedAt Time         `json:"created_at"`
+	UpdatedAt Time         `json:"updated_at"`
+}
+
+// Overrides are the keys of an agent's defaults that an automation may set for
+// its runs. A key that is set replaces, it never merges.
+type Overrides struct {
+	Model              string               `json:"model,omitempty"` // short for the built-in harness with this model
+	Harness            *Harness             `json:"harness,omitempty"`
+	RunnerID           string               `json:"runner,omitempty"`
+	EnvironmentID      string               `json:"environment_id,omitempty"`
+	Secrets            []string             `json:"secrets,omitempty"`
+	MCPServers         map[string]MCPServer `json:"mcp_servers,omitempty"`
+	WorkerHost         string               `json:"worker_host,omitempty"`
+	CredentialStrategy string               `json:"credential_strategy,omitempty"`
+}
+
+// Trigger is an event that an automation waits for.
+type Trigger struct {
+	Provider string          `json:"provider"`
+	Event    string          `json:"event"`
+	Filter   json.RawMessage `json:"filter,omitempty"` // an object whose keys depend on the provider
+	Schedule *CronTrigger    `json:"schedule,omitempty"`
+}
+
+// The triggers that have a way in.
+const (
+	ProviderWebhook  = "webhook"
+	EventReceived    = "received"
+	ProviderSchedule = "schedule"
+	EventCronFired   = "cron_fired"
+)
+
+// CronTrigger is a schedule written into a trigger.
+type CronTrigger struct {
+	Cron     string `json:"cron"`
+	Name     string `json:"name,omitempty"`
+	Timezone string `json:"timezone,omitempty"` // IANA; UTC when absent
+}
+
+// WebhookFilter is the filter of a webhook's trigger.
+type WebhookFilter struct {
+	WebhookIDs []string        `json:"webhook_ids"`       // UIDs, or names of the factory's webhooks
+	Payload    json.RawMessage `json:"payload,omitempty"` // absent: every delivery
+}
+
+// AutomationRequest creates or changes an automation; on a change an absent
+// field stays as it is and null clears it.
+type AutomationRequest struct {
+	Name     *string    `json:"name,omitempty"`
+	Enabled  *bool      `json:"enabled,omitempty"`
+	Agent    *string    `json:"agent,omitempty"`
+	Prompt   *string    `json:"prompt,omitempty"`
+	Triggers *[]Trigger `json:"triggers,omitempty"`
+
+	Model              *string               `json:"model,omitempty"`
+	Harness            *Harness              `json:"harness,omitempty"`
+	RunnerID           *string               `json:"runner,omitempty"`
+	EnvironmentID      *string               `json:"environment_id,omitempty"`
+	Secrets            *[]string             `json:"secrets,omitempty"`
+	MCPServers         *map[string]MCPServer `json:"mcp_servers,omitempty"`
+	WorkerHost         *string               `json:"worker_host,omitempty"`
+	CredentialStrategy *string               `json:"credential_strategy,omitempty"`
+}
+
+// Config is the layer of configuration that an automation contributes.
+func (o Overrides) Config() *Config {
+	c := Config{
+		Harness: o.Harness, ModelID: o.Model, RunnerID: o.RunnerID, EnvironmentID: o.EnvironmentID, Secrets: o.Secrets,
+		MCPServers: o.MCPServers, WorkerHost: o.WorkerHost, CredentialStrategy: o.CredentialStrategy,
+	}
+	if o.Model != "" && c.Harness == nil {
+		c.Harness = &Harness{Type: HarnessBuiltin}
+	}
+	return &c
+}
+
+// FilterTest asks whether a payload filter would match: a stored delivery, or
+// a payload that is given. With a webhook alone, how many of its last
+// deliveries it would have matched.
+type FilterTest struct {
+	Filter     json.RawMessage `json:"filter"`
+	WebhookUID string          `json:"webhook_uid,omitempty"`
+	DeliveryID string          `json:"delivery_id,omitempty"`
+	Payload    json.RawMessage `json:"payload,omitempty"`
+}
+
+// FilterVerdict answers a FilterTest.
+type FilterVerdict struct {
+	WouldTrigger bool          `json:"would_trigger"`
+	Checks       []FilterCheck `json:"checks"`
+	Sample       *FilterSample `json:"sample,omitempty"`
+}
+
+// FilterCheck is one condition of a trigger.
+type FilterCheck struct {
+	Check  string `json:"check"` // webhook or payload
+	Passed bool   `json:"passed"`
+	Path   string `json:"path,omitempty"` // JSON pointer of the first failing key
+	Reason string `json:"reason,omitempty"`
+}
+
+// FilterSample says how many of a webhook's last stored deliveries match.
+type FilterSample struct {
+	Matched int `json:"matched"`
+	Of      int `json:"of"`
+}

@@ -1,0 +1,89 @@
+package penstock
+
+// Outcome is what became of a delivery; it never changes.
+type Outcome string
+
+// The outcomes of a delivery.
+const (
+	OutcomeAccepted     Outcome = "accepted"
+	OutcomeDuplicate    Outcome = "duplicate"
+	OutcomeRejectedAuth Outcome = "rejected_auth"
+	OutcomeRejectedJSON Outcome = "rejected_json"
+	OutcomeRejectedSize Outcome = "rejected_size"
+)
+
+// Outcomes lists every outcome.
+func Outcomes() []Outcome {
+	return []Outcome{OutcomeAccepted, OutcomeDuplicate, OutcomeRejectedAuth, OutcomeRejectedJSON, OutcomeRejectedSize}
+}
+
+// Label is the outcome in the words of the delivery log.
+func (o Outcome) Label() string {
+	switch o {
+	case OutcomeAccepted:
+		return "Accepted"
+	case OutcomeDuplicate:
+		return "Duplicate"
+	case OutcomeRejectedAuth:
+		return "Rejected (auth)"
+	case OutcomeRejectedJSON:
+		return "Rejected (invalid JSON)"
+	case OutcomeRejectedSize:
+		return "Rejected (too large)"
+	}
+	return string(o)
+}
+
+// IdentitySource says by what a delivery is told from others.
+type IdentitySource string
+
+// The sources of an identity, the strongest first.
+const (
+	IdentityHeader   IdentitySource = "delivery_id_header"
+	IdentityProvider IdentitySource = "provider"
+	IdentityPenstock IdentitySource = "x_penstock_delivery_id"
+	IdentityBody     IdentitySource = "body_hash"
+	IdentityReplay   IdentitySource = "replay" // of a stored delivery; claims nothing
+)
+
+// Delivery is one entry of a webhook's log: the contract's Delivery.
+type Delivery struct {
+	ID             string            `json:"delivery_id"`
+	WebhookUID     string            `json:"webhook_uid"`
+	Outcome        Outcome           `json:"outcome"`
+	Label          string            `json:"label"`
+	Reason         string            `json:"reason,omitempty"`
+	Size           int64             `json:"size"` // of the body in bytes, as far as it was read
+	ReceivedAt     Time              `json:"received_at"`
+	IdentitySource IdentitySource    `json:"identity_source,omitempty"`
+	DuplicateOf    string            `json:"duplicate_of,omitempty"`
+	HTTPStatus     int               `json:"http_status"`
+	Runs           []string          `json:"runs"`
+	Matches        []DeliveryMatch   `json:"matches"`
+	ReplayOf       string            `json:"replay_of,omitempty"`
+	Headers        map[string]string `json:"headers"` // of an allow-list, that never holds a secret
+	PayloadSHA256  string            `json:"payload_sha256,omitempty"`
+	ClientIP       string            `json:"client_ip"`
+}
+
+// DeliveryMatch is what a delivery meant to one automation.
+type DeliveryMatch struct {
+	Automation   string        `json:"automation"` // its name
+	UID          string        `json:"automation_uid"`
+	WouldTrigger bool          `json:"would_trigger"`
+	RunID        string        `json:"run_id,omitempty"`
+	FailedAt     *MatchFailure `json:"failed_at,omitempty"`
+}
+
+// MatchFailure is why an automation did not start a run.
+type MatchFailure struct {
+	Check  string `json:"check"`          // payload, or automation where it is broken
+	Path   string `json:"path,omitempty"` // JSON pointer of the filter's first failing key
+	Reason string `json:"reason"`
+}
+
+// DeliveryPage is a page of a webhook's log, newest first.
+type DeliveryPage struct {
+	Deliveries []Delivery `json:"deliveries"`
+	PageInfo   PageInfo   `json:"page_info"`
+}

@@ -1,0 +1,76 @@
+-- +goose Up
+CREATE TABLE factories (
+  uid TEXT PRIMARY KEY, team TEXT NOT NULL, name TEXT NOT NULL, folded TEXT NOT NULL, alias TEXT NOT NULL DEFAULT '',
+  folded_alias TEXT NOT NULL DEFAULT '', description TEXT NOT NULL DEFAULT '', source TEXT NOT NULL, foreman_uid TEXT NOT NULL,
+  data TEXT NOT NULL DEFAULT '', revision INTEGER NOT NULL DEFAULT 1, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, deleted_at INTEGER NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX factories_name ON factories (team, folded) WHERE deleted_at = 0;
+CREATE UNIQUE INDEX factories_alias ON factories (team, folded_alias) WHERE deleted_at = 0 AND folded_alias <> '';
+
+CREATE TABLE automations (
+  uid TEXT PRIMARY KEY, team TEXT NOT NULL, factory_uid TEXT NOT NULL, name TEXT NOT NULL, enabled INTEGER NOT NULL, data TEXT NOT NULL,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX automations_name ON automations (factory_uid, name);
+
+-- Which webhook an automation's trigger selects: a webhook's UID, or its name.
+CREATE TABLE automation_webhooks (
+  factory_uid TEXT NOT NULL, webhook TEXT NOT NULL, automation_uid TEXT NOT NULL, PRIMARY KEY (factory_uid, webhook, automation_uid)
+) WITHOUT ROWID;
+CREATE INDEX automation_webhooks_automation ON automation_webhooks (automation_uid);
+
+-- A clock of an automation: its n-th trigger. next_at is 0 while it cannot fire.
+CREATE TABLE automation_clocks (
+  automation_uid TEXT NOT NULL, n INTEGER NOT NULL, next_at INTEGER NOT NULL, last_at INTEGER NOT NULL DEFAULT 0, last_error TEXT NOT NULL DEFAULT '',
+  version INTEGER NOT NULL DEFAULT 1, PRIMARY KEY (automation_uid, n)
+) WITHOUT ROWID;
+CREATE INDEX automation_clocks_next ON automation_clocks (next_at) WHERE next_at > 0;
+
+CREATE TABLE webhooks (
+  uid TEXT PRIMARY KEY, team TEXT NOT NULL, factory_uid TEXT NOT NULL, name TEXT NOT NULL, label TEXT NOT NULL, auth_mode TEXT NOT NULL,
+  scheme TEXT NOT NULL DEFAULT '', signature TEXT NOT NULL DEFAULT '', secret_name TEXT NOT NULL, delivery_id_header TEXT NOT NULL DEFAULT '',
+  replay_guard INTEGER NOT NULL DEFAULT 0, secret_refresh TEXT NOT NULL, enabled INTEGER NOT NULL, pending INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, deleted_at INTEGER NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX webhooks_name ON webhooks (factory_uid, name) WHERE deleted_at = 0;
+CREATE INDEX webhooks_secret ON webhooks (team, secret_name) WHERE deleted_at = 0;
+
+-- The values that a webhook takes now, its own copies: what becomes of the managed secret does not reach it by itself.
+CREATE TABLE webhook_secrets (
+  webhook_uid TEXT NOT NULL, n INTEGER NOT NULL, sealed BLOB NOT NULL, expires_at INTEGER NOT NULL DEFAULT 0, last_used_at INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (webhook_uid, n)
+) WITHOUT ROWID;
+
+-- The moments of a webhook's last admitted and last logged deliveries, as far as its limits look back.
+CREATE TABLE webhook_meters (
+  webhook_uid TEXT PRIMARY KEY, moments TEXT NOT NULL, last_delivery_at INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+-- Deliveries of a quarter of an hour, by what became of them.
+CREATE TABLE webhook_counts (
+  webhook_uid TEXT NOT NULL, quarter INTEGER NOT NULL, kind TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (webhook_uid, quarter, kind)
+) WITHOUT ROWID;
+
+-- Addresses from which deliveries were accepted.
+CREATE TABLE webhook_senders (
+  webhook_uid TEXT NOT NULL, client_ip TEXT NOT NULL, last_at INTEGER NOT NULL, PRIMARY KEY (webhook_uid, client_ip)
+) WITHOUT ROWID;
+
+-- The log. Its one index answers every page: of one outcome, and, merged, of all.
+CREATE TABLE deliveries (
+  webhook_uid TEXT NOT NULL, outcome TEXT NOT NULL, id TEXT NOT NULL, received_at INTEGER NOT NULL, reason TEXT NOT NULL DEFAULT '',
+  size INTEGER NOT NULL, http_status INTEGER NOT NULL, identity_source TEXT NOT NULL DEFAULT '', duplicate_of TEXT NOT NULL DEFAULT '',
+  replay_of TEXT NOT NULL DEFAULT '', matches TEXT NOT NULL DEFAULT '', headers TEXT NOT NULL DEFAULT '', sha256 TEXT NOT NULL DEFAULT '',
+  client_ip TEXT NOT NULL, PRIMARY KEY (webhook_uid, outcome, id)
+) WITHOUT ROWID;
+
+-- Bodies of accepted deliveries. One outlives its delivery while a run reads it.
+CREATE TABLE payloads (
+  delivery_id TEXT PRIMARY KEY, body BLOB NOT NULL
+) WITHOUT ROWID;
+
+-- By what an accepted delivery is known again; value is a hash of it.
+CREATE TABLE delivery_keys (
+  webhook_uid TEXT NOT NULL, source TEXT NOT NULL, value TEXT NOT NULL, delivery_id TEXT NOT NULL, received_at INTEGER NOT NULL,
+  PRIMARY KEY (webhook_uid, source, value)
+) WITHOUT ROWID;

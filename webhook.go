@@ -1,0 +1,84 @@
+package penstock
+
+// AuthMode is how a sender shows that a delivery is its own.
+type AuthMode string
+
+// The modes of authentication.
+const (
+	AuthToken     AuthMode = "token"     // Authorization: Bearer
+	AuthURLToken  AuthMode = "url_token" // the last segment of the URL
+	AuthSignature AuthMode = "signature" // a signature over the body, by a scheme
+)
+
+// Webhook is an authenticated URL that starts automations: the contract's
+// Webhook.
+type Webhook struct {
+	UID              string          `json:"uid"`
+	Name             string          `json:"name"`
+	Label            string          `json:"label"` // the name as it was typed
+	AuthMode         AuthMode        `json:"auth_mode"`
+	SignatureScheme  SignatureScheme `json:"signature_scheme,omitempty"`
+	Signature        *Signature      `json:"signature,omitempty"`
+	SecretName       string          `json:"secret_name"`
+	DeliveryIDHeader string          `json:"delivery_id_header,omitempty"`
+	ReplayGuard      bool            `json:"replay_guard"`
+	SecretRefresh    SecretRefresh   `json:"secret_refresh"`
+	Enabled          bool            `json:"enabled"`
+	PendingSecret    bool            `json:"pending_secret"`
+	IngressURL       string          `json:"ingress_url"` // of url_token: with {token} in the secret's place
+	Secrets          []WebhookSecret `json:"secrets"`
+	Counts           DeliveryCounts  `json:"counts"`
+	CreatedAt        Time            `json:"created_at"`
+	UpdatedAt        Time            `json:"updated_at"`
+	LastDeliveryAt   Time            `json:"last_delivery_at,omitzero"`
+	// Secret is in the answer that makes it, never again.
+	Secret string `json:"secret,omitempty"`
+}
+
+// SecretRefresh says when a webhook takes a new value of its managed secret.
+type SecretRefresh string
+
+// The ways to take a new value.
+const (
+	RefreshApply     SecretRefresh = "apply"     // when the webhook is changed or switched on
+	RefreshImmediate SecretRefresh = "immediate" // with the change of the value
+)
+
+// WebhookSecret is one of the secrets that are valid now, the newest first.
+type WebhookSecret struct {
+	Index      int  `json:"index"`
+	LastUsedAt Time `json:"last_used_at,omitzero"`
+	ExpiresAt  Time `json:"expires_at,omitzero"`
+}
+
+// DeliveryCounts are the deliveries of the last 24 hours.
+type DeliveryCounts struct {
+	Accepted    int64 `json:"accepted"`
+	Duplicate   int64 `json:"duplicate"`
+	Rejected    int64 `json:"rejected"`
+	RateLimited int64 `json:"rate_limited"`
+}
+
+// WebhookRequest creates or changes a webhook; on a change an absent field
+// stays as it is, and name, auth_mode and signature_scheme cannot be given.
+type WebhookRequest struct {
+	Name             *string          `json:"name,omitempty"`
+	AuthMode         *AuthMode        `json:"auth_mode,omitempty"`
+	SignatureScheme  *SignatureScheme `json:"signature_scheme,omitempty"`
+	Signature        *Signature       `json:"signature,omitempty"`
+	Secret           *string          `json:"secret,omitempty"`
+	SecretName       *string          `json:"secret_name,omitempty"`
+	DeliveryIDHeader *string          `json:"delivery_id_header,omitempty"`
+	ReplayGuard      *bool            `json:"replay_guard,omitempty"`
+	SecretRefresh    *SecretRefresh   `json:"secret_refresh,omitempty"`
+	Enabled          *bool            `json:"enabled,omitempty"`
+}
+
+// RotateRequest replaces a webhook's secret.
+type RotateRequest struct {
+	Secret         *string `json:"secret,omitempty"`         // generated when absent
+	OverlapSeconds int64   `json:"overlap_seconds,omitzero"` // how long the old one stays valid
+}
+
+// MaxOverlapSeconds is the longest time that an old secret may stay valid.
+const MaxOverlapSeconds = 7 * 24 * 3600

@@ -39,6 +39,7 @@ type Options struct {
 	QueueTimeout time.Duration         // default 24 h
 	Repositories *git.Cache            // where skills are looked for; nil: nowhere
 	Metrics      prometheus.Registerer // nil: nothing is measured
+	Webhooks     penstock.WebhookLimits
 }
 
 // Service is the control plane's rules over one store. It is safe for

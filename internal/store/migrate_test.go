@@ -54,7 +54,7 @@ func TestBothEnginesHaveTheSameSchema(t *testing.T) {
 	testkit.OpenStore(t, lite)
 	post := testkit.Postgres(t)
 	testkit.OpenStore(t, post)
-	got := columnsOf(t, "sqlite", "file:"+strings.TrimPrefix(lite, "sqlite://"), `SELECT m.name, c.name, CASE c.type WHEN 'INTEGER' THEN 'BIGINT' ELSE c.type END,
+	got := columnsOf(t, "sqlite", "file:"+strings.TrimPrefix(lite, "sqlite://"), `SELECT m.name, c.name, CASE c.type WHEN 'INTEGER' THEN 'BIGINT' WHEN 'BLOB' THEN 'BYTEA' ELSE c.type END,
 		c."notnull" OR c.pk > 0 FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'`)
 	want := columnsOf(t, "pgx", post, `SELECT table_name, column_name, upper(data_type), is_nullable = 'NO' FROM information_schema.columns WHERE table_schema = 'public'`)
 	if len(want) < 100 {

@@ -161,11 +161,7 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 			bad("/env/"+EscapePointer(name), "is not a name of an environment variable")
 		}
 	}
-	for i, name := range c.Secrets {
-		if !ValidSecretName(name) {
-			bad(fmt.Sprintf("/secrets/%d", i), "is not a name of a secret: letters, digits and _")
-		}
-	}
+	c.checkSecrets(bad)
 	for name, server := range c.MCPServers {
 		server = server.canonical()
 		c.MCPServers[name] = server

@@ -68,7 +68,10 @@ func (s *Store) identity(ctx context.Context, q querier, lock, team, uid string)
 func (tx *Tx) AddIdentity(ctx context.Context, team string, i penstock.Identity) error {
 	_, err := tx.exec(ctx, "INSERT INTO identities (uid, team, name, folded, factory_uid, environment_id, data, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 		i.UID, team, i.Name, fold(i.Name), i.FactoryUID, i.EnvironmentID, marshal(i), int64(i.CreatedAt), int64(i.UpdatedAt))
-	return tx.nameTaken(err, "an agent", i.Name)
+	if err != nil {
+		return tx.nameTaken(err, "an agent", i.Name)
+	}
+	return tx.SetSecretUses(ctx, team, penstock.SecretOfAgent, i.UID, i.Config().SecretNames())
 }
 
 // SetIdentity stores an agent that was read and changed in the transaction.
@@ -78,7 +81,10 @@ func (tx *Tx) SetIdentity(ctx context.Context, team string, i penstock.Identity)
 	if err == nil && n == 0 {
 		return penstock.NotFound("agent", i.UID)
 	}
-	return tx.nameTaken(err, "an agent", i.Name)
+	if err != nil {
+		return tx.nameTaken(err, "an agent", i.Name)
+	}
+	return tx.SetSecretUses(ctx, team, penstock.SecretOfAgent, i.UID, i.Config().SecretNames())
 }
 
 // DeleteIdentity takes an agent from every list and revokes its keys. Absence
@@ -95,5 +101,5 @@ func (tx *Tx) DeleteIdentity(ctx context.Context, team, uid string) error {
 	if _, err := tx.exec(ctx, "UPDATE api_keys SET revoked_at = $1 WHERE agent_uid = $2 AND agent_uid <> '' AND team = $3 AND revoked_at = 0", now, uid, team); err != nil {
 		return fmt.Errorf("revoke the keys of agent %s: %w", uid, err)
 	}
-	return nil
+	return tx.SetSecretUses(ctx, team, penstock.SecretOfAgent, uid, nil)
 }

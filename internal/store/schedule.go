@@ -75,6 +75,14 @@ func scanSchedule(scan func(...any) error) (ScheduleRow, error) {
 	return r, err
 }
 
+// secretNames are the secrets that the schedule names itself.
+func (r ScheduleRow) secretNames() []string {
+	if r.Config == nil {
+		return nil
+	}
+	return r.Config.SecretNames()
+}
+
 // Schedules lists those that the viewer may see, by name.
 func (s *Store) Schedules(ctx context.Context, v Viewer) ([]ScheduleRow, error) {
 	return s.schedules(ctx, "WHERE s.team = $1 AND ($2 = 1 OR s.personal = 0 OR s.created_by = $3) ORDER BY s.folded, s.id", v.Team, flag(v.All), v.UID)
@@ -139,7 +147,7 @@ func (tx *Tx) AddSchedule(ctx context.Context, r ScheduleRow) error {
 		return fmt.Errorf("store schedule %s: %w", r.ID, err)
 	}
 	tx.Nudge(TopicSchedules)
-	return nil
+	return tx.SetSecretUses(ctx, r.Team, penstock.SecretOfSchedule, r.ID, r.secretNames())
 }
 
 // SetSchedule stores a schedule that was read and changed in the transaction.
@@ -151,7 +159,7 @@ func (tx *Tx) SetSchedule(ctx context.Context, r ScheduleRow) error {
 		return fmt.Errorf("store schedule %s: %w", r.ID, err)
 	}
 	tx.Nudge(TopicSchedules)
-	return nil
+	return tx.SetSecretUses(ctx, r.Team, penstock.SecretOfSchedule, r.ID, r.secretNames())
 }
 
 // DeleteSchedule removes a schedule that was read in the transaction. Runs that
@@ -160,7 +168,7 @@ func (tx *Tx) DeleteSchedule(ctx context.Context, id string) error {
 	if _, err := tx.exec(ctx, "DELETE FROM schedules WHERE id = $1", id); err != nil {
 		return fmt.Errorf("delete schedule %s: %w", id, err)
 	}
-	return nil
+	return tx.SetSecretUses(ctx, "", penstock.SecretOfSchedule, id, nil)
 }
 
 // Tick is what becomes of a schedule whose time has come.

@@ -1,0 +1,241 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// SecretRow is a managed secret with what only the server sees of it.
+type SecretRow struct {
+	penstock.ManagedSecret // without UsedBy
+	Team                   string
+	Sealed                 string // the value for this team, name and version; "" while there is none
+}
+
+const secretColumns = `SELECT s.team, s.name, s.version, s.sealed, s.created_at, s.updated_at, s.last_used_at,
+	c.uid, c.type, c.display_name, c.email, c.photo_url, m.uid, m.type, m.display_name, m.email, m.photo_url
+	FROM secrets s LEFT JOIN principals c ON c.uid = s.created_by LEFT JOIN principals m ON m.uid = s.updated_by `
+
+func (s *Store) secrets(ctx context.Context, q querier, where string, args ...any) ([]SecretRow, error) {
+	rows, err := q.query(ctx, secretColumns+where+" ORDER BY s.name", args...)
+	var actors [][2]actorColumns
+	list, err := collect(s, rows, err, "secrets", func(r *SecretRow) []any {
+		actors = append(actors, [2]actorColumns{})
+		a := &actors[len(actors)-1]
+		return []any{
+			&r.Team, &r.Name, &r.Version, &r.Sealed, &r.CreatedAt, &r.UpdatedAt, &r.LastUsedAt,
+			&a[0].uid, &a[0].kind, &a[0].name, &a[0].email, &a[0].photo, &a[1].uid, &a[1].kind, &a[1].name, &a[1].email, &a[1].photo,
+		}
+	})
+	for i := range list {
+		list[i].Pending = list[i].Version == 0
+		list[i].CreatedBy, list[i].UpdatedBy = actors[i][0].actor(), actors[i][1].actor()
+	}
+	return list, err
+}
+
+// Secrets lists a team's secrets by name.
+func (s *Store) Secrets(ctx context.Context, team string) ([]SecretRow, error) {
+	return s.secrets(ctx, s, "WHERE s.team = $1", team)
+}
+
+// SecretsNamed reads those of names that there are, by name.
+func (s *Store) SecretsNamed(ctx context.Context, team string, names []string) ([]SecretRow, error) {
+	where, args := namedSecrets(team, names)
+	return s.secrets(ctx, s, where, args...)
+}
+
+func namedSecrets(team string, names []string) (where string, args []any) {
+	args = []any{team}
+	for _, name := range names {
+		args = append(args, name)
+	}
+	if len(names) == 0 {
+		return "WHERE s.team = $1 AND 1 = 0", args
+	}
+	return "WHERE s.team = $1 AND s.name IN (" + placeholders(2, len(names)) + ")", args
+}
+
+// SecretNames lists the names of a team's secrets.
+func (s *Store) SecretNames(ctx context.Context, team string) ([]string, error) {
+	return s.strings(ctx, "SELECT name FROM secrets WHERE team = $1 ORDER BY name", team)
+}
+
+// Secret reads one secret; absence is penstock.CodeNotFound.
+func (s *Store) Secret(ctx context.Context, team, name string) (SecretRow, error) {
+	return s.secret(ctx, s, team, name)
+}
+
+// Secret reads one secret and keeps it from changing until the transaction
+// ends; absence is penstock.CodeNotFound.
+func (tx *Tx) Secret(ctx context.Context, team, name string) (SecretRow, error) {
+	if err := tx.lockSecrets(ctx, team, []string{name}); err != nil {
+		return SecretRow{}, err
+	}
+	return tx.s.secret(ctx, tx, team, name)
+}
+
+func (s *Store) secret(ctx context.Context, q querier, team, name string) (SecretRow, error) {
+	list, err := s.secrets(ctx, q, "WHERE s.team = $1 AND s.name = $2", team, name)
+	if err == nil && len(list) == 0 {
+		err = penstock.NotFound("secret", name)
+	}
+	if err != nil {
+		return SecretRow{}, err
+	}
+	return list[0], nil
+}
+
+// UseSecrets reads those of names that there are, and keeps them from being
+// changed or deleted until the transaction ends.
+func (tx *Tx) UseSecrets(ctx context.Context, team string, names []string) ([]SecretRow, error) {
+	if err := tx.lockSecrets(ctx, team, names); err != nil {
+		return nil, err
+	}
+	where, args := namedSecrets(team, names)
+	return tx.s.secrets(ctx, tx, where, args...)
+}
+
+// lockSecrets is a statement of its own: what follows it sees all that was
+// committed while it waited. Rows are locked in one order, so that nobody waits
+// crosswise.
+func (tx *Tx) lockSecrets(ctx context.Context, team string, names []string) error {
+	if tx.s.d.lock == "" || len(names) == 0 { // SQLite has one writer
+		return nil
+	}
+	where, args := namedSecrets(team, names)
+	if _, err := tx.exec(ctx, "SELECT 1 FROM secrets s "+where+" ORDER BY s.name"+tx.s.d.lock, args...); err != nil {
+		return fmt.Errorf("lock secrets: %w", err)
+	}
+	return nil
+}
+
+// CountSecrets is how many secrets a team has.
+func (tx *Tx) CountSecrets(ctx context.Context, team string) (n int, err error) {
+	if err := tx.row(ctx, "SELECT count(*) FROM secrets WHERE team = $1", team).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count the secrets: %w", err)
+	}
+	return n, nil
+}
+
+// AddSecret stores a new secret, in the version that r has. A name that the
+// team uses already is a conflict.
+func (tx *Tx) AddSecret(ctx context.Context, r SecretRow) error {
+	_, err := tx.exec(ctx, "INSERT INTO secrets (team, name, version, sealed, created_at, updated_at, created_by, updated_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+		r.Team, r.Name, r.Version, r.Sealed, int64(r.CreatedAt), int64(r.UpdatedAt), uidOf(r.CreatedBy), uidOf(r.UpdatedBy))
+	return tx.nameTaken(err, "a secret", r.Name)
+}
+
+// SetSecret stores the value of a secret that was read in the transaction.
+// Nothing keeps the value before it.
+func (tx *Tx) SetSecret(ctx context.Context, r SecretRow) error {
+	n, err := tx.exec(ctx, "UPDATE secrets SET version = $1, sealed = $2, updated_at = $3, updated_by = $4 WHERE team = $5 AND name = $6",
+		r.Version, r.Sealed, int64(r.UpdatedAt), uidOf(r.UpdatedBy), r.Team, r.Name)
+	if err == nil && n == 0 {
+		return penstock.NotFound("secret", r.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("store secret %s: %w", r.Name, err)
+	}
+	return nil
+}
+
+// DeleteSecret removes a secret and its value. It holds the row, so what comes
+// to use it meanwhile comes too late. Absence is penstock.CodeNotFound.
+func (tx *Tx) DeleteSecret(ctx context.Context, team, name string) error {
+	n, err := tx.exec(ctx, "DELETE FROM secrets WHERE team = $1 AND name = $2", team, name)
+	if err == nil && n == 0 {
+		return penstock.NotFound("secret", name)
+	}
+	if err != nil {
+		return fmt.Errorf("delete secret %s: %w", name, err)
+	}
+	return nil
+}
+
+// SetSecretUses records which secrets something names; nothing, once it is
+// gone. Webhooks are found by their own rows.
+func (tx *Tx) SetSecretUses(ctx context.Context, team string, kind penstock.SecretUserType, uid string, names []string) error {
+	if _, err := tx.exec(ctx, "DELETE FROM secret_uses WHERE kind = $1 AND uid = $2", string(kind), uid); err != nil {
+		return fmt.Errorf("record the secrets of %s %s: %w", kind, uid, err)
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		if _, err := tx.exec(ctx, "INSERT INTO secret_uses (team, secret, kind, uid) VALUES ($1, $2, $3, $4)", team, name, string(kind), uid); err != nil {
+			return fmt.Errorf("record the secrets of %s %s: %w", kind, uid, err)
+		}
+	}
+	return nil
+}
+
+// SecretUser is what names a secret.
+type SecretUser struct {
+	penstock.SecretUser
+	Secret   string
+	Personal bool // seen by its creator and admins only
+	Creator  string
+}
+
+// secretUsers has one SELECT for each kind of user; the condition on u is
+// filled in.
+const secretUsers = `SELECT u.secret, 'agent' AS kind, i.uid, i.name, i.factory_uid, COALESCE(f.name, '') AS factory, 0 AS personal, '' AS creator
+	FROM secret_uses u JOIN identities i ON u.kind = 'agent' AND i.uid = u.uid AND i.deleted_at = 0 LEFT JOIN factories f ON f.uid = i.factory_uid WHERE %s
+UNION ALL SELECT u.secret, 'schedule', s.id, s.name, '', '', s.personal, s.created_by
+	FROM secret_uses u JOIN schedules s ON u.kind = 'schedule' AND s.id = u.uid AND s.enabled = 1 WHERE %[1]s
+UNION ALL SELECT u.secret, 'automation', a.uid, a.name, a.factory_uid, COALESCE(f.name, ''), 0, ''
+	FROM secret_uses u JOIN automations a ON u.kind = 'automation' AND a.uid = u.uid LEFT JOIN factories f ON f.uid = a.factory_uid WHERE %[1]s
+UNION ALL SELECT u.secret_name, 'webhook', u.uid, u.name, u.factory_uid, COALESCE(f.name, ''), 0, ''
+	FROM webhooks u LEFT JOIN factories f ON f.uid = u.factory_uid WHERE u.deleted_at = 0 AND %s
+ORDER BY 2, 6, 4, 3, 1`
+
+var (
+	secretUsersOfTeam = fmt.Sprintf(secretUsers, "u.team = $1", "u.team = $1")
+	secretUsersOfOne  = fmt.Sprintf(secretUsers, "u.team = $1 AND u.secret = $2", "u.team = $1 AND u.secret_name = $2")
+)
+
+// SecretUsers lists the agents, automations, webhooks, and schedules that are
+// not paused, which name a secret, or, with "", any of the team's.
+func (s *Store) SecretUsers(ctx context.Context, team, name string) ([]SecretUser, error) {
+	return s.secretUsers(ctx, s, team, name)
+}
+
+// SecretUsers lists the users within the transaction.
+func (tx *Tx) SecretUsers(ctx context.Context, team, name string) ([]SecretUser, error) {
+	return tx.s.secretUsers(ctx, tx, team, name)
+}
+
+func (s *Store) secretUsers(ctx context.Context, q querier, team, name string) ([]SecretUser, error) {
+	text, args := secretUsersOfTeam, []any{team}
+	if name != "" {
+		text, args = secretUsersOfOne, []any{team, name}
+	}
+	rows, err := q.query(ctx, text, args...)
+	return collect(s, rows, err, "users of secrets", func(u *SecretUser) []any {
+		return []any{&u.Secret, &u.Type, &u.UID, &u.Name, &u.FactoryUID, &u.FactoryName, &u.Personal, &u.Creator}
+	})
+}
+
+// SecretKey names a secret among those of all teams.
+type SecretKey struct{ Team, Name string }
+
+// TouchSecrets records when secrets were given to a run last.
+func (s *Store) TouchSecrets(ctx context.Context, used map[SecretKey]penstock.Time) error {
+	keys := make([]SecretKey, 0, len(used))
+	for key := range used {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b SecretKey) int { // in one order: replicas do not wait for each other crosswise
+		return strings.Compare(a.Team+"\x00"+a.Name, b.Team+"\x00"+b.Name)
+	})
+	return s.Write(ctx, func(tx *Tx) error {
+		for _, k := range keys {
+			if _, err := tx.exec(ctx, "UPDATE secrets SET last_used_at = $1 WHERE team = $2 AND name = $3 AND last_used_at < $1", int64(used[k]), k.Team, k.Name); err != nil {
+				return fmt.Errorf("record when secret %s was used: %w", k.Name, err)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,95 @@
+package filter
+
+import "github.com/penstock-dev/penstock"
+
+// What a payload may be at most to be evaluated.
+const (
+	maxNodes  = 50_000
+	maxNested = 256
+)
+
+// maxDepth is how deep a payload may be nested to be JSON at all. It is the
+// parser's own limit.
+const maxDepth = 10_000
+
+// Document is a delivery's body that was parsed, for any number of filters and
+// goroutines. It reads the body where it lies: the body must not be changed
+// while the document is in use. Beside the body it holds at most 800 KB, for
+// 50,000 values; where many deliveries come at once, let go of it before waiting
+// for anything.
+type Document struct {
+	body        []byte
+	nodes       []node
+	unevaluable string // why no filter can be evaluated, "" if they can
+}
+
+// node is a value or the name of a member, which comes right before its value.
+// Nodes are in the order of the text, those inside of an array or object behind
+// it.
+type node struct {
+	start uint32 // offset of its first byte
+	// end is the offset behind its last byte; of an array or object instead the
+	// index of the node behind those inside, and a bit for duplicate keys.
+	end uint32
+}
+
+const duplicated = 1 << 31
+
+// ParseDocument parses a delivery's body, which must be one JSON value in UTF-8:
+// nothing before and behind it but white space, no byte order mark, no escape of
+// half a surrogate pair, not deeper than 10,000 levels. What is not is an
+// invalid_request error that repeats nothing of the body.
+//
+// Duplicate keys, more than 50,000 values and more than 256 levels are no
+// errors, but filters that would have to look at them do not match.
+func ParseDocument(body []byte) (*Document, error) {
+	d, err := parse(body, maxNodes, maxNested)
+	if err != nil {
+		return nil, notJSON(err)
+	}
+	return d, nil
+}
+
+// Validate returns the error of [ParseDocument], for a body that no filter will
+// look at.
+func Validate(body []byte) error {
+	p := newParser(body)
+	defer p.free()
+	if err := p.skip(); err != nil {
+		return notJSON(err)
+	}
+	return nil
+}
+
+func notJSON(err error) error {
+	return penstock.Errorf(penstock.CodeInvalidRequest, "the body is not one JSON value in UTF-8: %s", err)
+}
+
+// kind is the first character of the value: '{', '[', '"', 'n', 't', 'f', and
+// '0' for every number.
+func (d *Document) kind(i uint32) byte {
+	c := d.body[d.nodes[i].start]
+	if c == '-' || c >= '0' && c <= '9' {
+		return '0'
+	}
+	return c
+}
+
+// after is the index behind the value and all that is inside of it.
+func (d *Document) after(i uint32) uint32 {
+	if c := d.body[d.nodes[i].start]; c == '{' || c == '[' {
+		return d.nodes[i].end &^ duplicated
+	}
+	return i + 1
+}
+
+// raw is the text of a name or of a value that is no array or object.
+func (d *Document) raw(i uint32) []byte {
+	return d.body[d.nodes[i].start:d.nodes[i].end]
+}
+
+// decode is what a name or a string stands for.
+func (d *Document) decode(i uint32) string { return string(unquote(nil, d.raw(i))) }
+
+// duplicates reports whether an object has a key more than once.
+func (d *Document) duplicates(object uint32) bool { return d.nodes[object].end&duplicated != 0 }

@@ -1,0 +1,192 @@
+package filter
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Failure says where and why a payload does not match.
+type Failure struct {
+	// Path is the JSON pointer (RFC 6901) of the first condition that fails, in
+	// the filter's own order: keys of the filter from its root, such as
+	// /data/object/status. An array of the payload adds nothing to it. "" is the
+	// root: the body as a whole.
+	Path string
+	// Reason is a phrase for people. It never holds anything of the payload.
+	Reason string
+}
+
+// Match reports whether the payload satisfies f, and else what fails first. A
+// filter without conditions matches everything, also where d is nil; a filter
+// with one never matches a document that cannot be evaluated. The order of keys
+// and elements in the payload changes nothing. The time it takes grows with the
+// size of the payload times that of the filter, at most.
+func (f *Filter) Match(d *Document) (matched bool, why Failure) {
+	switch {
+	case f.MatchesAll():
+		return true, Failure{}
+	case d == nil:
+		return false, Failure{Reason: "there is no payload"}
+	case d.unevaluable != "":
+		return false, Failure{Reason: d.unevaluable}
+	}
+	var buffer [64]byte
+	e := evaluator{Document: d, scratch: buffer[:0]}
+	return e.pattern(f.fields, 0, "")
+}
+
+// evaluator evaluates one filter on one document.
+type evaluator struct {
+	*Document
+
+	scratch []byte
+}
+
+// pattern reports whether the value satisfies the fields, either itself or, if
+// it is an array, by one of its elements alone. Fields lead to different values,
+// so that no value meets a field twice.
+func (e *evaluator) pattern(fields []field, value uint32, path string) (bool, Failure) {
+	switch e.kind(value) {
+	case '{':
+		return e.object(fields, value, path)
+	case '[':
+		for i, end := value+1, e.after(value); i < end; i = e.after(i) {
+			if e.kind(i) == '{' {
+				if ok, _ := e.object(fields, i, path); ok {
+					return true, Failure{}
+				}
+			}
+		}
+		return false, Failure{path, "no object in the array satisfies all that is asked for"}
+	default:
+		return false, Failure{path, "the value is " + e.name(value) + ", not an object"}
+	}
+}
+
+func (e *evaluator) object(fields []field, object uint32, path string) (bool, Failure) {
+	if e.duplicates(object) {
+		return false, Failure{path, "the object has duplicate keys"}
+	}
+	for i := range fields {
+		f := &fields[i]
+		value, found := e.find(object, f.key)
+		if len(f.below) > 0 {
+			if !found {
+				return false, Failure{f.pointer, "the key is missing"}
+			}
+			if ok, why := e.pattern(f.below, value, f.pointer); !ok {
+				return false, why
+			}
+		} else if reason := e.leaf(&f.leaf, value, found); reason != "" {
+			return false, Failure{f.pointer, reason}
+		}
+	}
+	return true, Failure{}
+}
+
+// find looks a key up among an object's members.
+func (e *evaluator) find(object uint32, key string) (value uint32, found bool) {
+	for name, end := object+1, e.after(object); name < end; name = e.after(name + 1) {
+		if e.isNamed(name, key) {
+			return name + 1, true
+		}
+	}
+	return 0, false
+}
+
+// isNamed compares a member's name with a key. Escapes make a text longer, up to
+// six times.
+func (e *evaluator) isNamed(name uint32, key string) bool {
+	quoted := e.raw(name)
+	text := quoted[1 : len(quoted)-1]
+	if len(text) < len(key) || len(text) > 6*len(key) {
+		return false
+	}
+	if bytes.IndexByte(text, '\\') < 0 {
+		return string(text) == key
+	}
+	return string(plain(&e.scratch, quoted)) == key
+}
+
+// leaf says why the value is not what l asks for, "" where it is.
+func (e *evaluator) leaf(l *leaf, value uint32, found bool) string {
+	switch {
+	case !found && (l.exists == present || len(l.in) > 0):
+		return "the key is missing"
+	case !found:
+		return ""
+	case l.exists == absent:
+		return "the key is there"
+	case len(l.in) > 0 && !e.anyIn(l.in, value):
+		switch {
+		case e.kind(value) == '{':
+			return "the value is an object, which equals none of the values"
+		case e.kind(value) == '[' && e.after(value) == value+1:
+			return "the array is empty"
+		case e.kind(value) == '[':
+			return "no element of the array is one of the values"
+		}
+		return "the value, " + e.name(value) + ", is none of the values"
+	case len(l.notIn) > 0 && e.anyIn(l.notIn, value):
+		if e.kind(value) == '[' {
+			return "an element of the array is one of the values in not_in"
+		}
+		return "the value is one of those in not_in"
+	}
+	return ""
+}
+
+// anyIn reports whether the value, or an element of it, is in the set.
+func (e *evaluator) anyIn(set []scalar, value uint32) bool {
+	if e.kind(value) != '[' {
+		return e.isIn(set, value)
+	}
+	for i, end := value+1, e.after(value); i < end; i = e.after(i) {
+		if e.isIn(set, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// isIn reports whether the value is in the set, which no array or object is.
+func (e *evaluator) isIn(set []scalar, value uint32) bool {
+	kind := e.kind(value)
+	var text []byte
+	switch kind {
+	case '[', '{':
+		return false
+	case '0':
+		e.scratch = appendNumber(e.scratch[:0], e.raw(value))
+		text = e.scratch
+	case '"':
+		quoted := e.raw(value)
+		if len(quoted) > 2+6*maxString { // longer than any value, escaped or not
+			return false
+		}
+		text = plain(&e.scratch, quoted)
+	}
+	return has(set, kind, text)
+}
+
+// name says what kind of value it is.
+func (e *evaluator) name(value uint32) string {
+	switch e.kind(value) {
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case 'n':
+		return "null"
+	default:
+		return "a boolean"
+	}
+}
+
+// unquote appends what a JSON string stands for. The string was parsed before,
+// so that it cannot fail.
+func unquote(dst, quoted []byte) []byte {
+	dst, _ = jsontext.AppendUnquote(dst, quoted)
+	return dst
+}

@@ -1,0 +1,222 @@
+package filter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"math/bits"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// parser is the memory that a parse needs, kept for the next one.
+type parser struct {
+	decoder jsontext.Decoder
+	buffer  bytes.Buffer
+	body    []byte
+	nodes   []node
+	open    []container // arrays and objects that have not ended
+	table   []uint32    // of names, for duplicate
+	scratch [2][]byte
+}
+
+// container is an array or object whose end is yet to come.
+type container struct {
+	node   uint32
+	names  int  // of an object, so far
+	object bool // else an array
+}
+
+var (
+	parsers = sync.Pool{New: func() any { return new(parser) }}
+	seed    = maphash.MakeSeed()
+	relaxed = jsontext.AllowDuplicateNames(true)
+)
+
+func newParser(body []byte) *parser {
+	p, _ := parsers.Get().(*parser)
+	p.body = body
+	// The decoder reads a bytes.Buffer where it lies, and token by token without
+	// recursion: deep nesting takes no stack.
+	p.buffer = *bytes.NewBuffer(body)
+	p.decoder.Reset(&p.buffer, relaxed)
+	return p
+}
+
+// free gives the parser back, without the body.
+func (p *parser) free() {
+	p.body, p.buffer = nil, bytes.Buffer{}
+	p.decoder.Reset(&p.buffer)
+	p.nodes, p.open = p.nodes[:0], p.open[:0]
+	parsers.Put(p)
+}
+
+// parse reads one JSON value. Its errors say what is wrong with the text.
+func parse(text []byte, values, levels int) (*Document, error) {
+	p := newParser(text)
+	defer p.free()
+	unevaluable, err := p.index(values, levels)
+	if err != nil {
+		return nil, err
+	}
+	if unevaluable != "" {
+		return &Document{unevaluable: unevaluable}, p.skip()
+	}
+	return &Document{body: text, nodes: slices.Clone(p.nodes)}, p.end()
+}
+
+// index reads one value and notes its nodes. Where there would be too many, it
+// stops and says so.
+func (p *parser) index(values, levels int) (unevaluable string, err error) {
+	if len(p.body) >= duplicated {
+		return "the body is too long", nil
+	}
+	count, end := 0, 0
+	name := false // a string that comes now is a member's name
+	for {
+		token, err := p.decoder.ReadToken()
+		if err != nil {
+			return "", p.explain(err)
+		}
+		start := end
+		for isBetween(p.body[start]) {
+			start++
+		}
+		end = int(p.decoder.InputOffset())
+		switch kind := token.Kind(); {
+		case kind == '}' || kind == ']':
+			p.close()
+		case name:
+			p.open[len(p.open)-1].names++
+			p.add(start, end)
+			name = false
+			continue
+		case count == values:
+			return fmt.Sprintf("the body has more than %d values", values), nil
+		case kind != '{' && kind != '[':
+			count++
+			p.add(start, end)
+		case len(p.open) == levels:
+			return fmt.Sprintf("the body is nested deeper than %d levels", levels), nil
+		default:
+			count++
+			p.open = append(p.open, container{node: p.add(start, end), object: kind == '{'})
+		}
+		if len(p.open) == 0 {
+			return "", nil
+		}
+		name = p.open[len(p.open)-1].object
+	}
+}
+
+// isBetween reports whether c stands between tokens.
+func isBetween(c byte) bool {
+	switch c {
+	case ' ', '\t', '\r', '\n', ',', ':':
+		return true
+	}
+	return false
+}
+
+// add notes a node and returns its index.
+func (p *parser) add(start, end int) uint32 {
+	p.nodes = append(p.nodes, node{uint32(start), uint32(end)}) //nolint:gosec // index checks the length of the body
+	return uint32(len(p.nodes) - 1)                             //nolint:gosec // fewer than bytes
+}
+
+// close ends the innermost array or object.
+func (p *parser) close() {
+	c := p.open[len(p.open)-1]
+	p.open = p.open[:len(p.open)-1]
+	end := uint32(len(p.nodes)) //nolint:gosec // fewer than bytes
+	p.nodes[c.node].end = end
+	if c.names > 1 && p.duplicate(c, end) {
+		p.nodes[c.node].end |= duplicated
+	}
+}
+
+// duplicate reports whether two names of an object stand for the same key. It
+// takes time linear in their length: a table is asked with a hash that no sender
+// can foresee.
+func (p *parser) duplicate(c container, end uint32) bool {
+	d := Document{body: p.body, nodes: p.nodes}
+	size := 1 << bits.Len(uint(2*c.names))
+	p.table = slices.Grow(p.table[:0], size)[:size]
+	clear(p.table)
+	for name := c.node + 1; name < end; name = d.after(name + 1) {
+		text := plain(&p.scratch[0], d.raw(name))
+		slot := int(maphash.Bytes(seed, text) & uint64(size-1)) //nolint:gosec // below size
+		for p.table[slot] != 0 {                                // no name is the root
+			if bytes.Equal(plain(&p.scratch[1], d.raw(p.table[slot])), text) {
+				return true
+			}
+			slot = (slot + 1) & (size - 1)
+		}
+		p.table[slot] = name
+	}
+	return false
+}
+
+// plain is what a JSON string stands for: a part of it, or else in the scratch.
+func plain(scratch *[]byte, quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	*scratch = unquote((*scratch)[:0], quoted)
+	return *scratch
+}
+
+// skip reads on to the end of the text.
+func (p *parser) skip() error {
+	if p.decoder.StackDepth() == 0 {
+		if err := p.decoder.SkipValue(); err != nil {
+			return p.explain(err)
+		}
+	}
+	for p.decoder.StackDepth() > 0 {
+		if _, err := p.decoder.ReadToken(); err != nil {
+			return p.explain(err)
+		}
+	}
+	return p.end()
+}
+
+// end makes sure that nothing follows.
+func (p *parser) end() error {
+	behind := p.decoder.InputOffset()
+	if _, err := p.decoder.ReadToken(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("more than one value, or something behind it, at byte %d", behind)
+	}
+	return nil
+}
+
+// explain says what is wrong with the text, and repeats nothing of it.
+func (p *parser) explain(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errors.New("it is empty")
+	}
+	if bytes.HasPrefix(p.body, []byte("\uFEFF")) {
+		return errors.New("it begins with a byte order mark")
+	}
+	at := p.decoder.InputOffset()
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		at = syntactic.ByteOffset
+	}
+	here := p.body[at:]
+	char, size := utf8.DecodeRune(here)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it ends before the value does")
+	case char == utf8.RuneError && size == 1:
+		return fmt.Errorf("invalid UTF-8 at byte %d", at)
+	case p.decoder.StackDepth() == maxDepth && (char == '[' || char == '{'):
+		return fmt.Errorf("it is nested deeper than %d levels", maxDepth)
+	default:
+		return fmt.Errorf("syntax error at byte %d", at)
+	}
+}

@@ -1,0 +1,83 @@
+package filter_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/filter"
+)
+
+// TestVectors holds to the cases that implementations of the contract share.
+// match_alt, what other implementations may answer, is not for us: the contract
+// decides each of them.
+func TestVectors(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/filters.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vectors []struct {
+		Filter, Body json.RawMessage
+		Match        bool
+		Error        string
+		Why          string
+	}
+	if err := json.Unmarshal(text, &vectors); err != nil {
+		t.Fatal(err)
+	}
+	if len(vectors) < 44 {
+		t.Fatalf("got %d vectors", len(vectors))
+	}
+	for _, v := range vectors {
+		t.Run(v.Why+" "+string(v.Filter[:min(len(v.Filter), 40)]), func(t *testing.T) {
+			t.Parallel()
+			if v.Error != "" {
+				checkRefused(t, v.Filter, v.Error)
+				return
+			}
+			f, err := filter.Parse(v.Filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := filter.ParseDocument(v.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, why := f.Match(d)
+			if got != v.Match {
+				t.Errorf("%s on %s: got %t (%+v), want %t", v.Filter, v.Body, got, why, v.Match)
+			}
+			if got == (why.Reason != "") {
+				t.Errorf("got %t with the reason %q", got, why.Reason)
+			}
+		})
+	}
+}
+
+// checkRefused wants an error like "a: b: deeper than 10" as one finding: the
+// keys as a pointer, or the beginning of it, and the words as they begin.
+func checkRefused(t *testing.T, text []byte, want string) {
+	t.Helper()
+	_, err := filter.Parse(text)
+	told, ok := errors.AsType[*penstock.Error](err)
+	if !ok || told.Code != penstock.CodeInvalidRequest || len(told.Fields) != 1 {
+		t.Fatalf("got %v, want one finding: %s", err, want)
+	}
+	keys := strings.Split(want, ": ")
+	words := keys[len(keys)-1]
+	pointer := ""
+	for _, key := range keys[:len(keys)-1] {
+		pointer += "/" + key
+	}
+	// This one is said of both sets; of not_in it would be wrong.
+	if strings.Contains(string(text), "not_in") {
+		words = strings.Replace(words, "never matches", "excludes nothing", 1)
+	}
+	if got := told.Fields[0]; !strings.HasPrefix(got.Pointer+"/", pointer+"/") || !strings.HasPrefix(got.Detail, words) {
+		t.Errorf("got %q at %q, want %q at %q", got.Detail, got.Pointer, words, pointer)
+	}
+}

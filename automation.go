@@ -1,6 +1,9 @@
 package penstock
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Automation starts a run of one of its factory's agents when a trigger fires:
 // the contract's Automation.
@@ -59,6 +62,57 @@ type CronTrigger struct {
 type WebhookFilter struct {
 	WebhookIDs []string        `json:"webhook_ids"`       // UIDs, or names of the factory's webhooks
 	Payload    json.RawMessage `json:"payload,omitempty"` // absent: every delivery
+}
+
+// ScheduleFilter is the filter of a schedule's trigger that has no clock of its
+// own.
+type ScheduleFilter struct {
+	ScheduleIDs []string `json:"schedule_ids"` // of the team's schedules
+}
+
+// webhookFilter is the filter of a webhook's trigger that was checked before;
+// ok is false for every other trigger.
+func (t Trigger) webhookFilter() (f WebhookFilter, ok bool) {
+	return f, t.Provider == ProviderWebhook && json.Unmarshal(t.Filter, &f) == nil
+}
+
+// WebhookIDs lists what a's triggers select, UIDs and names of webhooks, each
+// once, sorted.
+func (a Automation) WebhookIDs() []string {
+	var ids []string
+	for _, t := range a.Triggers {
+		if f, ok := t.webhookFilter(); ok {
+			ids = append(ids, f.WebhookIDs...)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// PayloadFilters are the payload filters of a's triggers that select a webhook,
+// nil for one that takes every delivery. A delivery fires a once if any of them
+// matches it.
+func (a Automation) PayloadFilters(webhookUID, webhookName string) []json.RawMessage {
+	var filters []json.RawMessage
+	for _, t := range a.Triggers {
+		if f, ok := t.webhookFilter(); ok && (slices.Contains(f.WebhookIDs, webhookUID) || slices.Contains(f.WebhookIDs, webhookName)) {
+			filters = append(filters, f.Payload)
+		}
+	}
+	return filters
+}
+
+// ScheduleIDs lists the schedules with which a fires, each once, sorted.
+func (a Automation) ScheduleIDs() []string {
+	var ids []string
+	for _, t := range a.Triggers {
+		var f ScheduleFilter
+		if t.Provider == ProviderSchedule && t.Schedule == nil && json.Unmarshal(t.Filter, &f) == nil {
+			ids = append(ids, f.ScheduleIDs...)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // AutomationRequest creates or changes an automation; on a change an absent

@@ -169,16 +169,17 @@ func (tx *Tx) UseEnvironment(ctx context.Context, team, uid string) error {
 
 // EnvironmentUser is what would be left without its environment.
 type EnvironmentUser struct {
-	Kind     string // agent or schedule
+	Kind     string // agent, automation or schedule
 	Name     string
 	Personal bool // seen by its creator and admins only
 	Creator  string
 }
 
-// EnvironmentUsers lists the agents and the schedules that are not paused which
-// name an environment, by name.
+// EnvironmentUsers lists the agents, and the automations and schedules that are
+// switched on, which name an environment, by name.
 func (tx *Tx) EnvironmentUsers(ctx context.Context, uid string) ([]EnvironmentUser, error) {
 	rows, err := tx.query(ctx, `SELECT 'agent' AS kind, name, folded, 0 AS personal, '' AS creator FROM identities WHERE environment_id = $1 AND environment_id <> '' AND deleted_at = 0
+		UNION ALL SELECT 'automation', name, name, 0, '' FROM automations WHERE environment_id = $1 AND environment_id <> '' AND enabled = 1
 		UNION ALL SELECT 'schedule', name, folded, personal, created_by FROM schedules WHERE environment_id = $1 AND environment_id <> '' AND enabled = 1
 		ORDER BY kind, folded`, uid)
 	return collect(tx.s, rows, err, "users of an environment", func(u *EnvironmentUser) []any {

@@ -25,7 +25,11 @@ func scanIdentity(scan func(...any) error) (penstock.Identity, error) {
 
 // Identities lists a team's agents by name.
 func (s *Store) Identities(ctx context.Context, team string) ([]penstock.Identity, error) {
-	rows, err := s.query(ctx, identityColumns+"WHERE team = $1 AND deleted_at = 0 ORDER BY folded, uid", team)
+	return s.identities(ctx, s, "WHERE team = $1 AND deleted_at = 0 ORDER BY folded, uid", team)
+}
+
+func (s *Store) identities(ctx context.Context, q querier, where string, args ...any) ([]penstock.Identity, error) {
+	rows, err := q.query(ctx, identityColumns+where, args...)
 	if err != nil {
 		return nil, s.d.mapError(fmt.Errorf("list agents: %w", err))
 	}

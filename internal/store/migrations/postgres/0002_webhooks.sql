@@ -6,12 +6,15 @@ CREATE TABLE factories (
 );
 CREATE UNIQUE INDEX factories_name ON factories (team, folded) WHERE deleted_at = 0;
 CREATE UNIQUE INDEX factories_alias ON factories (team, folded_alias) WHERE deleted_at = 0 AND folded_alias <> '';
+CREATE INDEX identities_factory ON identities (factory_uid) WHERE factory_uid <> '';
 
 CREATE TABLE automations (
-  uid TEXT PRIMARY KEY, team TEXT NOT NULL, factory_uid TEXT NOT NULL, name TEXT NOT NULL, enabled BIGINT NOT NULL, data TEXT NOT NULL,
+  uid TEXT PRIMARY KEY, team TEXT NOT NULL, factory_uid TEXT NOT NULL, name TEXT NOT NULL, enabled BIGINT NOT NULL,
+  environment_id TEXT NOT NULL DEFAULT '', data TEXT NOT NULL,
   created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX automations_name ON automations (factory_uid, name);
+CREATE INDEX automations_environment ON automations (environment_id) WHERE environment_id <> '';
 
 -- Which webhook an automation's trigger selects: a webhook's UID, or its name.
 CREATE TABLE automation_webhooks (
@@ -19,10 +22,16 @@ CREATE TABLE automation_webhooks (
 );
 CREATE INDEX automation_webhooks_automation ON automation_webhooks (automation_uid);
 
--- A clock of an automation: its n-th trigger. next_at is 0 while it cannot fire.
+-- Which schedules an automation fires with.
+CREATE TABLE automation_schedules (
+  schedule_id TEXT NOT NULL, automation_uid TEXT NOT NULL, PRIMARY KEY (schedule_id, automation_uid)
+);
+CREATE INDEX automation_schedules_automation ON automation_schedules (automation_uid);
+
+-- A clock of an automation: its n-th trigger. next_at is 0 while it cannot fire; version is the team's when the clock was set.
 CREATE TABLE automation_clocks (
   automation_uid TEXT NOT NULL, n BIGINT NOT NULL, next_at BIGINT NOT NULL, last_at BIGINT NOT NULL DEFAULT 0, last_error TEXT NOT NULL DEFAULT '',
-  version BIGINT NOT NULL DEFAULT 1, PRIMARY KEY (automation_uid, n)
+  version BIGINT NOT NULL, PRIMARY KEY (automation_uid, n)
 );
 CREATE INDEX automation_clocks_next ON automation_clocks (next_at) WHERE next_at > 0;
 

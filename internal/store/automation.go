@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// AutomationRow is an automation with what only the server sees of it.
+type AutomationRow struct {
+	penstock.Automation // without Problems, and without what clocks know
+	Team                string
+	FactoryUID          string
+}
+
+// automationData is what of an automation has no column of its own.
+type automationData struct {
+	Agent     string             `json:"agent,omitempty"`
+	Prompt    string             `json:"prompt"`
+	Triggers  []penstock.Trigger `json:"triggers"`
+	Overrides penstock.Overrides `json:"overrides,omitzero"`
+}
+
+const automationColumns = "SELECT a.uid, a.team, a.factory_uid, a.name, a.enabled, a.data, a.created_at, a.updated_at FROM automations a "
+
+func scanAutomation(scan func(...any) error) (AutomationRow, error) {
+	var r AutomationRow
+	var data string
+	if err := scan(&r.UID, &r.Team, &r.FactoryUID, &r.Name, &r.Enabled, &data, &r.CreatedAt, &r.UpdatedAt); err != nil {
+		return r, err
+	}
+	var d automationData
+	if err := unmarshal(data, &d); err != nil {
+		return r, fmt.Errorf("read automation %s: %w", r.UID, err)
+	}
+	r.Agent, r.Prompt, r.Triggers, r.Overrides = d.Agent, d.Prompt, d.Triggers, d.Overrides
+	return r, nil
+}
+
+func (r AutomationRow) data() string {
+	return marshal(automationData{r.Agent, r.Prompt, r.Triggers, r.Overrides})
+}
+
+// Automations lists a factory's automations by name.
+func (s *Store) Automations(ctx context.Context, factoryUID string) ([]AutomationRow, error) {
+	return s.automations(ctx, s, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
+}
+
+// AutomationsOf lists the enabled automations of a factory of which a trigger
+// selects the webhook, by its UID or its name, in the order of their names.
+// Which filter a trigger has for it says penstock.Automation.PayloadFilters.
+func (s *Store) AutomationsOf(ctx context.Context, factoryUID, webhookUID, webhookName string) ([]AutomationRow, error) {
+	return s.automations(ctx, s, `WHERE a.enabled = 1 AND a.uid IN (SELECT w.automation_uid FROM automation_webhooks w WHERE w.factory_uid = $1 AND w.webhook IN ($2, $3))
+		ORDER BY a.name`, factoryUID, webhookUID, webhookName)
+}
+
+// AutomationsOfSchedule lists the enabled automations that fire with a
+// schedule, in the order of their factories and names.
+func (s *Store) AutomationsOfSchedule(ctx context.Context, team, scheduleID string) ([]AutomationRow, error) {
+	return s.automations(ctx, s, `WHERE a.enabled = 1 AND a.team = $1 AND a.uid IN (SELECT c.automation_uid FROM automation_schedules c WHERE c.schedule_id = $2)
+		ORDER BY a.factory_uid, a.name`, team, scheduleID)
+}
+
+func (s *Store) automations(ctx context.Context, q querier, where string, args ...any) ([]AutomationRow, error) {
+	rows, err := q.query(ctx, automationColumns+where, args...)
+	if err != nil {
+		return nil, s.d.mapError(fmt.Errorf("list automations: %w", err))
+	}
+	defer rows.Close()
+	out := []AutomationRow{}
+	for rows.Next() {
+		r, err := scanAutomation(rows.Scan)
+		if err != nil {
+			return nil, fmt.Errorf("list automations: %w", err)
+		}
+		out = append(out, r)
+	}
+	return out, s.d.mapError(rows.Err())
+}
+
+// Automation reads one automation of a factory; absence is
+// penstock.CodeNotFound.
+func (s *Store) Automation(ctx context.Context, factoryUID, uid string) (AutomationRow, error) {
+	return s.automation(ctx, s, factoryUID, uid)
+}
+
+// Automation reads one automation of a factory; after [Tx.Changed] nobody else
+// changes it until the transaction ends. Absence is penstock.CodeNotFound.
+func (tx *Tx) Automation(ctx context.Context, factoryUID, uid string) (AutomationRow, error) {
+	return tx.s.automation(ctx, tx, factoryUID, uid)
+}
+
+func (s *Store) automation(ctx context.Context, q querier, factoryUID, uid string) (AutomationRow, error) {
+	r, err := scanAutomation(q.row(ctx, automationColumns+"WHERE a.uid = $1 AND a.factory_uid = $2", uid, factoryUID).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, penstock.NotFound("automation", uid)
+	}
+	if err != nil {
+		return r, s.d.mapError(fmt.Errorf("read automation %s: %w", uid, err))
+	}
+	return r, nil
+}
+
+// AddAutomation stores a new automation. A name that its factory uses already
+// is a conflict.
+func (tx *Tx) AddAutomation(ctx context.Context, r AutomationRow) error {
+	_, err := tx.exec(ctx, "INSERT INTO automations (uid, team, factory_uid, name, enabled, environment_id, data, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+		r.UID, r.Team, r.FactoryUID, r.Name, flag(r.Enabled), r.EnvironmentID, r.data(), int64(r.CreatedAt), int64(r.UpdatedAt))
+	if err != nil {
+		return tx.nameTaken(err, "an automation", r.Name)
+	}
+	return tx.linkAutomation(ctx, r)
+}
+
+// SetAutomation stores an automation that was read and changed in the
+// transaction.
+func (tx *Tx) SetAutomation(ctx context.Context, r AutomationRow) error {
+	_, err := tx.exec(ctx, "UPDATE automations SET name = $1, enabled = $2, environment_id = $3, data = $4, updated_at = $5 WHERE uid = $6",
+		r.Name, flag(r.Enabled), r.EnvironmentID, r.data(), int64(r.UpdatedAt), r.UID)
+	if err != nil {
+		return tx.nameTaken(err, "an automation", r.Name)
+	}
+	return tx.linkAutomation(ctx, r)
+}
+
+// DeleteAutomation removes an automation that was read in the transaction. Runs
+// that it started keep its name.
+func (tx *Tx) DeleteAutomation(ctx context.Context, r AutomationRow) error {
+	if _, err := tx.exec(ctx, "DELETE FROM automations WHERE uid = $1", r.UID); err != nil {
+		return fmt.Errorf("delete automation %s: %w", r.UID, err)
+	}
+	if _, err := tx.exec(ctx, "DELETE FROM automation_clocks WHERE automation_uid = $1", r.UID); err != nil {
+		return fmt.Errorf("delete the clocks of automation %s: %w", r.UID, err)
+	}
+	r.Triggers, r.Overrides = nil, penstock.Overrides{}
+	return tx.linkAutomation(ctx, r)
+}
+
+// linkAutomation records what an automation selects and names.
+func (tx *Tx) linkAutomation(ctx context.Context, r AutomationRow) error {
+	for _, statement := range []string{
+		"DELETE FROM automation_webhooks WHERE automation_uid = $1", "DELETE FROM automation_schedules WHERE automation_uid = $1",
+	} {
+		if _, err := tx.exec(ctx, statement, r.UID); err != nil {
+			return fmt.Errorf("link automation %s: %w", r.UID, err)
+		}
+	}
+	for _, webhook := range r.WebhookIDs() {
+		if _, err := tx.exec(ctx, "INSERT INTO automation_webhooks (factory_uid, webhook, automation_uid) VALUES ($1, $2, $3)", r.FactoryUID, webhook, r.UID); err != nil {
+			return fmt.Errorf("link automation %s: %w", r.UID, err)
+		}
+	}
+	for _, schedule := range r.ScheduleIDs() {
+		if _, err := tx.exec(ctx, "INSERT INTO automation_schedules (schedule_id, automation_uid) VALUES ($1, $2)", schedule, r.UID); err != nil {
+			return fmt.Errorf("link automation %s: %w", r.UID, err)
+		}
+	}
+	return tx.SetSecretUses(ctx, r.Team, penstock.SecretOfAutomation, r.UID, r.Config().SecretNames())
+}

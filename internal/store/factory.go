@@ -1,0 +1,240 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// FactoryRow is a factory with what only the server sees of it.
+type FactoryRow struct {
+	penstock.Factory // without Agents and counts where it was read in a transaction
+	Team             string
+	Defaults         penstock.Overrides // of its agents
+}
+
+// factoryData is what of a factory has no column of its own.
+type factoryData struct {
+	Defaults penstock.Overrides `json:"defaults,omitzero"`
+}
+
+const factoryColumns = `SELECT f.uid, f.team, f.name, f.alias, f.description, f.source, f.foreman_uid, f.data, f.revision, f.created_at, f.updated_at,
+	(SELECT count(*) FROM webhooks w WHERE w.factory_uid = f.uid AND w.deleted_at = 0), (SELECT count(*) FROM automations a WHERE a.factory_uid = f.uid)
+	FROM factories f `
+
+func scanFactory(scan func(...any) error) (FactoryRow, error) {
+	var r FactoryRow
+	var data string
+	err := scan(&r.UID, &r.Team, &r.Name, &r.Alias, &r.Description, &r.Source, &r.ForemanUID, &data, &r.Definition.Revision, &r.CreatedAt, &r.UpdatedAt,
+		&r.WebhookCount, &r.AutomationCount)
+	if err != nil {
+		return r, err
+	}
+	r.Definition.Status = "applied"
+	var d factoryData
+	if err := unmarshal(data, &d); err != nil {
+		return r, fmt.Errorf("read factory %s: %w", r.UID, err)
+	}
+	r.Defaults = d.Defaults
+	return r, nil
+}
+
+// Changed says that something is about to change with which deliveries are
+// evaluated: it gives the team its next version. It comes first in its
+// transaction, since the team's row is the lock that puts such changes in order.
+func (tx *Tx) Changed(ctx context.Context, team string) error {
+	if _, err := tx.exec(ctx, "UPDATE teams SET version = version + 1 WHERE uid = $1", team); err != nil {
+		return fmt.Errorf("give team %s its next version: %w", team, err)
+	}
+	return nil
+}
+
+// TeamVersion counts the changes of [Tx.Changed]. Whoever keeps what was read
+// reads the version before it: what is kept is never newer than it says.
+func (s *Store) TeamVersion(ctx context.Context, team string) (version int64, err error) {
+	err = s.row(ctx, "SELECT version FROM teams WHERE uid = $1", team).Scan(&version)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, penstock.NotFound("team", team)
+	}
+	return version, s.d.mapError(err)
+}
+
+// FactoryQuery selects and pages factories.
+type FactoryQuery struct {
+	Search string // part of a name or alias, in whatever case; "": all
+	Limit  int    // 1-500; 0 is 20
+	Cursor string
+}
+
+// Factories answers one page of a team's factories, by name.
+func (s *Store) Factories(ctx context.Context, team string, q FactoryQuery) (list []FactoryRow, next string, err error) {
+	limit := q.Limit
+	if limit == 0 {
+		limit = penstock.DefaultLimit
+	}
+	w := &where{}
+	w.add("f.team = ? AND f.deleted_at = 0", team)
+	if search := strings.TrimSpace(q.Search); search != "" {
+		pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(fold(search)) + "%"
+		w.add(`(f.folded LIKE ? ESCAPE '\' OR f.folded_alias LIKE ? ESCAPE '\')`, pattern, pattern)
+	}
+	filter := "factories:" + team + ":" + q.Search
+	if q.Cursor != "" {
+		c, err := decodeCursor(q.Cursor, filter)
+		if err != nil {
+			return nil, "", err
+		}
+		w.add("(f.folded, f.uid) > (?, ?)", c.Value, c.ID)
+	}
+	text, args := w.numbered(1)
+	rows, err := s.query(ctx, factoryColumns+"WHERE "+text+fmt.Sprintf(" ORDER BY f.folded, f.uid LIMIT %d", limit+1), args...)
+	if err != nil {
+		return nil, "", s.d.mapError(fmt.Errorf("list factories: %w", err))
+	}
+	defer rows.Close()
+	list = []FactoryRow{}
+	for rows.Next() {
+		r, err := scanFactory(rows.Scan)
+		if err != nil {
+			return nil, "", fmt.Errorf("list factories: %w", err)
+		}
+		list = append(list, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, "", s.d.mapError(err)
+	}
+	if len(list) > limit {
+		list = list[:limit]
+		last := list[limit-1]
+		next = cursor{Filter: filter, Value: fold(last.Name), ID: last.UID}.encode()
+	}
+	return list, next, s.setAgents(ctx, s, list)
+}
+
+// setAgents fills in the agents of factories, by name.
+func (s *Store) setAgents(ctx context.Context, q querier, list []FactoryRow) error {
+	if len(list) == 0 {
+		return nil
+	}
+	args, at := make([]any, len(list)), map[string]int{}
+	for i := range list {
+		args[i], at[list[i].UID] = list[i].UID, i
+		list[i].Agents = []penstock.FactoryAgent{}
+	}
+	agents, err := s.identities(ctx, q, "WHERE factory_uid <> '' AND factory_uid IN ("+placeholders(1, len(args))+") AND deleted_at = 0 ORDER BY folded, uid", args...)
+	for _, a := range agents {
+		f := &list[at[a.FactoryUID]]
+		f.Agents = append(f.Agents, penstock.FactoryAgent{UID: a.UID, Name: a.Name, Type: a.Type})
+	}
+	return err
+}
+
+// Factory reads one factory; absence is penstock.CodeNotFound.
+func (s *Store) Factory(ctx context.Context, team, uid string) (FactoryRow, error) {
+	return s.factory(ctx, s, team, uid)
+}
+
+// Factory reads one factory; after [Tx.Changed] nobody else changes it until
+// the transaction ends. Absence is penstock.CodeNotFound.
+func (tx *Tx) Factory(ctx context.Context, team, uid string) (FactoryRow, error) {
+	return tx.s.factory(ctx, tx, team, uid)
+}
+
+func (s *Store) factory(ctx context.Context, q querier, team, uid string) (FactoryRow, error) {
+	r, err := scanFactory(q.row(ctx, factoryColumns+"WHERE f.uid = $1 AND f.team = $2 AND f.deleted_at = 0", uid, team).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, penstock.NotFound("factory", uid)
+	}
+	if err != nil {
+		return r, s.d.mapError(fmt.Errorf("read factory %s: %w", uid, err))
+	}
+	one := []FactoryRow{r}
+	err = s.setAgents(ctx, q, one)
+	return one[0], err
+}
+
+// FactoryAgents lists the agents of a factory, by name.
+func (s *Store) FactoryAgents(ctx context.Context, factoryUID string) ([]penstock.Identity, error) {
+	return s.identities(ctx, s, "WHERE factory_uid = $1 AND factory_uid <> '' AND deleted_at = 0 ORDER BY folded, uid", factoryUID)
+}
+
+// AddFactory stores a new factory. A name or an alias that the team uses
+// already is a conflict, in whatever case it is written.
+func (tx *Tx) AddFactory(ctx context.Context, r FactoryRow) error {
+	if err := tx.factoryNames(ctx, r); err != nil {
+		return err
+	}
+	_, err := tx.exec(ctx, `INSERT INTO factories (uid, team, name, folded, alias, folded_alias, description, source, foreman_uid, data, revision, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		r.UID, r.Team, r.Name, fold(r.Name), r.Alias, fold(r.Alias), r.Description, string(r.Source), r.ForemanUID, marshal(factoryData{r.Defaults}),
+		r.Definition.Revision, int64(r.CreatedAt), int64(r.UpdatedAt))
+	return tx.nameTaken(err, "a factory", r.Name)
+}
+
+// SetFactory stores a factory that was read and changed in the transaction.
+func (tx *Tx) SetFactory(ctx context.Context, r FactoryRow) error {
+	if err := tx.factoryNames(ctx, r); err != nil {
+		return err
+	}
+	_, err := tx.exec(ctx, `UPDATE factories SET name = $1, folded = $2, alias = $3, folded_alias = $4, description = $5, foreman_uid = $6, data = $7, revision = $8, updated_at = $9
+		WHERE uid = $10 AND deleted_at = 0`,
+		r.Name, fold(r.Name), r.Alias, fold(r.Alias), r.Description, r.ForemanUID, marshal(factoryData{r.Defaults}), r.Definition.Revision, int64(r.UpdatedAt), r.UID)
+	return tx.nameTaken(err, "a factory", r.Name)
+}
+
+// factoryNames refuses a name or an alias by which another factory of the team
+// is known: a reference by either means one factory.
+func (tx *Tx) factoryNames(ctx context.Context, r FactoryRow) error {
+	rows, err := tx.query(ctx, `SELECT name, alias FROM factories WHERE team = $1 AND deleted_at = 0 AND uid <> $2
+		AND (folded IN ($3, $4) OR folded_alias <> '' AND folded_alias IN ($3, $4)) ORDER BY uid`, r.Team, r.UID, fold(r.Name), fold(r.Alias))
+	type names struct{ name, alias string }
+	others, err := collect(tx.s, rows, err, "names of factories", func(n *names) []any { return []any{&n.name, &n.alias} })
+	if err != nil {
+		return err
+	}
+	for _, own := range []string{r.Name, r.Alias} {
+		for _, o := range others {
+			if own != "" && (fold(own) == fold(o.name) || fold(own) == fold(o.alias)) {
+				return penstock.Errorf(penstock.CodeConflict, "there is a factory named or called %q already", own)
+			}
+		}
+	}
+	return nil
+}
+
+// DeleteFactory takes a factory that was read in the transaction from every
+// list, with its automations, its webhooks and their secrets' copies, and its
+// agents and their keys. Runs and deliveries stay.
+func (tx *Tx) DeleteFactory(ctx context.Context, r FactoryRow) error {
+	now := int64(penstock.Now())
+	for _, a := range r.Agents {
+		if err := tx.DeleteIdentity(ctx, r.Team, a.UID); err != nil {
+			return err
+		}
+	}
+	for _, statement := range []string{
+		"DELETE FROM automation_clocks WHERE automation_uid IN (SELECT uid FROM automations WHERE factory_uid = $1)",
+		"DELETE FROM automation_schedules WHERE automation_uid IN (SELECT uid FROM automations WHERE factory_uid = $1)",
+		"DELETE FROM secret_uses WHERE kind = 'automation' AND uid IN (SELECT uid FROM automations WHERE factory_uid = $1)",
+		"DELETE FROM automation_webhooks WHERE factory_uid = $1",
+		"DELETE FROM automations WHERE factory_uid = $1",
+		"DELETE FROM webhook_secrets WHERE webhook_uid IN (SELECT uid FROM webhooks WHERE factory_uid = $1)",
+	} {
+		if _, err := tx.exec(ctx, statement, r.UID); err != nil {
+			return fmt.Errorf("delete what belongs to factory %s: %w", r.UID, err)
+		}
+	}
+	for _, statement := range []string{
+		"UPDATE webhooks SET deleted_at = $1 WHERE factory_uid = $2 AND deleted_at = 0",
+		"UPDATE factories SET deleted_at = $1 WHERE uid = $2 AND deleted_at = 0",
+	} {
+		if _, err := tx.exec(ctx, statement, now, r.UID); err != nil {
+			return fmt.Errorf("delete factory %s: %w", r.UID, err)
+		}
+	}
+	return nil
+}

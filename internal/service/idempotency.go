@@ -1,9 +1,9 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -58,15 +58,13 @@ func (s *Service) Replay(ctx context.Context, p penstock.Principal, i Idempotenc
 	if err != nil {
 		return nil, 0, false, err
 	}
-	if kept.BodyHash != hex.EncodeToString(i.BodyHash[:]) {
-		return nil, 0, false, penstock.Errorf(penstock.CodeConflict, "this Idempotency-Key was used with another body in the last 24 hours; use a new key for a new request")
-	}
-	sealed, err := base64.StdEncoding.DecodeString(kept.Answer)
-	if err == nil {
-		body, err = s.keyset.Open(sealed, scope)
-	}
+	opened, err := s.keyset.Open(kept.Answer, scope)
 	if err != nil {
 		return nil, 0, false, fmt.Errorf("open a kept answer: %w", err)
+	}
+	body, same := bytes.CutPrefix(opened, i.BodyHash[:])
+	if !same {
+		return nil, 0, false, penstock.Errorf(penstock.CodeConflict, "this Idempotency-Key was used with another body in the last 24 hours; use a new key for a new request")
 	}
 	return body, kept.Status, true, nil
 }
@@ -82,7 +80,9 @@ func (s *Service) answer(ctx context.Context, p penstock.Principal, result any) 
 		return nil, fmt.Errorf("keep an answer: %w", err)
 	}
 	scope := i.scope(p)
-	sealed, err := s.keyset.Seal(body, scope)
+	// The hash is sealed as well: who sees the database could try values of a
+	// secret that was in the body.
+	sealed, err := s.keyset.Seal(append(i.BodyHash[:], body...), scope)
 	if err != nil {
 		return nil, fmt.Errorf("keep an answer: %w", err)
 	}
@@ -91,8 +91,7 @@ func (s *Service) answer(ctx context.Context, p penstock.Principal, result any) 
 		lasts = keepSecret
 	}
 	return &store.KeptAnswer{
-		Scope: scope, BodyHash: hex.EncodeToString(i.BodyHash[:]), Status: i.Status,
-		Answer: base64.StdEncoding.EncodeToString(sealed), Until: penstock.Now().Add(lasts),
+		Scope: scope, Status: i.Status, Answer: sealed, Until: penstock.Now().Add(lasts),
 	}, nil
 }
 

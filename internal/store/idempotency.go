@@ -14,11 +14,10 @@ var ErrReplay = errors.New("the idempotency key has been used")
 
 // KeptAnswer is the answer to a request that may be sent again.
 type KeptAnswer struct {
-	Scope    string // of the key: team, principal, method, path and key, hashed
-	BodyHash string
-	Status   int
-	Answer   string // sealed
-	Until    penstock.Time
+	Scope  string // of the key: team, principal, method, path and key, hashed
+	Status int
+	Answer []byte // sealed, with the hash of the request's body
+	Until  penstock.Time
 }
 
 // keep stores the answer; false: the key has one already. nil keeps nothing.
@@ -26,9 +25,9 @@ func (tx *Tx) keep(ctx context.Context, k *KeptAnswer) (bool, error) {
 	if k == nil {
 		return true, nil
 	}
-	n, err := tx.exec(ctx, `INSERT INTO idempotency (scope, body_hash, status, answer, expires_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (scope) DO UPDATE SET body_hash = $2, status = $3, answer = $4, expires_at = $5 WHERE idempotency.expires_at <= $6`,
-		k.Scope, k.BodyHash, k.Status, k.Answer, int64(k.Until), int64(penstock.Now()))
+	n, err := tx.exec(ctx, `INSERT INTO idempotency (scope, status, answer, expires_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (scope) DO UPDATE SET status = $2, answer = $3, expires_at = $4 WHERE idempotency.expires_at <= $5`,
+		k.Scope, k.Status, k.Answer, int64(k.Until), int64(penstock.Now()))
 	if err != nil {
 		return false, fmt.Errorf("keep an answer: %w", err)
 	}
@@ -48,8 +47,8 @@ func (tx *Tx) Keep(ctx context.Context, k *KeptAnswer) error {
 // Kept reads the answer of a key; absence is penstock.CodeNotFound.
 func (s *Store) Kept(ctx context.Context, scope string) (KeptAnswer, error) {
 	k := KeptAnswer{Scope: scope}
-	err := s.row(ctx, "SELECT body_hash, status, answer, expires_at FROM idempotency WHERE scope = $1 AND expires_at > $2", scope, int64(penstock.Now())).
-		Scan(&k.BodyHash, &k.Status, &k.Answer, &k.Until)
+	err := s.row(ctx, "SELECT status, answer, expires_at FROM idempotency WHERE scope = $1 AND expires_at > $2", scope, int64(penstock.Now())).
+		Scan(&k.Status, &k.Answer, &k.Until)
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, penstock.NotFound("kept answer", scope)
 	}

@@ -458,7 +458,7 @@ func TestKeptAnswerIsWrittenOnce(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		keep := func(scope string, until penstock.Time) func(bool) *store.KeptAnswer {
 			return func(bool) *store.KeptAnswer {
-				return &store.KeptAnswer{Scope: scope, BodyHash: "h", Status: 200, Answer: "a", Until: until}
+				return &store.KeptAnswer{Scope: scope, Status: 200, Answer: []byte("a"), Until: until}
 			}
 		}
 		later := penstock.Now().Add(time.Hour)

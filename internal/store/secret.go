@@ -13,7 +13,7 @@ import (
 type SecretRow struct {
 	penstock.ManagedSecret // without UsedBy
 	Team                   string
-	Sealed                 string // the value for this team, name and version; "" while there is none
+	Sealed                 []byte // the value for this team, name and version; nil while there is none
 }
 
 const secretColumns = `SELECT s.team, s.name, s.version, s.sealed, s.created_at, s.updated_at, s.last_used_at,
@@ -32,7 +32,9 @@ func (s *Store) secrets(ctx context.Context, q querier, where string, args ...an
 		}
 	})
 	for i := range list {
-		list[i].Pending = list[i].Version == 0
+		if list[i].Pending = list[i].Version == 0; list[i].Pending {
+			list[i].Sealed = nil
+		}
 		list[i].CreatedBy, list[i].UpdatedBy = actors[i][0].actor(), actors[i][1].actor()
 	}
 	return list, err
@@ -122,11 +124,14 @@ func (tx *Tx) CountSecrets(ctx context.Context, team string) (n int, err error) 
 	return n, nil
 }
 
+// notNull is b, though there be nothing in it.
+func notNull(b []byte) []byte { return append([]byte{}, b...) }
+
 // AddSecret stores a new secret, in the version that r has. A name that the
 // team uses already is a conflict.
 func (tx *Tx) AddSecret(ctx context.Context, r SecretRow) error {
 	_, err := tx.exec(ctx, "INSERT INTO secrets (team, name, version, sealed, created_at, updated_at, created_by, updated_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-		r.Team, r.Name, r.Version, r.Sealed, int64(r.CreatedAt), int64(r.UpdatedAt), uidOf(r.CreatedBy), uidOf(r.UpdatedBy))
+		r.Team, r.Name, r.Version, notNull(r.Sealed), int64(r.CreatedAt), int64(r.UpdatedAt), uidOf(r.CreatedBy), uidOf(r.UpdatedBy))
 	return tx.nameTaken(err, "a secret", r.Name)
 }
 
@@ -134,7 +139,7 @@ func (tx *Tx) AddSecret(ctx context.Context, r SecretRow) error {
 // Nothing keeps the value before it.
 func (tx *Tx) SetSecret(ctx context.Context, r SecretRow) error {
 	n, err := tx.exec(ctx, "UPDATE secrets SET version = $1, sealed = $2, updated_at = $3, updated_by = $4 WHERE team = $5 AND name = $6",
-		r.Version, r.Sealed, int64(r.UpdatedAt), uidOf(r.UpdatedBy), r.Team, r.Name)
+		r.Version, notNull(r.Sealed), int64(r.UpdatedAt), uidOf(r.UpdatedBy), r.Team, r.Name)
 	if err == nil && n == 0 {
 		return penstock.NotFound("secret", r.Name)
 	}

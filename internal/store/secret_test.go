@@ -15,11 +15,11 @@ import (
 func addSecret(t *testing.T, s *store.Store, name, sealed string) store.SecretRow {
 	t.Helper()
 	now := penstock.Now()
-	r := store.SecretRow{Team: store.DefaultTeam, Sealed: sealed, ManagedSecret: penstock.ManagedSecret{
+	r := store.SecretRow{Team: store.DefaultTeam, ManagedSecret: penstock.ManagedSecret{
 		Name: name, Pending: sealed == "", CreatedAt: now, UpdatedAt: now, CreatedBy: &ada, UpdatedBy: &ada,
 	}}
 	if sealed != "" {
-		r.Version = 1
+		r.Version, r.Sealed = 1, []byte(sealed)
 	}
 	write(t, s, func(tx *store.Tx) error {
 		if err := tx.AddPrincipal(t.Context(), store.DefaultTeam, ada); err != nil {
@@ -87,7 +87,7 @@ func TestSecretTakesItsNextValueAndGoes(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			r.Version, r.Sealed, r.UpdatedAt = r.Version+1, "first", r.UpdatedAt+5
+			r.Version, r.Sealed, r.UpdatedAt = r.Version+1, []byte("first"), r.UpdatedAt+5
 			return tx.SetSecret(ctx, r)
 		})
 		at := penstock.Now() + 10
@@ -97,7 +97,7 @@ func TestSecretTakesItsNextValueAndGoes(t *testing.T) {
 			}
 		}
 		r, err := s.Secret(ctx, store.DefaultTeam, "S")
-		if err != nil || r.Version != 1 || r.Sealed != "first" || r.Pending || r.LastUsedAt != at || r.UpdatedAt == r.CreatedAt {
+		if err != nil || r.Version != 1 || string(r.Sealed) != "first" || r.Pending || r.LastUsedAt != at || r.UpdatedAt == r.CreatedAt {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		remove := func(tx *store.Tx) error { return tx.DeleteSecret(ctx, store.DefaultTeam, "S") }

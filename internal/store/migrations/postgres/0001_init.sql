@@ -136,8 +136,9 @@ CREATE TABLE workers (
   strict_image BIGINT NOT NULL, capacity BIGINT NOT NULL, busy BIGINT NOT NULL, connected_at BIGINT NOT NULL, last_seen_at BIGINT NOT NULL
 );
 
+-- answer is sealed, with the hash of the request's body: of a body that holds a secret it would tell too much.
 CREATE TABLE idempotency (
-  scope TEXT PRIMARY KEY, body_hash TEXT NOT NULL, status BIGINT NOT NULL, answer TEXT NOT NULL, expires_at BIGINT NOT NULL
+  scope TEXT PRIMARY KEY, status BIGINT NOT NULL, answer BYTEA NOT NULL, expires_at BIGINT NOT NULL
 );
 CREATE INDEX idempotency_expires ON idempotency (expires_at);
 

@@ -1,7 +1,7 @@
 -- +goose Up
 -- version counts the values that a secret was given, 0: none yet. sealed is the present one, for this team, name and version.
 CREATE TABLE secrets (
-  team TEXT NOT NULL, name TEXT NOT NULL, version BIGINT NOT NULL DEFAULT 0, sealed TEXT NOT NULL DEFAULT '',
+  team TEXT NOT NULL, name TEXT NOT NULL, version BIGINT NOT NULL DEFAULT 0, sealed BYTEA NOT NULL,
   created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL, created_by TEXT NOT NULL, updated_by TEXT NOT NULL,
   last_used_at BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (team, name)
 );

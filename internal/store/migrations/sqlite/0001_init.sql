@@ -136,8 +136,9 @@ CREATE TABLE workers (
   strict_image INTEGER NOT NULL, capacity INTEGER NOT NULL, busy INTEGER NOT NULL, connected_at INTEGER NOT NULL, last_seen_at INTEGER NOT NULL
 );
 
+-- answer is sealed, with the hash of the request's body: of a body that holds a secret it would tell too much.
 CREATE TABLE idempotency (
-  scope TEXT PRIMARY KEY, body_hash TEXT NOT NULL, status INTEGER NOT NULL, answer TEXT NOT NULL, expires_at INTEGER NOT NULL
+  scope TEXT PRIMARY KEY, status INTEGER NOT NULL, answer BLOB NOT NULL, expires_at INTEGER NOT NULL
 );
 CREATE INDEX idempotency_expires ON idempotency (expires_at);
 

@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -22,8 +23,10 @@ const (
 
 // origin says what made a run, besides the request.
 type origin struct {
-	source   penstock.Source
-	schedule *penstock.RunSchedule
+	source     penstock.Source
+	schedule   *penstock.RunSchedule
+	automation *store.AutomationRow
+	triggerURL string
 }
 
 // CreateRun stores a run and its place in the queue; both are durable when it
@@ -78,12 +81,15 @@ func (s *Service) newRun(ctx context.Context, p penstock.Principal, req penstock
 		Run: penstock.Run{
 			ID: id, RootID: id, ConversationID: penstock.NewID(), State: penstock.StateQueued, ExecutionID: 1, Prompt: req.Prompt,
 			Mode: req.Mode, Interactive: req.Interactive != nil && *req.Interactive, CreatedAt: now, UpdatedAt: now,
-			Source: from.source, Schedule: from.schedule, Creator: &p.Actor, Executor: &p.Actor, Metadata: req.Metadata,
+			Source: from.source, Schedule: from.schedule, TriggerURL: from.triggerURL, Creator: &p.Actor, Executor: &p.Actor, Metadata: req.Metadata,
 		},
 		Team: p.Team, Personal: req.Team != nil && !*req.Team,
 	}}
+	if from.automation != nil {
+		run.AutomationID = from.automation.UID
+	}
 	for _, step := range []func(context.Context, penstock.Principal, penstock.RunRequest, *store.NewRun) error{
-		s.setParent, s.setConversation, s.setConfig, s.setExecutor,
+		s.setParent, s.setConversation, s.configFrom(from), s.setExecutor,
 	} {
 		if err := step(ctx, p, req, run); err != nil {
 			return nil, err
@@ -225,25 +231,47 @@ func (s *Service) setConversation(ctx context.Context, p penstock.Principal, req
 	return nil
 }
 
-// setConfig resolves the configuration; what comes of it never changes after.
-func (s *Service) setConfig(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) error {
-	layers := []penstock.Layer{{Name: "request", Config: req.Config}}
-	agentUID := req.AgentIdentityUID
-	if agentUID == "" {
-		agentUID = p.AgentUID
-	}
-	if agentUID != "" {
-		agent, err := s.store.Identity(ctx, p.Team, agentUID)
-		if penstock.CodeOf(err) == penstock.CodeNotFound {
-			return penstock.Invalid("/agent_identity_uid", "there is no agent %q", agentUID)
+// configFrom resolves the configuration; what comes of it never changes after.
+func (s *Service) configFrom(from origin) func(context.Context, penstock.Principal, penstock.RunRequest, *store.NewRun) error {
+	return func(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) error {
+		layers := []penstock.Layer{{Name: "request", Config: req.Config}}
+		if from.automation != nil {
+			layers = append(layers, penstock.Layer{Name: "automation", Config: from.automation.Config()})
 		}
+		of, err := s.setAgent(ctx, p, req, run)
 		if err != nil {
 			return err
 		}
-		run.FactoryUID = agent.FactoryUID
-		run.Executor = &penstock.Actor{Type: "service_account", UID: agent.UID, DisplayName: agent.Name}
-		layers = append(layers, penstock.Layer{Name: "agent", Config: agent.Config()})
+		return s.setConfig(ctx, p, run, append(layers, of...))
 	}
+}
+
+// setAgent makes the run one of an agent, whose configuration and whose
+// factory's it answers.
+func (s *Service) setAgent(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) ([]penstock.Layer, error) {
+	uid := cmp.Or(req.AgentIdentityUID, p.AgentUID)
+	if uid == "" {
+		return nil, nil
+	}
+	agent, err := s.store.Identity(ctx, p.Team, uid)
+	var defaults penstock.Overrides
+	if err == nil && agent.FactoryUID != "" {
+		defaults, err = s.store.FactoryDefaults(ctx, p.Team, agent.FactoryUID)
+	}
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return nil, penstock.Invalid("/agent_identity_uid", "there is no agent %q", uid)
+	}
+	if err != nil {
+		return nil, err
+	}
+	actor := agentActor(agent)
+	run.FactoryUID, run.Executor = agent.FactoryUID, &actor
+	return []penstock.Layer{{Name: "agent", Config: agent.Config()}, {Name: "factory", Config: defaults.Config()}}, nil
+}
+
+// setConfig takes each key from the first layer that has it, the server's own
+// being the last.
+func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *store.NewRun, layers []penstock.Layer) error {
 	layers = append(layers, penstock.Layer{Name: "server", Config: &s.options.Defaults})
 	config, sources := penstock.Resolve(layers...)
 	if config.SkillSpec != "" {

@@ -157,9 +157,20 @@ func (s *Store) factory(ctx context.Context, q querier, team, uid string) (Facto
 	return one[0], err
 }
 
-// FactoryAgents lists the agents of a factory, by name.
-func (s *Store) FactoryAgents(ctx context.Context, factoryUID string) ([]penstock.Identity, error) {
-	return s.identities(ctx, s, "WHERE factory_uid = $1 AND factory_uid <> '' AND deleted_at = 0 ORDER BY folded, uid", factoryUID)
+// FactoryDefaults reads the defaults of a factory's agents; absence is
+// penstock.CodeNotFound.
+func (s *Store) FactoryDefaults(ctx context.Context, team, uid string) (penstock.Overrides, error) {
+	var d factoryData
+	var data string
+	err := s.row(ctx, "SELECT data FROM factories WHERE uid = $1 AND team = $2 AND deleted_at = 0", uid, team).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return d.Defaults, penstock.NotFound("factory", uid)
+	}
+	if err != nil {
+		return d.Defaults, s.d.mapError(fmt.Errorf("read the defaults of factory %s: %w", uid, err))
+	}
+	err = unmarshal(data, &d)
+	return d.Defaults, err
 }
 
 // AddFactory stores a new factory. A name or an alias that the team uses

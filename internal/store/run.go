@@ -19,6 +19,7 @@ type RunRow struct {
 	SkillSpec    string
 	AutomationID string
 	WebhookUID   string
+	DeliveryID   string
 	Harness      string
 	WorkerHost   string
 	Image        bool // its environment names a container image
@@ -66,7 +67,7 @@ var (
 	runsTable = table{name: "runs", columns: columns(`id text, team text, state text, title text, prompt text, mode text, interactive bigint, source text,
 		created_at bigint, updated_at bigint, execution_id bigint, last_seq bigint, prompt_state text, creator text, executor text, personal bigint,
 		config text, config_sources text, name text, model_id text, environment_id text, harness text, worker_host text, skill text, skill_info text,
-		schedule_id text, schedule_info text, automation_id text, webhook_uid text, factory_uid text, trigger_url text, conversation_id text,
+		schedule_id text, schedule_info text, automation_id text, webhook_uid text, delivery_id text, factory_uid text, trigger_url text, conversation_id text,
 		parent_id text, root_id text, depth bigint, metadata text`)}
 	queueTable       = table{name: "queue", columns: columns("run_id text, team text, enqueued_at bigint, harness text, worker_host text, image bigint")}
 	metadataTable    = table{name: "run_metadata", columns: columns("team text, key text, value text, run_id text")}
@@ -167,7 +168,7 @@ func (r *NewRun) row(events int) []any {
 		r.ID, r.Team, string(r.State), r.Title, r.Prompt, string(r.Mode), flag(r.Interactive), string(r.Source),
 		int64(r.CreatedAt), int64(r.UpdatedAt), int64(r.ExecutionID), int64(events), PromptWaiting, uidOf(r.Creator), uidOf(r.Executor), flag(r.Personal),
 		marshal(r.Config), marshal(r.ConfigSources), r.Config.Name, r.Config.ModelID, r.Config.EnvironmentID, r.Harness, r.WorkerHost, r.SkillSpec, marshal(r.Skill),
-		scheduleID(r.Schedule), marshal(r.Schedule), r.AutomationID, r.WebhookUID, r.FactoryUID, r.TriggerURL, r.ConversationID,
+		scheduleID(r.Schedule), marshal(r.Schedule), r.AutomationID, r.WebhookUID, r.DeliveryID, r.FactoryUID, r.TriggerURL, r.ConversationID,
 		r.ParentID, r.RootID, int64(r.Depth), marshal(r.Metadata),
 	}
 }
@@ -215,7 +216,7 @@ func scheduleID(s *penstock.RunSchedule) string {
 
 const runColumns = `r.id, r.team, r.state, r.title, r.prompt, r.mode, r.interactive, r.source, r.created_at, r.updated_at, r.started_at,
 	r.finished_at, r.run_ms, r.held_at, r.execution_id, r.last_seq, r.prompt_state, r.resumable, r.personal, r.config, r.config_sources,
-	r.harness, r.worker_host, r.skill, r.skill_info, r.schedule_info, r.automation_id, r.webhook_uid, r.factory_uid, r.trigger_url,
+	r.harness, r.worker_host, r.skill, r.skill_info, r.schedule_info, r.automation_id, r.webhook_uid, r.delivery_id, r.factory_uid, r.trigger_url,
 	r.conversation_id, r.parent_id, r.root_id, r.depth, r.metadata, r.status_message, r.session_id, r.location, r.usage,
 	r.creator, c.type, c.display_name, c.email, c.photo_url, r.executor, e.type, e.display_name, e.email, e.photo_url`
 
@@ -229,7 +230,7 @@ func scanRun(scan func(...any) error) (RunRow, error) {
 	err := scan(
 		&r.ID, &r.Team, &r.State, &r.Title, &r.Prompt, &r.Mode, &r.Interactive, &r.Source, &r.CreatedAt, &r.UpdatedAt, &r.StartedAt,
 		&r.FinishedAt, &runMillis, &r.heldAt, &r.ExecutionID, &r.LastSeq, &r.PromptState, &r.Resumable, &r.Personal, &config, &sources,
-		&r.Harness, &r.WorkerHost, &r.SkillSpec, &skill, &schedule, &r.AutomationID, &r.WebhookUID, &r.FactoryUID, &r.TriggerURL,
+		&r.Harness, &r.WorkerHost, &r.SkillSpec, &skill, &schedule, &r.AutomationID, &r.WebhookUID, &r.DeliveryID, &r.FactoryUID, &r.TriggerURL,
 		&r.ConversationID, &r.ParentID, &r.RootID, &r.Depth, &metadata, &message, &r.SessionID, &r.Location, &usage,
 		&creator.uid, &creator.kind, &creator.name, &creator.email, &creator.photo,
 		&executor.uid, &executor.kind, &executor.name, &executor.email, &executor.photo,

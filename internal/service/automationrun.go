@@ -1,0 +1,144 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// runTemplate is what all runs of an automation have in common, resolved once:
+// agent, configuration, environment. It is as old as what it was made from, and
+// safe for concurrent use.
+type runTemplate struct{ run store.NewRun }
+
+// occasion is why an automation starts one run.
+type occasion struct {
+	source     penstock.Source
+	at         penstock.Time
+	schedule   *penstock.RunSchedule
+	webhookUID string
+	deliveryID string
+	triggerURL string
+	envelope   string // what the prompt says about the event, after the automation's own; "": nothing
+}
+
+// automationRun makes the run that an automation starts on an occasion.
+func (s *Service) automationRun(ctx context.Context, a store.AutomationRow, on occasion) (*store.NewRun, error) {
+	t, err := s.resolveAutomation(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return t.stamp(on), nil
+}
+
+// resolveAutomation reads what a run of the automation is made of. An
+// automation that can start none is broken: a *penstock.Error, for which
+// [whyBroken] has the reason.
+func (s *Service) resolveAutomation(ctx context.Context, a store.AutomationRow) (*runTemplate, error) {
+	factory, err := s.store.Factory(ctx, a.Team, a.FactoryUID)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := agentOf(factory, a.Agent)
+	if err != nil {
+		return nil, err
+	}
+	p := penstock.Principal{Team: a.Team, Actor: automationActor(a), Scopes: []penstock.Scope{penstock.ScopeRunsWrite}}
+	run, err := s.newRun(ctx, p, penstock.RunRequest{Prompt: a.Prompt, Title: a.Name, AgentIdentityUID: agent}, origin{automation: &a})
+	if err != nil {
+		return nil, asAutomation(err)
+	}
+	return &runTemplate{*run}, nil
+}
+
+// stamp makes a run of its own from the template.
+func (t *runTemplate) stamp(on occasion) *store.NewRun {
+	run := t.run
+	run.ID, run.ConversationID = penstock.NewID(), penstock.NewID()
+	run.RootID, run.CreatedAt, run.UpdatedAt = run.ID, on.at, on.at
+	run.Source, run.Schedule, run.TriggerURL = on.source, on.schedule, on.triggerURL
+	run.WebhookUID, run.DeliveryID = on.webhookUID, on.deliveryID
+	run.Metadata = map[string]string{"automation_id": run.AutomationID}
+	if on.webhookUID != "" {
+		run.Metadata["webhook_uid"], run.Metadata["delivery_id"] = on.webhookUID, on.deliveryID
+	}
+	if on.envelope != "" {
+		run.Prompt += "\n\n" + on.envelope
+	}
+	return &run
+}
+
+// automationActor is an automation as the one who makes runs: it acts for no
+// person.
+func automationActor(a store.AutomationRow) penstock.Actor {
+	return penstock.Actor{Type: "service_account", UID: a.UID, DisplayName: a.Name}
+}
+
+// agentOf is the UID of the agent that an automation names, of the foreman
+// where it names none.
+func agentOf(factory store.FactoryRow, name string) (string, error) {
+	if name == "" {
+		return factory.ForemanUID, nil
+	}
+	var names []string
+	for _, a := range factory.Agents {
+		if strings.EqualFold(a.Name, name) {
+			return a.UID, nil
+		}
+		names = append(names, a.Name)
+	}
+	return "", penstock.Invalid("/agent", "%s", unknownName("agent of this factory", name, names))
+}
+
+// unknownName says that nothing has a name, and which name was perhaps meant.
+func unknownName(kind, name string, names []string) string {
+	text := "there is no " + kind + " named \"" + name + "\""
+	if near := penstock.Nearest(name, names); near != "" {
+		text += "; did you mean \"" + near + "\"?"
+	}
+	return text
+}
+
+// overridePointers are the fields of an automation by those of a run's request.
+var overridePointers = map[string]string{
+	"/config/model_id": "/model", "/config/runner_id": "/runner", "/agent_identity_uid": "/agent",
+}
+
+// asAutomation makes an error about a run's request one about the automation.
+func asAutomation(err error) error {
+	told, ok := errors.AsType[*penstock.Error](err)
+	if !ok {
+		return err
+	}
+	for i := range told.Fields {
+		told.Fields[i].Pointer = overridePointer(told.Fields[i].Pointer)
+	}
+	return told
+}
+
+func overridePointer(pointer string) string {
+	if own, ok := overridePointers[pointer]; ok {
+		return own
+	}
+	return strings.TrimPrefix(pointer, "/config")
+}
+
+// whyBroken is why an automation cannot start runs, for people; ok is false
+// where err is no fault of the automation, so that it should be tried again.
+func whyBroken(err error) (reason string, ok bool) {
+	told, ok := errors.AsType[*penstock.Error](err)
+	if !ok || told.Code.OurFault() {
+		return "", false
+	}
+	if told.Detail != "" {
+		return told.Detail, true
+	}
+	var parts []string
+	for _, f := range told.Fields {
+		parts = append(parts, f.Detail)
+	}
+	return strings.Join(parts, "; "), true
+}

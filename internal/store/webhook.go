@@ -1,0 +1,277 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// WebhookRow is a webhook with what only the server sees of it.
+type WebhookRow struct {
+	penstock.Webhook // without IngressURL and Secret
+	Team, FactoryUID string
+	// TeamVersion was read together with the rest. Whatever a delivery is
+	// evaluated with has changed since if the team has another one.
+	TeamVersion int64
+	Sealed      []SealedSecret // of Secrets, in their order
+}
+
+// SealedSecret is a secret of a webhook, its own copy.
+type SealedSecret struct {
+	N         int64 // counts up within the webhook; the newest has the highest
+	Sealed    []byte
+	ExpiresAt penstock.Time // 0: it is the present one
+	LastUsed  penstock.Time
+}
+
+// Valid reports whether a delivery may still be signed with the secret.
+func (s SealedSecret) Valid(now penstock.Time) bool { return s.ExpiresAt == 0 || s.ExpiresAt > now }
+
+// WebhookSecretKey names a secret among those of all webhooks.
+type WebhookSecretKey struct {
+	WebhookUID string
+	N          int64
+}
+
+// One row for each secret of a webhook, and one for a webhook that has none.
+const webhookColumns = `SELECT w.uid, w.team, t.version, w.factory_uid, w.name, w.label, w.auth_mode, w.scheme, w.signature, w.secret_name, w.delivery_id_header,
+	w.replay_guard, w.secret_refresh, w.enabled, w.pending, w.created_at, w.updated_at, m.last_delivery_at, s.n, s.sealed, s.expires_at, s.last_used_at
+	FROM webhooks w JOIN teams t ON t.uid = w.team LEFT JOIN webhook_meters m ON m.webhook_uid = w.uid LEFT JOIN webhook_secrets s ON s.webhook_uid = w.uid
+	WHERE w.deleted_at = 0 AND `
+
+// webhooks reads rows that belong together in one statement, which sees one
+// moment of the database on both engines.
+func (s *Store) webhooks(ctx context.Context, q querier, where string, args ...any) ([]WebhookRow, error) {
+	rows, err := q.query(ctx, webhookColumns+where+" ORDER BY w.name, w.uid, s.n DESC", args...)
+	if err != nil {
+		return nil, s.d.mapError(fmt.Errorf("read webhooks: %w", err))
+	}
+	defer rows.Close()
+	now, out := penstock.Now(), []WebhookRow{}
+	for rows.Next() {
+		w, secret, err := scanWebhook(rows.Scan)
+		if err != nil {
+			return nil, fmt.Errorf("read webhooks: %w", err)
+		}
+		if n := len(out); n == 0 || out[n-1].UID != w.UID {
+			out = append(out, w)
+		}
+		if last := &out[len(out)-1]; secret.N > 0 && secret.Valid(now) {
+			last.Secrets = append(last.Secrets, penstock.WebhookSecret{Index: len(last.Secrets), LastUsedAt: secret.LastUsed, ExpiresAt: secret.ExpiresAt})
+			last.Sealed = append(last.Sealed, secret)
+		}
+	}
+	return out, s.d.mapError(rows.Err())
+}
+
+func scanWebhook(scan func(...any) error) (WebhookRow, SealedSecret, error) {
+	var w WebhookRow
+	var secret SealedSecret
+	var signature string
+	var delivered, n, expires, used sql.NullInt64
+	err := scan(
+		&w.UID, &w.Team, &w.TeamVersion, &w.FactoryUID, &w.Name, &w.Label, &w.AuthMode, &w.SignatureScheme, &signature, &w.SecretName, &w.DeliveryIDHeader,
+		&w.ReplayGuard, &w.SecretRefresh, &w.Enabled, &w.PendingSecret, &w.CreatedAt, &w.UpdatedAt, &delivered, &n, &secret.Sealed, &expires, &used,
+	)
+	if err != nil {
+		return w, secret, err
+	}
+	w.Secrets, w.LastDeliveryAt = []penstock.WebhookSecret{}, penstock.Time(delivered.Int64)
+	secret.N, secret.ExpiresAt, secret.LastUsed = n.Int64, penstock.Time(expires.Int64), penstock.Time(used.Int64)
+	return w, secret, unmarshal(signature, &w.Signature)
+}
+
+// WebhookByUID reads a webhook of any team for a delivery, without its counts,
+// in one round trip. One that is disabled or pending is read as well; absence
+// and deletion are penstock.CodeNotFound.
+func (s *Store) WebhookByUID(ctx context.Context, uid string) (WebhookRow, error) {
+	return s.oneWebhook(ctx, s, uid, "w.uid = $1", uid)
+}
+
+// Webhook reads a webhook of a factory; absence is penstock.CodeNotFound.
+func (s *Store) Webhook(ctx context.Context, team, factoryUID, uid string) (WebhookRow, error) {
+	return s.webhook(ctx, s, team, factoryUID, uid)
+}
+
+// Webhook reads a webhook within the transaction. [Tx.Changed] keeps it from
+// being changed by others.
+func (tx *Tx) Webhook(ctx context.Context, team, factoryUID, uid string) (WebhookRow, error) {
+	return tx.s.webhook(ctx, tx, team, factoryUID, uid)
+}
+
+const webhookOfFactory = "w.team = $1 AND w.factory_uid = $2"
+
+func (s *Store) webhook(ctx context.Context, q querier, team, factoryUID, uid string) (WebhookRow, error) {
+	w, err := s.oneWebhook(ctx, q, uid, webhookOfFactory+" AND w.uid = $3", team, factoryUID, uid)
+	if err != nil {
+		return w, err
+	}
+	list := []WebhookRow{w}
+	err = s.addCounts(ctx, q, list, webhookOfFactory+" AND w.uid = $3", team, factoryUID, uid)
+	return list[0], err
+}
+
+func (s *Store) oneWebhook(ctx context.Context, q querier, uid, where string, args ...any) (WebhookRow, error) {
+	list, err := s.webhooks(ctx, q, where, args...)
+	if err == nil && len(list) == 0 {
+		err = penstock.NotFound("webhook", uid)
+	}
+	if err != nil {
+		return WebhookRow{}, err
+	}
+	return list[0], nil
+}
+
+// Webhooks lists a factory's webhooks by name.
+func (s *Store) Webhooks(ctx context.Context, team, factoryUID string) ([]WebhookRow, error) {
+	list, err := s.webhooks(ctx, s, webhookOfFactory, team, factoryUID)
+	if err != nil {
+		return nil, err
+	}
+	return list, s.addCounts(ctx, s, list, webhookOfFactory, team, factoryUID)
+}
+
+// WebhooksOfSecret lists the webhooks of a team whose managed secret has the
+// name, without their counts.
+func (tx *Tx) WebhooksOfSecret(ctx context.Context, team, name string) ([]WebhookRow, error) {
+	return tx.s.webhooks(ctx, tx, "w.team = $1 AND w.secret_name = $2", team, name)
+}
+
+// CountWebhooks is how many webhooks a factory has.
+func (tx *Tx) CountWebhooks(ctx context.Context, factoryUID string) (n int, err error) {
+	if err := tx.row(ctx, "SELECT count(*) FROM webhooks WHERE factory_uid = $1 AND deleted_at = 0", factoryUID).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count the webhooks of factory %s: %w", factoryUID, err)
+	}
+	return n, nil
+}
+
+// AddWebhook stores a new webhook without secrets. A name that the factory uses
+// already is a conflict.
+func (tx *Tx) AddWebhook(ctx context.Context, w WebhookRow) error {
+	_, err := tx.exec(ctx, `INSERT INTO webhooks (uid, team, factory_uid, name, label, auth_mode, scheme, signature, secret_name, delivery_id_header,
+		replay_guard, secret_refresh, enabled, pending, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		w.UID, w.Team, w.FactoryUID, w.Name, w.Label, string(w.AuthMode), string(w.SignatureScheme), marshal(w.Signature), w.SecretName, w.DeliveryIDHeader,
+		flag(w.ReplayGuard), string(w.SecretRefresh), flag(w.Enabled), flag(w.PendingSecret), int64(w.CreatedAt), int64(w.UpdatedAt))
+	return tx.nameTaken(err, "a webhook", w.Name)
+}
+
+// SetWebhook stores what can change of a webhook that was read in the
+// transaction; its secrets are not touched.
+func (tx *Tx) SetWebhook(ctx context.Context, w WebhookRow) error {
+	if _, err := tx.exec(ctx, `UPDATE webhooks SET signature = $1, delivery_id_header = $2, replay_guard = $3, secret_refresh = $4, enabled = $5, pending = $6,
+		updated_at = $7 WHERE uid = $8 AND deleted_at = 0`,
+		marshal(w.Signature), w.DeliveryIDHeader, flag(w.ReplayGuard), string(w.SecretRefresh), flag(w.Enabled), flag(w.PendingSecret),
+		int64(w.UpdatedAt), w.UID); err != nil {
+		return fmt.Errorf("store webhook %s: %w", w.UID, err)
+	}
+	return nil
+}
+
+// SetWebhookSecret makes a secret the present one of a webhook. Those before it
+// end at until, if not sooner; with 0 they end at once.
+func (tx *Tx) SetWebhookSecret(ctx context.Context, uid string, secret SealedSecret, until penstock.Time) error {
+	over := int64(math.MaxInt64)
+	if until != 0 {
+		over = int64(penstock.Now())
+		if _, err := tx.exec(ctx, "UPDATE webhook_secrets SET expires_at = $1 WHERE webhook_uid = $2 AND (expires_at = 0 OR expires_at > $1)", int64(until), uid); err != nil {
+			return fmt.Errorf("end the secrets of webhook %s: %w", uid, err)
+		}
+	}
+	if _, err := tx.exec(ctx, "DELETE FROM webhook_secrets WHERE webhook_uid = $1 AND expires_at <= $2", uid, over); err != nil {
+		return fmt.Errorf("end the secrets of webhook %s: %w", uid, err)
+	}
+	if _, err := tx.exec(ctx, "INSERT INTO webhook_secrets (webhook_uid, n, sealed) VALUES ($1, $2, $3)", uid, secret.N, secret.Sealed); err != nil {
+		return fmt.Errorf("store a secret of webhook %s: %w", uid, err)
+	}
+	return nil
+}
+
+// NextWebhookSecret is the number of the next secret of a webhook. Numbers are
+// never used again while a webhook lives.
+func (tx *Tx) NextWebhookSecret(ctx context.Context, uid string) (n int64, err error) {
+	if err := tx.row(ctx, "SELECT COALESCE(max(n), 0) + 1 FROM webhook_secrets WHERE webhook_uid = $1", uid).Scan(&n); err != nil {
+		return 0, fmt.Errorf("read the secrets of webhook %s: %w", uid, err)
+	}
+	return n, nil
+}
+
+// DeleteWebhook takes a webhook that was read in the transaction from every
+// list, and removes its secrets, counts and senders. Its log is removed by the
+// log's own clearing.
+func (tx *Tx) DeleteWebhook(ctx context.Context, uid string) error {
+	if _, err := tx.exec(ctx, "UPDATE webhooks SET deleted_at = $1 WHERE uid = $2 AND deleted_at = 0", int64(penstock.Now()), uid); err != nil {
+		return fmt.Errorf("delete webhook %s: %w", uid, err)
+	}
+	for _, table := range []string{"webhook_secrets", "webhook_meters", "webhook_counts", "webhook_senders"} {
+		if _, err := tx.exec(ctx, "DELETE FROM "+table+" WHERE webhook_uid = $1", uid); err != nil {
+			return fmt.Errorf("delete webhook %s: %w", uid, err)
+		}
+	}
+	return nil
+}
+
+// TouchWebhookSecrets records when secrets were used last.
+func (s *Store) TouchWebhookSecrets(ctx context.Context, used map[WebhookSecretKey]penstock.Time) error {
+	keys := slices.SortedFunc(maps.Keys(used), func(a, b WebhookSecretKey) int { // in one order: replicas do not wait for each other crosswise
+		return cmp.Or(cmp.Compare(a.WebhookUID, b.WebhookUID), cmp.Compare(a.N, b.N))
+	})
+	return s.Write(ctx, func(tx *Tx) error {
+		for _, k := range keys {
+			if _, err := tx.exec(ctx, "UPDATE webhook_secrets SET last_used_at = $1 WHERE webhook_uid = $2 AND n = $3 AND last_used_at < $1", int64(used[k]), k.WebhookUID, k.N); err != nil {
+				return fmt.Errorf("record when a secret of webhook %s was used: %w", k.WebhookUID, err)
+			}
+		}
+		return nil
+	})
+}
+
+// The kinds of deliveries that are counted.
+const (
+	CountAccepted    = "accepted"
+	CountDuplicate   = "duplicate"
+	CountRejected    = "rejected"
+	CountRateLimited = "rate_limited"
+)
+
+// Quarter numbers the quarter of an hour of a moment, by which deliveries are
+// counted.
+func Quarter(at penstock.Time) int64 { return int64(at) / (15 * time.Minute).Milliseconds() }
+
+const quartersOfDay = 24 * 4
+
+// addCounts adds to webhooks the deliveries of the last 24 hours, to a quarter
+// of an hour.
+func (s *Store) addCounts(ctx context.Context, q querier, list []WebhookRow, where string, args ...any) error {
+	args = append(args, Quarter(penstock.Now())-quartersOfDay)
+	type count struct {
+		uid, kind string
+		n         int64
+	}
+	rows, err := q.query(ctx, `SELECT c.webhook_uid, c.kind, CAST(sum(c.n) AS BIGINT) FROM webhook_counts c JOIN webhooks w ON w.uid = c.webhook_uid
+		WHERE w.deleted_at = 0 AND `+where+` AND c.quarter >= `+placeholders(len(args), 1)+` GROUP BY c.webhook_uid, c.kind`, args...)
+	counts, err := collect(s, rows, err, "counts of deliveries", func(c *count) []any { return []any{&c.uid, &c.kind, &c.n} })
+	for _, c := range counts {
+		i := slices.IndexFunc(list, func(w WebhookRow) bool { return w.UID == c.uid })
+		if i < 0 { // made since the list was read
+			continue
+		}
+		switch into := &list[i].Counts; c.kind {
+		case CountAccepted:
+			into.Accepted = c.n
+		case CountDuplicate:
+			into.Duplicate = c.n
+		case CountRejected:
+			into.Rejected = c.n
+		case CountRateLimited:
+			into.RateLimited = c.n
+		}
+	}
+	return err
+}

@@ -1,6 +1,10 @@
 package filter
 
-import "github.com/penstock-dev/penstock"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/penstock-dev/penstock"
+)
 
 // What a payload may be at most to be evaluated.
 const (
@@ -25,15 +29,20 @@ type Document struct {
 
 // node is a value or the name of a member, which comes right before its value.
 // Nodes are in the order of the text, those inside of an array or object behind
-// it.
+// it. Each field has flags above its offset or index.
 type node struct {
-	start uint32 // offset of its first byte
+	start uint32 // offset of its first byte; escaped
 	// end is the offset behind its last byte; of an array or object instead the
-	// index of the node behind those inside, and a bit for duplicate keys.
+	// index of the node behind those inside; container, duplicated.
 	end uint32
 }
 
-const duplicated = 1 << 31
+const (
+	escaped    = 1 << 31 // a name or string with a backslash
+	container  = 1 << 30 // an array or object
+	duplicated = 1 << 31 // an object with equal keys
+	position   = 1<<30 - 1
+)
 
 // ParseDocument parses a delivery's body, which must be one JSON value in UTF-8:
 // nothing before and behind it but white space, no byte order mark, no escape of
@@ -68,7 +77,7 @@ func notJSON(err error) error {
 // kind is the first character of the value: '{', '[', '"', 'n', 't', 'f', and
 // '0' for every number.
 func (d *Document) kind(i uint32) byte {
-	c := d.body[d.nodes[i].start]
+	c := d.body[d.nodes[i].start&position]
 	if c == '-' || c >= '0' && c <= '9' {
 		return '0'
 	}
@@ -77,19 +86,38 @@ func (d *Document) kind(i uint32) byte {
 
 // after is the index behind the value and all that is inside of it.
 func (d *Document) after(i uint32) uint32 {
-	if c := d.body[d.nodes[i].start]; c == '{' || c == '[' {
-		return d.nodes[i].end &^ duplicated
+	if end := d.nodes[i].end; end&container != 0 {
+		return end & position
 	}
 	return i + 1
 }
 
 // raw is the text of a name or of a value that is no array or object.
 func (d *Document) raw(i uint32) []byte {
-	return d.body[d.nodes[i].start:d.nodes[i].end]
+	return d.body[d.nodes[i].start&position : d.nodes[i].end]
 }
 
-// decode is what a name or a string stands for.
-func (d *Document) decode(i uint32) string { return string(unquote(nil, d.raw(i))) }
+// text is what a name or a string stands for: the body itself, or else in the
+// scratch.
+func (d *Document) text(i uint32, scratch *[]byte) []byte {
+	quoted := d.raw(i)
+	if d.nodes[i].start&escaped == 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	// The parser took the string, so that this cannot fail.
+	*scratch, _ = jsontext.AppendUnquote((*scratch)[:0], quoted)
+	return *scratch
+}
+
+// isText compares a name with a text, which escapes make up to six times longer.
+func (d *Document) isText(i uint32, text string, scratch *[]byte) bool {
+	n := d.nodes[i]
+	length := int(n.end - n.start&position - 2)
+	if n.start&escaped == 0 {
+		return length == len(text) && string(d.raw(i)[1:1+length]) == text
+	}
+	return length <= 6*len(text) && string(d.text(i, scratch)) == text
+}
 
 // duplicates reports whether an object has a key more than once.
 func (d *Document) duplicates(object uint32) bool { return d.nodes[object].end&duplicated != 0 }

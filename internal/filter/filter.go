@@ -103,6 +103,12 @@ func (c *compiler) badf(pointer, format string, args ...any) {
 	}
 }
 
+// text is what a name or string of the filter stands for.
+func (c *compiler) text(i uint32) string {
+	var scratch []byte
+	return string(c.document.text(i, &scratch))
+}
+
 // member is one key of an object of the filter.
 type member struct {
 	key     string
@@ -115,7 +121,7 @@ func (c *compiler) members(object uint32, pointer string) []member {
 	var all []member
 	seen := map[string]bool{}
 	for name, end := object+1, c.document.after(object); name < end; name = c.document.after(name + 1) {
-		key := c.document.decode(name)
+		key := c.text(name)
 		m := member{key, pointer + "/" + penstock.EscapePointer(key), name + 1}
 		if seen[key] {
 			c.badf(m.pointer, "duplicate key; each key may be given once")
@@ -234,7 +240,7 @@ func (c *compiler) set(array uint32, pointer, empty string) []scalar {
 		case '[', '{':
 			c.badf(pointer+"/"+strconv.Itoa(count), "array holds an object or array; only strings, numbers, booleans and null are compared")
 		case '"':
-			if s.text = c.document.decode(i); len(s.text) > maxString {
+			if s.text = c.text(i); len(s.text) > maxString {
 				c.badf(pointer+"/"+strconv.Itoa(count), "string has %d bytes; at most %d (1 KB) are allowed", len(s.text), maxString)
 			}
 		case '0':

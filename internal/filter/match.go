@@ -1,11 +1,5 @@
 package filter
 
-import (
-	"bytes"
-
-	"github.com/go-json-experiment/json/jsontext"
-)
-
 // Failure says where and why a payload does not match.
 type Failure struct {
 	// Path is the JSON pointer (RFC 6901) of the first condition that fails, in
@@ -31,8 +25,7 @@ func (f *Filter) Match(d *Document) (matched bool, why Failure) {
 	case d.unevaluable != "":
 		return false, Failure{Reason: d.unevaluable}
 	}
-	var buffer [64]byte
-	e := evaluator{Document: d, scratch: buffer[:0]}
+	e := evaluator{Document: d}
 	return e.pattern(f.fields, 0, "")
 }
 
@@ -40,7 +33,7 @@ func (f *Filter) Match(d *Document) (matched bool, why Failure) {
 type evaluator struct {
 	*Document
 
-	scratch []byte
+	scratch []byte // for Document.text
 }
 
 // pattern reports whether the value satisfies the fields, either itself or, if
@@ -60,7 +53,7 @@ func (e *evaluator) pattern(fields []field, value uint32, path string) (bool, Fa
 		}
 		return false, Failure{path, "no object in the array satisfies all that is asked for"}
 	default:
-		return false, Failure{path, "the value is " + e.name(value) + ", not an object"}
+		return false, Failure{path, notObject[e.kind(value)]}
 	}
 }
 
@@ -88,26 +81,32 @@ func (e *evaluator) object(fields []field, object uint32, path string) (bool, Fa
 // find looks a key up among an object's members.
 func (e *evaluator) find(object uint32, key string) (value uint32, found bool) {
 	for name, end := object+1, e.after(object); name < end; name = e.after(name + 1) {
-		if e.isNamed(name, key) {
+		if e.isText(name, key, &e.scratch) {
 			return name + 1, true
 		}
 	}
 	return 0, false
 }
 
-// isNamed compares a member's name with a key. Escapes make a text longer, up to
-// six times.
-func (e *evaluator) isNamed(name uint32, key string) bool {
-	quoted := e.raw(name)
-	text := quoted[1 : len(quoted)-1]
-	if len(text) < len(key) || len(text) > 6*len(key) {
-		return false
+// Reasons by the kind of the value.
+var (
+	notObject = map[byte]string{
+		'"': "the value is a string, not an object",
+		'0': "the value is a number, not an object",
+		't': "the value is a boolean, not an object",
+		'f': "the value is a boolean, not an object",
+		'n': "the value is null, not an object",
 	}
-	if bytes.IndexByte(text, '\\') < 0 {
-		return string(text) == key
+	notAsked = map[byte]string{
+		'"': "the value, a string, is not one of those asked for",
+		'0': "the value, a number, is not one of those asked for",
+		't': "the value, a boolean, is not one of those asked for",
+		'f': "the value, a boolean, is not one of those asked for",
+		'n': "the value, null, is not one of those asked for",
+		'{': "the value, an object, is not one of those asked for",
+		'[': "no element of the array is one of those asked for",
 	}
-	return string(plain(&e.scratch, quoted)) == key
-}
+)
 
 // leaf says why the value is not what l asks for, "" where it is.
 func (e *evaluator) leaf(l *leaf, value uint32, found bool) string {
@@ -119,18 +118,13 @@ func (e *evaluator) leaf(l *leaf, value uint32, found bool) string {
 	case l.exists == absent:
 		return "the key is there"
 	case len(l.in) > 0 && !e.anyIn(l.in, value):
-		switch {
-		case e.kind(value) == '{':
-			return "the value is an object, which equals none of the values"
-		case e.kind(value) == '[' && e.after(value) == value+1:
+		if e.kind(value) == '[' && e.after(value) == value+1 {
 			return "the array is empty"
-		case e.kind(value) == '[':
-			return "no element of the array is one of the values"
 		}
-		return "the value, " + e.name(value) + ", is none of the values"
+		return notAsked[e.kind(value)]
 	case len(l.notIn) > 0 && e.anyIn(l.notIn, value):
 		if e.kind(value) == '[' {
-			return "an element of the array is one of the values in not_in"
+			return "an element of the array is one of those in not_in"
 		}
 		return "the value is one of those in not_in"
 	}
@@ -154,39 +148,17 @@ func (e *evaluator) anyIn(set []scalar, value uint32) bool {
 func (e *evaluator) isIn(set []scalar, value uint32) bool {
 	kind := e.kind(value)
 	var text []byte
+	var number [64]byte
 	switch kind {
 	case '[', '{':
 		return false
 	case '0':
-		e.scratch = appendNumber(e.scratch[:0], e.raw(value))
-		text = e.scratch
+		text = appendNumber(number[:0], e.raw(value))
 	case '"':
-		quoted := e.raw(value)
-		if len(quoted) > 2+6*maxString { // longer than any value, escaped or not
+		if len(e.raw(value)) > 2+6*maxString { // longer than any value, escaped or not
 			return false
 		}
-		text = plain(&e.scratch, quoted)
+		text = e.text(value, &e.scratch)
 	}
 	return has(set, kind, text)
-}
-
-// name says what kind of value it is.
-func (e *evaluator) name(value uint32) string {
-	switch e.kind(value) {
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
-	case 'n':
-		return "null"
-	default:
-		return "a boolean"
-	}
-}
-
-// unquote appends what a JSON string stands for. The string was parsed before,
-// so that it cannot fail.
-func unquote(dst, quoted []byte) []byte {
-	dst, _ = jsontext.AppendUnquote(dst, quoted)
-	return dst
 }

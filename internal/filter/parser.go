@@ -20,13 +20,13 @@ type parser struct {
 	buffer  bytes.Buffer
 	body    []byte
 	nodes   []node
-	open    []container // arrays and objects that have not ended
-	table   []uint32    // of names, for duplicate
+	open    []unfinished // arrays and objects that have not ended
+	table   []uint32     // of names, for duplicate
 	scratch [2][]byte
 }
 
-// container is an array or object whose end is yet to come.
-type container struct {
+// unfinished is an array or object whose end is yet to come.
+type unfinished struct {
 	node   uint32
 	names  int  // of an object, so far
 	object bool // else an array
@@ -73,7 +73,7 @@ func parse(text []byte, values, levels int) (*Document, error) {
 // index reads one value and notes its nodes. Where there would be too many, it
 // stops and says so.
 func (p *parser) index(values, levels int) (unevaluable string, err error) {
-	if len(p.body) >= duplicated {
+	if len(p.body) > position {
 		return "the body is too long", nil
 	}
 	count, end := 0, 0
@@ -105,7 +105,7 @@ func (p *parser) index(values, levels int) (unevaluable string, err error) {
 			return fmt.Sprintf("the body is nested deeper than %d levels", levels), nil
 		default:
 			count++
-			p.open = append(p.open, container{node: p.add(start, end), object: kind == '{'})
+			p.open = append(p.open, unfinished{node: p.add(start, end), object: kind == '{'})
 		}
 		if len(p.open) == 0 {
 			return "", nil
@@ -125,8 +125,12 @@ func isBetween(c byte) bool {
 
 // add notes a node and returns its index.
 func (p *parser) add(start, end int) uint32 {
-	p.nodes = append(p.nodes, node{uint32(start), uint32(end)}) //nolint:gosec // index checks the length of the body
-	return uint32(len(p.nodes) - 1)                             //nolint:gosec // fewer than bytes
+	n := node{uint32(start), uint32(end)} //nolint:gosec // index checks the length of the body
+	if p.body[start] == '"' && bytes.IndexByte(p.body[start:end], '\\') >= 0 {
+		n.start |= escaped
+	}
+	p.nodes = append(p.nodes, n)
+	return uint32(len(p.nodes) - 1) //nolint:gosec // fewer than bytes
 }
 
 // close ends the innermost array or object.
@@ -134,7 +138,7 @@ func (p *parser) close() {
 	c := p.open[len(p.open)-1]
 	p.open = p.open[:len(p.open)-1]
 	end := uint32(len(p.nodes)) //nolint:gosec // fewer than bytes
-	p.nodes[c.node].end = end
+	p.nodes[c.node].end = end | container
 	if c.names > 1 && p.duplicate(c, end) {
 		p.nodes[c.node].end |= duplicated
 	}
@@ -143,16 +147,16 @@ func (p *parser) close() {
 // duplicate reports whether two names of an object stand for the same key. It
 // takes time linear in their length: a table is asked with a hash that no sender
 // can foresee.
-func (p *parser) duplicate(c container, end uint32) bool {
+func (p *parser) duplicate(c unfinished, end uint32) bool {
 	d := Document{body: p.body, nodes: p.nodes}
 	size := 1 << bits.Len(uint(2*c.names))
 	p.table = slices.Grow(p.table[:0], size)[:size]
 	clear(p.table)
 	for name := c.node + 1; name < end; name = d.after(name + 1) {
-		text := plain(&p.scratch[0], d.raw(name))
+		text := d.text(name, &p.scratch[0])
 		slot := int(maphash.Bytes(seed, text) & uint64(size-1)) //nolint:gosec // below size
 		for p.table[slot] != 0 {                                // no name is the root
-			if bytes.Equal(plain(&p.scratch[1], d.raw(p.table[slot])), text) {
+			if bytes.Equal(d.text(p.table[slot], &p.scratch[1]), text) {
 				return true
 			}
 			slot = (slot + 1) & (size - 1)
@@ -160,15 +164,6 @@ func (p *parser) duplicate(c container, end uint32) bool {
 		p.table[slot] = name
 	}
 	return false
-}
-
-// plain is what a JSON string stands for: a part of it, or else in the scratch.
-func plain(scratch *[]byte, quoted []byte) []byte {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return quoted[1 : len(quoted)-1]
-	}
-	*scratch = unquote((*scratch)[:0], quoted)
-	return *scratch
 }
 
 // skip reads on to the end of the text.

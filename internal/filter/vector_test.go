@@ -21,10 +21,11 @@ func TestVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	var vectors []struct {
-		Filter, Body json.RawMessage
-		Match        bool
-		Error        string
-		Why          string
+		Filter json.RawMessage `json:"filter"`
+		Body   json.RawMessage `json:"body"`
+		Match  bool            `json:"match"`
+		Error  string          `json:"error"`
+		Why    string          `json:"why"`
 	}
 	if err := json.Unmarshal(text, &vectors); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,153 @@
+package webhook
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// ValidID reports whether a text can tell deliveries apart: 1 to 256 visible
+// ASCII characters.
+func ValidID(s string) bool {
+	return s != "" && len(s) <= 256 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// headerID is the value of a header that is there once and a [ValidID], else "".
+func headerID(header http.Header, canonical string) string {
+	if values := header[canonical]; len(values) == 1 && ValidID(values[0]) {
+		return values[0]
+	}
+	return ""
+}
+
+// bodyID is an id from the body: a string, or a number as it is written; ""
+// for everything else.
+func bodyID(value jsontext.Value) string {
+	id := string(value)
+	switch value.Kind() {
+	case '"':
+		id = stringOf(value)
+	case '0':
+	default:
+		return ""
+	}
+	if !ValidID(id) {
+		return ""
+	}
+	return id
+}
+
+// stringOf is the text of a JSON string, "" for any other value.
+func stringOf(value jsontext.Value) string {
+	if value.Kind() != '"' {
+		return ""
+	}
+	text, err := jsontext.AppendUnquote(nil, value)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// members reads top-level members of a JSON object. One that is missing is
+// nil; so is one that is there twice, since parsers disagree about which of
+// the two counts; and all are where the body is not one JSON object.
+func members(body []byte, names []string) []jsontext.Value {
+	values, nothing := make([]jsontext.Value, len(names)), make([]jsontext.Value, len(names))
+	seen := make([]bool, len(names))
+	in := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
+	if token, err := in.ReadToken(); err != nil || token.Kind() != '{' {
+		return nothing
+	}
+	for in.PeekKind() == '"' {
+		token, err := in.ReadToken()
+		if err != nil {
+			return nothing
+		}
+		i := slices.Index(names, token.String())
+		if i < 0 {
+			if err := in.SkipValue(); err != nil {
+				return nothing
+			}
+			continue
+		}
+		value, err := in.ReadValue()
+		if err != nil {
+			return nothing
+		}
+		if seen[i] {
+			values[i] = nil
+			continue
+		}
+		values[i], seen[i] = bytes.Clone(value), true
+	}
+	if _, err := in.ReadToken(); err != nil || in.PeekKind() != 0 || len(bytes.Trim(in.UnreadBuffer(), " \t\r\n")) > 0 {
+		return nothing
+	}
+	return values
+}
+
+// Handshake is what to answer to a sender that checks a URL.
+type Handshake struct {
+	Status      int
+	ContentType string // "" with an empty body
+	Body        []byte
+}
+
+// handshake says how a sender checks a URL: the top-level members to look at,
+// and the answer, nil when the delivery is no such check.
+type handshake struct {
+	members []string
+	answer  func(values []jsontext.Value) *Handshake
+}
+
+var handshakes = map[penstock.SignatureScheme]handshake{
+	penstock.SchemeSlack:   {[]string{"type", "challenge"}, answerSlack},
+	penstock.SchemeDiscord: {[]string{"type", "event"}, answerDiscord},
+}
+
+// answerSlack repeats the challenge of a url_verification, in JSON: a text of
+// somebody else's choice is never sent as what a browser might show.
+func answerSlack(values []jsontext.Value) *Handshake {
+	if stringOf(values[0]) != "url_verification" {
+		return nil
+	}
+	body, err := json.Marshal(map[string]string{"challenge": stringOf(values[1])})
+	if err != nil {
+		return nil
+	}
+	return &Handshake{http.StatusOK, "application/json", body}
+}
+
+// answerDiscord answers both of Discord's pings: that of webhook events is
+// type 0, that of interactions type 1, which for webhook events is an event.
+func answerDiscord(values []jsontext.Value) *Handshake {
+	switch kind := string(values[0]); {
+	case kind == "0":
+		return &Handshake{Status: http.StatusNoContent}
+	case kind == "1" && values[1] == nil:
+		return &Handshake{http.StatusOK, "application/json", []byte(`{"type":1}`)}
+	}
+	return nil
+}
+
+// OfferedSecret is the secret that a sender posts, unsigned, to a URL that was
+// registered with it: Notion's verification_token, in an object that holds
+// nothing else. It is to be taken while the webhook has no secret, and never
+// later.
+func OfferedSecret(scheme penstock.SignatureScheme, body []byte) (string, bool) {
+	if scheme != penstock.SchemeNotion {
+		return "", false
+	}
+	var offer map[string]string // an object with duplicate names is refused
+	if err := json.Unmarshal(body, &offer); err != nil || len(offer) != 1 || !ValidID(offer["verification_token"]) {
+		return "", false
+	}
+	return offer["verification_token"], true
+}

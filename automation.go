@@ -56,6 +56,12 @@ type CronTrigger struct {
 	Cron     string `json:"cron"`
 	Name     string `json:"name,omitempty"`
 	Timezone string `json:"timezone,omitempty"` // IANA; UTC when absent
+
+	// In answers: when it started a run last and will next, and why its last time
+	// started none.
+	LastRun   Time   `json:"last_run,omitzero"`
+	NextRun   Time   `json:"next_run,omitzero"`
+	LastError string `json:"last_error,omitempty"`
 }
 
 // WebhookFilter is the filter of a webhook's trigger.
@@ -132,6 +138,8 @@ type AutomationRequest struct {
 	MCPServers         *map[string]MCPServer `json:"mcp_servers,omitempty"`
 	WorkerHost         *string               `json:"worker_host,omitempty"`
 	CredentialStrategy *string               `json:"credential_strategy,omitempty"`
+
+	Cleared []string `json:"-"` // the fields that were given as null
 }
 
 // Config is the layer of configuration that an automation contributes.

@@ -1,5 +1,10 @@
 package penstock
 
+import (
+	"regexp"
+	"strings"
+)
+
 // Factory is a standing team of agents with its automations and webhooks: the
 // contract's Factory.
 type Factory struct {
@@ -41,11 +46,33 @@ type FactoryDefinition struct {
 }
 
 // FactoryRequest creates or changes a factory; on a change an absent field
-// stays as it is.
+// stays as it is and null clears it.
 type FactoryRequest struct {
-	Name        *string `json:"name,omitempty"`
-	Alias       *string `json:"alias,omitempty"`
-	Description *string `json:"description,omitempty"`
+	Name        *string  `json:"name,omitempty"`
+	Alias       *string  `json:"alias,omitempty"`
+	Description *string  `json:"description,omitempty"`
+	Cleared     []string `json:"-"` // the fields that were given as null
+}
+
+var (
+	resourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	aliasName    = regexp.MustCompile(`^[A-Za-z0-9 ._-]{1,60}$`)
+)
+
+// ResourceName makes the name of an automation or webhook, which is also the
+// name of its file, of a label as it was typed: in lower case, with one - for
+// spaces that follow each other. ok is false where that is no such name.
+func ResourceName(label string) (name string, ok bool) {
+	name = strings.Join(strings.Fields(strings.ToLower(label)), "-")
+	return name, resourceName.MatchString(name)
+}
+
+// ResourceNameRule says what a [ResourceName] may be made of.
+const ResourceNameRule = "must be 1 to 63 letters, digits, - and spaces, the first one a letter or digit"
+
+// ValidAlias reports whether a factory may be called so.
+func ValidAlias(alias string) bool {
+	return aliasName.MatchString(alias) && strings.TrimSpace(alias) == alias
 }
 
 // DispatchRequest asks a factory's foreman for a run.

@@ -221,7 +221,6 @@ func (tx *Tx) factoryNames(ctx context.Context, r FactoryRow) error {
 // list, with its automations, its webhooks and their secrets' copies, and its
 // agents and their keys. Runs and deliveries stay.
 func (tx *Tx) DeleteFactory(ctx context.Context, r FactoryRow) error {
-	now := int64(penstock.Now())
 	for _, a := range r.Agents {
 		if err := tx.DeleteIdentity(ctx, r.Team, a.UID); err != nil {
 			return err
@@ -233,19 +232,22 @@ func (tx *Tx) DeleteFactory(ctx context.Context, r FactoryRow) error {
 		"DELETE FROM secret_uses WHERE kind = 'automation' AND uid IN (SELECT uid FROM automations WHERE factory_uid = $1)",
 		"DELETE FROM automation_webhooks WHERE factory_uid = $1",
 		"DELETE FROM automations WHERE factory_uid = $1",
-		"DELETE FROM webhook_secrets WHERE webhook_uid IN (SELECT uid FROM webhooks WHERE factory_uid = $1)",
 	} {
 		if _, err := tx.exec(ctx, statement, r.UID); err != nil {
 			return fmt.Errorf("delete what belongs to factory %s: %w", r.UID, err)
 		}
 	}
-	for _, statement := range []string{
-		"UPDATE webhooks SET deleted_at = $1 WHERE factory_uid = $2 AND deleted_at = 0",
-		"UPDATE factories SET deleted_at = $1 WHERE uid = $2 AND deleted_at = 0",
-	} {
-		if _, err := tx.exec(ctx, statement, now, r.UID); err != nil {
-			return fmt.Errorf("delete factory %s: %w", r.UID, err)
+	webhooks, err := tx.s.webhooks(ctx, tx, "w.factory_uid = $1", r.UID)
+	if err != nil {
+		return err
+	}
+	for _, w := range webhooks {
+		if err := tx.DeleteWebhook(ctx, w.UID); err != nil {
+			return err
 		}
+	}
+	if _, err := tx.exec(ctx, "UPDATE factories SET deleted_at = $1 WHERE uid = $2 AND deleted_at = 0", int64(penstock.Now()), r.UID); err != nil {
+		return fmt.Errorf("delete factory %s: %w", r.UID, err)
 	}
 	return nil
 }

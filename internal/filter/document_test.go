@@ -1,0 +1,145 @@
+package filter_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/filter"
+)
+
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	const not = "Invalid request: the body is not one JSON value in UTF-8: "
+	tests := []struct {
+		name, body string
+		want       string // "" for a valid one
+	}{
+		{"an object", `{"a": [1, -2.5e+3, true, false, null, "x"]}`, ""},
+		{"a string", `"x"`, ""},
+		{"a number", `-0`, ""},
+		{"null with white space around it", " \t\r\nnull\n", ""},
+		{"duplicate keys", `{"a": 1, "a": 2, "\u0061": 3}`, ""},
+		{"an escaped surrogate pair", `"\ud83d\ude00"`, ""},
+		{"an escaped null character", `"\u0000"`, ""},
+		{"10,000 arrays", strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), ""},
+		{"10,000 objects", strings.Repeat(`{"a":`, 9_999) + "{}" + strings.Repeat("}", 9_999), ""},
+		{"10,001 arrays", strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001), "it is nested deeper than 10000 levels"},
+		{"10,001 objects", strings.Repeat(`{"a":`, 10_000) + "{}" + strings.Repeat("}", 10_000), "it is nested deeper than 10000 levels"},
+		{"10,000 arrays that do not end", strings.Repeat("[", 10_000), "it ends before the value does"},
+		{"something wrong behind the limit of values", "[" + strings.Repeat("1,", 50_001) + "]", "syntax error at byte 100002"},
+		{"something wrong behind the limit of levels", strings.Repeat("[", 300) + strings.Repeat("]", 299) + "}", "syntax error at byte 599"},
+		{"something behind the limit of levels", strings.Repeat("[", 300) + strings.Repeat("]", 300) + "1", "more than one value, or something behind it, at byte 600"},
+		{"nothing", "", "it is empty"},
+		{"white space", " \n", "it is empty"},
+		{"a byte order mark", "\ufeff{}", "it begins with a byte order mark"},
+		{"a byte order mark alone", "\ufeff", "it begins with a byte order mark"},
+		{"UTF-16", "\xff\xfe{\x00}\x00", "invalid UTF-8 at byte 0"},
+		{"two values", `{} {}`, "more than one value, or something behind it, at byte 2"},
+		{"two values without space", `[][]`, "more than one value, or something behind it, at byte 2"},
+		{"lines of JSON", "{}\n{}\n", "more than one value, or something behind it, at byte 2"},
+		{"something behind", `{}x`, "more than one value, or something behind it, at byte 2"},
+		{"a null character behind", "{}\x00", "more than one value, or something behind it, at byte 2"},
+		{"half a value", `{"a": [1, 2`, "it ends before the value does"},
+		{"half a string", `"abc`, "it ends before the value does"},
+		{"half a literal", `tru`, "it ends before the value does"},
+		{"invalid UTF-8 in a string", "\"secret\xc3\x28\"", "invalid UTF-8 at byte 7"},
+		{"an overlong encoding", "\"\xc0\xaf\"", "invalid UTF-8 at byte 1"},
+		{"an encoded surrogate", "\"\xed\xa0\x80\"", "invalid UTF-8 at byte 1"},
+		{"a lone high surrogate", `"\ud800"`, "syntax error at byte 1"},
+		{"a lone low surrogate", `"\udc00x"`, "syntax error at byte 1"},
+		{"a control character", "\"a\nb\"", "syntax error at byte 2"},
+		{"a leading zero", `[01]`, "syntax error at byte 2"},
+		{"a leading plus", `+1`, "syntax error at byte 0"},
+		{"not a number", `NaN`, "syntax error at byte 0"},
+		{"a comma too many", `[1,]`, "syntax error at byte 2"},
+		{"a comment", `{} // secret`, "more than one value, or something behind it, at byte 2"},
+		{"single quotes", `{'secret': 1}`, "syntax error at byte 1"},
+		{"a form", `payload=%7B%7D`, "syntax error at byte 0"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			want := ""
+			if test.want != "" {
+				want = not + test.want
+			}
+			_, parsed := filter.ParseDocument([]byte(test.body))
+			for how, err := range map[string]error{"Validate": filter.Validate([]byte(test.body)), "ParseDocument": parsed} {
+				got := ""
+				if err != nil {
+					got = err.Error()
+				}
+				if got != want {
+					t.Errorf("%s: got %q, want %q", how, got, want)
+				}
+				if err != nil && penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+					t.Errorf("%s: got the code %s", how, penstock.CodeOf(err))
+				}
+			}
+		})
+	}
+}
+
+// TestBodiesAreLeftAlone: a delivery is stored byte for byte after it was parsed.
+func TestBodiesAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	for name, body := range bodies(t) {
+		before := slices.Clone(body)
+		d, err := filter.ParseDocument(body)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		mustParse(t, `{"\u0061": [1, "x"]}`).Match(d)
+		if err := filter.Validate(body); err != nil || !slices.Equal(body, before) {
+			t.Errorf("%s: changed, or %v", name, err)
+		}
+	}
+}
+
+// FuzzDocument holds the two ways to parse a body to each other and to
+// encoding/json, which takes invalid UTF-8 and half surrogate pairs for U+FFFD.
+func FuzzDocument(f *testing.F) {
+	for _, seed := range []string{`{"a": [1, -2.5e+3, true, null, "x\ud83d\ude00"]}`, `"\ud800"`, "\ufeff{}", "[[[", "{} {}", `{"a":1,"\u0061":2}`, "\"\xff\"", ""} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		want := json.Valid(body) && utf8.Valid(body) && !halfPair(body)
+		validate := filter.Validate(body)
+		_, parse := filter.ParseDocument(body)
+		if (validate == nil) != want || (parse == nil) != want {
+			t.Errorf("%q: Validate %v, ParseDocument %v, want valid %t", body, validate, parse, want)
+		}
+		if validate != nil && validate.Error() != parse.Error() {
+			t.Errorf("%q: Validate %v, ParseDocument %v", body, validate, parse)
+		}
+	})
+}
+
+// halfPair reports whether valid JSON has an escape of a surrogate without its
+// other half.
+func halfPair(body []byte) bool {
+	for i := 0; i < len(body); i++ {
+		if body[i] != '\\' {
+			continue
+		}
+		if i++; body[i] != 'u' {
+			continue
+		}
+		switch unit := strings.ToLower(string(body[i+1 : i+5])); {
+		case unit >= "dc00" && unit <= "dfff":
+			return true
+		case unit >= "d800" && unit < "dc00":
+			next := strings.ToLower(string(body[i+5 : min(len(body), i+11)]))
+			if len(next) < 6 || next[:2] != `\u` || next[2:] < "dc00" || next[2:] > "dfff" {
+				return true
+			}
+			i += 6
+		}
+		i += 4
+	}
+	return false
+}

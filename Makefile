@@ -9,6 +9,9 @@ TESTFLAGS =
 # Which packages: make test PACKAGES=./internal/store/...
 PACKAGES = ./...
 
+# How long each fuzz target runs.
+FUZZTIME ?= 30s
+
 SCRIPTS = .ci/run $(wildcard scripts/*)
 
 MAKEFLAGS += --no-print-directory
@@ -37,7 +40,7 @@ bench: build ## measure, as ratios to a bare handler in the same run: make bench
 	@PENSTOCK_TEST_POSTGRES_OPTIONS='-c fsync=on -c full_page_writes=on' scripts/with-postgres go run ./bench $(BENCHFLAGS)
 
 .PHONY: check
-check: check-format lint check-generated vulncheck ## what CI runs: all checks, then the tests with the race detector
+check: check-format lint check-generated vulncheck fuzz ## what CI runs: all checks, then the tests with the race detector
 	@scripts/need build-essential
 	@$(MAKE) test TESTFLAGS='-race -count=1 -timeout=20m'
 
@@ -62,6 +65,11 @@ check-generated: ## fail where `make generate` or `go mod tidy` would change a f
 vulncheck: .tools/built ## govulncheck, where its database can be reached
 	@echo vulnerabilities
 	@scripts/vulncheck
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (30s): make fuzz PACKAGES=./internal/filter FUZZTIME=10m
+	@echo fuzz targets
+	@FUZZTIME='$(FUZZTIME)' scripts/fuzz $(PACKAGES)
 
 .PHONY: fmt
 fmt: .tools/built ## format the sources

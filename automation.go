@@ -102,6 +102,9 @@ func (a Automation) PayloadFilters(webhookUID, webhookName string) []json.RawMes
 	var filters []json.RawMessage
 	for _, t := range a.Triggers {
 		if f, ok := t.webhookFilter(); ok && (slices.Contains(f.WebhookIDs, webhookUID) || slices.Contains(f.WebhookIDs, webhookName)) {
+			if absent(f.Payload) {
+				f.Payload = nil
+			}
 			filters = append(filters, f.Payload)
 		}
 	}

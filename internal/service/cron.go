@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	_ "time/tzdata" // the zones of triggers, on machines that have none
 
 	"github.com/netresearch/go-cron"
 
@@ -17,32 +18,78 @@ import (
 var cronParser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom).
 	WithMinEveryInterval(time.Minute).WithMaxSearchYears(8)
 
-// cronTimes are the times of a cron expression, in UTC.
-type cronTimes struct{ cron.Schedule }
+// cronTimes are the times of a cron expression on the clocks of a place.
+type cronTimes struct {
+	cron.Schedule
+	place *time.Location
+	// once: a time that the clocks show twice, in the night in which they go
+	// back, counts the first time only. Without it, as for an hour of *, an
+	// expression goes on through both hours.
+	once bool
+}
 
-// parseCron reads an expression; one that never comes true is an error, which
-// can be shown.
+// parseCron reads an expression in UTC; one that never comes true is an error,
+// which can be shown.
 func parseCron(text string) (cronTimes, error) {
+	if namesPlace(text) {
+		return cronTimes{}, errors.New("is in UTC and takes no time zone")
+	}
+	return parseCronIn(text, time.UTC)
+}
+
+func namesPlace(text string) bool {
+	return strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=")
+}
+
+func parseCronIn(text string, place *time.Location) (cronTimes, error) {
 	switch {
 	case text == "":
 		return cronTimes{}, errors.New("is required")
-	case strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ="):
-		return cronTimes{}, errors.New("is in UTC and takes no time zone")
+	case namesPlace(text):
+		return cronTimes{}, errors.New("takes no time zone: give it as timezone")
 	}
 	schedule, err := cronParser.Parse(text)
 	if err != nil {
 		return cronTimes{}, fmt.Errorf("must be five fields (minute hour day month weekday), or @hourly, @daily, @weekly, @monthly, @yearly, or @every with a minute or more, such as @every 1h30m: %w", err)
 	}
-	c := cronTimes{schedule}
+	fields := strings.Fields(text)
+	everyHour := text == "@hourly" || strings.HasPrefix(text, "@every") || len(fields) == 5 && fields[1] == "*"
+	c := cronTimes{schedule, place, !everyHour}
 	if c.next(penstock.Now()) == 0 {
 		return cronTimes{}, errors.New("never comes true: there is no such day")
 	}
 	return c, nil
 }
 
-// next is the first time after t, 0 where there is none.
+// parsePlace reads the IANA name of a time zone; "" is UTC.
+func parsePlace(name string) (*time.Location, error) {
+	place, err := time.LoadLocation(name)
+	if err != nil || name == "Local" { // which is this machine's, and says nothing to anybody else
+		return nil, errors.New("is not a time zone of the IANA database, such as Europe/Berlin")
+	}
+	return place, nil
+}
+
+// next is the first time after t, 0 where there is none. A time that the clocks
+// leave out, in the night in which they go forward, comes when they do.
 func (c cronTimes) next(t penstock.Time) penstock.Time {
-	return penstock.TimeOf(c.Next(t.Std()))
+	at := c.Next(t.Std().In(c.place))
+	for c.once && !at.IsZero() && shownBefore(at) {
+		at = c.Next(at)
+	}
+	return penstock.TimeOf(at)
+}
+
+// shownBefore reports whether the clocks showed the same time before: they went
+// back since, by as much or more.
+func shownBefore(at time.Time) bool {
+	changed, _ := at.ZoneBounds()
+	if changed.IsZero() {
+		return false
+	}
+	_, before := changed.Add(-time.Second).Zone()
+	_, now := at.Zone()
+	return at.Sub(changed) < time.Duration(before-now)*time.Second
 }
 
 // nextAfter is the first time after now of a schedule that was due at last.

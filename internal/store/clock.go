@@ -1,0 +1,106 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// Clock is a trigger of an automation that fires by the clock.
+type Clock struct {
+	AutomationUID string
+	N             int // of the trigger among the automation's, from 0
+	NextAt        penstock.Time
+	LastAt        penstock.Time // when it started a run last, 0: never
+	LastError     string
+	version       int64 // of the team when it was set
+}
+
+const clockColumns = "SELECT c.automation_uid, c.n, c.next_at, c.last_at, c.last_error, c.version FROM automation_clocks c "
+
+func (s *Store) clocks(ctx context.Context, q querier, where string, args ...any) ([]Clock, error) {
+	rows, err := q.query(ctx, clockColumns+where, args...)
+	return collect(s, rows, err, "clocks of automations", func(c *Clock) []any {
+		return []any{&c.AutomationUID, &c.N, &c.NextAt, &c.LastAt, &c.LastError, &c.version}
+	})
+}
+
+// FactoryClocks lists the clocks of a factory's automations, in no order.
+func (s *Store) FactoryClocks(ctx context.Context, factoryUID string) ([]Clock, error) {
+	return s.clocks(ctx, s, "WHERE c.automation_uid IN (SELECT a.uid FROM automations a WHERE a.factory_uid = $1)", factoryUID)
+}
+
+// Clocks lists the clocks of an automation in the order of its triggers.
+func (tx *Tx) Clocks(ctx context.Context, automationUID string) ([]Clock, error) {
+	return tx.s.clocks(ctx, tx, "WHERE c.automation_uid = $1 ORDER BY c.n", automationUID)
+}
+
+// SetClocks replaces the clocks of an automation, in a transaction that has
+// called [Tx.Changed]: whoever saw one due before cannot advance it any more.
+func (tx *Tx) SetClocks(ctx context.Context, team, automationUID string, clocks []Clock) error {
+	if _, err := tx.exec(ctx, "DELETE FROM automation_clocks WHERE automation_uid = $1", automationUID); err != nil {
+		return fmt.Errorf("set the clocks of automation %s: %w", automationUID, err)
+	}
+	for _, c := range clocks {
+		if _, err := tx.exec(ctx, `INSERT INTO automation_clocks (automation_uid, n, next_at, last_at, last_error, version)
+			VALUES ($1, $2, $3, $4, $5, (SELECT version FROM teams WHERE uid = $6))`,
+			automationUID, c.N, int64(c.NextAt), int64(c.LastAt), c.LastError, team); err != nil {
+			return fmt.Errorf("set the clocks of automation %s: %w", automationUID, err)
+		}
+	}
+	tx.Nudge(TopicSchedules)
+	return nil
+}
+
+// Due is an automation with those of its clocks whose time has come, in the
+// order of its triggers.
+type Due struct {
+	AutomationRow
+	Clocks []Clock
+}
+
+// DueAutomations lists automations of all teams of which a clock's time has
+// come, at most limit, longest due first.
+func (s *Store) DueAutomations(ctx context.Context, now penstock.Time, limit int) ([]Due, error) {
+	uids, err := s.strings(ctx, `SELECT c.automation_uid FROM automation_clocks c WHERE c.next_at > 0 AND c.next_at <= $1
+		GROUP BY c.automation_uid ORDER BY min(c.next_at), c.automation_uid LIMIT $2`, int64(now), limit)
+	if err != nil || len(uids) == 0 {
+		return nil, err
+	}
+	in := "IN (" + placeholders(1, len(uids)) + ")"
+	rows, err := s.automations(ctx, s, "WHERE a.uid "+in, anys(uids)...)
+	if err != nil {
+		return nil, err
+	}
+	clocks, err := s.clocks(ctx, s, "WHERE c.automation_uid "+in+" ORDER BY c.n", anys(uids)...)
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[string]int, len(uids))
+	due := make([]Due, len(uids))
+	for i, uid := range uids {
+		at[uid] = i
+	}
+	for _, r := range rows {
+		due[at[r.UID]].AutomationRow = r
+	}
+	for _, c := range clocks {
+		if c.NextAt > 0 && c.NextAt <= now {
+			d := &due[at[c.AutomationUID]]
+			d.Clocks = append(d.Clocks, c)
+		}
+	}
+	return due, nil
+}
+
+// AdvanceClock takes a clock, as it was read when it was due, to its next time.
+// False: another replica was first, or the automation was changed since.
+func (tx *Tx) AdvanceClock(ctx context.Context, c Clock, t Tick) (bool, error) {
+	n, err := tx.exec(ctx, "UPDATE automation_clocks SET last_at = $1, next_at = $2, last_error = $3 WHERE automation_uid = $4 AND n = $5 AND next_at = $6 AND version = $7",
+		int64(t.LastAt), int64(t.NextAt), t.LastError, c.AutomationUID, c.N, int64(c.NextAt), c.version)
+	if err != nil {
+		return false, fmt.Errorf("advance clock %d of automation %s: %w", c.N, c.AutomationUID, err)
+	}
+	return n > 0, nil
+}

@@ -1,0 +1,101 @@
+package penstock_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+)
+
+func TestTriggersAreCheckedByTheTable(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		trigger string
+		want    []string // pointers of what is wrong
+	}{
+		"a webhook":                      {`{"provider": "webhook", "event": "received", "filter": {"webhook_ids": ["ci"], "payload": {"a": [1]}}}`, nil},
+		"a webhook without one":          {`{"provider": "webhook", "event": "received"}`, []string{"/filter/webhook_ids"}},
+		"a webhook with an empty list":   {`{"provider": "webhook", "event": "received", "filter": {"webhook_ids": []}}`, []string{"/filter/webhook_ids"}},
+		"a webhook's name that is empty": {`{"provider": "webhook", "event": "received", "filter": {"webhook_ids": ["a", ""]}}`, []string{"/filter/webhook_ids/1"}},
+		"a webhook's key that is unknown": {
+			`{"provider": "webhook", "event": "received", "filter": {"webhook_ids": "ci", "payloads": {}}}`, []string{"/filter/webhook_ids", "/filter/payloads"},
+		},
+		"a webhook with a schedule":   {`{"provider": "webhook", "event": "received", "filter": {"webhook_ids": ["a"]}, "schedule": {"cron": "@daily"}}`, []string{"/schedule"}},
+		"a clock":                     {`{"provider": "schedule", "event": "cron_fired", "schedule": {"cron": "@daily"}}`, nil},
+		"a schedule":                  {`{"provider": "schedule", "event": "cron_fired", "filter": {"schedule_ids": ["x"]}}`, nil},
+		"neither clock nor schedule":  {`{"provider": "schedule", "event": "cron_fired"}`, []string{"/schedule"}},
+		"both clock and schedule":     {`{"provider": "schedule", "event": "cron_fired", "schedule": {"cron": "@daily"}, "filter": {"schedule_ids": ["x"]}}`, []string{"/filter/schedule_ids"}},
+		"a provider that is unknown":  {`{"provider": "webhok", "event": "received"}`, []string{"/provider"}},
+		"no provider":                 {`{"event": "received"}`, []string{"/provider"}},
+		"an event of somebody else":   {`{"provider": "github", "event": "received"}`, []string{"/event"}},
+		"every pull request":          {`{"provider": "github", "event": "pull_request_opened"}`, nil},
+		"some pull requests":          {`{"provider": "github", "event": "pull_request_opened", "filter": {"repos": ["a/b"], "pr_numbers": [1], "authors": {"not_in": ["bot"]}, "labels": []}}`, nil},
+		"a number that is text":       {`{"provider": "github", "event": "push", "filter": {"pr_numbers": ["1"]}}`, []string{"/filter/pr_numbers/0"}},
+		"text that is a number":       {`{"provider": "github", "event": "push", "filter": {"repos": ["a/b", 1]}}`, []string{"/filter/repos/1"}},
+		"a value in both lists":       {`{"provider": "github", "event": "push", "filter": {"repos": {"in": ["a", "b"], "not_in": ["b"]}}}`, []string{"/filter/repos/not_in/0"}},
+		"a matcher's key in capitals": {`{"provider": "github", "event": "push", "filter": {"repos": {"IN": ["a"]}}}`, []string{"/filter/repos/IN"}},
+		"a bare value":                {`{"provider": "github", "event": "push", "filter": {"repos": "a"}}`, []string{"/filter/repos"}},
+		"teams by id":                 {`{"provider": "linear", "event": "issue_created", "filter": {"team_ids": ["t"], "mentioned_user_ids": ["u"]}}`, nil},
+		"keywords by id":              {`{"provider": "linear", "event": "issue_created", "filter": {"keyword_ids": ["t"]}}`, []string{"/filter/keyword_ids"}},
+		"a filter that is a list":     {`{"provider": "factory", "event": "work_item_stage_changed", "filter": ["done"]}`, []string{"/filter"}},
+		"all that is wrong":           {`{"provider": "slack", "event": "message", "filter": {"chanels": [], "users": [""]}, "schedule": {"cron": ""}}`, []string{"/event", "/schedule", "/filter/chanels", "/filter/users/0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var trigger penstock.Trigger
+			if err := json.Unmarshal([]byte(test.trigger), &trigger); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range trigger.Check("") {
+				got = append(got, e.Pointer)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s\n%v", diff, trigger.Check(""))
+			}
+		})
+	}
+}
+
+func TestSeveralTriggersSelectAWebhookEachWithItsFilter(t *testing.T) {
+	t.Parallel()
+	a := penstock.Automation{Triggers: []penstock.Trigger{
+		{Provider: "webhook", Event: "received", Filter: json.RawMessage(`{"webhook_ids": ["ci", "other"], "payload": {"a": [1]}}`)},
+		{Provider: "webhook", Event: "received", Filter: json.RawMessage(`{"webhook_ids": ["UID"]}`)},
+		{Provider: "webhook", Event: "received", Filter: json.RawMessage(`{"webhook_ids": ["other"], "payload": null}`)},
+		{Provider: "github", Event: "push", Filter: json.RawMessage(`{"webhook_ids": ["ci"]}`)},
+		{Provider: "schedule", Event: "cron_fired", Filter: json.RawMessage(`{"schedule_ids": ["s2", "s1", "s2"]}`)},
+	}}
+	if diff := cmp.Diff([]string{"UID", "ci", "other"}, a.WebhookIDs()); diff != "" {
+		t.Errorf("webhooks: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"s1", "s2"}, a.ScheduleIDs()); diff != "" {
+		t.Errorf("schedules: -want +got:\n%s", diff)
+	}
+	for name, test := range map[string]struct {
+		uid, name string
+		want      []json.RawMessage
+	}{
+		"by UID and by name": {"UID", "ci", []json.RawMessage{json.RawMessage(`{"a": [1]}`), nil}},
+		"null is no filter":  {"another", "other", []json.RawMessage{json.RawMessage(`{"a": [1]}`), nil}},
+		"selected by none":   {"another", "another", nil},
+	} {
+		if diff := cmp.Diff(test.want, a.PayloadFilters(test.uid, test.name)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+}
+
+func TestNamesOfResourcesAreFolded(t *testing.T) {
+	t.Parallel()
+	for label, want := range map[string]string{
+		"deploy": "deploy", "  GitHub   Prod ": "github-prod", "0-x": "0-x", "": "", "-x": "", "a_b": "", "ä": "", "a/b": "",
+	} {
+		got, ok := penstock.ResourceName(label)
+		if ok != (want != "") || ok && got != want {
+			t.Errorf("%q: got %q (%t), want %q", label, got, ok, want)
+		}
+	}
+}

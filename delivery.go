@@ -82,6 +82,9 @@ type MatchFailure struct {
 	Reason string `json:"reason"`
 }
 
+// DefaultDeliveries is the size of a page of a log where the caller says none.
+const DefaultDeliveries = 50
+
 // DeliveryPage is a page of a webhook's log, newest first.
 type DeliveryPage struct {
 	Deliveries []Delivery `json:"deliveries"`

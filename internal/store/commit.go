@@ -25,7 +25,8 @@ type member interface {
 
 // The kinds of members, in the order in which a batch applies them.
 const (
-	kindCreateRun = iota
+	kindDeliver = iota
+	kindCreateRun
 	kindAppend
 	kinds
 )
@@ -148,12 +149,21 @@ func (c *committer) apply(batch []queued) error {
 
 // applyMembers applies each kind's members together.
 func (tx *Tx) applyMembers(ctx context.Context, batch []queued) error {
+	var delivers []*deliver
 	var creates []*createRun
 	for _, q := range batch {
-		if m, ok := q.member.(*createRun); ok {
+		switch m := q.member.(type) {
+		case *deliver:
+			delivers = append(delivers, m)
+		case *createRun:
 			creates = append(creates, m)
 		}
 	}
+	started, err := tx.deliver(ctx, delivers)
+	if err != nil {
+		return err
+	}
+	creates = append(started, creates...)
 	if err := tx.createRuns(ctx, creates); err != nil {
 		return err
 	}

@@ -23,6 +23,8 @@ type dialect struct {
 	// always locked before its queue row. skipRun locks the run of a join named r
 	// and leaves out those that another transaction holds.
 	lock, skipRun string
+	// bytewise ends a sort key that is compared byte by byte, as Go does.
+	bytewise string
 	// contains is a condition that s.text holds the word bound to the placeholder,
 	// answered from the search index; wordArg prepares the word for it.
 	contains func(placeholder string) string
@@ -34,8 +36,9 @@ type dialect struct {
 
 	// begin starts a write transaction; end commits it or rolls it back.
 	begin func(ctx context.Context, s *Store, tx *Tx) (end func(commit bool) error, err error)
-	// insert adds rows in as few statements as the engine likes.
-	insert func(ctx context.Context, tx *Tx, t table, rows [][]any) error
+	// insertNew adds rows in as few statements as the engine likes, and tells how
+	// many it added or changed: those that t.conflict leaves alone do not count.
+	insertNew func(ctx context.Context, tx *Tx, t table, rows [][]any) (int64, error)
 	// transient reports an error after which the same transaction may be run again.
 	transient func(error) bool
 	// away reports an error of storage rather than of ours: connection lost, disk
@@ -45,6 +48,12 @@ type dialect struct {
 
 // unavailableFor is what a client is told to wait while the storage is away.
 const unavailableFor = 5 * time.Second
+
+// insert is insertNew for whom the number is nothing.
+func (d *dialect) insert(ctx context.Context, tx *Tx, t table, rows [][]any) error {
+	_, err := d.insertNew(ctx, tx, t, rows)
+	return err
+}
 
 // mapError makes driver errors ours, here and nowhere else.
 func (d *dialect) mapError(err error) error {
@@ -75,7 +84,7 @@ type table struct {
 	conflict string
 }
 
-type column struct{ name, kind string } // kind: text or bigint
+type column struct{ name, kind string } // kind: text, bigint or bytea
 
 // columns reads "id text, n bigint".
 func columns(spec string) []column {

@@ -46,14 +46,15 @@ func postgresDialect() *dialect {
 		now:        "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
 		lock:       " FOR UPDATE",
 		skipRun:    " FOR UPDATE OF r SKIP LOCKED",
+		bytewise:   ` COLLATE "C"`,
 		committers: 2,
 		contains:   func(placeholder string) string { return "s.text LIKE " + placeholder },
 		wordArg: func(word string) string {
 			return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(word) + "%"
 		},
-		begin:  beginPostgres,
-		insert: insertUnnest,
-		index:  indexPostgres,
+		begin:     beginPostgres,
+		insertNew: insertUnnest,
+		index:     indexPostgres,
 		transient: func(err error) bool {
 			code := postgresCode(err)
 			return code == "40001" || code == "40P01" // serialization failure, deadlock
@@ -93,25 +94,29 @@ func beginPostgres(ctx context.Context, s *Store, tx *Tx) (func(bool) error, err
 }
 
 // insertUnnest sends all rows as one statement with an array per column.
-func insertUnnest(ctx context.Context, tx *Tx, t table, rows [][]any) error {
+func insertUnnest(ctx context.Context, tx *Tx, t table, rows [][]any) (int64, error) {
 	if len(rows) == 0 {
-		return nil
+		return 0, nil
 	}
 	args := make([]any, len(t.columns))
 	from := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		from[i] = "$" + strconv.Itoa(i+1) + "::" + c.kind + "[]"
-		if c.kind == "bigint" {
+		switch c.kind {
+		case "bigint":
 			args[i] = gather[int64](rows, i)
-		} else {
+		case "bytea":
+			args[i] = gather[[]byte](rows, i)
+		default:
 			args[i] = gather[string](rows, i)
 		}
 	}
 	text := "INSERT INTO " + t.name + " (" + t.names() + ") SELECT * FROM unnest(" + strings.Join(from, ", ") + ") " + t.conflict
-	if _, err := tx.exec(ctx, text, args...); err != nil {
-		return fmt.Errorf("insert into %s: %w", t.name, err)
+	added, err := tx.exec(ctx, text, args...)
+	if err != nil {
+		return 0, fmt.Errorf("insert into %s: %w", t.name, err)
 	}
-	return nil
+	return added, nil
 }
 
 func gather[T any](rows [][]any, i int) []T {

@@ -104,7 +104,7 @@ func indexSQLite(ctx context.Context, tx *Tx, rows [][]any) error {
 	if err := tx.row(ctx, "SELECT COALESCE(max(n), 0) FROM run_search").Scan(&last); err != nil {
 		return err
 	}
-	if err := insertValues(ctx, tx, searchTable, rows); err != nil {
+	if err := tx.s.d.insert(ctx, tx, searchTable, rows); err != nil {
 		return err
 	}
 	_, err := tx.exec(ctx, "INSERT INTO run_fts (rowid, text) SELECT n, text FROM run_search WHERE n > $1", last)
@@ -112,5 +112,5 @@ func indexSQLite(ctx context.Context, tx *Tx, rows [][]any) error {
 }
 
 func indexPostgres(ctx context.Context, tx *Tx, rows [][]any) error {
-	return insertUnnest(ctx, tx, searchTable, rows)
+	return tx.s.d.insert(ctx, tx, searchTable, rows)
 }

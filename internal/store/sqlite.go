@@ -104,7 +104,7 @@ func sqliteDialect() *dialect {
 		},
 		wordArg:   func(word string) string { return `"` + strings.ReplaceAll(word, `"`, `""`) + `"` },
 		begin:     beginSQLite,
-		insert:    insertValues,
+		insertNew: insertValues,
 		index:     indexSQLite,
 		transient: func(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_BUSY },
 		unique: func(err error) bool {
@@ -168,20 +168,22 @@ var insertSizes = []int{16, 4, 1}
 
 // insertValues adds several rows with one statement: a call costs about as much
 // as what SQLite does for the row of a small table.
-func insertValues(ctx context.Context, tx *Tx, t table, rows [][]any) error {
+func insertValues(ctx context.Context, tx *Tx, t table, rows [][]any) (added int64, err error) {
 	for _, size := range insertSizes {
 		if len(rows) < size {
 			continue
 		}
 		text := "INSERT INTO " + t.name + " (" + t.names() + ") VALUES " + t.values(size) + " " + t.conflict
 		for len(rows) >= size {
-			if _, err := tx.exec(ctx, text, slices.Concat(rows[:size]...)...); err != nil {
-				return fmt.Errorf("insert into %s: %w", t.name, err)
+			n, err := tx.exec(ctx, text, slices.Concat(rows[:size]...)...)
+			if err != nil {
+				return 0, fmt.Errorf("insert into %s: %w", t.name, err)
 			}
+			added += n
 			rows = rows[size:]
 		}
 	}
-	return nil
+	return added, nil
 }
 
 // values is "(?, ?), (?, ?)" for so many rows: the driver looks up each

@@ -68,8 +68,8 @@ CREATE TABLE webhook_senders (
 -- The log. Its one index answers every page: of one outcome, and, merged, of all.
 CREATE TABLE deliveries (
   webhook_uid TEXT NOT NULL, outcome TEXT NOT NULL, id TEXT NOT NULL, received_at INTEGER NOT NULL, reason TEXT NOT NULL DEFAULT '',
-  size INTEGER NOT NULL, http_status INTEGER NOT NULL, identity_source TEXT NOT NULL DEFAULT '', duplicate_of TEXT NOT NULL DEFAULT '',
-  replay_of TEXT NOT NULL DEFAULT '', matches TEXT NOT NULL DEFAULT '', headers TEXT NOT NULL DEFAULT '', sha256 TEXT NOT NULL DEFAULT '',
+  size INTEGER NOT NULL, http_status INTEGER NOT NULL, identity_source TEXT NOT NULL DEFAULT '', identity TEXT NOT NULL DEFAULT '', -- of the key that it claimed
+  duplicate_of TEXT NOT NULL DEFAULT '', replay_of TEXT NOT NULL DEFAULT '', matches TEXT NOT NULL DEFAULT '', headers TEXT NOT NULL DEFAULT '', sha256 TEXT NOT NULL DEFAULT '',
   client_ip TEXT NOT NULL, PRIMARY KEY (webhook_uid, outcome, id)
 ) WITHOUT ROWID;
 
@@ -78,8 +78,8 @@ CREATE TABLE payloads (
   delivery_id TEXT PRIMARY KEY, body BLOB NOT NULL
 ) WITHOUT ROWID;
 
--- By what an accepted delivery is known again; value is a hash of it.
+-- By what an accepted delivery is known again; value is a hash of it. expires_at is 0 where it holds as long as the row.
 CREATE TABLE delivery_keys (
-  webhook_uid TEXT NOT NULL, source TEXT NOT NULL, value TEXT NOT NULL, delivery_id TEXT NOT NULL, received_at INTEGER NOT NULL,
+  webhook_uid TEXT NOT NULL, source TEXT NOT NULL, value TEXT NOT NULL, delivery_id TEXT NOT NULL, received_at INTEGER NOT NULL, expires_at INTEGER NOT NULL,
   PRIMARY KEY (webhook_uid, source, value)
 ) WITHOUT ROWID;

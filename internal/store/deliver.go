@@ -1,0 +1,475 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// ErrStale is a delivery that was judged by what has changed since: a webhook,
+// a secret, an automation or something else of its team.
+var ErrStale = errors.New("what the delivery was judged by has changed")
+
+// NewDelivery is a delivery that was judged and is to be recorded. All that can
+// be worked out beforehand has been: a batch only claims, admits and inserts.
+type NewDelivery struct {
+	ID, WebhookUID, Team string
+	Version              int64 // of the team, as it was read with all that the delivery was judged by
+	// Outcome is OutcomeAccepted, which may still turn out to be a duplicate, or
+	// a rejection.
+	Outcome        penstock.Outcome
+	Reason         string
+	Status         int // of the HTTP answer
+	Size           int64
+	ReceivedAt     penstock.Time
+	IdentitySource penstock.IdentitySource
+	Identity       string        // a hash of it, that is claimed; "": nothing is claimed
+	IdentityUntil  penstock.Time // when the claim ends; 0: with the log entry
+	Guard          string        // a hash of the signed bytes, that is claimed as well; "": none
+	ReplayOf       string        // of which delivery it is a replay
+	Matches        string        // JSON
+	Headers        string        // JSON
+	SHA256         string        // of the body, hex
+	ClientIP       string
+	Body           []byte    // of an accepted one
+	Runs           []*NewRun // that it starts if it is accepted
+	Rate           int       // how many may be admitted in a minute; 0: no limit, and it does not count
+	Logged         int       // how many equal rejections may be logged in a minute; 0: no limit
+	Touch          bool      // writes down when the webhook had its last delivery
+	Sender         bool      // writes down that deliveries of ClientIP are accepted
+	row            []any     // of the log
+}
+
+// Delivered is what became of a delivery.
+type Delivered struct {
+	Outcome     penstock.Outcome
+	DuplicateOf string
+	// Limited says that the rate refused it: nothing was stored, and Wait is how
+	// long until one will be admitted.
+	Limited bool
+	// Unlogged says that it was counted, but not logged, since there are enough
+	// such entries; Wait is how long until one will be logged.
+	Unlogged bool
+	Wait     time.Duration
+}
+
+// The keys of a delivery that stand beside the sources of identity.
+const sourceSigned = "signed_body"
+
+// ReasonReplayed is why a delivery with an identity of its own is a duplicate.
+const ReasonReplayed = "replayed_signature"
+
+var (
+	deliveriesTable = table{name: "deliveries", columns: columns(`webhook_uid text, outcome text, id text, received_at bigint, reason text, size bigint, http_status bigint,
+		identity_source text, identity text, duplicate_of text, replay_of text, matches text, headers text, sha256 text, client_ip text`)}
+	payloadsTable = table{name: "payloads", columns: columns("delivery_id text, body bytea")}
+	// A key whose time is over is taken over.
+	keysTable = table{
+		name: "delivery_keys", columns: columns("webhook_uid text, source text, value text, delivery_id text, received_at bigint, expires_at bigint"),
+		conflict: `ON CONFLICT (webhook_uid, source, value) DO UPDATE SET delivery_id = excluded.delivery_id, received_at = excluded.received_at, expires_at = excluded.expires_at
+			WHERE delivery_keys.expires_at > 0 AND delivery_keys.expires_at <= excluded.received_at`,
+	}
+	countsTable = table{
+		name: "webhook_counts", columns: columns("webhook_uid text, quarter bigint, kind text, n bigint"),
+		conflict: "ON CONFLICT (webhook_uid, quarter, kind) DO UPDATE SET n = webhook_counts.n + excluded.n",
+	}
+	sendersTable = table{
+		name: "webhook_senders", columns: columns("webhook_uid text, client_ip text, last_at bigint"),
+		conflict: "ON CONFLICT (webhook_uid, client_ip) DO UPDATE SET last_at = excluded.last_at WHERE webhook_senders.last_at < excluded.last_at",
+	}
+)
+
+// The places in a row of deliveriesTable that a batch fills in.
+const (
+	columnOutcome     = 1
+	columnReason      = 4
+	columnIdentity    = 8
+	columnDuplicateOf = 9
+	columnMatches     = 11
+)
+
+type deliver struct {
+	result
+	*NewDelivery
+	got  Delivered
+	line []any // of the log: row, or that of a duplicate
+}
+
+func (d *deliver) key() string { return d.WebhookUID }
+func (d *deliver) kind() int   { return kindDeliver }
+
+// fail starts the member anew.
+func (d *deliver) fail(err error) {
+	d.result.fail(err)
+	d.got, d.line = Delivered{Outcome: d.Outcome}, d.row
+}
+
+// Deliver records a delivery through the group commit, in one transaction with
+// the claim of its identity, its payload and the runs that it starts. ErrStale:
+// nothing was done, since the team has another version than the delivery's.
+func (s *Store) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
+	d.row = []any{
+		d.WebhookUID, string(d.Outcome), d.ID, int64(d.ReceivedAt), d.Reason, d.Size, int64(d.Status), string(d.IdentitySource), d.Identity, "", d.ReplayOf,
+		d.Matches, d.Headers, d.SHA256, d.ClientIP,
+	}
+	m := &deliver{NewDelivery: d}
+	if err := s.commits.do(ctx, m); err != nil {
+		return Delivered{}, err
+	}
+	return m.got, nil
+}
+
+// deliver records the members' deliveries and answers the runs that they start.
+// What it locks comes in this order, each sorted: meters, keys, counts, senders.
+func (tx *Tx) deliver(ctx context.Context, members []*deliver) ([]*createRun, error) {
+	if len(members) == 0 {
+		return nil, nil
+	}
+	if err := tx.judgedByNow(ctx, members); err != nil {
+		return nil, err
+	}
+	touched, err := tx.admit(ctx, members)
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.claim(ctx, members); err != nil {
+		return nil, err
+	}
+	runs, err := tx.record(ctx, members)
+	if err != nil {
+		return nil, err
+	}
+	return runs, tx.tally(ctx, members, touched)
+}
+
+// judgedByNow fails those that were judged by another version of their team. It
+// locks nothing: a change that commits later comes after these deliveries.
+func (tx *Tx) judgedByNow(ctx context.Context, members []*deliver) error {
+	versions := map[string]int64{}
+	for _, m := range members {
+		version, known := versions[m.Team]
+		if !known {
+			if err := tx.row(ctx, "SELECT version FROM teams WHERE uid = $1", m.Team).Scan(&version); err != nil {
+				return fmt.Errorf("read the version of team %s: %w", m.Team, err)
+			}
+			versions[m.Team] = version
+		}
+		if m.Version != version {
+			m.fail(ErrStale)
+		}
+	}
+	return nil
+}
+
+// admit applies the rates and answers the webhooks whose meters it wrote.
+func (tx *Tx) admit(ctx context.Context, members []*deliver) (map[string]bool, error) {
+	metered, written := map[string]bool{}, map[string]bool{}
+	for _, m := range members {
+		if m.err == nil && (m.Rate > 0 || m.Outcome != penstock.OutcomeAccepted && m.Logged > 0) {
+			metered[m.WebhookUID] = true
+		}
+	}
+	if len(metered) == 0 {
+		return written, nil
+	}
+	uids := slices.Sorted(maps.Keys(metered))
+	meters, now, err := tx.meters(ctx, uids)
+	if err != nil {
+		return nil, err
+	}
+	last := map[string]int64{}
+	for _, m := range members {
+		if m.err == nil && metered[m.WebhookUID] {
+			m.admit(meters[m.WebhookUID], now)
+			if m.Touch && !m.got.Limited {
+				last[m.WebhookUID] = max(last[m.WebhookUID], int64(m.ReceivedAt))
+			}
+		}
+	}
+	var rows [][]any
+	for _, uid := range uids {
+		if meters[uid].changed {
+			written[uid] = true
+			rows = append(rows, []any{uid, meters[uid].String(), last[uid]})
+		}
+	}
+	return written, tx.s.d.insert(ctx, tx, metersTable, rows)
+}
+
+func (d *deliver) admit(m *meter, now penstock.Time) {
+	wait, ok := m.take(meterAdmitted, d.Rate, now)
+	if !ok {
+		d.got.Limited, d.got.Wait = true, wait
+		return
+	}
+	if d.Outcome != penstock.OutcomeAccepted {
+		if wait, ok = m.take(seriesOf(d.Outcome), d.Logged, now); !ok {
+			d.got.Unlogged, d.got.Wait = true, wait
+		}
+	}
+}
+
+// identity is a key of delivery_keys.
+type identity struct{ webhook, source, value string }
+
+func (d *deliver) keys() []identity {
+	if d.err != nil || d.got.Limited || d.Outcome != penstock.OutcomeAccepted || d.Identity == "" {
+		return nil
+	}
+	keys := []identity{{d.WebhookUID, string(d.IdentitySource), d.Identity}}
+	if d.Guard != "" {
+		keys = append(keys, identity{d.WebhookUID, sourceSigned, d.Guard})
+	}
+	return keys
+}
+
+// claim finds out which deliveries are duplicates. Members that share a key are
+// decided one after the other, the first of them in the first round.
+func (tx *Tx) claim(ctx context.Context, members []*deliver) error {
+	waiting := make([]*deliver, 0, len(members))
+	for _, m := range members {
+		if len(m.keys()) > 0 {
+			waiting = append(waiting, m)
+		}
+	}
+	for len(waiting) > 0 {
+		var first, later []*deliver
+		taken := map[identity]bool{}
+		for _, m := range waiting {
+			keys := m.keys()
+			if slices.ContainsFunc(keys, func(k identity) bool { return taken[k] }) {
+				later = append(later, m)
+				continue
+			}
+			for _, k := range keys {
+				taken[k] = true
+			}
+			first = append(first, m)
+		}
+		owners, err := tx.claimKeys(ctx, first)
+		if err != nil {
+			return err
+		}
+		waiting = slices.DeleteFunc(later, func(m *deliver) bool { return m.duplicate(owners) })
+	}
+	return nil
+}
+
+// claimKeys claims the keys of members that share none, and answers to which
+// delivery each key belongs now.
+func (tx *Tx) claimKeys(ctx context.Context, members []*deliver) (owners map[identity]string, err error) {
+	owners = make(map[identity]string, len(members))
+	until := map[identity][2]penstock.Time{}
+	for _, m := range members {
+		for i, k := range m.keys() {
+			owners[k] = m.ID
+			until[k] = [2]penstock.Time{m.ReceivedAt, 0}
+			if i == 0 {
+				until[k] = [2]penstock.Time{m.ReceivedAt, m.IdentityUntil}
+			}
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(owners), func(a, b identity) int {
+		return cmp.Or(cmp.Compare(a.webhook, b.webhook), cmp.Compare(a.source, b.source), cmp.Compare(a.value, b.value))
+	})
+	rows := make([][]any, len(keys))
+	for i, k := range keys {
+		rows[i] = []any{k.webhook, k.source, k.value, owners[k], int64(until[k][0]), int64(until[k][1])}
+	}
+	claimed, err := tx.s.d.insertNew(ctx, tx, keysTable, rows)
+	if err != nil || claimed == int64(len(keys)) {
+		return owners, err
+	}
+	if err := tx.owners(ctx, keys, owners); err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		if !m.duplicate(owners) {
+			continue
+		}
+		for _, k := range m.keys() { // the one of two that was free
+			if owners[k] != m.ID {
+				continue
+			}
+			if _, err := tx.exec(ctx, "DELETE FROM delivery_keys WHERE webhook_uid = $1 AND source = $2 AND value = $3", k.webhook, k.source, k.value); err != nil {
+				return nil, fmt.Errorf("give back an identity: %w", err)
+			}
+			delete(owners, k)
+		}
+	}
+	return owners, nil
+}
+
+// owners reads to which delivery each key belongs.
+func (tx *Tx) owners(ctx context.Context, keys []identity, into map[identity]string) error {
+	for args := range chunks(keys, func(k identity) []any { return []any{k.webhook, k.source, k.value} }) {
+		var parts []string
+		for i := 1; i < len(args); i += 3 {
+			parts = append(parts, "SELECT webhook_uid, source, value, delivery_id FROM delivery_keys WHERE webhook_uid = "+placeholders(i, 1)+
+				" AND source = "+placeholders(i+1, 1)+" AND value = "+placeholders(i+2, 1))
+		}
+		rows, err := tx.query(ctx, strings.Join(parts, " UNION ALL "), args...)
+		type row struct {
+			identity
+			owner string
+		}
+		list, err := collect(tx.s, rows, err, "identities", func(r *row) []any { return []any{&r.webhook, &r.source, &r.value, &r.owner} })
+		if err != nil {
+			return err
+		}
+		for _, r := range list {
+			into[r.identity] = r.owner
+		}
+	}
+	return nil
+}
+
+// duplicate reports whether a key of d belongs to another delivery, and notes
+// which.
+func (d *deliver) duplicate(owners map[identity]string) bool {
+	if d.got.DuplicateOf != "" {
+		return true
+	}
+	for i, k := range d.keys() {
+		if owner := owners[k]; owner != "" && owner != d.ID {
+			d.got.Outcome, d.got.DuplicateOf = penstock.OutcomeDuplicate, owner
+			d.line = slices.Clone(d.row)
+			d.line[columnOutcome], d.line[columnDuplicateOf] = string(penstock.OutcomeDuplicate), owner
+			d.line[columnIdentity], d.line[columnMatches] = "", ""
+			if i > 0 {
+				d.line[columnReason] = ReasonReplayed
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// maxPayloads bounds the bytes that one statement inserts: a driver holds them
+// a second time.
+const maxPayloads = 4 << 20
+
+// record writes the log and answers the runs to be created.
+func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun, err error) {
+	var log, payloads [][]any
+	size := 0
+	for _, m := range members {
+		if m.err != nil || m.got.Limited || m.got.Unlogged {
+			continue
+		}
+		log = append(log, m.line)
+		if m.got.Outcome != penstock.OutcomeAccepted {
+			continue
+		}
+		if size += len(m.Body); size > maxPayloads && len(payloads) > 0 {
+			if err := tx.s.d.insert(ctx, tx, payloadsTable, payloads); err != nil {
+				return nil, err
+			}
+			payloads, size = nil, len(m.Body)
+		}
+		payloads = append(payloads, []any{m.ID, m.Body})
+		for _, run := range m.Runs {
+			runs = append(runs, &createRun{run: run})
+		}
+	}
+	if err := tx.s.d.insert(ctx, tx, payloadsTable, payloads); err != nil {
+		return nil, err
+	}
+	return runs, tx.s.d.insert(ctx, tx, deliveriesTable, log)
+}
+
+// tally counts, and notes when and from where the webhooks were used. Its rows
+// are the ones that batches share, so that it comes last.
+func (tx *Tx) tally(ctx context.Context, members []*deliver, metered map[string]bool) error {
+	counts := map[Count]int64{}
+	touched, senders := map[string]int64{}, map[[2]string]int64{}
+	for _, m := range members {
+		if m.err != nil || m.got.Limited {
+			continue
+		}
+		counts[Count{WebhookUID: m.WebhookUID, Quarter: Quarter(m.ReceivedAt), Kind: countKind(m.got.Outcome)}]++
+		if m.Touch && !metered[m.WebhookUID] {
+			touched[m.WebhookUID] = max(touched[m.WebhookUID], int64(m.ReceivedAt))
+		}
+		if m.Sender {
+			at := [2]string{m.WebhookUID, m.ClientIP}
+			senders[at] = max(senders[at], int64(m.ReceivedAt))
+		}
+	}
+	if err := tx.count(ctx, counts); err != nil {
+		return err
+	}
+	var rows [][]any
+	for _, uid := range slices.Sorted(maps.Keys(touched)) {
+		rows = append(rows, []any{uid, "", touched[uid]})
+	}
+	if err := tx.s.d.insert(ctx, tx, touchTable, rows); err != nil {
+		return err
+	}
+	rows = nil
+	for _, at := range slices.SortedFunc(maps.Keys(senders), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		rows = append(rows, []any{at[0], at[1], senders[at]})
+	}
+	return tx.s.d.insert(ctx, tx, sendersTable, rows)
+}
+
+// Count names a number of deliveries: of a webhook, in a quarter of an hour,
+// of a kind such as CountAccepted.
+type Count struct {
+	WebhookUID string
+	Quarter    int64
+	Kind       string
+}
+
+func countKind(o penstock.Outcome) string {
+	switch o {
+	case penstock.OutcomeAccepted:
+		return CountAccepted
+	case penstock.OutcomeDuplicate:
+		return CountDuplicate
+	default:
+		return CountRejected
+	}
+}
+
+// AddCounts counts deliveries that were not recorded.
+func (s *Store) AddCounts(ctx context.Context, counts map[Count]int64) error {
+	return s.Write(ctx, func(tx *Tx) error { return tx.count(ctx, counts) })
+}
+
+func (tx *Tx) count(ctx context.Context, counts map[Count]int64) error {
+	rows := make([][]any, 0, len(counts))
+	for _, c := range slices.SortedFunc(maps.Keys(counts), func(a, b Count) int {
+		return cmp.Or(cmp.Compare(a.WebhookUID, b.WebhookUID), cmp.Compare(a.Quarter, b.Quarter), cmp.Compare(a.Kind, b.Kind))
+	}) {
+		rows = append(rows, []any{c.WebhookUID, c.Quarter, c.Kind, counts[c]})
+	}
+	return tx.s.d.insert(ctx, tx, countsTable, rows)
+}
+
+// chunks yields the arguments of one statement after the other: of as many
+// items as a statement takes that is kept prepared.
+func chunks[T any](items []T, args func(T) []any) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		for _, size := range insertSizes {
+			for len(items) >= size {
+				var all []any
+				for _, item := range items[:size] {
+					all = append(all, args(item)...)
+				}
+				if !yield(all) {
+					return
+				}
+				items = items[size:]
+			}
+		}
+	}
+}

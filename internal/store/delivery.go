@@ -1,0 +1,288 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// DeliveryQuery selects and pages a webhook's log.
+type DeliveryQuery struct {
+	Outcomes []penstock.Outcome // any of them; none: all
+	Limit    int                // 0: penstock.DefaultDeliveries
+	Cursor   string
+}
+
+const deliveryColumns = `SELECT d.webhook_uid, d.outcome, d.id, d.received_at, d.reason, d.size, d.http_status, d.identity_source, d.duplicate_of, d.replay_of,
+	d.matches, d.headers, d.sha256, d.client_ip FROM deliveries d `
+
+func scanDelivery(scan func(...any) error) (penstock.Delivery, error) {
+	var d penstock.Delivery
+	var matches, headers string
+	err := scan(&d.WebhookUID, &d.Outcome, &d.ID, &d.ReceivedAt, &d.Reason, &d.Size, &d.HTTPStatus, &d.IdentitySource, &d.DuplicateOf, &d.ReplayOf,
+		&matches, &headers, &d.PayloadSHA256, &d.ClientIP)
+	if err != nil {
+		return d, err
+	}
+	d.Label, d.Runs, d.Matches, d.Headers = d.Outcome.Label(), []string{}, []penstock.DeliveryMatch{}, map[string]string{}
+	if err := errors.Join(unmarshal(matches, &d.Matches), unmarshal(headers, &d.Headers)); err != nil {
+		return d, fmt.Errorf("read delivery %s: %w", d.ID, err)
+	}
+	for _, m := range d.Matches {
+		if m.RunID != "" {
+			d.Runs = append(d.Runs, m.RunID)
+		}
+	}
+	return d, nil
+}
+
+// Deliveries answers one page of a webhook's log, newest first. Each outcome is
+// a range of its own in the index; they are merged.
+func (s *Store) Deliveries(ctx context.Context, webhookUID string, q DeliveryQuery) (list []penstock.Delivery, next string, err error) {
+	limit := q.Limit
+	if limit == 0 {
+		limit = penstock.DefaultDeliveries
+	}
+	outcomes := q.Outcomes
+	if len(outcomes) == 0 {
+		outcomes = penstock.Outcomes()
+	}
+	filter := "deliveries:" + webhookUID + fmt.Sprint(outcomes)
+	before := "~" // after every id
+	if q.Cursor != "" {
+		c, err := decodeCursor(q.Cursor, filter)
+		if err != nil {
+			return nil, "", err
+		}
+		before = c.ID
+	}
+	var parts []string
+	args := []any{webhookUID, before}
+	for i, o := range outcomes {
+		parts = append(parts, "SELECT * FROM (SELECT id, outcome FROM deliveries WHERE webhook_uid = $1 AND id < $2 AND outcome = "+placeholders(i+3, 1)+
+			" ORDER BY id DESC LIMIT "+strconv.Itoa(limit+1)+") AS o"+strconv.Itoa(i))
+		args = append(args, string(o))
+	}
+	rows, err := s.query(ctx, deliveryColumns+"JOIN (SELECT id, outcome FROM ("+strings.Join(parts, " UNION ALL ")+") AS merged ORDER BY id DESC LIMIT "+strconv.Itoa(limit+1)+
+		") AS page ON d.webhook_uid = $1 AND d.outcome = page.outcome AND d.id = page.id ORDER BY d.id DESC", args...)
+	if err != nil {
+		return nil, "", s.d.mapError(fmt.Errorf("list deliveries: %w", err))
+	}
+	defer rows.Close()
+	list = []penstock.Delivery{}
+	for rows.Next() {
+		d, err := scanDelivery(rows.Scan)
+		if err != nil {
+			return nil, "", fmt.Errorf("list deliveries: %w", err)
+		}
+		list = append(list, d)
+	}
+	if len(list) > limit {
+		list = list[:limit]
+		next = cursor{Filter: filter, ID: list[limit-1].ID}.encode()
+	}
+	return list, next, s.d.mapError(rows.Err())
+}
+
+// Delivery reads one entry of a webhook's log; absence is penstock.CodeNotFound.
+func (s *Store) Delivery(ctx context.Context, webhookUID, id string) (penstock.Delivery, error) {
+	args := []any{webhookUID, id}
+	for _, o := range penstock.Outcomes() {
+		args = append(args, string(o))
+	}
+	d, err := scanDelivery(s.row(ctx, deliveryColumns+"WHERE d.webhook_uid = $1 AND d.id = $2 AND d.outcome IN ("+placeholders(3, len(args)-2)+")", args...).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		return d, penstock.NotFound("delivery", id)
+	}
+	if err != nil {
+		return d, s.d.mapError(fmt.Errorf("read delivery %s: %w", id, err))
+	}
+	return d, nil
+}
+
+// Payload reads the body of an accepted delivery; absence is
+// penstock.CodeNotFound.
+func (s *Store) Payload(ctx context.Context, deliveryID string) ([]byte, error) {
+	var body []byte
+	err := s.row(ctx, "SELECT body FROM payloads WHERE delivery_id = $1", deliveryID).Scan(&body)
+	return body, s.payloadError(err, deliveryID)
+}
+
+// PayloadSize is how many bytes [Store.Payload] answers with.
+func (s *Store) PayloadSize(ctx context.Context, deliveryID string) (size int64, err error) {
+	err = s.row(ctx, "SELECT length(body) FROM payloads WHERE delivery_id = $1", deliveryID).Scan(&size)
+	return size, s.payloadError(err, deliveryID)
+}
+
+func (s *Store) payloadError(err error, deliveryID string) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return penstock.NotFound("payload of delivery", deliveryID)
+	}
+	if err != nil {
+		return s.d.mapError(fmt.Errorf("read the payload of delivery %s: %w", deliveryID, err))
+	}
+	return nil
+}
+
+// LastPayloads calls look with the bodies of a webhook's last accepted
+// deliveries, the newest first, until it answers false.
+func (s *Store) LastPayloads(ctx context.Context, webhookUID string, limit int, look func(body []byte) bool) error {
+	ids, err := s.strings(ctx, "SELECT id FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 ORDER BY id DESC LIMIT $3", webhookUID, string(penstock.OutcomeAccepted), limit)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		body, err := s.Payload(ctx, id)
+		if penstock.CodeOf(err) == penstock.CodeNotFound {
+			continue // cleared since
+		}
+		if err != nil || !look(body) {
+			return err
+		}
+	}
+	return nil
+}
+
+// KnownFor is how long an address counts as a sender's after a delivery of it
+// was accepted.
+const KnownFor = 24 * time.Hour
+
+// KnownSender reports whether a delivery of the webhook was accepted from the
+// address lately. It is true for some while longer than [KnownFor], since the
+// moment is not written down each time.
+func (s *Store) KnownSender(ctx context.Context, webhookUID, clientIP string) (bool, error) {
+	var n int
+	err := s.row(ctx, "SELECT count(*) FROM webhook_senders WHERE webhook_uid = $1 AND client_ip = $2 AND last_at > $3",
+		webhookUID, clientIP, int64(penstock.Now().Add(-KnownFor))).Scan(&n)
+	return n > 0, s.d.mapError(err)
+}
+
+// Log names the log of a webhook.
+type Log struct {
+	WebhookUID string
+	Deleted    bool // with its webhook
+}
+
+// Logs lists those of all webhooks that there are or were, by UID.
+func (s *Store) Logs(ctx context.Context, after string, limit int) ([]Log, error) {
+	rows, err := s.query(ctx, "SELECT uid, CASE WHEN deleted_at > 0 THEN 1 ELSE 0 END FROM webhooks WHERE uid > $1 ORDER BY uid LIMIT $2", after, limit)
+	return collect(s, rows, err, "logs", func(l *Log) []any { return []any{&l.WebhookUID, &l.Deleted} })
+}
+
+// Keep says which entries of a log stay: the newest of each outcome, and all
+// that are not older.
+type Keep struct {
+	Newest int
+	Since  penstock.Time
+}
+
+// ClearLog removes up to limit of the oldest entries of one outcome that need
+// not be kept, with their keys and with the payloads that no run was given, and
+// answers how many they were.
+func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outcome, keep Keep, limit int) (int, error) {
+	before := idPrefix(keep.Since)
+	if keep.Newest > 0 {
+		oldest, err := s.strings(ctx, "SELECT id FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 ORDER BY id DESC LIMIT 1 OFFSET $3", webhookUID, string(o), keep.Newest-1)
+		if err != nil || len(oldest) == 0 {
+			return 0, err
+		}
+		before = min(before, oldest[0])
+	}
+	rows, err := s.query(ctx, "SELECT id, matches, identity_source, identity, sha256 FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 AND id < $3 ORDER BY id LIMIT $4",
+		webhookUID, string(o), before, limit)
+	old, err := collect(s, rows, err, "old deliveries", func(d *oldDelivery) []any { return []any{&d.id, &d.matches, &d.source, &d.identity, &d.sha256} })
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
+	return len(old), s.Write(ctx, func(tx *Tx) error { return tx.clearLog(ctx, webhookUID, o, old) })
+}
+
+// oldDelivery is what is to be known of a delivery that is removed.
+type oldDelivery struct{ id, matches, source, identity, sha256 string }
+
+// startedRuns reports whether a run reads the payload: texts of others are
+// quoted in the JSON, and so cannot look like this.
+func (d oldDelivery) startedRuns() bool { return strings.Contains(d.matches, `"run_id":"`) }
+
+func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcome, old []oldDelivery) error {
+	var unread []string
+	var ids []string
+	for _, d := range old {
+		ids = append(ids, d.id)
+		if o != penstock.OutcomeAccepted {
+			continue
+		}
+		if !d.startedRuns() {
+			unread = append(unread, d.id)
+		}
+		for _, k := range []identity{{webhookUID, d.source, d.identity}, {webhookUID, sourceSigned, d.signedIdentity()}} {
+			if k.value == "" {
+				continue
+			}
+			if _, err := tx.exec(ctx, "DELETE FROM delivery_keys WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND delivery_id = $4", k.webhook, k.source, k.value, d.id); err != nil {
+				return fmt.Errorf("remove an identity: %w", err)
+			}
+		}
+	}
+	for args := range chunks(unread, func(id string) []any { return []any{id} }) {
+		if _, err := tx.exec(ctx, "DELETE FROM payloads WHERE delivery_id IN ("+placeholders(1, len(args))+")", args...); err != nil {
+			return fmt.Errorf("remove payloads: %w", err)
+		}
+	}
+	for args := range chunks(ids, func(id string) []any { return []any{id} }) {
+		args = append(args, webhookUID, string(o))
+		n := len(args)
+		if _, err := tx.exec(ctx, "DELETE FROM deliveries WHERE id IN ("+placeholders(1, n-2)+") AND webhook_uid = "+placeholders(n-1, 1)+" AND outcome = "+placeholders(n, 1), args...); err != nil {
+			return fmt.Errorf("remove deliveries: %w", err)
+		}
+	}
+	return nil
+}
+
+// ClearTallies removes a webhook's counts and senders that nobody asks for any
+// more.
+func (s *Store) ClearTallies(ctx context.Context, webhookUID string) error {
+	quarter, since := Quarter(penstock.Now())-quartersOfDay-1, int64(penstock.Now().Add(-2*KnownFor))
+	var n int
+	if err := s.row(ctx, `SELECT (SELECT count(*) FROM webhook_counts WHERE webhook_uid = $1 AND quarter < $2) +
+		(SELECT count(*) FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $3)`, webhookUID, quarter, since).Scan(&n); err != nil || n == 0 {
+		return s.d.mapError(err)
+	}
+	return s.Write(ctx, func(tx *Tx) error {
+		if _, err := tx.exec(ctx, "DELETE FROM webhook_counts WHERE webhook_uid = $1 AND quarter < $2", webhookUID, quarter); err != nil {
+			return fmt.Errorf("remove old counts: %w", err)
+		}
+		if _, err := tx.exec(ctx, "DELETE FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $2", webhookUID, since); err != nil {
+			return fmt.Errorf("remove old senders: %w", err)
+		}
+		return nil
+	})
+}
+
+// IdentityOf is a SHA-256 sum as the key of an identity.
+func IdentityOf(sum [sha256.Size]byte) string { return base64.RawStdEncoding.EncodeToString(sum[:]) }
+
+// signedIdentity is the key of the signed bytes of a delivery, "" without a sum.
+func (d oldDelivery) signedIdentity() string {
+	var sum [sha256.Size]byte
+	if n, err := hex.Decode(sum[:], []byte(d.sha256)); n != len(sum) || err != nil {
+		return ""
+	}
+	return IdentityOf(sum)
+}
+
+// idPrefix comes before the ids of all that was made at t or later (RFC 9562
+// §5.7: the first 48 bits are the milliseconds).
+func idPrefix(t penstock.Time) string {
+	digits := fmt.Sprintf("%012x", max(0, int64(t)))
+	return digits[:8] + "-" + digits[8:]
+}

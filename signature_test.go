@@ -1,0 +1,230 @@
+package penstock_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+)
+
+func TestSchemesAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	const contract = `standard_webhooks svix github gitlab stripe sentry pagerduty vercel slack linear shopify bitbucket jira zendesk
+		intercom typeform circleci calendly mux paddle notion launchdarkly dropbox meta woocommerce buildkite discord square hubspot
+		grafana docusign contentful coinbase_commerce custom_hmac`
+	var got, later, generated []string
+	for _, preset := range penstock.Schemes() {
+		name := string(preset.Scheme)
+		got = append(got, name)
+		if preset.SecretAfterURL {
+			later = append(later, name)
+		}
+		if preset.SecretGenerated {
+			generated = append(generated, name)
+		}
+		if preset.Sender == "" || !strings.HasSuffix(preset.Hint, ".") {
+			t.Errorf("%s is for %q with the hint %q", name, preset.Sender, preset.Hint)
+		}
+	}
+	sorted := cmp.Transformer("set", func(names []string) map[string]int {
+		set := map[string]int{}
+		for _, name := range names {
+			set[name]++
+		}
+		return set
+	})
+	if diff := cmp.Diff(strings.Fields(contract), got, sorted); diff != "" {
+		t.Errorf("schemes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(strings.Fields("stripe pagerduty vercel notion zendesk square paddle mux shopify"), later, sorted); diff != "" {
+		t.Errorf("whose secret comes after the URL (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"standard_webhooks", "svix"}, generated); diff != "" {
+		t.Errorf("whose secret is generated (-want +got):\n%s", diff)
+	}
+}
+
+// A preset obeys what is asked of a user's own description.
+func TestPresetsAreWellFormed(t *testing.T) {
+	t.Parallel()
+	for _, preset := range penstock.Schemes() {
+		for _, form := range preset.Forms {
+			own := form.Signature
+			own.Hash, own.KeyForm = "sha256", penstock.KeyText // ed25519 and tokens have none of those that a user may choose
+			own.Template = strings.ReplaceAll(own.Template, "{signed_headers}", "{timestamp}") // which it has to list
+			if form.TimestampField != "" { // in the signature's header: no user can choose it
+				own.TimestampHeader = "X-Time"
+			}
+			if form.Algorithm == penstock.AlgorithmToken {
+				own.Template, own.Encoding = "{body}", "hex"
+			}
+			for _, problem := range own.Check(penstock.SchemeCustomHMAC) {
+				t.Errorf("%s: %s %s", preset.Scheme, problem.Pointer, problem.Detail)
+			}
+			if form.SignsTime() != (form.Tolerance > 0) || form.SignsTime() != (form.TimestampUnit != "") {
+				t.Errorf("%s signs a time: %t, with the tolerance %s in %q", preset.Scheme, form.SignsTime(), form.Tolerance, form.TimestampUnit)
+			}
+			if form.IDBody != "" && form.IDHeader != "" {
+				t.Errorf("%s has its id in two places", preset.Scheme)
+			}
+		}
+	}
+}
+
+func TestFormTellsWhatFollows(t *testing.T) {
+	t.Parallel()
+	preset, _ := penstock.SchemeStandardWebhooks.Preset()
+	got, err := json.Marshal(preset.Forms[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"header":"webhook-signature","prefix":"v1,","hash":"sha256","encoding":"base64","key_form":"whsec",` +
+		`"template":"{header:webhook-id}.{timestamp}.{body}","timestamp_header":"webhook-timestamp","algorithm":"hmac","separator":" ",` +
+		`"timestamp_unit":"s","id_header":"webhook-id","headers":["webhook-signature","webhook-timestamp","webhook-id"],` +
+		`"tolerance_seconds":300,"time_signed":true,"id_signed":true}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("form as JSON (-want +got):\n%s", diff)
+	}
+}
+
+func TestSignatureCheck(t *testing.T) {
+	t.Parallel()
+	good := func(change func(*penstock.Signature)) *penstock.Signature {
+		s := &penstock.Signature{Header: "X-Sig", Prefix: "sha256=", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "{body}"}
+		change(s)
+		return s
+	}
+	const custom = penstock.SchemeCustomHMAC
+	for name, test := range map[string]struct {
+		scheme    penstock.SignatureScheme
+		signature *penstock.Signature
+		want      string // the first problem; "" for none
+	}{
+		"good": {custom, good(func(*penstock.Signature) {}), ""},
+		"with everything": {custom, good(func(s *penstock.Signature) {
+			s.TimestampHeader, s.Template = "X-T", "v0:{method}{url}{path}{header:X-Id}\n{timestamp}.{body}!"
+		}), ""},
+		"nothing for a known sender":       {"github", nil, ""},
+		"nothing for custom_hmac":          {custom, nil, "/signature is required for custom_hmac"},
+		"empty":                            {custom, &penstock.Signature{}, "/signature/header is required"},
+		"something for a known sender":     {"github", good(func(*penstock.Signature) {}), "/signature is for custom_hmac and grafana only"},
+		"grafana's timestamp header":       {"grafana", &penstock.Signature{TimestampHeader: "X-T"}, ""},
+		"grafana with nothing":             {"grafana", nil, ""},
+		"grafana with nothing in it":       {"grafana", &penstock.Signature{}, ""},
+		"grafana with a hash":              {"grafana", &penstock.Signature{TimestampHeader: "X-T", Hash: "sha256"}, "/signature may have timestamp_header only, for grafana"},
+		"grafana's own signature header":   {"grafana", &penstock.Signature{TimestampHeader: "x-grafana-alerting-signature"}, "/signature/timestamp_header is the header of the signature"},
+		"grafana with Authorization":       {"grafana", &penstock.Signature{TimestampHeader: "authorization"}, "/signature/timestamp_header cannot be Authorization"},
+		"a header with a space":            {custom, good(func(s *penstock.Signature) { s.Header = "X Sig" }), "/signature/header is not the name of a header"},
+		"a header with a line break":       {custom, good(func(s *penstock.Signature) { s.Header = "X-Sig\r\nA" }), "/signature/header is not the name of a header"},
+		"Authorization":                    {custom, good(func(s *penstock.Signature) { s.Header = "Authorization" }), "/signature/header cannot be Authorization"},
+		"cookie, in lower case":            {custom, good(func(s *penstock.Signature) { s.Header = "cookie" }), "/signature/header cannot be Cookie"},
+		"a hop-by-hop header":              {custom, good(func(s *penstock.Signature) { s.Header = "transfer-encoding" }), "/signature/header cannot be Transfer-Encoding"},
+		"a header without end":             {custom, good(func(s *penstock.Signature) { s.Header = strings.Repeat("x", 129) }), "/signature/header is longer than 128 characters"},
+		"a prefix with a control":          {custom, good(func(s *penstock.Signature) { s.Prefix = "v1\n" }), "/signature/prefix must be at most 64 printable ASCII characters"},
+		"no hash":                          {custom, good(func(s *penstock.Signature) { s.Hash = "" }), "/signature/hash must be one of sha1, sha256, sha512"},
+		"md5":                              {custom, good(func(s *penstock.Signature) { s.Hash = "md5" }), "/signature/hash must be one of sha1, sha256, sha512"},
+		"base32":                           {custom, good(func(s *penstock.Signature) { s.Encoding = "base32" }), "/signature/encoding must be one of hex, base64"},
+		"a public key":                     {custom, good(func(s *penstock.Signature) { s.KeyForm = "ed25519" }), "/signature/key_form must be one of text, base64, hex, whsec"},
+		"a template without a body":        {custom, good(func(s *penstock.Signature) { s.Template = "x" }), "/signature/template must have {body} exactly once"},
+		"a template with two bodies":       {custom, good(func(s *penstock.Signature) { s.Template = "{body}{body}" }), "/signature/template must have {body} exactly once"},
+		"an unknown placeholder":           {custom, good(func(s *penstock.Signature) { s.Template = "{body}{id}" }), "/signature/template has {id}, which is none of"},
+		"an argument that is not taken":    {custom, good(func(s *penstock.Signature) { s.Template = "{body:x}" }), "/signature/template has {body:x}, which takes no name"},
+		"a brace that is not closed":       {custom, good(func(s *penstock.Signature) { s.Template = "{body}{" }), "/signature/template has a { without a }"},
+		"a brace that is not opened":       {custom, good(func(s *penstock.Signature) { s.Template = "a}{body}" }), "/signature/template has a } without a {"},
+		"a header that must not be read":   {custom, good(func(s *penstock.Signature) { s.Template = "{header:Cookie}{body}" }), "/signature/template {header:Name}: cannot be Cookie"},
+		"a header without a name":          {custom, good(func(s *penstock.Signature) { s.Template = "{header}{body}" }), "/signature/template {header:Name}: is required"},
+		"the signature signs itself":       {custom, good(func(s *penstock.Signature) { s.Template = "{header:x-sig}{body}" }), "/signature/template signs the signature itself"},
+		"contentful's own":                 {custom, good(func(s *penstock.Signature) { s.Template = "{signed_headers}{body}" }), "/signature/template has {signed_headers}, which is for contentful only"},
+		"a time without a header":          {custom, good(func(s *penstock.Signature) { s.Template = "{timestamp}{body}" }), "/signature/template has {timestamp}, and no timestamp_header says where it is"},
+		"a time that is not signed":        {custom, good(func(s *penstock.Signature) { s.TimestampHeader = "X-T" }), "/signature/template must have {timestamp}"},
+		"the time in the signature header": {custom, good(func(s *penstock.Signature) { s.TimestampHeader, s.Template = "x-sig", "{timestamp}{body}" }), "/signature/timestamp_header is the header of the signature"},
+		"a template without end":           {custom, good(func(s *penstock.Signature) { s.Template = "{body}" + strings.Repeat("x", 1024) }), "/signature/template is longer than 1024 bytes"},
+	} {
+		got := ""
+		if problems := test.signature.Check(test.scheme); len(problems) > 0 {
+			got = problems[0].Pointer + " " + problems[0].Detail
+		}
+		if test.want == "" && got != "" || !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+	if got, want := len((&penstock.Signature{}).Check(custom)), 5; got != want {
+		t.Errorf("an empty one has %d problems at once, want %d", got, want)
+	}
+}
+
+func TestCheckSecret(t *testing.T) {
+	t.Parallel()
+	const publicKey = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+	customHex := &penstock.Signature{Header: "X-Sig", Hash: "sha256", Encoding: "hex", KeyForm: "hex", Template: "{body}"}
+	for name, test := range map[string]struct {
+		scheme    penstock.SignatureScheme
+		signature *penstock.Signature
+		secret    string
+		want      string
+	}{
+		"any text":                       {"github", nil, "It's a Secret", ""},
+		"no text":                        {"github", nil, "", "the secret is empty"},
+		"one that was made here":         {"standard_webhooks", nil, penstock.NewSigningSecret(), ""},
+		"without whsec_":                 {"svix", nil, "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", ""},
+		"without padding":                {"svix", nil, "whsec_dGVzdA", ""},
+		"a public key":                   {"svix", nil, "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=", ""},
+		"a public key that is too short": {"svix", nil, "whpk_dGVzdA==", "the secret is not base64 after whsec_"},
+		"a private key":                  {"svix", nil, "whsk_dGVzdA==", "the secret is not base64 after whsec_"},
+		"nothing after whsec_":           {"svix", nil, "whsec_", "the secret is not base64 after whsec_"},
+		"a passphrase":                   {"standard_webhooks", nil, "correct horse", "the secret is not base64 after whsec_"},
+		"Stripe's whole text":            {"stripe", nil, "whsec_not/base64!", ""},
+		"GitLab's token":                 {"gitlab", nil, "my token", ""},
+		"Discord's key":                  {"discord", nil, publicKey, ""},
+		"Discord's key in capitals":      {"discord", nil, strings.ToUpper(publicKey), ""},
+		"half of Discord's key":          {"discord", nil, publicKey[:32], "the public key is not 64 characters of hex"},
+		"Discord's token instead":        {"discord", nil, "MTk4NjIy.Cl2FMQ.x", "the public key is not 64 characters of hex"},
+		"hex of a user's own":            {"custom_hmac", customHex, "00ff", ""},
+		"no hex":                         {"custom_hmac", customHex, "secret-0xyz", "the secret is not hex"},
+		"an unknown scheme":              {"nobody", nil, "secret-0xyz", "unknown signature scheme"},
+		"a scheme that is not described": {"custom_hmac", nil, "secret-0xyz", "/signature is required"},
+	} {
+		got := ""
+		if err := test.scheme.CheckSecret(test.signature, test.secret); err != nil {
+			got = err.Error()
+		}
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: got %q, want %q in it", name, got, test.want)
+		}
+		if len(test.secret) > 8 && strings.Contains(got, test.secret) {
+			t.Errorf("%s: the error repeats the secret: %s", name, got)
+		}
+	}
+}
+
+func TestNewSigningSecret(t *testing.T) {
+	t.Parallel()
+	secret := penstock.NewSigningSecret()
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if !strings.HasPrefix(secret, "whsec_") || err != nil || len(key) != 32 {
+		t.Errorf("got a secret of %d bytes, error %v, want whsec_ and base64 of 32", len(key), err)
+	}
+	if secret == penstock.NewSigningSecret() {
+		t.Error("the same secret was made twice")
+	}
+}
+
+func TestCheckDeliveryIDHeader(t *testing.T) {
+	t.Parallel()
+	own := &penstock.Signature{Header: "X-Own-Sig"}
+	for name, want := range map[string]string{
+		"X-Request-Id": "", "Idempotency-Key": "", "webhook-id": "", "X-GitHub-Delivery": "", "Ce-Id": "",
+		"": "is required", "X Id": "is not the name", "authorization": "cannot be Authorization", "Cookie": "cannot be Cookie", "TE": "cannot be Te",
+		"x-hub-signature-256": "carries the signature", "Stripe-Signature": "carries the signature", "X-Gitlab-Token": "carries the signature",
+		"X-DocuSign-Signature-7": "carries the signature", "x-own-sig": "carries the signature", "SVIX-SIGNATURE": "carries the signature",
+	} {
+		got := penstock.CheckDeliveryIDHeader(name, own)
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%q: got %q, want %q in it", name, got, want)
+		}
+	}
+}

@@ -39,9 +39,11 @@ func BenchmarkParseDocument(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := filter.ParseDocument(body); err != nil {
+				d, err := filter.ParseDocument(body)
+				if err != nil {
 					b.Fatal(err)
 				}
+				d.Release()
 			}
 		})
 	}
@@ -58,7 +60,7 @@ func BenchmarkMatch(b *testing.B) {
 			filters = append(filters, mustParse(b, fmt.Sprintf(
 				`{"type": ["charge.succeeded"], "data": {"object": {"amount": {"not_in": [%d]}, "currency": ["usd", "eur"], "status": ["failed"]}}}`, i)))
 		}
-		b.Run(fmt.Sprintf("2KB/%dfilters", count), func(b *testing.B) {
+		b.Run(fmt.Sprintf("2KB/filters=%d", count), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, f := range filters {
@@ -69,12 +71,12 @@ func BenchmarkMatch(b *testing.B) {
 			}
 		})
 	}
-	worst, err := filter.ParseDocument(bodies(b)["256KBkeys"])
+	worst, err := filter.ParseDocument(bodies(b)["256KB-keys"])
 	if err != nil {
 		b.Fatal(err)
 	}
 	f := mustParse(b, worstFilter())
-	b.Run("256KBkeys/64leaves", func(b *testing.B) {
+	b.Run("256KB-keys/leaves=64", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if ok, why := f.Match(worst); !ok {
@@ -93,12 +95,12 @@ func bodies(tb testing.TB) map[string][]byte {
 		fmt.Fprintf(&keys, `,"%x":1`, i)
 	}
 	return map[string][]byte{
-		"2KB":         charge(tb),
-		"256KBkeys":   []byte("{" + keys.String()[1:] + "}"),
-		"256KBvalues": []byte("[" + strings.Repeat("1,    ", 43_000) + "1]"),
-		"256KBnested": []byte(strings.Repeat("[", 10_000) + strings.Repeat(" ", limit-20_000) + strings.Repeat("]", 10_000)),
-		"256KBtoo":    []byte("[" + strings.Repeat("1,", limit/2-2) + "1]"),
-		"256KBstring": []byte(`"` + strings.Repeat(`\u00e9`, limit/6-1) + `"`),
+		"2KB":          charge(tb),
+		"256KB-keys":   []byte("{" + keys.String()[1:] + "}"),
+		"256KB-values": []byte("[" + strings.Repeat("1,    ", 43_000) + "1]"),
+		"256KB-nested": []byte(strings.Repeat("[", 10_000) + strings.Repeat(" ", limit-20_000) + strings.Repeat("]", 10_000)),
+		"256KB-too":    []byte("[" + strings.Repeat("1,", limit/2-2) + "1]"),
+		"256KB-string": []byte(`"` + strings.Repeat(`\u00e9`, limit/6-1) + `"`),
 	}
 }
 

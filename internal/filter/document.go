@@ -1,6 +1,8 @@
 package filter
 
 import (
+	"sync"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
@@ -19,8 +21,8 @@ const maxDepth = 10_000
 // Document is a delivery's body that was parsed, for any number of filters and
 // goroutines. It reads the body where it lies: the body must not be changed
 // while the document is in use. Beside the body it holds at most 800 KB, for
-// 50,000 values; where many deliveries come at once, let go of it before waiting
-// for anything.
+// 50,000 values; where many large bodies come at once, let a few be parsed and
+// matched at a time, and release them.
 type Document struct {
 	body        []byte
 	nodes       []node
@@ -57,6 +59,30 @@ func ParseDocument(body []byte) (*Document, error) {
 		return nil, notJSON(err)
 	}
 	return d, nil
+}
+
+// tapes are nodes that documents have released.
+var tapes sync.Pool // of *[]node
+
+// Release hands the document's memory on to the next one. That may be left out:
+// it spares the garbage collector work where large bodies come at once. Nobody may
+// be using d; from then on it matches no condition.
+func (d *Document) Release() {
+	if nodes := d.nodes; nodes != nil {
+		*d = Document{unevaluable: "the payload was released"}
+		tapes.Put(&nodes)
+	}
+}
+
+// keep copies the nodes of a parse, which are reused, into the document.
+func (d *Document) keep(nodes []node) {
+	if tape, ok := tapes.Get().(*[]node); ok {
+		d.nodes = *tape
+	}
+	if cap(d.nodes) < len(nodes) {
+		d.nodes = make([]node, 0, len(nodes))
+	}
+	d.nodes = append(d.nodes[:0], nodes...)
 }
 
 // Validate returns the error of [ParseDocument], for a body that no filter will

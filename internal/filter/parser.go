@@ -67,7 +67,9 @@ func parse(text []byte, values, levels int) (*Document, error) {
 	if unevaluable != "" {
 		return &Document{unevaluable: unevaluable}, p.skip()
 	}
-	return &Document{body: text, nodes: slices.Clone(p.nodes)}, p.end()
+	d := &Document{body: text}
+	d.keep(p.nodes)
+	return d, p.end()
 }
 
 // index reads one value and notes its nodes. Where there would be too many, it

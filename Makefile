@@ -27,6 +27,7 @@ build: ## build bin/penstock
 .PHONY: test
 test: build ## run every test of the repository, on SQLite and on a PostgreSQL of its own
 	@scripts/need postgresql bubblewrap
+	@scripts/npm-ci internal/webhook/testdata/senders
 	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres go test $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: demo
@@ -82,6 +83,7 @@ generate: ## make the generated files anew
 .PHONY: cover
 cover: ## coverage of each package by all tests, those that run the binary included
 	@scripts/need postgresql bubblewrap
+	@scripts/npm-ci internal/webhook/testdata/senders
 	@scripts/with-postgres scripts/cover
 
 .PHONY: clean

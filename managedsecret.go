@@ -57,10 +57,9 @@ const (
 	SecretOfWebhook    SecretUserType = "webhook"
 )
 
-// SecretRequest creates a managed secret, or gives one its next value. A
-// secret that is created without a value is pending.
+// SecretRequest creates a managed secret; without a value it is pending.
 type SecretRequest struct {
-	Name  string  `json:"name,omitempty"`
+	Name  string  `json:"name"`
 	Value *string `json:"value,omitempty"`
 }
 

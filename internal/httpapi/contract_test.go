@@ -132,6 +132,10 @@ func (d *driver) operations() []operation {
 		{"PUT", agent + "/schedules/" + d.seen["schedule"], schedule, write},
 		{"POST", agent + "/schedules/" + d.seen["schedule"] + "/pause", nil, write},
 		{"POST", agent + "/schedules/" + d.seen["schedule"] + "/resume", nil, write},
+		{"POST", base + "/secrets", map[string]any{"name": "S" + penstock.NewUID(), "value": "v"}, "secrets:manage"},
+		{"GET", base + "/secrets", nil, "secrets:manage"},
+		{"GET", base + "/secrets/" + d.seen["secret"], nil, "secrets:manage"},
+		{"PUT", base + "/secrets/" + d.seen["secret"], map[string]any{"value": "v"}, "secrets:manage"},
 		{"POST", base + "/keys", map[string]any{"name": "k", "scopes": []string{"runs:read"}}, keys},
 		{"GET", base + "/keys", nil, keys},
 		{"GET", base + "/me", nil, "any"},
@@ -139,6 +143,7 @@ func (d *driver) operations() []operation {
 		{"DELETE", agent + "/environments/" + d.seen["environment"], nil, manage},
 		{"DELETE", agent + "/identities/" + d.seen["identity"], nil, manage},
 		{"DELETE", agent + "/schedules/" + d.seen["schedule"], nil, write},
+		{"DELETE", base + "/secrets/" + d.seen["secret"], nil, "secrets:manage"},
 		{"DELETE", base + "/keys/" + d.seen["key"], nil, keys},
 	}
 }
@@ -165,6 +170,8 @@ func (d *driver) callWell() {
 		a := d.must(http.StatusCreated, "POST", "/api/v1/agent/"+path, body)
 		d.seen[kind] = a.field("uid") + a.field("id") // one of them
 	}
+	d.seen["secret"] = "S" + penstock.NewUID()
+	d.must(http.StatusCreated, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]})
 	d.seen["waiting"] = d.newRun("wait")
 	d.seen["key"], _ = d.newKey(penstock.ScopeRunsRead)
 	for _, op := range d.operations() {
@@ -183,6 +190,8 @@ func (d *driver) callWell() {
 			t.Errorf("delete of %s: got %d %s", path, a.status, a.body)
 		}
 	}
+	d.must(http.StatusCreated, "POST", "/api/v1/secrets", `{"name": "SHORT_LIVED", "value": "v"}`)
+	d.must(http.StatusNoContent, "DELETE", "/api/v1/secrets/SHORT_LIVED", nil)
 	uid, _ := d.newKey(penstock.ScopeRunsRead)
 	d.must(http.StatusNoContent, "DELETE", "/api/v1/keys/"+uid, nil)
 }
@@ -272,6 +281,9 @@ func (d *driver) callBadly() {
 		{400, "PUT", agent + "/identities/" + d.seen["identity"], `{"name": 1}`},
 		{400, "POST", agent + "/schedules", `{"name": "x", "cron_schedule": "whenever", "prompt": "x"}`},
 		{400, "PUT", agent + "/schedules/" + d.seen["schedule"], `{"name": "x"}`},
+		{400, "POST", "/api/v1/secrets", `{"name": "NO-NAME"}`},
+		{400, "PUT", "/api/v1/secrets/" + d.seen["secret"], `{"value": 1}`},
+		{409, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]}},
 		{400, "POST", "/api/v1/keys", `{"name": "x", "scopes": ["sudo"]}`},
 		{404, "GET", "/api/v1/downloads/nonsense", nil},
 		{404, "GET", agent + "/conversations/nonsense/redirect", nil},
@@ -289,6 +301,9 @@ func (d *driver) callBadly() {
 		"name": "user", "cron_schedule": "@daily", "prompt": "x", "agent_config": map[string]any{"environment_id": used},
 	})
 	d.must(http.StatusConflict, "DELETE", agent+"/environments/"+used, nil)
+	d.must(http.StatusCreated, "POST", "/api/v1/secrets", `{"name": "USED"}`)
+	d.must(http.StatusCreated, "POST", agent+"/identities", `{"name": "user of a secret", "secrets": [{"name": "USED"}]}`)
+	d.must(http.StatusConflict, "DELETE", "/api/v1/secrets/USED", nil)
 	d.must(http.StatusConflict, "DELETE", "/api/v1/keys/"+d.must(http.StatusOK, "GET", "/api/v1/me", nil).field("key_uid"), nil) // the last admin's
 	for kind, path := range map[string]string{"environment": "/environments", "identity": "/identities"} {                       // names are taken
 		body := map[string]any{"name": "taken"}

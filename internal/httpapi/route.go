@@ -48,6 +48,7 @@ const (
 	runsRead  = penstock.ScopeRunsRead
 	runsWrite = penstock.ScopeRunsWrite
 	manage    = penstock.ScopeFactoriesManage
+	secrets   = penstock.ScopeSecretsManage
 	keys      = penstock.ScopeKeysManage
 	worker    = penstock.ScopeWorker
 
@@ -116,6 +117,11 @@ func resourceRoutes() []Route {
 
 func accessRoutes() []Route {
 	return []Route{
+		{Method: post, Pattern: "/secrets", Scope: secrets, handle: (*API).createSecret, status: http.StatusCreated, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/secrets", Scope: secrets, handle: (*API).listSecrets, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/secrets/{name}", Scope: secrets, handle: (*API).secret, Who: "dashboard, CLI"},
+		{Method: put, Pattern: "/secrets/{name}", Scope: secrets, handle: (*API).setSecret, Who: "dashboard, CLI, programs that rotate"},
+		{Method: remove, Pattern: "/secrets/{name}", Scope: secrets, handle: (*API).deleteSecret, Who: "dashboard, CLI"},
 		{Method: post, Pattern: "/keys", Scope: keys, handle: (*API).createKey, status: http.StatusCreated, showsOnce: true, Who: "admins"},
 		{Method: get, Pattern: "/keys", Scope: keys, handle: (*API).listKeys, Who: "admins"},
 		{Method: remove, Pattern: "/keys/{uid}", Scope: keys, handle: (*API).revokeKey, Who: "admins, in a hurry"},

@@ -87,6 +87,8 @@ func (s *Service) Limits(context.Context, penstock.Principal) map[string]any {
 		"page_size":             penstock.MaxLimit,
 		"idempotency_seconds":   int64(keepAnswer / time.Second),
 		"signed_link_seconds":   int64(linkLasts / time.Second),
+		"secrets_per_team":      s.options.MaxSecrets,
+		"secret_value_bytes":    penstock.MaxSecretBytes,
 		"queue_timeout_seconds": int64(s.options.QueueTimeout / time.Second),
 	}
 }

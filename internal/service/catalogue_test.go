@@ -84,8 +84,9 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 }
 
 func TestLimitsAreThoseInForce(t *testing.T) {
-	worlds(t, func(o *service.Options) { o.QueueTimeout = time.Hour }, func(w *world) {
+	worlds(t, func(o *service.Options) { o.QueueTimeout, o.MaxSecrets = time.Hour, 7 }, func(w *world) {
 		want := map[string]any{
+			"secrets_per_team": 7, "secret_value_bytes": 65536,
 			"request_body_bytes": int64(10 << 20), "attachments_per_run": 5, "attachment_bytes": int64(25 << 20), "run_depth": 8, "metadata_keys": 20,
 			"page_size": 500, "idempotency_seconds": int64(86400), "signed_link_seconds": int64(900), "queue_timeout_seconds": int64(3600),
 		}

@@ -76,7 +76,11 @@ func (s *Service) claim(ctx context.Context, c penstock.Claim) (penstock.Assignm
 		Lease:   penstock.Lease{RunID: run.ID, ExecutionID: run.ExecutionID, Token: h.Token},
 		Prompts: prompts, APIKey: agentKey, TimeLimit: time.Duration(run.Config.MaxDurationMinutes) * time.Minute,
 	}
-	if err := s.equip(ctx, &a, run, h.SessionID); err != nil {
+	err = s.equip(ctx, &a, run, h.SessionID)
+	if refused, ok := errors.AsType[*grantError](err); ok {
+		return penstock.Assignment{}, s.endNotGranted(ctx, a.Lease, refused)
+	}
+	if err != nil {
 		back := s.store.Write(ctx, func(tx *store.Tx) error {
 			run, err := tx.Held(ctx, a.Lease)
 			if err != nil {
@@ -90,7 +94,7 @@ func (s *Service) claim(ctx context.Context, c penstock.Claim) (penstock.Assignm
 	return a, nil
 }
 
-// equip adds the run, its environment, its files and its session.
+// equip adds the run, its secrets, its environment, its files and its session.
 func (s *Service) equip(ctx context.Context, a *penstock.Assignment, run store.RunRow, sessionID string) error {
 	run.State, run.SessionID = penstock.StateClaimed, sessionID // as read, it still waits, and would be looked for in the queue
 	runs, err := s.present(ctx, []store.RunRow{run})
@@ -98,6 +102,9 @@ func (s *Service) equip(ctx context.Context, a *penstock.Assignment, run store.R
 		return err
 	}
 	a.Run = runs[0]
+	if a.Secrets, err = s.grant(ctx, run); err != nil {
+		return err
+	}
 	if uid := run.Config.EnvironmentID; uid != "" {
 		environment, err := s.store.KeptEnvironment(ctx, run.Team, uid)
 		if err != nil {

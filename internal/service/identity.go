@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,6 +66,9 @@ func (s *Service) CreateIdentity(ctx context.Context, p penstock.Principal, req 
 		if err := useEnvironment(ctx, tx, p, agent.EnvironmentID, "/environment_id"); err != nil {
 			return agent, err
 		}
+		if err := useIdentitySecrets(ctx, tx, p, agent); err != nil {
+			return agent, err
+		}
 		if err := tx.AddPrincipal(ctx, p.Team, agentActor(agent)); err != nil {
 			return agent, err
 		}
@@ -89,6 +93,9 @@ func (s *Service) UpdateIdentity(ctx context.Context, p penstock.Principal, uid 
 			return agent, err
 		}
 		if err := useEnvironment(ctx, tx, p, agent.EnvironmentID, "/environment_id"); err != nil {
+			return agent, err
+		}
+		if err := useIdentitySecrets(ctx, tx, p, agent); err != nil {
 			return agent, err
 		}
 		agent.UpdatedAt = penstock.Now()
@@ -203,16 +210,8 @@ func (s *Service) checkIdentity(p penstock.Principal, i penstock.Identity, acted
 			bad(fmt.Sprintf("/memory/attached_stores/%d", n), "must be an object")
 		}
 	}
-	if i.HarnessAuthSecrets != nil {
-		errs = append(errs, checkAuthSecrets("/harness_auth_secrets", i.HarnessAuthSecrets)...)
-	}
 	config := i.Config()
-	for _, e := range slices.Concat(config.Check("", s.options.Harnesses), unmanaged("", config)) {
-		if strings.HasPrefix(e.Pointer, "/secrets/") {
-			e.Pointer += "/name"
-		}
-		errs = append(errs, e)
-	}
+	errs = append(errs, slices.Concat(named(config.Check("", s.options.Harnesses)), unmanaged("", config))...)
 	if all, err := json.Marshal(i); err != nil || len(all) > maxAgentJSON+maxAgentPrompt {
 		bad("", "the agent has %d bytes of JSON; at most %d are allowed", len(all), maxAgentJSON+maxAgentPrompt)
 	}
@@ -223,19 +222,26 @@ func (s *Service) checkIdentity(p penstock.Principal, i penstock.Identity, acted
 	return penstock.InvalidFields(errs...)
 }
 
-func isObject(raw json.RawMessage) bool {
-	return len(bytes.TrimSpace(raw)) > 0 && bytes.TrimSpace(raw)[0] == '{'
-}
-
-// checkAuthSecrets checks names of managed secrets by what they are for.
-func checkAuthSecrets(at string, raw json.RawMessage) []penstock.FieldError {
-	var names map[string]string
-	if !isObject(raw) || json.Unmarshal(raw, &names) != nil {
-		return []penstock.FieldError{{Pointer: at, Detail: "must be an object with a secret's name for each key"}}
-	}
-	var errs []penstock.FieldError
-	for key, name := range names {
-		errs = append(errs, penstock.FieldError{Pointer: at + "/" + penstock.EscapePointer(key), Detail: fmt.Sprintf("there is no managed secret %q", name)})
+// named lets errors point to the name in each of an agent's secrets.
+func named(errs []penstock.FieldError) []penstock.FieldError {
+	for i := range errs {
+		if strings.HasPrefix(errs[i].Pointer, "/secrets/") {
+			errs[i].Pointer += "/name"
+		}
 	}
 	return errs
+}
+
+// useIdentitySecrets makes sure that the agent's secrets are there when the
+// transaction is committed.
+func useIdentitySecrets(ctx context.Context, tx *store.Tx, p penstock.Principal, i penstock.Identity) error {
+	err := useSecrets(ctx, tx, p, "", i.Config())
+	if told, ok := errors.AsType[*penstock.Error](err); ok {
+		told.Fields = named(told.Fields)
+	}
+	return err
+}
+
+func isObject(raw json.RawMessage) bool {
+	return len(bytes.TrimSpace(raw)) > 0 && bytes.TrimSpace(raw)[0] == '{'
 }

@@ -53,7 +53,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (penstock.Princi
 	case k.RevokedAt != 0, k.ExpiresAt != 0 && k.ExpiresAt <= penstock.Now():
 		return penstock.Principal{}, refused
 	}
-	s.used.mark(k.UID)
+	s.usedKeys.mark(k.UID)
 	return penstock.Principal{Team: k.Team, KeyUID: k.UID, Actor: k.Owner, Scopes: k.Scopes, AgentUID: k.AgentUID}, nil
 }
 
@@ -217,45 +217,43 @@ func (s *Service) Me(p penstock.Principal) penstock.Me {
 	return penstock.Me{Team: p.Team, Actor: p.Actor, KeyUID: p.KeyUID, Scopes: p.Scopes, RunID: p.RunID}
 }
 
-// usedKeys gathers when keys were used, so that a request does not write.
-type usedKeys struct {
+// used gathers when things were used, so that a use does not write.
+type used[K comparable] struct {
 	mu sync.Mutex
-	at map[string]penstock.Time
+	at map[K]penstock.Time
 }
 
-func (u *usedKeys) mark(uid string) {
+func (u *used[K]) mark(keys ...K) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.at == nil {
-		u.at = map[string]penstock.Time{}
+		u.at = map[K]penstock.Time{}
 	}
-	u.at[uid] = penstock.Now()
+	for _, key := range keys {
+		u.at[key] = penstock.Now()
+	}
 }
 
-func (u *usedKeys) take() map[string]penstock.Time {
+// flush hands on what was used since the last time; what could not be written
+// is kept for the next.
+func (u *used[K]) flush(write func(map[K]penstock.Time) error) error {
 	u.mu.Lock()
-	defer u.mu.Unlock()
 	at := u.at
 	u.at = nil
-	return at
-}
-
-// giveBack keeps what could not be written for the next time.
-func (u *usedKeys) giveBack(used map[string]penstock.Time) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	maps.Copy(used, u.at) // what was used since is later
-	u.at = used
+	u.mu.Unlock()
+	if len(at) == 0 {
+		return nil
+	}
+	err := write(at)
+	if err != nil {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		maps.Copy(at, u.at) // what was used since is later
+		u.at = at
+	}
+	return err
 }
 
 func (s *Service) touchKeys(ctx context.Context) error {
-	used := s.used.take()
-	if len(used) == 0 {
-		return nil
-	}
-	err := s.store.TouchKeys(ctx, used)
-	if err != nil {
-		s.used.giveBack(used)
-	}
-	return err
+	return s.usedKeys.flush(func(at map[string]penstock.Time) error { return s.store.TouchKeys(ctx, at) })
 }

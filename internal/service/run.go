@@ -153,24 +153,14 @@ func checkText(bad func(pointer, format string, args ...any), pointer, text stri
 	}
 }
 
-// unmanaged refuses what names a managed secret or MCP server: there is none
-// yet, and a run must not go without what it asks for.
+// unmanaged refuses what names a managed MCP server: there is none yet, and a
+// run must not go without what it asks for.
 func unmanaged(at string, c *penstock.Config) []penstock.FieldError {
 	var errs []penstock.FieldError
-	for i, name := range c.Secrets {
-		errs = append(errs, penstock.FieldError{Pointer: fmt.Sprintf("%s/secrets/%d", at, i), Detail: fmt.Sprintf("there is no managed secret %q", name)})
-	}
 	for name, m := range c.MCPServers {
-		pointer := at + "/mcp_servers/" + penstock.EscapePointer(name)
 		if m.ID != "" {
-			errs = append(errs, penstock.FieldError{Pointer: pointer + "/id", Detail: fmt.Sprintf("there is no managed MCP server %q", m.ID)})
-		}
-		for _, values := range []map[string]string{m.Env, m.Headers} {
-			for _, v := range values {
-				if names, _ := penstock.SecretRefs(v); len(names) > 0 {
-					errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("there is no managed secret %q", names[0])})
-				}
-			}
+			pointer := at + "/mcp_servers/" + penstock.EscapePointer(name) + "/id"
+			errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("there is no managed MCP server %q", m.ID)})
 		}
 	}
 	return errs
@@ -293,6 +283,9 @@ func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *stor
 	config.Harness = &harness
 	run.Config, run.ConfigSources = &config, sources
 	run.Harness, run.WorkerHost = harness.Type, config.WorkerHost
+	if err := s.checkGrants(ctx, p, run); err != nil {
+		return err
+	}
 	return s.setEnvironment(ctx, p, run)
 }
 

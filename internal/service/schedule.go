@@ -80,6 +80,9 @@ func (s *Service) CreateSchedule(ctx context.Context, p penstock.Principal, req 
 		if err := useEnvironment(ctx, tx, p, r.EnvironmentID(), "/agent_config/environment_id"); err != nil {
 			return penstock.Schedule{}, err
 		}
+		if err := useSecrets(ctx, tx, p, "/agent_config", r.Config); err != nil {
+			return penstock.Schedule{}, err
+		}
 		if err := tx.AddSchedule(ctx, r); err != nil {
 			return penstock.Schedule{}, err
 		}
@@ -106,6 +109,9 @@ func (s *Service) ReplaceSchedule(ctx context.Context, p penstock.Principal, id 
 	}
 	return s.changeSchedule(ctx, p, id, func(tx *store.Tx, r *store.ScheduleRow, now penstock.Time) error {
 		if err := useEnvironment(ctx, tx, p, checked.EnvironmentID(), "/agent_config/environment_id"); err != nil {
+			return err
+		}
+		if err := useSecrets(ctx, tx, p, "/agent_config", checked.Config); err != nil {
 			return err
 		}
 		next, sameTimes := r.NextAt, r.Enabled && checked.Enabled && r.Cron == checked.Cron
@@ -145,6 +151,13 @@ func (s *Service) ResumeSchedule(ctx context.Context, p penstock.Principal, id s
 			if err != nil {
 				return err
 			}
+		}
+		err := useSecrets(ctx, tx, p, "", r.Config)
+		if penstock.CodeOf(err) == penstock.CodeInvalidRequest {
+			return penstock.Errorf(penstock.CodeConflict, "the schedule names a secret that has been deleted: make it again, or replace the schedule")
+		}
+		if err != nil {
+			return err
 		}
 		r.Enabled = true
 		return plan(r, now)

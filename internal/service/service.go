@@ -40,6 +40,7 @@ type Options struct {
 	Repositories *git.Cache            // where skills are looked for; nil: nowhere
 	Metrics      prometheus.Registerer // nil: nothing is measured
 	Webhooks     penstock.WebhookLimits
+	MaxSecrets   int // of a team; 0: no limit
 }
 
 // Service is the control plane's rules over one store. It is safe for
@@ -54,7 +55,8 @@ type Service struct {
 
 	hub      hub
 	keys     shared[store.KeyRow] // by their hashes
-	used     usedKeys
+	usedKeys used[string]
+	granted  used[store.SecretKey]
 	seen     metrics
 	order    queueOrder
 	skills   *skillReader
@@ -91,6 +93,7 @@ func (s *Service) jobs() []job {
 		{"index runs for the search", store.TopicSearch, 30 * time.Second, s.indexRuns},
 		{"start scheduled runs", store.TopicSchedules, time.Second, s.fireSchedules},
 		{"record when keys were used", "", 10 * time.Second, s.touchKeys},
+		{"record when secrets were used", "", 10 * time.Second, s.touchSecrets},
 		{"drop kept answers", "", 10 * time.Minute, s.dropKept},
 	}
 }
@@ -106,7 +109,7 @@ func (s *Service) Run(ctx context.Context) error {
 	// What was used in the last seconds is still worth a line.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	return s.touchKeys(last)
+	return errors.Join(s.touchKeys(last), s.touchSecrets(last))
 }
 
 func (s *Service) repeat(ctx context.Context, j job) {

@@ -64,7 +64,17 @@ func namedSecrets(team string, names []string) (where string, args []any) {
 
 // SecretNames lists the names of a team's secrets.
 func (s *Store) SecretNames(ctx context.Context, team string) ([]string, error) {
-	return s.strings(ctx, "SELECT name FROM secrets WHERE team = $1 ORDER BY name", team)
+	return s.secretNames(ctx, s, team)
+}
+
+// SecretNames lists the names within the transaction.
+func (tx *Tx) SecretNames(ctx context.Context, team string) ([]string, error) {
+	return tx.s.secretNames(ctx, tx, team)
+}
+
+func (s *Store) secretNames(ctx context.Context, q querier, team string) ([]string, error) {
+	rows, err := q.query(ctx, "SELECT name FROM secrets WHERE team = $1 ORDER BY name", team)
+	return collect(s, rows, err, "names of secrets", func(name *string) []any { return []any{name} })
 }
 
 // Secret reads one secret; absence is penstock.CodeNotFound.

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"fmt"
+)
+
+// SealedRow is a sealed value of a table, by what the row is known.
+type SealedRow struct {
+	Table  SealedTable
+	ID     string // the team, the webhook, the scope of an idempotency key
+	Name   string // of a managed secret
+	N      int64  // its version, or which of a webhook's secrets
+	Sealed []byte
+}
+
+// SealedTable is a table that holds sealed values.
+type SealedTable string
+
+// The tables that hold sealed values.
+const (
+	SealedSecrets  SealedTable = "secrets"
+	SealedWebhooks SealedTable = "webhook_secrets"
+	SealedAnswers  SealedTable = "idempotency"
+)
+
+// SealedTables lists every table that holds sealed values.
+func SealedTables() []SealedTable {
+	return []SealedTable{SealedSecrets, SealedWebhooks, SealedAnswers}
+}
+
+// resealing has the statements for a table: the next rows after a key of id,
+// name and n, and the change of one row that is still as it was read.
+var resealing = map[SealedTable]struct{ next, set string }{
+	SealedSecrets: {
+		`SELECT team, name, version, sealed FROM secrets WHERE version > 0 AND (team, name, version) > ($1, $2, $3) ORDER BY team, name, version LIMIT $4`,
+		`UPDATE secrets SET sealed = $1 WHERE team = $2 AND name = $3 AND version = $4 AND sealed = $5`,
+	},
+	SealedWebhooks: {
+		`SELECT webhook_uid, '', n, sealed FROM webhook_secrets WHERE (webhook_uid, '', n) > ($1, $2, $3) ORDER BY webhook_uid, n LIMIT $4`,
+		`UPDATE webhook_secrets SET sealed = $1 WHERE webhook_uid = $2 AND $3 = '' AND n = $4 AND sealed = $5`,
+	},
+	SealedAnswers: {
+		`SELECT scope, '', 0, answer FROM idempotency WHERE (scope, '', 0) > ($1, $2, $3) ORDER BY scope LIMIT $4`,
+		`UPDATE idempotency SET answer = $1 WHERE scope = $2 AND $3 = '' AND $4 = 0 AND answer = $5`,
+	},
+}
+
+// SealedRows lists at most limit rows of a table that come after one, in the
+// order of what they are known by; the zero row is before all.
+func (s *Store) SealedRows(ctx context.Context, after SealedRow, limit int) ([]SealedRow, error) {
+	rows, err := s.query(ctx, resealing[after.Table].next, after.ID, after.Name, after.N, limit)
+	return collect(s, rows, err, "sealed values", func(r *SealedRow) []any {
+		r.Table = after.Table
+		return []any{&r.ID, &r.Name, &r.N, &r.Sealed}
+	})
+}
+
+// Reseal replaces a sealed value. False: it has been changed or removed since
+// it was read.
+func (tx *Tx) Reseal(ctx context.Context, r SealedRow, sealed []byte) (bool, error) {
+	n, err := tx.exec(ctx, resealing[r.Table].set, sealed, r.ID, r.Name, r.N, r.Sealed)
+	if err != nil {
+		return false, fmt.Errorf("seal a value of %s again: %w", r.Table, err)
+	}
+	return n > 0, nil
+}

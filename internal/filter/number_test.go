@@ -27,6 +27,8 @@ func TestNumbersOfOneValueHaveOneForm(t *testing.T) {
 		{"1e" + nines, []string{"1e" + nines, "1e+000" + nines, "10e" + nines[1:] + "8"}},
 		{"1e1000000000000000000", []string{"1e1000000000000000000", "10e" + nines, "0.1e1000000000000000001", "0.001e1000000000000000003", "1000e999999999999999997"}},
 		{"1e-1000000000000000000", []string{"1e-1000000000000000000", "0.1e-" + nines, "10e-1000000000000000001", "100e-1000000000000000002"}},
+		{"1e9" + nines, []string{"1e9" + nines, "0.1e10000000000000000000", "10e9" + nines[1:] + "8"}},
+		{"1e-99" + nines, []string{"1e-99" + nines, "10e-100000000000000000000"}},
 		{"5e" + nines + nines, []string{"5e" + nines + nines, "50e" + nines + nines[1:] + "8"}},
 		{"5e1" + strings.Repeat("0", 36), []string{"5e1" + strings.Repeat("0", 36), "50e" + nines + nines, "0.05e1" + strings.Repeat("0", 35) + "2"}},
 		{"5e-" + nines + nines, []string{"50e-1" + strings.Repeat("0", 36), "5e-" + nines + nines}},

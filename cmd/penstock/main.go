@@ -31,6 +31,7 @@ type cli struct {
 
 	Run         runCmds         `cmd:"" group:"client" help:"Create, watch, steer and cancel runs."`
 	Schedule    scheduleCmds    `cmd:"" group:"client" help:"Start runs by the clock."`
+	Webhook     webhookCmds     `cmd:"" group:"client" help:"Manage the URLs to which other systems send."`
 	Environment environmentCmds `cmd:"" group:"client" help:"Manage where runs work: repositories and set-up."`
 	Agent       agentCmds       `cmd:"" group:"client" help:"Manage agents, under whose name and settings runs are made."`
 	Key         keyCmds         `cmd:"" group:"client" help:"Manage API keys."`
@@ -49,8 +50,8 @@ type cli struct {
 const description = `A self-hosted control plane for coding-agent runs.
 
 Every flag can be set by the environment variable that its help names, and those
-of serve, worker and the like by a --config file. Secrets are never arguments: an
-API key comes from PENSTOCK_API_KEY, from --key-file or from a prompt.
+of serve, worker and the like by a --config file. An API key is never an argument:
+it comes from PENSTOCK_API_KEY, from --key-file or from a prompt.
 
 Exit codes:
   0    done; the run SUCCEEDED
@@ -108,7 +109,10 @@ func newParser(target *cli, std *stdio, options ...kong.Option) (*kong.Kong, err
 			{Key: "other", Title: "Other:"},
 			{Key: "connection", Title: "Connection:"},
 		}),
-		kong.Vars{"data": defaultDataDir(), "host": defaultHost(), "scopes": strings.Join(scopeNames(penstock.Scopes()), ", ")},
+		kong.Vars{
+			"data": defaultDataDir(), "host": defaultHost(), "scopes": strings.Join(scopeNames(penstock.Scopes()), ", "),
+			"schemes": strings.Join(schemeNames(), ","),
+		},
 		kong.Writers(std.out, std.err),
 		kong.PostBuild(nameVariables),
 		kong.Bind(std, &fileSettings{}),

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/webhook"
+)
+
+// webhookVerifyCmd needs no server: it runs the server's own verification on
+// what a person has of a request.
+type webhookVerifyCmd struct {
+	Scheme     penstock.SignatureScheme `required:"" enum:"${schemes}" placeholder:"SCHEME" help:"How the sender signs, such as github."`
+	Secret     string                   `required:"" xor:"secret" help:"The webhook's secret. Others on this machine can read it here: --secret-file keeps it to yourself."`
+	SecretFile string                   `required:"" xor:"secret" type:"path" placeholder:"FILE" help:"File that holds the secret."`
+	Header     []string                 `sep:"none" placeholder:"'NAME: VALUE'" help:"A header of the request; can be given again."`
+	BodyFile   string                   `required:"" placeholder:"FILE" help:"The body, byte for byte as it was sent; - is standard input."`
+	At         *int64                   `placeholder:"UNIX" help:"When the request arrived, in unix seconds; now without it."`
+	URL        string                   `help:"Address to which it was sent, as the sender has it; some schemes sign it."`
+	Method     string                   `default:"POST" help:"Method of the request; some schemes sign it."`
+	Signature  string                   `placeholder:"JSON" help:"The webhook's signature object, for custom_hmac and grafana."`
+}
+
+func (cmd *webhookVerifyCmd) Help() string {
+	return "Prints valid, or invalid: and the reason as the delivery log has it, which exits with 1; standard error then says what to look for."
+}
+
+func (cmd *webhookVerifyCmd) Run(std *stdio) error {
+	signature, err := cmd.signature()
+	if err != nil {
+		return err
+	}
+	verifier, err := webhook.NewVerifier(cmd.Scheme, signature)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	secret, err := cmd.secret()
+	if err != nil {
+		return err
+	}
+	request, err := cmd.request(std)
+	if err != nil {
+		return err
+	}
+	if cmd.signsURL(signature) && cmd.URL == "" {
+		return exitf(exitUsage, "%s signs the address too: give it as the sender has it with --url", cmd.Scheme)
+	}
+	_, failure := verifier.Verify(request, []string{secret})
+	if failure == nil {
+		_, err := fmt.Fprintln(std.out, "valid")
+		return err
+	}
+	if _, err := fmt.Fprintf(std.out, "invalid: %s\n", failure.Reason); err != nil {
+		return err
+	}
+	std.notef("%s", cmd.advice(failure, func(change func(*webhook.Request, *string)) bool {
+		request, secret := request, secret
+		change(&request, &secret)
+		_, failure := verifier.Verify(request, []string{secret})
+		return failure == nil
+	}, cmd.Scheme.CheckSecret(signature, secret)))
+	return &exitError{code: exitFailed}
+}
+
+func (cmd *webhookVerifyCmd) signature() (*penstock.Signature, error) {
+	if cmd.Signature == "" {
+		return nil, nil //nolint:nilnil // most schemes have none
+	}
+	var signature penstock.Signature
+	if err := json.Unmarshal([]byte(cmd.Signature), &signature, json.RejectUnknownMembers(true)); err != nil {
+		return nil, exitf(exitUsage, "--signature: %w", err)
+	}
+	return &signature, nil
+}
+
+// secret is the value itself; a file may end with a line break, as editors
+// leave it.
+func (cmd *webhookVerifyCmd) secret() (string, error) {
+	if cmd.SecretFile == "" {
+		return cmd.Secret, nil
+	}
+	content, err := os.ReadFile(cmd.SecretFile)
+	if err != nil {
+		return "", exitf(exitUsage, "--secret-file: %w", err)
+	}
+	return strings.TrimRight(string(content), "\r\n"), nil
+}
+
+func (cmd *webhookVerifyCmd) request(std *stdio) (webhook.Request, error) {
+	request := webhook.Request{Method: cmd.Method, URL: cmd.URL, Header: http.Header{}, Now: time.Now()}
+	if cmd.At != nil {
+		request.Now = time.Unix(*cmd.At, 0)
+	}
+	for i, line := range cmd.Header {
+		name, value, found := strings.Cut(line, ":")
+		if !found || name == "" || strings.ContainsAny(name, " \t\r\n") {
+			return request, exitf(exitUsage, "--header number %d is not of the form 'NAME: VALUE'", i+1)
+		}
+		request.Header.Add(name, strings.TrimSpace(value))
+	}
+	var err error
+	if cmd.BodyFile == "-" {
+		request.Body, err = io.ReadAll(std.in)
+	} else {
+		request.Body, err = os.ReadFile(cmd.BodyFile)
+	}
+	if err != nil {
+		return request, exitf(exitUsage, "--body-file: %w", err)
+	}
+	return request, nil
+}
+
+func (cmd *webhookVerifyCmd) signsURL(signature *penstock.Signature) bool {
+	forms, _ := cmd.Scheme.Forms(signature) // a verifier was made of them
+	for _, form := range forms {
+		if strings.Contains(form.Template, "{url}") || strings.Contains(form.Template, "{path}") {
+			return true
+		}
+	}
+	return false
+}
+
+// advice is one line on what to look for. Whether the request would be valid
+// after a change is tried for what goes wrong most.
+func (cmd *webhookVerifyCmd) advice(failure *webhook.Failure, validAfter func(func(*webhook.Request, *string)) bool, key error) string {
+	what := strings.TrimSpace(failure.Where + " " + failure.Detail)
+	switch failure.Reason {
+	case webhook.MissingHeader:
+		return what + ": is signing switched on at the sender, is --scheme the sender's, and does a proxy on the way keep the header?"
+	case webhook.BadFormat:
+		return what + ": is --scheme the sender's, and is the header here once and whole?"
+	case webhook.Stale, webhook.Future:
+		return what + ": for a request of another time give --at; on a live server compare the clocks of the sender and this machine"
+	case webhook.NoSecret:
+		if key != nil {
+			what = key.Error()
+		}
+		return what + ": copy it from the sender again, whole"
+	case webhook.Mismatch:
+	}
+	switch {
+	case validAfter(func(r *webhook.Request, _ *string) { r.Body = bytes.TrimRight(r.Body, "\r\n") }):
+		return "the body ends with a line break that was not sent: without it the request is valid"
+	case validAfter(func(r *webhook.Request, _ *string) { r.Body = append(bytes.Clone(r.Body), '\n') }):
+		return "the body lacks the line break that was sent at its end: with it the request is valid"
+	case validAfter(func(_ *webhook.Request, secret *string) { *secret = strings.TrimSpace(*secret) }):
+		return "the secret has white space around it: without that the request is valid"
+	case cmd.URL != "":
+		return what + ": is the body what was sent, byte for byte, is the secret this webhook's present one, and is --url what the sender has?"
+	}
+	return what + ": is the body what was sent, byte for byte, and is the secret this webhook's present one?"
+}
+
+func schemeNames() []string {
+	var names []string
+	for _, preset := range penstock.Schemes() {
+		names = append(names, string(preset.Scheme))
+	}
+	return names
+}

@@ -85,6 +85,13 @@ type MatchFailure struct {
 // DefaultDeliveries is the size of a page of a log where the caller says none.
 const DefaultDeliveries = 50
 
+// DeliveryQuery selects and pages a webhook's log.
+type DeliveryQuery struct {
+	Outcomes []Outcome // any of them; none: all
+	Limit    int       // 1-500; 0 is DefaultDeliveries
+	Cursor   string
+}
+
 // DeliveryPage is a page of a webhook's log, newest first.
 type DeliveryPage struct {
 	Deliveries []Delivery `json:"deliveries"`

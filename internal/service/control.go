@@ -119,6 +119,13 @@ func (s *Service) equip(ctx context.Context, a *penstock.Assignment, run store.R
 	for _, at := range attachments {
 		a.Files = append(a.Files, penstock.File{ID: at.ID, Path: at.Path, MimeType: at.MimeType, Size: at.Size})
 	}
+	if run.DeliveryID != "" {
+		size, err := s.store.PayloadSize(ctx, run.DeliveryID)
+		if err != nil {
+			return err
+		}
+		a.Files = append(a.Files, payloadOf(size))
+	}
 	saved, err := s.store.Session(ctx, run.ConversationID)
 	switch {
 	case err == nil && saved.Harness == run.Harness:

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -28,6 +29,10 @@ func (c control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (i
 		}
 		content, _, err := c.s.blobs.Open(ctx, saved.Blob)
 		return content, err
+	}
+	if f.ID == payloadFile && run.DeliveryID != "" {
+		body, err := c.s.store.Payload(ctx, run.DeliveryID)
+		return io.NopCloser(bytes.NewReader(body)), err
 	}
 	list, err := c.s.store.Attachments(ctx, l.RunID)
 	if err != nil {

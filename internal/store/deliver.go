@@ -116,15 +116,33 @@ func (d *deliver) fail(err error) {
 // the claim of its identity, its payload and the runs that it starts. ErrStale:
 // nothing was done, since the team has another version than the delivery's.
 func (s *Store) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
-	d.row = []any{
-		d.WebhookUID, string(d.Outcome), d.ID, int64(d.ReceivedAt), d.Reason, d.Size, int64(d.Status), string(d.IdentitySource), d.Identity, "", d.ReplayOf,
-		d.Matches, d.Headers, d.SHA256, d.ClientIP,
-	}
-	m := &deliver{NewDelivery: d}
+	m := newDeliver(d)
 	if err := s.commits.do(ctx, m); err != nil {
 		return Delivered{}, err
 	}
 	return m.got, nil
+}
+
+// Deliver records a delivery within a transaction of the caller's.
+func (tx *Tx) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
+	m := newDeliver(d)
+	m.fail(nil)
+	runs, err := tx.deliver(ctx, []*deliver{m})
+	if err == nil {
+		err = tx.createRuns(ctx, runs)
+	}
+	if err == nil {
+		err = m.err
+	}
+	return m.got, err
+}
+
+func newDeliver(d *NewDelivery) *deliver {
+	d.row = []any{
+		d.WebhookUID, string(d.Outcome), d.ID, int64(d.ReceivedAt), d.Reason, d.Size, int64(d.Status), string(d.IdentitySource), d.Identity, "", d.ReplayOf,
+		d.Matches, d.Headers, d.SHA256, d.ClientIP,
+	}
+	return &deliver{NewDelivery: d}
 }
 
 // deliver records the members' deliveries and answers the runs that they start.
@@ -386,13 +404,13 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 	return runs, tx.s.d.insert(ctx, tx, deliveriesTable, log)
 }
 
-// tally counts, and notes when and from where the webhooks were used. Its rows
+// tally counts what came in, and notes when and from where the webhooks were used. Its rows
 // are the ones that batches share, so that it comes last.
 func (tx *Tx) tally(ctx context.Context, members []*deliver, metered map[string]bool) error {
 	counts := map[Count]int64{}
 	touched, senders := map[string]int64{}, map[[2]string]int64{}
 	for _, m := range members {
-		if m.err != nil || m.got.Limited {
+		if m.err != nil || m.got.Limited || m.ReplayOf != "" {
 			continue
 		}
 		counts[Count{WebhookUID: m.WebhookUID, Quarter: Quarter(m.ReceivedAt), Kind: countKind(m.got.Outcome)}]++

@@ -54,7 +54,7 @@ func mustDeliver(t *testing.T, s *store.Store, change func(*store.NewDelivery)) 
 func theLog(t *testing.T, s *store.Store, outcomes ...penstock.Outcome) []penstock.Delivery {
 	t.Helper()
 	var all []penstock.Delivery
-	q := store.DeliveryQuery{Outcomes: outcomes, Limit: 7}
+	q := penstock.DeliveryQuery{Outcomes: outcomes, Limit: 7}
 	for {
 		page, next, err := s.Deliveries(t.Context(), "w", q)
 		if err != nil {
@@ -406,11 +406,11 @@ func TestTheLogIsPagedNewestFirst(t *testing.T) {
 				t.Errorf("%s: %s", o, diff)
 			}
 		}
-		_, next, err := s.Deliveries(t.Context(), "w", store.DeliveryQuery{Limit: 1})
+		_, next, err := s.Deliveries(t.Context(), "w", penstock.DeliveryQuery{Limit: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Deliveries(t.Context(), "w", store.DeliveryQuery{Limit: 1, Cursor: next, Outcomes: outcomes[:1]}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		if _, _, err := s.Deliveries(t.Context(), "w", penstock.DeliveryQuery{Limit: 1, Cursor: next, Outcomes: outcomes[:1]}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			t.Errorf("the cursor of another list: %v", err)
 		}
 	})

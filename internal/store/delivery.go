@@ -15,13 +15,6 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// DeliveryQuery selects and pages a webhook's log.
-type DeliveryQuery struct {
-	Outcomes []penstock.Outcome // any of them; none: all
-	Limit    int                // 0: penstock.DefaultDeliveries
-	Cursor   string
-}
-
 const deliveryColumns = `SELECT d.webhook_uid, d.outcome, d.id, d.received_at, d.reason, d.size, d.http_status, d.identity_source, d.duplicate_of, d.replay_of,
 	d.matches, d.headers, d.sha256, d.client_ip FROM deliveries d `
 
@@ -47,7 +40,7 @@ func scanDelivery(scan func(...any) error) (penstock.Delivery, error) {
 
 // Deliveries answers one page of a webhook's log, newest first. Each outcome is
 // a range of its own in the index; they are merged.
-func (s *Store) Deliveries(ctx context.Context, webhookUID string, q DeliveryQuery) (list []penstock.Delivery, next string, err error) {
+func (s *Store) Deliveries(ctx context.Context, webhookUID string, q penstock.DeliveryQuery) (list []penstock.Delivery, next string, err error) {
 	limit := q.Limit
 	if limit == 0 {
 		limit = penstock.DefaultDeliveries
@@ -95,11 +88,20 @@ func (s *Store) Deliveries(ctx context.Context, webhookUID string, q DeliveryQue
 
 // Delivery reads one entry of a webhook's log; absence is penstock.CodeNotFound.
 func (s *Store) Delivery(ctx context.Context, webhookUID, id string) (penstock.Delivery, error) {
+	return s.delivery(ctx, s, webhookUID, id)
+}
+
+// Delivery reads one entry within the transaction.
+func (tx *Tx) Delivery(ctx context.Context, webhookUID, id string) (penstock.Delivery, error) {
+	return tx.s.delivery(ctx, tx, webhookUID, id)
+}
+
+func (s *Store) delivery(ctx context.Context, q querier, webhookUID, id string) (penstock.Delivery, error) {
 	args := []any{webhookUID, id}
 	for _, o := range penstock.Outcomes() {
 		args = append(args, string(o))
 	}
-	d, err := scanDelivery(s.row(ctx, deliveryColumns+"WHERE d.webhook_uid = $1 AND d.id = $2 AND d.outcome IN ("+placeholders(3, len(args)-2)+")", args...).Scan)
+	d, err := scanDelivery(q.row(ctx, deliveryColumns+"WHERE d.webhook_uid = $1 AND d.id = $2 AND d.outcome IN ("+placeholders(3, len(args)-2)+")", args...).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return d, penstock.NotFound("delivery", id)
 	}

@@ -1,0 +1,207 @@
+package service
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/filter"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// deliveryPlan is all that a webhook's deliveries are judged by, as it was at one
+// version of its team. Whether it still holds is found out in the transaction
+// that records a delivery.
+type deliveryPlan struct {
+	inlet       penstock.Inlet
+	row         store.WebhookRow
+	automations []planned
+	filtered    bool // an automation has a filter: the body is parsed for it
+	size        int64
+
+	fullUntil   atomic.Int64 // the rate admits nothing before, in Unix nanoseconds
+	silentUntil atomic.Int64 // nor is a failed authentication logged
+	touchedAt   atomic.Int64 // when last_delivery_at was written down last, in milliseconds
+	senders     senders
+}
+
+// planned is an automation that the webhook starts.
+type planned struct {
+	row      store.AutomationRow
+	filters  []*filter.Filter // of which any must match; one without conditions takes every delivery
+	template *runTemplate     // nil: it is broken
+	broken   string           // why
+}
+
+// Inlet finds the enabled webhook that deliveries to uid are for; token says
+// that their path goes on with one. Absence, which has many causes, is
+// penstock.CodeNotFound, and is never answered from memory. Unless fresh is
+// set, what is there may be: the transaction that records a delivery finds out.
+func (s *Service) Inlet(ctx context.Context, uid string, token, fresh bool) (*penstock.Inlet, error) {
+	known := s.plans.find(uid)
+	if known != nil && !fresh && known.takes(token) {
+		return &known.inlet, nil
+	}
+	row, err := s.arriving.ask(ctx, uid, func(ctx context.Context) (store.WebhookRow, error) { return s.store.WebhookByUID(ctx, uid) })
+	if err != nil {
+		return nil, err
+	}
+	offers := row.PendingSecret && row.SignatureScheme == penstock.SchemeNotion
+	if !row.Enabled && !offers || row.PendingSecret && !offers || token && row.AuthMode != penstock.AuthURLToken {
+		return nil, penstock.NotFound("webhook", uid)
+	}
+	if known != nil && known.row.TeamVersion == row.TeamVersion {
+		return &known.inlet, nil
+	}
+	p, err := s.planning.ask(ctx, uid, func(ctx context.Context) (*deliveryPlan, error) { return s.newPlan(ctx, row) })
+	if err != nil {
+		return nil, err
+	}
+	if p.row.TeamVersion >= row.TeamVersion { // it may be another caller's, of an older row
+		return &p.inlet, nil
+	}
+	return s.Inlet(ctx, uid, token, true)
+}
+
+func (p *deliveryPlan) takes(token bool) bool {
+	return !token || p.inlet.AuthMode == penstock.AuthURLToken
+}
+
+// newPlan reads what belongs to a webhook. The row, with the team's version,
+// was read before, so that what changes meanwhile makes the plan stale.
+func (s *Service) newPlan(ctx context.Context, row store.WebhookRow) (*deliveryPlan, error) {
+	p := &deliveryPlan{row: row, size: 4 << 10}
+	p.inlet = penstock.Inlet{
+		UID: row.UID, AuthMode: row.AuthMode, SignatureScheme: row.SignatureScheme, Signature: row.Signature,
+		DeliveryIDHeader: row.DeliveryIDHeader, ReplayGuard: row.ReplayGuard, Pending: row.PendingSecret, Plan: p,
+	}
+	for _, sealed := range row.Sealed {
+		value, err := s.openWebhookSecret(row.UID, sealed)
+		if err != nil {
+			return nil, err
+		}
+		p.inlet.Secrets = append(p.inlet.Secrets, penstock.InletSecret{Value: value, ExpiresAt: sealed.ExpiresAt})
+	}
+	automations, err := s.store.AutomationsOf(ctx, row.FactoryUID, row.UID, row.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range automations {
+		one, err := s.planAutomation(ctx, row, a)
+		if err != nil {
+			return nil, fmt.Errorf("plan automation %s: %w", a.UID, err)
+		}
+		for _, f := range one.filters {
+			p.filtered = p.filtered || !f.MatchesAll()
+		}
+		p.size += int64(4<<10 + len(a.Prompt))
+		p.automations = append(p.automations, one)
+	}
+	s.plans.keep(p)
+	return p, nil
+}
+
+func (s *Service) planAutomation(ctx context.Context, row store.WebhookRow, a store.AutomationRow) (planned, error) {
+	one := planned{row: a}
+	for _, text := range a.PayloadFilters(row.UID, row.Name) {
+		var f *filter.Filter
+		if len(text) > 0 {
+			var err error
+			if f, err = filter.Parse(text); err != nil { // it was stored by a release with other rules
+				one.filters, one.broken = nil, "its filter cannot be read: "+err.Error()
+				return one, nil
+			}
+		}
+		one.filters = append(one.filters, f)
+	}
+	template, err := s.resolveAutomation(ctx, a)
+	if reason, broken := whyBroken(err); broken {
+		one.broken = reason
+		return one, nil
+	}
+	one.template = template
+	return one, err
+}
+
+// The plans that are kept at most: so many, and about so many bytes of them.
+const (
+	maxPlans     = 20_000
+	maxPlanBytes = 96 << 20
+)
+
+// deliveryPlans keeps those that were used last. The zero value is ready.
+type deliveryPlans struct {
+	mu    sync.Mutex
+	uids  map[string]*list.Element
+	order list.List // of *deliveryPlan, the one used last in front
+	size  int64
+}
+
+// find is nil for an unknown one.
+func (k *deliveryPlans) find(uid string) *deliveryPlan {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at := k.uids[uid]
+	if at == nil {
+		return nil
+	}
+	k.order.MoveToFront(at)
+	p, _ := at.Value.(*deliveryPlan)
+	return p
+}
+
+// keep puts p in the place of an older one of its webhook.
+func (k *deliveryPlans) keep(p *deliveryPlan) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.uids == nil {
+		k.uids = map[string]*list.Element{}
+	}
+	if at := k.uids[p.inlet.UID]; at != nil {
+		if old, _ := at.Value.(*deliveryPlan); old.row.TeamVersion > p.row.TeamVersion {
+			return
+		}
+		k.drop(at)
+	}
+	k.uids[p.inlet.UID] = k.order.PushFront(p)
+	k.size += p.size
+	for k.order.Len() > maxPlans || k.size > maxPlanBytes && k.order.Len() > 1 {
+		k.drop(k.order.Back())
+	}
+}
+
+func (k *deliveryPlans) drop(at *list.Element) {
+	p, _ := k.order.Remove(at).(*deliveryPlan)
+	delete(k.uids, p.inlet.UID)
+	k.size -= p.size
+}
+
+// senders remembers which addresses were written down as senders of accepted
+// deliveries, so that it is not done for each one. The zero value is ready.
+type senders struct {
+	mu sync.Mutex
+	at map[string]penstock.Time
+}
+
+const (
+	senderAgain = penstock.Time(time.Hour / time.Millisecond)
+	maxSenders  = 256 // that are remembered of one webhook
+)
+
+// due reports whether ip is to be written down, and takes it for done.
+func (k *senders) due(ip string, now penstock.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if at, known := k.at[ip]; known && now-at < senderAgain {
+		return false
+	}
+	if k.at == nil || len(k.at) >= maxSenders {
+		k.at = map[string]penstock.Time{}
+	}
+	k.at[ip] = now
+	return true
+}

@@ -1,0 +1,314 @@
+package service
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/filter"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Deliver records what arrived at an inlet and starts the runs that it asks
+// for, in one transaction, durable when it returns. penstock.ErrStale: the inlet
+// has changed, nothing was done. The call does not end with its caller's
+// context, so that no body is let go of that is still being written.
+func (s *Service) Deliver(ctx context.Context, in *penstock.Inlet, a *penstock.Arrival) (penstock.Receipt, error) {
+	p, ok := in.Plan.(*deliveryPlan)
+	if !ok {
+		return penstock.Receipt{}, errors.New("the inlet was made by something else")
+	}
+	if refused, known, err := s.refuse(ctx, p, a); known || err != nil {
+		return refused, err
+	}
+	d, detail := s.evaluate(p, a)
+	if detail == "" && d.Outcome == penstock.OutcomeAccepted {
+		s.identify(p, a, d)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliverWithin)
+	defer cancel()
+	got, err := s.store.Deliver(ctx, d)
+	if errors.Is(err, store.ErrStale) {
+		return penstock.Receipt{}, penstock.ErrStale
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the database does not answer", RetryAfter: 5 * time.Second, Cause: err}
+	}
+	if err != nil {
+		return penstock.Receipt{}, err
+	}
+	return s.receipt(p, a, d, got, detail), nil
+}
+
+// deliverWithin is how long a delivery may take to be recorded. What is recorded
+// later all the same was refused as unavailable: sent again, it is a duplicate.
+const deliverWithin = 20 * time.Second
+
+// receipt remembers what the store has said and tells the ingress.
+func (s *Service) receipt(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery, got store.Delivered, detail string) penstock.Receipt {
+	r := penstock.Receipt{DeliveryID: d.ID, Outcome: got.Outcome, DuplicateOf: got.DuplicateOf, Detail: detail, Limited: got.Limited, Wait: got.Wait}
+	switch {
+	case got.Limited:
+		p.fullUntil.Store(time.Now().Add(got.Wait).UnixNano())
+		s.refused.add(p.row.UID, store.CountRateLimited)
+		r.DeliveryID = ""
+	case got.Unlogged:
+		if a.Outcome == penstock.OutcomeRejectedAuth {
+			p.silentUntil.Store(time.Now().Add(got.Wait).UnixNano())
+		}
+		r.DeliveryID = ""
+	}
+	if a.Secret >= 0 && a.Secret < len(p.row.Sealed) {
+		s.signed.mark(store.WebhookSecretKey{WebhookUID: p.row.UID, N: p.row.Sealed[a.Secret].N})
+	}
+	return r
+}
+
+// refuse answers without a transaction what one has shown to be refused: until
+// a known moment the rate admits none, or no more failures are logged. That the
+// webhook is still the same one is looked up first.
+func (s *Service) refuse(ctx context.Context, p *deliveryPlan, a *penstock.Arrival) (penstock.Receipt, bool, error) {
+	until, kind := p.fullUntil.Load(), store.CountRateLimited
+	if a.Unverified {
+		if until, kind = 0, store.CountRejected; a.Outcome == penstock.OutcomeRejectedAuth {
+			until = p.silentUntil.Load()
+		}
+	}
+	wait := time.Duration(until - time.Now().UnixNano())
+	if wait <= 0 {
+		return penstock.Receipt{}, false, nil
+	}
+	version, err := s.versions.ask(ctx, p.row.Team, func(ctx context.Context) (int64, error) { return s.store.TeamVersion(ctx, p.row.Team) })
+	if err == nil && version != p.row.TeamVersion {
+		err = penstock.ErrStale
+	}
+	if err != nil {
+		return penstock.Receipt{}, false, err
+	}
+	s.refused.add(p.row.UID, kind)
+	return penstock.Receipt{Outcome: a.Outcome, Limited: kind == store.CountRateLimited, Wait: wait}, true, nil
+}
+
+// Refused counts a delivery that was refused for its sender's failures, unread
+// or unlogged.
+func (s *Service) Refused(uid string) { s.refused.add(uid, store.CountRateLimited) }
+
+// KnownSender reports whether deliveries of the webhook were accepted from the
+// address in the last 24 hours.
+func (s *Service) KnownSender(ctx context.Context, uid, clientIP string) (bool, error) {
+	return s.recognized.ask(ctx, uid+" "+clientIP, func(ctx context.Context) (bool, error) { return s.store.KnownSender(ctx, uid, clientIP) })
+}
+
+// evaluate makes the entry of the log. detail is why the body was refused.
+func (s *Service) evaluate(p *deliveryPlan, a *penstock.Arrival) (d *store.NewDelivery, detail string) {
+	limits := s.options.Webhooks
+	d = &store.NewDelivery{
+		ID: penstock.NewID(), WebhookUID: p.row.UID, Team: p.row.Team, Version: p.row.TeamVersion, Outcome: a.Outcome, Reason: a.Reason,
+		Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: headersJSON(a.Headers), Logged: limits.LoggedRejections,
+	}
+	if !a.Unverified {
+		d.Rate = limits.DeliveriesPerMinute
+		if at := p.touchedAt.Load(); int64(a.ReceivedAt)-at >= 1000 && p.touchedAt.CompareAndSwap(at, int64(a.ReceivedAt)) {
+			d.Touch = true
+		}
+	}
+	if a.Outcome == penstock.OutcomeAccepted {
+		detail = s.match(p, a, d)
+	}
+	if d.Status == 0 {
+		d.Status = statusOf(d.Outcome)
+	}
+	return d, detail
+}
+
+// statusOf is the HTTP status that a sender is told.
+func statusOf(o penstock.Outcome) int {
+	switch o {
+	case penstock.OutcomeRejectedAuth:
+		return http.StatusUnauthorized
+	case penstock.OutcomeRejectedJSON:
+		return http.StatusBadRequest
+	case penstock.OutcomeRejectedSize:
+		return http.StatusRequestEntityTooLarge
+	default:
+		return http.StatusAccepted
+	}
+}
+
+// match validates the body and finds out which automations it starts.
+func (s *Service) match(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery) (detail string) {
+	if a.Handshake {
+		d.Reason, d.Body = penstock.ReasonHandshake, a.Body
+		return ""
+	}
+	document, err := s.parse(p, a.Body)
+	if err != nil {
+		var told *penstock.Error
+		if errors.As(err, &told) {
+			detail = told.Explain()
+		}
+		d.Outcome, d.Reason, d.Status = penstock.OutcomeRejectedJSON, "invalid_json", http.StatusBadRequest
+		return detail
+	}
+	d.Body = a.Body
+	s.start(p, document, d)
+	return ""
+}
+
+// start adds what the delivery means to each automation, and the runs.
+func (s *Service) start(p *deliveryPlan, document *filter.Document, d *store.NewDelivery) {
+	if len(p.automations) == 0 {
+		return
+	}
+	matches := make([]penstock.DeliveryMatch, len(p.automations))
+	for i := range p.automations {
+		one := &p.automations[i]
+		matches[i] = penstock.DeliveryMatch{Automation: one.row.Name, UID: one.row.UID}
+		failed, run := one.start(p, document, d, s.deliveryURL(p.row, d.ID))
+		matches[i].WouldTrigger = failed == nil
+		if matches[i].FailedAt = failed; run != nil {
+			matches[i].RunID = run.ID
+			d.Runs = append(d.Runs, run)
+		}
+	}
+	text, _ := json.Marshal(matches) // texts of ours, and names that were checked
+	d.Matches = string(text)
+}
+
+// The checks of which one fails where an automation does not start.
+const (
+	checkPayload    = "payload"
+	checkAutomation = "automation"
+)
+
+// start is the run that the automation starts, or why it starts none.
+func (a *planned) start(p *deliveryPlan, document *filter.Document, d *store.NewDelivery, url string) (*penstock.MatchFailure, *store.NewRun) {
+	var why filter.Failure
+	matched := a.broken != "" && len(a.filters) == 0
+	for i, f := range a.filters {
+		ok, failure := f.Match(document)
+		if matched = matched || ok; i == 0 {
+			why = failure
+		}
+	}
+	switch {
+	case !matched:
+		return &penstock.MatchFailure{Check: checkPayload, Path: why.Path, Reason: why.Reason}, nil
+	case a.template == nil:
+		return &penstock.MatchFailure{Check: checkAutomation, Reason: a.broken}, nil
+	}
+	return nil, a.template.stamp(occasion{
+		source: penstock.SourceWebhook, at: d.ReceivedAt, webhookUID: p.row.UID, deliveryID: d.ID,
+		triggerURL: url, envelope: envelope(p.row, d.ID),
+	})
+}
+
+// deliveryURL is the page of a delivery.
+func (s *Service) deliveryURL(w store.WebhookRow, id string) string {
+	return s.publicURL + "/factory/" + w.FactoryUID + "/webhooks/" + w.UID + "/deliveries/" + id
+}
+
+// identify says by what the delivery is told from others.
+func (s *Service) identify(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery) {
+	sum := sha256.Sum256(a.Body)
+	d.SHA256 = hex.EncodeToString(sum[:])
+	d.Sender = p.senders.due(a.ClientIP, a.ReceivedAt)
+	if a.Handshake {
+		return
+	}
+	if d.IdentitySource = a.IdentitySource; a.IdentitySource != penstock.IdentityBody {
+		d.Identity = store.IdentityOf(sha256.Sum256([]byte(a.Identity)))
+	} else if window := s.options.Webhooks.DedupBodyWindow; window > 0 {
+		d.Identity, d.IdentityUntil = store.IdentityOf(sum), a.ReceivedAt.Add(window)
+	}
+	if a.GuardBody {
+		d.Guard = store.IdentityOf(sum)
+	}
+}
+
+// smallBody is a body whose parse takes so little memory that any number of
+// them may be parsed at once.
+const smallBody = 16 << 10
+
+// parse reads the body once, for all filters; without any it is only checked.
+func (s *Service) parse(p *deliveryPlan, body []byte) (*filter.Document, error) {
+	if !p.filtered {
+		return nil, filter.Validate(body)
+	}
+	if len(body) > smallBody {
+		s.parsing <- struct{}{}
+		defer func() { <-s.parsing }()
+	}
+	return filter.ParseDocument(body)
+}
+
+// newParsing bounds how many large bodies are parsed at once.
+func newParsing() chan struct{} { return make(chan struct{}, 2*runtime.GOMAXPROCS(0)) }
+
+func headersJSON(headers map[string]string) string {
+	if len(headers) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(headers, json.Deterministic(true))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// refusals counts what was refused without a transaction until it is written
+// down. The zero value is ready.
+type refusals struct {
+	mu     sync.Mutex
+	counts map[store.Count]int64
+}
+
+func (r *refusals) add(uid, kind string) {
+	c := store.Count{WebhookUID: uid, Quarter: store.Quarter(penstock.Now()), Kind: kind}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.counts == nil {
+		r.counts = map[store.Count]int64{}
+	}
+	r.counts[c]++
+}
+
+func (r *refusals) take() map[store.Count]int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	counts := r.counts
+	r.counts = nil
+	return counts
+}
+
+// giveBack counts again what could not be written down.
+func (r *refusals) giveBack(counts map[store.Count]int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.counts == nil {
+		r.counts = map[store.Count]int64{}
+	}
+	for c, n := range counts {
+		r.counts[c] += n
+	}
+}
+
+func (s *Service) writeRefusals(ctx context.Context) error {
+	counts := s.refused.take()
+	if len(counts) == 0 {
+		return nil
+	}
+	err := s.store.AddCounts(ctx, counts)
+	if err != nil {
+		s.refused.giveBack(counts)
+	}
+	return err
+}

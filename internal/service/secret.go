@@ -126,11 +126,17 @@ func (s *Service) SetSecret(ctx context.Context, p penstock.Principal, name stri
 		return penstock.ManagedSecret{}, penstock.InvalidFields(errs...)
 	}
 	return act(ctx, s, p, func(tx *store.Tx) (penstock.ManagedSecret, error) {
+		if err := tx.Changed(ctx, p.Team); err != nil {
+			return penstock.ManagedSecret{}, err
+		}
 		row, err := tx.Secret(ctx, p.Team, name)
 		if err != nil {
 			return penstock.ManagedSecret{}, err
 		}
 		if err := s.giveValue(ctx, tx, p, &row, *value); err != nil {
+			return penstock.ManagedSecret{}, err
+		}
+		if err := s.followSecret(ctx, tx, p.Team, name, *value); err != nil {
 			return penstock.ManagedSecret{}, err
 		}
 		return readSecret(ctx, tx, p, name)

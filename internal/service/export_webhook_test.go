@@ -1,0 +1,54 @@
+package service
+
+import (
+	"context"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// WebhookValues are the values that deliveries of a webhook are checked with,
+// the present one first.
+func (s *Service) WebhookValues(ctx context.Context, uid string) ([]string, error) {
+	w, err := s.store.WebhookByUID(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	values := []string{}
+	for _, sealed := range w.Sealed {
+		value, err := s.openWebhookSecret(uid, sealed)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, value)
+	}
+	return values, nil
+}
+
+// SecretValue is the value of a managed secret.
+func (s *Service) SecretValue(ctx context.Context, name string) (string, error) {
+	row, err := s.store.Secret(ctx, store.DefaultTeam, name)
+	if err != nil {
+		return "", err
+	}
+	return s.openSecret(row)
+}
+
+// TeamVersion counts the changes of what deliveries are evaluated with.
+func (s *Service) TeamVersion(ctx context.Context) (int64, error) {
+	return s.store.TeamVersion(ctx, store.DefaultTeam)
+}
+
+// SignedWith records that a delivery was signed with the present secret of a
+// webhook, and does at once what is done every minute.
+func (s *Service) SignedWith(ctx context.Context, uid string) error {
+	w, err := s.store.WebhookByUID(ctx, uid)
+	if err != nil {
+		return err
+	}
+	s.signed.mark(store.WebhookSecretKey{WebhookUID: uid, N: w.Sealed[0].N})
+	return s.touchWebhookSecrets(ctx)
+}
+
+// DefaultWebhooks sets the limits of the contract.
+func DefaultWebhooks(o *Options) { o.Webhooks = penstock.DefaultWebhookLimits() }

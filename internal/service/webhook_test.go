@@ -1,0 +1,465 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// hooks is a world with a factory.
+type hooks struct {
+	*world
+	factory string
+}
+
+func withFactory(t *testing.T, change func(*service.Options), test func(h *hooks)) {
+	t.Helper()
+	worlds(t, func(o *service.Options) {
+		service.DefaultWebhooks(o)
+		if change != nil {
+			change(o)
+		}
+	}, func(w *world) {
+		test(&hooks{w, w.newFactory("acme")})
+	})
+}
+
+func (w *world) newFactory(name string) string {
+	w.t.Helper()
+	s, uid := openBeside(w.t, w.url), penstock.NewUID()
+	if err := s.Write(w.t.Context(), func(tx *store.Tx) error {
+		return tx.AddFactory(w.t.Context(), store.FactoryRow{Team: store.DefaultTeam, Factory: penstock.Factory{UID: uid, Name: name, Source: penstock.FactoryService}})
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	return uid
+}
+
+// hook makes a webhook.
+func (h *hooks) hook(req penstock.WebhookRequest) penstock.Webhook {
+	h.t.Helper()
+	w, err := h.CreateWebhook(h.t.Context(), h.admin, h.factory, req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return w
+}
+
+func (h *hooks) update(uid string, req penstock.WebhookRequest) penstock.Webhook {
+	h.t.Helper()
+	w, err := h.UpdateWebhook(h.t.Context(), h.admin, h.factory, uid, req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return w
+}
+
+func (h *hooks) rotate(uid string, req penstock.RotateRequest) penstock.Webhook {
+	h.t.Helper()
+	w, err := h.RotateWebhookSecret(h.t.Context(), h.admin, h.factory, uid, req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return w
+}
+
+// read answers the webhook as everybody sees it later.
+func (h *hooks) read(uid string) penstock.Webhook {
+	h.t.Helper()
+	w, err := h.Webhook(h.t.Context(), h.admin, h.factory, uid)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return w
+}
+
+// values wants the secrets with which deliveries are checked to be those.
+func (h *hooks) values(uid string, want ...string) {
+	h.t.Helper()
+	got, err := h.WebhookValues(h.t.Context(), uid)
+	if diff := cmp.Diff(append([]string{}, want...), got); diff != "" || err != nil {
+		h.t.Errorf("the webhook's secrets, -want +got (%v):\n%s", err, diff)
+	}
+}
+
+// managed wants the managed secret to have the value.
+func (h *hooks) managed(name, want string) {
+	h.t.Helper()
+	if got, err := h.SecretValue(h.t.Context(), name); got != want || err != nil {
+		h.t.Errorf("the managed secret %s: got %q, %v, want %q", name, got, err, want)
+	}
+}
+
+func (h *hooks) secret(name string, value *string) {
+	h.t.Helper()
+	if _, err := h.CreateSecret(h.t.Context(), h.admin, penstock.SecretRequest{Name: name, Value: value}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *hooks) setSecret(name, value string) {
+	h.t.Helper()
+	if _, err := h.SetSecret(h.t.Context(), h.admin, name, &value); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// signature asks for a webhook whose deliveries are signed.
+func signature(name, scheme string, secret *string) penstock.WebhookRequest {
+	return penstock.WebhookRequest{Name: &name, AuthMode: new(penstock.AuthSignature), SignatureScheme: new(penstock.SignatureScheme(scheme)), Secret: secret}
+}
+
+func named(name string, mode penstock.AuthMode) penstock.WebhookRequest {
+	return penstock.WebhookRequest{Name: &name, AuthMode: &mode}
+}
+
+func TestWebhookIsCreatedWithASecretThatIsShownOnce(t *testing.T) {
+	token, whsec := regexp.MustCompile(`^[A-Za-z0-9_-]{32}$`), regexp.MustCompile(`^whsec_[A-Za-z0-9+/]{43}=$`)
+	tests := []struct {
+		name   string
+		req    penstock.WebhookRequest
+		secret *regexp.Regexp // nil: none
+		url    string         // after the uid, in the answer; {secret} is the secret
+		later  string
+	}{
+		{"a token, when nothing is said", penstock.WebhookRequest{Name: new(" Deploy  Events ")}, token, "", ""},
+		{"a token that is given", penstock.WebhookRequest{Name: new("deploy-events"), Secret: new("of-old")}, regexp.MustCompile("^of-old$"), "", ""},
+		{"a token in the URL", named("deploy-events", penstock.AuthURLToken), token, "/{secret}", "/{token}"},
+		{"a signature", signature("deploy-events", "github", new("given")), regexp.MustCompile("^given$"), "", ""},
+		{"a generated signing secret", signature("deploy-events", "standard_webhooks", nil), whsec, "", ""},
+		{"another generated signing secret", signature("deploy-events", "svix", nil), whsec, "", ""},
+		{"a signature whose secret comes later", signature("deploy-events", "stripe", nil), nil, "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			withFactory(t, nil, func(h *hooks) {
+				made := h.hook(tt.req)
+				pending := tt.secret == nil
+				want := penstock.Webhook{
+					UID: made.UID, Name: "deploy-events", Label: strings.TrimSpace(*tt.req.Name), AuthMode: penstock.AuthToken,
+					SecretName: "DEPLOY_EVENTS_WEBHOOK_SECRET", SecretRefresh: penstock.RefreshApply, Enabled: !pending, PendingSecret: pending,
+					IngressURL: "https://penstock.test/webhooks/w/" + made.UID + strings.ReplaceAll(tt.url, "{secret}", made.Secret),
+					Secrets:    []penstock.WebhookSecret{{}}, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt, Secret: made.Secret,
+				}
+				if pending {
+					want.Secrets = []penstock.WebhookSecret{}
+				}
+				if tt.req.AuthMode != nil {
+					want.AuthMode = *tt.req.AuthMode
+				}
+				if tt.req.SignatureScheme != nil {
+					want.SignatureScheme = *tt.req.SignatureScheme
+				}
+				if diff := cmp.Diff(want, made); diff != "" {
+					h.t.Errorf("the answer, -want +got:\n%s", diff)
+				}
+				if pending != (made.Secret == "") || !pending && !tt.secret.MatchString(made.Secret) {
+					h.t.Errorf("got the secret %q, want %v", made.Secret, tt.secret)
+				}
+				if !pending {
+					h.values(made.UID, made.Secret)
+					h.managed("DEPLOY_EVENTS_WEBHOOK_SECRET", made.Secret)
+				}
+				want.Secret, want.IngressURL = "", "https://penstock.test/webhooks/w/"+made.UID+tt.later
+				if diff := cmp.Diff(want, h.read(made.UID)); diff != "" {
+					h.t.Errorf("later, -want +got:\n%s", diff)
+				}
+				list, err := h.ListWebhooks(h.t.Context(), h.admin, h.factory)
+				if diff := cmp.Diff([]penstock.Webhook{want}, list); diff != "" || err != nil {
+					h.t.Errorf("in the list, -want +got (%v):\n%s", err, diff)
+				}
+			})
+		})
+	}
+}
+
+func TestWebhookIsRefused(t *testing.T) {
+	custom := func(s penstock.Signature) penstock.WebhookRequest {
+		r := signature("x", "custom_hmac", new("s"))
+		r.Signature = &s
+		return r
+	}
+	hmac := penstock.Signature{Header: "X-Sig", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "{body}"}
+	with := func(change func(*penstock.WebhookRequest)) penstock.WebhookRequest {
+		r := penstock.WebhookRequest{Name: new("x")}
+		change(&r)
+		return r
+	}
+	tests := []struct {
+		name string
+		req  penstock.WebhookRequest
+		at   string // all pointers, in order
+	}{
+		{"no name", penstock.WebhookRequest{}, "/name"},
+		{"an empty name", penstock.WebhookRequest{Name: new(" \t")}, "/name"},
+		{"a name with a dot", penstock.WebhookRequest{Name: new("a.b")}, "/name"},
+		{"a name that begins with a hyphen", penstock.WebhookRequest{Name: new("-a")}, "/name"},
+		{"a name with control characters", penstock.WebhookRequest{Name: new("a\x1b[31mb\r\nc")}, "/name"},
+		{"a name of 64 characters", penstock.WebhookRequest{Name: new(strings.Repeat("n", 64))}, "/name"},
+		{"a name of 10,000 bytes", penstock.WebhookRequest{Name: new(strings.Repeat("n", 10_000))}, "/name"},
+		{"a name of 10,000 spaces and a letter", penstock.WebhookRequest{Name: new("a" + strings.Repeat(" ", 10_000) + "b")}, "/name"},
+		{"an unknown mode", named("x", "password"), "/auth_mode"},
+		{"a signature without a scheme", named("x", penstock.AuthSignature), "/signature_scheme"},
+		{"an unknown scheme", signature("x", "gihub", nil), "/signature_scheme"},
+		{"a scheme for a token", with(func(r *penstock.WebhookRequest) { r.SignatureScheme = new(penstock.SignatureScheme("github")) }), "/signature_scheme"},
+		{"a signature object for a token", with(func(r *penstock.WebhookRequest) { r.Signature = &hmac }), "/signature"},
+		{"custom_hmac without one", signature("x", "custom_hmac", new("s")), "/signature"},
+		{"custom_hmac that signs no body", custom(penstock.Signature{Header: "X-Sig", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "x"}), "/signature/template"},
+		{"custom_hmac in the header that has the key", custom(penstock.Signature{Header: "Authorization", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "{body}"}), "/signature/header"},
+		{"a signature object for github", with(func(r *penstock.WebhookRequest) { *r = signature("x", "github", new("s")); r.Signature = &hmac }), "/signature"},
+		{"a secret that is none of its scheme", signature("x", "svix", new("whsec_!")), "/secret"},
+		{"a secret with a line end", signature("x", "github", new("s\n")), "/secret"},
+		{"an empty secret", signature("x", "github", new("")), "/secret"},
+		{"a token with a space", with(func(r *penstock.WebhookRequest) { r.Secret = new("a b") }), "/secret"},
+		{"a token of the URL with a slash", with(func(r *penstock.WebhookRequest) { *r = named("x", penstock.AuthURLToken); r.Secret = new("a/b") }), "/secret"},
+		{"a token of the URL that leads up", with(func(r *penstock.WebhookRequest) { *r = named("x", penstock.AuthURLToken); r.Secret = new("..") }), "/secret"},
+		{"a name of a secret that is none", with(func(r *penstock.WebhookRequest) { r.SecretName = new("a-b") }), "/secret_name"},
+		{"an id in the Cookie", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("cookie") }), "/delivery_id_header"},
+		{"an id in the Authorization", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("AUTHORIZATION") }), "/delivery_id_header"},
+		{"an id in a header of the connection", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("transfer-encoding") }), "/delivery_id_header"},
+		{"an id in the signature", with(func(r *penstock.WebhookRequest) { *r = custom(hmac); r.DeliveryIDHeader = new("x-sig") }), "/delivery_id_header"},
+		{"an id in no header", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("a b") }), "/delivery_id_header"},
+		{"an unknown refresh", with(func(r *penstock.WebhookRequest) { r.SecretRefresh = new(penstock.SecretRefresh("never")) }), "/secret_refresh"},
+		{"all at once", with(func(r *penstock.WebhookRequest) {
+			*r = named("", "x")
+			r.SecretName, r.DeliveryIDHeader, r.SecretRefresh = new("-"), new("Cookie"), new(penstock.SecretRefresh("x"))
+		}), "/name /auth_mode /secret_name /delivery_id_header /secret_refresh"},
+	}
+	withFactory(t, nil, func(h *hooks) {
+		for _, tt := range tests {
+			_, err := h.CreateWebhook(h.t.Context(), h.admin, h.factory, tt.req)
+			var told *penstock.Error
+			if !errors.As(err, &told) || told.Code != penstock.CodeInvalidRequest {
+				h.t.Errorf("%s: got %v, want it to be refused", tt.name, err)
+				continue
+			}
+			var at []string
+			for _, f := range told.Fields {
+				at = append(at, f.Pointer)
+				if len(f.Detail) > 600 || strings.ContainsAny(f.Detail, "\x1b\r\n") {
+					h.t.Errorf("%s: the detail repeats what it refuses: %q", tt.name, f.Detail)
+				}
+			}
+			if got := strings.Join(at, " "); got != tt.at {
+				h.t.Errorf("%s: got errors at %q, want %q (%v)", tt.name, got, tt.at, err)
+			}
+		}
+		secrets, err := h.ListSecrets(h.t.Context(), h.admin)
+		if len(secrets) != 0 || err != nil {
+			h.t.Errorf("what was refused left secrets: %+v, %v", secrets, err)
+		}
+	})
+}
+
+func TestWebhookNamesAreUniqueInAFactory(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		h.hook(named("Deploy Events", penstock.AuthToken))
+		_, err := h.CreateWebhook(h.t.Context(), h.admin, h.factory, named("deploy-EVENTS", penstock.AuthToken))
+		wantCode(h.t, err, penstock.CodeConflict, "deploy-events")
+		other := &hooks{h.world, h.newFactory("other")}
+		if got := other.hook(named("deploy events", penstock.AuthToken)).SecretName; got != "DEPLOY_EVENTS_WEBHOOK_SECRET_2" {
+			h.t.Errorf("got the secret %s, want one of its own", got)
+		}
+		if got := other.hook(named("2fast", penstock.AuthToken)).SecretName; got != "_2FAST_WEBHOOK_SECRET" {
+			h.t.Errorf("got the secret %s", got)
+		}
+	})
+}
+
+func TestWebhookReusesASecretThatIsNamed(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		manager := h.as("eve", penstock.ScopeFactoriesManage)
+		h.secret("SHARED", new("a+b"))
+		h.secret("SAFE", new("safe-1"))
+		h.secret("DECLARED", nil)
+		reuse := func(name string, mode penstock.AuthMode) penstock.WebhookRequest {
+			r := named("w-"+strings.ToLower(name), mode)
+			r.SecretName = &name
+			return r
+		}
+		_, err := h.CreateWebhook(ctx, manager, h.factory, reuse("SHARED", penstock.AuthToken))
+		wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
+		_, err = h.CreateWebhook(ctx, h.admin, h.factory, reuse("SHARED", penstock.AuthURLToken))
+		wantCode(h.t, err, penstock.CodeInvalidRequest, "A-Z, a-z, 0-9")
+		given := reuse("SHARED", penstock.AuthToken)
+		given.Secret = new("other")
+		_, err = h.CreateWebhook(ctx, h.admin, h.factory, given)
+		wantCode(h.t, err, penstock.CodeInvalidRequest, "/secret cannot be given together")
+
+		shared := h.hook(reuse("SHARED", penstock.AuthToken))
+		if h.values(shared.UID, "a+b"); shared.Secret != "" || !shared.Enabled {
+			h.t.Errorf("got %+v, want it enabled and its secret not shown", shared)
+		}
+		inURL := h.hook(reuse("SAFE", penstock.AuthURLToken))
+		if h.values(inURL.UID, "safe-1"); inURL.Secret != "" || !strings.HasSuffix(inURL.IngressURL, "/{token}") {
+			h.t.Errorf("got %+v, want its secret not shown", inURL)
+		}
+		waits := h.hook(reuse("DECLARED", penstock.AuthToken))
+		if h.values(waits.UID); waits.Enabled || !waits.PendingSecret {
+			h.t.Errorf("got %+v, want it to wait for a value", waits)
+		}
+		own, err := h.CreateWebhook(ctx, manager, h.factory, reuse("OWN", penstock.AuthToken))
+		if err != nil || own.Secret == "" || own.SecretName != "OWN" {
+			h.t.Errorf("a name that is free: got %+v, %v", own, err)
+		}
+		wantCode(h.t, h.DeleteSecret(ctx, h.admin, "SHARED"), penstock.CodeConflict, `the webhook "w-shared" of the factory "acme"`)
+		secret, err := h.Secret(ctx, h.admin, "SHARED")
+		want := []penstock.SecretUser{{Type: penstock.SecretOfWebhook, UID: shared.UID, Name: "w-shared", FactoryUID: h.factory, FactoryName: "acme"}}
+		if diff := cmp.Diff(want, secret.UsedBy); diff != "" || err != nil {
+			h.t.Errorf("users of the secret, -want +got (%v):\n%s", err, diff)
+		}
+	})
+}
+
+func TestFactoryHasSoManyWebhooks(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		const tried = 40
+		errs := make([]error, tried)
+		var all sync.WaitGroup
+		for i := range tried {
+			all.Go(func() {
+				_, errs[i] = h.CreateWebhook(h.t.Context(), h.admin, h.factory, named(fmt.Sprintf("w%d", i), penstock.AuthToken))
+			})
+		}
+		all.Wait()
+		made := 0
+		for _, err := range errs {
+			if err == nil {
+				made++
+				continue
+			}
+			wantCode(h.t, err, penstock.CodeConflict, "webhooks_per_factory is 20")
+		}
+		list, err := h.ListWebhooks(h.t.Context(), h.admin, h.factory)
+		if made != 20 || len(list) != 20 || err != nil {
+			h.t.Fatalf("%d creates succeeded and there are %d (%v), want 20", made, len(list), err)
+		}
+		secrets, err := h.ListSecrets(h.t.Context(), h.admin)
+		if len(secrets) != 20 || err != nil {
+			h.t.Errorf("got %d secrets, %v, want 20: what was refused leaves none", len(secrets), err)
+		}
+		if err := h.DeleteWebhook(h.t.Context(), h.admin, h.factory, list[0].UID); err != nil {
+			h.t.Fatal(err)
+		}
+		h.hook(named("in-its-place", penstock.AuthToken))
+		(&hooks{h.world, h.newFactory("other")}).hook(named("x", penstock.AuthToken))
+	})
+}
+
+func TestFactoryHasAnyNumberOfWebhooksWithoutALimit(t *testing.T) {
+	withFactory(t, func(o *service.Options) { o.Webhooks.WebhooksPerFactory = 0 }, func(h *hooks) {
+		for i := range 25 {
+			h.hook(named(fmt.Sprintf("w%d", i), penstock.AuthToken))
+		}
+	})
+}
+
+func TestWebhookOfAnotherDoesNotExist(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		w := h.hook(named("x", penstock.AuthToken))
+		other := h.newFactory("other")
+		stranger := h.as("eve", penstock.ScopeAdmin)
+		stranger.Team = "another"
+		weak := h.as("eve", penstock.ScopeRunsRead, penstock.ScopeRunsWrite, penstock.ScopeSecretsManage)
+		for _, tt := range []struct {
+			p            penstock.Principal
+			factory, uid string
+			code         penstock.Code
+		}{
+			{h.admin, h.factory, "unknown", penstock.CodeNotFound},
+			{h.admin, other, w.UID, penstock.CodeNotFound},
+			{h.admin, "unknown", w.UID, penstock.CodeNotFound},
+			{stranger, h.factory, w.UID, penstock.CodeNotFound},
+			{weak, h.factory, w.UID, penstock.CodeNotAuthorized},
+		} {
+			_, read := h.Webhook(ctx, tt.p, tt.factory, tt.uid)
+			_, update := h.UpdateWebhook(ctx, tt.p, tt.factory, tt.uid, penstock.WebhookRequest{Enabled: new(false)})
+			_, rotate := h.RotateWebhookSecret(ctx, tt.p, tt.factory, tt.uid, penstock.RotateRequest{})
+			for what, err := range map[string]error{"read": read, "update": update, "rotate": rotate, "delete": h.DeleteWebhook(ctx, tt.p, tt.factory, tt.uid)} {
+				wantCode(h.t, err, tt.code, "")
+				if tt.code == penstock.CodeNotFound && err.Error() != penstock.NotFound("webhook", tt.uid).Error() {
+					h.t.Errorf("%s: got %v, which tells more than that there is none", what, err)
+				}
+			}
+			if _, err := h.ListWebhooks(ctx, tt.p, tt.factory); err == nil && tt.factory != other && tt.uid == w.UID {
+				h.t.Errorf("%s lists the webhooks of %s", tt.p.Team, tt.factory)
+			}
+			if _, err := h.CreateWebhook(ctx, tt.p, tt.factory, named("y", "")); err == nil {
+				h.t.Errorf("%s makes a webhook in %s", tt.p.Team, tt.factory)
+			}
+		}
+		if got := h.read(w.UID); !got.Enabled {
+			h.t.Errorf("somebody changed it: %+v", got)
+		}
+	})
+}
+
+func TestWebhookEnds(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		w := h.hook(named("x", penstock.AuthToken))
+		before, _ := h.TeamVersion(ctx)
+		if err := h.DeleteWebhook(ctx, h.admin, h.factory, w.UID); err != nil {
+			h.t.Fatal(err)
+		}
+		if after, err := h.TeamVersion(ctx); after <= before || err != nil {
+			h.t.Errorf("the team's version went from %d to %d, %v", before, after, err)
+		}
+		wantCode(h.t, h.DeleteWebhook(ctx, h.admin, h.factory, w.UID), penstock.CodeNotFound, w.UID)
+		if _, err := h.WebhookValues(ctx, w.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
+			h.t.Errorf("the ingress finds it: %v", err)
+		}
+		h.managed(w.SecretName, w.Secret)
+		if err := h.DeleteSecret(ctx, h.admin, w.SecretName); err != nil {
+			h.t.Errorf("the secret that nothing uses any more: %v", err)
+		}
+	})
+}
+
+func TestCreateOfAWebhookIsAnsweredAgainWithItsSecret(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		i := once("k", "body")
+		i.OneTimeSecret = true
+		made, err := h.CreateWebhook(service.WithIdempotency(h.t.Context(), i), h.admin, h.factory, named("x", penstock.AuthURLToken))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		var again penstock.Webhook
+		h.replay(h.admin, i, &again)
+		if diff := cmp.Diff(made, again); diff != "" || again.Secret == "" {
+			h.t.Errorf("-first +again:\n%s", diff)
+		}
+	})
+}
+
+func TestWebhookSecretsAreSealed(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		w := h.hook(named("x", penstock.AuthToken))
+		row, err := openBeside(h.t, h.url).WebhookByUID(h.t.Context(), w.UID)
+		if err != nil || len(row.Sealed) != 1 || strings.Contains(string(row.Sealed[0].Sealed), w.Secret) {
+			h.t.Errorf("got %v, %v, want it sealed", row.Sealed, err)
+		}
+	})
+}
+
+// openBeside opens the database of a world once more.
+func openBeside(t *testing.T, url string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}

@@ -1,0 +1,286 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+)
+
+func TestWebhookIsFinishedByItsSecret(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		w := h.hook(signature("x", "stripe", nil))
+		_, err := h.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{Enabled: new(true)})
+		wantCode(h.t, err, penstock.CodeConflict, "waits for its secret")
+		if got := h.update(w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-Id")}); !got.PendingSecret || got.Enabled || got.DeliveryIDHeader != "X-Id" {
+			h.t.Errorf("another change: got %+v, want it to wait still", got)
+		}
+		got := h.update(w.UID, penstock.WebhookRequest{Secret: new("whsec_live")})
+		if !got.Enabled || got.PendingSecret || got.Secret != "" || len(got.Secrets) != 1 {
+			h.t.Errorf("got %+v, want it enabled, with a secret that is not shown", got)
+		}
+		h.values(w.UID, "whsec_live")
+		h.managed(w.SecretName, "whsec_live")
+		_, err = h.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{Secret: new("another")})
+		wantCode(h.t, err, penstock.CodeConflict, "rotate-secret")
+
+		off := h.hook(signature("y", "stripe", nil))
+		if got := h.update(off.UID, penstock.WebhookRequest{Secret: new("s"), Enabled: new(false)}); got.Enabled || got.PendingSecret {
+			h.t.Errorf("got %+v, want it finished and not enabled", got)
+		}
+		bad := h.hook(signature("z", "discord", nil))
+		_, err = h.UpdateWebhook(ctx, h.admin, h.factory, bad.UID, penstock.WebhookRequest{Secret: new("no key")})
+		wantCode(h.t, err, penstock.CodeInvalidRequest, "public key")
+		if strings.Contains(err.Error(), "no key") {
+			h.t.Errorf("the error repeats the secret: %v", err)
+		}
+		rotated := h.rotate(h.hook(signature("r", "github", nil)).UID, penstock.RotateRequest{Secret: new("by rotation")})
+		if !rotated.Enabled || rotated.PendingSecret || rotated.Secret != "by rotation" {
+			h.t.Errorf("by rotation: got %+v", rotated)
+		}
+	})
+}
+
+func TestWebhookKeepsItsSecretUntilItIsSwitched(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		w := h.hook(named("x", penstock.AuthToken))
+		h.setSecret(w.SecretName, "next")
+		h.values(w.UID, w.Secret)
+		h.update(w.UID, penstock.WebhookRequest{Enabled: new(true)}) // it is: nothing changes
+		h.values(w.UID, w.Secret)
+		if got := h.update(w.UID, penstock.WebhookRequest{Enabled: new(false)}); got.Enabled {
+			h.t.Errorf("got %+v, want it disabled", got)
+		}
+		h.values(w.UID, w.Secret)
+		if got := h.update(w.UID, penstock.WebhookRequest{Enabled: new(true)}); !got.Enabled {
+			h.t.Errorf("got %+v, want it enabled", got)
+		}
+		h.values(w.UID, "next")
+		h.setSecret(w.SecretName, "after-an-edit")
+		h.update(w.UID, penstock.WebhookRequest{ReplayGuard: new(true)})
+		h.values(w.UID, "after-an-edit")
+
+		inURL := h.hook(named("y", penstock.AuthURLToken))
+		h.setSecret(inURL.SecretName, "not/safe")
+		h.update(inURL.UID, penstock.WebhookRequest{Enabled: new(false)})
+		_, err := h.UpdateWebhook(h.t.Context(), h.admin, h.factory, inURL.UID, penstock.WebhookRequest{Enabled: new(true)})
+		wantCode(h.t, err, penstock.CodeConflict, "A-Z, a-z, 0-9")
+		h.values(inURL.UID, inURL.Secret)
+	})
+}
+
+func TestWebhookFollowsItsSecretAtOnce(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		h.secret("SHARED", nil)
+		request := func(name string, mode penstock.AuthMode, refresh penstock.SecretRefresh) penstock.WebhookRequest {
+			r := named(name, mode)
+			r.SecretName, r.SecretRefresh = new("SHARED"), &refresh
+			return r
+		}
+		follows := h.hook(request("follows", penstock.AuthURLToken, penstock.RefreshImmediate))
+		waits := h.hook(request("waits", penstock.AuthToken, penstock.RefreshApply))
+		before, _ := h.TeamVersion(ctx)
+		h.setSecret("SHARED", "first")
+		if after, err := h.TeamVersion(ctx); after <= before || err != nil {
+			h.t.Errorf("the team's version went from %d to %d, %v", before, after, err)
+		}
+		h.values(follows.UID, "first")
+		h.values(waits.UID)
+		if got := h.read(follows.UID); !got.Enabled || got.PendingSecret {
+			h.t.Errorf("got %+v, want it finished", got)
+		}
+		if got := h.update(waits.UID, penstock.WebhookRequest{Enabled: new(true)}); !got.Enabled || got.PendingSecret {
+			h.t.Errorf("got %+v, want it finished by the switch", got)
+		}
+		h.values(waits.UID, "first")
+
+		_, err := h.SetSecret(ctx, h.admin, "SHARED", new("not/safe"))
+		wantCode(h.t, err, penstock.CodeInvalidRequest, `the webhook "follows"`)
+		h.managed("SHARED", "first")
+		h.setSecret("SHARED", "second")
+		h.values(follows.UID, "second")
+		h.values(waits.UID, "first")
+		h.update(waits.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)})
+		h.values(waits.UID, "second")
+
+		late := h.hook(signature("late", "github", nil))
+		h.setSecret(late.SecretName, "value")
+		if got := h.update(late.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)}); !got.Enabled || got.PendingSecret {
+			h.t.Errorf("got %+v, want it to take the value that is there", got)
+		}
+		h.values(late.UID, "value")
+	})
+}
+
+func TestWebhookKeepsWhatItsSenderWasTold(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		w := h.hook(named("x", penstock.AuthToken))
+		req := signature("y", "github", nil)
+		req.SecretName = new("Z")
+		_, err := h.UpdateWebhook(h.t.Context(), h.admin, h.factory, w.UID, req)
+		wantCode(h.t, err, penstock.CodeInvalidRequest, "/name")
+		for _, pointer := range []string{"/name", "/auth_mode", "/signature_scheme", "/secret_name"} {
+			if !strings.Contains(err.Error(), pointer+" cannot be changed") {
+				h.t.Errorf("the error does not name %s: %v", pointer, err)
+			}
+		}
+	})
+}
+
+func TestWebhookChanges(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		w := h.hook(signature("x", "grafana", new("s")))
+		before, _ := h.TeamVersion(ctx)
+		got := h.update(w.UID, penstock.WebhookRequest{
+			DeliveryIDHeader: new("X-Event-Id"), ReplayGuard: new(true), SecretRefresh: new(penstock.RefreshImmediate),
+			Signature: &penstock.Signature{TimestampHeader: "X-Time"},
+		})
+		want := w
+		want.Secret, want.DeliveryIDHeader, want.ReplayGuard, want.SecretRefresh = "", "X-Event-Id", true, penstock.RefreshImmediate
+		want.Signature, want.UpdatedAt = &penstock.Signature{TimestampHeader: "X-Time"}, got.UpdatedAt
+		if diff := cmp.Diff(want, got); diff != "" || got.UpdatedAt < w.UpdatedAt {
+			h.t.Errorf("-want +got:\n%s", diff)
+		}
+		if diff := cmp.Diff(got, h.read(w.UID)); diff != "" {
+			h.t.Errorf("later, -want +got:\n%s", diff)
+		}
+		if after, err := h.TeamVersion(ctx); after <= before || err != nil {
+			h.t.Errorf("the team's version went from %d to %d, %v", before, after, err)
+		}
+		got = h.update(w.UID, penstock.WebhookRequest{DeliveryIDHeader: new(""), Signature: &penstock.Signature{}})
+		if got.DeliveryIDHeader != "" || got.Signature != nil || !got.ReplayGuard {
+			h.t.Errorf("got %+v, want the header and the signature object gone and the rest as it was", got)
+		}
+		for pointer, req := range map[string]penstock.WebhookRequest{
+			"/delivery_id_header cannot":  {DeliveryIDHeader: new("Cookie")},
+			"/delivery_id_header X":       {DeliveryIDHeader: new("X-Grafana-Alerting-Signature")},
+			"/signature may":              {Signature: &penstock.Signature{Header: "X"}},
+			"/signature/timestamp_header": {Signature: &penstock.Signature{TimestampHeader: "Connection"}},
+			"/secret_refresh":             {SecretRefresh: new(penstock.SecretRefresh("x"))},
+			"/secret must":                {Secret: new("s ")},
+		} {
+			_, err := h.UpdateWebhook(ctx, h.admin, h.factory, w.UID, req)
+			wantCode(h.t, err, penstock.CodeInvalidRequest, pointer)
+		}
+	})
+}
+
+func TestWebhookGetsANewSecret(t *testing.T) {
+	tests := []struct {
+		name  string
+		req   penstock.WebhookRequest
+		given *string
+		code  penstock.Code // of an error
+	}{
+		{"a token", named("x", penstock.AuthToken), nil, ""},
+		{"a token that is given", named("x", penstock.AuthToken), new("given"), ""},
+		{"a token in the URL", named("x", penstock.AuthURLToken), nil, ""},
+		{"a token in the URL that is given", named("x", penstock.AuthURLToken), new("given~1"), ""},
+		{"a token that is not safe in the URL", named("x", penstock.AuthURLToken), new("a%2F"), penstock.CodeInvalidRequest},
+		{"a signing secret", signature("x", "standard_webhooks", nil), nil, ""},
+		{"a signing secret that is given", signature("x", "github", new("old")), new("given"), ""},
+		{"a signing secret that only the sender makes", signature("x", "github", new("old")), nil, penstock.CodeInvalidRequest},
+		{"a signing secret that is none", signature("x", "standard_webhooks", nil), new("whsec_*"), penstock.CodeInvalidRequest},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			withFactory(t, nil, func(h *hooks) {
+				ctx := h.t.Context()
+				w := h.hook(tt.req)
+				old := w.Secret
+				before, _ := h.TeamVersion(ctx)
+				got, err := h.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{Secret: tt.given})
+				if penstock.CodeOf(err) != tt.code || tt.code == "" && err != nil {
+					h.t.Fatalf("got %v, want %q", err, tt.code)
+				}
+				if tt.code != "" {
+					h.values(w.UID, old)
+					h.managed(w.SecretName, old)
+					return
+				}
+				if got.Secret == "" || got.Secret == old || tt.given != nil && got.Secret != *tt.given {
+					h.t.Errorf("got the secret %q after %q", got.Secret, old)
+				}
+				if w.AuthMode == penstock.AuthURLToken && !strings.HasSuffix(got.IngressURL, "/"+got.Secret) {
+					h.t.Errorf("got the URL %s, want the new one", got.IngressURL)
+				}
+				h.values(w.UID, got.Secret)
+				h.managed(w.SecretName, got.Secret)
+				if later := h.read(w.UID); later.Secret != "" || strings.Contains(later.IngressURL, got.Secret) {
+					h.t.Errorf("later: got %+v, want no secret", later)
+				}
+				if after, err := h.TeamVersion(ctx); after <= before || err != nil {
+					h.t.Errorf("the team's version went from %d to %d, %v", before, after, err)
+				}
+			})
+		})
+	}
+}
+
+func TestWebhookSecretsOverlap(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		w := h.hook(named("x", penstock.AuthToken))
+		for _, seconds := range []int64{-1, penstock.MaxOverlapSeconds + 1} {
+			_, err := h.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: seconds})
+			wantCode(h.t, err, penstock.CodeInvalidRequest, "/overlap_seconds")
+		}
+		if err := h.SignedWith(ctx, w.UID); err != nil {
+			h.t.Fatal(err)
+		}
+		now := penstock.Now()
+		second := h.rotate(w.UID, penstock.RotateRequest{OverlapSeconds: penstock.MaxOverlapSeconds})
+		h.values(w.UID, second.Secret, w.Secret)
+		h.managed(w.SecretName, second.Secret)
+		secrets := h.read(w.UID).Secrets
+		end := now.Add(penstock.MaxOverlapSeconds * time.Second)
+		if len(secrets) != 2 || secrets[0] != (penstock.WebhookSecret{}) || secrets[1].Index != 1 || secrets[1].LastUsedAt == 0 ||
+			secrets[1].ExpiresAt < end || secrets[1].ExpiresAt > end.Add(time.Minute) {
+			h.t.Errorf("got %+v, want the old one, once used, to end at %v", secrets, end)
+		}
+		third := h.rotate(w.UID, penstock.RotateRequest{OverlapSeconds: 60})
+		h.values(w.UID, third.Secret, second.Secret, w.Secret)
+		for range 2 {
+			h.rotate(w.UID, penstock.RotateRequest{OverlapSeconds: 60})
+		}
+		_, err := h.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: 60})
+		wantCode(h.t, err, penstock.CodeConflict, "5 secrets")
+		last := h.rotate(w.UID, penstock.RotateRequest{})
+		h.values(w.UID, last.Secret)
+	})
+}
+
+func TestSharedSecretIsNotRotated(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		w := h.hook(signature("x", "github", new("s")))
+		second := named("y", penstock.AuthToken)
+		second.SecretName = &w.SecretName
+		h.hook(second)
+		agent, err := h.CreateIdentity(ctx, h.admin, penstock.IdentityRequest{Name: new("reviewer"), Secrets: &[]penstock.NamedSecret{{Name: w.SecretName}}})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		_, err = h.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{Secret: new("next")})
+		wantCode(h.t, err, penstock.CodeConflict, "as well")
+		for _, user := range []string{`the agent "reviewer"`, `the webhook "y" of the factory "acme"`} {
+			if !strings.Contains(err.Error(), user) {
+				h.t.Errorf("the error does not name %s: %v", user, err)
+			}
+		}
+		if strings.Contains(err.Error(), `"x"`) {
+			h.t.Errorf("the error names the webhook itself: %v", err)
+		}
+		h.values(w.UID, "s")
+		h.managed(w.SecretName, "s")
+		if err := h.DeleteIdentity(ctx, h.admin, agent.UID); err != nil {
+			h.t.Fatal(err)
+		}
+	})
+}

@@ -256,13 +256,11 @@ func TestRunFromASkillAlone(t *testing.T) {
 
 func TestAgentFindsItsOwnKeyAndRun(t *testing.T) {
 	w := newWorld(t)
-	w.control.set(func(c *control) {
-		c.claimed = func(a *penstock.Assignment) { a.Secrets = map[string]string{"DEPLOY_TOKEN": "deploy-me-42"} }
-	})
+	w.secret("DEPLOY_TOKEN", "deploy-me-42")
 	w.start(nil)
 	id := w.create(penstock.RunRequest{
 		Prompt: `demo: run echo "$PENSTOCK_RUN_ID $PENSTOCK_BASE_URL ${#PENSTOCK_API_KEY} ${#DEPLOY_TOKEN} ${PROVIDER_KEY:-none} $OTHER"`,
-		Config: &penstock.Config{Env: map[string]string{"OTHER": "x", "PENSTOCK_RUN_ID": "forged"}},
+		Config: &penstock.Config{Env: map[string]string{"OTHER": "x", "PENSTOCK_RUN_ID": "forged", "DEPLOY_TOKEN": "x"}, Secrets: []string{"DEPLOY_TOKEN"}},
 	})
 	w.becomes(id, penstock.StateSucceeded)
 	out := strings.Join(w.outputs(id, "run_command"), "")

@@ -18,15 +18,14 @@ func TestSecretsAreNowhereInTheRecords(t *testing.T) {
 	w := newWorld(t)
 	var key string
 	w.control.set(func(c *control) {
-		c.claimed = func(a *penstock.Assignment) {
-			key = a.APIKey
-			a.Secrets = map[string]string{"TOKEN": token}
-			a.Run.Config.MCPServers = map[string]penstock.MCPServer{"tracker": {
-				Command: self(t), Args: []string{"misbehave", "reveal"}, Env: map[string]string{"T": "Token ${{ secrets.TOKEN }}", "H": "Bearer " + header},
-			}}
-		}
+		c.claimed = func(a *penstock.Assignment) { key = a.APIKey }
 	})
+	w.secret("TOKEN", token)
 	config := w.environment(penstock.EnvironmentConfig{SetupCommands: []string{`echo "setup with $TOKEN"`}})
+	config.Secrets = []string{"TOKEN"}
+	config.MCPServers = map[string]penstock.MCPServer{"tracker": {
+		Command: self(t), Args: []string{"misbehave", "reveal"}, Env: map[string]string{"T": "Token ${{ secrets.TOKEN }}", "H": "Bearer " + header},
+	}}
 	w.start(nil)
 	id := w.create(penstock.RunRequest{Config: config},
 		`demo: run echo "$TOKEN $PENSTOCK_API_KEY `+header+`"; printf %s "$TOKEN" | base64; printf 'user:%s' "$TOKEN" | base64 -w0; printf %s "$TOKEN" | od -An -tx1 | tr -d ' \n'`,
@@ -68,6 +67,36 @@ func TestSecretsAreNowhereInTheRecords(t *testing.T) {
 	}
 	if got := w.artifact(id); got != "the key is "+strings.Repeat("*", len(token)) {
 		t.Errorf("the artifact holds %q", got)
+	}
+}
+
+// secret makes a managed secret.
+func (w *world) secret(name, value string) {
+	w.t.Helper()
+	if _, err := w.CreateSecret(w.t.Context(), w.admin, penstock.SecretRequest{Name: name, Value: &value}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// What only an MCP server is given is not in the environment of the agent, and
+// masked all the same.
+func TestSecretOfAnMCPServerIsNotTheAgents(t *testing.T) {
+	w := newWorld(t)
+	w.secret("OWN", "agents-own-1")
+	w.secret("TRACKER", "trackers-own-2")
+	w.start(nil)
+	id := w.create(penstock.RunRequest{Config: &penstock.Config{
+		Secrets: []string{"OWN"},
+		MCPServers: map[string]penstock.MCPServer{"tracker": {
+			Command: self(t), Args: []string{"misbehave", "reveal"}, Env: map[string]string{"T": "${{ secrets.TRACKER }}"},
+		}},
+	}}, `demo: run echo "${#OWN} [$TRACKER]"`, `demo: call mcp__tracker__reveal {}`)
+	w.becomes(id, penstock.StateSucceeded)
+	if out := strings.Join(w.outputs(id, "run_command"), ""); !strings.Contains(out, "12 []") {
+		t.Errorf("the agent sees %s", out)
+	}
+	if out := strings.Join(w.outputs(id, "call_mcp_tool"), ""); !strings.Contains(out, "T=***") {
+		t.Errorf("the MCP server says %s", out)
 	}
 }
 

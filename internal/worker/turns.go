@@ -202,15 +202,22 @@ func (p process) Wait() (harness.Exit, error) {
 	return harness.Exit{Code: exit.Code, Text: exit.String()}, err
 }
 
-// environment is what every program of the run finds, KEY=value. What is ours
-// comes last: nothing replaces it.
+// environment is what every program of the run finds, KEY=value. A secret that
+// only an MCP server needs goes to that server alone. What is ours comes last:
+// nothing replaces it.
 func (e *execution) environment() []string {
 	var env []string
-	for _, vars := range []map[string]string{e.config.Env, e.Secrets} {
-		for name, value := range vars {
-			if !strings.ContainsRune(value, 0) {
-				env = append(env, name+"="+value)
-			}
+	add := func(name, value string) {
+		if !strings.ContainsRune(value, 0) {
+			env = append(env, name+"="+value)
+		}
+	}
+	for name, value := range e.config.Env {
+		add(name, value)
+	}
+	for _, name := range e.config.SecretVariables() {
+		if value, granted := e.Secrets[name]; granted {
+			add(name, value)
 		}
 	}
 	return append(env,

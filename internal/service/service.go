@@ -58,6 +58,15 @@ type Service struct {
 	usedKeys used[string]
 	granted  used[store.SecretKey]
 	signed   used[store.WebhookSecretKey]
+
+	plans      deliveryPlans
+	arriving   shared[store.WebhookRow] // by UID
+	planning   shared[*deliveryPlan]    // by UID
+	versions   shared[int64]            // by team
+	recognized shared[bool]             // by UID and address
+	refused    refusals
+	parsing    chan struct{}
+
 	seen     metrics
 	order    queueOrder
 	skills   *skillReader
@@ -75,6 +84,7 @@ func New(o Options) *Service {
 	s.hub.s = s
 	s.seen = newMetrics(s, o.Metrics)
 	s.skills = newSkillReader(o.Repositories, o.Log)
+	s.parsing = newParsing()
 	return s
 }
 
@@ -93,9 +103,12 @@ func (s *Service) jobs() []job {
 		{"end runs that waited too long", "", 30 * time.Second, s.endOverdue},
 		{"index runs for the search", store.TopicSearch, 30 * time.Second, s.indexRuns},
 		{"start scheduled runs", store.TopicSchedules, time.Second, s.fireSchedules},
+		{"start automations by the clock", store.TopicSchedules, time.Second, s.fireAutomations},
 		{"record when keys were used", "", 10 * time.Second, s.touchKeys},
 		{"record when secrets were used", "", 10 * time.Second, s.touchSecrets},
 		{"record which secrets sign deliveries", "", time.Minute, s.touchWebhookSecrets},
+		{"count refused deliveries", "", 3 * time.Second, s.writeRefusals},
+		{"clear the logs of deliveries", "", time.Minute, s.clearLogs},
 		{"drop kept answers", "", 10 * time.Minute, s.dropKept},
 	}
 }
@@ -111,7 +124,7 @@ func (s *Service) Run(ctx context.Context) error {
 	// What was used in the last seconds is still worth a line.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	return errors.Join(s.touchKeys(last), s.touchSecrets(last), s.touchWebhookSecrets(last))
+	return errors.Join(s.touchKeys(last), s.touchSecrets(last), s.touchWebhookSecrets(last), s.writeRefusals(last))
 }
 
 func (s *Service) repeat(ctx context.Context, j job) {

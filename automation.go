@@ -76,10 +76,16 @@ type ScheduleFilter struct {
 	ScheduleIDs []string `json:"schedule_ids"` // of the team's schedules
 }
 
-// webhookFilter is the filter of a webhook's trigger that was checked before;
-// ok is false for every other trigger.
-func (t Trigger) webhookFilter() (f WebhookFilter, ok bool) {
+// Webhook is the filter of a webhook's trigger that was checked before; ok is
+// false for every other trigger.
+func (t Trigger) Webhook() (f WebhookFilter, ok bool) {
 	return f, t.Provider == ProviderWebhook && json.Unmarshal(t.Filter, &f) == nil
+}
+
+// Schedules is the filter of a schedule's trigger that was checked before; ok
+// is false for every other trigger, and for one with a clock of its own.
+func (t Trigger) Schedules() (f ScheduleFilter, ok bool) {
+	return f, t.Provider == ProviderSchedule && t.Schedule == nil && json.Unmarshal(t.Filter, &f) == nil
 }
 
 // WebhookIDs lists what a's triggers select, UIDs and names of webhooks, each
@@ -87,7 +93,7 @@ func (t Trigger) webhookFilter() (f WebhookFilter, ok bool) {
 func (a Automation) WebhookIDs() []string {
 	var ids []string
 	for _, t := range a.Triggers {
-		if f, ok := t.webhookFilter(); ok {
+		if f, ok := t.Webhook(); ok {
 			ids = append(ids, f.WebhookIDs...)
 		}
 	}
@@ -101,7 +107,7 @@ func (a Automation) WebhookIDs() []string {
 func (a Automation) PayloadFilters(webhookUID, webhookName string) []json.RawMessage {
 	var filters []json.RawMessage
 	for _, t := range a.Triggers {
-		if f, ok := t.webhookFilter(); ok && (slices.Contains(f.WebhookIDs, webhookUID) || slices.Contains(f.WebhookIDs, webhookName)) {
+		if f, ok := t.Webhook(); ok && (slices.Contains(f.WebhookIDs, webhookUID) || slices.Contains(f.WebhookIDs, webhookName)) {
 			if absent(f.Payload) {
 				f.Payload = nil
 			}
@@ -115,8 +121,7 @@ func (a Automation) PayloadFilters(webhookUID, webhookName string) []json.RawMes
 func (a Automation) ScheduleIDs() []string {
 	var ids []string
 	for _, t := range a.Triggers {
-		var f ScheduleFilter
-		if t.Provider == ProviderSchedule && t.Schedule == nil && json.Unmarshal(t.Filter, &f) == nil {
+		if f, ok := t.Schedules(); ok {
 			ids = append(ids, f.ScheduleIDs...)
 		}
 	}

@@ -22,6 +22,12 @@ type Factory struct {
 	UpdatedAt       Time              `json:"updated_at"`
 }
 
+// FactoryPage is a page of factories, by name.
+type FactoryPage struct {
+	Factories []Factory `json:"factories"`
+	PageInfo  PageInfo  `json:"page_info"`
+}
+
 // FactorySource says where a factory is edited.
 type FactorySource string
 

@@ -5,9 +5,13 @@ import "encoding/json"
 // AgentType is an agent's part in a factory.
 type AgentType string
 
+// AgentForeman is the type of a factory's entry point; a factory has exactly
+// one.
+const AgentForeman AgentType = "FOREMAN"
+
 // AgentTypes lists every type; CUSTOM is the default.
 func AgentTypes() []AgentType {
-	return []AgentType{"FOREMAN", "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"}
+	return []AgentType{AgentForeman, "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"}
 }
 
 // Identity is an agent under whose name and configuration runs are made: the

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
@@ -18,15 +19,16 @@ const (
 type provider struct {
 	events []string
 	keys   []string // of a filter, each with values to be matched
-	ids    []string // of keys, those that can be given by id as well
+	ids    bool     // each key can be given by id as well: teams and team_ids
 }
 
-// filterKeys lists the keys of a filter with values to be matched: the ones
-// with ids as name and as name_ids, in the singular.
+// filterKeys lists the keys of a filter with values to be matched.
 func (p provider) filterKeys() []string {
 	keys := slices.Clone(p.keys)
-	for _, key := range p.ids {
-		keys = append(keys, strings.TrimSuffix(key, "s")+"_ids")
+	if p.ids {
+		for _, key := range p.keys {
+			keys = append(keys, strings.TrimSuffix(key, "s")+"_ids")
+		}
 	}
 	return keys
 }
@@ -51,7 +53,7 @@ var providers = map[string]provider{
 	"linear": {
 		events: []string{"issue_created", "issue_labeled", "issue_assigned", "issue_state_changed", "comment_created", "agent_session_created"},
 		keys:   []string{"teams", "projects", "labels", "states", "assignees", "mentioned_users", "creators", "issues", "keywords"},
-		ids:    []string{"teams", "projects", "labels", "states", "assignees", "mentioned_users", "creators", "issues"},
+		ids:    true,
 	},
 	"jira": {
 		events: []string{"issue_created", "issue_labeled", "status_changed", "agent_session_created"},
@@ -60,7 +62,7 @@ var providers = map[string]provider{
 	"slack": {
 		events: []string{"app_mention", "message_posted", "message_dm", "message_im", "message_mpim", "member_joined_channel", "reaction_added"},
 		keys:   []string{"channels", "users", "keywords", "emojis", "item_users"},
-		ids:    []string{"channels", "users", "emojis", "item_users"},
+		ids:    true,
 	},
 	"factory": {events: []string{"work_item_stage_changed"}, keys: []string{"stages"}},
 }
@@ -155,7 +157,7 @@ func checkNames(at, key string, filter map[string]json.RawMessage, none string) 
 	}
 	var errs []FieldError
 	for i, name := range names {
-		if name == "" || len(name) > maxTriggerValue {
+		if strings.TrimSpace(name) == "" || len(name) > maxTriggerValue {
 			errs = append(errs, FieldError{fmt.Sprintf("%s/%d", pointer, i), fmt.Sprintf("must have 1 to %d bytes", maxTriggerValue)})
 		}
 	}
@@ -228,9 +230,23 @@ func checkValues(at, key string, values []json.RawMessage) []FieldError {
 			continue
 		}
 		var text string
-		if json.Unmarshal(raw, &text) != nil || text == "" || len(text) > maxTriggerValue {
+		switch {
+		case json.Unmarshal(raw, &text) != nil || strings.TrimSpace(text) == "" || len(text) > maxTriggerValue:
 			errs = append(errs, FieldError{pointer, fmt.Sprintf("must be a string of 1 to %d bytes", maxTriggerValue)})
+		case key == "paths" && !validGlob(text):
+			errs = append(errs, FieldError{pointer, "is not a pattern of paths: a [ needs its ], and \\ something behind it; not_in excludes, not !"})
 		}
 	}
 	return errs
+}
+
+// validGlob reports whether each segment of a pattern is one for itself: between
+// segments ** stands for any number of folders.
+func validGlob(pattern string) bool {
+	for segment := range strings.SplitSeq(pattern, "/") {
+		if _, err := path.Match(segment, ""); err != nil {
+			return false
+		}
+	}
+	return pattern[0] != '!'
 }

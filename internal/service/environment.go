@@ -57,7 +57,7 @@ func (s *Service) CreateEnvironment(ctx context.Context, p penstock.Principal, c
 		return penstock.Environment{}, err
 	}
 	e := penstock.Environment{UID: penstock.NewUID(), Config: config, LastUpdated: penstock.Now(), Creator: &p.Actor}
-	return act(ctx, s, p, func(tx *store.Tx) (penstock.Environment, error) {
+	return edit(ctx, s, p, func(tx *store.Tx) (penstock.Environment, error) {
 		if err := tx.AddEnvironment(ctx, p.Team, e); err != nil {
 			return e, err
 		}
@@ -74,7 +74,7 @@ func (s *Service) ReplaceEnvironment(ctx context.Context, p penstock.Principal, 
 	if err := s.checkEnvironment(&config); err != nil {
 		return penstock.Environment{}, err
 	}
-	return act(ctx, s, p, func(tx *store.Tx) (penstock.Environment, error) {
+	return edit(ctx, s, p, func(tx *store.Tx) (penstock.Environment, error) {
 		e := penstock.Environment{UID: uid, Config: config, LastUpdated: penstock.Now(), LastEditor: &p.Actor}
 		if err := tx.ReplaceEnvironment(ctx, p.Team, e); err != nil {
 			return e, err
@@ -84,13 +84,16 @@ func (s *Service) ReplaceEnvironment(ctx context.Context, p penstock.Principal, 
 }
 
 // DeleteEnvironment takes an environment away from new runs; runs that have it
-// keep it. It is a conflict as long as an agent, or a schedule that is not
-// paused, names it: their next run could not be created.
+// keep it. It is a conflict as long as an agent, or an automation or schedule
+// that is switched on, names it: their next run could not be created.
 func (s *Service) DeleteEnvironment(ctx context.Context, p penstock.Principal, uid string) error {
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
 	}
 	return s.store.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.Changed(ctx, p.Team); err != nil {
+			return err
+		}
 		if err := tx.DeleteEnvironment(ctx, p.Team, uid); err != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ func (s *Service) CreateIdentity(ctx context.Context, p penstock.Principal, req 
 	if err := s.checkIdentity(p, agent, false); err != nil {
 		return penstock.Identity{}, err
 	}
-	return act(ctx, s, p, func(tx *store.Tx) (penstock.Identity, error) {
+	return edit(ctx, s, p, func(tx *store.Tx) (penstock.Identity, error) {
 		if err := useEnvironment(ctx, tx, p, agent.EnvironmentID, "/environment_id"); err != nil {
 			return agent, err
 		}
@@ -82,14 +82,17 @@ func (s *Service) UpdateIdentity(ctx context.Context, p penstock.Principal, uid 
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Identity{}, err
 	}
-	return act(ctx, s, p, func(tx *store.Tx) (penstock.Identity, error) {
+	return edit(ctx, s, p, func(tx *store.Tx) (penstock.Identity, error) {
 		agent, err := tx.Identity(ctx, p.Team, uid)
 		if err != nil {
 			return agent, err
 		}
-		before := agent.OnBehalfOfEnabled
+		before := agent
 		changeIdentity(&agent, req)
-		if err := s.checkIdentity(p, agent, before); err != nil {
+		if agent.FactoryUID != "" && (agent.Type == penstock.AgentForeman) != (before.Type == penstock.AgentForeman) {
+			return agent, penstock.Invalid("/agent_type", "cannot become or cease to be FOREMAN: a factory has exactly one")
+		}
+		if err := s.checkIdentity(p, agent, before.OnBehalfOfEnabled); err != nil {
 			return agent, err
 		}
 		if err := useEnvironment(ctx, tx, p, agent.EnvironmentID, "/environment_id"); err != nil {
@@ -107,12 +110,25 @@ func (s *Service) UpdateIdentity(ctx context.Context, p penstock.Principal, uid 
 }
 
 // DeleteIdentity takes an agent away from new runs and revokes its keys. Its
-// runs stay; a schedule that names it says at its next time that it is gone.
+// runs stay; a schedule or an automation that names it says that it is gone. The
+// foreman of a factory is a conflict: it goes with its factory.
 func (s *Service) DeleteIdentity(ctx context.Context, p penstock.Principal, uid string) error {
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
 	}
-	return s.store.Write(ctx, func(tx *store.Tx) error { return tx.DeleteIdentity(ctx, p.Team, uid) })
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.Changed(ctx, p.Team); err != nil {
+			return err
+		}
+		agent, err := tx.Identity(ctx, p.Team, uid)
+		if err != nil {
+			return err
+		}
+		if agent.FactoryUID != "" && agent.Type == penstock.AgentForeman {
+			return penstock.Errorf(penstock.CodeConflict, "the agent is the foreman of the factory %s: delete the factory instead", agent.FactoryUID)
+		}
+		return tx.DeleteIdentity(ctx, p.Team, uid)
+	})
 }
 
 // agentActor is an agent as the one who does something.

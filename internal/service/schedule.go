@@ -121,7 +121,7 @@ func (s *Service) ReplaceSchedule(ctx context.Context, p penstock.Principal, id 
 			r.NextAt = next
 			return nil
 		}
-		return plan(r, now)
+		return planSchedule(r, now)
 	})
 }
 
@@ -132,7 +132,7 @@ func (s *Service) PauseSchedule(ctx context.Context, p penstock.Principal, id st
 			return errUnchanged
 		}
 		r.Enabled = false
-		return plan(r, now)
+		return planSchedule(r, now)
 	})
 }
 
@@ -160,7 +160,7 @@ func (s *Service) ResumeSchedule(ctx context.Context, p penstock.Principal, id s
 			return err
 		}
 		r.Enabled = true
-		return plan(r, now)
+		return planSchedule(r, now)
 	})
 }
 
@@ -214,8 +214,8 @@ func readSchedule(ctx context.Context, tx *store.Tx, p penstock.Principal, id st
 	return presentSchedule(r), nil
 }
 
-// plan sets the next time after now.
-func plan(r *store.ScheduleRow, now penstock.Time) error {
+// planSchedule sets the next time after now.
+func planSchedule(r *store.ScheduleRow, now penstock.Time) error {
 	r.NextAt = 0
 	if !r.Enabled {
 		return nil
@@ -273,7 +273,7 @@ func (s *Service) define(ctx context.Context, p penstock.Principal, r *store.Sch
 	if errs != nil {
 		return penstock.InvalidFields(errs...)
 	}
-	return plan(r, now)
+	return planSchedule(r, now)
 }
 
 // tryRun makes the run that the schedule would start now, without storing it.
@@ -344,9 +344,9 @@ func (s *Service) fireDue(ctx context.Context, now penstock.Time) error {
 	}
 }
 
-// fire takes one schedule to its next time and creates its run, or records why
-// there is none: a cause that its owner can mend does not stop the schedule.
-// Any other error leaves it due.
+// fire takes one schedule to its next time and creates its run, and those of
+// the automations that fire with it, or records why there is none: a cause that
+// its owner can mend does not stop the schedule. Any other error leaves it due.
 func (s *Service) fire(ctx context.Context, r store.ScheduleRow, now penstock.Time) error {
 	run, err := s.newRun(ctx, creatorOf(r), requestOf(r), originOf(r))
 	tick := store.Tick{LastAt: now}
@@ -358,6 +358,13 @@ func (s *Service) fire(ctx context.Context, r store.ScheduleRow, now penstock.Ti
 	default:
 		return err
 	}
+	with, err := s.runsWith(ctx, r, now)
+	if err != nil {
+		return err
+	}
+	if run != nil {
+		with = append(with, run)
+	}
 	if c, err := parseCron(r.Cron); err != nil { // stored by another release: without a next time it does not fire
 		tick.LastError = "cron_schedule " + err.Error()
 	} else {
@@ -365,9 +372,14 @@ func (s *Service) fire(ctx context.Context, r store.ScheduleRow, now penstock.Ti
 	}
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		first, err := tx.AdvanceSchedule(ctx, r, tick)
-		if err != nil || !first || run == nil {
+		if err != nil || !first {
 			return err
 		}
-		return tx.CreateRun(ctx, run)
+		for _, run := range with {
+			if err := tx.CreateRun(ctx, run); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

@@ -197,6 +197,14 @@ func (tx *Tx) SetFactory(ctx context.Context, r FactoryRow) error {
 	return tx.nameTaken(err, "a factory", r.Name)
 }
 
+// Revise counts a change of what a factory is defined by.
+func (tx *Tx) Revise(ctx context.Context, uid string) error {
+	if _, err := tx.exec(ctx, "UPDATE factories SET revision = revision + 1, updated_at = $1 WHERE uid = $2", int64(penstock.Now()), uid); err != nil {
+		return fmt.Errorf("count a change of factory %s: %w", uid, err)
+	}
+	return nil
+}
+
 // factoryNames refuses a name or an alias by which another factory of the team
 // is known: a reference by either means one factory.
 func (tx *Tx) factoryNames(ctx context.Context, r FactoryRow) error {

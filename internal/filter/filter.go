@@ -229,19 +229,19 @@ func (c *compiler) operators(members []member, pointer string) leaf {
 	return l
 }
 
-// set reads the values of an array; empty says what is wrong with one that has
-// none.
+// set reads the values of an array, as many as are allowed; empty says what is
+// wrong with one that has none.
 func (c *compiler) set(array uint32, pointer, empty string) []scalar {
 	var set []scalar
 	for i, end := array+1, c.document.after(array); i < end; i = c.document.after(i) {
 		s := scalar{kind: c.document.kind(i)}
-		here := pointer + "/" + strconv.Itoa(len(set))
+		here := func() string { return pointer + "/" + strconv.Itoa(len(set)) }
 		switch s.kind {
 		case '[', '{':
-			c.badf(here, "array holds an object or array; only strings, numbers, booleans and null are compared")
+			c.badf(here(), "array holds an object or array; only strings, numbers, booleans and null are compared")
 		case '"':
 			if s.text = c.text(i); len(s.text) > maxString {
-				c.badf(here, "string has %d bytes; at most %d (1 KB) are allowed", len(s.text), maxString)
+				c.badf(here(), "string has %d bytes; at most %d (1 KB) are allowed", len(s.text), maxString)
 			}
 		case '0':
 			s.text = string(appendNumber(nil, c.document.raw(i)))
@@ -253,6 +253,7 @@ func (c *compiler) set(array uint32, pointer, empty string) []scalar {
 		c.badf(pointer, "empty array %s; give 1 to %d values", empty, maxValues)
 	case len(set) > maxValues:
 		c.badf(pointer, "more than %d values: %d", maxValues, len(set))
+		set = set[:maxValues]
 	}
 	return set
 }

@@ -36,22 +36,35 @@ type evaluator struct {
 	scratch []byte // for Document.text
 }
 
+const (
+	duplicateKeys = "the object has duplicate keys"
+	noObject      = "no object in the array satisfies all that is asked for"
+	noneOfOthers  = noObject + "; what has duplicate keys was left out"
+)
+
 // pattern reports whether the value satisfies the fields, either itself or, if
-// it is an array, by one of its elements alone. Fields lead to different values,
-// so that no value meets a field twice.
+// it is an array, by one of its elements alone. An element with duplicate keys is
+// no reason against another one. Fields lead to different values, so that no
+// value meets a field twice.
 func (e *evaluator) pattern(fields []field, value uint32, path string) (bool, Failure) {
 	switch e.kind(value) {
 	case '{':
 		return e.object(fields, value, path)
 	case '[':
+		reason := noObject
 		for i, end := value+1, e.after(value); i < end; i = e.after(i) {
-			if e.kind(i) == '{' {
-				if ok, _ := e.object(fields, i, path); ok {
-					return true, Failure{}
-				}
+			if e.kind(i) != '{' {
+				continue
+			}
+			ok, why := e.object(fields, i, path)
+			if ok {
+				return true, Failure{}
+			}
+			if why.Reason == duplicateKeys || why.Reason == noneOfOthers {
+				reason = noneOfOthers
 			}
 		}
-		return false, Failure{path, "no object in the array satisfies all that is asked for"}
+		return false, Failure{path, reason}
 	default:
 		return false, Failure{path, notObject[e.kind(value)]}
 	}
@@ -59,7 +72,7 @@ func (e *evaluator) pattern(fields []field, value uint32, path string) (bool, Fa
 
 func (e *evaluator) object(fields []field, object uint32, path string) (bool, Failure) {
 	if e.duplicates(object) {
-		return false, Failure{path, "the object has duplicate keys"}
+		return false, Failure{path, duplicateKeys}
 	}
 	for i := range fields {
 		f := &fields[i]

@@ -14,6 +14,8 @@ const (
 	noElement = "no element of the array is one of those asked for"
 	noObject  = "no object in the array satisfies all that is asked for"
 	twice     = "the object has duplicate keys"
+
+	noneOfOthers = "no object in the array satisfies all that is asked for; what has duplicate keys was left out"
 )
 
 func TestMatch(t *testing.T) {
@@ -101,7 +103,9 @@ func TestMatch(t *testing.T) {
 		{"equal keys in an object that is not named", `{"a": [1]}`, `{"a": 1, "b": {"c": 1, "c": 2}}`, "", ""},
 		{"equal keys in an object whose presence is asked for", `{"a": {"exists": true}}`, `{"a": {"c": 1, "c": 2}}`, "", ""},
 		{"equal keys and no condition", `{}`, `{"a": 1, "a": 1}`, "", ""},
-		{"equal keys in the only element", `{"a": {"b": [1]}}`, `{"a": [{"b": 1, "b": 1}]}`, "/a", noObject},
+		{"equal keys in the only element", `{"a": {"b": [1]}}`, `{"a": [{"b": 1, "b": 1}]}`, "/a", noneOfOthers},
+		{"equal keys in one of the elements", `{"a": {"b": [1]}}`, `{"a": [{"c": 1, "c": 1}, {"b": 2}]}`, "/a", noneOfOthers},
+		{"equal keys deeper in an array", `{"a": {"b": {"c": {"d": [1]}}}}`, `{"a": [{"b": [{"c": {"d": 1, "d": 1}}]}, {"b": []}]}`, "/a", noneOfOthers},
 		{"equal keys in an element beside one that matches", `{"a": {"b": [1]}}`, `{"a": [{"b": 2, "b": 1}, {"b": 1}]}`, "", ""},
 	}
 	for _, test := range tests {

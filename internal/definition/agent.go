@@ -1,0 +1,114 @@
+package definition
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// Agent is agents/NAME/agent.md.
+type Agent struct {
+	Name               string             `json:"-"`
+	Description        string             `json:"description,omitzero" rule:"text" about:"What the agent does."`
+	Type               penstock.AgentType `json:"agentType,omitzero" rule:"agentType" about:"The agent's part; a factory has exactly one foreman." default:"\"CUSTOM\""`
+	CredentialStrategy string             `json:"credentialStrategy,omitzero" rule:"strategy" about:"Whose credentials its runs work with."`
+	Settings
+
+	Prompt string `json:"-" body:"prompt"`
+}
+
+// agents reads all agents.
+func (p *parser) agents(factory *Factory) []Agent {
+	var first place
+	unread := false // one that cannot be read may be the foreman
+	agents := each(p, KindAgent, func(at place, d *document) Agent {
+		a := Agent{Name: at.name}
+		before := p.count
+		if d.readMarkdown(p.files[at.path], false); p.count > before && d.root == nil {
+			unread = true
+			return a
+		}
+		d.decode(&a)
+		p.settings(d, a.Settings, []Settings{factory.AgentDefaults})
+		switch {
+		case a.Type == foreman && first.path != "":
+			d.badf(d.find("agentType"), InvalidValue, "a factory has one foreman, and %s is it already", quote(first.name))
+		case a.Type == foreman:
+			first = at
+		}
+		return a
+	})
+	d := p.open("factory.yaml")
+	switch {
+	case len(agents) == 0:
+		d.badLinef(1, 1, MissingRequired, "the factory has no agents: it needs at least agents/<name>/agent.md with agentType: FOREMAN")
+	case first.path == "" && !unread:
+		d.badLinef(1, 1, MissingRequired, "the factory has no foreman: one agent needs agentType: FOREMAN")
+	}
+	return agents
+}
+
+// Identity is a in the vocabulary of the server, with the type CUSTOM where the
+// file gives none.
+func (a Agent) Identity() penstock.Identity {
+	o := a.Overrides()
+	i := penstock.Identity{
+		Name: a.Name, Description: a.Description, Prompt: a.Prompt, DefaultRunnerUID: o.RunnerID, EnvironmentID: o.EnvironmentID,
+		BaseModel: o.Model, Harness: o.Harness, MCPServers: o.MCPServers, CredentialStrategy: a.CredentialStrategy,
+		HarnessAuthSecrets: a.Harness.AuthSecrets(), WorkerHost: o.WorkerHost, Type: a.Type,
+	}
+	if i.Type == "" {
+		i.Type = custom
+	}
+	for _, name := range a.Secrets {
+		i.Secrets = append(i.Secrets, penstock.NamedSecret{Name: name})
+	}
+	return i
+}
+
+const custom = penstock.AgentType("CUSTOM")
+
+// AgentOf is an agent as a file has it.
+func AgentOf(i penstock.Identity) Agent {
+	a := Agent{
+		Name: i.Name, Description: i.Description, Prompt: trimBody(i.Prompt), CredentialStrategy: i.CredentialStrategy,
+		Settings: settingsOf(penstock.Overrides{
+			Model: i.BaseModel, Harness: i.Harness, RunnerID: i.DefaultRunnerUID, EnvironmentID: i.EnvironmentID,
+			MCPServers: i.MCPServers, WorkerHost: i.WorkerHost,
+		}),
+	}
+	if i.Type != custom {
+		a.Type = i.Type
+	}
+	if a.Harness != nil {
+		a.Model, a.Harness = harnessModel(i.Harness, i.BaseModel, i.HarnessAuthSecrets)
+	}
+	for _, secret := range i.Secrets {
+		a.Secrets = append(a.Secrets, secret.Name)
+	}
+	return a
+}
+
+// harnessModel is how a file says a harness beside a model, which exclude each
+// other there: the model is the harness's, and that of the built-in one stands
+// alone.
+func harnessModel(h *penstock.Harness, model string, secrets json.RawMessage) (string, *Harness) {
+	harness := harnessOf(h, secrets)
+	if model != "" {
+		harness.Model = model
+	}
+	if harness.Type == penstock.HarnessBuiltin && harness.Model != "" {
+		return harness.Model, nil
+	}
+	return "", harness
+}
+
+// agent is the agent of that name.
+func agent(agents []Agent, name string) (Agent, bool) {
+	i := slices.IndexFunc(agents, func(a Agent) bool { return a.Name == name || name == "" && a.Type == foreman })
+	if i < 0 {
+		return Agent{}, false
+	}
+	return agents[i], true
+}

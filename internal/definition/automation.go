@@ -1,0 +1,68 @@
+package definition
+
+import (
+	"github.com/penstock-dev/penstock"
+)
+
+// Automation is automations/NAME/automation.md, or automations/NAME.md.
+type Automation struct {
+	Name               string    `json:"-"`
+	Enabled            *bool     `json:"enabled,omitzero" about:"Whether it starts runs." default:"true"`
+	Agent              string    `json:"agent,omitzero" rule:"text" about:"The agent whose runs it starts; the foreman where absent."`
+	CredentialStrategy string    `json:"credentialStrategy,omitzero" rule:"strategy" about:"Whose credentials its runs work with."`
+	Triggers           []Trigger `json:"triggers" about:"The events that start runs; each event starts one run, even where several match it."`
+	Settings
+
+	Prompt string `json:"-" body:"prompt"`
+}
+
+// automations reads all automations.
+func (p *parser) automations(factory *Factory, agents []Agent) []Automation {
+	return each(p, KindAutomation, func(at place, d *document) Automation {
+		a := Automation{Name: at.name}
+		findings := p.count
+		d.readMarkdown(p.files[at.path], true)
+		if d.root == nil && p.count > findings {
+			return a
+		}
+		d.decode(&a)
+		p.refers(d, KindAgent, a.Agent, "agent")
+		above := []Settings{factory.AgentDefaults}
+		if agent, ok := agent(agents, a.Agent); ok {
+			above = []Settings{agent.Settings, factory.AgentDefaults}
+		}
+		p.settings(d, a.Settings, above)
+		p.triggers(d, a.Triggers)
+		if a.Prompt == "" {
+			d.badLinef(d.last, 1, InvalidDocument, "the prompt is missing: write below the frontmatter what a run has to do")
+		}
+		return a
+	})
+}
+
+// Automation is a in the vocabulary of the server.
+func (a Automation) Automation() penstock.Automation {
+	automation := penstock.Automation{
+		Name: a.Name, Enabled: value(a.Enabled, true), Agent: a.Agent, Prompt: a.Prompt, Triggers: []penstock.Trigger{}, Overrides: a.Overrides(),
+	}
+	automation.CredentialStrategy = a.CredentialStrategy
+	for _, t := range a.Triggers {
+		automation.Triggers = append(automation.Triggers, t.Trigger())
+	}
+	return automation
+}
+
+// AutomationOf is an automation as a file has it.
+func AutomationOf(a penstock.Automation) Automation {
+	automation := Automation{
+		Name: a.Name, Enabled: pointer(a.Enabled, true), Agent: a.Agent, CredentialStrategy: a.CredentialStrategy,
+		Settings: settingsOf(a.Overrides), Prompt: trimBody(a.Prompt),
+	}
+	if a.Harness != nil {
+		automation.Model, automation.Harness = harnessModel(a.Harness, a.Model, nil)
+	}
+	for _, t := range a.Triggers {
+		automation.Triggers = append(automation.Triggers, TriggerOf(t))
+	}
+	return automation
+}

@@ -1,0 +1,302 @@
+package definition
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Tree is a value of any shape, kept as JSON: with the order of keys and the
+// digits of numbers as they are written in YAML.
+type Tree json.RawMessage
+
+// MarshalJSON is t itself; null where there is none.
+func (t Tree) MarshalJSON() ([]byte, error) { return json.RawMessage(t).MarshalJSON() }
+
+// UnmarshalJSON takes any JSON.
+func (t *Tree) UnmarshalJSON(text []byte) error {
+	*t = slices.Clone(text)
+	return nil
+}
+
+var treeType = reflect.TypeFor[Tree]()
+
+// field is a key of a document as the tags of its type say it. The parser, the
+// JSON Schemas, plans and edits all read types through fieldsOf.
+type field struct {
+	index    []int
+	key      string
+	alias    string // another spelling of the key
+	required bool   // its json tag has no omitzero
+	rule     string
+	about    string // for the schema
+	value    string // the default, as JSON
+	body     bool   // the text below the frontmatter, which has no key
+	kind     reflect.Type
+}
+
+// fieldsOf lists the fields of a struct type, those of embedded ones in their
+// place.
+func fieldsOf(t reflect.Type) []field {
+	var fields []field
+	for _, f := range reflect.VisibleFields(t) {
+		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if body := f.Tag.Get("body"); body != "" {
+			fields = append(fields, field{index: f.Index, key: body, body: true, kind: f.Type})
+		}
+		if key == "" || key == "-" {
+			continue
+		}
+		fields = append(fields, field{
+			index: f.Index, key: key, alias: f.Tag.Get("alias"), required: options != "omitzero",
+			rule: f.Tag.Get("rule"), about: f.Tag.Get("about"), value: f.Tag.Get("default"), kind: f.Type,
+		})
+	}
+	return fields
+}
+
+// decode reads the document's mapping and its body into a struct, and reports
+// everything that does not fit.
+func (d *document) decode(into any) {
+	v := reflect.ValueOf(into).Elem()
+	if d.root != nil {
+		d.object(d.root, v)
+	} else {
+		d.missing(nil, fieldsOf(v.Type()), nil)
+	}
+	for _, f := range fieldsOf(v.Type()) {
+		if f.body {
+			v.FieldByIndex(f.index).SetString(d.body)
+		}
+	}
+}
+
+// value reads a node into v; the rule is the one of the field that v belongs to.
+func (d *document) value(node *yaml.Node, v reflect.Value, rule string) {
+	switch {
+	case unusable(node):
+		return
+	case v.Type() == treeType:
+		if d.exact(node) {
+			v.SetBytes(jsonOf(node))
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		target := reflect.New(v.Type().Elem())
+		d.value(node, target.Elem(), rule)
+		v.Set(target)
+	case reflect.Struct:
+		if d.is(node, yaml.MappingNode) {
+			d.object(node, v)
+		}
+	case reflect.Map:
+		if d.is(node, yaml.MappingNode) {
+			d.mapping(node, v, rule)
+		}
+	case reflect.Slice:
+		if d.is(node, yaml.SequenceNode) {
+			items := reflect.MakeSlice(v.Type(), len(node.Content), len(node.Content))
+			for i, item := range node.Content {
+				d.value(item, items.Index(i), rule)
+			}
+			v.Set(items)
+		}
+	default:
+		d.scalar(node, v, rule)
+	}
+}
+
+// is reports whether node is a mapping or list as it must be.
+func (d *document) is(node *yaml.Node, kind yaml.Kind) bool {
+	if node.Kind == kind {
+		return true
+	}
+	what := "a list"
+	if kind == yaml.MappingNode {
+		what = "a mapping"
+	}
+	d.mismatch(node, what)
+	return false
+}
+
+func (d *document) mismatch(node *yaml.Node, want string) {
+	if node.Kind == yaml.ScalarNode && kindOf(node) == nullScalar {
+		d.badf(node, TypeMismatch, "must be %s, but has no value: give it one or remove the key", want)
+		return
+	}
+	d.badf(node, TypeMismatch, "must be %s, not %s", want, describe(node))
+}
+
+// object reads the keys of a mapping into a struct.
+func (d *document) object(node *yaml.Node, v reflect.Value) {
+	fields := fieldsOf(v.Type())
+	given := map[string]*yaml.Node{}
+	for _, entry := range entries(node) {
+		key, value := entry[0], entry[1]
+		i := slices.IndexFunc(fields, func(f field) bool { return !f.body && (f.key == key.Value || f.alias != "" && f.alias == key.Value) })
+		if i < 0 {
+			d.unknown(key, fields)
+			continue
+		}
+		f := fields[i]
+		if other := given[f.key]; other != nil {
+			d.badf(key, InvalidValue, "%s is another name of %s, which is given in line %d: remove one of them", f.alias, f.key, d.first+other.Line)
+			continue
+		}
+		given[f.key] = key
+		d.value(value, v.FieldByIndex(f.index), f.rule)
+	}
+	d.missing(node, fields, given)
+}
+
+func (d *document) unknown(key *yaml.Node, fields []field) {
+	var known []string
+	for _, f := range fields {
+		if !f.body {
+			known = append(known, f.key)
+		}
+	}
+	if key.Value == "name" && d.root != nil && slices.Contains(d.root.Content, key) {
+		d.badf(key, UnknownField, "there is no key name here: the name comes from the path of the file")
+		return
+	}
+	d.nearf(key, UnknownField, nearest(key.Value, known), "unknown key %s; allowed are %s", quote(key.Value), list(known))
+}
+
+func (d *document) missing(node *yaml.Node, fields []field, given map[string]*yaml.Node) {
+	for _, f := range fields {
+		if f.required && !f.body && given[f.key] == nil {
+			d.badf(node, MissingRequired, "the key %s is required", f.key)
+		}
+	}
+}
+
+func (d *document) mapping(node *yaml.Node, v reflect.Value, rule string) {
+	all := entries(node)
+	result := reflect.MakeMapWithSize(v.Type(), len(all))
+	for _, entry := range all {
+		item := reflect.New(v.Type().Elem()).Elem()
+		d.value(entry[1], item, rule)
+		result.SetMapIndex(reflect.ValueOf(entry[0].Value), item)
+	}
+	v.Set(result)
+}
+
+// scalar reads a text, a truth value or a number.
+func (d *document) scalar(node *yaml.Node, v reflect.Value, rule string) {
+	kind := textScalar
+	if node.Kind == yaml.ScalarNode {
+		kind = kindOf(node)
+	}
+	switch v.Kind() {
+	case reflect.String:
+		switch {
+		case node.Kind != yaml.ScalarNode || kind == nullScalar:
+			d.mismatch(node, "text")
+		case kind != textScalar:
+			d.badf(node, TypeMismatch, "must be text, not %s: write %q", describe(node), node.Value)
+		default:
+			v.SetString(d.checkText(node, rule, node.Value))
+		}
+	case reflect.Bool:
+		if node.Kind != yaml.ScalarNode || kind != boolScalar {
+			d.mismatch(node, "true or false")
+			return
+		}
+		v.SetBool(isTrue(node.Value))
+	case reflect.Int:
+		n, err := strconv.Atoi(node.Value)
+		if node.Kind != yaml.ScalarNode || kind != numberScalar || err != nil {
+			d.mismatch(node, "a whole number")
+			return
+		}
+		v.SetInt(int64(n))
+		d.checkNumber(node, rule, float64(n))
+	case reflect.Float64:
+		n, err := strconv.ParseFloat(node.Value, 64)
+		if node.Kind != yaml.ScalarNode || kind != numberScalar || err != nil {
+			d.mismatch(node, "a number")
+			return
+		}
+		v.SetFloat(n)
+		d.checkNumber(node, rule, n)
+	}
+}
+
+// exact reports what has no certain meaning as JSON.
+func (d *document) exact(node *yaml.Node) bool {
+	switch {
+	case unusable(node):
+		return false
+	case node.Kind == yaml.ScalarNode && kindOf(node) == oddScalar:
+		d.badf(node, TypeMismatch, "%s is read as different numbers by programs: quote it, or write the number in decimal", quote(node.Value))
+		return false
+	}
+	ok := true
+	for _, item := range node.Content {
+		ok = d.exact(item) && ok
+	}
+	return ok
+}
+
+// jsonOf is a node as JSON. Numbers keep their digits; what structure refuses is
+// left out.
+func jsonOf(node *yaml.Node) []byte {
+	var b bytes.Buffer
+	writeJSON(&b, node)
+	return b.Bytes()
+}
+
+func writeJSON(b *bytes.Buffer, node *yaml.Node) {
+	switch node.Kind {
+	case yaml.MappingNode:
+		b.WriteByte('{')
+		for i, entry := range entries(node) {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.Write(jsonText(entry[0].Value))
+			b.WriteByte(':')
+			writeJSON(b, entry[1])
+		}
+		b.WriteByte('}')
+	case yaml.SequenceNode:
+		b.WriteByte('[')
+		for i, item := range node.Content {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			writeJSON(b, item)
+		}
+		b.WriteByte(']')
+	case yaml.ScalarNode:
+		switch kindOf(node) {
+		case nullScalar:
+			b.WriteString("null")
+		case boolScalar:
+			b.WriteString(strconv.FormatBool(isTrue(node.Value)))
+		case numberScalar:
+			b.WriteString(node.Value)
+		default:
+			b.Write(jsonText(node.Value))
+		}
+	default:
+		b.WriteString("null")
+	}
+}
+
+// jsonText is a text as JSON, without the escapes that are for HTML only.
+func jsonText(text string) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(text) // a string and a buffer: never fails
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

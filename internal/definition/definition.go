@@ -1,0 +1,238 @@
+// Package definition reads the files that define a factory. Parse finds everything that is wrong with a tree at
+// once, each finding at its line and column; Schemas describes the same documents to editors; Compare says what
+// applying another tree would change; Write and SetKeys change one document and leave alone what is not concerned.
+//
+// It is pure: what only the server knows comes in as Known. Trees are hostile: their size is bounded before
+// anything is parsed, YAML aliases are refused and never followed, and no text of theirs reaches a terminal
+// unquoted.
+package definition
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// SchemaVersion is the one version of documents that this release reads.
+const SchemaVersion = "v1alpha1"
+
+// What a tree may be at most.
+const (
+	MaxFiles = 1000
+	MaxBytes = 4 << 20
+	// maxMarks bounds the nodes that YAML can make of few bytes: of the characters
+	// that separate them no more than this may be in a tree's YAML.
+	maxMarks = 250_000
+)
+
+// Kind is a kind of resource that a tree defines.
+type Kind string
+
+// The kinds.
+const (
+	KindFactory    Kind = "factory"
+	KindAgent      Kind = "agent"
+	KindAutomation Kind = "automation"
+	KindWebhook    Kind = "webhook"
+	KindRunner     Kind = "runner"
+	KindSkill      Kind = "skill"
+	KindScorer     Kind = "scorer"
+	KindBenchmark  Kind = "benchmark"
+)
+
+// Definition is a tree without errors. Its lists are sorted by name. It is not
+// to be changed.
+type Definition struct {
+	Factory     Factory
+	Agents      []Agent
+	Automations []Automation
+	Webhooks    []Webhook
+	Runners     []Runner
+	Skills      []Skill
+	Scorers     []Scorer
+	Benchmarks  []Benchmark
+}
+
+// Foreman is the agent that is the factory's entry point.
+func (d *Definition) Foreman() Agent {
+	i := slices.IndexFunc(d.Agents, func(a Agent) bool { return a.Type == foreman })
+	return d.Agents[i]
+}
+
+// Known is what the server knows beyond the files. What is nil is not checked.
+type Known struct {
+	Harnesses    []string // by name; of builtin, claude and their like the canonical one
+	Secrets      []string // names of the team's managed secrets
+	Environments []string // ids
+	Runners      []string // ids of runners that are no files of the tree
+	WebhookUIDs  []string // of the factory
+	ScheduleIDs  []string // of the team
+	// NotURLSafe reports whether the value of a secret cannot be part of a URL.
+	NotURLSafe func(secret string) bool
+	// AliasTaken reports whether another factory of the team has the alias, which
+	// is given in lower case.
+	AliasTaken func(alias string) bool
+	// CheckCron says what is wrong with a cron expression.
+	CheckCron func(expression string) error
+}
+
+// parser reads one tree.
+type parser struct {
+	findings
+
+	files map[string][]byte
+	known Known
+	paths map[Kind]map[string][]place // by name in lower case
+	said  map[Kind][]string           // names as they are written, sorted
+}
+
+// Parse reads a tree: the content of each file by its path, which has / between
+// its parts. Without errors among the findings, which are sorted by place, the
+// result is the definition; otherwise it is nil. Neither depends on the order in
+// which anything is read.
+func Parse(files map[string][]byte, known Known) (*Definition, []Diagnostic) {
+	p := parser{files: files, known: known, paths: map[Kind]map[string][]place{}, said: map[Kind][]string{}}
+	if !p.limits() {
+		return nil, p.sorted()
+	}
+	p.layout()
+	definition := p.definition()
+	all := p.sorted()
+	if HasErrors(all) {
+		return nil, all
+	}
+	return definition, all
+}
+
+// limits refuses a tree that is too large before anything of it is read.
+func (p *parser) limits() bool {
+	paths := slices.Sorted(maps.Keys(p.files))
+	if len(paths) > MaxFiles {
+		p.treef(paths[MaxFiles], "the tree has %d files; at most %d are allowed", len(paths), MaxFiles)
+		return false
+	}
+	size, marks := 0, 0
+	largest := ""
+	for _, path := range paths {
+		content := p.files[path]
+		size += len(content)
+		marks += countMarks(path, content)
+		if len(content) > len(p.files[largest]) || largest == "" {
+			largest = path
+		}
+	}
+	switch {
+	case size > MaxBytes:
+		p.treef(largest, "the tree has %d bytes; at most %d (4 MB) are allowed: this is its largest file", size, MaxBytes)
+		return false
+	case marks > maxMarks:
+		p.treef(largest, "the YAML of the tree has more than %d values: this is its largest file", maxMarks)
+		return false
+	}
+	return true
+}
+
+func (p *parser) treef(path, format string, args ...any) {
+	d := document{findings: &p.findings, path: path}
+	d.badLinef(1, 1, InvalidDocument, format, args...)
+}
+
+// countMarks counts what separates nodes in the YAML of a file.
+func countMarks(path string, content []byte) int {
+	text := string(content)
+	if strings.HasSuffix(path, ".md") {
+		parts, problem := splitMarkdown(strings.TrimPrefix(text, "\ufeff"))
+		if problem != "" || !parts.fenced {
+			return 0
+		}
+		text = text[:min(parts.fence+len("\ufeff"), len(text))]
+	}
+	marks := 0
+	for i := range len(text) {
+		switch text[i] {
+		case ',', ':', '-', '?', '[', '{', '\n', '&', '*', '!':
+			marks++
+		}
+	}
+	return marks
+}
+
+// names are the names of a kind, sorted.
+func (p *parser) names(kind Kind) []string { return p.said[kind] }
+
+// open starts reading a file.
+func (p *parser) open(path string) *document { return &document{findings: &p.findings, path: path} }
+
+// definition reads all documents, and then what they say about each other.
+func (p *parser) definition() *Definition {
+	definition := &Definition{
+		Webhooks: p.webhooks(), Runners: p.runners(), Skills: p.skills(), Scorers: p.scorers(), Benchmarks: p.benchmarks(),
+	}
+	factory := p.factory(&definition.Factory)
+	definition.Agents = p.agents(factory)
+	definition.Automations = p.automations(factory, definition.Agents)
+	return definition
+}
+
+// each reads the places of a kind in the order of their names.
+func each[T any](p *parser, kind Kind, read func(place, *document) T) []T {
+	items := []T{}
+	for _, key := range slices.Sorted(maps.Keys(p.paths[kind])) {
+		at := p.paths[kind][key][0]
+		items = append(items, read(at, p.open(at.path)))
+	}
+	return items
+}
+
+// secret checks the name of a secret that a file refers to.
+func (p *parser) secret(d *document, path ...any) {
+	at := d.find(path...)
+	if at == nil || p.known.Secrets == nil || !patterns["secret"].MatchString(at.Value) || slices.Contains(p.known.Secrets, at.Value) {
+		return
+	}
+	d.nearf(at, InvalidReference, nearest(at.Value, p.known.Secrets), "the team has no managed secret %s", quote(at.Value))
+}
+
+func (p *parser) secrets(d *document, names []string, path ...any) {
+	for i := range names {
+		p.secret(d, append(slices.Clone(path), i)...)
+	}
+}
+
+// refers checks the name of another file of the tree.
+func (p *parser) refers(d *document, kind Kind, name string, path ...any) {
+	if name == "" || slices.Contains(p.names(kind), name) {
+		return
+	}
+	if kind == KindRunner && slices.Contains(p.known.Runners, name) {
+		return
+	}
+	names := p.names(kind)
+	has := "it has none"
+	if len(names) > 0 && len(names) <= 12 {
+		has = "it has " + list(names)
+	} else if len(names) > 0 {
+		has = "it has others"
+	}
+	d.nearf(d.find(path...), InvalidReference, nearest(name, names), "the factory has no %s %s; %s", kind, quote(name), has)
+}
+
+// value is what a pointer points to, the fallback where it is nil.
+func value[T any](p *T, fallback T) T {
+	if p == nil {
+		return fallback
+	}
+	return *p
+}
+
+// pointer is the opposite of value: nil for the fallback.
+func pointer[T comparable](v, fallback T) *T {
+	if v == fallback {
+		return nil
+	}
+	return &v
+}
+
+const foreman = penstock.AgentType("FOREMAN")

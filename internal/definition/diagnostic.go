@@ -1,0 +1,168 @@
+package definition
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// Code names a kind of finding in the contract.
+type Code string
+
+// The codes of findings.
+const (
+	MissingFactory       Code = "FF_MISSING_FACTORY"
+	UnsupportedVersion   Code = "FF_UNSUPPORTED_VERSION"
+	UnsupportedPath      Code = "FF_UNSUPPORTED_PATH"
+	DuplicatePath        Code = "FF_DUPLICATE_PATH"
+	InvalidDocument      Code = "FF_INVALID_DOCUMENT"
+	MalformedFrontmatter Code = "FF_MALFORMED_FRONTMATTER"
+	InvalidYAML          Code = "FF_INVALID_YAML"
+	DuplicateKey         Code = "FF_DUPLICATE_KEY"
+	Anchor               Code = "FF_ANCHOR"
+	Alias                Code = "FF_ALIAS"
+	Tag                  Code = "FF_TAG"
+	UnknownField         Code = "FF_UNKNOWN_FIELD"
+	MissingRequired      Code = "FF_MISSING_REQUIRED"
+	TypeMismatch         Code = "FF_TYPE_MISMATCH"
+	InvalidValue         Code = "FF_INVALID_VALUE"
+	InvalidReference     Code = "FF_INVALID_REFERENCE"
+	InvalidMCP           Code = "FF_INVALID_MCP"
+	InvalidTrigger       Code = "FF_INVALID_TRIGGER"
+	InvalidEvent         Code = "FF_INVALID_EVENT"
+	InvalidFilter        Code = "FF_INVALID_FILTER"
+)
+
+// Codes lists every code, in the contract's order.
+func Codes() []Code {
+	return []Code{
+		MissingFactory, UnsupportedVersion, UnsupportedPath, DuplicatePath, InvalidDocument, MalformedFrontmatter, InvalidYAML,
+		DuplicateKey, Anchor, Alias, Tag, UnknownField, MissingRequired, TypeMismatch, InvalidValue, InvalidReference, InvalidMCP,
+		InvalidTrigger, InvalidEvent, InvalidFilter,
+	}
+}
+
+// Severity says whether a tree with the finding can be applied.
+type Severity string
+
+// The severities.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+)
+
+// Diagnostic is one finding. Line and column count from 1; columns are
+// characters, not bytes. Message repeats of the files only what is quoted and
+// cut, so that it can be printed on a terminal.
+type Diagnostic struct {
+	Code     Code     `json:"code"`
+	Message  string   `json:"message"`
+	Path     string   `json:"path"`
+	Line     int      `json:"line"`
+	Column   int      `json:"column"`
+	Severity Severity `json:"severity"`
+	Nearest  string   `json:"nearest,omitempty"` // what was perhaps meant
+}
+
+// String is the finding as compilers print theirs: path:line:column: CODE message.
+func (d Diagnostic) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s", printable(d.Path), d.Line, d.Column, d.text())
+}
+
+// GitHub is the finding as a workflow command, which GitHub shows beside the
+// line of a pull request.
+func (d Diagnostic) GitHub() string {
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", d.Severity, property.Replace(d.Path), d.Line, d.Column, data.Replace(d.text()))
+}
+
+func (d Diagnostic) text() string {
+	text := string(d.Code) + " "
+	if d.Severity == SeverityWarning {
+		text += "(warning) "
+	}
+	text += d.Message
+	if d.Nearest != "" {
+		text += fmt.Sprintf("; did you mean %q?", d.Nearest)
+	}
+	return text
+}
+
+// HasErrors reports whether a finding keeps the tree from being applied.
+func HasErrors(findings []Diagnostic) bool {
+	return slices.ContainsFunc(findings, func(d Diagnostic) bool { return d.Severity == SeverityError })
+}
+
+// maxFindings bounds what a hostile tree makes us say.
+const maxFindings = 1000
+
+// findings gathers diagnostics.
+type findings struct {
+	all   []Diagnostic
+	count int // of those that were dropped too
+}
+
+func (f *findings) add(d Diagnostic) {
+	if f.count++; f.count > maxFindings {
+		return
+	}
+	if d.Severity == "" {
+		d.Severity = SeverityError
+	}
+	d.Path = strings.ToValidUTF8(d.Path, "\ufffd")
+	f.all = append(f.all, d)
+}
+
+// sorted is what was found by path, line and column, each finding once.
+func (f *findings) sorted() []Diagnostic {
+	slices.SortStableFunc(f.all, func(a, b Diagnostic) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			strings.Compare(string(a.Code), string(b.Code)), strings.Compare(a.Message, b.Message))
+	})
+	all := slices.Compact(f.all)
+	if f.count > maxFindings {
+		last := all[len(all)-1]
+		all = append(all, Diagnostic{
+			InvalidDocument, fmt.Sprintf("there are more findings than %d; mend these first", maxFindings),
+			last.Path, last.Line, last.Column, SeverityError, "",
+		})
+	}
+	return all
+}
+
+// quote shows a text of the user's in a message: in one line, cut where it is
+// long.
+func quote(text string) string {
+	const most = 60
+	if runes := []rune(text[:min(len(text), 4*most)]); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// printable is a path as it is, or quoted where a terminal might take it for
+// something else.
+func printable(path string) string {
+	if path == "" || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(path)
+	}
+	return path
+}
+
+// nearest is the name that word was perhaps meant to be. Long words are left
+// alone: measuring them costs time and nobody misspells them.
+func nearest(word string, names []string) string {
+	if len(word) > 64 {
+		return ""
+	}
+	return penstock.Nearest(word, names)
+}
+
+// list names what is allowed in a sentence.
+func list(words []string) string { return strings.Join(words, ", ") }

@@ -1,0 +1,104 @@
+package definition
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Factory is factory.yaml.
+type Factory struct {
+	SchemaVersion      string               `json:"schemaVersion" rule:"version" about:"The version of the documents of this tree."`
+	Name               string               `json:"name" rule:"text" about:"The factory's name."`
+	Description        string               `json:"description,omitzero" rule:"text" about:"What the factory is for."`
+	Alias              string               `json:"alias,omitzero" rule:"alias" about:"What the foreman is called elsewhere; unique in the team, in whatever case."`
+	CredentialStrategy string               `json:"credentialStrategy,omitzero" rule:"strategy" about:"Whose credentials runs work with: the executor's or the creator's." default:"\"EXECUTOR\""`
+	Repositories       []Repository         `json:"repositories,omitzero" about:"What the factory works on."`
+	Secrets            []string             `json:"secrets,omitzero" rule:"secret" about:"Managed secrets that every agent gets."`
+	MCPServers         map[string]MCPServer `json:"mcpServers,omitzero" about:"MCP servers that every agent gets, by the name that it sees."`
+	CloudProviders     *CloudProviders      `json:"cloudProviders,omitzero" alias:"providers" about:"Identities of runs at cloud providers."`
+	Integrations       []Integration        `json:"integrations,omitzero" about:"Services that are attached to the factory; linear and jira exclude each other."`
+	AgentDefaults      Settings             `json:"agentDefaults" about:"How agents work unless they say otherwise; exactly one of model and harness."`
+}
+
+// Repository is one that the factory works on.
+type Repository struct {
+	Owner string `json:"owner" rule:"owner" about:"A user, organisation or group."`
+	Name  string `json:"name" rule:"repository" about:"The repository's name."`
+}
+
+// CloudProviders are identities of runs.
+type CloudProviders struct {
+	GCP *GCP `json:"gcp,omitzero" about:"Workload identity federation of Google Cloud."`
+	AWS *AWS `json:"aws,omitzero" about:"A role of Amazon Web Services."`
+}
+
+// GCP is a workload identity of Google Cloud.
+type GCP struct {
+	ProjectNumber       string `json:"projectNumber" rule:"projectNumber" about:"The project's number, in quotes."`
+	PoolID              string `json:"workloadIdentityFederationPoolId" rule:"text" about:"The pool's id."`
+	ProviderID          string `json:"workloadIdentityFederationProviderId" rule:"text" about:"The provider's id in the pool."`
+	ServiceAccountEmail string `json:"serviceAccountEmail,omitzero" rule:"text" about:"The service account to act as."`
+}
+
+// AWS is a role of Amazon Web Services.
+type AWS struct {
+	RoleARN string `json:"roleArn" rule:"roleARN" about:"The role's ARN."`
+}
+
+// Integration is a service that is attached to the factory.
+type Integration struct {
+	Type string `json:"type" rule:"integration" about:"The service."`
+}
+
+// factory reads factory.yaml.
+func (p *parser) factory(f *Factory) *Factory {
+	content, there := p.files["factory.yaml"]
+	if !there {
+		p.add(Diagnostic{Code: MissingFactory, Message: "the tree has no factory.yaml", Path: "factory.yaml", Line: 1, Column: 1})
+		return f
+	}
+	d := p.open("factory.yaml")
+	if d.readYAML(content); d.root == nil {
+		return f
+	}
+	d.decode(f)
+	if f.Alias != "" && p.known.AliasTaken != nil && p.known.AliasTaken(strings.ToLower(f.Alias)) {
+		d.badf(d.find("alias"), InvalidValue, "another factory of the team has the alias %s", quote(f.Alias))
+	}
+	seen := map[string]bool{}
+	for i, r := range f.Repositories {
+		full := strings.ToLower(r.Owner + "/" + r.Name)
+		if seen[full] {
+			d.badf(d.find("repositories", i), InvalidValue, "the repository %s is there already", quote(r.Owner+"/"+r.Name))
+		}
+		seen[full] = r.Owner != "" && r.Name != ""
+	}
+	f.integrations(d)
+	p.secrets(d, f.Secrets, "secrets")
+	p.mcpServers(d, f.MCPServers, "mcpServers")
+	if d.find("agentDefaults") != nil {
+		p.settings(d, f.AgentDefaults, nil, "agentDefaults")
+		if at := d.find("agentDefaults"); at.Kind == yaml.MappingNode && child(at, "model") == nil && child(at, "harness") == nil {
+			d.badf(at, MissingRequired, "agentDefaults needs exactly one of model and harness")
+		}
+	}
+	return f
+}
+
+func (f *Factory) integrations(d *document) {
+	var types []string
+	for i, integration := range f.Integrations {
+		at := d.find("integrations", i, "type")
+		other := map[string]string{"linear": "jira", "jira": "linear"}[integration.Type]
+		switch {
+		case integration.Type == "":
+		case slices.Contains(types, integration.Type):
+			d.badf(at, InvalidValue, "the integration %s is there already", integration.Type)
+		case other != "" && slices.Contains(types, other):
+			d.badf(at, InvalidValue, "linear and jira exclude each other: a factory has one tracker of issues")
+		}
+		types = append(types, integration.Type)
+	}
+}

@@ -1,0 +1,153 @@
+package definition
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// A rule is what a scalar may be, beyond its type: the tag `rule` of a field
+// names it, for the scalar itself or those in its list or mapping. The parser
+// and the JSON Schemas are made from the same rules.
+type rule struct {
+	enum    []string          // all values, or those worth naming of an open one
+	aliases map[string]string // further values, with the one of enum that each stands for
+	open    bool              // other values that match pattern are allowed too
+	pattern string            // RE2, and the same in ECMA 262
+	says    string            // pattern in words
+	max     int               // characters
+	low     float64
+	high    float64
+	above   bool // more than low, not low itself
+	bounded bool // low and high hold
+	code    Code // of a value that is not allowed; InvalidValue
+}
+
+var rules = map[string]rule{
+	"version":    {enum: []string{SchemaVersion}, code: UnsupportedVersion},
+	"text":       {pattern: `\S`, says: "must not be empty: remove the key or write a text"},
+	"alias":      {pattern: `^[A-Za-z0-9._-]([A-Za-z0-9 ._-]{0,58}[A-Za-z0-9._-])?$`, says: "must be 1 to 60 letters, digits, spaces, . _ and -, without a space at either end"},
+	"owner":      {pattern: `^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`, says: "must be the owner of a repository, such as acme"},
+	"repository": {pattern: `^[A-Za-z0-9._-]{1,100}$`, says: "must be the name of a repository, such as payments-service"},
+	"secret":     {pattern: `^[A-Za-z_][A-Za-z0-9_]{0,127}$`, says: "must be the name of a managed secret: letters, digits and _, no digit first"},
+	"strategy":   {enum: []string{"EXECUTOR", "CREATOR"}},
+	"agentType": {
+		enum:    []string{"FOREMAN", "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"},
+		aliases: map[string]string{"MAIN": "FOREMAN"},
+	},
+	"harness": {
+		enum:    []string{penstock.HarnessBuiltin, "claude", "codex", "gemini", "opencode", penstock.HarnessCommand},
+		aliases: map[string]string{"oz": penstock.HarnessBuiltin, "claude-code": "claude"},
+		open:    true, pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`, says: "must be the name of a harness, such as builtin or claude",
+	},
+	"authSource":    {enum: []string{AuthManagedSecret, AuthWorkerEnvironment}},
+	"integration":   {enum: []string{"slack", "linear", "jira"}},
+	"projectNumber": {pattern: `^[0-9]{1,20}$`, says: "must be digits in quotes"},
+	"roleARN":       {pattern: `^arn:[a-z-]+:iam::[0-9]{12}:role/[^\s]+$`, says: "must be the ARN of a role, such as arn:aws:iam::123456789012:role/factory"},
+	"provider":      {enum: providerNames(), code: InvalidTrigger},
+	"os":            {enum: []string{"linux", "macos"}},
+	"arch":          {enum: []string{"x86_64", "aarch64"}},
+	"macVersion":    {enum: []string{"14", "15", "26", "27"}},
+	"authMode":      {enum: []string{string(penstock.AuthToken), string(penstock.AuthURLToken), string(penstock.AuthSignature)}},
+	"scheme":        {enum: schemeNames()},
+	"refresh":       {enum: []string{string(penstock.RefreshApply), string(penstock.RefreshImmediate)}},
+	"output":        {enum: []string{"classification"}},
+	"share":         {bounded: true, high: 1},
+	"percent":       {bounded: true, high: 100},
+	"count":         {bounded: true, low: 1, high: 1024},
+	"gigabytes":     {bounded: true, above: true, high: 16384},
+	"skillName":     {pattern: `^[A-Za-z0-9._-]{1,64}$`, says: "must be 1 to 64 letters, digits, . _ and -"},
+	"skillText":     {pattern: `\S`, says: "must not be empty", max: penstock.MaxSkillDescription},
+	"repoRef": {
+		pattern: `^(github|gitlab)\.com:[A-Za-z0-9][A-Za-z0-9._/-]*/[A-Za-z0-9._-]+@[0-9a-f]{40}$`,
+		says:    "must be github.com:OWNER/REPO@COMMIT or gitlab.com:OWNER/REPO@COMMIT with the 40 hex digits of a commit",
+	},
+}
+
+var patterns = compilePatterns()
+
+func compilePatterns() map[string]*regexp.Regexp {
+	compiled := map[string]*regexp.Regexp{}
+	for name, r := range rules {
+		if r.pattern != "" {
+			compiled[name] = regexp.MustCompile(r.pattern)
+		}
+	}
+	return compiled
+}
+
+func schemeNames() []string {
+	var names []string
+	for _, preset := range penstock.Schemes() {
+		names = append(names, string(preset.Scheme))
+	}
+	return names
+}
+
+// checkText checks a text against the rule of that name, and says how it is written
+// canonically.
+func (d *document) checkText(at *yaml.Node, name, value string) string {
+	r, ok := rules[name]
+	if !ok {
+		return value
+	}
+	code := r.code
+	if code == "" {
+		code = InvalidValue
+	}
+	if canonical, ok := r.aliases[value]; ok {
+		return canonical
+	}
+	switch {
+	case slices.Contains(r.enum, value):
+	case r.enum != nil && !r.open:
+		d.nearf(at, code, nearest(value, r.spellings()), "must be %s, not %s", alternatives(r.enum), quote(value))
+	case r.pattern != "" && !patterns[name].MatchString(value):
+		if strings.TrimSpace(value) != "" {
+			d.badf(at, code, "%s, not %s", r.says, quote(value))
+			break
+		}
+		d.badf(at, code, "%s", r.says)
+	case r.max > 0 && utf8.RuneCountInString(value) > r.max:
+		d.badf(at, code, "must be at most %d characters, not %d", r.max, utf8.RuneCountInString(value))
+	}
+	return value
+}
+
+// spellings are all values of an enumeration.
+func (r rule) spellings() []string {
+	return slices.Concat(r.enum, slices.Sorted(maps.Keys(r.aliases)))
+}
+
+// checkNumber checks a number against the rule of that name.
+func (d *document) checkNumber(at *yaml.Node, name string, value float64) {
+	r, ok := rules[name]
+	if !ok || !r.bounded {
+		return
+	}
+	if r.above && value <= r.low || value > r.high || value < r.low {
+		d.badf(at, InvalidValue, "must be %s, not %s", r.bounds(), at.Value)
+	}
+}
+
+func (r rule) bounds() string {
+	if r.above {
+		return fmt.Sprintf("more than %v and at most %v", r.low, r.high)
+	}
+	return fmt.Sprintf("from %v to %v", r.low, r.high)
+}
+
+// alternatives lists values in a sentence.
+func alternatives(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return strings.Join(values[:len(values)-1], ", ") + " or " + values[len(values)-1]
+}

@@ -1,0 +1,74 @@
+package definition
+
+import "go.yaml.in/yaml/v4"
+
+// Runner is runners/NAME.yaml: what runs execute on.
+type Runner struct {
+	Name          string         `json:"-"`
+	Description   string         `json:"description,omitzero" rule:"text" about:"What the runner is for."`
+	SetupCommands []string       `json:"setupCommands,omitzero" rule:"text" about:"Commands of a shell that prepare the sandbox, in their order."`
+	InstanceShape *InstanceShape `json:"instanceShape,omitzero" about:"The size of the machine."`
+	Platform      Platform       `json:"platform" about:"The system of the sandbox."`
+}
+
+// InstanceShape is the size of a machine.
+type InstanceShape struct {
+	VCPUs    int     `json:"vcpus" rule:"count" about:"Processors."`
+	MemoryGB float64 `json:"memoryGb" rule:"gigabytes" about:"Memory in gigabytes."`
+}
+
+// Platform is the system of a sandbox.
+type Platform struct {
+	OS    string         `json:"os,omitzero" rule:"os" about:"The operating system." default:"\"linux\""`
+	Arch  string         `json:"arch,omitzero" rule:"arch" about:"The processor: x86_64 unless the system is macos, which has aarch64 only."`
+	Linux *LinuxPlatform `json:"linux,omitzero" about:"Of Linux; required there."`
+	Mac   *MacPlatform   `json:"mac,omitzero" about:"Of macOS."`
+}
+
+// LinuxPlatform is a container image.
+type LinuxPlatform struct {
+	DockerImage                  string `json:"dockerImage" rule:"text" about:"The container image."`
+	RegistryCredentialSecretName string `json:"registryCredentialSecretName,omitzero" rule:"secret" about:"The managed secret with the credentials of the image's registry."`
+}
+
+// MacPlatform is a macOS.
+type MacPlatform struct {
+	Version string `json:"version,omitzero" rule:"macVersion" about:"The version, in quotes." default:"\"26\""`
+}
+
+// runners reads all runners.
+func (p *parser) runners() []Runner {
+	return each(p, KindRunner, func(at place, d *document) Runner {
+		r := Runner{Name: at.name}
+		if d.readYAML(p.files[at.path]); d.root == nil {
+			return r
+		}
+		d.decode(&r)
+		platform := d.find("platform")
+		if platform == nil || platform.Kind != yaml.MappingNode {
+			return r
+		}
+		linux, mac := child(platform, "linux"), child(platform, "mac")
+		switch r.Platform.OS {
+		case "", "linux":
+			if os := child(platform, "os"); os != nil && r.Platform.OS == "" {
+				break
+			}
+			if linux == nil {
+				d.badf(platform, MissingRequired, "a Linux runner needs linux: {dockerImage: …}")
+			}
+			if mac != nil {
+				d.badf(mac, InvalidValue, "mac goes with os: macos only")
+			}
+		case "macos":
+			if linux != nil {
+				d.badf(linux, InvalidValue, "linux goes with os: linux only")
+			}
+			if r.Platform.Arch == "x86_64" {
+				d.badf(child(platform, "arch"), InvalidValue, "macos has the arch aarch64 only")
+			}
+		}
+		p.secret(d, "platform", "linux", "registryCredentialSecretName")
+		return r
+	})
+}

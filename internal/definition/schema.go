@@ -1,0 +1,198 @@
+package definition
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// Schemas describes every kind of document as a JSON Schema (draft 2020-12), of
+// Markdown its frontmatter. They are made of the types that Parse reads, and
+// what they refuse Parse refuses too; Parse alone knows what several keys or
+// files say about each other.
+func Schemas() map[string]*jsonschema.Schema {
+	documents := map[string]struct {
+		of    any
+		title string
+	}{
+		"factory":         {Factory{}, "factory.yaml"},
+		"agent":           {Agent{}, "The frontmatter of agents/<name>/agent.md"},
+		"automation":      {Automation{}, "The frontmatter of automations/<name>/automation.md"},
+		"runner":          {Runner{}, "runners/<name>.yaml"},
+		"webhook":         {Webhook{}, "webhooks/<name>.yaml"},
+		"skill":           {skillDocument{}, "The frontmatter of SKILL.md"},
+		"scorer":          {Scorer{}, "The frontmatter of scorers/<name>/scorer.md"},
+		"benchmark-suite": {Benchmark{}, "benchmarks/<suite>/suite.yaml"},
+		"benchmark-task":  {Task{}, "benchmarks/<suite>/tasks/<task>.yaml"},
+	}
+	schemas := map[string]*jsonschema.Schema{}
+	for name, document := range documents {
+		s := schemaOf(reflect.TypeOf(document.of), "")
+		s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", document.title
+		schemas[name] = s
+	}
+	factory, agent, automation := schemas["factory"], schemas["agent"], schemas["automation"]
+	agentDefaults := factory.Properties["agentDefaults"]
+	agentDefaults.OneOf = []*jsonschema.Schema{{Required: []string{"model"}}, {Required: []string{"harness"}}}
+	for _, s := range []*jsonschema.Schema{agent, automation} {
+		s.Not = &jsonschema.Schema{Required: []string{"model", "harness"}}
+	}
+	automation.Properties["triggers"].MinItems = new(1)
+	automation.Properties["triggers"].Items.AllOf = triggerSchemas()
+	signed := &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"authMode": constant("signature")}, Required: []string{"authMode"}}
+	schemas["webhook"].If, schemas["webhook"].Then = signed, &jsonschema.Schema{Required: []string{"signatureScheme"}}
+	schemas["webhook"].Else = &jsonschema.Schema{Not: &jsonschema.Schema{Required: []string{"signatureScheme"}}}
+	schemas["skill"].AdditionalProperties = nil
+	return schemas
+}
+
+// SchemaJSON is all schemas by name as one JSON document.
+func SchemaJSON() ([]byte, error) { return json.MarshalIndent(Schemas(), "", "  ") }
+
+func schemaOf(t reflect.Type, rule string) *jsonschema.Schema {
+	if t == treeType {
+		return &jsonschema.Schema{}
+	}
+	s := &jsonschema.Schema{}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return schemaOf(t.Elem(), rule)
+	case reflect.Struct:
+		return objectSchema(t)
+	case reflect.Map:
+		s.Type, s.AdditionalProperties = "object", schemaOf(t.Elem(), rule)
+		return s
+	case reflect.Slice:
+		s.Type, s.Items = "array", schemaOf(t.Elem(), rule)
+		return s
+	case reflect.Bool:
+		s.Type = "boolean"
+	case reflect.Int:
+		s.Type = "integer"
+	case reflect.Float64:
+		s.Type = "number"
+	default:
+		s.Type = "string"
+	}
+	rules[rule].describe(s)
+	return s
+}
+
+func objectSchema(t reflect.Type) *jsonschema.Schema {
+	s := &jsonschema.Schema{
+		Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+	}
+	for _, f := range fieldsOf(t) {
+		if f.body {
+			continue
+		}
+		property := schemaOf(f.kind, f.rule)
+		property.Description = f.about
+		if f.value != "" {
+			property.Default = json.RawMessage(f.value)
+		}
+		s.Properties[f.key] = property
+		s.PropertyOrder = append(s.PropertyOrder, f.key)
+		if f.required {
+			s.Required = append(s.Required, f.key)
+		}
+		if f.alias != "" {
+			other := schemaOf(f.kind, f.rule)
+			other.Description, other.Deprecated = "Another name of "+f.key+".", true
+			s.Properties[f.alias] = other
+			s.PropertyOrder = append(s.PropertyOrder, f.alias)
+		}
+	}
+	if t == reflect.TypeFor[MCPServer]() {
+		for _, key := range []string{"id", "warpId", "command", "url"} {
+			s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{key}})
+		}
+	}
+	return s
+}
+
+// describe adds a rule to the schema of a scalar.
+func (r rule) describe(s *jsonschema.Schema) {
+	switch {
+	case r.open:
+		s.Pattern = r.pattern
+		for _, value := range r.enum {
+			s.Examples = append(s.Examples, value)
+		}
+	case r.enum != nil:
+		for _, value := range r.spellings() {
+			s.Enum = append(s.Enum, value)
+		}
+	case r.bounded:
+		s.Maximum = &r.high
+		if s.Minimum = &r.low; r.above {
+			s.Minimum, s.ExclusiveMinimum = nil, &r.low
+		}
+	default:
+		s.Pattern = r.pattern
+		if r.max > 0 {
+			s.MaxLength = &r.max
+		}
+	}
+}
+
+// triggerSchemas say for each provider what its triggers have.
+func triggerSchemas() []*jsonschema.Schema {
+	var all []*jsonschema.Schema
+	for _, p := range providers {
+		filter := &jsonschema.Schema{
+			Types: []string{"object", "null"}, Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+		}
+		for _, key := range p.Keys {
+			filter.Properties[key.Name] = key.schema()
+			filter.PropertyOrder = append(filter.PropertyOrder, key.Name)
+		}
+		event := &jsonschema.Schema{}
+		for _, name := range p.Events {
+			event.Enum = append(event.Enum, name)
+		}
+		then := &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"event": event, "filter": filter}}
+		if p.Name != penstock.ProviderSchedule {
+			then.Not = &jsonschema.Schema{Required: []string{"schedule"}}
+		}
+		if p.Name == penstock.ProviderWebhook {
+			filter.Type, filter.Types, filter.Required, then.Required = "object", nil, []string{"webhook_ids"}, []string{"filter"}
+		}
+		all = append(all, &jsonschema.Schema{
+			If:   &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"provider": constant(p.Name)}, Required: []string{"provider"}},
+			Then: then,
+		})
+	}
+	return all
+}
+
+func (k FilterKey) schema() *jsonschema.Schema {
+	text := &jsonschema.Schema{Type: "string", Pattern: `\S`}
+	values := &jsonschema.Schema{Type: "array", Items: text}
+	switch k.Kind {
+	case Selection:
+		values.MinItems = new(1)
+		return values
+	case PayloadFilter:
+		return &jsonschema.Schema{Type: "object", Description: "A filter of payloads: lists of values below the payload's keys, or mappings with in, not_in and exists."}
+	case NumberMatcher:
+		values.Items = &jsonschema.Schema{Type: "integer", Minimum: new(0.0)}
+	}
+	both := &jsonschema.Schema{
+		Type: "object", Properties: map[string]*jsonschema.Schema{"in": values, "not_in": values.CloneSchemas()},
+		PropertyOrder: []string{"in", "not_in"}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+	}
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{values.CloneSchemas(), both, {Type: "null"}}}
+}
+
+func constant(value string) *jsonschema.Schema {
+	return &jsonschema.Schema{Const: jsonschema.Ptr[any](value)}
+}
+
+// SchemaNames lists the kinds of documents, sorted.
+func SchemaNames() []string { return slices.Sorted(maps.Keys(Schemas())) }

@@ -1,0 +1,234 @@
+package definition
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// Settings are the keys that agentDefaults, an agent and an automation share.
+// One that is set replaces that of the layer above, lists and mappings as a
+// whole: an empty list of secrets is none, an absent one the layer's above.
+type Settings struct {
+	Model         string               `json:"model,omitzero" rule:"text" about:"The model of the built-in agent; short for a harness of the type builtin. Not together with harness."`
+	Harness       *Harness             `json:"harness,omitzero" about:"The program that works as the agent. Not together with model."`
+	Runner        string               `json:"runner,omitzero" rule:"text" about:"What runs execute on: the name of a file in runners."`
+	EnvironmentID string               `json:"environmentId,omitzero" rule:"text" about:"The environment that runs work in."`
+	Secrets       []string             `json:"secrets,omitzero" rule:"secret" about:"Managed secrets, in place of those of the layer above."`
+	MCPServers    map[string]MCPServer `json:"mcpServers,omitzero" about:"MCP servers, in place of those of the layer above."`
+	WorkerHost    string               `json:"workerHost,omitzero" rule:"text" about:"The self-hosted worker that executes runs."`
+}
+
+// Harness is an agent program.
+type Harness struct {
+	Type           string `json:"type" rule:"harness" about:"The program: one that ships, or that the server's configuration names."`
+	Model          string `json:"model" rule:"text" about:"The model that it works with."`
+	ReasoningLevel string `json:"reasoningLevel,omitzero" rule:"text" about:"How much it thinks; not of the built-in one."`
+	Auth           *Auth  `json:"auth,omitzero" about:"Where its credentials come from; not of the built-in one."`
+}
+
+// Auth says where a harness has its credentials from.
+type Auth struct {
+	Source     string `json:"source" rule:"authSource" about:"A managed secret, or the environment of a self-hosted worker."`
+	SecretName string `json:"secretName,omitzero" rule:"secret" about:"The secret, with managedSecret and only then."`
+}
+
+// The sources of a harness's credentials.
+const (
+	AuthManagedSecret     = "managedSecret"
+	AuthWorkerEnvironment = "workerEnvironment"
+)
+
+// MCPServer is one MCP server: exactly one of ID, Command and URL. Values of Env
+// and Headers may name a secret as ${{ secrets.NAME }}.
+type MCPServer struct {
+	ID      string            `json:"id,omitzero" alias:"warpId" about:"A server that the team manages."`
+	Command string            `json:"command,omitzero" about:"A program that is started in the sandbox."`
+	Args    []string          `json:"args,omitzero" about:"The program's arguments."`
+	Env     map[string]string `json:"env,omitzero" about:"The program's environment."`
+	URL     string            `json:"url,omitzero" about:"A server that is reached over HTTP."`
+	Headers map[string]string `json:"headers,omitzero" about:"Headers of each request to it."`
+}
+
+// settings checks the shared keys below a path. above are the layers that they
+// inherit from, the nearest first.
+func (p *parser) settings(d *document, s Settings, above []Settings, path ...any) {
+	at := func(steps ...any) []any { return append(slices.Clone(path), steps...) }
+	if model, harness := d.key(at("model")...), d.key(at("harness")...); model != nil && harness != nil {
+		second := model
+		if harness.Line > model.Line || harness.Line == model.Line && harness.Column > model.Column {
+			second = harness
+		}
+		d.badf(second, InvalidValue, "model and harness exclude each other: give one of them")
+	}
+	p.harness(d, s, above, at("harness"))
+	p.refers(d, KindRunner, s.Runner, at("runner")...)
+	if id := s.EnvironmentID; id != "" && p.known.Environments != nil && !slices.Contains(p.known.Environments, id) {
+		d.nearf(d.find(at("environmentId")...), InvalidReference, nearest(id, p.known.Environments), "the team has no environment %s", quote(id))
+	}
+	p.secrets(d, s.Secrets, at("secrets")...)
+	p.mcpServers(d, s.MCPServers, at("mcpServers")...)
+}
+
+func (p *parser) harness(d *document, s Settings, above []Settings, path []any) {
+	h := s.Harness
+	if h == nil || h.Type == "" {
+		return
+	}
+	at := func(step string) *yaml.Node { return d.find(append(slices.Clone(path), step)...) }
+	switch names := rules["harness"].spellings(); {
+	case p.known.Harnesses != nil && !slices.Contains(p.known.Harnesses, h.Type):
+		d.nearf(at("type"), InvalidReference, nearest(h.Type, p.known.Harnesses), "the server has no harness %s; it has %s", quote(h.Type), list(p.known.Harnesses))
+	case p.known.Harnesses == nil && !slices.Contains(names, h.Type) && patterns["harness"].MatchString(h.Type) && nearest(h.Type, names) != "":
+		d.warnf(at("type"), InvalidReference, nearest(h.Type, names), "the harness %s works only where the server's configuration names it", quote(h.Type))
+	}
+	if h.Type == penstock.HarnessBuiltin {
+		for _, key := range []string{"auth", "reasoningLevel"} {
+			if node := at(key); node != nil {
+				d.badf(node, InvalidValue, "the built-in harness takes no %s", key)
+			}
+		}
+		return
+	}
+	if h.Auth == nil || at("auth") == nil || at("auth").Kind != yaml.MappingNode {
+		return
+	}
+	secret := child(at("auth"), "secretName")
+	switch h.Auth.Source {
+	case AuthManagedSecret:
+		if secret == nil {
+			d.badf(at("auth"), MissingRequired, "the source managedSecret needs a secretName")
+			return
+		}
+		p.secret(d, append(slices.Clone(path), "auth", "secretName")...)
+	case AuthWorkerEnvironment:
+		if secret != nil {
+			d.badf(secret, InvalidValue, "the source workerEnvironment takes no secretName")
+		}
+		if host := inheritedHost(append([]Settings{s}, above...)); host == "" || host == hostedWorker {
+			d.badf(child(at("auth"), "source"), InvalidValue, "workerEnvironment needs a workerHost that is self-hosted, here or in what is inherited")
+		}
+	}
+}
+
+// hostedWorker is how existing definitions name compute that is not the user's.
+const hostedWorker = "warp"
+
+func inheritedHost(layers []Settings) string {
+	for _, s := range layers {
+		if s.WorkerHost != "" {
+			return s.WorkerHost
+		}
+	}
+	return ""
+}
+
+// mcpServers checks servers by the rules that the API has for them.
+func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...any) {
+	at := d.find(path...)
+	if at == nil || at.Kind != yaml.MappingNode {
+		return
+	}
+	config := penstock.Config{MCPServers: map[string]penstock.MCPServer{}}
+	for name, server := range servers {
+		if node := child(at, name); node == nil || node.Kind != yaml.MappingNode {
+			continue
+		}
+		if strings.TrimSpace(name) == "" {
+			d.badf(child(at, name), InvalidMCP, "an MCP server needs a name")
+		}
+		config.MCPServers[name] = server.Server()
+	}
+	for _, problem := range config.Check("", []string{penstock.HarnessBuiltin}) {
+		d.badf(pointed(at, strings.TrimPrefix(problem.Pointer, "/mcp_servers")), InvalidMCP, "the MCP server %s", problem.Detail)
+	}
+	if p.known.Secrets == nil {
+		return
+	}
+	for _, use := range config.SecretUses() {
+		if !slices.Contains(p.known.Secrets, use.Name) {
+			d.nearf(pointed(at, strings.TrimPrefix(use.Pointer, "/mcp_servers")), InvalidReference, nearest(use.Name, p.known.Secrets), "the team has no managed secret %s", quote(use.Name))
+		}
+	}
+}
+
+// Server is m in the vocabulary of the server.
+func (m MCPServer) Server() penstock.MCPServer {
+	return penstock.MCPServer{ID: m.ID, Command: m.Command, Args: m.Args, Env: m.Env, URL: m.URL, Headers: m.Headers}
+}
+
+func serverOf(m penstock.MCPServer) MCPServer {
+	id := m.ID
+	if id == "" {
+		id = m.WarpID
+	}
+	return MCPServer{ID: id, Command: m.Command, Args: m.Args, Env: m.Env, URL: m.URL, Headers: m.Headers}
+}
+
+func servers[A, B any](all map[string]A, convert func(A) B) map[string]B {
+	if all == nil {
+		return nil
+	}
+	converted := make(map[string]B, len(all))
+	for _, name := range slices.Collect(maps.Keys(all)) {
+		converted[name] = convert(all[name])
+	}
+	return converted
+}
+
+// Harness is h in the vocabulary of the server; its credentials are
+// [Harness.AuthSecrets].
+func (h *Harness) Harness() *penstock.Harness {
+	if h == nil {
+		return nil
+	}
+	return &penstock.Harness{Type: h.Type, ModelID: h.Model, ReasoningLevel: h.ReasoningLevel}
+}
+
+// AuthSecrets is the value of harness_auth_secrets that h's credentials come
+// from, nil where no secret is named.
+func (h *Harness) AuthSecrets() json.RawMessage {
+	if h == nil || h.Auth == nil || h.Auth.SecretName == "" {
+		return nil
+	}
+	text, _ := json.Marshal(map[string]string{h.Type + authSuffix: h.Auth.SecretName}) // strings: never fails
+	return text
+}
+
+// authSuffix is what the API appends to a harness's name for the key of its
+// secret.
+const authSuffix = "_auth_secret_name"
+
+func harnessOf(h *penstock.Harness, secrets json.RawMessage) *Harness {
+	if h == nil {
+		return nil
+	}
+	harness := Harness{Type: h.Kind(), Model: h.ModelID, ReasoningLevel: h.ReasoningLevel}
+	var names map[string]string
+	if json.Unmarshal(secrets, &names) == nil && names[harness.Type+authSuffix] != "" {
+		harness.Auth = &Auth{AuthManagedSecret, names[harness.Type+authSuffix]}
+	}
+	return &harness
+}
+
+// Overrides are s in the vocabulary of the server, without the credentials of
+// its harness.
+func (s Settings) Overrides() penstock.Overrides {
+	return penstock.Overrides{
+		Model: s.Model, Harness: s.Harness.Harness(), RunnerID: s.Runner, EnvironmentID: s.EnvironmentID, Secrets: s.Secrets,
+		MCPServers: servers(s.MCPServers, MCPServer.Server), WorkerHost: s.WorkerHost,
+	}
+}
+
+// settingsOf are overrides as a file has them.
+func settingsOf(o penstock.Overrides) Settings {
+	return Settings{
+		Model: o.Model, Harness: harnessOf(o.Harness, nil), Runner: o.RunnerID, EnvironmentID: o.EnvironmentID, Secrets: o.Secrets,
+		MCPServers: servers(o.MCPServers, serverOf), WorkerHost: o.WorkerHost,
+	}
+}

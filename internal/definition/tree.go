@@ -1,0 +1,261 @@
+package definition
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// place is a path of the tree that has a meaning.
+type place struct {
+	path string
+	kind Kind
+	name string // of the resource; AGENT/SKILL for an agent's skill
+	part string // of a benchmark: the name of a task; of a skill: the path of a further file
+}
+
+var (
+	resourceNames = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	otherNames    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+)
+
+// folders are the names below the root that have a meaning.
+var folders = []string{"agents", "automations", "runners", "webhooks", "skills", "scorers", "benchmarks", "factory.yaml"}
+
+// layout finds out what each file is.
+func (p *parser) layout() {
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
+		d := p.open(name)
+		if problem := checkPath(name); problem != "" {
+			d.badLinef(1, 1, UnsupportedPath, "%s", problem)
+			continue
+		}
+		at, ok := p.locate(d, name)
+		if !ok {
+			continue
+		}
+		if p.paths[at.kind] == nil {
+			p.paths[at.kind] = map[string][]place{}
+		}
+		p.paths[at.kind][strings.ToLower(at.name)] = append(p.paths[at.kind][strings.ToLower(at.name)], at)
+	}
+	for kind, names := range p.paths {
+		for _, key := range slices.Sorted(maps.Keys(names)) {
+			names[key] = p.unique(kind, names[key])
+			if len(names[key]) == 0 {
+				delete(names, key)
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(names)) {
+			p.said[kind] = append(p.said[kind], names[key][0].name)
+		}
+	}
+}
+
+// unique reports places that claim the same name, in whatever case: a file
+// system that does not tell cases apart would keep only one of them. The
+// document that defines the resource is put first; places without one are
+// reported and dropped.
+func (p *parser) unique(kind Kind, places []place) []place {
+	seen := map[string]place{}
+	var documents, parts []place
+	for _, at := range places {
+		key := strings.ToLower(at.part)
+		if other, twice := seen[key]; twice {
+			p.open(at.path).badLinef(1, 1, DuplicatePath, "%s defines this %s already; names may not differ in case only", quote(other.path), kind)
+			continue
+		}
+		seen[key] = at
+		if at.part == "" {
+			documents = append(documents, at)
+		} else {
+			parts = append(parts, at)
+		}
+	}
+	if len(documents) == 0 && len(parts) > 0 {
+		main := map[Kind]string{KindSkill: "SKILL.md", KindBenchmark: "suite.yaml"}[kind]
+		p.open(parts[0].path).badLinef(1, 1, MissingRequired, "the %s %s has no %s", kind, quote(parts[0].name), main)
+		return nil
+	}
+	return append(documents, parts...)
+}
+
+// checkPath says what is wrong with a path that no tree can have.
+func checkPath(name string) string {
+	switch {
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "a path must be printable text in UTF-8"
+	case strings.Contains(name, `\`):
+		return `a path has / between its parts, not \`
+	case !fs.ValidPath(name) || name == ".":
+		return "a path must lead into the tree: without .. or . or an empty part, and not from the root of a disk"
+	case len(name) > 512:
+		return "a path may have at most 512 bytes"
+	}
+	return ""
+}
+
+// ignored reports whether a file is beside the definition and no part of it:
+// hidden files, those that explain a folder, and at the root all documents
+// without a meaning, such as LICENSE and CHANGELOG.md.
+func ignored(parts []string) bool {
+	if slices.ContainsFunc(parts, func(part string) bool { return part[0] == '.' }) {
+		return true
+	}
+	last := parts[len(parts)-1]
+	if strings.EqualFold(last, "README.md") {
+		return true
+	}
+	ext := path.Ext(last)
+	base := strings.ToLower(strings.TrimSuffix(last, ext))
+	return len(parts) == 1 && (ext == "" || ext == ".md") && base != "factory" && (ext != "" || !slices.Contains(folders, base))
+}
+
+// locate finds the meaning of a path.
+func (p *parser) locate(d *document, name string) (place, bool) {
+	parts := strings.Split(name, "/")
+	at, rest, ok := match(parts)
+	at.path = name
+	switch {
+	case ok:
+		return at, p.named(d, at, rest)
+	case ignored(parts):
+		return at, false
+	}
+	hint, expected := "", expectations[parts[0]]
+	switch {
+	case expected != "" && strings.HasSuffix(name, ".yml"):
+		hint = strings.TrimSuffix(name, ".yml") + ".yaml"
+		expected = "files of YAML end in .yaml: " + expected
+	case expected == "":
+		if hint = nearest(parts[0], folders); hint != "" {
+			hint = strings.Join(append([]string{hint}, parts[1:]...), "/")
+		}
+		expected = "a factory has factory.yaml and the folders " + list(folders[:len(folders)-1])
+	}
+	d.add(Diagnostic{Code: UnsupportedPath, Message: "this file has no meaning here: " + expected, Path: name, Line: 1, Column: 1, Nearest: hint})
+	return at, false
+}
+
+var expectations = map[string]string{
+	"agents":      "below agents there are <name>/agent.md and <name>/skills/<skill>/SKILL.md",
+	"automations": "below automations there are <name>/automation.md and <name>.md",
+	"runners":     "below runners there are <name>.yaml",
+	"webhooks":    "below webhooks there are <name>.yaml",
+	"skills":      "below skills there are <skill>/SKILL.md and the files that belong to it",
+	"scorers":     "below scorers there are <name>/scorer.md",
+	"benchmarks":  "below benchmarks there are <suite>/suite.yaml and <suite>/tasks/<task>.yaml",
+}
+
+// match compares a path with the layout. names are those parts of it that the
+// author chose.
+func match(parts []string) (at place, names []string, ok bool) {
+	n := len(parts)
+	last := parts[n-1]
+	flat, isYAML := strings.CutSuffix(last, ".yaml")
+	switch {
+	case n == 1:
+		return place{kind: KindFactory}, nil, last == "factory.yaml"
+	case parts[0] == "agents" && n == 3 && last == "agent.md":
+		return place{kind: KindAgent, name: parts[1]}, parts[1:2], true
+	case parts[0] == "agents" && n >= 5 && parts[2] == "skills":
+		at = place{kind: KindSkill, name: parts[1] + "/" + parts[3], part: strings.Join(parts[4:], "/")}
+		return skillPart(at), []string{parts[1], parts[3]}, true
+	case parts[0] == "skills" && n >= 3:
+		return skillPart(place{kind: KindSkill, name: parts[1], part: strings.Join(parts[2:], "/")}), parts[1:2], true
+	case parts[0] == "automations" && n == 3 && last == "automation.md":
+		return place{kind: KindAutomation, name: parts[1]}, parts[1:2], true
+	case parts[0] == "automations" && n == 2 && strings.HasSuffix(last, ".md") && !strings.EqualFold(last, "README.md"):
+		flat = strings.TrimSuffix(last, ".md")
+		return place{kind: KindAutomation, name: flat}, []string{flat}, true
+	case parts[0] == "runners" && n == 2 && isYAML:
+		return place{kind: KindRunner, name: flat}, []string{flat}, true
+	case parts[0] == "webhooks" && n == 2 && isYAML:
+		return place{kind: KindWebhook, name: flat}, []string{flat}, true
+	case parts[0] == "scorers" && n == 3 && last == "scorer.md":
+		return place{kind: KindScorer, name: parts[1]}, parts[1:2], true
+	case parts[0] == "benchmarks" && n == 3 && last == "suite.yaml":
+		return place{kind: KindBenchmark, name: parts[1]}, parts[1:2], true
+	case parts[0] == "benchmarks" && n == 4 && parts[2] == "tasks" && isYAML:
+		return place{kind: KindBenchmark, name: parts[1], part: flat}, []string{parts[1], flat}, true
+	}
+	return place{}, nil, false
+}
+
+func skillPart(at place) place {
+	if at.part == "SKILL.md" {
+		at.part = ""
+	}
+	return at
+}
+
+// named checks the names that a path is made of.
+func (p *parser) named(d *document, at place, names []string) bool {
+	ok := true
+	for _, name := range names {
+		valid, rule := otherNames, "must be 1 to 63 letters, digits, . _ and -, the first one a letter or digit"
+		if at.kind == KindAutomation || at.kind == KindWebhook {
+			valid, rule = resourceNames, "must be 1 to 63 lower-case letters, digits and -, the first one a letter or digit"
+		}
+		if valid.MatchString(name) {
+			continue
+		}
+		ok = false
+		hint := strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == ' ' || r == '_' || r == '.' }), "-")
+		if !valid.MatchString(hint) {
+			hint = ""
+		}
+		d.add(Diagnostic{
+			Code: UnsupportedPath, Path: at.path, Line: 1, Column: 1, Nearest: hint,
+			Message: fmt.Sprintf("the name %s cannot be that of a %s: it %s", quote(name), at.kind, rule),
+		})
+	}
+	return ok
+}
+
+// ReadTree reads the files of a folder for [Parse], without hidden ones. It
+// follows no symbolic link: each is a finding, as everything is that is no plain
+// file. It stops reading where Parse would refuse the tree for its size.
+func ReadTree(folder fs.FS) (map[string][]byte, []Diagnostic, error) {
+	files := map[string][]byte{}
+	var found findings
+	size := 0
+	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != "." && entry.Name()[0] == '.':
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir():
+			return nil
+		case !entry.Type().IsRegular():
+			found.add(Diagnostic{Code: UnsupportedPath, Message: "only plain files are read, no links or devices", Path: name, Line: 1, Column: 1})
+			return nil
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if size += int(min(info.Size(), MaxBytes+1)); len(files) > MaxFiles || size > MaxBytes+1 {
+			files[name] = make([]byte, min(info.Size(), MaxBytes+1)) // enough to be refused for
+			return errTooLarge
+		}
+		files[name], err = fs.ReadFile(folder, name)
+		return err
+	})
+	if err != nil && !errors.Is(err, errTooLarge) {
+		return nil, nil, fmt.Errorf("read the files of the factory: %w", err)
+	}
+	return files, found.sorted(), nil
+}
+
+var errTooLarge = errors.New("too large")

@@ -1,0 +1,373 @@
+package definition
+
+import (
+	"encoding/json"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/filter"
+)
+
+// Trigger is an event that an automation waits for.
+type Trigger struct {
+	Provider string    `json:"provider" rule:"provider" about:"Where the event comes from."`
+	Event    string    `json:"event" about:"The kind of event."`
+	Filter   Tree      `json:"filter,omitzero" about:"Which of the events start a run: all keys must match, and an absent or empty one matches everything."`
+	Schedule *Schedule `json:"schedule,omitzero" about:"A clock of its own, for the event cron_fired."`
+}
+
+// Schedule is a clock written into a trigger.
+type Schedule struct {
+	Cron     string `json:"cron" rule:"text" about:"Five fields (minute hour day month weekday), or a descriptor such as @daily."`
+	Name     string `json:"name,omitzero" rule:"text" about:"Tells several schedules of an automation apart."`
+	Timezone string `json:"timezone,omitzero" rule:"text" about:"IANA time zone, such as Europe/Berlin." default:"\"UTC\""`
+}
+
+// Provider is a source of events.
+type Provider struct {
+	Name   string
+	Events []string
+	Keys   []FilterKey
+}
+
+// FilterKey is one key of a trigger's filter.
+type FilterKey struct {
+	Name string
+	Kind KeyKind
+}
+
+// KeyKind is what the value of a filter key is.
+type KeyKind byte
+
+// The kinds of filter keys.
+const (
+	TextMatcher   KeyKind = iota // texts: a list, or a mapping with in and not_in
+	NumberMatcher                // whole numbers
+	GlobMatcher                  // patterns of paths, where * stays in one folder and ** does not
+	Selection                    // texts: a list that must not be empty
+	PayloadFilter                // a filter of payloads
+)
+
+// Providers lists all providers with their events and filter keys, in the
+// contract's order.
+func Providers() []Provider { return slices.Clone(providers) }
+
+var providers = []Provider{
+	{penstock.ProviderWebhook, []string{penstock.EventReceived}, []FilterKey{{"webhook_ids", Selection}, {"payload", PayloadFilter}}},
+	{penstock.ProviderSchedule, []string{penstock.EventCronFired}, []FilterKey{{"schedule_ids", Selection}}},
+	{"github", strings.Fields(`push issue_created issue_labeled issue_assigned issue_mentioned pull_request_opened pull_request_closed
+		pull_request_merged pull_request_labeled pull_request_assigned pull_request_mentioned pull_request_ready pull_request_reopened
+		pull_request_synchronized pull_request_review_requested pull_request_review_submitted check_suite_completed
+		check_run_rerequested check_suite_rerequested workflow_run_completed`), slices.Concat(
+		matchers("repos branches base_branches"), []FilterKey{{"paths", GlobMatcher}},
+		matchers("labels authors assignees mentioned reviewers reviewer_teams review_states workflows conclusions"),
+		[]FilterKey{{"pr_numbers", NumberMatcher}})},
+	{"gitlab", []string{"merge_request", "bot_mentioned"}, matchers("repos actions base_branches mentioned")},
+	{
+		"linear", strings.Fields("issue_created issue_labeled issue_assigned issue_state_changed comment_created agent_session_created"),
+		withIDs("teams projects labels states assignees mentioned_users creators issues keywords"),
+	},
+	{"jira", strings.Fields("issue_created issue_labeled status_changed agent_session_created"), matchers("project_keys labels status_ids keywords")},
+	{
+		"slack", strings.Fields("app_mention message_posted message_dm message_im message_mpim member_joined_channel reaction_added"),
+		withIDs("channels users keywords emojis item_users"),
+	},
+	{"factory", []string{"work_item_stage_changed"}, matchers("stages")},
+}
+
+func matchers(names string) []FilterKey {
+	var keys []FilterKey
+	for name := range strings.FieldsSeq(names) {
+		keys = append(keys, FilterKey{name, TextMatcher})
+	}
+	return keys
+}
+
+// withIDs are matchers by name, and by the sender's own ids: teams and team_ids.
+func withIDs(names string) []FilterKey {
+	var keys []FilterKey
+	for _, key := range matchers(names) {
+		keys = append(keys, key, FilterKey{strings.TrimSuffix(key.Name, "s") + "_ids", TextMatcher})
+	}
+	return keys
+}
+
+func providerNames() []string {
+	var names []string
+	for _, p := range providers {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func (p Provider) keyNames() []string {
+	var names []string
+	for _, key := range p.Keys {
+		names = append(names, key.Name)
+	}
+	return names
+}
+
+// triggers checks what the rules of single values cannot see.
+func (p *parser) triggers(d *document, triggers []Trigger) {
+	node := d.find("triggers")
+	if node != nil && node.Kind == yaml.SequenceNode && len(triggers) == 0 {
+		d.badf(node, MissingRequired, "an automation needs at least one trigger")
+	}
+	var names []string
+	for i, t := range triggers {
+		at := d.find("triggers", i)
+		if at == nil || at.Kind != yaml.MappingNode {
+			continue
+		}
+		p.trigger(d, at, t)
+		if s := t.Schedule; s != nil && s.Name != "" {
+			if slices.Contains(names, s.Name) {
+				d.badf(d.find("triggers", i, "schedule", "name"), InvalidTrigger, "the schedule %s is there already: names tell the schedules of an automation apart", quote(s.Name))
+			}
+			names = append(names, s.Name)
+		}
+	}
+}
+
+func (p *parser) trigger(d *document, at *yaml.Node, t Trigger) {
+	index := slices.IndexFunc(providers, func(p Provider) bool { return p.Name == t.Provider })
+	if index < 0 {
+		return
+	}
+	provider := providers[index]
+	if event := child(at, "event"); t.Event != "" && !slices.Contains(provider.Events, t.Event) {
+		d.nearf(event, InvalidEvent, nearest(t.Event, provider.Events), "%s has no event %s; it has %s", t.Provider, quote(t.Event), list(provider.Events))
+	}
+	given := p.filter(d, child(at, "filter"), provider)
+	schedule := child(at, "schedule")
+	switch {
+	case given == nil:
+	case t.Provider == penstock.ProviderWebhook && given["webhook_ids"] == nil:
+		d.badf(at, InvalidFilter, "a webhook trigger needs a filter with webhook_ids")
+	case t.Provider == penstock.ProviderSchedule && (schedule == nil) == (given["schedule_ids"] == nil):
+		d.badf(at, InvalidTrigger, "a schedule trigger needs either a schedule or a filter with schedule_ids")
+	}
+	if schedule != nil && t.Provider != penstock.ProviderSchedule {
+		d.badf(schedule, InvalidTrigger, "only a trigger of the provider schedule has a schedule")
+		return
+	}
+	p.schedule(d, schedule, t.Schedule)
+}
+
+func (p *parser) schedule(d *document, at *yaml.Node, s *Schedule) {
+	if at == nil || s == nil {
+		return
+	}
+	if s.Cron != "" && p.known.CheckCron != nil {
+		if err := p.known.CheckCron(s.Cron); err != nil {
+			d.badf(child(at, "cron"), InvalidTrigger, "%s", err)
+		}
+	}
+	if s.Timezone == "" {
+		return
+	}
+	if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "Local" {
+		d.badf(child(at, "timezone"), InvalidTrigger, "%s is no IANA time zone, such as UTC or Europe/Berlin", quote(s.Timezone))
+	}
+}
+
+// filter checks a trigger's filter and returns the values of its keys; nil where
+// it cannot be read, so that nothing can be said of what it lacks.
+func (p *parser) filter(d *document, at *yaml.Node, provider Provider) map[string]*yaml.Node {
+	given := map[string]*yaml.Node{}
+	switch {
+	case at == nil || at.Kind == yaml.ScalarNode && kindOf(at) == nullScalar:
+		return given
+	case unusable(at):
+		return nil
+	case at.Kind != yaml.MappingNode:
+		d.badf(at, InvalidFilter, "a filter must be a mapping, not %s", describe(at))
+		return nil
+	}
+	for _, entry := range entries(at) {
+		key, value := entry[0], entry[1]
+		i := slices.IndexFunc(provider.Keys, func(k FilterKey) bool { return k.Name == key.Value })
+		if i < 0 {
+			names := provider.keyNames()
+			d.nearf(key, InvalidFilter, nearest(key.Value, names), "%s has no filter key %s; it has %s", provider.Name, quote(key.Value), list(names))
+			continue
+		}
+		given[key.Value] = value
+		switch kind := provider.Keys[i].Kind; {
+		case unusable(value):
+		case kind == Selection:
+			p.selection(d, key.Value, value)
+		case kind == PayloadFilter:
+			payload(d, value)
+		default:
+			matcher(d, value, kind)
+		}
+	}
+	return given
+}
+
+// selection checks the list of what a trigger listens to. A name that selects
+// nothing leaves the automation silent and is no error: what it names may be
+// made later, or be gone.
+func (p *parser) selection(d *document, key string, at *yaml.Node) {
+	if at.Kind != yaml.SequenceNode || len(at.Content) == 0 {
+		d.badf(at, InvalidFilter, "%s must be a list with at least one text", key)
+		return
+	}
+	for _, item := range at.Content {
+		if !d.text(item, InvalidFilter) {
+			continue
+		}
+		switch {
+		case key == "webhook_ids" && !p.selectsWebhook(item.Value):
+			d.warnf(item, InvalidReference, nearest(item.Value, p.names(KindWebhook)), "no webhook has this UID or file name: %s; nothing will start", quote(item.Value))
+		case key == "schedule_ids" && p.known.ScheduleIDs != nil && !slices.Contains(p.known.ScheduleIDs, item.Value):
+			d.warnf(item, InvalidReference, "", "no schedule has this id: %s; nothing will start", quote(item.Value))
+		}
+	}
+}
+
+// selectsWebhook reports whether a name is a UID, as far as is known, or a file
+// of the tree.
+func (p *parser) selectsWebhook(name string) bool {
+	if slices.Contains(p.names(KindWebhook), name) {
+		return true
+	}
+	if p.known.WebhookUIDs == nil {
+		return len(name) == 22 && !strings.ContainsFunc(name, notAlphanumeric)
+	}
+	return slices.Contains(p.known.WebhookUIDs, name)
+}
+
+func notAlphanumeric(r rune) bool {
+	return !(r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
+}
+
+// text reports whether a node is text, with a finding where it is not.
+func (d *document) text(at *yaml.Node, code Code) bool {
+	switch {
+	case unusable(at):
+		return false
+	case at.Kind == yaml.ScalarNode && kindOf(at) == textScalar:
+		if strings.TrimSpace(at.Value) != "" {
+			return true
+		}
+		d.badf(at, code, "must not be empty")
+	case at.Kind == yaml.ScalarNode && kindOf(at) != nullScalar:
+		d.badf(at, code, "must be text, not %s: write %q", describe(at), at.Value)
+	default:
+		d.badf(at, code, "must be text, not %s", describe(at))
+	}
+	return false
+}
+
+// matcher checks a list of values, or {in: […], not_in: […]}.
+func matcher(d *document, at *yaml.Node, kind KeyKind) {
+	switch {
+	case at.Kind == yaml.ScalarNode && kindOf(at) == nullScalar:
+	case at.Kind == yaml.SequenceNode:
+		values(d, at, kind)
+	case at.Kind != yaml.MappingNode:
+		d.badf(at, InvalidFilter, "must be a list of values, or a mapping with the lists in and not_in, not %s", describe(at))
+	default:
+		var in []string
+		for _, entry := range entries(at) {
+			key, list := entry[0], entry[1]
+			switch {
+			case key.Value != "in" && key.Value != "not_in":
+				d.nearf(key, InvalidFilter, nearest(key.Value, []string{"in", "not_in"}), "unknown key %s; allowed are in, not_in", quote(key.Value))
+			case unusable(list):
+			case list.Kind != yaml.SequenceNode:
+				d.badf(list, InvalidFilter, "must be a list, not %s", describe(list))
+			default:
+				for _, item := range values(d, list, kind) {
+					if slices.Contains(in, item.Value) {
+						d.badf(item, InvalidFilter, "%s is in both in and not_in", quote(item.Value))
+					}
+				}
+				for _, item := range list.Content {
+					in = append(in, item.Value)
+				}
+			}
+		}
+	}
+}
+
+// values checks the items of a list and returns those that are good.
+func values(d *document, at *yaml.Node, kind KeyKind) []*yaml.Node {
+	var good []*yaml.Node
+	for _, item := range at.Content {
+		switch {
+		case unusable(item):
+		case kind == NumberMatcher:
+			if item.Kind == yaml.ScalarNode && kindOf(item) == numberScalar && !strings.ContainsAny(item.Value, ".eE-") {
+				good = append(good, item)
+				continue
+			}
+			d.badf(item, InvalidFilter, "must be a whole number, not %s", describe(item))
+		case !d.text(item, InvalidFilter):
+		case kind == GlobMatcher && !validGlob(item.Value):
+			d.badf(item, InvalidFilter, "%s is no pattern of paths: a [ needs its ], and \\ something behind it; not_in excludes, not !", quote(item.Value))
+		default:
+			good = append(good, item)
+		}
+	}
+	return good
+}
+
+func validGlob(pattern string) bool {
+	_, err := path.Match(pattern, "")
+	for segment := range strings.SplitSeq(pattern, "/") {
+		if _, bad := path.Match(segment, ""); bad != nil {
+			err = bad
+		}
+	}
+	return err == nil && pattern[0] != '!'
+}
+
+// payload checks a payload filter by the package that evaluates it.
+func payload(d *document, at *yaml.Node) {
+	if at.Kind != yaml.MappingNode {
+		d.badf(at, InvalidFilter, "a payload filter must be a mapping, not %s", describe(at))
+		return
+	}
+	if !d.exact(at) {
+		return
+	}
+	_, err := filter.Parse(jsonOf(at))
+	refused, ok := errors.AsType[*penstock.Error](err)
+	if !ok {
+		return
+	}
+	for _, f := range refused.Fields {
+		d.badf(pointed(at, f.Pointer), InvalidFilter, "payload filter %s: %s", quote(f.Pointer), f.Detail)
+	}
+}
+
+// Trigger is t in the vocabulary of the server.
+func (t Trigger) Trigger() penstock.Trigger {
+	trigger := penstock.Trigger{Provider: t.Provider, Event: t.Event, Filter: json.RawMessage(t.Filter)}
+	if string(t.Filter) == "null" {
+		trigger.Filter = nil
+	}
+	if s := t.Schedule; s != nil {
+		trigger.Schedule = &penstock.CronTrigger{Cron: s.Cron, Name: s.Name, Timezone: s.Timezone}
+	}
+	return trigger
+}
+
+// TriggerOf is a trigger as a file has it.
+func TriggerOf(t penstock.Trigger) Trigger {
+	trigger := Trigger{Provider: t.Provider, Event: t.Event, Filter: Tree(t.Filter)}
+	if s := t.Schedule; s != nil {
+		trigger.Schedule = &Schedule{Cron: s.Cron, Name: s.Name, Timezone: s.Timezone}
+	}
+	return trigger
+}

@@ -297,7 +297,6 @@ func (f *form) signedHeaders(text []byte, r *Request) ([]byte, *Failure) {
 		names[i] = strings.Trim(names[i], " \t")
 	}
 	slices.Sort(names)
-	names = slices.Compact(names)
 	for _, name := range []string{f.SignedHeaders, f.TimestampHeader} {
 		if _, found := slices.BinarySearch(names, strings.ToLower(name)); !found {
 			return nil, &Failure{BadFormat, f.SignedHeaders, "does not name " + strings.ToLower(name)}

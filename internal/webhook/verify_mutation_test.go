@@ -156,6 +156,12 @@ var mutations = []struct {
 		return s.form.Prefix != ""
 	}, []webhook.Reason{webhook.BadFormat}},
 	{"20 signatures, the last one valid", func(s *signed) bool { return s.many(20) }, nil},
+	{"a wrong signature behind the valid one", func(s *signed) bool {
+		valid := s.form.Prefix + s.signature()
+		wrong := strings.NewReplacer("0", "1", "1", "2", "A", "B").Replace(valid[len(s.form.Prefix):])
+		s.Header.Set(s.header(), strings.Replace(s.Header.Get(s.header()), valid, valid+s.form.Separator+s.form.Prefix+wrong, 1))
+		return s.form.Separator != ""
+	}, nil},
 	{"21 signatures", func(s *signed) bool { return s.many(21) }, []webhook.Reason{webhook.BadFormat}},
 	{"a version that is not known before", func(s *signed) bool {
 		s.Header.Set(s.header(), "v7=abc"+s.form.Separator+s.Header.Get(s.header()))

@@ -96,6 +96,9 @@ func TestWhatTheUserDescribesIsVerifiedAsDescribed(t *testing.T) {
 		secrets := rapid.SliceOfDistinct(rapid.StringMatching(`[0-9a-f]{8}`), rapid.ID).Draw(t, "other secrets")
 		at := rapid.IntRange(0, len(secrets)).Draw(t, "place of the secret")
 		secrets = slices.Insert(secrets, at, c.secret)
+		if rapid.Bool().Draw(t, "twice") {
+			secrets = append(secrets, c.secret)
+		}
 		proof, failure := verifier.Verify(c.request, secrets)
 		if failure != nil {
 			t.Fatalf("got %v, want valid", failure)

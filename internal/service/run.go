@@ -100,12 +100,10 @@ func (s *Service) newRun(ctx context.Context, p penstock.Principal, req penstock
 }
 
 func title(given, prompt string, run *store.NewRun) string {
-	for _, t := range []string{strings.TrimSpace(given), penstock.DeriveTitle(prompt), run.Config.Name} {
-		if t != "" {
-			return t
-		}
+	if given = strings.TrimSpace(given); given != "" {
+		return given
 	}
-	return "Untitled run"
+	return cmp.Or(penstock.DeriveTitle(prompt), run.Config.Name, "Untitled run")
 }
 
 // checkRequest reports all that is wrong with a request by itself.

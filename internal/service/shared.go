@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -41,6 +42,7 @@ func (s *shared[T]) ask(ctx context.Context, key string, read func(context.Conte
 	all.turn <- struct{}{}
 	defer func() { <-all.turn }()
 	defer close(r.done)
+	runtime.Gosched() // those who are about to ask join this read, rather than wait for the next
 	s.begin(all)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTime)
 	defer cancel()

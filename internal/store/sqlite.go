@@ -167,13 +167,15 @@ func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error
 var insertSizes = []int{16, 4, 1}
 
 // insertValues adds several rows with one statement: a call costs about as much
-// as what SQLite does for the row of a small table.
+// as what SQLite does for the row of a small table. OR FAIL spares it the notes by
+// which it would take back the rows before the one that it refuses: whoever meets
+// the error ends the transaction.
 func insertValues(ctx context.Context, tx *Tx, t table, rows [][]any) (added int64, err error) {
 	for _, size := range insertSizes {
 		if len(rows) < size {
 			continue
 		}
-		text := "INSERT INTO " + t.name + " (" + t.names() + ") VALUES " + t.values(size) + " " + t.conflict
+		text := "INSERT OR FAIL INTO " + t.name + " (" + t.names() + ") VALUES " + t.values(size) + " " + t.conflict
 		for len(rows) >= size {
 			n, err := tx.exec(ctx, text, slices.Concat(rows[:size]...)...)
 			if err != nil {

@@ -60,7 +60,7 @@ CREATE TABLE queue (
   worker_host TEXT NOT NULL, image INTEGER NOT NULL DEFAULT 0, token TEXT NOT NULL DEFAULT '', worker_id TEXT NOT NULL DEFAULT '',
   lease_until INTEGER NOT NULL DEFAULT 0, agent_key TEXT NOT NULL DEFAULT '',
   appended INTEGER NOT NULL DEFAULT 0, turn INTEGER NOT NULL DEFAULT 1, tallied INTEGER NOT NULL DEFAULT 0
-);
+) WITHOUT ROWID;
 CREATE INDEX queue_waiting ON queue (enqueued_at, run_id) WHERE token = '';
 CREATE INDEX queue_leases ON queue (lease_until) WHERE token <> '';
 CREATE INDEX queue_agent_key ON queue (agent_key) WHERE agent_key <> '';

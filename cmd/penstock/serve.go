@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"runtime"
@@ -25,6 +27,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
 type serveCmd struct {
@@ -35,6 +38,7 @@ type serveCmd struct {
 	Worker                 bool          `default:"true" negatable:"" help:"Execute runs in this process, too."`
 	QueueTimeout           time.Duration `default:"24h" help:"How long a run may wait for a worker that can execute it."`
 	LimitRequestsPerMinute int           `default:"600" help:"Requests a minute that one API key may make; 0 is no limit."`
+	LimitSecretsPerTeam    int           `default:"1000" help:"Managed secrets that a team may have; 0 is no limit."`
 	CORSOrigin             []string      `placeholder:"ORIGIN" help:"Origin whose pages may call the API from a browser; can be given often. None by default."`
 }
 
@@ -44,8 +48,8 @@ func (cmd *serveCmd) Help() string {
 
 // Validate is called by kong.
 func (cmd *serveCmd) Validate() error {
-	if cmd.LimitRequestsPerMinute < 0 || cmd.QueueTimeout <= 0 {
-		return errors.New("--limit-requests-per-minute is not negative, --queue-timeout is more than 0")
+	if cmd.LimitRequestsPerMinute < 0 || cmd.LimitSecretsPerTeam < 0 || cmd.QueueTimeout <= 0 {
+		return errors.New("--limit-requests-per-minute and --limit-secrets-per-team are not negative, --queue-timeout is more than 0")
 	}
 	return cmd.working.Validate()
 }
@@ -88,6 +92,7 @@ func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings
 		err = cmd.welcome(ctx, std, back) // before the first request: it needs the key
 	}
 	if err == nil {
+		server.UseBefore(back.ingress(cmd, tracer), webhook.Takes)
 		server.Use(back.api(cmd, tracer))
 		front.Go(func() error { return cmd.work(ctx, back, settings) })
 	}
@@ -118,6 +123,7 @@ type back struct {
 	local    string   // by which agents on this machine do
 	address  net.Addr // where it listens
 	registry *prometheus.Registry
+	limits   penstock.WebhookLimits
 
 	store        *store.Store
 	repositories *git.Cache // nil without git
@@ -130,7 +136,7 @@ type back struct {
 // openBack opens the database, which may migrate it, and everything that lies
 // beside it, and starts the background work.
 func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin string, settings *fileSettings) (*back, error) {
-	b := &back{log: log, origin: origin, registry: newRegistry(), done: make(chan struct{})}
+	b := &back{log: log, origin: origin, registry: newRegistry(), limits: penstock.DefaultWebhookLimits(), done: make(chan struct{})}
 	keyset, err := secret.OpenKeyset(cmd.keysetPath())
 	if err != nil {
 		return nil, err
@@ -150,7 +156,7 @@ func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin stri
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), Models: p.models(),
 		Defaults: penstock.Config{ModelID: p.defaultModel()}, QueueTimeout: cmd.QueueTimeout,
-		Repositories: b.repositories, Metrics: b.registry,
+		Repositories: b.repositories, Metrics: b.registry, MaxSecrets: cmd.LimitSecretsPerTeam, Webhooks: b.limits,
 	})
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = cancel
@@ -170,6 +176,14 @@ func (b *back) api(cmd *serveCmd, tracer trace.TracerProvider) *httpapi.API {
 		RequestsPerMinute: cmd.LimitRequestsPerMinute, FailuresPerMinute: failuresPerMinute,
 		TrustedProxies: cmd.TrustedProxies, CORSOrigins: cmd.CORSOrigin,
 		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}), Registerer: b.registry, Tracer: tracer,
+	})
+}
+
+// ingress is where deliveries to webhooks come in.
+func (b *back) ingress(cmd *serveCmd, tracer trace.TracerProvider) *webhook.Ingress {
+	return webhook.NewIngress(webhook.IngressOptions{
+		Service: b.service, Log: b.log, PublicURL: b.origin, Limits: b.limits, Registerer: b.registry, Tracer: tracer,
+		Client: func(r *http.Request) netip.Addr { return httpapi.ClientAddr(r, cmd.TrustedProxies) },
 	})
 }
 

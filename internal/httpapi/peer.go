@@ -38,6 +38,10 @@ func peerOf(r *http.Request, trusted []netip.Prefix) peer {
 	return p
 }
 
+// ClientAddr is the address of the client of r: the last hop that none of the
+// trusted proxies vouches for.
+func ClientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr { return peerOf(r, trusted).addr }
+
 // lastUntrusted walks the hops from the nearest to the farthest, as far as each
 // was added by a trusted proxy. What cannot be read ends the walk.
 func lastUntrusted(headers []string, direct netip.Addr, trusted []netip.Prefix) netip.Addr {

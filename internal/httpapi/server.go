@@ -29,6 +29,7 @@ type ServerOptions struct {
 // that is migrating as unready rather than absent.
 type Server struct {
 	api    atomic.Pointer[API]
+	front  atomic.Pointer[front]
 	http   http.Server
 	origin string
 	grace  time.Duration
@@ -63,8 +64,25 @@ func NewServer(o ServerOptions) *Server {
 // Use makes api answer from now on.
 func (s *Server) Use(api *API) { s.api.Store(api) }
 
+// front is a handler that stands before the API.
+type front struct {
+	http.Handler
+
+	takes func(*http.Request) bool
+}
+
+// UseBefore has h answer the requests that takes reports, as they were sent:
+// before the API sees, logs, counts or traces them, once there is an API.
+func (s *Server) UseBefore(h http.Handler, takes func(*http.Request) bool) {
+	s.front.Store(&front{h, takes})
+}
+
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if api := s.api.Load(); api != nil {
+		if before := s.front.Load(); before != nil && before.takes(r) {
+			before.ServeHTTP(w, r)
+			return
+		}
 		api.ServeHTTP(w, r)
 		return
 	}

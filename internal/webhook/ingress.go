@@ -1,0 +1,366 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"path"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// Prefix is where the URLs of all webhooks begin.
+const Prefix = "/webhooks/w/"
+
+// Service is what the ingress needs of the rules.
+type Service interface {
+	// Inlet finds the enabled webhook that deliveries to uid are for; token says
+	// that the path goes on with one. What there is not is CodeNotFound, and never
+	// answered from memory; what there is may be, unless fresh is set.
+	Inlet(ctx context.Context, uid string, token, fresh bool) (*penstock.Inlet, error)
+	// Deliver records what arrived, durably, with all that it starts; ErrStale: the
+	// inlet has changed.
+	Deliver(ctx context.Context, in *penstock.Inlet, a *penstock.Arrival) (penstock.Receipt, error)
+	// Offer makes what a sender has posted the secret of a webhook that waits for
+	// one; ErrStale: it waits no more.
+	Offer(ctx context.Context, in *penstock.Inlet, secret string) error
+	// KnownSender reports whether deliveries from the address were accepted lately.
+	KnownSender(ctx context.Context, uid, clientIP string) (bool, error)
+	// Refused counts a delivery that was refused for its sender's failures.
+	Refused(uid string)
+}
+
+// IngressOptions is what an Ingress is made of. Service, PublicURL and Client
+// are required.
+type IngressOptions struct {
+	Service   Service
+	Log       *slog.Logger                   // nil: nothing is logged
+	PublicURL string                         // by which senders reach the server, without a slash at its end
+	Client    func(*http.Request) netip.Addr // the sender's address
+	Limits    penstock.WebhookLimits
+
+	BodyTime   time.Duration         // for a body to arrive; default 10 s
+	HeldBytes  int64                 // of large bodies that are held at once; default 32 MB
+	Registerer prometheus.Registerer // nil: nothing is counted
+	Tracer     trace.TracerProvider  // nil: nothing is traced
+}
+
+// Ingress receives deliveries. It is an http.Handler that stands before every
+// router: a path is taken as it was sent, since whatever cleans or redirects
+// one would repeat the token in it. No log line, metric, trace or answer holds
+// that token.
+type Ingress struct {
+	IngressOptions
+
+	answers   *answers
+	bodies    *bodies
+	failures  *failures
+	verifiers verifiers
+	metrics   *ingressMetrics
+	tracer    trace.Tracer // nil: nothing is traced
+}
+
+// NewIngress makes an ingress; it starts nothing.
+func NewIngress(o IngressOptions) *Ingress {
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.PublicURL = strings.TrimSuffix(o.PublicURL, "/")
+	o.BodyTime = cmp.Or(o.BodyTime, 10*time.Second)
+	in := &Ingress{
+		IngressOptions: o, answers: newAnswers(o.PublicURL), bodies: newBodies(o.Limits.DeliveryBytes, o.HeldBytes),
+		failures: newFailures(o.Limits), metrics: newIngressMetrics(o.Registerer),
+	}
+	if o.Tracer != nil {
+		in.tracer = o.Tracer.Tracer("github.com/penstock-dev/penstock/internal/webhook")
+	}
+	return in
+}
+
+// Takes reports whether a request is the ingress's to answer: every one whose
+// path leads to webhooks in any way of writing it, so that no other handler gets
+// to see a token.
+func Takes(r *http.Request) bool {
+	p := r.URL.Path
+	if strings.HasPrefix(p, Prefix) {
+		return true
+	}
+	if len(p) < len(Prefix)-2 {
+		return false
+	}
+	const webhooks = "webhooks"
+	for i := 0; i+len(webhooks) < len(p); i++ {
+		if (p[i] == 'w' || p[i] == 'W') && strings.EqualFold(p[i:i+len(webhooks)], webhooks) && leads(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// leads reports whether a path that is written in another way means webhooks.
+func leads(p string) bool {
+	p = strings.ToLower(strings.NewReplacer(`\`, "/", "%2f", "/", "%2F", "/", "%5c", "/", "%5C", "/").Replace(p))
+	return strings.Contains(path.Clean("/"+p)+"/", Prefix)
+}
+
+// delivery is one request on its way through the ingress.
+type delivery struct {
+	in       *Ingress
+	w        http.ResponseWriter
+	r        *http.Request
+	received time.Time
+
+	uid, token string
+	hasToken   bool
+	client     netip.Addr
+	clientIP   string
+	inlet      *penstock.Inlet
+	body       body
+	read       bool // the body was read, or found to be too large
+	tooLarge   bool
+	handshake  *Handshake // that the body asks for
+
+	label      string // of the metric
+	reason     string
+	deliveryID string
+	status     int
+}
+
+// ServeHTTP answers one request.
+func (in *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d := &delivery{in: in, w: w, r: r, received: time.Now()}
+	end := in.span(d)
+	defer func() {
+		d.body.free()
+		in.observe(d)
+		end()
+	}()
+	defer d.recover()
+	d.serve()
+}
+
+func (d *delivery) recover() {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(cause)
+	}
+	d.in.Log.ErrorContext(d.r.Context(), "the ingress panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	d.body.leave()
+	d.refuse(http.StatusInternalServerError, "failed", 0)
+}
+
+// serve makes the checks in the order of the contract.
+func (d *delivery) serve() {
+	if d.r.Method != http.MethodPost {
+		d.w.Header().Set("Allow", http.MethodPost)
+		d.refuse(http.StatusMethodNotAllowed, "method", 0)
+		return
+	}
+	var ok bool
+	if d.uid, d.token, d.hasToken, ok = splitPath(d.r.URL.EscapedPath()); !ok {
+		d.refuse(http.StatusNotFound, "not_found", 0)
+		return
+	}
+	d.client = d.in.Client(d.r)
+	d.clientIP = d.client.String()
+	const attempts = 20 // each follows a change of the team
+	fresh := false
+	for range attempts {
+		inlet, err := d.in.Service.Inlet(d.r.Context(), d.uid, d.hasToken, fresh)
+		if err != nil {
+			d.fail(err)
+			return
+		}
+		fresh = true
+		d.inlet = inlet
+		if done := d.attempt(); done {
+			return
+		}
+	}
+	d.refuse(http.StatusServiceUnavailable, "unavailable", unavailableFor)
+}
+
+// splitPath reads a path exactly as it was sent: the prefix, a UID, and at most
+// one more segment of unreserved characters (RFC 3986 §2.3).
+func splitPath(escaped string) (uid, token string, hasToken, ok bool) {
+	rest, ok := strings.CutPrefix(escaped, Prefix)
+	if !ok {
+		return "", "", false, false
+	}
+	uid, token, hasToken = strings.Cut(rest, "/")
+	if len(uid) != uidLength || strings.ContainsFunc(uid, func(c rune) bool { return !alphanumeric(c) }) {
+		return "", "", false, false
+	}
+	if !hasToken {
+		return uid, "", false, true
+	}
+	if token == "" || strings.Trim(token, ".") == "" ||
+		strings.ContainsFunc(token, func(c rune) bool { return !alphanumeric(c) && !strings.ContainsRune("-._~", c) }) {
+		return "", "", false, false
+	}
+	return uid, token, true, true
+}
+
+// uidLength is that of penstock.NewUID.
+const uidLength = 22
+
+func alphanumeric(c rune) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}
+
+// attempt judges the delivery by the inlet, and answers. False: the inlet is not
+// what it was, so that all is to be done anew.
+func (d *delivery) attempt() (done bool) {
+	d.handshake = nil
+	if d.inlet.Pending {
+		return d.handOver()
+	}
+	shut, err := d.shutOut()
+	if err != nil {
+		d.fail(err)
+		return true
+	}
+	if shut > 0 {
+		return d.confirmed() && d.limit("auth_limited", shut)
+	}
+	a, failure := d.verify()
+	switch {
+	case failure != nil:
+		return d.failed(d.rejection(penstock.OutcomeRejectedAuth, string(failure.Reason)))
+	case a == nil: // answered: the body did not come
+		return true
+	case a.Unverified:
+		return d.failed(a)
+	}
+	return d.deliver(a)
+}
+
+// shutOut is how long the address is refused unread, for its failures. One from
+// which deliveries were accepted lately is not.
+func (d *delivery) shutOut() (time.Duration, error) {
+	wait := d.in.failures.address(d.uid, d.client, d.received)
+	if wait == 0 {
+		return 0, nil
+	}
+	known, err := d.in.Service.KnownSender(d.r.Context(), d.uid, d.clientIP)
+	if err != nil || known {
+		return 0, err
+	}
+	return wait, nil
+}
+
+// confirmed reports whether the inlet is still what the delivery was judged by:
+// no refusal comes from memory. Where there is none any more, that is answered.
+func (d *delivery) confirmed() bool {
+	now, err := d.in.Service.Inlet(d.r.Context(), d.uid, d.hasToken, true)
+	return err == nil && now == d.inlet
+}
+
+// failed refuses what its sender has not shown to be its own, and counts that
+// against the sender. It is logged before it is answered, unless there were too
+// many.
+func (d *delivery) failed(a *penstock.Arrival) (done bool) {
+	if !d.confirmed() {
+		return false
+	}
+	if wait := d.in.failures.count(d.uid, d.client, d.received); wait > 0 {
+		return d.limit("auth_limited", wait)
+	}
+	return d.deliver(a)
+}
+
+// limit answers 429 to what nobody has shown to be the webhook's.
+func (d *delivery) limit(label string, wait time.Duration) bool {
+	d.in.Service.Refused(d.uid)
+	d.refuse(http.StatusTooManyRequests, label, wait)
+	return true
+}
+
+// rejection is an arrival that is refused.
+func (d *delivery) rejection(outcome penstock.Outcome, reason string) *penstock.Arrival {
+	a := d.arrival()
+	a.Outcome, a.Reason, a.Unverified = outcome, reason, outcome == penstock.OutcomeRejectedAuth
+	return a
+}
+
+// arrival is what any delivery has.
+func (d *delivery) arrival() *penstock.Arrival {
+	size := int64(len(d.body.bytes))
+	if !d.read || d.tooLarge {
+		size = max(size, d.r.ContentLength)
+	}
+	return &penstock.Arrival{
+		Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.TimeOf(d.received), Size: max(0, size), Body: d.body.bytes,
+		Headers: d.headers(), ClientIP: d.clientIP, Secret: -1,
+	}
+}
+
+// deliver records the arrival and answers with what became of it.
+func (d *delivery) deliver(a *penstock.Arrival) (done bool) {
+	receipt, err := d.in.Service.Deliver(d.r.Context(), d.inlet, a)
+	switch {
+	case errors.Is(err, penstock.ErrStale):
+		return false
+	case err != nil:
+		d.body.leave() // it may be written still
+		d.fail(err)
+		return true
+	case receipt.Limited:
+		d.refuse(http.StatusTooManyRequests, "rate_limited", receipt.Wait)
+		return true
+	}
+	d.deliveryID, d.label, d.reason = receipt.DeliveryID, string(receipt.Outcome), a.Reason
+	switch receipt.Outcome {
+	case penstock.OutcomeAccepted, penstock.OutcomeDuplicate:
+		d.accept(receipt.DeliveryID)
+	case penstock.OutcomeRejectedAuth:
+		d.refuse(http.StatusUnauthorized, d.label, 0)
+	case penstock.OutcomeRejectedSize:
+		d.refuse(http.StatusRequestEntityTooLarge, d.label, 0)
+	default:
+		d.reason = cmp.Or(d.reason, "invalid_json")
+		d.badBody(receipt.Detail)
+	}
+	return true
+}
+
+// handOver takes the secret that a sender posts to a webhook which waits for it.
+// For everything else such a webhook does not exist.
+func (d *delivery) handOver() (done bool) {
+	if !d.readBody() {
+		return true
+	}
+	secret, offered := OfferedSecret(d.inlet.SignatureScheme, d.body.bytes)
+	if d.tooLarge || !offered {
+		if !d.confirmed() {
+			return false
+		}
+		d.refuse(http.StatusNotFound, "not_found", 0)
+		return true
+	}
+	err := d.in.Service.Offer(d.r.Context(), d.inlet, secret)
+	if errors.Is(err, penstock.ErrStale) {
+		return false
+	}
+	if err == nil {
+		d.inlet, err = d.in.Service.Inlet(d.r.Context(), d.uid, d.hasToken, true)
+	}
+	if err != nil {
+		d.fail(err)
+		return true
+	}
+	a := d.arrival() // without the secret that was in the body
+	a.Handshake, a.Unverified, a.Body = true, true, []byte(`{"verification_token":"***"}`)
+	return d.deliver(a)
+}

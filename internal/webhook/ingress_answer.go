@@ -1,0 +1,159 @@
+package webhook
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// unavailableFor is what a sender is told to wait while the database is away.
+const unavailableFor = 5 * time.Second
+
+// answers are the bodies of refusals (RFC 9457), made once: equal for every
+// delivery, so that they tell nothing about any.
+type answers struct {
+	origin string
+	bodies map[int][]byte
+}
+
+// problem is the contract's error, without the path, which may hold a token.
+type problem struct {
+	Type      string `json:"type"`
+	Title     string `json:"title"`
+	Status    int    `json:"status"`
+	Error     string `json:"error"`
+	Detail    string `json:"detail"`
+	Retryable bool   `json:"retryable"`
+}
+
+func newAnswers(origin string) *answers {
+	a := &answers{origin: origin, bodies: map[int][]byte{}}
+	for _, known := range []struct {
+		code   penstock.Code
+		detail string
+	}{
+		{penstock.CodeNotFound, "there is no webhook at this address"},
+		{penstock.CodeMethodNotAllowed, "a webhook takes POST"},
+		{penstock.CodeAuthenticationRequired, "the delivery has no valid credential"},
+		{penstock.CodePayloadTooLarge, "the body is larger than a delivery may be"},
+		{penstock.CodeInvalidRequest, "the body is not one JSON value in UTF-8"},
+		{penstock.CodeRateLimited, "too many deliveries; try again after the time that Retry-After says"},
+		{penstock.CodeUnavailable, "the delivery cannot be stored at the moment; nothing was"},
+		{penstock.CodeInternal, "the server could not take the delivery"},
+	} {
+		a.bodies[known.code.Status()] = a.problem(known.code, known.detail)
+	}
+	a.bodies[http.StatusRequestTimeout], _ = json.Marshal(problem{ // it always can be
+		Type: "about:blank", Title: "Request timeout", Status: http.StatusRequestTimeout,
+		Error: "Request timeout: the body did not arrive in time", Detail: "the body did not arrive in time", Retryable: true,
+	})
+	return a
+}
+
+func (a *answers) problem(code penstock.Code, detail string) []byte {
+	body, _ := json.Marshal(problem{ // it always can be
+		Type: a.origin + "/docs/errors/" + string(code), Title: code.Title(), Status: code.Status(),
+		Error: code.Title() + ": " + detail, Detail: detail, Retryable: code.Retryable(),
+	})
+	return body
+}
+
+// Values of headers that never change; shared, so they are never written to.
+var (
+	problemType = []string{"application/problem+json"}
+	jsonType    = []string{"application/json"}
+	noStore     = []string{"no-store"}
+	nosniff     = []string{"nosniff"}
+	challenge   = []string{`Bearer realm="webhook"`} // RFC 9110 §15.5.2 asks for one, whatever the mode
+	closing     = []string{"close"}
+)
+
+// refuse answers a refusal. wait is said in whole seconds, rounded up; 0: it is
+// not said.
+func (d *delivery) refuse(status int, label string, wait time.Duration) {
+	d.label = label
+	h := d.w.Header()
+	if wait > 0 {
+		h["Retry-After"] = []string{strconv.Itoa(max(1, int(math.Ceil(wait.Seconds()))))}
+	}
+	if status == http.StatusUnauthorized {
+		h["Www-Authenticate"] = challenge
+	}
+	d.write(status, problemType, d.in.answers.bodies[status])
+}
+
+// badBody answers 400 with what is wrong with the body, which repeats nothing of
+// it.
+func (d *delivery) badBody(detail string) {
+	body := d.in.answers.bodies[http.StatusBadRequest]
+	if d.reason == "content_encoding" {
+		detail = "the body must not be encoded: Content-Encoding must be identity"
+	}
+	if detail != "" {
+		body = d.in.answers.problem(penstock.CodeInvalidRequest, detail)
+	}
+	d.write(http.StatusBadRequest, problemType, body)
+}
+
+// fail answers what stands in the way on our side, which the log has in full.
+func (d *delivery) fail(err error) {
+	var told *penstock.Error
+	switch code := penstock.CodeOf(err); {
+	case code == penstock.CodeNotFound:
+		d.refuse(http.StatusNotFound, "not_found", 0)
+	case code == penstock.CodeUnavailable, d.r.Context().Err() != nil:
+		wait := unavailableFor
+		if errors.As(err, &told) && told.RetryAfter > 0 {
+			wait = told.RetryAfter
+		}
+		d.in.Log.WarnContext(d.r.Context(), "a delivery could not be taken", "webhook_uid", d.uid, "error", err)
+		d.refuse(http.StatusServiceUnavailable, "unavailable", wait)
+	default:
+		d.in.Log.ErrorContext(d.r.Context(), "a delivery could not be taken", "webhook_uid", d.uid, "error", err)
+		d.refuse(http.StatusInternalServerError, "failed", 0)
+	}
+}
+
+// accept answers what is recorded: with the id of its entry, or as its sender
+// wants a check of the URL to be answered.
+func (d *delivery) accept(id string) {
+	if hand := d.handshake; hand != nil {
+		var kind []string
+		if hand.ContentType != "" {
+			kind = []string{hand.ContentType}
+		}
+		d.write(hand.Status, kind, hand.Body)
+		return
+	}
+	body := make([]byte, 0, 56)
+	body = append(body, `{"delivery_id":"`...)
+	body = append(body, id...)
+	body = append(body, `"}`...)
+	d.write(http.StatusAccepted, jsonType, body)
+}
+
+func (d *delivery) write(status int, kind []string, body []byte) {
+	d.status = status
+	h := d.w.Header()
+	if kind != nil {
+		h["Content-Type"] = kind
+	}
+	if status != http.StatusNoContent {
+		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = nosniff
+	if !d.complete() {
+		h["Connection"] = closing // what is left of the body is not read
+	}
+	d.w.WriteHeader(status)
+	if d.r.Method != http.MethodHead {
+		_, _ = d.w.Write(body) // nobody is left to tell
+	}
+}

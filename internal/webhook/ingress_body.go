@@ -1,0 +1,178 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// smallBody is what is read of a body before room for all of it is taken.
+const smallBody = 16 << 10
+
+// The room for bodies that are held at once.
+const (
+	smallBodies = 2048
+	heldBytes   = 32 << 20 // of those that are larger
+	roomTime    = 5 * time.Second
+)
+
+// bodies bounds the memory of all bodies that are held, from the first byte to
+// the commit. Every body begins in a small buffer. One that turns out to be
+// larger waits for room for as much as it says to be: who sends slowly, or not
+// at all, has to have sent 16 KB before it takes such room from others.
+type bodies struct {
+	limit        int64 // of one
+	held         int64
+	small, large *semaphore.Weighted
+	pool         sync.Pool // of *[]byte for small bodies
+}
+
+func newBodies(limit, held int64) *bodies {
+	if held <= 0 {
+		held = heldBytes
+	}
+	if limit <= 0 { // no limit but what there is room for
+		limit = held - 1
+	}
+	held = max(held, 2*(limit+1))
+	b := &bodies{limit: limit, held: held, small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(held)}
+	b.pool.New = func() any { buffer := make([]byte, smallBody); return &buffer }
+	return b
+}
+
+// body is one body, as far as it was read. The zero body holds nothing.
+type body struct {
+	bytes  []byte
+	of     *bodies
+	buffer *[]byte // small, from the pool; nil once the bytes are elsewhere
+	room   int64   // of the large ones
+}
+
+// free gives back what the body holds; its bytes must not be used any more.
+func (b *body) free() {
+	if b.of == nil {
+		return
+	}
+	if b.buffer != nil {
+		b.of.pool.Put(b.buffer)
+	}
+	if b.room > 0 {
+		b.of.large.Release(b.room)
+	}
+	b.of.small.Release(1)
+	*b = body{}
+}
+
+// leave keeps the buffer from being used again: somebody may still read it.
+func (b *body) leave() { b.buffer = nil }
+
+// readBody takes the body, up to the limit; false: it did not come, or there was
+// no room for it, and that has been answered.
+func (d *delivery) readBody() bool {
+	if d.read {
+		return true
+	}
+	if d.r.ContentLength > d.in.bodies.limit {
+		d.read, d.tooLarge = true, true
+		return true
+	}
+	rc := http.NewResponseController(d.w)
+	_ = rc.SetReadDeadline(d.received.Add(d.in.BodyTime)) // a recorder in a test has none
+	err := d.readAll()
+	_ = rc.SetReadDeadline(time.Time{})
+	switch {
+	case err == nil:
+		d.read = true
+		return true
+	case errors.Is(err, errNoRoom):
+		d.refuse(http.StatusServiceUnavailable, "no_room", unavailableFor)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		d.refuse(http.StatusRequestTimeout, "slow", 0)
+	default:
+		d.label, d.status = "gone", statusGone
+		panic(http.ErrAbortHandler) // the sender is gone, or sends no HTTP
+	}
+	return false
+}
+
+// statusGone is counted for a delivery whose sender went away; nothing is sent.
+const statusGone = 499
+
+var errNoRoom = errors.New("too many bodies are held")
+
+// readAll reads to the end of the body, or one byte beyond the limit.
+func (d *delivery) readAll() error {
+	b := d.in.bodies
+	if err := take(d, b.small, 1); err != nil {
+		return err
+	}
+	d.body.of = b
+	d.body.buffer, _ = b.pool.Get().(*[]byte)
+	buffer := (*d.body.buffer)[:min(smallBody, b.limit+1)]
+	n, ended, err := fill(d.r.Body, buffer)
+	d.body.bytes = buffer[:n]
+	if err == nil && !ended && int64(n) <= b.limit {
+		err = d.readLarge()
+	}
+	d.tooLarge = int64(len(d.body.bytes)) > b.limit
+	return err
+}
+
+// readLarge goes on with a body that is larger than a small buffer.
+func (d *delivery) readLarge() error {
+	b := d.in.bodies
+	size := b.limit + 1
+	if d.r.ContentLength >= 0 {
+		size = d.r.ContentLength + 1 // so that the end is seen
+	}
+	if err := take(d, b.large, size); err != nil {
+		return err
+	}
+	d.body.room = size
+	all := make([]byte, size)
+	n := copy(all, d.body.bytes)
+	more, _, err := fill(d.r.Body, all[n:])
+	d.body.bytes = all[:n+more]
+	b.pool.Put(d.body.buffer)
+	d.body.buffer = nil
+	return err
+}
+
+// fill reads until the buffer is full or the body has ended orderly.
+func fill(r io.Reader, buffer []byte) (n int, ended bool, err error) {
+	for n < len(buffer) {
+		more, err := r.Read(buffer[n:])
+		n += more
+		if errors.Is(err, io.EOF) {
+			return n, true, nil
+		}
+		if err != nil {
+			return n, false, err
+		}
+	}
+	return n, false, nil
+}
+
+// take waits for room.
+func take(d *delivery, s *semaphore.Weighted, n int64) error {
+	if s.TryAcquire(n) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(d.r.Context(), roomTime)
+	defer cancel()
+	if s.Acquire(ctx, n) != nil {
+		return errNoRoom
+	}
+	return nil
+}
+
+// complete reports whether nothing of the body is left on the connection.
+func (d *delivery) complete() bool {
+	return d.r.ContentLength == 0 || d.r.Body == http.NoBody || d.read && !d.tooLarge
+}

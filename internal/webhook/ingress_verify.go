@@ -1,0 +1,168 @@
+package webhook
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// identityHeader is by which any sender may say which delivery it is.
+const identityHeader = "X-Penstock-Delivery-Id"
+
+// verify finds out whether the delivery is its sender's own, and takes its body.
+// Tokens are compared before it is read. a is nil where the body did not come,
+// which has been answered; unverified and too large it is a rejection.
+func (d *delivery) verify() (a *penstock.Arrival, failure *Failure) {
+	secrets, at := d.inlet.Valid(penstock.TimeOf(d.received))
+	if d.inlet.AuthMode == penstock.AuthSignature {
+		return d.verifySignature(secrets, at)
+	}
+	given, failure := d.token, (*Failure)(nil)
+	if d.inlet.AuthMode != penstock.AuthURLToken {
+		given, failure = bearer(d.r.Header)
+	}
+	if failure != nil {
+		return nil, failure
+	}
+	match := TokenMatches(given, secrets)
+	switch {
+	case len(secrets) == 0:
+		return nil, &Failure{Reason: NoSecret}
+	case given == "":
+		return nil, &Failure{Reason: MissingHeader}
+	case match < 0:
+		return nil, &Failure{Reason: Mismatch}
+	}
+	if !d.readBody() {
+		return nil, nil
+	}
+	if a = d.admissible(); a.Outcome == penstock.OutcomeAccepted {
+		d.identify(a, "")
+	}
+	a.Secret = at[match]
+	return a, nil
+}
+
+// bearer reads the token of an Authorization header (RFC 6750 §2.1).
+func bearer(h http.Header) (string, *Failure) {
+	values := h["Authorization"]
+	if len(values) == 0 {
+		return "", &Failure{Reason: MissingHeader}
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	if token = strings.TrimLeft(token, " "); len(values) > 1 || token == "" || !strings.EqualFold(scheme, "Bearer") {
+		return "", &Failure{Reason: BadFormat}
+	}
+	return token, nil
+}
+
+func (d *delivery) verifySignature(secrets []string, at []int) (*penstock.Arrival, *Failure) {
+	verifier, err := d.in.verifiers.of(d.inlet)
+	if err != nil {
+		d.fail(err)
+		return nil, nil
+	}
+	if failure := verifier.Missing(d.r.Header); failure != nil {
+		return nil, failure
+	}
+	if !d.readBody() {
+		return nil, nil
+	}
+	if d.tooLarge {
+		a := d.rejection(penstock.OutcomeRejectedSize, "")
+		a.Unverified = true
+		return a, nil
+	}
+	proof, failure := verifier.Verify(Request{
+		Method: d.r.Method, URL: d.publicURL(), Header: d.r.Header, Body: d.body.bytes, Now: d.received,
+	}, secrets)
+	if failure != nil {
+		return nil, failure
+	}
+	a := d.admissible()
+	a.Secret = at[proof.Secret]
+	if a.Outcome != penstock.OutcomeAccepted {
+		return a, nil
+	}
+	d.identify(a, proof.ID)
+	a.GuardBody = d.inlet.ReplayGuard && !proof.TimeSigned && !proof.IDSigned
+	if proof.Handshake != nil {
+		d.handshake, a.Handshake, a.Status = proof.Handshake, true, proof.Handshake.Status
+	}
+	return a, nil
+}
+
+// publicURL is where the sender was told to send, which some sign.
+func (d *delivery) publicURL() string {
+	url := d.in.PublicURL + d.r.URL.EscapedPath()
+	if d.r.URL.RawQuery != "" {
+		url += "?" + d.r.URL.RawQuery
+	}
+	return url
+}
+
+// admissible is the arrival of a sender that has shown its secret.
+func (d *delivery) admissible() *penstock.Arrival {
+	encodings := d.r.Header["Content-Encoding"]
+	switch {
+	case d.tooLarge:
+		return d.rejection(penstock.OutcomeRejectedSize, "")
+	case len(encodings) > 1, len(encodings) == 1 && !strings.EqualFold(encodings[0], "identity") && encodings[0] != "":
+		return d.rejection(penstock.OutcomeRejectedJSON, "content_encoding")
+	}
+	return d.arrival()
+}
+
+// identify finds what tells the delivery from others, the strongest first.
+func (d *delivery) identify(a *penstock.Arrival, provider string) {
+	if name := d.inlet.DeliveryIDHeader; name != "" {
+		a.Identity, a.IdentitySource = headerID(d.r.Header, http.CanonicalHeaderKey(name)), penstock.IdentityHeader
+	}
+	if a.Identity == "" {
+		a.Identity, a.IdentitySource = provider, penstock.IdentityProvider
+	}
+	if a.Identity == "" {
+		a.Identity, a.IdentitySource = headerID(d.r.Header, identityHeader), penstock.IdentityPenstock
+	}
+	if a.Identity == "" {
+		a.IdentitySource = penstock.IdentityBody
+	}
+}
+
+// verifiers keeps those of the schemes that were met. The zero value is ready.
+type verifiers struct {
+	mu sync.Mutex
+	m  map[verifierKey]*Verifier
+}
+
+type verifierKey struct {
+	scheme    penstock.SignatureScheme
+	signature penstock.Signature
+	described bool
+}
+
+// maxVerifiers bounds what is kept: users describe schemes of their own.
+const maxVerifiers = 4096
+
+func (k *verifiers) of(inlet *penstock.Inlet) (*Verifier, error) {
+	key := verifierKey{scheme: inlet.SignatureScheme, described: inlet.Signature != nil}
+	if key.described {
+		key.signature = *inlet.Signature
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if v := k.m[key]; v != nil {
+		return v, nil
+	}
+	v, err := NewVerifier(inlet.SignatureScheme, inlet.Signature)
+	if err != nil {
+		return nil, err
+	}
+	if k.m == nil || len(k.m) >= maxVerifiers {
+		k.m = map[verifierKey]*Verifier{}
+	}
+	k.m[key] = v
+	return v, nil
+}

@@ -228,3 +228,35 @@ func TestCheckDeliveryIDHeader(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParseTemplate: what was read is what was written, and what a webhook
+// would take has exactly one body.
+func FuzzParseTemplate(f *testing.F) {
+	for _, template := range []string{"{body}", "{header:webhook-id}.{timestamp}.{body}", "{method}\n{path}", "{{body}}", "{header:}", "}{"} {
+		f.Add(template)
+	}
+	f.Fuzz(func(t *testing.T, template string) {
+		parts, err := penstock.ParseTemplate(template)
+		if err != nil {
+			return
+		}
+		var written strings.Builder
+		for _, part := range parts {
+			switch part.Kind {
+			case penstock.PartText:
+				written.WriteString(part.Text)
+			case penstock.PartHeader:
+				written.WriteString("{header:" + part.Text + "}")
+			default:
+				written.WriteString("{" + string(part.Kind) + "}")
+			}
+		}
+		if written.String() != template {
+			t.Fatalf("%q was read as %q", template, written.String())
+		}
+		signature := &penstock.Signature{Header: "X-Sig", Hash: "sha1", Encoding: "hex", KeyForm: "text", Template: template}
+		if len(signature.Check(penstock.SchemeCustomHMAC)) == 0 && strings.Count(template, "{body}") != 1 {
+			t.Fatalf("%q passes", template)
+		}
+	})
+}

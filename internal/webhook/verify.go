@@ -70,7 +70,11 @@ type Failure struct {
 
 // String is for a person; it never holds a value of the request.
 func (f *Failure) String() string {
-	return strings.Trim(strings.Join([]string{string(f.Reason), strings.TrimSpace(f.Where + " " + f.Detail)}, ": "), ": ")
+	what := strings.TrimSpace(f.Where + " " + f.Detail)
+	if what == "" {
+		return string(f.Reason)
+	}
+	return string(f.Reason) + ": " + what
 }
 
 // Verifier decides whether deliveries are a sender's own. It is made once for

@@ -54,9 +54,12 @@ func TestPresetsAreWellFormed(t *testing.T) {
 	for _, preset := range penstock.Schemes() {
 		for _, form := range preset.Forms {
 			own := form.Signature
-			own.Hash, own.KeyForm = "sha256", penstock.KeyText // ed25519 and tokens have none of those that a user may choose
-			own.Template = strings.ReplaceAll(own.Template, "{signed_headers}", "{timestamp}") // which it has to list
-			if form.TimestampField != "" { // in the signature's header: no user can choose it
+			// Public keys and tokens have none of what a user may choose, a list of
+			// signed headers has to hold the time, and only a preset has the time
+			// beside the signature.
+			own.Hash, own.KeyForm = "sha256", penstock.KeyText
+			own.Template = strings.ReplaceAll(own.Template, "{signed_headers}", "{timestamp}")
+			if form.TimestampField != "" {
 				own.TimestampHeader = "X-Time"
 			}
 			if form.Algorithm == penstock.AlgorithmToken {

@@ -127,6 +127,7 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 		add(op.method == "POST", "409")
 		add(op.OperationID == "updateAgent" || op.OperationID == "updateEnvironment", "409") // a name that is taken
 		add(op.OperationID == "deleteEnvironment", "409")                                    // one that is used
+		add(op.OperationID == "updateWebhook", "409")                                        // its secret is there, or is not
 		add(op.OperationID == "deleteSecret", "409")                                         // one that is used
 		add(op.OperationID == "deleteKey", "409")                                            // the last admin's
 		add(op.OperationID == "downloadArtifact", "422")

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/httpapi"
 	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -93,6 +94,8 @@ func (d *driver) operations() []operation {
 	const base = "/api/v1"
 	run, waiting, agent := base+"/agent/runs/"+d.seen["run"], base+"/agent/runs/"+d.seen["waiting"], base+"/agent"
 	read, write, manage, keys := "runs:read", "runs:write", "factories:manage", "keys:manage"
+	hooks := base + "/factory/" + d.seen["factory"] + "/webhooks"
+	hook := hooks + "/" + d.seen["webhook"]
 	schedule := map[string]any{"name": "nightly", "cron_schedule": "@daily", "prompt": "look", "enabled": true}
 	return []operation{
 		{"POST", agent + "/runs", map[string]any{"prompt": "x"}, write},
@@ -132,6 +135,11 @@ func (d *driver) operations() []operation {
 		{"PUT", agent + "/schedules/" + d.seen["schedule"], schedule, write},
 		{"POST", agent + "/schedules/" + d.seen["schedule"] + "/pause", nil, write},
 		{"POST", agent + "/schedules/" + d.seen["schedule"] + "/resume", nil, write},
+		{"POST", hooks, map[string]any{"name": penstock.NewUID()}, manage},
+		{"GET", hooks, nil, manage},
+		{"GET", hook, nil, manage},
+		{"PATCH", hook, map[string]any{"replay_guard": true, "signature": map[string]any{"timestamp_header": "X-Time"}}, manage},
+		{"POST", hook + "/rotate-secret", map[string]any{"secret": "an-example-value", "overlap_seconds": 1}, manage},
 		{"POST", base + "/secrets", map[string]any{"name": "S" + penstock.NewUID(), "value": "v"}, "secrets:manage"},
 		{"GET", base + "/secrets", nil, "secrets:manage"},
 		{"GET", base + "/secrets/" + d.seen["secret"], nil, "secrets:manage"},
@@ -143,6 +151,7 @@ func (d *driver) operations() []operation {
 		{"DELETE", agent + "/environments/" + d.seen["environment"], nil, manage},
 		{"DELETE", agent + "/identities/" + d.seen["identity"], nil, manage},
 		{"DELETE", agent + "/schedules/" + d.seen["schedule"], nil, write},
+		{"DELETE", hook, nil, manage},
 		{"DELETE", base + "/secrets/" + d.seen["secret"], nil, "secrets:manage"},
 		{"DELETE", base + "/keys/" + d.seen["key"], nil, keys},
 	}
@@ -170,6 +179,7 @@ func (d *driver) callWell() {
 		a := d.must(http.StatusCreated, "POST", "/api/v1/agent/"+path, body)
 		d.seen[kind] = a.field("uid") + a.field("id") // one of them
 	}
+	d.makeWebhooks()
 	d.seen["secret"] = "S" + penstock.NewUID()
 	d.must(http.StatusCreated, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]})
 	d.seen["waiting"] = d.newRun("wait")
@@ -194,6 +204,29 @@ func (d *driver) callWell() {
 	d.must(http.StatusNoContent, "DELETE", "/api/v1/secrets/SHORT_LIVED", nil)
 	uid, _ := d.newKey(penstock.ScopeRunsRead)
 	d.must(http.StatusNoContent, "DELETE", "/api/v1/keys/"+uid, nil)
+}
+
+// makeWebhooks makes a webhook of each mode, and deletes one.
+func (d *driver) makeWebhooks() {
+	d.t.Helper()
+	factory, err := d.svc.CreateFactory(d.t.Context(), penstock.Principal{Team: store.DefaultTeam, Actor: penstock.Actor{Type: "user", UID: "admin"}, Scopes: []penstock.Scope{penstock.ScopeAdmin}}, penstock.FactoryRequest{Name: new("acme")})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.seen["factory"] = factory.UID
+	hooks := "/api/v1/factory/" + factory.UID + "/webhooks"
+	d.seen["webhook"] = d.must(http.StatusCreated, "POST", hooks, map[string]any{
+		"name": "Alerts", "auth_mode": "signature", "signature_scheme": "grafana", "secret": "an-example-value", "delivery_id_header": "X-Alert-Id",
+		"signature": map[string]any{"timestamp_header": "X-Time"}, "secret_name": "ALERTS", "secret_refresh": "immediate",
+	}).field("uid")
+	d.must(http.StatusCreated, "POST", hooks, `{"name": "pending", "auth_mode": "signature", "signature_scheme": "stripe"}`)
+	d.must(http.StatusCreated, "POST", hooks, map[string]any{
+		"name": "own", "auth_mode": "signature", "signature_scheme": "custom_hmac", "secret": "an-example-value",
+		"signature": map[string]any{"header": "X-Signature", "prefix": "v1=", "hash": "sha512", "encoding": "base64", "key_form": "text", "template": "{body}"},
+	})
+	uid := d.must(http.StatusCreated, "POST", hooks, `{"name": "short-lived", "auth_mode": "url_token"}`).field("uid")
+	d.must(http.StatusOK, "POST", hooks+"/"+uid+"/rotate-secret", nil)
+	d.must(http.StatusNoContent, "DELETE", hooks+"/"+uid, nil)
 }
 
 // execute takes a run through an execution that leaves something of everything
@@ -257,6 +290,7 @@ func (d *driver) execute() {
 func (d *driver) callBadly() {
 	t := d.t
 	const agent = "/api/v1/agent"
+	hooks := "/api/v1/factory/" + d.seen["factory"] + "/webhooks"
 	tests := []struct {
 		status       int
 		method, path string
@@ -281,6 +315,11 @@ func (d *driver) callBadly() {
 		{400, "PUT", agent + "/identities/" + d.seen["identity"], `{"name": 1}`},
 		{400, "POST", agent + "/schedules", `{"name": "x", "cron_schedule": "whenever", "prompt": "x"}`},
 		{400, "PUT", agent + "/schedules/" + d.seen["schedule"], `{"name": "x"}`},
+		{400, "POST", hooks, `{"name": "a.b"}`},
+		{400, "PATCH", hooks + "/" + d.seen["webhook"], `{"name": "another"}`},
+		{409, "PATCH", hooks + "/" + d.seen["webhook"], `{"secret": "another"}`},
+		{400, "POST", hooks + "/" + d.seen["webhook"] + "/rotate-secret", `{"overlap_seconds": 604801}`},
+		{409, "POST", hooks, `{"name": "alerts"}`},
 		{400, "POST", "/api/v1/secrets", `{"name": "NO-NAME"}`},
 		{400, "PUT", "/api/v1/secrets/" + d.seen["secret"], `{"value": 1}`},
 		{409, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]}},

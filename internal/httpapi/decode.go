@@ -109,6 +109,16 @@ func (c *call) decode(dst any) error {
 	return nil
 }
 
+// decodeAny decodes the body like decode where there is one, and otherwise
+// leaves dst alone.
+func (c *call) decodeAny(dst any) error {
+	body, err := c.readBody()
+	if err != nil || len(body) == 0 {
+		return err
+	}
+	return c.decode(dst)
+}
+
 // checkContentType accepts JSON in UTF-8 and a header that is absent. What curl
 // -d sends by default is refused with the way out in the message.
 func checkContentType(h http.Header) error {

@@ -43,6 +43,7 @@ const (
 	get    = http.MethodGet
 	post   = http.MethodPost
 	put    = http.MethodPut
+	patch  = http.MethodPatch
 	remove = http.MethodDelete
 
 	runsRead  = penstock.ScopeRunsRead
@@ -60,6 +61,7 @@ func Routes() []Route {
 	return slices.Concat(
 		below(Base+"/agent", runRoutes()),
 		below(Base+"/agent", resourceRoutes()),
+		below(Base+"/factory/{uid}/webhooks", webhookRoutes()),
 		below(Base, accessRoutes()),
 		below(Base+"/worker", workerRoutes()),
 		serverRoutes(),
@@ -112,6 +114,17 @@ func resourceRoutes() []Route {
 		{Method: remove, Pattern: "/schedules/{id}", Scope: runsWrite, handle: (*API).deleteSchedule, Who: "dashboard, CLI"},
 		{Method: post, Pattern: "/schedules/{id}/pause", Scope: runsWrite, handle: (*API).pauseSchedule, Who: "dashboard, CLI"},
 		{Method: post, Pattern: "/schedules/{id}/resume", Scope: runsWrite, handle: (*API).resumeSchedule, Who: "dashboard, CLI"},
+	}
+}
+
+func webhookRoutes() []Route {
+	return []Route{
+		{Method: post, Pattern: "", Scope: manage, handle: (*API).createWebhook, status: http.StatusCreated, showsOnce: true, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "", Scope: manage, handle: (*API).listWebhooks, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/{wuid}", Scope: manage, handle: (*API).webhook, Who: "dashboard, CLI"},
+		{Method: patch, Pattern: "/{wuid}", Scope: manage, handle: (*API).updateWebhook, Who: "dashboard, CLI"},
+		{Method: remove, Pattern: "/{wuid}", Scope: manage, handle: (*API).deleteWebhook, Who: "dashboard, CLI"},
+		{Method: post, Pattern: "/{wuid}/rotate-secret", Scope: manage, handle: (*API).rotateWebhookSecret, showsOnce: true, Who: "dashboard, CLI, programs that rotate"},
 	}
 }
 

@@ -78,7 +78,18 @@ func (s *Service) Workers(ctx context.Context, p penstock.Principal) ([]penstock
 
 // Limits are those that the service holds requests to; 0 is none.
 func (s *Service) Limits(context.Context, penstock.Principal) map[string]any {
+	w := s.options.Webhooks
 	return map[string]any{
+		"webhooks_per_factory":       w.WebhooksPerFactory,
+		"delivery_bytes":             w.DeliveryBytes,
+		"deliveries_per_minute":      w.DeliveriesPerMinute,
+		"auth_failures_per_address":  w.AuthFailuresPerAddress,
+		"auth_failures_per_webhook":  w.AuthFailuresPerWebhook,
+		"logged_rejections":          w.LoggedRejections,
+		"kept_deliveries":            w.KeepDeliveries,
+		"delivery_retention_seconds": int64(w.KeepDeliveriesFor / time.Second),
+		"dedup_body_seconds":         int64(w.DedupBodyWindow / time.Second),
+
 		"request_body_bytes":    int64(penstock.MaxBodyBytes),
 		"attachments_per_run":   penstock.MaxAttachments,
 		"attachment_bytes":      int64(penstock.MaxAttachmentBytes),

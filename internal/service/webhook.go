@@ -78,11 +78,8 @@ func (s *Service) CreateWebhook(ctx context.Context, p penstock.Principal, facto
 		return penstock.Webhook{}, err
 	}
 	w.Team, w.FactoryUID = p.Team, factoryUID
-	return act(ctx, s, p, func(tx *store.Tx) (penstock.Webhook, error) {
+	return edit(ctx, s, p, func(tx *store.Tx) (penstock.Webhook, error) {
 		w := w // the transaction may be run again
-		if err := tx.Changed(ctx, p.Team); err != nil {
-			return penstock.Webhook{}, err
-		}
 		if err := s.roomForWebhook(ctx, tx, p, factoryUID); err != nil {
 			return penstock.Webhook{}, err
 		}
@@ -97,6 +94,9 @@ func (s *Service) CreateWebhook(ctx context.Context, p penstock.Principal, facto
 			if err := s.giveWebhook(ctx, tx, w, value, 0); err != nil {
 				return penstock.Webhook{}, err
 			}
+		}
+		if err := tx.Revise(ctx, factoryUID); err != nil {
+			return penstock.Webhook{}, err
 		}
 		if !fresh {
 			value = ""
@@ -232,10 +232,7 @@ func (s *Service) UpdateWebhook(ctx context.Context, p penstock.Principal, facto
 	if errs := unchangeable(req); errs != nil {
 		return penstock.Webhook{}, penstock.InvalidFields(errs...)
 	}
-	return act(ctx, s, p, func(tx *store.Tx) (penstock.Webhook, error) {
-		if err := tx.Changed(ctx, p.Team); err != nil {
-			return penstock.Webhook{}, err
-		}
+	return edit(ctx, s, p, func(tx *store.Tx) (penstock.Webhook, error) {
 		w, err := tx.Webhook(ctx, p.Team, factoryUID, uid)
 		if err != nil {
 			return penstock.Webhook{}, err
@@ -247,6 +244,11 @@ func (s *Service) UpdateWebhook(ctx context.Context, p penstock.Principal, facto
 		changed.UpdatedAt = penstock.Now()
 		if err := tx.SetWebhook(ctx, changed); err != nil {
 			return penstock.Webhook{}, err
+		}
+		if changed.Enabled != w.Enabled || !sameDefinition(changed, w) {
+			if err := tx.Revise(ctx, factoryUID); err != nil {
+				return penstock.Webhook{}, err
+			}
 		}
 		return s.readWebhook(ctx, tx, w, "")
 	})
@@ -317,10 +319,7 @@ func (s *Service) RotateWebhookSecret(ctx context.Context, p penstock.Principal,
 	if req.OverlapSeconds < 0 || req.OverlapSeconds > penstock.MaxOverlapSeconds {
 		return penstock.Webhook{}, penstock.Invalid("/overlap_seconds", "must be from 0 to %d", penstock.MaxOverlapSeconds)
 	}
-	return act(ctx, s, p, func(tx *store.Tx) (penstock.Webhook, error) {
-		if err := tx.Changed(ctx, p.Team); err != nil {
-			return penstock.Webhook{}, err
-		}
+	return edit(ctx, s, p, func(tx *store.Tx) (penstock.Webhook, error) {
 		w, err := tx.Webhook(ctx, p.Team, factoryUID, uid)
 		if err != nil {
 			return penstock.Webhook{}, err
@@ -356,6 +355,9 @@ func (s *Service) DeleteWebhook(ctx context.Context, p penstock.Principal, facto
 		if _, err := tx.Webhook(ctx, p.Team, factoryUID, uid); err != nil {
 			return err
 		}
-		return tx.DeleteWebhook(ctx, uid)
+		if err := tx.DeleteWebhook(ctx, uid); err != nil {
+			return err
+		}
+		return tx.Revise(ctx, factoryUID)
 	})
 }

@@ -35,13 +35,11 @@ func withFactory(t *testing.T, change func(*service.Options), test func(h *hooks
 
 func (w *world) newFactory(name string) string {
 	w.t.Helper()
-	s, uid := openBeside(w.t, w.url), penstock.NewUID()
-	if err := s.Write(w.t.Context(), func(tx *store.Tx) error {
-		return tx.AddFactory(w.t.Context(), store.FactoryRow{Team: store.DefaultTeam, Factory: penstock.Factory{UID: uid, Name: name, Source: penstock.FactoryService}})
-	}); err != nil {
+	f, err := w.CreateFactory(w.t.Context(), w.admin, penstock.FactoryRequest{Name: &name})
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	return uid
+	return f.UID
 }
 
 // hook makes a webhook.
@@ -412,6 +410,9 @@ func TestWebhookEnds(t *testing.T) {
 		before, _ := h.TeamVersion(ctx)
 		if err := h.DeleteWebhook(ctx, h.admin, h.factory, w.UID); err != nil {
 			h.t.Fatal(err)
+		}
+		if f, err := h.Factory(ctx, h.admin, h.factory); err != nil || f.Definition.Revision != 3 || f.WebhookCount != 0 {
+			h.t.Errorf("got %+v, %v, want the factory's third revision: made, webhook made, webhook deleted", f, err)
 		}
 		if after, err := h.TeamVersion(ctx); after <= before || err != nil {
 			h.t.Errorf("the team's version went from %d to %d, %v", before, after, err)

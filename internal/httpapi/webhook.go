@@ -1,0 +1,66 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/penstock-dev/penstock"
+)
+
+func (a *API) createWebhook(c *call) error {
+	var req penstock.WebhookRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	webhook, err := a.svc.CreateWebhook(c.ctx(), c.principal, c.param("uid"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusCreated, webhook)
+}
+
+func (a *API) listWebhooks(c *call) error {
+	webhooks, err := a.svc.ListWebhooks(c.ctx(), c.principal, c.param("uid"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, map[string][]penstock.Webhook{"webhooks": webhooks})
+}
+
+func (a *API) webhook(c *call) error {
+	webhook, err := a.svc.Webhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, webhook)
+}
+
+func (a *API) updateWebhook(c *call) error {
+	var req penstock.WebhookRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	webhook, err := a.svc.UpdateWebhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, webhook)
+}
+
+func (a *API) rotateWebhookSecret(c *call) error {
+	var req penstock.RotateRequest
+	if err := c.decodeAny(&req); err != nil {
+		return err
+	}
+	webhook, err := a.svc.RotateWebhookSecret(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, webhook)
+}
+
+func (a *API) deleteWebhook(c *call) error {
+	if err := a.svc.DeleteWebhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid")); err != nil {
+		return err
+	}
+	return c.noContent()
+}

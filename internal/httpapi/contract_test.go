@@ -139,6 +139,10 @@ func (d *driver) operations() []operation {
 		{"GET", hooks, nil, manage},
 		{"GET", hook, nil, manage},
 		{"PATCH", hook, map[string]any{"replay_guard": true, "signature": map[string]any{"timestamp_header": "X-Time"}}, manage},
+		{"GET", hook + "/deliveries?limit=1&outcome=accepted", nil, manage},
+		{"GET", hook + "/deliveries/" + d.seen["delivery"], nil, manage},
+		{"GET", hook + "/deliveries/" + d.seen["delivery"] + "/payload", nil, manage},
+		{"POST", hook + "/deliveries/" + d.seen["delivery"] + "/replay", nil, manage},
 		{"POST", hook + "/rotate-secret", map[string]any{"secret": "an-example-value", "overlap_seconds": 1}, manage},
 		{"POST", base + "/secrets", map[string]any{"name": "S" + penstock.NewUID(), "value": "v"}, "secrets:manage"},
 		{"GET", base + "/secrets", nil, "secrets:manage"},
@@ -219,6 +223,7 @@ func (d *driver) makeWebhooks() {
 		"name": "Alerts", "auth_mode": "signature", "signature_scheme": "grafana", "secret": "an-example-value", "delivery_id_header": "X-Alert-Id",
 		"signature": map[string]any{"timestamp_header": "X-Time"}, "secret_name": "ALERTS", "secret_refresh": "immediate",
 	}).field("uid")
+	d.makeDeliveries(factory.UID)
 	d.must(http.StatusCreated, "POST", hooks, `{"name": "pending", "auth_mode": "signature", "signature_scheme": "stripe"}`)
 	d.must(http.StatusCreated, "POST", hooks, map[string]any{
 		"name": "own", "auth_mode": "signature", "signature_scheme": "custom_hmac", "secret": "an-example-value",
@@ -320,6 +325,10 @@ func (d *driver) callBadly() {
 		{409, "PATCH", hooks + "/" + d.seen["webhook"], `{"secret": "another"}`},
 		{400, "POST", hooks + "/" + d.seen["webhook"] + "/rotate-secret", `{"overlap_seconds": 604801}`},
 		{409, "POST", hooks, `{"name": "alerts"}`},
+		{400, "GET", hooks + "/" + d.seen["webhook"] + "/deliveries?outcome=lost", nil},
+		{400, "GET", hooks + "/" + d.seen["webhook"] + "/deliveries?cursor=nonsense", nil},
+		{409, "POST", hooks + "/" + d.seen["webhook"] + "/deliveries/" + d.seen["duplicate"] + "/replay", nil},
+		{404, "GET", hooks + "/" + d.seen["webhook"] + "/deliveries/" + d.seen["duplicate"] + "/payload", nil},
 		{400, "POST", "/api/v1/secrets", `{"name": "NO-NAME"}`},
 		{400, "PUT", "/api/v1/secrets/" + d.seen["secret"], `{"value": 1}`},
 		{409, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]}},

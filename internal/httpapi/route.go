@@ -125,6 +125,10 @@ func webhookRoutes() []Route {
 		{Method: patch, Pattern: "/{wuid}", Scope: manage, handle: (*API).updateWebhook, Who: "dashboard, CLI"},
 		{Method: remove, Pattern: "/{wuid}", Scope: manage, handle: (*API).deleteWebhook, Who: "dashboard, CLI"},
 		{Method: post, Pattern: "/{wuid}/rotate-secret", Scope: manage, handle: (*API).rotateWebhookSecret, showsOnce: true, Who: "dashboard, CLI, programs that rotate"},
+		{Method: get, Pattern: "/{wuid}/deliveries", Scope: manage, handle: (*API).listDeliveries, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/{wuid}/deliveries/{did}", Scope: manage, handle: (*API).delivery, Who: "dashboard, CLI; whoever asks why nothing was started"},
+		{Method: get, Pattern: "/{wuid}/deliveries/{did}/payload", Scope: manage, handle: (*API).deliveryPayload, Who: "dashboard, CLI"},
+		{Method: post, Pattern: "/{wuid}/deliveries/{did}/replay", Scope: manage, handle: (*API).replayDelivery, status: http.StatusCreated, Who: "people who have mended an automation"},
 	}
 }
 

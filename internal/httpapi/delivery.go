@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/penstock-dev/penstock"
+)
+
+func (a *API) listDeliveries(c *call) error {
+	q := c.query()
+	dq := penstock.DeliveryQuery{Limit: q.integer("limit", 1, penstock.MaxLimit, penstock.DefaultDeliveries), Cursor: q.optional("cursor")}
+	if outcome := oneOf(q, "outcome", penstock.Outcomes()...); outcome != "" {
+		dq.Outcomes = []penstock.Outcome{outcome}
+	}
+	if q.err != nil {
+		return q.err
+	}
+	page, err := a.svc.ListDeliveries(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), dq)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, page)
+}
+
+func (a *API) delivery(c *call) error {
+	delivery, err := a.svc.Delivery(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, delivery)
+}
+
+// deliveryPayload sends what anybody may have written, byte for byte: as a
+// file, which no browser shows.
+func (a *API) deliveryPayload(c *call) error {
+	payload, err := a.svc.DeliveryPayload(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
+	if err != nil {
+		return err
+	}
+	h := c.w.Header()
+	h.Set("Content-Disposition", attachment(c.param("did")+".json"))
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	c.write(http.StatusOK, "application/octet-stream", payload)
+	return nil
+}
+
+func (a *API) replayDelivery(c *call) error {
+	delivery, err := a.svc.ReplayDelivery(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusCreated, delivery)
+}

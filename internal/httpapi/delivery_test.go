@@ -1,0 +1,82 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// makeDeliveries delivers to the webhook as its ingress does: what is accepted
+// and starts a run, what starts none, a duplicate, and one of each rejection.
+func (d *driver) makeDeliveries(factory string) {
+	t := d.t
+	t.Helper()
+	admin := penstock.Principal{Team: store.DefaultTeam, Actor: penstock.Actor{Type: "user", UID: "admin"}, Scopes: []penstock.Scope{penstock.ScopeAdmin}}
+	for name, filter := range map[string]string{"all": ``, "none": `, "payload": {"a": [2]}`} {
+		_, err := d.svc.CreateAutomation(t.Context(), admin, factory, penstock.AutomationRequest{
+			Name: new(name), Prompt: new("look"), Triggers: &[]penstock.Trigger{{
+				Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(`{"webhook_ids": ["` + d.seen["webhook"] + `"]` + filter + `}`),
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.seen["delivery"] = d.deliver(penstock.Arrival{Outcome: penstock.OutcomeAccepted}).DeliveryID
+	d.seen["duplicate"] = d.deliver(penstock.Arrival{Outcome: penstock.OutcomeAccepted}).DeliveryID
+	for _, o := range []penstock.Outcome{penstock.OutcomeRejectedAuth, penstock.OutcomeRejectedJSON, penstock.OutcomeRejectedSize} {
+		d.deliver(penstock.Arrival{Outcome: o, Reason: "mismatch"})
+	}
+}
+
+func (d *driver) deliver(a penstock.Arrival) penstock.Receipt {
+	d.t.Helper()
+	inlet, err := d.svc.Inlet(d.t.Context(), d.seen["webhook"], false, true)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	a.ReceivedAt, a.ClientIP, a.IdentitySource, a.Identity, a.Secret = penstock.Now(), "198.51.100.7", penstock.IdentityProvider, "one", -1
+	a.Body, a.Headers = []byte(hostile), map[string]string{"content-type": "text/html"}
+	receipt, err := d.svc.Deliver(d.t.Context(), inlet, &a)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return receipt
+}
+
+// hostile is a payload that a browser would like to show.
+const hostile = `"<script>alert(1)</script>"`
+
+func TestAPayloadIsNeverShownByABrowser(t *testing.T) {
+	t.Parallel()
+	d := &driver{world: start(t), seen: map[string]string{}}
+	d.makeWebhooks()
+	a := d.must(http.StatusOK, "GET", "/api/v1/factory/"+d.seen["factory"]+"/webhooks/"+d.seen["webhook"]+"/deliveries/"+d.seen["delivery"]+"/payload", nil)
+	if a.body != hostile {
+		t.Errorf("got %q, want it byte for byte", a.body)
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff",
+		"Content-Disposition": `attachment; filename="` + d.seen["delivery"] + `.json"`, "Content-Security-Policy": "sandbox; default-src 'none'",
+	} {
+		if got := a.header.Get(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestAReplayHappensOncePerIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	d := &driver{world: start(t), seen: map[string]string{}}
+	d.makeWebhooks()
+	path := "/api/v1/factory/" + d.seen["factory"] + "/webhooks/" + d.seen["webhook"] + "/deliveries/" + d.seen["delivery"]
+	var first, again, old penstock.Delivery
+	d.must(http.StatusOK, "GET", path, nil).into(t, &old)
+	d.must(http.StatusCreated, "POST", path+"/replay", nil, "Idempotency-Key", "k").into(t, &first)
+	d.must(http.StatusCreated, "POST", path+"/replay", nil, "Idempotency-Key", "k").into(t, &again)
+	if first.ID != again.ID || first.ReplayOf != old.ID || first.IdentitySource != penstock.IdentityReplay || len(first.Runs) != 1 || first.Runs[0] == old.Runs[0] {
+		t.Errorf("replayed %+v, then %+v", first, again)
+	}
+}

@@ -35,6 +35,7 @@ type serveCmd struct {
 	storage
 	logging
 	working
+	deliveryLimits
 	Worker                 bool          `default:"true" negatable:"" help:"Execute runs in this process, too."`
 	QueueTimeout           time.Duration `default:"24h" help:"How long a run may wait for a worker that can execute it."`
 	LimitRequestsPerMinute int           `default:"600" help:"Requests a minute that one API key may make; 0 is no limit."`
@@ -51,7 +52,7 @@ func (cmd *serveCmd) Validate() error {
 	if cmd.LimitRequestsPerMinute < 0 || cmd.LimitSecretsPerTeam < 0 || cmd.QueueTimeout <= 0 {
 		return errors.New("--limit-requests-per-minute and --limit-secrets-per-team are not negative, --queue-timeout is more than 0")
 	}
-	return cmd.working.Validate()
+	return errors.Join(cmd.deliveryLimits.Validate(), cmd.working.Validate())
 }
 
 // Run serves until a signal comes, or one part cannot go on.
@@ -136,7 +137,7 @@ type back struct {
 // openBack opens the database, which may migrate it, and everything that lies
 // beside it, and starts the background work.
 func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin string, settings *fileSettings) (*back, error) {
-	b := &back{log: log, origin: origin, registry: newRegistry(), limits: penstock.DefaultWebhookLimits(), done: make(chan struct{})}
+	b := &back{log: log, origin: origin, registry: newRegistry(), limits: cmd.limits(), done: make(chan struct{})}
 	keyset, err := secret.OpenKeyset(cmd.keysetPath())
 	if err != nil {
 		return nil, err

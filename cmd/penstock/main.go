@@ -111,7 +111,7 @@ func newParser(target *cli, std *stdio, options ...kong.Option) (*kong.Kong, err
 		}),
 		kong.Vars{
 			"data": defaultDataDir(), "host": defaultHost(), "scopes": strings.Join(scopeNames(penstock.Scopes()), ", "),
-			"schemes": strings.Join(schemeNames(), ","),
+			"schemes": strings.Join(schemeNames(), ","), "outcomes": strings.Join(outcomeNames(), ","),
 		},
 		kong.Writers(std.out, std.err),
 		kong.PostBuild(nameVariables),

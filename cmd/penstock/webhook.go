@@ -1,5 +1,255 @@
 package main
 
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+)
+
 type webhookCmds struct {
-	Verify webhookVerifyCmd `cmd:"" help:"Check the signature of a captured delivery, when the sender gets 401."`
+	connection
+	Factory string `placeholder:"UID|NAME" help:"Factory of the webhook; needed where there are several."`
+
+	List       webhookListCmd       `cmd:"" help:"List webhooks."`
+	Get        webhookGetCmd        `cmd:"" help:"Show a webhook: where to send, which secrets are used, what came in."`
+	Create     webhookCreateCmd     `cmd:"" help:"Make a URL to which another system can send."`
+	Update     webhookUpdateCmd     `cmd:"" help:"Change what is given of a webhook, or give a pending one its secret."`
+	Rotate     webhookRotateCmd     `cmd:"" help:"Replace a webhook's secret."`
+	Enable     webhookEnableCmd     `cmd:"" help:"Take deliveries, with the present value of the managed secret."`
+	Disable    webhookDisableCmd    `cmd:"" help:"Answer the sender with 404, from the next request on."`
+	Delete     webhookDeleteCmd     `cmd:"" help:"Delete webhooks; automations that select them stay."`
+	Deliveries webhookDeliveriesCmd `cmd:"" help:"Show the log of a webhook, newest first."`
+	Delivery   webhookDeliveryCmd   `cmd:"" help:"Show a delivery and what each automation made of it."`
+	Payload    webhookPayloadCmd    `cmd:"" help:"Print the body of an accepted delivery, byte for byte."`
+	Replay     webhookReplayCmd     `cmd:"" help:"Evaluate an accepted delivery again, with today's automations."`
+	TestFilter webhookTestFilterCmd `cmd:"" help:"Try a payload filter on a delivery, a payload, or the last deliveries."`
+	Verify     webhookVerifyCmd     `cmd:"" help:"Check the signature of a captured delivery, when the sender gets 401."`
+}
+
+// at is what a command about webhooks works with: the client, and where the
+// webhooks of its factory are.
+type at struct {
+	*client
+	factory string // path of the factory
+}
+
+// find dials, and looks for the factory.
+func (in *webhookCmds) find(ctx context.Context, std *stdio) (at, error) {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return at{}, err
+	}
+	uid, err := c.factoryUID(ctx, in.Factory)
+	return at{c, "factory/" + url.PathEscape(uid)}, err
+}
+
+// webhook is the path of the webhook that a person calls by its uid or its
+// name, and what follows it.
+func (a at) webhook(ctx context.Context, called string, rest ...string) (string, error) {
+	list, err := a.list(ctx)
+	if err != nil {
+		return "", err
+	}
+	name, _ := penstock.ResourceName(called)
+	var uids []string
+	for _, w := range list.Webhooks {
+		if w.UID == called {
+			uids = []string{w.UID}
+			break
+		}
+		if w.Name == name {
+			uids = append(uids, w.UID)
+		}
+	}
+	uid, err := theOne("webhook", called, uids)
+	return strings.Join(append([]string{a.factory, "webhooks", url.PathEscape(uid)}, rest...), "/"), err
+}
+
+type webhookList struct {
+	Webhooks []penstock.Webhook `json:"webhooks"`
+}
+
+func (a at) list(ctx context.Context) (list webhookList, err error) {
+	_, err = a.call(ctx, http.MethodGet, a.factory+"/webhooks", nil, &list)
+	return list, err
+}
+
+// factoryUID is the uid of the factory that a person calls by its uid, its name
+// or its alias; "" is the only one that there is.
+func (c *client) factoryUID(ctx context.Context, called string) (string, error) {
+	query := url.Values{"limit": {"500"}}
+	if called != "" {
+		query.Set("search", called)
+	}
+	var page penstock.FactoryPage
+	if _, err := c.call(ctx, http.MethodGet, "factory?"+query.Encode(), nil, &page); err != nil {
+		return "", err
+	}
+	var uids []string
+	for _, f := range page.Factories {
+		if called == "" || strings.EqualFold(f.Name, called) || f.Alias != "" && strings.EqualFold(f.Alias, called) {
+			uids = append(uids, f.UID)
+		}
+	}
+	switch {
+	case called != "" && len(uids) == 0: // a uid is not searched for
+		var f penstock.Factory
+		_, err := c.call(ctx, http.MethodGet, "factory/"+url.PathEscape(called), nil, &f)
+		if isStatus(err, http.StatusNotFound) {
+			return theOne("factory", called, nil)
+		}
+		return f.UID, err
+	case called == "" && len(uids) == 0:
+		return "", exitf(exitRefused, "there is no factory yet, whose webhook it could be: penstock factory create NAME")
+	case called == "" && len(uids) > 1:
+		return "", exitf(exitUsage, "there are several factories: say which one by --factory")
+	}
+	return theOne("factory", called, uids)
+}
+
+type webhookListCmd struct{}
+
+func (cmd *webhookListCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	return answer(ctx, a.client, http.MethodGet, a.factory+"/webhooks", nil, func(l webhookList) error {
+		var rows [][]string
+		for _, w := range l.Webhooks {
+			rows = append(rows, []string{
+				w.UID, w.Name, modeText(w), webhookState(w), strconv.FormatInt(w.Counts.Accepted, 10), strconv.FormatInt(w.Counts.Rejected, 10), age(w.LastDeliveryAt),
+			})
+		}
+		return std.table([]string{"WEBHOOK", "NAME", "MODE", "STATE", "ACCEPTED", "REJECTED", "LAST"}, rows)
+	})
+}
+
+func modeText(w penstock.Webhook) string {
+	return strings.TrimSpace(string(w.AuthMode) + " " + string(w.SignatureScheme))
+}
+
+func webhookState(w penstock.Webhook) string {
+	switch {
+	case w.PendingSecret:
+		return "waits for its secret"
+	case w.Enabled:
+		return "enabled"
+	}
+	return "disabled"
+}
+
+type webhookGetCmd struct {
+	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+}
+
+func (cmd *webhookGetCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	return in.change(ctx, std, http.MethodGet, cmd.Webhook, nil)
+}
+
+// change makes a call about a webhook and shows it as it is then.
+func (in *webhookCmds) change(ctx context.Context, std *stdio, method, called string, body any) error {
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	path, err := a.webhook(ctx, called)
+	if err != nil {
+		return err
+	}
+	return answer(ctx, a.client, method, path, body, func(w penstock.Webhook) error { return std.facts(webhookFacts(w)) })
+}
+
+func webhookFacts(w penstock.Webhook) []fact {
+	list := []fact{
+		{"webhook", w.UID},
+		{"name", w.Name},
+		{"label", w.Label},
+		{"state", webhookState(w)},
+		{"url", w.IngressURL},
+		{"secret", w.Secret},
+		{"mode", modeText(w)},
+		{"signature", signatureText(w.Signature)},
+		{"managed secret", w.SecretName + " (" + string(w.SecretRefresh) + ")"},
+		{"delivery id", w.DeliveryIDHeader},
+	}
+	if w.ReplayGuard {
+		list = append(list, fact{"replay guard", "on"})
+	}
+	for _, s := range w.Secrets {
+		list = append(list, fact{"valid secret", secretText(s)})
+	}
+	c := w.Counts
+	return append(list, fact{"last 24 hours", strings.Join([]string{
+		strconv.FormatInt(c.Accepted, 10) + " accepted", strconv.FormatInt(c.Duplicate, 10) + " duplicate",
+		strconv.FormatInt(c.Rejected, 10) + " rejected", strconv.FormatInt(c.RateLimited, 10) + " rate limited",
+	}, ", ")}, fact{"last delivery", moments(w.LastDeliveryAt)}, fact{"created", moments(w.CreatedAt)}, fact{"changed", moments(w.UpdatedAt)})
+}
+
+func secretText(s penstock.WebhookSecret) string {
+	text := strconv.Itoa(s.Index) + ", never used"
+	if s.LastUsedAt != 0 {
+		text = strconv.Itoa(s.Index) + ", used " + moments(s.LastUsedAt)
+	}
+	if s.ExpiresAt != 0 {
+		text += ", ends " + moments(s.ExpiresAt)
+	}
+	return text
+}
+
+func signatureText(s *penstock.Signature) string {
+	if s == nil {
+		return ""
+	}
+	fields := map[string]string{}
+	for key, value := range map[string]string{
+		"header": s.Header, "prefix": s.Prefix, "hash": s.Hash, "encoding": s.Encoding, "key_form": s.KeyForm, "template": s.Template,
+		"timestamp_header": s.TimestampHeader,
+	} {
+		if value != "" {
+			fields[key] = value
+		}
+	}
+	return pairs(fields)
+}
+
+type webhookEnableCmd struct {
+	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+}
+
+func (cmd *webhookEnableCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, penstock.WebhookRequest{Enabled: new(true)})
+}
+
+type webhookDisableCmd struct {
+	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+}
+
+func (cmd *webhookDisableCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, penstock.WebhookRequest{Enabled: new(false)})
+}
+
+type webhookDeleteCmd struct {
+	Webhooks []string `arg:"" name:"webhook" help:"Uids or names of the webhooks."`
+}
+
+func (cmd *webhookDeleteCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	for _, called := range cmd.Webhooks {
+		path, err := a.webhook(ctx, called)
+		if err != nil {
+			return err
+		}
+		if _, err := a.call(ctx, http.MethodDelete, path, nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }

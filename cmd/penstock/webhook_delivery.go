@@ -1,0 +1,288 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/penstock-dev/penstock"
+)
+
+type webhookDeliveriesCmd struct {
+	Webhook string   `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+	Outcome []string `enum:"${outcomes}" placeholder:"OUTCOME" help:"Only deliveries with one of these outcomes: ${outcomes}."`
+	Limit   int      `default:"50" help:"How many deliveries; 0 is all."`
+	Cursor  string   `help:"Go on after the page that showed this cursor."`
+}
+
+// rawLog is a page of a log with every field that the server sent.
+type rawLog struct {
+	Deliveries []jsontext.Value  `json:"deliveries"`
+	PageInfo   penstock.PageInfo `json:"page_info"`
+}
+
+func (cmd *webhookDeliveriesCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	if cmd.Limit < 0 {
+		return exitf(exitUsage, "--limit must not be negative")
+	}
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	path, err := a.webhook(ctx, cmd.Webhook, "deliveries")
+	if err != nil {
+		return err
+	}
+	log, err := cmd.pages(ctx, a.client, path)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return std.json(log)
+	}
+	var rows [][]string
+	for _, raw := range log.Deliveries {
+		var d penstock.Delivery
+		if err := json.Unmarshal(raw, &d); err != nil {
+			return fmt.Errorf("read a delivery: %w", err)
+		}
+		rows = append(rows, []string{d.ID, age(d.ReceivedAt), d.Label, d.Reason, bytesText(d.Size), d.ClientIP, strings.Join(d.Runs, " ")})
+	}
+	if err := std.table([]string{"DELIVERY", "AGE", "OUTCOME", "REASON", "SIZE", "FROM", "RUNS"}, rows); err != nil {
+		return err
+	}
+	if log.PageInfo.HasNext {
+		std.notef("there are more: --cursor %s, or --limit 0 for all", log.PageInfo.NextCursor)
+	}
+	return nil
+}
+
+// pages reads as many pages as Limit asks for.
+func (cmd *webhookDeliveriesCmd) pages(ctx context.Context, c *client, path string) (rawLog, error) {
+	all := rawLog{Deliveries: []jsontext.Value{}}
+	query := url.Values{"outcome": cmd.Outcome}
+	if cmd.Cursor != "" {
+		query.Set("cursor", cmd.Cursor)
+	}
+	for {
+		size := penstock.MaxLimit
+		if cmd.Limit > 0 {
+			size = min(size, cmd.Limit-len(all.Deliveries))
+		}
+		query.Set("limit", strconv.Itoa(size))
+		var page rawLog
+		if _, err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &page); err != nil {
+			return all, err
+		}
+		all.Deliveries, all.PageInfo = append(all.Deliveries, page.Deliveries...), page.PageInfo
+		if !page.PageInfo.HasNext || cmd.Limit > 0 && len(all.Deliveries) >= cmd.Limit {
+			return all, nil
+		}
+		query.Set("cursor", page.PageInfo.NextCursor)
+	}
+}
+
+func outcomeNames() []string {
+	var names []string
+	for _, o := range penstock.Outcomes() {
+		names = append(names, string(o))
+	}
+	return names
+}
+
+// oneDelivery names an entry of a webhook's log.
+type oneDelivery struct {
+	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+	ID      string `arg:"" name:"delivery" help:"Id of the delivery."`
+}
+
+func (d oneDelivery) find(ctx context.Context, std *stdio, in *webhookCmds, rest ...string) (at, string, error) {
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return a, "", err
+	}
+	path, err := a.webhook(ctx, d.Webhook, append([]string{"deliveries", url.PathEscape(d.ID)}, rest...)...)
+	return a, path, err
+}
+
+type webhookDeliveryCmd struct {
+	oneDelivery
+}
+
+func (cmd *webhookDeliveryCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	a, path, err := cmd.find(ctx, std, in)
+	if err != nil {
+		return err
+	}
+	return answer(ctx, a.client, http.MethodGet, path, nil, func(d penstock.Delivery) error { return std.facts(deliveryFacts(d)) })
+}
+
+func deliveryFacts(d penstock.Delivery) []fact {
+	list := []fact{
+		{"delivery", d.ID},
+		{"outcome", strings.TrimSpace(d.Label + " " + d.Reason)},
+		{"answered", strconv.Itoa(d.HTTPStatus)},
+		{"received", moments(d.ReceivedAt)},
+		{"from", d.ClientIP},
+		{"size", bytesText(d.Size)},
+		{"sha256", d.PayloadSHA256},
+		{"identity", strings.ReplaceAll(string(d.IdentitySource), "_", " ")},
+		{"duplicate of", d.DuplicateOf},
+		{"replay of", d.ReplayOf},
+	}
+	for _, m := range d.Matches {
+		list = append(list, fact{"automation", m.Automation + ": " + matchText(m)})
+	}
+	return append(list, fact{"headers", pairs(d.Headers)})
+}
+
+func matchText(m penstock.DeliveryMatch) string {
+	switch {
+	case m.RunID != "":
+		return "started run " + m.RunID
+	case m.FailedAt != nil && m.FailedAt.Check == "automation":
+		return "started none, it is broken: " + m.FailedAt.Reason
+	case m.FailedAt != nil:
+		return "does not match at " + cmp.Or(m.FailedAt.Path, "the payload") + ": " + m.FailedAt.Reason
+	case m.WouldTrigger:
+		return "matches"
+	}
+	return "does not match"
+}
+
+type webhookPayloadCmd struct {
+	oneDelivery
+}
+
+func (cmd *webhookPayloadCmd) Help() string {
+	return "On a terminal, what could steer it is made visible; a file or a pipe gets the bytes as they came."
+}
+
+func (cmd *webhookPayloadCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	a, path, err := cmd.find(ctx, std, in, "payload")
+	if err != nil {
+		return err
+	}
+	return a.download(ctx, path, std.out)
+}
+
+type webhookReplayCmd struct {
+	oneDelivery
+}
+
+func (cmd *webhookReplayCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	a, path, err := cmd.find(ctx, std, in, "replay")
+	if err != nil {
+		return err
+	}
+	return answer(ctx, a.client, http.MethodPost, path, nil, func(d penstock.Delivery) error { return std.facts(deliveryFacts(d)) })
+}
+
+type webhookTestFilterCmd struct {
+	Filter      string `required:"" placeholder:"FILE" help:"File with the filter, as JSON; - is standard input."`
+	Webhook     string `placeholder:"UID|NAME" help:"Webhook whose deliveries to try it on: --delivery, or the last ones."`
+	Delivery    string `placeholder:"ID" help:"An accepted delivery of the webhook."`
+	PayloadFile string `placeholder:"FILE" help:"File with a payload, as JSON; - is standard input."`
+}
+
+func (cmd *webhookTestFilterCmd) Help() string {
+	return "Exits with 1 where the filter does not match."
+}
+
+func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	switch {
+	case cmd.Filter == "-" && cmd.PayloadFile == "-":
+		return exitf(exitUsage, "--filter and --payload-file cannot both be read from standard input")
+	case cmd.Webhook == "" && cmd.PayloadFile == "":
+		return exitf(exitUsage, "say what to try the filter on: --webhook or --payload-file")
+	case cmd.Delivery != "" && (cmd.Webhook == "" || cmd.PayloadFile != ""):
+		return exitf(exitUsage, "--delivery is one of --webhook, and goes without --payload-file")
+	}
+	filter, err := readJSON(std, "--filter", cmd.Filter)
+	if err != nil {
+		return err
+	}
+	request := map[string]any{"filter": filter}
+	if cmd.PayloadFile != "" {
+		if request["payload"], err = readJSON(std, "--payload-file", cmd.PayloadFile); err != nil {
+			return err
+		}
+	}
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	if cmd.Webhook != "" {
+		path, err := a.webhook(ctx, cmd.Webhook)
+		if err != nil {
+			return err
+		}
+		request["webhook_uid"] = path[strings.LastIndexByte(path, '/')+1:]
+	}
+	if cmd.Delivery != "" {
+		request["delivery_id"] = cmd.Delivery
+	}
+	return cmd.test(ctx, a, request)
+}
+
+func (cmd *webhookTestFilterCmd) test(ctx context.Context, a at, request map[string]any) error {
+	var verdict penstock.FilterVerdict
+	raw, err := a.call(ctx, http.MethodPost, a.factory+"/test-filter", request, &verdict)
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		err = a.std.json(raw)
+	default:
+		err = a.std.facts(verdictFacts(verdict))
+	}
+	if err == nil && !verdict.WouldTrigger && verdict.Sample == nil {
+		err = &exitError{code: exitFailed}
+	}
+	return err
+}
+
+func verdictFacts(v penstock.FilterVerdict) []fact {
+	list := []fact{{"would trigger", strconv.FormatBool(v.WouldTrigger)}}
+	if v.Sample != nil {
+		list = []fact{{"would have triggered", fmt.Sprintf("%d of the last %d deliveries", v.Sample.Matched, v.Sample.Of)}}
+	}
+	for _, c := range v.Checks {
+		text := "passed"
+		if !c.Passed {
+			text = strings.TrimSpace("failed " + strings.TrimSpace(c.Path+" "+c.Reason))
+		}
+		list = append(list, fact{c.Check, text})
+	}
+	return list
+}
+
+// readJSON reads a JSON value; what it means is for the server to say.
+func readJSON(std *stdio, flag, file string) (jsontext.Value, error) {
+	in := std.in
+	if file != "-" {
+		var err error
+		if in, err = os.Open(file); err != nil {
+			return nil, exitf(exitUsage, "%s: %w", flag, err)
+		}
+		defer in.Close()
+	}
+	content, err := io.ReadAll(in)
+	if err != nil {
+		return nil, exitf(exitUsage, "%s: %w", flag, err)
+	}
+	var value jsontext.Value
+	if err := json.Unmarshal(content, &value); err != nil {
+		return nil, exitf(exitUsage, "%s %s: %w", flag, file, err)
+	}
+	return value, nil
+}

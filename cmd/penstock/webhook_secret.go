@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// webhookFields are the flags that describe a webhook and can be changed.
+type webhookFields struct {
+	Signature        *string `placeholder:"JSON" help:"The signature object: for custom_hmac header, prefix, hash, encoding, key_form and template; for grafana timestamp_header."`
+	DeliveryIDHeader *string `name:"delivery-id-header" placeholder:"NAME" help:"Header whose value tells deliveries apart, instead of the sender's own; empty for the sender's own."`
+	ReplayGuard      *bool   `negatable:"" help:"Take the same signed bytes under another id for a duplicate."`
+	Refresh          *string `enum:"apply,immediate" placeholder:"WHEN" help:"When it takes a new value of its managed secret: apply (when it is changed or switched on) or immediate."`
+	givenSecret
+	requestBody
+}
+
+// request is what the flags and the file say.
+func (f *webhookFields) request(std *stdio, flags map[string]any) (map[string]any, error) {
+	if f.Signature != nil {
+		var signature map[string]any
+		if err := json.Unmarshal([]byte(*f.Signature), &signature); err != nil {
+			return nil, exitf(exitUsage, "--signature: %w", err)
+		}
+		flags["signature"] = signature
+	}
+	if f.DeliveryIDHeader != nil {
+		flags["delivery_id_header"] = *f.DeliveryIDHeader
+	}
+	if f.ReplayGuard != nil {
+		flags["replay_guard"] = *f.ReplayGuard
+	}
+	if f.Refresh != nil {
+		flags["secret_refresh"] = *f.Refresh
+	}
+	if f.SecretFile == "-" && f.File == "-" {
+		return nil, exitf(exitUsage, "--secret-file and --file cannot both be read from standard input")
+	}
+	secret, err := f.secret(std)
+	if err != nil {
+		return nil, err
+	}
+	if secret != "" {
+		flags["secret"] = secret
+	}
+	return f.with(std, flags)
+}
+
+// givenSecret is where a webhook's secret comes from: never an argument.
+type givenSecret struct {
+	SecretFile string `type:"path" xor:"secret" placeholder:"FILE" help:"File that holds the sender's secret; - is standard input."`
+	AskSecret  bool   `xor:"secret" help:"Ask for the sender's secret, without showing it."`
+}
+
+// secret is the value, "" where none is given.
+func (g givenSecret) secret(std *stdio) (string, error) {
+	var secret string
+	switch {
+	case g.AskSecret && !std.mayAsk():
+		return "", exitf(exitUsage, "--ask-secret: there is nobody to ask; name a file by --secret-file (- is standard input)")
+	case g.AskSecret:
+		typed, err := std.ask("Secret of the webhook: ")
+		if errors.Is(err, io.EOF) {
+			return "", exitf(exitInterrupted, "no secret was given, nothing is changed")
+		}
+		if err != nil {
+			return "", fmt.Errorf("ask for the secret: %w", err)
+		}
+		secret = typed
+	case g.SecretFile != "":
+		file := std.in
+		if g.SecretFile != "-" {
+			var err error
+			if file, err = os.Open(g.SecretFile); err != nil {
+				return "", exitf(exitUsage, "--secret-file: %w", err)
+			}
+			defer file.Close()
+		}
+		content, err := io.ReadAll(io.LimitReader(file, penstock.MaxSecretBytes+2))
+		if err != nil {
+			return "", exitf(exitUsage, "--secret-file: %w", err)
+		}
+		secret = string(bytes.TrimRight(content, "\r\n"))
+	default:
+		return "", nil
+	}
+	if secret == "" {
+		return "", exitf(exitUsage, "the secret is empty")
+	}
+	return secret, nil
+}
+
+// keptSecret is where a secret goes that is shown once.
+type keptSecret struct {
+	Save string `type:"path" placeholder:"FILE" help:"Write the new secret to this new file, which only you can read, instead of printing it."`
+}
+
+// show makes a call that may make a secret, and shows the webhook that comes
+// back.
+func (k keptSecret) show(ctx context.Context, c *client, path string, body any) error {
+	var file *os.File
+	if k.Save != "" { // before the secret is made: it is shown this once
+		var err error
+		if file, err = os.OpenFile(k.Save, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+			return exitf(exitUsage, "--save: %w", err)
+		}
+		defer file.Close()
+	}
+	var w penstock.Webhook
+	raw, err := c.call(ctx, http.MethodPost, path, body, &w)
+	if file != nil && (err != nil || w.Secret == "") {
+		_ = os.Remove(k.Save) // empty, and made by us
+		file = nil
+	}
+	switch {
+	case err != nil:
+		return err
+	case file != nil:
+		return k.save(c, file, w)
+	case c.json:
+		return c.std.json(raw)
+	case w.Secret != "":
+		c.std.notef("the secret is not shown again")
+	}
+	return c.std.facts(webhookFacts(w))
+}
+
+// save writes the secret to the file, and shows the rest.
+func (k keptSecret) save(c *client, file *os.File, w penstock.Webhook) error {
+	if _, err := fmt.Fprintln(file, w.Secret); err != nil {
+		return fmt.Errorf("save the secret of webhook %s: %w", w.UID, err)
+	}
+	if err := file.Sync(); err != nil {
+		return fmt.Errorf("save the secret of webhook %s: %w", w.UID, err)
+	}
+	c.std.notef("the secret is in %s", k.Save)
+	if w.AuthMode == penstock.AuthURLToken {
+		w.IngressURL = w.IngressURL[:len(w.IngressURL)-len(w.Secret)] + "{token}"
+	}
+	w.Secret = ""
+	if c.json {
+		return c.std.json(w)
+	}
+	return c.std.facts(webhookFacts(w))
+}
+
+type webhookCreateCmd struct {
+	Name       string `arg:"" help:"Name of the webhook: letters, digits, - and spaces."`
+	Mode       string `enum:",token,url_token,signature" default:"" placeholder:"MODE" help:"How the sender shows that it is it: token, url_token, or signature, which --scheme implies."`
+	Scheme     string `enum:",${schemes}" default:"" placeholder:"SCHEME" help:"How the sender signs, such as github, or custom_hmac."`
+	SecretName string `placeholder:"NAME" help:"Managed secret; one that exists is used as it is. Default: NAME_WEBHOOK_SECRET."`
+	Disabled   bool   `help:"Take no deliveries until it is enabled."`
+	webhookFields
+	keptSecret
+}
+
+func (cmd *webhookCreateCmd) Help() string {
+	return "Prints where to send and the secret, which cannot be shown again. The sender of a signed webhook makes the secret itself, except standard_webhooks and svix: give it by --secret-file or --ask-secret, or later by webhook update, where the sender shows it only once it knows the URL."
+}
+
+func (cmd *webhookCreateCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	flags := map[string]any{"name": cmd.Name}
+	if cmd.Mode == "" && cmd.Scheme != "" {
+		cmd.Mode = string(penstock.AuthSignature)
+	}
+	for name, value := range map[string]string{"auth_mode": cmd.Mode, "signature_scheme": cmd.Scheme, "secret_name": cmd.SecretName} {
+		if value != "" {
+			flags[name] = value
+		}
+	}
+	if cmd.Disabled {
+		flags["enabled"] = false
+	}
+	body, err := cmd.request(std, flags)
+	if err != nil {
+		return err
+	}
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	return cmd.show(ctx, a.client, a.factory+"/webhooks", body)
+}
+
+type webhookUpdateCmd struct {
+	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+	webhookFields
+}
+
+func (cmd *webhookUpdateCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	body, err := cmd.request(std, map[string]any{})
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 {
+		return exitf(exitUsage, "nothing is given to change")
+	}
+	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, body)
+}
+
+type webhookRotateCmd struct {
+	Webhook string        `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+	Overlap time.Duration `placeholder:"DURATION" help:"How long the old secret stays valid, such as 1h, at most 168h; without it it stops at once."`
+	givenSecret
+	keptSecret
+}
+
+func (cmd *webhookRotateCmd) Help() string {
+	return "Without --secret-file and --ask-secret a new secret is made; where only the sender can make one, give it. It becomes the value of the managed secret, and is printed this once."
+}
+
+func (cmd *webhookRotateCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	if cmd.Overlap < 0 || cmd.Overlap%time.Second != 0 {
+		return exitf(exitUsage, "--overlap is in whole seconds")
+	}
+	secret, err := cmd.secret(std)
+	if err != nil {
+		return err
+	}
+	request := penstock.RotateRequest{OverlapSeconds: int64(cmd.Overlap / time.Second)}
+	if secret != "" {
+		request.Secret = &secret
+	}
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	path, err := a.webhook(ctx, cmd.Webhook, "rotate-secret")
+	if err != nil {
+		return err
+	}
+	return cmd.show(ctx, a.client, path, request)
+}

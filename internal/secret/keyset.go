@@ -180,3 +180,9 @@ var ErrSealed = errors.New("a sealed value cannot be opened: it was sealed with 
 func (k *keys) isCurrent(sealed []byte) bool {
 	return len(sealed) > 5 && sealed[0] == 1 && binary.BigEndian.Uint32(sealed[1:5]) == k.primary
 }
+
+// newest is the id of the key that was added last.
+func (k *keys) newest() uint32 {
+	all := k.handle.KeysetInfo().GetKeyInfo()
+	return all[len(all)-1].GetKeyId()
+}

@@ -165,6 +165,53 @@ func TestRotationWhileServersRun(t *testing.T) {
 	})
 }
 
+// Servers with copies of the keyset are told of the next key before one of them
+// seals with it.
+func TestPreparedRotation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		path, other := filepath.Join(t.TempDir(), "keyset.json"), filepath.Join(t.TempDir(), "keyset.json")
+		here := openKeyset(t, path)
+		spread := func() {
+			content, err := os.ReadFile(path)
+			if err == nil {
+				err = os.WriteFile(other, content, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(secret.NoticedAfter)
+		}
+		spread()
+		there := openKeyset(t, other)
+		for range 2 { // the second time it changes nothing
+			if err := secret.PrepareRotation(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		spread()
+		old := seal(t, here, "v", "c")
+		r := beginRotation(t, path)
+		fresh := reseal(t, r, old)
+		if r.Resumed || fresh == nil {
+			t.Error("what was sealed after the preparation is not sealed again: the next key sealed already")
+		}
+		wantOpen(t, there, fresh, "c", "v")
+		wantOpen(t, here, seal(t, there, "w", "c"), "c", "w")
+		r.Close()
+		spread()
+		r = beginRotation(t, path)
+		defer r.Close()
+		if reseal(t, r, seal(t, there, "w", "c")) != nil {
+			t.Error("the other server does not seal with the new key")
+		}
+		if err := r.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		wantOpen(t, there, seal(t, here, "v", "c"), "c", "v")
+	})
+}
+
 func TestKeysetIsChangedByOneAtATime(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -49,9 +49,53 @@ type Rotation struct {
 	release func()
 }
 
-// BeginRotation takes the keyset in a file and adds a key, which seals from
-// then on, unless the file has several keys already. The caller closes it.
+// PrepareRotation adds the key to the keyset in a file that the next rotation
+// will seal with; until then it only opens. It is for servers that have copies
+// of the file: all of them know the key before one of them seals with it. A
+// keyset that has a second key is left as it is.
+func PrepareRotation(path string) error {
+	r, err := openRotation(path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if r.keys.handle.Len() > 1 {
+		return nil
+	}
+	return r.change(func(m *keyset.Manager) error {
+		_, err := m.Add(aead.AES256GCMKeyTemplate())
+		return err
+	})
+}
+
+// BeginRotation takes the keyset in a file and lets a new key seal from then
+// on: one that was prepared, or else one that it adds. Where an earlier
+// rotation has come so far, it changes nothing. The caller closes it.
 func BeginRotation(path string) (*Rotation, error) {
+	r, err := openRotation(path)
+	if err != nil {
+		return nil, err
+	}
+	newest := r.keys.newest()
+	switch {
+	case r.keys.handle.Len() == 1:
+		err = r.change(func(m *keyset.Manager) error {
+			id, err := m.Add(aead.AES256GCMKeyTemplate())
+			return errors.Join(err, m.SetPrimary(id))
+		})
+	case newest != r.keys.primary:
+		err = r.change(func(m *keyset.Manager) error { return m.SetPrimary(newest) })
+	default:
+		r.Resumed = true
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func openRotation(path string) (*Rotation, error) {
 	path, err := filepath.EvalSymlinks(path) // a link goes on to lead to the file
 	if err != nil {
 		return nil, fmt.Errorf("keyset: %w", err)
@@ -60,39 +104,35 @@ func BeginRotation(path string) (*Rotation, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rotation{path: path, release: release}
-	if err := r.begin(); err != nil {
+	found, err := readKeys(path)
+	if err != nil {
 		release()
 		return nil, fmt.Errorf("keyset %s: %w", path, err)
 	}
-	return r, nil
+	return &Rotation{path: path, keys: found, release: release}, nil
 }
 
-func (r *Rotation) begin() error {
-	var err error
-	if r.keys, err = readKeys(r.path); err != nil {
-		return err
-	}
-	if r.keys.handle.Len() > 1 {
-		r.Resumed = true
-		return nil
-	}
-	manager := keyset.NewManagerFromHandle(r.keys.handle)
-	id, err := manager.Add(aead.AES256GCMKeyTemplate())
+// change puts a changed keyset into the file's place, and goes on with it.
+func (r *Rotation) change(how func(*keyset.Manager) error) error {
+	changed, err := r.changed(how)
 	if err == nil {
-		err = manager.SetPrimary(id)
+		err = place(r.path, changed, os.Rename)
+	}
+	if err == nil {
+		r.keys, err = newKeys(changed, nil)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("keyset %s: %w", r.path, err)
 	}
-	handle, err := manager.Handle()
-	if err != nil {
-		return err
+	return nil
+}
+
+func (r *Rotation) changed(how func(*keyset.Manager) error) (*keyset.Handle, error) {
+	manager := keyset.NewManagerFromHandle(r.keys.handle)
+	if err := how(manager); err != nil {
+		return nil, err
 	}
-	if r.keys, err = newKeys(handle, nil); err != nil {
-		return err
-	}
-	return place(r.path, handle, os.Rename)
+	return manager.Handle()
 }
 
 // Close gives the keyset back to others.
@@ -114,23 +154,17 @@ func (r *Rotation) Reseal(sealed []byte, context string) (fresh []byte, err erro
 // Finish drops all keys but the new one from the file. Reseal still knows them,
 // for values that come to light late.
 func (r *Rotation) Finish() error {
-	manager := keyset.NewManagerFromHandle(r.keys.handle)
-	for _, key := range r.keys.handle.KeysetInfo().GetKeyInfo() {
-		if key.GetKeyId() == r.keys.primary {
-			continue
+	all := r.keys
+	defer func() { r.keys = all }()
+	return r.change(func(m *keyset.Manager) error {
+		var errs []error
+		for _, key := range all.handle.KeysetInfo().GetKeyInfo() {
+			if key.GetKeyId() != all.primary {
+				errs = append(errs, m.Delete(key.GetKeyId()))
+			}
 		}
-		if err := manager.Delete(key.GetKeyId()); err != nil {
-			return fmt.Errorf("keyset %s: %w", r.path, err)
-		}
-	}
-	handle, err := manager.Handle()
-	if err == nil {
-		err = place(r.path, handle, os.Rename)
-	}
-	if err != nil {
-		return fmt.Errorf("keyset %s: %w", r.path, err)
-	}
-	return nil
+		return errors.Join(errs...)
+	})
 }
 
 // keepOwner gives a file the owner of the one that it replaces: whoever

@@ -1,7 +1,9 @@
 package service_test
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -282,5 +284,43 @@ func TestSharedSecretIsNotRotated(t *testing.T) {
 		if err := h.DeleteIdentity(ctx, h.admin, agent.UID); err != nil {
 			h.t.Fatal(err)
 		}
+	})
+}
+
+// However rotations and new values of the managed secret meet, a webhook that
+// follows it ends with its value.
+func TestWebhookFollowsItsSecretWhateverMeets(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		req := named("x", penstock.AuthToken)
+		req.SecretRefresh = new(penstock.RefreshImmediate)
+		w := h.hook(req)
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				value := fmt.Sprintf("value-%d", i)
+				var err error
+				switch i % 4 {
+				case 0:
+					_, err = h.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: 1})
+				case 1:
+					_, err = h.SetSecret(ctx, h.admin, w.SecretName, &value)
+				case 2:
+					_, err = h.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-" + value)})
+				default:
+					other := named(value, penstock.AuthToken)
+					_, err = h.CreateWebhook(ctx, h.admin, h.factory, other)
+				}
+				if err != nil {
+					h.t.Errorf("%d: %v", i, err)
+				}
+			})
+		}
+		all.Wait()
+		values, err := h.WebhookValues(ctx, w.UID)
+		if err != nil || len(values) == 0 {
+			h.t.Fatalf("got %v, %v", values, err)
+		}
+		h.managed(w.SecretName, values[0])
 	})
 }

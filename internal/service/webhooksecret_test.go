@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/secret"
+	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 func TestWebhookIsFinishedByItsSecret(t *testing.T) {
@@ -322,5 +326,39 @@ func TestWebhookFollowsItsSecretWhateverMeets(t *testing.T) {
 			h.t.Fatalf("got %v, %v", values, err)
 		}
 		h.managed(w.SecretName, values[0])
+	})
+}
+
+func TestWebhookSecretsAreSealedAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keyset.json")
+	keyset, err := secret.OpenKeyset(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withFactory(t, func(o *service.Options) { o.Keyset = keyset }, func(h *hooks) {
+		ctx := h.t.Context()
+		w := h.hook(named("x", penstock.AuthToken))
+		present := h.rotate(w.UID, penstock.RotateRequest{OverlapSeconds: 60})
+
+		own := copyOf(h.t, path) // the engines' tests run at once on one keyset
+		rotation, err := secret.BeginRotation(own)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		defer rotation.Close()
+		db := testkit.OpenStore(h.t, h.url)
+		if got, err := service.Reseal(ctx, db, rotation); err != nil || len(got.Lost) > 0 {
+			h.t.Fatalf("got %+v, %v", got, err)
+		}
+		if err := rotation.Finish(); err != nil {
+			h.t.Fatal(err)
+		}
+		fresh, err := secret.OpenKeyset(own)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		again := &hooks{&world{Service: service.New(service.Options{Store: db, Keyset: fresh}), t: h.t, url: h.url, admin: h.admin}, h.factory}
+		again.values(w.UID, present.Secret, w.Secret)
+		again.managed(w.SecretName, present.Secret)
 	})
 }

@@ -113,7 +113,7 @@ func (s *Service) planAutomation(ctx context.Context, row store.WebhookRow, a st
 			var err error
 			if f, err = filter.Parse(text); err != nil { // it was stored by a release with other rules
 				one.filters, one.broken = nil, "its filter cannot be read: "+err.Error()
-				return one, nil
+				return one, nil //nolint:nilerr // the other automations start all the same
 			}
 		}
 		one.filters = append(one.filters, f)

@@ -151,8 +151,7 @@ func (s *Service) match(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelive
 	}
 	document, err := s.parse(p, a.Body)
 	if err != nil {
-		var told *penstock.Error
-		if errors.As(err, &told) {
+		if told, ok := errors.AsType[*penstock.Error](err); ok {
 			detail = told.Explain()
 		}
 		d.Outcome, d.Reason, d.Status = penstock.OutcomeRejectedJSON, "invalid_json", http.StatusBadRequest

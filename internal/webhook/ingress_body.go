@@ -19,7 +19,6 @@ const smallBody = 16 << 10
 const (
 	smallBodies = 2048
 	heldBytes   = 32 << 20 // of those that are larger
-	roomTime    = 5 * time.Second
 )
 
 // bodies bounds the memory of all bodies that are held, from the first byte to
@@ -159,12 +158,12 @@ func fill(r io.Reader, buffer []byte) (n int, ended bool, err error) {
 	return n, false, nil
 }
 
-// take waits for room.
+// take waits for room, half of the time that a body has.
 func take(d *delivery, s *semaphore.Weighted, n int64) error {
 	if s.TryAcquire(n) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(d.r.Context(), roomTime)
+	ctx, cancel := context.WithTimeout(d.r.Context(), d.in.BodyTime/2)
 	defer cancel()
 	if s.Acquire(ctx, n) != nil {
 		return errNoRoom

@@ -26,18 +26,28 @@ type bare struct {
 	listeners map[chan []byte]struct{}
 }
 
+// The kinds of bare servers.
+const (
+	bareRuns  = "bare"
+	bareHooks = "bare-hooks"
+)
+
 // serveBare serves until ctx ends, and prints where on standard output.
-func serveBare(ctx context.Context, size string) error {
+func serveBare(ctx context.Context, kind, size string) error {
 	n, err := strconv.Atoi(size)
 	if err != nil {
 		return err
 	}
-	b := &bare{answer: bytes.Repeat([]byte{' '}, n), listeners: map[chan []byte]struct{}{}}
+	answer := bytes.Repeat([]byte{' '}, n)
+	var handler http.Handler = &bare{answer: answer, listeners: map[chan []byte]struct{}{}}
+	if kind == bareHooks {
+		handler = &bareHook{answer}
+	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: b, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	if _, err := fmt.Fprintln(os.Stdout, listener.Addr()); err != nil {
 		return err

@@ -61,7 +61,7 @@ func (b *bench) create(ctx context.Context) error {
 const connections = 64
 
 func (b *bench) bareTarget(ctx context.Context, answer, connections int, requests ...[]byte) (*target, error) {
-	p, err := startBare(ctx, answer)
+	p, err := startBare(ctx, bareRuns, answer)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,8 @@ func request(method, path, body string) []byte {
 type target struct {
 	*process
 	name     string
-	requests [][]byte // sent one after the other, over and over
+	requests [][]byte              // sent one after the other, over and over
+	next     func(conn int) []byte // makes each request of a connection instead; nil: none
 	conns    []*conn
 	rounds   []round
 }
@@ -152,8 +153,9 @@ func (t *target) load(ctx context.Context, d time.Duration) (round, error) {
 	for i, c := range t.conns {
 		running.Go(func() {
 			for n := i; time.Since(start) < d && errs[i] == nil && ctx.Err() == nil; n++ {
+				request := t.request(i, n)
 				sent := time.Now()
-				_, errs[i] = c.do(t.requests[n%len(t.requests)])
+				_, errs[i] = c.do(request)
 				took[i] = append(took[i], time.Since(sent))
 			}
 		})
@@ -173,6 +175,14 @@ func (t *target) load(ctx context.Context, d time.Duration) (round, error) {
 		cpu:  (t.cpuTime() - before) / time.Duration(len(all)),
 		p50:  quantile(all, .5), p99: quantile(all, .99),
 	}, ctx.Err()
+}
+
+// request is the n-th one on a connection.
+func (t *target) request(conn, n int) []byte {
+	if t.next != nil {
+		return t.next(conn)
+	}
+	return t.requests[n%len(t.requests)]
 }
 
 // quantile sorts list.

@@ -41,18 +41,20 @@ type bench struct {
 	binary   string
 	postgres string // URL of a server that may make databases; "": none
 	runs     int    // in the large list
+	log      int    // deliveries in the long log
 	dir      string // of everything that is written
 	out      *table
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) == 2 && args[0] == "bare" { // started by this program itself
-		return serveBare(ctx, args[1])
+	if len(args) == 2 && (args[0] == bareRuns || args[0] == bareHooks) { // started by this program itself
+		return serveBare(ctx, args[0], args[1])
 	}
 	b := &bench{out: &table{w: os.Stdout}}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&b.binary, "binary", "bin/penstock", "the binary to measure, stripped")
 	flags.IntVar(&b.runs, "runs", 1_000_000, "runs in the large list")
+	flags.IntVar(&b.log, "deliveries", 1_000_000, "deliveries in the long log; 10,000,000 take about 10 GB and 15 minutes for each engine")
 	only := flags.String("only", "", "measure these parts only, such as create,list")
 	sizes := flags.String("sizes", "", "instead, say what fills this binary, which must have its symbols")
 	if err := flags.Parse(args); err != nil {
@@ -92,6 +94,10 @@ func (b *bench) parts() []part {
 		{"claim", "POST /agent/runs until a worker that waits has the run; one at a time", b.claim},
 		{"list", "GET /agent/runs, 20 rows of a state and a name; one connection", b.list},
 		{"stream", "one run's live events to 1,000 listeners, 20 events a second", b.stream},
+		{"deliver", "POST /webhooks/w/…, 2 KB signed, durable before the answer; 64 connections", b.deliver},
+		{"hooks", "deliveries to 1,000 webhooks with 20 automations each, beside one with one", b.hooks},
+		{"log", "deliveries to a long log, beside an empty one", b.longLog},
+		{"start", "a delivery until a worker that waits has its run; one at a time", b.start},
 		{"memory", "resident memory of serve, as it comes", b.memory},
 		{"size", "the binary, stripped", b.size},
 	}

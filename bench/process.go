@@ -77,14 +77,14 @@ func output(ctx context.Context, program string, args ...string) (string, error)
 	return strings.TrimSpace(string(out)), err
 }
 
-// startBare starts this program as the bare server, whose answers have the
-// given size.
-func startBare(ctx context.Context, answer int) (*process, error) {
+// startBare starts this program as a bare server of a kind, whose answers have
+// the given size.
+func startBare(ctx context.Context, kind string, answer int) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := command(ctx, self, "bare", strconv.Itoa(answer))
+	cmd := command(ctx, self, kind, strconv.Itoa(answer))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -40,7 +40,7 @@ func (b *bench) stream(ctx context.Context) error {
 		return err
 	}
 	ours := newAudience(p, source.path(), source.append)
-	bare, err := startBare(ctx, 0)
+	bare, err := startBare(ctx, bareRuns, 0)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// hookTarget is a server with webhooks that gets deliveries.
+type hookTarget struct {
+	*target
+	sends *deliveries
+	undo  []func()
+}
+
+// hookOptions says what a server has and gets; the zero value is one webhook
+// with one automation, and no limit.
+type hookOptions struct {
+	webhooks    int // default 1
+	automations int // of each; default 1
+	filter      string
+	limit       int                                                       // of deliveries a minute
+	fill        func(ctx context.Context, database, webhook string) error // before the first delivery; nil: nothing is done
+}
+
+// hookTarget starts a server on a fresh database, with 64 connections to it.
+func (b *bench) hookTarget(ctx context.Context, name string, e engine, o hookOptions) (*hookTarget, error) {
+	url, drop, err := e.fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &hookTarget{undo: []func(){drop}}
+	if err := b.openHooks(ctx, t, name, url, o); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (b *bench) openHooks(ctx context.Context, t *hookTarget, name, url string, o hookOptions) error {
+	p, err := b.serve(ctx, url, "--worker=false", fmt.Sprintf("--limit-deliveries-per-minute=%d", o.limit))
+	if err != nil {
+		return err
+	}
+	t.undo = append(t.undo, p.stop)
+	if t.sends, err = newDeliveries(ctx, p, max(1, o.webhooks), max(1, o.automations), o.filter); err != nil {
+		return err
+	}
+	if o.fill != nil {
+		if err := o.fill(ctx, url, t.sends.uids[0]); err != nil {
+			return fmt.Errorf("fill: %w", err)
+		}
+	}
+	if t.target, err = newTarget(ctx, name, p, connections); err != nil {
+		return err
+	}
+	t.undo = append(t.undo, t.target.close)
+	t.sends.open(connections)
+	t.next = t.sends.request
+	t.pause() // while the others are made
+	return nil
+}
+
+func (t *hookTarget) close() {
+	for _, undo := range slices.Backward(t.undo) {
+		undo()
+	}
+}
+
+// bareHookTarget is the bare server for deliveries. It gets those of like.
+func bareHookTarget(ctx context.Context, like *hookTarget) (*target, error) {
+	p, err := startBare(ctx, bareHooks, len(`{"delivery_id":"01900000-0000-7000-8000-100000000000"}`))
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTarget(ctx, "bare", p, connections)
+	if err != nil {
+		p.stop()
+		return nil, err
+	}
+	sends := &deliveries{uids: like.sends.uids, series: like.sends.series}
+	sends.open(connections)
+	t.next = sends.request
+	return t, nil
+}
+
+// turns measures the targets and the bare server in turns, and makes sure that
+// what was answered was accepted.
+func (b *bench) turns(ctx context.Context, rounds int, targets []*hookTarget) (bare *target, err error) {
+	if bare, err = bareHookTarget(ctx, targets[0]); err != nil {
+		return nil, err
+	}
+	defer bare.stop()
+	defer bare.close()
+	all := []*target{bare}
+	for _, t := range targets {
+		t.resume()
+		if _, err := t.load(ctx, time.Second); err != nil { // so that it has read all that it remembers
+			return nil, fmt.Errorf("%s: %w", t.name, err)
+		}
+		t.pause()
+		all = append(all, t.target)
+	}
+	if err := takeTurns(ctx, rounds, 2*time.Second, all...); err != nil {
+		return nil, err
+	}
+	for _, t := range targets {
+		t.resume()
+		if err := t.sends.verify(ctx, t.process); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.name, err)
+		}
+		t.pause()
+	}
+	return bare, nil
+}
+
+// deliver measures how many deliveries a second are accepted, each durable
+// before it is answered: of those that start nothing, and of those that start a
+// run each.
+func (b *bench) deliver(ctx context.Context) error {
+	var targets []*hookTarget
+	aims := map[*hookTarget]deliverAims{}
+	for _, e := range b.engines() {
+		for _, c := range []struct {
+			name string
+			hookOptions
+			aims map[string]deliverAims
+		}{
+			{"no match", hookOptions{filter: unmatched}, map[string]deliverAims{"sqlite": {.40, 20e6}, "postgres": {.25, 25e6}}},
+			{"a run each", hookOptions{filter: matching}, map[string]deliverAims{"sqlite": {share: .20}, "postgres": {share: .125}}},
+			{"no match, limited", hookOptions{filter: unmatched, limit: 10_000_000}, nil},
+		} {
+			t, err := b.hookTarget(ctx, e.name+"  "+c.name, e, c.hookOptions)
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.name, err)
+			}
+			defer t.close()
+			targets = append(targets, t)
+			aims[t] = c.aims[e.name]
+		}
+	}
+	bare, err := b.turns(ctx, 5, targets)
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		b.reportDeliver(t.target, bare, aims[t])
+	}
+	return nil
+}
+
+// deliverAims are the least share of the bare server's rate and the longest
+// p99, in nanoseconds; 0: there is no aim.
+type deliverAims struct{ share, p99 float64 }
+
+func (b *bench) reportDeliver(t, bare *target, aims deliverAims) {
+	share := t.against(bare, rate)
+	r := row{what: t.name + "  requests/s", penstock: count(t.median(rate)), bare: count(bare.median(rate)), ratio: fmt.Sprintf("%.2f", share)}
+	if aims.share > 0 {
+		r.aim = atLeast(share, aims.share, fmt.Sprintf("ratio ≥ %.3g", aims.share))
+	}
+	b.out.row(r)
+	b.out.row(latency(t, bare, "CPU for each", cpu))
+	b.out.row(latency(t, bare, "p50", p50))
+	r = latency(t, bare, "p99", p99)
+	if aims.p99 > 0 {
+		r.aim = below(t.median(p99), aims.p99, fmt.Sprintf("< %.0f ms", aims.p99/1e6))
+	}
+	b.out.row(r)
+}
+
+// hooks measures what many webhooks with many automations cost.
+func (b *bench) hooks(ctx context.Context) error {
+	return b.comparePairs(ctx, "1 webhook, 1 automation", hookOptions{filter: unmatched}, "1,000 webhooks of 20", func(engine) hookOptions {
+		return hookOptions{filter: unmatched, webhooks: 1000, automations: 20}
+	})
+}
+
+// longLog measures what a log of many deliveries costs those that come.
+func (b *bench) longLog(ctx context.Context) error {
+	return b.comparePairs(ctx, "empty log", hookOptions{filter: unmatched}, count(float64(b.log))+" in the log", func(e engine) hookOptions {
+		return hookOptions{filter: unmatched, fill: func(ctx context.Context, database, webhook string) error {
+			start := time.Now()
+			err := fillLog(ctx, e.name, database, webhook, b.log)
+			b.progressf("%s: filled with %s deliveries in %s", e.name, count(float64(b.log)), time.Since(start).Round(time.Second))
+			return err
+		}}
+	})
+}
+
+// comparePairs measures, on each engine, a server beside one that has more.
+func (b *bench) comparePairs(ctx context.Context, lessName string, less hookOptions, moreName string, more func(engine) hookOptions) error {
+	for _, e := range b.engines() {
+		if err := b.comparePair(ctx, e, lessName, less, moreName, more(e)); err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) comparePair(ctx context.Context, e engine, lessName string, less hookOptions, moreName string, more hookOptions) error {
+	with, err := b.hookTarget(ctx, e.name+"  "+moreName, e, more)
+	if err != nil {
+		return err
+	}
+	defer with.close()
+	without, err := b.hookTarget(ctx, e.name+"  "+lessName, e, less)
+	if err != nil {
+		return err
+	}
+	defer without.close()
+	bare, err := b.turns(ctx, 7, []*hookTarget{without, with})
+	if err != nil {
+		return err
+	}
+	b.reportDeliver(without.target, bare, deliverAims{})
+	b.reportDeliver(with.target, bare, deliverAims{})
+	kept := with.against(without.target, rate)
+	b.out.row(row{what: with.name + "  share of the rate", ratio: fmt.Sprintf("%.2f", kept), aim: atLeast(kept, .8, "≥ 0.80")})
+	return nil
+}
+
+// start measures the way of a delivery's run to a worker that waits for one.
+func (b *bench) start(ctx context.Context) error {
+	var lanes []*lane
+	var sends []*deliveries
+	for _, e := range b.engines() {
+		t, err := b.hookTarget(ctx, e.name, e, hookOptions{filter: matching})
+		if err != nil {
+			return err
+		}
+		defer t.close()
+		t.resume()
+		l, err := newLane(ctx, e.name, t.process)
+		if err != nil {
+			return err
+		}
+		defer l.client.Close()
+		lanes, sends = append(lanes, l), append(sends, t.sends)
+	}
+	for range claims {
+		for i, l := range lanes {
+			if err := l.once(ctx, sends[i].request(0)); err != nil {
+				return fmt.Errorf("%s: %w", l.name, err)
+			}
+		}
+	}
+	for _, l := range lanes {
+		for _, from := range []struct {
+			what string
+			took []time.Duration
+		}{{"from the request", l.whole}, {"from its answer", l.after}} {
+			median := quantile(from.took, .5)
+			b.out.row(row{what: l.name + "  " + from.what + ", p50", penstock: millis(median), aim: below(float64(median), 10e6, "< 10 ms")})
+			b.out.row(row{what: l.name + "  " + from.what + ", p99", penstock: millis(quantile(from.took, .99))})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+)
+
+// hookSecret is that of every webhook that is measured.
+const hookSecret = "bench_0123456789abcdefghijklmnop"
+
+// signatureHeader has the signature of a delivery as GitHub makes it.
+const signatureHeader = "X-Hub-Signature-256"
+
+// bareHook is the least that a Go server can do for a delivery: it reads the
+// body, verifies its signature, checks that it is JSON, and answers 202 with as
+// many bytes as Penstock does. It stores nothing.
+type bareHook struct{ answer []byte }
+
+func (b *bareHook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || !signed(r.Header, body) || !json.Valid(body) {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	h := w.Header()
+	h["Content-Type"] = []string{"application/json"}
+	h["Content-Length"] = []string{strconv.Itoa(len(b.answer))}
+	w.WriteHeader(http.StatusAccepted)
+	_, _ = w.Write(b.answer)
+}
+
+func signed(h http.Header, body []byte) bool {
+	got := h[signatureHeader]
+	return len(got) == 1 && hmac.Equal([]byte(got[0]), signature(body))
+}
+
+// signature is the value of signatureHeader.
+func signature(body []byte) []byte {
+	mac := hmac.New(sha256.New, []byte(hookSecret))
+	mac.Write(body)
+	return hex.AppendEncode([]byte("sha256="), mac.Sum(nil))
+}

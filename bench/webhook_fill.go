@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// fillDeliveries and fillKeys make the deliveries from $1 to $2 of a webhook, $3, as
+// the server records them, but without bodies. All are of the same
+// millisecond, by $4. The identities are spread over all that there may be, as
+// hashes are: the top 30 bits as base64, from the lowest letter to the highest.
+const (
+	fillDeliveries = `INSERT INTO deliveries (webhook_uid, outcome, id, received_at, size, http_status, identity_source, identity, matches, headers, sha256, client_ip)
+		WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $2)
+		SELECT $3, 'Accepted', CAST($4 AS TEXT) || CAST(100000000000 + i AS TEXT), CAST($5 AS BIGINT), 2048, 202, 'provider', ` + filledIdentity + `,
+			'[{"automation":"mend-0","uid":"0123456789abcdefghijkl","would_trigger":false,"failed_at":{"check":"payload","path":"/repository/private","reason":"the value is in not_in"}}]',
+			'{"content-type":"application/json","user-agent":"GitHub-Hookshot/bench","x-github-delivery":"0123456789abcdefghijkl-0123456789abcdef","x-github-event":"push"}',
+			'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '127.0.0.1'
+		FROM n, (SELECT '+/0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz' AS digits) AS d`
+	fillKeys = `INSERT INTO delivery_keys (webhook_uid, source, value, delivery_id, received_at, expires_at)
+		SELECT webhook_uid, 'provider', identity, id, received_at, 0 FROM deliveries
+		WHERE webhook_uid = $1 AND outcome = 'Accepted' AND id >= $2 AND id < $3 ORDER BY id`
+	filledIdentity = `substr(digits, 1 + CAST(i * $6 / 16777216 % 64 AS INTEGER), 1) || substr(digits, 1 + CAST(i * $6 / 262144 % 64 AS INTEGER), 1)
+		|| substr(digits, 1 + CAST(i * $6 / 4096 % 64 AS INTEGER), 1) || substr(digits, 1 + CAST(i * $6 / 64 % 64 AS INTEGER), 1)
+		|| substr(digits, 1 + CAST(i * $6 % 64 AS INTEGER), 1) || '01234567890123456789012345678901234567'`
+)
+
+// fillLog gives a webhook a log of so many deliveries, all of the last hour.
+func fillLog(ctx context.Context, engine, database, webhook string, deliveries int) error {
+	db, err := openFor(engine, database)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	at := time.Now().Add(-time.Hour).UnixMilli()
+	milliseconds := fmt.Sprintf("%012x", at) // RFC 9562 §5.7
+	prefix := milliseconds[:8] + "-" + milliseconds[8:] + "-7000-8000-"
+	id := func(i int) string { return prefix + fmt.Sprint(100_000_000_000+i) }
+	for from := 0; from < deliveries; from += fillBatch {
+		to := min(deliveries, from+fillBatch)
+		if _, err := db.ExecContext(ctx, fillDeliveries, from, to, webhook, prefix, at, 1<<30/deliveries); err != nil {
+			return err
+		}
+		if _, err := db.ExecContext(ctx, fillKeys, webhook, id(from), id(to)); err != nil {
+			return err
+		}
+	}
+	for _, statement := range map[string][]string{
+		"sqlite": {"PRAGMA wal_checkpoint(TRUNCATE)"}, "postgres": {"VACUUM (ANALYZE) deliveries", "VACUUM (ANALYZE) delivery_keys", "CHECKPOINT"},
+	}[engine] {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}

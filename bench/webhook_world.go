@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// deliveries makes requests of distinct deliveries, as GitHub sends them, to
+// webhooks in turn. All carry the same body, so that what a client has to work
+// out for each is its id.
+type deliveries struct {
+	factories []string
+	uids      []string
+	series    string   // tells the ids of one deliveries from those of another
+	buffers   [][]byte // a request of each connection
+	sent      atomic.Int64
+}
+
+// deliveryBody is an event of about 2 KB.
+func deliveryBody() string {
+	commit := `{"id": "%040x", "message": "Mend the build of the shop, part %d", "timestamp": "2026-03-01T12:00:00Z", "added": [], "modified": ["internal/shop/cart.go", "internal/shop/price.go"],
+		"author": {"name": "Ada Example", "email": "ada@example.com", "username": "ada"}, "distinct": true}`
+	commits := make([]string, 6)
+	for i := range commits {
+		commits[i] = fmt.Sprintf(commit, i+4711, i)
+	}
+	return `{"ref": "refs/heads/main", "before": "6113728f27ae82c7b1a177c8d03f9e96e0adf246", "after": "0d1a26e67d8f5eaf1f6ba5c57fc3c7d91ac0fd1c", "created": false, "forced": false,
+		"repository": {"id": 186853002, "name": "shop", "full_name": "acme/shop", "private": true, "default_branch": "main"}, "commits": [` + strings.Join(commits, ", ") +
+		`], "pusher": {"name": "ada", "email": "ada@example.com"}}`
+}
+
+// The filters of the automations: the body matches one of them, and of the other
+// all but the last condition.
+const (
+	matching  = `{"ref": ["refs/heads/main", "refs/heads/next"], "repository": {"full_name": ["acme/shop"], "private": {"not_in": [false]}}}`
+	unmatched = `{"ref": ["refs/heads/main", "refs/heads/next"], "repository": {"full_name": ["acme/shop"], "private": {"not_in": [true]}}}`
+)
+
+// newDeliveries makes webhooks on a server, with so many automations for each.
+func newDeliveries(ctx context.Context, p *process, webhooks, automations int, filter string) (*deliveries, error) {
+	const perFactory = 20
+	d := &deliveries{series: penstock.NewUID()}
+	for len(d.uids) < webhooks {
+		var factory penstock.Factory
+		if err := p.call(ctx, "POST", "/factory", map[string]any{"name": fmt.Sprintf("acme-%d", len(d.factories))}, &factory); err != nil {
+			return nil, err
+		}
+		d.factories = append(d.factories, factory.UID)
+		var ids []string
+		for range min(perFactory, webhooks-len(d.uids)) {
+			var w penstock.Webhook
+			if err := p.call(ctx, "POST", "/factory/"+factory.UID+"/webhooks", map[string]any{
+				"name": fmt.Sprintf("hook-%d", len(ids)), "auth_mode": penstock.AuthSignature, "signature_scheme": "github", "secret": hookSecret,
+			}, &w); err != nil {
+				return nil, err
+			}
+			ids = append(ids, w.UID)
+		}
+		for i := range automations {
+			of := map[string]any{"webhook_ids": ids, "payload": json.RawMessage(filter)}
+			if err := p.call(ctx, "POST", "/factory/"+factory.UID+"/automations", map[string]any{
+				"name": fmt.Sprintf("mend-%d", i), "prompt": "Find out what the push has broken, and mend it.",
+				"triggers": []any{map[string]any{"provider": penstock.ProviderWebhook, "event": penstock.EventReceived, "filter": of}},
+			}, nil); err != nil {
+				return nil, err
+			}
+		}
+		d.uids = append(d.uids, ids...)
+	}
+	return d, nil
+}
+
+// call makes a request of the API, and reads its answer into out unless that is nil.
+func (p *process) call(ctx context.Context, method, path string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+p.addr+"/api/v1"+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+apiKey)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode > http.StatusCreated {
+		return fmt.Errorf("%s %s: %s %s", method, path, res.Status, text)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(text, out)
+}
+
+// The parts of a request that differ from delivery to delivery, by their lengths.
+const (
+	uidDigits = 22
+	idDigits  = 16
+)
+
+// open makes room for the requests of so many connections.
+func (d *deliveries) open(connections int) {
+	body := deliveryBody()
+	for range connections {
+		d.buffers = append(d.buffers, fmt.Appendf(nil, "POST /webhooks/w/%s HTTP/1.1\r\nX-GitHub-Delivery: %s-%0*x\r\nHost: bench\r\nUser-Agent: GitHub-Hookshot/bench\r\n"+
+			"Content-Type: application/json\r\nX-GitHub-Event: push\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
+			d.uids[0], d.series, idDigits, 0, signatureHeader, signature([]byte(body)), len(body), body))
+	}
+}
+
+// request is the next one on a connection, until that is asked for another.
+func (d *deliveries) request(conn int) []byte {
+	const (
+		uidAt = len("POST /webhooks/w/")
+		idAt  = uidAt + uidDigits + len(" HTTP/1.1\r\nX-GitHub-Delivery: ") + uidDigits + len("-")
+	)
+	n := d.sent.Add(1)
+	r := d.buffers[conn]
+	copy(r[uidAt:], d.uids[int(n)%len(d.uids)])
+	for i := range idDigits {
+		r[idAt+idDigits-1-i] = "0123456789abcdef"[n>>(4*i)&15]
+	}
+	return r
+}
+
+// verify reports deliveries that were answered, but are not counted as accepted.
+func (d *deliveries) verify(ctx context.Context, p *process) error {
+	var accepted int64
+	for _, factory := range d.factories {
+		var list struct{ Webhooks []penstock.Webhook }
+		if err := p.call(ctx, "GET", "/factory/"+factory+"/webhooks", nil, &list); err != nil {
+			return err
+		}
+		for _, w := range list.Webhooks {
+			accepted += w.Counts.Accepted
+		}
+	}
+	if accepted != d.sent.Load() {
+		return fmt.Errorf("%d deliveries were sent, %d accepted", d.sent.Load(), accepted)
+	}
+	return nil
+}

@@ -21,12 +21,11 @@ type Agent struct {
 // agents reads all agents.
 func (p *parser) agents(factory *Factory) []Agent {
 	var first place
-	unread := false // one that cannot be read may be the foreman
 	agents := each(p, KindAgent, func(at place, d *document) Agent {
 		a := Agent{Name: at.name}
 		before := p.count
 		if d.readMarkdown(p.files[at.path], false); p.count > before && d.root == nil {
-			unread = true
+			p.doubtful[KindAgent] = true // it may be the foreman
 			return a
 		}
 		d.decode(&a)
@@ -43,7 +42,7 @@ func (p *parser) agents(factory *Factory) []Agent {
 	switch {
 	case len(agents) == 0:
 		d.badLinef(1, 1, MissingRequired, "the factory has no agents: it needs at least agents/<name>/agent.md with agentType: FOREMAN")
-	case first.path == "" && !unread:
+	case first.path == "" && !p.doubtful[KindAgent]:
 		d.badLinef(1, 1, MissingRequired, "the factory has no foreman: one agent needs agentType: FOREMAN")
 	}
 	return agents

@@ -18,12 +18,6 @@ type Tree json.RawMessage
 // MarshalJSON is t itself; null where there is none.
 func (t Tree) MarshalJSON() ([]byte, error) { return json.RawMessage(t).MarshalJSON() }
 
-// UnmarshalJSON takes any JSON.
-func (t *Tree) UnmarshalJSON(text []byte) error {
-	*t = slices.Clone(text)
-	return nil
-}
-
 var treeType = reflect.TypeFor[Tree]()
 
 // field is a key of a document as the tags of its type say it. The parser, the
@@ -103,7 +97,9 @@ func (d *document) value(node *yaml.Node, v reflect.Value, rule string) {
 	case reflect.Slice:
 		if d.is(node, yaml.SequenceNode) {
 			items := reflect.MakeSlice(v.Type(), len(node.Content), len(node.Content))
+			subject := d.each()
 			for i, item := range node.Content {
+				d.subject = subject
 				d.value(item, items.Index(i), rule)
 			}
 			v.Set(items)
@@ -128,11 +124,14 @@ func (d *document) is(node *yaml.Node, kind yaml.Kind) bool {
 
 func (d *document) mismatch(node *yaml.Node, want string) {
 	if node.Kind == yaml.ScalarNode && kindOf(node) == nullScalar {
-		d.badf(node, TypeMismatch, "must be %s, but has no value: give it one or remove the key", want)
+		d.mustf(node, TypeMismatch, "", "be %s, but has no value: give it one or remove the key", want)
 		return
 	}
-	d.badf(node, TypeMismatch, "must be %s, not %s", want, describe(node))
+	d.mustf(node, TypeMismatch, "", "be %s, not %s", want, describe(node))
 }
+
+// each is how messages call the items of a list or mapping.
+func (d *document) each() string { return "each of " + strings.TrimPrefix(d.subject, "each of ") }
 
 // object reads the keys of a mapping into a struct.
 func (d *document) object(node *yaml.Node, v reflect.Value) {
@@ -151,6 +150,7 @@ func (d *document) object(node *yaml.Node, v reflect.Value) {
 			continue
 		}
 		given[f.key] = key
+		d.subject = f.key
 		d.value(value, v.FieldByIndex(f.index), f.rule)
 	}
 	d.missing(node, fields, given)
@@ -181,7 +181,9 @@ func (d *document) missing(node *yaml.Node, fields []field, given map[string]*ya
 func (d *document) mapping(node *yaml.Node, v reflect.Value, rule string) {
 	all := entries(node)
 	result := reflect.MakeMapWithSize(v.Type(), len(all))
+	subject := d.each()
 	for _, entry := range all {
+		d.subject = subject
 		item := reflect.New(v.Type().Elem()).Elem()
 		d.value(entry[1], item, rule)
 		result.SetMapIndex(reflect.ValueOf(entry[0].Value), item)
@@ -201,7 +203,7 @@ func (d *document) scalar(node *yaml.Node, v reflect.Value, rule string) {
 		case node.Kind != yaml.ScalarNode || kind == nullScalar:
 			d.mismatch(node, "text")
 		case kind != textScalar:
-			d.badf(node, TypeMismatch, "must be text, not %s: write %q", describe(node), node.Value)
+			d.mustf(node, TypeMismatch, "", "be text, not %s: write %q", describe(node), node.Value)
 		default:
 			v.SetString(d.checkText(node, rule, node.Value))
 		}

@@ -86,6 +86,8 @@ type parser struct {
 	known Known
 	paths map[Kind]map[string][]place // by name in lower case
 	said  map[Kind][]string           // names as they are written, sorted
+	// doubtful kinds have files of which some are not read.
+	doubtful map[Kind]bool
 }
 
 // Parse reads a tree: the content of each file by its path, which has / between
@@ -93,7 +95,7 @@ type parser struct {
 // result is the definition; otherwise it is nil. Neither depends on the order in
 // which anything is read.
 func Parse(files map[string][]byte, known Known) (*Definition, []Diagnostic) {
-	p := parser{files: files, known: known, paths: map[Kind]map[string][]place{}, said: map[Kind][]string{}}
+	p := parser{files: files, known: known, paths: map[Kind]map[string][]place{}, said: map[Kind][]string{}, doubtful: map[Kind]bool{}}
 	if !p.limits() {
 		return nil, p.sorted()
 	}

@@ -21,6 +21,8 @@ type document struct {
 	body  string     // of Markdown: with \n for line breaks, without blank lines around it
 	first int        // lines of the file above its YAML
 	last  int        // the line after its frontmatter, for what is missing below it
+
+	subject string // the key whose value is being read
 }
 
 // badf reports a finding at a node; without one at the beginning of the YAML.
@@ -33,6 +35,11 @@ func (d *document) nearf(at *yaml.Node, code Code, nearest, format string, args 
 	found := Diagnostic{Code: code, Message: fmt.Sprintf(format, args...), Path: d.path, Nearest: nearest}
 	found.Line, found.Column = d.position(at)
 	d.add(found)
+}
+
+// mustf is nearf about the value of the key that is being read.
+func (d *document) mustf(at *yaml.Node, code Code, nearest, format string, args ...any) {
+	d.nearf(at, code, nearest, "%s must %s", d.subject, fmt.Sprintf(format, args...))
 }
 
 func (d *document) warnf(at *yaml.Node, code Code, nearest, format string, args ...any) {
@@ -252,7 +259,7 @@ func (d *document) load(text string) {
 	}
 	root := document.Content[0]
 	if more {
-		d.secondDocument(text, root.Line)
+		d.secondDocument(text, root)
 		return
 	}
 	d.structure(root)
@@ -336,15 +343,26 @@ func (d *document) syntax(err error) {
 	}
 }
 
-// secondDocument reports the line --- that begins it.
-func (d *document) secondDocument(text string, after int) {
+// secondDocument reports the line --- that begins it: the next one behind the
+// beginning of the first document, which has such a line itself where it is
+// empty.
+func (d *document) secondDocument(text string, first *yaml.Node) {
+	after := first.Line
+	if first.Kind == yaml.ScalarNode && first.Value == "" {
+		after = startLine(text, 0)
+	}
+	d.badLinef(d.first+startLine(text, after), 1, InvalidYAML, "a file holds one YAML document: a second one begins here")
+}
+
+// startLine is the next line --- after a line.
+func startLine(text string, after int) int {
 	number := 0
 	for line := range strings.Lines(text) {
 		if number++; number > after && strings.HasPrefix(line, "---") {
 			break
 		}
 	}
-	d.badLinef(d.first+number, 1, InvalidYAML, "a file holds one YAML document: a second one begins here")
+	return number
 }
 
 // structure reports what is allowed nowhere. It recurses as deep as the parser

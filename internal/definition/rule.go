@@ -32,11 +32,11 @@ type rule struct {
 
 var rules = map[string]rule{
 	"version":    {enum: []string{SchemaVersion}, code: UnsupportedVersion},
-	"text":       {pattern: `\S`, says: "must not be empty: remove the key or write a text"},
-	"alias":      {pattern: `^[A-Za-z0-9._-]([A-Za-z0-9 ._-]{0,58}[A-Za-z0-9._-])?$`, says: "must be 1 to 60 letters, digits, spaces, . _ and -, without a space at either end"},
-	"owner":      {pattern: `^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`, says: "must be the owner of a repository, such as acme"},
-	"repository": {pattern: `^[A-Za-z0-9._-]{1,100}$`, says: "must be the name of a repository, such as payments-service"},
-	"secret":     {pattern: `^[A-Za-z_][A-Za-z0-9_]{0,127}$`, says: "must be the name of a managed secret: letters, digits and _, no digit first"},
+	"text":       {pattern: `\S`, says: "not be empty: remove the key or write a text"},
+	"alias":      {pattern: `^[A-Za-z0-9._-]([A-Za-z0-9 ._-]{0,58}[A-Za-z0-9._-])?$`, says: "be 1 to 60 letters, digits, spaces, . _ and -, without a space at either end"},
+	"owner":      {pattern: `^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`, says: "be the owner of a repository, such as acme"},
+	"repository": {pattern: `^[A-Za-z0-9._-]{1,100}$`, says: "be the name of a repository, such as payments-service"},
+	"secret":     {pattern: `^[A-Za-z_][A-Za-z0-9_]{0,127}$`, says: "be the name of a managed secret: letters, digits and _, no digit first"},
 	"strategy":   {enum: []string{"EXECUTOR", "CREATOR"}},
 	"agentType": {
 		enum:    []string{"FOREMAN", "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"},
@@ -45,12 +45,12 @@ var rules = map[string]rule{
 	"harness": {
 		enum:    []string{penstock.HarnessBuiltin, "claude", "codex", "gemini", "opencode", penstock.HarnessCommand},
 		aliases: map[string]string{"oz": penstock.HarnessBuiltin, "claude-code": "claude"},
-		open:    true, pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`, says: "must be the name of a harness, such as builtin or claude",
+		open:    true, pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`, says: "be the name of a harness, such as builtin or claude",
 	},
 	"authSource":    {enum: []string{AuthManagedSecret, AuthWorkerEnvironment}},
 	"integration":   {enum: []string{"slack", "linear", "jira"}},
-	"projectNumber": {pattern: `^[0-9]{1,20}$`, says: "must be digits in quotes"},
-	"roleARN":       {pattern: `^arn:[a-z-]+:iam::[0-9]{12}:role/[^\s]+$`, says: "must be the ARN of a role, such as arn:aws:iam::123456789012:role/factory"},
+	"projectNumber": {pattern: `^[0-9]{1,20}$`, says: "be digits in quotes"},
+	"roleARN":       {pattern: `^arn:[a-z-]+:iam::[0-9]{12}:role/[^\s]+$`, says: "be the ARN of a role, such as arn:aws:iam::123456789012:role/factory"},
 	"provider":      {enum: providerNames(), code: InvalidTrigger},
 	"os":            {enum: []string{"linux", "macos"}},
 	"arch":          {enum: []string{"x86_64", "aarch64"}},
@@ -63,11 +63,11 @@ var rules = map[string]rule{
 	"percent":       {bounded: true, high: 100},
 	"count":         {bounded: true, low: 1, high: 1024},
 	"gigabytes":     {bounded: true, above: true, high: 16384},
-	"skillName":     {pattern: `^[A-Za-z0-9._-]{1,64}$`, says: "must be 1 to 64 letters, digits, . _ and -"},
-	"skillText":     {pattern: `\S`, says: "must not be empty", max: penstock.MaxSkillDescription},
+	"skillName":     {pattern: `^[A-Za-z0-9._-]{1,64}$`, says: "be 1 to 64 letters, digits, . _ and -"},
+	"skillText":     {pattern: `\S`, says: "not be empty", max: penstock.MaxSkillDescription},
 	"repoRef": {
 		pattern: `^(github|gitlab)\.com:[A-Za-z0-9][A-Za-z0-9._/-]*/[A-Za-z0-9._-]+@[0-9a-f]{40}$`,
-		says:    "must be github.com:OWNER/REPO@COMMIT or gitlab.com:OWNER/REPO@COMMIT with the 40 hex digits of a commit",
+		says:    "be github.com:OWNER/REPO@COMMIT or gitlab.com:OWNER/REPO@COMMIT with the 40 hex digits of a commit",
 	},
 }
 
@@ -108,15 +108,15 @@ func (d *document) checkText(at *yaml.Node, name, value string) string {
 	switch {
 	case slices.Contains(r.enum, value):
 	case r.enum != nil && !r.open:
-		d.nearf(at, code, nearest(value, r.spellings()), "must be %s, not %s", alternatives(r.enum), quote(value))
+		d.mustf(at, code, nearest(value, r.spellings()), "be %s, not %s", alternatives(r.enum), quote(value))
 	case r.pattern != "" && !patterns[name].MatchString(value):
 		if strings.TrimSpace(value) != "" {
-			d.badf(at, code, "%s, not %s", r.says, quote(value))
+			d.mustf(at, code, "", "%s, not %s", r.says, quote(value))
 			break
 		}
-		d.badf(at, code, "%s", r.says)
+		d.mustf(at, code, "", "%s", r.says)
 	case r.max > 0 && utf8.RuneCountInString(value) > r.max:
-		d.badf(at, code, "must be at most %d characters, not %d", r.max, utf8.RuneCountInString(value))
+		d.mustf(at, code, "", "be at most %d characters, not %d", r.max, utf8.RuneCountInString(value))
 	}
 	return value
 }
@@ -133,7 +133,7 @@ func (d *document) checkNumber(at *yaml.Node, name string, value float64) {
 		return
 	}
 	if r.above && value <= r.low || value > r.high || value < r.low {
-		d.badf(at, InvalidValue, "must be %s, not %s", r.bounds(), at.Value)
+		d.mustf(at, InvalidValue, "", "be %s, not %s", r.bounds(), at.Value)
 	}
 }
 

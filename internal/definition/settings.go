@@ -140,12 +140,14 @@ func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...a
 			continue
 		}
 		if strings.TrimSpace(name) == "" {
-			d.badf(child(at, name), InvalidMCP, "an MCP server needs a name")
+			d.badf(child(at, name), InvalidMCP, "an MCP server needs a name, which the agent sees")
 		}
 		config.MCPServers[name] = server.Server()
 	}
 	for _, problem := range config.Check("", []string{penstock.HarnessBuiltin}) {
-		d.badf(pointed(at, strings.TrimPrefix(problem.Pointer, "/mcp_servers")), InvalidMCP, "the MCP server %s", problem.Detail)
+		pointer := strings.TrimPrefix(problem.Pointer, "/mcp_servers")
+		name, field, _ := strings.Cut(pointer[1:], "/")
+		d.badf(pointed(at, pointer), InvalidMCP, "MCP server %s: %s%s", quote(unescapePointer.Replace(name)), spaced(field), problem.Detail)
 	}
 	if p.known.Secrets == nil {
 		return

@@ -69,6 +69,7 @@ func (p *parser) unique(kind Kind, places []place) []place {
 		key := strings.ToLower(at.part)
 		if other, twice := seen[key]; twice {
 			p.open(at.path).badLinef(1, 1, DuplicatePath, "%s defines this %s already; names may not differ in case only", quote(other.path), kind)
+			p.doubtful[kind] = true
 			continue
 		}
 		seen[key] = at
@@ -213,7 +214,7 @@ func (p *parser) named(d *document, at place, names []string) bool {
 		}
 		d.add(Diagnostic{
 			Code: UnsupportedPath, Path: at.path, Line: 1, Column: 1, Nearest: hint,
-			Message: fmt.Sprintf("the name %s cannot be that of a %s: it %s", quote(name), at.kind, rule),
+			Message: fmt.Sprintf("%s cannot be a name of the kind %s: it %s", quote(name), at.kind, rule),
 		})
 	}
 	return ok

@@ -142,7 +142,7 @@ func (p *parser) trigger(d *document, at *yaml.Node, t Trigger) {
 		return
 	}
 	provider := providers[index]
-	if event := child(at, "event"); t.Event != "" && !slices.Contains(provider.Events, t.Event) {
+	if event := child(at, "event"); isText(event) && !slices.Contains(provider.Events, t.Event) {
 		d.nearf(event, InvalidEvent, nearest(t.Event, provider.Events), "%s has no event %s; it has %s", t.Provider, quote(t.Event), list(provider.Events))
 	}
 	given := p.filter(d, child(at, "filter"), provider)
@@ -167,7 +167,7 @@ func (p *parser) schedule(d *document, at *yaml.Node, s *Schedule) {
 	}
 	if s.Cron != "" && p.known.CheckCron != nil {
 		if err := p.known.CheckCron(s.Cron); err != nil {
-			d.badf(child(at, "cron"), InvalidTrigger, "%s", err)
+			d.badf(child(at, "cron"), InvalidTrigger, "cron %s", err)
 		}
 	}
 	if s.Timezone == "" {
@@ -200,6 +200,7 @@ func (p *parser) filter(d *document, at *yaml.Node, provider Provider) map[strin
 			continue
 		}
 		given[key.Value] = value
+		d.subject = key.Value
 		switch kind := provider.Keys[i].Kind; {
 		case unusable(value):
 		case kind == Selection:
@@ -218,7 +219,7 @@ func (p *parser) filter(d *document, at *yaml.Node, provider Provider) map[strin
 // made later, or be gone.
 func (p *parser) selection(d *document, key string, at *yaml.Node) {
 	if at.Kind != yaml.SequenceNode || len(at.Content) == 0 {
-		d.badf(at, InvalidFilter, "%s must be a list with at least one text", key)
+		d.mustf(at, InvalidFilter, "", "be a list with at least one text")
 		return
 	}
 	for _, item := range at.Content {
@@ -246,6 +247,12 @@ func (p *parser) selectsWebhook(name string) bool {
 	return slices.Contains(p.known.WebhookUIDs, name)
 }
 
+// isText reports whether a node is there and text, so that a value was read of
+// it.
+func isText(at *yaml.Node) bool {
+	return at != nil && at.Kind == yaml.ScalarNode && kindOf(at) == textScalar && !unusable(at)
+}
+
 func notAlphanumeric(r rune) bool {
 	return !(r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
 }
@@ -255,15 +262,15 @@ func (d *document) text(at *yaml.Node, code Code) bool {
 	switch {
 	case unusable(at):
 		return false
-	case at.Kind == yaml.ScalarNode && kindOf(at) == textScalar:
+	case isText(at):
 		if strings.TrimSpace(at.Value) != "" {
 			return true
 		}
-		d.badf(at, code, "must not be empty")
+		d.mustf(at, code, "", "not have an empty text")
 	case at.Kind == yaml.ScalarNode && kindOf(at) != nullScalar:
-		d.badf(at, code, "must be text, not %s: write %q", describe(at), at.Value)
+		d.mustf(at, code, "", "have text, not %s: write %q", describe(at), at.Value)
 	default:
-		d.badf(at, code, "must be text, not %s", describe(at))
+		d.mustf(at, code, "", "have text, not %s", describe(at))
 	}
 	return false
 }
@@ -275,7 +282,7 @@ func matcher(d *document, at *yaml.Node, kind KeyKind) {
 	case at.Kind == yaml.SequenceNode:
 		values(d, at, kind)
 	case at.Kind != yaml.MappingNode:
-		d.badf(at, InvalidFilter, "must be a list of values, or a mapping with the lists in and not_in, not %s", describe(at))
+		d.mustf(at, InvalidFilter, "", "be a list of values, or a mapping with the lists in and not_in, not %s", describe(at))
 	default:
 		var in []string
 		for _, entry := range entries(at) {
@@ -285,7 +292,7 @@ func matcher(d *document, at *yaml.Node, kind KeyKind) {
 				d.nearf(key, InvalidFilter, nearest(key.Value, []string{"in", "not_in"}), "unknown key %s; allowed are in, not_in", quote(key.Value))
 			case unusable(list):
 			case list.Kind != yaml.SequenceNode:
-				d.badf(list, InvalidFilter, "must be a list, not %s", describe(list))
+				d.nearf(list, InvalidFilter, "", "%s of %s must be a list, not %s", key.Value, d.subject, describe(list))
 			default:
 				for _, item := range values(d, list, kind) {
 					if slices.Contains(in, item.Value) {
@@ -311,7 +318,7 @@ func values(d *document, at *yaml.Node, kind KeyKind) []*yaml.Node {
 				good = append(good, item)
 				continue
 			}
-			d.badf(item, InvalidFilter, "must be a whole number, not %s", describe(item))
+			d.mustf(item, InvalidFilter, "", "have whole numbers, not %s", describe(item))
 		case !d.text(item, InvalidFilter):
 		case kind == GlobMatcher && !validGlob(item.Value):
 			d.badf(item, InvalidFilter, "%s is no pattern of paths: a [ needs its ], and \\ something behind it; not_in excludes, not !", quote(item.Value))

@@ -64,7 +64,7 @@ func (w Webhook) signature(d *document) {
 	}
 	if w.DeliveryIDHeader != "" || d.find("deliveryIdHeader") != nil {
 		if problem := penstock.CheckDeliveryIDHeader(w.DeliveryIDHeader, signature); problem != "" {
-			d.badf(d.find("deliveryIdHeader"), InvalidValue, "%s", problem)
+			d.badf(d.find("deliveryIdHeader"), InvalidValue, "deliveryIdHeader: %s", problem)
 		}
 	}
 }

@@ -1,0 +1,356 @@
+package definition_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock/internal/definition"
+)
+
+// with is the smallest tree and some more files, name and content in turn.
+func with(files ...string) map[string][]byte {
+	all := map[string][]byte{"factory.yaml": []byte(smallFactory), "agents/foreman/agent.md": []byte(smallForeman)}
+	for i := 0; i < len(files); i += 2 {
+		all[files[i]] = []byte(files[i+1])
+	}
+	return all
+}
+
+func findings(files map[string][]byte) string {
+	_, found := definition.Parse(files, definition.Known{CheckCron: checkCron})
+	return lines(found)
+}
+
+// TestPositions: lines and columns are those of an editor.
+func TestPositions(t *testing.T) {
+	t.Parallel()
+	const runner = "platform: {os: macos}\n"
+	for _, test := range []struct{ name, path, content, want string }{
+		{"characters, not bytes", "runners/a.yaml", "platform: {os: macos}\ndescription: \"ä😀\" # ü\n\"ö\": 1\n", "runners/a.yaml:3:1: FF_UNKNOWN_FIELD"},
+		{"behind characters of several bytes", "runners/a.yaml", "{\"description\": \"äöü😀\", oops: 1, platform: {os: macos}}\n", "runners/a.yaml:1:25: FF_UNKNOWN_FIELD"},
+		{"line ends of Windows", "runners/a.yaml", "platform:\r\n  os: macos\r\noops: 1\r\n", "runners/a.yaml:3:1: FF_UNKNOWN_FIELD"},
+		{"a byte order mark", "runners/a.yaml", "\ufeffoops: 1\nplatform: {os: macos}\n", "runners/a.yaml:1:1: FF_UNKNOWN_FIELD"},
+		{"frontmatter of Windows with a byte order mark", "agents/a/agent.md", "\ufeff---\r\nmodel: x\r\n  \r\noops: 1\r\n---\r\nText.\r\n", "agents/a/agent.md:4:1: FF_UNKNOWN_FIELD"},
+		{"a block of text above", "runners/a.yaml", "description: |\n  one\n\n  two\noops: 1\n" + runner, "runners/a.yaml:5:1: FF_UNKNOWN_FIELD"},
+		{"no UTF-8", "runners/a.yaml", "platform: {os: macos}\ndescription: ä\xff\n", "runners/a.yaml:2:15: FF_INVALID_DOCUMENT"},
+		{"NUL", "agents/a/agent.md", "---\n---\nText\x00.\n", "agents/a/agent.md:3:5: FF_INVALID_DOCUMENT"},
+		{"a carriage return alone", "agents/a/agent.md", "Text\r.\n", "agents/a/agent.md:1:5: FF_INVALID_DOCUMENT"},
+		{"an escape sequence of terminals", "agents/a/agent.md", "Text\x1b[2J\n", "agents/a/agent.md:1:5: FF_INVALID_DOCUMENT"},
+		{"a line separator in YAML", "runners/a.yaml", runner + "description: a\u2028b\n", "runners/a.yaml:2:15: FF_INVALID_YAML"},
+		{"a file of a skill that is no text", "skills/a/logo.png", "\x89PNG", "skills/a/logo.png:1:1: FF_INVALID_DOCUMENT"},
+		{"a text that is never closed", "runners/a.yaml", "description: \"a\n", "runners/a.yaml:2:1: FF_INVALID_YAML"},
+		{"a key of a terminal's escape sequence", "runners/a.yaml", runner + "\"\\e[2J\": 1\n", `runners/a.yaml:2:1: FF_UNKNOWN_FIELD unknown key "\x1b[2J"`},
+		{"an anchored key", "runners/a.yaml", runner + "&a description: x\n", "runners/a.yaml:2:1: FF_ANCHOR"},
+		{"an alias as a key", "runners/a.yaml", "description: &a x\n*a : 1\n" + runner, "runners/a.yaml:2:1: FF_ALIAS"},
+		{"NUL in a key", "runners/a.yaml", runner + "\"a\\0\": x\n", "runners/a.yaml:2:1: FF_INVALID_VALUE"},
+		{"an alias for all", "runners/a.yaml", "*a\n", "runners/a.yaml:1:1: FF_ALIAS"},
+		{"a second document without a first", "runners/a.yaml", "---\n---\nplatform: {os: macos}\n", "runners/a.yaml:2:1: FF_INVALID_YAML"},
+		{"a directive below a comment", "runners/a.yaml", "# a\n\n%TAG ! a\n---\n" + runner, "runners/a.yaml:3:1: FF_INVALID_YAML"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			files := with(test.path, test.content)
+			if strings.HasPrefix(test.path, "skills/") {
+				files["skills/a/SKILL.md"] = []byte("---\nname: a\ndescription: A.\n---\nText.\n")
+			}
+			if got := findings(files); !strings.Contains(got, test.want) {
+				t.Errorf("got:\n%swant:\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestScalars: what a plain scalar means where a text, a truth value or a payload
+// is expected. YAML 1.2 decides; what its versions read differently is refused.
+func TestScalars(t *testing.T) {
+	t.Parallel()
+	const mismatch = "FF_TYPE_MISMATCH"
+	for _, test := range []struct{ scalar, text, truth, payload string }{
+		{"yes", "yes", mismatch, `"yes"`},
+		{"on", "on", mismatch, `"on"`},
+		{"No", "No", mismatch, `"No"`},
+		{"y", "y", mismatch, `"y"`},
+		{"true", mismatch, "true", "true"},
+		{"False", mismatch, "false", "false"},
+		{`"true"`, "true", mismatch, `"true"`},
+		{"~", mismatch, mismatch, "null"},
+		{"null", mismatch, mismatch, "null"},
+		{"", mismatch, mismatch, "null"},
+		{"12", mismatch, mismatch, "12"},
+		{"-0", mismatch, mismatch, "-0"},
+		{"1.0", mismatch, mismatch, "1.0"},
+		{"10e-1", mismatch, mismatch, "10e-1"},
+		{"9007199254740993", mismatch, mismatch, "9007199254740993"},
+		{"123456789012345678901234567890.10", mismatch, mismatch, "123456789012345678901234567890.10"},
+		{"017", mismatch, mismatch, mismatch},
+		{"08", mismatch, mismatch, mismatch},
+		{"0o17", mismatch, mismatch, mismatch},
+		{"0x1F", mismatch, mismatch, mismatch},
+		{"0b11", mismatch, mismatch, mismatch},
+		{"1_000", mismatch, mismatch, mismatch},
+		{"+1", mismatch, mismatch, mismatch},
+		{"1.", mismatch, mismatch, mismatch},
+		{".5", mismatch, mismatch, mismatch},
+		{".inf", mismatch, mismatch, mismatch},
+		{"-.INF", mismatch, mismatch, mismatch},
+		{".nan", mismatch, mismatch, mismatch},
+		{`"017"`, "017", mismatch, `"017"`},
+		{"2026-01-31", "2026-01-31", mismatch, `"2026-01-31"`},
+		{"12:30", "12:30", mismatch, `"12:30"`},
+		{"1.2.3", "1.2.3", mismatch, `"1.2.3"`},
+		{"3f2a", "3f2a", mismatch, `"3f2a"`},
+		{"'it''s'", "it's", mismatch, `"it's"`},
+		{`"\u00e9<&>\""`, `é<&>"`, mismatch, `"é<&>\""`},
+	} {
+		t.Run(test.scalar, func(t *testing.T) {
+			t.Parallel()
+			files := with("runners/a.yaml", "description: "+test.scalar+"\nplatform: {os: macos}\n")
+			if got, found := definition.Parse(files, definition.Known{}); got == nil {
+				if test.text != mismatch || !strings.Contains(lines(found), "runners/a.yaml:1:") || !strings.Contains(lines(found), mismatch) {
+					t.Errorf("as a text: got %s", lines(found))
+				}
+			} else if got.Runners[0].Description != test.text {
+				t.Errorf("as a text: got %q, want %q", got.Runners[0].Description, test.text)
+			}
+			files = with("webhooks/a.yaml", "secretName: A\nenabled: "+test.scalar+"\n")
+			if got, found := definition.Parse(files, definition.Known{}); got == nil {
+				if test.truth != mismatch || !strings.Contains(lines(found), mismatch) {
+					t.Errorf("as a truth value: got %s", lines(found))
+				}
+			} else if fmt.Sprint(*got.Webhooks[0].Enabled) != test.truth {
+				t.Errorf("as a truth value: got %v, want %s", *got.Webhooks[0].Enabled, test.truth)
+			}
+			files = with("automations/a.md", "---\ntriggers:\n- provider: webhook\n  event: received\n  filter:\n    webhook_ids: [3kTMd9PqVxZ0aBcDeFgH1j]\n    payload:\n      on:\n      - "+test.scalar+"\n---\nText.\n")
+			if got, found := definition.Parse(files, definition.Known{}); got == nil {
+				if test.payload != mismatch || !strings.Contains(lines(found), "automations/a.md:9:9: "+mismatch) {
+					t.Errorf("in a payload filter: got %s", lines(found))
+				}
+			} else if text := string(got.Automations[0].Triggers[0].Filter); !strings.HasSuffix(text, `"payload":{"on":[`+test.payload+`]}}`) || !json.Valid([]byte(text)) {
+				t.Errorf("in a payload filter: got %s, want %s", text, test.payload)
+			}
+		})
+	}
+}
+
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	d := definition.Diagnostic{
+		Code: definition.UnknownField, Message: "100% of a:\r\nb", Path: "a,b:c.yaml", Line: 2, Column: 3, Severity: definition.SeverityWarning, Nearest: "x",
+	}
+	if got, want := d.GitHub(), `::warning file=a%2Cb%3Ac.yaml,line=2,col=3::FF_UNKNOWN_FIELD (warning) 100%25 of a:%0D%0Ab; did you mean "x"?`; got != want {
+		t.Errorf("for GitHub: got %s, want %s", got, want)
+	}
+	d = definition.Diagnostic{Code: definition.UnsupportedPath, Message: "m", Path: "a\x1b[2J\nb", Line: 1, Column: 1, Severity: definition.SeverityError}
+	if got, want := d.String(), `"a\x1b[2J\nb":1:1: FF_UNSUPPORTED_PATH m`; got != want {
+		t.Errorf("for a terminal: got %s, want %s", got, want)
+	}
+	text, err := json.Marshal(d)
+	if want := `{"code":"FF_UNSUPPORTED_PATH","message":"m","path":"a\u001b[2J\nb","line":1,"column":1,"severity":"error"}`; err != nil || string(text) != want {
+		t.Errorf("as JSON: got %s (%v), want %s", text, err, want)
+	}
+	long := findings(with("runners/a.yaml", "platform: {os: "+strings.Repeat("ä", 5000)+"}\n"))
+	if len(long) > 400 || !strings.Contains(long, "…") {
+		t.Errorf("a long value is cut: got %s", long)
+	}
+}
+
+// TestHostile: whatever is in a tree, the answer is a finding, soon and without
+// much memory.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	trees := map[string]map[string][]byte{}
+	runner := func(name, content string) { trees[name] = with("runners/a.yaml", content) }
+	laughs := "a0: &a0 x\n"
+	for i := range 100 {
+		laughs += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 9), ","))
+	}
+	runner("a billion laughs", laughs)
+	runner("lists in lists", strings.Repeat("[", 100_000))
+	runner("closed lists in lists", "a: "+strings.Repeat("[", 9_000)+strings.Repeat("]", 9_000))
+	runner("mappings in mappings", strings.Repeat("{a: ", 50_000))
+	runner("dashes", strings.Repeat("- ", 50_000))
+	runner("many values in one line", "setupCommands: ["+strings.Repeat("a,", 1<<20)+"]\n")
+	runner("many unknown keys", func() string {
+		var b strings.Builder
+		for i := range 60_000 {
+			fmt.Fprintf(&b, "descriptio%d: x\n", i)
+		}
+		return b.String()
+	}())
+	runner("many anchors", strings.Repeat("- &a b\n", 60_000))
+	runner("a long key", strings.Repeat("k", 1<<20)+": x\n")
+	runner("a line of 3 MB", "platform: {os: macos}\ndescription: "+strings.Repeat("x", 3<<20)+"\n")
+	runner("a line of 10 MB", strings.Repeat("x", 10<<20))
+	runner("only line breaks", strings.Repeat("\n", 3<<20))
+	runner("only fences", strings.Repeat("---\n", 60_000))
+	runner("only NUL", strings.Repeat("\x00", 1<<20))
+	trees["deep filters"] = with("automations/a.md", "---\ntriggers:\n- provider: webhook\n  event: received\n  filter:\n    webhook_ids: [x]\n    payload: "+strings.Repeat("{a: ", 5000)+"[1]"+strings.Repeat("}", 5000)+"\n---\nText.\n")
+	trees["fences of frontmatter"] = with("agents/a/agent.md", strings.Repeat("---\n", 500_000))
+	many := with()
+	for i := range definition.MaxFiles + 1 {
+		many[fmt.Sprintf("runners/r%d.yaml", i)] = []byte("platform: {os: macos}\n")
+	}
+	trees["1,001 files and more"] = many
+	large := with()
+	for i := range 5 {
+		large[fmt.Sprintf("skills/s/part%d.txt", i)] = []byte(strings.Repeat("x", definition.MaxBytes/5))
+	}
+	trees["4 MB and more"] = large
+	for name, files := range trees {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			start := time.Now()
+			got, found := definition.Parse(files, definition.Known{})
+			if name == "a line of 3 MB" || name == "fences of frontmatter" {
+				if got == nil {
+					t.Errorf("got %s", lines(found))
+				}
+			} else if got != nil || len(found) == 0 || len(found) > 1001 {
+				t.Errorf("got a definition or %d findings", len(found))
+			}
+			for _, d := range found {
+				if d.Line < 1 || d.Column < 1 || d.Path == "" || len(d.Message) > 1500 {
+					t.Errorf("odd finding: %.300s", d)
+				}
+			}
+			t.Logf("%d findings in %s", len(found), time.Since(start))
+		})
+	}
+}
+
+// TestLimits: a tree that is as large as it may be is read.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	files := with()
+	for i := range definition.MaxFiles - 2 {
+		files[fmt.Sprintf("runners/r%d.yaml", i)] = []byte("platform: {os: macos}\n")
+	}
+	if got := findings(files); got != "" {
+		t.Errorf("1,000 files: got %s", got)
+	}
+	size := 0
+	files = with("skills/s/SKILL.md", "---\nname: s\ndescription: S.\n---\nText.\n")
+	for _, content := range files {
+		size += len(content)
+	}
+	files["skills/s/data.txt"] = []byte(strings.Repeat("x", definition.MaxBytes-size))
+	if got := findings(files); got != "" {
+		t.Errorf("4 MB: got %s", got)
+	}
+	files["skills/s/data.txt"] = append(files["skills/s/data.txt"], 'x')
+	if got, want := findings(files), "skills/s/data.txt:1:1: FF_INVALID_DOCUMENT the tree has 4194305 bytes; at most 4194304 (4 MB) are allowed: this is its largest file\n"; got != want {
+		t.Errorf("4 MB and a byte: got %s, want %s", got, want)
+	}
+}
+
+// TestOrderDoesNotMatter: the same tree gives the same findings every time.
+func TestOrderDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	files := with("agents/A/agent.md", "", "agents/a/agent.md", "", "automations/x.md", "", "automations/x/automation.md", "", "webhooks/a.yaml", "a: 1", "webhooks/b.yaml", "b: 1")
+	first := findings(files)
+	for range 20 {
+		if diff := cmp.Diff(first, findings(files)); diff != "" {
+			t.Fatalf("findings (-first +again):\n%s", diff)
+		}
+	}
+}
+
+// TestKnown: what only the server knows.
+func TestKnown(t *testing.T) {
+	t.Parallel()
+	files := with(
+		"factory.yaml", "schemaVersion: v1alpha1\nname: x\nalias: Taken\nsecrets: [API_KEY]\nagentDefaults: {model: m, environmentId: e1, runner: r1}\n"+
+			"mcpServers:\n  a:\n    command: x\n    env: {T: \"${{ secrets.API_KEX }}\"}\n",
+		"agents/foreman/agent.md", "---\nagentType: FOREMAN\nharness:\n  type: codxe\n  model: m\n  auth: {source: managedSecret, secretName: API_KEZ}\n---\n",
+		"webhooks/a.yaml", "authMode: url_token\nsecretName: API_KEY\n",
+		"webhooks/b.yaml", "secretName: API_KEI\n",
+		"runners/a.yaml", "platform: {linux: {dockerImage: x, registryCredentialSecretName: NONE}}\n",
+		"automations/a.md", "---\ntriggers:\n- {provider: webhook, event: received, filter: {webhook_ids: [uid1, uid2, a]}}\n- {provider: schedule, event: cron_fired, filter: {schedule_ids: [s1, s2]}}\nenvironmentId: e2\n---\nText.\n",
+	)
+	known := definition.Known{
+		Harnesses: []string{"builtin", "claude", "codex"}, Secrets: []string{"API_KEY"}, Environments: []string{"e1"}, Runners: []string{"r1"},
+		WebhookUIDs: []string{"uid1"}, ScheduleIDs: []string{"s1"},
+		NotURLSafe: func(name string) bool { return name == "API_KEY" }, AliasTaken: func(alias string) bool { return alias == "taken" },
+	}
+	_, found := definition.Parse(files, known)
+	want := `agents/foreman/agent.md:4:9: FF_INVALID_REFERENCE the server has no harness "codxe"; it has builtin, claude, codex; did you mean "codex"?
+agents/foreman/agent.md:6:45: FF_INVALID_REFERENCE the team has no managed secret "API_KEZ"; did you mean "API_KEY"?
+automations/a.md:3:69: FF_INVALID_REFERENCE (warning) no webhook has this UID or file name: "uid2"; nothing will start
+automations/a.md:4:71: FF_INVALID_REFERENCE (warning) no schedule has this id: "s2"; nothing will start
+automations/a.md:5:16: FF_INVALID_REFERENCE the team has no environment "e2"; did you mean "e1"?
+factory.yaml:3:8: FF_INVALID_VALUE another factory of the team has the alias "Taken"
+factory.yaml:9:14: FF_INVALID_REFERENCE the team has no managed secret "API_KEX"; did you mean "API_KEY"?
+runners/a.yaml:1:66: FF_INVALID_REFERENCE the team has no managed secret "NONE"
+webhooks/a.yaml:2:13: FF_INVALID_VALUE the secret API_KEY cannot be part of a URL: with url_token it may hold A-Z a-z 0-9 - . _ ~ only
+webhooks/b.yaml:1:13: FF_INVALID_REFERENCE the team has no managed secret "API_KEI"; did you mean "API_KEY"?
+`
+	if diff := cmp.Diff(want, lines(found)); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+// TestInheritance: a harness with the worker's credentials needs a worker, from
+// whatever layer.
+func TestInheritance(t *testing.T) {
+	t.Parallel()
+	const auth = "harness:\n  type: claude\n  model: m\n  auth: {source: workerEnvironment}\n"
+	const trigger = "triggers: [{provider: schedule, event: cron_fired, schedule: {cron: \"@daily\"}}]\n"
+	for _, test := range []struct {
+		name, factory, agent, automation string
+		refused                          bool
+	}{
+		{"in the automation", "", "", auth + "workerHost: w\n", false},
+		{"from the agent", "", "workerHost: w\n", auth, false},
+		{"from the factory", "  workerHost: w\n", "", auth, false},
+		{"from the factory to the agent", "  workerHost: w\n", auth, "", false},
+		{"nowhere", "", "", auth, true},
+		{"one that is not self-hosted", "  workerHost: w\n", "workerHost: warp\n", auth, true},
+	} {
+		files := with("factory.yaml", smallFactory+test.factory, "agents/foreman/agent.md", "---\nagentType: FOREMAN\n"+test.agent+"---\n",
+			"automations/a.md", "---\n"+trigger+test.automation+"---\nText.\n")
+		if got := findings(files); strings.Contains(got, "workerEnvironment needs") != test.refused || !test.refused && got != "" {
+			t.Errorf("%s: got %q", test.name, got)
+		}
+	}
+}
+
+// TestProviders holds the table to the contract.
+func TestProviders(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, p := range definition.Providers() {
+		names = append(names, p.Name)
+		for _, event := range p.Events {
+			trigger := fmt.Sprintf("{provider: %s, event: %s", p.Name, event)
+			switch p.Name {
+			case "webhook":
+				trigger += ", filter: {webhook_ids: [3kTMd9PqVxZ0aBcDeFgH1j], payload: {a: [1]}}"
+			case "schedule":
+				trigger += ", schedule: {cron: \"@daily\"}"
+			default:
+				trigger += ", filter: {"
+				for _, key := range p.Keys {
+					value := map[bool]string{true: "1", false: "x"}[key.Kind == definition.NumberMatcher]
+					trigger += fmt.Sprintf("%s: {in: [%s], not_in: []}, ", key.Name, value)
+				}
+				trigger += "}"
+			}
+			if got := findings(with("automations/a.md", "---\ntriggers:\n- "+trigger+"}\n---\nText.\n")); got != "" {
+				t.Errorf("%s %s: got %s", p.Name, event, got)
+			}
+		}
+	}
+	if want := []string{"webhook", "schedule", "github", "gitlab", "linear", "jira", "slack", "factory"}; !slices.Equal(names, want) {
+		t.Errorf("providers: got %v, want %v", names, want)
+	}
+	linear := definition.Providers()[4]
+	if i := slices.IndexFunc(linear.Keys, func(k definition.FilterKey) bool { return k.Name == "mentioned_user_ids" }); i < 0 {
+		t.Errorf("linear has no key mentioned_user_ids: %v", linear.Keys)
+	}
+}

@@ -102,8 +102,11 @@ func Resolve(layers ...Layer) (result Config, sources map[string]string) {
 		}
 		in := reflect.ValueOf(layer.Config).Elem()
 		for i := range in.NumField() {
+			if in.Field(i).IsZero() {
+				continue
+			}
 			key, _, _ := strings.Cut(in.Type().Field(i).Tag.Get("json"), ",")
-			if _, taken := sources[key]; taken || in.Field(i).IsZero() {
+			if _, taken := sources[key]; taken {
 				continue
 			}
 			out.Field(i).Set(in.Field(i))

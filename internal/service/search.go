@@ -10,11 +10,11 @@ import (
 )
 
 // The pace of the indexing, which costs more than the creation of what it
-// indexes. It works a tenth of the time at most; where more is created than that
+// indexes. It works a twentieth of the time at most; where more is created than that
 // allows, the search lags behind and the creation does not.
 const (
-	indexBatch = 100
-	indexShare = 10
+	indexBatch = 50
+	indexShare = 20
 	indexPause = 200 * time.Millisecond // between looks for new runs
 )
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -91,17 +92,28 @@ func (c *committer) loop() {
 			c.drain()
 			return
 		}
-		for len(batch) < maxBatch {
-			select {
-			case q := <-c.in:
-				batch = append(batch, q)
-				continue
-			default:
-			}
-			break
-		}
+		batch = c.gather(batch)
 		c.commit(batch)
 	}
+}
+
+// gather adds to a batch what is there by now. It lets those run who are about to
+// hand over more, until nobody has: a commit costs as much as ten of its members.
+func (c *committer) gather(batch []queued) []queued {
+	for waited := false; len(batch) < maxBatch; {
+		select {
+		case q := <-c.in:
+			batch = append(batch, q)
+			waited = false
+		default:
+			if waited {
+				return batch
+			}
+			runtime.Gosched()
+			waited = true
+		}
+	}
+	return batch
 }
 
 // drain refuses what was handed over after the halt.

@@ -164,7 +164,7 @@ func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error
 
 // insertSizes are the numbers of rows that one statement takes, so that the
 // statements kept prepared are few.
-var insertSizes = []int{16, 4, 1}
+var insertSizes = []int{32, 16, 8, 4, 2, 1}
 
 // insertValues adds several rows with one statement: a call costs about as much
 // as what SQLite does for the row of a small table. OR FAIL spares it the notes by

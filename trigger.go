@@ -70,6 +70,22 @@ var providers = map[string]provider{
 // Providers lists the providers of triggers, sorted.
 func Providers() []string { return slices.Sorted(maps.Keys(providers)) }
 
+// TriggerEvents lists the events of a provider, none of an unknown one.
+func TriggerEvents(provider string) []string { return slices.Clone(providers[provider].events) }
+
+// TriggerKeys lists the keys of a provider's filters, none of an unknown one. All but
+// webhook_ids, payload and schedule_ids hold a list of values, or an object of in and
+// not_in.
+func TriggerKeys(provider string) []string {
+	switch provider {
+	case ProviderWebhook:
+		return []string{"webhook_ids", "payload"}
+	case ProviderSchedule:
+		return []string{"schedule_ids"}
+	}
+	return providers[provider].filterKeys()
+}
+
 // Connected reports whether events of t's provider reach this server. A trigger
 // that is not connected is kept and never fires.
 func (t Trigger) Connected() bool {

@@ -107,3 +107,21 @@ func TestNamesOfResourcesAreFolded(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryProviderHasEventsAndKeys(t *testing.T) {
+	t.Parallel()
+	for _, provider := range penstock.Providers() {
+		if len(penstock.TriggerEvents(provider)) == 0 || len(penstock.TriggerKeys(provider)) == 0 {
+			t.Errorf("%s: events %v, keys %v", provider, penstock.TriggerEvents(provider), penstock.TriggerKeys(provider))
+		}
+	}
+	if got := penstock.TriggerEvents("unknown"); len(got) != 0 {
+		t.Errorf("events of an unknown provider: %v", got)
+	}
+	if diff := cmp.Diff([]string{"webhook_ids", "payload"}, penstock.TriggerKeys("webhook")); diff != "" {
+		t.Errorf("keys of webhook: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"schedule_ids"}, penstock.TriggerKeys("schedule")); diff != "" {
+		t.Errorf("keys of schedule: -want +got:\n%s", diff)
+	}
+}

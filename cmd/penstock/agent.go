@@ -33,6 +33,7 @@ type agentFields struct {
 	Harness     *string  `placeholder:"TYPE" help:"Agent program of its runs."`
 	WorkerHost  *string  `placeholder:"HOST" help:"Worker of its runs."`
 	Skill       []string `placeholder:"REFERENCE" help:"Skill that its runs have at hand; can be given often."`
+	Secret      []string `sep:"none" placeholder:"NAME" help:"Managed secret that its runs get as an environment variable; can be given often."`
 	Type        *string  `placeholder:"TYPE" help:"Its part in a factory, such as FOREMAN or REVIEW."`
 	requestBody
 }
@@ -65,6 +66,16 @@ func (f *agentFields) body(ctx context.Context, std *stdio, c *client) (map[stri
 	}
 	if f.Skill != nil {
 		fields["skills"] = f.Skill
+	}
+	if err := checkSecretNames(f.Secret); err != nil {
+		return nil, err
+	}
+	if f.Secret != nil {
+		secrets := []penstock.NamedSecret{}
+		for _, name := range f.Secret {
+			secrets = append(secrets, penstock.NamedSecret{Name: name})
+		}
+		fields["secrets"] = secrets
 	}
 	return f.with(std, fields)
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -55,6 +56,11 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 			return exitf(exitUsage, "there is no database to back up: %w", err)
 		}
 	}
+	release, err := cmd.holdKeyset()
+	if err != nil {
+		return err
+	}
+	defer release()
 	archive, err := newArchive(cmd.To, engine)
 	if err != nil {
 		return err
@@ -77,7 +83,10 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 	if err := archive.add(name, database); err != nil {
 		return err
 	}
-	if err := archive.add(keysetFile, cmd.keysetPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	switch err := archive.add(keysetFile, cmd.keysetPath()); {
+	case errors.Is(err, fs.ErrNotExist):
+		std.notef("%s is not there, so the backup has no keys: the secrets in it can be opened with that file alone; name it by --keyset, or keep it yourself", cmd.keysetPath())
+	case err != nil:
 		return err
 	}
 	if err := archive.addDir(blobDir, cmd.path(blobDir)); err != nil {
@@ -92,6 +101,21 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 	}
 	std.notef("backed up %d files, %s, to %s", len(archive.manifest.Files), bytesText(total), cmd.To)
 	return nil
+}
+
+// holdKeyset keeps the keyset from being changed: a copy of the database is
+// worth nothing without the keys that its values were sealed with.
+func (s *storage) holdKeyset() (release func(), err error) {
+	release, err = secret.LockKeyset(s.keysetPath(), false)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return func() {}, nil
+	case errors.Is(err, secret.ErrBusy):
+		return nil, exitf(exitRefused, "penstock secret rotate-key is at work: wait for its end")
+	case err != nil:
+		return nil, exitf(exitConfig, "%w", err)
+	}
+	return release, nil
 }
 
 // copySQLite copies the database while another process may be writing to it.

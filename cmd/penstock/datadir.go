@@ -16,9 +16,9 @@ import (
 
 // storage says where the server keeps what it knows.
 type storage struct {
-	Data     string `type:"path" default:"${data}" placeholder:"DIR" help:"Folder for everything the server keeps; made when it is not there. Default: ${data}"`
-	Database string `placeholder:"URL" help:"Database, such as postgres://user@host/penstock; without it SQLite in the data folder. A URL with a password goes into the environment or the --config file."`
-	Keyset   string `type:"path" placeholder:"FILE" help:"File with the keys that seal secrets at rest, which all servers of one database share; without it keyset.json in the data folder."`
+	Data     string `type:"path" env:"PENSTOCK_DATA" default:"${data}" placeholder:"DIR" help:"Folder for everything the server keeps; made when it is not there. Default: ${data}"`
+	Database string `env:"PENSTOCK_DATABASE" placeholder:"URL" help:"Database, such as postgres://user@host/penstock; without it SQLite in the data folder. A URL with a password goes into the environment or the --config file."`
+	Keyset   string `type:"path" env:"PENSTOCK_KEYSET" placeholder:"FILE" help:"File with the keys that seal secrets at rest, which all servers of one database share; without it keyset.json in the data folder."`
 }
 
 // defaultDataDir follows the XDG base directory specification.

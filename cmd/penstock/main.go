@@ -34,6 +34,7 @@ type cli struct {
 	Webhook     webhookCmds     `cmd:"" group:"client" help:"Manage the URLs to which other systems send."`
 	Environment environmentCmds `cmd:"" group:"client" help:"Manage where runs work: repositories and set-up."`
 	Agent       agentCmds       `cmd:"" group:"client" help:"Manage agents, under whose name and settings runs are made."`
+	Secret      secretCmds      `cmd:"" group:"client" help:"Manage secrets of runs and webhooks."`
 	Key         keyCmds         `cmd:"" group:"client" help:"Manage API keys."`
 
 	Migrate migrateCmd `cmd:"" group:"data" help:"Bring the database to this version's schema; serve does so by itself."`
@@ -179,18 +180,21 @@ func explainUsage(err error, args []string) error {
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		return exit
 	}
-	help := "penstock --help"
+	command := "penstock"
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil {
 		if node := parse.Context.Selected(); node != nil {
-			help = node.FullPath() + " --help"
+			command = node.FullPath()
 		}
 	}
 	text := err.Error()
-	if strings.Contains(text, "unknown flag") && slices.ContainsFunc(args, namesSecret) {
+	switch {
+	case strings.HasPrefix(command, "penstock secret "): // a wrong argument may be a value: it is not repeated
+		text = "the arguments are not understood. " + howToGiveValue
+	case strings.Contains(text, "unknown flag") && slices.ContainsFunc(args, namesSecret):
 		text += "\na key is never an argument, where everybody on this machine could read it: " + howToGiveKey
 	}
-	return exitf(exitUsage, "%s\nsee: %s", text, help)
+	return exitf(exitUsage, "%s\nsee: %s --help", text, command)
 }
 
 // dropEmptyVariables forgets variables that are set to nothing, as compose

@@ -44,6 +44,7 @@ type runCreateCmd struct {
 	Metadata     map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Labels to find the run by; up to 20."`
 	Mode         string            `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" help:"How to go about it: normal, plan (plan first and ask) or orchestrate."`
 	Env          []string          `sep:"none" placeholder:"KEY[=VALUE]" help:"Environment variable of the agent; without a value it is taken from your environment. Not for secrets: the run shows it."`
+	Secret       []string          `sep:"none" placeholder:"NAME" help:"Managed secret to give to the run as an environment variable; can be given often."`
 	Harness      string            `placeholder:"TYPE" help:"Agent program: builtin, command, or one of the server's configuration."`
 	WorkerHost   string            `placeholder:"HOST" help:"Worker that is to execute the run."`
 	MaxDuration  time.Duration     `placeholder:"DURATION" help:"How long the agent may work, in whole minutes, such as 90m."`
@@ -115,7 +116,10 @@ func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (pe
 	}
 	config := penstock.Config{
 		Name: cmd.Name, ModelID: cmd.Model, WorkerHost: cmd.WorkerHost,
-		MaxDurationMinutes: int(math.Ceil(cmd.MaxDuration.Minutes())),
+		MaxDurationMinutes: int(math.Ceil(cmd.MaxDuration.Minutes())), Secrets: cmd.Secret,
+	}
+	if err := checkSecretNames(cmd.Secret); err != nil {
+		return r, err
 	}
 	if config.Env, err = environmentOf(cmd.Env); err != nil {
 		return r, err

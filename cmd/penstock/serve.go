@@ -50,7 +50,7 @@ func (cmd *serveCmd) Help() string {
 // Validate is called by kong.
 func (cmd *serveCmd) Validate() error {
 	if cmd.LimitRequestsPerMinute < 0 || cmd.LimitSecretsPerTeam < 0 || cmd.QueueTimeout <= 0 {
-		return errors.New("--limit-requests-per-minute and --limit-secrets-per-team are not negative, --queue-timeout is more than 0")
+		return errors.New("--limit-requests-per-minute is not negative, nor is --limit-secrets-per-team, and --queue-timeout is more than 0")
 	}
 	return errors.Join(cmd.deliveryLimits.Validate(), cmd.working.Validate())
 }

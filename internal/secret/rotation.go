@@ -19,6 +19,9 @@ var ErrBusy = errors.New("the keyset is being changed or copied by another proce
 // who copies it together with what it seals. ErrBusy: it is taken. The lock
 // ends with release or with the process.
 func LockKeyset(path string, alone bool) (release func(), err error) {
+	if file, err := filepath.EvalSymlinks(path); err == nil {
+		path = file // by whatever link the file is named, there is one lock
+	}
 	dir, err := os.Open(filepath.Dir(path)) // the file itself is replaced, its folder stays
 	if err != nil {
 		return nil, fmt.Errorf("lock the keyset: %w", err)

@@ -30,7 +30,8 @@ type Options struct {
 	// Metrics is told of every group commit; nil: nobody.
 	Metrics func(members int, took time.Duration)
 	// AsIs leaves the schema as it is, of whichever release: for a look, or for a
-	// copy while another release serves. Only SchemaVersion and Backup may be called.
+	// copy while another release serves. Unless SchemaVersion says that it is of
+	// this release, only Backup may be called.
 	AsIs bool
 }
 

@@ -104,16 +104,18 @@ const maxFindings = 1000
 
 // findings gathers diagnostics.
 type findings struct {
-	all   []Diagnostic
-	count int // of those that were dropped too
+	all    []Diagnostic
+	count  int // of those that were dropped too
+	errors int // among them
 }
 
 func (f *findings) add(d Diagnostic) {
-	if f.count++; f.count > maxFindings {
-		return
-	}
 	if d.Severity == "" {
 		d.Severity = SeverityError
+		f.errors++
+	}
+	if f.count++; f.count > maxFindings {
+		return
 	}
 	d.Path = strings.ToValidUTF8(d.Path, "\ufffd")
 	f.all = append(f.all, d)

@@ -3,13 +3,13 @@ package definition_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/definition"
 )
 
@@ -320,37 +320,53 @@ func TestInheritance(t *testing.T) {
 	}
 }
 
-// TestProviders holds the table to the contract.
-func TestProviders(t *testing.T) {
+// TestTriggers takes every event of every provider with every key of its
+// filters.
+func TestTriggers(t *testing.T) {
 	t.Parallel()
-	var names []string
-	for _, p := range definition.Providers() {
-		names = append(names, p.Name)
-		for _, event := range p.Events {
-			trigger := fmt.Sprintf("{provider: %s, event: %s", p.Name, event)
-			switch p.Name {
-			case "webhook":
-				trigger += ", filter: {webhook_ids: [3kTMd9PqVxZ0aBcDeFgH1j], payload: {a: [1]}}"
-			case "schedule":
-				trigger += ", schedule: {cron: \"@daily\"}"
-			default:
-				trigger += ", filter: {"
-				for _, key := range p.Keys {
-					value := map[bool]string{true: "1", false: "x"}[key.Kind == definition.NumberMatcher]
-					trigger += fmt.Sprintf("%s: {in: [%s], not_in: []}, ", key.Name, value)
-				}
-				trigger += "}"
+	for _, provider := range penstock.Providers() {
+		for _, event := range penstock.TriggerEvents(provider) {
+			trigger := fmt.Sprintf("{provider: %s, event: %s, ", provider, event)
+			if provider == "schedule" {
+				trigger += "schedule: {cron: \"@daily\"}, "
 			}
-			if got := findings(with("automations/a.md", "---\ntriggers:\n- "+trigger+"}\n---\nText.\n")); got != "" {
-				t.Errorf("%s %s: got %s", p.Name, event, got)
+			trigger += "filter: {"
+			for _, key := range penstock.TriggerKeys(provider) {
+				switch key {
+				case "payload":
+					trigger += "payload: {a: [1]}, "
+				case "webhook_ids":
+					trigger += "webhook_ids: [3kTMd9PqVxZ0aBcDeFgH1j], "
+				case "schedule_ids":
+				case "pr_numbers":
+					trigger += "pr_numbers: {in: [1], not_in: []}, "
+				default:
+					trigger += key + ": {in: [x], not_in: [z]}, "
+				}
+			}
+			if got := findings(with("automations/a.md", "---\ntriggers:\n- "+trigger+"}}\n---\nText.\n")); got != "" {
+				t.Errorf("%s %s: got %s", provider, event, got)
 			}
 		}
 	}
-	if want := []string{"webhook", "schedule", "github", "gitlab", "linear", "jira", "slack", "factory"}; !slices.Equal(names, want) {
-		t.Errorf("providers: got %v, want %v", names, want)
+}
+
+// TestTriggersAsTheAPI: what the API would refuse of a trigger is refused in a
+// file, at its place.
+func TestTriggersAsTheAPI(t *testing.T) {
+	t.Parallel()
+	const head = "---\ntriggers:\n- provider: github\n  event: push\n  filter:\n    "
+	for _, test := range []struct{ name, filter, want string }{
+		{"a number that no pull request has", "pr_numbers: [1, 0]", "6:21: FF_INVALID_FILTER filter/pr_numbers/1 must be"},
+		{"too many values", "labels: [" + strings.Repeat("a, ", 101) + "]", "6:13: FF_INVALID_FILTER filter/labels has 101 values"},
+		{"a value that is too long", "labels: [" + strings.Repeat("a", 257) + "]", "6:14: FF_INVALID_FILTER filter/labels/0 must be"},
+	} {
+		if got := findings(with("automations/a.md", head+test.filter+"\n---\nText.\n")); !strings.Contains(got, "automations/a.md:"+test.want) {
+			t.Errorf("%s: got %s", test.name, got)
+		}
 	}
-	linear := definition.Providers()[4]
-	if i := slices.IndexFunc(linear.Keys, func(k definition.FilterKey) bool { return k.Name == "mentioned_user_ids" }); i < 0 {
-		t.Errorf("linear has no key mentioned_user_ids: %v", linear.Keys)
+	many := "---\ntriggers:\n" + strings.Repeat("- {provider: github, event: push}\n", 21) + "---\nText.\n"
+	if got, want := findings(with("automations/a.md", many)), "automations/a.md:3:1: FF_INVALID_TRIGGER an automation has 21 triggers; at most 20 are allowed\n"; got != want {
+		t.Errorf("21 triggers: got %s, want %s", got, want)
 	}
 }

@@ -68,18 +68,20 @@ func setKeys(text string, changes []KeyChange) (string, error) {
 		wanted = wanted.set(change.Key, &value)
 	}
 	e := newEditor(text)
-	if root == nil {
-		return text + e.lines(wanted.block("")), nil
-	}
-	if e.mapping(root, wanted, len(text)) {
+	if root != nil && e.mapping(root, wanted, len(text)) {
 		if result := e.apply(); holds(result, wanted) {
 			return result, nil
 		}
 	}
-	// A layout that cannot be changed in place: everything in one line, or the like.
 	result := e.lines(wanted.block(""))
+	if root == nil { // comments at most
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			result = e.lines("\n") + result
+		}
+		result = text + result
+	} // else a layout that cannot be changed in place: everything in one line, or the like
 	if !holds(result, wanted) {
-		return "", errNoMapping
+		return "", errUnwritable
 	}
 	return result, nil
 }

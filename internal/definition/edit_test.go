@@ -26,6 +26,7 @@ func TestSetKeys(t *testing.T) {
 	}{
 		{"an empty document gets keys", "", "a: 1\nb: x\n", []definition.KeyChange{set("a", 1), set("b", "x")}},
 		{"comments alone stay", "# head\n", "# head\na: 1\n", []definition.KeyChange{set("a", 1)}},
+		{"a comment without a line end", "# head", "# head\na: 1\n", []definition.KeyChange{set("a", 1)}},
 		{"a text changes in its place", "a: x # why\nb: y\n", "a: z # why\nb: y\n", []definition.KeyChange{set("a", "z")}},
 		{"quotes go with the text that needed them", "a: \"1\"\n", "a: x\n", []definition.KeyChange{set("a", "x")}},
 		{"quotes come with a text that needs them", "a: x\n", "a: \"1\"\n", []definition.KeyChange{set("a", "1")}},
@@ -92,6 +93,11 @@ func TestSetKeysRefuses(t *testing.T) {
 	}
 	if _, err := definition.SetKeys([]byte("---\na: 1\n"), true, nil); err == nil {
 		t.Error("frontmatter without an end: want an error")
+	}
+	for _, document := range []string{"", "b: 1\n"} {
+		if got, err := definition.SetKeys([]byte(document), false, []definition.KeyChange{{Key: "a", Value: "x\x00y"}}); err == nil {
+			t.Errorf("a text with NUL: got %q, want an error", got)
+		}
 	}
 	if _, err := definition.SetKeys(nil, false, []definition.KeyChange{{Key: "a", Value: func() {}}}); err == nil {
 		t.Error("a value that JSON cannot write: want an error")

@@ -288,4 +288,4 @@ func plainText(text string, flow bool) bool {
 	return !strings.ContainsAny(text, special+"\"'`\\|>&*!%@") && !strings.ContainsFunc(text, func(r rune) bool { return !writable(r) })
 }
 
-var errNoMapping = errors.New("the document is no mapping that can be changed")
+var errUnwritable = errors.New("change a document: a text holds what no document may, such as U+0000")

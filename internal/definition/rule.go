@@ -51,7 +51,7 @@ var rules = map[string]rule{
 	"integration":   {enum: []string{"slack", "linear", "jira"}},
 	"projectNumber": {pattern: `^[0-9]{1,20}$`, says: "be digits in quotes"},
 	"roleARN":       {pattern: `^arn:[a-z-]+:iam::[0-9]{12}:role/[^\s]+$`, says: "be the ARN of a role, such as arn:aws:iam::123456789012:role/factory"},
-	"provider":      {enum: providerNames(), code: InvalidTrigger},
+	"provider":      {enum: penstock.Providers(), code: InvalidTrigger},
 	"os":            {enum: []string{"linux", "macos"}},
 	"arch":          {enum: []string{"x86_64", "aarch64"}},
 	"macVersion":    {enum: []string{"14", "15", "26", "27"}},

@@ -42,7 +42,7 @@ func Schemas() map[string]*jsonschema.Schema {
 	for _, s := range []*jsonschema.Schema{agent, automation} {
 		s.Not = &jsonschema.Schema{Required: []string{"model", "harness"}}
 	}
-	automation.Properties["triggers"].MinItems = new(1)
+	automation.Properties["triggers"].MinItems, automation.Properties["triggers"].MaxItems = new(1), new(penstock.MaxTriggers)
 	automation.Properties["triggers"].Items.AllOf = triggerSchemas()
 	signed := &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"authMode": constant("signature")}, Required: []string{"authMode"}}
 	schemas["webhook"].If, schemas["webhook"].Then = signed, &jsonschema.Schema{Required: []string{"signatureScheme"}}
@@ -144,44 +144,44 @@ func (r rule) describe(s *jsonschema.Schema) {
 // triggerSchemas say for each provider what its triggers have.
 func triggerSchemas() []*jsonschema.Schema {
 	var all []*jsonschema.Schema
-	for _, p := range providers {
+	for _, provider := range penstock.Providers() {
 		filter := &jsonschema.Schema{
 			Types: []string{"object", "null"}, Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 		}
-		for _, key := range p.Keys {
-			filter.Properties[key.Name] = key.schema()
-			filter.PropertyOrder = append(filter.PropertyOrder, key.Name)
+		filter.PropertyOrder = penstock.TriggerKeys(provider)
+		for _, key := range filter.PropertyOrder {
+			filter.Properties[key] = keySchema(kindOfKey(key))
 		}
 		event := &jsonschema.Schema{}
-		for _, name := range p.Events {
+		for _, name := range penstock.TriggerEvents(provider) {
 			event.Enum = append(event.Enum, name)
 		}
 		then := &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"event": event, "filter": filter}}
-		if p.Name != penstock.ProviderSchedule {
+		if provider != penstock.ProviderSchedule {
 			then.Not = &jsonschema.Schema{Required: []string{"schedule"}}
 		}
-		if p.Name == penstock.ProviderWebhook {
+		if provider == penstock.ProviderWebhook {
 			filter.Type, filter.Types, filter.Required, then.Required = "object", nil, []string{"webhook_ids"}, []string{"filter"}
 		}
 		all = append(all, &jsonschema.Schema{
-			If:   &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"provider": constant(p.Name)}, Required: []string{"provider"}},
+			If:   &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"provider": constant(provider)}, Required: []string{"provider"}},
 			Then: then,
 		})
 	}
 	return all
 }
 
-func (k FilterKey) schema() *jsonschema.Schema {
+func keySchema(kind keyKind) *jsonschema.Schema {
 	text := &jsonschema.Schema{Type: "string", Pattern: `\S`}
-	values := &jsonschema.Schema{Type: "array", Items: text}
-	switch k.Kind {
-	case Selection:
+	values := &jsonschema.Schema{Type: "array", Items: text, MaxItems: new(penstock.MaxTriggerNames)}
+	switch kind {
+	case selection:
 		values.MinItems = new(1)
 		return values
-	case PayloadFilter:
+	case payloadFilter:
 		return &jsonschema.Schema{Type: "object", Description: "A filter of payloads: lists of values below the payload's keys, or mappings with in, not_in and exists."}
-	case NumberMatcher:
-		values.Items = &jsonschema.Schema{Type: "integer", Minimum: new(0.0)}
+	case numberMatcher:
+		values.Items = &jsonschema.Schema{Type: "integer", Minimum: new(1.0)}
 	}
 	both := &jsonschema.Schema{
 		Type: "object", Properties: map[string]*jsonschema.Schema{"in": values, "not_in": values.CloneSchemas()},

@@ -29,96 +29,40 @@ type Schedule struct {
 	Timezone string `json:"timezone,omitzero" rule:"text" about:"IANA time zone, such as Europe/Berlin." default:"\"UTC\""`
 }
 
-// Provider is a source of events.
-type Provider struct {
-	Name   string
-	Events []string
-	Keys   []FilterKey
-}
+// keyKind is what the value of a filter's key is.
+type keyKind byte
 
-// FilterKey is one key of a trigger's filter.
-type FilterKey struct {
-	Name string
-	Kind KeyKind
-}
-
-// KeyKind is what the value of a filter key is.
-type KeyKind byte
-
-// The kinds of filter keys.
 const (
-	TextMatcher   KeyKind = iota // texts: a list, or a mapping with in and not_in
-	NumberMatcher                // whole numbers
-	GlobMatcher                  // patterns of paths, where * stays in one folder and ** does not
-	Selection                    // texts: a list that must not be empty
-	PayloadFilter                // a filter of payloads
+	textMatcher   keyKind = iota // texts: a list, or a mapping with in and not_in
+	numberMatcher                // whole numbers
+	globMatcher                  // patterns of paths
+	selection                    // texts: a list that must not be empty
+	payloadFilter                // a filter of payloads
 )
 
-// Providers lists all providers with their events and filter keys, in the
-// contract's order.
-func Providers() []Provider { return slices.Clone(providers) }
-
-var providers = []Provider{
-	{penstock.ProviderWebhook, []string{penstock.EventReceived}, []FilterKey{{"webhook_ids", Selection}, {"payload", PayloadFilter}}},
-	{penstock.ProviderSchedule, []string{penstock.EventCronFired}, []FilterKey{{"schedule_ids", Selection}}},
-	{"github", strings.Fields(`push issue_created issue_labeled issue_assigned issue_mentioned pull_request_opened pull_request_closed
-		pull_request_merged pull_request_labeled pull_request_assigned pull_request_mentioned pull_request_ready pull_request_reopened
-		pull_request_synchronized pull_request_review_requested pull_request_review_submitted check_suite_completed
-		check_run_rerequested check_suite_rerequested workflow_run_completed`), slices.Concat(
-		matchers("repos branches base_branches"), []FilterKey{{"paths", GlobMatcher}},
-		matchers("labels authors assignees mentioned reviewers reviewer_teams review_states workflows conclusions"),
-		[]FilterKey{{"pr_numbers", NumberMatcher}})},
-	{"gitlab", []string{"merge_request", "bot_mentioned"}, matchers("repos actions base_branches mentioned")},
-	{
-		"linear", strings.Fields("issue_created issue_labeled issue_assigned issue_state_changed comment_created agent_session_created"),
-		withIDs("teams projects labels states assignees mentioned_users creators issues keywords"),
-	},
-	{"jira", strings.Fields("issue_created issue_labeled status_changed agent_session_created"), matchers("project_keys labels status_ids keywords")},
-	{
-		"slack", strings.Fields("app_mention message_posted message_dm message_im message_mpim member_joined_channel reaction_added"),
-		withIDs("channels users keywords emojis item_users"),
-	},
-	{"factory", []string{"work_item_stage_changed"}, matchers("stages")},
-}
-
-func matchers(names string) []FilterKey {
-	var keys []FilterKey
-	for name := range strings.FieldsSeq(names) {
-		keys = append(keys, FilterKey{name, TextMatcher})
+func kindOfKey(key string) keyKind {
+	switch key {
+	case "pr_numbers":
+		return numberMatcher
+	case "paths":
+		return globMatcher
+	case "webhook_ids", "schedule_ids":
+		return selection
+	case "payload":
+		return payloadFilter
 	}
-	return keys
-}
-
-// withIDs are matchers by name, and by the sender's own ids: teams and team_ids.
-func withIDs(names string) []FilterKey {
-	var keys []FilterKey
-	for _, key := range matchers(names) {
-		keys = append(keys, key, FilterKey{strings.TrimSuffix(key.Name, "s") + "_ids", TextMatcher})
-	}
-	return keys
-}
-
-func providerNames() []string {
-	var names []string
-	for _, p := range providers {
-		names = append(names, p.Name)
-	}
-	return names
-}
-
-func (p Provider) keyNames() []string {
-	var names []string
-	for _, key := range p.Keys {
-		names = append(names, key.Name)
-	}
-	return names
+	return textMatcher
 }
 
 // triggers checks what the rules of single values cannot see.
 func (p *parser) triggers(d *document, triggers []Trigger) {
 	node := d.find("triggers")
-	if node != nil && node.Kind == yaml.SequenceNode && len(triggers) == 0 {
+	switch {
+	case node == nil || node.Kind != yaml.SequenceNode:
+	case len(triggers) == 0:
 		d.badf(node, MissingRequired, "an automation needs at least one trigger")
+	case len(triggers) > penstock.MaxTriggers:
+		d.badf(node, InvalidTrigger, "an automation has %d triggers; at most %d are allowed", len(triggers), penstock.MaxTriggers)
 	}
 	var names []string
 	for i, t := range triggers {
@@ -137,15 +81,15 @@ func (p *parser) triggers(d *document, triggers []Trigger) {
 }
 
 func (p *parser) trigger(d *document, at *yaml.Node, t Trigger) {
-	index := slices.IndexFunc(providers, func(p Provider) bool { return p.Name == t.Provider })
-	if index < 0 {
+	events := penstock.TriggerEvents(t.Provider)
+	if len(events) == 0 {
 		return
 	}
-	provider := providers[index]
-	if event := child(at, "event"); isText(event) && !slices.Contains(provider.Events, t.Event) {
-		d.nearf(event, InvalidEvent, nearest(t.Event, provider.Events), "%s has no event %s; it has %s", t.Provider, quote(t.Event), list(provider.Events))
+	before := p.errors
+	if event := child(at, "event"); isText(event) && !slices.Contains(events, t.Event) {
+		d.nearf(event, InvalidEvent, nearest(t.Event, events), "%s has no event %s; it has %s", t.Provider, quote(t.Event), list(events))
 	}
-	given := p.filter(d, child(at, "filter"), provider)
+	given := p.filter(d, child(at, "filter"), t.Provider)
 	schedule := child(at, "schedule")
 	switch {
 	case given == nil:
@@ -156,9 +100,16 @@ func (p *parser) trigger(d *document, at *yaml.Node, t Trigger) {
 	}
 	if schedule != nil && t.Provider != penstock.ProviderSchedule {
 		d.badf(schedule, InvalidTrigger, "only a trigger of the provider schedule has a schedule")
+	} else {
+		p.schedule(d, schedule, t.Schedule)
+	}
+	if p.errors > before || given == nil {
 		return
 	}
-	p.schedule(d, schedule, t.Schedule)
+	// What the API refuses is refused here as well: its limits, above all.
+	for _, problem := range t.Trigger().Check("") {
+		d.badf(pointed(at, problem.Pointer), InvalidFilter, "%s %s", strings.TrimPrefix(problem.Pointer, "/"), problem.Detail)
+	}
 }
 
 func (p *parser) schedule(d *document, at *yaml.Node, s *Schedule) {
@@ -180,7 +131,7 @@ func (p *parser) schedule(d *document, at *yaml.Node, s *Schedule) {
 
 // filter checks a trigger's filter and returns the values of its keys; nil where
 // it cannot be read, so that nothing can be said of what it lacks.
-func (p *parser) filter(d *document, at *yaml.Node, provider Provider) map[string]*yaml.Node {
+func (p *parser) filter(d *document, at *yaml.Node, provider string) map[string]*yaml.Node {
 	given := map[string]*yaml.Node{}
 	switch {
 	case at == nil || at.Kind == yaml.ScalarNode && kindOf(at) == nullScalar:
@@ -191,21 +142,20 @@ func (p *parser) filter(d *document, at *yaml.Node, provider Provider) map[strin
 		d.badf(at, InvalidFilter, "a filter must be a mapping, not %s", describe(at))
 		return nil
 	}
+	keys := penstock.TriggerKeys(provider)
 	for _, entry := range entries(at) {
 		key, value := entry[0], entry[1]
-		i := slices.IndexFunc(provider.Keys, func(k FilterKey) bool { return k.Name == key.Value })
-		if i < 0 {
-			names := provider.keyNames()
-			d.nearf(key, InvalidFilter, nearest(key.Value, names), "%s has no filter key %s; it has %s", provider.Name, quote(key.Value), list(names))
+		if !slices.Contains(keys, key.Value) {
+			d.nearf(key, InvalidFilter, nearest(key.Value, keys), "%s has no filter key %s; it has %s", provider, quote(key.Value), list(keys))
 			continue
 		}
 		given[key.Value] = value
 		d.subject = key.Value
-		switch kind := provider.Keys[i].Kind; {
+		switch kind := kindOfKey(key.Value); {
 		case unusable(value):
-		case kind == Selection:
-			p.selection(d, key.Value, value)
-		case kind == PayloadFilter:
+		case kind == selection:
+			p.selects(d, key.Value, value)
+		case kind == payloadFilter:
 			payload(d, value)
 		default:
 			matcher(d, value, kind)
@@ -214,10 +164,10 @@ func (p *parser) filter(d *document, at *yaml.Node, provider Provider) map[strin
 	return given
 }
 
-// selection checks the list of what a trigger listens to. A name that selects
+// selects checks the list of what a trigger listens to. A name that selects
 // nothing leaves the automation silent and is no error: what it names may be
 // made later, or be gone.
-func (p *parser) selection(d *document, key string, at *yaml.Node) {
+func (p *parser) selects(d *document, key string, at *yaml.Node) {
 	if at.Kind != yaml.SequenceNode || len(at.Content) == 0 {
 		d.mustf(at, InvalidFilter, "", "be a list with at least one text")
 		return
@@ -276,7 +226,7 @@ func (d *document) text(at *yaml.Node, code Code) bool {
 }
 
 // matcher checks a list of values, or {in: […], not_in: […]}.
-func matcher(d *document, at *yaml.Node, kind KeyKind) {
+func matcher(d *document, at *yaml.Node, kind keyKind) {
 	switch {
 	case at.Kind == yaml.ScalarNode && kindOf(at) == nullScalar:
 	case at.Kind == yaml.SequenceNode:
@@ -308,19 +258,19 @@ func matcher(d *document, at *yaml.Node, kind KeyKind) {
 }
 
 // values checks the items of a list and returns those that are good.
-func values(d *document, at *yaml.Node, kind KeyKind) []*yaml.Node {
+func values(d *document, at *yaml.Node, kind keyKind) []*yaml.Node {
 	var good []*yaml.Node
 	for _, item := range at.Content {
 		switch {
 		case unusable(item):
-		case kind == NumberMatcher:
+		case kind == numberMatcher:
 			if item.Kind == yaml.ScalarNode && kindOf(item) == numberScalar && !strings.ContainsAny(item.Value, ".eE-") {
 				good = append(good, item)
 				continue
 			}
 			d.mustf(item, InvalidFilter, "", "have whole numbers, not %s", describe(item))
 		case !d.text(item, InvalidFilter):
-		case kind == GlobMatcher && !validGlob(item.Value):
+		case kind == globMatcher && !validGlob(item.Value):
 			d.badf(item, InvalidFilter, "%s is no pattern of paths: a [ needs its ], and \\ something behind it; not_in excludes, not !", quote(item.Value))
 		default:
 			good = append(good, item)

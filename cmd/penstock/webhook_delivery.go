@@ -18,10 +18,10 @@ import (
 )
 
 type webhookDeliveriesCmd struct {
-	Webhook string   `arg:"" name:"webhook" help:"Uid or name of the webhook."`
-	Outcome []string `enum:"${outcomes}" placeholder:"OUTCOME" help:"Only deliveries with one of these outcomes: ${outcomes}."`
-	Limit   int      `default:"50" help:"How many deliveries; 0 is all."`
-	Cursor  string   `help:"Go on after the page that showed this cursor."`
+	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+	Outcome string `enum:",${outcomes}" default:"" placeholder:"OUTCOME" help:"Only deliveries with this outcome: ${outcomes}."`
+	Limit   int    `default:"50" help:"How many deliveries; 0 is all."`
+	Cursor  string `help:"Go on after the page that showed this cursor."`
 }
 
 // rawLog is a page of a log with every field that the server sent.
@@ -69,9 +69,11 @@ func (cmd *webhookDeliveriesCmd) Run(ctx context.Context, std *stdio, in *webhoo
 // pages reads as many pages as Limit asks for.
 func (cmd *webhookDeliveriesCmd) pages(ctx context.Context, c *client, path string) (rawLog, error) {
 	all := rawLog{Deliveries: []jsontext.Value{}}
-	query := url.Values{"outcome": cmd.Outcome}
-	if cmd.Cursor != "" {
-		query.Set("cursor", cmd.Cursor)
+	query := url.Values{}
+	for key, value := range map[string]string{"outcome": cmd.Outcome, "cursor": cmd.Cursor} {
+		if value != "" {
+			query.Set(key, value)
+		}
 	}
 	for {
 		size := penstock.MaxLimit

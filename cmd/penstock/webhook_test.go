@@ -1,0 +1,297 @@
+package main_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// makeFactory makes a factory, for webhooks to be in.
+func makeFactory(t *testing.T, s *testkit.Server, name string) {
+	t.Helper()
+	status, body := post(t, s.URL+"/api/v1/factory", `{"name": "`+name+`"}`, "Authorization", "Bearer "+s.Key, "Content-Type", "application/json")
+	if status != http.StatusCreated {
+		t.Fatalf("make a factory: got %d %s", status, body)
+	}
+}
+
+// post sends a body with headers, which are pairs.
+func post(t *testing.T, url, body string, headers ...string) (status int, answer []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if answer, err = io.ReadAll(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, answer
+}
+
+// deliver sends a delivery and wants an answer; it returns the delivery's id.
+func deliver(t *testing.T, status int, url, body string, headers ...string) string {
+	t.Helper()
+	got, answer := post(t, url, body, headers...)
+	if got != status {
+		t.Fatalf("got %d %s, want %d", got, answer, status)
+	}
+	var receipt struct {
+		ID string `json:"delivery_id"`
+	}
+	_ = json.Unmarshal(answer, &receipt) // a refusal has none
+	return receipt.ID
+}
+
+// made calls a command that answers with a webhook.
+func made(t *testing.T, env []string, args ...string) penstock.Webhook {
+	t.Helper()
+	got := call(t, env, append(args, "-o", "json")...)
+	got.want(t, 0)
+	var w penstock.Webhook
+	fromJSON(t, got.out, &w)
+	return w
+}
+
+func TestWebhooks(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	env := client(s)
+	call(t, env, "webhook", "list").want(t, 65, "no factory yet")
+	makeFactory(t, s, "acme")
+	call(t, env, "webhook", "create", "Deploy events").want(t, 0, s.URL+"/webhooks/w/", "DEPLOY_EVENTS_WEBHOOK_SECRET", "not shown again")
+	call(t, env, "webhook", "create", "deploy EVENTS").want(t, 65, "conflict")
+	inURL := made(t, env, "webhook", "create", "alerts", "--mode", "url_token", "--replay-guard", "--refresh", "immediate", "--delivery-id-header", "X-Alert")
+	if !strings.HasSuffix(inURL.IngressURL, "/"+inURL.Secret) || !inURL.ReplayGuard || inURL.SecretRefresh != penstock.RefreshImmediate {
+		t.Errorf("got %+v", inURL)
+	}
+	list := call(t, env, "webhook", "list")
+	list.want(t, 0, "deploy-events", "url_token", "enabled", inURL.UID)
+	for _, called := range []string{"alerts", "Alerts", inURL.UID} {
+		got := call(t, env, "webhook", "get", called)
+		got.want(t, 0, inURL.UID, "{token}", "X-Alert", "replay guard")
+		if strings.Contains(got.out+list.out, inURL.Secret) {
+			t.Errorf("the secret is shown again: %s", got.out)
+		}
+	}
+	deliver(t, 202, inURL.IngressURL, `{"n": 1}`)
+	call(t, env, "webhook", "disable", "alerts").want(t, 0, "disabled")
+	deliver(t, 404, inURL.IngressURL, `{"n": 2}`)
+	call(t, env, "webhook", "enable", "alerts").want(t, 0, "enabled")
+	deliver(t, 202, inURL.IngressURL, `{"n": 2}`)
+	call(t, env, "webhook", "update", "alerts", "--no-replay-guard", "--delivery-id-header", "").want(t, 0, "alerts")
+	if got := made(t, env, "webhook", "get", "alerts"); got.ReplayGuard || got.DeliveryIDHeader != "" || got.Counts.Accepted != 2 {
+		t.Errorf("got %+v", got)
+	}
+	call(t, env, "webhook", "update", "alerts").want(t, 64, "nothing is given")
+	call(t, env, "webhook", "update", "alerts", "--delivery-id-header", "Cookie").want(t, 65, "/delivery_id_header")
+
+	makeFactory(t, s, "other")
+	call(t, env, "webhook", "list").want(t, 64, "--factory")
+	call(t, env, "webhook", "list", "--factory", "nobody").want(t, 65, "there is no factory")
+	if got := call(t, env, "webhook", "list", "--factory", "Other"); strings.Contains(got.out, "alerts") {
+		t.Errorf("got %s, want none of another factory", got.out)
+	}
+	call(t, append(env, "PENSTOCK_FACTORY=other"), "webhook", "get", "alerts").want(t, 65, "there is no webhook")
+	call(t, env, "webhook", "delete", "alerts", "deploy-events", "--factory", "acme").want(t, 0)
+	deliver(t, 404, inURL.IngressURL, `{"n": 3}`)
+	if strings.Contains(s.Logs(), inURL.Secret) {
+		t.Error("the server's log holds the secret")
+	}
+}
+
+func TestWebhookThatIsSigned(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	env := client(s)
+	makeFactory(t, s, "acme")
+	const sender = "shh-3fK9-from-the-sender"
+	given := made(t, env, "webhook", "create", "issues", "--scheme", "github", "--secret-file", writeFile(t, "secret", sender+"\n"))
+	if given.AuthMode != penstock.AuthSignature || given.Secret != sender {
+		t.Errorf("got %+v, want the secret without its line end", given)
+	}
+	custom := made(t, env, "webhook", "create", "own", "--scheme", "custom_hmac", "--secret-file", writeFile(t, "secret", sender),
+		"--signature", `{"header": "X-Own", "hash": "sha256", "encoding": "hex", "key_form": "text", "template": "{body}"}`)
+	want := &penstock.Signature{Header: "X-Own", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "{body}"}
+	if diff := cmp.Diff(want, custom.Signature); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	fromFile := made(t, env, "webhook", "create", "payments", "-f", writeFile(t, "w.yaml", "auth_mode: signature\nsignature_scheme: stripe\n"))
+	if !fromFile.PendingSecret || fromFile.Secret != "" {
+		t.Errorf("got %+v, want it to wait for its secret", fromFile)
+	}
+	call(t, env, "webhook", "list").want(t, 0, "waits for its secret", "signature stripe")
+	call(t, env, "webhook", "enable", "payments").want(t, 65, "waits for its secret")
+	got := callWith(t, sender+"\r\n", env, "webhook", "update", "payments", "--secret-file", "-")
+	if got.want(t, 0, "enabled"); strings.Contains(got.out, sender) {
+		t.Errorf("the secret is shown: %s", got.out)
+	}
+	call(t, env, "webhook", "create", "x", "--scheme", "github", "--secret", sender).want(t, 64, "unknown flag")
+	call(t, env, "webhook", "create", "x", "--scheme", "github", "--ask-secret").want(t, 64, "--secret-file")
+	callWith(t, "", env, "webhook", "create", "x", "--scheme", "github", "--secret-file", "-").want(t, 64, "empty")
+	call(t, env, "webhook", "create", "x", "--scheme", "gitub").want(t, 64, "--scheme")
+	call(t, env, "webhook", "create", "x", "--scheme", "custom_hmac", "--signature", "{").want(t, 64, "--signature")
+}
+
+func TestWebhookSecretIsRotated(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	env := client(s)
+	makeFactory(t, s, "acme")
+	w := made(t, env, "webhook", "create", "a")
+	second := made(t, env, "webhook", "rotate", "a", "--overlap", "1h")
+	for n, token := range []string{w.Secret, second.Secret} {
+		deliver(t, 202, w.IngressURL, `{"n": `+string(rune('1'+n))+`}`, "Authorization", "Bearer "+token)
+	}
+	third := made(t, env, "webhook", "rotate", "a")
+	for n, token := range []string{w.Secret, second.Secret} {
+		deliver(t, 401, w.IngressURL, `{"m": `+string(rune('1'+n))+`}`, "Authorization", "Bearer "+token)
+	}
+	deliver(t, 202, w.IngressURL, `{"n": 3}`, "Authorization", "Bearer "+third.Secret)
+
+	saved := filepath.Join(t.TempDir(), "secret")
+	got := call(t, env, "webhook", "rotate", "a", "--save", saved, "--secret-file", writeFile(t, "next", "the-next-one"))
+	content, err := os.ReadFile(saved)
+	if info, _ := os.Stat(saved); err != nil || string(content) != "the-next-one\n" || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %q, %v in the file", content, err)
+	}
+	if got.want(t, 0, saved); strings.Contains(got.out, "the-next-one") {
+		t.Errorf("the secret is printed as well: %s", got.out)
+	}
+	call(t, env, "webhook", "rotate", "a", "--save", saved).want(t, 64, "file exists")
+	call(t, env, "webhook", "rotate", "a", "--overlap", "169h").want(t, 65, "/overlap_seconds")
+	call(t, env, "webhook", "rotate", "a", "--overlap", "1500ms").want(t, 64, "whole seconds")
+
+	inURL := filepath.Join(t.TempDir(), "secret")
+	got = call(t, env, "webhook", "create", "in the url", "--mode", "url_token", "--save", inURL)
+	token, err := os.ReadFile(inURL)
+	if got.want(t, 0, "/{token}"); err != nil || strings.Contains(got.out, strings.TrimSpace(string(token))) {
+		t.Errorf("got %s, %v, want the token in the file alone", got.out, err)
+	}
+	unsaved := filepath.Join(t.TempDir(), "secret")
+	call(t, env, "webhook", "create", "waits", "--scheme", "stripe", "--save", unsaved).want(t, 0, "waits for its secret")
+	if _, err := os.Stat(unsaved); err == nil {
+		t.Error("a webhook without a secret left a file for it")
+	}
+}
+
+func TestWebhookDeliveries(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	env := client(s)
+	makeFactory(t, s, "acme")
+	w := made(t, env, "webhook", "create", "a")
+	const erase = "\u009b2J" // a control sequence in one character, which JSON may hold as it is
+	body := `{"text": "` + erase + `",  "n": 1.0}`
+	send := func(status int, body, token string) string {
+		return deliver(t, status, w.IngressURL, body, "Authorization", "Bearer "+token)
+	}
+	first := send(202, body, w.Secret)
+	again := send(202, body, w.Secret)
+	send(401, body, "forged")
+	send(400, "{", w.Secret)
+
+	call(t, env, "webhook", "deliveries", "a").want(t, 0, first, again, "Accepted", "Duplicate", "Rejected (auth)", "Rejected (invalid JSON)", "mismatch")
+	if got := call(t, env, "webhook", "deliveries", "a", "--outcome", "duplicate"); strings.Contains(got.out, first) || !strings.Contains(got.out, again) {
+		t.Errorf("got %s, want the duplicate alone", got.out)
+	}
+	page := call(t, env, "webhook", "deliveries", "a", "--limit", "3")
+	page.want(t, 0, "--cursor ")
+	cursor := regexp.MustCompile(`--cursor (\S+),`).FindStringSubmatch(page.err)
+	call(t, env, "webhook", "deliveries", "a", "--cursor", cursor[1]).want(t, 0, first)
+	call(t, env, "webhook", "deliveries", "a", "--limit", "0", "-o", "json").want(t, 0, `"deliveries"`, first)
+	call(t, env, "webhook", "deliveries", "a", "--outcome", "lost").want(t, 64, "--outcome")
+
+	call(t, env, "webhook", "delivery", "a", first).want(t, 0, "Accepted", "202", "body hash")
+	call(t, env, "webhook", "delivery", "a", again).want(t, 0, "duplicate of", first)
+	call(t, env, "webhook", "delivery", "a", penstock.NewID()).want(t, 65, "resource_not_found")
+	if got := call(t, env, "webhook", "payload", "a", first); got.code != 0 || got.out != body {
+		t.Errorf("got %q (%s), want the bytes as they were sent", got.out, got.err)
+	}
+	call(t, env, "webhook", "payload", "a", again).want(t, 65, "resource_not_found")
+	term := newTerminal(t)
+	shown := command(t, env, "webhook", "payload", "a", first)
+	term.attach(shown)
+	if err := shown.Run(); err != nil || strings.Contains(term.screen(), erase) {
+		t.Errorf("%v: the terminal got %q", err, term.screen())
+	}
+	call(t, env, "webhook", "replay", "a", first).want(t, 0, "replay of", first)
+	call(t, env, "webhook", "replay", "a", again).want(t, 65, "conflict")
+}
+
+func TestWebhookFilterIsTried(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	env := client(s)
+	makeFactory(t, s, "acme")
+	w := made(t, env, "webhook", "create", "a")
+	first := deliver(t, 202, w.IngressURL, `{"action": "opened"}`, "Authorization", "Bearer "+w.Secret)
+	deliver(t, 202, w.IngressURL, `{"action": "closed"}`, "Authorization", "Bearer "+w.Secret)
+	filter := writeFile(t, "filter.json", `{"action": ["opened"]}`)
+	call(t, env, "webhook", "test-filter", "--filter", filter, "--webhook", "a", "--delivery", first).want(t, 0, "true", "payload", "passed")
+	callWith(t, `{"action": "closed"}`, env, "webhook", "test-filter", "--filter", filter, "--payload-file", "-").want(t, 1, "false", "failed", "/action")
+	call(t, env, "webhook", "test-filter", "--filter", filter, "--webhook", "a").want(t, 0, "1 of the last 2 deliveries")
+	callWith(t, `{"action": "opened"}`, env, "webhook", "test-filter", "--filter", "-", "--webhook", "a").want(t, 65, "/filter/action")
+	callWith(t, `{"a": `, env, "webhook", "test-filter", "--filter", "-", "--webhook", "a").want(t, 64, "--filter")
+	call(t, env, "webhook", "test-filter", "--filter", filter).want(t, 64, "--webhook or --payload-file")
+}
+
+func TestLimitsOfDeliveriesAreSettings(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{
+		Args: []string{
+			"--limit-webhooks-per-factory=1", "--limit-delivery-bytes=20", "--limit-deliveries-per-minute=3", "--limit-auth-failures-per-address=4",
+			"--limit-auth-failures-per-webhook=5", "--limit-logged-rejections=6", "--retain-deliveries=1h", "--retain-deliveries-at-least=7",
+		},
+		Env: []string{"PENSTOCK_DEDUP_BODY_WINDOW=2m"},
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v1/limits", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.Key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var got map[string]int
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{
+		"webhooks_per_factory": 1, "delivery_bytes": 20, "deliveries_per_minute": 3, "auth_failures_per_address": 4, "auth_failures_per_webhook": 5,
+		"logged_rejections": 6, "delivery_retention_seconds": 3600, "kept_deliveries": 7, "dedup_body_seconds": 120,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %d, want %d", name, got[name], want)
+		}
+	}
+	env := client(s)
+	makeFactory(t, s, "acme")
+	w := made(t, env, "webhook", "create", "a")
+	call(t, env, "webhook", "create", "b").want(t, 65, "conflict", "webhooks_per_factory is 1")
+	deliver(t, 413, w.IngressURL, `{"a": "longer than 20"}`, "Authorization", "Bearer "+w.Secret)
+	deliver(t, 202, w.IngressURL, `{"n": 1}`, "Authorization", "Bearer "+w.Secret)
+	deliver(t, 202, w.IngressURL, `{"n": 2}`, "Authorization", "Bearer "+w.Secret)
+	deliver(t, 429, w.IngressURL, `{"n": 3}`, "Authorization", "Bearer "+w.Secret)
+	call(t, nil, "serve", "--limit-delivery-bytes=-1").want(t, 64, "--limit-delivery-bytes is not negative")
+	call(t, nil, "serve", "--retain-deliveries=-1h").want(t, 64, "--retain-deliveries is not negative")
+}

@@ -81,7 +81,7 @@ func (s *Service) CreateSecret(ctx context.Context, p penstock.Principal, req pe
 	if errs != nil {
 		return penstock.ManagedSecret{}, penstock.InvalidFields(errs...)
 	}
-	return act(ctx, s, p, func(tx *store.Tx) (penstock.ManagedSecret, error) {
+	return edit(ctx, s, p, func(tx *store.Tx) (penstock.ManagedSecret, error) {
 		row, err := s.addSecret(ctx, tx, p, req.Name, req.Value)
 		if err != nil {
 			return penstock.ManagedSecret{}, err
@@ -125,10 +125,7 @@ func (s *Service) SetSecret(ctx context.Context, p penstock.Principal, name stri
 	if errs := checkSecretValue("/value", *value); errs != nil {
 		return penstock.ManagedSecret{}, penstock.InvalidFields(errs...)
 	}
-	return act(ctx, s, p, func(tx *store.Tx) (penstock.ManagedSecret, error) {
-		if err := tx.Changed(ctx, p.Team); err != nil {
-			return penstock.ManagedSecret{}, err
-		}
+	return edit(ctx, s, p, func(tx *store.Tx) (penstock.ManagedSecret, error) {
 		row, err := tx.Secret(ctx, p.Team, name)
 		if err != nil {
 			return penstock.ManagedSecret{}, err

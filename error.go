@@ -163,6 +163,6 @@ func NotFound(kind, id string) *Error {
 }
 
 // EscapePointer escapes one segment of a JSON pointer (RFC 6901 §3).
-func EscapePointer(segment string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(segment)
-}
+func EscapePointer(segment string) string { return pointerEscapes.Replace(segment) }
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")

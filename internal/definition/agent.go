@@ -68,7 +68,8 @@ func (a Agent) Identity() penstock.Identity {
 
 const custom = penstock.AgentType("CUSTOM")
 
-// AgentOf is an agent as a file has it.
+// AgentOf is an agent as a file has it. Its memory, and skills that it names by
+// reference, are nothing that a file can say.
 func AgentOf(i penstock.Identity) Agent {
 	a := Agent{
 		Name: i.Name, Description: i.Description, Prompt: trimBody(i.Prompt), CredentialStrategy: i.CredentialStrategy,
@@ -97,7 +98,7 @@ func harnessModel(h *penstock.Harness, model string, secrets json.RawMessage) (s
 	if model != "" {
 		harness.Model = model
 	}
-	if harness.Type == penstock.HarnessBuiltin && harness.Model != "" {
+	if harness.Type == penstock.HarnessBuiltin && harness.Model != "" && harness.ReasoningLevel == "" {
 		return harness.Model, nil
 	}
 	return "", harness

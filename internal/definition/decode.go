@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -35,8 +36,19 @@ type field struct {
 }
 
 // fieldsOf lists the fields of a struct type, those of embedded ones in their
-// place.
+// place. The list is shared.
 func fieldsOf(t reflect.Type) []field {
+	if known, ok := fieldCache.Load(t); ok {
+		return known.([]field) //nolint:forcetypeassert // nothing else is stored
+	}
+	fields := readFields(t)
+	fieldCache.Store(t, fields)
+	return fields
+}
+
+var fieldCache sync.Map // of reflect.Type to []field
+
+func readFields(t reflect.Type) []field {
 	var fields []field
 	for _, f := range reflect.VisibleFields(t) {
 		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")

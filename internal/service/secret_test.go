@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -112,6 +113,25 @@ func TestBadSecretsAreRefusedWithoutTheirValue(t *testing.T) {
 	})
 }
 
+func TestLimitOfSecretsHoldsForManyAtOnce(t *testing.T) {
+	const most = 5
+	worlds(t, func(o *service.Options) { o.MaxSecrets = most }, func(w *world) {
+		var together sync.WaitGroup
+		for n := range 4 * most {
+			together.Go(func() {
+				_, err := w.CreateSecret(w.t.Context(), w.admin, penstock.SecretRequest{Name: fmt.Sprint("S", n)})
+				if err != nil && penstock.CodeOf(err) != penstock.CodeConflict {
+					w.t.Error(err)
+				}
+			})
+		}
+		together.Wait()
+		if list, err := w.ListSecrets(w.t.Context(), w.admin); err != nil || len(list) != most {
+			w.t.Errorf("there are %d secrets (%v), want %d", len(list), err, most)
+		}
+	})
+}
+
 func TestSecretInUseIsNotDeleted(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
@@ -213,6 +233,7 @@ func TestEverythingIsSealedAgain(t *testing.T) {
 	}
 	worlds(t, func(o *service.Options) {
 		o.Keyset = keyset
+		service.DefaultWebhooks(o)
 	}, func(w *world) {
 		ctx := w.t.Context()
 		i := once(w.url, "body")
@@ -224,6 +245,10 @@ func TestEverythingIsSealedAgain(t *testing.T) {
 			w.secret(fmt.Sprint("S", n+1), value)
 		}
 		w.secret("PENDING", "")
+		hook := "deploys" // with a managed secret and a copy of it
+		if _, err := w.CreateWebhook(ctx, w.admin, w.newFactory("acme"), penstock.WebhookRequest{Name: &hook}); err != nil {
+			w.t.Fatal(err)
+		}
 		w.secret("LOST", value)
 		testkit.Exec(w.t, w.url, "UPDATE secrets SET version = 7 WHERE name = 'LOST'") // it was sealed for version 1
 
@@ -234,7 +259,7 @@ func TestEverythingIsSealedAgain(t *testing.T) {
 		}
 		defer rotation.Close()
 		db := testkit.OpenStore(w.t, w.url)
-		for pass, want := range []service.Resealed{{Values: 252, Lost: []string{"the secret LOST of team default"}}, {Values: 0, Lost: []string{"the secret LOST of team default"}}} {
+		for pass, want := range []service.Resealed{{Values: 254, Lost: []string{"the secret LOST of team default"}}, {Values: 0, Lost: []string{"the secret LOST of team default"}}} {
 			got, err := service.Reseal(ctx, db, rotation)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				w.t.Errorf("pass %d, -want +got (%v):\n%s", pass+1, err, diff)

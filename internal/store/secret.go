@@ -126,8 +126,14 @@ func (tx *Tx) lockSecrets(ctx context.Context, team string, names []string) erro
 	return nil
 }
 
-// CountSecrets is how many secrets a team has.
+// CountSecrets is how many secrets a team has. Whoever else counts them waits
+// until the transaction ends.
 func (tx *Tx) CountSecrets(ctx context.Context, team string) (n int, err error) {
+	if tx.s.d.lock != "" { // SQLite has one writer
+		if _, err := tx.exec(ctx, "SELECT 1 FROM teams WHERE uid = $1"+tx.s.d.lock, team); err != nil {
+			return 0, fmt.Errorf("lock team %s: %w", team, err)
+		}
+	}
 	if err := tx.row(ctx, "SELECT count(*) FROM secrets WHERE team = $1", team).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count the secrets: %w", err)
 	}

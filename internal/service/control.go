@@ -60,12 +60,12 @@ func (s *Service) claim(ctx context.Context, c penstock.Claim) (penstock.Assignm
 	var run store.RunRow
 	var prompts []penstock.Prompt
 	start := time.Now()
-	err := s.store.Write(ctx, func(tx *store.Tx) error {
-		var err error
-		if run, err = tx.Claim(ctx, c, h); err != nil {
-			return err
+	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
+		h.Hand = func(run store.RunRow) (given store.Handed, err error) {
+			prompts, given, err = s.choose(ctx, tx, run)
+			return given, err
 		}
-		prompts, err = s.hand(ctx, tx, run)
+		run, err = tx.Claim(ctx, c, h)
 		return err
 	})
 	if err != nil {
@@ -155,34 +155,46 @@ func history(steps []penstock.Step, inHand []penstock.Prompt) []penstock.Step {
 	return steps
 }
 
-// hand gives the execution what waits for the agent first: the run's own
-// prompt, or one follow-up. No prompt: nothing waits.
+// hand gives the execution what waits for the agent first. No prompt: nothing
+// waits.
 func (s *Service) hand(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Prompt, error) {
+	prompts, given, err := s.choose(ctx, tx, run)
+	if err != nil || len(prompts) == 0 {
+		return nil, err
+	}
+	if given.Prompt != "" {
+		if err := tx.SetPrompt(ctx, run.ID, given.Prompt); err != nil {
+			return nil, err
+		}
+	}
+	return prompts, tx.AppendEvents(ctx, run.ID, given.Events...)
+}
+
+// choose takes what waits for the agent first: the run's own prompt, or one
+// follow-up. What is given the caller writes down.
+func (s *Service) choose(ctx context.Context, tx *store.Tx, run store.RunRow) (prompts []penstock.Prompt, given store.Handed, err error) {
 	var p penstock.Prompt
 	switch run.PromptState {
 	case store.PromptWaiting, store.PromptHanded:
 		p = penstock.Prompt{ID: run.ID, Text: run.Prompt, Mode: run.Mode, Redelivered: run.PromptState == store.PromptHanded}
-		if err := tx.SetPrompt(ctx, run.ID, store.PromptHanded); err != nil {
-			return nil, err
-		}
+		given.Prompt = store.PromptHanded
 	default:
 		waiting, err := tx.Followups(ctx, run.ID, store.PromptWaiting)
 		if err != nil || len(waiting) == 0 {
-			return nil, err
+			return nil, given, err
 		}
 		f := waiting[0]
 		p = promptOf(f)
 		if run.PromptState == store.PromptUndelivered { // cancelled before the agent saw what it was about
 			p.Text = run.Prompt + "\n\n" + f.Message
-			if err := tx.SetPrompt(ctx, run.ID, store.PromptDelivered); err != nil {
-				return nil, err
-			}
+			given.Prompt = store.PromptDelivered
 		}
 		if err := tx.HandFollowup(ctx, f.ID); err != nil {
-			return nil, err
+			return nil, given, err
 		}
 	}
-	return []penstock.Prompt{p}, tx.AppendEvents(ctx, run.ID, handed(run, p)...)
+	given.Events = handed(run, p)
+	return []penstock.Prompt{p}, given, nil
 }
 
 // promptOf is a follow-up as the agent is given it.
@@ -200,9 +212,11 @@ func handed(run store.RunRow, p penstock.Prompt) []penstock.Draft {
 		if text == "" && run.SkillSpec != "" {
 			text = "Use the skill " + run.SkillSpec + "."
 		}
-		drafts = append(drafts, penstock.NewDraft(penstock.EventMessage, now, penstock.Message{
+		message := penstock.NewDraft(penstock.EventMessage, now, penstock.Message{
 			ID: p.ID, Role: penstock.RoleUser, Content: []penstock.Block{penstock.Text(text)}, Timestamp: now,
-		}))
+		})
+		message.Key = "" // there are no deltas of it to be removed
+		drafts = append(drafts, message)
 	}
 	if p.Followup {
 		payload := map[string]any{"followup_id": p.ID}

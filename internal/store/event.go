@@ -113,6 +113,11 @@ func (tx *Tx) AppendEvents(ctx context.Context, runID string, drafts ...penstock
 	if err != nil {
 		return fmt.Errorf("take the sequence of run %s: %w", runID, err)
 	}
+	return tx.insertEvents(ctx, runID, execution, last, drafts)
+}
+
+// insertEvents stores drafts whose sequence, which ends in last, has been taken.
+func (tx *Tx) insertEvents(ctx context.Context, runID string, execution int, last int64, drafts []penstock.Draft) error {
 	rows := make([][]any, len(drafts))
 	for i, d := range drafts {
 		rows[i] = eventRow(runID, last-int64(len(drafts))+int64(i)+1, execution, d)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
@@ -19,6 +20,9 @@ type Move struct {
 	Message *penstock.StatusMessage // replaces the one before, nil: none
 	Moment  string                  // of the timeline; "": none
 	Payload map[string]any          // of the moment
+
+	Events                      []penstock.Draft // after those of the move itself
+	SessionID, Location, Prompt string           // of the run; "": as it was
 }
 
 // Move is the one place where a run's state changes: one conditional write that
@@ -35,25 +39,29 @@ func (tx *Tx) Move(ctx context.Context, m Move) error {
 	}
 	now := penstock.Now()
 	set := newChange(m.Run, m.To, now)
-	changed, err := tx.exec(ctx, `UPDATE runs SET state = $1, updated_at = $2, started_at = $3, finished_at = $4, run_ms = $5, held_at = $6,
-		execution_id = $7, status_message = $8 WHERE id = $9 AND state = $10 AND execution_id = $11
-		AND ($1 <> 'SUCCEEDED' OR NOT EXISTS (SELECT 1 FROM followups f WHERE f.run_id = $9 AND f.state = 'waiting'))`,
-		string(m.To), int64(now), int64(set.startedAt), int64(set.finishedAt), set.runMillis, int64(set.heldAt),
-		set.execution, marshal(m.Message), m.Run.ID, string(from), m.Run.ExecutionID)
-	if err != nil {
-		return fmt.Errorf("move run %s to %s: %w", m.Run.ID, m.To, err)
-	}
-	if changed == 0 {
-		return ErrMoved
-	}
-	if err := tx.moveQueue(ctx, m, now); err != nil {
-		return err
-	}
 	drafts := []penstock.Draft{penstock.NewDraft(penstock.EventState, now, penstock.StateData{State: m.To, ExecutionID: set.execution, StatusMessage: m.Message})}
 	if m.Moment != "" {
 		drafts = append(drafts, penstock.Timeline(now, m.Moment, m.Payload))
 	}
-	return tx.AppendEvents(ctx, m.Run.ID, drafts...)
+	drafts = append(drafts, m.Events...)
+	var last int64
+	err := tx.row(ctx, `UPDATE runs SET state = $1, updated_at = $2, started_at = $3, finished_at = $4, run_ms = $5, held_at = $6,
+		execution_id = $7, status_message = $8, last_seq = last_seq + $9, session_id = COALESCE(NULLIF($10, ''), session_id),
+		location = COALESCE(NULLIF($11, ''), location), prompt_state = COALESCE(NULLIF($12, ''), prompt_state)
+		WHERE id = $13 AND state = $14 AND execution_id = $15
+		AND ($1 <> 'SUCCEEDED' OR NOT EXISTS (SELECT 1 FROM followups f WHERE f.run_id = $13 AND f.state = 'waiting')) RETURNING last_seq`,
+		string(m.To), int64(now), int64(set.startedAt), int64(set.finishedAt), set.runMillis, int64(set.heldAt),
+		set.execution, marshal(m.Message), len(drafts), m.SessionID, m.Location, m.Prompt, m.Run.ID, string(from), m.Run.ExecutionID).Scan(&last)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrMoved
+	}
+	if err != nil {
+		return fmt.Errorf("move run %s to %s: %w", m.Run.ID, m.To, err)
+	}
+	if err := tx.moveQueue(ctx, m, now); err != nil {
+		return err
+	}
+	return tx.insertEvents(ctx, m.Run.ID, set.execution, last, drafts)
 }
 
 // change is what a move does to the run's row besides its state.

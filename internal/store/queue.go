@@ -20,11 +20,39 @@ type Holding struct {
 	Token     string
 	SessionID string
 	AgentKey  string // SHA-256 of the execution's own key, hex
+	// Hand chooses, in the claim's transaction, what the agent is given first; nil:
+	// nothing.
+	Hand func(RunRow) (Handed, error)
+}
+
+// Handed is what the agent is given, as it is written down.
+type Handed struct {
+	Prompt string // the state of the run's own prompt; "": as it was
+	Events []penstock.Draft
 }
 
 // Claim gives the run that has waited longest among those that the worker can
-// execute to it, as CLAIMED under a lease. penstock.ErrNoWork: there is none.
+// execute to it, as CLAIMED under a lease, and returns it as it waited.
+// penstock.ErrNoWork: there is none.
 func (tx *Tx) Claim(ctx context.Context, c penstock.Claim, h Holding) (RunRow, error) {
+	run, err := tx.longestWaiting(ctx, c)
+	if err != nil {
+		return run, err
+	}
+	taken, err := tx.exec(ctx, "UPDATE queue SET token = $1, worker_id = $2, agent_key = $3, lease_until = "+tx.s.d.now+" + $4 WHERE run_id = $5 AND token = ''",
+		h.Token, c.WorkerID, h.AgentKey, penstock.LeaseTime.Milliseconds(), run.ID)
+	if err != nil {
+		return run, fmt.Errorf("lease run %s: %w", run.ID, err)
+	}
+	if taken == 0 {
+		return run, penstock.ErrNoWork
+	}
+	return run, tx.beginExecution(ctx, run, c, h)
+}
+
+// longestWaiting reads the run that is to be claimed and keeps it from changing
+// until the transaction ends.
+func (tx *Tx) longestWaiting(ctx context.Context, c penstock.Claim) (RunRow, error) {
 	if len(c.Harnesses) == 0 {
 		return RunRow{}, penstock.ErrNoWork
 	}
@@ -32,52 +60,46 @@ func (tx *Tx) Claim(ctx context.Context, c penstock.Claim, h Holding) (RunRow, e
 	for _, harness := range c.Harnesses {
 		args = append(args, harness)
 	}
-	var id string
-	var queuedAt penstock.Time
-	err := tx.row(ctx, `SELECT q.run_id, q.enqueued_at FROM queue q JOIN runs r ON r.id = q.run_id
+	row := tx.row(ctx, "SELECT "+runColumns+", q.enqueued_at"+runFrom+` JOIN queue q ON q.run_id = r.id
 		WHERE q.token = '' AND (q.worker_host = '' OR q.worker_host = $1) AND q.image <= 1 - $2
-		AND q.harness IN (`+placeholders(3, len(c.Harnesses))+`) ORDER BY q.enqueued_at, q.run_id LIMIT 1`+tx.s.d.skipRun, args...).Scan(&id, &queuedAt)
+		AND q.harness IN (`+placeholders(3, len(c.Harnesses))+`) ORDER BY q.enqueued_at, q.run_id LIMIT 1`+tx.s.d.skipRun, args...)
+	var queuedAt penstock.Time
+	run, err := scanRun(func(fields ...any) error { return row.Scan(append(fields, &queuedAt)...) })
 	if errors.Is(err, sql.ErrNoRows) {
-		return RunRow{}, penstock.ErrNoWork
-	}
-	if err != nil {
-		return RunRow{}, fmt.Errorf("look for work: %w", err)
-	}
-	run, err := tx.Run(ctx, id)
-	if err != nil {
-		return run, err
-	}
-	if run.State != penstock.StateQueued { // cancelled between the two reads
 		return run, penstock.ErrNoWork
 	}
-	taken, err := tx.exec(ctx, "UPDATE queue SET token = $1, worker_id = $2, agent_key = $3, lease_until = "+tx.s.d.now+" + $4 WHERE run_id = $5 AND token = ''",
-		h.Token, c.WorkerID, h.AgentKey, penstock.LeaseTime.Milliseconds(), id)
 	if err != nil {
-		return run, fmt.Errorf("lease run %s: %w", id, err)
-	}
-	if taken == 0 {
-		return run, penstock.ErrNoWork
+		return run, fmt.Errorf("look for work: %w", err)
 	}
 	run.QueuedAt = queuedAt
-	return run, tx.beginExecution(ctx, run, c, h)
+	return run, nil
 }
 
 func (tx *Tx) beginExecution(ctx context.Context, run RunRow, c penstock.Claim, h Holding) error {
-	location := "REMOTE"
-	if c.Local {
-		location = "LOCAL"
-	}
-	if _, err := tx.exec(ctx, "UPDATE runs SET session_id = $1, location = $2 WHERE id = $3", h.SessionID, location, run.ID); err != nil {
-		return fmt.Errorf("begin an execution of run %s: %w", run.ID, err)
-	}
 	if _, err := tx.exec(ctx, `INSERT INTO executions (session_id, run_id, execution_id, conversation_id, worker_id, host, started_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		h.SessionID, run.ID, run.ExecutionID, run.ConversationID, c.WorkerID, c.Host, int64(penstock.Now())); err != nil {
 		return fmt.Errorf("begin an execution of run %s: %w", run.ID, err)
 	}
-	return tx.Move(ctx, Move{
+	var given Handed
+	if h.Hand != nil {
+		var err error
+		if given, err = h.Hand(run); err != nil {
+			return err
+		}
+	}
+	location := "REMOTE"
+	if c.Local {
+		location = "LOCAL"
+	}
+	err := tx.Move(ctx, Move{
 		Run: run, To: penstock.StateClaimed, Moment: penstock.MomentClaimed,
-		Payload: map[string]any{"worker_host": c.Host, "sandbox": c.Sandbox},
+		Payload:   map[string]any{"worker_host": c.Host, "sandbox": c.Sandbox},
+		SessionID: h.SessionID, Location: location, Prompt: given.Prompt, Events: given.Events,
 	})
+	if errors.Is(err, ErrMoved) { // cancelled since it was read
+		err = penstock.ErrNoWork
+	}
+	return err
 }
 
 // WorkWaits reports whether any run waits for a worker, without a write.

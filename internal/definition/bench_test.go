@@ -2,6 +2,7 @@ package definition_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/penstock-dev/penstock/internal/definition"
@@ -11,9 +12,7 @@ import (
 func BenchmarkParse(b *testing.B) {
 	files := map[string][]byte{}
 	valid := validTree(b)
-	for path, content := range valid {
-		files[path] = content
-	}
+	maps.Copy(files, valid)
 	for i := 0; len(files) < 500; i++ {
 		files[fmt.Sprintf("automations/copy-%d/automation.md", i)] = valid["automations/on-issue/automation.md"]
 		files[fmt.Sprintf("agents/copy-%d/agent.md", i)] = valid["agents/reviewer/agent.md"]

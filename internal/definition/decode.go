@@ -38,15 +38,23 @@ type field struct {
 // fieldsOf lists the fields of a struct type, those of embedded ones in their
 // place. The list is shared.
 func fieldsOf(t reflect.Type) []field {
-	if known, ok := fieldCache.Load(t); ok {
-		return known.([]field) //nolint:forcetypeassert // nothing else is stored
+	fieldCache.Lock()
+	defer fieldCache.Unlock()
+	if fieldCache.of == nil {
+		fieldCache.of = map[reflect.Type][]field{}
 	}
-	fields := readFields(t)
-	fieldCache.Store(t, fields)
+	fields, known := fieldCache.of[t]
+	if !known {
+		fields = readFields(t)
+		fieldCache.of[t] = fields
+	}
 	return fields
 }
 
-var fieldCache sync.Map // of reflect.Type to []field
+var fieldCache struct {
+	sync.Mutex
+	of map[reflect.Type][]field
+}
 
 func readFields(t reflect.Type) []field {
 	var fields []field

@@ -98,15 +98,19 @@ type round struct {
 }
 
 func newTarget(ctx context.Context, name string, p *process, connections int, requests ...[]byte) (*target, error) {
-	t := &target{process: p, name: name, requests: requests}
+	conns, err := dialAll(ctx, p.addr, connections)
+	return &target{process: p, name: name, requests: requests, conns: conns}, err
+}
+
+func dialAll(ctx context.Context, addr string, connections int) (conns []*conn, err error) {
 	for range connections {
-		c, err := dial(ctx, p.addr)
+		c, err := dial(ctx, addr)
 		if err != nil {
-			return nil, err
+			return conns, err
 		}
-		t.conns = append(t.conns, c)
+		conns = append(conns, c)
 	}
-	return t, nil
+	return conns, nil
 }
 
 func (t *target) close() {

@@ -24,7 +24,7 @@ type hookOptions struct {
 	fill        func(ctx context.Context, database, webhook string) error // before the first delivery; nil: nothing is done
 }
 
-// hookTarget starts a server on a fresh database, with 64 connections to it.
+// hookTarget starts a server on a fresh database.
 func (b *bench) hookTarget(ctx context.Context, name string, e engine, o hookOptions) (*hookTarget, error) {
 	url, drop, err := e.fresh(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (b *bench) openHooks(ctx context.Context, t *hookTarget, name, url string, 
 			return fmt.Errorf("fill: %w", err)
 		}
 	}
-	if t.target, err = newTarget(ctx, name, p, connections); err != nil {
+	if t.target, err = newTarget(ctx, name, p, 0); err != nil {
 		return err
 	}
 	t.undo = append(t.undo, t.target.close)
@@ -60,6 +60,15 @@ func (b *bench) openHooks(ctx context.Context, t *hookTarget, name, url string, 
 	t.next = t.sends.request
 	t.pause() // while the others are made
 	return nil
+}
+
+// warm opens the connections, which a server closes that hears nothing from
+// them, and has it read all that it remembers.
+func (t *hookTarget) warm(ctx context.Context) (err error) {
+	if t.conns, err = dialAll(ctx, t.addr, connections); err == nil {
+		_, err = t.load(ctx, time.Second)
+	}
+	return err
 }
 
 func (t *hookTarget) close() {
@@ -88,6 +97,13 @@ func bareHookTarget(ctx context.Context, like *hookTarget) (*target, error) {
 // turns measures the targets and the bare server in turns, and makes sure that
 // what was answered was accepted.
 func (b *bench) turns(ctx context.Context, rounds int, targets []*hookTarget) (bare *target, err error) {
+	for _, t := range targets {
+		t.resume()
+		if err := t.warm(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.name, err)
+		}
+		t.pause()
+	}
 	if bare, err = bareHookTarget(ctx, targets[0]); err != nil {
 		return nil, err
 	}
@@ -95,11 +111,6 @@ func (b *bench) turns(ctx context.Context, rounds int, targets []*hookTarget) (b
 	defer bare.close()
 	all := []*target{bare}
 	for _, t := range targets {
-		t.resume()
-		if _, err := t.load(ctx, time.Second); err != nil { // so that it has read all that it remembers
-			return nil, fmt.Errorf("%s: %w", t.name, err)
-		}
-		t.pause()
 		all = append(all, t.target)
 	}
 	if err := takeTurns(ctx, rounds, 2*time.Second, all...); err != nil {

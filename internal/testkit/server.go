@@ -78,6 +78,38 @@ func Serve(tb testing.TB, o ServeOptions) *Server {
 	return s
 }
 
+// Replica starts another server on the same database, with the same keys, as a
+// load balancer has them beside each other: PostgreSQL alone can be shared.
+func (s *Server) Replica(o ServeOptions) *Server {
+	s.tb.Helper()
+	o.Database = s.options.Database
+	o.Args = append([]string{"--keyset", filepath.Join(s.Data, "keyset.json")}, o.Args...)
+	o.Env = append([]string{"PENSTOCK_BOOTSTRAP_KEY=" + s.Key}, o.Env...)
+	other := Serve(s.tb, o)
+	other.Key = s.Key
+	return other
+}
+
+// PeakMemory is the most memory that the running server has had, in bytes
+// (VmHWM of proc(5)).
+func (s *Server) PeakMemory() int64 {
+	s.tb.Helper()
+	if err := s.alive(); err != nil {
+		s.tb.Fatal(err)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.running.Process.Pid))
+	if err != nil {
+		s.tb.Skip(err)
+	}
+	var kilobytes int64
+	if _, after, found := strings.Cut(string(status), "VmHWM:"); !found {
+		s.tb.Fatalf("no VmHWM in %s", status)
+	} else if _, err := fmt.Sscan(after, &kilobytes); err != nil {
+		s.tb.Fatal(err)
+	}
+	return kilobytes << 10
+}
+
 // Logs is everything the server has printed so far, all its lives together.
 func (s *Server) Logs() string {
 	text, err := os.ReadFile(filepath.Join(s.dir, "log"))

@@ -40,6 +40,22 @@ func TestServersRunBesideEachOther(t *testing.T) {
 	}
 }
 
+func TestReplicasShareKeys(t *testing.T) {
+	t.Parallel()
+	s := Serve(t, ServeOptions{Database: Postgres(t)})
+	other := s.Replica(ServeOptions{})
+	if got := status(t, other); got != http.StatusOK || other.URL == s.URL || other.Key != s.Key {
+		t.Errorf("got %d from %s for the key of %s, want 200", got, other.URL, s.URL)
+	}
+}
+
+func TestPeakMemoryOfAServer(t *testing.T) {
+	t.Parallel()
+	if got := Serve(t, ServeOptions{}).PeakMemory(); got < 10<<20 || got > 1<<30 {
+		t.Errorf("got %d bytes", got)
+	}
+}
+
 // TestServerThatMisbehavesFailsItsTest tries what Serve promises to notice.
 func TestServerThatMisbehavesFailsItsTest(t *testing.T) {
 	t.Parallel()

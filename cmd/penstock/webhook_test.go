@@ -143,6 +143,19 @@ func TestWebhookThatIsSigned(t *testing.T) {
 	if got.want(t, 0, "enabled"); strings.Contains(got.out, sender) {
 		t.Errorf("the secret is shown: %s", got.out)
 	}
+	asked := made(t, env, "webhook", "create", "asked", "--scheme", "stripe")
+	term := newTerminal(t)
+	asking := command(t, env, "webhook", "update", asked.UID, "--ask-secret")
+	term.attach(asking)
+	if err := asking.Start(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, patience, func() error { return term.shows("Secret of the webhook: ") })
+	term.write(sender + "\n")
+	if err := asking.Wait(); err != nil || strings.Contains(term.screen(), sender) {
+		t.Errorf("%v: the terminal shows %q", err, term.screen())
+	}
+	call(t, env, "webhook", "get", "asked").want(t, 0, "enabled")
 	call(t, env, "webhook", "create", "x", "--scheme", "github", "--secret", sender).want(t, 64, "unknown flag")
 	call(t, env, "webhook", "create", "x", "--scheme", "github", "--ask-secret").want(t, 64, "--secret-file")
 	callWith(t, "", env, "webhook", "create", "x", "--scheme", "github", "--secret-file", "-").want(t, 64, "empty")

@@ -10,7 +10,7 @@ import (
 // Agent is agents/NAME/agent.md.
 type Agent struct {
 	Name               string             `json:"-"`
-	Description        string             `json:"description,omitzero" rule:"text" about:"What the agent does."`
+	Description        string             `json:"description,omitzero" rule:"about" about:"What the agent does."`
 	Type               penstock.AgentType `json:"agentType,omitzero" rule:"agentType" about:"The agent's part; a factory has exactly one foreman." default:"\"CUSTOM\""`
 	CredentialStrategy string             `json:"credentialStrategy,omitzero" rule:"strategy" about:"Whose credentials its runs work with."`
 	Settings
@@ -29,6 +29,7 @@ func (p *parser) agents(factory *Factory) []Agent {
 			return a
 		}
 		d.decode(&a)
+		d.prompt()
 		p.settings(d, a.Settings, []Settings{factory.AgentDefaults})
 		switch {
 		case a.Type == foreman && first.path != "":

@@ -8,7 +8,7 @@ import (
 type Automation struct {
 	Name               string    `json:"-"`
 	Enabled            *bool     `json:"enabled,omitzero" about:"Whether it starts runs." default:"true"`
-	Agent              string    `json:"agent,omitzero" rule:"text" about:"The agent whose runs it starts; the foreman where absent."`
+	Agent              string    `json:"agent,omitzero" rule:"name" about:"The agent whose runs it starts; the foreman where absent."`
 	CredentialStrategy string    `json:"credentialStrategy,omitzero" rule:"strategy" about:"Whose credentials its runs work with."`
 	Triggers           []Trigger `json:"triggers" about:"The events that start runs; each event starts one run, even where several match it."`
 	Settings
@@ -26,6 +26,7 @@ func (p *parser) automations(factory *Factory, agents []Agent) []Automation {
 			return a
 		}
 		d.decode(&a)
+		d.prompt()
 		p.refers(d, KindAgent, a.Agent, "agent")
 		above := []Settings{factory.AgentDefaults}
 		if agent, ok := agent(agents, a.Agent); ok {

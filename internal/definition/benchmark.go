@@ -8,9 +8,9 @@ import (
 // Benchmark is benchmarks/SLUG/suite.yaml with its tasks.
 type Benchmark struct {
 	Slug        string   `json:"-"` // of its folder
-	Name        string   `json:"name" rule:"text" about:"The suite's name, unique in the factory."`
-	Description string   `json:"description,omitzero" rule:"text" about:"What the suite measures."`
-	Agent       string   `json:"agent" rule:"text" about:"The agent that its tasks run as."`
+	Name        string   `json:"name" rule:"name" about:"The suite's name, unique in the factory."`
+	Description string   `json:"description,omitzero" rule:"about" about:"What the suite measures."`
+	Agent       string   `json:"agent" rule:"name" about:"The agent that its tasks run as."`
 	Order       []string `json:"tasks,omitzero" rule:"text" about:"The names of its task files, each once, in their order."`
 
 	Tasks []Task `json:"-"` // in that order
@@ -19,10 +19,10 @@ type Benchmark struct {
 // Task is benchmarks/SLUG/tasks/TASK.yaml.
 type Task struct {
 	Slug             string   `json:"-"`
-	Title            string   `json:"title" rule:"text" about:"The task's name."`
+	Title            string   `json:"title" rule:"name" about:"The task's name."`
 	Prompt           string   `json:"prompt" rule:"text" about:"What the agent is told."`
 	SuccessCriteria  string   `json:"successCriteria" rule:"text" about:"What a trial must have done."`
-	SourceRunID      string   `json:"sourceRunId,omitzero" rule:"text" about:"The run that the task came from."`
+	SourceRunID      string   `json:"sourceRunId,omitzero" rule:"name" about:"The run that the task came from."`
 	StartingRepoRefs []string `json:"startingRepoRefs,omitzero" rule:"repoRef" about:"Repositories at the commits that the task starts from."`
 }
 

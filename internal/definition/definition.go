@@ -66,6 +66,7 @@ type Known struct {
 	Harnesses    []string // by name; of builtin, claude and their like the canonical one
 	Secrets      []string // names of the team's managed secrets
 	Environments []string // ids
+	MCPServers   []string // ids of managed ones
 	Runners      []string // ids of runners that are no files of the tree
 	WebhookUIDs  []string // of the factory
 	ScheduleIDs  []string // of the team

@@ -52,6 +52,13 @@ func (d *document) badLinef(line, column int, code Code, format string, args ...
 	d.add(Diagnostic{Code: code, Message: fmt.Sprintf(format, args...), Path: d.path, Line: line, Column: column})
 }
 
+// prompt checks the text below the frontmatter.
+func (d *document) prompt() {
+	if len(d.body) > maxPrompt {
+		d.badLinef(d.last, 1, InvalidDocument, "the prompt has %d bytes; at most %d are allowed", len(d.body), maxPrompt)
+	}
+}
+
 func (d *document) position(at *yaml.Node) (line, column int) {
 	if at == nil || at.Line == 0 {
 		return d.first + 1, 1

@@ -10,8 +10,8 @@ import (
 // Factory is factory.yaml.
 type Factory struct {
 	SchemaVersion      string               `json:"schemaVersion" rule:"version" about:"The version of the documents of this tree."`
-	Name               string               `json:"name" rule:"text" about:"The factory's name."`
-	Description        string               `json:"description,omitzero" rule:"text" about:"What the factory is for."`
+	Name               string               `json:"name" rule:"name" about:"The factory's name."`
+	Description        string               `json:"description,omitzero" rule:"about" about:"What the factory is for."`
 	Alias              string               `json:"alias,omitzero" rule:"alias" about:"What the foreman is called elsewhere; unique in the team, in whatever case."`
 	CredentialStrategy string               `json:"credentialStrategy,omitzero" rule:"strategy" about:"Whose credentials runs work with: the executor's or the creator's." default:"\"EXECUTOR\""`
 	Repositories       []Repository         `json:"repositories,omitzero" about:"What the factory works on."`

@@ -23,6 +23,7 @@ type rule struct {
 	pattern string            // RE2, and the same in ECMA 262
 	says    string            // pattern in words
 	max     int               // characters
+	bytes   int               // of UTF-8
 	low     float64
 	high    float64
 	above   bool // more than low, not low itself
@@ -30,9 +31,19 @@ type rule struct {
 	code    Code // of a value that is not allowed; InvalidValue
 }
 
+// Limits of the API, which are those of files too.
+const (
+	maxName        = 100       // bytes
+	maxDescription = 4 << 10   // bytes
+	maxPrompt      = 256 << 10 // bytes
+	maxServers     = 50        // MCP servers in one mapping
+)
+
 var rules = map[string]rule{
 	"version":    {enum: []string{SchemaVersion}, code: UnsupportedVersion},
 	"text":       {pattern: `\S`, says: "not be empty: remove the key or write a text"},
+	"name":       {pattern: `^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$`, says: "be one line that is not empty, without control characters", bytes: maxName},
+	"about":      {pattern: `\S`, says: "not be empty: remove the key or write a text", bytes: maxDescription},
 	"alias":      {pattern: `^[A-Za-z0-9._-]([A-Za-z0-9 ._-]{0,58}[A-Za-z0-9._-])?$`, says: "be 1 to 60 letters, digits, spaces, . _ and -, without a space at either end"},
 	"owner":      {pattern: `^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`, says: "be the owner of a repository, such as acme"},
 	"repository": {pattern: `^[A-Za-z0-9._-]{1,100}$`, says: "be the name of a repository, such as payments-service"},
@@ -117,6 +128,8 @@ func (d *document) checkText(at *yaml.Node, name, value string) string {
 		d.mustf(at, code, "", "%s", r.says)
 	case r.max > 0 && utf8.RuneCountInString(value) > r.max:
 		d.mustf(at, code, "", "be at most %d characters, not %d", r.max, utf8.RuneCountInString(value))
+	case r.bytes > 0 && len(value) > r.bytes:
+		d.mustf(at, code, "", "be at most %d bytes, not %d", r.bytes, len(value))
 	}
 	return value
 }

@@ -5,7 +5,7 @@ import "go.yaml.in/yaml/v4"
 // Runner is runners/NAME.yaml: what runs execute on.
 type Runner struct {
 	Name          string         `json:"-"`
-	Description   string         `json:"description,omitzero" rule:"text" about:"What the runner is for."`
+	Description   string         `json:"description,omitzero" rule:"about" about:"What the runner is for."`
 	SetupCommands []string       `json:"setupCommands,omitzero" rule:"text" about:"Commands of a shell that prepare the sandbox, in their order."`
 	InstanceShape *InstanceShape `json:"instanceShape,omitzero" about:"The size of the machine."`
 	Platform      Platform       `json:"platform" about:"The system of the sandbox."`

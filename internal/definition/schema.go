@@ -135,8 +135,8 @@ func (r rule) describe(s *jsonschema.Schema) {
 		}
 	default:
 		s.Pattern = r.pattern
-		if r.max > 0 {
-			s.MaxLength = &r.max
+		if longest := max(r.max, r.bytes); longest > 0 { // a character has a byte or more
+			s.MaxLength = &longest
 		}
 	}
 }

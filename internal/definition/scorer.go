@@ -3,13 +3,13 @@ package definition
 // Scorer is scorers/SLUG/scorer.md: a judge of finished runs.
 type Scorer struct {
 	Slug            string   `json:"-"` // of its folder
-	Name            string   `json:"name,omitzero" rule:"text" about:"The scorer's name; that of its folder where absent."`
-	Description     string   `json:"description,omitzero" rule:"text" about:"What it checks."`
-	Agents          []string `json:"agents" rule:"text" about:"The agents whose runs it judges."`
+	Name            string   `json:"name,omitzero" rule:"name" about:"The scorer's name; that of its folder where absent."`
+	Description     string   `json:"description,omitzero" rule:"about" about:"What it checks."`
+	Agents          []string `json:"agents" rule:"name" about:"The agents whose runs it judges."`
 	Labels          []Label  `json:"labels" about:"What it may find; at least one passes and one does not."`
 	PassingScore    float64  `json:"passingScore" rule:"share" about:"The score from which a run passes."`
 	SamplingRate    *float64 `json:"samplingRate,omitzero" rule:"percent" about:"How many of the runs it judges, in percent." default:"25"`
-	Model           string   `json:"model" rule:"text" about:"The model that judges."`
+	Model           string   `json:"model" rule:"name" about:"The model that judges."`
 	Output          string   `json:"output,omitzero" rule:"output" about:"The form of what it finds." default:"\"classification\""`
 	SelfImprovement bool     `json:"selfImprovement,omitzero" about:"Whether failures may lead to proposed changes of this tree." default:"false"`
 	Enabled         *bool    `json:"enabled,omitzero" about:"Whether it judges runs." default:"true"`
@@ -18,9 +18,9 @@ type Scorer struct {
 
 // Label is one thing that a scorer may find.
 type Label struct {
-	Value       string  `json:"value" rule:"text" about:"The label."`
+	Value       string  `json:"value" rule:"name" about:"The label."`
 	Score       float64 `json:"score" rule:"share" about:"What it counts, from 0 to 1."`
-	Description string  `json:"description,omitzero" rule:"text" about:"When it applies."`
+	Description string  `json:"description,omitzero" rule:"about" about:"When it applies."`
 }
 
 // scorers reads all scorers.

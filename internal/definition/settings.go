@@ -15,20 +15,20 @@ import (
 // One that is set replaces that of the layer above, lists and mappings as a
 // whole: an empty list of secrets is none, an absent one the layer's above.
 type Settings struct {
-	Model         string               `json:"model,omitzero" rule:"text" about:"The model of the built-in agent; short for a harness of the type builtin. Not together with harness."`
+	Model         string               `json:"model,omitzero" rule:"name" about:"The model of the built-in agent; short for a harness of the type builtin. Not together with harness."`
 	Harness       *Harness             `json:"harness,omitzero" about:"The program that works as the agent. Not together with model."`
-	Runner        string               `json:"runner,omitzero" rule:"text" about:"What runs execute on: the name of a file in runners."`
-	EnvironmentID string               `json:"environmentId,omitzero" rule:"text" about:"The environment that runs work in."`
+	Runner        string               `json:"runner,omitzero" rule:"name" about:"What runs execute on: the name of a file in runners."`
+	EnvironmentID string               `json:"environmentId,omitzero" rule:"name" about:"The environment that runs work in."`
 	Secrets       []string             `json:"secrets,omitzero" rule:"secret" about:"Managed secrets, in place of those of the layer above."`
 	MCPServers    map[string]MCPServer `json:"mcpServers,omitzero" about:"MCP servers, in place of those of the layer above."`
-	WorkerHost    string               `json:"workerHost,omitzero" rule:"text" about:"The self-hosted worker that executes runs."`
+	WorkerHost    string               `json:"workerHost,omitzero" rule:"name" about:"The self-hosted worker that executes runs."`
 }
 
 // Harness is an agent program.
 type Harness struct {
 	Type           string `json:"type" rule:"harness" about:"The program: one that ships, or that the server's configuration names."`
-	Model          string `json:"model" rule:"text" about:"The model that it works with."`
-	ReasoningLevel string `json:"reasoningLevel,omitzero" rule:"text" about:"How much it thinks; not of the built-in one."`
+	Model          string `json:"model" rule:"name" about:"The model that it works with."`
+	ReasoningLevel string `json:"reasoningLevel,omitzero" rule:"name" about:"How much it thinks; not of the built-in one."`
 	Auth           *Auth  `json:"auth,omitzero" about:"Where its credentials come from; not of the built-in one."`
 }
 
@@ -134,6 +134,9 @@ func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...a
 	if at == nil || at.Kind != yaml.MappingNode {
 		return
 	}
+	if len(servers) > maxServers {
+		d.badf(at, InvalidMCP, "there are %d MCP servers; at most %d are allowed", len(servers), maxServers)
+	}
 	config := penstock.Config{MCPServers: map[string]penstock.MCPServer{}}
 	for name, server := range servers {
 		if node := child(at, name); node == nil || node.Kind != yaml.MappingNode {
@@ -143,6 +146,9 @@ func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...a
 			d.badf(child(at, name), InvalidMCP, "an MCP server needs a name, which the agent sees")
 		}
 		config.MCPServers[name] = server.Server()
+		if id := server.ID; id != "" && p.known.MCPServers != nil && !slices.Contains(p.known.MCPServers, id) {
+			d.nearf(child(at, name), InvalidMCP, nearest(id, p.known.MCPServers), "the team has no managed MCP server %s", quote(id))
+		}
 	}
 	for _, problem := range config.Check("", []string{penstock.HarnessBuiltin}) {
 		pointer := strings.TrimPrefix(problem.Pointer, "/mcp_servers")

@@ -25,7 +25,7 @@ type Trigger struct {
 // Schedule is a clock written into a trigger.
 type Schedule struct {
 	Cron     string `json:"cron" rule:"text" about:"Five fields (minute hour day month weekday), or a descriptor such as @daily."`
-	Name     string `json:"name,omitzero" rule:"text" about:"Tells several schedules of an automation apart."`
+	Name     string `json:"name,omitzero" rule:"name" about:"Tells several schedules of an automation apart."`
 	Timezone string `json:"timezone,omitzero" rule:"text" about:"IANA time zone, such as Europe/Berlin." default:"\"UTC\""`
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/definition"
@@ -255,3 +256,73 @@ func TestReadTree(t *testing.T) {
 		t.Errorf("a tree with a file of 10 MB: got\n%s", lines(found))
 	}
 }
+
+// TestWriteAnyAutomation: one automation written over another reads back as it
+// is, whatever either says.
+func TestWriteAnyAutomation(t *testing.T) {
+	t.Parallel()
+	name := rapid.StringMatching(`[a-zA-Z][a-zA-Z0-9 ./_-]{0,20}[a-z]`)
+	secret := rapid.StringMatching(`[A-Z][A-Z0-9_]{0,10}`)
+	triggers := rapid.SampledFrom([]string{
+		`{"provider": "github", "event": "push", "filter": {"branches": ["main", "on", "1.0"], "paths": {"in": ["src/**"], "not_in": ["*.md"]}}}`,
+		`{"provider": "schedule", "event": "cron_fired", "schedule": {"cron": "0 9 * * 1-5", "name": "weekdays", "timezone": "Europe/Berlin"}}`,
+		`{"provider": "webhook", "event": "received", "filter": {"webhook_ids": ["3kTMd9PqVxZ0aBcDeFgH1j"], "payload": {"a b": [9007199254740993, 1.0, null, true, "yes", "017"], "c": {"exists": false}}}}`,
+		`{"provider": "slack", "event": "app_mention"}`,
+	})
+	automations := rapid.Custom(func(t *rapid.T) definition.Automation {
+		a := definition.Automation{Name: "a", Prompt: trim(rapid.StringMatching("[a-z#: \n-]{0,40}[a-z]").Draw(t, "prompt"))}
+		for range rapid.IntRange(1, 4).Draw(t, "triggers") {
+			var trigger definition.Trigger
+			var read penstock.Trigger
+			if err := json.Unmarshal([]byte(triggers.Draw(t, "trigger")), &read); err != nil {
+				t.Fatal(err)
+			}
+			if trigger = definition.TriggerOf(read); trigger.Schedule != nil {
+				trigger.Schedule.Name = ""
+			}
+			a.Triggers = append(a.Triggers, trigger)
+		}
+		if rapid.Bool().Draw(t, "set") {
+			a.Model = name.Draw(t, "model")
+		} else if rapid.Bool().Draw(t, "set") {
+			a.Harness = &definition.Harness{Type: "codex", Model: name.Draw(t, "model"), Auth: &definition.Auth{Source: "managedSecret", SecretName: secret.Draw(t, "secret")}}
+		}
+		if rapid.Bool().Draw(t, "set") {
+			a.Secrets = rapid.SliceOfN(secret, 0, 3).Draw(t, "secrets")
+		}
+		if rapid.Bool().Draw(t, "set") {
+			a.Enabled = new(rapid.Bool().Draw(t, "enabled"))
+		}
+		if rapid.Bool().Draw(t, "set") {
+			a.MCPServers = map[string]definition.MCPServer{name.Draw(t, "server"): {Command: "x", Args: []string{name.Draw(t, "arg"), "-"}, Env: map[string]string{"A": "${{ secrets.B }}"}}}
+		}
+		a.WorkerHost = rapid.OneOf(rapid.Just(""), name).Draw(t, "host")
+		return a
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		var content []byte
+		for _, wanted := range []definition.Automation{automations.Draw(t, "first"), automations.Draw(t, "second")} {
+			before := content
+			var err error
+			if content, err = definition.WriteAutomation(content, wanted); err != nil {
+				t.Fatal(err)
+			}
+			got, found := definition.Parse(with("automations/a.md", string(content)), definition.Known{})
+			if got == nil {
+				t.Fatalf("%s\nfrom\n%s\n%s", lines(found), before, content)
+			}
+			want := *got
+			want.Automations = []definition.Automation{wanted}
+			if plan := definition.Compare(&want, got, nil); !plan.Empty() {
+				t.Fatalf("%+v differs; from\n%s\nto\n%s", plan, before, content)
+			}
+			again, err := definition.WriteAutomation(content, wanted)
+			if err != nil || string(again) != string(content) {
+				t.Fatalf("a second time (%v):\n%s\n%s", err, content, again)
+			}
+		}
+	})
+}
+
+// trim is a prompt without blank lines around it.
+func trim(text string) string { return strings.TrimSpace(text) }

@@ -75,9 +75,9 @@ func (s *Store) ListRuns(ctx context.Context, v Viewer, q penstock.RunQuery) (ru
 	if err := s.filterText(ctx, w, q.Text); err != nil {
 		return nil, "", err
 	}
-	filter := fingerprint(q, v)
+	last := cursor{Filter: fingerprint(q, v)}
 	if q.Cursor != "" {
-		c, err := decodeCursor(q.Cursor, filter)
+		c, err := decodeCursor(q.Cursor, last.Filter)
 		if err != nil {
 			return nil, "", err
 		}
@@ -89,35 +89,37 @@ func (s *Store) ListRuns(ctx context.Context, v Viewer, q penstock.RunQuery) (ru
 		}
 		w.add("(r."+column+", r.id) "+after+" (?, ?)", value, c.ID)
 	}
-	ids, err := s.pageOfRuns(ctx, w, q, column, direction, limit+1)
+	text, args := pageOfRuns(w, q, column, direction, limit+1)
+	rows, err := s.query(ctx, "SELECT "+runColumns+", p.sorted FROM ("+text+") AS p JOIN runs r ON r.id = p.id"+runActors+
+		" ORDER BY p.sorted "+direction+", p.id "+direction, args...)
 	if err != nil {
-		return nil, "", err
+		return nil, "", s.d.mapError(fmt.Errorf("list runs: %w", err))
 	}
-	more := len(ids) > limit
-	ids = ids[:min(len(ids), limit)]
-	if runs, err = s.runsByID(ctx, ids); err != nil {
-		return nil, "", err
+	defer rows.Close()
+	runs = []RunRow{}
+	for rows.Next() {
+		if len(runs) == limit { // there is one more
+			return runs, last.encode(), nil
+		}
+		r, err := scanRun(func(fields ...any) error { return rows.Scan(append(fields, &last.Value)...) })
+		if err != nil {
+			return nil, "", fmt.Errorf("list runs: %w", err)
+		}
+		last.ID = r.ID
+		runs = append(runs, r)
 	}
-	if more && len(ids) > 0 {
-		last := ids[len(ids)-1]
-		next = cursor{Filter: filter, Value: last.value, ID: last.id}.encode()
-	}
-	return runs, next, nil
+	return runs, "", s.d.mapError(rows.Err())
 }
 
-// place is a run's id with the value that it is sorted by.
-type place struct{ id, value string }
-
-// pageOfRuns finds the ids of a page. Where states are given it asks the index
+// pageOfRuns is a query for the ids of a page. Where states are given it asks the index
 // once per state and merges: an index with the state in front serves only one.
-func (s *Store) pageOfRuns(ctx context.Context, w *where, q penstock.RunQuery, column, direction string, limit int) ([]place, error) {
+func pageOfRuns(w *where, q penstock.RunQuery, column, direction string, limit int) (text string, args []any) {
 	order := fmt.Sprintf(" ORDER BY r.%s %s, r.id %s LIMIT %d", column, direction, direction, limit)
 	states := slices.Compact(slices.Sorted(slices.Values(q.States)))
 	if len(states) == 0 {
 		states = []penstock.State{""}
 	}
 	var parts []string
-	var args []any
 	for _, state := range states {
 		part := w.clone()
 		if state != "" {
@@ -127,37 +129,11 @@ func (s *Store) pageOfRuns(ctx context.Context, w *where, q penstock.RunQuery, c
 		parts = append(parts, "SELECT * FROM (SELECT r.id, r."+column+" AS sorted FROM runs r WHERE "+text+order+") AS s"+strconv.Itoa(len(parts)))
 		args = append(args, partArgs...)
 	}
-	text := parts[0]
+	text = parts[0]
 	if len(parts) > 1 {
 		text = "SELECT id, sorted FROM (" + strings.Join(parts, " UNION ALL ") + fmt.Sprintf(") AS merged ORDER BY sorted %s, id %s LIMIT %d", direction, direction, limit)
 	}
-	rows, err := s.query(ctx, text, args...)
-	return collect(s, rows, err, "runs", func(p *place) []any { return []any{&p.id, &p.value} })
-}
-
-func (s *Store) runsByID(ctx context.Context, places []place) ([]RunRow, error) {
-	if len(places) == 0 {
-		return []RunRow{}, nil
-	}
-	args := make([]any, len(places))
-	at := map[string]int{}
-	for i, p := range places {
-		args[i], at[p.id] = p.id, i
-	}
-	rows, err := s.query(ctx, "SELECT "+runColumns+runFrom+" WHERE r.id IN ("+placeholders(1, len(args))+")", args...)
-	if err != nil {
-		return nil, s.d.mapError(fmt.Errorf("read runs: %w", err))
-	}
-	defer rows.Close()
-	runs := make([]RunRow, len(places))
-	for rows.Next() {
-		r, err := scanRun(rows.Scan)
-		if err != nil {
-			return nil, fmt.Errorf("read runs: %w", err)
-		}
-		runs[at[r.ID]] = r
-	}
-	return runs, s.d.mapError(rows.Err())
+	return text, args
 }
 
 // where gathers conditions, with ? for the arguments until they are numbered.

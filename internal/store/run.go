@@ -220,7 +220,10 @@ const runColumns = `r.id, r.team, r.state, r.title, r.prompt, r.mode, r.interact
 	r.conversation_id, r.parent_id, r.root_id, r.depth, r.metadata, r.status_message, r.session_id, r.location, r.usage,
 	r.creator, c.type, c.display_name, c.email, c.photo_url, r.executor, e.type, e.display_name, e.email, e.photo_url`
 
-const runFrom = ` FROM runs r LEFT JOIN principals c ON c.uid = r.creator LEFT JOIN principals e ON e.uid = r.executor`
+const (
+	runFrom   = " FROM runs r" + runActors
+	runActors = " LEFT JOIN principals c ON c.uid = r.creator LEFT JOIN principals e ON e.uid = r.executor"
+)
 
 func scanRun(scan func(...any) error) (RunRow, error) {
 	var r RunRow

@@ -266,6 +266,46 @@ func TestLimitsOfTheAPI(t *testing.T) {
 	}
 }
 
+// TestTrees: findings that a tree has as a whole, or beside others.
+func TestTrees(t *testing.T) {
+	t.Parallel()
+	agents := []string{}
+	for i := range 13 {
+		agents = append(agents, fmt.Sprintf("agents/a%d/agent.md", i), "")
+	}
+	const scheduled = "---\ntriggers: [{provider: schedule, event: cron_fired, schedule: {cron: \"@daily\"}}]\nagent: nobody\n---\nText.\n"
+	for _, test := range []struct {
+		name  string
+		files map[string][]byte
+		want  string
+	}{
+		{"no agents", map[string][]byte{"factory.yaml": []byte(smallFactory)}, "factory.yaml:1:1: FF_MISSING_REQUIRED the factory has no agents"},
+		{"nothing at all", nil, "factory.yaml:1:1: FF_MISSING_FACTORY the tree has no factory.yaml"},
+		{"a foreman that cannot be read", with("agents/foreman/agent.md", "---\na: [\n---\n"), "agents/foreman/agent.md:3:1: FF_INVALID_YAML"},
+		{"an empty factory", with("factory.yaml", ""), "factory.yaml:1:1: FF_INVALID_DOCUMENT the document is empty\n"},
+		{"an empty webhook", with("webhooks/a.yaml", ""), "webhooks/a.yaml:1:1: FF_INVALID_DOCUMENT the document is empty\n"},
+		{"an empty suite", with("benchmarks/a/suite.yaml", "\n"), "benchmarks/a/suite.yaml:1:1: FF_INVALID_DOCUMENT the document is empty\n"},
+		{"a name among many", with(append(agents, "automations/a.md", scheduled)...), "automations/a.md:3:8: FF_INVALID_REFERENCE the factory has no agent \"nobody\"; it has others\n"},
+		{"a name that nothing is near to", with("webhooks/ä.yaml", "secretName: A\n"), "webhooks/ä.yaml:1:1: FF_UNSUPPORTED_PATH \"ä\" cannot be a name of the kind webhook: it must be 1 to 63 lower-case letters, digits and -, the first one a letter or digit\n"},
+		{"a long path", with("skills/a/"+strings.Repeat("x", 512), "x"), "FF_UNSUPPORTED_PATH a path may have at most 512 bytes\n"},
+		{"a path with a line break", with("runners/a\nb.yaml", "x"), "\"runners/a\\nb.yaml\":1:1: FF_UNSUPPORTED_PATH a path must be printable text in UTF-8\n"},
+		{"a path that is no text", with("runners/\xff.yaml", "x"), "FF_UNSUPPORTED_PATH a path must be printable text in UTF-8\n"},
+		{"an MCP server that is no mapping", with("agents/a/agent.md", "---\nmcpServers: {a: x}\n---\n"), "agents/a/agent.md:2:17: FF_TYPE_MISMATCH each of mcpServers must be a mapping, not the text \"x\"\n"},
+		{"an MCP server without a name", with("agents/a/agent.md", "---\nmcpServers: {\" \": {id: x}}\n---\n"), "agents/a/agent.md:2:19: FF_INVALID_MCP an MCP server needs a name, which the agent sees\n"},
+		{"a harness that is no name", with("agents/a/agent.md", "---\nharness: {type: a b, model: x}\n---\n"), "agents/a/agent.md:2:17: FF_INVALID_VALUE type must be the name of a harness, such as builtin or claude, not \"a b\"\n"},
+		{"a filter without a value", with("automations/a.md", "---\ntriggers: [{provider: github, event: push, filter: }]\n---\nText.\n"), ""},
+		{"a filter that is an alias", with("automations/a.md", "---\ntriggers: [{provider: github, event: push, filter: &a {repos: *a}}]\n---\nText.\n"), "FF_ALIAS"},
+		{"a scorer that passes nothing", with("scorers/a/scorer.md", "---\nagents: [foreman]\nlabels: [{value: a, score: 0}]\npassingScore: 1\nmodel: m\n---\nText.\n"), "FF_INVALID_VALUE at least one label must have a score"},
+		{"a scorer without a rubric", with("scorers/a/scorer.md", "---\nagents: [foreman]\nlabels: [{value: a, score: 0}, {value: b, score: 1}]\npassingScore: 1\nmodel: m\n---\n"), "scorers/a/scorer.md:7:1: FF_INVALID_DOCUMENT the rubric is missing"},
+		{"a skill that the agent's reader refuses", with("skills/a/SKILL.md", "---\nname: a\ndescription: |9\n         A.\n---\nText.\n"), "skills/a/SKILL.md:1:1: FF_INVALID_DOCUMENT the description"},
+	} {
+		switch got := findings(test.files); {
+		case test.want == "" && got != "", !strings.Contains(got, test.want), strings.HasSuffix(test.want, "\n") && strings.Count(got, "\n") != 1:
+			t.Errorf("%s: got\n%swant\n%s", test.name, got, test.want)
+		}
+	}
+}
+
 // TestOrderDoesNotMatter: the same tree gives the same findings every time.
 func TestOrderDoesNotMatter(t *testing.T) {
 	t.Parallel()

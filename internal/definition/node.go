@@ -197,15 +197,11 @@ func (n node) scalar(indent string, oneLine bool) string {
 	if oneLine || !strings.Contains(strings.TrimRight(n.text, "\n"), "\n") || !blockSafe(n.text) {
 		return writeText(n.text, false)
 	}
-	header := "|"
-	switch body := strings.TrimRight(n.text, "\n"); {
-	case body == n.text:
-		header = "|-"
-	case body+"\n" != n.text:
-		header = "|+"
-	}
 	var b strings.Builder
-	b.WriteString(header)
+	b.WriteString("|")
+	if !strings.HasSuffix(n.text, "\n") {
+		b.WriteString("-")
+	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(n.text, "\n"), "\n") {
 		b.WriteString("\n")
 		if line != "" {

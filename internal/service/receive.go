@@ -224,7 +224,7 @@ func (s *Service) identify(p *deliveryPlan, a *penstock.Arrival, d *store.NewDel
 		return
 	}
 	if d.IdentitySource = a.IdentitySource; a.IdentitySource != penstock.IdentityBody {
-		d.Identity = store.IdentityOf(sha256.Sum256([]byte(a.Identity)))
+		d.Identity = store.IdentityKey(a.Identity)
 	} else if window := s.options.Webhooks.DedupBodyWindow; window > 0 {
 		d.Identity, d.IdentityUntil = store.IdentityOf(sum), a.ReceivedAt.Add(window)
 	}

@@ -31,9 +31,9 @@ type NewDelivery struct {
 	Size           int64
 	ReceivedAt     penstock.Time
 	IdentitySource penstock.IdentitySource
-	Identity       string        // a hash of it, that is claimed; "": nothing is claimed
+	Identity       string        // its key, that is claimed; "": nothing is claimed
 	IdentityUntil  penstock.Time // when the claim ends; 0: with the log entry
-	Guard          string        // a hash of the signed bytes, that is claimed as well; "": none
+	Guard          string        // key of the signed bytes, that is claimed as well; "": none
 	ReplayOf       string        // of which delivery it is a replay
 	Matches        string        // JSON
 	Headers        string        // JSON

@@ -111,49 +111,6 @@ func (s *Store) delivery(ctx context.Context, q querier, webhookUID, id string) 
 	return d, nil
 }
 
-// Payload reads the body of an accepted delivery; absence is
-// penstock.CodeNotFound.
-func (s *Store) Payload(ctx context.Context, deliveryID string) ([]byte, error) {
-	var body []byte
-	err := s.row(ctx, "SELECT body FROM payloads WHERE delivery_id = $1", deliveryID).Scan(&body)
-	return body, s.payloadError(err, deliveryID)
-}
-
-// PayloadSize is how many bytes [Store.Payload] answers with.
-func (s *Store) PayloadSize(ctx context.Context, deliveryID string) (size int64, err error) {
-	err = s.row(ctx, "SELECT length(body) FROM payloads WHERE delivery_id = $1", deliveryID).Scan(&size)
-	return size, s.payloadError(err, deliveryID)
-}
-
-func (s *Store) payloadError(err error, deliveryID string) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return penstock.NotFound("payload of delivery", deliveryID)
-	}
-	if err != nil {
-		return s.d.mapError(fmt.Errorf("read the payload of delivery %s: %w", deliveryID, err))
-	}
-	return nil
-}
-
-// LastPayloads calls look with the bodies of a webhook's last accepted
-// deliveries, the newest first, until it answers false.
-func (s *Store) LastPayloads(ctx context.Context, webhookUID string, limit int, look func(body []byte) bool) error {
-	ids, err := s.strings(ctx, "SELECT id FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 ORDER BY id DESC LIMIT $3", webhookUID, string(penstock.OutcomeAccepted), limit)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		body, err := s.Payload(ctx, id)
-		if penstock.CodeOf(err) == penstock.CodeNotFound {
-			continue // cleared since
-		}
-		if err != nil || !look(body) {
-			return err
-		}
-	}
-	return nil
-}
-
 // KnownFor is how long an address counts as a sender's after a delivery of it
 // was accepted.
 const KnownFor = 24 * time.Hour
@@ -268,6 +225,17 @@ func (s *Store) ClearTallies(ctx context.Context, webhookUID string) error {
 		}
 		return nil
 	})
+}
+
+// IdentityKey is an identity as it is kept: a short one as it is, since those
+// that count up or begin with a time lie beside each other in the index, which
+// then grows at its end; a longer one as its sum, which is longer than all of
+// the others.
+func IdentityKey(id string) string {
+	if len(id) < base64.RawStdEncoding.EncodedLen(sha256.Size) {
+		return id
+	}
+	return IdentityOf(sha256.Sum256([]byte(id)))
 }
 
 // IdentityOf is a SHA-256 sum as the key of an identity.

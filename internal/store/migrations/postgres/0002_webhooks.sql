@@ -77,8 +77,9 @@ CREATE TABLE deliveries (
 CREATE TABLE payloads (
   delivery_id TEXT PRIMARY KEY, body BYTEA NOT NULL
 );
+ALTER TABLE payloads ALTER COLUMN body SET STORAGE EXTERNAL;
 
--- By what an accepted delivery is known again; value is a hash of it. expires_at is 0 where it holds as long as the row.
+-- By what an accepted delivery is known again; value is it, or a hash. expires_at is 0 where it holds as long as the row.
 CREATE TABLE delivery_keys (
   webhook_uid TEXT NOT NULL, source TEXT NOT NULL, value TEXT NOT NULL, delivery_id TEXT NOT NULL, received_at BIGINT NOT NULL, expires_at BIGINT NOT NULL,
   PRIMARY KEY (webhook_uid, source, value)

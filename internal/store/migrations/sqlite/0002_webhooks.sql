@@ -73,12 +73,12 @@ CREATE TABLE deliveries (
   client_ip TEXT NOT NULL, PRIMARY KEY (webhook_uid, outcome, id)
 ) WITHOUT ROWID;
 
--- Bodies of accepted deliveries. One outlives its delivery while a run reads it.
+-- Bodies of accepted deliveries. One outlives its delivery while a run reads it. With rowids: without, each body would take a page of its own beside the tree.
 CREATE TABLE payloads (
   delivery_id TEXT PRIMARY KEY, body BLOB NOT NULL
-) WITHOUT ROWID;
+);
 
--- By what an accepted delivery is known again; value is a hash of it. expires_at is 0 where it holds as long as the row.
+-- By what an accepted delivery is known again; value is it, or a hash. expires_at is 0 where it holds as long as the row.
 CREATE TABLE delivery_keys (
   webhook_uid TEXT NOT NULL, source TEXT NOT NULL, value TEXT NOT NULL, delivery_id TEXT NOT NULL, received_at INTEGER NOT NULL, expires_at INTEGER NOT NULL,
   PRIMARY KEY (webhook_uid, source, value)

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// Payload reads the body of an accepted delivery; absence is
+// penstock.CodeNotFound.
+func (s *Store) Payload(ctx context.Context, deliveryID string) (body []byte, err error) {
+	err = s.row(ctx, "SELECT body FROM payloads WHERE delivery_id = $1", deliveryID).Scan(&body)
+	return body, s.payloadError(err, deliveryID)
+}
+
+// PayloadSize is how many bytes [Store.Payload] answers with.
+func (s *Store) PayloadSize(ctx context.Context, deliveryID string) (size int64, err error) {
+	err = s.row(ctx, "SELECT length(body) FROM payloads WHERE delivery_id = $1", deliveryID).Scan(&size)
+	return size, s.payloadError(err, deliveryID)
+}
+
+func (s *Store) payloadError(err error, deliveryID string) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return penstock.NotFound("payload of delivery", deliveryID)
+	}
+	if err != nil {
+		return s.d.mapError(fmt.Errorf("read the payload of delivery %s: %w", deliveryID, err))
+	}
+	return nil
+}
+
+// LastPayloads calls look with the bodies of a webhook's last accepted
+// deliveries, the newest first, until it answers false.
+func (s *Store) LastPayloads(ctx context.Context, webhookUID string, limit int, look func(body []byte) bool) error {
+	ids, err := s.strings(ctx, "SELECT id FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 ORDER BY id DESC LIMIT $3", webhookUID, string(penstock.OutcomeAccepted), limit)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		body, err := s.Payload(ctx, id)
+		if penstock.CodeOf(err) == penstock.CodeNotFound {
+			continue // cleared since
+		}
+		if err != nil || !look(body) {
+			return err
+		}
+	}
+	return nil
+}

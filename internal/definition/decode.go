@@ -177,6 +177,9 @@ func (d *document) object(node *yaml.Node, v reflect.Value) {
 }
 
 func (d *document) unknown(key *yaml.Node, fields []field) {
+	if d.full() {
+		return
+	}
 	var known []string
 	for _, f := range fields {
 		if !f.body {

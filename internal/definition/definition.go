@@ -24,7 +24,7 @@ const (
 	MaxBytes = 4 << 20
 	// maxMarks bounds the nodes that YAML can make of few bytes: of the characters
 	// that separate them no more than this may be in a tree's YAML.
-	maxMarks = 250_000
+	maxMarks = 150_000
 )
 
 // Kind is a kind of resource that a tree defines.

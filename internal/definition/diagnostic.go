@@ -121,6 +121,17 @@ func (f *findings) add(d Diagnostic) {
 	f.all = append(f.all, d)
 }
 
+// full reports whether nothing more is kept, and counts what was to be. Whoever
+// takes pains for a finding asks first.
+func (f *findings) full() bool {
+	if f.count < maxFindings {
+		return false
+	}
+	f.count++
+	f.errors++
+	return true
+}
+
 // sorted is what was found by path, line and column, each finding once.
 func (f *findings) sorted() []Diagnostic {
 	slices.SortStableFunc(f.all, func(a, b Diagnostic) int {

@@ -30,6 +30,9 @@ func (d *document) badf(at *yaml.Node, code Code, format string, args ...any) {
 
 // nearf is badf with the name that was perhaps meant.
 func (d *document) nearf(at *yaml.Node, code Code, nearest, format string, args ...any) {
+	if d.full() {
+		return
+	}
 	found := Diagnostic{Code: code, Message: fmt.Sprintf(format, args...), Path: d.path, Nearest: nearest}
 	found.Line, found.Column = d.position(at)
 	d.add(found)

@@ -183,6 +183,13 @@ func TestHostile(t *testing.T) {
 		}
 		return b.String()
 	}())
+	runner("many unknown keys in braces", func() string {
+		var b strings.Builder
+		for i := range 140_000 {
+			fmt.Fprintf(&b, "a%d,", i)
+		}
+		return "{" + b.String() + "}"
+	}())
 	runner("many anchors", strings.Repeat("- &a b\n", 60_000))
 	runner("a long key", strings.Repeat("k", 1<<20)+": x\n")
 	runner("a line of 3 MB", "platform: {os: macos}\ndescription: "+strings.Repeat("x", 3<<20)+"\n")

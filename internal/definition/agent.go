@@ -69,8 +69,10 @@ func (a Agent) Identity() penstock.Identity {
 
 const custom = penstock.AgentType("CUSTOM")
 
-// AgentOf is an agent as a file has it. Its memory, and skills that it names by
-// reference, are nothing that a file can say.
+// AgentOf is a new agent as a file has it. Its memory, and skills that it names
+// by reference, are nothing that a file can say. An agent that has a file is
+// changed by what [Parse] read of it: an identity does not tell an empty list of
+// secrets, which is none, from an absent one, which is inherited.
 func AgentOf(i penstock.Identity) Agent {
 	a := Agent{
 		Name: i.Name, Description: i.Description, Prompt: trimBody(i.Prompt), CredentialStrategy: i.CredentialStrategy,

@@ -53,7 +53,9 @@ func (a Automation) Automation() penstock.Automation {
 	return automation
 }
 
-// AutomationOf is an automation as a file has it.
+// AutomationOf is a new automation as a file has it. One that has a file is
+// changed by what [Parse] read of it: the server's type does not have the
+// credentials of a harness.
 func AutomationOf(a penstock.Automation) Automation {
 	automation := Automation{
 		Name: a.Name, Enabled: pointer(a.Enabled, true), Agent: a.Agent, CredentialStrategy: a.CredentialStrategy,

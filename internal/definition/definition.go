@@ -43,7 +43,7 @@ const (
 )
 
 // Definition is a tree without errors. Its lists are sorted by name. It is not
-// to be changed.
+// to be changed; a copy of one of its resources may be, and written.
 type Definition struct {
 	Factory     Factory
 	Agents      []Agent

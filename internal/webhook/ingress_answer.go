@@ -150,7 +150,10 @@ func (d *delivery) write(status int, kind []string, body []byte) {
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = nosniff
 	if !d.complete() {
-		h["Connection"] = closing // what is left of the body is not read
+		// net/http reads on for a while, so that the sender gets to see the answer;
+		// one that sends slowly shall not keep the connection with it.
+		h["Connection"] = closing
+		d.bodyUntil(d.received.Add(d.in.BodyTime))
 	}
 	d.w.WriteHeader(status)
 	if d.r.Method != http.MethodHead {

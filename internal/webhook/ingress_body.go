@@ -81,12 +81,11 @@ func (d *delivery) readBody() bool {
 		d.read, d.tooLarge = true, true
 		return true
 	}
-	rc := http.NewResponseController(d.w)
-	_ = rc.SetReadDeadline(d.received.Add(d.in.BodyTime)) // a recorder in a test has none
+	d.bodyUntil(d.received.Add(d.in.BodyTime))
 	err := d.readAll()
-	_ = rc.SetReadDeadline(time.Time{})
 	switch {
 	case err == nil:
+		d.bodyUntil(time.Time{}) // or the sender would seem to be gone while the delivery is stored
 		d.read = true
 		return true
 	case errors.Is(err, errNoRoom):
@@ -98,6 +97,11 @@ func (d *delivery) readBody() bool {
 		panic(http.ErrAbortHandler) // the sender is gone, or sends no HTTP
 	}
 	return false
+}
+
+// bodyUntil has reads of the connection fail from then on.
+func (d *delivery) bodyUntil(at time.Time) {
+	_ = http.NewResponseController(d.w).SetReadDeadline(at) // a recorder in a test has none
 }
 
 // statusGone is counted for a delivery whose sender went away; nothing is sent.

@@ -107,7 +107,7 @@ func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings
 // but counts as part of the heap: the collector, which begins when the heap has
 // doubled, would otherwise run twenty times a second while many small requests
 // come, and take a sixth of the processors.
-const spareHeap = 24 << 20
+const spareHeap = 40 << 20
 
 // orderly is nil for an end that was asked for, at whatever point it came.
 func orderly(err error) error {

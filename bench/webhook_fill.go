@@ -3,28 +3,37 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
-// fillDeliveries and fillKeys make the deliveries from $1 to $2 of a webhook, $3, as
-// the server records them, but without bodies. All are of the same
-// millisecond, by $4. The identities are spread over all that there may be, as
-// hashes are: the top 30 bits as base64, from the lowest letter to the highest.
-const (
-	fillDeliveries = `INSERT INTO deliveries (webhook_uid, outcome, id, received_at, size, http_status, identity_source, identity, matches, headers, sha256, client_ip)
+// fillDeliveries and fillKeys make the deliveries from $1 to $2 of a webhook, $3,
+// as the server records them, but without bodies. All are of the same
+// millisecond. Their ids are like those of deliveries.request, of a clock that
+// has gone round once: any that comes finds its place somewhere among them.
+var fillDeliveries = `INSERT INTO deliveries (webhook_uid, outcome, id, received_at, size, http_status, identity_source, identity, matches, headers, sha256, client_ip)
 		WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $2)
 		SELECT $3, 'Accepted', CAST($4 AS TEXT) || CAST(100000000000 + i AS TEXT), CAST($5 AS BIGINT), 2048, 202, 'provider', ` + filledIdentity + `,
 			'[{"automation":"mend-0","uid":"0123456789abcdefghijkl","would_trigger":false,"failed_at":{"check":"payload","path":"/repository/private","reason":"the value is in not_in"}}]',
-			'{"content-type":"application/json","user-agent":"GitHub-Hookshot/bench","x-github-delivery":"0123456789abcdefghijkl-0123456789abcdef","x-github-event":"push"}',
+			'{"content-type":"application/json","user-agent":"GitHub-Hookshot/bench","x-github-delivery":"00000000-0000-11f0-8000-4c9367dc0958","x-github-event":"push"}',
 			'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '127.0.0.1'
-		FROM n, (SELECT '+/0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz' AS digits) AS d`
-	fillKeys = `INSERT INTO delivery_keys (webhook_uid, source, value, delivery_id, received_at, expires_at)
+		FROM n, (SELECT '0123456789abcdef' AS digits) AS d`
+
+const fillKeys = `INSERT INTO delivery_keys (webhook_uid, source, value, delivery_id, received_at, expires_at)
 		SELECT webhook_uid, 'provider', identity, id, received_at, 0 FROM deliveries
 		WHERE webhook_uid = $1 AND outcome = 'Accepted' AND id >= $2 AND id < $3 ORDER BY id`
-	filledIdentity = `substr(digits, 1 + CAST(i * $6 / 16777216 % 64 AS INTEGER), 1) || substr(digits, 1 + CAST(i * $6 / 262144 % 64 AS INTEGER), 1)
-		|| substr(digits, 1 + CAST(i * $6 / 4096 % 64 AS INTEGER), 1) || substr(digits, 1 + CAST(i * $6 / 64 % 64 AS INTEGER), 1)
-		|| substr(digits, 1 + CAST(i * $6 % 64 AS INTEGER), 1) || '01234567890123456789012345678901234567'`
-)
+
+// filledIdentity is a UUID whose first 32 bits are i * $6.
+var filledIdentity = hexOf(8, "i * $6") + ` || '-0000-11f0-8000-ffffffffffff'`
+
+// hexOf is an expression for so many digits of a number.
+func hexOf(digits int, number string) string {
+	parts := make([]string, digits)
+	for i := range parts {
+		parts[i] = fmt.Sprintf("substr(digits, 1 + CAST(%s / %d %% 16 AS INTEGER), 1)", number, 1<<(4*(digits-1-i)))
+	}
+	return strings.Join(parts, " || ")
+}
 
 // fillLog gives a webhook a log of so many deliveries, all of the last hour.
 func fillLog(ctx context.Context, engine, database, webhook string, deliveries int) error {
@@ -39,7 +48,7 @@ func fillLog(ctx context.Context, engine, database, webhook string, deliveries i
 	id := func(i int) string { return prefix + fmt.Sprint(100_000_000_000+i) }
 	for from := 0; from < deliveries; from += fillBatch {
 		to := min(deliveries, from+fillBatch)
-		if _, err := db.ExecContext(ctx, fillDeliveries, from, to, webhook, prefix, at, 1<<30/deliveries); err != nil {
+		if _, err := db.ExecContext(ctx, fillDeliveries, from, to, webhook, prefix, at, 1<<32/deliveries); err != nil {
 			return err
 		}
 		if _, err := db.ExecContext(ctx, fillKeys, webhook, id(from), id(to)); err != nil {

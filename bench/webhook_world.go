@@ -19,7 +19,6 @@ import (
 type deliveries struct {
 	factories []string
 	uids      []string
-	series    string   // tells the ids of one deliveries from those of another
 	buffers   [][]byte // a request of each connection
 	sent      atomic.Int64
 }
@@ -47,7 +46,7 @@ const (
 // newDeliveries makes webhooks on a server, with so many automations for each.
 func newDeliveries(ctx context.Context, p *process, webhooks, automations int, filter string) (*deliveries, error) {
 	const perFactory = 20
-	d := &deliveries{series: penstock.NewUID()}
+	d := &deliveries{}
 	for len(d.uids) < webhooks {
 		var factory penstock.Factory
 		if err := p.call(ctx, "POST", "/factory", map[string]any{"name": fmt.Sprintf("acme-%d", len(d.factories))}, &factory); err != nil {
@@ -108,35 +107,45 @@ func (p *process) call(ctx context.Context, method, path string, in, out any) er
 	return json.Unmarshal(text, out)
 }
 
-// The parts of a request that differ from delivery to delivery, by their lengths.
-const (
-	uidDigits = 22
-	idDigits  = 16
-)
-
 // open makes room for the requests of so many connections.
 func (d *deliveries) open(connections int) {
 	body := deliveryBody()
 	for range connections {
-		d.buffers = append(d.buffers, fmt.Appendf(nil, "POST /webhooks/w/%s HTTP/1.1\r\nX-GitHub-Delivery: %s-%0*x\r\nHost: bench\r\nUser-Agent: GitHub-Hookshot/bench\r\n"+
-			"Content-Type: application/json\r\nX-GitHub-Event: push\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
-			d.uids[0], d.series, idDigits, 0, signatureHeader, signature([]byte(body)), len(body), body))
+		d.buffers = append(d.buffers, fmt.Appendf(nil, "POST /webhooks/w/%s HTTP/1.1\r\nX-GitHub-Delivery: 00000000-0000-11f0-8000-4c9367dc0958\r\nHost: bench\r\n"+
+			"User-Agent: GitHub-Hookshot/bench\r\nContent-Type: application/json\r\nX-GitHub-Event: push\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
+			d.uids[0], signatureHeader, signature([]byte(body)), len(body), body))
 	}
 }
 
-// request is the next one on a connection, until that is asked for another.
-func (d *deliveries) request(conn int) []byte {
+// request is the next one on a connection, until that is asked for another. Its
+// id is a UUID of version 1, as GitHub's are: it begins with the low bits of a
+// clock (RFC 9562 §5.1), here one by which 10,000 deliveries come in a second,
+// or with random ones.
+func (d *deliveries) request(conn int, random bool) []byte {
 	const (
-		uidAt = len("POST /webhooks/w/")
-		idAt  = uidAt + uidDigits + len(" HTTP/1.1\r\nX-GitHub-Delivery: ") + uidDigits + len("-")
+		uidAt   = len("POST /webhooks/w/")
+		idAt    = uidAt + len("0123456789abcdefghijkl HTTP/1.1\r\nX-GitHub-Delivery: ")
+		clockAt = idAt + len("00000000-0000-11f0-8000-")
+		ticks   = 1000               // of 100 ns, from one delivery to the next
+		mix     = 0x9e3779b97f4a7c15 // an odd number: no two products are equal
 	)
-	n := d.sent.Add(1)
+	n := uint64(d.sent.Add(1)) //nolint:gosec // a count
 	r := d.buffers[conn]
-	copy(r[uidAt:], d.uids[int(n)%len(d.uids)])
-	for i := range idDigits {
-		r[idAt+idDigits-1-i] = "0123456789abcdef"[n>>(4*i)&15]
+	copy(r[uidAt:], d.uids[n%uint64(len(d.uids))])
+	first := n * ticks
+	if random {
+		first = n * mix >> 32
 	}
+	hexDigits(r[idAt:idAt+8], first)
+	hexDigits(r[clockAt:clockAt+12], n)
 	return r
+}
+
+// hexDigits fills text with the lowest digits of n.
+func hexDigits(text []byte, n uint64) {
+	for i := range text {
+		text[len(text)-1-i] = "0123456789abcdef"[n>>(4*i)&15]
+	}
 }
 
 // verify reports deliveries that were answered, but are not counted as accepted.

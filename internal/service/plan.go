@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/filter"
 	"github.com/penstock-dev/penstock/internal/store"
@@ -35,6 +37,7 @@ type planned struct {
 	filters  []*filter.Filter // of which any must match; one without conditions takes every delivery
 	template *runTemplate     // nil: it is broken
 	broken   string           // why
+	named    string           // the beginning of its penstock.DeliveryMatch
 }
 
 // Inlet finds the enabled webhook that deliveries to uid are for; token says
@@ -107,6 +110,8 @@ func (s *Service) newPlan(ctx context.Context, row store.WebhookRow) (*deliveryP
 
 func (s *Service) planAutomation(ctx context.Context, row store.WebhookRow, a store.AutomationRow) (planned, error) {
 	one := planned{row: a}
+	name, _ := jsontext.AppendQuote(nil, a.Name) // it was checked to be UTF-8
+	one.named = `{"automation":` + string(name) + `,"automation_uid":"` + a.UID + `"`
 	for _, text := range a.PayloadFilters(row.UID, row.Name) {
 		var f *filter.Filter
 		if len(text) > 0 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/filter"
@@ -33,9 +34,7 @@ func (s *Service) Deliver(ctx context.Context, in *penstock.Inlet, a *penstock.A
 	if detail == "" && d.Outcome == penstock.OutcomeAccepted {
 		s.identify(p, a, d)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliverWithin)
-	defer cancel()
-	got, err := s.store.Deliver(ctx, d)
+	got, err := s.store.Deliver(s.patience.context(deliverWithin), d)
 	if errors.Is(err, store.ErrStale) {
 		return penstock.Receipt{}, penstock.ErrStale
 	}
@@ -51,6 +50,26 @@ func (s *Service) Deliver(ctx context.Context, in *penstock.Inlet, a *penstock.A
 // deliverWithin is how long a delivery may take to be recorded. What is recorded
 // later all the same was refused as unavailable: sent again, it is a duplicate.
 const deliverWithin = 20 * time.Second
+
+// patience hands out contexts that end after a time. Those that are asked for
+// within a second are one: a timer for each delivery would cost more than all
+// else that is done to wait for its commit. The zero value is ready.
+type patience struct {
+	mu  sync.Mutex
+	now context.Context //nolint:containedctx // no request's
+	at  time.Time
+}
+
+// context ends d from now, or up to a second later.
+func (p *patience) context(d time.Duration) context.Context {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); now.Sub(p.at) > time.Second {
+		p.at = now
+		p.now, _ = context.WithTimeout(context.Background(), d+time.Second) //nolint:govet // it ends by itself
+	}
+	return p.now
+}
 
 // receipt remembers what the store has said and tells the ingress.
 func (s *Service) receipt(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery, got store.Delivered, detail string) penstock.Receipt {
@@ -112,7 +131,7 @@ func (s *Service) evaluate(p *deliveryPlan, a *penstock.Arrival) (d *store.NewDe
 	limits := s.options.Webhooks
 	d = &store.NewDelivery{
 		ID: penstock.NewID(), WebhookUID: p.row.UID, Team: p.row.Team, Version: p.row.TeamVersion, Outcome: a.Outcome, Reason: a.Reason,
-		Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: headersJSON(a.Headers), Logged: limits.LoggedRejections,
+		Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: a.Headers, Logged: limits.LoggedRejections,
 	}
 	if !a.Unverified {
 		d.Rate = limits.DeliveriesPerMinute
@@ -159,6 +178,9 @@ func (s *Service) match(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelive
 	}
 	d.Body = a.Body
 	s.start(p, document, d)
+	if document != nil {
+		document.Release()
+	}
 	return ""
 }
 
@@ -167,19 +189,35 @@ func (s *Service) start(p *deliveryPlan, document *filter.Document, d *store.New
 	if len(p.automations) == 0 {
 		return
 	}
-	matches := make([]penstock.DeliveryMatch, len(p.automations))
+	var scratch [1024]byte
+	out := append(scratch[:0], '[')
 	for i := range p.automations {
 		one := &p.automations[i]
-		matches[i] = penstock.DeliveryMatch{Automation: one.row.Name, UID: one.row.UID}
-		failed, run := one.start(p, document, d, s.deliveryURL(p.row, d.ID))
-		matches[i].WouldTrigger = failed == nil
-		if matches[i].FailedAt = failed; run != nil {
-			matches[i].RunID = run.ID
+		if i > 0 {
+			out = append(out, ',')
+		}
+		failed, run := one.start(s, p, document, d)
+		if run != nil {
 			d.Runs = append(d.Runs, run)
 		}
+		out = one.appendMatch(out, failed, run)
 	}
-	text, _ := json.Marshal(matches) // texts of ours, and names that were checked
-	d.Matches = string(text)
+	d.Matches = string(append(out, ']'))
+}
+
+// appendMatch adds the automation's penstock.DeliveryMatch as JSON. It is written
+// out here since every delivery needs one for each automation.
+func (a *planned) appendMatch(out []byte, failed penstock.MatchFailure, run *store.NewRun) []byte {
+	out = append(append(out, a.named...), `,"would_trigger":`...)
+	if run != nil {
+		return append(append(append(out, `true,"run_id":"`...), run.ID...), `"}`...)
+	}
+	out = append(append(append(out, `false,"failed_at":{"check":"`...), failed.Check...), '"')
+	if failed.Path != "" {
+		out, _ = jsontext.AppendQuote(append(out, `,"path":`...), failed.Path) // of a filter that was checked to be UTF-8
+	}
+	out, _ = jsontext.AppendQuote(append(out, `,"reason":`...), failed.Reason)
+	return append(out, "}}"...)
 }
 
 // The checks of which one fails where an automation does not start.
@@ -189,7 +227,7 @@ const (
 )
 
 // start is the run that the automation starts, or why it starts none.
-func (a *planned) start(p *deliveryPlan, document *filter.Document, d *store.NewDelivery, url string) (*penstock.MatchFailure, *store.NewRun) {
+func (a *planned) start(s *Service, p *deliveryPlan, document *filter.Document, d *store.NewDelivery) (penstock.MatchFailure, *store.NewRun) {
 	var why filter.Failure
 	matched := a.broken != "" && len(a.filters) == 0
 	for i, f := range a.filters {
@@ -200,13 +238,13 @@ func (a *planned) start(p *deliveryPlan, document *filter.Document, d *store.New
 	}
 	switch {
 	case !matched:
-		return &penstock.MatchFailure{Check: checkPayload, Path: why.Path, Reason: why.Reason}, nil
+		return penstock.MatchFailure{Check: checkPayload, Path: why.Path, Reason: why.Reason}, nil
 	case a.template == nil:
-		return &penstock.MatchFailure{Check: checkAutomation, Reason: a.broken}, nil
+		return penstock.MatchFailure{Check: checkAutomation, Reason: a.broken}, nil
 	}
-	return nil, a.template.stamp(occasion{
+	return penstock.MatchFailure{}, a.template.stamp(occasion{
 		source: penstock.SourceWebhook, at: d.ReceivedAt, webhookUID: p.row.UID, deliveryID: d.ID,
-		triggerURL: url, envelope: envelope(p.row, d.ID),
+		triggerURL: s.deliveryURL(p.row, d.ID), envelope: envelope(p.row, d.ID),
 	})
 }
 

@@ -65,6 +65,7 @@ type Service struct {
 	versions   shared[int64]            // by team
 	recognized shared[bool]             // by UID and address
 	refused    refusals
+	patience   patience
 	parsing    chan struct{}
 
 	seen     metrics

@@ -249,15 +249,44 @@ func (d *deliver) keys() []identity {
 	return keys
 }
 
+// claimed is a key that a member claims.
+type claimed struct {
+	identity
+	by    *deliver
+	until penstock.Time // 0: as long as the log entry is there
+}
+
+// claims are the keys of the members, sorted.
+func claims(members []*deliver) []claimed {
+	all := make([]claimed, 0, len(members))
+	for _, m := range members {
+		for i, k := range m.keys() {
+			c := claimed{identity: k, by: m}
+			if i == 0 {
+				c.until = m.IdentityUntil
+			}
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b claimed) int {
+		return cmp.Or(cmp.Compare(a.webhook, b.webhook), cmp.Compare(a.source, b.source), cmp.Compare(a.value, b.value))
+	})
+	return all
+}
+
 // claim finds out which deliveries are duplicates. Members that share a key are
 // decided one after the other, the first of them in the first round.
 func (tx *Tx) claim(ctx context.Context, members []*deliver) error {
-	waiting := make([]*deliver, 0, len(members))
-	for _, m := range members {
-		if len(m.keys()) > 0 {
-			waiting = append(waiting, m)
-		}
+	all := claims(members)
+	shared := false
+	for i := range all[min(1, len(all)):] {
+		shared = shared || all[i].identity == all[i+1].identity
 	}
+	if !shared {
+		_, err := tx.claimKeys(ctx, all)
+		return err
+	}
+	waiting := slices.DeleteFunc(slices.Clone(members), func(m *deliver) bool { return len(m.keys()) == 0 })
 	for len(waiting) > 0 {
 		var first, later []*deliver
 		taken := map[identity]bool{}
@@ -272,7 +301,7 @@ func (tx *Tx) claim(ctx context.Context, members []*deliver) error {
 			}
 			first = append(first, m)
 		}
-		owners, err := tx.claimKeys(ctx, first)
+		owners, err := tx.claimKeys(ctx, claims(first))
 		if err != nil {
 			return err
 		}
@@ -281,54 +310,45 @@ func (tx *Tx) claim(ctx context.Context, members []*deliver) error {
 	return nil
 }
 
-// claimKeys claims the keys of members that share none, and answers to which
-// delivery each key belongs now.
-func (tx *Tx) claimKeys(ctx context.Context, members []*deliver) (owners map[identity]string, err error) {
-	owners = make(map[identity]string, len(members))
-	until := map[identity][2]penstock.Time{}
-	for _, m := range members {
-		for i, k := range m.keys() {
-			owners[k] = m.ID
-			until[k] = [2]penstock.Time{m.ReceivedAt, 0}
-			if i == 0 {
-				until[k] = [2]penstock.Time{m.ReceivedAt, m.IdentityUntil}
-			}
-		}
+// claimKeys claims keys of which none is there twice, and answers to which
+// delivery each of them belongs now.
+func (tx *Tx) claimKeys(ctx context.Context, all []claimed) (owners map[identity]string, err error) {
+	rows := make([][]any, len(all))
+	for i, c := range all {
+		rows[i] = []any{c.webhook, c.source, c.value, c.by.ID, int64(c.by.ReceivedAt), int64(c.until)}
 	}
-	keys := slices.SortedFunc(maps.Keys(owners), func(a, b identity) int {
-		return cmp.Or(cmp.Compare(a.webhook, b.webhook), cmp.Compare(a.source, b.source), cmp.Compare(a.value, b.value))
-	})
-	rows := make([][]any, len(keys))
-	for i, k := range keys {
-		rows[i] = []any{k.webhook, k.source, k.value, owners[k], int64(until[k][0]), int64(until[k][1])}
-	}
-	claimed, err := tx.s.d.insertNew(ctx, tx, keysTable, rows)
-	if err != nil || claimed == int64(len(keys)) {
-		return owners, err
-	}
-	if err := tx.owners(ctx, keys, owners); err != nil {
+	won, err := tx.s.d.insertNew(ctx, tx, keysTable, rows)
+	if err != nil {
 		return nil, err
 	}
-	for _, m := range members {
-		if !m.duplicate(owners) {
-			continue
+	owners = make(map[identity]string, len(all))
+	if won == int64(len(all)) {
+		for _, c := range all {
+			owners[c.identity] = c.by.ID
 		}
-		for _, k := range m.keys() { // the one of two that was free
-			if owners[k] != m.ID {
-				continue
-			}
-			if _, err := tx.exec(ctx, "DELETE FROM delivery_keys WHERE webhook_uid = $1 AND source = $2 AND value = $3", k.webhook, k.source, k.value); err != nil {
-				return nil, fmt.Errorf("give back an identity: %w", err)
-			}
-			delete(owners, k)
+		return owners, nil
+	}
+	if err := tx.owners(ctx, all, owners); err != nil {
+		return nil, err
+	}
+	var free []claimed // the one of two that nobody had, of a duplicate
+	for _, c := range all {
+		if c.by.duplicate(owners) && owners[c.identity] == c.by.ID {
+			free = append(free, c)
 		}
+	}
+	for _, c := range free {
+		if _, err := tx.exec(ctx, "DELETE FROM delivery_keys WHERE webhook_uid = $1 AND source = $2 AND value = $3", c.webhook, c.source, c.value); err != nil {
+			return nil, fmt.Errorf("give back an identity: %w", err)
+		}
+		delete(owners, c.identity)
 	}
 	return owners, nil
 }
 
 // owners reads to which delivery each key belongs.
-func (tx *Tx) owners(ctx context.Context, keys []identity, into map[identity]string) error {
-	for args := range chunks(keys, func(k identity) []any { return []any{k.webhook, k.source, k.value} }) {
+func (tx *Tx) owners(ctx context.Context, keys []claimed, into map[identity]string) error {
+	for args := range chunks(keys, func(k claimed) []any { return []any{k.webhook, k.source, k.value} }) {
 		var parts []string
 		for i := 1; i < len(args); i += 3 {
 			parts = append(parts, "SELECT webhook_uid, source, value, delivery_id FROM delivery_keys WHERE webhook_uid = "+placeholders(i, 1)+

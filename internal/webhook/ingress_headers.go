@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/penstock-dev/penstock"
 )
 
@@ -41,24 +43,26 @@ func loggedHeaders() map[string]string {
 	return out
 }
 
-// headers are those that the log keeps, by their names in lower case.
-func (d *delivery) headers() map[string]string {
+// headers are those that the log keeps, by their names in lower case, as JSON.
+func (d *delivery) headers() string {
 	own := http.CanonicalHeaderKey(d.inlet.DeliveryIDHeader)
-	var out map[string]string
+	var scratch [512]byte
+	out, n := append(scratch[:0], '{'), 0
 	for name, values := range d.r.Header {
 		shown := logged[name]
 		if shown == "" && name == own {
 			shown = strings.ToLower(name)
 		}
-		if shown == "" || len(values) == 0 || len(out) >= maxLoggedHeader {
+		if shown == "" || len(values) == 0 || n >= maxLoggedHeader {
 			continue
 		}
-		if out == nil {
-			out = make(map[string]string, 8)
+		if n++; n > 1 {
+			out = append(out, ',')
 		}
-		out[shown] = clip(values[0])
+		out, _ = jsontext.AppendQuote(out, shown) // both are UTF-8
+		out, _ = jsontext.AppendQuote(append(out, ':'), clip(values[0]))
 	}
-	return out
+	return string(append(out, '}'))
 }
 
 // clip makes a header's value one that any database stores.

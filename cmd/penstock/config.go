@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -100,7 +99,7 @@ func parseConfig(content []byte, flags []string, settings *fileSettings) (map[st
 		case slices.Contains(flags, key):
 			values[key], err = flagText(&node)
 		default:
-			err = fmt.Errorf("there is no such key; did you mean %q?", nearest(key, append(flags, "harnesses")))
+			err = noSuchKey(key, append(flags, "harnesses"))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %s: %w", lineOf(&node, content, key), key, err)
@@ -169,7 +168,7 @@ func (h *harnessSettings) read(document map[string]yaml.Node) error {
 	for key, value := range document {
 		into, known := fields[key]
 		if !known {
-			return fmt.Errorf("%s: there is no such key; did you mean %q?", key, nearest(key, slices.Sorted(maps.Keys(fields))))
+			return fmt.Errorf("%s: %w", key, noSuchKey(key, slices.Sorted(maps.Keys(fields))))
 		}
 		if err := value.Load(into); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
@@ -185,29 +184,10 @@ func (h *harnessSettings) read(document map[string]yaml.Node) error {
 	return err
 }
 
-// nearest is the name that takes the fewest changes of one character to become
-// word.
-func nearest(word string, names []string) string {
-	return slices.MinFunc(names, func(a, b string) int { return cmp.Compare(distance(word, a), distance(word, b)) })
-}
-
-// distance is Levenshtein's.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// noSuchKey names the key that may have been meant, where there is one.
+func noSuchKey(key string, names []string) error {
+	if near := penstock.Nearest(key, names); near != "" {
+		return fmt.Errorf("there is no such key; did you mean %q?", near)
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(row[j]+1, row[j+1]+1, change)
-		}
-	}
-	return row[len(b)]
+	return errors.New("there is no such key")
 }

@@ -21,6 +21,7 @@ func TestConfigFileIsReadStrictly(t *testing.T) {
 	for name, test := range map[string]struct{ content, says string }{
 		"unknown key":              {"data: /tmp/x\nconcurency: 3\n", `line 2: concurency: there is no such key; did you mean "concurrency"?`},
 		"flag of one verb":         {"title: x\n", "there is no such key"},
+		"nothing like it":          {"zzzzzzzzzzzz: 1\n", "zzzzzzzzzzzz: there is no such key\n"},
 		"underscores":              {"public_url: https://x.example\n", `did you mean "public-url"?`},
 		"key that is given twice":  {"data: /a\ndata: /b\n", "data"},
 		"mapping for a value":      {"listen: {host: x}\n", "line 1: listen: must be a value"},

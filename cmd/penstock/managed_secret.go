@@ -1,17 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -54,54 +49,21 @@ const valueHelp = "The value is at most 64 KB of text. One of fewer than four ch
 
 // read gets the value from the file or from the person.
 func (v secretValue) read(std *stdio, name string) (string, error) {
-	if v.ValueFile == "" {
-		return askValue(std, name)
-	}
-	file := std.in
-	if v.ValueFile != "-" {
-		var err error
-		if file, err = os.Open(v.ValueFile); err != nil {
-			return "", exitf(exitUsage, "--value-file: %w", err)
-		}
-		defer file.Close()
-	}
-	content, err := io.ReadAll(io.LimitReader(file, penstock.MaxSecretBytes+2)) // a line end more than fits
-	if err != nil {
-		return "", exitf(exitUsage, "--value-file: %w", err)
-	}
-	if bytes.IndexByte(content, '\n') >= len(content)-1 {
-		content = bytes.TrimSuffix(bytes.TrimSuffix(content, []byte("\n")), []byte("\r"))
-	}
-	return checkValue(std, string(content))
-}
-
-func askValue(std *stdio, name string) (string, error) {
-	if !std.mayAsk() {
-		return "", exitf(exitUsage, "there is no value for %s, and nobody to ask: name a file by --value-file (- is standard input)", name)
-	}
-	typed, err := std.ask("Value of " + name + ": ")
-	if errors.Is(err, io.EOF) {
-		return "", exitf(exitInterrupted, "no value was given, nothing is changed")
-	}
-	if err != nil {
-		return "", fmt.Errorf("ask for the value: %w", err)
-	}
-	return checkValue(std, typed)
-}
-
-func checkValue(std *stdio, value string) (string, error) {
-	const leastMasked = 4
+	var value string
+	var err error
 	switch {
-	case value == "":
-		return "", exitf(exitUsage, "the value is empty")
-	case len(value) > penstock.MaxSecretBytes:
-		return "", exitf(exitUsage, "the value has more than %d bytes", penstock.MaxSecretBytes)
-	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
-		return "", exitf(exitUsage, "the value is no text; encode it, for example by base64")
-	case len(strings.TrimSpace(value)) < leastMasked:
+	case v.ValueFile != "":
+		value, err = std.secretFrom("--value-file", v.ValueFile)
+	case std.mayAsk():
+		value, err = std.askSecret("Value of " + name + ": ")
+	default:
+		err = exitf(exitUsage, "there is no value for %s, and nobody to ask: name a file by --value-file (- is standard input)", name)
+	}
+	const leastMasked = 4
+	if err == nil && len(strings.TrimSpace(value)) < leastMasked {
 		std.notef("the value has fewer than %d characters: where a run prints it, it is not masked", leastMasked)
 	}
-	return value, nil
+	return value, err
 }
 
 type secretListCmd struct{}

@@ -1,10 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/penstock-dev/penstock"
 )
 
 const howToGiveKey = "put it into PENSTOCK_API_KEY or a file named by --key-file, or leave both out to be asked for it"
@@ -73,4 +79,51 @@ func (s *stdio) apiKey(file string) (string, error) {
 		return "", &exitError{exitNotAllowed, fmt.Errorf("%s holds no API key", from)}
 	}
 	return key, nil
+}
+
+// secretFrom reads a secret from the file that a flag names; - is standard
+// input. Editors end a line: the end is no part of a secret of one line, and is
+// part of one of several, such as a PEM file.
+func (s *stdio) secretFrom(flag, file string) (string, error) {
+	in := s.in
+	if file != "-" {
+		var err error
+		if in, err = os.Open(file); err != nil {
+			return "", exitf(exitUsage, "%s: %w", flag, err)
+		}
+		defer in.Close()
+	}
+	content, err := io.ReadAll(io.LimitReader(in, penstock.MaxSecretBytes+2)) // a line end more than fits
+	if err != nil {
+		return "", exitf(exitUsage, "%s: %w", flag, err)
+	}
+	if bytes.IndexByte(content, '\n') >= len(content)-1 {
+		content = bytes.TrimSuffix(bytes.TrimSuffix(content, []byte("\n")), []byte("\r"))
+	}
+	return checkSecret(string(content))
+}
+
+// askSecret asks the person for a secret, without showing it.
+func (s *stdio) askSecret(prompt string) (string, error) {
+	typed, err := s.ask(prompt)
+	if errors.Is(err, io.EOF) {
+		return "", exitf(exitInterrupted, "nothing was given, nothing is changed")
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask for a secret: %w", err)
+	}
+	return checkSecret(typed)
+}
+
+// checkSecret refuses what the server would, without repeating it.
+func checkSecret(value string) (string, error) {
+	switch {
+	case value == "":
+		return "", exitf(exitUsage, "the value is empty")
+	case len(value) > penstock.MaxSecretBytes:
+		return "", exitf(exitUsage, "the value has more than %d bytes", penstock.MaxSecretBytes)
+	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+		return "", exitf(exitUsage, "the value is no text; encode it, for example by base64")
+	}
+	return value, nil
 }

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"time"
@@ -58,46 +55,21 @@ func (f *webhookFields) request(std *stdio, flags map[string]any) (map[string]an
 
 // givenSecret is where a webhook's secret comes from: never an argument.
 type givenSecret struct {
-	SecretFile string `type:"path" xor:"secret" placeholder:"FILE" help:"File that holds the sender's secret; - is standard input."`
+	SecretFile string `type:"path" xor:"secret" placeholder:"FILE" help:"File that holds the sender's secret; - is standard input. A secret of one line is taken without its line end."`
 	AskSecret  bool   `xor:"secret" help:"Ask for the sender's secret, without showing it."`
 }
 
 // secret is the value, "" where none is given.
 func (g givenSecret) secret(std *stdio) (string, error) {
-	var secret string
 	switch {
 	case g.AskSecret && !std.mayAsk():
 		return "", exitf(exitUsage, "--ask-secret: there is nobody to ask; name a file by --secret-file (- is standard input)")
 	case g.AskSecret:
-		typed, err := std.ask("Secret of the webhook: ")
-		if errors.Is(err, io.EOF) {
-			return "", exitf(exitInterrupted, "no secret was given, nothing is changed")
-		}
-		if err != nil {
-			return "", fmt.Errorf("ask for the secret: %w", err)
-		}
-		secret = typed
+		return std.askSecret("Secret of the webhook: ")
 	case g.SecretFile != "":
-		file := std.in
-		if g.SecretFile != "-" {
-			var err error
-			if file, err = os.Open(g.SecretFile); err != nil {
-				return "", exitf(exitUsage, "--secret-file: %w", err)
-			}
-			defer file.Close()
-		}
-		content, err := io.ReadAll(io.LimitReader(file, penstock.MaxSecretBytes+2))
-		if err != nil {
-			return "", exitf(exitUsage, "--secret-file: %w", err)
-		}
-		secret = string(bytes.TrimRight(content, "\r\n"))
-	default:
-		return "", nil
+		return std.secretFrom("--secret-file", g.SecretFile)
 	}
-	if secret == "" {
-		return "", exitf(exitUsage, "the secret is empty")
-	}
-	return secret, nil
+	return "", nil
 }
 
 // keptSecret is where a secret goes that is shown once.

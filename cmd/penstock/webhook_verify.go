@@ -20,7 +20,7 @@ import (
 type webhookVerifyCmd struct {
 	Scheme     penstock.SignatureScheme `required:"" enum:"${schemes}" placeholder:"SCHEME" help:"How the sender signs, such as github."`
 	Secret     string                   `required:"" xor:"secret" help:"The webhook's secret. Others on this machine can read it here: --secret-file keeps it to yourself."`
-	SecretFile string                   `required:"" xor:"secret" type:"path" placeholder:"FILE" help:"File that holds the secret."`
+	SecretFile string                   `required:"" xor:"secret" type:"path" placeholder:"FILE" help:"File that holds the secret; - is standard input."`
 	Header     []string                 `sep:"none" placeholder:"'NAME: VALUE'" help:"A header of the request; can be given again."`
 	BodyFile   string                   `required:"" placeholder:"FILE" help:"The body, byte for byte as it was sent; - is standard input."`
 	At         *int64                   `placeholder:"UNIX" help:"When the request arrived, in unix seconds; now without it."`
@@ -42,7 +42,7 @@ func (cmd *webhookVerifyCmd) Run(std *stdio) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	secret, err := cmd.secret()
+	secret, err := cmd.secret(std)
 	if err != nil {
 		return err
 	}
@@ -81,17 +81,14 @@ func (cmd *webhookVerifyCmd) signature() (*penstock.Signature, error) {
 	return &signature, nil
 }
 
-// secret is the value itself; a file may end with a line break, as editors
-// leave it.
-func (cmd *webhookVerifyCmd) secret() (string, error) {
-	if cmd.SecretFile == "" {
+func (cmd *webhookVerifyCmd) secret(std *stdio) (string, error) {
+	switch {
+	case cmd.SecretFile == "":
 		return cmd.Secret, nil
+	case cmd.SecretFile == "-" && cmd.BodyFile == "-":
+		return "", exitf(exitUsage, "--secret-file and --body-file cannot both be read from standard input")
 	}
-	content, err := os.ReadFile(cmd.SecretFile)
-	if err != nil {
-		return "", exitf(exitUsage, "--secret-file: %w", err)
-	}
-	return strings.TrimRight(string(content), "\r\n"), nil
+	return std.secretFrom("--secret-file", cmd.SecretFile)
 }
 
 func (cmd *webhookVerifyCmd) request(std *stdio) (webhook.Request, error) {

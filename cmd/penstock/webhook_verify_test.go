@@ -92,6 +92,7 @@ func TestWebhookVerifyReadsFiles(t *testing.T) {
 	callWith(t, "Hello, World!", []string{"PENSTOCK_WEBHOOK_VERIFY_SECRET_FILE=" + file}, args...).want(t, 0, "valid")
 	callWith(t, "Hello, World!", nil, append(args, "--secret-file", file, "--secret", "x")...).want(t, 64, "--secret")
 	callWith(t, "Hello, World!", nil, append(args, "--secret-file", "none")...).want(t, 64, "no such file")
+	callWith(t, "Hello, World!", nil, append(args, "--secret-file", "-")...).want(t, 64, "cannot both")
 	call(t, nil, "webhook", "verify", "--scheme", "github", "--secret", "x", "--body-file", "none").want(t, 64, "no such file")
 	call(t, nil, "complete", "--", "webhook", "verify", "--scheme", "").want(t, 0, "standard_webhooks", "custom_hmac")
 }

@@ -28,6 +28,13 @@ type FactoryPage struct {
 	PageInfo  PageInfo  `json:"page_info"`
 }
 
+// FactoryQuery selects and pages factories.
+type FactoryQuery struct {
+	Search string // part of a name or alias, in whatever case; "": all
+	Limit  int    // 1-500; 0 is DefaultLimit
+	Cursor string
+}
+
 // FactorySource says where a factory is edited.
 type FactorySource string
 

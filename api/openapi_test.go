@@ -125,11 +125,13 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 		add(in("query") || in("header") || op.RequestBody != nil, "400")
 		add(op.RequestBody != nil, "413")
 		add(op.method == "POST", "409")
-		add(op.OperationID == "updateAgent" || op.OperationID == "updateEnvironment", "409") // a name that is taken
-		add(op.OperationID == "deleteEnvironment", "409")                                    // one that is used
-		add(op.OperationID == "updateWebhook", "409")                                        // its secret is there, or is not
-		add(op.OperationID == "deleteSecret", "409")                                         // one that is used
-		add(op.OperationID == "deleteKey", "409")                                            // the last admin's
+		add(op.OperationID == "updateAgent" || op.OperationID == "updateEnvironment", "409")  // a name that is taken
+		add(op.OperationID == "deleteEnvironment", "409")                                     // one that is used
+		add(op.OperationID == "updateFactory" || op.OperationID == "updateAutomation", "409") // a name that is taken
+		add(op.OperationID == "deleteAgent", "409")                                           // a factory's foreman
+		add(op.OperationID == "updateWebhook", "409")                                         // its secret is there, or is not
+		add(op.OperationID == "deleteSecret", "409")                                          // one that is used
+		add(op.OperationID == "deleteKey", "409")                                             // the last admin's
 		add(op.OperationID == "downloadArtifact", "422")
 		add(op.OperationID == "findRunByExternalReference", "404")
 		slices.Sort(want)

@@ -12,7 +12,6 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/httpapi"
 	"github.com/penstock-dev/penstock/internal/service"
-	"github.com/penstock-dev/penstock/internal/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -93,7 +92,8 @@ type driver struct {
 func (d *driver) operations() []operation {
 	const base = "/api/v1"
 	run, waiting, agent := base+"/agent/runs/"+d.seen["run"], base+"/agent/runs/"+d.seen["waiting"], base+"/agent"
-	read, write, manage, keys := "runs:read", "runs:write", "factories:manage", "keys:manage"
+	read, write, reads, manage, keys := "runs:read", "runs:write", "factories:read", "factories:manage", "keys:manage"
+	factory := base + "/factory/" + d.seen["factory"]
 	hooks := base + "/factory/" + d.seen["factory"] + "/webhooks"
 	hook := hooks + "/" + d.seen["webhook"]
 	schedule := map[string]any{"name": "nightly", "cron_schedule": "@daily", "prompt": "look", "enabled": true}
@@ -144,6 +144,16 @@ func (d *driver) operations() []operation {
 		{"GET", hook + "/deliveries/" + d.seen["delivery"] + "/payload", nil, manage},
 		{"POST", hook + "/deliveries/" + d.seen["delivery"] + "/replay", nil, manage},
 		{"POST", hook + "/rotate-secret", map[string]any{"secret": "an-example-value", "overlap_seconds": 1}, manage},
+		{"POST", base + "/factory", map[string]any{"name": penstock.NewUID()}, manage},
+		{"GET", base + "/factory", nil, reads},
+		{"GET", factory, nil, reads},
+		{"PATCH", factory, map[string]any{"description": "d", "alias": nil}, manage},
+		{"POST", factory + "/runs", map[string]any{"prompt": "x", "ticket_ref": "linear:PAY-42", "ticket_url": "https://linear.app/acme/issue/PAY-42"}, write},
+		{"POST", factory + "/automations", automation(), manage},
+		{"GET", factory + "/automations", nil, reads},
+		{"GET", factory + "/automations/" + d.seen["automation"], nil, reads},
+		{"PATCH", factory + "/automations/" + d.seen["automation"], map[string]any{"enabled": false, "model": nil}, manage},
+		{"POST", factory + "/test-filter", map[string]any{"filter": map[string]any{"a": []int{1}}, "payload": map[string]any{"a": 2}}, manage},
 		{"POST", base + "/secrets", map[string]any{"name": "S" + penstock.NewUID(), "value": "v"}, "secrets:manage"},
 		{"GET", base + "/secrets", nil, "secrets:manage"},
 		{"GET", base + "/secrets/" + d.seen["secret"], nil, "secrets:manage"},
@@ -156,9 +166,20 @@ func (d *driver) operations() []operation {
 		{"DELETE", agent + "/identities/" + d.seen["identity"], nil, manage},
 		{"DELETE", agent + "/schedules/" + d.seen["schedule"], nil, write},
 		{"DELETE", hook, nil, manage},
+		{"DELETE", factory + "/automations/" + d.seen["automation"], nil, manage},
+		{"DELETE", factory, nil, manage},
 		{"DELETE", base + "/secrets/" + d.seen["secret"], nil, "secrets:manage"},
 		{"DELETE", base + "/keys/" + d.seen["key"], nil, keys},
 	}
+}
+
+// automation is an automation with a trigger of each kind.
+func automation() map[string]any {
+	return map[string]any{"name": penstock.NewID(), "prompt": "x", "model": "demo/offline", "triggers": []map[string]any{
+		{"provider": "webhook", "event": "received", "filter": map[string]any{"webhook_ids": []string{"alerts", "gone"}, "payload": map[string]any{"a": []int{1}}}},
+		{"provider": "schedule", "event": "cron_fired", "schedule": map[string]any{"cron": "0 7 * * *", "timezone": "Europe/Berlin", "name": "early"}},
+		{"provider": "github", "event": "push", "filter": map[string]any{"repos": []string{"acme/app"}}},
+	}}
 }
 
 func (d *driver) callAll(call func(operation)) {
@@ -213,17 +234,13 @@ func (d *driver) callWell() {
 // makeWebhooks makes a webhook of each mode, and deletes one.
 func (d *driver) makeWebhooks() {
 	d.t.Helper()
-	factory, err := d.svc.CreateFactory(d.t.Context(), penstock.Principal{Team: store.DefaultTeam, Actor: penstock.Actor{Type: "user", UID: "admin"}, Scopes: []penstock.Scope{penstock.ScopeAdmin}}, penstock.FactoryRequest{Name: new("acme")})
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	d.seen["factory"] = factory.UID
-	hooks := "/api/v1/factory/" + factory.UID + "/webhooks"
+	d.seen["factory"] = d.must(http.StatusCreated, "POST", "/api/v1/factory", `{"name": "acme", "alias": "a.c", "description": "d"}`).field("uid")
+	hooks := "/api/v1/factory/" + d.seen["factory"] + "/webhooks"
 	d.seen["webhook"] = d.must(http.StatusCreated, "POST", hooks, map[string]any{
 		"name": "Alerts", "auth_mode": "signature", "signature_scheme": "grafana", "secret": "an-example-value", "delivery_id_header": "X-Alert-Id",
 		"signature": map[string]any{"timestamp_header": "X-Time"}, "secret_name": "ALERTS", "secret_refresh": "immediate",
 	}).field("uid")
-	d.makeDeliveries(factory.UID)
+	d.makeDeliveries(d.seen["factory"])
 	d.must(http.StatusCreated, "POST", hooks, `{"name": "pending", "auth_mode": "signature", "signature_scheme": "stripe"}`)
 	d.must(http.StatusCreated, "POST", hooks, map[string]any{
 		"name": "own", "auth_mode": "signature", "signature_scheme": "custom_hmac", "secret": "an-example-value",
@@ -232,6 +249,21 @@ func (d *driver) makeWebhooks() {
 	uid := d.must(http.StatusCreated, "POST", hooks, `{"name": "short-lived", "auth_mode": "url_token"}`).field("uid")
 	d.must(http.StatusOK, "POST", hooks+"/"+uid+"/rotate-secret", nil)
 	d.must(http.StatusNoContent, "DELETE", hooks+"/"+uid, nil)
+	d.makeAutomations()
+}
+
+// makeAutomations makes an automation to be called, and deletes one, as well as
+// a factory.
+func (d *driver) makeAutomations() {
+	d.t.Helper()
+	automations := "/api/v1/factory/" + d.seen["factory"] + "/automations"
+	d.seen["automation"] = d.must(http.StatusCreated, "POST", automations, automation()).field("uid")
+	uid := d.must(http.StatusCreated, "POST", automations, automation()).field("uid")
+	d.must(http.StatusNoContent, "DELETE", automations+"/"+uid, nil)
+	short := d.must(http.StatusCreated, "POST", "/api/v1/factory", `{"name": "short-lived"}`).field("uid")
+	d.must(http.StatusNoContent, "DELETE", "/api/v1/factory/"+short, nil)
+	d.must(http.StatusOK, "POST", "/api/v1/factory/"+d.seen["factory"]+"/test-filter", map[string]any{"filter": map[string]any{}, "webhook_uid": d.seen["webhook"]})
+	d.must(http.StatusOK, "POST", "/api/v1/factory/"+d.seen["factory"]+"/test-filter", map[string]any{"filter": map[string]any{}, "delivery_id": d.seen["delivery"]})
 }
 
 // execute takes a run through an execution that leaves something of everything
@@ -295,7 +327,10 @@ func (d *driver) execute() {
 func (d *driver) callBadly() {
 	t := d.t
 	const agent = "/api/v1/agent"
-	hooks := "/api/v1/factory/" + d.seen["factory"] + "/webhooks"
+	factory := "/api/v1/factory/" + d.seen["factory"]
+	hooks := factory + "/webhooks"
+	d.must(http.StatusCreated, "POST", "/api/v1/factory", `{"name": "other"}`)
+	foreman := d.must(http.StatusOK, "GET", factory, nil).field("foreman_agent_uid")
 	tests := []struct {
 		status       int
 		method, path string
@@ -320,6 +355,19 @@ func (d *driver) callBadly() {
 		{400, "PUT", agent + "/identities/" + d.seen["identity"], `{"name": 1}`},
 		{400, "POST", agent + "/schedules", `{"name": "x", "cron_schedule": "whenever", "prompt": "x"}`},
 		{400, "PUT", agent + "/schedules/" + d.seen["schedule"], `{"name": "x"}`},
+		{400, "POST", "/api/v1/factory", `{"name": "x", "files": {}}`},
+		{400, "POST", "/api/v1/factory", `{"name": "x", "repository": {"url": "https://example.com/a.git"}}`},
+		{409, "POST", "/api/v1/factory", `{"name": "ACME"}`},
+		{400, "GET", "/api/v1/factory?limit=501", nil},
+		{400, "PATCH", factory, `{"name": null}`},
+		{409, "PATCH", factory, `{"alias": "other"}`},
+		{400, "POST", factory + "/runs", `{"prompt": "x", "ticket_ref": "nothing"}`},
+		{400, "POST", factory + "/automations", `{"name": "x"}`},
+		{409, "POST", factory + "/automations", `{"name": "ALL", "prompt": "x", "triggers": [{"provider": "github", "event": "push"}]}`},
+		{400, "PATCH", factory + "/automations/" + d.seen["automation"], `{"triggers": []}`},
+		{409, "PATCH", factory + "/automations/" + d.seen["automation"], `{"name": "all"}`},
+		{400, "POST", factory + "/test-filter", `{"filter": {"a": []}, "payload": {}}`},
+		{409, "DELETE", agent + "/identities/" + foreman, nil},
 		{400, "POST", hooks, `{"name": "a.b"}`},
 		{400, "PATCH", hooks + "/" + d.seen["webhook"], `{"name": "another"}`},
 		{409, "PATCH", hooks + "/" + d.seen["webhook"], `{"secret": "another"}`},
@@ -367,7 +415,7 @@ func (d *driver) callBadly() {
 
 // faults provokes what can go wrong with every operation alike.
 func (d *driver) faults(op operation) {
-	_, weak := d.newKey(penstock.ScopeFactoriesRead)
+	_, weak := d.newKey(penstock.ScopeWorker)
 	d.do(op.method, op.path, op.body, "Authorization", "Bearer psk_nobody")
 	if op.scope != "" {
 		if a := d.do(op.method, op.path, op.body, "Authorization", "Bearer "+weak); a.status != 403 && op.scope != "any" {

@@ -168,6 +168,21 @@ func decodeStrict(body []byte, dst any) (ignored []string, err error) {
 	return ignored, nil
 }
 
+// nulls names the fields of the body that was decoded which are null.
+func (c *call) nulls() []string {
+	var fields map[string]jsontext.Value
+	if err := json.Unmarshal(c.body.Bytes(), &fields); err != nil {
+		return nil // decode has refused it
+	}
+	var names []string
+	for name, value := range fields {
+		if value.Kind() == 'n' {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // findNUL finds a string or name with the character NUL, which PostgreSQL
 // cannot store. body is valid JSON.
 func findNUL(body []byte) (pointer string, found bool) {

@@ -48,6 +48,7 @@ const (
 
 	runsRead  = penstock.ScopeRunsRead
 	runsWrite = penstock.ScopeRunsWrite
+	factories = penstock.ScopeFactoriesRead
 	manage    = penstock.ScopeFactoriesManage
 	secrets   = penstock.ScopeSecretsManage
 	keys      = penstock.ScopeKeysManage
@@ -61,6 +62,7 @@ func Routes() []Route {
 	return slices.Concat(
 		below(Base+"/agent", runRoutes()),
 		below(Base+"/agent", resourceRoutes()),
+		below(Base+"/factory", factoryRoutes()),
 		below(Base+"/factory/{uid}/webhooks", webhookRoutes()),
 		below(Base, accessRoutes()),
 		below(Base+"/worker", workerRoutes()),
@@ -114,6 +116,23 @@ func resourceRoutes() []Route {
 		{Method: remove, Pattern: "/schedules/{id}", Scope: runsWrite, handle: (*API).deleteSchedule, Who: "dashboard, CLI"},
 		{Method: post, Pattern: "/schedules/{id}/pause", Scope: runsWrite, handle: (*API).pauseSchedule, Who: "dashboard, CLI"},
 		{Method: post, Pattern: "/schedules/{id}/resume", Scope: runsWrite, handle: (*API).resumeSchedule, Who: "dashboard, CLI"},
+	}
+}
+
+func factoryRoutes() []Route {
+	return []Route{
+		{Method: post, Pattern: "", Scope: manage, handle: (*API).createFactory, status: http.StatusCreated, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "", Scope: factories, handle: (*API).listFactories, Who: "dashboard, CLI, programs that look for whom to give work"},
+		{Method: get, Pattern: "/{uid}", Scope: factories, handle: (*API).factory, Who: "dashboard, CLI"},
+		{Method: patch, Pattern: "/{uid}", Scope: manage, handle: (*API).updateFactory, Who: "dashboard, CLI"},
+		{Method: remove, Pattern: "/{uid}", Scope: manage, handle: (*API).deleteFactory, Who: "dashboard, CLI"},
+		{Method: post, Pattern: "/{uid}/runs", Scope: runsWrite, handle: (*API).dispatchRun, Who: "everybody who gives work to a factory: trackers, CI, people"},
+		{Method: post, Pattern: "/{uid}/automations", Scope: manage, handle: (*API).createAutomation, status: http.StatusCreated, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/{uid}/automations", Scope: factories, handle: (*API).listAutomations, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/{uid}/automations/{auid}", Scope: factories, handle: (*API).automation, Who: "dashboard, CLI; whoever asks why nothing was started"},
+		{Method: patch, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: (*API).updateAutomation, Who: "dashboard, CLI"},
+		{Method: remove, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: (*API).deleteAutomation, Who: "dashboard, CLI"},
+		{Method: post, Pattern: "/{uid}/test-filter", Scope: manage, handle: (*API).testFilter, Who: "people who write a filter"},
 	}
 }
 

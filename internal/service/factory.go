@@ -25,7 +25,7 @@ func edit[T any](ctx context.Context, s *Service, p penstock.Principal, fn func(
 }
 
 // ListFactories answers a page of the team's factories, by name.
-func (s *Service) ListFactories(ctx context.Context, p penstock.Principal, q store.FactoryQuery) (penstock.FactoryPage, error) {
+func (s *Service) ListFactories(ctx context.Context, p penstock.Principal, q penstock.FactoryQuery) (penstock.FactoryPage, error) {
 	if err := require(p, penstock.ScopeFactoriesRead); err != nil {
 		return penstock.FactoryPage{}, err
 	}

@@ -63,15 +63,8 @@ func (s *Store) TeamVersion(ctx context.Context, team string) (version int64, er
 	return version, s.d.mapError(err)
 }
 
-// FactoryQuery selects and pages factories.
-type FactoryQuery struct {
-	Search string // part of a name or alias, in whatever case; "": all
-	Limit  int    // 1-500; 0 is 20
-	Cursor string
-}
-
 // Factories answers one page of a team's factories, by name.
-func (s *Store) Factories(ctx context.Context, team string, q FactoryQuery) (list []FactoryRow, next string, err error) {
+func (s *Store) Factories(ctx context.Context, team string, q penstock.FactoryQuery) (list []FactoryRow, next string, err error) {
 	limit := q.Limit
 	if limit == 0 {
 		limit = penstock.DefaultLimit

@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/penstock-dev/penstock"
+)
+
+func (a *API) createAutomation(c *call) error {
+	var req penstock.AutomationRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	automation, err := a.svc.CreateAutomation(c.ctx(), c.principal, c.param("uid"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusCreated, automation)
+}
+
+func (a *API) listAutomations(c *call) error {
+	automations, err := a.svc.ListAutomations(c.ctx(), c.principal, c.param("uid"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, map[string][]penstock.Automation{"automations": automations})
+}
+
+func (a *API) automation(c *call) error {
+	automation, err := a.svc.Automation(c.ctx(), c.principal, c.param("uid"), c.param("auid"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, automation)
+}
+
+func (a *API) updateAutomation(c *call) error {
+	var req penstock.AutomationRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	req.Cleared = c.nulls()
+	automation, err := a.svc.UpdateAutomation(c.ctx(), c.principal, c.param("uid"), c.param("auid"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, automation)
+}
+
+func (a *API) deleteAutomation(c *call) error {
+	if err := a.svc.DeleteAutomation(c.ctx(), c.principal, c.param("uid"), c.param("auid")); err != nil {
+		return err
+	}
+	return c.noContent()
+}
+
+func (a *API) testFilter(c *call) error {
+	var req penstock.FilterTest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	verdict, err := a.svc.TestFilter(c.ctx(), c.principal, c.param("uid"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, verdict)
+}

@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/penstock-dev/penstock"
+)
+
+func (a *API) createFactory(c *call) error {
+	var req struct {
+		Name        *string `json:"name"`
+		Alias       *string `json:"alias"`
+		Description *string `json:"description"`
+		Files       any     `json:"files"`
+		Repository  any     `json:"repository"`
+	}
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	const unsupported = "is not supported by this release: make the factory by its name, then its automations and webhooks"
+	switch {
+	case req.Files != nil:
+		return penstock.Invalid("/files", unsupported)
+	case req.Repository != nil:
+		return penstock.Invalid("/repository", unsupported)
+	}
+	factory, err := a.svc.CreateFactory(c.ctx(), c.principal, penstock.FactoryRequest{Name: req.Name, Alias: req.Alias, Description: req.Description})
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusCreated, factory)
+}
+
+func (a *API) listFactories(c *call) error {
+	q := c.query()
+	fq := penstock.FactoryQuery{Limit: q.integer("limit", 1, penstock.MaxLimit, penstock.DefaultLimit), Cursor: q.text("cursor"), Search: q.optional("search")}
+	if q.err != nil {
+		return q.err
+	}
+	page, err := a.svc.ListFactories(c.ctx(), c.principal, fq)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, page)
+}
+
+func (a *API) factory(c *call) error {
+	factory, err := a.svc.Factory(c.ctx(), c.principal, c.param("uid"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, factory)
+}
+
+func (a *API) updateFactory(c *call) error {
+	var req penstock.FactoryRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	req.Cleared = c.nulls()
+	factory, err := a.svc.UpdateFactory(c.ctx(), c.principal, c.param("uid"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, factory)
+}
+
+func (a *API) deleteFactory(c *call) error {
+	if err := a.svc.DeleteFactory(c.ctx(), c.principal, c.param("uid")); err != nil {
+		return err
+	}
+	return c.noContent()
+}
+
+func (a *API) dispatchRun(c *call) error {
+	var req penstock.DispatchRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	dispatched, err := a.svc.Dispatch(c.ctx(), c.principal, c.param("uid"), req, c.source())
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, dispatched)
+}

@@ -1,15 +1,12 @@
 package webhook
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
 	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // smallBody is what is read of a body before room for all of it is taken.
@@ -24,11 +21,12 @@ const (
 // bodies bounds the memory of all bodies that are held, from the first byte to
 // the commit. Every body begins in a small buffer. One that turns out to be
 // larger waits for room for as much as it says to be: who sends slowly, or not
-// at all, has to have sent 16 KB before it takes such room from others.
+// at all, has to have sent 16 KB before it takes such room from others, and
+// loses it when they wait for it.
 type bodies struct {
 	limit        int64 // of one
 	held         int64
-	small, large *semaphore.Weighted
+	small, large *room
 	pool         sync.Pool // of *[]byte for small bodies
 }
 
@@ -40,17 +38,17 @@ func newBodies(limit, held int64) *bodies {
 		limit = held - 1
 	}
 	held = max(held, 2*(limit+1))
-	b := &bodies{limit: limit, held: held, small: semaphore.NewWeighted(smallBodies), large: semaphore.NewWeighted(held)}
+	b := &bodies{limit: limit, held: held, small: newRoom(smallBodies), large: newRoom(held)}
 	b.pool.New = func() any { buffer := make([]byte, smallBody); return &buffer }
 	return b
 }
 
 // body is one body, as far as it was read. The zero body holds nothing.
 type body struct {
-	bytes  []byte
-	of     *bodies
-	buffer *[]byte // small, from the pool; nil once the bytes are elsewhere
-	room   int64   // of the large ones
+	bytes        []byte
+	of           *bodies
+	buffer       *[]byte // small, from the pool; nil once the bytes are elsewhere
+	small, large place
 }
 
 // free gives back what the body holds; its bytes must not be used any more.
@@ -61,15 +59,20 @@ func (b *body) free() {
 	if b.buffer != nil {
 		b.of.pool.Put(b.buffer)
 	}
-	if b.room > 0 {
-		b.of.large.Release(b.room)
-	}
-	b.of.small.Release(1)
+	b.of.large.release(&b.large)
+	b.of.small.release(&b.small)
 	*b = body{}
 }
 
 // leave keeps the buffer from being used again: somebody may still read it.
 func (b *body) leave() { b.buffer = nil }
+
+// settled ends the time in which the body may be cut off, and reports whether it
+// was.
+func (b *body) settled() (cut bool) {
+	large := b.of.large.settle(&b.large)
+	return b.of.small.settle(&b.small) || large
+}
 
 // readBody takes the body, up to the limit; false: it did not come, or there was
 // no room for it, and that has been answered.
@@ -82,13 +85,15 @@ func (d *delivery) readBody() bool {
 		return true
 	}
 	d.bodyUntil(d.received.Add(d.in.BodyTime))
+	d.body.of = d.in.bodies
 	err := d.readAll()
+	cut := d.body.settled()
 	switch {
 	case err == nil:
 		d.bodyUntil(time.Time{}) // or the sender would seem to be gone while the delivery is stored
 		d.read = true
 		return true
-	case errors.Is(err, errNoRoom):
+	case errors.Is(err, errNoRoom), cut && errors.Is(err, os.ErrDeadlineExceeded):
 		d.refuse(http.StatusServiceUnavailable, "no_room", unavailableFor)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		d.refuse(http.StatusRequestTimeout, "slow", 0)
@@ -107,15 +112,12 @@ func (d *delivery) bodyUntil(at time.Time) {
 // statusGone is counted for a delivery whose sender went away; nothing is sent.
 const statusGone = 499
 
-var errNoRoom = errors.New("too many bodies are held")
-
 // readAll reads to the end of the body, or one byte beyond the limit.
 func (d *delivery) readAll() error {
 	b := d.in.bodies
-	if err := take(d, b.small, 1); err != nil {
+	if err := b.small.take(d, &d.body.small, 1); err != nil {
 		return err
 	}
-	d.body.of = b
 	d.body.buffer, _ = b.pool.Get().(*[]byte)
 	buffer := (*d.body.buffer)[:min(smallBody, b.limit+1)]
 	n, ended, err := fill(d.r.Body, buffer)
@@ -134,10 +136,9 @@ func (d *delivery) readLarge() error {
 	if d.r.ContentLength >= 0 {
 		size = d.r.ContentLength + 1 // so that the end is seen
 	}
-	if err := take(d, b.large, size); err != nil {
+	if err := b.large.take(d, &d.body.large, size); err != nil {
 		return err
 	}
-	d.body.room = size
 	all := make([]byte, size)
 	n := copy(all, d.body.bytes)
 	more, _, err := fill(d.r.Body, all[n:])
@@ -160,19 +161,6 @@ func fill(r io.Reader, buffer []byte) (n int, ended bool, err error) {
 		}
 	}
 	return n, false, nil
-}
-
-// take waits for room, half of the time that a body has.
-func take(d *delivery, s *semaphore.Weighted, n int64) error {
-	if s.TryAcquire(n) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(d.r.Context(), d.in.BodyTime/2)
-	defer cancel()
-	if s.Acquire(ctx, n) != nil {
-		return errNoRoom
-	}
-	return nil
 }
 
 // complete reports whether nothing of the body is left on the connection.

@@ -3,6 +3,7 @@ package webhook_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -269,30 +270,51 @@ func TestASenderThatGoesAwayLeavesNothing(t *testing.T) {
 	})
 }
 
+// holdRoom takes all the room there is for large bodies, with two of which only
+// a part is sent.
+func (s *site) holdRoom(w penstock.Webhook) (slow []net.Conn) {
+	s.t.Helper()
+	for range 2 {
+		conn := s.dial()
+		s.t.Cleanup(func() { _ = conn.Close() })
+		head := "POST " + path(w) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nContent-Length: 262144\r\n\r\n"
+		if _, err := io.WriteString(conn, head+strings.Repeat(" ", 100_000)); err != nil {
+			s.t.Fatal(err)
+		}
+		slow = append(slow, conn)
+	}
+	return slow
+}
+
+var largeBody = []byte(`"` + strings.Repeat("z", 262142) + `"`)
+
 func TestBodiesWaitForRoom(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
-		// Two bodies of 200 KB take all the room there is for large ones.
-		head := "POST " + path(w) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nContent-Length: 262144\r\n\r\n"
-		for range 2 {
-			conn := s.dial()
-			defer conn.Close()
-			if _, err := io.WriteString(conn, head+strings.Repeat(" ", 100_000)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		large := []byte(`"` + strings.Repeat("z", 262142) + `"`)
+		s.holdRoom(w)
 		s.post(path(w), bearer(w), []byte(`{"small": true}`)).want(t, "a small one", http.StatusAccepted)
-		got := s.post(path(w), bearer(w), large)
+		got := s.post(path(w), bearer(w), largeBody)
 		got.want(t, "a large one", http.StatusServiceUnavailable)
 		if got.header.Get("Retry-After") != "5" {
 			t.Errorf("Retry-After %q", got.header.Get("Retry-After"))
 		}
 		testkit.Eventually(t, 10*time.Second, func() error { // the slow ones are cut off
-			if got := s.post(path(w), bearer(w), large); got.status != http.StatusAccepted {
+			if got := s.post(path(w), bearer(w), largeBody); got.status != http.StatusAccepted {
 				return fmt.Errorf("got %d %s", got.status, got.body)
 			}
 			return nil
 		})
-	}, func(o *webhook.IngressOptions) { o.HeldBytes, o.BodyTime = 1, 2*time.Second })
+	}, func(o *webhook.IngressOptions) { o.HeldBytes, o.BodyTime = 1, time.Second })
+}
+
+// Who has taken room and goes on slowly loses it when others wait for it.
+func TestSlowBodiesGiveWay(t *testing.T) {
+	sites(t, func(s *site) {
+		w := s.hook(penstock.AuthToken, nil)
+		slow := s.holdRoom(w)
+		s.post(path(w), bearer(w), largeBody).want(t, "a large one", http.StatusAccepted)
+		for _, conn := range slow {
+			s.read(conn).want(t, "a slow one", http.StatusServiceUnavailable)
+		}
+	}, func(o *webhook.IngressOptions) { o.HeldBytes = 1 })
 }

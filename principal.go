@@ -5,7 +5,8 @@ import "slices"
 // Scope is a right of an API key.
 type Scope string
 
-// The scopes. ScopeAdmin includes all others.
+// The scopes. ScopeAdmin includes all others, ScopeFactoriesManage includes
+// ScopeFactoriesRead.
 const (
 	ScopeRunsRead        Scope = "runs:read"
 	ScopeRunsWrite       Scope = "runs:write"
@@ -42,7 +43,8 @@ type Principal struct {
 
 // May reports whether p has scope.
 func (p Principal) May(scope Scope) bool {
-	return slices.Contains(p.Scopes, scope) || slices.Contains(p.Scopes, ScopeAdmin)
+	return slices.Contains(p.Scopes, scope) || slices.Contains(p.Scopes, ScopeAdmin) ||
+		scope == ScopeFactoriesRead && slices.Contains(p.Scopes, ScopeFactoriesManage)
 }
 
 // Key is an API key without its secret.

@@ -65,8 +65,9 @@ func (p *patience) context(d time.Duration) context.Context {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := time.Now(); now.Sub(p.at) > time.Second {
-		p.at = now
-		p.now, _ = context.WithTimeout(context.Background(), d+time.Second) //nolint:govet // it ends by itself
+		ctx, cancel := context.WithTimeout(context.Background(), d+time.Second)
+		context.AfterFunc(ctx, cancel) // nobody ends it before its time
+		p.now, p.at = ctx, now
 	}
 	return p.now
 }

@@ -51,6 +51,7 @@ func BenchmarkDelivery(b *testing.B) {
 }
 
 func benchmarkOn(b *testing.B, url string) {
+	b.Helper()
 	s := open(b, url, b.TempDir(), func(o *webhook.IngressOptions) {
 		o.Limits.DeliveriesPerMinute, o.Limits.WebhooksPerFactory = 0, 0
 		o.Tracer, o.Log = nil, nil

@@ -3,6 +3,7 @@ package webhook_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -19,9 +20,7 @@ import (
 // from adds the address of a client behind the trusted proxy.
 func from(h map[string]string, ip string) map[string]string {
 	out := map[string]string{"X-Forwarded-For": ip}
-	for name, value := range h {
-		out[name] = value
-	}
+	maps.Copy(out, h)
 	return out
 }
 

@@ -39,7 +39,7 @@ func TestOnlyTheExactPathIsAWebhook(t *testing.T) {
 			"/webhooks/w", "/webhooks/w/", path(u) + "/", path(u) + "/" + u.Secret + "/", path(u) + "/" + u.Secret + "/x", path(u) + "/%41" + u.Secret[1:], path(u) + "//" + u.Secret,
 			path(u) + "%2F" + u.Secret, "/webhooks/w/" + u.UID + "\\" + u.Secret, "/api/v1/../../webhooks/w/" + w.UID, "/webhooks/w/" + strings.Repeat("x", 4000), "http://evil.example.net//webhooks/w/" + w.UID,
 		} {
-			got := s.raw(request(p, auth, "{}"))
+			got := s.raw(request(p, auth))
 			got.want(t, p, http.StatusNotFound)
 			if got.header.Get("Location") != "" {
 				t.Errorf("%s: redirected to %s", p, got.header.Get("Location"))
@@ -53,11 +53,11 @@ func TestOnlyTheExactPathIsAWebhook(t *testing.T) {
 			}
 		}
 		for _, p := range []string{path(w), "http://evil.example.net" + path(w), path(w) + "?x=1"} {
-			s.raw(request(p, auth, "{}")).want(t, p, http.StatusAccepted)
+			s.raw(request(p, auth)).want(t, p, http.StatusAccepted)
 		}
-		s.raw(request(path(u)+"/"+u.Secret, "", "{}")).want(t, "url_token", http.StatusAccepted)
+		s.raw(request(path(u)+"/"+u.Secret, "")).want(t, "url_token", http.StatusAccepted)
 		for _, p := range []string{path(u), path(u) + "/" + swapCase(u.Secret), path(u) + "/x", path(u) + "/" + u.Secret + "x"} {
-			got := s.raw(request(p, auth, "{}"))
+			got := s.raw(request(p, auth))
 			got.want(t, p, http.StatusUnauthorized)
 			if strings.Contains(got.body, u.UID) || strings.Contains(got.body, "instance") {
 				t.Errorf("%s: the answer tells something: %s", p, got.body)

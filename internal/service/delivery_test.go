@@ -1,0 +1,206 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
+)
+
+// arrive delivers a body to a webhook as its ingress does.
+func (h *hooks) arrive(uid, body string) penstock.Receipt {
+	h.t.Helper()
+	receipt, err := h.tryArrive(uid, body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return receipt
+}
+
+func (h *hooks) tryArrive(uid, body string) (penstock.Receipt, error) {
+	a := &penstock.Arrival{
+		Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.Now(), Body: []byte(body), Size: int64(len(body)), ClientIP: "192.0.2.1", Secret: -1,
+		IdentitySource: penstock.IdentityBody,
+	}
+	for fresh := false; ; fresh = true {
+		in, err := h.Inlet(h.t.Context(), uid, false, fresh)
+		if err != nil {
+			return penstock.Receipt{}, err
+		}
+		receipt, err := h.Deliver(h.t.Context(), in, a)
+		if !errors.Is(err, penstock.ErrStale) {
+			return receipt, err
+		}
+	}
+}
+
+// automate starts runs for deliveries to a webhook, of its name or uid.
+func (h *hooks) automate(name, webhook, filter string) penstock.Automation {
+	h.t.Helper()
+	if filter != "" {
+		filter = `, "payload": ` + filter
+	}
+	a, err := h.CreateAutomation(h.t.Context(), h.admin, h.factory, penstock.AutomationRequest{
+		Name: &name, Prompt: new("look"), Triggers: &[]penstock.Trigger{{
+			Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(`{"webhook_ids": ["` + webhook + `"]` + filter + `}`),
+		}},
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return a
+}
+
+// No entry is cleared sooner than it may be, and a run keeps its payload.
+func TestOldDeliveriesAreCleared(t *testing.T) {
+	withFactory(t, func(o *service.Options) {
+		o.Webhooks.KeepDeliveries, o.Webhooks.KeepDeliveriesFor = 5, time.Millisecond
+	}, func(h *hooks) {
+		w := h.hook(named("orders", penstock.AuthToken))
+		h.automate("first", "orders", `{"n": [0]}`)
+		var ids []string
+		for n := range 12 {
+			ids = append(ids, h.arrive(w.UID, fmt.Sprintf(`{"n": %d}`, n)).DeliveryID)
+		}
+		a := h.claim()
+		last := penstock.Now()
+		for penstock.Now() <= last+5 { // the newest are old as well
+			if err := h.Ready(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := h.ClearLogs(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		page, err := h.ListDeliveries(t.Context(), h.admin, h.factory, w.UID, penstock.DeliveryQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var left []string
+		for _, d := range page.Deliveries {
+			left = append([]string{d.ID}, left...)
+		}
+		if diff := cmp.Diff(ids[7:], left); diff != "" {
+			t.Error(diff)
+		}
+		file, err := h.Control().Open(t.Context(), a.Lease, a.Files[0])
+		if err != nil {
+			t.Fatalf("the run has lost its payload: %v", err)
+		}
+		defer file.Close()
+		if body, err := io.ReadAll(file); err != nil || string(body) != `{"n": 0}` {
+			t.Errorf("the payload is %s (%v)", body, err)
+		}
+		if r := h.arrive(w.UID, `{"n": 0}`); r.Outcome != penstock.OutcomeAccepted {
+			t.Errorf("what was forgotten is a %s", r.Outcome)
+		}
+		if r := h.arrive(w.UID, `{"n": 11}`); r.DuplicateOf != ids[11] {
+			t.Errorf("what is remembered: %+v", r)
+		}
+		// Of a webhook that is gone nothing needs to stay.
+		if err := h.DeleteWebhook(t.Context(), h.admin, h.factory, w.UID); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.ListDeliveries(t.Context(), h.admin, h.factory, w.UID, penstock.DeliveryQuery{}); penstock.CodeOf(err) != penstock.CodeNotFound {
+			t.Errorf("the log of a deleted webhook: %v", err)
+		}
+	})
+}
+
+func TestALogIsSeenByItsOwnTeamAndFactoryOnly(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		w := h.hook(named("orders", penstock.AuthToken))
+		id := h.arrive(w.UID, "1").DeliveryID
+		other := h.newFactory("other")
+		stranger := penstock.Principal{Team: "another", Actor: penstock.Actor{Type: "user", UID: "eve"}, Scopes: []penstock.Scope{penstock.ScopeAdmin}}
+		for name, try := range map[string]struct {
+			p       penstock.Principal
+			factory string
+			want    penstock.Code
+		}{
+			"another factory": {h.admin, other, penstock.CodeNotFound},
+			"another team":    {stranger, h.factory, penstock.CodeNotFound},
+			"without scope":   {h.as("ada", penstock.ScopeRunsWrite, penstock.ScopeFactoriesRead), h.factory, penstock.CodeNotAuthorized},
+			"with the scope":  {h.as("ada", penstock.ScopeFactoriesManage), h.factory, ""},
+		} {
+			_, list := h.ListDeliveries(t.Context(), try.p, try.factory, w.UID, penstock.DeliveryQuery{})
+			_, one := h.Delivery(t.Context(), try.p, try.factory, w.UID, id)
+			_, payload := h.DeliveryPayload(t.Context(), try.p, try.factory, w.UID, id)
+			_, replay := h.ReplayDelivery(t.Context(), try.p, try.factory, w.UID, id)
+			for what, err := range map[string]error{"list": list, "read": one, "payload": payload, "replay": replay} {
+				if penstock.CodeOf(err) != try.want {
+					t.Errorf("%s, %s: got %v, want %q", name, what, err, try.want)
+				}
+			}
+		}
+	})
+}
+
+// A delivery is judged by what there is, not by what was kept of it.
+func TestPlansAreAsFreshAsTheTransaction(t *testing.T) {
+	withFactory(t, func(o *service.Options) { o.Webhooks.DeliveriesPerMinute = 0 }, func(h *hooks) {
+		w := h.hook(named("orders", penstock.AuthToken))
+		auto := h.automate("all", w.UID, "")
+		stop := make(chan struct{})
+		var together sync.WaitGroup
+		for i := range 4 {
+			together.Go(func() {
+				for n := 0; ; n++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					if _, err := h.tryArrive(w.UID, fmt.Sprintf("[%d, %d]", i, n)); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		for n := range 30 {
+			enabled := n%2 == 1
+			if _, err := h.UpdateAutomation(t.Context(), h.admin, h.factory, auto.UID, penstock.AutomationRequest{Enabled: &enabled}); err != nil {
+				t.Fatal(err)
+			}
+			r := h.arrive(w.UID, fmt.Sprint(n))
+			d, err := h.Delivery(t.Context(), h.admin, h.factory, w.UID, r.DeliveryID)
+			if err != nil || (len(d.Runs) == 1) != enabled {
+				t.Errorf("enabled %v: %d runs (%v)", enabled, len(d.Runs), err)
+			}
+		}
+		close(stop)
+		together.Wait()
+	})
+}
+
+func TestADeliveryOfManyAutomations(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		w := h.hook(named("orders", penstock.AuthToken))
+		for n := range 20 {
+			h.automate(fmt.Sprintf("number-%d", n), w.UID, fmt.Sprintf(`{"n": {"not_in": [%d]}}`, n))
+		}
+		d, err := h.Delivery(t.Context(), h.admin, h.factory, w.UID, h.arrive(w.UID, `{"n": 7}`).DeliveryID)
+		if err != nil || len(d.Runs) != 19 || len(d.Matches) != 20 {
+			t.Fatalf("%d runs, %d matches (%v)", len(d.Runs), len(d.Matches), err)
+		}
+		for _, m := range d.Matches {
+			silent := m.Automation == "number-7"
+			if m.WouldTrigger == silent || (m.RunID == "") != silent || silent && (m.FailedAt == nil || m.FailedAt.Path != "/n" || m.FailedAt.Reason == "") {
+				t.Errorf("%+v %+v", m, m.FailedAt)
+			}
+		}
+		// A body that cannot be evaluated is accepted, and says why it starts nothing.
+		d, err = h.Delivery(t.Context(), h.admin, h.factory, w.UID, h.arrive(w.UID, `{"n": 1, "n": 2}`).DeliveryID)
+		if err != nil || d.Outcome != penstock.OutcomeAccepted || len(d.Runs) != 0 || d.Matches[0].FailedAt.Reason == "" {
+			t.Errorf("duplicate keys: %+v (%v)", d, err)
+		}
+	})
+}

@@ -1,0 +1,281 @@
+package webhook_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/webhook"
+)
+
+func TestTheStrongestIdentityCounts(t *testing.T) {
+	sites(t, func(s *site) {
+		own := s.signed("github", "s3cret", func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") })
+		git := s.signed("github", "s3cret", nil)
+		stripe := s.signed("mux", "s3cret", nil)
+		tok := s.hook(penstock.AuthToken, func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("x-build-id") })
+		n := 0
+		body := func() []byte { n++; return fmt.Appendf(nil, `{"id": "evt_1", "n": %d}`, n) }
+		all := func(h map[string]string) map[string]string {
+			for name, value := range map[string]string{"X-Build-Id": "b1", "X-GitHub-Delivery": "g1", "X-Penstock-Delivery-Id": "p1"} {
+				if _, given := h[name]; !given {
+					h[name] = value
+				}
+			}
+			return h
+		}
+		mux := func(b []byte) map[string]string {
+			at := strconv.FormatInt(time.Now().Unix(), 10)
+			return map[string]string{"Mux-Signature": "t=" + at + ",v1=" + strings.TrimPrefix(github("s3cret", []byte(at+"."+string(b)))["X-Hub-Signature-256"], "sha256=")}
+		}
+		for _, test := range []struct {
+			name   string
+			w      penstock.Webhook
+			change map[string]string
+			want   penstock.IdentitySource
+		}{
+			{"the header of the webhook", own, nil, penstock.IdentityHeader},
+			{"it is empty", own, map[string]string{"X-Build-Id": ""}, penstock.IdentityProvider},
+			{"it is too long", own, map[string]string{"X-Build-Id": strings.Repeat("x", 257)}, penstock.IdentityProvider},
+			{"it has a space", own, map[string]string{"X-Build-Id": "a b"}, penstock.IdentityProvider},
+			{"it is not ASCII", own, map[string]string{"X-Build-Id": "é"}, penstock.IdentityProvider},
+			{"the sender's own header", git, nil, penstock.IdentityProvider},
+			{"the sender has none", git, map[string]string{"X-GitHub-Delivery": ""}, penstock.IdentityPenstock},
+			{"a field of the body", stripe, nil, penstock.IdentityProvider},
+			{"token: the header of the webhook", tok, nil, penstock.IdentityHeader},
+			{"token: ours", tok, map[string]string{"X-Build-Id": ""}, penstock.IdentityPenstock},
+			{"nothing", tok, map[string]string{"X-Build-Id": "", "X-Penstock-Delivery-Id": ""}, penstock.IdentityBody},
+		} {
+			send := func(b []byte) penstock.Delivery {
+				var h map[string]string
+				switch test.w.UID {
+				case tok.UID:
+					h = bearer(tok)
+				case stripe.UID:
+					h = mux(b)
+				default:
+					h = github("s3cret", b)
+				}
+				maps.Copy(h, test.change)
+				got := s.post(path(test.w), all(h), b)
+				got.want(t, test.name, http.StatusAccepted)
+				return s.logged(test.w, got.id())
+			}
+			b := body()
+			if d := send(b); d.IdentitySource != test.want {
+				t.Errorf("%s: got %s, want %s", test.name, d.IdentitySource, test.want)
+			}
+			if d := send(b); d.Outcome != penstock.OutcomeDuplicate {
+				t.Errorf("%s: the same again is %s", test.name, d.Outcome)
+			}
+			// The same id with another body is a duplicate; where the body is the identity it is not.
+			want := penstock.OutcomeDuplicate
+			if test.want == penstock.IdentityBody {
+				want = penstock.OutcomeAccepted
+			}
+			if d := send(body()); d.Outcome != want {
+				t.Errorf("%s: another body is %s, want %s", test.name, d.Outcome, want)
+			}
+		}
+	}, noRate)
+}
+
+func TestTheReplayGuard(t *testing.T) {
+	sites(t, func(s *site) {
+		guarded := s.signed("github", "s3cret", func(r *penstock.WebhookRequest) { r.ReplayGuard = new(true) })
+		open := s.signed("github", "s3cret", nil)
+		body := []byte(`{"a": 1}`)
+		send := func(w penstock.Webhook, id string) penstock.Delivery {
+			h := github("s3cret", body)
+			h["X-GitHub-Delivery"] = id
+			return s.logged(w, s.post(path(w), h, body).id())
+		}
+		first := send(guarded, "1")
+		if d := send(guarded, "2"); d.Outcome != penstock.OutcomeDuplicate || d.Reason != "replayed_signature" || d.DuplicateOf != first.ID {
+			t.Errorf("guarded: %+v", d)
+		}
+		if d := send(guarded, "1"); d.Outcome != penstock.OutcomeDuplicate || d.Reason != "" {
+			t.Errorf("the same id: %+v", d)
+		}
+		send(open, "1")
+		if d := send(open, "2"); d.Outcome != penstock.OutcomeAccepted {
+			t.Errorf("unguarded: %+v", d)
+		}
+	})
+}
+
+func TestTheLogKeepsOnlyHeadersOfTheAllowList(t *testing.T) {
+	sites(t, func(s *site) {
+		w := s.signed("github", "s3cret", func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") })
+		body := []byte("{}")
+		h := github("s3cret", body)
+		maps.Copy(h, map[string]string{
+			"Content-Type": "application/json", "User-Agent": strings.Repeat("u", 5000), "X-GitHub-Event": "push\xff\"<", "X-GitHub-Delivery": "d", "X-Build-Id": "b", "X-Request-Id": "r",
+			"Authorization": "Bearer topsecret", "Cookie": "session=topsecret", "X-Api-Key": "topsecret", "Proxy-Authorization": "Basic topsecret", "X-Hub-Signature": "sha1=topsecret",
+			"X-Gitlab-Token": "topsecret", "Referer": "https://example.com/?topsecret",
+		})
+		d := s.logged(w, s.post(path(w), h, body).id())
+		want := map[string]string{
+			"content-type": "application/json", "user-agent": strings.Repeat("u", 256) + "…", "x-github-event": "push\uFFFD\"<", "x-github-delivery": "d", "x-build-id": "b", "x-request-id": "r",
+		}
+		if diff := cmp.Diff(want, d.Headers); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestHandshakesStartNothing(t *testing.T) {
+	sites(t, func(s *site) {
+		slack := s.signed("slack", "s3cret", nil)
+		s.automation(slack, "", nil)
+		body := []byte(`{"type": "url_verification", "token": "t", "challenge": "3eZbrw<script>"}`)
+		send := func() answer {
+			at := strconv.FormatInt(time.Now().Unix(), 10)
+			sum := strings.TrimPrefix(github("s3cret", []byte("v0:"+at+":"+string(body)))["X-Hub-Signature-256"], "sha256=")
+			return s.post(path(slack), map[string]string{"X-Slack-Request-Timestamp": at, "X-Slack-Signature": "v0=" + sum}, body)
+		}
+		for range 2 { // each is answered
+			got := send()
+			got.want(t, "challenge", http.StatusOK)
+			if !strings.Contains(got.body, "challenge") || got.header.Get("Content-Type") != "application/json" || strings.Contains(got.body, "token") {
+				t.Errorf("answered %s %s", got.header.Get("Content-Type"), got.body)
+			}
+		}
+		entries := s.entries(slack)
+		if len(entries) != 2 || len(s.runs()) != 0 {
+			t.Fatalf("%d entries, %d runs", len(entries), len(s.runs()))
+		}
+		for _, d := range entries {
+			if d.Outcome != penstock.OutcomeAccepted || d.Reason != penstock.ReasonHandshake || d.HTTPStatus != http.StatusOK {
+				t.Errorf("logged %+v", d)
+			}
+		}
+		if _, err := s.ReplayDelivery(t.Context(), s.admin, s.factory, slack.UID, entries[0].ID); penstock.CodeOf(err) != penstock.CodeConflict {
+			t.Errorf("replay of a handshake: %v", err)
+		}
+		if got := s.post(path(slack), nil, body); got.status != http.StatusUnauthorized {
+			t.Errorf("unsigned: %d %s", got.status, got.body)
+		}
+	})
+}
+
+func TestAPendingWebhookTakesTheSecretThatNotionOffers(t *testing.T) {
+	sites(t, func(s *site) {
+		w, stripe := s.signed("notion", "", nil), s.signed("stripe", "", nil)
+		offer := []byte(`{"verification_token": "secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl"}`)
+		s.post(path(stripe), nil, offer).want(t, "another scheme", http.StatusNotFound)
+		s.post(path(w), nil, []byte(`{"type": "page.created"}`)).want(t, "no offer", http.StatusNotFound)
+		s.post(path(w), nil, offer).want(t, "the offer", http.StatusAccepted)
+		now, err := s.Webhook(t.Context(), s.admin, s.factory, w.UID)
+		if err != nil || now.PendingSecret || !now.Enabled {
+			t.Errorf("the webhook is %+v (%v)", now, err)
+		}
+		entries := s.entries(w)
+		if len(entries) != 1 || entries[0].Reason != penstock.ReasonHandshake {
+			t.Fatalf("logged %+v", entries)
+		}
+		if body, err := s.DeliveryPayload(t.Context(), s.admin, s.factory, w.UID, entries[0].ID); err != nil || strings.Contains(string(body), "tMrlL") {
+			t.Errorf("the log shows the secret: %s (%v)", body, err)
+		}
+		// Nobody offers another one now.
+		s.post(path(w), nil, []byte(`{"verification_token": "secret_other"}`)).want(t, "a second offer", http.StatusUnauthorized)
+		event := []byte(`{"id": "1", "type": "page.created"}`)
+		h := map[string]string{"X-Notion-Signature": github("secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl", event)["X-Hub-Signature-256"]}
+		s.post(path(w), h, event).want(t, "an event", http.StatusAccepted)
+	})
+}
+
+func TestAReplayIsEvaluatedAnew(t *testing.T) {
+	sites(t, func(s *site) {
+		w := s.hook(penstock.AuthToken, nil)
+		got := s.post(path(w), bearer(w), []byte(`{"a": 1}`))
+		duplicate := s.post(path(w), bearer(w), []byte(`{"a": 1}`))
+		a := s.automation(w, `{"a": [1]}`, nil)
+		if _, err := s.UpdateWebhook(t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // more than the rate allows
+			d, err := s.ReplayDelivery(t.Context(), s.admin, s.factory, w.UID, got.id())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Outcome != penstock.OutcomeAccepted || d.ReplayOf != got.id() || d.IdentitySource != penstock.IdentityReplay || len(d.Runs) != 1 || d.Matches[0].UID != a.UID {
+				t.Errorf("replayed: %+v", d)
+			}
+			body, err := s.DeliveryPayload(t.Context(), s.admin, s.factory, w.UID, d.ID)
+			if err != nil || string(body) != `{"a": 1}` {
+				t.Errorf("payload %s (%v)", body, err)
+			}
+		}
+		if n := len(s.runs()); n != 3 {
+			t.Errorf("%d runs, want 3", n)
+		}
+		if _, err := s.ReplayDelivery(t.Context(), s.admin, s.factory, w.UID, duplicate.id()); penstock.CodeOf(err) != penstock.CodeConflict {
+			t.Errorf("replay of a duplicate: %v", err)
+		}
+		now, err := s.Webhook(t.Context(), s.admin, s.factory, w.UID)
+		if err != nil || now.Counts.Accepted != 1 {
+			t.Errorf("counts %+v (%v): replays are no deliveries", now.Counts, err)
+		}
+	}, func(o *webhook.IngressOptions) { o.Limits.DeliveriesPerMinute = 2 })
+}
+
+// away is a service whose database cannot be reached.
+type away struct {
+	webhook.Service
+
+	inlet, deliver bool
+}
+
+var errAway = &penstock.Error{Code: penstock.CodeUnavailable, Detail: "secret detail", RetryAfter: 5 * time.Second}
+
+func (a *away) Inlet(ctx context.Context, uid string, token, fresh bool) (*penstock.Inlet, error) {
+	if a.inlet && fresh {
+		return nil, errAway
+	}
+	return a.Service.Inlet(ctx, uid, token, fresh)
+}
+
+func (a *away) Deliver(ctx context.Context, in *penstock.Inlet, arrival *penstock.Arrival) (penstock.Receipt, error) {
+	if a.deliver {
+		return penstock.Receipt{}, errAway
+	}
+	return a.Service.Deliver(ctx, in, arrival)
+}
+
+func TestWithoutTheDatabaseNothingIsAccepted(t *testing.T) {
+	sites(t, func(s *site) {
+		w := s.hook(penstock.AuthToken, nil)
+		service := &away{Service: s.Service}
+		server := httptest.NewServer(webhook.NewIngress(webhook.IngressOptions{
+			Service: service, PublicURL: s.public, Limits: penstock.DefaultWebhookLimits(),
+			Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
+		}))
+		defer server.Close()
+		s.addr = strings.TrimPrefix(server.URL, "http://")
+		s.post(path(w), bearer(w), []byte("1")).want(t, "before", http.StatusAccepted)
+		service.deliver, service.inlet = true, true
+		for name, h := range map[string]map[string]string{"valid": bearer(w), "forged": {"Authorization": "Bearer x"}} {
+			got := s.post(path(w), h, []byte("2"))
+			got.want(t, name, http.StatusServiceUnavailable)
+			if got.header.Get("Retry-After") != "5" || strings.Contains(got.body, "secret detail") {
+				t.Errorf("%s: Retry-After %q, %s", name, got.header.Get("Retry-After"), got.body)
+			}
+		}
+		service.deliver, service.inlet = false, false
+		if got := s.entries(w); len(got) != 1 {
+			t.Errorf("%d entries, want 1", len(got))
+		}
+		s.post(path(w), bearer(w), []byte("2")).want(t, "the same again", http.StatusAccepted)
+	})
+}

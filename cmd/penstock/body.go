@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -35,7 +36,7 @@ func (b requestBody) with(std *stdio, flags any) (map[string]any, error) {
 	}
 	body := map[string]any{}
 	if content = bytes.TrimSpace(content); bytes.HasPrefix(content, []byte("{")) {
-		err = json.Unmarshal(content, &body)
+		err = json.Unmarshal(content, &body, exactNumbers)
 	} else {
 		err = yaml.Load(content, &body) // refuses duplicate keys
 	}
@@ -45,6 +46,17 @@ func (b requestBody) with(std *stdio, flags any) (map[string]any, error) {
 	merge(body, overlay)
 	return body, nil
 }
+
+// exactNumbers keeps numbers as they are written: an id in a payload filter may
+// have more digits than a float64.
+var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, value *any) error {
+	if dec.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	number, err := dec.ReadValue()
+	*value = number.Clone()
+	return err
+}))
 
 // given are the flags that were given, though it were with an empty value.
 func given(flags map[string]*string) map[string]any {
@@ -81,7 +93,7 @@ func toMap(value any) (map[string]any, error) {
 
 func objectOf(raw jsontext.Value) (map[string]any, error) {
 	object := map[string]any{}
-	if err := json.Unmarshal(raw, &object); err != nil {
+	if err := json.Unmarshal(raw, &object, exactNumbers); err != nil {
 		return nil, fmt.Errorf("read a JSON object: %w", err)
 	}
 	return object, nil

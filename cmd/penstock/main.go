@@ -31,6 +31,8 @@ type cli struct {
 
 	Run         runCmds         `cmd:"" group:"client" help:"Create, watch, steer and cancel runs."`
 	Schedule    scheduleCmds    `cmd:"" group:"client" help:"Start runs by the clock."`
+	Factory     factoryCmds     `cmd:"" group:"client" help:"Manage factories, and give work to them."`
+	Automation  automationCmds  `cmd:"" group:"client" help:"Start runs when something happens: a webhook is called, or a clock fires."`
 	Webhook     webhookCmds     `cmd:"" group:"client" help:"Manage the URLs to which other systems send."`
 	Environment environmentCmds `cmd:"" group:"client" help:"Manage where runs work: repositories and set-up."`
 	Agent       agentCmds       `cmd:"" group:"client" help:"Manage agents, under whose name and settings runs are made."`

@@ -1,0 +1,339 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/penstock-dev/penstock"
+)
+
+type automationCmds struct {
+	connection
+	Factory string `placeholder:"UID|NAME" help:"Factory of the automation; needed where there are several."`
+
+	List    automationListCmd    `cmd:"" help:"List automations."`
+	Get     automationGetCmd     `cmd:"" help:"Show an automation, and why it stays silent."`
+	Create  automationCreateCmd  `cmd:"" help:"Start runs when a webhook is called, or by the clock."`
+	Update  automationUpdateCmd  `cmd:"" help:"Change what is given of an automation."`
+	Enable  automationEnableCmd  `cmd:"" help:"Let an automation fire again."`
+	Disable automationDisableCmd `cmd:"" help:"Keep an automation from firing."`
+	Delete  automationDeleteCmd  `cmd:"" help:"Delete automations; their runs stay."`
+}
+
+type automationList struct {
+	Automations []penstock.Automation `json:"automations"`
+}
+
+// find dials, and looks for the factory.
+func (in *automationCmds) find(ctx context.Context, std *stdio) (at, error) {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return at{}, err
+	}
+	uid, err := c.factoryUID(ctx, in.Factory)
+	return at{c, "factory/" + url.PathEscape(uid)}, err
+}
+
+// automation is the path of the automation that a person calls by its uid or
+// its name.
+func (a at) automation(ctx context.Context, called string) (string, error) {
+	var list automationList
+	if _, err := a.call(ctx, http.MethodGet, a.factory+"/automations", nil, &list); err != nil {
+		return "", err
+	}
+	name, _ := penstock.ResourceName(called)
+	var uids []string
+	for _, one := range list.Automations {
+		if one.UID == called || one.Name == name {
+			uids = append(uids, one.UID)
+		}
+	}
+	uid, err := theOne("automation", called, uids)
+	return a.factory + "/automations/" + url.PathEscape(uid), err
+}
+
+// change makes a call about an automation and shows it as it is then.
+func (in *automationCmds) change(ctx context.Context, std *stdio, method, called string, body any) error {
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	path, err := a.automation(ctx, called)
+	if err != nil {
+		return err
+	}
+	return answer(ctx, a.client, method, path, body, func(one penstock.Automation) error { return std.facts(automationFacts(one)) })
+}
+
+type automationListCmd struct{}
+
+func (cmd *automationListCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	return answer(ctx, a.client, http.MethodGet, a.factory+"/automations", nil, func(l automationList) error {
+		var rows [][]string
+		for _, one := range l.Automations {
+			var triggers []string
+			for _, t := range one.Triggers {
+				triggers = append(triggers, t.Provider+" "+t.Event)
+			}
+			rows = append(rows, []string{one.UID, one.Name, automationState(one), strings.Join(triggers, ", ")})
+		}
+		return std.table([]string{"AUTOMATION", "NAME", "STATE", "TRIGGERS"}, rows)
+	})
+}
+
+func automationState(a penstock.Automation) string {
+	switch {
+	case !a.Enabled:
+		return "disabled"
+	case len(a.Problems) == 1:
+		return "1 problem"
+	case len(a.Problems) > 1:
+		return strconv.Itoa(len(a.Problems)) + " problems"
+	}
+	return "enabled"
+}
+
+func automationFacts(a penstock.Automation) []fact {
+	list := []fact{
+		{"automation", a.UID},
+		{"name", a.Name},
+		{"state", automationState(a)},
+		{"agent", a.Agent},
+		{"model", a.Model},
+		{"environment", a.EnvironmentID},
+		{"secrets", strings.Join(a.Secrets, ", ")},
+		{"worker host", a.WorkerHost},
+	}
+	for _, t := range a.Triggers {
+		list = append(list, fact{"trigger", triggerText(t)})
+		if c := t.Schedule; c != nil {
+			list = append(list, fact{"last run", moments(c.LastRun)}, fact{"next run", moments(c.NextRun)}, fact{"last error", c.LastError})
+		}
+	}
+	for _, p := range a.Problems {
+		list = append(list, fact{"problem", strings.TrimSpace(p.Pointer + " " + p.Detail)})
+	}
+	return append(list, fact{"created", moments(a.CreatedAt)}, fact{"changed", moments(a.UpdatedAt)}, fact{"prompt", a.Prompt})
+}
+
+func triggerText(t penstock.Trigger) string {
+	text := t.Provider + " " + t.Event
+	if len(t.Filter) > 0 {
+		text += " " + string(t.Filter)
+	}
+	if c := t.Schedule; c != nil {
+		text = strings.TrimSpace(text + " " + c.Cron + " " + c.Timezone)
+	}
+	return text
+}
+
+type automationGetCmd struct {
+	Automation string `arg:"" name:"automation" help:"Uid or name of the automation."`
+}
+
+func (cmd *automationGetCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
+	return in.change(ctx, std, http.MethodGet, cmd.Automation, nil)
+}
+
+// automationFields are the flags that describe an automation.
+type automationFields struct {
+	Prompt      *string  `help:"What its runs start with; - reads it from standard input."`
+	Webhook     []string `placeholder:"UID|NAME" help:"Webhook whose deliveries fire it; repeatable."`
+	Filter      string   `placeholder:"JSON|FILE" help:"Payload filter of these webhooks: JSON, or a file with it; - is standard input."`
+	Cron        string   `placeholder:"EXPRESSION" help:"When it fires: five fields, or @daily, @hourly, @every 1h."`
+	Timezone    string   `placeholder:"NAME" help:"Place whose clocks --cron means, such as Europe/Berlin; UTC where absent."`
+	Agent       *string  `placeholder:"NAME" help:"Agent of the factory that works; the foreman where absent."`
+	Environment *string  `placeholder:"UID|NAME" help:"Where to work."`
+	Model       *string  `placeholder:"ID" help:"Model, such as demo/offline."`
+	Secret      []string `placeholder:"NAME" help:"Managed secret that its runs get; repeatable."`
+	requestBody
+}
+
+// body is the request that the flags and the file make; name is not nil where
+// it is given.
+func (f *automationFields) body(ctx context.Context, std *stdio, c *client, name *string) (map[string]any, error) {
+	inputs := 0
+	for _, from := range []string{f.Filter, f.File} {
+		if from == "-" {
+			inputs++
+		}
+	}
+	if f.Prompt != nil && *f.Prompt == "-" {
+		inputs++
+	}
+	if inputs > 1 {
+		return nil, exitf(exitUsage, "only one of --prompt, --filter and --file can be read from standard input")
+	}
+	if f.Prompt != nil {
+		prompt, err := std.text(*f.Prompt)
+		if err != nil {
+			return nil, err
+		}
+		f.Prompt = &prompt
+	}
+	if f.Environment != nil {
+		uid, err := c.environmentUID(ctx, *f.Environment)
+		if err != nil {
+			return nil, err
+		}
+		f.Environment = &uid
+	}
+	flags := given(map[string]*string{"name": name, "prompt": f.Prompt, "agent": f.Agent, "environment_id": f.Environment, "model": f.Model})
+	if len(f.Secret) > 0 {
+		flags["secrets"] = f.Secret
+	}
+	triggers, err := f.triggers(std)
+	if err != nil {
+		return nil, err
+	}
+	if len(triggers) > 0 {
+		flags["triggers"] = triggers
+	}
+	return f.with(std, flags)
+}
+
+// triggers are those that the flags say: one for webhooks, one for the clock.
+func (f *automationFields) triggers(std *stdio) ([]penstock.Trigger, error) {
+	var list []penstock.Trigger
+	switch {
+	case f.Filter != "" && len(f.Webhook) == 0:
+		return nil, exitf(exitUsage, "--filter goes with --webhook")
+	case f.Timezone != "" && f.Cron == "":
+		return nil, exitf(exitUsage, "--timezone goes with --cron")
+	}
+	if len(f.Webhook) > 0 {
+		filter := penstock.WebhookFilter{WebhookIDs: f.Webhook}
+		var err error
+		if filter.Payload, err = f.payloadFilter(std); err != nil {
+			return nil, err
+		}
+		raw, err := json.Marshal(filter)
+		if err != nil {
+			return nil, exitf(exitUsage, "--filter: %w", err)
+		}
+		list = append(list, penstock.Trigger{Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: raw})
+	}
+	if f.Cron != "" {
+		list = append(list, penstock.Trigger{
+			Provider: penstock.ProviderSchedule, Event: penstock.EventCronFired, Schedule: &penstock.CronTrigger{Cron: f.Cron, Timezone: f.Timezone},
+		})
+	}
+	return list, nil
+}
+
+// payloadFilter reads --filter as it is: its numbers must not change.
+func (f *automationFields) payloadFilter(std *stdio) ([]byte, error) {
+	switch text := strings.TrimSpace(f.Filter); {
+	case text == "":
+		return nil, nil
+	case strings.HasPrefix(text, "{"):
+		if !jsontext.Value(text).IsValid() {
+			return nil, exitf(exitUsage, "--filter is not JSON")
+		}
+		return []byte(text), nil
+	}
+	return readJSON(std, "--filter", f.Filter)
+}
+
+type automationCreateCmd struct {
+	Name     string `arg:"" optional:"" help:"Name of the automation; the file may have it instead."`
+	Disabled bool   `help:"Do not fire until it is enabled."`
+	automationFields
+}
+
+func (cmd *automationCreateCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	var name *string
+	if cmd.Name != "" {
+		name = &cmd.Name
+	}
+	body, err := cmd.body(ctx, std, a.client, name)
+	if err != nil {
+		return err
+	}
+	if cmd.Disabled {
+		body["enabled"] = false
+	}
+	return answer(ctx, a.client, http.MethodPost, a.factory+"/automations", body, func(one penstock.Automation) error {
+		return std.facts(automationFacts(one))
+	})
+}
+
+type automationUpdateCmd struct {
+	Automation string  `arg:"" name:"automation" help:"Uid or name of the automation."`
+	Name       *string `help:"Another name."`
+	automationFields
+}
+
+func (cmd *automationUpdateCmd) Help() string {
+	return "An empty value takes away what was said, such as --model ''. --webhook and --cron\nreplace all triggers."
+}
+
+func (cmd *automationUpdateCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	path, err := a.automation(ctx, cmd.Automation)
+	if err != nil {
+		return err
+	}
+	body, err := cmd.body(ctx, std, a.client, cmd.Name)
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 {
+		return exitf(exitUsage, "say what is to change, by flags or --file")
+	}
+	return answer(ctx, a.client, http.MethodPatch, path, body, func(one penstock.Automation) error { return std.facts(automationFacts(one)) })
+}
+
+type automationEnableCmd struct {
+	Automation string `arg:"" name:"automation" help:"Uid or name of the automation."`
+}
+
+func (cmd *automationEnableCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
+	return in.change(ctx, std, http.MethodPatch, cmd.Automation, penstock.AutomationRequest{Enabled: new(true)})
+}
+
+type automationDisableCmd struct {
+	Automation string `arg:"" name:"automation" help:"Uid or name of the automation."`
+}
+
+func (cmd *automationDisableCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
+	return in.change(ctx, std, http.MethodPatch, cmd.Automation, penstock.AutomationRequest{Enabled: new(false)})
+}
+
+type automationDeleteCmd struct {
+	Automations []string `arg:"" name:"automation" help:"Uids or names of the automations."`
+}
+
+func (cmd *automationDeleteCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
+	a, err := in.find(ctx, std)
+	if err != nil {
+		return err
+	}
+	for _, called := range cmd.Automations {
+		path, err := a.automation(ctx, called)
+		if err != nil {
+			return err
+		}
+		if _, err := a.call(ctx, http.MethodDelete, path, nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

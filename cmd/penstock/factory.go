@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+)
+
+type factoryCmds struct {
+	connection
+
+	List     factoryListCmd     `cmd:"" help:"List factories."`
+	Get      factoryGetCmd      `cmd:"" help:"Show a factory and its agents."`
+	Create   factoryCreateCmd   `cmd:"" help:"Make a factory, with a foreman."`
+	Update   factoryUpdateCmd   `cmd:"" help:"Change what is given of a factory."`
+	Delete   factoryDeleteCmd   `cmd:"" help:"Delete a factory with its agents, automations and webhooks; its runs stay."`
+	Dispatch factoryDispatchCmd `cmd:"" help:"Give work to a factory's foreman."`
+	Validate factoryValidateCmd `cmd:"" help:"Check the files of a factory; needs no server."`
+}
+
+type factoryListCmd struct {
+	Search string `placeholder:"TEXT" help:"Only those whose name or alias contains it."`
+}
+
+func (cmd *factoryListCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	query := url.Values{"limit": {strconv.Itoa(penstock.MaxLimit)}}
+	if cmd.Search != "" {
+		query.Set("search", cmd.Search)
+	}
+	return answer(ctx, c, http.MethodGet, "factory?"+query.Encode(), nil, func(p penstock.FactoryPage) error {
+		var rows [][]string
+		for _, f := range p.Factories {
+			rows = append(rows, []string{f.UID, f.Name, f.Alias, strconv.Itoa(len(f.Agents)), strconv.Itoa(f.AutomationCount), strconv.Itoa(f.WebhookCount)})
+		}
+		return std.table([]string{"FACTORY", "NAME", "ALIAS", "AGENTS", "AUTOMATIONS", "WEBHOOKS"}, rows)
+	})
+}
+
+// change makes a call about the factory that is called so, and shows it as it
+// is then.
+func (in *factoryCmds) change(ctx context.Context, std *stdio, method, called string, body any) error {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	uid, err := c.factoryUID(ctx, called)
+	if err != nil {
+		return err
+	}
+	return answer(ctx, c, method, "factory/"+url.PathEscape(uid), body, func(f penstock.Factory) error { return std.facts(factoryFacts(f)) })
+}
+
+func factoryFacts(f penstock.Factory) []fact {
+	list := []fact{
+		{"factory", f.UID},
+		{"name", f.Name},
+		{"alias", f.Alias},
+		{"description", f.Description},
+		{"edited", map[penstock.FactorySource]string{penstock.FactoryService: "here", penstock.FactoryRepository: "in its repository"}[f.Source]},
+	}
+	for _, a := range f.Agents {
+		list = append(list, fact{"agent", fmt.Sprintf("%s %s (%s)", a.UID, a.Name, strings.ToLower(string(a.Type)))})
+	}
+	return append(list, fact{"automations", strconv.Itoa(f.AutomationCount)}, fact{"webhooks", strconv.Itoa(f.WebhookCount)},
+		fact{"revision", strconv.FormatInt(f.Definition.Revision, 10)}, fact{"created", moments(f.CreatedAt)}, fact{"changed", moments(f.UpdatedAt)})
+}
+
+type factoryGetCmd struct {
+	Factory string `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
+}
+
+func (cmd *factoryGetCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+	return in.change(ctx, std, http.MethodGet, cmd.Factory, nil)
+}
+
+type factoryCreateCmd struct {
+	Name        string `arg:"" help:"Name of the factory."`
+	Alias       string `help:"A short name for it."`
+	Description string `help:"What it is for."`
+}
+
+func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	request := penstock.FactoryRequest{Name: &cmd.Name, Alias: &cmd.Alias, Description: &cmd.Description}
+	return answer(ctx, c, http.MethodPost, "factory", request, func(f penstock.Factory) error { return std.facts(factoryFacts(f)) })
+}
+
+type factoryUpdateCmd struct {
+	Factory     string  `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
+	Name        *string `help:"Another name."`
+	Alias       *string `help:"Another short name; an empty one takes it away."`
+	Description *string `help:"What it is for."`
+}
+
+func (cmd *factoryUpdateCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+	request := given(map[string]*string{"name": cmd.Name, "alias": cmd.Alias, "description": cmd.Description})
+	if len(request) == 0 {
+		return exitf(exitUsage, "say what is to change: --name, --alias or --description")
+	}
+	return in.change(ctx, std, http.MethodPatch, cmd.Factory, request)
+}
+
+type factoryDeleteCmd struct {
+	Factory string `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
+}
+
+func (cmd *factoryDeleteCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+	return in.change(ctx, std, http.MethodDelete, cmd.Factory, nil)
+}
+
+type factoryDispatchCmd struct {
+	Factory   string `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
+	Prompt    string `arg:"" help:"What is to be done; - reads it from standard input."`
+	Title     string `help:"Title of the run; made from the prompt where it is absent."`
+	Ticket    string `placeholder:"SOURCE:ID" help:"Ticket that the work is for, such as linear:PAY-42."`
+	TicketURL string `placeholder:"URL" help:"Where the ticket can be read."`
+}
+
+func (cmd *factoryDispatchCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+	prompt, err := std.text(cmd.Prompt)
+	if err != nil {
+		return err
+	}
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	uid, err := c.factoryUID(ctx, cmd.Factory)
+	if err != nil {
+		return err
+	}
+	request := penstock.DispatchRequest{Prompt: prompt, Title: cmd.Title, TicketRef: cmd.Ticket, TicketURL: cmd.TicketURL}
+	return answer(ctx, c, http.MethodPost, "factory/"+url.PathEscape(uid)+"/runs", request, func(d penstock.Dispatched) error {
+		return std.facts([]fact{{"run", d.RunID}, {"state", string(d.State)}, {"page", d.RunURL}})
+	})
+}

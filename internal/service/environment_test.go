@@ -76,8 +76,8 @@ func TestEnvironmentsAreListedByNameAndByChange(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		first := w.createEnvironment(penstock.EnvironmentConfig{Name: "b"})
 		w.createEnvironment(penstock.EnvironmentConfig{Name: "C"})
-		w.createEnvironment(penstock.EnvironmentConfig{Name: "a"})
-		waitForAnotherMillisecond(first.LastUpdated)
+		last := w.createEnvironment(penstock.EnvironmentConfig{Name: "a"})
+		waitForAnotherMillisecond(last.LastUpdated)
 		if _, err := w.ReplaceEnvironment(w.t.Context(), w.admin, first.UID, first.Config); err != nil {
 			w.t.Fatal(err)
 		}

@@ -37,6 +37,13 @@ func parseCron(text string) (cronTimes, error) {
 	return parseCronIn(text, time.UTC)
 }
 
+// CheckCron says what is wrong with the cron expression of a trigger, nil when
+// nothing is.
+func CheckCron(text string) error {
+	_, err := parseCronIn(text, time.UTC)
+	return err
+}
+
 func namesPlace(text string) bool {
 	return strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=")
 }

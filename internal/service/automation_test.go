@@ -1,0 +1,440 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
+)
+
+func asError(err error, told **penstock.Error) bool { return errors.As(err, told) }
+
+func (w *world) createAutomation(factory string, req penstock.AutomationRequest) penstock.Automation {
+	w.t.Helper()
+	a, err := w.CreateAutomation(w.t.Context(), w.admin, factory, req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
+func (w *world) runsOfAutomation(uid string) []penstock.Run {
+	w.t.Helper()
+	page, err := w.ListRuns(w.t.Context(), w.admin, penstock.RunQuery{AutomationID: uid, SortBy: "created_at", Ascending: true, Limit: 100})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return page.Runs
+}
+
+func clockAutomation(name string, crons ...string) penstock.AutomationRequest {
+	triggers := []penstock.Trigger{}
+	for _, cron := range crons {
+		triggers = append(triggers, penstock.Trigger{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: cron}})
+	}
+	return penstock.AutomationRequest{Name: &name, Prompt: new("go"), Triggers: &triggers}
+}
+
+func hookTrigger(filter string) penstock.Trigger {
+	return penstock.Trigger{Provider: "webhook", Event: "received", Filter: []byte(filter)}
+}
+
+func TestAllThatIsWrongWithAnAutomationIsToldAtOnce(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		f := w.createFactory("acme", "")
+		for name, test := range map[string]struct {
+			req  penstock.AutomationRequest
+			want []string
+		}{
+			"nothing": {penstock.AutomationRequest{}, []string{"/name", "/prompt", "/triggers"}},
+			"everything": {penstock.AutomationRequest{
+				Name: new("a_b"), Prompt: new("p"), Model: new("m"), Harness: &penstock.Harness{Type: "nonsense"}, CredentialStrategy: new("NOBODY"),
+				Secrets: &[]string{"NO-NAME"},
+				Triggers: &[]penstock.Trigger{
+					hookTrigger(`{"webhook_ids": ["ci"], "payload": {"a": [], "b": {"c": 1}}}`), hookTrigger(`{"payload": {}}`),
+					{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "0 0 31 2 *", Timezone: "Mars/Base"}},
+					{Provider: "github", Event: "pushed"},
+				},
+			}, []string{
+				"/name", "/triggers/0/filter/payload/a", "/triggers/0/filter/payload/b/c", "/triggers/1/filter/webhook_ids",
+				"/triggers/2/schedule/timezone", "/triggers/2/schedule/cron", "/triggers/3/event", "/model", "/credential_strategy", "/harness/type", "/secrets/0",
+			}},
+			"what is not there": {penstock.AutomationRequest{
+				Name: new("a"), Prompt: new("p"), Agent: new("formean"), EnvironmentID: new("nowhere"), Secrets: &[]string{"NOBODY"},
+				Triggers: &[]penstock.Trigger{{Provider: "github", Event: "push"}},
+			}, []string{"/agent", "/environment_id", "/secrets/0"}},
+			"two clocks of one name": {penstock.AutomationRequest{Name: new("a"), Prompt: new("p"), Triggers: &[]penstock.Trigger{
+				{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@daily", Name: "x"}},
+				{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@hourly", Name: "x"}},
+			}}, []string{"/triggers/1/schedule/name"}},
+		} {
+			_, err := w.CreateAutomation(w.t.Context(), w.admin, f.UID, test.req)
+			if diff := cmp.Diff(test.want, pointersOf(err)); diff != "" {
+				w.t.Errorf("%s (-want +got):\n%s\n%v", name, diff, err)
+			}
+		}
+	})
+}
+
+func TestAnAutomationChangesAsItIsAsked(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		f := w.createFactory("acme", "")
+		req := clockAutomation("Look Around", "@daily")
+		req.Model, req.Agent = new("demo/offline"), new("Foreman")
+		a := w.createAutomation(f.UID, req)
+		if a.Name != "look-around" || !a.Enabled || a.Problems != nil || a.Triggers[0].Schedule.NextRun == 0 {
+			w.t.Errorf("got %+v", a)
+		}
+		update := func(req penstock.AutomationRequest) penstock.Automation {
+			w.t.Helper()
+			got, err := w.UpdateAutomation(ctx, w.admin, f.UID, a.UID, req)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			return got
+		}
+		got := update(penstock.AutomationRequest{Prompt: new("other")})
+		want := a
+		want.Prompt, want.UpdatedAt = "other", got.UpdatedAt
+		if diff := cmp.Diff(want, got); diff != "" {
+			w.t.Errorf("only the prompt should change (-want +got):\n%s", diff)
+		}
+		got = update(penstock.AutomationRequest{Cleared: []string{"model", "agent"}, Harness: &penstock.Harness{Type: "builtin", ModelID: "demo/offline"}})
+		if got.Model != "" || got.Agent != "" || got.Harness == nil {
+			w.t.Errorf("cleared: got %+v", got)
+		}
+		got = update(penstock.AutomationRequest{Enabled: new(false)})
+		if got.Enabled || got.Triggers[0].Schedule.NextRun != 0 {
+			w.t.Errorf("switched off: got %+v", got.Triggers[0].Schedule)
+		}
+		for name, req := range map[string]penstock.AutomationRequest{
+			"no name":              {Cleared: []string{"name"}},
+			"no prompt":            {Cleared: []string{"prompt"}},
+			"no triggers":          {Cleared: []string{"triggers"}},
+			"neither on nor off":   {Cleared: []string{"enabled"}},
+			"model beside harness": {Model: new("m")},
+		} {
+			if _, err := w.UpdateAutomation(ctx, w.admin, f.UID, a.UID, req); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+				w.t.Errorf("%s: got %v, want a refusal", name, err)
+			}
+		}
+		w.createAutomation(f.UID, clockAutomation("another", "@daily"))
+		if _, err := w.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Name: new("Another")}); penstock.CodeOf(err) != penstock.CodeConflict {
+			w.t.Errorf("a name that is taken: got %v", err)
+		}
+		if got, err := w.Factory(ctx, w.admin, f.UID); err != nil || got.AutomationCount != 2 || got.Definition.Revision != 6 {
+			w.t.Errorf("the factory: got %+v (%v)", got, err)
+		}
+	})
+}
+
+func TestAnAutomationSaysWhyItStaysSilent(t *testing.T) {
+	worlds(t, service.DefaultWebhooks, func(w *world) {
+		ctx := w.t.Context()
+		f := w.createFactory("acme", "")
+		schedule := w.createSchedule(penstock.ScheduleRequest{Name: "nightly", Cron: "@daily", Prompt: "x", Enabled: new(false)})
+		w.secret("LATER", "v")
+		a := w.createAutomation(f.UID, penstock.AutomationRequest{
+			Name: new("a"), Prompt: new("p"), Triggers: &[]penstock.Trigger{
+				hookTrigger(`{"webhook_ids": ["ci", "off"]}`),
+				{Provider: "linear", Event: "issue_created"},
+				{Provider: "schedule", Event: "cron_fired", Filter: []byte(`{"schedule_ids": ["` + schedule.ID + `", "gone"]}`)},
+			},
+		})
+		problems := func() string {
+			w.t.Helper()
+			list, err := w.ListAutomations(ctx, w.admin, f.UID)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			return fmt.Sprint(list[0].Problems)
+		}
+		if got := problems(); got != fmt.Sprint(a.Problems) {
+			w.t.Errorf("got %s, want what was told when it was made: %v", got, a.Problems)
+		}
+		for _, want := range []string{
+			`{/triggers/0/filter/webhook_ids/0 there is no webhook of this factory named "ci"}`, "/triggers/0/filter/webhook_ids/1", "{/triggers/1/provider not connected",
+			`{/triggers/2/filter/schedule_ids/0 the schedule "nightly" is paused}`, "/triggers/2/filter/schedule_ids/1",
+		} {
+			if !strings.Contains(problems(), want) {
+				w.t.Errorf("got %s, want %s", problems(), want)
+			}
+		}
+		hook, err := w.CreateWebhook(ctx, w.admin, f.UID, penstock.WebhookRequest{Name: new("CI")})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if strings.Contains(problems(), "webhook_ids/0") {
+			w.t.Errorf("the webhook is there now, got %s", problems())
+		}
+		if _, err := w.UpdateWebhook(ctx, w.admin, f.UID, hook.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
+			w.t.Fatal(err)
+		}
+		if !strings.Contains(problems(), `the webhook "ci" is switched off`) {
+			w.t.Errorf("got %s, want that the webhook is off", problems())
+		}
+	})
+}
+
+func TestClocksOfAnAutomationStartRuns(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		f := w.createFactory("acme", "")
+		req := clockAutomation("nightly", "@every 1h", "@every 2h")
+		req.Model = new("demo/offline")
+		(*req.Triggers)[0].Schedule.Name = "often"
+		a := w.createAutomation(f.UID, req)
+		fire := func(at penstock.Time) {
+			w.t.Helper()
+			var all sync.WaitGroup
+			for range 4 { // replicas
+				all.Go(func() {
+					if err := w.FireClocks(ctx, at); err != nil {
+						w.t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+		}
+		first := a.Triggers[0].Schedule.NextRun
+		fire(first - 1)
+		if n := len(w.runsOfAutomation(a.UID)); n != 0 {
+			w.t.Fatalf("got %d runs before the time", n)
+		}
+		fire(first)
+		fire(first)
+		runs := w.runsOfAutomation(a.UID)
+		if len(runs) != 1 {
+			w.t.Fatalf("got %d runs, want 1", len(runs))
+		}
+		run := runs[0]
+		actor := &penstock.Actor{Type: "service_account", UID: a.UID, DisplayName: "nightly"}
+		want := penstock.Run{
+			Title: "nightly", Prompt: "go", Source: penstock.SourceSchedule, FactoryUID: f.UID, Creator: actor, Metadata: map[string]string{"automation_id": a.UID},
+			Executor: &penstock.Actor{Type: "service_account", UID: f.ForemanUID, DisplayName: "foreman"},
+			Schedule: &penstock.RunSchedule{ID: a.UID, Name: "often", Cron: "@every 1h"},
+		}
+		got := penstock.Run{
+			Title: run.Title, Prompt: run.Prompt, Source: run.Source, FactoryUID: run.FactoryUID, Creator: run.Creator, Metadata: run.Metadata, Executor: run.Executor, Schedule: run.Schedule,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			w.t.Errorf("the run (-want +got):\n%s", diff)
+		}
+		if run.ConfigSources["model_id"] != "automation" || run.ConfigSources["base_prompt"] != "agent" {
+			w.t.Errorf("sources: got %v", run.ConfigSources)
+		}
+		page, err := w.ListRuns(ctx, w.admin, penstock.RunQuery{Creator: a.UID})
+		if err != nil || len(page.Runs) != 1 {
+			w.t.Errorf("runs by their creator: got %d (%v)", len(page.Runs), err)
+		}
+		fire(first.Add(10 * time.Hour)) // both clocks missed several times: one run makes up for all
+		if n := len(w.runsOfAutomation(a.UID)); n != 2 {
+			w.t.Errorf("got %d runs after the server was down, want 2", n)
+		}
+		if _, err := w.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)}); err != nil {
+			w.t.Fatal(err)
+		}
+		fire(first.Add(100 * time.Hour))
+		if n := len(w.runsOfAutomation(a.UID)); n != 2 {
+			w.t.Errorf("got %d runs of an automation that is off, want 2", n)
+		}
+	})
+}
+
+func TestABrokenAutomationRecordsWhyItStartedNothing(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		f := w.createFactory("acme", "")
+		e := w.createEnvironment(penstock.EnvironmentConfig{Name: "app"})
+		req := clockAutomation("nightly", "@every 1h")
+		req.EnvironmentID = &e.UID
+		a := w.createAutomation(f.UID, req)
+		if err := w.DeleteEnvironment(ctx, w.admin, e.UID); penstock.CodeOf(err) != penstock.CodeConflict || !strings.Contains(err.Error(), `the automation "nightly"`) {
+			w.t.Errorf("delete an environment that is used: got %v", err)
+		}
+		if _, err := w.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)}); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := w.DeleteEnvironment(ctx, w.admin, e.UID); err != nil {
+			w.t.Fatal(err)
+		}
+		a, err := w.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(true)})
+		if err != nil || len(a.Problems) != 1 || a.Problems[0].Pointer != "/environment_id" {
+			w.t.Fatalf("got %+v (%v), want a problem", a, err)
+		}
+		if err := w.FireClocks(ctx, a.Triggers[0].Schedule.NextRun); err != nil {
+			w.t.Fatal(err)
+		}
+		got, err := w.Automation(ctx, w.admin, f.UID, a.UID)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		clock := got.Triggers[0].Schedule
+		if !strings.Contains(clock.LastError, "no environment") || clock.LastRun != 0 || clock.NextRun <= a.Triggers[0].Schedule.NextRun || len(w.runsOfAutomation(a.UID)) != 0 {
+			w.t.Errorf("got %+v, want why there is no run", clock)
+		}
+	})
+}
+
+func TestAnAutomationFiresWithASchedule(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		f := w.createFactory("acme", "")
+		schedule := w.createSchedule(hourly)
+		mine := w.createSchedule(penstock.ScheduleRequest{Name: "mine", Cron: "@every 1h", Prompt: "x", Team: new(false)})
+		both := []penstock.Trigger{}
+		for range 2 {
+			both = append(both, penstock.Trigger{Provider: "schedule", Event: "cron_fired", Filter: []byte(`{"schedule_ids": ["` + schedule.ID + `", "` + mine.ID + `"]}`)})
+		}
+		a := w.createAutomation(f.UID, penstock.AutomationRequest{Name: new("a"), Prompt: new("p"), Triggers: &both})
+		w.fire(*schedule.History.NextRun + 1000)
+		w.fire(*schedule.History.NextRun + 1000)
+		runs := w.runsOfAutomation(a.UID)
+		if len(runs) != 1 || runs[0].Schedule.ID != schedule.ID || runs[0].Prompt != "p" {
+			w.t.Errorf("got %+v, want one run with the team's schedule", runs)
+		}
+		if n := len(w.runsOf(schedule.ID)); n != 2 {
+			w.t.Errorf("got %d runs of the schedule, want its own and the automation's", n)
+		}
+		if err := w.DeleteAutomation(ctx, w.admin, f.UID, a.UID); err != nil {
+			w.t.Fatal(err)
+		}
+		w.fire(schedule.History.NextRun.Add(5 * time.Hour))
+		if n := len(w.runsOfAutomation(a.UID)); n != 1 {
+			w.t.Errorf("got %d runs after it was deleted, want 1", n)
+		}
+	})
+}
+
+func TestClocksGoThroughTheChangesOfTime(t *testing.T) {
+	t.Parallel()
+	at := func(text string) penstock.Time {
+		parsed, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return penstock.TimeOf(parsed)
+	}
+	for name, test := range map[string]struct {
+		cron, place, after string
+		want               []string // in UTC
+	}{
+		"a time that comes twice": {"30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", []string{"2026-10-25T00:30:00.000Z", "2026-10-26T01:30:00.000Z"}},
+		"several in that hour": {
+			"*/30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", []string{"2026-10-25T00:00:00.000Z", "2026-10-25T00:30:00.000Z", "2026-10-26T01:00:00.000Z"},
+		},
+		"every hour goes on":       {"30 * * * *", "Europe/Berlin", "2026-10-25T00:00:00Z", []string{"2026-10-25T00:30:00.000Z", "2026-10-25T01:30:00.000Z", "2026-10-25T02:30:00.000Z"}},
+		"asked between the two":    {"30 2 * * *", "Europe/Berlin", "2026-10-25T00:45:00Z", []string{"2026-10-26T01:30:00.000Z"}},
+		"a time that is left out":  {"30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", []string{"2026-03-29T01:30:00.000Z", "2026-03-30T00:30:00.000Z"}},
+		"a change of half an hour": {"45 1 * * *", "Australia/Lord_Howe", "2026-04-04T00:00:00Z", []string{"2026-04-04T14:45:00.000Z", "2026-04-05T15:15:00.000Z"}},
+		"midnight comes twice":     {"@daily", "America/Havana", "2026-10-31T12:00:00Z", []string{"2026-11-01T04:00:00.000Z", "2026-11-02T05:00:00.000Z"}},
+		"UTC":                      {"30 2 * * *", "", "2026-10-24T12:00:00Z", []string{"2026-10-25T02:30:00.000Z", "2026-10-26T02:30:00.000Z"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			next := at(test.after)
+			var got []string
+			for range test.want {
+				var err error
+				if next, err = service.NextOfTrigger(penstock.CronTrigger{Cron: test.cron, Timezone: test.place}, next); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, next.String())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+	for _, place := range []string{"Local", "Mars/Base", "../etc", "europe berlin"} {
+		if _, err := service.NextOfTrigger(penstock.CronTrigger{Cron: "@daily", Timezone: place}, 1); err == nil {
+			t.Errorf("%q passes for a time zone", place)
+		}
+	}
+}
+
+func TestAFilterIsTried(t *testing.T) {
+	worlds(t, service.DefaultWebhooks, func(w *world) {
+		ctx := w.t.Context()
+		f := w.createFactory("acme", "")
+		hook, err := w.CreateWebhook(ctx, w.admin, f.UID, penstock.WebhookRequest{Name: new("ci")})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		in, err := w.Inlet(ctx, hook.UID, false, false)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var ids []string
+		for i := range 52 {
+			receipt, err := w.Deliver(ctx, in, &penstock.Arrival{
+				Outcome: penstock.OutcomeAccepted, Body: fmt.Appendf(nil, `{"n": %d}`, i), ReceivedAt: penstock.Now(), ClientIP: "192.0.2.1",
+				IdentitySource: penstock.IdentityProvider, Identity: fmt.Sprint(i), Secret: -1,
+			})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			ids = append(ids, receipt.DeliveryID)
+		}
+		try := func(req penstock.FilterTest) penstock.FilterVerdict {
+			w.t.Helper()
+			v, err := w.TestFilter(ctx, w.admin, f.UID, req)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			return v
+		}
+		webhook := penstock.FilterCheck{Check: "webhook", Passed: true}
+		filter := []byte(`{"n": [0, 2, 3]}`)
+		for name, test := range map[string]struct {
+			req  penstock.FilterTest
+			want penstock.FilterVerdict
+		}{
+			"a payload":     {penstock.FilterTest{Filter: filter, Payload: []byte(`{"n": 3.0}`)}, penstock.FilterVerdict{WouldTrigger: true, Checks: []penstock.FilterCheck{{Check: "payload", Passed: true}}}},
+			"a delivery":    {penstock.FilterTest{Filter: filter, DeliveryID: ids[2]}, penstock.FilterVerdict{WouldTrigger: true, Checks: []penstock.FilterCheck{webhook, {Check: "payload", Passed: true}}}},
+			"the last ones": {penstock.FilterTest{Filter: filter, WebhookUID: hook.UID}, penstock.FilterVerdict{WouldTrigger: true, Checks: []penstock.FilterCheck{webhook, {Check: "payload", Passed: true}}, Sample: &penstock.FilterSample{Matched: 2, Of: 50}}},
+		} {
+			if diff := cmp.Diff(test.want, try(test.req)); diff != "" {
+				w.t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+		v := try(penstock.FilterTest{Filter: filter, DeliveryID: ids[5], WebhookUID: hook.UID})
+		if v.WouldTrigger || v.Checks[1].Passed || v.Checks[1].Path != "/n" || v.Checks[1].Reason == "" {
+			w.t.Errorf("one that does not match: got %+v", v)
+		}
+		for name, test := range map[string]struct {
+			req  penstock.FilterTest
+			want []string
+		}{
+			"nothing":      {penstock.FilterTest{}, []string{"/payload", "/filter"}},
+			"two subjects": {penstock.FilterTest{Filter: filter, DeliveryID: ids[0], Payload: []byte(`1`)}, []string{"/payload"}},
+			"a bad filter": {penstock.FilterTest{Filter: []byte(`{"a": []}`), Payload: []byte(`1`)}, []string{"/filter/a"}},
+		} {
+			_, err := w.TestFilter(ctx, w.admin, f.UID, test.req)
+			if diff := cmp.Diff(test.want, pointersOf(err)); diff != "" {
+				w.t.Errorf("%s (-want +got):\n%s\n%v", name, diff, err)
+			}
+		}
+		for name, req := range map[string]penstock.FilterTest{
+			"a webhook that is gone": {Filter: filter, WebhookUID: "gone"}, "a delivery of nobody": {Filter: filter, DeliveryID: penstock.NewID()},
+		} {
+			if _, err := w.TestFilter(ctx, w.admin, f.UID, req); penstock.CodeOf(err) != penstock.CodeNotFound {
+				w.t.Errorf("%s: got %v, want that it is not found", name, err)
+			}
+		}
+		if _, err := w.UpdateWebhook(ctx, w.admin, f.UID, hook.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
+			w.t.Fatal(err)
+		}
+		if v := try(penstock.FilterTest{Filter: filter, DeliveryID: ids[2]}); v.WouldTrigger || v.Checks[0].Reason == "" {
+			w.t.Errorf("a webhook that is off: got %+v", v)
+		}
+	})
+}

@@ -1,0 +1,227 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
+)
+
+func (w *world) createFactory(name, alias string) penstock.Factory {
+	w.t.Helper()
+	f, err := w.CreateFactory(w.t.Context(), w.admin, penstock.FactoryRequest{Name: &name, Alias: &alias})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return f
+}
+
+func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		f := w.createFactory(" Payments ", "pay")
+		if f.Name != "Payments" || f.Source != penstock.FactoryService || len(f.Agents) != 1 || f.Agents[0].UID != f.ForemanUID || f.Agents[0].Type != penstock.AgentForeman {
+			w.t.Errorf("got %+v, want one with a foreman", f)
+		}
+		w.createFactory("100%_b", "")
+		w.createFactory("1000b", "")
+		for what, req := range map[string]penstock.FactoryRequest{
+			"a name that is taken":              {Name: new("PAYMENTS")},
+			"a name that is an alias":           {Name: new("Pay")},
+			"an alias that is a name":           {Name: new("x"), Alias: new("payments")},
+			"an alias that is taken":            {Name: new("x"), Alias: new("PAY")},
+			"a name of another, in its own way": {Name: new("y"), Alias: new("1000B")},
+		} {
+			if _, err := w.CreateFactory(ctx, w.admin, req); penstock.CodeOf(err) != penstock.CodeConflict {
+				w.t.Errorf("%s: got %v, want a conflict", what, err)
+			}
+		}
+		for search, want := range map[string][]string{"PAY": {"Payments"}, "0%_": {"100%_b"}, "": {"100%_b", "1000b", "Payments"}, "nobody": {}} {
+			page, err := w.ListFactories(ctx, w.admin, penstock.FactoryQuery{Search: search})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			got := []string{}
+			for _, f := range page.Factories {
+				got = append(got, f.Name)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				w.t.Errorf("search %q (-want +got):\n%s", search, diff)
+			}
+		}
+		first, err := w.ListFactories(ctx, w.admin, penstock.FactoryQuery{Limit: 2})
+		if err != nil || !first.PageInfo.HasNext {
+			w.t.Fatalf("got %+v (%v), want another page", first.PageInfo, err)
+		}
+		second, err := w.ListFactories(ctx, w.admin, penstock.FactoryQuery{Limit: 2, Cursor: first.PageInfo.NextCursor})
+		if err != nil || len(second.Factories) != 1 || second.Factories[0].Name != "Payments" || second.PageInfo.HasNext {
+			w.t.Errorf("the second page: got %+v (%v)", second, err)
+		}
+		if _, err := w.ListFactories(ctx, w.admin, penstock.FactoryQuery{Search: "x", Cursor: first.PageInfo.NextCursor}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+			w.t.Errorf("a cursor of another search: got %v", err)
+		}
+		changed, err := w.UpdateFactory(ctx, w.admin, f.UID, penstock.FactoryRequest{Description: new("d"), Cleared: []string{"alias"}})
+		if err != nil || changed.Alias != "" || changed.Description != "d" || changed.Name != "Payments" || changed.Definition.Revision != 2 {
+			w.t.Errorf("changed: got %+v (%v)", changed, err)
+		}
+		if got, err := w.Factory(ctx, w.admin, f.UID); err != nil || cmp.Diff(changed, got) != "" {
+			w.t.Errorf("read after the change (%v): %s", err, cmp.Diff(changed, got))
+		}
+		_, err = w.CreateFactory(ctx, w.admin, penstock.FactoryRequest{Name: new(" "), Alias: new("a/b")})
+		if got := pointersOf(err); cmp.Diff([]string{"/name", "/alias"}, got) != "" {
+			w.t.Errorf("a bad factory: got %v", err)
+		}
+	})
+}
+
+// pointersOf lists the fields that an error is about.
+func pointersOf(err error) []string {
+	var told *penstock.Error
+	var out []string
+	if asError(err, &told) {
+		for _, f := range told.Fields {
+			out = append(out, f.Pointer)
+		}
+	}
+	return out
+}
+
+func TestAFactoryOfAnotherTeamDoesNotExist(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		f := w.createFactory("acme", "")
+		a := w.createAutomation(f.UID, clockAutomation("nightly", "@daily"))
+		other := penstock.Principal{Team: "another", Actor: penstock.Actor{Type: "user", UID: "eve"}, Scopes: []penstock.Scope{penstock.ScopeAdmin}}
+		ctx := w.t.Context()
+		for what, call := range map[string]func() error{
+			"read":   func() error { _, err := w.Factory(ctx, other, f.UID); return err },
+			"change": func() error { _, err := w.UpdateFactory(ctx, other, f.UID, penstock.FactoryRequest{}); return err },
+			"delete": func() error { return w.DeleteFactory(ctx, other, f.UID) },
+			"dispatch": func() error {
+				_, err := w.Dispatch(ctx, other, f.UID, penstock.DispatchRequest{Prompt: "x"}, "")
+				return err
+			},
+			"list":       func() error { _, err := w.ListAutomations(ctx, other, f.UID); return err },
+			"automation": func() error { _, err := w.Automation(ctx, other, f.UID, a.UID); return err },
+			"create": func() error {
+				_, err := w.CreateAutomation(ctx, other, f.UID, clockAutomation("x", "@daily"))
+				return err
+			},
+			"update": func() error {
+				_, err := w.UpdateAutomation(ctx, other, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)})
+				return err
+			},
+			"remove": func() error { return w.DeleteAutomation(ctx, other, f.UID, a.UID) },
+			"test": func() error {
+				_, err := w.TestFilter(ctx, other, f.UID, penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(`1`)})
+				return err
+			},
+		} {
+			if err := call(); penstock.CodeOf(err) != penstock.CodeNotFound {
+				w.t.Errorf("%s: got %v, want 404", what, err)
+			}
+		}
+		if page, err := w.ListFactories(ctx, other, penstock.FactoryQuery{}); err != nil || len(page.Factories) != 0 {
+			w.t.Errorf("the other team lists %+v (%v)", page, err)
+		}
+		another := w.createFactory("other", "")
+		if _, err := w.Automation(ctx, w.admin, another.UID, a.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
+			w.t.Errorf("an automation of another factory: got %v", err)
+		}
+	})
+}
+
+func TestWorkIsDispatchedToTheForeman(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		f := w.createFactory("acme", "")
+		ctx := w.t.Context()
+		d, err := w.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{
+			Prompt: "Mend it.", Title: "Cents", TicketRef: "linear:PAY:42", TicketURL: "https://linear.app/PAY-42",
+		}, penstock.SourceCLI)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		run := w.get(d.RunID)
+		if d.RunURL != "https://penstock.test/runs/"+d.RunID || d.State != penstock.StateQueued {
+			w.t.Errorf("got %+v", d)
+		}
+		if diff := cmp.Diff(map[string]string{"ticket_source": "linear", "ticket_id": "PAY:42"}, run.Metadata); diff != "" {
+			w.t.Errorf("metadata (-want +got):\n%s", diff)
+		}
+		if run.FactoryUID != f.UID || run.Executor.UID != f.ForemanUID || run.Creator.UID != w.admin.Actor.UID || run.TriggerURL != "https://linear.app/PAY-42" || run.Title != "Cents" || run.Source != penstock.SourceCLI {
+			w.t.Errorf("got the run %+v", run)
+		}
+		if !strings.Contains(run.Config.BasePrompt, "foreman") || run.ConfigSources["base_prompt"] != "agent" {
+			w.t.Errorf("the foreman's prompt: got %q from %q", run.Config.BasePrompt, run.ConfigSources["base_prompt"])
+		}
+		d, err = w.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]string{"ticket_source": "adhoc", "ticket_id": d.RunID}, w.get(d.RunID).Metadata); diff != "" {
+			w.t.Errorf("without a ticket (-want +got):\n%s", diff)
+		}
+		_, err = w.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{TicketRef: "PAY-42", TicketURL: "javascript:alert(1)"}, penstock.SourceAPI)
+		if diff := cmp.Diff([]string{"/prompt", "/ticket_ref", "/ticket_url"}, pointersOf(err)); diff != "" {
+			w.t.Errorf("all that is wrong (-want +got):\n%s", diff)
+		}
+		if _, err := w.Dispatch(ctx, w.as("reader", penstock.ScopeFactoriesManage), f.UID, penstock.DispatchRequest{Prompt: "x"}, ""); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+			w.t.Errorf("without runs:write: got %v", err)
+		}
+	})
+}
+
+func TestAForemanGoesWithItsFactory(t *testing.T) {
+	worlds(t, service.DefaultWebhooks, func(w *world) {
+		ctx := w.t.Context()
+		f := w.createFactory("acme", "a")
+		if err := w.DeleteIdentity(ctx, w.admin, f.ForemanUID); penstock.CodeOf(err) != penstock.CodeConflict {
+			w.t.Errorf("delete the foreman: got %v, want a conflict", err)
+		}
+		if _, err := w.UpdateIdentity(ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Type: new(penstock.AgentType("CUSTOM"))}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+			w.t.Errorf("make the foreman something else: got %v", err)
+		}
+		if _, err := w.UpdateIdentity(ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Prompt: new("own")}); err != nil {
+			w.t.Errorf("another prompt: %v", err)
+		}
+		hook, err := w.CreateWebhook(ctx, w.admin, f.UID, penstock.WebhookRequest{Name: new("ci")})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		a := w.createAutomation(f.UID, clockAutomation("nightly", "@daily"))
+		d, err := w.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		before, err := w.TeamVersion(ctx)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if err := w.DeleteFactory(ctx, w.admin, f.UID); err != nil {
+			w.t.Fatal(err)
+		}
+		if after, err := w.TeamVersion(ctx); err != nil || after <= before {
+			w.t.Errorf("got version %d after %d (%v)", after, before, err)
+		}
+		for what, err := range map[string]error{
+			"the factory": func() error { _, err := w.Factory(ctx, w.admin, f.UID); return err }(),
+			"its foreman": func() error { _, err := w.Identity(ctx, w.admin, f.ForemanUID); return err }(),
+			"its webhook": func() error { _, err := w.Webhook(ctx, w.admin, f.UID, hook.UID); return err }(),
+			"its ingress": func() error { _, err := w.Inlet(ctx, hook.UID, false, false); return err }(),
+		} {
+			if penstock.CodeOf(err) != penstock.CodeNotFound {
+				w.t.Errorf("%s: got %v, want 404", what, err)
+			}
+		}
+		if err := w.FireClocks(ctx, a.Triggers[0].Schedule.NextRun); err != nil {
+			w.t.Fatal(err)
+		}
+		if runs := w.runsOfAutomation(a.UID); len(runs) != 0 {
+			w.t.Errorf("an automation that is gone fired: %+v", runs)
+		}
+		w.mustBe(d.RunID, penstock.StateQueued)
+		w.createFactory("acme", "a") // the names are free again
+	})
+}

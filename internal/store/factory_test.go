@@ -1,0 +1,179 @@
+package store_test
+
+import (
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+func addFactory(t *testing.T, s *store.Store, name string) store.FactoryRow {
+	t.Helper()
+	now := penstock.Now()
+	r := store.FactoryRow{
+		Team: store.DefaultTeam, Defaults: penstock.Overrides{Model: "a/b", Secrets: []string{"S"}}, Factory: penstock.Factory{
+			UID: penstock.NewID(), Name: name, Alias: name + ".x", Description: "d", Source: penstock.FactoryService, ForemanUID: penstock.NewID(),
+			Agents: []penstock.FactoryAgent{}, Definition: penstock.FactoryDefinition{Revision: 1, Status: "applied"}, CreatedAt: now, UpdatedAt: now,
+		},
+	}
+	write(t, s, func(tx *store.Tx) error {
+		return errors.Join(tx.Changed(t.Context(), r.Team), tx.AddFactory(t.Context(), r))
+	})
+	return r
+}
+
+func addAutomation(t *testing.T, s *store.Store, factory store.FactoryRow, name, filter string, clocks ...store.Clock) store.AutomationRow {
+	t.Helper()
+	now := penstock.Now()
+	r := store.AutomationRow{
+		Team: factory.Team, FactoryUID: factory.UID, Automation: penstock.Automation{
+			UID: penstock.NewID(), Name: name, Enabled: true, Agent: "foreman", Prompt: "go", CreatedAt: now, UpdatedAt: now,
+			Triggers:  []penstock.Trigger{{Provider: "webhook", Event: "received", Filter: json.RawMessage(filter)}},
+			Overrides: penstock.Overrides{Model: "a/b", Harness: &penstock.Harness{Type: "claude"}, EnvironmentID: "e"},
+		},
+	}
+	for i := range clocks {
+		clocks[i].AutomationUID = r.UID
+	}
+	write(t, s, func(tx *store.Tx) error {
+		return errors.Join(tx.Changed(t.Context(), r.Team), tx.AddAutomation(t.Context(), r), tx.SetClocks(t.Context(), r.Team, r.UID, clocks))
+	})
+	return r
+}
+
+func TestFactoriesAndAutomationsSurviveAsTheyWereStored(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		want := addFactory(t, s, "acme")
+		a := addAutomation(t, s, want, "a", `{"webhook_ids":["ci"],"payload":{"n":[9007199254740993,1e400]}}`)
+		want.AutomationCount = 1
+		got, err := s.Factory(t.Context(), store.DefaultTeam, want.UID)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("the factory (%v): -want +got:\n%s", err, diff)
+		}
+		read, err := s.Automation(t.Context(), want.UID, a.UID)
+		if diff := cmp.Diff(a, read); err != nil || diff != "" {
+			t.Errorf("the automation (%v): -want +got:\n%s", err, diff)
+		}
+		if defaults, err := s.FactoryDefaults(t.Context(), store.DefaultTeam, want.UID); err != nil || cmp.Diff(want.Defaults, defaults) != "" {
+			t.Errorf("the defaults (%v): %s", err, cmp.Diff(want.Defaults, defaults))
+		}
+		if _, err := s.Factory(t.Context(), "another", want.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
+			t.Errorf("another team reads it: %v", err)
+		}
+	})
+}
+
+func TestAutomationsAreFoundByWhatTheySelect(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		f, other := addFactory(t, s, "acme"), addFactory(t, s, "other")
+		addAutomation(t, s, f, "by-name", `{"webhook_ids":["ci","ci"]}`)
+		addAutomation(t, s, f, "by-uid", `{"webhook_ids":["UID","ci"]}`)
+		off := addAutomation(t, s, f, "off", `{"webhook_ids":["ci"]}`)
+		addAutomation(t, s, other, "elsewhere", `{"webhook_ids":["ci","UID"]}`)
+		gone := addAutomation(t, s, f, "gone", `{"webhook_ids":["ci"]}`)
+		off.Enabled = false
+		write(t, s, func(tx *store.Tx) error {
+			return errors.Join(tx.SetAutomation(t.Context(), off), tx.DeleteAutomation(t.Context(), gone))
+		})
+		for _, test := range []struct {
+			uid, name string
+			want      []string
+		}{{"UID", "ci", []string{"by-name", "by-uid"}}, {"UID", "x", []string{"by-uid"}}, {"x", "y", []string{}}} {
+			rows, err := s.AutomationsOf(t.Context(), f.UID, test.uid, test.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []string{}
+			for _, r := range rows {
+				got = append(got, r.Name)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s, %s: -want +got:\n%s", test.uid, test.name, diff)
+			}
+		}
+	})
+}
+
+func TestOneOfManyAdvancesAClock(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		ctx, now := t.Context(), penstock.Now()
+		f := addFactory(t, s, "acme")
+		a := addAutomation(t, s, f, "a", `{"webhook_ids":["ci"]}`, store.Clock{N: 0, NextAt: now}, store.Clock{N: 1, NextAt: now + 1}, store.Clock{N: 2})
+		due, err := s.DueAutomations(ctx, now, 10)
+		if err != nil || len(due) != 1 || len(due[0].Clocks) != 1 || due[0].UID != a.UID {
+			t.Fatalf("got %+v (%v), want the first clock", due, err)
+		}
+		clock := due[0].Clocks[0]
+		var won sync.Map
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				err := s.Write(ctx, func(tx *store.Tx) error {
+					first, err := tx.AdvanceClock(ctx, clock, store.Tick{LastAt: now, NextAt: now + 5})
+					if first {
+						won.Store(i, true)
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		winners := 0
+		won.Range(func(any, any) bool { winners++; return true })
+		if winners != 1 {
+			t.Errorf("%d advanced the clock, want 1", winners)
+		}
+		// What was seen before an edit cannot be advanced after it, though the time is the same.
+		due, err = s.DueAutomations(ctx, now+5, 10)
+		if err != nil || len(due) != 1 || len(due[0].Clocks) != 2 {
+			t.Fatalf("got %+v (%v)", due, err)
+		}
+		write(t, s, func(tx *store.Tx) error {
+			return errors.Join(tx.Changed(ctx, f.Team), tx.SetClocks(ctx, f.Team, a.UID, due[0].Clocks))
+		})
+		write(t, s, func(tx *store.Tx) error {
+			if first, err := tx.AdvanceClock(ctx, due[0].Clocks[0], store.Tick{NextAt: now + 9}); first || err != nil {
+				t.Errorf("a clock that was set anew was advanced: %t %v", first, err)
+			}
+			return nil
+		})
+	})
+}
+
+func TestChangesOfATeamAreCountedOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		before, err := s.TeamVersion(ctx, store.DefaultTeam)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				if err := s.Write(ctx, func(tx *store.Tx) error { return tx.Changed(ctx, store.DefaultTeam) }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if after, err := s.TeamVersion(ctx, store.DefaultTeam); err != nil || after != before+10 {
+			t.Errorf("got %d after %d and 10 changes (%v)", after, before, err)
+		}
+		if _, err := s.TeamVersion(ctx, "nobody"); penstock.CodeOf(err) != penstock.CodeNotFound {
+			t.Errorf("a team that is not there: got %v", err)
+		}
+	})
+}

@@ -20,8 +20,40 @@ const meterWindow = penstock.Time(time.Minute / time.Millisecond)
 // many replicas admit. A series is of those that were admitted, or of those of
 // one rejection that were logged.
 type meter struct {
-	series  [meterSeries][]penstock.Time // ascending
+	series  [meterSeries]series
 	changed bool
+}
+
+// series are moments, ascending, each with how many came at it.
+type series struct {
+	moments []moment
+	total   int
+}
+
+type moment struct {
+	at penstock.Time
+	n  int
+}
+
+func (s *series) add(at penstock.Time, n int) {
+	s.total += n
+	if last := len(s.moments) - 1; last >= 0 && s.moments[last].at == at {
+		s.moments[last].n += n
+		return
+	}
+	s.moments = append(s.moments, moment{at, n})
+}
+
+// meterMoments is how many moments of a window are told apart where the limit is
+// higher: the row is written with each batch.
+const meterMoments = 1000
+
+// stepOf is the distance of the moments that are told apart.
+func stepOf(limit int) penstock.Time {
+	if limit > meterMoments {
+		return meterWindow / meterMoments
+	}
+	return 1
 }
 
 const (
@@ -46,37 +78,47 @@ func seriesOf(o penstock.Outcome) int {
 
 // take counts one more at now unless there are limit within the window; 0 is no
 // limit, and nothing is counted. Otherwise wait is how long until there is room.
-func (m *meter) take(series, limit int, now penstock.Time) (wait time.Duration, ok bool) {
+// A moment is rounded up, so that it is never forgotten too early.
+func (m *meter) take(of, limit int, now penstock.Time) (wait time.Duration, ok bool) {
 	if limit <= 0 {
 		return 0, true
 	}
-	list := m.series[series]
-	if n := len(list); n > 0 {
-		now = max(now, list[n-1]) // the clock may have stepped back
+	s, step := &m.series[of], stepOf(limit)
+	at := (now + step - 1) / step * step
+	if last := len(s.moments) - 1; last >= 0 { // the clock may have stepped back
+		at = max(at, s.moments[last].at)
+		now = max(now, s.moments[last].at-step+1)
 	}
-	for len(list) > 0 && list[0] <= now-meterWindow {
-		list = list[1:]
+	for len(s.moments) > 0 && s.moments[0].at <= now-meterWindow {
+		s.total -= s.moments[0].n
+		s.moments = s.moments[1:]
 	}
-	if n := len(list); n >= limit {
-		m.series[series] = list
-		return (list[n-limit] + meterWindow).Sub(now), false
+	if s.total < limit {
+		s.add(at, 1)
+		m.changed = true
+		return 0, true
 	}
-	m.series[series] = append(list, now)
-	m.changed = true
-	return 0, true
+	left := s.total
+	for _, first := range s.moments {
+		if left -= first.n; left < limit {
+			return (first.at + meterWindow).Sub(now), false
+		}
+	}
+	return time.Duration(meterWindow) * time.Millisecond, false // not reached: the last leaves none
 }
 
-// String is the meter for its column: each series as base64 of the first moment
-// and the distances of those that follow.
+// String is the meter for its column: each series as base64 of the distance of
+// each moment to the one before and how many came at it.
 func (m *meter) String() string {
 	parts := make([]string, meterSeries)
 	var b []byte
-	for i, list := range m.series {
+	for i, s := range m.series {
 		b = b[:0]
 		last := penstock.Time(0)
-		for _, at := range list {
-			b = binary.AppendUvarint(b, uint64(at-last)) //nolint:gosec // ascending
-			last = at
+		for _, one := range s.moments {
+			b = binary.AppendUvarint(b, uint64(one.at-last)) //nolint:gosec // ascending
+			b = binary.AppendUvarint(b, uint64(one.n))       //nolint:gosec // a count
+			last = one.at
 		}
 		parts[i] = base64.RawStdEncoding.EncodeToString(b)
 	}
@@ -94,13 +136,14 @@ func parseMeter(text string) (*meter, error) {
 		}
 		var last penstock.Time
 		for len(b) > 0 {
-			step, n := binary.Uvarint(b)
-			if n <= 0 {
+			distance, n := binary.Uvarint(b)
+			count, more := binary.Uvarint(b[max(0, n):])
+			if n <= 0 || more <= 0 {
 				return nil, errMeter
 			}
-			b = b[n:]
-			last += penstock.Time(step) //nolint:gosec // of String
-			m.series[i] = append(m.series[i], last)
+			b = b[n+more:]
+			last += penstock.Time(distance)   //nolint:gosec // of String
+			m.series[i].add(last, int(count)) //nolint:gosec // of String
 		}
 	}
 	return m, nil

@@ -433,6 +433,14 @@ func TestAFilterIsTried(t *testing.T) {
 		if _, err := w.UpdateWebhook(ctx, w.admin, f.UID, hook.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
 			w.t.Fatal(err)
 		}
+		for name, req := range map[string]penstock.FilterTest{
+			"a webhook that is gone": {Filter: filter, WebhookUID: "gone"},
+			"a delivery of nobody":   {Filter: filter, DeliveryID: penstock.NewID()},
+		} {
+			if _, err := w.TestFilter(ctx, w.admin, f.UID, req); penstock.CodeOf(err) != penstock.CodeNotFound {
+				w.t.Errorf("%s: got %v, want 404", name, err)
+			}
+		}
 		if v := try(penstock.FilterTest{Filter: filter, DeliveryID: ids[2]}); v.WouldTrigger || v.Checks[0].Reason == "" {
 			w.t.Errorf("a webhook that is off: got %+v", v)
 		}

@@ -259,8 +259,19 @@ func TestFullDiskSQLite(t *testing.T) {
 
 func TestFullDiskPostgres(t *testing.T) {
 	t.Parallel()
-	database := testkit.Postgres(t)
-	dir, grow := smallDisk(t, "24m")
+	database, grow, drop := smallPostgres(t, "24m")
+	s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
+	outlives(t, s, grow)
+	s.Stop()
+	drop()
+}
+
+// smallPostgres is a database on a small disk; grow makes that large, drop takes
+// the database off it.
+func smallPostgres(t *testing.T, size string) (database string, grow, drop func()) {
+	t.Helper()
+	database = testkit.Postgres(t)
+	dir, grow := smallDisk(t, size)
 	space := filepath.Join(dir, "space")
 	if err := os.Mkdir(space, 0o700); err != nil {
 		t.Fatal(err)
@@ -268,19 +279,31 @@ func TestFullDiskPostgres(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "chown", "--reference="+socketOf(t, database), space).CombinedOutput(); err != nil {
 		t.Fatalf("chown: %s", out)
 	}
+	admin, name := adminOf(t, database)
+	testkit.Exec(t, admin, "CREATE TABLESPACE "+name+" LOCATION '"+space+"'")
+	testkit.Exec(t, admin, "ALTER DATABASE "+name+" SET TABLESPACE "+name)
+	return database, grow, func() {
+		testkit.Exec(t, admin, "ALTER DATABASE "+name+" SET TABLESPACE pg_default")
+		testkit.Exec(t, admin, "DROP TABLESPACE "+name)
+	}
+}
+
+// adminOf is the database from which that of a test is changed, and the name of
+// the latter.
+func adminOf(t *testing.T, database string) (admin, name string) {
+	t.Helper()
 	u, err := url.Parse(database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := strings.TrimPrefix(u.Path, "/")
+	name = strings.TrimPrefix(u.Path, "/")
 	u.Path = "/postgres"
-	testkit.Exec(t, u.String(), "CREATE TABLESPACE "+name+" LOCATION '"+space+"'")
-	testkit.Exec(t, u.String(), "ALTER DATABASE "+name+" SET TABLESPACE "+name)
-	s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
-	outlives(t, s, grow)
-	s.Stop()
-	testkit.Exec(t, u.String(), "ALTER DATABASE "+name+" SET TABLESPACE pg_default")
-	testkit.Exec(t, u.String(), "DROP TABLESPACE "+name)
+	return u.String(), name
+}
+
+// cutOff ends the connections of a database.
+func cutOff(name string) (statement string) {
+	return "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'"
 }
 
 // socketOf is the folder of the test server's socket, which its user owns.
@@ -302,14 +325,8 @@ func socketOf(t *testing.T, database string) string {
 func TestPostgresGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
-	u, err := url.Parse(database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := strings.TrimPrefix(u.Path, "/")
-	u.Path = "/postgres"
-	admin := u.String()
-	drop := "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'"
+	admin, name := adminOf(t, database)
+	drop := cutOff(name)
 	s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
 	var ids []string
 	create := func() error {

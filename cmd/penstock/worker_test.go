@@ -12,45 +12,62 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
+// startedWorker is a worker of its own.
+type startedWorker struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	done chan struct{}
+	log  bytes.Buffer
+}
+
+// startWorker starts a worker with a key of its own, and ends it with the test.
+func startWorker(t *testing.T, s *testkit.Server, args ...string) *startedWorker {
+	t.Helper()
+	keyFile := filepath.Join(t.TempDir(), "key")
+	call(t, client(s), "key", "create", "box", "--scope", "worker", "--save", keyFile).want(t, 0)
+	w := &startedWorker{t: t, done: make(chan struct{})}
+	// Not CommandContext: the test's context ends before its cleanups.
+	w.cmd = exec.Command(testkit.Binary(t), append([]string{"worker", "--server", s.URL, "--key-file", keyFile, "--data", filepath.Join(t.TempDir(), "data")}, args...)...)
+	w.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	w.cmd.Stderr = &w.log
+	if err := w.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = w.cmd.Wait() // the state is in ProcessState
+		close(w.done)
+	}()
+	t.Cleanup(func() { _ = w.cmd.Process.Kill(); <-w.done })
+	return w
+}
+
+// stop ends the worker gracefully.
+func (w *startedWorker) stop() {
+	w.t.Helper()
+	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		w.t.Fatal(err)
+	}
+	<-w.done
+	if code := w.cmd.ProcessState.ExitCode(); code != 0 {
+		w.t.Errorf("the worker ended with %d: %s", code, w.log.String())
+	}
+}
+
 // A worker of its own executes what a server without one has in its queue, and
 // hands back what it has when it is stopped.
 func TestWorkerOnAnotherMachine(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker"}})
 	env := client(s)
-	keyFile := filepath.Join(t.TempDir(), "key")
-	call(t, env, "key", "create", "box", "--scope", "worker", "--save", keyFile).want(t, 0)
-
-	var log bytes.Buffer
-	data := filepath.Join(t.TempDir(), "data")
-	// Not CommandContext: the test's context ends before its cleanups.
-	worker := exec.Command(testkit.Binary(t), "worker", "--server", s.URL, "--key-file", keyFile, "--host", "box", "--data", data)
-	worker.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
-	worker.Stderr = &log
-	if err := worker.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		_ = worker.Wait() // the state is in ProcessState
-		close(done)
-	}()
-	t.Cleanup(func() { _ = worker.Process.Kill(); <-done })
-
+	worker := startWorker(t, s, "--host", "box")
 	call(t, env, "run", "create", "look around", "--worker-host", "box", "--wait").want(t, 0, "SUCCEEDED")
 	id := startRun(t, env, "demo: run sleep 600", "--worker-host", "box")
 	testkit.Eventually(t, patience, func() error { return inState(t, env, id, "INPROGRESS") })
-	if err := worker.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	<-done
-	if code := worker.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("the worker ended with %d: %s", code, log.String())
-	}
+	worker.stop()
 	testkit.Eventually(t, patience, func() error { return inState(t, env, id, "QUEUED") })
 	call(t, env, "run", "cancel", id).want(t, 0)
-	if strings.Contains(log.String(), "psk_") {
-		t.Errorf("the log shows the key: %s", log.String())
+	if log := worker.log.String(); strings.Contains(log, "psk_") {
+		t.Errorf("the log shows the key: %s", log)
 	}
 }
 

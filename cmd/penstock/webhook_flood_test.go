@@ -1,0 +1,232 @@
+package main_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// limited must be a 429 that says when to come again.
+func limited(t *testing.T, got reply, of string) {
+	t.Helper()
+	seconds, err := got.retryAfter()
+	if got.status != http.StatusTooManyRequests || err != nil || seconds < 1 || seconds > 60 {
+		t.Errorf("%s: got %d with Retry-After %q, want 429 with 1 to 60 seconds", of, got.status, got.header.Get("Retry-After"))
+	}
+}
+
+// A flood of bad signatures, with the limits that a server has: each address is
+// refused after 30, the webhook's failures are no longer logged after 300, and
+// whoever signs well gets in all the time.
+func TestFloodOfBadSignatures(t *testing.T) {
+	t.Parallel()
+	h := serveHooks(t, testkit.ServeOptions{Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
+	w := h.githubHook("flooded")
+	const known, stranger = "127.0.0.1", "127.0.0.99"
+	valid := func(from string) reply {
+		body := fmt.Sprintf(`{"id": %q}`, penstock.NewID())
+		return senderFrom(t, from).post(h.url(w), signed(body), body)
+	}
+	if got := valid(known); got.status != http.StatusAccepted {
+		t.Fatalf("got %d for a valid delivery", got.status)
+	}
+	for address := range 10 { // 300 failures, the first 30 from where a valid delivery came
+		s := senderFrom(t, fmt.Sprintf("127.0.0.%d", address+1))
+		for n := range 30 {
+			// The peer counts: what it says of itself is not believed.
+			header := signed("forged", "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", n))
+			if got := s.post(h.url(w), header, "{}"); got.status != http.StatusUnauthorized {
+				t.Fatalf("got %d for failure %d of address %d, want 401: %s", got.status, n+1, address+1, got.body)
+			}
+		}
+		if address > 0 {
+			limited(t, s.post(h.url(w), signed("forged"), "{}"), "the 31st failure of an address")
+			limited(t, s.post(h.url(w), signed("{}"), "{}"), "an address that is shut out, unread")
+		}
+	}
+	limited(t, senderFrom(t, stranger).post(h.url(w), signed("forged"), "{}"), "the 301st failure of the webhook")
+	for _, from := range []string{known, stranger, "127.0.0.98"} {
+		if got := valid(from); got.status != http.StatusAccepted {
+			t.Errorf("got %d for a valid delivery from %s, want 202: %s", got.status, from, got.body)
+		}
+	}
+	s := senderFrom(t, "127.0.0.97")
+	if got := s.post(h.URL+"/webhooks/w/"+penstock.NewUID(), nil, "{}"); got.status != http.StatusNotFound {
+		t.Errorf("got %d for a webhook that there is not", got.status)
+	}
+	n := h.outcomes(w)
+	if n[penstock.OutcomeRejectedAuth] != 60 || n[penstock.OutcomeAccepted] != 4 {
+		t.Errorf("got %v in the log, want 60 failures and the 4 that were accepted", n)
+	}
+	testkit.Eventually(t, patience, func() error { // what has no entry is counted from time to time
+		var now penstock.Webhook
+		h.ask(http.MethodGet, h.hookPath(w), nil, http.StatusOK, &now)
+		if want := (penstock.DeliveryCounts{Accepted: 4, Rejected: 300, RateLimited: 19}); now.Counts != want {
+			return fmt.Errorf("got the counts %+v, want %+v", now.Counts, want)
+		}
+		return nil
+	})
+	// Another webhook of the same addresses is none of this.
+	if got := s.post(h.url(h.tokenHook("quiet")), nil, "{}"); got.status != http.StatusUnauthorized {
+		t.Errorf("got %d at another webhook, want 401", got.status)
+	}
+}
+
+// 60 deliveries in a minute, whatever becomes of them, but for those of which
+// nobody knows who sent them.
+func TestSixtyDeliveriesAMinute(t *testing.T) {
+	t.Parallel()
+	h := serveHooks(t, testkit.ServeOptions{Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
+	w, other := h.tokenHook("busy"), h.tokenHook("other")
+	s := newSender(t)
+	begun := time.Now()
+	status := map[int]int{}
+	for i := range 60 {
+		body := []string{fmt.Sprint(i), "0", "{", text(maxBody + 1)}[i%4] // accepted, a duplicate, invalid, too large
+		status[s.post(h.url(w), bearer(w), body).status]++
+		if i < 20 {
+			if got := s.post(h.url(w), nil, "{}"); got.status != http.StatusUnauthorized {
+				t.Errorf("got %d without a token", got.status)
+			}
+		}
+	}
+	if status[http.StatusAccepted] != 30 || status[http.StatusBadRequest] != 15 || status[http.StatusRequestEntityTooLarge] != 15 {
+		t.Fatalf("got %v for 60 deliveries, want each admitted", status)
+	}
+	got := s.post(h.url(w), bearer(w), `"one more"`)
+	limited(t, got, "the 61st")
+	if seconds, _ := got.retryAfter(); time.Duration(seconds)*time.Second < time.Minute-time.Since(begun) {
+		t.Errorf("Retry-After is %d s, too early: the first delivery came %s ago", seconds, time.Since(begun))
+	}
+	limited(t, s.post(h.url(w), bearer(w), "{"), "a 62nd that is not even JSON")
+	if got := s.post(h.url(w), map[string]string{"Authorization": "Bearer x"}, "{}"); got.status != http.StatusUnauthorized {
+		t.Errorf("got %d for a wrong token while the rate is used up, want 401", got.status)
+	}
+	s.accepted(h.url(other), bearer(other), "{}")
+	if n := len(h.log(w, "")) - h.outcomes(w)[penstock.OutcomeRejectedAuth]; n != 60 {
+		t.Errorf("%d entries in the log, want 60: what is refused for the rate has none", n)
+	}
+	testkit.Eventually(t, patience, func() error {
+		var now penstock.Webhook
+		h.ask(http.MethodGet, h.hookPath(w), nil, http.StatusOK, &now)
+		if want := (penstock.DeliveryCounts{Accepted: 15, Duplicate: 15, Rejected: 51, RateLimited: 2}); now.Counts != want {
+			return fmt.Errorf("got the counts %+v, want %+v", now.Counts, want)
+		}
+		return nil
+	})
+}
+
+// Two replicas admit 60 together, asked at once, and both know it then.
+func TestRateHoldsOverReplicas(t *testing.T) {
+	t.Parallel()
+	args := []string{"--no-worker", "--limit-requests-per-minute", "0"}
+	first := serveHooks(t, testkit.ServeOptions{Database: testkit.Postgres(t), Args: args})
+	both := []*hooked{first, first.replica(testkit.ServeOptions{Args: args})}
+	w := first.tokenHook("busy")
+	s := newSender(t)
+	answers := make(chan reply, 100)
+	var senders sync.WaitGroup
+	for i := range cap(answers) {
+		senders.Go(func() { answers <- s.post(both[i%2].url(w), bearer(w), fmt.Sprint(i)) })
+	}
+	senders.Wait()
+	close(answers)
+	admitted := 0
+	for got := range answers {
+		if got.status == http.StatusAccepted {
+			admitted++
+			continue
+		}
+		limited(t, got, "one too many")
+	}
+	if admitted != 60 || first.outcomes(w)[penstock.OutcomeAccepted] != 60 {
+		t.Errorf("%d were admitted, %v are in the log, want 60", admitted, first.outcomes(w))
+	}
+	for _, h := range both {
+		limited(t, s.post(h.url(w), bearer(w), `"more"`), h.URL)
+	}
+}
+
+// A sender that gives a byte a second is cut off after ten; that many do so
+// harms nobody. Some have sent enough before to hold a lot of memory.
+func TestSlowSenders(t *testing.T) {
+	t.Parallel()
+	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
+	w, github := h.tokenHook("slow"), h.githubHook("slow-signed")
+	begun := time.Now()
+	var slow sync.WaitGroup
+	tokenHead := "POST /webhooks/w/" + w.UID + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nContent-Length: 262144\r\n\r\n"
+	githubHead := "POST /webhooks/w/" + github.UID + " HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256=" + strings.Repeat("0", 64) + "\r\nContent-Length: 262144\r\n\r\n"
+	for i := range 400 {
+		var start string
+		switch i % 4 {
+		case 0:
+			start = tokenHead
+		case 1, 3: // knows the URL alone
+			start = githubHead + strings.Repeat(" ", 20_000)
+		case 2: // does not even end its headers
+			start = tokenHead[:len(tokenHead)-2] + "X-Slow: "
+		}
+		conn := dial(t, h)
+		defer conn.Close()
+		slow.Go(func() { drip(t, conn, start, begun) })
+	}
+	s := newSender(t)
+	for i := 0; time.Since(begun) < 8*time.Second; i++ {
+		size, wait := 2_000, time.Second
+		if i%2 == 1 {
+			size = maxBody
+		}
+		at := time.Now()
+		body := text(size)
+		if got := s.post(h.url(github), signed(body, "X-GitHub-Delivery", penstock.NewID()), body); got.status != http.StatusAccepted {
+			t.Errorf("got %d for a body of %d bytes after %s, want 202: %s", got.status, size, time.Since(begun), got.body)
+		}
+		if took := time.Since(at); took > wait {
+			t.Errorf("a body of %d bytes took %s beside slow senders", size, took)
+		}
+		<-time.After(200 * time.Millisecond)
+	}
+	slow.Wait()
+}
+
+// drip sends start and a byte a second, until it is cut off.
+func drip(t *testing.T, conn net.Conn, start string, begun time.Time) {
+	if _, err := io.WriteString(conn, start); err != nil {
+		t.Errorf("send: %v", err)
+		return
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		answer, err := io.ReadAll(conn)
+		if took := time.Since(begun); took < 9*time.Second || took > 20*time.Second {
+			t.Errorf("cut off after %s, want 10 s: %s (%v)", took, answer, err)
+		}
+		if strings.Contains(string(answer), " 202 ") {
+			t.Errorf("got %s for half a body", answer)
+		}
+	}()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+			if _, err := conn.Write([]byte(" ")); err != nil && !errors.Is(err, net.ErrClosed) {
+				<-ended
+				return
+			}
+		}
+	}
+}

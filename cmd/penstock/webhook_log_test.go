@@ -1,0 +1,249 @@
+package main_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// A cursor goes on where its page ended, whatever comes in meanwhile.
+func TestPagesOfADeliveryLogWhileMoreArrive(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		h := serveHooks(t, testkit.ServeOptions{Database: database, Args: noWorker})
+		w := h.tokenHook("orders")
+		s := newSender(t)
+		for i := range 20 {
+			s.post(h.url(w), bearer(w), []string{fmt.Sprint(i), "0", "{"}[i%3])
+			if i%5 == 0 {
+				s.post(h.url(w), nil, "{}")
+			}
+		}
+		for _, query := range []string{"", "outcome=accepted", "outcome=duplicate", "outcome=rejected_json", "outcome=rejected_auth", "outcome=rejected_size"} {
+			var want, got []string
+			for _, d := range h.log(w, query) {
+				want = append(want, d.ID)
+				if query != "" && query != "outcome="+string(d.Outcome) {
+					t.Errorf("?%s answers %s", query, d.Outcome)
+				}
+			}
+			for cursor := ""; ; {
+				var page penstock.DeliveryPage
+				h.ask(http.MethodGet, h.hookPath(w)+"/deliveries?limit=3&"+query+"&cursor="+url.QueryEscape(cursor), nil, http.StatusOK, &page)
+				for _, d := range page.Deliveries {
+					got = append(got, d.ID)
+				}
+				if page.PageInfo.HasNext != (page.PageInfo.NextCursor != "") || len(page.Deliveries) > 3 {
+					t.Errorf("got %d deliveries and %+v", len(page.Deliveries), page.PageInfo)
+				}
+				if cursor = page.PageInfo.NextCursor; cursor == "" {
+					break
+				}
+				s.post(h.url(w), bearer(w), fmt.Sprintf("%q", penstock.NewID())) // accepted,
+				s.post(h.url(w), bearer(w), "0")                                 // a duplicate,
+				s.post(h.url(w), bearer(w), "{")                                 // and two rejected
+				s.post(h.url(w), nil, "{}")
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("?%s (-one page +pages of three):\n%s", query, diff)
+			}
+		}
+		all := h.log(w, "")
+		if !slices.IsSortedFunc(all, func(a, b penstock.Delivery) int { return int(b.ReceivedAt - a.ReceivedAt) }) {
+			t.Error("the log is not sorted by time, newest first")
+		}
+		for _, query := range []string{"limit=0", "limit=501", "limit=x", "outcome=lost", "cursor=x"} {
+			if got := send(t, h.Server, http.MethodGet, h.hookPath(w)+"/deliveries?"+query, ""); got.status != http.StatusBadRequest {
+				t.Errorf("?%s: got %d, want 400", query, got.status)
+			}
+		}
+	})
+}
+
+// The payload is a file that no browser shows, byte for byte.
+func TestPayloadOfADelivery(t *testing.T) {
+	t.Parallel()
+	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
+	w := h.tokenHook("orders")
+	s := newSender(t)
+	id := s.accepted(h.url(w), bearer(w, "Content-Type", "text/html"), awkward)
+	got := send(t, h.Server, http.MethodGet, h.hookPath(w)+"/deliveries/"+id+"/payload", "")
+	if got.status != http.StatusOK || string(got.body) != awkward {
+		t.Errorf("got %d and %q, want the bytes that were sent", got.status, got.body)
+	}
+	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Content-Type": "application/octet-stream"} {
+		if got.header.Get(name) != want {
+			t.Errorf("got the %s %q, want %q", name, got.header.Get(name), want)
+		}
+	}
+	for name, want := range map[string]string{"Content-Disposition": "attachment", "Content-Security-Policy": "sandbox"} {
+		if value := got.header.Get(name); len(value) < len(want) || value[:len(want)] != want {
+			t.Errorf("got the %s %q, want %s…", name, value, want)
+		}
+	}
+	duplicate := s.accepted(h.url(w), bearer(w), awkward)
+	if got := send(t, h.Server, http.MethodGet, h.hookPath(w)+"/deliveries/"+duplicate+"/payload", ""); got.status != http.StatusNotFound {
+		t.Errorf("got %d for the payload of a duplicate, want 404", got.status)
+	}
+}
+
+// A replay is a new entry that is judged by the automations of today, and
+// claims nothing.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		h := serveHooks(t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker", "--limit-requests-per-minute", "0", "--limit-deliveries-per-minute", "4"}})
+		w := h.tokenHook("orders")
+		s := newSender(t)
+		const body = `{"kind": "order"}`
+		first := s.accepted(h.url(w), bearer(w), body)
+		duplicate := s.accepted(h.url(w), bearer(w), body)
+		s.post(h.url(w), bearer(w), "{")
+		a := h.automation(w, "handle", "look", map[string]any{"kind": []string{"order"}})
+		replay := func() penstock.Delivery {
+			var d penstock.Delivery
+			h.ask(http.MethodPost, h.hookPath(w)+"/deliveries/"+first+"/replay", nil, http.StatusCreated, &d)
+			return d
+		}
+		for range 3 { // which the rate of deliveries does not bound
+			d := replay()
+			if d.ReplayOf != first || d.IdentitySource != penstock.IdentityReplay || d.Outcome != penstock.OutcomeAccepted || len(d.Runs) != 1 {
+				t.Errorf("got %+v, want an accepted replay with one run", d)
+			}
+			if got := send(t, h.Server, http.MethodGet, h.hookPath(w)+"/deliveries/"+d.ID+"/payload", ""); string(got.body) != body {
+				t.Errorf("got %q for the payload of a replay", got.body)
+			}
+		}
+		if runs := h.runs(w); len(runs) != 3 || runs[0].Metadata["automation_id"] != a.UID {
+			t.Errorf("got %d runs, want 3", len(runs))
+		}
+		h.ask(http.MethodPatch, h.path()+"/automations/"+a.UID, triggers(w, map[string]any{"kind": []string{"refund"}}), http.StatusOK, nil)
+		d := replay()
+		if len(d.Runs) != 0 || len(d.Matches) != 1 || d.Matches[0].FailedAt == nil || d.Matches[0].FailedAt.Path != "/kind" {
+			t.Errorf("got %+v, want that today's filter fails at /kind", d)
+		}
+		if old := h.entry(w, first); len(old.Matches) != 0 || old.Outcome != penstock.OutcomeAccepted {
+			t.Errorf("the replayed delivery became %+v", old)
+		}
+		if got := s.accepted(h.url(w), bearer(w), body); h.entry(w, got).DuplicateOf != first {
+			t.Errorf("got a duplicate of %s, want of the first", h.entry(w, got).DuplicateOf)
+		}
+		rejected := h.log(w, "outcome=rejected_json")[0].ID
+		for what, id := range map[string]string{"a duplicate": duplicate, "a rejected delivery": rejected} {
+			if got := send(t, h.Server, http.MethodPost, h.hookPath(w)+"/deliveries/"+id+"/replay", ""); got.status != http.StatusConflict {
+				t.Errorf("got %d for a replay of %s, want 409", got.status, what)
+			}
+		}
+		h.change(w, map[string]any{"enabled": false})
+		if got := send(t, h.Server, http.MethodPost, h.hookPath(w)+"/deliveries/"+penstock.NewID()+"/replay", ""); got.status != http.StatusNotFound {
+			t.Errorf("got %d for a replay of nothing, want 404", got.status)
+		}
+	})
+}
+
+// A filter is tried on a pasted payload, on a stored delivery, and on the last
+// deliveries of a webhook.
+func TestFilterIsTried(t *testing.T) {
+	t.Parallel()
+	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
+	w := h.tokenHook("orders")
+	s := newSender(t)
+	var ids []string
+	for i := range 5 {
+		ids = append(ids, s.accepted(h.url(w), bearer(w), fmt.Sprintf(`{"n": %d, "who": {"name": "ada"}}`, i)))
+	}
+	s.post(h.url(w), bearer(w), "{")
+	low := map[string]any{"n": []int{0, 1}, "who": map[string]any{"name": map[string]any{"in": []string{"ada"}}}}
+	try := func(fields map[string]any) (v penstock.FilterVerdict) {
+		t.Helper()
+		h.ask(http.MethodPost, h.path()+"/test-filter", fields, http.StatusOK, &v)
+		return v
+	}
+	payloadCheck := func(v penstock.FilterVerdict) penstock.FilterCheck {
+		for _, c := range v.Checks {
+			if c.Check == "payload" {
+				return c
+			}
+		}
+		return penstock.FilterCheck{}
+	}
+	if v := try(map[string]any{"filter": low, "payload": map[string]any{"n": 1.0, "who": map[string]any{"name": "ada"}}}); !v.WouldTrigger || !payloadCheck(v).Passed {
+		t.Errorf("got %+v, want that it would trigger", v)
+	}
+	if v := try(map[string]any{"filter": low, "payload": map[string]any{"n": 1, "who": map[string]any{"name": "Ada"}}}); v.WouldTrigger || payloadCheck(v).Path != "/who/name" || payloadCheck(v).Reason == "" {
+		t.Errorf("got %+v, want that it fails at /who/name", v)
+	}
+	if v := try(map[string]any{"filter": low, "payload": nil}); v.WouldTrigger {
+		t.Errorf("got %+v for the payload null", v)
+	}
+	if v := try(map[string]any{"filter": low, "webhook_uid": w.UID, "delivery_id": ids[1]}); !v.WouldTrigger {
+		t.Errorf("got %+v for a delivery that matches", v)
+	}
+	if v := try(map[string]any{"filter": low, "webhook_uid": w.UID, "delivery_id": ids[2]}); v.WouldTrigger || payloadCheck(v).Path != "/n" {
+		t.Errorf("got %+v for a delivery that does not match, want /n", v)
+	}
+	if v := try(map[string]any{"filter": low, "webhook_uid": w.UID}); v.Sample == nil || *v.Sample != (penstock.FilterSample{Matched: 2, Of: 5}) {
+		t.Errorf("got %+v for the webhook's deliveries, want 2 of 5", v)
+	}
+	for name, fields := range map[string]map[string]any{
+		"a filter that cannot be": {"filter": map[string]any{"n": []int{}}, "payload": 1},
+		"nothing to try it on":    {"filter": low},
+		"no filter":               {"payload": 1},
+	} {
+		h.ask(http.MethodPost, h.path()+"/test-filter", fields, http.StatusBadRequest, nil)
+		_ = name
+	}
+	h.ask(http.MethodPost, h.path()+"/test-filter", map[string]any{"filter": low, "webhook_uid": w.UID, "delivery_id": penstock.NewID()}, http.StatusNotFound, nil)
+	if n := len(h.log(w, "")); n != 6 {
+		t.Errorf("trying a filter left %d entries in the log, want the 6", n)
+	}
+}
+
+// Each outcome keeps its newest entries, however old they are; what is rejected
+// pushes nothing out.
+func TestLogKeepsTheNewestOfEachOutcome(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		h := serveHooks(t, testkit.ServeOptions{
+			Database: database, Args: append(noWorker, "--retain-deliveries", "1ms", "--limit-logged-rejections", "0"),
+		})
+		w, quiet := h.tokenHook("orders"), h.tokenHook("quiet")
+		s := newSender(t)
+		s.accepted(h.url(quiet), bearer(quiet), "1")
+		var accepted []string
+		for i := range 60 {
+			accepted = append(accepted, s.accepted(h.url(w), bearer(w), fmt.Sprint(i)))
+		}
+		for range 75 {
+			s.post(h.url(w), bearer(w), "{")
+		}
+		s.accepted(h.url(w), bearer(w), "59")
+		h.Restart() // the log is cleared at once, and then every minute
+		want := map[penstock.Outcome]int{penstock.OutcomeAccepted: 50, penstock.OutcomeRejectedJSON: 50, penstock.OutcomeDuplicate: 1}
+		testkit.Eventually(t, patience, func() error {
+			if diff := cmp.Diff(want, h.outcomes(w)); diff != "" {
+				return fmt.Errorf("the log (-want +got):\n%s", diff)
+			}
+			return nil
+		})
+		for i, d := range h.log(w, "outcome=accepted") {
+			if d.ID != accepted[59-i] {
+				t.Errorf("entry %d is %s, want the newest ones", i, d.ID)
+			}
+		}
+		if n := len(h.log(quiet, "")); n != 1 {
+			t.Errorf("%d entries of a quiet webhook, want its one", n)
+		}
+		// An identity is known as long as its entry.
+		if d := h.entry(w, s.accepted(h.url(w), bearer(w), "59")); d.DuplicateOf != accepted[59] {
+			t.Errorf("got %s of %q, want a duplicate of %s", d.Label, d.DuplicateOf, accepted[59])
+		}
+	})
+}

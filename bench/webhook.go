@@ -233,7 +233,7 @@ func (b *bench) comparePair(ctx context.Context, e engine, lessName string, less
 		defer scattered.target.close()
 		targets = append(targets, scattered)
 	}
-	bare, err := b.turns(ctx, 7, targets)
+	bare, err := b.turns(ctx, 5, targets)
 	if err != nil {
 		return err
 	}

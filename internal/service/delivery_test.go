@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -195,6 +196,21 @@ func TestADeliveryOfManyAutomations(t *testing.T) {
 			silent := m.Automation == "number-7"
 			if m.WouldTrigger == silent || (m.RunID == "") != silent || silent && (m.FailedAt == nil || m.FailedAt.Path != "/n" || m.FailedAt.Reason == "") {
 				t.Errorf("%+v %+v", m, m.FailedAt)
+			}
+		}
+		// Where none starts, what is said about all of them is kept once.
+		for n := range 3 {
+			r := h.arrive(w.UID, strconv.Quote(fmt.Sprint("a scalar matches nothing", n)))
+			d, err := h.Delivery(t.Context(), h.admin, h.factory, w.UID, r.DeliveryID)
+			if err != nil || len(d.Matches) != 20 || len(d.Runs) != 0 || d.Matches[19].FailedAt.Reason == "" {
+				t.Fatalf("%+v (%v)", d, err)
+			}
+			again, err := h.ReplayDelivery(t.Context(), h.admin, h.factory, w.UID, r.DeliveryID)
+			if diff := cmp.Diff(d.Matches, again.Matches); diff != "" || err != nil {
+				t.Errorf("the replay (%v): %s", err, diff)
+			}
+			if err := h.ClearLogs(t.Context()); err != nil {
+				t.Fatal(err)
 			}
 		}
 		// A body that cannot be evaluated is accepted, and says why it starts nothing.

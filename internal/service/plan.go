@@ -29,6 +29,7 @@ type deliveryPlan struct {
 	silentUntil atomic.Int64 // nor is a failed authentication logged
 	touchedAt   atomic.Int64 // when last_delivery_at was written down last, in milliseconds
 	senders     senders
+	verdicts    verdicts
 }
 
 // planned is an automation that the webhook starts.
@@ -60,7 +61,13 @@ func (s *Service) Inlet(ctx context.Context, uid string, token, fresh bool) (*pe
 	if known != nil && known.row.TeamVersion == row.TeamVersion {
 		return &known.inlet, nil
 	}
-	p, err := s.planning.ask(ctx, uid, func(ctx context.Context) (*deliveryPlan, error) { return s.newPlan(ctx, row) })
+	p, err := s.planning.ask(ctx, uid, func(ctx context.Context) (*deliveryPlan, error) {
+		p, err := s.newPlan(ctx, row)
+		if err == nil {
+			s.plans.keep(p)
+		}
+		return p, err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +82,8 @@ func (p *deliveryPlan) takes(token bool) bool {
 }
 
 // newPlan reads what belongs to a webhook. The row, with the team's version,
-// was read before, so that what changes meanwhile makes the plan stale.
+// was read before, so that what changes meanwhile makes the plan stale. Only
+// Inlet may keep it: the webhook of a replay may be one that takes nothing.
 func (s *Service) newPlan(ctx context.Context, row store.WebhookRow) (*deliveryPlan, error) {
 	p := &deliveryPlan{row: row, size: 4 << 10}
 	p.inlet = penstock.Inlet{
@@ -104,7 +112,6 @@ func (s *Service) newPlan(ctx context.Context, row store.WebhookRow) (*deliveryP
 		p.size += int64(4<<10 + len(a.Prompt))
 		p.automations = append(p.automations, one)
 	}
-	s.plans.keep(p)
 	return p, nil
 }
 

@@ -75,6 +75,9 @@ func (p *patience) context(d time.Duration) context.Context {
 // receipt remembers what the store has said and tells the ingress.
 func (s *Service) receipt(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery, got store.Delivered, detail string) penstock.Receipt {
 	r := penstock.Receipt{DeliveryID: d.ID, Outcome: got.Outcome, DuplicateOf: got.DuplicateOf, Detail: detail, Limited: got.Limited, Wait: got.Wait}
+	if d.Verdict != "" && got.Outcome == penstock.OutcomeAccepted && !got.Limited {
+		p.verdicts.written(d.Matches, d.ReceivedAt)
+	}
 	switch {
 	case got.Limited:
 		p.fullUntil.Store(time.Now().Add(got.Wait).UnixNano())
@@ -204,6 +207,44 @@ func (s *Service) start(p *deliveryPlan, document *filter.Document, d *store.New
 		out = one.appendMatch(out, failed, run)
 	}
 	d.Matches = string(append(out, ']'))
+	if len(d.Matches) > longMatches && len(d.Runs) == 0 {
+		d.Matches, d.Verdict = p.verdicts.name(d.Matches, d.ReceivedAt)
+	}
+}
+
+// longMatches is a text that is kept once for all deliveries that meant the same
+// to the automations: kept with each, it would take a page of the database of
+// its own.
+const longMatches = 512
+
+// verdicts remembers which such texts were written down. The zero value is
+// ready.
+type verdicts struct {
+	mu sync.Mutex
+	at map[string]penstock.Time // by hash
+}
+
+const maxVerdicts = 1024 // that are remembered of one plan
+
+// name answers the hash of a text, and the text where it is to be written down.
+func (v *verdicts) name(text string, now penstock.Time) (hash, write string) {
+	hash = store.IdentityOf(sha256.Sum256([]byte(text)))
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if at, known := v.at[hash]; known && now.Sub(at) < store.VerdictFor {
+		return hash, ""
+	}
+	return hash, text
+}
+
+// written takes a text for written down.
+func (v *verdicts) written(hash string, now penstock.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.at == nil || len(v.at) >= maxVerdicts {
+		v.at = map[string]penstock.Time{}
+	}
+	v.at[hash] = now
 }
 
 // appendMatch adds the automation's penstock.DeliveryMatch as JSON. It is written

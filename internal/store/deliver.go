@@ -35,7 +35,8 @@ type NewDelivery struct {
 	IdentityUntil  penstock.Time // when the claim ends; 0: with the log entry
 	Guard          string        // key of the signed bytes, that is claimed as well; "": none
 	ReplayOf       string        // of which delivery it is a replay
-	Matches        string        // JSON
+	Matches        string        // JSON, or a hash for which there is a verdict
+	Verdict        string        // JSON of that hash, to be written down; "": it has been, in the last day
 	Headers        string        // JSON
 	SHA256         string        // of the body, hex
 	ClientIP       string
@@ -80,6 +81,10 @@ var (
 	countsTable = table{
 		name: "webhook_counts", columns: columns("webhook_uid text, quarter bigint, kind text, n bigint"),
 		conflict: "ON CONFLICT (webhook_uid, quarter, kind) DO UPDATE SET n = webhook_counts.n + excluded.n",
+	}
+	verdictsTable = table{
+		name: "delivery_verdicts", columns: columns("webhook_uid text, hash text, matches text, last_at bigint"),
+		conflict: "ON CONFLICT (webhook_uid, hash) DO UPDATE SET last_at = excluded.last_at WHERE delivery_verdicts.last_at < excluded.last_at",
 	}
 	sendersTable = table{
 		name: "webhook_senders", columns: columns("webhook_uid text, client_ip text, last_at bigint"),
@@ -146,7 +151,8 @@ func newDeliver(d *NewDelivery) *deliver {
 }
 
 // deliver records the members' deliveries and answers the runs that they start.
-// What it locks comes in this order, each sorted: meters, keys, counts, senders.
+// What it locks comes in this order, each sorted: meters, keys, counts, meters
+// that are only touched, senders, verdicts.
 func (tx *Tx) deliver(ctx context.Context, members []*deliver) ([]*createRun, error) {
 	if len(members) == 0 {
 		return nil, nil
@@ -428,9 +434,15 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 // are the ones that batches share, so that it comes last.
 func (tx *Tx) tally(ctx context.Context, members []*deliver, metered map[string]bool) error {
 	counts := map[Count]int64{}
-	touched, senders := map[string]int64{}, map[[2]string]int64{}
+	touched, senders, verdicts := map[string]int64{}, map[[2]string]int64{}, map[[3]string]int64{}
 	for _, m := range members {
-		if m.err != nil || m.got.Limited || m.ReplayOf != "" {
+		if m.err != nil || m.got.Limited {
+			continue
+		}
+		if m.Verdict != "" && m.got.Outcome == penstock.OutcomeAccepted {
+			verdicts[[3]string{m.WebhookUID, m.Matches, m.Verdict}] = int64(m.ReceivedAt)
+		}
+		if m.ReplayOf != "" {
 			continue
 		}
 		counts[Count{WebhookUID: m.WebhookUID, Quarter: Quarter(m.ReceivedAt), Kind: countKind(m.got.Outcome)}]++
@@ -456,7 +468,14 @@ func (tx *Tx) tally(ctx context.Context, members []*deliver, metered map[string]
 	for _, at := range slices.SortedFunc(maps.Keys(senders), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		rows = append(rows, []any{at[0], at[1], senders[at]})
 	}
-	return tx.s.d.insert(ctx, tx, sendersTable, rows)
+	if err := tx.s.d.insert(ctx, tx, sendersTable, rows); err != nil {
+		return err
+	}
+	rows = nil
+	for _, v := range slices.SortedFunc(maps.Keys(verdicts), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
+		rows = append(rows, []any{v[0], v[1], v[2], verdicts[v]})
+	}
+	return tx.s.d.insert(ctx, tx, verdictsTable, rows)
 }
 
 // Count names a number of deliveries: of a webhook, in a quarter of an hour,

@@ -16,7 +16,8 @@ import (
 )
 
 const deliveryColumns = `SELECT d.webhook_uid, d.outcome, d.id, d.received_at, d.reason, d.size, d.http_status, d.identity_source, d.duplicate_of, d.replay_of,
-	d.matches, d.headers, d.sha256, d.client_ip FROM deliveries d `
+	COALESCE(v.matches, d.matches), d.headers, d.sha256, d.client_ip
+	FROM deliveries d LEFT JOIN delivery_verdicts v ON v.webhook_uid = d.webhook_uid AND v.hash = d.matches `
 
 func scanDelivery(scan func(...any) error) (penstock.Delivery, error) {
 	var d penstock.Delivery
@@ -207,13 +208,25 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 	return nil
 }
 
+// VerdictFor is how long a verdict that was written down is not written again.
+const VerdictFor = 24 * time.Hour
+
 // ClearTallies removes a webhook's counts and senders that nobody asks for any
-// more.
+// more, and the verdicts that no entry of its log names.
 func (s *Store) ClearTallies(ctx context.Context, webhookUID string) error {
 	quarter, since := Quarter(penstock.Now())-quartersOfDay-1, int64(penstock.Now().Add(-2*KnownFor))
+	var oldest int64 // of the log; 0: there is none
+	if err := s.row(ctx, "SELECT COALESCE((SELECT received_at FROM deliveries WHERE webhook_uid = $1 AND outcome = 'accepted' ORDER BY id LIMIT 1), 0)", webhookUID).Scan(&oldest); err != nil {
+		return s.d.mapError(err)
+	}
+	if oldest == 0 {
+		oldest = int64(penstock.Now())
+	}
+	oldest -= 2 * VerdictFor.Milliseconds()
 	var n int
 	if err := s.row(ctx, `SELECT (SELECT count(*) FROM webhook_counts WHERE webhook_uid = $1 AND quarter < $2) +
-		(SELECT count(*) FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $3)`, webhookUID, quarter, since).Scan(&n); err != nil || n == 0 {
+		(SELECT count(*) FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $3) + (SELECT count(*) FROM delivery_verdicts WHERE webhook_uid = $1 AND last_at < $4)`,
+		webhookUID, quarter, since, oldest).Scan(&n); err != nil || n == 0 {
 		return s.d.mapError(err)
 	}
 	return s.Write(ctx, func(tx *Tx) error {
@@ -222,6 +235,9 @@ func (s *Store) ClearTallies(ctx context.Context, webhookUID string) error {
 		}
 		if _, err := tx.exec(ctx, "DELETE FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $2", webhookUID, since); err != nil {
 			return fmt.Errorf("remove old senders: %w", err)
+		}
+		if _, err := tx.exec(ctx, "DELETE FROM delivery_verdicts WHERE webhook_uid = $1 AND last_at < $2", webhookUID, oldest); err != nil {
+			return fmt.Errorf("remove old verdicts: %w", err)
 		}
 		return nil
 	})

@@ -74,6 +74,11 @@ CREATE TABLE deliveries (
   client_ip TEXT NOT NULL, PRIMARY KEY (webhook_uid, outcome, id)
 );
 
+-- What many deliveries meant to the automations alike; deliveries.matches names it by its hash. last_at is up to a day late.
+CREATE TABLE delivery_verdicts (
+  webhook_uid TEXT NOT NULL, hash TEXT NOT NULL, matches TEXT NOT NULL, last_at INTEGER NOT NULL, PRIMARY KEY (webhook_uid, hash)
+) WITHOUT ROWID;
+
 -- Bodies of accepted deliveries. One outlives its delivery while a run reads it. With rowids: without, each body would take a page of its own beside the tree.
 CREATE TABLE payloads (
   delivery_id TEXT PRIMARY KEY, body BLOB NOT NULL

@@ -157,7 +157,7 @@ func TestRateHoldsOverReplicas(t *testing.T) {
 }
 
 // A sender that gives a byte a second is cut off after ten; that many do so
-// harms nobody. Some have sent enough before to hold a lot of memory.
+// harms nobody. Some send enough before to hold all the room for large bodies.
 func TestSlowSenders(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
@@ -182,7 +182,7 @@ func TestSlowSenders(t *testing.T) {
 	}
 	s := newSender(t)
 	for i := 0; time.Since(begun) < 8*time.Second; i++ {
-		size, wait := 2_000, time.Second
+		size := 2_000
 		if i%2 == 1 {
 			size = maxBody
 		}
@@ -191,7 +191,7 @@ func TestSlowSenders(t *testing.T) {
 		if got := s.post(h.url(github), signed(body, "X-GitHub-Delivery", penstock.NewID()), body); got.status != http.StatusAccepted {
 			t.Errorf("got %d for a body of %d bytes after %s, want 202: %s", got.status, size, time.Since(begun), got.body)
 		}
-		if took := time.Since(at); took > wait {
+		if took := time.Since(at); took > 4*time.Second { // one for slow senders to give way, and a busy machine
 			t.Errorf("a body of %d bytes took %s beside slow senders", size, took)
 		}
 		<-time.After(200 * time.Millisecond)

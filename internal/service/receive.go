@@ -76,7 +76,7 @@ func (p *patience) context(d time.Duration) context.Context {
 func (s *Service) receipt(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery, got store.Delivered, detail string) penstock.Receipt {
 	r := penstock.Receipt{DeliveryID: d.ID, Outcome: got.Outcome, DuplicateOf: got.DuplicateOf, Detail: detail, Limited: got.Limited, Wait: got.Wait}
 	if d.Verdict != "" && got.Outcome == penstock.OutcomeAccepted && !got.Limited {
-		p.verdicts.written(d.Matches, d.ReceivedAt)
+		p.verdicts.written(d.Alike, d.Matches, d.ReceivedAt)
 	}
 	switch {
 	case got.Limited:
@@ -193,58 +193,29 @@ func (s *Service) start(p *deliveryPlan, document *filter.Document, d *store.New
 	if len(p.automations) == 0 {
 		return
 	}
-	var scratch [1024]byte
-	out := append(scratch[:0], '[')
+	failures := make([]penstock.MatchFailure, len(p.automations))
+	runs := make([]*store.NewRun, len(p.automations))
 	for i := range p.automations {
-		one := &p.automations[i]
+		if failures[i], runs[i] = p.automations[i].start(s, p, document, d); runs[i] != nil {
+			d.Runs = append(d.Runs, runs[i])
+		}
+	}
+	alike := p.verdicts.of(failures)
+	if known := p.verdicts.known(alike, d.ReceivedAt); known != "" && len(d.Runs) == 0 {
+		d.Matches = known
+		return
+	}
+	out := []byte{'['}
+	for i := range p.automations {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		failed, run := one.start(s, p, document, d)
-		if run != nil {
-			d.Runs = append(d.Runs, run)
-		}
-		out = one.appendMatch(out, failed, run)
+		out = p.automations[i].appendMatch(out, failures[i], runs[i])
 	}
 	d.Matches = string(append(out, ']'))
 	if len(d.Matches) > longMatches && len(d.Runs) == 0 {
-		d.Matches, d.Verdict = p.verdicts.name(d.Matches, d.ReceivedAt)
+		d.Verdict, d.Matches, d.Alike = d.Matches, store.IdentityOf(sha256.Sum256([]byte(d.Matches))), alike
 	}
-}
-
-// longMatches is a text that is kept once for all deliveries that meant the same
-// to the automations: kept with each, it would take a page of the database of
-// its own.
-const longMatches = 512
-
-// verdicts remembers which such texts were written down. The zero value is
-// ready.
-type verdicts struct {
-	mu sync.Mutex
-	at map[string]penstock.Time // by hash
-}
-
-const maxVerdicts = 1024 // that are remembered of one plan
-
-// name answers the hash of a text, and the text where it is to be written down.
-func (v *verdicts) name(text string, now penstock.Time) (hash, write string) {
-	hash = store.IdentityOf(sha256.Sum256([]byte(text)))
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if at, known := v.at[hash]; known && now.Sub(at) < store.VerdictFor {
-		return hash, ""
-	}
-	return hash, text
-}
-
-// written takes a text for written down.
-func (v *verdicts) written(hash string, now penstock.Time) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.at == nil || len(v.at) >= maxVerdicts {
-		v.at = map[string]penstock.Time{}
-	}
-	v.at[hash] = now
 }
 
 // appendMatch adds the automation's penstock.DeliveryMatch as JSON. It is written

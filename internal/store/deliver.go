@@ -37,6 +37,7 @@ type NewDelivery struct {
 	ReplayOf       string        // of which delivery it is a replay
 	Matches        string        // JSON, or a hash for which there is a verdict
 	Verdict        string        // JSON of that hash, to be written down; "": it has been, in the last day
+	Alike          uint64        // the caller's, about Verdict
 	Headers        string        // JSON
 	SHA256         string        // of the body, hex
 	ClientIP       string

@@ -16,9 +16,10 @@ import (
 
 // storage says where the server keeps what it knows.
 type storage struct {
-	Data     string `type:"path" env:"PENSTOCK_DATA" default:"${data}" placeholder:"DIR" help:"Folder for everything the server keeps; made when it is not there. Default: ${data}"`
-	Database string `env:"PENSTOCK_DATABASE" placeholder:"URL" help:"Database, such as postgres://user@host/penstock; without it SQLite in the data folder. A URL with a password goes into the environment or the --config file."`
-	Keyset   string `type:"path" env:"PENSTOCK_KEYSET" placeholder:"FILE" help:"File with the keys that seal secrets at rest, which all servers of one database share; without it keyset.json in the data folder."`
+	Data      string `type:"path" env:"PENSTOCK_DATA" default:"${data}" placeholder:"DIR" help:"Folder for everything the server keeps; made when it is not there. Default: ${data}"`
+	Database  string `env:"PENSTOCK_DATABASE" placeholder:"URL" help:"Database, such as postgres://user@host/penstock; without it SQLite in the data folder. A URL with a password goes into the environment or the --config file."`
+	Keyset    string `type:"path" env:"PENSTOCK_KEYSET" placeholder:"FILE" help:"File with the keys that seal secrets at rest, which all servers of one database share; without it keyset.json in the data folder."`
+	KeysetKMS kmsKey `env:"PENSTOCK_KEYSET_KMS" placeholder:"URI" help:"Key of AWS KMS that encrypts that file: awskms://alias/NAME?region=REGION, or with the key's id or ARN. Credentials and endpoint are found as AWS's own tools find them (AWS_PROFILE, AWS_ENDPOINT_URL_KMS, roles). Without it the file holds the keys in plain text."`
 }
 
 // defaultDataDir follows the XDG base directory specification.

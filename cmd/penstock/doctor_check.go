@@ -99,9 +99,12 @@ func (cmd *doctorCmd) database(ctx context.Context) finding {
 }
 
 // keyset looks whether sealed secrets can be opened.
-func (cmd *doctorCmd) keyset(context.Context) finding {
+func (cmd *doctorCmd) keyset(ctx context.Context) finding {
 	path := cmd.keysetPath()
-	info, err := os.Stat(path)
+	file, err := cmd.locateKeyset(ctx)
+	if err == nil {
+		err = file.Check(ctx)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		file, embedded := cmd.sqliteFile()
 		if _, err := os.Stat(file); embedded && err == nil {
@@ -109,11 +112,21 @@ func (cmd *doctorCmd) keyset(context.Context) finding {
 		}
 		return ok("%s is not there yet; serve makes it", path)
 	}
-	if err != nil {
+	if errors.Is(err, fs.ErrPermission) {
 		return failing("make it readable for this user", "%v", err)
+	}
+	if err != nil {
+		return failing("", "%v", keysetError(err))
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return failing("", "%v", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return warn("chmod 600 "+path, "%s can be read by other users", path)
+	}
+	if file.KMS != nil {
+		return ok("%s, which AWS KMS decrypts by %s", path, file.KMS.Key)
 	}
 	return ok("%s", path)
 }

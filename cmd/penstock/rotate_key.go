@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ type rotateKeyCmd struct {
 	storage
 	Prepare bool          `xor:"step" help:"Only add the key that is to seal next, for servers that have copies of the keyset."`
 	KeepOld bool          `xor:"step" help:"Seal everything again, and keep the old key."`
+	FromKMS kmsKey        `name:"from-kms" placeholder:"URI" help:"Key of AWS KMS that the keyset is encrypted by, where --keyset-kms names another one, or none, for the time to come."`
 	Settle  time.Duration `default:"5s" placeholder:"DURATION" help:"How long servers that run are given to notice another key, and to store what they sealed before. Default: 5s"`
 }
 
@@ -27,12 +27,18 @@ func (cmd *rotateKeyCmd) Help() string {
 
 Where servers have copies of the keyset instead of one file, call it with --prepare, then with --keep-old, then without either, and bring the file to all servers after each: so all of them know the new key before one seals with it, and none seals with the old one when that is dropped.
 
+It also changes how the keyset is kept: keys in plain text are replaced by ones that --keyset-kms encrypts, and with --from-kms those of one KMS key by those of another one, or by plain ones. End the servers before, and give them the new --keyset-kms after. The role needs kms:Encrypt and kms:Decrypt, with the encryption context purpose=penstock-keyset; servers need kms:Decrypt alone once there is a keyset.
+
 Signed links made before the end no longer open. Backups keep the keyset that they were made with.`
 }
 
 func (cmd *rotateKeyCmd) Run(ctx context.Context, std *stdio) error {
+	file, err := cmd.locate(ctx)
+	if err != nil {
+		return err
+	}
 	if cmd.Prepare {
-		if err := secret.PrepareRotation(cmd.keysetPath()); err != nil {
+		if err := secret.PrepareRotation(ctx, file); err != nil {
 			return keysetError(err)
 		}
 		std.notef("%s has the key that is to seal next", cmd.keysetPath())
@@ -42,8 +48,26 @@ func (cmd *rotateKeyCmd) Run(ctx context.Context, std *stdio) error {
 	if err != nil {
 		return err
 	}
-	err = cmd.rotate(ctx, std, db)
+	err = cmd.rotate(ctx, std, db, file)
 	return errors.Join(err, db.Close())
+}
+
+// locate says where the keyset is. One that is to be of another form cannot be
+// read by servers that run: they go on with the old keys, and soon meet values
+// that were sealed with the new one.
+func (cmd *rotateKeyCmd) locate(ctx context.Context) (secret.KeysetFile, error) {
+	file, err := cmd.locateKeyset(ctx)
+	if err == nil {
+		file.Before, err = cmd.FromKMS.open(ctx)
+	}
+	if err != nil || file.KMS == nil && file.Before == nil {
+		return file, err
+	}
+	pid, held := lockHolder(cmd.Data)
+	if held && file.Check(ctx) != nil {
+		return file, exitf(exitRefused, "process %s serves %s, and could not read the keyset any more: end it first", pid, cmd.Data)
+	}
+	return file, nil
 }
 
 // openPresent opens a database that is there and has this version's schema,
@@ -71,19 +95,8 @@ func (s *storage) openPresent(ctx context.Context) (*store.Store, error) {
 	return db, nil
 }
 
-// keysetError says whose fault it is that the keyset cannot be changed.
-func keysetError(err error) error {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return exitf(exitConfig, "there is no keyset: %w", err)
-	case errors.Is(err, secret.ErrBusy):
-		return exitf(exitRefused, "%w: wait for it", err)
-	}
-	return exitf(exitConfig, "%w", err)
-}
-
-func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store) error {
-	rotation, err := secret.BeginRotation(cmd.keysetPath())
+func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store, file secret.KeysetFile) error {
+	rotation, err := secret.BeginRotation(ctx, file)
 	if err != nil {
 		return keysetError(err)
 	}
@@ -107,7 +120,7 @@ func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store
 		std.notef("sealed %d values again; the old key is kept", total.Values)
 		return nil
 	}
-	if err := rotation.Finish(); err != nil {
+	if err := rotation.Finish(ctx); err != nil {
 		return err
 	}
 	// A server that noticed late may have sealed with the old key until now.

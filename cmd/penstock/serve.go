@@ -24,7 +24,6 @@ import (
 	"github.com/penstock-dev/penstock/internal/blob"
 	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/httpapi"
-	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/store"
 	"github.com/penstock-dev/penstock/internal/webhook"
@@ -138,7 +137,7 @@ type back struct {
 // beside it, and starts the background work.
 func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin string, settings *fileSettings) (*back, error) {
 	b := &back{log: log, origin: origin, registry: newRegistry(), limits: cmd.limits(), done: make(chan struct{})}
-	keyset, err := secret.OpenKeyset(cmd.keysetPath())
+	keyset, err := cmd.openKeyset(ctx)
 	if err != nil {
 		return nil, err
 	}

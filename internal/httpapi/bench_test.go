@@ -26,7 +26,7 @@ func BenchmarkRequests(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	keyset, err := secret.OpenKeyset(filepath.Join(dir, "keyset.json"))
+	keyset, err := secret.OpenKeyset(b.Context(), secret.KeysetFile{Path: filepath.Join(dir, "keyset.json")})
 	if err != nil {
 		b.Fatal(err)
 	}

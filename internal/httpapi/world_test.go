@@ -107,7 +107,7 @@ func (w *world) open(ctx context.Context, storeURL, dir string, log *slog.Logger
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = db.Close() })
-	keyset, err := secret.OpenKeyset(filepath.Join(dir, "keyset.json"))
+	keyset, err := secret.OpenKeyset(ctx, secret.KeysetFile{Path: filepath.Join(dir, "keyset.json")})
 	if err != nil {
 		w.t.Fatal(err)
 	}

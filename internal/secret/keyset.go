@@ -2,22 +2,23 @@
 // known secret values in what is recorded.
 //
 // The keys that seal are a Tink keyset in a file that all replicas of one
-// database share. A change of the file is noticed while the server runs.
+// database share. A change of the file is noticed while the server runs. A key
+// management service may encrypt the file; it is asked when the file is read
+// or written, never for a value.
 package secret
 
 import (
-	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tink-crypto/tink-go/v2/aead"
-	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
 	"github.com/tink-crypto/tink-go/v2/keyset"
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
@@ -27,9 +28,14 @@ import (
 // that a sealed value is of no use in another place. It is safe for concurrent
 // use.
 type Keyset struct {
-	path   string
+	file   KeysetFile
 	keys   atomic.Pointer[keys]
 	looked atomic.Int64 // when the file was looked at last, in Unix nanoseconds
+
+	reading   sync.Mutex  // of a file that was changed; guards what follows
+	refused   fs.FileInfo // that the KMS has not decrypted
+	refusedAt time.Time
+	refusal   error
 }
 
 // keys is what a keyset's file holds.
@@ -45,37 +51,23 @@ type keys struct {
 const NoticedAfter = time.Second
 
 // OpenKeyset reads the keyset in a file, making it (mode 0600) where there is
-// none. All replicas of one database share one file's content.
-func OpenKeyset(path string) (*Keyset, error) {
-	k := &Keyset{path: path}
-	found, err := readKeys(path)
+// none. All replicas of one database share one file's content. ErrPlain,
+// ErrEncrypted: the file is of the other form; ErrKMS: the KMS has not
+// decrypted it.
+func OpenKeyset(ctx context.Context, file KeysetFile) (*Keyset, error) {
+	k := &Keyset{file: file}
+	found, err := file.read(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = makeKeyset(path); err == nil {
-			found, err = readKeys(path)
+		if err = file.create(ctx); err == nil {
+			found, err = file.read(ctx)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("keyset %s: %w", path, err)
+		return nil, fmt.Errorf("keyset %s: %w", file.Path, err)
 	}
 	k.keys.Store(found)
 	k.looked.Store(time.Now().UnixNano())
 	return k, nil
-}
-
-func readKeys(path string) (*keys, error) {
-	file, err := os.Stat(path) // before the content: what changes in between is read again
-	if err != nil {
-		return nil, err
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(content)))
-	if err != nil {
-		return nil, err
-	}
-	return newKeys(handle, file)
 }
 
 func newKeys(handle *keyset.Handle, file fs.FileInfo) (*keys, error) {
@@ -86,47 +78,6 @@ func newKeys(handle *keyset.Handle, file fs.FileInfo) (*keys, error) {
 	return &keys{handle, handle.KeysetInfo().GetPrimaryKeyId(), a, file}, nil
 }
 
-func makeKeyset(path string) error {
-	handle, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
-	if err != nil {
-		return err
-	}
-	// Link, not rename: of two processes that start at once one wins, and both
-	// use what it wrote.
-	err = place(path, handle, os.Link)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
-}
-
-// place writes a keyset to a new file beside path and puts it there. A keyset
-// that is lost with the power makes everything sealed unreadable: it is on the
-// disk before anything is sealed with it.
-func place(path string, handle *keyset.Handle, put func(from, to string) error) error {
-	var content bytes.Buffer
-	if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(&content)); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".keyset-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(content.Bytes())
-	if err := errors.Join(err, keepOwner(f, path), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := put(f.Name(), path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
 // refresh reads the file again if it was changed and nobody has looked for the
 // given time. A file that cannot be read leaves the keys as they are.
 func (k *Keyset) refresh(after time.Duration) (changed bool, err error) {
@@ -135,19 +86,50 @@ func (k *Keyset) refresh(after time.Duration) (changed bool, err error) {
 		return false, nil
 	}
 	have := k.keys.Load()
-	file, err := os.Stat(k.path)
+	file, err := os.Stat(k.file.Path)
 	if err != nil {
 		return false, err
 	}
-	if os.SameFile(file, have.file) && file.ModTime().Equal(have.file.ModTime()) && file.Size() == have.file.Size() {
+	if sameFile(file, have.file) {
 		return false, nil
 	}
-	found, err := readKeys(k.path)
+	k.reading.Lock()
+	defer k.reading.Unlock()
+	if k.keys.Load() != have { // read while this call waited
+		return true, nil
+	}
+	if k.refused != nil && sameFile(file, k.refused) && time.Since(k.refusedAt) < askedAgainAfter {
+		return false, k.refusal
+	}
+	return k.reread(file)
+}
+
+// reread reads the changed file. What a KMS refuses, or does not answer, is not
+// asked again at once: every value that does not open leads here.
+func (k *Keyset) reread(file fs.FileInfo) (changed bool, err error) {
+	// For all callers, so none of them can end it.
+	ctx, cancel := context.WithTimeout(context.Background(), rereadWithin)
+	defer cancel()
+	found, err := k.file.read(ctx)
 	if err != nil {
+		if errors.Is(err, ErrKMS) {
+			k.refused, k.refusedAt, k.refusal = file, time.Now(), err
+		}
 		return false, err
 	}
 	k.keys.Store(found)
 	return true, nil
+}
+
+// How long reading a changed file may take while values wait to be sealed and
+// opened, and how long a KMS is left alone that could not decrypt it.
+const (
+	rereadWithin    = 3 * time.Second
+	askedAgainAfter = 10 * time.Second
+)
+
+func sameFile(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
 // Seal encrypts value for the given context.

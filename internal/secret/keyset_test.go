@@ -15,7 +15,12 @@ import (
 
 func openKeyset(t *testing.T, path string) *secret.Keyset {
 	t.Helper()
-	k, err := secret.OpenKeyset(path)
+	return openFile(t, secret.KeysetFile{Path: path})
+}
+
+func openFile(t *testing.T, file secret.KeysetFile) *secret.Keyset {
+	t.Helper()
+	k, err := secret.OpenKeyset(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +46,12 @@ func wantOpen(t *testing.T, k *secret.Keyset, sealed []byte, context, want strin
 
 func beginRotation(t *testing.T, path string) *secret.Rotation {
 	t.Helper()
-	r, err := secret.BeginRotation(path)
+	return beginFile(t, secret.KeysetFile{Path: path})
+}
+
+func beginFile(t *testing.T, file secret.KeysetFile) *secret.Rotation {
+	t.Helper()
+	r, err := secret.BeginRotation(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +109,7 @@ func TestKeysetIsMadeOnceByManyAtOnce(t *testing.T) {
 	sets := make([]*secret.Keyset, 8)
 	var together sync.WaitGroup
 	for i := range sets {
-		together.Go(func() { sets[i], _ = secret.OpenKeyset(path) })
+		together.Go(func() { sets[i], _ = secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: path}) })
 	}
 	together.Wait()
 	sealed := seal(t, sets[0], "v", "c")
@@ -142,7 +152,7 @@ func TestRotationWhileServersRun(t *testing.T) {
 		if late := seal(t, serving, "late", "c"); reseal(t, r, late) != nil {
 			t.Error("the server does not seal with the new key")
 		}
-		if err := r.Finish(); err != nil {
+		if err := r.Finish(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if straggler := reseal(t, r, old); straggler == nil {
@@ -185,7 +195,7 @@ func TestPreparedRotation(t *testing.T) {
 		spread()
 		there := openKeyset(t, other)
 		for range 2 { // the second time it changes nothing
-			if err := secret.PrepareRotation(path); err != nil {
+			if err := secret.PrepareRotation(t.Context(), secret.KeysetFile{Path: path}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -205,7 +215,7 @@ func TestPreparedRotation(t *testing.T) {
 		if reseal(t, r, seal(t, there, "w", "c")) != nil {
 			t.Error("the other server does not seal with the new key")
 		}
-		if err := r.Finish(); err != nil {
+		if err := r.Finish(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantOpen(t, there, seal(t, here, "v", "c"), "c", "v")
@@ -221,7 +231,7 @@ func TestKeysetIsChangedByOneAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := beginRotation(t, link)
-	if _, err := secret.BeginRotation(path); !errors.Is(err, secret.ErrBusy) {
+	if _, err := secret.BeginRotation(t.Context(), secret.KeysetFile{Path: path}); !errors.Is(err, secret.ErrBusy) {
 		t.Errorf("a second rotation: got %v", err)
 	}
 	for _, name := range []string{path, link} {
@@ -229,7 +239,7 @@ func TestKeysetIsChangedByOneAtATime(t *testing.T) {
 			t.Errorf("a copy of %s meanwhile: got %v", name, err)
 		}
 	}
-	if err := r.Finish(); err != nil {
+	if err := r.Finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
@@ -243,7 +253,7 @@ func TestKeysetIsChangedByOneAtATime(t *testing.T) {
 		}
 		defer release()
 	}
-	if _, err := secret.BeginRotation(path); !errors.Is(err, secret.ErrBusy) {
+	if _, err := secret.BeginRotation(t.Context(), secret.KeysetFile{Path: path}); !errors.Is(err, secret.ErrBusy) {
 		t.Errorf("a rotation during a copy: got %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".keyset-*")); len(left) > 0 {

@@ -1,9 +1,9 @@
 package secret
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -47,8 +47,9 @@ func LockKeyset(path string, alone bool) (release func(), err error) {
 type Rotation struct {
 	Resumed bool // an earlier one had begun it
 
-	path    string
+	file    KeysetFile
 	keys    *keys
+	stale   bool // the file is not of the form that it is to have
 	release func()
 }
 
@@ -56,16 +57,16 @@ type Rotation struct {
 // will seal with; until then it only opens. It is for servers that have copies
 // of the file: all of them know the key before one of them seals with it. A
 // keyset that has a second key is left as it is.
-func PrepareRotation(path string) error {
-	r, err := openRotation(path)
+func PrepareRotation(ctx context.Context, file KeysetFile) error {
+	r, err := openRotation(ctx, file)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	if r.keys.handle.Len() > 1 {
-		return nil
+		return r.freshen(ctx)
 	}
-	return r.change(func(m *keyset.Manager) error {
+	return r.change(ctx, func(m *keyset.Manager) error {
 		_, err := m.Add(aead.AES256GCMKeyTemplate())
 		return err
 	})
@@ -73,23 +74,26 @@ func PrepareRotation(path string) error {
 
 // BeginRotation takes the keyset in a file and lets a new key seal from then
 // on: one that was prepared, or else one that it adds. Where an earlier
-// rotation has come so far, it changes nothing. The caller closes it.
-func BeginRotation(path string) (*Rotation, error) {
-	r, err := openRotation(path)
+// rotation has come so far, it changes no key. From then on the file is of the
+// form that it is to have: a keyset in plain text is encrypted, one that
+// file.Before opens is written for file.KMS. The caller closes it.
+func BeginRotation(ctx context.Context, file KeysetFile) (*Rotation, error) {
+	r, err := openRotation(ctx, file)
 	if err != nil {
 		return nil, err
 	}
 	newest := r.keys.newest()
 	switch {
 	case r.keys.handle.Len() == 1:
-		err = r.change(func(m *keyset.Manager) error {
+		err = r.change(ctx, func(m *keyset.Manager) error {
 			id, err := m.Add(aead.AES256GCMKeyTemplate())
 			return errors.Join(err, m.SetPrimary(id))
 		})
 	case newest != r.keys.primary:
-		err = r.change(func(m *keyset.Manager) error { return m.SetPrimary(newest) })
+		err = r.change(ctx, func(m *keyset.Manager) error { return m.SetPrimary(newest) })
 	default:
 		r.Resumed = true
+		err = r.freshen(ctx)
 	}
 	if err != nil {
 		r.Close()
@@ -98,34 +102,44 @@ func BeginRotation(path string) (*Rotation, error) {
 	return r, nil
 }
 
-func openRotation(path string) (*Rotation, error) {
-	path, err := filepath.EvalSymlinks(path) // a link goes on to lead to the file
+func openRotation(ctx context.Context, file KeysetFile) (*Rotation, error) {
+	path, err := filepath.EvalSymlinks(file.Path) // a link goes on to lead to the file
 	if err != nil {
 		return nil, fmt.Errorf("keyset: %w", err)
 	}
+	file.Path = path
 	release, err := LockKeyset(path, true)
 	if err != nil {
 		return nil, err
 	}
-	found, err := readKeys(path)
+	found, stale, err := file.readForRotation(ctx)
 	if err != nil {
 		release()
 		return nil, fmt.Errorf("keyset %s: %w", path, err)
 	}
-	return &Rotation{path: path, keys: found, release: release}, nil
+	return &Rotation{file: file, keys: found, stale: stale, release: release}, nil
+}
+
+// freshen writes a file of the wrong form anew, with the same keys.
+func (r *Rotation) freshen(ctx context.Context) error {
+	if !r.stale {
+		return nil
+	}
+	return r.change(ctx, func(*keyset.Manager) error { return nil })
 }
 
 // change puts a changed keyset into the file's place, and goes on with it.
-func (r *Rotation) change(how func(*keyset.Manager) error) error {
+func (r *Rotation) change(ctx context.Context, how func(*keyset.Manager) error) error {
 	changed, err := r.changed(how)
 	if err == nil {
-		err = place(r.path, changed, os.Rename)
+		err = r.file.place(ctx, changed, os.Rename)
 	}
 	if err == nil {
+		r.stale = false
 		r.keys, err = newKeys(changed, nil)
 	}
 	if err != nil {
-		return fmt.Errorf("keyset %s: %w", r.path, err)
+		return fmt.Errorf("keyset %s: %w", r.file.Path, err)
 	}
 	return nil
 }
@@ -156,10 +170,10 @@ func (r *Rotation) Reseal(sealed []byte, context string) (fresh []byte, err erro
 
 // Finish drops all keys but the new one from the file. Reseal still knows them,
 // for values that come to light late.
-func (r *Rotation) Finish() error {
+func (r *Rotation) Finish(ctx context.Context) error {
 	all := r.keys
 	defer func() { r.keys = all }()
-	return r.change(func(m *keyset.Manager) error {
+	return r.change(ctx, func(m *keyset.Manager) error {
 		var errs []error
 		for _, key := range all.handle.KeysetInfo().GetKeyInfo() {
 			if key.GetKeyId() != all.primary {
@@ -168,21 +182,4 @@ func (r *Rotation) Finish() error {
 		}
 		return errors.Join(errs...)
 	})
-}
-
-// keepOwner gives a file the owner of the one that it replaces: whoever
-// changes the keyset, the server must be able to read it.
-func keepOwner(f *os.File, replaced string) error {
-	old, err := os.Stat(replaced)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	owner, known := old.Sys().(*syscall.Stat_t)
-	if !known || int(owner.Uid) == os.Geteuid() && int(owner.Gid) == os.Getegid() {
-		return nil
-	}
-	return f.Chown(int(owner.Uid), int(owner.Gid))
 }

@@ -227,7 +227,7 @@ func TestDatabaseFileHoldsNoValue(t *testing.T) {
 
 func TestEverythingIsSealedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keyset.json")
-	keyset, err := secret.OpenKeyset(path)
+	keyset, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestEverythingIsSealedAgain(t *testing.T) {
 		testkit.Exec(w.t, w.url, "UPDATE secrets SET version = 7 WHERE name = 'LOST'") // it was sealed for version 1
 
 		// A folder of its own: the engines' tests run at once on one keyset.
-		rotation, err := secret.BeginRotation(copyOf(w.t, path))
+		rotation, err := secret.BeginRotation(t.Context(), secret.KeysetFile{Path: copyOf(w.t, path)})
 		if err != nil {
 			w.t.Fatal(err)
 		}

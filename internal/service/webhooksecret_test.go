@@ -331,7 +331,7 @@ func TestWebhookFollowsItsSecretWhateverMeets(t *testing.T) {
 
 func TestWebhookSecretsAreSealedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keyset.json")
-	keyset, err := secret.OpenKeyset(path)
+	keyset, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestWebhookSecretsAreSealedAgain(t *testing.T) {
 		present := h.rotate(w.UID, penstock.RotateRequest{OverlapSeconds: 60})
 
 		own := copyOf(h.t, path) // the engines' tests run at once on one keyset
-		rotation, err := secret.BeginRotation(own)
+		rotation, err := secret.BeginRotation(t.Context(), secret.KeysetFile{Path: own})
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -350,10 +350,10 @@ func TestWebhookSecretsAreSealedAgain(t *testing.T) {
 		if got, err := service.Reseal(ctx, db, rotation); err != nil || len(got.Lost) > 0 {
 			h.t.Fatalf("got %+v, %v", got, err)
 		}
-		if err := rotation.Finish(); err != nil {
+		if err := rotation.Finish(t.Context()); err != nil {
 			h.t.Fatal(err)
 		}
-		fresh, err := secret.OpenKeyset(own)
+		fresh, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: own})
 		if err != nil {
 			h.t.Fatal(err)
 		}

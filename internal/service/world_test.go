@@ -36,7 +36,7 @@ func worlds(t *testing.T, change func(*service.Options), test func(w *world)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		keyset, err := secret.OpenKeyset(filepath.Join(dir, "keyset.json"))
+		keyset, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: filepath.Join(dir, "keyset.json")})
 		if err != nil {
 			t.Fatal(err)
 		}

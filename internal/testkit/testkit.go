@@ -1,7 +1,7 @@
 // Package testkit is what tests share: a fresh database on each engine
 // ([Engines], [Stores]), the real binary serving ([Serve]), a model server that
-// follows a script ([NewModel]), the contract that answers are held to
-// ([Contract]), and the one way to wait ([Eventually]).
+// follows a script ([NewModel]), a KMS ([NewKMS]), the contract that answers are
+// held to ([Contract]), and the one way to wait ([Eventually]).
 //
 // A test may run beside any other: everything here is its own, and is gone
 // when it ends.

@@ -109,7 +109,7 @@ func open(t testing.TB, url, dir string, changes ...change) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keyset, err := secret.OpenKeyset(filepath.Join(dir, "keyset.json"))
+	keyset, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: filepath.Join(dir, "keyset.json")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keyset, err := secret.OpenKeyset(filepath.Join(dir, "keyset.json"))
+	keyset, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: filepath.Join(dir, "keyset.json")})
 	if err != nil {
 		t.Fatal(err)
 	}

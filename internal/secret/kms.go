@@ -1,0 +1,91 @@
+package secret
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/tink-crypto/tink-go/v2/keyset"
+	"github.com/tink-crypto/tink-go/v2/tink"
+)
+
+// KMS is a symmetric key of AWS KMS that encrypts keysets.
+type KMS struct {
+	Client *kms.Client
+	Key    string // its id or ARN, or the name or ARN of an alias
+
+	// Timeout bounds a call together with its repetitions; 0 is 10 seconds.
+	Timeout time.Duration
+}
+
+// ErrKMS is a call to the KMS that was refused, or got no answer in time. The
+// error of the SDK is wrapped beside it.
+var ErrKMS = errors.New("AWS KMS refused or did not answer")
+
+// The encryption context of every call. Policies can ask for it
+// (kms:EncryptionContext:purpose), and whatever else was encrypted by the same
+// key is not taken for a keyset.
+const (
+	purposeKey = "purpose"
+	purpose    = "penstock-keyset"
+)
+
+func (k *KMS) read(ctx context.Context, from keyset.Reader) (*keyset.Handle, error) {
+	asked := &asking{kms: k}
+	handle, err := keyset.ReadWithContext(ctx, from, asked, []byte(purpose))
+	return handle, cmp.Or(asked.err, err)
+}
+
+func (k *KMS) write(ctx context.Context, handle *keyset.Handle, to keyset.Writer) error {
+	asked := &asking{kms: k}
+	err := handle.WriteWithContext(ctx, to, asked, []byte(purpose))
+	return cmp.Or(asked.err, err)
+}
+
+// asking is the key in one operation of Tink, which passes on the text of its
+// errors only: here the error is kept.
+type asking struct {
+	kms *KMS
+	err error
+}
+
+var _ tink.AEADWithContext = (*asking)(nil)
+
+// EncryptWithContext is a part of tink.AEADWithContext.
+func (a *asking) EncryptWithContext(ctx context.Context, plaintext, purpose []byte) ([]byte, error) {
+	ctx, cancel := a.kms.bound(ctx)
+	defer cancel()
+	out, err := a.kms.Client.Encrypt(ctx, &kms.EncryptInput{
+		KeyId: aws.String(a.kms.Key), Plaintext: plaintext, EncryptionContext: map[string]string{purposeKey: string(purpose)},
+	})
+	if err != nil {
+		return nil, a.keep(err)
+	}
+	return out.CiphertextBlob, nil
+}
+
+// DecryptWithContext is a part of tink.AEADWithContext.
+func (a *asking) DecryptWithContext(ctx context.Context, ciphertext, purpose []byte) ([]byte, error) {
+	ctx, cancel := a.kms.bound(ctx)
+	defer cancel()
+	out, err := a.kms.Client.Decrypt(ctx, &kms.DecryptInput{
+		KeyId: aws.String(a.kms.Key), CiphertextBlob: ciphertext, EncryptionContext: map[string]string{purposeKey: string(purpose)},
+	})
+	if err != nil {
+		return nil, a.keep(err)
+	}
+	return out.Plaintext, nil
+}
+
+func (k *KMS) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, cmp.Or(k.Timeout, 10*time.Second))
+}
+
+func (a *asking) keep(err error) error {
+	a.err = fmt.Errorf("%w: key %s: %w", ErrKMS, a.kms.Key, err)
+	return a.err
+}

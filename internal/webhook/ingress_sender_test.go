@@ -220,6 +220,7 @@ func TestAReplayIsEvaluatedAnew(t *testing.T) {
 		if n := len(s.runs()); n != 3 {
 			t.Errorf("%d runs, want 3", n)
 		}
+		s.post(path(w), bearer(w), []byte(`{"a": 2}`)).want(t, "a delivery after the replay of a disabled webhook", http.StatusNotFound)
 		if _, err := s.ReplayDelivery(t.Context(), s.admin, s.factory, w.UID, duplicate.id()); penstock.CodeOf(err) != penstock.CodeConflict {
 			t.Errorf("replay of a duplicate: %v", err)
 		}

@@ -60,7 +60,7 @@ func (k kmsKey) open(ctx context.Context) (*secret.KMS, error) {
 	if settings.Region == "" {
 		return nil, exitf(exitConfig, "the region of the KMS is not known: set AWS_REGION, or say awskms://%s?region=REGION", key)
 	}
-	return &secret.KMS{Client: kms.NewFromConfig(settings), Key: key}, nil
+	return secret.NewKMS(kms.NewFromConfig(settings), key), nil
 }
 
 // locateKeyset says where the keyset is and how it is encrypted.

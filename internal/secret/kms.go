@@ -15,11 +15,35 @@ import (
 
 // KMS is a symmetric key of AWS KMS that encrypts keysets.
 type KMS struct {
-	Client *kms.Client
-	Key    string // its id or ARN, or the name or ARN of an alias
+	Key string // its id or ARN, or the name or ARN of an alias
 
 	// Timeout bounds a call together with its repetitions; 0 is 10 seconds.
 	Timeout time.Duration
+
+	// Not the client: of a type that reflection can reach the linker keeps every
+	// method, here all operations of the KMS.
+	encrypt, decrypt func(ctx context.Context, text []byte, about map[string]string) ([]byte, error)
+}
+
+// NewKMS is a key that client is to use.
+func NewKMS(client *kms.Client, key string) *KMS {
+	return &KMS{
+		Key: key,
+		encrypt: func(ctx context.Context, plaintext []byte, about map[string]string) ([]byte, error) {
+			out, err := client.Encrypt(ctx, &kms.EncryptInput{KeyId: aws.String(key), Plaintext: plaintext, EncryptionContext: about})
+			if err != nil {
+				return nil, err
+			}
+			return out.CiphertextBlob, nil
+		},
+		decrypt: func(ctx context.Context, ciphertext []byte, about map[string]string) ([]byte, error) {
+			out, err := client.Decrypt(ctx, &kms.DecryptInput{KeyId: aws.String(key), CiphertextBlob: ciphertext, EncryptionContext: about})
+			if err != nil {
+				return nil, err
+			}
+			return out.Plaintext, nil
+		},
+	}
 }
 
 // ErrKMS is a call to the KMS that was refused, or got no answer in time. The
@@ -57,35 +81,21 @@ var _ tink.AEADWithContext = (*asking)(nil)
 
 // EncryptWithContext is a part of tink.AEADWithContext.
 func (a *asking) EncryptWithContext(ctx context.Context, plaintext, purpose []byte) ([]byte, error) {
-	ctx, cancel := a.kms.bound(ctx)
-	defer cancel()
-	out, err := a.kms.Client.Encrypt(ctx, &kms.EncryptInput{
-		KeyId: aws.String(a.kms.Key), Plaintext: plaintext, EncryptionContext: map[string]string{purposeKey: string(purpose)},
-	})
-	if err != nil {
-		return nil, a.keep(err)
-	}
-	return out.CiphertextBlob, nil
+	return a.ask(ctx, a.kms.encrypt, plaintext, purpose)
 }
 
 // DecryptWithContext is a part of tink.AEADWithContext.
 func (a *asking) DecryptWithContext(ctx context.Context, ciphertext, purpose []byte) ([]byte, error) {
-	ctx, cancel := a.kms.bound(ctx)
+	return a.ask(ctx, a.kms.decrypt, ciphertext, purpose)
+}
+
+func (a *asking) ask(ctx context.Context, call func(context.Context, []byte, map[string]string) ([]byte, error), text, purpose []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.kms.Timeout, 10*time.Second))
 	defer cancel()
-	out, err := a.kms.Client.Decrypt(ctx, &kms.DecryptInput{
-		KeyId: aws.String(a.kms.Key), CiphertextBlob: ciphertext, EncryptionContext: map[string]string{purposeKey: string(purpose)},
-	})
+	out, err := call(ctx, text, map[string]string{purposeKey: string(purpose)})
 	if err != nil {
-		return nil, a.keep(err)
+		a.err = fmt.Errorf("%w: key %s: %w", ErrKMS, a.kms.Key, err)
+		return nil, a.err
 	}
-	return out.Plaintext, nil
-}
-
-func (k *KMS) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, cmp.Or(k.Timeout, 10*time.Second))
-}
-
-func (a *asking) keep(err error) error {
-	a.err = fmt.Errorf("%w: key %s: %w", ErrKMS, a.kms.Key, err)
-	return a.err
+	return out, nil
 }

@@ -23,7 +23,7 @@ func encrypted(t *testing.T, server *testkit.KMS) secret.KeysetFile {
 	t.Helper()
 	return secret.KeysetFile{
 		Path: filepath.Join(t.TempDir(), "keyset.json"),
-		KMS:  &secret.KMS{Client: server.Client(), Key: testkit.KMSKey},
+		KMS:  secret.NewKMS(server.Client(), testkit.KMSKey),
 	}
 }
 
@@ -56,7 +56,7 @@ func TestKeysetIsEncryptedByAKMS(t *testing.T) {
 		t.Errorf("the file: %v, %v; want mode 0600", info.Mode(), err)
 	}
 	sealed := seal(t, k, "hunter22", "here")
-	again := openFile(t, secret.KeysetFile{Path: file.Path, KMS: &secret.KMS{Client: server.Client(), Key: testkit.KMSKeyARN(testkit.KMSKey)}})
+	again := openFile(t, secret.KeysetFile{Path: file.Path, KMS: secret.NewKMS(server.Client(), testkit.KMSKeyARN(testkit.KMSKey))})
 	server.Calls()
 	wantOpen(t, again, sealed, "here", "hunter22")
 	wantOpen(t, k, seal(t, again, "x", "there"), "there", "x")
@@ -64,7 +64,7 @@ func TestKeysetIsEncryptedByAKMS(t *testing.T) {
 		t.Errorf("sealing and opening ask the KMS: %v", calls)
 	}
 
-	other := secret.KeysetFile{Path: file.Path, KMS: &secret.KMS{Client: server.Client(), Key: testkit.KMSOtherKey}}
+	other := secret.KeysetFile{Path: file.Path, KMS: secret.NewKMS(server.Client(), testkit.KMSOtherKey)}
 	if _, err := secret.OpenKeyset(t.Context(), other); !errors.Is(err, secret.ErrKMS) || !strings.Contains(err.Error(), "IncorrectKeyException") {
 		t.Errorf("by another key: got %v", err)
 	}
@@ -205,7 +205,7 @@ func TestKMSIsAwayWhileServing(t *testing.T) {
 func TestRotationWithAKMS(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewKMS(t)
-	other := &secret.KMS{Client: server.Client(), Key: testkit.KMSOtherKey}
+	other := secret.NewKMS(server.Client(), testkit.KMSOtherKey)
 	for name, tt := range map[string]struct {
 		from, to func(secret.KeysetFile) secret.KeysetFile
 		form     string

@@ -68,19 +68,18 @@ type Delivery struct {
 
 // DeliveryMatch is what a delivery meant to one automation.
 type DeliveryMatch struct {
-	Automation   string        `json:"automation"` // its name
-	UID          string        `json:"automation_uid"`
-	WouldTrigger bool          `json:"would_trigger"`
-	RunID        string        `json:"run_id,omitempty"`
-	FailedAt     *MatchFailure `json:"failed_at,omitempty"`
+	Automation   string `json:"automation"` // its name
+	UID          string `json:"automation_uid"`
+	WouldTrigger bool   `json:"would_trigger"`
+	RunID        string `json:"run_id,omitempty"`
+	// FailedAt is the JSON pointer of the first key of its filter that failed, ""
+	// for the body as a whole, or FailedAtAutomation; nil where it started a run.
+	FailedAt *string `json:"failed_at,omitzero"`
+	Reason   string  `json:"reason,omitempty"` // why, for people
 }
 
-// MatchFailure is why an automation did not start a run.
-type MatchFailure struct {
-	Check  string `json:"check"`          // payload, or automation where it is broken
-	Path   string `json:"path,omitempty"` // JSON pointer of the filter's first failing key
-	Reason string `json:"reason"`
-}
+// FailedAtAutomation is where an automation failed that is broken.
+const FailedAtAutomation = "automation"
 
 // DefaultDeliveries is the size of a page of a log where the caller says none.
 const DefaultDeliveries = 50

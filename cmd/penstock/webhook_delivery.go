@@ -151,10 +151,10 @@ func matchText(m penstock.DeliveryMatch) string {
 	switch {
 	case m.RunID != "":
 		return "started run " + m.RunID
-	case m.FailedAt != nil && m.FailedAt.Check == "automation":
-		return "started none, it is broken: " + m.FailedAt.Reason
+	case m.FailedAt != nil && *m.FailedAt == penstock.FailedAtAutomation:
+		return "started none, it is broken: " + m.Reason
 	case m.FailedAt != nil:
-		return "does not match at " + cmp.Or(m.FailedAt.Path, "the payload") + ": " + m.FailedAt.Reason
+		return "does not match at " + cmp.Or(*m.FailedAt, "the payload") + ": " + m.Reason
 	case m.WouldTrigger:
 		return "matches"
 	}

@@ -136,7 +136,7 @@ func TestBrokenAutomationFailsNoDelivery(t *testing.T) {
 		t.Fatalf("got %+v, want one run of two matches", d)
 	}
 	for _, m := range d.Matches {
-		if m.Automation == "broken" && (m.WouldTrigger || m.FailedAt == nil || m.FailedAt.Check != "automation" || m.FailedAt.Reason == "") {
+		if m.Automation == "broken" && (m.WouldTrigger || m.FailedAt == nil || *m.FailedAt != penstock.FailedAtAutomation || m.Reason == "") {
 			t.Errorf("got %+v, want that the automation has failed, and why", m)
 		}
 	}

@@ -6,10 +6,17 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
+// rejected asks for the rejections of every kind, as they are counted together.
+const rejected penstock.Outcome = "rejected"
+
 func (a *API) listDeliveries(c *call) error {
 	q := c.query()
 	dq := penstock.DeliveryQuery{Limit: q.integer("limit", 1, penstock.MaxLimit, penstock.DefaultDeliveries), Cursor: q.optional("cursor")}
-	if outcome := oneOf(q, "outcome", penstock.Outcomes()...); outcome != "" {
+	switch outcome := oneOf(q, "outcome", append(penstock.Outcomes(), rejected)...); outcome {
+	case "":
+	case rejected:
+		dq.Outcomes = []penstock.Outcome{penstock.OutcomeRejectedAuth, penstock.OutcomeRejectedJSON, penstock.OutcomeRejectedSize}
+	default:
 		dq.Outcomes = []penstock.Outcome{outcome}
 	}
 	if q.err != nil {

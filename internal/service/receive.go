@@ -193,7 +193,7 @@ func (s *Service) start(p *deliveryPlan, document *filter.Document, d *store.New
 	if len(p.automations) == 0 {
 		return
 	}
-	failures := make([]penstock.MatchFailure, len(p.automations))
+	failures := make([]matchFailure, len(p.automations))
 	runs := make([]*store.NewRun, len(p.automations))
 	for i := range p.automations {
 		if failures[i], runs[i] = p.automations[i].start(s, p, document, d); runs[i] != nil {
@@ -220,27 +220,21 @@ func (s *Service) start(p *deliveryPlan, document *filter.Document, d *store.New
 
 // appendMatch adds the automation's penstock.DeliveryMatch as JSON. It is written
 // out here since every delivery needs one for each automation.
-func (a *planned) appendMatch(out []byte, failed penstock.MatchFailure, run *store.NewRun) []byte {
+func (a *planned) appendMatch(out []byte, failed matchFailure, run *store.NewRun) []byte {
 	out = append(append(out, a.named...), `,"would_trigger":`...)
 	if run != nil {
 		return append(append(append(out, `true,"run_id":"`...), run.ID...), `"}`...)
 	}
-	out = append(append(append(out, `false,"failed_at":{"check":"`...), failed.Check...), '"')
-	if failed.Path != "" {
-		out, _ = jsontext.AppendQuote(append(out, `,"path":`...), failed.Path) // of a filter that was checked to be UTF-8
-	}
-	out, _ = jsontext.AppendQuote(append(out, `,"reason":`...), failed.Reason)
-	return append(out, "}}"...)
+	out, _ = jsontext.AppendQuote(append(out, `false,"failed_at":`...), failed.at) // of a filter that was checked to be UTF-8
+	out, _ = jsontext.AppendQuote(append(out, `,"reason":`...), failed.reason)
+	return append(out, '}')
 }
 
-// The checks of which one fails where an automation does not start.
-const (
-	checkPayload    = "payload"
-	checkAutomation = "automation"
-)
+// matchFailure is where and why an automation does not start.
+type matchFailure struct{ at, reason string }
 
 // start is the run that the automation starts, or why it starts none.
-func (a *planned) start(s *Service, p *deliveryPlan, document *filter.Document, d *store.NewDelivery) (penstock.MatchFailure, *store.NewRun) {
+func (a *planned) start(s *Service, p *deliveryPlan, document *filter.Document, d *store.NewDelivery) (matchFailure, *store.NewRun) {
 	var why filter.Failure
 	matched := a.broken != "" && len(a.filters) == 0
 	for i, f := range a.filters {
@@ -251,11 +245,11 @@ func (a *planned) start(s *Service, p *deliveryPlan, document *filter.Document, 
 	}
 	switch {
 	case !matched:
-		return penstock.MatchFailure{Check: checkPayload, Path: why.Path, Reason: why.Reason}, nil
+		return matchFailure{why.Path, why.Reason}, nil
 	case a.template == nil:
-		return penstock.MatchFailure{Check: checkAutomation, Reason: a.broken}, nil
+		return matchFailure{penstock.FailedAtAutomation, a.broken}, nil
 	}
-	return penstock.MatchFailure{}, a.template.stamp(occasion{
+	return matchFailure{}, a.template.stamp(occasion{
 		source: penstock.SourceWebhook, at: d.ReceivedAt, webhookUID: p.row.UID, deliveryID: d.ID,
 		triggerURL: s.deliveryURL(p.row, d.ID), envelope: envelope(p.row, d.ID),
 	})

@@ -36,7 +36,7 @@ func (s *Service) TestFilter(ctx context.Context, p penstock.Principal, factoryU
 	if webhook != nil {
 		verdict.Checks = append(verdict.Checks, checkWebhook(*webhook))
 	}
-	check := penstock.FilterCheck{Check: checkPayload}
+	check := penstock.FilterCheck{Check: "payload"}
 	if body != nil {
 		if check, err = tryPayload(f, body); err != nil {
 			return penstock.FilterVerdict{}, err
@@ -140,7 +140,7 @@ func checkWebhook(w store.WebhookRow) penstock.FilterCheck {
 }
 
 func tryPayload(f *filter.Filter, body []byte) (penstock.FilterCheck, error) {
-	check := penstock.FilterCheck{Check: checkPayload}
+	check := penstock.FilterCheck{Check: "payload"}
 	document, err := filter.ParseDocument(body)
 	if err != nil {
 		if told, ok := errorFields(err); ok {

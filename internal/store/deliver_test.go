@@ -75,7 +75,7 @@ func TestAnAcceptedDeliveryIsStoredWithItsPayloadAndItsRuns(t *testing.T) {
 			d.Body = []byte("\xff\x00 any bytes")
 			d.Runs = []*store.NewRun{run}
 			d.Matches = `[{"automation":"a","automation_uid":"u","would_trigger":true,"run_id":"` + run.ID + `"},
-				{"automation":"b","automation_uid":"v","would_trigger":false,"failed_at":{"check":"payload","path":"/x","reason":"no"}}]`
+				{"automation":"b","automation_uid":"v","would_trigger":false,"failed_at":"/x","reason":"no"}]`
 		})
 		if diff := cmp.Diff(store.Delivered{Outcome: penstock.OutcomeAccepted}, got); diff != "" {
 			t.Error(diff)
@@ -89,7 +89,7 @@ func TestAnAcceptedDeliveryIsStoredWithItsPayloadAndItsRuns(t *testing.T) {
 			IdentitySource: penstock.IdentityPenstock, HTTPStatus: 202, Runs: []string{run.ID}, PayloadSHA256: d.SHA256, ClientIP: d.ClientIP,
 			Matches: []penstock.DeliveryMatch{
 				{Automation: "a", UID: "u", WouldTrigger: true, RunID: run.ID},
-				{Automation: "b", UID: "v", FailedAt: &penstock.MatchFailure{Check: "payload", Path: "/x", Reason: "no"}},
+				{Automation: "b", UID: "v", FailedAt: new("/x"), Reason: "no"},
 			},
 			Headers: map[string]string{"content-type": "application/json"},
 		}

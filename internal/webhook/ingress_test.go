@@ -29,11 +29,11 @@ func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
 			HTTPStatus: 202, Runs: d.Runs, ClientIP: "127.0.0.1", Headers: map[string]string{"x-penstock-delivery-id": "order-1", "user-agent": "shop/1"},
 			Matches: []penstock.DeliveryMatch{
 				{Automation: auto.Name, UID: auto.UID, WouldTrigger: true, RunID: d.Runs[0]},
-				{Automation: silent.Name, UID: silent.UID, FailedAt: &penstock.MatchFailure{Check: "payload", Path: "/amount"}},
+				{Automation: silent.Name, UID: silent.UID, FailedAt: new("/amount")},
 			},
 		}
 		byName := cmpopts.SortSlices(func(a, b penstock.DeliveryMatch) bool { return a.Automation < b.Automation })
-		ignored := []cmp.Option{byName, cmpopts.IgnoreFields(penstock.Delivery{}, "ReceivedAt", "PayloadSHA256"), cmpopts.IgnoreFields(penstock.MatchFailure{}, "Reason")}
+		ignored := []cmp.Option{byName, cmpopts.IgnoreFields(penstock.Delivery{}, "ReceivedAt", "PayloadSHA256"), cmpopts.IgnoreFields(penstock.DeliveryMatch{}, "Reason")}
 		if diff := cmp.Diff(want, d, ignored...); diff != "" {
 			t.Error(diff)
 		}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/penstock-dev/penstock"
@@ -56,9 +57,11 @@ func (a *API) deleteAutomation(c *call) error {
 
 func (a *API) testFilter(c *call) error {
 	var req penstock.FilterTest
-	if err := c.decode(&req); err != nil {
+	payload, err := c.decodeWithPayload(&req)
+	if err != nil {
 		return err
 	}
+	req.Payload = json.RawMessage(payload)
 	verdict, err := a.svc.TestFilter(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -93,6 +94,47 @@ func (c *call) decode(dst any) error {
 	if err != nil {
 		return err
 	}
+	return c.decodeBody(body, dst)
+}
+
+// decodeWithPayload decodes the body like decode and answers its field payload
+// apart, nil where it has none: that may be all that a delivery may be, which
+// equal keys and NUL are, too.
+func (c *call) decodeWithPayload(dst any) (payload jsontext.Value, err error) {
+	body, err := c.readBody()
+	if err != nil {
+		return nil, err
+	}
+	rest, payload := cutPayload(body)
+	return payload, c.decodeBody(rest, dst)
+}
+
+// cutPayload puts null in the place of an object's first field payload. Of what
+// is no object, or no JSON, it answers all as the rest.
+func cutPayload(body []byte) (rest []byte, payload jsontext.Value) {
+	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true))
+	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
+		return body, nil
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return body, nil
+		}
+		wanted := name.String() == "payload"
+		value, err := dec.ReadValue()
+		if err != nil {
+			return body, nil
+		}
+		if wanted {
+			end := int(dec.InputOffset())
+			return slices.Concat(body[:end-len(value)], []byte("null"), body[end:]), value.Clone()
+		}
+	}
+	return body, nil
+}
+
+func (c *call) decodeBody(body []byte, dst any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return penstock.Invalid("", "the body must be a JSON object; it is empty")
 	}

@@ -80,3 +80,34 @@ func TestAReplayHappensOncePerIdempotencyKey(t *testing.T) {
 		t.Errorf("replayed %+v, then %+v", first, again)
 	}
 }
+
+func TestAFilterIsTriedOnWhateverADeliveryMayBe(t *testing.T) {
+	t.Parallel()
+	d := &driver{world: start(t), seen: map[string]string{}}
+	d.makeWebhooks()
+	tests := []struct {
+		name, body string
+		status     int
+		triggers   bool
+	}{
+		{"equal keys in an object that the filter names", `{"filter": {"a": [1]}, "payload": {"a": 1, "a": 1}}`, 200, false},
+		{"equal keys in another object", `{"payload": {"a": 1, "z": {"q": 1, "q": 2}}, "filter": {"a": [1]}}`, 200, true},
+		{"NUL", `{"filter": {"a": [1]}, "payload": {"a": 1, "b": "\u0000"}}`, 200, true},
+		{"null", `{"filter": {}, "payload": null}`, 200, true},
+		{"two payloads", `{"filter": {}, "payload": 1, "payload": 2}`, 400, false},
+		{"equal keys in the filter", `{"filter": {"a": [1], "a": [2]}, "payload": {}}`, 400, false},
+		{"half a surrogate pair", `{"filter": {}, "payload": "\ud800"}`, 400, false},
+		{"cut off", `{"filter": {}, "payload": {"a": 1`, 400, false},
+		{"no object", `[1]`, 400, false},
+	}
+	for _, tt := range tests {
+		var got penstock.FilterVerdict
+		a := d.must(tt.status, "POST", "/api/v1/factory/"+d.seen["factory"]+"/test-filter", tt.body)
+		if tt.status == http.StatusOK {
+			a.into(t, &got)
+		}
+		if got.WouldTrigger != tt.triggers {
+			t.Errorf("%s: would trigger: %v, want %v", tt.name, got.WouldTrigger, tt.triggers)
+		}
+	}
+}

@@ -89,11 +89,12 @@ func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings
 	if err == nil {
 		defer back.close()
 		back.address, back.local = listener.Addr(), cmd.localOrigin(origin, listener.Addr())
-		err = cmd.welcome(ctx, std, back) // before the first request: it needs the key
+		err = cmd.welcome(ctx, std, back, func() {
+			server.UseBefore(back.ingress(cmd, tracer), webhook.Takes)
+			server.Use(back.api(cmd, tracer))
+		})
 	}
 	if err == nil {
-		server.UseBefore(back.ingress(cmd, tracer), webhook.Takes)
-		server.Use(back.api(cmd, tracer))
 		front.Go(func() error { return cmd.work(ctx, back, settings) })
 	}
 	if err != nil {

@@ -11,12 +11,14 @@ import (
 	"strings"
 )
 
-// welcome makes sure that somebody can get in, and says where to go.
-func (cmd *serveCmd) welcome(ctx context.Context, std *stdio, b *back) error {
+// welcome makes sure that somebody can get in, opens, and says where to go: who
+// waits to be told is never answered that the server is starting.
+func (cmd *serveCmd) welcome(ctx context.Context, std *stdio, b *back, open func()) error {
 	made, key, err := cmd.firstKey(ctx, b)
 	if err != nil {
 		return fmt.Errorf("make the first API key: %w", err)
 	}
+	open()
 	b.log.Info("serving", "url", b.origin, "listen", b.address.String(), "version", buildVersion(), "data", cmd.Data, "database", cmd.databaseName(), "worker", cmd.Worker)
 	bearer := "$PENSTOCK_API_KEY"
 	switch {

@@ -44,6 +44,7 @@ const (
 	IdentityPenstock IdentitySource = "x_penstock_delivery_id"
 	IdentityBody     IdentitySource = "body_hash"
 	IdentityReplay   IdentitySource = "replay" // of a stored delivery; claims nothing
+	IdentityNone     IdentitySource = "none"   // of a rejection or a handshake; claims nothing
 )
 
 // Delivery is one entry of a webhook's log: the contract's Delivery.
@@ -55,7 +56,7 @@ type Delivery struct {
 	Reason         string            `json:"reason,omitempty"`
 	Size           int64             `json:"size"` // of the body in bytes, as far as it was read
 	ReceivedAt     Time              `json:"received_at"`
-	IdentitySource IdentitySource    `json:"identity_source,omitempty"`
+	IdentitySource IdentitySource    `json:"identity_source"`
 	DuplicateOf    string            `json:"duplicate_of,omitempty"`
 	HTTPStatus     int               `json:"http_status"`
 	Runs           []string          `json:"runs"`

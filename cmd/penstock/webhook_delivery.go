@@ -137,7 +137,7 @@ func deliveryFacts(d penstock.Delivery) []fact {
 		{"from", d.ClientIP},
 		{"size", bytesText(d.Size)},
 		{"sha256", d.PayloadSHA256},
-		{"identity", strings.ReplaceAll(string(d.IdentitySource), "_", " ")},
+		{"identity", strings.ReplaceAll(strings.TrimPrefix(string(d.IdentitySource), string(penstock.IdentityNone)), "_", " ")},
 		{"duplicate of", d.DuplicateOf},
 		{"replay of", d.ReplayOf},
 	}

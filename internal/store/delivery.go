@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -31,6 +32,7 @@ func scanDelivery(scan func(...any) error) (penstock.Delivery, error) {
 	if err := errors.Join(unmarshal(matches, &d.Matches), unmarshal(headers, &d.Headers)); err != nil {
 		return d, fmt.Errorf("read delivery %s: %w", d.ID, err)
 	}
+	d.IdentitySource = cmp.Or(d.IdentitySource, penstock.IdentityNone)
 	for _, m := range d.Matches {
 		if m.RunID != "" {
 			d.Runs = append(d.Runs, m.RunID)

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -311,10 +312,17 @@ func TestBodiesWaitForRoom(t *testing.T) {
 func TestSlowBodiesGiveWay(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
-		slow := s.holdRoom(w)
-		s.post(path(w), bearer(w), largeBody).want(t, "a large one", http.StatusAccepted)
-		for _, conn := range slow {
-			s.read(conn).want(t, "a slow one", http.StatusServiceUnavailable)
+		for _, conn := range s.holdRoom(w) {
+			// The first that others send may come before the slow ones have the room.
+			reader := bufio.NewReader(conn)
+			testkit.Eventually(t, 8*time.Second, func() error {
+				s.post(path(w), bearer(w), largeBody).want(t, "a large one", http.StatusAccepted)
+				_ = conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+				_, err := reader.Peek(1)
+				return err
+			})
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+			s.read(reader).want(t, "a slow one", http.StatusServiceUnavailable)
 		}
 	}, func(o *webhook.IngressOptions) { o.HeldBytes = 1 })
 }

@@ -293,7 +293,7 @@ func (s *site) dial() net.Conn {
 	return conn
 }
 
-func (s *site) read(conn net.Conn) answer {
+func (s *site) read(conn io.Reader) answer {
 	s.t.Helper()
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {

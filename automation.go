@@ -29,10 +29,11 @@ type Overrides struct {
 	Harness            *Harness             `json:"harness,omitempty"`
 	RunnerID           string               `json:"runner,omitempty"`
 	EnvironmentID      string               `json:"environment_id,omitempty"`
-	Secrets            []string             `json:"secrets,omitempty"`
-	MCPServers         map[string]MCPServer `json:"mcp_servers,omitempty"`
+	Secrets            []string             `json:"secrets,omitzero"` // empty: none, whatever weaker layers say
+	MCPServers         map[string]MCPServer `json:"mcp_servers,omitzero"`
 	WorkerHost         string               `json:"worker_host,omitempty"`
 	CredentialStrategy string               `json:"credential_strategy,omitempty"`
+	HarnessAuthSecrets json.RawMessage      `json:"harness_auth_secrets,omitempty"` // of a harness in a file; the API cannot set it
 }
 
 // Trigger is an event that an automation waits for.
@@ -154,7 +155,7 @@ type AutomationRequest struct {
 func (o Overrides) Config() *Config {
 	c := Config{
 		Harness: o.Harness, ModelID: o.Model, RunnerID: o.RunnerID, EnvironmentID: o.EnvironmentID, Secrets: o.Secrets,
-		MCPServers: o.MCPServers, WorkerHost: o.WorkerHost, CredentialStrategy: o.CredentialStrategy,
+		MCPServers: o.MCPServers, WorkerHost: o.WorkerHost, CredentialStrategy: o.CredentialStrategy, HarnessAuthSecrets: o.HarnessAuthSecrets,
 	}
 	if o.Model != "" && c.Harness == nil {
 		c.Harness = &Harness{Type: HarnessBuiltin}

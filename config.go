@@ -53,6 +53,9 @@ const (
 // network; it is the default while no provider is configured.
 const ModelOffline = "demo/offline"
 
+// ModelAuto stands for the model that the server takes by itself.
+const ModelAuto = "auto"
+
 // Kind is the harness's canonical name: `oz` and the absent harness are builtin.
 func (h *Harness) Kind() string {
 	if h == nil || h.Type == "" || h.Type == "oz" {

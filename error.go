@@ -95,18 +95,30 @@ func (c Code) OurFault() bool {
 // Error is an error that may be shown to the caller: its Detail never holds a
 // secret. Every other error is logged and shown as an internal error.
 type Error struct {
-	Code       Code
-	Detail     string
-	Fields     []FieldError  // what is wrong with which field, for invalid_request
-	Retryable  bool          // beyond what the code says by itself
-	RetryAfter time.Duration // 0: not said
-	Cause      error         // for the log only
+	Code        Code
+	Detail      string
+	Fields      []FieldError  // what is wrong with which field, for invalid_request
+	Diagnostics []Diagnostic  // of the files, for invalid_definition
+	Retryable   bool          // beyond what the code says by itself
+	RetryAfter  time.Duration // 0: not said
+	Cause       error         // for the log only
 }
 
 // FieldError says what is wrong with one field of a request body.
 type FieldError struct {
 	Pointer string `json:"pointer"` // JSON pointer (RFC 6901); "" is the whole body
 	Detail  string `json:"detail"`
+}
+
+// Diagnostic is a finding in a factory's files. Line and column count from 1.
+type Diagnostic struct {
+	Code     string `json:"code"`
+	Message  string `json:"message"`
+	Path     string `json:"path"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Severity string `json:"severity"`          // error or warning
+	Nearest  string `json:"nearest,omitempty"` // what was perhaps meant
 }
 
 func (e *Error) Error() string {

@@ -61,10 +61,13 @@ type FactoryDefinition struct {
 // FactoryRequest creates or changes a factory; on a change an absent field
 // stays as it is and null clears it.
 type FactoryRequest struct {
-	Name        *string  `json:"name,omitempty"`
-	Alias       *string  `json:"alias,omitempty"`
-	Description *string  `json:"description,omitempty"`
-	Cleared     []string `json:"-"` // the fields that were given as null
+	Name        *string `json:"name,omitempty"`
+	Alias       *string `json:"alias,omitempty"`
+	Description *string `json:"description,omitempty"`
+	// Files define a new factory, by path; absent: it has a foreman and nothing
+	// else. Of a factory that there is they are applied, not changed.
+	Files   map[string]string `json:"-"`
+	Cleared []string          `json:"-"` // the fields that were given as null
 }
 
 var (

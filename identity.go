@@ -23,7 +23,7 @@ type Identity struct {
 	CreatedAt Time   `json:"created_at"`
 	UpdatedAt Time   `json:"updated_at"`
 
-	Secrets          []NamedSecret        `json:"secrets"`
+	Secrets          []NamedSecret        `json:"secrets"` // nil: what weaker layers say; empty: none
 	Skills           []string             `json:"skills"`
 	Memory           Memory               `json:"memory"`
 	DefaultRunnerUID string               `json:"default_runner_uid"`
@@ -32,7 +32,7 @@ type Identity struct {
 	EnvironmentID    string               `json:"environment_id,omitempty"`
 	BaseModel        string               `json:"base_model,omitempty"`
 	Harness          *Harness             `json:"harness,omitempty"`
-	MCPServers       map[string]MCPServer `json:"mcp_servers,omitempty"`
+	MCPServers       map[string]MCPServer `json:"mcp_servers,omitzero"`
 
 	CredentialStrategy string          `json:"credential_strategy,omitempty"`
 	HarnessAuthSecrets json.RawMessage `json:"harness_auth_secrets,omitempty"`
@@ -85,6 +85,9 @@ func (i Identity) Config() *Config {
 		ModelID: i.BaseModel, BasePrompt: i.Prompt, EnvironmentID: i.EnvironmentID, RunnerID: i.DefaultRunnerUID,
 		Skills: i.Skills, MCPServers: i.MCPServers, Harness: i.Harness, HarnessAuthSecrets: i.HarnessAuthSecrets,
 		WorkerHost: i.WorkerHost, CredentialStrategy: i.CredentialStrategy,
+	}
+	if i.Secrets != nil {
+		c.Secrets = []string{}
 	}
 	for _, s := range i.Secrets {
 		c.Secrets = append(c.Secrets, s.Name)

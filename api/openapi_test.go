@@ -133,6 +133,8 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 		add(op.OperationID == "deleteSecret", "409")                                          // one that is used
 		add(op.OperationID == "deleteKey", "409")                                             // the last admin's
 		add(op.OperationID == "downloadArtifact", "422")
+		add(op.OperationID == "applyDefinition", "409")                                      // another revision
+		add(op.OperationID == "createFactory" || op.OperationID == "applyDefinition", "422") // of invalid files
 		add(op.OperationID == "findRunByExternalReference", "404")
 		slices.Sort(want)
 		got := slices.DeleteFunc(op.statuses(), func(s string) bool { return s < "400" })

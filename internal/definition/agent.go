@@ -61,6 +61,9 @@ func (a Agent) Identity() penstock.Identity {
 	if i.Type == "" {
 		i.Type = custom
 	}
+	if a.Secrets != nil {
+		i.Secrets = []penstock.NamedSecret{}
+	}
 	for _, name := range a.Secrets {
 		i.Secrets = append(i.Secrets, penstock.NamedSecret{Name: name})
 	}
@@ -70,9 +73,7 @@ func (a Agent) Identity() penstock.Identity {
 const custom = penstock.AgentType("CUSTOM")
 
 // AgentOf is a new agent as a file has it. Its memory, and skills that it names
-// by reference, are nothing that a file can say. An agent that has a file is
-// changed by what [Parse] read of it: an identity does not tell an empty list of
-// secrets, which is none, from an absent one, which is inherited.
+// by reference, are nothing that a file can say.
 func AgentOf(i penstock.Identity) Agent {
 	a := Agent{
 		Name: i.Name, Description: i.Description, Prompt: trimBody(i.Prompt), CredentialStrategy: i.CredentialStrategy,
@@ -86,6 +87,9 @@ func AgentOf(i penstock.Identity) Agent {
 	}
 	if a.Harness != nil {
 		a.Model, a.Harness = harnessModel(i.Harness, i.BaseModel, i.HarnessAuthSecrets)
+	}
+	if i.Secrets != nil {
+		a.Secrets = []string{}
 	}
 	for _, secret := range i.Secrets {
 		a.Secrets = append(a.Secrets, secret.Name)

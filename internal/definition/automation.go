@@ -53,16 +53,14 @@ func (a Automation) Automation() penstock.Automation {
 	return automation
 }
 
-// AutomationOf is a new automation as a file has it. One that has a file is
-// changed by what [Parse] read of it: the server's type does not have the
-// credentials of a harness.
+// AutomationOf is an automation as a file has it.
 func AutomationOf(a penstock.Automation) Automation {
 	automation := Automation{
 		Name: a.Name, Enabled: pointer(a.Enabled, true), Agent: a.Agent, CredentialStrategy: a.CredentialStrategy,
 		Settings: settingsOf(a.Overrides), Prompt: trimBody(a.Prompt),
 	}
 	if a.Harness != nil {
-		automation.Model, automation.Harness = harnessModel(a.Harness, a.Model, nil)
+		automation.Model, automation.Harness = harnessModel(a.Harness, a.Model, a.HarnessAuthSecrets)
 	}
 	for _, t := range a.Triggers {
 		automation.Triggers = append(automation.Triggers, TriggerOf(t))

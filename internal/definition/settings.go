@@ -224,19 +224,18 @@ func harnessOf(h *penstock.Harness, secrets json.RawMessage) *Harness {
 	return &harness
 }
 
-// Overrides are s in the vocabulary of the server, without the credentials of
-// its harness.
+// Overrides are s in the vocabulary of the server.
 func (s Settings) Overrides() penstock.Overrides {
 	return penstock.Overrides{
 		Model: s.Model, Harness: s.Harness.Harness(), RunnerID: s.Runner, EnvironmentID: s.EnvironmentID, Secrets: s.Secrets,
-		MCPServers: servers(s.MCPServers, MCPServer.Server), WorkerHost: s.WorkerHost,
+		MCPServers: servers(s.MCPServers, MCPServer.Server), WorkerHost: s.WorkerHost, HarnessAuthSecrets: s.Harness.AuthSecrets(),
 	}
 }
 
 // settingsOf are overrides as a file has them.
 func settingsOf(o penstock.Overrides) Settings {
 	return Settings{
-		Model: o.Model, Harness: harnessOf(o.Harness, nil), Runner: o.RunnerID, EnvironmentID: o.EnvironmentID, Secrets: o.Secrets,
+		Model: o.Model, Harness: harnessOf(o.Harness, o.HarnessAuthSecrets), Runner: o.RunnerID, EnvironmentID: o.EnvironmentID, Secrets: o.Secrets,
 		MCPServers: servers(o.MCPServers, serverOf), WorkerHost: o.WorkerHost,
 	}
 }

@@ -148,6 +148,11 @@ func (d *driver) operations() []operation {
 		{"GET", base + "/factory", nil, reads},
 		{"GET", factory, nil, reads},
 		{"PATCH", factory, map[string]any{"description": "d", "alias": nil}, manage},
+		{"GET", factory + "/definition", nil, reads},
+		{"PUT", factory + "/definition", map[string]any{"files": tree("acme"), "dry_run": true}, manage},
+		{"GET", base + "/factory-files/schemas", nil, ""},
+		{"GET", base + "/factory-files/schemas/v1alpha1", nil, ""},
+		{"POST", base + "/factory-files/validate", map[string]any{"files": tree("x")}, manage},
 		{"POST", factory + "/runs", map[string]any{"prompt": "x", "ticket_ref": "linear:PAY-42", "ticket_url": "https://linear.app/acme/issue/PAY-42"}, write},
 		{"POST", factory + "/automations", automation(), manage},
 		{"GET", factory + "/automations", nil, reads},
@@ -170,6 +175,15 @@ func (d *driver) operations() []operation {
 		{"DELETE", factory, nil, manage},
 		{"DELETE", base + "/secrets/" + d.seen["secret"], nil, "secrets:manage"},
 		{"DELETE", base + "/keys/" + d.seen["key"], nil, keys},
+	}
+}
+
+// tree are the files of a factory, with a warning.
+func tree(name string) map[string]string {
+	return map[string]string{
+		"factory.yaml":                "schemaVersion: v1alpha1\nname: " + name + "\nagentDefaults: {model: auto}\n",
+		"agents/foreman/agent.md":     "---\nagentType: FOREMAN\n---\nx\n",
+		"automations/a/automation.md": "---\ntriggers:\n  - {provider: webhook, event: received, filter: {webhook_ids: [gone]}}\n---\nx\n",
 	}
 }
 
@@ -355,7 +369,12 @@ func (d *driver) callBadly() {
 		{400, "PUT", agent + "/identities/" + d.seen["identity"], `{"name": 1}`},
 		{400, "POST", agent + "/schedules", `{"name": "x", "cron_schedule": "whenever", "prompt": "x"}`},
 		{400, "PUT", agent + "/schedules/" + d.seen["schedule"], `{"name": "x"}`},
-		{400, "POST", "/api/v1/factory", `{"name": "x", "files": {}}`},
+		{422, "POST", "/api/v1/factory", `{"name": "x", "files": {}}`},
+		{400, "PUT", factory + "/definition", `{}`},
+		{409, "PUT", factory + "/definition", map[string]any{"files": tree("acme"), "base_revision": 1}},
+		{422, "PUT", factory + "/definition", `{"files": {"factory.yaml": "title: x"}}`},
+		{400, "POST", "/api/v1/factory-files/validate", `{"files": {"a": 1}}`},
+		{200, "POST", "/api/v1/factory-files/validate", `{"files": {"factory.yaml": "title: x"}}`},
 		{400, "POST", "/api/v1/factory", `{"name": "x", "repository": {"url": "https://example.com/a.git"}}`},
 		{409, "POST", "/api/v1/factory", `{"name": "ACME"}`},
 		{400, "GET", "/api/v1/factory?limit=501", nil},

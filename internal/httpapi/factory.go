@@ -8,23 +8,19 @@ import (
 
 func (a *API) createFactory(c *call) error {
 	var req struct {
-		Name        *string `json:"name"`
-		Alias       *string `json:"alias"`
-		Description *string `json:"description"`
-		Files       any     `json:"files"`
-		Repository  any     `json:"repository"`
+		Name        *string           `json:"name"`
+		Alias       *string           `json:"alias"`
+		Description *string           `json:"description"`
+		Files       map[string]string `json:"files"`
+		Repository  any               `json:"repository"`
 	}
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	const unsupported = "is not supported by this release: make the factory by its name, then its automations and webhooks"
-	switch {
-	case req.Files != nil:
-		return penstock.Invalid("/files", unsupported)
-	case req.Repository != nil:
-		return penstock.Invalid("/repository", unsupported)
+	if req.Repository != nil {
+		return penstock.Invalid("/repository", "is not supported by this release: make the factory by its name or of files")
 	}
-	factory, err := a.svc.CreateFactory(c.ctx(), c.principal, penstock.FactoryRequest{Name: req.Name, Alias: req.Alias, Description: req.Description})
+	factory, err := a.svc.CreateFactory(c.ctx(), c.principal, penstock.FactoryRequest{Name: req.Name, Alias: req.Alias, Description: req.Description, Files: req.Files})
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,8 @@ type Problem struct {
 	Retryable bool                  `json:"retryable"`
 	TraceID   string                `json:"trace_id,omitempty"`
 	Errors    []penstock.FieldError `json:"errors,omitempty"`
+	// Diagnostics are what is wrong with a factory's files.
+	Diagnostics []penstock.Diagnostic `json:"diagnostics,omitempty"`
 }
 
 // statusClosed is logged for a request whose caller went away before the
@@ -63,7 +65,7 @@ func (c *call) fail(err error) {
 	}
 	p := Problem{
 		Type: c.api.origin + "/docs/errors/" + string(e.Code), Title: e.Code.Title(), Status: e.Code.Status(),
-		Detail: e.Explain(), Instance: c.instance(), Retryable: retryable, TraceID: c.traceID(), Errors: e.Fields,
+		Detail: e.Explain(), Instance: c.instance(), Retryable: retryable, TraceID: c.traceID(), Errors: e.Fields, Diagnostics: e.Diagnostics,
 	}
 	p.Error = p.Title
 	if p.Detail != "" {

@@ -64,6 +64,7 @@ func Routes() []Route {
 		below(Base+"/agent", resourceRoutes()),
 		below(Base+"/factory", factoryRoutes()),
 		below(Base+"/factory/{uid}/webhooks", webhookRoutes()),
+		below(Base+"/factory-files", fileRoutes()),
 		below(Base, accessRoutes()),
 		below(Base+"/worker", workerRoutes()),
 		serverRoutes(),
@@ -126,6 +127,8 @@ func factoryRoutes() []Route {
 		{Method: get, Pattern: "/{uid}", Scope: factories, handle: (*API).factory, Who: "dashboard, CLI"},
 		{Method: patch, Pattern: "/{uid}", Scope: manage, handle: (*API).updateFactory, Who: "dashboard, CLI"},
 		{Method: remove, Pattern: "/{uid}", Scope: manage, handle: (*API).deleteFactory, Who: "dashboard, CLI"},
+		{Method: get, Pattern: "/{uid}/definition", Scope: factories, handle: (*API).definition, Who: "dashboard, CLI, people who edit the files elsewhere"},
+		{Method: put, Pattern: "/{uid}/definition", Scope: manage, handle: (*API).applyDefinition, Who: "dashboard, CLI, CI that deploys a factory"},
 		{Method: post, Pattern: "/{uid}/runs", Scope: runsWrite, handle: (*API).dispatchRun, Who: "everybody who gives work to a factory: trackers, CI, people"},
 		{Method: post, Pattern: "/{uid}/automations", Scope: manage, handle: (*API).createAutomation, status: http.StatusCreated, Who: "dashboard, CLI"},
 		{Method: get, Pattern: "/{uid}/automations", Scope: factories, handle: (*API).listAutomations, Who: "dashboard, CLI"},
@@ -133,6 +136,14 @@ func factoryRoutes() []Route {
 		{Method: patch, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: (*API).updateAutomation, Who: "dashboard, CLI"},
 		{Method: remove, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: (*API).deleteAutomation, Who: "dashboard, CLI"},
 		{Method: post, Pattern: "/{uid}/test-filter", Scope: manage, handle: (*API).testFilter, Who: "people who write a filter"},
+	}
+}
+
+func fileRoutes() []Route {
+	return []Route{
+		{Method: get, Pattern: "/schemas", Public: true, handle: (*API).schemaVersions, Who: "editors and generators of a factory's files"},
+		{Method: get, Pattern: "/schemas/v1alpha1", Public: true, handle: (*API).schemas, Who: "editors and generators of a factory's files"},
+		{Method: post, Pattern: "/validate", Scope: manage, handle: (*API).validateFiles, Who: "dashboard, CI of a repository with a factory"},
 	}
 }
 

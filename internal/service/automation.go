@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/definition"
 	"github.com/penstock-dev/penstock/internal/filter"
 	"github.com/penstock-dev/penstock/internal/store"
 )
@@ -92,7 +93,11 @@ func (s *Service) CreateAutomation(ctx context.Context, p penstock.Principal, fa
 			return answer, err
 		}
 		clocks, err := s.keepAutomation(ctx, tx, row, nil, nil)
+		if err != nil {
+			return answer, err
+		}
 		answer.Triggers = withClocks(row, clocks)
+		err = s.rewrite(ctx, tx, p, factory.UID)
 		return answer, err
 	})
 }
@@ -127,7 +132,10 @@ func (s *Service) UpdateAutomation(ctx context.Context, p penstock.Principal, fa
 		if err := tx.SetAutomation(ctx, row); err != nil {
 			return struct{}{}, err
 		}
-		_, err = s.keepAutomation(ctx, tx, row, &before, clocks)
+		if _, err = s.keepAutomation(ctx, tx, row, &before, clocks); err != nil {
+			return struct{}{}, err
+		}
+		err = s.rewrite(ctx, tx, p, factory.UID, renamed{definition.KindAutomation, before.Name, row.Name})
 		return struct{}{}, err
 	})
 	if err != nil {
@@ -137,7 +145,7 @@ func (s *Service) UpdateAutomation(ctx context.Context, p penstock.Principal, fa
 }
 
 // keepAutomation stores what goes with an automation that was just stored: who
-// it is, its clocks, and the factory's next revision.
+// it is, and its clocks.
 func (s *Service) keepAutomation(ctx context.Context, tx *store.Tx, row store.AutomationRow, before *store.AutomationRow, clocks []store.Clock) ([]store.Clock, error) {
 	if err := tx.AddPrincipal(ctx, row.Team, automationActor(row)); err != nil {
 		return nil, err
@@ -146,10 +154,7 @@ func (s *Service) keepAutomation(ctx context.Context, tx *store.Tx, row store.Au
 	if err != nil {
 		return nil, err
 	}
-	if err := tx.SetClocks(ctx, row.Team, row.UID, next); err != nil {
-		return nil, err
-	}
-	return next, tx.Revise(ctx, row.FactoryUID)
+	return next, tx.SetClocks(ctx, row.Team, row.UID, next)
 }
 
 // DeleteAutomation ends an automation. Runs that it started go on.
@@ -172,7 +177,7 @@ func (s *Service) DeleteAutomation(ctx context.Context, p penstock.Principal, fa
 		if err := tx.DeleteAutomation(ctx, row); err != nil {
 			return err
 		}
-		return tx.Revise(ctx, factory.UID)
+		return s.rewrite(ctx, tx, p, factory.UID)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/definition"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -105,13 +106,20 @@ func (s *Service) UpdateIdentity(ctx context.Context, p penstock.Principal, uid 
 		if err := tx.AddPrincipal(ctx, p.Team, agentActor(agent)); err != nil {
 			return agent, err
 		}
-		return s.presentIdentity(agent), tx.SetIdentity(ctx, p.Team, agent)
+		if err := tx.SetIdentity(ctx, p.Team, agent); err != nil {
+			return agent, err
+		}
+		if agent.FactoryUID != "" {
+			err = s.rewrite(ctx, tx, p, agent.FactoryUID, renamed{definition.KindAgent, before.Name, agent.Name})
+		}
+		return s.presentIdentity(agent), err
 	})
 }
 
 // DeleteIdentity takes an agent away from new runs and revokes its keys. Its
-// runs stay; a schedule or an automation that names it says that it is gone. The
-// foreman of a factory is a conflict: it goes with its factory.
+// runs stay; a schedule that names it says that it is gone. The foreman of a
+// factory is a conflict, since it goes with its factory, and so is an agent that
+// an automation of its factory names.
 func (s *Service) DeleteIdentity(ctx context.Context, p penstock.Principal, uid string) error {
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
@@ -127,7 +135,13 @@ func (s *Service) DeleteIdentity(ctx context.Context, p penstock.Principal, uid 
 		if agent.FactoryUID != "" && agent.Type == penstock.AgentForeman {
 			return penstock.Errorf(penstock.CodeConflict, "the agent is the foreman of the factory %s: delete the factory instead", agent.FactoryUID)
 		}
-		return tx.DeleteIdentity(ctx, p.Team, uid)
+		if err := tx.DeleteIdentity(ctx, p.Team, uid); err != nil {
+			return err
+		}
+		if agent.FactoryUID != "" {
+			err = s.rewrite(ctx, tx, p, agent.FactoryUID)
+		}
+		return err
 	})
 }
 
@@ -163,7 +177,9 @@ func changeIdentity(i *penstock.Identity, req penstock.IdentityRequest) {
 	i.Name = strings.TrimSpace(i.Name)
 	set(&i.Description, req.Description)
 	set(&i.Prompt, req.Prompt)
-	set(&i.Secrets, req.Secrets)
+	if set(&i.Secrets, req.Secrets); len(i.Secrets) == 0 && req.Secrets != nil {
+		i.Secrets = nil
+	}
 	set(&i.Skills, req.Skills)
 	set(&i.Memory, req.Memory)
 	set(&i.DefaultRunnerUID, req.DefaultRunnerUID)
@@ -175,7 +191,9 @@ func changeIdentity(i *penstock.Identity, req penstock.IdentityRequest) {
 			i.Harness = nil
 		}
 	}
-	set(&i.MCPServers, req.MCPServers)
+	if set(&i.MCPServers, req.MCPServers); len(i.MCPServers) == 0 && req.MCPServers != nil {
+		i.MCPServers = nil
+	}
 	set(&i.CredentialStrategy, req.CredentialStrategy)
 	if raw := bytes.TrimSpace(req.HarnessAuthSecrets); len(raw) > 0 && string(raw) != "null" {
 		i.HarnessAuthSecrets = raw

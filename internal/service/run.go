@@ -8,6 +8,7 @@ import (
 	"maps"
 	"mime"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -222,46 +223,81 @@ func (s *Service) setConversation(ctx context.Context, p penstock.Principal, req
 // configFrom resolves the configuration; what comes of it never changes after.
 func (s *Service) configFrom(from origin) func(context.Context, penstock.Principal, penstock.RunRequest, *store.NewRun) error {
 	return func(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) error {
-		layers := []penstock.Layer{{Name: "request", Config: req.Config}}
-		if from.automation != nil {
-			layers = append(layers, penstock.Layer{Name: "automation", Config: from.automation.Config()})
-		}
 		of, err := s.setAgent(ctx, p, req, run)
 		if err != nil {
 			return err
 		}
-		return s.setConfig(ctx, p, run, append(layers, of...))
+		if from.automation != nil {
+			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: "automation", Config: from.automation.Config()})
+		}
+		of.list = slices.Insert(of.list, 0, penstock.Layer{Name: "request", Config: req.Config})
+		return s.setConfig(ctx, p, run, of)
 	}
 }
 
 // setAgent makes the run one of an agent, whose configuration and whose
 // factory's it answers.
-func (s *Service) setAgent(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) ([]penstock.Layer, error) {
+func (s *Service) setAgent(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) (layers, error) {
 	uid := cmp.Or(req.AgentIdentityUID, p.AgentUID)
 	if uid == "" {
-		return nil, nil
+		return layers{}, nil
 	}
 	agent, err := s.store.Identity(ctx, p.Team, uid)
-	var defaults penstock.Overrides
+	var factory store.FactoryConfig
 	if err == nil && agent.FactoryUID != "" {
-		defaults, err = s.store.FactoryDefaults(ctx, p.Team, agent.FactoryUID)
+		factory, err = s.store.FactoryConfig(ctx, p.Team, agent.FactoryUID)
 	}
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
-		return nil, penstock.Invalid("/agent_identity_uid", "there is no agent %q", uid)
+		return layers{}, penstock.Invalid("/agent_identity_uid", "there is no agent %q", uid)
 	}
 	if err != nil {
-		return nil, err
+		return layers{}, err
 	}
 	actor := agentActor(agent)
 	run.FactoryUID, run.Executor = agent.FactoryUID, &actor
-	return []penstock.Layer{{Name: "agent", Config: agent.Config()}, {Name: "factory", Config: defaults.Config()}}, nil
+	return layers{
+		list:  []penstock.Layer{{Name: "agent", Config: agent.Config()}, {Name: "factory", Config: factory.Defaults.Config()}},
+		every: factory,
+	}, nil
+}
+
+// layers are what a run's configuration is resolved from, the strongest first.
+type layers struct {
+	list  []penstock.Layer
+	every store.FactoryConfig // of the agent's factory: what all its runs have
+}
+
+// withEvery adds to a configuration what all runs of the factory have. Its own
+// MCP servers keep their names.
+func withEvery(config *penstock.Config, sources map[string]string, every store.FactoryConfig) {
+	secrets := slices.Clone(config.Secrets)
+	for _, name := range every.Secrets {
+		if !slices.Contains(secrets, name) {
+			secrets = append(secrets, name)
+		}
+	}
+	servers := maps.Clone(every.MCPServers)
+	if servers == nil {
+		servers = config.MCPServers
+	} else {
+		maps.Copy(servers, config.MCPServers)
+	}
+	config.Secrets, config.MCPServers = secrets, servers
+	for key, given := range map[string]bool{"secrets": len(every.Secrets) > 0, "mcp_servers": len(every.MCPServers) > 0} {
+		if given && sources[key] == "" {
+			sources[key] = "factory"
+		}
+	}
 }
 
 // setConfig takes each key from the first layer that has it, the server's own
 // being the last.
-func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *store.NewRun, layers []penstock.Layer) error {
-	layers = append(layers, penstock.Layer{Name: "server", Config: &s.options.Defaults})
-	config, sources := penstock.Resolve(layers...)
+func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *store.NewRun, from layers) error {
+	config, sources := penstock.Resolve(append(from.list, penstock.Layer{Name: "server", Config: &s.options.Defaults})...)
+	withEvery(&config, sources, from.every)
+	if config.ModelID == penstock.ModelAuto {
+		config.ModelID, sources["model_id"] = s.options.Defaults.ModelID, "server"
+	}
 	if config.SkillSpec != "" {
 		spec, err := penstock.ParseSkillSpec(config.SkillSpec)
 		if err != nil {

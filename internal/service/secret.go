@@ -133,7 +133,7 @@ func (s *Service) SetSecret(ctx context.Context, p penstock.Principal, name stri
 		if err := s.giveValue(ctx, tx, p, &row, *value); err != nil {
 			return penstock.ManagedSecret{}, err
 		}
-		if err := s.followSecret(ctx, tx, p.Team, name, *value); err != nil {
+		if err := s.followSecret(ctx, tx, p, name, *value); err != nil {
 			return penstock.ManagedSecret{}, err
 		}
 		return readSecret(ctx, tx, p, name)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/blob"
+	"github.com/penstock-dev/penstock/internal/definition"
 	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/store"
@@ -72,6 +73,7 @@ type Service struct {
 	order    queueOrder
 	skills   *skillReader
 	indexing indexing
+	schemas  func() ([]byte, error) // of a factory's files
 }
 
 // New makes a service; nothing runs in the background before [Service.Run].
@@ -83,6 +85,7 @@ func New(o Options) *Service {
 		publicURL: strings.TrimSuffix(o.PublicURL, "/"), options: o,
 	}
 	s.hub.s = s
+	s.schemas = sync.OnceValues(definition.SchemaJSON)
 	s.seen = newMetrics(s, o.Metrics)
 	s.skills = newSkillReader(o.Repositories, o.Log)
 	s.parsing = newParsing()

@@ -95,7 +95,7 @@ func (s *Service) CreateWebhook(ctx context.Context, p penstock.Principal, facto
 				return penstock.Webhook{}, err
 			}
 		}
-		if err := tx.Revise(ctx, factoryUID); err != nil {
+		if err := s.rewrite(ctx, tx, p, factoryUID); err != nil {
 			return penstock.Webhook{}, err
 		}
 		if !fresh {
@@ -245,10 +245,8 @@ func (s *Service) UpdateWebhook(ctx context.Context, p penstock.Principal, facto
 		if err := tx.SetWebhook(ctx, changed); err != nil {
 			return penstock.Webhook{}, err
 		}
-		if changed.Enabled != w.Enabled || !sameDefinition(changed, w) {
-			if err := tx.Revise(ctx, factoryUID); err != nil {
-				return penstock.Webhook{}, err
-			}
+		if err := s.rewrite(ctx, tx, p, factoryUID); err != nil {
+			return penstock.Webhook{}, err
 		}
 		return s.readWebhook(ctx, tx, w, "")
 	})
@@ -338,6 +336,9 @@ func (s *Service) RotateWebhookSecret(ctx context.Context, p penstock.Principal,
 		if err := tx.SetWebhook(ctx, w); err != nil {
 			return penstock.Webhook{}, err
 		}
+		if err := s.rewrite(ctx, tx, p, factoryUID); err != nil { // it may be enabled by this
+			return penstock.Webhook{}, err
+		}
 		return s.readWebhook(ctx, tx, w, value)
 	})
 }
@@ -358,6 +359,6 @@ func (s *Service) DeleteWebhook(ctx context.Context, p penstock.Principal, facto
 		if err := tx.DeleteWebhook(ctx, uid); err != nil {
 			return err
 		}
-		return tx.Revise(ctx, factoryUID)
+		return s.rewrite(ctx, tx, p, factoryUID)
 	})
 }

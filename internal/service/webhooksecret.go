@@ -245,8 +245,8 @@ func (s *Service) readAgain(ctx context.Context, tx *store.Tx, w store.WebhookRo
 // followSecret gives the next value of a managed secret to the webhooks that
 // take it at once; the others take it when they are changed or switched on. The
 // caller's transaction has given the team its next version.
-func (s *Service) followSecret(ctx context.Context, tx *store.Tx, team, name, value string) error {
-	webhooks, err := tx.WebhooksOfSecret(ctx, team, name)
+func (s *Service) followSecret(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error {
+	webhooks, err := tx.WebhooksOfSecret(ctx, p.Team, name)
 	if err != nil {
 		return err
 	}
@@ -265,6 +265,9 @@ func (s *Service) followSecret(ctx context.Context, tx *store.Tx, team, name, va
 		}
 		w.PendingSecret, w.Enabled, w.UpdatedAt = false, true, penstock.Now()
 		if err := tx.SetWebhook(ctx, w); err != nil {
+			return err
+		}
+		if err := s.rewrite(ctx, tx, p, w.FactoryUID); err != nil { // it is enabled by this
 			return err
 		}
 	}

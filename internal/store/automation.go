@@ -49,6 +49,11 @@ func (s *Store) Automations(ctx context.Context, factoryUID string) ([]Automatio
 	return s.automations(ctx, s, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
 }
 
+// Automations lists a factory's automations by name, within the transaction.
+func (tx *Tx) Automations(ctx context.Context, factoryUID string) ([]AutomationRow, error) {
+	return tx.s.automations(ctx, tx, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
+}
+
 // AutomationsOf lists the enabled automations of a factory of which a trigger
 // selects the webhook, by its UID or its name, in the order of their names.
 // Which filter a trigger has for it says penstock.Automation.PayloadFilters.

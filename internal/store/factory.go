@@ -14,12 +14,15 @@ import (
 type FactoryRow struct {
 	penstock.Factory // without Agents and counts where it was read in a transaction
 	Team             string
-	Defaults         penstock.Overrides // of its agents
+	FactoryConfig
 }
 
-// factoryData is what of a factory has no column of its own.
-type factoryData struct {
+// FactoryConfig is what a factory contributes to the runs of its agents.
+type FactoryConfig struct {
 	Defaults penstock.Overrides `json:"defaults,omitzero"`
+	// What every run has, whatever stronger layers say.
+	Secrets    []string                      `json:"secrets,omitempty"`
+	MCPServers map[string]penstock.MCPServer `json:"mcp_servers,omitempty"`
 }
 
 const factoryColumns = `SELECT f.uid, f.team, f.name, f.alias, f.description, f.source, f.foreman_uid, f.data, f.revision, f.created_at, f.updated_at,
@@ -35,11 +38,9 @@ func scanFactory(scan func(...any) error) (FactoryRow, error) {
 		return r, err
 	}
 	r.Definition.Status = "applied"
-	var d factoryData
-	if err := unmarshal(data, &d); err != nil {
+	if err := unmarshal(data, &r.FactoryConfig); err != nil {
 		return r, fmt.Errorf("read factory %s: %w", r.UID, err)
 	}
-	r.Defaults = d.Defaults
 	return r, nil
 }
 
@@ -150,20 +151,19 @@ func (s *Store) factory(ctx context.Context, q querier, team, uid string) (Facto
 	return one[0], err
 }
 
-// FactoryDefaults reads the defaults of a factory's agents; absence is
+// FactoryConfig reads what a factory contributes to runs; absence is
 // penstock.CodeNotFound.
-func (s *Store) FactoryDefaults(ctx context.Context, team, uid string) (penstock.Overrides, error) {
-	var d factoryData
+func (s *Store) FactoryConfig(ctx context.Context, team, uid string) (FactoryConfig, error) {
+	var c FactoryConfig
 	var data string
 	err := s.row(ctx, "SELECT data FROM factories WHERE uid = $1 AND team = $2 AND deleted_at = 0", uid, team).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
-		return d.Defaults, penstock.NotFound("factory", uid)
+		return c, penstock.NotFound("factory", uid)
 	}
 	if err != nil {
-		return d.Defaults, s.d.mapError(fmt.Errorf("read the defaults of factory %s: %w", uid, err))
+		return c, s.d.mapError(fmt.Errorf("read the configuration of factory %s: %w", uid, err))
 	}
-	err = unmarshal(data, &d)
-	return d.Defaults, err
+	return c, unmarshal(data, &c)
 }
 
 // AddFactory stores a new factory. A name or an alias that the team uses
@@ -174,28 +174,33 @@ func (tx *Tx) AddFactory(ctx context.Context, r FactoryRow) error {
 	}
 	_, err := tx.exec(ctx, `INSERT INTO factories (uid, team, name, folded, alias, folded_alias, description, source, foreman_uid, data, revision, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		r.UID, r.Team, r.Name, fold(r.Name), r.Alias, fold(r.Alias), r.Description, string(r.Source), r.ForemanUID, marshal(factoryData{r.Defaults}),
+		r.UID, r.Team, r.Name, fold(r.Name), r.Alias, fold(r.Alias), r.Description, string(r.Source), r.ForemanUID, marshal(r.FactoryConfig),
 		r.Definition.Revision, int64(r.CreatedAt), int64(r.UpdatedAt))
 	return tx.nameTaken(err, "a factory", r.Name)
 }
 
-// SetFactory stores a factory that was read and changed in the transaction.
+// SetFactory stores a factory that was read and changed in the transaction. Its
+// revision is not touched.
 func (tx *Tx) SetFactory(ctx context.Context, r FactoryRow) error {
 	if err := tx.factoryNames(ctx, r); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `UPDATE factories SET name = $1, folded = $2, alias = $3, folded_alias = $4, description = $5, foreman_uid = $6, data = $7, revision = $8, updated_at = $9
-		WHERE uid = $10 AND deleted_at = 0`,
-		r.Name, fold(r.Name), r.Alias, fold(r.Alias), r.Description, r.ForemanUID, marshal(factoryData{r.Defaults}), r.Definition.Revision, int64(r.UpdatedAt), r.UID)
+	_, err := tx.exec(ctx, `UPDATE factories SET name = $1, folded = $2, alias = $3, folded_alias = $4, description = $5, foreman_uid = $6, data = $7, updated_at = $8
+		WHERE uid = $9 AND deleted_at = 0`,
+		r.Name, fold(r.Name), r.Alias, fold(r.Alias), r.Description, r.ForemanUID, marshal(r.FactoryConfig), int64(r.UpdatedAt), r.UID)
 	return tx.nameTaken(err, "a factory", r.Name)
 }
 
-// Revise counts a change of what a factory is defined by.
-func (tx *Tx) Revise(ctx context.Context, uid string) error {
+// Revise counts a change of what a factory is defined by, and answers the number
+// of its revision.
+func (tx *Tx) Revise(ctx context.Context, uid string) (revision int64, err error) {
 	if _, err := tx.exec(ctx, "UPDATE factories SET revision = revision + 1, updated_at = $1 WHERE uid = $2", int64(penstock.Now()), uid); err != nil {
-		return fmt.Errorf("count a change of factory %s: %w", uid, err)
+		return 0, fmt.Errorf("count a change of factory %s: %w", uid, err)
 	}
-	return nil
+	if err := tx.row(ctx, "SELECT revision FROM factories WHERE uid = $1", uid).Scan(&revision); err != nil {
+		return 0, fmt.Errorf("read the revision of factory %s: %w", uid, err)
+	}
+	return revision, nil
 }
 
 // factoryNames refuses a name or an alias by which another factory of the team
@@ -233,6 +238,8 @@ func (tx *Tx) DeleteFactory(ctx context.Context, r FactoryRow) error {
 		"DELETE FROM secret_uses WHERE kind = 'automation' AND uid IN (SELECT uid FROM automations WHERE factory_uid = $1)",
 		"DELETE FROM automation_webhooks WHERE factory_uid = $1",
 		"DELETE FROM automations WHERE factory_uid = $1",
+		"DELETE FROM definition_files WHERE factory_uid = $1",
+		"DELETE FROM definitions WHERE factory_uid = $1",
 	} {
 		if _, err := tx.exec(ctx, statement, r.UID); err != nil {
 			return fmt.Errorf("delete what belongs to factory %s: %w", r.UID, err)

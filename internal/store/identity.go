@@ -45,6 +45,11 @@ func (s *Store) identities(ctx context.Context, q querier, where string, args ..
 	return out, s.d.mapError(rows.Err())
 }
 
+// FactoryAgents lists a factory's agents by name, within the transaction.
+func (tx *Tx) FactoryAgents(ctx context.Context, factoryUID string) ([]penstock.Identity, error) {
+	return tx.s.identities(ctx, tx, "WHERE factory_uid = $1 AND factory_uid <> '' AND deleted_at = 0 ORDER BY folded, uid", factoryUID)
+}
+
 // Identity reads an agent; absence is penstock.CodeNotFound.
 func (s *Store) Identity(ctx context.Context, team, uid string) (penstock.Identity, error) {
 	return s.identity(ctx, s, "", team, uid)

@@ -138,6 +138,12 @@ func (s *Store) Webhooks(ctx context.Context, team, factoryUID string) ([]Webhoo
 	return list, s.addCounts(ctx, s, list, webhookOfFactory, team, factoryUID)
 }
 
+// Webhooks lists a factory's webhooks by name, without their counts, within the
+// transaction.
+func (tx *Tx) Webhooks(ctx context.Context, team, factoryUID string) ([]WebhookRow, error) {
+	return tx.s.webhooks(ctx, tx, webhookOfFactory, team, factoryUID)
+}
+
 // WebhooksOfSecret lists the webhooks of a team whose managed secret has the
 // name, without their counts.
 func (tx *Tx) WebhooksOfSecret(ctx context.Context, team, name string) ([]WebhookRow, error) {
@@ -165,10 +171,10 @@ func (tx *Tx) AddWebhook(ctx context.Context, w WebhookRow) error {
 // SetWebhook stores what can change of a webhook that was read in the
 // transaction; its secrets are not touched.
 func (tx *Tx) SetWebhook(ctx context.Context, w WebhookRow) error {
-	if _, err := tx.exec(ctx, `UPDATE webhooks SET signature = $1, delivery_id_header = $2, replay_guard = $3, secret_refresh = $4, enabled = $5, pending = $6,
-		updated_at = $7 WHERE uid = $8 AND deleted_at = 0`,
-		marshal(w.Signature), w.DeliveryIDHeader, flag(w.ReplayGuard), string(w.SecretRefresh), flag(w.Enabled), flag(w.PendingSecret),
-		int64(w.UpdatedAt), w.UID); err != nil {
+	if _, err := tx.exec(ctx, `UPDATE webhooks SET auth_mode = $1, scheme = $2, signature = $3, secret_name = $4, delivery_id_header = $5, replay_guard = $6,
+		secret_refresh = $7, enabled = $8, pending = $9, updated_at = $10 WHERE uid = $11 AND deleted_at = 0`,
+		string(w.AuthMode), string(w.SignatureScheme), marshal(w.Signature), w.SecretName, w.DeliveryIDHeader, flag(w.ReplayGuard),
+		string(w.SecretRefresh), flag(w.Enabled), flag(w.PendingSecret), int64(w.UpdatedAt), w.UID); err != nil {
 		return fmt.Errorf("store webhook %s: %w", w.UID, err)
 	}
 	return nil
@@ -189,6 +195,15 @@ func (tx *Tx) SetWebhookSecret(ctx context.Context, uid string, secret SealedSec
 	}
 	if _, err := tx.exec(ctx, "INSERT INTO webhook_secrets (webhook_uid, n, sealed) VALUES ($1, $2, $3)", uid, secret.N, secret.Sealed); err != nil {
 		return fmt.Errorf("store a secret of webhook %s: %w", uid, err)
+	}
+	return nil
+}
+
+// EndWebhookSecrets ends every secret of a webhook at once: it waits for one of
+// another name.
+func (tx *Tx) EndWebhookSecrets(ctx context.Context, uid string) error {
+	if _, err := tx.exec(ctx, "DELETE FROM webhook_secrets WHERE webhook_uid = $1", uid); err != nil {
+		return fmt.Errorf("end the secrets of webhook %s: %w", uid, err)
 	}
 	return nil
 }

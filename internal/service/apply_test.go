@@ -1,0 +1,400 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/service"
+)
+
+// team is a factory with something of everything; comments are part of it.
+func team() map[string]string {
+	return map[string]string{
+		"factory.yaml":          "# ours\nschemaVersion: v1alpha1\nname: acme\nsecrets: [EVERYWHERE]\nagentDefaults:\n  model: demo/offline # cheap\n  secrets: [SHARED]\n",
+		"agents/lead/agent.md":  "---\n# leads\nagentType: FOREMAN\n---\n\nLead.\n",
+		"agents/fixer/agent.md": "---\ndescription: mends\nsecrets: []\n---\n\nMend.\n",
+		"automations/red/automation.md": "---\nagent: fixer # not the lead\ntriggers:\n  - provider: webhook\n    event: received\n    filter:\n      webhook_ids: [ci]\n" +
+			"      payload: {status: [failed]}\n---\n\nMend the build.\n",
+		"webhooks/ci.yaml":     "# from the builds\nsecretName: CI_TOKEN\n",
+		"skills/tidy/SKILL.md": "---\nname: tidy\ndescription: Tidies up.\n---\nTidy.\n",
+		"runners/small.yaml":   "platform: {linux: {dockerImage: debian}}\n",
+	}
+}
+
+func withTeam(t *testing.T, test func(h *hooks)) {
+	t.Helper()
+	withFactory(t, nil, func(h *hooks) {
+		for _, name := range []string{"EVERYWHERE", "SHARED", "CI_TOKEN"} {
+			h.secret(name, new("value-of-"+name))
+		}
+		h.apply(team())
+		test(h)
+	})
+}
+
+func (h *hooks) apply(files map[string]string) service.Applied {
+	h.t.Helper()
+	applied, err := h.Apply(h.t.Context(), h.admin, h.factory, service.ApplyRequest{Files: files})
+	if err != nil {
+		h.t.Fatalf("%v\n%+v", err, findings(err))
+	}
+	return applied
+}
+
+func (h *hooks) files() service.FactoryFiles {
+	h.t.Helper()
+	files, err := h.Definition(h.t.Context(), h.admin, h.factory)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return files
+}
+
+func findings(err error) []penstock.Diagnostic {
+	if told, ok := errors.AsType[*penstock.Error](err); ok {
+		return told.Diagnostics
+	}
+	return nil
+}
+
+// rows is all that a factory consists of, without what counts and dates it.
+func (h *hooks) rows() any {
+	h.t.Helper()
+	ctx := h.t.Context()
+	f, err := h.Factory(ctx, h.admin, h.factory)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	automations, err := h.ListAutomations(ctx, h.admin, h.factory)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	webhooks, err := h.ListWebhooks(ctx, h.admin, h.factory)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	agents := []penstock.Identity{}
+	for _, a := range f.Agents {
+		agent, err := h.Identity(ctx, h.admin, a.UID)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		agents = append(agents, agent)
+	}
+	f.Definition, f.UpdatedAt = penstock.FactoryDefinition{}, 0
+	return []any{f, automations, webhooks, agents}
+}
+
+func with(files map[string]string, path, content string) map[string]string {
+	files = maps.Clone(files)
+	if files[path] = content; content == "" {
+		delete(files, path)
+	}
+	return files
+}
+
+func TestFilesBecomeAFactory(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		got := h.files()
+		if diff := cmp.Diff(team(), got.Files); diff != "" || got.Revision != 2 {
+			h.t.Errorf("revision %d, files -want +got:\n%s", got.Revision, diff)
+		}
+		f, err := h.Factory(h.t.Context(), h.admin, h.factory)
+		if err != nil || f.Definition.Revision != 2 || f.WebhookCount != 1 || f.AutomationCount != 1 || len(f.Agents) != 2 {
+			h.t.Errorf("got %+v, %v", f, err)
+		}
+		run := h.dispatch()
+		if diff := cmp.Diff([]string{"SHARED", "EVERYWHERE"}, run.Config.Secrets); diff != "" || run.Config.ModelID != penstock.ModelOffline || run.Config.BasePrompt != "Lead." {
+			h.t.Errorf("a run of the foreman: got %+v", run.Config)
+		}
+		fixer := h.get(h.create(penstock.RunRequest{Prompt: "x", AgentIdentityUID: f.Agents[0].UID}).ID)
+		if diff := cmp.Diff([]string{"EVERYWHERE"}, fixer.Config.Secrets); diff != "" {
+			h.t.Errorf("an agent with an empty list has none of the defaults, -want +got:\n%s", diff)
+		}
+		hook := h.read(h.webhooks()[0].UID)
+		h.values(hook.UID, "value-of-CI_TOKEN")
+	})
+}
+
+func (h *hooks) dispatch() penstock.Run {
+	h.t.Helper()
+	d, err := h.Dispatch(h.t.Context(), h.admin, h.factory, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return h.get(d.RunID)
+}
+
+func (h *hooks) webhooks() []penstock.Webhook {
+	h.t.Helper()
+	list, err := h.ListWebhooks(h.t.Context(), h.admin, h.factory)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return list
+}
+
+func TestDryRunAnswersThePlanAndChangesNothing(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		before, files := h.rows(), h.files()
+		next := with(with(team(), "webhooks/ci.yaml", ""), "webhooks/new.yaml", "secretName: CI_TOKEN\n")
+		next["agents/fixer/agent.md"] = "---\ndescription: repairs\n---\n\nMend.\n"
+		dry, err := h.Apply(h.t.Context(), h.admin, h.factory, service.ApplyRequest{Files: next, DryRun: true})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, h.rows()) + cmp.Diff(files, h.files()); diff != "" || dry.Revision != 2 {
+			h.t.Errorf("a dry run, of revision %d, changed -before +after:\n%s", dry.Revision, diff)
+		}
+		want := definition.Plan{
+			Created: []definition.Change{{Kind: "webhook", Name: "new"}}, Removed: []definition.Change{{Kind: "webhook", Name: "ci"}},
+			Changed: []definition.Change{{Kind: "agent", Name: "fixer", Fields: []string{"description", "secrets"}}},
+		}
+		wet := h.apply(next)
+		if diff := cmp.Diff(want, dry.Plan) + cmp.Diff(dry, wet, cmpopts.IgnoreFields(service.Applied{}, "Revision")); diff != "" || wet.Revision != 3 {
+			h.t.Errorf("revision %d, -want +dry, -dry +wet:\n%s", wet.Revision, diff)
+		}
+	})
+}
+
+func TestTheSameFilesChangeNothing(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		before := h.rows()
+		h.setSecret("CI_TOKEN", "another")
+		applied := h.apply(team())
+		if !applied.Empty() || applied.Revision != 2 {
+			h.t.Errorf("got %+v", applied)
+		}
+		if diff := cmp.Diff(before, h.rows()); diff != "" {
+			h.t.Errorf("-before +after:\n%s", diff)
+		}
+		hook := h.webhooks()[0].UID
+		h.values(hook, "value-of-CI_TOKEN")
+		h.apply(with(team(), "README.md", "# More\n")) // any new tree reads every secret again
+		h.values(hook, "another")
+	})
+}
+
+func TestNamesKeepTheirUIDs(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		first := h.webhooks()[0]
+		h.apply(with(team(), "webhooks/ci.yaml", "authMode: url_token\nsecretName: SHARED\nreplayGuard: true\n"))
+		if got := h.read(first.UID); got.AuthMode != penstock.AuthURLToken || got.SecretName != "SHARED" || !got.ReplayGuard {
+			h.t.Errorf("got %+v", got)
+		}
+		h.values(first.UID, "value-of-SHARED")
+		h.apply(with(team(), "webhooks/ci.yaml", ""))
+		if _, err := h.WebhookValues(h.t.Context(), first.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
+			h.t.Errorf("the ingress finds a webhook whose file is gone: %v", err)
+		}
+		automations, err := h.ListAutomations(h.t.Context(), h.admin, h.factory)
+		if err != nil || len(automations) != 1 || len(automations[0].Problems) == 0 {
+			h.t.Errorf("what selects it: got %+v, %v, want it marked", automations, err)
+		}
+		applied := h.apply(team())
+		if diff := cmp.Diff([]definition.Change{{Kind: "webhook", Name: "ci", Again: true}}, applied.Created); diff != "" {
+			h.t.Errorf("-want +got:\n%s", diff)
+		}
+		if again := h.webhooks()[0].UID; again == first.UID {
+			h.t.Errorf("a webhook that came again has the UID of the one before")
+		}
+	})
+}
+
+func TestInvalidFilesChangeNothing(t *testing.T) {
+	tests := []struct{ name, path, content, code, at string }{
+		{"an unknown secret", "webhooks/ci.yaml", "enabled: true\nsecretName: CI_TOKN\n", "FF_INVALID_REFERENCE", "webhooks/ci.yaml:2"},
+		{"a secret that cannot be in a URL", "webhooks/ci.yaml", "authMode: url_token\nsecretName: SPACED\n", "FF_INVALID_VALUE", "webhooks/ci.yaml:2"},
+		{"a secret that is none of the mode", "webhooks/ci.yaml", "# c\nsecretName: SPACED\n", "FF_INVALID_VALUE", "webhooks/ci.yaml:2"},
+		{"an agent that is not declared", "automations/red/automation.md", "---\nagent: fixxer\ntriggers: [{provider: github, event: push}]\n---\nx\n", "FF_INVALID_REFERENCE", "automations/red/automation.md:2"},
+		{"two foremen", "agents/fixer/agent.md", "---\nagentType: FOREMAN\n---\nx\n", "FF_INVALID_VALUE", "agents/lead/agent.md:3"},
+		{"a bad filter", "automations/red/automation.md", "---\ntriggers:\n  - provider: webhook\n    event: received\n    filter: {webhook_ids: [ci], payload: {a: []}}\n---\nx\n", "FF_INVALID_FILTER", "automations/red/automation.md:5"},
+		{"an environment that is not there", "agents/fixer/agent.md", "---\nenvironmentId: gone\n---\nx\n", "FF_INVALID_REFERENCE", "agents/fixer/agent.md:2"},
+		{"no factory.yaml", "factory.yaml", "", "FF_MISSING_FACTORY", "factory.yaml:1"},
+	}
+	withTeam(t, func(h *hooks) {
+		h.secret("SPACED", new("a b"))
+		before, files := h.rows(), h.files()
+		for _, tt := range tests {
+			tree := with(team(), tt.path, tt.content)
+			tree["agents/other/agent.md"] = "x\n"
+			_, err := h.Apply(h.t.Context(), h.admin, h.factory, service.ApplyRequest{Files: tree})
+			found := findings(err)
+			if penstock.CodeOf(err) != penstock.CodeInvalidDefinition || len(found) == 0 {
+				h.t.Errorf("%s: got %v", tt.name, err)
+				continue
+			}
+			if at := fmt.Sprintf("%s:%d", found[0].Path, found[0].Line); found[0].Code != tt.code || at != tt.at {
+				h.t.Errorf("%s: got %s at %s (%s), want %s at %s", tt.name, found[0].Code, at, found[0].Message, tt.code, tt.at)
+			}
+			if diff := cmp.Diff(before, h.rows()) + cmp.Diff(files, h.files()); diff != "" {
+				h.t.Errorf("%s: -before +after:\n%s", tt.name, diff)
+			}
+		}
+		h.dispatch()
+		h.values(h.webhooks()[0].UID, "value-of-CI_TOKEN")
+	})
+}
+
+func TestOneOfTwoEditsOfTheSameRevisionIsRefused(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		const n = 5
+		errs := make([]error, n)
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() {
+				tree := with(team(), "agents/fixer/agent.md", fmt.Sprintf("number %d\n", i))
+				_, errs[i] = h.Apply(h.t.Context(), h.admin, h.factory, service.ApplyRequest{Files: tree, BaseRevision: new(int64(2))})
+			})
+		}
+		all.Wait()
+		won := 0
+		for i, err := range errs {
+			switch {
+			case err == nil:
+				won++
+				if got := h.files(); got.Files["agents/fixer/agent.md"] != fmt.Sprintf("number %d\n", i) || got.Revision != 3 {
+					h.t.Errorf("got %+v, want number %d", got, i)
+				}
+			case penstock.CodeOf(err) != penstock.CodeConflict:
+				h.t.Error(err)
+			}
+		}
+		if won != 1 {
+			h.t.Errorf("%d were applied", won)
+		}
+	})
+}
+
+func TestAFactoryIsMadeOfFiles(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		files := map[string]string{
+			"factory.yaml": "schemaVersion: v1alpha1\nname: Pay\nalias: p\nagentDefaults: {model: auto}\n", "agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nx\n",
+		}
+		f, err := h.CreateFactory(ctx, h.admin, penstock.FactoryRequest{Files: files})
+		if err != nil || f.Name != "Pay" || f.Alias != "p" || len(f.Agents) != 1 || f.ForemanUID != f.Agents[0].UID || f.Definition.Revision != 1 {
+			h.t.Errorf("got %+v, %v", f, err)
+		}
+		h.factory = f.UID
+		if diff := cmp.Diff(files, h.files().Files); diff != "" {
+			h.t.Errorf("-want +got:\n%s", diff)
+		}
+		_, err = h.CreateFactory(ctx, h.admin, penstock.FactoryRequest{Files: files})
+		wantCode(h.t, err, penstock.CodeConflict, "Pay")
+		files["factory.yaml"] = "schemaVersion: v1alpha1\nname: Billing\nagentDefaults: {model: auto}\n"
+		_, err = h.CreateFactory(ctx, h.admin, penstock.FactoryRequest{Name: new("Other"), Files: files})
+		wantCode(h.t, err, penstock.CodeInvalidRequest, "/name")
+	})
+}
+
+// Whatever is edited through the API, the files say what the factory is: a tree
+// that differs in a comment only, and so is applied as a whole, changes nothing.
+func TestFilesAndRowsAgree(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		seed := rand.Uint64()
+		h.t.Logf("seed %d", seed)
+		e := editor{h, rand.New(rand.NewPCG(seed, 0)), 0}
+		for range 60 {
+			what, err := e.edit()
+			if code := penstock.CodeOf(err); err != nil && code != penstock.CodeConflict && code != penstock.CodeInvalidRequest {
+				h.t.Fatalf("%s: %v", what, err)
+			}
+			before, files := h.rows(), h.files()
+			applied := h.apply(with(files.Files, "README.md", fmt.Sprint(e.n)))
+			if diff := cmp.Diff(before, h.rows()); diff != "" || !applied.Empty() {
+				h.t.Fatalf("after %s (%v) the files say something else: %+v, -rows +files:\n%s\n%s", what, err, applied.Plan, diff, files.Files)
+			}
+		}
+		all := ""
+		for _, content := range h.files().Files {
+			all += content
+		}
+		for _, comment := range []string{"# ours", "# cheap", "# leads"} { // of what cannot be deleted
+			if !strings.Contains(all, comment) {
+				h.t.Errorf("the comment %q is lost:\n%s", comment, all)
+			}
+		}
+	})
+}
+
+// editor edits a factory at random.
+type editor struct {
+	*hooks
+	*rand.Rand
+	n int
+}
+
+func (e *editor) edit() (what string, err error) {
+	ctx := e.t.Context()
+	e.n++
+	name, flag := fmt.Sprintf("thing-%d", e.n), e.IntN(2) == 0
+	f, err := e.Factory(ctx, e.admin, e.factory)
+	if err != nil {
+		return "read", err
+	}
+	automations, err := e.ListAutomations(ctx, e.admin, e.factory)
+	if err != nil {
+		return "read", err
+	}
+	hooks := e.webhooks()
+	triggers := []penstock.Trigger{
+		{Provider: "webhook", Event: "received", Filter: []byte(`{"webhook_ids":["ci","<&>"],"payload":{"a":[1,2.50,true]}}`)},
+		{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "0 7 * * *", Name: name, Timezone: "Europe/Berlin"}},
+	}
+	pick := func(n int) int { return e.IntN(max(n, 1)) }
+	switch e.IntN(10) {
+	case 0:
+		_, err = e.UpdateFactory(ctx, e.admin, e.factory, penstock.FactoryRequest{Name: &name, Description: new("# of " + name), Alias: new("a" + name)})
+		return "change the factory", err
+	case 1, 2:
+		_, err = e.CreateAutomation(ctx, e.admin, e.factory, penstock.AutomationRequest{
+			Name: &name, Prompt: new("  do: {" + name + "}\n---\n"), Triggers: &triggers, Model: new("demo/offline"), Secrets: &[]string{}, Enabled: &flag,
+		})
+		return "create an automation", err
+	case 3:
+		_, err = e.CreateWebhook(ctx, e.admin, e.factory, signature(name, []string{"github", "stripe"}[e.IntN(2)], nil))
+		return "create a pending webhook", err
+	case 4:
+		_, err = e.CreateWebhook(ctx, e.admin, e.factory, penstock.WebhookRequest{Name: &name, Enabled: &flag, DeliveryIDHeader: new("X-Id"), ReplayGuard: &flag})
+		return "create a webhook", err
+	}
+	if len(automations) == 0 || len(hooks) == 0 {
+		return "nothing", nil
+	}
+	a, w, agent := automations[pick(len(automations))], hooks[pick(len(hooks))], f.Agents[pick(len(f.Agents))]
+	switch e.IntN(7) {
+	case 0:
+		_, err = e.UpdateAutomation(ctx, e.admin, e.factory, a.UID, penstock.AutomationRequest{Enabled: &flag, Prompt: new("now " + name), Cleared: []string{"model", "agent"}})
+		return "change an automation", err
+	case 1:
+		_, err = e.UpdateAutomation(ctx, e.admin, e.factory, a.UID, penstock.AutomationRequest{
+			Name: &name, MCPServers: &map[string]penstock.MCPServer{"x": {URL: "https://example.com", Headers: map[string]string{"A": "${{ secrets.SHARED }}"}}},
+		})
+		return "rename an automation", err
+	case 2:
+		return "delete an automation", e.DeleteAutomation(ctx, e.admin, e.factory, a.UID)
+	case 3:
+		_, err = e.UpdateWebhook(ctx, e.admin, e.factory, w.UID, penstock.WebhookRequest{Enabled: &flag, ReplayGuard: new(!flag), SecretRefresh: new(penstock.RefreshImmediate)})
+		return "change a webhook", err
+	case 4:
+		_, err = e.RotateWebhookSecret(ctx, e.admin, e.factory, w.UID, penstock.RotateRequest{Secret: new("given" + name)})
+		return "rotate", err
+	case 5:
+		return "delete a webhook", e.DeleteWebhook(ctx, e.admin, e.factory, w.UID)
+	}
+	_, err = e.UpdateIdentity(ctx, e.admin, agent.UID, penstock.IdentityRequest{
+		Name: &name, Prompt: new("I am " + name), Secrets: &[]penstock.NamedSecret{{Name: "SHARED"}}, Harness: &penstock.Harness{Type: "builtin"}, BaseModel: &name,
+	})
+	return "change an agent", err
+}

@@ -1,0 +1,249 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// FactoryFiles are the files that define a factory, by path: the contract's
+// FactoryFiles.
+type FactoryFiles struct {
+	Files     map[string]string      `json:"files"`
+	Revision  int64                  `json:"revision"`
+	AppliedAt penstock.Time          `json:"applied_at"`
+	Source    penstock.FactorySource `json:"source"`
+}
+
+// ApplyRequest asks for a factory to be defined by other files.
+type ApplyRequest struct {
+	Files        map[string]string `json:"files"`
+	DryRun       bool              `json:"dry_run,omitzero"`
+	BaseRevision *int64            `json:"base_revision,omitempty"` // of the files that were changed; absent: whatever there is
+}
+
+// Applied says what applying files has changed, or would. Nothing changes where
+// the plan is empty, not even the revision.
+type Applied struct {
+	definition.Plan
+
+	Revision    int64                 `json:"revision"` // that is in force
+	Diagnostics []penstock.Diagnostic `json:"diagnostics"`
+}
+
+// Validated is what a server finds in files without applying them.
+type Validated struct {
+	Valid       bool                  `json:"valid"`
+	Diagnostics []penstock.Diagnostic `json:"diagnostics"`
+}
+
+// Definition answers the files of a factory.
+func (s *Service) Definition(ctx context.Context, p penstock.Principal, uid string) (FactoryFiles, error) {
+	if err := require(p, penstock.ScopeFactoriesRead); err != nil {
+		return FactoryFiles{}, err
+	}
+	factory, err := s.store.Factory(ctx, p.Team, uid)
+	if err != nil {
+		return FactoryFiles{}, err
+	}
+	files, revision, err := s.store.Definition(ctx, factory.UID)
+	answer := FactoryFiles{Files: map[string]string{}, Revision: revision.Number, AppliedAt: revision.CreatedAt, Source: factory.Source}
+	for path, content := range files {
+		answer.Files[path] = string(content)
+	}
+	return answer, err
+}
+
+// errUndone takes back what a transaction did, since nothing of it is wanted.
+var errUndone = errors.New("undone")
+
+// Apply defines a factory by other files, wholly or not at all: what is wrong
+// with them is one invalid_definition with all findings. The same files change
+// nothing. A dry run does what applying does, and takes it back.
+func (s *Service) Apply(ctx context.Context, p penstock.Principal, uid string, req ApplyRequest) (Applied, error) {
+	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
+		return Applied{}, err
+	}
+	files, err := givenFiles(req.Files)
+	if err != nil {
+		return Applied{}, err
+	}
+	known, err := s.known(ctx, p)
+	if err != nil {
+		return Applied{}, err
+	}
+	var applied Applied
+	err = s.store.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.Changed(ctx, p.Team); err != nil {
+			return err
+		}
+		factory, err := tx.Factory(ctx, p.Team, uid)
+		if err != nil {
+			return err
+		}
+		if base := req.BaseRevision; base != nil && *base != factory.Definition.Revision {
+			return penstock.Errorf(penstock.CodeConflict, "base_revision is %d, and the factory has revision %d by now: read its files again", *base, factory.Definition.Revision)
+		}
+		before, err := tx.DefinitionFiles(ctx, factory.UID)
+		if err != nil {
+			return err
+		}
+		a := application{s: s, tx: tx, p: p, factory: factory, known: known}
+		if applied, err = a.apply(ctx, before, files); err != nil {
+			return err
+		}
+		if req.DryRun {
+			applied.Revision = factory.Definition.Revision
+		}
+		if req.DryRun || applied.Revision == factory.Definition.Revision {
+			return errUndone
+		}
+		return nil
+	})
+	if errors.Is(err, errUndone) {
+		err = nil
+	}
+	return applied, err
+}
+
+// Validate says what is wrong with files for a new factory of the team.
+func (s *Service) Validate(ctx context.Context, p penstock.Principal, given map[string]string) (Validated, error) {
+	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
+		return Validated{}, err
+	}
+	files, err := givenFiles(given)
+	if err != nil {
+		return Validated{}, err
+	}
+	known, err := s.known(ctx, p)
+	if err != nil {
+		return Validated{}, err
+	}
+	if known.Secrets, err = s.store.SecretNames(ctx, p.Team); err != nil {
+		return Validated{}, err
+	}
+	known.NotURLSafe = s.notURLSafe(func(name string) ([]store.SecretRow, error) { return s.store.SecretsNamed(ctx, p.Team, []string{name}) })
+	_, found := definition.Parse(files, known)
+	verdict := Validated{!definition.HasErrors(found), diagnostics(found)}
+	return act(ctx, s, p, func(*store.Tx) (Validated, error) { return verdict, nil })
+}
+
+// SchemaVersions says which versions of a factory's files the server reads, and
+// which kinds of documents they have.
+type SchemaVersions struct {
+	Versions  []string `json:"versions"`
+	Documents []string `json:"documents"`
+}
+
+// FactorySchemas is the JSON Schema of every kind of document, by kind, made
+// once.
+func (s *Service) FactorySchemas() ([]byte, SchemaVersions, error) {
+	text, err := s.schemas()
+	return text, SchemaVersions{[]string{definition.SchemaVersion}, definition.SchemaNames()}, err
+}
+
+// givenFiles are the files of a request.
+func givenFiles(given map[string]string) (map[string][]byte, error) {
+	if given == nil {
+		return nil, penstock.Invalid("/files", "is required: the content of each file by its path")
+	}
+	files := make(map[string][]byte, len(given))
+	for path, content := range given {
+		files[path] = []byte(content)
+	}
+	return files, nil
+}
+
+// known is what the team has, outside of a factory, that files may name. What
+// may change before they are applied is made sure of in the transaction.
+func (s *Service) known(ctx context.Context, p penstock.Principal) (definition.Known, error) {
+	known := definition.Known{
+		Harnesses: s.options.Harnesses, MCPServers: []string{}, Runners: []string{}, Environments: []string{}, ScheduleIDs: []string{}, CheckCron: CheckCron,
+	}
+	environments, err := s.store.Environments(ctx, store.Viewer{Team: p.Team, All: true}, true)
+	if err != nil {
+		return known, err
+	}
+	for _, e := range environments {
+		known.Environments = append(known.Environments, e.UID)
+	}
+	schedules, err := s.store.Schedules(ctx, store.Viewer{Team: p.Team, All: true})
+	for _, r := range schedules {
+		if !r.Personal { // somebody's own are theirs alone
+			known.ScheduleIDs = append(known.ScheduleIDs, r.ID)
+		}
+	}
+	return known, err
+}
+
+// diagnostics are findings in the vocabulary of the contract.
+func diagnostics(found []definition.Diagnostic) []penstock.Diagnostic {
+	list := make([]penstock.Diagnostic, len(found))
+	for i, d := range found {
+		list[i] = penstock.Diagnostic{
+			Code: string(d.Code), Message: d.Message, Path: d.Path, Line: d.Line, Column: d.Column, Severity: string(d.Severity), Nearest: d.Nearest,
+		}
+	}
+	return list
+}
+
+// invalidDefinition refuses files for their findings.
+func invalidDefinition(found []definition.Diagnostic) error {
+	first, errs := "", 0
+	for _, d := range found {
+		if d.Severity != definition.SeverityError {
+			continue
+		}
+		if errs++; first == "" {
+			first = d.String()
+		}
+	}
+	e := penstock.Errorf(penstock.CodeInvalidDefinition, "the files have %d errors, the first one is %s", errs, first)
+	if errs == 1 {
+		e.Detail = "the files have an error: " + first
+	}
+	e.Diagnostics = diagnostics(found)
+	return e
+}
+
+// revise makes files the next revision of a factory, and says which one it is.
+func (a *application) revise(ctx context.Context, before, after map[string][]byte, plan definition.Plan) (int64, error) {
+	number, err := a.tx.Revise(ctx, a.factory.UID)
+	if err != nil {
+		return 0, err
+	}
+	summary, err := json.Marshal(plan)
+	if err != nil {
+		return 0, fmt.Errorf("keep what a revision changes: %w", err)
+	}
+	author := a.p.Actor
+	if err := a.tx.AddPrincipal(ctx, a.p.Team, author); err != nil {
+		return 0, err
+	}
+	return number, a.tx.AddRevision(ctx, a.factory.UID, store.Revision{
+		Number: number, Author: &author, Summary: string(summary), CreatedAt: penstock.Now(),
+	}, before, after)
+}
+
+// sameFiles reports whether two trees are the same, byte for byte.
+func sameFiles(a, b map[string][]byte) bool {
+	return maps.EqualFunc(a, b, func(x, y []byte) bool { return string(x) == string(y) })
+}
+
+// compare is the plan of a change from files to a definition.
+func (a *application) compare(ctx context.Context, before map[string][]byte, after *definition.Definition) (definition.Plan, error) {
+	var present *definition.Definition
+	if len(before) > 0 {
+		present, _ = definition.Parse(before, definition.Known{})
+	}
+	former, err := a.tx.EndedFiles(ctx, a.factory.UID)
+	return definition.Compare(present, after, func(kind definition.Kind, name string) bool {
+		return len(definition.Paths(former, kind, name)) > 0
+	}), err
+}

@@ -1,0 +1,138 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// Revision is one state of what a factory is defined by.
+type Revision struct {
+	Number    int64
+	Author    *penstock.Actor
+	Summary   string // what it changed, as JSON of the service's
+	CreatedAt penstock.Time
+}
+
+// Definition reads the files of a factory and the revision that they are; absence
+// is penstock.CodeNotFound.
+func (s *Store) Definition(ctx context.Context, factoryUID string) (map[string][]byte, Revision, error) {
+	list, err := s.Revisions(ctx, factoryUID, 0, 1)
+	if err == nil && len(list) == 0 {
+		err = penstock.NotFound("definition of the factory", factoryUID)
+	}
+	if err != nil {
+		return nil, Revision{}, err
+	}
+	// Of that revision, though there be a newer one by now.
+	files, err := s.definitionFiles(ctx, s, "since <= $2 AND (ended = 0 OR ended > $2)", factoryUID, list[0].Number)
+	return files, list[0], err
+}
+
+// DefinitionFiles reads the files of a factory within the transaction.
+// [Tx.Changed] keeps others from changing them.
+func (tx *Tx) DefinitionFiles(ctx context.Context, factoryUID string) (map[string][]byte, error) {
+	return tx.s.definitionFiles(ctx, tx, "ended = 0", factoryUID)
+}
+
+// EndedFiles reads the paths at which a factory had a file once that it has no
+// more.
+func (tx *Tx) EndedFiles(ctx context.Context, factoryUID string) (map[string][]byte, error) {
+	rows, err := tx.query(ctx, `SELECT DISTINCT path FROM definition_files WHERE factory_uid = $1
+		AND path NOT IN (SELECT path FROM definition_files WHERE factory_uid = $1 AND ended = 0)`, factoryUID)
+	paths, err := collect(tx.s, rows, err, "former files of a factory", func(path *string) []any { return []any{path} })
+	files := make(map[string][]byte, len(paths))
+	for _, path := range paths {
+		files[path] = nil
+	}
+	return files, err
+}
+
+type file struct {
+	path    string
+	content []byte
+}
+
+func (s *Store) definitionFiles(ctx context.Context, q querier, where, factoryUID string, args ...any) (map[string][]byte, error) {
+	rows, err := q.query(ctx, "SELECT path, content FROM definition_files WHERE factory_uid = $1 AND "+where, append([]any{factoryUID}, args...)...)
+	list, err := collect(s, rows, err, "the files of a factory", func(f *file) []any { return []any{&f.path, &f.content} })
+	files := make(map[string][]byte, len(list))
+	for _, f := range list {
+		files[f.path] = f.content
+	}
+	return files, err
+}
+
+// Revisions lists revisions of a factory, the newest first; before, unless it is
+// 0, is the number of one that is newer than all of them.
+func (s *Store) Revisions(ctx context.Context, factoryUID string, before int64, limit int) ([]Revision, error) {
+	rows, err := s.query(ctx, `SELECT d.revision, d.summary, d.created_at, a.uid, a.type, a.display_name, a.email, a.photo_url
+		FROM definitions d LEFT JOIN principals a ON a.uid = d.author
+		WHERE d.factory_uid = $1 AND ($2 = 0 OR d.revision < $2) ORDER BY d.revision DESC LIMIT `+fmt.Sprint(limit), factoryUID, before)
+	var authors []*actorColumns
+	list, err := collect(s, rows, err, "revisions of a factory", func(r *Revision) []any {
+		a := new(actorColumns)
+		authors = append(authors, a)
+		return []any{&r.Number, &r.Summary, &r.CreatedAt, &a.uid, &a.kind, &a.name, &a.email, &a.photo}
+	})
+	for i := range list {
+		list[i].Author = authors[i].actor()
+	}
+	return list, err
+}
+
+// FileChange is a file of a revision as it was before and is after; nil where
+// there is none.
+type FileChange struct {
+	Path          string
+	Before, After []byte
+}
+
+// RevisionChanges lists the files that a revision changed, by path.
+func (s *Store) RevisionChanges(ctx context.Context, factoryUID string, revision int64) ([]FileChange, error) {
+	before, err := s.definitionFiles(ctx, s, "ended = $2", factoryUID, revision)
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.definitionFiles(ctx, s, "since = $2", factoryUID, revision)
+	if err != nil {
+		return nil, err
+	}
+	paths := maps.Clone(before)
+	maps.Copy(paths, after)
+	list := []FileChange{}
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		list = append(list, FileChange{path, before[path], after[path]})
+	}
+	return list, nil
+}
+
+// AddRevision makes after the files of a factory that were before, as the
+// revision that the factory has since [Tx.Revise].
+func (tx *Tx) AddRevision(ctx context.Context, factoryUID string, r Revision, before, after map[string][]byte) error {
+	for _, path := range slices.Sorted(maps.Keys(before)) {
+		if content, stays := after[path]; stays && bytes.Equal(content, before[path]) {
+			continue
+		}
+		if _, err := tx.exec(ctx, "UPDATE definition_files SET ended = $1 WHERE factory_uid = $2 AND path = $3 AND ended = 0", r.Number, factoryUID, path); err != nil {
+			return fmt.Errorf("end a file of factory %s: %w", factoryUID, err)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(after)) {
+		if content, there := before[path]; there && bytes.Equal(content, after[path]) {
+			continue
+		}
+		if _, err := tx.exec(ctx, "INSERT INTO definition_files (factory_uid, path, since, content) VALUES ($1, $2, $3, $4)", factoryUID, path, r.Number, notNull(after[path])); err != nil {
+			return fmt.Errorf("store a file of factory %s: %w", factoryUID, err)
+		}
+	}
+	if _, err := tx.exec(ctx, "INSERT INTO definitions (factory_uid, revision, author, summary, created_at) VALUES ($1, $2, $3, $4, $5)",
+		factoryUID, r.Number, uidOf(r.Author), r.Summary, int64(r.CreatedAt)); err != nil {
+		return fmt.Errorf("store revision %d of factory %s: %w", r.Number, factoryUID, err)
+	}
+	return nil
+}

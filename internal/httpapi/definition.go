@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/service"
 )
 
@@ -55,4 +56,17 @@ func (a *API) schemas(c *call) error {
 	}
 	c.write(http.StatusOK, "", text)
 	return nil
+}
+
+func (a *API) history(c *call) error {
+	q := c.query()
+	limit, cursor := q.limit(penstock.DefaultLimit), q.text("cursor")
+	if q.err != nil {
+		return q.err
+	}
+	page, err := a.svc.History(c.ctx(), c.principal, c.param("uid"), limit, cursor)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, page)
 }

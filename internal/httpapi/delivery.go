@@ -11,7 +11,7 @@ const rejected penstock.Outcome = "rejected"
 
 func (a *API) listDeliveries(c *call) error {
 	q := c.query()
-	dq := penstock.DeliveryQuery{Limit: q.integer("limit", 1, penstock.MaxLimit, penstock.DefaultDeliveries), Cursor: q.optional("cursor")}
+	dq := penstock.DeliveryQuery{Limit: q.limit(penstock.DefaultDeliveries), Cursor: q.optional("cursor")}
 	switch outcome := oneOf(q, "outcome", append(penstock.Outcomes(), rejected)...); outcome {
 	case "":
 	case rejected:

@@ -71,13 +71,15 @@ func (q *query) texts(name string) []string {
 	return q.values[name]
 }
 
-func (q *query) integer(name string, from, to, otherwise int) int {
+// limit is how long a page is wanted.
+func (q *query) limit(otherwise int) int {
+	const name = "limit"
 	if !q.values.Has(name) {
 		return otherwise
 	}
 	n, err := strconv.Atoi(q.text(name))
-	if err != nil || n < from || n > to {
-		q.badf(name, "must be an integer from %d to %d", from, to)
+	if err != nil || n < 1 || n > penstock.MaxLimit {
+		q.badf(name, "must be an integer from 1 to %d", penstock.MaxLimit)
 	}
 	return n
 }
@@ -202,7 +204,7 @@ func (c *call) runQuery() (rq penstock.RunQuery, none bool, err error) {
 		return penstock.RunQuery{}, false, q.err
 	}
 	rq = penstock.RunQuery{
-		Limit:     q.integer("limit", 1, penstock.MaxLimit, 0),
+		Limit:     q.limit(0),
 		Cursor:    q.optional("cursor"),
 		SortBy:    oneOf(q, "sort_by", "updated_at", "created_at", "title", "agent"),
 		Ascending: oneOf(q, "sort_order", "asc", "desc") == "asc",

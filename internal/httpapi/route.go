@@ -128,6 +128,7 @@ func factoryRoutes() []Route {
 		{Method: patch, Pattern: "/{uid}", Scope: manage, handle: (*API).updateFactory, Who: "dashboard, CLI"},
 		{Method: remove, Pattern: "/{uid}", Scope: manage, handle: (*API).deleteFactory, Who: "dashboard, CLI"},
 		{Method: get, Pattern: "/{uid}/definition", Scope: factories, handle: (*API).definition, Who: "dashboard, CLI, people who edit the files elsewhere"},
+		{Method: get, Pattern: "/{uid}/definition/history", Scope: factories, handle: (*API).history, Who: "dashboard; whoever asks who changed what"},
 		{Method: put, Pattern: "/{uid}/definition", Scope: manage, handle: (*API).applyDefinition, Who: "dashboard, CLI, CI that deploys a factory"},
 		{Method: post, Pattern: "/{uid}/runs", Scope: runsWrite, handle: (*API).dispatchRun, Who: "everybody who gives work to a factory: trackers, CI, people"},
 		{Method: post, Pattern: "/{uid}/automations", Scope: manage, handle: (*API).createAutomation, status: http.StatusCreated, Who: "dashboard, CLI"},

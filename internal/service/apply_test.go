@@ -398,3 +398,30 @@ func (e *editor) edit() (what string, err error) {
 	})
 	return "change an agent", err
 }
+
+func TestHistorySaysWhoChangedWhat(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		ctx := h.t.Context()
+		h.apply(with(team(), "webhooks/ci.yaml", "# from the builds\nsecretName: SHARED\n"))
+		if err := h.DeleteWebhook(ctx, h.admin, h.factory, h.webhooks()[0].UID); err != nil {
+			h.t.Fatal(err)
+		}
+		page, err := h.History(ctx, h.admin, h.factory, 2, "")
+		if err != nil || len(page.Revisions) != 2 || !page.PageInfo.HasNext {
+			h.t.Fatalf("got %+v, %v", page, err)
+		}
+		deleted, changed := page.Revisions[0], page.Revisions[1]
+		want := "--- a/webhooks/ci.yaml\n+++ b/webhooks/ci.yaml\n@@ -2,1 +2,1 @@\n-secretName: CI_TOKEN\n+secretName: SHARED\n"
+		if diff := cmp.Diff(want, changed.Diff); diff != "" || changed.Revision != 3 || changed.Author == nil || changed.Author.UID != h.admin.Actor.UID {
+			h.t.Errorf("got %+v, -want +got:\n%s", changed, diff)
+		}
+		want = "--- a/webhooks/ci.yaml\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-# from the builds\n-secretName: SHARED\n"
+		if diff := cmp.Diff(want, deleted.Diff) + cmp.Diff([]definition.Change{{Kind: "webhook", Name: "ci"}}, deleted.Removed); diff != "" {
+			h.t.Errorf("-want +got:\n%s", diff)
+		}
+		rest, err := h.History(ctx, h.admin, h.factory, 2, page.PageInfo.NextCursor)
+		if err != nil || len(rest.Revisions) != 2 || rest.Revisions[0].Revision != 2 || rest.Revisions[1].Revision != 1 || rest.PageInfo.HasNext {
+			h.t.Errorf("got %+v, %v", rest, err)
+		}
+	})
+}

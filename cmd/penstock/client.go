@@ -263,14 +263,15 @@ func (e *transportError) Unwrap() []error {
 
 // apiError is an answer that is not 2xx.
 type apiError struct {
-	status     int
-	title      string
-	detail     string
-	code       penstock.Code
-	fields     []penstock.FieldError
-	requestID  string
-	mayRetry   bool
-	retryAfter time.Duration
+	status      int
+	title       string
+	detail      string
+	code        penstock.Code
+	fields      []penstock.FieldError
+	diagnostics []penstock.Diagnostic // of a factory's files
+	requestID   string
+	mayRetry    bool
+	retryAfter  time.Duration
 }
 
 // readProblem reads a problem body (RFC 9457); an answer without one, such as
@@ -281,6 +282,8 @@ func readProblem(r *http.Response) *apiError {
 		Title  string                `json:"title"`
 		Detail string                `json:"detail"`
 		Errors []penstock.FieldError `json:"errors"`
+
+		Diagnostics []penstock.Diagnostic `json:"diagnostics"`
 	}
 	raw, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20)) // what could be read is shown
 	e := &apiError{
@@ -288,7 +291,7 @@ func readProblem(r *http.Response) *apiError {
 		mayRetry: slices.Contains([]int{408, 429, 502, 503, 504}, r.StatusCode),
 	}
 	if json.Unmarshal(raw, &body) == nil && body.Title != "" {
-		e.title, e.detail, e.fields = body.Title, body.Detail, body.Errors
+		e.title, e.detail, e.fields, e.diagnostics = body.Title, body.Detail, body.Errors, body.Diagnostics
 		e.code = penstock.Code(body.Type[strings.LastIndexByte(body.Type, '/')+1:])
 	} else {
 		e.title = http.StatusText(r.StatusCode)

@@ -20,6 +20,8 @@ type factoryCmds struct {
 	Update   factoryUpdateCmd   `cmd:"" help:"Change what is given of a factory."`
 	Delete   factoryDeleteCmd   `cmd:"" help:"Delete a factory with its agents, automations and webhooks; its runs stay."`
 	Dispatch factoryDispatchCmd `cmd:"" help:"Give work to a factory's foreman."`
+	Plan     factoryPlanCmd     `cmd:"" help:"Show what applying the files of a folder would change."`
+	Apply    factoryApplyCmd    `cmd:"" help:"Define a factory by the files of a folder."`
 	Validate factoryValidateCmd `cmd:"" help:"Check the files of a factory; needs no server."`
 }
 

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/service"
+)
+
+// folderOfFactory is a folder with a factory's files and the factory that it is
+// for.
+type folderOfFactory struct {
+	Folder  string `arg:"" optional:"" default:"." help:"Folder with the factory's files; this one without it."`
+	Factory string `placeholder:"FACTORY" help:"Uid, name or alias of the factory; without it the one that has the name in factory.yaml."`
+	Base    *int64 `placeholder:"REVISION" help:"Revision that the files were made from; refused where the factory has another one by now."`
+}
+
+type factoryPlanCmd struct{ folderOfFactory }
+
+func (cmd *factoryPlanCmd) Help() string { return "Exits with 1 where the files have errors." }
+
+func (cmd *factoryPlanCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+	return cmd.send(ctx, std, in, true)
+}
+
+type factoryApplyCmd struct{ folderOfFactory }
+
+func (cmd *factoryApplyCmd) Help() string {
+	return "Wholly or not at all. Makes the factory where none has the name in factory.yaml."
+}
+
+func (cmd *factoryApplyCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+	return cmd.send(ctx, std, in, false)
+}
+
+// send applies the files of the folder, or asks what that would change.
+func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds, dry bool) error {
+	tree, d, err := f.read(std)
+	if err != nil {
+		return err
+	}
+	files := make(map[string]string, len(tree))
+	for name, content := range tree {
+		files[name] = string(content)
+	}
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	called := f.Factory
+	if called == "" {
+		called = d.Factory.Name
+	}
+	uid, err := c.factoryUID(ctx, called)
+	if refused, ok := errors.AsType[*exitError](err); ok && refused.code == exitRefused && f.Factory == "" && f.Base == nil {
+		return f.create(ctx, c, files, d, dry)
+	}
+	if err != nil {
+		return err
+	}
+	request := service.ApplyRequest{Files: files, DryRun: dry, BaseRevision: f.Base}
+	err = answer(ctx, c, http.MethodPut, "factory/"+url.PathEscape(uid)+"/definition", request, func(a service.Applied) error {
+		return printPlan(std, a.Plan, fmt.Sprintf("revision %d is in force", a.Revision))
+	})
+	return f.explain(std, err)
+}
+
+// create makes the factory that there is not yet. A plan of it has the
+// server's findings.
+func (f *folderOfFactory) create(ctx context.Context, c *client, files map[string]string, d *definition.Definition, dry bool) error {
+	plan := definition.Compare(nil, d, nil)
+	if !dry {
+		err := answer(ctx, c, http.MethodPost, "factory", map[string]any{"files": files}, func(made penstock.Factory) error {
+			return printPlan(c.std, plan, fmt.Sprintf("revision %d is in force, of the new factory %s", made.Definition.Revision, made.UID))
+		})
+		return f.explain(c.std, err)
+	}
+	var verdict service.Validated
+	if _, err := c.call(ctx, http.MethodPost, "factory-files/validate", map[string]any{"files": files}, &verdict); err != nil {
+		return err
+	}
+	if !verdict.Valid {
+		return f.explain(c.std, &apiError{status: http.StatusUnprocessableEntity, diagnostics: verdict.Diagnostics})
+	}
+	if c.json {
+		return c.std.json(plan)
+	}
+	return printPlan(c.std, plan, "there is no such factory yet: apply makes it")
+}
+
+// read reads the folder, and reports what is wrong with it without a server.
+func (f *folderOfFactory) read(std *stdio) (map[string][]byte, *definition.Definition, error) {
+	if info, err := os.Stat(f.Folder); err != nil || !info.IsDir() {
+		return nil, nil, exitf(exitUsage, "%s is no folder", f.Folder)
+	}
+	tree, found, err := definition.ReadTree(os.DirFS(f.Folder))
+	if err != nil {
+		return nil, nil, err
+	}
+	d, more := definition.Parse(tree, definition.Known{CheckCron: service.CheckCron})
+	if found = append(found, more...); definition.HasErrors(found) {
+		return nil, nil, f.report(std, found)
+	}
+	return tree, d, nil
+}
+
+// explain prints the findings of the server as those of [folderOfFactory.read]
+// are printed; any other error is as it is.
+func (f *folderOfFactory) explain(std *stdio, err error) error {
+	refused, ok := errors.AsType[*apiError](err)
+	if !ok || len(refused.diagnostics) == 0 {
+		return err
+	}
+	var found []definition.Diagnostic
+	for _, d := range refused.diagnostics {
+		found = append(found, definition.Diagnostic{
+			Code: definition.Code(d.Code), Message: d.Message, Path: d.Path, Line: d.Line, Column: d.Column, Severity: definition.Severity(d.Severity), Nearest: d.Nearest,
+		})
+	}
+	return f.report(std, found)
+}
+
+func (f *folderOfFactory) report(std *stdio, found []definition.Diagnostic) error {
+	for _, d := range found {
+		d.Path = path.Join(filepath.ToSlash(f.Folder), d.Path)
+		if _, err := fmt.Fprintln(std.out, d); err != nil {
+			return err
+		}
+	}
+	return &exitError{code: exitFailed}
+}
+
+// printPlan shows a plan, one line for each resource, and says what is in force.
+func printPlan(std *stdio, plan definition.Plan, state string) error {
+	var rows [][]string
+	add := func(what string, list []definition.Change) {
+		for _, c := range list {
+			detail := strings.Join(c.Fields, " ")
+			if c.Again {
+				detail = "there was another one before: this one has a uid of its own"
+			}
+			rows = append(rows, []string{what, string(c.Kind), c.Name, detail})
+		}
+	}
+	add("create", plan.Created)
+	add("change", plan.Changed)
+	add("remove", plan.Removed)
+	if rows == nil {
+		std.notef("nothing changes; %s", state)
+		return nil
+	}
+	if err := std.table([]string{"PLAN", "KIND", "NAME", "FIELDS"}, rows); err != nil {
+		return err
+	}
+	std.notef("%s", state)
+	return nil
+}

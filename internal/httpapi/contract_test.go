@@ -119,6 +119,7 @@ func (d *driver) operations() []operation {
 		{"GET", agent + "/artifacts/" + d.seen["artifact"] + "/download", nil, read},
 		{"GET", base + "/downloads/" + d.seen["token"], nil, ""},
 		{"GET", agent, nil, read},
+		{"GET", agent + "/bundled-skills", nil, read},
 		{"GET", agent + "/models", nil, read},
 		{"GET", agent + "/connected-self-hosted-workers", nil, read},
 		{"POST", agent + "/environments", map[string]any{"name": penstock.NewUID()}, manage},

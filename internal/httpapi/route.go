@@ -98,6 +98,7 @@ func runRoutes() []Route {
 func resourceRoutes() []Route {
 	return []Route{
 		{Method: get, Pattern: "", Scope: runsRead, handle: (*API).skills, Who: "dashboard, when a run is composed"},
+		{Method: get, Pattern: "/bundled-skills", Scope: runsRead, handle: (*API).bundledSkills, Who: "dashboard, when a run is composed; whoever groups usage by skill"},
 		{Method: get, Pattern: "/models", Scope: runsRead, handle: (*API).models, Who: "dashboard, when a run is composed"},
 		{Method: get, Pattern: "/connected-self-hosted-workers", Scope: runsRead, handle: (*API).workers, Who: "operators; whoever asks why a run waits"},
 		{Method: post, Pattern: "/environments", Scope: manage, handle: (*API).createEnvironment, status: http.StatusCreated, Who: "dashboard, CLI"},

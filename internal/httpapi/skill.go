@@ -21,3 +21,11 @@ func (a *API) skills(c *call) error {
 	}
 	return c.respond(http.StatusOK, map[string][]penstock.AgentSkillItem{"agents": skills})
 }
+
+func (a *API) bundledSkills(c *call) error {
+	skills, err := a.svc.BundledSkills(c.principal)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, map[string][]penstock.BundledSkill{"skills": skills})
+}

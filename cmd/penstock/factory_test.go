@@ -30,6 +30,11 @@ func TestFactories(t *testing.T) {
 	var d penstock.Dispatched
 	fromJSON(t, got.out, &d)
 	call(t, env, "run", "get", d.RunID).want(t, 0, "ticket_id=PAY-42", "Look into it.")
+	call(t, env, "run", "list", "--factory", "refunds").want(t, 0, d.RunID)
+	if out := call(t, env, "run", "list", "--factory", "other").out; strings.Contains(out, d.RunID) {
+		t.Errorf("got %s, want none of another factory's runs", out)
+	}
+	call(t, env, "run", "list", "--factory", "nobody").want(t, 65, "there is no factory")
 	call(t, env, "factory", "dispatch", "refunds", "x", "--ticket", "PAY-42").want(t, 65, "ticket_ref")
 	call(t, env, "factory", "delete", "refunds").want(t, 0)
 	call(t, env, "factory", "get", "refunds").want(t, 65, "there is no factory")
@@ -50,13 +55,14 @@ func TestAutomations(t *testing.T) {
 		want(t, 0, "fix-builds", "9007199254740993", "Europe/Berlin", "next run")
 	deliver(t, 202, url.IngressURL, `{"id": 9007199254740992}`, "Authorization", "Bearer "+url.Secret)
 	deliver(t, 202, url.IngressURL, `{"id": 9007199254740993}`, "Authorization", "Bearer "+url.Secret)
-	got := call(t, env, "run", "list", "--source", "WEBHOOK", "-o", "json")
+	got := call(t, env, "run", "list", "--webhook", url.UID, "-o", "json")
 	got.want(t, 0)
 	var page penstock.RunPage
 	fromJSON(t, got.out, &page)
 	if len(page.Runs) != 1 || page.Runs[0].Creator == nil || page.Runs[0].Creator.DisplayName != "fix-builds" {
 		t.Errorf("got the runs %s, want one of the automation", got.out)
 	}
+	call(t, env, "run", "list", "--automation", page.Runs[0].Metadata["automation_id"]).want(t, 0, page.Runs[0].ID)
 
 	request := filepath.Join(t.TempDir(), "automation.json")
 	if err := os.WriteFile(request, []byte(`{"name": "from a file", "prompt": "p", "triggers": [{"provider": "webhook", "event": "received",

@@ -25,6 +25,9 @@ type runListCmd struct {
 	Source        string            `help:"Only runs from this source, such as API or SCHEDULED_AGENT."`
 	Skill         string            `placeholder:"REFERENCE" help:"Only runs of this skill."`
 	Schedule      string            `placeholder:"ID" help:"Only runs of this schedule."`
+	Factory       string            `placeholder:"UID|NAME" help:"Only runs of this factory."`
+	Automation    string            `placeholder:"UID" help:"Only runs that this automation started."`
+	Webhook       string            `placeholder:"UID" help:"Only runs that deliveries to this webhook started."`
 	Environment   string            `placeholder:"UID|NAME" help:"Only runs in this environment."`
 	Ancestor      string            `placeholder:"RUN" help:"Only runs below this one."`
 	CreatedAfter  string            `placeholder:"TIME|AGE" help:"Only runs made after this time (RFC 3339), or at most this long ago (24h)."`
@@ -114,10 +117,17 @@ func (cmd *runListCmd) query(ctx context.Context, c *client) (url.Values, error)
 			return nil, err
 		}
 	}
+	factory := ""
+	if cmd.Factory != "" {
+		if factory, err = c.factoryUID(ctx, cmd.Factory); err != nil {
+			return nil, err
+		}
+	}
 	query := url.Values{}
 	for key, value := range map[string]string{
 		"task_status": cmd.Status, "q": cmd.Query, "name": cmd.Name, "model_id": cmd.Model, "creator": cmd.Creator,
 		"source": cmd.Source, "skill": cmd.Skill, "schedule_id": cmd.Schedule, "environment_id": environment,
+		"factory_uid": factory, "automation_id": cmd.Automation, "webhook_uid": cmd.Webhook,
 		"ancestor_run_id": cmd.Ancestor, "created_after": after, "created_before": before,
 		"sort_by": cmd.SortBy, "cursor": cmd.Cursor,
 	} {

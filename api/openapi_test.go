@@ -124,7 +124,9 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 		add(in("path"), "404")
 		add(in("query") || in("header") || op.RequestBody != nil, "400")
 		add(op.RequestBody != nil, "413")
-		add(op.method == "POST", "409")
+		add(op.OperationID == "createSession", "401", "403", "429")                     // its key is in the body
+		add(op.OperationID == "getSession" || op.OperationID == "deleteSession", "404") // with a key instead of a cookie
+		add(op.method == "POST" && op.keyed(), "409")
 		add(op.OperationID == "updateAgent" || op.OperationID == "updateEnvironment", "409")  // a name that is taken
 		add(op.OperationID == "deleteEnvironment", "409")                                     // one that is used
 		add(op.OperationID == "updateFactory" || op.OperationID == "updateAutomation", "409") // a name that is taken
@@ -157,7 +159,7 @@ func TestEveryAnswerDeclaresItsHeaders(t *testing.T) {
 				"Retry-After":               slices.Contains([]string{"409", "429", "503"}, status),
 				"WWW-Authenticate":          status == "401",
 				"Location":                  status == "302",
-				"Idempotent-Replayed":       success && op.method == "POST",
+				"Idempotent-Replayed":       success && op.method == "POST" && op.keyed(),
 				"X-Penstock-Ignored-Fields": success && op.RequestBody != nil,
 			}
 			for header, wanted := range want {
@@ -218,7 +220,7 @@ func TestEveryPOSTCanBeRepeatedSafely(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations(t) {
 		param := op.parameters().GetByInAndName("header", "Idempotency-Key")
-		if (param != nil) != (op.method == "POST") {
+		if (param != nil) != (op.method == "POST" && op.keyed()) {
 			t.Errorf("%s: takes an Idempotency-Key: %t", op, param != nil)
 		}
 	}

@@ -39,6 +39,8 @@ type serveCmd struct {
 	QueueTimeout           time.Duration `default:"24h" help:"How long a run may wait for a worker that can execute it."`
 	LimitRequestsPerMinute int           `default:"600" help:"Requests a minute that one API key may make; 0 is no limit."`
 	LimitSecretsPerTeam    int           `default:"1000" help:"Managed secrets that a team may have; 0 is no limit."`
+	SessionLife            time.Duration `default:"168h" help:"How long a session of the dashboard lasts after its sign-in."`
+	SessionIdle            time.Duration `default:"24h" help:"After how long without a request a session of the dashboard ends."`
 	CORSOrigin             []string      `placeholder:"ORIGIN" help:"Origin whose pages may call the API from a browser; can be given often. None by default."`
 }
 
@@ -48,6 +50,9 @@ func (cmd *serveCmd) Help() string {
 
 // Validate is called by kong.
 func (cmd *serveCmd) Validate() error {
+	if cmd.SessionLife <= 0 || cmd.SessionIdle <= 0 {
+		return errors.New("--session-life and --session-idle are more than 0")
+	}
 	if cmd.LimitRequestsPerMinute < 0 || cmd.LimitSecretsPerTeam < 0 || cmd.QueueTimeout <= 0 {
 		return errors.New("--limit-requests-per-minute is not negative, nor is --limit-secrets-per-team, and --queue-timeout is more than 0")
 	}
@@ -158,6 +163,7 @@ func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin stri
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), Models: p.models(),
 		Defaults: penstock.Config{ModelID: p.defaultModel()}, QueueTimeout: cmd.QueueTimeout,
 		Repositories: b.repositories, Metrics: b.registry, MaxSecrets: cmd.LimitSecretsPerTeam, Webhooks: b.limits,
+		Sessions: service.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle},
 	})
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = cancel

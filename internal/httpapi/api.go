@@ -27,6 +27,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/api"
 	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/web"
 )
 
 // Options is what an API is made of. Service and PublicURL are required.
@@ -59,6 +60,8 @@ type API struct {
 	handler http.Handler
 	mux     *http.ServeMux
 	pages   http.Handler // of /docs
+	site    http.Handler // the dashboard
+	cookie  string       // of a session
 	perKey  *limiter
 	door    *doorkeeper
 	flights flights
@@ -80,7 +83,8 @@ func New(o Options) *API {
 		metrics:    newMetrics(o.Registerer),
 		mux:        http.NewServeMux(),
 	}
-	a.pages = api.Docs(a.origin)
+	a.pages, a.site = api.Docs(a.origin), web.Handler()
+	a.cookie = sessionCookie(a.origin)
 	o.KeepAlive = cmp.Or(o.KeepAlive, 15*time.Second)
 	o.StreamWrite = cmp.Or(o.StreamWrite, 15*time.Second)
 	a.options = o
@@ -134,7 +138,7 @@ func (a *API) noRoute(c *call) error {
 	probe := *c.r
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		probe.Method = method
-		if _, pattern := a.mux.Handler(&probe); pattern != "/" && pattern != "" {
+		if _, pattern := a.mux.Handler(&probe); pattern != "/" && pattern != "" && pattern != get+" "+dashboard {
 			allowed = append(allowed, method)
 		}
 	}

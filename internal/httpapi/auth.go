@@ -1,19 +1,30 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
 )
 
-// authenticate finds the principal of the request's key.
+// authenticate finds the principal of the request's key, or of its session where
+// it has no key.
 func (c *call) authenticate() error {
+	if len(c.r.Header["Authorization"]) == 0 {
+		if token := c.sessionToken(); token != "" {
+			return c.resume(token)
+		}
+	}
 	key, err := bearer(c.r.Header["Authorization"])
 	if err != nil {
 		c.challenge("")
 		return err
 	}
+	return c.authenticateKey(key)
+}
+
+func (c *call) authenticateKey(key string) error {
 	if err := c.api.door.admit(c.peer.addr, key); err != nil {
 		return err
 	}
@@ -28,6 +39,16 @@ func (c *call) authenticate() error {
 	c.api.door.passed(key)
 	c.principal, c.key = p, key
 	return nil
+}
+
+// again says whether what the request was authenticated by is still good.
+func (c *call) again(ctx context.Context) error {
+	if c.session != nil {
+		_, _, err := c.api.svc.ResumeSession(ctx, c.key)
+		return err
+	}
+	_, err := c.api.svc.Authenticate(ctx, c.key)
+	return err
 }
 
 // challenge sets WWW-Authenticate (RFC 6750 §3).

@@ -29,9 +29,10 @@ type call struct {
 	peer      peer
 	requestID string
 	principal penstock.Principal
-	key       string        // that principal was found by
-	body      *bytes.Buffer // once it was read
-	code      penstock.Code // of the error that was answered
+	key       string            // that principal was found by
+	session   *penstock.Session // that key is the cookie of; nil: it is an API key
+	body      *bytes.Buffer     // once it was read
+	code      penstock.Code     // of the error that was answered
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }

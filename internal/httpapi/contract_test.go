@@ -169,6 +169,9 @@ func (d *driver) operations() []operation {
 		{"GET", base + "/keys", nil, keys},
 		{"GET", base + "/me", nil, "any"},
 		{"GET", base + "/limits", nil, "any"},
+		{"POST", base + "/session", map[string]any{"api_key": adminKey}, ""},
+		{"GET", base + "/session", nil, "any"},
+		{"DELETE", base + "/session", nil, "any"},
 		{"DELETE", agent + "/environments/" + d.seen["environment"], nil, manage},
 		{"DELETE", agent + "/identities/" + d.seen["identity"], nil, manage},
 		{"DELETE", agent + "/schedules/" + d.seen["schedule"], nil, write},
@@ -221,13 +224,16 @@ func (d *driver) callWell() {
 		d.seen[kind] = a.field("uid") + a.field("id") // one of them
 	}
 	d.makeWebhooks()
+	b := d.signIn(adminKey)
+	b.do("GET", "/api/v1/session", nil)
+	b.do("DELETE", "/api/v1/session", nil)
 	d.seen["secret"] = "S" + penstock.NewUID()
 	d.must(http.StatusCreated, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]})
 	d.seen["waiting"] = d.newRun("wait")
 	d.seen["key"], _ = d.newKey(penstock.ScopeRunsRead)
 	for _, op := range d.operations() {
-		if strings.HasSuffix(op.path, "/cancel") || op.method == "DELETE" {
-			continue // it would take away what the others need
+		if strings.HasSuffix(op.path, "/cancel") || op.method == "DELETE" || strings.HasSuffix(op.path, "/session") {
+			continue // it would take away what the others need, or needs a cookie
 		}
 		if a := d.do(op.method, op.path, op.body); a.status >= 400 {
 			t.Errorf("%s %s: got %d %s", op.method, op.path, a.status, a.body)
@@ -293,6 +299,10 @@ func (d *driver) execute() {
 	}).field("run_id")
 	g := d.work(d.svc.Control())
 	d.seen["session"] = g.a.Run.SessionID
+	for _, method := range []string{"GET", "DELETE"} {
+		d.must(http.StatusForbidden, method, "/api/v1/session", nil, "Authorization", "Bearer "+g.a.APIKey)
+	}
+	d.must(http.StatusForbidden, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: g.a.APIKey}, "Authorization", "")
 	d.must(http.StatusForbidden, "GET", "/api/v1/limits", nil, "Authorization", "Bearer "+g.a.APIKey)
 	d.must(http.StatusOK, "GET", "/api/v1/agent/conversations/"+g.a.Run.ConversationID+"/redirect", nil, "Authorization", "")
 	raw := func(kind penstock.EventType, data string) penstock.Draft {
@@ -402,6 +412,10 @@ func (d *driver) callBadly() {
 		{400, "POST", "/api/v1/secrets", `{"name": "NO-NAME"}`},
 		{400, "PUT", "/api/v1/secrets/" + d.seen["secret"], `{"value": 1}`},
 		{409, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]}},
+		{400, "POST", "/api/v1/session", `{}`},
+		{401, "POST", "/api/v1/session", `{"api_key": "psk_nobody"}`},
+		{404, "GET", "/api/v1/session", nil},
+		{404, "DELETE", "/api/v1/session", nil},
 		{400, "POST", "/api/v1/keys", `{"name": "x", "scopes": ["sudo"]}`},
 		{404, "GET", "/api/v1/downloads/nonsense", nil},
 		{404, "GET", agent + "/conversations/nonsense/redirect", nil},
@@ -455,7 +469,7 @@ func (d *driver) faults(op operation) {
 		}
 		d.do(op.method, op.path, `{"x": `)
 	}
-	if op.method == "POST" {
+	if op.method == "POST" && op.scope != "" {
 		key := penstock.NewID()
 		d.do("POST", op.path, op.body, "Idempotency-Key", key)
 		d.do("POST", op.path, op.body, "Idempotency-Key", key)

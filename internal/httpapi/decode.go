@@ -22,8 +22,9 @@ import (
 // Limits of request bodies in bytes. A run's attachments do not count towards
 // maxJSON, so its body may be as large as both together.
 const (
-	maxJSON = penstock.MaxBodyBytes
-	maxRun  = maxJSON + (penstock.MaxAttachmentBytes+2)/3*4 + 4*penstock.MaxAttachments
+	maxJSON   = penstock.MaxBodyBytes
+	maxSignIn = 4 << 10
+	maxRun    = maxJSON + (penstock.MaxAttachmentBytes+2)/3*4 + 4*penstock.MaxAttachments
 )
 
 // buffers holds the bodies that are being read and the answers that are being

@@ -150,7 +150,7 @@ func (l *listener) stillAllowed(ctx context.Context) bool {
 		return true
 	}
 	l.checked = time.Now()
-	_, err := l.api.svc.Authenticate(ctx, l.key)
+	err := l.again(ctx)
 	return penstock.CodeOf(err) != penstock.CodeAuthenticationRequired
 }
 

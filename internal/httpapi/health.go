@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"time"
 
@@ -46,24 +45,5 @@ func (a *API) scrape(c *call) error {
 
 func (a *API) docs(c *call) error {
 	a.pages.ServeHTTP(c.w, c.r)
-	return nil
-}
-
-// front says what this is to somebody who opens the address in a browser.
-func (a *API) front(c *call) error {
-	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(c.w, "This is Penstock, a control plane for coding-agent runs.\n\nThe API is at "+a.origin+Base+" and described at "+a.origin+"/docs.\n")
-	return nil
-}
-
-// runPage says how to see a run to somebody who follows its session_link in a
-// browser. It needs no key and says nothing of the run.
-func (a *API) runPage(c *call) error {
-	id := c.param("runId")
-	if !penstock.ValidID(id) {
-		return penstock.NotFound("run", id)
-	}
-	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(c.w, "Run "+id+"\n\nTo watch it:   penstock run watch "+id+"\nOver the API:  "+a.origin+Base+"/agent/runs/"+id+"/events\n")
 	return nil
 }

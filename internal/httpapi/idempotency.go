@@ -53,7 +53,7 @@ func (c *call) idempotencyKey() (string, error) {
 // handle runs the handler, at most once per idempotency key where the request
 // has one. A handler that reads the body itself sees to that itself.
 func (c *call) handle() error {
-	if c.r.Method != post || c.route.Scope == worker || len(c.r.Header["Idempotency-Key"]) == 0 {
+	if c.r.Method != post || c.route.Scope == worker || c.route.Public || len(c.r.Header["Idempotency-Key"]) == 0 {
 		return c.route.handle(c.api, c)
 	}
 	if _, err := c.idempotencyKey(); err != nil {

@@ -175,6 +175,9 @@ func accessRoutes() []Route {
 		{Method: get, Pattern: "/keys", Scope: keys, handle: (*API).listKeys, Who: "admins"},
 		{Method: remove, Pattern: "/keys/{uid}", Scope: keys, handle: (*API).revokeKey, Who: "admins, in a hurry"},
 		{Method: get, Pattern: "/me", Scope: anyKey, OwnRun: true, handle: (*API).me, Who: "everybody with a key, to see what it may do"},
+		{Method: post, Pattern: "/session", Public: true, handle: (*API).signIn, limit: maxSignIn, Who: "dashboard, with a person's key"},
+		{Method: get, Pattern: "/session", Scope: anyKey, handle: (*API).readSession, Who: "dashboard, when it is opened"},
+		{Method: remove, Pattern: "/session", Scope: anyKey, handle: (*API).signOut, Who: "dashboard"},
 		{Method: get, Pattern: "/limits", Scope: anyKey, handle: (*API).limits, Who: "SDKs and operators"},
 		{Method: get, Pattern: "/downloads/{token}", Public: true, secretPath: true, handle: (*API).download, Who: "whoever was given a signed link"},
 	}
@@ -202,6 +205,7 @@ func serverRoutes() []Route {
 		{Method: get, Pattern: "/docs/", Public: true, handle: (*API).docs, Who: "people, and the links in errors"},
 		{Method: get, Pattern: "/runs/{runId}", Public: true, handle: (*API).runPage, Who: "people who follow a run's session_link"},
 		{Method: get, Pattern: "/{$}", Public: true, handle: (*API).front, Who: "people who open the address in a browser"},
+		{Method: get, Pattern: dashboard, Public: true, handle: (*API).dashboard, Who: "browsers: the dashboard's pages and files"},
 	}
 }
 

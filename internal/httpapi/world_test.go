@@ -44,6 +44,7 @@ type settings struct {
 	storeURL string
 	api      httpapi.Options
 	server   httpapi.ServerOptions
+	sessions service.SessionLimits
 	noAPI    bool // the server answers as if it were still starting
 }
 
@@ -70,7 +71,7 @@ func start(t *testing.T, changes ...func(*settings)) *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	if s.api.Service == nil {
-		s.api.Service = w.open(ctx, s.storeURL, dir, log)
+		s.api.Service = w.open(ctx, s, dir, log)
 		running.Go(func() { _ = s.api.Service.Run(ctx) })
 	}
 	w.svc = s.api.Service
@@ -100,9 +101,9 @@ func start(t *testing.T, changes ...func(*settings)) *world {
 	return w
 }
 
-func (w *world) open(ctx context.Context, storeURL, dir string, log *slog.Logger) *service.Service {
+func (w *world) open(ctx context.Context, s settings, dir string, log *slog.Logger) *service.Service {
 	w.t.Helper()
-	db, err := store.Open(ctx, store.Options{URL: storeURL, Log: log})
+	db, err := store.Open(ctx, store.Options{URL: s.storeURL, Log: log})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func (w *world) open(ctx context.Context, storeURL, dir string, log *slog.Logger
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	svc := service.New(service.Options{Store: db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: w.url})
+	svc := service.New(service.Options{Store: db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: w.url, Sessions: s.sessions})
 	if _, _, err := svc.BootstrapKey(ctx, adminKey); err != nil {
 		w.t.Fatal(err)
 	}

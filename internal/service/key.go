@@ -50,11 +50,16 @@ func (s *Service) Authenticate(ctx context.Context, key string) (penstock.Princi
 		return s.authenticateExecution(ctx, hash, refused)
 	case err != nil:
 		return penstock.Principal{}, err
-	case k.RevokedAt != 0, k.ExpiresAt != 0 && k.ExpiresAt <= penstock.Now():
+	case !k.InForce(penstock.Now()):
 		return penstock.Principal{}, refused
 	}
+	return s.principalOf(k), nil
+}
+
+// principalOf is who acts by a key, which is noted as used.
+func (s *Service) principalOf(k store.KeyRow) penstock.Principal {
 	s.usedKeys.mark(k.UID)
-	return penstock.Principal{Team: k.Team, KeyUID: k.UID, Actor: k.Owner, Scopes: k.Scopes, AgentUID: k.AgentUID}, nil
+	return penstock.Principal{Team: k.Team, KeyUID: k.UID, Actor: k.Owner, Scopes: k.Scopes, AgentUID: k.AgentUID}
 }
 
 func (s *Service) authenticateExecution(ctx context.Context, hash string, refused error) (penstock.Principal, error) {

@@ -42,6 +42,7 @@ type Options struct {
 	Metrics      prometheus.Registerer // nil: nothing is measured
 	Webhooks     penstock.WebhookLimits
 	MaxSecrets   int // of a team; 0: no limit
+	Sessions     SessionLimits
 }
 
 // Service is the control plane's rules over one store. It is safe for
@@ -54,11 +55,13 @@ type Service struct {
 	publicURL string
 	options   Options
 
-	hub      hub
-	keys     shared[store.KeyRow] // by their hashes
-	usedKeys used[string]
-	granted  used[store.SecretKey]
-	signed   used[store.WebhookSecretKey]
+	hub          hub
+	keys         shared[store.KeyRow] // by their hashes
+	usedKeys     used[string]
+	sessions     shared[store.SessionRow] // by their hashes
+	usedSessions used[string]
+	granted      used[store.SecretKey]
+	signed       used[store.WebhookSecretKey]
 
 	plans      deliveryPlans
 	arriving   shared[store.WebhookRow] // by UID
@@ -79,6 +82,7 @@ type Service struct {
 // New makes a service; nothing runs in the background before [Service.Run].
 func New(o Options) *Service {
 	o.QueueTimeout = cmp.Or(o.QueueTimeout, 24*time.Hour)
+	o.Sessions = o.Sessions.orDefault()
 	o.Harnesses = append([]string{penstock.HarnessBuiltin, penstock.HarnessCommand}, o.Harnesses...)
 	s := &Service{
 		store: o.Store, blobs: o.Blobs, keyset: o.Keyset, log: o.Log,
@@ -109,6 +113,8 @@ func (s *Service) jobs() []job {
 		{"start scheduled runs", store.TopicSchedules, time.Second, s.fireSchedules},
 		{"start automations by the clock", store.TopicSchedules, time.Second, s.fireAutomations},
 		{"record when keys were used", "", 10 * time.Second, s.touchKeys},
+		{"record when sessions were used", "", 10 * time.Second, s.touchSessions},
+		{"drop sessions that have ended", "", 10 * time.Minute, s.dropSessions},
 		{"record when secrets were used", "", 10 * time.Second, s.touchSecrets},
 		{"record which secrets sign deliveries", "", time.Minute, s.touchWebhookSecrets},
 		{"count refused deliveries", "", 3 * time.Second, s.writeRefusals},
@@ -128,7 +134,7 @@ func (s *Service) Run(ctx context.Context) error {
 	// What was used in the last seconds is still worth a line.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	return errors.Join(s.touchKeys(last), s.touchSecrets(last), s.touchWebhookSecrets(last), s.writeRefusals(last))
+	return errors.Join(s.touchKeys(last), s.touchSessions(last), s.touchSecrets(last), s.touchWebhookSecrets(last), s.writeRefusals(last))
 }
 
 func (s *Service) repeat(ctx context.Context, j job) {

@@ -19,6 +19,11 @@ type KeyRow struct {
 	RevokedAt penstock.Time
 }
 
+// InForce reports whether the key is good at now.
+func (k KeyRow) InForce(now penstock.Time) bool {
+	return k.RevokedAt == 0 && (k.ExpiresAt == 0 || k.ExpiresAt > now)
+}
+
 // DefaultTeam is the team that every installation has.
 const DefaultTeam = "default"
 

@@ -280,10 +280,14 @@ func (c *Contract) checkRequest(req *http.Request, route *routers.Route, params 
 	}), nil
 }
 
-// hasKey tells whether there is a key; whether it is good is the server's to say.
+// hasKey tells whether there is a key or a session; whether it is good is the server's to say.
 func hasKey(_ context.Context, in *openapi3filter.AuthenticationInput) error {
-	if in.SecurityScheme.Scheme == "bearer" && !strings.HasPrefix(in.RequestValidationInput.Request.Header.Get("Authorization"), "Bearer ") {
+	r := in.RequestValidationInput.Request
+	if in.SecurityScheme.Scheme == "bearer" && !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
 		return errors.New("there is no key")
+	}
+	if in.SecurityScheme.In == "cookie" && !strings.Contains(r.Header.Get("Cookie"), "penstock_session") {
+		return errors.New("there is no cookie of a session")
 	}
 	return nil
 }

@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// SessionRow is a browser's session with the key that began it.
+type SessionRow struct {
+	Hash      string // SHA-256 of the cookie, hex
+	CreatedAt penstock.Time
+	UsedAt    penstock.Time // behind by seconds
+	Key       KeyRow
+}
+
+// SessionByHash reads a session, one that has ended too; absence is
+// penstock.CodeNotFound.
+func (s *Store) SessionByHash(ctx context.Context, hash string) (SessionRow, error) {
+	row := SessionRow{Hash: hash}
+	err := s.row(ctx, "SELECT created_at, used_at, key_uid FROM sessions WHERE hash = $1", hash).Scan(&row.CreatedAt, &row.UsedAt, &row.Key.UID)
+	if err == nil {
+		row.Key, err = scanKey(s.row(ctx, keyColumns+"WHERE k.uid = $1", row.Key.UID).Scan)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, penstock.NotFound("session", "")
+	}
+	return row, s.d.mapError(err)
+}
+
+// AddSession stores a session of a key that exists.
+func (tx *Tx) AddSession(ctx context.Context, row SessionRow) error {
+	_, err := tx.exec(ctx, "INSERT INTO sessions (hash, key_uid, created_at, used_at) VALUES ($1, $2, $3, $3)", row.Hash, row.Key.UID, int64(row.CreatedAt))
+	return err
+}
+
+// EndSession ends a session from the next request on; one that is not there has
+// ended.
+func (tx *Tx) EndSession(ctx context.Context, hash string) error {
+	_, err := tx.exec(ctx, "DELETE FROM sessions WHERE hash = $1", hash)
+	return err
+}
+
+// TouchSessions records when sessions were used last.
+func (s *Store) TouchSessions(ctx context.Context, used map[string]penstock.Time) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		for _, hash := range slices.Sorted(maps.Keys(used)) { // in one order: replicas do not wait for each other crosswise
+			if _, err := tx.exec(ctx, "UPDATE sessions SET used_at = $1 WHERE hash = $2 AND used_at < $1", int64(used[hash]), hash); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// DropSessions removes, at most limit at once, sessions that began before
+// created or were not used since used, and those of keys that were revoked.
+func (s *Store) DropSessions(ctx context.Context, created, used penstock.Time, limit int) (dropped int64, err error) {
+	err = s.Write(ctx, func(tx *Tx) error {
+		dropped, err = tx.exec(ctx, `DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE created_at <= $1 OR used_at <= $2
+			OR key_uid IN (SELECT uid FROM api_keys WHERE revoked_at > 0) LIMIT $3)`, int64(created), int64(used), limit)
+		if err != nil {
+			return fmt.Errorf("drop sessions: %w", err)
+		}
+		return nil
+	})
+	return dropped, err
+}

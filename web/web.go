@@ -1,0 +1,125 @@
+// Package web is the dashboard: its sources, which `make build` makes into dist
+// where there is Node, and the handler that serves what was made. It knows
+// nothing of runs or keys: the page in the browser asks the API.
+//
+// The Content-Security-Policy allows nothing but files of this server. There is
+// no inline script; style elements that libraries make at run time carry a nonce,
+// which is another one for every page that is served.
+package web
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// dist.html is there always, dist only where the dashboard was built.
+//
+//go:embed all:dist*
+var files embed.FS
+
+// Assets is where the files lie whose names change with their content.
+const Assets = "/assets/"
+
+// placeholder stands in index.html for the nonce.
+const placeholder = "PENSTOCK_CSP_NONCE"
+
+// Handler serves the dashboard: below [Assets] its files, at every other
+// address its one page, which knows by the address what to show.
+func Handler() http.Handler {
+	index, err := files.ReadFile("dist/index.html")
+	if errors.Is(err, fs.ErrNotExist) {
+		index, _ = files.ReadFile("dist.html") // it is embedded
+	}
+	site := &site{index: index}
+	return http.HandlerFunc(site.serve)
+}
+
+type site struct{ index []byte }
+
+func (s *site) serve(w http.ResponseWriter, r *http.Request) {
+	if name, ok := strings.CutPrefix(r.URL.Path, Assets); ok {
+		serveAsset(w, r, name)
+		return
+	}
+	nonce := newNonce()
+	page := bytes.ReplaceAll(s.index, []byte(placeholder), []byte(nonce))
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-"+nonce+"'; img-src 'self' data: blob:; font-src 'self'; "+
+		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "no-store") // the nonce is for one page
+	h.Set("Content-Length", strconv.Itoa(len(page)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(page) // whoever asked may be gone
+	}
+}
+
+func newNonce() string {
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(random[:])
+}
+
+// serveAsset sends a file in the smallest form that the browser takes. The name
+// changes with the content, so it is good for ever.
+func serveAsset(w http.ResponseWriter, r *http.Request, name string) {
+	content, err := files.ReadFile(path.Join("dist/assets", name))
+	if err != nil || strings.HasSuffix(name, ".br") || strings.HasSuffix(name, ".gz") {
+		w.Header().Set("Cache-Control", "no-store") // after an update it is there
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	kind := mime.TypeByExtension(path.Ext(name))
+	if kind == "" {
+		kind = "application/octet-stream"
+	}
+	h.Set("Content-Type", kind)
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Vary", "Accept-Encoding")
+	for _, form := range []struct{ coding, suffix string }{{"br", ".br"}, {"gzip", ".gz"}} {
+		packed, err := files.ReadFile(path.Join("dist/assets", name+form.suffix))
+		if err == nil && accepts(r.Header.Get("Accept-Encoding"), form.coding) {
+			h.Set("Content-Encoding", form.coding)
+			content = packed
+			break
+		}
+	}
+	sum := sha256.Sum256(content)
+	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	h.Set("ETag", tag)
+	if r.Header.Get("If-None-Match") == tag {
+		h.Del("Content-Encoding")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(len(content)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(content) //nolint:gosec // a file of ours, whatever its name is; whoever asked may be gone
+	}
+}
+
+// accepts reads an Accept-Encoding (RFC 9110 §12.5.3) as browsers write it: a
+// coding is taken where it is named and not refused with q=0.
+func accepts(header, coding string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		name, quality, weighed := strings.Cut(strings.ReplaceAll(part, " ", ""), ";")
+		if strings.EqualFold(name, coding) {
+			return !weighed || strings.Trim(strings.TrimPrefix(quality, "q="), "0.") != ""
+		}
+	}
+	return false
+}

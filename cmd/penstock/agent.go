@@ -42,19 +42,8 @@ func (f *agentFields) body(ctx context.Context, std *stdio, c *client) (map[stri
 	if f.Prompt != nil && *f.Prompt == "-" && f.File == "-" {
 		return nil, exitf(exitUsage, "--prompt and --file cannot both be read from standard input")
 	}
-	if f.Prompt != nil {
-		prompt, err := std.text(*f.Prompt)
-		if err != nil {
-			return nil, err
-		}
-		f.Prompt = &prompt
-	}
-	if f.Environment != nil {
-		uid, err := c.environmentUID(ctx, *f.Environment)
-		if err != nil {
-			return nil, err
-		}
-		f.Environment = &uid
+	if err := c.settle(ctx, f.Prompt, f.Environment); err != nil {
+		return nil, err
 	}
 	// Not an IdentityRequest: an empty value says something here.
 	fields := given(map[string]*string{

@@ -174,19 +174,8 @@ func (f *automationFields) body(ctx context.Context, std *stdio, c *client, name
 	if inputs > 1 {
 		return nil, exitf(exitUsage, "only one of --prompt, --filter and --file can be read from standard input")
 	}
-	if f.Prompt != nil {
-		prompt, err := std.text(*f.Prompt)
-		if err != nil {
-			return nil, err
-		}
-		f.Prompt = &prompt
-	}
-	if f.Environment != nil {
-		uid, err := c.environmentUID(ctx, *f.Environment)
-		if err != nil {
-			return nil, err
-		}
-		f.Environment = &uid
+	if err := c.settle(ctx, f.Prompt, f.Environment); err != nil {
+		return nil, err
 	}
 	flags := given(map[string]*string{"name": name, "prompt": f.Prompt, "agent": f.Agent, "environment_id": f.Environment, "model": f.Model})
 	if len(f.Secret) > 0 {

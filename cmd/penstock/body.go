@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -67,6 +68,21 @@ func given(flags map[string]*string) map[string]any {
 		}
 	}
 	return fields
+}
+
+// settle makes of what a person says what the API takes, in place: of a prompt -
+// what standard input has, of an environment's name its uid. What is nil was not
+// given.
+func (c *client) settle(ctx context.Context, prompt, environment *string) (err error) {
+	if prompt != nil {
+		if *prompt, err = c.std.text(*prompt); err != nil {
+			return err
+		}
+	}
+	if environment != nil {
+		*environment, err = c.environmentUID(ctx, *environment)
+	}
+	return err
 }
 
 func merge(into, from map[string]any) {

@@ -12,16 +12,7 @@ func TestFactoryPlanAndApply(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env, folder := client(s), t.TempDir()
-	write := func(name, content string) {
-		t.Helper()
-		name = filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(name, content string) { t.Helper(); writeBelow(t, folder, name, content) }
 	write("factory.yaml", "schemaVersion: v1alpha1\nname: Example\nagentDefaults: {model: auto}\n")
 	write("agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nLead.\n")
 	call(t, env, "factory", "plan", folder).want(t, 0, "create", "lead", "apply makes it")

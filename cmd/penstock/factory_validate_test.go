@@ -15,16 +15,7 @@ import (
 func TestFactoryValidate(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	write := func(name, content string) {
-		t.Helper()
-		name = filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(name, content string) { t.Helper(); writeBelow(t, folder, name, content) }
 	write("factory.yaml", "schemaVersion: v1alpha1\nname: Example\nagentDefaults: {model: demo/offline}\n")
 	write("agents/foreman/agent.md", "---\nagentType: FOREMAN\n---\n")
 	const automation = "---\ntriggers:\n- {provider: schedule, event: cron_fired, schedule: {cron: \"0 0 31 2 *\"}}\n---\nLook.\n"
@@ -75,4 +66,16 @@ func TestFactoryValidate(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	call(t, nil, "factory", "validate", filepath.Join(folder, "none")).want(t, 64, "none")
+}
+
+// writeBelow writes a file of a tree.
+func writeBelow(t *testing.T, folder, name, content string) {
+	t.Helper()
+	name = filepath.Join(folder, name)
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,6 +1,7 @@
 package penstock
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -13,7 +14,8 @@ type Factory struct {
 	Alias           string            `json:"alias,omitempty"`
 	Description     string            `json:"description,omitempty"`
 	Source          FactorySource     `json:"source"`
-	ForemanUID      string            `json:"foreman_agent_uid"`
+	Repository      *Repository       `json:"repository,omitempty"` // of FactoryRepository
+	ForemanUID      string            `json:"foreman_agent_uid"`    // "" until a commit of its repository is applied
 	Agents          []FactoryAgent    `json:"agents"`
 	WebhookCount    int               `json:"webhooks_count"`
 	AutomationCount int               `json:"automations_count"`
@@ -52,11 +54,66 @@ type FactoryAgent struct {
 }
 
 // FactoryDefinition is the state of what a factory is defined by. The revision
-// counts its changes, from 1.
+// counts its changes, from 1; 0: nothing was applied yet. What follows Status is
+// of factories that come from a repository.
 type FactoryDefinition struct {
-	Revision int64  `json:"revision"`
-	Status   string `json:"status"` // applied
+	Revision    int64            `json:"revision"`
+	Status      DefinitionStatus `json:"status"`
+	Commit      string           `json:"commit,omitempty"`          // that is in force
+	Rejected    string           `json:"rejected_commit,omitempty"` // the newest one, where it was rejected
+	Detail      string           `json:"detail,omitempty"`          // why it was
+	Diagnostics []Diagnostic     `json:"diagnostics,omitempty"`     // of the newest one, warnings too
+	Problem     string           `json:"problem,omitempty"`         // why the repository cannot be read at the moment
+	CheckedAt   Time             `json:"checked_at,omitzero"`       // when it was looked at last
 }
+
+// DefinitionStatus says whether what a factory is defined by is in force.
+type DefinitionStatus string
+
+// The states of a definition.
+const (
+	DefinitionApplied DefinitionStatus = "applied" // what was read last is in force
+	DefinitionInvalid DefinitionStatus = "invalid" // the newest commit was rejected, the one before it is in force
+	DefinitionSyncing DefinitionStatus = "syncing" // it is being read
+)
+
+// Repository is a Git repository that defines a factory.
+type Repository struct {
+	URL    string `json:"url"`              // without credentials
+	Branch string `json:"branch,omitempty"` // "": the repository's default branch
+	Path   string `json:"path,omitempty"`   // of the folder with factory.yaml; "": the top
+	Secret string `json:"secret,omitempty"` // name of the managed secret with the credential
+}
+
+// String names the place in a sentence.
+func (r Repository) String() string {
+	text := "the default branch of " + r.URL
+	if r.Branch != "" {
+		text = fmt.Sprintf("the branch %q of %s", r.Branch, r.URL)
+	}
+	if r.Path != "" {
+		text += fmt.Sprintf(" below %q", r.Path)
+	}
+	return text
+}
+
+// Commit is a commit of a repository, as its author says.
+type Commit struct {
+	ID          string `json:"id"`
+	Author      string `json:"author"`  // name and address
+	Message     string `json:"message"` // its first line
+	CommittedAt Time   `json:"committed_at"`
+}
+
+// CommitResult is what became of a commit of a factory's repository.
+type CommitResult string
+
+// The results. Of a factory that is edited here every revision is applied.
+const (
+	CommitApplied   CommitResult = "applied"
+	CommitUnchanged CommitResult = "unchanged" // the files are as before
+	CommitRejected  CommitResult = "rejected"
+)
 
 // FactoryRequest creates or changes a factory; on a change an absent field
 // stays as it is and null clears it.
@@ -66,8 +123,11 @@ type FactoryRequest struct {
 	Description *string `json:"description,omitempty"`
 	// Files define a new factory, by path; absent: it has a foreman and nothing
 	// else. Of a factory that there is they are applied, not changed.
-	Files   map[string]string `json:"-"`
-	Cleared []string          `json:"-"` // the fields that were given as null
+	Files map[string]string `json:"-"`
+	// Repository defines a new factory in place of files; of one that comes from a
+	// repository it is replaced.
+	Repository *Repository `json:"repository,omitempty"`
+	Cleared    []string    `json:"-"` // the fields that were given as null
 }
 
 var (

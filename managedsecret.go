@@ -55,6 +55,7 @@ const (
 	SecretOfSchedule   SecretUserType = "schedule"
 	SecretOfAutomation SecretUserType = "automation"
 	SecretOfWebhook    SecretUserType = "webhook"
+	SecretOfFactory    SecretUserType = "factory" // to read its repository
 )
 
 // SecretRequest creates a managed secret; without a value it is pending.

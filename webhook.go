@@ -24,6 +24,7 @@ type Webhook struct {
 	ReplayGuard      bool            `json:"replay_guard"`
 	SecretRefresh    SecretRefresh   `json:"secret_refresh"`
 	Enabled          bool            `json:"enabled"`
+	Suspended        bool            `json:"suspended"` // takes no deliveries although it is enabled; no part of the files
 	PendingSecret    bool            `json:"pending_secret"`
 	IngressURL       string          `json:"ingress_url"` // of url_token: with {token} in the secret's place
 	Secrets          []WebhookSecret `json:"secrets"`
@@ -72,6 +73,14 @@ type WebhookRequest struct {
 	ReplayGuard      *bool            `json:"replay_guard,omitempty"`
 	SecretRefresh    *SecretRefresh   `json:"secret_refresh,omitempty"`
 	Enabled          *bool            `json:"enabled,omitempty"`
+	Suspended        *bool            `json:"suspended,omitempty"` // of a change only
+}
+
+// Defines reports whether the request says anything that a factory's files
+// say, and not only what they leave open.
+func (r WebhookRequest) Defines() bool {
+	r.Secret, r.Suspended = nil, nil
+	return r != WebhookRequest{}
 }
 
 // RotateRequest replaces a webhook's secret.

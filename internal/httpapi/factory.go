@@ -8,19 +8,18 @@ import (
 
 func (a *API) createFactory(c *call) error {
 	var req struct {
-		Name        *string           `json:"name"`
-		Alias       *string           `json:"alias"`
-		Description *string           `json:"description"`
-		Files       map[string]string `json:"files"`
-		Repository  any               `json:"repository"`
+		Name        *string              `json:"name"`
+		Alias       *string              `json:"alias"`
+		Description *string              `json:"description"`
+		Files       map[string]string    `json:"files"`
+		Repository  *penstock.Repository `json:"repository"`
 	}
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	if req.Repository != nil {
-		return penstock.Invalid("/repository", "is not supported by this release: make the factory by its name or of files")
-	}
-	factory, err := a.svc.CreateFactory(c.ctx(), c.principal, penstock.FactoryRequest{Name: req.Name, Alias: req.Alias, Description: req.Description, Files: req.Files})
+	factory, err := a.svc.CreateFactory(c.ctx(), c.principal, penstock.FactoryRequest{
+		Name: req.Name, Alias: req.Alias, Description: req.Description, Files: req.Files, Repository: req.Repository,
+	})
 	if err != nil {
 		return err
 	}
@@ -66,6 +65,14 @@ func (a *API) deleteFactory(c *call) error {
 		return err
 	}
 	return c.noContent()
+}
+
+func (a *API) syncFactory(c *call) error {
+	factory, err := a.svc.SyncFactory(c.ctx(), c.principal, c.param("uid"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, factory)
 }
 
 func (a *API) dispatchRun(c *call) error {

@@ -131,6 +131,7 @@ func factoryRoutes() []Route {
 		{Method: get, Pattern: "/{uid}/definition", Scope: factories, handle: (*API).definition, Who: "dashboard, CLI, people who edit the files elsewhere"},
 		{Method: get, Pattern: "/{uid}/definition/history", Scope: factories, handle: (*API).history, Who: "dashboard; whoever asks who changed what"},
 		{Method: put, Pattern: "/{uid}/definition", Scope: manage, handle: (*API).applyDefinition, Who: "dashboard, CLI, CI that deploys a factory"},
+		{Method: post, Pattern: "/{uid}/sync", Scope: manage, handle: (*API).syncFactory, Who: "CLI, CI that has pushed a commit, Git hosts"},
 		{Method: post, Pattern: "/{uid}/runs", Scope: runsWrite, handle: (*API).dispatchRun, Who: "everybody who gives work to a factory: trackers, CI, people"},
 		{Method: post, Pattern: "/{uid}/automations", Scope: manage, handle: (*API).createAutomation, status: http.StatusCreated, Who: "dashboard, CLI"},
 		{Method: get, Pattern: "/{uid}/automations", Scope: factories, handle: (*API).listAutomations, Who: "dashboard, CLI"},

@@ -86,6 +86,9 @@ func (s *Service) CreateAutomation(ctx context.Context, p penstock.Principal, fa
 		if err != nil {
 			return answer, err
 		}
+		if err := s.readOnly(factory, definition.KindAutomation, row.Name); err != nil {
+			return answer, err
+		}
 		if err := change.use(ctx, tx, p, factory, row); err != nil {
 			return answer, err
 		}
@@ -115,6 +118,9 @@ func (s *Service) UpdateAutomation(ctx context.Context, p penstock.Principal, fa
 		}
 		row, err := tx.Automation(ctx, factory.UID, uid)
 		if err != nil {
+			return struct{}{}, err
+		}
+		if err := s.readOnly(factory, definition.KindAutomation, row.Name); err != nil {
 			return struct{}{}, err
 		}
 		before, change := row, automationChange{req, false}
@@ -172,6 +178,9 @@ func (s *Service) DeleteAutomation(ctx context.Context, p penstock.Principal, fa
 		}
 		row, err := tx.Automation(ctx, factory.UID, uid)
 		if err != nil {
+			return err
+		}
+		if err := s.readOnly(factory, definition.KindAutomation, row.Name); err != nil {
 			return err
 		}
 		if err := tx.DeleteAutomation(ctx, row); err != nil {

@@ -118,6 +118,8 @@ func (a *surroundings) webhookProblems(at string, t penstock.Trigger) []penstock
 			found = append(found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("the webhook %q waits for its secret", a.webhooks[n].Name)})
 		case !a.webhooks[n].Enabled:
 			found = append(found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("the webhook %q is switched off", a.webhooks[n].Name)})
+		case a.webhooks[n].Suspended:
+			found = append(found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("the webhook %q is suspended", a.webhooks[n].Name)})
 		}
 	}
 	return found

@@ -87,6 +87,11 @@ func (s *Service) Apply(ctx context.Context, p penstock.Principal, uid string, r
 		if err != nil {
 			return err
 		}
+		if !req.DryRun {
+			if err := s.readOnly(factory, definition.KindFactory, factory.Name); err != nil {
+				return err
+			}
+		}
 		if base := req.BaseRevision; base != nil && *base != factory.Definition.Revision {
 			return penstock.Errorf(penstock.CodeConflict, "base_revision is %d, and the factory has revision %d by now: read its files again", *base, factory.Definition.Revision)
 		}

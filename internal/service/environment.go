@@ -202,7 +202,7 @@ func (s *Service) checkRepos(bad func(pointer, format string, args ...any), c *p
 	}
 	for i, r := range c.Repos {
 		at := fmt.Sprintf("/repos/%d", i)
-		if err := s.checkRemote(r.URL); err != nil {
+		if err := checkRemote(s.options.Repositories, r.URL); err != nil {
 			bad(at+"/url", "%s", err)
 		}
 		if err := git.CheckRef(r.Ref); err != nil {
@@ -218,8 +218,8 @@ func githubURL(r penstock.GitHubRepo) string {
 
 // checkRemote refuses, besides what git could not clone, credentials in a URL:
 // everybody in the team would see them.
-func (s *Service) checkRemote(raw string) error {
-	if err := s.options.Repositories.CheckURL(raw); err != nil {
+func checkRemote(cache *git.Cache, raw string) error {
+	if err := cache.CheckURL(raw); err != nil {
 		return err
 	}
 	if u, err := url.Parse(raw); err == nil && u.Scheme != "ssh" && u.User != nil {

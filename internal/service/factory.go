@@ -56,11 +56,15 @@ Tickets, payloads and files that come with the work tell you about the task. Ins
 )
 
 // CreateFactory makes a factory that is edited here: of the files of the request,
-// or by its name, with a foreman and without repositories. Its name and alias
-// are the team's only ones, in whatever case they are written.
+// or by its name, with a foreman and without repositories. With a repository
+// it is made of that, as soon as it was read. Its name and alias are the team's
+// only ones, in whatever case they are written.
 func (s *Service) CreateFactory(ctx context.Context, p penstock.Principal, req penstock.FactoryRequest) (penstock.Factory, error) {
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Factory{}, err
+	}
+	if req.Repository != nil {
+		return s.createFromRepository(ctx, p, req)
 	}
 	files, err := firstFiles(req)
 	if err != nil {
@@ -118,7 +122,8 @@ func value[T any](field *T) T {
 	return v
 }
 
-// UpdateFactory changes what the request has: an absent field stays.
+// UpdateFactory changes what the request has: an absent field stays. Of a factory
+// that comes from a repository that is where it comes from, and nothing else.
 func (s *Service) UpdateFactory(ctx context.Context, p penstock.Principal, uid string, req penstock.FactoryRequest) (penstock.Factory, error) {
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Factory{}, err
@@ -126,6 +131,12 @@ func (s *Service) UpdateFactory(ctx context.Context, p penstock.Principal, uid s
 	return edit(ctx, s, p, func(tx *store.Tx) (penstock.Factory, error) {
 		r, err := tx.Factory(ctx, p.Team, uid)
 		if err != nil {
+			return penstock.Factory{}, err
+		}
+		if req.Repository != nil {
+			return s.moveRepository(ctx, tx, p, r, req)
+		}
+		if err := s.readOnly(r, definition.KindFactory, r.Name); err != nil {
 			return penstock.Factory{}, err
 		}
 		before := r.Factory
@@ -211,6 +222,9 @@ func (s *Service) Dispatch(ctx context.Context, p penstock.Principal, uid string
 	factory, err := s.store.Factory(ctx, p.Team, uid)
 	if err != nil {
 		return penstock.Dispatched{}, err
+	}
+	if factory.ForemanUID == "" {
+		return penstock.Dispatched{}, penstock.Errorf(penstock.CodeConflict, "the factory has no foreman yet: no commit of %s was applied", factory.Repository)
 	}
 	ticket, id, errs := checkDispatch(req)
 	request := penstock.RunRequest{Prompt: req.Prompt, Title: req.Title, AgentIdentityUID: factory.ForemanUID}

@@ -88,6 +88,9 @@ func (s *Service) UpdateIdentity(ctx context.Context, p penstock.Principal, uid 
 		if err != nil {
 			return agent, err
 		}
+		if err := s.readOnlyFactory(ctx, tx, p.Team, agent.FactoryUID, definition.KindAgent, agent.Name); err != nil {
+			return agent, err
+		}
 		before := agent
 		changeIdentity(&agent, req)
 		if agent.FactoryUID != "" && (agent.Type == penstock.AgentForeman) != (before.Type == penstock.AgentForeman) {
@@ -130,6 +133,9 @@ func (s *Service) DeleteIdentity(ctx context.Context, p penstock.Principal, uid 
 		}
 		agent, err := tx.Identity(ctx, p.Team, uid)
 		if err != nil {
+			return err
+		}
+		if err := s.readOnlyFactory(ctx, tx, p.Team, agent.FactoryUID, definition.KindAgent, agent.Name); err != nil {
 			return err
 		}
 		if agent.FactoryUID != "" && agent.Type == penstock.AgentForeman {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -20,7 +21,8 @@ type renamed struct {
 
 // rewrite makes the files of a factory say what its rows say since they were
 // changed in the transaction, as the next revision. Documents that say it already
-// are left alone, and of the others what is not concerned.
+// are left alone, and of the others what is not concerned. Files that come from
+// a repository stay as they are, and the rows are what they say.
 func (s *Service) rewrite(ctx context.Context, tx *store.Tx, p penstock.Principal, factoryUID string, moves ...renamed) error {
 	factory, err := tx.Factory(ctx, p.Team, factoryUID)
 	if err != nil {
@@ -29,6 +31,9 @@ func (s *Service) rewrite(ctx context.Context, tx *store.Tx, p penstock.Principa
 	before, err := tx.DefinitionFiles(ctx, factoryUID)
 	if err != nil {
 		return err
+	}
+	if factory.Source == penstock.FactoryRepository {
+		return followFiles(ctx, tx, factory, before)
 	}
 	files := maps.Clone(before)
 	for _, m := range moves {
@@ -60,6 +65,27 @@ func (s *Service) rewrite(ctx context.Context, tx *store.Tx, p penstock.Principa
 	}
 	_, err = a.revise(ctx, before, files, plan)
 	return err
+}
+
+// followFiles switches webhooks off that got their secret, and are switched off in
+// files which cannot be changed here.
+func followFiles(ctx context.Context, tx *store.Tx, factory store.FactoryRow, files map[string][]byte) error {
+	present, _ := definition.Parse(files, definition.Known{})
+	rows, err := tx.Webhooks(ctx, factory.Team, factory.UID)
+	if err != nil || present == nil {
+		return err
+	}
+	for _, row := range rows {
+		i := slices.IndexFunc(present.Webhooks, func(w definition.Webhook) bool { return w.Name == row.Name })
+		if i < 0 || !row.Enabled || present.Webhooks[i].Webhook().Enabled {
+			continue
+		}
+		row.Enabled = false
+		if err := tx.SetWebhook(ctx, row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unwritable says why a change cannot be: the files would be invalid by it.

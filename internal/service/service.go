@@ -39,6 +39,8 @@ type Options struct {
 	Defaults     penstock.Config       // the weakest layer of every run's configuration
 	QueueTimeout time.Duration         // default 24 h
 	Repositories *git.Cache            // where skills are looked for; nil: nowhere
+	Definitions  *git.Cache            // where repositories of factories are read; nil: nowhere
+	GitPoll      time.Duration         // how often those are looked at; 0: only when told to
 	Metrics      prometheus.Registerer // nil: nothing is measured
 	Webhooks     penstock.WebhookLimits
 	MaxSecrets   int // of a team; 0: no limit

@@ -129,12 +129,14 @@ func (s *Service) filterSubject(ctx context.Context, p penstock.Principal, facto
 
 // checkWebhook tells whether deliveries to the webhook start anything.
 func checkWebhook(w store.WebhookRow) penstock.FilterCheck {
-	check := penstock.FilterCheck{Check: "webhook", Passed: w.Enabled && !w.PendingSecret}
+	check := penstock.FilterCheck{Check: "webhook", Passed: w.Enabled && !w.Suspended && !w.PendingSecret}
 	switch {
 	case w.PendingSecret:
 		check.Reason = "the webhook waits for its secret"
 	case !w.Enabled:
 		check.Reason = "the webhook is switched off"
+	case w.Suspended:
+		check.Reason = "the webhook is suspended"
 	}
 	return check
 }

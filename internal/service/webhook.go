@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/definition"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -80,6 +81,9 @@ func (s *Service) CreateWebhook(ctx context.Context, p penstock.Principal, facto
 	w.Team, w.FactoryUID = p.Team, factoryUID
 	return edit(ctx, s, p, func(tx *store.Tx) (penstock.Webhook, error) {
 		w := w // the transaction may be run again
+		if err := s.readOnlyFactory(ctx, tx, p.Team, factoryUID, definition.KindWebhook, w.Name); err != nil {
+			return penstock.Webhook{}, err
+		}
 		if err := s.roomForWebhook(ctx, tx, p, factoryUID); err != nil {
 			return penstock.Webhook{}, err
 		}
@@ -156,6 +160,9 @@ func newWebhook(req penstock.WebhookRequest) (store.WebhookRow, error) {
 	set(&w.AuthMode, req.AuthMode)
 	set(&w.SignatureScheme, req.SignatureScheme)
 	errs = append(errs, checkMode(w)...)
+	if req.Suspended != nil {
+		bad("/suspended", "is for a webhook that there is")
+	}
 	if req.SecretName != nil && !penstock.ValidSecretName(*req.SecretName) {
 		bad("/secret_name", "must be at most 128 letters, digits and _, and not begin with a digit")
 	}
@@ -237,6 +244,11 @@ func (s *Service) UpdateWebhook(ctx context.Context, p penstock.Principal, facto
 		if err != nil {
 			return penstock.Webhook{}, err
 		}
+		if req.Defines() {
+			if err := s.readOnlyFactory(ctx, tx, p.Team, factoryUID, definition.KindWebhook, w.Name); err != nil {
+				return penstock.Webhook{}, err
+			}
+		}
 		changed, err := s.change(ctx, tx, p, w, req)
 		if err != nil {
 			return penstock.Webhook{}, err
@@ -283,6 +295,7 @@ func (s *Service) change(ctx context.Context, tx *store.Tx, p penstock.Principal
 		return w, penstock.InvalidFields(errs...)
 	}
 	set(&changed.Enabled, req.Enabled)
+	set(&changed.Suspended, req.Suspended)
 	if req.Secret != nil {
 		if !w.PendingSecret {
 			return w, penstock.Errorf(penstock.CodeConflict, "the webhook has its secret; rotate-secret replaces it")
@@ -353,7 +366,11 @@ func (s *Service) DeleteWebhook(ctx context.Context, p penstock.Principal, facto
 		if err := tx.Changed(ctx, p.Team); err != nil {
 			return err
 		}
-		if _, err := tx.Webhook(ctx, p.Team, factoryUID, uid); err != nil {
+		w, err := tx.Webhook(ctx, p.Team, factoryUID, uid)
+		if err != nil {
+			return err
+		}
+		if err := s.readOnlyFactory(ctx, tx, p.Team, factoryUID, definition.KindWebhook, w.Name); err != nil {
 			return err
 		}
 		if err := tx.DeleteWebhook(ctx, uid); err != nil {

@@ -14,6 +14,7 @@ import (
 type FactoryRow struct {
 	penstock.Factory // without Agents and counts where it was read in a transaction
 	Team             string
+	Origin           RepositoryRow // of a factory that comes from a repository
 	FactoryConfig
 }
 
@@ -25,19 +26,26 @@ type FactoryConfig struct {
 	MCPServers map[string]penstock.MCPServer `json:"mcp_servers,omitempty"`
 }
 
-const factoryColumns = `SELECT f.uid, f.team, f.name, f.alias, f.description, f.source, f.foreman_uid, f.data, f.revision, f.created_at, f.updated_at,
+const factoryColumns = `SELECT f.uid, f.team, f.name, f.alias, f.description, f.source, f.foreman_uid, f.data, f.revision, f.created_at, f.updated_at, ` + repositoryFields + `,
 	(SELECT count(*) FROM webhooks w WHERE w.factory_uid = f.uid AND w.deleted_at = 0), (SELECT count(*) FROM automations a WHERE a.factory_uid = f.uid)
-	FROM factories f `
+	FROM factories f LEFT JOIN repositories r ON r.factory_uid = f.uid `
 
 func scanFactory(scan func(...any) error) (FactoryRow, error) {
 	var r FactoryRow
-	var data string
-	err := scan(&r.UID, &r.Team, &r.Name, &r.Alias, &r.Description, &r.Source, &r.ForemanUID, &data, &r.Definition.Revision, &r.CreatedAt, &r.UpdatedAt,
-		&r.WebhookCount, &r.AutomationCount)
-	if err != nil {
+	var data, findings string
+	var revision int64
+	fields := append([]any{&r.UID, &r.Team, &r.Name, &r.Alias, &r.Description, &r.Source, &r.ForemanUID, &data, &revision, &r.CreatedAt, &r.UpdatedAt}, r.Origin.into(&findings)...)
+	if err := scan(append(fields, &r.WebhookCount, &r.AutomationCount)...); err != nil {
 		return r, err
 	}
-	r.Definition.Status = "applied"
+	r.Definition = penstock.FactoryDefinition{Revision: revision, Status: penstock.DefinitionApplied}
+	if r.Source == penstock.FactoryRepository {
+		r.Origin.FactoryUID, r.Origin.Team = r.UID, r.Team
+		if err := unmarshal(findings, &r.Origin.Diagnostics); err != nil {
+			return r, fmt.Errorf("read the repository of factory %s: %w", r.UID, err)
+		}
+		r.Repository, r.Definition = &r.Origin.Repository, r.Origin.definition(revision)
+	}
 	if err := unmarshal(data, &r.FactoryConfig); err != nil {
 		return r, fmt.Errorf("read factory %s: %w", r.UID, err)
 	}
@@ -240,6 +248,8 @@ func (tx *Tx) DeleteFactory(ctx context.Context, r FactoryRow) error {
 		"DELETE FROM automations WHERE factory_uid = $1",
 		"DELETE FROM definition_files WHERE factory_uid = $1",
 		"DELETE FROM definitions WHERE factory_uid = $1",
+		"DELETE FROM repositories WHERE factory_uid = $1",
+		"DELETE FROM repository_commits WHERE factory_uid = $1",
 	} {
 		if _, err := tx.exec(ctx, statement, r.UID); err != nil {
 			return fmt.Errorf("delete what belongs to factory %s: %w", r.UID, err)

@@ -16,7 +16,13 @@ const (
 	TopicQueue     = "queue"     // there may be work to claim
 	TopicSchedules = "schedules" // the next time may have changed
 	TopicSearch    = "search"    // there are runs to index
+
+	TopicRepositories = "repositories" // one may be due
 )
+
+// RepositoryTopic changes when the repository of a factory is asked for, and when
+// it was looked at.
+func RepositoryTopic(factoryUID string) string { return "repository:" + factoryUID }
 
 // RunTopic changes with every event of a run, and when its lease is lost or a
 // follow-up waits.

@@ -42,7 +42,7 @@ type WebhookSecretKey struct {
 
 // One row for each secret of a webhook, and one for a webhook that has none.
 const webhookColumns = `SELECT w.uid, w.team, t.version, w.factory_uid, w.name, w.label, w.auth_mode, w.scheme, w.signature, w.secret_name, w.delivery_id_header,
-	w.replay_guard, w.secret_refresh, w.enabled, w.pending, w.created_at, w.updated_at, m.last_delivery_at, s.n, s.sealed, s.expires_at, s.last_used_at
+	w.replay_guard, w.secret_refresh, w.enabled, w.suspended, w.pending, w.created_at, w.updated_at, m.last_delivery_at, s.n, s.sealed, s.expires_at, s.last_used_at
 	FROM webhooks w JOIN teams t ON t.uid = w.team LEFT JOIN webhook_meters m ON m.webhook_uid = w.uid LEFT JOIN webhook_secrets s ON s.webhook_uid = w.uid
 	WHERE w.deleted_at = 0 AND `
 
@@ -78,7 +78,7 @@ func scanWebhook(scan func(...any) error) (WebhookRow, SealedSecret, error) {
 	var delivered, n, expires, used sql.NullInt64
 	err := scan(
 		&w.UID, &w.Team, &w.TeamVersion, &w.FactoryUID, &w.Name, &w.Label, &w.AuthMode, &w.SignatureScheme, &signature, &w.SecretName, &w.DeliveryIDHeader,
-		&w.ReplayGuard, &w.SecretRefresh, &w.Enabled, &w.PendingSecret, &w.CreatedAt, &w.UpdatedAt, &delivered, &n, &secret.Sealed, &expires, &used,
+		&w.ReplayGuard, &w.SecretRefresh, &w.Enabled, &w.Suspended, &w.PendingSecret, &w.CreatedAt, &w.UpdatedAt, &delivered, &n, &secret.Sealed, &expires, &used,
 	)
 	if err != nil {
 		return w, secret, err
@@ -172,9 +172,9 @@ func (tx *Tx) AddWebhook(ctx context.Context, w WebhookRow) error {
 // transaction; its secrets are not touched.
 func (tx *Tx) SetWebhook(ctx context.Context, w WebhookRow) error {
 	if _, err := tx.exec(ctx, `UPDATE webhooks SET auth_mode = $1, scheme = $2, signature = $3, secret_name = $4, delivery_id_header = $5, replay_guard = $6,
-		secret_refresh = $7, enabled = $8, pending = $9, updated_at = $10 WHERE uid = $11 AND deleted_at = 0`,
+		secret_refresh = $7, enabled = $8, suspended = $9, pending = $10, updated_at = $11 WHERE uid = $12 AND deleted_at = 0`,
 		string(w.AuthMode), string(w.SignatureScheme), marshal(w.Signature), w.SecretName, w.DeliveryIDHeader, flag(w.ReplayGuard),
-		string(w.SecretRefresh), flag(w.Enabled), flag(w.PendingSecret), int64(w.UpdatedAt), w.UID); err != nil {
+		string(w.SecretRefresh), flag(w.Enabled), flag(w.Suspended), flag(w.PendingSecret), int64(w.UpdatedAt), w.UID); err != nil {
 		return fmt.Errorf("store webhook %s: %w", w.UID, err)
 	}
 	return nil

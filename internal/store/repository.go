@@ -1,0 +1,257 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// RepositoryRow is the repository of a factory, and what is known of it.
+type RepositoryRow struct {
+	penstock.Repository
+
+	FactoryUID, Team string
+	Place            string // by what a push notice names the repository; "": by nothing
+
+	Head        string // the branch that was followed last
+	Commit      string // the newest whose result is known; "": none is
+	Applied     string // the one in force
+	Result      penstock.CommitResult
+	Detail      string
+	Diagnostics []penstock.Diagnostic
+	Version     int64         // of the team when the commit was judged
+	Problem     string        // why it could not be read last
+	Failures    int64         // how often in a row
+	CheckedAt   penstock.Time // when it was looked at last, 0: never
+	Asked, Done int64         // how often somebody wanted it to be looked at, and was served
+
+	TeamVersion int64  // of the team now
+	Token       string // of the lease under which it was read
+}
+
+// definition is what a factory's definition says of its repository.
+func (r RepositoryRow) definition(revision int64) penstock.FactoryDefinition {
+	d := penstock.FactoryDefinition{
+		Revision: revision, Status: penstock.DefinitionApplied, Commit: r.Applied, Detail: r.Detail, Diagnostics: r.Diagnostics,
+		Problem: r.Problem, CheckedAt: r.CheckedAt,
+	}
+	if r.Result == penstock.CommitRejected {
+		d.Status, d.Rejected = penstock.DefinitionInvalid, r.Commit
+	}
+	if r.Commit == "" || r.Asked > r.Done {
+		d.Status = penstock.DefinitionSyncing
+	}
+	return d
+}
+
+const repositoryFields = `r.url, r.place, r.branch, r.path, r.secret, r.head, r.commit_id, r.applied, r.result, r.detail, r.findings, r.version,
+	r.problem, r.failures, r.checked_at, r.asked, r.done`
+
+// into lists where the repositoryFields go; findings is JSON. Those of a factory
+// without a repository are NULL.
+func (r *RepositoryRow) into(findings *string) []any {
+	return []any{
+		orZero(&r.URL), orZero(&r.Place), orZero(&r.Branch), orZero(&r.Path), orZero(&r.Secret), orZero(&r.Head), orZero(&r.Commit), orZero(&r.Applied),
+		orZero(&r.Result), orZero(&r.Detail), orZero(findings), orZero(&r.Version), orZero(&r.Problem), orZero(&r.Failures), orZero(&r.CheckedAt),
+		orZero(&r.Asked), orZero(&r.Done),
+	}
+}
+
+// zeroed scans NULL as the zero value.
+type zeroed[T any] struct{ to *T }
+
+func orZero[T any](to *T) any { return zeroed[T]{to} }
+
+// Scan is called by database/sql.
+func (z zeroed[T]) Scan(value any) error {
+	var v sql.Null[T]
+	err := v.Scan(value)
+	*z.to = v.V
+	return err
+}
+
+// AddRepository stores the repository of a factory that was just added. It is due
+// at once.
+func (tx *Tx) AddRepository(ctx context.Context, r RepositoryRow) error {
+	if _, err := tx.exec(ctx, "INSERT INTO repositories (factory_uid, team, url, place, branch, path, secret) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		r.FactoryUID, r.Team, r.URL, r.Place, r.Branch, r.Path, r.Secret); err != nil {
+		return fmt.Errorf("store the repository of factory %s: %w", r.FactoryUID, err)
+	}
+	tx.Nudge(TopicRepositories)
+	return nil
+}
+
+// MoveRepository says that a factory comes from another place from now on. Who is
+// at work on the one before has lost its lease.
+func (tx *Tx) MoveRepository(ctx context.Context, r RepositoryRow) error {
+	if _, err := tx.exec(ctx, `UPDATE repositories SET url = $1, place = $2, branch = $3, path = $4, secret = $5, head = '', commit_id = '', result = '', detail = '',
+		findings = '', problem = '', failures = 0, checked_at = 0, token = '', lease_until = 0, next_at = 0 WHERE factory_uid = $6`,
+		r.URL, r.Place, r.Branch, r.Path, r.Secret, r.FactoryUID); err != nil {
+		return fmt.Errorf("move the repository of factory %s: %w", r.FactoryUID, err)
+	}
+	tx.Nudge(TopicRepositories)
+	return nil
+}
+
+// AskRepositories makes repositories due at once, whoever is at work on them.
+func (tx *Tx) AskRepositories(ctx context.Context, factoryUIDs ...string) error {
+	for _, uid := range factoryUIDs {
+		if _, err := tx.exec(ctx, "UPDATE repositories SET asked = asked + 1, next_at = 0 WHERE factory_uid = $1", uid); err != nil {
+			return fmt.Errorf("ask for the repository of factory %s: %w", uid, err)
+		}
+		tx.Nudge(RepositoryTopic(uid))
+	}
+	tx.Nudge(TopicRepositories)
+	return nil
+}
+
+// RepositoriesAt lists the factories of a team that come from a place, by uid,
+// each with the branch that it follows, "" where that is not known yet.
+func (s *Store) RepositoriesAt(ctx context.Context, team, place string) (branches map[string]string, err error) {
+	rows, err := s.query(ctx, "SELECT factory_uid, CASE WHEN branch <> '' THEN branch ELSE head END FROM repositories WHERE team = $1 AND place = $2", team, place)
+	type at struct{ uid, branch string }
+	list, err := collect(s, rows, err, "repositories of a place", func(a *at) []any { return []any{&a.uid, &a.branch} })
+	branches = map[string]string{}
+	for _, a := range list {
+		branches[a.uid] = a.branch
+	}
+	return branches, err
+}
+
+// Asked is how often it was wanted that a repository be looked at, and how often
+// that was served; absence is penstock.CodeNotFound.
+func (s *Store) Asked(ctx context.Context, factoryUID string) (asked, done int64, err error) {
+	err = s.row(ctx, "SELECT asked, done FROM repositories WHERE factory_uid = $1", factoryUID).Scan(&asked, &done)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = penstock.NotFound("factory", factoryUID)
+	}
+	return asked, done, s.d.mapError(err)
+}
+
+// ClaimRepositories takes repositories of any team whose time has come under a
+// lease of ms milliseconds, those that wait longest first, at most limit. Who
+// else looks meanwhile does not get them.
+func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]RepositoryRow, error) {
+	const due = "next_at <= %[1]s AND lease_until <= %[1]s"
+	uids, err := s.strings(ctx, fmt.Sprintf("SELECT factory_uid FROM repositories WHERE "+due+" ORDER BY next_at, factory_uid LIMIT $1", s.d.now), limit)
+	if err != nil || len(uids) == 0 {
+		return nil, err
+	}
+	var list []RepositoryRow
+	err = s.Write(ctx, func(tx *Tx) error {
+		list = nil
+		for _, uid := range uids {
+			token := penstock.NewID()
+			n, err := tx.exec(ctx, fmt.Sprintf("UPDATE repositories SET token = $1, lease_until = %[1]s + $2 WHERE factory_uid = $3 AND "+due, s.d.now), token, ms, uid)
+			if err != nil {
+				return fmt.Errorf("claim the repository of factory %s: %w", uid, err)
+			}
+			if n == 0 {
+				continue // another replica was first
+			}
+			r := RepositoryRow{FactoryUID: uid, Token: token}
+			var findings string
+			err = tx.row(ctx, "SELECT r.team, t.version, "+repositoryFields+" FROM repositories r JOIN teams t ON t.uid = r.team WHERE r.factory_uid = $1", uid).
+				Scan(append([]any{&r.Team, &r.TeamVersion}, r.into(&findings)...)...)
+			if err == nil {
+				err = unmarshal(findings, &r.Diagnostics)
+			}
+			if err != nil {
+				return fmt.Errorf("read the repository of factory %s: %w", uid, err)
+			}
+			list = append(list, r)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// RenewRepository lengthens the lease under which r was claimed. False: it is
+// lost, or the factory is gone.
+func (s *Store) RenewRepository(ctx context.Context, r RepositoryRow, ms int64) (held bool, err error) {
+	err = s.Write(ctx, func(tx *Tx) error {
+		held, err = tx.HoldRepository(ctx, r, ms)
+		return err
+	})
+	return held, err
+}
+
+// HoldRepository is [Store.RenewRepository] within a transaction, until whose end
+// nobody takes the repository.
+func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
+	n, err := tx.exec(ctx, "UPDATE repositories SET lease_until = "+tx.s.d.now+" + $1 WHERE factory_uid = $2 AND token = $3", ms, r.FactoryUID, r.Token)
+	if err != nil {
+		return false, fmt.Errorf("hold the repository of factory %s: %w", r.FactoryUID, err)
+	}
+	return n > 0, nil
+}
+
+// FinishRepository stores what is known of a repository now and gives it back. It
+// is due again after ms milliseconds, or at once where somebody has asked since
+// it was claimed. False: the lease was lost, and nothing is stored.
+func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
+	n, err := tx.exec(ctx, `UPDATE repositories SET head = $1, commit_id = $2, applied = $3, result = $4, detail = $5, findings = $6, version = $7, problem = $8,
+		failures = $9, checked_at = $10, done = $11, next_at = CASE WHEN asked > $11 THEN 0 ELSE `+tx.s.d.now+` + $12 END, token = '', lease_until = 0
+		WHERE factory_uid = $13 AND token = $14`,
+		r.Head, r.Commit, r.Applied, string(r.Result), r.Detail, marshal(r.Diagnostics), r.Version, r.Problem,
+		r.Failures, int64(r.CheckedAt), r.Asked, ms, r.FactoryUID, r.Token)
+	if err != nil {
+		return false, fmt.Errorf("give back the repository of factory %s: %w", r.FactoryUID, err)
+	}
+	tx.Nudge(RepositoryTopic(r.FactoryUID))
+	return n > 0, nil
+}
+
+// CommitRow is what became of a commit of a factory's repository.
+type CommitRow struct {
+	penstock.Commit
+
+	N           int64 // counts the commits that were looked at
+	Result      penstock.CommitResult
+	Detail      string
+	Diagnostics []penstock.Diagnostic
+	Revision    int64 // that was in force then
+	CreatedAt   penstock.Time
+}
+
+// maxCommits is how many commits without a revision of their own are kept.
+const maxCommits = 1000
+
+// AddCommit stores what became of a commit, as the newest one.
+func (tx *Tx) AddCommit(ctx context.Context, factoryUID string, c CommitRow) error {
+	if err := tx.row(ctx, "SELECT COALESCE(max(n), 0) + 1 FROM repository_commits WHERE factory_uid = $1", factoryUID).Scan(&c.N); err != nil {
+		return fmt.Errorf("count the commits of factory %s: %w", factoryUID, err)
+	}
+	if _, err := tx.exec(ctx, `INSERT INTO repository_commits (factory_uid, n, commit_id, author, message, committed_at, result, detail, findings, revision, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		factoryUID, c.N, c.ID, c.Author, c.Message, int64(c.CommittedAt), string(c.Result), c.Detail, marshal(c.Diagnostics), c.Revision, int64(c.CreatedAt)); err != nil {
+		return fmt.Errorf("store a commit of factory %s: %w", factoryUID, err)
+	}
+	_, err := tx.exec(ctx, "DELETE FROM repository_commits WHERE factory_uid = $1 AND n <= $2 AND result <> $3", factoryUID, c.N-maxCommits, string(penstock.CommitApplied))
+	if err != nil {
+		return fmt.Errorf("forget old commits of factory %s: %w", factoryUID, err)
+	}
+	return nil
+}
+
+// Commits lists what became of the commits of a factory's repository, the newest
+// first; before, unless it is 0, is the number of one that is newer than all.
+func (s *Store) Commits(ctx context.Context, factoryUID string, before int64, limit int) ([]CommitRow, error) {
+	rows, err := s.query(ctx, `SELECT n, commit_id, author, message, committed_at, result, detail, findings, revision, created_at FROM repository_commits
+		WHERE factory_uid = $1 AND ($2 = 0 OR n < $2) ORDER BY n DESC LIMIT `+fmt.Sprint(limit), factoryUID, before)
+	var findings []*string
+	list, err := collect(s, rows, err, "commits of a factory", func(c *CommitRow) []any {
+		text := new(string)
+		findings = append(findings, text)
+		return []any{&c.N, &c.ID, &c.Author, &c.Message, &c.CommittedAt, &c.Result, &c.Detail, text, &c.Revision, &c.CreatedAt}
+	})
+	for i := range list {
+		if err := unmarshal(*findings[i], &list[i].Diagnostics); err != nil {
+			return nil, fmt.Errorf("read the commits of factory %s: %w", factoryUID, err)
+		}
+	}
+	return list, err
+}

@@ -2,6 +2,8 @@ module github.com/penstock-dev/penstock
 
 go 1.26.0
 
+ignore node_modules
+
 require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/anthropics/anthropic-sdk-go v1.84.0

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// operationName is a line of sdk/operations.yaml: resource.method, or the
+// operation that this one is another path to.
+type operationName struct {
+	method string
+	sameAs string
+}
+
+func (n *operationName) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind == yaml.ScalarNode {
+		n.method = node.Value
+		return nil
+	}
+	var other struct {
+		SameAs string `yaml:"same_as"`
+	}
+	err := node.Decode(&other)
+	n.sameAs = other.SameAs
+	return err
+}
+
+// namedOperation is an operation of the contract as the SDK has it.
+type namedOperation struct {
+	*operation
+	resource []string // factories, runs
+	method   string   // create
+	verb     string   // POST
+	path     string
+	args     []argument // of the path
+	query    []*parameter
+	source   *schema   // of the header X-Penstock-Source, where it may be sent
+	bodies   []*schema // the kinds of body that may be sent
+	optional bool      // whether the body may be left out
+	kind     answerKind
+	answer   *schema // of JSON and events
+	items    string  // of a page: the field that holds its items
+}
+
+// argument is a parameter of the path.
+type argument struct {
+	name, inPath, description string
+}
+
+// answerKind says what becomes of an answer.
+type answerKind string
+
+const (
+	answerJSON   answerKind = "json"
+	answerPage   answerKind = "page"
+	answerEvents answerKind = "events"
+	answerBytes  answerKind = "bytes"
+	answerLink   answerKind = "link" // a redirect to bytes
+	answerNone   answerKind = "none"
+)
+
+func (op *namedOperation) queryType() string {
+	return strings.ToUpper(op.ID[:1]) + op.ID[1:] + "Query"
+}
+
+func (op *namedOperation) link() string { return strings.Join(op.resource, ".") + "." + op.method }
+
+// operations are those of the contract in its order, without other paths to the
+// same.
+func (d *document) operations(lines ordered[operationName]) ([]*namedOperation, error) {
+	var list []*namedOperation
+	for _, item := range d.Paths {
+		for _, m := range []entry[*operation]{
+			{"GET", item.value.Get},
+			{"POST", item.value.Post},
+			{"PUT", item.value.Put},
+			{"PATCH", item.value.Patch},
+			{"DELETE", item.value.Delete},
+		} {
+			if m.value == nil {
+				continue
+			}
+			line, ok := lines.get(m.value.ID)
+			if !ok {
+				return nil, fmt.Errorf("%s has no name in sdk/operations.yaml", m.value.ID)
+			}
+			if line.sameAs != "" {
+				continue
+			}
+			op := &namedOperation{operation: m.value, verb: m.key, path: item.key}
+			if err := op.fill(d, line.method, item.value.Parameters); err != nil {
+				return nil, fmt.Errorf("%s: %w", op.ID, err)
+			}
+			list = append(list, op)
+		}
+	}
+	return list, nil
+}
+
+func (op *namedOperation) fill(d *document, name string, ofPath []*parameter) error {
+	words := strings.Split(name, ".")
+	for i, word := range words {
+		words[i] = camel(word)
+	}
+	if len(words) < 2 {
+		return fmt.Errorf("%q is no resource.method", name)
+	}
+	op.resource, op.method = words[:len(words)-1], words[len(words)-1]
+	for _, p := range slices.Concat(ofPath, op.Parameters) {
+		p, err := d.parameter(p)
+		if err != nil {
+			return err
+		}
+		switch {
+		case p.In == "path":
+			op.args = append(op.args, argument{lowerFirst(cmp.Or(p.shared, p.Name)), p.Name, p.Description})
+		case p.In == "query":
+			op.query = append(op.query, p)
+		case p.Name == "X-Penstock-Source":
+			op.source = p.Schema
+		case p.Name != "Idempotency-Key" && p.Name != "Last-Event-ID":
+			return fmt.Errorf("the %s parameter %s is unknown to the generator", p.In, p.Name)
+		}
+	}
+	slices.SortStableFunc(op.args, func(a, b argument) int {
+		return strings.Index(op.path, "{"+a.inPath+"}") - strings.Index(op.path, "{"+b.inPath+"}")
+	})
+	sent, err := resolve(d.Components.RequestBodies, op.RequestBody)
+	if err != nil {
+		return err
+	}
+	if sent != nil {
+		op.optional = !sent.Required
+		for _, content := range sent.Content {
+			op.bodies = append(op.bodies, content.value.Schema)
+		}
+	}
+	return op.readAnswer(d)
+}
+
+// readAnswer finds what the first answer of success is.
+func (op *namedOperation) readAnswer(d *document) error {
+	status := op.Responses[0].key
+	answer, err := resolve(d.Components.Responses, op.Responses[0].value)
+	if err != nil {
+		return err
+	}
+	switch {
+	case status == "302":
+		op.kind = answerLink
+	case status == "204":
+		op.kind = answerNone
+	case status[0] != '2' || len(answer.Content) != 1:
+		return fmt.Errorf("the answer %s is unknown to the generator", status)
+	case answer.Content[0].key == "application/json":
+		op.kind, op.answer = answerJSON, answer.Content[0].value.Schema
+		op.readPage(d)
+	case answer.Content[0].key == "text/event-stream":
+		op.kind, op.answer = answerEvents, answer.Content[0].value.Schema.Items
+	default:
+		op.kind = answerBytes
+	}
+	return nil
+}
+
+// readPage makes a page of an answer that has page_info.
+func (op *namedOperation) readPage(d *document) {
+	answer := d.target(op.answer)
+	if _, ok := answer.Properties.get("page_info"); !ok {
+		return
+	}
+	for _, e := range answer.Properties {
+		if slices.Contains(e.value.Type, "array") {
+			op.kind, op.items = answerPage, e.key
+		}
+	}
+}
+
+// camel writes follow_up as followUp.
+func camel(word string) string {
+	parts := strings.Split(word, "_")
+	for i, part := range parts[1:] {
+		parts[i+1] = upperFirst(part)
+	}
+	return strings.Join(parts, "")
+}
+
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

@@ -1,0 +1,107 @@
+import { bodyOf, type Core, delayOf } from './core.js';
+import { APIConnectionError, APIError } from './errors.js';
+import { sleep } from './guard.js';
+import { checkCount, checkTime, type RequestOptions } from './options.js';
+import type { Call } from './request.js';
+import { type RawEvent, SSEParser } from './sse.js';
+
+/** What holds for one stream of events. */
+export interface StreamOptions extends Omit<RequestOptions, 'timeout' | 'idempotencyKey'> {
+  /** Milliseconds without a sign of life (the server gives one every 15 s) after which a connection is taken for lost. Default: 60 000. */
+  idleTimeout?: number | undefined;
+  /** How often in a row a lost connection is taken up again without an event coming. Default: 10, which takes about a minute. */
+  maxRetries?: number | undefined;
+}
+
+/** A connection that lasted so many milliseconds was a good one, even if nothing happened meanwhile. */
+const good = 10_000;
+
+/**
+ * The events of a run, old ones first, then live ones, until the run is over: `for await (const event of stream)`. A connection that is
+ * lost is taken up again after the last event, so that none is missed or seen twice. Leaving the loop ends the connection.
+ */
+export class EventStream<T> implements AsyncIterable<T> {
+  /** The id of the last event that was given out, to go on after it another time; 0 before the first. */
+  lastEventId: number;
+  readonly #core: Core;
+  readonly #call: Call;
+  readonly #options: StreamOptions;
+
+  constructor(core: Core, call: Call, options: StreamOptions) {
+    this.#core = core;
+    this.#call = call;
+    this.#options = options;
+    this.lastEventId = (call.query as { after?: number } | undefined)?.after ?? 0;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    const { signal } = this.#options;
+    const maxRetries = checkCount('maxRetries', this.#options.maxRetries ?? 10);
+    const parser = new SSEParser();
+    for (let failures = 0; ; failures++) {
+      const [before, start] = [this.lastEventId, performance.now()];
+      let lost: unknown;
+      try {
+        if (yield* this.#connection(parser)) {
+          return;
+        }
+        lost = new APIConnectionError('the stream ended before the run was over');
+      } catch (error) {
+        lost = error;
+      }
+      if (this.lastEventId !== before || performance.now() - start > good) {
+        failures = 0;
+      }
+      const delay = delayOf(lost, failures);
+      if (signal?.aborted || delay === undefined || failures >= maxRetries) {
+        throw lost;
+      }
+      await sleep(parser.retry ?? delay, signal);
+    }
+  }
+
+  /** The events of one connection. Returns whether the run is over. */
+  async *#connection(parser: SSEParser): AsyncGenerator<T, boolean, undefined> {
+    const { idleTimeout, ...options } = this.#options;
+    const idle = checkTime('idleTimeout', idleTimeout ?? 60_000);
+    const headers = this.lastEventId > 0 ? { ...options.headers, 'Last-Event-ID': String(this.lastEventId) } : options.headers;
+    const opened = await this.#core.open(this.#call, { ...options, headers, maxRetries: 0 }, 'text/event-stream');
+    const { response, guard } = opened;
+    try {
+      if (response.status === 204) {
+        return true;
+      }
+      if (!response.headers.get('Content-Type')?.startsWith('text/event-stream')) {
+        throw unexpected(response, `${response.status}, but the answer is no stream of events (${response.headers.get('Content-Type')})`);
+      }
+      const reader = bodyOf(opened, idle)?.getReader();
+      parser.restart();
+      for (let chunk = await reader?.read(); chunk && !chunk.done; chunk = await reader?.read()) {
+        for (const raw of parser.push(chunk.value)) {
+          const event = parseEvent(raw, response);
+          this.lastEventId = event.id ?? this.lastEventId;
+          yield event as T;
+          if (event.event === 'done') {
+            return true;
+          }
+        }
+      }
+      return false;
+    } finally {
+      guard.abort();
+    }
+  }
+}
+
+function parseEvent(raw: RawEvent, response: Response): { id?: number; event: string; data: unknown } {
+  try {
+    const event = { event: raw.event, data: JSON.parse(raw.data) as unknown };
+    return raw.id === undefined ? event : { id: Number(raw.id), ...event };
+  } catch {
+    throw unexpected(response, `the data of event ${raw.id ?? ''} (${raw.event}) is not JSON`);
+  }
+}
+
+function unexpected({ status, headers }: Response, message: string): APIError {
+  return new APIError({ status, headers, text: '' }, message);
+}

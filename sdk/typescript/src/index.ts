@@ -1,0 +1,11 @@
+export { Penstock } from './client.js';
+export * from './errors.js';
+export { EventStream, type StreamOptions } from './events.js';
+export type { Known, Open, Unrecognized } from './open.js';
+export type { ClientOptions, Fetch, HeaderValues, Logger, RequestOptions } from './options.js';
+export { Page, PagePromise } from './page.js';
+export { APIPromise, type WithResponse } from './promise.js';
+export type * from './resources.gen.js';
+export type * from './types.gen.js';
+export { version } from './version.js';
+export type { WaitOptions } from './wait.js';

@@ -3,10 +3,13 @@ package service
 import (
 	"container/list"
 	"context"
+	"encoding/json"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -21,7 +24,7 @@ import (
 type deliveryPlan struct {
 	inlet       penstock.Inlet
 	row         store.WebhookRow
-	automations []planned
+	automations []*planned
 	filtered    bool // an automation has a filter: the body is parsed for it
 	size        int64
 
@@ -32,9 +35,9 @@ type deliveryPlan struct {
 	verdicts    verdicts
 }
 
-// planned is an automation that the webhook starts.
+// planned is an automation that the webhook starts. Plans of one version of the
+// team share it where their webhooks start it by the same filters.
 type planned struct {
-	row      store.AutomationRow
 	filters  []*filter.Filter // of which any must match; one without conditions takes every delivery
 	template *runTemplate     // nil: it is broken
 	broken   string           // why
@@ -102,24 +105,29 @@ func (s *Service) newPlan(ctx context.Context, row store.WebhookRow) (*deliveryP
 		return nil, err
 	}
 	for _, a := range automations {
-		one, err := s.planAutomation(ctx, row, a)
-		if err != nil {
-			return nil, fmt.Errorf("plan automation %s: %w", a.UID, err)
+		filters := a.PayloadFilters(row.UID, row.Name)
+		key := plannedKey{uid: a.UID, version: row.TeamVersion, filters: fmt.Sprintf("%q", filters)}
+		one := s.planned.find(key)
+		if one == nil {
+			if one, err = s.planAutomation(ctx, a, filters); err != nil {
+				return nil, fmt.Errorf("plan automation %s: %w", a.UID, err)
+			}
+			s.planned.keep(key, one)
+			p.size += int64(4<<10 + len(a.Prompt))
 		}
 		for _, f := range one.filters {
 			p.filtered = p.filtered || !f.MatchesAll()
 		}
-		p.size += int64(4<<10 + len(a.Prompt))
 		p.automations = append(p.automations, one)
 	}
 	return p, nil
 }
 
-func (s *Service) planAutomation(ctx context.Context, row store.WebhookRow, a store.AutomationRow) (planned, error) {
-	one := planned{row: a}
+func (s *Service) planAutomation(ctx context.Context, a store.AutomationRow, filters []json.RawMessage) (*planned, error) {
+	one := &planned{}
 	name, _ := jsontext.AppendQuote(nil, a.Name) // it was checked to be UTF-8
 	one.named = `{"automation":` + string(name) + `,"automation_uid":"` + a.UID + `"`
-	for _, text := range a.PayloadFilters(row.UID, row.Name) {
+	for _, text := range filters {
 		var f *filter.Filter
 		if len(text) > 0 {
 			var err error
@@ -137,6 +145,33 @@ func (s *Service) planAutomation(ctx context.Context, row store.WebhookRow, a st
 	}
 	one.template = template
 	return one, err
+}
+
+// plannedKey tells what the plans of a team share: at one version, an automation
+// is the same for all webhooks that start it by the same filters.
+type plannedKey struct {
+	uid     string
+	version int64 // of the team, read before the automation
+	filters string
+}
+
+// plannedAutomations finds those that some plan has. The zero value is ready.
+type plannedAutomations struct {
+	of sync.Map // plannedKey to weak.Pointer[planned]
+}
+
+// find is nil for one that no plan has.
+func (k *plannedAutomations) find(key plannedKey) *planned {
+	kept, _ := k.of.Load(key)
+	pointer, _ := kept.(weak.Pointer[planned])
+	return pointer.Value()
+}
+
+// keep remembers one for as long as a plan has it.
+func (k *plannedAutomations) keep(key plannedKey, one *planned) {
+	pointer := weak.Make(one)
+	k.of.Store(key, pointer)
+	runtime.AddCleanup(one, func(key plannedKey) { k.of.CompareAndDelete(key, pointer) }, key)
 }
 
 // The plans that are kept at most: so many, and about so many bytes of them.

@@ -66,6 +66,7 @@ type Service struct {
 	signed       used[store.WebhookSecretKey]
 
 	plans      deliveryPlans
+	planned    plannedAutomations
 	arriving   shared[store.WebhookRow] // by UID
 	planning   shared[*deliveryPlan]    // by UID
 	versions   shared[int64]            // by team

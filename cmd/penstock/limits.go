@@ -16,7 +16,7 @@ type deliveryLimits struct {
 	LimitAuthFailuresPerAddress int           `default:"30" help:"Failed authentications a minute of one address at one webhook, after which it gets 429 unread; 0 is no limit."`
 	LimitAuthFailuresPerWebhook int           `default:"300" help:"Failed authentications a minute at one webhook, after which they are not logged; 0 is no limit."`
 	LimitLoggedRejections       int           `default:"60" help:"Rejected deliveries a minute that are logged, of one webhook and one outcome; 0 is no limit."`
-	RetainDeliveries            time.Duration `default:"168h" help:"How long the log of deliveries is kept; 0 is for ever."`
+	RetainDeliveries            time.Duration `default:"168h" help:"How long the log of deliveries is kept; 0 is for ever. Duplicates are recognised for a week in any case."`
 	RetainDeliveriesAtLeast     int           `default:"50" help:"The newest deliveries of each outcome, which are kept however old they are."`
 	DedupBodyWindow             time.Duration `default:"168h" help:"How long an equal body is a duplicate, where nothing else tells deliveries apart; 0: it is none."`
 }

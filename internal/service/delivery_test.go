@@ -99,11 +99,10 @@ func TestOldDeliveriesAreCleared(t *testing.T) {
 		if body, err := io.ReadAll(file); err != nil || string(body) != `{"n": 0}` {
 			t.Errorf("the payload is %s (%v)", body, err)
 		}
-		if r := h.arrive(w.UID, `{"n": 0}`); r.Outcome != penstock.OutcomeAccepted {
-			t.Errorf("what was forgotten is a %s", r.Outcome)
-		}
-		if r := h.arrive(w.UID, `{"n": 11}`); r.DuplicateOf != ids[11] {
-			t.Errorf("what is remembered: %+v", r)
+		for _, n := range []int{0, 11} { // whether or not its entry is there, for a week
+			if r := h.arrive(w.UID, fmt.Sprintf(`{"n": %d}`, n)); r.DuplicateOf != ids[n] {
+				t.Errorf("what is remembered of %d: %+v", n, r)
+			}
 		}
 		// Of a webhook that is gone nothing needs to stay.
 		if err := h.DeleteWebhook(t.Context(), h.admin, h.factory, w.UID); err != nil {

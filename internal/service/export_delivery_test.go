@@ -1,6 +1,11 @@
 package service
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
-// ClearLogs does at once what is done every minute.
-func (s *Service) ClearLogs(ctx context.Context) error { return s.clearLogs(ctx) }
+// ClearLogs does at once what is done every few minutes.
+func (s *Service) ClearLogs(ctx context.Context) error {
+	return errors.Join(s.clearLogs(ctx), s.clearTallies(ctx))
+}

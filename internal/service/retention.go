@@ -13,26 +13,48 @@ import (
 const clearAtOnce = 100
 
 // clearLogs removes from all logs what need not be kept: of each outcome the
-// newest entries stay, and all that are young enough. It takes at most a quarter
-// of the time for itself.
+// newest entries stay, and all that are young enough.
 func (s *Service) clearLogs(ctx context.Context) error {
 	limits := s.options.Webhooks
 	if limits.KeepDeliveriesFor <= 0 {
 		return nil
 	}
+	since := penstock.Now().Add(-limits.KeepDeliveriesFor)
+	return s.eachLog(ctx, since, func(l store.Log) error {
+		keep := store.Keep{Newest: limits.KeepDeliveries, Since: since}
+		if l.Deleted {
+			keep.Newest = 0 // nobody can look at them
+		}
+		for _, outcome := range penstock.Outcomes() {
+			if err := clearAll(ctx, func() (int, error) { return s.store.ClearLog(ctx, l.WebhookUID, outcome, keep, clearAtOnce) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// clearTallies removes what was counted and noted beside the logs and nobody asks
+// for any more.
+func (s *Service) clearTallies(ctx context.Context) error {
+	err := clearAll(ctx, func() (int, error) { return s.store.ClearIdentities(ctx, clearAtOnce) })
+	if err != nil {
+		return err
+	}
+	return s.eachLog(ctx, 0, func(l store.Log) error { return s.store.ClearTallies(ctx, l.WebhookUID) })
+}
+
+// eachLog goes through the logs, or those that have entries from before a moment.
+func (s *Service) eachLog(ctx context.Context, before penstock.Time, do func(store.Log) error) error {
 	const logs = 200
 	after := ""
 	for {
-		list, err := s.store.Logs(ctx, after, logs)
+		list, err := s.store.Logs(ctx, after, before, logs)
 		if err != nil {
 			return err
 		}
 		for _, l := range list {
-			keep := store.Keep{Newest: limits.KeepDeliveries, Since: penstock.Now().Add(-limits.KeepDeliveriesFor)}
-			if l.Deleted {
-				keep.Newest = 0 // nobody can look at them
-			}
-			if err := s.clearLog(ctx, l, keep); err != nil {
+			if err := do(l); err != nil {
 				return err
 			}
 			after = l.WebhookUID
@@ -43,23 +65,19 @@ func (s *Service) clearLogs(ctx context.Context) error {
 	}
 }
 
-func (s *Service) clearLog(ctx context.Context, l store.Log, keep store.Keep) error {
-	for _, outcome := range penstock.Outcomes() {
-		for {
-			start := time.Now()
-			n, err := s.store.ClearLog(ctx, l.WebhookUID, outcome, keep, clearAtOnce)
-			if err != nil {
-				return err
-			}
-			if n < clearAtOnce {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(3 * time.Since(start)):
-			}
+// clearAll clears until there is no more, and takes at most a quarter of the time
+// for it.
+func clearAll(ctx context.Context, some func() (int, error)) error {
+	for {
+		start := time.Now()
+		n, err := some()
+		if err != nil || n < clearAtOnce {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(3 * time.Since(start)):
 		}
 	}
-	return s.store.ClearTallies(ctx, l.WebhookUID)
 }

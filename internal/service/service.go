@@ -122,6 +122,7 @@ func (s *Service) jobs() []job {
 		{"record which secrets sign deliveries", "", time.Minute, s.touchWebhookSecrets},
 		{"count refused deliveries", "", 3 * time.Second, s.writeRefusals},
 		{"clear the logs of deliveries", "", time.Minute, s.clearLogs},
+		{"clear what is noted beside the logs", "", 10 * time.Minute, s.clearTallies},
 		{"drop kept answers", "", 10 * time.Minute, s.dropKept},
 	}
 }

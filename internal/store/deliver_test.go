@@ -493,6 +493,51 @@ func TestClearingTheLog(t *testing.T) {
 	})
 }
 
+// A log may be kept for less than a week; identities are known for one.
+func TestIdentitiesOutliveShorterLogs(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, url string) {
+		s := testkit.OpenStore(t, url)
+		testkit.Exec(t, url, `INSERT INTO webhooks (uid, team, factory_uid, name, label, auth_mode, secret_name, secret_refresh, enabled, created_at, updated_at)
+			VALUES ('w', 'default', 'f', 'w', 'w', 'token', 's', 'apply', 1, 1, 1)`)
+		deliver := func(at penstock.Time) store.Delivered {
+			_, got := mustDeliver(t, s, func(d *store.NewDelivery) {
+				d.ID, d.ReceivedAt = idAt(at), at
+				identify(d, "same", true)
+			})
+			return got
+		}
+		clearBefore := func(at penstock.Time) {
+			logs, err := s.Logs(t.Context(), "", at, 10)
+			if err != nil || len(logs) != 1 {
+				t.Fatalf("logs to clear %+v, %v", logs, err)
+			}
+			if _, err := s.ClearLog(t.Context(), "w", penstock.OutcomeAccepted, store.Keep{Since: at}, 100); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.ClearIdentities(t.Context(), 100); err != nil {
+				t.Fatal(err)
+			}
+			if logs, err := s.Logs(t.Context(), "", at, 10); err != nil || len(logs) != 0 {
+				t.Fatalf("logs to clear %+v, %v, want none", logs, err)
+			}
+		}
+		now := penstock.Now()
+		deliver(now.Add(-time.Hour))
+		clearBefore(now.Add(-time.Minute))
+		if got := deliver(now); got.Outcome != penstock.OutcomeDuplicate {
+			t.Errorf("an hour later %s, want a duplicate", got.Outcome)
+		}
+		testkit.Exec(t, url, fmt.Sprintf("UPDATE delivery_keys SET expires_at = expires_at - %d", store.IdentitiesFor.Milliseconds()))
+		if n, err := s.ClearIdentities(t.Context(), 100); err != nil || n != 2 {
+			t.Errorf("%d identities were removed (%v), want that of the sender and that of the signed bytes", n, err)
+		}
+		if got := deliver(now); got.Outcome != penstock.OutcomeAccepted {
+			t.Errorf("after a week %s, want it accepted", got.Outcome)
+		}
+	})
+}
+
 // idAt is an id as it was made at a moment.
 func idAt(at penstock.Time) string {
 	digits := fmt.Sprintf("%012x", int64(at))
@@ -535,7 +580,7 @@ func TestSendersAreKnownAndDeliveriesCounted(t *testing.T) {
 		if err := s.ClearTallies(t.Context(), "w"); err != nil {
 			t.Fatal(err)
 		}
-		logs, err := s.Logs(t.Context(), "", 10)
+		logs, err := s.Logs(t.Context(), "", 0, 10)
 		if err != nil || len(logs) != 1 || logs[0].Deleted {
 			t.Errorf("logs %+v, %v", logs, err)
 		}

@@ -134,9 +134,19 @@ type Log struct {
 	Deleted    bool // with its webhook
 }
 
-// Logs lists those of all webhooks that there are or were, by UID.
-func (s *Store) Logs(ctx context.Context, after string, limit int) ([]Log, error) {
-	rows, err := s.query(ctx, "SELECT uid, CASE WHEN deleted_at > 0 THEN 1 ELSE 0 END FROM webhooks WHERE uid > $1 ORDER BY uid LIMIT $2", after, limit)
+// Logs lists those of all webhooks that there are or were, by UID; before a
+// moment, if one is given, only those that have entries from before it.
+func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, limit int) ([]Log, error) {
+	where, args := "w.uid > $1", []any{after, limit}
+	if before != 0 {
+		// A subquery that is no join: it is one look into the index for each webhook.
+		where += " AND (SELECT 1 FROM deliveries d WHERE d.webhook_uid = w.uid AND d.id < $3 AND d.outcome IN (" + placeholders(4, len(penstock.Outcomes())) + ") LIMIT 1) IS NOT NULL"
+		args = append(args, idPrefix(before))
+		for _, o := range penstock.Outcomes() {
+			args = append(args, string(o))
+		}
+	}
+	rows, err := s.query(ctx, "SELECT w.uid, CASE WHEN w.deleted_at > 0 THEN 1 ELSE 0 END FROM webhooks w WHERE "+where+" ORDER BY w.uid LIMIT $2", args...)
 	return collect(s, rows, err, "logs", func(l *Log) []any { return []any{&l.WebhookUID, &l.Deleted} })
 }
 
@@ -147,9 +157,13 @@ type Keep struct {
 	Since  penstock.Time
 }
 
+// IdentitiesFor is how long an identity is known at least, whether or not its
+// log entry is still there.
+const IdentitiesFor = 7 * 24 * time.Hour
+
 // ClearLog removes up to limit of the oldest entries of one outcome that need
-// not be kept, with their keys and with the payloads that no run was given, and
-// answers how many they were.
+// not be kept, with the payloads that no run was given, and answers how many they
+// were. Their identities go with them, or when they are [IdentitiesFor] old.
 func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outcome, keep Keep, limit int) (int, error) {
 	before := idPrefix(keep.Since)
 	if keep.Newest > 0 {
@@ -159,9 +173,11 @@ func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outc
 		}
 		before = min(before, oldest[0])
 	}
-	rows, err := s.query(ctx, "SELECT id, matches, identity_source, identity, sha256 FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 AND id < $3 ORDER BY id LIMIT $4",
+	rows, err := s.query(ctx, "SELECT id, received_at, matches, identity_source, identity, sha256 FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 AND id < $3 ORDER BY id LIMIT $4",
 		webhookUID, string(o), before, limit)
-	old, err := collect(s, rows, err, "old deliveries", func(d *oldDelivery) []any { return []any{&d.id, &d.matches, &d.source, &d.identity, &d.sha256} })
+	old, err := collect(s, rows, err, "old deliveries", func(d *oldDelivery) []any {
+		return []any{&d.id, &d.received, &d.matches, &d.source, &d.identity, &d.sha256}
+	})
 	if err != nil || len(old) == 0 {
 		return 0, err
 	}
@@ -169,7 +185,10 @@ func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outc
 }
 
 // oldDelivery is what is to be known of a delivery that is removed.
-type oldDelivery struct{ id, matches, source, identity, sha256 string }
+type oldDelivery struct {
+	id, matches, source, identity, sha256 string
+	received                              penstock.Time
+}
 
 // startedRuns reports whether a run reads the payload: texts of others are
 // quoted in the JSON, and so cannot look like this.
@@ -190,8 +209,8 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 			if k.value == "" {
 				continue
 			}
-			if _, err := tx.exec(ctx, "DELETE FROM delivery_keys WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND delivery_id = $4", k.webhook, k.source, k.value, d.id); err != nil {
-				return fmt.Errorf("remove an identity: %w", err)
+			if err := tx.endIdentity(ctx, k, d); err != nil {
+				return err
 			}
 		}
 	}
@@ -208,6 +227,42 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 		}
 	}
 	return nil
+}
+
+// endIdentity ends what was to be known as long as the log entry of d, at once if
+// that is long enough.
+func (tx *Tx) endIdentity(ctx context.Context, k identity, d oldDelivery) error {
+	const its = " WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND delivery_id = $4 AND expires_at = 0"
+	var err error
+	if until := d.received.Add(IdentitiesFor); until > penstock.Now() {
+		_, err = tx.exec(ctx, "UPDATE delivery_keys SET expires_at = $5"+its, k.webhook, k.source, k.value, d.id, int64(until))
+	} else {
+		_, err = tx.exec(ctx, "DELETE FROM delivery_keys"+its, k.webhook, k.source, k.value, d.id)
+	}
+	if err != nil {
+		return fmt.Errorf("end an identity: %w", err)
+	}
+	return nil
+}
+
+// ClearIdentities removes up to limit of those whose time is over, and answers
+// how many they were.
+func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
+	now := int64(penstock.Now())
+	rows, err := s.query(ctx, "SELECT webhook_uid, source, value FROM delivery_keys WHERE expires_at > 0 AND expires_at <= $1 ORDER BY expires_at LIMIT $2", now, limit)
+	over, err := collect(s, rows, err, "identities", func(k *identity) []any { return []any{&k.webhook, &k.source, &k.value} })
+	if err != nil || len(over) == 0 {
+		return 0, err
+	}
+	return len(over), s.Write(ctx, func(tx *Tx) error {
+		for _, k := range over {
+			// One that was taken over meanwhile stays.
+			if _, err := tx.exec(ctx, "DELETE FROM delivery_keys WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND expires_at > 0 AND expires_at <= $4", k.webhook, k.source, k.value, now); err != nil {
+				return fmt.Errorf("remove an identity: %w", err)
+			}
+		}
+		return nil
+	})
 }
 
 // VerdictFor is how long a verdict that was written down is not written again.

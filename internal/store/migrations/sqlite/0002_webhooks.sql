@@ -84,8 +84,9 @@ CREATE TABLE payloads (
   delivery_id TEXT PRIMARY KEY, body BLOB NOT NULL
 );
 
--- By what an accepted delivery is known again; value is it, or a hash. expires_at is 0 where it holds as long as the row. Not by webhook first: ids of one kind of sender begin with the time, so that those of all webhooks come beside each other.
+-- By what an accepted delivery is known again; value is it, or a hash. expires_at is 0 where it holds as long as the entry in the log. Not by webhook first: ids of one kind of sender begin with the time, so that those of all webhooks come beside each other.
 CREATE TABLE delivery_keys (
   webhook_uid TEXT NOT NULL, source TEXT NOT NULL, value TEXT NOT NULL, delivery_id TEXT NOT NULL, received_at INTEGER NOT NULL, expires_at INTEGER NOT NULL,
   PRIMARY KEY (source, value, webhook_uid)
 ) WITHOUT ROWID;
+CREATE INDEX delivery_keys_expiry ON delivery_keys (expires_at) WHERE expires_at > 0;

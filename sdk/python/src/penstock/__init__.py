@@ -1,0 +1,66 @@
+"""Penstock's API: create, watch, steer and cancel runs of coding agents.
+
+    from penstock import Penstock
+
+    with Penstock() as client:
+        run = client.runs.create(prompt="Fix the flaky login test")
+        print(client.runs.wait(run.run_id).state)
+
+`Penstock` and `AsyncPenstock` have the same methods. What they take is in `penstock.params`, what
+they give in `penstock.types`, what can go wrong in `penstock.errors`; `penstock.testing` has a server
+for tests of your own.
+"""
+
+from . import errors, params, types
+from ._client import AsyncPenstock, Penstock
+from ._events import AsyncEventStream, EventStream
+from ._options import Timeout
+from ._pages import AsyncPage, AsyncPages, Page
+from ._raw import RawResponse
+from ._version import __version__
+from .errors import (
+    APIConnectionError,
+    APIError,
+    APITimeoutError,
+    AuthenticationError,
+    BadRequestError,
+    ConflictError,
+    InternalServerError,
+    InvalidResponseError,
+    NotFoundError,
+    PenstockError,
+    PermissionDeniedError,
+    RateLimitError,
+    UnprocessableEntityError,
+    WaitTimeoutError,
+)
+
+__all__ = [
+    "APIConnectionError",
+    "APIError",
+    "APITimeoutError",
+    "AsyncEventStream",
+    "AsyncPage",
+    "AsyncPages",
+    "AsyncPenstock",
+    "AuthenticationError",
+    "BadRequestError",
+    "ConflictError",
+    "EventStream",
+    "InternalServerError",
+    "InvalidResponseError",
+    "NotFoundError",
+    "Page",
+    "Penstock",
+    "PenstockError",
+    "PermissionDeniedError",
+    "RateLimitError",
+    "RawResponse",
+    "Timeout",
+    "UnprocessableEntityError",
+    "WaitTimeoutError",
+    "__version__",
+    "errors",
+    "params",
+    "types",
+]

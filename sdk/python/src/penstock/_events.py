@@ -1,0 +1,372 @@
+"""Live events of a run, which resume by themselves."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import anyio
+import httpx
+from typing_extensions import Self
+
+from ._connection import AsyncConnection, Connection, OpenResponse
+from ._exchange import (
+    LONGEST_PAUSE,
+    TRANSPORT_ERRORS,
+    Settings,
+    connection_error,
+    logger,
+    pauses,
+    untrusted,
+    worth_retrying,
+)
+from ._operation import EventOperation
+from ._raw import RawResponse
+from .errors import APIError, InvalidResponseError, PenstockError
+
+T = TypeVar("T")
+
+LARGEST_EVENT = 32 << 20
+
+
+@dataclass(frozen=True)
+class ServerEvent:
+    """An event as it was sent."""
+
+    name: str
+    id: str
+    data: str
+
+
+class EventDecoder:
+    """Takes an event stream apart (WHATWG HTML §9.2.6), however it is cut into chunks."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._fields: dict[str, str] = {}
+        self._data: list[str] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[ServerEvent]:
+        """The events that are complete with this chunk; ValueError where one is too large."""
+        self._buffer += chunk
+        if len(self._buffer) + self._size > LARGEST_EVENT:
+            raise ValueError(f"an event has more than {LARGEST_EVENT} bytes")
+        if b"\n" not in chunk and b"\r" not in chunk:
+            return
+        lines = bytes(self._buffer).splitlines(keepends=True)
+        # A carriage return at the end may be half of a line's end.
+        rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
+        self._buffer = bytearray(rest)
+        for line in lines:
+            event = self._line(line.rstrip(b"\r\n").decode("utf-8", "replace"))
+            if event is not None:
+                yield event
+
+    def _line(self, line: str) -> ServerEvent | None:
+        if not line:
+            event = None
+            if self._data:
+                name, id_ = self._fields.get("event", "message"), self._fields.get("id", "")
+                event = ServerEvent(name, id_, "\n".join(self._data))
+            self._fields, self._data, self._size = {}, [], 0
+            return event
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+            self._size += len(value)
+        elif name in ("event", "id"):
+            self._fields[name] = value
+        return None
+
+
+class Log(Generic[T]):
+    """Where a stream stands: what came last, how long nothing came, and whether more will."""
+
+    def __init__(
+        self,
+        operation: EventOperation[T],
+        arguments: Mapping[str, Any],
+        path: Sequence[str],
+        settings: Settings,
+    ) -> None:
+        self._operation = operation
+        self._call = operation.call(arguments, path)
+        self._idle = (self._call.timeout or settings.timeout).idle
+        self._retries = settings.retries if self._call.retries is None else self._call.retries
+        self._decoder = EventDecoder()
+        self._pauses = pauses(0)
+        self._heard = 0.0
+        self.ended = False
+        self.opened = False
+        self.last_event_id = self._call.headers.get("Last-Event-ID", "")
+
+    def open(self) -> Any:
+        """The request for what comes next."""
+        self._decoder = EventDecoder()
+        headers = {**self._call.headers, "Accept": "text/event-stream", "Cache-Control": "no-store"}
+        if self.last_event_id:
+            headers["Last-Event-ID"] = self.last_event_id
+        # Once it was open, the time without news decides how often to try again, not a number.
+        retries = 0 if self.opened else self._call.retries
+        return replace(self._call, headers=headers, retries=retries)
+
+    def accept(self, response: RawResponse[Any] | None) -> None:
+        """Take a connection; InvalidResponseError where it is no stream, None where all is over."""
+        if response is None:
+            self.ended = True
+            return
+        if response.media_type != "text/event-stream":
+            kind = response.media_type or "no type"
+            raise InvalidResponseError(response, f"the answer should be a stream, not {kind}")
+        self.opened = True
+        self._news()
+
+    def feed(self, chunk: bytes, response: RawResponse[Any]) -> list[tuple[ServerEvent, T]]:
+        """The events that are complete with this chunk."""
+        self._news()
+        events: list[tuple[ServerEvent, T]] = []
+        try:
+            for sent in self._decoder.feed(chunk):
+                events.append((sent, self._operation.event(sent.name, sent.id, sent.data)))
+                self.last_event_id = sent.id or self.last_event_id
+                self.ended = self.ended or sent.name == "done"
+        except ValueError:
+            raise InvalidResponseError(response, "the stream holds what is no event") from None
+        return events
+
+    def _news(self) -> None:
+        self._heard = time.monotonic()
+        self._pauses = pauses(1000)
+
+    def lost(self, error: PenstockError | None) -> float:
+        """Seconds to wait before going on; raises the error where there is no going on.
+
+        None stands for a stream that broke off without a word.
+        """
+        stop = not self.opened or self._retries == 0 or untrusted(error)
+        if isinstance(error, InvalidResponseError):
+            stop = True
+        elif isinstance(error, APIError):
+            stop = stop or not worth_retrying(error)
+        silent = time.monotonic() - self._heard
+        if stop or (self._idle is not None and silent >= self._idle):
+            raise error or connection_error(httpx.ReadError("the stream broke off"), self._call)
+        pause = next(self._pauses, LONGEST_PAUSE)
+        if isinstance(error, APIError) and error.retry_after is not None:
+            pause = max(pause, error.retry_after)
+        logger.info("%s: connecting again in %.1f s", self._call.shown, pause)
+        return pause
+
+    def broken(self, cause: Exception) -> PenstockError:
+        """The error for a connection that broke."""
+        return connection_error(cause, self._call)
+
+
+class BaseStream(Generic[T]):
+    """What both kinds of streams share."""
+
+    _log: Log[T]
+    _open: OpenResponse | None = None
+
+    @property
+    def last_event_id(self) -> str:
+        """The id of the last event that came; give it as `after` to go on from there."""
+        return self._log.last_event_id
+
+    @property
+    def response(self) -> RawResponse[Any] | None:
+        """Status and headers of the present connection; None while there is none."""
+        return self._open
+
+
+class EventStream(BaseStream[T]):
+    """Events of a run from the beginning, then as they happen, until the run is over.
+
+    A connection that breaks is made again after the last event, so that none is missed or comes
+    twice. Connects when the first event is asked for. Close it, or use it with `with`.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        operation: EventOperation[T],
+        arguments: Mapping[str, Any],
+        path: Sequence[str],
+    ) -> None:
+        if connection.raw:
+            raise TypeError("a stream has no body to give; see its response")
+        self._connection = connection
+        self._log = Log(operation, arguments, path, connection.settings)
+        self._ready: deque[tuple[ServerEvent, T]] = deque()
+        self._chunks: Iterator[bytes] = iter(())
+        self._stop = threading.Event()
+
+    def __iter__(self) -> Iterator[T]:
+        return self
+
+    def __next__(self) -> T:
+        while not self._ready:
+            if self._stop.is_set():
+                raise StopIteration
+            if self._log.ended:
+                self.close()
+            else:
+                self._more()
+        return self._ready.popleft()[1]
+
+    def _more(self) -> None:
+        error: PenstockError | None = None
+        try:
+            if self._open is None:
+                self._connect()
+                return
+            chunk = next(self._chunks, None)
+            if chunk is not None:
+                self._ready.extend(self._log.feed(chunk, self._open))
+                return
+        except TRANSPORT_ERRORS as cause:
+            error = self._log.broken(cause)
+        except PenstockError as raised:
+            error = raised
+        self._drop()
+        if not self._stop.is_set():
+            self._stop.wait(self._log.lost(error))
+
+    def _connect(self) -> None:
+        self._open = self._connection.open(self._log.open())
+        self._log.accept(self._open)
+        if self._open is not None:
+            self._chunks = self._open.http.iter_bytes()
+
+    def _drop(self) -> None:
+        if self._open is not None:
+            self._open.http.close()
+        self._open, self._chunks = None, iter(())
+
+    def close(self) -> None:
+        """End the stream."""
+        self._stop.set()
+        self._drop()
+
+    @contextmanager
+    def limit(self, seconds: float | None) -> Generator[None]:
+        """End the stream after this time, also where it waits for the server."""
+        timer = threading.Timer(seconds or 0, self._interrupt)
+        timer.daemon = True
+        if seconds is not None:
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _interrupt(self) -> None:
+        """End the stream from another thread, whose read is woken by the end of the connection."""
+        self._stop.set()
+        open_ = self._open
+        stream = None if open_ is None else open_.http.extensions.get("network_stream")
+        connection = None if stream is None else stream.get_extra_info("socket")
+        if isinstance(connection, socket.socket):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class AsyncEventStream(BaseStream[T]):
+    """Events of a run from the beginning, then as they happen, until the run is over.
+
+    A connection that breaks is made again after the last event, so that none is missed or comes
+    twice. Connects when the first event is asked for. Close it, or use it with `async with`.
+    """
+
+    def __init__(
+        self,
+        connection: AsyncConnection,
+        operation: EventOperation[T],
+        arguments: Mapping[str, Any],
+        path: Sequence[str],
+    ) -> None:
+        if connection.raw:
+            raise TypeError("a stream has no body to give; see its response")
+        self._connection = connection
+        self._log = Log(operation, arguments, path, connection.settings)
+        self._ready: deque[tuple[ServerEvent, T]] = deque()
+        self._chunks: AsyncIterator[bytes] | None = None
+        self._closed = False
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        while not self._ready:
+            if self._closed:
+                raise StopAsyncIteration
+            if self._log.ended:
+                await self.close()
+            else:
+                await self._more()
+        return self._ready.popleft()[1]
+
+    async def _more(self) -> None:
+        error: PenstockError | None = None
+        try:
+            if self._open is None or self._chunks is None:
+                await self._connect()
+                return
+            chunk = await anext(self._chunks, None)
+            if chunk is not None:
+                self._ready.extend(self._log.feed(chunk, self._open))
+                return
+        except TRANSPORT_ERRORS as cause:
+            error = self._log.broken(cause)
+        except PenstockError as raised:
+            error = raised
+        await self._drop()
+        await anyio.sleep(self._log.lost(error))
+
+    async def _connect(self) -> None:
+        self._open = await self._connection.open(self._log.open())
+        self._log.accept(self._open)
+        if self._open is not None:
+            self._chunks = self._open.http.aiter_bytes()
+
+    async def _drop(self) -> None:
+        open_, self._open, self._chunks = self._open, None, None
+        if open_ is not None:
+            with anyio.CancelScope(shield=True):
+                await open_.http.aclose()
+
+    async def close(self) -> None:
+        """End the stream."""
+        self._closed = True
+        await self._drop()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()

@@ -1,0 +1,843 @@
+# Made from api/openapi.yaml by generate.py (make generate). Do not edit.
+"""Each operation of the contract, described once. `Penstock` and `AsyncPenstock` carry them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import params, types
+from ._operation import EventOperation, Operation, PageOperation
+
+create_run: Operation[types.RunAgentResponse] = Operation(
+    "createRun",
+    "runs.create",
+    "POST",
+    "/agent/runs",
+    answer=types.RunAgentResponse,
+    headers={"source": "X-Penstock-Source"},
+    body=params.RunAgentRequest,
+    params=params.CreateRunParams,
+    takes_key=True,
+)
+
+list_runs: PageOperation[types.RunItem] = PageOperation(
+    "listRuns",
+    "runs.list",
+    "GET",
+    "/agent/runs",
+    answer=types.ListRunsResponse,
+    items="runs",
+    query=(
+        "limit",
+        "cursor",
+        "sort_by",
+        "sort_order",
+        "q",
+        "state",
+        "task_status",
+        "name",
+        "model_id",
+        "creator",
+        "executor",
+        "source",
+        "execution_location",
+        "created_after",
+        "created_before",
+        "updated_after",
+        "environment_id",
+        "skill",
+        "skill_spec",
+        "schedule_id",
+        "ancestor_run_id",
+        "automation_id",
+        "factory_uid",
+        "webhook_uid",
+        "artifact_type",
+        "metadata",
+    ),
+    params=params.ListRunsParams,
+)
+
+get_run: Operation[types.RunItem] = Operation(
+    "getRun", "runs.get", "GET", "/agent/runs/{runId}", answer=types.RunItem, path_names=("run_id",)
+)
+
+follow_up_run: Operation[types.Empty] = Operation(
+    "followUpRun",
+    "runs.follow_up",
+    "POST",
+    "/agent/runs/{runId}/followups",
+    answer=types.Empty,
+    path_names=("run_id",),
+    body=params.RunFollowupRequest,
+    params=params.FollowUpRunParams,
+    takes_key=True,
+)
+
+cancel_run: Operation[str] = Operation(
+    "cancelRun",
+    "runs.cancel",
+    "POST",
+    "/agent/runs/{runId}/cancel",
+    answer=str,
+    path_names=("run_id",),
+    query=("cascade",),
+    params=params.CancelRunParams,
+    takes_key=True,
+)
+
+get_run_timeline: Operation[types.TimelineResponse] = Operation(
+    "getRunTimeline",
+    "runs.timeline",
+    "GET",
+    "/agent/runs/{runId}/timeline",
+    answer=types.TimelineResponse,
+    path_names=("run_id",),
+)
+
+get_run_conversation: Operation[types.Conversation] = Operation(
+    "getRunConversation",
+    "runs.conversation",
+    "GET",
+    "/agent/runs/{runId}/conversation",
+    answer=types.Conversation,
+    path_names=("run_id",),
+)
+
+get_run_transcript: Operation[bytes] = Operation(
+    "getRunTranscript",
+    "runs.transcript",
+    "GET",
+    "/agent/runs/{runId}/transcript",
+    answer=bytes,
+    path_names=("run_id",),
+    link=True,
+)
+
+stream_run_events: EventOperation[types.RunEvent] = EventOperation(
+    "streamRunEvents",
+    "runs.events",
+    "GET",
+    "/agent/runs/{runId}/events",
+    answer=types.RunEvent,
+    path_names=("run_id",),
+    query=("after",),
+    params=params.StreamRunEventsParams,
+)
+
+list_handoff_attachments: Operation[types.HandoffAttachmentsResponse] = Operation(
+    "listHandoffAttachments",
+    "runs.handoff_attachments",
+    "GET",
+    "/agent/runs/{runId}/handoff/attachments",
+    answer=types.HandoffAttachmentsResponse,
+    path_names=("run_id",),
+)
+
+create_run_artifact: Operation[types.ArtifactItem] = Operation(
+    "createRunArtifact",
+    "runs.add_artifact",
+    "POST",
+    "/agent/runs/{runId}/artifacts",
+    answer=types.ArtifactItem,
+    path_names=("run_id",),
+    body=params.CreateArtifactRequest,
+    form=params.UploadArtifactRequest,
+    params=params.CreateRunArtifactParams,
+    takes_key=True,
+)
+
+find_run_by_external_reference: Operation[types.RunReference] = Operation(
+    "findRunByExternalReference",
+    "runs.find_by_external_reference",
+    "GET",
+    "/agent/run-by-external-reference",
+    answer=types.RunReference,
+    query=("url",),
+    required=("url",),
+    params=params.FindRunByExternalReferenceParams,
+)
+
+get_conversation: Operation[types.Conversation] = Operation(
+    "getConversation",
+    "conversations.get",
+    "GET",
+    "/agent/conversations/{id}",
+    answer=types.Conversation,
+    path_names=("conversation_id",),
+)
+
+get_conversation_transcript: Operation[bytes] = Operation(
+    "getConversationTranscript",
+    "conversations.transcript",
+    "GET",
+    "/agent/conversations/{id}/transcript",
+    answer=bytes,
+    path_names=("conversation_id",),
+    link=True,
+)
+
+redirect_conversation: Operation[types.ConversationRedirect] = Operation(
+    "redirectConversation",
+    "conversations.redirect",
+    "GET",
+    "/agent/conversations/{id}/redirect",
+    answer=types.ConversationRedirect,
+    path_names=("conversation_id",),
+)
+
+redirect_session: Operation[types.SessionRedirect] = Operation(
+    "redirectSession",
+    "sessions.redirect",
+    "GET",
+    "/agent/sessions/{uuid}/redirect",
+    answer=types.SessionRedirect,
+    path_names=("session_id",),
+)
+
+get_artifact: Operation[types.ArtifactResponse] = Operation(
+    "getArtifact",
+    "artifacts.get",
+    "GET",
+    "/agent/artifacts/{uid}",
+    answer=types.ArtifactResponse,
+    path_names=("artifact_uid",),
+)
+
+download_artifact: Operation[bytes] = Operation(
+    "downloadArtifact",
+    "artifacts.download",
+    "GET",
+    "/agent/artifacts/{uid}/download",
+    answer=bytes,
+    path_names=("artifact_uid",),
+    link=True,
+)
+
+download: Operation[bytes] = Operation(
+    "download", "downloads.get", "GET", "/downloads/{token}", answer=bytes, path_names=("token",)
+)
+
+create_schedule: Operation[types.ScheduledAgentItem] = Operation(
+    "createSchedule",
+    "schedules.create",
+    "POST",
+    "/agent/schedules",
+    answer=types.ScheduledAgentItem,
+    body=params.Schedule,
+    params=params.CreateScheduleParams,
+    takes_key=True,
+)
+
+list_schedules: Operation[types.ListSchedulesResponse] = Operation(
+    "listSchedules", "schedules.list", "GET", "/agent/schedules", answer=types.ListSchedulesResponse
+)
+
+get_schedule: Operation[types.ScheduledAgentItem] = Operation(
+    "getSchedule",
+    "schedules.get",
+    "GET",
+    "/agent/schedules/{id}",
+    answer=types.ScheduledAgentItem,
+    path_names=("schedule_id",),
+)
+
+update_schedule: Operation[types.ScheduledAgentItem] = Operation(
+    "updateSchedule",
+    "schedules.update",
+    "PUT",
+    "/agent/schedules/{id}",
+    answer=types.ScheduledAgentItem,
+    path_names=("schedule_id",),
+    body=params.UpdateSchedule,
+    params=params.UpdateScheduleParams,
+)
+
+delete_schedule: Operation[types.Success] = Operation(
+    "deleteSchedule",
+    "schedules.delete",
+    "DELETE",
+    "/agent/schedules/{id}",
+    answer=types.Success,
+    path_names=("schedule_id",),
+)
+
+pause_schedule: Operation[types.ScheduledAgentItem] = Operation(
+    "pauseSchedule",
+    "schedules.pause",
+    "POST",
+    "/agent/schedules/{id}/pause",
+    answer=types.ScheduledAgentItem,
+    path_names=("schedule_id",),
+    takes_key=True,
+)
+
+resume_schedule: Operation[types.ScheduledAgentItem] = Operation(
+    "resumeSchedule",
+    "schedules.resume",
+    "POST",
+    "/agent/schedules/{id}/resume",
+    answer=types.ScheduledAgentItem,
+    path_names=("schedule_id",),
+    takes_key=True,
+)
+
+list_agent_skills: Operation[types.ListAgentSkillsResponse] = Operation(
+    "listAgentSkills",
+    "skills.list",
+    "GET",
+    "/agent",
+    answer=types.ListAgentSkillsResponse,
+    query=(
+        "repo",
+        "refresh",
+        "sort_by",
+        "include_malformed_skills",
+    ),
+    params=params.ListAgentSkillsParams,
+)
+
+list_bundled_skills: Operation[types.ListBundledSkillsResponse] = Operation(
+    "listBundledSkills",
+    "skills.list_bundled",
+    "GET",
+    "/agent/bundled-skills",
+    answer=types.ListBundledSkillsResponse,
+)
+
+create_agent: Operation[types.AgentResponse] = Operation(
+    "createAgent",
+    "agents.create",
+    "POST",
+    "/agent/identities",
+    answer=types.AgentResponse,
+    body=params.Agent,
+    params=params.CreateAgentParams,
+    takes_key=True,
+)
+
+list_agents: Operation[types.ListAgentsResponse] = Operation(
+    "listAgents", "agents.list", "GET", "/agent/identities", answer=types.ListAgentsResponse
+)
+
+get_agent: Operation[types.AgentResponse] = Operation(
+    "getAgent",
+    "agents.get",
+    "GET",
+    "/agent/identities/{uid}",
+    answer=types.AgentResponse,
+    path_names=("agent_uid",),
+)
+
+update_agent: Operation[types.AgentResponse] = Operation(
+    "updateAgent",
+    "agents.update",
+    "PUT",
+    "/agent/identities/{uid}",
+    answer=types.AgentResponse,
+    path_names=("agent_uid",),
+    body=params.UpdateAgent,
+    params=params.UpdateAgentParams,
+)
+
+delete_agent: Operation[None] = Operation(
+    "deleteAgent",
+    "agents.delete",
+    "DELETE",
+    "/agent/identities/{uid}",
+    answer=None,
+    path_names=("agent_uid",),
+)
+
+list_models: Operation[types.ListModelsResponse] = Operation(
+    "listModels", "models.list", "GET", "/agent/models", answer=types.ListModelsResponse
+)
+
+list_connected_workers: Operation[types.ListConnectedWorkersResponse] = Operation(
+    "listConnectedWorkers",
+    "workers.list",
+    "GET",
+    "/agent/connected-self-hosted-workers",
+    answer=types.ListConnectedWorkersResponse,
+)
+
+list_environments: Operation[types.ListEnvironmentsResponse] = Operation(
+    "listEnvironments",
+    "environments.list",
+    "GET",
+    "/agent/environments",
+    answer=types.ListEnvironmentsResponse,
+    query=("sort_by",),
+    params=params.ListEnvironmentsParams,
+)
+
+create_environment: Operation[types.CloudEnvironment] = Operation(
+    "createEnvironment",
+    "environments.create",
+    "POST",
+    "/agent/environments",
+    answer=types.CloudEnvironment,
+    body=params.CloudEnvironmentConfig,
+    params=params.CreateEnvironmentParams,
+    takes_key=True,
+)
+
+get_environment: Operation[types.CloudEnvironment] = Operation(
+    "getEnvironment",
+    "environments.get",
+    "GET",
+    "/agent/environments/{uid}",
+    answer=types.CloudEnvironment,
+    path_names=("environment_uid",),
+)
+
+update_environment: Operation[types.CloudEnvironment] = Operation(
+    "updateEnvironment",
+    "environments.update",
+    "PUT",
+    "/agent/environments/{uid}",
+    answer=types.CloudEnvironment,
+    path_names=("environment_uid",),
+    body=params.CloudEnvironmentConfig,
+    params=params.UpdateEnvironmentParams,
+)
+
+delete_environment: Operation[None] = Operation(
+    "deleteEnvironment",
+    "environments.delete",
+    "DELETE",
+    "/agent/environments/{uid}",
+    answer=None,
+    path_names=("environment_uid",),
+)
+
+create_factory: Operation[types.Factory] = Operation(
+    "createFactory",
+    "factories.create",
+    "POST",
+    "/factory",
+    answer=types.Factory,
+    body=params.CreateFactoryRequest,
+    params=params.CreateFactoryParams,
+    takes_key=True,
+)
+
+list_factories: PageOperation[types.Factory] = PageOperation(
+    "listFactories",
+    "factories.list",
+    "GET",
+    "/factory",
+    answer=types.ListFactoriesResponse,
+    items="factories",
+    query=(
+        "search",
+        "limit",
+        "cursor",
+    ),
+    params=params.ListFactoriesParams,
+)
+
+get_factory: Operation[types.Factory] = Operation(
+    "getFactory",
+    "factories.get",
+    "GET",
+    "/factory/{uid}",
+    answer=types.Factory,
+    path_names=("factory_uid",),
+)
+
+update_factory: Operation[types.Factory] = Operation(
+    "updateFactory",
+    "factories.update",
+    "PATCH",
+    "/factory/{uid}",
+    answer=types.Factory,
+    path_names=("factory_uid",),
+    body=params.UpdateFactoryRequest,
+    params=params.UpdateFactoryParams,
+)
+
+delete_factory: Operation[None] = Operation(
+    "deleteFactory",
+    "factories.delete",
+    "DELETE",
+    "/factory/{uid}",
+    answer=None,
+    path_names=("factory_uid",),
+)
+
+sync_factory: Operation[types.Factory] = Operation(
+    "syncFactory",
+    "factories.sync",
+    "POST",
+    "/factory/{uid}/sync",
+    answer=types.Factory,
+    path_names=("factory_uid",),
+    takes_key=True,
+)
+
+dispatch_to_factory: Operation[types.DispatchResponse] = Operation(
+    "dispatchToFactory",
+    "factories.runs.create",
+    "POST",
+    "/factory/{uid}/runs",
+    answer=types.DispatchResponse,
+    path_names=("factory_uid",),
+    headers={"source": "X-Penstock-Source"},
+    body=params.DispatchRequest,
+    params=params.DispatchToFactoryParams,
+    takes_key=True,
+)
+
+get_definition: Operation[types.FactoryFiles] = Operation(
+    "getDefinition",
+    "factories.definition.get",
+    "GET",
+    "/factory/{uid}/definition",
+    answer=types.FactoryFiles,
+    path_names=("factory_uid",),
+)
+
+apply_definition: Operation[types.DefinitionPlan] = Operation(
+    "applyDefinition",
+    "factories.definition.apply",
+    "PUT",
+    "/factory/{uid}/definition",
+    answer=types.DefinitionPlan,
+    path_names=("factory_uid",),
+    body=params.ApplyDefinitionRequest,
+    params=params.ApplyDefinitionParams,
+)
+
+list_revisions: PageOperation[types.Revision] = PageOperation(
+    "listRevisions",
+    "factories.definition.history",
+    "GET",
+    "/factory/{uid}/definition/history",
+    answer=types.ListRevisionsResponse,
+    items="revisions",
+    path_names=("factory_uid",),
+    query=(
+        "limit",
+        "cursor",
+    ),
+    params=params.ListRevisionsParams,
+)
+
+list_factory_schemas: Operation[types.FactorySchemaVersions] = Operation(
+    "listFactorySchemas",
+    "factory_files.list_schemas",
+    "GET",
+    "/factory-files/schemas",
+    answer=types.FactorySchemaVersions,
+)
+
+get_factory_schemas: Operation[dict[str, dict[str, Any]]] = Operation(
+    "getFactorySchemas",
+    "factory_files.get_schemas",
+    "GET",
+    "/factory-files/schemas/v1alpha1",
+    answer=dict[str, dict[str, Any]],
+)
+
+validate_factory_files: Operation[types.FilesVerdict] = Operation(
+    "validateFactoryFiles",
+    "factory_files.validate",
+    "POST",
+    "/factory-files/validate",
+    answer=types.FilesVerdict,
+    body=params.ValidateFilesRequest,
+    params=params.ValidateFactoryFilesParams,
+    takes_key=True,
+)
+
+create_automation: Operation[types.Automation] = Operation(
+    "createAutomation",
+    "automations.create",
+    "POST",
+    "/factory/{uid}/automations",
+    answer=types.Automation,
+    path_names=("factory_uid",),
+    body=params.CreateAutomationRequest,
+    params=params.CreateAutomationParams,
+    takes_key=True,
+)
+
+list_automations: Operation[types.ListAutomationsResponse] = Operation(
+    "listAutomations",
+    "automations.list",
+    "GET",
+    "/factory/{uid}/automations",
+    answer=types.ListAutomationsResponse,
+    path_names=("factory_uid",),
+)
+
+get_automation: Operation[types.Automation] = Operation(
+    "getAutomation",
+    "automations.get",
+    "GET",
+    "/factory/{uid}/automations/{auid}",
+    answer=types.Automation,
+    path_names=(
+        "factory_uid",
+        "automation_uid",
+    ),
+)
+
+update_automation: Operation[types.Automation] = Operation(
+    "updateAutomation",
+    "automations.update",
+    "PATCH",
+    "/factory/{uid}/automations/{auid}",
+    answer=types.Automation,
+    path_names=(
+        "factory_uid",
+        "automation_uid",
+    ),
+    body=params.UpdateAutomationRequest,
+    params=params.UpdateAutomationParams,
+)
+
+delete_automation: Operation[None] = Operation(
+    "deleteAutomation",
+    "automations.delete",
+    "DELETE",
+    "/factory/{uid}/automations/{auid}",
+    answer=None,
+    path_names=(
+        "factory_uid",
+        "automation_uid",
+    ),
+)
+
+test_filter: Operation[types.FilterVerdict] = Operation(
+    "testFilter",
+    "automations.test_filter",
+    "POST",
+    "/factory/{uid}/test-filter",
+    answer=types.FilterVerdict,
+    path_names=("factory_uid",),
+    body=params.TestFilterRequest,
+    params=params.TestFilterParams,
+    takes_key=True,
+)
+
+list_webhooks: Operation[types.ListWebhooksResponse] = Operation(
+    "listWebhooks",
+    "webhooks.list",
+    "GET",
+    "/factory/{uid}/webhooks",
+    answer=types.ListWebhooksResponse,
+    path_names=("factory_uid",),
+)
+
+create_webhook: Operation[types.Webhook] = Operation(
+    "createWebhook",
+    "webhooks.create",
+    "POST",
+    "/factory/{uid}/webhooks",
+    answer=types.Webhook,
+    path_names=("factory_uid",),
+    body=params.CreateWebhookRequest,
+    params=params.CreateWebhookParams,
+    takes_key=True,
+)
+
+get_webhook: Operation[types.Webhook] = Operation(
+    "getWebhook",
+    "webhooks.get",
+    "GET",
+    "/factory/{uid}/webhooks/{wuid}",
+    answer=types.Webhook,
+    path_names=(
+        "factory_uid",
+        "webhook_uid",
+    ),
+)
+
+update_webhook: Operation[types.Webhook] = Operation(
+    "updateWebhook",
+    "webhooks.update",
+    "PATCH",
+    "/factory/{uid}/webhooks/{wuid}",
+    answer=types.Webhook,
+    path_names=(
+        "factory_uid",
+        "webhook_uid",
+    ),
+    body=params.UpdateWebhookRequest,
+    params=params.UpdateWebhookParams,
+)
+
+delete_webhook: Operation[None] = Operation(
+    "deleteWebhook",
+    "webhooks.delete",
+    "DELETE",
+    "/factory/{uid}/webhooks/{wuid}",
+    answer=None,
+    path_names=(
+        "factory_uid",
+        "webhook_uid",
+    ),
+)
+
+rotate_webhook_secret: Operation[types.Webhook] = Operation(
+    "rotateWebhookSecret",
+    "webhooks.rotate_secret",
+    "POST",
+    "/factory/{uid}/webhooks/{wuid}/rotate-secret",
+    answer=types.Webhook,
+    path_names=(
+        "factory_uid",
+        "webhook_uid",
+    ),
+    body=params.RotateSecretRequest,
+    params=params.RotateWebhookSecretParams,
+    takes_key=True,
+)
+
+list_deliveries: PageOperation[types.Delivery] = PageOperation(
+    "listDeliveries",
+    "deliveries.list",
+    "GET",
+    "/factory/{uid}/webhooks/{wuid}/deliveries",
+    answer=types.ListDeliveriesResponse,
+    items="deliveries",
+    path_names=(
+        "factory_uid",
+        "webhook_uid",
+    ),
+    query=(
+        "limit",
+        "cursor",
+        "outcome",
+    ),
+    params=params.ListDeliveriesParams,
+)
+
+get_delivery: Operation[types.Delivery] = Operation(
+    "getDelivery",
+    "deliveries.get",
+    "GET",
+    "/factory/{uid}/webhooks/{wuid}/deliveries/{did}",
+    answer=types.Delivery,
+    path_names=(
+        "factory_uid",
+        "webhook_uid",
+        "delivery_id",
+    ),
+)
+
+get_delivery_payload: Operation[bytes] = Operation(
+    "getDeliveryPayload",
+    "deliveries.payload",
+    "GET",
+    "/factory/{uid}/webhooks/{wuid}/deliveries/{did}/payload",
+    answer=bytes,
+    path_names=(
+        "factory_uid",
+        "webhook_uid",
+        "delivery_id",
+    ),
+)
+
+replay_delivery: Operation[types.Delivery] = Operation(
+    "replayDelivery",
+    "deliveries.replay",
+    "POST",
+    "/factory/{uid}/webhooks/{wuid}/deliveries/{did}/replay",
+    answer=types.Delivery,
+    path_names=(
+        "factory_uid",
+        "webhook_uid",
+        "delivery_id",
+    ),
+    takes_key=True,
+)
+
+list_secrets: Operation[types.ListSecretsResponse] = Operation(
+    "listSecrets", "secrets.list", "GET", "/secrets", answer=types.ListSecretsResponse
+)
+
+create_secret: Operation[types.Secret] = Operation(
+    "createSecret",
+    "secrets.create",
+    "POST",
+    "/secrets",
+    answer=types.Secret,
+    body=params.CreateSecretRequest,
+    params=params.CreateSecretParams,
+    takes_key=True,
+)
+
+get_secret: Operation[types.Secret] = Operation(
+    "getSecret",
+    "secrets.get",
+    "GET",
+    "/secrets/{name}",
+    answer=types.Secret,
+    path_names=("secret_name",),
+)
+
+set_secret: Operation[types.Secret] = Operation(
+    "setSecret",
+    "secrets.set",
+    "PUT",
+    "/secrets/{name}",
+    answer=types.Secret,
+    path_names=("secret_name",),
+    body=params.SetSecretRequest,
+    params=params.SetSecretParams,
+)
+
+delete_secret: Operation[None] = Operation(
+    "deleteSecret",
+    "secrets.delete",
+    "DELETE",
+    "/secrets/{name}",
+    answer=None,
+    path_names=("secret_name",),
+)
+
+create_key: Operation[types.Key] = Operation(
+    "createKey",
+    "keys.create",
+    "POST",
+    "/keys",
+    answer=types.Key,
+    body=params.CreateKeyRequest,
+    params=params.CreateKeyParams,
+    takes_key=True,
+)
+
+list_keys: Operation[types.ListKeysResponse] = Operation(
+    "listKeys", "keys.list", "GET", "/keys", answer=types.ListKeysResponse
+)
+
+delete_key: Operation[None] = Operation(
+    "deleteKey", "keys.delete", "DELETE", "/keys/{uid}", answer=None, path_names=("key_uid",)
+)
+
+get_me: Operation[types.Me] = Operation("getMe", "me.get", "GET", "/me", answer=types.Me)
+
+get_limits: Operation[types.Limits] = Operation(
+    "getLimits", "limits.get", "GET", "/limits", answer=types.Limits
+)
+
+create_session: Operation[types.Session] = Operation(
+    "createSession",
+    "session.create",
+    "POST",
+    "/session",
+    answer=types.Session,
+    body=params.CreateSessionRequest,
+    params=params.CreateSessionParams,
+)
+
+get_session: Operation[types.Session] = Operation(
+    "getSession", "session.get", "GET", "/session", answer=types.Session
+)
+
+delete_session: Operation[None] = Operation(
+    "deleteSession", "session.delete", "DELETE", "/session", answer=None
+)

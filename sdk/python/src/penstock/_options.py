@@ -1,0 +1,70 @@
+"""What every call takes beside its own arguments."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+from typing_extensions import TypedDict
+
+
+@dataclass(frozen=True)
+class Timeout:
+    """How long to wait for the server, in seconds; None is for ever.
+
+    Each try of a call has the whole of it.
+    """
+
+    total: float | None = 60.0
+    """For one try, from connecting to the last byte of the answer. Not for a stream."""
+    connect: float | None = 60.0
+    """For the connection alone; never more than `total`."""
+    idle: float | None = 60.0
+    """For a stream: how long nothing may be heard of the server, also while it is reconnected to."""
+
+    def __post_init__(self) -> None:
+        for value in (self.total, self.connect, self.idle):
+            if value is not None and not value > 0:
+                raise ValueError(f"a timeout is more than 0 seconds or None, not {value!r}")
+
+    @classmethod
+    def of(cls, value: float | Timeout | None) -> Timeout:
+        """A number stands for `total` and, for a stream, `idle`."""
+        if isinstance(value, Timeout):
+            return value
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            raise TypeError(f"timeout is seconds, a Timeout or None, not {value!r}")
+        return cls(total=value, connect=value, idle=value)
+
+
+class Options(TypedDict, total=False):
+    """Keywords of every call."""
+
+    timeout: float | Timeout | None
+    """Seconds for each try, in place of the client's."""
+    retries: int
+    """How often to try again, in place of the client's."""
+    extra_headers: Mapping[str, str]
+    """Sent along; they win over those of the client."""
+    extra_query: Mapping[str, Any]
+    """Parameters that this version does not know."""
+    extra_body: Mapping[str, Any]
+    """Fields of the body that this version does not know."""
+
+
+class PostOptions(Options, total=False):
+    """Keywords of every call that makes or starts something."""
+
+    idempotency_key: str
+    """Under the same key it happens once. Made anew for each call where it is not given."""
+
+
+def _encode(value: bytes | str) -> str:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+Base64 = Annotated[bytes | str, AfterValidator(_encode)]
+"""Bytes, which are encoded; or text that is in base64 already."""

@@ -1,0 +1,158 @@
+"""Lists that come in pages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ._connection import AsyncConnection, Connection
+from ._model import Model
+from ._operation import Decode, PageOperation
+
+if TYPE_CHECKING:
+    from ._operation import Call
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class PageRequest(Generic[T]):
+    """What a page was asked by."""
+
+    operation: PageOperation[T]
+    arguments: Mapping[str, Any]
+    path: Sequence[str]
+
+    def call(self, decode: Decode) -> Call:
+        """The request for this page."""
+        return self.operation.call(self.arguments, self.path, decode)
+
+    def after(self, cursor: str) -> PageRequest[T]:
+        """The request for the page that this cursor leads to."""
+        return replace(self, arguments={**self.arguments, "cursor": cursor})
+
+
+class BasePage(Generic[T]):
+    """A page: its items, and whether there is another one."""
+
+    def __init__(self, request: PageRequest[T], answer: Model) -> None:
+        self._request = request
+        self.answer: Any = answer
+        """The whole answer."""
+        self.items: list[T] = getattr(answer, request.operation.items)
+        """What is on this page."""
+
+    @property
+    def next_cursor(self) -> str | None:
+        """The `cursor` of the next page."""
+        info = self.answer.page_info
+        cursor: str | None = info.next_cursor if info.has_next_page else None
+        return cursor
+
+    @property
+    def has_next_page(self) -> bool:
+        """Whether there is another page."""
+        return self.next_cursor is not None
+
+    def _following(self) -> PageRequest[T]:
+        if self.next_cursor is None:
+            raise ValueError("this is the last page")
+        return self._request.after(self.next_cursor)
+
+    def __repr__(self) -> str:
+        more = ", and more" if self.has_next_page else ""
+        return f"<{type(self).__name__} of {len(self.items)} items{more}>"
+
+
+class Page(BasePage[T]):
+    """A page. Iterating over it goes on to the pages that follow; `items` is this page alone."""
+
+    def __init__(self, connection: Connection, request: PageRequest[T], answer: Model) -> None:
+        super().__init__(request, answer)
+        self._connection = connection
+
+    @classmethod
+    def ask(cls, connection: Connection, request: PageRequest[T]) -> Page[T]:
+        """Get the page; the answer as it came on a connection that gives those."""
+
+        def decode(response: Any) -> Page[T]:
+            answer = request.operation.decode(response)
+            return cls(connection.with_raw(False), request, answer)
+
+        page: Page[T] = connection.perform(request.call(decode))
+        return page
+
+    def next_page(self) -> Page[T]:
+        """Get the page after this one; ValueError where it is the last."""
+        return self.ask(self._connection, self._following())
+
+    def pages(self) -> Iterator[Page[T]]:
+        """Iterate over this page and those after it, each of which is got when its turn comes."""
+        page = self
+        yield page
+        while page.has_next_page:
+            page = page.next_page()
+            yield page
+
+    def __iter__(self) -> Iterator[T]:
+        for page in self.pages():
+            yield from page.items
+
+
+class AsyncPage(BasePage[T]):
+    """A page. Iterating over it goes on to the pages that follow; `items` is this page alone."""
+
+    def __init__(self, connection: AsyncConnection, request: PageRequest[T], answer: Model) -> None:
+        super().__init__(request, answer)
+        self._connection = connection
+
+    @classmethod
+    async def ask(cls, connection: AsyncConnection, request: PageRequest[T]) -> AsyncPage[T]:
+        """Get the page; the answer as it came on a connection that gives those."""
+
+        def decode(response: Any) -> AsyncPage[T]:
+            answer = request.operation.decode(response)
+            return cls(connection.with_raw(False), request, answer)
+
+        page: AsyncPage[T] = await connection.perform(request.call(decode))
+        return page
+
+    async def next_page(self) -> AsyncPage[T]:
+        """Get the page after this one; ValueError where it is the last."""
+        return await self.ask(self._connection, self._following())
+
+    async def pages(self) -> AsyncIterator[AsyncPage[T]]:
+        """Iterate over this page and those after it, each of which is got when its turn comes."""
+        page = self
+        yield page
+        while page.has_next_page:
+            page = await page.next_page()
+            yield page
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        async for page in self.pages():
+            for item in page.items:
+                yield item
+
+
+class AsyncPages(Generic[T]):
+    """A list that is asked for when it is used: `await` gives its first page, `async for` all items."""
+
+    def __init__(self, connection: AsyncConnection, request: PageRequest[T]) -> None:
+        request.call(request.operation.decode)  # wrong arguments are told here, not at first use
+        self._connection = connection
+        self._request = request
+
+    def __await__(self) -> Generator[Any, Any, AsyncPage[T]]:
+        page: Awaitable[AsyncPage[T]] = AsyncPage[T].ask(self._connection, self._request)
+        return page.__await__()
+
+    async def pages(self) -> AsyncIterator[AsyncPage[T]]:
+        """Iterate over all pages, each of which is got when its turn comes."""
+        async for page in (await self).pages():
+            yield page
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        async for item in await self:
+            yield item

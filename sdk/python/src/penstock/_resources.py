@@ -1,0 +1,1040 @@
+# Made from api/openapi.yaml by generate.py (make generate). Do not edit.
+"""The methods of `Penstock`."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, overload
+
+from typing_extensions import Unpack
+
+from . import _operations as operations
+from . import params, types
+from ._events import EventStream
+from ._options import Options, PostOptions
+from ._pages import Page
+from ._resource import Resource
+from ._wait import RunsBase
+
+
+class Runs(RunsBase):
+    """`client.runs`: create, list, get, follow_up, cancel, timeline, conversation, transcript,
+    events, handoff_attachments, add_artifact, find_by_external_reference.
+    """
+
+    def create(self, **arguments: Unpack[params.CreateRunParams]) -> types.RunAgentResponse:
+        """Create a run.
+
+        Queues a run and answers as soon as it is durable. Give a `prompt`, a `skill` (or
+        `config.skill_spec` or `config.skills`), or a `conversation_id` to go on with. The
+        configuration is resolved now, in the order request, automation, agent, factory, server,
+        and never changes afterwards; `agent_config` of the run shows the result.
+
+        A harness or worker host that is known but that no connected worker can honour is not an
+        error: the run stays QUEUED and its `status_message` names what is missing.
+        """
+        return self._call(operations.create_run, arguments)
+
+    def list(self, **arguments: Unpack[params.ListRunsParams]) -> Page[types.RunItem]:
+        """List runs.
+
+        Runs of the team that the caller may see, newest change first unless asked otherwise.
+        All filters combine with AND. A cursor never shows a run twice. Sorted by `created_at`
+        none is missed; sorted by `updated_at` one that changes between two pages may be.
+        """
+        return self._pages(operations.list_runs, arguments)
+
+    def get(self, run_id: str, **arguments: Unpack[Options]) -> types.RunItem:
+        """Read a run.
+
+        Everything that is known about a run, with its resolved configuration, cost and
+        artifacts.
+        """
+        return self._call(operations.get_run, arguments, run_id)
+
+    def follow_up(self, run_id: str, **arguments: Unpack[params.FollowUpRunParams]) -> types.Empty:
+        """Send a follow-up.
+
+        Steers a run, whatever its state. A run that still waits gets the message after its
+        prompt, a working one at its next turn, a BLOCKED one as the answer, and an ended one
+        starts a new execution that continues the conversation. Messages keep their order and
+        none is lost. An empty message is refused unless it continues a saved conversation.
+        """
+        return self._call(operations.follow_up_run, arguments, run_id)
+
+    def cancel(self, run_id: str, **arguments: Unpack[params.CancelRunParams]) -> str:
+        """Cancel a run.
+
+        Answers once the state is CANCELLED; the agent and its sandbox are gone within 10
+        seconds where the worker can be reached. A run that is over already is a 400, and so is
+        one that ends while the cancel is on its way: a 200 always means cancelled. Follow-ups
+        that still wait are recorded as undelivered.
+        """
+        return self._call(operations.cancel_run, arguments, run_id)
+
+    def timeline(self, run_id: str, **arguments: Unpack[Options]) -> types.TimelineResponse:
+        """Read a run's timeline.
+
+        What happened to a run from outside the agent, oldest first, over all its executions.
+        """
+        return self._call(operations.get_run_timeline, arguments, run_id)
+
+    def conversation(self, run_id: str, **arguments: Unpack[Options]) -> types.Conversation:
+        """Read a run's conversation.
+
+        The conversation of a run in a form that is the same for every harness. 404 while there
+        is none yet.
+        """
+        return self._call(operations.get_run_conversation, arguments, run_id)
+
+    def transcript(self, run_id: str, **arguments: Unpack[Options]) -> bytes:
+        """Download a run's transcript.
+
+        Redirects to a signed link to the raw transcript: the run's whole log as JSON Lines,
+        known secrets masked. The link needs no key and ends after 15 minutes. 404 while there
+        is none yet.
+        """
+        return self._call(operations.get_run_transcript, arguments, run_id)
+
+    def events(
+        self, run_id: str, **arguments: Unpack[params.StreamRunEventsParams]
+    ) -> EventStream[types.RunEvent]:
+        """Watch a run live.
+
+        Server-sent events. The stream first replays everything after `Last-Event-ID` (or from
+        the beginning), then follows the run, and ends with `done` when the run is over. Each
+        event's `id` is a sequence number of the run: hand the last one back to go on without a
+        gap or a repeat, on any replica of the server. A comment line every 15 seconds keeps the
+        connection open. The schema below is that of the events in a list, each with its `id`,
+        its `event` and its `data` parsed.
+
+        `message_delta` events carry text while it is being written, at most 20 a second. Once
+        their `message` is in the log they are dropped from it, so ids may have gaps. A
+        reconnect at the end of a run that is over is a 204, which tells an `EventSource` to
+        stop.
+        """
+        return self._events(operations.stream_run_events, arguments, run_id)
+
+    def handoff_attachments(
+        self, run_id: str, **arguments: Unpack[Options]
+    ) -> types.HandoffAttachmentsResponse:
+        """List what to hand over.
+
+        The attachments of a run with signed links, for a session elsewhere that goes on with
+        its work. The links end after 15 minutes.
+        """
+        return self._call(operations.list_handoff_attachments, arguments, run_id)
+
+    @overload
+    def add_artifact(
+        self, run_id: str, **arguments: Unpack[params.CreateRunArtifactParams]
+    ) -> types.ArtifactItem: ...
+
+    @overload
+    def add_artifact(
+        self, run_id: str, **arguments: Unpack[params.CreateRunArtifactUploadParams]
+    ) -> types.ArtifactItem: ...
+
+    def add_artifact(self, run_id: str, **arguments: Any) -> types.ArtifactItem:
+        """Add an artifact to a run.
+
+        Above all for agents: the key that an execution is given may add to its own run. Files
+        and screenshots come as `multipart/form-data`; plans, pull requests and references as
+        JSON.
+        """
+        return self._call(operations.create_run_artifact, arguments, run_id)
+
+    def find_by_external_reference(
+        self, **arguments: Unpack[params.FindRunByExternalReferenceParams]
+    ) -> types.RunReference:
+        """Find a run by a reference.
+
+        The newest run that has made an artifact with exactly this URL, such as a pull request
+        or a reference.
+        """
+        return self._call(operations.find_run_by_external_reference, arguments)
+
+
+class Conversations(Resource):
+    """`client.conversations`: get, transcript, redirect."""
+
+    def get(self, conversation_id: str, **arguments: Unpack[Options]) -> types.Conversation:
+        """Read a conversation.
+
+        The conversation in a form that is the same for every harness.
+        """
+        return self._call(operations.get_conversation, arguments, conversation_id)
+
+    def transcript(self, conversation_id: str, **arguments: Unpack[Options]) -> bytes:
+        """Download a conversation's transcript.
+
+        Redirects to a signed link to the raw transcript (JSON Lines). The link needs no key and
+        ends after 15 minutes.
+        """
+        return self._call(operations.get_conversation_transcript, arguments, conversation_id)
+
+    def redirect(
+        self, conversation_id: str, **arguments: Unpack[Options]
+    ) -> types.ConversationRedirect:
+        """Find the live session of a conversation.
+
+        Needs no key, so that a saved link can decide where to lead. `session_id` while a run of
+        the conversation is live, and an empty object otherwise, for a conversation that does
+        not exist too. An id that is no UUID is a 404.
+        """
+        return self._call(operations.redirect_conversation, arguments, conversation_id)
+
+
+class Sessions(Resource):
+    """`client.sessions`: redirect."""
+
+    def redirect(self, session_id: str, **arguments: Unpack[Options]) -> types.SessionRedirect:
+        """Find the conversation of a session.
+
+        Needs no key, so that a saved link can decide where to lead. `conversation_id` once the
+        sandbox is gone, and an empty object otherwise, for a session that does not exist too.
+        An id that is no UUID is a 404.
+        """
+        return self._call(operations.redirect_session, arguments, session_id)
+
+
+class Artifacts(Resource):
+    """`client.artifacts`: get, download."""
+
+    def get(self, artifact_uid: str, **arguments: Unpack[Options]) -> types.ArtifactResponse:
+        """Read an artifact.
+
+        An artifact with a signed link to its bytes, which ends at `expires_at`. A plan's text
+        comes inline.
+        """
+        return self._call(operations.get_artifact, arguments, artifact_uid)
+
+    def download(self, artifact_uid: str, **arguments: Unpack[Options]) -> bytes:
+        """Download an artifact.
+
+        Redirects to a signed link to the artifact's bytes, which needs no key and ends after 15
+        minutes. An artifact without bytes, such as a pull request, is a 422.
+        """
+        return self._call(operations.download_artifact, arguments, artifact_uid)
+
+
+class Downloads(Resource):
+    """`client.downloads`: get."""
+
+    def get(self, token: str, **arguments: Unpack[Options]) -> bytes:
+        """Follow a signed link.
+
+        Where signed links of this server lead; nobody builds one by hand. The token is the
+        permission, so no key is looked at. A link that is not valid or has ended is a 404: ask
+        for a new one. With an object store, signed links may lead there instead.
+        """
+        return self._call(operations.download, arguments, token)
+
+
+class Schedules(Resource):
+    """`client.schedules`: create, list, get, update, delete, pause, resume."""
+
+    def create(self, **arguments: Unpack[params.CreateScheduleParams]) -> types.ScheduledAgentItem:
+        """Create a schedule.
+
+        Starts a run at each time that `cron_schedule` names, with source SCHEDULED_AGENT. Needs
+        a `prompt`, or a skill in `agent_config`. A server that was down at the time fires once
+        when it is back.
+        """
+        return self._call(operations.create_schedule, arguments)
+
+    def list(self, **arguments: Unpack[Options]) -> types.ListSchedulesResponse:
+        """List schedules.
+
+        Every schedule of the team that the caller may see, by name.
+        """
+        return self._call(operations.list_schedules, arguments)
+
+    def get(self, schedule_id: str, **arguments: Unpack[Options]) -> types.ScheduledAgentItem:
+        """Read a schedule.
+
+        A schedule with when it last ran and the next five times it will.
+        """
+        return self._call(operations.get_schedule, arguments, schedule_id)
+
+    def update(
+        self, schedule_id: str, **arguments: Unpack[params.UpdateScheduleParams]
+    ) -> types.ScheduledAgentItem:
+        """Replace a schedule.
+
+        Replaces everything that a caller sets. A field that is left out is cleared.
+        """
+        return self._call(operations.update_schedule, arguments, schedule_id)
+
+    def delete(self, schedule_id: str, **arguments: Unpack[Options]) -> types.Success:
+        """Delete a schedule.
+
+        It fires no more. Runs that it started go on.
+        """
+        return self._call(operations.delete_schedule, arguments, schedule_id)
+
+    def pause(self, schedule_id: str, **arguments: Unpack[PostOptions]) -> types.ScheduledAgentItem:
+        """Pause a schedule.
+
+        It fires no more until it is resumed. Pausing one that is paused changes nothing.
+        """
+        return self._call(operations.pause_schedule, arguments, schedule_id)
+
+    def resume(
+        self, schedule_id: str, **arguments: Unpack[PostOptions]
+    ) -> types.ScheduledAgentItem:
+        """Resume a schedule.
+
+        It fires again from its next time on; times that passed while it was paused are not made
+        up for.
+        """
+        return self._call(operations.resume_schedule, arguments, schedule_id)
+
+
+class Skills(Resource):
+    """`client.skills`: list, list_bundled."""
+
+    def list(
+        self, **arguments: Unpack[params.ListAgentSkillsParams]
+    ) -> types.ListAgentSkillsResponse:
+        """List skills.
+
+        The skills that runs can be made from, found in the repositories of the team's
+        environments. A skill of one name in several places has a variant for each. Those of
+        factories are in their definitions, and those that come with the server are listed by
+        `GET /agent/bundled-skills`.
+        """
+        return self._call(operations.list_agent_skills, arguments)
+
+    def list_bundled(self, **arguments: Unpack[Options]) -> types.ListBundledSkillsResponse:
+        """List bundled skills.
+
+        The catalogue of skills that a server may come with, by id. Ids are stable: usage is
+        grouped by them. An id says nothing about what is there: `shipped` does, and where this
+        release does not have the skill, `reason` says why. One that is shipped is used by
+        giving its id as `skill`, `config.skill_spec` or in `config.skills`; a skill of the same
+        name of the run's agent or factory comes first, one in a repository does not.
+        """
+        return self._call(operations.list_bundled_skills, arguments)
+
+
+class Agents(Resource):
+    """`client.agents`: create, list, get, update, delete."""
+
+    def create(self, **arguments: Unpack[params.CreateAgentParams]) -> types.AgentResponse:
+        """Create an agent.
+
+        A named agent that runs can be executed as, with defaults for their configuration.
+        """
+        return self._call(operations.create_agent, arguments)
+
+    def list(self, **arguments: Unpack[Options]) -> types.ListAgentsResponse:
+        """List agents.
+
+        Every agent of the team, by name.
+        """
+        return self._call(operations.list_agents, arguments)
+
+    def get(self, agent_uid: str, **arguments: Unpack[Options]) -> types.AgentResponse:
+        """Read an agent.
+
+        An agent with everything that its runs get by default.
+        """
+        return self._call(operations.get_agent, arguments, agent_uid)
+
+    def update(
+        self, agent_uid: str, **arguments: Unpack[params.UpdateAgentParams]
+    ) -> types.AgentResponse:
+        """Change an agent.
+
+        A partial update. A field that is absent or null stays as it is; an empty value clears
+        it. Runs that exist keep the configuration that they were created with.
+        """
+        return self._call(operations.update_agent, arguments, agent_uid)
+
+    def delete(self, agent_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete an agent.
+
+        Keys of the agent stop working at once. Its runs stay. The foreman of a factory is a
+        409, since it goes with its factory, and so is an agent that an automation of its
+        factory names.
+        """
+        return self._call(operations.delete_agent, arguments, agent_uid)
+
+
+class Models(Resource):
+    """`client.models`: list."""
+
+    def list(self, **arguments: Unpack[Options]) -> types.ListModelsResponse:
+        """List models.
+
+        The models that a run can name in `config.model_id`. One that cannot be used now says
+        why.
+        """
+        return self._call(operations.list_models, arguments)
+
+
+class Workers(Resource):
+    """`client.workers`: list."""
+
+    def list(self, **arguments: Unpack[Options]) -> types.ListConnectedWorkersResponse:
+        """List connected workers.
+
+        The workers outside the server that are connected now, by host. A run asks for one with
+        `config.worker_host`.
+        """
+        return self._call(operations.list_connected_workers, arguments)
+
+
+class Environments(Resource):
+    """`client.environments`: list, create, get, update, delete."""
+
+    def list(
+        self, **arguments: Unpack[params.ListEnvironmentsParams]
+    ) -> types.ListEnvironmentsResponse:
+        """List environments.
+
+        Every environment of the team, latest change first unless asked otherwise.
+        """
+        return self._call(operations.list_environments, arguments)
+
+    def create(self, **arguments: Unpack[params.CreateEnvironmentParams]) -> types.CloudEnvironment:
+        """Create an environment.
+
+        Runs name it in `config.environment_id`. Nothing is cloned until a run needs it.
+        """
+        return self._call(operations.create_environment, arguments)
+
+    def get(self, environment_uid: str, **arguments: Unpack[Options]) -> types.CloudEnvironment:
+        """Read an environment.
+
+        An environment with its latest run and whether that run failed while setting it up.
+        """
+        return self._call(operations.get_environment, arguments, environment_uid)
+
+    def update(
+        self, environment_uid: str, **arguments: Unpack[params.UpdateEnvironmentParams]
+    ) -> types.CloudEnvironment:
+        """Replace an environment.
+
+        Replaces the whole configuration. A field that is left out is cleared. Executions that
+        have begun keep what they began with.
+        """
+        return self._call(operations.update_environment, arguments, environment_uid)
+
+    def delete(self, environment_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete an environment.
+
+        New runs cannot use it. Runs that did stay.
+        """
+        return self._call(operations.delete_environment, arguments, environment_uid)
+
+
+class Factories(Resource):
+    """`client.factories`: create, list, get, update, delete, sync."""
+
+    @cached_property
+    def runs(self) -> FactoriesRuns:
+        """Methods: create."""
+        return FactoriesRuns(self._connection)
+
+    @cached_property
+    def definition(self) -> FactoriesDefinition:
+        """Methods: get, apply, history."""
+        return FactoriesDefinition(self._connection)
+
+    def create(self, **arguments: Unpack[params.CreateFactoryParams]) -> types.Factory:
+        """Create a factory.
+
+        Makes a factory that is edited here: of `files`, or by its name, with a foreman (the
+        agent that its work comes to first) and without repositories. A name or an alias by
+        which another factory of the team is known, in whatever case, is a 409.
+
+        With `repository` it is defined by the files of a Git repository instead: by the newest
+        commit of the production branch, and every one that comes after it. The answer does not
+        wait for the first one: `definition.status` is `syncing` until then, and the factory has
+        no agents. Everything that the files define is read-only in the API (409, which says
+        where to edit). A repository that needs a credential names a managed secret, which needs
+        the scope `secrets:manage` as well.
+        """
+        return self._call(operations.create_factory, arguments)
+
+    def list(self, **arguments: Unpack[params.ListFactoriesParams]) -> Page[types.Factory]:
+        """List factories.
+
+        One page of the team's factories, by name.
+        """
+        return self._pages(operations.list_factories, arguments)
+
+    def get(self, factory_uid: str, **arguments: Unpack[Options]) -> types.Factory:
+        """Read a factory.
+
+        A factory with its agents, and how many webhooks and automations it has.
+        """
+        return self._call(operations.get_factory, arguments, factory_uid)
+
+    def update(
+        self, factory_uid: str, **arguments: Unpack[params.UpdateFactoryParams]
+    ) -> types.Factory:
+        """Change a factory.
+
+        A field that is left out stays, and null clears it. A name or an alias that is taken is
+        a 409.
+
+        Of a factory that comes from a repository, `repository` alone can be changed: it
+        replaces url, branch, path and secret as a whole, and the newest commit that is found
+        there is applied.
+        """
+        return self._call(operations.update_factory, arguments, factory_uid)
+
+    def delete(self, factory_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete a factory.
+
+        Ends the factory with everything in it. Its webhooks answer 404 and its automations fire
+        no more from the next request on, its agents are gone and their keys are revoked. Runs
+        that there are go on to their end and stay in the lists. Managed secrets are the team's
+        and stay. It cannot be undone.
+        """
+        return self._call(operations.delete_factory, arguments, factory_uid)
+
+    def sync(self, factory_uid: str, **arguments: Unpack[PostOptions]) -> types.Factory:
+        """Sync a factory with its repository.
+
+        Looks at the repository now instead of at the next poll, and applies the newest commit
+        of the production branch; a commit that was rejected is tried again. The answer comes
+        when that is done: `definition` says which commit is in force, and, where the newest one
+        is not, why: its `diagnostics`, or the `problem` with the repository. After 30 seconds
+        it comes anyway, with the status `syncing`, and the work goes on. A factory that is
+        edited here has no repository: 409.
+        """
+        return self._call(operations.sync_factory, arguments, factory_uid)
+
+
+class FactoriesRuns(Resource):
+    """`client.factories.runs`: create."""
+
+    def create(
+        self, factory_uid: str, **arguments: Unpack[params.DispatchToFactoryParams]
+    ) -> types.DispatchResponse:
+        """Dispatch work to a factory.
+
+        Starts a run of the factory's foreman. `ticket_ref` becomes the run's metadata
+        `ticket_source` and `ticket_id`; without one they are `adhoc` and the run's id.
+        `ticket_url` becomes its `trigger_url`. The run is durable when it is answered. A
+        factory of which no commit was applied yet has no foreman: 409.
+        """
+        return self._call(operations.dispatch_to_factory, arguments, factory_uid)
+
+
+class FactoriesDefinition(Resource):
+    """`client.factories.definition`: get, apply, history."""
+
+    def get(self, factory_uid: str, **arguments: Unpack[Options]) -> types.FactoryFiles:
+        """Read the files of a factory.
+
+        The files that define a factory: `factory.yaml`, and what there is of agents,
+        automations, webhooks, runners, skills, scorers and benchmarks. They are what applying
+        them would leave as it is. No file holds a secret's value.
+        """
+        return self._call(operations.get_definition, arguments, factory_uid)
+
+    def apply(
+        self, factory_uid: str, **arguments: Unpack[params.ApplyDefinitionParams]
+    ) -> types.DefinitionPlan:
+        """Apply files to a factory.
+
+        Defines the factory by other files, wholly or not at all: a 422 has every finding, and
+        the factory goes on as it is. Agents, automations and webhooks keep their uids as long
+        as their names are there. A webhook whose file is gone answers 404 at once; the others
+        read their secrets again. The same files change nothing. A dry run answers the plan and
+        changes nothing.
+
+        A factory that comes from a repository is a 409, which says where to edit; a dry run is
+        answered.
+        """
+        return self._call(operations.apply_definition, arguments, factory_uid)
+
+    def history(
+        self, factory_uid: str, **arguments: Unpack[params.ListRevisionsParams]
+    ) -> Page[types.Revision]:
+        """List the revisions of a factory.
+
+        Who changed the files of a factory when, and what, the newest first. Edits in the API
+        and applied files are revisions alike. Of a factory that comes from a repository, every
+        commit that was looked at is in the list, with what became of it: one that was rejected
+        or has changed nothing leaves the revision before it in force.
+        """
+        return self._pages(operations.list_revisions, arguments, factory_uid)
+
+
+class FactoryFiles(Resource):
+    """`client.factory_files`: list_schemas, get_schemas, validate."""
+
+    def list_schemas(self, **arguments: Unpack[Options]) -> types.FactorySchemaVersions:
+        """List the versions of factory files.
+
+        Which versions of a factory's files this server reads, and the kinds of documents. Needs
+        no key.
+        """
+        return self._call(operations.list_factory_schemas, arguments)
+
+    def get_schemas(self, **arguments: Unpack[Options]) -> dict[str, dict[str, Any]]:
+        """Read the schemas of factory files.
+
+        A JSON Schema (draft 2020-12) for each kind of document, of Markdown for its
+        frontmatter, made of the types that the server reads. Needs no key.
+        """
+        return self._call(operations.get_factory_schemas, arguments)
+
+    def validate(
+        self, **arguments: Unpack[params.ValidateFactoryFilesParams]
+    ) -> types.FilesVerdict:
+        """Validate files of a factory.
+
+        What is wrong with files, by what the server and the team have, as for a new factory.
+        Nothing is changed.
+        """
+        return self._call(operations.validate_factory_files, arguments)
+
+
+class Automations(Resource):
+    """`client.automations`: create, list, get, update, delete, test_filter."""
+
+    def create(
+        self, factory_uid: str, **arguments: Unpack[params.CreateAutomationParams]
+    ) -> types.Automation:
+        """Create an automation.
+
+        Starts a run of one of the factory's agents each time that one of its triggers fires; it
+        does from the next delivery on. Whatever is wrong with it is told at once, each finding
+        with its JSON pointer, also into a payload filter. A webhook or schedule that does not
+        exist is no error: the trigger stays silent, `problems` say so, and it works once there
+        is one. A name that the factory uses already is a 409.
+        """
+        return self._call(operations.create_automation, arguments, factory_uid)
+
+    def list(self, factory_uid: str, **arguments: Unpack[Options]) -> types.ListAutomationsResponse:
+        """List automations.
+
+        Every automation of the factory, by name.
+        """
+        return self._call(operations.list_automations, arguments, factory_uid)
+
+    def get(
+        self, factory_uid: str, automation_uid: str, **arguments: Unpack[Options]
+    ) -> types.Automation:
+        """Read an automation.
+
+        An automation, with the reasons why it stays silent if there are any.
+        """
+        return self._call(operations.get_automation, arguments, factory_uid, automation_uid)
+
+    def update(
+        self,
+        factory_uid: str,
+        automation_uid: str,
+        **arguments: Unpack[params.UpdateAutomationParams],
+    ) -> types.Automation:
+        """Change an automation.
+
+        A field that is left out stays, and null clears it; `triggers` are replaced as a whole.
+        `enabled` switches it: what passes while it is off is not made up for. It holds from the
+        next delivery on; runs that there are keep what they began with. A name that is taken is
+        a 409.
+        """
+        return self._call(operations.update_automation, arguments, factory_uid, automation_uid)
+
+    def delete(self, factory_uid: str, automation_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete an automation.
+
+        It fires no more from the next delivery on. Runs that it started go on.
+        """
+        return self._call(operations.delete_automation, arguments, factory_uid, automation_uid)
+
+    def test_filter(
+        self, factory_uid: str, **arguments: Unpack[params.TestFilterParams]
+    ) -> types.FilterVerdict:
+        """Test a payload filter.
+
+        Tells what a payload filter makes of a `payload`, or of a stored delivery, and where it
+        fails. With a `webhook_uid` and neither of them it is tried on the webhook's last
+        accepted deliveries, at most 50: `sample` says how many match. Nothing is started.
+        """
+        return self._call(operations.test_filter, arguments, factory_uid)
+
+
+class Webhooks(Resource):
+    """`client.webhooks`: list, create, get, update, delete, rotate_secret."""
+
+    def list(self, factory_uid: str, **arguments: Unpack[Options]) -> types.ListWebhooksResponse:
+        """List webhooks.
+
+        Every webhook of the factory, by name. No answer shows a secret again.
+        """
+        return self._call(operations.list_webhooks, arguments, factory_uid)
+
+    def create(
+        self, factory_uid: str, **arguments: Unpack[params.CreateWebhookParams]
+    ) -> types.Webhook:
+        """Create a webhook.
+
+        Makes a URL to which another system can POST JSON, and the managed secret by which it
+        shows that a delivery is its own. The answer alone shows the secret and, for
+        `url_token`, the whole URL.
+
+        For `token` and `url_token` the secret is made here. For `signature` give the sender's
+        secret, or leave it out: for `standard_webhooks` and `svix` one is made; for every other
+        scheme the webhook is disabled with `pending_secret` and a ready URL, until the secret
+        is given with a PATCH.
+
+        The secret is kept as a managed secret of the team under `secret_name`. A name that is
+        given and exists already is used as it is: that needs the scope `secrets:manage` and
+        excludes `secret`, and its value is not shown. A name of a webhook that is taken is a
+        409, and so is one webhook more than the server's limit.
+        """
+        return self._call(operations.create_webhook, arguments, factory_uid)
+
+    def get(
+        self, factory_uid: str, webhook_uid: str, **arguments: Unpack[Options]
+    ) -> types.Webhook:
+        """Read a webhook.
+
+        A webhook with which of its secrets are valid and still used, and the deliveries of the
+        last 24 hours. No answer shows a secret again.
+        """
+        return self._call(operations.get_webhook, arguments, factory_uid, webhook_uid)
+
+    def update(
+        self, factory_uid: str, webhook_uid: str, **arguments: Unpack[params.UpdateWebhookParams]
+    ) -> types.Webhook:
+        """Change a webhook.
+
+        What is left out stays as it is. `secret` finishes a webhook that is pending, and
+        enables it. `enabled: false` answers its sender with 404 from the next request on. A
+        change, and `enabled: true`, make it take the present value of its managed secret.
+        `name`, `auth_mode`, `signature_scheme` and `secret_name` cannot be changed (400): the
+        sender was told of them. Enabling a webhook that still waits for its secret is a 409,
+        and so is a `secret` for one that has it.
+
+        `suspended: true` answers its sender with 404 from the next request on, until it is
+        cleared, without a change of the factory's files. Of a factory that comes from a
+        repository, `suspended` and the `secret` of a pending webhook alone can be changed:
+        everything else is a 409, which says where to edit.
+        """
+        return self._call(operations.update_webhook, arguments, factory_uid, webhook_uid)
+
+    def delete(self, factory_uid: str, webhook_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete a webhook.
+
+        Its sender gets 404 from the next request on, on every replica. Automations that select
+        it stay, and so does its managed secret.
+        """
+        return self._call(operations.delete_webhook, arguments, factory_uid, webhook_uid)
+
+    def rotate_secret(
+        self,
+        factory_uid: str,
+        webhook_uid: str,
+        **arguments: Unpack[params.RotateWebhookSecretParams],
+    ) -> types.Webhook:
+        """Replace a webhook's secret.
+
+        The new secret, made here unless it is given, becomes the managed secret's value, is
+        shown this once, and holds from the next request on. The old one stops at once, or is
+        valid for `overlap_seconds` still; `secrets` tells whether it is used. A secret that
+        something else uses as well is not replaced: 409, which names who does. Senders that
+        make their secrets themselves need `secret`.
+        """
+        return self._call(operations.rotate_webhook_secret, arguments, factory_uid, webhook_uid)
+
+
+class Deliveries(Resource):
+    """`client.deliveries`: list, get, payload, replay."""
+
+    def list(
+        self, factory_uid: str, webhook_uid: str, **arguments: Unpack[params.ListDeliveriesParams]
+    ) -> Page[types.Delivery]:
+        """List deliveries.
+
+        The log of a webhook, newest first: every delivery that was accepted or a duplicate, and
+        rejected ones, of which at most 60 a minute and outcome are logged. At least the newest
+        50 of each outcome and all of the last 7 days are kept.
+        """
+        return self._pages(operations.list_deliveries, arguments, factory_uid, webhook_uid)
+
+    def get(
+        self, factory_uid: str, webhook_uid: str, delivery_id: str, **arguments: Unpack[Options]
+    ) -> types.Delivery:
+        """Read a delivery.
+
+        One entry of the log, with what the delivery meant to each automation that selects the
+        webhook.
+        """
+        return self._call(operations.get_delivery, arguments, factory_uid, webhook_uid, delivery_id)
+
+    def payload(
+        self, factory_uid: str, webhook_uid: str, delivery_id: str, **arguments: Unpack[Options]
+    ) -> bytes:
+        """Read a delivery's payload.
+
+        The body of an accepted delivery, byte for byte, as a file to be saved. What was
+        rejected, and a duplicate, has none: 404.
+        """
+        return self._call(
+            operations.get_delivery_payload, arguments, factory_uid, webhook_uid, delivery_id
+        )
+
+    def replay(
+        self, factory_uid: str, webhook_uid: str, delivery_id: str, **arguments: Unpack[PostOptions]
+    ) -> types.Delivery:
+        """Replay a delivery.
+
+        Records an accepted delivery once more, with `replay_of`, and starts what today's
+        automations and filters make of it, whether the webhook is enabled or not. It claims no
+        identity and counts against no rate. A delivery that was not accepted, or that only
+        checked the URL, is a 409.
+        """
+        return self._call(
+            operations.replay_delivery, arguments, factory_uid, webhook_uid, delivery_id
+        )
+
+
+class Secrets(Resource):
+    """`client.secrets`: list, create, get, set, delete."""
+
+    def list(self, **arguments: Unpack[Options]) -> types.ListSecretsResponse:
+        """List secrets.
+
+        Every managed secret of the team, by name. No answer shows a value.
+        """
+        return self._call(operations.list_secrets, arguments)
+
+    def create(self, **arguments: Unpack[params.CreateSecretParams]) -> types.Secret:
+        """Create a secret.
+
+        Keeps a value for the team's runs and webhooks; no answer ever shows it. Without a
+        `value` the secret is declared: it can be named from now on, and is `pending` until it
+        is given one. A name that is taken is a 409, and so is one secret more than the server's
+        limit.
+        """
+        return self._call(operations.create_secret, arguments)
+
+    def get(self, secret_name: str, **arguments: Unpack[Options]) -> types.Secret:
+        """Read a secret.
+
+        What is known about a secret, who uses it, and never its value.
+        """
+        return self._call(operations.get_secret, arguments, secret_name)
+
+    def set(self, secret_name: str, **arguments: Unpack[params.SetSecretParams]) -> types.Secret:
+        """Give a secret a value.
+
+        The value becomes the secret's next version; the one before is not kept. Runs get it
+        from their next execution on, and an execution that has begun goes on with what it was
+        given. A webhook takes it when its definition next applies, or at once where its
+        `secret_refresh` is `immediate`.
+        """
+        return self._call(operations.set_secret, arguments, secret_name)
+
+    def delete(self, secret_name: str, **arguments: Unpack[Options]) -> None:
+        """Delete a secret.
+
+        Deletes the secret with its value. While an agent, an automation, a webhook, or a
+        schedule that is not paused names it, that is a 409 which lists them. A run that waits
+        and names it ends FAILED when its turn comes.
+        """
+        return self._call(operations.delete_secret, arguments, secret_name)
+
+
+class Keys(Resource):
+    """`client.keys`: create, list, delete."""
+
+    def create(self, **arguments: Unpack[params.CreateKeyParams]) -> types.Key:
+        """Create a key.
+
+        The answer alone shows the key; the server keeps only its hash. A key cannot be given a
+        scope that its maker lacks.
+        """
+        return self._call(operations.create_key, arguments)
+
+    def list(self, **arguments: Unpack[Options]) -> types.ListKeysResponse:
+        """List keys.
+
+        Every key of the team that has not been deleted, newest first. No answer shows a key
+        again.
+        """
+        return self._call(operations.list_keys, arguments)
+
+    def delete(self, key_uid: str, **arguments: Unpack[Options]) -> None:
+        """Delete a key.
+
+        It is refused from the next request on, on every replica. The team's last key with the
+        scope `admin` is kept (409).
+        """
+        return self._call(operations.delete_key, arguments, key_uid)
+
+
+class Me(Resource):
+    """`client.me`: get."""
+
+    def get(self, **arguments: Unpack[Options]) -> types.Me:
+        """Who am I.
+
+        The person or service account behind the request, its team, and what its key may do. Any
+        valid key will do.
+        """
+        return self._call(operations.get_me, arguments)
+
+
+class Limits(Resource):
+    """`client.limits`: get."""
+
+    def get(self, **arguments: Unpack[Options]) -> types.Limits:
+        """Read the limits.
+
+        The limits in force on this server. 0 means no limit. Any key will do, except that of an
+        execution.
+        """
+        return self._call(operations.get_limits, arguments)
+
+
+class Session(Resource):
+    """`client.session`: create, get, delete."""
+
+    def create(self, **arguments: Unpack[params.CreateSessionParams]) -> types.Session:
+        """Sign in.
+
+        Begins a session of the dashboard with an API key. The answer sets a cookie that no
+        script can read and that other sites cannot make the browser send. With it the browser
+        may do what the key may do, until the session is ended, has not been used for a while,
+        is too old, or the key is revoked. A write also needs `csrf_token` in the header
+        `X-Penstock-CSRF`. A session that the request comes with is ended. Programs have no use
+        for it: they send the key itself.
+        """
+        return self._call(operations.create_session, arguments)
+
+    def get(self, **arguments: Unpack[Options]) -> types.Session:
+        """Read the session.
+
+        Who has signed in, what they may do, and the token that writes need. With an API key
+        instead of a cookie there is no session, and the answer is a 404.
+        """
+        return self._call(operations.get_session, arguments)
+
+    def delete(self, **arguments: Unpack[Options]) -> None:
+        """Sign out.
+
+        Ends the session from the next request on, on every replica, and takes the cookie away.
+        """
+        return self._call(operations.delete_session, arguments)
+
+
+class Resources(Resource):
+    """All resources, as fields of the client."""
+
+    @cached_property
+    def runs(self) -> Runs:
+        """Methods: create, list, get, follow_up, cancel, timeline, conversation, transcript,
+        events, handoff_attachments, add_artifact, find_by_external_reference.
+        """
+        return Runs(self._connection)
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        """Methods: get, transcript, redirect."""
+        return Conversations(self._connection)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Methods: redirect."""
+        return Sessions(self._connection)
+
+    @cached_property
+    def artifacts(self) -> Artifacts:
+        """Methods: get, download."""
+        return Artifacts(self._connection)
+
+    @cached_property
+    def downloads(self) -> Downloads:
+        """Methods: get."""
+        return Downloads(self._connection)
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        """Methods: create, list, get, update, delete, pause, resume."""
+        return Schedules(self._connection)
+
+    @cached_property
+    def skills(self) -> Skills:
+        """Methods: list, list_bundled."""
+        return Skills(self._connection)
+
+    @cached_property
+    def agents(self) -> Agents:
+        """Methods: create, list, get, update, delete."""
+        return Agents(self._connection)
+
+    @cached_property
+    def models(self) -> Models:
+        """Methods: list."""
+        return Models(self._connection)
+
+    @cached_property
+    def workers(self) -> Workers:
+        """Methods: list."""
+        return Workers(self._connection)
+
+    @cached_property
+    def environments(self) -> Environments:
+        """Methods: list, create, get, update, delete."""
+        return Environments(self._connection)
+
+    @cached_property
+    def factories(self) -> Factories:
+        """Methods: create, list, get, update, delete, sync."""
+        return Factories(self._connection)
+
+    @cached_property
+    def factory_files(self) -> FactoryFiles:
+        """Methods: list_schemas, get_schemas, validate."""
+        return FactoryFiles(self._connection)
+
+    @cached_property
+    def automations(self) -> Automations:
+        """Methods: create, list, get, update, delete, test_filter."""
+        return Automations(self._connection)
+
+    @cached_property
+    def webhooks(self) -> Webhooks:
+        """Methods: list, create, get, update, delete, rotate_secret."""
+        return Webhooks(self._connection)
+
+    @cached_property
+    def deliveries(self) -> Deliveries:
+        """Methods: list, get, payload, replay."""
+        return Deliveries(self._connection)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """Methods: list, create, get, set, delete."""
+        return Secrets(self._connection)
+
+    @cached_property
+    def keys(self) -> Keys:
+        """Methods: create, list, delete."""
+        return Keys(self._connection)
+
+    @cached_property
+    def me(self) -> Me:
+        """Methods: get."""
+        return Me(self._connection)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """Methods: get."""
+        return Limits(self._connection)
+
+    @cached_property
+    def session(self) -> Session:
+        """Methods: create, get, delete."""
+        return Session(self._connection)

@@ -1,0 +1,173 @@
+"""Waiting for the end of a run."""
+
+from __future__ import annotations
+
+import time
+
+import anyio
+
+from . import _operations as operations
+from . import types
+from ._events import AsyncEventStream, EventStream
+from ._options import Options, Timeout
+from ._resource import AsyncResource, Resource
+from .errors import (
+    APIConnectionError,
+    APITimeoutError,
+    InvalidResponseError,
+    WaitTimeoutError,
+)
+
+OVER = ("SUCCEEDED", "FAILED", "ERROR", "CANCELLED")
+POLL = 2.0
+"""Seconds between two looks at a run whose stream cannot be had."""
+
+
+def reached(run: types.RunItem, *, until_blocked: bool) -> bool:
+    """Whether this is what was waited for."""
+    return run.state in OVER or (until_blocked and run.state == "BLOCKED")
+
+
+def worth_a_look(event: types.RunEvent, *, until_blocked: bool) -> bool:
+    """Whether the run may be in such a state now."""
+    if event.event == "done":
+        return True
+    blocked = isinstance(event, types.RunStateEvent) and event.data.state == "BLOCKED"
+    return until_blocked and blocked
+
+
+class RunsBase(Resource):
+    """What runs can do beside the operations of the contract."""
+
+    def wait(
+        self, run_id: str, *, timeout: float | None = None, until_blocked: bool = False
+    ) -> types.RunItem:
+        """Wait until a run is over, whatever its end, and give it.
+
+        Follows the run's events; where they cannot be had, it looks every two seconds. A BLOCKED run
+        is waited for like any other, as an answer may come from elsewhere, unless `until_blocked` is
+        set. After `timeout` seconds it raises WaitTimeoutError, and the run goes on.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        stream: EventStream[types.RunEvent] | None = self._events(
+            operations.stream_run_events, {}, run_id
+        )
+        run = self._look(run_id, deadline)
+        try:
+            while not reached(run, until_blocked=until_blocked):
+                stream = self._follow(stream, run_id, deadline, until_blocked=until_blocked)
+                run = self._look(run_id, deadline)
+        finally:
+            if stream is not None:
+                stream.close()
+        return run
+
+    def _follow(
+        self,
+        stream: EventStream[types.RunEvent] | None,
+        run_id: str,
+        deadline: float | None,
+        *,
+        until_blocked: bool,
+    ) -> EventStream[types.RunEvent] | None:
+        """Wait until it is worth to look again; gives the stream to go on with."""
+        left = _left(run_id, deadline)
+        if stream is None:
+            time.sleep(POLL if left is None else min(POLL, left))
+            return None
+        try:
+            with stream.limit(left):
+                for event in stream:
+                    if worth_a_look(event, until_blocked=until_blocked):
+                        return stream
+        except (APIConnectionError, InvalidResponseError):
+            stream.close()
+            return None
+        # At its end, and the run is not: a follow-up has taken it up again.
+        after = stream.last_event_id
+        stream.close()
+        return self._events(
+            operations.stream_run_events, {"after": int(after)} if after else {}, run_id
+        )
+
+    def _look(self, run_id: str, deadline: float | None) -> types.RunItem:
+        left = _left(run_id, deadline)
+        total = self._connection.settings.timeout.total
+        options: Options = {}
+        if left is not None and (total is None or left < total):
+            options = {"timeout": Timeout(total=left)}
+        try:
+            return self._call(operations.get_run, options, run_id)
+        except APITimeoutError:
+            _left(run_id, deadline)
+            raise
+
+
+class AsyncRunsBase(AsyncResource):
+    """What runs can do beside the operations of the contract."""
+
+    async def wait(
+        self,
+        run_id: str,
+        *,
+        timeout: float | None = None,
+        until_blocked: bool = False,
+    ) -> types.RunItem:
+        """Wait until a run is over, whatever its end, and give it.
+
+        Follows the run's events; where they cannot be had, it looks every two seconds. A BLOCKED run
+        is waited for like any other, as an answer may come from elsewhere, unless `until_blocked` is
+        set. After `timeout` seconds it raises WaitTimeoutError, and the run goes on.
+        """
+        with anyio.move_on_after(timeout):
+            return await self._wait(run_id, until_blocked=until_blocked)
+        raise _too_long(run_id)
+
+    async def _wait(self, run_id: str, *, until_blocked: bool) -> types.RunItem:
+        stream: AsyncEventStream[types.RunEvent] | None = self._events(
+            operations.stream_run_events, {}, run_id
+        )
+        run = await self._call(operations.get_run, {}, run_id)
+        try:
+            while not reached(run, until_blocked=until_blocked):
+                stream = await self._follow(stream, run_id, until_blocked=until_blocked)
+                run = await self._call(operations.get_run, {}, run_id)
+        finally:
+            if stream is not None:
+                await stream.close()
+        return run
+
+    async def _follow(
+        self, stream: AsyncEventStream[types.RunEvent] | None, run_id: str, *, until_blocked: bool
+    ) -> AsyncEventStream[types.RunEvent] | None:
+        """Wait until it is worth to look again; gives the stream to go on with."""
+        if stream is None:
+            await anyio.sleep(POLL)
+            return None
+        try:
+            async for event in stream:
+                if worth_a_look(event, until_blocked=until_blocked):
+                    return stream
+        except (APIConnectionError, InvalidResponseError):
+            await stream.close()
+            return None
+        # At its end, and the run is not: a follow-up has taken it up again.
+        after = stream.last_event_id
+        await stream.close()
+        return self._events(
+            operations.stream_run_events, {"after": int(after)} if after else {}, run_id
+        )
+
+
+def _left(run_id: str, deadline: float | None) -> float | None:
+    """Seconds until the deadline; WaitTimeoutError after it."""
+    if deadline is None:
+        return None
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise _too_long(run_id)
+    return left
+
+
+def _too_long(run_id: str) -> WaitTimeoutError:
+    return WaitTimeoutError(f"run {run_id} is not over yet")

@@ -1,0 +1,1407 @@
+# Made from api/openapi.yaml by generate.py (make generate). Do not edit.
+"""What calls take, as typed dictionaries. A key that is left out is not sent; None is sent as null."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from typing_extensions import Required, TypedDict
+
+from . import types
+from ._options import Base64, Options, PostOptions
+
+__all__ = [
+    "Agent",
+    "AgentMemory",
+    "AgentMemoryAutoMemory",
+    "AmbientAgentConfig",
+    "AmbientAgentConfigBudget",
+    "AmbientAgentConfigSessionSharing",
+    "ApplyDefinitionParams",
+    "ApplyDefinitionRequest",
+    "ArtifactType",
+    "Attachment",
+    "CancelRunParams",
+    "CloudEnvironmentConfig",
+    "CreateAgentParams",
+    "CreateArtifactRequest",
+    "CreateArtifactRequestData",
+    "CreateAutomationParams",
+    "CreateAutomationRequest",
+    "CreateEnvironmentParams",
+    "CreateFactoryParams",
+    "CreateFactoryRequest",
+    "CreateKeyParams",
+    "CreateKeyRequest",
+    "CreateRunArtifactParams",
+    "CreateRunArtifactUploadParams",
+    "CreateRunParams",
+    "CreateScheduleParams",
+    "CreateSecretParams",
+    "CreateSecretRequest",
+    "CreateSessionParams",
+    "CreateSessionRequest",
+    "CreateWebhookParams",
+    "CreateWebhookRequest",
+    "CronTrigger",
+    "DispatchRequest",
+    "DispatchToFactoryParams",
+    "ExecutionLocation",
+    "FactoryRepository",
+    "FindRunByExternalReferenceParams",
+    "FollowUpRunParams",
+    "GitHubRepo",
+    "GitRepo",
+    "Harness",
+    "KeyScope",
+    "ListAgentSkillsParams",
+    "ListDeliveriesParams",
+    "ListEnvironmentsParams",
+    "ListFactoriesParams",
+    "ListRevisionsParams",
+    "ListRunsParams",
+    "MCPServerConfig",
+    "RotateSecretRequest",
+    "RotateWebhookSecretParams",
+    "RunAgentRequest",
+    "RunFollowupRequest",
+    "RunMode",
+    "RunSourceType",
+    "RunState",
+    "Schedule",
+    "SecretRef",
+    "SecretRefresh",
+    "SetSecretParams",
+    "SetSecretRequest",
+    "Signature",
+    "SignatureScheme",
+    "StreamRunEventsParams",
+    "TestFilterParams",
+    "TestFilterRequest",
+    "Trigger",
+    "UpdateAgent",
+    "UpdateAgentParams",
+    "UpdateAutomationParams",
+    "UpdateAutomationRequest",
+    "UpdateEnvironmentParams",
+    "UpdateFactoryParams",
+    "UpdateFactoryRequest",
+    "UpdateSchedule",
+    "UpdateScheduleParams",
+    "UpdateWebhookParams",
+    "UpdateWebhookRequest",
+    "UploadArtifactRequest",
+    "ValidateFactoryFilesParams",
+    "ValidateFilesRequest",
+    "WebhookAuthMode",
+]
+
+
+class RunAgentRequest(TypedDict, total=False):
+    """Asks for a run. One of `prompt`, `skill`, `config.skill_spec`, `config.skills` and
+    `conversation_id` is required.
+    """
+
+    prompt: str
+    """What the agent is asked to do."""
+
+    title: str
+    """Shown in lists. Without it the first line of the prompt, cut at a word, at most 80
+    characters.
+    """
+
+    config: AmbientAgentConfig | types.AmbientAgentConfig
+
+    skill: str
+    """The skill to run, as in `config.skill_spec`, which it wins over."""
+
+    mode: RunMode
+
+    conversation_id: str
+    """Continue this conversation."""
+
+    attachments: Sequence[Attachment]
+    """Files that the agent finds in `.penstock/attachments/` of its workspace. 25 MB in all."""
+
+    agent_identity_uid: str
+    """The agent to run as; its configuration fills what `config` leaves open. A foreman's makes
+    this a dispatch to its factory.
+    """
+
+    on_behalf_of: str
+    """The uid of the user to run for. For admins, and for agents with `on_behalf_of_enabled`; else
+    403.
+    """
+
+    parent_run_id: str
+    """The run that this one belongs to. At most 8 levels deep."""
+
+    interactive: bool
+    """Keep the session open for follow-ups for `config.idle_timeout_minutes` after each turn."""
+
+    team: bool
+    """Whether the team sees the run. A personal one is seen by its creator and admins only."""
+
+    metadata: Mapping[str, str]
+
+
+RunMode: TypeAlias = Literal["normal", "plan", "orchestrate"]
+"""`plan` and `orchestrate` tell the agent to plan first and ask, which leaves the run BLOCKED
+until a follow-up answers.
+"""
+
+
+class Attachment(TypedDict, total=False):
+    """A file sent along."""
+
+    file_name: Required[str]
+    """Its name, without folders."""
+
+    mime_type: Required[str]
+    """Its media type."""
+
+    data: Required[Base64]
+    """Its content in base64."""
+
+
+class RunFollowupRequest(TypedDict, total=False):
+    """A message to the agent of a run."""
+
+    message: str
+    """What to tell it. May be empty only to continue a saved conversation."""
+
+    mode: RunMode
+
+
+RunState: TypeAlias = Literal[
+    "QUEUED",
+    "PENDING",
+    "CLAIMED",
+    "INPROGRESS",
+    "SUCCEEDED",
+    "FAILED",
+    "BLOCKED",
+    "ERROR",
+    "CANCELLED",
+]
+"""`QUEUED` waits. `CLAIMED` is taken by a worker. `PENDING` is being prepared. `INPROGRESS` means
+the agent works. `BLOCKED` waits for a person; a follow-up answers it. `SUCCEEDED` is done.
+`FAILED` ended for a cause that its owner can mend, `ERROR` for a cause of the server's.
+`CANCELLED` was cancelled.
+"""
+
+RunSourceType: TypeAlias = Literal[
+    "API",
+    "CLI",
+    "WEB_APP",
+    "SCHEDULED_AGENT",
+    "WEBHOOK",
+    "ORCHESTRATION",
+    "GITHUB_ACTION",
+    "GITHUB_WEBHOOK",
+    "GITLAB_WEBHOOK",
+    "LOCAL",
+    "CLOUD_MODE",
+    "SLACK",
+    "LINEAR",
+    "JIRA",
+    "SELF_IMPROVEMENT",
+    "AUTOFIX",
+    "RUN_SCORER",
+]
+"""What made a run."""
+
+ExecutionLocation: TypeAlias = Literal["LOCAL", "REMOTE"]
+"""`LOCAL` is the worker inside the server, `REMOTE` any other."""
+
+
+class AmbientAgentConfig(TypedDict, total=False):
+    """How a run is executed. What is left out is decided by the automation, the agent, the factory
+    or the server, in this order.
+    """
+
+    name: str
+    """A label to group and filter runs by. A run from a skill gets the skill's name unless one is
+    given.
+    """
+
+    model_id: str
+    """The model, see `GET /agent/models`."""
+
+    base_prompt: str
+    """What the agent is told before any prompt."""
+
+    environment_id: str
+    """The environment to work in."""
+
+    runner_id: str
+    """The runner to work on, a name of `runners` in the files of the agent's factory. Its set-up
+    commands come before the environment's, its image replaces the environment's, and where no
+    worker has its platform the run waits and says so.
+    """
+
+    skill_spec: str
+    """The skill to run. Not together with `skills`. A bare name means a skill of the run's agent,
+    else of its factory, else the bundled skill with that id, else one in the environment's
+    repositories; the other forms (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`)
+    are in a repository.
+    """
+
+    skills: Sequence[str]
+    """Skills to have at hand, beside all those of the agent and its factory. Named as in
+    `skill_spec`, and not together with it.
+    """
+
+    mcp_servers: Mapping[str, MCPServerConfig | types.MCPServerConfig]
+    """MCP servers for the agent, by name."""
+
+    harness: Harness | types.Harness
+
+    harness_auth_secrets: Mapping[str, str]
+    """Names of managed secrets that hold a harness's credentials, such as
+    `claude_auth_secret_name`.
+    """
+
+    idle_timeout_minutes: int
+    """How long an interactive session stays open after a turn."""
+
+    worker_host: str
+    """The self-hosted worker to run on. While it is not connected, the run waits."""
+
+    session_sharing: AmbientAgentConfigSessionSharing
+    """What anybody with the run's link may do."""
+
+    memory_stores: Sequence[Mapping[str, Any]]
+    """Memory stores for the agent. Kept and handed on as given."""
+
+    inference_providers: Mapping[str, Any]
+    """Settings of model providers. Kept and handed on as given."""
+
+    credential_strategy: Literal["CREATOR", "EXECUTOR"] | None
+    """Whose credentials the run uses. The executor's unless set."""
+
+    computer_use_enabled: bool
+    """Whether the agent may use a screen."""
+
+    computer_use_model_id: str
+    """The model for that."""
+
+    max_duration_minutes: int
+    """How long one execution may work before it is ended, FAILED."""
+
+    budget: AmbientAgentConfigBudget
+    """What the run may use before it is ended, FAILED."""
+
+    env: Mapping[str, str]
+    """Environment variables of the sandbox."""
+
+    secrets: Sequence[str]
+    """Managed secrets to give to the run, by name. Each becomes an environment variable and is
+    masked in everything recorded.
+    """
+
+
+class AmbientAgentConfigSessionSharing(TypedDict, total=False):
+    """What anybody with the run's link may do."""
+
+    public_access: Literal["VIEWER", "EDITOR"]
+    """Watch or also steer."""
+
+
+class AmbientAgentConfigBudget(TypedDict, total=False):
+    """What the run may use before it is ended, FAILED."""
+
+    max_total_tokens: int
+    """Tokens in and out. 0 means no bound."""
+
+    max_cost_usd: float
+    """Cost of the model. 0 means no bound."""
+
+
+class Harness(TypedDict, total=False):
+    """The agent program."""
+
+    type: str
+    """`builtin` (the default; `oz` is read as the same), `claude`, `codex`, `gemini`, `opencode`,
+    `command`, or one that the server's configuration names. An unknown one is a 400.
+    """
+
+    model_id: str
+    """The model for it."""
+
+    reasoning_level: str
+    """How hard it should think, for programs that have such a setting."""
+
+
+class MCPServerConfig(TypedDict, total=False):
+    """An MCP server. Exactly one of `id`, `command` and `url`. Values of `env` and `headers` may
+    name a managed secret as `${{ secrets.NAME }}`.
+    """
+
+    id: str
+    """A managed server."""
+
+    warp_id: str
+    """The same as `id`. Never in answers."""
+
+    command: str
+    """A program to start inside the sandbox."""
+
+    args: Sequence[str]
+    """Its arguments."""
+
+    env: Mapping[str, str]
+    """Its environment variables."""
+
+    url: str
+    """The address of a remote server."""
+
+    headers: Mapping[str, str]
+    """Headers to send to it."""
+
+
+ArtifactType: TypeAlias = Literal[
+    "PLAN", "PULL_REQUEST", "SCREENSHOT", "FILE", "EXTERNAL_REFERENCE"
+]
+"""A kind of artifact."""
+
+
+class CreateArtifactRequest(TypedDict, total=False):
+    """A plan, a pull request or a reference."""
+
+    artifact_type: Required[Literal["PLAN", "PULL_REQUEST", "EXTERNAL_REFERENCE"]]
+    """Which of them."""
+
+    data: Required[CreateArtifactRequestData]
+    """For PLAN `content` (Markdown) and perhaps `title` and `url`; for PULL_REQUEST `branch` and
+    `url`; for EXTERNAL_REFERENCE `reference_type` and `url` and perhaps `title` and `metadata`.
+    """
+
+
+class CreateArtifactRequestData(TypedDict, total=False):
+    """For PLAN `content` (Markdown) and perhaps `title` and `url`; for PULL_REQUEST `branch` and
+    `url`; for EXTERNAL_REFERENCE `reference_type` and `url` and perhaps `title` and `metadata`.
+    """
+
+    title: str
+    """A line about it."""
+
+    url: str
+    """Where it is."""
+
+    content: str
+    """The plan."""
+
+    branch: str
+    """The branch."""
+
+    reference_type: str
+    """What is referred to, in a word of yours."""
+
+    metadata: Mapping[str, Any]
+    """More about it."""
+
+
+class UploadArtifactRequest(TypedDict, total=False):
+    """A file or a screenshot."""
+
+    file: Required[bytes]
+    """The content. Its `filename` and media type are taken from the part unless given below."""
+
+    artifact_type: Literal["FILE", "SCREENSHOT"]
+    """Which of them."""
+
+    filename: str
+    """Its name, without folders."""
+
+    filepath: str
+    """Its path in the workspace."""
+
+    mime_type: str
+    """Its media type."""
+
+    title: str
+    """A line about it."""
+
+    description: str
+    """What it shows."""
+
+
+class CloudEnvironmentConfig(TypedDict, total=False):
+    """What an environment is made of."""
+
+    name: str
+    """Its name."""
+
+    description: str
+    """What it is for."""
+
+    docker_image: str
+    """The image for workers that use containers. Others run on the host's tools and say so on the
+    timeline.
+    """
+
+    github_repos: Sequence[GitHubRepo | types.GitHubRepo]
+    """Repositories on GitHub to clone."""
+
+    repos: Sequence[GitRepo | types.GitRepo]
+    """Repositories anywhere to clone."""
+
+    setup_commands: Sequence[str]
+    """Shell commands that prepare the workspace, in order. One that fails ends the run FAILED."""
+
+    providers: Mapping[str, Any]
+    """Settings of cloud providers. Kept and handed on as given."""
+
+    failure_session_retention_minutes: int
+    """How long the sandbox of a failed run is kept."""
+
+
+class GitHubRepo(TypedDict, total=False):
+    """A repository on GitHub."""
+
+    owner: Required[str]
+    """Its owner."""
+
+    repo: Required[str]
+    """Its name."""
+
+
+class GitRepo(TypedDict, total=False):
+    """A Git repository."""
+
+    url: Required[str]
+    """Its address, `https://` or `ssh://`."""
+
+    ref: str
+    """A branch, tag or commit. Without it the default branch."""
+
+
+class Agent(TypedDict, total=False):
+    """An agent to be created."""
+
+    name: Required[str]
+    """Its name."""
+
+    description: str
+    """What it is for."""
+
+    prompt: str
+    """What it is told before any prompt."""
+
+    base_model: str
+    """The model of its runs."""
+
+    harness: Harness | types.Harness
+    """The agent program of its runs."""
+
+    environment_id: str
+    """The environment of its runs."""
+
+    default_runner_uid: str
+    """The runner of its runs: a name of `runners` in the files of its factory."""
+
+    worker_host: str
+    """The self-hosted worker of its runs."""
+
+    secrets: Sequence[SecretRef | types.SecretRef]
+    """Managed secrets that its runs get."""
+
+    skills: Sequence[str]
+    """Skills that its runs have at hand."""
+
+    mcp_servers: Mapping[str, MCPServerConfig | types.MCPServerConfig]
+    """MCP servers of its runs, by name."""
+
+    memory: AgentMemory | types.AgentMemory
+    """What it remembers between runs."""
+
+    harness_auth_secrets: Mapping[str, str]
+    """Names of managed secrets that hold a harness's credentials."""
+
+    credential_strategy: Literal["CREATOR", "EXECUTOR"]
+    """Whose credentials its runs use."""
+
+    on_behalf_of_enabled: bool
+    """Whether it may start runs on behalf of users."""
+
+    agent_type: Literal["FOREMAN", "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"]
+    """Its part in a factory."""
+
+
+class UpdateAgent(TypedDict, total=False):
+    """Changes to an agent. Absent or null leaves a field, an empty value clears it."""
+
+    name: str | None
+    """Its name. It cannot be cleared."""
+
+    description: str | None
+    """What it is for."""
+
+    prompt: str | None
+    """What it is told before any prompt."""
+
+    base_model: str | None
+    """The model of its runs."""
+
+    harness: Harness | types.Harness | None
+    """The agent program of its runs."""
+
+    environment_id: str | None
+    """The environment of its runs."""
+
+    default_runner_uid: str | None
+    """The runner of its runs: a name of `runners` in the files of its factory."""
+
+    worker_host: str | None
+    """The self-hosted worker of its runs."""
+
+    secrets: Sequence[SecretRef | types.SecretRef] | None
+    """Managed secrets that its runs get."""
+
+    skills: Sequence[str] | None
+    """Skills that its runs have at hand."""
+
+    mcp_servers: Mapping[str, MCPServerConfig | types.MCPServerConfig] | None
+    """MCP servers of its runs, by name."""
+
+    memory: AgentMemory | types.AgentMemory | None
+    """What it remembers between runs."""
+
+    harness_auth_secrets: Mapping[str, str] | None
+    """Names of managed secrets that hold a harness's credentials."""
+
+    credential_strategy: Literal["CREATOR", "EXECUTOR", ""] | None
+    """Whose credentials its runs use."""
+
+    on_behalf_of_enabled: bool | None
+    """Whether it may start runs on behalf of users."""
+
+    agent_type: (
+        Literal["FOREMAN", "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM", ""] | None
+    )
+    """Its part in a factory."""
+
+
+class SecretRef(TypedDict, total=False):
+    """A managed secret by name."""
+
+    name: Required[str]
+    """Its name."""
+
+
+class AgentMemory(TypedDict, total=False):
+    """What an agent remembers between runs."""
+
+    auto_memory: Required[AgentMemoryAutoMemory]
+    """Memory that it keeps by itself."""
+
+    attached_stores: Required[Sequence[Mapping[str, Any]]]
+    """Memory stores that it is given. Kept and handed on as given."""
+
+
+class AgentMemoryAutoMemory(TypedDict, total=False):
+    """Memory that it keeps by itself."""
+
+    enabled: Required[bool]
+    """Whether it does."""
+
+
+class Schedule(TypedDict, total=False):
+    """A schedule to be created. Needs a `prompt` or a skill."""
+
+    name: Required[str]
+    """Its name."""
+
+    cron_schedule: Required[str]
+
+    enabled: bool
+    """Whether it fires."""
+
+    prompt: str
+    """What the agent is asked."""
+
+    skill: str
+    """The skill to run, as in `agent_config.skill_spec`, which it wins over."""
+
+    agent_config: AmbientAgentConfig | types.AmbientAgentConfig
+    """How its runs are executed."""
+
+    agent_uid: str
+    """The agent that its runs are executed as."""
+
+    metadata: Mapping[str, str]
+    """Labels that its runs get."""
+
+    team: bool
+    """Whether the team sees it and its runs, which is the default."""
+
+
+class UpdateSchedule(TypedDict, total=False):
+    """A whole schedule. Needs a `prompt` or a skill."""
+
+    name: Required[str]
+    """Its name."""
+
+    cron_schedule: Required[str]
+
+    enabled: Required[bool]
+    """Whether it fires."""
+
+    prompt: str
+    """What the agent is asked."""
+
+    skill: str
+    """The skill to run, as in `agent_config.skill_spec`, which it wins over."""
+
+    agent_config: AmbientAgentConfig | types.AmbientAgentConfig
+    """How its runs are executed."""
+
+    agent_uid: str
+    """The agent that its runs are executed as."""
+
+    metadata: Mapping[str, str]
+    """Labels that its runs get."""
+
+    team: bool
+    """Whether the team sees it and its runs, which is the default."""
+
+
+KeyScope: TypeAlias = Literal[
+    "runs:read",
+    "runs:write",
+    "factories:read",
+    "factories:manage",
+    "secrets:manage",
+    "keys:manage",
+    "worker",
+    "own_run",
+    "admin",
+]
+"""What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. `own_run`
+is what the key of an execution has: it reads its own run and adds artifacts to it. No key can
+be created with it.
+"""
+
+
+class CreateSecretRequest(TypedDict, total=False):
+    """A secret to be created."""
+
+    name: Required[str]
+    """Its name, which is that of the environment variable in which runs find it."""
+
+    value: str
+    """Its value, at most 65,536 bytes of UTF-8 without NUL. One of fewer than four characters
+    cannot be masked in what runs print. When absent, the secret is pending.
+    """
+
+
+class SetSecretRequest(TypedDict, total=False):
+    """A secret's next value."""
+
+    value: Required[str]
+    """The value, at most 65,536 bytes of UTF-8 without NUL."""
+
+
+WebhookAuthMode: TypeAlias = Literal["token", "url_token", "signature"]
+"""How a delivery shows that it is the sender's: `token` in `Authorization: Bearer`, `url_token` as
+the last segment of the URL, `signature` over the body by a scheme.
+"""
+
+SignatureScheme: TypeAlias = Literal[
+    "standard_webhooks",
+    "svix",
+    "github",
+    "gitlab",
+    "stripe",
+    "sentry",
+    "pagerduty",
+    "vercel",
+    "slack",
+    "linear",
+    "shopify",
+    "bitbucket",
+    "jira",
+    "zendesk",
+    "intercom",
+    "typeform",
+    "circleci",
+    "calendly",
+    "mux",
+    "paddle",
+    "notion",
+    "launchdarkly",
+    "dropbox",
+    "meta",
+    "woocommerce",
+    "buildkite",
+    "discord",
+    "square",
+    "hubspot",
+    "grafana",
+    "docusign",
+    "contentful",
+    "coinbase_commerce",
+    "custom_hmac",
+]
+"""How a sender signs. `custom_hmac` is described by the webhook's `signature`."""
+
+
+class Signature(TypedDict, total=False):
+    """A `custom_hmac` scheme, or the `timestamp_header` of a Grafana contact point."""
+
+    header: str
+    """The header that holds the signature."""
+
+    prefix: str
+    """What stands before the signature, such as `sha256=`."""
+
+    hash: Literal["sha1", "sha256", "sha512"]
+    """The hash of the HMAC."""
+
+    encoding: Literal["hex", "base64"]
+    """How the signature is written."""
+
+    key_form: Literal["text", "base64", "hex", "whsec"]
+    """How the secret is turned into the key: as it stands, or decoded."""
+
+    template: str
+    """The text that is signed: literal text with `{body}` once, and `{timestamp}`, `{method}`,
+    `{url}`, `{path}`, `{header:Name}`.
+    """
+
+    timestamp_header: str
+    """The header that holds `{timestamp}`, in unix seconds or milliseconds or RFC 3339."""
+
+
+SecretRefresh: TypeAlias = Literal["apply", "immediate"]
+"""When a webhook takes a new value of its managed secret: when it is changed or switched on, or at
+once.
+"""
+
+
+class CreateWebhookRequest(TypedDict, total=False):
+    """A webhook to be created."""
+
+    name: Required[str]
+    """What it is called. In lower case and with - for spaces it is the webhook's `name`: 1 to 63
+    letters, digits and -.
+    """
+
+    auth_mode: WebhookAuthMode
+    """How a delivery shows that it is the sender's."""
+
+    signature_scheme: SignatureScheme
+    """How the sender signs, for `signature` only."""
+
+    signature: Signature | types.Signature
+    """For `custom_hmac` and `grafana` only."""
+
+    secret: str
+    """The secret, where it is not made here."""
+
+    secret_name: str
+    """The managed secret; `<NAME>_WEBHOOK_SECRET` unless it is given."""
+
+    delivery_id_header: str
+    """A header whose value tells deliveries apart, instead of the sender's own."""
+
+    replay_guard: bool
+    """Whether the same signed bytes under another id are a duplicate, for schemes that sign
+    neither time nor id.
+    """
+
+    secret_refresh: SecretRefresh
+    """When it takes a new value of its managed secret."""
+
+    enabled: bool
+    """Whether it takes deliveries as soon as it has its secret."""
+
+
+class UpdateWebhookRequest(TypedDict, total=False):
+    """What is to change of a webhook."""
+
+    signature: Signature | types.Signature
+    """For `custom_hmac` and `grafana` only."""
+
+    secret: str
+    """The secret of a webhook that is pending."""
+
+    delivery_id_header: str
+    """A header whose value tells deliveries apart; empty for the sender's own."""
+
+    replay_guard: bool
+    """Whether the same signed bytes under another id are a duplicate."""
+
+    secret_refresh: SecretRefresh
+    """When it takes a new value of its managed secret."""
+
+    enabled: bool
+    """Whether it takes deliveries."""
+
+    suspended: bool
+    """Whether it takes none although it is enabled, until that is cleared."""
+
+
+class RotateSecretRequest(TypedDict, total=False):
+    """How a secret is replaced."""
+
+    secret: str
+    """The new secret; one is made where this is left out."""
+
+    overlap_seconds: int
+    """How long the old one stays valid. At most 5 are at a time."""
+
+
+class FactoryRepository(TypedDict, total=False):
+    """A Git repository that defines a factory."""
+
+    url: Required[str]
+    """An `https://` or `ssh://` URL, or `user@host:path`, without credentials; `file://` where the
+    server allows it.
+    """
+
+    branch: str
+    """The production branch; the default branch of the repository where it is absent."""
+
+    path: str
+    """The folder that holds factory.yaml; the top of the repository where it is absent."""
+
+    secret: str
+    """The managed secret with the credential for an `https://` URL: a token, or `user:token`."""
+
+
+class ApplyDefinitionRequest(TypedDict, total=False):
+    """Files for a factory."""
+
+    files: Required[Mapping[str, str]]
+
+    dry_run: bool
+    """Whether only the plan is wanted."""
+
+    base_revision: int
+    """The revision that was edited; a 409 where the factory has another one by now."""
+
+
+class ValidateFilesRequest(TypedDict, total=False):
+    """Files to be checked."""
+
+    files: Required[Mapping[str, str]]
+
+
+class CreateFactoryRequest(TypedDict, total=False):
+    """A factory to be made."""
+
+    name: str
+    """Its name; required without `files` and `repository`. With a repository it holds until the
+    first commit is applied, whose factory.yaml has the name, and is that of the repository
+    where it is absent.
+    """
+
+    alias: str
+    """A short name for it; not with files or a repository."""
+
+    description: str
+    """What it is for; not with files or a repository."""
+
+    files: Mapping[str, str]
+
+    repository: FactoryRepository | types.FactoryRepository
+    """The repository that defines it; not with files."""
+
+
+class UpdateFactoryRequest(TypedDict, total=False):
+    """What of a factory is to change."""
+
+    name: str
+    """Its name."""
+
+    alias: str | None
+    """A short name for it."""
+
+    description: str | None
+    """What it is for."""
+
+    repository: FactoryRepository | types.FactoryRepository
+    """Where it comes from, of a factory of a repository."""
+
+
+class DispatchRequest(TypedDict, total=False):
+    """Work for a factory."""
+
+    prompt: Required[str]
+    """What is to be done."""
+
+    title: str
+    """The run's title; made from the prompt where it is absent."""
+
+    ticket_ref: str
+    """The ticket that the work is for, as `<source>:<id>`."""
+
+    ticket_url: str
+    """Where the ticket can be read."""
+
+
+class Trigger(TypedDict, total=False):
+    """An event that an automation waits for. `webhook` / `received` waits for deliveries to
+    webhooks of the factory, `schedule` / `cron_fired` for a clock of its own or for schedules
+    of the team. Triggers of other providers are valid and kept, and `problems` say that they
+    are not connected.
+    """
+
+    provider: Required[
+        Literal["webhook", "schedule", "github", "gitlab", "linear", "jira", "slack", "factory"]
+    ]
+    """Where the event comes from."""
+
+    event: Required[str]
+    """What happened there."""
+
+    filter: Mapping[str, Any] | None
+    """What the event has to be like. Of `webhook`: `webhook_ids`, UIDs or names of the factory's
+    webhooks, and `payload`, a payload filter. Of `schedule`: `schedule_ids`, where there is no
+    `schedule`. Of the others: a list of values for each key, or an object with `in` and
+    `not_in`.
+    """
+
+    schedule: CronTrigger | types.CronTrigger | None
+    """Of `schedule`: a clock of its own."""
+
+
+class CronTrigger(TypedDict, total=False):
+    """A clock. A time that the clocks show twice, in the night in which they go back, fires once,
+    unless the hour of `cron` is `*`; one that they leave out fires when they go forward. A
+    server that was down fires once when it is back.
+    """
+
+    cron: Required[str]
+    """When to fire: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every
+    1h30m`.
+    """
+
+    name: str
+    """The name that its runs show."""
+
+    timezone: str
+    """The place whose clocks count, by its name in the IANA database."""
+
+    last_run: datetime | str
+    """When it started a run last. Only in answers."""
+
+    next_run: datetime | str
+    """When it will fire. Only in answers."""
+
+    last_error: str
+    """Why its last time started no run. Only in answers."""
+
+
+class CreateAutomationRequest(TypedDict, total=False):
+    """An automation to be made."""
+
+    name: Required[str]
+    """Its name. It is folded: lower case, with - for spaces."""
+
+    enabled: bool
+    """Whether it fires."""
+
+    prompt: Required[str]
+    """What each of its runs starts with."""
+
+    triggers: Required[Sequence[Trigger | types.Trigger]]
+    """What it waits for."""
+
+    agent: str
+    """The agent that works, by its name in the factory; the foreman where it is absent."""
+
+    model: str
+    """Model of its runs: short for the built-in harness with this model. Not with `harness`."""
+
+    harness: Harness | types.Harness
+    """The agent program of its runs. Not with `model`."""
+
+    runner: str
+    """The runner of its runs."""
+
+    environment_id: str
+    """The environment of its runs."""
+
+    secrets: Sequence[str]
+    """Managed secrets that its runs get, in place of the agent's."""
+
+    mcp_servers: Mapping[str, MCPServerConfig | types.MCPServerConfig]
+    """MCP servers of its runs by name, in place of the agent's."""
+
+    worker_host: str
+    """The self-hosted worker of its runs."""
+
+    credential_strategy: Literal["CREATOR", "EXECUTOR"]
+    """Whose credentials its runs use."""
+
+
+class UpdateAutomationRequest(TypedDict, total=False):
+    """What of an automation is to change. Null clears."""
+
+    name: str
+    """Its name."""
+
+    enabled: bool
+    """Whether it fires."""
+
+    prompt: str
+    """What each of its runs starts with."""
+
+    triggers: Sequence[Trigger | types.Trigger]
+    """What it waits for."""
+
+    agent: str | None
+    """The agent that works, by its name in the factory; the foreman where it is absent."""
+
+    model: str | None
+    """Model of its runs: short for the built-in harness with this model. Not with `harness`."""
+
+    harness: Harness | types.Harness | None
+    """The agent program of its runs. Not with `model`."""
+
+    runner: str | None
+    """The runner of its runs."""
+
+    environment_id: str | None
+    """The environment of its runs."""
+
+    secrets: Sequence[str] | None
+    """Managed secrets that its runs get, in place of the agent's."""
+
+    mcp_servers: Mapping[str, MCPServerConfig | types.MCPServerConfig] | None
+    """MCP servers of its runs by name, in place of the agent's."""
+
+    worker_host: str | None
+    """The self-hosted worker of its runs."""
+
+    credential_strategy: Literal["CREATOR", "EXECUTOR"] | None
+    """Whose credentials its runs use."""
+
+
+class TestFilterRequest(TypedDict, total=False):
+    """A payload filter, and what it is tried on. Of `payload` and `delivery_id` at most one."""
+
+    filter: Required[Mapping[str, Any]]
+    """A payload filter."""
+
+    webhook_uid: str
+    """The webhook that the delivery came to."""
+
+    delivery_id: str
+    """An accepted delivery whose payload is kept."""
+
+    payload: Any
+    """A payload, any JSON value."""
+
+
+class CreateKeyRequest(TypedDict, total=False):
+    """A key to be created."""
+
+    name: Required[str]
+    """What it is for."""
+
+    scopes: Required[Sequence[KeyScope]]
+    """What it may do."""
+
+    expires_in_seconds: int
+    """How long it holds. 0 means for ever."""
+
+    agent_uid: str
+    """The agent that its bearer acts as."""
+
+
+class CreateSessionRequest(TypedDict, total=False):
+    """A sign-in."""
+
+    api_key: Required[str]
+    """An API key in force. That of an execution cannot sign in."""
+
+
+class CreateRunParams(RunAgentRequest, PostOptions, total=False):
+    """Keywords of `runs.create`."""
+
+    source: Literal["CLI", "WEB_APP", "GITHUB_ACTION"]
+    """What kind of client this is; becomes the run's `source`."""
+
+
+class ListRunsParams(Options, total=False):
+    """Keywords of `runs.list`."""
+
+    limit: int
+    """How many to answer with at most."""
+
+    cursor: str
+    """`page_info.next_cursor` of the page before. One that was made with other filters or another
+    order is a 400.
+    """
+
+    sort_by: Literal["updated_at", "created_at", "title", "agent"]
+    """What to order by. Ties are broken by the run's id."""
+
+    sort_order: Literal["asc", "desc"]
+    """Direction of the order."""
+
+    q: str
+    """Search over title, prompt and skill. Every word must occur, as a substring, in either case;
+    a word of fewer than three characters must begin the title. A new run is found within 2
+    seconds.
+    """
+
+    state: Sequence[RunState]
+    """Only runs in one of these states. Repeat the parameter for several."""
+
+    task_status: Literal["running", "failed", "blocked", "cancelled", "complete"]
+    """Coarser than `state`. `running` is QUEUED, CLAIMED, PENDING or INPROGRESS; `failed` is
+    FAILED or ERROR; `complete` is SUCCEEDED.
+    """
+
+    name: str
+    """Only runs whose configuration has this `name`."""
+
+    model_id: str
+    """Only runs whose configuration has this `model_id`."""
+
+    creator: str
+    """Only runs created by the user or service account with this uid."""
+
+    executor: str
+    """Only runs executed as the user or service account with this uid."""
+
+    source: RunSourceType
+    """Only runs from this source."""
+
+    execution_location: ExecutionLocation
+    """Only runs executed by the server's own worker (LOCAL) or by another one (REMOTE)."""
+
+    created_after: datetime | str
+    """Only runs created after this time."""
+
+    created_before: datetime | str
+    """Only runs created before this time."""
+
+    updated_after: datetime | str
+    """Only runs that changed after this time."""
+
+    environment_id: str
+    """Only runs in this environment. `empty-environment` means runs without one."""
+
+    skill: str
+    """Only runs from this skill, written as `owner/repo:path/SKILL.md`."""
+
+    skill_spec: str
+    """The same as `skill`."""
+
+    schedule_id: str
+    """Only runs that this schedule started."""
+
+    ancestor_run_id: str
+    """Only descendants of this run, at any depth."""
+
+    automation_id: str
+    """Only runs that this automation started."""
+
+    factory_uid: Sequence[str]
+    """Only runs of these factories. Repeat the parameter for several."""
+
+    webhook_uid: str
+    """Only runs that deliveries of this webhook started."""
+
+    artifact_type: ArtifactType
+    """Only runs that made an artifact of this type."""
+
+    metadata: Mapping[str, str]
+    """Only runs with this metadata, written as `metadata[key]=value`. At most five; all must
+    match.
+    """
+
+
+class FollowUpRunParams(RunFollowupRequest, PostOptions, total=False):
+    """Keywords of `runs.follow_up`."""
+
+
+class CancelRunParams(PostOptions, total=False):
+    """Keywords of `runs.cancel`."""
+
+    cascade: bool
+    """Cancel the runs that this run started as well."""
+
+
+class StreamRunEventsParams(Options, total=False):
+    """Keywords of `runs.events`."""
+
+    after: int
+    """The same as `Last-Event-ID`, for clients that cannot set headers."""
+
+
+class CreateRunArtifactParams(CreateArtifactRequest, PostOptions, total=False):
+    """Keywords of `runs.add_artifact`."""
+
+
+class CreateRunArtifactUploadParams(UploadArtifactRequest, PostOptions, total=False):
+    """Keywords of `runs.add_artifact`."""
+
+
+class FindRunByExternalReferenceParams(Options, total=False):
+    """Keywords of `runs.find_by_external_reference`."""
+
+    url: Required[str]
+    """The URL that the artifact carries."""
+
+
+class CreateScheduleParams(Schedule, PostOptions, total=False):
+    """Keywords of `schedules.create`."""
+
+
+class UpdateScheduleParams(UpdateSchedule, Options, total=False):
+    """Keywords of `schedules.update`."""
+
+
+class ListAgentSkillsParams(Options, total=False):
+    """Keywords of `skills.list`."""
+
+    repo: str
+    """Only skills of this repository, written as `owner/name`."""
+
+    refresh: bool
+    """Read the repositories again instead of answering from what was found last."""
+
+    sort_by: Literal["name", "last_run"]
+    """What to order by. `last_run` puts the latest first."""
+
+    include_malformed_skills: bool
+    """List skills that cannot be used as well, each with its `error`."""
+
+
+class CreateAgentParams(Agent, PostOptions, total=False):
+    """Keywords of `agents.create`."""
+
+
+class UpdateAgentParams(UpdateAgent, Options, total=False):
+    """Keywords of `agents.update`."""
+
+
+class ListEnvironmentsParams(Options, total=False):
+    """Keywords of `environments.list`."""
+
+    sort_by: Literal["name", "last_updated"]
+    """What to order by. `name` goes from A to Z, `last_updated` from the latest on."""
+
+
+class CreateEnvironmentParams(CloudEnvironmentConfig, PostOptions, total=False):
+    """Keywords of `environments.create`."""
+
+
+class UpdateEnvironmentParams(CloudEnvironmentConfig, Options, total=False):
+    """Keywords of `environments.update`."""
+
+
+class CreateFactoryParams(CreateFactoryRequest, PostOptions, total=False):
+    """Keywords of `factories.create`."""
+
+
+class ListFactoriesParams(Options, total=False):
+    """Keywords of `factories.list`."""
+
+    search: str
+    """Only factories of which the name or the alias contains this, in whatever case."""
+
+    limit: int
+    """How many to answer with at most."""
+
+    cursor: str
+    """`page_info.next_cursor` of the page before. One that was made with other filters or another
+    order is a 400.
+    """
+
+
+class UpdateFactoryParams(UpdateFactoryRequest, Options, total=False):
+    """Keywords of `factories.update`."""
+
+
+class DispatchToFactoryParams(DispatchRequest, PostOptions, total=False):
+    """Keywords of `factories.runs.create`."""
+
+    source: Literal["CLI", "WEB_APP", "GITHUB_ACTION"]
+    """What kind of client this is; becomes the run's `source`."""
+
+
+class ApplyDefinitionParams(ApplyDefinitionRequest, Options, total=False):
+    """Keywords of `factories.definition.apply`."""
+
+
+class ListRevisionsParams(Options, total=False):
+    """Keywords of `factories.definition.history`."""
+
+    limit: int
+    """How many to answer with at most."""
+
+    cursor: str
+    """`page_info.next_cursor` of the page before. One that was made with other filters or another
+    order is a 400.
+    """
+
+
+class ValidateFactoryFilesParams(ValidateFilesRequest, PostOptions, total=False):
+    """Keywords of `factory_files.validate`."""
+
+
+class CreateAutomationParams(CreateAutomationRequest, PostOptions, total=False):
+    """Keywords of `automations.create`."""
+
+
+class UpdateAutomationParams(UpdateAutomationRequest, Options, total=False):
+    """Keywords of `automations.update`."""
+
+
+class TestFilterParams(TestFilterRequest, PostOptions, total=False):
+    """Keywords of `automations.test_filter`."""
+
+
+class CreateWebhookParams(CreateWebhookRequest, PostOptions, total=False):
+    """Keywords of `webhooks.create`."""
+
+
+class UpdateWebhookParams(UpdateWebhookRequest, Options, total=False):
+    """Keywords of `webhooks.update`."""
+
+
+class RotateWebhookSecretParams(RotateSecretRequest, PostOptions, total=False):
+    """Keywords of `webhooks.rotate_secret`."""
+
+
+class ListDeliveriesParams(Options, total=False):
+    """Keywords of `deliveries.list`."""
+
+    limit: int
+    """How many to answer with at most."""
+
+    cursor: str
+    """`page_info.next_cursor` of the page before. One that was made with other filters or another
+    order is a 400.
+    """
+
+    outcome: Literal[
+        "accepted", "duplicate", "rejected_auth", "rejected_json", "rejected_size", "rejected"
+    ]
+    """Only those with this outcome; `rejected` is every one of the three rejections."""
+
+
+class CreateSecretParams(CreateSecretRequest, PostOptions, total=False):
+    """Keywords of `secrets.create`."""
+
+
+class SetSecretParams(SetSecretRequest, Options, total=False):
+    """Keywords of `secrets.set`."""
+
+
+class CreateKeyParams(CreateKeyRequest, PostOptions, total=False):
+    """Keywords of `keys.create`."""
+
+
+class CreateSessionParams(CreateSessionRequest, Options, total=False):
+    """Keywords of `session.create`."""

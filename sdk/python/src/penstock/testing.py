@@ -1,0 +1,165 @@
+"""A server for tests of your own: it answers what it was told, and keeps what it was asked.
+
+    from penstock.testing import FakeServer
+
+    server = FakeServer()
+    server.on("POST", "/agent/runs", json={"run_id": "r1", "task_id": "r1", "state": "QUEUED"})
+    with server.client() as client:
+        client.runs.create(prompt="Fix it")
+    assert server.requests[0].json["prompt"] == "Fix it"
+
+It stands where httpx's transport stands: everything but the network is what it is in production,
+retries and errors included.
+"""
+
+from __future__ import annotations
+
+import json as jsonlib
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+
+from ._client import AsyncPenstock, Penstock
+from ._exchange import PREFIX
+
+KEY = "psk_of_a_test"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that came."""
+
+    method: str
+    path: str
+    """Below /api/v1, without the query."""
+    query: httpx.QueryParams
+    headers: httpx.Headers
+    content: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body; None where there is none."""
+        return jsonlib.loads(self.content) if self.content else None
+
+
+@dataclass
+class _Answer:
+    status: int
+    headers: dict[str, str]
+    content: bytes
+    error: Exception | None = None
+
+
+@dataclass
+class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """Answers for a server. What was not told is an AssertionError that names it."""
+
+    requests: list[Asked] = field(default_factory=list)
+    """What was asked, in order."""
+    _answers: dict[tuple[str, str], deque[_Answer]] = field(default_factory=dict, repr=False)
+
+    def on(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = None,
+        content: bytes | None = None,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Answer this. Told more than once: one after the other, and then the last again and again."""
+        kind = "application/octet-stream" if content is not None else "application/json"
+        if content is None:
+            content = b"" if status == HTTPStatus.NO_CONTENT else jsonlib.dumps(json).encode()
+        self._tell(
+            method, path, _Answer(status, {"content-type": kind, **(headers or {})}, content)
+        )
+
+    def fail(
+        self,
+        method: str,
+        path: str,
+        *,
+        status: int,
+        code: str,
+        detail: str = "",
+        retry_after: int | None = None,
+        retryable: bool = False,
+    ) -> None:
+        """Answer with a problem, as the server does."""
+        title = code.replace("_", " ").capitalize()
+        problem = {
+            "type": f"http://penstock.test/docs/errors/{code}",
+            "title": title,
+            "status": status,
+            "error": f"{title}: {detail}" if detail else title,
+            "detail": detail,
+            "retryable": retryable,
+        }
+        headers = {
+            "content-type": "application/problem+json",
+            "x-request-id": "test",
+            "x-should-retry": "true" if retryable else "false",
+        }
+        if retry_after is not None:
+            headers["retry-after"] = str(retry_after)
+        self._tell(method, path, _Answer(status, headers, jsonlib.dumps(problem).encode()))
+
+    def stream(self, path: str, events: Iterable[Mapping[str, Any]]) -> None:
+        """Answer with events, each `{"id": …, "event": …, "data": …}`, and then end the connection."""
+        text = ""
+        for event in events:
+            text += f"id: {event['id']}\n" if "id" in event else ""
+            text += f"event: {event['event']}\ndata: {jsonlib.dumps(event['data'])}\n\n"
+        self._tell("GET", path, _Answer(200, {"content-type": "text/event-stream"}, text.encode()))
+
+    def disconnect(self, method: str, path: str) -> None:
+        """Break the connection instead of an answer."""
+        error = httpx.ReadError("the connection was broken by the test")
+        self._tell(method, path, _Answer(0, {}, b"", error))
+
+    def client(self, *, retries: int = 2) -> Penstock:
+        """A client of this server."""
+        return Penstock(
+            api_key=KEY,
+            base_url="http://penstock.test",
+            retries=retries,
+            http_client=httpx.Client(transport=self),
+        )
+
+    def async_client(self, *, retries: int = 2) -> AsyncPenstock:
+        """A client of this server."""
+        return AsyncPenstock(
+            api_key=KEY,
+            base_url="http://penstock.test",
+            retries=retries,
+            http_client=httpx.AsyncClient(transport=self),
+        )
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """httpx's way in."""
+        return self._answer(request, request.read())
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """httpx's way in."""
+        return self._answer(request, await request.aread())
+
+    def _tell(self, method: str, path: str, answer: _Answer) -> None:
+        self._answers.setdefault((method.upper(), path), deque()).append(answer)
+
+    def _answer(self, request: httpx.Request, content: bytes) -> httpx.Response:
+        path = request.url.path.removeprefix(PREFIX)
+        asked = Asked(request.method, path, request.url.params, request.headers, content)
+        self.requests.append(asked)
+        answers = self._answers.get((request.method, path))
+        if not answers:
+            raise AssertionError(f"the test says nothing about {request.method} {path}")
+        answer = answers[0] if len(answers) == 1 else answers.popleft()
+        if answer.error is not None:
+            raise answer.error
+        return httpx.Response(answer.status, headers=answer.headers, content=answer.content)

@@ -48,6 +48,7 @@ func run(operations, out string) error {
 	for name, content := range map[string]string{
 		"types.gen.ts":     types(&doc, list),
 		"resources.gen.ts": resources(&doc, list),
+		"routes.gen.ts":    routes(&doc, list),
 	} {
 		if err := os.WriteFile(filepath.Join(out, name), []byte(content), 0o644); err != nil { //nolint:gosec // sources are for everybody to read
 			return err

@@ -69,6 +69,15 @@ func (op *namedOperation) queryType() string {
 
 func (op *namedOperation) link() string { return strings.Join(op.resource, ".") + "." + op.method }
 
+// route is the path with the names of the arguments.
+func (op *namedOperation) route() string {
+	route := op.path
+	for _, arg := range op.args {
+		route = strings.ReplaceAll(route, "{"+arg.inPath+"}", "{"+arg.name+"}")
+	}
+	return route
+}
+
 // operations are those of the contract in its order, without other paths to the
 // same.
 func (d *document) operations(lines ordered[operationName]) ([]*namedOperation, error) {

@@ -64,36 +64,45 @@ type resourceWriter struct {
 	doc *document
 }
 
-var typeName = regexp.MustCompile(`\b[A-Z][A-Za-z0-9]+\b`)
+var (
+	comments = regexp.MustCompile(`(?m)^\s*(/?\*.*|//.*)$`)
+	typeName = regexp.MustCompile(`\b[A-Z][A-Za-z0-9]+\b`)
+)
 
-// imports are those of the names that the text uses.
-func (w *resourceWriter) imports() string {
-	code := regexp.MustCompile(`(?m)^\s*(/?\*.*|//.*)$`).ReplaceAllString(w.String(), "")
+// typesUsed are the names of types.gen.ts that the text uses.
+func (w *resourceWriter) typesUsed() []string {
+	code := comments.ReplaceAllString(w.String(), "")
 	used := map[string]bool{}
 	for _, name := range typeName.FindAllString(code, -1) {
 		used[name] = true
 	}
-	var fromTypes []string
+	var list []string
 	for _, e := range w.doc.Components.Schemas {
 		if used[e.key] {
-			fromTypes = append(fromTypes, e.key)
+			list = append(list, e.key)
 		}
 	}
 	for name := range used {
 		if strings.HasSuffix(name, "Query") {
-			fromTypes = append(fromTypes, name)
+			list = append(list, name)
 		}
 	}
-	slices.Sort(fromTypes)
-	var b strings.Builder
-	b.WriteString("\nimport type { Core, RequestOptions } from './core.js';\n")
-	b.WriteString("import type { EventStream, StreamOptions } from './events.js';\n")
-	b.WriteString("import type { PagePromise } from './page.js';\n")
-	b.WriteString("import type { APIPromise } from './promise.js';\n")
-	b.WriteString("import { Resource } from './resource.js';\n")
-	fmt.Fprintf(&b, "import type {\n  %s,\n} from './types.gen.js';\n", strings.Join(fromTypes, ",\n  "))
-	b.WriteString("import { Waiting } from './wait.js';\n")
-	return b.String()
+	slices.Sort(list)
+	return list
+}
+
+func (w *resourceWriter) imports() string {
+	return `
+import type { Core, RequestOptions } from './core.js';
+import type { EventStream, StreamOptions } from './events.js';
+import type { PagePromise } from './page.js';
+import type { APIPromise } from './promise.js';
+import { Resource } from './resource.js';
+import type {
+  ` + strings.Join(w.typesUsed(), ",\n  ") + `,
+} from './types.gen.js';
+import { Waiting } from './wait.js';
+`
 }
 
 // class writes the class of a resource, after those inside it.
@@ -213,13 +222,9 @@ func requiredQuery(op *namedOperation) []string {
 // call is what Core is told about a request.
 func (w *resourceWriter) call(op *namedOperation) string {
 	var b strings.Builder
-	path := op.path
-	for _, arg := range op.args {
-		path = strings.ReplaceAll(path, "{"+arg.inPath+"}", "{"+arg.name+"}")
-	}
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "        "+format+",\n", args...) }
 	line("method: '%s'", op.verb)
-	line("path: '%s'", path)
+	line("path: '%s'", op.route())
 	if len(op.args) > 0 {
 		names := make([]string, len(op.args))
 		for i, arg := range op.args {

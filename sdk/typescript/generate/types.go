@@ -252,3 +252,22 @@ func key(name string) string {
 	}
 	return name
 }
+
+// routes are the operations by method and path, each with what it answers.
+func routes(doc *document, list []*namedOperation) string {
+	w := &resourceWriter{doc: doc}
+	w.WriteString("\n/** What each operation answers, by its method and path. */\nexport interface Routes {\n")
+	for _, op := range list {
+		value := "Response"
+		switch op.kind {
+		case answerJSON, answerPage:
+			value = (&typeWriter{doc: doc}).expr(op.answer, true, "  ")
+		case answerNone:
+			value = "undefined"
+		case answerEvents, answerBytes, answerLink:
+		}
+		fmt.Fprintf(w, "  '%s %s': %s;\n", op.verb, op.route(), value)
+	}
+	w.WriteString("}\n")
+	return header + "\nimport type {\n  " + strings.Join(w.typesUsed(), ",\n  ") + ",\n} from './types.gen.js';\n" + w.String()
+}

@@ -1,5 +1,4 @@
 import { Core, type RequestOptions } from './core.js';
-import { PenstockError } from './errors.js';
 import { type ClientOptions, settingsOf } from './options.js';
 import type { APIPromise } from './promise.js';
 import type { Call } from './request.js';
@@ -47,9 +46,6 @@ export class Penstock extends Resources {
   }
 
   #send<T>(method: Call['method'], path: string, body: unknown, options: RequestOptions | undefined): APIPromise<T> {
-    if (typeof path !== 'string' || !/^\/(?!\/)/.test(path)) {
-      throw new PenstockError('the path must begin with one /, such as /agent/runs');
-    }
     return this.#core.anything<T>({ method, path, ...(body === undefined ? {} : { body }) }, options);
   }
 }

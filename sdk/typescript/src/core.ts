@@ -1,4 +1,4 @@
-import { APIConnectionError, APIError, errorOf, retryAfterOf, withoutBody } from './errors.js';
+import { APIConnectionError, APIError, errorOf, InvalidResponseError, responseOf, retryAfterOf } from './errors.js';
 import { EventStream, type StreamOptions } from './events.js';
 import { backoff, Guard, sleep } from './guard.js';
 import { checkCount, checkTime, type RequestOptions, type Settings } from './options.js';
@@ -96,19 +96,18 @@ export class Core {
     return { data, response: () => data };
   }
 
-  /** Tries until an attempt succeeds, the tries are used up, or the time is. */
+  /** Tries until an attempt succeeds, cannot help, or is the last. */
   async #repeat<T>(call: Call, options: RequestOptions, accept: string, use: (opened: Opened) => Promise<T>): Promise<T> {
     const settings = this.#settings;
     const limits = limitsOf(settings, options);
     const request = await encode(settings, call, options, accept);
-    const end = performance.now() + limits.timeout;
     for (let failures = 0; ; failures++) {
       try {
-        return await use(await this.#attempt(request, limits, end));
+        return await use(await this.#attempt(request, limits));
       } catch (error) {
         const wait = delayOf(error, failures);
         const ended = limits.signal?.aborted || failures >= limits.maxRetries || !request.repeatable;
-        if (ended || wait === undefined || performance.now() + wait >= end) {
+        if (ended || wait === undefined) {
           throw error;
         }
         settings.logger?.info('penstock: trying again', { ...request.facts, after_ms: Math.round(wait), reason: reasonOf(error) });
@@ -118,13 +117,12 @@ export class Core {
   }
 
   /** One try. The guard stays in force for the body. */
-  async #attempt(request: Request, limits: Limits, end: number): Promise<Opened> {
+  async #attempt(request: Request, limits: Limits): Promise<Opened> {
     const { logger } = this.#settings;
     const start = performance.now();
     const guard = new Guard(limits.signal);
-    const left = end - start;
-    const first = Math.min(left, limits.connectTimeout);
-    guard.limit(first, `${request.name}: no answer within ${Math.round(first)} ms`);
+    const first = Math.min(limits.timeout, limits.connectTimeout);
+    guard.limit(first, `${request.name}: no answer within ${first} ms`);
     logger?.debug('penstock: request', request.facts);
     try {
       let response = await this.#fetch(request.url, request.init, guard);
@@ -137,7 +135,7 @@ export class Core {
       if (request.isLink && isRedirect(response)) {
         response = await this.#follow(request, response, guard);
       }
-      guard.limit(end - performance.now(), `${request.name}: the answer took longer than ${limits.timeout} ms`);
+      guard.limit(start + limits.timeout - performance.now(), `${request.name}: the answer took longer than ${limits.timeout} ms`);
       if (!response.ok) {
         throw await refusal(response, guard);
       }
@@ -226,14 +224,20 @@ export function failure(cause: unknown, guard: Guard): unknown {
   return new APIConnectionError(`no whole answer came: ${why || String(cause)}`, { cause });
 }
 
+/** The longest `Retry-After`, in seconds, that is waited for: beyond it the caller knows better what to do meanwhile. */
+const patience = 60;
+
 /** How long to wait before the next try after an error; undefined where another try cannot help. */
 export function delayOf(error: unknown, failures: number): number | undefined {
   if (error instanceof APIConnectionError) {
     return backoff(failures);
   }
   if (error instanceof APIError && error.retryable) {
-    const told = retryAfterOf(error.response.headers);
-    return told === undefined ? backoff(failures) : told * 1000;
+    const told = retryAfterOf(error.headers);
+    if (told === undefined) {
+      return backoff(failures);
+    }
+    return told <= patience ? told * 1000 : undefined;
   }
   return undefined;
 }
@@ -256,11 +260,10 @@ function parse(answer: Answer): unknown {
     }
   }
   const type = answer.headers.get('Content-Type') ?? 'no content type';
-  throw new APIError(answer, `${answer.status}, but the answer is not JSON (${type}): is baseURL right, and is a proxy in between?`);
-}
-
-function responseOf({ status, headers, text }: Answer): Response {
-  return new Response(withoutBody(status) ? null : text, { status, headers });
+  throw new InvalidResponseError(
+    answer,
+    `${answer.status}, but the answer is not JSON (${type}): is baseURL right, and is a proxy in between?`,
+  );
 }
 
 /** The body of an answer. Pauses longer than idle, and whatever else breaks it off, are our errors; the guard ends with it. */
@@ -270,19 +273,20 @@ export function bodyOf({ response, guard }: Opened, idle: number): ReadableStrea
     guard.release();
     return null;
   }
-  const pause = () => guard.limit(idle, `nothing came for ${idle} ms`);
-  pause();
+  guard.limit(Number.POSITIVE_INFINITY, '');
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
+      // Only while something is asked for: who reads slowly is not the server's fault.
+      guard.limit(idle, `nothing came for ${idle} ms`);
       try {
         const { done, value } = await reader.read();
-        if (done) {
-          guard.release();
-          controller.close();
+        guard.limit(Number.POSITIVE_INFINITY, '');
+        if (!done) {
+          controller.enqueue(value);
           return;
         }
-        pause();
-        controller.enqueue(value);
+        guard.release();
+        controller.close();
       } catch (cause) {
         controller.error(failure(cause, guard));
       }

@@ -12,9 +12,11 @@ import type { ErrorCode, FieldError, Error as Problem } from './types.gen.js';
  *     │   ├── ConflictError            409
  *     │   ├── UnprocessableEntityError 422
  *     │   ├── RateLimitError           429
- *     │   └── InternalServerError      5xx
- *     └── APIConnectionError           no whole answer came
- *         └── APITimeoutError          not in time
+ *     │   ├── InternalServerError      5xx
+ *     │   └── InvalidResponseError     not the API's: HTML with status 200, a redirect
+ *     ├── APIConnectionError           no whole answer came
+ *     │   └── APITimeoutError          not in time
+ *     └── WaitTimeoutError             the run went on for longer than was to be waited
  *
  * An abort by a signal of yours is no error of this SDK: what is thrown is the signal's reason.
  */
@@ -30,10 +32,10 @@ export interface ErrorAnswer {
   readonly text: string;
 }
 
-/** The server's answer is an error, or nothing that the API answers: a page of HTML with status 200, a redirect. */
+/** The server answered, and the answer is no success. */
 export class APIError extends PenstockError {
   override name = 'APIError';
-  /** The HTTP status. */
+  /** The HTTP status; 0 for a redirect that a page is told nothing about. */
   readonly statusCode: number;
   /** The error code, such as `conflict`; undefined when the answer was not the API's. */
   readonly code: ErrorCode | undefined;
@@ -49,6 +51,8 @@ export class APIError extends PenstockError {
   readonly errors: readonly FieldError[];
   /** The whole problem document (RFC 9457), with fields that this SDK does not know; undefined when there is none. */
   readonly problem: Problem | undefined;
+  /** The headers of the answer. */
+  readonly headers: Headers;
   readonly #answer: ErrorAnswer;
 
   constructor(answer: ErrorAnswer, message?: string) {
@@ -56,6 +60,7 @@ export class APIError extends PenstockError {
     super(message ?? (problem?.error || `${answer.status} ${excerpt(answer.text)}`.trim()));
     this.#answer = answer;
     this.statusCode = answer.status;
+    this.headers = answer.headers;
     this.problem = problem;
     this.code = problem?.type?.slice(problem.type.lastIndexOf('/') + 1);
     this.title = problem?.title;
@@ -67,8 +72,7 @@ export class APIError extends PenstockError {
 
   /** The raw answer; each time a new one, whose body can be read. */
   get response(): Response {
-    const { status, headers, text } = this.#answer;
-    return new Response(withoutBody(status) ? null : text, { status, headers });
+    return responseOf(this.#answer);
   }
 }
 
@@ -119,6 +123,11 @@ export class InternalServerError extends APIError {
   override name = 'InternalServerError';
 }
 
+/** The answer is none of the API's: no JSON, another content type, a redirect. Often `baseURL` is wrong, or a proxy has answered. */
+export class InvalidResponseError extends APIError {
+  override name = 'InvalidResponseError';
+}
+
 /** No answer came, or not all of it: no connection, an untrusted certificate, a connection that broke. `cause` says why. */
 export class APIConnectionError extends PenstockError {
   override name = 'APIConnectionError';
@@ -127,6 +136,11 @@ export class APIConnectionError extends PenstockError {
 /** The time was over before the answer was there. */
 export class APITimeoutError extends APIConnectionError {
   override name = 'APITimeoutError';
+}
+
+/** The run was not over in time; it goes on. */
+export class WaitTimeoutError extends PenstockError {
+  override name = 'WaitTimeoutError';
 }
 
 const classes: Record<number, new (answer: ErrorAnswer) => APIError> = {
@@ -155,9 +169,13 @@ export function retryAfterOf(headers: Headers): number | undefined {
   return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined;
 }
 
-/** Whether a Response of this status may have a body (Fetch Standard: null body status). */
-export function withoutBody(status: number): boolean {
-  return status === 204 || status === 205 || status === 304;
+/** An answer that was read as a Response again. */
+export function responseOf({ status, headers, text }: ErrorAnswer): Response {
+  if (status === 0) {
+    return Response.error();
+  }
+  const isEmpty = status === 204 || status === 205 || status === 304; // Fetch Standard: null body status
+  return new Response(isEmpty ? null : text, { status, headers });
 }
 
 /** The beginning of a text, on one line. */

@@ -1,5 +1,5 @@
 import { bodyOf, type Core, delayOf } from './core.js';
-import { APIConnectionError, APIError } from './errors.js';
+import { APIConnectionError, InvalidResponseError } from './errors.js';
 import { sleep } from './guard.js';
 import { checkCount, checkTime, type RequestOptions } from './options.js';
 import type { Call } from './request.js';
@@ -102,6 +102,6 @@ function parseEvent(raw: RawEvent, response: Response): { id?: number; event: st
   }
 }
 
-function unexpected({ status, headers }: Response, message: string): APIError {
-  return new APIError({ status, headers, text: '' }, message);
+function unexpected({ status, headers }: Response, message: string): InvalidResponseError {
+  return new InvalidResponseError({ status, headers, text: '' }, message);
 }

@@ -24,9 +24,9 @@ export class Guard {
   }
 
   /** From now on there are so many milliseconds; then it ends with this message. Replaces the limit before. */
-  limit(ms: number, message: string): void {
+  limit(ms: number, message: string, Reason: new (message: string) => Error = APITimeoutError): void {
     clearTimeout(this.#timer);
-    this.#timer = ms > longest ? undefined : setTimeout(() => this.#controller.abort(new APITimeoutError(message)), Math.max(0, ms));
+    this.#timer = ms > longest ? undefined : setTimeout(() => this.#controller.abort(new Reason(message)), Math.max(0, ms));
   }
 
   /** Ends the request now. */

@@ -21,11 +21,11 @@ export interface ClientOptions {
    * `http://127.0.0.1:8080`, and on a page the page's own origin, which is also `''`.
    */
   baseURL?: string | undefined;
-  /** Milliseconds that a call may take with all its tries and waits. Default: 60 000. */
+  /** Milliseconds that each try of a call may take, until the last byte of the answer. Default: 60 000. */
   timeout?: number | undefined;
   /**
-   * Milliseconds until the headers of an answer are there, for each try. Default: as `timeout`. (`fetch` does not tell when it has
-   * connected, so the time until then is part of this one.)
+   * Milliseconds until the server begins to answer, for each try. Default: as `timeout`. (`fetch` does not tell when it has connected,
+   * so this is the time for both.)
    */
   connectTimeout?: number | undefined;
   /** How often a call is tried again. Default: 2. */
@@ -77,9 +77,16 @@ export interface Settings {
 /** Checks options and fills them in. */
 export function settingsOf(options: ClientOptions): Settings {
   const timeout = options.timeout ?? 60_000;
+  const apiKey = keyOf(options.apiKey);
+  const baseURL = baseOf(options.baseURL);
+  if (apiKey !== null && !options.fetch && isInTheClear(baseURL)) {
+    throw new PenstockError(
+      `the key would cross the network in the clear to ${baseURL}: use https, or pass a fetch of your own where something else protects it`,
+    );
+  }
   return {
-    apiKey: keyOf(options.apiKey),
-    baseURL: baseOf(options.baseURL),
+    apiKey,
+    baseURL,
     timeout: checkTime('timeout', timeout),
     connectTimeout: checkTime('connectTimeout', options.connectTimeout ?? timeout),
     maxRetries: checkCount('maxRetries', options.maxRetries ?? 2),
@@ -143,6 +150,12 @@ function baseOf(given: string | undefined): string {
     throw new PenstockError('baseURL must be an http or https URL without user, query and fragment');
   }
   return origin;
+}
+
+/** Whether everybody between here and the server can read along. */
+function isInTheClear(baseURL: string): boolean {
+  const url = new URL(baseURL, globalThis.location?.href);
+  return url.protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
 }
 
 /** Whether there is a page, or a worker of one, to which a URL can be relative. */

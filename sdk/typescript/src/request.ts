@@ -51,9 +51,11 @@ export async function encode(settings: Settings, call: Call, options: RequestOpt
   for (const values of [settings.defaultHeaders, call.headers, options.headers]) {
     setHeaders(headers, values);
   }
+  // A path of the caller's own may hold what is nobody else's business.
+  const path = call.path.replace(/[?#].*/s, '').replace(/^\/downloads\/[^{]+/, '/downloads/…');
   return {
-    name: `${call.method} ${call.path}`,
-    facts: { method: call.method, path: call.path },
+    name: `${call.method} ${path}`,
+    facts: { method: call.method, path },
     url: `${settings.baseURL}/api/v1${fillPath(call.path, call.args)}${encodeQuery({ ...call.query, ...options.query })}`,
     init: { ...settings.fetchOptions, method: call.method, headers, redirect: 'manual', ...(body === undefined ? {} : { body }) },
     repeatable: call.method === 'GET' || headers.has('Idempotency-Key'),
@@ -63,6 +65,9 @@ export async function encode(settings: Settings, call: Call, options: RequestOpt
 
 /** Finds wrong arguments that the type checker did not see. */
 function check(call: Call): void {
+  if (typeof call.path !== 'string' || !/^\/(?!\/)/.test(call.path)) {
+    throw new PenstockError('the path must begin with one /, such as /agent/runs');
+  }
   const name = `${call.method} ${call.path}`;
   for (const part of ['body', 'query'] as const) {
     const value: unknown = call[part];

@@ -1,5 +1,5 @@
 import type { RequestOptions } from './core.js';
-import { type APITimeoutError, PenstockError } from './errors.js';
+import { PenstockError, WaitTimeoutError } from './errors.js';
 import type { EventStream, StreamOptions } from './events.js';
 import { Guard, sleep } from './guard.js';
 import { checkTime } from './options.js';
@@ -11,7 +11,7 @@ import type { RunEvent, RunItem, RunState, StreamRunEventsQuery } from './types.
 export interface WaitOptions {
   /** Ends the wait, and not the run; what is thrown is its reason. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds after which an {@link APITimeoutError} is thrown. Default: none, it waits for as long as it takes. */
+  /** Milliseconds after which an {@link WaitTimeoutError} is thrown. Default: none, it waits for as long as it takes. */
   timeout?: number | undefined;
   /** Whether to return a run that is BLOCKED as well: it waits for a person's answer. Default: false. */
   untilBlocked?: boolean | undefined;
@@ -35,7 +35,7 @@ export abstract class Waiting extends Resource {
     const timeout = checkTime('timeout', options.timeout ?? Number.POSITIVE_INFINITY);
     const interval = checkTime('pollInterval', options.pollInterval ?? 2_000);
     const guard = new Guard(options.signal);
-    guard.limit(timeout, `run ${id} is not over after ${timeout} ms`);
+    guard.limit(timeout, `run ${id} is not over after ${timeout} ms`, WaitTimeoutError);
     try {
       for (let after = 0, streams = true; ; ) {
         const item = await this.get(id, { signal: guard.signal });

@@ -1,0 +1,135 @@
+// Generated from api/openapi.yaml and sdk/operations.yaml by `make generate`. Do not edit.
+
+import type {
+  AgentResponse,
+  ArtifactItem,
+  ArtifactResponse,
+  Automation,
+  CloudEnvironment,
+  Conversation,
+  ConversationRedirect,
+  DefinitionPlan,
+  Delivery,
+  DispatchResponse,
+  Empty,
+  Factory,
+  FactoryFiles,
+  FactorySchemaVersions,
+  FilesVerdict,
+  FilterVerdict,
+  HandoffAttachmentsResponse,
+  Key,
+  Limits,
+  ListAgentSkillsResponse,
+  ListAgentsResponse,
+  ListAutomationsResponse,
+  ListBundledSkillsResponse,
+  ListConnectedWorkersResponse,
+  ListDeliveriesResponse,
+  ListEnvironmentsResponse,
+  ListFactoriesResponse,
+  ListKeysResponse,
+  ListModelsResponse,
+  ListRevisionsResponse,
+  ListRunsResponse,
+  ListSchedulesResponse,
+  ListSecretsResponse,
+  ListWebhooksResponse,
+  Me,
+  RunAgentResponse,
+  RunItem,
+  RunReference,
+  ScheduledAgentItem,
+  Secret,
+  Session,
+  SessionRedirect,
+  Success,
+  TimelineResponse,
+  Webhook,
+} from './types.gen.js';
+
+/** What each operation answers, by its method and path. */
+export interface Routes {
+  'GET /agent/runs': ListRunsResponse;
+  'POST /agent/runs': RunAgentResponse;
+  'GET /agent/runs/{runId}': RunItem;
+  'POST /agent/runs/{runId}/followups': Empty;
+  'POST /agent/runs/{runId}/cancel': string;
+  'GET /agent/runs/{runId}/timeline': TimelineResponse;
+  'GET /agent/runs/{runId}/conversation': Conversation;
+  'GET /agent/runs/{runId}/transcript': Response;
+  'GET /agent/runs/{runId}/events': Response;
+  'GET /agent/runs/{runId}/handoff/attachments': HandoffAttachmentsResponse;
+  'POST /agent/runs/{runId}/artifacts': ArtifactItem;
+  'GET /agent/run-by-external-reference': RunReference;
+  'GET /agent/conversations/{conversationId}': Conversation;
+  'GET /agent/conversations/{conversationId}/transcript': Response;
+  'GET /agent/conversations/{conversationId}/redirect': ConversationRedirect;
+  'GET /agent/sessions/{sessionId}/redirect': SessionRedirect;
+  'GET /agent/artifacts/{artifactUid}': ArtifactResponse;
+  'GET /agent/artifacts/{artifactUid}/download': Response;
+  'GET /downloads/{token}': Response;
+  'GET /agent/schedules': ListSchedulesResponse;
+  'POST /agent/schedules': ScheduledAgentItem;
+  'GET /agent/schedules/{scheduleId}': ScheduledAgentItem;
+  'PUT /agent/schedules/{scheduleId}': ScheduledAgentItem;
+  'DELETE /agent/schedules/{scheduleId}': Success;
+  'POST /agent/schedules/{scheduleId}/pause': ScheduledAgentItem;
+  'POST /agent/schedules/{scheduleId}/resume': ScheduledAgentItem;
+  'GET /agent': ListAgentSkillsResponse;
+  'GET /agent/bundled-skills': ListBundledSkillsResponse;
+  'GET /agent/identities': ListAgentsResponse;
+  'POST /agent/identities': AgentResponse;
+  'GET /agent/identities/{agentUid}': AgentResponse;
+  'PUT /agent/identities/{agentUid}': AgentResponse;
+  'DELETE /agent/identities/{agentUid}': undefined;
+  'GET /agent/models': ListModelsResponse;
+  'GET /agent/connected-self-hosted-workers': ListConnectedWorkersResponse;
+  'GET /agent/environments': ListEnvironmentsResponse;
+  'POST /agent/environments': CloudEnvironment;
+  'GET /agent/environments/{environmentUid}': CloudEnvironment;
+  'PUT /agent/environments/{environmentUid}': CloudEnvironment;
+  'DELETE /agent/environments/{environmentUid}': undefined;
+  'GET /factory': ListFactoriesResponse;
+  'POST /factory': Factory;
+  'GET /factory/{factoryUid}': Factory;
+  'PATCH /factory/{factoryUid}': Factory;
+  'DELETE /factory/{factoryUid}': undefined;
+  'GET /factory/{factoryUid}/definition': FactoryFiles;
+  'PUT /factory/{factoryUid}/definition': DefinitionPlan;
+  'GET /factory/{factoryUid}/definition/history': ListRevisionsResponse;
+  'POST /factory/{factoryUid}/sync': Factory;
+  'POST /factory/{factoryUid}/runs': DispatchResponse;
+  'GET /factory/{factoryUid}/automations': ListAutomationsResponse;
+  'POST /factory/{factoryUid}/automations': Automation;
+  'GET /factory/{factoryUid}/automations/{automationUid}': Automation;
+  'PATCH /factory/{factoryUid}/automations/{automationUid}': Automation;
+  'DELETE /factory/{factoryUid}/automations/{automationUid}': undefined;
+  'POST /factory/{factoryUid}/test-filter': FilterVerdict;
+  'GET /factory/{factoryUid}/webhooks': ListWebhooksResponse;
+  'POST /factory/{factoryUid}/webhooks': Webhook;
+  'GET /factory/{factoryUid}/webhooks/{webhookUid}': Webhook;
+  'PATCH /factory/{factoryUid}/webhooks/{webhookUid}': Webhook;
+  'DELETE /factory/{factoryUid}/webhooks/{webhookUid}': undefined;
+  'POST /factory/{factoryUid}/webhooks/{webhookUid}/rotate-secret': Webhook;
+  'GET /factory/{factoryUid}/webhooks/{webhookUid}/deliveries': ListDeliveriesResponse;
+  'GET /factory/{factoryUid}/webhooks/{webhookUid}/deliveries/{deliveryId}': Delivery;
+  'GET /factory/{factoryUid}/webhooks/{webhookUid}/deliveries/{deliveryId}/payload': Response;
+  'POST /factory/{factoryUid}/webhooks/{webhookUid}/deliveries/{deliveryId}/replay': Delivery;
+  'GET /factory-files/schemas': FactorySchemaVersions;
+  'GET /factory-files/schemas/v1alpha1': Record<string, Record<string, unknown>>;
+  'POST /factory-files/validate': FilesVerdict;
+  'GET /secrets': ListSecretsResponse;
+  'POST /secrets': Secret;
+  'GET /secrets/{secretName}': Secret;
+  'PUT /secrets/{secretName}': Secret;
+  'DELETE /secrets/{secretName}': undefined;
+  'GET /keys': ListKeysResponse;
+  'POST /keys': Key;
+  'DELETE /keys/{keyUid}': undefined;
+  'GET /me': Me;
+  'GET /session': Session;
+  'POST /session': Session;
+  'DELETE /session': undefined;
+  'GET /limits': Limits;
+}

@@ -1,0 +1,140 @@
+/**
+ * A server for tests, without one: what it is asked is recorded, what it answers is said beforehand.
+ *
+ *     const server = new TestTransport()
+ *       .on('POST /agent/runs', { run_id: 'r1', state: 'QUEUED' })
+ *       .on('GET /agent/runs/{runId}', problem(503, 'resource_unavailable'), { run_id: 'r1', state: 'SUCCEEDED' });
+ *     const client = server.client();
+ */
+import { Penstock } from './client.js';
+import type { ClientOptions, Fetch } from './options.js';
+import type { Routes } from './routes.gen.js';
+import type { ErrorCode, RunEvent } from './types.gen.js';
+
+/** A request as the server would see it. */
+export interface TestRequest {
+  method: string;
+  /** Below /api/v1, such as `/agent/runs/r1`. */
+  path: string;
+  /** What stood where the route has braces. */
+  args: Record<string, string>;
+  query: URLSearchParams;
+  headers: Headers;
+  /** JSON is parsed; undefined without a body. */
+  body: unknown;
+}
+
+/** The route of an operation, such as `GET /agent/runs/{runId}`, or any other. */
+export type Route = keyof Routes | (`${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}` & {});
+
+type Value<R extends Route> = R extends keyof Routes ? Partial<Routes[R]> : unknown;
+
+/** What a route answers: a value (as JSON; undefined is 204), a Response, or what makes one of them. An error thrown is a lost connection. */
+export type Answer<R extends Route> = Value<R> | Response | ((request: TestRequest) => Value<R> | Response | Promise<Value<R> | Response>);
+
+interface Registered {
+  method: string;
+  pattern: RegExp;
+  answers: unknown[];
+  used: number;
+}
+
+/** The transport. Its `fetch` goes into a client's options, or `client()` makes one. */
+export class TestTransport {
+  /** Every request so far. */
+  readonly requests: TestRequest[] = [];
+  /** To be handed to a client; it needs no network. */
+  readonly fetch: Fetch = (url, init) => this.#respond(url, init);
+  readonly #routes: Registered[] = [];
+
+  /** Says what a route answers: the first answer at first, and the last one for ever. The newest route that fits is taken. */
+  on<R extends Route>(route: R, ...answers: Answer<R>[]): this {
+    const [method = '', path = ''] = route.split(' ');
+    const source = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)');
+    this.#routes.unshift({ method, pattern: new RegExp(`^${source}$`), answers, used: 0 });
+    return this;
+  }
+
+  /** A client of this server. */
+  client(options: ClientOptions = {}): Penstock {
+    return new Penstock({ apiKey: 'psk_test', baseURL: 'http://127.0.0.1', fetch: this.fetch, ...options });
+  }
+
+  async #respond(address: string, init: RequestInit): Promise<Response> {
+    init.signal?.throwIfAborted();
+    const url = new URL(address, 'http://127.0.0.1');
+    const method = init.method ?? 'GET';
+    const path = url.pathname.replace(/^.*?\/api\/v1/, '');
+    const found = this.#routes.find((r) => r.method === method && r.pattern.test(path));
+    const args = Object.entries({ ...found?.pattern.exec(path)?.groups }).map(([name, value]) => [name, decodeURIComponent(value)]);
+    const request: TestRequest = {
+      method,
+      path,
+      args: Object.fromEntries(args),
+      query: url.searchParams,
+      headers: new Headers(init.headers),
+      body: typeof init.body === 'string' ? JSON.parse(init.body) : (init.body ?? undefined),
+    };
+    this.requests.push(request);
+    if (!found) {
+      return problem(501, 'internal_error', `the test has no answer for ${method} ${path}`, { shouldRetry: false });
+    }
+    const answer = found.answers[Math.min(found.used++, found.answers.length - 1)];
+    const value: unknown = await orAborted(typeof answer === 'function' ? answer(request) : answer, init.signal);
+    if (value instanceof Response) {
+      return value.clone();
+    }
+    const headers = { 'X-Request-Id': `test-${this.requests.length}` };
+    return value === undefined ? new Response(null, { status: 204, headers }) : Response.json(value, { headers });
+  }
+}
+
+/** How a {@link problem} tells whether to try again. */
+export interface ProblemOptions {
+  /** Default: whether the status is 408, 429 or 5xx. */
+  shouldRetry?: boolean;
+  /** Seconds. Default: 0, so that a test does not wait. */
+  retryAfter?: number;
+}
+
+/** The API's answer to a request that failed (RFC 9457). */
+export function problem(status: number, code: ErrorCode, detail?: string, options: ProblemOptions = {}): Response {
+  const { shouldRetry = status === 408 || status === 429 || status >= 500, retryAfter = 0 } = options;
+  const title = code.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase());
+  const body = {
+    type: `http://127.0.0.1/docs/errors/${code}`,
+    title,
+    status,
+    error: detail ? `${title}: ${detail}` : title,
+    ...(detail ? { detail } : {}),
+  };
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: {
+      'Content-Type': 'application/problem+json',
+      'X-Request-Id': 'test-problem',
+      'X-Should-Retry': String(shouldRetry),
+      ...(shouldRetry ? { 'Retry-After': String(retryAfter) } : {}),
+    },
+  });
+}
+
+/** A run's events as the stream that `client.runs.events` reads; without a `done` at the end the stream breaks off there. */
+export function events(list: readonly RunEvent[]): Response {
+  const text = list.map((event) => {
+    const { id, data } = event as { id?: number; data?: unknown };
+    return `${id === undefined ? '' : `id: ${id}\n`}event: ${event.event}\ndata: ${JSON.stringify(data)}\n\n`;
+  });
+  return new Response(text.join(''), { headers: { 'Content-Type': 'text/event-stream' } });
+}
+
+/** What comes of an answer that may take its time, unless the signal ends it. */
+function orAborted(answer: unknown, signal: AbortSignal | null | undefined): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal?.reason);
+    signal?.addEventListener('abort', abort, { once: true });
+    Promise.resolve(answer)
+      .then(resolve, reject)
+      .finally(() => signal?.removeEventListener('abort', abort));
+  });
+}

@@ -44,12 +44,15 @@ type Trigger struct {
 	Schedule *CronTrigger    `json:"schedule,omitempty"`
 }
 
-// The triggers that have a way in.
+// The triggers that have a way in. Those of GitHub and Linear fire by deliveries
+// to webhooks with the signature scheme of the same name.
 const (
 	ProviderWebhook  = "webhook"
 	EventReceived    = "received"
 	ProviderSchedule = "schedule"
 	EventCronFired   = "cron_fired"
+	ProviderGitHub   = "github"
+	ProviderLinear   = "linear"
 )
 
 // CronTrigger is a schedule written into a trigger.

@@ -37,7 +37,7 @@ func (p provider) filterKeys() []string {
 var providers = map[string]provider{
 	ProviderWebhook:  {events: []string{EventReceived}},
 	ProviderSchedule: {events: []string{EventCronFired}},
-	"github": {
+	ProviderGitHub: {
 		events: []string{
 			"push", "issue_created", "issue_labeled", "issue_assigned", "issue_mentioned", "pull_request_opened", "pull_request_closed",
 			"pull_request_merged", "pull_request_labeled", "pull_request_assigned", "pull_request_mentioned", "pull_request_ready",
@@ -50,7 +50,7 @@ var providers = map[string]provider{
 		},
 	},
 	"gitlab": {events: []string{"merge_request", "bot_mentioned"}, keys: []string{"repos", "actions", "base_branches", "mentioned"}},
-	"linear": {
+	ProviderLinear: {
 		events: []string{"issue_created", "issue_labeled", "issue_assigned", "issue_state_changed", "comment_created", "agent_session_created"},
 		keys:   []string{"teams", "projects", "labels", "states", "assignees", "mentioned_users", "creators", "issues", "keywords"},
 		ids:    true,
@@ -193,10 +193,24 @@ func onlyKeys(at string, filter map[string]json.RawMessage, known ...string) []F
 	return errs
 }
 
-// matcher is what a key's value is matched with: a list is short for in.
-type matcher struct {
+// Matcher is what the value of a filter's key asks for: any of In where that has
+// some, and none of NotIn.
+type Matcher struct {
 	In    []json.RawMessage `json:"in"`
 	NotIn []json.RawMessage `json:"not_in"`
+}
+
+// ReadMatcher reads the value of a filter's key: a list is short for in, and null
+// asks for nothing.
+func ReadMatcher(raw json.RawMessage) (m Matcher, err error) {
+	if json.Unmarshal(raw, &m.In) == nil {
+		return m, nil
+	}
+	m.In = nil
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return Matcher{}, fmt.Errorf("read a matcher: %w", err)
+	}
+	return m, nil
 }
 
 // checkKey checks one key of a filter: a list, or {in, not_in}.
@@ -208,13 +222,11 @@ func (p provider) checkKey(at, key string, raw json.RawMessage) []FieldError {
 	if absent(raw) {
 		return nil
 	}
-	var m matcher
+	m, err := ReadMatcher(raw)
 	in, notIn := at, at+"/not_in"
-	if json.Unmarshal(raw, &m.In) != nil {
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(raw, &m) != nil {
-			return []FieldError{{at, "must be an array of values, or an object with in and not_in"}}
-		}
+	if fields := map[string]json.RawMessage{}; err != nil {
+		return []FieldError{{at, "must be an array of values, or an object with in and not_in"}}
+	} else if json.Unmarshal(raw, &fields) == nil {
 		for _, field := range slices.Sorted(maps.Keys(fields)) {
 			if field != "in" && field != "not_in" {
 				return []FieldError{{at + "/" + EscapePointer(field), unknown("a key of a matcher", field, []string{"in", "not_in"})}}

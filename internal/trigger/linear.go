@@ -1,0 +1,209 @@
+package trigger
+
+import (
+	"strings"
+
+	"github.com/penstock-dev/penstock/internal/filter"
+)
+
+// linear reads a delivery of Linear. A new issue that has a label or an assignee
+// from its beginning was labeled or assigned as well, of which Linear says
+// nothing by itself.
+func (r *reader) linear(body filter.Value) []Event {
+	switch r.text(body, "type") + " " + r.text(body, "action") {
+	case "Issue create":
+		return r.linearCreated(body)
+	case "Issue update":
+		return r.linearUpdated(body)
+	case "Comment create":
+		if r.at(body, "data").IsObject() {
+			return []Event{r.linearComment(body)}
+		}
+	case "AgentSessionEvent created":
+		if r.at(body, "agentSession").IsObject() {
+			return []Event{r.linearSession(body)}
+		}
+	}
+	return nil
+}
+
+func (r *reader) linearCreated(body filter.Value) []Event {
+	issue := r.at(body, "data")
+	if !issue.IsObject() {
+		return nil
+	}
+	e := r.linearIssue("issue_created", issue)
+	if e.values["creators"] == nil && e.values["creator_ids"] == nil {
+		r.linearUsers(e, "creators", r.at(body, "actor"))
+	}
+	events := []Event{e}
+	if e.values["labels"] != nil || e.values["label_ids"] != nil {
+		events = append(events, e.named("issue_labeled"))
+	}
+	if e.values["assignees"] != nil || e.values["assignee_ids"] != nil {
+		events = append(events, e.named("issue_assigned"))
+	}
+	return events
+}
+
+// linearUpdated reads a change: updatedFrom has what was changed, as it was
+// before.
+func (r *reader) linearUpdated(body filter.Value) []Event {
+	issue, before := r.at(body, "data"), r.at(body, "updatedFrom")
+	if !issue.IsObject() || !before.IsObject() {
+		return nil
+	}
+	var events []Event
+	base := r.linearIssue("issue_state_changed", issue)
+	if was := r.at(before, "stateId"); was.Exists() && was.Text() != r.text(issue, "stateId") {
+		events = append(events, base)
+	}
+	if was := r.at(before, "labelIds"); was.Exists() {
+		labeled := base.named("issue_labeled")
+		r.linearLabels(labeled, issue, texts(was))
+		if labeled.values["label_ids"] != nil {
+			events = append(events, labeled)
+		}
+	}
+	var users []filter.Value
+	assigned := base.named("issue_assigned")
+	assigned.set("assignee_ids")
+	for _, role := range []string{"assignee", "delegate"} {
+		was, id := r.at(before, role+"Id"), r.text(issue, role+"Id")
+		if was.Exists() && id != "" && id != was.Text() {
+			assigned.set("assignee_ids", append(assigned.values["assignee_ids"], id)...)
+			users = append(users, r.at(issue, role))
+		}
+	}
+	if assigned.values["assignee_ids"] != nil {
+		r.linearUsers(assigned, "assignees", users...)
+		events = append(events, assigned)
+	}
+	return events
+}
+
+// linearIssue is an event with what an issue is like.
+func (r *reader) linearIssue(name string, issue filter.Value) Event {
+	e := newEvent(name)
+	r.linearSubject(e, issue)
+	e.set("projects", r.text(issue, "project", "name"))
+	e.set("project_ids", r.text(issue, "project", "id"), r.text(issue, "projectId"))
+	e.set("states", r.text(issue, "state", "name"))
+	e.set("state_ids", r.text(issue, "state", "id"), r.text(issue, "stateId"))
+	r.linearLabels(e, issue, nil)
+	e.set("assignee_ids", r.text(issue, "assigneeId"), r.text(issue, "delegateId"))
+	r.linearUsers(e, "assignees", r.at(issue, "assignee"), r.at(issue, "delegate"))
+	e.set("creator_ids", r.text(issue, "creatorId"))
+	r.linearUsers(e, "creators", r.at(issue, "creator"))
+	r.linearText(e, "\n", r.text(issue, "title"), r.text(issue, "description"))
+	r.linearMentions(e, r.at(issue, "descriptionData"))
+	return e
+}
+
+// linearSubject sets which issue an event is about, and of which team.
+func (r *reader) linearSubject(e Event, issue filter.Value) {
+	e.set("teams", r.text(issue, "team", "key"), r.text(issue, "team", "name"))
+	e.set("team_ids", r.text(issue, "team", "id"), r.text(issue, "teamId"))
+	e.set("issues", r.text(issue, "identifier"))
+	e.set("issue_ids", r.text(issue, "id"))
+}
+
+// linearLabels sets the labels of an issue, but for those that it had before.
+func (r *reader) linearLabels(e Event, issue filter.Value, before []string) {
+	had := map[string]bool{}
+	for _, id := range before {
+		had[id] = true
+	}
+	var names, ids []string
+	for label := range r.at(issue, "labels").Elements() {
+		if !had[r.text(label, "id")] {
+			names = append(names, r.text(label, "name"))
+		}
+	}
+	for _, id := range texts(r.at(issue, "labelIds")) {
+		if !had[id] {
+			ids = append(ids, id)
+		}
+	}
+	e.set("labels", names...)
+	e.set("label_ids", ids...)
+}
+
+// linearUsers sets users by all their names, and adds their ids.
+func (r *reader) linearUsers(e Event, key string, users ...filter.Value) {
+	var names []string
+	idKey := strings.TrimSuffix(key, "s") + "_ids"
+	ids := e.values[idKey]
+	for _, user := range users {
+		_, handle, _ := strings.Cut(r.text(user, "url"), "/profiles/")
+		names = append(names, r.text(user, "name"), r.text(user, "displayName"), r.text(user, "email"), handle)
+		ids = append(ids, r.text(user, "id"))
+	}
+	e.set(key, names...)
+	e.set(idKey, ids...)
+}
+
+// linearText sets what the texts of an event say.
+func (r *reader) linearText(e Event, between string, parts ...string) {
+	all := strings.Join(parts, between)
+	e.set("keywords", all)
+	names := mentions(all, linearName)
+	for _, line := range strings.Split(all, "/profiles/")[1:] { // a mention in Markdown is a link to a person's page
+		names = append(names, line[:nameLength(line, linearName)])
+	}
+	e.set("mentioned_users", names...)
+}
+
+// linearMentions adds whom a text mentions in the form in which Linear edits it:
+// a document of ProseMirror, as JSON or as a string with it.
+func (r *reader) linearMentions(e Event, document filter.Value) {
+	if text := document.Text(); text != "" {
+		parsed, err := filter.ParseDocument([]byte(text))
+		if err != nil {
+			return
+		}
+		document, _ = parsed.Root() // what is too large mentions nobody
+	}
+	var names, ids []string
+	var look func(node filter.Value)
+	look = func(node filter.Value) { // no deeper than a document may be to have a root
+		if r.text(node, "type") == "suggestion_userMentions" {
+			names = append(names, r.text(node, "attrs", "label"))
+			ids = append(ids, r.text(node, "attrs", "id"))
+		}
+		for child := range r.at(node, "content").Elements() {
+			look(child)
+		}
+	}
+	look(document)
+	e.set("mentioned_users", append(names, e.values["mentioned_users"]...)...)
+	e.set("mentioned_user_ids", ids...)
+}
+
+func (r *reader) linearComment(body filter.Value) Event {
+	comment := r.at(body, "data")
+	e := newEvent("comment_created")
+	r.linearSubject(e, r.at(comment, "issue"))
+	e.set("issue_ids", r.text(comment, "issueId"), r.text(comment, "issue", "id"))
+	e.set("project_ids", r.text(comment, "projectId"))
+	e.set("creator_ids", r.text(comment, "userId"))
+	r.linearUsers(e, "creators", r.at(comment, "user"))
+	r.linearText(e, "\n", r.text(comment, "body"))
+	r.linearMentions(e, r.at(comment, "bodyData"))
+	return e
+}
+
+// linearSession reads that somebody has asked an agent to work: the assignee is
+// the agent.
+func (r *reader) linearSession(body filter.Value) Event {
+	session := r.at(body, "agentSession")
+	e := newEvent("agent_session_created")
+	issue := r.at(session, "issue")
+	r.linearSubject(e, issue)
+	e.set("issue_ids", r.text(session, "issueId"), r.text(issue, "id"))
+	e.set("assignee_ids", r.text(session, "appUserId"), r.text(body, "appUserId"))
+	e.set("creator_ids", r.text(session, "creatorId"))
+	r.linearUsers(e, "creators", r.at(session, "creator"))
+	r.linearText(e, "\n", r.text(issue, "title"), r.text(issue, "description"), r.text(session, "comment", "body"))
+	return e
+}

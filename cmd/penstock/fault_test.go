@@ -257,6 +257,62 @@ func TestFullDiskSQLite(t *testing.T) {
 	outlives(t, s, grow)
 }
 
+// The files of the database may not be written while the server has them open:
+// reading goes on, writing is refused until they may.
+func TestReadOnlySQLite(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := testkit.Serve(t, testkit.ServeOptions{
+		Database: "sqlite://" + filepath.Join(dir, "penstock.db"), Args: []string{"--no-worker", "--limit-requests-per-minute", "0"},
+	})
+	immutable := func(change string) error {
+		for _, file := range []string{"penstock.db", "penstock.db-wal"} {
+			if out, err := exec.Command("chattr", change, filepath.Join(dir, file)).CombinedOutput(); err != nil {
+				return fmt.Errorf("chattr: %w %s", err, out)
+			}
+		}
+		return nil
+	}
+	before, _ := createRun(t, s, "before")
+	t.Cleanup(func() { _ = immutable("-i") })
+	if err := immutable("+i"); err != nil {
+		t.Skipf("files cannot be made immutable here: %s", err)
+	}
+	for range 3 {
+		if _, ok := createRun(t, s, "meanwhile"); ok {
+			t.Fatal("a run was answered that cannot have been written")
+		}
+	}
+	if runs := states(t, s, []string{before}); len(runs) != 1 {
+		t.Error("what is there cannot be read")
+	}
+	if err := immutable("-i"); err != nil {
+		t.Fatal(err)
+	}
+	var after string
+	testkit.Eventually(t, 30*time.Second, func() error {
+		id, ok := createRun(t, s, "after")
+		if after = id; !ok {
+			return fmt.Errorf("still 503")
+		}
+		return nil
+	})
+	s.Kill9()
+	s.Restart()
+	var all struct {
+		Runs []struct {
+			ID string `json:"run_id"`
+		} `json:"runs"`
+	}
+	got := send(t, s, http.MethodGet, "/agent/runs", "")
+	if err := json.Unmarshal(got.body, &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Runs) != 2 || all.Runs[0].ID != after || all.Runs[1].ID != before {
+		t.Errorf("got %s, want the two runs that were answered", got.body)
+	}
+}
+
 func TestFullDiskPostgres(t *testing.T) {
 	t.Parallel()
 	database, grow, drop := smallPostgres(t, "24m")

@@ -393,7 +393,9 @@ class Params(Writer):
         return HEAD_PARAMS + names_of(names) + text
 
     def dictionary(self, name: str, schema: Schema) -> str:
-        text = f"\n\nclass {name}(TypedDict, total=False):\n" + doc(schema.get("description"))
+        text = f"\n\n@with_config(STRICT)\nclass {name}(TypedDict, total=False):\n" + doc(
+            schema.get("description")
+        )
         required = schema.get("required", [])
         for field, value in schema["properties"].items():
             kind = self.type_of(value, name + camel(field))
@@ -411,7 +413,8 @@ class Params(Writer):
             if kind == "multipart/form-data":
                 name = name.replace("Params", "UploadParams")
             bases = [ref_name(schema)] if schema else []
-            text = f"\n\nclass {name}({', '.join([*bases, operation.options])}, total=False):\n"
+            text = "\n\n@with_config(STRICT)\n"
+            text += f"class {name}({', '.join([*bases, operation.options])}, total=False):\n"
             text += doc(f"Keywords of `{operation.resource}.{operation.method_name}`.")
             for parameter in operation.query:
                 of = self.type_of(parameter["schema"], name + camel(parameter["name"]))
@@ -455,10 +458,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
+from pydantic import with_config
 from typing_extensions import Required, TypedDict
 
 from . import types
-from ._options import Base64, Options, PostOptions
+from ._options import STRICT, Base64, Options, PostOptions
 '''
 
 HEAD_OPERATIONS = f'''{NOTE}
@@ -514,9 +518,6 @@ def operations_module(contract: Contract, answers: Answers) -> str:
             arguments.append(f"path_names=({names},)")
         if operation.query:
             arguments.append(f"query=({', '.join(repr(p['name']) for p in operation.query)},)")
-            required = [p["name"] for p in operation.query if p.get("required")]
-            if required:
-                arguments.append(f"required=({', '.join(map(repr, required))},)")
         if operation.headers:
             arguments.append(f"headers={operation.headers!r}")
         for media, schema in operation.bodies.items():
@@ -630,7 +631,7 @@ class Resources:
 
 def main() -> None:
     names = yaml.safe_load(NAMES.read_text("utf-8"))
-    contract = Contract(yaml.safe_load(CONTRACT.read_text("utf-8")), names)
+    contract = Contract(yaml.load(CONTRACT.read_text("utf-8"), yaml.CSafeLoader), names)
     sent = contract.reachable(
         [s for o in contract.methods for s in [*o.bodies.values(), *(q["schema"] for q in o.query)]]
     )

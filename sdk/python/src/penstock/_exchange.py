@@ -30,6 +30,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 MAX_HOPS = 5
 TRANSPORT_ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, TimeoutError)
 """What a driver hands to `exchange` instead of an answer."""
+FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 LONGEST_RETRY_AFTER = 60.0
 """Who asks for more than this gets no retry: the caller knows better what to do meanwhile."""
@@ -147,9 +148,9 @@ def _try(
 
 
 def pauses(retries: int) -> Iterator[float]:
-    """Seconds before each retry: 0.5, 1, 2 … up to 8, less up to a quarter so that many spread."""
+    """Seconds before each retry: 0.5, 1, 2, 4, 8, 8 …, less up to a quarter, so that many spread."""
     for number in range(retries):
-        yield min(LONGEST_PAUSE, 0.5 * 2**number) * random.uniform(0.75, 1)  # noqa: S311
+        yield min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(number, 20)) * random.uniform(0.75, 1)  # noqa: S311
 
 
 def _before_retry(call: Call, error: PenstockError, pause: float) -> float | None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Generic, TypeVar, cast
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
 import httpx
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from . import types
 from ._options import Options, PostOptions, Timeout
@@ -60,8 +59,7 @@ class Operation(Generic[T]):
     answer: Any
     path_names: tuple[str, ...] = ()
     query: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
-    headers: Mapping[str, str] = MappingProxyType({})
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: Any = None
     form: Any = None
     params: Any = None
@@ -73,11 +71,12 @@ class Operation(Generic[T]):
     ) -> Call:
         """Check the arguments and make the request; TypeError or ValueError where they are wrong."""
         options, own = self._split(arguments)
+        form = self.form is not None and "file" in own
+        if self.params is not None:
+            own = self._check(self._form if form else self._params, own)
         query = [(n, own.pop(n)) for n in self.query if n in own]
         headers = {self.headers[n]: own.pop(n) for n in self.headers if n in own}
-        if query or headers:
-            self._check(self._parameters, {**dict(query), **headers})
-        content, media_type = self._body(own, options)
+        content, media_type = self._body(own, options, form=form)
         if media_type:
             headers["Content-Type"] = media_type
         return make_call(
@@ -114,12 +113,12 @@ class Operation(Generic[T]):
         return frozenset(keys)
 
     @cached_property
-    def _parameters(self) -> TypeAdapter[Any]:
-        return _strict(self.params)
+    def _params(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.params)
 
     @cached_property
-    def _bodies(self) -> tuple[TypeAdapter[Any] | None, TypeAdapter[Any] | None]:
-        return self.body and _strict(self.body), self.form and _strict(self.form)
+    def _form(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.form)
 
     def _split(self, arguments: Mapping[str, Any]) -> tuple[PostOptions, dict[str, Any]]:
         allowed = POST_OPTIONS if self.takes_key else OPTIONS
@@ -134,9 +133,6 @@ class Operation(Generic[T]):
                 near = difflib.get_close_matches(key, [*self._arguments, *allowed], 1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise TypeError(f"{self.name}: unexpected keyword argument {key!r}{hint}")
-        missing = [name for name in self.required if name not in own]
-        if missing:
-            raise TypeError(f"{self.name}: missing keyword argument {missing[0]!r}")
         return options, own
 
     def _fill(self, values: Sequence[str]) -> str:
@@ -152,20 +148,18 @@ class Operation(Generic[T]):
         except ValidationError as error:
             raise argument_error(self.name, error) from None
 
-    def _body(self, own: dict[str, Any], options: Options) -> tuple[bytes | None, str]:
-        """The body and its type."""
-        body, form = self._bodies
-        extra = options.get("extra_body")
-        if form is not None and "file" in own:
-            return _multipart(self._check(form, own), extra or {})
-        if body is None:
-            if extra is not None:
+    def _body(
+        self, own: dict[str, Any], options: Options, *, form: bool
+    ) -> tuple[bytes | None, str]:
+        """The body of checked fields, and its type."""
+        extra = options.get("extra_body", {})
+        if form:
+            return _multipart({**own, **extra})
+        if self.body is None:
+            if extra:
                 raise TypeError(f"{self.name}: takes no body")
             return None, ""
-        content = body.dump_json(self._check(body, own), exclude_unset=True)
-        if extra:
-            content = to_json({**json.loads(content), **extra})
-        return content, "application/json"
+        return to_json({**own, **extra}), "application/json"
 
 
 class PageOperation(Operation[T]):
@@ -274,10 +268,6 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _strict(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind, config=ConfigDict(extra="forbid", strict=True))
-
-
 def argument_error(where: str, error: ValidationError) -> TypeError | ValueError:
     """A wrong argument, told without its value, which may be a secret."""
     told = error.errors(include_url=False, include_context=False, include_input=False)
@@ -323,13 +313,10 @@ def to_json(value: Any) -> bytes:
 ANY: TypeAdapter[Any] = TypeAdapter(Any)
 
 
-def _multipart(fields: Mapping[str, Any], extra: Mapping[str, Any]) -> tuple[bytes, str]:
+def _multipart(fields: Mapping[str, Any]) -> tuple[bytes, str]:
     """A form, written out once: a retry must send the same bytes."""
-    data = {key: str(value) for key, value in {**fields, **extra}.items() if key != "file"}
-    upload = (
-        data.get("filename", "file"),
-        fields["file"],
-        data.get("mime_type", "application/octet-stream"),
-    )
+    data = {key: str(value) for key, value in fields.items() if key != "file"}
+    name = data.get("filename", "file")
+    upload = (name, fields["file"], data.get("mime_type", "application/octet-stream"))
     request = httpx.Request("POST", "http://form", data=data, files={"file": upload})
     return request.read(), request.headers["content-type"]

@@ -154,7 +154,6 @@ find_run_by_external_reference: Operation[types.RunReference] = Operation(
     "/agent/run-by-external-reference",
     answer=types.RunReference,
     query=("url",),
-    required=("url",),
     params=params.FindRunByExternalReferenceParams,
 )
 

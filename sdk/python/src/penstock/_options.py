@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, ConfigDict
 from typing_extensions import TypedDict
 
 
@@ -38,6 +38,10 @@ class Timeout:
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
             raise TypeError(f"timeout is seconds, a Timeout or None, not {value!r}")
         return cls(total=value, connect=value, idle=value)
+
+
+STRICT = ConfigDict(extra="forbid", strict=True)
+"""What is sent is what was meant: nothing is converted, and no key is dropped in silence."""
 
 
 class Options(TypedDict, total=False):

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
+from pydantic import with_config
 from typing_extensions import Required, TypedDict
 
 from . import types
-from ._options import Base64, Options, PostOptions
+from ._options import STRICT, Base64, Options, PostOptions
 
 __all__ = [
     "Agent",
@@ -99,6 +100,7 @@ __all__ = [
 ]
 
 
+@with_config(STRICT)
 class RunAgentRequest(TypedDict, total=False):
     """Asks for a run. One of `prompt`, `skill`, `config.skill_spec`, `config.skills` and
     `conversation_id` is required.
@@ -153,6 +155,7 @@ until a follow-up answers.
 """
 
 
+@with_config(STRICT)
 class Attachment(TypedDict, total=False):
     """A file sent along."""
 
@@ -166,6 +169,7 @@ class Attachment(TypedDict, total=False):
     """Its content in base64."""
 
 
+@with_config(STRICT)
 class RunFollowupRequest(TypedDict, total=False):
     """A message to the agent of a run."""
 
@@ -217,6 +221,7 @@ ExecutionLocation: TypeAlias = Literal["LOCAL", "REMOTE"]
 """`LOCAL` is the worker inside the server, `REMOTE` any other."""
 
 
+@with_config(STRICT)
 class AmbientAgentConfig(TypedDict, total=False):
     """How a run is executed. What is left out is decided by the automation, the agent, the factory
     or the server, in this order.
@@ -303,6 +308,7 @@ class AmbientAgentConfig(TypedDict, total=False):
     """
 
 
+@with_config(STRICT)
 class AmbientAgentConfigSessionSharing(TypedDict, total=False):
     """What anybody with the run's link may do."""
 
@@ -310,6 +316,7 @@ class AmbientAgentConfigSessionSharing(TypedDict, total=False):
     """Watch or also steer."""
 
 
+@with_config(STRICT)
 class AmbientAgentConfigBudget(TypedDict, total=False):
     """What the run may use before it is ended, FAILED."""
 
@@ -320,6 +327,7 @@ class AmbientAgentConfigBudget(TypedDict, total=False):
     """Cost of the model. 0 means no bound."""
 
 
+@with_config(STRICT)
 class Harness(TypedDict, total=False):
     """The agent program."""
 
@@ -335,6 +343,7 @@ class Harness(TypedDict, total=False):
     """How hard it should think, for programs that have such a setting."""
 
 
+@with_config(STRICT)
 class MCPServerConfig(TypedDict, total=False):
     """An MCP server. Exactly one of `id`, `command` and `url`. Values of `env` and `headers` may
     name a managed secret as `${{ secrets.NAME }}`.
@@ -368,6 +377,7 @@ ArtifactType: TypeAlias = Literal[
 """A kind of artifact."""
 
 
+@with_config(STRICT)
 class CreateArtifactRequest(TypedDict, total=False):
     """A plan, a pull request or a reference."""
 
@@ -380,6 +390,7 @@ class CreateArtifactRequest(TypedDict, total=False):
     """
 
 
+@with_config(STRICT)
 class CreateArtifactRequestData(TypedDict, total=False):
     """For PLAN `content` (Markdown) and perhaps `title` and `url`; for PULL_REQUEST `branch` and
     `url`; for EXTERNAL_REFERENCE `reference_type` and `url` and perhaps `title` and `metadata`.
@@ -404,6 +415,7 @@ class CreateArtifactRequestData(TypedDict, total=False):
     """More about it."""
 
 
+@with_config(STRICT)
 class UploadArtifactRequest(TypedDict, total=False):
     """A file or a screenshot."""
 
@@ -429,6 +441,7 @@ class UploadArtifactRequest(TypedDict, total=False):
     """What it shows."""
 
 
+@with_config(STRICT)
 class CloudEnvironmentConfig(TypedDict, total=False):
     """What an environment is made of."""
 
@@ -459,6 +472,7 @@ class CloudEnvironmentConfig(TypedDict, total=False):
     """How long the sandbox of a failed run is kept."""
 
 
+@with_config(STRICT)
 class GitHubRepo(TypedDict, total=False):
     """A repository on GitHub."""
 
@@ -469,6 +483,7 @@ class GitHubRepo(TypedDict, total=False):
     """Its name."""
 
 
+@with_config(STRICT)
 class GitRepo(TypedDict, total=False):
     """A Git repository."""
 
@@ -479,6 +494,7 @@ class GitRepo(TypedDict, total=False):
     """A branch, tag or commit. Without it the default branch."""
 
 
+@with_config(STRICT)
 class Agent(TypedDict, total=False):
     """An agent to be created."""
 
@@ -531,6 +547,7 @@ class Agent(TypedDict, total=False):
     """Its part in a factory."""
 
 
+@with_config(STRICT)
 class UpdateAgent(TypedDict, total=False):
     """Changes to an agent. Absent or null leaves a field, an empty value clears it."""
 
@@ -585,6 +602,7 @@ class UpdateAgent(TypedDict, total=False):
     """Its part in a factory."""
 
 
+@with_config(STRICT)
 class SecretRef(TypedDict, total=False):
     """A managed secret by name."""
 
@@ -592,6 +610,7 @@ class SecretRef(TypedDict, total=False):
     """Its name."""
 
 
+@with_config(STRICT)
 class AgentMemory(TypedDict, total=False):
     """What an agent remembers between runs."""
 
@@ -602,6 +621,7 @@ class AgentMemory(TypedDict, total=False):
     """Memory stores that it is given. Kept and handed on as given."""
 
 
+@with_config(STRICT)
 class AgentMemoryAutoMemory(TypedDict, total=False):
     """Memory that it keeps by itself."""
 
@@ -609,6 +629,7 @@ class AgentMemoryAutoMemory(TypedDict, total=False):
     """Whether it does."""
 
 
+@with_config(STRICT)
 class Schedule(TypedDict, total=False):
     """A schedule to be created. Needs a `prompt` or a skill."""
 
@@ -639,6 +660,7 @@ class Schedule(TypedDict, total=False):
     """Whether the team sees it and its runs, which is the default."""
 
 
+@with_config(STRICT)
 class UpdateSchedule(TypedDict, total=False):
     """A whole schedule. Needs a `prompt` or a skill."""
 
@@ -686,6 +708,7 @@ be created with it.
 """
 
 
+@with_config(STRICT)
 class CreateSecretRequest(TypedDict, total=False):
     """A secret to be created."""
 
@@ -698,6 +721,7 @@ class CreateSecretRequest(TypedDict, total=False):
     """
 
 
+@with_config(STRICT)
 class SetSecretRequest(TypedDict, total=False):
     """A secret's next value."""
 
@@ -749,6 +773,7 @@ SignatureScheme: TypeAlias = Literal[
 """How a sender signs. `custom_hmac` is described by the webhook's `signature`."""
 
 
+@with_config(STRICT)
 class Signature(TypedDict, total=False):
     """A `custom_hmac` scheme, or the `timestamp_header` of a Grafana contact point."""
 
@@ -782,6 +807,7 @@ once.
 """
 
 
+@with_config(STRICT)
 class CreateWebhookRequest(TypedDict, total=False):
     """A webhook to be created."""
 
@@ -820,6 +846,7 @@ class CreateWebhookRequest(TypedDict, total=False):
     """Whether it takes deliveries as soon as it has its secret."""
 
 
+@with_config(STRICT)
 class UpdateWebhookRequest(TypedDict, total=False):
     """What is to change of a webhook."""
 
@@ -845,6 +872,7 @@ class UpdateWebhookRequest(TypedDict, total=False):
     """Whether it takes none although it is enabled, until that is cleared."""
 
 
+@with_config(STRICT)
 class RotateSecretRequest(TypedDict, total=False):
     """How a secret is replaced."""
 
@@ -855,6 +883,7 @@ class RotateSecretRequest(TypedDict, total=False):
     """How long the old one stays valid. At most 5 are at a time."""
 
 
+@with_config(STRICT)
 class FactoryRepository(TypedDict, total=False):
     """A Git repository that defines a factory."""
 
@@ -873,6 +902,7 @@ class FactoryRepository(TypedDict, total=False):
     """The managed secret with the credential for an `https://` URL: a token, or `user:token`."""
 
 
+@with_config(STRICT)
 class ApplyDefinitionRequest(TypedDict, total=False):
     """Files for a factory."""
 
@@ -885,12 +915,14 @@ class ApplyDefinitionRequest(TypedDict, total=False):
     """The revision that was edited; a 409 where the factory has another one by now."""
 
 
+@with_config(STRICT)
 class ValidateFilesRequest(TypedDict, total=False):
     """Files to be checked."""
 
     files: Required[Mapping[str, str]]
 
 
+@with_config(STRICT)
 class CreateFactoryRequest(TypedDict, total=False):
     """A factory to be made."""
 
@@ -912,6 +944,7 @@ class CreateFactoryRequest(TypedDict, total=False):
     """The repository that defines it; not with files."""
 
 
+@with_config(STRICT)
 class UpdateFactoryRequest(TypedDict, total=False):
     """What of a factory is to change."""
 
@@ -928,6 +961,7 @@ class UpdateFactoryRequest(TypedDict, total=False):
     """Where it comes from, of a factory of a repository."""
 
 
+@with_config(STRICT)
 class DispatchRequest(TypedDict, total=False):
     """Work for a factory."""
 
@@ -944,6 +978,7 @@ class DispatchRequest(TypedDict, total=False):
     """Where the ticket can be read."""
 
 
+@with_config(STRICT)
 class Trigger(TypedDict, total=False):
     """An event that an automation waits for. `webhook` / `received` waits for deliveries to
     webhooks of the factory, `schedule` / `cron_fired` for a clock of its own or for schedules
@@ -970,6 +1005,7 @@ class Trigger(TypedDict, total=False):
     """Of `schedule`: a clock of its own."""
 
 
+@with_config(STRICT)
 class CronTrigger(TypedDict, total=False):
     """A clock. A time that the clocks show twice, in the night in which they go back, fires once,
     unless the hour of `cron` is `*`; one that they leave out fires when they go forward. A
@@ -997,6 +1033,7 @@ class CronTrigger(TypedDict, total=False):
     """Why its last time started no run. Only in answers."""
 
 
+@with_config(STRICT)
 class CreateAutomationRequest(TypedDict, total=False):
     """An automation to be made."""
 
@@ -1040,6 +1077,7 @@ class CreateAutomationRequest(TypedDict, total=False):
     """Whose credentials its runs use."""
 
 
+@with_config(STRICT)
 class UpdateAutomationRequest(TypedDict, total=False):
     """What of an automation is to change. Null clears."""
 
@@ -1083,6 +1121,7 @@ class UpdateAutomationRequest(TypedDict, total=False):
     """Whose credentials its runs use."""
 
 
+@with_config(STRICT)
 class TestFilterRequest(TypedDict, total=False):
     """A payload filter, and what it is tried on. Of `payload` and `delivery_id` at most one."""
 
@@ -1099,6 +1138,7 @@ class TestFilterRequest(TypedDict, total=False):
     """A payload, any JSON value."""
 
 
+@with_config(STRICT)
 class CreateKeyRequest(TypedDict, total=False):
     """A key to be created."""
 
@@ -1115,6 +1155,7 @@ class CreateKeyRequest(TypedDict, total=False):
     """The agent that its bearer acts as."""
 
 
+@with_config(STRICT)
 class CreateSessionRequest(TypedDict, total=False):
     """A sign-in."""
 
@@ -1122,6 +1163,7 @@ class CreateSessionRequest(TypedDict, total=False):
     """An API key in force. That of an execution cannot sign in."""
 
 
+@with_config(STRICT)
 class CreateRunParams(RunAgentRequest, PostOptions, total=False):
     """Keywords of `runs.create`."""
 
@@ -1129,6 +1171,7 @@ class CreateRunParams(RunAgentRequest, PostOptions, total=False):
     """What kind of client this is; becomes the run's `source`."""
 
 
+@with_config(STRICT)
 class ListRunsParams(Options, total=False):
     """Keywords of `runs.list`."""
 
@@ -1220,10 +1263,12 @@ class ListRunsParams(Options, total=False):
     """
 
 
+@with_config(STRICT)
 class FollowUpRunParams(RunFollowupRequest, PostOptions, total=False):
     """Keywords of `runs.follow_up`."""
 
 
+@with_config(STRICT)
 class CancelRunParams(PostOptions, total=False):
     """Keywords of `runs.cancel`."""
 
@@ -1231,6 +1276,7 @@ class CancelRunParams(PostOptions, total=False):
     """Cancel the runs that this run started as well."""
 
 
+@with_config(STRICT)
 class StreamRunEventsParams(Options, total=False):
     """Keywords of `runs.events`."""
 
@@ -1238,14 +1284,17 @@ class StreamRunEventsParams(Options, total=False):
     """The same as `Last-Event-ID`, for clients that cannot set headers."""
 
 
+@with_config(STRICT)
 class CreateRunArtifactParams(CreateArtifactRequest, PostOptions, total=False):
     """Keywords of `runs.add_artifact`."""
 
 
+@with_config(STRICT)
 class CreateRunArtifactUploadParams(UploadArtifactRequest, PostOptions, total=False):
     """Keywords of `runs.add_artifact`."""
 
 
+@with_config(STRICT)
 class FindRunByExternalReferenceParams(Options, total=False):
     """Keywords of `runs.find_by_external_reference`."""
 
@@ -1253,14 +1302,17 @@ class FindRunByExternalReferenceParams(Options, total=False):
     """The URL that the artifact carries."""
 
 
+@with_config(STRICT)
 class CreateScheduleParams(Schedule, PostOptions, total=False):
     """Keywords of `schedules.create`."""
 
 
+@with_config(STRICT)
 class UpdateScheduleParams(UpdateSchedule, Options, total=False):
     """Keywords of `schedules.update`."""
 
 
+@with_config(STRICT)
 class ListAgentSkillsParams(Options, total=False):
     """Keywords of `skills.list`."""
 
@@ -1277,14 +1329,17 @@ class ListAgentSkillsParams(Options, total=False):
     """List skills that cannot be used as well, each with its `error`."""
 
 
+@with_config(STRICT)
 class CreateAgentParams(Agent, PostOptions, total=False):
     """Keywords of `agents.create`."""
 
 
+@with_config(STRICT)
 class UpdateAgentParams(UpdateAgent, Options, total=False):
     """Keywords of `agents.update`."""
 
 
+@with_config(STRICT)
 class ListEnvironmentsParams(Options, total=False):
     """Keywords of `environments.list`."""
 
@@ -1292,18 +1347,22 @@ class ListEnvironmentsParams(Options, total=False):
     """What to order by. `name` goes from A to Z, `last_updated` from the latest on."""
 
 
+@with_config(STRICT)
 class CreateEnvironmentParams(CloudEnvironmentConfig, PostOptions, total=False):
     """Keywords of `environments.create`."""
 
 
+@with_config(STRICT)
 class UpdateEnvironmentParams(CloudEnvironmentConfig, Options, total=False):
     """Keywords of `environments.update`."""
 
 
+@with_config(STRICT)
 class CreateFactoryParams(CreateFactoryRequest, PostOptions, total=False):
     """Keywords of `factories.create`."""
 
 
+@with_config(STRICT)
 class ListFactoriesParams(Options, total=False):
     """Keywords of `factories.list`."""
 
@@ -1319,10 +1378,12 @@ class ListFactoriesParams(Options, total=False):
     """
 
 
+@with_config(STRICT)
 class UpdateFactoryParams(UpdateFactoryRequest, Options, total=False):
     """Keywords of `factories.update`."""
 
 
+@with_config(STRICT)
 class DispatchToFactoryParams(DispatchRequest, PostOptions, total=False):
     """Keywords of `factories.runs.create`."""
 
@@ -1330,10 +1391,12 @@ class DispatchToFactoryParams(DispatchRequest, PostOptions, total=False):
     """What kind of client this is; becomes the run's `source`."""
 
 
+@with_config(STRICT)
 class ApplyDefinitionParams(ApplyDefinitionRequest, Options, total=False):
     """Keywords of `factories.definition.apply`."""
 
 
+@with_config(STRICT)
 class ListRevisionsParams(Options, total=False):
     """Keywords of `factories.definition.history`."""
 
@@ -1346,34 +1409,42 @@ class ListRevisionsParams(Options, total=False):
     """
 
 
+@with_config(STRICT)
 class ValidateFactoryFilesParams(ValidateFilesRequest, PostOptions, total=False):
     """Keywords of `factory_files.validate`."""
 
 
+@with_config(STRICT)
 class CreateAutomationParams(CreateAutomationRequest, PostOptions, total=False):
     """Keywords of `automations.create`."""
 
 
+@with_config(STRICT)
 class UpdateAutomationParams(UpdateAutomationRequest, Options, total=False):
     """Keywords of `automations.update`."""
 
 
+@with_config(STRICT)
 class TestFilterParams(TestFilterRequest, PostOptions, total=False):
     """Keywords of `automations.test_filter`."""
 
 
+@with_config(STRICT)
 class CreateWebhookParams(CreateWebhookRequest, PostOptions, total=False):
     """Keywords of `webhooks.create`."""
 
 
+@with_config(STRICT)
 class UpdateWebhookParams(UpdateWebhookRequest, Options, total=False):
     """Keywords of `webhooks.update`."""
 
 
+@with_config(STRICT)
 class RotateWebhookSecretParams(RotateSecretRequest, PostOptions, total=False):
     """Keywords of `webhooks.rotate_secret`."""
 
 
+@with_config(STRICT)
 class ListDeliveriesParams(Options, total=False):
     """Keywords of `deliveries.list`."""
 
@@ -1391,17 +1462,21 @@ class ListDeliveriesParams(Options, total=False):
     """Only those with this outcome; `rejected` is every one of the three rejections."""
 
 
+@with_config(STRICT)
 class CreateSecretParams(CreateSecretRequest, PostOptions, total=False):
     """Keywords of `secrets.create`."""
 
 
+@with_config(STRICT)
 class SetSecretParams(SetSecretRequest, Options, total=False):
     """Keywords of `secrets.set`."""
 
 
+@with_config(STRICT)
 class CreateKeyParams(CreateKeyRequest, PostOptions, total=False):
     """Keywords of `keys.create`."""
 
 
+@with_config(STRICT)
 class CreateSessionParams(CreateSessionRequest, Options, total=False):
     """Keywords of `session.create`."""

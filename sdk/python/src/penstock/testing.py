@@ -58,9 +58,11 @@ class _Answer:
 class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """Answers for a server. What was not told is an AssertionError that names it."""
 
-    requests: list[Asked] = field(default_factory=list)
+    requests: list[Asked] = field(default_factory=list[Asked])
     """What was asked, in order."""
-    _answers: dict[tuple[str, str], deque[_Answer]] = field(default_factory=dict, repr=False)
+    _answers: dict[tuple[str, str], deque[_Answer]] = field(
+        default_factory=dict[tuple[str, str], deque[_Answer]], repr=False
+    )
 
     def on(
         self,
@@ -142,11 +144,11 @@ class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
         )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """httpx's way in."""
+        """What httpx calls."""
         return self._answer(request, request.read())
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """httpx's way in."""
+        """What httpx calls."""
         return self._answer(request, await request.aread())
 
     def _tell(self, method: str, path: str, answer: _Answer) -> None:

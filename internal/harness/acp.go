@@ -50,7 +50,7 @@ type acpAgent struct {
 func (h acpHarness) Start(ctx context.Context, s Session) (Agent, error) {
 	a := &acpAgent{session: s, served: make(chan struct{})}
 	a.said = transcript{record: s.Record}
-	a.did = actions{add: a.said.add, dir: s.Dir, open: map[string]*action{}}
+	a.did = actions{add: a.said.add, session: &a.session, open: map[string]*action{}}
 	var err error
 	a.process, err = s.Start(ctx, Command{Argv: h.program.Argv, Env: environment(h.program.Env), Stderr: &a.lastWords})
 	if err != nil {
@@ -151,14 +151,6 @@ func (a *acpAgent) begin(ctx context.Context, servers []acp.MCPServer) error {
 	}
 	a.id = fresh.ID
 	return nil
-}
-
-func acpSkills(skills []Skill) []acp.Skill {
-	list := make([]acp.Skill, len(skills))
-	for i, s := range skills {
-		list[i] = acp.Skill{Name: s.Name, Description: s.Description, Path: s.Path}
-	}
-	return list
 }
 
 // mcpServers puts the servers of the configuration into the protocol's form.

@@ -25,8 +25,8 @@ const (
 // actions turns an agent's tool calls into actions and their results. A call
 // may become known by its update, or by the question whether it may go on.
 type actions struct {
-	add func(penstock.Draft)
-	dir string // the workspace as the agent names it
+	add     func(penstock.Draft)
+	session *Session // knows the workspace, and which skills lie where
 
 	mu   sync.Mutex
 	open map[string]*action // by the agent's id
@@ -117,6 +117,9 @@ func (s *actions) announce(a *action) {
 	}
 	a.recorded = true
 	a.category, a.name = classify(a.call)
+	if a.name == actionRead && s.readsSkill(a.call) {
+		a.category, a.name = categorySkill, actionSkill
+	}
 	s.add(penstock.NewDraft(penstock.EventAction, penstock.Now(), penstock.Block{
 		Type: penstock.BlockAction, ID: a.id, Category: a.category, Name: a.name, Input: object(s.input(a)),
 	}))

@@ -101,9 +101,14 @@ func (s *actions) input(a *action) map[string]any {
 		in.text("glob", given.text("glob"))
 		in.list("paths", s.paths(a.call, given))
 	case actionSkill:
-		in.text("name", given.text("name", "skill"))
-		in.text("skill_path", s.relative(given.text("skill_path", "path")))
-		in.text("bundled_skill_id", given.text("bundled_skill_id"))
+		at := s.relative(given.text("skill_path", "path"))
+		if read := s.paths(a.call, given); at == "" && len(read) == 1 {
+			at = read[0]
+		}
+		skill, _ := s.session.skillAt(at)
+		in.text("name", given.text("name", "skill"), skill.Name)
+		in.text("skill_path", at)
+		in.text("bundled_skill_id", s.session.bundledID(at))
 	case actionArtifact:
 		in.text("artifact_type", given.text("artifact_type", "type"))
 		in.text("path", s.relative(given.text(pathFields...)))
@@ -209,10 +214,21 @@ func (s *actions) paths(call acp.ToolCall, given raw) []string {
 	return slices.Compact(list)
 }
 
+// readsSkill reports whether a file that is read is the SKILL.md of a skill that
+// the agent was given: so do agents that have no tool of their own for it.
+func (s *actions) readsSkill(call acp.ToolCall) bool {
+	read := s.paths(call, readRaw(call.RawInput))
+	if len(read) != 1 {
+		return false
+	}
+	_, ok := s.session.skillAt(read[0])
+	return ok
+}
+
 // relative is a path within the workspace as seen from there.
 func (s *actions) relative(name string) string {
 	name = strings.TrimPrefix(name, "file://")
-	if rest, within := strings.CutPrefix(name, s.dir+"/"); within && s.dir != "" {
+	if rest, within := strings.CutPrefix(name, s.session.Dir+"/"); within && s.session.Dir != "" {
 		return path.Clean(rest)
 	}
 	return name

@@ -32,9 +32,9 @@ func recorded(t *testing.T, drafts []penstock.Draft) []string {
 	return lines
 }
 
-func follow(dir string) (*actions, *[]penstock.Draft) {
+func follow() (*actions, *[]penstock.Draft) {
 	var drafts []penstock.Draft
-	return &actions{add: func(d penstock.Draft) { drafts = append(drafts, d) }, dir: dir, open: map[string]*action{}}, &drafts
+	return &actions{add: func(d penstock.Draft) { drafts = append(drafts, d) }, session: &Session{Dir: "/ws"}, open: map[string]*action{}}, &drafts
 }
 
 func TestToolCallsInTheirPublicForm(t *testing.T) {
@@ -100,9 +100,9 @@ func TestToolCallsInTheirPublicForm(t *testing.T) {
 			acp.ToolCall{Meta: tool("ask_user"), RawInput: rawJSON(`{"question":"Which?"}`)},
 			[]string{`review ask_user {"question":"Which?"}`, `completed {}`},
 		},
-		"a skill that the platform ships": {
+		"a skill of which the agent says that the platform ships it": {
 			acp.ToolCall{Meta: tool("read_skill"), RawInput: rawJSON(`{"skill_path":"/ws/.penstock/skills/a/SKILL.md","bundled_skill_id":"b"}`), Content: []acp.ToolCallContent{content(acp.ContentBlock{Type: "resource", Resource: &acp.Resource{Text: "Do it."}})}},
-			[]string{`skill read_skill {"bundled_skill_id":"b","skill_path":".penstock/skills/a/SKILL.md"}`, `completed {"output":"Do it."}`},
+			[]string{`skill read_skill {"skill_path":".penstock/skills/a/SKILL.md"}`, `completed {"output":"Do it."}`},
 		},
 		"a link": {
 			acp.ToolCall{Kind: acp.ToolThink, Title: "Think", Content: []acp.ToolCallContent{content(acp.ContentBlock{Type: "resource_link", Name: "doc", URI: "https://x"})}},
@@ -119,7 +119,7 @@ func TestToolCallsInTheirPublicForm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, drafts := follow("/ws")
+			s, drafts := follow()
 			test.call.Status = acp.ToolCompleted
 			s.see(test.call, true)
 			if diff := cmp.Diff(test.want, recorded(t, *drafts)); diff != "" {
@@ -140,7 +140,7 @@ func content(c acp.ContentBlock) acp.ToolCallContent {
 func TestOutputOfARunningActionIsShownNowAndThen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, drafts := follow("/ws")
+		s, drafts := follow()
 		s.see(acp.ToolCall{ID: "c", Kind: acp.ToolExecute, Title: "make", Status: acp.ToolInProgress}, true)
 		var printed strings.Builder
 		for i := range 1000 { // ten seconds
@@ -169,7 +169,7 @@ func TestOutputOfARunningActionIsShownNowAndThen(t *testing.T) {
 
 func TestActionsThatAreOverAreForgotten(t *testing.T) {
 	t.Parallel()
-	s, drafts := follow("/ws")
+	s, drafts := follow()
 	for i := range 3 * maxOpen {
 		s.see(acp.ToolCall{ID: fmt.Sprint(i), Title: "x", Status: acp.ToolCompleted}, true)
 	}

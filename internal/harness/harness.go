@@ -110,13 +110,6 @@ type Session struct {
 	Log  *slog.Logger
 }
 
-// Skill is a skill that lies in the workspace.
-type Skill struct {
-	Name, Description string
-	Path              string // of its SKILL.md, relative to the workspace
-	Text              string // of its SKILL.md
-}
-
 // Command is a program to be started.
 type Command struct {
 	Argv []string

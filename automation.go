@@ -160,10 +160,7 @@ func (o Overrides) Config() *Config {
 		Harness: o.Harness, ModelID: o.Model, RunnerID: o.RunnerID, EnvironmentID: o.EnvironmentID, Secrets: o.Secrets,
 		MCPServers: o.MCPServers, WorkerHost: o.WorkerHost, CredentialStrategy: o.CredentialStrategy, HarnessAuthSecrets: o.HarnessAuthSecrets,
 	}
-	if o.Model != "" && c.Harness == nil {
-		c.Harness = &Harness{Type: HarnessBuiltin}
-	}
-	return &c
+	return c.withHarness()
 }
 
 // FilterTest asks whether a payload filter would match: a stored delivery, or

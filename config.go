@@ -3,7 +3,6 @@ package penstock
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -21,7 +20,7 @@ type Config struct {
 	MCPServers         map[string]MCPServer `json:"mcp_servers,omitempty"`
 	Harness            *Harness             `json:"harness,omitempty"`
 	HarnessAuthSecrets json.RawMessage      `json:"harness_auth_secrets,omitempty"`
-	IdleTimeoutMinutes int                  `json:"idle_timeout_minutes,omitzero"` // 1-60, of an interactive run
+	IdleTimeoutMinutes *int                 `json:"idle_timeout_minutes,omitempty"` // 1-60, of an interactive run
 	WorkerHost         string               `json:"worker_host,omitempty"`
 	SessionSharing     *SessionSharing      `json:"session_sharing,omitempty"`
 	MemoryStores       json.RawMessage      `json:"memory_stores,omitempty"`
@@ -30,7 +29,7 @@ type Config struct {
 	ComputerUseEnabled *bool                `json:"computer_use_enabled,omitempty"`
 	ComputerUseModelID string               `json:"computer_use_model_id,omitempty"`
 
-	MaxDurationMinutes int               `json:"max_duration_minutes,omitzero"` // of one execution's work
+	MaxDurationMinutes *int              `json:"max_duration_minutes,omitempty"` // of one execution's work
 	Budget             *Budget           `json:"budget,omitempty"`
 	Env                map[string]string `json:"env,omitempty"`
 	Secrets            []string          `json:"secrets,omitempty"`
@@ -87,38 +86,6 @@ type MCPServer struct {
 	Headers map[string]string `json:"headers,omitempty"`
 }
 
-// Layer is one source of configuration, the strongest first in [Resolve].
-type Layer struct {
-	Name   string // request, automation, agent, factory, server
-	Config *Config
-}
-
-// Resolve takes each key from the first layer that has it, whole: maps and
-// lists are replaced, never merged. Sources says for each key of the result
-// which layer it came from.
-func Resolve(layers ...Layer) (result Config, sources map[string]string) {
-	sources = map[string]string{}
-	out := reflect.ValueOf(&result).Elem()
-	for _, layer := range layers {
-		if layer.Config == nil {
-			continue
-		}
-		in := reflect.ValueOf(layer.Config).Elem()
-		for i := range in.NumField() {
-			if in.Field(i).IsZero() {
-				continue
-			}
-			key, _, _ := strings.Cut(in.Type().Field(i).Tag.Get("json"), ",")
-			if _, taken := sources[key]; taken {
-				continue
-			}
-			out.Field(i).Set(in.Field(i))
-			sources[key] = layer.Name
-		}
-	}
-	return result, sources
-}
-
 // Check reports what is wrong with c by itself, with JSON pointers below at.
 // It also puts aliases into their canonical form.
 func (c *Config) Check(at string, harnesses []string) []FieldError {
@@ -141,10 +108,10 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 			bad(pointer, "%s", err)
 		}
 	}
-	if m := c.IdleTimeoutMinutes; m < 0 || m > 60 {
+	if m := c.IdleTimeoutMinutes; m != nil && (*m < 1 || *m > 60) {
 		bad("/idle_timeout_minutes", "must be from 1 to 60")
 	}
-	if m := c.MaxDurationMinutes; m < 0 || m > 7*24*60 {
+	if m := c.MaxDurationMinutes; m != nil && (*m < 1 || *m > 7*24*60) {
 		bad("/max_duration_minutes", "must be from 1 to 10080")
 	}
 	if s := c.CredentialStrategy; s != "" && s != "CREATOR" && s != "EXECUTOR" {

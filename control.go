@@ -67,6 +67,7 @@ type Claim struct {
 	Models      []string      `json:"models"`  // what its providers' keys allow, prefixes such as "anthropic/"
 	Sandbox     string        `json:"sandbox"` // bubblewrap, process, …
 	StrictImage bool          `json:"strict_image"`
+	Platform    string        `json:"platform"` // such as linux/x86_64
 	Capacity    int           `json:"capacity"` // slots in all
 	Busy        int           `json:"busy"`     // slots in use
 	Stopping    bool          `json:"stopping"` // takes no more: only says good-bye
@@ -79,6 +80,8 @@ type Assignment struct {
 	Run         Run               `json:"run"` // with Config resolved
 	Prompts     []Prompt          `json:"prompts"`
 	Environment *EnvironmentSpec  `json:"environment,omitempty"`
+	Runner      *RunnerSpec       `json:"runner,omitempty"`
+	Skills      []SkillFolder     `json:"skills,omitempty"`    // that no repository has to be looked through for
 	Files       []File            `json:"files,omitempty"`     // attachments, event-payload.json
 	Session     *SavedSession     `json:"session,omitempty"`   // to be resumed
 	History     []Step            `json:"history,omitempty"`   // of the conversation, for a harness that cannot load

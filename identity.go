@@ -92,5 +92,8 @@ func (i Identity) Config() *Config {
 	for _, s := range i.Secrets {
 		c.Secrets = append(c.Secrets, s.Name)
 	}
-	return &c
+	if i.FactoryUID == "" {
+		return &c
+	}
+	return c.withHarness()
 }

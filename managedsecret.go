@@ -55,7 +55,7 @@ const (
 	SecretOfSchedule   SecretUserType = "schedule"
 	SecretOfAutomation SecretUserType = "automation"
 	SecretOfWebhook    SecretUserType = "webhook"
-	SecretOfFactory    SecretUserType = "factory" // to read its repository
+	SecretOfFactory    SecretUserType = "factory" // for all its agents, the image of a runner, or its repository
 )
 
 // SecretRequest creates a managed secret; without a value it is pending.

@@ -23,6 +23,28 @@ type SkillSpec struct {
 	Name        string
 }
 
+// Bare reports whether the reference is only a name, so that it may mean a skill
+// that is in no repository.
+func (s SkillSpec) Bare() bool { return s.Repo == "" && s.Path == "" }
+
+// SkillOrigin is where a skill that a worker is given comes from.
+type SkillOrigin string
+
+// The origins; all other skills are found in the workspace's repositories.
+const (
+	SkillOfAgent   SkillOrigin = "agent"   // the files of the agent's factory, for this agent alone
+	SkillOfFactory SkillOrigin = "factory" // the same files, for every agent
+	SkillBundled   SkillOrigin = "bundled" // the server came with it; its name is its id
+)
+
+// SkillFolder is a skill with all its files, by their path below its folder;
+// SKILL.md is among them.
+type SkillFolder struct {
+	Name   string            `json:"name"`
+	Origin SkillOrigin       `json:"origin"`
+	Files  map[string]string `json:"files"`
+}
+
 // ParseSkillSpec checks a reference for its form; whether the skill exists is
 // found out while the run is PENDING.
 func ParseSkillSpec(s string) (SkillSpec, error) {

@@ -115,8 +115,10 @@ func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (pe
 		return r, err
 	}
 	config := penstock.Config{
-		Name: cmd.Name, ModelID: cmd.Model, WorkerHost: cmd.WorkerHost,
-		MaxDurationMinutes: int(math.Ceil(cmd.MaxDuration.Minutes())), Secrets: cmd.Secret,
+		Name: cmd.Name, ModelID: cmd.Model, WorkerHost: cmd.WorkerHost, Secrets: cmd.Secret,
+	}
+	if cmd.MaxDuration > 0 {
+		config.MaxDurationMinutes = new(int(math.Ceil(cmd.MaxDuration.Minutes())))
 	}
 	if err := checkSecretNames(cmd.Secret); err != nil {
 		return r, err

@@ -1,6 +1,13 @@
 package definition
 
-import "go.yaml.in/yaml/v4"
+import (
+	"cmp"
+	"fmt"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/penstock-dev/penstock"
+)
 
 // Runner is runners/NAME.yaml: what runs execute on.
 type Runner struct {
@@ -34,6 +41,34 @@ type LinuxPlatform struct {
 // MacPlatform is a macOS.
 type MacPlatform struct {
 	Version string `json:"version,omitzero" rule:"macVersion" about:"The version, in quotes." default:"\"26\""`
+}
+
+// ReadRunner reads runners/NAME.yaml by itself; it is one of a tree that was
+// valid.
+func ReadRunner(name string, content []byte) (penstock.RunnerSpec, error) {
+	path := "runners/" + name + ".yaml"
+	p := parser{files: map[string][]byte{path: content}, paths: map[Kind]map[string][]place{}, said: map[Kind][]string{}, doubtful: map[Kind]bool{}}
+	p.layout()
+	runners := p.runners()
+	if found := p.sorted(); HasErrors(found) || len(runners) != 1 {
+		return penstock.RunnerSpec{}, fmt.Errorf("read %s: %v", path, found)
+	}
+	return runners[0].Spec(), nil
+}
+
+// Spec is r in the vocabulary of the server.
+func (r Runner) Spec() penstock.RunnerSpec {
+	spec := penstock.RunnerSpec{Name: r.Name, SetupCommands: r.SetupCommands, OS: cmp.Or(r.Platform.OS, "linux"), Arch: r.Platform.Arch}
+	if spec.Arch == "" {
+		spec.Arch = map[string]string{"linux": "x86_64", "macos": "aarch64"}[spec.OS]
+	}
+	if linux := r.Platform.Linux; linux != nil {
+		spec.Image = linux.DockerImage
+	}
+	if shape := r.InstanceShape; shape != nil {
+		spec.VCPUs, spec.MemoryGB = shape.VCPUs, shape.MemoryGB
+	}
+	return spec
 }
 
 // runners reads all runners.

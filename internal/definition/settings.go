@@ -204,13 +204,9 @@ func (h *Harness) AuthSecrets() json.RawMessage {
 	if h == nil || h.Auth == nil || h.Auth.SecretName == "" {
 		return nil
 	}
-	text, _ := json.Marshal(map[string]string{h.Type + authSuffix: h.Auth.SecretName}) // strings: never fails
+	text, _ := json.Marshal(map[string]string{h.Type + penstock.HarnessAuthSuffix: h.Auth.SecretName}) // strings: never fails
 	return text
 }
-
-// authSuffix is what the API appends to a harness's name for the key of its
-// secret.
-const authSuffix = "_auth_secret_name"
 
 func harnessOf(h *penstock.Harness, secrets json.RawMessage) *Harness {
 	if h == nil {
@@ -218,8 +214,8 @@ func harnessOf(h *penstock.Harness, secrets json.RawMessage) *Harness {
 	}
 	harness := Harness{Type: h.Kind(), Model: h.ModelID, ReasoningLevel: h.ReasoningLevel}
 	var names map[string]string
-	if json.Unmarshal(secrets, &names) == nil && names[harness.Type+authSuffix] != "" {
-		harness.Auth = &Auth{AuthManagedSecret, names[harness.Type+authSuffix]}
+	if json.Unmarshal(secrets, &names) == nil && names[harness.Type+penstock.HarnessAuthSuffix] != "" {
+		harness.Auth = &Auth{AuthManagedSecret, names[harness.Type+penstock.HarnessAuthSuffix]}
 	}
 	return &harness
 }

@@ -112,6 +112,7 @@ func (a *application) use(ctx context.Context, d *definition.Definition) error {
 	for _, w := range d.Webhooks {
 		names = append(names, w.SecretName)
 	}
+	names = append(names, imageSecrets(d)...)
 	gone := func(kind, name string) error {
 		return &penstock.Error{Code: penstock.CodeConflict, Retryable: true, Detail: fmt.Sprintf("the %s %q was deleted at this moment", kind, name)}
 	}
@@ -162,6 +163,17 @@ func (a *application) badFields(kind definition.Kind, name string, errs []pensto
 	}
 }
 
+// imageSecrets are the secrets with which the images of runners are fetched.
+func imageSecrets(d *definition.Definition) []string {
+	var names []string
+	for _, r := range d.Runners {
+		if linux := r.Platform.Linux; linux != nil && linux.RegistryCredentialSecretName != "" {
+			names = append(names, linux.RegistryCredentialSecretName)
+		}
+	}
+	return names
+}
+
 // always is what every run of a factory has.
 type always struct {
 	secrets []string
@@ -182,7 +194,9 @@ func (a *application) config(ctx context.Context, d *definition.Definition) erro
 	f, row := d.Factory, a.factory
 	row.Name, row.Alias, row.Description = f.Name, f.Alias, f.Description
 	all := alwaysOf(f)
-	row.FactoryConfig = store.FactoryConfig{Defaults: f.AgentDefaults.Overrides(), Secrets: all.secrets, MCPServers: all.servers}
+	row.FactoryConfig = store.FactoryConfig{
+		Defaults: f.AgentDefaults.Overrides(), Secrets: all.secrets, MCPServers: all.servers, ImageSecrets: imageSecrets(d),
+	}
 	row.Defaults.CredentialStrategy = f.CredentialStrategy
 	row.UpdatedAt = penstock.Now()
 	a.factory = row

@@ -74,7 +74,10 @@ func (s *Service) claim(ctx context.Context, c penstock.Claim) (penstock.Assignm
 	s.seen.claimed(time.Since(start), penstock.Now().Sub(run.QueuedAt))
 	a := penstock.Assignment{
 		Lease:   penstock.Lease{RunID: run.ID, ExecutionID: run.ExecutionID, Token: h.Token},
-		Prompts: prompts, APIKey: agentKey, TimeLimit: time.Duration(run.Config.MaxDurationMinutes) * time.Minute,
+		Prompts: prompts, APIKey: agentKey,
+	}
+	if limit := run.Config.MaxDurationMinutes; limit != nil {
+		a.TimeLimit = time.Duration(*limit) * time.Minute
 	}
 	err = s.equip(ctx, &a, run, h.SessionID)
 	if refused, ok := errors.AsType[*grantError](err); ok {
@@ -111,6 +114,10 @@ func (s *Service) equip(ctx context.Context, a *penstock.Assignment, run store.R
 			return err
 		}
 		a.Environment = &environment
+	}
+	a.Runner = run.Runner
+	if a.Skills, err = s.skillFolders(ctx, run); err != nil {
+		return err
 	}
 	attachments, err := s.store.Attachments(ctx, run.ID)
 	if err != nil {

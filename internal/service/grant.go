@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/store"
@@ -58,15 +57,7 @@ func (s *Service) checkGrants(ctx context.Context, p penstock.Principal, run *st
 		return err
 	}
 	for i := range errs {
-		key, _, _ := strings.Cut(errs[i].Pointer[1:], "/")
-		switch layer := run.ConfigSources[key]; layer {
-		case "agent":
-			errs[i].Pointer, errs[i].Detail = "/agent_identity_uid", "the agent's "+key+": "+errs[i].Detail
-		case "request":
-			errs[i].Pointer = "/config" + errs[i].Pointer
-		default:
-			errs[i].Pointer, errs[i].Detail = "/config/"+key, "as the "+layer+" has it: "+errs[i].Detail
-		}
+		errs[i] = misplaced(run, errs[i])
 	}
 	return penstock.InvalidFields(errs...)
 }

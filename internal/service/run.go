@@ -245,7 +245,8 @@ func (s *Service) setAgent(ctx context.Context, p penstock.Principal, req pensto
 	agent, err := s.store.Identity(ctx, p.Team, uid)
 	var factory store.FactoryConfig
 	if err == nil && agent.FactoryUID != "" {
-		factory, err = s.store.FactoryConfig(ctx, p.Team, agent.FactoryUID)
+		run.AgentName = agent.Name
+		factory, run.Revision, err = s.store.FactoryConfig(ctx, p.Team, agent.FactoryUID)
 	}
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return layers{}, penstock.Invalid("/agent_identity_uid", "there is no agent %q", uid)
@@ -282,45 +283,53 @@ func withEvery(config *penstock.Config, sources map[string]string, every store.F
 	} else {
 		maps.Copy(servers, config.MCPServers)
 	}
-	config.Secrets, config.MCPServers = secrets, servers
-	for key, given := range map[string]bool{"secrets": len(every.Secrets) > 0, "mcp_servers": len(every.MCPServers) > 0} {
-		if given && sources[key] == "" {
+	tell := func(key, name string) {
+		switch sources[key] {
+		case "":
 			sources[key] = "factory"
+		case "factory":
+		default:
+			sources[key+"/"+name] = "factory"
 		}
 	}
+	for _, name := range secrets[len(config.Secrets):] {
+		tell("secrets", name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(every.MCPServers)) {
+		if _, own := config.MCPServers[name]; !own {
+			tell("mcp_servers", name)
+		}
+	}
+	config.Secrets, config.MCPServers = secrets, servers
 }
 
 // setConfig takes each key from the first layer that has it, the server's own
 // being the last.
 func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *store.NewRun, from layers) error {
-	config, sources := penstock.Resolve(append(from.list, penstock.Layer{Name: "server", Config: &s.options.Defaults})...)
+	config, sources := penstock.Resolve(append(from.list, penstock.Layer{Name: layerServer, Config: &s.options.Defaults})...)
 	withEvery(&config, sources, from.every)
-	if config.ModelID == penstock.ModelAuto {
-		config.ModelID, sources["model_id"] = s.options.Defaults.ModelID, "server"
-	}
-	if config.SkillSpec != "" {
-		spec, err := penstock.ParseSkillSpec(config.SkillSpec)
-		if err != nil {
-			return penstock.Invalid("/config/skill_spec", "%s", err)
-		}
-		run.SkillSpec = config.SkillSpec
-		run.Skill = &penstock.Skill{Name: spec.Name, FullPath: spec.Path}
-		if config.Name == "" {
-			config.Name, sources["name"] = spec.Name, "skill"
-		}
-	}
 	if config.Harness == nil {
 		config.Harness, sources["harness"] = &penstock.Harness{}, "server"
 	}
 	harness := *config.Harness // a layer's own is not ours to change
 	harness.Type = harness.Kind()
 	config.Harness = &harness
+	if config.ModelID == penstock.ModelAuto {
+		config.ModelID, sources["model_id"] = s.options.Defaults.ModelID, layerServer
+	}
+	if harness.ModelID == penstock.ModelAuto {
+		harness.ModelID = ""
+	}
 	run.Config, run.ConfigSources = &config, sources
 	run.Harness, run.WorkerHost = harness.Type, config.WorkerHost
-	if err := s.checkGrants(ctx, p, run); err != nil {
-		return err
+	for _, step := range []func(context.Context, penstock.Principal, *store.NewRun) error{
+		s.checkGrants, s.setEnvironment, s.setRunner, s.setSkill,
+	} {
+		if err := step(ctx, p, run); err != nil {
+			return err
+		}
 	}
-	return s.setEnvironment(ctx, p, run)
+	return nil
 }
 
 func (s *Service) setEnvironment(ctx context.Context, p penstock.Principal, run *store.NewRun) error {

@@ -320,7 +320,8 @@ func TestBadRequestsLeaveNothing(t *testing.T) {
 			"/config/skills":               {Config: &penstock.Config{SkillSpec: "a", Skills: []string{"b"}}},
 			"/config/secrets/0":            {Prompt: "p", Config: &penstock.Config{Secrets: []string{"TOKEN"}}},
 			"/config/mcp_servers/x":        {Prompt: "p", Config: &penstock.Config{MCPServers: map[string]penstock.MCPServer{"x": {ID: "a", URL: "https://b"}}}},
-			"/config/idle_timeout_minutes": {Prompt: "p", Config: &penstock.Config{IdleTimeoutMinutes: 61}},
+			"/config/idle_timeout_minutes": {Prompt: "p", Config: &penstock.Config{IdleTimeoutMinutes: new(61)}},
+			"/config/max_duration_minutes": {Prompt: "p", Config: &penstock.Config{MaxDurationMinutes: new(0)}},
 		} {
 			_, err := w.CreateRun(w.t.Context(), w.admin, req, penstock.SourceAPI)
 			wantField(w.t, err, pointer)
@@ -336,7 +337,7 @@ func TestBadRequestsLeaveNothing(t *testing.T) {
 
 func TestConfigurationIsResolvedOnce(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		run := w.create(penstock.RunRequest{Skill: "acme/app:review", Config: &penstock.Config{SkillSpec: "other", MaxDurationMinutes: 5}})
+		run := w.create(penstock.RunRequest{Skill: "acme/app:review", Config: &penstock.Config{SkillSpec: "other", MaxDurationMinutes: new(5)}})
 		got := w.get(run.ID)
 		if got.Config.SkillSpec != "acme/app:review" || got.Config.Name != "review" || got.Prompt != "" || got.Title != "review" || got.Skill.Name != "review" {
 			w.t.Errorf("got %+v, %+v", got, got.Config)

@@ -181,7 +181,7 @@ func TestScheduleThatIsWrong(t *testing.T) {
 			"no such environment":      {config(penstock.Config{EnvironmentID: "nowhere"}), []string{"/agent_config/environment_id"}},
 			"no such harness":          {config(penstock.Config{Harness: &penstock.Harness{Type: "x"}}), []string{"/agent_config/harness/type"}},
 			"no such secret":           {config(penstock.Config{Secrets: []string{"TOKEN"}}), []string{"/agent_config/secrets/0"}},
-			"several things in config": {config(penstock.Config{SkillSpec: "a b", IdleTimeoutMinutes: 61}), []string{"/agent_config/skill_spec", "/agent_config/idle_timeout_minutes"}},
+			"several things in config": {config(penstock.Config{SkillSpec: "a b", IdleTimeoutMinutes: new(0)}), []string{"/agent_config/skill_spec", "/agent_config/idle_timeout_minutes"}},
 		} {
 			_, err := w.CreateSchedule(w.t.Context(), w.admin, test.req)
 			var told *penstock.Error

@@ -121,13 +121,15 @@ func scopeOf(r store.RunRow) *penstock.Scoped {
 // missing says what no connected worker can do for a run that waits; nil where
 // one can.
 func missing(r store.RunRow, workers []store.Worker) *penstock.StatusMessage {
-	harness, host := false, r.WorkerHost == ""
+	want := r.Wants()
+	var harness, host, platform bool
 	for _, w := range workers {
-		if w.Can(r.Harness, r.WorkerHost, r.Image) {
+		if w.Can(want) {
 			return nil
 		}
-		harness = harness || w.Can(r.Harness, "", false)
-		host = host || w.Host == r.WorkerHost
+		harness = harness || w.Can(store.Want{Harness: want.Harness})
+		host = host || w.Can(store.Want{Host: want.Host})
+		platform = platform || w.Can(store.Want{Platform: want.Platform})
 	}
 	var what string
 	switch {
@@ -137,10 +139,18 @@ func missing(r store.RunRow, workers []store.Worker) *penstock.StatusMessage {
 		what = fmt.Sprintf("no worker of the host %q is connected", r.WorkerHost)
 	case !harness:
 		what = fmt.Sprintf("no connected worker has the harness %q", r.Harness)
+	case !platform:
+		what = fmt.Sprintf("no connected worker has the platform %s of the runner %q", want.Platform, r.Runner.Name)
 	case r.Image:
-		what = "no connected worker can use the environment's container image"
+		what = "no connected worker can use the container image of its environment or runner"
 	default:
-		what = fmt.Sprintf("no connected worker of the host %q has the harness %q", r.WorkerHost, r.Harness)
+		what = fmt.Sprintf("no connected worker has all that it asks for: the harness %q", want.Harness)
+		if want.Host != "" {
+			what += fmt.Sprintf(", the host %q", want.Host)
+		}
+		if want.Platform != "" {
+			what += ", the platform " + want.Platform
+		}
 	}
 	return &penstock.StatusMessage{Message: "Waiting: " + what + "."}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -50,6 +52,19 @@ func (tx *Tx) EndedFiles(ctx context.Context, factoryUID string) (map[string][]b
 		files[path] = nil
 	}
 	return files, err
+}
+
+// FilesAt reads the files of a factory as they were at a revision: those whose
+// path begins with one of the given texts, or is one of them.
+func (s *Store) FilesAt(ctx context.Context, factoryUID string, revision int64, beginnings ...string) (map[string][]byte, error) {
+	args := []any{revision}
+	var wanted []string
+	for _, beginning := range beginnings {
+		n := len(args) + 2 // behind factory_uid
+		wanted = append(wanted, fmt.Sprintf("substr(path, 1, $%d) = $%d", n, n+1))
+		args = append(args, utf8.RuneCountInString(beginning), beginning)
+	}
+	return s.definitionFiles(ctx, s, "since <= $2 AND (ended = 0 OR ended > $2) AND ("+strings.Join(wanted, " OR ")+")", factoryUID, args...)
 }
 
 type file struct {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -24,6 +25,14 @@ type FactoryConfig struct {
 	// What every run has, whatever stronger layers say.
 	Secrets    []string                      `json:"secrets,omitempty"`
 	MCPServers map[string]penstock.MCPServer `json:"mcp_servers,omitempty"`
+	// ImageSecrets are those with which its runners' images are fetched.
+	ImageSecrets []string `json:"image_secrets,omitempty"`
+}
+
+// SecretNames lists every secret that the configuration names.
+func (c FactoryConfig) SecretNames() []string {
+	every := penstock.Config{Secrets: c.Secrets, MCPServers: c.MCPServers}
+	return slices.Concat(c.Defaults.Config().SecretNames(), every.SecretNames(), c.ImageSecrets)
 }
 
 const factoryColumns = `SELECT f.uid, f.team, f.name, f.alias, f.description, f.source, f.foreman_uid, f.data, f.revision, f.created_at, f.updated_at, ` + repositoryFields + `,
@@ -159,19 +168,18 @@ func (s *Store) factory(ctx context.Context, q querier, team, uid string) (Facto
 	return one[0], err
 }
 
-// FactoryConfig reads what a factory contributes to runs; absence is
-// penstock.CodeNotFound.
-func (s *Store) FactoryConfig(ctx context.Context, team, uid string) (FactoryConfig, error) {
-	var c FactoryConfig
+// FactoryConfig reads what a factory contributes to runs, and the revision of
+// its files that say so; absence is penstock.CodeNotFound.
+func (s *Store) FactoryConfig(ctx context.Context, team, uid string) (c FactoryConfig, revision int64, err error) {
 	var data string
-	err := s.row(ctx, "SELECT data FROM factories WHERE uid = $1 AND team = $2 AND deleted_at = 0", uid, team).Scan(&data)
+	err = s.row(ctx, "SELECT data, revision FROM factories WHERE uid = $1 AND team = $2 AND deleted_at = 0", uid, team).Scan(&data, &revision)
 	if errors.Is(err, sql.ErrNoRows) {
-		return c, penstock.NotFound("factory", uid)
+		return c, 0, penstock.NotFound("factory", uid)
 	}
 	if err != nil {
-		return c, s.d.mapError(fmt.Errorf("read the configuration of factory %s: %w", uid, err))
+		return c, 0, s.d.mapError(fmt.Errorf("read the configuration of factory %s: %w", uid, err))
 	}
-	return c, unmarshal(data, &c)
+	return c, revision, unmarshal(data, &c)
 }
 
 // AddFactory stores a new factory. A name or an alias that the team uses
@@ -184,7 +192,10 @@ func (tx *Tx) AddFactory(ctx context.Context, r FactoryRow) error {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		r.UID, r.Team, r.Name, fold(r.Name), r.Alias, fold(r.Alias), r.Description, string(r.Source), r.ForemanUID, marshal(r.FactoryConfig),
 		r.Definition.Revision, int64(r.CreatedAt), int64(r.UpdatedAt))
-	return tx.nameTaken(err, "a factory", r.Name)
+	if err != nil {
+		return tx.nameTaken(err, "a factory", r.Name)
+	}
+	return tx.SetSecretUses(ctx, r.Team, penstock.SecretOfFactory, r.UID, r.SecretNames())
 }
 
 // SetFactory stores a factory that was read and changed in the transaction. Its
@@ -196,7 +207,10 @@ func (tx *Tx) SetFactory(ctx context.Context, r FactoryRow) error {
 	_, err := tx.exec(ctx, `UPDATE factories SET name = $1, folded = $2, alias = $3, folded_alias = $4, description = $5, foreman_uid = $6, data = $7, updated_at = $8
 		WHERE uid = $9 AND deleted_at = 0`,
 		r.Name, fold(r.Name), r.Alias, fold(r.Alias), r.Description, r.ForemanUID, marshal(r.FactoryConfig), int64(r.UpdatedAt), r.UID)
-	return tx.nameTaken(err, "a factory", r.Name)
+	if err != nil {
+		return tx.nameTaken(err, "a factory", r.Name)
+	}
+	return tx.SetSecretUses(ctx, r.Team, penstock.SecretOfFactory, r.UID, r.SecretNames())
 }
 
 // Revise counts a change of what a factory is defined by, and answers the number
@@ -233,7 +247,8 @@ func (tx *Tx) factoryNames(ctx context.Context, r FactoryRow) error {
 
 // DeleteFactory takes a factory that was read in the transaction from every
 // list, with its automations, its webhooks and their secrets' copies, and its
-// agents and their keys. Runs and deliveries stay.
+// agents and their keys. Runs and deliveries stay, and so do its files: runs
+// find their skills in them.
 func (tx *Tx) DeleteFactory(ctx context.Context, r FactoryRow) error {
 	for _, a := range r.Agents {
 		if err := tx.DeleteIdentity(ctx, r.Team, a.UID); err != nil {
@@ -246,10 +261,9 @@ func (tx *Tx) DeleteFactory(ctx context.Context, r FactoryRow) error {
 		"DELETE FROM secret_uses WHERE kind = 'automation' AND uid IN (SELECT uid FROM automations WHERE factory_uid = $1)",
 		"DELETE FROM automation_webhooks WHERE factory_uid = $1",
 		"DELETE FROM automations WHERE factory_uid = $1",
-		"DELETE FROM definition_files WHERE factory_uid = $1",
-		"DELETE FROM definitions WHERE factory_uid = $1",
 		"DELETE FROM repositories WHERE factory_uid = $1",
 		"DELETE FROM repository_commits WHERE factory_uid = $1",
+		"DELETE FROM secret_uses WHERE kind = 'factory' AND uid = $1",
 	} {
 		if _, err := tx.exec(ctx, statement, r.UID); err != nil {
 			return fmt.Errorf("delete what belongs to factory %s: %w", r.UID, err)

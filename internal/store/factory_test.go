@@ -61,7 +61,7 @@ func TestFactoriesAndAutomationsSurviveAsTheyWereStored(t *testing.T) {
 		if diff := cmp.Diff(a, read); err != nil || diff != "" {
 			t.Errorf("the automation (%v): -want +got:\n%s", err, diff)
 		}
-		if config, err := s.FactoryConfig(t.Context(), store.DefaultTeam, want.UID); err != nil || cmp.Diff(want.FactoryConfig, config) != "" {
+		if config, _, err := s.FactoryConfig(t.Context(), store.DefaultTeam, want.UID); err != nil || cmp.Diff(want.FactoryConfig, config) != "" {
 			t.Errorf("the configuration (%v): %s", err, cmp.Diff(want.FactoryConfig, config))
 		}
 		if _, err := s.Factory(t.Context(), "another", want.UID); penstock.CodeOf(err) != penstock.CodeNotFound {

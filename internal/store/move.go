@@ -113,9 +113,7 @@ func (tx *Tx) moveQueue(ctx context.Context, m Move, now penstock.Time) error {
 	if m.To != penstock.StateQueued {
 		return nil
 	}
-	r := m.Run
-	row := []any{r.ID, r.Team, int64(now), r.Harness, r.WorkerHost, flag(r.Image)}
-	if err := tx.s.d.insert(ctx, tx, queueTable, [][]any{row}); err != nil {
+	if err := tx.s.d.insert(ctx, tx, queueTable, [][]any{m.Run.queueRow(now)}); err != nil {
 		return err
 	}
 	tx.Nudge(TopicQueue)

@@ -56,13 +56,13 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.Claim) (RunRow, err
 	if len(c.Harnesses) == 0 {
 		return RunRow{}, penstock.ErrNoWork
 	}
-	args := []any{c.Host, flag(c.StrictImage)}
+	args := []any{c.Host, flag(c.StrictImage), c.Platform}
 	for _, harness := range c.Harnesses {
 		args = append(args, harness)
 	}
 	row := tx.row(ctx, "SELECT "+runColumns+", q.enqueued_at"+runFrom+` JOIN queue q ON q.run_id = r.id
 		WHERE q.token = '' AND (q.worker_host = '' OR q.worker_host = $1) AND q.image <= 1 - $2
-		AND q.harness IN (`+placeholders(3, len(c.Harnesses))+`) ORDER BY q.enqueued_at, q.run_id LIMIT 1`+tx.s.d.skipRun, args...)
+		AND (q.platform = '' OR q.platform = $3) AND q.harness IN (`+placeholders(4, len(c.Harnesses))+`) ORDER BY q.enqueued_at, q.run_id LIMIT 1`+tx.s.d.skipRun, args...)
 	var queuedAt penstock.Time
 	run, err := scanRun(func(fields ...any) error { return row.Scan(append(fields, &queuedAt)...) })
 	if errors.Is(err, sql.ErrNoRows) {
@@ -76,8 +76,9 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.Claim) (RunRow, err
 }
 
 func (tx *Tx) beginExecution(ctx context.Context, run RunRow, c penstock.Claim, h Holding) error {
-	if _, err := tx.exec(ctx, `INSERT INTO executions (session_id, run_id, execution_id, conversation_id, worker_id, host, started_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		h.SessionID, run.ID, run.ExecutionID, run.ConversationID, c.WorkerID, c.Host, int64(penstock.Now())); err != nil {
+	if _, err := tx.exec(ctx, `INSERT INTO executions (session_id, run_id, execution_id, conversation_id, worker_id, host, started_at, token)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		h.SessionID, run.ID, run.ExecutionID, run.ConversationID, c.WorkerID, c.Host, int64(penstock.Now()), h.Token); err != nil {
 		return fmt.Errorf("begin an execution of run %s: %w", run.ID, err)
 	}
 	var given Handed
@@ -245,25 +246,38 @@ func (s *Store) Waiting(ctx context.Context, limit int) ([]string, error) {
 // Worker is a worker as it last said hello.
 type Worker struct {
 	ID, Host, Version       string
+	Platform                string // such as linux/x86_64
 	Local, StrictImage      bool
 	Harnesses               []string
 	Capacity, Busy          int
 	ConnectedAt, LastSeenAt penstock.Time
 }
 
-// Can reports whether the worker can execute what the run asks for.
-func (w Worker) Can(harness, host string, image bool) bool {
-	return slices.Contains(w.Harnesses, harness) && (host == "" || host == w.Host) && !(image && w.StrictImage)
+// Want is what a run asks of a worker; what is empty any worker has.
+type Want struct {
+	Harness, Host, Platform string
+	Image                   bool
+}
+
+// Wants says what the run asks for.
+func (r RunRow) Wants() Want {
+	return Want{Harness: r.Harness, Host: r.WorkerHost, Platform: r.Runner.Platform(), Image: r.Image}
+}
+
+// Can reports whether the worker can execute what asks for that.
+func (w Worker) Can(want Want) bool {
+	return (want.Harness == "" || slices.Contains(w.Harnesses, want.Harness)) && (want.Host == "" || want.Host == w.Host) &&
+		(want.Platform == "" || want.Platform == w.Platform) && !(want.Image && w.StrictImage)
 }
 
 // Hello records that a worker is there; Goodbye that it is not.
 func (s *Store) Hello(ctx context.Context, c penstock.Claim) error {
 	now := int64(penstock.Now())
 	return s.Write(ctx, func(tx *Tx) error {
-		_, err := tx.exec(ctx, `INSERT INTO workers (id, host, local, version, harnesses, strict_image, capacity, busy, connected_at, last_seen_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
+		_, err := tx.exec(ctx, `INSERT INTO workers (id, host, local, version, harnesses, strict_image, capacity, busy, connected_at, last_seen_at, platform)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10)
 			ON CONFLICT (id) DO UPDATE SET busy = $8, capacity = $7, last_seen_at = $9`,
-			c.WorkerID, c.Host, flag(c.Local), c.Version, ","+strings.Join(c.Harnesses, ",")+",", flag(c.StrictImage), c.Capacity, c.Busy, now)
+			c.WorkerID, c.Host, flag(c.Local), c.Version, ","+strings.Join(c.Harnesses, ",")+",", flag(c.StrictImage), c.Capacity, c.Busy, now, c.Platform)
 		return err
 	})
 }
@@ -278,12 +292,12 @@ func (s *Store) Goodbye(ctx context.Context, workerID string) error {
 
 // Workers lists the workers that are connected.
 func (s *Store) Workers(ctx context.Context) ([]Worker, error) {
-	rows, err := s.query(ctx, `SELECT id, host, version, local, strict_image, harnesses, capacity, busy, connected_at, last_seen_at FROM workers
+	rows, err := s.query(ctx, `SELECT id, host, version, platform, local, strict_image, harnesses, capacity, busy, connected_at, last_seen_at FROM workers
 		WHERE last_seen_at > $1 ORDER BY host, id`, int64(penstock.Now().Add(-WorkerSeenFor)))
 	var lists []string
 	workers, err := collect(s, rows, err, "workers", func(w *Worker) []any {
 		lists = append(lists, "")
-		return []any{&w.ID, &w.Host, &w.Version, &w.Local, &w.StrictImage, &lists[len(lists)-1], &w.Capacity, &w.Busy, &w.ConnectedAt, &w.LastSeenAt}
+		return []any{&w.ID, &w.Host, &w.Version, &w.Platform, &w.Local, &w.StrictImage, &lists[len(lists)-1], &w.Capacity, &w.Busy, &w.ConnectedAt, &w.LastSeenAt}
 	})
 	for i := range workers {
 		workers[i].Harnesses = strings.Split(strings.Trim(lists[i], ","), ",")
@@ -297,18 +311,19 @@ func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
 	if len(members) == 0 {
 		return nil
 	}
-	type ask struct{ harness, host string }
+	type ask struct{ harness, host, platform string }
+	asked := func(m *createRun) ask { return ask{m.run.Harness, m.run.WorkerHost, m.run.Runner.Platform()} }
 	slots := map[ask]int{}
 	seen := int64(penstock.Now().Add(-WorkerSeenFor))
 	most := 0
 	for _, m := range members {
-		a := ask{m.run.Harness, m.run.WorkerHost}
+		a := asked(m)
 		if _, known := slots[a]; known {
 			continue
 		}
 		var n int
-		if err := tx.row(ctx, "SELECT COALESCE(sum(capacity), 0) FROM workers WHERE last_seen_at > $1 AND ($2 = '' OR host = $2) AND replace(harnesses, $3, '') <> harnesses", // LIKE has SQLite parse the statement again for each pattern
-			seen, a.host, ","+a.harness+",").Scan(&n); err != nil {
+		if err := tx.row(ctx, "SELECT COALESCE(sum(capacity), 0) FROM workers WHERE last_seen_at > $1 AND ($2 = '' OR host = $2) AND replace(harnesses, $3, '') <> harnesses AND ($4 = '' OR platform = $4)", // LIKE has SQLite parse the statement again for each pattern
+			seen, a.host, ","+a.harness+",", a.platform).Scan(&n); err != nil {
 			return fmt.Errorf("count the slots: %w", err)
 		}
 		slots[a] = n
@@ -320,7 +335,7 @@ func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
 	}
 	for _, m := range members {
 		taken++
-		m.atCapacity = taken > slots[ask{m.run.Harness, m.run.WorkerHost}]
+		m.atCapacity = taken > slots[asked(m)]
 	}
 	return nil
 }

@@ -22,7 +22,10 @@ type RunRow struct {
 	DeliveryID   string
 	Harness      string
 	WorkerHost   string
-	Image        bool // its environment names a container image
+	Image        bool // its environment or runner names a container image, or the shape of a machine
+	Runner       *penstock.RunnerSpec
+	Revision     int64  // of its factory's files, when it was created; 0: it has none
+	AgentName    string // of its agent in those files
 	PromptState  string
 	Resumable    bool // the saved session lets another worker go on
 	LastSeq      int64
@@ -68,8 +71,8 @@ var (
 		created_at bigint, updated_at bigint, execution_id bigint, last_seq bigint, prompt_state text, creator text, executor text, personal bigint,
 		config text, config_sources text, name text, model_id text, environment_id text, harness text, worker_host text, skill text, skill_info text,
 		schedule_id text, schedule_info text, automation_id text, webhook_uid text, delivery_id text, factory_uid text, trigger_url text, conversation_id text,
-		parent_id text, root_id text, depth bigint, metadata text`)}
-	queueTable       = table{name: "queue", columns: columns("run_id text, team text, enqueued_at bigint, harness text, worker_host text, image bigint")}
+		parent_id text, root_id text, depth bigint, metadata text, definition_revision bigint, agent_name text, runner text, image bigint`)}
+	queueTable       = table{name: "queue", columns: columns("run_id text, team text, enqueued_at bigint, harness text, worker_host text, image bigint, platform text")}
 	metadataTable    = table{name: "run_metadata", columns: columns("team text, key text, value text, run_id text")}
 	ancestorsTable   = table{name: "run_ancestors", columns: columns("ancestor text, run_id text")}
 	attachmentsTable = table{name: "attachments", columns: columns("id text, run_id text, n bigint, path text, filename text, mime_type text, size bigint, blob text")}
@@ -122,7 +125,7 @@ func (tx *Tx) createRuns(ctx context.Context, members []*createRun) error {
 		for i, d := range first {
 			rows.events = append(rows.events, eventRow(r.ID, int64(i+1), r.ExecutionID, d))
 		}
-		rows.queue = append(rows.queue, []any{r.ID, r.Team, int64(r.CreatedAt), r.Harness, r.WorkerHost, flag(r.Image)})
+		rows.queue = append(rows.queue, r.queueRow(r.CreatedAt))
 		for k, v := range r.Metadata {
 			rows.metadata = append(rows.metadata, []any{r.Team, k, v, r.ID})
 		}
@@ -169,8 +172,13 @@ func (r *NewRun) row(events int) []any {
 		int64(r.CreatedAt), int64(r.UpdatedAt), int64(r.ExecutionID), int64(events), PromptWaiting, uidOf(r.Creator), uidOf(r.Executor), flag(r.Personal),
 		marshal(r.Config), marshal(r.ConfigSources), r.Config.Name, r.Config.ModelID, r.Config.EnvironmentID, r.Harness, r.WorkerHost, r.SkillSpec, marshal(r.Skill),
 		scheduleID(r.Schedule), marshal(r.Schedule), r.AutomationID, r.WebhookUID, r.DeliveryID, r.FactoryUID, r.TriggerURL, r.ConversationID,
-		r.ParentID, r.RootID, int64(r.Depth), marshal(r.Metadata),
+		r.ParentID, r.RootID, int64(r.Depth), marshal(r.Metadata), r.Revision, r.AgentName, marshal(r.Runner), flag(r.Image),
 	}
+}
+
+// queueRow is a run's place in the queue.
+func (r RunRow) queueRow(at penstock.Time) []any {
+	return []any{r.ID, r.Team, int64(at), r.Harness, r.WorkerHost, flag(r.Image), r.Runner.Platform()}
 }
 
 func firstEvents(r *NewRun) []penstock.Draft {
@@ -218,6 +226,7 @@ const runColumns = `r.id, r.team, r.state, r.title, r.prompt, r.mode, r.interact
 	r.finished_at, r.run_ms, r.held_at, r.execution_id, r.last_seq, r.prompt_state, r.resumable, r.personal, r.config, r.config_sources,
 	r.harness, r.worker_host, r.skill, r.skill_info, r.schedule_info, r.automation_id, r.webhook_uid, r.delivery_id, r.factory_uid, r.trigger_url,
 	r.conversation_id, r.parent_id, r.root_id, r.depth, r.metadata, r.status_message, r.session_id, r.location, r.usage,
+	r.definition_revision, r.agent_name, r.runner, r.image,
 	r.creator, c.type, c.display_name, c.email, c.photo_url, r.executor, e.type, e.display_name, e.email, e.photo_url`
 
 const (
@@ -227,7 +236,7 @@ const (
 
 func scanRun(scan func(...any) error) (RunRow, error) {
 	var r RunRow
-	var config, sources, skill, schedule, metadata, message, usage string
+	var config, sources, skill, schedule, metadata, message, usage, runner string
 	var creator, executor actorColumns
 	var runMillis int64
 	err := scan(
@@ -235,6 +244,7 @@ func scanRun(scan func(...any) error) (RunRow, error) {
 		&r.FinishedAt, &runMillis, &r.heldAt, &r.ExecutionID, &r.LastSeq, &r.PromptState, &r.Resumable, &r.Personal, &config, &sources,
 		&r.Harness, &r.WorkerHost, &r.SkillSpec, &skill, &schedule, &r.AutomationID, &r.WebhookUID, &r.DeliveryID, &r.FactoryUID, &r.TriggerURL,
 		&r.ConversationID, &r.ParentID, &r.RootID, &r.Depth, &metadata, &message, &r.SessionID, &r.Location, &usage,
+		&r.Revision, &r.AgentName, &runner, &r.Image,
 		&creator.uid, &creator.kind, &creator.name, &creator.email, &creator.photo,
 		&executor.uid, &executor.kind, &executor.name, &executor.email, &executor.photo,
 	)
@@ -252,7 +262,7 @@ func scanRun(scan func(...any) error) (RunRow, error) {
 	r.Config = &penstock.Config{}
 	err = errors.Join(
 		unmarshal(config, r.Config), unmarshal(sources, &r.ConfigSources), unmarshal(skill, &r.Skill), unmarshal(schedule, &r.Schedule),
-		unmarshal(metadata, &r.Metadata), unmarshal(message, &r.StatusMessage), unmarshal(usage, &r.Tally),
+		unmarshal(metadata, &r.Metadata), unmarshal(message, &r.StatusMessage), unmarshal(usage, &r.Tally), unmarshal(runner, &r.Runner),
 	)
 	if err != nil {
 		return r, fmt.Errorf("read run %s: %w", r.ID, err)

@@ -209,7 +209,8 @@ UNION ALL SELECT u.secret, 'schedule', s.id, s.name, '', '', s.personal, s.creat
 UNION ALL SELECT u.secret, 'automation', a.uid, a.name, a.factory_uid, COALESCE(f.name, ''), 0, ''
 	FROM secret_uses u JOIN automations a ON u.kind = 'automation' AND a.uid = u.uid LEFT JOIN factories f ON f.uid = a.factory_uid WHERE %[1]s
 UNION ALL SELECT u.secret, 'factory', f.uid, f.name, '', '', 0, ''
-	FROM repositories u JOIN factories f ON f.uid = u.factory_uid WHERE u.secret <> '' AND %[1]s
+	FROM (SELECT team, secret, uid FROM secret_uses WHERE kind = 'factory' UNION SELECT team, secret, factory_uid FROM repositories WHERE secret <> '') u
+	JOIN factories f ON f.uid = u.uid AND f.deleted_at = 0 WHERE %[1]s
 UNION ALL SELECT u.secret_name, 'webhook', u.uid, u.name, u.factory_uid, COALESCE(f.name, ''), 0, ''
 	FROM webhooks u LEFT JOIN factories f ON f.uid = u.factory_uid WHERE u.deleted_at = 0 AND %[2]s
 ORDER BY 2, 6, 4, 3, 1`
@@ -219,8 +220,8 @@ var (
 	secretUsersOfOne  = fmt.Sprintf(secretUsers, "u.team = $1 AND u.secret = $2", "u.team = $1 AND u.secret_name = $2")
 )
 
-// SecretUsers lists the agents, automations, webhooks, and schedules that are
-// not paused, which name a secret, or, with "", any of the team's.
+// SecretUsers lists the factories, agents, automations, webhooks, and schedules
+// that are not paused, which name a secret, or, with "", any of the team's.
 func (s *Store) SecretUsers(ctx context.Context, team, name string) ([]SecretUser, error) {
 	return s.secretUsers(ctx, s, team, name)
 }

@@ -174,8 +174,8 @@ func (e *execution) more(ctx context.Context, result penstock.Result) ([]penstoc
 	}
 	result.Usage = nil
 	idle := e.w.IdleTime
-	if m := e.config.IdleTimeoutMinutes; m > 0 {
-		idle = time.Duration(m) * time.Minute
+	if m := e.config.IdleTimeoutMinutes; m != nil {
+		idle = time.Duration(*m) * time.Minute
 	}
 	patience := time.NewTimer(idle)
 	defer patience.Stop()
@@ -255,8 +255,8 @@ func (e *execution) handBack(result penstock.Result) penstock.Result {
 
 func (e *execution) tooLong() string {
 	limit := "it may"
-	if m := e.config.MaxDurationMinutes; m > 0 {
-		limit = fmt.Sprintf("its max_duration_minutes, %d, allows", m)
+	if m := e.config.MaxDurationMinutes; m != nil {
+		limit = fmt.Sprintf("its max_duration_minutes, %d, allows", *m)
 	}
 	return "The run was ended because it worked as long as " + limit + "."
 }

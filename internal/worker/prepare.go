@@ -22,7 +22,9 @@ type equipment struct {
 	repos  []repository
 	skills []harness.Skill // that the agent can use
 	use    []harness.Skill // that the run came from
-	mcp    map[string]penstock.MCPServer
+	// skillFolders says for each name of a skill where it came from.
+	skillFolders map[string]string
+	mcp          map[string]penstock.MCPServer
 }
 
 // setupFailed is a cause that the user can mend.
@@ -75,7 +77,7 @@ func (e *execution) chooseSandbox() error {
 	if !demo || e.w.Demo == nil {
 		return setupFailed("This worker has no sandbox (%s), and without one it runs nothing but the model %s.", e.w.NoSandbox, penstock.ModelOffline)
 	}
-	if len(e.config.MCPServers) > 0 || e.Environment != nil && len(e.Environment.Config.SetupCommands) > 0 {
+	if len(e.config.MCPServers) > 0 || len(e.setupCommands()) > 0 {
 		return setupFailed("This worker has no sandbox (%s), and without one it runs no setup commands and no MCP servers.", e.w.NoSandbox)
 	}
 	e.sandbox = e.w.Demo
@@ -110,9 +112,7 @@ func (e *execution) fillWorkspace(ctx context.Context) error {
 	if e.Environment != nil {
 		config = e.Environment.Config
 	}
-	if config.DockerImage != "" {
-		e.moment(penstock.MomentImageNotUsed, map[string]any{"image": config.DockerImage, "sandbox": e.sandbox.Kind()})
-	}
+	e.sayWhatIsNotUsed(config)
 	if err := e.checkOut(ctx, config); err != nil {
 		return err
 	}
@@ -121,11 +121,12 @@ func (e *execution) fillWorkspace(ctx context.Context) error {
 			return err
 		}
 	}
-	setup := setupID(config)
+	commands := e.setupCommands()
+	setup := setupID(config, commands)
 	if setup == e.space.setup {
 		return nil
 	}
-	for i, command := range config.SetupCommands {
+	for i, command := range commands {
 		if err := e.setUp(ctx, i+1, command); err != nil {
 			return err
 		}
@@ -133,9 +134,47 @@ func (e *execution) fillWorkspace(ctx context.Context) error {
 	return e.space.setUp(setup)
 }
 
+// setupCommands are the runner's, which make the machine ready, and then the
+// environment's, which may build on that.
+func (e *execution) setupCommands() []string {
+	var commands []string
+	if e.Runner != nil {
+		commands = slices.Clone(e.Runner.SetupCommands)
+	}
+	if e.Environment != nil {
+		commands = append(commands, e.Environment.Config.SetupCommands...)
+	}
+	return commands
+}
+
+// sayWhatIsNotUsed tells of an image and of the shape of a machine, which a
+// sandbox on the host's own tools does not give. A runner's image is meant before
+// the environment's.
+func (e *execution) sayWhatIsNotUsed(config penstock.EnvironmentConfig) {
+	payload := map[string]any{}
+	image := config.DockerImage
+	if e.Runner != nil && e.Runner.Image != "" {
+		image = e.Runner.Image
+	}
+	if image != "" {
+		payload["image"] = image
+	}
+	if shape := e.Runner.Shape(); shape != "" {
+		payload["instance_shape"] = shape
+	}
+	if len(payload) == 0 {
+		return
+	}
+	if e.Runner != nil {
+		payload["runner"] = e.Runner.Name
+	}
+	payload["sandbox"] = e.sandbox.Kind()
+	e.moment(penstock.MomentImageNotUsed, payload)
+}
+
 // setupID tells apart what workspaces were set up for.
-func setupID(c penstock.EnvironmentConfig) string {
-	data, err := json.Marshal([]any{c.GitHubRepos, c.Repos, c.SetupCommands})
+func setupID(c penstock.EnvironmentConfig, commands []string) string {
+	data, err := json.Marshal([]any{c.GitHubRepos, c.Repos, commands})
 	if err != nil {
 		panic("worker: an environment cannot be marshalled: " + err.Error())
 	}

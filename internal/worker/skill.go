@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -26,9 +27,13 @@ const (
 	maxSkillBytes = 32 << 20
 )
 
-// placeSkills finds the skills of the configuration in the repositories and
-// copies them to where agents look for them.
+// skillHome is where skills lie in the workspace, each in a folder with its name.
+const skillHome = ".penstock/skills"
+
+// placeSkills puts the skills of the configuration, and all those of the run's
+// agent and factory, where agents look for them.
 func (e *execution) placeSkills() error {
+	e.skillFolders = map[string]string{}
 	place := func(reference string) (harness.Skill, error) {
 		skill, err := e.placeSkill(reference)
 		var told *penstock.Error
@@ -54,6 +59,16 @@ func (e *execution) placeSkills() error {
 	if e.Run.Prompt == "" && len(e.use) == 0 { // the skills are all there is to do
 		e.use, e.skills = e.skills, nil
 	}
+	for _, folder := range e.Skills {
+		if e.skillFolders[folder.Name] != "" { // it was named
+			continue
+		}
+		skill, err := place(folder.Name)
+		if err != nil {
+			return err
+		}
+		e.skills = append(e.skills, skill)
+	}
 	return nil
 }
 
@@ -62,26 +77,79 @@ func (e *execution) placeSkill(reference string) (harness.Skill, error) {
 	if err != nil {
 		return harness.Skill{}, setupFailed("%s", err)
 	}
+	if i := e.given(spec.Name); i >= 0 && spec.Bare() {
+		return e.unfold(e.Skills[i])
+	}
 	dir := e.findSkill(spec)
 	if dir == "" {
 		return harness.Skill{}, setupFailed("There is no skill %q in the repositories of the environment.", reference)
 	}
-	to := path.Join(".penstock/skills", spec.Name)
-	if err := e.space.root.RemoveAll(to); err != nil {
+	name := spec.Name
+	if before := e.skillFolders[name]; e.given(name) >= 0 || before != "" && before != dir { // another one has the name
+		repository, _, _ := strings.Cut(dir, "/")
+		name = repository + "-" + name
+	}
+	to, err := e.skillFolder(name, dir)
+	if err != nil {
 		return harness.Skill{}, err
 	}
 	if err := copyTree(e.space.root, dir, to); err != nil {
 		return harness.Skill{}, err
 	}
-	content, err := e.space.root.ReadFile(path.Join(to, "SKILL.md")) // ours by now
+	skill, _, err := e.readSkill(reference, name, to)
+	return skill, err
+}
+
+// given finds a skill that needs no repository; -1: there is none of the name.
+func (e *execution) given(name string) int {
+	return slices.IndexFunc(e.Skills, func(f penstock.SkillFolder) bool { return f.Name == name })
+}
+
+// unfold writes a skill that came with the assignment.
+func (e *execution) unfold(f penstock.SkillFolder) (harness.Skill, error) {
+	to, err := e.skillFolder(f.Name, string(f.Origin))
 	if err != nil {
 		return harness.Skill{}, err
 	}
-	file, err := penstock.ParseSkillFile(content)
-	if err != nil {
-		return harness.Skill{}, setupFailed("The skill %q is malformed: %s", reference, err)
+	for name, content := range f.Files {
+		mode := fs.FileMode(0o644)
+		if strings.HasPrefix(content, "#!") { // files of a definition have no mode
+			mode = 0o755
+		}
+		if err := put(e.space.root, path.Join(to, name), mode, strings.NewReader(content)); err != nil {
+			return harness.Skill{}, err
+		}
 	}
-	return harness.Skill{Name: spec.Name, Description: file.Description, Path: path.Join(to, "SKILL.md"), Text: file.Body}, nil
+	skill, content, err := e.readSkill(f.Name, f.Name, to)
+	if f.Origin == penstock.SkillBundled {
+		skill.BundledID, skill.File = f.Name, content
+	}
+	return skill, err
+}
+
+// skillFolder makes room for a skill from a source. Of two with one name the
+// first has it.
+func (e *execution) skillFolder(name, source string) (string, error) {
+	if before := e.skillFolders[name]; before != "" && before != source {
+		return "", setupFailed("There are two skills with the name %s: one from %s and one from %s.", name, before, source)
+	}
+	e.skillFolders[name] = source
+	to := path.Join(skillHome, name)
+	return to, e.space.root.RemoveAll(to)
+}
+
+// readSkill reads a skill that lies in its folder.
+func (e *execution) readSkill(reference, name, folder string) (skill harness.Skill, content string, err error) {
+	at := path.Join(folder, "SKILL.md")
+	text, err := e.space.root.ReadFile(at) // ours by now
+	if err != nil {
+		return skill, "", err
+	}
+	file, err := penstock.ParseSkillFile(text)
+	if err != nil {
+		return skill, "", setupFailed("The skill %q is malformed: %s", reference, err)
+	}
+	return harness.Skill{Name: name, Description: file.Description, Path: at, Text: file.Body}, string(text), nil
 }
 
 // findSkill is the directory of a skill, "" when no repository has it.

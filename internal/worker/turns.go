@@ -224,5 +224,6 @@ func (e *execution) environment() []string {
 		"PENSTOCK_API_KEY="+e.APIKey,
 		"PENSTOCK_RUN_ID="+e.Lease.RunID,
 		"PENSTOCK_BASE_URL="+e.w.BaseURL,
+		"PENSTOCK_CLI="+e.layout().Exe,
 	)
 }

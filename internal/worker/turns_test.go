@@ -229,12 +229,12 @@ func TestLimitsEndTheRun(t *testing.T) {
 		want    penstock.StatusMessage
 	}{
 		"time": {
-			penstock.RunRequest{Prompt: "demo: run sleep 1000", Config: &penstock.Config{MaxDurationMinutes: 7}},
+			penstock.RunRequest{Prompt: "demo: run sleep 1000", Config: &penstock.Config{MaxDurationMinutes: new(7)}},
 			func(a *penstock.Assignment) { a.TimeLimit = 2 * time.Second },
 			penstock.StatusMessage{Message: "The run was ended because it worked as long as its max_duration_minutes, 7, allows."},
 		},
 		"time while it is set up": {
-			penstock.RunRequest{Prompt: "hello", Config: &penstock.Config{MaxDurationMinutes: 7}},
+			penstock.RunRequest{Prompt: "hello", Config: &penstock.Config{MaxDurationMinutes: new(7)}},
 			func(a *penstock.Assignment) {
 				a.TimeLimit = 2 * time.Second
 				a.Environment = &penstock.EnvironmentSpec{Config: penstock.EnvironmentConfig{SetupCommands: []string{"sleep 1000"}}}

@@ -18,6 +18,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -113,7 +114,7 @@ func New(o Options) (*Worker, error) {
 		Work:   w.execute,
 		Claim: penstock.Claim{
 			WorkerID: o.ID, Host: o.Host, Local: o.Local, Version: o.Version, Models: o.Models,
-			Harnesses: slices.Sorted(maps.Keys(o.Harnesses)), Sandbox: w.kind(), StrictImage: o.StrictImage,
+			Harnesses: slices.Sorted(maps.Keys(o.Harnesses)), Sandbox: w.kind(), StrictImage: o.StrictImage, Platform: penstock.Platform(runtime.GOOS, runtime.GOARCH),
 			Capacity: o.Concurrency,
 		},
 	})

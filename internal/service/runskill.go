@@ -1,0 +1,120 @@
+package service
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/skills"
+)
+
+// The skills of a factory's files: its own, and those of one agent.
+const factorySkills = "skills/"
+
+func agentSkills(agent string) string { return "agents/" + agent + "/skills/" }
+
+// setSkill finds out which skill a run is to come from, as far as that can be
+// known before it has a workspace: a bare name means a skill of its agent, else
+// of its factory, else the bundled one with that id. What is left is looked for
+// in the environment's repositories.
+func (s *Service) setSkill(ctx context.Context, _ penstock.Principal, run *store.NewRun) error {
+	reference := run.Config.SkillSpec
+	if reference == "" {
+		return nil
+	}
+	spec, err := penstock.ParseSkillSpec(reference)
+	if err != nil {
+		return penstock.Invalid("/config/skill_spec", "%s", err)
+	}
+	run.SkillSpec = reference
+	run.Skill = &penstock.Skill{Name: spec.Name, FullPath: spec.Path}
+	if run.Config.Name == "" {
+		run.Config.Name, run.ConfigSources["name"] = spec.Name, "skill"
+	}
+	if !spec.Bare() {
+		return nil
+	}
+	folders := []string{agentSkills(run.AgentName) + spec.Name + "/", factorySkills + spec.Name + "/"}
+	files, err := s.filesOf(ctx, run.RunRow, folders...)
+	if err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		content, there := files[folder+skillDocument]
+		if !there {
+			continue
+		}
+		file, err := penstock.ParseSkillFile(content)
+		run.Skill.Description, run.Skill.FullPath = file.Description, folder+skillDocument
+		return err // it was valid when it was applied
+	}
+	bundled, known := skills.Find(spec.Name)
+	switch {
+	case known && bundled.Shipped:
+		*run.Skill = penstock.Skill{Name: spec.Name, Description: bundled.Description, BundledID: bundled.ID}
+	case known && run.Config.EnvironmentID == "":
+		return penstock.InvalidFields(misplaced(run, penstock.FieldError{
+			Pointer: "/skill_spec", Detail: "this release does not come with the skill " + bundled.ID + ". " + bundled.Reason,
+		}))
+	}
+	return nil
+}
+
+const skillDocument = "SKILL.md"
+
+// skillFolders are the skills that a run has without its repositories: those of
+// its agent and its factory, an agent's before its factory's of the same name,
+// and the bundled ones that it names. They are as they were when it was created.
+func (s *Service) skillFolders(ctx context.Context, run store.RunRow) ([]penstock.SkillFolder, error) {
+	files, err := s.filesOf(ctx, run, agentSkills(run.AgentName), factorySkills)
+	if err != nil {
+		return nil, err
+	}
+	var list []penstock.SkillFolder
+	for _, from := range []struct {
+		folder string
+		origin penstock.SkillOrigin
+	}{{agentSkills(run.AgentName), penstock.SkillOfAgent}, {factorySkills, penstock.SkillOfFactory}} {
+		for name, content := range foldersBelow(files, from.folder) {
+			if !hasFolder(list, name) {
+				list = append(list, penstock.SkillFolder{Name: name, Origin: from.origin, Files: content})
+			}
+		}
+	}
+	for _, reference := range append([]string{run.Config.SkillSpec}, run.Config.Skills...) {
+		spec, err := penstock.ParseSkillSpec(reference)
+		if err != nil || !spec.Bare() || hasFolder(list, spec.Name) {
+			continue
+		}
+		if content := skills.Files(spec.Name); content != nil {
+			list = append(list, penstock.SkillFolder{Name: spec.Name, Origin: penstock.SkillBundled, Files: content})
+		}
+	}
+	slices.SortFunc(list, func(a, b penstock.SkillFolder) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+func hasFolder(list []penstock.SkillFolder, name string) bool {
+	return slices.ContainsFunc(list, func(f penstock.SkillFolder) bool { return f.Name == name })
+}
+
+// foldersBelow sorts the files below a folder by the folders in it that have a
+// SKILL.md.
+func foldersBelow(files map[string][]byte, folder string) map[string]map[string]string {
+	found := map[string]map[string]string{}
+	for file, content := range files {
+		rest, below := strings.CutPrefix(file, folder)
+		name, inside, ok := strings.Cut(rest, "/")
+		if _, document := files[path.Join(folder, name, skillDocument)]; !below || !ok || !document {
+			continue
+		}
+		if found[name] == nil {
+			found[name] = map[string]string{}
+		}
+		found[name][inside] = string(content)
+	}
+	return found
+}

@@ -39,6 +39,7 @@ type namedOperation struct {
 	args     []argument // of the path
 	query    []*parameter
 	source   *schema   // of the header X-Penstock-Source, where it may be sent
+	keyed    bool      // whether it takes an Idempotency-Key
 	bodies   []*schema // the kinds of body that may be sent
 	optional bool      // whether the body may be left out
 	kind     answerKind
@@ -131,7 +132,9 @@ func (op *namedOperation) fill(d *document, name string, ofPath []*parameter) er
 			op.query = append(op.query, p)
 		case p.Name == "X-Penstock-Source":
 			op.source = p.Schema
-		case p.Name != "Idempotency-Key" && p.Name != "Last-Event-ID":
+		case p.Name == "Idempotency-Key":
+			op.keyed = true
+		case p.Name != "Last-Event-ID":
 			return fmt.Errorf("the %s parameter %s is unknown to the generator", p.In, p.Name)
 		}
 	}

@@ -254,6 +254,9 @@ func (w *resourceWriter) call(op *namedOperation) string {
 		line("query")
 		line("known: [%s]", quoted(known, ", "))
 	}
+	if op.verb == "POST" && !op.keyed {
+		line("once: true")
+	}
 	if op.source != nil {
 		line("headers: { 'X-Penstock-Source': options?.source }")
 	}

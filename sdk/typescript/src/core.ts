@@ -167,9 +167,13 @@ export class Core {
       return await this.#fetch(request.url, { ...request.init, redirect: 'follow' }, guard);
     }
     const from = new URL(request.url, globalThis.location?.href);
-    const to = new URL(response.headers.get('Location') ?? '', from);
-    if (!/^https?:$/.test(to.protocol) || (from.protocol === 'https:' && to.protocol === 'http:')) {
-      throw new APIConnectionError(`${request.name}: the server's link leads to ${to.protocol}//${to.host}, which is not followed`);
+    const to = linkOf(response, from);
+    if (!to || (from.protocol === 'https:' && to.protocol === 'http:')) {
+      const { status, headers } = response;
+      throw new InvalidResponseError(
+        { status, headers, text: '' },
+        `${request.name}: the server's link leads to ${to?.origin ?? 'no address'}`,
+      );
     }
     const { credentials: _, headers: __, ...init } = fetchOptions;
     return await this.#fetch(to.href, { ...init, redirect: 'follow' }, guard);
@@ -190,6 +194,16 @@ function isRedirect(response: Response): boolean {
   return response.type === 'opaqueredirect' || (response.status >= 301 && response.status <= 308 && response.headers.has('Location'));
 }
 
+/** Where a redirect leads on the web. */
+function linkOf(response: Response, from: URL): URL | undefined {
+  try {
+    const to = new URL(response.headers.get('Location') ?? '', from);
+    return /^https?:$/.test(to.protocol) ? to : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The error for an answer that is not 2xx. */
 async function refusal(response: Response, guard: Guard): Promise<APIError> {
   const { status, headers } = response;
@@ -197,7 +211,7 @@ async function refusal(response: Response, guard: Guard): Promise<APIError> {
     // Not followed: the key would go along, and a POST would become a GET.
     void response.body?.cancel().catch(() => undefined);
     const to = (headers.get('Location') ?? 'elsewhere').replace(/[?#].*/s, '');
-    return new APIError(
+    return new InvalidResponseError(
       { status, headers, text: '' },
       `${status || 'redirect'}: the server redirects to ${to}, and the API does not: is baseURL right?`,
     );

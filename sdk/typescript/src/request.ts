@@ -17,6 +17,8 @@ export interface Call {
   /** The parameters that the query may have. */
   known?: readonly string[];
   headers?: HeaderValues;
+  /** Whether it is a POST that knows no idempotency key. */
+  once?: boolean;
   /** Whether the answer may be a redirect to follow. */
   isLink?: boolean;
 }
@@ -45,7 +47,7 @@ export async function encode(settings: Settings, call: Call, options: RequestOpt
   if ((globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node) {
     headers.set('User-Agent', `penstock-typescript/${version}`); // a browser's own is not to be replaced
   }
-  if (options.idempotencyKey !== undefined || call.method === 'POST') {
+  if (options.idempotencyKey !== undefined || (call.method === 'POST' && !call.once)) {
     headers.set('Idempotency-Key', checkKey(options.idempotencyKey ?? randomKey()));
   }
   for (const values of [settings.defaultHeaders, call.headers, options.headers]) {

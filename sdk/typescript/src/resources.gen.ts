@@ -1528,6 +1528,7 @@ export class SessionResource extends Resource {
         path: '/session',
         body,
         needs: ['api_key'],
+        once: true,
       },
       options,
     );

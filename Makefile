@@ -21,14 +21,25 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build bin/penstock
+build: ## build bin/penstock, with the dashboard where there is Node
+	@scripts/build-dashboard
 	@$(GO_BUILD) -o bin/penstock ./cmd/penstock
 
 .PHONY: test
 test: build ## run every test of the repository, on SQLite and on a PostgreSQL of its own
 	@scripts/need postgresql bubblewrap
 	@scripts/npm-ci internal/webhook/testdata/senders
+	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-web
 	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres go test $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: test-web
+test-web: build ## run the tests of the dashboard, in a browser against a real server
+	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-web
+
+.PHONY: dev-web
+dev-web: ## serve the dashboard's sources with reload, for a server at PENSTOCK_URL
+	@scripts/npm-ci web
+	@cd web && node_modules/.bin/vite
 
 .PHONY: demo
 demo: build ## see the main job: a run created, watched, steered and cancelled
@@ -88,7 +99,7 @@ cover: ## coverage of each package by all tests, those that run the binary inclu
 
 .PHONY: clean
 clean: ## remove what was built
-	@rm -rf bin .tools coverage.out
+	@rm -rf bin .tools coverage.out web/dist web/test-results
 
 # The tools' versions are pinned in tools/go.mod.
 .tools/built: tools/go.mod tools/go.sum

@@ -1,0 +1,61 @@
+import { expect, test } from './world.ts';
+
+test('who signs in with a key gets to where they wanted', async ({ world }) => {
+  const { page, server } = world;
+  await page.goto(`${server.url}/runs?q=login`);
+  await page.getByRole('heading', { name: 'Sign in to Penstock' }).waitFor();
+  await world.look('sign-in');
+  await page.getByLabel('API key').fill('psk_this_is_no_key_that_anybody_has');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  const alert = page.getByRole('alert');
+  await alert.waitFor();
+  await expect(alert.textContent()).resolves.toMatch(/unknown, expired or revoked.*Request [0-9a-f-]{36}/);
+  await page.getByLabel('API key').fill(server.key);
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/runs?q=login');
+  expect(await page.evaluate(() => document.cookie + JSON.stringify({ ...localStorage }))).not.toContain('psk_');
+  expect(await page.evaluate(() => document.cookie)).toBe('');
+});
+
+test('whoever signs out is out, in every tab', async ({ world }) => {
+  await world.signIn();
+  const other = await world.newPage();
+  await other.goto(`${world.server.url}/runs`);
+  await other.getByRole('heading', { name: 'Runs' }).waitFor();
+  await world.page.getByRole('button', { name: 'Sign out' }).click();
+  await world.page.waitForURL('**/sign-in');
+  await other.bringToFront();
+  await other.getByText('Your session has ended').waitFor();
+  await world.signIn('/runs', other);
+});
+
+test('a revoked key ends its sessions', async ({ world }) => {
+  const { api } = world.server;
+  const key = await api.keys.create({ name: 'short-lived', scopes: ['runs:read'] });
+  await world.signIn('/runs', world.page, key.key);
+  await expect.poll(() => world.page.getByRole('button', { name: 'New run' }).count()).toBe(0);
+  await api.keys.delete(key.uid);
+  await world.page.getByText('Your session has ended').waitFor();
+});
+
+test('a write without the session’s token, or from another site, is refused', async ({ world }) => {
+  const { page, server } = world;
+  await world.signIn();
+  const post = (headers: Record<string, string>): Promise<number> =>
+    page.evaluate(async (extra) => {
+      const body = JSON.stringify({ prompt: 'x' });
+      const answer = await fetch('/api/v1/agent/runs', { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...extra } });
+      return answer.status;
+    }, headers);
+  expect(await post({})).toBe(403);
+  expect(await post({ 'X-Penstock-CSRF': '0'.repeat(32) })).toBe(403);
+  const [cookie] = await world.context.cookies(server.url);
+  expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' });
+  const elsewhere = await fetch(`${server.url}/api/v1/agent/runs`, {
+    method: 'POST',
+    headers: { Cookie: `${cookie?.name}=${cookie?.value}`, 'Sec-Fetch-Site': 'cross-site', 'Content-Type': 'application/json' },
+    body: '{"prompt":"x"}',
+  });
+  expect(elsewhere.status).toBe(403);
+  expect((await server.api.runs.list()).items).toEqual([]);
+});

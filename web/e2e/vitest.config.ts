@@ -1,0 +1,15 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  resolve: { alias: { '@penstock/sdk': fileURLToPath(new URL('../../sdk/typescript/src/index.ts', import.meta.url)) } },
+  test: {
+    root: fileURLToPath(new URL('.', import.meta.url)),
+    include: ['**/*.e2e.ts'],
+    pool: 'forks',
+    maxWorkers: 2, // each has a server and a browser
+    testTimeout: 120_000, // a machine that is busy is no reason to fail
+    hookTimeout: 120_000,
+    reporters: process.env.CI ? ['default'] : ['tree'],
+  },
+});

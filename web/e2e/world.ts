@@ -1,0 +1,129 @@
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import axe, { type AxeResults } from 'axe-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { test as base, expect } from 'vitest';
+import { Server } from './server.ts';
+
+export { expect };
+
+const screenshots = fileURLToPath(new URL('../test-results/screenshots', import.meta.url));
+
+/** How long something may take that a person waits for; a busy machine takes longer than they would. */
+export const patience = 30_000;
+
+/** What a test has: a server of its file's own, and a browser that nobody has signed in with yet. */
+export interface World {
+  server: Server;
+  context: BrowserContext;
+  page: Page;
+  /** Signs a page in, and goes to an address of the dashboard. */
+  signIn(to?: string, page?: Page, key?: string): Promise<void>;
+  /** Opens another tab. */
+  newPage(): Promise<Page>;
+  /**
+   * Looks at the page as it is now: screenshots NAME-light, -dark and -narrow in test-results/screenshots, and no serious finding of axe
+   * in any of them. Waits until nothing is being loaded.
+   */
+  look(name: string, page?: Page): Promise<void>;
+}
+
+/** Tests with a {@link World}. They fail, too, when the page breaks its own Content-Security-Policy, throws, or asks another host. */
+export const test = base.extend<{ world: World; browser: Browser; server: Server }>({
+  browser: [
+    // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of what a fixture needs
+    async ({}, use) => {
+      const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+      await use(browser);
+      await browser.close();
+    },
+    { scope: 'file' },
+  ],
+  server: [
+    // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of what a fixture needs
+    async ({}, use) => {
+      const server = await Server.start();
+      await use(server);
+      await server.end();
+    },
+    { scope: 'file' },
+  ],
+  world: async ({ browser, server }, use) => {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', locale: 'en-GB' });
+    context.setDefaultTimeout(patience);
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const wrong = watch(context, server);
+    const page = await context.newPage();
+    await use(worldOf(server, context, page));
+    await context.close();
+    expect(wrong).toEqual([]);
+  },
+});
+
+/** Notes what must not happen on any page. */
+function watch(context: BrowserContext, server: Server): string[] {
+  const wrong: string[] = [];
+  context.on('weberror', (error) => wrong.push(`thrown: ${error.error()}`));
+  context.on('console', (message) => {
+    // The browser itself logs answers that are errors, which tests provoke.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
+      wrong.push(`console: ${message.text()}`);
+    }
+  });
+  context.on('request', (request) => {
+    if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(`${server.url}/`)) {
+      wrong.push(`another host: ${request.url()}`);
+    }
+  });
+  return wrong;
+}
+
+function worldOf(server: Server, context: BrowserContext, page: Page): World {
+  return {
+    server,
+    context,
+    page,
+    newPage: () => context.newPage(),
+    signIn: async (to = '/runs', at = page, key = server.key) => {
+      await at.goto(server.url + to);
+      await at.getByLabel('API key').fill(key);
+      await at.getByRole('button', { name: 'Sign in' }).click();
+      await at.getByRole('navigation', { name: 'Main' }).waitFor({ state: 'attached' });
+    },
+    look: async (name, at = page) => {
+      mkdirSync(screenshots, { recursive: true });
+      const size = at.viewportSize();
+      for (const [view, colorScheme, width, height] of [
+        ['light', 'light', 1280, 800],
+        ['dark', 'dark', 1280, 800],
+        ['narrow', 'light', 390, 844],
+      ] as const) {
+        await at.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        await at.setViewportSize({ width, height });
+        await at.waitForFunction((scheme) => document.documentElement.dataset.mantineColorScheme === scheme, colorScheme);
+        await at.waitForFunction(() => document.querySelectorAll('[aria-busy="true"]').length === 0);
+        await at.screenshot({ path: path.join(screenshots, `${name}-${view}.png`), animations: 'disabled' });
+        await requireAccessible(at, `${name}, ${view}`);
+        const wide = await at.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        expect(wide, `${name}, ${view}: pixels that stand out to the right`).toBeLessThanOrEqual(0);
+      }
+      await at.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
+      if (size) {
+        await at.setViewportSize(size);
+      }
+    },
+  };
+}
+
+/** Fails for each serious finding of axe. The page's policy allows no script element; an evaluation over the debugger is none. */
+async function requireAccessible(page: Page, name: string): Promise<void> {
+  await page.evaluate(axe.source);
+  const results: AxeResults = await page.evaluate(() =>
+    (window as unknown as { axe: typeof axe }).axe.run(document, { resultTypes: ['violations'] }),
+  );
+  const serious = results.violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary ?? ''}`));
+  expect(serious, name).toEqual([]);
+}

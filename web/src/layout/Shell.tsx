@@ -1,0 +1,102 @@
+import { ActionIcon, AppShell, Burger, Group, NavLink, Text, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useIsFetching, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, Outlet, useNavigate } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { sessionQuery, signOut } from '../api.ts';
+import { Icon } from '../ui/Icon.tsx';
+import { may, places } from './nav.ts';
+import classes from './Shell.module.css';
+
+/** What all pages have around them: the way to the others, who has signed in, and whether the server answers. */
+export function Shell() {
+  const [opened, { toggle, close }] = useDisclosure();
+  const { data: session } = useQuery(sessionQuery);
+  return (
+    <AppShell header={{ height: 48 }} navbar={{ width: 200, breakpoint: 'sm', collapsed: { mobile: !opened } }} padding="md">
+      <a className="skip-link" href="#main">
+        To the content
+      </a>
+      <AppShell.Header className={classes.header ?? ''}>
+        <Group gap="sm" wrap="nowrap">
+          <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" aria-expanded={opened} />
+          <Link to="/" className={classes.brand}>
+            Penstock
+          </Link>
+          <Connection />
+        </Group>
+        <Group gap="xs" wrap="nowrap">
+          <Text size="sm" c="dimmed" visibleFrom="xs" className="clip" maw={220} title={session?.actor.email ?? session?.actor.uid}>
+            {session?.actor.display_name ?? session?.actor.uid}
+          </Text>
+          <Theme />
+          <SignOut />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="xs" aria-label="Main">
+        {places
+          .filter((place) => may(session?.scopes, place.scope))
+          .map((place) => (
+            <NavLink
+              key={place.to}
+              component={Link}
+              to={place.to}
+              label={place.label}
+              leftSection={<Icon name={place.icon} />}
+              onClick={close}
+              className={classes.place ?? ''}
+            />
+          ))}
+      </AppShell.Navbar>
+      <AppShell.Main id="main" tabIndex={-1}>
+        <Outlet />
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+/** Says that what is shown may be old, while the server does not answer. */
+function Connection() {
+  const queries = useQueryClient().getQueryCache();
+  const fetching = useIsFetching();
+  const [lost, setLost] = useState(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: looked at again whenever a query begins or ends
+  useEffect(() => {
+    setLost(queries.getAll().some((query) => query.isActive() && query.state.fetchFailureCount > 0));
+  }, [queries, fetching]);
+  return (
+    <span role="status" className={classes.lost}>
+      {lost ? 'Reconnecting…' : ''}
+    </span>
+  );
+}
+
+function Theme() {
+  const { setColorScheme } = useMantineColorScheme();
+  const dark = useComputedColorScheme('light') === 'dark';
+  return (
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      c="dimmed"
+      aria-label={dark ? 'Light theme' : 'Dark theme'}
+      title={dark ? 'Light theme' : 'Dark theme'}
+      onClick={() => setColorScheme(dark ? 'light' : 'dark')}
+    >
+      <Icon name={dark ? 'sun' : 'moon'} />
+    </ActionIcon>
+  );
+}
+
+function SignOut() {
+  const navigate = useNavigate();
+  const leave = async (): Promise<void> => {
+    await signOut();
+    await navigate({ to: '/sign-in', search: {} });
+  };
+  return (
+    <button type="button" className={classes.leave} onClick={() => void leave()}>
+      Sign out
+    </button>
+  );
+}

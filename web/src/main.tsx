@@ -1,0 +1,33 @@
+import '@mantine/core/styles.css';
+import './main.css';
+import { MantineProvider } from '@mantine/core';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { setNonce } from 'get-nonce';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { onSignedOut, queryClient, sessionQuery } from './api.ts';
+import { router } from './router.tsx';
+import { cssVariables, theme } from './theme.ts';
+
+/** Style elements are allowed by the nonce that the server put into the page. */
+const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? '';
+setNonce(nonce); // of the library that locks the page's scrolling behind a dialog
+
+onSignedOut(() => {
+  queryClient.setQueryData(sessionQuery.queryKey, null);
+  void router.invalidate(); // the pages that need a session lead to the sign-in
+});
+
+const root = document.getElementById('root');
+if (root) {
+  createRoot(root).render(
+    <StrictMode>
+      <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto" getStyleNonce={() => nonce}>
+        <QueryClientProvider client={queryClient}>
+          <RouterProvider router={router} />
+        </QueryClientProvider>
+      </MantineProvider>
+    </StrictMode>,
+  );
+}

@@ -1,0 +1,62 @@
+import { Button, Group, List, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { APIError, type RunItem } from '@penstock/sdk';
+import { useQueryClient } from '@tanstack/react-query';
+import { client } from '../../api.ts';
+import { Confirm } from '../../ui/Confirm.tsx';
+import { isActive } from '../run/state.ts';
+
+/** How many are cancelled at once. */
+const together = 6;
+
+/** Cancels the chosen runs that are not over. One that ends meanwhile is as good as cancelled. */
+export function BulkCancel({ runs, done }: { runs: RunItem[]; done: () => void }) {
+  const [asking, { open, close }] = useDisclosure(false);
+  const queries = useQueryClient();
+  const active = runs.filter((run) => isActive(run.state));
+  const act = async (): Promise<void> => {
+    const left = [...active];
+    const worker = async (): Promise<void> => {
+      for (let run = left.shift(); run; run = left.shift()) {
+        await client.runs.cancel(run.run_id).catch((error: unknown) => {
+          if (!(error instanceof APIError && error.statusCode === 400)) {
+            throw error;
+          }
+        });
+      }
+    };
+    try {
+      await Promise.all(Array.from({ length: together }, worker));
+    } finally {
+      await queries.invalidateQueries({ queryKey: ['runs'] });
+    }
+    done();
+  };
+  return (
+    <Group role="group" aria-label="Chosen runs" gap="sm">
+      <Text size="sm">
+        {runs.length} chosen, {active.length} of them not over
+      </Text>
+      <Button size="xs" variant="default" disabled={active.length === 0} onClick={open}>
+        Cancel {active.length === 1 ? 'the run' : `${active.length} runs`}
+      </Button>
+      <Button size="xs" variant="subtle" onClick={done}>
+        Choose none
+      </Button>
+      <Confirm
+        opened={asking}
+        close={close}
+        title={`Cancel ${active.length === 1 ? 'a run' : `${active.length} runs`}?`}
+        action="Cancel the runs"
+        act={act}
+      >
+        <Text mb="xs">Their agents are stopped. Runs that they have started go on.</Text>
+        <List size="sm" mah={240} style={{ overflow: 'auto' }}>
+          {active.map((run) => (
+            <List.Item key={run.run_id}>{run.title}</List.Item>
+          ))}
+        </List>
+      </Confirm>
+    </Group>
+  );
+}

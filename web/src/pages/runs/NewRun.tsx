@@ -1,0 +1,151 @@
+import { Button, Checkbox, Group, Modal, Select, Stack, Textarea, TextInput } from '@mantine/core';
+import type { RunAgentRequest } from '@penstock/sdk';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { client } from '../../api.ts';
+import { environmentsQuery, modelsQuery } from '../../queries.ts';
+import { Code } from '../../ui/Code.tsx';
+import { curl } from '../../ui/curl.ts';
+import { Failure } from '../../ui/Failure.tsx';
+
+const modes = [
+  { value: 'normal', label: 'Normal' },
+  { value: 'plan', label: 'Plan first, and ask' },
+  { value: 'orchestrate', label: 'Orchestrate others' },
+];
+
+interface Draft {
+  prompt: string;
+  title: string;
+  model: string | null;
+  environment: string | null;
+  mode: string | null;
+  interactive: boolean;
+  personal: boolean;
+}
+
+/** The request that a draft stands for; what was left empty is the server's to decide. */
+export function requestOf(draft: Draft): RunAgentRequest {
+  const config = {
+    ...(draft.model ? { model_id: draft.model } : {}),
+    ...(draft.environment ? { environment_id: draft.environment } : {}),
+  };
+  return {
+    prompt: draft.prompt,
+    ...(draft.title.trim() ? { title: draft.title.trim() } : {}),
+    ...(draft.mode && draft.mode !== 'normal' ? { mode: draft.mode as 'plan' | 'orchestrate' } : {}),
+    ...(draft.interactive ? { interactive: true } : {}),
+    ...(draft.personal ? { team: false } : {}),
+    ...(Object.keys(config).length > 0 ? { config } : {}),
+  };
+}
+
+/** Composes a run, and goes to its page. */
+export default function NewRun({ close }: { close: () => void }) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const models = useQuery(modelsQuery);
+  const environments = useQuery(environmentsQuery);
+  const [draft, setDraft] = useState<Draft>({
+    prompt: '',
+    title: '',
+    model: null,
+    environment: null,
+    mode: 'normal',
+    interactive: false,
+    personal: false,
+  });
+  const [showCurl, setShowCurl] = useState(false);
+  const set = (change: Partial<Draft>): void => setDraft((before) => ({ ...before, ...change }));
+  const creating = useMutation({ mutationFn: (request: RunAgentRequest) => client.runs.create(request) });
+  const submit = (event?: FormEvent): void => {
+    event?.preventDefault();
+    creating.mutate(requestOf(draft), {
+      onSuccess: ({ run_id }) => {
+        void queries.invalidateQueries({ queryKey: ['runs'] });
+        void navigate({ to: '/runs/$runId', params: { runId: run_id } });
+      },
+    });
+  };
+  return (
+    <Modal opened onClose={close} title="New run" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <form onSubmit={submit}>
+        <Stack gap="sm">
+          <Textarea
+            label="Prompt"
+            placeholder="What is the agent to do?"
+            required
+            data-autofocus
+            autosize
+            minRows={4}
+            maxRows={14}
+            value={draft.prompt}
+            onChange={(event) => set({ prompt: event.currentTarget.value })}
+            onKeyDown={(event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && draft.prompt.trim() && submit()}
+          />
+          <TextInput
+            label="Title"
+            placeholder="From the prompt"
+            value={draft.title}
+            onChange={(event) => set({ title: event.currentTarget.value })}
+          />
+          <Group grow align="start">
+            <Select
+              label="Model"
+              placeholder={models.data ? `${models.data.default_model_id} (default)` : 'Default'}
+              searchable
+              clearable
+              value={draft.model}
+              onChange={(model) => set({ model })}
+              data={
+                models.data?.models.map((model) => ({
+                  value: model.id,
+                  label: model.display_name,
+                  disabled: Boolean(model.disable_reason),
+                })) ?? []
+              }
+            />
+            <Select
+              label="Environment"
+              placeholder="None"
+              searchable
+              clearable
+              value={draft.environment}
+              onChange={(environment) => set({ environment })}
+              data={environments.data?.environments.map((one) => ({ value: one.uid, label: one.config.name ?? one.uid })) ?? []}
+            />
+            <Select label="Mode" value={draft.mode} allowDeselect={false} onChange={(mode) => set({ mode })} data={modes} />
+          </Group>
+          <Group>
+            <Checkbox
+              label="Interactive: stays open for follow-ups"
+              checked={draft.interactive}
+              onChange={(event) => set({ interactive: event.currentTarget.checked })}
+            />
+            <Checkbox
+              label="Personal: only I and admins see it"
+              checked={draft.personal}
+              onChange={(event) => set({ personal: event.currentTarget.checked })}
+            />
+          </Group>
+          {showCurl && <Code label="the same as curl">{curl('POST', '/agent/runs', requestOf(draft))}</Code>}
+          <Failure error={creating.error ?? models.error ?? environments.error} />
+          <Group justify="space-between">
+            <Button variant="subtle" onClick={() => setShowCurl(!showCurl)} aria-expanded={showCurl}>
+              The same as curl
+            </Button>
+            <Group gap="xs">
+              <Button variant="default" onClick={close}>
+                Close
+              </Button>
+              <Button type="submit" loading={creating.isPending} disabled={draft.prompt.trim() === ''}>
+                Start
+              </Button>
+            </Group>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

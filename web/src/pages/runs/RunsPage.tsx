@@ -1,0 +1,191 @@
+import { Anchor, Button, CloseButton, Group, Pill, Text, TextInput } from '@mantine/core';
+import { useDebouncedCallback, useDisclosure } from '@mantine/hooks';
+import type { RunItem } from '@penstock/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense, useEffect, useState } from 'react';
+import { sessionQuery } from '../../api.ts';
+import { formatCost, formatDuration, formatWord, parseDuration } from '../../format.ts';
+import { may } from '../../layout/nav.ts';
+import { live } from '../../live.ts';
+import { runsQuery } from '../../queries.ts';
+import { firstOf, type Params } from '../../search.ts';
+import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+import { Icon } from '../../ui/Icon.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { Pager } from '../../ui/Pager.tsx';
+import { RunStatus } from '../../ui/Status.tsx';
+import { Since, Time } from '../../ui/Time.tsx';
+import { BulkCancel } from './BulkCancel.tsx';
+import { EmptyRuns } from './EmptyRuns.tsx';
+import { activeFilters, queryOf, quickFilters, sameFilters, withFilter, without } from './filters.ts';
+import classes from './RunsPage.module.css';
+
+const NewRun = lazy(() => import('./NewRun.tsx'));
+const FilterPanel = lazy(() => import('./FilterPanel.tsx'));
+
+const columns: Column<RunItem>[] = [
+  {
+    header: 'Run',
+    main: true,
+    cell: (run) => (
+      <>
+        <Anchor component={Link} to="/runs/$runId" params={{ runId: run.run_id } as never} className={classes.title ?? ''}>
+          {run.title || run.run_id}
+        </Anchor>
+        {run.status_message && (
+          <Text size="xs" c="dimmed" className="clip" title={run.status_message.message}>
+            {run.status_message.message}
+          </Text>
+        )}
+      </>
+    ),
+  },
+  { header: 'Status', width: 122, cell: (run) => <RunStatus state={run.state} /> },
+  { header: 'Source', width: 128, cell: (run) => (run.source ? <span className="clip">{formatWord(run.source)}</span> : '') },
+  { header: 'Agent', width: 140, cell: (run) => <span title={agentOf(run)}>{agentOf(run)}</span> },
+  { header: 'Creator', width: 120, cell: (run) => <span>{run.creator?.display_name ?? run.creator?.uid}</span> },
+  { header: 'Duration', width: 96, numeric: true, cell: (run) => <RunTime run={run} /> },
+  { header: 'Cost', width: 84, numeric: true, cell: (run) => costOf(run) },
+  { header: 'Created', width: 112, numeric: true, cell: (run) => <Time at={run.created_at} /> },
+];
+
+/** The agent, schedule or skill that a run came from, or else the name of its configuration. */
+function agentOf(run: RunItem): string {
+  return run.schedule?.schedule_name ?? run.agent_config?.name ?? run.agent_skill?.name ?? (run.executor?.display_name || '');
+}
+
+function costOf(run: RunItem): string {
+  const usd = run.request_usage?.inference_cost_usd;
+  return usd === undefined ? '' : formatCost(usd);
+}
+
+function RunTime({ run }: { run: RunItem }) {
+  if (run.state === 'INPROGRESS' && run.started_at) {
+    return <Since at={run.started_at} />;
+  }
+  const taken = parseDuration(run.run_time);
+  return <>{taken ? formatDuration(taken) : ''}</>;
+}
+
+export function RunsPage() {
+  const search = useSearch({ from: '/app/runs' });
+  const navigate = useNavigate();
+  const { data: session } = useQuery(sessionQuery);
+  const [chosen, setChosen] = useState<Set<string>>(new Set());
+  const [filtering, { toggle: toggleFilters }] = useDisclosure(false);
+  const [composing, compose] = useDisclosure(false);
+  const runs = useQuery({ ...runsQuery(queryOf(search)), ...live() });
+  const active = activeFilters(search);
+  const go = (next: Params, replace = false): void => {
+    setChosen(new Set());
+    void navigate({ to: '/runs', search: next, replace });
+  };
+  const mayWrite = may(session?.scopes, 'runs:write');
+  const narrowed = active.length > 0 || firstOf(search.q) !== undefined;
+  return (
+    <Page
+      title="Runs"
+      actions={
+        mayWrite && (
+          <Button leftSection={<Icon name="plus" />} onClick={compose.open}>
+            New run
+          </Button>
+        )
+      }
+    >
+      <Group gap="xs" justify="space-between">
+        <nav aria-label="Quick filters" className={classes.quick}>
+          {quickFilters(session?.actor.uid ?? '').map((quick) => (
+            <Link
+              key={quick.label}
+              to="/runs"
+              search={quick.search}
+              className={classes.tab}
+              aria-current={sameFilters(search, quick.search) ? 'page' : undefined}
+              activeProps={{}}
+            >
+              {quick.label}
+            </Link>
+          ))}
+        </nav>
+        <Group gap="xs" className={classes.find ?? ''}>
+          <SearchBox value={firstOf(search.q) ?? ''} change={(q) => go(withFilter(search, 'q', q), true)} />
+          <Button variant="default" leftSection={<Icon name="filter" />} aria-expanded={filtering} onClick={toggleFilters}>
+            Filters
+          </Button>
+        </Group>
+      </Group>
+      {filtering && (
+        <Suspense>
+          <FilterPanel search={search} change={(next) => go(next, true)} />
+        </Suspense>
+      )}
+      {active.length > 0 && (
+        <Group gap="xs" role="group" aria-label="Filters in force">
+          {active.map((filter) => (
+            <Pill
+              key={filter.name + filter.value}
+              size="md"
+              withRemoveButton
+              removeButtonProps={{ 'aria-label': `Without ${filter.label} ${filter.value}`, tabIndex: 0, 'aria-hidden': false }}
+              onRemove={() => go(without(search, filter))}
+            >
+              {filter.label}: {filter.value}
+            </Pill>
+          ))}
+          <Anchor component={Link} to="/runs" search={{} as never} size="sm">
+            Clear
+          </Anchor>
+        </Group>
+      )}
+      {mayWrite && chosen.size > 0 && (
+        <BulkCancel runs={runs.data?.items.filter((run) => chosen.has(run.run_id)) ?? []} done={() => setChosen(new Set())} />
+      )}
+      {runs.error && <Failure error={runs.error} retry={() => void runs.refetch()} />}
+      {(runs.data || !runs.error) && (
+        <DataTable
+          label="Runs"
+          columns={columns}
+          rows={runs.data?.items}
+          rowKey={(run) => run.run_id}
+          empty={<EmptyRuns narrowed={narrowed} compose={mayWrite ? compose.open : undefined} />}
+          selection={mayWrite ? { chosen, change: setChosen, labelOf: (run) => run.title } : undefined}
+        />
+      )}
+      <Pager
+        cursor={firstOf(search.cursor)}
+        next={runs.isPlaceholderData ? undefined : runs.data?.nextCursor}
+        go={(cursor) => go(cursor ? { ...search, cursor } : withFilter(search, 'cursor', ''))}
+      />
+      {composing && (
+        <Suspense>
+          <NewRun close={compose.close} />
+        </Suspense>
+      )}
+    </Page>
+  );
+}
+
+/** Looks for what is typed once the typing rests. */
+function SearchBox({ value, change }: { value: string; change: (value: string) => void }) {
+  const [text, setText] = useState(value);
+  const later = useDebouncedCallback(change, 250);
+  useEffect(() => setText(value), [value]);
+  const type = (next: string): void => {
+    setText(next);
+    later(next.trim());
+  };
+  return (
+    <TextInput
+      aria-label="Search runs"
+      placeholder="Search title, prompt, skill"
+      leftSection={<Icon name="search" />}
+      rightSection={text ? <CloseButton size="sm" aria-label="Clear the search" onClick={() => type('')} /> : null}
+      value={text}
+      onChange={(event) => type(event.currentTarget.value)}
+      className={classes.search ?? ''}
+    />
+  );
+}

@@ -1,0 +1,138 @@
+import type { ListRunsQuery } from '@penstock/sdk';
+import { firstOf, type Params, valuesOf } from '../../search.ts';
+
+/** How many runs a page shows. */
+export const pageSize = 50;
+
+/** One filter of the API, by its name there, which is its name in the address too. */
+export interface Filter {
+  name: string;
+  label: string;
+  /** The values to choose from; without them it is a text, or a time. */
+  values?: readonly string[];
+  many?: boolean;
+  time?: boolean;
+  hint?: string;
+}
+
+const states = ['QUEUED', 'CLAIMED', 'PENDING', 'INPROGRESS', 'BLOCKED', 'SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+const sources = [
+  'API',
+  'CLI',
+  'WEB_APP',
+  'SCHEDULED_AGENT',
+  'WEBHOOK',
+  'ORCHESTRATION',
+  'GITHUB_ACTION',
+  'GITHUB_WEBHOOK',
+  'GITLAB_WEBHOOK',
+  'LOCAL',
+  'CLOUD_MODE',
+  'SLACK',
+  'LINEAR',
+  'JIRA',
+  'SELF_IMPROVEMENT',
+  'AUTOFIX',
+  'RUN_SCORER',
+];
+
+/** Every filter that GET /agent/runs takes, besides q and metadata. */
+export const filters: readonly Filter[] = [
+  { name: 'state', label: 'State', values: states, many: true },
+  { name: 'task_status', label: 'Status', values: ['running', 'failed', 'blocked', 'cancelled', 'complete'] },
+  { name: 'source', label: 'Source', values: sources },
+  { name: 'name', label: 'Agent or configuration' },
+  { name: 'model_id', label: 'Model' },
+  { name: 'creator', label: 'Creator', hint: 'uid of a person or an agent' },
+  { name: 'executor', label: 'Acts as', hint: 'uid of a person or an agent' },
+  { name: 'factory_uid', label: 'Factory', many: true, hint: 'uid' },
+  { name: 'automation_id', label: 'Automation', hint: 'uid' },
+  { name: 'webhook_uid', label: 'Webhook', hint: 'uid' },
+  { name: 'schedule_id', label: 'Schedule', hint: 'id' },
+  { name: 'environment_id', label: 'Environment', hint: 'uid, or empty-environment for none' },
+  { name: 'skill', label: 'Skill' },
+  { name: 'skill_spec', label: 'Skill reference' },
+  { name: 'ancestor_run_id', label: 'Started by run', hint: 'id, also of a run above its parent' },
+  { name: 'execution_location', label: 'Worker', values: ['LOCAL', 'REMOTE'] },
+  { name: 'artifact_type', label: 'Has an artifact', values: ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'] },
+  { name: 'created_after', label: 'Created after', time: true },
+  { name: 'created_before', label: 'Created before', time: true },
+  { name: 'updated_after', label: 'Changed after', time: true },
+];
+
+const byName = new Map(filters.map((filter) => [filter.name, filter]));
+const metadataName = /^metadata\[(.+)\]$/;
+
+/** What the address says as the query of the API. Names that it does not know are passed over. */
+export function queryOf(search: Params): ListRunsQuery {
+  const query: Record<string, unknown> = {
+    limit: pageSize,
+    sort_by: firstOf(search.sort_by) ?? 'created_at',
+    sort_order: firstOf(search.sort_order) ?? 'desc',
+  };
+  const metadata: Record<string, string> = {};
+  for (const [name, value] of Object.entries(search)) {
+    const key = metadataName.exec(name)?.[1];
+    if (key) {
+      metadata[key] = firstOf(value) ?? '';
+    } else if (byName.get(name)?.many) {
+      query[name] = valuesOf(value);
+    } else if (byName.has(name) || name === 'q' || name === 'cursor') {
+      query[name] = firstOf(value);
+    }
+  }
+  if (Object.keys(metadata).length > 0) {
+    query.metadata = metadata;
+  }
+  return query;
+}
+
+/** A filter that is in force: what it says, and the search without it. */
+export interface Active {
+  name: string;
+  label: string;
+  value: string;
+}
+
+/** The filters in force, each value by itself. */
+export function activeFilters(search: Params): Active[] {
+  return Object.entries(search).flatMap(([name, value]) => {
+    const key = metadataName.exec(name)?.[1];
+    const label = key ? `metadata ${key}` : byName.get(name)?.label;
+    return label ? valuesOf(value).map((one) => ({ name, label, value: one })) : [];
+  });
+}
+
+/** The search without one value of a filter, from the first page on. */
+export function without(search: Params, { name, value }: Active): Params {
+  const { [name]: values, cursor: _, ...rest } = search;
+  const left = valuesOf(values).filter((one) => one !== value);
+  return left.length > 0 ? { ...rest, [name]: left } : rest;
+}
+
+/** The search with a filter set anew, from the first page on; an empty value takes it away. */
+export function withFilter(search: Params, name: string, value: string | string[]): Params {
+  const { [name]: _, cursor: __, ...rest } = search;
+  return value.length > 0 ? { ...rest, [name]: value } : rest;
+}
+
+/** The filters that are one click away. */
+export function quickFilters(me: string): { label: string; search: Params }[] {
+  return [
+    { label: 'All', search: {} },
+    { label: 'Mine', search: { creator: me } },
+    { label: 'Active', search: { state: ['QUEUED', 'CLAIMED', 'PENDING', 'INPROGRESS', 'BLOCKED'] } },
+    { label: 'Failed', search: { task_status: 'failed' } },
+    { label: 'Scheduled', search: { source: 'SCHEDULED_AGENT' } },
+  ];
+}
+
+/** Whether a search has exactly the filters of another one, whatever it looks for, its order and its page. */
+export function sameFilters(a: Params, b: Params): boolean {
+  const text = (search: Params): string =>
+    activeFilters(search)
+      .map(({ name, value }) => `${name}=${value}`)
+      .sort()
+      .join('&');
+  return text(a) === text(b);
+}

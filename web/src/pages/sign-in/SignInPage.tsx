@@ -1,0 +1,70 @@
+import { Alert, Button, PasswordInput, Stack, Text, Title } from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useNavigate, useRouter, useSearch } from '@tanstack/react-router';
+import { type FormEvent, useEffect, useState } from 'react';
+import { sessionQuery, signIn } from '../../api.ts';
+import { Code } from '../../ui/Code.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+import classes from './SignInPage.module.css';
+
+/** Where to go after the sign-in: within this site only. */
+export function safeNext(next: string | undefined): string {
+  return next && /^\/(?![/\\])/.test(next) ? next : '/';
+}
+
+/** Begins a session with an API key, which is not kept here. */
+export function SignInPage() {
+  const { next, ended } = useSearch({ from: '/sign-in' });
+  const navigate = useNavigate();
+  const router = useRouter();
+  const [key, setKey] = useState('');
+  const { data: session } = useQuery({ ...sessionQuery, refetchOnWindowFocus: 'always' }); // another tab may have signed in
+  const signing = useMutation({ mutationFn: signIn });
+  useEffect(() => {
+    document.title = 'Sign in · Penstock';
+  }, []);
+  useEffect(() => {
+    if (session) {
+      router.history.replace(safeNext(next));
+    }
+  }, [session, next, router]);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    signing.mutate(key.trim(), { onSuccess: () => void navigate({ href: safeNext(next), replace: true }) });
+  };
+  return (
+    <main className={classes.place}>
+      <form className={classes.card} onSubmit={submit}>
+        <Stack>
+          <Title order={1} size="h3">
+            Sign in to Penstock
+          </Title>
+          {ended && !signing.error && (
+            <Alert role="status" variant="default">
+              Your session has ended. Sign in to go on where you were.
+            </Alert>
+          )}
+          <PasswordInput
+            label="API key"
+            description="It begins with psk_. The browser gets a session that follows from it, not the key."
+            placeholder="psk_…"
+            autoComplete="current-password"
+            required
+            autoFocus
+            value={key}
+            onChange={(event) => setKey(event.currentTarget.value)}
+            visibilityToggleButtonProps={{ 'aria-label': 'Show the key' }}
+          />
+          <Failure error={signing.error} />
+          <Button type="submit" loading={signing.isPending} disabled={key.trim() === ''}>
+            Sign in
+          </Button>
+          <Text size="sm" c="dimmed">
+            The first start of the server wrote an admin's key into its data folder. More keys, with fewer rights:
+          </Text>
+          <Code label="make a key">penstock key create --name me --scope runs:read --scope runs:write</Code>
+        </Stack>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,41 @@
+import type { ListRunsQuery } from '@penstock/sdk';
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { client } from './api.ts';
+
+/*
+ * What is read of the server, by key. A key is [noun, id or query, part…], so that what changes a run can say
+ * invalidateQueries({ queryKey: ['run', id] }), and what changes any, ['runs'].
+ */
+
+/** A page of runs. The page before stays in sight until another one is there. */
+export const runsQuery = (query: ListRunsQuery) =>
+  queryOptions({
+    queryKey: ['runs', query],
+    queryFn: ({ signal }) => client.runs.list(query, { signal }),
+    placeholderData: keepPreviousData,
+  });
+
+export const runQuery = (id: string) => queryOptions({ queryKey: ['run', id], queryFn: ({ signal }) => client.runs.get(id, { signal }) });
+
+/** The runs that a run has started, directly or through others. */
+export const descendantsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['runs', { ancestor_run_id: id }],
+    queryFn: ({ signal }) => client.runs.list({ ancestor_run_id: id, sort_by: 'created_at', limit: 100 }, { signal }),
+  });
+
+export const timelineQuery = (id: string) =>
+  queryOptions({ queryKey: ['run', id, 'timeline'], queryFn: ({ signal }) => client.runs.timeline(id, { signal }) });
+
+/** What a run can be made from. */
+export const modelsQuery = queryOptions({
+  queryKey: ['models'],
+  staleTime: 60_000,
+  queryFn: ({ signal }) => client.models.list({ signal }),
+});
+
+export const environmentsQuery = queryOptions({
+  queryKey: ['environments'],
+  staleTime: 30_000,
+  queryFn: ({ signal }) => client.environments.list({ sort_by: 'name' }, { signal }),
+});

@@ -1,0 +1,72 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router';
+import { queryClient, sessionQuery } from './api.ts';
+import { Shell } from './layout/Shell.tsx';
+import { parseSearch, stringifySearch } from './search.ts';
+import { Failure } from './ui/Failure.tsx';
+import { NotFound } from './ui/NotFound.tsx';
+
+const rootRoute = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
+
+const signInRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/sign-in',
+  validateSearch: (search: Record<string, unknown>): { next?: string; ended?: string } => ({
+    ...(typeof search.next === 'string' ? { next: search.next } : {}),
+    ...(search.ended === '1' ? { ended: '1' } : {}),
+  }),
+  component: lazyRouteComponent(() => import('./pages/sign-in/SignInPage.tsx'), 'SignInPage'),
+});
+
+/** Whoever comes without a session is sent to the sign-in, and back here after it. */
+export const appRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  id: 'app',
+  beforeLoad: async ({ location }) => {
+    const known = queryClient.getQueryData(sessionQuery.queryKey);
+    const session = known === undefined ? await queryClient.fetchQuery({ ...sessionQuery, staleTime: 0 }) : known;
+    if (!session) {
+      const ended = known === null ? { ended: '1' } : {};
+      throw redirect({ to: '/sign-in', search: { next: location.href, ...ended } });
+    }
+  },
+  component: Shell,
+});
+
+const homeRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/runs', search: {} });
+  },
+});
+
+const runsRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/runs',
+  validateSearch: (search: Record<string, unknown>) => search as Record<string, string | string[]>,
+  component: lazyRouteComponent(() => import('./pages/runs/RunsPage.tsx'), 'RunsPage'),
+});
+
+const runRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/runs/$runId',
+  component: lazyRouteComponent(() => import('./pages/run/RunPage.tsx'), 'RunPage'),
+});
+
+const routeTree = rootRoute.addChildren([signInRoute, appRoute.addChildren([homeRoute, runsRoute, runRoute])]);
+
+export const router = createRouter({
+  routeTree,
+  parseSearch,
+  stringifySearch,
+  defaultPreload: 'intent',
+  defaultPreloadStaleTime: 0,
+  defaultErrorComponent: ({ error, reset }) => <Failure error={error} retry={reset} />,
+  scrollRestoration: true,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

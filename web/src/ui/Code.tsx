@@ -1,0 +1,19 @@
+import classes from './Code.module.css';
+import { CopyButton } from './CopyButton.tsx';
+
+/** Text to be copied, as it is. */
+export function Code({ children, label, copy = true }: { children: string; label: string; copy?: boolean }) {
+  return (
+    <div className={classes.code}>
+      {/* It scrolls, which a keyboard must be able to do. */}
+      <section aria-label={label}>
+        <pre>{children}</pre>
+      </section>
+      {copy && (
+        <span className={classes.copy}>
+          <CopyButton value={children} label={`Copy: ${label}`} />
+        </span>
+      )}
+    </div>
+  );
+}

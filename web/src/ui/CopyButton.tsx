@@ -1,0 +1,21 @@
+import { ActionIcon } from '@mantine/core';
+import { useClipboard } from '@mantine/hooks';
+import { Icon } from './Icon.tsx';
+
+/** Copies a text; its label says so to a screen reader, before and after. */
+export function CopyButton({ value, label }: { value: string; label: string }) {
+  const { copy, copied } = useClipboard({ timeout: 1500 });
+  return (
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      size="sm"
+      c="dimmed"
+      title={label}
+      aria-label={copied ? 'Copied' : label}
+      onClick={() => copy(value)}
+    >
+      <Icon name={copied ? 'check' : 'copy'} />
+    </ActionIcon>
+  );
+}

@@ -1,0 +1,108 @@
+import { Checkbox, Table } from '@mantine/core';
+import type { ReactNode } from 'react';
+import classes from './DataTable.module.css';
+
+export interface Column<T> {
+  /** Names the column; what a narrow screen shows before the cell. */
+  header: string;
+  cell: (row: T) => ReactNode;
+  /** As CSS has it; columns without one share what is left. */
+  width?: number | string;
+  /** The column that leads on a narrow screen, without its header. */
+  main?: boolean;
+  /** Numbers stand to the right. */
+  numeric?: boolean;
+}
+
+export interface DataTableProps<T> {
+  /** Says what the table lists, for a screen reader. */
+  label: string;
+  columns: Column<T>[];
+  /** undefined while they are being read for the first time. */
+  rows: T[] | undefined;
+  rowKey: (row: T) => string;
+  /** What is shown in the place of no rows. */
+  empty: ReactNode;
+  /** Adds a box to every row: which are chosen, and what a row is called. */
+  selection?: { chosen: ReadonlySet<string>; change: (chosen: Set<string>) => void; labelOf: (row: T) => string } | undefined;
+  /** How many rows there will probably be: their room is held while they are read. */
+  expected?: number;
+}
+
+/** A table that does not jump: the widths are fixed, and rows that are yet to come have their room. On a narrow screen each row is a card. */
+export function DataTable<T>({ label, columns, rows, rowKey, empty, selection, expected = 8 }: DataTableProps<T>) {
+  if (rows?.length === 0) {
+    return <>{empty}</>;
+  }
+  const keys = rows?.map(rowKey) ?? [];
+  const all = keys.length > 0 && keys.every((key) => selection?.chosen.has(key));
+  const some = keys.some((key) => selection?.chosen.has(key));
+  const toggle = (key: string): void => {
+    const chosen = new Set(selection?.chosen);
+    if (!chosen.delete(key)) {
+      chosen.add(key);
+    }
+    selection?.change(chosen);
+  };
+  return (
+    <Table className={classes.table ?? ''} aria-label={label} aria-busy={rows === undefined} highlightOnHover layout="fixed">
+      <Table.Thead>
+        <Table.Tr>
+          {selection && (
+            <Table.Th w={40}>
+              <Checkbox
+                size="xs"
+                aria-label="Choose all on this page"
+                checked={all}
+                indeterminate={some && !all}
+                onChange={() => selection.change(new Set(all ? [] : keys))}
+              />
+            </Table.Th>
+          )}
+          {columns.map((column) => (
+            <Table.Th key={column.header} w={column.width} data-numeric={column.numeric || undefined}>
+              {column.header}
+            </Table.Th>
+          ))}
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {rows?.map((row) => {
+          const key = rowKey(row);
+          return (
+            <Table.Tr key={key} data-chosen={selection?.chosen.has(key) || undefined}>
+              {selection && (
+                <Table.Td className={classes.choice ?? ''}>
+                  <Checkbox
+                    size="xs"
+                    aria-label={`Choose ${selection.labelOf(row)}`}
+                    checked={selection.chosen.has(key)}
+                    onChange={() => toggle(key)}
+                  />
+                </Table.Td>
+              )}
+              {columns.map((column) => (
+                <Table.Td
+                  key={column.header}
+                  data-label={column.main ? undefined : column.header}
+                  data-main={column.main || undefined}
+                  data-numeric={column.numeric || undefined}
+                >
+                  {column.cell(row)}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          );
+        }) ??
+          Array.from({ length: expected }, (_, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: they are all the same
+            <Table.Tr key={i} aria-hidden="true">
+              <Table.Td colSpan={columns.length + (selection ? 1 : 0)}>
+                <span className={classes.room} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+      </Table.Tbody>
+    </Table>
+  );
+}

@@ -29,7 +29,7 @@ build: ## build bin/penstock, with the dashboard where there is Node
 test: build ## run every test of the repository, on SQLite and on a PostgreSQL of its own
 	@scripts/need postgresql bubblewrap
 	@scripts/npm-ci internal/webhook/testdata/senders
-	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-web
+	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-web)
 	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres go test $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: test-web

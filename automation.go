@@ -105,6 +105,25 @@ func (a Automation) WebhookIDs() []string {
 	return slices.Compact(ids)
 }
 
+// Schemes lists the signature schemes of the webhooks that tell of the events of
+// a's triggers, each once, sorted.
+func (a Automation) Schemes() []SignatureScheme {
+	var schemes []SignatureScheme
+	for _, t := range a.Triggers {
+		if scheme := t.Scheme(); scheme != "" {
+			schemes = append(schemes, scheme)
+		}
+	}
+	slices.Sort(schemes)
+	return slices.Compact(schemes)
+}
+
+// EventTriggers are a's triggers whose events webhooks with a signature scheme
+// tell of.
+func (a Automation) EventTriggers(scheme SignatureScheme) []Trigger {
+	return slices.DeleteFunc(slices.Clone(a.Triggers), func(t Trigger) bool { return t.Scheme() == "" || t.Scheme() != scheme })
+}
+
 // PayloadFilters are the payload filters of a's triggers that select a webhook,
 // nil for one that takes every delivery. A delivery fires a once if any of them
 // matches it.

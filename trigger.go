@@ -86,10 +86,13 @@ func TriggerKeys(provider string) []string {
 	return providers[provider].filterKeys()
 }
 
-// Connected reports whether events of t's provider reach this server. A trigger
-// that is not connected is kept and never fires.
-func (t Trigger) Connected() bool {
-	return t.Provider == ProviderWebhook || t.Provider == ProviderSchedule
+// Scheme is the signature scheme of the webhooks whose deliveries tell of t's
+// events; "" where none do.
+func (t Trigger) Scheme() SignatureScheme {
+	if t.Provider == ProviderGitHub || t.Provider == ProviderLinear {
+		return SignatureScheme(t.Provider)
+	}
+	return ""
 }
 
 // Check reports what is wrong with t by itself, with JSON pointers below at.

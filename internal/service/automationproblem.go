@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/trigger"
 )
 
 // presentAutomations adds what is not stored with automations: what their
@@ -67,10 +68,12 @@ func (a *surroundings) problems(ctx context.Context, row store.AutomationRow) ([
 	for i, t := range row.Triggers {
 		at := fmt.Sprintf("/triggers/%d", i)
 		switch {
-		case !t.Connected():
-			found = append(found, penstock.FieldError{Pointer: at + "/provider", Detail: fmt.Sprintf("not connected: no events of %s reach this server, so the trigger stays silent", t.Provider)})
 		case t.Provider == penstock.ProviderWebhook:
 			found = append(found, a.webhookProblems(at, t)...)
+		case t.Scheme() != "":
+			found = append(found, a.eventProblems(at, t)...)
+		case t.Provider != penstock.ProviderSchedule:
+			found = append(found, penstock.FieldError{Pointer: at + "/provider", Detail: fmt.Sprintf("not connected: no events of %s reach this server, so the trigger stays silent", t.Provider)})
 		default:
 			problems, err := a.scheduleProblems(ctx, at, t)
 			if err != nil {
@@ -107,22 +110,59 @@ func (a *surroundings) webhookProblems(at string, t penstock.Trigger) []penstock
 	for i, id := range f.WebhookIDs {
 		pointer := fmt.Sprintf("%s/filter/webhook_ids/%d", at, i)
 		n := slices.IndexFunc(a.webhooks, func(w store.WebhookRow) bool { return w.UID == id || w.Name == id })
-		switch {
-		case n < 0:
+		if n < 0 {
 			names := make([]string, len(a.webhooks))
 			for j, w := range a.webhooks {
 				names[j] = w.Name
 			}
 			found = append(found, penstock.FieldError{Pointer: pointer, Detail: unknownName("webhook of this factory", id, names)})
-		case a.webhooks[n].PendingSecret:
-			found = append(found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("the webhook %q waits for its secret", a.webhooks[n].Name)})
-		case !a.webhooks[n].Enabled:
-			found = append(found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("the webhook %q is switched off", a.webhooks[n].Name)})
-		case a.webhooks[n].Suspended:
-			found = append(found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("the webhook %q is suspended", a.webhooks[n].Name)})
+		} else if why := shut(a.webhooks[n]); why != "" {
+			found = append(found, penstock.FieldError{Pointer: pointer, Detail: why})
 		}
 	}
 	return found
+}
+
+// eventProblems are the reasons why no webhook tells of a trigger's event, or of
+// what its filter asks for.
+func (a *surroundings) eventProblems(at string, t penstock.Trigger) []penstock.FieldError {
+	var found []penstock.FieldError
+	if why := a.unheard(t.Scheme()); why != "" {
+		found = append(found, penstock.FieldError{Pointer: at + "/provider", Detail: "not connected: " + why + ", so the trigger stays silent"})
+	}
+	for _, key := range trigger.Untold(t) {
+		found = append(found, penstock.FieldError{
+			Pointer: at + "/filter/" + key, Detail: fmt.Sprintf("%s does not say this of the event %s, so the trigger stays silent", t.Provider, t.Event),
+		})
+	}
+	return found
+}
+
+// unheard is why no delivery comes to a webhook with the scheme; "" where they do.
+func (a *surroundings) unheard(scheme penstock.SignatureScheme) string {
+	why := "no webhook of this factory has the signature scheme " + string(scheme)
+	for _, w := range a.webhooks {
+		if w.SignatureScheme != scheme {
+			continue
+		}
+		if why = shut(w); why == "" {
+			break
+		}
+	}
+	return why
+}
+
+// shut is why a webhook takes no deliveries; "" where it does.
+func shut(w store.WebhookRow) string {
+	switch {
+	case w.PendingSecret:
+		return fmt.Sprintf("the webhook %q waits for its secret", w.Name)
+	case !w.Enabled:
+		return fmt.Sprintf("the webhook %q is switched off", w.Name)
+	case w.Suspended:
+		return fmt.Sprintf("the webhook %q is suspended", w.Name)
+	}
+	return ""
 }
 
 func (a *surroundings) scheduleProblems(ctx context.Context, at string, t penstock.Trigger) ([]penstock.FieldError, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/filter"
 	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/trigger"
 )
 
 // deliveryPlan is all that a webhook's deliveries are judged by, as it was at one
@@ -26,6 +27,7 @@ type deliveryPlan struct {
 	row         store.WebhookRow
 	automations []*planned
 	filtered    bool // an automation has a filter: the body is parsed for it
+	events      bool // an automation waits for events of the webhook's signature scheme
 	size        int64
 
 	fullUntil   atomic.Int64 // the rate admits nothing before, in Unix nanoseconds
@@ -38,10 +40,11 @@ type deliveryPlan struct {
 // planned is an automation that the webhook starts. Plans of one version of the
 // team share it where their webhooks start it by the same filters.
 type planned struct {
-	filters  []*filter.Filter // of which any must match; one without conditions takes every delivery
-	template *runTemplate     // nil: it is broken
-	broken   string           // why
-	named    string           // the beginning of its penstock.DeliveryMatch
+	filters  []*filter.Filter     // of which any must match, or one of events; a filter without conditions takes every delivery
+	events   []*trigger.Condition // of the webhook's signature scheme
+	template *runTemplate         // nil: it is broken
+	broken   string               // why
+	named    string               // the beginning of its penstock.DeliveryMatch
 }
 
 // Inlet finds the enabled webhook that deliveries to uid are for; token says
@@ -100,21 +103,29 @@ func (s *Service) newPlan(ctx context.Context, row store.WebhookRow) (*deliveryP
 		}
 		p.inlet.Secrets = append(p.inlet.Secrets, penstock.InletSecret{Value: value, ExpiresAt: sealed.ExpiresAt})
 	}
-	automations, err := s.store.AutomationsOf(ctx, row.FactoryUID, row.UID, row.Name)
+	automations, err := s.store.AutomationsOf(ctx, row)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range automations {
-		filters := a.PayloadFilters(row.UID, row.Name)
+		filters, events := a.PayloadFilters(row.UID, row.Name), a.EventTriggers(row.SignatureScheme)
+		if len(filters)+len(events) == 0 {
+			continue // one of its webhook_ids is what stands for the scheme in the database
+		}
 		key := plannedKey{uid: a.UID, version: row.TeamVersion, filters: fmt.Sprintf("%q", filters)}
+		if len(events) > 0 {
+			key.scheme = row.SignatureScheme
+		}
 		one := s.planned.find(key)
 		if one == nil {
-			if one, err = s.planAutomation(ctx, a, filters); err != nil {
+			if one, err = s.planAutomation(ctx, a, filters, events); err != nil {
 				return nil, fmt.Errorf("plan automation %s: %w", a.UID, err)
 			}
 			s.planned.keep(key, one)
-			p.size += int64(4<<10 + len(a.Prompt))
+			p.size += int64(4<<10+len(a.Prompt)) + one.eventsSize()
 		}
+		p.events = p.events || len(one.events) > 0
+		p.filtered = p.filtered || p.events
 		for _, f := range one.filters {
 			p.filtered = p.filtered || !f.MatchesAll()
 		}
@@ -123,20 +134,13 @@ func (s *Service) newPlan(ctx context.Context, row store.WebhookRow) (*deliveryP
 	return p, nil
 }
 
-func (s *Service) planAutomation(ctx context.Context, a store.AutomationRow, filters []json.RawMessage) (*planned, error) {
+func (s *Service) planAutomation(ctx context.Context, a store.AutomationRow, filters []json.RawMessage, events []penstock.Trigger) (*planned, error) {
 	one := &planned{}
 	name, _ := jsontext.AppendQuote(nil, a.Name) // it was checked to be UTF-8
 	one.named = `{"automation":` + string(name) + `,"automation_uid":"` + a.UID + `"`
-	for _, text := range filters {
-		var f *filter.Filter
-		if len(text) > 0 {
-			var err error
-			if f, err = filter.Parse(text); err != nil { // it was stored by a release with other rules
-				one.filters, one.broken = nil, "its filter cannot be read: "+err.Error()
-				return one, nil //nolint:nilerr // the other automations start all the same
-			}
-		}
-		one.filters = append(one.filters, f)
+	if err := one.wait(filters, events); err != nil { // they were stored by a release with other rules
+		one.filters, one.events, one.broken = nil, nil, "its filter cannot be read: "+err.Error()
+		return one, nil //nolint:nilerr // the other automations start all the same
 	}
 	template, err := s.resolveAutomation(ctx, a)
 	if reason, broken := whyBroken(err); broken {
@@ -147,12 +151,35 @@ func (s *Service) planAutomation(ctx context.Context, a store.AutomationRow, fil
 	return one, err
 }
 
+// wait reads what the deliveries must be like.
+func (a *planned) wait(filters []json.RawMessage, events []penstock.Trigger) error {
+	for _, text := range filters {
+		var f *filter.Filter
+		if len(text) > 0 {
+			var err error
+			if f, err = filter.Parse(text); err != nil {
+				return err
+			}
+		}
+		a.filters = append(a.filters, f)
+	}
+	for _, t := range events {
+		c, err := trigger.Compile(t)
+		if err != nil {
+			return err
+		}
+		a.events = append(a.events, c)
+	}
+	return nil
+}
+
 // plannedKey tells what the plans of a team share: at one version, an automation
-// is the same for all webhooks that start it by the same filters.
+// is the same for all webhooks that start it by the same filters and events.
 type plannedKey struct {
 	uid     string
 	version int64 // of the team, read before the automation
 	filters string
+	scheme  penstock.SignatureScheme // of the webhooks by whose events it is started as well
 }
 
 // plannedAutomations finds those that some plan has. The zero value is ready.

@@ -193,10 +193,11 @@ func (s *Service) start(p *deliveryPlan, document *filter.Document, d *store.New
 	if len(p.automations) == 0 {
 		return
 	}
+	told := p.tells(document, d.Headers)
 	failures := make([]matchFailure, len(p.automations))
 	runs := make([]*store.NewRun, len(p.automations))
 	for i := range p.automations {
-		if failures[i], runs[i] = p.automations[i].start(s, p, document, d); runs[i] != nil {
+		if failures[i], runs[i] = p.automations[i].start(s, p, document, told, d); runs[i] != nil {
 			d.Runs = append(d.Runs, runs[i])
 		}
 	}
@@ -234,15 +235,8 @@ func (a *planned) appendMatch(out []byte, failed matchFailure, run *store.NewRun
 type matchFailure struct{ at, reason string }
 
 // start is the run that the automation starts, or why it starts none.
-func (a *planned) start(s *Service, p *deliveryPlan, document *filter.Document, d *store.NewDelivery) (matchFailure, *store.NewRun) {
-	var why filter.Failure
-	matched := a.broken != "" && len(a.filters) == 0
-	for i, f := range a.filters {
-		ok, failure := f.Match(document)
-		if matched = matched || ok; i == 0 {
-			why = failure
-		}
-	}
+func (a *planned) start(s *Service, p *deliveryPlan, document *filter.Document, told tidings, d *store.NewDelivery) (matchFailure, *store.NewRun) {
+	matched, why := a.match(document, told)
 	switch {
 	case !matched:
 		return matchFailure{why.Path, why.Reason}, nil

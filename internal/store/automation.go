@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -54,13 +55,17 @@ func (tx *Tx) Automations(ctx context.Context, factoryUID string) ([]AutomationR
 	return tx.s.automations(ctx, tx, "WHERE a.factory_uid = $1 ORDER BY a.name", factoryUID)
 }
 
-// AutomationsOf lists the enabled automations of a factory of which a trigger
-// selects the webhook, by its UID or its name, in the order of their names.
-// Which filter a trigger has for it says penstock.Automation.PayloadFilters.
-func (s *Store) AutomationsOf(ctx context.Context, factoryUID, webhookUID, webhookName string) ([]AutomationRow, error) {
-	return s.automations(ctx, s, `WHERE a.enabled = 1 AND a.uid IN (SELECT w.automation_uid FROM automation_webhooks w WHERE w.factory_uid = $1 AND w.webhook IN ($2, $3))
-		ORDER BY a.name`, factoryUID, webhookUID, webhookName)
+// AutomationsOf lists the enabled automations of the webhook's factory of which a
+// trigger selects it, by its UID or its name, or waits for events that webhooks
+// with its signature scheme tell of, in the order of their names.
+func (s *Store) AutomationsOf(ctx context.Context, w WebhookRow) ([]AutomationRow, error) {
+	return s.automations(ctx, s, `WHERE a.enabled = 1 AND a.uid IN (SELECT w.automation_uid FROM automation_webhooks w WHERE w.factory_uid = $1 AND w.webhook IN ($2, $3, $4))
+		ORDER BY a.name`, w.FactoryUID, w.UID, w.Name, ofScheme(w.SignatureScheme))
 }
+
+// ofScheme stands in automation_webhooks for all webhooks with a signature scheme.
+// It is neither UID nor name of any.
+func ofScheme(scheme penstock.SignatureScheme) string { return "scheme:" + string(scheme) }
 
 // AutomationsOfSchedule lists the enabled automations that fire with a
 // schedule, in the order of their factories and names.
@@ -153,7 +158,13 @@ func (tx *Tx) linkAutomation(ctx context.Context, r AutomationRow) error {
 			return fmt.Errorf("link automation %s: %w", r.UID, err)
 		}
 	}
-	for _, webhook := range r.WebhookIDs() {
+	webhooks := r.WebhookIDs()
+	for _, scheme := range r.Schemes() {
+		if all := ofScheme(scheme); !slices.Contains(webhooks, all) {
+			webhooks = append(webhooks, all)
+		}
+	}
+	for _, webhook := range webhooks {
 		if _, err := tx.exec(ctx, "INSERT INTO automation_webhooks (factory_uid, webhook, automation_uid) VALUES ($1, $2, $3)", r.FactoryUID, webhook, r.UID); err != nil {
 			return fmt.Errorf("link automation %s: %w", r.UID, err)
 		}

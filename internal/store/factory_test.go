@@ -79,15 +79,25 @@ func TestAutomationsAreFoundByWhatTheySelect(t *testing.T) {
 		off := addAutomation(t, s, f, "off", `{"webhook_ids":["ci"]}`)
 		addAutomation(t, s, other, "elsewhere", `{"webhook_ids":["ci","UID"]}`)
 		gone := addAutomation(t, s, f, "gone", `{"webhook_ids":["ci"]}`)
+		pulls := addAutomation(t, s, f, "pulls", `{"webhook_ids":["scheme:github","scheme:github"]}`)
+		pulls.Triggers = append(pulls.Triggers, penstock.Trigger{Provider: "github", Event: "push"}, penstock.Trigger{Provider: "github", Event: "pull_request_opened"})
 		off.Enabled = false
 		write(t, s, func(tx *store.Tx) error {
-			return errors.Join(tx.SetAutomation(t.Context(), off), tx.DeleteAutomation(t.Context(), gone))
+			return errors.Join(tx.SetAutomation(t.Context(), off), tx.SetAutomation(t.Context(), pulls), tx.DeleteAutomation(t.Context(), gone))
 		})
 		for _, test := range []struct {
 			uid, name string
+			scheme    penstock.SignatureScheme
 			want      []string
-		}{{"UID", "ci", []string{"by-name", "by-uid"}}, {"UID", "x", []string{"by-uid"}}, {"x", "y", []string{}}} {
-			rows, err := s.AutomationsOf(t.Context(), f.UID, test.uid, test.name)
+		}{
+			{"UID", "ci", "", []string{"by-name", "by-uid"}},
+			{"UID", "x", "stripe", []string{"by-uid"}},
+			{"UID", "x", "github", []string{"by-uid", "pulls"}},
+			{"x", "y", "linear", []string{}},
+		} {
+			rows, err := s.AutomationsOf(t.Context(), store.WebhookRow{
+				Webhook: penstock.Webhook{UID: test.uid, Name: test.name, SignatureScheme: test.scheme}, FactoryUID: f.UID,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -78,6 +78,17 @@ func members(object json.RawMessage) (names []string, values []json.RawMessage, 
 	return names, values, err
 }
 
+// Size is about how many bytes of memory c takes.
+func (c *Condition) Size() int64 {
+	size := int64(256)
+	for i := range c.keys {
+		for _, s := range []*set{&c.keys[i].in, &c.keys[i].notIn} {
+			size += int64(64*(len(s.texts)+len(s.words)) + 4<<10*len(s.patterns))
+		}
+	}
+	return size
+}
+
 // Match reports whether one of the events that a delivery is fires the trigger,
 // and else the first key that fails, of the trigger's own event where there is
 // one.

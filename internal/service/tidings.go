@@ -1,0 +1,79 @@
+package service
+
+import (
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/filter"
+	"github.com/penstock-dev/penstock/internal/trigger"
+)
+
+// tidings are the events that a delivery tells of; without any, why.
+type tidings struct {
+	events []trigger.Event
+	why    string
+}
+
+// tells reads the events that a delivery tells of, if an automation of the plan
+// waits for any. headers are those of the log, as JSON.
+func (p *deliveryPlan) tells(document *filter.Document, headers string) tidings {
+	if !p.events {
+		return tidings{}
+	}
+	return readTidings(p.row.SignatureScheme, document, headers)
+}
+
+func readTidings(scheme penstock.SignatureScheme, document *filter.Document, headers string) tidings {
+	name := ""
+	if scheme == penstock.ProviderGitHub {
+		if known, err := filter.ParseDocument([]byte(headers)); err == nil {
+			root, _ := known.Root()
+			name = root.Member("x-github-event").Text()
+		}
+	}
+	events, why := trigger.Events(string(scheme), name, document)
+	return tidings{events, why}
+}
+
+// match reports whether a delivery is what the automation waits for, and else why
+// not: what its first trigger says, but for one that waits for another event
+// where a later one waits for this.
+func (a *planned) match(document *filter.Document, told tidings) (matched bool, why filter.Failure) {
+	if len(a.filters)+len(a.events) == 0 {
+		return true, why // it is broken, whatever the delivery is
+	}
+	for i, f := range a.filters {
+		ok, failure := f.Match(document)
+		if ok {
+			return true, filter.Failure{}
+		}
+		if i == 0 {
+			why = failure
+		}
+	}
+	other := len(a.filters) == 0
+	for i, c := range a.events {
+		ok, failure := told.match(c)
+		if ok {
+			return true, filter.Failure{}
+		}
+		if other && (i == 0 || !c.Other(failure)) {
+			why, other = failure, c.Other(failure)
+		}
+	}
+	return false, why
+}
+
+func (t tidings) match(c *trigger.Condition) (matched bool, why filter.Failure) {
+	if len(t.events) == 0 {
+		return false, filter.Failure{Reason: t.why}
+	}
+	return c.Match(t.events)
+}
+
+// eventsSize is about how many bytes of memory the events take that a waits for.
+func (a *planned) eventsSize() int64 {
+	size := int64(0)
+	for _, c := range a.events {
+		size += c.Size()
+	}
+	return size
+}

@@ -1,0 +1,239 @@
+package webhook_test
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// eventSecret signs the deliveries of these tests.
+const eventSecret = "It's a Secret to Everybody"
+
+// event is the body of a sample.
+func (s *site) event(name string) []byte {
+	s.t.Helper()
+	body, err := os.ReadFile("../trigger/testdata/" + name + ".json")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return body
+}
+
+// fromGitHub delivers an event as GitHub does, and answers its entry of the log.
+func (s *site) fromGitHub(w penstock.Webhook, event string, body []byte) penstock.Delivery {
+	s.t.Helper()
+	header := github(eventSecret, body)
+	header["X-GitHub-Event"], header["X-GitHub-Delivery"] = event, penstock.NewID()
+	got := s.post(path(w), header, body)
+	got.want(s.t, "deliver "+event, http.StatusAccepted)
+	return s.logged(w, got.id())
+}
+
+// fromLinear delivers an event as Linear does, at this moment.
+func (s *site) fromLinear(w penstock.Webhook, body []byte) penstock.Delivery {
+	s.t.Helper()
+	var fields map[string]any
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	if err := d.Decode(&fields); err != nil {
+		s.t.Fatal(err)
+	}
+	fields["webhookTimestamp"] = int64(penstock.Now())
+	body, err := json.Marshal(fields)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	mac := hmac.New(sha256.New, []byte(eventSecret))
+	mac.Write(body)
+	header := map[string]string{"Linear-Signature": hex.EncodeToString(mac.Sum(nil)), "Linear-Delivery": penstock.NewID(), "Linear-Event": fmt.Sprint(fields["type"])}
+	got := s.post(path(w), header, body)
+	got.want(s.t, "deliver", http.StatusAccepted)
+	return s.logged(w, got.id())
+}
+
+// waits makes an automation with triggers of GitHub or Linear, each a provider,
+// an event and a filter.
+func (s *site) waits(name string, triggers ...[3]string) penstock.Automation {
+	s.t.Helper()
+	list := []penstock.Trigger{}
+	for _, t := range triggers {
+		list = append(list, penstock.Trigger{Provider: t[0], Event: t[1], Filter: json.RawMessage(t[2])})
+	}
+	a, err := s.CreateAutomation(s.t.Context(), s.admin, s.factory, penstock.AutomationRequest{Name: &name, Prompt: new("Look at the event."), Triggers: &list})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return a
+}
+
+// verdicts are what a delivery meant to each automation: "run", or where and why
+// it has failed.
+func verdicts(d penstock.Delivery) map[string]string {
+	out := map[string]string{}
+	for _, m := range d.Matches {
+		switch {
+		case m.WouldTrigger && slices.Contains(d.Runs, m.RunID):
+			out[m.Automation] = "run"
+		case m.FailedAt != nil && m.Reason != "":
+			out[m.Automation] = strings.TrimSpace(*m.FailedAt + " " + m.Reason)
+		}
+	}
+	return out
+}
+
+func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
+	sites(t, func(s *site) {
+		w := s.signed("github", eventSecret, nil)
+		plain := s.hook(penstock.AuthToken, nil)
+		s.waits("any-pull", [3]string{"github", "pull_request_opened", ""})
+		s.waits("our-pull", [3]string{"github", "pull_request_opened", `{"repos": ["codertocat/hello-world"], "base_branches": ["refs/heads/master"]}`})
+		s.waits("labeled", [3]string{"github", "pull_request_opened", `{"repos": ["hello-world"], "labels": ["agent"]}`})
+		s.waits("pushes", [3]string{"github", "push", `{"branches": ["master"], "paths": ["*.md"]}`})
+		s.waits("either", [3]string{"github", "push", `{"paths": ["src/**"]}`}, [3]string{"github", "pull_request_opened", `{"authors": ["octocat"]}`})
+		s.waits("both", [3]string{"github", "pull_request_opened", ""}, [3]string{"webhook", "received", fmt.Sprintf(`{"webhook_ids": [%q, %q]}`, w.UID, plain.Name)})
+		s.waits("linear", [3]string{"linear", "issue_created", ""})
+
+		d := s.fromGitHub(w, "pull_request", s.event("github/pull_request.opened"))
+		want := map[string]string{
+			"any-pull": "run", "our-pull": "run", "both": "run", "labeled": "/labels the event has none", "pushes": "the delivery is not the event push",
+			"either": "/authors the event has none of those asked for",
+		}
+		if diff := cmp.Diff(want, verdicts(d)); diff != "" || len(d.Runs) != 3 {
+			t.Errorf("a pull request: %d runs (-want +got):\n%s", len(d.Runs), diff)
+		}
+		run, err := s.GetRun(t.Context(), s.admin, d.Runs[0])
+		if err != nil || run.Source != penstock.SourceWebhook || run.Metadata["delivery_id"] != d.ID || run.Metadata["webhook_uid"] != w.UID {
+			t.Errorf("the run (%v): got %+v", err, run)
+		}
+
+		d = s.fromGitHub(w, "push", s.event("github/push"))
+		want = map[string]string{
+			"any-pull": "the delivery is not the event pull_request_opened", "our-pull": "the delivery is not the event pull_request_opened",
+			"labeled": "the delivery is not the event pull_request_opened", "pushes": "run", "both": "run", "either": "/paths no file of the event is one of those asked for",
+		}
+		if diff := cmp.Diff(want, verdicts(d)); diff != "" || len(d.Runs) != 2 {
+			t.Errorf("a push: %d runs (-want +got):\n%s", len(d.Runs), diff)
+		}
+
+		none := "the delivery is none of the events that triggers wait for"
+		for name, d := range map[string]penstock.Delivery{
+			"a ping": s.fromGitHub(w, "ping", []byte(`{"zen": "Design for failure.", "hook_id": 1}`)), "no event": s.fromGitHub(w, "", s.event("github/push")),
+		} {
+			if got := verdicts(d); got["any-pull"] != none || got["either"] != none || got["both"] != "run" || len(d.Runs) != 1 {
+				t.Errorf("%s: got %v", name, got)
+			}
+		}
+
+		// A webhook that does not show that GitHub sends tells of no events.
+		got := s.post(path(plain), map[string]string{"Authorization": "Bearer " + plain.Secret, "X-GitHub-Event": "push"}, s.event("github/push"))
+		got.want(t, "deliver", http.StatusAccepted)
+		if diff := cmp.Diff(map[string]string{"both": "run"}, verdicts(s.logged(plain, got.id()))); diff != "" {
+			t.Errorf("another webhook (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestDeliveriesOfLinearFireTriggers(t *testing.T) {
+	sites(t, func(s *site) {
+		w := s.signed("linear", eventSecret, nil)
+		s.waits("created", [3]string{"linear", "issue_created", `{"teams": ["ENG"]}`})
+		s.waits("labeled", [3]string{"linear", "issue_labeled", `{"labels": ["agent"]}`})
+		s.waits("asked", [3]string{"linear", "comment_created", `{"mentioned_users": ["penstock"], "keywords": ["deploy"]}`})
+		s.waits("delegated", [3]string{"linear", "agent_session_created", ""})
+		s.waits("moved", [3]string{"linear", "issue_state_changed", `{"states": {"not_in": ["Done"]}}`})
+		other := "the delivery is not the event "
+		for _, test := range []struct {
+			name string
+			want map[string]string
+		}{
+			{"Issue.create", map[string]string{"created": "run", "labeled": "/labels the event has none of those asked for"}},
+			{"Issue.update.labels", map[string]string{"labeled": "run"}},
+			{"Comment.create", map[string]string{"asked": "run"}},
+			{"AgentSessionEvent.created", map[string]string{"delegated": "run"}},
+			{"Issue.update.state", map[string]string{"moved": "run"}},
+		} {
+			for name, event := range map[string]string{
+				"created": "issue_created", "labeled": "issue_labeled", "asked": "comment_created", "delegated": "agent_session_created", "moved": "issue_state_changed",
+			} {
+				if test.want[name] == "" {
+					test.want[name] = other + event
+				}
+			}
+			if diff := cmp.Diff(test.want, verdicts(s.fromLinear(w, s.event("linear/"+test.name)))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.name, diff)
+			}
+		}
+	})
+}
+
+func TestOnlyWebhooksOfTheFactoryTellOfItsEvents(t *testing.T) {
+	sites(t, func(s *site) {
+		w := s.signed("github", eventSecret, nil)
+		second := s.signed("github", eventSecret, nil)
+		a := s.waits("pushes", [3]string{"github", "push", ""})
+		home := s.factory
+		other, err := s.CreateFactory(t.Context(), s.admin, penstock.FactoryRequest{Name: new("other")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.factory = other.UID
+		foreign := s.signed("github", eventSecret, nil)
+		if d := s.fromGitHub(foreign, "push", s.event("github/push")); len(d.Matches) != 0 || len(d.Runs) != 0 {
+			t.Errorf("a webhook of another factory: got %+v", d.Matches)
+		}
+		s.factory = home
+		for _, hook := range []penstock.Webhook{w, second} {
+			if d := s.fromGitHub(hook, "push", s.event("github/push")); len(d.Runs) != 1 {
+				t.Errorf("each webhook of the factory: got %+v", d.Matches)
+			}
+		}
+
+		// What changes holds for the next delivery: a trigger, and the switch.
+		change := func(req penstock.AutomationRequest) {
+			t.Helper()
+			if _, err := s.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		change(penstock.AutomationRequest{Triggers: &[]penstock.Trigger{{Provider: "github", Event: "push", Filter: []byte(`{"branches": ["main"]}`)}}})
+		if got := verdicts(s.fromGitHub(w, "push", s.event("github/push"))); got["pushes"] != "/branches the event has none of those asked for" {
+			t.Errorf("another filter: got %v", got)
+		}
+		change(penstock.AutomationRequest{Enabled: new(false)})
+		if d := s.fromGitHub(w, "push", s.event("github/push")); len(d.Matches) != 0 {
+			t.Errorf("an automation that is off: got %+v", d.Matches)
+		}
+	})
+}
+
+func TestAReplayTellsOfItsEventsAgain(t *testing.T) {
+	sites(t, func(s *site) {
+		w := s.signed("github", eventSecret, nil)
+		a := s.waits("labeled", [3]string{"github", "issue_labeled", `{"labels": ["feature"]}`})
+		d := s.fromGitHub(w, "issues", s.event("github/issues.labeled"))
+		if got := verdicts(d)["labeled"]; !strings.HasPrefix(got, "/labels ") {
+			t.Fatalf("got %s", got)
+		}
+		if _, err := s.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, penstock.AutomationRequest{
+			Triggers: &[]penstock.Trigger{{Provider: "github", Event: "issue_labeled", Filter: []byte(`{"labels": ["bug"]}`)}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		again, err := s.ReplayDelivery(t.Context(), s.admin, s.factory, w.UID, d.ID)
+		if err != nil || verdicts(again)["labeled"] != "run" || again.Headers["x-github-event"] != "issues" {
+			t.Errorf("the replay (%v): got %+v", err, again)
+		}
+	})
+}

@@ -94,32 +94,40 @@ type agentCreateCmd struct {
 }
 
 func (cmd *agentCreateCmd) Run(ctx context.Context, std *stdio, in *agentCmds) error {
-	return in.write(ctx, std, http.MethodPost, "agent/identities", cmd.body)
+	return in.write(ctx, std, http.MethodPost, "", cmd.body)
 }
 
 type agentGetCmd struct {
-	UID string `arg:"" name:"agent" help:"Uid of the agent."`
+	Agent string `arg:"" name:"agent" help:"Uid or name of the agent."`
 }
 
 func (cmd *agentGetCmd) Run(ctx context.Context, std *stdio, in *agentCmds) error {
-	return in.write(ctx, std, http.MethodGet, agentPath(cmd.UID), nil)
+	return in.write(ctx, std, http.MethodGet, cmd.Agent, nil)
 }
 
 type agentUpdateCmd struct {
-	UID string `arg:"" name:"agent" help:"Uid of the agent."`
+	Agent string `arg:"" name:"agent" help:"Uid or name of the agent."`
 	agentFields
 }
 
 func (cmd *agentUpdateCmd) Run(ctx context.Context, std *stdio, in *agentCmds) error {
-	return in.write(ctx, std, http.MethodPut, agentPath(cmd.UID), cmd.body)
+	return in.write(ctx, std, http.MethodPut, cmd.Agent, cmd.body)
 }
 
-// write sends what body makes, nothing without it, and shows the agent that
-// comes back.
-func (in *agentCmds) write(ctx context.Context, std *stdio, method, path string, body func(context.Context, *stdio, *client) (map[string]any, error)) error {
+// write sends what body makes, nothing without it, about the agent that is called
+// so, with POST about a new one, and shows the agent that comes back.
+func (in *agentCmds) write(ctx context.Context, std *stdio, method, called string, body func(context.Context, *stdio, *client) (map[string]any, error)) error {
 	c, err := in.dial(ctx, std)
 	if err != nil {
 		return err
+	}
+	path := "agent/identities"
+	if method != http.MethodPost {
+		uid, err := c.agentUID(ctx, called)
+		if err != nil {
+			return err
+		}
+		path = agentPath(uid)
 	}
 	var request any
 	if body != nil {
@@ -150,7 +158,7 @@ func (in *agentCmds) write(ctx context.Context, std *stdio, method, path string,
 }
 
 type agentDeleteCmd struct {
-	UID string `arg:"" name:"agent" help:"Uid of the agent."`
+	Agent string `arg:"" name:"agent" help:"Uid or name of the agent."`
 }
 
 func (cmd *agentDeleteCmd) Run(ctx context.Context, std *stdio, in *agentCmds) error {
@@ -158,7 +166,11 @@ func (cmd *agentDeleteCmd) Run(ctx context.Context, std *stdio, in *agentCmds) e
 	if err != nil {
 		return err
 	}
-	return answer[any](ctx, c, http.MethodDelete, agentPath(cmd.UID), nil, nil)
+	uid, err := c.agentUID(ctx, cmd.Agent)
+	if err != nil {
+		return err
+	}
+	return answer[any](ctx, c, http.MethodDelete, agentPath(uid), nil, nil)
 }
 
 // agentUID is the uid of the agent that a person calls by its uid or its name.

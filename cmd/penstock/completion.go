@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,14 +28,17 @@ func (cmd *completionCmd) Run(std *stdio) error {
 // file is the word ":file".
 var completionScripts = map[string]string{
 	"bash": `_penstock() {
-  local word="${COMP_WORDS[COMP_CWORD]}" lines
+  local word="${COMP_WORDS[COMP_CWORD]}" line lines
   [ "$word" = "=" ] && word=""
   lines="$("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)"
   if [ "$lines" = ":file" ]; then
     compopt -o filenames 2>/dev/null
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
   else
-    mapfile -t COMPREPLY < <(compgen -W "$lines" -- "$word")
+    COMPREPLY=()
+    while IFS= read -r line; do
+      [[ -n "$line" && "$line" == "$word"* ]] && COMPREPLY+=("$line")
+    done <<<"$lines"
   fi
 }
 complete -F _penstock penstock
@@ -61,7 +65,7 @@ compdef _penstock penstock
     if test "$line" = ":file"
       __fish_complete_path (commandline -ct)
     else
-      echo $line
+      printf '%s\n' $line
     end
   end
 end
@@ -74,7 +78,7 @@ type completeCmd struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
-func (cmd *completeCmd) Run(std *stdio, k *kong.Kong) error {
+func (cmd *completeCmd) Run(ctx context.Context, std *stdio, k *kong.Kong) error {
 	words := cmd.Words
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]
@@ -84,7 +88,7 @@ func (cmd *completeCmd) Run(std *stdio, k *kong.Kong) error {
 		words = append(words, "")
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "=" })
-	for _, c := range candidates(k.Model.Node, words) {
+	for _, c := range candidates(ctx, k.Model.Node, words) {
 		if _, err := fmt.Fprintf(std.out, "%s\n", strings.TrimSuffix(c.word+"\t"+c.help, "\t")); err != nil {
 			return err
 		}
@@ -96,41 +100,62 @@ type candidate struct{ word, help string }
 
 var fileCandidate = []candidate{{word: ":file"}}
 
-// candidates walks the words down kong's model and lists what can stand in
-// place of the last one.
-func candidates(node *kong.Node, words []string) []candidate {
+// typed is what the words before the last one say.
+type typed struct {
+	node      *kong.Node // the command, as far as it is named
+	flags     map[string]string
+	arguments int
+	waiting   *kong.Flag // whose value comes next
+}
+
+// understand walks the words down kong's model.
+func understand(node *kong.Node, words []string) typed {
+	t := typed{node: node, flags: map[string]string{}}
+	for _, word := range words {
+		flag, hasValue := flagOf(t.node, word)
+		switch {
+		case t.waiting != nil:
+			t.flags[t.waiting.Name], t.waiting = word, nil
+		case flag != nil && hasValue:
+			_, t.flags[flag.Name], _ = strings.Cut(word, "=")
+		case flag != nil && !flag.IsBool():
+			t.waiting = flag
+		case flag == nil && child(t.node, word) != nil:
+			t.node = child(t.node, word)
+		case flag == nil && !strings.HasPrefix(word, "-"):
+			t.arguments++
+		}
+	}
+	return t
+}
+
+// candidates lists what can stand in place of the last word.
+func candidates(ctx context.Context, node *kong.Node, words []string) []candidate {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	last, typed := words[len(words)-1], words[:len(words)-1]
-	var waiting *kong.Flag // whose value comes next
-	for _, word := range typed {
-		switch flag, hasValue := flagOf(node, word); {
-		case waiting != nil:
-			waiting = nil
-		case flag != nil && !hasValue && !flag.IsBool():
-			waiting = flag
-		case flag == nil && child(node, word) != nil:
-			node = child(node, word)
-		}
-	}
-	if waiting != nil {
-		return valuesOf(waiting.Value, "")
+	last := words[len(words)-1]
+	t := understand(node, words[:len(words)-1])
+	if t.waiting != nil {
+		return t.values(ctx, t.waiting.Value, "")
 	}
 	if strings.HasPrefix(last, "-") {
-		if flag, hasValue := flagOf(node, last); flag != nil && hasValue {
-			return valuesOf(flag.Value, "--"+flag.Name+"=")
+		if flag, hasValue := flagOf(t.node, last); flag != nil && hasValue {
+			return t.values(ctx, flag.Value, "--"+flag.Name+"=")
 		}
-		return flagsOf(node)
+		return flagsOf(t.node)
 	}
 	var list []candidate
-	for _, c := range node.Children {
+	for _, c := range t.node.Children {
 		if !c.Hidden {
 			list = append(list, candidate{c.Name, c.Help})
 		}
 	}
-	for _, positional := range node.Positional {
-		list = append(list, valuesOf(positional, "")...)
+	if all := t.node.Positional; len(all) > 0 {
+		at := min(t.arguments, len(all)-1)
+		if t.arguments == at || all[at].IsCumulative() {
+			list = append(list, t.values(ctx, all[at], "")...)
+		}
 	}
 	return list
 }
@@ -167,8 +192,9 @@ func flagsOf(node *kong.Node) []candidate {
 	return list
 }
 
-// valuesOf lists what a value can be: those of an enumeration, or files.
-func valuesOf(v *kong.Value, prefix string) []candidate {
+// values lists what a value can be: those of an enumeration, files, or what the
+// server has.
+func (t typed) values(ctx context.Context, v *kong.Value, prefix string) []candidate {
 	var list []candidate
 	if v.Enum != "" {
 		for _, word := range v.EnumSlice() {
@@ -182,5 +208,8 @@ func valuesOf(v *kong.Value, prefix string) []candidate {
 	case "path", "existingfile", "existingdir":
 		return fileCandidate
 	}
-	return nil
+	if v.Name == "folder" {
+		return fileCandidate
+	}
+	return t.names(ctx, v, prefix)
 }

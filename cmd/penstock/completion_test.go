@@ -28,7 +28,8 @@ func TestCompletionCandidates(t *testing.T) {
 		"files":                       {[]string{"backup", "--to", ""}, []string{":file"}},
 		"arguments":                   {[]string{"completion", ""}, []string{"bash", "zsh", "fish"}},
 		"a flag with a value before":  {[]string{"key", "--server", "run", "list", "--"}, []string{"--help", "--config", "--server", "..."}},
-		"nothing":                     {[]string{"run", "get", ""}, nil},
+		"a folder":                    {[]string{"factory", "apply", ""}, []string{":file"}},
+		"nothing without a key":       {[]string{"run", "get", ""}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,21 +52,98 @@ func TestCompletionCandidates(t *testing.T) {
 	call(t, nil, "completion", "tcsh").want(t, 64, "bash")
 }
 
+// Names come from the server, where there is a key: what a shell could take for
+// a command is never among them.
+func TestCompletionOfNames(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	env := client(s)
+	call(t, env, "factory", "create", "Payments team", "--alias", "pay").want(t, 0)
+	call(t, env, "factory", "create", "$(touch pwned)").want(t, 0)
+	callWith(t, "0123456789", env, "secret", "create", "DEPLOY_TOKEN", "--value-file", "-").want(t, 0)
+	hook := made(t, env, "webhook", "--factory", "pay", "create", "ci")
+	call(t, env, "automation", "--factory", "pay", "create", "fix", "--prompt", "Mend it.", "--webhook", "ci").want(t, 0)
+	call(t, env, "schedule", "create", "--name", "nightly", "--cron", "@daily", "--prompt", "x").want(t, 0)
+	call(t, env, "schedule", "create", "--name", "two words", "--cron", "@daily", "--prompt", "x").want(t, 0)
+	call(t, env, "environment", "create", "--name", "app").want(t, 0)
+	call(t, env, "agent", "create", "--name", "reviewer", "--description", "Reads\tcode").want(t, 0)
+	id := startRun(t, env, "Look around.", "--worker-host", "none")
+	const uid = "*"
+	for name, test := range map[string]struct {
+		words []string
+		want  []string // lines; uid stands for one
+	}{
+		"factories":                          {[]string{"factory", "get", ""}, []string{"pay\tPayments team", uid + "\t$(touch pwned)"}},
+		"the factory of a folder":            {[]string{"factory", "plan", "--factory", ""}, []string{"pay\tPayments team", uid + "\t$(touch pwned)"}},
+		"webhooks":                           {[]string{"webhook", "--factory", "pay", "get", ""}, []string{"ci"}},
+		"webhooks, the factory behind":       {[]string{"webhook", "get", "--factory=Payments Team", ""}, []string{"ci"}},
+		"webhooks of no certain factory":     {[]string{"webhook", "get", ""}, nil},
+		"webhooks by their uids":             {[]string{"run", "list", "--factory", "pay", "--webhook", ""}, []string{hook.UID + "\tci"}},
+		"several webhooks":                   {[]string{"webhook", "--factory", "pay", "delete", "ci", ""}, []string{"ci"}},
+		"no second argument where one is":    {[]string{"webhook", "--factory", "pay", "get", "ci", ""}, nil},
+		"automations":                        {[]string{"automation", "--factory", "pay", "get", ""}, []string{"fix"}},
+		"agents":                             {[]string{"run", "create", "--agent", ""}, []string{uid + "\tforeman", uid + "\tforeman", "reviewer\tReads code"}},
+		"a value joined to its flag":         {[]string{"run", "create", "--environment=a"}, []string{"--environment=app"}},
+		"environments":                       {[]string{"environment", "get", ""}, []string{"app"}},
+		"schedules":                          {[]string{"schedule", "pause", ""}, []string{"nightly", uid + "\ttwo words"}},
+		"secrets":                            {[]string{"secret", "get", ""}, []string{"CI_WEBHOOK_SECRET", "DEPLOY_TOKEN"}},
+		"no names for what is new":           {[]string{"secret", "create", ""}, nil},
+		"runs":                               {[]string{"run", "watch", ""}, []string{id + "\tLook around."}},
+		"nothing for a prompt":               {[]string{"factory", "dispatch", "pay", ""}, nil},
+		"another server that is not there":   {[]string{"run", "watch", "--server", "http://127.0.0.1:1", ""}, nil},
+		"a key file that is not there":       {[]string{"run", "watch", "--key-file", "none", ""}, nil},
+		"a server to which no key may go":    {[]string{"run", "watch", "--server", "http://192.0.2.1", ""}, nil},
+		"another server, joined to the flag": {[]string{"run", "watch", "--server=http://127.0.0.1:1", ""}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := call(t, env, append([]string{"complete", "--"}, test.words...)...)
+			if got.want(t, 0); got.err != "" {
+				t.Errorf("got %q on standard error, where a person types", got.err)
+			}
+			var lines []string
+			for line := range strings.Lines(got.out) {
+				word, help, described := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+				if len(word) == len(id) && strings.Count(word, "-") == 4 && word != id {
+					word = uid
+				}
+				if described {
+					word += "\t" + help
+				}
+				lines = append(lines, word)
+			}
+			slices.Sort(lines)
+			slices.Sort(test.want)
+			if diff := cmp.Diff(test.want, lines); diff != "" {
+				t.Errorf("candidates (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // The scripts are tried in the shells themselves, those that are installed.
 func TestCompletionInShells(t *testing.T) {
 	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	call(t, client(s), "factory", "create", "Payments team", "--alias", "pay").want(t, 0)
+	call(t, client(s), "factory", "create", "$(touch pwned)").want(t, 0)
 	folder := filepath.Dir(testkit.Binary(t))
 	for shell, script := range map[string]string{
 		"bash": `source <(penstock completion bash)
 			COMP_WORDS=(penstock run follow); COMP_CWORD=2; _penstock; echo "${COMPREPLY[@]}"
-			COMP_WORDS=(penstock run list --output = j); COMP_CWORD=5; _penstock; echo "${COMPREPLY[@]}"`,
-		"zsh": `compdef() { : }; _describe() { print -l ${(P)2%%:*} | grep -e follow-up -e json }
+			COMP_WORDS=(penstock run list --output = j); COMP_CWORD=5; _penstock; echo "${COMPREPLY[@]}"
+			COMP_WORDS=(penstock factory get p); COMP_CWORD=3; _penstock; echo "${COMPREPLY[@]}"
+			COMP_WORDS=(penstock factory get ""); COMP_CWORD=3; _penstock; ls`,
+		"zsh": `compdef() { : }; _describe() { print -l ${(P)2%%:*} | grep -e follow-up -e json -e pay }
 			eval "$(penstock completion zsh)"
 			words=(penstock run ""); CURRENT=3; _penstock
-			words=(penstock run list --output ""); CURRENT=5; _penstock`,
+			words=(penstock run list --output ""); CURRENT=5; _penstock
+			words=(penstock factory get ""); CURRENT=4; _penstock; ls`,
 		"fish": `penstock completion fish | source
 			complete -C "penstock run follow" | cut -f1
-			complete -C "penstock run list --output j" | cut -f1`,
+			complete -C "penstock run list --output j" | cut -f1
+			complete -C "penstock factory get p" | cut -f1
+			complete -C "penstock factory get " >/dev/null; ls`,
 	} {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
@@ -74,12 +152,13 @@ func TestCompletionInShells(t *testing.T) {
 				t.Skip("not installed")
 			}
 			cmd := exec.CommandContext(t.Context(), program, "-c", script)
-			cmd.Env = []string{"PATH=" + folder + ":/usr/bin:/bin", "HOME=" + t.TempDir()}
+			cmd.Env = append(client(s), "PATH="+folder+":/usr/bin:/bin", "HOME="+t.TempDir())
+			cmd.Dir = t.TempDir() // stays empty: no name has made a file
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			if got, want := string(out), "follow-up\njson\n"; got != want {
+			if got, want := string(out), "follow-up\njson\npay\n"; got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})

@@ -109,23 +109,31 @@ func (cmd *environmentCreateCmd) Run(ctx context.Context, std *stdio, in *enviro
 	if err != nil {
 		return err
 	}
-	return in.show(ctx, std, http.MethodPost, "agent/environments", body)
-}
-
-type environmentGetCmd struct {
-	UID string `arg:"" name:"environment" help:"Uid of the environment."`
-}
-
-func (cmd *environmentGetCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) error {
-	return in.show(ctx, std, http.MethodGet, environmentPath(cmd.UID), nil)
-}
-
-// show makes a call and shows the environment that comes back.
-func (in *environmentCmds) show(ctx context.Context, std *stdio, method, path string, body any) error {
 	c, err := in.dial(ctx, std)
 	if err != nil {
 		return err
 	}
+	return c.showEnvironment(ctx, http.MethodPost, "agent/environments", body)
+}
+
+type environmentGetCmd struct {
+	Environment string `arg:"" name:"environment" help:"Uid or name of the environment."`
+}
+
+func (cmd *environmentGetCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) error {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	uid, err := c.environmentUID(ctx, cmd.Environment)
+	if err != nil {
+		return err
+	}
+	return c.showEnvironment(ctx, http.MethodGet, environmentPath(uid), nil)
+}
+
+// showEnvironment makes a call and shows the environment that comes back.
+func (c *client) showEnvironment(ctx context.Context, method, path string, body any) error {
 	return answer(ctx, c, method, path, body, func(e penstock.Environment) error {
 		list := []fact{
 			{"environment", e.UID},
@@ -141,17 +149,21 @@ func (in *environmentCmds) show(ctx context.Context, std *stdio, method, path st
 		if e.SetupFailed {
 			list = append(list, fact{"state", "the set-up of the last run failed"})
 		}
-		return std.facts(list)
+		return c.std.facts(list)
 	})
 }
 
 type environmentUpdateCmd struct {
-	UID string `arg:"" name:"environment" help:"Uid of the environment."`
+	Environment string `arg:"" name:"environment" help:"Uid or name of the environment."`
 	environmentFields
 }
 
 func (cmd *environmentUpdateCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) error {
 	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	uid, err := c.environmentUID(ctx, cmd.Environment)
 	if err != nil {
 		return err
 	}
@@ -162,15 +174,15 @@ func (cmd *environmentUpdateCmd) Run(ctx context.Context, std *stdio, in *enviro
 	var now struct {
 		Config map[string]any `json:"config"` // as the server has it, with what this program does not know
 	}
-	if _, err := c.call(ctx, http.MethodGet, environmentPath(cmd.UID), nil, &now); err != nil {
+	if _, err := c.call(ctx, http.MethodGet, environmentPath(uid), nil, &now); err != nil {
 		return err
 	}
 	maps.Copy(now.Config, change)
-	return in.show(ctx, std, http.MethodPut, environmentPath(cmd.UID), now.Config)
+	return c.showEnvironment(ctx, http.MethodPut, environmentPath(uid), now.Config)
 }
 
 type environmentDeleteCmd struct {
-	UID string `arg:"" name:"environment" help:"Uid of the environment."`
+	Environment string `arg:"" name:"environment" help:"Uid or name of the environment."`
 }
 
 func (cmd *environmentDeleteCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) error {
@@ -178,7 +190,11 @@ func (cmd *environmentDeleteCmd) Run(ctx context.Context, std *stdio, in *enviro
 	if err != nil {
 		return err
 	}
-	return answer[any](ctx, c, http.MethodDelete, environmentPath(cmd.UID), nil, nil)
+	uid, err := c.environmentUID(ctx, cmd.Environment)
+	if err != nil {
+		return err
+	}
+	return answer[any](ctx, c, http.MethodDelete, environmentPath(uid), nil, nil)
 }
 
 // environmentUID is the uid of the environment that a person calls by its uid

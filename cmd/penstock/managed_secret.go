@@ -144,7 +144,7 @@ func showSecret(ctx context.Context, c *client, method, path string, body any) e
 }
 
 type secretGetCmd struct {
-	Name string `arg:"" help:"Name of the secret."`
+	Name string `arg:"" name:"secret" help:"Name of the secret."`
 }
 
 func (cmd *secretGetCmd) Run(ctx context.Context, std *stdio, in *secretCmds) error {
@@ -160,7 +160,7 @@ func (cmd *secretGetCmd) Run(ctx context.Context, std *stdio, in *secretCmds) er
 }
 
 type secretSetCmd struct {
-	Name string `arg:"" help:"Name of the secret."`
+	Name string `arg:"" name:"secret" help:"Name of the secret."`
 	secretValue
 }
 

@@ -29,7 +29,8 @@ func TestEnvironments(t *testing.T) {
 	if diff := cmp.Diff(want, made.Config); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
-	call(t, env, "environment", "update", made.UID, "--description", "for tests", "--setup", "make").want(t, 0, "for tests", "acme/app", "make")
+	call(t, env, "environment", "get", "app").want(t, 0, made.UID)
+	call(t, env, "environment", "update", "app", "--description", "for tests", "--setup", "make").want(t, 0, "for tests", "acme/app", "make")
 	call(t, env, "environment", "list").want(t, 0, made.UID, "acme/app https://git.example/lib.git#v2")
 	id := startRun(t, env, "x", "--environment", "app", "--worker-host", "none")
 	if got := getRun(t, env, id).Config.EnvironmentID; got != made.UID {
@@ -38,7 +39,7 @@ func TestEnvironments(t *testing.T) {
 	call(t, env, "run", "list", "--environment", "app").want(t, 0, id)
 	call(t, env, "environment", "create", "--name", "app").want(t, 65, "conflict")
 	call(t, env, "environment", "delete", made.UID).want(t, 0)
-	call(t, env, "environment", "get", made.UID).want(t, 65, "resource_not_found")
+	call(t, env, "environment", "get", made.UID).want(t, 65, "there is no")
 }
 
 func TestAgents(t *testing.T) {
@@ -62,8 +63,9 @@ func TestAgents(t *testing.T) {
 	if run := getRun(t, env, id); run.Executor == nil || run.Executor.UID != made.UID {
 		t.Errorf("the run's executor is %v, want the agent", run.Executor)
 	}
-	call(t, env, "agent", "delete", made.UID).want(t, 0)
-	call(t, env, "agent", "get", made.UID).want(t, 65, "resource_not_found")
+	call(t, env, "agent", "get", "reviewer").want(t, 0, made.UID)
+	call(t, env, "agent", "delete", "reviewer").want(t, 0)
+	call(t, env, "agent", "get", made.UID).want(t, 65, "there is no")
 }
 
 func TestSchedules(t *testing.T) {
@@ -78,14 +80,15 @@ func TestSchedules(t *testing.T) {
 		t.Errorf("got %+v, want it enabled, with its cron expression and five times", made)
 	}
 	call(t, env, "schedule", "list").want(t, 0, made.ID, "nightly", "(in ")
-	call(t, env, "schedule", "pause", made.ID).want(t, 0, "enabled", "false")
+	call(t, env, "schedule", "get", "nightly").want(t, 0, made.ID)
+	call(t, env, "schedule", "pause", "nightly").want(t, 0, "enabled", "false")
 	call(t, env, "schedule", "list").want(t, 0, "paused")
 	call(t, env, "schedule", "resume", made.ID).want(t, 0, "true")
 	call(t, env, "schedule", "replace", made.ID, "--name", "hourly", "--cron", "@hourly", "--prompt", "tidy up", "--paused").want(t, 0, "hourly", "@hourly", "false")
 	call(t, env, "schedule", "create", "--name", "never", "--cron", "0 0 31 2 *", "--prompt", "x").want(t, 65, "/cron_schedule")
 	call(t, env, "schedule", "get", made.ID).want(t, 0, "hourly")
-	call(t, env, "schedule", "delete", made.ID).want(t, 0)
-	call(t, env, "schedule", "get", made.ID).want(t, 65, "resource_not_found")
+	call(t, env, "schedule", "delete", "hourly").want(t, 0)
+	call(t, env, "schedule", "get", made.ID).want(t, 65, "there is no")
 }
 
 func TestKeys(t *testing.T) {

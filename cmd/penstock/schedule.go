@@ -83,10 +83,7 @@ func (cmd *scheduleListCmd) Run(ctx context.Context, std *stdio, in *scheduleCmd
 	if err != nil {
 		return err
 	}
-	type list struct {
-		Schedules []penstock.Schedule `json:"schedules"`
-	}
-	return answer(ctx, c, http.MethodGet, "agent/schedules", nil, func(l list) error {
+	return answer(ctx, c, http.MethodGet, "agent/schedules", nil, func(l scheduleList) error {
 		var rows [][]string
 		for _, s := range l.Schedules {
 			next := "paused"
@@ -106,28 +103,41 @@ func nextTime(s penstock.Schedule) string {
 	return moments(*s.History.NextRun)
 }
 
+type scheduleList struct {
+	Schedules []penstock.Schedule `json:"schedules"`
+}
+
 type scheduleCreateCmd struct {
 	scheduleFields
 }
 
 func (cmd *scheduleCreateCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
-	return in.write(ctx, std, http.MethodPost, "agent/schedules", cmd.body)
+	return in.write(ctx, std, http.MethodPost, "", cmd.body)
 }
 
 type scheduleReplaceCmd struct {
-	ID string `arg:"" name:"schedule" help:"Id of the schedule."`
+	Schedule string `arg:"" name:"schedule" help:"Id or name of the schedule."`
 	scheduleFields
 }
 
 func (cmd *scheduleReplaceCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
-	return in.write(ctx, std, http.MethodPut, schedulePath(cmd.ID), cmd.body)
+	return in.write(ctx, std, http.MethodPut, cmd.Schedule, cmd.body)
 }
 
-// write sends what body makes and shows the schedule that comes back.
-func (in *scheduleCmds) write(ctx context.Context, std *stdio, method, path string, body func(context.Context, *stdio, *client) (map[string]any, error)) error {
+// write sends what body makes, nothing without it, about the schedule that is
+// called so, a new one where that is "", and shows the schedule that comes back.
+func (in *scheduleCmds) write(ctx context.Context, std *stdio, method, called string, body func(context.Context, *stdio, *client) (map[string]any, error), rest ...string) error {
 	c, err := in.dial(ctx, std)
 	if err != nil {
 		return err
+	}
+	path := "agent/schedules"
+	if method != http.MethodPost || called != "" {
+		id, err := c.scheduleID(ctx, called)
+		if err != nil {
+			return err
+		}
+		path = schedulePath(id, rest...)
 	}
 	var request any
 	if body != nil {
@@ -169,31 +179,31 @@ func scheduleFacts(s penstock.Schedule) []fact {
 }
 
 type scheduleGetCmd struct {
-	ID string `arg:"" name:"schedule" help:"Id of the schedule."`
+	Schedule string `arg:"" name:"schedule" help:"Id or name of the schedule."`
 }
 
 func (cmd *scheduleGetCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
-	return in.write(ctx, std, http.MethodGet, schedulePath(cmd.ID), nil)
+	return in.write(ctx, std, http.MethodGet, cmd.Schedule, nil)
 }
 
 type schedulePauseCmd struct {
-	ID string `arg:"" name:"schedule" help:"Id of the schedule."`
+	Schedule string `arg:"" name:"schedule" help:"Id or name of the schedule."`
 }
 
 func (cmd *schedulePauseCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
-	return in.write(ctx, std, http.MethodPost, schedulePath(cmd.ID, "pause"), nil)
+	return in.write(ctx, std, http.MethodPost, cmd.Schedule, nil, "pause")
 }
 
 type scheduleResumeCmd struct {
-	ID string `arg:"" name:"schedule" help:"Id of the schedule."`
+	Schedule string `arg:"" name:"schedule" help:"Id or name of the schedule."`
 }
 
 func (cmd *scheduleResumeCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
-	return in.write(ctx, std, http.MethodPost, schedulePath(cmd.ID, "resume"), nil)
+	return in.write(ctx, std, http.MethodPost, cmd.Schedule, nil, "resume")
 }
 
 type scheduleDeleteCmd struct {
-	ID string `arg:"" name:"schedule" help:"Id of the schedule."`
+	Schedule string `arg:"" name:"schedule" help:"Id or name of the schedule."`
 }
 
 func (cmd *scheduleDeleteCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
@@ -201,5 +211,28 @@ func (cmd *scheduleDeleteCmd) Run(ctx context.Context, std *stdio, in *scheduleC
 	if err != nil {
 		return err
 	}
-	return answer[any](ctx, c, http.MethodDelete, schedulePath(cmd.ID), nil, nil)
+	id, err := c.scheduleID(ctx, cmd.Schedule)
+	if err != nil {
+		return err
+	}
+	return answer[any](ctx, c, http.MethodDelete, schedulePath(id), nil, nil)
+}
+
+// scheduleID is the id of the schedule that a person calls by its id or its
+// name.
+func (c *client) scheduleID(ctx context.Context, called string) (string, error) {
+	var list scheduleList
+	if _, err := c.call(ctx, http.MethodGet, "agent/schedules", nil, &list); err != nil {
+		return "", err
+	}
+	var named []string
+	for _, s := range list.Schedules {
+		if s.ID == called {
+			return called, nil
+		}
+		if s.Name == called {
+			named = append(named, s.ID)
+		}
+	}
+	return theOne("schedule", called, named)
 }

@@ -72,9 +72,9 @@ type Known struct {
 	ScheduleIDs  []string // of the team
 	// NotURLSafe reports whether the value of a secret cannot be part of a URL.
 	NotURLSafe func(secret string) bool
-	// AliasTaken reports whether another factory of the team has the alias, which
-	// is given in lower case.
-	AliasTaken func(alias string) bool
+	// Taken reports whether another factory of the team is known by the name, and
+	// by the alias unless that is "".
+	Taken func(name, alias string) (nameTaken, aliasTaken bool)
 	// CheckCron says what is wrong with a cron expression.
 	CheckCron func(expression string) error
 }

@@ -340,7 +340,8 @@ func TestKnown(t *testing.T) {
 	known := definition.Known{
 		Harnesses: []string{"builtin", "claude", "codex"}, Secrets: []string{"API_KEY"}, Environments: []string{"e1"}, Runners: []string{"r1"},
 		MCPServers: []string{"mcp-1"}, WebhookUIDs: []string{"uid1"}, ScheduleIDs: []string{"s1"},
-		NotURLSafe: func(name string) bool { return name == "API_KEY" }, AliasTaken: func(alias string) bool { return alias == "taken" },
+		NotURLSafe: func(name string) bool { return name == "API_KEY" },
+		Taken:      func(name, alias string) (nameTaken, aliasTaken bool) { return name == "x", alias == "Taken" },
 	}
 	_, found := definition.Parse(files, known)
 	want := `agents/foreman/agent.md:4:9: FF_INVALID_REFERENCE the server has no harness "codxe"; it has builtin, claude, codex; did you mean "codex"?
@@ -348,7 +349,8 @@ agents/foreman/agent.md:6:45: FF_INVALID_REFERENCE the team has no managed secre
 automations/a.md:3:69: FF_INVALID_REFERENCE (warning) no webhook has this UID or file name: "uid2"; nothing will start
 automations/a.md:4:71: FF_INVALID_REFERENCE (warning) no schedule has this id: "s2"; nothing will start
 automations/a.md:5:16: FF_INVALID_REFERENCE the team has no environment "e2"; did you mean "e1"?
-factory.yaml:3:8: FF_INVALID_VALUE another factory of the team has the alias "Taken"
+factory.yaml:2:7: FF_INVALID_VALUE another factory of the team has the name or alias "x"
+factory.yaml:3:8: FF_INVALID_VALUE another factory of the team has the name or alias "Taken"
 factory.yaml:9:14: FF_INVALID_REFERENCE the team has no managed secret "API_KEX"; did you mean "API_KEY"?
 factory.yaml:10:6: FF_INVALID_MCP the team has no managed MCP server "mcp-2"; did you mean "mcp-1"?
 runners/a.yaml:1:66: FF_INVALID_REFERENCE the team has no managed secret "NONE"

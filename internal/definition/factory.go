@@ -64,8 +64,14 @@ func (p *parser) factory(f *Factory) *Factory {
 		return f
 	}
 	d.decode(f)
-	if f.Alias != "" && p.known.AliasTaken != nil && p.known.AliasTaken(strings.ToLower(f.Alias)) {
-		d.badf(d.find("alias"), InvalidValue, "another factory of the team has the alias %s", quote(f.Alias))
+	if p.known.Taken != nil {
+		name, alias := p.known.Taken(f.Name, f.Alias)
+		if name {
+			d.badf(d.find("name"), InvalidValue, "another factory of the team has the name or alias %s", quote(f.Name))
+		}
+		if alias {
+			d.badf(d.find("alias"), InvalidValue, "another factory of the team has the name or alias %s", quote(f.Alias))
+		}
 	}
 	seen := map[string]bool{}
 	for i, r := range f.Repositories {

@@ -68,6 +68,16 @@ func (a *application) read(ctx context.Context, files map[string][]byte) (*defin
 	if a.known.Secrets, err = a.tx.SecretNames(ctx, a.factory.Team); err != nil {
 		return nil, err
 	}
+	others := taken(func(name, alias string) ([]store.FactoryName, error) {
+		return a.tx.FactoriesNamed(ctx, a.factory.Team, name, alias)
+	}, func(f store.FactoryName, _ string) bool { return f.UID == a.factory.UID })
+	a.known.Taken = func(name, alias string) (nameTaken, aliasTaken bool) {
+		nameTaken, aliasTaken = others(name, alias)
+		if nameTaken && a.factory.Definition.Revision == 0 {
+			return false, false // a new factory that is there already is a conflict, told when it is stored
+		}
+		return nameTaken, aliasTaken
+	}
 	a.known.NotURLSafe = a.s.notURLSafe(func(name string) ([]store.SecretRow, error) {
 		return a.tx.UseSecrets(ctx, a.factory.Team, []string{name})
 	})
@@ -76,6 +86,20 @@ func (a *application) read(ctx context.Context, files map[string][]byte) (*defin
 		return nil, invalidDefinition(found)
 	}
 	return d, a.use(ctx, d)
+}
+
+// taken reports by which of a factory's names another one is known. An error is
+// left to whoever stores the factory, who meets it again.
+func taken(list func(name, alias string) ([]store.FactoryName, error), own func(f store.FactoryName, name string) bool) func(name, alias string) (nameTaken, aliasTaken bool) {
+	return func(name, alias string) (nameTaken, aliasTaken bool) {
+		factories, err := list(name, alias)
+		for _, f := range factories {
+			if err == nil && !own(f, name) {
+				nameTaken, aliasTaken = nameTaken || f.Called(name), aliasTaken || f.Called(alias)
+			}
+		}
+		return nameTaken, aliasTaken
+	}
 }
 
 // notURLSafe reports of a secret whether its value cannot be part of a URL; of

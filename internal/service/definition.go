@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/definition"
@@ -117,7 +118,8 @@ func (s *Service) Apply(ctx context.Context, p penstock.Principal, uid string, r
 	return applied, err
 }
 
-// Validate says what is wrong with files for a new factory of the team.
+// Validate says what is wrong with files for a factory of the team: that which
+// has the name in factory.yaml, or a new one.
 func (s *Service) Validate(ctx context.Context, p penstock.Principal, given map[string]string) (Validated, error) {
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return Validated{}, err
@@ -134,6 +136,9 @@ func (s *Service) Validate(ctx context.Context, p penstock.Principal, given map[
 		return Validated{}, err
 	}
 	known.NotURLSafe = s.notURLSafe(func(name string) ([]store.SecretRow, error) { return s.store.SecretsNamed(ctx, p.Team, []string{name}) })
+	known.Taken = taken(func(name, alias string) ([]store.FactoryName, error) {
+		return s.store.FactoriesNamed(ctx, p.Team, name, alias)
+	}, func(f store.FactoryName, name string) bool { return strings.EqualFold(f.Name, name) })
 	_, found := definition.Parse(files, known)
 	verdict := Validated{!definition.HasErrors(found), diagnostics(found)}
 	return act(ctx, s, p, func(*store.Tx) (Validated, error) { return verdict, nil })

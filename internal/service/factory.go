@@ -77,7 +77,9 @@ func (s *Service) CreateFactory(ctx context.Context, p penstock.Principal, req p
 	return edit(ctx, s, p, func(tx *store.Tx) (penstock.Factory, error) {
 		now := penstock.Now()
 		row := store.FactoryRow{Team: p.Team, Factory: penstock.Factory{UID: penstock.NewID(), Source: penstock.FactoryService, CreatedAt: now, UpdatedAt: now}}
-		row.Name = row.UID // until its files have been read
+		if row.Name = row.UID; req.Files == nil { // which says it once it was read
+			row.Name, row.Alias = strings.TrimSpace(value(req.Name)), strings.TrimSpace(value(req.Alias))
+		}
 		if err := tx.AddFactory(ctx, row); err != nil {
 			return penstock.Factory{}, err
 		}

@@ -228,21 +228,42 @@ func (tx *Tx) Revise(ctx context.Context, uid string) (revision int64, err error
 // factoryNames refuses a name or an alias by which another factory of the team
 // is known: a reference by either means one factory.
 func (tx *Tx) factoryNames(ctx context.Context, r FactoryRow) error {
-	rows, err := tx.query(ctx, `SELECT name, alias FROM factories WHERE team = $1 AND deleted_at = 0 AND uid <> $2
-		AND (folded IN ($3, $4) OR folded_alias <> '' AND folded_alias IN ($3, $4)) ORDER BY uid`, r.Team, r.UID, fold(r.Name), fold(r.Alias))
-	type names struct{ name, alias string }
-	others, err := collect(tx.s, rows, err, "names of factories", func(n *names) []any { return []any{&n.name, &n.alias} })
+	others, err := tx.s.namedFactories(ctx, tx, r.Team, r.Name, r.Alias)
 	if err != nil {
 		return err
 	}
 	for _, own := range []string{r.Name, r.Alias} {
 		for _, o := range others {
-			if own != "" && (fold(own) == fold(o.name) || fold(own) == fold(o.alias)) {
+			if o.UID != r.UID && o.Called(own) {
 				return penstock.Errorf(penstock.CodeConflict, "there is a factory named or called %q already", own)
 			}
 		}
 	}
 	return nil
+}
+
+// FactoryName is by what a factory is known to its team.
+type FactoryName struct{ UID, Name, Alias string }
+
+// Called reports whether name is the factory's name or alias, in whatever case.
+func (n FactoryName) Called(name string) bool {
+	return name != "" && (fold(name) == fold(n.Name) || fold(name) == fold(n.Alias))
+}
+
+// FactoriesNamed lists the factories of a team that are known by either name.
+func (s *Store) FactoriesNamed(ctx context.Context, team, name, other string) ([]FactoryName, error) {
+	return s.namedFactories(ctx, s, team, name, other)
+}
+
+// FactoriesNamed is [Store.FactoriesNamed] in a transaction.
+func (tx *Tx) FactoriesNamed(ctx context.Context, team, name, other string) ([]FactoryName, error) {
+	return tx.s.namedFactories(ctx, tx, team, name, other)
+}
+
+func (s *Store) namedFactories(ctx context.Context, q querier, team, name, other string) ([]FactoryName, error) {
+	rows, err := q.query(ctx, `SELECT uid, name, alias FROM factories WHERE team = $1 AND deleted_at = 0
+		AND (folded IN ($2, $3) OR folded_alias <> '' AND folded_alias IN ($2, $3)) ORDER BY uid`, team, fold(name), fold(other))
+	return collect(s, rows, err, "names of factories", func(n *FactoryName) []any { return []any{&n.UID, &n.Name, &n.Alias} })
 }
 
 // DeleteFactory takes a factory that was read in the transaction from every

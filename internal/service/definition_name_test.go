@@ -1,0 +1,67 @@
+package service_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
+)
+
+// A name and an alias that another factory has are found at their lines,
+// wherever files come in; those of the factory itself are its own.
+func TestNamesOfOtherFactoriesInFiles(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		w.createFactory("Payments", "pay")
+		own := w.createFactory("Own", "mine")
+		for _, test := range []struct{ name, alias, want string }{
+			{"Own", "mine", ""},
+			{"Own", "", ""},
+			{"Own", "own", ""},
+			{"Own", "PAY", "factory.yaml:3 another factory of the team has the name or alias \"PAY\"\n"},
+			{"Own", "payments", "factory.yaml:3 another factory of the team has the name or alias \"payments\"\n"},
+			{"Third", "mine", "factory.yaml:3 another factory of the team has the name or alias \"mine\"\n"},
+			{"Pay", "", "factory.yaml:2 another factory of the team has the name or alias \"Pay\"\n"},
+			{"pay", "payments", "factory.yaml:2 another factory of the team has the name or alias \"pay\"\n" +
+				"factory.yaml:3 another factory of the team has the name or alias \"payments\"\n"},
+		} {
+			files := map[string]string{
+				"factory.yaml":         fmt.Sprintf("schemaVersion: v1alpha1\nname: %s\nalias: %q\nagentDefaults: {model: auto}\n", test.name, test.alias),
+				"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nLead.\n",
+			}
+			if test.alias == "" {
+				files["factory.yaml"] = strings.Replace(files["factory.yaml"], "alias: \"\"\n", "", 1)
+			}
+			told := func(entrance string, err error, found []penstock.Diagnostic) {
+				got := ""
+				for _, d := range append(found, findings(err)...) {
+					got += fmt.Sprintf("%s:%d %s\n", d.Path, d.Line, d.Message)
+				}
+				if diff := cmp.Diff(test.want, got); diff != "" || err != nil && penstock.CodeOf(err) != penstock.CodeInvalidDefinition {
+					w.t.Errorf("%s %q, %q: %v (-want +got):\n%s", entrance, test.name, test.alias, err, diff)
+				}
+			}
+			if test.name != "Third" {
+				_, err := w.Apply(ctx, w.admin, own.UID, service.ApplyRequest{Files: files, DryRun: true})
+				told("apply", err, nil)
+			}
+			verdict, err := w.Validate(ctx, w.admin, files)
+			if err != nil || verdict.Valid != (test.want == "") {
+				w.t.Errorf("validate %q, %q: got %t, %v", test.name, test.alias, verdict.Valid, err)
+			}
+			told("validate", nil, verdict.Diagnostics)
+			if test.name != "Own" { // a new one
+				_, err = w.CreateFactory(ctx, w.admin, penstock.FactoryRequest{Files: files})
+				if test.name == "Third" {
+					told("create", err, nil)
+				} else {
+					wantCode(w.t, err, penstock.CodeConflict, test.name)
+				}
+			}
+		}
+	})
+}

@@ -102,7 +102,7 @@ type Commit struct {
 	ID          string `json:"id"`
 	Author      string `json:"author"`  // name and address
 	Message     string `json:"message"` // its first line
-	CommittedAt Time   `json:"committed_at"`
+	CommittedAt Time   `json:"committed_at,omitzero"`
 }
 
 // CommitResult is what became of a commit of a factory's repository.

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"syscall"
@@ -41,6 +42,8 @@ type serveCmd struct {
 	LimitSecretsPerTeam    int           `default:"1000" help:"Managed secrets that a team may have; 0 is no limit."`
 	SessionLife            time.Duration `default:"168h" help:"How long a session of the dashboard lasts after its sign-in."`
 	SessionIdle            time.Duration `default:"24h" help:"After how long without a request a session of the dashboard ends."`
+	GitPoll                time.Duration `default:"30s" help:"How often the repositories of factories are looked at; 0: only when the server is told of a push."`
+	GitAllowFile           bool          `help:"Let factories come from repositories of this machine (file: URLs), too: whoever may manage factories can read them all."`
 	CORSOrigin             []string      `placeholder:"ORIGIN" help:"Origin whose pages may call the API from a browser; can be given often. None by default."`
 }
 
@@ -55,6 +58,9 @@ func (cmd *serveCmd) Validate() error {
 	}
 	if cmd.LimitRequestsPerMinute < 0 || cmd.LimitSecretsPerTeam < 0 || cmd.QueueTimeout <= 0 {
 		return errors.New("--limit-requests-per-minute is not negative, nor is --limit-secrets-per-team, and --queue-timeout is more than 0")
+	}
+	if cmd.GitPoll != 0 && cmd.GitPoll < time.Second {
+		return errors.New("--git-poll is 0, or at least 1s")
 	}
 	return errors.Join(cmd.deliveryLimits.Validate(), cmd.working.Validate())
 }
@@ -162,7 +168,7 @@ func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin stri
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), Models: p.models(),
 		Defaults: penstock.Config{ModelID: p.defaultModel()}, QueueTimeout: cmd.QueueTimeout,
-		Repositories: b.repositories, Metrics: b.registry, MaxSecrets: cmd.LimitSecretsPerTeam, Webhooks: b.limits,
+		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry, MaxSecrets: cmd.LimitSecretsPerTeam, Webhooks: b.limits,
 		Sessions: service.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle},
 	})
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -174,6 +180,23 @@ func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin stri
 		}
 	}()
 	return b, nil
+}
+
+// maxDefinition is how much of a factory's repository is fetched at most: one
+// commit, with whatever else is in it.
+const maxDefinition = 1 << 30
+
+// definitions opens the mirrors for the repositories of factories, nil where there
+// is no git, of which the log has been told.
+func (cmd *serveCmd) definitions(ctx context.Context, log *slog.Logger) *git.Cache {
+	cache, err := git.Open(ctx, git.Options{
+		Dir: filepath.Join(cmd.Data, mirrorDir), AllowLocal: cmd.GitAllowFile, MaxBytes: maxDefinition, Env: gitEnvironment(),
+	})
+	if err != nil {
+		log.Warn("factories cannot come from repositories here", "error", err)
+		return nil
+	}
+	return cache
 }
 
 // api is the front's view of it.

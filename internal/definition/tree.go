@@ -144,6 +144,23 @@ func (p *parser) locate(d *document, name string) (place, bool) {
 	return at, false
 }
 
+// Concerns reports what [Parse] makes of a file by its path, where hidden ones are
+// left out as [ReadTree] does: whether it says anything about it, and whether it
+// reads what is in it.
+func Concerns(name string) (said, read bool) {
+	if checkPath(name) != "" {
+		return true, false
+	}
+	parts := strings.Split(name, "/")
+	if slices.ContainsFunc(parts, func(part string) bool { return part[0] == '.' }) {
+		return false, false
+	}
+	if _, _, ok := match(parts); ok {
+		return true, true
+	}
+	return !ignored(parts), false
+}
+
 var expectations = map[string]string{
 	"agents":      "below agents there are <name>/agent.md and <name>/skills/<skill>/SKILL.md",
 	"automations": "below automations there are <name>/automation.md and <name>.md",

@@ -2,7 +2,9 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -33,6 +35,9 @@ type command struct {
 	remote *remote
 	// local permits reading from a repository of this machine, and nothing else.
 	local bool
+	// stdin is what it reads, and most how much it may print; 0: maxStdout.
+	stdin string
+	most  int
 	// watch is the folder that it writes to, limited by Options.MaxBytes.
 	watch string
 	// lock stays locked for as long as a process of it lives.
@@ -58,8 +63,11 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 	if cmd.lock != nil {
 		git.ExtraFiles = []*os.File{cmd.lock}
 	}
-	stdout, stderr := &head{left: maxStdout}, &tail{}
+	stdout, stderr := &head{left: cmp.Or(cmd.most, maxStdout)}, &tail{}
 	git.Stdout, git.Stderr = stdout, stderr
+	if cmd.stdin != "" {
+		git.Stdin = strings.NewReader(cmd.stdin)
+	}
 
 	var watching chan struct{}
 	if cmd.watch != "" && c.max > 0 {
@@ -81,11 +89,17 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 	if cause != nil {
 		return "", fmt.Errorf("git %s: %w", cmd.args[0], cause)
 	}
+	if stdout.left < 0 {
+		return "", fmt.Errorf("git %s: %w", cmd.args[0], errLongAnswer)
+	}
 	if err != nil {
-		return "", &runError{command: cmd.args[0], err: err, stderr: clean(stderr.String(), cmd.remote)}
+		return "", &runError{command: cmd.args[0], err: err, stderr: clean(strings.ReplaceAll(stderr.String(), c.dir+"/", ""), cmd.remote)}
 	}
 	return stdout.String(), nil
 }
+
+// errLongAnswer is a git that has printed more than was asked for.
+var errLongAnswer = errors.New("it prints too much")
 
 // runError is a git that ran and failed.
 type runError struct {

@@ -12,10 +12,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // DefaultMaxBytes is the limit of Options.MaxBytes when none is given.
@@ -49,6 +51,8 @@ type Cache struct {
 	local   bool
 	max     int64
 	env     []string
+	client  *http.Client // nil: remotes are asked by git alone
+	formats sync.Map     // of remotes that speak version 2 of the protocol: sha1 or sha256, by URL
 }
 
 // Open makes the folder of the mirrors if need be and looks for git. The error
@@ -66,6 +70,9 @@ func Open(ctx context.Context, o Options) (*Cache, error) {
 		return nil, fmt.Errorf("open mirrors: %w", err)
 	}
 	c := &Cache{dir: dir, program: program, local: o.AllowLocal, max: cmp.Or(o.MaxBytes, DefaultMaxBytes), env: o.Env}
+	if c.client, err = newClient(o.Env); err != nil {
+		return nil, err
+	}
 	out, err := c.run(ctx, command{args: []string{"version"}})
 	if err != nil {
 		return nil, fmt.Errorf("git does not run: %w", err)

@@ -69,7 +69,12 @@ func (m *mirror) lock(ctx context.Context) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := flock(ctx, f, syscall.LOCK_EX); err != nil {
+	err = flock(ctx, f, syscall.LOCK_EX)
+	if err == nil { // it was used just now
+		now := time.Now()
+		err = os.Chtimes(f.Name(), now, now)
+	}
+	if err != nil {
 		_ = f.Close()
 		return nil, err
 	}

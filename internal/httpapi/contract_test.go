@@ -155,6 +155,7 @@ func (d *driver) operations() []operation {
 		{"GET", base + "/factory-files/schemas", nil, ""},
 		{"GET", base + "/factory-files/schemas/v1alpha1", nil, ""},
 		{"POST", base + "/factory-files/validate", map[string]any{"files": tree("x")}, manage},
+		{"POST", base + "/factory/" + d.seen["repository"] + "/sync", nil, manage},
 		{"POST", factory + "/runs", map[string]any{"prompt": "x", "ticket_ref": "linear:PAY-42", "ticket_url": "https://linear.app/acme/issue/PAY-42"}, write},
 		{"POST", factory + "/automations", automation(), manage},
 		{"GET", factory + "/automations", nil, reads},
@@ -272,6 +273,31 @@ func (d *driver) makeWebhooks() {
 	d.must(http.StatusOK, "POST", hooks+"/"+uid+"/rotate-secret", nil)
 	d.must(http.StatusNoContent, "DELETE", hooks+"/"+uid, nil)
 	d.makeAutomations()
+	d.makeRepository()
+}
+
+// makeRepository makes a factory that comes from a repository, and calls whatever
+// would edit it: its newest commit is rejected.
+func (d *driver) makeRepository() {
+	d.t.Helper()
+	repository := testkit.NewRepository(d.t, d.t.TempDir(), "factories")
+	files := tree("from git")
+	files["webhooks/ci.yaml"] = "secretName: CI_TOKEN\nenabled: false\n"
+	d.must(http.StatusCreated, "POST", "/api/v1/secrets", `{"name": "CI_TOKEN", "value": "an-example-value"}`)
+	repository.Commit("Begin", files)
+	made := d.must(http.StatusCreated, "POST", "/api/v1/factory", map[string]any{"repository": map[string]any{"url": repository.URL(), "branch": "main"}})
+	uid := made.field("uid")
+	d.seen["repository"] = uid
+	d.must(http.StatusOK, "POST", "/api/v1/factory/"+uid+"/sync", nil)
+	files["factory.yaml"] += "title: x\n"
+	repository.Commit("Break it", files)
+	d.must(http.StatusOK, "POST", "/api/v1/factory/"+uid+"/sync", nil)
+	d.must(http.StatusOK, "GET", "/api/v1/factory/"+uid+"/definition/history", nil)
+	for _, part := range []string{"webhooks", "automations"} {
+		var list map[string][]struct{ UID string }
+		d.must(http.StatusOK, "GET", "/api/v1/factory/"+uid+"/"+part, nil).into(d.t, &list)
+		d.must(http.StatusConflict, "DELETE", "/api/v1/factory/"+uid+"/"+part+"/"+list[part][0].UID, nil)
+	}
 }
 
 // makeAutomations makes an automation to be called, and deletes one, as well as
@@ -388,7 +414,8 @@ func (d *driver) callBadly() {
 		{422, "PUT", factory + "/definition", `{"files": {"factory.yaml": "title: x"}}`},
 		{400, "POST", "/api/v1/factory-files/validate", `{"files": {"a": 1}}`},
 		{200, "POST", "/api/v1/factory-files/validate", `{"files": {"factory.yaml": "title: x"}}`},
-		{400, "POST", "/api/v1/factory", `{"name": "x", "repository": {"url": "https://example.com/a.git"}}`},
+		{400, "POST", "/api/v1/factory", `{"name": "x", "repository": {"url": "http://example.com/a.git"}}`},
+		{409, "POST", factory + "/sync", nil},
 		{409, "POST", "/api/v1/factory", `{"name": "ACME"}`},
 		{400, "GET", "/api/v1/factory?limit=501", nil},
 		{400, "PATCH", factory, `{"name": null}`},

@@ -19,6 +19,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/blob"
+	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/httpapi"
 	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/service"
@@ -116,7 +117,13 @@ func (w *world) open(ctx context.Context, s settings, dir string, log *slog.Logg
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	svc := service.New(service.Options{Store: db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: w.url, Sessions: s.sessions})
+	mirrors, err := git.Open(ctx, git.Options{Dir: filepath.Join(dir, "mirrors"), AllowLocal: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	svc := service.New(service.Options{
+		Store: db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: w.url, Sessions: s.sessions, Definitions: mirrors,
+	})
 	if _, _, err := svc.BootstrapKey(ctx, adminKey); err != nil {
 		w.t.Fatal(err)
 	}

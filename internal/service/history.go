@@ -18,21 +18,26 @@ type HistoryPage struct {
 	PageInfo  penstock.PageInfo `json:"page_info"`
 }
 
-// Revision is one change of a factory's files.
+// Revision is one change of a factory's files, or a commit that was to be one.
 type Revision struct {
 	definition.Plan
 
-	Revision  int64           `json:"revision"`
-	Author    *penstock.Actor `json:"author,omitempty"`
-	CreatedAt penstock.Time   `json:"created_at"`
-	Diff      string          `json:"diff"` // of the files, unified
+	Revision    int64                 `json:"revision"` // of a commit that has changed nothing the one in force
+	Result      penstock.CommitResult `json:"result"`
+	Commit      *penstock.Commit      `json:"commit,omitempty"`      // of a factory that comes from a repository
+	Detail      string                `json:"detail,omitempty"`      // why it was rejected
+	Diagnostics []penstock.Diagnostic `json:"diagnostics,omitempty"` // of the commit
+	Author      *penstock.Actor       `json:"author,omitempty"`
+	CreatedAt   penstock.Time         `json:"created_at"`
+	Diff        string                `json:"diff"` // of the files, unified
 }
 
 // maxDiff bounds the text of one revision's changes, in bytes.
 const maxDiff = 64 << 10
 
-// History lists the revisions of a factory's files, the newest first. The cursor
-// is the revision before which a page begins; "" is the newest.
+// History lists the revisions of a factory's files, the newest first; of a factory
+// that comes from a repository the commits that were looked at. The cursor is the
+// number before which a page begins; "" is the newest.
 func (s *Service) History(ctx context.Context, p penstock.Principal, uid string, limit int, cursor string) (HistoryPage, error) {
 	if err := require(p, penstock.ScopeFactoriesRead); err != nil {
 		return HistoryPage{}, err
@@ -46,6 +51,9 @@ func (s *Service) History(ctx context.Context, p penstock.Principal, uid string,
 		if before, err = strconv.ParseInt(cursor, 10, 64); err != nil || before < 1 {
 			return HistoryPage{}, penstock.Errorf(penstock.CodeInvalidRequest, "cursor is none of this list")
 		}
+	}
+	if factory.Source == penstock.FactoryRepository {
+		return s.commits(ctx, factory.UID, limit, before)
 	}
 	rows, err := s.store.Revisions(ctx, factory.UID, before, limit+1)
 	if err != nil {
@@ -66,8 +74,38 @@ func (s *Service) History(ctx context.Context, p penstock.Principal, uid string,
 	return page, nil
 }
 
+// commits is a page of what became of the commits of a factory's repository.
+func (s *Service) commits(ctx context.Context, factoryUID string, limit int, before int64) (HistoryPage, error) {
+	rows, err := s.store.Commits(ctx, factoryUID, before, limit+1)
+	if err != nil {
+		return HistoryPage{}, err
+	}
+	page := HistoryPage{Revisions: []Revision{}}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		page.PageInfo = penstock.PageInfo{HasNext: true, NextCursor: strconv.FormatInt(rows[limit-1].N, 10)}
+	}
+	for _, row := range rows {
+		r := Revision{Plan: definition.Plan{Created: []definition.Change{}, Changed: []definition.Change{}, Removed: []definition.Change{}}, Revision: row.Revision}
+		if row.Result == penstock.CommitApplied {
+			revisions, err := s.store.Revisions(ctx, factoryUID, row.Revision+1, 1)
+			if err != nil {
+				return HistoryPage{}, err
+			}
+			if len(revisions) > 0 {
+				if r, err = s.revision(ctx, factoryUID, revisions[0]); err != nil {
+					return HistoryPage{}, err
+				}
+			}
+		}
+		r.Result, r.Commit, r.Detail, r.Diagnostics, r.CreatedAt = row.Result, &row.Commit, row.Detail, row.Diagnostics, row.CreatedAt
+		page.Revisions = append(page.Revisions, r)
+	}
+	return page, nil
+}
+
 func (s *Service) revision(ctx context.Context, factoryUID string, row store.Revision) (Revision, error) {
-	r := Revision{Revision: row.Number, Author: row.Author, CreatedAt: row.CreatedAt}
+	r := Revision{Revision: row.Number, Result: penstock.CommitApplied, Author: row.Author, CreatedAt: row.CreatedAt}
 	if err := json.Unmarshal([]byte(row.Summary), &r.Plan); err != nil {
 		return r, fmt.Errorf("read revision %d of factory %s: %w", row.Number, factoryUID, err)
 	}

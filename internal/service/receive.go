@@ -44,6 +44,9 @@ func (s *Service) Deliver(ctx context.Context, in *penstock.Inlet, a *penstock.A
 	if err != nil {
 		return penstock.Receipt{}, err
 	}
+	if got.Outcome == penstock.OutcomeAccepted && !got.Limited && !a.Handshake {
+		s.noticePush(s.patience.context(deliverWithin), p, a)
+	}
 	return s.receipt(p, a, d, got, detail), nil
 }
 

@@ -79,6 +79,9 @@ type Service struct {
 	order    queueOrder
 	skills   *skillReader
 	indexing indexing
+	syncs    chan struct{} // repositories of factories that are looked at
+	reads    chan struct{} // those of them that are read
+	syncing  sync.WaitGroup
 	schemas  func() ([]byte, error) // of a factory's files
 }
 
@@ -96,6 +99,7 @@ func New(o Options) *Service {
 	s.seen = newMetrics(s, o.Metrics)
 	s.skills = newSkillReader(o.Repositories, o.Log)
 	s.parsing = newParsing()
+	s.syncs, s.reads = make(chan struct{}, syncsAtOnce), make(chan struct{}, readsAtOnce)
 	return s
 }
 
@@ -115,6 +119,8 @@ func (s *Service) jobs() []job {
 		{"index runs for the search", store.TopicSearch, 30 * time.Second, s.indexRuns},
 		{"start scheduled runs", store.TopicSchedules, time.Second, s.fireSchedules},
 		{"start automations by the clock", store.TopicSchedules, time.Second, s.fireAutomations},
+		{"look at the repositories of factories", store.TopicRepositories, time.Second, s.syncRepositories},
+		{"remove mirrors of repositories", "", time.Hour, s.evictMirrors},
 		{"record when keys were used", "", 10 * time.Second, s.touchKeys},
 		{"record when sessions were used", "", 10 * time.Second, s.touchSessions},
 		{"drop sessions that have ended", "", 10 * time.Minute, s.dropSessions},
@@ -134,6 +140,7 @@ func (s *Service) Run(ctx context.Context) error {
 		running.Go(func() { s.repeat(ctx, j) })
 	}
 	running.Wait()
+	s.syncing.Wait()
 	s.skills.close()
 	// What was used in the last seconds is still worth a line.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

@@ -43,7 +43,7 @@ func scanFactory(scan func(...any) error) (FactoryRow, error) {
 	var r FactoryRow
 	var data, findings string
 	var revision int64
-	fields := append([]any{&r.UID, &r.Team, &r.Name, &r.Alias, &r.Description, &r.Source, &r.ForemanUID, &data, &revision, &r.CreatedAt, &r.UpdatedAt}, r.Origin.into(&findings)...)
+	fields := append([]any{&r.UID, &r.Team, &r.Name, &r.Alias, &r.Description, &r.Source, &r.ForemanUID, &data, &revision, &r.CreatedAt, &r.UpdatedAt}, intoRepository(&r.Origin, &findings)...)
 	if err := scan(append(fields, &r.WebhookCount, &r.AutomationCount)...); err != nil {
 		return r, err
 	}

@@ -50,9 +50,9 @@ func (r RepositoryRow) definition(revision int64) penstock.FactoryDefinition {
 const repositoryFields = `r.url, r.place, r.branch, r.path, r.secret, r.head, r.commit_id, r.applied, r.result, r.detail, r.findings, r.version,
 	r.problem, r.failures, r.checked_at, r.asked, r.done`
 
-// into lists where the repositoryFields go; findings is JSON. Those of a factory
-// without a repository are NULL.
-func (r *RepositoryRow) into(findings *string) []any {
+// intoRepository lists where the repositoryFields go; findings is JSON. Those of a
+// factory without a repository are NULL.
+func intoRepository(r *RepositoryRow, findings *string) []any {
 	return []any{
 		orZero(&r.URL), orZero(&r.Place), orZero(&r.Branch), orZero(&r.Path), orZero(&r.Secret), orZero(&r.Head), orZero(&r.Commit), orZero(&r.Applied),
 		orZero(&r.Result), orZero(&r.Detail), orZero(findings), orZero(&r.Version), orZero(&r.Problem), orZero(&r.Failures), orZero(&r.CheckedAt),
@@ -155,7 +155,7 @@ func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]R
 			r := RepositoryRow{FactoryUID: uid, Token: token}
 			var findings string
 			err = tx.row(ctx, "SELECT r.team, t.version, "+repositoryFields+" FROM repositories r JOIN teams t ON t.uid = r.team WHERE r.factory_uid = $1", uid).
-				Scan(append([]any{&r.Team, &r.TeamVersion}, r.into(&findings)...)...)
+				Scan(append([]any{&r.Team, &r.TeamVersion}, intoRepository(&r, &findings)...)...)
 			if err == nil {
 				err = unmarshal(findings, &r.Diagnostics)
 			}
@@ -177,6 +177,17 @@ func (s *Store) RenewRepository(ctx context.Context, r RepositoryRow, ms int64) 
 		return err
 	})
 	return held, err
+}
+
+// ReleaseRepository gives back what was claimed as it was: it is still due.
+func (s *Store) ReleaseRepository(ctx context.Context, r RepositoryRow) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		if _, err := tx.exec(ctx, "UPDATE repositories SET token = '', lease_until = 0 WHERE factory_uid = $1 AND token = $2", r.FactoryUID, r.Token); err != nil {
+			return fmt.Errorf("release the repository of factory %s: %w", r.FactoryUID, err)
+		}
+		tx.Nudge(TopicRepositories)
+		return nil
+	})
 }
 
 // HoldRepository is [Store.RenewRepository] within a transaction, until whose end

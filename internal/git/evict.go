@@ -1,0 +1,52 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Evict removes mirrors that nothing has used for so long, and says how many. One
+// that is wanted again is fetched again.
+func (c *Cache) Evict(ctx context.Context, unused time.Duration) (n int, err error) {
+	locks, err := filepath.Glob(filepath.Join(c.dir, "*.git.lock"))
+	if err != nil {
+		return 0, fmt.Errorf("look for mirrors: %w", err)
+	}
+	for _, path := range locks {
+		gone, one := c.evict(path, unused)
+		if err = errors.Join(err, one); gone {
+			n++
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return n, err
+}
+
+// evict removes the mirror of a lock, unless somebody is at work on it. The lock's
+// file stays: who waits for it holds that one.
+func (c *Cache) evict(lock string, unused time.Duration) (gone bool, err error) {
+	f, err := os.OpenFile(lock, os.O_RDWR, 0o600)
+	if err != nil {
+		return false, fmt.Errorf("evict a mirror: %w", err)
+	}
+	defer f.Close()
+	mirror := strings.TrimSuffix(lock, ".lock")
+	if _, err := os.Stat(mirror); err != nil || syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return false, nil // it is gone, or in use
+	}
+	if info, err := f.Stat(); err != nil || time.Since(info.ModTime()) < unused {
+		return false, err
+	}
+	if err := os.RemoveAll(mirror); err != nil {
+		return false, fmt.Errorf("evict a mirror: %w", err)
+	}
+	return true, nil
+}

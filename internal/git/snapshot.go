@@ -1,0 +1,291 @@
+package git
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Snapshot is a folder as it is at a commit.
+type Snapshot struct {
+	Commit Commit
+	Files  []Entry // by path, in no order that means anything
+}
+
+// Commit is a commit as its author says. The texts can be shown.
+type Commit struct {
+	ID      string
+	Author  string // name and address
+	Subject string // the first line of its message
+	At      time.Time
+}
+
+// Entry is a file of a [Snapshot], or what is none.
+type Entry struct {
+	Path    string // below the folder, with slashes; as it is, which may be no UTF-8
+	Plain   bool   // a file; otherwise a link or a submodule
+	Size    int64
+	Content []byte // of those that were wanted
+}
+
+// Window says what of a repository a [Snapshot] shows.
+type Window struct {
+	// Space keeps its mirror apart from those of others: who may read one repository
+	// does not find what another one's credential has fetched.
+	Space string
+	Path  string                 // of the folder; "": the top
+	List  func(path string) bool // whether a file is of interest
+	Read  func(path string) bool // whether its content is
+	Max   int                    // entries that are listed; what is more is left out
+	Bytes int64                  // of all contents; where they would be more, none is read
+}
+
+// ErrNoFolder says that there is no such folder at a commit.
+var ErrNoFolder = errors.New("there is no such folder")
+
+// ErrManyFiles says that a folder has more files than can be looked through.
+var ErrManyFiles = errors.New("the folder has too many files")
+
+const (
+	maxListing = 8 << 20  // of a folder, in bytes
+	maxSubject = 200      // bytes
+	maxAuthor  = 200      // bytes
+	perEntry   = 64 + 128 // what git says of a file beside its content, at most
+)
+
+// Snapshot reads a folder of a repository as it is at head, and so much of the
+// mirror as that needs: one commit, without its history. What head is at by now
+// is read where the branch has moved since it was asked for.
+func (c *Cache) Snapshot(ctx context.Context, src Source, head Head, w Window) (Snapshot, error) {
+	r, err := c.remote(src)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	key := sha256.Sum256([]byte("snapshot\x00" + w.Space + "\x00" + strings.TrimRight(r.url, "/")))
+	m := &mirror{Cache: c, remote: r, path: filepath.Join(c.dir, hex.EncodeToString(key[:16])+".git")}
+	s, err := m.snapshot(ctx, head, w)
+	if _, broken := errors.AsType[*brokenError](err); broken && ctx.Err() == nil { // the mirror is made anew, once
+		if err = m.discard(ctx); err == nil {
+			s, err = m.snapshot(ctx, head, w)
+		}
+	}
+	return s, err
+}
+
+func (m *mirror) snapshot(ctx context.Context, head Head, w Window) (Snapshot, error) {
+	lock, err := m.lock(ctx)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	defer lock.Close()
+	commit, err := m.fetchHead(ctx, lock, head)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if err := flock(ctx, lock, syscall.LOCK_SH); err != nil {
+		return Snapshot{}, err
+	}
+	v := view{m, lock}
+	text, err := v.read(ctx, 0, "", "cat-file", "commit", commit)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	s := Snapshot{Commit: parseCommit(commit, text)}
+	if s.Files, err = v.files(ctx, commit, w); err != nil {
+		err = fmt.Errorf("commit %s: %w", commit, err)
+	}
+	return s, err
+}
+
+// fetchHead brings the commit of a branch into the mirror, alone, and says which
+// one it is.
+func (m *mirror) fetchHead(ctx context.Context, lock *os.File, head Head) (string, error) {
+	if err := m.clearLeftovers(); err != nil {
+		return "", err
+	}
+	from, to := "HEAD", "refs/penstock/head"
+	if head.Branch != "" {
+		from = "refs/heads/" + head.Branch
+		to = from
+	}
+	_, err := os.Stat(m.path)
+	existed := err == nil
+	if existed {
+		if commit, err := m.resolve(ctx, lock, to); err == nil && commit == head.Commit {
+			return commit, nil
+		}
+	}
+	fetch := func() error {
+		if err := m.initialize(ctx, lock, len(head.Commit)); err != nil {
+			return err
+		}
+		_, err := m.run(ctx, command{args: []string{
+			"fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--", m.remote.url, "+" + from + ":" + to,
+		}, repo: m.path, remote: &m.remote, watch: m.path, lock: lock})
+		return err
+	}
+	err = fetch()
+	if err != nil && ctx.Err() == nil { // either the remote does not give it, or the mirror is not sound: it is no loss
+		again := existed && !errors.Is(err, ErrTooLarge)
+		err = errors.Join(err, os.RemoveAll(m.path))
+		if again {
+			err = fetch()
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return m.resolve(ctx, lock, to)
+}
+
+// initialize makes the mirror where there is none. Ids of 64 digits are SHA-256.
+func (m *mirror) initialize(ctx context.Context, lock *os.File, digits int) error {
+	if _, err := os.Stat(m.path); err == nil {
+		return nil
+	}
+	format := "sha1"
+	if digits == 64 {
+		format = "sha256"
+	}
+	_, err := m.run(ctx, command{args: []string{
+		"init", "--quiet", "--bare", "--template=", "--object-format=" + format, "--initial-branch=" + unborn, "--", m.path,
+	}, lock: lock})
+	return err
+}
+
+// view reads a mirror that nobody changes meanwhile.
+type view struct {
+	*mirror
+
+	lock *os.File
+}
+
+// read runs git for what it prints, at most that many bytes; 0: as many as of any
+// command. A failure is the mirror's.
+func (v view) read(ctx context.Context, most int, stdin string, args ...string) (string, error) {
+	out, err := v.run(ctx, command{repo: v.path, args: args, local: true, lock: v.lock, most: most, stdin: stdin})
+	if _, failed := errors.AsType[*runError](err); failed {
+		err = &brokenError{err}
+	}
+	return out, err
+}
+
+// files lists a folder, and reads what is wanted of it.
+func (v view) files(ctx context.Context, commit string, w Window) ([]Entry, error) {
+	tree := commit + ":" + w.Path
+	if w.Path != "" {
+		args := []string{"rev-parse", "--verify", "--quiet", "--end-of-options", tree + "^{tree}"}
+		if _, err := v.run(ctx, command{repo: v.path, args: args, local: true, lock: v.lock}); err != nil {
+			if _, failed := errors.AsType[*runError](err); failed {
+				err = fmt.Errorf("%w: %s", ErrNoFolder, w.Path)
+			}
+			return nil, err
+		}
+	}
+	list, err := v.read(ctx, maxListing, "", "ls-tree", "-r", "-l", "-z", "--full-tree", tree)
+	if errors.Is(err, errLongAnswer) {
+		return nil, ErrManyFiles
+	}
+	if err != nil {
+		return nil, err
+	}
+	var files []Entry
+	var objects []string // in the order of files; "" of those that are not read
+	size := int64(0)
+	for line := range strings.SplitSeq(list, "\x00") {
+		e, object, ok := entry(line)
+		if !ok || !w.List(e.Path) {
+			continue
+		}
+		if len(files) == w.Max {
+			break
+		}
+		if !e.Plain || !w.Read(e.Path) {
+			object = ""
+		} else {
+			size += e.Size
+		}
+		files, objects = append(files, e), append(objects, object)
+	}
+	if size > w.Bytes {
+		return files, nil
+	}
+	return files, v.contents(ctx, files, objects, size)
+}
+
+// entry reads a line of ls-tree -l: mode, type, object and size before a tab, the
+// path behind it.
+func entry(line string) (e Entry, object string, ok bool) {
+	head, path, _ := strings.Cut(line, "\t")
+	fields := strings.Fields(head)
+	if len(fields) != 4 {
+		return e, "", false
+	}
+	e = Entry{Path: path, Plain: fields[1] == "blob" && strings.HasPrefix(fields[0], "100")}
+	e.Size, _ = strconv.ParseInt(fields[3], 10, 64) // "-" of a submodule
+	return e, fields[2], true
+}
+
+// contents reads objects by one git, each once, however many files have it.
+func (v view) contents(ctx context.Context, files []Entry, objects []string, size int64) error {
+	wanted := slices.DeleteFunc(slices.Clone(objects), func(object string) bool { return object == "" })
+	if len(wanted) == 0 {
+		return nil
+	}
+	out, err := v.read(ctx, int(size)+perEntry*len(wanted), strings.Join(wanted, "\n")+"\n", "cat-file", "--batch")
+	if err != nil {
+		return err
+	}
+	for i, object := range objects {
+		if object == "" {
+			continue
+		}
+		head, rest, _ := strings.Cut(out, "\n")
+		n := int(files[i].Size)
+		if head != fmt.Sprintf("%s blob %d", object, n) || len(rest) <= n {
+			return &brokenError{fmt.Errorf("object %s cannot be read: %q", object, head)}
+		}
+		files[i].Content, out = []byte(rest[:n]), rest[n+1:]
+	}
+	return nil
+}
+
+// parseCommit reads a commit object as far as it can be understood.
+func parseCommit(id, text string) Commit {
+	c := Commit{ID: id}
+	header, message, _ := strings.Cut(text, "\n\n")
+	for line := range strings.Lines(header) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		who, when, _ := strings.Cut(value, "> ")
+		switch name {
+		case "author":
+			c.Author = shown(who+">", maxAuthor)
+		case "committer":
+			seconds, _, _ := strings.Cut(when, " ")
+			if n, err := strconv.ParseInt(seconds, 10, 64); err == nil && n >= 0 && n < 1<<40 {
+				c.At = time.Unix(n, 0)
+			}
+		}
+	}
+	subject, _, _ := strings.Cut(strings.TrimLeft(message, "\n"), "\n")
+	c.Subject = shown(subject, maxSubject)
+	return c
+}
+
+// shown is a text of a repository in one line, of at most so many bytes.
+func shown(s string, most int) string {
+	s = strings.Join(strings.Fields(clean(s[:min(len(s), maxStderr)], nil)), " ")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

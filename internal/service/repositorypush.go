@@ -1,0 +1,93 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// pushEvents are the deliveries by which Git hosts tell of a push, by the scheme of
+// the webhook: a header, in lower case as it is recorded, and its value.
+var pushEvents = map[penstock.SignatureScheme]struct{ header, event string }{
+	"github":              {"x-github-event", "push"},
+	penstock.SchemeGitLab: {"x-gitlab-event", "Push Hook"},
+	"bitbucket":           {"x-event-key", "repo:push"},
+}
+
+// push is what of such a delivery matters, of whichever host.
+type push struct {
+	Ref        string `json:"ref"`
+	Repository struct {
+		CloneURL string `json:"clone_url"`
+		SSHURL   string `json:"ssh_url"`
+		HTMLURL  string `json:"html_url"`
+		HTTPURL  string `json:"git_http_url"`
+		Links    struct {
+			HTML struct {
+				Href string `json:"href"`
+			} `json:"html"`
+		} `json:"links"`
+	} `json:"repository"`
+	Project struct {
+		HTTPURL string `json:"git_http_url"`
+		SSHURL  string `json:"git_ssh_url"`
+	} `json:"project"`
+}
+
+// places are where the repository may be known to be.
+func (n push) places() []string {
+	var places []string
+	for _, url := range []string{
+		n.Repository.CloneURL, n.Repository.SSHURL, n.Repository.HTMLURL, n.Repository.HTTPURL, n.Repository.Links.HTML.Href, n.Project.HTTPURL, n.Project.SSHURL,
+	} {
+		if place := placeOf(url); place != "" {
+			places = append(places, place)
+		}
+	}
+	slices.Sort(places)
+	return slices.Compact(places)
+}
+
+// noticePush has the factories looked at at once that come from the repository of
+// which an accepted delivery tells a push. It is a hint: where it fails, the next
+// poll finds the commit.
+func (s *Service) noticePush(ctx context.Context, p *deliveryPlan, a *penstock.Arrival) {
+	told, ok := pushEvents[p.row.SignatureScheme]
+	if !ok || s.options.Definitions == nil {
+		return
+	}
+	var headers map[string]string
+	if json.Unmarshal([]byte(a.Headers), &headers) != nil || headers[told.header] != told.event {
+		return
+	}
+	var n push
+	if json.Unmarshal(a.Body, &n) != nil {
+		return
+	}
+	var uids []string
+	for _, place := range n.places() {
+		branches, err := s.store.RepositoriesAt(ctx, p.row.Team, place)
+		if err != nil {
+			s.log.Warn("a push cannot be noticed, the next poll finds it", "error", err)
+			return
+		}
+		for uid, branch := range branches {
+			if branch == "" || n.Ref == "" || strings.TrimPrefix(n.Ref, "refs/heads/") == branch {
+				uids = append(uids, uid)
+			}
+		}
+	}
+	if len(uids) == 0 {
+		return
+	}
+	slices.Sort(uids)
+	err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.AskRepositories(ctx, slices.Compact(uids)...) })
+	if err != nil {
+		s.log.Warn("a push cannot be noticed, the next poll finds it", "error", err)
+	}
+}

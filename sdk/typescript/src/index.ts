@@ -1,5 +1,21 @@
 export { Penstock } from './client.js';
-export * from './errors.js';
+export {
+  APIConnectionError,
+  APIError,
+  APITimeoutError,
+  AuthenticationError,
+  BadRequestError,
+  ConflictError,
+  type ErrorAnswer,
+  InternalServerError,
+  InvalidResponseError,
+  NotFoundError,
+  PenstockError,
+  PermissionDeniedError,
+  RateLimitError,
+  UnprocessableEntityError,
+  WaitTimeoutError,
+} from './errors.js';
 export { EventStream, type StreamOptions } from './events.js';
 export type { Known, Open, Unrecognized } from './open.js';
 export type { ClientOptions, Fetch, HeaderValues, Logger, RequestOptions } from './options.js';

@@ -37,13 +37,18 @@ func call(t *testing.T, env []string, args ...string) called {
 // callWith is call with a standard input.
 func callWith(t *testing.T, stdin string, env []string, args ...string) called {
 	t.Helper()
-	cmd := command(t, env, args...)
+	return finish(t, stdin, command(t, env, args...))
+}
+
+// finish runs a command to its end.
+func finish(t *testing.T, stdin string, cmd *exec.Cmd) called {
+	t.Helper()
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("penstock %s: %v", strings.Join(args, " "), err)
+		t.Fatalf("%s: %v", strings.Join(cmd.Args, " "), err)
 	}
 	return called{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
 }

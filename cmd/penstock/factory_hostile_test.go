@@ -1,0 +1,360 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// mostMemory is what looking through a tree may take, whatever is in it.
+const mostMemory = 200 << 20
+
+// smallTree is the smallest factory and some more files, name and content in turn.
+func smallTree(more ...string) map[string]string {
+	files := map[string]string{
+		"factory.yaml":            "schemaVersion: v1alpha1\nname: Example\nagentDefaults: {model: auto}\n",
+		"agents/foreman/agent.md": "---\nagentType: FOREMAN\n---\nLead.\n",
+	}
+	for i := 0; i < len(more); i += 2 {
+		files[more[i]] = more[i+1]
+	}
+	return files
+}
+
+// hostileTrees are by name; each has the finding that its first line begins with,
+// none where it is no error.
+func hostileTrees() map[string]struct {
+	files map[string]string
+	want  string
+} {
+	type tree = struct {
+		files map[string]string
+		want  string
+	}
+	const mac = "platform: {os: macos}\n"
+	runner := func(content, want string) tree {
+		if want != "" {
+			want = "runners/a.yaml:" + want
+		}
+		return tree{smallTree("runners/a.yaml", content), want}
+	}
+	laughs := "a0: &a0 x\n"
+	for i := range 100 {
+		laughs += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 9), ","))
+	}
+	many := smallTree()
+	for i := range definition.MaxFiles - 1 {
+		many[fmt.Sprintf("runners/r%03d.yaml", i)] = mac
+	}
+	large, size := smallTree("skills/s/SKILL.md", "---\nname: s\ndescription: S.\n---\nText.\n"), 0
+	for _, content := range large {
+		size += len(content)
+	}
+	large["skills/s/data.txt"] = strings.Repeat("x", definition.MaxBytes-size+1)
+	return map[string]tree{
+		"a billion laughs":     runner(laughs, "1:5: FF_ANCHOR"),
+		"laughs in a prompt":   {smallTree("agents/a/agent.md", "---\n"+laughs+"---\n"), "agents/a/agent.md:2:5: FF_ANCHOR"},
+		"an anchor":            runner("description: &a x\n"+mac, "1:14: FF_ANCHOR"),
+		"an alias":             runner("description: *a\n"+mac, "1:14: FF_ALIAS"),
+		"a tag":                runner("description: !!binary eA==\n"+mac, "1:14: FF_TAG"),
+		"a merge key":          runner("platform:\n  <<: {os: macos}\n", "2:3: FF_INVALID_YAML"),
+		"a key twice":          runner(mac+mac, "2:1: FF_DUPLICATE_KEY"),
+		"a key that is a list": runner(mac+"? [a]\n: b\n", "2:3: FF_INVALID_YAML"),
+		"two documents":        runner(mac+"---\n"+mac, "2:1: FF_INVALID_YAML"),
+		"a directive":          runner("%YAML 1.2\n---\n"+mac, "1:1: FF_INVALID_YAML"),
+		"tabs":                 runner("platform:\n\tos: macos\n", "2:1: FF_INVALID_YAML"),
+		"line ends of Windows": runner("platform:\r\n  os: macos\r\n", ""),
+		"a byte order mark":    runner("\ufeff"+mac, ""),
+		"a line of 3.9 MB":     runner("description: "+strings.Repeat("x", 3900<<10)+"\n"+mac, "1:14: FF_INVALID_VALUE"),
+		"a line of 10 MB":      runner(strings.Repeat("x", 10<<20), "1:1: FF_INVALID_DOCUMENT"),
+		"lists in lists":       runner(strings.Repeat("- ", 100_000), "1:20001: FF_INVALID_YAML"),
+		"open brackets":        runner(strings.Repeat("[", 200_000), "1:1: FF_INVALID_DOCUMENT"),
+		"a key many times":     runner(strings.Repeat("k: 1\n", 70_000), "2:1: FF_DUPLICATE_KEY"),
+		"a key of 3 MB":        runner(strings.Repeat("k", 3<<20)+": x\n"+mac, "1:1: FF_UNKNOWN_FIELD"),
+		"many names":           {smallTree("automations/a.md", "---\ntriggers: [{provider: webhook, event: received, filter: {webhook_ids: ["+strings.Repeat("x,", 70_000)+"]}}]\n---\nx\n"), "automations/a.md:2:"},
+		"only fences":          {smallTree("agents/a/agent.md", strings.Repeat("---\n", 1_000_000)), "agents/a/agent.md:3:1: FF_INVALID_DOCUMENT"},
+		"too many files":       {many, "runners/r998.yaml:1:1: FF_INVALID_DOCUMENT the tree has 1001 files"},
+		"4 MB and a byte":      {large, "skills/s/data.txt:1:1: FF_INVALID_DOCUMENT the tree has 4194305 bytes"},
+	}
+}
+
+// Whatever is in a folder, the command line says what is wrong with it, in all of
+// its formats, and in bounds.
+func TestFactoryValidateTakesWhatever(t *testing.T) {
+	t.Parallel()
+	for name, tree := range hostileTrees() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			for path, content := range tree.files {
+				writeBelow(t, folder, path, content)
+			}
+			wantFindings(t, folder, tree.want)
+		})
+	}
+	t.Run("links and pipes", func(t *testing.T) {
+		t.Parallel()
+		folder, elsewhere := t.TempDir(), t.TempDir()
+		for path, content := range smallTree() {
+			writeBelow(t, folder, path, content)
+		}
+		writeBelow(t, elsewhere, "secret.yaml", "password: hidden\n")
+		writeBelow(t, folder, "runners/z.yaml", "platform: {os: macos}\n")
+		for link, target := range map[string]string{"runners/a.yaml": filepath.Join(elsewhere, "secret.yaml"), "webhooks": elsewhere, "skills": ".."} {
+			if err := os.Symlink(target, filepath.Join(folder, link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := syscall.Mkfifo(filepath.Join(folder, "runners/b.yaml"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range wantFindings(t, folder, "runners/a.yaml:1:1: FF_UNSUPPORTED_PATH only plain files are read, no links or devices") {
+			for _, path := range []string{"runners/a.yaml", "runners/b.yaml", "skills", "webhooks"} {
+				if !strings.Contains(got.out, path) {
+					t.Errorf("got\n%s\nwant %s in it", got.out, path)
+				}
+			}
+			if strings.Contains(got.out, "hidden") || strings.Contains(got.out, "password") {
+				t.Errorf("got\n%s\nwhich a link leads to", got.out)
+			}
+		}
+	})
+}
+
+// wantFindings validates a folder in each format: with the finding first, or
+// valid where that is "".
+func wantFindings(t *testing.T, folder, want string) []called {
+	t.Helper()
+	code := 1
+	if want == "" {
+		code = 0
+	}
+	text := callMeasured(t, "factory", "validate", folder)
+	asJSON := callMeasured(t, "factory", "validate", "--format", "json", folder)
+	github := callMeasured(t, "factory", "validate", "--format", "github", folder)
+	all := []called{text, asJSON, github}
+	for _, got := range all {
+		if got.want(t, code); strings.Contains(got.err, "goroutine ") {
+			t.Errorf("got a panic: %.2000s", got.err)
+		}
+	}
+	var verdict struct {
+		Valid       bool                    `json:"valid"`
+		Diagnostics []definition.Diagnostic `json:"diagnostics"`
+	}
+	fromJSON(t, asJSON.out, &verdict)
+	count := func(text string) int { return strings.Count(text, "\n") }
+	if verdict.Valid != (want == "") || len(verdict.Diagnostics) != count(text.out) || count(text.out) != count(github.out) {
+		t.Errorf("got %t and %d findings as JSON, %d as text, %d for GitHub", verdict.Valid, len(verdict.Diagnostics), count(text.out), count(github.out))
+	}
+	if want == "" || len(verdict.Diagnostics) == 0 {
+		return all
+	}
+	first := verdict.Diagnostics[0]
+	if !strings.HasPrefix(text.out, folder+"/"+want) || !strings.HasPrefix(first.String(), want) {
+		t.Errorf("got %.300s and %.300s, want %s first", text.out, first, want)
+	}
+	if line := fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", first.Severity, path.Join(folder, first.Path), first.Line, first.Column, first.Code); !strings.HasPrefix(github.out, line) {
+		t.Errorf("got %.300s, want %s first", github.out, line)
+	}
+	return all
+}
+
+// callMeasured is call, which fails where the process takes too much memory. A
+// child begins with the memory of its parent, as Linux counts it, so a small
+// parent stands between.
+func callMeasured(t *testing.T, args ...string) called {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not installed")
+	}
+	const measure = `import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:]).returncode
+print("memory", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(code)`
+	got := finish(t, "", exec.CommandContext(t.Context(), python, append([]string{"-c", measure, testkit.Binary(t)}, args...)...))
+	var kilobytes int64
+	at := strings.LastIndex(got.err, "memory ")
+	if _, err := fmt.Sscanf(got.err[max(at, 0):], "memory %d", &kilobytes); err != nil {
+		t.Fatalf("got %q: %v", got.err, err)
+	}
+	if kilobytes<<10 > mostMemory {
+		t.Errorf("penstock %s took %d MB", strings.Join(args, " "), kilobytes>>10)
+	}
+	got.err = got.err[:at]
+	return got
+}
+
+// The server says the same of them, whether it is to look through files or to
+// apply them, and applies none.
+func TestServerTakesWhateverFiles(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{Args: noWorker})
+	h := &hooked{Server: s, t: t}
+	h.factory = h.newFactory("acme")
+	trees, before := hostileTrees(), s.PeakMemory()
+	for _, name := range []string{"../x.yaml", "/etc/x.yaml", "runners/../x.yaml", "./x.yaml", "runners//x.yaml", "", `runners\x.yaml`, "runners/x\n.yaml"} {
+		tree := trees["tabs"]
+		tree.files, tree.want = smallTree(name, "platform: {os: macos}\n"), name+":1:1: FF_UNSUPPORTED_PATH"
+		trees["the path "+name] = tree
+	}
+	for name, tree := range trees {
+		verdict, status := h.validate(tree.files)
+		if status == http.StatusRequestEntityTooLarge && name == "a line of 10 MB" {
+			continue
+		}
+		if status != http.StatusOK || verdict.Valid != (tree.want == "") {
+			t.Errorf("%s: got %d, valid %t", name, status, verdict.Valid)
+		}
+		refused, status := h.define(tree.files)
+		if tree.want == "" {
+			if status != http.StatusOK {
+				t.Errorf("%s: got %d, want 200", name, status)
+			}
+			continue
+		}
+		if status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: got %d, want 422", name, status)
+		}
+		if diff := cmp.Diff(verdict.Diagnostics, refused.Diagnostics); diff != "" {
+			t.Errorf("%s: one is told another thing where it is applied (-validated +applied):\n%.2000s", name, diff)
+		}
+		if len(verdict.Diagnostics) == 0 || !strings.HasPrefix(position(verdict.Diagnostics[0])+" "+verdict.Diagnostics[0].Message, tree.want) {
+			t.Errorf("%s: got %.300v, want %s first", name, verdict.Diagnostics, tree.want)
+		}
+	}
+	if more := s.PeakMemory() - before; more > mostMemory {
+		t.Errorf("looking through them took %d MB", more>>20)
+	}
+	var f penstock.Factory
+	h.ask(http.MethodGet, h.path(), nil, http.StatusOK, &f)
+	if f.Definition.Revision != 1 {
+		t.Errorf("the factory has the revision %d, want the first", f.Definition.Revision)
+	}
+}
+
+// findings are what the server says of files.
+type findings struct {
+	Valid       bool                    `json:"valid"`
+	Diagnostics []definition.Diagnostic `json:"diagnostics"`
+}
+
+func (h *hooked) validate(files map[string]string) (findings, int) {
+	h.t.Helper()
+	return h.send(http.MethodPost, "/factory-files/validate", map[string]any{"files": files})
+}
+
+func (h *hooked) define(files map[string]string) (findings, int) {
+	h.t.Helper()
+	return h.send(http.MethodPut, h.path()+"/definition", map[string]any{"files": files, "dry_run": true})
+}
+
+func (h *hooked) send(method, path string, body any) (said findings, status int) {
+	h.t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	got := send(h.t, h.Server, method, path, string(text))
+	if err := json.Unmarshal(got.body, &said); err != nil {
+		h.t.Fatalf("%s %s: %v: %.300s", method, path, err, got.body)
+	}
+	return said, got.status
+}
+
+func position(d definition.Diagnostic) string {
+	return fmt.Sprintf("%s:%d:%d: %s", d.Path, d.Line, d.Column, d.Code)
+}
+
+// Every code that there is comes out of every entrance, at the place that its
+// golden file in internal/definition has.
+func TestEveryCodeOfFactoryFiles(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{Args: noWorker})
+	h := &hooked{Server: s, t: t}
+	h.factory = h.newFactory("acme")
+	place := regexp.MustCompile(`^(.*:\d+:\d+: FF_[A-Z]+(?:_[A-Z]+)*) `)
+	for _, code := range definition.Codes() {
+		golden, err := os.ReadFile(filepath.Join("../../internal/definition/testdata/bad", string(code)+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, files := unpack(string(golden))
+		var want []string
+		for line := range strings.Lines(said) {
+			want = append(want, place.FindStringSubmatch(line)[1])
+		}
+		verdict, _ := h.validate(files)
+		refused, _ := h.define(files)
+		for entrance, found := range map[string][]definition.Diagnostic{"validate": verdict.Diagnostics, "define": refused.Diagnostics} {
+			var got []string
+			for _, d := range found {
+				got = append(got, position(d))
+			}
+			wantAll(t, string(code)+" by "+entrance, want, got)
+		}
+		folder, onDisk := t.TempDir(), true
+		for name, content := range files {
+			if onDisk = onDisk && filepath.IsLocal(name) && path.Clean(name) == name && !strings.Contains(name, `\`); onDisk {
+				writeBelow(t, folder, name, content)
+			}
+		}
+		if !onDisk {
+			continue // paths that no folder has
+		}
+		var got []string
+		for line := range strings.Lines(call(t, nil, "factory", "validate", folder).out) {
+			got = append(got, strings.TrimPrefix(place.FindStringSubmatch(line)[1], folder+"/"))
+		}
+		wantAll(t, string(code)+" by penstock factory validate", want, got)
+	}
+}
+
+// wantAll looks for each place among those that were found; the server knows more
+// than the reader of files, and finds more.
+func wantAll(t *testing.T, where string, want, got []string) {
+	t.Helper()
+	for _, place := range want {
+		if !slices.Contains(got, place) {
+			t.Errorf("%s: %s is missing in %q", where, place, got)
+		}
+	}
+}
+
+// unpack reads a golden file: what is found, and below lines -- PATH -- the files
+// of its tree.
+func unpack(text string) (want string, files map[string]string) {
+	files = smallTree()
+	name := ""
+	for line := range strings.Lines(text) {
+		if header, ok := strings.CutPrefix(line, "-- "); ok && strings.HasSuffix(header, " --\n") {
+			name = strings.TrimSuffix(header, " --\n")
+			files[name] = ""
+		} else if name == "" {
+			want += line
+		} else {
+			files[name] += line
+		}
+	}
+	if _, without := files["factory.yaml: none"]; without {
+		delete(files, "factory.yaml: none")
+		delete(files, "factory.yaml")
+	}
+	return want, files
+}

@@ -182,14 +182,19 @@ func (o Overrides) Config() *Config {
 	return c.withHarness()
 }
 
-// FilterTest asks whether a payload filter would match: a stored delivery, or
-// a payload that is given. With a webhook alone, how many of its last
-// deliveries it would have matched.
+// FilterTest asks whether a filter would match: a stored delivery, or a payload
+// that is given. With a webhook alone, how many of its last deliveries it would
+// have matched.
 type FilterTest struct {
-	Filter     json.RawMessage `json:"filter"`
-	WebhookUID string          `json:"webhook_uid,omitempty"`
-	DeliveryID string          `json:"delivery_id,omitempty"`
-	Payload    json.RawMessage `json:"payload,omitempty"`
+	// Provider and Event are those of a trigger of GitHub or Linear that Filter is
+	// of; absent: it is a payload filter.
+	Provider    string          `json:"provider,omitempty"`
+	Event       string          `json:"event,omitempty"`
+	Filter      json.RawMessage `json:"filter"`
+	WebhookUID  string          `json:"webhook_uid,omitempty"`
+	DeliveryID  string          `json:"delivery_id,omitempty"`
+	Payload     json.RawMessage `json:"payload,omitempty"`
+	GitHubEvent string          `json:"github_event,omitempty"` // the X-GitHub-Event of Payload
 }
 
 // FilterVerdict answers a FilterTest.
@@ -201,7 +206,7 @@ type FilterVerdict struct {
 
 // FilterCheck is one condition of a trigger.
 type FilterCheck struct {
-	Check  string `json:"check"` // webhook or payload
+	Check  string `json:"check"` // webhook, payload or event
 	Passed bool   `json:"passed"`
 	Path   string `json:"path,omitempty"` // JSON pointer of the first failing key
 	Reason string `json:"reason,omitempty"`

@@ -194,6 +194,9 @@ type webhookTestFilterCmd struct {
 	Webhook     string `placeholder:"UID|NAME" help:"Webhook whose deliveries to try it on: --delivery, or the last ones."`
 	Delivery    string `placeholder:"ID" help:"An accepted delivery of the webhook."`
 	PayloadFile string `placeholder:"FILE" help:"File with a payload, as JSON; - is standard input."`
+	Provider    string `placeholder:"NAME" help:"github or linear: the filter is that of a trigger of theirs. Absent, it is a payload filter."`
+	Event       string `placeholder:"NAME" help:"Event of that trigger, such as pull_request_opened."`
+	GitHubEvent string `name:"github-event" placeholder:"NAME" help:"X-GitHub-Event of the payload in --payload-file."`
 }
 
 func (cmd *webhookTestFilterCmd) Help() string {
@@ -214,6 +217,11 @@ func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *webhoo
 		return err
 	}
 	request := map[string]any{"filter": filter}
+	for name, value := range map[string]string{"provider": cmd.Provider, "event": cmd.Event, "github_event": cmd.GitHubEvent} {
+		if value != "" {
+			request[name] = value
+		}
+	}
 	if cmd.PayloadFile != "" {
 		if request["payload"], err = readJSON(std, "--payload-file", cmd.PayloadFile); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -262,6 +263,9 @@ func TestWebhookFilterIsTried(t *testing.T) {
 	callWith(t, `{"action": "closed"}`, env, "webhook", "test-filter", "--filter", filter, "--payload-file", "-").want(t, 1, "false", "failed", "/action")
 	call(t, env, "webhook", "test-filter", "--filter", filter, "--webhook", "a").want(t, 0, "1 of the last 2 deliveries")
 	callWith(t, `{"action": "opened"}`, env, "webhook", "test-filter", "--filter", "-", "--webhook", "a").want(t, 65, "/filter/action")
+	pushed := []string{"webhook", "test-filter", "--provider", "github", "--event", "push", "--github-event", "push", "--payload-file", "-", "--filter"}
+	callWith(t, `{"ref": "refs/heads/main"}`, env, append(slices.Clip(pushed), writeFile(t, "main.json", `{"branches": ["main"]}`))...).want(t, 0, "event", "passed")
+	callWith(t, `{"ref": "refs/heads/main"}`, env, append(slices.Clip(pushed), writeFile(t, "dev.json", `{"branches": ["dev"]}`))...).want(t, 1, "failed", "/branches")
 	callWith(t, `{"a": `, env, "webhook", "test-filter", "--filter", "-", "--webhook", "a").want(t, 64, "--filter")
 	call(t, env, "webhook", "test-filter", "--filter", filter).want(t, 64, "--webhook or --payload-file")
 }

@@ -9,14 +9,16 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/filter"
 	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/trigger"
 )
 
 // filterSample is how many of a webhook's last accepted deliveries a filter is
 // tried on.
 const filterSample = 50
 
-// TestFilter tells what a payload filter makes of a payload, of a stored
-// delivery, or of a webhook's last deliveries. It changes nothing.
+// TestFilter tells what a payload filter, or a trigger of GitHub or Linear, makes
+// of a payload, of a stored delivery, or of a webhook's last deliveries. It
+// changes nothing.
 func (s *Service) TestFilter(ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest) (penstock.FilterVerdict, error) {
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.FilterVerdict{}, err
@@ -24,28 +26,28 @@ func (s *Service) TestFilter(ctx context.Context, p penstock.Principal, factoryU
 	if _, err := s.store.Factory(ctx, p.Team, factoryUID); err != nil {
 		return penstock.FilterVerdict{}, err
 	}
-	f, err := checkFilterTest(req)
+	f, err := newTrial(req)
 	if err != nil {
 		return penstock.FilterVerdict{}, err
 	}
-	webhook, body, err := s.filterSubject(ctx, p, factoryUID, req)
+	webhook, name, body, err := s.filterSubject(ctx, p, factoryUID, req)
 	if err != nil {
 		return penstock.FilterVerdict{}, err
 	}
 	verdict := penstock.FilterVerdict{WouldTrigger: true}
 	if webhook != nil {
-		verdict.Checks = append(verdict.Checks, checkWebhook(*webhook))
+		verdict.Checks = append(verdict.Checks, f.checkWebhook(*webhook))
 	}
-	check := penstock.FilterCheck{Check: "payload"}
+	var check penstock.FilterCheck
 	if body != nil {
-		if check, err = tryPayload(f, body); err != nil {
+		if check, err = f.try(name, body); err != nil {
 			return penstock.FilterVerdict{}, err
 		}
 	} else {
 		if verdict.Sample, err = s.sample(ctx, f, webhook.UID); err != nil {
 			return penstock.FilterVerdict{}, err
 		}
-		check.Passed = verdict.Sample.Matched > 0
+		check = penstock.FilterCheck{Check: f.check, Passed: verdict.Sample.Matched > 0}
 		if !check.Passed {
 			check.Reason = fmt.Sprintf("none of the last %d deliveries matches", verdict.Sample.Of)
 		}
@@ -57,9 +59,18 @@ func (s *Service) TestFilter(ctx context.Context, p penstock.Principal, factoryU
 	return act(ctx, s, p, func(*store.Tx) (penstock.FilterVerdict, error) { return verdict, nil })
 }
 
-// checkFilterTest reads the filter, and reports all that is wrong with the
+// trial is what is tried: a payload filter, or a trigger whose events webhooks
+// with a scheme tell of.
+type trial struct {
+	check  string // what its check is called
+	filter *filter.Filter
+	event  *trigger.Condition
+	scheme penstock.SignatureScheme
+}
+
+// newTrial reads what is to be tried, and reports all that is wrong with the
 // request by itself.
-func checkFilterTest(req penstock.FilterTest) (*filter.Filter, error) {
+func newTrial(req penstock.FilterTest) (trial, error) {
 	var errs []penstock.FieldError
 	bad := func(pointer, detail string) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: detail})
@@ -70,28 +81,70 @@ func checkFilterTest(req penstock.FilterTest) (*filter.Filter, error) {
 	if len(req.Payload) == 0 && req.DeliveryID == "" && req.WebhookUID == "" {
 		bad("/payload", "is required unless delivery_id or webhook_uid is given")
 	}
-	if len(req.Filter) == 0 {
-		bad("/filter", "is required; {} matches every payload")
-		return nil, penstock.InvalidFields(errs...)
+	named := req.Provider == penstock.ProviderGitHub && len(req.Payload) > 0
+	switch {
+	case named && req.GitHubEvent == "":
+		bad("/github_event", "is required with a payload of github: what the header X-GitHub-Event says")
+	case !named && req.GitHubEvent != "":
+		bad("/github_event", "goes with a payload of github only")
 	}
-	f, err := filter.Parse(req.Filter)
+	if len(req.Filter) == 0 {
+		bad("/filter", "is required; {} matches everything")
+	}
+	var f trial
+	var err error
+	if req.Provider == "" || req.Provider == penstock.ProviderWebhook {
+		f, err = payloadTrial(req)
+	} else {
+		f, err = eventTrial(req)
+	}
 	found, ok := errorFields(err)
 	if err != nil && !ok {
-		return nil, err
+		return f, err
 	}
-	for _, e := range found {
-		bad("/filter"+e.Pointer, e.Detail)
-	}
-	if errs != nil {
-		return nil, penstock.InvalidFields(errs...)
+	if errs = append(errs, found...); errs != nil {
+		return f, penstock.InvalidFields(errs...)
 	}
 	return f, nil
 }
 
+func payloadTrial(req penstock.FilterTest) (trial, error) {
+	f := trial{check: "payload"}
+	if req.Event != "" && (req.Provider == "" || req.Event != penstock.EventReceived) {
+		return f, penstock.Invalid("/event", "goes with the provider github or linear only")
+	}
+	if len(req.Filter) == 0 {
+		return f, nil
+	}
+	var err error
+	f.filter, err = filter.Parse(req.Filter)
+	if found, ok := errorFields(err); ok {
+		for i := range found {
+			found[i].Pointer = "/filter" + found[i].Pointer
+		}
+		return f, penstock.InvalidFields(found...)
+	}
+	return f, err
+}
+
+func eventTrial(req penstock.FilterTest) (trial, error) {
+	t := penstock.Trigger{Provider: req.Provider, Event: req.Event, Filter: req.Filter}
+	f := trial{check: "event", scheme: t.Scheme()}
+	if f.scheme == "" {
+		return f, penstock.Invalid("/provider", "must be webhook, github or linear: deliveries tell of no other events")
+	}
+	if errs := t.Check(""); errs != nil {
+		return f, penstock.InvalidFields(errs...)
+	}
+	var err error
+	f.event, err = trigger.Compile(t)
+	return f, err
+}
+
 // filterSubject is what a filter is tried on: the webhook, where one is named,
-// and the body, nil for the webhook's last deliveries. What belongs to another
-// factory is CodeNotFound.
-func (s *Service) filterSubject(ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest) (*store.WebhookRow, json.RawMessage, error) {
+// and the body with the sender's name of the event, nil for the webhook's last
+// deliveries. What belongs to another factory is CodeNotFound.
+func (s *Service) filterSubject(ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest) (*store.WebhookRow, string, json.RawMessage, error) {
 	var webhooks []store.WebhookRow
 	var err error
 	if req.WebhookUID != "" {
@@ -102,47 +155,44 @@ func (s *Service) filterSubject(ctx context.Context, p penstock.Principal, facto
 		webhooks, err = s.store.Webhooks(ctx, p.Team, factoryUID)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, "", nil, err
 	}
 	if req.DeliveryID == "" {
 		if len(webhooks) == 0 {
-			return nil, req.Payload, nil
+			return nil, req.GitHubEvent, req.Payload, nil
 		}
-		return &webhooks[0], req.Payload, nil
+		return &webhooks[0], req.GitHubEvent, req.Payload, nil
 	}
 	for i := range webhooks {
-		_, err := s.store.Delivery(ctx, webhooks[i].UID, req.DeliveryID)
+		d, err := s.store.Delivery(ctx, webhooks[i].UID, req.DeliveryID)
 		if penstock.CodeOf(err) == penstock.CodeNotFound {
 			continue
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, "", nil, err
 		}
 		body, err := s.store.Payload(ctx, req.DeliveryID)
 		if penstock.CodeOf(err) == penstock.CodeNotFound {
 			err = penstock.Invalid("/delivery_id", "the delivery has no payload: only those of accepted deliveries are kept")
 		}
-		return &webhooks[i], body, err
+		return &webhooks[i], eventName(webhooks[i].SignatureScheme, headersJSON(d.Headers)), body, err
 	}
-	return nil, nil, penstock.NotFound("delivery", req.DeliveryID)
+	return nil, "", nil, penstock.NotFound("delivery", req.DeliveryID)
 }
 
-// checkWebhook tells whether deliveries to the webhook start anything.
-func checkWebhook(w store.WebhookRow) penstock.FilterCheck {
-	check := penstock.FilterCheck{Check: "webhook", Passed: w.Enabled && !w.Suspended && !w.PendingSecret}
-	switch {
-	case w.PendingSecret:
-		check.Reason = "the webhook waits for its secret"
-	case !w.Enabled:
-		check.Reason = "the webhook is switched off"
-	case w.Suspended:
-		check.Reason = "the webhook is suspended"
+// checkWebhook tells whether deliveries to the webhook start anything of the kind.
+func (f *trial) checkWebhook(w store.WebhookRow) penstock.FilterCheck {
+	check := penstock.FilterCheck{Check: "webhook", Reason: shut(w)}
+	if f.scheme != "" && f.scheme != w.SignatureScheme {
+		check.Reason = fmt.Sprintf("its deliveries tell of no events of %s, since that is not its signature scheme", f.scheme)
 	}
+	check.Passed = check.Reason == ""
 	return check
 }
 
-func tryPayload(f *filter.Filter, body []byte) (penstock.FilterCheck, error) {
-	check := penstock.FilterCheck{Check: "payload"}
+// try tells what f makes of a body; name is what its sender calls the event.
+func (f *trial) try(name string, body []byte) (penstock.FilterCheck, error) {
+	check := penstock.FilterCheck{Check: f.check}
 	document, err := filter.ParseDocument(body)
 	if err != nil {
 		if told, ok := errorFields(err); ok {
@@ -151,18 +201,23 @@ func tryPayload(f *filter.Filter, body []byte) (penstock.FilterCheck, error) {
 		return check, err
 	}
 	defer document.Release()
-	matched, why := f.Match(document)
-	check.Passed, check.Path, check.Reason = matched, why.Path, why.Reason
+	var why filter.Failure
+	if f.event != nil {
+		check.Passed, why = readTidings(f.scheme, name, document).match(f.event)
+	} else {
+		check.Passed, why = f.filter.Match(document)
+	}
+	check.Path, check.Reason = why.Path, why.Reason
 	return check, nil
 }
 
 // sample counts which of a webhook's last accepted deliveries a filter matches.
-func (s *Service) sample(ctx context.Context, f *filter.Filter, webhookUID string) (*penstock.FilterSample, error) {
+func (s *Service) sample(ctx context.Context, f trial, webhookUID string) (*penstock.FilterSample, error) {
 	sample := &penstock.FilterSample{}
 	var failed error
-	err := s.store.LastPayloads(ctx, webhookUID, filterSample, func(body []byte) bool {
+	err := s.store.LastPayloads(ctx, webhookUID, filterSample, func(headers string, body []byte) bool {
 		var check penstock.FilterCheck
-		if check, failed = tryPayload(f, body); failed != nil {
+		if check, failed = f.try(eventName(f.scheme, headers), body); failed != nil {
 			return false
 		}
 		sample.Of++

@@ -18,19 +18,27 @@ func (p *deliveryPlan) tells(document *filter.Document, headers string) tidings 
 	if !p.events {
 		return tidings{}
 	}
-	return readTidings(p.row.SignatureScheme, document, headers)
+	return readTidings(p.row.SignatureScheme, eventName(p.row.SignatureScheme, headers), document)
 }
 
-func readTidings(scheme penstock.SignatureScheme, document *filter.Document, headers string) tidings {
-	name := ""
-	if scheme == penstock.ProviderGitHub {
-		if known, err := filter.ParseDocument([]byte(headers)); err == nil {
-			root, _ := known.Root()
-			name = root.Member("x-github-event").Text()
-		}
-	}
+// readTidings reads the events that a delivery tells of to a webhook with the
+// scheme.
+func readTidings(scheme penstock.SignatureScheme, name string, document *filter.Document) tidings {
 	events, why := trigger.Events(string(scheme), name, document)
 	return tidings{events, why}
+}
+
+// eventName is what the sender's header calls the event, of those that have one.
+func eventName(scheme penstock.SignatureScheme, headers string) string {
+	if scheme != penstock.ProviderGitHub {
+		return ""
+	}
+	document, err := filter.ParseDocument([]byte(headers))
+	if err != nil {
+		return ""
+	}
+	root, _ := document.Root()
+	return root.Member("x-github-event").Text()
 }
 
 // match reports whether a delivery is what the automation waits for, and else why

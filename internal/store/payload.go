@@ -32,19 +32,32 @@ func (s *Store) payloadError(err error, deliveryID string) error {
 	return nil
 }
 
-// LastPayloads calls look with the bodies of a webhook's last accepted
-// deliveries, the newest first, until it answers false.
-func (s *Store) LastPayloads(ctx context.Context, webhookUID string, limit int, look func(body []byte) bool) error {
-	ids, err := s.strings(ctx, "SELECT id FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 ORDER BY id DESC LIMIT $3", webhookUID, string(penstock.OutcomeAccepted), limit)
+// LastPayloads calls look with the headers, as JSON, and the bodies of a webhook's
+// last accepted deliveries, the newest first, until it answers false.
+func (s *Store) LastPayloads(ctx context.Context, webhookUID string, limit int, look func(headers string, body []byte) bool) error {
+	type entry struct{ id, headers string }
+	var entries []entry
+	rows, err := s.query(ctx, "SELECT id, headers FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 ORDER BY id DESC LIMIT $3", webhookUID, string(penstock.OutcomeAccepted), limit)
 	if err != nil {
-		return err
+		return s.d.mapError(fmt.Errorf("list the last deliveries to webhook %s: %w", webhookUID, err))
 	}
-	for _, id := range ids {
-		body, err := s.Payload(ctx, id)
+	defer rows.Close()
+	for rows.Next() {
+		var e entry
+		if err := rows.Scan(&e.id, &e.headers); err != nil {
+			return fmt.Errorf("list the last deliveries to webhook %s: %w", webhookUID, err)
+		}
+		entries = append(entries, e)
+	}
+	if err := rows.Err(); err != nil {
+		return s.d.mapError(fmt.Errorf("list the last deliveries to webhook %s: %w", webhookUID, err))
+	}
+	for _, e := range entries {
+		body, err := s.Payload(ctx, e.id)
 		if penstock.CodeOf(err) == penstock.CodeNotFound {
 			continue // cleared since
 		}
-		if err != nil || !look(body) {
+		if err != nil || !look(e.headers, body) {
 			return err
 		}
 	}

@@ -328,10 +328,11 @@ export class AutomationsResource extends Resource {
   }
 
   /**
-   * Test a payload filter.
+   * Test a filter.
    *
    * Tells what a payload filter makes of a `payload`, or of a stored delivery, and where it fails. With a `webhook_uid` and neither
-   * of them it is tried on the webhook's last accepted deliveries, at most 50: `sample` says how many match. Nothing is started.
+   * of them it is tried on the webhook's last accepted deliveries, at most 50: `sample` says how many match. With `provider` and `event` it is the
+   * filter of a trigger of GitHub or Linear. Nothing is started.
    *
    * Needs the scope `factories:manage`.
    */

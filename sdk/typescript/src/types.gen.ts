@@ -1711,8 +1711,8 @@ export interface Commit {
   author: string;
   /** The first line of its message, cut where it is very long. */
   message: string;
-  /** When it was committed. */
-  committed_at: Timestamp;
+  /** When it was committed, where the commit could be read. */
+  committed_at?: Timestamp;
 }
 
 /** The content of each file by its path. */
@@ -1855,7 +1855,10 @@ export interface DispatchResponse {
 
 /**
  * An event that an automation waits for. `webhook` / `received` waits for deliveries to webhooks of the factory, `schedule` / `cron_fired` for a clock
- * of its own or for schedules of the team. Triggers of other providers are valid and kept, and `problems` say that they are not connected.
+ * of its own or for schedules of the team. The events of `github` and `linear` are told by deliveries to every enabled webhook of the factory whose
+ * `signature_scheme` has the same name; a delivery may tell several, and starts one run of an automation, however many of its triggers match. Triggers
+ * of other providers are valid and kept, and `problems` say that they are not connected, as of those of GitHub and Linear where the factory has no
+ * such webhook.
  */
 export interface Trigger {
   /** Where the event comes from. */
@@ -1864,7 +1867,9 @@ export interface Trigger {
   event: string;
   /**
    * What the event has to be like. Of `webhook`: `webhook_ids`, UIDs or names of the factory's webhooks, and `payload`, a payload filter. Of `schedule`: `schedule_ids`, where
-   * there is no `schedule`. Of the others: a list of values for each key, or an object with `in` and `not_in`.
+   * there is no `schedule`. Of the others: a list of values for each key, or an object with `in` and `not_in`; all keys must match, and one that is absent or
+   * empty matches everything. What an event does not tell is in no list. Case does not count but in `branches`, `base_branches` and `paths`, which, like
+   * `repos`, may be patterns: `*` and `?` within a folder, `**` across folders. `paths` are files that a push changes, of which one must match.
    */
   filter?: Record<string, unknown> | null | undefined;
   /** Of `schedule`: a clock of its own. */
@@ -1999,9 +2004,13 @@ export interface UpdateAutomationRequest {
   credential_strategy?: 'CREATOR' | 'EXECUTOR' | null | undefined;
 }
 
-/** A payload filter, and what it is tried on. Of `payload` and `delivery_id` at most one. */
+/** A filter, and what it is tried on. Of `payload` and `delivery_id` at most one. */
 export interface TestFilterRequest {
-  /** A payload filter. */
+  /** Of which triggers the filter is; those of `webhook` have payload filters. */
+  provider?: 'webhook' | 'github' | 'linear' | undefined;
+  /** The event of a trigger of `github` or `linear`, for which it is required. */
+  event?: string | undefined;
+  /** A payload filter, or the filter of such a trigger. */
   filter: Record<string, unknown>;
   /** The webhook that the delivery came to. */
   webhook_uid?: string | undefined;
@@ -2009,6 +2018,8 @@ export interface TestFilterRequest {
   delivery_id?: string | undefined;
   /** A payload, any JSON value. */
   payload?: unknown | undefined;
+  /** What the header `X-GitHub-Event` of a payload of GitHub says, for which it is required. */
+  github_event?: string | undefined;
 }
 
 /** What a filter makes of a payload. */
@@ -2022,8 +2033,8 @@ export interface FilterVerdict {
 
 /** One condition. */
 export interface FilterCheck {
-  /** What was checked: whether the webhook takes deliveries, or the payload. */
-  check: Open<'webhook' | 'payload'>;
+  /** What was checked: whether the webhook takes deliveries, the payload, or the event that it tells of. */
+  check: Open<'webhook' | 'payload' | 'event'>;
   /** Whether it holds. */
   passed: boolean;
   /** JSON pointer of the first key of the filter that fails. */
@@ -2159,7 +2170,10 @@ export interface DeliveryMatch {
   would_trigger: boolean;
   /** The run. */
   run_id?: string;
-  /** Where there is none: the JSON pointer of the first key of its filter that failed (empty for the body as a whole), or `automation` where that is broken. */
+  /**
+   * Where there is none: the JSON pointer of the first key of its filter that failed, such as `/data/status` of a payload filter and `/labels` of a trigger of
+   * `github` or `linear` (empty for the body as a whole, and where it tells of another event), or `automation` where that is broken.
+   */
   failed_at?: string;
   /** Why there is none, for people. */
   reason?: string;

@@ -654,11 +654,12 @@ class Automations(Resource):
     def test_filter(
         self, factory_uid: str, **arguments: Unpack[params.TestFilterParams]
     ) -> types.FilterVerdict:
-        """Test a payload filter.
+        """Test a filter.
 
         Tells what a payload filter makes of a `payload`, or of a stored delivery, and where it
         fails. With a `webhook_uid` and neither of them it is tried on the webhook's last
-        accepted deliveries, at most 50: `sample` says how many match. Nothing is started.
+        accepted deliveries, at most 50: `sample` says how many match. With `provider` and
+        `event` it is the filter of a trigger of GitHub or Linear. Nothing is started.
         """
         return self._call(operations.test_filter, arguments, factory_uid)
 

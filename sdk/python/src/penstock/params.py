@@ -982,8 +982,11 @@ class DispatchRequest(TypedDict, total=False):
 class Trigger(TypedDict, total=False):
     """An event that an automation waits for. `webhook` / `received` waits for deliveries to
     webhooks of the factory, `schedule` / `cron_fired` for a clock of its own or for schedules
-    of the team. Triggers of other providers are valid and kept, and `problems` say that they
-    are not connected.
+    of the team. The events of `github` and `linear` are told by deliveries to every enabled
+    webhook of the factory whose `signature_scheme` has the same name; a delivery may tell
+    several, and starts one run of an automation, however many of its triggers match. Triggers
+    of other providers are valid and kept, and `problems` say that they are not connected, as of
+    those of GitHub and Linear where the factory has no such webhook.
     """
 
     provider: Required[
@@ -998,7 +1001,10 @@ class Trigger(TypedDict, total=False):
     """What the event has to be like. Of `webhook`: `webhook_ids`, UIDs or names of the factory's
     webhooks, and `payload`, a payload filter. Of `schedule`: `schedule_ids`, where there is no
     `schedule`. Of the others: a list of values for each key, or an object with `in` and
-    `not_in`.
+    `not_in`; all keys must match, and one that is absent or empty matches everything. What an
+    event does not tell is in no list. Case does not count but in `branches`, `base_branches`
+    and `paths`, which, like `repos`, may be patterns: `*` and `?` within a folder, `**` across
+    folders. `paths` are files that a push changes, of which one must match.
     """
 
     schedule: CronTrigger | types.CronTrigger | None
@@ -1123,10 +1129,16 @@ class UpdateAutomationRequest(TypedDict, total=False):
 
 @with_config(STRICT)
 class TestFilterRequest(TypedDict, total=False):
-    """A payload filter, and what it is tried on. Of `payload` and `delivery_id` at most one."""
+    """A filter, and what it is tried on. Of `payload` and `delivery_id` at most one."""
+
+    provider: Literal["webhook", "github", "linear"]
+    """Of which triggers the filter is; those of `webhook` have payload filters."""
+
+    event: str
+    """The event of a trigger of `github` or `linear`, for which it is required."""
 
     filter: Required[Mapping[str, Any]]
-    """A payload filter."""
+    """A payload filter, or the filter of such a trigger."""
 
     webhook_uid: str
     """The webhook that the delivery came to."""
@@ -1136,6 +1148,9 @@ class TestFilterRequest(TypedDict, total=False):
 
     payload: Any
     """A payload, any JSON value."""
+
+    github_event: str
+    """What the header `X-GitHub-Event` of a payload of GitHub says, for which it is required."""
 
 
 @with_config(STRICT)

@@ -2433,8 +2433,8 @@ class Commit(Model):
     message: str
     """The first line of its message, cut where it is very long."""
 
-    committed_at: Timestamp
-    """When it was committed."""
+    committed_at: Timestamp | None = None
+    """When it was committed, where the commit could be read."""
 
 
 FileTree: TypeAlias = dict[str, str]
@@ -2564,8 +2564,11 @@ class DispatchResponse(Model):
 class Trigger(Model):
     """An event that an automation waits for. `webhook` / `received` waits for deliveries to
     webhooks of the factory, `schedule` / `cron_fired` for a clock of its own or for schedules
-    of the team. Triggers of other providers are valid and kept, and `problems` say that they
-    are not connected.
+    of the team. The events of `github` and `linear` are told by deliveries to every enabled
+    webhook of the factory whose `signature_scheme` has the same name; a delivery may tell
+    several, and starts one run of an automation, however many of its triggers match. Triggers
+    of other providers are valid and kept, and `problems` say that they are not connected, as of
+    those of GitHub and Linear where the factory has no such webhook.
     """
 
     provider: (
@@ -2581,7 +2584,10 @@ class Trigger(Model):
     """What the event has to be like. Of `webhook`: `webhook_ids`, UIDs or names of the factory's
     webhooks, and `payload`, a payload filter. Of `schedule`: `schedule_ids`, where there is no
     `schedule`. Of the others: a list of values for each key, or an object with `in` and
-    `not_in`.
+    `not_in`; all keys must match, and one that is absent or empty matches everything. What an
+    event does not tell is in no list. Case does not count but in `branches`, `base_branches`
+    and `paths`, which, like `repos`, may be patterns: `*` and `?` within a folder, `**` across
+    folders. `paths` are files that a push changes, of which one must match.
     """
 
     schedule: CronTrigger | None = None
@@ -2699,8 +2705,10 @@ class FilterVerdict(Model):
 class FilterCheck(Model):
     """One condition."""
 
-    check: Literal["webhook", "payload"] | str
-    """What was checked: whether the webhook takes deliveries, or the payload."""
+    check: Literal["webhook", "payload", "event"] | str
+    """What was checked: whether the webhook takes deliveries, the payload, or the event that it
+    tells of.
+    """
 
     passed: bool
     """Whether it holds."""
@@ -2909,8 +2917,10 @@ class DeliveryMatch(Model):
     """The run."""
 
     failed_at: str | None = None
-    """Where there is none: the JSON pointer of the first key of its filter that failed (empty for
-    the body as a whole), or `automation` where that is broken.
+    """Where there is none: the JSON pointer of the first key of its filter that failed, such as
+    `/data/status` of a payload filter and `/labels` of a trigger of `github` or `linear` (empty
+    for the body as a whole, and where it tells of another event), or `automation` where that is
+    broken.
     """
 
     reason: str | None = None

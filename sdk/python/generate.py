@@ -369,7 +369,7 @@ class Params(Writer):
             return name
         if "properties" not in schema:
             return self.type_of(schema, name)
-        return f"{name} | types.{name}" if name in self.answered else name
+        return f"{name} | InstanceOf[types.{name}]" if name in self.answered else name
 
     def module(self, sent: set[str]) -> str:
         text = ""
@@ -458,7 +458,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from pydantic import with_config
+from pydantic import InstanceOf, with_config
 from typing_extensions import Required, TypedDict
 
 from . import types

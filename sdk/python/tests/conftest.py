@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from penstock import AsyncPenstock, Penstock, _exchange
+from penstock import AsyncPenstock, Penstock, _exchange, _wait
 
 ROOT = Path(__file__).resolve().parents[3]
 KEY = "psk_" + "t3st" * 10
@@ -58,13 +59,29 @@ class Server:
                 return httpx.get(f"{self.url}/readyz", trust_env=False).is_success
         return False
 
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """The server holds still: it takes connections and answers nothing."""
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            eventually(
+                lambda: all(
+                    (task / "stat").read_text().rpartition(")")[2].split()[0] == "T"
+                    for task in tasks.iterdir()
+                )
+            )
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
     def stop(self) -> None:
         """Stop it at once, as a crash would."""
         self.process.kill()
         self.process.wait()
 
     def client(self, **options: object) -> Penstock:
-        return Penstock(api_key=self.key, base_url=self.url, **options)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        return Penstock(api_key=self.key, base_url=self.url, **options)  # type: ignore[arg-type]
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 60) -> None:
@@ -122,3 +139,4 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith("PENSTOCK_") or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     monkeypatch.setattr(_exchange, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(_wait, "POLL", 0.01)

@@ -113,8 +113,8 @@ def exchange(call: Call, client: Settings) -> Generator[Step, RawResponse[Any], 
         call.content,
         timeout,
     )
-    send, hops = first, 0
     for pause in [*pauses(retries), None]:
+        send, hops = first, 0
         while True:
             error, response = yield from _try(call, send)
             if response is None or not (call.link and response.status_code in (302, 303, 307)):

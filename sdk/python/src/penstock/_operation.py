@@ -122,18 +122,18 @@ class Operation(Generic[T]):
 
     def _split(self, arguments: Mapping[str, Any]) -> tuple[PostOptions, dict[str, Any]]:
         allowed = POST_OPTIONS if self.takes_key else OPTIONS
-        options: PostOptions = {}
+        options: dict[str, Any] = {}
         own: dict[str, Any] = {}
         for key, value in arguments.items():
             if key in self._arguments:
                 own[key] = value
             elif key in allowed:
-                options[key] = value  # type: ignore[literal-required]
+                options[key] = value
             else:
                 near = difflib.get_close_matches(key, [*self._arguments, *allowed], 1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise TypeError(f"{self.name}: unexpected keyword argument {key!r}{hint}")
-        return options, own
+        return cast("PostOptions", options), own
 
     def _fill(self, values: Sequence[str]) -> str:
         path = self.path

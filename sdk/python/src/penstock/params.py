@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from pydantic import with_config
+from pydantic import InstanceOf, with_config
 from typing_extensions import Required, TypedDict
 
 from . import types
@@ -114,7 +114,7 @@ class RunAgentRequest(TypedDict, total=False):
     characters.
     """
 
-    config: AmbientAgentConfig | types.AmbientAgentConfig
+    config: AmbientAgentConfig | InstanceOf[types.AmbientAgentConfig]
 
     skill: str
     """The skill to run, as in `config.skill_spec`, which it wins over."""
@@ -259,10 +259,10 @@ class AmbientAgentConfig(TypedDict, total=False):
     `skill_spec`, and not together with it.
     """
 
-    mcp_servers: Mapping[str, MCPServerConfig | types.MCPServerConfig]
+    mcp_servers: Mapping[str, MCPServerConfig | InstanceOf[types.MCPServerConfig]]
     """MCP servers for the agent, by name."""
 
-    harness: Harness | types.Harness
+    harness: Harness | InstanceOf[types.Harness]
 
     harness_auth_secrets: Mapping[str, str]
     """Names of managed secrets that hold a harness's credentials, such as
@@ -456,10 +456,10 @@ class CloudEnvironmentConfig(TypedDict, total=False):
     timeline.
     """
 
-    github_repos: Sequence[GitHubRepo | types.GitHubRepo]
+    github_repos: Sequence[GitHubRepo | InstanceOf[types.GitHubRepo]]
     """Repositories on GitHub to clone."""
 
-    repos: Sequence[GitRepo | types.GitRepo]
+    repos: Sequence[GitRepo | InstanceOf[types.GitRepo]]
     """Repositories anywhere to clone."""
 
     setup_commands: Sequence[str]
@@ -510,7 +510,7 @@ class Agent(TypedDict, total=False):
     base_model: str
     """The model of its runs."""
 
-    harness: Harness | types.Harness
+    harness: Harness | InstanceOf[types.Harness]
     """The agent program of its runs."""
 
     environment_id: str
@@ -522,16 +522,16 @@ class Agent(TypedDict, total=False):
     worker_host: str
     """The self-hosted worker of its runs."""
 
-    secrets: Sequence[SecretRef | types.SecretRef]
+    secrets: Sequence[SecretRef | InstanceOf[types.SecretRef]]
     """Managed secrets that its runs get."""
 
     skills: Sequence[str]
     """Skills that its runs have at hand."""
 
-    mcp_servers: Mapping[str, MCPServerConfig | types.MCPServerConfig]
+    mcp_servers: Mapping[str, MCPServerConfig | InstanceOf[types.MCPServerConfig]]
     """MCP servers of its runs, by name."""
 
-    memory: AgentMemory | types.AgentMemory
+    memory: AgentMemory | InstanceOf[types.AgentMemory]
     """What it remembers between runs."""
 
     harness_auth_secrets: Mapping[str, str]
@@ -563,7 +563,7 @@ class UpdateAgent(TypedDict, total=False):
     base_model: str | None
     """The model of its runs."""
 
-    harness: Harness | types.Harness | None
+    harness: Harness | InstanceOf[types.Harness] | None
     """The agent program of its runs."""
 
     environment_id: str | None
@@ -575,16 +575,16 @@ class UpdateAgent(TypedDict, total=False):
     worker_host: str | None
     """The self-hosted worker of its runs."""
 
-    secrets: Sequence[SecretRef | types.SecretRef] | None
+    secrets: Sequence[SecretRef | InstanceOf[types.SecretRef]] | None
     """Managed secrets that its runs get."""
 
     skills: Sequence[str] | None
     """Skills that its runs have at hand."""
 
-    mcp_servers: Mapping[str, MCPServerConfig | types.MCPServerConfig] | None
+    mcp_servers: Mapping[str, MCPServerConfig | InstanceOf[types.MCPServerConfig]] | None
     """MCP servers of its runs, by name."""
 
-    memory: AgentMemory | types.AgentMemory | None
+    memory: AgentMemory | InstanceOf[types.AgentMemory] | None
     """What it remembers between runs."""
 
     harness_auth_secrets: Mapping[str, str] | None
@@ -647,7 +647,7 @@ class Schedule(TypedDict, total=False):
     skill: str
     """The skill to run, as in `agent_config.skill_spec`, which it wins over."""
 
-    agent_config: AmbientAgentConfig | types.AmbientAgentConfig
+    agent_config: AmbientAgentConfig | InstanceOf[types.AmbientAgentConfig]
     """How its runs are executed."""
 
     agent_uid: str
@@ -678,7 +678,7 @@ class UpdateSchedule(TypedDict, total=False):
     skill: str
     """The skill to run, as in `agent_config.skill_spec`, which it wins over."""
 
-    agent_config: AmbientAgentConfig | types.AmbientAgentConfig
+    agent_config: AmbientAgentConfig | InstanceOf[types.AmbientAgentConfig]
     """How its runs are executed."""
 
     agent_uid: str
@@ -822,7 +822,7 @@ class CreateWebhookRequest(TypedDict, total=False):
     signature_scheme: SignatureScheme
     """How the sender signs, for `signature` only."""
 
-    signature: Signature | types.Signature
+    signature: Signature | InstanceOf[types.Signature]
     """For `custom_hmac` and `grafana` only."""
 
     secret: str
@@ -850,7 +850,7 @@ class CreateWebhookRequest(TypedDict, total=False):
 class UpdateWebhookRequest(TypedDict, total=False):
     """What is to change of a webhook."""
 
-    signature: Signature | types.Signature
+    signature: Signature | InstanceOf[types.Signature]
     """For `custom_hmac` and `grafana` only."""
 
     secret: str
@@ -940,7 +940,7 @@ class CreateFactoryRequest(TypedDict, total=False):
 
     files: Mapping[str, str]
 
-    repository: FactoryRepository | types.FactoryRepository
+    repository: FactoryRepository | InstanceOf[types.FactoryRepository]
     """The repository that defines it; not with files."""
 
 
@@ -957,7 +957,7 @@ class UpdateFactoryRequest(TypedDict, total=False):
     description: str | None
     """What it is for."""
 
-    repository: FactoryRepository | types.FactoryRepository
+    repository: FactoryRepository | InstanceOf[types.FactoryRepository]
     """Where it comes from, of a factory of a repository."""
 
 
@@ -1007,7 +1007,7 @@ class Trigger(TypedDict, total=False):
     folders. `paths` are files that a push changes, of which one must match.
     """
 
-    schedule: CronTrigger | types.CronTrigger | None
+    schedule: CronTrigger | InstanceOf[types.CronTrigger] | None
     """Of `schedule`: a clock of its own."""
 
 
@@ -1052,7 +1052,7 @@ class CreateAutomationRequest(TypedDict, total=False):
     prompt: Required[str]
     """What each of its runs starts with."""
 
-    triggers: Required[Sequence[Trigger | types.Trigger]]
+    triggers: Required[Sequence[Trigger | InstanceOf[types.Trigger]]]
     """What it waits for."""
 
     agent: str
@@ -1061,7 +1061,7 @@ class CreateAutomationRequest(TypedDict, total=False):
     model: str
     """Model of its runs: short for the built-in harness with this model. Not with `harness`."""
 
-    harness: Harness | types.Harness
+    harness: Harness | InstanceOf[types.Harness]
     """The agent program of its runs. Not with `model`."""
 
     runner: str
@@ -1073,7 +1073,7 @@ class CreateAutomationRequest(TypedDict, total=False):
     secrets: Sequence[str]
     """Managed secrets that its runs get, in place of the agent's."""
 
-    mcp_servers: Mapping[str, MCPServerConfig | types.MCPServerConfig]
+    mcp_servers: Mapping[str, MCPServerConfig | InstanceOf[types.MCPServerConfig]]
     """MCP servers of its runs by name, in place of the agent's."""
 
     worker_host: str
@@ -1096,7 +1096,7 @@ class UpdateAutomationRequest(TypedDict, total=False):
     prompt: str
     """What each of its runs starts with."""
 
-    triggers: Sequence[Trigger | types.Trigger]
+    triggers: Sequence[Trigger | InstanceOf[types.Trigger]]
     """What it waits for."""
 
     agent: str | None
@@ -1105,7 +1105,7 @@ class UpdateAutomationRequest(TypedDict, total=False):
     model: str | None
     """Model of its runs: short for the built-in harness with this model. Not with `harness`."""
 
-    harness: Harness | types.Harness | None
+    harness: Harness | InstanceOf[types.Harness] | None
     """The agent program of its runs. Not with `model`."""
 
     runner: str | None
@@ -1117,7 +1117,7 @@ class UpdateAutomationRequest(TypedDict, total=False):
     secrets: Sequence[str] | None
     """Managed secrets that its runs get, in place of the agent's."""
 
-    mcp_servers: Mapping[str, MCPServerConfig | types.MCPServerConfig] | None
+    mcp_servers: Mapping[str, MCPServerConfig | InstanceOf[types.MCPServerConfig]] | None
     """MCP servers of its runs by name, in place of the agent's."""
 
     worker_host: str | None

@@ -1,0 +1,287 @@
+"""What comes of servers and networks that misbehave: the documented error, in time."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from collections.abc import Callable
+
+import anyio
+import httpx
+import pytest
+import trustme
+
+from faulty import STREAM, Behaviour, answer, chunk, drip, faulty, hang, raw
+from penstock import (
+    APIConnectionError,
+    APITimeoutError,
+    AsyncPenstock,
+    InternalServerError,
+    InvalidResponseError,
+    Penstock,
+    PenstockError,
+    Timeout,
+)
+
+KEY = "psk_not_for_everyone"
+ME = json.dumps({"team": "t", "actor": {"type": "user", "uid": "u"}, "scopes": ["admin"]}).encode()
+HTML = b"<html><body>502 Bad Gateway</body></html>"
+GONE = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"
+
+CASES: dict[str, tuple[Behaviour, type[PenstockError], str]] = {
+    "garbage instead of HTTP": (raw(b"\x00\xff garbage\r\n\r\n"), APIConnectionError, "no answer"),
+    "garbage as JSON": (answer(b"\x00\xff{"), InvalidResponseError, "cannot be read"),
+    "HTML as JSON": (answer(HTML), InvalidResponseError, "cannot be read"),
+    "HTML with status 200": (answer(HTML, kind="text/html"), InvalidResponseError, "text/html"),
+    "HTML from a proxy": (
+        answer(HTML, status="502 Bad Gateway", kind="text/html"),
+        InternalServerError,
+        "502: Bad Gateway, from something that is not Penstock's API",
+    ),
+    "an empty body": (answer(b""), InvalidResponseError, "cannot be read"),
+    "no body and no type": (
+        raw(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+        InvalidResponseError,
+        "no type",
+    ),
+    "another object": (answer(b'{"hello": 1}'), InvalidResponseError, "team: Field required"),
+    "another type": (answer(ME, kind="text/plain"), InvalidResponseError, "text/plain"),
+    "a body that is cut short": (raw(GONE.encode()), APIConnectionError, "no answer"),
+    "an end before any answer": (raw(b""), APIConnectionError, "no answer"),
+    "a redirect to another path": (
+        answer(status="307 Temporary Redirect", more="Location: /elsewhere\r\n"),
+        InvalidResponseError,
+        "redirects to '/elsewhere'",
+    ),
+    "nothing at all": (hang(), APITimeoutError, "no answer in time"),
+    "half an answer and then nothing": (hang(GONE.encode()), APITimeoutError, "in time"),
+    "an answer that comes drop by drop": (drip(GONE.encode(), b" "), APITimeoutError, "in time"),
+    "a body that is not what its encoding says": (
+        answer(b"not gzip", more="Content-Encoding: gzip\r\n"),
+        APIConnectionError,
+        "no answer",
+    ),
+    "a success that is none of ours": (
+        answer(b"{}", status="206 Partial Content"),
+        InvalidResponseError,
+        "Field required",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_answers_that_are_none(case: str) -> None:
+    behaviour, kind, text = CASES[case]
+    with (
+        faulty(behaviour) as server,
+        Penstock(api_key=KEY, base_url=server.url, retries=0) as client,
+    ):
+        start = time.monotonic()
+        with pytest.raises(kind) as caught:
+            client.me.get(timeout=1)
+        assert time.monotonic() - start < 30
+    assert type(caught.value) is kind
+    assert text in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.anyio
+async def test_answers_that_are_none_async(case: str) -> None:
+    behaviour, kind, text = CASES[case]
+    with faulty(behaviour) as server:
+        async with AsyncPenstock(api_key=KEY, base_url=server.url, retries=0) as client:
+            with pytest.raises(kind) as caught:
+                await client.me.get(timeout=1)
+    assert type(caught.value) is kind
+    assert text in str(caught.value)
+
+
+def test_the_error_holds_the_answer() -> None:
+    with faulty(answer(HTML, status="502 Bad Gateway", kind="text/html")) as server:
+        with Penstock(api_key=KEY, base_url=server.url, retries=0) as client:
+            with pytest.raises(InternalServerError) as caught:
+                client.me.get()
+    assert caught.value.response.content == HTML
+    assert caught.value.code is None
+    assert caught.value.errors == []
+
+
+@pytest.mark.parametrize("status", ["301 Moved Permanently", "302 Found", "307 T", "308 P"])
+def test_a_redirect_of_a_post_is_not_followed(status: str) -> None:
+    with faulty(answer(ME)) as other:
+        redirect = answer(status=status, more=f"Location: {other.url}/api/v1/agent/runs\r\n")
+        with faulty(redirect) as server, Penstock(api_key=KEY, base_url=server.url) as client:
+            with pytest.raises(InvalidResponseError, match="is base_url right"):
+                client.runs.create(prompt="p")
+            assert len(server.requests) == 1
+        assert other.requests == []
+
+
+def test_the_key_does_not_follow_a_redirect() -> None:
+    """Not for an ordinary call, and not for a download, whose link leads where the bytes are."""
+    with faulty(answer(b"bytes", kind="application/octet-stream")) as other:
+        redirect = answer(status="302 Found", more=f"Location: {other.url}/signed?sig=1\r\n")
+        with faulty(redirect) as server:
+            with httpx.Client(
+                headers={"Authorization": "of the caller"},
+                cookies={"c": "1"},
+                follow_redirects=True,
+            ) as http:
+                client = Penstock(api_key=KEY, base_url=server.url, http_client=http)
+                with pytest.raises(InvalidResponseError, match="is base_url right"):
+                    client.me.get()
+                assert other.requests == []
+                assert client.artifacts.download("a") == b"bytes"
+            assert f"authorization: Bearer {KEY}".encode() in server.requests[-1].replace(
+                b"Authorization", b"authorization"
+            )
+        (request,) = other.requests
+        assert request.startswith(b"GET /signed?sig=1 ")
+        assert b"authorization" not in request.lower()
+        assert b"cookie" not in request.lower()
+
+
+@pytest.mark.parametrize("location", ["", "ftp://host/x", "file:///etc/passwd", "/again"])
+def test_a_link_that_leads_nowhere(location: str) -> None:
+    with faulty(answer(status="302 Found", more=f"Location: {location}\r\n")) as server:
+        with Penstock(api_key=KEY, base_url=server.url, retries=0) as client:
+            with pytest.raises(InvalidResponseError):
+                client.artifacts.download("a")
+            assert len(server.requests) <= 6
+
+
+def certificate() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+def test_a_certificate_that_is_not_trusted() -> None:
+    with faulty(answer(ME), tls=certificate()) as server:
+        with Penstock(api_key=KEY, base_url=server.url, retries=5) as client:
+            with pytest.raises(APIConnectionError, match="CERTIFICATE_VERIFY_FAILED"):
+                client.me.get()
+
+        async def main() -> None:
+            async with AsyncPenstock(api_key=KEY, base_url=server.url) as client:
+                with pytest.raises(APIConnectionError, match="CERTIFICATE_VERIFY_FAILED"):
+                    await client.me.get()
+
+        anyio.run(main)
+        assert server.requests == []
+
+
+def test_a_certificate_that_is_trusted() -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    with faulty(answer(ME), tls=context) as server, httpx.Client(verify=trusting) as http:
+        assert Penstock(api_key=KEY, base_url=server.url, http_client=http).me.get().team == "t"
+
+
+def test_a_proxy_is_used() -> None:
+    with faulty(answer(ME)) as proxy:
+        with Penstock(api_key=KEY, base_url="http://localhost:9", proxy=proxy.url) as client:
+            assert client.me.get().team == "t"
+        assert proxy.requests[0].startswith(b"GET http://localhost:9/api/v1/me ")
+
+
+STREAM_CASES: dict[str, tuple[Behaviour, type[PenstockError], str]] = {
+    "HTML": (answer(HTML, kind="text/html"), InvalidResponseError, "text/html"),
+    "events that are no JSON": (
+        raw(STREAM + chunk("event: state\ndata: nonsense\n\n")),
+        InvalidResponseError,
+        "no event",
+    ),
+    "events with an id that is no number": (
+        raw(STREAM + chunk("id: x\nevent: state\ndata: {}\n\n")),
+        InvalidResponseError,
+        "no event",
+    ),
+    "nothing": (hang(STREAM), APITimeoutError, "in time"),
+    "an end before any event": (raw(b""), APIConnectionError, "no answer"),
+    "a break after the start": (raw(STREAM), APIConnectionError, "no answer"),
+}
+
+
+@pytest.mark.parametrize("case", STREAM_CASES)
+def test_streams_that_are_none(case: str) -> None:
+    behaviour, kind, text = STREAM_CASES[case]
+    with (
+        faulty(behaviour) as server,
+        Penstock(api_key=KEY, base_url=server.url, retries=0) as client,
+    ):
+        with client.runs.events("r", timeout=Timeout(idle=0.3)) as events:
+            with pytest.raises(kind) as caught:
+                next(events)
+    assert type(caught.value) is kind
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("case", STREAM_CASES)
+@pytest.mark.anyio
+async def test_streams_that_are_none_async(case: str) -> None:
+    behaviour, kind, _ = STREAM_CASES[case]
+    with faulty(behaviour) as server:
+        async with AsyncPenstock(api_key=KEY, base_url=server.url, retries=0) as client:
+            async with client.runs.events("r", timeout=Timeout(idle=0.3)) as events:
+                with pytest.raises(kind) as caught:
+                    await anext(events)
+    assert type(caught.value) is kind
+
+
+def test_wait_polls_where_there_is_no_stream() -> None:
+    def run(state: str) -> Behaviour:
+        item = {
+            "run_id": "r",
+            "task_id": "r",
+            "title": "t",
+            "state": state,
+            "prompt": "p",
+            "execution_id": 1,
+            "created_at": "2026-01-01T00:00:00.000Z",
+            "updated_at": "2026-01-01T00:00:00.000Z",
+        }
+        return answer(json.dumps(item).encode())
+
+    html = answer(HTML, kind="text/html")
+    behaviours = [run("QUEUED"), html, run("INPROGRESS"), run("SUCCEEDED")]
+    wait: list[Callable[[Penstock], str]] = [lambda c: c.runs.wait("r", timeout=60).state]
+    with faulty(*behaviours) as server, Penstock(api_key=KEY, base_url=server.url) as client:
+        assert wait[0](client) == "SUCCEEDED"
+
+    async def main(url: str) -> str:
+        async with AsyncPenstock(api_key=KEY, base_url=url) as client:
+            return (await client.runs.wait("r", timeout=60)).state
+
+    with faulty(*behaviours) as server:
+        assert anyio.run(main, server.url) == "SUCCEEDED"
+
+
+def test_wait_ends_in_time_where_the_stream_is_silent() -> None:
+    item = {
+        "run_id": "r",
+        "task_id": "r",
+        "title": "t",
+        "state": "INPROGRESS",
+        "prompt": "p",
+        "execution_id": 1,
+        "created_at": "2026-01-01T00:00:00.000Z",
+        "updated_at": "2026-01-01T00:00:00.000Z",
+    }
+    with faulty(
+        answer(json.dumps(item).encode()), drip(STREAM, chunk(": still here\n\n"))
+    ) as server:
+        with Penstock(api_key=KEY, base_url=server.url) as client:
+            start = time.monotonic()
+            with pytest.raises(TimeoutError, match="run r is not over yet"):
+                client.runs.wait("r", timeout=0.3)
+            assert time.monotonic() - start < 30
+    with faulty(answer(json.dumps(item).encode()), hang(STREAM)) as server:
+        with Penstock(api_key=KEY, base_url=server.url) as client:
+            with pytest.raises(TimeoutError, match="run r is not over yet"):
+                client.runs.wait("r", timeout=0.3)

@@ -39,9 +39,9 @@ var examples = []example{
 	{
 		folder: "code-review", alias: "code-review",
 		files: map[string]string{"github.token": "github_pat_example"},
-		shows: []string{"factory is valid", "create", "revision 1 is in force", "/webhooks/w/", "Duplicate", "/action", "review-pull-request", "event-payload.json"},
+		shows: []string{"factory is valid", "create", "revision 1 is in force", "/webhooks/w/", "Duplicate", "/labels", "review-pull-request", "event-payload.json"},
 		runs:  []started{{"reviewer", "review-pull-request", "github", "samples/opened.json"}},
-		logs:  map[string][]entry{"github": {{penstock.OutcomeDuplicate, ""}, {penstock.OutcomeAccepted, "/action"}, {penstock.OutcomeAccepted, ""}}},
+		logs:  map[string][]entry{"github": {{penstock.OutcomeDuplicate, ""}, {penstock.OutcomeAccepted, "/labels"}, {penstock.OutcomeAccepted, ""}}},
 	},
 	{
 		folder: "incident-response", alias: "incident-response",

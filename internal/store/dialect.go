@@ -36,8 +36,11 @@ type dialect struct {
 
 	// begin starts a write transaction; end commits it or rolls it back.
 	begin func(ctx context.Context, s *Store, tx *Tx) (end func(commit bool) error, err error)
-	// insertNew adds rows in as few statements as the engine likes, and tells how
-	// many it added or changed: those that t.conflict leaves alone do not count.
+	// insert adds rows in as few statements as the engine likes. An error may come
+	// only with a later statement of the transaction, or with its commit.
+	insert func(ctx context.Context, tx *Tx, t table, rows [][]any) error
+	// insertNew does so at once and tells how many rows it added or changed: those
+	// that t.conflict leaves alone do not count.
 	insertNew func(ctx context.Context, tx *Tx, t table, rows [][]any) (int64, error)
 	// transient reports an error after which the same transaction may be run again.
 	transient func(error) bool
@@ -48,12 +51,6 @@ type dialect struct {
 
 // unavailableFor is what a client is told to wait while the storage is away.
 const unavailableFor = 5 * time.Second
-
-// insert is insertNew for whom the number is nothing.
-func (d *dialect) insert(ctx context.Context, tx *Tx, t table, rows [][]any) error {
-	_, err := d.insertNew(ctx, tx, t, rows)
-	return err
-}
 
 // mapError makes driver errors ours, here and nowhere else.
 func (d *dialect) mapError(err error) error {

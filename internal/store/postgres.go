@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,7 +54,8 @@ func postgresDialect() *dialect {
 			return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(word) + "%"
 		},
 		begin:     beginPostgres,
-		insertNew: insertUnnest,
+		insert:    insertUnnest,
+		insertNew: insertNewUnnest,
 		index:     indexPostgres,
 		transient: func(err error) bool {
 			code := postgresCode(err)
@@ -80,24 +82,70 @@ func postgresCode(err error) string {
 }
 
 func beginPostgres(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error) {
-	sqlTx, err := s.read.BeginTx(ctx, nil)
+	conn, err := s.read.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tx.x = sqlTx
+	tx.conn, tx.waiting = conn, []statement{{text: "BEGIN"}}
 	return func(commit bool) error {
+		defer conn.Close()
 		if commit {
-			return sqlTx.Commit()
+			tx.waiting = append(tx.waiting, statement{text: "COMMIT"})
+			if err = tx.settle(ctx); err == nil {
+				return nil
+			}
 		}
-		return sqlTx.Rollback()
+		tx.waiting = nil
+		// Locks go with the transaction, so that it must end though nobody waits.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackWithin)
+		defer cancel()
+		if _, failed := conn.ExecContext(ctx, "ROLLBACK"); failed != nil {
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // closes it
+		}
+		return err
 	}, nil
 }
 
-// insertUnnest sends all rows as one statement with an array per column.
-func insertUnnest(ctx context.Context, tx *Tx, t table, rows [][]any) (int64, error) {
+const rollbackWithin = 5 * time.Second
+
+// sendPostgres runs statements by one exchange with the server, up to the first
+// that errs.
+func sendPostgres(ctx context.Context, conn *sql.Conn, statements []statement) error {
+	batch := &pgx.Batch{}
+	for _, s := range statements {
+		batch.Queue(s.text, s.args...)
+	}
+	return conn.Raw(func(raw any) error {
+		c, ok := raw.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("%T is no connection to PostgreSQL", raw)
+		}
+		return c.Conn().SendBatch(ctx, batch).Close()
+	})
+}
+
+// insertUnnest sends all rows as one statement with an array per column, together
+// with the statements after it.
+func insertUnnest(_ context.Context, tx *Tx, t table, rows [][]any) error {
+	if len(rows) > 0 {
+		tx.waiting = append(tx.waiting, unnest(t, rows))
+	}
+	return nil
+}
+
+func insertNewUnnest(ctx context.Context, tx *Tx, t table, rows [][]any) (int64, error) {
 	if len(rows) == 0 {
 		return 0, nil
 	}
+	one := unnest(t, rows)
+	added, err := tx.exec(ctx, one.text, one.args...)
+	if err != nil {
+		return 0, fmt.Errorf("insert into %s: %w", t.name, err)
+	}
+	return added, nil
+}
+
+func unnest(t table, rows [][]any) statement {
 	args := make([]any, len(t.columns))
 	from := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -111,12 +159,7 @@ func insertUnnest(ctx context.Context, tx *Tx, t table, rows [][]any) (int64, er
 			args[i] = gather[string](rows, i)
 		}
 	}
-	text := "INSERT INTO " + t.name + " (" + t.names() + ") SELECT * FROM unnest(" + strings.Join(from, ", ") + ") " + t.conflict
-	added, err := tx.exec(ctx, text, args...)
-	if err != nil {
-		return 0, fmt.Errorf("insert into %s: %w", t.name, err)
-	}
-	return added, nil
+	return statement{"INSERT INTO " + t.name + " (" + t.names() + ") SELECT * FROM unnest(" + strings.Join(from, ", ") + ") " + t.conflict, args}
 }
 
 func gather[T any](rows [][]any, i int) []T {

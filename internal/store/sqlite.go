@@ -102,8 +102,12 @@ func sqliteDialect() *dialect {
 		contains: func(placeholder string) string {
 			return "s.n IN (SELECT rowid FROM run_fts WHERE run_fts MATCH " + placeholder + ")"
 		},
-		wordArg:   func(word string) string { return `"` + strings.ReplaceAll(word, `"`, `""`) + `"` },
-		begin:     beginSQLite,
+		wordArg: func(word string) string { return `"` + strings.ReplaceAll(word, `"`, `""`) + `"` },
+		begin:   beginSQLite,
+		insert: func(ctx context.Context, tx *Tx, t table, rows [][]any) error {
+			_, err := insertValues(ctx, tx, t, rows)
+			return err
+		},
 		insertNew: insertValues,
 		index:     indexSQLite,
 		transient: func(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_BUSY },
@@ -142,7 +146,7 @@ func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error
 	// A statement that a cancelled context interrupts leaves the transaction open:
 	// its end must run all the same.
 	always := context.WithoutCancel(ctx)
-	tx.x, tx.stmts = s.writer.conn, s.writer.stmts
+	tx.conn, tx.stmts = s.writer.conn, s.writer.stmts
 	if _, err := tx.exec(always, "BEGIN IMMEDIATE"); err != nil {
 		give()
 		return nil, err

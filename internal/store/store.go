@@ -102,18 +102,28 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Tx is one write transaction.
 type Tx struct {
-	s      *Store
-	x      executor
-	stmts  *statements // nil: the driver keeps prepared statements itself
-	topics []string
+	s       *Store
+	conn    *sql.Conn
+	stmts   *statements // nil: the driver keeps prepared statements itself
+	waiting []statement
+	topics  []string
 }
 
-// executor is a *sql.Tx, or the *sql.Conn on which a transaction was begun.
-type executor interface {
-	preparer
-	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row
+// statement is one whose result nobody needs. On PostgreSQL it goes to the server
+// together with those before and after it.
+type statement struct {
+	text string
+	args []any
+}
+
+// settle runs the statements that wait.
+func (tx *Tx) settle(ctx context.Context) error {
+	if len(tx.waiting) == 0 {
+		return nil
+	}
+	waiting := tx.waiting
+	tx.waiting = nil
+	return sendPostgres(ctx, tx.conn, waiting)
 }
 
 // Nudge tells the topic's subscribers after the commit.
@@ -161,8 +171,15 @@ func (s *Store) writeOnce(ctx context.Context, fn func(*Tx) error) error {
 // querier is what a read needs: the store itself or a transaction.
 type querier interface {
 	query(ctx context.Context, text string, args ...any) (*sql.Rows, error)
-	row(ctx context.Context, text string, args ...any) *sql.Row
+	row(ctx context.Context, text string, args ...any) scanner
 }
+
+// scanner is a *sql.Row, or why there is none.
+type scanner interface{ Scan(into ...any) error }
+
+type noRow struct{ err error }
+
+func (n noRow) Scan(...any) error { return n.err }
 
 func (s *Store) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	if stmt := s.stmts.prepared(ctx, s.read, text); stmt != nil {
@@ -171,7 +188,7 @@ func (s *Store) query(ctx context.Context, text string, args ...any) (*sql.Rows,
 	return s.read.QueryContext(ctx, text, args...)
 }
 
-func (s *Store) row(ctx context.Context, text string, args ...any) *sql.Row {
+func (s *Store) row(ctx context.Context, text string, args ...any) scanner {
 	if stmt := s.stmts.prepared(ctx, s.read, text); stmt != nil {
 		return stmt.QueryRowContext(ctx, args...)
 	}
@@ -179,27 +196,36 @@ func (s *Store) row(ctx context.Context, text string, args ...any) *sql.Row {
 }
 
 func (tx *Tx) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	if stmt := tx.stmts.prepared(ctx, tx.x, text); stmt != nil {
+	if err := tx.settle(ctx); err != nil {
+		return nil, err
+	}
+	if stmt := tx.stmts.prepared(ctx, tx.conn, text); stmt != nil {
 		return stmt.QueryContext(ctx, args...)
 	}
-	return tx.x.QueryContext(ctx, text, args...)
+	return tx.conn.QueryContext(ctx, text, args...)
 }
 
-func (tx *Tx) row(ctx context.Context, text string, args ...any) *sql.Row {
-	if stmt := tx.stmts.prepared(ctx, tx.x, text); stmt != nil {
+func (tx *Tx) row(ctx context.Context, text string, args ...any) scanner {
+	if err := tx.settle(ctx); err != nil {
+		return noRow{err}
+	}
+	if stmt := tx.stmts.prepared(ctx, tx.conn, text); stmt != nil {
 		return stmt.QueryRowContext(ctx, args...)
 	}
-	return tx.x.QueryRowContext(ctx, text, args...)
+	return tx.conn.QueryRowContext(ctx, text, args...)
 }
 
 // exec runs a statement and returns how many rows it touched.
 func (tx *Tx) exec(ctx context.Context, text string, args ...any) (int64, error) {
+	if err := tx.settle(ctx); err != nil {
+		return 0, err
+	}
 	var res sql.Result
 	var err error
-	if stmt := tx.stmts.prepared(ctx, tx.x, text); stmt != nil {
+	if stmt := tx.stmts.prepared(ctx, tx.conn, text); stmt != nil {
 		res, err = stmt.ExecContext(ctx, args...)
 	} else {
-		res, err = tx.x.ExecContext(ctx, text, args...)
+		res, err = tx.conn.ExecContext(ctx, text, args...)
 	}
 	if err != nil {
 		return 0, err

@@ -40,7 +40,9 @@ type Control interface {
 	Heartbeat(ctx context.Context, l Lease, wait time.Duration) (Signal, error)
 
 	// Append adds events to the log. A draft of type state moves the run
-	// (CLAIMED → PENDING → INPROGRESS); every other move is Finish's.
+	// (CLAIMED → PENDING → INPROGRESS); every other move is Finish's. Once the
+	// lease is over one thing can still be told, once: that the sandbox is gone,
+	// by a draft of the moment vm_shutdown alone.
 	Append(ctx context.Context, l Lease, drafts []Draft) error
 
 	// Finish ends a turn. Where it answers prompts, follow-ups waited: the run

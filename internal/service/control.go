@@ -266,7 +266,11 @@ func (c control) Append(ctx context.Context, l penstock.Lease, drafts []penstock
 		moves = moves || d.Type == penstock.EventState
 	}
 	if !moves {
-		return c.s.store.Append(ctx, l, drafts)
+		err := c.s.store.Append(ctx, l, drafts)
+		if gone, ok := sandboxGone(drafts); ok && errors.Is(err, penstock.ErrLeaseLost) {
+			err = c.s.store.Write(ctx, func(tx *store.Tx) error { return tx.AppendAfter(ctx, l, gone) })
+		}
+		return err
 	}
 	return c.s.store.Write(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Held(ctx, l); err != nil {
@@ -283,6 +287,21 @@ func (c control) Append(ctx context.Context, l penstock.Lease, drafts []penstock
 		}
 		return nil
 	})
+}
+
+// sandboxGone is what drafts say where they say that a sandbox is gone, and
+// nothing else. Of who has no lease any more not a word is taken over but the
+// kind of the sandbox.
+func sandboxGone(drafts []penstock.Draft) (said penstock.Draft, ok bool) {
+	var moment penstock.TimelineData
+	if len(drafts) != 1 || drafts[0].Type != penstock.EventTimeline || json.Unmarshal(drafts[0].Data, &moment) != nil || moment.Type != penstock.MomentSandboxGone {
+		return said, false
+	}
+	payload := map[string]any{}
+	if kind, ok := moment.Payload["sandbox"].(string); ok && len(kind) <= maxName {
+		payload["sandbox"] = kind
+	}
+	return penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, payload), true
 }
 
 func appendOne(ctx context.Context, tx *store.Tx, l penstock.Lease, d penstock.Draft) error {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/penstock-dev/penstock"
@@ -114,6 +115,33 @@ func (tx *Tx) AppendEvents(ctx context.Context, runID string, drafts ...penstock
 		return fmt.Errorf("take the sequence of run %s: %w", runID, err)
 	}
 	return tx.insertEvents(ctx, runID, execution, last, drafts)
+}
+
+// AppendAfter adds what happened to an execution after its lease was over, once
+// and unless the same was said before: afterwards, and for a lease that was never
+// this execution's, it is penstock.ErrLeaseLost.
+func (tx *Tx) AppendAfter(ctx context.Context, l penstock.Lease, d penstock.Draft) error {
+	var said penstock.TimelineData
+	if err := json.Unmarshal(d.Data, &said); err != nil {
+		return fmt.Errorf("append to the log of run %s: %w", l.RunID, err)
+	}
+	if err := tx.lockRun(ctx, l.RunID); err != nil {
+		return err
+	}
+	first, err := tx.exec(ctx, `UPDATE executions SET token = '' WHERE run_id = $1 AND execution_id = $2 AND token = $3 AND token <> '' AND ended_at <> 0
+		AND NOT EXISTS (SELECT 1 FROM events e WHERE e.run_id = $1 AND e.execution_id = $2 AND e.type = 'timeline' AND e.data LIKE $4)`,
+		l.RunID, l.ExecutionID, l.Token, `%"`+said.Type+`"%`)
+	if err != nil {
+		return fmt.Errorf("look at execution %d of run %s: %w", l.ExecutionID, l.RunID, err)
+	}
+	if first == 0 {
+		return penstock.ErrLeaseLost
+	}
+	var last int64
+	if err := tx.row(ctx, "UPDATE runs SET last_seq = last_seq + 1 WHERE id = $1 RETURNING last_seq", l.RunID).Scan(&last); err != nil {
+		return fmt.Errorf("take the sequence of run %s: %w", l.RunID, err)
+	}
+	return tx.insertEvents(ctx, l.RunID, l.ExecutionID, last, []penstock.Draft{d})
 }
 
 // insertEvents stores drafts whose sequence, which ends in last, has been taken.

@@ -40,6 +40,8 @@ type execution struct {
 
 	sandbox sandbox.Sandbox
 	running bool // a sandbox was started, and its end not recorded yet
+	started bool // a sandbox was
+	lost    bool // the lease is: what is recorded is not stored any more
 	space   *workspace
 	equipment
 
@@ -123,6 +125,7 @@ func (e *execution) watch(work context.Context) {
 // run is the execution without what surrounds it.
 func (e *execution) run(ctx context.Context) {
 	defer e.leave()
+	defer e.tellGone()
 	defer e.clearAway()
 	if err := e.prepare(ctx); err != nil {
 		e.endFor(ctx, err, nil)
@@ -207,6 +210,7 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 	var told *penstock.Error
 	switch {
 	case e.lease.Err() != nil, errors.Is(cause, penstock.ErrLeaseLost):
+		e.lost = e.lost || errors.Is(cause, penstock.ErrLeaseLost)
 		e.log.Info("execution is dropped", "cause", cause)
 		return nil
 	case errors.Is(cause, errHandBack):
@@ -272,7 +276,8 @@ func (e *execution) end(result penstock.Result) []penstock.Prompt {
 }
 
 // finish ends a turn in the control plane, after all that was recorded of it.
-func (e *execution) finish(result penstock.Result) ([]penstock.Prompt, error) {
+func (e *execution) finish(result penstock.Result) (prompts []penstock.Prompt, err error) {
+	defer func() { e.lost = e.lost || errors.Is(err, penstock.ErrLeaseLost) }()
 	if err := e.events.Flush(); err != nil {
 		return nil, err
 	}
@@ -282,8 +287,7 @@ func (e *execution) finish(result penstock.Result) ([]penstock.Prompt, error) {
 		said.Message = shorten(e.mask.String(cleanText(said.Message)), maxMessage)
 		result.Message = &said
 	}
-	var prompts []penstock.Prompt
-	err := again(e.lease, func(ctx context.Context) error {
+	err = again(e.lease, func(ctx context.Context) error {
 		ctx, cancel := outlive(ctx, answerTime)
 		defer cancel()
 		var err error
@@ -324,6 +328,24 @@ func (e *execution) clearAway() {
 		e.events.Record(penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()}))
 	}
 }
+
+// tellGone says that the sandbox is gone where that could not be recorded: a
+// cancel ends the lease before the sandbox.
+func (e *execution) tellGone() {
+	if !e.started || !errors.Is(context.Cause(e.lease), penstock.ErrLeaseLost) && !e.lost {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.lease), goneTime)
+	defer cancel()
+	gone := penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()})
+	if err := e.w.Control.Append(ctx, e.Lease, []penstock.Draft{gone}); err != nil && !errors.Is(err, penstock.ErrLeaseLost) {
+		e.log.Info("the end of the sandbox is not recorded", "error", err)
+	}
+}
+
+// goneTime is how long the news that a sandbox is gone may take: the execution's
+// slot is free only then.
+const goneTime = 2 * time.Second
 
 // leave gives the workspace back.
 func (e *execution) leave() {

@@ -187,7 +187,7 @@ func (e *execution) startSandbox(ctx context.Context, spec sandbox.Spec) (sandbo
 		}
 	}
 	if !e.running {
-		e.running = true
+		e.running, e.started = true, true
 		e.moment(penstock.MomentSandboxReady, map[string]any{"sandbox": e.sandbox.Kind(), "limits": running.Limits()})
 		e.moment(penstock.MomentSessionStarted, map[string]any{"session_id": e.Run.SessionID, "session_link": e.Run.SessionLink})
 	}

@@ -1,0 +1,164 @@
+package service_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// equipped is a factory with a runner of each kind.
+func equipped() map[string]string {
+	return map[string]string{
+		"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nagentDefaults: {model: demo/offline, runner: here}\n",
+		"runners/here.yaml": "description: ours\nsetupCommands: [make deps, make tools]\ninstanceShape: {vcpus: 4, memoryGb: 7.5}\n" +
+			"platform: {linux: {dockerImage: 'debian:13'}}\n",
+		"runners/arm.yaml":       "platform: {os: linux, arch: aarch64, linux: {dockerImage: debian, registryCredentialSecretName: REGISTRY}}\n",
+		"runners/mac.yaml":       "platform: {os: macos, mac: {version: '26'}}\n",
+		"agents/lead/agent.md":   "---\nagentType: FOREMAN\n---\nLead.\n",
+		"agents/arm/agent.md":    "---\nrunner: arm\n---\nLift.\n",
+		"agents/apples/agent.md": "---\nrunner: mac\n---\nPick.\n",
+	}
+}
+
+func TestRunKeepsItsRunner(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		w.secret("REGISTRY", "value")
+		f := w.defineFactory(equipped())
+		id := w.create(penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID}).ID
+		claim := anyWorker
+		claim.Platform = "linux/x86_64"
+		a, err := w.Control().Claim(w.t.Context(), claim)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		want := &penstock.RunnerSpec{
+			Name: "here", SetupCommands: []string{"make deps", "make tools"}, Image: "debian:13", VCPUs: 4, MemoryGB: 7.5, OS: "linux", Arch: "x86_64",
+		}
+		if diff := cmp.Diff(want, a.Runner); diff != "" || a.Lease.RunID != id {
+			w.t.Errorf("run %s (-want +got):\n%s", a.Lease.RunID, diff)
+		}
+		if len(a.Secrets) != 0 {
+			w.t.Errorf("got the secrets %v, which only an image's registry needs", a.Secrets)
+		}
+	})
+}
+
+func TestUnknownRunnerIsRefused(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		w.secret("REGISTRY", "value")
+		f := w.defineFactory(equipped())
+		alone := w.createAgent(penstock.IdentityRequest{Name: new("alone"), DefaultRunnerUID: new("here")})
+		for name, tt := range map[string]struct {
+			req           penstock.RunRequest
+			pointer, want string
+		}{
+			"misspelt": {
+				penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID, Config: &penstock.Config{RunnerID: "hera"}},
+				"/config/runner_id", `there is no runner of the factory named "hera"; did you mean "here"?`,
+			},
+			"a way out": {
+				penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID, Config: &penstock.Config{RunnerID: "../factory"}}, "/config/runner_id", "no runner",
+			},
+			"without a factory": {penstock.RunRequest{Prompt: "go", Config: &penstock.Config{RunnerID: "here"}}, "/config/runner_id", "the run has none"},
+			"an agent's":        {penstock.RunRequest{Prompt: "go", AgentIdentityUID: alone.UID}, "/agent_identity_uid", "the agent's runner_id: "},
+		} {
+			_, err := w.CreateRun(w.t.Context(), w.admin, tt.req, penstock.SourceAPI)
+			wantField(w.t, err, tt.pointer)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				w.t.Errorf("%s: got %v, want %q", name, err, tt.want)
+			}
+		}
+	})
+}
+
+// A run whose runner no worker can give waits, says for what, and ends at last.
+func TestRunWaitsForItsPlatform(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		w.secret("REGISTRY", "value")
+		f := w.defineFactory(equipped())
+		apples := w.create(penstock.RunRequest{Prompt: "1", AgentIdentityUID: agentUID(w.t, f, "apples")}).ID
+		arm := w.create(penstock.RunRequest{Prompt: "2", AgentIdentityUID: agentUID(w.t, f, "arm")}).ID
+		here := w.create(penstock.RunRequest{Prompt: "3", AgentIdentityUID: f.ForemanUID}).ID
+		intel := anyWorker
+		intel.Platform, intel.Wait = "linux/x86_64", time.Millisecond
+		a, err := w.Control().Claim(ctx, intel)
+		if err != nil || a.Lease.RunID != here {
+			w.t.Fatalf("got run %q, %v, want %s, which is the only one for the worker", a.Lease.RunID, err, here)
+		}
+		if _, err := w.Control().Claim(ctx, intel); !errors.Is(err, penstock.ErrNoWork) {
+			w.t.Errorf("got %v, want no work", err)
+		}
+		for id, want := range map[string]string{
+			apples: `Waiting: no connected worker has the platform macos/aarch64 of the runner "mac".`,
+			arm:    `Waiting: no connected worker has the platform linux/aarch64 of the runner "arm".`,
+		} {
+			if run := w.get(id); run.StatusMessage == nil || run.StatusMessage.Message != want {
+				w.t.Errorf("got %+v, want %s", run.StatusMessage, want)
+			}
+		}
+		strong := intel
+		strong.WorkerID, strong.Platform = "w2", "linux/aarch64"
+		b, err := w.Control().Claim(ctx, strong)
+		if err != nil || b.Lease.RunID != arm {
+			w.t.Fatalf("got run %q, %v, want %s", b.Lease.RunID, err, arm)
+		}
+		// Handed back, it waits for the same again: the image and the platform are kept.
+		w.finish(b.Lease, penstock.Result{State: penstock.StateQueued})
+		if _, err := w.Control().Claim(ctx, intel); !errors.Is(err, penstock.ErrNoWork) {
+			w.t.Errorf("a worker of another platform got what was handed back: %v", err)
+		}
+		strict := strong
+		strict.StrictImage = true
+		if _, err := w.Control().Claim(ctx, strict); !errors.Is(err, penstock.ErrNoWork) {
+			w.t.Errorf("a worker that cannot use its image got what was handed back: %v", err)
+		}
+		if b, err = w.Control().Claim(ctx, strong); err != nil || b.Lease.ExecutionID != 2 {
+			w.t.Errorf("got %+v, %v, want the second execution", b.Lease, err)
+		}
+	})
+}
+
+// What only factory.yaml or a runner names keeps a secret from being deleted.
+func TestFactoryIsAUserOfSecrets(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		names := []string{"EVERY", "SHARED", "TRACKER", "WIKI", "CLAUDE", "REGISTRY"}
+		for _, name := range append(names, "UNUSED") {
+			w.secret(name, "value of "+name)
+		}
+		files := equipped()
+		files["factory.yaml"] = "schemaVersion: v1alpha1\nname: acme\nsecrets: [EVERY]\n" +
+			"mcpServers: {wiki: {url: 'https://wiki.example', headers: {Authorization: 'Bearer ${{ secrets.WIKI }}'}}}\nagentDefaults:\n  runner: here\n  secrets: [SHARED]\n" +
+			"  mcpServers: {tracker: {command: tracker, env: {T: '${{ secrets.TRACKER }}'}}}\n  harness: {type: command, model: m, auth: {source: managedSecret, secretName: CLAUDE}}\n"
+		f := w.defineFactory(files)
+		user := penstock.SecretUser{Type: penstock.SecretOfFactory, UID: f.UID, Name: "acme"}
+		for _, name := range names {
+			err := w.DeleteSecret(ctx, w.admin, name)
+			wantCode(w.t, err, penstock.CodeConflict, `the factory "acme"`)
+			s, err := w.Secret(ctx, w.admin, name)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if diff := cmp.Diff([]penstock.SecretUser{user}, s.UsedBy); diff != "" {
+				w.t.Errorf("users of %s (-want +got):\n%s", name, diff)
+			}
+		}
+		if err := w.DeleteSecret(ctx, w.admin, "UNUSED"); err != nil {
+			w.t.Errorf("one that nothing names: %v", err)
+		}
+		if err := w.DeleteFactory(ctx, w.admin, f.UID); err != nil {
+			w.t.Fatal(err)
+		}
+		for _, name := range names {
+			if err := w.DeleteSecret(ctx, w.admin, name); err != nil {
+				w.t.Errorf("%s, when its factory is gone: %v", name, err)
+			}
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -59,6 +60,8 @@ func misbehave(what string) int {
 				}
 			case "floods":
 				flood(ctx, a, r.SessionID)
+			case "reads its skills":
+				readSkills(ctx, a, r.SessionID)
 			case "dies":
 				say(ctx, r.SessionID, "about to die")
 				_ = a.Call(ctx, "_nothing", nil, nil) // what was said is on its way
@@ -71,6 +74,24 @@ func misbehave(what string) int {
 	})
 	_ = a.Run(context.Background())
 	return 0
+}
+
+// readSkills reads the files of all skills as an agent does that knows of none,
+// and then says of each that it is a bundled one.
+func readSkills(ctx context.Context, a *acp.Agent, session string) {
+	dir, _ := os.Getwd()
+	files, _ := filepath.Glob(filepath.Join(dir, ".penstock/skills/*/SKILL.md"))
+	for i, file := range files {
+		text, _ := os.ReadFile(file)
+		_ = a.Update(ctx, session, acp.Update{Kind: acp.UpdateToolCall, ToolCall: &acp.ToolCall{
+			ID: fmt.Sprint("file", i), Title: "Read", Kind: acp.ToolRead, Status: acp.ToolCompleted, Locations: []acp.Location{{Path: file}},
+			Content: []acp.ToolCallContent{acp.TextOutput(string(text))},
+		}})
+		input, _ := json.Marshal(map[string]string{"skill_path": file, "bundled_skill_id": "create-skill"})
+		_ = a.Update(ctx, session, acp.Update{Kind: acp.UpdateToolCall, ToolCall: &acp.ToolCall{
+			ID: fmt.Sprint("claim", i), Title: "Read", Status: acp.ToolCompleted, RawInput: input, Meta: acp.NewMeta(acp.MetaTool, "read_skill"),
+		}})
+	}
 }
 
 // flood prints megabytes in every form: text, one line, garbage, bytes that are

@@ -1,0 +1,65 @@
+package service_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// With a lease that is over nothing can be written but that the sandbox is gone,
+// once, for the execution that the lease was for.
+func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		id := w.create(penstock.RunRequest{Prompt: "go"}).ID
+		first := w.work().Lease
+		gone := func(payload map[string]any) penstock.Draft {
+			return penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, payload)
+		}
+		appended := func(l penstock.Lease, drafts ...penstock.Draft) error { return w.Control().Append(ctx, l, drafts) }
+		refused := func(what string, err error) {
+			if !errors.Is(err, penstock.ErrLeaseLost) {
+				w.t.Errorf("%s: got %v, want a lost lease", what, err)
+			}
+		}
+		forged := first
+		forged.Token = penstock.NewUID()
+		refused("a token of nobody's while it works", appended(forged, gone(nil)))
+		if _, err := w.CancelRun(ctx, w.admin, id, false); err != nil {
+			w.t.Fatal(err)
+		}
+		refused("a token of nobody's", appended(forged, gone(nil)))
+		refused("no token", appended(penstock.Lease{RunID: id, ExecutionID: first.ExecutionID}, gone(nil)))
+		refused("another execution", appended(penstock.Lease{RunID: id, ExecutionID: 2, Token: first.Token}, gone(nil)))
+		refused("another moment", appended(first, penstock.Timeline(penstock.Now(), penstock.MomentDone, nil)))
+		refused("more than that", appended(first, gone(nil), penstock.Timeline(penstock.Now(), penstock.MomentDone, nil)))
+		refused("a message", appended(first, penstock.NewDraft(penstock.EventMessage, penstock.Now(), penstock.Message{ID: penstock.NewID()})))
+		if err := appended(first, gone(map[string]any{"sandbox": "bubblewrap", "message": "all went well"})); err != nil {
+			w.t.Fatal(err)
+		}
+		refused("said again", appended(first, gone(nil)))
+		events, err := w.Timeline(ctx, w.admin, id)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		last := events[len(events)-1]
+		if diff := cmp.Diff(map[string]any{"sandbox": "bubblewrap"}, last.Payload); diff != "" || last.Type != penstock.MomentSandboxGone || last.ExecutionID != 1 {
+			w.t.Errorf("got %s of execution %d (-want +got):\n%s", last.Type, last.ExecutionID, diff)
+		}
+
+		w.followUp(id, "once more")
+		second := w.work().Lease
+		if err := appended(second, gone(nil)); err != nil { // while it has its lease, as every worker does
+			w.t.Fatal(err)
+		}
+		w.finish(second, penstock.Result{State: penstock.StateSucceeded})
+		refused("what was said before the end", appended(second, gone(nil)))
+		if moments := w.moments(id); slices.Index(moments, penstock.MomentSandboxGone) < 0 || len(slices.DeleteFunc(moments, func(m string) bool { return m != penstock.MomentSandboxGone })) != 2 {
+			w.t.Errorf("timeline: got %v, want one end for each of two sandboxes", moments)
+		}
+	})
+}

@@ -7,6 +7,8 @@ package api
 
 import _ "embed"
 
+//go:generate ../scripts/generate-python
+
 // OpenAPI is the contract, an OpenAPI 3.1 document in YAML. It is not to be
 // written to.
 //

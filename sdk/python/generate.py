@@ -6,6 +6,8 @@
     _resources.py        the methods of Penstock
     _async_resources.py  the methods of AsyncPenstock
 
+and the table of methods in README.md.
+
 It stops at whatever the contract has that it does not know, so that nothing is left out in silence.
 Run by `make generate`.
 """
@@ -29,6 +31,7 @@ HERE = Path(__file__).resolve().parent
 PACKAGE = HERE / "src" / "penstock"
 CONTRACT = HERE.parent.parent / "api" / "openapi.yaml"
 NAMES = HERE.parent / "operations.yaml"
+README = HERE / "README.md"
 
 NOTE = "# Made from api/openapi.yaml by generate.py (make generate). Do not edit."
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -629,6 +632,16 @@ class Resources:
         return f"{start} {operation.method_name}(self{path}, **arguments: {keywords}) -> {answer}:"
 
 
+def methods_table(contract: Contract) -> str:
+    """All methods by resource, as Markdown."""
+    resources: dict[str, list[str]] = {}
+    for operation in contract.methods:
+        resources.setdefault(operation.resource, []).append(f"`{operation.method_name}`")
+    resources["runs"].append("`wait`")
+    rows = [f"| `client.{name}` | {' '.join(methods)} |" for name, methods in resources.items()]
+    return "\n".join(["| Resource | Methods |", "| --- | --- |", *rows])
+
+
 def main() -> None:
     names = yaml.safe_load(NAMES.read_text("utf-8"))
     contract = Contract(yaml.load(CONTRACT.read_text("utf-8"), yaml.CSafeLoader), names)
@@ -648,6 +661,10 @@ def main() -> None:
     }
     for name, text in files.items():
         (PACKAGE / name).write_text(text, "utf-8")
+    readme = README.read_text("utf-8")
+    start, end = "<!-- methods -->\n", "<!-- /methods -->"
+    before, after = readme.partition(start)[0], readme.partition(end)[2]
+    README.write_text(before + start + methods_table(contract) + "\n" + end + after, "utf-8")
     ruff = Path(sys.executable).with_name("ruff")
     paths = [str(PACKAGE / name) for name in files]
     subprocess.run(

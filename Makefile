@@ -31,6 +31,7 @@ test: build ## run every test of the repository, on SQLite and on a PostgreSQL o
 	@scripts/npm-ci internal/webhook/testdata/senders
 	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-web)
 	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-python)
+	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-typescript)
 	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres go test $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: test-web
@@ -40,6 +41,10 @@ test-web: build ## run the tests of the dashboard, in a browser against a real s
 .PHONY: test-python
 test-python: build ## run the checks and tests of the Python SDK against a real server
 	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-python
+
+.PHONY: test-typescript
+test-typescript: build ## run the checks and tests of the TypeScript SDK against a real server
+	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-typescript
 
 .PHONY: dev-web
 dev-web: ## serve the dashboard's sources with reload, for a server at PENSTOCK_URL

@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/install.ts'],
     // Only for what hangs: no test has a time as its point.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -139,7 +139,7 @@ func (t *typeWriter) expr(s *schema, open bool, indent string) string {
 			parts = append(parts, t.expr(part, open, indent))
 		}
 		if s.Discriminator.Property != "" && open {
-			parts = append(parts, fmt.Sprintf("Unrecognized<'%s'>", s.Discriminator.Property))
+			parts = append(parts, fmt.Sprintf("Unrecognized<'%s', %s>", s.Discriminator.Property, t.common(s)))
 		}
 		return strings.Join(parts, " | ")
 	}
@@ -151,6 +151,33 @@ func (t *typeWriter) expr(s *schema, open bool, indent string) string {
 		return "unknown"
 	}
 	return strings.Join(parts, " | ")
+}
+
+// common are the fields that all members of a union have, beside its
+// discriminator: with their type where it is one, else unknown.
+func (t *typeWriter) common(union *schema) string {
+	var fields []string
+	first := t.doc.target(union.OneOf[0])
+	for _, e := range first.Properties {
+		if e.key == union.Discriminator.Property {
+			continue
+		}
+		expr, everywhere, mark := t.expr(e.value, true, ""), true, ""
+		for _, member := range union.OneOf {
+			object := t.doc.target(member)
+			field, ok := object.Properties.get(e.key)
+			if !slices.Contains(object.Required, e.key) {
+				mark = "?"
+			}
+			if everywhere = everywhere && ok; ok && t.expr(field, true, "") != expr {
+				expr = "unknown"
+			}
+		}
+		if everywhere {
+			fields = append(fields, key(e.key)+mark+": "+expr)
+		}
+	}
+	return "{ " + strings.Join(fields, "; ") + " }"
 }
 
 // isOpenEnum reports whether a reference leads to values that may grow.

@@ -481,7 +481,7 @@ export interface ConversationMessage {
 export type MessageRole = Open<'user' | 'assistant' | 'tool' | 'system'>;
 
 /** A part of a message. */
-export type ContentBlock = TextBlock | ActionBlock | ActionResultBlock | EventBlock | Unrecognized<'type'>;
+export type ContentBlock = TextBlock | ActionBlock | ActionResultBlock | EventBlock | Unrecognized<'type', { message_id?: string }>;
 
 /** Text, in Markdown when an agent wrote it. */
 export interface TextBlock {
@@ -544,7 +544,7 @@ export interface EventBlock {
 export type ActionCategory = Open<'commands' | 'files' | 'search' | 'integration' | 'documents' | 'computer' | 'review' | 'skill'>;
 
 /** One event of a run's stream. */
-export type RunEvent = RunStateEvent | RunMessageEvent | RunMessageDeltaEvent | RunActionEvent | RunActionResultEvent | RunPlanEvent | RunUsageEvent | RunArtifactEvent | RunTimelineEvent | RunDoneEvent | Unrecognized<'event'>;
+export type RunEvent = RunStateEvent | RunMessageEvent | RunMessageDeltaEvent | RunActionEvent | RunActionResultEvent | RunPlanEvent | RunUsageEvent | RunArtifactEvent | RunTimelineEvent | RunDoneEvent | Unrecognized<'event', { id?: number; data: unknown }>;
 
 /** The run's state has changed. */
 export interface RunStateEvent {
@@ -716,7 +716,7 @@ export interface SessionRedirect {
 export type ArtifactType = Open<'PLAN' | 'PULL_REQUEST' | 'SCREENSHOT' | 'FILE' | 'EXTERNAL_REFERENCE'>;
 
 /** Something that a run made. */
-export type ArtifactItem = PlanArtifact | PullRequestArtifact | ScreenshotArtifact | FileArtifact | ExternalReferenceArtifact | Unrecognized<'artifact_type'>;
+export type ArtifactItem = PlanArtifact | PullRequestArtifact | ScreenshotArtifact | FileArtifact | ExternalReferenceArtifact | Unrecognized<'artifact_type', { artifact_uid?: string; run_id?: string; created_at: Timestamp; data: unknown }>;
 
 /** A plan. */
 export interface PlanArtifact {
@@ -842,7 +842,7 @@ export interface ExternalReferenceArtifact {
 }
 
 /** An artifact with what is needed to read it. */
-export type ArtifactResponse = PlanArtifactResponse | PullRequestArtifactResponse | ScreenshotArtifactResponse | FileArtifactResponse | ExternalReferenceArtifactResponse | Unrecognized<'artifact_type'>;
+export type ArtifactResponse = PlanArtifactResponse | PullRequestArtifactResponse | ScreenshotArtifactResponse | FileArtifactResponse | ExternalReferenceArtifactResponse | Unrecognized<'artifact_type', { artifact_uid: string; run_id?: string; created_at: Timestamp; data: unknown }>;
 
 /** A plan, its text inline. */
 export interface PlanArtifactResponse {

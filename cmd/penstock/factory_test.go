@@ -78,6 +78,10 @@ func TestAutomations(t *testing.T) {
 	}
 	call(t, env, "automation", "get", "from a file").want(t, 0, "disabled", `did you mean "ci"?`)
 	call(t, env, "automation", "enable", "from-a-file").want(t, 0, "1 problem")
+	pulls := `{"name": "pulls", "prompt": "Review it.", "triggers": [{"provider": "github", "event": "pull_request_opened"}, {"provider": "slack", "event": "app_mention"}]}`
+	call(t, env, "automation", "create", "-f", writeFile(t, "pulls.json", pulls)).want(t, 0)
+	call(t, env, "automation", "get", "pulls").want(t, 0, "2 problems", "/triggers/0/provider not connected: no webhook", "/triggers/1/provider not connected: no events of slack")
+	call(t, env, "automation", "delete", "pulls").want(t, 0)
 	call(t, env, "automation", "update", "from-a-file", "--webhook", "ci", "--filter", `{"a": []}`).want(t, 65, "/triggers/0/filter/payload/a")
 	call(t, env, "automation", "update", "from-a-file", "--webhook", "ci", "--name", "renamed", "--model", "demo/offline").want(t, 0, "renamed", "enabled")
 	call(t, env, "automation", "update", "renamed", "--filter", `{}`).want(t, 64, "--webhook")

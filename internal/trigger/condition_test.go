@@ -3,6 +3,7 @@ package trigger_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -200,6 +201,31 @@ func TestABrokenFilterDoesNotCompile(t *testing.T) {
 	for _, filter := range []string{`[]`, `{"repos": 1}`, `{"repos": [1]}`, `{"pr_numbers": ["x"]}`, `{"repos"`, `{"repos": {"not_in": [{}]}}`} {
 		if _, err := trigger.Compile(penstock.Trigger{Provider: "github", Event: "push", Filter: json.RawMessage(filter)}); err == nil {
 			t.Errorf("%s compiles", filter)
+		}
+	}
+}
+
+func TestTheDocumentationNamesEveryEventAndKey(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/triggers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, github, _ := strings.Cut(string(page), "## Events of GitHub")
+	github, linear, found := strings.Cut(github, "## Events of Linear")
+	if !found {
+		t.Fatal("docs/triggers.md has other sections")
+	}
+	for provider, section := range map[string]string{penstock.ProviderGitHub: github, penstock.ProviderLinear: linear} {
+		for _, event := range penstock.TriggerEvents(provider) {
+			if short := strings.TrimPrefix(event, "pull_request"); !strings.Contains(section, "`"+event+"`") && !strings.Contains(section, "`"+short+"`") {
+				t.Errorf("the event %s of %s is not there", event, provider)
+			}
+		}
+		for _, key := range penstock.TriggerKeys(provider) {
+			if !strings.Contains(section, "`"+key+"`") && !strings.HasSuffix(key, "_ids") {
+				t.Errorf("the key %s of %s is not there", key, provider)
+			}
 		}
 	}
 }

@@ -237,3 +237,69 @@ func TestAReplayTellsOfItsEventsAgain(t *testing.T) {
 		}
 	})
 }
+
+func TestTriggersInFilesFire(t *testing.T) {
+	sites(t, func(s *site) {
+		if _, err := s.CreateSecret(t.Context(), s.admin, penstock.SecretRequest{Name: "GITHUB_SECRET", Value: new(eventSecret)}); err != nil {
+			t.Fatal(err)
+		}
+		f, err := s.CreateFactory(t.Context(), s.admin, penstock.FactoryRequest{Name: new("shop"), Files: map[string]string{
+			"factory.yaml":                     "schemaVersion: v1alpha1\nname: shop\nagentDefaults:\n  model: demo/offline\n",
+			"agents/lead/agent.md":             "---\nagentType: FOREMAN\n---\nLead.\n",
+			"webhooks/code.yaml":               "authMode: signature\nsignatureScheme: github\nsecretName: GITHUB_SECRET\n",
+			"automations/review/automation.md": documented(t, "automations/review/automation.md"),
+			"automations/several/automation.md": "---\ntriggers:\n  - provider: github\n    event: pull_request_opened\n  - provider: github\n    event: pull_request_ready\n" +
+				"  - provider: webhook\n    event: received\n    filter: {webhook_ids: [code], payload: {action: [opened]}}\n  - provider: slack\n    event: app_mention\n---\nLook.\n",
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.factory = f.UID
+		hooks, err := s.ListWebhooks(t.Context(), s.admin, f.UID)
+		if err != nil || len(hooks) != 1 {
+			t.Fatalf("%d webhooks (%v)", len(hooks), err)
+		}
+		for _, test := range []struct{ sample, base, review, several string }{
+			{"pull_request.opened", "main", "run", "run"},
+			{"pull_request.opened", "release/1.2", "run", "run"},
+			{"pull_request.opened", "dev", "/base_branches the event has none of those asked for", "run"},
+			{"pull_request.ready_for_review", "main", "the delivery is not the event pull_request_opened", "run"},
+			{"pull_request.closed", "main", "the delivery is not the event pull_request_opened", "/action the value, a string, is not one of those asked for"},
+		} {
+			body := bytes.ReplaceAll(s.event("github/"+test.sample), []byte(`"ref": "master"`), []byte(`"ref": "`+test.base+`"`))
+			want := map[string]string{"review": test.review, "several": test.several}
+			if diff := cmp.Diff(want, verdicts(s.fromGitHub(hooks[0], "pull_request", body))); diff != "" {
+				t.Errorf("%s to %s (-want +got):\n%s", test.sample, test.base, diff)
+			}
+		}
+		if n := len(s.runs()); n != 6 {
+			t.Errorf("got %d runs, want one of an automation for each delivery that fires it", n)
+		}
+		list, err := s.ListAutomations(t.Context(), s.admin, f.UID)
+		if err != nil || len(list) != 2 || len(list[0].Problems) != 0 || len(list[1].Triggers) != 4 || len(list[1].Problems) != 1 {
+			t.Errorf("the automations (%v): got %+v, want the one trigger that is not connected", err, list)
+		}
+	})
+}
+
+// documented is the text of a file that docs/triggers.md shows.
+func documented(t *testing.T, name string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/triggers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "    # "+name+"\n")
+	if !found {
+		t.Fatalf("docs/triggers.md shows no %s", name)
+	}
+	var out strings.Builder
+	for line := range strings.Lines(rest) {
+		text, indented := strings.CutPrefix(line, "    ")
+		if !indented {
+			break
+		}
+		out.WriteString(text)
+	}
+	return out.String()
+}

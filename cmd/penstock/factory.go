@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -22,6 +23,8 @@ type factoryCmds struct {
 	Dispatch factoryDispatchCmd `cmd:"" help:"Give work to a factory's foreman."`
 	Plan     factoryPlanCmd     `cmd:"" help:"Show what applying the files of a folder would change."`
 	Apply    factoryApplyCmd    `cmd:"" help:"Define a factory by the files of a folder."`
+	Sync     factorySyncCmd     `cmd:"" help:"Look at a factory's repository now, and apply its newest commit."`
+	History  factoryHistoryCmd  `cmd:"" help:"List the revisions of a factory's files, or the commits of its repository."`
 	Validate factoryValidateCmd `cmd:"" help:"Check the files of a factory; needs no server."`
 }
 
@@ -69,6 +72,11 @@ func factoryFacts(f penstock.Factory) []fact {
 		{"description", f.Description},
 		{"edited", map[penstock.FactorySource]string{penstock.FactoryService: "here", penstock.FactoryRepository: "in its repository"}[f.Source]},
 	}
+	if f.Repository != nil {
+		list = append(list, fact{"repository", f.Repository.URL}, fact{"branch", cmp.Or(f.Repository.Branch, "the default one")},
+			fact{"path", f.Repository.Path}, fact{"credential", f.Repository.Secret})
+		list = append(list, stateFacts(f.Definition)...)
+	}
 	for _, a := range f.Agents {
 		list = append(list, fact{"agent", fmt.Sprintf("%s %s (%s)", a.UID, a.Name, strings.ToLower(string(a.Type)))})
 	}
@@ -85,17 +93,38 @@ func (cmd *factoryGetCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) 
 }
 
 type factoryCreateCmd struct {
-	Name        string `arg:"" help:"Name of the factory."`
+	Name        string `arg:"" optional:"" help:"Name of the factory; with --repository the one in factory.yaml holds as soon as it was read."`
 	Alias       string `help:"A short name for it."`
 	Description string `help:"What it is for."`
+	fromRepository
+}
+
+func (cmd *factoryCreateCmd) Help() string {
+	return "With --repository the files of a Git repository define it, now and with every commit: it waits for the first one, and exits with 1 where that is not in force."
 }
 
 func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+	repository, err := cmd.repository()
+	if err != nil {
+		return err
+	}
+	if cmd.Name == "" && repository == nil {
+		return exitf(exitUsage, "say what the factory is called, or which --repository defines it")
+	}
 	c, err := in.dial(ctx, std)
 	if err != nil {
 		return err
 	}
-	request := penstock.FactoryRequest{Name: &cmd.Name, Alias: &cmd.Alias, Description: &cmd.Description}
+	text := func(s string) *string { // an absent one is not sent
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	request := penstock.FactoryRequest{Name: text(cmd.Name), Alias: text(cmd.Alias), Description: text(cmd.Description), Repository: repository}
+	if repository != nil {
+		return c.createFromRepository(ctx, request)
+	}
 	return answer(ctx, c, http.MethodPost, "factory", request, func(f penstock.Factory) error { return std.facts(factoryFacts(f)) })
 }
 
@@ -104,12 +133,24 @@ type factoryUpdateCmd struct {
 	Name        *string `help:"Another name."`
 	Alias       *string `help:"Another short name; an empty one takes it away."`
 	Description *string `help:"What it is for."`
+	fromRepository
+}
+
+func (cmd *factoryUpdateCmd) Help() string {
+	return "Of a factory that comes from a repository, --repository, --branch, --path and --secret say together where it comes from now."
 }
 
 func (cmd *factoryUpdateCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
 	request := given(map[string]*string{"name": cmd.Name, "alias": cmd.Alias, "description": cmd.Description})
+	repository, err := cmd.repository()
+	if err != nil {
+		return err
+	}
+	if repository != nil {
+		request["repository"] = repository
+	}
 	if len(request) == 0 {
-		return exitf(exitUsage, "say what is to change: --name, --alias or --description")
+		return exitf(exitUsage, "say what is to change: --name, --alias, --description or --repository")
 	}
 	return in.change(ctx, std, http.MethodPatch, cmd.Factory, request)
 }

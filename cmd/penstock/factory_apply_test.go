@@ -36,3 +36,22 @@ func TestFactoryPlanAndApply(t *testing.T) {
 	call(t, env, "factory", "apply", folder, "--factory", "nobody").want(t, 65, "there is no factory")
 	call(t, env, "run", "list").want(t, 0)
 }
+
+func TestFactoryOfARepository(t *testing.T) {
+	t.Parallel()
+	w := serveTracked(t, testkit.ServeOptions{Args: asked})
+	env := client(w.Server)
+	w.repository.Commit("Begin", acmeFiles())
+	call(t, env, "factory", "create").want(t, 64, "say what the factory is called")
+	call(t, env, "factory", "create", "x", "--branch", "main").want(t, 64, "belong to --repository")
+	call(t, env, "factory", "create", "--repository", w.repository.URL(), "--branch", "gone").want(t, 1, "problem", "no such branch")
+	call(t, env, "factory", "update", "factories", "--name", "x").want(t, 65, "read-only here")
+	call(t, env, "factory", "update", "factories", "--repository", w.repository.URL()).want(t, 0, "syncing")
+	call(t, env, "factory", "sync", "factories").want(t, 0, "in its repository", "the default one", "applied", "lead (foreman)")
+	id := w.repository.Commit("Break it", with(acmeFiles(), "webhooks/ci.yaml", "secretName: CI_TOKN\n"))
+	call(t, env, "factory", "sync", "tracked").want(t, 1, "rejected", id, "webhooks/ci.yaml:1:13: FF_INVALID_REFERENCE")
+	call(t, env, "factory", "get", "tracked").want(t, 0, "invalid", id)
+	call(t, env, "factory", "history", "tracked", "--diff").want(t, 0, "1 rejected", "1 applied", "Ada Brandt", "create", "webhook ci", "+secretName: CI_TOKEN", "Break it")
+	call(t, env, "factory", "history", "tracked", "--limit", "1").want(t, 0, "rejected")
+	call(t, env, "factory", "history", "nobody").want(t, 65, "there is no factory")
+}

@@ -183,11 +183,11 @@ func (v view) read(ctx context.Context, most int, stdin string, args ...string) 
 func (v view) files(ctx context.Context, commit string, w Window) ([]Entry, error) {
 	tree := commit + ":" + w.Path
 	if w.Path != "" {
-		args := []string{"rev-parse", "--verify", "--quiet", "--end-of-options", tree + "^{tree}"}
-		if _, err := v.run(ctx, command{repo: v.path, args: args, local: true, lock: v.lock}); err != nil {
-			if _, failed := errors.AsType[*runError](err); failed {
-				err = fmt.Errorf("%w: %s", ErrNoFolder, w.Path)
-			}
+		kind, err := v.run(ctx, command{repo: v.path, args: []string{"cat-file", "-t", tree}, local: true, lock: v.lock})
+		if _, failed := errors.AsType[*runError](err); failed || err == nil && strings.TrimSpace(kind) != "tree" {
+			err = fmt.Errorf("%w: %s", ErrNoFolder, w.Path)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

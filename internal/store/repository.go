@@ -204,16 +204,25 @@ func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bo
 // is due again after ms milliseconds, or at once where somebody has asked since
 // it was claimed. False: the lease was lost, and nothing is stored.
 func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
-	n, err := tx.exec(ctx, `UPDATE repositories SET head = $1, commit_id = $2, applied = $3, result = $4, detail = $5, findings = $6, version = $7, problem = $8,
+	var asked int64
+	err := tx.row(ctx, `UPDATE repositories SET head = $1, commit_id = $2, applied = $3, result = $4, detail = $5, findings = $6, version = $7, problem = $8,
 		failures = $9, checked_at = $10, done = $11, next_at = CASE WHEN asked > $11 THEN 0 ELSE `+tx.s.d.now+` + $12 END, token = '', lease_until = 0
-		WHERE factory_uid = $13 AND token = $14`,
+		WHERE factory_uid = $13 AND token = $14 RETURNING asked`,
 		r.Head, r.Commit, r.Applied, string(r.Result), r.Detail, marshal(r.Diagnostics), r.Version, r.Problem,
-		r.Failures, int64(r.CheckedAt), r.Asked, ms, r.FactoryUID, r.Token)
+		r.Failures, int64(r.CheckedAt), r.Asked, ms, r.FactoryUID, r.Token).Scan(&asked)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
 	if err != nil {
 		return false, fmt.Errorf("give back the repository of factory %s: %w", r.FactoryUID, err)
 	}
-	tx.Nudge(RepositoryTopic(r.FactoryUID))
-	return n > 0, nil
+	if r.Asked > r.Done { // somebody waits for this
+		tx.Nudge(RepositoryTopic(r.FactoryUID))
+	}
+	if asked > r.Asked {
+		tx.Nudge(TopicRepositories)
+	}
+	return true, nil
 }
 
 // CommitRow is what became of a commit of a factory's repository.

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
+)
+
+// fromRepository says by which repository a factory is defined.
+type fromRepository struct {
+	Repository string `placeholder:"URL" help:"Git repository that defines it: https://…, ssh://… or user@host:path."`
+	Branch     string `placeholder:"BRANCH" help:"Production branch; the repository's default branch without it."`
+	Path       string `placeholder:"FOLDER" help:"Folder of the repository with factory.yaml; its top without it."`
+	Secret     string `placeholder:"NAME" help:"Managed secret with the credential: a token, or user:token."`
+}
+
+// repository is nil where none is said.
+func (f *fromRepository) repository() (*penstock.Repository, error) {
+	r := penstock.Repository{URL: f.Repository, Branch: f.Branch, Path: f.Path, Secret: f.Secret}
+	switch {
+	case r == penstock.Repository{}:
+		return nil, nil //nolint:nilnil // there is none, which is no error
+	case r.URL == "":
+		return nil, exitf(exitUsage, "--branch, --path and --secret belong to --repository")
+	}
+	return &r, nil
+}
+
+// createFromRepository makes a factory and waits until its first commit has been
+// looked at.
+func (c *client) createFromRepository(ctx context.Context, request penstock.FactoryRequest) error {
+	var made penstock.Factory
+	if _, err := c.call(ctx, http.MethodPost, "factory", request, &made); err != nil {
+		return err
+	}
+	return c.sync(ctx, made.UID)
+}
+
+// sync has a repository looked at, and shows what has become of it.
+func (c *client) sync(ctx context.Context, uid string) error {
+	return answerState(ctx, c, http.MethodPost, "factory/"+url.PathEscape(uid)+"/sync")
+}
+
+// answerState shows a factory; where its repository is not in force as it is now,
+// the exit code is 1.
+func answerState(ctx context.Context, c *client, method, path string) error {
+	var state penstock.FactoryDefinition
+	err := answer(ctx, c, method, path, nil, func(f penstock.Factory) error {
+		state = f.Definition
+		return c.std.facts(factoryFacts(f))
+	})
+	if err == nil && (state.Problem != "" || state.Status == penstock.DefinitionInvalid) {
+		err = &exitError{code: exitFailed}
+	}
+	return err
+}
+
+type factorySyncCmd struct {
+	Factory string `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
+}
+
+func (cmd *factorySyncCmd) Help() string {
+	return "Waits until the newest commit has its result. Exits with 1 where it is not in force."
+}
+
+func (cmd *factorySyncCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	uid, err := c.factoryUID(ctx, cmd.Factory)
+	if err != nil {
+		return err
+	}
+	return c.sync(ctx, uid)
+}
+
+type factoryHistoryCmd struct {
+	Factory string `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
+	Limit   int    `default:"20" help:"How many, at most 500."`
+	Diff    bool   `help:"Show what has changed in the files, too."`
+}
+
+func (cmd *factoryHistoryCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	uid, err := c.factoryUID(ctx, cmd.Factory)
+	if err != nil {
+		return err
+	}
+	query := url.Values{"limit": {strconv.Itoa(cmd.Limit)}}
+	return answer(ctx, c, http.MethodGet, "factory/"+url.PathEscape(uid)+"/definition/history?"+query.Encode(), nil, func(p service.HistoryPage) error {
+		for i, r := range p.Revisions {
+			if i > 0 {
+				fmt.Fprintln(std.out)
+			}
+			if err := std.facts(revisionFacts(r, cmd.Diff)); err != nil {
+				return err
+			}
+		}
+		if p.PageInfo.HasNext {
+			std.notef("there are older ones")
+		}
+		return nil
+	})
+}
+
+func revisionFacts(r service.Revision, diff bool) []fact {
+	list := []fact{{"revision", fmt.Sprintf("%d %s", r.Revision, r.Result)}, {"at", moments(r.CreatedAt)}}
+	switch {
+	case r.Commit != nil:
+		list = append(list, fact{"commit", r.Commit.ID + " " + r.Commit.Message}, fact{"author", r.Commit.Author}, fact{"reason", r.Detail})
+	case r.Author != nil:
+		list = append(list, fact{"author", r.Author.DisplayName})
+	}
+	for _, c := range r.Created {
+		list = append(list, fact{"create", string(c.Kind) + " " + c.Name})
+	}
+	for _, c := range r.Changed {
+		list = append(list, fact{"change", fmt.Sprintf("%s %s: %s", c.Kind, c.Name, strings.Join(c.Fields, " "))})
+	}
+	for _, c := range r.Removed {
+		list = append(list, fact{"remove", string(c.Kind) + " " + c.Name})
+	}
+	list = append(list, findingFacts(r.Diagnostics)...)
+	if diff {
+		list = append(list, fact{"diff", r.Diff})
+	}
+	return list
+}
+
+func findingFacts(found []penstock.Diagnostic) []fact {
+	var list []fact
+	for _, d := range found {
+		list = append(list, fact{d.Severity, fmt.Sprintf("%s:%d:%d: %s %s", d.Path, d.Line, d.Column, d.Code, d.Message)})
+	}
+	return list
+}
+
+// stateFacts say whether what a repository has is in force.
+func stateFacts(d penstock.FactoryDefinition) []fact {
+	list := []fact{{"status", string(d.Status)}, {"commit", d.Commit}, {"rejected", d.Rejected}, {"reason", d.Detail}, {"problem", d.Problem}, {"looked at", moments(d.CheckedAt)}}
+	return append(list, findingFacts(d.Diagnostics)...)
+}

@@ -99,6 +99,7 @@ func (b *bench) parts() []part {
 		{"log", "deliveries to a long log, beside an empty one", b.longLog},
 		{"start", "a delivery until a worker that waits has its run; one at a time", b.start},
 		{"memory", "resident memory of serve, as it comes", b.memory},
+		{"python", "the Python SDK, 1,000 calls one after the other, in turns with bare httpx", b.python},
 		{"size", "the binary, stripped", b.size},
 	}
 }

@@ -9,13 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from conftest import ROOT, Server
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 SECTIONS = {
     heading: snippet
-    for heading, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", README, re.M | re.S)
-    for snippet in re.findall(r"^```python\n(.*?)^```$", body, re.M | re.S)
+    for heading, body in re.findall(
+        r"^## (.+?)\n(.*?)(?=^## |\Z)", README, re.MULTILINE | re.DOTALL
+    )
+    for snippet in re.findall(r"^```python\n(.*?)^```$", body, re.MULTILINE | re.DOTALL)
 }
 
 
@@ -31,7 +34,7 @@ def test_order_of_the_sections() -> None:
     ]
     asked += ["Timeouts", "Pages", "Raw answers, new endpoints", "Proxies, certificates, logging"]
     asked += ["Webhooks", "Testing", "Methods"]
-    assert re.findall(r"^## (.+)$", README, re.M) == asked
+    assert re.findall(r"^## (.+)$", README, re.MULTILINE) == asked
     assert SECTIONS.keys() == set(asked) - {"Install", "Methods"}
     assert README.count("```python") == len(SECTIONS)
     assert "pip install ./sdk/python" in README

@@ -303,3 +303,27 @@ func documented(t *testing.T, name string) string {
 	}
 	return out.String()
 }
+
+func TestHostilePayloadsTellOfNoEvent(t *testing.T) {
+	sites(t, func(s *site) {
+		w := s.signed("github", eventSecret, nil)
+		s.waits("labeled", [3]string{"github", "issue_labeled", `{"labels": ["bug"]}`})
+		s.waits("opened", [3]string{"github", "issue_created", `{"labels": {"not_in": ["bug"]}}`})
+		none := "the delivery is none of the events that triggers wait for"
+		for name, test := range map[string]struct{ body, labeled, opened string }{
+			"wrong types":      {`{"action": ["labeled"], "issue": 1, "label": {}}`, none, none},
+			"a text for all":   {`"labeled"`, none, none},
+			"nothing but it":   {`{"action": "labeled", "issue": {}}`, "/labels the event has none", "the delivery is not the event issue_created"},
+			"a label of lists": {`{"action": "labeled", "issue": {}, "label": [{"name": "bug"}]}`, "/labels the event has none", "the delivery is not the event issue_created"},
+			"many labels":      {`{"action": "opened", "issue": {"labels": [` + strings.Repeat(`{"name":"x"},`, 15_000) + `{}]}}`, "the delivery is not the event issue_labeled", "run"},
+			"more values":      {`{"action": "opened", "issue": {"labels": [` + strings.Repeat("1,", 60_000) + `1]}}`, "the body has more than 50000 values", "the body has more than 50000 values"},
+			"deep nesting":     {`{"action": "opened", "issue": ` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + `}`, "the body is nested deeper than 256 levels", "the body is nested deeper than 256 levels"},
+			"duplicate keys":   {`{"action": "opened", "action": "labeled", "issue": {}, "label": {"name": "bug"}}`, "an object that tells of the event has duplicate keys", "an object that tells of the event has duplicate keys"},
+		} {
+			want := map[string]string{"labeled": test.labeled, "opened": test.opened}
+			if diff := cmp.Diff(want, verdicts(s.fromGitHub(w, "issues", []byte(test.body)))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+	})
+}

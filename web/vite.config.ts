@@ -21,7 +21,7 @@ export default defineConfig({
   },
   server: { proxy: { '/api': server, '/docs': server } },
   test: {
-    environment: 'jsdom',
+    environment: 'node',
     include: ['src/**/*.test.{ts,tsx}'],
     restoreMocks: true,
     reporters: process.env.CI ? ['default'] : ['dot'],

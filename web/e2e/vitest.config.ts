@@ -10,6 +10,7 @@ export default defineConfig({
     maxWorkers: 2, // each has a server and a browser
     testTimeout: 120_000, // a machine that is busy is no reason to fail
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000, interval: 50 } },
     reporters: process.env.CI ? ['default'] : ['tree'],
   },
 });

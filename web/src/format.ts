@@ -80,8 +80,14 @@ export function formatBytes(bytes: number): string {
   return `${i === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${names[i]}`;
 }
 
+const names: Record<string, string> = { api: 'API', cli: 'CLI', github: 'GitHub', gitlab: 'GitLab', url: 'URL', vm: 'VM' };
+
 /** A word of the contract as a person reads it: SCHEDULED_AGENT is "Scheduled agent". */
 export function formatWord(word: string): string {
-  const words = word.replaceAll('_', ' ').toLowerCase();
+  const words = word
+    .toLowerCase()
+    .split('_')
+    .map((one) => names[one] ?? one)
+    .join(' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -50,6 +50,7 @@ const runsRoute = createRoute({
 const runRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/runs/$runId',
+  validateSearch: (search: Record<string, unknown>): { tab?: string } => (typeof search.tab === 'string' ? { tab: search.tab } : {}),
   component: lazyRouteComponent(() => import('./pages/run/RunPage.tsx'), 'RunPage'),
 });
 

@@ -42,18 +42,24 @@ const columns: Column<RunItem>[] = [
       </>
     ),
   },
-  { header: 'Status', width: 122, cell: (run) => <RunStatus state={run.state} /> },
-  { header: 'Source', width: 128, cell: (run) => (run.source ? <span className="clip">{formatWord(run.source)}</span> : '') },
-  { header: 'Agent', width: 140, cell: (run) => <span title={agentOf(run)}>{agentOf(run)}</span> },
-  { header: 'Creator', width: 120, cell: (run) => <span>{run.creator?.display_name ?? run.creator?.uid}</span> },
-  { header: 'Duration', width: 96, numeric: true, cell: (run) => <RunTime run={run} /> },
-  { header: 'Cost', width: 84, numeric: true, cell: (run) => costOf(run) },
-  { header: 'Created', width: 112, numeric: true, cell: (run) => <Time at={run.created_at} /> },
+  { header: 'Status', width: 116, cell: (run) => <RunStatus state={run.state} /> },
+  { header: 'Source', width: 116, cell: (run) => (run.source ? <span className="clip">{formatWord(run.source)}</span> : '') },
+  { header: 'Agent', width: 112, cell: (run) => <span title={agentOf(run)}>{agentOf(run)}</span> },
+  { header: 'Creator', width: 100, cell: (run) => <span>{run.creator?.display_name ?? run.creator?.uid}</span> },
+  { header: 'Duration', width: 88, numeric: true, cell: (run) => <RunTime run={run} /> },
+  { header: 'Cost', width: 68, numeric: true, cell: (run) => costOf(run) },
+  { header: 'Created', width: 108, numeric: true, cell: (run) => <Time at={run.created_at} /> },
 ];
 
 /** The agent, schedule or skill that a run came from, or else the name of its configuration. */
 function agentOf(run: RunItem): string {
-  return run.schedule?.schedule_name ?? run.agent_config?.name ?? run.agent_skill?.name ?? (run.executor?.display_name || '');
+  return (
+    run.schedule?.schedule_name ??
+    run.agent_config?.name ??
+    run.agent_skill?.name ??
+    (run.executor?.type === 'service_account' ? run.executor.display_name : undefined) ??
+    ''
+  );
 }
 
 function costOf(run: RunItem): string {
@@ -103,8 +109,8 @@ export function RunsPage() {
               to="/runs"
               search={quick.search}
               className={classes.tab}
-              aria-current={sameFilters(search, quick.search) ? 'page' : undefined}
-              activeProps={{}}
+              activeOptions={{ exact: true }}
+              data-on={sameFilters(search, quick.search) || undefined}
             >
               {quick.label}
             </Link>

@@ -5,12 +5,8 @@ import { type FormEvent, useEffect, useState } from 'react';
 import { sessionQuery, signIn } from '../../api.ts';
 import { Code } from '../../ui/Code.tsx';
 import { Failure } from '../../ui/Failure.tsx';
+import { safeNext } from './next.ts';
 import classes from './SignInPage.module.css';
-
-/** Where to go after the sign-in: within this site only. */
-export function safeNext(next: string | undefined): string {
-  return next && /^\/(?![/\\])/.test(next) ? next : '/';
-}
 
 /** Begins a session with an API key, which is not kept here. */
 export function SignInPage() {

@@ -1,0 +1,145 @@
+import { expect, test } from './world.ts';
+
+/** A prompt that has the offline model do a bit of everything, and then ask. */
+const everything = String.raw`Look around
+demo: think I begin with a plan
+demo: plan Look; Change the file; Ask
+demo: run echo hello; exit 3
+demo: write notes.md # Notes\n\n- first\n- second
+demo: write notes.md # Notes\n\n- first\n- third\n\n<script>window.hacked = 1</script>
+demo: search third
+demo: artifact notes.md
+demo: say **Done**: see [the docs](https://example.com/docs) or [this](javascript:alert(1)).
+demo: ask Which one?`;
+
+test('a run is watched live to its question, answered, and ends', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({ prompt: everything, metadata: { ticket: 'OPS-1' } });
+  await world.signIn(`/runs/${run_id}`);
+  const transcript = page.getByRole('region', { name: 'Transcript' });
+  await transcript.getByText('Blocked', { exact: true }).waitFor();
+  await transcript.getByText('echo hello; exit 3', { exact: true }).waitFor();
+  await transcript.getByText(/^exit 3 ·/).waitFor();
+  await transcript.getByText('Done', { exact: true }).waitFor();
+  await expect(transcript.getByRole('link', { name: 'the docs' }).getAttribute('rel')).resolves.toContain('noopener');
+  expect(await transcript.getByRole('link', { name: 'this' }).count()).toBe(0);
+  const about = page.getByRole('complementary', { name: 'About the run' });
+  await about.getByText('Change the file').waitFor();
+  await about.getByText('Setup').waitFor();
+  await about.getByRole('link', { name: 'OPS-1' }).waitFor();
+  await world.look('run');
+
+  await page.getByLabel('Follow-up').fill('The second one\ndemo: say Good choice');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await transcript.getByText('Good choice', { exact: true }).waitFor();
+  await transcript.getByText('Succeeded', { exact: true }).waitFor();
+  expect(await page.getByLabel('Follow-up').inputValue()).toBe('');
+
+  await page.getByLabel('Follow-up').fill('demo: say Once more');
+  await page.getByLabel('Follow-up').press('Control+Enter');
+  await transcript.getByText('Once more', { exact: true }).waitFor();
+  await about.getByText('Execution').waitFor();
+});
+
+test('every part of a run has its place', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({ prompt: everything, config: { model_id: 'demo/offline' } });
+  await server.api.runs.create({ prompt: 'demo: say x', title: 'A child', parent_run_id: run_id });
+  await world.signIn(`/runs/${run_id}?tab=timeline`);
+  await page.getByRole('list', { name: 'Phases' }).getByText(/^Work/).waitFor();
+  await page.getByText('Run blocked').waitFor();
+  await page.getByRole('complementary').getByRole('link', { name: 'A child' }).waitFor();
+  await world.look('run-timeline');
+
+  await page.getByRole('tab', { name: 'Prompt and configuration' }).click();
+  const row = page.getByRole('row', { name: /^model_id/ });
+  await row.getByText('the request').waitFor();
+  await world.look('run-config');
+
+  await page.getByRole('tab', { name: 'Artifacts (1)' }).click();
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await page.getByText('<script>window.hacked = 1</script>').waitFor();
+  await world.look('run-artifacts');
+  const download = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Download' }).click();
+  expect((await download).suggestedFilename()).toBe('notes.md');
+  await page.getByRole('button', { name: 'The same as curl' }).click();
+  await expect(page.getByRole('region', { name: 'watch it live' }).textContent()).resolves.toContain(
+    `curl -N ${server.url}/api/v1/agent/runs/${run_id}/events`,
+  );
+});
+
+test('what an agent, a title or a message says is shown as text', async ({ world }) => {
+  const { page, server } = world;
+  const attack = `<img src=x onerror="window.hacked = 1"><script>window.hacked = 1</script><svg onload="window.hacked=1">`;
+  const { run_id } = await server.api.runs.create({
+    title: `Title ${attack}`,
+    prompt: `Say it ${attack}\ndemo: say **it** ${attack}\ndemo: plan ${attack}\ndemo: run echo '${attack}'\ndemo: ask ${attack}`,
+    metadata: { 'x.y': attack },
+  });
+  await world.signIn(`/runs/${run_id}`);
+  const transcript = page.getByRole('region', { name: 'Transcript' });
+  await transcript.getByText('Blocked', { exact: true }).waitFor();
+  await page.getByRole('heading', { name: `Title ${attack}` }).waitFor();
+  await page.getByRole('complementary').getByRole('link', { name: attack }).waitFor();
+  await page.goto(`${server.url}/runs?q=Title`);
+  await page.getByRole('link', { name: `Title ${attack}` }).waitFor();
+  expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
+  expect(await page.locator('main img').count()).toBe(0);
+});
+
+test('a reload in the middle of a stream, a second tab and a restart of the server lose nothing', async ({ world }) => {
+  const { page, server } = world;
+  const steps = Array.from({ length: 6 }, (_, i) => `demo: say Step ${i + 1}`).join('\n');
+  const { run_id } = await server.api.runs.create({
+    prompt: `Wait\ndemo: run while [ ! -e go ]; do sleep 0.05; done\n${steps}\ndemo: ask Enough?`,
+  });
+  await world.signIn(`/runs/${run_id}`);
+  await page.getByText(/^while/).waitFor();
+  await page.reload();
+  await page.getByText(/^while/).waitFor();
+  await server.api.runs.cancel(run_id);
+  await page.getByRole('region', { name: 'Transcript' }).getByText('Cancelled', { exact: true }).waitFor();
+
+  const other = await world.newPage();
+  await other.goto(page.url());
+  await other.getByRole('region', { name: 'Transcript' }).getByText('Cancelled', { exact: true }).waitFor();
+  await server.down();
+  await other.getByText('Reconnecting…').waitFor();
+  await server.up();
+  await expect.poll(() => other.getByText('Reconnecting…').count()).toBe(0);
+  await other.getByLabel('Follow-up').fill(`Go on\n${steps}`);
+  await other.getByRole('button', { name: 'Send' }).click();
+  await other.getByText('Step 6', { exact: true }).waitFor();
+  await page.bringToFront();
+  await page.getByText('Step 6', { exact: true }).waitFor();
+  for (const tab of [page, other]) {
+    expect(await tab.getByText('Step 3', { exact: true }).count()).toBe(1);
+  }
+});
+
+test('a run is cancelled after a question', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({ prompt: 'Wait\ndemo: run sleep 600' });
+  await world.signIn(`/runs/${run_id}`);
+  await page.getByRole('button', { name: 'Cancel run' }).click();
+  await page.getByRole('dialog').getByText('The agent is stopped').waitFor();
+  await world.look('run-cancel');
+  await page.getByRole('dialog').getByRole('button', { name: 'Keep' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+  expect((await server.api.runs.get(run_id)).state).not.toBe('CANCELLED');
+  await page.getByRole('button', { name: 'Cancel run' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click();
+  await page.getByRole('region', { name: 'Transcript' }).getByText('Cancelled', { exact: true }).waitFor();
+  expect((await server.api.runs.get(run_id)).state).toBe('CANCELLED');
+  await expect.poll(() => page.getByRole('button', { name: 'Cancel run' }).count()).toBe(0);
+});
+
+test('a run that there is not is told with the request’s id', async ({ world }) => {
+  await world.signIn('/runs/01a1fd4a-7345-7000-b691-c4884c92adfe');
+  const alert = world.page.getByRole('alert');
+  await alert.waitFor();
+  await expect(alert.textContent()).resolves.toMatch(/not found.*Request [0-9a-f-]{36}/i);
+  await world.page.goto(`${world.server.url}/nothing/here`);
+  await world.page.getByRole('heading', { name: 'There is nothing at this address' }).waitFor();
+});

@@ -1,0 +1,130 @@
+import { formatDuration, formatWord } from '../../format.ts';
+import { Code } from '../../ui/Code.tsx';
+import { Icon, type IconName } from '../../ui/Icon.tsx';
+import classes from './ActionView.module.css';
+import { DiffView, type FileChange } from './DiffView.tsx';
+import type { ActionItem } from './transcript.ts';
+
+const icons: Record<string, IconName> = {
+  commands: 'terminal',
+  files: 'file',
+  search: 'search',
+  integration: 'link',
+  documents: 'file',
+  review: 'user',
+  skill: 'bolt',
+  computer: 'server',
+};
+
+const verbs: Record<string, string> = {
+  run_command: 'Ran',
+  read_files: 'Read',
+  edit_files: 'Edited',
+  search_files: 'Searched for',
+  call_mcp_tool: 'Called',
+  read_skill: 'Read the skill',
+  create_artifact: 'Kept',
+  ask_user: 'Asked',
+  update_plan: 'Changed the plan',
+  fetch_url: 'Fetched',
+  switch_mode: 'Changed the mode',
+  think: 'Thought',
+};
+
+interface ActionViewProps {
+  item: ActionItem;
+  /** undefined: nobody has decided, and it is as its kind is. */
+  opened: boolean | undefined;
+  open: (to: boolean) => void;
+}
+
+/** What the agent did: a line that says it, and below it, when opened, all that was given and all that came of it. */
+export function ActionView({ item, opened, open }: ActionViewProps) {
+  const changes = changesOf(item);
+  const shown = opened ?? changes.length > 0;
+  return (
+    <details
+      className={classes.action}
+      open={shown}
+      onToggle={(event) => event.currentTarget.open !== shown && open(event.currentTarget.open)}
+    >
+      <summary className={classes.line}>
+        <Icon name={icons[item.category] ?? 'bolt'} />
+        <span className={classes.what}>
+          {verbs[item.name] ?? formatWord(item.name)} <span className="mono">{subjectOf(item)}</span>
+        </span>
+        <Outcome item={item} />
+      </summary>
+      {shown && (
+        <div className={classes.more}>
+          {changes.map((change) => (
+            <DiffView key={change.path + change.new_text.length} change={change} />
+          ))}
+          <Values label="Input" values={item.input} />
+          <Values label="Result" values={rest(item.output)} />
+        </div>
+      )}
+    </details>
+  );
+}
+
+function Outcome({ item }: { item: ActionItem }) {
+  const { exit_code: code, duration_ms: took } = item.output ?? {};
+  const bad = item.state === 'failed' || item.state === 'denied' || (typeof code === 'number' && code !== 0);
+  const words = [
+    item.state === 'running' ? 'running…' : item.state === 'completed' ? '' : item.state,
+    typeof code === 'number' ? `exit ${code}` : '',
+    typeof took === 'number' ? formatDuration(took) : '',
+  ];
+  return (
+    <span className={classes.outcome} data-bad={bad || undefined}>
+      {words.filter(Boolean).join(' · ')}
+    </span>
+  );
+}
+
+/** What the action was about, on one line. */
+export function subjectOf({ input }: Pick<ActionItem, 'input'>): string {
+  for (const name of ['command', 'query', 'paths', 'path', 'question', 'url', 'tool', 'name', 'skill_path', 'title', 'description']) {
+    const value = input[name];
+    const text = Array.isArray(value) ? value.join(', ') : value;
+    if (typeof text === 'string' && text) {
+      return text.split('\n', 1)[0] ?? '';
+    }
+  }
+  return '';
+}
+
+/** The files that were changed, where the agent said how. */
+function changesOf({ name, output }: ActionItem): FileChange[] {
+  const files = name === 'edit_files' && Array.isArray(output?.files) ? (output.files as Record<string, unknown>[]) : [];
+  return files.map((file) => ({
+    path: String(file.path ?? ''),
+    old_text: typeof file.old_text === 'string' ? file.old_text : undefined,
+    new_text: typeof file.new_text === 'string' ? file.new_text : '',
+  }));
+}
+
+/** The result without what is shown already. */
+function rest(output: Record<string, unknown> | undefined): Record<string, unknown> {
+  const { files: _, exit_code: __, duration_ms: ___, ...others } = output ?? {};
+  return others;
+}
+
+function Values({ label, values }: { label: string; values: Record<string, unknown> }) {
+  const entries = Object.entries(values);
+  if (entries.length === 0) {
+    return null;
+  }
+  const [only] = entries;
+  const plain = entries.length === 1 && typeof only?.[1] === 'string' ? only[1] : undefined;
+  const text =
+    plain ??
+    entries.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)}`).join('\n');
+  return (
+    <div>
+      <div className={classes.label}>{label}</div>
+      <Code label={label}>{text}</Code>
+    </div>
+  );
+}

@@ -1,0 +1,120 @@
+import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import type { ArtifactItem } from '@penstock/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { client } from '../../api.ts';
+import { formatBytes, formatWord } from '../../format.ts';
+import { Code } from '../../ui/Code.tsx';
+import { ExternalLink } from '../../ui/ExternalLink.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+import { Markdown } from '../../ui/Markdown.tsx';
+import { Time } from '../../ui/Time.tsx';
+import classes from './ArtifactsTab.module.css';
+import { type Artifact, artifactOf, type PreviewKind, previewOf } from './artifact.ts';
+
+/** What the run made. */
+export default function ArtifactsTab({ artifacts }: { artifacts: readonly ArtifactItem[] }) {
+  if (artifacts.length === 0) {
+    return <Text c="dimmed">Nothing was kept as an artifact.</Text>;
+  }
+  return (
+    <Stack gap="sm">
+      {artifacts.map((item, i) => {
+        const artifact = artifactOf(item);
+        return <One key={artifact.uid ?? `${i}`} artifact={artifact} />;
+      })}
+    </Stack>
+  );
+}
+
+function One({ artifact }: { artifact: Artifact }) {
+  const [open, setOpen] = useState(false);
+  const { uid, type, name, url, size, mimeType, description, createdAt } = artifact;
+  const preview = previewOf(artifact);
+  return (
+    <article className={classes.artifact}>
+      <Group justify="space-between" gap="xs">
+        <div className={classes.name}>
+          <Text fw={500} className="plain">
+            {url ? <ExternalLink href={url}>{name}</ExternalLink> : name}
+          </Text>
+          <Text size="sm" c="dimmed">
+            {[formatWord(type), mimeType, size === undefined ? '' : formatBytes(size)].filter(Boolean).join(' · ')} ·{' '}
+            <Time at={createdAt} />
+          </Text>
+          {description && (
+            <Text size="sm" className="plain">
+              {description}
+            </Text>
+          )}
+        </div>
+        <Group gap="xs">
+          {preview && (
+            <Button size="xs" variant="default" aria-expanded={open} onClick={() => setOpen(!open)}>
+              {open ? 'Close' : 'Preview'}
+            </Button>
+          )}
+          {uid && type !== 'PLAN' && (
+            <Anchor size="sm" href={`/api/v1/agent/artifacts/${encodeURIComponent(uid)}/download`} download>
+              Download
+            </Anchor>
+          )}
+        </Group>
+      </Group>
+      {open && preview && uid && <Preview uid={uid} kind={preview} name={name} />}
+    </article>
+  );
+}
+
+/** Reads an artifact: the text of a plan is in it, that of a file behind its link. Nothing of it is ever taken for HTML. */
+function Preview({ uid, kind, name }: { uid: string; kind: PreviewKind; name: string }) {
+  const content = useQuery({
+    queryKey: ['artifact', uid, 'content'],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async ({ signal }): Promise<Blob> => {
+      if (kind === 'plan') {
+        const plan = (await client.artifacts.get(uid, { signal })) as { data?: { content?: string } };
+        return new Blob([plan.data?.content ?? '']);
+      }
+      return (await client.artifacts.download(uid, { signal })).blob();
+    },
+  });
+  if (content.error) {
+    return <Failure error={content.error} />;
+  }
+  if (!content.data) {
+    return <Text c="dimmed">Reading…</Text>;
+  }
+  return kind === 'image' ? (
+    <ImageOf blob={content.data} name={name} />
+  ) : (
+    <TextOf blob={content.data} markdown={kind !== 'text'} name={name} />
+  );
+}
+
+function ImageOf({ blob, name }: { blob: Blob; name: string }) {
+  const [url, setURL] = useState<string>();
+  useEffect(() => {
+    const made = URL.createObjectURL(blob);
+    setURL(made);
+    return () => URL.revokeObjectURL(made);
+  }, [blob]);
+  return url ? <img src={url} alt={name} className={classes.image} /> : null;
+}
+
+function TextOf({ blob, markdown, name }: { blob: Blob; markdown: boolean; name: string }) {
+  const [text, setText] = useState<string>();
+  useEffect(() => {
+    void blob.text().then(setText);
+  }, [blob]);
+  if (text === undefined) {
+    return null;
+  }
+  return markdown ? (
+    <div className={classes.text}>
+      <Markdown>{text}</Markdown>
+    </div>
+  ) : (
+    <Code label={name}>{text}</Code>
+  );
+}

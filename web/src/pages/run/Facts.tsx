@@ -1,0 +1,170 @@
+import { Anchor, Stack, Title } from '@mantine/core';
+import type { Plan, RequestUsage, RunItem } from '@penstock/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { formatCost, formatNumber, formatWord } from '../../format.ts';
+import { live } from '../../live.ts';
+import { descendantsQuery } from '../../queries.ts';
+import { ExternalLink } from '../../ui/ExternalLink.tsx';
+import { Icon } from '../../ui/Icon.tsx';
+import { RunStatus } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { Durations } from './Durations.tsx';
+import classes from './Facts.module.css';
+import type { Transcript } from './transcript.ts';
+
+/** What is known of a run beside its transcript, and where it leads. */
+export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
+  const usage = log.usage ?? run.request_usage;
+  return (
+    <Stack component="aside" aria-label="About the run" gap="md" className={classes.facts ?? ''}>
+      {log.plan && <PlanView plan={log.plan} />}
+      <dl className={classes.list}>
+        <Fact name="Created">
+          <Time at={run.created_at} />
+          {run.creator && <> by {run.creator.display_name ?? run.creator.uid}</>}
+        </Fact>
+        {run.executor && run.executor.uid !== run.creator?.uid && (
+          <Fact name="Acts as">{run.executor.display_name ?? run.executor.uid}</Fact>
+        )}
+        <Fact name="Source">{run.source ? formatWord(run.source) : undefined}</Fact>
+        {run.queue_position !== undefined && <Fact name="In the queue">place {run.queue_position}</Fact>}
+        <Durations timeline={log.timeline} />
+        <Fact name="Execution">{run.execution_id > 1 ? String(run.execution_id) : undefined}</Fact>
+        <Usage usage={usage} />
+        <Fact name="Model">{run.agent_config?.model_id}</Fact>
+        <Fact name="Agent">{run.agent_config?.name ?? run.agent_skill?.name}</Fact>
+        <Fact name="Schedule">{run.schedule?.schedule_name}</Fact>
+        <Fact name="Trigger">{run.trigger_url ? <ExternalLink href={run.trigger_url}>{triggerOf(run)}</ExternalLink> : undefined}</Fact>
+        <Fact name="Factory">
+          {run.factory_uid ? <ListOf filter={{ factory_uid: run.factory_uid }}>{run.factory_uid}</ListOf> : undefined}
+        </Fact>
+        <Fact name="Parent">
+          {run.parent_run_id ? (
+            <Anchor component={Link} to="/runs/$runId" params={{ runId: run.parent_run_id } as never} inherit>
+              {run.parent_run_id}
+            </Anchor>
+          ) : undefined}
+        </Fact>
+      </dl>
+      <Metadata run={run} />
+      <Children run={run} />
+    </Stack>
+  );
+}
+
+/** A trigger within this server is a delivery of a webhook. */
+function triggerOf(run: RunItem): string {
+  return run.trigger_url?.startsWith(`${location.origin}/`) ? 'Delivery' : (run.trigger_url ?? '');
+}
+
+/** A name with what it stands for; nothing where there is nothing. */
+export function Fact({ name, children }: { name: string; children: ReactNode }) {
+  if (children === undefined || children === '' || children === false) {
+    return null;
+  }
+  return (
+    <div className={classes.fact}>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function ListOf({ filter, children }: { filter: Record<string, string>; children: string }) {
+  return (
+    <Anchor component={Link} to="/runs" search={filter as never} inherit>
+      {children}
+    </Anchor>
+  );
+}
+
+function Usage({ usage }: { usage: RequestUsage | undefined }) {
+  if (!usage) {
+    return null;
+  }
+  const parts = usage.inference_cost_breakdown_usd;
+  const breakdown = parts
+    ? `input ${formatCost(parts.input_cost_usd)}, read from cache ${formatCost(parts.input_cache_read_cost_usd)}, written to cache ${formatCost(parts.input_cache_write_cost_usd)}, output ${formatCost(parts.output_cost_usd)}`
+    : undefined;
+  return (
+    <>
+      <Fact name="Tokens">{usage.total_tokens === undefined ? undefined : formatNumber(usage.total_tokens)}</Fact>
+      <Fact name="Cost">
+        {usage.inference_cost_usd === undefined ? undefined : <span title={breakdown}>{formatCost(usage.inference_cost_usd)}</span>}
+      </Fact>
+      {parts && usage.inference_cost_usd !== undefined && usage.inference_cost_usd > 0 && <Fact name="of it">{breakdown}</Fact>}
+    </>
+  );
+}
+
+const marks = { completed: 'check', in_progress: 'play', pending: 'clock' } as const;
+
+function PlanView({ plan }: { plan: Plan }) {
+  return (
+    <section>
+      <Title order={2} size="h6">
+        Plan
+      </Title>
+      <ol className={classes.plan}>
+        {plan.entries.map((entry, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a plan is replaced as a whole
+          <li key={i} data-status={entry.status}>
+            <Icon name={marks[entry.status as keyof typeof marks] ?? 'clock'} size={14} />
+            <span>
+              {entry.content}
+              <span className={classes.heard}> ({formatWord(entry.status)})</span>
+            </span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Metadata({ run }: { run: RunItem }) {
+  const entries = Object.entries(run.metadata ?? {});
+  if (entries.length === 0) {
+    return null;
+  }
+  return (
+    <section>
+      <Title order={2} size="h6">
+        Metadata
+      </Title>
+      <dl className={classes.list}>
+        {entries.map(([name, value]) => (
+          <Fact key={name} name={name}>
+            <ListOf filter={{ [`metadata[${name}]`]: value }}>{value || '(empty)'}</ListOf>
+          </Fact>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function Children({ run }: { run: RunItem }) {
+  const { data } = useQuery({ ...descendantsQuery(run.run_id), ...live(10) });
+  if (!data || data.items.length === 0) {
+    return null;
+  }
+  return (
+    <section>
+      <Title order={2} size="h6">
+        Runs that it started
+      </Title>
+      <ul className={classes.children}>
+        {data.items.map((child) => (
+          <li key={child.run_id}>
+            <RunStatus state={child.state} />{' '}
+            <Anchor component={Link} to="/runs/$runId" params={{ runId: child.run_id } as never} inherit>
+              {child.title}
+            </Anchor>
+          </li>
+        ))}
+      </ul>
+      {data.hasNextPage() && <ListOf filter={{ ancestor_run_id: run.run_id }}>All of them</ListOf>}
+    </section>
+  );
+}

@@ -1,0 +1,57 @@
+import { Button, Group, Text, Textarea } from '@mantine/core';
+import type { RunItem } from '@penstock/sdk';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { client } from '../../api.ts';
+import { Failure } from '../../ui/Failure.tsx';
+import classes from './FollowUp.module.css';
+
+const hints: Record<string, string> = {
+  QUEUED: 'The agent gets it after the prompt.',
+  CLAIMED: 'The agent gets it after the prompt.',
+  PENDING: 'The agent gets it after the prompt.',
+  INPROGRESS: 'The agent gets it at its next turn.',
+  BLOCKED: 'It answers the agent, which then goes on.',
+};
+
+/** Steers a run, answers it, or takes it up again when it is over. */
+export function FollowUp({ run }: { run: RunItem }) {
+  const queries = useQueryClient();
+  const [message, setMessage] = useState('');
+  const sending = useMutation({
+    mutationFn: (text: string) => client.runs.followUp(run.run_id, { message: text }),
+    onSuccess: async () => {
+      setMessage('');
+      await queries.invalidateQueries({ queryKey: ['run', run.run_id] });
+    },
+  });
+  const submit = (event?: FormEvent): void => {
+    event?.preventDefault();
+    if (message.trim()) {
+      sending.mutate(message);
+    }
+  };
+  return (
+    <form onSubmit={submit} className={classes.form}>
+      <Textarea
+        aria-label="Follow-up"
+        placeholder="Say something to the agent"
+        autosize
+        minRows={2}
+        maxRows={8}
+        value={message}
+        onChange={(event) => setMessage(event.currentTarget.value)}
+        onKeyDown={(event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && submit()}
+      />
+      <Group justify="space-between" gap="xs">
+        <Text size="sm" c="dimmed">
+          {hints[run.state] ?? 'It takes the run up again, with all that it knows.'}
+        </Text>
+        <Button type="submit" size="xs" loading={sending.isPending} disabled={message.trim() === ''}>
+          Send
+        </Button>
+      </Group>
+      <Failure error={sending.error} />
+    </form>
+  );
+}

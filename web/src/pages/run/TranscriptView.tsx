@@ -1,0 +1,136 @@
+import { Button } from '@mantine/core';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { memo, useEffect, useRef, useState } from 'react';
+import { formatAbsolute, formatClock } from '../../format.ts';
+import { Markdown } from '../../ui/Markdown.tsx';
+import { RunStatus } from '../../ui/Status.tsx';
+import { ActionView } from './ActionView.tsx';
+import classes from './TranscriptView.module.css';
+import type { Item, MessageItem } from './transcript.ts';
+
+/** So near to the end counts as at the end. */
+const nearEnd = 48;
+
+export interface TranscriptViewProps {
+  items: readonly Item[];
+  /** More may come. */
+  working: boolean;
+}
+
+/** What was said and done, of which only what is seen is in the page. Whoever is at the end stays there while more comes. */
+export function TranscriptView({ items, working }: TranscriptViewProps) {
+  const box = useRef<HTMLElement>(null);
+  const [atEnd, setAtEnd] = useState(true);
+  const [opened, setOpened] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const virtual = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => box.current,
+    estimateSize: (i) => (items[i]?.kind === 'action' ? 44 : 90),
+    getItemKey: (i) => items[i]?.key ?? i,
+    overscan: 8,
+  });
+  const last = items.at(-1);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it follows whatever comes at the end
+  useEffect(() => {
+    if (atEnd && items.length > 0) {
+      virtual.scrollToIndex(items.length - 1, { align: 'end' });
+    }
+  }, [items.length, last, atEnd]);
+  const scrolled = (): void => {
+    const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {};
+    setAtEnd(scrollHeight - scrollTop - clientHeight < nearEnd);
+  };
+  return (
+    <div className={classes.frame}>
+      {/* It scrolls, which a keyboard must be able to do. */}
+      <section ref={box} className={classes.box} aria-label="Transcript" onScroll={scrolled}>
+        <ol className={classes.list} style={{ height: virtual.getTotalSize() }}>
+          {virtual.getVirtualItems().map((row) => {
+            const item = items[row.index];
+            return (
+              item && (
+                <li
+                  key={row.key}
+                  data-index={row.index}
+                  ref={virtual.measureElement}
+                  className={classes.row}
+                  style={{ transform: `translateY(${row.start}px)` }}
+                >
+                  <Line item={item} opened={opened.get(item.key)} open={(to) => setOpened((before) => new Map(before).set(item.key, to))} />
+                </li>
+              )
+            );
+          })}
+        </ol>
+        {items.length === 0 && (
+          <p className={classes.nothing}>{working ? 'Nothing yet: the agent has not begun.' : 'Nothing was recorded.'}</p>
+        )}
+      </section>
+      {!atEnd && (
+        <Button size="xs" className={classes.jump ?? ''} onClick={() => setAtEnd(true)}>
+          To the end
+        </Button>
+      )}
+    </div>
+  );
+}
+
+interface LineProps {
+  item: Item;
+  opened: boolean | undefined;
+  open: (to: boolean) => void;
+}
+
+const Line = memo(
+  ({ item, opened, open }: LineProps) => {
+    switch (item.kind) {
+      case 'message':
+        return <MessageView item={item} />;
+      case 'thought':
+        return (
+          <details className={classes.thought} open={opened ?? false} onToggle={(event) => open(event.currentTarget.open)}>
+            <summary>Thought</summary>
+            <div className="plain">{item.text}</div>
+          </details>
+        );
+      case 'action':
+        return <ActionView item={item} opened={opened} open={open} />;
+      default:
+        return (
+          <div className={classes.state}>
+            <RunStatus state={item.state} />
+            {item.message && <span className="plain">{item.message.message}</span>}
+          </div>
+        );
+    }
+  },
+  (before, after) => before.item === after.item && before.opened === after.opened,
+);
+
+/** Longer texts are shown in part until somebody asks for the rest. */
+const longest = 20_000;
+
+function MessageView({ item }: { item: MessageItem }) {
+  const [whole, setWhole] = useState(false);
+  const cut = item.text.length > longest && !whole;
+  const text = cut ? item.text.slice(0, longest) : item.text;
+  const mine = item.role === 'user';
+  return (
+    <article className={classes.message} data-role={item.role}>
+      <header className={classes.who}>
+        {mine ? 'Prompt' : 'Agent'}
+        {item.at && (
+          <time dateTime={item.at} title={formatAbsolute(item.at)}>
+            {formatClock(item.at)}
+          </time>
+        )}
+      </header>
+      {mine ? <div className="plain">{text}</div> : <Markdown>{text}</Markdown>}
+      {cut && (
+        <Button size="compact-xs" variant="default" onClick={() => setWhole(true)}>
+          Show all {Math.round(item.text.length / 1000)} kB
+        </Button>
+      )}
+    </article>
+  );
+}

@@ -1,0 +1,56 @@
+import type { ArtifactItem } from '@penstock/sdk';
+
+/** What all kinds of artifacts have in common for whoever looks at them. */
+export interface Artifact {
+  uid: string | undefined;
+  type: string;
+  name: string;
+  url: string | undefined;
+  mimeType: string | undefined;
+  size: number | undefined;
+  description: string | undefined;
+  createdAt: string | undefined;
+}
+
+export type PreviewKind = 'plan' | 'image' | 'markdown' | 'text';
+
+/** Larger files are downloaded, not shown. */
+const largest = 1_000_000;
+const largestImage = 20_000_000;
+
+/** Pictures that cannot hold scripts. */
+const images = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif']);
+const texts = /^(text\/|application\/(json|x-ndjson|xml|yaml|x-yaml|toml|javascript|x-sh|sql)$)|\+(json|xml|yaml)$/;
+
+/** Reads an artifact of whatever kind, one that is newer than this page too. */
+export function artifactOf(item: ArtifactItem): Artifact {
+  const { data = {}, created_at } = item as { data?: Record<string, unknown>; created_at?: string };
+  const text = (name: string): string | undefined => (typeof data[name] === 'string' && data[name] ? data[name] : undefined);
+  return {
+    uid: text('artifact_uid'),
+    type: item.artifact_type,
+    name: text('title') ?? text('filename') ?? text('branch') ?? text('url') ?? text('document_uid') ?? item.artifact_type,
+    url: text('url'),
+    mimeType: text('mime_type')?.split(';', 1)[0]?.trim().toLowerCase(),
+    size: typeof data.size_bytes === 'number' ? data.size_bytes : undefined,
+    description: text('description'),
+    createdAt: created_at,
+  };
+}
+
+/** How an artifact can be shown on the page; undefined: not at all. HTML and SVG are shown as the text that they are. */
+export function previewOf({ uid, type, mimeType = '', size = 0 }: Artifact): PreviewKind | undefined {
+  if (!uid) {
+    return undefined;
+  }
+  if (type === 'PLAN') {
+    return 'plan';
+  }
+  if (images.has(mimeType)) {
+    return size <= largestImage ? 'image' : undefined;
+  }
+  if (!texts.test(mimeType) || size > largest) {
+    return undefined;
+  }
+  return mimeType === 'text/markdown' ? 'markdown' : 'text';
+}

@@ -1,0 +1,99 @@
+import type { RunEvent } from '@penstock/sdk';
+import { describe, expect, test } from 'vitest';
+import { emptyTranscript, Folder } from './transcript.ts';
+
+const delta = (id: number, message_id: string, text: string): RunEvent => ({
+  id,
+  event: 'message_delta',
+  data: { message_id, role: 'assistant', text },
+});
+const message = (id: number, message_id: string, text: string): RunEvent => ({
+  id,
+  event: 'message',
+  data: { message_id, role: 'assistant', content: [{ type: 'text', text }] },
+});
+const fold = (...batches: RunEvent[][]) => {
+  const folder = new Folder();
+  return batches.reduce((before, events) => folder.fold(before, events), emptyTranscript);
+};
+
+describe('messages', () => {
+  test('grow by their pieces, and are replaced by the whole', () => {
+    const growing = fold([delta(1, 'm1', 'He'), delta(2, 'm1', 'llo')]);
+    expect(growing.items).toMatchObject([{ kind: 'message', text: 'Hello', partial: true }]);
+    const whole = fold([delta(1, 'm1', 'He')], [delta(2, 'm2', 'Other')], [message(5, 'm1', 'Hello.')]);
+    expect(whole.items).toMatchObject([
+      { text: 'Hello.', partial: false },
+      { text: 'Other', partial: true },
+    ]);
+  });
+
+  test('what comes again is passed over', () => {
+    const events = [message(1, 'm1', 'a'), delta(2, 'm2', 'b')];
+    expect(fold(events, events)).toEqual(fold(events));
+  });
+
+  test('thoughts stand by themselves', () => {
+    const thought: RunEvent = {
+      id: 1,
+      event: 'message',
+      data: { message_id: 'm', role: 'assistant', content: [{ type: 'event', name: 'thought', data: { text: 'hmm' } }] },
+    };
+    expect(fold([thought]).items).toEqual([{ kind: 'thought', key: 't:m:0', text: 'hmm' }]);
+  });
+});
+
+test('a result stands by its action, also when the stream was taken up between them', () => {
+  const action: RunEvent = {
+    id: 1,
+    event: 'action',
+    data: { type: 'action', id: 'a', category: 'commands', name: 'run_command', input: { command: 'ls' } },
+  };
+  const result: RunEvent = {
+    id: 2,
+    event: 'action_result',
+    data: {
+      type: 'action_result',
+      action_id: 'a',
+      category: 'commands',
+      name: 'run_command',
+      state: 'completed',
+      output: { exit_code: 0 },
+    },
+  };
+  expect(fold([action], [result]).items).toMatchObject([
+    { key: 'a:a', input: { command: 'ls' }, state: 'completed', output: { exit_code: 0 } },
+  ]);
+  expect(fold([result]).items).toMatchObject([{ key: 'a:a', input: {}, state: 'completed' }]);
+});
+
+test('items that did not change stay the same objects', () => {
+  const folder = new Folder();
+  const before = folder.fold(emptyTranscript, [message(1, 'm1', 'a'), delta(2, 'm2', 'b')]);
+  const after = folder.fold(before, [delta(3, 'm2', 'c')]);
+  expect(after.items[0]).toBe(before.items[0]);
+  expect(after.items[1]).not.toBe(before.items[1]);
+});
+
+test('the end of the log is told, and a follow-up goes on after it', () => {
+  const state = (id: number, name: string, execution_id: number): RunEvent => ({ id, event: 'state', data: { state: name, execution_id } });
+  const ended = fold([state(1, 'INPROGRESS', 1), state(2, 'SUCCEEDED', 1), { event: 'done', data: { state: 'SUCCEEDED' } }]);
+  expect(ended).toMatchObject({ done: true, state: 'SUCCEEDED', execution: 1, lastId: 2 });
+  expect(ended.items).toHaveLength(1);
+  const again = fold(
+    [state(2, 'SUCCEEDED', 1), { event: 'done', data: { state: 'SUCCEEDED' } }],
+    [state(3, 'QUEUED', 2), state(4, 'SUCCEEDED', 2)],
+  );
+  expect(again).toMatchObject({ done: false, execution: 2 });
+  expect(again.items).toHaveLength(2);
+});
+
+test('events that are newer than this page do no harm', () => {
+  const strange = { id: 7, event: 'hologram', data: {} } as unknown as RunEvent;
+  expect(fold([strange])).toEqual({ ...emptyTranscript, lastId: 7 });
+});
+
+test('5,000 events are folded at once', () => {
+  const events = Array.from({ length: 5000 }, (_, i) => message(i + 1, `m${i}`, `line ${i}`));
+  expect(fold(events).items).toHaveLength(5000);
+});

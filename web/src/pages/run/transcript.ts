@@ -1,0 +1,210 @@
+import type { ArtifactItem, ContentBlock, Plan, RequestUsage, RunEvent, RunStatusMessage, TimelineEvent } from '@penstock/sdk';
+
+/** A line of the transcript. An item that changes is replaced, so that what has not changed is not rendered again. */
+export type Item = MessageItem | ThoughtItem | ActionItem | StateItem;
+
+export interface MessageItem {
+  kind: 'message';
+  key: string;
+  role: string;
+  text: string;
+  at: string | undefined;
+  /** It is still being written. */
+  partial: boolean;
+}
+
+export interface ThoughtItem {
+  kind: 'thought';
+  key: string;
+  text: string;
+}
+
+export interface ActionItem {
+  kind: 'action';
+  key: string;
+  category: string;
+  name: string;
+  input: Record<string, unknown>;
+  state: string;
+  output: Record<string, unknown> | undefined;
+}
+
+export interface StateItem {
+  kind: 'state';
+  key: string;
+  state: string;
+  execution: number | undefined;
+  message: RunStatusMessage | undefined;
+}
+
+/** What the log of a run says, folded: everything that its page shows live. */
+export interface Transcript {
+  items: readonly Item[];
+  timeline: readonly TimelineEvent[];
+  artifacts: readonly ArtifactItem[];
+  plan: Plan | undefined;
+  usage: RequestUsage | undefined;
+  state: string | undefined;
+  statusMessage: RunStatusMessage | undefined;
+  execution: number;
+  /** Of the last event that is in it. */
+  lastId: number;
+  /** The log ends here, for now: the run is over. */
+  done: boolean;
+}
+
+export const emptyTranscript: Transcript = {
+  items: [],
+  timeline: [],
+  artifacts: [],
+  plan: undefined,
+  usage: undefined,
+  state: undefined,
+  statusMessage: undefined,
+  execution: 0,
+  lastId: 0,
+  done: false,
+};
+
+/** States that a transcript has a line for; the others follow from the lines around them. */
+const told = new Set(['BLOCKED', 'SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED']);
+
+/** Adds events, in their order, to transcripts of one run. It knows where each message and action stands. */
+export class Folder {
+  readonly #places = new Map<string, number>();
+
+  /** The transcript with the events added; those that it has already are passed over. */
+  fold(before: Transcript, events: readonly RunEvent[]): Transcript {
+    const next = { ...before, items: [...before.items], timeline: [...before.timeline], artifacts: [...before.artifacts] };
+    for (const event of events) {
+      const id = 'id' in event && typeof event.id === 'number' ? event.id : undefined;
+      if (id !== undefined && id <= next.lastId) {
+        continue;
+      }
+      next.lastId = id ?? next.lastId;
+      this.#add(next, event);
+    }
+    return next;
+  }
+
+  #add(next: Mutable, event: RunEvent): void {
+    switch (event.event) {
+      case 'state':
+      case 'done':
+        this.#state(next, event);
+        break;
+      case 'message_delta': {
+        const { message_id, role, text } = event.data;
+        const known = this.#known(next, `m:${message_id}`);
+        const so = known?.kind === 'message' ? known.text : '';
+        this.#put(next, { kind: 'message', key: `m:${message_id}`, role, text: so + text, at: undefined, partial: true });
+        break;
+      }
+      case 'message':
+        for (const item of itemsOf(event.data.message_id, event.data.role, event.data.content, event.data.timestamp)) {
+          this.#put(next, item);
+        }
+        break;
+      case 'action': {
+        const { id, category, name, input } = event.data;
+        this.#put(next, { kind: 'action', key: `a:${id}`, category, name, input, state: 'running', output: undefined });
+        break;
+      }
+      case 'action_result':
+        this.#result(next, event.data);
+        break;
+      case 'plan':
+        next.plan = event.data;
+        break;
+      case 'usage':
+        next.usage = event.data;
+        break;
+      case 'artifact':
+        next.artifacts.push(event.data);
+        break;
+      case 'timeline':
+        next.timeline.push(event.data);
+        break;
+      default: // newer than this page
+    }
+  }
+
+  #state(next: Mutable, event: Extract<RunEvent, { event: 'state' | 'done' }>): void {
+    const { state, status_message, execution_id } = event.data;
+    const repeated = event.event === 'done' && next.state === state;
+    next.state = state;
+    next.statusMessage = status_message;
+    next.execution = execution_id ?? next.execution;
+    next.done = event.event === 'done';
+    if (told.has(state) && !repeated) {
+      this.#put(next, { kind: 'state', key: `s:${next.lastId}`, state, execution: execution_id, message: status_message });
+    }
+  }
+
+  #result(
+    next: Mutable,
+    result: { action_id: string; category: string; name: string; state: string; output: Record<string, unknown> },
+  ): void {
+    const key = `a:${result.action_id}`;
+    const known = this.#known(next, key);
+    const { category, name, state, output } = result;
+    this.#put(next, { kind: 'action', key, category, name, input: known?.kind === 'action' ? known.input : {}, state, output });
+  }
+
+  #known(next: Mutable, key: string): Item | undefined {
+    const place = this.#places.get(key);
+    return place === undefined ? undefined : next.items[place];
+  }
+
+  /** Puts an item where it stands already, or at the end. */
+  #put(next: Mutable, item: Item): void {
+    const place = this.#places.get(item.key);
+    if (place === undefined) {
+      this.#places.set(item.key, next.items.length);
+      next.items.push(item);
+    } else {
+      next.items[place] = item;
+    }
+  }
+}
+
+type Mutable = Omit<Transcript, 'items' | 'timeline' | 'artifacts'> & {
+  items: Item[];
+  timeline: TimelineEvent[];
+  artifacts: ArtifactItem[];
+};
+
+/** The lines of a message: its texts together, and what else it holds. */
+function itemsOf(id: string, role: string, content: readonly ContentBlock[], at: string | undefined): Item[] {
+  const items: Item[] = [];
+  const texts: string[] = [];
+  for (const [i, block] of content.entries()) {
+    switch (block.type) {
+      case 'text':
+        texts.push(block.text);
+        break;
+      case 'action':
+        items.push({
+          kind: 'action',
+          key: `a:${block.id}`,
+          category: block.category,
+          name: block.name,
+          input: block.input,
+          state: 'running',
+          output: undefined,
+        });
+        break;
+      case 'event':
+        items.push({ kind: 'thought', key: `t:${id}:${i}`, text: textOf(block.data) });
+        break;
+      default: // a result stands by its action, or is newer than this page
+    }
+  }
+  const text = texts.join('\n\n');
+  return text ? [{ kind: 'message', key: `m:${id}`, role, text, at, partial: false }, ...items] : items;
+}
+
+/** What there is to read in the data of an event of the agent. */
+function textOf(data: Record<string, unknown>): string {
+  return typeof data.text === 'string' ? data.text : JSON.stringify(data, undefined, 2);
+}

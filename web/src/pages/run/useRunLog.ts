@@ -1,0 +1,81 @@
+import type { RunEvent, RunItem } from '@penstock/sdk';
+import { useEffect, useMemo, useSyncExternalStore } from 'react';
+import { client } from '../../api.ts';
+import { useVisible } from '../../live.ts';
+import { isActive } from './state.ts';
+import { emptyTranscript, Folder, type Transcript } from './transcript.ts';
+
+/** The log of a run as far as it was read. What comes within a frame is shown together. */
+class RunLog {
+  transcript: Transcript = emptyTranscript;
+  readonly #folder = new Folder();
+  readonly #listeners = new Set<() => void>();
+  #waiting: RunEvent[] = [];
+  #frame: number | undefined;
+
+  readonly subscribe = (changed: () => void): (() => void) => {
+    this.#listeners.add(changed);
+    return () => this.#listeners.delete(changed);
+  };
+
+  readonly current = (): Transcript => this.transcript;
+
+  add(event: RunEvent): void {
+    this.#waiting.push(event);
+    this.#frame ??= requestAnimationFrame(() => this.flush());
+  }
+
+  flush(): void {
+    if (this.#frame !== undefined) {
+      cancelAnimationFrame(this.#frame);
+      this.#frame = undefined;
+    }
+    const events = this.#waiting;
+    this.#waiting = [];
+    if (events.length > 0) {
+      this.transcript = this.#folder.fold(this.transcript, events);
+      for (const listener of this.#listeners) {
+        listener();
+      }
+    }
+  }
+}
+
+/** So often in a row a connection is taken up again: as long as the page is open. */
+const always = 1_000_000;
+
+async function follow(log: RunLog, runId: string, signal: AbortSignal): Promise<void> {
+  log.flush();
+  const stream = client.runs.events(runId, { after: log.transcript.lastId }, { signal, maxRetries: always });
+  try {
+    for await (const event of stream) {
+      if (signal.aborted) {
+        return;
+      }
+      log.add(event);
+    }
+  } catch {
+    // Refused, or left: what the page reads beside the stream says why.
+  }
+}
+
+/**
+ * What the log of a run says, live while the page is seen: a stream that was left is taken up after its last event. run is what is known of
+ * it otherwise; one that was over and has been taken up again is followed again, even if it is over once more.
+ */
+export function useRunLog(runId: string, run: RunItem | undefined): Transcript {
+  const log = useMemo(() => (runId ? new RunLog() : new RunLog()), [runId]);
+  const transcript = useSyncExternalStore(log.subscribe, log.current);
+  const visible = useVisible();
+  const again = run !== undefined && (isActive(run.state) || run.execution_id > transcript.execution);
+  const wanted = visible && (!transcript.done || again);
+  useEffect(() => {
+    if (!wanted) {
+      return;
+    }
+    const leaving = new AbortController();
+    void follow(log, runId, leaving.signal);
+    return () => leaving.abort();
+  }, [log, runId, wanted]);
+  return transcript;
+}

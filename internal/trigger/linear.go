@@ -95,7 +95,7 @@ func (r *reader) linearIssue(name string, issue filter.Value) Event {
 	r.linearUsers(e, "assignees", r.at(issue, "assignee"), r.at(issue, "delegate"))
 	e.set("creator_ids", r.text(issue, "creatorId"))
 	r.linearUsers(e, "creators", r.at(issue, "creator"))
-	r.linearText(e, "\n", r.text(issue, "title"), r.text(issue, "description"))
+	r.linearText(e, r.text(issue, "title"), r.text(issue, "description"))
 	r.linearMentions(e, r.at(issue, "descriptionData"))
 	return e
 }
@@ -144,11 +144,11 @@ func (r *reader) linearUsers(e Event, key string, users ...filter.Value) {
 }
 
 // linearText sets what the texts of an event say.
-func (r *reader) linearText(e Event, between string, parts ...string) {
-	all := strings.Join(parts, between)
+func (r *reader) linearText(e Event, parts ...string) {
+	all := strings.Join(parts, "\n")
 	e.set("keywords", all)
 	names := mentions(all, linearName)
-	for _, line := range strings.Split(all, "/profiles/")[1:] { // a mention in Markdown is a link to a person's page
+	for _, line := range strings.Split(prose(all), "/profiles/")[1:] { // a mention in Markdown is a link to a person's page
 		names = append(names, line[:nameLength(line, linearName)])
 	}
 	e.set("mentioned_users", names...)
@@ -188,7 +188,7 @@ func (r *reader) linearComment(body filter.Value) Event {
 	e.set("project_ids", r.text(comment, "projectId"))
 	e.set("creator_ids", r.text(comment, "userId"))
 	r.linearUsers(e, "creators", r.at(comment, "user"))
-	r.linearText(e, "\n", r.text(comment, "body"))
+	r.linearText(e, r.text(comment, "body"))
 	r.linearMentions(e, r.at(comment, "bodyData"))
 	return e
 }
@@ -204,6 +204,6 @@ func (r *reader) linearSession(body filter.Value) Event {
 	e.set("assignee_ids", r.text(session, "appUserId"), r.text(body, "appUserId"))
 	e.set("creator_ids", r.text(session, "creatorId"))
 	r.linearUsers(e, "creators", r.at(session, "creator"))
-	r.linearText(e, "\n", r.text(issue, "title"), r.text(issue, "description"), r.text(session, "comment", "body"))
+	r.linearText(e, r.text(issue, "title"), r.text(issue, "description"), r.text(session, "comment", "body"))
 	return e
 }

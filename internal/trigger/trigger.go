@@ -106,15 +106,13 @@ func (r *reader) at(v filter.Value, keys ...string) filter.Value {
 
 func (r *reader) text(v filter.Value, keys ...string) string { return r.at(v, keys...).Text() }
 
-// each are the texts of a list's elements, each at one of the given keys, in their order.
-func (r *reader) each(list filter.Value, keys ...string) []string {
-	var texts []string
+// each are the texts that the elements of a list have at a key.
+func (r *reader) each(list filter.Value, key string) []string {
+	var out []string
 	for v := range list.Elements() {
-		for _, key := range keys {
-			texts = append(texts, r.text(v, key))
-		}
+		out = append(out, r.text(v, key))
 	}
-	return texts
+	return out
 }
 
 // texts are the elements of a list that are texts.

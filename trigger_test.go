@@ -89,6 +89,22 @@ func TestSeveralTriggersSelectAWebhookEachWithItsFilter(t *testing.T) {
 	}
 }
 
+func TestTriggersWaitForWebhooksOfTheirScheme(t *testing.T) {
+	t.Parallel()
+	a := penstock.Automation{}
+	for _, provider := range append(penstock.Providers(), "linear", "github") {
+		a.Triggers = append(a.Triggers, penstock.Trigger{Provider: provider})
+	}
+	if diff := cmp.Diff([]penstock.SignatureScheme{"github", "linear"}, a.Schemes()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for scheme, want := range map[penstock.SignatureScheme]int{"github": 2, "linear": 2, "slack": 0, "": 0} {
+		if got := a.EventTriggers(scheme); len(got) != want {
+			t.Errorf("%q: got %v, want %d", scheme, got, want)
+		}
+	}
+}
+
 func TestNamesOfResourcesAreFolded(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ label, want string }{

@@ -17,7 +17,7 @@ type webhookFields struct {
 	Signature        *string `placeholder:"JSON" help:"The signature object: for custom_hmac header, prefix, hash, encoding, key_form and template; for grafana timestamp_header."`
 	DeliveryIDHeader *string `name:"delivery-id-header" placeholder:"NAME" help:"Header whose value tells deliveries apart, instead of the sender's own; empty for the sender's own."`
 	ReplayGuard      *bool   `negatable:"" help:"Take the same signed bytes under another id for a duplicate."`
-	Refresh          *string `enum:"apply,immediate" placeholder:"WHEN" help:"When it takes a new value of its managed secret: apply (when it is changed or switched on) or immediate."`
+	Refresh          *string `enum:"apply,immediate" placeholder:"WHEN" help:"When it takes a new value of its managed secret: apply (with the next change of its factory, or when it is switched on) or immediate."`
 	givenSecret
 	requestBody
 }

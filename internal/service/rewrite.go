@@ -63,8 +63,40 @@ func (s *Service) rewrite(ctx context.Context, tx *store.Tx, p penstock.Principa
 	if err != nil {
 		return err
 	}
-	_, err = a.revise(ctx, before, files, plan)
-	return err
+	if _, err := a.revise(ctx, before, files, plan); err != nil {
+		return err
+	}
+	return s.readSecretsAgain(ctx, tx, factory)
+}
+
+// readSecretsAgain gives every webhook of a factory the value that its managed
+// secret has now, as applying files does. One that is disabled reads it when it
+// is switched on. A value that is none for a webhook is refused where the webhook
+// itself is changed; an edit of something else goes on without it.
+func (s *Service) readSecretsAgain(ctx context.Context, tx *store.Tx, factory store.FactoryRow) error {
+	webhooks, err := tx.Webhooks(ctx, factory.Team, factory.UID)
+	if err != nil {
+		return err
+	}
+	for _, w := range webhooks {
+		if !w.Enabled && !w.PendingSecret {
+			continue
+		}
+		now, err := s.readAgain(ctx, tx, w)
+		switch {
+		case penstock.CodeOf(err) == penstock.CodeConflict, penstock.CodeOf(err) == penstock.CodeNotFound:
+			continue
+		case err != nil:
+			return err
+		case now.PendingSecret == w.PendingSecret:
+			continue
+		}
+		now.UpdatedAt = penstock.Now()
+		if err := tx.SetWebhook(ctx, now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // followFiles switches webhooks off that got their secret, and are switched off in

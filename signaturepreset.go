@@ -154,7 +154,7 @@ var presets = []SignaturePreset{
 	},
 	{
 		Scheme: SchemeCustomHMAC, Sender: "Another sender",
-		Hint: "Whatever the sender signs with; say below how it does.",
+		Hint: "Whatever the sender signs with; say below how it does.", Forms: []SignatureForm{},
 	},
 }
 

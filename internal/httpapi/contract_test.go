@@ -169,6 +169,8 @@ func (d *driver) operations() []operation {
 		{"POST", base + "/keys", map[string]any{"name": "k", "scopes": []string{"runs:read"}}, keys},
 		{"GET", base + "/keys", nil, keys},
 		{"GET", base + "/me", nil, "any"},
+		{"GET", base + "/signature-schemes", nil, "any"},
+		{"GET", base + "/schedule-times?cron=0+7+*+*+1-5&timezone=Europe/Berlin", nil, "any"},
 		{"GET", base + "/limits", nil, "any"},
 		{"POST", base + "/session", map[string]any{"api_key": adminKey}, ""},
 		{"GET", base + "/session", nil, "any"},
@@ -329,7 +331,9 @@ func (d *driver) execute() {
 		d.must(http.StatusForbidden, method, "/api/v1/session", nil, "Authorization", "Bearer "+g.a.APIKey)
 	}
 	d.must(http.StatusForbidden, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: g.a.APIKey}, "Authorization", "")
-	d.must(http.StatusForbidden, "GET", "/api/v1/limits", nil, "Authorization", "Bearer "+g.a.APIKey)
+	for _, path := range []string{"limits", "signature-schemes", "schedule-times?cron=@daily"} {
+		d.must(http.StatusForbidden, "GET", "/api/v1/"+path, nil, "Authorization", "Bearer "+g.a.APIKey)
+	}
 	d.must(http.StatusOK, "GET", "/api/v1/agent/conversations/"+g.a.Run.ConversationID+"/redirect", nil, "Authorization", "")
 	raw := func(kind penstock.EventType, data string) penstock.Draft {
 		return penstock.Draft{Type: kind, At: penstock.Now(), Data: []byte(data)}
@@ -439,6 +443,7 @@ func (d *driver) callBadly() {
 		{400, "POST", "/api/v1/secrets", `{"name": "NO-NAME"}`},
 		{400, "PUT", "/api/v1/secrets/" + d.seen["secret"], `{"value": 1}`},
 		{409, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]}},
+		{400, "GET", "/api/v1/schedule-times?cron=whenever", nil},
 		{400, "POST", "/api/v1/session", `{}`},
 		{401, "POST", "/api/v1/session", `{"api_key": "psk_nobody"}`},
 		{404, "GET", "/api/v1/session", nil},

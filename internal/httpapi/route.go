@@ -179,6 +179,8 @@ func accessRoutes() []Route {
 		{Method: post, Pattern: "/session", Public: true, handle: (*API).signIn, limit: maxSignIn, Who: "dashboard, with a person's key"},
 		{Method: get, Pattern: "/session", Scope: anyKey, handle: (*API).readSession, Who: "dashboard, when it is opened"},
 		{Method: remove, Pattern: "/session", Scope: anyKey, handle: (*API).signOut, Who: "dashboard"},
+		{Method: get, Pattern: "/signature-schemes", Scope: anyKey, handle: (*API).signatureSchemes, Who: "dashboard, when a webhook is made; whoever writes a sender"},
+		{Method: get, Pattern: "/schedule-times", Scope: anyKey, handle: (*API).scheduleTimes, Who: "dashboard, while a cron expression is typed"},
 		{Method: get, Pattern: "/limits", Scope: anyKey, handle: (*API).limits, Who: "SDKs and operators"},
 		{Method: get, Pattern: "/downloads/{token}", Public: true, secretPath: true, handle: (*API).download, Who: "whoever was given a signed link"},
 	}

@@ -34,6 +34,19 @@ func (a *API) schedule(c *call) error {
 	return c.respond(http.StatusOK, schedule)
 }
 
+func (a *API) scheduleTimes(c *call) error {
+	q := c.query()
+	clock := penstock.CronTrigger{Cron: q.text("cron"), Timezone: q.text("timezone")}
+	if q.err != nil {
+		return q.err
+	}
+	times, err := a.svc.ScheduleTimes(clock)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, map[string][]penstock.Time{"upcoming": times})
+}
+
 func (a *API) replaceSchedule(c *call) error {
 	var req penstock.ScheduleRequest
 	if err := c.decode(&req); err != nil {

@@ -18,6 +18,10 @@ func (a *API) createWebhook(c *call) error {
 	return c.respond(http.StatusCreated, webhook)
 }
 
+func (a *API) signatureSchemes(c *call) error {
+	return c.respond(http.StatusOK, map[string][]penstock.SignaturePreset{"signature_schemes": a.svc.SignatureSchemes()})
+}
+
 func (a *API) listWebhooks(c *call) error {
 	webhooks, err := a.svc.ListWebhooks(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {

@@ -117,3 +117,24 @@ func TestAWebhooksSecretIsRotatedWithoutABody(t *testing.T) {
 		t.Errorf("got %s, %s ignored", a.body, a.header.Get("X-Penstock-Ignored-Fields"))
 	}
 }
+
+func TestSignatureSchemesSayHowEachSenderSigns(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	var got struct {
+		Schemes []struct {
+			Scheme       penstock.SignatureScheme
+			Sender, Hint string
+			Forms        []struct{ Header, Algorithm string }
+		} `json:"signature_schemes"`
+	}
+	w.must(http.StatusOK, "GET", "/api/v1/signature-schemes", nil).into(t, &got)
+	if len(got.Schemes) != len(penstock.Schemes()) {
+		t.Errorf("got %d schemes, want %d", len(got.Schemes), len(penstock.Schemes()))
+	}
+	for _, s := range got.Schemes {
+		if s.Sender == "" || s.Hint == "" || s.Forms == nil || len(s.Forms) == 0 != (s.Scheme == penstock.SchemeCustomHMAC) {
+			t.Errorf("got %+v, want a sender, a hint and its forms", s)
+		}
+	}
+}

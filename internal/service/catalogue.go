@@ -76,6 +76,10 @@ func (s *Service) Workers(ctx context.Context, p penstock.Principal) ([]penstock
 	return hosts, nil
 }
 
+// SignatureSchemes lists what is known of the ways in which senders sign, in the
+// order in which to show them.
+func (s *Service) SignatureSchemes() []penstock.SignaturePreset { return penstock.Schemes() }
+
 // Limits are those that the service holds requests to; 0 is none.
 func (s *Service) Limits(context.Context, penstock.Principal) map[string]any {
 	w := s.options.Webhooks

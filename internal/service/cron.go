@@ -99,6 +99,28 @@ func shownBefore(at time.Time) bool {
 	return at.Sub(changed) < time.Duration(before-now)*time.Second
 }
 
+// ScheduleTimes are the next times of a clock, at most five. What is wrong with it
+// is CodeInvalidRequest.
+func (s *Service) ScheduleTimes(clock penstock.CronTrigger) ([]penstock.Time, error) {
+	if errs := checkClock("", clock); errs != nil {
+		return nil, penstock.Errorf(penstock.CodeInvalidRequest, "%s %s", strings.TrimPrefix(errs[0].Pointer, "/"), errs[0].Detail)
+	}
+	c, err := parseClock(clock)
+	if err != nil {
+		return nil, err
+	}
+	return c.times(penstock.Now(), upcoming), nil
+}
+
+// times are the first n times after t, fewer where there are no more.
+func (c cronTimes) times(t penstock.Time, n int) []penstock.Time {
+	times := make([]penstock.Time, 0, n)
+	for at := c.next(t); at != 0 && len(times) < n; at = c.next(at) {
+		times = append(times, at)
+	}
+	return times
+}
+
 // nextAfter is the first time after now of a schedule that was due at last.
 // @every keeps its beat; of what was missed nothing is made up for.
 func (c cronTimes) nextAfter(last, now penstock.Time) penstock.Time {

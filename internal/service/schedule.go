@@ -55,12 +55,7 @@ func presentSchedule(r store.ScheduleRow) penstock.Schedule {
 	out.History.NextRun = &r.NextAt
 	out.Upcoming = []penstock.Time{r.NextAt}
 	if c, err := parseCron(r.Cron); err == nil {
-		for at := r.NextAt; len(out.Upcoming) < upcoming; {
-			if at = c.next(at); at == 0 {
-				break
-			}
-			out.Upcoming = append(out.Upcoming, at)
-		}
+		out.Upcoming = append(out.Upcoming, c.times(r.NextAt, upcoming-1)...)
 	}
 	return out
 }

@@ -58,8 +58,10 @@ import type {
   ListRunsResponse,
   ListSchedulesResponse,
   ListSecretsResponse,
+  ListSignatureSchemesResponse,
   ListWebhooksResponse,
   Me,
+  PreviewScheduleTimesQuery,
   Revision,
   RotateSecretRequest,
   RunAgentRequest,
@@ -69,6 +71,7 @@ import type {
   RunItem,
   RunReference,
   Schedule,
+  ScheduleTimes,
   ScheduledAgentItem,
   Secret,
   Session,
@@ -1392,6 +1395,25 @@ export class SchedulesResource extends Resource {
       options,
     );
   }
+
+  /**
+   * Tell when a clock fires.
+   *
+   * The next five times of a cron expression, by the rules of schedules and of the clocks of triggers. Any key will do, except that of an
+   * execution.
+   */
+  preview(query: PreviewScheduleTimesQuery, options?: RequestOptions): APIPromise<ScheduleTimes> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/schedule-times',
+        needs: ['cron'],
+        query,
+        known: ['cron', 'timezone'],
+      },
+      options,
+    );
+  }
 }
 
 /** `client.secrets` */
@@ -1746,6 +1768,22 @@ export class WebhooksResource extends Resource {
         path: '/factory/{factoryUid}/webhooks/{webhookUid}/rotate-secret',
         args: { factoryUid, webhookUid },
         body,
+      },
+      options,
+    );
+  }
+
+  /**
+   * List signature schemes.
+   *
+   * What is known of each sender's way to sign, in the order in which to show them: where its secret is found, and how its signatures are
+   * laid out, so that a delivery can be signed by it. Any key will do, except that of an execution.
+   */
+  listSignatureSchemes(options?: RequestOptions): APIPromise<ListSignatureSchemesResponse> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/signature-schemes',
       },
       options,
     );

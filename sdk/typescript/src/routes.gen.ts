@@ -34,11 +34,13 @@ import type {
   ListRunsResponse,
   ListSchedulesResponse,
   ListSecretsResponse,
+  ListSignatureSchemesResponse,
   ListWebhooksResponse,
   Me,
   RunAgentResponse,
   RunItem,
   RunReference,
+  ScheduleTimes,
   ScheduledAgentItem,
   Secret,
   Session,
@@ -131,5 +133,7 @@ export interface Routes {
   'GET /session': Session;
   'POST /session': Session;
   'DELETE /session': undefined;
+  'GET /signature-schemes': ListSignatureSchemesResponse;
+  'GET /schedule-times': ScheduleTimes;
   'GET /limits': Limits;
 }

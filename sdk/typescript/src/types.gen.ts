@@ -2095,6 +2095,78 @@ export interface Webhook {
   secret?: string;
 }
 
+/** Signature schemes. */
+export interface ListSignatureSchemesResponse {
+  /** The schemes in the order in which to show them. */
+  signature_schemes: SignaturePreset[];
+}
+
+/** What is known of a scheme. */
+export interface SignaturePreset {
+  /** Its name. */
+  scheme: SignatureScheme;
+  /** Who signs so, for people. */
+  sender: string;
+  /** Where the sender shows its secret. */
+  hint: string;
+  /** Whether the secret exists only once the URL was registered: the webhook is made without one and finished later. */
+  secret_after_url: boolean;
+  /** Whether the sender takes a secret that is made here. */
+  secret_generated: boolean;
+  /** The layouts that are tried in turn; none of `custom_hmac`, which its webhook describes. */
+  forms: SignatureForm[];
+}
+
+/** One layout of a signature. */
+export interface SignatureForm {
+  /** The header that holds the signature. */
+  header: string;
+  /** What stands before each signature, such as `sha256=`. */
+  prefix?: string;
+  /** The hash of an HMAC. */
+  hash?: Open<'sha1' | 'sha256' | 'sha512'>;
+  /** How the signature is written. */
+  encoding?: Open<'hex' | 'base64'>;
+  /** How the secret is turned into the key. */
+  key_form?: Open<'text' | 'base64' | 'hex' | 'whsec' | 'whpk' | 'ed25519'>;
+  /** The text that is signed. */
+  template?: string;
+  /** The header that holds `{timestamp}`. */
+  timestamp_header?: string;
+  /** How it is made; of `token` the header holds the secret itself. */
+  algorithm: Open<'hmac' | 'ed25519' | 'token'>;
+  /** What stands between several signatures in the header. */
+  separator?: string;
+  /** Whether `header` is followed by a number, from 1 to 100, and each has a signature. */
+  numbered?: boolean;
+  /** The header that lists the names of `{signed_headers}`. */
+  signed_headers?: string;
+  /** The field of the signature header that holds `{timestamp}`. */
+  timestamp_field?: string;
+  /** The key of the body that holds the time. */
+  timestamp_body?: string;
+  /** How the time is written. */
+  timestamp_unit?: Open<'s' | 'ms' | 'rfc3339' | 'any'>;
+  /** How far the time may be from the server's, both ways. */
+  tolerance_seconds?: number;
+  /** The header with the sender's id of a delivery. */
+  id_header?: string;
+  /** The key of the body with it. */
+  id_body?: string;
+  /** Every header that the signature depends on, its own first. */
+  headers: string[];
+  /** Whether the signature covers a time, so that an old delivery cannot be sent again. */
+  time_signed: boolean;
+  /** Whether it covers the id, so that a delivery cannot be sent again under another one. */
+  id_signed: boolean;
+}
+
+/** When a clock fires. */
+export interface ScheduleTimes {
+  /** The next five times, fewer where there are no more. */
+  upcoming: Timestamp[];
+}
+
 /** A secret that is valid, without its value. */
 export interface WebhookSecret {
   /** 0 is the present one; those after it are older. */
@@ -2445,4 +2517,12 @@ export interface ListDeliveriesQuery {
   cursor?: string | undefined;
   /** Only those with this outcome; `rejected` is every one of the three rejections. */
   outcome?: 'accepted' | 'duplicate' | 'rejected_auth' | 'rejected_json' | 'rejected_size' | 'rejected' | undefined;
+}
+
+/** Parameters of {@link schedules.preview}. */
+export interface PreviewScheduleTimesQuery {
+  /** Five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every 1h30m`. */
+  cron: string;
+  /** The place whose clocks count, by its name in the IANA database. */
+  timezone?: string | undefined;
 }

@@ -236,7 +236,7 @@ class AsyncDownloads(AsyncResource):
 
 
 class AsyncSchedules(AsyncResource):
-    """`client.schedules`: create, list, get, update, delete, pause, resume."""
+    """`client.schedules`: create, list, get, update, delete, pause, resume, preview."""
 
     async def create(
         self, **arguments: Unpack[params.CreateScheduleParams]
@@ -297,6 +297,16 @@ class AsyncSchedules(AsyncResource):
         up for.
         """
         return await self._call(operations.resume_schedule, arguments, schedule_id)
+
+    async def preview(
+        self, **arguments: Unpack[params.PreviewScheduleTimesParams]
+    ) -> types.ScheduleTimes:
+        """Tell when a clock fires.
+
+        The next five times of a cron expression, by the rules of schedules and of the clocks of
+        triggers. Any key will do, except that of an execution.
+        """
+        return await self._call(operations.preview_schedule_times, arguments)
 
 
 class AsyncSkills(AsyncResource):
@@ -685,7 +695,7 @@ class AsyncAutomations(AsyncResource):
 
 
 class AsyncWebhooks(AsyncResource):
-    """`client.webhooks`: list, create, get, update, delete, rotate_secret."""
+    """`client.webhooks`: list, create, get, update, delete, rotate_secret, list_signature_schemes."""
 
     async def list(
         self, factory_uid: str, **arguments: Unpack[Options]
@@ -773,6 +783,17 @@ class AsyncWebhooks(AsyncResource):
         return await self._call(
             operations.rotate_webhook_secret, arguments, factory_uid, webhook_uid
         )
+
+    async def list_signature_schemes(
+        self, **arguments: Unpack[Options]
+    ) -> types.ListSignatureSchemesResponse:
+        """List signature schemes.
+
+        What is known of each sender's way to sign, in the order in which to show them: where
+        its secret is found, and how its signatures are laid out, so that a delivery can be
+        signed by it. Any key will do, except that of an execution.
+        """
+        return await self._call(operations.list_signature_schemes, arguments)
 
 
 class AsyncDeliveries(AsyncResource):
@@ -992,7 +1013,7 @@ class AsyncResources(AsyncResource):
 
     @cached_property
     def schedules(self) -> AsyncSchedules:
-        """Methods: create, list, get, update, delete, pause, resume."""
+        """Methods: create, list, get, update, delete, pause, resume, preview."""
         return AsyncSchedules(self._connection)
 
     @cached_property
@@ -1037,7 +1058,7 @@ class AsyncResources(AsyncResource):
 
     @cached_property
     def webhooks(self) -> AsyncWebhooks:
-        """Methods: list, create, get, update, delete, rotate_secret."""
+        """Methods: list, create, get, update, delete, rotate_secret, list_signature_schemes."""
         return AsyncWebhooks(self._connection)
 
     @cached_property

@@ -281,6 +281,19 @@ resume_schedule: Operation[types.ScheduledAgentItem] = Operation(
     takes_key=True,
 )
 
+preview_schedule_times: Operation[types.ScheduleTimes] = Operation(
+    "previewScheduleTimes",
+    "schedules.preview",
+    "GET",
+    "/schedule-times",
+    answer=types.ScheduleTimes,
+    query=(
+        "cron",
+        "timezone",
+    ),
+    params=params.PreviewScheduleTimesParams,
+)
+
 list_agent_skills: Operation[types.ListAgentSkillsResponse] = Operation(
     "listAgentSkills",
     "skills.list",
@@ -693,6 +706,14 @@ rotate_webhook_secret: Operation[types.Webhook] = Operation(
     body=params.RotateSecretRequest,
     params=params.RotateWebhookSecretParams,
     takes_key=True,
+)
+
+list_signature_schemes: Operation[types.ListSignatureSchemesResponse] = Operation(
+    "listSignatureSchemes",
+    "webhooks.list_signature_schemes",
+    "GET",
+    "/signature-schemes",
+    answer=types.ListSignatureSchemesResponse,
 )
 
 list_deliveries: PageOperation[types.Delivery] = PageOperation(

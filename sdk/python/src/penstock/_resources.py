@@ -232,7 +232,7 @@ class Downloads(Resource):
 
 
 class Schedules(Resource):
-    """`client.schedules`: create, list, get, update, delete, pause, resume."""
+    """`client.schedules`: create, list, get, update, delete, pause, resume, preview."""
 
     def create(self, **arguments: Unpack[params.CreateScheduleParams]) -> types.ScheduledAgentItem:
         """Create a schedule.
@@ -289,6 +289,16 @@ class Schedules(Resource):
         up for.
         """
         return self._call(operations.resume_schedule, arguments, schedule_id)
+
+    def preview(
+        self, **arguments: Unpack[params.PreviewScheduleTimesParams]
+    ) -> types.ScheduleTimes:
+        """Tell when a clock fires.
+
+        The next five times of a cron expression, by the rules of schedules and of the clocks of
+        triggers. Any key will do, except that of an execution.
+        """
+        return self._call(operations.preview_schedule_times, arguments)
 
 
 class Skills(Resource):
@@ -665,7 +675,7 @@ class Automations(Resource):
 
 
 class Webhooks(Resource):
-    """`client.webhooks`: list, create, get, update, delete, rotate_secret."""
+    """`client.webhooks`: list, create, get, update, delete, rotate_secret, list_signature_schemes."""
 
     def list(self, factory_uid: str, **arguments: Unpack[Options]) -> types.ListWebhooksResponse:
         """List webhooks.
@@ -747,6 +757,17 @@ class Webhooks(Resource):
         make their secrets themselves need `secret`.
         """
         return self._call(operations.rotate_webhook_secret, arguments, factory_uid, webhook_uid)
+
+    def list_signature_schemes(
+        self, **arguments: Unpack[Options]
+    ) -> types.ListSignatureSchemesResponse:
+        """List signature schemes.
+
+        What is known of each sender's way to sign, in the order in which to show them: where
+        its secret is found, and how its signatures are laid out, so that a delivery can be
+        signed by it. Any key will do, except that of an execution.
+        """
+        return self._call(operations.list_signature_schemes, arguments)
 
 
 class Deliveries(Resource):
@@ -962,7 +983,7 @@ class Resources(Resource):
 
     @cached_property
     def schedules(self) -> Schedules:
-        """Methods: create, list, get, update, delete, pause, resume."""
+        """Methods: create, list, get, update, delete, pause, resume, preview."""
         return Schedules(self._connection)
 
     @cached_property
@@ -1007,7 +1028,7 @@ class Resources(Resource):
 
     @cached_property
     def webhooks(self) -> Webhooks:
-        """Methods: list, create, get, update, delete, rotate_secret."""
+        """Methods: list, create, get, update, delete, rotate_secret, list_signature_schemes."""
         return Webhooks(self._connection)
 
     @cached_property

@@ -64,6 +64,7 @@ __all__ = [
     "ListRevisionsParams",
     "ListRunsParams",
     "MCPServerConfig",
+    "PreviewScheduleTimesParams",
     "RotateSecretRequest",
     "RotateWebhookSecretParams",
     "RunAgentRequest",
@@ -1325,6 +1326,17 @@ class CreateScheduleParams(Schedule, PostOptions, total=False):
 @with_config(STRICT)
 class UpdateScheduleParams(UpdateSchedule, Options, total=False):
     """Keywords of `schedules.update`."""
+
+
+@with_config(STRICT)
+class PreviewScheduleTimesParams(Options, total=False):
+    """Keywords of `schedules.preview`."""
+
+    cron: Required[str]
+    """Five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every 1h30m`."""
+
+    timezone: str
+    """The place whose clocks count, by its name in the IANA database."""
 
 
 @with_config(STRICT)

@@ -99,6 +99,7 @@ __all__ = [
     "ListRunsResponse",
     "ListSchedulesResponse",
     "ListSecretsResponse",
+    "ListSignatureSchemesResponse",
     "ListWebhooksResponse",
     "LiveMessage",
     "MCPServerConfig",
@@ -144,6 +145,7 @@ __all__ = [
     "RunStatusMessage",
     "RunTimelineEvent",
     "RunUsageEvent",
+    "ScheduleTimes",
     "ScheduledAgentItem",
     "ScheduledAgentItemHistory",
     "Scope",
@@ -158,6 +160,8 @@ __all__ = [
     "Session",
     "SessionRedirect",
     "Signature",
+    "SignatureForm",
+    "SignaturePreset",
     "SignatureScheme",
     "StateChange",
     "Success",
@@ -2796,6 +2800,108 @@ class Webhook(Model):
 
     secret: str | None = None
     """The secret, in the answer that makes it and never again."""
+
+
+class ListSignatureSchemesResponse(Model):
+    """Signature schemes."""
+
+    signature_schemes: list[SignaturePreset]
+    """The schemes in the order in which to show them."""
+
+
+class SignaturePreset(Model):
+    """What is known of a scheme."""
+
+    scheme: SignatureScheme
+    """Its name."""
+
+    sender: str
+    """Who signs so, for people."""
+
+    hint: str
+    """Where the sender shows its secret."""
+
+    secret_after_url: bool
+    """Whether the secret exists only once the URL was registered: the webhook is made without one
+    and finished later.
+    """
+
+    secret_generated: bool
+    """Whether the sender takes a secret that is made here."""
+
+    forms: list[SignatureForm]
+    """The layouts that are tried in turn; none of `custom_hmac`, which its webhook describes."""
+
+
+class SignatureForm(Model):
+    """One layout of a signature."""
+
+    header: str
+    """The header that holds the signature."""
+
+    prefix: str | None = None
+    """What stands before each signature, such as `sha256=`."""
+
+    hash: Literal["sha1", "sha256", "sha512"] | str | None = None
+    """The hash of an HMAC."""
+
+    encoding: Literal["hex", "base64"] | str | None = None
+    """How the signature is written."""
+
+    key_form: Literal["text", "base64", "hex", "whsec", "whpk", "ed25519"] | str | None = None
+    """How the secret is turned into the key."""
+
+    template: str | None = None
+    """The text that is signed."""
+
+    timestamp_header: str | None = None
+    """The header that holds `{timestamp}`."""
+
+    algorithm: Literal["hmac", "ed25519", "token"] | str
+    """How it is made; of `token` the header holds the secret itself."""
+
+    separator: str | None = None
+    """What stands between several signatures in the header."""
+
+    numbered: bool | None = None
+    """Whether `header` is followed by a number, from 1 to 100, and each has a signature."""
+
+    signed_headers: str | None = None
+    """The header that lists the names of `{signed_headers}`."""
+
+    timestamp_field: str | None = None
+    """The field of the signature header that holds `{timestamp}`."""
+
+    timestamp_body: str | None = None
+    """The key of the body that holds the time."""
+
+    timestamp_unit: Literal["s", "ms", "rfc3339", "any"] | str | None = None
+    """How the time is written."""
+
+    tolerance_seconds: int | None = None
+    """How far the time may be from the server's, both ways."""
+
+    id_header: str | None = None
+    """The header with the sender's id of a delivery."""
+
+    id_body: str | None = None
+    """The key of the body with it."""
+
+    headers: list[str]
+    """Every header that the signature depends on, its own first."""
+
+    time_signed: bool
+    """Whether the signature covers a time, so that an old delivery cannot be sent again."""
+
+    id_signed: bool
+    """Whether it covers the id, so that a delivery cannot be sent again under another one."""
+
+
+class ScheduleTimes(Model):
+    """When a clock fires."""
+
+    upcoming: list[Timestamp]
+    """The next five times, fewer where there are no more."""
 
 
 class WebhookSecret(Model):

@@ -1,0 +1,46 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTheTimesOfAClock(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	times := func(cron, zone string) answer {
+		return w.do("GET", "/api/v1/schedule-times?"+url.Values{"cron": {cron}, "timezone": {zone}}.Encode(), nil)
+	}
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Upcoming []time.Time }
+	times("0 7 * * 1-5", "Europe/Berlin").into(t, &got)
+	if len(got.Upcoming) != 5 {
+		t.Fatalf("got %v, want five times", got.Upcoming)
+	}
+	before := time.Now()
+	for _, at := range got.Upcoming {
+		local := at.In(berlin)
+		if !at.After(before) || local.Hour() != 7 || local.Minute() != 0 || local.Weekday() == time.Saturday || local.Weekday() == time.Sunday {
+			t.Errorf("got %s after %s, want the next weekday at seven", local, before)
+		}
+		before = at
+	}
+	for _, tt := range []struct{ cron, zone, want string }{
+		{"whenever", "UTC", "cron must be five fields"},
+		{"0 0 31 2 *", "UTC", "cron never comes true"},
+		{"TZ=UTC 0 7 * * *", "UTC", "cron takes no time zone"},
+		{"0 7 * * *", "Mars/Base", "timezone is not a time zone"},
+		{"", "UTC", "query parameter cron must not be empty"},
+	} {
+		if a := times(tt.cron, tt.zone); a.status != http.StatusBadRequest || !strings.Contains(a.body, tt.want) {
+			t.Errorf("%q in %s: got %d %s, want 400 with %q", tt.cron, tt.zone, a.status, a.body, tt.want)
+		}
+	}
+	w.must(http.StatusBadRequest, "GET", "/api/v1/schedule-times", nil)
+}

@@ -1,3 +1,4 @@
+import { Server } from './server.ts';
 import { expect, test } from './world.ts';
 
 test('who signs in with a key gets to where they wanted', async ({ world }) => {
@@ -58,4 +59,20 @@ test('a write without the session’s token, or from another site, is refused', 
   });
   expect(elsewhere.status).toBe(403);
   expect((await server.api.runs.list()).items).toEqual([]);
+});
+
+test('a session that is too old leads to the sign-in, and back', async ({ browser }) => {
+  const server = await Server.start('--session-life', '4s');
+  const page = await browser.newPage();
+  try {
+    await page.goto(`${server.url}/runs?q=kept`);
+    await page.getByLabel('API key').fill(server.key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    await page.getByText('Your session has ended').waitFor();
+    expect(new URL(page.url()).searchParams.get('next')).toBe('/runs?q=kept');
+  } finally {
+    await page.close();
+    await server.end();
+  }
 });

@@ -60,7 +60,7 @@ export function ActionView({ item, opened, open }: ActionViewProps) {
           {changes.map((change) => (
             <DiffView key={change.path + change.new_text.length} change={change} />
           ))}
-          <Values label="Input" values={item.input} />
+          {changes.length === 0 && <Values label="Input" values={item.input} />}
           <Values label="Result" values={rest(item.output)} />
         </div>
       )}
@@ -111,6 +111,14 @@ function rest(output: Record<string, unknown> | undefined): Record<string, unkno
   return others;
 }
 
+/** A value as a person reads it: a list of texts as such. */
+function textOf(value: unknown): string {
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) {
+    return value.join(', ');
+  }
+  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
+}
+
 function Values({ label, values }: { label: string; values: Record<string, unknown> }) {
   const entries = Object.entries(values);
   if (entries.length === 0) {
@@ -118,9 +126,7 @@ function Values({ label, values }: { label: string; values: Record<string, unkno
   }
   const [only] = entries;
   const plain = entries.length === 1 && typeof only?.[1] === 'string' ? only[1] : undefined;
-  const text =
-    plain ??
-    entries.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)}`).join('\n');
+  const text = plain ?? entries.map(([name, value]) => `${name}: ${textOf(value)}`).join('\n');
   return (
     <div>
       <div className={classes.label}>{label}</div>

@@ -95,7 +95,7 @@ function StatusMessage({ run, log }: { run: RunItem; log: Transcript }) {
     return null;
   }
   return (
-    <Alert variant="default" p="xs" role="status">
+    <Alert variant="default" p="xs" role="status" title={run.state === 'BLOCKED' ? 'The agent waits for an answer' : undefined}>
       <span className="plain">{said.message}</span>
       {said.error_code && (
         <>

@@ -36,9 +36,15 @@ export function TranscriptView({ items, working }: TranscriptViewProps) {
       virtual.scrollToIndex(items.length - 1, { align: 'end' });
     }
   }, [items.length, last, atEnd]);
+  const width = useRef(0);
   const scrolled = (): void => {
-    const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {};
-    setAtEnd(scrollHeight - scrollTop - clientHeight < nearEnd);
+    const { scrollHeight = 0, scrollTop = 0, clientHeight = 0, clientWidth = 0 } = box.current ?? {};
+    if (clientWidth !== width.current && atEnd) {
+      virtual.scrollToIndex(items.length - 1, { align: 'end' }); // the lines were broken anew: nobody has scrolled
+    } else {
+      setAtEnd(scrollHeight - scrollTop - clientHeight < nearEnd);
+    }
+    width.current = clientWidth;
   };
   return (
     <div className={classes.frame}>

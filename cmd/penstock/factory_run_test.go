@@ -1,0 +1,262 @@
+package main_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/skills"
+)
+
+// over waits for the end of a run.
+func (h *hooked) over(id string) penstock.Run {
+	h.t.Helper()
+	var run penstock.Run
+	testkit.Eventually(h.t, patience, func() error {
+		if h.ask(http.MethodGet, "/agent/runs/"+id, nil, http.StatusOK, &run); !run.State.Done() {
+			return fmt.Errorf("the run is %s (%+v)", run.State, run.StatusMessage)
+		}
+		return nil
+	})
+	if run.State != penstock.StateSucceeded {
+		h.t.Fatalf("the run is %s: %+v", run.State, run.StatusMessage)
+	}
+	return run
+}
+
+// run makes a run and waits for its end.
+func (h *hooked) run(body map[string]any) penstock.Run {
+	h.t.Helper()
+	var created penstock.RunCreated
+	h.ask(http.MethodPost, "/agent/runs", body, http.StatusOK, &created)
+	return h.over(created.ID)
+}
+
+// records are everything that is recorded of a run, as one text.
+func (h *hooked) records(run penstock.Run) string {
+	h.t.Helper()
+	var all strings.Builder
+	for _, path := range []string{"", "/conversation", "/timeline", "/events", "/transcript"} {
+		all.Write(h.ask(http.MethodGet, "/agent/runs/"+run.ID+path, nil, http.StatusOK, nil).body)
+	}
+	return all.String()
+}
+
+// A delivery starts an automation's run: it has what its agent and its factory
+// grant, nothing else, and no record holds a value.
+func TestFactoryGrantsSecretsAndSkillsToItsRuns(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		h := &hooked{Server: testkit.Serve(t, testkit.ServeOptions{Database: database}), t: t}
+		for _, name := range []string{"HOOK", "EVERY", "DEPLOY", "BILLING"} {
+			h.ask(http.MethodPost, "/secrets", map[string]string{"name": name, "value": "value-of-" + strings.ToLower(name)}, http.StatusCreated, nil)
+		}
+		automation := func(agent, more, prompt string) string {
+			return "---\nagent: " + agent + "\n" + more + "triggers: [{provider: webhook, event: received, filter: {webhook_ids: [ci]}}]\n---\n" + prompt + "\n"
+		}
+		look := "demo: run env | sort; echo E${#EVERY} D${#DEPLOY} B${#BILLING}; ls .penstock/skills\ndemo: read_skill deploy"
+		var f penstock.Factory
+		h.ask(http.MethodPost, "/factory", map[string]any{"files": map[string]string{
+			"factory.yaml":                          "schemaVersion: v1alpha1\nname: acme\nsecrets: [EVERY]\nagentDefaults: {model: auto, secrets: [DEPLOY]}\n",
+			"agents/lead/agent.md":                  "---\nagentType: FOREMAN\n---\nLead.\n",
+			"agents/clerk/agent.md":                 "---\nsecrets: [BILLING]\n---\nCount.\n",
+			"agents/clerk/skills/deploy/SKILL.md":   "---\nname: deploy\ndescription: d\n---\nClerks do not deploy.\n",
+			"skills/deploy/SKILL.md":                "---\nname: deploy\ndescription: d\n---\nDeploy with care.\n",
+			"webhooks/ci.yaml":                      "secretName: HOOK\n",
+			"automations/leads/automation.md":       automation("lead", "", look),
+			"automations/counts/automation.md":      automation("clerk", "", look),
+			"automations/trusts-none/automation.md": automation("clerk", "secrets: []\n", look),
+		}}, http.StatusCreated, &f)
+		h.factory = f.UID
+		var hooks struct{ Webhooks []penstock.Webhook }
+		h.ask(http.MethodGet, h.path()+"/webhooks", nil, http.StatusOK, &hooks)
+		if got := newSender(t).post(h.url(hooks.Webhooks[0]), map[string]string{"Authorization": "Bearer value-of-hook"}, `{}`); got.status != http.StatusAccepted {
+			t.Fatalf("the delivery: got %d %s", got.status, got.body)
+		}
+		runs := h.runs(hooks.Webhooks[0])
+		want := map[string][]string{
+			"leads": {"E14 D15 B0", "Deploy with care."}, "counts": {"E14 D0 B16", "Clerks do not deploy."}, "trusts-none": {"E14 D0 B0", "Clerks do not deploy."},
+		}
+		if len(runs) != len(want) {
+			t.Fatalf("got %d runs, want %d", len(runs), len(want))
+		}
+		for _, run := range runs {
+			h.over(run.ID)
+			records := h.records(run)
+			for _, text := range append(want[run.Title], `\"skill_path\":\".penstock/skills/deploy/SKILL.md\"`) {
+				if !strings.Contains(records, text) && !strings.Contains(records, strings.ReplaceAll(text, `\"`, `"`)) {
+					t.Errorf("%s: the records do not hold %s", run.Title, text)
+				}
+			}
+			if at := strings.Index(records, "value-of-"); at >= 0 {
+				t.Errorf("%s: a secret is in …%s…", run.Title, records[max(0, at-100):at+20])
+			}
+		}
+		got := send(t, h.Server, http.MethodDelete, "/secrets/EVERY", "")
+		if got.status != http.StatusConflict || !strings.Contains(string(got.body), `the factory \"acme\"`) {
+			t.Errorf("a secret that only factory.yaml names: got %d %s", got.status, got.body)
+		}
+	})
+}
+
+// A skill that comes with the server is found by its id, and what it shows works.
+func TestBundledSkillsWork(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		h := serveHooks(t, testkit.ServeOptions{Database: database})
+		var list struct{ Skills []penstock.BundledSkill }
+		h.ask(http.MethodGet, "/agent/bundled-skills", nil, http.StatusOK, &list)
+		if diff := cmp.Diff(skills.Catalogue(), list.Skills); diff != "" {
+			t.Errorf("catalogue (-want +got):\n%s", diff)
+		}
+		run := h.run(map[string]any{
+			"skill":  "factory-files",
+			"prompt": "demo: run \"$PENSTOCK_CLI\" factory validate .penstock/skills/factory-files/example\ndemo: read_skill factory-files",
+		})
+		want := &penstock.Skill{Name: "factory-files", BundledID: "factory-files"}
+		if want.Description = run.Skill.Description; cmp.Diff(want, run.Skill) != "" || run.Config.Name != "factory-files" || want.Description == "" {
+			t.Errorf("the run %q came from %+v", run.Config.Name, run.Skill)
+		}
+		records := h.records(run)
+		for _, want := range []string{"is valid: 9 files", `"bundled_skill_id":"factory-files"`, `"skill_path":".penstock/skills/factory-files/SKILL.md"`} {
+			if !strings.Contains(records, want) {
+				t.Errorf("the records do not hold %s", want)
+			}
+		}
+	})
+}
+
+// The commands of svc-platform are run as they stand, in a run.
+func TestCommandsOfThePlatformSkillWork(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	h := serveHooks(t, testkit.ServeOptions{})
+	var key penstock.Key
+	h.ask(http.MethodPost, "/keys", map[string]any{"name": "runs", "scopes": []string{"runs:read", "runs:write"}}, http.StatusCreated, &key)
+	h.ask(http.MethodPost, "/secrets", map[string]string{"name": "TEAM_KEY", "value": key.Key}, http.StatusCreated, nil)
+	blocks := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(skills.Files("svc-platform")["SKILL.md"], -1)
+	if len(blocks) < 6 {
+		t.Fatalf("got %d blocks of commands", len(blocks))
+	}
+	var run penstock.Run
+	for len(blocks) > 0 {
+		some := blocks[:min(len(blocks), penstock.MaxAttachments)]
+		blocks = blocks[len(some):]
+		run = h.runCommands(some)
+	}
+	var page penstock.RunPage
+	h.ask(http.MethodGet, "/agent/runs?ancestor_run_id="+run.ID, nil, http.StatusOK, &page)
+	if len(page.Runs) != 1 || page.Runs[0].ParentID != run.ID {
+		t.Errorf("got %d runs below the run, want the one that it has started", len(page.Runs))
+	}
+}
+
+// runCommands runs blocks of shell in a run, and answers it.
+func (h *hooked) runCommands(blocks [][]string) penstock.Run {
+	h.t.Helper()
+	prompt, attachments := "demo: write report.md # Report", []penstock.Attachment{}
+	for i, block := range blocks {
+		name := fmt.Sprintf("%d.sh", i)
+		attachments = append(attachments, penstock.Attachment{FileName: name, MimeType: "text/x-sh", Data: []byte("set -e\n" + block[1])})
+		prompt += "\ndemo: run sh .penstock/attachments/" + name
+	}
+	run := h.run(map[string]any{"prompt": prompt, "attachments": attachments, "config": map[string]any{"secrets": []string{"TEAM_KEY"}}})
+	var c penstock.Conversation
+	h.ask(http.MethodGet, "/agent/runs/"+run.ID+"/conversation", nil, http.StatusOK, &c)
+	done := 0
+	for _, m := range c.Steps[0].Messages {
+		for _, b := range m.Content {
+			switch {
+			case b.Type != penstock.BlockActionResult || b.Name != "run_command":
+			case strings.Contains(string(b.Output), `"exit_code":0`):
+				done++
+			case b.State != penstock.ActionRunning:
+				h.t.Errorf("a command failed: %s", b.Output)
+			}
+		}
+	}
+	if done != len(blocks) {
+		h.t.Errorf("%d of %d blocks are done", done, len(blocks))
+	}
+	return run
+}
+
+// What repositories have is listed, and what is wrong with it on request alone.
+func TestSkillsOfRepositoriesAreListed(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		h := serveHooks(t, testkit.ServeOptions{Database: database, Args: []string{"--allow-local-repositories"}})
+		dir := filepath.Join(t.TempDir(), "acme", "app")
+		for name, text := range map[string]string{
+			".agents/skills/triage/SKILL.md": "---\nname: triage\ndescription: Sorts issues.\n---\nSort.\n",
+			".claude/skills/broken/SKILL.md": "Sort.\n",
+			".claude/skills/triage/SKILL.md": "---\nname: triage\ndescription: Another.\n---\nOtherwise.\n",
+		} {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "all"}} {
+			cmd := exec.CommandContext(t.Context(), "git", args...)
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("git %v: %v\n%s", args, err, out)
+			}
+		}
+		var e penstock.Environment
+		h.ask(http.MethodPost, "/agent/environments", map[string]any{"name": "app", "repos": []map[string]string{{"url": "file://" + dir}}}, http.StatusCreated, &e)
+		listed := func(query string) map[string][]string {
+			var answer struct{ Agents []penstock.AgentSkillItem }
+			h.ask(http.MethodGet, "/agent?"+query, nil, http.StatusOK, &answer)
+			got := map[string][]string{}
+			for _, item := range answer.Agents {
+				for _, v := range item.Variants {
+					text := v.ID + " " + v.Description
+					if v.Error != "" {
+						text = v.ID + " !"
+					}
+					got[item.Name] = append(got[item.Name], text)
+					if v.Error == "" && (v.BasePrompt == "" || v.Source.Owner != "acme" || v.Source.Name != "app" || len(v.Environments) != 1 || v.Environments[0].UID != e.UID) {
+						t.Errorf("got %+v", v)
+					}
+				}
+			}
+			return got
+		}
+		good := map[string][]string{"triage": {"acme/app:.agents/skills/triage/SKILL.md Sorts issues.", "acme/app:.claude/skills/triage/SKILL.md Another."}}
+		if diff := cmp.Diff(good, listed("")); diff != "" {
+			t.Errorf("skills (-want +got):\n%s", diff)
+		}
+		all := map[string][]string{"triage": good["triage"], "broken": {"acme/app:.claude/skills/broken/SKILL.md !"}}
+		if diff := cmp.Diff(all, listed("include_malformed_skills=true&refresh=true&repo=acme/app&sort_by=last_run")); diff != "" {
+			t.Errorf("with malformed ones (-want +got):\n%s", diff)
+		}
+		if got := listed("repo=acme/other&include_malformed_skills=true"); len(got) != 0 {
+			t.Errorf("of another repository: got %v", got)
+		}
+		for _, bad := range []string{"repo=app", "sort_by=age", "include_malformed_skills=perhaps", "refresh=2"} {
+			name, _, _ := strings.Cut(bad, "=")
+			if got := send(t, h.Server, http.MethodGet, "/agent?"+bad, ""); got.status != http.StatusBadRequest || !strings.Contains(string(got.body), name) {
+				t.Errorf("%s: got %d %s", bad, got.status, got.body)
+			}
+		}
+		run := h.run(map[string]any{"skill": "acme/app:.agents/skills/triage/SKILL.md", "config": map[string]any{"environment_id": e.UID}})
+		if diff := cmp.Diff(&penstock.Skill{Name: "triage", FullPath: ".agents/skills/triage/SKILL.md"}, run.Skill); diff != "" || run.Config.Name != "triage" {
+			t.Errorf("the run %q (-want +got):\n%s", run.Config.Name, diff)
+		}
+	})
+}

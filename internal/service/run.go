@@ -8,7 +8,6 @@ import (
 	"maps"
 	"mime"
 	"path"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -218,130 +217,6 @@ func (s *Service) setConversation(ctx context.Context, p penstock.Principal, req
 	}
 	run.ConversationID = req.ConversationID
 	return nil
-}
-
-// configFrom resolves the configuration; what comes of it never changes after.
-func (s *Service) configFrom(from origin) func(context.Context, penstock.Principal, penstock.RunRequest, *store.NewRun) error {
-	return func(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) error {
-		of, err := s.setAgent(ctx, p, req, run)
-		if err != nil {
-			return err
-		}
-		if from.automation != nil {
-			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: "automation", Config: from.automation.Config()})
-		}
-		of.list = slices.Insert(of.list, 0, penstock.Layer{Name: "request", Config: req.Config})
-		return s.setConfig(ctx, p, run, of)
-	}
-}
-
-// setAgent makes the run one of an agent, whose configuration and whose
-// factory's it answers.
-func (s *Service) setAgent(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) (layers, error) {
-	uid := cmp.Or(req.AgentIdentityUID, p.AgentUID)
-	if uid == "" {
-		return layers{}, nil
-	}
-	agent, err := s.store.Identity(ctx, p.Team, uid)
-	var factory store.FactoryConfig
-	if err == nil && agent.FactoryUID != "" {
-		run.AgentName = agent.Name
-		factory, run.Revision, err = s.store.FactoryConfig(ctx, p.Team, agent.FactoryUID)
-	}
-	if penstock.CodeOf(err) == penstock.CodeNotFound {
-		return layers{}, penstock.Invalid("/agent_identity_uid", "there is no agent %q", uid)
-	}
-	if err != nil {
-		return layers{}, err
-	}
-	actor := agentActor(agent)
-	run.FactoryUID, run.Executor = agent.FactoryUID, &actor
-	return layers{
-		list:  []penstock.Layer{{Name: "agent", Config: agent.Config()}, {Name: "factory", Config: factory.Defaults.Config()}},
-		every: factory,
-	}, nil
-}
-
-// layers are what a run's configuration is resolved from, the strongest first.
-type layers struct {
-	list  []penstock.Layer
-	every store.FactoryConfig // of the agent's factory: what all its runs have
-}
-
-// withEvery adds to a configuration what all runs of the factory have. Its own
-// MCP servers keep their names.
-func withEvery(config *penstock.Config, sources map[string]string, every store.FactoryConfig) {
-	secrets := slices.Clone(config.Secrets)
-	for _, name := range every.Secrets {
-		if !slices.Contains(secrets, name) {
-			secrets = append(secrets, name)
-		}
-	}
-	servers := maps.Clone(every.MCPServers)
-	if servers == nil {
-		servers = config.MCPServers
-	} else {
-		maps.Copy(servers, config.MCPServers)
-	}
-	tell := func(key, name string) {
-		switch sources[key] {
-		case "":
-			sources[key] = "factory"
-		case "factory":
-		default:
-			sources[key+"/"+name] = "factory"
-		}
-	}
-	for _, name := range secrets[len(config.Secrets):] {
-		tell("secrets", name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(every.MCPServers)) {
-		if _, own := config.MCPServers[name]; !own {
-			tell("mcp_servers", name)
-		}
-	}
-	config.Secrets, config.MCPServers = secrets, servers
-}
-
-// setConfig takes each key from the first layer that has it, the server's own
-// being the last.
-func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *store.NewRun, from layers) error {
-	config, sources := penstock.Resolve(append(from.list, penstock.Layer{Name: layerServer, Config: &s.options.Defaults})...)
-	withEvery(&config, sources, from.every)
-	if config.Harness == nil {
-		config.Harness, sources["harness"] = &penstock.Harness{}, "server"
-	}
-	harness := *config.Harness // a layer's own is not ours to change
-	harness.Type = harness.Kind()
-	config.Harness = &harness
-	if config.ModelID == penstock.ModelAuto {
-		config.ModelID, sources["model_id"] = s.options.Defaults.ModelID, layerServer
-	}
-	if harness.ModelID == penstock.ModelAuto {
-		harness.ModelID = ""
-	}
-	run.Config, run.ConfigSources = &config, sources
-	run.Harness, run.WorkerHost = harness.Type, config.WorkerHost
-	for _, step := range []func(context.Context, penstock.Principal, *store.NewRun) error{
-		s.checkGrants, s.setEnvironment, s.setRunner, s.setSkill,
-	} {
-		if err := step(ctx, p, run); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Service) setEnvironment(ctx context.Context, p penstock.Principal, run *store.NewRun) error {
-	if run.Config.EnvironmentID == "" {
-		return nil
-	}
-	environment, err := s.store.Environment(ctx, p.Team, run.Config.EnvironmentID)
-	if penstock.CodeOf(err) == penstock.CodeNotFound {
-		return penstock.Invalid("/config/environment_id", "there is no environment %q", run.Config.EnvironmentID)
-	}
-	run.Image = environment.Config.DockerImage != ""
-	return err
 }
 
 // setExecutor honours on_behalf_of.

@@ -12,9 +12,6 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// layerServer names the weakest layer of a run's configuration.
-const layerServer = "server"
-
 const (
 	runnerFolder = "runners/"
 	runnerSuffix = ".yaml"
@@ -66,9 +63,9 @@ func (s *Service) filesOf(ctx context.Context, run store.RunRow, beginnings ...s
 func misplaced(run *store.NewRun, e penstock.FieldError) penstock.FieldError {
 	key, layer := cameFrom(run, e.Pointer)
 	switch layer {
-	case "agent":
+	case layerAgent:
 		e.Pointer, e.Detail = "/agent_identity_uid", "the agent's "+key+": "+e.Detail
-	case "request":
+	case layerRequest:
 		e.Pointer = "/config" + e.Pointer
 	default:
 		e.Pointer, e.Detail = "/config/"+key, "as the "+layer+" has it: "+e.Detail

@@ -147,6 +147,7 @@ func TestSkillsSayWhenTheyLastRan(t *testing.T) {
 	skillWorlds(t, func(w *world) {
 		app := newUpstream(w.t, "app", map[string]string{
 			".agents/skills/a/SKILL.md": skillText("a", "d", "b"), ".agents/skills/b/SKILL.md": skillText("b", "d", "b"), ".agents/skills/c/SKILL.md": skillText("c", "d", "b"),
+			".agents/skills/vendor-api/SKILL.md": skillText("vendor-api", "d", "b"), ".agents/skills/tidy/SKILL.md": skillText("tidy", "d", "b"),
 		})
 		lib := newUpstream(w.t, "lib", map[string]string{".agents/skills/a/SKILL.md": skillText("a", "d", "b")})
 		w.createEnvironment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app.url()}, {URL: lib.url()}}})
@@ -160,6 +161,9 @@ func TestSkillsSayWhenTheyLastRan(t *testing.T) {
 		ran("a") // one of two: nobody can tell which
 		ran("b")
 		want["acme/app:.agents/skills/b/SKILL.md"] = ran("acme/app:.agents/skills/b/SKILL.md")
+		ran("vendor-api") // the bundled one
+		f := w.defineFactory(skilled())
+		w.create(penstock.RunRequest{Skill: "tidy", AgentIdentityUID: f.ForemanUID}) // the factory's
 		personal := penstock.RunRequest{Skill: "c", Team: new(false)}
 		if _, err := w.CreateRun(w.t.Context(), w.createKeyFor("ada", penstock.ScopeRunsWrite), personal, penstock.SourceAPI); err != nil {
 			w.t.Fatal(err)

@@ -7,9 +7,9 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// SkillRuns says when a run that the viewer may see last came from a skill, by
-// the references that runs have named it by. A reference without runs is left
-// out.
+// SkillRuns says when a run that the viewer may see last came from a skill of a
+// repository, by the references that runs have named it by. A reference without
+// runs is left out: a bare name that meant another skill is none.
 func (s *Store) SkillRuns(ctx context.Context, v Viewer, references []string) (map[string]penstock.Time, error) {
 	out := map[string]penstock.Time{}
 	const most = 500 // placeholders in a statement
@@ -19,7 +19,8 @@ func (s *Store) SkillRuns(ctx context.Context, v Viewer, references []string) (m
 		args := append([]any{v.Team, flag(v.All), v.UID}, anys(some)...)
 		list := strings.ReplaceAll(placeholders(4, len(some)), ", ", "), (")
 		rows, err := s.query(ctx, `SELECT k.column1, COALESCE((SELECT r.created_at FROM runs r WHERE r.team = $1 AND ($2 = 1 OR r.personal = 0 OR r.creator = $3)
-			AND r.skill = k.column1 AND r.skill <> '' ORDER BY r.created_at DESC LIMIT 1), 0) FROM (VALUES (`+list+`)) AS k`, args...)
+			AND r.skill = k.column1 AND r.skill <> '' AND (r.skill_info NOT LIKE '%"bundled_skill_id"%' AND r.skill_info NOT LIKE '%"full_path"%' OR r.skill LIKE '%:%')
+			ORDER BY r.created_at DESC LIMIT 1), 0) FROM (VALUES (`+list+`)) AS k`, args...)
 		type last struct {
 			reference string
 			at        penstock.Time

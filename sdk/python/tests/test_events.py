@@ -16,9 +16,11 @@ from conftest import Server, serve
 from faulty import STREAM, Behaviour, answer, chunk, faulty, hang, raw
 from penstock import (
     APIConnectionError,
+    APITimeoutError,
     AsyncPenstock,
     BadRequestError,
     InternalServerError,
+    InvalidResponseError,
     NotFoundError,
     Penstock,
     Timeout,
@@ -125,6 +127,26 @@ def test_a_silent_connection_is_made_again() -> None:
         assert events.last_event_id == "1"
         rest = client.runs.events("r", after=int(events.last_event_id))
         assert [e.id for e in rest] == [2, None]
+
+
+def test_a_number_is_the_idle_time_of_one_stream_and_not_of_a_client() -> None:
+    with faulty(hang(STREAM)) as server:
+        with Penstock(api_key=KEY, base_url=server.url, retries=0) as client:
+            with pytest.raises(APITimeoutError):
+                next(client.runs.events("r", timeout=0.2))
+        short = Penstock(api_key=KEY, base_url=server.url, timeout=0.2)
+        assert short._connection.settings.timeout == Timeout(total=0.2, connect=0.2, idle=60)
+
+
+def test_what_is_no_event_comes_after_what_is_one() -> None:
+    text = event(1) + "id: 2\nevent: state\ndata: nonsense\n\n"
+    with faulty(raw(STREAM + chunk(text))) as server:
+        with Penstock(api_key=KEY, base_url=server.url) as client:
+            events = client.runs.events("r")
+            assert next(events).id == 1
+            with pytest.raises(InvalidResponseError):
+                next(events)
+            assert events.last_event_id == "1"
 
 
 def test_a_server_that_stays_away_is_given_up() -> None:

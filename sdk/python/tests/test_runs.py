@@ -256,3 +256,11 @@ def test_signed_links_are_not_logged(client: Penstock, caplog: pytest.LogCapture
     ours = [record.getMessage() for record in caplog.records if record.name == "penstock"]
     assert "GET /downloads/{token}: 200" in ours
     assert token not in "".join(ours) + str(caught.value)
+
+
+def test_fields_that_the_server_does_not_know_are_told(
+    client: Penstock, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.runs.create(prompt="demo: say hi", extra_body={"promtp": "secret?"})
+    (record,) = [r for r in caplog.records if r.levelno == logging.WARNING]
+    assert record.getMessage() == "POST /agent/runs: the server does not know /promtp"

@@ -28,6 +28,7 @@ from ._exchange import (
     worth_retrying,
 )
 from ._operation import EventOperation
+from ._options import Timeout
 from ._raw import RawResponse
 from .errors import APIError, InvalidResponseError, PenstockError
 
@@ -100,11 +101,15 @@ class Log(Generic[T]):
     ) -> None:
         self._operation = operation
         self._call = operation.call(arguments, path)
+        if "timeout" in arguments and not isinstance(arguments["timeout"], Timeout):
+            seconds: float | None = arguments["timeout"]
+            self._call = replace(self._call, timeout=Timeout(connect=seconds, idle=seconds))
         self._idle = (self._call.timeout or settings.timeout).idle
         self._retries = settings.retries if self._call.retries is None else self._call.retries
         self._decoder = EventDecoder()
         self._pauses = pauses(0)
         self._heard = 0.0
+        self._response: RawResponse[Any]
         self.ended = False
         self.opened = False
         self.last_event_id = self._call.headers.get("Last-Event-ID", "")
@@ -128,20 +133,28 @@ class Log(Generic[T]):
             kind = response.media_type or "no type"
             raise InvalidResponseError(response, f"the answer should be a stream, not {kind}")
         self.opened = True
+        self._response = response
         self._news()
 
-    def feed(self, chunk: bytes, response: RawResponse[Any]) -> list[tuple[ServerEvent, T]]:
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
         """The events that are complete with this chunk."""
         self._news()
-        events: list[tuple[ServerEvent, T]] = []
         try:
-            for sent in self._decoder.feed(chunk):
-                events.append((sent, self._operation.event(sent.name, sent.id, sent.data)))
-                self.last_event_id = sent.id or self.last_event_id
-                self.ended = self.ended or sent.name == "done"
+            return list(self._decoder.feed(chunk))
+        except ValueError as error:
+            raise InvalidResponseError(self._response, str(error)) from None
+
+    def take(self, sent: ServerEvent) -> T:
+        """The event that is given now."""
+        try:
+            event = self._operation.event(sent.name, sent.id, sent.data)
         except ValueError:
-            raise InvalidResponseError(response, "the stream holds what is no event") from None
-        return events
+            raise InvalidResponseError(
+                self._response, "the stream holds what is no event"
+            ) from None
+        self.last_event_id = sent.id or self.last_event_id
+        self.ended = sent.name == "done"
+        return event
 
     def _news(self) -> None:
         self._heard = time.monotonic()
@@ -206,7 +219,7 @@ class EventStream(BaseStream[T]):
             raise TypeError("a stream has no body to give; see its response")
         self._connection = connection
         self._log = Log(operation, arguments, path, connection.settings)
-        self._ready: deque[tuple[ServerEvent, T]] = deque()
+        self._ready: deque[ServerEvent] = deque()
         self._chunks: Iterator[bytes] = iter(())
         self._stop = threading.Event()
 
@@ -221,7 +234,7 @@ class EventStream(BaseStream[T]):
                 self.close()
             else:
                 self._more()
-        return self._ready.popleft()[1]
+        return self._log.take(self._ready.popleft())
 
     def _more(self) -> None:
         error: PenstockError | None = None
@@ -231,7 +244,7 @@ class EventStream(BaseStream[T]):
                 return
             chunk = next(self._chunks, None)
             if chunk is not None:
-                self._ready.extend(self._log.feed(chunk, self._open))
+                self._ready.extend(self._log.feed(chunk))
                 return
         except TRANSPORT_ERRORS as cause:
             error = self._log.broken(cause)
@@ -309,7 +322,7 @@ class AsyncEventStream(BaseStream[T]):
             raise TypeError("a stream has no body to give; see its response")
         self._connection = connection
         self._log = Log(operation, arguments, path, connection.settings)
-        self._ready: deque[tuple[ServerEvent, T]] = deque()
+        self._ready: deque[ServerEvent] = deque()
         self._chunks: AsyncIterator[bytes] | None = None
         self._closed = False
 
@@ -324,7 +337,7 @@ class AsyncEventStream(BaseStream[T]):
                 await self.close()
             else:
                 await self._more()
-        return self._ready.popleft()[1]
+        return self._log.take(self._ready.popleft())
 
     async def _more(self) -> None:
         error: PenstockError | None = None
@@ -334,7 +347,7 @@ class AsyncEventStream(BaseStream[T]):
                 return
             chunk = await anext(self._chunks, None)
             if chunk is not None:
-                self._ready.extend(self._log.feed(chunk, self._open))
+                self._ready.extend(self._log.feed(chunk))
                 return
         except TRANSPORT_ERRORS as cause:
             error = self._log.broken(cause)

@@ -144,6 +144,9 @@ def _try(
         logger.debug("%s %s: %s", call.method, call.shown, error)
         return error, None
     logger.debug("%s %s: %d", call.method, call.shown, response.status_code)
+    ignored = response.headers.get("x-penstock-ignored-fields")
+    if ignored:
+        logger.warning("%s %s: the server does not know %s", call.method, call.shown, ignored)
     return None, response
 
 

@@ -162,14 +162,12 @@ class Operation(Generic[T]):
         return to_json({**own, **extra}), "application/json"
 
 
+@dataclass(frozen=True)
 class PageOperation(Operation[T]):
     """An operation that answers with a page of T."""
 
-    def __init__(self, *arguments: Any, items: str, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
-        object.__setattr__(self, "items", items)
-
-    items: str
+    items: str = ""
+    """The field of the answer that holds them."""
 
 
 class EventOperation(Operation[T]):

@@ -19,11 +19,17 @@ class Timeout:
     """
 
     total: float | None = 60.0
-    """For one try, from connecting to the last byte of the answer. Not for a stream."""
+    """For one try, from connecting to the last byte of the answer. Not for a stream.
+
+    Where threads are used, the head of an answer that comes in drops has this time for each drop.
+    """
     connect: float | None = 60.0
     """For the connection alone; never more than `total`."""
     idle: float | None = 60.0
-    """For a stream: how long nothing may be heard of the server, also while it is reconnected to."""
+    """For a stream: how long nothing may be heard of the server, also while it is reconnected to.
+
+    The server gives a sign of life every 15 seconds.
+    """
 
     def __post_init__(self) -> None:
         for value in (self.total, self.connect, self.idle):
@@ -32,12 +38,12 @@ class Timeout:
 
     @classmethod
     def of(cls, value: float | Timeout | None) -> Timeout:
-        """A number stands for `total` and, for a stream, `idle`."""
+        """A number stands for `total`."""
         if isinstance(value, Timeout):
             return value
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
             raise TypeError(f"timeout is seconds, a Timeout or None, not {value!r}")
-        return cls(total=value, connect=value, idle=value)
+        return cls(total=value, connect=value)
 
 
 STRICT = ConfigDict(extra="forbid", strict=True)
@@ -48,7 +54,7 @@ class Options(TypedDict, total=False):
     """Keywords of every call."""
 
     timeout: float | Timeout | None
-    """Seconds for each try, in place of the client's."""
+    """Seconds for each try, in place of the client's; for a stream, seconds without a sign of life."""
     retries: int
     """How often to try again, in place of the client's."""
     extra_headers: Mapping[str, str]

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ._raw import RawResponse
 
@@ -158,9 +159,12 @@ def api_error(response: RawResponse[Any]) -> APIError:
     """The error for an answer that is no success."""
     status = response.status_code
     if 300 <= status < 400:
+        # No more of the address than the host: it may be a signed link.
+        location: str = response.headers.get("location", "")
+        parts = urlsplit(location)
+        where = f"{parts.scheme}://{parts.netloc}" if parts.netloc else "another path"
         return InvalidResponseError(
-            response,
-            f"the server redirects to {response.headers.get('location', 'nowhere')!r}; is base_url right?",
+            response, f"the server redirects to {where}; is base_url right?"
         )
     if status < 300:
         return InvalidResponseError(response, f"{status} is not an answer to this request")

@@ -100,6 +100,7 @@ func (b *bench) parts() []part {
 		{"start", "a delivery until a worker that waits has its run; one at a time", b.start},
 		{"memory", "resident memory of serve, as it comes", b.memory},
 		{"python", "the Python SDK, 1,000 calls one after the other, in turns with bare httpx", b.python},
+		{"typescript", "the TypeScript SDK, beside bare fetch; one call at a time", b.typescript},
 		{"size", "the binary, stripped", b.size},
 	}
 }

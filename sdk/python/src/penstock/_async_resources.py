@@ -1,12 +1,12 @@
-# Made from api/openapi.yaml by generate.py (make generate). Do not edit.
+# Made from api/openapi.yaml by generate/ (make generate). Do not edit.
 """The methods of `AsyncPenstock`."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
-from typing_extensions import Unpack
+from typing_extensions import Unpack, overload
 
 from . import _operations as operations
 from . import params, types

@@ -1,4 +1,4 @@
-# Made from api/openapi.yaml by generate.py (make generate). Do not edit.
+# Made from api/openapi.yaml by generate/ (make generate). Do not edit.
 """Each operation of the contract, described once. `Penstock` and `AsyncPenstock` carry them out."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Made from api/openapi.yaml by generate.py (make generate). Do not edit.
+# Made from api/openapi.yaml by generate/ (make generate). Do not edit.
 """What calls take, as typed dictionaries. A key that is left out is not sent; None is sent as null."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Made from api/openapi.yaml by generate.py (make generate). Do not edit.
+# Made from api/openapi.yaml by generate/ (make generate). Do not edit.
 """What the server answers, as pydantic models.
 
 Fields and values that this version does not know are kept: a field in `model_extra` (and as an
@@ -816,7 +816,10 @@ class TimelineEvent(Model):
     """When."""
 
     payload: dict[str, Any] | None = None
-    """More about it, by type; a `setup_step` has its command, exit code and last output."""
+    """More about it, by type; a `setup_step` has its command, exit code and last output, an
+    `image_not_used` the `image`, `instance_shape` and `runner` that a worker's sandbox could
+    not give.
+    """
 
 
 class Conversation(Model):

@@ -35,21 +35,27 @@ const Assets = "/assets/"
 const placeholder = "PENSTOCK_CSP_NONCE"
 
 // Handler serves the dashboard: below [Assets] its files, at every other
-// address its one page, which knows by the address what to show.
-func Handler() http.Handler {
-	index, err := files.ReadFile("dist/index.html")
+// address its one page, which knows by the address what to show. A build without
+// the dashboard has a page that says how to get it.
+func Handler() http.Handler { return handler(files) }
+
+func handler(files fs.FS) http.Handler {
+	index, err := fs.ReadFile(files, "dist/index.html")
 	if errors.Is(err, fs.ErrNotExist) {
-		index, _ = files.ReadFile("dist.html") // it is embedded
+		index, _ = fs.ReadFile(files, "dist.html") // it is embedded
 	}
-	site := &site{index: index}
-	return http.HandlerFunc(site.serve)
+	s := &site{files: files, index: index}
+	return http.HandlerFunc(s.serve)
 }
 
-type site struct{ index []byte }
+type site struct {
+	files fs.FS
+	index []byte
+}
 
 func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	if name, ok := strings.CutPrefix(r.URL.Path, Assets); ok {
-		serveAsset(w, r, name)
+		s.serveAsset(w, r, name)
 		return
 	}
 	nonce := newNonce()
@@ -75,8 +81,8 @@ func newNonce() string {
 
 // serveAsset sends a file in the smallest form that the browser takes. The name
 // changes with the content, so it is good for ever.
-func serveAsset(w http.ResponseWriter, r *http.Request, name string) {
-	content, err := files.ReadFile(path.Join("dist/assets", name))
+func (s *site) serveAsset(w http.ResponseWriter, r *http.Request, name string) {
+	content, err := s.read(name)
 	if err != nil || strings.HasSuffix(name, ".br") || strings.HasSuffix(name, ".gz") {
 		w.Header().Set("Cache-Control", "no-store") // after an update it is there
 		http.NotFound(w, r)
@@ -91,7 +97,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request, name string) {
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
 	for _, form := range []struct{ coding, suffix string }{{"br", ".br"}, {"gzip", ".gz"}} {
-		packed, err := files.ReadFile(path.Join("dist/assets", name+form.suffix))
+		packed, err := s.read(name + form.suffix)
 		if err == nil && accepts(r.Header.Get("Accept-Encoding"), form.coding) {
 			h.Set("Content-Encoding", form.coding)
 			content = packed
@@ -110,6 +116,10 @@ func serveAsset(w http.ResponseWriter, r *http.Request, name string) {
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(content) //nolint:gosec // a file of ours, whatever its name is; whoever asked may be gone
 	}
+}
+
+func (s *site) read(asset string) ([]byte, error) {
+	return fs.ReadFile(s.files, "dist"+Assets+asset)
 }
 
 // accepts reads an Accept-Encoding (RFC 9110 §12.5.3) as browsers write it: a

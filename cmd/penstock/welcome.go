@@ -29,7 +29,7 @@ func (cmd *serveCmd) welcome(ctx context.Context, std *stdio, b *back, open func
 		return nil
 	}
 	std.notef(`
-Penstock listens on %s. Try it:
+Penstock listens on %s: open it in a browser and sign in with the key, or try it here:
 
   curl -sS %s/api/v1/agent/runs -H "Authorization: Bearer %s" \
     -H 'Content-Type: application/json' -d '{"prompt": "Look around and write down what you find."}'

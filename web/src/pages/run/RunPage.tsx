@@ -129,7 +129,7 @@ function Parts({ run, log, mayWrite }: { run: RunItem; log: Transcript; mayWrite
       </Tabs.Panel>
       <Suspense>
         <Tabs.Panel value="timeline">
-          <TimelineTab log={log} />
+          <TimelineTab runId={run.run_id} log={log} />
         </Tabs.Panel>
         <Tabs.Panel value="config">
           <ConfigTab run={run} />

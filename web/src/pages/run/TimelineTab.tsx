@@ -1,16 +1,20 @@
 import { Text } from '@mantine/core';
 import type { TimelineEvent } from '@penstock/sdk';
+import { useQuery } from '@tanstack/react-query';
 import { formatAbsolute, formatDuration, formatWord } from '../../format.ts';
-import { useNow } from '../../live.ts';
+import { live, useNow } from '../../live.ts';
+import { timelineQuery } from '../../queries.ts';
 import { phaseNames } from './Durations.tsx';
 import { type Phase, phasesOf } from './phases.ts';
 import classes from './TimelineTab.module.css';
 import type { Transcript } from './transcript.ts';
 
-/** When what happened: the phases as bars, and every moment. */
-export default function TimelineTab({ log }: { log: Transcript }) {
-  const phases = phasesOf(log.timeline);
-  const [first] = log.timeline;
+/** When what happened: the phases as bars, and every moment. The last ones come when the log has ended: a sandbox takes a while to go. */
+export default function TimelineTab({ runId, log }: { runId: string; log: Transcript }) {
+  const read = useQuery({ ...timelineQuery(runId), ...live(5), enabled: log.done });
+  const timeline = read.data && read.data.events.length > log.timeline.length ? read.data.events : log.timeline;
+  const phases = phasesOf(timeline);
+  const [first] = timeline;
   if (!first) {
     return <Text c="dimmed">Nothing has happened yet.</Text>;
   }
@@ -19,7 +23,7 @@ export default function TimelineTab({ log }: { log: Transcript }) {
     <>
       <Bars phases={phases} />
       <ol className={classes.moments} aria-label="Moments">
-        {log.timeline.map((moment) => (
+        {timeline.map((moment) => (
           <Moment key={moment.event_uuid} moment={moment} start={start} />
         ))}
       </ol>

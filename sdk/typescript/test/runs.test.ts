@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BadRequestError, NotFoundError, type RunEvent, WaitTimeoutError } from '../src/index.js';
-import { eventually, useServer } from './server.js';
+import { eventually, Server, useServer } from './server.js';
 
 const server = useServer({ args: ['--concurrency', '8'] });
 
@@ -164,6 +164,35 @@ describe('events', () => {
     abort.abort();
     await expect(watching).rejects.toThrow('aborted');
     await client.runs.cancel(run_id);
+  });
+
+  test('and a wait go on when the server was killed and is there again', async () => {
+    const own = await Server.start();
+    try {
+      const client = own.client();
+      const { run_id } = await client.runs.create({ prompt: question });
+      const seen: RunEvent[] = [];
+      const watching = (async () => {
+        for await (const event of client.runs.events(run_id)) {
+          seen.push(event);
+        }
+      })();
+      const waiting = client.runs.wait(run_id);
+      await client.runs.wait(run_id, { untilBlocked: true });
+      await eventually(() =>
+        expect(seen).toContainEqual(expect.objectContaining({ event: 'state', data: expect.objectContaining({ state: 'BLOCKED' }) })),
+      );
+      await own.end('SIGKILL');
+      await own.restart();
+      await client.runs.followUp(run_id, { message: 'main' });
+      await watching;
+
+      expect((await waiting).state).toBe('SUCCEEDED');
+      const lasting = (list: RunEvent[]) => list.filter((event) => event.event !== 'message_delta');
+      expect(lasting(seen)).toEqual(lasting(await collect(client.runs.events(run_id))));
+    } finally {
+      await own.remove();
+    }
   });
 });
 

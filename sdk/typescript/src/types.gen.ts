@@ -434,7 +434,7 @@ export interface TimelineEvent {
   event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'setup_step' | 'image_not_used' | 'run_requeued' | 'workspace_reused'>;
   /** When. */
   occurred_at: Timestamp;
-  /** More about it, by type; a `setup_step` has its command, exit code and last output. */
+  /** More about it, by type; a `setup_step` has its command, exit code and last output, an `image_not_used` the `image`, `instance_shape` and `runner` that a worker's sandbox could not give. */
   payload?: Record<string, unknown>;
 }
 

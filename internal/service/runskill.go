@@ -1,7 +1,9 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -23,7 +25,7 @@ func agentSkills(agent string) string { return "agents/" + agent + "/skills/" }
 func (s *Service) setSkill(ctx context.Context, _ penstock.Principal, run *store.NewRun) error {
 	reference := run.Config.SkillSpec
 	if reference == "" {
-		return nil
+		return s.checkSkills(ctx, run)
 	}
 	spec, err := penstock.ParseSkillSpec(reference)
 	if err != nil {
@@ -37,30 +39,59 @@ func (s *Service) setSkill(ctx context.Context, _ penstock.Principal, run *store
 	if !spec.Bare() {
 		return nil
 	}
-	folders := []string{agentSkills(run.AgentName) + spec.Name + "/", factorySkills + spec.Name + "/"}
-	files, err := s.filesOf(ctx, run.RunRow, folders...)
+	at, content, err := s.skillOfFactory(ctx, run, spec.Name)
 	if err != nil {
 		return err
 	}
-	for _, folder := range folders {
-		content, there := files[folder+skillDocument]
-		if !there {
-			continue
-		}
+	if at != "" {
 		file, err := penstock.ParseSkillFile(content)
-		run.Skill.Description, run.Skill.FullPath = file.Description, folder+skillDocument
+		run.Skill.Description, run.Skill.FullPath = file.Description, at
 		return err // it was valid when it was applied
 	}
-	bundled, known := skills.Find(spec.Name)
-	switch {
-	case known && bundled.Shipped:
+	if bundled, known := skills.Find(spec.Name); known && bundled.Shipped {
 		*run.Skill = penstock.Skill{Name: spec.Name, Description: bundled.Description, BundledID: bundled.ID}
-	case known && run.Config.EnvironmentID == "":
-		return penstock.InvalidFields(misplaced(run, penstock.FieldError{
-			Pointer: "/skill_spec", Detail: "this release does not come with the skill " + bundled.ID + ". " + bundled.Reason,
-		}))
+	}
+	return notShipped(run, spec.Name, "/skill_spec")
+}
+
+// checkSkills refuses skills that the run has at hand where no server of this
+// release could have them.
+func (s *Service) checkSkills(ctx context.Context, run *store.NewRun) error {
+	for i, reference := range run.Config.Skills {
+		err := notShipped(run, reference, fmt.Sprintf("/skills/%d", i))
+		if err == nil {
+			continue
+		}
+		if at, _, read := s.skillOfFactory(ctx, run, reference); at == "" {
+			return cmp.Or(read, err)
+		}
 	}
 	return nil
+}
+
+// notShipped says why there is no bundled skill of a name, which has an id; nil
+// where there is one, the name is no id, or it may be a repository's.
+func notShipped(run *store.NewRun, name, pointer string) error {
+	bundled, known := skills.Find(name)
+	if !known || bundled.Shipped || run.Config.EnvironmentID != "" {
+		return nil
+	}
+	return penstock.InvalidFields(misplaced(run, penstock.FieldError{
+		Pointer: pointer, Detail: "this release does not come with the skill " + bundled.ID + ". " + bundled.Reason,
+	}))
+}
+
+// skillOfFactory reads the SKILL.md of a skill of the run's agent, else of its
+// factory; at is "" where there is none.
+func (s *Service) skillOfFactory(ctx context.Context, run *store.NewRun, name string) (at string, content []byte, err error) {
+	places := []string{agentSkills(run.AgentName) + name + "/" + skillDocument, factorySkills + name + "/" + skillDocument}
+	files, err := s.filesOf(ctx, run.RunRow, places...)
+	for _, at := range places {
+		if content, there := files[at]; there && err == nil {
+			return at, content, nil
+		}
+	}
+	return "", nil, err
 }
 
 const skillDocument = "SKILL.md"

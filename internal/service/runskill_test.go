@@ -81,6 +81,8 @@ func TestSkillsAreFoundByName(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "terminal app") {
 			w.t.Errorf("one that is not shipped: got %v, want the reason", err)
 		}
+		_, err = w.CreateRun(w.t.Context(), w.admin, penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Skills: []string{"vendor-api", "svcctrl"}}}, penstock.SourceAPI)
+		wantField(w.t, err, "/config/skills/1")
 		environment := w.createEnvironment(penstock.EnvironmentConfig{Name: "e"}).UID
 		w.create(penstock.RunRequest{Skill: "tab-configs", Config: &penstock.Config{EnvironmentID: environment}}) // it may be in a repository
 	})

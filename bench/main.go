@@ -98,6 +98,7 @@ func (b *bench) parts() []part {
 		{"hooks", "deliveries to 1,000 webhooks with 20 automations each, beside one with one", b.hooks},
 		{"log", "deliveries to a long log, beside an empty one", b.longLog},
 		{"start", "a delivery until a worker that waits has its run; one at a time", b.start},
+		{"definitions", "factories by files: PUT and POST of 500 files, and 200 repositories", b.definitions},
 		{"memory", "resident memory of serve, as it comes", b.memory},
 		{"python", "the Python SDK, 1,000 calls one after the other, in turns with bare httpx", b.python},
 		{"typescript", "the TypeScript SDK, beside bare fetch; one call at a time", b.typescript},

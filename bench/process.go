@@ -105,6 +105,11 @@ func startBare(ctx context.Context, kind string, answer int) (*process, error) {
 // serve starts the binary on a database, with its defaults but for what args
 // say and the limit of requests, and waits until it is ready.
 func (b *bench) serve(ctx context.Context, database string, args ...string) (*process, error) {
+	return b.serveWith(ctx, database, nil, args...)
+}
+
+// serveWith is serve with more variables of the environment.
+func (b *bench) serveWith(ctx context.Context, database string, env []string, args ...string) (*process, error) {
 	dir, err := os.MkdirTemp(b.dir, "serve-")
 	if err != nil {
 		return nil, err
@@ -120,7 +125,7 @@ func (b *bench) serve(ctx context.Context, database string, args ...string) (*pr
 	}
 	all := []string{"serve", "--listen", addr, "--data", filepath.Join(dir, "data"), "--limit-requests-per-minute", "0", "--database", database}
 	cmd := command(ctx, b.binary, append(all, args...)...)
-	cmd.Env = []string{"HOME=" + dir, "PATH=/usr/local/bin:/usr/bin:/bin", "PENSTOCK_BOOTSTRAP_KEY=" + apiKey}
+	cmd.Env = append([]string{"HOME=" + dir, "PATH=/usr/local/bin:/usr/bin:/bin", "PENSTOCK_BOOTSTRAP_KEY=" + apiKey}, env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ type application struct {
 	known   definition.Known
 
 	files   map[string][]byte
+	parsed  *definition.Definition     // of files
 	secrets map[string]store.SecretRow // those that the files name, locked
 	found   []definition.Diagnostic
 }
@@ -39,6 +40,7 @@ func (a *application) apply(ctx context.Context, before, files map[string][]byte
 	if err != nil {
 		return Applied{}, err
 	}
+	a.parsed = d
 	if plan, err = a.compare(ctx, before, d); err != nil {
 		return Applied{}, err
 	}

@@ -80,6 +80,7 @@ func (s *Service) Apply(ctx context.Context, p penstock.Principal, uid string, r
 		return Applied{}, err
 	}
 	var applied Applied
+	var parsed *definition.Definition
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
 		if err := tx.Changed(ctx, p.Team); err != nil {
 			return err
@@ -101,7 +102,9 @@ func (s *Service) Apply(ctx context.Context, p penstock.Principal, uid string, r
 			return err
 		}
 		a := application{s: s, tx: tx, p: p, factory: factory, known: known}
-		if applied, err = a.apply(ctx, before, files); err != nil {
+		applied, err = a.apply(ctx, before, files)
+		parsed = a.parsed
+		if err != nil {
 			return err
 		}
 		if req.DryRun {
@@ -112,6 +115,9 @@ func (s *Service) Apply(ctx context.Context, p penstock.Principal, uid string, r
 		}
 		return nil
 	})
+	if err == nil {
+		s.parsed.keep(uid, applied.Revision, parsed)
+	}
 	if errors.Is(err, errUndone) {
 		err = nil
 	}
@@ -250,7 +256,9 @@ func sameFiles(a, b map[string][]byte) bool {
 func (a *application) compare(ctx context.Context, before map[string][]byte, after *definition.Definition) (definition.Plan, error) {
 	var present *definition.Definition
 	if len(before) > 0 {
-		present, _ = definition.Parse(before, definition.Known{})
+		if present = a.s.parsed.find(a.factory.UID, a.factory.Definition.Revision); present == nil {
+			present, _ = definition.Parse(before, definition.Known{})
+		}
 	}
 	former, err := a.tx.EndedFiles(ctx, a.factory.UID)
 	return definition.Compare(present, after, func(kind definition.Kind, name string) bool {

@@ -25,6 +25,8 @@ func (s *Service) applySnapshot(ctx context.Context, before, row store.Repositor
 		return s.failedSync(ctx, row, s.ours(row, err))
 	}
 	result := row
+	var a application
+	var revision int64
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
 		if err := tx.Changed(ctx, row.Team); err != nil {
 			return err
@@ -40,7 +42,7 @@ func (s *Service) applySnapshot(ctx context.Context, before, row store.Repositor
 		if err != nil {
 			return err
 		}
-		a := application{s: s, tx: tx, p: p, factory: factory, known: known}
+		a = application{s: s, tx: tx, p: p, factory: factory, known: known}
 		applied, err := a.apply(ctx, present, files)
 		if err == nil && len(found) > 0 {
 			err = invalidDefinition(nil)
@@ -52,8 +54,12 @@ func (s *Service) applySnapshot(ctx context.Context, before, row store.Repositor
 		if result.Result == penstock.CommitUnchanged {
 			return errUndone // the team has no new version by it
 		}
-		return s.endSync(ctx, tx, result, commitRow(result, snapshot.Commit, applied.Revision))
+		revision = applied.Revision
+		return s.endSync(ctx, tx, result, commitRow(result, snapshot.Commit, revision))
 	})
+	if err == nil {
+		s.parsed.keep(row.FactoryUID, revision, a.parsed)
+	}
 	told, refused := errors.AsType[*penstock.Error](err)
 	switch {
 	case err == nil || errors.Is(err, errSyncLost):

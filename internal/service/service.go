@@ -83,6 +83,7 @@ type Service struct {
 	reads    chan struct{} // those of them that are read
 	syncing  sync.WaitGroup
 	schemas  func() ([]byte, error) // of a factory's files
+	parsed   parsedDefinitions
 }
 
 // New makes a service; nothing runs in the background before [Service.Run].

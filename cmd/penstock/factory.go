@@ -26,6 +26,7 @@ type factoryCmds struct {
 	Sync     factorySyncCmd     `cmd:"" help:"Look at a factory's repository now, and apply its newest commit."`
 	History  factoryHistoryCmd  `cmd:"" help:"List the revisions of a factory's files, or the commits of its repository."`
 	Validate factoryValidateCmd `cmd:"" help:"Check the files of a factory; needs no server."`
+	Init     factoryInitCmd     `cmd:"" help:"Write the files of a small new factory, or of one that is there, into a folder."`
 }
 
 type factoryListCmd struct {

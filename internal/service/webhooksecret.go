@@ -244,8 +244,8 @@ func (s *Service) readAgain(ctx context.Context, tx *store.Tx, w store.WebhookRo
 
 // followSecret gives the next value of a managed secret to the webhooks that
 // take it at once; the others take it with the next change of their factory, or
-// when they are switched on. The
-// caller's transaction has given the team its next version.
+// when they are switched on. The caller's transaction has given the team its next
+// version.
 func (s *Service) followSecret(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error {
 	webhooks, err := tx.WebhooksOfSecret(ctx, p.Team, name)
 	if err != nil {

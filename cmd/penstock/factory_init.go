@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/service"
+)
+
+type factoryInitCmd struct {
+	Folder string `arg:"" help:"Folder to write to; it is made where it is not there."`
+	From   string `xor:"source" placeholder:"FACTORY" help:"Uid, name or alias of a factory whose files to write; without it those of a small new one."`
+	Name   string `xor:"source" help:"Name of the new factory; without it that of the folder."`
+}
+
+func (cmd *factoryInitCmd) Help() string {
+	return "No file that is there is changed. With --from a server is asked; penstock factory apply brings the files back when they were edited."
+}
+
+// The files of a small new factory.
+const (
+	newFactory = `# What the factory is, and what its agents have in common.
+schemaVersion: v1alpha1
+name: new
+agentDefaults:
+  model: auto # the server's own, or one by its id
+`
+	newForeman = `---
+description: Takes the work of this factory
+agentType: FOREMAN
+---
+
+Do what is asked for and check the result. Finish with a short account of what you did and what is left; where something
+essential is missing, ask instead of guessing.
+`
+)
+
+func (cmd *factoryInitCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
+	files, next, err := cmd.files(ctx, std, in)
+	if err != nil {
+		return err
+	}
+	if err := writeTree(cmd.Folder, files); err != nil {
+		return err
+	}
+	std.notef("wrote %d files to %s; %s", len(files), cmd.Folder, next)
+	return nil
+}
+
+// files are those to be written, and what can be done with them next.
+func (cmd *factoryInitCmd) files(ctx context.Context, std *stdio, in *factoryCmds) (files map[string]string, next string, err error) {
+	if cmd.From == "" {
+		return cmd.small()
+	}
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return nil, "", err
+	}
+	uid, err := c.factoryUID(ctx, cmd.From)
+	if err != nil {
+		return nil, "", err
+	}
+	var d service.FactoryFiles
+	if _, err := c.call(ctx, http.MethodGet, "factory/"+url.PathEscape(uid)+"/definition", nil, &d); err != nil {
+		return nil, "", err
+	}
+	return d.Files, fmt.Sprintf("apply them by: penstock factory apply %s --base %d", cmd.Folder, d.Revision), nil
+}
+
+// small is the smallest factory that works.
+func (cmd *factoryInitCmd) small() (files map[string]string, next string, err error) {
+	name := cmd.Name
+	if name == "" {
+		folder, err := filepath.Abs(cmd.Folder)
+		if err != nil {
+			return nil, "", exitf(exitUsage, "the name of the folder: %w", err)
+		}
+		name = filepath.Base(folder)
+	}
+	tree := map[string][]byte{"factory.yaml": []byte(newFactory), "agents/foreman/agent.md": []byte(newForeman)}
+	d, _ := definition.Parse(tree, definition.Known{})
+	d.Factory.Name = name
+	if tree["factory.yaml"], err = definition.WriteFactory(tree["factory.yaml"], d.Factory); err != nil {
+		return nil, "", exitf(exitUsage, "%q cannot be the name of a factory: %w", name, err)
+	}
+	if _, found := definition.Parse(tree, definition.Known{}); definition.HasErrors(found) {
+		return nil, "", exitf(exitUsage, "%q cannot be the name of a factory: %s", name, found[0].Message)
+	}
+	files = map[string]string{}
+	for name, content := range tree {
+		files[name] = string(content)
+	}
+	return files, "make the factory by: penstock factory apply " + cmd.Folder, nil
+}
+
+// writeTree writes files below a folder, and nowhere else whatever they are
+// called. Where one of them is there already, nothing is written.
+func writeTree(folder string, files map[string]string) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil { //nolint:gosec // sources are for whomever the umask lets read them
+		return exitf(exitUsage, "make the folder: %w", err)
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return exitf(exitUsage, "open the folder: %w", err)
+	}
+	defer root.Close()
+	names := slices.Sorted(maps.Keys(files))
+	for _, name := range names {
+		if _, err := root.Lstat(filepath.FromSlash(name)); !errors.Is(err, fs.ErrNotExist) {
+			return exitf(exitUsage, "%s is there already: nothing was written", path.Join(filepath.ToSlash(folder), name))
+		}
+	}
+	for _, name := range names {
+		if err := writeInto(root, filepath.FromSlash(name), files[name]); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func writeInto(root *os.Root, name, content string) error {
+	if err := root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(content)
+	return errors.Join(err, file.Close())
+}

@@ -17,6 +17,7 @@ def answer(
 ) -> Behaviour:
     """A whole answer."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+    head += "Connection: close\r\n"
     return lambda _, connection: connection.sendall(f"{head}{more}\r\n".encode() + body)
 
 

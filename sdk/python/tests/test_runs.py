@@ -112,7 +112,7 @@ async def test_async_pages(aclient: AsyncPenstock) -> None:
     label = str(uuid4())
     for _ in range(3):
         await aclient.runs.create(prompt="demo: say hi", metadata={"test": label})
-    pages = aclient.runs.list(limit=2, metadata={"test": label})
+    pages = aclient.runs.list(limit=2, sort_by="created_at", metadata={"test": label})
     assert len([run async for run in pages]) == 3
     first = await pages
     assert len(first.items) == 2

@@ -133,6 +133,7 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 		add(op.OperationID == "deleteAgent", "409")                                           // a factory's foreman
 		add(op.OperationID == "updateWebhook", "409")                                         // its secret is there, or is not
 		add(op.OperationID == "deleteSecret", "409")                                          // one that is used
+		add(op.OperationID == "deleteWebhook" || op.OperationID == "deleteAutomation", "409") // of a factory that a repository defines
 		add(op.OperationID == "deleteKey", "409")                                             // the last admin's
 		add(op.OperationID == "downloadArtifact", "422")
 		add(op.OperationID == "applyDefinition", "409")                                      // another revision

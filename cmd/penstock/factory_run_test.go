@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -132,6 +133,57 @@ func TestBundledSkillsWork(t *testing.T) {
 				t.Errorf("the records do not hold %s", want)
 			}
 		}
+	})
+}
+
+// A worker elsewhere is given skills and runner with its work, and tells the end
+// of a sandbox whose run was cancelled.
+func TestWorkerElsewhereGetsWhatTheFactoryGives(t *testing.T) {
+	t.Parallel()
+	h := &hooked{Server: testkit.Serve(t, testkit.ServeOptions{Args: []string{"--no-worker"}}), t: t}
+	startWorker(t, h.Server, "--host", "box")
+	_, arch, _ := strings.Cut(penstock.Platform(runtime.GOOS, runtime.GOARCH), "/")
+	other := map[string]string{"x86_64": "aarch64", "aarch64": "x86_64"}[arch]
+	runner := func(arch string) string {
+		return "setupCommands: [echo prepared > state]\nplatform: {arch: " + arch + ", linux: {dockerImage: debian}}\n"
+	}
+	var f penstock.Factory
+	h.ask(http.MethodPost, "/factory", map[string]any{"files": map[string]string{
+		"factory.yaml":         "schemaVersion: v1alpha1\nname: acme\nagentDefaults: {model: auto, runner: here}\n",
+		"runners/here.yaml":    runner(arch),
+		"runners/other.yaml":   runner(other),
+		"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nLead.\n",
+		"skills/tidy/SKILL.md": "---\nname: tidy\ndescription: d\n---\nTidy up.\n",
+	}}, http.StatusCreated, &f)
+	run := h.run(map[string]any{
+		"prompt": "demo: run cat state; \"$PENSTOCK_CLI\" factory validate .penstock/skills/factory-files/example\ndemo: read_skill tidy", "agent_identity_uid": f.ForemanUID,
+		"config": map[string]any{"skills": []string{"factory-files"}},
+	})
+	records := h.records(run)
+	for _, want := range []string{"prepared", "is valid: 9 files", "Tidy up.", `"runner":"here"`, `"event_type":"image_not_used"`} {
+		if !strings.Contains(records, want) {
+			t.Errorf("the records do not hold %s", want)
+		}
+	}
+	start := func(config map[string]any) string {
+		var created penstock.RunCreated
+		h.ask(http.MethodPost, "/agent/runs", map[string]any{"prompt": "demo: run sleep 600", "agent_identity_uid": f.ForemanUID, "config": config}, http.StatusOK, &created)
+		return created.ID
+	}
+	h.ask(http.MethodGet, "/agent/runs/"+start(map[string]any{"runner_id": "other"}), nil, http.StatusOK, &run)
+	if want := "Waiting: no connected worker has the platform linux/" + other + ` of the runner "other".`; run.State != penstock.StateQueued || run.StatusMessage.Message != want {
+		t.Errorf("a run for another machine is %s: %+v, want %s", run.State, run.StatusMessage, want)
+	}
+	id := start(nil)
+	testkit.Eventually(t, patience, func() error { return inState(t, client(h.Server), id, penstock.StateInProgress) })
+	h.ask(http.MethodPost, "/agent/runs/"+id+"/cancel", nil, http.StatusOK, nil)
+	testkit.Eventually(t, patience, func() error {
+		var timeline struct{ Events []penstock.TimelineEvent }
+		h.ask(http.MethodGet, "/agent/runs/"+id+"/timeline", nil, http.StatusOK, &timeline)
+		if last := timeline.Events[len(timeline.Events)-1]; last.Type != penstock.MomentSandboxGone {
+			return fmt.Errorf("the timeline ends with %s", last.Type)
+		}
+		return nil
 	})
 }
 

@@ -183,6 +183,20 @@ func TestFileAndFlagsMakeOneRequest(t *testing.T) {
 	}
 }
 
+func TestAllPagesOfFactoriesAreRead(t *testing.T) {
+	t.Parallel()
+	page := `{"factories":[{"uid":"%s","name":"Pay %[1]s"}],"page_info":{"has_next_page":%t,"next_cursor":"c1"}}`
+	first, second := answers(200, fmt.Sprintf(page, "f1", true)), answers(200, fmt.Sprintf(page, "f2", false))
+	s := script(t, first, second)
+	call(t, s.env(), "factory", "list", "--search", "pay").want(t, 0, "f1", "f2")
+	got := []string{s.seen()[0].URL.Query().Get("search"), s.seen()[1].URL.Query().Get("search"), s.seen()[1].URL.Query().Get("cursor")}
+	if diff := cmp.Diff([]string{"pay", "pay", "c1"}, got); diff != "" {
+		t.Errorf("queries (-want +got):\n%s", diff)
+	}
+	s = script(t, first, second, answers(200, `{"uid":"f2","name":"Pay f2","foreman_agent_uid":"lead"}`))
+	call(t, s.env(), "factory", "get", "pay F2").want(t, 0, "Pay f2")
+}
+
 func TestAllPagesAreRead(t *testing.T) {
 	t.Parallel()
 	page := `{"runs":[{"run_id":"%s","state":"QUEUED","title":"t"}],"page_info":{"has_next_page":%t,"next_cursor":"c1"}}`

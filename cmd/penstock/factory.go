@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/penstock-dev/penstock"
 )
 
@@ -38,17 +41,50 @@ func (cmd *factoryListCmd) Run(ctx context.Context, std *stdio, in *factoryCmds)
 	if err != nil {
 		return err
 	}
-	query := url.Values{"limit": {strconv.Itoa(penstock.MaxLimit)}}
-	if cmd.Search != "" {
-		query.Set("search", cmd.Search)
+	all, err := c.factories(ctx, cmd.Search)
+	if err != nil {
+		return err
 	}
-	return answer(ctx, c, http.MethodGet, "factory?"+query.Encode(), nil, func(p penstock.FactoryPage) error {
-		var rows [][]string
-		for _, f := range p.Factories {
-			rows = append(rows, []string{f.UID, f.Name, f.Alias, strconv.Itoa(len(f.Agents)), strconv.Itoa(f.AutomationCount), strconv.Itoa(f.WebhookCount)})
+	if c.json {
+		return std.json(all)
+	}
+	var rows [][]string
+	for _, raw := range all.Factories {
+		var f penstock.Factory
+		if err := json.Unmarshal(raw, &f); err != nil {
+			return fmt.Errorf("read a factory: %w", err)
 		}
-		return std.table([]string{"FACTORY", "NAME", "ALIAS", "AGENTS", "AUTOMATIONS", "WEBHOOKS"}, rows)
-	})
+		rows = append(rows, []string{
+			f.UID, f.Name, f.Alias, strconv.Itoa(len(f.Agents)), strconv.Itoa(f.AutomationCount), strconv.Itoa(f.WebhookCount), string(f.Definition.Status),
+		})
+	}
+	return std.table([]string{"FACTORY", "NAME", "ALIAS", "AGENTS", "AUTOMATIONS", "WEBHOOKS", "FILES"}, rows)
+}
+
+// rawFactories are factories with every field that the server sent.
+type rawFactories struct {
+	Factories []jsontext.Value  `json:"factories"`
+	PageInfo  penstock.PageInfo `json:"page_info"`
+}
+
+// factories reads all pages of the factories whose name or alias contains a text.
+func (c *client) factories(ctx context.Context, search string) (rawFactories, error) {
+	all := rawFactories{Factories: []jsontext.Value{}}
+	query := url.Values{"limit": {strconv.Itoa(penstock.MaxLimit)}}
+	if search != "" {
+		query.Set("search", search)
+	}
+	for {
+		var page rawFactories
+		if _, err := c.call(ctx, http.MethodGet, "factory?"+query.Encode(), nil, &page); err != nil {
+			return all, err
+		}
+		all.Factories = append(all.Factories, page.Factories...)
+		if !page.PageInfo.HasNext {
+			return all, nil
+		}
+		query.Set("cursor", page.PageInfo.NextCursor)
+	}
 }
 
 // change makes a call about the factory that is called so, and shows it as it

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -81,16 +84,16 @@ func (a at) list(ctx context.Context) (list webhookList, err error) {
 // factoryUID is the uid of the factory that a person calls by its uid, its name
 // or its alias; "" is the only one that there is.
 func (c *client) factoryUID(ctx context.Context, called string) (string, error) {
-	query := url.Values{"limit": {"500"}}
-	if called != "" {
-		query.Set("search", called)
-	}
-	var page penstock.FactoryPage
-	if _, err := c.call(ctx, http.MethodGet, "factory?"+query.Encode(), nil, &page); err != nil {
+	all, err := c.factories(ctx, called)
+	if err != nil {
 		return "", err
 	}
 	var uids []string
-	for _, f := range page.Factories {
+	for _, raw := range all.Factories {
+		var f penstock.Factory
+		if err := json.Unmarshal(raw, &f); err != nil {
+			return "", fmt.Errorf("read a factory: %w", err)
+		}
 		if called == "" || strings.EqualFold(f.Name, called) || f.Alias != "" && strings.EqualFold(f.Alias, called) {
 			uids = append(uids, f.UID)
 		}

@@ -163,8 +163,10 @@ export class Core {
     const { fetchOptions } = this.#settings;
     if (response.type === 'opaqueredirect') {
       // A page is not told where a redirect leads. Its fetch follows by itself, and leaves the key out where the origin is another
-      // one (Fetch Standard, HTTP-redirect fetch, step 13).
-      return await this.#fetch(request.url, { ...request.init, redirect: 'follow' }, guard);
+      // one (Fetch Standard, HTTP-redirect fetch, step 13); of other headers it would leave out none.
+      const given = request.init.headers as Headers;
+      const headers = [...given].filter(([name]) => name === 'accept' || name === 'authorization');
+      return await this.#fetch(request.url, { ...request.init, headers, redirect: 'follow' }, guard);
     }
     const from = new URL(request.url, globalThis.location?.href);
     const to = linkOf(response, from);

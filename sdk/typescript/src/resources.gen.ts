@@ -77,6 +77,7 @@ import type {
   Session,
   SessionRedirect,
   SetSecretRequest,
+  Stats,
   StreamRunEventsQuery,
   Success,
   TestFilterRequest,
@@ -1639,6 +1640,28 @@ export class SkillsResource extends Resource {
   }
 }
 
+/** `client.stats` */
+export class StatsResource extends Resource {
+
+  /**
+   * Read sums of the last 24 hours.
+   *
+   * Sums by the hour, for charts, over the present hour and the 23 before it. Runs count in the hour in which they were created. Personal runs of others count
+   * only for admins, deliveries are there for who has `factories:read`.
+   *
+   * Needs the scope `runs:read`.
+   */
+  get(options?: RequestOptions): APIPromise<Stats> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/stats',
+      },
+      options,
+    );
+  }
+}
+
 /** `client.webhooks` */
 export class WebhooksResource extends Resource {
 
@@ -1832,6 +1855,7 @@ export class Resources {
   readonly session: SessionResource;
   readonly sessions: SessionsResource;
   readonly skills: SkillsResource;
+  readonly stats: StatsResource;
   readonly webhooks: WebhooksResource;
   readonly workers: WorkersResource;
 
@@ -1855,6 +1879,7 @@ export class Resources {
     this.session = new SessionResource(core);
     this.sessions = new SessionsResource(core);
     this.skills = new SkillsResource(core);
+    this.stats = new StatsResource(core);
     this.webhooks = new WebhooksResource(core);
     this.workers = new WorkersResource(core);
   }

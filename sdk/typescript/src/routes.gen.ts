@@ -45,6 +45,7 @@ import type {
   Secret,
   Session,
   SessionRedirect,
+  Stats,
   Success,
   TimelineResponse,
   Webhook,
@@ -135,5 +136,6 @@ export interface Routes {
   'DELETE /session': undefined;
   'GET /signature-schemes': ListSignatureSchemesResponse;
   'GET /schedule-times': ScheduleTimes;
+  'GET /stats': Stats;
   'GET /limits': Limits;
 }

@@ -1135,6 +1135,10 @@ export interface ConnectedWorker {
   worker_host: string;
   /** How many of them are connected. */
   connection_count: number;
+  /** How many runs they execute at once at most. */
+  capacity: number;
+  /** How many they execute now, as of what was heard of them last. */
+  busy: number;
   /** Since when. */
   connected_at: Timestamp;
   /** When one was heard of last. */
@@ -2343,6 +2347,77 @@ export interface Session {
   expires_at: string;
   /** After how long without a request it ends. */
   idle_seconds: number;
+}
+
+/** What happened lately, in sums. */
+export interface Stats {
+  /** When the first hour began. */
+  from: Timestamp;
+  /** Now. */
+  to: Timestamp;
+  /** The 24 hours, the earliest first; the last one is not over. */
+  hours: HourStats[];
+  /** Those whose runs cost the most, the dearest first. */
+  factories: FactoryStats[];
+  capacity: Capacity;
+}
+
+/** What happened in an hour. */
+export interface HourStats {
+  /** When it began. */
+  start: Timestamp;
+  /** How many runs that were created in it are now in which state. States that none has are left out. */
+  runs: Record<string, number>;
+  queue_wait: QueueWait;
+  deliveries?: HourDeliveries;
+}
+
+/** How long runs that were created in an hour waited until a worker first took them. Those that still wait do not count. */
+export interface QueueWait {
+  /** How many were taken. */
+  runs: number;
+  /** How long they waited on average. */
+  mean_seconds: number;
+  /** The longest wait. */
+  max_seconds: number;
+}
+
+/** Deliveries of an hour to the webhooks that there are, by what became of them. */
+export interface HourDeliveries {
+  /** Accepted. */
+  accepted: number;
+  /** Accepted before. */
+  duplicate: number;
+  /** Not authenticated, no JSON, or too large. */
+  rejected: number;
+  /** Too many at once. */
+  rate_limited: number;
+}
+
+/** Runs of a factory, or of none. */
+export interface FactoryStats {
+  /** The factory; absent for runs of none. */
+  factory_uid?: string;
+  /** Its name. */
+  factory_name?: string;
+  /** How many there were. */
+  runs: number;
+  /** What their models cost in US dollars, as far as prices are known. */
+  cost_usd: number;
+}
+
+/** What the connected workers can execute at once, and do. */
+export interface Capacity {
+  /** How many runs all workers together execute at most. */
+  slots: number;
+  /** How many they execute now. */
+  busy: number;
+  /** Those of the workers inside of servers, of `slots`. */
+  server_slots: number;
+  /** Those of the workers inside of servers, of `busy`. */
+  server_busy: number;
+  /** How many runs of the team wait for a worker. */
+  queued: number;
 }
 
 /** Limits. 0 means none. */

@@ -37,8 +37,9 @@ export abstract class Waiting extends Resource {
     const guard = new Guard(options.signal);
     guard.limit(timeout, `run ${id} is not over after ${timeout} ms`, WaitTimeoutError);
     try {
-      for (let after = 0, streams = true; ; ) {
-        const item = await this.get(id, { signal: guard.signal });
+      for (let after = 0, streams = true, patience = {}; ; patience = { maxRetries: 10 }) {
+        // The first look finds a server that is not there; later ones wait about a minute for it to come back.
+        const item = await this.get(id, { signal: guard.signal, ...patience });
         if (over.includes(item.state) || (options.untilBlocked && item.state === 'BLOCKED')) {
           return item;
         }

@@ -41,7 +41,7 @@ describe.skipIf(!executablePath)('in Chromium', () => {
 
   // Another host, to which the server's own redirects lead.
   const others = createServer((incoming, response) => {
-    const cors = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Allow-Headers': '*, Authorization, Idempotency-Key' };
+    const cors = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Allow-Headers': '*, Authorization, Idempotency-Key, X-Request-Id' };
     if (incoming.url?.startsWith('/api/') && incoming.method !== 'OPTIONS') {
       response.writeHead(302, { ...cors, Location: `http://localhost:${(others.address() as AddressInfo).port}/object` }).end();
       return;
@@ -116,7 +116,8 @@ describe.skipIf(!executablePath)('in Chromium', () => {
     const baseURL = `http://127.0.0.1:${(others.address() as AddressInfo).port}`;
     const got = await page.evaluate(async (baseURL) => {
       const { penstock } = globalThis as unknown as InPage;
-      const client = new penstock.Penstock({ apiKey: 'psk_must_not_leave', baseURL });
+      const defaultHeaders = { 'X-Request-Id': 'own' };
+      const client = new penstock.Penstock({ apiKey: 'psk_must_not_leave', baseURL, defaultHeaders });
       const names: unknown[] = [];
       for (const call of [client.me.get(), client.runs.create({ prompt: 'x' })]) {
         names.push(await call.then(undefined, (error: unknown) => (error as Error).name));
@@ -127,5 +128,6 @@ describe.skipIf(!executablePath)('in Chromium', () => {
     expect(got).toEqual(['InvalidResponseError', 'InvalidResponseError', 'object']);
     expect(strayed).toHaveLength(1);
     expect(strayed[0]?.headers.authorization).toBeUndefined();
+    expect(strayed[0]?.headers['x-request-id']).toBeUndefined();
   });
 });

@@ -304,6 +304,17 @@ describe('a wait', () => {
     expect(server.requests.map((request) => request.path.split('/').length)).toEqual([4, 5, 4, 4]);
   });
 
+  test('outlasts a server that is away for some tries', async () => {
+    const away = Array.from({ length: 6 }, unavailable);
+    const server = new TestTransport()
+      .on('GET /agent/runs/{runId}', { ...run, state: 'INPROGRESS' }, ...away, run)
+      .on('GET /agent/runs/{runId}/events', unavailable());
+    expect(await server.client().runs.wait('r1', { pollInterval: 1 })).toEqual(run);
+    const gone = new TestTransport().on('GET /agent/runs/{runId}', ...away, run);
+    await expect(gone.client().runs.wait('r1')).rejects.toThrow(InternalServerError);
+    expect(gone.requests).toHaveLength(3);
+  });
+
   test('goes on after the last event when a follow-up has taken the run up again', async () => {
     const done = { event: 'done', data: { state: 'SUCCEEDED', execution_id: 1 } } as const;
     const message = { id: 7, event: 'usage', data: {} } as const;

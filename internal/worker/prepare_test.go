@@ -278,6 +278,12 @@ func TestWithoutASandboxOnlyTheDemonstrationRuns(t *testing.T) {
 	id := w.create(penstock.RunRequest{Prompt: "Look around"})
 	w.becomes(id, penstock.StateSucceeded)
 	setup := w.environment(penstock.EnvironmentConfig{SetupCommands: []string{"true"}})
+	w.secret("EVERY", "value-of-every")
+	w.secret("SHARED", "value-of-shared")
+	prepared := w.create(penstock.RunRequest{Prompt: "Look around", AgentIdentityUID: w.factory(acme())["lead"]})
+	if m := w.becomes(prepared, penstock.StateFailed).StatusMessage; !strings.Contains(m.Message, "no setup commands") {
+		t.Errorf("a runner's setup commands: got %+v", m)
+	}
 	for name, config := range map[string]*penstock.Config{
 		"another model":   {ModelID: "openai/gpt-6-luna"},
 		"another harness": {Harness: &penstock.Harness{Type: "misbehaving"}},

@@ -177,6 +177,7 @@ export class Core {
         `${request.name}: the server's link leads to ${to?.origin ?? 'no address'}`,
       );
     }
+    void response.body?.cancel().catch(() => undefined);
     const { credentials: _, headers: __, ...init } = fetchOptions;
     return await this.#fetch(to.href, { ...init, redirect: 'follow' }, guard);
   }
@@ -235,7 +236,7 @@ export function failure(cause: unknown, guard: Guard): unknown {
   if (guard.signal.aborted) {
     return guard.signal.reason;
   }
-  const { message, cause: deeper } = cause as { message?: string; cause?: { message?: string; code?: string } };
+  const { message, cause: deeper } = (cause ?? {}) as { message?: string; cause?: { message?: string; code?: string } };
   const why = [message, deeper?.message || deeper?.code].filter(Boolean).join(': ');
   return new APIConnectionError(`no whole answer came: ${why || String(cause)}`, { cause });
 }

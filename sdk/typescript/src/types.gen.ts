@@ -2352,9 +2352,9 @@ export interface Session {
 /** What happened lately, in sums. */
 export interface Stats {
   /** When the first hour began. */
-  from: Timestamp;
+  since: Timestamp;
   /** Now. */
-  to: Timestamp;
+  until: Timestamp;
   /** The 24 hours, the earliest first; the last one is not over. */
   hours: HourStats[];
   /** Those whose runs cost the most, the dearest first. */

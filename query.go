@@ -88,6 +88,8 @@ type ModelList struct {
 type ConnectedWorker struct {
 	Host        string `json:"worker_host"`
 	Connections int    `json:"connection_count"`
+	Capacity    int    `json:"capacity"` // runs at once, of all of them
+	Busy        int    `json:"busy"`
 	ConnectedAt Time   `json:"connected_at"`
 	LastSeenAt  Time   `json:"last_seen_at"`
 }

@@ -171,6 +171,7 @@ func (d *driver) operations() []operation {
 		{"GET", base + "/me", nil, "any"},
 		{"GET", base + "/signature-schemes", nil, "any"},
 		{"GET", base + "/schedule-times?cron=0+7+*+*+1-5&timezone=Europe/Berlin", nil, "any"},
+		{"GET", base + "/stats", nil, read},
 		{"GET", base + "/limits", nil, "any"},
 		{"POST", base + "/session", map[string]any{"api_key": adminKey}, ""},
 		{"GET", base + "/session", nil, "any"},

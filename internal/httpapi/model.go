@@ -23,6 +23,14 @@ func (a *API) workers(c *call) error {
 	return c.respond(http.StatusOK, map[string][]penstock.ConnectedWorker{"workers": workers})
 }
 
+func (a *API) stats(c *call) error {
+	stats, err := a.svc.Stats(c.ctx(), c.principal)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, stats)
+}
+
 // limits adds to the limits of the service those that hold in this layer.
 func (a *API) limits(c *call) error {
 	limits := a.svc.Limits(c.ctx(), c.principal)

@@ -181,6 +181,7 @@ func accessRoutes() []Route {
 		{Method: remove, Pattern: "/session", Scope: anyKey, handle: (*API).signOut, Who: "dashboard"},
 		{Method: get, Pattern: "/signature-schemes", Scope: anyKey, handle: (*API).signatureSchemes, Who: "dashboard, when a webhook is made; whoever writes a sender"},
 		{Method: get, Pattern: "/schedule-times", Scope: anyKey, handle: (*API).scheduleTimes, Who: "dashboard, while a cron expression is typed"},
+		{Method: get, Pattern: "/stats", Scope: runsRead, handle: (*API).stats, Who: "dashboard, for its charts"},
 		{Method: get, Pattern: "/limits", Scope: anyKey, handle: (*API).limits, Who: "SDKs and operators"},
 		{Method: get, Pattern: "/downloads/{token}", Public: true, secretPath: true, handle: (*API).download, Who: "whoever was given a signed link"},
 	}

@@ -70,6 +70,8 @@ func (s *Service) Workers(ctx context.Context, p penstock.Principal) ([]penstock
 		}
 		host := &hosts[len(hosts)-1]
 		host.Connections++
+		host.Capacity += w.Capacity
+		host.Busy += w.Busy
 		host.ConnectedAt = min(host.ConnectedAt, w.ConnectedAt)
 		host.LastSeenAt = max(host.LastSeenAt, w.LastSeenAt)
 	}

@@ -50,7 +50,7 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx, db := w.t.Context(), w.database()
 		hello := func(id, host string, local bool) {
-			c := penstock.Claim{WorkerID: id, Host: host, Local: local, Harnesses: []string{"builtin"}, Capacity: 1}
+			c := penstock.Claim{WorkerID: id, Host: host, Local: local, Harnesses: []string{"builtin"}, Capacity: 3, Busy: 1}
 			if err := db.Hello(ctx, c); err != nil {
 				w.t.Fatal(err)
 			}
@@ -70,7 +70,7 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 			}
 			got[i].ConnectedAt, got[i].LastSeenAt = 0, 0
 		}
-		want := []penstock.ConnectedWorker{{Host: "a", Connections: 1}, {Host: "b", Connections: 2}}
+		want := []penstock.ConnectedWorker{{Host: "a", Connections: 1, Capacity: 3, Busy: 1}, {Host: "b", Connections: 2, Capacity: 6, Busy: 2}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.t.Errorf("-want +got:\n%s", diff)
 		}

@@ -29,6 +29,9 @@ type dialect struct {
 	// answered from the search index; wordArg prepares the word for it.
 	contains func(placeholder string) string
 	wordArg  func(word string) string
+	// number is the number under a key of an object in a column of JSON text, NULL
+	// where there is none.
+	number func(column, key string) string
 	// index adds rows of searchTable, and makes the search know them.
 	index func(ctx context.Context, tx *Tx, rows [][]any) error
 	// committers is how many transactions the group commit has under way.

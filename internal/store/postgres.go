@@ -49,7 +49,10 @@ func postgresDialect() *dialect {
 		skipRun:    " FOR UPDATE OF r SKIP LOCKED",
 		bytewise:   ` COLLATE "C"`,
 		committers: 2,
-		contains:   func(placeholder string) string { return "s.text LIKE " + placeholder },
+		number: func(column, key string) string {
+			return "CAST(CAST(NULLIF(" + column + ", '') AS json) ->> '" + key + "' AS double precision)"
+		},
+		contains: func(placeholder string) string { return "s.text LIKE " + placeholder },
 		wordArg: func(word string) string {
 			return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(word) + "%"
 		},

@@ -950,6 +950,19 @@ class AsyncLimits(AsyncResource):
         return await self._call(operations.get_limits, arguments)
 
 
+class AsyncStats(AsyncResource):
+    """`client.stats`: get."""
+
+    async def get(self, **arguments: Unpack[Options]) -> types.Stats:
+        """Read sums of the last 24 hours.
+
+        Sums by the hour, for charts, over the present hour and the 23 before it. Runs count in
+        the hour in which they were created. Personal runs of others count only for admins,
+        deliveries are there for who has `factories:read`.
+        """
+        return await self._call(operations.get_stats, arguments)
+
+
 class AsyncSession(AsyncResource):
     """`client.session`: create, get, delete."""
 
@@ -1085,6 +1098,11 @@ class AsyncResources(AsyncResource):
     def limits(self) -> AsyncLimits:
         """Methods: get."""
         return AsyncLimits(self._connection)
+
+    @cached_property
+    def stats(self) -> AsyncStats:
+        """Methods: get."""
+        return AsyncStats(self._connection)
 
     @cached_property
     def session(self) -> AsyncSession:

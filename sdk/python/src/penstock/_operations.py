@@ -844,6 +844,10 @@ get_limits: Operation[types.Limits] = Operation(
     "getLimits", "limits.get", "GET", "/limits", answer=types.Limits
 )
 
+get_stats: Operation[types.Stats] = Operation(
+    "getStats", "stats.get", "GET", "/stats", answer=types.Stats
+)
+
 create_session: Operation[types.Session] = Operation(
     "createSession",
     "session.create",

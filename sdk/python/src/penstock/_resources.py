@@ -920,6 +920,19 @@ class Limits(Resource):
         return self._call(operations.get_limits, arguments)
 
 
+class Stats(Resource):
+    """`client.stats`: get."""
+
+    def get(self, **arguments: Unpack[Options]) -> types.Stats:
+        """Read sums of the last 24 hours.
+
+        Sums by the hour, for charts, over the present hour and the 23 before it. Runs count in
+        the hour in which they were created. Personal runs of others count only for admins,
+        deliveries are there for who has `factories:read`.
+        """
+        return self._call(operations.get_stats, arguments)
+
+
 class Session(Resource):
     """`client.session`: create, get, delete."""
 
@@ -1055,6 +1068,11 @@ class Resources(Resource):
     def limits(self) -> Limits:
         """Methods: get."""
         return Limits(self._connection)
+
+    @cached_property
+    def stats(self) -> Stats:
+        """Methods: get."""
+        return Stats(self._connection)
 
     @cached_property
     def session(self) -> Session:

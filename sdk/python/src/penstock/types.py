@@ -34,6 +34,7 @@ __all__ = [
     "ArtifactResponse",
     "Automation",
     "BundledSkill",
+    "Capacity",
     "CloudEnvironment",
     "CloudEnvironmentConfig",
     "Commit",
@@ -67,6 +68,7 @@ __all__ = [
     "FactoryFiles",
     "FactoryRepository",
     "FactorySchemaVersions",
+    "FactoryStats",
     "FieldError",
     "FileArtifact",
     "FileArtifactData",
@@ -82,6 +84,8 @@ __all__ = [
     "HandoffAttachment",
     "HandoffAttachmentsResponse",
     "Harness",
+    "HourDeliveries",
+    "HourStats",
     "Key",
     "KeyScope",
     "Limits",
@@ -121,6 +125,7 @@ __all__ = [
     "PullRequestArtifactData",
     "PullRequestArtifactResponse",
     "PullRequestArtifactResponseData",
+    "QueueWait",
     "RequestUsage",
     "RequestUsageInferenceCostBreakdownUsd",
     "ResourceChange",
@@ -164,6 +169,7 @@ __all__ = [
     "SignaturePreset",
     "SignatureScheme",
     "StateChange",
+    "Stats",
     "Success",
     "TextBlock",
     "TimelineEvent",
@@ -1795,6 +1801,12 @@ class ConnectedWorker(Model):
     connection_count: int
     """How many of them are connected."""
 
+    capacity: int
+    """How many runs they execute at once at most."""
+
+    busy: int
+    """How many they execute now, as of what was heard of them last."""
+
     connected_at: Timestamp
     """Since when."""
 
@@ -3136,6 +3148,111 @@ class Session(Model):
 
     idle_seconds: int
     """After how long without a request it ends."""
+
+
+class Stats(Model):
+    """What happened lately, in sums."""
+
+    since: Timestamp
+    """When the first hour began."""
+
+    until: Timestamp
+    """Now."""
+
+    hours: list[HourStats]
+    """The 24 hours, the earliest first; the last one is not over."""
+
+    factories: list[FactoryStats]
+    """Those whose runs cost the most, the dearest first."""
+
+    capacity: Capacity
+    """What the connected workers can execute at once, and do."""
+
+
+class HourStats(Model):
+    """What happened in an hour."""
+
+    start: Timestamp
+    """When it began."""
+
+    runs: dict[str, int]
+    """How many runs that were created in it are now in which state. States that none has are left
+    out.
+    """
+
+    queue_wait: QueueWait
+    """How long runs that were created in an hour waited until a worker first took them. Those that
+    still wait do not count.
+    """
+
+    deliveries: HourDeliveries | None = None
+    """Deliveries of an hour to the webhooks that there are, by what became of them."""
+
+
+class QueueWait(Model):
+    """How long runs that were created in an hour waited until a worker first took them. Those that
+    still wait do not count.
+    """
+
+    runs: int
+    """How many were taken."""
+
+    mean_seconds: float
+    """How long they waited on average."""
+
+    max_seconds: float
+    """The longest wait."""
+
+
+class HourDeliveries(Model):
+    """Deliveries of an hour to the webhooks that there are, by what became of them."""
+
+    accepted: int
+    """Accepted."""
+
+    duplicate: int
+    """Accepted before."""
+
+    rejected: int
+    """Not authenticated, no JSON, or too large."""
+
+    rate_limited: int
+    """Too many at once."""
+
+
+class FactoryStats(Model):
+    """Runs of a factory, or of none."""
+
+    factory_uid: str | None = None
+    """The factory; absent for runs of none."""
+
+    factory_name: str | None = None
+    """Its name."""
+
+    runs: int
+    """How many there were."""
+
+    cost_usd: float
+    """What their models cost in US dollars, as far as prices are known."""
+
+
+class Capacity(Model):
+    """What the connected workers can execute at once, and do."""
+
+    slots: int
+    """How many runs all workers together execute at most."""
+
+    busy: int
+    """How many they execute now."""
+
+    server_slots: int
+    """Those of the workers inside of servers, of `slots`."""
+
+    server_busy: int
+    """Those of the workers inside of servers, of `busy`."""
+
+    queued: int
+    """How many runs of the team wait for a worker."""
 
 
 class Limits(Model):

@@ -1,0 +1,149 @@
+package service_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+func TestStatsSumUpTheLastDay(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx, hour := w.t.Context(), time.Hour.Milliseconds()
+		factory := w.newFactory("payments")
+		// put makes a run with what Stats read of it.
+		put := func(ago int64, state penstock.State, waitMS int64, costUSD float64, factory string) {
+			w.t.Helper()
+			id := w.create(penstock.RunRequest{Prompt: "x"}).ID
+			testkit.Exec(w.t, w.url, fmt.Sprintf(`UPDATE runs SET state = '%s', created_at = created_at - %d, started_at = CASE WHEN %d > 0 THEN created_at - %d + %d ELSE 0 END,
+				usage = CASE WHEN %f > 0 THEN '{"tokens":{},"cost_usd":%f}' ELSE '' END, factory_uid = '%s' WHERE id = '%s'`,
+				state, ago*hour, waitMS, ago*hour, waitMS, costUSD, costUSD, factory, id))
+		}
+		put(2, penstock.StateSucceeded, 1000, 0.5, factory)
+		put(2, penstock.StateSucceeded, 3000, 0.25, factory)
+		put(2, penstock.StateFailed, 2000, 2, "")
+		put(1, penstock.StateQueued, 0, 0, "")
+		put(30, penstock.StateSucceeded, 1000, 100, factory) // too long ago
+		if err := w.database().Hello(ctx, penstock.Claim{WorkerID: "1", Host: "a", Local: true, Capacity: 4, Busy: 3}); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := w.database().Hello(ctx, penstock.Claim{WorkerID: "2", Host: "b", Capacity: 2, Busy: 1}); err != nil {
+			w.t.Fatal(err)
+		}
+
+		stats, err := w.Stats(ctx, w.admin)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if n := len(stats.Hours); n != penstock.StatsHours {
+			w.t.Fatalf("there are %d hours, want %d", n, penstock.StatsHours)
+		}
+		// The hour may have changed since the runs were made.
+		var busy []penstock.HourStats
+		for i, h := range stats.Hours {
+			if want := stats.Since + penstock.Time(int64(i)*hour); h.Start != want {
+				w.t.Errorf("hour %d begins at %s, want %s", i, h.Start, want)
+			}
+			if len(h.Runs) > 0 {
+				busy = append(busy, h)
+			}
+		}
+		want := []penstock.HourStats{
+			{Runs: map[penstock.State]int64{"SUCCEEDED": 2, "FAILED": 1}, Wait: penstock.QueueWait{Runs: 3, MeanSeconds: 2, MaxSeconds: 3}, Deliveries: &penstock.DeliveryCounts{}},
+			{Runs: map[penstock.State]int64{"QUEUED": 1}, Deliveries: &penstock.DeliveryCounts{}},
+		}
+		if diff := cmp.Diff(want, busy, cmpopts.IgnoreFields(penstock.HourStats{}, "Start")); diff != "" {
+			w.t.Errorf("hours: -want +got:\n%s", diff)
+		}
+		costs := []penstock.FactoryStats{{Runs: 2, CostUSD: 2}, {UID: factory, Name: "payments", Runs: 2, CostUSD: 0.75}}
+		if diff := cmp.Diff(costs, stats.Factories); diff != "" {
+			w.t.Errorf("factories: -want +got:\n%s", diff)
+		}
+		if want := (penstock.Capacity{Slots: 6, Busy: 4, ServerSlots: 4, ServerBusy: 3, Queued: 1}); stats.Capacity != want {
+			w.t.Errorf("capacity is %+v, want %+v", stats.Capacity, want)
+		}
+	})
+}
+
+func TestStatsSumUpDeliveriesOfTheTeamsWebhooks(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		factory := w.newFactory("payments")
+		hook, err := w.CreateWebhook(ctx, w.admin, factory, penstock.WebhookRequest{Name: new("in")})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		last := store.Quarter(penstock.Now())
+		for _, c := range []struct {
+			uid, kind  string
+			quarter, n int64
+		}{
+			{hook.UID, store.CountAccepted, last - 8, 3},
+			{hook.UID, store.CountDuplicate, last - 8, 1},
+			{hook.UID, store.CountRejected, last - 8, 2},
+			{hook.UID, store.CountRateLimited, last - 8, 5},
+			{hook.UID, store.CountAccepted, last - 100, 9},
+			{"another", store.CountAccepted, last - 8, 7},
+		} {
+			testkit.Exec(w.t, w.url, fmt.Sprintf("INSERT INTO webhook_counts (webhook_uid, quarter, kind, n) VALUES ('%s', %d, '%s', %d)", c.uid, c.quarter, c.kind, c.n))
+		}
+		stats, err := w.Stats(ctx, w.admin)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var sum penstock.DeliveryCounts
+		for _, h := range stats.Hours {
+			sum.Accepted += h.Deliveries.Accepted
+			sum.Duplicate += h.Deliveries.Duplicate
+			sum.Rejected += h.Deliveries.Rejected
+			sum.RateLimited += h.Deliveries.RateLimited
+		}
+		if want := (penstock.DeliveryCounts{Accepted: 3, Duplicate: 1, Rejected: 2, RateLimited: 5}); sum != want {
+			w.t.Errorf("deliveries are %+v, want %+v", sum, want)
+		}
+		stats, err = w.Stats(ctx, w.as("reader", penstock.ScopeRunsRead))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if got := stats.Hours[0].Deliveries; got != nil {
+			w.t.Errorf("who may not read factories is told of deliveries: %+v", got)
+		}
+	})
+}
+
+func TestStatsLeaveOutPersonalRunsOfOthers(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		personal := false
+		w.create(penstock.RunRequest{Prompt: "x", Team: &personal})
+		w.create(penstock.RunRequest{Prompt: "y"})
+		for name, want := range map[string]int64{"a reader": 1, "the creator": 2} {
+			p := w.as("reader", penstock.ScopeRunsRead)
+			if name == "the creator" {
+				p = w.admin
+				p.Scopes = []penstock.Scope{penstock.ScopeRunsRead}
+			}
+			stats, err := w.Stats(w.t.Context(), p)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			var got int64
+			for _, h := range stats.Hours {
+				for _, n := range h.Runs {
+					got += n
+				}
+			}
+			if got != want || stats.Factories[0].Runs != want {
+				w.t.Errorf("%s counts %d runs, and %d with costs, want %d", name, got, stats.Factories[0].Runs, want)
+			}
+		}
+		if _, err := w.Stats(w.t.Context(), w.as("worker", penstock.ScopeWorker)); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+			w.t.Errorf("a key without runs:read got %v", err)
+		}
+	})
+}

@@ -39,3 +39,26 @@ export const environmentsQuery = queryOptions({
   staleTime: 30_000,
   queryFn: ({ signal }) => client.environments.list({ sort_by: 'name' }, { signal }),
 });
+
+export const secretsQuery = queryOptions({ queryKey: ['secrets'], queryFn: ({ signal }) => client.secrets.list({ signal }) });
+
+export const keysQuery = queryOptions({ queryKey: ['keys'], queryFn: ({ signal }) => client.keys.list({ signal }) });
+
+export const agentsQuery = queryOptions({
+  queryKey: ['agents'],
+  staleTime: 30_000,
+  queryFn: ({ signal }) => client.agents.list({ signal }),
+});
+
+export const workersQuery = queryOptions({ queryKey: ['workers'], queryFn: ({ signal }) => client.workers.list({ signal }) });
+
+export const schedulesQuery = queryOptions({ queryKey: ['schedules'], queryFn: ({ signal }) => client.schedules.list({ signal }) });
+
+/** When a cron expression fires next; the expression may be wrong, which is the error. */
+export const scheduleTimesQuery = (cron: string, timezone?: string) =>
+  queryOptions({
+    queryKey: ['schedule-times', cron, timezone],
+    staleTime: 30_000,
+    retry: false,
+    queryFn: ({ signal }) => client.schedules.preview({ cron, timezone }, { signal }),
+  });

@@ -54,7 +54,40 @@ const runRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/run/RunPage.tsx'), 'RunPage'),
 });
 
-const routeTree = rootRoute.addChildren([signInRoute, appRoute.addChildren([homeRoute, runsRoute, runRoute])]);
+const schedulesRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/schedules',
+  component: lazyRouteComponent(() => import('./pages/schedules/SchedulesPage.tsx'), 'SchedulesPage'),
+});
+
+const environmentsRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/environments',
+  component: lazyRouteComponent(() => import('./pages/environments/EnvironmentsPage.tsx'), 'EnvironmentsPage'),
+});
+
+const workersRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/workers',
+  component: lazyRouteComponent(() => import('./pages/workers/WorkersPage.tsx'), 'WorkersPage'),
+});
+
+const secretsRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/secrets',
+  component: lazyRouteComponent(() => import('./pages/secrets/SecretsPage.tsx'), 'SecretsPage'),
+});
+
+const keysRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/keys',
+  component: lazyRouteComponent(() => import('./pages/keys/KeysPage.tsx'), 'KeysPage'),
+});
+
+const routeTree = rootRoute.addChildren([
+  signInRoute,
+  appRoute.addChildren([homeRoute, runsRoute, runRoute, schedulesRoute, environmentsRoute, workersRoute, secretsRoute, keysRoute]),
+]);
 
 export const router = createRouter({
   routeTree,

@@ -10,7 +10,14 @@ export interface Place {
 }
 
 /** Where the navigation leads, in its order. */
-export const places: Place[] = [{ label: 'Runs', to: '/runs', icon: 'runs', scope: 'runs:read' }];
+export const places: Place[] = [
+  { label: 'Runs', to: '/runs', icon: 'runs', scope: 'runs:read' },
+  { label: 'Schedules', to: '/schedules', icon: 'clock', scope: 'runs:read' },
+  { label: 'Environments', to: '/environments', icon: 'terminal', scope: 'runs:read' },
+  { label: 'Workers', to: '/workers', icon: 'server', scope: 'runs:read' },
+  { label: 'Secrets', to: '/secrets', icon: 'lock', scope: 'secrets:manage' },
+  { label: 'Keys', to: '/keys', icon: 'key', scope: 'keys:manage' },
+];
 
 /** Whether a session may do what needs scope; mirrors Principal.May of the server, which has the last word. */
 export function may(scopes: readonly string[] | undefined, scope: KeyScope): boolean {

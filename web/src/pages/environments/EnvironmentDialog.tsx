@@ -1,0 +1,124 @@
+import { ActionIcon, Button, Fieldset, Group, Stack, Textarea, TextInput } from '@mantine/core';
+import type { CloudEnvironment } from '@penstock/sdk';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { client } from '../../api.ts';
+import { FormDialog } from '../../ui/FormDialog.tsx';
+import { Icon } from '../../ui/Icon.tsx';
+import { type CommandDraft, configOf, draftOf, type EnvironmentDraft, isGitHub, type RepoDraft } from './draft.ts';
+
+/** Makes an environment, or replaces one. */
+export default function EnvironmentDialog({ environment, close }: { environment: CloudEnvironment | undefined; close: () => void }) {
+  const queries = useQueryClient();
+  const [draft, setDraft] = useState(() => draftOf(environment?.config));
+  const set = (change: Partial<EnvironmentDraft>): void => setDraft((before) => ({ ...before, ...change }));
+  const submit = async (): Promise<void> => {
+    const config = configOf(draft, environment?.config);
+    await (environment ? client.environments.update(environment.uid, config) : client.environments.create(config));
+    await queries.invalidateQueries({ queryKey: ['environments'] });
+  };
+  return (
+    <FormDialog
+      title={environment ? `Edit ${environment.config.name ?? environment.uid}` : 'New environment'}
+      close={close}
+      action={environment ? 'Save' : 'Create'}
+      submit={submit}
+      incomplete={draft.name.trim() === ''}
+      size="lg"
+    >
+      <TextInput label="Name" required data-autofocus value={draft.name} onChange={(event) => set({ name: event.currentTarget.value })} />
+      <TextInput label="Description" value={draft.description} onChange={(event) => set({ description: event.currentTarget.value })} />
+      <TextInput
+        label="Image"
+        description="For workers that use containers; others work with the tools of their host"
+        placeholder="debian:13"
+        value={draft.image}
+        onChange={(event) => set({ image: event.currentTarget.value })}
+      />
+      <Repositories repos={draft.repos} change={(repos) => set({ repos })} />
+      <Commands commands={draft.commands} change={(commands) => set({ commands })} />
+    </FormDialog>
+  );
+}
+
+/** An id for the next of a list. */
+const nextId = (list: readonly { id: number }[]): number => Math.max(-1, ...list.map(({ id }) => id)) + 1;
+
+function Repositories({ repos, change }: { repos: RepoDraft[]; change: (repos: RepoDraft[]) => void }) {
+  const edit = (id: number, part: Partial<RepoDraft>): void => change(repos.map((one) => (one.id === id ? { ...one, ...part } : one)));
+  return (
+    <Fieldset legend="Repositories to clone" p="xs">
+      <Stack gap="xs">
+        {repos.map(({ id, place, ref }, i) => (
+          <Group key={id} gap={4} wrap="nowrap">
+            <TextInput
+              aria-label={`Repository ${i + 1}`}
+              placeholder="owner/name on GitHub, or https://…"
+              flex={3}
+              value={place}
+              onChange={(event) => edit(id, { place: event.currentTarget.value })}
+            />
+            <TextInput
+              aria-label={`Branch, tag or commit of repository ${i + 1}`}
+              placeholder="default branch"
+              flex={2}
+              disabled={isGitHub(place)}
+              value={isGitHub(place) ? '' : ref}
+              onChange={(event) => edit(id, { ref: event.currentTarget.value })}
+            />
+            <Remove label={`Remove repository ${i + 1}`} act={() => change(repos.filter((one) => one.id !== id))} />
+          </Group>
+        ))}
+        <Add label="Add a repository" act={() => change([...repos, { id: nextId(repos), place: '', ref: '' }])} />
+      </Stack>
+    </Fieldset>
+  );
+}
+
+function Commands({ commands, change }: { commands: CommandDraft[]; change: (commands: CommandDraft[]) => void }) {
+  return (
+    <Fieldset legend="Commands that prepare the workspace, in order" p="xs">
+      <Stack gap="xs">
+        {commands.map(({ id, text }, i) => (
+          <Group key={id} gap={4} wrap="nowrap">
+            <Textarea
+              aria-label={`Command ${i + 1}`}
+              placeholder="npm ci"
+              flex={1}
+              autosize
+              minRows={1}
+              maxRows={10}
+              spellCheck={false}
+              classNames={{ input: 'mono' }}
+              value={text}
+              onChange={(event) => {
+                const next = event.currentTarget.value;
+                change(commands.map((one) => (one.id === id ? { id, text: next } : one)));
+              }}
+            />
+            <Remove label={`Remove command ${i + 1}`} act={() => change(commands.filter((one) => one.id !== id))} />
+          </Group>
+        ))}
+        <Add label="Add a command" act={() => change([...commands, { id: nextId(commands), text: '' }])} />
+      </Stack>
+    </Fieldset>
+  );
+}
+
+function Remove({ label, act }: { label: string; act: () => void }) {
+  return (
+    <ActionIcon variant="subtle" color="gray" c="dimmed" aria-label={label} title={label} onClick={act}>
+      <Icon name="cross" />
+    </ActionIcon>
+  );
+}
+
+function Add({ label, act }: { label: string; act: () => void }) {
+  return (
+    <Group>
+      <Button size="compact-sm" variant="default" leftSection={<Icon name="plus" size={12} />} onClick={act}>
+        {label}
+      </Button>
+    </Group>
+  );
+}

@@ -1,0 +1,146 @@
+import { Anchor, Button, Group, Text } from '@mantine/core';
+import type { CloudEnvironment } from '@penstock/sdk';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { client, sessionQuery } from '../../api.ts';
+import { may } from '../../layout/nav.ts';
+import { live } from '../../live.ts';
+import { environmentsQuery } from '../../queries.ts';
+import { Code } from '../../ui/Code.tsx';
+import { Confirm } from '../../ui/Confirm.tsx';
+import { curl } from '../../ui/curl.ts';
+import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { Empty } from '../../ui/Empty.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+import { Icon } from '../../ui/Icon.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { RowActions } from '../../ui/RowActions.tsx';
+import { RunStatus, Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+
+const EnvironmentDialog = lazy(() => import('./EnvironmentDialog.tsx'));
+
+const nameOf = ({ config, uid }: CloudEnvironment): string => config.name || uid;
+
+const columns: Column<CloudEnvironment>[] = [
+  {
+    header: 'Environment',
+    main: true,
+    cell: (environment) => (
+      <>
+        <Text component="span" size="sm" fw={500}>
+          {nameOf(environment)}
+        </Text>{' '}
+        {environment.setup_failed && <Status tone="bad">Setup failed</Status>}
+        {environment.config.description && (
+          <Text size="xs" c="dimmed" className="clip" title={environment.config.description}>
+            {environment.config.description}
+          </Text>
+        )}
+      </>
+    ),
+  },
+  { header: 'Made of', cell: ({ config }) => <Text size="sm">{madeOf(config)}</Text> },
+  {
+    header: 'Latest run',
+    cell: ({ last_task_created: run }) =>
+      run ? (
+        <Group gap={6} wrap="nowrap">
+          <RunStatus state={run.state} />
+          <Anchor component={Link} to="/runs/$runId" params={{ runId: run.id } as never} size="sm" className="clip">
+            {run.title || run.id}
+          </Anchor>
+        </Group>
+      ) : (
+        '–'
+      ),
+  },
+  { header: 'Changed', width: 110, numeric: true, cell: ({ last_updated }) => <Time at={last_updated} /> },
+];
+
+/** What an environment has, in a line. */
+function madeOf(config: CloudEnvironment['config']): string {
+  const repos = (config.github_repos?.length ?? 0) + (config.repos?.length ?? 0);
+  const commands = config.setup_commands?.length ?? 0;
+  const parts = [
+    config.docker_image,
+    repos > 0 && (repos === 1 ? '1 repository' : `${repos} repositories`),
+    commands > 0 && (commands === 1 ? '1 command' : `${commands} commands`),
+  ];
+  return parts.filter(Boolean).join(', ') || 'an empty workspace';
+}
+
+export function EnvironmentsPage() {
+  const queries = useQueryClient();
+  const { data: session } = useQuery(sessionQuery);
+  const environments = useQuery({ ...environmentsQuery, ...live(10) });
+  const [editing, edit] = useState<{ environment?: CloudEnvironment }>();
+  const [deleting, remove] = useState<CloudEnvironment>();
+  const mayManage = may(session?.scopes, 'factories:manage');
+  const actions: Column<CloudEnvironment> = {
+    header: 'Actions',
+    width: 120,
+    numeric: true,
+    cell: (environment) => (
+      <RowActions
+        of={nameOf(environment)}
+        actions={[
+          { label: 'Edit', act: () => edit({ environment }) },
+          { label: 'Delete', act: () => remove(environment) },
+        ]}
+      />
+    ),
+  };
+  const create = (
+    <Button leftSection={<Icon name="plus" />} onClick={() => edit({})}>
+      New environment
+    </Button>
+  );
+  return (
+    <Page title="Environments" actions={mayManage && create}>
+      <Failure error={environments.error} retry={() => void environments.refetch()} />
+      {(environments.data || !environments.error) && (
+        <DataTable
+          label="Environments"
+          columns={mayManage ? [...columns, actions] : columns}
+          rows={environments.data?.environments}
+          rowKey={({ uid }) => uid}
+          empty={
+            <Empty title="No environments yet">
+              <Text>
+                Where runs work: the repositories that are cloned into a workspace, the image, and the commands that prepare it. A run names
+                one, or its agent does; without one it begins in an empty folder.
+              </Text>
+              <Code label="create an environment with curl">
+                {curl('POST', '/agent/environments', {
+                  name: 'shop',
+                  github_repos: [{ owner: 'acme', repo: 'shop' }],
+                  setup_commands: ['npm ci'],
+                })}
+              </Code>
+              {mayManage && <Group>{create}</Group>}
+            </Empty>
+          }
+        />
+      )}
+      {editing && (
+        <Suspense>
+          <EnvironmentDialog environment={editing.environment} close={() => edit(undefined)} />
+        </Suspense>
+      )}
+      <Confirm
+        opened={deleting !== undefined}
+        close={() => remove(undefined)}
+        title={`Delete ${deleting ? nameOf(deleting) : ''}?`}
+        action="Delete the environment"
+        act={async () => {
+          await client.environments.delete(deleting?.uid ?? '');
+          await queries.invalidateQueries({ queryKey: ['environments'] });
+        }}
+      >
+        <Text>Runs can no longer name it. Runs that have begun keep what they took from it.</Text>
+      </Confirm>
+    </Page>
+  );
+}

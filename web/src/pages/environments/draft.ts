@@ -1,0 +1,68 @@
+import type { CloudEnvironmentConfig } from '@penstock/sdk';
+
+/** A repository as it is typed: owner/name on GitHub, or an address anywhere, which can have a ref. */
+export interface RepoDraft {
+  id: number;
+  place: string;
+  ref: string;
+}
+
+export interface CommandDraft {
+  id: number;
+  text: string;
+}
+
+/** An environment while it is edited. */
+export interface EnvironmentDraft {
+  name: string;
+  description: string;
+  image: string;
+  repos: RepoDraft[];
+  commands: CommandDraft[];
+}
+
+const onGitHub = /^[\w.-]+\/[\w.-]+$/;
+
+/** Whether a repository is named as owner/name. */
+export function isGitHub(place: string): boolean {
+  return onGitHub.test(place.trim());
+}
+
+/** What is edited of an environment, or of none. */
+export function draftOf(config: CloudEnvironmentConfig = {}): EnvironmentDraft {
+  let id = 0;
+  return {
+    name: config.name ?? '',
+    description: config.description ?? '',
+    image: config.docker_image ?? '',
+    repos: [
+      ...(config.github_repos ?? []).map(({ owner, repo }) => ({ id: id++, place: `${owner}/${repo}`, ref: '' })),
+      ...(config.repos ?? []).map(({ url, ref }) => ({ id: id++, place: url, ref: ref ?? '' })),
+    ],
+    commands: (config.setup_commands ?? []).map((text) => ({ id: id++, text })),
+  };
+}
+
+/** The whole environment that a draft stands for; what of before cannot be edited here stays. */
+export function configOf(draft: EnvironmentDraft, before: CloudEnvironmentConfig = {}): CloudEnvironmentConfig {
+  const { name: _n, description: _d, docker_image: _i, github_repos: _g, repos: _r, setup_commands: _s, ...rest } = before;
+  const repos = draft.repos.filter(({ place }) => place.trim() !== '');
+  const [near, far] = [repos.filter(({ place }) => isGitHub(place)), repos.filter(({ place }) => !isGitHub(place))];
+  const commands = draft.commands.map(({ text }) => text).filter((text) => text.trim() !== '');
+  return {
+    ...rest,
+    name: draft.name.trim(),
+    ...(draft.description.trim() ? { description: draft.description.trim() } : {}),
+    ...(draft.image.trim() ? { docker_image: draft.image.trim() } : {}),
+    ...(near.length > 0
+      ? {
+          github_repos: near.map(({ place }) => {
+            const [owner = '', repo = ''] = place.trim().split('/');
+            return { owner, repo };
+          }),
+        }
+      : {}),
+    ...(far.length > 0 ? { repos: far.map(({ place, ref }) => ({ url: place.trim(), ...(ref.trim() ? { ref: ref.trim() } : {}) })) } : {}),
+    ...(commands.length > 0 ? { setup_commands: commands } : {}),
+  };
+}

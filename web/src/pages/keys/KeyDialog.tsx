@@ -1,0 +1,108 @@
+import { Alert, Button, Checkbox, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
+import type { CreateKeyRequest, Key } from '@penstock/sdk';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { client, sessionQuery } from '../../api.ts';
+import { agentsQuery } from '../../queries.ts';
+import { Code } from '../../ui/Code.tsx';
+import { FormDialog } from '../../ui/FormDialog.tsx';
+import { givable, lives, scopes } from './scopes.ts';
+
+/** Creates a key, and then shows it: this once. */
+export default function KeyDialog({ close }: { close: () => void }) {
+  const queries = useQueryClient();
+  const { data: session } = useQuery(sessionQuery);
+  const agents = useQuery(agentsQuery);
+  const [name, setName] = useState('');
+  const [chosen, setChosen] = useState<string[]>([]);
+  const [life, setLife] = useState('0');
+  const [agent, setAgent] = useState<string | null>(null);
+  const mine = givable(session?.scopes);
+  const [key, setKey] = useState<Key>();
+  if (key) {
+    return <Reveal made={key} close={close} />;
+  }
+  const submit = async (): Promise<void> => {
+    const created = await client.keys.create({
+      name: name.trim(),
+      scopes: chosen as CreateKeyRequest['scopes'],
+      ...(life === '0' ? {} : { expires_in_seconds: Number(life) }),
+      ...(agent ? { agent_uid: agent } : {}),
+    });
+    await queries.invalidateQueries({ queryKey: ['keys'] });
+    setKey(created);
+  };
+  return (
+    <FormDialog
+      title="New key"
+      close={close}
+      action="Create"
+      submit={submit}
+      done={() => {}} // the key is shown
+      incomplete={name.trim() === '' || chosen.length === 0}
+      error={agents.error}
+      size="lg"
+    >
+      <TextInput
+        label="Name"
+        description="What it is for, so that somebody knows later whether it may go"
+        required
+        data-autofocus
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <Checkbox.Group label="What it may do" required value={chosen} onChange={setChosen}>
+        <Stack gap={6} mt={6}>
+          {scopes.map(({ scope, what }) => (
+            <Checkbox
+              key={scope}
+              value={scope}
+              label={<span className="mono">{scope}</span>}
+              description={what}
+              disabled={!mine.includes(scope)}
+            />
+          ))}
+        </Stack>
+      </Checkbox.Group>
+      <Group grow align="start">
+        <Select label="It holds" data={lives} value={life} allowDeselect={false} onChange={(value) => setLife(value ?? '0')} />
+        <Select
+          label="Its bearer acts as"
+          placeholder="Me"
+          searchable
+          clearable
+          value={agent}
+          onChange={setAgent}
+          data={agents.data?.agents.map(({ uid, name: label }) => ({ value: uid, label })) ?? []}
+        />
+      </Group>
+    </FormDialog>
+  );
+}
+
+function Reveal({ made, close }: { made: Key; close: () => void }) {
+  const key = made.key ?? '';
+  return (
+    <Modal
+      opened
+      onClose={close}
+      title={`The key ${made.name}`}
+      size="lg"
+      closeOnClickOutside={false}
+      closeOnEscape={false}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <Stack gap="sm">
+        <Alert variant="default" role="status" title="This is the only time that it is shown">
+          Store it now. Whoever loses it makes another one.
+        </Alert>
+        <Code label="the key">{key}</Code>
+        <Text size="sm">Try it:</Text>
+        <Code label="try the key with curl">{`curl ${location.origin}/api/v1/me -H 'Authorization: Bearer ${key}'`}</Code>
+        <Group justify="flex-end">
+          <Button onClick={close}>I have stored it</Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

@@ -1,0 +1,108 @@
+import { Button, Group, Text } from '@mantine/core';
+import type { Key } from '@penstock/sdk';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { lazy, Suspense, useState } from 'react';
+import { client, sessionQuery } from '../../api.ts';
+import { may } from '../../layout/nav.ts';
+import { live, useNow } from '../../live.ts';
+import { keysQuery } from '../../queries.ts';
+import { Confirm } from '../../ui/Confirm.tsx';
+import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { Empty } from '../../ui/Empty.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+import { Icon } from '../../ui/Icon.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { RowActions } from '../../ui/RowActions.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+
+const KeyDialog = lazy(() => import('./KeyDialog.tsx'));
+
+const columns: Column<Key>[] = [
+  {
+    header: 'Key',
+    main: true,
+    cell: ({ name, prefix }) => (
+      <>
+        {name}
+        <Text size="xs" c="dimmed" className="mono">
+          {prefix}…
+        </Text>
+      </>
+    ),
+  },
+  { header: 'May', cell: ({ scopes }) => <span className="mono">{scopes.join(' ')}</span> },
+  { header: 'Acts as', width: 140, cell: ({ owner }) => owner.display_name ?? owner.uid },
+  { header: 'Last used', width: 110, numeric: true, cell: ({ last_used_at }) => <Time at={last_used_at} /> },
+  { header: 'Created', width: 110, numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { header: 'Ends', width: 110, numeric: true, cell: ({ expires_at }) => <Ends at={expires_at} /> },
+];
+
+function Ends({ at }: { at: string | undefined }) {
+  const now = useNow(5);
+  if (!at) {
+    return <span>never</span>;
+  }
+  return Date.parse(at) <= now ? <Status tone="warn">Expired</Status> : <Time at={at} />;
+}
+
+export function KeysPage() {
+  const queries = useQueryClient();
+  const { data: session } = useQuery(sessionQuery);
+  const keys = useQuery({ ...keysQuery, ...live(10) });
+  const [creating, create] = useState(false);
+  const [revoking, revoke] = useState<Key>();
+  const mayManage = may(session?.scopes, 'keys:manage');
+  const actions: Column<Key> = {
+    header: 'Actions',
+    width: 90,
+    numeric: true,
+    cell: (key) => <RowActions of={key.name} actions={[{ label: 'Revoke', act: () => revoke(key) }]} />,
+  };
+  const button = (
+    <Button leftSection={<Icon name="plus" />} onClick={() => create(true)}>
+      New key
+    </Button>
+  );
+  return (
+    <Page title="Keys" actions={mayManage && button}>
+      <Failure error={keys.error} retry={() => void keys.refetch()} />
+      {(keys.data || !keys.error) && (
+        <DataTable
+          label="Keys"
+          columns={mayManage ? [...columns, actions] : columns}
+          rows={keys.data?.keys}
+          rowKey={({ uid }) => uid}
+          empty={
+            <Empty title="No keys">
+              <Text>A key is what a program, a person or a worker shows to the API, and to sign in here.</Text>
+              {mayManage && <Group>{button}</Group>}
+            </Empty>
+          }
+        />
+      )}
+      {creating && (
+        <Suspense>
+          <KeyDialog close={() => create(false)} />
+        </Suspense>
+      )}
+      <Confirm
+        opened={revoking !== undefined}
+        close={() => revoke(undefined)}
+        title={`Revoke ${revoking?.name}?`}
+        action="Revoke the key"
+        act={async () => {
+          await client.keys.delete(revoking?.uid ?? '');
+          await queries.invalidateQueries({ queryKey: ['keys'] });
+        }}
+      >
+        <Text>From the next request on, whoever has it is refused. That cannot be taken back.</Text>
+        {revoking?.uid === session?.key_uid && (
+          <Text mt="xs" fw={600}>
+            You have signed in with this key: your session ends, too.
+          </Text>
+        )}
+      </Confirm>
+    </Page>
+  );
+}

@@ -1,0 +1,130 @@
+import { Checkbox, Group, Select, Text, Textarea, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import type { ScheduledAgentItem } from '@penstock/sdk';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { client } from '../../api.ts';
+import { formatAbsolute, formatRelative } from '../../format.ts';
+import { useNow } from '../../live.ts';
+import { agentsQuery, environmentsQuery, modelsQuery, scheduleTimesQuery } from '../../queries.ts';
+import { tell } from '../../ui/Failure.tsx';
+import { FormDialog } from '../../ui/FormDialog.tsx';
+import { draftOf, requestOf, type ScheduleDraft } from './draft.ts';
+
+/** Makes a schedule, or replaces one. */
+export default function ScheduleDialog({ schedule, close }: { schedule: ScheduledAgentItem | undefined; close: () => void }) {
+  const queries = useQueryClient();
+  const [models, environments, agents] = [useQuery(modelsQuery), useQuery(environmentsQuery), useQuery(agentsQuery)];
+  const [draft, setDraft] = useState(() => draftOf(schedule));
+  const set = (change: Partial<ScheduleDraft>): void => setDraft((before) => ({ ...before, ...change }));
+  const submit = async (): Promise<void> => {
+    const request = requestOf(draft, schedule);
+    await (schedule ? client.schedules.update(schedule.id, request) : client.schedules.create(request));
+    await queries.invalidateQueries({ queryKey: ['schedules'] });
+  };
+  return (
+    <FormDialog
+      title={schedule ? `Edit ${schedule.name}` : 'New schedule'}
+      close={close}
+      action={schedule ? 'Save' : 'Create'}
+      submit={submit}
+      incomplete={draft.name.trim() === '' || draft.cron.trim() === '' || (draft.prompt.trim() === '' && draft.skill.trim() === '')}
+      error={models.error ?? environments.error ?? agents.error}
+      size="lg"
+    >
+      <TextInput label="Name" required data-autofocus value={draft.name} onChange={(event) => set({ name: event.currentTarget.value })} />
+      <Cron cron={draft.cron} change={(cron) => set({ cron })} />
+      <Textarea
+        label="Prompt"
+        description="What each run is asked; may be empty where there is a skill"
+        autosize
+        minRows={3}
+        maxRows={12}
+        value={draft.prompt}
+        onChange={(event) => set({ prompt: event.currentTarget.value })}
+      />
+      <Group grow align="start">
+        <Select
+          label="Agent"
+          placeholder="None"
+          searchable
+          clearable
+          value={draft.agent}
+          onChange={(agent) => set({ agent })}
+          data={agents.data?.agents.map(({ uid, name }) => ({ value: uid, label: name })) ?? []}
+        />
+        <TextInput
+          label="Skill"
+          placeholder="owner/repo:name"
+          value={draft.skill}
+          onChange={(event) => set({ skill: event.currentTarget.value })}
+        />
+      </Group>
+      <Group grow align="start">
+        <Select
+          label="Environment"
+          placeholder="None"
+          searchable
+          clearable
+          value={draft.environment}
+          onChange={(environment) => set({ environment })}
+          data={environments.data?.environments.map((one) => ({ value: one.uid, label: one.config.name ?? one.uid })) ?? []}
+        />
+        <Select
+          label="Model"
+          placeholder="Default"
+          searchable
+          clearable
+          value={draft.model}
+          onChange={(model) => set({ model })}
+          data={models.data?.models.map(({ id, display_name }) => ({ value: id, label: display_name })) ?? []}
+        />
+      </Group>
+      <Group>
+        <Checkbox label="Enabled" checked={draft.enabled} onChange={(event) => set({ enabled: event.currentTarget.checked })} />
+        <Checkbox
+          label="Personal: only I and admins see it and its runs"
+          checked={!draft.team}
+          onChange={(event) => set({ team: !event.currentTarget.checked })}
+        />
+      </Group>
+    </FormDialog>
+  );
+}
+
+/** A cron expression, with when it fires as the server says: told while it is typed. */
+function Cron({ cron, change }: { cron: string; change: (cron: string) => void }) {
+  const now = useNow(5);
+  const [asked] = useDebouncedValue(cron.trim(), 300);
+  const times = useQuery({ ...scheduleTimesQuery(asked), enabled: asked !== '' });
+  const wrong = times.error ? tell(times.error) : undefined;
+  return (
+    <div>
+      <TextInput
+        label="When (cron, in UTC)"
+        description="Minute, hour, day, month, weekday; or @hourly, @daily, @weekly, @every 1h30m"
+        required
+        spellCheck={false}
+        classNames={{ input: 'mono' }}
+        error={wrong && asked === cron.trim() ? wrong.fields.map(({ detail }) => detail).join('; ') || wrong.detail : undefined}
+        value={cron}
+        onChange={(event) => change(event.currentTarget.value)}
+      />
+      <Text size="xs" c="dimmed" mt={4} mih={36} role="status">
+        {times.data && !wrong && (
+          <>
+            Next:{' '}
+            {times.data.upcoming.map((at, i) => (
+              <span key={at}>
+                {i > 0 && ' · '}
+                <time dateTime={at} title={formatRelative(at, now)}>
+                  {formatAbsolute(at)}
+                </time>
+              </span>
+            ))}
+          </>
+        )}
+      </Text>
+    </div>
+  );
+}

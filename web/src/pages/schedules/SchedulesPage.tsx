@@ -1,0 +1,159 @@
+import { Anchor, Button, Group, Text } from '@mantine/core';
+import type { ScheduledAgentItem } from '@penstock/sdk';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { client, sessionQuery } from '../../api.ts';
+import { formatAbsolute } from '../../format.ts';
+import { may } from '../../layout/nav.ts';
+import { live } from '../../live.ts';
+import { schedulesQuery } from '../../queries.ts';
+import { Code } from '../../ui/Code.tsx';
+import { Confirm } from '../../ui/Confirm.tsx';
+import { curl } from '../../ui/curl.ts';
+import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { Empty } from '../../ui/Empty.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+import { Icon } from '../../ui/Icon.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { RowActions } from '../../ui/RowActions.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+
+const ScheduleDialog = lazy(() => import('./ScheduleDialog.tsx'));
+
+const columns: Column<ScheduledAgentItem>[] = [
+  {
+    header: 'Schedule',
+    main: true,
+    cell: ({ name, prompt, agent_config }) => (
+      <>
+        <Text component="span" size="sm" fw={500}>
+          {name}
+        </Text>
+        <Text size="xs" c="dimmed" className="clip" title={prompt}>
+          {prompt || agent_config?.skill_spec}
+        </Text>
+      </>
+    ),
+  },
+  {
+    header: 'Status',
+    width: 110,
+    cell: ({ enabled }) => (enabled ? <Status tone="good">Enabled</Status> : <Status tone="calm">Paused</Status>),
+  },
+  { header: 'When (UTC)', width: 140, cell: ({ cron_schedule }) => <span className="mono">{cron_schedule}</span> },
+  { header: 'Next', width: 130, cell: (schedule) => <Next schedule={schedule} /> },
+  { header: 'Last', width: 170, cell: (schedule) => <Last schedule={schedule} /> },
+];
+
+/** The next times: the first, and the others when asked for. */
+function Next({ schedule }: { schedule: ScheduledAgentItem }) {
+  const upcoming = schedule.upcoming ?? [];
+  if (!schedule.history?.next_run) {
+    return <>–</>;
+  }
+  return (
+    <details>
+      <summary aria-label={`The next times of ${schedule.name}`}>
+        <Time at={schedule.history.next_run} />
+      </summary>
+      {upcoming.map((at) => (
+        <Text key={at} size="xs" c="dimmed" component="div">
+          <time dateTime={at}>{formatAbsolute(at)}</time>
+        </Text>
+      ))}
+    </details>
+  );
+}
+
+function Last({ schedule }: { schedule: ScheduledAgentItem }) {
+  return (
+    <>
+      <Anchor component={Link} to="/runs" search={{ schedule_id: schedule.id } as never} size="sm" aria-label={`Runs of ${schedule.name}`}>
+        {schedule.history?.last_ran ? <Time at={schedule.history.last_ran} /> : 'never'}
+      </Anchor>
+      {schedule.last_spawn_error && (
+        <Text size="xs" c="var(--bad)" className="plain">
+          {schedule.last_spawn_error}
+        </Text>
+      )}
+    </>
+  );
+}
+
+export function SchedulesPage() {
+  const queries = useQueryClient();
+  const { data: session } = useQuery(sessionQuery);
+  const schedules = useQuery({ ...schedulesQuery, ...live(10) });
+  const [editing, edit] = useState<{ schedule?: ScheduledAgentItem }>();
+  const [deleting, remove] = useState<ScheduledAgentItem>();
+  const switching = useMutation({
+    mutationFn: ({ id, enabled }: ScheduledAgentItem) => (enabled ? client.schedules.pause(id) : client.schedules.resume(id)),
+    onSettled: () => queries.invalidateQueries({ queryKey: ['schedules'] }),
+  });
+  const mayManage = may(session?.scopes, 'runs:write');
+  const actions: Column<ScheduledAgentItem> = {
+    header: 'Actions',
+    width: 190,
+    numeric: true,
+    cell: (schedule) => (
+      <RowActions
+        of={schedule.name}
+        actions={[
+          { label: schedule.enabled ? 'Pause' : 'Resume', act: () => switching.mutate(schedule), disabled: switching.isPending },
+          { label: 'Edit', act: () => edit({ schedule }) },
+          { label: 'Delete', act: () => remove(schedule) },
+        ]}
+      />
+    ),
+  };
+  const create = (
+    <Button leftSection={<Icon name="plus" />} onClick={() => edit({})}>
+      New schedule
+    </Button>
+  );
+  return (
+    <Page title="Schedules" actions={mayManage && create}>
+      <Failure error={switching.error ?? schedules.error} retry={schedules.error ? () => void schedules.refetch() : undefined} />
+      {(schedules.data || !schedules.error) && (
+        <DataTable
+          label="Schedules"
+          columns={mayManage ? [...columns, actions] : columns}
+          rows={schedules.data?.schedules}
+          rowKey={({ id }) => id}
+          empty={
+            <Empty title="No schedules yet">
+              <Text>A schedule starts a run whenever its clock says so: each night, every Monday, every ten minutes.</Text>
+              <Code label="create a schedule with curl">
+                {curl('POST', '/agent/schedules', {
+                  name: 'nightly',
+                  cron_schedule: '0 3 * * *',
+                  prompt: 'Check every link of the handbook',
+                })}
+              </Code>
+              {mayManage && <Group>{create}</Group>}
+            </Empty>
+          }
+        />
+      )}
+      {editing && (
+        <Suspense>
+          <ScheduleDialog schedule={editing.schedule} close={() => edit(undefined)} />
+        </Suspense>
+      )}
+      <Confirm
+        opened={deleting !== undefined}
+        close={() => remove(undefined)}
+        title={`Delete ${deleting?.name}?`}
+        action="Delete the schedule"
+        act={async () => {
+          await client.schedules.delete(deleting?.id ?? '');
+          await queries.invalidateQueries({ queryKey: ['schedules'] });
+        }}
+      >
+        <Text>It fires no more. Runs that it has started stay, and go on.</Text>
+      </Confirm>
+    </Page>
+  );
+}

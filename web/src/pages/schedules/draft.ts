@@ -1,0 +1,50 @@
+import type { AmbientAgentConfig, ScheduledAgentItem, UpdateSchedule } from '@penstock/sdk';
+
+/** A schedule while it is edited. */
+export interface ScheduleDraft {
+  name: string;
+  cron: string;
+  enabled: boolean;
+  prompt: string;
+  skill: string;
+  agent: string | null;
+  environment: string | null;
+  model: string | null;
+  team: boolean;
+}
+
+/** What is edited of a schedule, or of a new one. */
+export function draftOf(schedule?: ScheduledAgentItem): ScheduleDraft {
+  return {
+    name: schedule?.name ?? '',
+    cron: schedule?.cron_schedule ?? '0 9 * * 1-5',
+    enabled: schedule?.enabled ?? true,
+    prompt: schedule?.prompt ?? '',
+    skill: schedule?.agent_config?.skill_spec ?? '',
+    agent: schedule?.agent_uid ?? null,
+    environment: schedule?.agent_config?.environment_id ?? null,
+    model: schedule?.agent_config?.model_id ?? null,
+    team: schedule?.scope?.type !== 'User',
+  };
+}
+
+/** The whole schedule that a draft stands for; what of before cannot be edited here stays. */
+export function requestOf(draft: ScheduleDraft, before?: ScheduledAgentItem): UpdateSchedule {
+  const { environment_id: _e, model_id: _m, skill_spec: _s, ...rest } = before?.agent_config ?? {};
+  const config: AmbientAgentConfig = {
+    ...rest,
+    ...(draft.environment ? { environment_id: draft.environment } : {}),
+    ...(draft.model ? { model_id: draft.model } : {}),
+    ...(draft.skill.trim() ? { skill_spec: draft.skill.trim() } : {}),
+  };
+  return {
+    name: draft.name.trim(),
+    cron_schedule: draft.cron.trim(),
+    enabled: draft.enabled,
+    team: draft.team,
+    ...(draft.prompt.trim() ? { prompt: draft.prompt } : {}),
+    ...(draft.agent ? { agent_uid: draft.agent } : {}),
+    ...(before?.metadata ? { metadata: before.metadata } : {}),
+    ...(Object.keys(config).length > 0 ? { agent_config: config } : {}),
+  };
+}

@@ -1,0 +1,129 @@
+import { Anchor, Button, Group, Text } from '@mantine/core';
+import type { Secret, SecretUser } from '@penstock/sdk';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { client, sessionQuery } from '../../api.ts';
+import { formatWord } from '../../format.ts';
+import { may } from '../../layout/nav.ts';
+import { live } from '../../live.ts';
+import { secretsQuery } from '../../queries.ts';
+import { Code } from '../../ui/Code.tsx';
+import { Confirm } from '../../ui/Confirm.tsx';
+import { curl } from '../../ui/curl.ts';
+import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { Empty } from '../../ui/Empty.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+import { Icon } from '../../ui/Icon.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { RowActions } from '../../ui/RowActions.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+
+const SecretDialog = lazy(() => import('./SecretDialog.tsx'));
+
+const columns: Column<Secret>[] = [
+  { header: 'Secret', main: true, cell: ({ name }) => <span className="mono">{name}</span> },
+  {
+    header: 'Value',
+    width: 120,
+    cell: ({ pending, version }) =>
+      pending ? <Status tone="warn">Pending</Status> : <Status tone="good">{version === 1 ? 'Set' : `Set, no. ${version}`}</Status>,
+  },
+  { header: 'Used by', cell: (secret) => <Users users={secret.used_by} /> },
+  { header: 'Last used', width: 120, numeric: true, cell: ({ last_used_at }) => <Time at={last_used_at} /> },
+  { header: 'Changed', width: 120, numeric: true, cell: ({ updated_at }) => <Time at={updated_at} /> },
+];
+
+/** Who names a secret, the first few in full. */
+function Users({ users }: { users: SecretUser[] }) {
+  const most = 3;
+  return (
+    <Text size="sm" component="span">
+      {users.slice(0, most).map((user, i) => (
+        <span key={`${user.type} ${user.uid ?? i}`}>
+          {i > 0 && ', '}
+          {formatWord(user.type).toLowerCase()} {user.name ?? 'of somebody else'}
+          {user.factory_uid && user.type !== 'factory' && (
+            <>
+              {' in '}
+              <Anchor component={Link} to={`/factory/${user.factory_uid}` as never} inherit>
+                {user.factory_name ?? user.factory_uid}
+              </Anchor>
+            </>
+          )}
+        </span>
+      ))}
+      {users.length > most && `, and ${users.length - most} more`}
+      {users.length === 0 && '–'}
+    </Text>
+  );
+}
+
+export function SecretsPage() {
+  const queries = useQueryClient();
+  const { data: session } = useQuery(sessionQuery);
+  const secrets = useQuery({ ...secretsQuery, ...live(10) });
+  const [setting, set] = useState<{ name?: string }>();
+  const [deleting, remove] = useState<Secret>();
+  const mayManage = may(session?.scopes, 'secrets:manage');
+  const actions: Column<Secret> = {
+    header: 'Actions',
+    width: 150,
+    numeric: true,
+    cell: (secret) => (
+      <RowActions
+        of={secret.name}
+        actions={[
+          { label: 'Set value', act: () => set({ name: secret.name }) },
+          { label: 'Delete', act: () => remove(secret) },
+        ]}
+      />
+    ),
+  };
+  const create = (
+    <Button leftSection={<Icon name="plus" />} onClick={() => set({})}>
+      New secret
+    </Button>
+  );
+  return (
+    <Page title="Secrets" actions={mayManage && create}>
+      <Failure error={secrets.error} retry={() => void secrets.refetch()} />
+      {(secrets.data || !secrets.error) && (
+        <DataTable
+          label="Secrets"
+          columns={mayManage ? [...columns, actions] : columns}
+          rows={secrets.data?.secrets}
+          rowKey={({ name }) => name}
+          empty={
+            <Empty title="No secrets yet">
+              <Text>
+                Credentials that runs need: an agent, a schedule or a factory names a secret, and its runs find it as an environment
+                variable. Whatever a run prints, the value is masked in it.
+              </Text>
+              <Code label="create a secret with curl">{curl('POST', '/secrets', { name: 'DEPLOY_TOKEN', value: 'its-value' })}</Code>
+              {mayManage && <Group>{create}</Group>}
+            </Empty>
+          }
+        />
+      )}
+      {setting && (
+        <Suspense>
+          <SecretDialog name={setting.name} close={() => set(undefined)} />
+        </Suspense>
+      )}
+      <Confirm
+        opened={deleting !== undefined}
+        close={() => remove(undefined)}
+        title={`Delete ${deleting?.name}?`}
+        action="Delete the secret"
+        act={async () => {
+          await client.secrets.delete(deleting?.name ?? '');
+          await queries.invalidateQueries({ queryKey: ['secrets'] });
+        }}
+      >
+        <Text>Its value is gone for ever. A run that waits with it fails when its turn comes.</Text>
+      </Confirm>
+    </Page>
+  );
+}

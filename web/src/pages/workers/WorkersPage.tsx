@@ -1,0 +1,51 @@
+import { Text } from '@mantine/core';
+import type { ConnectedWorker } from '@penstock/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { live } from '../../live.ts';
+import { workersQuery } from '../../queries.ts';
+import { Code } from '../../ui/Code.tsx';
+import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { Empty } from '../../ui/Empty.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { Load } from './Load.tsx';
+
+const columns: Column<ConnectedWorker>[] = [
+  { header: 'Host', main: true, cell: ({ worker_host }) => <span className="mono">{worker_host}</span> },
+  { header: 'Load', width: 220, cell: ({ busy, capacity, worker_host }) => <Load busy={busy} capacity={capacity} of={worker_host} /> },
+  { header: 'Workers', width: 90, numeric: true, cell: ({ connection_count }) => connection_count },
+  { header: 'Last heartbeat', width: 130, numeric: true, cell: ({ last_seen_at }) => <Time at={last_seen_at} /> },
+  { header: 'Connected', width: 130, numeric: true, cell: ({ connected_at }) => <Time at={connected_at} /> },
+];
+
+export function WorkersPage() {
+  const workers = useQuery({ ...workersQuery, ...live(5) });
+  return (
+    <Page title="Workers">
+      <Text size="sm" c="dimmed">
+        Runs are executed by the worker inside the server, unless it was started with <code>--worker=false</code>, and by those that have
+        connected from elsewhere:
+      </Text>
+      <Failure error={workers.error} retry={() => void workers.refetch()} />
+      {(workers.data || !workers.error) && (
+        <DataTable
+          label="Workers"
+          columns={columns}
+          rows={workers.data?.workers}
+          rowKey={({ worker_host }) => worker_host}
+          expected={3}
+          empty={
+            <Empty title="No worker has connected from elsewhere">
+              <Text>
+                A worker needs only an outgoing connection to this server, and a key with the scope <code>worker</code> in a file. A run
+                that names its host as <code>worker_host</code> waits for it.
+              </Text>
+              <Code label="start a worker">{`penstock worker --server ${location.origin} --key-file worker.key --host build-box-1`}</Code>
+            </Empty>
+          }
+        />
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,55 @@
+import { Button, Group, Modal, Stack } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import type { FormEvent, ReactNode } from 'react';
+import { Failure } from './Failure.tsx';
+
+export interface FormDialogProps {
+  title: string;
+  close: () => void;
+  /** The word on the button, such as "Create". */
+  action: string;
+  /** Sends what was filled in. What it throws is shown, and the dialog stays. */
+  submit: () => Promise<unknown>;
+  /** Comes after it, in the place of close. */
+  done?: () => void;
+  /** Whether something is missing. */
+  incomplete?: boolean;
+  /** What went wrong in reading what there is to choose from. */
+  error?: unknown;
+  size?: string;
+  children: ReactNode;
+}
+
+/** A form in a dialog. A click beside it does not close it: what was filled in would be lost. */
+export function FormDialog({ title, close, action, submit, done, incomplete, error, size, children }: FormDialogProps) {
+  const sending = useMutation({ mutationFn: submit, onSuccess: done ?? close });
+  const send = (event: FormEvent): void => {
+    event.preventDefault();
+    sending.mutate();
+  };
+  return (
+    <Modal
+      opened
+      onClose={close}
+      title={title}
+      size={size ?? 'md'}
+      closeOnClickOutside={false}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <form onSubmit={send}>
+        <Stack gap="sm">
+          {children}
+          <Failure error={sending.error ?? error} />
+          <Group justify="flex-end" gap="xs">
+            <Button variant="default" onClick={close}>
+              Close
+            </Button>
+            <Button type="submit" loading={sending.isPending} disabled={incomplete ?? false}>
+              {action}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

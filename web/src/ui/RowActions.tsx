@@ -1,0 +1,21 @@
+import { Button, Group } from '@mantine/core';
+
+export interface RowAction {
+  /** The word on the button. */
+  label: string;
+  act: () => void;
+  disabled?: boolean;
+}
+
+/** What can be done with a row. To a screen reader each button names the row as well. */
+export function RowActions({ of, actions }: { of: string; actions: RowAction[] }) {
+  return (
+    <Group gap={4} justify="flex-end" wrap="nowrap">
+      {actions.map(({ label, act, disabled }) => (
+        <Button key={label} size="compact-xs" variant="default" aria-label={`${label} ${of}`} disabled={disabled ?? false} onClick={act}>
+          {label}
+        </Button>
+      ))}
+    </Group>
+  );
+}

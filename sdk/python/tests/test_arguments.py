@@ -44,6 +44,7 @@ Wrong = Callable[[Any], object]
         pytest.param(lambda c: c.runs.find_by_external_reference(), TypeError, "'url'", id="missing query"),
         pytest.param(lambda c: c.runs.get("r", idempotency_key="k"), TypeError, "unexpected", id="key of a GET"),
         pytest.param(lambda c: c.runs.create(idempotency_key=""), ValueError, "1 to 255", id="empty key"),
+        pytest.param(lambda c: c.runs.create(idempotency_key="a\nb"), ValueError, "header", id="two lines"),
         pytest.param(lambda c: c.runs.get("r", extra_body={"a": 1}), TypeError, "takes no body", id="body of a GET"),
         pytest.param(lambda c: c.runs.get("r", timeout=0), ValueError, "more than 0", id="no time"),
         pytest.param(lambda c: c.runs.get("r", timeout="1"), TypeError, "timeout is seconds", id="timeout"),
@@ -157,8 +158,13 @@ def test_with_options_shares_connections_and_leaves_them_open() -> None:
 def test_headers_of_a_call() -> None:
     server = FakeServer()
     server.on("GET", "/limits", json={})
-    server.client().get("/limits", extra_headers={"X-Request-Id": "mine"}, extra_query={"new": 1})
-    (asked,) = server.requests
+    server.on("POST", "/new", json={})
+    client = server.client()
+    client.get("/limits", extra_headers={"x-request-id": "mine"}, extra_query={"new": 1})
+    client.post("/new", extra_headers={"idempotency-key": "mine", "authorization": "mine"})
+    asked, posted = server.requests
+    for name in ("idempotency-key", "authorization"):
+        assert posted.headers.get_list(name) == ["mine"]
     assert asked.headers["x-request-id"] == "mine"
     assert asked.headers["user-agent"].startswith("penstock-python/")
     assert asked.query["new"] == "1"

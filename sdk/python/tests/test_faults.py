@@ -202,6 +202,11 @@ STREAM_CASES: dict[str, tuple[Behaviour, type[PenstockError], str]] = {
         InvalidResponseError,
         "no event",
     ),
+    "a success that is none": (
+        answer(b"", status="202 Accepted", kind="text/event-stream"),
+        InvalidResponseError,
+        "202 is not an answer",
+    ),
     "nothing": (hang(STREAM), APITimeoutError, "in time"),
     "an end before any event": (raw(b""), APIConnectionError, "no answer"),
     "a break after the start": (raw(STREAM), APIConnectionError, "no answer"),

@@ -70,7 +70,7 @@ class Penstock(Resources):
         owner = getattr(method, "__self__", None)
         if not isinstance(owner, Resource):
             raise TypeError("raw takes a method of this client, such as client.runs.get")
-        answer: Any = getattr(owner.with_raw(), method.__name__)(*args, **kwargs)
+        answer: Any = getattr(owner._with_raw(), method.__name__)(*args, **kwargs)  # noqa: SLF001
         return cast("RawResponse[T]", answer)
 
     def get(
@@ -187,7 +187,7 @@ class AsyncPenstock(AsyncResources):
         owner = getattr(method, "__self__", None)
         if not isinstance(owner, AsyncResource):
             raise TypeError("raw takes a method of this client, such as client.runs.get")
-        answer: Any = await getattr(owner.with_raw(), method.__name__)(*args, **kwargs)
+        answer: Any = await getattr(owner._with_raw(), method.__name__)(*args, **kwargs)  # noqa: SLF001
         return cast("RawResponse[T]", answer)
 
     async def get(

@@ -13,6 +13,7 @@ import httpx
 from ._exchange import TRANSPORT_ERRORS, Pause, Send, Settings, exchange
 from ._operation import Call
 from ._raw import RawResponse
+from .errors import api_error
 
 
 class OpenResponse(RawResponse[Any]):
@@ -186,4 +187,8 @@ def _result(response: RawResponse[Any], call: Call, *, raw: bool) -> Any:
 
 
 def _opened(response: RawResponse[Any]) -> OpenResponse | None:
-    return response if isinstance(response, OpenResponse) else None
+    if isinstance(response, OpenResponse):
+        return response
+    if response.status_code == httpx.codes.NO_CONTENT.value:
+        return None
+    raise api_error(response)

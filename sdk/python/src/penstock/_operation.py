@@ -207,7 +207,13 @@ def make_call(
         if not isinstance(key, str) or not 1 <= len(key) <= 255:
             raise ValueError("idempotency_key has 1 to 255 characters")
         all_headers["Idempotency-Key"] = key
-    all_headers |= options.get("extra_headers", {})
+    for name, value in options.get("extra_headers", {}).items():
+        all_headers["-".join(part.capitalize() for part in name.split("-"))] = value
+    for name, value in all_headers.items():
+        if not isinstance(value, str):
+            raise TypeError(f"header {name} is a string, not {type(value).__name__}")
+        if not (value.isascii() and value.isprintable()):
+            raise ValueError(f"header {name} holds what no header may")
     pairs = [*query, *options.get("extra_query", {}).items()]
     target = f"{path}?{query_string(pairs)}" if pairs else path
     retries = options.get("retries")

@@ -21,7 +21,7 @@ class Resource:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def with_raw(self) -> Self:
+    def _with_raw(self) -> Self:
         """The same methods, which give answers as they came."""
         copy = object.__new__(type(self))
         copy._connection = self._connection.with_raw(True)
@@ -48,7 +48,7 @@ class AsyncResource:
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
-    def with_raw(self) -> Self:
+    def _with_raw(self) -> Self:
         """The same methods, which give answers as they came."""
         copy = object.__new__(type(self))
         copy._connection = self._connection.with_raw(True)

@@ -96,3 +96,23 @@ test('many runs are cancelled at once', async ({ world }) => {
   await expect.poll(() => page.getByRole('link', { name: 'two' }).count()).toBe(0);
   await server.api.runs.cancel(ids[2] ?? '');
 });
+
+test('the first load of the list stays small', async ({ world }) => {
+  const { page, server } = world;
+  await world.signIn();
+  const scripts = new Set<string>();
+  page.on('request', (request) => request.resourceType() === 'script' && scripts.add(request.url()));
+  await page.goto(`${server.url}/runs`);
+  await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
+  await page.waitForLoadState('networkidle');
+  const sizes = await Promise.all(
+    [...scripts].map(async (url) => {
+      const answer = await fetch(url, { method: 'HEAD', headers: { 'Accept-Encoding': 'gzip' } });
+      expect(answer.headers.get('Cache-Control')).toContain('immutable');
+      return Number(answer.headers.get('Content-Length'));
+    }),
+  );
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  expect(total).toBeGreaterThan(50_000);
+  expect(total, 'bytes of script, gzipped').toBeLessThan(250_000);
+});

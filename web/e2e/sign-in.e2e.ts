@@ -22,7 +22,7 @@ test('whoever signs out is out, in every tab', async ({ world }) => {
   await world.signIn();
   const other = await world.newPage();
   await other.goto(`${world.server.url}/runs`);
-  await other.getByRole('heading', { name: 'Runs' }).waitFor();
+  await other.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
   await world.page.getByRole('button', { name: 'Sign out' }).click();
   await world.page.waitForURL('**/sign-in');
   await other.bringToFront();
@@ -68,7 +68,7 @@ test('a session that is too old leads to the sign-in, and back', async ({ browse
     await page.goto(`${server.url}/runs?q=kept`);
     await page.getByLabel('API key').fill(server.key);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
     await page.getByText('Your session has ended').waitFor();
     expect(new URL(page.url()).searchParams.get('next')).toBe('/runs?q=kept');
   } finally {

@@ -18,7 +18,7 @@ export interface World {
   server: Server;
   context: BrowserContext;
   page: Page;
-  /** Signs a page in, and goes to an address of the dashboard. */
+  /** Signs the browser in beside the page, which is quicker than by its form, and goes to an address of the dashboard. */
   signIn(to?: string, page?: Page, key?: string): Promise<void>;
   /** Opens another tab. */
   newPage(): Promise<Page>;
@@ -86,9 +86,9 @@ function worldOf(server: Server, context: BrowserContext, page: Page): World {
     page,
     newPage: () => context.newPage(),
     signIn: async (to = '/runs', at = page, key = server.key) => {
+      const answer = await context.request.post(`${server.url}/api/v1/session`, { data: { api_key: key } });
+      expect(answer.status()).toBe(201);
       await at.goto(server.url + to);
-      await at.getByLabel('API key').fill(key);
-      await at.getByRole('button', { name: 'Sign in' }).click();
       await at.getByRole('navigation', { name: 'Main' }).waitFor({ state: 'attached' });
     },
     look: async (name, at = page) => {
@@ -120,7 +120,10 @@ function worldOf(server: Server, context: BrowserContext, page: Page): World {
 async function requireAccessible(page: Page, name: string): Promise<void> {
   await page.evaluate(axe.source);
   const results: AxeResults = await page.evaluate(() =>
-    (window as unknown as { axe: typeof axe }).axe.run(document, { resultTypes: ['violations'] }),
+    (window as unknown as { axe: typeof axe }).axe.run(document, {
+      resultTypes: ['violations'],
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'],
+    }),
   );
   const serious = results.violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -46,8 +47,13 @@ func TestFactoryOfARepository(t *testing.T) {
 	call(t, env, "factory", "create", "x", "--branch", "main").want(t, 64, "belong to --repository")
 	call(t, env, "factory", "create", "--repository", w.repository.URL(), "--branch", "gone").want(t, 1, "problem", "no such branch")
 	call(t, env, "factory", "update", "factories", "--name", "x").want(t, 65, "read-only here")
-	call(t, env, "factory", "update", "factories", "--repository", w.repository.URL()).want(t, 0, "syncing")
-	call(t, env, "factory", "sync", "factories").want(t, 0, "in its repository", "the default one", "applied", "lead (foreman)")
+	var f penstock.Factory
+	fromJSON(t, call(t, env, "factory", "get", "factories", "-o", "json").out, &f)
+	call(t, env, "factory", "update", f.UID, "--repository", w.repository.URL()).want(t, 0, "syncing")
+	call(t, env, "factory", "sync", f.UID).want(t, 0, "in its repository", "the default one", "applied", "lead (foreman)")
+	call(t, env, "webhook", "disable", "ci", "--factory", "tracked").want(t, 65, "read-only here", "webhooks/ci.yaml")
+	call(t, env, "webhook", "suspend", "ci", "--factory", "tracked").want(t, 0, "suspended")
+	call(t, env, "webhook", "resume", "ci", "--factory", "tracked").want(t, 0, "enabled")
 	id := w.repository.Commit("Break it", with(acmeFiles(), "webhooks/ci.yaml", "secretName: CI_TOKN\n"))
 	call(t, env, "factory", "sync", "tracked").want(t, 1, "rejected", id, "webhooks/ci.yaml:1:13: FF_INVALID_REFERENCE")
 	call(t, env, "factory", "get", "tracked").want(t, 0, "invalid", id)

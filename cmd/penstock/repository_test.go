@@ -145,6 +145,16 @@ func TestRepositoryOfTwoReplicas(t *testing.T) {
 	}
 }
 
+// A server that is to look by itself from now on does, though it was not to before.
+func TestRepositoryOfAServerThatPollsFromNowOn(t *testing.T) {
+	t.Parallel()
+	first := serveTracked(t, testkit.ServeOptions{Database: testkit.Postgres(t), Args: asked})
+	first.trackFiles(acmeFiles())
+	first.Stop()
+	second := &tracked{first.replica(testkit.ServeOptions{Args: polled}), first.repository}
+	second.applied(first.repository.Commit("Next", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nNext.\n")))
+}
+
 func TestRepositoryMakesTheAPIReadOnly(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {

@@ -24,6 +24,8 @@ type webhookCmds struct {
 	Rotate     webhookRotateCmd     `cmd:"" help:"Replace a webhook's secret."`
 	Enable     webhookEnableCmd     `cmd:"" help:"Take deliveries, with the present value of the managed secret."`
 	Disable    webhookDisableCmd    `cmd:"" help:"Answer the sender with 404, from the next request on."`
+	Suspend    webhookSuspendCmd    `cmd:"" help:"Answer the sender with 404 until resume, whatever the factory's files say."`
+	Resume     webhookResumeCmd     `cmd:"" help:"Let a suspended webhook take deliveries again."`
 	Delete     webhookDeleteCmd     `cmd:"" help:"Delete webhooks; automations that select them stay."`
 	Deliveries webhookDeliveriesCmd `cmd:"" help:"Show the log of a webhook, newest first."`
 	Delivery   webhookDeliveryCmd   `cmd:"" help:"Show a delivery and what each automation made of it."`
@@ -140,6 +142,8 @@ func webhookState(w penstock.Webhook) string {
 	switch {
 	case w.PendingSecret:
 		return "waits for its secret"
+	case w.Suspended:
+		return "suspended"
 	case w.Enabled:
 		return "enabled"
 	}
@@ -234,6 +238,22 @@ type webhookDisableCmd struct {
 
 func (cmd *webhookDisableCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
 	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, penstock.WebhookRequest{Enabled: new(false)})
+}
+
+type webhookSuspendCmd struct {
+	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+}
+
+func (cmd *webhookSuspendCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, penstock.WebhookRequest{Suspended: new(true)})
+}
+
+type webhookResumeCmd struct {
+	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+}
+
+func (cmd *webhookResumeCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
+	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, penstock.WebhookRequest{Suspended: new(false)})
 }
 
 type webhookDeleteCmd struct {

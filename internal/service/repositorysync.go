@@ -30,6 +30,14 @@ const (
 // errSyncLost ends a sync whose factory is somebody else's now, or gone.
 var errSyncLost = errors.New("another replica looks at the repository, or the factory is gone")
 
+// hastenSyncs lets a shorter poll than before hold from the start.
+func (s *Service) hastenSyncs(ctx context.Context) error {
+	if s.options.GitPoll <= 0 || s.options.Definitions == nil {
+		return nil
+	}
+	return s.store.HastenRepositories(ctx, 2*max(s.options.GitPoll, syncSlowest).Milliseconds())
+}
+
 // syncRepositories begins to look at the repositories whose time has come, so many
 // as there is room for. They go on when it returns.
 func (s *Service) syncRepositories(ctx context.Context) error {

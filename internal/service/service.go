@@ -121,6 +121,7 @@ func (s *Service) jobs() []job {
 		{"start scheduled runs", store.TopicSchedules, time.Second, s.fireSchedules},
 		{"start automations by the clock", store.TopicSchedules, time.Second, s.fireAutomations},
 		{"look at the repositories of factories", store.TopicRepositories, time.Second, s.syncRepositories},
+		{"look at repositories sooner", "", time.Hour, s.hastenSyncs},
 		{"remove mirrors of repositories", "", time.Hour, s.evictMirrors},
 		{"record when keys were used", "", 10 * time.Second, s.touchKeys},
 		{"record when sessions were used", "", 10 * time.Second, s.touchSessions},

@@ -169,6 +169,17 @@ func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]R
 	return list, err
 }
 
+// HastenRepositories makes those due at once whose time is further away than ms
+// milliseconds: it was chosen when they were to be looked at less often.
+func (s *Store) HastenRepositories(ctx context.Context, ms int64) error {
+	return s.Write(ctx, func(tx *Tx) error {
+		if _, err := tx.exec(ctx, "UPDATE repositories SET next_at = 0 WHERE next_at > "+tx.s.d.now+" + $1", ms); err != nil {
+			return fmt.Errorf("hasten repositories: %w", err)
+		}
+		return nil
+	})
+}
+
 // RenewRepository lengthens the lease under which r was claimed. False: it is
 // lost, or the factory is gone.
 func (s *Store) RenewRepository(ctx context.Context, r RepositoryRow, ms int64) (held bool, err error) {

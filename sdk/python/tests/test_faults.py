@@ -19,9 +19,11 @@ from penstock import (
     AsyncPenstock,
     InternalServerError,
     InvalidResponseError,
+    NotFoundError,
     Penstock,
     PenstockError,
     Timeout,
+    _wait,
 )
 
 KEY = "psk_not_for_everyone"
@@ -265,6 +267,41 @@ def test_wait_polls_where_there_is_no_stream() -> None:
 
     with faulty(*behaviours) as server:
         assert anyio.run(main, server.url) == "SUCCEEDED"
+
+
+def test_wait_outlasts_a_server_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(state: str) -> Behaviour:
+        times = {"created_at": "2026-01-01T00:00:00.000Z", "updated_at": "2026-01-01T00:00:00.000Z"}
+        ids = {"run_id": "r", "task_id": "r", "execution_id": 1}
+        item = {**ids, **times, "title": "t", "state": state, "prompt": "p"}
+        return answer(json.dumps(item).encode())
+
+    away = [raw(b""), answer(b"{}", status="503 Service Unavailable")]
+    behaviours = [run("INPROGRESS"), raw(b""), *away, *away, run("SUCCEEDED")]
+
+    async def main(url: str) -> str:
+        async with AsyncPenstock(api_key=KEY, base_url=url, retries=0) as client:
+            return (await client.runs.wait("r", timeout=60)).state
+
+    def wait(url: str) -> str:
+        with Penstock(api_key=KEY, base_url=url, retries=0) as client:
+            return client.runs.wait("r", timeout=60).state
+
+    with faulty(*behaviours) as server:
+        assert wait(server.url) == "SUCCEEDED"
+    with faulty(*behaviours) as server:
+        assert anyio.run(main, server.url) == "SUCCEEDED"
+    monkeypatch.setattr(_wait, "PATIENCE", 0.05)
+    for behaviour, kind in (
+        (raw(b""), APIConnectionError),
+        (answer(b"{}", status="404 N"), NotFoundError),
+    ):
+        with faulty(run("INPROGRESS"), raw(b""), behaviour) as server:
+            with pytest.raises(kind):
+                wait(server.url)
+        with faulty(run("INPROGRESS"), raw(b""), behaviour) as server:
+            with pytest.raises(kind):
+                anyio.run(main, server.url)
 
 
 def test_wait_ends_in_time_where_the_stream_is_silent() -> None:

@@ -9,10 +9,12 @@ import anyio
 from . import _operations as operations
 from . import types
 from ._events import AsyncEventStream, EventStream
+from ._exchange import worth_retrying
 from ._options import Options, Timeout
 from ._resource import AsyncResource, Resource
 from .errors import (
     APIConnectionError,
+    APIError,
     APITimeoutError,
     InvalidResponseError,
     WaitTimeoutError,
@@ -21,6 +23,28 @@ from .errors import (
 OVER = ("SUCCEEDED", "FAILED", "ERROR", "CANCELLED")
 POLL = 2.0
 """Seconds between two looks at a run whose stream cannot be had."""
+PATIENCE = 60.0
+"""Seconds for which a server that has answered before may be away."""
+
+
+class Absence:
+    """How long a server has been away."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def over(self) -> None:
+        """The server has answered."""
+        self._since = None
+
+    def bear(self, error: APIError | APIConnectionError) -> None:
+        """Raise the error where the server says no, or has been away for too long."""
+        if isinstance(error, APIError) and not worth_retrying(error):
+            raise error
+        now = time.monotonic()
+        self._since = self._since or now
+        if now - self._since > PATIENCE:
+            raise error
 
 
 def reached(run: types.RunItem, *, until_blocked: bool) -> bool:
@@ -44,8 +68,8 @@ class RunsBase(Resource):
     ) -> types.RunItem:
         """Wait until a run is over, whatever its end, and give it.
 
-        Follows the run's events; where they cannot be had, it looks every two seconds. A BLOCKED run
-        is waited for like any other, as an answer may come from elsewhere, unless `until_blocked` is
+        Follows the run's events; where they cannot be had, it looks every two seconds, and a server
+        that goes away meanwhile has a minute to come back. A BLOCKED run is waited for like any other, as an answer may come from elsewhere, unless `until_blocked` is
         set. After `timeout` seconds it raises WaitTimeoutError, and the run goes on.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -53,10 +77,15 @@ class RunsBase(Resource):
             operations.stream_run_events, {}, run_id
         )
         run = self._look(run_id, deadline)
+        absence = Absence()
         try:
             while not reached(run, until_blocked=until_blocked):
                 stream = self._follow(stream, run_id, deadline, until_blocked=until_blocked)
-                run = self._look(run_id, deadline)
+                try:
+                    run = self._look(run_id, deadline)
+                    absence.over()
+                except (APIError, APIConnectionError) as error:
+                    absence.bear(error)
         finally:
             if stream is not None:
                 stream.close()
@@ -115,8 +144,8 @@ class AsyncRunsBase(AsyncResource):
     ) -> types.RunItem:
         """Wait until a run is over, whatever its end, and give it.
 
-        Follows the run's events; where they cannot be had, it looks every two seconds. A BLOCKED run
-        is waited for like any other, as an answer may come from elsewhere, unless `until_blocked` is
+        Follows the run's events; where they cannot be had, it looks every two seconds, and a server
+        that goes away meanwhile has a minute to come back. A BLOCKED run is waited for like any other, as an answer may come from elsewhere, unless `until_blocked` is
         set. After `timeout` seconds it raises WaitTimeoutError, and the run goes on.
         """
         with anyio.move_on_after(timeout):
@@ -128,10 +157,15 @@ class AsyncRunsBase(AsyncResource):
             operations.stream_run_events, {}, run_id
         )
         run = await self._call(operations.get_run, {}, run_id)
+        absence = Absence()
         try:
             while not reached(run, until_blocked=until_blocked):
                 stream = await self._follow(stream, run_id, until_blocked=until_blocked)
-                run = await self._call(operations.get_run, {}, run_id)
+                try:
+                    run = await self._call(operations.get_run, {}, run_id)
+                    absence.over()
+                except (APIError, APIConnectionError) as error:
+                    absence.bear(error)
         finally:
             if stream is not None:
                 await stream.close()

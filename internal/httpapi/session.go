@@ -85,9 +85,11 @@ func (c *call) checkSameOrigin() error {
 // setSessionCookie hands the browser a session, or takes it away where token is
 // "". It has no age: it ends with the browser, or with the session.
 func (c *call) setSessionCookie(token string) {
+	// Whoever forges the header keeps a cookie of their own from themselves.
+	overTLS := c.r.TLS != nil || strings.EqualFold(c.r.Header.Get("X-Forwarded-Proto"), "https")
 	cookie := http.Cookie{ //nolint:gosec // Secure wherever there is HTTPS; without it browsers would drop the cookie
 		Name: c.api.cookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: strings.HasPrefix(c.api.origin, "https://"),
+		Secure: overTLS || strings.HasPrefix(c.api.origin, "https://"),
 	}
 	if token == "" {
 		cookie.MaxAge = -1

@@ -78,15 +78,17 @@ func TestSessionCookie(t *testing.T) {
 		s.server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	})
 	tests := []struct {
-		name string
-		w    *world
-		want string
+		name    string
+		w       *world
+		headers []string
+		want    string
 	}{
-		{"over HTTPS it is bound to this host", overTLS, `^__Host-penstock_session=[\w-]{43}; Path=/; HttpOnly; Secure; SameSite=Strict$`},
-		{"on loopback it is told apart by the port", start(t), `^penstock_session_\d+=[\w-]{43}; Path=/; HttpOnly; SameSite=Strict$`},
+		{"over HTTPS it is bound to this host", overTLS, nil, `^__Host-penstock_session=[\w-]{43}; Path=/; HttpOnly; Secure; SameSite=Strict$`},
+		{"behind a proxy that ends TLS it is never sent in the clear", start(t), []string{"X-Forwarded-Proto", "https"}, `; HttpOnly; Secure; SameSite=Strict$`},
+		{"on loopback it is told apart by the port", start(t), nil, `^penstock_session_\d+=[\w-]{43}; Path=/; HttpOnly; SameSite=Strict$`},
 	}
 	for _, tt := range tests {
-		a := tt.w.must(http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: adminKey}, "Authorization", "")
+		a := tt.w.must(http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: adminKey}, append(tt.headers, "Authorization", "")...)
 		if got := a.header.Get("Set-Cookie"); !regexp.MustCompile(tt.want).MatchString(got) {
 			t.Errorf("%s: got %q, want %s", tt.name, got, tt.want)
 		}

@@ -1,7 +1,7 @@
 import { ActionIcon, AppShell, Burger, Group, NavLink, Text, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useIsFetching, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, Outlet, useNavigate } from '@tanstack/react-router';
+import { Link, Outlet, useNavigate, useRouter } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { sessionQuery, signOut } from '../api.ts';
 import { Icon } from '../ui/Icon.tsx';
@@ -12,6 +12,12 @@ import classes from './Shell.module.css';
 export function Shell() {
   const [opened, { toggle, close }] = useDisclosure();
   const { data: session } = useQuery(sessionQuery);
+  const router = useRouter();
+  useEffect(() => {
+    if (session === null) {
+      void router.invalidate(); // it has ended while nothing else was asked: this leads to the sign-in
+    }
+  }, [session, router]);
   return (
     <AppShell header={{ height: 48 }} navbar={{ width: 200, breakpoint: 'sm', collapsed: { mobile: !opened } }} padding="md">
       <a className="skip-link" href="#main">

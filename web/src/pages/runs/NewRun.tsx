@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Modal, Select, Stack, Textarea, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Modal, Select, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
 import type { RunAgentRequest } from '@penstock/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -90,7 +90,7 @@ export default function NewRun({ close }: { close: () => void }) {
             value={draft.title}
             onChange={(event) => set({ title: event.currentTarget.value })}
           />
-          <Group grow align="start">
+          <SimpleGrid cols={{ base: 1, xs: 3 }}>
             <Select
               label="Model"
               placeholder={models.data ? `${models.data.default_model_id} (default)` : 'Default'}
@@ -116,7 +116,7 @@ export default function NewRun({ close }: { close: () => void }) {
               data={environments.data?.environments.map((one) => ({ value: one.uid, label: one.config.name ?? one.uid })) ?? []}
             />
             <Select label="Mode" value={draft.mode} allowDeselect={false} onChange={(mode) => set({ mode })} data={modes} />
-          </Group>
+          </SimpleGrid>
           <Group>
             <Checkbox
               label="Interactive: stays open for follow-ups"

@@ -77,7 +77,9 @@ func (w *tracked) trackFiles(files map[string]string) penstock.Factory {
 func (w *tracked) sync() penstock.Factory {
 	w.t.Helper()
 	var f penstock.Factory
-	w.ask(http.MethodPost, w.path()+"/sync", nil, http.StatusOK, &f)
+	if got := w.ask(http.MethodPost, w.path()+"/sync", nil, http.StatusOK, &f); strings.Contains(string(got.body), gitToken) {
+		w.t.Errorf("the answer shows the credential: %s", got.body)
+	}
 	return f
 }
 
@@ -148,8 +150,8 @@ func (w *tracked) startsARun() {
 	}
 }
 
-// secured serves the repositories beside w's over https with a password, and makes
-// a server that trusts it.
+// serveSecured serves a repository over https with a password, and makes a server
+// that trusts its certificate.
 func serveSecured(t *testing.T, database string, args ...string) (*tracked, *testkit.GitServer) {
 	t.Helper()
 	root := t.TempDir()

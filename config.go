@@ -48,6 +48,12 @@ const (
 	HarnessCommand = "command"
 )
 
+// Harnesses are those that every server knows by name. A run that asks for one
+// which no worker has waits for a worker that does.
+func Harnesses() []string {
+	return []string{HarnessBuiltin, "claude", "codex", "gemini", "opencode", HarnessCommand}
+}
+
 // ModelOffline is the model of the built-in agent that needs no key and no
 // network; it is the default while no provider is configured.
 const ModelOffline = "demo/offline"

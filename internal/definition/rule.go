@@ -54,7 +54,7 @@ var rules = map[string]rule{
 		aliases: map[string]string{"MAIN": "FOREMAN"},
 	},
 	"harness": {
-		enum:    []string{penstock.HarnessBuiltin, "claude", "codex", "gemini", "opencode", penstock.HarnessCommand},
+		enum:    penstock.Harnesses(),
 		aliases: map[string]string{"oz": penstock.HarnessBuiltin, "claude-code": "claude"},
 		open:    true, pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`, says: "be the name of a harness, such as builtin or claude",
 	},

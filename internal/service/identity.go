@@ -44,10 +44,10 @@ func (s *Service) Identity(ctx context.Context, p penstock.Principal, uid string
 	return s.presentIdentity(agent), err
 }
 
-// presentIdentity adds what is not stored: whether this server knows the
-// agent's harness still.
+// presentIdentity adds what is not stored: whether the configuration says how to
+// run the agent's harness.
 func (s *Service) presentIdentity(i penstock.Identity) penstock.Identity {
-	i.Available = slices.Contains(s.options.Harnesses, i.Harness.Kind())
+	i.Available = slices.Contains(s.executable, i.Harness.Kind())
 	return i
 }
 

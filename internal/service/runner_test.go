@@ -162,3 +162,29 @@ func TestFactoryIsAUserOfSecrets(t *testing.T) {
 		}
 	})
 }
+
+// The contract's harnesses are known to every server: a run for one waits for a
+// worker that has it, and an agent shows that this server has none.
+func TestRunWaitsForItsHarness(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		claude := &penstock.Harness{Type: "claude", ModelID: "m"}
+		agent, err := w.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: new("reviewer"), Harness: claude})
+		if err != nil || agent.Available {
+			w.t.Fatalf("got %+v, %v, want an agent that is not available", agent, err)
+		}
+		id := w.create(penstock.RunRequest{Prompt: "1", AgentIdentityUID: agent.UID}).ID
+		other := anyWorker
+		other.Wait = time.Millisecond
+		if _, err := w.Control().Claim(ctx, other); !errors.Is(err, penstock.ErrNoWork) {
+			w.t.Fatalf("got %v, want no work", err)
+		}
+		if run := w.get(id); run.StatusMessage == nil || run.StatusMessage.Message != `Waiting: no connected worker has the harness "claude".` {
+			w.t.Errorf("got %+v, want that it waits for its harness", run.StatusMessage)
+		}
+		other.WorkerID, other.Harnesses = "w2", []string{"claude"}
+		if a, err := w.Control().Claim(ctx, other); err != nil || a.Lease.RunID != id {
+			w.t.Errorf("got run %q, %v, want %s", a.Lease.RunID, err, id)
+		}
+	})
+}

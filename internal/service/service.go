@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,7 +35,7 @@ type Options struct {
 	Log       *slog.Logger
 	PublicURL string // origin of links in answers, without a slash at its end
 
-	Harnesses    []string              // beside builtin and command: those of the configuration
+	Harnesses    []string              // of the configuration; penstock.Harnesses are known beside them
 	Models       []penstock.ModelInfo  // what the providers' keys of this server allow
 	Defaults     penstock.Config       // the weakest layer of every run's configuration
 	QueueTimeout time.Duration         // default 24 h
@@ -57,6 +58,7 @@ type Service struct {
 	publicURL string
 	options   Options
 
+	executable   []string // harnesses that the configuration says how to run
 	hub          hub
 	keys         shared[store.KeyRow] // by their hashes
 	usedKeys     used[string]
@@ -90,10 +92,17 @@ type Service struct {
 func New(o Options) *Service {
 	o.QueueTimeout = cmp.Or(o.QueueTimeout, 24*time.Hour)
 	o.Sessions = o.Sessions.orDefault()
-	o.Harnesses = append([]string{penstock.HarnessBuiltin, penstock.HarnessCommand}, o.Harnesses...)
+	executable := append([]string{penstock.HarnessBuiltin, penstock.HarnessCommand}, o.Harnesses...)
+	known := penstock.Harnesses()
+	for _, name := range o.Harnesses {
+		if !slices.Contains(known, name) {
+			known = append(known, name)
+		}
+	}
+	o.Harnesses = known
 	s := &Service{
 		store: o.Store, blobs: o.Blobs, keyset: o.Keyset, log: o.Log,
-		publicURL: strings.TrimSuffix(o.PublicURL, "/"), options: o,
+		publicURL: strings.TrimSuffix(o.PublicURL, "/"), options: o, executable: executable,
 	}
 	s.hub.s = s
 	s.schemas = sync.OnceValues(definition.SchemaJSON)

@@ -81,10 +81,7 @@ func (s *Service) Apply(ctx context.Context, p penstock.Principal, uid string, r
 	}
 	var applied Applied
 	var parsed *definition.Definition
-	err = s.store.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.Changed(ctx, p.Team); err != nil {
-			return err
-		}
+	err = s.change(ctx, p.Team, func(tx *store.Tx) error {
 		factory, err := tx.Factory(ctx, p.Team, uid)
 		if err != nil {
 			return err

@@ -25,6 +25,16 @@ func edit[T any](ctx context.Context, s *Service, p penstock.Principal, fn func(
 	})
 }
 
+// change is edit for whom no answer is kept.
+func (s *Service) change(ctx context.Context, team string, fn func(*store.Tx) error) error {
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.Changed(ctx, team); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
 // ListFactories answers a page of the team's factories, by name.
 func (s *Service) ListFactories(ctx context.Context, p penstock.Principal, q penstock.FactoryQuery) (penstock.FactoryPage, error) {
 	if err := require(p, penstock.ScopeFactoriesRead); err != nil {
@@ -167,10 +177,7 @@ func (s *Service) DeleteFactory(ctx context.Context, p penstock.Principal, uid s
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
 	}
-	return s.store.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.Changed(ctx, p.Team); err != nil {
-			return err
-		}
+	return s.change(ctx, p.Team, func(tx *store.Tx) error {
 		r, err := tx.Factory(ctx, p.Team, uid)
 		if err != nil {
 			return err

@@ -27,10 +27,7 @@ func (s *Service) applySnapshot(ctx context.Context, before, row store.Repositor
 	result := row
 	var a application
 	var revision int64
-	err = s.store.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.Changed(ctx, row.Team); err != nil {
-			return err
-		}
+	err = s.change(ctx, row.Team, func(tx *store.Tx) error {
 		if held, err := tx.HoldRepository(ctx, row, syncLease.Milliseconds()); err != nil || !held {
 			return errors.Join(err, errSyncLost)
 		}

@@ -168,7 +168,7 @@ func (s *Service) DeleteAutomation(ctx context.Context, p penstock.Principal, fa
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
 	}
-	return s.change(ctx, p.Team, func(tx *store.Tx) error {
+	return s.alter(ctx, p.Team, func(tx *store.Tx) error {
 		factory, err := tx.Factory(ctx, p.Team, factoryUID)
 		if err != nil {
 			return err

@@ -81,7 +81,7 @@ func (s *Service) Apply(ctx context.Context, p penstock.Principal, uid string, r
 	}
 	var applied Applied
 	var parsed *definition.Definition
-	err = s.change(ctx, p.Team, func(tx *store.Tx) error {
+	err = s.alter(ctx, p.Team, func(tx *store.Tx) error {
 		factory, err := tx.Factory(ctx, p.Team, uid)
 		if err != nil {
 			return err

@@ -117,7 +117,7 @@ func (s *Service) Offer(ctx context.Context, in *penstock.Inlet, secret string) 
 		Team: plan.row.Team, Scopes: []penstock.Scope{penstock.ScopeFactoriesManage, penstock.ScopeSecretsManage},
 		Actor: penstock.Actor{Type: "service_account", UID: in.UID, DisplayName: "Webhook " + plan.row.Name},
 	}
-	return s.change(ctx, p.Team, func(tx *store.Tx) error {
+	return s.alter(ctx, p.Team, func(tx *store.Tx) error {
 		w, err := tx.Webhook(ctx, p.Team, plan.row.FactoryUID, in.UID)
 		if err != nil {
 			return err

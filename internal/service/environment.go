@@ -90,7 +90,7 @@ func (s *Service) DeleteEnvironment(ctx context.Context, p penstock.Principal, u
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
 	}
-	return s.change(ctx, p.Team, func(tx *store.Tx) error {
+	return s.alter(ctx, p.Team, func(tx *store.Tx) error {
 		if err := tx.DeleteEnvironment(ctx, p.Team, uid); err != nil {
 			return err
 		}

@@ -25,8 +25,8 @@ func edit[T any](ctx context.Context, s *Service, p penstock.Principal, fn func(
 	})
 }
 
-// change is edit for whom no answer is kept.
-func (s *Service) change(ctx context.Context, team string, fn func(*store.Tx) error) error {
+// alter is edit for whom no answer is kept.
+func (s *Service) alter(ctx context.Context, team string, fn func(*store.Tx) error) error {
 	return s.store.Write(ctx, func(tx *store.Tx) error {
 		if err := tx.Changed(ctx, team); err != nil {
 			return err
@@ -177,7 +177,7 @@ func (s *Service) DeleteFactory(ctx context.Context, p penstock.Principal, uid s
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
 	}
-	return s.change(ctx, p.Team, func(tx *store.Tx) error {
+	return s.alter(ctx, p.Team, func(tx *store.Tx) error {
 		r, err := tx.Factory(ctx, p.Team, uid)
 		if err != nil {
 			return err

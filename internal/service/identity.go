@@ -127,7 +127,7 @@ func (s *Service) DeleteIdentity(ctx context.Context, p penstock.Principal, uid 
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
 	}
-	return s.change(ctx, p.Team, func(tx *store.Tx) error {
+	return s.alter(ctx, p.Team, func(tx *store.Tx) error {
 		agent, err := tx.Identity(ctx, p.Team, uid)
 		if err != nil {
 			return err

@@ -27,7 +27,7 @@ func (s *Service) applySnapshot(ctx context.Context, before, row store.Repositor
 	result := row
 	var a application
 	var revision int64
-	err = s.change(ctx, row.Team, func(tx *store.Tx) error {
+	err = s.alter(ctx, row.Team, func(tx *store.Tx) error {
 		if held, err := tx.HoldRepository(ctx, row, syncLease.Milliseconds()); err != nil || !held {
 			return errors.Join(err, errSyncLost)
 		}

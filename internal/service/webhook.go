@@ -362,7 +362,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, p penstock.Principal, facto
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return err
 	}
-	return s.change(ctx, p.Team, func(tx *store.Tx) error {
+	return s.alter(ctx, p.Team, func(tx *store.Tx) error {
 		w, err := tx.Webhook(ctx, p.Team, factoryUID, uid)
 		if err != nil {
 			return err

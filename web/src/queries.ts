@@ -1,4 +1,4 @@
-import type { ListRunsQuery } from '@penstock/sdk';
+import type { ListFactoriesQuery, ListRunsQuery } from '@penstock/sdk';
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { client } from './api.ts';
 
@@ -62,3 +62,29 @@ export const scheduleTimesQuery = (cron: string, timezone?: string) =>
     retry: false,
     queryFn: ({ signal }) => client.schedules.preview({ cron, timezone }, { signal }),
   });
+
+/** A page of factories, by name. */
+export const factoriesQuery = (query: ListFactoriesQuery) =>
+  queryOptions({
+    queryKey: ['factories', query],
+    queryFn: ({ signal }) => client.factories.list(query, { signal }),
+    placeholderData: keepPreviousData,
+  });
+
+export const factoryQuery = (uid: string) =>
+  queryOptions({ queryKey: ['factory', uid], queryFn: ({ signal }) => client.factories.get(uid, { signal }) });
+
+/** The files that a factory is made of now. */
+export const definitionQuery = (uid: string) =>
+  queryOptions({ queryKey: ['factory', uid, 'definition'], queryFn: ({ signal }) => client.factories.definition.get(uid, { signal }) });
+
+/** A page of what became of a factory's files, the newest first. */
+export const historyQuery = (uid: string, cursor?: string) =>
+  queryOptions({
+    queryKey: ['factory', uid, 'history', cursor],
+    queryFn: ({ signal }) => client.factories.definition.history(uid, { limit: 20, cursor }, { signal }),
+    placeholderData: keepPreviousData,
+  });
+
+/** The sums that the charts are drawn of. */
+export const statsQuery = queryOptions({ queryKey: ['stats'], queryFn: ({ signal }) => client.stats.get({ signal }) });

@@ -54,6 +54,32 @@ const runRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/run/RunPage.tsx'), 'RunPage'),
 });
 
+const factoriesRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/factories',
+  validateSearch: (search: Record<string, unknown>) => search as Record<string, string | string[]>,
+  component: lazyRouteComponent(() => import('./pages/factories/FactoriesPage.tsx'), 'FactoriesPage'),
+});
+
+const factoryRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/factory/$uid',
+  component: lazyRouteComponent(() => import('./pages/factories/FactoryPage.tsx'), 'FactoryPage'),
+});
+
+const filesRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/factory/$uid/files',
+  component: lazyRouteComponent(() => import('./pages/factories/FilesPage.tsx'), 'FilesPage'),
+});
+
+const historyRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/factory/$uid/history',
+  validateSearch: (search: Record<string, unknown>) => search as Record<string, string | string[]>,
+  component: lazyRouteComponent(() => import('./pages/factories/HistoryPage.tsx'), 'HistoryPage'),
+});
+
 const schedulesRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/schedules',
@@ -86,7 +112,20 @@ const keysRoute = createRoute({
 
 const routeTree = rootRoute.addChildren([
   signInRoute,
-  appRoute.addChildren([homeRoute, runsRoute, runRoute, schedulesRoute, environmentsRoute, workersRoute, secretsRoute, keysRoute]),
+  appRoute.addChildren([
+    homeRoute,
+    runsRoute,
+    runRoute,
+    factoriesRoute,
+    factoryRoute,
+    filesRoute,
+    historyRoute,
+    schedulesRoute,
+    environmentsRoute,
+    workersRoute,
+    secretsRoute,
+    keysRoute,
+  ]),
 ]);
 
 export const router = createRouter({

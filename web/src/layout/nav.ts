@@ -12,6 +12,7 @@ export interface Place {
 /** Where the navigation leads, in its order. */
 export const places: Place[] = [
   { label: 'Runs', to: '/runs', icon: 'runs', scope: 'runs:read' },
+  { label: 'Factories', to: '/factories', icon: 'factory', scope: 'factories:read' },
   { label: 'Schedules', to: '/schedules', icon: 'clock', scope: 'runs:read' },
   { label: 'Environments', to: '/environments', icon: 'terminal', scope: 'runs:read' },
   { label: 'Workers', to: '/workers', icon: 'server', scope: 'runs:read' },

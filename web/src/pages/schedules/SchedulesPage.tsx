@@ -55,7 +55,7 @@ function Next({ schedule }: { schedule: ScheduledAgentItem }) {
   }
   return (
     <details>
-      <summary aria-label={`The next times of ${schedule.name}`}>
+      <summary title="The next five times">
         <Time at={schedule.history.next_run} />
       </summary>
       {upcoming.map((at) => (
@@ -70,7 +70,7 @@ function Next({ schedule }: { schedule: ScheduledAgentItem }) {
 function Last({ schedule }: { schedule: ScheduledAgentItem }) {
   return (
     <>
-      <Anchor component={Link} to="/runs" search={{ schedule_id: schedule.id } as never} size="sm" aria-label={`Runs of ${schedule.name}`}>
+      <Anchor component={Link} to="/runs" search={{ schedule_id: schedule.id } as never} size="sm" title={`Runs of ${schedule.name}`}>
         {schedule.history?.last_ran ? <Time at={schedule.history.last_ran} /> : 'never'}
       </Anchor>
       {schedule.last_spawn_error && (

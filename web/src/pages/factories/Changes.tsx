@@ -1,0 +1,32 @@
+import { List, Text } from '@mantine/core';
+import type { ResourceChange } from '@penstock/sdk';
+import { Status, type Tone } from '../../ui/Status.tsx';
+
+/** What applying files makes, changes and removes. */
+export function Changes({
+  plan,
+}: {
+  plan: { created: readonly ResourceChange[]; changed: readonly ResourceChange[]; removed: readonly ResourceChange[] };
+}) {
+  const kinds: [Tone, string, readonly ResourceChange[]][] = [
+    ['good', 'New', plan.created],
+    ['busy', 'Changed', plan.changed],
+    ['bad', 'Removed', plan.removed],
+  ];
+  if (kinds.every(([, , list]) => list.length === 0)) {
+    return <Text size="sm">No agent, automation, webhook or other resource changes.</Text>;
+  }
+  return (
+    <List listStyleType="none" spacing={4} size="sm">
+      {kinds.flatMap(([tone, word, list]) =>
+        list.map(({ kind, name, fields, again }) => (
+          <List.Item key={`${word} ${kind} ${name}`}>
+            <Status tone={tone}>{word}</Status> {kind} <strong style={{ overflowWrap: 'anywhere' }}>{name}</strong>
+            {fields && fields.length > 0 && `: ${fields.join(', ')}`}
+            {again && ' (there was another one of this name: this one has a uid of its own)'}
+          </List.Item>
+        )),
+      )}
+    </List>
+  );
+}

@@ -1,0 +1,21 @@
+import type { Factory } from '@penstock/sdk';
+import { Status } from '../../ui/Status.tsx';
+
+/** Whether what a factory is made of is what was read last. */
+export function DefinitionStatus({ factory: { definition } }: { factory: Factory }) {
+  if (definition.problem) {
+    return <Status tone="bad">Unreachable</Status>;
+  }
+  switch (definition.status) {
+    case 'applied':
+      return <Status tone="good">{`Revision ${definition.revision}`}</Status>;
+    case 'syncing':
+      return (
+        <Status tone="busy" pulse>
+          Syncing
+        </Status>
+      );
+    default:
+      return <Status tone="bad">Rejected</Status>;
+  }
+}

@@ -1,0 +1,114 @@
+import { markdown } from '@codemirror/lang-markdown';
+import { yaml, yamlFrontmatter } from '@codemirror/lang-yaml';
+import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
+import { type Diagnostic as Finding, lintGutter, setDiagnostics } from '@codemirror/lint';
+import { EditorState, type Extension, type Text } from '@codemirror/state';
+import { tags } from '@lezer/highlight';
+import type { Diagnostic } from '@penstock/sdk';
+import { basicSetup, EditorView } from 'codemirror';
+import { useEffect, useRef } from 'react';
+
+const theme = EditorView.theme({
+  '&': { height: '100%', fontSize: '0.8125rem', backgroundColor: 'var(--raised)', color: 'inherit' },
+  '.cm-scroller': { fontFamily: 'var(--mantine-font-family-monospace)', overflow: 'auto' },
+  '.cm-content': { caretColor: 'currentColor' },
+  '.cm-cursor': { borderLeftColor: 'currentColor' },
+  '.cm-gutters': { backgroundColor: 'var(--ground)', color: 'var(--mantine-color-dimmed)', border: '0' },
+  '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'light-dark(#0000000a, #ffffff0d)' },
+  '&.cm-focused .cm-selectionBackground, .cm-selectionBackground': { backgroundColor: 'light-dark(#cfdaff, #33406e) !important' },
+  '.cm-tooltip, .cm-panels': { backgroundColor: 'var(--raised)', color: 'inherit', border: '1px solid var(--line)' },
+  '.cm-foldPlaceholder': { backgroundColor: 'var(--ground)', color: 'inherit', border: '1px solid var(--line)' },
+});
+
+const colours = HighlightStyle.define([
+  { tag: [tags.propertyName, tags.definition(tags.propertyName), tags.heading], color: 'var(--busy)' },
+  { tag: [tags.string, tags.url], color: 'var(--good)' },
+  { tag: [tags.bool, tags.number, tags.null, tags.keyword, tags.atom], color: 'var(--warn)' },
+  { tag: [tags.comment, tags.meta, tags.processingInstruction], color: 'var(--mantine-color-dimmed)' },
+  { tag: tags.heading, fontWeight: '600' },
+  { tag: tags.emphasis, fontStyle: 'italic' },
+  { tag: tags.strong, fontWeight: '600' },
+]);
+
+function languageOf(path: string): Extension {
+  if (path.endsWith('.md')) {
+    return yamlFrontmatter({ content: markdown() });
+  }
+  return /\.ya?ml$/.test(path) ? yaml() : [];
+}
+
+export interface EditorProps {
+  path: string;
+  text: string;
+  readOnly: boolean;
+  /** Of this file. */
+  diagnostics: Diagnostic[];
+  /** A place to go to, when it is another one than before. */
+  goTo: { line: number } | undefined;
+  change: (text: string) => void;
+}
+
+/** Edits a file. Another path needs another key: what was typed can be taken back within one file. */
+export default function Editor({ path, text, readOnly, diagnostics, goTo, change }: EditorProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView>(undefined);
+  const changed = useRef(change);
+  changed.current = change;
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: made once for a path; what is typed comes from here
+  useEffect(() => {
+    const extensions = [
+      basicSetup,
+      EditorView.cspNonce.of(document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''),
+      EditorView.lineWrapping,
+      EditorView.contentAttributes.of({ 'aria-label': path }),
+      EditorState.readOnly.of(readOnly),
+      EditorView.updateListener.of((update) => {
+        if (update.docChanged) {
+          changed.current(update.state.doc.toString());
+        }
+      }),
+      languageOf(path),
+      lintGutter(),
+      theme,
+      syntaxHighlighting(colours),
+    ];
+    const made = new EditorView({ doc: text, extensions, ...(place.current ? { parent: place.current } : {}) });
+    view.current = made;
+    return () => made.destroy();
+  }, [path, readOnly]);
+
+  useEffect(() => {
+    const now = view.current;
+    now?.dispatch(
+      setDiagnostics(
+        now.state,
+        diagnostics.map((one) => findingOf(one, now.state.doc)),
+      ),
+    );
+  }, [diagnostics]);
+
+  useEffect(() => {
+    const now = view.current;
+    if (now && goTo) {
+      const line = now.state.doc.line(Math.min(Math.max(goTo.line, 1), now.state.doc.lines));
+      now.dispatch({ selection: { anchor: line.from }, effects: EditorView.scrollIntoView(line.from, { y: 'center' }) });
+      now.focus();
+    }
+  }, [goTo]);
+
+  return <div ref={place} style={{ height: '100%', minHeight: 0 }} />;
+}
+
+/** A finding from its character to the end of the line; the text may have changed since it was found. */
+function findingOf({ line, column, severity, message, code, nearest }: Diagnostic, doc: Text): Finding {
+  const at = doc.line(Math.min(Math.max(line, 1), doc.lines));
+  const from = Math.min(at.from + Math.max(column - 1, 0), at.to);
+  return {
+    from,
+    to: at.to,
+    severity: severity === 'warning' ? 'warning' : 'error',
+    message: nearest ? `${message} Perhaps ${nearest}?` : message,
+    source: code,
+  };
+}

@@ -1,0 +1,173 @@
+import { Alert, Anchor, Button, List, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import type { Factory } from '@penstock/sdk';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { client } from '../../api.ts';
+import { formatWord } from '../../format.ts';
+import { factoryQuery } from '../../queries.ts';
+import { Code } from '../../ui/Code.tsx';
+import { Confirm } from '../../ui/Confirm.tsx';
+import { CopyButton } from '../../ui/CopyButton.tsx';
+import { curl } from '../../ui/curl.ts';
+import { Time } from '../../ui/Time.tsx';
+import { DefinitionStatus } from './DefinitionStatus.tsx';
+import { FactoryFrame } from './FactoryFrame.tsx';
+import { Findings } from './Findings.tsx';
+
+const FactoryDialog = lazy(() => import('./FactoryDialog.tsx'));
+
+export function FactoryPage() {
+  const { uid } = useParams({ strict: false }) as { uid: string };
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const { data: factory } = useQuery(factoryQuery(uid));
+  const [open, setOpen] = useState<'edit' | 'delete'>();
+  const remove = async (): Promise<void> => {
+    await client.factories.delete(uid);
+    await queries.invalidateQueries({ queryKey: ['factories'] });
+    await navigate({ to: '/factories' as never });
+  };
+  return (
+    <FactoryFrame
+      uid={uid}
+      actions={
+        <>
+          <Button variant="default" onClick={() => setOpen('edit')}>
+            Edit
+          </Button>
+          <Button variant="default" onClick={() => setOpen('delete')}>
+            Delete
+          </Button>
+        </>
+      }
+    >
+      {factory && <Overview factory={factory} />}
+      {open === 'edit' && factory && (
+        <Suspense>
+          <FactoryDialog factory={factory} close={() => setOpen(undefined)} />
+        </Suspense>
+      )}
+      <Confirm
+        opened={open === 'delete'}
+        close={() => setOpen(undefined)}
+        title={`Delete ${factory?.name}?`}
+        action="Delete the factory"
+        act={remove}
+      >
+        <Text>
+          Its agents, automations and webhooks go with it: deliveries to its webhooks are a 404 from then on. Its runs stay. That cannot be
+          taken back.
+        </Text>
+      </Confirm>
+    </FactoryFrame>
+  );
+}
+
+function Overview({ factory }: { factory: Factory }) {
+  const { uid, repository, definition } = factory;
+  return (
+    <Stack gap="md">
+      {factory.description && <Text className="plain">{factory.description}</Text>}
+      <Trouble factory={factory} />
+      <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="xl">
+        <Part title="Agents">
+          {factory.agents.length === 0 && <Text c="dimmed">None until a commit of the repository is applied.</Text>}
+          <List listStyleType="none" spacing={4}>
+            {factory.agents.map((agent) => (
+              <List.Item key={agent.uid}>
+                <span className="plain">{agent.name}</span>{' '}
+                <Text component="span" size="sm" c="dimmed">
+                  {formatWord(agent.agent_type)} <CopyButton value={agent.uid} label={`Copy the uid of ${agent.name}`} />
+                </Text>
+              </List.Item>
+            ))}
+          </List>
+        </Part>
+        <Part title="About">
+          <List listStyleType="none" spacing={4} size="sm">
+            <List.Item>
+              <DefinitionStatus factory={factory} />{' '}
+              {definition.commit && <span className="mono">commit {definition.commit.slice(0, 12)}</span>}
+            </List.Item>
+            {repository && (
+              <List.Item>
+                From <span className="mono plain">{repository.url}</span>
+                {repository.branch && `, branch ${repository.branch}`}
+                {repository.path && `, folder ${repository.path}`}
+                {definition.checked_at && (
+                  <>
+                    , looked at <Time at={definition.checked_at} />
+                  </>
+                )}
+              </List.Item>
+            )}
+            <List.Item>
+              <To to={`/factory/${uid}/automations`}>{count(factory.automations_count, 'automation')}</To>,{' '}
+              <To to={`/factory/${uid}/webhooks`}>{count(factory.webhooks_count, 'webhook')}</To>,{' '}
+              <Anchor component={Link} to="/runs" search={{ factory_uid: uid } as never} inherit>
+                its runs
+              </Anchor>
+            </List.Item>
+            <List.Item>
+              Created <Time at={factory.created_at} />, changed <Time at={factory.updated_at} />
+            </List.Item>
+            <List.Item>
+              <span className="mono">{uid}</span> <CopyButton value={uid} label="Copy the factory’s uid" />
+            </List.Item>
+          </List>
+        </Part>
+      </SimpleGrid>
+      <Part title="Give it work from elsewhere">
+        <Code label="dispatch work with curl">
+          {curl('POST', `/factory/${uid}/runs`, { prompt: 'Look into it', ticket_ref: 'linear:PAY-42' })}
+        </Code>
+      </Part>
+    </Stack>
+  );
+}
+
+/** Why what is in force is not what was pushed last. */
+function Trouble({ factory: { definition } }: { factory: Factory }) {
+  if (definition.problem) {
+    return (
+      <Alert variant="default" title="The repository cannot be read at the moment">
+        <Text className="plain">{definition.problem}</Text>
+        <Text size="sm">What is in force stays.</Text>
+      </Alert>
+    );
+  }
+  if (definition.status !== 'invalid') {
+    return null;
+  }
+  return (
+    <Alert
+      variant="default"
+      title={`Commit ${definition.rejected_commit?.slice(0, 12) ?? ''} was rejected; the one before it stays in force`}
+    >
+      {definition.detail && <Text className="plain">{definition.detail}</Text>}
+      <Findings diagnostics={definition.diagnostics ?? []} />
+    </Alert>
+  );
+}
+
+const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
+
+function To({ to, children }: { to: string; children: ReactNode }) {
+  return (
+    <Anchor component={Link} to={to as never} inherit>
+      {children}
+    </Anchor>
+  );
+}
+
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section aria-label={title}>
+      <Title order={2} size="h5" mb="xs">
+        {title}
+      </Title>
+      {children}
+    </section>
+  );
+}

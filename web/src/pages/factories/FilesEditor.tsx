@@ -1,0 +1,245 @@
+import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import type { Diagnostic, FactoryFiles, FileTree } from '@penstock/sdk';
+import { useQueryClient } from '@tanstack/react-query';
+import { useBlocker } from '@tanstack/react-router';
+import { lazy, Suspense, useMemo, useState } from 'react';
+import { definitionQuery } from '../../queries.ts';
+import { Confirm } from '../../ui/Confirm.tsx';
+import { FormDialog } from '../../ui/FormDialog.tsx';
+import { FileList } from './FileList.tsx';
+import classes from './FilesEditor.module.css';
+import { Findings } from './Findings.tsx';
+import { changedPaths, rebase, templateOf } from './tree.ts';
+import { useDiagnostics } from './useDiagnostics.ts';
+
+const Editor = lazy(() => import('./Editor.tsx'));
+const PlanDialog = lazy(() => import('./PlanDialog.tsx'));
+
+/** Edits a factory's files until they are applied. What was loaded is what the edits are compared with, and put onto. */
+export function FilesEditor({ uid, loaded, readOnly }: { uid: string; loaded: FactoryFiles; readOnly: boolean }) {
+  const queries = useQueryClient();
+  const [base, setBase] = useState(loaded);
+  const [edited, setEdited] = useState({ files: loaded.files, version: 0 });
+  const [epoch, setEpoch] = useState(0); // counts what changed files elsewhere than in the editor
+  const [selected, select] = useState('factory.yaml');
+  const [goTo, setGoTo] = useState<{ line: number }>();
+  const [open, setOpen] = useState<'plan' | 'new' | 'delete' | 'discard'>();
+  const [conflicts, setConflicts] = useState<string[]>();
+  const { files, version } = edited;
+  const changed = useMemo(() => new Set(changedPaths(base.files, files)), [base, files]);
+  const { diagnostics, error, settled } = useDiagnostics(uid, files, version, !readOnly);
+  const edit = (next: FileTree): void => setEdited((before) => ({ files: next, version: before.version + 1 }));
+  const replace = (next: FileTree): void => {
+    edit(next);
+    setEpoch(epoch + 1);
+  };
+  const go = ({ path, line }: Diagnostic): void => {
+    if (files[path] !== undefined) {
+      select(path);
+      setGoTo({ line });
+    }
+  };
+  const update = async (): Promise<void> => {
+    const theirs = await queries.fetchQuery({ ...definitionQuery(uid), staleTime: 0 });
+    const { files: merged, conflicts: both } = rebase(base.files, files, theirs.files);
+    setBase(theirs);
+    replace(merged);
+    setConflicts(both);
+    setOpen(undefined);
+  };
+  const applied = async (): Promise<void> => {
+    const now = await queries.fetchQuery({ ...definitionQuery(uid), staleTime: 0 });
+    setBase(now);
+    setEdited((before) => ({ files: now.files, version: before.version + 1 }));
+    setConflicts(undefined);
+    await queries.invalidateQueries({ queryKey: ['factory', uid], predicate: ({ queryKey }) => queryKey[2] !== 'definition' });
+  };
+  const text = files[selected];
+  return (
+    <Stack gap="sm">
+      {!readOnly && (
+        <Group justify="space-between">
+          <Group gap="xs">
+            <Button size="xs" variant="default" onClick={() => setOpen('new')}>
+              New file
+            </Button>
+            <Button
+              size="xs"
+              variant="default"
+              disabled={text === undefined || selected === 'factory.yaml'}
+              onClick={() => setOpen('delete')}
+            >
+              Delete file
+            </Button>
+          </Group>
+          <Group gap="xs">
+            <Text size="sm" c="dimmed" role="status">
+              {changed.size === 0 ? `Revision ${base.revision}` : `${changed.size} changed since revision ${base.revision}`}
+            </Text>
+            <Button size="xs" variant="default" disabled={changed.size === 0} onClick={() => setOpen('discard')}>
+              Discard
+            </Button>
+            <Button size="xs" disabled={changed.size === 0} onClick={() => setOpen('plan')}>
+              Plan…
+            </Button>
+          </Group>
+        </Group>
+      )}
+      <Merged conflicts={conflicts} close={() => setConflicts(undefined)} />
+      <div className={classes.columns}>
+        <FileList paths={Object.keys(files)} selected={selected} select={select} changed={changed} diagnostics={diagnostics} />
+        <div className={classes.text}>
+          {text === undefined ? (
+            <Text p="md" c="dimmed">
+              Choose a file.
+            </Text>
+          ) : (
+            <Suspense>
+              <Editor
+                key={`${selected} ${epoch}`}
+                path={selected}
+                text={text}
+                readOnly={readOnly}
+                diagnostics={diagnostics.filter(({ path }) => path === selected)}
+                goTo={goTo}
+                change={(next) => edit({ ...files, [selected]: next })}
+              />
+            </Suspense>
+          )}
+        </div>
+      </div>
+      <Found diagnostics={diagnostics} error={error} settled={settled} go={go} readOnly={readOnly} />
+      {open === 'plan' && (
+        <Suspense>
+          <PlanDialog uid={uid} base={base} files={files} close={() => setOpen(undefined)} applied={applied} update={update} go={go} />
+        </Suspense>
+      )}
+      {open === 'new' && (
+        <NewFile
+          files={files}
+          close={() => setOpen(undefined)}
+          create={(path) => {
+            edit({ ...files, [path]: templateOf(path) });
+            select(path);
+          }}
+        />
+      )}
+      <Confirm
+        opened={open === 'delete'}
+        close={() => setOpen(undefined)}
+        title={`Delete ${selected}?`}
+        action="Delete the file"
+        act={async () => {
+          const { [selected]: _, ...rest } = files;
+          edit(rest);
+          select('factory.yaml');
+        }}
+      >
+        <Text>It is gone once the change is applied. What it defines goes with it: a webhook is a 404 from then on.</Text>
+      </Confirm>
+      <Confirm
+        opened={open === 'discard'}
+        close={() => setOpen(undefined)}
+        title="Discard the changes?"
+        action="Discard"
+        act={async () => replace(base.files)}
+      >
+        <Text>The files are again as revision {base.revision} has them.</Text>
+      </Confirm>
+      <Leave dirty={changed.size > 0} />
+    </Stack>
+  );
+}
+
+function Merged({ conflicts, close }: { conflicts: string[] | undefined; close: () => void }) {
+  if (!conflicts) {
+    return null;
+  }
+  return (
+    <Alert
+      variant="default"
+      role="status"
+      title="Your changes are now on top of the newest revision"
+      withCloseButton
+      onClose={close}
+      closeButtonLabel="Close"
+    >
+      {conflicts.length === 0
+        ? 'Nobody else had changed the same files.'
+        : `Others have changed these, too, and your text would replace theirs. Compare in the plan: ${conflicts.join(', ')}`}
+    </Alert>
+  );
+}
+
+interface FoundProps {
+  diagnostics: Diagnostic[];
+  error: unknown;
+  settled: boolean;
+  go: (diagnostic: Diagnostic) => void;
+  readOnly: boolean;
+}
+
+function Found({ diagnostics, error, settled, go, readOnly }: FoundProps) {
+  if (readOnly) {
+    return null;
+  }
+  if (error) {
+    return (
+      <Alert variant="default" title="The files could not be checked">
+        {error instanceof Error ? error.message : ''}
+      </Alert>
+    );
+  }
+  return (
+    <section aria-label="What was found" aria-live="polite">
+      {diagnostics.length > 0 ? (
+        <Findings diagnostics={diagnostics} go={go} />
+      ) : (
+        <Text size="sm" c="dimmed">
+          {settled ? 'Nothing is wrong in these files.' : 'Checking…'}
+        </Text>
+      )}
+    </section>
+  );
+}
+
+function NewFile({ files, close, create }: { files: FileTree; close: () => void; create: (path: string) => void }) {
+  const [path, setPath] = useState('agents/NAME/agent.md');
+  const taken = files[path.trim()] !== undefined;
+  return (
+    <FormDialog
+      title="New file"
+      close={close}
+      action="Add"
+      submit={async () => create(path.trim())}
+      incomplete={path.trim() === '' || taken}
+    >
+      <TextInput
+        label="Path"
+        description="Such as agents/NAME/agent.md, automations/NAME/automation.md, webhooks/NAME.yaml, skills/NAME/SKILL.md, runners/NAME.yaml"
+        data-autofocus
+        spellCheck={false}
+        classNames={{ input: 'mono' }}
+        error={taken ? 'There is a file at this path.' : undefined}
+        value={path}
+        onChange={(event) => setPath(event.currentTarget.value)}
+      />
+    </FormDialog>
+  );
+}
+
+/** Asks before edits would be lost. */
+function Leave({ dirty }: { dirty: boolean }) {
+  const blocker = useBlocker({ shouldBlockFn: () => dirty, enableBeforeUnload: () => dirty, withResolver: true });
+  return (
+    <Confirm
+      opened={blocker.status === 'blocked'}
+      close={() => blocker.reset?.()}
+      title="Leave without applying?"
+      action="Leave"
+      act={async () => blocker.proceed?.()}
+    >
+      <Text>Your changes of the files are lost.</Text>
+    </Confirm>
+  );
+}

@@ -1,0 +1,42 @@
+import { Alert, Button, Group, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { sessionQuery } from '../../api.ts';
+import { may } from '../../layout/nav.ts';
+import { definitionQuery, factoryQuery } from '../../queries.ts';
+import { Failure } from '../../ui/Failure.tsx';
+import { FactoryFrame } from './FactoryFrame.tsx';
+import { FilesEditor } from './FilesEditor.tsx';
+
+/** The files of a factory: edited here, or, where a repository has them, only read. */
+export function FilesPage() {
+  const { uid } = useParams({ strict: false }) as { uid: string };
+  const { data: session } = useQuery(sessionQuery);
+  const factory = useQuery(factoryQuery(uid));
+  // Read once: what is edited must not be changed under somebody's hands.
+  const definition = useQuery({ ...definitionQuery(uid), staleTime: Number.POSITIVE_INFINITY, gcTime: 0 });
+  const ours = factory.data?.source === 'service';
+  return (
+    <FactoryFrame uid={uid}>
+      {factory.data && !ours && (
+        <Alert variant="default" p="xs" title="These files are edited in their repository">
+          <Group justify="space-between">
+            <Text size="sm">They are as the last commit that could be applied has them.</Text>
+            <Button size="xs" variant="default" onClick={() => void definition.refetch()}>
+              Read again
+            </Button>
+          </Group>
+        </Alert>
+      )}
+      <Failure error={definition.error} retry={() => void definition.refetch()} />
+      {definition.data && factory.data && (
+        <FilesEditor
+          key={`${uid} ${ours ? '' : definition.data.revision}`}
+          uid={uid}
+          loaded={definition.data}
+          readOnly={!ours || !may(session?.scopes, 'factories:manage')}
+        />
+      )}
+    </FactoryFrame>
+  );
+}

@@ -1,0 +1,80 @@
+import { Group, Stack, Text } from '@mantine/core';
+import type { Revision } from '@penstock/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { live } from '../../live.ts';
+import { historyQuery } from '../../queries.ts';
+import { firstOf } from '../../search.ts';
+import { Failure } from '../../ui/Failure.tsx';
+import { Pager } from '../../ui/Pager.tsx';
+import { Status, type Tone } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { Changes } from './Changes.tsx';
+import { FactoryFrame } from './FactoryFrame.tsx';
+import { Findings } from './Findings.tsx';
+import classes from './HistoryPage.module.css';
+import { Patch } from './Patch.tsx';
+
+const results: Record<string, { tone: Tone; word: string }> = {
+  applied: { tone: 'good', word: 'Applied' },
+  unchanged: { tone: 'calm', word: 'Unchanged' },
+  rejected: { tone: 'bad', word: 'Rejected' },
+};
+
+/** What became of each change of a factory's files, the newest first. */
+export function HistoryPage() {
+  const { uid } = useParams({ strict: false }) as { uid: string };
+  const search = useSearch({ strict: false }) as Record<string, string | string[]>;
+  const navigate = useNavigate();
+  const cursor = firstOf(search.cursor);
+  const history = useQuery({ ...historyQuery(uid, cursor), ...live(5) });
+  return (
+    <FactoryFrame uid={uid}>
+      <Failure error={history.error} retry={() => void history.refetch()} />
+      <ol className={classes.list} aria-label="Revisions" aria-busy={history.isPending}>
+        {history.data?.items.map((revision) => (
+          <li key={`${revision.revision} ${revision.commit?.id ?? ''} ${revision.created_at}`}>
+            <Entry revision={revision} />
+          </li>
+        ))}
+      </ol>
+      {history.data?.items.length === 0 && <Text c="dimmed">Nothing was applied yet.</Text>}
+      <Pager
+        cursor={cursor}
+        next={history.isPlaceholderData ? undefined : history.data?.nextCursor}
+        go={(next) => void navigate({ to: `/factory/${uid}/history` as never, search: (next ? { cursor: next } : {}) as never })}
+      />
+    </FactoryFrame>
+  );
+}
+
+function Entry({ revision }: { revision: Revision }) {
+  const { tone, word } = results[revision.result] ?? { tone: 'calm' as const, word: revision.result };
+  const { commit } = revision;
+  return (
+    <Stack gap="xs">
+      <Group gap="xs">
+        <Status tone={tone}>{word}</Status>
+        {revision.revision > 0 && <strong>Revision {revision.revision}</strong>}
+        {commit && (
+          <span className="mono" title={commit.id}>
+            {commit.id.slice(0, 12)}
+          </span>
+        )}
+        <Text size="sm" c="dimmed" component="span">
+          {commit?.author ?? revision.author?.display_name ?? revision.author?.uid} · <Time at={revision.created_at} />
+        </Text>
+      </Group>
+      {commit && <Text className="plain">{commit.message}</Text>}
+      {revision.detail && <Text className="plain">{revision.detail}</Text>}
+      {revision.diagnostics && revision.diagnostics.length > 0 && <Findings diagnostics={revision.diagnostics} />}
+      {revision.result === 'applied' && <Changes plan={revision} />}
+      {revision.diff && (
+        <details>
+          <summary>Changes of the files</summary>
+          <Patch label={`Changes of revision ${revision.revision}`}>{revision.diff}</Patch>
+        </details>
+      )}
+    </Stack>
+  );
+}

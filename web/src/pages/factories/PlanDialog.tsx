@@ -1,0 +1,89 @@
+import { Alert, Button, Group, Modal, Stack, Text, Title } from '@mantine/core';
+import { APIError, type Diagnostic, type FactoryFiles, type FileTree } from '@penstock/sdk';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { client } from '../../api.ts';
+import { Failure } from '../../ui/Failure.tsx';
+import { DiffView } from '../run/DiffView.tsx';
+import { Changes } from './Changes.tsx';
+import { Findings } from './Findings.tsx';
+import { changedPaths } from './tree.ts';
+
+export interface PlanDialogProps {
+  uid: string;
+  /** What the edits began with. */
+  base: FactoryFiles;
+  files: FileTree;
+  close: () => void;
+  /** Comes after the files were applied. */
+  applied: () => Promise<void>;
+  /** Puts the edits onto the newest revision. */
+  update: () => Promise<void>;
+  go: (diagnostic: Diagnostic) => void;
+}
+
+/** Says what applying would do, and does it when told to. */
+export default function PlanDialog({ uid, base, files, close, applied, update, go }: PlanDialogProps) {
+  const request = { files, base_revision: base.revision };
+  const plan = useQuery({
+    queryKey: ['plan', uid],
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchOnMount: 'always',
+    retry: false,
+    queryFn: ({ signal }) => client.factories.definition.apply(uid, { ...request, dry_run: true }, { signal }),
+  });
+  const applying = useMutation({
+    mutationFn: () => client.factories.definition.apply(uid, request),
+    onSuccess: async () => {
+      await applied();
+      close();
+    },
+  });
+  const updating = useMutation({ mutationFn: update });
+  const error = applying.error ?? plan.error;
+  const stale = error instanceof APIError && error.statusCode === 409;
+  const findings = error instanceof APIError ? (error.problem?.diagnostics ?? []) : (plan.data?.diagnostics ?? []);
+  return (
+    <Modal opened onClose={close} title="What applying would change" size="xl" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Stack gap="sm">
+        {plan.isPending && <Text c="dimmed">Asking the server…</Text>}
+        <Failure error={updating.error ?? error} />
+        {stale && (
+          <Alert variant="default" title="Somebody has changed the factory since you began">
+            <Text size="sm" mb="xs">
+              Take the newest revision, with your changes on top. Files that only they have changed stay theirs; nothing is applied before
+              you have seen the plan.
+            </Text>
+            <Button size="xs" loading={updating.isPending} onClick={() => updating.mutate()}>
+              Update, and keep my changes
+            </Button>
+          </Alert>
+        )}
+        {findings.length > 0 && (
+          <Findings
+            diagnostics={findings}
+            go={(one) => {
+              close();
+              go(one);
+            }}
+          />
+        )}
+        {plan.data && <Changes plan={plan.data} />}
+        <Title order={3} size="h5">
+          Files
+        </Title>
+        {changedPaths(base.files, files).map((path) => (
+          <DiffView key={path} change={{ path, old_text: base.files[path], new_text: files[path] ?? '' }} />
+        ))}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={close}>
+            Back to the files
+          </Button>
+          <Button loading={applying.isPending} disabled={!plan.data || plan.isFetching || stale} onClick={() => applying.mutate()}>
+            Apply
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

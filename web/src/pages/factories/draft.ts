@@ -1,0 +1,53 @@
+import type { CreateFactoryRequest, Factory, FactoryRepository, UpdateFactoryRequest } from '@penstock/sdk';
+
+/** A factory while it is made or edited. */
+export interface FactoryDraft {
+  source: 'service' | 'repository';
+  name: string;
+  alias: string;
+  description: string;
+  url: string;
+  branch: string;
+  path: string;
+  secret: string;
+}
+
+export function draftOf(factory?: Factory): FactoryDraft {
+  return {
+    source: factory?.source === 'repository' ? 'repository' : 'service',
+    name: factory?.name ?? '',
+    alias: factory?.alias ?? '',
+    description: factory?.description ?? '',
+    url: factory?.repository?.url ?? '',
+    branch: factory?.repository?.branch ?? '',
+    path: factory?.repository?.path ?? '',
+    secret: factory?.repository?.secret ?? '',
+  };
+}
+
+function repositoryOf(draft: FactoryDraft): FactoryRepository {
+  const given = (['branch', 'path', 'secret'] as const).filter((name) => draft[name].trim() !== '');
+  return { url: draft.url.trim(), ...Object.fromEntries(given.map((name) => [name, draft[name].trim()])) };
+}
+
+/** What asks for the factory of a draft. */
+export function creationOf(draft: FactoryDraft): CreateFactoryRequest {
+  if (draft.source === 'repository') {
+    return { ...(draft.name.trim() ? { name: draft.name.trim() } : {}), repository: repositoryOf(draft) };
+  }
+  const given = (['alias', 'description'] as const).filter((name) => draft[name].trim() !== '');
+  return { name: draft.name.trim(), ...Object.fromEntries(given.map((name) => [name, draft[name].trim()])) };
+}
+
+/** What asks for the changes of a draft: of a repository's factory only where it comes from can change. */
+export function updateOf(draft: FactoryDraft): UpdateFactoryRequest {
+  if (draft.source === 'repository') {
+    return { repository: repositoryOf(draft) };
+  }
+  return { name: draft.name.trim(), alias: draft.alias.trim() || null, description: draft.description.trim() || null };
+}
+
+/** Whether all is there that is needed. */
+export function isComplete(draft: FactoryDraft): boolean {
+  return (draft.source === 'repository' ? draft.url : draft.name).trim() !== '';
+}

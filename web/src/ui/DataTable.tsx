@@ -1,4 +1,3 @@
-import { Checkbox, Table } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './DataTable.module.css';
 
@@ -29,7 +28,10 @@ export interface DataTableProps<T> {
   expected?: number;
 }
 
-/** A table that does not jump: the widths are fixed, and rows that are yet to come have their room. On a narrow screen each row is a card. */
+/**
+ * A table that does not jump: the widths are fixed, and rows that are yet to come have their room. On a narrow screen each row is a card.
+ * Its cells are plain elements: components for each of them took as long as all else on a page of a list.
+ */
 export function DataTable<T>({ label, columns, rows, rowKey, empty, selection, expected = 8 }: DataTableProps<T>) {
   if (rows?.length === 0) {
     return <>{empty}</>;
@@ -45,64 +47,68 @@ export function DataTable<T>({ label, columns, rows, rowKey, empty, selection, e
     selection?.change(chosen);
   };
   return (
-    <Table className={classes.table ?? ''} aria-label={label} aria-busy={rows === undefined} highlightOnHover layout="fixed">
-      <Table.Thead>
-        <Table.Tr>
+    <table className={classes.table} aria-label={label} aria-busy={rows === undefined}>
+      <thead>
+        <tr>
           {selection && (
-            <Table.Th w={40}>
-              <Checkbox
-                size="xs"
+            <th style={{ width: 40 }}>
+              <input
+                type="checkbox"
                 aria-label="Choose all on this page"
                 checked={all}
-                indeterminate={some && !all}
+                ref={(box) => {
+                  if (box) {
+                    box.indeterminate = some && !all;
+                  }
+                }}
                 onChange={() => selection.change(new Set(all ? [] : keys))}
               />
-            </Table.Th>
+            </th>
           )}
           {columns.map((column) => (
-            <Table.Th key={column.header} w={column.width} data-numeric={column.numeric || undefined}>
+            <th key={column.header} style={{ width: column.width }} data-numeric={column.numeric || undefined}>
               {column.header}
-            </Table.Th>
+            </th>
           ))}
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
+        </tr>
+      </thead>
+      <tbody>
         {rows?.map((row) => {
           const key = rowKey(row);
           return (
-            <Table.Tr key={key} data-chosen={selection?.chosen.has(key) || undefined}>
+            <tr key={key} data-chosen={selection?.chosen.has(key) || undefined}>
               {selection && (
-                <Table.Td className={classes.choice ?? ''}>
-                  <Checkbox
-                    size="xs"
+                <td className={classes.choice}>
+                  <input
+                    type="checkbox"
                     aria-label={`Choose ${selection.labelOf(row)}`}
                     checked={selection.chosen.has(key)}
                     onChange={() => toggle(key)}
                   />
-                </Table.Td>
+                </td>
               )}
               {columns.map((column) => (
-                <Table.Td
+                <td
                   key={column.header}
                   data-label={column.main ? undefined : column.header}
                   data-main={column.main || undefined}
                   data-numeric={column.numeric || undefined}
                 >
                   {column.cell(row)}
-                </Table.Td>
+                </td>
               ))}
-            </Table.Tr>
+            </tr>
           );
         }) ??
           Array.from({ length: expected }, (_, i) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: they are all the same
-            <Table.Tr key={i} aria-hidden="true">
-              <Table.Td colSpan={columns.length + (selection ? 1 : 0)}>
+            <tr key={i}>
+              <td colSpan={columns.length + (selection ? 1 : 0)}>
                 <span className={classes.room} />
-              </Table.Td>
-            </Table.Tr>
+              </td>
+            </tr>
           ))}
-      </Table.Tbody>
-    </Table>
+      </tbody>
+    </table>
   );
 }

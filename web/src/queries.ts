@@ -1,4 +1,4 @@
-import type { ListFactoriesQuery, ListRunsQuery } from '@penstock/sdk';
+import type { ListDeliveriesQuery, ListFactoriesQuery, ListRunsQuery } from '@penstock/sdk';
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { client } from './api.ts';
 
@@ -39,6 +39,63 @@ export const environmentsQuery = queryOptions({
   staleTime: 30_000,
   queryFn: ({ signal }) => client.environments.list({ sort_by: 'name' }, { signal }),
 });
+
+/** Every factory, by name; more than the first 500 are found by their address alone. */
+export const allFactoriesQuery = queryOptions({
+  queryKey: ['factories', 'all'],
+  queryFn: async ({ signal }) => (await client.factories.list({ limit: 500 }, { signal })).items,
+});
+
+export const webhooksQuery = (factory: string) =>
+  queryOptions({
+    queryKey: ['webhooks', factory],
+    queryFn: async ({ signal }) => (await client.webhooks.list(factory, { signal })).webhooks,
+  });
+
+export const webhookQuery = (factory: string, uid: string) =>
+  queryOptions({ queryKey: ['webhook', uid], queryFn: ({ signal }) => client.webhooks.get(factory, uid, { signal }) });
+
+/** A page of a webhook's log. */
+export const deliveriesQuery = (factory: string, webhook: string, query: ListDeliveriesQuery) =>
+  queryOptions({
+    queryKey: ['deliveries', webhook, query],
+    queryFn: ({ signal }) => client.deliveries.list(factory, webhook, query, { signal }),
+    placeholderData: keepPreviousData,
+  });
+
+export const deliveryQuery = (factory: string, webhook: string, id: string) =>
+  queryOptions({ queryKey: ['delivery', id], queryFn: ({ signal }) => client.deliveries.get(factory, webhook, id, { signal }) });
+
+/** The body of an accepted delivery, which never changes. */
+export const payloadQuery = (factory: string, webhook: string, id: string) =>
+  queryOptions({
+    queryKey: ['delivery', id, 'payload'],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async ({ signal }) => (await client.deliveries.payload(factory, webhook, id, { signal })).text(),
+  });
+
+/** How each sender signs, which changes with the server alone. */
+export const signatureSchemesQuery = queryOptions({
+  queryKey: ['signature-schemes'],
+  staleTime: Number.POSITIVE_INFINITY,
+  queryFn: async ({ signal }) => (await client.webhooks.listSignatureSchemes({ signal })).signature_schemes,
+});
+
+/** Which triggers there are: the schema of an automation's file, which changes with the server alone. */
+export const automationSchemaQuery = queryOptions({
+  queryKey: ['automation-schema'],
+  staleTime: Number.POSITIVE_INFINITY,
+  queryFn: async ({ signal }) => (await client.factoryFiles.getSchemas({ signal })).automation,
+});
+
+export const automationsQuery = (factory: string) =>
+  queryOptions({
+    queryKey: ['automations', factory],
+    queryFn: async ({ signal }) => (await client.automations.list(factory, { signal })).automations,
+  });
+
+export const automationQuery = (factory: string, uid: string) =>
+  queryOptions({ queryKey: ['automation', uid], queryFn: ({ signal }) => client.automations.get(factory, uid, { signal }) });
 
 export const secretsQuery = queryOptions({ queryKey: ['secrets'], queryFn: ({ signal }) => client.secrets.list({ signal }) });
 

@@ -110,6 +110,47 @@ const keysRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/keys/KeysPage.tsx'), 'KeysPage'),
 });
 
+const webhooksRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/webhooks',
+  validateSearch: (search: Record<string, unknown>): { factory?: string } =>
+    typeof search.factory === 'string' ? { factory: search.factory } : {},
+  component: lazyRouteComponent(() => import('./pages/webhooks/WebhooksPage.tsx'), 'WebhooksPage'),
+});
+
+const webhookRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/factory/$uid/webhooks/$wuid',
+  validateSearch: (search: Record<string, unknown>) => search as Record<string, string | string[]>,
+  component: lazyRouteComponent(() => import('./pages/webhooks/WebhookPage.tsx'), 'WebhookPage'),
+});
+
+const deliveryRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/factory/$uid/webhooks/$wuid/deliveries/$did',
+  component: lazyRouteComponent(() => import('./pages/deliveries/DeliveryPage.tsx'), 'DeliveryPage'),
+});
+
+const automationsRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/automations',
+  validateSearch: (search: Record<string, unknown>): { factory?: string } =>
+    typeof search.factory === 'string' ? { factory: search.factory } : {},
+  component: lazyRouteComponent(() => import('./pages/automations/AutomationsPage.tsx'), 'AutomationsPage'),
+});
+
+const newAutomationRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/factory/$uid/automations/new',
+  component: lazyRouteComponent(() => import('./pages/automations/AutomationPage.tsx'), 'NewAutomationPage'),
+});
+
+const automationRoute = createRoute({
+  getParentRoute: () => appRoute,
+  path: '/factory/$uid/automations/$auid',
+  component: lazyRouteComponent(() => import('./pages/automations/AutomationPage.tsx'), 'AutomationPage'),
+});
+
 const routeTree = rootRoute.addChildren([
   signInRoute,
   appRoute.addChildren([
@@ -120,6 +161,12 @@ const routeTree = rootRoute.addChildren([
     factoryRoute,
     filesRoute,
     historyRoute,
+    webhooksRoute,
+    webhookRoute,
+    deliveryRoute,
+    automationsRoute,
+    newAutomationRoute,
+    automationRoute,
     schedulesRoute,
     environmentsRoute,
     workersRoute,

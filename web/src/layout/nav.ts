@@ -13,6 +13,8 @@ export interface Place {
 export const places: Place[] = [
   { label: 'Runs', to: '/runs', icon: 'runs', scope: 'runs:read' },
   { label: 'Factories', to: '/factories', icon: 'factory', scope: 'factories:read' },
+  { label: 'Webhooks', to: '/webhooks', icon: 'link', scope: 'factories:manage' },
+  { label: 'Automations', to: '/automations', icon: 'bolt', scope: 'factories:read' },
   { label: 'Schedules', to: '/schedules', icon: 'clock', scope: 'runs:read' },
   { label: 'Environments', to: '/environments', icon: 'terminal', scope: 'runs:read' },
   { label: 'Workers', to: '/workers', icon: 'server', scope: 'runs:read' },

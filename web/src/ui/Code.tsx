@@ -6,7 +6,8 @@ export function Code({ children, label, copy = true }: { children: string; label
   return (
     <div className={classes.code}>
       {/* It scrolls, which a keyboard must be able to do. */}
-      <section aria-label={label}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: so that it can */}
+      <section aria-label={label} tabIndex={0}>
         <pre>{children}</pre>
       </section>
       {copy && (

@@ -1,0 +1,112 @@
+import { expect, test } from './world.ts';
+
+test('an automation is made, its filter tested on what came and on a payload, and it fires', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'making' });
+  const hook = await server.api.webhooks.create(uid, { name: 'ci' });
+  const send = async (body: unknown): Promise<number> => {
+    const headers = { Authorization: `Bearer ${hook.secret}`, 'Content-Type': 'application/json' };
+    return (await fetch(hook.ingress_url, { method: 'POST', body: JSON.stringify(body), headers })).status;
+  };
+  expect(await send({ status: 'failed', n: 1 })).toBe(202);
+  expect(await send({ status: 'passed', n: 2 })).toBe(202);
+
+  await world.signIn('/automations');
+  await page.getByRole('heading', { name: 'No automations yet' }).waitFor();
+  await page.getByRole('link', { name: 'New automation' }).click();
+  await page.getByRole('textbox', { name: 'Name', exact: true }).first().fill('Fix red builds');
+  await page.getByRole('textbox', { name: 'Prompt' }).fill('Mend it.\ndemo: say mended');
+  const trigger = page.getByRole('group', { name: 'Trigger 1' });
+  await trigger.getByRole('combobox', { name: 'Webhooks' }).click();
+  await page.getByRole('option', { name: 'ci' }).click();
+  await page.keyboard.press('Escape');
+  const filter = trigger.getByRole('textbox', { name: 'Filter' });
+  await filter.fill('{"status": ["failed"], "n": []}');
+  const marks = trigger.locator('.cm-lint-marker-error');
+  await marks.waitFor();
+  await trigger.locator('.cm-lintRange-error').hover();
+  await page
+    .locator('.cm-tooltip-lint')
+    .getByText(/must|empty|at least/)
+    .first()
+    .waitFor();
+  await filter.fill('{"status": ["failed"');
+  await expect.poll(() => page.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true);
+  await filter.fill('{"status": ["failed"]}');
+  await expect.poll(() => marks.count()).toBe(0);
+
+  const check = trigger.getByRole('group', { name: 'Test filter' });
+  await check.getByRole('button', { name: 'Test filter' }).click();
+  await check.getByText('It matches 1 of the last 2 deliveries.').waitFor();
+  await check.getByRole('combobox', { name: 'Delivery' }).click();
+  await page.getByRole('option').first().click();
+  await check.getByRole('button', { name: 'Test filter' }).click();
+  await check.getByText('Would not trigger').waitFor();
+  await check.getByText('/status', { exact: true }).waitFor();
+  await world.look('automation-test');
+  await check.getByText('A pasted payload').click();
+  await check.getByRole('textbox', { name: 'Payload' }).fill('{"status": "failed", "more": true}');
+  await check.getByRole('button', { name: 'Test filter' }).click();
+  await check.getByText('Would trigger', { exact: true }).waitFor();
+
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('heading', { name: 'fix-red-builds' }).waitFor();
+  expect(await send({ status: 'failed', n: 3 })).toBe(202);
+  await page.getByRole('link', { name: 'Its runs' }).click();
+  const [run] = (await server.api.runs.list({ webhook_uid: hook.uid })).items;
+  await page.getByRole('link', { name: run?.title ?? '' }).waitFor();
+});
+
+test('a clock shows its next five times by the rules of the server', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'clocks' });
+  const automation = await server.api.automations.create(uid, {
+    name: 'nightly',
+    prompt: 'x',
+    triggers: [
+      { provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 3 * * *', timezone: 'Europe/Berlin' } },
+      { provider: 'slack', event: 'app_mention' },
+      { provider: 'github', event: 'push', filter: { repos: ['acme/app'] } },
+    ],
+  });
+  await world.signIn(`/factory/${uid}/automations/${automation.uid}`);
+  const times = page.getByRole('region', { name: 'Next times' });
+  await expect.poll(() => times.getByRole('listitem').count()).toBe(5);
+  await expect(times.getByRole('listitem').first().textContent()).resolves.toContain('03:00');
+  await page.getByRole('group', { name: 'Trigger 2' }).getByText('Not connected: it is kept').waitFor();
+  await page
+    .getByRole('group', { name: 'Trigger 3' })
+    .getByText(/^Not connected: it fires by deliveries/)
+    .waitFor();
+  await world.look('automation');
+  const cron = page.getByRole('textbox', { name: 'Cron' });
+  await cron.fill('0 3 31 2 *');
+  await page.getByText('never comes true').waitFor();
+  await cron.fill('30 4 * * *');
+  await expect.poll(() => times.getByRole('listitem').first().textContent()).toContain('04:30');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect.poll(async () => (await server.api.automations.get(uid, automation.uid)).triggers[0]?.schedule?.cron).toBe('30 4 * * *');
+  expect((await server.api.automations.get(uid, automation.uid)).triggers[2]?.filter).toEqual({ repos: ['acme/app'] });
+});
+
+test('automations are switched and deleted', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'switching' });
+  const attack = '<img src=x onerror="window.hacked = 1">';
+  const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [attack] } }];
+  const { uid: auid } = await server.api.automations.create(uid, { name: 'old', prompt: attack, triggers });
+  await world.signIn(`/automations?factory=${uid}`);
+  const row = page.getByRole('row', { name: /old/ });
+  await row.getByText('Stays silent').waitFor();
+  await world.look('automations');
+  await row.getByRole('switch').click({ force: true });
+  await row.getByText('Off', { exact: true }).waitFor();
+  expect((await server.api.automations.get(uid, auid)).enabled).toBe(false);
+  await row.getByRole('link', { name: 'old' }).click();
+  await page.getByText(`${attack} (not there)`).first().waitFor();
+  expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete the automation' }).click();
+  await page.waitForURL('**/automations');
+  expect((await server.api.automations.list(uid)).automations).toEqual([]);
+});

@@ -1,0 +1,236 @@
+import { execFile } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { promisify } from 'node:util';
+import { expect, test, type World } from './world.ts';
+
+const run = promisify(execFile);
+
+/** A factory with a name of its own. */
+async function factoryOf({ server }: World, name: string): Promise<string> {
+  return (await server.api.factories.create({ name })).uid;
+}
+
+/** Opens the form, and fills in what every kind has. */
+async function begin({ page }: World, factory: string, name: string): Promise<void> {
+  await page.getByRole('button', { name: 'New webhook' }).first().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('combobox', { name: 'Factory' }).click();
+  await page.getByRole('option', { name: factory, exact: true }).click();
+  await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill(name);
+}
+
+async function pickSender({ page }: World, sender: string): Promise<void> {
+  await page.getByRole('radio', { name: 'Signature' }).check();
+  await page.getByRole('combobox', { name: 'Sender' }).click();
+  await page.getByRole('combobox', { name: 'Sender' }).fill(sender);
+  await page.getByRole('option', { name: sender, exact: true }).click();
+}
+
+/** Runs the command that the page shows for a first delivery, and gives the answer's body. */
+async function runShown({ page }: World): Promise<string> {
+  const command = (await page.getByRole('region', { name: 'a first delivery with curl' }).textContent()) ?? '';
+  const { stdout } = await run('sh', ['-c', command.replace('curl ', 'curl -s ')]);
+  return stdout;
+}
+
+test('a webhook of each kind is made, and the command that is shown is accepted', async ({ world }) => {
+  const { page, server } = world;
+  const uid = await factoryOf(world, 'kinds');
+  await world.signIn('/webhooks');
+  await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+  const dialog = page.getByRole('dialog');
+  const kinds: { name: string; fill?: () => Promise<void> }[] = [
+    { name: 'Deploy events' },
+    { name: 'by url', fill: () => dialog.getByRole('radio', { name: 'Token in the URL' }).check() },
+    { name: 'standard', fill: () => pickSender(world, 'Standard Webhooks') },
+  ];
+  for (const [sender, secret] of [
+    ['GitHub', "it's a $ecret"],
+    ['Stripe', 'whsec_example'],
+    ['Slack', 'example'],
+    ['Linear', 'example'],
+    ['Zendesk', 'example'],
+    ['HubSpot', 'example'],
+    ['GitLab', 'example'],
+  ] as const) {
+    const fill = async (): Promise<void> => {
+      await pickSender(world, sender);
+      await dialog.getByLabel('Secret', { exact: true }).fill(secret);
+    };
+    kinds.push({ name: `from ${sender}`, fill });
+  }
+  kinds.push({
+    name: 'own',
+    fill: async () => {
+      await pickSender(world, 'Another sender');
+      await dialog.getByLabel('Signature header').fill('X-Own-Signature');
+      await dialog.getByLabel('Prefix').fill('"$(touch /tmp/no)`v1=');
+      await dialog.getByLabel('Signed text').fill('{method}:{timestamp}:{body}');
+      await dialog.getByLabel('Timestamp header').fill('X-Own-Time');
+      await dialog.getByLabel('Secret', { exact: true }).fill('example');
+      await world.look('webhook-new');
+    },
+  });
+  for (const { name, fill } of kinds) {
+    await begin(world, 'kinds', name);
+    await fill?.();
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByRole('region', { name: 'URL', exact: true }).waitFor();
+    expect(await runShown(world), name).toMatch(/^\{"delivery_id":"[0-9a-f-]{36}"\}/);
+    if (name === 'standard') {
+      await world.look('webhook-reveal');
+    }
+    await dialog.getByRole('button', { name: 'I have copied it' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    await page.getByRole('link', { name, exact: true }).waitFor();
+  }
+  await expect.poll(() => page.getByRole('cell', { name: '1 accepted' }).count()).toBe(kinds.length);
+  await world.look('webhooks');
+  expect((await server.api.webhooks.list(uid)).webhooks).toHaveLength(kinds.length);
+});
+
+test('the secret of a sender that makes it after the URL is entered later', async ({ world }) => {
+  const { page, server } = world;
+  const uid = await factoryOf(world, 'later');
+  await world.signIn(`/webhooks?factory=${uid}`);
+  await begin(world, 'later', 'payments');
+  await pickSender(world, 'Stripe');
+  await page.getByRole('region', { name: 'About Stripe' }).getByText('Signing secret').waitFor();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.getByText('1. Register this URL with Stripe').waitFor();
+  await world.look('webhook-finish');
+  await dialog.getByRole('button', { name: 'Later' }).click();
+  await page.getByRole('button', { name: 'Finish setup' }).click();
+  await dialog.getByLabel('2. Enter the secret that it shows').fill('whsec_example');
+  await dialog.getByRole('button', { name: 'Finish setup' }).click();
+  await page
+    .getByRole('row', { name: /payments/ })
+    .getByText('On', { exact: true })
+    .waitFor();
+  const [hook] = (await server.api.webhooks.list(uid)).webhooks;
+  expect(hook).toMatchObject({ pending_secret: false, enabled: true });
+});
+
+test('a signed delivery appears without a reload, with why each automation did or did not fire', async ({ world }) => {
+  const { page, server } = world;
+  const uid = await factoryOf(world, 'live');
+  const secret = 'an-example-value';
+  const hook = await server.api.webhooks.create(uid, { name: 'ci', auth_mode: 'signature', signature_scheme: 'github', secret });
+  const trigger = (payload: Record<string, unknown>) => [
+    { provider: 'webhook', event: 'received', filter: { webhook_ids: ['ci'], payload } },
+  ];
+  await server.api.automations.create(uid, { name: 'fix', prompt: 'demo: say x', triggers: trigger({ status: ['failed'] }) });
+  await server.api.automations.create(uid, { name: 'cheer', prompt: 'demo: say x', triggers: trigger({ status: ['passed'] }) });
+  await world.signIn(`/factory/${uid}/webhooks/${hook.uid}`);
+  await page.getByText('No delivery yet').waitFor();
+  const attack = '<img src=x onerror="window.hacked = 1"><script>window.hacked = 1</script>';
+  const body = JSON.stringify({ status: 'failed', id: 9007199254740993n.toString(), log: attack, [attack]: true });
+  const send = (id: string, key = secret): Promise<Response> =>
+    fetch(hook.ingress_url, {
+      method: 'POST',
+      body,
+      headers: {
+        'Content-Type': 'application/json',
+        'User-Agent': attack,
+        'X-GitHub-Event': 'check_run',
+        'X-GitHub-Delivery': id,
+        'X-Hub-Signature-256': `sha256=${createHmac('sha256', key).update(body).digest('hex')}`,
+      },
+    });
+  expect((await send('first')).status).toBe(202);
+  const list = page.getByRole('list', { name: 'Deliveries' });
+  const entry = list.getByRole('button', { name: /^Accepted/ });
+  await entry.click();
+  const detail = list.getByRole('listitem').filter({ has: page.getByRole('button', { name: /^Accepted/ }) });
+  await detail.getByRole('link', { name: 'fix' }).waitFor();
+  await detail.getByText('Did not fire').waitFor();
+  await detail.getByText('/status', { exact: true }).waitFor();
+  await detail.getByRole('region', { name: 'payload' }).getByText('window.hacked').waitFor();
+  expect(await detail.getByText(attack).count()).toBeGreaterThan(0);
+  expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
+  expect(await page.locator('main img').count()).toBe(0);
+  await world.look('deliveries');
+
+  expect((await send('first')).status).toBe(202);
+  await list.getByRole('button', { name: /^Duplicate/ }).waitFor();
+  expect((await send('second', 'another')).status).toBe(401);
+  await list.getByRole('button', { name: /^Rejected \(auth\)/ }).click();
+  await list.getByText('The secret or signature is another one.').waitFor();
+  await page.getByRole('link', { name: 'Duplicate', exact: true }).click();
+  await page.waitForURL('**?outcome=duplicate');
+  await expect.poll(() => list.getByRole('listitem').count()).toBe(1);
+
+  await page.getByRole('link', { name: 'Accepted', exact: true }).click();
+  await entry.click();
+  await page.getByRole('button', { name: 'Replay' }).click();
+  await page.getByText(/^Replayed as .* a run was started\.$/).waitFor();
+  await expect.poll(() => list.getByText('replay', { exact: true }).count()).toBe(1);
+
+  const { items } = await server.api.runs.list({ webhook_uid: hook.uid });
+  expect(items).toHaveLength(2);
+  await page.goto(items.at(-1)?.trigger_url ?? '');
+  await page.getByRole('link', { name: 'ci', exact: true }).waitFor();
+  await page.getByText('check_run', { exact: true }).waitFor();
+  await page.getByRole('region', { name: 'payload' }).getByText('9007199254740993').waitFor();
+  await world.look('delivery');
+});
+
+test('a secret is rotated, and the old one is refused at once or after its overlap', async ({ world }) => {
+  const { page, server } = world;
+  const uid = await factoryOf(world, 'rotating');
+  const hook = await server.api.webhooks.create(uid, { name: 'deploys' });
+  const send = async (secret: string | null): Promise<number> => {
+    const answer = await fetch(hook.ingress_url, {
+      method: 'POST',
+      body: `${Math.random()}`,
+      headers: { Authorization: `Bearer ${secret}` },
+    });
+    return answer.status;
+  };
+  await world.signIn(`/factory/${uid}/webhooks/${hook.uid}`);
+  const dialog = page.getByRole('dialog');
+  const rotate = async (overlap?: string): Promise<string | null> => {
+    await page.getByRole('button', { name: 'Rotate secret' }).click();
+    if (overlap) {
+      await dialog.getByRole('combobox', { name: 'The old secret' }).click();
+      await page.getByRole('option', { name: overlap }).click();
+      await world.look('webhook-rotate');
+    }
+    await dialog.getByRole('button', { name: 'Rotate' }).click();
+    const secret = await dialog.getByRole('region', { name: 'Secret' }).textContent();
+    await dialog.getByRole('button', { name: 'Copy: Secret' }).click();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(secret);
+    await dialog.getByRole('button', { name: 'I have copied it' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    return secret;
+  };
+  const second = await rotate();
+  expect([await send(hook.secret ?? ''), await send(second)]).toEqual([401, 202]);
+  const third = await rotate('Stays valid for 1 hour');
+  expect([await send(second), await send(third)]).toEqual([202, 202]);
+  await page.getByText('Old secret').waitFor();
+});
+
+test('a webhook that is switched off, suspended or deleted answers 404', async ({ world }) => {
+  const { page, server } = world;
+  const uid = await factoryOf(world, 'off');
+  const hook = await server.api.webhooks.create(uid, { name: 'switched' });
+  const send = async (): Promise<number> =>
+    (await fetch(hook.ingress_url, { method: 'POST', body: '{}', headers: { Authorization: `Bearer ${hook.secret}` } })).status;
+  await world.signIn(`/webhooks?factory=${uid}`);
+  expect(await send()).toBe(202);
+  const row = page.getByRole('row', { name: /switched/ });
+  await row.getByRole('switch').click({ force: true });
+  await row.getByText('Off', { exact: true }).waitFor();
+  expect(await send()).toBe(404);
+  await row.getByRole('switch').click({ force: true });
+  await row.getByText('On', { exact: true }).waitFor();
+  expect(await send()).toBe(202);
+  await row.getByRole('link', { name: 'switched' }).click();
+  await page.getByRole('button', { name: 'More' }).click();
+  await page.getByRole('menuitem', { name: 'Delete…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete the webhook' }).click();
+  await page.waitForURL('**/webhooks');
+  expect(await send()).toBe(404);
+});

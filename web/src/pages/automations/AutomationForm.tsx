@@ -1,0 +1,174 @@
+import { Button, Group, Select, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import type { Automation, Factory } from '@penstock/sdk';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { client, sessionQuery } from '../../api.ts';
+import { may } from '../../layout/nav.ts';
+import { automationSchemaQuery, environmentsQuery, modelsQuery, webhooksQuery } from '../../queries.ts';
+import { Failure } from '../../ui/Failure.tsx';
+import { Icon } from '../../ui/Icon.tsx';
+import { type AutomationDraft, automationDraftOf, changeOf, creationOf, othersOf } from './change.ts';
+import { TriggerEditor } from './TriggerEditor.tsx';
+import { emptyTrigger, providersOf } from './triggers.ts';
+
+interface AutomationFormProps {
+  /** undefined for a new one. */
+  automation: Automation | undefined;
+  factory: Factory;
+  readOnly: boolean;
+  saved: (automation: Automation) => void;
+}
+
+/** Edits an automation; what it says besides stays as it is. */
+export function AutomationForm({ automation, factory, readOnly, saved }: AutomationFormProps) {
+  const queries = useQueryClient();
+  const [draft, setDraft] = useState(() => automationDraftOf(automation));
+  const set = (change: Partial<AutomationDraft>): void => setDraft((before) => ({ ...before, ...change }));
+  const change = automation && changeOf(automation, draft);
+  const creation = automation ? undefined : creationOf(draft);
+  const changed = automation ? change !== undefined && Object.keys(change).length > 0 : creation !== undefined;
+  const saving = useMutation({
+    mutationFn: (): Promise<Automation> =>
+      automation
+        ? client.automations.update(factory.uid, automation.uid, change ?? {})
+        : client.automations.create(factory.uid, creation ?? { name: '', prompt: '', triggers: [] }),
+    onSuccess: async (next) => {
+      queries.setQueryData(['automation', next.uid], next);
+      await queries.invalidateQueries({ queryKey: ['automations'] });
+      await queries.invalidateQueries({ queryKey: ['factories'] });
+      saved(next);
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    saving.mutate();
+  };
+  const others = automation ? othersOf(automation) : [];
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="md" maw={920}>
+        <TextInput
+          label="Name"
+          required
+          readOnly={readOnly}
+          value={draft.name}
+          onChange={(event) => set({ name: event.currentTarget.value })}
+        />
+        <Textarea
+          label="Prompt"
+          description="What each of its runs starts with; the payload comes beside it as a file."
+          required
+          readOnly={readOnly}
+          autosize
+          minRows={4}
+          maxRows={16}
+          value={draft.prompt}
+          onChange={(event) => set({ prompt: event.currentTarget.value })}
+        />
+        <Configuration draft={draft} set={set} factory={factory} readOnly={readOnly} />
+        {others.length > 0 && (
+          <Text size="sm" c="dimmed">
+            It also sets {others.join(', ')}, which {others.length === 1 ? 'stays' : 'stay'} as {others.length === 1 ? 'it is' : 'they are'}
+            .
+          </Text>
+        )}
+        <Triggers draft={draft} set={set} factory={factory.uid} automation={automation} readOnly={readOnly} />
+        <Failure error={saving.error} />
+        {!readOnly && (
+          <Group>
+            <Button type="submit" loading={saving.isPending} disabled={!changed}>
+              {automation ? 'Save' : 'Create'}
+            </Button>
+            {automation && changed && (
+              <Button variant="default" onClick={() => setDraft(automationDraftOf(automation))}>
+                Discard
+              </Button>
+            )}
+          </Group>
+        )}
+      </Stack>
+    </form>
+  );
+}
+
+interface PartProps {
+  draft: AutomationDraft;
+  set: (change: Partial<AutomationDraft>) => void;
+  readOnly: boolean;
+}
+
+function Configuration({ draft, set, factory, readOnly }: PartProps & { factory: Factory }) {
+  const models = useQuery(modelsQuery);
+  const environments = useQuery(environmentsQuery);
+  const agents = [...new Set([...factory.agents.map(({ name }) => name), ...(draft.agent ? [draft.agent] : [])])];
+  return (
+    <Group grow align="start" preventGrowOverflow={false}>
+      <Select
+        label="Agent"
+        placeholder="The foreman"
+        clearable
+        readOnly={readOnly}
+        data={agents}
+        value={draft.agent || null}
+        onChange={(agent) => set({ agent: agent ?? '' })}
+      />
+      <Select
+        label="Model"
+        placeholder="The agent’s"
+        clearable
+        searchable
+        readOnly={readOnly}
+        data={models.data?.models.map(({ id, display_name }) => ({ value: id, label: display_name })) ?? []}
+        value={draft.model || null}
+        onChange={(model) => set({ model: model ?? '' })}
+      />
+      <Select
+        label="Environment"
+        placeholder="The agent’s"
+        clearable
+        searchable
+        readOnly={readOnly}
+        data={environments.data?.environments.map(({ uid, config }) => ({ value: uid, label: config.name ?? uid })) ?? []}
+        value={draft.environment || null}
+        onChange={(environment) => set({ environment: environment ?? '' })}
+      />
+    </Group>
+  );
+}
+
+function Triggers({ draft, set, factory, automation, readOnly }: PartProps & { factory: string; automation: Automation | undefined }) {
+  const { data: session } = useQuery(sessionQuery);
+  const schema = useQuery(automationSchemaQuery);
+  const webhooks = useQuery({ ...webhooksQuery(factory), enabled: may(session?.scopes, 'factories:manage') });
+  const { triggers } = draft;
+  return (
+    <>
+      {triggers.map((trigger, i) => (
+        <TriggerEditor
+          key={trigger.key}
+          factory={factory}
+          number={i + 1}
+          trigger={trigger}
+          change={(next) => set({ triggers: triggers.map((one) => (one.key === next.key ? next : one)) })}
+          remove={triggers.length > 1 ? () => set({ triggers: triggers.filter(({ key }) => key !== trigger.key) }) : undefined}
+          providers={providersOf(schema.data)}
+          webhooks={webhooks.data}
+          problems={automation?.problems?.filter(({ pointer }) => new RegExp(`^/triggers/${i}(/|$)`).test(pointer)) ?? []}
+          readOnly={readOnly}
+        />
+      ))}
+      {!readOnly && (
+        <div>
+          <Button
+            variant="default"
+            size="xs"
+            leftSection={<Icon name="plus" />}
+            onClick={() => set({ triggers: [...triggers, emptyTrigger('webhook', 'received')] })}
+          >
+            Add a trigger
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}

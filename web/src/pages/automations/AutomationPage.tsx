@@ -1,0 +1,135 @@
+import { Anchor, Button, List, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import type { Automation } from '@penstock/sdk';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import { client, sessionQuery } from '../../api.ts';
+import { may } from '../../layout/nav.ts';
+import { automationQuery, factoryQuery } from '../../queries.ts';
+import { Confirm } from '../../ui/Confirm.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { EditElsewhere } from '../webhooks/EditElsewhere.tsx';
+import { AutomationForm } from './AutomationForm.tsx';
+import { EnableAutomation } from './EnableAutomation.tsx';
+
+/** An automation, to be read and edited. */
+export function AutomationPage() {
+  const { uid, auid } = useParams({ from: '/app/factory/$uid/automations/$auid' });
+  const [deleting, { open, close }] = useDisclosure(false);
+  const [saves, setSaves] = useState(0);
+  const { data: session } = useQuery(sessionQuery);
+  const factory = useQuery({ ...factoryQuery(uid), staleTime: 30_000 });
+  const automation = useQuery(automationQuery(uid, auid));
+  const found = automation.data;
+  const readOnly = !may(session?.scopes, 'factories:manage') || factory.data?.source === 'repository';
+  return (
+    <Page
+      title={found?.name ?? 'Automation'}
+      actions={
+        found && (
+          <>
+            <EnableAutomation automation={found} factory={factory.data} readOnly={readOnly} />
+            <Button component={Link} to="/runs" search={{ automation_id: auid } as never} variant="default">
+              Its runs
+            </Button>
+            {!readOnly && (
+              <Button variant="default" onClick={open}>
+                Delete
+              </Button>
+            )}
+          </>
+        )
+      }
+    >
+      <Failure error={automation.error ?? factory.error} />
+      {found && factory.data && (
+        <>
+          <EditElsewhere factory={factory.data} file={`automations/${found.name}/automation.md`} />
+          <Problems automation={found} />
+          <AutomationForm
+            key={`${auid} ${saves}`}
+            automation={found}
+            factory={factory.data}
+            readOnly={readOnly}
+            saved={() => setSaves((before) => before + 1)}
+          />
+          <DeleteAutomation automation={found} factory={uid} opened={deleting} close={close} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+/** Makes an automation of a factory, and goes to its page. */
+export function NewAutomationPage() {
+  const { uid } = useParams({ from: '/app/factory/$uid/automations/new' });
+  const navigate = useNavigate();
+  const factory = useQuery({ ...factoryQuery(uid), staleTime: 30_000 });
+  return (
+    <Page title="New automation">
+      <Failure error={factory.error} />
+      {factory.data && (
+        <>
+          <Text size="sm">
+            In the factory{' '}
+            <Anchor component={Link} to="/automations" search={{ factory: uid } as never} underline="always" inherit>
+              {factory.data.name}
+            </Anchor>
+          </Text>
+          <EditElsewhere factory={factory.data} file="automations/<name>/automation.md" />
+          {factory.data.source !== 'repository' && (
+            <AutomationForm
+              automation={undefined}
+              factory={factory.data}
+              readOnly={false}
+              saved={(made) => void navigate({ to: '/factory/$uid/automations/$auid', params: { uid, auid: made.uid } })}
+            />
+          )}
+        </>
+      )}
+    </Page>
+  );
+}
+
+/** What keeps the automation as a whole silent; what is wrong with a trigger stands there. */
+function Problems({ automation }: { automation: Automation }) {
+  const own = automation.problems?.filter(({ pointer }) => !pointer.startsWith('/triggers/')) ?? [];
+  return (
+    own.length > 0 && (
+      <List size="sm" c="var(--warn)">
+        {own.map(({ pointer, detail }) => (
+          <List.Item key={pointer + detail}>
+            <code>{pointer}</code> {detail}
+          </List.Item>
+        ))}
+      </List>
+    )
+  );
+}
+
+function DeleteAutomation({
+  automation,
+  factory,
+  opened,
+  close,
+}: {
+  automation: Automation;
+  factory: string;
+  opened: boolean;
+  close: () => void;
+}) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const act = async (): Promise<void> => {
+    await client.automations.delete(factory, automation.uid);
+    await queries.invalidateQueries({ queryKey: ['automations'] });
+    await navigate({ to: '/automations', search: {} });
+  };
+  return (
+    <Confirm opened={opened} close={close} title={`Delete ${automation.name}?`} action="Delete the automation" act={act}>
+      <Text>It fires no more from the next event on. Runs that it started go on.</Text>
+    </Confirm>
+  );
+}

@@ -1,0 +1,152 @@
+import { Anchor, Button, Menu, Stack, Text, Title } from '@mantine/core';
+import type { Automation, Factory } from '@penstock/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { sessionQuery } from '../../api.ts';
+import { formatNumber } from '../../format.ts';
+import { may } from '../../layout/nav.ts';
+import { automationsQuery } from '../../queries.ts';
+import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+import { Icon } from '../../ui/Icon.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { FactoryFilter } from '../webhooks/FactoryFilter.tsx';
+import { type Of, useEach } from '../webhooks/useEach.ts';
+import { EnableAutomation } from './EnableAutomation.tsx';
+import { summaryOf } from './triggers.ts';
+
+/** Every automation that there is, of all factories or of one. */
+export function AutomationsPage() {
+  const { factory } = useSearch({ from: '/app/automations' });
+  const navigate = useNavigate();
+  const { data: session } = useQuery(sessionQuery);
+  const manages = may(session?.scopes, 'factories:manage');
+  const { factories, rows, left, error } = useEach(factory, (one) => one.automations_count, automationsQuery);
+  const columns: Column<Of<Automation>>[] = [
+    {
+      header: 'Automation',
+      main: true,
+      cell: (automation) => (
+        <Anchor
+          component={Link}
+          to="/factory/$uid/automations/$auid"
+          params={{ uid: automation.factory.uid, auid: automation.uid } as never}
+          fw={500}
+          inherit
+        >
+          {automation.name}
+        </Anchor>
+      ),
+    },
+    { header: 'Factory', width: 150, cell: (automation) => <span title={automation.factory.name}>{automation.factory.name}</span> },
+    { header: 'Agent', width: 130, cell: (automation) => automation.agent ?? 'foreman' },
+    { header: 'Triggers', cell: (automation) => <span>{automation.triggers.map(summaryOf).join('; ')}</span> },
+    {
+      header: 'State',
+      width: 130,
+      cell: (automation) => <State automation={automation} />,
+    },
+    { header: 'Changed', width: 110, numeric: true, cell: (automation) => <Time at={automation.updated_at} /> },
+    {
+      header: 'Enabled',
+      width: 100,
+      cell: (automation) => <EnableAutomation automation={automation} factory={automation.factory} readOnly={!manages} bare />,
+    },
+  ];
+  return (
+    <Page
+      title="Automations"
+      actions={
+        <>
+          {(factories?.length ?? 0) > 1 && (
+            <FactoryFilter
+              factories={factories ?? []}
+              value={factory}
+              change={(uid) => void navigate({ to: '/automations', search: uid ? { factory: uid } : {}, replace: true })}
+            />
+          )}
+          {manages && <NewAutomation factories={factories ?? []} factory={factory} />}
+        </>
+      }
+    >
+      <Failure error={error} />
+      {(rows || !error) && (
+        <DataTable
+          label="Automations"
+          columns={columns}
+          rows={rows}
+          rowKey={(automation) => automation.uid}
+          empty={<NoAutomations />}
+          expected={4}
+        />
+      )}
+      {left > 0 && (
+        <Text size="sm" c="dimmed">
+          {formatNumber(left)} more factories have automations: choose one to see its own.
+        </Text>
+      )}
+    </Page>
+  );
+}
+
+function State({ automation }: { automation: Automation }) {
+  if (!automation.enabled) {
+    return <Status tone="calm">Off</Status>;
+  }
+  if ((automation.problems?.length ?? 0) > 0) {
+    return (
+      <span title={automation.problems?.map(({ detail }) => detail).join('\n')}>
+        <Status tone="warn">Stays silent</Status>
+      </span>
+    );
+  }
+  return <Status tone="good">On</Status>;
+}
+
+function NewAutomation({ factories, factory }: { factories: Factory[]; factory: string | undefined }) {
+  const to = '/factory/$uid/automations/new' as const;
+  const editable = factories.filter((one) => one.source !== 'repository' && (factory === undefined || one.uid === factory));
+  const [only] = editable;
+  if (editable.length < 2) {
+    return only ? (
+      <Button component={Link} to={to} params={{ uid: only.uid } as never} leftSection={<Icon name="plus" />}>
+        New automation
+      </Button>
+    ) : (
+      <Button disabled leftSection={<Icon name="plus" />} title="No factory can be edited here">
+        New automation
+      </Button>
+    );
+  }
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button leftSection={<Icon name="plus" />}>New automation</Button>
+      </Menu.Target>
+      <Menu.Dropdown mah={360} style={{ overflow: 'auto' }}>
+        <Menu.Label>In the factory</Menu.Label>
+        {editable.map(({ uid, name }) => (
+          <Menu.Item key={uid} component={Link} to={to} params={{ uid } as never}>
+            {name}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+function NoAutomations() {
+  return (
+    <Stack py="xl" maw={640} mx="auto" gap="sm">
+      <Title order={2} size="h4">
+        No automations yet
+      </Title>
+      <Text>
+        An automation starts a run of one of its factory’s agents each time that a trigger fires: a delivery to a webhook that its filter
+        lets through, an event of GitHub or Linear, or a clock.
+      </Text>
+    </Stack>
+  );
+}

@@ -1,0 +1,48 @@
+import type { Automation } from '@penstock/sdk';
+import { expect, test } from 'vitest';
+import { automationDraftOf, changeOf, creationOf, othersOf } from './change.ts';
+import { emptyTrigger } from './triggers.ts';
+
+const automation: Automation = {
+  uid: 'a',
+  name: 'fix',
+  enabled: true,
+  prompt: 'Mend it.',
+  agent: 'builder',
+  runner: 'big',
+  triggers: [{ provider: 'webhook', event: 'received', filter: { webhook_ids: ['ci'], payload: { b: [1], a: [2] } } }],
+  created_at: '2026-02-02T09:30:00.000Z',
+  updated_at: '2026-02-02T09:30:00.000Z',
+};
+
+test('what was not edited is not sent', () => {
+  const draft = automationDraftOf(automation);
+  expect(changeOf(automation, draft)).toEqual({});
+  expect(changeOf(automation, { ...draft, prompt: 'Mend it well.', agent: '' })).toEqual({ prompt: 'Mend it well.', agent: null });
+  expect(changeOf(automation, { ...draft, model: 'demo/offline', environment: 'e' })).toEqual({
+    model: 'demo/offline',
+    environment_id: 'e',
+  });
+});
+
+test('triggers are sent as a whole', () => {
+  const draft = automationDraftOf(automation);
+  const added = { ...draft, triggers: [...draft.triggers, { ...emptyTrigger('schedule', 'cron_fired'), clock: { cron: '@daily' } }] };
+  expect(changeOf(automation, added)).toEqual({
+    triggers: [automation.triggers[0], { provider: 'schedule', event: 'cron_fired', schedule: { cron: '@daily' } }],
+  });
+});
+
+test('what cannot be sent is not', () => {
+  const draft = automationDraftOf(automation);
+  const broken = draft.triggers.map((trigger) => ({ ...trigger, filter: '{' }));
+  expect([
+    changeOf(automation, { ...draft, triggers: broken }),
+    changeOf(automation, { ...draft, prompt: ' ' }),
+    creationOf(automationDraftOf(undefined)),
+  ]).toEqual([undefined, undefined, undefined]);
+});
+
+test('names what is set elsewhere', () => {
+  expect(othersOf(automation)).toEqual(['runner']);
+});

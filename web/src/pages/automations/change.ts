@@ -1,0 +1,68 @@
+import type { Automation, CreateAutomationRequest, Trigger, UpdateAutomationRequest } from '@penstock/sdk';
+import { draftOf, emptyTrigger, type TriggerDraft, triggerOf } from './triggers.ts';
+
+/** What is edited of an automation. Empty texts are left to the agent, or to the factory. */
+export interface AutomationDraft {
+  name: string;
+  agent: string;
+  prompt: string;
+  model: string;
+  environment: string;
+  triggers: TriggerDraft[];
+}
+
+export function automationDraftOf(automation: Automation | undefined): AutomationDraft {
+  return {
+    name: automation?.name ?? '',
+    agent: automation?.agent ?? '',
+    prompt: automation?.prompt ?? '',
+    model: automation?.model ?? '',
+    environment: automation?.environment_id ?? '',
+    triggers: automation?.triggers.map(draftOf) ?? [emptyTrigger('webhook', 'received')],
+  };
+}
+
+/** The triggers of a draft; undefined while the JSON of one is none. */
+function triggersOf(draft: AutomationDraft): Trigger[] | undefined {
+  const triggers = draft.triggers.map(triggerOf);
+  return triggers.includes(undefined) ? undefined : (triggers as Trigger[]);
+}
+
+/** The automation that a new draft stands for; undefined while it cannot be sent. */
+export function creationOf(draft: AutomationDraft): CreateAutomationRequest | undefined {
+  const triggers = triggersOf(draft);
+  if (!triggers || draft.name.trim() === '' || draft.prompt.trim() === '') {
+    return undefined;
+  }
+  return {
+    name: draft.name.trim(),
+    prompt: draft.prompt,
+    triggers,
+    ...(draft.agent ? { agent: draft.agent } : {}),
+    ...(draft.model ? { model: draft.model } : {}),
+    ...(draft.environment ? { environment_id: draft.environment } : {}),
+  };
+}
+
+/** What a draft changes of an automation, and nothing else of it; undefined while it cannot be sent. */
+export function changeOf(automation: Automation, draft: AutomationDraft): UpdateAutomationRequest | undefined {
+  const next = creationOf(draft);
+  if (!next) {
+    return undefined;
+  }
+  const before = automation.triggers.map((trigger) => triggerOf(draftOf(trigger)));
+  return {
+    ...(next.name === automation.name ? {} : { name: next.name }),
+    ...(next.prompt === automation.prompt ? {} : { prompt: next.prompt }),
+    ...(draft.agent === (automation.agent ?? '') ? {} : { agent: draft.agent || null }),
+    ...(draft.model === (automation.model ?? '') ? {} : { model: draft.model || null }),
+    ...(draft.environment === (automation.environment_id ?? '') ? {} : { environment_id: draft.environment || null }),
+    ...(JSON.stringify(next.triggers) === JSON.stringify(before) ? {} : { triggers: next.triggers }),
+  };
+}
+
+/** What an automation says besides what is edited here. */
+export function othersOf(automation: Automation): string[] {
+  const names = ['harness', 'runner', 'secrets', 'mcp_servers', 'worker_host', 'harness_auth_secrets', 'credential_strategy'] as const;
+  return names.filter((name) => automation[name] !== undefined);
+}

@@ -1,0 +1,58 @@
+import type { syntaxTree } from '@codemirror/language';
+
+type Tree = ReturnType<typeof syntaxTree>;
+type SyntaxNode = Tree['topNode'];
+
+/** Where in a JSON text a pointer (RFC 6901) leads; the nearest place above it where it leads nowhere. */
+export function rangeOf(tree: Tree, text: string, pointer: string): { from: number; to: number } {
+  let node: SyntaxNode = tree.topNode.firstChild ?? tree.topNode;
+  let found: { from: number; to: number } = node;
+  for (const part of pointer.split('/').slice(1)) {
+    const key = part.replaceAll('~1', '/').replaceAll('~0', '~');
+    const next: SyntaxNode | undefined =
+      node.name === 'Object'
+        ? node.getChildren('Property').find((property) => nameOf(property, text) === key)
+        : node.name === 'Array'
+          ? valuesOf(node)[Number(key)]
+          : undefined;
+    if (!next) {
+      break;
+    }
+    found = next.name === 'Property' ? (next.getChild('PropertyName') ?? next) : next;
+    node = next.name === 'Property' ? (next.lastChild ?? next) : next;
+  }
+  return { from: found.from, to: Math.max(found.to, found.from) };
+}
+
+function nameOf(property: SyntaxNode, text: string): string | undefined {
+  const name = property.getChild('PropertyName');
+  try {
+    return name ? (JSON.parse(text.slice(name.from, name.to)) as string) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function valuesOf(array: SyntaxNode): SyntaxNode[] {
+  const values: SyntaxNode[] = [];
+  for (let child = array.firstChild; child; child = child.nextSibling) {
+    if (!'[],'.includes(child.name)) {
+      values.push(child);
+    }
+  }
+  return values;
+}
+
+/** Whether a browser keeps a JSON number as it is written: one that it would round must not be saved from here. */
+export function keepsNumber(text: string): boolean {
+  return Number.isFinite(Number(text)) && exactly(text) === exactly(String(Number(text)));
+}
+
+/** A number's value in one spelling: the digits that count, and the power of ten that they are multiplied by. */
+function exactly(number: string): string {
+  const [mantissa = '', exponent = '0'] = number.toLowerCase().replace(/^-/, '').split('e');
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  const all = (whole + fraction).replace(/^0+/, '');
+  const significant = all.replace(/0+$/, '');
+  return significant && `${significant}e${Number(exponent) - fraction.length + all.length - significant.length}`;
+}

@@ -1,0 +1,127 @@
+import { Anchor, Button, Group, Stack, Text, Title } from '@mantine/core';
+import type { Delivery, DeliveryMatch } from '@penstock/sdk';
+import { Link } from '@tanstack/react-router';
+import { formatAbsolute, formatNumber } from '../../format.ts';
+import { Status } from '../../ui/Status.tsx';
+import { Fact } from '../run/Facts.tsx';
+import classes from './DeliveryDetail.module.css';
+import { identityOf, reasonOf } from './outcome.ts';
+import { Payload } from './Payload.tsx';
+import { Replay } from './Replay.tsx';
+
+/** All that is known of a delivery. Its headers, its payload and the names in it are somebody else's: text, and nothing more. */
+export function DeliveryDetail({ delivery, factory, linked = false }: { delivery: Delivery; factory: string; linked?: boolean }) {
+  const accepted = delivery.outcome === 'accepted';
+  const at = (did: string) => ({ uid: factory, wuid: delivery.webhook_uid, did }) as never;
+  const to = '/factory/$uid/webhooks/$wuid/deliveries/$did' as const;
+  const reason = reasonOf(delivery);
+  return (
+    <Stack gap="md">
+      {reason && <Text size="sm">{reason}</Text>}
+      <dl className={classes.facts}>
+        <Fact name="Received">{formatAbsolute(delivery.received_at)}</Fact>
+        <Fact name="From">{delivery.client_ip}</Fact>
+        <Fact name="Answered">{String(delivery.http_status)}</Fact>
+        <Fact name="Size">{formatNumber(delivery.size)} B</Fact>
+        <Fact name="Told apart by">{identityOf(delivery)}</Fact>
+        <Fact name="SHA-256">{delivery.payload_sha256 && <span className="mono">{delivery.payload_sha256}</span>}</Fact>
+        <Fact name="Duplicate of">
+          {delivery.duplicate_of && (
+            <Anchor component={Link} to={to} params={at(delivery.duplicate_of)} inherit>
+              {delivery.duplicate_of}
+            </Anchor>
+          )}
+        </Fact>
+        <Fact name="Replay of">
+          {delivery.replay_of && (
+            <Anchor component={Link} to={to} params={at(delivery.replay_of)} inherit>
+              {delivery.replay_of}
+            </Anchor>
+          )}
+        </Fact>
+      </dl>
+      {accepted && delivery.reason !== 'handshake' && <Matches delivery={delivery} factory={factory} />}
+      <Headers headers={delivery.headers} />
+      {accepted && <Payload delivery={delivery} factory={factory} />}
+      <Group gap="xs">
+        {accepted && delivery.reason !== 'handshake' && <Replay delivery={delivery} factory={factory} />}
+        {linked && (
+          <Button component={Link} to={to} params={at(delivery.delivery_id)} variant="subtle" size="xs">
+            Page of this delivery
+          </Button>
+        )}
+      </Group>
+    </Stack>
+  );
+}
+
+function Matches({ delivery, factory }: { delivery: Delivery; factory: string }) {
+  return (
+    <section>
+      <Title order={3} size="h6">
+        Automations
+      </Title>
+      {delivery.matches.length === 0 ? (
+        <Text size="sm" c="dimmed">
+          None selected this webhook when it came.
+        </Text>
+      ) : (
+        <ul className={classes.matches}>
+          {delivery.matches.map((match) => (
+            <Match key={match.automation_uid} match={match} factory={factory} />
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function Match({ match, factory }: { match: DeliveryMatch; factory: string }) {
+  return (
+    <li>
+      <Status tone={match.would_trigger ? 'good' : match.failed_at === 'automation' ? 'bad' : 'calm'}>
+        {match.would_trigger ? 'Fired' : 'Did not fire'}
+      </Status>
+      <Anchor component={Link} to="/factory/$uid/automations/$auid" params={{ uid: factory, auid: match.automation_uid } as never} inherit>
+        {match.automation}
+      </Anchor>
+      {match.run_id && (
+        <Anchor component={Link} to="/runs/$runId" params={{ runId: match.run_id } as never} inherit>
+          Its run
+        </Anchor>
+      )}
+      {!match.would_trigger && (
+        <span>
+          {match.failed_at && match.failed_at !== 'automation' && (
+            <>
+              <code>{match.failed_at}</code>{' '}
+            </>
+          )}
+          {match.reason}
+        </span>
+      )}
+    </li>
+  );
+}
+
+function Headers({ headers }: { headers: Record<string, string> }) {
+  const entries = Object.entries(headers);
+  if (entries.length === 0) {
+    return null;
+  }
+  return (
+    <section>
+      <Title order={3} size="h6" mb={4}>
+        Headers
+      </Title>
+      <dl className={classes.headers}>
+        {entries.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

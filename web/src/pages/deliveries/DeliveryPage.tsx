@@ -1,0 +1,47 @@
+import { Anchor } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { deliveryQuery, webhookQuery } from '../../queries.ts';
+import { CopyButton } from '../../ui/CopyButton.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { DeliveryDetail } from './DeliveryDetail.tsx';
+import { toneOf } from './outcome.ts';
+
+/** One delivery: where the trigger of a run leads to. */
+export function DeliveryPage() {
+  const { uid, wuid, did } = useParams({ from: '/app/factory/$uid/webhooks/$wuid/deliveries/$did' });
+  const delivery = useQuery(deliveryQuery(uid, wuid, did));
+  const webhook = useQuery(webhookQuery(uid, wuid));
+  const found = delivery.data;
+  return (
+    <Page
+      title="Delivery"
+      heading={<>Delivery {found && <Status tone={toneOf(found)}>{found.label}</Status>}</>}
+      actions={
+        <>
+          <span className="mono" style={{ overflowWrap: 'anywhere' }}>
+            {did}
+          </span>
+          <CopyButton value={did} label="Copy the id" />
+        </>
+      }
+    >
+      <div>
+        To{' '}
+        <Anchor component={Link} to="/factory/$uid/webhooks/$wuid" params={{ uid, wuid } as never} search={{} as never} underline="always">
+          {webhook.data?.label ?? 'its webhook'}
+        </Anchor>
+        {found && (
+          <>
+            , <Time at={found.received_at} />
+          </>
+        )}
+      </div>
+      <Failure error={delivery.error} />
+      {found && <DeliveryDetail delivery={found} factory={uid} key={did} />}
+    </Page>
+  );
+}

@@ -1,0 +1,33 @@
+import { Anchor, Group, Skeleton, Switch, Title } from '@mantine/core';
+import { type Delivery, NotFoundError } from '@penstock/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { payloadQuery } from '../../queries.ts';
+import { Code } from '../../ui/Code.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+import { layOut } from './json.ts';
+
+/** What was sent, laid out or byte for byte. */
+export function Payload({ delivery, factory }: { delivery: Delivery; factory: string }) {
+  const [raw, setRaw] = useState(false);
+  const payload = useQuery(payloadQuery(factory, delivery.webhook_uid, delivery.delivery_id));
+  const path = `/api/v1/factory/${factory}/webhooks/${delivery.webhook_uid}/deliveries/${delivery.delivery_id}/payload`;
+  return (
+    <section aria-label="Payload" aria-busy={payload.isPending}>
+      <Group justify="space-between" mb={4}>
+        <Title order={3} size="h6">
+          Payload
+        </Title>
+        <Group gap="md">
+          <Switch size="xs" label="As it was sent" checked={raw} onChange={(event) => setRaw(event.currentTarget.checked)} />
+          <Anchor href={path} download={`${delivery.delivery_id}.json`} size="sm">
+            Download
+          </Anchor>
+        </Group>
+      </Group>
+      {payload.isPending && <Skeleton height={120} />}
+      {payload.data !== undefined && <Code label="payload">{raw ? payload.data : layOut(payload.data)}</Code>}
+      {payload.error instanceof NotFoundError ? 'It is no longer kept.' : <Failure error={payload.error} />}
+    </section>
+  );
+}

@@ -1,0 +1,122 @@
+import { Text, Title } from '@mantine/core';
+import type { Delivery } from '@penstock/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { formatBytes } from '../../format.ts';
+import { live } from '../../live.ts';
+import { deliveriesQuery } from '../../queries.ts';
+import { firstOf } from '../../search.ts';
+import { Failure } from '../../ui/Failure.tsx';
+import { Icon } from '../../ui/Icon.tsx';
+import { Pager } from '../../ui/Pager.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { DeliveryDetail } from './DeliveryDetail.tsx';
+import { identityOf, outcomes, queryOf, toneOf } from './outcome.ts';
+import classes from './RecentDeliveries.module.css';
+
+/** The log of a webhook, live, newest first; each entry opens in its place. */
+export function RecentDeliveries({ factory, webhook }: { factory: string; webhook: string }) {
+  const search = useSearch({ from: '/app/factory/$uid/webhooks/$wuid' });
+  const navigate = useNavigate();
+  const query = queryOf(search);
+  const log = useQuery({ ...deliveriesQuery(factory, webhook, query), ...live() });
+  const params = { uid: factory, wuid: webhook };
+  const go = (cursor: string | undefined): void => {
+    const outcome = firstOf(search.outcome);
+    void navigate({
+      to: '/factory/$uid/webhooks/$wuid',
+      params,
+      search: { ...(outcome ? { outcome } : {}), ...(cursor ? { cursor } : {}) },
+    });
+  };
+  return (
+    <section aria-label="Recent deliveries">
+      <div className={classes.head}>
+        <Title order={2} size="h5">
+          Recent deliveries
+        </Title>
+        <nav aria-label="Outcome" className={classes.tabs}>
+          {outcomes.map(({ value, label }) => (
+            <Link
+              key={label}
+              to="/factory/$uid/webhooks/$wuid"
+              params={params}
+              search={value ? { outcome: value } : {}}
+              className={classes.tab}
+              activeOptions={{ exact: true }}
+              data-on={query.outcome === value || undefined}
+            >
+              {label}
+            </Link>
+          ))}
+        </nav>
+      </div>
+      {log.error && <Failure error={log.error} retry={() => void log.refetch()} />}
+      <div aria-busy={log.isPending && !log.error} aria-live="polite">
+        <div className={`${classes.summary} ${classes.names}`} aria-hidden="true">
+          <span />
+          <span>Outcome</span>
+          <span>Delivery</span>
+          <span className={classes.right}>Size</span>
+          <span>Told apart by</span>
+          <span>Runs</span>
+          <span className={classes.right}>Received</span>
+        </div>
+        {log.data ? (
+          <Entries deliveries={log.data.items} factory={factory} narrowed={query.outcome !== undefined} />
+        ) : (
+          !log.error && [1, 2, 3].map((i) => <div key={i} className={classes.room} />)
+        )}
+      </div>
+      <Pager cursor={query.cursor} next={log.isPlaceholderData ? undefined : log.data?.nextCursor} go={go} />
+    </section>
+  );
+}
+
+function Entries({ deliveries, factory, narrowed }: { deliveries: Delivery[]; factory: string; narrowed: boolean }) {
+  if (deliveries.length === 0) {
+    return (
+      <Text py="xl" ta="center" c="dimmed">
+        {narrowed ? 'No delivery of this outcome.' : 'No delivery yet. The first one appears here by itself.'}
+      </Text>
+    );
+  }
+  return (
+    <ul className={classes.log} aria-label="Deliveries">
+      {deliveries.map((delivery) => (
+        <Entry key={delivery.delivery_id} delivery={delivery} factory={factory} />
+      ))}
+    </ul>
+  );
+}
+
+function Entry({ delivery, factory }: { delivery: Delivery; factory: string }) {
+  const [opened, setOpened] = useState(false);
+  const runs = delivery.runs.length;
+  return (
+    <li className={classes.row}>
+      <button type="button" className={classes.summary} aria-expanded={opened} onClick={() => setOpened(!opened)}>
+        <Icon name="chevron" size={12} />
+        <span>
+          <Status tone={toneOf(delivery)}>{delivery.label}</Status>
+        </span>
+        <span className="mono clip" title={delivery.delivery_id}>
+          {delivery.delivery_id}
+        </span>
+        <span className={classes.right}>{formatBytes(delivery.size)}</span>
+        <span>{identityOf(delivery)}</span>
+        <span>{runs === 0 ? (delivery.outcome === 'accepted' ? 'no run' : '') : runs === 1 ? '1 run' : `${runs} runs`}</span>
+        <span className={classes.right}>
+          <Time at={delivery.received_at} />
+        </span>
+      </button>
+      {opened && (
+        <div className={classes.more}>
+          <DeliveryDetail delivery={delivery} factory={factory} linked />
+        </div>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,50 @@
+import { Anchor, Button, Text } from '@mantine/core';
+import type { Delivery } from '@penstock/sdk';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { client } from '../../api.ts';
+import { Failure } from '../../ui/Failure.tsx';
+
+/** Judges a delivery once more, by today's automations, and says what came of it. */
+export function Replay({ delivery, factory }: { delivery: Delivery; factory: string }) {
+  const queries = useQueryClient();
+  const replaying = useMutation({
+    mutationFn: () => client.deliveries.replay(factory, delivery.webhook_uid, delivery.delivery_id),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['deliveries', delivery.webhook_uid] }),
+  });
+  const made = replaying.data;
+  return (
+    <>
+      <Button
+        size="xs"
+        variant="default"
+        loading={replaying.isPending}
+        title="Starts what today’s automations and filters make of it"
+        onClick={() => replaying.mutate()}
+      >
+        Replay
+      </Button>
+      {made && (
+        <Text size="sm" role="status">
+          Replayed as{' '}
+          <Anchor
+            component={Link}
+            to="/factory/$uid/webhooks/$wuid/deliveries/$did"
+            params={{ uid: factory, wuid: made.webhook_uid, did: made.delivery_id } as never}
+            inherit
+          >
+            {made.delivery_id}
+          </Anchor>
+          :{' '}
+          {made.runs.length === 0
+            ? 'nothing was started'
+            : made.runs.length === 1
+              ? 'a run was started'
+              : `${made.runs.length} runs were started`}
+          .
+        </Text>
+      )}
+      <Failure error={replaying.error} />
+    </>
+  );
+}

@@ -1,0 +1,13 @@
+import type { DeliveryCounts } from '@penstock/sdk';
+import { formatNumber } from '../../format.ts';
+
+/** How many deliveries there were, and of what outcome where it is not the good one. */
+export function Counts({ counts }: { counts: DeliveryCounts }) {
+  const parts = [
+    `${formatNumber(counts.accepted)} accepted`,
+    ...(counts.duplicate > 0 ? [`${formatNumber(counts.duplicate)} duplicate`] : []),
+    ...(counts.rejected > 0 ? [`${formatNumber(counts.rejected)} rejected`] : []),
+    ...(counts.rate_limited > 0 ? [`${formatNumber(counts.rate_limited)} over the rate`] : []),
+  ];
+  return <span title={parts.join(', ')}>{parts.join(', ')}</span>;
+}

@@ -1,0 +1,63 @@
+import { Button, Group, Modal, PasswordInput, Stack, Text } from '@mantine/core';
+import type { Webhook } from '@penstock/sdk';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { client } from '../../api.ts';
+import { signatureSchemesQuery } from '../../queries.ts';
+import { Code } from '../../ui/Code.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+
+/** Takes the secret of a webhook that waits for it: its sender shows it once the URL was registered there. */
+export function FinishSetup({ webhook, factory, close }: { webhook: Webhook; factory: string; close: () => void }) {
+  return (
+    <Modal opened onClose={close} title={`Finish ${webhook.label}`} closeButtonProps={{ 'aria-label': 'Close' }} size="lg">
+      <SecretForm webhook={webhook} factory={factory} done={close} />
+    </Modal>
+  );
+}
+
+export function SecretForm({ webhook, factory, done }: { webhook: Webhook; factory: string; done: () => void }) {
+  const queries = useQueryClient();
+  const schemes = useQuery(signatureSchemesQuery);
+  const preset = schemes.data?.find(({ scheme }) => scheme === webhook.signature_scheme);
+  const [secret, setSecret] = useState('');
+  const finishing = useMutation({
+    mutationFn: () => client.webhooks.update(factory, webhook.uid, { secret }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ['webhooks'] });
+      await queries.invalidateQueries({ queryKey: ['webhook', webhook.uid] });
+      done();
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    finishing.mutate();
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="sm">
+        <div>
+          <Text size="sm">1. Register this URL with {preset?.sender ?? 'the sender'}:</Text>
+          <Code label="URL">{webhook.ingress_url}</Code>
+        </div>
+        <PasswordInput
+          label="2. Enter the secret that it shows"
+          description={preset?.hint}
+          autoComplete="off"
+          value={secret}
+          onChange={(event) => setSecret(event.currentTarget.value)}
+          visibilityToggleButtonProps={{ 'aria-label': 'Show the secret' }}
+        />
+        <Failure error={finishing.error} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={done}>
+            Later
+          </Button>
+          <Button type="submit" loading={finishing.isPending} disabled={secret === ''}>
+            Finish setup
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,204 @@
+import { Button, Checkbox, Group, List, Modal, PasswordInput, Radio, Select, Stack, Text, TextInput } from '@mantine/core';
+import type { Factory, SignaturePreset, Webhook } from '@penstock/sdk';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { client } from '../../api.ts';
+import { signatureSchemesQuery } from '../../queries.ts';
+import { Failure } from '../../ui/Failure.tsx';
+import { type Draft, emptyDraft, factsOf, requestOf, secretNameOf, wantsGuard } from './draft.ts';
+import { EditElsewhere } from './EditElsewhere.tsx';
+import { SecretForm } from './FinishSetup.tsx';
+import { Reveal } from './Reveal.tsx';
+import { SignatureFields } from './SignatureFields.tsx';
+
+/** Makes a webhook, then shows its URL and secret this once, or takes the secret of a sender that makes it after the URL. */
+export default function NewWebhook({
+  factories,
+  factory,
+  close,
+}: {
+  factories: Factory[];
+  factory: string | undefined;
+  close: () => void;
+}) {
+  const queries = useQueryClient();
+  const [into, setInto] = useState<string | null>(factory ?? factories.find(({ source }) => source === 'service')?.uid ?? null);
+  const creating = useMutation({
+    mutationFn: (draft: Draft) => client.webhooks.create(into ?? '', requestOf(draft)),
+    onSuccess: () =>
+      Promise.all([queries.invalidateQueries({ queryKey: ['webhooks'] }), queries.invalidateQueries({ queryKey: ['factories'] })]),
+  });
+  const made = creating.data;
+  const chosen = factories.find(({ uid }) => uid === into);
+  return (
+    <Modal
+      opened
+      onClose={close}
+      title={made ? made.label : 'New webhook'}
+      size="lg"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+      closeOnClickOutside={false}
+      closeOnEscape={!made}
+    >
+      {made ? (
+        <Made webhook={made} factory={into ?? ''} done={close} />
+      ) : (
+        <Stack gap="sm">
+          <Select
+            label="Factory"
+            required
+            searchable
+            allowDeselect={false}
+            data={factories.map(({ uid, name }) => ({ value: uid, label: name }))}
+            value={into}
+            onChange={setInto}
+          />
+          <EditElsewhere factory={chosen} file="webhooks/<name>.yaml" />
+          {chosen && chosen.source !== 'repository' && (
+            <Fields create={creating.mutate} creating={creating.isPending} error={creating.error} close={close} />
+          )}
+        </Stack>
+      )}
+    </Modal>
+  );
+}
+
+function Made({ webhook, factory, done }: { webhook: Webhook; factory: string; done: () => void }) {
+  return webhook.pending_secret ? <SecretForm webhook={webhook} factory={factory} done={done} /> : <Reveal webhook={webhook} done={done} />;
+}
+
+interface FieldsProps {
+  create: (draft: Draft) => void;
+  creating: boolean;
+  error: unknown;
+  close: () => void;
+}
+
+function Fields({ create, creating, error, close }: FieldsProps) {
+  const schemes = useQuery(signatureSchemesQuery);
+  const [draft, setDraft] = useState(emptyDraft);
+  const set = (change: Partial<Draft>): void => setDraft((before) => ({ ...before, ...change }));
+  const preset = schemes.data?.find(({ scheme }) => scheme === draft.scheme);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    create(draft);
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="sm">
+        <TextInput
+          label="Name"
+          required
+          data-autofocus
+          placeholder="Deploy events"
+          maxLength={100}
+          value={draft.name}
+          onChange={(event) => set({ name: event.currentTarget.value })}
+        />
+        <Radio.Group label="Authentication" value={draft.mode} onChange={(mode) => set({ mode: mode as Draft['mode'] })}>
+          <Stack gap={6} mt={4}>
+            <Radio value="token" label="Bearer token" description="The sender sets the header Authorization. The token is made here." />
+            <Radio
+              value="url_token"
+              label="Token in the URL"
+              description="For senders that can only be given a URL. Whoever has the URL can send."
+            />
+            <Radio value="signature" label="Signature" description="The sender signs each delivery: the safest, where it can." />
+          </Stack>
+        </Radio.Group>
+        {draft.mode === 'signature' && <Sender draft={draft} set={set} schemes={schemes.data ?? []} preset={preset} />}
+        <Group grow align="start">
+          <TextInput
+            label="Managed secret"
+            description="One that exists already is used as it is"
+            placeholder={secretNameOf(draft.name)}
+            value={draft.secretName}
+            onChange={(event) => set({ secretName: event.currentTarget.value })}
+          />
+          <TextInput
+            label="Delivery id header"
+            description="Tells deliveries apart; else the sender’s own"
+            placeholder={preset?.forms[0]?.id_header && draft.mode === 'signature' ? preset.forms[0].id_header : 'X-Penstock-Delivery-Id'}
+            value={draft.deliveryIdHeader}
+            onChange={(event) => set({ deliveryIdHeader: event.currentTarget.value })}
+          />
+        </Group>
+        <Stack gap={6}>
+          {draft.mode === 'signature' && wantsGuard(preset) && (
+            <Checkbox
+              label="The same signed bytes under another id are a duplicate"
+              checked={draft.replayGuard}
+              onChange={(event) => set({ replayGuard: event.currentTarget.checked })}
+            />
+          )}
+          <Checkbox
+            label="A new value of the managed secret holds at once"
+            checked={draft.immediate}
+            onChange={(event) => set({ immediate: event.currentTarget.checked })}
+          />
+          <Checkbox
+            label="Takes deliveries as soon as it has its secret"
+            checked={draft.enabled}
+            onChange={(event) => set({ enabled: event.currentTarget.checked })}
+          />
+        </Stack>
+        <Failure error={error ?? schemes.error} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close}>
+            Close
+          </Button>
+          <Button type="submit" loading={creating} disabled={draft.name.trim() === ''}>
+            Create
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+interface SenderProps {
+  draft: Draft;
+  set: (change: Partial<Draft>) => void;
+  schemes: SignaturePreset[];
+  preset: SignaturePreset | undefined;
+}
+
+/** Who signs, with what is known of that sender, and its secret. */
+function Sender({ draft, set, schemes, preset }: SenderProps) {
+  const later = preset?.secret_after_url || (preset && !preset.secret_generated);
+  return (
+    <>
+      <Select
+        label="Sender"
+        searchable
+        allowDeselect={false}
+        data={schemes.map(({ scheme, sender }) => ({ value: scheme, label: sender }))}
+        value={draft.scheme}
+        onChange={(scheme) => set({ scheme: scheme ?? draft.scheme })}
+      />
+      {preset && (
+        <section aria-label={`About ${preset.sender}`}>
+          <Text size="sm">{preset.hint}</Text>
+          <List size="sm" c="dimmed">
+            {factsOf(preset).map((fact) => (
+              <List.Item key={fact}>{fact}</List.Item>
+            ))}
+          </List>
+        </section>
+      )}
+      <SignatureFields scheme={draft.scheme} signature={draft.signature} change={(signature) => set({ signature })} />
+      <PasswordInput
+        label="Secret"
+        description={
+          later
+            ? 'Leave it out where the sender shows it only once it has the URL: the webhook waits for it.'
+            : 'Leave it out to have one made here.'
+        }
+        autoComplete="off"
+        value={draft.secret}
+        onChange={(event) => set({ secret: event.currentTarget.value })}
+        visibilityToggleButtonProps={{ 'aria-label': 'Show the secret' }}
+      />
+    </>
+  );
+}

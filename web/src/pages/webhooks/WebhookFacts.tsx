@@ -1,0 +1,68 @@
+import { Anchor, SimpleGrid, Text } from '@mantine/core';
+import type { Factory, Webhook } from '@penstock/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { signatureSchemesQuery } from '../../queries.ts';
+import { Code } from '../../ui/Code.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { Fact } from '../run/Facts.tsx';
+import { Counts } from './Counts.tsx';
+import { authenticationOf } from './state.ts';
+import classes from './WebhookFacts.module.css';
+
+/** What is known of a webhook, without its secret. */
+export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: Factory | undefined }) {
+  const schemes = useQuery(signatureSchemesQuery);
+  const preset = schemes.data?.find(({ scheme }) => scheme === webhook.signature_scheme);
+  const id = webhook.delivery_id_header ?? preset?.forms[0]?.id_header;
+  return (
+    <section aria-label="About the webhook">
+      <Code label="URL">{webhook.ingress_url}</Code>
+      <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="xl" verticalSpacing={0} mt="xs">
+        <dl className={classes.facts}>
+          <Fact name="Factory">
+            <Anchor component={Link} to="/webhooks" search={{ factory: factory?.uid } as never} inherit>
+              {factory?.name ?? '…'}
+            </Anchor>
+          </Fact>
+          <Fact name="Credential">{authenticationOf(webhook, preset?.sender)}</Fact>
+          <Fact name="Told apart by">
+            {id
+              ? `the header ${id}`
+              : preset?.forms[0]?.id_body
+                ? `${preset.forms[0].id_body} in the body`
+                : 'X-Penstock-Delivery-Id, or the body'}
+          </Fact>
+          <Fact name="Guard">{webhook.replay_guard ? 'the same signed bytes under another id are a duplicate' : undefined}</Fact>
+        </dl>
+        <dl className={classes.facts}>
+          <Fact name="Secret">
+            {webhook.secret_name}
+            {webhook.secret_refresh === 'immediate' ? ', a new value holds at once' : ''}
+          </Fact>
+          <Secrets webhook={webhook} />
+          <Fact name="Last 24 h">
+            <Counts counts={webhook.counts} />
+          </Fact>
+          <Fact name="Last delivery">
+            <Time at={webhook.last_delivery_at} />
+          </Fact>
+        </dl>
+      </SimpleGrid>
+    </section>
+  );
+}
+
+/** Which secrets are valid, and whether they are still used: when an old one is, a sender was forgotten. */
+function Secrets({ webhook }: { webhook: Webhook }) {
+  return webhook.secrets.map((secret) => (
+    <Fact key={secret.index} name={secret.index === 0 ? 'Used last' : 'Old secret'}>
+      {secret.last_used_at ? <Time at={secret.last_used_at} /> : 'not yet'}
+      {secret.expires_at && (
+        <Text component="span" inherit c="dimmed">
+          , expires <Time at={secret.expires_at} />
+        </Text>
+      )}
+    </Fact>
+  ));
+}

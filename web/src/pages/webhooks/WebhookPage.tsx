@@ -1,0 +1,90 @@
+import { Button, Menu } from '@mantine/core';
+import type { Factory, Webhook } from '@penstock/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { sessionQuery } from '../../api.ts';
+import { may } from '../../layout/nav.ts';
+import { live } from '../../live.ts';
+import { factoryQuery, webhookQuery } from '../../queries.ts';
+import { Failure } from '../../ui/Failure.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { RecentDeliveries } from '../deliveries/RecentDeliveries.tsx';
+import { DeleteWebhook } from './DeleteWebhook.tsx';
+import { EditElsewhere } from './EditElsewhere.tsx';
+import { FinishSetup } from './FinishSetup.tsx';
+import { stateOf } from './state.ts';
+import { TakesDeliveries } from './TakesDeliveries.tsx';
+import { WebhookFacts } from './WebhookFacts.tsx';
+
+const RotateSecret = lazy(() => import('./RotateSecret.tsx'));
+
+/** A webhook with its log. */
+export function WebhookPage() {
+  const { uid, wuid } = useParams({ from: '/app/factory/$uid/webhooks/$wuid' });
+  const factory = useQuery({ ...factoryQuery(uid), staleTime: 30_000 });
+  const webhook = useQuery({ ...webhookQuery(uid, wuid), ...live(5) });
+  const { data: session } = useQuery(sessionQuery);
+  const hook = webhook.data;
+  const state = hook && stateOf(hook);
+  return (
+    <Page
+      title={hook?.label ?? 'Webhook'}
+      heading={
+        <>
+          {hook?.label ?? 'Webhook'} {state && <Status tone={state.tone}>{state.word}</Status>}
+        </>
+      }
+      actions={hook && may(session?.scopes, 'factories:manage') && <Actions webhook={hook} factory={factory.data} />}
+    >
+      <Failure error={webhook.error ?? factory.error} />
+      {hook && (
+        <>
+          <EditElsewhere factory={factory.data} file={`webhooks/${hook.name}.yaml`} />
+          <WebhookFacts webhook={hook} factory={factory.data} />
+        </>
+      )}
+      {(hook || !webhook.error) && <RecentDeliveries factory={uid} webhook={wuid} />}
+    </Page>
+  );
+}
+
+function Actions({ webhook, factory }: { webhook: Webhook; factory: Factory | undefined }) {
+  const [dialog, setDialog] = useState<'rotate' | 'finish' | 'delete'>();
+  const close = (): void => setDialog(undefined);
+  const uid = factory?.uid ?? '';
+  return (
+    <>
+      <TakesDeliveries webhook={webhook} factory={factory} />
+      {webhook.pending_secret ? (
+        <Button onClick={() => setDialog('finish')} disabled={!factory}>
+          Finish setup
+        </Button>
+      ) : (
+        <Button variant="default" onClick={() => setDialog('rotate')} disabled={!factory}>
+          Rotate secret
+        </Button>
+      )}
+      {factory?.source !== 'repository' && (
+        <Menu position="bottom-end">
+          <Menu.Target>
+            <Button variant="default" aria-label="More">
+              …
+            </Button>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item onClick={() => setDialog('delete')}>Delete…</Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      )}
+      {dialog === 'finish' && <FinishSetup webhook={webhook} factory={uid} close={close} />}
+      {dialog === 'rotate' && (
+        <Suspense>
+          <RotateSecret webhook={webhook} factory={uid} close={close} />
+        </Suspense>
+      )}
+      <DeleteWebhook webhook={webhook} factory={uid} opened={dialog === 'delete'} close={close} />
+    </>
+  );
+}

@@ -1,0 +1,134 @@
+import { Anchor, Button, Stack, Text, Title } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import type { Webhook } from '@penstock/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { formatNumber } from '../../format.ts';
+import { signatureSchemesQuery, webhooksQuery } from '../../queries.ts';
+import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { Failure } from '../../ui/Failure.tsx';
+import { Icon } from '../../ui/Icon.tsx';
+import { Page } from '../../ui/Page.tsx';
+import { Status } from '../../ui/Status.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { Counts } from './Counts.tsx';
+import { FactoryFilter } from './FactoryFilter.tsx';
+import { FinishSetup } from './FinishSetup.tsx';
+import { authenticationOf, stateOf } from './state.ts';
+import { TakesDeliveries } from './TakesDeliveries.tsx';
+import { type Of, useEach } from './useEach.ts';
+
+const NewWebhook = lazy(() => import('./NewWebhook.tsx'));
+
+/** Every webhook that there is, of all factories or of one. */
+export function WebhooksPage() {
+  const { factory } = useSearch({ from: '/app/webhooks' });
+  const navigate = useNavigate();
+  const [making, { open, close }] = useDisclosure(false);
+  const [finishing, finish] = useState<Of<Webhook>>();
+  const schemes = useQuery(signatureSchemesQuery);
+  const { factories, rows, left, error } = useEach(factory, (one) => one.webhooks_count, webhooksQuery);
+  const senderOf = (webhook: Webhook): string | undefined =>
+    schemes.data?.find(({ scheme }) => scheme === webhook.signature_scheme)?.sender;
+  const columns: Column<Of<Webhook>>[] = [
+    {
+      header: 'Webhook',
+      main: true,
+      cell: (webhook) => (
+        <Anchor
+          component={Link}
+          to="/factory/$uid/webhooks/$wuid"
+          params={{ uid: webhook.factory.uid, wuid: webhook.uid } as never}
+          fw={500}
+          inherit
+          title={webhook.name}
+        >
+          {webhook.label || webhook.name}
+        </Anchor>
+      ),
+    },
+    { header: 'Factory', width: 130, cell: (webhook) => <span title={webhook.factory.name}>{webhook.factory.name}</span> },
+    { header: 'Authentication', width: 180, cell: (webhook) => authenticationOf(webhook, senderOf(webhook)) },
+    {
+      header: 'State',
+      width: 130,
+      cell: (webhook) =>
+        webhook.pending_secret ? (
+          <Button size="compact-xs" variant="default" onClick={() => finish(webhook)}>
+            Finish setup
+          </Button>
+        ) : (
+          <Status tone={stateOf(webhook).tone}>{stateOf(webhook).word}</Status>
+        ),
+    },
+    { header: 'In 24 hours', width: 150, cell: (webhook) => <Counts counts={webhook.counts} /> },
+    { header: 'Last', width: 110, numeric: true, cell: (webhook) => <Time at={webhook.last_delivery_at} /> },
+    { header: 'Enabled', width: 90, cell: (webhook) => <TakesDeliveries webhook={webhook} factory={webhook.factory} bare /> },
+  ];
+  return (
+    <Page
+      title="Webhooks"
+      actions={
+        <>
+          {(factories?.length ?? 0) > 1 && (
+            <FactoryFilter
+              factories={factories ?? []}
+              value={factory}
+              change={(uid) => void navigate({ to: '/webhooks', search: uid ? { factory: uid } : {}, replace: true })}
+            />
+          )}
+          <Button leftSection={<Icon name="plus" />} onClick={open} disabled={factories?.length === 0}>
+            New webhook
+          </Button>
+        </>
+      }
+    >
+      <Failure error={error} />
+      {(rows || !error) && (
+        <DataTable
+          label="Webhooks"
+          columns={columns}
+          rows={rows}
+          rowKey={(webhook) => webhook.uid}
+          empty={<NoWebhooks without={factories?.length === 0} open={open} />}
+          expected={4}
+        />
+      )}
+      {left > 0 && (
+        <Text size="sm" c="dimmed">
+          {formatNumber(left)} more factories have webhooks: choose one to see its own.
+        </Text>
+      )}
+      {making && (
+        <Suspense>
+          <NewWebhook factories={factories ?? []} factory={factory} close={close} />
+        </Suspense>
+      )}
+      {finishing && <FinishSetup webhook={finishing} factory={finishing.factory.uid} close={() => finish(undefined)} />}
+    </Page>
+  );
+}
+
+function NoWebhooks({ without, open }: { without: boolean; open: () => void }) {
+  return (
+    <Stack py="xl" maw={640} mx="auto" gap="sm">
+      <Title order={2} size="h4">
+        No webhooks yet
+      </Title>
+      <Text>
+        A webhook is a URL to which another system can POST JSON. An automation that selects it starts a run for each delivery that matches,
+        and every delivery is logged here.
+      </Text>
+      {without ? (
+        <Text>
+          Webhooks belong to a factory, and there is none yet. Make one with <code>penstock factory create NAME</code>.
+        </Text>
+      ) : (
+        <div>
+          <Button onClick={open}>New webhook</Button>
+        </div>
+      )}
+    </Stack>
+  );
+}

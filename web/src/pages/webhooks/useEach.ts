@@ -1,0 +1,35 @@
+import type { Factory } from '@penstock/sdk';
+import { type UseQueryOptions, useQueries, useQuery } from '@tanstack/react-query';
+import { live } from '../../live.ts';
+import { allFactoriesQuery } from '../../queries.ts';
+
+/** A thing with the factory that it belongs to. */
+export type Of<T> = T & { factory: Factory };
+
+/** From how many factories a list is put together, each of which is a request. */
+const together = 30;
+
+/**
+ * Reads a list of each factory, live. The API has these lists by factory; of a factory that says that it has none, none is asked for.
+ * `rows` is undefined while the first of them are being read; `left` counts factories that would be too many requests.
+ */
+export function useEach<T>(
+  only: string | undefined,
+  countOf: (factory: Factory) => number,
+  query: (uid: string) => UseQueryOptions<T[], Error, T[], string[]>,
+) {
+  const factories = useQuery({ ...allFactoriesQuery, ...live(10) });
+  const full = (factories.data ?? []).filter((factory) => (only === undefined ? countOf(factory) > 0 : factory.uid === only));
+  const asked = full.slice(0, together);
+  const lists = useQueries({ queries: asked.map(({ uid }) => ({ ...query(uid), ...live(5) })) });
+  const ready = factories.data !== undefined && lists.every((list) => list.data !== undefined || list.error);
+  const rows = ready
+    ? asked.flatMap((factory, i) => ((lists[i]?.data ?? []) as T[]).map((row): Of<T> => ({ ...row, factory })))
+    : undefined;
+  return {
+    factories: factories.data,
+    rows,
+    left: full.length - asked.length,
+    error: factories.error ?? lists.find((list) => list.error && list.data === undefined)?.error,
+  };
+}

@@ -35,9 +35,7 @@ export const appRoute = createRoute({
 const homeRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/',
-  beforeLoad: () => {
-    throw redirect({ to: '/runs', search: {} });
-  },
+  component: lazyRouteComponent(() => import('./pages/home/HomePage.tsx'), 'HomePage'),
 });
 
 const runsRoute = createRoute({

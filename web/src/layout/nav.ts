@@ -11,6 +11,7 @@ export interface Place {
 
 /** Where the navigation leads, in its order. */
 export const places: Place[] = [
+  { label: 'Home', to: '/', icon: 'home', scope: 'runs:read' },
   { label: 'Runs', to: '/runs', icon: 'runs', scope: 'runs:read' },
   { label: 'Factories', to: '/factories', icon: 'factory', scope: 'factories:read' },
   { label: 'Webhooks', to: '/webhooks', icon: 'link', scope: 'factories:manage' },

@@ -1,9 +1,9 @@
-import { markdown } from '@codemirror/lang-markdown';
 import { yaml, yamlFrontmatter } from '@codemirror/lang-yaml';
-import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
+import { defineLanguageFacet, HighlightStyle, Language, syntaxHighlighting } from '@codemirror/language';
 import { type Diagnostic as Finding, lintGutter, setDiagnostics } from '@codemirror/lint';
 import { EditorState, type Extension, type Text } from '@codemirror/state';
 import { tags } from '@lezer/highlight';
+import { parser } from '@lezer/markdown';
 import type { Diagnostic } from '@penstock/sdk';
 import { basicSetup, EditorView } from 'codemirror';
 import { useEffect, useRef } from 'react';
@@ -30,9 +30,12 @@ const colours = HighlightStyle.define([
   { tag: tags.strong, fontWeight: '600' },
 ]);
 
+/** Markdown without the languages of its blocks of code, which are many times as large. */
+const markdown = new Language(defineLanguageFacet(), parser, [], 'markdown');
+
 function languageOf(path: string): Extension {
   if (path.endsWith('.md')) {
-    return yamlFrontmatter({ content: markdown() });
+    return yamlFrontmatter({ content: markdown });
   }
   return /\.ya?ml$/.test(path) ? yaml() : [];
 }
@@ -108,7 +111,7 @@ function findingOf({ line, column, severity, message, code, nearest }: Diagnosti
     from,
     to: at.to,
     severity: severity === 'warning' ? 'warning' : 'error',
-    message: nearest ? `${message} Perhaps ${nearest}?` : message,
+    message: nearest ? `${message}. Did you mean ${nearest}?` : message,
     source: code,
   };
 }

@@ -20,7 +20,7 @@ export function Findings({ diagnostics, go }: { diagnostics: readonly Diagnostic
             )}{' '}
             <span className="plain">
               {one.message}
-              {one.nearest && ` Perhaps ${one.nearest}?`}
+              {one.nearest && `. Did you mean ${one.nearest}?`}
             </span>{' '}
             <span className="mono">{one.code}</span>
           </List.Item>

@@ -1,8 +1,8 @@
-import { Text } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import type { ConnectedWorker } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { live } from '../../live.ts';
-import { workersQuery } from '../../queries.ts';
+import { statsQuery, workersQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
 import { Empty } from '../../ui/Empty.tsx';
@@ -21,11 +21,23 @@ const columns: Column<ConnectedWorker>[] = [
 
 export function WorkersPage() {
   const workers = useQuery({ ...workersQuery, ...live(5) });
+  const { data: stats } = useQuery({ ...statsQuery, ...live(5) });
   return (
     <Page title="Workers">
+      <Group gap="sm" mih={24}>
+        <Text size="sm">Inside the server:</Text>
+        {stats && stats.capacity.server_slots > 0 && (
+          <Load busy={stats.capacity.server_busy} capacity={stats.capacity.server_slots} of="the worker inside the server" />
+        )}
+        {stats && stats.capacity.server_slots === 0 && <Text size="sm">none; it was started without a worker</Text>}
+        {stats && (
+          <Text size="sm" c="dimmed">
+            {stats.capacity.queued === 1 ? '1 run waits' : `${stats.capacity.queued} runs wait`}
+          </Text>
+        )}
+      </Group>
       <Text size="sm" c="dimmed">
-        Runs are executed by the worker inside the server, unless it was started with <code>--worker=false</code>, and by those that have
-        connected from elsewhere:
+        Connected from elsewhere:
       </Text>
       <Failure error={workers.error} retry={() => void workers.refetch()} />
       {(workers.data || !workers.error) && (

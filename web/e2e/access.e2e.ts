@@ -1,0 +1,88 @@
+import { Penstock } from '@penstock/sdk';
+import { expect, test } from './world.ts';
+
+test('a secret is stored, gets another value, and is deleted, and nothing shows a value', async ({ world }) => {
+  const { page, server } = world;
+  await world.signIn('/secrets');
+  await page.getByRole('heading', { name: 'No secrets yet' }).waitFor();
+  await world.look('secrets-empty');
+  await page.getByRole('button', { name: 'New secret' }).first().click();
+  await page.getByLabel('Name').fill('not a name');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('alert').getByText('must be at most 128 letters').first().waitFor();
+  await world.look('secrets-new');
+  await page.getByLabel('Name').fill('DEPLOY_TOKEN');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  const row = page.getByRole('row', { name: /DEPLOY_TOKEN/ });
+  await row.getByText('Pending').waitFor();
+
+  await page.getByRole('button', { name: 'Set value DEPLOY_TOKEN' }).click();
+  await page.getByLabel('Value', { exact: true }).fill('a-value-of-mine');
+  await page.getByRole('button', { name: 'Set the value' }).click();
+  await row.getByText('Set', { exact: true }).waitFor();
+  expect(await page.content()).not.toContain('a-value-of-mine');
+
+  const schedule = await server.api.schedules.create({
+    name: 'nightly',
+    cron_schedule: '@daily',
+    prompt: 'x',
+    agent_config: { secrets: ['DEPLOY_TOKEN'] },
+  });
+  await row.getByText('schedule nightly').waitFor();
+  await page.getByRole('button', { name: 'Delete DEPLOY_TOKEN' }).click();
+  await page.getByRole('button', { name: 'Delete the secret' }).click();
+  await expect(page.getByRole('alert').textContent()).resolves.toMatch(/used by .*nightly.*Request [0-9a-f-]{36}/);
+  await server.api.schedules.delete(schedule.id);
+  await page.getByRole('button', { name: 'Delete the secret' }).click();
+  await page.getByRole('heading', { name: 'No secrets yet' }).waitFor();
+  expect((await server.api.secrets.list()).secrets).toEqual([]);
+});
+
+test('a key is shown once, works, and is refused from the moment on at which it is revoked', async ({ world }) => {
+  const { page, server } = world;
+  const attack = `<img src=x onerror="window.hacked = 1">`;
+  await world.signIn('/keys');
+  await page.getByRole('button', { name: 'New key' }).click();
+  await page.getByLabel('Name').fill(attack);
+  await page.getByLabel('runs:read').check();
+  await page.getByLabel('factories:read').check();
+  await page.getByRole('combobox', { name: 'It holds' }).click();
+  await page.getByRole('option', { name: '30 days' }).click();
+  await world.look('keys-new');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  const key = (await page.getByRole('region', { name: 'the key', exact: true }).textContent()) ?? '';
+  expect(key).toMatch(/^psk_/);
+  await page.getByRole('button', { name: 'Copy: the key' }).click();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(key);
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+  expect(await page.content()).not.toContain(key);
+
+  const bearer = new Penstock({ baseURL: server.url, apiKey: key });
+  expect((await bearer.me.get()).scopes).toEqual(['factories:read', 'runs:read']);
+  const row = page.getByRole('row').filter({ hasText: attack });
+  await row.getByText('factories:read runs:read').waitFor();
+  await world.look('keys');
+  await row.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('button', { name: 'Revoke the key' }).click();
+  await row.waitFor({ state: 'detached' });
+  await expect(bearer.me.get()).rejects.toMatchObject({ statusCode: 401 });
+  expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
+});
+
+test('who may only read sees no button that would change something', async ({ world }) => {
+  const { page, server } = world;
+  const { key = '' } = await server.api.keys.create({ name: 'reader', scopes: ['runs:read', 'factories:read'] });
+  await server.api.environments.create({ name: 'linux' });
+  await world.signIn('/environments', page, key);
+  await page.getByText('linux').waitFor();
+  const navigation = page.getByRole('navigation', { name: 'Main' });
+  expect(await navigation.getByRole('link', { name: 'Keys' }).count()).toBe(0);
+  expect(await navigation.getByRole('link', { name: 'Secrets' }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: /New|Edit|Delete/ }).count()).toBe(0);
+  await page.goto(`${server.url}/schedules`);
+  await page.getByRole('heading', { name: 'No schedules yet' }).waitFor();
+  expect(await page.getByRole('button', { name: /New|Edit|Delete/ }).count()).toBe(0);
+  await page.goto(`${server.url}/secrets`);
+  await expect(page.getByRole('alert').textContent()).resolves.toMatch(/secrets:manage/);
+});

@@ -1,0 +1,105 @@
+import { Text, Title } from '@mantine/core';
+import classes from './Bars.module.css';
+import { barOf, type Series, topOf, totalOf } from './chart.ts';
+
+export interface BarsProps {
+  title: string;
+  /** Says it in a sentence: what a screen reader hears of the drawing. */
+  summary: string;
+  /** When each hour began. */
+  starts: string[];
+  series: Series[];
+  /** Puts a value into words. */
+  format: (value: number) => string;
+  /** Whether the values are counts, whose sum means something. */
+  sums?: boolean;
+}
+
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const [width, height, gap] = [10, 100, 1.5];
+
+/** A bar for each hour, and the same as a table. */
+export function Bars({ title, summary, starts, series, format, sums }: BarsProps) {
+  const top = topOf(series, starts.length);
+  return (
+    <section className={classes.chart} aria-label={title}>
+      <Title order={2} size="h5">
+        {title}
+      </Title>
+      <Text size="sm" c="dimmed">
+        {summary}
+      </Text>
+      <div className={classes.plot}>
+        <span className={classes.top}>{format(top)}</span>
+        <svg
+          viewBox={`0 0 ${width * Math.max(starts.length, 1)} ${height}`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`${title}: ${summary}`}
+        >
+          {starts.map((start, hour) =>
+            barOf(series, hour).map(({ name, colour, from, to }) => (
+              <rect
+                key={`${start} ${name}`}
+                x={hour * width + gap / 2}
+                width={width - gap}
+                y={height - (to / top) * height}
+                height={((to - from) / top) * height}
+                style={{ fill: colour }}
+              >
+                <title>{`${clock.format(new Date(start))} ${name}: ${format(to - from)}`}</title>
+              </rect>
+            )),
+          )}
+        </svg>
+      </div>
+      <div className={classes.hours} aria-hidden="true">
+        {starts.map((start, hour) => (
+          <span key={start}>{hour % 6 === 0 ? clock.format(new Date(start)) : ''}</span>
+        ))}
+      </div>
+      <ul className={classes.legend}>
+        {series.map((one) => (
+          <li key={one.name}>
+            <span className={classes.key} style={{ background: one.colour }} aria-hidden="true" />
+            {one.name}
+            {sums && ` ${format(totalOf(one))}`}
+          </li>
+        ))}
+      </ul>
+      <details className={classes.numbers}>
+        <summary>As a table</summary>
+        <Numbers title={title} starts={starts} series={series} format={format} />
+      </details>
+    </section>
+  );
+}
+
+function Numbers({ title, starts, series, format }: Pick<BarsProps, 'title' | 'starts' | 'series' | 'format'>) {
+  return (
+    <table aria-label={title}>
+      <thead>
+        <tr>
+          <th scope="col">Hour</th>
+          {series.map(({ name }) => (
+            <th scope="col" key={name}>
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {starts.map((start, hour) => (
+          <tr key={start}>
+            <th scope="row">
+              <time dateTime={start}>{clock.format(new Date(start))}</time>
+            </th>
+            {series.map(({ name, values }) => (
+              <td key={name}>{format(values[hour] ?? 0)}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

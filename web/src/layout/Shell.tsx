@@ -1,5 +1,6 @@
 import { ActionIcon, AppShell, Burger, Group, NavLink, Text, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
+import { APIConnectionError, APIError } from '@penstock/sdk';
 import { useIsFetching, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouter } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
@@ -61,6 +62,11 @@ export function Shell() {
   );
 }
 
+/** Whether an error says that the server does not answer, or cannot now. */
+function isAway(error: unknown): boolean {
+  return error instanceof APIConnectionError || (error instanceof APIError && error.statusCode >= 500);
+}
+
 /** Says that what is shown may be old, while the server does not answer. */
 function Connection() {
   const queries = useQueryClient().getQueryCache();
@@ -68,7 +74,8 @@ function Connection() {
   const [lost, setLost] = useState(false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: looked at again whenever a query begins or ends
   useEffect(() => {
-    setLost(queries.getAll().some((query) => query.isActive() && query.state.fetchFailureCount > 0));
+    // An answer that says no is an answer.
+    setLost(queries.getAll().some((query) => query.isActive() && isAway(query.state.fetchFailureReason)));
   }, [queries, fetching]);
   return (
     <span role="status" className={classes.lost}>

@@ -105,7 +105,7 @@ function Overview({ factory }: { factory: Factory }) {
             <List.Item>
               <To to={`/factory/${uid}/automations`}>{count(factory.automations_count, 'automation')}</To>,{' '}
               <To to={`/factory/${uid}/webhooks`}>{count(factory.webhooks_count, 'webhook')}</To>,{' '}
-              <Anchor component={Link} to="/runs" search={{ factory_uid: uid } as never} inherit>
+              <Anchor component={Link} to="/runs" search={{ factory_uid: uid } as never} inherit underline="always">
                 its runs
               </Anchor>
             </List.Item>
@@ -155,7 +155,7 @@ const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' :
 
 function To({ to, children }: { to: string; children: ReactNode }) {
   return (
-    <Anchor component={Link} to={to as never} inherit>
+    <Anchor component={Link} to={to as never} inherit underline="always">
       {children}
     </Anchor>
   );

@@ -116,6 +116,17 @@ const webhooksRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/webhooks/WebhooksPage.tsx'), 'WebhooksPage'),
 });
 
+/** What a factory has of either is the list of all, narrowed to it. */
+const ofFactoryRoutes = (['webhooks', 'automations'] as const).map((noun) =>
+  createRoute({
+    getParentRoute: () => appRoute,
+    path: `/factory/$uid/${noun}`,
+    beforeLoad: ({ params }) => {
+      throw redirect({ to: `/${noun}`, search: { factory: (params as { uid: string }).uid }, replace: true });
+    },
+  }),
+);
+
 const webhookRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/factory/$uid/webhooks/$wuid',
@@ -165,6 +176,7 @@ const routeTree = rootRoute.addChildren([
     automationsRoute,
     newAutomationRoute,
     automationRoute,
+    ...ofFactoryRoutes,
     schedulesRoute,
     environmentsRoute,
     workersRoute,

@@ -74,7 +74,7 @@ export function NewAutomationPage() {
         <>
           <Text size="sm">
             In the factory{' '}
-            <Anchor component={Link} to="/automations" search={{ factory: uid } as never} underline="always" inherit>
+            <Anchor component={Link} to="/factory/$uid" params={{ uid } as never} underline="always" inherit>
               {factory.data.name}
             </Anchor>
           </Text>

@@ -54,7 +54,7 @@ export function RecentDeliveries({ factory, webhook }: { factory: string; webhoo
         </nav>
       </div>
       {log.error && <Failure error={log.error} retry={() => void log.refetch()} />}
-      <div aria-busy={log.isPending && !log.error} aria-live="polite">
+      <div aria-busy={log.isPending && !log.error}>
         <div className={`${classes.summary} ${classes.names}`} aria-hidden="true">
           <span />
           <span>Outcome</span>

@@ -21,7 +21,7 @@ export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: 
       <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="xl" verticalSpacing={0} mt="xs">
         <dl className={classes.facts}>
           <Fact name="Factory">
-            <Anchor component={Link} to="/webhooks" search={{ factory: factory?.uid } as never} inherit>
+            <Anchor component={Link} to="/factory/$uid" params={{ uid: factory?.uid ?? '' } as never} inherit>
               {factory?.name ?? '…'}
             </Anchor>
           </Fact>

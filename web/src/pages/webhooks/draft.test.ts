@@ -1,0 +1,72 @@
+import type { SignaturePreset } from '@penstock/sdk';
+import { expect, test } from 'vitest';
+import { emptyDraft, factsOf, requestOf, secretNameOf, wantsGuard } from './draft.ts';
+import { authenticationOf, stateOf } from './state.ts';
+
+test('only what goes with the authentication is sent', () => {
+  const draft = { ...emptyDraft, name: ' Deploy events ', secret: 'left from before' };
+  expect(requestOf(draft)).toEqual({ name: 'Deploy events', auth_mode: 'token' });
+  expect(requestOf({ ...draft, mode: 'signature' })).toEqual({
+    name: 'Deploy events',
+    auth_mode: 'signature',
+    signature_scheme: 'github',
+    secret: 'left from before',
+  });
+});
+
+test('what a scheme needs is sent with it alone', () => {
+  const signature = { ...emptyDraft.signature, header: 'X-Signature', timestamp_header: ' X-Time ' };
+  const draft = { ...emptyDraft, name: 'x', mode: 'signature' as const, signature };
+  expect(requestOf({ ...draft, scheme: 'stripe' }).signature).toBeUndefined();
+  expect(requestOf({ ...draft, scheme: 'grafana' }).signature).toEqual({ timestamp_header: 'X-Time' });
+  expect(requestOf({ ...draft, scheme: 'custom_hmac' }).signature).toEqual({
+    header: 'X-Signature',
+    hash: 'sha256',
+    encoding: 'hex',
+    key_form: 'text',
+    template: '{body}',
+    timestamp_header: 'X-Time',
+  });
+});
+
+test('what is set seldom is sent where it is set', () => {
+  const rare = { secretName: ' OWN ', deliveryIdHeader: ' X-Id ', immediate: true, enabled: false, replayGuard: true };
+  expect(requestOf({ ...emptyDraft, name: 'x', ...rare })).toEqual({
+    name: 'x',
+    auth_mode: 'token',
+    secret_name: 'OWN',
+    delivery_id_header: 'X-Id',
+    secret_refresh: 'immediate',
+    enabled: false,
+  });
+});
+
+test('a scheme is told in sentences', () => {
+  const form = { header: 'X-Sig', algorithm: 'hmac', headers: ['X-Sig'], time_signed: false, id_signed: false };
+  const preset = { forms: [{ ...form, tolerance_seconds: 300, id_header: 'X-Id' }, form] } as unknown as SignaturePreset;
+  expect(factsOf(preset)).toEqual([
+    'Signs with the header X-Sig.',
+    'Its time may be 300 s from the server’s, both ways.',
+    'Deliveries are told apart by the header X-Id.',
+  ]);
+  expect(factsOf({ ...preset, forms: [] })).toEqual([]);
+  expect([wantsGuard(preset), wantsGuard({ ...preset, forms: [{ ...form, time_signed: true }] as SignaturePreset['forms'] })]).toEqual([
+    true,
+    false,
+  ]);
+});
+
+test('names, states and ways of authentication are put into words', () => {
+  expect([secretNameOf('Deploy events'), secretNameOf('a.b'), secretNameOf('')]).toEqual([
+    'DEPLOY_EVENTS_WEBHOOK_SECRET',
+    'A_B_WEBHOOK_SECRET',
+    'NAME_WEBHOOK_SECRET',
+  ]);
+  const on = { enabled: true, suspended: false, pending_secret: false };
+  const words = [on, { ...on, enabled: false }, { ...on, suspended: true }, { ...on, pending_secret: true, enabled: false }].map(
+    (one) => stateOf(one).word,
+  );
+  expect(words).toEqual(['On', 'Off', 'Suspended', 'Waits for its secret']);
+  expect(authenticationOf({ auth_mode: 'signature', signature_scheme: 'github' }, 'GitHub')).toBe('Signature: GitHub');
+  expect(authenticationOf({ auth_mode: 'newer' })).toBe('newer');
+});

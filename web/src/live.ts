@@ -29,6 +29,9 @@ let timer: ReturnType<typeof setInterval> | undefined;
 
 function subscribeNow(changed: () => void): () => void {
   listeners.add(changed);
+  if (timer === undefined) {
+    now = Date.now(); // it has stood still while nobody looked
+  }
   timer ??= setInterval(() => {
     now = Date.now();
     for (const listener of listeners) {

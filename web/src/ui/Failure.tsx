@@ -36,7 +36,7 @@ export function Failure({ error, retry }: { error: unknown; retry?: (() => void)
   return (
     <Alert role="alert" variant="default" title={title} styles={{ root: { borderColor: 'var(--bad)' }, title: { color: 'var(--bad)' } }}>
       {detail && <Text className="plain">{detail}</Text>}
-      {fields.length > 0 && (
+      {(fields.length > 1 || !fields.every((field) => detail.endsWith(field.detail))) && (
         <List size="sm" mt="xs">
           {fields.map((field) => (
             <List.Item key={field.pointer + field.detail}>

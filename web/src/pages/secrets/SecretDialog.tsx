@@ -33,7 +33,7 @@ export default function SecretDialog({ name: given, close }: { name: string | un
           description="The environment variable in which runs find it, such as DEPLOY_TOKEN"
           required
           data-autofocus
-          className="mono"
+          classNames={{ input: 'mono' }}
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
         />
@@ -59,7 +59,7 @@ export default function SecretDialog({ name: given, close }: { name: string | un
         <Text size="sm" c="dimmed">
           Nothing shows a value again once it is stored: not this page, not the API.
         </Text>
-        <Button size="compact-sm" variant="subtle" aria-pressed={shown} onClick={() => setShown(!shown)}>
+        <Button size="compact-sm" variant="subtle" flex="none" aria-pressed={shown} onClick={() => setShown(!shown)}>
           {shown ? 'Hide' : 'Show'}
         </Button>
       </Group>

@@ -30,7 +30,7 @@ const columns: Column<Factory>[] = [
     main: true,
     cell: ({ uid, name, alias, description }) => (
       <>
-        <Anchor component={Link} to={`/factory/${uid}` as never} size="sm" fw={500}>
+        <Anchor component={Link} to="/factory/$uid" params={{ uid } as never} size="sm" fw={500}>
           {name}
         </Anchor>
         {alias && (
@@ -56,7 +56,7 @@ const columns: Column<Factory>[] = [
 ];
 
 export function FactoriesPage() {
-  const search = useSearch({ strict: false }) as Record<string, string | string[]>;
+  const search = useSearch({ from: '/app/factories' });
   const navigate = useNavigate();
   const { data: session } = useQuery(sessionQuery);
   const [wanted, cursor] = [firstOf(search.search), firstOf(search.cursor)];
@@ -64,7 +64,7 @@ export function FactoriesPage() {
   const [creating, create] = useState(false);
   const [dispatching, dispatch] = useState<Factory>();
   const mayManage = may(session?.scopes, 'factories:manage');
-  const go = (next: Record<string, string | undefined>): void => void navigate({ to: '/factories' as never, search: next as never });
+  const go = (next: Record<string, string>): void => void navigate({ to: '/factories', search: next });
   const actions: Column<Factory> = {
     header: 'Actions',
     width: 100,

@@ -25,7 +25,7 @@ export default function FactoryDialog({ factory, close }: { factory: Factory | u
       : await client.factories.create(creationOf(draft));
     await Promise.all([queries.invalidateQueries({ queryKey: ['factories'] }), queries.invalidateQueries({ queryKey: ['factory', uid] })]);
     if (!factory) {
-      await navigate({ to: `/factory/${uid}` as never });
+      await navigate({ to: '/factory/$uid', params: { uid } });
     }
   };
   return (

@@ -18,7 +18,7 @@ import { Findings } from './Findings.tsx';
 const FactoryDialog = lazy(() => import('./FactoryDialog.tsx'));
 
 export function FactoryPage() {
-  const { uid } = useParams({ strict: false }) as { uid: string };
+  const { uid } = useParams({ from: '/app/factory/$uid' });
   const navigate = useNavigate();
   const queries = useQueryClient();
   const { data: factory } = useQuery(factoryQuery(uid));
@@ -26,7 +26,7 @@ export function FactoryPage() {
   const remove = async (): Promise<void> => {
     await client.factories.delete(uid);
     await queries.invalidateQueries({ queryKey: ['factories'] });
-    await navigate({ to: '/factories' as never });
+    await navigate({ to: '/factories', search: {} });
   };
   return (
     <FactoryFrame

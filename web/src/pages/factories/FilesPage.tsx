@@ -10,7 +10,7 @@ import { FilesEditor } from './FilesEditor.tsx';
 
 /** The files of a factory: edited here, or, where a repository has them, only read. */
 export function FilesPage() {
-  const { uid } = useParams({ strict: false }) as { uid: string };
+  const { uid } = useParams({ from: '/app/factory/$uid/files' });
   const { data: session } = useQuery(sessionQuery);
   const factory = useQuery(factoryQuery(uid));
   // Read once: what is edited must not be changed under somebody's hands.

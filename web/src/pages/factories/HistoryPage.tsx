@@ -23,8 +23,8 @@ const results: Record<string, { tone: Tone; word: string }> = {
 
 /** What became of each change of a factory's files, the newest first. */
 export function HistoryPage() {
-  const { uid } = useParams({ strict: false }) as { uid: string };
-  const search = useSearch({ strict: false }) as Record<string, string | string[]>;
+  const { uid } = useParams({ from: '/app/factory/$uid/history' });
+  const search = useSearch({ from: '/app/factory/$uid/history' });
   const navigate = useNavigate();
   const cursor = firstOf(search.cursor);
   const history = useQuery({ ...historyQuery(uid, cursor), ...live(5) });
@@ -42,7 +42,7 @@ export function HistoryPage() {
       <Pager
         cursor={cursor}
         next={history.isPlaceholderData ? undefined : history.data?.nextCursor}
-        go={(next) => void navigate({ to: `/factory/${uid}/history` as never, search: (next ? { cursor: next } : {}) as never })}
+        go={(next) => void navigate({ to: '/factory/$uid/history', params: { uid }, search: next ? { cursor: next } : {} })}
       />
     </FactoryFrame>
   );

@@ -99,7 +99,7 @@ test('automations are switched and deleted', async ({ world }) => {
   const row = page.getByRole('row', { name: /old/ });
   await row.getByText('Stays silent').waitFor();
   await world.look('automations');
-  await row.getByRole('switch').click({ force: true });
+  await row.getByRole('switch').press('Space');
   await row.getByText('Off', { exact: true }).waitFor();
   expect((await server.api.automations.get(uid, auid)).enabled).toBe(false);
   await row.getByRole('link', { name: 'old' }).click();

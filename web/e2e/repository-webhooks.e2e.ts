@@ -67,10 +67,10 @@ test('what comes from a repository is edited there; its secrets, and whether it 
   expect(await page.getByRole('button', { name: 'More' }).count()).toBe(0);
   await world.look('webhook-repository');
   expect(await send('an-example-value')).toBe(202);
-  await page.getByRole('switch', { name: 'Takes deliveries' }).click({ force: true });
+  await page.getByRole('switch', { name: 'Takes deliveries' }).press('Space');
   await page.getByText('Suspended', { exact: true }).waitFor();
   expect(await send('an-example-value')).toBe(404);
-  await page.getByRole('switch', { name: 'Takes deliveries' }).click({ force: true });
+  await page.getByRole('switch', { name: 'Takes deliveries' }).press('Space');
   await page.getByText('On', { exact: true }).waitFor();
 
   await page.getByRole('button', { name: 'Rotate secret' }).click();

@@ -221,10 +221,10 @@ test('a webhook that is switched off, suspended or deleted answers 404', async (
   await world.signIn(`/webhooks?factory=${uid}`);
   expect(await send()).toBe(202);
   const row = page.getByRole('row', { name: /switched/ });
-  await row.getByRole('switch').click({ force: true });
+  await row.getByRole('switch').press('Space');
   await row.getByText('Off', { exact: true }).waitFor();
   expect(await send()).toBe(404);
-  await row.getByRole('switch').click({ force: true });
+  await row.getByRole('switch').press('Space');
   await row.getByText('On', { exact: true }).waitFor();
   expect(await send()).toBe(202);
   await row.getByRole('link', { name: 'switched' }).click();

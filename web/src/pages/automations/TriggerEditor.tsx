@@ -33,12 +33,13 @@ export function TriggerEditor(props: TriggerEditorProps) {
   const provider = providers.find(({ name }) => name === trigger.provider);
   const silence = silenceOf(trigger.provider, webhooks);
   return (
-    <fieldset className={classes.trigger} disabled={readOnly}>
+    <fieldset className={classes.trigger}>
       <legend>Trigger {number}</legend>
       <Stack gap="sm">
         <Group gap="xs" align="end">
           <Select
             label="When"
+            readOnly={readOnly}
             allowDeselect={false}
             data={providers.map(({ name }) => ({
               value: name,
@@ -53,6 +54,7 @@ export function TriggerEditor(props: TriggerEditorProps) {
           {(provider?.events.length ?? 0) > 1 && (
             <Select
               label="Event"
+              readOnly={readOnly}
               searchable
               allowDeselect={false}
               w={260}
@@ -85,7 +87,7 @@ export function TriggerEditor(props: TriggerEditorProps) {
   );
 }
 
-function Clock({ trigger, change }: TriggerEditorProps) {
+function Clock({ trigger, change, readOnly }: TriggerEditorProps) {
   const schedules = useQuery(schedulesQuery);
   const { clock } = trigger;
   return (
@@ -96,8 +98,8 @@ function Clock({ trigger, change }: TriggerEditorProps) {
         onChange={(which) => change({ ...trigger, own: which === 'own' })}
       >
         <Group>
-          <Radio value="own" label="A clock of its own" />
-          <Radio value="schedules" label="Schedules of the team" />
+          <Radio value="own" label="A clock of its own" disabled={readOnly && !trigger.own} />
+          <Radio value="schedules" label="Schedules of the team" disabled={readOnly && trigger.own} />
         </Group>
       </Radio.Group>
       {trigger.own ? (
@@ -105,12 +107,14 @@ function Clock({ trigger, change }: TriggerEditorProps) {
           <Stack gap="xs">
             <TextInput
               label="Cron"
+              readOnly={readOnly}
               description="minute hour day month weekday, or @daily, @every 1h30m"
               value={clock.cron}
               onChange={(event) => change({ ...trigger, clock: { ...clock, cron: event.currentTarget.value } })}
             />
             <Select
               label="Time zone"
+              readOnly={readOnly}
               searchable
               allowDeselect={false}
               data={[...new Set(['UTC', clock.timezone ?? 'UTC', ...Intl.supportedValuesOf('timeZone')])]}
@@ -119,6 +123,7 @@ function Clock({ trigger, change }: TriggerEditorProps) {
             />
             <TextInput
               label="Name"
+              readOnly={readOnly}
               description="What its runs show"
               value={clock.name ?? ''}
               onChange={(event) => change({ ...trigger, clock: { ...clock, name: event.currentTarget.value } })}
@@ -129,6 +134,7 @@ function Clock({ trigger, change }: TriggerEditorProps) {
       ) : (
         <MultiSelect
           label="Schedules"
+          readOnly={readOnly}
           data={schedules.data?.schedules.map(({ id, name }) => ({ value: id, label: name })) ?? []}
           value={trigger.scheduleIds}
           onChange={(scheduleIds) => change({ ...trigger, scheduleIds })}
@@ -173,6 +179,7 @@ function Filtered({ factory, trigger, change, webhooks, readOnly, keys }: Trigge
       {ofWebhook && (
         <MultiSelect
           label="Webhooks"
+          readOnly={readOnly}
           searchable
           data={namesOf(webhooks, trigger.webhookIds)}
           value={trigger.webhookIds.map((id) => webhooks?.find(({ uid }) => uid === id)?.name ?? id)}
@@ -195,7 +202,9 @@ function Filtered({ factory, trigger, change, webhooks, readOnly, keys }: Trigge
             change={(filter) => change({ ...trigger, filter })}
             check={check}
             keys={[...keys.map((label) => ({ label, detail: trigger.provider })), ...operators]}
-            hint={ofWebhook ? '{"status": ["failed"], "branch": {"not_in": ["scratch"]}}' : `{"${keys[0] ?? 'key'}": ["…"]}`}
+            hint={
+              readOnly ? '' : ofWebhook ? '{"status": ["failed"], "branch": {"not_in": ["scratch"]}}' : `{"${keys[0] ?? 'key'}": ["…"]}`
+            }
             readOnly={readOnly}
           />
         </Suspense>

@@ -36,7 +36,7 @@ test('home draws what happened, and tells it as tables', async ({ world }) => {
   await costs.getByRole('link', { name: factory.name }).waitFor();
   await world.look('home');
   await runs.getByText('As a table').click();
-  await runs.getByRole('row').nth(24).getByRole('cell', { name: '2', exact: true }).waitFor();
+  expect(await runs.getByRole('row').count(), 'a row for each hour, and the head').toBe(25);
   await world.look('home-table');
   expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
 });

@@ -145,7 +145,7 @@ function Trouble({ factory: { definition } }: { factory: Factory }) {
       variant="default"
       title={`Commit ${definition.rejected_commit?.slice(0, 12) ?? ''} was rejected; the one before it stays in force`}
     >
-      {definition.detail && <Text className="plain">{definition.detail}</Text>}
+      {definition.detail && !definition.diagnostics?.length && <Text className="plain">{definition.detail}</Text>}
       <Findings diagnostics={definition.diagnostics ?? []} />
     </Alert>
   );

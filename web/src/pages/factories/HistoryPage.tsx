@@ -55,7 +55,8 @@ function Entry({ revision }: { revision: Revision }) {
     <Stack gap="xs">
       <Group gap="xs">
         <Status tone={tone}>{word}</Status>
-        {revision.revision > 0 && <strong>Revision {revision.revision}</strong>}
+        {revision.result === 'applied' && <strong>Revision {revision.revision}</strong>}
+        {revision.result !== 'applied' && revision.revision > 0 && <span>revision {revision.revision} stays in force</span>}
         {commit && (
           <span className="mono" title={commit.id}>
             {commit.id.slice(0, 12)}
@@ -66,7 +67,7 @@ function Entry({ revision }: { revision: Revision }) {
         </Text>
       </Group>
       {commit && <Text className="plain">{commit.message}</Text>}
-      {revision.detail && <Text className="plain">{revision.detail}</Text>}
+      {revision.detail && !revision.diagnostics?.length && <Text className="plain">{revision.detail}</Text>}
       {revision.diagnostics && revision.diagnostics.length > 0 && <Findings diagnostics={revision.diagnostics} />}
       {revision.result === 'applied' && <Changes plan={revision} />}
       {revision.diff && (

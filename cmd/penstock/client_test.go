@@ -150,10 +150,12 @@ func TestRefusals(t *testing.T) {
 
 func TestDeleteWhoseAnswerWasLostHasSucceeded(t *testing.T) {
 	t.Parallel()
-	s := script(t, breaks, answers(404, `{"title":"Resource not found"}`))
-	call(t, s.env(), "environment", "delete", "7Qm2ZrX0bN4kLw9TcYvE1a").want(t, 0)
-	s = script(t, answers(404, `{"title":"Resource not found"}`))
-	call(t, s.env(), "environment", "delete", "7Qm2ZrX0bN4kLw9TcYvE1a").want(t, 65)
+	list := answers(200, `{"environments":[{"uid":"7Qm2ZrX0bN4kLw9TcYvE1a","config":{"name":"linux"}}]}`)
+	gone := answers(404, `{"title":"Resource not found"}`)
+	s := script(t, list, breaks, gone)
+	call(t, s.env(), "environment", "delete", "linux").want(t, 0)
+	s = script(t, list, gone)
+	call(t, s.env(), "environment", "delete", "linux").want(t, 65)
 }
 
 func TestIgnoredFieldsAreNamed(t *testing.T) {

@@ -241,9 +241,9 @@ func (d *deliver) admit(m *meter, now penstock.Time) {
 	}
 }
 
-// maxPayloads bounds the bytes that one statement inserts: a driver holds them
-// a second time.
-const maxPayloads = 4 << 20
+// maxPayloads bounds the bytes of bodies that are sent to the database at once: a
+// driver holds them a second time.
+const maxPayloads = 2 << 20
 
 // record writes the log and answers the runs to be created.
 func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun, err error) {
@@ -259,6 +259,9 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 		}
 		if size += len(m.Body); size > maxPayloads && len(payloads) > 0 {
 			if err := tx.s.d.insert(ctx, tx, payloadsTable, payloads); err != nil {
+				return nil, err
+			}
+			if err := tx.settle(ctx); err != nil {
 				return nil, err
 			}
 			payloads, size = nil, len(m.Body)

@@ -306,14 +306,15 @@ func TestWhatReplacesWhat(t *testing.T) {
 			sources{"model_id": "server", "harness": "factory"},
 		},
 	} {
+		tt.want.BasePrompt, tt.from["base_prompt"] = "Work.", "agent"
 		t.Run(name, func(t *testing.T) {
 			worlds(t, func(o *service.Options) { o.Harnesses = []string{"claude", "codex"} }, func(w *world) {
 				for _, secret := range []string{"A", "B", "C", "CLAUDE"} {
 					w.secret(secret, "value of "+secret)
 				}
 				f := w.defineFactory(map[string]string{"factory.yaml": top + tt.factory, "agents/lead/agent.md": "---\nagentType: FOREMAN\n" + tt.agent + "---\nWork.\n"})
-				run := w.get(w.create(penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID, Config: &tt.request}).ID)
-				tt.want.BasePrompt, tt.from["base_prompt"] = "Work.", "agent"
+				request := tt.request
+				run := w.get(w.create(penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID, Config: &request}).ID)
 				if diff := cmp.Diff(&tt.want, run.Config); diff != "" {
 					w.t.Errorf("configuration (-want +got):\n%s", diff)
 				}

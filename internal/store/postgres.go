@@ -112,7 +112,8 @@ func beginPostgres(ctx context.Context, s *Store, tx *Tx) (func(bool) error, err
 const rollbackWithin = 5 * time.Second
 
 // sendPostgres runs statements by one exchange with the server, up to the first
-// that errs.
+// that errs. A COMMIT that the server turns into a ROLLBACK, since an error before
+// it was passed over, is one: pgx.ErrTxCommitRollback.
 func sendPostgres(ctx context.Context, conn *sql.Conn, statements []statement) error {
 	batch := &pgx.Batch{}
 	for _, s := range statements {
@@ -123,7 +124,18 @@ func sendPostgres(ctx context.Context, conn *sql.Conn, statements []statement) e
 		if !ok {
 			return fmt.Errorf("%T is no connection to PostgreSQL", raw)
 		}
-		return c.Conn().SendBatch(ctx, batch).Close()
+		results := c.Conn().SendBatch(ctx, batch)
+		for range statements {
+			done, err := results.Exec()
+			if err == nil && done.String() == "ROLLBACK" {
+				err = pgx.ErrTxCommitRollback
+			}
+			if err != nil {
+				_ = results.Close() // the first error is the one to tell
+				return err
+			}
+		}
+		return results.Close()
 	})
 }
 

@@ -420,6 +420,29 @@ func TestLostLeaseIsNotRenewedBetween(t *testing.T) {
 	})
 }
 
+// An error that is passed over within a transaction may undo all of it, and then
+// the commit has failed: what is said to be written is there.
+func TestNoWriteSucceedsThatIsUndone(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		again := addFactory(t, s, "first")
+		again.Name, again.Alias = "second", "second.x"
+		err := s.Write(t.Context(), func(tx *store.Tx) error {
+			if err := tx.Set(t.Context(), "x", "1"); err != nil {
+				return err
+			}
+			if err := tx.AddFactory(t.Context(), again); err == nil {
+				t.Error("two factories have one uid")
+			}
+			return nil
+		})
+		v, missing := s.Setting(t.Context(), "x")
+		if missing != nil || (err == nil) != (v == "1") {
+			t.Errorf("got %v, and x is %q (%v)", err, v, missing)
+		}
+	})
+}
+
 func TestWriteIsUndoneWhenItFails(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {

@@ -49,26 +49,6 @@ func acme() map[string]string {
 
 func here() string { return penstock.Platform(runtime.GOOS, runtime.GOARCH) }
 
-// inputs are what the actions of a name were given, in order.
-func (w *world) inputs(id, name string) []string {
-	w.t.Helper()
-	c, err := w.RunConversation(w.t.Context(), w.admin, id)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	var list []string
-	for _, step := range c.Steps {
-		for _, m := range step.Messages {
-			for _, b := range m.Content {
-				if b.Type == penstock.BlockAction && b.Name == name {
-					list = append(list, string(b.Input))
-				}
-			}
-		}
-	}
-	return list
-}
-
 // Every agent gets what is its own and its factory's: secrets as environment and
 // masked, the runner's set-up before the environment's, skills by precedence.
 func TestAgentGetsWhatItsFactoryGives(t *testing.T) {

@@ -296,8 +296,9 @@ func (w *world) says(id, text string) {
 	}
 }
 
-// texts are the messages of a role in a run's conversation.
-func (w *world) texts(id, role string) []string {
+// blocks are those of a run's conversation, in order, of which pick says yes, as
+// the text that it makes of them.
+func (w *world) blocks(id string, pick func(role string, b penstock.Block) (text string, yes bool)) []string {
 	w.t.Helper()
 	c, err := w.RunConversation(w.t.Context(), w.admin, id)
 	if err != nil {
@@ -307,8 +308,8 @@ func (w *world) texts(id, role string) []string {
 	for _, step := range c.Steps {
 		for _, m := range step.Messages {
 			for _, b := range m.Content {
-				if m.Role == role && b.Type == penstock.BlockText {
-					list = append(list, b.Text)
+				if text, yes := pick(m.Role, b); yes {
+					list = append(list, text)
 				}
 			}
 		}
@@ -316,24 +317,28 @@ func (w *world) texts(id, role string) []string {
 	return list
 }
 
+// texts are the messages of a role in a run's conversation.
+func (w *world) texts(id, role string) []string {
+	w.t.Helper()
+	return w.blocks(id, func(by string, b penstock.Block) (string, bool) {
+		return b.Text, by == role && b.Type == penstock.BlockText
+	})
+}
+
+// inputs are what the actions of a name were given.
+func (w *world) inputs(id, name string) []string {
+	w.t.Helper()
+	return w.blocks(id, func(_ string, b penstock.Block) (string, bool) {
+		return string(b.Input), b.Type == penstock.BlockAction && b.Name == name
+	})
+}
+
 // outputs are the results of a run's actions of the given name.
 func (w *world) outputs(id, name string) []string {
 	w.t.Helper()
-	c, err := w.RunConversation(w.t.Context(), w.admin, id)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	var list []string
-	for _, step := range c.Steps {
-		for _, m := range step.Messages {
-			for _, b := range m.Content {
-				if b.Type == penstock.BlockActionResult && b.Name == name {
-					list = append(list, string(b.Output))
-				}
-			}
-		}
-	}
-	return list
+	return w.blocks(id, func(_ string, b penstock.Block) (string, bool) {
+		return string(b.Output), b.Type == penstock.BlockActionResult && b.Name == name
+	})
 }
 
 // moments are the types of a run's timeline.

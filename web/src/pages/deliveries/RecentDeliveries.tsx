@@ -8,6 +8,7 @@ import { live } from '../../live.ts';
 import { deliveriesQuery } from '../../queries.ts';
 import { firstOf } from '../../search.ts';
 import { Failure } from '../../ui/Failure.tsx';
+import filter from '../../ui/FilterTabs.module.css';
 import { Icon } from '../../ui/Icon.tsx';
 import { Pager } from '../../ui/Pager.tsx';
 import { Status } from '../../ui/Status.tsx';
@@ -37,14 +38,14 @@ export function RecentDeliveries({ factory, webhook }: { factory: string; webhoo
         <Title order={2} size="h5">
           Recent deliveries
         </Title>
-        <nav aria-label="Outcome" className={classes.tabs}>
+        <nav aria-label="Outcome" className={filter.tabs}>
           {outcomes.map(({ value, label }) => (
             <Link
               key={label}
               to="/factory/$uid/webhooks/$wuid"
               params={params}
               search={value ? { outcome: value } : {}}
-              className={classes.tab}
+              className={filter.tab}
               activeOptions={{ exact: true }}
               data-on={query.outcome === value || undefined}
             >

@@ -12,6 +12,7 @@ import { runsQuery } from '../../queries.ts';
 import { firstOf, type Params } from '../../search.ts';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
 import { Failure } from '../../ui/Failure.tsx';
+import filter from '../../ui/FilterTabs.module.css';
 import { Icon } from '../../ui/Icon.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Pager } from '../../ui/Pager.tsx';
@@ -102,13 +103,13 @@ export function RunsPage() {
       }
     >
       <Group gap="xs" justify="space-between">
-        <nav aria-label="Quick filters" className={classes.quick}>
+        <nav aria-label="Quick filters" className={filter.tabs}>
           {quickFilters(session?.actor.uid ?? '').map((quick) => (
             <Link
               key={quick.label}
               to="/runs"
               search={quick.search}
-              className={classes.tab}
+              className={filter.tab}
               activeOptions={{ exact: true }}
               data-on={sameFilters(search, quick.search) || undefined}
             >

@@ -134,6 +134,7 @@ func (c *Cache) environment(cmd command) []string {
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0", "GIT_LFS_SKIP_SMUDGE=1",
 		"GIT_ALLOW_PROTOCOL=" + protocols,
+		"GIT_ALLOC_LIMIT=" + c.memory,
 		"GIT_SSH_COMMAND=ssh -oBatchMode=yes -oStrictHostKeyChecking=yes",
 	}
 	env = append(env, c.env...)
@@ -194,6 +195,24 @@ var settings = [][2]string{
 	{"fetch.fsck.nullSha1", "ignore"},
 	{"fetch.fsck.zeroPaddedDate", "ignore"},
 	{"fetch.fsck.zeroPaddedFilemode", "ignore"},
+}
+
+// hiddenError is one whose text holds nothing of the remote's credential, though
+// the remote has repeated it.
+type hiddenError struct {
+	err  error
+	text string
+}
+
+func (e *hiddenError) Error() string { return e.text }
+func (e *hiddenError) Unwrap() error { return e.err }
+
+// hide makes err one that can be shown, whatever the remote has said.
+func (r *remote) hide(err error) error {
+	if err == nil || len(r.secrets) == 0 {
+		return err
+	}
+	return &hiddenError{err, clean(err.Error(), r)}
 }
 
 // clean makes output of git fit to be shown.

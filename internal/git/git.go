@@ -18,10 +18,19 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 )
 
 // DefaultMaxBytes is the limit of Options.MaxBytes when none is given.
 const DefaultMaxBytes = 10 << 30
+
+// What a repository may cost that is small on the disk: a few kilobytes of it can
+// unpack to an object of any size, or be folders within folders without end. Git
+// reads files of more than 512 MB piece by piece, so no honest object needs more.
+const (
+	maxMemory  = "1g"
+	maxListing = 30 * time.Second
+)
 
 // ErrTooLarge says that a repository, or what it holds, met Options.MaxBytes.
 var ErrTooLarge = errors.New("the repository is too large")
@@ -51,8 +60,10 @@ type Cache struct {
 	local   bool
 	max     int64
 	env     []string
-	client  *http.Client // nil: remotes are asked by git alone
-	formats sync.Map     // of remotes that speak version 2 of the protocol: sha1 or sha256, by URL
+	memory  string        // the most that git takes for one object
+	listing time.Duration // how long it may take to list a folder
+	client  *http.Client  // nil: remotes are asked by git alone
+	formats sync.Map      // of remotes that speak version 2 of the protocol: sha1 or sha256, by URL
 }
 
 // Open makes the folder of the mirrors if need be and looks for git. The error
@@ -69,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open mirrors: %w", err)
 	}
-	c := &Cache{dir: dir, program: program, local: o.AllowLocal, max: cmp.Or(o.MaxBytes, DefaultMaxBytes), env: o.Env}
+	c := &Cache{dir: dir, program: program, local: o.AllowLocal, max: cmp.Or(o.MaxBytes, DefaultMaxBytes), env: o.Env, memory: maxMemory, listing: maxListing}
 	if c.client, err = newClient(o.Env); err != nil {
 		return nil, err
 	}
@@ -118,7 +129,7 @@ func (c *Cache) Checkout(ctx context.Context, src Source, dir string) (commit st
 	}
 	commit, err = c.checkout(ctx, remote, src.Ref, dir)
 	if err != nil {
-		return "", fmt.Errorf("check out %s: %w", remote.url, errors.Join(err, undo()))
+		return "", fmt.Errorf("check out %s: %w", remote.url, remote.hide(errors.Join(err, undo())))
 	}
 	return commit, nil
 }

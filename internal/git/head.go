@@ -46,9 +46,10 @@ func (c *Cache) Head(ctx context.Context, src Source) (Head, error) {
 		refs, err = c.askGit(ctx, r, src.Ref)
 	}
 	if err != nil {
-		return Head{}, err
+		return Head{}, r.hide(err)
 	}
-	return headOf(refs, src.Ref)
+	head, err := headOf(refs, src.Ref)
+	return head, r.hide(err)
 }
 
 // headOf finds a branch among refs; what HEAD stands for is at "ref: HEAD".

@@ -2,15 +2,20 @@ package git
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // alone tells whether a file has no other name.
@@ -367,5 +372,99 @@ func TestErrorsShowNoSecretsAndNoControlCharacters(t *testing.T) {
 	}
 	if got := clean(end.String(), r); strings.ContainsAny(got, "hunter2") || len(got) > maxStderr {
 		t.Errorf("got %d bytes: %s…", len(got), got[:40])
+	}
+}
+
+// bomb makes a commit of a dozen small objects that is ten thousand million
+// empty folders.
+func bomb(t *testing.T, dir string) (commit string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "tree")
+	tree := func(content string) (id string) {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return git(t, dir, "hash-object", "-t", "tree", "-w", file)
+	}
+	id := tree("")
+	for range 10 {
+		raw, err := hex.DecodeString(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var content strings.Builder
+		for name := 'a'; name < 'k'; name++ {
+			content.WriteString("40000 " + string(name) + "\x00" + string(raw))
+		}
+		id = tree(content.String())
+	}
+	return git(t, dir, "commit-tree", "-m", "folders", id)
+}
+
+func TestFoldersWithoutEndAreGivenUp(t *testing.T) {
+	t.Parallel()
+	from := origin(t)
+	git(t, from, "update-ref", "refs/heads/main", bomb(t, from))
+	c := open(t, Options{})
+	c.listing = time.Second
+	src := Source{URL: fileURL(from), Ref: "main"}
+	head, err := c.Head(t.Context(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := c.Snapshot(t.Context(), src, head, everything("a")); !errors.Is(err, ErrManyFiles) || s.Commit.ID != head.Commit {
+		t.Errorf("snapshot: got %v of commit %q", err, s.Commit.ID)
+	}
+	all := Selection{Match: func(string) bool { return true }, MaxSize: 1, MaxAll: 1, Max: 1}
+	if _, err := c.Files(t.Context(), src, all); !errors.Is(err, ErrManyFiles) {
+		t.Errorf("files: got %v", err)
+	}
+}
+
+func TestObjectsThatDoNotFitIntoMemory(t *testing.T) {
+	t.Parallel()
+	from := origin(t)
+	file := filepath.Join(t.TempDir(), "message")
+	if err := os.WriteFile(file, []byte(strings.Repeat(" ", 32<<20)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	git(t, from, "update-ref", "refs/heads/main", git(t, from, "commit-tree", "-F", file, "HEAD^{tree}"))
+	c := open(t, Options{})
+	c.memory = "8m"
+	src := Source{URL: fileURL(from), Ref: "main"}
+	head, err := c.Head(t.Context(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Snapshot(t.Context(), src, head, everything("a")); err == nil || !strings.Contains(err.Error(), "attempting to allocate") {
+		t.Errorf("snapshot: got %v", err)
+	}
+	dir := filepath.Join(t.TempDir(), "repo")
+	if _, err := c.Checkout(t.Context(), src, dir); err == nil || !strings.Contains(err.Error(), "attempting to allocate") {
+		t.Errorf("checkout: got %v", err)
+	}
+}
+
+// A server that repeats the credential is not repeated.
+func TestServerThatRepeatsTheCredential(t *testing.T) {
+	t.Parallel()
+	packet := func(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
+	head := strings.Repeat("a", 40) + " HEAD symref-target:refs/heads/"
+	for name, answer := range map[string]string{
+		"in an error":             packet("ERR " + password + " may not read it"),
+		"in the name of a branch": packet("version 2\n") + packet("ls-refs\n") + packet(head+url.QueryEscape(password)+"^"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+				_, _ = io.WriteString(w, answer)
+			}))
+			defer s.Close()
+			_, err := open(t, Options{}).Head(t.Context(), Source{URL: s.URL + "/owner/repo", Password: password})
+			if err == nil || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }

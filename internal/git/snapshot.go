@@ -56,7 +56,7 @@ var ErrNoFolder = errors.New("there is no such folder")
 var ErrManyFiles = errors.New("the folder has too many files")
 
 const (
-	maxListing = 8 << 20  // of a folder, in bytes
+	maxList    = 8 << 20  // of a folder, in bytes
 	maxSubject = 200      // bytes
 	maxAuthor  = 200      // bytes
 	perEntry   = 64 + 128 // what git says of a file beside its content, at most
@@ -78,7 +78,7 @@ func (c *Cache) Snapshot(ctx context.Context, src Source, head Head, w Window) (
 			s, err = m.snapshot(ctx, head, w)
 		}
 	}
-	return s, err
+	return s, r.hide(err)
 }
 
 func (m *mirror) snapshot(ctx context.Context, head Head, w Window) (Snapshot, error) {
@@ -191,7 +191,9 @@ func (v view) files(ctx context.Context, commit string, w Window) ([]Entry, erro
 			return nil, err
 		}
 	}
-	list, err := v.read(ctx, maxListing, "", "ls-tree", "-r", "-l", "-z", "--full-tree", tree)
+	listing, cancel := context.WithTimeoutCause(ctx, v.listing, ErrManyFiles)
+	list, err := v.read(listing, maxList, "", "ls-tree", "-r", "-l", "-z", "--full-tree", tree)
+	cancel()
 	if errors.Is(err, errLongAnswer) {
 		return nil, ErrManyFiles
 	}

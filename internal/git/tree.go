@@ -64,7 +64,7 @@ func (c *Cache) Files(ctx context.Context, src Source, s Selection) ([]File, err
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", r.url, err)
+		return nil, fmt.Errorf("read %s: %w", r.url, r.hide(err))
 	}
 	return files, nil
 }
@@ -82,14 +82,16 @@ func (m *mirror) files(ctx context.Context, ref string, s Selection) ([]File, er
 	if err := flock(ctx, lock, syscall.LOCK_SH); err != nil {
 		return nil, err
 	}
-	read := func(args ...string) (string, error) {
+	read := func(ctx context.Context, args ...string) (string, error) {
 		out, err := m.run(ctx, command{repo: m.path, args: args, local: true, lock: lock})
 		if _, failed := errors.AsType[*runError](err); failed {
 			err = &brokenError{err}
 		}
 		return out, err
 	}
-	list, err := read(append([]string{"ls-tree", "-r", "-l", "-z", "--full-tree", t.commit, "--"}, s.Dirs...)...)
+	listing, cancel := context.WithTimeoutCause(ctx, m.listing, ErrManyFiles)
+	list, err := read(listing, append([]string{"ls-tree", "-r", "-l", "-z", "--full-tree", t.commit, "--"}, s.Dirs...)...)
+	cancel()
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +109,7 @@ func (m *mirror) files(ctx context.Context, ref string, s Selection) ([]File, er
 			if left -= f.Size; left < 0 {
 				return nil, fmt.Errorf("the files to read have more than %d bytes", s.MaxAll)
 			}
-			if f.Content, err = read("cat-file", "blob", object); err != nil {
+			if f.Content, err = read(ctx, "cat-file", "blob", object); err != nil {
 				return nil, err
 			}
 		}

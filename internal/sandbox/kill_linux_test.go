@@ -115,7 +115,13 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	s, err := New(Options{Kind: os.Getenv("SANDBOX_TEST_SERVER"), Exe: exe})
+	opts := Options{Kind: os.Getenv("SANDBOX_TEST_SERVER"), Exe: exe}
+	if silence := os.Getenv("SANDBOX_TEST_SILENCE"); silence != "" {
+		if opts.Silence, err = time.ParseDuration(silence); err != nil {
+			return err
+		}
+	}
+	s, err := New(opts)
 	if err != nil {
 		return err
 	}
@@ -161,6 +167,23 @@ func TestKilledServerLeavesNoProcess(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		eventually(t, time.Second, "no process left", func() bool { return len(marked(m)) == 0 })
+	})
+}
+
+// A frozen server cannot renew its leases, nor end its trees before they are over.
+func TestFrozenServerLeavesNoProcess(t *testing.T) {
+	eachKind(t, func(t *testing.T, s Sandbox) {
+		m := mark()
+		cmd := server(t, s.Kind(), m, "SANDBOX_TEST_SILENCE=3s")
+		eventually(t, 10*time.Second, "hostile tree", func() bool { return sleeping(m) == hostileCount })
+		<-time.After(4 * time.Second)
+		if n := sleeping(m); n != hostileCount {
+			t.Fatalf("of a server that runs %d of %d processes are left", n, hostileCount)
+		}
+		if err := cmd.Process.Signal(unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, 20*time.Second, "no process left", func() bool { return slices.Equal(marked(m), []int{cmd.Process.Pid}) })
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // New makes the sandbox that opts asks for. The error says in one sentence why
@@ -14,7 +16,7 @@ func New(opts Options) (Sandbox, error) {
 		return nil, errors.New("sandbox: the path of this program is required")
 	}
 	opts.Path = cmp.Or(opts.Path, defaultPath)
-	m := machine{exe: opts.Exe, limits: newLimiter()}
+	m := machine{exe: opts.Exe, limits: newLimiter(), silence: cmp.Or(opts.Silence, penstock.LeaseTime*2/3)}
 	switch cmp.Or(opts.Kind, Bubblewrap) {
 	case Bubblewrap:
 		return newBubblewrap(m, opts)

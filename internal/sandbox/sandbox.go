@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The kinds of sandbox.
@@ -152,6 +153,11 @@ type Options struct {
 	// Bwrap is the program of the kind Bubblewrap: a path, or a name to look up.
 	// The default is "bwrap".
 	Bwrap string
+	// Silence is how long this process may be frozen (stopped, stuck in the
+	// kernel) until its trees are ended without it: what has not run for that long
+	// cannot end them before its leases do. The default is two thirds of
+	// penstock.LeaseTime, which leaves the time between two renewals.
+	Silence time.Duration
 }
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

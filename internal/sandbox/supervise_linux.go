@@ -21,7 +21,7 @@ import (
 
 // What the supervisor finds open. Its standard streams are those of the tree.
 const (
-	controlFD = 3 // an order, and then nothing: its end is the order to kill
+	controlFD = 3 // an order, then ticks: its end, and its silence, are the order to kill
 	reportFD  = 4 // reports, from the supervisor to the worker
 	firstFD   = 3 // in the program: the first of order.Files
 )
@@ -37,6 +37,8 @@ type order struct {
 	// holds back report.Started until the program has read that byte and closed the
 	// socket; a program that dies instead has not started.
 	AwaitRead bool
+	// Silence is how long no tick may come.
+	Silence time.Duration
 }
 
 // report is what a supervisor tells the worker: Started or Failed, and at the
@@ -55,12 +57,15 @@ const codeCannotExecute = 127
 // Supervise is the whole of the hidden command "supervise", which only a
 // sandbox starts. It runs one program, adopts every orphan that its tree
 // leaves, and ends the tree as a whole when the program ends, when the worker
-// says so or when the worker is gone, however it went. It returns the exit code for
-// this process.
+// says so, when the worker is gone, however it went, or frozen. It returns the exit
+// code for this process.
 func Supervise() int {
 	// The parent-death signal below is sent when the thread that forked ends,
 	// and PR_SET_NO_NEW_PRIVS belongs to a thread: there is one thread for both.
 	runtime.LockOSThread()
+	// A read with a deadline needs a pipe that does not block, and the runtime asks
+	// for that when it is given the file.
+	_ = unix.SetNonblock(controlFD, true)
 	control, reports := os.NewFile(controlFD, "control"), os.NewFile(reportFD, "reports")
 	if err := keepFromProgram(); err != nil {
 		fmt.Fprintln(os.Stderr, "penstock supervise is started by a sandbox, never by hand:", err)
@@ -77,7 +82,7 @@ func Supervise() int {
 		return 1
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, control)
+		heed(control, s.silence)
 		end()
 	}()
 	select {
@@ -97,6 +102,24 @@ func Supervise() int {
 	s.end()
 	_ = out.Encode(report{Ended: true, Code: s.code})
 	return 0
+}
+
+// heed returns when the worker has closed control, or has not been heard of for so
+// long.
+func heed(control *os.File, silence time.Duration) {
+	ticks := make([]byte, 64)
+	for {
+		_ = control.SetReadDeadline(time.Now().Add(silence))
+		_, err := control.Read(ticks)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			// It may have been us who were stopped: then ticks lie there.
+			_ = control.SetReadDeadline(time.Now().Add(silence / 10))
+			_, err = control.Read(ticks)
+		}
+		if err != nil {
+			return
+		}
+	}
 }
 
 // keepFromProgram has every descriptor above the standard streams closed in the
@@ -121,6 +144,7 @@ func keepFromProgram() error {
 
 // supervised is the tree of one supervisor.
 type supervised struct {
+	silence time.Duration // see order
 	pid     int
 	started chan error    // one value: nil, or why the program has not started
 	exited  chan struct{} // closed when the program has ended
@@ -144,6 +168,7 @@ func supervise(control io.Reader) (*supervised, error) {
 		return nil, fmt.Errorf("set no_new_privs: %w", err)
 	}
 	s := &supervised{
+		silence: o.Silence,
 		started: make(chan error, 1),
 		exited:  make(chan struct{}),
 		empty:   make(chan struct{}),

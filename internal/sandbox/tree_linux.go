@@ -18,8 +18,9 @@ import (
 
 // machine starts trees on this machine, each under a supervisor of its own.
 type machine struct {
-	exe    string
-	limits *limiter
+	exe     string
+	limits  *limiter
+	silence time.Duration // see Options
 }
 
 // tree is a process tree of this machine. It is Running.
@@ -65,6 +66,7 @@ func (m *machine) launch(ctx context.Context, o order, spec Spec) (*tree, error)
 	unbind := context.AfterFunc(ctx, t.end)
 	in := gob.NewDecoder(s.reports)
 	var first report
+	o.Silence = m.silence
 	err = gob.NewEncoder(s.control).Encode(o)
 	if err == nil {
 		err = in.Decode(&first)
@@ -82,6 +84,7 @@ func (m *machine) launch(ctx context.Context, o order, spec Spec) (*tree, error)
 	}
 	t.pid = first.PID
 	t.group.release(t.supervisor.Process.Pid)
+	go t.tick(m.silence / 10)
 	go func() {
 		defer close(t.done)
 		defer unbind()
@@ -121,6 +124,23 @@ func (t *tree) await(in *gob.Decoder) {
 	_ = t.control.Close()
 	_ = t.reports.Close()
 	t.finishStderr()
+}
+
+// tick tells the supervisor until the end of the tree that this process runs.
+func (t *tree) tick(every time.Duration) {
+	clock := time.NewTicker(every)
+	defer clock.Stop()
+	for {
+		select {
+		case <-t.done:
+			return
+		case <-clock.C:
+			// The pipe holds days of ticks that a stopped supervisor does not read.
+			if _, err := t.control.Write([]byte{0}); err != nil {
+				return
+			}
+		}
+	}
 }
 
 // end tells the supervisor to end the tree, and does not wait.

@@ -50,3 +50,19 @@ test('a link leads to http and https alone, in a tab that knows nothing of this 
   expect(link?.getAttribute('rel')).toContain('noopener');
   expect(['javascript:alert(1)', 'file:///etc/passwd', '/relative', '', undefined].map(safeHref)).toEqual(Array(5).fill(undefined));
 });
+
+test.each([
+  ['quotes', '>'.repeat(20_000)],
+  ['lists', '- '.repeat(10_000)],
+  ['quotes that the reader can follow', '>'.repeat(2_000)],
+])('%s without end are shown as text', (_, text) => {
+  const shown = show(`${text} the end`);
+  expect(shown.textContent).toContain('the end');
+  expect(shown.querySelectorAll('blockquote, li').length).toBeLessThan(100);
+});
+
+test('a text that would take its parser minutes is shown as it was written', () => {
+  const shown = show(`${'a'.repeat(1_000_000)}@ **b**`);
+  expect(shown.textContent?.endsWith('a@ **b**')).toBe(true);
+  expect(shown.querySelector('strong')).toBeNull();
+});

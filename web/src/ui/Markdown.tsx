@@ -3,54 +3,78 @@ import { type ReactNode, useMemo } from 'react';
 import { ExternalLink } from './ExternalLink.tsx';
 import classes from './Markdown.module.css';
 
-/** Renders Markdown of others. HTML in it is text, images are links, and links lead to http and https alone. */
+/** A text with more characters, or with longer words, takes its parser longer than a reader waits. */
+const longest = 100_000;
+const longWord = /\S{8000}/;
+
+/** Quotes and lists that lie deeper within each other are not laid out any more. */
+const deepest = 20;
+
+/**
+ * Renders Markdown of others. HTML in it is text, images are links, and links lead to http and https alone. What was made to keep a page from
+ * showing anything is shown as it was written.
+ */
 export function Markdown({ children }: { children: string }) {
-  const tokens = useMemo(() => lexer(children, { gfm: true }), [children]);
-  return <div className={classes.markdown}>{blocks(tokens)}</div>;
+  const tokens = useMemo(() => parse(children), [children]);
+  return tokens ? <div className={classes.markdown}>{blocks(tokens, 0)}</div> : <div className="plain">{children}</div>;
 }
 
-function blocks(tokens: readonly Token[] | undefined): ReactNode {
+function parse(text: string): Token[] | undefined {
+  if (text.length > longest || longWord.test(text)) {
+    return undefined;
+  }
+  try {
+    return lexer(text, { gfm: true });
+  } catch {
+    return undefined; // it is nested more deeply than there is room for on the stack
+  }
+}
+
+function blocks(tokens: readonly Token[] | undefined, depth: number): ReactNode {
   // biome-ignore lint/suspicious/noArrayIndexKey: a text is rendered as a whole
-  return tokens?.map((token, i) => <Part key={i} token={token} />);
+  return tokens?.map((token, i) => <Part key={i} token={token} depth={depth + 1} />);
 }
 
-function Part({ token }: { token: Token }): ReactNode {
+function Part({ token, depth }: { token: Token; depth: number }): ReactNode {
+  if (depth > deepest) {
+    return token.raw;
+  }
   switch (token.type) {
     case 'space':
     case 'def':
       return null;
     case 'paragraph':
-      return <p>{blocks(token.tokens)}</p>;
+      return <p>{blocks(token.tokens, depth)}</p>;
     case 'heading':
-      return <p className={classes.heading}>{blocks(token.tokens)}</p>; // headings of the page are not the agent's to make
+      return <p className={classes.heading}>{blocks(token.tokens, depth)}</p>; // headings of the page are not the agent's to make
     case 'code':
       return <pre>{(token as Tokens.Code).text}</pre>;
     case 'blockquote':
-      return <blockquote>{blocks(token.tokens)}</blockquote>;
+      return <blockquote>{blocks(token.tokens, depth)}</blockquote>;
     case 'hr':
       return <hr />;
     case 'br':
       return <br />;
     case 'list':
-      return <List token={token as Tokens.List} />;
+      return <List token={token as Tokens.List} depth={depth} />;
     case 'table':
-      return <Grid token={token as Tokens.Table} />;
+      return <Grid token={token as Tokens.Table} depth={depth} />;
     case 'strong':
-      return <strong>{blocks(token.tokens)}</strong>;
+      return <strong>{blocks(token.tokens, depth)}</strong>;
     case 'em':
-      return <em>{blocks(token.tokens)}</em>;
+      return <em>{blocks(token.tokens, depth)}</em>;
     case 'del':
-      return <del>{blocks(token.tokens)}</del>;
+      return <del>{blocks(token.tokens, depth)}</del>;
     case 'codespan':
       return <code>{(token as Tokens.Codespan).text}</code>;
     case 'link':
-      return <ExternalLink href={(token as Tokens.Link).href}>{blocks(token.tokens)}</ExternalLink>;
+      return <ExternalLink href={(token as Tokens.Link).href}>{blocks(token.tokens, depth)}</ExternalLink>;
     case 'image':
       return (
         <ExternalLink href={(token as Tokens.Image).href}>{(token as Tokens.Image).text || (token as Tokens.Image).href}</ExternalLink>
       );
     case 'text':
-      return 'tokens' in token && token.tokens ? blocks(token.tokens) : token.raw;
+      return 'tokens' in token && token.tokens ? blocks(token.tokens, depth) : token.raw;
     case 'escape':
       return (token as Tokens.Escape).text;
     default: // HTML, and whatever else there may be
@@ -58,25 +82,28 @@ function Part({ token }: { token: Token }): ReactNode {
   }
 }
 
-function List({ token }: { token: Tokens.List }): ReactNode {
+function List({ token, depth }: { token: Tokens.List; depth: number }): ReactNode {
   const items = token.items.map((item, i) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: a text is rendered as a whole
     <li key={i}>
       {item.task && <input type="checkbox" checked={item.checked ?? false} disabled aria-label={item.checked ? 'done' : 'to do'} />}
-      {blocks(item.tokens.filter(({ type }) => type !== 'checkbox'))}
+      {blocks(
+        item.tokens.filter(({ type }) => type !== 'checkbox'),
+        depth,
+      )}
     </li>
   ));
   return token.ordered ? <ol start={Number(token.start) || 1}>{items}</ol> : <ul>{items}</ul>;
 }
 
-function Grid({ token }: { token: Tokens.Table }): ReactNode {
+function Grid({ token, depth }: { token: Tokens.Table; depth: number }): ReactNode {
   return (
     <table>
       <thead>
         <tr>
           {token.header.map((cell, i) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: a text is rendered as a whole
-            <th key={i}>{blocks(cell.tokens)}</th>
+            <th key={i}>{blocks(cell.tokens, depth)}</th>
           ))}
         </tr>
       </thead>
@@ -86,7 +113,7 @@ function Grid({ token }: { token: Tokens.Table }): ReactNode {
           <tr key={i}>
             {row.map((cell, j) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: a text is rendered as a whole
-              <td key={j}>{blocks(cell.tokens)}</td>
+              <td key={j}>{blocks(cell.tokens, depth)}</td>
             ))}
           </tr>
         ))}

@@ -25,3 +25,12 @@ test('keeps what reading would change: digits, spelling and keys that come twice
 test('leaves alone what is no JSON', () => {
   expect(layOut('<b>{</b>')).toBe('<b>{</b>');
 });
+
+test('a payload as large and as deep as one may be is laid out while the reader waits', () => {
+  const many = `[${Array(32_000).fill('{"a":1}').join(',')}]`;
+  expect(layOut(many).split('\n')).toHaveLength(3 * 32_000 + 2);
+  const deep = '['.repeat(9_000) + ']'.repeat(9_000);
+  const shown = layOut(deep);
+  expect(shown.length).toBeLessThan(3_000_000);
+  expect(shown.replace(/\s/g, '')).toBe(deep);
+});

@@ -1,3 +1,6 @@
+/** What lies deeper is not indented further: indented, a few kilobytes of brackets are hundreds of megabytes. */
+const deepest = 50;
+
 /**
  * Lays JSON out over lines without reading it: every token stays as it was sent, numbers with all their digits and keys that come twice.
  * What is no JSON comes back as it is.
@@ -9,20 +12,18 @@ export function layOut(text: string): string {
     return text;
   }
   let depth = 0;
-  let out = '';
+  let before = ''; // the token before this one
+  const out: string[] = []; // put together once: a text that grows is copied with every question about its end
   for (const token of text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g) ?? []) {
-    const opens = token === '{' || token === '[';
     const closes = token === '}' || token === ']';
-    const empty = closes && /[{[]$/.test(out);
-    if (closes) {
-      depth--;
+    const empty = closes && (before === '{' || before === '[');
+    depth -= closes ? 1 : 0;
+    if ((closes && !empty) || (!closes && token !== ',' && token !== ':' && /^[{[,]$/.test(before))) {
+      out.push('\n', '  '.repeat(Math.min(depth, deepest)));
     }
-    const fresh = out === '' || out.endsWith(': ');
-    out += token === ',' || token === ':' || empty || fresh ? '' : closes || /[{[,]$/.test(out) ? `\n${'  '.repeat(depth)}` : '';
-    out += token === ':' ? ': ' : token;
-    if (opens) {
-      depth++;
-    }
+    out.push(token === ':' ? ': ' : token);
+    depth += token === '{' || token === '[' ? 1 : 0;
+    before = token;
   }
-  return out;
+  return out.join('');
 }

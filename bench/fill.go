@@ -117,6 +117,33 @@ func (b *bench) fill(ctx context.Context, engine, database string, runs int) err
 	return nil
 }
 
+// fillSearch makes the runs of fill known to the search, as the server does it in
+// the background.
+func fillSearch(ctx context.Context, engine, database string) error {
+	db, err := openFor(engine, database)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for _, statement := range map[string][]string{
+		"sqlite": {
+			"INSERT INTO run_search (run_id, text)" + fillTexts, "INSERT INTO run_fts (rowid, text) SELECT n, text FROM run_search",
+			"PRAGMA wal_checkpoint(TRUNCATE)",
+		},
+		"postgres": {"INSERT INTO run_search (run_id, text)" + fillTexts, "VACUUM (ANALYZE) run_search"},
+	}[engine] {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillTexts are what the search finds runs by.
+const fillTexts = ` SELECT id, lower(title || '
+' || skill || '
+' || prompt) FROM runs ORDER BY id`
+
 // firstRun makes the schema and one run, as the server makes them.
 func (b *bench) firstRun(ctx context.Context, database string) error {
 	p, err := b.serve(ctx, database, "--worker=false")

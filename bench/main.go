@@ -102,6 +102,7 @@ func (b *bench) parts() []part {
 		{"memory", "resident memory of serve, as it comes", b.memory},
 		{"python", "the Python SDK, 1,000 calls one after the other, in turns with bare httpx", b.python},
 		{"typescript", "the TypeScript SDK, beside bare fetch; one call at a time", b.typescript},
+		{"dashboard", "the dashboard in Chromium, beside bare pages", b.dashboard},
 		{"size", "the binary, stripped", b.size},
 	}
 }

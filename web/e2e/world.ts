@@ -23,7 +23,7 @@ export interface World {
   /** Opens another tab. */
   newPage(): Promise<Page>;
   /**
-   * Looks at the page as it is now: screenshots NAME-light, -dark and -narrow in test-results/screenshots, and no serious finding of axe
+   * Looks at the whole page as it is now: screenshots NAME-light, -dark and -narrow in test-results/screenshots, and no serious finding of axe
    * in any of them. Waits until nothing is being loaded.
    */
   look(name: string, page?: Page): Promise<void>;
@@ -103,7 +103,7 @@ function worldOf(server: Server, context: BrowserContext, page: Page): World {
         await at.setViewportSize({ width, height });
         await at.waitForFunction((scheme) => document.documentElement.dataset.mantineColorScheme === scheme, colorScheme);
         await at.waitForFunction(() => document.querySelectorAll('[aria-busy="true"]').length === 0);
-        await at.screenshot({ path: path.join(screenshots, `${name}-${view}.png`), animations: 'disabled' });
+        await at.screenshot({ path: path.join(screenshots, `${name}-${view}.png`), animations: 'disabled', fullPage: true });
         await requireAccessible(at, `${name}, ${view}`);
         const wide = await at.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
         expect(wide, `${name}, ${view}: pixels that stand out to the right`).toBeLessThanOrEqual(0);

@@ -55,6 +55,7 @@ export function ActionView({ item, opened, open }: ActionViewProps) {
         </span>
         <Outcome item={item} />
       </summary>
+        <Icon name="chevron" size={12} />
       {shown && (
         <div className={classes.more}>
           {changes.map((change) => (

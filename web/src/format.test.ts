@@ -19,8 +19,10 @@ describe('formatRelative', () => {
 
 describe('formatDuration', () => {
   test.each([
-    [0, '0.0 s'],
-    [-5, '0.0 s'],
+    [0, '0 ms'],
+    [-5, '0 ms'],
+    [36, '36 ms'],
+    [100, '0.1 s'],
     [1234, '1.2 s'],
     [9_960, '10.0 s'],
     [12_345, '12 s'],

@@ -46,7 +46,7 @@ function Now({ stats: { capacity } }: { stats: Stats }) {
 }
 
 const count = (n: number, one: string, many: string): string => `${formatNumber(n)} ${n === 1 ? one : many}`;
-const seconds = (n: number): string => (n > 0 && n < 1 ? `${Math.ceil(n * 1000)} ms` : formatDuration(n * 1000));
+const seconds = (n: number): string => formatDuration(n * 1000);
 
 function Charts({ stats: { hours, factories } }: { stats: Stats }) {
   const starts = hours.map(({ start }) => start);

@@ -47,10 +47,21 @@ function Bars({ phases }: { phases: Phase[] }) {
   );
 }
 
+/** What happened, where the contract's word alone would not say it. */
+const events: Record<string, string> = {
+  run_claimed: 'Taken by a worker',
+  worker_container_ready: 'Sandbox ready',
+  shared_session_started: 'Session opened',
+  vm_shutdown: 'Sandbox removed',
+  run_done: 'Run succeeded',
+  run_errored: 'Run ended in an error',
+  image_not_used: 'Image not used',
+};
+
 function Moment({ moment, start }: { moment: TimelineEvent; start: number }) {
   const since = new Date(moment.occurred_at).getTime() - start;
   const facts = Object.entries(moment.payload ?? {}).map(
-    ([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+    ([name, value]) => `${formatWord(name)}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
   return (
     <li className={classes.moment}>
@@ -58,7 +69,7 @@ function Moment({ moment, start }: { moment: TimelineEvent; start: number }) {
         +{formatDuration(since)}
       </time>
       <span>
-        {formatWord(moment.event_type)}
+        {events[moment.event_type] ?? formatWord(moment.event_type)}
         {facts.length > 0 && (
           <Text component="span" size="sm" c="dimmed" className="plain" display="block">
             {facts.join('\n')}

@@ -3,13 +3,16 @@ import type { Plan, RequestUsage, RunItem } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { sessionQuery } from '../../api.ts';
 import { formatCost, formatNumber, formatWord } from '../../format.ts';
+import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
-import { descendantsQuery } from '../../queries.ts';
+import { descendantsQuery, factoryQuery, runQuery } from '../../queries.ts';
 import { ExternalLink } from '../../ui/ExternalLink.tsx';
 import { Icon } from '../../ui/Icon.tsx';
 import { RunStatus } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { agentOf } from './agent.ts';
 import { Durations } from './Durations.tsx';
 import classes from './Facts.module.css';
 import type { Transcript } from './transcript.ts';
@@ -25,7 +28,7 @@ export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
           <Time at={run.created_at} />
           {run.creator && <> by {run.creator.display_name ?? run.creator.uid}</>}
         </Fact>
-        {run.executor && run.executor.uid !== run.creator?.uid && (
+        {run.executor && run.executor.uid !== run.creator?.uid && run.executor.display_name !== agentOf(run) && (
           <Fact name="Acts as">{run.executor.display_name ?? run.executor.uid}</Fact>
         )}
         <Fact name="Source">{run.source ? formatWord(run.source) : undefined}</Fact>
@@ -34,19 +37,14 @@ export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
         <Fact name="Execution">{run.execution_id > 1 ? String(run.execution_id) : undefined}</Fact>
         <Usage usage={usage} />
         <Fact name="Model">{run.agent_config?.model_id}</Fact>
-        <Fact name="Agent">{run.agent_config?.name ?? run.agent_skill?.name}</Fact>
+        <Fact name="Agent">{agentOf(run)}</Fact>
         <Fact name="Schedule">{run.schedule?.schedule_name}</Fact>
-        <Fact name="Trigger">{run.trigger_url ? <ExternalLink href={run.trigger_url}>{triggerOf(run)}</ExternalLink> : undefined}</Fact>
-        <Fact name="Factory">
-          {run.factory_uid ? <ListOf filter={{ factory_uid: run.factory_uid }}>{run.factory_uid}</ListOf> : undefined}
+        <Fact name="Automation">{automationOf(run)}</Fact>
+        <Fact name="Trigger">
+          {run.trigger_url ? <ExternalLink href={run.trigger_url}>{triggerOf(run.trigger_url)}</ExternalLink> : undefined}
         </Fact>
-        <Fact name="Parent">
-          {run.parent_run_id ? (
-            <Anchor component={Link} to="/runs/$runId" params={{ runId: run.parent_run_id } as never} inherit>
-              {run.parent_run_id}
-            </Anchor>
-          ) : undefined}
-        </Fact>
+        <Fact name="Factory">{run.factory_uid ? <FactoryOf uid={run.factory_uid} /> : undefined}</Fact>
+        <Fact name="Parent">{run.parent_run_id ? <ParentOf id={run.parent_run_id} /> : undefined}</Fact>
       </dl>
       <Metadata run={run} />
       <Children run={run} />
@@ -54,9 +52,41 @@ export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
   );
 }
 
+/** The automation that has started a run is its creator, and so has a name here. */
+function automationOf({ metadata, factory_uid, creator }: RunItem): ReactNode {
+  const auid = metadata?.automation_id;
+  return auid && factory_uid ? (
+    <Anchor component={Link} to="/factory/$uid/automations/$auid" params={{ uid: factory_uid, auid } as never} inherit>
+      {creator?.uid === auid ? (creator.display_name ?? auid) : auid}
+    </Anchor>
+  ) : undefined;
+}
+
 /** A trigger within this server is a delivery of a webhook. */
-function triggerOf(run: RunItem): string {
-  return run.trigger_url?.startsWith(`${location.origin}/`) ? 'Delivery' : (run.trigger_url ?? '');
+function triggerOf(url: string): string {
+  return url.startsWith(`${location.origin}/`) ? 'Delivery' : url;
+}
+
+/** A factory by its name, where the session may read it. */
+function FactoryOf({ uid }: { uid: string }) {
+  const { data: session } = useQuery(sessionQuery);
+  const { data } = useQuery({ ...factoryQuery(uid), staleTime: 60_000, enabled: may(session?.scopes, 'factories:read') });
+  return data ? (
+    <Anchor component={Link} to="/factory/$uid" params={{ uid } as never} inherit>
+      {data.name}
+    </Anchor>
+  ) : (
+    <ListOf filter={{ factory_uid: uid }}>{uid}</ListOf>
+  );
+}
+
+function ParentOf({ id }: { id: string }) {
+  const { data } = useQuery({ ...runQuery(id), staleTime: 60_000 });
+  return (
+    <Anchor component={Link} to="/runs/$runId" params={{ runId: id } as never} inherit>
+      {data?.title || id}
+    </Anchor>
+  );
 }
 
 /** A name with what it stands for; nothing where there is nothing. */
@@ -94,7 +124,7 @@ function Usage({ usage }: { usage: RequestUsage | undefined }) {
       <Fact name="Cost">
         {usage.inference_cost_usd === undefined ? undefined : <span title={breakdown}>{formatCost(usage.inference_cost_usd)}</span>}
       </Fact>
-      {parts && usage.inference_cost_usd !== undefined && usage.inference_cost_usd > 0 && <Fact name="of it">{breakdown}</Fact>}
+      {parts && usage.inference_cost_usd !== undefined && usage.inference_cost_usd > 0 && <Fact name="Of which">{breakdown}</Fact>}
     </>
   );
 }

@@ -18,6 +18,7 @@ import { Page } from '../../ui/Page.tsx';
 import { Pager } from '../../ui/Pager.tsx';
 import { RunStatus } from '../../ui/Status.tsx';
 import { Since, Time } from '../../ui/Time.tsx';
+import { agentOf } from '../run/agent.ts';
 import { BulkCancel } from './BulkCancel.tsx';
 import { EmptyRuns } from './EmptyRuns.tsx';
 import { activeFilters, queryOf, quickFilters, sameFilters, withFilter, without } from './filters.ts';
@@ -32,7 +33,7 @@ const columns: Column<RunItem>[] = [
     main: true,
     cell: (run) => (
       <>
-        <Anchor component={Link} to="/runs/$runId" params={{ runId: run.run_id } as never} className={classes.title ?? ''}>
+        <Anchor component={Link} to="/runs/$runId" params={{ runId: run.run_id } as never} inherit className={classes.title ?? ''}>
           {run.title || run.run_id}
         </Anchor>
         {run.status_message && (
@@ -45,23 +46,12 @@ const columns: Column<RunItem>[] = [
   },
   { header: 'Status', width: 116, cell: (run) => <RunStatus state={run.state} /> },
   { header: 'Source', width: 116, cell: (run) => (run.source ? <span className="clip">{formatWord(run.source)}</span> : '') },
-  { header: 'Agent', width: 112, cell: agentOf },
+  { header: 'Agent', width: 112, cell: (run) => run.schedule?.schedule_name ?? agentOf(run) },
   { header: 'Creator', width: 100, cell: (run) => run.creator?.display_name ?? run.creator?.uid },
   { header: 'Duration', width: 88, numeric: true, cell: (run) => <RunTime run={run} /> },
   { header: 'Cost', width: 68, numeric: true, cell: (run) => costOf(run) },
   { header: 'Created', width: 108, numeric: true, cell: (run) => <Time at={run.created_at} /> },
 ];
-
-/** The agent, schedule or skill that a run came from, or else the name of its configuration. */
-function agentOf(run: RunItem): string {
-  return (
-    run.schedule?.schedule_name ??
-    run.agent_config?.name ??
-    run.agent_skill?.name ??
-    (run.executor?.type === 'service_account' ? run.executor.display_name : undefined) ??
-    ''
-  );
-}
 
 function costOf(run: RunItem): string {
   const usd = run.request_usage?.inference_cost_usd;

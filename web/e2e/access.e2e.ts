@@ -46,8 +46,8 @@ test('a key is shown once, works, and is refused from the moment on at which it 
   await page.getByLabel('Name').fill(attack);
   await page.getByLabel('runs:read').check();
   await page.getByLabel('factories:read').check();
-  await page.getByRole('combobox', { name: 'It holds' }).click();
-  await page.getByRole('option', { name: '30 days' }).click();
+  await page.getByRole('combobox', { name: 'Expires' }).click();
+  await page.getByRole('option', { name: 'In 30 days' }).click();
   await world.look('keys-new');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   const key = (await page.getByRole('region', { name: 'the key', exact: true }).textContent()) ?? '';

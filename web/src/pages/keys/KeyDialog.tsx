@@ -45,7 +45,7 @@ export default function KeyDialog({ close }: { close: () => void }) {
     >
       <TextInput
         label="Name"
-        description="What it is for, so that somebody knows later whether it may go"
+        description="What it is for, so that somebody knows later whether it can be revoked"
         required
         data-autofocus
         value={name}
@@ -65,9 +65,9 @@ export default function KeyDialog({ close }: { close: () => void }) {
         </Stack>
       </Checkbox.Group>
       <Group grow align="start">
-        <Select label="It holds" data={lives} value={life} allowDeselect={false} onChange={(value) => setLife(value ?? '0')} />
+        <Select label="Expires" data={lives} value={life} allowDeselect={false} onChange={(value) => setLife(value ?? '0')} />
         <Select
-          label="Its bearer acts as"
+          label="Acts as"
           placeholder="Me"
           searchable
           clearable

@@ -31,14 +31,14 @@ const columns: Column<Key>[] = [
       </>
     ),
   },
-  { header: 'May', cell: ({ scopes }) => <span className="mono">{scopes.join(' ')}</span> },
+  { header: 'Scopes', cell: ({ scopes }) => <span className="mono">{scopes.join(' ')}</span> },
   { header: 'Acts as', width: 140, cell: ({ owner }) => owner.display_name ?? owner.uid },
   { header: 'Last used', width: 110, numeric: true, cell: ({ last_used_at }) => <Time at={last_used_at} /> },
   { header: 'Created', width: 110, numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
-  { header: 'Ends', width: 110, numeric: true, cell: ({ expires_at }) => <Ends at={expires_at} /> },
+  { header: 'Expires', width: 110, numeric: true, cell: ({ expires_at }) => <Expiry at={expires_at} /> },
 ];
 
-function Ends({ at }: { at: string | undefined }) {
+function Expiry({ at }: { at: string | undefined }) {
   const now = useNow(5);
   if (!at) {
     return <span>never</span>;

@@ -15,12 +15,12 @@ export const scopes: readonly { scope: Exclude<Known<KeyScope>, 'own_run'>; what
 
 /** How long a key can hold, in seconds; 0 is for ever. */
 export const lives = [
-  { value: '0', label: 'For ever' },
-  { value: String(86_400), label: '1 day' },
-  { value: String(7 * 86_400), label: '7 days' },
-  { value: String(30 * 86_400), label: '30 days' },
-  { value: String(90 * 86_400), label: '90 days' },
-  { value: String(365 * 86_400), label: '1 year' },
+  { value: '0', label: 'Never' },
+  { value: String(86_400), label: 'In 1 day' },
+  { value: String(7 * 86_400), label: 'In 7 days' },
+  { value: String(30 * 86_400), label: 'In 30 days' },
+  { value: String(90 * 86_400), label: 'In 90 days' },
+  { value: String(365 * 86_400), label: 'In 1 year' },
 ];
 
 /** The scopes that whoever has some can hand out: nobody gives a right that they do not have. */

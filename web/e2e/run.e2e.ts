@@ -51,7 +51,7 @@ test('every part of a run has its place', async ({ world }) => {
   await page.getByRole('complementary').getByRole('link', { name: 'A child' }).waitFor();
   await world.look('run-timeline');
 
-  await page.getByRole('tab', { name: 'Prompt and configuration' }).click();
+  await page.getByRole('tab', { name: 'Configuration' }).click();
   const row = page.getByRole('row', { name: /^model_id/ });
   await row.getByText('the request').waitFor();
   await world.look('run-config');

@@ -117,10 +117,10 @@ function Parts({ run, log, mayWrite }: { run: RunItem; log: Transcript; mayWrite
   };
   return (
     <Tabs value={tab} onChange={show} keepMounted={false} className={classes.parts ?? ''}>
-      <Tabs.List mb="sm">
+      <Tabs.List mb="sm" className={classes.tabs ?? ''}>
         <Tabs.Tab value="transcript">Transcript</Tabs.Tab>
         <Tabs.Tab value="timeline">Timeline</Tabs.Tab>
-        <Tabs.Tab value="config">Prompt and configuration</Tabs.Tab>
+        <Tabs.Tab value="config">Configuration</Tabs.Tab>
         <Tabs.Tab value="artifacts">Artifacts{artifacts > 0 ? ` (${artifacts})` : ''}</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="transcript">

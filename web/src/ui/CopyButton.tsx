@@ -11,6 +11,7 @@ export function CopyButton({ value, label }: { value: string; label: string }) {
       color="gray"
       size="sm"
       c="dimmed"
+      style={{ verticalAlign: 'middle' }}
       title={label}
       aria-label={copied ? 'Copied' : label}
       onClick={() => copy(value)}

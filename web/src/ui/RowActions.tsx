@@ -12,7 +12,15 @@ export function RowActions({ of, actions }: { of: string; actions: RowAction[] }
   return (
     <Group gap={4} justify="flex-end" wrap="nowrap">
       {actions.map(({ label, act, disabled }) => (
-        <Button key={label} size="compact-xs" variant="default" aria-label={`${label} ${of}`} disabled={disabled ?? false} onClick={act}>
+        <Button
+          key={label}
+          flex="none"
+          size="compact-xs"
+          variant="default"
+          aria-label={`${label} ${of}`}
+          disabled={disabled ?? false}
+          onClick={act}
+        >
           {label}
         </Button>
       ))}

@@ -77,7 +77,7 @@ function Repositories({ repos, change }: { repos: RepoDraft[]; change: (repos: R
 
 function Commands({ commands, change }: { commands: CommandDraft[]; change: (commands: CommandDraft[]) => void }) {
   return (
-    <Fieldset legend="Commands that prepare the workspace, in order" p="xs">
+    <Fieldset legend="Setup commands, in order" p="xs">
       <Stack gap="xs">
         {commands.map(({ id, text }, i) => (
           <Group key={id} gap={4} wrap="nowrap">

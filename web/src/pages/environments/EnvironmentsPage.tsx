@@ -80,7 +80,7 @@ export function EnvironmentsPage() {
   const mayManage = may(session?.scopes, 'factories:manage');
   const actions: Column<CloudEnvironment> = {
     header: 'Actions',
-    width: 120,
+    width: 140,
     numeric: true,
     cell: (environment) => (
       <RowActions

@@ -48,10 +48,10 @@ const columns: Column<Factory>[] = [
     ),
   },
   { header: 'Definition', width: 130, cell: (factory) => <DefinitionStatus factory={factory} /> },
-  { header: 'Source', width: 190, cell: ({ repository }) => <span className="clip">{repository?.url ?? 'edited here'}</span> },
+  { header: 'Source', width: 170, cell: ({ repository }) => <span className="clip">{repository?.url ?? 'edited here'}</span> },
   { header: 'Agents', width: 76, numeric: true, cell: ({ agents }) => agents.length },
-  { header: 'Automations', width: 104, numeric: true, cell: ({ automations_count }) => automations_count },
-  { header: 'Webhooks', width: 90, numeric: true, cell: ({ webhooks_count }) => webhooks_count },
+  { header: 'Automations', width: 120, numeric: true, cell: ({ automations_count }) => automations_count },
+  { header: 'Webhooks', width: 106, numeric: true, cell: ({ webhooks_count }) => webhooks_count },
   { header: 'Changed', width: 108, numeric: true, cell: ({ updated_at }) => <Time at={updated_at} /> },
 ];
 

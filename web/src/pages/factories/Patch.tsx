@@ -6,12 +6,15 @@ export function Patch({ label, children }: { label: string; children: string }) 
   return (
     <section className={classes.patch} aria-label={label}>
       <pre>
-        {children.split('\n').map((line, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a diff is rendered as a whole
-          <span key={i} data-kind={kindOf(line)}>
-            {line || ' '}
-          </span>
-        ))}
+        {children
+          .trimEnd()
+          .split('\n')
+          .map((line, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a diff is rendered as a whole
+            <span key={i} data-kind={kindOf(line)}>
+              {line || ' '}
+            </span>
+          ))}
       </pre>
     </section>
   );

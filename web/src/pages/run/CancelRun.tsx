@@ -22,7 +22,7 @@ export function CancelRun({ run }: { run: RunItem }) {
       <Confirm opened={asking} close={close} title="Cancel this run?" action="Cancel the run" act={act}>
         <Text mb="sm">The agent is stopped, and its sandbox goes. A follow-up can take the run up again.</Text>
         <Checkbox
-          label="The runs that it has started as well"
+          label="Also cancel the runs that it has started"
           checked={cascade}
           onChange={(event) => setCascade(event.currentTarget.checked)}
         />

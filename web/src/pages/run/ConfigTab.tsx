@@ -35,7 +35,7 @@ export default function ConfigTab({ run }: { run: RunItem }) {
         <Text size="sm" c="dimmed" mb="xs">
           Resolved when the run was created; it does not change.
         </Text>
-        <Table layout="fixed" aria-label="Configuration">
+        <Table layout="fixed" verticalSpacing="xs" aria-label="Configuration" styles={{ td: { verticalAlign: 'top' } }}>
           <Table.Thead>
             <Table.Tr>
               <Table.Th w="28%">Key</Table.Th>

@@ -35,7 +35,8 @@ export function BulkCancel({ runs, done }: { runs: RunItem[]; done: () => void }
   return (
     <Group role="group" aria-label="Chosen runs" gap="sm">
       <Text size="sm">
-        {runs.length} chosen, {active.length} of them not over
+        {runs.length} chosen
+        {active.length < runs.length && `, ${runs.length - active.length} of them over already`}
       </Text>
       <Button size="xs" variant="default" disabled={active.length === 0} onClick={open}>
         Cancel {active.length === 1 ? 'the run' : `${active.length} runs`}
@@ -46,8 +47,8 @@ export function BulkCancel({ runs, done }: { runs: RunItem[]; done: () => void }
       <Confirm
         opened={asking}
         close={close}
-        title={`Cancel ${active.length === 1 ? 'a run' : `${active.length} runs`}?`}
-        action="Cancel the runs"
+        title={`Cancel ${active.length === 1 ? 'the run' : `${active.length} runs`}?`}
+        action={active.length === 1 ? 'Cancel the run' : 'Cancel the runs'}
         act={act}
       >
         <Text mb="xs">Their agents are stopped. Runs that they have started go on.</Text>

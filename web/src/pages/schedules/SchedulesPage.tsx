@@ -43,8 +43,8 @@ const columns: Column<ScheduledAgentItem>[] = [
     cell: ({ enabled }) => (enabled ? <Status tone="good">Enabled</Status> : <Status tone="calm">Paused</Status>),
   },
   { header: 'When (UTC)', width: 140, cell: ({ cron_schedule }) => <span className="mono">{cron_schedule}</span> },
-  { header: 'Next', width: 130, cell: (schedule) => <Next schedule={schedule} /> },
-  { header: 'Last', width: 170, cell: (schedule) => <Last schedule={schedule} /> },
+  { header: 'Next', width: 200, cell: (schedule) => <Next schedule={schedule} /> },
+  { header: 'Last run', width: 130, cell: (schedule) => <Last schedule={schedule} /> },
 ];
 
 /** The next times: the first, and the others when asked for. */

@@ -56,7 +56,7 @@ export function SignInPage() {
             Sign in
           </Button>
           <Text size="sm" c="dimmed">
-            The first start of the server wrote an admin's key into its data folder. More keys, with fewer rights:
+            The first start of the server wrote an admin’s key to <code>admin.key</code> in its data folder. More keys, with fewer rights:
           </Text>
           <Code label="make a key">penstock key create --name me --scope runs:read --scope runs:write</Code>
         </Stack>

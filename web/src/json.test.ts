@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { layOut } from './json.ts';
+import { layOut, textOf } from './json.ts';
 
 test('lays JSON out as JSON.stringify would', () => {
   for (const value of [
@@ -33,4 +33,15 @@ test('a payload as large and as deep as one may be is laid out while the reader 
   const shown = layOut(deep);
   expect(shown.length).toBeLessThan(3_000_000);
   expect(shown.replace(/\s/g, '')).toBe(deep);
+});
+
+test('a value of an agent is written whatever it is like', () => {
+  expect(textOf({ a: [1] })).toBe('{\n  "a": [\n    1\n  ]\n}');
+  expect(textOf(JSON.parse('['.repeat(9_900) + ']'.repeat(9_900)))).toContain('too deeply');
+  const wide = JSON.parse(
+    `[${Array(20)
+      .fill('['.repeat(2_000) + ']'.repeat(2_000))
+      .join(',')}]`,
+  );
+  expect(textOf(wide).length).toBeLessThan(20_000_000);
 });

@@ -27,3 +27,12 @@ export function layOut(text: string): string {
   }
   return out.join('');
 }
+
+/** Writes a value as a person reads it, whatever an agent has put into it. */
+export function textOf(value: unknown): string {
+  try {
+    return layOut(JSON.stringify(value));
+  } catch {
+    return '(nested too deeply to be shown)'; // there is no room for it on the stack
+  }
+}

@@ -2,10 +2,10 @@ import { Anchor, Group, Skeleton, Switch, Title } from '@mantine/core';
 import { type Delivery, NotFoundError } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { layOut } from '../../json.ts';
 import { payloadQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
 import { Failure } from '../../ui/Failure.tsx';
-import { layOut } from './json.ts';
 
 /** What was sent, laid out or byte for byte. */
 export function Payload({ delivery, factory }: { delivery: Delivery; factory: string }) {

@@ -1,4 +1,5 @@
 import { formatDuration, formatWord } from '../../format.ts';
+import { textOf } from '../../json.ts';
 import { Code } from '../../ui/Code.tsx';
 import { Icon, type IconName } from '../../ui/Icon.tsx';
 import classes from './ActionView.module.css';
@@ -113,11 +114,11 @@ function rest(output: Record<string, unknown> | undefined): Record<string, unkno
 }
 
 /** A value as a person reads it: a list of texts as such. */
-function textOf(value: unknown): string {
+function readable(value: unknown): string {
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) {
     return value.join(', ');
   }
-  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
+  return typeof value === 'string' ? value : textOf(value);
 }
 
 function Values({ label, values }: { label: string; values: Record<string, unknown> }) {
@@ -127,7 +128,7 @@ function Values({ label, values }: { label: string; values: Record<string, unkno
   }
   const [only] = entries;
   const plain = entries.length === 1 && typeof only?.[1] === 'string' ? only[1] : undefined;
-  const text = plain ?? entries.map(([name, value]) => `${name}: ${textOf(value)}`).join('\n');
+  const text = plain ?? entries.map(([name, value]) => `${name}: ${readable(value)}`).join('\n');
   return (
     <div>
       <div className={classes.label}>{label}</div>

@@ -43,6 +43,16 @@ describe('messages', () => {
   });
 });
 
+test('an event of the agent that is nested without end does not end the page', () => {
+  const data = { update: JSON.parse('['.repeat(9_900) + ']'.repeat(9_900)) };
+  const event: RunEvent = {
+    id: 1,
+    event: 'message',
+    data: { message_id: 'm', role: 'assistant', content: [{ type: 'event', name: 'update', data }] },
+  };
+  expect(fold([event]).items).toMatchObject([{ kind: 'thought', text: expect.stringContaining('too deeply') }]);
+});
+
 test('a result stands by its action, also when the stream was taken up between them', () => {
   const action: RunEvent = {
     id: 1,

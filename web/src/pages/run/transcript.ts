@@ -1,4 +1,5 @@
 import type { ArtifactItem, ContentBlock, Plan, RequestUsage, RunEvent, RunStatusMessage, TimelineEvent } from '@penstock/sdk';
+import { textOf } from '../../json.ts';
 
 /** A line of the transcript. An item that changes is replaced, so that what has not changed is not rendered again. */
 export type Item = MessageItem | ThoughtItem | ActionItem | StateItem;
@@ -195,7 +196,7 @@ function itemsOf(id: string, role: string, content: readonly ContentBlock[], at:
         });
         break;
       case 'event':
-        items.push({ kind: 'thought', key: `t:${id}:${i}`, text: textOf(block.data) });
+        items.push({ kind: 'thought', key: `t:${id}:${i}`, text: readable(block.data) });
         break;
       default: // a result stands by its action, or is newer than this page
     }
@@ -205,6 +206,6 @@ function itemsOf(id: string, role: string, content: readonly ContentBlock[], at:
 }
 
 /** What there is to read in the data of an event of the agent. */
-function textOf(data: Record<string, unknown>): string {
-  return typeof data.text === 'string' ? data.text : JSON.stringify(data, undefined, 2);
+function readable(data: Record<string, unknown>): string {
+  return typeof data.text === 'string' ? data.text : textOf(data);
 }

@@ -33,6 +33,9 @@ type call struct {
 	session   *penstock.Session // that key is the cookie of; nil: it is an API key
 	body      *bytes.Buffer     // once it was read
 	code      penstock.Code     // of the error that was answered
+
+	caller   context.Context //nolint:containedctx // this request's: ends when the caller goes away
+	patience *time.Timer     // ends ctx; nil: nothing does but the caller
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
@@ -70,8 +73,9 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 // order, then the route's handler.
 func (a *API) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	c := &call{api: a, route: route, r: r, rec: recorder{ResponseWriter: w}}
+	c := &call{api: a, route: route, r: r, rec: recorder{ResponseWriter: w}, caller: r.Context()}
 	c.w = &c.rec
+	defer c.bePatient()()
 	defer func() {
 		dropBuffer(c.body)
 		a.observe(c, time.Since(start))
@@ -87,6 +91,25 @@ func (a *API) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	}
 	if err := c.handle(); err != nil {
 		c.fail(err)
+	}
+}
+
+// errPatience ends what a request waits for too long: a database that takes
+// requests and answers none. What has been sent to it may still be done.
+var errPatience = errors.New("the database does not answer in time")
+
+// bePatient bounds what the request waits for, but for the sending of its body. The
+// function that it returns gives the time back.
+func (c *call) bePatient() (done func()) {
+	if c.route.unhurried || c.route.streamBody {
+		return func() {}
+	}
+	ctx, end := context.WithCancelCause(c.caller)
+	c.r = c.r.WithContext(ctx)
+	c.patience = time.AfterFunc(c.api.options.Patience, func() { end(errPatience) })
+	return func() {
+		c.patience.Stop()
+		end(nil)
 	}
 }
 

@@ -69,6 +69,9 @@ func (c *call) readBody() ([]byte, error) {
 		return nil, bodyError(err, limit)
 	}
 	c.body = buf
+	if c.patience != nil {
+		c.patience.Reset(c.api.options.Patience) // a large body may take long
+	}
 	return buf.Bytes(), nil
 }
 

@@ -43,7 +43,7 @@ const defaultRetryAfter = 5 * time.Second
 // shown as an internal error. After the first byte of an answer it can only
 // log, and breaks the connection off so that the answer is not taken for whole.
 func (c *call) fail(err error) {
-	if gone := c.r.Context().Err() != nil; gone && (c.rec.status != 0 || errors.Is(err, context.Canceled)) {
+	if gone := c.caller.Err() != nil; gone && (c.rec.status != 0 || errors.Is(err, context.Canceled)) {
 		c.rec.status = cmp.Or(c.rec.status, statusClosed)
 		return
 	}
@@ -88,6 +88,12 @@ func (c *call) shown(err error) *penstock.Error {
 	ctx := c.r.Context()
 	if !ok && errors.Is(err, context.Canceled) && c.api.isStopping() {
 		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the server is stopping", RetryAfter: time.Second, Cause: err}
+	}
+	if errors.Is(context.Cause(ctx), errPatience) {
+		e, ok = &penstock.Error{
+			Code: penstock.CodeUnavailable, RetryAfter: defaultRetryAfter, Cause: err,
+			Detail: "the database does not answer; what was asked for may still be done: ask again with the same Idempotency-Key",
+		}, true
 	}
 	level := slog.LevelError
 	if ok && e.Code == penstock.CodeUnavailable {

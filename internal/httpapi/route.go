@@ -25,6 +25,7 @@ type Route struct {
 	handle     func(*API, *call) error
 	limit      int64 // of the body in bytes; 0: maxJSON
 	unlimited  bool  // does not count against the rate of the key
+	unhurried  bool  // takes the time it takes: a stream, a long poll, a transfer, a repository that is read
 	plain      bool  // answered over plain HTTP as well: nothing in it is secret
 	secretPath bool  // the path holds a credential and is never repeated
 	streamBody bool  // the handler reads the body itself
@@ -82,7 +83,7 @@ func runRoutes() []Route {
 		{Method: get, Pattern: "/runs/{runId}/timeline", Scope: runsRead, OwnRun: true, handle: (*API).timeline, Who: "dashboard; whoever asks why a run is slow"},
 		{Method: get, Pattern: "/runs/{runId}/conversation", Scope: runsRead, OwnRun: true, handle: (*API).runConversation, Who: "dashboard, CLI, the agent itself"},
 		{Method: get, Pattern: "/runs/{runId}/transcript", Scope: runsRead, handle: (*API).transcript, Who: "people who debug an agent"},
-		{Method: get, Pattern: "/runs/{runId}/events", Scope: runsRead, OwnRun: true, handle: (*API).events, Who: "everybody who watches"},
+		{Method: get, Pattern: "/runs/{runId}/events", Scope: runsRead, OwnRun: true, handle: (*API).events, unhurried: true, Who: "everybody who watches"},
 		{Method: get, Pattern: "/runs/{runId}/handoff/attachments", Scope: runsRead, handle: (*API).handoffAttachments, Who: "a session elsewhere that goes on with the work"},
 		{Method: post, Pattern: "/runs/{runId}/artifacts", Scope: runsWrite, OwnRun: true, handle: (*API).addArtifact, status: http.StatusCreated, streamBody: true, Who: "the agent, with its execution's key"},
 		{Method: get, Pattern: "/run-by-external-reference", Scope: runsRead, handle: (*API).runByReference, Who: "integrations that know only a pull request or ticket"},
@@ -97,7 +98,7 @@ func runRoutes() []Route {
 
 func resourceRoutes() []Route {
 	return []Route{
-		{Method: get, Pattern: "", Scope: runsRead, handle: (*API).skills, Who: "dashboard, when a run is composed"},
+		{Method: get, Pattern: "", Scope: runsRead, handle: (*API).skills, unhurried: true, Who: "dashboard, when a run is composed"},
 		{Method: get, Pattern: "/bundled-skills", Scope: runsRead, handle: (*API).bundledSkills, Who: "dashboard, when a run is composed; whoever groups usage by skill"},
 		{Method: get, Pattern: "/models", Scope: runsRead, handle: (*API).models, Who: "dashboard, when a run is composed"},
 		{Method: get, Pattern: "/connected-self-hosted-workers", Scope: runsRead, handle: (*API).workers, Who: "operators; whoever asks why a run waits"},
@@ -131,7 +132,7 @@ func factoryRoutes() []Route {
 		{Method: get, Pattern: "/{uid}/definition", Scope: factories, handle: (*API).definition, Who: "dashboard, CLI, people who edit the files elsewhere"},
 		{Method: get, Pattern: "/{uid}/definition/history", Scope: factories, handle: (*API).history, Who: "dashboard; whoever asks who changed what"},
 		{Method: put, Pattern: "/{uid}/definition", Scope: manage, handle: (*API).applyDefinition, Who: "dashboard, CLI, CI that deploys a factory"},
-		{Method: post, Pattern: "/{uid}/sync", Scope: manage, handle: (*API).syncFactory, Who: "CLI, CI that has pushed a commit, Git hosts"},
+		{Method: post, Pattern: "/{uid}/sync", Scope: manage, handle: (*API).syncFactory, unhurried: true, Who: "CLI, CI that has pushed a commit, Git hosts"},
 		{Method: post, Pattern: "/{uid}/runs", Scope: runsWrite, handle: (*API).dispatchRun, Who: "everybody who gives work to a factory: trackers, CI, people"},
 		{Method: post, Pattern: "/{uid}/automations", Scope: manage, handle: (*API).createAutomation, status: http.StatusCreated, Who: "dashboard, CLI"},
 		{Method: get, Pattern: "/{uid}/automations", Scope: factories, handle: (*API).listAutomations, Who: "dashboard, CLI"},
@@ -183,7 +184,7 @@ func accessRoutes() []Route {
 		{Method: get, Pattern: "/schedule-times", Scope: anyKey, handle: (*API).scheduleTimes, Who: "dashboard, while a cron expression is typed"},
 		{Method: get, Pattern: "/stats", Scope: runsRead, handle: (*API).stats, Who: "dashboard, for its charts"},
 		{Method: get, Pattern: "/limits", Scope: anyKey, handle: (*API).limits, Who: "SDKs and operators"},
-		{Method: get, Pattern: "/downloads/{token}", Public: true, secretPath: true, handle: (*API).download, Who: "whoever was given a signed link"},
+		{Method: get, Pattern: "/downloads/{token}", Public: true, secretPath: true, handle: (*API).download, unhurried: true, Who: "whoever was given a signed link"},
 	}
 }
 
@@ -191,12 +192,12 @@ func accessRoutes() []Route {
 // of this program, versioned by the assignment, and no part of the contract.
 func workerRoutes() []Route {
 	return []Route{
-		{Method: post, Pattern: "/claim", Scope: worker, unlimited: true, handle: (*API).claim, Who: "workers, waiting for work"},
-		{Method: post, Pattern: "/heartbeat", Scope: worker, unlimited: true, handle: (*API).heartbeat, Who: "workers, as long as they execute"},
-		{Method: post, Pattern: "/append", Scope: worker, unlimited: true, handle: (*API).appendEvents, limit: maxAppend, Who: "workers, with what the agent does"},
-		{Method: post, Pattern: "/finish", Scope: worker, unlimited: true, handle: (*API).finish, Who: "workers, at the end of a turn"},
-		{Method: get, Pattern: "/file", Scope: worker, unlimited: true, handle: (*API).openFile, Who: "workers that prepare a workspace"},
-		{Method: put, Pattern: "/save", Scope: worker, unlimited: true, handle: (*API).saveFile, streamBody: true, Who: "workers, with artifacts and sessions"},
+		{Method: post, Pattern: "/claim", Scope: worker, unlimited: true, unhurried: true, handle: (*API).claim, Who: "workers, waiting for work"},
+		{Method: post, Pattern: "/heartbeat", Scope: worker, unlimited: true, unhurried: true, handle: (*API).heartbeat, Who: "workers, as long as they execute"},
+		{Method: post, Pattern: "/append", Scope: worker, unlimited: true, unhurried: true, handle: (*API).appendEvents, limit: maxAppend, Who: "workers, with what the agent does"},
+		{Method: post, Pattern: "/finish", Scope: worker, unlimited: true, unhurried: true, handle: (*API).finish, Who: "workers, at the end of a turn"},
+		{Method: get, Pattern: "/file", Scope: worker, unlimited: true, unhurried: true, handle: (*API).openFile, Who: "workers that prepare a workspace"},
+		{Method: put, Pattern: "/save", Scope: worker, unlimited: true, unhurried: true, handle: (*API).saveFile, streamBody: true, Who: "workers, with artifacts and sessions"},
 	}
 }
 

@@ -28,6 +28,7 @@ func (s *Store) openPostgres(ctx context.Context, url string) error {
 	config.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
 	config.RuntimeParams["application_name"] = "penstock"
 	config.ConnectTimeout = 5 * time.Second
+	config.DialFunc = dialPostgres
 	s.d = postgresDialect()
 	s.read = stdlib.OpenDB(*config)
 	s.read.SetMaxOpenConns(postgresConnections)

@@ -1,0 +1,71 @@
+package testkit
+
+import (
+	"bytes"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Silenced is the database behind a wire on which a connection falls silent once it
+// carries text, such as a part of a statement: what is sent on it waits until
+// speak is called.
+func Silenced(tb testing.TB, database, text string) (through string, speak func()) {
+	tb.Helper()
+	config, err := pgconn.ParseConfig(database)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	speaks := make(chan struct{})
+	speak = sync.OnceFunc(func() { close(speaks) })
+	tb.Cleanup(func() {
+		speak()
+		_ = listener.Close()
+	})
+	carry := func(to, from net.Conn) {
+		defer to.Close()
+		defer from.Close()
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := from.Read(buf)
+			if bytes.Contains(buf[:n], []byte(text)) {
+				<-speaks
+			}
+			if _, failed := to.Write(buf[:n]); err != nil || failed != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			network, address := pgconn.NetworkAddress(config.Host, config.Port)
+			server, err := new(net.Dialer).DialContext(tb.Context(), network, address)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			go carry(server, client)
+			go carry(client, server)
+		}
+	}()
+	u, err := url.Parse(database)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	q := u.Query()
+	q.Del("host")
+	q.Set("sslmode", "disable")
+	u.RawQuery, u.Host = q.Encode(), listener.Addr().String()
+	return u.String(), speak
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -274,8 +275,15 @@ func (a *acpAgent) permission(_ context.Context, r acp.PermissionRequest) (acp.P
 	return outcome, nil
 }
 
-// extension answers the requests that are ours.
-func (a *acpAgent) extension(ctx context.Context, method string, params json.RawMessage) (any, error) {
+// extension answers the requests that are ours. A failure of ours is its answer:
+// what an agent asks for must not end the worker, and with it other runs.
+func (a *acpAgent) extension(ctx context.Context, method string, params json.RawMessage) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.session.Log.ErrorContext(ctx, "a request of an agent panicked", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = &acp.Error{Code: acp.CodeInternal, Message: "this cannot be done"}
+		}
+	}()
 	if method != acp.MethodArtifact {
 		return nil, &acp.Error{Code: acp.CodeMethodNotFound, Message: "method not found: " + method}
 	}

@@ -149,6 +149,9 @@ func (a *API) saveFile(c *call) error {
 		return penstock.Errorf(penstock.CodeInvalidRequest, "the body must be multipart/form-data")
 	}
 	up, content, err := readSave(form)
+	if penstock.CodeOf(err) != "" {
+		return err
+	}
 	if err != nil {
 		return bodyError(err, maxSaved)
 	}
@@ -195,6 +198,9 @@ func readSave(form *multipart.Reader) (up penstock.Upload, content io.Reader, er
 	raw, err := io.ReadAll(io.LimitReader(part, maxJSON))
 	if err != nil {
 		return up, nil, err
+	}
+	if tooDeep(raw) {
+		return up, nil, tooDeepError()
 	}
 	if err := json.Unmarshal(raw, &up, lenient); err != nil {
 		return up, nil, err

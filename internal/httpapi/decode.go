@@ -189,10 +189,40 @@ var (
 	answers = json.JoinOptions(lenient, json.Deterministic(true))
 )
 
+// maxLevels is how many arrays and objects lie within each other at most in what
+// is read: the answers in which some of it stands again have more around it, and
+// the JSON library writes 10,000 levels at most.
+const maxLevels = 200
+
+func tooDeep(body []byte) bool {
+	levels, quoted := 0, false
+	for i := 0; i < len(body) && levels <= maxLevels; i++ {
+		switch c := body[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			levels++
+		case c == '}' || c == ']':
+			levels--
+		}
+	}
+	return levels > maxLevels
+}
+
+func tooDeepError() error {
+	return penstock.Invalid("", "the body has more than %d arrays and objects within each other", maxLevels)
+}
+
 // decodeStrict decodes body, which must be one JSON object without duplicate
-// names, bad UTF-8 or NUL. It returns the pointers of the unknown fields. The
+// names, bad UTF-8 or NUL, and not too deep. It returns the pointers of the unknown fields. The
 // common case, nothing unknown, is one pass.
 func decodeStrict(body []byte, dst any) (ignored []string, err error) {
+	if tooDeep(body) {
+		return nil, tooDeepError()
+	}
 	err = json.Unmarshal(body, dst, strict)
 	if errors.Is(err, json.ErrUnknownName) {
 		reflect.ValueOf(dst).Elem().SetZero()

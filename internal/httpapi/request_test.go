@@ -255,3 +255,32 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		t.Error("no origin is allowed by default")
 	}
 }
+
+// What is taken can be answered again, in lists too.
+func TestBodiesThatAreNestedDeeply(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	id := w.newRun("x")
+	nested := func(levels int) string {
+		return strings.Repeat(`{"[":`, levels) + `"\\\"}"` + strings.Repeat("}", levels)
+	}
+	for path, body := range map[string]string{
+		"/api/v1/agent/runs/" + id + "/artifacts": `{"artifact_type":"EXTERNAL_REFERENCE","data":{"reference_type":"x","url":"https://x.test/","metadata":%s}}`,
+		"/api/v1/agent/runs":                      `{"prompt":"x","config":{"memory_stores":[%s]}}`,
+		"/api/v1/factory-files/validate":          `{"files":{},"unknown":%s}`,
+	} {
+		for levels, want := range map[int]bool{195: true, 300: false, 9_990: false} {
+			a := w.do("POST", path, []byte(fmt.Sprintf(body, nested(levels))), "Content-Type", "application/json")
+			if taken := a.status < 300; taken != want || !taken && !strings.Contains(a.body, "within each other") {
+				t.Errorf("%s, %d levels: got %d %.300s", path, levels, a.status, a.body)
+			}
+		}
+	}
+	for _, path := range []string{"/api/v1/agent/runs", "/api/v1/agent/runs/" + id} {
+		w.must(http.StatusOK, "GET", path, nil)
+	}
+	// What one delivery may be can be tried out as well.
+	payload := `{"filter":{},"payload":` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + "}"
+	uid := w.must(http.StatusCreated, "POST", "/api/v1/factory", map[string]any{"name": "deep"}).field("uid")
+	w.must(http.StatusOK, "POST", "/api/v1/factory/"+uid+"/test-filter", []byte(payload), "Content-Type", "application/json")
+}

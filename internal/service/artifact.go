@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/blob"
+	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -23,6 +25,7 @@ const (
 	MaxArtifactBytes = 100 << 20
 	maxSessionBytes  = 256 << 20
 	maxPlan          = 1 << 20
+	maxMetadata      = 64 << 10
 )
 
 // storageError makes a full disk something that the caller can be told.
@@ -65,8 +68,8 @@ func mustMarshal(v any) []byte {
 	return b
 }
 
-// AddArtifact stores what a run has made. The agent's own key may add to its
-// own run.
+// AddArtifact stores what a run has made, the secrets of the run masked: no worker
+// has looked at it. The agent's own key may add to its own run.
 func (s *Service) AddArtifact(ctx context.Context, p penstock.Principal, runID string, u penstock.ArtifactUpload, content io.Reader) (penstock.ArtifactItem, error) {
 	if p.RunID == "" {
 		if err := require(p, penstock.ScopeRunsWrite); err != nil {
@@ -76,6 +79,14 @@ func (s *Service) AddArtifact(ctx context.Context, p penstock.Principal, runID s
 	run, err := s.visibleRun(ctx, p, runID)
 	if err != nil {
 		return penstock.ArtifactItem{}, err
+	}
+	mask, err := s.maskOf(ctx, run)
+	if err != nil {
+		return penstock.ArtifactItem{}, err
+	}
+	maskArtifact(mask, &u.Data)
+	if content != nil {
+		content = mask.Blank(content)
 	}
 	a, err := s.putArtifact(ctx, run, penstock.NewID(), u, content)
 	if err != nil {
@@ -92,6 +103,20 @@ func (s *Service) AddArtifact(ctx context.Context, p penstock.Principal, runID s
 		s.dropBlob(ctx, a.Blob)
 	}
 	return item, err
+}
+
+// maskArtifact masks what is said about an artifact.
+func maskArtifact(mask *secret.Masker, d *penstock.ArtifactData) {
+	for _, text := range []*string{&d.Branch, &d.URL, &d.Filename, &d.Filepath, &d.Title, &d.Description, &d.ReferenceType, &d.Content} {
+		*text = mask.String(*text)
+	}
+	if len(d.Metadata) == 0 {
+		return
+	}
+	d.Metadata = []byte(mask.String(string(d.Metadata)))
+	if !jsontext.Value(d.Metadata).IsValid() { // a number was a secret, or two keys were
+		d.Metadata = nil
+	}
 }
 
 // putArtifact checks an artifact and stores its content; the row is the
@@ -142,6 +167,13 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 		"/data/branch": d.Branch, "/data/url": d.URL, "/data/reference_type": d.ReferenceType,
 	} {
 		checkText(bad, pointer, text, 4096)
+	}
+	switch metadata := jsontext.Value(d.Metadata); {
+	case len(metadata) == 0:
+	case len(metadata) > maxMetadata:
+		bad("/data/metadata", "has %d bytes; at most %d are kept", len(metadata), maxMetadata)
+	case metadata.Kind() != '{' || !metadata.IsValid():
+		bad("/data/metadata", "must be a JSON object without equal keys")
 	}
 	switch u.Type {
 	case penstock.ArtifactFile, penstock.ArtifactScreenshot:

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -127,6 +128,27 @@ func (s *Service) grant(ctx context.Context, run store.RunRow) (map[string]strin
 	}
 	s.granted.mark(marks...)
 	return values, nil
+}
+
+// maskOf masks the values that the secrets of a run have now.
+func (s *Service) maskOf(ctx context.Context, run store.RunRow) (*secret.Masker, error) {
+	names := run.Config.SecretNames()
+	if len(names) == 0 {
+		return secret.NewMasker(), nil
+	}
+	found, err := s.store.SecretsNamed(ctx, run.Team, names)
+	if err != nil {
+		return nil, err
+	}
+	var values []string
+	for _, row := range found {
+		value, err := s.openSecret(row)
+		if err != nil && !errors.Is(err, errPending) {
+			return nil, err
+		}
+		values = append(values, value)
+	}
+	return secret.NewMasker(values...), nil
 }
 
 func refused(format, name string) error {

@@ -14,8 +14,12 @@ import (
 	"github.com/penstock-dev/penstock/internal/secret"
 )
 
-// maxEvent is the most that the data of one event holds, in bytes.
-const maxEvent = 256 << 10
+// The most that the data of one event holds: bytes, and levels of arrays and
+// objects, which it must be possible to put into an answer.
+const (
+	maxEvent  = 256 << 10
+	maxLevels = 100
+)
 
 // A cut is how much of an event's data is kept. An event that is too large is
 // cut more and more.
@@ -29,7 +33,8 @@ var cuts = []cut{{128 << 10, 1 << 20}, {16 << 10, 4000}, {2 << 10, 400}, {256, 4
 // clean makes the data of an event fit to be recorded: control characters gone,
 // known secrets masked, and what is too long cut, with a note where text was.
 // The whole text is masked before it is cut, so no cut goes through a secret.
-// It is nil for what is no JSON or cannot be cut to size.
+// What is nested too deeply is left out. It is nil for what is no JSON or cannot
+// be cut to size.
 func clean(data []byte, mask *secret.Masker) []byte {
 	for _, c := range cuts {
 		var out bytes.Buffer
@@ -60,6 +65,9 @@ type rewriter struct {
 }
 
 func (w *rewriter) value() error {
+	if kind := w.in.PeekKind(); (kind == '{' || kind == '[') && w.in.StackDepth() >= maxLevels {
+		return errors.Join(w.in.SkipValue(), w.out.WriteToken(jsontext.String("[… nested too deeply …]")))
+	}
 	token, err := w.in.ReadToken()
 	if err != nil {
 		return err

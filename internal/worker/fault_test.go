@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
@@ -314,6 +315,43 @@ func TestFloodIsBounded(t *testing.T) {
 	if len(texts) != 2 || !strings.Contains(texts[0], " bytes or more left out …]") || !strings.HasPrefix(texts[1], "bad ") {
 		t.Errorf("%d messages, the last %.100q", len(texts), texts[len(texts)-1])
 	}
+}
+
+// What an agent says can be written into an answer, whatever it is.
+func TestNestingIsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.start(nil)
+	id := w.create(penstock.RunRequest{Prompt: "nests", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
+	run := w.becomes(id, penstock.StateSucceeded)
+	conversation, err := w.RunConversation(t.Context(), w.admin, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []any{run, conversation, w.events(id)} {
+		text, err := jsonv2.Marshal(answer)
+		if err != nil {
+			t.Errorf("cannot be answered: %.200s", err)
+		}
+		if got := strings.Count(string(text), strings.Repeat(`{"a":`, 90)); got == 0 || strings.Contains(string(text), strings.Repeat(`{"a":`, 101)) {
+			t.Errorf("%T: %d places are nested as deeply as may be, %.300s", answer, got, text)
+		}
+	}
+}
+
+// A failure of ours at an agent's request is the answer to it.
+func TestPanicAtAnAgentsRequest(t *testing.T) {
+	w := newWorld(t)
+	w.control.set(func(c *control) {
+		c.before = func(method string) error {
+			if method == "Save" {
+				panic("a bug")
+			}
+			return nil
+		}
+	})
+	w.start(nil)
+	id := w.create(penstock.RunRequest{Prompt: "nests", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
+	w.becomes(id, penstock.StateSucceeded)
 }
 
 func TestAgentThatDiesFailsTheRun(t *testing.T) {

@@ -60,6 +60,8 @@ func misbehave(what string) int {
 				}
 			case "floods":
 				flood(ctx, a, r.SessionID)
+			case "nests":
+				nest(ctx, a, r.SessionID)
 			case "reads its skills":
 				readSkills(ctx, a, r.SessionID)
 			case "dies":
@@ -116,4 +118,23 @@ func flood(ctx context.Context, a *acp.Agent, session string) {
 	fmt.Fprintf(out, "\xff\xfe\x00 no text\n%s\n", strings.Repeat("g", 3<<20))
 	fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"bad `+"\xff\xfe"+` bytes"}}}}`+"\n", session)
 	_ = out.Flush()
+}
+
+// nest says in every place where JSON may stand what can hardly be written again:
+// keys that come twice, and as many levels as a parser takes.
+func nest(ctx context.Context, a *acp.Agent, session string) {
+	for _, levels := range []int{120, 1000, 9980, 9990, 9995} {
+		deep := json.RawMessage(strings.Repeat(`{"a":`, levels) + "1" + strings.Repeat("}", levels))
+		input, _ := json.Marshal(map[string]any{"server": "x", "tool": "y", "arguments": deep})
+		_ = a.Update(ctx, session, acp.Update{Kind: acp.UpdateToolCall, ToolCall: &acp.ToolCall{
+			ID: fmt.Sprint("deep", levels), Name: "mcp__x__y", Status: acp.ToolCompleted, RawInput: input, RawOutput: deep,
+		}})
+		raw, _ := json.Marshal(map[string]any{"sessionUpdate": "deep_update", "deep": deep})
+		_ = a.Update(ctx, session, acp.Update{Kind: "deep_update", Raw: raw})
+		for _, metadata := range []json.RawMessage{deep, json.RawMessage(`{"a":1,"a":2}`), json.RawMessage("[1]")} {
+			_ = a.Call(ctx, acp.MethodArtifact, acp.ArtifactRequest{
+				SessionID: session, Type: penstock.ArtifactReference, ReferenceType: "ticket", URL: "https://tickets.test/7", Metadata: metadata,
+			}, nil)
+		}
+	}
 }

@@ -1,0 +1,79 @@
+package service_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// What an agent sends to the API itself is masked like what it says to its worker.
+func TestArtifactsHoldNoSecretsOfTheirRun(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		const value = "hunter2-hunter2"
+		w.secret("TOKEN", value)
+		run := w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{Secrets: []string{"TOKEN"}}})
+		a := w.work()
+		agent, err := w.Authenticate(w.t.Context(), a.APIKey)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		encoded := base64.StdEncoding.EncodeToString([]byte(value))
+		for _, u := range []penstock.ArtifactUpload{
+			{Type: penstock.ArtifactFile, Data: penstock.ArtifactData{Filename: value + ".txt", Title: "a " + value, Description: encoded, MimeType: "text/plain"}},
+			{Type: penstock.ArtifactPlan, Data: penstock.ArtifactData{Content: "log in with " + value}},
+			{Type: penstock.ArtifactReference, Data: penstock.ArtifactData{
+				ReferenceType: "ticket", URL: "https://tickets.test/?token=" + value, Metadata: []byte(`{"` + value + `":["` + value + `"]}`),
+			}},
+		} {
+			var content io.Reader
+			if u.Type == penstock.ArtifactFile {
+				content = io.MultiReader(strings.NewReader("the token is "+value[:4]), strings.NewReader(value[4:]+"."))
+			}
+			item, err := w.AddArtifact(w.t.Context(), agent, run.ID, u, content)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			got, err := w.Artifact(w.t.Context(), w.admin, item.UID)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			shown := fmt.Sprintf("%s %s", item.Data, got.Data)
+			if content != nil {
+				link, err := w.ArtifactLink(w.t.Context(), w.admin, item.UID)
+				if err != nil {
+					w.t.Fatal(err)
+				}
+				d, err := w.Download(w.t.Context(), link[strings.LastIndexByte(link, '/')+1:])
+				if err != nil {
+					w.t.Fatal(err)
+				}
+				shown += readAll(w.t, d.Content)
+			}
+			if strings.Contains(shown, value) || strings.Contains(shown, encoded[:12]) || !strings.Contains(shown, "***") {
+				w.t.Errorf("%s: got %s", u.Type, shown)
+			}
+		}
+	})
+}
+
+func TestMetadataOfArtifacts(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		run := w.create(penstock.RunRequest{Prompt: "p"})
+		a := w.work()
+		for metadata, want := range map[string]string{
+			`{"a":1,"a":2}`: "without equal keys", `[1]`: "must be a JSON object", `{"a":`: "must be a JSON object",
+			`{"a":"` + strings.Repeat("x", 64<<10) + `"}`: "at most 65536",
+		} {
+			data := penstock.ArtifactData{ReferenceType: "ticket", URL: "https://tickets.test/7", Metadata: []byte(metadata)}
+			_, err := w.Control().Save(w.t.Context(), a.Lease, penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactReference, Artifact: &data}, nil)
+			wantCode(w.t, err, penstock.CodeInvalidRequest, want)
+		}
+		if got := w.get(run.ID).Artifacts; len(got) > 0 {
+			w.t.Errorf("got %v", got)
+		}
+	})
+}

@@ -55,8 +55,8 @@ export function ActionView({ item, opened, open }: ActionViewProps) {
           {verbs[item.name] ?? formatWord(item.name)} <span className="mono">{subjectOf(item)}</span>
         </span>
         <Outcome item={item} />
-      </summary>
         <Icon name="chevron" size={12} />
+      </summary>
       {shown && (
         <div className={classes.more}>
           {changes.map((change) => (

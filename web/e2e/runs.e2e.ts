@@ -46,7 +46,7 @@ test('the list is live, and the address carries its filter', async ({ world }) =
   await page.goto(`${server.url}/runs?metadata%5Bticket%5D=OPS-1&state=FAILED&state=ERROR`);
   await page.getByRole('link', { name: 'Break' }).waitFor();
   expect(await page.getByRole('link', { name: 'needle' }).count()).toBe(0);
-  await page.getByRole('button', { name: 'Without State ERROR' }).click();
+  await page.getByRole('button', { name: 'Without State Error' }).click();
   await page.waitForURL((url) => !url.search.includes('ERROR'));
   await page.getByRole('button', { name: 'Filters' }).click();
   await page.getByLabel('Model').waitFor();

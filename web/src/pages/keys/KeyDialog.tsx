@@ -2,8 +2,8 @@ import { Alert, Button, Checkbox, Group, Modal, Select, Stack, Text, TextInput }
 import type { CreateKeyRequest, Key } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useAgentChoices } from '../../agents.ts';
 import { client, sessionQuery } from '../../api.ts';
-import { agentsQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { givable, lives, scopes } from './scopes.ts';
@@ -12,7 +12,7 @@ import { givable, lives, scopes } from './scopes.ts';
 export default function KeyDialog({ close }: { close: () => void }) {
   const queries = useQueryClient();
   const { data: session } = useQuery(sessionQuery);
-  const agents = useQuery(agentsQuery);
+  const agents = useAgentChoices();
   const [name, setName] = useState('');
   const [chosen, setChosen] = useState<string[]>([]);
   const [life, setLife] = useState('0');
@@ -66,15 +66,7 @@ export default function KeyDialog({ close }: { close: () => void }) {
       </Checkbox.Group>
       <Group grow align="start">
         <Select label="Expires" data={lives} value={life} allowDeselect={false} onChange={(value) => setLife(value ?? '0')} />
-        <Select
-          label="Acts as"
-          placeholder="Me"
-          searchable
-          clearable
-          value={agent}
-          onChange={setAgent}
-          data={agents.data?.agents.map(({ uid, name: label }) => ({ value: uid, label })) ?? []}
-        />
+        <Select label="Acts as" placeholder="Me" searchable clearable value={agent} onChange={setAgent} data={agents.choices} />
       </Group>
     </FormDialog>
   );

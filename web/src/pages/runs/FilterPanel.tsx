@@ -1,7 +1,8 @@
-import { Button, Group, MultiSelect, Select, SimpleGrid, TagsInput, TextInput } from '@mantine/core';
+import { Button, Group, MultiSelect, Select, SimpleGrid, TextInput } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
 import { formatWord } from '../../format.ts';
 import { firstOf, type Params, valuesOf } from '../../search.ts';
+import { type Choice, type Noun, useChoices } from './choices.ts';
 import { type Filter, filters, withFilter } from './filters.ts';
 
 const sorts = [
@@ -11,12 +12,16 @@ const sorts = [
   { value: 'agent', label: 'Agent' },
 ];
 
+const nouns: ReadonlySet<Noun> = new Set(filters.flatMap((filter) => filter.of ?? []));
+
 /** Every filter of the API, and the order. A change holds at once; texts do when they are left or entered. */
 export default function FilterPanel({ search, change }: { search: Params; change: (search: Params) => void }) {
+  const choices = useChoices(nouns);
+  const ofTexts = ['title', 'agent'].includes(firstOf(search.sort_by) ?? '');
   return (
     <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="xs" role="group" aria-label="Filters">
       {filters.map((filter) => (
-        <Field key={filter.name} filter={filter} search={search} change={change} />
+        <Field key={filter.name} filter={filter} choices={filter.of && choices[filter.of]} search={search} change={change} />
       ))}
       <Metadata search={search} change={change} />
       <Select
@@ -29,8 +34,8 @@ export default function FilterPanel({ search, change }: { search: Params; change
       <Select
         label="Direction"
         data={[
-          { value: 'desc', label: 'Newest or last first' },
-          { value: 'asc', label: 'Oldest or first first' },
+          { value: 'desc', label: ofTexts ? 'Z to A' : 'Newest first' },
+          { value: 'asc', label: ofTexts ? 'A to Z' : 'Oldest first' },
         ]}
         value={firstOf(search.sort_order) ?? 'desc'}
         allowDeselect={false}
@@ -40,20 +45,37 @@ export default function FilterPanel({ search, change }: { search: Params; change
   );
 }
 
-function Field({ filter, search, change }: { filter: Filter; search: Params; change: (search: Params) => void }) {
-  const { name, label, hint } = filter;
+interface FieldProps {
+  filter: Filter;
+  /** The things to choose from by name; an id that is none of theirs can be typed. */
+  choices: Choice[] | undefined;
+  search: Params;
+  change: (search: Params) => void;
+}
+
+function Field({ filter, choices, search, change }: FieldProps) {
+  const { name, label } = filter;
+  const [typed, setTyped] = useState('');
   const set = (value: string | string[]): void => change(withFilter(search, name, value));
-  const data = filter.values?.map((value) => ({ value, label: formatWord(value) }));
+  const data =
+    filter.values?.map((value) => ({ value, label: formatWord(value) })) ?? (choices && withIds(choices, valuesOf(search[name]), typed));
+  const finding = choices ? { searchable: true, searchValue: typed, onSearchChange: setTyped } : {};
   if (data && filter.many) {
-    return <MultiSelect label={label} data={data} value={valuesOf(search[name])} onChange={set} clearable />;
+    return <MultiSelect label={label} data={data} value={valuesOf(search[name])} onChange={set} clearable {...finding} />;
   }
   if (data) {
-    return <Select label={label} data={data} value={firstOf(search[name]) ?? null} onChange={(value) => set(value ?? '')} clearable />;
-  }
-  if (filter.many) {
-    return <TagsInput label={label} placeholder={hint ?? ''} value={valuesOf(search[name])} onChange={set} />;
+    const value = firstOf(search[name]) ?? null;
+    return <Select label={label} data={data} value={value} onChange={(next) => set(next ?? '')} clearable {...finding} />;
   }
   return <TextField key={firstOf(search[name]) ?? ''} filter={filter} value={firstOf(search[name]) ?? ''} set={set} />;
+}
+
+/** The choices, the ids in force that are none of theirs, and what is typed as an id. */
+function withIds(choices: Choice[], values: string[], typed: string): Choice[] {
+  const text = typed.trim();
+  const isName = choices.some(({ value, label }) => value === text || label.toLowerCase().includes(text.toLowerCase()));
+  const ids = [...values, ...(text === '' || isName ? [] : [text])].filter((id) => !choices.some(({ value }) => value === id));
+  return [...choices, ...[...new Set(ids)].map((id) => ({ value: id, label: id }))];
 }
 
 function TextField({ filter, value, set }: { filter: Filter; value: string; set: (value: string) => void }) {

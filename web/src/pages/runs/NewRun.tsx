@@ -3,6 +3,7 @@ import type { RunAgentRequest } from '@penstock/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
+import { useAgentChoices } from '../../agents.ts';
 import { client } from '../../api.ts';
 import { environmentsQuery, modelsQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
@@ -18,6 +19,7 @@ const modes = [
 interface Draft {
   prompt: string;
   title: string;
+  agent: string | null;
   model: string | null;
   environment: string | null;
   mode: string | null;
@@ -34,6 +36,7 @@ export function requestOf(draft: Draft): RunAgentRequest {
   return {
     prompt: draft.prompt,
     ...(draft.title.trim() ? { title: draft.title.trim() } : {}),
+    ...(draft.agent ? { agent_identity_uid: draft.agent } : {}),
     ...(draft.mode && draft.mode !== 'normal' ? { mode: draft.mode as 'plan' | 'orchestrate' } : {}),
     ...(draft.interactive ? { interactive: true } : {}),
     ...(draft.personal ? { team: false } : {}),
@@ -45,11 +48,13 @@ export function requestOf(draft: Draft): RunAgentRequest {
 export default function NewRun({ close }: { close: () => void }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
+  const agents = useAgentChoices();
   const models = useQuery(modelsQuery);
   const environments = useQuery(environmentsQuery);
   const [draft, setDraft] = useState<Draft>({
     prompt: '',
     title: '',
+    agent: null,
     model: null,
     environment: null,
     mode: 'normal',
@@ -69,7 +74,7 @@ export default function NewRun({ close }: { close: () => void }) {
     });
   };
   return (
-    <Modal opened onClose={close} title="New run" size="lg" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened onClose={close} title="New run" size="lg" closeOnClickOutside={false} closeButtonProps={{ 'aria-label': 'Close' }}>
       <form onSubmit={submit}>
         <Stack gap="sm">
           <Textarea
@@ -90,10 +95,19 @@ export default function NewRun({ close }: { close: () => void }) {
             value={draft.title}
             onChange={(event) => set({ title: event.currentTarget.value })}
           />
-          <SimpleGrid cols={{ base: 1, xs: 3 }}>
+          <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="sm">
+            <Select
+              label="Agent"
+              placeholder="None"
+              searchable
+              clearable
+              value={draft.agent}
+              onChange={(agent) => set({ agent })}
+              data={agents.choices}
+            />
             <Select
               label="Model"
-              placeholder={models.data ? `${models.data.default_model_id} (default)` : 'Default'}
+              placeholder={draft.agent || !models.data ? 'Default' : `${models.data.default_model_id} (default)`}
               searchable
               clearable
               value={draft.model}
@@ -130,7 +144,7 @@ export default function NewRun({ close }: { close: () => void }) {
             />
           </Group>
           {showCurl && <Code label="the same as curl">{curl('POST', '/agent/runs', requestOf(draft))}</Code>}
-          <Failure error={creating.error ?? models.error ?? environments.error} />
+          <Failure error={creating.error ?? agents.error ?? models.error ?? environments.error} />
           <Group justify="space-between">
             <Button variant="subtle" onClick={() => setShowCurl(!showCurl)} aria-expanded={showCurl}>
               The same as curl

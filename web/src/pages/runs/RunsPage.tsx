@@ -20,8 +20,9 @@ import { RunStatus } from '../../ui/Status.tsx';
 import { Since, Time } from '../../ui/Time.tsx';
 import { agentOf } from '../run/agent.ts';
 import { BulkCancel } from './BulkCancel.tsx';
+import { useChoices } from './choices.ts';
 import { EmptyRuns } from './EmptyRuns.tsx';
-import { activeFilters, queryOf, quickFilters, sameFilters, withFilter, without } from './filters.ts';
+import { activeFilters, nounsOf, queryOf, quickFilters, sameFilters, withFilter, without, wordOf } from './filters.ts';
 import classes from './RunsPage.module.css';
 
 const NewRun = lazy(() => import('./NewRun.tsx'));
@@ -75,6 +76,7 @@ export function RunsPage() {
   const [composing, compose] = useDisclosure(false);
   const runs = useQuery({ ...runsQuery(queryOf(search)), ...live() });
   const active = activeFilters(search);
+  const choices = useChoices(nounsOf(active));
   const go = (next: Params, replace = false): void => {
     setChosen(new Set());
     void navigate({ to: '/runs', search: next, replace });
@@ -121,17 +123,20 @@ export function RunsPage() {
       )}
       {active.length > 0 && (
         <Group gap="xs" role="group" aria-label="Filters in force">
-          {active.map((filter) => (
-            <Pill
-              key={filter.name + filter.value}
-              size="md"
-              withRemoveButton
-              removeButtonProps={{ 'aria-label': `Without ${filter.label} ${filter.value}`, tabIndex: 0, 'aria-hidden': false }}
-              onRemove={() => go(without(search, filter))}
-            >
-              {filter.label}: {filter.value}
-            </Pill>
-          ))}
+          {active.map((filter) => {
+            const word = wordOf(filter, choices);
+            return (
+              <Pill
+                key={filter.name + filter.value}
+                size="md"
+                withRemoveButton
+                removeButtonProps={{ 'aria-label': `Without ${filter.label} ${word}`, tabIndex: 0, 'aria-hidden': false }}
+                onRemove={() => go(without(search, filter))}
+              >
+                {filter.label}: {word}
+              </Pill>
+            );
+          })}
           <Anchor component={Link} to="/runs" search={{} as never} size="sm">
             Clear
           </Anchor>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { activeFilters, filters, queryOf, quickFilters, sameFilters, withFilter, without } from './filters.ts';
+import { activeFilters, filters, nounsOf, queryOf, quickFilters, sameFilters, withFilter, without, wordOf } from './filters.ts';
 
 test('an address without a filter is the newest first', () => {
   expect(queryOf({})).toEqual({ limit: 50, sort_by: 'created_at', sort_order: 'desc' });
@@ -74,4 +74,12 @@ test('a quick filter is on when exactly its filters are in force', () => {
   expect(sameFilters({ ...active, q: 'x', cursor: 'c', sort_by: 'title' }, active)).toBe(true);
   expect(sameFilters({ ...active, source: 'API' }, active)).toBe(false);
   expect(sameFilters({ creator: 'me' }, {})).toBe(false);
+});
+
+test('what filters are of is told by name, and an id that is not known as it is', () => {
+  const active = activeFilters({ factory_uid: ['f1', 'f2'], state: 'FAILED', creator: 'me', q: 'x', 'metadata[a]': 'b' });
+  expect(nounsOf(active)).toEqual(new Set(['factory', 'actor']));
+  const none = { model: [], actor: [], automation: [], webhook: [], schedule: [], environment: [] };
+  const words = active.map((one) => wordOf(one, { ...none, factory: [{ value: 'f1', label: 'payments' }] }));
+  expect(words).toEqual(['payments', 'f2', 'Failed', 'me', 'b']);
 });

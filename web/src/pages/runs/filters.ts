@@ -1,5 +1,7 @@
 import type { ListRunsQuery } from '@penstock/sdk';
+import { formatAbsolute, formatWord } from '../../format.ts';
 import { firstOf, type Params, valuesOf } from '../../search.ts';
+import type { Choice, Noun } from './choices.ts';
 
 /** How many runs a page shows. */
 export const pageSize = 50;
@@ -8,8 +10,10 @@ export const pageSize = 50;
 export interface Filter {
   name: string;
   label: string;
-  /** The values to choose from; without them it is a text, or a time. */
+  /** The values to choose from. */
   values?: readonly string[];
+  /** Its values are ids of these, chosen by name. Without either it is a text, or a time. */
+  of?: Noun;
   many?: boolean;
   time?: boolean;
   hint?: string;
@@ -39,21 +43,21 @@ const sources = [
 /** Every filter that GET /agent/runs takes, besides q and metadata. */
 export const filters: readonly Filter[] = [
   { name: 'state', label: 'State', values: states, many: true },
-  { name: 'task_status', label: 'Status', values: ['running', 'failed', 'blocked', 'cancelled', 'complete'] },
+  { name: 'task_status', label: 'Task status', values: ['running', 'failed', 'blocked', 'cancelled', 'complete'] },
   { name: 'source', label: 'Source', values: sources },
   { name: 'name', label: 'Agent or configuration' },
-  { name: 'model_id', label: 'Model' },
-  { name: 'creator', label: 'Creator', hint: 'uid of a person or an agent' },
-  { name: 'executor', label: 'Acts as', hint: 'uid of a person or an agent' },
-  { name: 'factory_uid', label: 'Factory', many: true, hint: 'uid' },
-  { name: 'automation_id', label: 'Automation', hint: 'uid' },
-  { name: 'webhook_uid', label: 'Webhook', hint: 'uid' },
-  { name: 'schedule_id', label: 'Schedule', hint: 'id' },
-  { name: 'environment_id', label: 'Environment', hint: 'uid, or empty-environment for none' },
+  { name: 'model_id', label: 'Model', of: 'model' },
+  { name: 'creator', label: 'Creator', of: 'actor' },
+  { name: 'executor', label: 'Acts as', of: 'actor' },
+  { name: 'factory_uid', label: 'Factory', many: true, of: 'factory' },
+  { name: 'automation_id', label: 'Automation', of: 'automation' },
+  { name: 'webhook_uid', label: 'Webhook', of: 'webhook' },
+  { name: 'schedule_id', label: 'Schedule', of: 'schedule' },
+  { name: 'environment_id', label: 'Environment', of: 'environment' },
   { name: 'skill', label: 'Skill' },
   { name: 'skill_spec', label: 'Skill reference' },
-  { name: 'ancestor_run_id', label: 'Started by run', hint: 'id, also of a run above its parent' },
-  { name: 'execution_location', label: 'Worker', values: ['LOCAL', 'REMOTE'] },
+  { name: 'ancestor_run_id', label: 'Started by run', hint: 'id of a run' },
+  { name: 'execution_location', label: 'Execution', values: ['LOCAL', 'REMOTE'] },
   { name: 'artifact_type', label: 'Has an artifact', values: ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'] },
   { name: 'created_after', label: 'Created after', time: true },
   { name: 'created_before', label: 'Created before', time: true },
@@ -101,6 +105,23 @@ export function activeFilters(search: Params): Active[] {
     const label = key ? `metadata ${key}` : byName.get(name)?.label;
     return label ? valuesOf(value).map((one) => ({ name, label, value: one })) : [];
   });
+}
+
+/** The nouns whose names the filters in force need. */
+export function nounsOf(active: readonly Active[]): ReadonlySet<Noun> {
+  return new Set(active.flatMap(({ name }) => byName.get(name)?.of ?? []));
+}
+
+/** The value of a filter as a person reads it: the name of what has the id, where that is known. */
+export function wordOf({ name, value }: Active, choices: Record<Noun, Choice[]>): string {
+  const filter = byName.get(name);
+  if (filter?.values) {
+    return formatWord(value);
+  }
+  if (filter?.time) {
+    return Number.isNaN(Date.parse(value)) ? value : formatAbsolute(value);
+  }
+  return (filter?.of && choices[filter.of].find((choice) => choice.value === value)?.label) ?? value;
 }
 
 /** The search without one value of a filter, from the first page on. */

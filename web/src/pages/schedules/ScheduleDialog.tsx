@@ -3,10 +3,11 @@ import { useDebouncedValue } from '@mantine/hooks';
 import type { ScheduledAgentItem } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useAgentChoices } from '../../agents.ts';
 import { client } from '../../api.ts';
 import { formatAbsolute, formatRelative } from '../../format.ts';
 import { useNow } from '../../live.ts';
-import { agentsQuery, environmentsQuery, modelsQuery, scheduleTimesQuery } from '../../queries.ts';
+import { environmentsQuery, modelsQuery, scheduleTimesQuery } from '../../queries.ts';
 import { tell } from '../../ui/Failure.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { draftOf, requestOf, type ScheduleDraft } from './draft.ts';
@@ -14,7 +15,7 @@ import { draftOf, requestOf, type ScheduleDraft } from './draft.ts';
 /** Makes a schedule, or replaces one. */
 export default function ScheduleDialog({ schedule, close }: { schedule: ScheduledAgentItem | undefined; close: () => void }) {
   const queries = useQueryClient();
-  const [models, environments, agents] = [useQuery(modelsQuery), useQuery(environmentsQuery), useQuery(agentsQuery)];
+  const [models, environments, agents] = [useQuery(modelsQuery), useQuery(environmentsQuery), useAgentChoices()];
   const [draft, setDraft] = useState(() => draftOf(schedule));
   const set = (change: Partial<ScheduleDraft>): void => setDraft((before) => ({ ...before, ...change }));
   const submit = async (): Promise<void> => {
@@ -51,7 +52,7 @@ export default function ScheduleDialog({ schedule, close }: { schedule: Schedule
           clearable
           value={draft.agent}
           onChange={(agent) => set({ agent })}
-          data={agents.data?.agents.map(({ uid, name }) => ({ value: uid, label: name })) ?? []}
+          data={agents.choices}
         />
         <TextInput
           label="Skill"

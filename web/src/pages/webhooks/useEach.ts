@@ -10,18 +10,20 @@ export type Of<T> = T & { factory: Factory };
 const together = 30;
 
 /**
- * Reads a list of each factory, live. The API has these lists by factory; of a factory that says that it has none, none is asked for.
- * `rows` is undefined while the first of them are being read; `left` counts factories that would be too many requests.
+ * Reads a list of each factory, live unless told otherwise. The API has these lists by factory; of a factory that says that it has none, none
+ * is asked for. `rows` is undefined while the first of them are being read; `left` counts factories that would be too many requests.
  */
 export function useEach<T>(
   only: string | undefined,
   countOf: (factory: Factory) => number,
   query: (uid: string) => UseQueryOptions<T[], Error, T[], string[]>,
+  { live: fresh = true, enabled = true }: { live?: boolean; enabled?: boolean } = {},
 ) {
-  const factories = useQuery({ ...allFactoriesQuery, ...live(10) });
+  const often = (seconds: number) => ({ ...(fresh ? live(seconds) : { staleTime: 60_000 }), enabled });
+  const factories = useQuery({ ...allFactoriesQuery, ...often(10) });
   const full = (factories.data ?? []).filter((factory) => (only === undefined ? countOf(factory) > 0 : factory.uid === only));
   const asked = full.slice(0, together);
-  const lists = useQueries({ queries: asked.map(({ uid }) => ({ ...query(uid), ...live(5) })) });
+  const lists = useQueries({ queries: asked.map(({ uid }) => ({ ...query(uid), ...often(5) })) });
   const ready = factories.data !== undefined && lists.every((list) => list.data !== undefined || list.error);
   const rows = ready
     ? asked.flatMap((factory, i) => ((lists[i]?.data ?? []) as T[]).map((row): Of<T> => ({ ...row, factory })))

@@ -8,7 +8,7 @@ import { tags } from '@lezer/highlight';
 import { minimalSetup } from 'codemirror';
 import { useEffect, useRef } from 'react';
 import classes from './JsonEditor.module.css';
-import { keepsNumber, rangeOf } from './pointer.ts';
+import { keepsNumber, rangeOf, repeatedKeys } from './pointer.ts';
 
 /** What is wrong at a place of the text, by its JSON pointer. */
 export interface Finding {
@@ -110,7 +110,10 @@ async function diagnose(view: EditorView, check: JsonEditorProps['check']): Prom
   }
   const found: Diagnostic[] = [];
   tree.iterate({
-    enter: ({ name, from, to }) => {
+    enter: ({ name, from, to, node }) => {
+      if (name === 'Object') {
+        found.push(...repeatedKeys(node, text).map((key): Diagnostic => ({ ...key, severity: 'error', message: 'This key comes twice.' })));
+      }
       if (name === 'Number' && !keepsNumber(text.slice(from, to))) {
         found.push({
           from,

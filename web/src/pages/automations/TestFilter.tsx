@@ -7,6 +7,7 @@ import { formatRelative } from '../../format.ts';
 import { deliveriesQuery } from '../../queries.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import { Status } from '../../ui/Status.tsx';
+import { keepsNumbers } from './pointer.ts';
 import { readFilter, type TriggerDraft } from './triggers.ts';
 
 const JsonEditor = lazy(() => import('./JsonEditor.tsx'));
@@ -69,12 +70,7 @@ export function TestFilter({ factory, trigger, webhooks }: TestFilterProps) {
         )}
         {!pasted && <ChooseDelivery factory={factory} webhook={webhook.uid} value={delivery} change={setDelivery} />}
         {pasted && trigger.provider === 'github' && (
-          <TextInput
-            size="xs"
-            aria-label="X-GitHub-Event"
-            value={githubEvent}
-            onChange={(event) => setGithubEvent(event.currentTarget.value)}
-          />
+          <TextInput size="xs" label="X-GitHub-Event" value={githubEvent} onChange={(event) => setGithubEvent(event.currentTarget.value)} />
         )}
         <Button size="xs" variant="default" loading={testing.isPending} disabled={!ready} onClick={() => testing.mutate()}>
           Test filter
@@ -97,10 +93,11 @@ export function aboutOf(trigger: TriggerDraft): TestFilterRequest {
   return trigger.provider === 'webhook' ? { filter } : { filter, provider: trigger.provider as 'github' | 'linear', event: trigger.event };
 }
 
+/** Whether a text is JSON that is sent as it is written. */
 function isJSON(text: string): boolean {
   try {
     JSON.parse(text);
-    return true;
+    return keepsNumbers(text);
   } catch {
     return false;
   }

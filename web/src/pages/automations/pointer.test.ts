@@ -1,6 +1,6 @@
 import { jsonLanguage } from '@codemirror/lang-json';
 import { expect, test } from 'vitest';
-import { keepsNumber, rangeOf } from './pointer.ts';
+import { keepsNumber, keepsNumbers, rangeOf, repeatedKeys } from './pointer.ts';
 
 const at = (text: string, pointer: string): string => {
   const { from, to } = rangeOf(jsonLanguage.parser.parse(text), text, pointer);
@@ -31,4 +31,15 @@ test('tells which numbers a browser keeps', () => {
   for (const number of ['9007199254740993', '0.10000000000000000001', '1e400', '-123456789012345678901']) {
     expect(keepsNumber(number), number).toBe(false);
   }
+});
+
+test('tells whether a browser keeps every number of a text', () => {
+  expect(keepsNumbers('{"a": [1, -2.5e3], "9007199254740993": "9007199254740993 \\" 1e999"}')).toBe(true);
+  expect(keepsNumbers('{"a": ["x", 9007199254740993]}')).toBe(false);
+});
+
+test('finds the keys that come again', () => {
+  const text = '{"a": 1, "b": {"a": 2}, "\\u0061": 3}';
+  const object = jsonLanguage.parser.parse(text).topNode.firstChild;
+  expect(object && repeatedKeys(object, text).map(({ from, to }) => text.slice(from, to))).toEqual(['"\\u0061"']);
 });

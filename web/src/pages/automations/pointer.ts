@@ -33,6 +33,18 @@ function nameOf(property: SyntaxNode, text: string): string | undefined {
   }
 }
 
+/** Where a key of an object comes again: of equal ones only the last would be sent. */
+export function repeatedKeys(object: SyntaxNode, text: string): { from: number; to: number }[] {
+  const seen = new Set<string | undefined>();
+  return object.getChildren('Property').flatMap((property) => {
+    const name = nameOf(property, text);
+    const key = property.getChild('PropertyName') ?? property;
+    const again = name !== undefined && seen.has(name);
+    seen.add(name);
+    return again ? [{ from: key.from, to: key.to }] : [];
+  });
+}
+
 function valuesOf(array: SyntaxNode): SyntaxNode[] {
   const values: SyntaxNode[] = [];
   for (let child = array.firstChild; child; child = child.nextSibling) {
@@ -46,6 +58,12 @@ function valuesOf(array: SyntaxNode): SyntaxNode[] {
 /** Whether a browser keeps a JSON number as it is written: one that it would round must not be saved from here. */
 export function keepsNumber(text: string): boolean {
   return Number.isFinite(Number(text)) && exactly(text) === exactly(String(Number(text)));
+}
+
+/** Whether a browser keeps every number of a JSON text. */
+export function keepsNumbers(text: string): boolean {
+  const numbers = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').match(/-?\d[\d.eE+-]*/g) ?? [];
+  return numbers.every(keepsNumber);
 }
 
 /** A number's value in one spelling: the digits that count, and the power of ten that they are multiplied by. */

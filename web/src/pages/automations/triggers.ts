@@ -1,4 +1,5 @@
 import type { CronTrigger, Trigger, Webhook } from '@penstock/sdk';
+import { keepsNumbers } from './pointer.ts';
 
 /** What a provider of triggers tells of, and by which keys it can be filtered. */
 export interface Provider {
@@ -99,14 +100,16 @@ export function triggerOf(draft: TriggerDraft): Trigger | undefined {
   return { provider, event, ...(draft.filter.trim() ? { filter } : {}) };
 }
 
-/** The object of a filter's text, of which nothing is {}; undefined where it is none. */
+/** The object of a filter's text, of which nothing is {}; undefined where it is none, or has a number that a browser would round. */
 export function readFilter(text: string): Record<string, unknown> | undefined {
   if (text.trim() === '') {
     return {};
   }
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+    return typeof value === 'object' && value !== null && !Array.isArray(value) && keepsNumbers(text)
+      ? (value as Record<string, unknown>)
+      : undefined;
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { Anchor, Button, List, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import type { Automation } from '@penstock/sdk';
+import type { Automation, Factory } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -46,6 +46,7 @@ export function AutomationPage() {
       <Failure error={automation.error ?? factory.error} />
       {found && factory.data && (
         <>
+          <OfFactory factory={factory.data} />
           <EditElsewhere factory={factory.data} file={`automations/${found.name}/automation.md`} />
           <Problems automation={found} />
           <AutomationForm
@@ -72,12 +73,7 @@ export function NewAutomationPage() {
       <Failure error={factory.error} />
       {factory.data && (
         <>
-          <Text size="sm">
-            In the factory{' '}
-            <Anchor component={Link} to="/factory/$uid" params={{ uid } as never} underline="always" inherit>
-              {factory.data.name}
-            </Anchor>
-          </Text>
+          <OfFactory factory={factory.data} />
           <EditElsewhere factory={factory.data} file="automations/<name>/automation.md" />
           {factory.data.source !== 'repository' && (
             <AutomationForm
@@ -90,6 +86,17 @@ export function NewAutomationPage() {
         </>
       )}
     </Page>
+  );
+}
+
+function OfFactory({ factory }: { factory: Factory }) {
+  return (
+    <Text size="sm">
+      In the factory{' '}
+      <Anchor component={Link} to="/factory/$uid" params={{ uid: factory.uid } as never} underline="always" inherit>
+        {factory.name}
+      </Anchor>
+    </Text>
   );
 }
 

@@ -78,7 +78,7 @@ export function AutomationsPage() {
           columns={columns}
           rows={rows}
           rowKey={(automation) => automation.uid}
-          empty={<NoAutomations />}
+          empty={<NoAutomations without={factories?.length === 0} />}
           expected={4}
         />
       )}
@@ -137,7 +137,7 @@ function NewAutomation({ factories, factory }: { factories: Factory[]; factory: 
   );
 }
 
-function NoAutomations() {
+function NoAutomations({ without }: { without: boolean }) {
   return (
     <Stack py="xl" maw={640} mx="auto" gap="sm">
       <Title order={2} size="h4">
@@ -147,6 +147,15 @@ function NoAutomations() {
         An automation starts a run of one of its factory’s agents each time that a trigger fires: a delivery to a webhook that its filter
         lets through, an event of GitHub or Linear, or a clock.
       </Text>
+      {without && (
+        <Text>
+          Automations belong to a factory, and there is none yet. Make one under{' '}
+          <Anchor component={Link} to="/factories" inherit underline="always">
+            Factories
+          </Anchor>
+          .
+        </Text>
+      )}
     </Stack>
   );
 }

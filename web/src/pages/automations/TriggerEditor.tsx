@@ -69,7 +69,7 @@ export function TriggerEditor(props: TriggerEditorProps) {
             </Button>
           )}
         </Group>
-        {silence && (
+        {silence && problems.length === 0 && (
           <Alert variant="default" p="xs">
             {silence}
           </Alert>
@@ -152,6 +152,8 @@ const operators = [
 
 function Filtered({ factory, trigger, change, webhooks, readOnly, keys }: TriggerEditorProps & { keys: string[] }) {
   const ofWebhook = trigger.provider === 'webhook';
+  const example = ofWebhook ? '{"status": ["failed"], "branch": {"not_in": ["scratch"]}}' : `{"${keys[0] ?? 'key'}": ["…"]}`;
+  const hint = readOnly ? '' : example;
   const testable = ofWebhook || trigger.provider === 'github' || trigger.provider === 'linear';
   const seen = webhooks?.filter(({ uid, name, signature_scheme }) =>
     ofWebhook ? trigger.webhookIds.includes(uid) || trigger.webhookIds.includes(name) : signature_scheme === trigger.provider,
@@ -195,22 +197,47 @@ function Filtered({ factory, trigger, change, webhooks, readOnly, keys }: Trigge
             ? 'Each key must match the payload: a list of values, in, not_in and exists, or an object. Empty: every delivery.'
             : `Each key must match: a list of values, or in and not_in. Keys: ${keys.join(', ')}. Empty: every such event.`}
         </Text>
+        {ofWebhook && <FilterHelp />}
         <Suspense fallback={<div style={{ height: 90 }} />}>
           <JsonEditor
+            key={hint}
             label="Filter"
             value={trigger.filter}
             change={(filter) => change({ ...trigger, filter })}
             check={check}
             keys={[...keys.map((label) => ({ label, detail: trigger.provider })), ...operators]}
-            hint={
-              readOnly ? '' : ofWebhook ? '{"status": ["failed"], "branch": {"not_in": ["scratch"]}}' : `{"${keys[0] ?? 'key'}": ["…"]}`
-            }
+            hint={hint}
             readOnly={readOnly}
           />
         </Suspense>
       </div>
       {testable && <TestFilter factory={factory} trigger={trigger} webhooks={seen ?? []} />}
     </>
+  );
+}
+
+const examples: [string, string][] = [
+  ['{"status": ["failed", "error"]}', 'status is one of these'],
+  ['{"branch": {"not_in": ["scratch"]}}', 'branch is missing, or none of these'],
+  ['{"pull_request": {"exists": true}}', 'there is a pull_request, whatever is in it'],
+  ['{"repository": {"name": ["shop"]}}', 'within repository, name is this'],
+  ['{"status": ["failed"], "attempt": [1]}', 'both; a number is no text, and case counts'],
+];
+
+/** What a filter of payloads can say, by example. */
+function FilterHelp() {
+  return (
+    <details className={classes.help}>
+      <summary>How filters are written</summary>
+      <dl>
+        {examples.map(([filter, meaning]) => (
+          <div key={filter}>
+            <dt className="mono">{filter}</dt>
+            <dd>{meaning}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
   );
 }
 

@@ -23,7 +23,7 @@ export function DeliveryDetail({ delivery, factory, linked = false }: { delivery
         <Fact name="From">{delivery.client_ip}</Fact>
         <Fact name="Answered">{String(delivery.http_status)}</Fact>
         <Fact name="Size">{formatNumber(delivery.size)} B</Fact>
-        <Fact name="Told apart by">{identityOf(delivery)}</Fact>
+        <Fact name="Identified by">{identityOf(delivery)}</Fact>
         <Fact name="SHA-256">{delivery.payload_sha256 && <span className="mono">{delivery.payload_sha256}</span>}</Fact>
         <Fact name="Duplicate of">
           {delivery.duplicate_of && (

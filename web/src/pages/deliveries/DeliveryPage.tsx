@@ -21,12 +21,12 @@ export function DeliveryPage() {
       title="Delivery"
       heading={<>Delivery {found && <Status tone={toneOf(found)}>{found.label}</Status>}</>}
       actions={
-        <>
+        <span>
           <span className="mono" style={{ overflowWrap: 'anywhere' }}>
             {did}
-          </span>
+          </span>{' '}
           <CopyButton value={did} label="Copy the id" />
-        </>
+        </span>
       }
     >
       <div>

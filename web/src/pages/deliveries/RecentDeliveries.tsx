@@ -1,29 +1,39 @@
-import { Text, Title } from '@mantine/core';
-import type { Delivery } from '@penstock/sdk';
-import { useQuery } from '@tanstack/react-query';
+import { Stack, Text, Title } from '@mantine/core';
+import type { Delivery, Webhook } from '@penstock/sdk';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { formatBytes } from '../../format.ts';
 import { live } from '../../live.ts';
-import { deliveriesQuery } from '../../queries.ts';
+import { deliveriesQuery, signatureSchemesQuery } from '../../queries.ts';
 import { firstOf } from '../../search.ts';
+import { Code } from '../../ui/Code.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import filter from '../../ui/FilterTabs.module.css';
 import { Icon } from '../../ui/Icon.tsx';
 import { Pager } from '../../ui/Pager.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { firstDelivery } from '../webhooks/command.ts';
 import { DeliveryDetail } from './DeliveryDetail.tsx';
 import { identityOf, outcomes, queryOf, toneOf } from './outcome.ts';
 import classes from './RecentDeliveries.module.css';
 
 /** The log of a webhook, live, newest first; each entry opens in its place. */
-export function RecentDeliveries({ factory, webhook }: { factory: string; webhook: string }) {
+export function RecentDeliveries({ factory, webhook, hook }: { factory: string; webhook: string; hook: Webhook | undefined }) {
   const search = useSearch({ from: '/app/factory/$uid/webhooks/$wuid' });
   const navigate = useNavigate();
   const query = queryOf(search);
   const log = useQuery({ ...deliveriesQuery(factory, webhook, query), ...live() });
   const params = { uid: factory, wuid: webhook };
+  const queries = useQueryClient();
+  const newest = log.data?.items[0]?.delivery_id;
+  // What came has changed the webhook's counts, and when its secret was used last.
+  useEffect(() => {
+    if (newest) {
+      void queries.invalidateQueries({ queryKey: ['webhook', webhook] });
+    }
+  }, [queries, webhook, newest]);
   const go = (cursor: string | undefined): void => {
     const outcome = firstOf(search.outcome);
     void navigate({
@@ -61,12 +71,12 @@ export function RecentDeliveries({ factory, webhook }: { factory: string; webhoo
           <span>Outcome</span>
           <span>Delivery</span>
           <span className={classes.right}>Size</span>
-          <span>Told apart by</span>
+          <span>Identified by</span>
           <span>Runs</span>
           <span className={classes.right}>Received</span>
         </div>
         {log.data ? (
-          <Entries deliveries={log.data.items} factory={factory} narrowed={query.outcome !== undefined} />
+          <Entries deliveries={log.data.items} factory={factory} empty={query.outcome || query.cursor ? undefined : hook} />
         ) : (
           !log.error && [1, 2, 3].map((i) => <div key={i} className={classes.room} />)
         )}
@@ -76,11 +86,20 @@ export function RecentDeliveries({ factory, webhook }: { factory: string; webhoo
   );
 }
 
-function Entries({ deliveries, factory, narrowed }: { deliveries: Delivery[]; factory: string; narrowed: boolean }) {
+interface EntriesProps {
+  deliveries: Delivery[];
+  factory: string;
+  /** The webhook, where no deliveries means that it never had any. */
+  empty: Webhook | undefined;
+}
+
+function Entries({ deliveries, factory, empty }: EntriesProps) {
   if (deliveries.length === 0) {
-    return (
+    return empty ? (
+      <NoDeliveries webhook={empty} />
+    ) : (
       <Text py="xl" ta="center" c="dimmed">
-        {narrowed ? 'No delivery of this outcome.' : 'No delivery yet. The first one appears here by itself.'}
+        No delivery of this outcome.
       </Text>
     );
   }
@@ -90,6 +109,28 @@ function Entries({ deliveries, factory, narrowed }: { deliveries: Delivery[]; fa
         <Entry key={delivery.delivery_id} delivery={delivery} factory={factory} />
       ))}
     </ul>
+  );
+}
+
+/** How the first delivery is sent, where a shell can. */
+function NoDeliveries({ webhook }: { webhook: Webhook }) {
+  const schemes = useQuery(signatureSchemesQuery);
+  const command = firstDelivery(
+    webhook,
+    schemes.data?.find(({ scheme }) => scheme === webhook.signature_scheme),
+  );
+  return (
+    <Stack py="md" gap="sm" maw={760}>
+      <Text>No delivery yet. The first one appears here by itself.</Text>
+      {command && schemes.data && (
+        <>
+          <Text size="sm" c="dimmed">
+            Send one as its sender would, with the secret in the place of YOUR-SECRET:
+          </Text>
+          <Code label="a first delivery with curl">{command}</Code>
+        </>
+      )}
+    </Stack>
   );
 }
 

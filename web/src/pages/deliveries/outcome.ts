@@ -30,12 +30,12 @@ export function toneOf(delivery: Pick<Delivery, 'outcome'>): Tone {
 }
 
 const sources: Record<string, string> = {
-  delivery_id_header: 'delivery id header',
+  delivery_id_header: 'its own header',
   provider: 'the sender’s own id',
   x_penstock_delivery_id: 'X-Penstock-Delivery-Id',
-  body_hash: 'its body',
+  body_hash: 'the hash of its body',
   replay: 'replay',
-  none: 'not looked at',
+  none: 'nothing',
 };
 
 /** By what a delivery is told from others, in words. */

@@ -10,7 +10,14 @@ import { Failure } from '../../ui/Failure.tsx';
 /** Takes the secret of a webhook that waits for it: its sender shows it once the URL was registered there. */
 export function FinishSetup({ webhook, factory, close }: { webhook: Webhook; factory: string; close: () => void }) {
   return (
-    <Modal opened onClose={close} title={`Finish ${webhook.label}`} closeButtonProps={{ 'aria-label': 'Close' }} size="lg">
+    <Modal
+      opened
+      onClose={close}
+      title={`Finish ${webhook.label}`}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+      closeOnClickOutside={false}
+      size="lg"
+    >
       <SecretForm webhook={webhook} factory={factory} done={close} />
     </Modal>
   );

@@ -40,9 +40,9 @@ export function SignatureFields({
       {text('prefix', 'Prefix', 'Stands before the signature, such as sha256=')}
       {choice('hash', 'Hash', ['sha1', 'sha256', 'sha512'])}
       {choice('encoding', 'Encoding', ['hex', 'base64'])}
-      {choice('key_form', 'Secret is', ['text', 'base64', 'hex', 'whsec'])}
-      {text('timestamp_header', 'Timestamp header', 'Holds {timestamp}')}
-      {text('template', 'Signed text', '{body} once; {timestamp} {method} {url} {path} {header:Name}')}
+      {choice('key_form', 'Secret is written as', ['text', 'base64', 'hex', 'whsec'])}
+      {text('timestamp_header', 'Timestamp header', 'Where the signed text has {timestamp}')}
+      {text('template', 'Signed text', 'Has {body} once, and may have {timestamp}, {method}, {url}, {path} and {header:Name}')}
     </SimpleGrid>
   );
 }

@@ -26,12 +26,12 @@ export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: 
             </Anchor>
           </Fact>
           <Fact name="Credential">{authenticationOf(webhook, preset?.sender)}</Fact>
-          <Fact name="Told apart by">
+          <Fact name="Identified by">
             {id
               ? `the header ${id}`
               : preset?.forms[0]?.id_body
                 ? `${preset.forms[0].id_body} in the body`
-                : 'X-Penstock-Delivery-Id, or the body'}
+                : 'X-Penstock-Delivery-Id, or the hash of the body'}
           </Fact>
           <Fact name="Guard">{webhook.replay_guard ? 'the same signed bytes under another id are a duplicate' : undefined}</Fact>
         </dl>

@@ -1,4 +1,4 @@
-import { Button, Menu } from '@mantine/core';
+import { Button } from '@mantine/core';
 import type { Factory, Webhook } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
@@ -45,7 +45,12 @@ export function WebhookPage() {
           <WebhookFacts webhook={hook} factory={factory.data} />
         </>
       )}
-      {(hook || !webhook.error) && <RecentDeliveries factory={uid} webhook={wuid} />}
+      {/* Read at once, shown below the rest when that is there: so it does not move. */}
+      {(hook || !webhook.error) && (
+        <div hidden={!hook}>
+          <RecentDeliveries factory={uid} webhook={wuid} hook={hook} />
+        </div>
+      )}
     </Page>
   );
 }
@@ -67,16 +72,9 @@ function Actions({ webhook, factory }: { webhook: Webhook; factory: Factory | un
         </Button>
       )}
       {factory?.source !== 'repository' && (
-        <Menu position="bottom-end">
-          <Menu.Target>
-            <Button variant="default" aria-label="More">
-              …
-            </Button>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item onClick={() => setDialog('delete')}>Delete…</Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
+        <Button variant="default" onClick={() => setDialog('delete')}>
+          Delete
+        </Button>
       )}
       {dialog === 'finish' && <FinishSetup webhook={webhook} factory={uid} close={close} />}
       {dialog === 'rotate' && (

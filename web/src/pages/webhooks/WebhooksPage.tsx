@@ -49,7 +49,7 @@ export function WebhooksPage() {
       ),
     },
     { header: 'Factory', width: 130, cell: (webhook) => <span title={webhook.factory.name}>{webhook.factory.name}</span> },
-    { header: 'Authentication', width: 180, cell: (webhook) => authenticationOf(webhook, senderOf(webhook)) },
+    { header: 'Authentication', width: 170, cell: (webhook) => authenticationOf(webhook, senderOf(webhook)) },
     {
       header: 'State',
       width: 130,
@@ -62,8 +62,8 @@ export function WebhooksPage() {
           <Status tone={stateOf(webhook).tone}>{stateOf(webhook).word}</Status>
         ),
     },
-    { header: 'In 24 hours', width: 150, cell: (webhook) => <Counts counts={webhook.counts} /> },
-    { header: 'Last', width: 110, numeric: true, cell: (webhook) => <Time at={webhook.last_delivery_at} /> },
+    { header: 'Last 24 hours', width: 150, cell: (webhook) => <Counts counts={webhook.counts} /> },
+    { header: 'Last delivery', width: 116, numeric: true, cell: (webhook) => <Time at={webhook.last_delivery_at} /> },
     { header: 'Enabled', width: 90, cell: (webhook) => <TakesDeliveries webhook={webhook} factory={webhook.factory} bare /> },
   ];
   return (
@@ -122,7 +122,11 @@ function NoWebhooks({ without, open }: { without: boolean; open: () => void }) {
       </Text>
       {without ? (
         <Text>
-          Webhooks belong to a factory, and there is none yet. Make one with <code>penstock factory create NAME</code>.
+          Webhooks belong to a factory, and there is none yet. Make one under{' '}
+          <Anchor component={Link} to="/factories" inherit underline="always">
+            Factories
+          </Anchor>
+          .
         </Text>
       ) : (
         <div>

@@ -23,7 +23,7 @@ export function authenticationOf(webhook: Pick<Webhook, 'auth_mode' | 'signature
     case 'url_token':
       return 'Token in the URL';
     case 'signature':
-      return `Signature: ${sender ?? webhook.signature_scheme ?? ''}`;
+      return `Signature: ${webhook.signature_scheme === 'custom_hmac' ? 'custom HMAC' : (sender ?? webhook.signature_scheme ?? '')}`;
     default:
       return webhook.auth_mode;
   }

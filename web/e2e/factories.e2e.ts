@@ -14,7 +14,10 @@ test('a factory is made, found, given work, edited and deleted', async ({ world 
   await world.look('factories-new');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('heading', { name: `Payments ${attack}` }).waitFor();
-  await page.getByRole('region', { name: 'Agents' }).getByText('Foreman', { exact: true }).waitFor();
+  await page
+    .getByRole('region', { name: 'Agents' })
+    .getByText(/^Foreman/)
+    .waitFor();
   await world.look('factory');
 
   await page.goto(`${server.url}/factories`);

@@ -1,4 +1,4 @@
-import { Group, Text, Textarea, TextInput } from '@mantine/core';
+import { SimpleGrid, Text, Textarea, TextInput } from '@mantine/core';
 import type { DispatchRequest, Factory } from '@penstock/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -48,15 +48,15 @@ export default function DispatchDialog({ factory, close }: { factory: Factory; c
         {...field('prompt')}
       />
       <TextInput label="Title" placeholder="From the prompt" {...field('title')} />
-      <Group grow align="start">
+      <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="sm">
         <TextInput
           label="Ticket"
           description="As source:id; without one it is ad hoc"
           placeholder="linear:PAY-42"
           {...field('ticket_ref')}
         />
-        <TextInput label="Where the ticket is" description="Its address" placeholder="https://…" {...field('ticket_url')} />
-      </Group>
+        <TextInput label="Ticket URL" description="Where the ticket is" placeholder="https://…" {...field('ticket_url')} />
+      </SimpleGrid>
     </FormDialog>
   );
 }

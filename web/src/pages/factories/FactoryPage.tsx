@@ -1,11 +1,11 @@
-import { Alert, Anchor, Button, List, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Alert, Anchor, Button, List, SimpleGrid, Stack, Text, Title, VisuallyHidden } from '@mantine/core';
 import type { Factory } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { client } from '../../api.ts';
 import { formatWord } from '../../format.ts';
-import { factoryQuery } from '../../queries.ts';
+import { agentsQuery, factoryQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
 import { Confirm } from '../../ui/Confirm.tsx';
 import { CopyButton } from '../../ui/CopyButton.tsx';
@@ -72,23 +72,18 @@ function Overview({ factory }: { factory: Factory }) {
       <Trouble factory={factory} />
       <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="xl">
         <Part title="Agents">
-          {factory.agents.length === 0 && <Text c="dimmed">None until a commit of the repository is applied.</Text>}
-          <List listStyleType="none" spacing={4}>
-            {factory.agents.map((agent) => (
-              <List.Item key={agent.uid}>
-                <span className="plain">{agent.name}</span>{' '}
-                <Text component="span" size="sm" c="dimmed">
-                  {formatWord(agent.agent_type)} <CopyButton value={agent.uid} label={`Copy the uid of ${agent.name}`} />
-                </Text>
-              </List.Item>
-            ))}
-          </List>
+          <Agents factory={factory} />
         </Part>
         <Part title="About">
           <List listStyleType="none" spacing={4} size="sm">
             <List.Item>
-              <DefinitionStatus factory={factory} />{' '}
-              {definition.commit && <span className="mono">commit {definition.commit.slice(0, 12)}</span>}
+              <DefinitionStatus factory={factory} />
+              {definition.commit && (
+                <>
+                  {' '}
+                  in force: commit <span className="mono">{definition.commit.slice(0, 12)}</span>
+                </>
+              )}
             </List.Item>
             {repository && (
               <List.Item>
@@ -124,6 +119,41 @@ function Overview({ factory }: { factory: Factory }) {
         </Code>
       </Part>
     </Stack>
+  );
+}
+
+/** The agents of a factory: what each is for, by which model, and the runs that it has worked on. */
+function Agents({ factory }: { factory: Factory }) {
+  const { data } = useQuery(agentsQuery);
+  if (factory.agents.length === 0) {
+    return <Text c="dimmed">None until a commit of the repository is applied.</Text>;
+  }
+  return (
+    <List listStyleType="none" spacing="xs" size="sm">
+      {factory.agents.map((agent) => {
+        const known = data?.agents.find(({ uid }) => uid === agent.uid);
+        const facts = [formatWord(agent.agent_type), known?.base_model ?? known?.harness?.model_id ?? known?.harness?.type];
+        return (
+          <List.Item key={agent.uid}>
+            <Text component="span" inherit fw={500} className="plain">
+              {agent.name}
+            </Text>{' '}
+            <Text component="span" inherit c="dimmed">
+              {facts.filter(Boolean).join(' · ')}
+            </Text>{' '}
+            <Anchor component={Link} to="/runs" search={{ executor: agent.uid } as never} inherit underline="always">
+              its runs<VisuallyHidden> ({agent.name})</VisuallyHidden>
+            </Anchor>{' '}
+            <CopyButton value={agent.uid} label={`Copy the uid of ${agent.name}`} />
+            {known?.description && (
+              <Text inherit c="dimmed" className="plain">
+                {known.description}
+              </Text>
+            )}
+          </List.Item>
+        );
+      })}
+    </List>
   );
 }
 

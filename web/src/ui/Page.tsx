@@ -18,7 +18,7 @@ export function Page({
   }, [title]);
   return (
     <Stack gap="md">
-      <Group justify="space-between" align="center" gap="sm">
+      <Group justify="space-between" align="center" gap="sm" mih={36}>
         <Title order={1} size="h3" style={{ overflowWrap: 'anywhere' }}>
           {heading ?? title}
         </Title>

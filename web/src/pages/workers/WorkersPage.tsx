@@ -24,7 +24,7 @@ export function WorkersPage() {
   const { data: stats } = useQuery({ ...statsQuery, ...live(5) });
   return (
     <Page title="Workers">
-      <Group gap="sm" mih={24}>
+      <Group gap="sm" mih={{ base: 58, xs: 24 }} align="start">
         <Text size="sm">Inside the server:</Text>
         {stats && stats.capacity.server_slots > 0 && (
           <Load busy={stats.capacity.server_busy} capacity={stats.capacity.server_slots} of="the worker inside the server" />

@@ -1,10 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { Penstock } from '@penstock/sdk';
+
+/** Whether the servers keep their state in PostgreSQL: each in a database of its own of the cluster at PENSTOCK_TEST_POSTGRES. */
+export const onPostgres = process.env.PENSTOCK_TEST_ENGINE === 'postgres';
 
 /** The real binary, serving on a port and in a folder of its own. */
 export class Server {
@@ -15,6 +19,7 @@ export class Server {
   readonly api: Penstock;
   readonly #args: string[];
   readonly #dir = mkdtempSync(path.join(tmpdir(), 'penstock-e2e-'));
+  readonly #database = `e2e_${randomBytes(8).toString('hex')}`;
   #process: ChildProcess | undefined;
   #log = '';
 
@@ -27,6 +32,9 @@ export class Server {
   /** Starts a server with more arguments of `penstock serve`, and waits until it is ready. */
   static async start(...args: string[]): Promise<Server> {
     const server = new Server(await freePort(), args);
+    if (onPostgres) {
+      await psql(`CREATE DATABASE ${server.#database}`);
+    }
     await server.up();
     return server;
   }
@@ -54,6 +62,7 @@ export class Server {
         path.join(this.#dir, 'data'),
         '--limit-requests-per-minute',
         '0',
+        ...(onPostgres ? ['--database', cluster(this.#database)] : []),
         ...this.#args,
       ],
       { env: { PATH: process.env.PATH, HOME: home, PENSTOCK_BOOTSTRAP_KEY: this.key }, stdio: ['ignore', 'pipe', 'pipe'] },
@@ -90,11 +99,27 @@ export class Server {
     }
   }
 
-  /** Stops the server and removes its folder. */
+  /** Stops the server and removes its folder and database. */
   async end(): Promise<void> {
     await this.down();
+    if (onPostgres) {
+      await psql(`DROP DATABASE ${this.#database}`);
+    }
     rmSync(this.#dir, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** The address of a database of the tests' cluster, of the one to manage it by without a name. */
+function cluster(database?: string): string {
+  const given = process.env.PENSTOCK_TEST_POSTGRES;
+  if (!given) {
+    throw new Error('PENSTOCK_TEST_POSTGRES is not set: run scripts/with-postgres scripts/test-web');
+  }
+  return database ? given.replace(/\/[^/?]*(\?|$)/, `/${database}$1`) : given;
+}
+
+async function psql(statement: string): Promise<void> {
+  await promisify(execFile)('psql', ['--no-psqlrc', '--quiet', '--dbname', cluster(), '--command', statement]);
 }
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));

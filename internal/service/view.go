@@ -68,22 +68,24 @@ func (s *Service) ListRuns(ctx context.Context, p penstock.Principal, q penstock
 // present adds what is not in the rows: links, artifacts, the place in the
 // queue and what a run waits for.
 func (s *Service) present(ctx context.Context, rows []store.RunRow) ([]penstock.Run, error) {
-	var ids, queued []string
+	var ids []string
+	var queued []store.RunRow
 	for _, r := range rows {
 		ids = append(ids, r.ID)
 		if r.State == penstock.StateQueued {
-			queued = append(queued, r.ID)
+			queued = append(queued, r)
 		}
-	}
-	positions, err := s.order.positions(ctx, s.store, queued)
-	if err != nil {
-		return nil, err
 	}
 	var workers []store.Worker
 	if len(queued) > 0 {
+		var err error
 		if workers, err = s.store.Workers(ctx); err != nil {
 			return nil, err
 		}
+	}
+	positions, err := s.order.positions(ctx, s.store, workers, queued)
+	if err != nil {
+		return nil, err
 	}
 	artifacts, err := s.store.Artifacts(ctx, ids)
 	if err != nil {

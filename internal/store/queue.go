@@ -230,19 +230,6 @@ func (s *Store) CountRuns(ctx context.Context) (map[penstock.State]int64, error)
 	return out, err
 }
 
-// QueuePosition says where a run stands among all that wait, from 1; 0: it does
-// not wait.
-func (s *Store) QueuePosition(ctx context.Context, runID string) (n int, err error) {
-	err = s.row(ctx, `SELECT count(*) FROM queue q, queue mine WHERE mine.run_id = $1 AND mine.token = '' AND q.token = ''
-		AND (q.enqueued_at, q.run_id) <= (mine.enqueued_at, mine.run_id)`, runID).Scan(&n)
-	return n, s.d.mapError(err)
-}
-
-// Waiting lists the runs that wait, the next one first.
-func (s *Store) Waiting(ctx context.Context, limit int) ([]string, error) {
-	return s.strings(ctx, "SELECT run_id FROM queue WHERE token = '' ORDER BY enqueued_at, run_id LIMIT $1", limit)
-}
-
 // Worker is a worker as it last said hello.
 type Worker struct {
 	ID, Host, Version       string
@@ -288,54 +275,4 @@ func (s *Store) Goodbye(ctx context.Context, workerID string) error {
 		_, err := tx.exec(ctx, "DELETE FROM workers WHERE id = $1", workerID)
 		return err
 	})
-}
-
-// Workers lists the workers that are connected.
-func (s *Store) Workers(ctx context.Context) ([]Worker, error) {
-	rows, err := s.query(ctx, `SELECT id, host, version, platform, local, strict_image, harnesses, capacity, busy, connected_at, last_seen_at FROM workers
-		WHERE last_seen_at > $1 ORDER BY host, id`, int64(penstock.Now().Add(-WorkerSeenFor)))
-	var lists []string
-	workers, err := collect(s, rows, err, "workers", func(w *Worker) []any {
-		lists = append(lists, "")
-		return []any{&w.ID, &w.Host, &w.Version, &w.Platform, &w.Local, &w.StrictImage, &lists[len(lists)-1], &w.Capacity, &w.Busy, &w.ConnectedAt, &w.LastSeenAt}
-	})
-	for i := range workers {
-		workers[i].Harnesses = strings.Split(strings.Trim(lists[i], ","), ",")
-	}
-	return workers, err
-}
-
-// markCapacity finds out for each new run whether a worker has a slot for it:
-// all that waits or works, itself included, against the slots there are.
-func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
-	if len(members) == 0 {
-		return nil
-	}
-	type ask struct{ harness, host, platform string }
-	asked := func(m *createRun) ask { return ask{m.run.Harness, m.run.WorkerHost, m.run.Runner.Platform()} }
-	slots := map[ask]int{}
-	seen := int64(penstock.Now().Add(-WorkerSeenFor))
-	most := 0
-	for _, m := range members {
-		a := asked(m)
-		if _, known := slots[a]; known {
-			continue
-		}
-		var n int
-		if err := tx.row(ctx, "SELECT COALESCE(sum(capacity), 0) FROM workers WHERE last_seen_at > $1 AND ($2 = '' OR host = $2) AND replace(harnesses, $3, '') <> harnesses AND ($4 = '' OR platform = $4)", // LIKE has SQLite parse the statement again for each pattern
-			seen, a.host, ","+a.harness+",", a.platform).Scan(&n); err != nil {
-			return fmt.Errorf("count the slots: %w", err)
-		}
-		slots[a] = n
-		most = max(most, n)
-	}
-	var taken int
-	if err := tx.row(ctx, "SELECT count(*) FROM (SELECT 1 FROM queue LIMIT $1) AS q", most+1).Scan(&taken); err != nil {
-		return fmt.Errorf("count the queue: %w", err)
-	}
-	for _, m := range members {
-		taken++
-		m.atCapacity = taken > slots[asked(m)]
-	}
-	return nil
 }

@@ -217,12 +217,14 @@ func TestClaims(t *testing.T) {
 			t.Errorf("claimed %s, want the one for the host", run.ID)
 		}
 		later := mustCreate(t, s, nil)
-		for id, want := range map[string]int{first.ID: 0, other.ID: 1, later.ID: 2} {
-			if got, err := s.QueuePosition(t.Context(), id); got != want || err != nil {
-				t.Errorf("position %d, %v; want %d", got, err, want)
+		builtin, claude := store.Want{Harness: penstock.HarnessBuiltin}, store.Want{Harness: "claude"}
+		for id, want := range map[string]map[store.Want]int{first.ID: {}, other.ID: {claude: 1}, later.ID: {claude: 1, builtin: 1}} {
+			if got, err := s.Ahead(t.Context(), id); cmp.Diff(want, got) != "" || err != nil {
+				t.Errorf("ahead are %v, %v; want %v", got, err, want)
 			}
 		}
-		if got, err := s.Waiting(t.Context(), 10); cmp.Diff([]string{other.ID, later.ID}, got) != "" || err != nil {
+		want := []store.WaitingRun{{ID: other.ID, Want: claude}, {ID: later.ID, Want: builtin}}
+		if got, err := s.Waiting(t.Context(), 10); cmp.Diff(want, got) != "" || err != nil {
 			t.Errorf("waiting are %v, %v", got, err)
 		}
 	})

@@ -1,0 +1,71 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// What waits for a worker that is not there is in nobody's way, and nobody is told
+// that it was.
+func TestPlaceInTheQueue(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--concurrency", "1", "--sandbox", "process", "--demo-directives"}})
+		create := func(body string) (created penstock.RunCreated) {
+			t.Helper()
+			if err := json.Unmarshal(send(t, s, http.MethodPost, "/agent/runs", body).body, &created); err != nil {
+				t.Fatal(err)
+			}
+			return created
+		}
+		get := func(id string) (run penstock.Run) {
+			t.Helper()
+			if err := json.Unmarshal(send(t, s, http.MethodGet, "/agent/runs/"+id, "").body, &run); err != nil {
+				t.Fatal(err)
+			}
+			return run
+		}
+		first := create(`{"prompt": "demo: say hello"}`)
+		testkit.Eventually(t, time.Minute, func() error {
+			if run := get(first.ID); run.State != penstock.StateSucceeded {
+				return fmt.Errorf("the first run is %s", run.State)
+			}
+			return nil
+		})
+		for range 3 {
+			if created := create(`{"prompt": "p", "config": {"worker_host": "elsewhere"}}`); !created.AtCapacity {
+				t.Error("a run for a host that is not there is told that it has a slot")
+			}
+		}
+		if created := create(`{"prompt": "demo: run sleep 300"}`); created.AtCapacity {
+			t.Error("a free worker is full because of runs for another host")
+		}
+		var waiting []string
+		for range 2 {
+			created := create(`{"prompt": "p"}`)
+			if !created.AtCapacity {
+				t.Error("a worker that is full has a slot")
+			}
+			waiting = append(waiting, created.ID)
+		}
+		var page penstock.RunPage
+		if err := json.Unmarshal(send(t, s, http.MethodGet, "/agent/runs?state=QUEUED", "").body, &page); err != nil {
+			t.Fatal(err)
+		}
+		listed := map[string]int{}
+		for _, run := range page.Runs {
+			listed[run.ID] = run.QueuePosition
+		}
+		for i, id := range waiting {
+			if run, want := get(id), i+1; run.QueuePosition != want || listed[id] != want {
+				t.Errorf("run %d waits at position %d, in the list at %d", want, run.QueuePosition, listed[id])
+			}
+		}
+	})
+}

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// Unused is after how long a mirror that nothing uses is not worth its disk any more.
+const Unused = 14 * 24 * time.Hour
+
 // Evict removes mirrors that nothing has used for so long, and says how many. One
 // that is wanted again is fetched again.
 func (c *Cache) Evict(ctx context.Context, unused time.Duration) (n int, err error) {

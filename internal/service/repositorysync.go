@@ -251,16 +251,13 @@ func (s *Service) nextLook(row store.RepositoryRow) time.Duration {
 	return time.Duration(float64(poll) * (0.9 + 0.2*rand.Float64()))
 }
 
-// unusedMirror is how long a mirror stays that nothing uses.
-const unusedMirror = 14 * 24 * time.Hour
-
 // evictMirrors removes mirrors that are not used any more, those of environments
 // beside those of factories: they lie in one folder.
 func (s *Service) evictMirrors(ctx context.Context) error {
 	if s.options.Definitions == nil {
 		return nil
 	}
-	n, err := s.options.Definitions.Evict(ctx, unusedMirror)
+	n, err := s.options.Definitions.Evict(ctx, git.Unused)
 	if n > 0 {
 		s.log.Info("mirrors of repositories were removed, since nothing has used them for long", "mirrors", n)
 	}

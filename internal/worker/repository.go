@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/git"
@@ -95,4 +96,31 @@ func splitURL(url string) (owner, name string) {
 		}
 	}
 	return owner, name
+}
+
+// evictEvery is how often mirrors are removed that nothing has used for long.
+const evictEvery = time.Hour
+
+// evictMirrors keeps the mirrors from filling the disk, until ctx ends. Those of the
+// embedded worker are the server's, which sees to them.
+func (w *Worker) evictMirrors(ctx context.Context) {
+	if w.Repositories == nil || w.Local {
+		return
+	}
+	tick := time.NewTicker(evictEvery)
+	defer tick.Stop()
+	for {
+		n, err := w.Repositories.Evict(ctx, git.Unused)
+		if n > 0 {
+			w.Log.Info("mirrors of repositories were removed, since nothing has used them for long", "mirrors", n)
+		}
+		if err != nil {
+			w.Log.Warn("mirrors of repositories cannot be removed", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -135,6 +135,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	sweeping, stop := context.WithCancel(ctx)
 	var sweeper sync.WaitGroup
 	sweeper.Go(func() { w.spaces.sweep(sweeping) })
+	sweeper.Go(func() { w.evictMirrors(sweeping) })
 	defer sweeper.Wait()
 	defer stop()
 	return w.queue.Run(ctx)

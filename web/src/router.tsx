@@ -1,6 +1,8 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router';
 import { queryClient, sessionQuery } from './api.ts';
 import { Shell } from './layout/Shell.tsx';
+import { queryOf } from './pages/runs/filters.ts';
+import { runsQuery } from './queries.ts';
 import { parseSearch, stringifySearch } from './search.ts';
 import { Failure } from './ui/Failure.tsx';
 import { NotFound } from './ui/NotFound.tsx';
@@ -21,7 +23,10 @@ const signInRoute = createRoute({
 export const appRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'app',
-  beforeLoad: async ({ location }) => {
+  beforeLoad: async ({ location, matches }) => {
+    for (const { routeId } of matches) {
+      router.loadRouteChunk(router.routesById[routeId])?.catch(() => {}); // beside the session; a failure is told when it is waited for
+    }
     const known = queryClient.getQueryData(sessionQuery.queryKey);
     const session = known === undefined ? await queryClient.fetchQuery({ ...sessionQuery, staleTime: 0 }) : known;
     if (!session) {
@@ -42,6 +47,10 @@ const runsRoute = createRoute({
   getParentRoute: () => appRoute,
   path: '/runs',
   validateSearch: (search: Record<string, unknown>) => search as Record<string, string | string[]>,
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps }) => {
+    void queryClient.prefetchQuery(runsQuery(queryOf(deps))); // before the page is there to ask
+  },
   component: lazyRouteComponent(() => import('./pages/runs/RunsPage.tsx'), 'RunsPage'),
 });
 

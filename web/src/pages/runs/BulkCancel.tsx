@@ -10,7 +10,7 @@ import { isActive } from '../run/state.ts';
 const together = 6;
 
 /** Cancels the chosen runs that are not over. One that ends meanwhile is as good as cancelled. */
-export function BulkCancel({ runs, done }: { runs: RunItem[]; done: () => void }) {
+export default function BulkCancel({ runs, done }: { runs: RunItem[]; done: () => void }) {
   const [asking, { open, close }] = useDisclosure(false);
   const queries = useQueryClient();
   const active = runs.filter((run) => isActive(run.state));

@@ -1,5 +1,5 @@
 import { Button, Group, MultiSelect, Select, SimpleGrid, TextInput } from '@mantine/core';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, memo, useState } from 'react';
 import { formatWord } from '../../format.ts';
 import { firstOf, type Params, valuesOf } from '../../search.ts';
 import { type Choice, type Noun, useChoices } from './choices.ts';
@@ -14,8 +14,13 @@ const sorts = [
 
 const nouns: ReadonlySet<Noun> = new Set(filters.flatMap((filter) => filter.of ?? []));
 
+interface FilterPanelProps {
+  search: Params;
+  change: (search: Params) => void;
+}
+
 /** Every filter of the API, and the order. A change holds at once; texts do when they are left or entered. */
-export default function FilterPanel({ search, change }: { search: Params; change: (search: Params) => void }) {
+function FilterPanel({ search, change }: FilterPanelProps) {
   const choices = useChoices(nouns);
   const ofTexts = ['title', 'agent'].includes(firstOf(search.sort_by) ?? '');
   return (
@@ -44,6 +49,9 @@ export default function FilterPanel({ search, change }: { search: Params; change
     </SimpleGrid>
   );
 }
+
+/** So many fields are drawn anew when the filter changes, and not with every answer of the list. */
+export default memo(FilterPanel);
 
 interface FieldProps {
   filter: Filter;

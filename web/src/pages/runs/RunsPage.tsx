@@ -3,7 +3,7 @@ import { useDebouncedCallback, useDisclosure } from '@mantine/hooks';
 import type { RunItem } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { lazy, Suspense, useCallback, useEffect, useState } from 'react';
 import { sessionQuery } from '../../api.ts';
 import { formatCost, formatDuration, formatWord, parseDuration } from '../../format.ts';
 import { may } from '../../layout/nav.ts';
@@ -19,12 +19,12 @@ import { Pager } from '../../ui/Pager.tsx';
 import { RunStatus } from '../../ui/Status.tsx';
 import { Since, Time } from '../../ui/Time.tsx';
 import { agentOf } from '../run/agent.ts';
-import { BulkCancel } from './BulkCancel.tsx';
 import { useChoices } from './choices.ts';
 import { EmptyRuns } from './EmptyRuns.tsx';
 import { activeFilters, nounsOf, queryOf, quickFilters, sameFilters, withFilter, without, wordOf } from './filters.ts';
 import classes from './RunsPage.module.css';
 
+const BulkCancel = lazy(() => import('./BulkCancel.tsx'));
 const NewRun = lazy(() => import('./NewRun.tsx'));
 const FilterPanel = lazy(() => import('./FilterPanel.tsx'));
 
@@ -77,10 +77,14 @@ export function RunsPage() {
   const runs = useQuery({ ...runsQuery(queryOf(search)), ...live() });
   const active = activeFilters(search);
   const choices = useChoices(nounsOf(active));
-  const go = (next: Params, replace = false): void => {
-    setChosen(new Set());
-    void navigate({ to: '/runs', search: next, replace });
-  };
+  const go = useCallback(
+    (next: Params, replace = false): void => {
+      setChosen(new Set());
+      void navigate({ to: '/runs', search: next, replace });
+    },
+    [navigate],
+  );
+  const refine = useCallback((next: Params): void => go(next, true), [go]);
   const mayWrite = may(session?.scopes, 'runs:write');
   const narrowed = active.length > 0 || firstOf(search.q) !== undefined;
   return (
@@ -118,7 +122,7 @@ export function RunsPage() {
       </Group>
       {filtering && (
         <Suspense>
-          <FilterPanel search={search} change={(next) => go(next, true)} />
+          <FilterPanel search={search} change={refine} />
         </Suspense>
       )}
       {active.length > 0 && (
@@ -143,7 +147,9 @@ export function RunsPage() {
         </Group>
       )}
       {mayWrite && chosen.size > 0 && (
-        <BulkCancel runs={runs.data?.items.filter((run) => chosen.has(run.run_id)) ?? []} done={() => setChosen(new Set())} />
+        <Suspense>
+          <BulkCancel runs={runs.data?.items.filter((run) => chosen.has(run.run_id)) ?? []} done={() => setChosen(new Set())} />
+        </Suspense>
       )}
       {runs.error && <Failure error={runs.error} retry={() => void runs.refetch()} />}
       {(runs.data || !runs.error) && (

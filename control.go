@@ -150,6 +150,25 @@ type TurnUsage struct {
 	CostUSD *float64   `json:"cost_usd,omitempty"` // where the agent knows it; else from the price list
 }
 
+// The most that one turn is believed to have consumed: of each kind of tokens,
+// and in US dollars. Sums of such turns are numbers still.
+const (
+	maxTurnTokens = 1_000_000_000_000
+	maxTurnCost   = 1_000_000_000
+)
+
+// Bounded is what of u can be believed, whoever reports it.
+func (u TurnUsage) Bounded() TurnUsage {
+	for _, n := range []*int64{&u.Tokens.Input, &u.Tokens.Output, &u.Tokens.CacheRead, &u.Tokens.CacheWrite} {
+		*n = min(max(*n, 0), maxTurnTokens)
+	}
+	if u.CostUSD != nil {
+		cost := min(max(*u.CostUSD, 0), maxTurnCost)
+		u.CostUSD = &cost
+	}
+	return u
+}
+
 // Upload describes what Control.Save stores. Exactly one of Artifact and
 // Session is set.
 type Upload struct {

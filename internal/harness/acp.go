@@ -266,8 +266,9 @@ func (a *acpAgent) garbage(line []byte, reason error) {
 
 // permission lets the agent go on: it works in a sandbox of its own. A call
 // that offers nothing but to be rejected is.
-func (a *acpAgent) permission(_ context.Context, r acp.PermissionRequest) (acp.PermissionOutcome, error) {
-	outcome := acp.Allow(r.Options)
+func (a *acpAgent) permission(ctx context.Context, r acp.PermissionRequest) (outcome acp.PermissionOutcome, err error) {
+	defer a.contain(ctx, "permission", &err)
+	outcome = acp.Allow(r.Options)
 	allowed := slices.ContainsFunc(r.Options, func(o acp.PermissionOption) bool {
 		return o.ID == outcome.OptionID && (o.Kind == acp.AllowOnce || o.Kind == acp.AllowAlways)
 	})
@@ -275,15 +276,9 @@ func (a *acpAgent) permission(_ context.Context, r acp.PermissionRequest) (acp.P
 	return outcome, nil
 }
 
-// extension answers the requests that are ours. A failure of ours is its answer:
-// what an agent asks for must not end the worker, and with it other runs.
+// extension answers the requests that are ours.
 func (a *acpAgent) extension(ctx context.Context, method string, params json.RawMessage) (result any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			a.session.Log.ErrorContext(ctx, "a request of an agent panicked", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = &acp.Error{Code: acp.CodeInternal, Message: "this cannot be done"}
-		}
-	}()
+	defer a.contain(ctx, method, &err)
 	if method != acp.MethodArtifact {
 		return nil, &acp.Error{Code: acp.CodeMethodNotFound, Message: "method not found: " + method}
 	}
@@ -296,4 +291,18 @@ func (a *acpAgent) extension(ctx context.Context, method string, params json.Raw
 		return nil, err
 	}
 	return acp.ArtifactResponse{ArtifactUID: uid}, nil
+}
+
+// contain is deferred where something that the agent has sent is worked on: a
+// failure of ours there is the answer, if there is one, and does not end the
+// worker with all its runs.
+func (a *acpAgent) contain(ctx context.Context, what string, answer *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	a.session.Log.ErrorContext(ctx, "what an agent has sent made the worker panic", "method", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	if answer != nil {
+		*answer = &acp.Error{Code: acp.CodeInternal, Message: "this cannot be done"}
+	}
 }

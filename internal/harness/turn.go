@@ -103,6 +103,7 @@ func (a *acpAgent) consumed() *penstock.TurnUsage {
 		cost := max(0, u.cost-u.costBefore)
 		turn.CostUSD = &cost
 	}
+	turn = turn.Bounded()
 	return &turn
 }
 
@@ -132,7 +133,8 @@ func (a *acpAgent) tokens(meta acp.Meta) bool {
 }
 
 // update takes one piece of news about the session.
-func (a *acpAgent) update(_ context.Context, n acp.SessionNotification) {
+func (a *acpAgent) update(ctx context.Context, n acp.SessionNotification) {
+	defer a.contain(ctx, "update", nil)
 	a.mu.Lock()
 	listens := a.listens
 	a.mu.Unlock()

@@ -120,10 +120,10 @@ func requeue(ctx context.Context, tx *store.Tx, run store.RunRow, payload map[st
 
 // tally adds what a turn consumed, once, and tells the listeners.
 func (s *Service) tally(ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result) error {
-	u := r.Usage
-	if u == nil {
+	if r.Usage == nil {
 		return nil
 	}
+	u := r.Usage.Bounded()
 	if fresh, err := tx.Tally(ctx, run.ID, r.Turn); err != nil || !fresh {
 		return err
 	}

@@ -354,6 +354,25 @@ func TestPanicAtAnAgentsRequest(t *testing.T) {
 	w.becomes(id, penstock.StateSucceeded)
 }
 
+// What an agent says that it has consumed can be summed up, whatever it is.
+func TestUsageIsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.start(nil)
+	id := w.create(penstock.RunRequest{Prompt: "claims riches", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
+	w.becomes(id, penstock.StateSucceeded)
+	w.followUp(id, "claims riches")
+	testkit.Eventually(t, patience, func() error {
+		if n := len(w.texts(id, "user")); n != 2 {
+			return fmt.Errorf("%d prompts were given", n)
+		}
+		return nil
+	})
+	run := w.becomes(id, penstock.StateSucceeded)
+	if u := run.Usage; u.TotalTokens != 4e12 || u.InferenceCostUSD == nil || *u.InferenceCostUSD != 2e9 {
+		t.Errorf("got %+v", u)
+	}
+}
+
 func TestAgentThatDiesFailsTheRun(t *testing.T) {
 	w := newWorld(t)
 	w.start(nil)

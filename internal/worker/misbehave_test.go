@@ -60,6 +60,12 @@ func misbehave(what string) int {
 				}
 			case "floods":
 				flood(ctx, a, r.SessionID)
+			case "claims riches":
+				_ = a.Update(ctx, r.SessionID, acp.Update{Kind: acp.UpdateUsage, Usage: &acp.UsageUpdate{
+					Cost: &acp.Price{Amount: 1.5e308, Currency: "USD"},
+					Meta: acp.NewMeta(acp.MetaUsage, acp.TurnUsage{TokenUsage: penstock.TokenUsage{Input: 1 << 62, Output: 1 << 62, CacheRead: -5}, ModelID: "x/y"}),
+				}})
+				_ = a.Call(ctx, "_nothing", nil, nil)
 			case "nests":
 				nest(ctx, a, r.SessionID)
 			case "reads its skills":

@@ -20,6 +20,9 @@ const (
 	// maxOpen is how many actions of a turn are remembered after their end, in
 	// case the agent has more to say about them.
 	maxOpen = 10_000
+	// maxHeld is how many bytes of actions that are under way are kept. An agent
+	// that begins more and ends none has them taken for done.
+	maxHeld = 64 << 20
 )
 
 // actions turns an agent's tool calls into actions and their results. A call
@@ -30,6 +33,7 @@ type actions struct {
 
 	mu   sync.Mutex
 	open map[string]*action // by the agent's id
+	held int                // bytes of the calls in open
 }
 
 // action is one tool call as it is known so far.
@@ -37,6 +41,7 @@ type action struct {
 	id             string // ours: agents use theirs again
 	category, name string
 	call           acp.ToolCall
+	bytes          int  // of call
 	recorded       bool // as an action
 	state          string
 	shown          time.Time
@@ -52,7 +57,7 @@ func (s *actions) see(change acp.ToolCall, begins bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.find(change.ID, begins)
-	merge(&a.call, change)
+	s.merge(a, change)
 	switch {
 	case change.Status == acp.ToolCompleted:
 		s.result(a, penstock.ActionCompleted)
@@ -65,6 +70,9 @@ func (s *actions) see(change acp.ToolCall, begins bool) {
 			s.result(a, penstock.ActionRunning)
 		}
 	}
+	if s.held > maxHeld {
+		s.close(penstock.ActionCompleted)
+	}
 }
 
 // ask takes the tool call that a permission is asked for, and whether it was
@@ -73,10 +81,13 @@ func (s *actions) ask(change acp.ToolCall, allowed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.find(change.ID, false)
-	merge(&a.call, change)
+	s.merge(a, change)
 	s.announce(a)
 	if !allowed {
 		s.result(a, penstock.ActionDenied)
+	}
+	if s.held > maxHeld {
+		s.close(penstock.ActionCompleted)
 	}
 }
 
@@ -89,12 +100,17 @@ func (s *actions) end(cut bool) {
 	if cut {
 		state = penstock.ActionFailed
 	}
+	s.close(state)
+	clear(s.open)
+}
+
+// close gives all actions that are under way the same end.
+func (s *actions) close(state string) {
 	for _, a := range s.open {
 		if !a.over() {
 			s.result(a, state)
 		}
 	}
-	clear(s.open)
 }
 
 // find returns the open action with the agent's id. A call that begins under
@@ -143,9 +159,21 @@ func (s *actions) result(a *action, state string) {
 	s.add(penstock.NewDraft(penstock.EventActionResult, penstock.Now(), penstock.Block{
 		Type: penstock.BlockActionResult, ActionID: a.id, Category: a.category, Name: a.name, State: state, Output: output,
 	}))
-	if a.over() {
-		a.call = acp.ToolCall{} // its content may be large
+	if a.over() { // its content may be large
+		s.held -= a.bytes
+		a.call, a.bytes = acp.ToolCall{}, 0
 	}
+}
+
+// merge takes over what change says of an action that is under way.
+func (s *actions) merge(a *action, change acp.ToolCall) {
+	if a.over() {
+		return
+	}
+	merge(&a.call, change)
+	text, _ := json.Marshal(a.call) // it was decoded
+	s.held += len(text) - a.bytes
+	a.bytes = len(text)
 }
 
 // merge takes over what change says.

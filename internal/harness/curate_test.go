@@ -177,3 +177,37 @@ func TestActionsThatAreOverAreForgotten(t *testing.T) {
 		t.Errorf("%d actions are remembered, %d drafts were recorded", len(s.open), len(*drafts))
 	}
 }
+
+func TestActionsThatNeverEndAreBounded(t *testing.T) {
+	t.Parallel()
+	s, _ := follow()
+	actions, results := 0, 0
+	s.add = func(d penstock.Draft) {
+		if d.Type == penstock.EventAction {
+			actions++
+		} else {
+			results++
+		}
+	}
+	input := rawJSON(`{"command":"` + strings.Repeat("x", 8<<20) + `"}`)
+	held := func() (n int) {
+		for _, a := range s.open {
+			n += len(a.call.RawInput)
+		}
+		return n
+	}
+	for i := range 12 {
+		s.see(acp.ToolCall{ID: fmt.Sprint(i), Kind: acp.ToolExecute, RawInput: input}, true)
+		s.ask(acp.ToolCall{ID: fmt.Sprint("asked", i), Kind: acp.ToolExecute, RawInput: input}, true)
+		for range 2 { // the same again takes no more room
+			s.see(acp.ToolCall{ID: fmt.Sprint(i), RawInput: input}, false)
+		}
+		if n := held(); n > maxHeld {
+			t.Fatalf("%d MB are held", n>>20)
+		}
+	}
+	s.end(false)
+	if actions != 24 || results != 24 || s.held != 0 || held() != 0 {
+		t.Errorf("%d actions, %d results, %d bytes are held", actions, results, s.held)
+	}
+}

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"strings"
@@ -34,6 +35,7 @@ type actions struct {
 	mu   sync.Mutex
 	open map[string]*action // by the agent's id
 	held int                // bytes of the calls in open
+	most int                // of held; 0: maxHeld
 }
 
 // action is one tool call as it is known so far.
@@ -70,9 +72,7 @@ func (s *actions) see(change acp.ToolCall, begins bool) {
 			s.result(a, penstock.ActionRunning)
 		}
 	}
-	if s.held > maxHeld {
-		s.close(penstock.ActionCompleted)
-	}
+	s.makeRoom()
 }
 
 // ask takes the tool call that a permission is asked for, and whether it was
@@ -86,9 +86,7 @@ func (s *actions) ask(change acp.ToolCall, allowed bool) {
 	if !allowed {
 		s.result(a, penstock.ActionDenied)
 	}
-	if s.held > maxHeld {
-		s.close(penstock.ActionCompleted)
-	}
+	s.makeRoom()
 }
 
 // end closes what the turn has left open: an action that is still under way
@@ -102,6 +100,13 @@ func (s *actions) end(cut bool) {
 	}
 	s.close(state)
 	clear(s.open)
+}
+
+// makeRoom ends what is under way where it takes more memory than it may.
+func (s *actions) makeRoom() {
+	if s.held > cmp.Or(s.most, maxHeld) {
+		s.close(penstock.ActionCompleted)
+	}
 }
 
 // close gives all actions that are under way the same end.

@@ -232,15 +232,14 @@ func TestRepositoryIsReadWhenAPushIsDelivered(t *testing.T) {
 	testkit.Engines(t, func(t *testing.T, database string) {
 		w, git := serveSecured(t, database, "--git-poll", "0")
 		w.repository.Commit("Begin", acmeFiles())
-		w.track(secured(git))
-		tracked := w.factory
 		w.factory = w.newFactory("hooks")
 		hook := w.githubHook("pushes")
-		w.factory = tracked
 		push := func(ref, event string) {
 			body := fmt.Sprintf(`{"ref": %q, "repository": {"full_name": "acme/factories", "clone_url": %q}}`, ref, git.URL+"/factories/.git")
 			newSender(t).accepted(w.url(hook), signed(body, "X-GitHub-Event", event, "X-GitHub-Delivery", penstock.NewID()), body)
 		}
+		push("refs/heads/main", "push") // of a repository that no factory comes from yet
+		w.track(secured(git))
 		before := w.get()
 		next := w.repository.Commit("Next", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nNext.\n"))
 		push("refs/heads/other", "push")

@@ -28,6 +28,7 @@ type deliveryPlan struct {
 	automations []*planned
 	filtered    bool // an automation has a filter: the body is parsed for it
 	events      bool // an automation waits for events of the webhook's signature scheme
+	pushes      bool // its deliveries may tell of pushes to repositories that factories of the team come from
 	size        int64
 
 	fullUntil   atomic.Int64 // the rate admits nothing before, in Unix nanoseconds
@@ -102,6 +103,12 @@ func (s *Service) newPlan(ctx context.Context, row store.WebhookRow) (*deliveryP
 			return nil, err
 		}
 		p.inlet.Secrets = append(p.inlet.Secrets, penstock.InletSecret{Value: value, ExpiresAt: sealed.ExpiresAt})
+	}
+	if _, told := pushEvents[row.SignatureScheme]; told && s.options.Definitions != nil {
+		var err error
+		if p.pushes, err = s.store.HasRepositories(ctx, row.Team); err != nil {
+			return nil, err
+		}
 	}
 	automations, err := s.store.AutomationsOf(ctx, row)
 	if err != nil {

@@ -57,8 +57,8 @@ func (n push) places() []string {
 // which an accepted delivery tells a push. It is a hint: where it fails, the next
 // poll finds the commit.
 func (s *Service) noticePush(ctx context.Context, p *deliveryPlan, a *penstock.Arrival) {
-	told, ok := pushEvents[p.row.SignatureScheme]
-	if !ok || s.options.Definitions == nil || !strings.Contains(a.Headers, told.event) { // most deliveries end here
+	told := pushEvents[p.row.SignatureScheme]
+	if !p.pushes || !strings.Contains(a.Headers, told.event) { // most deliveries end here
 		return
 	}
 	var headers map[string]string

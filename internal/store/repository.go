@@ -108,6 +108,14 @@ func (tx *Tx) AskRepositories(ctx context.Context, factoryUIDs ...string) error 
 	return nil
 }
 
+// HasRepositories reports whether factories of the team come from repositories.
+// An answer holds for one version of the team.
+func (s *Store) HasRepositories(ctx context.Context, team string) (has bool, err error) {
+	var n int
+	err = s.row(ctx, "SELECT count(*) FROM (SELECT 1 FROM repositories WHERE team = $1 LIMIT 1) AS one", team).Scan(&n)
+	return n > 0, s.d.mapError(err)
+}
+
 // RepositoriesAt lists the factories of a team that come from a place, by uid,
 // each with the branch that it follows, "" where that is not known yet.
 func (s *Store) RepositoriesAt(ctx context.Context, team, place string) (branches map[string]string, err error) {

@@ -89,7 +89,12 @@ func (s *Store) ListRuns(ctx context.Context, v Viewer, q penstock.RunQuery) (ru
 		}
 		w.add("(r."+column+", r.id) "+after+" (?, ?)", value, c.ID)
 	}
-	text, args := pageOfRuns(w, q, column, direction, limit+1)
+	states := slices.Compact(slices.Sorted(slices.Values(q.States)))
+	few, err := s.fewIn(ctx, v.Team, states, column)
+	if err != nil {
+		return nil, "", s.d.mapError(fmt.Errorf("list runs: %w", err))
+	}
+	text, args := runsPage{w, states, few, column, direction, limit + 1}.ids()
 	rows, err := s.query(ctx, "SELECT "+runColumns+", p.sorted FROM ("+text+") AS p JOIN runs r ON r.id = p.id"+runActors+
 		" ORDER BY p.sorted "+direction+", p.id "+direction, args...)
 	if err != nil {
@@ -111,29 +116,65 @@ func (s *Store) ListRuns(ctx context.Context, v Viewer, q penstock.RunQuery) (ru
 	return runs, "", s.d.mapError(rows.Err())
 }
 
-// pageOfRuns is a query for the ids of a page. Where states are given it asks the index
+// runsPage is what a page of runs is to hold.
+type runsPage struct {
+	w                 *where
+	states            []penstock.State        // none: any
+	few               map[penstock.State]bool // of these so few runs that sorting all of them is soon done
+	column, direction string
+	limit             int
+}
+
+// ids is a query for the ids of the page. Where states are given it asks the index
 // once per state and merges: an index with the state in front serves only one.
-func pageOfRuns(w *where, q penstock.RunQuery, column, direction string, limit int) (text string, args []any) {
-	order := fmt.Sprintf(" ORDER BY r.%s %s, r.id %s LIMIT %d", column, direction, direction, limit)
-	states := slices.Compact(slices.Sorted(slices.Values(q.States)))
+func (p runsPage) ids() (text string, args []any) {
+	states := p.states
 	if len(states) == 0 {
 		states = []penstock.State{""}
 	}
 	var parts []string
 	for _, state := range states {
-		part := w.clone()
+		part, sorted := p.w.clone(), "r."+p.column
 		if state != "" {
 			part.add("r.state = ?", string(state))
 		}
+		if p.few[state] {
+			sorted += " + 0" // of an expression there is no index, so the one of the states is taken
+		}
 		text, partArgs := part.numbered(len(args) + 1)
-		parts = append(parts, "SELECT * FROM (SELECT r.id, r."+column+" AS sorted FROM runs r WHERE "+text+order+") AS s"+strconv.Itoa(len(parts)))
+		parts = append(parts, fmt.Sprintf("SELECT * FROM (SELECT r.id, r.%s AS sorted FROM runs r WHERE %s ORDER BY %s %s, r.id %s LIMIT %d) AS s%d",
+			p.column, text, sorted, p.direction, p.direction, p.limit, len(parts)))
 		args = append(args, partArgs...)
 	}
 	text = parts[0]
 	if len(parts) > 1 {
-		text = "SELECT id, sorted FROM (" + strings.Join(parts, " UNION ALL ") + fmt.Sprintf(") AS merged ORDER BY sorted %s, id %s LIMIT %d", direction, direction, limit)
+		text = "SELECT id, sorted FROM (" + strings.Join(parts, " UNION ALL ") + fmt.Sprintf(") AS merged ORDER BY sorted %s, id %s LIMIT %d", p.direction, p.direction, p.limit)
 	}
 	return text, args
+}
+
+// fewIn are the states that no more than fewMatches runs are in. For a list by
+// creation, which has an index of its own, SQLite would go through all runs to find
+// them: it does not know how many there are.
+func (s *Store) fewIn(ctx context.Context, team string, states []penstock.State, column string) (map[penstock.State]bool, error) {
+	if column != "created_at" || len(states) == 0 {
+		return nil, nil //nolint:nilnil // none
+	}
+	args := []any{team}
+	counts, fields := make([]int, len(states)), make([]any, len(states))
+	parts := make([]string, len(states))
+	for i, state := range states {
+		args, fields[i] = append(args, string(state)), &counts[i]
+		parts[i] = fmt.Sprintf("(SELECT count(*) FROM (SELECT 1 FROM runs WHERE team = $1 AND state = $%d LIMIT %d) AS m)", len(args), fewMatches+1)
+	}
+	if err := s.row(ctx, "SELECT "+strings.Join(parts, ", "), args...).Scan(fields...); err != nil {
+		return nil, err
+	}
+	few := map[penstock.State]bool{}
+	for i, state := range states {
+		few[state] = counts[i] <= fewMatches
+	}
+	return few, nil
 }
 
 // where gathers conditions, with ? for the arguments until they are numbered.

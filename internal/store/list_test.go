@@ -72,6 +72,7 @@ func TestListFilters(t *testing.T) {
 			"by agent":         {penstock.RunQuery{SortBy: "agent", Limit: 1}, []string{"full"}},
 			"states":           {penstock.RunQuery{States: []penstock.State{penstock.StateCancelled, penstock.StateFailed}}, []string{"cancelled"}},
 			"several states":   {penstock.RunQuery{States: []penstock.State{penstock.StateCancelled, penstock.StateQueued}, Limit: 2}, []string{"cancelled", "personal"}},
+			"states, created":  {penstock.RunQuery{States: []penstock.State{penstock.StateCancelled, penstock.StateQueued}, SortBy: "created_at", Ascending: true}, []string{"plain", "full", "personal", "cancelled"}},
 			"name":             {penstock.RunQuery{Name: "nightly"}, []string{"full"}},
 			"model":            {penstock.RunQuery{ModelID: "m1"}, []string{"full"}},
 			"creator":          {penstock.RunQuery{Creator: "bob"}, []string{"personal", "full"}},

@@ -51,10 +51,10 @@ async function filtering(page) {
     await field.fill(`nightly-${n}`);
     took.push(await timed(page, 'keydown', () => field.press('Enter')));
     if (n % 2 === 0) {
-      await page.getByRole('combobox', { name: 'Status' }).click();
+      await page.getByRole('combobox', { name: 'Task status' }).click();
       took.push(await click(page, 'option', 'Failed'));
     } else {
-      took.push(await click(page, 'button', 'Without Status failed'));
+      took.push(await click(page, 'button', 'Without Task status Failed'));
     }
   }
   return took;

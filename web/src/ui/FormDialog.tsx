@@ -1,6 +1,7 @@
-import { Button, Group, Modal, Stack } from '@mantine/core';
+import { Button, Group, Stack } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import type { FormEvent, ReactNode } from 'react';
+import { Dialog } from './Dialog.tsx';
 import { Failure } from './Failure.tsx';
 
 export interface FormDialogProps {
@@ -20,7 +21,7 @@ export interface FormDialogProps {
   children: ReactNode;
 }
 
-/** A form in a dialog. A click beside it does not close it: what was filled in would be lost. */
+/** A form in a dialog. */
 export function FormDialog({ title, close, action, submit, done, incomplete, error, size, children }: FormDialogProps) {
   const sending = useMutation({ mutationFn: submit, onSuccess: done ?? close });
   const send = (event: FormEvent): void => {
@@ -28,14 +29,7 @@ export function FormDialog({ title, close, action, submit, done, incomplete, err
     sending.mutate();
   };
   return (
-    <Modal
-      opened
-      onClose={close}
-      title={title}
-      size={size ?? 'md'}
-      closeOnClickOutside={false}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
+    <Dialog title={title} close={close} {...(size ? { size } : {})}>
       <form onSubmit={send}>
         <Stack gap="sm">
           {children}
@@ -50,6 +44,6 @@ export function FormDialog({ title, close, action, submit, done, incomplete, err
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,7 +1,8 @@
-import { Alert, Button, Group, Modal, Stack, Text, Title } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { APIError, type Diagnostic, type FactoryFiles, type FileTree } from '@penstock/sdk';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { client } from '../../api.ts';
+import { Dialog } from '../../ui/Dialog.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { DiffView } from '../run/DiffView.tsx';
 import { Changes } from './Changes.tsx';
@@ -44,7 +45,7 @@ export default function PlanDialog({ uid, base, files, close, applied, update, g
   const stale = error instanceof APIError && error.statusCode === 409;
   const findings = error instanceof APIError ? (error.problem?.diagnostics ?? []) : (plan.data?.diagnostics ?? []);
   return (
-    <Modal opened onClose={close} title="What applying would change" size="xl" closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Dialog title="What applying would change" close={close} size="xl">
       <Stack gap="sm">
         {plan.isPending && <Text c="dimmed">Asking the server…</Text>}
         <Failure error={updating.error ?? error} />
@@ -84,6 +85,6 @@ export default function PlanDialog({ uid, base, files, close, applied, update, g
           </Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,10 +1,11 @@
-import { Alert, Button, Checkbox, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Button, Checkbox, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import type { CreateKeyRequest, Key } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useAgentChoices } from '../../agents.ts';
 import { client, sessionQuery } from '../../api.ts';
 import { Code } from '../../ui/Code.tsx';
+import { Dialog } from '../../ui/Dialog.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { givable, lives, scopes } from './scopes.ts';
 
@@ -75,15 +76,7 @@ export default function KeyDialog({ close }: { close: () => void }) {
 function Reveal({ made, close }: { made: Key; close: () => void }) {
   const key = made.key ?? '';
   return (
-    <Modal
-      opened
-      onClose={close}
-      title={`The key ${made.name}`}
-      size="lg"
-      closeOnClickOutside={false}
-      closeOnEscape={false}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    >
+    <Dialog title={`The key ${made.name}`} close={close} size="lg" stays>
       <Stack gap="sm">
         <Alert variant="default" role="status" title="This is the only time that it is shown">
           Store it now. Whoever loses it makes another one.
@@ -95,6 +88,6 @@ function Reveal({ made, close }: { made: Key; close: () => void }) {
           <Button onClick={close}>I have stored it</Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

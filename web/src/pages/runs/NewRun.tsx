@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Modal, Select, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Select, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
 import type { RunAgentRequest } from '@penstock/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -8,6 +8,7 @@ import { client } from '../../api.ts';
 import { environmentsQuery, modelsQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
 import { curl } from '../../ui/curl.ts';
+import { Dialog } from '../../ui/Dialog.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 
 const modes = [
@@ -74,7 +75,7 @@ export default function NewRun({ close }: { close: () => void }) {
     });
   };
   return (
-    <Modal opened onClose={close} title="New run" size="lg" closeOnClickOutside={false} closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Dialog title="New run" close={close} size="lg">
       <form onSubmit={submit}>
         <Stack gap="sm">
           <Textarea
@@ -160,6 +161,6 @@ export default function NewRun({ close }: { close: () => void }) {
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,25 +1,19 @@
-import { Button, Group, Modal, PasswordInput, Stack, Text } from '@mantine/core';
+import { Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
 import type { Webhook } from '@penstock/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { client } from '../../api.ts';
 import { signatureSchemesQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
+import { Dialog } from '../../ui/Dialog.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 
 /** Takes the secret of a webhook that waits for it: its sender shows it once the URL was registered there. */
 export function FinishSetup({ webhook, factory, close }: { webhook: Webhook; factory: string; close: () => void }) {
   return (
-    <Modal
-      opened
-      onClose={close}
-      title={`Finish ${webhook.label}`}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-      closeOnClickOutside={false}
-      size="lg"
-    >
+    <Dialog title={`Finish ${webhook.label}`} close={close} size="lg">
       <SecretForm webhook={webhook} factory={factory} done={close} />
-    </Modal>
+    </Dialog>
   );
 }
 

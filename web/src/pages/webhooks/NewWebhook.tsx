@@ -1,9 +1,10 @@
-import { Button, Checkbox, Group, List, Modal, PasswordInput, Radio, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, List, PasswordInput, Radio, Select, Stack, Text, TextInput } from '@mantine/core';
 import type { Factory, SignaturePreset, Webhook } from '@penstock/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { client } from '../../api.ts';
 import { signatureSchemesQuery } from '../../queries.ts';
+import { Dialog } from '../../ui/Dialog.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { type Draft, emptyDraft, factsOf, requestOf, secretNameOf, wantsGuard } from './draft.ts';
 import { EditElsewhere } from './EditElsewhere.tsx';
@@ -31,15 +32,7 @@ export default function NewWebhook({
   const made = creating.data;
   const chosen = factories.find(({ uid }) => uid === into);
   return (
-    <Modal
-      opened
-      onClose={close}
-      title={made ? made.label : 'New webhook'}
-      size="lg"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-      closeOnClickOutside={false}
-      closeOnEscape={!made}
-    >
+    <Dialog title={made ? made.label : 'New webhook'} close={close} size="lg" stays={made !== undefined}>
       {made ? (
         <Made webhook={made} factory={into ?? ''} done={close} />
       ) : (
@@ -59,7 +52,7 @@ export default function NewWebhook({
           )}
         </Stack>
       )}
-    </Modal>
+    </Dialog>
   );
 }
 

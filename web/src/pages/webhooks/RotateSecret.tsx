@@ -1,9 +1,10 @@
-import { Button, Group, Modal, PasswordInput, Select, Stack, Text } from '@mantine/core';
+import { Button, Group, PasswordInput, Select, Stack, Text } from '@mantine/core';
 import type { Webhook } from '@penstock/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { client } from '../../api.ts';
 import { signatureSchemesQuery } from '../../queries.ts';
+import { Dialog } from '../../ui/Dialog.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Reveal } from './Reveal.tsx';
 
@@ -33,15 +34,7 @@ export default function RotateSecret({ webhook, factory, close }: { webhook: Web
     rotating.mutate();
   };
   return (
-    <Modal
-      opened
-      onClose={close}
-      title={`Rotate the secret of ${webhook.label}`}
-      size="lg"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-      closeOnClickOutside={false}
-      closeOnEscape={!rotating.data}
-    >
+    <Dialog title={`Rotate the secret of ${webhook.label}`} close={close} size="lg" stays={rotating.data !== undefined}>
       {rotating.data ? (
         <Reveal webhook={rotating.data} done={close} />
       ) : (
@@ -74,6 +67,6 @@ export default function RotateSecret({ webhook, factory, close }: { webhook: Web
           </Stack>
         </form>
       )}
-    </Modal>
+    </Dialog>
   );
 }

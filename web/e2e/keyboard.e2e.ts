@@ -1,0 +1,67 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from './world.ts';
+
+/** Presses Tab until what has the focus is called so. */
+async function tabTo(page: Page, name: string, most = 60): Promise<void> {
+  const names: string[] = [];
+  for (let i = 0; i < most; i++) {
+    await page.keyboard.press('Tab');
+    const focused = await page.evaluate(() => {
+      const element = document.activeElement;
+      const labels = element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement ? element.labels : null;
+      return element?.getAttribute('aria-label') ?? labels?.[0]?.textContent ?? element?.textContent?.trim() ?? '';
+    });
+    if (focused.replace(/ ?\*$/, '') === name) {
+      return;
+    }
+    names.push(focused.slice(0, 30));
+  }
+  throw new Error(`Tab does not lead to ${name}, but to ${names.join(', ')}`);
+}
+
+test('a run is started, steered and cancelled by the keyboard alone', async ({ world }) => {
+  const { page, server } = world;
+  await world.signIn('/runs');
+  await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
+  await tabTo(page, 'To the content', 1);
+  await page.keyboard.press('Enter');
+  await tabTo(page, 'New run', 1);
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('TEXTAREA');
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+  await expect
+    .poll(() => page.evaluate(() => document.activeElement?.textContent), { message: 'the focus is where it was' })
+    .toBe('New run');
+
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('TEXTAREA');
+  await page.keyboard.type('Wait for me');
+  await page.keyboard.press('Enter');
+  await page.keyboard.type('demo: run sleep 600');
+  await tabTo(page, 'Start');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/runs/*-*');
+  await page.getByRole('heading', { name: 'Wait for me' }).waitFor();
+  await tabTo(page, 'Transcript');
+  await page.keyboard.press('ArrowRight');
+  await page.waitForURL('**?tab=timeline');
+  await page.keyboard.press('ArrowLeft');
+  await tabTo(page, 'Follow-up');
+  await page.keyboard.type('Hurry');
+  await tabTo(page, 'Send', 1);
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.getByLabel('Follow-up').inputValue()).toBe('');
+  await tabTo(page, 'Cancel run');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'Cancel this run?' }).waitFor();
+  await expect
+    .poll(() => page.evaluate(() => document.activeElement?.textContent), { message: 'what does no harm has the focus' })
+    .toBe('Keep');
+  await tabTo(page, 'Cancel the run', 1);
+  await page.keyboard.press('Enter');
+  await page.getByRole('region', { name: 'Transcript' }).getByText('Cancelled', { exact: true }).waitFor();
+  const [run] = (await server.api.runs.list()).items;
+  expect(run?.state).toBe('CANCELLED');
+});

@@ -8,6 +8,10 @@ test('the first visit teaches how to start', async ({ world }) => {
     `${world.server.url}/api/v1/agent/runs`,
   );
   await world.look('runs-empty');
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.getByRole('button', { name: 'Navigation' }).click();
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Workers' }).waitFor();
+  await world.look('navigation');
 });
 
 test('a run is composed, and its page is where one gets to', async ({ world }) => {
@@ -49,8 +53,79 @@ test('the list is live, and the address carries its filter', async ({ world }) =
   await page.getByRole('button', { name: 'Without State Error' }).click();
   await page.waitForURL((url) => !url.search.includes('ERROR'));
   await page.getByRole('button', { name: 'Filters' }).click();
-  await page.getByLabel('Model').waitFor();
+  await page.getByRole('combobox', { name: 'Model' }).waitFor();
   await world.look('runs-filters');
+});
+
+test('each quick filter shows its runs, newest first', async ({ world }) => {
+  const { page, server } = world;
+  const { agents, uid } = await server.api.factories.create({ name: 'quick' });
+  const [foreman] = agents;
+  const { key = '' } = await server.api.keys.create({ name: 'foreman', scopes: ['runs:write'], agent_uid: foreman?.uid ?? '' });
+  const theirs = await fetch(`${server.url}/api/v1/agent/runs`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ prompt: 'demo: error it broke', title: 'Quick of an agent' }),
+  });
+  expect(theirs.status).toBe(200);
+  await server.api.runs.create({ prompt: 'demo: ask What?', title: 'Quick and blocked' });
+  await world.signIn('/runs');
+  const titles = (): Promise<string[]> => page.getByRole('table', { name: 'Runs' }).getByRole('link').allTextContents();
+  const show = async (name: string): Promise<void> => {
+    await page.getByRole('navigation', { name: 'Quick filters' }).getByRole('link', { name, exact: true }).click();
+  };
+  await page.getByRole('link', { name: 'Quick and blocked' }).waitFor();
+  await expect
+    .poll(async () => (await titles()).filter((title) => /^Quick/.test(title)))
+    .toEqual(['Quick and blocked', 'Quick of an agent']);
+  await show('Mine');
+  await page.getByText(/^Creator: .* \(you\)$/).waitFor();
+  await expect.poll(titles).not.toContain('Quick of an agent');
+  expect(await titles()).toContain('Quick and blocked');
+  await show('Active');
+  await expect.poll(titles).toContain('Quick and blocked');
+  await expect.poll(titles).not.toContain('Quick of an agent');
+  await show('Failed');
+  await expect.poll(titles).toContain('Quick of an agent');
+  expect(await titles()).not.toContain('Quick and blocked');
+  await show('Scheduled');
+  await page.waitForURL('**/runs?source=SCHEDULED_AGENT');
+  await page.getByText('No run matches').waitFor();
+  await show('All');
+  await page.getByRole('link', { name: 'Quick and blocked' }).waitFor();
+  await world.look('runs');
+  await server.api.factories.delete(uid);
+});
+
+test('every filter of the API can be set, by name where it is of something that has one', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'named' });
+  await server.api.factories.runs.create(uid, { prompt: 'demo: say x', title: 'Of the factory' });
+  await world.signIn('/runs');
+  await page.getByRole('button', { name: 'Filters' }).click();
+  const panel = page.getByRole('group', { name: 'Filters', exact: true });
+  await panel.getByRole('combobox', { name: 'Factory' }).click();
+  await page.getByRole('option', { name: 'named' }).click();
+  await page.waitForURL(`**/runs?factory_uid=${uid}`);
+  await page.getByText('Factory: named').waitFor();
+  await expect.poll(() => page.getByRole('table', { name: 'Runs' }).getByRole('link').allTextContents()).toEqual(['Of the factory']);
+  await panel.getByRole('combobox', { name: 'Automation' }).fill('an-id-that-nobody-has');
+  await page.getByRole('option', { name: 'an-id-that-nobody-has' }).click();
+  await page.waitForURL('**automation_id=an-id-that-nobody-has');
+  await page.getByText('No run matches').waitFor();
+
+  const asked =
+    'state=FAILED&task_status=failed&source=API&name=a&model_id=m&creator=c&executor=e&factory_uid=f&automation_id=a&webhook_uid=w'
+      .concat('&schedule_id=s&environment_id=empty-environment&skill=k&ancestor_run_id=01a1fd4a-7345-7000-b691-c4884c92adfe')
+      .concat('&execution_location=LOCAL&artifact_type=PLAN&created_after=2026-01-01T00:00:00Z&created_before=2036-01-01T00:00:00Z')
+      .concat('&updated_after=2026-01-01T00:00:00Z&metadata[a]=b&q=x&sort_by=title&sort_order=asc');
+  const request = page.waitForRequest((one) => one.url().includes('/api/v1/agent/runs?') && one.url().includes('sort_by=title'));
+  await page.goto(`${server.url}/runs?${asked}`);
+  expect((await (await request).response())?.status()).toBe(200);
+  const sent = new URL((await request).url()).searchParams;
+  for (const [name, value] of new URLSearchParams(asked)) {
+    expect(sent.get(name), name).toBe(value);
+  }
 });
 
 test('pages do not jump while new runs come, and a reload stays on its page', async ({ world }) => {

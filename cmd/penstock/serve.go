@@ -38,6 +38,7 @@ type serveCmd struct {
 	deliveryLimits
 	Worker                 bool          `default:"true" negatable:"" help:"Execute runs in this process, too."`
 	QueueTimeout           time.Duration `default:"24h" help:"How long a run may wait for a worker that can execute it."`
+	RetainRuns             time.Duration `help:"How long a run stays once it is over and no longer changes, with its events and files, such as 2160h; 0 is for ever."`
 	LimitRequestsPerMinute int           `default:"600" help:"Requests a minute that one API key may make; 0 is no limit."`
 	LimitSecretsPerTeam    int           `default:"1000" help:"Managed secrets that a team may have; 0 is no limit."`
 	SessionLife            time.Duration `default:"168h" help:"How long a session of the dashboard lasts after its sign-in."`
@@ -58,6 +59,9 @@ func (cmd *serveCmd) Validate() error {
 	}
 	if cmd.LimitRequestsPerMinute < 0 || cmd.LimitSecretsPerTeam < 0 || cmd.QueueTimeout <= 0 {
 		return errors.New("--limit-requests-per-minute is not negative, nor is --limit-secrets-per-team, and --queue-timeout is more than 0")
+	}
+	if cmd.RetainRuns < 0 {
+		return errors.New("--retain-runs is not negative")
 	}
 	if cmd.GitPoll != 0 && cmd.GitPoll < time.Second {
 		return errors.New("--git-poll is 0, or at least 1s")
@@ -167,7 +171,7 @@ func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin stri
 	b.service = service.New(service.Options{
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), Models: p.models(),
-		Defaults: penstock.Config{ModelID: p.defaultModel()}, QueueTimeout: cmd.QueueTimeout,
+		Defaults: penstock.Config{ModelID: p.defaultModel()}, QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns,
 		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry, MaxSecrets: cmd.LimitSecretsPerTeam, Webhooks: b.limits,
 		Sessions: service.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle},
 	})

@@ -34,6 +34,46 @@ func (s *Service) clearLogs(ctx context.Context) error {
 	})
 }
 
+// removeOldRuns removes the runs that have been over for long, each in a transaction
+// of its own: one may have tens of thousands of events.
+func (s *Service) removeOldRuns(ctx context.Context) error {
+	if s.options.KeepRunsFor <= 0 {
+		return nil
+	}
+	before, removed := penstock.Now().Add(-s.options.KeepRunsFor), 0
+	defer func() {
+		if removed > 0 {
+			s.log.Info("old runs were removed", "runs", removed, "unchanged_since", before)
+		}
+	}()
+	return clearAll(ctx, func() (int, error) {
+		old, err := s.store.OldRuns(ctx, before, clearAtOnce)
+		for _, id := range old {
+			if err := s.removeRun(ctx, id, before); err != nil {
+				return 0, err
+			}
+			removed++
+		}
+		return len(old), err
+	})
+}
+
+// removeRun removes the files after the rows: what a crash in between leaves is only
+// space.
+func (s *Service) removeRun(ctx context.Context, id string, before penstock.Time) error {
+	var blobs []string
+	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
+		blobs, err = tx.RemoveRun(ctx, id, before)
+		return err
+	})
+	for _, key := range blobs {
+		if err == nil {
+			s.dropBlob(ctx, key)
+		}
+	}
+	return err
+}
+
 // clearTallies removes what was counted and noted beside the logs and nobody asks
 // for any more.
 func (s *Service) clearTallies(ctx context.Context) error {

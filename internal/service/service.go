@@ -39,6 +39,7 @@ type Options struct {
 	Models       []penstock.ModelInfo  // what the providers' keys of this server allow
 	Defaults     penstock.Config       // the weakest layer of every run's configuration
 	QueueTimeout time.Duration         // default 24 h
+	KeepRunsFor  time.Duration         // after they are over and have last changed; 0: for ever
 	Repositories *git.Cache            // where skills are looked for; nil: nowhere
 	Definitions  *git.Cache            // where repositories of factories are read; nil: nowhere
 	GitPoll      time.Duration         // how often those are looked at; 0: only when told to
@@ -139,6 +140,7 @@ func (s *Service) jobs() []job {
 		{"record which secrets sign deliveries", "", time.Minute, s.touchWebhookSecrets},
 		{"count refused deliveries", "", 3 * time.Second, s.writeRefusals},
 		{"clear the logs of deliveries", "", time.Minute, s.clearLogs},
+		{"remove old runs", "", time.Minute, s.removeOldRuns},
 		{"clear what is noted beside the logs", "", 10 * time.Minute, s.clearTallies},
 		{"drop kept answers", "", 10 * time.Minute, s.dropKept},
 	}

@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// OldRuns lists runs that are over and have not changed since before, the oldest of
+// each state first: at most limit.
+func (s *Store) OldRuns(ctx context.Context, before penstock.Time, limit int) ([]string, error) {
+	var old []string
+	teams, err := s.strings(ctx, "SELECT uid FROM teams ORDER BY uid")
+	for _, team := range teams {
+		for _, state := range penstock.States() {
+			if !state.Done() || len(old) >= limit {
+				continue
+			}
+			// As the index runs_state has them.
+			ids, err := s.strings(ctx, "SELECT id FROM runs WHERE team = $1 AND state = $2 AND updated_at < $3 ORDER BY updated_at, id LIMIT $4",
+				team, string(state), int64(before), limit-len(old))
+			if err != nil {
+				return nil, err
+			}
+			old = append(old, ids...)
+		}
+	}
+	return old, err
+}
+
+// RemoveRun removes a run with all that belongs to nothing else, unless it has
+// changed: then, and where it is gone, it removes nothing. blobs are the files that
+// nothing refers to once the transaction is committed.
+func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (blobs []string, err error) {
+	run, err := tx.Run(ctx, id)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return nil, nil
+	}
+	if err != nil || !run.State.Done() || run.UpdatedAt >= before {
+		return nil, err
+	}
+	if blobs, err = tx.filesOf(ctx, run); err != nil {
+		return nil, err
+	}
+	if err := tx.forgetDelivery(ctx, run); err != nil {
+		return nil, err
+	}
+	for key, value := range run.Metadata {
+		if _, err := tx.exec(ctx, "DELETE FROM run_metadata WHERE team = $1 AND key = $2 AND value = $3 AND run_id = $4", run.Team, key, value, id); err != nil {
+			return nil, fmt.Errorf("remove metadata of run %s: %w", id, err)
+		}
+	}
+	if tx.s.d.lock == "" { // SQLite's index of the search does not see what is removed from its table
+		if _, err := tx.exec(ctx, "INSERT INTO run_fts (run_fts, rowid, text) SELECT 'delete', n, text FROM run_search WHERE run_id = $1", id); err != nil {
+			return nil, fmt.Errorf("remove run %s from the search: %w", id, err)
+		}
+	}
+	for _, from := range []string{
+		"run_search WHERE run_id = $1", "run_ancestors WHERE ancestor = $1", "run_ancestors WHERE run_id = $1", "attachments WHERE run_id = $1",
+		"artifacts WHERE run_id = $1", "followups WHERE run_id = $1", "executions WHERE run_id = $1", "events WHERE run_id = $1", "runs WHERE id = $1",
+	} {
+		if _, err := tx.exec(ctx, "DELETE FROM "+from, id); err != nil {
+			return nil, fmt.Errorf("remove run %s: %w", id, err)
+		}
+	}
+	return blobs, nil
+}
+
+// filesOf lists the run's files, and removes the saved session of its conversation
+// where no other run goes on with that.
+func (tx *Tx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
+	rows, err := tx.query(ctx, `SELECT blob FROM attachments WHERE run_id = $1 AND blob <> '' UNION SELECT blob FROM artifacts WHERE run_id = $1 AND blob <> ''
+		UNION SELECT blob FROM conversations WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $2 AND id <> $1)`, run.ID, run.ConversationID)
+	blobs, err := collect(tx.s, rows, err, "files of a run", func(v *string) []any { return []any{v} })
+	if err != nil {
+		return nil, err
+	}
+	_, err = tx.exec(ctx, "DELETE FROM conversations WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $1 AND id <> $2)", run.ConversationID, run.ID)
+	return blobs, err
+}
+
+// forgetDelivery takes the run out of the log entry of the delivery that started it. Of
+// an entry that is gone the run has kept the payload, which goes with the last one.
+func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
+	if run.DeliveryID == "" {
+		return nil
+	}
+	var text string
+	err := tx.row(ctx, "SELECT matches FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 AND id = $3"+tx.s.d.lock,
+		run.WebhookUID, string(penstock.OutcomeAccepted), run.DeliveryID).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		_, err = tx.exec(ctx, `DELETE FROM payloads WHERE delivery_id = $1 AND NOT EXISTS (
+			SELECT 1 FROM runs WHERE team = $2 AND created_at = $3 AND delivery_id = $1 AND id <> $4)`, run.DeliveryID, run.Team, int64(run.CreatedAt), run.ID)
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("read delivery %s: %w", run.DeliveryID, err)
+	}
+	var matches []penstock.DeliveryMatch
+	if err := unmarshal(text, &matches); err != nil {
+		return fmt.Errorf("read the matches of delivery %s: %w", run.DeliveryID, err)
+	}
+	for i := range matches {
+		if matches[i].RunID == run.ID {
+			matches[i].RunID = ""
+		}
+	}
+	_, err = tx.exec(ctx, "UPDATE deliveries SET matches = $1 WHERE webhook_uid = $2 AND outcome = $3 AND id = $4",
+		marshal(matches), run.WebhookUID, string(penstock.OutcomeAccepted), run.DeliveryID)
+	return err
+}

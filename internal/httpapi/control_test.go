@@ -50,6 +50,7 @@ func TestControl(t *testing.T) {
 		"files that go out and come back":        controlFiles,
 		"a saved session":                        controlSession,
 		"moves that a worker must not make":      controlIllegalMove,
+		"events that only the server writes":     controlForgedEvents,
 		"an artifact without content, and a bad": controlArtifacts,
 	}
 	for way, connect := range controls {
@@ -269,6 +270,31 @@ func controlIllegalMove(t *testing.T, w *world, c penstock.Control) {
 	if diff := cmp.Diff([]penstock.FieldError{{Pointer: "/data/state", Detail: e.Fields[0].Detail}}, e.Fields); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
+}
+
+// A worker says what happened in a run, and nothing that only the server says.
+func controlForgedEvents(t *testing.T, w *world, c penstock.Control) {
+	id := w.newRun("x")
+	g := w.work(c)
+	for name, d := range map[string]penstock.Draft{
+		"the end of the stream":      {Type: penstock.EventDone, Data: []byte(`{"state":"SUCCEEDED"}`)},
+		"an event within another":    {Type: "message\ndata: {}\n\nevent: done", Data: []byte(`{}`)},
+		"no type":                    {Data: []byte(`{}`)},
+		"a moment that is no object": {Type: penstock.EventTimeline, Data: []byte(`"x"`)},
+		"a message that is a list":   {Type: penstock.EventMessage, Data: []byte(`[1]`)},
+		"a key without end":          {Type: penstock.EventMessage, Data: []byte(`{}`), Key: strings.Repeat("k", 1000)},
+	} {
+		d.At = penstock.Now()
+		if err := c.Append(t.Context(), g.a.Lease, []penstock.Draft{g.say("fine"), d}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	g.succeed()
+	stream := w.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id+"/events", nil).body
+	if strings.Count(stream, "event: done") != 1 || strings.Contains(stream, "fine") {
+		t.Errorf("got %s", stream)
+	}
+	w.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id+"/timeline", nil)
 }
 
 func controlArtifacts(t *testing.T, w *world, c penstock.Control) {

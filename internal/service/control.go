@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/store"
 )
@@ -263,6 +265,9 @@ func (c control) Heartbeat(ctx context.Context, l penstock.Lease, wait time.Dura
 func (c control) Append(ctx context.Context, l penstock.Lease, drafts []penstock.Draft) error {
 	moves := false
 	for _, d := range drafts {
+		if err := checkDraft(d); err != nil {
+			return err
+		}
 		moves = moves || d.Type == penstock.EventState
 	}
 	if !moves {
@@ -287,6 +292,27 @@ func (c control) Append(ctx context.Context, l penstock.Lease, drafts []penstock
 		}
 		return nil
 	})
+}
+
+// maxEventKey bounds the id that ties the deltas of a message to it, in bytes.
+const maxEventKey = 200
+
+// checkDraft refuses what no worker of ours writes: it would reach listeners as it
+// is. The end of a stream is only the server's to say.
+func checkDraft(d penstock.Draft) error {
+	switch d.Type {
+	case penstock.EventState, penstock.EventMessage, penstock.EventMessageDelta, penstock.EventAction, penstock.EventActionResult,
+		penstock.EventPlan, penstock.EventUsage, penstock.EventArtifact, penstock.EventTimeline:
+	default:
+		return penstock.Invalid("/type", "is no type of an event that a worker writes")
+	}
+	if jsontext.Value(d.Data).Kind() != '{' {
+		return penstock.Invalid("/data", "must be a JSON object")
+	}
+	if len(d.Key) > maxEventKey {
+		return penstock.Invalid("/key", "is longer than %d bytes", maxEventKey)
+	}
+	return nil
 }
 
 // sandboxGone is what drafts say where they say that a sandbox is gone, and

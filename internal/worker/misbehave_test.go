@@ -50,7 +50,7 @@ func misbehave(what string) int {
 			end := acp.PromptResponse{StopReason: acp.StopEndTurn}
 			switch what := lines[len(lines)-1]; what {
 			case "never ends":
-				say(ctx, r.SessionID, "I begin")
+				say(ctx, r.SessionID, "I begin.")
 				select {}
 			case "spends":
 				for n := int64(100); ctx.Err() == nil; n += 100 {

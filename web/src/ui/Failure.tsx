@@ -27,6 +27,12 @@ export function tell(error: unknown): Told {
   return { title: 'This page could not go on', detail, requestId: undefined, fields: [] };
 }
 
+/** An error in one line, for where there is room for no more. */
+export function tellInLine(error: unknown): string {
+  const { title, detail, requestId } = tell(error);
+  return [`${title}${detail && ': '}${detail}`, requestId && `(request ${requestId})`].filter(Boolean).join(' ');
+}
+
 /** An error of the API with its title, what is wrong, and the id by which the server's log knows the request. */
 export function Failure({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
   if (!error) {

@@ -2,7 +2,7 @@ import { Group, Switch, Text } from '@mantine/core';
 import type { Automation, Factory } from '@penstock/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { client } from '../../api.ts';
-import { tell } from '../../ui/Failure.tsx';
+import { tellInLine } from '../../ui/Failure.tsx';
 
 /** Switches an automation; one that comes from a repository is switched there. */
 export function EnableAutomation({
@@ -37,8 +37,8 @@ export function EnableAutomation({
         onChange={(event) => switching.mutate(event.currentTarget.checked)}
       />
       {switching.error && (
-        <Text size="xs" c="var(--bad)" role="alert">
-          {tell(switching.error).detail}
+        <Text size="xs" c="var(--bad)" role="alert" className="plain">
+          {tellInLine(switching.error)}
         </Text>
       )}
     </Group>

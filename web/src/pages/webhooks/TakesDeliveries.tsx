@@ -2,7 +2,7 @@ import { Group, Switch, Text } from '@mantine/core';
 import type { Factory, UpdateWebhookRequest, Webhook } from '@penstock/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { client } from '../../api.ts';
-import { tell } from '../../ui/Failure.tsx';
+import { tellInLine } from '../../ui/Failure.tsx';
 
 /**
  * Switches a webhook off and on. Of a factory that comes from a repository `enabled` is the files' to say: there it is suspended and
@@ -40,8 +40,8 @@ export function TakesDeliveries({ webhook, factory, bare = false }: { webhook: W
         onChange={(event) => switching.mutate(event.currentTarget.checked)}
       />
       {switching.error && (
-        <Text size="xs" c="var(--bad)" role="alert">
-          {tell(switching.error).detail}
+        <Text size="xs" c="var(--bad)" role="alert" className="plain">
+          {tellInLine(switching.error)}
         </Text>
       )}
     </Group>

@@ -29,6 +29,7 @@ test('a secret is stored, gets another value, and is deleted, and nothing shows 
     agent_config: { secrets: ['DEPLOY_TOKEN'] },
   });
   await row.getByText('schedule nightly').waitFor();
+  await world.look('secrets');
   await page.getByRole('button', { name: 'Delete DEPLOY_TOKEN' }).click();
   await page.getByRole('button', { name: 'Delete the secret' }).click();
   await expect(page.getByRole('alert').textContent()).resolves.toMatch(/used by .*nightly.*Request [0-9a-f-]{36}/);
@@ -52,6 +53,7 @@ test('a key is shown once, works, and is refused from the moment on at which it 
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   const key = (await page.getByRole('region', { name: 'the key', exact: true }).textContent()) ?? '';
   expect(key).toMatch(/^psk_/);
+  await world.look('keys-reveal');
   await page.getByRole('button', { name: 'Copy: the key' }).click();
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(key);
   await page.getByRole('button', { name: 'I have stored it' }).click();

@@ -13,6 +13,7 @@ test('an automation is made, its filter tested on what came and on a payload, an
 
   await world.signIn('/automations');
   await page.getByRole('heading', { name: 'No automations yet' }).waitFor();
+  await world.look('automations-empty');
   await page.getByRole('link', { name: 'New automation' }).click();
   await page.getByRole('textbox', { name: 'Name', exact: true }).first().fill('Fix red builds');
   await page.getByRole('textbox', { name: 'Prompt' }).fill('Mend it.\ndemo: say mended');
@@ -30,6 +31,9 @@ test('an automation is made, its filter tested on what came and on a payload, an
     .getByText(/must|empty|at least/)
     .first()
     .waitFor();
+  await world.look('automation-error');
+  await filter.fill('{"id": [9007199254740993]}');
+  await expect.poll(() => page.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true);
   await filter.fill('{"status": ["failed"');
   await expect.poll(() => page.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true);
   await filter.fill('{"status": ["failed"]}');
@@ -73,11 +77,12 @@ test('a clock shows its next five times by the rules of the server', async ({ wo
   const times = page.getByRole('region', { name: 'Next times' });
   await expect.poll(() => times.getByRole('listitem').count()).toBe(5);
   await expect(times.getByRole('listitem').first().textContent()).resolves.toContain('03:00');
-  await page.getByRole('group', { name: 'Trigger 2' }).getByText('Not connected: it is kept').waitFor();
+  await page.getByRole('group', { name: 'Trigger 2' }).getByText('not connected: no events of slack').waitFor();
   await page
     .getByRole('group', { name: 'Trigger 3' })
-    .getByText(/^Not connected: it fires by deliveries/)
+    .getByText(/^not connected: no webhook of this factory/)
     .waitFor();
+  expect(await page.getByText(/^Not connected/).count(), 'it is said once').toBe(0);
   await world.look('automation');
   const cron = page.getByRole('textbox', { name: 'Cron' });
   await cron.fill('0 3 31 2 *');

@@ -67,6 +67,15 @@ test('every part of a run has its place', async ({ world }) => {
   await expect(page.getByRole('region', { name: 'watch it live' }).textContent()).resolves.toContain(
     `curl -N ${server.url}/api/v1/agent/runs/${run_id}/events`,
   );
+  await page.getByRole('tab', { name: 'Transcript' }).click();
+  await page.getByText('Ran echo hello; exit 3').click();
+  await page.getByRole('region', { name: 'Result' }).getByText('hello').first().waitFor();
+  await world.look('run-curl');
+  await page.getByRole('button', { name: 'Copy the run’s id' }).click();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(run_id);
+  await page.getByRole('complementary').getByRole('link', { name: 'A child' }).click();
+  await page.getByRole('complementary').getByRole('link', { name: 'Look around' }).click();
+  await page.getByRole('heading', { name: 'Look around' }).waitFor();
 });
 
 test('what an agent, a title or a message says is shown as text', async ({ world }) => {
@@ -140,6 +149,7 @@ test('a run that there is not is told with the request’s id', async ({ world }
   const alert = world.page.getByRole('alert');
   await alert.waitFor();
   await expect(alert.textContent()).resolves.toMatch(/not found.*Request [0-9a-f-]{36}/i);
+  await world.look('run-missing');
   await world.page.goto(`${world.server.url}/nothing/here`);
   await world.page.getByRole('heading', { name: 'There is nothing at this address' }).waitFor();
 });

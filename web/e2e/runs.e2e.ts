@@ -114,6 +114,14 @@ test('every filter of the API can be set, by name where it is of something that 
   await page.waitForURL('**automation_id=an-id-that-nobody-has');
   await page.getByText('No run matches').waitFor();
 
+  await page.getByRole('button', { name: 'New run' }).first().click();
+  await page.getByRole('textbox', { name: 'Prompt' }).fill('demo: say x');
+  await page.getByRole('dialog').getByRole('combobox', { name: 'Agent' }).click();
+  await page.getByRole('option', { name: 'foreman (named)' }).click();
+  await page.getByRole('button', { name: 'Start' }).click();
+  await page.waitForURL('**/runs/*-*');
+  await page.getByRole('complementary').getByRole('link', { name: 'named' }).waitFor();
+
   const asked =
     'state=FAILED&task_status=failed&source=API&name=a&model_id=m&creator=c&executor=e&factory_uid=f&automation_id=a&webhook_uid=w'
       .concat('&schedule_id=s&environment_id=empty-environment&skill=k&ancestor_run_id=01a1fd4a-7345-7000-b691-c4884c92adfe')

@@ -1,5 +1,5 @@
 import { Server } from './server.ts';
-import { expect, test } from './world.ts';
+import { expect, patience, test } from './world.ts';
 
 test('who signs in with a key gets to where they wanted', async ({ world }) => {
   const { page, server } = world;
@@ -27,6 +27,7 @@ test('whoever signs out is out, in every tab', async ({ world }) => {
   await world.page.waitForURL('**/sign-in');
   await other.bringToFront();
   await other.getByText('Your session has ended').waitFor();
+  await world.look('sign-in-again', other);
   await world.signIn('/runs', other);
 });
 
@@ -74,5 +75,34 @@ test('a session that is too old leads to the sign-in, and back', async ({ browse
   } finally {
     await page.close();
     await server.end();
+  }
+});
+
+test('the policy lets a page run nothing, and ask nobody, but its own server', async ({ browser, server }) => {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(patience);
+  try {
+    const answer = await page.goto(`${server.url}/sign-in`);
+    const policy = answer?.headers()['content-security-policy'] ?? '';
+    expect(policy).toMatch(/default-src 'none'.*script-src 'self';/);
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    await page.getByRole('heading', { name: 'Sign in to Penstock' }).waitFor();
+    const refused = await page.evaluate(async () => {
+      const found = new Set<string>();
+      document.addEventListener('securitypolicyviolation', ({ effectiveDirective }) => found.add(effectiveDirective));
+      const inline = document.createElement('script');
+      inline.textContent = 'window.hacked = 1';
+      const picture = new Image();
+      picture.src = 'https://elsewhere.example/x.png';
+      const style = document.createElement('style');
+      style.textContent = 'body { display: none }';
+      document.body.append(inline, picture, style);
+      await fetch('https://elsewhere.example/').catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve));
+      return { directives: [...found].sort(), hacked: 'hacked' in window };
+    });
+    expect(refused).toEqual({ directives: ['connect-src', 'img-src', 'script-src-elem', 'style-src-elem'], hacked: false });
+  } finally {
+    await page.close();
   }
 });

@@ -38,6 +38,7 @@ test('a webhook of each kind is made, and the command that is shown is accepted'
   const uid = await factoryOf(world, 'kinds');
   await world.signIn('/webhooks');
   await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+  await world.look('webhooks-empty');
   const dialog = page.getByRole('dialog');
   const kinds: { name: string; fill?: () => Promise<void> }[] = [
     { name: 'Deploy events' },
@@ -124,6 +125,8 @@ test('a signed delivery appears without a reload, with why each automation did o
   await server.api.automations.create(uid, { name: 'cheer', prompt: 'demo: say x', triggers: trigger({ status: ['passed'] }) });
   await world.signIn(`/factory/${uid}/webhooks/${hook.uid}`);
   await page.getByText('No delivery yet').waitFor();
+  await page.getByRole('region', { name: 'a first delivery with curl' }).getByText('YOUR-SECRET').waitFor();
+  await world.look('deliveries-empty');
   const attack = '<img src=x onerror="window.hacked = 1"><script>window.hacked = 1</script>';
   const body = JSON.stringify({ status: 'failed', id: 9007199254740993n.toString(), log: attack, [attack]: true });
   const send = (id: string, key = secret): Promise<Response> =>
@@ -174,6 +177,13 @@ test('a signed delivery appears without a reload, with why each automation did o
   await page.getByText('check_run', { exact: true }).waitFor();
   await page.getByRole('region', { name: 'payload' }).getByText('9007199254740993').waitFor();
   await world.look('delivery');
+  await page.getByRole('link', { name: 'Its run' }).click();
+  const about = page.getByRole('complementary', { name: 'About the run' });
+  await about.getByRole('link', { name: 'fix' }).waitFor();
+  await about.getByRole('link', { name: 'live' }).waitFor();
+  await world.look('run-webhook');
+  await about.getByRole('link', { name: 'Delivery', exact: true }).click();
+  await page.getByText('check_run', { exact: true }).waitFor();
 });
 
 test('a secret is rotated, and the old one is refused at once or after its overlap', async ({ world }) => {

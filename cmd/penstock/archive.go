@@ -254,7 +254,7 @@ func (r *recordingReader) failed(err error) bool {
 
 func restorable(name string) bool {
 	switch name {
-	case databaseFile, dumpFile, keysetFile:
+	case databaseFile, dumpFile, keysetFile, adminKeyFile:
 		return true
 	}
 	return strings.HasPrefix(name, blobDir+"/") && filepath.IsLocal(name) && path.Clean(name) == name

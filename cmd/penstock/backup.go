@@ -41,7 +41,7 @@ type backupCmd struct {
 }
 
 func (cmd *backupCmd) Help() string {
-	return "Consistent while the server goes on serving. The file holds everything, the keys of sealed secrets included: it can be read by you alone, and whoever has it has all of it, but for the secrets where --keyset-kms encrypts those keys. A PostgreSQL database is copied by pg_dump, which must be installed. Blobs in an object store are not copied."
+	return "Consistent while the server goes on serving. The file holds everything, admin.key and the keys of sealed secrets included: it can be read by you alone, and whoever has it has all of it, but for the secrets where --keyset-kms encrypts those keys. A PostgreSQL database is copied by pg_dump, which must be installed. Blobs in an object store are not copied."
 }
 
 func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
@@ -87,6 +87,10 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 	case errors.Is(err, fs.ErrNotExist):
 		std.notef("%s is not there, so the backup has no keys: the secrets in it can be opened with that file alone; name it by --keyset, or keep it yourself", cmd.keysetPath())
 	case err != nil:
+		return err
+	}
+	// Without it nobody might get into what is restored.
+	if err := archive.add(adminKeyFile, cmd.path(adminKeyFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := archive.addDir(blobDir, cmd.path(blobDir)); err != nil {

@@ -46,6 +46,9 @@ func TestBackupWhileServingAndRestore(t *testing.T) {
 			}
 		})
 	}
+	if err := os.WriteFile(filepath.Join(s.Data, "admin.key"), []byte(s.Key+"\n"), 0o600); err != nil { // as serve does without PENSTOCK_BOOTSTRAP_KEY
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	for _, name := range []string{"b.tar", "b.tar.gz"} {
 		call(t, nil, "backup", "--data", s.Data, "--to", filepath.Join(dir, name)).want(t, 0, "backed up")
@@ -72,6 +75,9 @@ func TestBackupWhileServingAndRestore(t *testing.T) {
 		call(t, restored, "run", "logs", first).want(t, 0, "demo/offline")
 		call(t, restored, "run", "logs", first, "--raw").want(t, 0, `{"`)
 		startRun(t, restored, "and on", "--wait")
+		if key, err := os.ReadFile(filepath.Join(data, "admin.key")); err != nil || strings.TrimSpace(string(key)) != s.Key {
+			t.Errorf("the way in is %q, %v", key, err)
+		}
 		again.stop()
 	}
 }

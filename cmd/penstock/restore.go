@@ -80,7 +80,7 @@ func (cmd *restoreCmd) place(ctx context.Context, std *stdio, m manifest, scratc
 	if err := placeKeyset(filepath.Join(scratch, keysetFile), cmd.keysetPath()); err != nil {
 		return err
 	}
-	moves := [][2]string{{blobDir, cmd.path(blobDir)}}
+	moves := [][2]string{{blobDir, cmd.path(blobDir)}, {adminKeyFile, cmd.path(adminKeyFile)}}
 	if embedded {
 		moves = append(moves, [2]string{databaseFile, file})
 	}

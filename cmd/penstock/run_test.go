@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,4 +139,26 @@ func withoutDeltas(lines string) string {
 		}
 	}
 	return kept.String()
+}
+
+// A saved session that is gone, as of a run that went on while a backup was taken,
+// costs the agent's memory and nothing else.
+func TestRunGoesOnWithoutItsSavedSession(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--keep-workspaces", "0"}})
+	env := client(s)
+	id := startRun(t, env, "look around", "--wait")
+	sessions := filepath.Join(s.Data, "blobs", "sessions")
+	if len(files(t, sessions)) != 1 {
+		t.Fatalf("got the sessions %v, want one", files(t, sessions))
+	}
+	if err := os.RemoveAll(sessions); err != nil {
+		t.Fatal(err)
+	}
+	call(t, env, "run", "follow-up", id, "and on").want(t, 0, "")
+	call(t, env, "run", "wait", id, "--timeout", "60s").want(t, 0, "SUCCEEDED")
+	timeline := string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/timeline", "").body)
+	if n := strings.Count(timeline, `"session":"new"`); n != 2 {
+		t.Errorf("%d sessions were begun, want one for each execution: %s", n, timeline)
+	}
 }

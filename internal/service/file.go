@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/blob"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -27,8 +28,7 @@ func (c control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (i
 		if err != nil {
 			return nil, err
 		}
-		content, _, err := c.s.blobs.Open(ctx, saved.Blob)
-		return content, err
+		return c.blob(ctx, f, saved.Blob)
 	}
 	if f.ID == payloadFile && run.DeliveryID != "" {
 		body, err := c.s.store.Payload(ctx, run.DeliveryID)
@@ -40,11 +40,21 @@ func (c control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (i
 	}
 	for _, a := range list {
 		if a.ID == f.ID {
-			content, _, err := c.s.blobs.Open(ctx, a.Blob)
-			return content, err
+			return c.blob(ctx, f, a.Blob)
 		}
 	}
 	return nil, penstock.NotFound("file", f.ID)
+}
+
+// blob opens what a row names. That it is gone (a backup has one copy of a session
+// that is saved every half a minute) is nothing that waiting would mend.
+func (c control) blob(ctx context.Context, f penstock.File, key string) (io.ReadCloser, error) {
+	content, _, err := c.s.blobs.Open(ctx, key)
+	if errors.Is(err, blob.ErrNotFound) {
+		c.s.log.Error("a file is not where it was stored", "blob", key, "error", err)
+		return nil, penstock.NotFound("file", f.ID)
+	}
+	return content, err
 }
 
 // Save implements penstock.Control.

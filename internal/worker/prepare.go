@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -185,6 +186,9 @@ func setupID(c penstock.EnvironmentConfig, commands []string) string {
 // fetch writes a file of the execution into the workspace.
 func (e *execution) fetch(f penstock.File) error {
 	file, err := e.download(f)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return fmt.Errorf("%w: %s", errFileGone, f.Path)
+	}
 	if err != nil {
 		return err
 	}
@@ -194,6 +198,9 @@ func (e *execution) fetch(f penstock.File) error {
 	}
 	return nil
 }
+
+// errFileGone is ours to mend, not the user's.
+var errFileGone = errors.New("the control plane has lost a file of the run")
 
 // download copies what the control plane holds into a file of our own, from the
 // beginning again when the transport fails.
@@ -278,13 +285,17 @@ func (e *execution) setUp(ctx context.Context, number int, command string) error
 
 // restoreSession puts the saved session into HOME, over what an earlier execution
 // has left there: others may have led the conversation since. One that is
-// damaged is left out: a new session is begun and told the conversation.
+// damaged or gone is left out: a new session is begun and told the conversation.
 func (e *execution) restoreSession() error {
 	s := e.Session
 	if s == nil || s.Harness != e.config.Harness.Kind() {
 		return nil
 	}
 	archive, err := e.download(s.File)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		e.log.Warn("the saved session is gone", "error", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

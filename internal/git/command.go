@@ -197,8 +197,8 @@ var settings = [][2]string{
 	{"fetch.fsck.zeroPaddedFilemode", "ignore"},
 }
 
-// hiddenError is one whose text holds nothing of the remote's credential, though
-// the remote has repeated it.
+// hiddenError is one whose text can be stored and shown, whatever the remote has
+// put into it: its credential, or what is no text.
 type hiddenError struct {
 	err  error
 	text string
@@ -209,8 +209,8 @@ func (e *hiddenError) Unwrap() error { return e.err }
 
 // hide makes err one that can be shown, whatever the remote has said.
 func (r *remote) hide(err error) error {
-	if err == nil || len(r.secrets) == 0 {
-		return err
+	if err == nil {
+		return nil
 	}
 	return &hiddenError{err, clean(err.Error(), r)}
 }

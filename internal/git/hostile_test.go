@@ -1,12 +1,19 @@
 package git
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,6 +23,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode"
 )
 
 // alone tells whether a file has no other name.
@@ -466,5 +474,29 @@ func TestServerThatRepeatsTheCredential(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// The names in a certificate are as hostile as what is answered.
+func TestErrorsOfTheConnectionAreText(t *testing.T) {
+	t.Parallel()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"a\x00b\x1b[31mc"}}
+	certificate, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}}
+	s.StartTLS()
+	defer s.Close()
+	address := strings.Replace(s.URL, "127.0.0.1", "localhost", 1) + "/owner/repo"
+	_, err = open(t, Options{}).Head(t.Context(), Source{URL: address})
+	if err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) {
+		t.Errorf("got %q", err)
 	}
 }

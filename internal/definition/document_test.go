@@ -295,6 +295,7 @@ func TestTrees(t *testing.T) {
 		{"a name among many", with(append(agents, "automations/a.md", scheduled)...), "automations/a.md:3:8: FF_INVALID_REFERENCE the factory has no agent \"nobody\"; it has others\n"},
 		{"a name that nothing is near to", with("webhooks/ä.yaml", "secretName: A\n"), "webhooks/ä.yaml:1:1: FF_UNSUPPORTED_PATH \"ä\" cannot be a name of the kind webhook: it must be 1 to 63 lower-case letters, digits and -, the first one a letter or digit\n"},
 		{"a long path", with("skills/a/"+strings.Repeat("x", 512), "x"), "FF_UNSUPPORTED_PATH a path may have at most 512 bytes\n"},
+		{"a file that is a folder, too", with("skills/a/SKILL.md", "---\nname: a\ndescription: b\n---\nText.\n", "skills/a/SKILL.md/b/c", "x"), "skills/a/SKILL.md/b/c:1:1: FF_UNSUPPORTED_PATH skills/a/SKILL.md is a file: there can be nothing below it\n"},
 		{"a path with a line break", with("runners/a\nb.yaml", "x"), "\"runners/a\\nb.yaml\":1:1: FF_UNSUPPORTED_PATH a path must be printable text in UTF-8\n"},
 		{"a path that is no text", with("runners/\xff.yaml", "x"), "FF_UNSUPPORTED_PATH a path must be printable text in UTF-8\n"},
 		{"an MCP server that is no mapping", with("agents/a/agent.md", "---\nmcpServers: {a: x}\n---\n"), "agents/a/agent.md:2:17: FF_TYPE_MISMATCH each of mcpServers must be a mapping, not the text \"x\"\n"},

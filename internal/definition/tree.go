@@ -36,6 +36,10 @@ func (p *parser) layout() {
 			d.badLinef(1, 1, UnsupportedPath, "%s", problem)
 			continue
 		}
+		if file := p.above(name); file != "" {
+			d.badLinef(1, 1, UnsupportedPath, "%s is a file: there can be nothing below it", file)
+			continue
+		}
 		at, ok := p.locate(d, name)
 		if !ok {
 			continue
@@ -56,6 +60,17 @@ func (p *parser) layout() {
 			p.said[kind] = append(p.said[kind], names[key][0].name)
 		}
 	}
+}
+
+// above is a file of the tree that would have to be a folder for name to be there,
+// too; "" where there is none.
+func (p *parser) above(name string) string {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if _, file := p.files[dir]; file {
+			return dir
+		}
+	}
+	return ""
 }
 
 // unique reports places that claim the same name, in whatever case: a file

@@ -328,6 +328,7 @@ func (d *delivery) deliver(a *penstock.Arrival) (done bool) {
 		d.refuse(http.StatusUnauthorized, d.label, 0)
 	case penstock.OutcomeRejectedSize:
 		d.refuse(http.StatusRequestEntityTooLarge, d.label, 0)
+		d.readOn()
 	default:
 		d.reason = cmp.Or(d.reason, "invalid_json")
 		d.badBody(receipt.Detail)

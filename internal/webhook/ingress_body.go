@@ -163,6 +163,21 @@ func fill(r io.Reader, buffer []byte) (n int, ended bool, err error) {
 	return n, false, nil
 }
 
+// maxReadOn is how much is read of a body that is too large.
+const maxReadOn = 8 << 20
+
+// readOn takes what more the sender sends of a body that is too large, as long as a
+// body may take: many send all of it before they look at the answer, and would find
+// the connection reset in its place.
+func (d *delivery) readOn() {
+	if d.r.ProtoMajor != 1 { // HTTP/2 tells the sender to stop
+		return
+	}
+	d.body.free()
+	_ = http.NewResponseController(d.w).Flush()
+	_, _ = io.CopyN(io.Discard, d.r.Body, maxReadOn)
+}
+
 // complete reports whether nothing of the body is left on the connection.
 func (d *delivery) complete() bool {
 	return d.r.ContentLength == 0 || d.r.Body == http.NoBody || d.read && !d.tooLarge

@@ -22,7 +22,11 @@ test('an automation is made, its filter tested on what came and on a payload, an
   await page.getByRole('option', { name: 'ci' }).click();
   await page.keyboard.press('Escape');
   const filter = trigger.getByRole('textbox', { name: 'Filter' });
-  await filter.fill('{"status": ["failed"], "n": []}');
+  const write = async (text: string): Promise<void> => {
+    await filter.fill(''); // what takes the place of coloured text would be given its style, which the policy forbids
+    await filter.fill(text);
+  };
+  await write('{"status": ["failed"], "n": []}');
   const marks = trigger.locator('.cm-lint-marker-error');
   await marks.waitFor();
   await trigger.locator('.cm-lintRange-error').hover();
@@ -32,11 +36,11 @@ test('an automation is made, its filter tested on what came and on a payload, an
     .first()
     .waitFor();
   await world.look('automation-error');
-  await filter.fill('{"id": [9007199254740993]}');
+  await write('{"id": [9007199254740993]}');
   await expect.poll(() => page.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true);
-  await filter.fill('{"status": ["failed"');
+  await write('{"status": ["failed"');
   await expect.poll(() => page.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true);
-  await filter.fill('{"status": ["failed"]}');
+  await write('{"status": ["failed"]}');
   await expect.poll(() => marks.count()).toBe(0);
 
   const check = trigger.getByRole('group', { name: 'Test filter' });

@@ -180,7 +180,7 @@ test('a signed delivery appears without a reload, with why each automation did o
   await page.getByRole('link', { name: 'Its run' }).click();
   const about = page.getByRole('complementary', { name: 'About the run' });
   await about.getByRole('link', { name: 'fix' }).waitFor();
-  await about.getByRole('link', { name: 'live' }).waitFor();
+  await about.getByRole('link', { name: 'live', exact: true }).waitFor();
   await world.look('run-webhook');
   await about.getByRole('link', { name: 'Delivery', exact: true }).click();
   await page.getByText('check_run', { exact: true }).waitFor();

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"math"
 	"net/http"
@@ -77,6 +78,27 @@ func (c *call) fail(err error) {
 	}
 	c.code = e.Code
 	c.write(p.Status, "application/problem+json", body)
+	if e.Code == penstock.CodePayloadTooLarge {
+		c.readOn()
+	}
+}
+
+// How much of a body that is too large is read, and for how long.
+const (
+	maxReadOn  = 128 << 20
+	readOnTime = 10 * time.Second
+)
+
+// readOn takes what more the caller sends: most send all of a body before they look
+// at the answer, and would find the connection reset in its place.
+func (c *call) readOn() {
+	if c.r.ProtoMajor != 1 { // HTTP/2 tells the caller to stop
+		return
+	}
+	connection := http.NewResponseController(c.w)
+	_ = connection.Flush()
+	_ = connection.SetReadDeadline(time.Now().Add(readOnTime))
+	_, _ = io.CopyN(io.Discard, c.r.Body, maxReadOn)
 }
 
 // shown is the error that the caller may see. The log gets the rest.

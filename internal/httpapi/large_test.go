@@ -1,0 +1,39 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// Who sends all of a body before it looks at the answer, as most clients do, learns
+// that it was too large rather than that the connection was reset.
+func TestBodyThatIsMuchTooLarge(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	body := `{"name": "` + strings.Repeat("x", 16<<20) + `"}`
+	for name, framed := range map[string]string{
+		"of known length": fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body),
+		"in chunks":       fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
+	} {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		head := fmt.Sprintf("POST /api/v1/agent/environments HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n", w.admin)
+		if _, err := conn.Write([]byte(head + framed)); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: got %v, %v, want 413", name, answer, err)
+			continue
+		}
+		_ = answer.Body.Close()
+	}
+}

@@ -51,3 +51,30 @@ test('a run of 5,000 events scrolls smoothly', async ({ world }) => {
   await transcript.getByText('step 5000').waitFor();
   expect(worst, 'milliseconds of the longest frame; the machine may be busy').toBeLessThan(2000);
 });
+
+test('whoever is at the end of a transcript stays there while more comes, until they go up', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({ prompt: 'x', title: 'Followed', config: { worker_host: 'nowhere' } });
+  let sent = 0;
+  await page.route(`**/runs/${run_id}/events*`, (route) =>
+    route.fulfill({ status: 200, contentType: 'text/event-stream', body: sent++ === 0 ? longLog(200) : ': nothing more\n\n' }),
+  );
+  await world.signIn(`/runs/${run_id}`);
+  const transcript = page.getByRole('region', { name: 'Transcript' });
+  await transcript.getByText('step 200').waitFor();
+  const toTheEnd = page.getByRole('button', { name: 'To the end' });
+  // What has come since is there by the time that the browser tells of the scrolling before.
+  await transcript.evaluate((box) => {
+    const list = box.querySelector('ol') as HTMLElement;
+    list.style.height = `${list.offsetHeight + 500}px`;
+    box.dispatchEvent(new Event('scroll'));
+  });
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  expect(await toTheEnd.count()).toBe(0);
+  await transcript.hover();
+  await page.mouse.wheel(0, -900);
+  await toTheEnd.waitFor();
+  await toTheEnd.click();
+  await toTheEnd.waitFor({ state: 'hidden' });
+  await transcript.getByText('step 200').waitFor();
+});

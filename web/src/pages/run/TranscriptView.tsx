@@ -36,15 +36,18 @@ export function TranscriptView({ items, working }: TranscriptViewProps) {
       virtual.scrollToIndex(items.length - 1, { align: 'end' });
     }
   }, [items.length, last, atEnd]);
-  const width = useRef(0);
+  const seen = useRef({ top: 0, height: 0, width: 0 });
   const scrolled = (): void => {
-    const { scrollHeight = 0, scrollTop = 0, clientHeight = 0, clientWidth = 0 } = box.current ?? {};
-    if (clientWidth !== width.current && atEnd) {
+    const { scrollHeight: height = 0, scrollTop: top = 0, clientHeight = 0, clientWidth: width = 0 } = box.current ?? {};
+    const before = seen.current;
+    seen.current = { top, height, width };
+    if (width !== before.width && atEnd) {
       virtual.scrollToIndex(items.length - 1, { align: 'end' }); // the lines were broken anew: nobody has scrolled
-    } else {
-      setAtEnd(scrollHeight - scrollTop - clientHeight < nearEnd);
+    } else if (height - top - clientHeight < nearEnd) {
+      setAtEnd(true);
+    } else if (top < before.top && height >= before.height) {
+      setAtEnd(false); // somebody went up: the end that moves away, since more has come, is followed
     }
-    width.current = clientWidth;
   };
   return (
     <div className={classes.frame}>

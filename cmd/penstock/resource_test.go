@@ -115,7 +115,7 @@ func TestKeys(t *testing.T) {
 	call(t, []string{"PENSTOCK_BASE_URL=" + s.URL}, "run", "list", "--key-file", saved).want(t, 0)
 	call(t, env, "key", "create", "saved", "--scope", "runs:read", "--save", saved).want(t, 64, "file exists")
 	refused := filepath.Join(t.TempDir(), "key")
-	call(t, env, "key", "create", "bad", "--scope", "everything", "--save", refused).want(t, 65, "/scopes")
+	call(t, env, "key", "create", "bad", "--scope", "everything", "--save", refused).want(t, 65, `/scopes/0 "everything" is not a scope: runs:read, runs:write, `)
 	if _, err := os.Stat(refused); err == nil {
 		t.Error("a refused key left a file")
 	}

@@ -201,7 +201,7 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 			bad("/data/content", "is required for PLAN")
 		}
 	default:
-		bad("/artifact_type", "must be one of %v", penstock.ArtifactTypes())
+		bad("/artifact_type", "must be one of %s", enumerated(penstock.ArtifactTypes()))
 	}
 	return errs
 }

@@ -232,7 +232,7 @@ func (s *Service) checkIdentity(p penstock.Principal, i penstock.Identity, acted
 		checkText(bad, pointer, text, maxName)
 	}
 	if !slices.Contains(penstock.AgentTypes(), i.Type) {
-		bad("/agent_type", "%q is not a type of agent: %v", i.Type, penstock.AgentTypes())
+		bad("/agent_type", "%q is not a type of agent: %s", i.Type, enumerated(penstock.AgentTypes()))
 	}
 	for pointer, size := range map[string][2]int{
 		"/skills": {len(i.Skills), maxAgentSkills}, "/mcp_servers": {len(i.MCPServers), maxMCPServers},

@@ -173,7 +173,7 @@ func checkKey(p penstock.Principal, req penstock.KeyRequest) error {
 		at := fmt.Sprintf("/scopes/%d", i)
 		switch {
 		case !slices.Contains(penstock.Scopes(), scope):
-			errs = append(errs, penstock.FieldError{Pointer: at, Detail: fmt.Sprintf("%q is not a scope: %v", scope, penstock.Scopes())})
+			errs = append(errs, penstock.FieldError{Pointer: at, Detail: fmt.Sprintf("%q is not a scope: %s", scope, enumerated(penstock.Scopes()))})
 		case !p.May(scope):
 			return penstock.Errorf(penstock.CodeNotAuthorized, "a key cannot give the scope %s that it does not have itself", scope)
 		}

@@ -139,6 +139,15 @@ func (s *Service) checkRequest(req penstock.RunRequest) []penstock.FieldError {
 	return append(errs, unmanaged("/config", req.Config)...)
 }
 
+// enumerated lists words as a sentence has them.
+func enumerated[T ~string](words []T) string {
+	var list []string
+	for _, w := range words {
+		list = append(list, string(w))
+	}
+	return strings.Join(list, ", ")
+}
+
 // checkText refuses what PostgreSQL cannot store and what is too long.
 func checkText(bad func(pointer, format string, args ...any), pointer, text string, limit int) {
 	switch {

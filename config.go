@@ -92,12 +92,18 @@ type MCPServer struct {
 	Headers map[string]string `json:"headers,omitempty"`
 }
 
+// maxConfigName bounds the name by which runs are found, in bytes.
+const maxConfigName = 500
+
 // Check reports what is wrong with c by itself, with JSON pointers below at.
 // It also puts aliases into their canonical form.
 func (c *Config) Check(at string, harnesses []string) []FieldError {
 	var errs []FieldError
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, FieldError{at + pointer, fmt.Sprintf(format, args...)})
+	}
+	if len(c.Name) > maxConfigName {
+		bad("/name", "is %d bytes long; at most %d are allowed", len(c.Name), maxConfigName)
 	}
 	if c.SkillSpec != "" && len(c.Skills) > 0 {
 		bad("/skills", "cannot be given together with skill_spec")

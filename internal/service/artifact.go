@@ -26,7 +26,11 @@ const (
 	maxSessionBytes  = 256 << 20
 	maxPlan          = 1 << 20
 	maxMetadata      = 64 << 10
+	maxReference     = 2048 // by which a run is found: an index of PostgreSQL takes no more than 2,704
 )
+
+// maxArtifacts is how many artifacts a run may have: lists of runs show them all.
+const maxArtifacts = 500
 
 // storageError makes a full disk something that the caller can be told.
 func storageError(err error) error {
@@ -164,10 +168,11 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 	d := u.Data
 	for pointer, text := range map[string]string{
 		"/data/filename": d.Filename, "/data/filepath": d.Filepath, "/data/title": d.Title, "/data/description": d.Description,
-		"/data/branch": d.Branch, "/data/url": d.URL, "/data/reference_type": d.ReferenceType,
+		"/data/branch": d.Branch, "/data/reference_type": d.ReferenceType,
 	} {
 		checkText(bad, pointer, text, 4096)
 	}
+	checkText(bad, "/data/url", d.URL, maxReference)
 	switch metadata := jsontext.Value(d.Metadata); {
 	case len(metadata) == 0:
 	case len(metadata) > maxMetadata:
@@ -206,7 +211,8 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 	return errs
 }
 
-// recordArtifact writes the row and the event; again, it writes nothing.
+// recordArtifact writes the row and the event; again, it writes nothing. One too
+// many is a conflict.
 func recordArtifact(ctx context.Context, tx *store.Tx, a store.Artifact) error {
 	added, err := tx.AddArtifact(ctx, a)
 	if err != nil || !added {
@@ -214,6 +220,13 @@ func recordArtifact(ctx context.Context, tx *store.Tx, a store.Artifact) error {
 	}
 	if err := tx.AppendEvents(ctx, a.RunID, penstock.NewDraft(penstock.EventArtifact, a.CreatedAt, publicArtifact(a))); err != nil {
 		return err
+	}
+	n, err := tx.CountArtifacts(ctx, a.RunID) // of a run whose row is held by now: no two count at once
+	if err != nil {
+		return err
+	}
+	if n > maxArtifacts {
+		return penstock.Errorf(penstock.CodeConflict, "the run has the %d artifacts that it may have", maxArtifacts)
 	}
 	return tx.Touch(ctx, a.RunID)
 }

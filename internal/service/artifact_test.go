@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/penstock-dev/penstock"
@@ -74,6 +76,51 @@ func TestMetadataOfArtifacts(t *testing.T) {
 		}
 		if got := w.get(run.ID).Artifacts; len(got) > 0 {
 			w.t.Errorf("got %v", got)
+		}
+	})
+}
+
+// What a run makes is bounded in number and in what lists read of it.
+func TestArtifactsOfARunAreBounded(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		run := w.create(penstock.RunRequest{Prompt: "p"})
+		add := func(address string) error {
+			_, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
+				Type: penstock.ArtifactReference, Data: penstock.ArtifactData{ReferenceType: "ticket", URL: address},
+			}, nil)
+			return err
+		}
+		var address strings.Builder
+		address.WriteString("https://tickets.test/")
+		for address.Len() < 2048 {
+			address.WriteString(penstock.NewUID()) // which nothing compresses
+		}
+		wantCode(w.t, add(address.String()), penstock.CodeInvalidRequest, "/data/url")
+		longest := address.String()[:2048]
+		if err := add(longest); err != nil {
+			w.t.Fatal(err)
+		}
+		if found, err := w.RunByReference(w.t.Context(), w.admin, longest); found != run.ID || err != nil {
+			w.t.Errorf("found %q, %v", found, err)
+		}
+		var adding sync.WaitGroup
+		var refused atomic.Int64
+		for range 8 {
+			adding.Go(func() {
+				for range 70 {
+					switch err := add("https://tickets.test/7"); penstock.CodeOf(err) {
+					case "":
+					case penstock.CodeConflict:
+						refused.Add(1)
+					default:
+						w.t.Error(err)
+					}
+				}
+			})
+		}
+		adding.Wait()
+		if got := len(w.get(run.ID).Artifacts); got != 500 || refused.Load() != 61 {
+			w.t.Errorf("got %d artifacts, %d were refused", got, refused.Load())
 		}
 	})
 }

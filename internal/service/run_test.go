@@ -649,3 +649,25 @@ func TestInteractiveRunStaysOpen(t *testing.T) {
 		w.mustBe(run.ID, penstock.StateSucceeded)
 	})
 }
+
+// What is taken fits into the indexes of both engines, whatever its length.
+func TestLongTextsOfARun(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		long := ""
+		for len(long) < 6000 {
+			long += penstock.NewUID()
+		}
+		for _, n := range []int{100, 600, 2500, 3000, 5000} {
+			for what, req := range map[string]penstock.RunRequest{
+				"name": {Prompt: "p", Config: &penstock.Config{Name: long[:n]}}, "model": {Prompt: "p", Config: &penstock.Config{ModelID: "x/" + long[:n]}},
+				"skill": {Skill: "a/b:" + strings.ReplaceAll(long[:n], "A", "/") + "/SKILL.md"}, "host": {Prompt: "p", Config: &penstock.Config{WorkerHost: long[:n]}},
+				"environment": {Prompt: "p", Config: &penstock.Config{EnvironmentID: long[:n]}}, "runner": {Prompt: "p", Config: &penstock.Config{RunnerID: long[:n]}},
+			} {
+				_, err := w.CreateRun(w.t.Context(), w.admin, req, penstock.SourceAPI)
+				if err != nil && penstock.CodeOf(err) == "" {
+					w.t.Errorf("a %s of %d bytes: %v", what, n, err)
+				}
+			}
+		}
+	})
+}

@@ -19,7 +19,10 @@ type Artifact struct {
 	Blob             string // of a FILE or SCREENSHOT
 }
 
-const artifactColumns = "SELECT a.uid, a.run_id, a.team, a.type, a.created_at, a.data, a.content, a.blob FROM artifacts a "
+const (
+	artifactColumns = "SELECT a.uid, a.run_id, a.team, a.type, a.created_at, a.data, a.content, a.blob FROM artifacts a "
+	listedArtifact  = "SELECT a.uid, a.run_id, a.team, a.type, a.created_at, a.data, '', a.blob FROM artifacts a "
+)
 
 func scanArtifact(scan func(...any) error) (Artifact, error) {
 	var a Artifact
@@ -39,6 +42,14 @@ func (tx *Tx) AddArtifact(ctx context.Context, a Artifact) (bool, error) {
 		return false, fmt.Errorf("store an artifact of run %s: %w", a.RunID, err)
 	}
 	return n > 0, nil
+}
+
+// CountArtifacts is how many artifacts a run has.
+func (tx *Tx) CountArtifacts(ctx context.Context, runID string) (n int, err error) {
+	if err := tx.row(ctx, "SELECT count(*) FROM artifacts WHERE run_id = $1", runID).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count the artifacts of run %s: %w", runID, err)
+	}
+	return n, nil
 }
 
 // Touch says that something of a run changed that lists show.
@@ -66,12 +77,13 @@ func (s *Store) ArtifactByUID(ctx context.Context, uid string) (Artifact, error)
 	return a, s.d.mapError(err)
 }
 
-// Artifacts lists those of several runs, oldest first.
+// Artifacts lists those of several runs, oldest first, plans without their content,
+// which may be megabytes.
 func (s *Store) Artifacts(ctx context.Context, runIDs []string) ([]Artifact, error) {
 	if len(runIDs) == 0 {
 		return nil, nil
 	}
-	rows, err := s.query(ctx, artifactColumns+"WHERE a.run_id IN ("+placeholders(1, len(runIDs))+") ORDER BY a.created_at, a.uid", anys(runIDs)...)
+	rows, err := s.query(ctx, listedArtifact+"WHERE a.run_id IN ("+placeholders(1, len(runIDs))+") ORDER BY a.created_at, a.uid", anys(runIDs)...)
 	if err != nil {
 		return nil, s.d.mapError(fmt.Errorf("read artifacts: %w", err))
 	}

@@ -26,7 +26,6 @@ const (
 	maxSessionBytes  = 256 << 20
 	maxPlan          = 1 << 20
 	maxMetadata      = 64 << 10
-	maxReference     = 2048 // by which a run is found: an index of PostgreSQL takes no more than 2,704
 )
 
 // maxArtifacts is how many artifacts a run may have: lists of runs show them all.
@@ -172,7 +171,12 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 	} {
 		checkText(bad, pointer, text, 4096)
 	}
-	checkText(bad, "/data/url", d.URL, maxReference)
+	checkText(bad, "/data/url", d.URL, maxURL)
+	if d.URL != "" || u.Type == penstock.ArtifactPullRequest || u.Type == penstock.ArtifactReference {
+		if link, err := url.Parse(d.URL); err != nil || link.Host == "" || link.Scheme != "https" && link.Scheme != "http" {
+			bad("/data/url", "must be an http or https URL")
+		}
+	}
 	switch metadata := jsontext.Value(d.Metadata); {
 	case len(metadata) == 0:
 	case len(metadata) > maxMetadata:
@@ -192,9 +196,6 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 			bad("/data/mime_type", "must be a media type, such as text/plain")
 		}
 	case penstock.ArtifactPullRequest, penstock.ArtifactReference:
-		if link, err := url.Parse(d.URL); err != nil || link.Host == "" || link.Scheme != "https" && link.Scheme != "http" {
-			bad("/data/url", "must be an http or https URL")
-		}
 		if u.Type == penstock.ArtifactPullRequest && d.Branch == "" {
 			bad("/data/branch", "is required for PULL_REQUEST")
 		}

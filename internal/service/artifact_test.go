@@ -62,7 +62,7 @@ func TestArtifactsHoldNoSecretsOfTheirRun(t *testing.T) {
 	})
 }
 
-func TestMetadataOfArtifacts(t *testing.T) {
+func TestArtifactsThatAreRefused(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		a := w.work()
@@ -73,6 +73,11 @@ func TestMetadataOfArtifacts(t *testing.T) {
 			data := penstock.ArtifactData{ReferenceType: "ticket", URL: "https://tickets.test/7", Metadata: []byte(metadata)}
 			_, err := w.Control().Save(w.t.Context(), a.Lease, penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactReference, Artifact: &data}, nil)
 			wantCode(w.t, err, penstock.CodeInvalidRequest, want)
+		}
+		for _, kind := range []penstock.ArtifactType{penstock.ArtifactPlan, penstock.ArtifactReference} {
+			data := penstock.ArtifactData{Content: "plan", ReferenceType: "ticket", URL: "javascript://tickets.test/%0aalert(1)"}
+			_, err := w.Control().Save(w.t.Context(), a.Lease, penstock.Upload{ID: penstock.NewID(), Type: kind, Artifact: &data}, nil)
+			wantCode(w.t, err, penstock.CodeInvalidRequest, "must be an http or https URL")
 		}
 		if got := w.get(run.ID).Artifacts; len(got) > 0 {
 			w.t.Errorf("got %v", got)

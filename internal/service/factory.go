@@ -273,7 +273,8 @@ func checkDispatch(req penstock.DispatchRequest) (source, id string, errs []pens
 	return source, id, errs
 }
 
-// maxURL is the longest address that is kept, in bytes.
+// maxURL is the longest address that is kept, in bytes. One by which runs are found
+// is in an index, and PostgreSQL's take 2,704.
 const maxURL = 2048
 
 // together is err with the findings added to its own.

@@ -58,7 +58,7 @@ demo: build ## see the main job: a run created, watched, steered and cancelled
 
 .PHONY: bench
 bench: build ## measure, as ratios to a bare handler in the same run: make bench BENCHFLAGS=-only=create
-	@scripts/need postgresql
+	@scripts/need postgresql chromium
 	@PENSTOCK_TEST_POSTGRES_OPTIONS='-c fsync=on -c full_page_writes=on' scripts/with-postgres go run ./bench $(BENCHFLAGS)
 
 .PHONY: check

@@ -98,11 +98,15 @@ const (
 )
 
 // checkRedirect follows signed links, but never carries the key from https to
-// http, and never lets a redirect turn a write into a read.
+// http or to another server, be it on another port or a host below this one, and
+// never lets a redirect turn a write into a read.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	if first.Method != http.MethodGet || len(via) > 5 || via[len(via)-1].URL.Scheme == "https" && next.URL.Scheme != "https" {
 		return http.ErrUseLastResponse
+	}
+	if next.URL.Host != first.URL.Host {
+		next.Header.Del("Authorization")
 	}
 	return nil
 }

@@ -199,6 +199,24 @@ func TestAllPagesOfFactoriesAreRead(t *testing.T) {
 	call(t, s.env(), "factory", "get", "pay F2").want(t, 0, "Pay f2")
 }
 
+// The key is for the server that was named; one to which that sends the request on
+// gets it no more than any other.
+func TestTheKeyGoesToNoOtherServer(t *testing.T) {
+	t.Parallel()
+	const none = `{"factories":[],"page_info":{"has_next_page":false}}`
+	other := script(t, answers(200, none))
+	s := script(t, answers(302, "", "Location: "+other.URL+"/elsewhere"))
+	call(t, s.env(), "factory", "list").want(t, 0)
+	if r := other.seen()[0]; r.Header.Get("Authorization") != "" {
+		t.Errorf("the other server got %q", r.Header.Get("Authorization"))
+	}
+	s = script(t, answers(302, "", "Location: /elsewhere"), answers(200, none))
+	call(t, s.env(), "factory", "list").want(t, 0)
+	if r := s.seen()[1]; r.Header.Get("Authorization") != "Bearer "+someKey {
+		t.Errorf("the same server got %q", r.Header.Get("Authorization"))
+	}
+}
+
 func TestAllPagesAreRead(t *testing.T) {
 	t.Parallel()
 	page := `{"runs":[{"run_id":"%s","state":"QUEUED","title":"t"}],"page_info":{"has_next_page":%t,"next_cursor":"c1"}}`

@@ -92,8 +92,10 @@ func (c *createRun) kind() int   { return kindCreateRun }
 // had a free slot for it. A kept answer whose key is taken is ErrReplay.
 func (s *Store) CreateRun(ctx context.Context, run *NewRun) (atCapacity bool, err error) {
 	m := &createRun{run: run}
-	err = s.commits.do(ctx, m)
-	return m.atCapacity, err
+	if err := s.commits.do(ctx, m); err != nil {
+		return false, err // m may still be the committer's
+	}
+	return m.atCapacity, nil
 }
 
 // CreateRun stores a run within a transaction of the caller's.

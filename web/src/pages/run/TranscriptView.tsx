@@ -52,7 +52,8 @@ export function TranscriptView({ items, working }: TranscriptViewProps) {
   return (
     <div className={classes.frame}>
       {/* It scrolls, which a keyboard must be able to do. */}
-      <section ref={box} className={classes.box} aria-label="Transcript" onScroll={scrolled}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: so that it can */}
+      <section ref={box} className={classes.box} aria-label="Transcript" tabIndex={0} onScroll={scrolled}>
         <ol className={classes.list} style={{ height: virtual.getTotalSize() }}>
           {virtual.getVirtualItems().map((row) => {
             const item = items[row.index];

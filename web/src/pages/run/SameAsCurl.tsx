@@ -11,14 +11,26 @@ export default function SameAsCurl({ run }: { run: RunItem }) {
     title: run.title,
     ...(run.agent_config ? { config: run.agent_config } : {}),
   };
+  const commands: [string, string][] = [
+    ['watch it live', curl('GET', `${path}/events`).replace('curl ', 'curl -N ')],
+    ['read it', curl('GET', path)],
+    ['send a follow-up', curl('POST', `${path}/followups`, { message: 'Go on' })],
+    ['cancel it', curl('POST', `${path}/cancel`)],
+    ['start another one like it', curl('POST', '/agent/runs', again)],
+  ];
   return (
     <Stack gap="xs">
-      <Text size="sm">With your key in PENSTOCK_API_KEY:</Text>
-      <Code label="watch it live">{curl('GET', `${path}/events`).replace('curl ', 'curl -N ')}</Code>
-      <Code label="read it">{curl('GET', path)}</Code>
-      <Code label="send a follow-up">{curl('POST', `${path}/followups`, { message: 'Go on' })}</Code>
-      <Code label="cancel it">{curl('POST', `${path}/cancel`)}</Code>
-      <Code label="start another one like it">{curl('POST', '/agent/runs', again)}</Code>
+      {commands.map(([what, command]) => (
+        <div key={what}>
+          <Text size="sm" fw={600}>
+            To {what}
+          </Text>
+          <Code label={what}>{command}</Code>
+        </div>
+      ))}
+      <Text size="sm" c="dimmed">
+        Your key is in PENSTOCK_API_KEY.
+      </Text>
     </Stack>
   );
 }

@@ -45,8 +45,8 @@ const columns: Column<RunItem>[] = [
       </>
     ),
   },
-  { header: 'Status', width: 116, cell: (run) => <RunStatus state={run.state} /> },
-  { header: 'Source', width: 116, cell: (run) => (run.source ? <span className="clip">{formatWord(run.source)}</span> : '') },
+  { header: 'Status', width: 126, cell: (run) => <RunStatus state={run.state} /> },
+  { header: 'Source', width: 112, cell: (run) => (run.source ? <span className="clip">{formatWord(run.source)}</span> : '') },
   { header: 'Agent', width: 112, cell: (run) => run.schedule?.schedule_name ?? agentOf(run) },
   { header: 'Creator', width: 100, cell: (run) => run.creator?.display_name ?? run.creator?.uid },
   { header: 'Duration', width: 88, numeric: true, cell: (run) => <RunTime run={run} /> },

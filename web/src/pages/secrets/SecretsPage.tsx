@@ -26,7 +26,7 @@ const columns: Column<Secret>[] = [
   { header: 'Secret', main: true, cell: ({ name }) => <span className="mono">{name}</span> },
   {
     header: 'Value',
-    width: 120,
+    width: 110,
     cell: ({ pending, version }) =>
       pending ? <Status tone="warn">Pending</Status> : <Status tone="good">{version === 1 ? 'Set' : `Set, no. ${version}`}</Status>,
   },
@@ -69,7 +69,7 @@ export function SecretsPage() {
   const mayManage = may(session?.scopes, 'secrets:manage');
   const actions: Column<Secret> = {
     header: 'Actions',
-    width: 150,
+    width: 180,
     numeric: true,
     cell: (secret) => (
       <RowActions

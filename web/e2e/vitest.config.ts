@@ -8,9 +8,9 @@ export default defineConfig({
     include: ['**/*.e2e.ts'],
     pool: 'forks',
     maxWorkers: 2, // each has a server and a browser
-    testTimeout: 120_000, // a machine that is busy is no reason to fail
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 30_000, interval: 50 } },
+    testTimeout: 240_000, // a machine that is busy is no reason to fail
+    hookTimeout: 240_000,
+    expect: { poll: { timeout: 60_000, interval: 50 } },
     reporters: process.env.CI ? ['default'] : ['tree'],
   },
 });

@@ -38,6 +38,8 @@ type command struct {
 	// stdin is what it reads, and most how much it may print; 0: maxStdout.
 	stdin string
 	most  int
+	// silent drops what it prints, however much that is.
+	silent bool
 	// watch is the folder that it writes to, limited by Options.MaxBytes.
 	watch string
 	// lock stays locked for as long as a process of it lives.
@@ -65,6 +67,9 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 	}
 	stdout, stderr := &head{left: cmp.Or(cmd.most, maxStdout)}, &tail{}
 	git.Stdout, git.Stderr = stdout, stderr
+	if cmd.silent {
+		git.Stdout = nil
+	}
 	if cmd.stdin != "" {
 		git.Stdin = strings.NewReader(cmd.stdin)
 	}

@@ -427,6 +427,10 @@ func TestFoldersWithoutEndAreGivenUp(t *testing.T) {
 	if _, err := c.Files(t.Context(), src, all); !errors.Is(err, ErrManyFiles) {
 		t.Errorf("files: got %v", err)
 	}
+	dir := filepath.Join(t.TempDir(), "repo")
+	if _, err := c.Checkout(t.Context(), src, dir); !errors.Is(err, ErrManyFiles) || len(left(t, dir)) > 0 {
+		t.Errorf("checkout: got %v, left %v", err, left(t, dir))
+	}
 }
 
 func TestObjectsThatDoNotFitIntoMemory(t *testing.T) {

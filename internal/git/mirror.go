@@ -251,6 +251,9 @@ func (m *mirror) copy(ctx context.Context, lock *os.File, t target, dir string) 
 		"clone", "--quiet", "--local", "--no-hardlinks", "--no-checkout", "--template=",
 		"--origin=origin", "--no-recurse-submodules", "--", m.path, dir,
 	}}
+	if err := m.countable(ctx, lock, t.commit); err != nil {
+		return err
+	}
 	steps := []command{clone, in(dir, "config", "remote.origin.url", m.remote.url)}
 	if t.branch == "" {
 		steps = append(steps, in(dir, "checkout", "--quiet", "--detach", t.commit, "--"))
@@ -272,6 +275,19 @@ func (m *mirror) copy(ctx context.Context, lock *os.File, t target, dir string) 
 		}
 	}
 	return nil
+}
+
+// countable refuses a commit whose files cannot be listed in reasonable time: a
+// checkout of folders without end would not end either, and prints and writes
+// nothing meanwhile.
+func (m *mirror) countable(ctx context.Context, lock *os.File, commit string) error {
+	listing, cancel := context.WithTimeoutCause(ctx, m.listing, ErrManyFiles)
+	defer cancel()
+	_, err := m.run(listing, command{repo: m.path, args: []string{"ls-tree", "-r", "-z", "--name-only", "--full-tree", commit}, local: true, lock: lock, silent: true})
+	if _, failed := errors.AsType[*runError](err); failed {
+		return &brokenError{err}
+	}
+	return err
 }
 
 func in(repo string, args ...string) command { return command{repo: repo, args: args} }

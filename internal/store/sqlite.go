@@ -40,7 +40,7 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 	} else if err := f.Close(); err != nil {
 		return fmt.Errorf("open the database file: %w", err)
 	}
-	write, err := sql.Open("sqlite", sqliteDSN(path, "_txlock=immediate"))
+	write, err := sql.Open("sqlite", sqliteDSN(path, "_txlock=immediate&_pragma=wal_autocheckpoint(0)"))
 	if err != nil {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
@@ -60,6 +60,9 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 	s.read.SetMaxOpenConns(sqliteReaders)
 	s.read.SetMaxIdleConns(sqliteReaders)
 	s.close = append(s.close, s.read.Close)
+	if err := s.startCheckpoints(path); err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
 	return nil
 }
 
@@ -157,6 +160,7 @@ func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error
 		if commit {
 			_, err := tx.exec(always, "COMMIT")
 			if err == nil {
+				s.checkpoints.committed()
 				return nil
 			}
 			_, _ = tx.exec(always, "ROLLBACK") // SQLite may have rolled back itself

@@ -39,13 +39,14 @@ type Options struct {
 type Store struct {
 	Nudges *Nudges
 
-	log     *slog.Logger
-	d       *dialect
-	read    *sql.DB
-	stmts   *statements // of the read pool
-	writer  *writer     // SQLite's one writing connection; nil for PostgreSQL
-	commits *committer
-	close   []func() error
+	log         *slog.Logger
+	d           *dialect
+	read        *sql.DB
+	stmts       *statements   // of the read pool
+	writer      *writer       // SQLite's one writing connection; nil for PostgreSQL
+	checkpoints *checkpointer // nil for PostgreSQL
+	commits     *committer
+	close       []func() error
 }
 
 // Open connects, brings the schema up to date and starts the group commit. A

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+
+	"modernc.org/sqlite"
+)
+
+// walPages is how long SQLite's write-ahead log may become, in pages of 4 KB,
+// before they are moved into the database. One that is written again and again
+// goes there once for all the times that it stands in the log.
+const walPages = 4000
+
+// checkpointer moves the log into the database while commits go on. SQLite by
+// itself has a commit do it, and all others wait.
+type checkpointer struct {
+	s       *Store
+	db      *sql.DB
+	path    string
+	due     chan struct{}
+	halt    chan struct{}
+	running sync.WaitGroup
+}
+
+func (s *Store) startCheckpoints(path string) error {
+	db, err := sql.Open("sqlite", sqliteDSN(path, ""))
+	if err != nil {
+		return err
+	}
+	c := &checkpointer{s: s, db: db, path: path, due: make(chan struct{}, 1), halt: make(chan struct{})}
+	s.checkpoints = c
+	s.close = append(s.close, db.Close, c.stop)
+	c.running.Go(c.loop)
+	return nil
+}
+
+func (c *checkpointer) stop() error {
+	close(c.halt)
+	c.running.Wait()
+	return nil
+}
+
+// committed is called after a commit, before another begins.
+func (c *checkpointer) committed() {
+	if n, err := c.written(false); err == nil && n < walPages {
+		return
+	}
+	select {
+	case c.due <- struct{}{}:
+	default:
+	}
+}
+
+// written counts the pages that were added to the log since it was reset last.
+func (c *checkpointer) written(reset bool) (n int, err error) {
+	err = c.s.writer.conn.Raw(func(conn any) (err error) {
+		counters, ok := conn.(sqlite.DBStatus)
+		if !ok {
+			return fmt.Errorf("%T has no counters", conn)
+		}
+		n, _, err = counters.Status(sqlite.DBStatusCacheWrite, reset)
+		return err
+	})
+	return n, err
+}
+
+func (c *checkpointer) loop() {
+	for {
+		select {
+		case <-c.halt:
+			return
+		case <-c.due:
+		}
+		if err := c.checkpoint(); err != nil {
+			c.s.log.Warn("SQLite's write-ahead log cannot be moved into the database, it grows", "error", err)
+		}
+	}
+}
+
+// checkpoint moves most of the log while commits go on, and brings it to the disk.
+// The rest is moved while none does: only a log of which nothing is left begins
+// anew. PASSIVE: nobody who reads is waited for.
+func (c *checkpointer) checkpoint() error {
+	ctx := context.Background()
+	const move = "PRAGMA wal_checkpoint(PASSIVE)"
+	if _, err := c.db.ExecContext(ctx, move); err != nil {
+		return err
+	}
+	flushFile(c.path)
+	select {
+	case <-c.halt:
+		return nil
+	case <-c.s.writer.turn:
+	}
+	defer func() { c.s.writer.turn <- struct{}{} }()
+	if _, err := c.db.ExecContext(ctx, move); err != nil {
+		return err
+	}
+	select {
+	case <-c.due: // of a commit that came while this went on
+	default:
+	}
+	_, err := c.written(true)
+	return err
+}

@@ -77,4 +77,10 @@ test('whoever is at the end of a transcript stays there while more comes, until 
   await toTheEnd.click();
   await toTheEnd.waitFor({ state: 'hidden' });
   await transcript.getByText('step 200').waitFor();
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 844 });
+    const below = (): Promise<number> => transcript.evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
+    await expect.poll(below, { message: `at ${width} px` }).toBeLessThan(48);
+    expect(await toTheEnd.count()).toBe(0);
+  }
 });

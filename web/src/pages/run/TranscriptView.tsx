@@ -36,6 +36,16 @@ export function TranscriptView({ items, working }: TranscriptViewProps) {
       virtual.scrollToIndex(items.length - 1, { align: 'end' });
     }
   }, [items.length, last, atEnd]);
+  const stay = useRef<() => void>(() => {});
+  stay.current = () => atEnd && items.length > 0 && virtual.scrollToIndex(items.length - 1, { align: 'end' });
+  // A window of another size breaks the lines anew, and nothing may tell of it by scrolling.
+  useEffect(() => {
+    const observer = new ResizeObserver(() => stay.current());
+    if (box.current) {
+      observer.observe(box.current);
+    }
+    return () => observer.disconnect();
+  }, []);
   const seen = useRef({ top: 0, height: 0, width: 0 });
   const scrolled = (): void => {
     const { scrollHeight: height = 0, scrollTop: top = 0, clientHeight = 0, clientWidth: width = 0 } = box.current ?? {};

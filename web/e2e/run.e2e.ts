@@ -127,6 +127,26 @@ test('a reload in the middle of a stream, a second tab and a restart of the serv
   }
 });
 
+test('a run that waits takes a follow-up, too, and tells what it waits for', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({ prompt: 'x', title: 'Waits', config: { worker_host: 'nowhere' } });
+  await world.signIn(`/runs/${run_id}`);
+  await page
+    .getByRole('status')
+    .getByText(/nowhere/)
+    .waitFor();
+  await page.getByText('The agent gets it after the prompt.').waitFor();
+  await page.getByLabel('Follow-up').fill('And this');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await expect.poll(() => page.getByLabel('Follow-up').inputValue()).toBe('');
+  await page.getByRole('tab', { name: 'Timeline' }).click();
+  await page.getByText('Followup received').waitFor();
+  await page
+    .getByRole('complementary')
+    .getByText(/^place \d+$/)
+    .waitFor();
+});
+
 test('a run is cancelled after a question', async ({ world }) => {
   const { page, server } = world;
   const { run_id } = await server.api.runs.create({ prompt: 'Wait\ndemo: run sleep 600' });

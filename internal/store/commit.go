@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // maxBatch bounds the members of one group commit, and so how long one holds
@@ -129,7 +131,8 @@ func (c *committer) drain() {
 }
 
 // commit applies the batch in one transaction; where that errs, one member at a
-// time, so that a bad one harms nobody else.
+// time, so that a bad one harms nobody else. While the database is away, each of
+// them would wait for it in vain, and those behind them with it.
 func (c *committer) commit(batch []queued) {
 	start := time.Now()
 	slices.SortStableFunc(batch, func(a, b queued) int {
@@ -137,7 +140,7 @@ func (c *committer) commit(batch []queued) {
 	})
 	err := c.apply(batch)
 	switch {
-	case err == nil || len(batch) == 1:
+	case err == nil || len(batch) == 1 || penstock.CodeOf(err) == penstock.CodeUnavailable && !c.s.d.transient(err):
 		for _, q := range batch {
 			q.finish(err)
 		}

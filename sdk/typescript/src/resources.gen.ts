@@ -1228,7 +1228,8 @@ export class RunsResource extends Waiting {
    * Add an artifact to a run.
    *
    * Above all for agents: the key that an execution is given may add to its own run. Files and screenshots come as
-   * `multipart/form-data`; plans, pull requests and references as JSON.
+   * `multipart/form-data`; plans, pull requests and references as JSON. A run has at most 500 artifacts, a URL at most 2,048
+   * bytes, and metadata, a JSON object without equal keys, at most 64 KB. The values of the run's secrets are masked.
    *
    * Needs the scope `runs:write`.
    */

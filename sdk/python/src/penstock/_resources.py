@@ -140,7 +140,8 @@ class Runs(RunsBase):
 
         Above all for agents: the key that an execution is given may add to its own run. Files
         and screenshots come as `multipart/form-data`; plans, pull requests and references as
-        JSON.
+        JSON. A run has at most 500 artifacts, a URL at most 2,048 bytes, and metadata, a JSON
+        object without equal keys, at most 64 KB. The values of the run's secrets are masked.
         """
         return self._call(operations.create_run_artifact, arguments, run_id)
 

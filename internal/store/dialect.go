@@ -32,6 +32,9 @@ type dialect struct {
 	// number is the number under a key of an object in a column of JSON text, NULL
 	// where there is none.
 	number func(column, key string) string
+	// unindex takes a run out of the search index, before its row of searchTable is
+	// removed; "": the index follows by itself.
+	unindex string
 	// index adds rows of searchTable, and makes the search know them.
 	index func(ctx context.Context, tx *Tx, rows [][]any) error
 	// committers is how many transactions the group commit has under way.

@@ -53,8 +53,8 @@ func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (b
 			return nil, fmt.Errorf("remove metadata of run %s: %w", id, err)
 		}
 	}
-	if tx.s.d.lock == "" { // SQLite's index of the search does not see what is removed from its table
-		if _, err := tx.exec(ctx, "INSERT INTO run_fts (run_fts, rowid, text) SELECT 'delete', n, text FROM run_search WHERE run_id = $1", id); err != nil {
+	if tx.s.d.unindex != "" {
+		if _, err := tx.exec(ctx, tx.s.d.unindex, id); err != nil {
 			return nil, fmt.Errorf("remove run %s from the search: %w", id, err)
 		}
 	}

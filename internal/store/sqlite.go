@@ -114,6 +114,7 @@ func sqliteDialect() *dialect {
 		},
 		insertNew: insertValues,
 		index:     indexSQLite,
+		unindex:   "INSERT INTO run_fts (run_fts, rowid, text) SELECT 'delete', n, text FROM run_search WHERE run_id = $1",
 		transient: func(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_BUSY },
 		unique: func(err error) bool {
 			code := sqliteExtended(err)

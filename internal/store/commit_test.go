@@ -28,7 +28,7 @@ func TestBatchIsRefusedAtOnceWhileTheDatabaseIsAway(t *testing.T) {
 	batch := make([]queued, 64)
 	for i := range batch {
 		run := penstock.Run{ID: penstock.NewID(), Config: &penstock.Config{}}
-		batch[i] = queued{&createRun{run: &NewRun{RunRow: RunRow{Run: run}}}, make(chan error, 1)}
+		batch[i] = queued{newCreateRun(&NewRun{RunRow: RunRow{Run: run}}), make(chan error, 1)}
 	}
 	s.commits.commit(batch)
 	for _, q := range batch {

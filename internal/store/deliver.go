@@ -106,6 +106,7 @@ type deliver struct {
 	*NewDelivery
 	got  Delivered
 	line []any // of the log: row, or that of a duplicate
+	runs []*createRun
 }
 
 func (d *deliver) key() string { return d.WebhookUID }
@@ -147,7 +148,11 @@ func newDeliver(d *NewDelivery) *deliver {
 		d.WebhookUID, string(d.Outcome), d.ID, int64(d.ReceivedAt), d.Reason, d.Size, int64(d.Status), string(d.IdentitySource), d.Identity, "", d.ReplayOf,
 		d.Matches, d.Headers, d.SHA256, d.ClientIP,
 	}
-	return &deliver{NewDelivery: d}
+	m := &deliver{NewDelivery: d, runs: make([]*createRun, len(d.Runs))}
+	for i, run := range d.Runs {
+		m.runs[i] = newCreateRun(run)
+	}
+	return m
 }
 
 // deliver records the members' deliveries and answers the runs that they start.
@@ -267,9 +272,7 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 			payloads, size = nil, len(m.Body)
 		}
 		payloads = append(payloads, []any{m.ID, m.Body})
-		for _, run := range m.Runs {
-			runs = append(runs, &createRun{run: run})
-		}
+		runs = append(runs, m.runs...)
 	}
 	if err := tx.s.d.insert(ctx, tx, payloadsTable, payloads); err != nil {
 		return nil, err

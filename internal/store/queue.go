@@ -236,7 +236,8 @@ type Worker struct {
 	Platform                string // such as linux/x86_64
 	Local, StrictImage      bool
 	Harnesses               []string
-	Capacity, Busy          int
+	Capacity, Busy          int // as it says
+	Working                 int // runs whose leases it has
 	ConnectedAt, LastSeenAt penstock.Time
 }
 

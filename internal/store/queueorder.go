@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,12 +12,13 @@ import (
 func (s *Store) Workers(ctx context.Context) ([]Worker, error) { return s.workers(ctx, s) }
 
 func (s *Store) workers(ctx context.Context, q querier) ([]Worker, error) {
-	rows, err := q.query(ctx, `SELECT id, host, version, platform, local, strict_image, harnesses, capacity, busy, connected_at, last_seen_at FROM workers
+	rows, err := q.query(ctx, `SELECT id, host, version, platform, local, strict_image, harnesses, capacity, busy, COALESCE(n, 0), connected_at, last_seen_at FROM workers
+		LEFT JOIN (SELECT worker_id, count(*) AS n FROM queue WHERE token <> '' GROUP BY worker_id) AS working ON worker_id = id
 		WHERE last_seen_at > $1 ORDER BY host, id`, int64(penstock.Now().Add(-WorkerSeenFor)))
 	var lists []string
 	workers, err := collect(s, rows, err, "workers", func(w *Worker) []any {
 		lists = append(lists, "")
-		return []any{&w.ID, &w.Host, &w.Version, &w.Platform, &w.Local, &w.StrictImage, &lists[len(lists)-1], &w.Capacity, &w.Busy, &w.ConnectedAt, &w.LastSeenAt}
+		return []any{&w.ID, &w.Host, &w.Version, &w.Platform, &w.Local, &w.StrictImage, &lists[len(lists)-1], &w.Capacity, &w.Busy, &w.Working, &w.ConnectedAt, &w.LastSeenAt}
 	})
 	for i := range workers {
 		workers[i].Harnesses = strings.Split(strings.Trim(lists[i], ","), ",")
@@ -88,10 +88,6 @@ func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
 	if err != nil {
 		return err
 	}
-	working, err := tx.working(ctx)
-	if err != nil {
-		return err
-	}
 	free := map[Want]int{} // slots; of all members before the one in hand they are taken
 	most := 0
 	for _, m := range members {
@@ -101,7 +97,7 @@ func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
 		}
 		for _, w := range workers {
 			if w.Can(want) {
-				free[want] += w.Capacity - working[w.ID]
+				free[want] += w.Capacity - w.Working
 			}
 		}
 		most = max(most, free[want])
@@ -129,22 +125,4 @@ func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
 		take(want)
 	}
 	return nil
-}
-
-// working counts the runs of each worker.
-func (tx *Tx) working(ctx context.Context) (map[string]int, error) {
-	type count struct {
-		worker string
-		n      int
-	}
-	rows, err := tx.query(ctx, "SELECT worker_id, count(*) FROM queue WHERE token <> '' GROUP BY worker_id")
-	counts, err := collect(tx.s, rows, err, "the leases", func(c *count) []any { return []any{&c.worker, &c.n} })
-	if err != nil {
-		return nil, fmt.Errorf("count the leases: %w", err)
-	}
-	out := make(map[string]int, len(counts))
-	for _, c := range counts {
-		out[c.worker] = c.n
-	}
-	return out, nil
 }

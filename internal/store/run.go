@@ -82,6 +82,33 @@ type createRun struct {
 	result
 	run        *NewRun
 	atCapacity bool
+	rows       runRows
+}
+
+// runRows are what a run is stored as.
+type runRows struct {
+	run, queue                               []any
+	events, metadata, ancestors, attachments [][]any
+}
+
+// newCreateRun makes the rows, so that a transaction, which others wait for, only
+// inserts them.
+func newCreateRun(r *NewRun) *createRun {
+	first := firstEvents(r)
+	rows := runRows{run: r.row(len(first)), queue: r.queueRow(r.CreatedAt)}
+	for i, d := range first {
+		rows.events = append(rows.events, eventRow(r.ID, int64(i+1), r.ExecutionID, d))
+	}
+	for k, v := range r.Metadata {
+		rows.metadata = append(rows.metadata, []any{r.Team, k, v, r.ID})
+	}
+	for _, a := range r.Ancestors {
+		rows.ancestors = append(rows.ancestors, []any{a, r.ID})
+	}
+	for i, a := range r.Attachments {
+		rows.attachments = append(rows.attachments, []any{a.ID, r.ID, int64(i), a.Path, a.Filename, a.MimeType, a.Size, a.Blob})
+	}
+	return &createRun{run: r, rows: rows}
 }
 
 func (c *createRun) key() string { return c.run.ID }
@@ -91,7 +118,7 @@ func (c *createRun) kind() int   { return kindCreateRun }
 // the kept answer, through the group commit. atCapacity reports that no worker
 // had a free slot for it. A kept answer whose key is taken is ErrReplay.
 func (s *Store) CreateRun(ctx context.Context, run *NewRun) (atCapacity bool, err error) {
-	m := &createRun{run: run}
+	m := newCreateRun(run)
 	if err := s.commits.do(ctx, m); err != nil {
 		return false, err // m may still be the committer's
 	}
@@ -100,7 +127,7 @@ func (s *Store) CreateRun(ctx context.Context, run *NewRun) (atCapacity bool, er
 
 // CreateRun stores a run within a transaction of the caller's.
 func (tx *Tx) CreateRun(ctx context.Context, run *NewRun) error {
-	m := &createRun{run: run}
+	m := newCreateRun(run)
 	if err := tx.createRuns(ctx, []*createRun{m}); err != nil {
 		return err
 	}
@@ -112,7 +139,6 @@ func (tx *Tx) createRuns(ctx context.Context, members []*createRun) error {
 	if err := tx.markCapacity(ctx, members); err != nil {
 		return err
 	}
-	created := 0
 	for _, m := range members {
 		if kept, err := tx.keepAnswer(ctx, m); err != nil {
 			return err
@@ -120,25 +146,14 @@ func (tx *Tx) createRuns(ctx context.Context, members []*createRun) error {
 			m.fail(ErrReplay)
 			continue
 		}
-		created++
-		r := m.run
-		first := firstEvents(r)
-		rows.runs = append(rows.runs, r.row(len(first)))
-		for i, d := range first {
-			rows.events = append(rows.events, eventRow(r.ID, int64(i+1), r.ExecutionID, d))
-		}
-		rows.queue = append(rows.queue, r.queueRow(r.CreatedAt))
-		for k, v := range r.Metadata {
-			rows.metadata = append(rows.metadata, []any{r.Team, k, v, r.ID})
-		}
-		for _, a := range r.Ancestors {
-			rows.ancestors = append(rows.ancestors, []any{a, r.ID})
-		}
-		for i, a := range r.Attachments {
-			rows.attachments = append(rows.attachments, []any{a.ID, r.ID, int64(i), a.Path, a.Filename, a.MimeType, a.Size, a.Blob})
-		}
+		rows.runs = append(rows.runs, m.rows.run)
+		rows.queue = append(rows.queue, m.rows.queue)
+		rows.events = append(rows.events, m.rows.events...)
+		rows.metadata = append(rows.metadata, m.rows.metadata...)
+		rows.ancestors = append(rows.ancestors, m.rows.ancestors...)
+		rows.attachments = append(rows.attachments, m.rows.attachments...)
 	}
-	if created == 0 {
+	if len(rows.runs) == 0 {
 		return nil
 	}
 	for _, t := range []struct {

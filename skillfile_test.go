@@ -136,7 +136,11 @@ func FuzzParseSkillFile(f *testing.F) {
 		if spec, err := penstock.ParseSkillSpec("owner/repo:" + got.Name); err != nil || spec.Name != got.Name {
 			t.Errorf("a run cannot name the skill %q: %v", got.Name, err)
 		}
-		if again, err := penstock.ParseSkillFile([]byte(strings.ReplaceAll(file, "\r\n", "\n"))); err != nil || again != got {
+		unix := strings.ReplaceAll(file, "\r\n", "\n")
+		if strings.ContainsRune(unix, '\r') { // by itself it ends no line
+			return
+		}
+		if again, err := penstock.ParseSkillFile([]byte(unix)); err != nil || again != got {
 			t.Errorf("line ends matter: %+v, then %+v, %v", got, again, err)
 		}
 	})

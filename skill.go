@@ -45,9 +45,15 @@ type SkillFolder struct {
 	Files  map[string]string `json:"files"`
 }
 
-// ParseSkillSpec checks a reference for its form; whether the skill exists is
-// found out while the run is PENDING.
+// MaxSkillSpec bounds a reference to a skill, in bytes.
+const MaxSkillSpec = 1024
+
+// ParseSkillSpec checks a reference for its form and length; whether the skill
+// exists is found out while the run is PENDING.
 func ParseSkillSpec(s string) (SkillSpec, error) {
+	if len(s) > MaxSkillSpec {
+		return SkillSpec{}, fmt.Errorf("a reference to a skill has at most %d bytes, not %d", MaxSkillSpec, len(s))
+	}
 	bad := fmt.Errorf("%q is not a reference to a skill: owner/repo:path/SKILL.md, owner/repo:name, repo:name or name", s)
 	var spec SkillSpec
 	repo, skill, qualified := strings.Cut(s, ":")

@@ -660,7 +660,7 @@ func TestLongTextsOfARun(t *testing.T) {
 		for _, n := range []int{100, 600, 2500, 3000, 5000} {
 			for what, req := range map[string]penstock.RunRequest{
 				"name": {Prompt: "p", Config: &penstock.Config{Name: long[:n]}}, "model": {Prompt: "p", Config: &penstock.Config{ModelID: "x/" + long[:n]}},
-				"skill": {Skill: "a/b:" + strings.ReplaceAll(long[:n], "A", "/") + "/SKILL.md"}, "host": {Prompt: "p", Config: &penstock.Config{WorkerHost: long[:n]}},
+				"skill": {Skill: "a/b:" + long[:n] + "/s/SKILL.md"}, "host": {Prompt: "p", Config: &penstock.Config{WorkerHost: long[:n]}},
 				"environment": {Prompt: "p", Config: &penstock.Config{EnvironmentID: long[:n]}}, "runner": {Prompt: "p", Config: &penstock.Config{RunnerID: long[:n]}},
 			} {
 				_, err := w.CreateRun(w.t.Context(), w.admin, req, penstock.SourceAPI)
@@ -669,5 +669,7 @@ func TestLongTextsOfARun(t *testing.T) {
 				}
 			}
 		}
+		_, err := w.CreateRun(w.t.Context(), w.admin, penstock.RunRequest{Skill: "a/b:" + long[:penstock.MaxSkillSpec] + "/s/SKILL.md"}, penstock.SourceAPI)
+		wantField(w.t, err, "/skill")
 	})
 }

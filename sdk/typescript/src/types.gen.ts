@@ -330,7 +330,7 @@ export interface AmbientAgentConfig {
   runner_id?: string | undefined;
   /**
    * The skill to run. Not together with `skills`. A bare name means a skill of the run's agent, else of its factory, else the bundled
-   * skill with that id, else one in the environment's repositories; the other forms (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`) are in a repository.
+   * skill with that id, else one in the environment's repositories; the other forms (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`) are in a repository. At most 1,024 bytes.
    */
   skill_spec?: string | undefined;
   /** Skills to have at hand, beside all those of the agent and its factory. Named as in `skill_spec`, and not together with it. */

@@ -252,7 +252,7 @@ class AmbientAgentConfig(TypedDict, total=False):
     """The skill to run. Not together with `skills`. A bare name means a skill of the run's agent,
     else of its factory, else the bundled skill with that id, else one in the environment's
     repositories; the other forms (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`)
-    are in a repository.
+    are in a repository. At most 1,024 bytes.
     """
 
     skills: Sequence[str]

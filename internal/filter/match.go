@@ -75,20 +75,27 @@ func (e *evaluator) object(fields []field, object uint32, path string) (bool, Fa
 		return false, Failure{path, duplicateKeys}
 	}
 	for i := range fields {
-		f := &fields[i]
-		value, found := e.find(object, f.key)
-		if len(f.below) > 0 {
-			if !found {
-				return false, Failure{f.pointer, "the key is missing"}
-			}
-			if ok, why := e.pattern(f.below, value, f.pointer); !ok {
-				return false, why
-			}
-		} else if reason := e.leaf(&f.leaf, value, found); reason != "" {
-			return false, Failure{f.pointer, reason}
+		if ok, why := e.field(&fields[i], object); !ok {
+			return false, why
 		}
 	}
 	return true, Failure{}
+}
+
+// field reports whether the object has at the field's key what that asks for.
+func (e *evaluator) field(f *field, object uint32) (bool, Failure) {
+	value, found := e.find(object, f.key)
+	switch {
+	case len(f.below) == 0:
+		if reason := e.leaf(&f.leaf, value, found); reason != "" {
+			return false, Failure{f.pointer, reason}
+		}
+		return true, Failure{}
+	case !found:
+		return false, Failure{f.pointer, "the key is missing"}
+	default:
+		return e.pattern(f.below, value, f.pointer)
+	}
 }
 
 // find looks a key up among an object's members.

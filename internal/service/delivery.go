@@ -97,7 +97,9 @@ func (s *Service) replay(ctx context.Context, p penstock.Principal, w store.Webh
 		Size: int64(len(body)), ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityReplay, ReplayOf: old.ID, Headers: headersJSON(old.Headers),
 		SHA256: hex.EncodeToString(sum[:]), Body: body,
 	}
-	s.start(plan, document, d)
+	if err := s.start(ctx, plan, document, d); err != nil {
+		return penstock.Delivery{}, err
+	}
 	return act(ctx, s, p, func(tx *store.Tx) (penstock.Delivery, error) {
 		if _, err := tx.Deliver(ctx, d); err != nil {
 			return penstock.Delivery{}, err

@@ -25,10 +25,11 @@ import (
 type deliveryPlan struct {
 	inlet       penstock.Inlet
 	row         store.WebhookRow
-	automations []*planned
-	filtered    bool // an automation has a filter: the body is parsed for it
-	events      bool // an automation waits for events of the webhook's signature scheme
-	pushes      bool // its deliveries may tell of pushes to repositories that factories of the team come from
+	automations []planEntry
+	filters     *filter.Set // of all automations
+	filtered    bool        // one of them has conditions: the body is parsed for it
+	events      bool        // an automation waits for events of the webhook's signature scheme
+	pushes      bool        // its deliveries may tell of pushes to repositories that factories of the team come from
 	size        int64
 
 	fullUntil   atomic.Int64 // the rate admits nothing before, in Unix nanoseconds
@@ -38,14 +39,25 @@ type deliveryPlan struct {
 	verdicts    verdicts
 }
 
+// planEntry is an automation of a plan, with all that a delivery which does not
+// start it needs to know: no more than that is read for each of many automations.
+type planEntry struct {
+	automation *planned
+	first, end int                  // its filters in those of the plan, of which any must match, or one of events
+	events     []*trigger.Condition // of the webhook's signature scheme
+}
+
 // planned is an automation that the webhook starts. Plans of one version of the
 // team share it where their webhooks start it by the same filters.
 type planned struct {
-	filters  []*filter.Filter     // of which any must match, or one of events; a filter without conditions takes every delivery
-	events   []*trigger.Condition // of the webhook's signature scheme
-	template *runTemplate         // nil: it is broken
-	broken   string               // why
-	named    string               // the beginning of its penstock.DeliveryMatch
+	row     store.AutomationRow
+	filters []*filter.Filter // one without conditions takes every delivery
+	events  []*trigger.Condition
+	named   string // the beginning of its penstock.DeliveryMatch
+
+	mu       sync.Mutex
+	template *runTemplate // resolved for the first delivery that starts it
+	broken   string       // why it can start none
 }
 
 // Inlet finds the enabled webhook that deliveries to uid are for; token says
@@ -114,48 +126,72 @@ func (s *Service) newPlan(ctx context.Context, row store.WebhookRow) (*deliveryP
 	if err != nil {
 		return nil, err
 	}
+	var filters []*filter.Filter
 	for _, a := range automations {
-		filters, events := a.PayloadFilters(row.UID, row.Name), a.EventTriggers(row.SignatureScheme)
-		if len(filters)+len(events) == 0 {
+		one, size := s.plannedFor(row, a)
+		if one == nil {
 			continue // one of its webhook_ids is what stands for the scheme in the database
 		}
-		key := plannedKey{uid: a.UID, version: row.TeamVersion, filters: fmt.Sprintf("%q", filters)}
-		if len(events) > 0 {
-			key.scheme = row.SignatureScheme
-		}
-		one := s.planned.find(key)
-		if one == nil {
-			if one, err = s.planAutomation(ctx, a, filters, events); err != nil {
-				return nil, fmt.Errorf("plan automation %s: %w", a.UID, err)
-			}
-			s.planned.keep(key, one)
-			p.size += int64(4<<10+len(a.Prompt)) + one.eventsSize()
-		}
+		p.size += size
 		p.events = p.events || len(one.events) > 0
-		p.filtered = p.filtered || p.events
 		for _, f := range one.filters {
 			p.filtered = p.filtered || !f.MatchesAll()
 		}
-		p.automations = append(p.automations, one)
+		first := len(filters)
+		filters = append(filters, one.filters...)
+		p.automations = append(p.automations, planEntry{one, first, len(filters), one.events})
 	}
+	p.filters, p.filtered = filter.NewSet(filters), p.filtered || p.events
 	return p, nil
 }
 
-func (s *Service) planAutomation(ctx context.Context, a store.AutomationRow, filters []json.RawMessage, events []penstock.Trigger) (*planned, error) {
-	one := &planned{}
+// plannedFor is what the plan of a webhook's row has of an automation, nil for
+// nothing, and about how many bytes it adds to what is in memory: other plans may
+// share it.
+func (s *Service) plannedFor(row store.WebhookRow, a store.AutomationRow) (one *planned, size int64) {
+	filters, events := a.PayloadFilters(row.UID, row.Name), a.EventTriggers(row.SignatureScheme)
+	if len(filters)+len(events) == 0 {
+		return nil, 0
+	}
+	key := plannedKey{uid: a.UID, version: row.TeamVersion, filters: fmt.Sprintf("%q", filters)}
+	if len(events) > 0 {
+		key.scheme = row.SignatureScheme
+	}
+	if one = s.planned.find(key); one != nil {
+		return one, 0
+	}
+	one = newPlanned(a, filters, events)
+	s.planned.keep(key, one)
+	return one, int64(4<<10+len(a.Prompt)) + one.eventsSize()
+}
+
+func newPlanned(a store.AutomationRow, filters []json.RawMessage, events []penstock.Trigger) *planned {
+	one := &planned{row: a}
 	name, _ := jsontext.AppendQuote(nil, a.Name) // it was checked to be UTF-8
 	one.named = `{"automation":` + string(name) + `,"automation_uid":"` + a.UID + `"`
 	if err := one.wait(filters, events); err != nil { // they were stored by a release with other rules
 		one.filters, one.events, one.broken = nil, nil, "its filter cannot be read: "+err.Error()
-		return one, nil //nolint:nilerr // the other automations start all the same
 	}
-	template, err := s.resolveAutomation(ctx, a)
-	if reason, broken := whyBroken(err); broken {
-		one.broken = reason
-		return one, nil
+	return one
+}
+
+// resolved is what the automation's runs are made of, or why it can start none.
+// It is resolved once, and never earlier than the plan: what has changed since
+// makes the plan stale.
+func (a *planned) resolved(ctx context.Context, s *Service) (template *runTemplate, broken string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.template != nil || a.broken != "" {
+		return a.template, a.broken, nil
 	}
-	one.template = template
-	return one, err
+	a.template, err = s.resolveAutomation(ctx, a.row)
+	if reason, ok := whyBroken(err); ok {
+		a.broken, err = reason, nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("resolve automation %s: %w", a.row.UID, err)
+	}
+	return a.template, a.broken, nil
 }
 
 // wait reads what the deliveries must be like.

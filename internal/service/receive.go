@@ -30,7 +30,10 @@ func (s *Service) Deliver(ctx context.Context, in *penstock.Inlet, a *penstock.A
 	if refused, known, err := s.refuse(ctx, p, a); known || err != nil {
 		return refused, err
 	}
-	d, detail := s.evaluate(p, a)
+	d, detail, err := s.evaluate(p, a)
+	if err != nil {
+		return penstock.Receipt{}, err
+	}
 	if detail == "" && d.Outcome == penstock.OutcomeAccepted {
 		s.identify(p, a, d)
 	}
@@ -134,7 +137,7 @@ func (s *Service) KnownSender(ctx context.Context, uid, clientIP string) (bool, 
 }
 
 // evaluate makes the entry of the log. detail is why the body was refused.
-func (s *Service) evaluate(p *deliveryPlan, a *penstock.Arrival) (d *store.NewDelivery, detail string) {
+func (s *Service) evaluate(p *deliveryPlan, a *penstock.Arrival) (d *store.NewDelivery, detail string, err error) {
 	limits := s.options.Webhooks
 	d = &store.NewDelivery{
 		ID: penstock.NewID(), WebhookUID: p.row.UID, Team: p.row.Team, Version: p.row.TeamVersion, Outcome: a.Outcome, Reason: a.Reason,
@@ -147,12 +150,12 @@ func (s *Service) evaluate(p *deliveryPlan, a *penstock.Arrival) (d *store.NewDe
 		}
 	}
 	if a.Outcome == penstock.OutcomeAccepted {
-		detail = s.match(p, a, d)
+		detail, err = s.match(p, a, d)
 	}
 	if d.Status == 0 {
 		d.Status = statusOf(d.Outcome)
 	}
-	return d, detail
+	return d, detail, err
 }
 
 // statusOf is the HTTP status that a sender is told.
@@ -170,10 +173,10 @@ func statusOf(o penstock.Outcome) int {
 }
 
 // match validates the body and finds out which automations it starts.
-func (s *Service) match(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery) (detail string) {
+func (s *Service) match(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery) (detail string, err error) {
 	if a.Handshake {
 		d.Reason, d.Body = penstock.ReasonHandshake, a.Body
-		return ""
+		return "", nil
 	}
 	document, err := s.parse(p, a.Body)
 	if err != nil {
@@ -181,75 +184,80 @@ func (s *Service) match(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelive
 			detail = told.Explain()
 		}
 		d.Outcome, d.Reason, d.Status = penstock.OutcomeRejectedJSON, "invalid_json", http.StatusBadRequest
-		return detail
+		return detail, nil
 	}
 	d.Body = a.Body
-	s.start(p, document, d)
 	if document != nil {
-		document.Release()
+		defer document.Release()
 	}
-	return ""
+	return "", s.start(s.patience.context(deliverWithin), p, document, d)
 }
 
 // start adds what the delivery means to each automation, and the runs.
-func (s *Service) start(p *deliveryPlan, document *filter.Document, d *store.NewDelivery) {
+func (s *Service) start(ctx context.Context, p *deliveryPlan, document *filter.Document, d *store.NewDelivery) error {
 	if len(p.automations) == 0 {
-		return
+		return nil
 	}
-	told := p.tells(document, d.Headers)
-	failures := make([]matchFailure, len(p.automations))
-	runs := make([]*store.NewRun, len(p.automations))
+	trial, told := p.filters.Try(document), p.tells(document, d.Headers)
+	meant := make([]meaning, len(p.automations))
 	for i := range p.automations {
-		if failures[i], runs[i] = p.automations[i].start(s, p, document, told, d); runs[i] != nil {
-			d.Runs = append(d.Runs, runs[i])
+		matched, why := p.automations[i].match(trial, told)
+		if !matched {
+			meant[i] = meaning{at: why.Path, reason: why.Reason}
+			continue
+		}
+		var err error
+		if meant[i], err = s.begin(ctx, p, p.automations[i].automation, d); err != nil {
+			return err
 		}
 	}
-	alike := p.verdicts.of(failures)
+	alike := p.verdicts.of(meant)
 	if known := p.verdicts.known(alike, d.ReceivedAt); known != "" && len(d.Runs) == 0 {
 		d.Matches = known
-		return
+		return nil
 	}
 	out := []byte{'['}
 	for i := range p.automations {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = p.automations[i].appendMatch(out, failures[i], runs[i])
+		out = p.automations[i].automation.appendMatch(out, meant[i])
 	}
 	d.Matches = string(append(out, ']'))
 	if len(d.Matches) > longMatches && len(d.Runs) == 0 {
 		d.Verdict, d.Matches, d.Alike = d.Matches, store.IdentityOf(sha256.Sum256([]byte(d.Matches))), alike
 	}
+	return nil
+}
+
+// meaning is what a delivery means to an automation: the id of the run that it
+// starts, or where and why it starts none.
+type meaning struct{ run, at, reason string }
+
+// begin adds the run that the automation starts for the delivery.
+func (s *Service) begin(ctx context.Context, p *deliveryPlan, a *planned, d *store.NewDelivery) (meaning, error) {
+	template, broken, err := a.resolved(ctx, s)
+	if err != nil || template == nil {
+		return meaning{at: penstock.FailedAtAutomation, reason: broken}, err
+	}
+	run := template.stamp(occasion{
+		source: penstock.SourceWebhook, at: d.ReceivedAt, webhookUID: p.row.UID, deliveryID: d.ID,
+		triggerURL: s.deliveryURL(p.row, d.ID), envelope: envelope(p.row, d.ID),
+	})
+	d.Runs = append(d.Runs, run)
+	return meaning{run: run.ID}, nil
 }
 
 // appendMatch adds the automation's penstock.DeliveryMatch as JSON. It is written
 // out here since every delivery needs one for each automation.
-func (a *planned) appendMatch(out []byte, failed matchFailure, run *store.NewRun) []byte {
+func (a *planned) appendMatch(out []byte, m meaning) []byte {
 	out = append(append(out, a.named...), `,"would_trigger":`...)
-	if run != nil {
-		return append(append(append(out, `true,"run_id":"`...), run.ID...), `"}`...)
+	if m.run != "" {
+		return append(append(append(out, `true,"run_id":"`...), m.run...), `"}`...)
 	}
-	out, _ = jsontext.AppendQuote(append(out, `false,"failed_at":`...), failed.at) // of a filter that was checked to be UTF-8
-	out, _ = jsontext.AppendQuote(append(out, `,"reason":`...), failed.reason)
+	out, _ = jsontext.AppendQuote(append(out, `false,"failed_at":`...), m.at) // of a filter that was checked to be UTF-8
+	out, _ = jsontext.AppendQuote(append(out, `,"reason":`...), m.reason)
 	return append(out, '}')
-}
-
-// matchFailure is where and why an automation does not start.
-type matchFailure struct{ at, reason string }
-
-// start is the run that the automation starts, or why it starts none.
-func (a *planned) start(s *Service, p *deliveryPlan, document *filter.Document, told tidings, d *store.NewDelivery) (matchFailure, *store.NewRun) {
-	matched, why := a.match(document, told)
-	switch {
-	case !matched:
-		return matchFailure{why.Path, why.Reason}, nil
-	case a.template == nil:
-		return matchFailure{penstock.FailedAtAutomation, a.broken}, nil
-	}
-	return matchFailure{}, a.template.stamp(occasion{
-		source: penstock.SourceWebhook, at: d.ReceivedAt, webhookUID: p.row.UID, deliveryID: d.ID,
-		triggerURL: s.deliveryURL(p.row, d.ID), envelope: envelope(p.row, d.ID),
-	})
 }
 
 // deliveryURL is the page of a delivery.

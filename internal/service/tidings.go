@@ -44,21 +44,21 @@ func eventName(scheme penstock.SignatureScheme, headers string) string {
 // match reports whether a delivery is what the automation waits for, and else why
 // not: what its first trigger says, but for one that waits for another event
 // where a later one waits for this.
-func (a *planned) match(document *filter.Document, told tidings) (matched bool, why filter.Failure) {
-	if len(a.filters)+len(a.events) == 0 {
+func (e *planEntry) match(trial *filter.Trial, told tidings) (matched bool, why filter.Failure) {
+	if e.first == e.end && len(e.events) == 0 {
 		return true, why // it is broken, whatever the delivery is
 	}
-	for i, f := range a.filters {
-		ok, failure := f.Match(document)
+	for i := e.first; i < e.end; i++ {
+		ok, failure := trial.Match(i)
 		if ok {
 			return true, filter.Failure{}
 		}
-		if i == 0 {
+		if i == e.first {
 			why = failure
 		}
 	}
-	other := len(a.filters) == 0
-	for i, c := range a.events {
+	other := e.first == e.end
+	for i, c := range e.events {
 		ok, failure := told.match(c)
 		if ok {
 			return true, filter.Failure{}

@@ -32,11 +32,11 @@ var verdictSeed = maphash.MakeSeed()
 
 // of tells what is said about the automations of a plan from all else that can
 // be said.
-func (v *verdicts) of(failures []matchFailure) uint64 {
+func (v *verdicts) of(meant []meaning) uint64 {
 	var h maphash.Hash
 	h.SetSeed(verdictSeed)
-	for _, f := range failures {
-		for _, text := range []string{f.at, f.reason} {
+	for _, m := range meant {
+		for _, text := range []string{m.at, m.reason} {
 			_, _ = h.WriteString(text) // never fails
 			_ = h.WriteByte(0)
 		}

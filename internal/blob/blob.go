@@ -138,60 +138,101 @@ func (s *Store) Open(_ context.Context, key string) (io.ReadSeekCloser, int64, e
 
 // Delete removes what is stored under key. It is no error if there is nothing.
 func (s *Store) Delete(_ context.Context, key string) error {
+	_, err := s.remove(key, func(fs.FileInfo) bool { return true })
+	return err
+}
+
+// DeleteOlder removes what is stored under key unless it was put at t or later, and
+// tells whether it did.
+func (s *Store) DeleteOlder(_ context.Context, key string, t time.Time) (bool, error) {
+	return s.remove(key, func(info fs.FileInfo) bool { return info.ModTime().Before(t) })
+}
+
+func (s *Store) remove(key string, wanted func(fs.FileInfo) bool) (bool, error) {
 	if err := CheckKey(key); err != nil {
-		return err
+		return false, err
 	}
-	s.tree.Lock()
+	s.tree.Lock() // no Put comes between the look and the removal
 	defer s.tree.Unlock()
 	info, err := s.root.Lstat(key)
-	if err == nil && info.IsDir() || absent(err) {
-		return nil
+	if err == nil && (info.IsDir() || !wanted(info)) || absent(err) {
+		return false, nil
 	}
 	if err == nil {
 		err = s.root.Remove(key)
 	}
+	if absent(err) { // another process was quicker
+		return false, nil
+	}
 	if err == nil {
 		err = s.syncDir(s.prune(path.Dir(key)))
 	}
-	if err != nil {
-		return fmt.Errorf("delete blob %s: %w", key, err)
+	if err != nil && !absent(err) {
+		return false, fmt.Errorf("delete blob %s: %w", key, err)
 	}
-	return nil
+	return true, nil
 }
 
-// OlderThan lists the keys that were last put before t, in no order that counts.
-// It ends with the first error. What is put or deleted meanwhile may or may not be listed.
-func (s *Store) OlderThan(ctx context.Context, t time.Time) iter.Seq2[string, error] {
+// Between lists the keys that were last put at from or later and before to, in no
+// order that counts. It ends with the first error. What is put or deleted meanwhile
+// may or may not be listed.
+func (s *Store) Between(ctx context.Context, from, to time.Time) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		err := fs.WalkDir(s.root.FS(), ".", func(key string, d fs.DirEntry, err error) error {
-			switch {
-			case ctx.Err() != nil:
-				return context.Cause(ctx)
-			case absent(err):
-				return nil
-			case err != nil:
-				return err
-			case key == tempDir:
-				return fs.SkipDir
-			case d.IsDir():
-				return nil
-			}
-			info, err := d.Info()
-			if absent(err) || err == nil && !info.ModTime().Before(t) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if !yield(key, nil) {
-				return fs.SkipAll
-			}
-			return nil
+		_, err := s.walk(ctx, ".", func(key string, info fs.FileInfo) bool {
+			at := info.ModTime()
+			return at.Before(from) || !at.Before(to) || yield(key, nil)
 		})
 		if err != nil {
 			yield("", fmt.Errorf("list blobs: %w", err))
 		}
 	}
+}
+
+// walk visits all blobs below a folder until visit says no, of which it tells. It holds
+// a few names of each folder at a time: one may have a million.
+func (s *Store) walk(ctx context.Context, dir string, visit func(string, fs.FileInfo) bool) (goOn bool, err error) {
+	const names = 256
+	d, err := s.root.Open(dir)
+	if absent(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = d.Close() }() // only read
+	for {
+		some, err := d.ReadDir(names)
+		for _, e := range some {
+			if ctx.Err() != nil {
+				return false, context.Cause(ctx)
+			}
+			if goOn, err := s.visit(ctx, path.Join(dir, e.Name()), visit); err != nil || !goOn {
+				return false, err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF) || absent(err):
+			return true, nil
+		case err != nil:
+			return false, err
+		}
+	}
+}
+
+func (s *Store) visit(ctx context.Context, key string, visit func(string, fs.FileInfo) bool) (goOn bool, err error) {
+	if CheckKey(key) != nil {
+		return true, nil // what is being written, or not ours
+	}
+	info, err := s.root.Lstat(key)
+	switch {
+	case absent(err):
+		return true, nil
+	case err != nil:
+		return false, err
+	case info.IsDir():
+		return s.walk(ctx, key, visit)
+	}
+	return !info.Mode().IsRegular() || visit(key, info), nil
 }
 
 // CheckKey tells what is wrong with a key: it is made of parts of the characters

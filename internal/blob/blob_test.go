@@ -212,37 +212,45 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestOlderThan(t *testing.T) {
+func TestBetween(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir)
 	now := time.Now()
-	for key, age := range map[string]time.Duration{
-		"sessions/old": 48 * time.Hour, "sessions/new": time.Hour, "old": 25 * time.Hour, "a/b/c/old": 72 * time.Hour,
-	} {
-		put(t, s, key, "x")
+	age := func(key string, age time.Duration) {
+		t.Helper()
 		if err := os.Chtimes(filepath.Join(dir, key), now, now.Add(-age)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, tempDir, "put-1"), nil, 0o600); err != nil {
-		t.Fatal(err)
+	for key, old := range map[string]time.Duration{
+		"sessions/old": 48 * time.Hour, "sessions/new": time.Hour, "old": 25 * time.Hour, "a/b/c/old": 72 * time.Hour, "a/ancient": 200 * time.Hour,
+	} {
+		put(t, s, key, "x")
+		age(key, old)
 	}
+	for _, name := range []string{filepath.Join(tempDir, "put-1"), "Not a key", ".hidden"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		age(name, 48*time.Hour)
+	}
+	from, to := now.Add(-100*time.Hour), now.Add(-24*time.Hour)
 	var got []string
-	for key, err := range s.OlderThan(t.Context(), now.Add(-24*time.Hour)) {
+	for key, err := range s.Between(t.Context(), from, to) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, key)
-		if err := s.Delete(t.Context(), key); err != nil { // as a collection does
-			t.Error(err)
+		if removed, err := s.DeleteOlder(t.Context(), key, to); err != nil || !removed { // as a collection does
+			t.Errorf("%s: removed %t, %v", key, removed, err)
 		}
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{"a/b/c/old", "old", "sessions/old"}, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, err := range s.OlderThan(t.Context(), now) {
+	for _, err := range s.Between(t.Context(), from, now) {
 		if err != nil {
 			t.Error(err)
 		}
@@ -250,10 +258,54 @@ func TestOlderThan(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, err := range s.OlderThan(ended, now) {
+	for _, err := range s.Between(ended, from, now) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want %v", err, context.Canceled)
 		}
+	}
+}
+
+func TestDeleteOlderLeavesWhatWasPutAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir)
+	put(t, s, "a/key", "first")
+	before := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "a/key"), before, before.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "a/key", "second")
+	for _, key := range []string{"a/key", "a", "never/there"} {
+		if removed, err := s.DeleteOlder(t.Context(), key, before); err != nil || removed {
+			t.Errorf("%s: removed %t, %v", key, removed, err)
+		}
+	}
+	if got, err := get(s, "a/key"); err != nil || got != "second" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// A folder with more names than are held at a time is listed as a whole, also while
+// what is listed goes.
+func TestBetweenListsLargeFolders(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir())
+	const files = 600
+	for i := range files {
+		put(t, s, fmt.Sprintf("runs/%d/x", i), "")
+	}
+	to, got := time.Now().Add(time.Hour), map[string]bool{}
+	for key, err := range s.Between(t.Context(), time.Time{}, to) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[key] = true
+		if _, err := s.DeleteOlder(t.Context(), key, to); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(got) != files {
+		t.Errorf("got %d files, want %d", len(got), files)
 	}
 }
 

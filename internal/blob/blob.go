@@ -206,7 +206,11 @@ func (s *Store) walk(ctx context.Context, dir string, visit func(string, fs.File
 			if ctx.Err() != nil {
 				return false, context.Cause(ctx)
 			}
-			if goOn, err := s.visit(ctx, path.Join(dir, e.Name()), visit); err != nil || !goOn {
+			key := path.Join(dir, e.Name())
+			if CheckKey(key) != nil { // is being written, or not ours
+				continue
+			}
+			if goOn, err := s.visit(ctx, key, visit); err != nil || !goOn {
 				return false, err
 			}
 		}
@@ -220,9 +224,6 @@ func (s *Store) walk(ctx context.Context, dir string, visit func(string, fs.File
 }
 
 func (s *Store) visit(ctx context.Context, key string, visit func(string, fs.FileInfo) bool) (goOn bool, err error) {
-	if CheckKey(key) != nil {
-		return true, nil // what is being written, or not ours
-	}
 	info, err := s.root.Lstat(key)
 	switch {
 	case absent(err):

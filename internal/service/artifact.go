@@ -103,7 +103,7 @@ func (s *Service) AddArtifact(ctx context.Context, p penstock.Principal, runID s
 		return item, recordArtifact(ctx, tx, a)
 	})
 	if err != nil {
-		s.dropBlob(ctx, a.Blob)
+		s.dropRefused(ctx, err, a.Blob)
 	}
 	return item, err
 }
@@ -149,7 +149,7 @@ func (s *Service) putArtifact(ctx context.Context, run store.RunRow, uid string,
 		if a.Data.Filename == "" && u.Type == penstock.ArtifactFile {
 			a.Data.Filename = path.Base(a.Data.Filepath)
 		}
-		key := "artifacts/" + run.ID + "/" + uid
+		key := artifactKey(run.ID, uid)
 		size, _, err := s.blobs.Put(ctx, key, content, MaxArtifactBytes)
 		if err != nil {
 			return a, storageError(err)
@@ -230,15 +230,6 @@ func recordArtifact(ctx context.Context, tx *store.Tx, a store.Artifact) error {
 		return penstock.Errorf(penstock.CodeConflict, "the run has the %d artifacts that it may have", maxArtifacts)
 	}
 	return tx.Touch(ctx, a.RunID)
-}
-
-func (s *Service) dropBlob(ctx context.Context, key string) {
-	if key == "" {
-		return
-	}
-	if err := s.blobs.Delete(context.WithoutCancel(ctx), key); err != nil {
-		s.log.Warn("a file that nothing refers to is left behind", "blob", key, "error", err)
-	}
 }
 
 // visibleArtifact is one of a run that exists for the caller.

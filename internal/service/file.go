@@ -85,14 +85,14 @@ func (c control) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, 
 		}
 		return recordArtifact(ctx, tx, a)
 	})
-	if errors.Is(err, penstock.ErrLeaseLost) {
-		c.s.dropBlob(ctx, a.Blob)
+	if err != nil {
+		c.s.dropRefused(ctx, err, a.Blob)
 	}
 	return a.UID, err
 }
 
 func (s *Service) saveSession(ctx context.Context, l penstock.Lease, run store.RunRow, u penstock.Upload, content io.Reader) error {
-	key := "sessions/" + run.ConversationID + "/" + u.ID
+	key := sessionKey(run.ConversationID, u.ID)
 	size, _, err := s.blobs.Put(ctx, key, content, maxSessionBytes)
 	if err != nil {
 		return storageError(err)
@@ -112,7 +112,7 @@ func (s *Service) saveSession(ctx context.Context, l penstock.Lease, run store.R
 		return err
 	})
 	if err != nil {
-		s.dropBlob(ctx, key)
+		s.dropRefused(ctx, err, key)
 		return err
 	}
 	if old != key {

@@ -53,9 +53,7 @@ func (s *Service) CreateRun(ctx context.Context, p penstock.Principal, req penst
 	}
 	created.AtCapacity, err = s.store.CreateRun(ctx, run)
 	if err != nil {
-		if ctx.Err() == nil { // else it may have been created all the same
-			s.dropAttachments(ctx, run)
-		}
+		s.dropRefused(ctx, err, attached(run)...)
 		return penstock.RunCreated{}, err
 	}
 	return created, nil
@@ -282,9 +280,11 @@ const AttachmentDir = ".penstock/attachments/"
 
 func (s *Service) putAttachments(ctx context.Context, run *store.NewRun, list []penstock.Attachment) error {
 	for i, a := range list {
-		key := fmt.Sprintf("attachments/%s/%d", run.ID, i)
+		key := attachmentKey(run.ID, i)
 		if _, _, err := s.blobs.Put(ctx, key, bytes.NewReader(a.Data), penstock.MaxAttachmentBytes); err != nil {
-			s.dropAttachments(ctx, run)
+			for _, key := range attached(run) {
+				s.dropBlob(ctx, key)
+			}
 			return storageError(err)
 		}
 		run.Attachments = append(run.Attachments, store.Attachment{
@@ -294,10 +294,9 @@ func (s *Service) putAttachments(ctx context.Context, run *store.NewRun, list []
 	return nil
 }
 
-func (s *Service) dropAttachments(ctx context.Context, run *store.NewRun) {
+func attached(run *store.NewRun) (keys []string) {
 	for _, a := range run.Attachments {
-		if err := s.blobs.Delete(context.WithoutCancel(ctx), a.Blob); err != nil {
-			s.log.Warn("an attachment of a run that was not created is left behind", "blob", a.Blob, "error", err)
-		}
+		keys = append(keys, a.Blob)
 	}
+	return keys
 }

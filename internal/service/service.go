@@ -141,6 +141,7 @@ func (s *Service) jobs() []job {
 		{"count refused deliveries", "", 3 * time.Second, s.writeRefusals},
 		{"clear the logs of deliveries", "", time.Minute, s.clearLogs},
 		{"remove old runs", "", time.Minute, s.removeOldRuns},
+		{"remove files that nothing refers to", "", 24 * time.Hour, s.removeLostFiles},
 		{"clear what is noted beside the logs", "", 10 * time.Minute, s.clearTallies},
 		{"drop kept answers", "", 10 * time.Minute, s.dropKept},
 	}

@@ -20,9 +20,11 @@ import (
 // somebody to use it.
 type world struct {
 	*service.Service
-	t     *testing.T
-	url   string // of the database
-	admin penstock.Principal
+	t       *testing.T
+	url     string // of the database
+	files   string // the folder of the blobs
+	options service.Options
+	admin   penstock.Principal
 }
 
 // worlds runs a test in a fresh world of each engine.
@@ -47,7 +49,7 @@ func worlds(t *testing.T, change func(*service.Options), test func(w *world)) {
 		if change != nil {
 			change(&o)
 		}
-		w := &world{Service: service.New(o), t: t, url: url}
+		w := &world{Service: service.New(o), t: t, url: url, files: filepath.Join(dir, "blobs"), options: o}
 		w.run()
 		_, key, err := w.BootstrapKey(t.Context(), "")
 		if err != nil {

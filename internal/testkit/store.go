@@ -1,9 +1,11 @@
 package testkit
 
 import (
+	"context"
 	"database/sql"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/penstock-dev/penstock/internal/store"
@@ -35,6 +37,42 @@ func OpenStore(t *testing.T, url string) *store.Store {
 // only time or an accident would do.
 func Exec(t *testing.T, url, statement string) {
 	t.Helper()
+	db := open(t, url)
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// HoldWrites makes every write that concerns the table wait until release is called,
+// or the test has ended.
+func HoldWrites(t *testing.T, url, table string) (release func()) {
+	t.Helper()
+	db := open(t, url)
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	statements := []string{"BEGIN", "LOCK TABLE " + table + " IN EXCLUSIVE MODE"}
+	if strings.HasPrefix(url, "sqlite://") {
+		statements = []string{"BEGIN IMMEDIATE"} // there is one writer at a time
+	}
+	for _, statement := range statements {
+		if _, err := conn.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release = sync.OnceFunc(func() {
+		_, _ = conn.ExecContext(context.Background(), "ROLLBACK") // or the end of the connection is the transaction's
+		_, _ = conn.Close(), db.Close()
+	})
+	t.Cleanup(release)
+	return release
+}
+
+// open opens a database beside the store.
+func open(t *testing.T, url string) *sql.DB {
+	t.Helper()
 	driver, source := "pgx", url
 	if path, ok := strings.CutPrefix(url, "sqlite://"); ok {
 		driver, source = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
@@ -43,10 +81,7 @@ func Exec(t *testing.T, url, statement string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), statement); err != nil {
-		t.Fatal(err)
-	}
+	return db
 }
 
 // sqliteURL is a database file in a fresh folder.

@@ -1,0 +1,82 @@
+package main_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// A server that is killed between a file and its row leaves the file; a day later it
+// goes, and no other.
+func TestFileOfAKilledServerIsRemoved(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: noWorker})
+		const request = `{"prompt": "p", "attachments": [{"file_name": "n", "mime_type": "text/plain", "data": "aGk="}]}`
+		if got := send(t, s, http.MethodPost, "/agent/runs", request); got.status != http.StatusOK {
+			t.Fatalf("got %d: %s", got.status, got.body)
+		}
+		blobs := filepath.Join(s.Data, "blobs")
+		kept := files(t, blobs)
+		if len(kept) != 1 {
+			t.Fatalf("there are the files %v, want one", kept)
+		}
+
+		release := testkit.HoldWrites(t, database, "attachments")
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/v1/agent/runs", strings.NewReader(request))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header.Set("Authorization", "Bearer "+s.Key)
+			if res, err := http.DefaultClient.Do(req); err == nil {
+				t.Errorf("the request was answered with %d", res.StatusCode)
+				_ = res.Body.Close()
+			}
+		}()
+		testkit.Eventually(t, patience, func() error {
+			if n := len(published(t, blobs)); n != 2 {
+				return fmt.Errorf("there are %d files, want two", n)
+			}
+			return nil
+		})
+		s.Kill9()
+		<-answered
+		release()
+
+		for _, name := range published(t, blobs) {
+			if err := os.Chtimes(name, time.Time{}, time.Now().Add(-25*time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		testkit.Exec(t, database, "UPDATE settings SET value = '0' WHERE name = 'files_since'")
+		s.Restart() // lost files are looked for at once, and then every day
+		testkit.Eventually(t, patience, func() error {
+			if diff := cmp.Diff(kept, published(t, blobs)); diff != "" {
+				return fmt.Errorf("files: (-want +got)\n%s", diff)
+			}
+			return nil
+		})
+		if log := s.Logs(); !strings.Contains(log, "files that nothing referred to were removed") {
+			t.Errorf("the log does not tell of it:\n%s", log)
+		}
+	})
+}
+
+// published lists the files below dir that are no longer being written.
+func published(t *testing.T, dir string) []string {
+	t.Helper()
+	return slices.DeleteFunc(files(t, dir), func(name string) bool { return strings.Contains(name, "/.tmp/") })
+}

@@ -1,0 +1,205 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// keys lists the blobs that there are.
+func (w *world) keys() (keys []string) {
+	w.t.Helper()
+	err := filepath.WalkDir(w.files, func(name string, e fs.DirEntry, err error) error {
+		if key, _ := filepath.Rel(w.files, name); err == nil && e.Type().IsRegular() && !strings.HasPrefix(key, ".") {
+			keys = append(keys, key)
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// plant puts a blob that no row names.
+func (w *world) plant(key string) string {
+	w.t.Helper()
+	if _, _, err := w.options.Blobs.Put(w.t.Context(), key, strings.NewReader("lost"), -1); err != nil {
+		w.t.Fatal(err)
+	}
+	return key
+}
+
+// age makes blobs look as if they had been put before.
+func (w *world) age(by time.Duration, keys ...string) {
+	w.t.Helper()
+	at := time.Now().Add(-by)
+	for _, key := range keys {
+		if err := os.Chtimes(filepath.Join(w.files, key), at, at); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) mustHaveFiles(when string, want []string) {
+	w.t.Helper()
+	slices.Sort(want)
+	if diff := cmp.Diff(want, w.keys()); diff != "" {
+		w.t.Errorf("%s: (-want +got)\n%s", when, diff)
+	}
+}
+
+func upload(id string) penstock.Upload {
+	return penstock.Upload{ID: id, Type: penstock.ArtifactFile, Artifact: &penstock.ArtifactData{Filename: "made.txt", MimeType: "text/plain"}}
+}
+
+// What nothing refers to is removed a day after it was put, by any number of replicas
+// at once, and nothing else is.
+func TestFilesThatNothingRefersToAreRemoved(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		run := w.create(penstock.RunRequest{Prompt: "p", Attachments: []penstock.Attachment{
+			{FileName: "a.txt", MimeType: "text/plain", Data: []byte("a")}, {FileName: "b.txt", MimeType: "text/plain", Data: []byte("b")},
+		}})
+		a := w.work()
+		w.saveSession(a.Lease)
+		w.saveSession(a.Lease) // in place of the first
+		made := penstock.NewID()
+		if _, err := w.Control().Save(w.t.Context(), a.Lease, upload(made), strings.NewReader("made")); err != nil {
+			w.t.Fatal(err)
+		}
+		kept := w.keys()
+		if len(kept) != 4 {
+			w.t.Fatalf("there are %v, want two attachments, an artifact and a session", kept)
+		}
+		// Of other kinds of keys we know nothing.
+		kept = append(kept, w.plant("transcripts/"+run.ID+"/x"), w.plant("attachments/somebody/0"), w.plant("artifacts/"+run.ID+"/thumbs/"+made), w.plant("top"))
+
+		lost := []string{
+			w.plant("artifacts/" + run.ID + "/" + penstock.NewID()), w.plant("attachments/" + run.ID + "/2"),
+			w.plant("sessions/" + w.get(run.ID).ConversationID + "/" + penstock.NewID()), w.plant("sessions/" + run.ID + "/" + made),
+		}
+		for range 250 { // more than are looked at together
+			lost = append(lost, w.plant("attachments/"+penstock.NewID()+"/0"))
+		}
+		young := w.plant("attachments/" + penstock.NewID() + "/0")
+		w.age(48*time.Hour, kept...)
+		w.age(48*time.Hour, lost...)
+		w.age(23*time.Hour, young)
+
+		clearing := func() {
+			w.t.Helper()
+			errs := make([]error, 2)
+			var replicas sync.WaitGroup
+			for i := range errs {
+				o := w.options
+				o.Store = testkit.OpenStore(w.t, w.url)
+				replica := service.New(o)
+				replicas.Go(func() { errs[i] = replica.RemoveLostFiles(w.t.Context()) })
+			}
+			replicas.Wait()
+			if err := errors.Join(errs...); err != nil {
+				w.t.Error(err)
+			}
+		}
+		clearing()
+		w.mustHaveFiles("files of before the database", slices.Concat(kept, lost, []string{young}))
+		testkit.Exec(w.t, w.url, "UPDATE settings SET value = '0' WHERE name = 'files_since'") // a database of long ago
+		clearing()
+		w.mustHaveFiles("files of its time", append(slices.Clone(kept), young))
+		w.age(25*time.Hour, young)
+		clearing()
+		w.mustHaveFiles("a day later", kept)
+
+		link, err := w.ArtifactLink(w.t.Context(), w.admin, made)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		d, err := w.Download(w.t.Context(), link[strings.LastIndexByte(link, '/')+1:])
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if got := readAll(w.t, d.Content); got != "made" {
+			w.t.Errorf("got %q", got)
+		}
+	})
+}
+
+// An attempt that is late must not take away what an earlier one has stored.
+func TestLateUploadLeavesTheFileThatIsThere(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		run := w.create(penstock.RunRequest{Prompt: "p"})
+		a := w.work()
+		u := upload(penstock.NewID())
+		if _, err := w.Control().Save(w.t.Context(), a.Lease, u, strings.NewReader("made")); err != nil {
+			w.t.Fatal(err)
+		}
+		want := w.keys()
+		cancels := func() {
+			if _, err := w.CancelRun(w.t.Context(), w.admin, run.ID, false); err != nil {
+				w.t.Error(err)
+			}
+		}
+		late := &lastRead{content: "made", do: sync.OnceFunc(cancels)}
+		if _, err := w.Control().Save(w.t.Context(), a.Lease, u, late); !errors.Is(err, penstock.ErrLeaseLost) {
+			w.t.Errorf("got %v, want %v", err, penstock.ErrLeaseLost)
+		}
+		w.mustHaveFiles("after the late attempt", want)
+	})
+}
+
+// An upload of which nobody knows whether its row was written stays; one that was
+// refused does not.
+func TestFilesOfUploadsThatFail(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		run := w.create(penstock.RunRequest{Prompt: "p"})
+		a := w.work()
+		session := penstock.Upload{ID: penstock.NewID(), Session: &penstock.SavedSession{SessionID: "s", Harness: penstock.HarnessBuiltin}}
+		ctx, leave := context.WithCancel(w.t.Context())
+		defer leave()
+		if _, err := w.Control().Save(ctx, a.Lease, session, &lastRead{content: "home", do: leave}); !errors.Is(err, context.Canceled) {
+			w.t.Errorf("got %v, want %v", err, context.Canceled)
+		}
+		want := []string{fmt.Sprintf("sessions/%s/%s", w.get(run.ID).ConversationID, session.ID)}
+		w.mustHaveFiles("after a caller that left", want)
+
+		cancels := func() {
+			if _, err := w.CancelRun(w.t.Context(), w.admin, run.ID, false); err != nil {
+				w.t.Error(err)
+			}
+		}
+		refused := &lastRead{content: "made", do: sync.OnceFunc(cancels)}
+		if _, err := w.Control().Save(w.t.Context(), a.Lease, upload(penstock.NewID()), refused); !errors.Is(err, penstock.ErrLeaseLost) {
+			w.t.Errorf("got %v, want %v", err, penstock.ErrLeaseLost)
+		}
+		w.mustHaveFiles("after an upload that was refused", want)
+	})
+}
+
+// lastRead is content that ends with something being done.
+type lastRead struct {
+	content string
+	do      func()
+}
+
+func (r *lastRead) Read(p []byte) (int, error) {
+	n := copy(p, r.content)
+	r.content = r.content[n:]
+	r.do()
+	return n, io.EOF
+}

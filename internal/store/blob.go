@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// ReferredAtOnce is how many blobs [Store.Referred] can be asked for.
+const ReferredAtOnce = 100
+
+// Referred lists those of the blobs to which a row refers. owners are the runs and
+// conversations that they belong to: a row names none of another's. There are at
+// most [ReferredAtOnce] of both.
+func (s *Store) Referred(ctx context.Context, owners, blobs []string) ([]string, error) {
+	if len(owners) == 0 || len(blobs) == 0 {
+		return nil, nil
+	}
+	if max(len(owners), len(blobs)) > ReferredAtOnce {
+		return nil, fmt.Errorf("ask for %d blobs of %d owners: at most %d at once", len(blobs), len(owners), ReferredAtOnce)
+	}
+	of, in := "IN ("+placeholders(1, ReferredAtOnce)+")", "IN ("+placeholders(1+ReferredAtOnce, ReferredAtOnce)+")"
+	return s.strings(ctx, "SELECT blob FROM attachments WHERE run_id "+of+" AND blob "+in+
+		" UNION SELECT blob FROM artifacts WHERE run_id "+of+" AND blob "+in+
+		" UNION SELECT blob FROM conversations WHERE id "+of+" AND blob "+in, anys(slices.Concat(filled(owners), filled(blobs)))...)
+}
+
+// filled repeats the last of a list, so that one text, which is prepared once, serves
+// lists of any length.
+func filled(list []string) []string {
+	return slices.Concat(list, slices.Repeat(list[len(list)-1:], ReferredAtOnce-len(list)))
+}
+
+// FilesSince is the moment from which on files were put for this database: now, where
+// it was never asked before. Those of before are of another database's rows.
+func (s *Store) FilesSince(ctx context.Context, now penstock.Time) (penstock.Time, error) {
+	const name = "files_since"
+	err := s.Write(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, strconv.FormatInt(int64(now), 10))
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	value, err := s.Setting(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	since, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read the setting %s: %w", name, err)
+	}
+	return penstock.Time(since), nil
+}

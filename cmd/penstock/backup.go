@@ -26,7 +26,7 @@ func (cmd *migrateCmd) Run(ctx context.Context, std *stdio) error {
 		return err
 	}
 	defer release()
-	s, err := store.Open(ctx, store.Options{URL: cmd.databaseURL(), Log: cmd.logger(std)})
+	s, err := cmd.openStore(ctx, store.Options{Log: cmd.logger(std)})
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (s *storage) holdKeyset() (release func(), err error) {
 
 // copySQLite copies the database while another process may be writing to it.
 func (cmd *backupCmd) copySQLite(ctx context.Context, std *stdio, to string) error {
-	s, err := store.Open(ctx, store.Options{URL: cmd.databaseURL(), Log: cmd.logger(std), AsIs: true})
+	s, err := cmd.openStore(ctx, store.Options{Log: cmd.logger(std), AsIs: true})
 	if err != nil {
 		return err
 	}

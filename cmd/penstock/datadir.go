@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/penstock-dev/penstock/internal/store"
 )
 
 // storage says where the server keeps what it knows.
@@ -76,6 +79,20 @@ func (s *storage) databaseName() string {
 	}
 	u.RawQuery = ""
 	return u.Redacted()
+}
+
+// openStore opens the database and says what to do where that cannot be done.
+func (s *storage) openStore(ctx context.Context, o store.Options) (*store.Store, error) {
+	o.URL = s.databaseURL()
+	db, err := store.Open(ctx, o)
+	switch {
+	case ctx.Err() != nil: // asked to stop
+	case errors.Is(err, store.ErrUnreachable):
+		return nil, exitf(exitUnavailable, "%w\nstart %s, or correct --database (PENSTOCK_DATABASE)", err, s.databaseName())
+	case errors.Is(err, store.ErrURL):
+		return nil, exitf(exitConfig, "%w\ncorrect --database (PENSTOCK_DATABASE), or let its user into %s", err, s.databaseName())
+	}
+	return db, err
 }
 
 // checkDatabase refuses a database of an unknown kind.

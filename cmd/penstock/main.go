@@ -63,7 +63,7 @@ Exit codes:
   3    the run is BLOCKED (run wait --until-blocked)
   64   wrong usage
   65   the server refused the request
-  69   the server, or the KMS, cannot be reached, or cannot answer now
+  69   the server, its database or the KMS cannot be reached, or cannot answer now
   70   anything else went wrong
   77   the API key is missing, or may not do this
   78   wrong configuration

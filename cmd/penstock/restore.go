@@ -50,7 +50,7 @@ func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 	if err := cmd.place(ctx, std, m, scratch); err != nil {
 		return err
 	}
-	s, err := store.Open(ctx, store.Options{URL: cmd.databaseURL(), Log: cmd.logger(std)})
+	s, err := cmd.openStore(ctx, store.Options{Log: cmd.logger(std)})
 	if err != nil {
 		return fmt.Errorf("open what was restored: %w", err)
 	}

@@ -81,7 +81,7 @@ func (s *storage) openPresent(ctx context.Context) (*store.Store, error) {
 			return nil, exitf(exitConfig, "there is no database: %w", err)
 		}
 	}
-	db, err := store.Open(ctx, store.Options{URL: s.databaseURL(), AsIs: true})
+	db, err := s.openStore(ctx, store.Options{AsIs: true})
 	if err != nil {
 		return nil, err
 	}

@@ -162,7 +162,7 @@ func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin stri
 		return nil, err
 	}
 	batches := newBatchMetrics(b.registry)
-	b.store, err = store.Open(ctx, store.Options{URL: cmd.databaseURL(), Log: log, Metrics: batches.observe})
+	b.store, err = cmd.openStore(ctx, store.Options{Log: log, Metrics: batches.observe})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -323,4 +324,39 @@ func TestTracesAreSentWhenAskedFor(t *testing.T) {
 		t.Errorf("no trace was sent: %s", s.logs())
 	}
 	call(t, []string{"OTEL_TRACES_EXPORTER=carrier-pigeon"}, "serve", "--listen", "127.0.0.1:0").want(t, 78, "OTEL_")
+}
+
+// A supervisor starts a server again whose database is away for a while, and not one
+// whose settings are wrong.
+func TestServeSaysWhyItHasNoDatabase(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		database string
+		code     int
+		says     []string
+	}{
+		"nobody listens":        {"postgres://me:hunter2@127.0.0.1:1/x", 69, []string{"cannot be reached", "start postgres://me:xxxxx@127.0.0.1:1/x", "--database"}},
+		"no such port":          {"postgres://me:hunter2@127.0.0.1:99999/x", 78, []string{"invalid port", "correct --database"}},
+		"no such port, a query": {"postgres://me@127.0.0.1:99999/x?password=hunter2", 78, []string{"invalid port", "correct --database"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, command := range []string{"serve", "migrate"} {
+				got := call(t, []string{"PENSTOCK_DATABASE=" + test.database, "PENSTOCK_LISTEN=127.0.0.1:0"}, command, "--data", t.TempDir())
+				got.want(t, test.code, test.says...)
+				if strings.Contains(got.out+got.err, "hunter2") {
+					t.Errorf("%s shows the password: %s%s", command, got.out, got.err)
+				}
+			}
+		})
+	}
+	t.Run("no such database", func(t *testing.T) {
+		t.Parallel()
+		u, err := url.Parse(testkit.Postgres(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Path = "/nowhere"
+		call(t, []string{"PENSTOCK_DATABASE=" + u.String()}, "serve", "--listen", "127.0.0.1:0", "--data", t.TempDir()).want(t, 78, `database "nowhere" does not exist`, "correct --database")
+	})
 }

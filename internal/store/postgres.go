@@ -22,7 +22,7 @@ const postgresConnections = 24
 func (s *Store) openPostgres(ctx context.Context, url string) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return fmt.Errorf("the database URL cannot be read: %w", err)
+		return fmt.Errorf("%w: %w", ErrURL, err)
 	}
 	// A cached generic plan of a query over a table that grew took up to 2.2 s.
 	config.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
@@ -36,10 +36,22 @@ func (s *Store) openPostgres(ctx context.Context, url string) error {
 	s.read.SetConnMaxIdleTime(5 * time.Minute)
 	s.close = append(s.close, s.read.Close)
 	if err := s.read.PingContext(ctx); err != nil {
-		return fmt.Errorf("connect to the database: %w", err)
+		return notConnected(s.d, err)
 	}
 	s.listen(ctx, config)
 	return nil
+}
+
+// notConnected tells whether another attempt may do better.
+func notConnected(d *dialect, err error) error {
+	code := postgresCode(err)
+	switch {
+	case strings.HasPrefix(code, "28") || code == "3D000" || code == "42501": // not authenticated, no such database, may not connect
+		return fmt.Errorf("%w: %w", ErrURL, err)
+	case d.away(err) || connectionLost(err):
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return fmt.Errorf("connect to the database: %w", err)
 }
 
 func postgresDialect() *dialect {

@@ -35,6 +35,15 @@ type Options struct {
 	AsIs bool
 }
 
+// What [Open] says of a PostgreSQL database.
+var (
+	// ErrUnreachable says that it cannot be reached, or takes nobody now.
+	ErrUnreachable = errors.New("the database cannot be reached")
+	// ErrURL says that its URL cannot be used: it cannot be read, or the database lets
+	// in no such user, or there is none of that name.
+	ErrURL = errors.New("the database URL cannot be used")
+)
+
 // Store is a database that is open. It is safe for concurrent use.
 type Store struct {
 	Nudges *Nudges
@@ -50,7 +59,7 @@ type Store struct {
 }
 
 // Open connects, brings the schema up to date and starts the group commit. A
-// database of a newer release is refused.
+// database of a newer release is refused. No error shows the URL's password.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -107,5 +107,6 @@ func (s *Service) Limits(context.Context, penstock.Principal) map[string]any {
 		"secrets_per_team":      s.options.MaxSecrets,
 		"secret_value_bytes":    penstock.MaxSecretBytes,
 		"queue_timeout_seconds": int64(s.options.QueueTimeout / time.Second),
+		"run_retention_seconds": int64((s.options.KeepRunsFor + time.Second - 1) / time.Second), // 0 is for ever
 	}
 }

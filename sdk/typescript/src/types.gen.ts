@@ -2444,6 +2444,8 @@ export interface Limits {
   signed_link_seconds: number;
   /** How long a run may wait before it ends, ERROR. */
   queue_timeout_seconds: number;
+  /** How long a run stays once it is over and no longer changes. */
+  run_retention_seconds: number;
   /** Managed secrets of a team. */
   secrets_per_team: number;
   /** The value of one. */

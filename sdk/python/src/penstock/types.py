@@ -3291,6 +3291,9 @@ class Limits(Model):
     queue_timeout_seconds: int
     """How long a run may wait before it ends, ERROR."""
 
+    run_retention_seconds: int
+    """How long a run stays once it is over and no longer changes."""
+
     secrets_per_team: int
     """Managed secrets of a team."""
 

@@ -32,6 +32,9 @@ func TestPlaceInTheQueue(t *testing.T) {
 			return run
 		}
 		first := create(`{"prompt": "demo: say hello"}`)
+		if first.AtCapacity {
+			t.Error("the first run of a server that is ready is told that nobody can take it")
+		}
 		testkit.Eventually(t, time.Minute, func() error {
 			if run := get(first.ID); run.State != penstock.StateSucceeded {
 				return fmt.Errorf("the first run is %s", run.State)
@@ -43,7 +46,8 @@ func TestPlaceInTheQueue(t *testing.T) {
 				t.Error("a run for a host that is not there is told that it has a slot")
 			}
 		}
-		if created := create(`{"prompt": "demo: run sleep 300"}`); created.AtCapacity {
+		sleeps := create(`{"prompt": "demo: run sleep 300"}`)
+		if sleeps.AtCapacity {
 			t.Error("a free worker is full because of runs for another host")
 		}
 		var waiting []string
@@ -54,6 +58,12 @@ func TestPlaceInTheQueue(t *testing.T) {
 			}
 			waiting = append(waiting, created.ID)
 		}
+		testkit.Eventually(t, time.Minute, func() error {
+			if run := get(sleeps.ID); run.State == penstock.StateQueued {
+				return fmt.Errorf("the run that fills the worker still waits, at position %d", run.QueuePosition)
+			}
+			return nil
+		})
 		var page penstock.RunPage
 		if err := json.Unmarshal(send(t, s, http.MethodGet, "/agent/runs?state=QUEUED", "").body, &page); err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ func (a *API) health(c *call) error {
 	return c.respond(http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// ready is 503 while the store does not answer and from the moment on that the
-// server is told to stop.
+// ready is 503 while the store does not answer, until the server's own worker is
+// there, and from the moment on that the server is told to stop.
 func (a *API) ready(c *call) error {
 	if a.isStopping() {
 		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the server is stopping", RetryAfter: time.Second}
@@ -21,7 +21,7 @@ func (a *API) ready(c *call) error {
 	ctx, cancel := context.WithTimeout(c.ctx(), 2*time.Second)
 	defer cancel()
 	if err := a.svc.Ready(ctx); err != nil {
-		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the database does not answer", Cause: err}
+		return err
 	}
 	return c.respond(http.StatusOK, map[string]string{"status": "ready"})
 }

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -96,6 +97,30 @@ func TestLimitsAreThoseInForce(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, w.Limits(w.t.Context(), w.admin)); diff != "" {
 			w.t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+// The first run is not told that nobody can take it, since who waits for the server to
+// be ready waits for its worker, too.
+func TestServiceIsReadyWithItsWorker(t *testing.T) {
+	worlds(t, func(o *service.Options) { o.LocalWorker = true }, func(w *world) {
+		hello := func(local bool) {
+			w.t.Helper()
+			c := anyWorker
+			c.WorkerID, c.Local, c.Wait = penstock.NewID(), local, 0
+			if _, err := w.Control().Claim(w.t.Context(), c); !errors.Is(err, penstock.ErrNoWork) {
+				w.t.Fatal(err)
+			}
+		}
+		hello(false)
+		wantCode(w.t, w.Ready(w.t.Context()), penstock.CodeUnavailable, "worker of this server is starting")
+		hello(true)
+		if err := w.Ready(w.t.Context()); err != nil {
+			w.t.Error(err)
+		}
+		if w.create(penstock.RunRequest{Prompt: "p"}).AtCapacity {
+			w.t.Error("the first run is told that nobody can take it")
 		}
 	})
 }

@@ -29,6 +29,9 @@ func (c control) Claim(ctx context.Context, claim penstock.Claim) (penstock.Assi
 	if err := c.s.store.Hello(ctx, claim); err != nil {
 		return penstock.Assignment{}, err
 	}
+	if claim.Local {
+		c.s.localWorker.Store(true)
+	}
 	if claim.Busy >= claim.Capacity {
 		return penstock.Assignment{}, penstock.ErrNoWork
 	}

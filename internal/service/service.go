@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,6 +48,7 @@ type Options struct {
 	Webhooks     penstock.WebhookLimits
 	MaxSecrets   int // of a team; 0: no limit
 	Sessions     SessionLimits
+	LocalWorker  bool // one is to come, and the service is not ready before
 }
 
 // Service is the control plane's rules over one store. It is safe for
@@ -87,6 +89,8 @@ type Service struct {
 	syncing  sync.WaitGroup
 	schemas  func() ([]byte, error) // of a factory's files
 	parsed   parsedDefinitions
+
+	localWorker atomic.Bool // has said that it is there
 }
 
 // New makes a service; nothing runs in the background before [Service.Run].
@@ -184,8 +188,18 @@ func (s *Service) repeat(ctx context.Context, j job) {
 	}
 }
 
-// Ready reports whether the store answers and can be written.
-func (s *Service) Ready(ctx context.Context) error { return s.store.Ping(ctx) }
+// Ready is nil if the store answers and can be written, and the worker of this process
+// is known: before, a run would be told that nobody can take it. Else it is
+// resource_unavailable.
+func (s *Service) Ready(ctx context.Context) error {
+	if s.options.LocalWorker && !s.localWorker.Load() {
+		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the worker of this server is starting", RetryAfter: time.Second}
+	}
+	if err := s.store.Ping(ctx); err != nil {
+		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the database does not answer", Cause: err}
+	}
+	return nil
+}
 
 func (s *Service) dropKept(ctx context.Context) error {
 	const batch = 1000

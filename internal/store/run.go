@@ -67,11 +67,13 @@ type Attachment struct {
 }
 
 var (
+	// What few runs have comes last: first what runs of webhooks have.
 	runsTable = table{name: "runs", columns: columns(`id text, team text, state text, title text, prompt text, mode text, interactive bigint, source text,
 		created_at bigint, updated_at bigint, execution_id bigint, last_seq bigint, prompt_state text, creator text, executor text, personal bigint,
-		config text, config_sources text, name text, model_id text, environment_id text, harness text, worker_host text, skill text, skill_info text,
-		schedule_id text, schedule_info text, automation_id text, webhook_uid text, delivery_id text, factory_uid text, trigger_url text, conversation_id text,
-		parent_id text, root_id text, depth bigint, metadata text, definition_revision bigint, agent_name text, runner text, image bigint`)}
+		config text, config_sources text, name text, model_id text, harness text, conversation_id text, root_id text, metadata text,
+		automation_id text, webhook_uid text, delivery_id text, factory_uid text, trigger_url text, definition_revision bigint,
+		environment_id text, worker_host text, skill text, skill_info text, schedule_id text, schedule_info text,
+		parent_id text, depth bigint, agent_name text, runner text, image bigint`), cuts: []int{24, 30}}
 	queueTable       = table{name: "queue", columns: columns("run_id text, team text, enqueued_at bigint, harness text, worker_host text, image bigint, platform text")}
 	metadataTable    = table{name: "run_metadata", columns: columns("team text, key text, value text, run_id text")}
 	ancestorsTable   = table{name: "run_ancestors", columns: columns("ancestor text, run_id text")}
@@ -156,11 +158,12 @@ func (tx *Tx) createRuns(ctx context.Context, members []*createRun) error {
 	if len(rows.runs) == 0 {
 		return nil
 	}
+	runs, narrowed := runsTable.narrow(rows.runs)
 	for _, t := range []struct {
 		table
 		rows [][]any
 	}{
-		{runsTable, rows.runs},
+		{runs, narrowed},
 		{eventsTable, rows.events},
 		{queueTable, rows.queue},
 		{metadataTable, rows.metadata},
@@ -187,9 +190,10 @@ func (r *NewRun) row(events int) []any {
 	return []any{
 		r.ID, r.Team, string(r.State), r.Title, r.Prompt, string(r.Mode), flag(r.Interactive), string(r.Source),
 		int64(r.CreatedAt), int64(r.UpdatedAt), int64(r.ExecutionID), int64(events), PromptWaiting, uidOf(r.Creator), uidOf(r.Executor), flag(r.Personal),
-		marshal(r.Config), marshal(r.ConfigSources), r.Config.Name, r.Config.ModelID, r.Config.EnvironmentID, r.Harness, r.WorkerHost, r.SkillSpec, marshal(r.Skill),
-		scheduleID(r.Schedule), marshal(r.Schedule), r.AutomationID, r.WebhookUID, r.DeliveryID, r.FactoryUID, r.TriggerURL, r.ConversationID,
-		r.ParentID, r.RootID, int64(r.Depth), marshal(r.Metadata), r.Revision, r.AgentName, marshal(r.Runner), flag(r.Image),
+		marshal(r.Config), marshal(r.ConfigSources), r.Config.Name, r.Config.ModelID, r.Harness, r.ConversationID, r.RootID, marshal(r.Metadata),
+		r.AutomationID, r.WebhookUID, r.DeliveryID, r.FactoryUID, r.TriggerURL, r.Revision,
+		r.Config.EnvironmentID, r.WorkerHost, r.SkillSpec, marshal(r.Skill), scheduleID(r.Schedule), marshal(r.Schedule),
+		r.ParentID, int64(r.Depth), r.AgentName, marshal(r.Runner), flag(r.Image),
 	}
 }
 

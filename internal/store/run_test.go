@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/store"
@@ -98,6 +99,53 @@ func TestRunSurvivesAsItWasCreated(t *testing.T) {
 		}
 		if _, err := s.Run(t.Context(), "another team", created.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("another team reads it: %v", err)
+		}
+	})
+}
+
+// What few runs have is left out of a statement whose rows all lack it: each is
+// kept in the first row of such a batch, in the last one, and in none.
+func TestRareFieldsOfRunsAreKept(t *testing.T) {
+	t.Parallel()
+	having := map[string]func(*store.NewRun){
+		"nothing":             func(*store.NewRun) {},
+		"an automation":       func(r *store.NewRun) { r.AutomationID = "a" },
+		"a webhook":           func(r *store.NewRun) { r.WebhookUID, r.DeliveryID, r.TriggerURL = "w", "d", "https://example.com/d" },
+		"a factory":           func(r *store.NewRun) { r.FactoryUID, r.Revision = "f", 7 },
+		"an environment":      func(r *store.NewRun) { r.Config.EnvironmentID = "e" },
+		"a host":              func(r *store.NewRun) { r.WorkerHost = "vm" },
+		"a skill":             func(r *store.NewRun) { r.SkillSpec, r.Skill = "acme/app:review", &penstock.Skill{Name: "review"} },
+		"a schedule":          func(r *store.NewRun) { r.Schedule = &penstock.RunSchedule{ID: "s", Name: "n", Cron: "@daily"} },
+		"a parent":            func(r *store.NewRun) { r.ParentID, r.Depth = "p", 3 },
+		"an agent's name":     func(r *store.NewRun) { r.AgentName = "reviewer" },
+		"a runner":            func(r *store.NewRun) { r.Runner = &penstock.RunnerSpec{Name: "linux"} },
+		"a container's image": func(r *store.NewRun) { r.Image = true },
+	}
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		for name, change := range having {
+			for _, among := range [][]func(*store.NewRun){{change}, {change, having["nothing"]}, {having["nothing"], having["an automation"], change}} {
+				batch := make([]*store.NewRun, len(among))
+				err := s.Write(t.Context(), func(tx *store.Tx) error {
+					for i := range among {
+						batch[i] = newRun(among[i])
+					}
+					return tx.CreateRuns(t.Context(), batch...)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, created := range batch {
+					got, err := s.Run(t.Context(), store.DefaultTeam, created.ID)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want := created.RunRow
+					want.TaskID, want.LastSeq, want.Cancellable, want.PromptState, want.Creator, want.Executor = want.ID, 2, true, store.PromptWaiting, got.Creator, got.Executor
+					if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(store.RunRow{})); diff != "" {
+						t.Errorf("a run that has %s, %d of %d (-want +got):\n%s", name, i+1, len(batch), diff)
+					}
+				}
+			}
 		}
 	})
 }

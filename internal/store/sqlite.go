@@ -32,7 +32,7 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 		return fmt.Errorf("the database path %q must be absolute: sqlite:///path/penstock.db", path)
 	}
 	s.d = sqliteDialect()
-	s.stmts = &statements{m: map[string]*sql.Stmt{}}
+	s.stmts = newStatements()
 
 	// The file holds sealed secrets and everybody's prompts.
 	if f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err != nil {
@@ -50,7 +50,7 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
 	s.close = append(s.close, conn.Close)
-	s.writer = &writer{turn: make(chan struct{}, 1), conn: conn, stmts: &statements{m: map[string]*sql.Stmt{}}}
+	s.writer = &writer{turn: make(chan struct{}, 1), conn: conn, stmts: newStatements()}
 	s.writer.turn <- struct{}{}
 
 	s.read, err = sql.Open("sqlite", sqliteDSN(path, "_pragma=query_only(1)"))
@@ -185,7 +185,7 @@ func insertValues(ctx context.Context, tx *Tx, t table, rows [][]any) (added int
 		if len(rows) < size {
 			continue
 		}
-		text := "INSERT OR FAIL INTO " + t.name + " (" + t.names() + ") VALUES " + t.values(size) + " " + t.conflict
+		text := tx.stmts.insert(t, size)
 		for len(rows) >= size {
 			n, err := tx.exec(ctx, text, slices.Concat(rows[:size]...)...)
 			if err != nil {
@@ -196,6 +196,26 @@ func insertValues(ctx context.Context, tx *Tx, t table, rows [][]any) (added int
 		}
 	}
 	return added, nil
+}
+
+// insertion tells the texts apart by which rows are inserted.
+type insertion struct {
+	name, conflict string
+	columns, rows  int
+}
+
+// insert is the text that inserts so many rows: one of 32 rows takes as long to
+// make as to insert two.
+func (k *statements) insert(t table, rows int) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	as := insertion{t.name, t.conflict, len(t.columns), rows}
+	text := k.inserts[as]
+	if text == "" {
+		text = "INSERT OR FAIL INTO " + t.name + " (" + t.names() + ") VALUES " + t.values(rows) + " " + t.conflict
+		k.inserts[as] = text
+	}
+	return text
 }
 
 // values is "(?, ?), (?, ?)" for so many rows: the driver looks up each

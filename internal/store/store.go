@@ -250,8 +250,13 @@ const maxStatements = 400
 // statements keeps prepared statements for SQLite, whose driver parses a text
 // anew at every call. A nil *statements keeps none.
 type statements struct {
-	mu sync.Mutex
-	m  map[string]*sql.Stmt
+	mu      sync.Mutex
+	m       map[string]*sql.Stmt
+	inserts map[insertion]string
+}
+
+func newStatements() *statements {
+	return &statements{m: map[string]*sql.Stmt{}, inserts: map[insertion]string{}}
 }
 
 type preparer interface {

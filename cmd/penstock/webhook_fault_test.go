@@ -36,16 +36,24 @@ func (l *ledger) has(identity string) bool {
 }
 
 // want compares the ledger with the log: each identity was accepted once, each
-// answer is there, and a run was started for exactly those that match.
+// answer is there and counted, and a run was started for exactly those that match.
 func (l *ledger) want(h *hooked, w penstock.Webhook, matches func(identity string) bool) {
 	h.t.Helper()
 	logged := map[string]penstock.Delivery{}
-	accepted := 0
+	accepted, duplicates := 0, 0
 	for _, d := range h.log(w, "") {
 		logged[d.ID] = d
-		if d.Outcome == penstock.OutcomeAccepted {
+		switch d.Outcome {
+		case penstock.OutcomeAccepted:
 			accepted++
+		case penstock.OutcomeDuplicate:
+			duplicates++
 		}
+	}
+	var now penstock.Webhook
+	h.ask(http.MethodGet, h.hookPath(w), nil, http.StatusOK, &now)
+	if now.Counts.Accepted != int64(accepted) || now.Counts.Duplicate != int64(duplicates) {
+		h.t.Errorf("the log has %d deliveries and %d duplicates, counted are %+v", accepted, duplicates, now.Counts)
 	}
 	runs := map[string][]string{} // by delivery
 	all := h.runs(w)

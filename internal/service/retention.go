@@ -81,7 +81,7 @@ func (s *Service) clearTallies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.eachLog(ctx, 0, func(l store.Log) error { return s.store.ClearTallies(ctx, l.WebhookUID) })
+	return s.eachLog(ctx, 0, func(l store.Log) error { return s.store.ClearTallies(ctx, l) })
 }
 
 // eachLog goes through the logs, or those that have entries from before a moment.

@@ -143,6 +143,7 @@ func (s *Service) jobs() []job {
 		{"record when secrets were used", "", 10 * time.Second, s.touchSecrets},
 		{"record which secrets sign deliveries", "", time.Minute, s.touchWebhookSecrets},
 		{"count refused deliveries", "", 3 * time.Second, s.writeRefusals},
+		{"add up the counts of deliveries", "", time.Second, s.foldCounts},
 		{"clear the logs of deliveries", "", time.Minute, s.clearLogs},
 		{"remove old runs", "", time.Minute, s.removeOldRuns},
 		{"remove files that nothing refers to", "", 24 * time.Hour, s.removeLostFiles},
@@ -205,6 +206,16 @@ func (s *Service) dropKept(ctx context.Context) error {
 	const batch = 1000
 	for {
 		n, err := s.store.DropKept(ctx, batch)
+		if err != nil || n < batch {
+			return err
+		}
+	}
+}
+
+func (s *Service) foldCounts(ctx context.Context) error {
+	const batch = 500 // deliveries wait for it on SQLite
+	for {
+		n, err := s.store.FoldCounts(ctx, batch)
 		if err != nil || n < batch {
 			return err
 		}

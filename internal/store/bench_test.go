@@ -2,10 +2,13 @@ package store_test
 
 import (
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -32,6 +35,59 @@ func BenchmarkCreateRun(b *testing.B) {
 		}
 	})
 	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
+}
+
+// BenchmarkDeliver is the group commit of deliveries to a thousand webhooks that
+// start no run, on SQLite, while their counts are added up as a server does.
+func BenchmarkDeliver(b *testing.B) {
+	s, err := store.Open(b.Context(), store.Options{URL: "sqlite://" + filepath.Join(b.TempDir(), "penstock.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	uids := make([]string, 1000)
+	err = s.Write(b.Context(), func(tx *store.Tx) error {
+		for i := range uids {
+			uids[i] = penstock.NewUID()
+			w := store.WebhookRow{Team: store.DefaultTeam, Webhook: penstock.Webhook{UID: uids[i], Name: uids[i]}}
+			if err := tx.AddWebhook(b.Context(), w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	done := make(chan struct{})
+	var folding sync.WaitGroup
+	folding.Go(func() {
+		for tick := time.NewTicker(time.Second); ; {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				if _, err := s.FoldCounts(b.Context(), 500); err != nil {
+					b.Error(err)
+				}
+			}
+		}
+	})
+	var next atomic.Int64
+	b.SetParallelism(32)
+	before := processorTime(b)
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			d := newDelivery(func(d *store.NewDelivery) { d.WebhookUID = uids[next.Add(1)*7919%int64(len(uids))] })
+			if _, err := s.Deliver(b.Context(), d); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
+	close(done)
+	folding.Wait()
 }
 
 func processorTime(b *testing.B) time.Duration {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,10 +77,6 @@ var (
 		conflict: `ON CONFLICT (webhook_uid, source, value) DO UPDATE SET delivery_id = excluded.delivery_id, received_at = excluded.received_at, expires_at = excluded.expires_at
 			WHERE delivery_keys.expires_at > 0 AND delivery_keys.expires_at <= excluded.received_at`,
 	}
-	countsTable = table{
-		name: "webhook_counts", columns: columns("webhook_uid text, quarter bigint, kind text, n bigint"),
-		conflict: "ON CONFLICT (webhook_uid, quarter, kind) DO UPDATE SET n = webhook_counts.n + excluded.n",
-	}
 	verdictsTable = table{
 		name: "delivery_verdicts", columns: columns("webhook_uid text, hash text, matches text, last_at bigint"),
 		conflict: "ON CONFLICT (webhook_uid, hash) DO UPDATE SET last_at = excluded.last_at WHERE delivery_verdicts.last_at < excluded.last_at",
@@ -156,8 +151,8 @@ func newDeliver(d *NewDelivery) *deliver {
 }
 
 // deliver records the members' deliveries and answers the runs that they start.
-// What it locks comes in this order, each sorted: meters, keys, counts, meters
-// that are only touched, senders, verdicts.
+// What it locks comes in this order, each sorted: meters, keys, meters that are
+// only touched, senders, verdicts. Counts are a row of its own.
 func (tx *Tx) deliver(ctx context.Context, members []*deliver) ([]*createRun, error) {
 	if len(members) == 0 {
 		return nil, nil
@@ -280,8 +275,8 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 	return runs, tx.s.d.insert(ctx, tx, deliveriesTable, log)
 }
 
-// tally counts what came in, and notes when and from where the webhooks were used. Its rows
-// are the ones that batches share, so that it comes last.
+// tally counts what came in, and notes when and from where the webhooks were used. What it
+// notes is in rows that batches share, so that it comes last.
 func (tx *Tx) tally(ctx context.Context, members []*deliver, metered map[string]bool) error {
 	counts := map[Count]int64{}
 	touched, senders, verdicts := map[string]int64{}, map[[2]string]int64{}, map[[3]string]int64{}
@@ -326,40 +321,6 @@ func (tx *Tx) tally(ctx context.Context, members []*deliver, metered map[string]
 		rows = append(rows, []any{v[0], v[1], v[2], verdicts[v]})
 	}
 	return tx.s.d.insert(ctx, tx, verdictsTable, rows)
-}
-
-// Count names a number of deliveries: of a webhook, in a quarter of an hour,
-// of a kind such as CountAccepted.
-type Count struct {
-	WebhookUID string
-	Quarter    int64
-	Kind       string
-}
-
-func countKind(o penstock.Outcome) string {
-	switch o {
-	case penstock.OutcomeAccepted:
-		return CountAccepted
-	case penstock.OutcomeDuplicate:
-		return CountDuplicate
-	default:
-		return CountRejected
-	}
-}
-
-// AddCounts counts deliveries that were not recorded.
-func (s *Store) AddCounts(ctx context.Context, counts map[Count]int64) error {
-	return s.Write(ctx, func(tx *Tx) error { return tx.count(ctx, counts) })
-}
-
-func (tx *Tx) count(ctx context.Context, counts map[Count]int64) error {
-	rows := make([][]any, 0, len(counts))
-	for _, c := range slices.SortedFunc(maps.Keys(counts), func(a, b Count) int {
-		return cmp.Or(cmp.Compare(a.WebhookUID, b.WebhookUID), cmp.Compare(a.Quarter, b.Quarter), cmp.Compare(a.Kind, b.Kind))
-	}) {
-		rows = append(rows, []any{c.WebhookUID, c.Quarter, c.Kind, counts[c]})
-	}
-	return tx.s.d.insert(ctx, tx, countsTable, rows)
 }
 
 // chunks yields the arguments of one statement after the other: of as many

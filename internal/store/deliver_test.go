@@ -577,7 +577,7 @@ func TestSendersAreKnownAndDeliveriesCounted(t *testing.T) {
 			t.Errorf("known after a day: %v, %v", known, err)
 		}
 		testkit.Exec(t, url, strings.ReplaceAll("UPDATE webhook_senders SET last_at = last_at - DAY", "DAY", fmt.Sprint(25*time.Hour.Milliseconds())))
-		if err := s.ClearTallies(t.Context(), "w"); err != nil {
+		if err := s.ClearTallies(t.Context(), store.Log{WebhookUID: "w"}); err != nil {
 			t.Fatal(err)
 		}
 		logs, err := s.Logs(t.Context(), "", 0, 10)
@@ -611,7 +611,7 @@ func TestWhatManyDeliveriesMeantAlikeIsKeptAsLongAsOneNamesIt(t *testing.T) {
 			t.Errorf("%d entries have it, want 3", n)
 		}
 		testkit.Exec(t, url, fmt.Sprintf("UPDATE delivery_verdicts SET last_at = last_at - %d", (47*time.Hour).Milliseconds()))
-		if err := s.ClearTallies(t.Context(), "w"); err != nil {
+		if err := s.ClearTallies(t.Context(), store.Log{WebhookUID: "w"}); err != nil {
 			t.Fatal(err)
 		}
 		if n := matches(); n != 3 {
@@ -619,7 +619,7 @@ func TestWhatManyDeliveriesMeantAlikeIsKeptAsLongAsOneNamesIt(t *testing.T) {
 		}
 		testkit.Exec(t, url, "DELETE FROM deliveries")
 		testkit.Exec(t, url, fmt.Sprintf("UPDATE delivery_verdicts SET last_at = last_at - %d", (2*time.Hour).Milliseconds()))
-		if err := s.ClearTallies(t.Context(), "w"); err != nil {
+		if err := s.ClearTallies(t.Context(), store.Log{WebhookUID: "w"}); err != nil {
 			t.Fatal(err)
 		}
 		_, got := mustDeliver(t, s, func(d *store.NewDelivery) { d.Matches = "hash" })

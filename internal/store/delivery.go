@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -269,9 +270,13 @@ func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 const VerdictFor = 24 * time.Hour
 
 // ClearTallies removes a webhook's counts and senders that nobody asks for any
-// more, and the verdicts that no entry of its log names.
-func (s *Store) ClearTallies(ctx context.Context, webhookUID string) error {
-	quarter, since := Quarter(penstock.Now())-quartersOfDay-1, int64(penstock.Now().Add(-2*KnownFor))
+// more, and the verdicts that no entry of its log names. Counts that are not
+// folded yet are removed some time after they are.
+func (s *Store) ClearTallies(ctx context.Context, l Log) error {
+	quarter, since, webhookUID := Quarter(penstock.Now())-quartersOfDay-1, int64(penstock.Now().Add(-2*KnownFor)), l.WebhookUID
+	if l.Deleted { // what was under way when it was deleted may have left some
+		quarter, since = math.MaxInt64, math.MaxInt64
+	}
 	var oldest int64 // of the log; 0: there is none
 	if err := s.row(ctx, "SELECT COALESCE((SELECT received_at FROM deliveries WHERE webhook_uid = $1 AND outcome = 'accepted' ORDER BY id LIMIT 1), 0)", webhookUID).Scan(&oldest); err != nil {
 		return s.d.mapError(err)

@@ -22,8 +22,9 @@ type dialect struct {
 	now string
 	// lock ends a SELECT whose rows the transaction is about to change. A run is
 	// always locked before its queue row. skipRun locks the run of a join named r
-	// and leaves out those that another transaction holds.
-	lock, skipRun string
+	// and leaves out those that another transaction holds. skipLocked does so
+	// where there is no join.
+	lock, skipRun, skipLocked string
 	// bytewise ends a sort key that is compared byte by byte, as Go does.
 	bytewise string
 	// contains is a condition that s.text holds the word bound to the placeholder,
@@ -33,6 +34,9 @@ type dialect struct {
 	// number is the number under a key of an object in a column of JSON text, NULL
 	// where there is none.
 	number func(column, key string) string
+	// elements is a table of the elements, its column value, of an array in a column
+	// of JSON text.
+	elements func(column string) string
 	// unindex takes a run out of the search index, before its row of searchTable is
 	// removed; "": the index follows by itself.
 	unindex string

@@ -60,11 +60,13 @@ func postgresDialect() *dialect {
 		now:        "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
 		lock:       " FOR UPDATE",
 		skipRun:    " FOR UPDATE OF r SKIP LOCKED",
+		skipLocked: " FOR UPDATE SKIP LOCKED",
 		bytewise:   ` COLLATE "C"`,
 		committers: 2,
 		number: func(column, key string) string {
 			return "CAST(CAST(NULLIF(" + column + ", '') AS json) ->> '" + key + "' AS double precision)"
 		},
+		elements: func(column string) string { return "json_array_elements(CAST(" + column + " AS json))" },
 		contains: func(placeholder string) string { return "s.text LIKE " + placeholder },
 		wordArg: func(word string) string {
 			return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(word) + "%"

@@ -219,7 +219,7 @@ func (tx *Tx) NextWebhookSecret(ctx context.Context, uid string) (n int64, err e
 
 // DeleteWebhook takes a webhook that was read in the transaction from every
 // list, and removes its secrets, counts and senders. Its log is removed by the
-// log's own clearing.
+// log's own clearing, counts that are yet to be folded by [Store.FoldCounts].
 func (tx *Tx) DeleteWebhook(ctx context.Context, uid string) error {
 	if _, err := tx.exec(ctx, "UPDATE webhooks SET deleted_at = $1 WHERE uid = $2 AND deleted_at = 0", int64(penstock.Now()), uid); err != nil {
 		return fmt.Errorf("delete webhook %s: %w", uid, err)
@@ -247,14 +247,6 @@ func (s *Store) TouchWebhookSecrets(ctx context.Context, used map[WebhookSecretK
 	})
 }
 
-// The kinds of deliveries that are counted.
-const (
-	CountAccepted    = "accepted"
-	CountDuplicate   = "duplicate"
-	CountRejected    = "rejected"
-	CountRateLimited = "rate_limited"
-)
-
 // Quarter numbers the quarter of an hour of a moment, by which deliveries are
 // counted.
 func Quarter(at penstock.Time) int64 { return int64(at) / (15 * time.Minute).Milliseconds() }
@@ -269,8 +261,8 @@ func (s *Store) addCounts(ctx context.Context, q querier, list []WebhookRow, whe
 		uid, kind string
 		n         int64
 	}
-	rows, err := q.query(ctx, `SELECT c.webhook_uid, c.kind, CAST(sum(c.n) AS BIGINT) FROM webhook_counts c JOIN webhooks w ON w.uid = c.webhook_uid
-		WHERE w.deleted_at = 0 AND `+where+` AND c.quarter >= `+placeholders(len(args), 1)+` GROUP BY c.webhook_uid, c.kind`, args...)
+	rows, err := q.query(ctx, `SELECT c.webhook_uid, c.kind, CAST(sum(c.n) AS BIGINT) FROM `+
+		s.d.counts(where+" AND c.quarter >= "+placeholders(len(args), 1))+` GROUP BY c.webhook_uid, c.kind`, args...)
 	counts, err := collect(s, rows, err, "counts of deliveries", func(c *count) []any { return []any{&c.uid, &c.kind, &c.n} })
 	for _, c := range counts {
 		i := slices.IndexFunc(list, func(w WebhookRow) bool { return w.UID == c.uid })

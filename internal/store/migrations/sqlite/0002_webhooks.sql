@@ -60,6 +60,12 @@ CREATE TABLE webhook_counts (
   webhook_uid TEXT NOT NULL, quarter INTEGER NOT NULL, kind TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (webhook_uid, quarter, kind)
 ) WITHOUT ROWID;
 
+-- What is yet to be added to webhook_counts, a row for each commit: [{"w": webhook_uid, "q": quarter, "k": kind, "n": n}, ...]. Deliveries to many webhooks that are
+-- committed together touch no row of each, and commits wait for none of each other.
+CREATE TABLE webhook_tallies (
+  n INTEGER PRIMARY KEY, counts TEXT NOT NULL
+);
+
 -- Addresses from which deliveries were accepted.
 CREATE TABLE webhook_senders (
   webhook_uid TEXT NOT NULL, client_ip TEXT NOT NULL, last_at INTEGER NOT NULL, PRIMARY KEY (webhook_uid, client_ip)

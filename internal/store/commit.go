@@ -131,29 +131,39 @@ func (c *committer) drain() {
 }
 
 // commit applies the batch in one transaction; where that errs, one member at a
-// time, so that a bad one harms nobody else. While the database is away, each of
-// them would wait for it in vain, and those behind them with it.
+// time, so that a bad one harms nobody else. Not while the database is away, since
+// each of them would wait for it in vain, and those behind them with it; nor where
+// the batch may have been committed, since it would be done again.
 func (c *committer) commit(batch []queued) {
 	start := time.Now()
 	slices.SortStableFunc(batch, func(a, b queued) int {
 		return cmp.Or(cmp.Compare(a.kind(), b.kind()), cmp.Compare(a.key(), b.key()))
 	})
-	err := c.apply(batch)
-	switch {
-	case err == nil || len(batch) == 1 || penstock.CodeOf(err) == penstock.CodeUnavailable && !c.s.d.transient(err):
-		for _, q := range batch {
-			q.finish(err)
+	left, err := batch, c.apply(batch)
+	if err != nil && len(batch) > 1 {
+		for len(left) > 0 && !c.away(err) {
+			err = c.apply(left[:1])
+			left[0].finish(err)
+			left = left[1:]
 		}
-	default:
-		for i := range batch {
-			batch[i].finish(c.apply(batch[i : i+1]))
-		}
+	}
+	for _, q := range left {
+		q.finish(err)
 	}
 	c.metrics(len(batch), time.Since(start))
 }
 
+func (c *committer) away(err error) bool {
+	return penstock.CodeOf(err) == penstock.CodeUnavailable && !c.s.d.transient(err)
+}
+
 func (c *committer) apply(batch []queued) error {
 	ctx := context.Background() // no member's caller may end the others' transaction
+	if within := c.s.d.batchWithin; within > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, within)
+		defer cancel()
+	}
 	return c.s.Write(ctx, func(tx *Tx) error {
 		for _, q := range batch {
 			q.fail(nil) // a transaction that runs again starts anew

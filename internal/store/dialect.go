@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -44,6 +45,8 @@ type dialect struct {
 	index func(ctx context.Context, tx *Tx, rows [][]any) error
 	// committers is how many transactions the group commit has under way.
 	committers int
+	// batchWithin is how long one of them may take; 0: as long as it does.
+	batchWithin time.Duration
 
 	// begin starts a write transaction; end commits it or rolls it back.
 	begin func(ctx context.Context, s *Store, tx *Tx) (end func(commit bool) error, err error)
@@ -63,12 +66,21 @@ type dialect struct {
 // unavailableFor is what a client is told to wait while the storage is away.
 const unavailableFor = 5 * time.Second
 
+// errUnheard says that a transaction's end was asked for and the answer not heard: it
+// may have been committed.
+var errUnheard = errors.New("the answer to the commit was not heard")
+
 // mapError makes driver errors ours, here and nowhere else.
 func (d *dialect) mapError(err error) error {
 	var known *penstock.Error
 	switch {
 	case err == nil || errors.As(err, &known):
 		return err
+	case errors.Is(err, errUnheard):
+		return &penstock.Error{
+			Code: penstock.CodeUnavailable, Detail: "the database does not answer; what was asked for may still be done: ask again with the same Idempotency-Key",
+			RetryAfter: unavailableFor, Cause: err,
+		}
 	case d.away(err) || connectionLost(err):
 		return &penstock.Error{
 			Code: penstock.CodeUnavailable, Detail: "the database cannot be written or reached at the moment; nothing was stored",
@@ -80,7 +92,7 @@ func (d *dialect) mapError(err error) error {
 
 func connectionLost(err error) bool {
 	var netErr net.Error
-	return errors.Is(err, driver.ErrBadConn) || errors.As(err, &netErr) ||
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &netErr) ||
 		errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 

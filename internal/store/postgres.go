@@ -62,7 +62,7 @@ func postgresDialect() *dialect {
 		skipRun:    " FOR UPDATE OF r SKIP LOCKED",
 		skipLocked: " FOR UPDATE SKIP LOCKED",
 		bytewise:   ` COLLATE "C"`,
-		committers: 2,
+		committers: 2, batchWithin: batchWithin,
 		number: func(column, key string) string {
 			return "CAST(CAST(NULLIF(" + column + ", '') AS json) ->> '" + key + "' AS double precision)"
 		},
@@ -112,6 +112,9 @@ func beginPostgres(ctx context.Context, s *Store, tx *Tx) (func(bool) error, err
 			if err = tx.settle(ctx); err == nil {
 				return nil
 			}
+			if unheard(err) {
+				err = fmt.Errorf("%w: %w", errUnheard, err)
+			}
 		}
 		tx.waiting = nil
 		// Locks go with the transaction, so that it must end though nobody waits.
@@ -125,6 +128,21 @@ func beginPostgres(ctx context.Context, s *Store, tx *Tx) (func(bool) error, err
 }
 
 const rollbackWithin = 5 * time.Second
+
+// batchWithin is how long a group commit waits for the database: as long as those who
+// are answered by it. A connection that says nothing is given up with it.
+const batchWithin = 30 * time.Second
+
+// unheard tells whether a transaction whose COMMIT was sent, and met this error, may be
+// committed: the server has not said what became of it, or says that it is made to
+// end, as it does after a commit, too, while it waits for a standby.
+func unheard(err error) bool {
+	if code := postgresCode(err); code != "" {
+		return strings.HasPrefix(code, "57P0")
+	}
+	lost := connectionLost(err) || errors.Is(err, context.DeadlineExceeded)
+	return lost && !pgconn.SafeToRetry(err) && !errors.Is(err, driver.ErrBadConn)
+}
 
 // sendPostgres runs statements by one exchange with the server, up to the first
 // that errs. A COMMIT that the server turns into a ROLLBACK, since an error before

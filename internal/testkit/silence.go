@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,6 +16,27 @@ import (
 // speak is called.
 func Silenced(tb testing.TB, database, text string) (through string, speak func()) {
 	tb.Helper()
+	speaks := make(chan struct{})
+	speak = sync.OnceFunc(func() { close(speaks) })
+	tb.Cleanup(speak)
+	return wired(tb, database, text, func() bool { <-speaks; return true }), speak
+}
+
+// Severed is the database behind a wire on which a connection is cut once it carries
+// text, before who is to read it has got it; from mended on none is cut.
+func Severed(tb testing.TB, database, text string) (through string, mend func()) {
+	tb.Helper()
+	var mended atomic.Bool
+	return wired(tb, database, text, mended.Load), func() { mended.Store(true) }
+}
+
+// CommitAnswered is what PostgreSQL answers to a COMMIT, and nobody else says.
+const CommitAnswered = "\x0bCOMMIT\x00"
+
+// wired is the database behind a wire. When a connection carries text, it goes on
+// if passes says so, and else is cut.
+func wired(tb testing.TB, database, text string, passes func() bool) (through string) {
+	tb.Helper()
 	config, err := pgconn.ParseConfig(database)
 	if err != nil {
 		tb.Fatal(err)
@@ -23,20 +45,15 @@ func Silenced(tb testing.TB, database, text string) (through string, speak func(
 	if err != nil {
 		tb.Fatal(err)
 	}
-	speaks := make(chan struct{})
-	speak = sync.OnceFunc(func() { close(speaks) })
-	tb.Cleanup(func() {
-		speak()
-		_ = listener.Close()
-	})
+	tb.Cleanup(func() { _ = listener.Close() })
 	carry := func(to, from net.Conn) {
 		defer to.Close()
 		defer from.Close()
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := from.Read(buf)
-			if bytes.Contains(buf[:n], []byte(text)) {
-				<-speaks
+			if bytes.Contains(buf[:n], []byte(text)) && !passes() {
+				return
 			}
 			if _, failed := to.Write(buf[:n]); err != nil || failed != nil {
 				return
@@ -67,5 +84,5 @@ func Silenced(tb testing.TB, database, text string) (through string, speak func(
 	q.Del("host")
 	q.Set("sslmode", "disable")
 	u.RawQuery, u.Host = q.Encode(), listener.Addr().String()
-	return u.String(), speak
+	return u.String()
 }

@@ -1,0 +1,59 @@
+package store_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// A batch whose commit is not answered may be stored: it is not done again, and nobody
+// is told that nothing was stored.
+func TestCommitThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	t.Run("the connection ends", func(t *testing.T) {
+		t.Parallel()
+		database := testkit.Postgres(t)
+		direct := testkit.OpenStore(t, database)
+		through, mend := testkit.Severed(t, database, testkit.CommitAnswered)
+		wantUnheard(t, testkit.OpenStore(t, through), direct, mend)
+	})
+	t.Run("the connection is silent", func(t *testing.T) {
+		t.Parallel()
+		database := testkit.Postgres(t)
+		direct := testkit.OpenStore(t, database)
+		through, speak := testkit.Silenced(t, database, testkit.CommitAnswered)
+		s := testkit.OpenStore(t, through)
+		s.BatchWithin(time.Second)
+		wantUnheard(t, s, direct, speak)
+	})
+}
+
+// wantUnheard creates runs at once through a store that hears of no commit, looks for
+// them directly, and creates another when all is well again.
+func wantUnheard(t *testing.T, s, direct *store.Store, mend func()) {
+	t.Helper()
+	runs := make([]*store.NewRun, 20)
+	var creating sync.WaitGroup
+	for i := range runs {
+		runs[i] = newRun(nil)
+		creating.Go(func() {
+			_, err := s.CreateRun(t.Context(), runs[i])
+			if penstock.CodeOf(err) != penstock.CodeUnavailable || !strings.Contains(err.Error(), "may still be done") {
+				t.Errorf("got %v, want %s that says that it may still be done", err, penstock.CodeUnavailable)
+			}
+		})
+	}
+	creating.Wait()
+	for _, r := range runs {
+		if _, err := direct.Run(t.Context(), store.DefaultTeam, r.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	mend()
+	mustCreate(t, s, nil)
+}

@@ -38,7 +38,8 @@ func (s *Session) skillAt(name string) (skill Skill, ok bool) {
 
 // bundledID is the id of the bundled skill that a path leads to, "" where it is
 // none. What an agent says of it counts for nothing: the skill must have been put
-// there by us, and the file must still be what came with the server.
+// there by us, and the file must still be what came with the server: now, since the
+// agent does not wait for us to look.
 func (s *Session) bundledID(name string) string {
 	k, ok := s.skillAt(name)
 	if !ok || k.BundledID == "" {

@@ -122,7 +122,11 @@ func TestOnlyBundledSkillsAreSaidToBe(t *testing.T) {
 		agents := w.factory(files)
 		w.start(nil)
 		id := w.create(penstock.RunRequest{AgentIdentityUID: agents["lead"], Config: &penstock.Config{Skills: []string{"create-skill", "vendor-api"}}},
-			"demo: read_skill create-skill", "demo: read_skill .penstock/skills/create-skill/SKILL.md", "demo: read_skill vendor-api", "demo: read .penstock/skills/create-skill/SKILL.md",
+			"demo: read_skill create-skill", "demo: read_skill .penstock/skills/create-skill/SKILL.md", "demo: read_skill vendor-api", "demo: read .penstock/skills/create-skill/SKILL.md")
+		// The worker looks at a skill when it hears of the action, and the agent does not
+		// wait for it: all of a turn was heard of once the run is over.
+		w.becomes(id, penstock.StateSucceeded)
+		w.followUp(id,
 			"demo: run cp .penstock/skills/vendor-api/SKILL.md .penstock/skills/create-skill/SKILL.md", "demo: read_skill create-skill",
 			"demo: run mkdir -p .penstock/skills/svc-platform; cp .penstock/skills/vendor-api/SKILL.md .penstock/skills/svc-platform/SKILL.md", "demo: read_skill .penstock/skills/svc-platform")
 		w.becomes(id, penstock.StateSucceeded)

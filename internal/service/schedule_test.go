@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/blob"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -472,7 +473,11 @@ func TestServerFiresWhatIsDueWhenItStarts(t *testing.T) {
 		if err := db.Write(ctx, func(tx *store.Tx) error { return tx.AddSchedule(ctx, row) }); err != nil {
 			t.Fatal(err)
 		}
-		w := &world{Service: service.New(service.Options{Store: db, Log: slog.New(slog.DiscardHandler)}), t: t, url: url, admin: penstock.Principal{
+		blobs, err := blob.Open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{Service: service.New(service.Options{Store: db, Blobs: blobs, Log: slog.New(slog.DiscardHandler)}), t: t, url: url, admin: penstock.Principal{
 			Team: store.DefaultTeam, Actor: who, Scopes: []penstock.Scope{penstock.ScopeAdmin},
 		}}
 		w.run()

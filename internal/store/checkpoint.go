@@ -12,7 +12,14 @@ import (
 // walPages is how long SQLite's write-ahead log may become, in pages of 4 KB,
 // before they are moved into the database. One that is written again and again
 // goes there once for all the times that it stands in the log.
-const walPages = 4000
+const walPages = 16000
+
+// Commits do not wait for what is moved while they go on: that is done until no
+// more than so many pages are left, or so many times.
+const (
+	fewPages = 200
+	moves    = 5
+)
 
 // checkpointer moves the log into the database while commits go on. SQLite by
 // itself has a commit do it, and all others wait.
@@ -80,16 +87,25 @@ func (c *checkpointer) loop() {
 	}
 }
 
-// checkpoint moves most of the log while commits go on, and brings it to the disk.
-// The rest is moved while none does: only a log of which nothing is left begins
-// anew. PASSIVE: nobody who reads is waited for.
+// checkpoint moves the log while commits go on, and brings it to the disk, until
+// little is left of what came meanwhile. That is moved while none does: only a log
+// of which nothing is left begins anew. PASSIVE: nobody who reads is waited for.
 func (c *checkpointer) checkpoint() error {
 	ctx := context.Background()
 	const move = "PRAGMA wal_checkpoint(PASSIVE)"
-	if _, err := c.db.ExecContext(ctx, move); err != nil {
-		return err
+	for range moves {
+		before, err := c.written(false)
+		if err != nil {
+			return err
+		}
+		if _, err := c.db.ExecContext(ctx, move); err != nil {
+			return err
+		}
+		flushFile(c.path)
+		if after, err := c.written(false); err != nil || after-before <= fewPages {
+			break
+		}
 	}
-	flushFile(c.path)
 	select {
 	case <-c.halt:
 		return nil

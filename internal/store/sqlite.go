@@ -205,8 +205,8 @@ type insertion struct {
 	columns, rows  int
 }
 
-// insert is the text that inserts so many rows: one of 32 rows takes as long to
-// make as to insert two.
+// insert is the text that inserts so many rows, which is made once: it may have
+// several kilobytes.
 func (k *statements) insert(t table, rows int) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -32,7 +32,7 @@ func (s *Service) Deliver(ctx context.Context, in *penstock.Inlet, a *penstock.A
 	}
 	d, detail, err := s.evaluate(p, a)
 	if err != nil {
-		return penstock.Receipt{}, err
+		return penstock.Receipt{}, unanswered(err)
 	}
 	if detail == "" && d.Outcome == penstock.OutcomeAccepted {
 		s.identify(p, a, d)
@@ -41,16 +41,21 @@ func (s *Service) Deliver(ctx context.Context, in *penstock.Inlet, a *penstock.A
 	if errors.Is(err, store.ErrStale) {
 		return penstock.Receipt{}, penstock.ErrStale
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the database does not answer", RetryAfter: 5 * time.Second, Cause: err}
-	}
 	if err != nil {
-		return penstock.Receipt{}, err
+		return penstock.Receipt{}, unanswered(err)
 	}
 	if got.Outcome == penstock.OutcomeAccepted && !got.Limited && !a.Handshake {
 		s.noticePush(s.patience.context(deliverWithin), p, a)
 	}
 	return s.receipt(p, a, d, got, detail), nil
+}
+
+// unanswered tells the sender to come again if the database let the time go by.
+func unanswered(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the database does not answer", RetryAfter: 5 * time.Second, Cause: err}
+	}
+	return err
 }
 
 // deliverWithin is how long a delivery may take to be recorded. What is recorded

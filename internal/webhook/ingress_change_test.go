@@ -54,6 +54,40 @@ func TestOfAHundredEqualDeliveriesOneStartsRuns(t *testing.T) {
 	}, noRate)
 }
 
+// What a run is made of is read when a delivery starts the automation's first one.
+// Where the database is away then, the sender hears of it, and nothing is left.
+func TestDatabaseIsAwayForTheFirstMatch(t *testing.T) {
+	t.Parallel()
+	database := testkit.Postgres(t)
+	s := open(t, database, t.TempDir(), noRate)
+	f, err := s.CreateFactory(t.Context(), s.admin, penstock.FactoryRequest{Name: new("acme")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.factory = f.UID
+	w := s.hook(penstock.AuthToken, nil)
+	s.automation(w, `{"type": ["order"]}`, nil)
+	through, mend := testkit.Severed(t, database, "SELECT data, revision FROM factories")
+	cut := open(t, through, s.dir, noRate)
+	matching := []byte(`{"type": "order"}`)
+
+	cut.post(path(w), bearer(w), []byte(`{"type": "refund"}`)).want(t, "one that starts nothing", http.StatusAccepted)
+	refused := cut.post(path(w), bearer(w), matching)
+	refused.want(t, "while the database is away", http.StatusServiceUnavailable)
+	if refused.header.Get("Retry-After") == "" {
+		t.Error("the answer has no Retry-After")
+	}
+	if got := s.entries(w); len(got) != 1 || len(s.runs()) != 0 {
+		t.Errorf("%d entries and %d runs after the refusal, want 1 and 0", len(got), len(s.runs()))
+	}
+	mend()
+	got := cut.post(path(w), bearer(w), matching)
+	got.want(t, "when it is back", http.StatusAccepted)
+	if d := s.logged(w, got.id()); d.Outcome != penstock.OutcomeAccepted || len(d.Runs) != 1 {
+		t.Errorf("got %s with %d runs, want one", d.Outcome, len(d.Runs))
+	}
+}
+
 // Whatever changes holds from the next request on, on every replica.
 func TestChangesHoldAtOnceEverywhere(t *testing.T) {
 	sites(t, func(s *site) {

@@ -32,8 +32,7 @@ test('the log of a webhook is paged without jumps, and a link keeps its page and
   await page.reload();
   await expect.poll(ids).toEqual(second);
   await page.getByRole('button', { name: 'Newest' }).click();
-  await expect.poll(async () => (await ids())[0]).not.toBe(first[0]);
-  expect((await ids())[1], 'the one that was first before comes after the new one').toBe(first[0]);
+  await expect.poll(async () => (await ids()).slice(1), 'those of before come after the new one').toEqual(first.slice(0, -1));
 
   expect(await send('another-secret')).toBe(401);
   await page.getByRole('link', { name: 'Rejected', exact: true }).click();

@@ -47,7 +47,6 @@ func (s *Service) dropRefused(ctx context.Context, why error, keys ...string) {
 	if code := penstock.CodeOf(why); !errors.Is(why, penstock.ErrLeaseLost) && (code == "" || code == penstock.CodeUnavailable) {
 		return
 	}
-	keys = slices.DeleteFunc(keys, func(key string) bool { return key == "" })
 	lost, err := s.unreferred(context.WithoutCancel(ctx), keys)
 	if err != nil {
 		s.log.Warn("files that were refused are left behind for now", "blobs", keys, "error", err)

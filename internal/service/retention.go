@@ -114,10 +114,8 @@ func clearAll(ctx context.Context, some func() (int, error)) error {
 		if err != nil || n < clearAtOnce {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(3 * time.Since(start)):
+		if err := pause(ctx, 3*time.Since(start)); err != nil {
+			return err
 		}
 	}
 }

@@ -203,20 +203,18 @@ func (s *Service) Ready(ctx context.Context) error {
 }
 
 func (s *Service) dropKept(ctx context.Context) error {
-	const batch = 1000
-	for {
-		n, err := s.store.DropKept(ctx, batch)
-		if err != nil || n < batch {
-			return err
-		}
-	}
+	return inBatches(1000, func(limit int) (int, error) { return s.store.DropKept(ctx, limit) })
 }
 
 func (s *Service) foldCounts(ctx context.Context) error {
-	const batch = 500 // deliveries wait for it on SQLite
+	const atOnce = 500 // deliveries wait for it on SQLite
+	return inBatches(atOnce, func(limit int) (int, error) { return s.store.FoldCounts(ctx, limit) })
+}
+
+// inBatches does some until there are fewer than the limit.
+func inBatches(limit int, some func(limit int) (int, error)) error {
 	for {
-		n, err := s.store.FoldCounts(ctx, batch)
-		if err != nil || n < batch {
+		if n, err := some(limit); err != nil || n < limit {
 			return err
 		}
 	}

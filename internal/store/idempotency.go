@@ -56,9 +56,10 @@ func (s *Store) Kept(ctx context.Context, scope string) (KeptAnswer, error) {
 }
 
 // DropKept removes answers that nobody can ask for any more, at most limit.
-func (s *Store) DropKept(ctx context.Context, limit int) (dropped int64, err error) {
+func (s *Store) DropKept(ctx context.Context, limit int) (dropped int, err error) {
 	err = s.Write(ctx, func(tx *Tx) error {
-		dropped, err = tx.exec(ctx, "DELETE FROM idempotency WHERE scope IN (SELECT scope FROM idempotency WHERE expires_at <= $1 LIMIT $2)", int64(penstock.Now()), limit)
+		n, err := tx.exec(ctx, "DELETE FROM idempotency WHERE scope IN (SELECT scope FROM idempotency WHERE expires_at <= $1 LIMIT $2)", int64(penstock.Now()), limit)
+		dropped = int(n)
 		return err
 	})
 	return dropped, err

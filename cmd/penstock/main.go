@@ -79,11 +79,8 @@ func run(args []string) int {
 	if err := refuseSecrets(args); err != nil {
 		return std.fail(err)
 	}
-	// The first signal asks to stop; from then on the second one ends the
-	// process at once, as if nobody had asked for signals.
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 
 	parser, err := newParser(&cli{}, std, kong.BindTo(ctx, (*context.Context)(nil)))
 	if err != nil {
@@ -97,6 +94,21 @@ func run(args []string) int {
 		return std.fail(explainUsage(err, args))
 	}
 	return std.fail(parsed.Run())
+}
+
+// untilSignal is done with the first SIGINT or SIGTERM, which asks to stop. By
+// then the process no longer takes them, so that the second one ends it at once:
+// [signal.NotifyContext] lets go of them only later, and loses one in between.
+func untilSignal() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals)
+		cancel()
+	}()
+	return ctx, cancel
 }
 
 // newParser builds kong's model of the command line into target.

@@ -48,7 +48,7 @@ test('every part of a run has its place', async ({ world }) => {
   await world.signIn(`/runs/${run_id}?tab=timeline`);
   await page.getByRole('list', { name: 'Phases' }).getByText(/^Work/).waitFor();
   await page.getByText('Run blocked').waitFor();
-  await page.getByRole('complementary').getByRole('link', { name: 'A child' }).waitFor();
+  await page.getByRole('complementary').getByRole('listitem').filter({ hasText: 'A child' }).getByText('Succeeded').waitFor();
   await world.look('run-timeline');
 
   await page.getByRole('tab', { name: 'Configuration' }).click();

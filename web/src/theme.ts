@@ -25,6 +25,7 @@ export const theme = createTheme({
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace',
   // Not by their components' extend: that would load each of them with the first page.
   components: {
+    Anchor: { defaultProps: { underline: 'always' } },
     Fieldset: { styles: { root: { margin: 0, minWidth: 0 }, legend: { fontSize: '0.875rem', fontWeight: 600 } } },
     Modal: { styles: { title: { fontWeight: 600, lineHeight: 1.35, overflowWrap: 'anywhere' } } },
     Pill: { styles: { root: { color: 'var(--calm)', background: 'var(--calm-ground)' } } },

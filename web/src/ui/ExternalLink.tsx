@@ -21,13 +21,13 @@ export function ExternalLink({ href, children }: { href: string | undefined; chi
   const url = new URL(safe);
   if (url.origin === location.origin && !url.pathname.startsWith('/api/') && !url.pathname.startsWith('/docs')) {
     return (
-      <Anchor component={Link} to={(url.pathname + url.search) as never} inherit underline="always">
+      <Anchor component={Link} to={(url.pathname + url.search) as never} inherit>
         {children}
       </Anchor>
     );
   }
   return (
-    <Anchor href={safe} target="_blank" rel="noopener noreferrer nofollow" inherit underline="always">
+    <Anchor href={safe} target="_blank" rel="noopener noreferrer nofollow" inherit>
       {children}
     </Anchor>
   );

@@ -93,7 +93,7 @@ function OfFactory({ factory }: { factory: Factory }) {
   return (
     <Text size="sm">
       In the factory{' '}
-      <Anchor component={Link} to="/factory/$uid" params={{ uid: factory.uid } as never} underline="always" inherit>
+      <Anchor component={Link} to="/factory/$uid" params={{ uid: factory.uid } as never} inherit>
         {factory.name}
       </Anchor>
     </Text>

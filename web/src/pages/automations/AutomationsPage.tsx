@@ -150,7 +150,7 @@ function NoAutomations({ without }: { without: boolean }) {
       {without && (
         <Text>
           Automations belong to a factory, and there is none yet. Make one under{' '}
-          <Anchor component={Link} to="/factories" inherit underline="always">
+          <Anchor component={Link} to="/factories" inherit>
             Factories
           </Anchor>
           .

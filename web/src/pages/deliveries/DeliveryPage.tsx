@@ -31,7 +31,7 @@ export function DeliveryPage() {
     >
       <div>
         To{' '}
-        <Anchor component={Link} to="/factory/$uid/webhooks/$wuid" params={{ uid, wuid } as never} search={{} as never} underline="always">
+        <Anchor component={Link} to="/factory/$uid/webhooks/$wuid" params={{ uid, wuid } as never} search={{} as never}>
           {webhook.data?.label ?? 'its webhook'}
         </Anchor>
         {found && (

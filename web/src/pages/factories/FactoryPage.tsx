@@ -100,7 +100,7 @@ function Overview({ factory }: { factory: Factory }) {
             <List.Item>
               <To to={`/factory/${uid}/automations`}>{count(factory.automations_count, 'automation')}</To>,{' '}
               <To to={`/factory/${uid}/webhooks`}>{count(factory.webhooks_count, 'webhook')}</To>,{' '}
-              <Anchor component={Link} to="/runs" search={{ factory_uid: uid } as never} inherit underline="always">
+              <Anchor component={Link} to="/runs" search={{ factory_uid: uid } as never} inherit>
                 its runs
               </Anchor>
             </List.Item>
@@ -141,7 +141,7 @@ function Agents({ factory }: { factory: Factory }) {
             <Text component="span" inherit c="dimmed">
               {facts.filter(Boolean).join(' · ')}
             </Text>{' '}
-            <Anchor component={Link} to="/runs" search={{ executor: agent.uid } as never} inherit underline="always">
+            <Anchor component={Link} to="/runs" search={{ executor: agent.uid } as never} inherit>
               its runs<VisuallyHidden> ({agent.name})</VisuallyHidden>
             </Anchor>{' '}
             <CopyButton value={agent.uid} label={`Copy the uid of ${agent.name}`} />
@@ -185,7 +185,7 @@ const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' :
 
 function To({ to, children }: { to: string; children: ReactNode }) {
   return (
-    <Anchor component={Link} to={to as never} inherit underline="always">
+    <Anchor component={Link} to={to as never} inherit>
       {children}
     </Anchor>
   );

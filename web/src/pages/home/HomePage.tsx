@@ -62,7 +62,7 @@ function Charts({ stats: { hours, factories } }: { stats: Stats }) {
       <Empty title="Nothing has happened in the last day">
         <Text>
           Start a run here under{' '}
-          <Anchor component={Link} to="/runs" inherit underline="always">
+          <Anchor component={Link} to="/runs" inherit>
             Runs
           </Anchor>
           , or from anything that can send HTTP. What it does, what it costs and how long it waits is drawn here.

@@ -47,7 +47,7 @@ function Users({ users }: { users: SecretUser[] }) {
           {user.factory_uid && user.type !== 'factory' && (
             <>
               {' in '}
-              <Anchor component={Link} to={`/factory/${user.factory_uid}` as never} inherit underline="always">
+              <Anchor component={Link} to={`/factory/${user.factory_uid}` as never} inherit>
                 {user.factory_name ?? user.factory_uid}
               </Anchor>
             </>

@@ -123,7 +123,7 @@ function NoWebhooks({ without, open }: { without: boolean; open: () => void }) {
       {without ? (
         <Text>
           Webhooks belong to a factory, and there is none yet. Make one under{' '}
-          <Anchor component={Link} to="/factories" inherit underline="always">
+          <Anchor component={Link} to="/factories" inherit>
             Factories
           </Anchor>
           .

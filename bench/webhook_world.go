@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -74,6 +75,7 @@ func newDeliveries(ctx context.Context, p *process, webhooks, automations int, f
 		}
 		d.uids = append(d.uids, ids...)
 	}
+	slices.Sort(d.uids) // which are random: not as they were made, one beside the other in the database
 	return d, nil
 }
 

@@ -93,8 +93,8 @@ func (s *Service) replay(ctx context.Context, p penstock.Principal, w store.Webh
 	}
 	sum := sha256.Sum256(body)
 	d := &store.NewDelivery{
-		ID: penstock.NewID(), WebhookUID: w.UID, Team: w.Team, Version: w.TeamVersion, Outcome: penstock.OutcomeAccepted, Status: http.StatusAccepted,
-		Size: int64(len(body)), ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityReplay, ReplayOf: old.ID, Headers: headersJSON(old.Headers),
+		ID: penstock.NewID(), WebhookUID: w.UID, WebhookNumber: w.Number, Team: w.Team, Version: w.TeamVersion, Outcome: penstock.OutcomeAccepted,
+		Status: http.StatusAccepted, Size: int64(len(body)), ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityReplay, ReplayOf: old.ID, Headers: headersJSON(old.Headers),
 		SHA256: hex.EncodeToString(sum[:]), Body: body,
 	}
 	if err := s.start(ctx, plan, document, d); err != nil {

@@ -145,8 +145,8 @@ func (s *Service) KnownSender(ctx context.Context, uid, clientIP string) (bool, 
 func (s *Service) evaluate(p *deliveryPlan, a *penstock.Arrival) (d *store.NewDelivery, detail string, err error) {
 	limits := s.options.Webhooks
 	d = &store.NewDelivery{
-		ID: penstock.NewID(), WebhookUID: p.row.UID, Team: p.row.Team, Version: p.row.TeamVersion, Outcome: a.Outcome, Reason: a.Reason,
-		Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: a.Headers, Logged: limits.LoggedRejections,
+		ID: penstock.NewID(), WebhookUID: p.row.UID, WebhookNumber: p.row.Number, Team: p.row.Team, Version: p.row.TeamVersion, Outcome: a.Outcome,
+		Reason: a.Reason, Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: a.Headers, Logged: limits.LoggedRejections,
 	}
 	if !a.Unverified {
 		d.Rate = limits.DeliveriesPerMinute

@@ -79,7 +79,10 @@ func BenchmarkDeliver(b *testing.B) {
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			d := newDelivery(func(d *store.NewDelivery) { d.WebhookUID = uids[next.Add(1)*7919%int64(len(uids))] })
+			d := newDelivery(func(d *store.NewDelivery) {
+				i := next.Add(1) * 7919 % int64(len(uids))
+				d.WebhookUID, d.WebhookNumber = uids[i], i+1
+			})
 			if _, err := s.Deliver(b.Context(), d); err != nil {
 				b.Error(err)
 			}

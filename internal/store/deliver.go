@@ -20,6 +20,7 @@ var ErrStale = errors.New("what the delivery was judged by has changed")
 // be worked out beforehand has been: a batch only claims, admits and inserts.
 type NewDelivery struct {
 	ID, WebhookUID, Team string
+	WebhookNumber        int64 // as [WebhookRow] has it
 	Version              int64 // of the team, as it was read with all that the delivery was judged by
 	// Outcome is OutcomeAccepted, which may still turn out to be a duplicate, or
 	// a rejection.
@@ -68,7 +69,7 @@ const sourceSigned = "signed_body"
 const ReasonReplayed = "replayed_signature"
 
 var (
-	deliveriesTable = table{name: "deliveries", columns: columns(`webhook_uid text, outcome text, id text, received_at bigint, reason text, size bigint, http_status bigint,
+	deliveriesTable = table{name: "deliveries", columns: columns(`webhook bigint, outcome bigint, id text, received_at bigint, reason text, size bigint, http_status bigint,
 		identity_source text, identity text, duplicate_of text, replay_of text, matches text, headers text, sha256 text, client_ip text`)}
 	payloadsTable = table{name: "payloads", columns: columns("delivery_id text, body bytea")}
 	// A key whose time is over is taken over.
@@ -140,7 +141,7 @@ func (tx *Tx) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
 
 func newDeliver(d *NewDelivery) *deliver {
 	d.row = []any{
-		d.WebhookUID, string(d.Outcome), d.ID, int64(d.ReceivedAt), d.Reason, d.Size, int64(d.Status), string(d.IdentitySource), d.Identity, "", d.ReplayOf,
+		d.WebhookNumber, outcomeNumber(d.Outcome), d.ID, int64(d.ReceivedAt), d.Reason, d.Size, int64(d.Status), string(d.IdentitySource), d.Identity, "", d.ReplayOf,
 		d.Matches, d.Headers, d.SHA256, d.ClientIP,
 	}
 	m := &deliver{NewDelivery: d, runs: make([]*createRun, len(d.Runs))}

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,10 +19,18 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
+// addReceiver stores the webhook to which the deliveries of newDelivery are, the
+// first one of its database.
+func addReceiver(t *testing.T, s *store.Store) {
+	t.Helper()
+	w := store.WebhookRow{Team: store.DefaultTeam, FactoryUID: "f", Webhook: penstock.Webhook{UID: "w", Name: "w", CreatedAt: 1, UpdatedAt: 1}}
+	write(t, s, func(tx *store.Tx) error { return tx.AddWebhook(t.Context(), w) })
+}
+
 // newDelivery is an accepted delivery of the webhook "w" with an id of its own.
 func newDelivery(change func(*store.NewDelivery)) *store.NewDelivery {
 	d := &store.NewDelivery{
-		ID: penstock.NewID(), WebhookUID: "w", Team: store.DefaultTeam, Version: 1, Outcome: penstock.OutcomeAccepted, Status: 202,
+		ID: penstock.NewID(), WebhookUID: "w", WebhookNumber: 1, Team: store.DefaultTeam, Version: 1, Outcome: penstock.OutcomeAccepted, Status: 202,
 		ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityPenstock, ClientIP: "192.0.2.1", Headers: `{"content-type":"application/json"}`,
 	}
 	d.Body = []byte(`{"of":"` + d.ID + `"}`)
@@ -70,6 +79,7 @@ func theLog(t *testing.T, s *store.Store, outcomes ...penstock.Outcome) []pensto
 func TestAnAcceptedDeliveryIsStoredWithItsPayloadAndItsRuns(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		addReceiver(t, s)
 		run := newRun(nil)
 		d, got := mustDeliver(t, s, func(d *store.NewDelivery) {
 			d.Body = []byte("\xff\x00 any bytes")
@@ -121,6 +131,7 @@ func TestOfManyEqualDeliveriesOneIsAccepted(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		stores := []*store.Store{testkit.OpenStore(t, url), testkit.OpenStore(t, url)} // as two processes
+		addReceiver(t, stores[0])
 		const many = 100
 		var together sync.WaitGroup
 		results := make([]store.Delivered, many)
@@ -171,6 +182,8 @@ func TestOfManyEqualDeliveriesOneIsAccepted(t *testing.T) {
 func TestIdentities(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		addReceiver(t, s)
+		another := addWebhook(t, s, "x")
 		body := func(text string) []byte { return []byte(`{"text":"` + text + `"}`) }
 		first, _ := mustDeliver(t, s, func(d *store.NewDelivery) { d.Body = body("1"); identify(d, "id 1", true) })
 		for _, test := range []struct {
@@ -185,7 +198,11 @@ func TestIdentities(t *testing.T) {
 			{"signed bytes under a new id", func(d *store.NewDelivery) { d.Body = body("1"); identify(d, "id 3", true) }, penstock.OutcomeDuplicate, store.ReasonReplayed},
 			{"that id with other bytes: the claim was given back", func(d *store.NewDelivery) { d.Body = body("3"); identify(d, "id 3", true) }, penstock.OutcomeAccepted, ""},
 			{"without a guard the bytes do not matter", func(d *store.NewDelivery) { d.Body = body("1"); identify(d, "id 4", false) }, penstock.OutcomeAccepted, ""},
-			{"another webhook", func(d *store.NewDelivery) { d.WebhookUID = "x"; d.Body = body("1"); identify(d, "id 1", true) }, penstock.OutcomeAccepted, ""},
+			{"another webhook", func(d *store.NewDelivery) {
+				d.WebhookUID, d.WebhookNumber = another.UID, another.Number
+				d.Body = body("1")
+				identify(d, "id 1", true)
+			}, penstock.OutcomeAccepted, ""},
 			{"another source", func(d *store.NewDelivery) {
 				d.IdentitySource = penstock.IdentityHeader
 				d.Body = body("5")
@@ -291,6 +308,7 @@ func TestClaimsThatMeetInOneBatch(t *testing.T) {
 func TestADeliveryJudgedByAnotherVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		addReceiver(t, s)
 		if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.Changed(t.Context(), store.DefaultTeam) }); err != nil {
 			t.Fatal(err)
 		}
@@ -321,6 +339,7 @@ func TestTheRateHoldsOverAllReplicas(t *testing.T) {
 func rateHolds(t *testing.T, limit, many int) {
 	testkit.Engines(t, func(t *testing.T, url string) {
 		stores := []*store.Store{testkit.OpenStore(t, url), testkit.OpenStore(t, url)}
+		addReceiver(t, stores[0])
 		var mu sync.Mutex
 		admitted := 0
 		var together sync.WaitGroup
@@ -363,6 +382,7 @@ func rateHolds(t *testing.T, limit, many int) {
 func TestRejectionsAreLoggedUpToALimitAndCountedBeyond(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		addReceiver(t, s)
 		reject := func(o penstock.Outcome) store.Delivered {
 			_, got := mustDeliver(t, s, func(d *store.NewDelivery) {
 				d.Outcome, d.Reason, d.Status, d.Identity, d.Logged = o, "mismatch", 401, "", 3
@@ -389,6 +409,7 @@ func TestRejectionsAreLoggedUpToALimitAndCountedBeyond(t *testing.T) {
 func TestTheLogIsPagedNewestFirst(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		addReceiver(t, s)
 		outcomes := penstock.Outcomes()
 		var want []string
 		byOutcome := map[penstock.Outcome][]string{}
@@ -421,6 +442,14 @@ func TestTheLogIsPagedNewestFirst(t *testing.T) {
 		if _, _, err := s.Deliveries(t.Context(), "w", penstock.DeliveryQuery{Limit: 1, Cursor: next, Outcomes: outcomes[:1]}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			t.Errorf("the cursor of another list: %v", err)
 		}
+		raw, err := base64.RawURLEncoding.DecodeString(next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forged := base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(raw), `"i":"`, `"i":"x`, 1)))
+		if _, _, err := s.Deliveries(t.Context(), "w", penstock.DeliveryQuery{Limit: 1, Cursor: forged}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+			t.Errorf("a cursor that was changed: %v", err)
+		}
 	})
 }
 
@@ -428,6 +457,7 @@ func TestClearingTheLog(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		s := testkit.OpenStore(t, url)
+		addReceiver(t, s)
 		week := penstock.Now().Add(-7 * 24 * time.Hour)
 		var ids []string
 		deliver := func(at penstock.Time, change func(*store.NewDelivery)) {
@@ -498,8 +528,7 @@ func TestIdentitiesOutliveShorterLogs(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		s := testkit.OpenStore(t, url)
-		testkit.Exec(t, url, `INSERT INTO webhooks (uid, team, factory_uid, name, label, auth_mode, secret_name, secret_refresh, enabled, created_at, updated_at)
-			VALUES ('w', 'default', 'f', 'w', 'w', 'token', 's', 'apply', 1, 1, 1)`)
+		addReceiver(t, s)
 		deliver := func(at penstock.Time) store.Delivered {
 			_, got := mustDeliver(t, s, func(d *store.NewDelivery) {
 				d.ID, d.ReceivedAt = idAt(at), at
@@ -560,8 +589,7 @@ func TestSendersAreKnownAndDeliveriesCounted(t *testing.T) {
 		if err := s.AddCounts(t.Context(), map[store.Count]int64{{"w", quarter, store.CountRateLimited}: 7, {"w", quarter - 1, store.CountAccepted}: 2}); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Exec(t, url, `INSERT INTO webhooks (uid, team, factory_uid, name, label, auth_mode, secret_name, secret_refresh, enabled, created_at, updated_at)
-			VALUES ('w', 'default', 'f', 'w', 'w', 'token', 's', 'apply', 1, 1, 1)`)
+		addReceiver(t, s)
 		w, err := s.Webhook(t.Context(), store.DefaultTeam, "f", "w")
 		if err != nil {
 			t.Fatal(err)
@@ -591,6 +619,7 @@ func TestWhatManyDeliveriesMeantAlikeIsKeptAsLongAsOneNamesIt(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		s := testkit.OpenStore(t, url)
+		addReceiver(t, s)
 		verdict := `[{"automation":"a","automation_uid":"u","would_trigger":false}]`
 		for i := range 3 {
 			mustDeliver(t, s, func(d *store.NewDelivery) {

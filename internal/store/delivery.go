@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,21 +18,27 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-const deliveryColumns = `SELECT d.webhook_uid, d.outcome, d.id, d.received_at, d.reason, d.size, d.http_status, d.identity_source, d.duplicate_of, d.replay_of,
-	COALESCE(v.matches, d.matches), d.headers, d.sha256, d.client_ip
-	FROM deliveries d LEFT JOIN delivery_verdicts v ON v.webhook_uid = d.webhook_uid AND v.hash = d.matches `
+// numbered is the number of the webhook whose UID is $1.
+const numbered = "(SELECT number FROM webhooks WHERE uid = $1)"
 
-func scanDelivery(scan func(...any) error) (penstock.Delivery, error) {
-	var d penstock.Delivery
+// deliveryColumns read entries of the log of the webhook $1.
+const deliveryColumns = `SELECT d.n, d.outcome, d.id, d.received_at, d.reason, d.size, d.http_status, d.identity_source, d.duplicate_of, d.replay_of,
+	COALESCE(v.matches, d.matches), d.headers, d.sha256, d.client_ip
+	FROM deliveries d LEFT JOIN delivery_verdicts v ON v.webhook_uid = $1 AND v.hash = d.matches `
+
+// scanDelivery reads an entry and its place in the log.
+func scanDelivery(webhookUID string, scan func(...any) error) (d penstock.Delivery, n int64, err error) {
 	var matches, headers string
-	err := scan(&d.WebhookUID, &d.Outcome, &d.ID, &d.ReceivedAt, &d.Reason, &d.Size, &d.HTTPStatus, &d.IdentitySource, &d.DuplicateOf, &d.ReplayOf,
+	var o int
+	err = scan(&n, &o, &d.ID, &d.ReceivedAt, &d.Reason, &d.Size, &d.HTTPStatus, &d.IdentitySource, &d.DuplicateOf, &d.ReplayOf,
 		&matches, &headers, &d.PayloadSHA256, &d.ClientIP)
 	if err != nil {
-		return d, err
+		return d, 0, err
 	}
+	d.WebhookUID, d.Outcome = webhookUID, penstock.Outcomes()[o]
 	d.Label, d.Runs, d.Matches, d.Headers = d.Outcome.Label(), []string{}, []penstock.DeliveryMatch{}, map[string]string{}
 	if err := errors.Join(unmarshal(matches, &d.Matches), unmarshal(headers, &d.Headers)); err != nil {
-		return d, fmt.Errorf("read delivery %s: %w", d.ID, err)
+		return d, 0, fmt.Errorf("read delivery %s: %w", d.ID, err)
 	}
 	d.IdentitySource = cmp.Or(d.IdentitySource, penstock.IdentityNone)
 	for _, m := range d.Matches {
@@ -39,8 +46,11 @@ func scanDelivery(scan func(...any) error) (penstock.Delivery, error) {
 			d.Runs = append(d.Runs, m.RunID)
 		}
 	}
-	return d, nil
+	return d, n, nil
 }
+
+// outcomeNumber is what the log has for an outcome: its place among all of them.
+func outcomeNumber(o penstock.Outcome) int64 { return int64(slices.Index(penstock.Outcomes(), o)) }
 
 // Deliveries answers one page of a webhook's log, newest first. Each outcome is
 // a range of its own in the index; they are merged.
@@ -54,38 +64,41 @@ func (s *Store) Deliveries(ctx context.Context, webhookUID string, q penstock.De
 		outcomes = penstock.Outcomes()
 	}
 	filter := "deliveries:" + webhookUID + fmt.Sprint(outcomes)
-	before := "~" // after every id
+	before := int64(math.MaxInt64)
 	if q.Cursor != "" {
 		c, err := decodeCursor(q.Cursor, filter)
 		if err != nil {
 			return nil, "", err
 		}
-		before = c.ID
+		if before, err = strconv.ParseInt(c.ID, 10, 64); err != nil {
+			return nil, "", badCursor()
+		}
 	}
 	var parts []string
 	args := []any{webhookUID, before}
 	for i, o := range outcomes {
-		parts = append(parts, "SELECT * FROM (SELECT id, outcome FROM deliveries WHERE webhook_uid = $1 AND id < $2 AND outcome = "+placeholders(i+3, 1)+
-			" ORDER BY id DESC LIMIT "+strconv.Itoa(limit+1)+") AS o"+strconv.Itoa(i))
-		args = append(args, string(o))
+		parts = append(parts, "SELECT * FROM (SELECT n FROM deliveries WHERE webhook = "+numbered+" AND n < $2 AND outcome = "+placeholders(i+3, 1)+
+			" ORDER BY n DESC LIMIT "+strconv.Itoa(limit+1)+") AS o"+strconv.Itoa(i))
+		args = append(args, outcomeNumber(o))
 	}
-	rows, err := s.query(ctx, deliveryColumns+"JOIN (SELECT id, outcome FROM ("+strings.Join(parts, " UNION ALL ")+") AS merged ORDER BY id DESC LIMIT "+strconv.Itoa(limit+1)+
-		") AS page ON d.webhook_uid = $1 AND d.outcome = page.outcome AND d.id = page.id ORDER BY d.id DESC", args...)
+	rows, err := s.query(ctx, deliveryColumns+"WHERE d.n IN (SELECT n FROM ("+strings.Join(parts, " UNION ALL ")+") AS merged ORDER BY n DESC LIMIT "+strconv.Itoa(limit+1)+
+		") ORDER BY d.n DESC", args...)
 	if err != nil {
 		return nil, "", s.d.mapError(fmt.Errorf("list deliveries: %w", err))
 	}
 	defer rows.Close()
 	list = []penstock.Delivery{}
+	var last int64
 	for rows.Next() {
-		d, err := scanDelivery(rows.Scan)
+		d, n, err := scanDelivery(webhookUID, rows.Scan)
 		if err != nil {
 			return nil, "", fmt.Errorf("list deliveries: %w", err)
 		}
-		list = append(list, d)
-	}
-	if len(list) > limit {
-		list = list[:limit]
-		next = cursor{Filter: filter, ID: list[limit-1].ID}.encode()
+		if len(list) == limit { // one more, that is not asked for
+			next = cursor{Filter: filter, ID: strconv.FormatInt(last, 10)}.encode()
+			continue
+		}
+		list, last = append(list, d), n
 	}
 	return list, next, s.d.mapError(rows.Err())
 }
@@ -101,11 +114,7 @@ func (tx *Tx) Delivery(ctx context.Context, webhookUID, id string) (penstock.Del
 }
 
 func (s *Store) delivery(ctx context.Context, q querier, webhookUID, id string) (penstock.Delivery, error) {
-	args := []any{webhookUID, id}
-	for _, o := range penstock.Outcomes() {
-		args = append(args, string(o))
-	}
-	d, err := scanDelivery(q.row(ctx, deliveryColumns+"WHERE d.webhook_uid = $1 AND d.id = $2 AND d.outcome IN ("+placeholders(3, len(args)-2)+")", args...).Scan)
+	d, _, err := scanDelivery(webhookUID, q.row(ctx, deliveryColumns+"WHERE d.id = $2 AND d.webhook = "+numbered, webhookUID, id).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return d, penstock.NotFound("delivery", id)
 	}
@@ -140,12 +149,17 @@ type Log struct {
 func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, limit int) ([]Log, error) {
 	where, args := "w.uid > $1", []any{after, limit}
 	if before != 0 {
-		// A subquery that is no join: it is one look into the index for each webhook.
-		where += " AND (SELECT 1 FROM deliveries d WHERE d.webhook_uid = w.uid AND d.id < $3 AND d.outcome IN (" + placeholders(4, len(penstock.Outcomes())) + ") LIMIT 1) IS NOT NULL"
-		args = append(args, idPrefix(before))
-		for _, o := range penstock.Outcomes() {
-			args = append(args, string(o))
+		first, err := s.firstSince(ctx, before)
+		if err != nil {
+			return nil, err
 		}
+		args = append(args, first)
+		var old []string // each is one look into the index
+		for i, o := range penstock.Outcomes() {
+			old = append(old, "(SELECT min(n) FROM deliveries WHERE webhook = w.number AND outcome = "+placeholders(i+4, 1)+") < $3")
+			args = append(args, outcomeNumber(o))
+		}
+		where += " AND (" + strings.Join(old, " OR ") + ")"
 	}
 	rows, err := s.query(ctx, "SELECT w.uid, CASE WHEN w.deleted_at > 0 THEN 1 ELSE 0 END FROM webhooks w WHERE "+where+" ORDER BY w.uid LIMIT $2", args...)
 	return collect(s, rows, err, "logs", func(l *Log) []any { return []any{&l.WebhookUID, &l.Deleted} })
@@ -166,18 +180,25 @@ const IdentitiesFor = 7 * 24 * time.Hour
 // not be kept, with the payloads that no run was given, and answers how many they
 // were. Their identities go with them, or when they are [IdentitiesFor] old.
 func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outcome, keep Keep, limit int) (int, error) {
-	before := idPrefix(keep.Since)
-	if keep.Newest > 0 {
-		oldest, err := s.strings(ctx, "SELECT id FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 ORDER BY id DESC LIMIT 1 OFFSET $3", webhookUID, string(o), keep.Newest-1)
-		if err != nil || len(oldest) == 0 {
-			return 0, err
-		}
-		before = min(before, oldest[0])
+	before, err := s.firstSince(ctx, keep.Since)
+	if err != nil {
+		return 0, err
 	}
-	rows, err := s.query(ctx, "SELECT id, received_at, matches, identity_source, identity, sha256 FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 AND id < $3 ORDER BY id LIMIT $4",
-		webhookUID, string(o), before, limit)
+	if keep.Newest > 0 {
+		var oldest int64
+		err := s.row(ctx, "SELECT n FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 ORDER BY n DESC LIMIT 1 OFFSET $3", webhookUID, outcomeNumber(o), keep.Newest-1).Scan(&oldest)
+		if errors.Is(err, sql.ErrNoRows) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, s.d.mapError(fmt.Errorf("read the log of webhook %s: %w", webhookUID, err))
+		}
+		before = min(before, oldest)
+	}
+	rows, err := s.query(ctx, "SELECT n, id, received_at, matches, identity_source, identity, sha256 FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 AND n < $3 AND received_at < $4 ORDER BY n LIMIT $5",
+		webhookUID, outcomeNumber(o), before, int64(keep.Since), limit)
 	old, err := collect(s, rows, err, "old deliveries", func(d *oldDelivery) []any {
-		return []any{&d.id, &d.received, &d.matches, &d.source, &d.identity, &d.sha256}
+		return []any{&d.n, &d.id, &d.received, &d.matches, &d.source, &d.identity, &d.sha256}
 	})
 	if err != nil || len(old) == 0 {
 		return 0, err
@@ -187,6 +208,7 @@ func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outc
 
 // oldDelivery is what is to be known of a delivery that is removed.
 type oldDelivery struct {
+	n                                     int64
 	id, matches, source, identity, sha256 string
 	received                              penstock.Time
 }
@@ -197,9 +219,7 @@ func (d oldDelivery) startedRuns() bool { return strings.Contains(d.matches, `"r
 
 func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcome, old []oldDelivery) error {
 	var unread []string
-	var ids []string
 	for _, d := range old {
-		ids = append(ids, d.id)
 		if o != penstock.OutcomeAccepted {
 			continue
 		}
@@ -220,10 +240,8 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 			return fmt.Errorf("remove payloads: %w", err)
 		}
 	}
-	for args := range chunks(ids, func(id string) []any { return []any{id} }) {
-		args = append(args, webhookUID, string(o))
-		n := len(args)
-		if _, err := tx.exec(ctx, "DELETE FROM deliveries WHERE id IN ("+placeholders(1, n-2)+") AND webhook_uid = "+placeholders(n-1, 1)+" AND outcome = "+placeholders(n, 1), args...); err != nil {
+	for args := range chunks(old, func(d oldDelivery) []any { return []any{d.n} }) {
+		if _, err := tx.exec(ctx, "DELETE FROM deliveries WHERE n IN ("+placeholders(1, len(args))+")", args...); err != nil {
 			return fmt.Errorf("remove deliveries: %w", err)
 		}
 	}
@@ -278,7 +296,7 @@ func (s *Store) ClearTallies(ctx context.Context, l Log) error {
 		quarter, since = math.MaxInt64, math.MaxInt64
 	}
 	var oldest int64 // of the log; 0: there is none
-	if err := s.row(ctx, "SELECT COALESCE((SELECT received_at FROM deliveries WHERE webhook_uid = $1 AND outcome = 'accepted' ORDER BY id LIMIT 1), 0)", webhookUID).Scan(&oldest); err != nil {
+	if err := s.row(ctx, "SELECT COALESCE((SELECT received_at FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 ORDER BY n LIMIT 1), 0)", webhookUID, outcomeNumber(penstock.OutcomeAccepted)).Scan(&oldest); err != nil {
 		return s.d.mapError(err)
 	}
 	if oldest == 0 {
@@ -326,6 +344,17 @@ func (d oldDelivery) signedIdentity() string {
 		return ""
 	}
 	return IdentityOf(sum)
+}
+
+// firstSince is the place in the log of the first entry that came at t or later.
+// What has a place before it may have come a moment later: those of one commit are
+// in the order of their webhooks.
+func (s *Store) firstSince(ctx context.Context, t penstock.Time) (n int64, err error) {
+	err = s.row(ctx, "SELECT n FROM deliveries WHERE id >= $1 ORDER BY id LIMIT 1", idPrefix(t)).Scan(&n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return math.MaxInt64, nil
+	}
+	return n, s.d.mapError(err)
 }
 
 // idPrefix comes before the ids of all that was made at t or later (RFC 9562

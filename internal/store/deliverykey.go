@@ -155,7 +155,7 @@ func (d *deliver) duplicate(owners map[identity]string) bool {
 		if owner := owners[k]; owner != "" && owner != d.ID {
 			d.got.Outcome, d.got.DuplicateOf = penstock.OutcomeDuplicate, owner
 			d.line = slices.Clone(d.row)
-			d.line[columnOutcome], d.line[columnDuplicateOf] = string(penstock.OutcomeDuplicate), owner
+			d.line[columnOutcome], d.line[columnDuplicateOf] = outcomeNumber(penstock.OutcomeDuplicate), owner
 			d.line[columnIdentity], d.line[columnMatches] = "", ""
 			if i > 0 {
 				d.line[columnReason] = ReasonReplayed

@@ -37,7 +37,7 @@ func (s *Store) payloadError(err error, deliveryID string) error {
 func (s *Store) LastPayloads(ctx context.Context, webhookUID string, limit int, look func(headers string, body []byte) bool) error {
 	type entry struct{ id, headers string }
 	var entries []entry
-	rows, err := s.query(ctx, "SELECT id, headers FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 ORDER BY id DESC LIMIT $3", webhookUID, string(penstock.OutcomeAccepted), limit)
+	rows, err := s.query(ctx, "SELECT id, headers FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 ORDER BY n DESC LIMIT $3", webhookUID, outcomeNumber(penstock.OutcomeAccepted), limit)
 	if err != nil {
 		return s.d.mapError(fmt.Errorf("list the last deliveries to webhook %s: %w", webhookUID, err))
 	}

@@ -89,8 +89,7 @@ func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
 		return nil
 	}
 	var text string
-	err := tx.row(ctx, "SELECT matches FROM deliveries WHERE webhook_uid = $1 AND outcome = $2 AND id = $3"+tx.s.d.lock,
-		run.WebhookUID, string(penstock.OutcomeAccepted), run.DeliveryID).Scan(&text)
+	err := tx.row(ctx, "SELECT matches FROM deliveries WHERE id = $1"+tx.s.d.lock, run.DeliveryID).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		_, err = tx.exec(ctx, `DELETE FROM payloads WHERE delivery_id = $1 AND NOT EXISTS (
 			SELECT 1 FROM runs WHERE team = $2 AND created_at = $3 AND delivery_id = $1 AND id <> $4)`, run.DeliveryID, run.Team, int64(run.CreatedAt), run.ID)
@@ -108,7 +107,6 @@ func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
 			matches[i].RunID = ""
 		}
 	}
-	_, err = tx.exec(ctx, "UPDATE deliveries SET matches = $1 WHERE webhook_uid = $2 AND outcome = $3 AND id = $4",
-		marshal(matches), run.WebhookUID, string(penstock.OutcomeAccepted), run.DeliveryID)
+	_, err = tx.exec(ctx, "UPDATE deliveries SET matches = $1 WHERE id = $2", marshal(matches), run.DeliveryID)
 	return err
 }

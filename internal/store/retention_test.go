@@ -15,6 +15,7 @@ import (
 func TestPayloadsGoWithTheLastRun(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		addReceiver(t, s)
 		at := penstock.Now().Add(-time.Hour)
 		var runs []*store.NewRun
 		d, _ := mustDeliver(t, s, func(d *store.NewDelivery) {

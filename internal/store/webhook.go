@@ -17,6 +17,7 @@ import (
 type WebhookRow struct {
 	penstock.Webhook // without IngressURL and Secret
 	Team, FactoryUID string
+	Number           int64 // the database's own, of what is written for each delivery
 	// TeamVersion was read together with the rest. Whatever a delivery is
 	// evaluated with has changed since if the team has another one.
 	TeamVersion int64
@@ -41,7 +42,7 @@ type WebhookSecretKey struct {
 }
 
 // One row for each secret of a webhook, and one for a webhook that has none.
-const webhookColumns = `SELECT w.uid, w.team, t.version, w.factory_uid, w.name, w.label, w.auth_mode, w.scheme, w.signature, w.secret_name, w.delivery_id_header,
+const webhookColumns = `SELECT w.number, w.uid, w.team, t.version, w.factory_uid, w.name, w.label, w.auth_mode, w.scheme, w.signature, w.secret_name, w.delivery_id_header,
 	w.replay_guard, w.secret_refresh, w.enabled, w.suspended, w.pending, w.created_at, w.updated_at, m.last_delivery_at, s.n, s.sealed, s.expires_at, s.last_used_at
 	FROM webhooks w JOIN teams t ON t.uid = w.team LEFT JOIN webhook_meters m ON m.webhook_uid = w.uid LEFT JOIN webhook_secrets s ON s.webhook_uid = w.uid
 	WHERE w.deleted_at = 0 AND `
@@ -77,7 +78,7 @@ func scanWebhook(scan func(...any) error) (WebhookRow, SealedSecret, error) {
 	var signature string
 	var delivered, n, expires, used sql.NullInt64
 	err := scan(
-		&w.UID, &w.Team, &w.TeamVersion, &w.FactoryUID, &w.Name, &w.Label, &w.AuthMode, &w.SignatureScheme, &signature, &w.SecretName, &w.DeliveryIDHeader,
+		&w.Number, &w.UID, &w.Team, &w.TeamVersion, &w.FactoryUID, &w.Name, &w.Label, &w.AuthMode, &w.SignatureScheme, &signature, &w.SecretName, &w.DeliveryIDHeader,
 		&w.ReplayGuard, &w.SecretRefresh, &w.Enabled, &w.Suspended, &w.PendingSecret, &w.CreatedAt, &w.UpdatedAt, &delivered, &n, &secret.Sealed, &expires, &used,
 	)
 	if err != nil {

@@ -38,6 +38,11 @@ func addWebhook(t *testing.T, s *store.Store, name string, sealed ...string) sto
 		}
 		return nil
 	})
+	stored, err := s.WebhookByUID(t.Context(), w.UID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Number = stored.Number
 	return w
 }
 

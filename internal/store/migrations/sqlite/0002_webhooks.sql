@@ -35,8 +35,9 @@ CREATE TABLE automation_clocks (
 ) WITHOUT ROWID;
 CREATE INDEX automation_clocks_next ON automation_clocks (next_at) WHERE next_at > 0;
 
+-- number is what the index of the log has in place of the UID.
 CREATE TABLE webhooks (
-  uid TEXT PRIMARY KEY, team TEXT NOT NULL, factory_uid TEXT NOT NULL, name TEXT NOT NULL, label TEXT NOT NULL, auth_mode TEXT NOT NULL,
+  number INTEGER PRIMARY KEY, uid TEXT NOT NULL UNIQUE, team TEXT NOT NULL, factory_uid TEXT NOT NULL, name TEXT NOT NULL, label TEXT NOT NULL, auth_mode TEXT NOT NULL,
   scheme TEXT NOT NULL DEFAULT '', signature TEXT NOT NULL DEFAULT '', secret_name TEXT NOT NULL, delivery_id_header TEXT NOT NULL DEFAULT '',
   replay_guard INTEGER NOT NULL DEFAULT 0, secret_refresh TEXT NOT NULL, enabled INTEGER NOT NULL, pending INTEGER NOT NULL DEFAULT 0,
   created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, deleted_at INTEGER NOT NULL DEFAULT 0
@@ -71,14 +72,15 @@ CREATE TABLE webhook_senders (
   webhook_uid TEXT NOT NULL, client_ip TEXT NOT NULL, last_at INTEGER NOT NULL, PRIMARY KEY (webhook_uid, client_ip)
 ) WITHOUT ROWID;
 
--- The log. Its one index answers every page: of one outcome, and, merged, of all. With rowids: rows of many webhooks come one after the other, and only the
--- short entries of the index between others.
+-- The log, in the order in which deliveries were recorded. webhook is its number, outcome that of its kind, so that an entry of the log's index is a quarter of
+-- what it would be with both in words: deliveries to many webhooks are put between others, each on a page of its own.
 CREATE TABLE deliveries (
-  webhook_uid TEXT NOT NULL, outcome TEXT NOT NULL, id TEXT NOT NULL, received_at INTEGER NOT NULL, reason TEXT NOT NULL DEFAULT '',
+  n INTEGER PRIMARY KEY, webhook INTEGER NOT NULL, outcome INTEGER NOT NULL, id TEXT NOT NULL UNIQUE, received_at INTEGER NOT NULL, reason TEXT NOT NULL DEFAULT '',
   size INTEGER NOT NULL, http_status INTEGER NOT NULL, identity_source TEXT NOT NULL DEFAULT '', identity TEXT NOT NULL DEFAULT '', -- of the key that it claimed
   duplicate_of TEXT NOT NULL DEFAULT '', replay_of TEXT NOT NULL DEFAULT '', matches TEXT NOT NULL DEFAULT '', headers TEXT NOT NULL DEFAULT '', sha256 TEXT NOT NULL DEFAULT '',
-  client_ip TEXT NOT NULL, PRIMARY KEY (webhook_uid, outcome, id)
+  client_ip TEXT NOT NULL
 );
+CREATE INDEX deliveries_log ON deliveries (webhook, outcome); -- and n, by which SQLite orders equal ones
 
 -- What many deliveries meant to the automations alike; deliveries.matches names it by its hash. last_at is up to a day late.
 CREATE TABLE delivery_verdicts (

@@ -6,16 +6,18 @@ package filter
 type Set struct {
 	filters    []*Filter
 	conditions []*field // of the roots of all filters, each once
-	of         [][]int  // which of them each filter has, in its order
+	// of is which of the conditions each filter has, in its order: the i-th
+	// of[bounds[i]:bounds[i+1]]. Of many filters, all are read for each document.
+	of, bounds []int32
 }
 
 // NewSet makes a set of filters, each of which may be nil.
 func NewSet(filters []*Filter) *Set {
-	s := &Set{filters: filters, of: make([][]int, len(filters))}
+	s := &Set{filters: filters, bounds: make([]int32, 1, len(filters)+1)}
 	known := map[string]int{}
-	for n, f := range filters {
-		if f.MatchesAll() {
-			continue
+	for _, f := range filters {
+		if f == nil {
+			f = &Filter{}
 		}
 		for i := range f.fields {
 			text := string(f.fields[i].appendText(nil))
@@ -25,8 +27,9 @@ func NewSet(filters []*Filter) *Set {
 				known[text] = at
 				s.conditions = append(s.conditions, &f.fields[i])
 			}
-			s.of[n] = append(s.of[n], at)
+			s.of = append(s.of, int32(at)) //nolint:gosec // far fewer
 		}
+		s.bounds = append(s.bounds, int32(len(s.of))) //nolint:gosec // far fewer
 	}
 	return s
 }
@@ -59,7 +62,7 @@ func (t *Trial) Match(i int) (matched bool, why Failure) {
 	if t.tried == nil {
 		return t.set.filters[i].Match(t.Document)
 	}
-	for _, at := range t.set.of[i] {
+	for _, at := range t.set.of[t.set.bounds[i]:t.set.bounds[i+1]] {
 		one := &t.tried[at]
 		if !one.known {
 			one.known = true

@@ -34,7 +34,6 @@ type deliveryPlan struct {
 
 	fullUntil   atomic.Int64 // the rate admits nothing before, in Unix nanoseconds
 	silentUntil atomic.Int64 // nor is a failed authentication logged
-	touchedAt   atomic.Int64 // when last_delivery_at was written down last, in milliseconds
 	senders     senders
 	verdicts    verdicts
 }

@@ -150,9 +150,7 @@ func (s *Service) evaluate(p *deliveryPlan, a *penstock.Arrival) (d *store.NewDe
 	}
 	if !a.Unverified {
 		d.Rate = limits.DeliveriesPerMinute
-		if at := p.touchedAt.Load(); int64(a.ReceivedAt)-at >= 1000 && p.touchedAt.CompareAndSwap(at, int64(a.ReceivedAt)) {
-			d.Touch = true
-		}
+		d.Last = true
 	}
 	if a.Outcome == penstock.OutcomeAccepted {
 		detail, err = s.match(p, a, d)

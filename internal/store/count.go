@@ -39,10 +39,19 @@ func countKind(o penstock.Outcome) string {
 	}
 }
 
+// tally is how many deliveries there were, and when the last one was that counts as
+// the last of its webhook; 0: none does.
+type tally struct {
+	N    int64 `json:"n"`
+	Last int64 `json:"t,omitempty"` // in epoch milliseconds
+}
+
+func (t tally) and(other tally) tally { return tally{t.N + other.N, max(t.Last, other.Last)} }
+
 // counted is an element of the JSON in webhook_tallies.
 type counted struct {
 	Count
-	N int64 `json:"n"`
+	tally
 }
 
 var (
@@ -54,31 +63,36 @@ var (
 )
 
 // counts is, as the table c, what was counted so far, folded or not, of the webhooks
-// w and the quarters of c that where selects. A statement sees each delivery in it
+// w and the quarters of c that where selects; last_at is 0 of what was folded. A statement sees each delivery in it
 // once, also while a fold commits.
 func (d *dialect) counts(where string) string {
-	part := func(from string) string {
+	part := func(last, from string) string {
 		// CROSS JOIN: SQLite keeps the order. It would read the tallies again for each webhook.
-		return "SELECT c.webhook_uid, c.quarter, c.kind, c.n FROM " + from + " WHERE w.uid = c.webhook_uid AND w.deleted_at = 0 AND " + where
+		return "SELECT c.webhook_uid, c.quarter, c.kind, c.n, " + last + " AS last_at FROM " + from + " WHERE w.uid = c.webhook_uid AND w.deleted_at = 0 AND " + where
 	}
-	return "(" + part("webhooks w CROSS JOIN webhook_counts c") + " UNION ALL " + part(`(
-		SELECT e.value ->> 'w' AS webhook_uid, CAST(e.value ->> 'q' AS BIGINT) AS quarter, e.value ->> 'k' AS kind, CAST(e.value ->> 'n' AS BIGINT) AS n
+	return "(" + part("0", "webhooks w CROSS JOIN webhook_counts c") + " UNION ALL " + part("c.last_at", `(
+		SELECT e.value ->> 'w' AS webhook_uid, CAST(e.value ->> 'q' AS BIGINT) AS quarter, e.value ->> 'k' AS kind, CAST(e.value ->> 'n' AS BIGINT) AS n,
+			COALESCE(CAST(e.value ->> 't' AS BIGINT), 0) AS last_at
 		FROM webhook_tallies t CROSS JOIN `+d.elements("t.counts")+` e) c CROSS JOIN webhooks w`) + ") c"
 }
 
 // AddCounts counts deliveries that were not recorded.
 func (s *Store) AddCounts(ctx context.Context, counts map[Count]int64) error {
-	return s.Write(ctx, func(tx *Tx) error { return tx.count(ctx, counts) })
+	tallies := make(map[Count]tally, len(counts))
+	for c, n := range counts {
+		tallies[c] = tally{N: n}
+	}
+	return s.Write(ctx, func(tx *Tx) error { return tx.count(ctx, tallies) })
 }
 
 // count writes counts down as one row, which no other transaction waits for.
-func (tx *Tx) count(ctx context.Context, counts map[Count]int64) error {
+func (tx *Tx) count(ctx context.Context, counts map[Count]tally) error {
 	if len(counts) == 0 {
 		return nil
 	}
 	list := make([]counted, 0, len(counts))
-	for c, n := range counts {
-		list = append(list, counted{c, n})
+	for c, t := range counts {
+		list = append(list, counted{c, t})
 	}
 	return tx.s.d.insert(ctx, tx, talliesTable, [][]any{{marshal(list)}})
 }
@@ -94,20 +108,14 @@ func (s *Store) FoldCounts(ctx context.Context, limit int) (n int, err error) {
 	}
 	var unread error
 	err = s.Write(ctx, func(tx *Tx) (err error) {
-		var counts map[Count]int64
+		var counts map[Count]tally
 		if counts, n, unread, err = tx.takeTallies(ctx, limit); err != nil {
 			return err
 		}
 		if err := tx.dropDeleted(ctx, counts); err != nil {
 			return err
 		}
-		rows := make([][]any, 0, len(counts))
-		for _, c := range slices.SortedFunc(maps.Keys(counts), func(a, b Count) int { // in one order: replicas do not wait for each other crosswise
-			return cmp.Or(cmp.Compare(a.WebhookUID, b.WebhookUID), cmp.Compare(a.Quarter, b.Quarter), cmp.Compare(a.Kind, b.Kind))
-		}) {
-			rows = append(rows, []any{c.WebhookUID, c.Quarter, c.Kind, counts[c]})
-		}
-		return tx.s.d.insert(ctx, tx, countsTable, rows)
+		return tx.addFolded(ctx, counts)
 	})
 	if err != nil {
 		return 0, err
@@ -115,16 +123,39 @@ func (s *Store) FoldCounts(ctx context.Context, limit int) (n int, err error) {
 	return n, unread
 }
 
+// addFolded writes in one order, so that replicas do not wait for each other
+// crosswise; webhook_meters come first, as in [Tx.DeleteWebhook].
+func (tx *Tx) addFolded(ctx context.Context, counts map[Count]tally) error {
+	last := map[string]int64{}
+	var rows [][]any
+	for _, c := range slices.SortedFunc(maps.Keys(counts), func(a, b Count) int {
+		return cmp.Or(cmp.Compare(a.WebhookUID, b.WebhookUID), cmp.Compare(a.Quarter, b.Quarter), cmp.Compare(a.Kind, b.Kind))
+	}) {
+		rows = append(rows, []any{c.WebhookUID, c.Quarter, c.Kind, counts[c].N})
+		if at := counts[c].Last; at > 0 {
+			last[c.WebhookUID] = max(last[c.WebhookUID], at)
+		}
+	}
+	var touched [][]any
+	for _, uid := range slices.Sorted(maps.Keys(last)) {
+		touched = append(touched, []any{uid, "", last[uid]})
+	}
+	if err := tx.s.d.insert(ctx, tx, touchTable, touched); err != nil {
+		return err
+	}
+	return tx.s.d.insert(ctx, tx, countsTable, rows)
+}
+
 // takeTallies removes up to limit rows that nobody else is folding, and sums them up;
 // unread tells of those that cannot be read.
-func (tx *Tx) takeTallies(ctx context.Context, limit int) (counts map[Count]int64, n int, unread, err error) {
-	type tally struct {
+func (tx *Tx) takeTallies(ctx context.Context, limit int) (counts map[Count]tally, n int, unread, err error) {
+	type row struct {
 		n      int64
 		counts string
 	}
 	rows, err := tx.query(ctx, "DELETE FROM webhook_tallies WHERE n IN (SELECT n FROM webhook_tallies ORDER BY n LIMIT $1"+tx.s.d.skipLocked+") RETURNING n, counts", limit)
-	taken, err := collect(tx.s, rows, err, "tallies of deliveries", func(t *tally) []any { return []any{&t.n, &t.counts} })
-	counts = map[Count]int64{}
+	taken, err := collect(tx.s, rows, err, "tallies of deliveries", func(r *row) []any { return []any{&r.n, &r.counts} })
+	counts = map[Count]tally{}
 	for _, t := range taken {
 		var list []counted
 		if err := json.Unmarshal([]byte(t.counts), &list); err != nil {
@@ -132,14 +163,14 @@ func (tx *Tx) takeTallies(ctx context.Context, limit int) (counts map[Count]int6
 			continue
 		}
 		for _, c := range list {
-			counts[c.Count] += c.N
+			counts[c.Count] = counts[c.Count].and(c.tally)
 		}
 	}
 	return counts, len(taken), unread, err
 }
 
 // dropDeleted takes the counts of webhooks that are gone from counts.
-func (tx *Tx) dropDeleted(ctx context.Context, counts map[Count]int64) error {
+func (tx *Tx) dropDeleted(ctx context.Context, counts map[Count]tally) error {
 	uids := map[string]bool{} // whether it is there
 	for c := range counts {
 		uids[c.WebhookUID] = false
@@ -154,6 +185,6 @@ func (tx *Tx) dropDeleted(ctx context.Context, counts map[Count]int64) error {
 			uids[uid] = true
 		}
 	}
-	maps.DeleteFunc(counts, func(c Count, _ int64) bool { return !uids[c.WebhookUID] })
+	maps.DeleteFunc(counts, func(c Count, _ tally) bool { return !uids[c.WebhookUID] })
 	return nil
 }

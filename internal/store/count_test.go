@@ -97,6 +97,38 @@ func TestCountsAreExactBeforeAndAfterTheyAreFolded(t *testing.T) {
 	})
 }
 
+func TestTheLastDeliveryIsKnownBeforeAndAfterItIsFolded(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		w := addWebhook(t, s, "a")
+		at := penstock.Now()
+		for _, test := range []struct {
+			name   string
+			came   penstock.Time
+			counts bool
+			limit  int
+			want   penstock.Time
+		}{
+			{"the first", at, true, 0, at},
+			{"one that nobody had signed", at + 1, false, 0, at},
+			{"one that is metered", at + 2, true, 10, at + 2},
+			{"one that was overtaken", at + 1, true, 0, at + 2},
+			{"the next", at + 3, true, 0, at + 3},
+		} {
+			mustDeliver(t, s, func(d *store.NewDelivery) {
+				d.WebhookUID, d.ReceivedAt, d.Last, d.Rate = w.UID, test.came, test.counts, test.limit
+			})
+			for _, when := range []string{"before", "after"} {
+				got, err := s.Webhook(t.Context(), store.DefaultTeam, "factory", w.UID)
+				if err != nil || got.LastDeliveryAt != test.want {
+					t.Errorf("%s, %s it is folded: the last at %v (%v), want %v", test.name, when, got.LastDeliveryAt, err, test.want)
+				}
+				fold(t, s, 10)
+			}
+		}
+	})
+}
+
 // Two processes fold, while deliveries are counted and afterwards: a look finds
 // each that was answered before and none that has not begun.
 func TestCountsAreExactAtEveryLook(t *testing.T) {

@@ -44,7 +44,7 @@ type NewDelivery struct {
 	Runs           []*NewRun // that it starts if it is accepted
 	Rate           int       // how many may be admitted in a minute; 0: no limit, and it does not count
 	Logged         int       // how many equal rejections may be logged in a minute; 0: no limit
-	Touch          bool      // writes down when the webhook had its last delivery
+	Last           bool      // counts as the last delivery of the webhook, as long as no other comes
 	Sender         bool      // writes down that deliveries of ClientIP are accepted
 	row            []any     // of the log
 }
@@ -152,8 +152,8 @@ func newDeliver(d *NewDelivery) *deliver {
 }
 
 // deliver records the members' deliveries and answers the runs that they start.
-// What it locks comes in this order, each sorted: meters, keys, meters that are
-// only touched, senders, verdicts. Counts are a row of its own.
+// What it locks comes in this order, each sorted: meters, keys, senders, verdicts.
+// Counts are a row of its own.
 func (tx *Tx) deliver(ctx context.Context, members []*deliver) ([]*createRun, error) {
 	if len(members) == 0 {
 		return nil, nil
@@ -161,8 +161,7 @@ func (tx *Tx) deliver(ctx context.Context, members []*deliver) ([]*createRun, er
 	if err := tx.judgedByNow(ctx, members); err != nil {
 		return nil, err
 	}
-	touched, err := tx.admit(ctx, members)
-	if err != nil {
+	if err := tx.admit(ctx, members); err != nil {
 		return nil, err
 	}
 	if err := tx.claim(ctx, members); err != nil {
@@ -172,7 +171,7 @@ func (tx *Tx) deliver(ctx context.Context, members []*deliver) ([]*createRun, er
 	if err != nil {
 		return nil, err
 	}
-	return runs, tx.tally(ctx, members, touched)
+	return runs, tx.tally(ctx, members)
 }
 
 // judgedByNow fails those that were judged by another version of their team. It
@@ -194,39 +193,34 @@ func (tx *Tx) judgedByNow(ctx context.Context, members []*deliver) error {
 	return nil
 }
 
-// admit applies the rates and answers the webhooks whose meters it wrote.
-func (tx *Tx) admit(ctx context.Context, members []*deliver) (map[string]bool, error) {
-	metered, written := map[string]bool{}, map[string]bool{}
+// admit applies the rates.
+func (tx *Tx) admit(ctx context.Context, members []*deliver) error {
+	metered := map[string]bool{}
 	for _, m := range members {
 		if m.err == nil && (m.Rate > 0 || m.Outcome != penstock.OutcomeAccepted && m.Logged > 0) {
 			metered[m.WebhookUID] = true
 		}
 	}
 	if len(metered) == 0 {
-		return written, nil
+		return nil
 	}
 	uids := slices.Sorted(maps.Keys(metered))
 	meters, now, err := tx.meters(ctx, uids)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	last := map[string]int64{}
 	for _, m := range members {
 		if m.err == nil && metered[m.WebhookUID] {
 			m.admit(meters[m.WebhookUID], now)
-			if m.Touch && !m.got.Limited {
-				last[m.WebhookUID] = max(last[m.WebhookUID], int64(m.ReceivedAt))
-			}
 		}
 	}
 	var rows [][]any
 	for _, uid := range uids {
 		if meters[uid].changed {
-			written[uid] = true
-			rows = append(rows, []any{uid, meters[uid].String(), last[uid]})
+			rows = append(rows, []any{uid, meters[uid].String()})
 		}
 	}
-	return written, tx.s.d.insert(ctx, tx, metersTable, rows)
+	return tx.s.d.insert(ctx, tx, metersTable, rows)
 }
 
 func (d *deliver) admit(m *meter, now penstock.Time) {
@@ -278,9 +272,9 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 
 // tally counts what came in, and notes when and from where the webhooks were used. What it
 // notes is in rows that batches share, so that it comes last.
-func (tx *Tx) tally(ctx context.Context, members []*deliver, metered map[string]bool) error {
-	counts := map[Count]int64{}
-	touched, senders, verdicts := map[string]int64{}, map[[2]string]int64{}, map[[3]string]int64{}
+func (tx *Tx) tally(ctx context.Context, members []*deliver) error {
+	counts := map[Count]tally{}
+	senders, verdicts := map[[2]string]int64{}, map[[3]string]int64{}
 	for _, m := range members {
 		if m.err != nil || m.got.Limited {
 			continue
@@ -291,10 +285,12 @@ func (tx *Tx) tally(ctx context.Context, members []*deliver, metered map[string]
 		if m.ReplayOf != "" {
 			continue
 		}
-		counts[Count{WebhookUID: m.WebhookUID, Quarter: Quarter(m.ReceivedAt), Kind: countKind(m.got.Outcome)}]++
-		if m.Touch && !metered[m.WebhookUID] {
-			touched[m.WebhookUID] = max(touched[m.WebhookUID], int64(m.ReceivedAt))
+		one := tally{N: 1}
+		if m.Last {
+			one.Last = int64(m.ReceivedAt)
 		}
+		of := Count{WebhookUID: m.WebhookUID, Quarter: Quarter(m.ReceivedAt), Kind: countKind(m.got.Outcome)}
+		counts[of] = counts[of].and(one)
 		if m.Sender {
 			at := [2]string{m.WebhookUID, m.ClientIP}
 			senders[at] = max(senders[at], int64(m.ReceivedAt))
@@ -304,13 +300,6 @@ func (tx *Tx) tally(ctx context.Context, members []*deliver, metered map[string]
 		return err
 	}
 	var rows [][]any
-	for _, uid := range slices.Sorted(maps.Keys(touched)) {
-		rows = append(rows, []any{uid, "", touched[uid]})
-	}
-	if err := tx.s.d.insert(ctx, tx, touchTable, rows); err != nil {
-		return err
-	}
-	rows = nil
 	for _, at := range slices.SortedFunc(maps.Keys(senders), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		rows = append(rows, []any{at[0], at[1], senders[at]})
 	}

@@ -346,7 +346,7 @@ func rateHolds(t *testing.T, limit, many int) {
 		for i := range many {
 			together.Go(func() {
 				got, err := stores[i%2].Deliver(t.Context(), newDelivery(func(d *store.NewDelivery) {
-					d.Rate, d.Touch, d.Runs = limit, true, []*store.NewRun{newRun(nil)}
+					d.Rate, d.Last, d.Runs = limit, true, []*store.NewRun{newRun(nil)}
 					if i%3 == 0 {
 						d.Outcome, d.Identity, d.Logged, d.Runs = penstock.OutcomeRejectedJSON, "", 5, nil
 					}
@@ -577,8 +577,8 @@ func TestSendersAreKnownAndDeliveriesCounted(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		s := testkit.OpenStore(t, url)
-		mustDeliver(t, s, func(d *store.NewDelivery) { d.Sender, d.Touch = true, true })
-		mustDeliver(t, s, func(d *store.NewDelivery) { d.Sender, d.Touch = true, true })
+		mustDeliver(t, s, func(d *store.NewDelivery) { d.Sender, d.Last = true, true })
+		mustDeliver(t, s, func(d *store.NewDelivery) { d.Sender, d.Last = true, true })
 		mustDeliver(t, s, func(d *store.NewDelivery) { d.ClientIP = "192.0.2.2" })
 		for ip, want := range map[string]bool{"192.0.2.1": true, "192.0.2.2": false} {
 			if got, err := s.KnownSender(t.Context(), "w", ip); err != nil || got != want {

@@ -151,13 +151,12 @@ func parseMeter(text string) (*meter, error) {
 
 var (
 	metersTable = table{
-		name: "webhook_meters", columns: columns("webhook_uid text, moments text, last_delivery_at bigint"),
-		conflict: `ON CONFLICT (webhook_uid) DO UPDATE SET moments = excluded.moments,
-			last_delivery_at = CASE WHEN excluded.last_delivery_at > webhook_meters.last_delivery_at THEN excluded.last_delivery_at ELSE webhook_meters.last_delivery_at END`,
+		name: "webhook_meters", columns: columns("webhook_uid text, moments text"),
+		conflict: "ON CONFLICT (webhook_uid) DO UPDATE SET moments = excluded.moments",
 	}
 	// touchTable leaves the moments as they are.
 	touchTable = table{
-		name: "webhook_meters", columns: metersTable.columns,
+		name: "webhook_meters", columns: columns("webhook_uid text, moments text, last_delivery_at bigint"),
 		conflict: "ON CONFLICT (webhook_uid) DO UPDATE SET last_delivery_at = excluded.last_delivery_at WHERE webhook_meters.last_delivery_at < excluded.last_delivery_at",
 	}
 	newMetersTable = table{name: "webhook_meters", columns: metersTable.columns, conflict: "ON CONFLICT DO NOTHING"}
@@ -173,7 +172,7 @@ func (tx *Tx) meters(ctx context.Context, uids []string) (found map[string]*mete
 	var rows [][]any
 	for _, uid := range uids {
 		if found[uid] == nil {
-			rows = append(rows, []any{uid, "", int64(0)})
+			rows = append(rows, []any{uid, ""})
 		}
 	}
 	if err := tx.s.d.insert(ctx, tx, newMetersTable, rows); err != nil {

@@ -51,7 +51,7 @@ CREATE TABLE webhook_secrets (
   PRIMARY KEY (webhook_uid, n)
 );
 
--- The moments of a webhook's last admitted and last logged deliveries, as far as its limits look back.
+-- The moments of a webhook's last admitted and last logged deliveries, as far as its limits look back; last_delivery_at as far as it is folded.
 CREATE TABLE webhook_meters (
   webhook_uid TEXT PRIMARY KEY, moments TEXT NOT NULL, last_delivery_at BIGINT NOT NULL DEFAULT 0
 );
@@ -61,8 +61,9 @@ CREATE TABLE webhook_counts (
   webhook_uid TEXT NOT NULL, quarter BIGINT NOT NULL, kind TEXT NOT NULL, n BIGINT NOT NULL, PRIMARY KEY (webhook_uid, quarter, kind)
 );
 
--- What is yet to be added to webhook_counts, a row for each commit: [{"w": webhook_uid, "q": quarter, "k": kind, "n": n}, ...]. Deliveries to many webhooks that are
--- committed together touch no row of each, and commits wait for none of each other.
+-- What is yet to be added to webhook_counts and to webhook_meters.last_delivery_at, a row for each commit:
+-- [{"w": webhook_uid, "q": quarter, "k": kind, "n": n, "t": last_delivery_at}, ...]. Deliveries to
+-- many webhooks that are committed together touch no row of each, and commits wait for none of each other.
 CREATE TABLE webhook_tallies (
   n BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, counts TEXT NOT NULL
 );

@@ -660,3 +660,25 @@ func TestWhatManyDeliveriesMeantAlikeIsKeptAsLongAsOneNamesIt(t *testing.T) {
 		}
 	})
 }
+
+// Plans are kept for inserts only: one of a query is bad for a table that has grown.
+func TestQueriesArePlannedForTheTablesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	s := testkit.OpenStore(t, testkit.Postgres(t))
+	planned := func(tx *store.Tx) {
+		t.Helper()
+		if mode, err := tx.PlanMode(t.Context()); err != nil || mode != "force_custom_plan" {
+			t.Errorf("queries are planned by %q, %v", mode, err)
+		}
+	}
+	write(t, s, func(tx *store.Tx) error {
+		_, err := tx.Deliver(t.Context(), newDelivery(nil))
+		planned(tx)
+		return err
+	})
+	mustDeliver(t, s, nil)
+	write(t, s, func(tx *store.Tx) error {
+		planned(tx)
+		return nil
+	})
+}

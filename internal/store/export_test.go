@@ -10,3 +10,9 @@ func (tx *Tx) CreateRuns(ctx context.Context, runs ...*NewRun) error {
 	}
 	return tx.createRuns(ctx, members)
 }
+
+// PlanMode is how PostgreSQL plans the next query of the transaction.
+func (tx *Tx) PlanMode(ctx context.Context) (mode string, err error) {
+	err = tx.row(ctx, "SELECT current_setting('plan_cache_mode')").Scan(&mode)
+	return mode, err
+}

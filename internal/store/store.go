@@ -124,6 +124,9 @@ type Tx struct {
 type statement struct {
 	text string
 	args []any
+	// alike says that PostgreSQL may plan it once for all times: nothing that the
+	// tables hold makes another plan better.
+	alike bool
 }
 
 // settle runs the statements that wait.

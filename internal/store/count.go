@@ -63,8 +63,8 @@ var (
 )
 
 // counts is, as the table c, what was counted so far, folded or not, of the webhooks
-// w and the quarters of c that where selects; last_at is 0 of what was folded. A statement sees each delivery in it
-// once, also while a fold commits.
+// w and the quarters of c that where selects; last_at is 0 of what was folded. A
+// statement sees each delivery in it once, also while a fold commits.
 func (d *dialect) counts(where string) string {
 	part := func(last, from string) string {
 		// CROSS JOIN: SQLite keeps the order. It would read the tallies again for each webhook.

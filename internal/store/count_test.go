@@ -138,16 +138,22 @@ func TestCountsAreExactAtEveryLook(t *testing.T) {
 		stores := []*store.Store{testkit.OpenStore(t, url), testkit.OpenStore(t, url)}
 		w := addWebhook(t, stores[0], "a")
 		var begun, answered atomic.Int64
+		var mu sync.Mutex
+		var last penstock.Time // of those that were answered
 		deliver := func() {
 			var all sync.WaitGroup
 			for i := range senders {
 				all.Go(func() {
 					for range each {
 						begun.Add(1)
-						if _, err := stores[i%2].Deliver(t.Context(), newDelivery(func(d *store.NewDelivery) { d.WebhookUID = w.UID })); err != nil {
+						d := newDelivery(func(d *store.NewDelivery) { d.WebhookUID, d.Last = w.UID, true })
+						if _, err := stores[i%2].Deliver(t.Context(), d); err != nil {
 							t.Error(err)
 						}
 						answered.Add(1)
+						mu.Lock()
+						last = max(last, d.ReceivedAt)
+						mu.Unlock()
 					}
 				})
 			}
@@ -155,6 +161,12 @@ func TestCountsAreExactAtEveryLook(t *testing.T) {
 		}
 		look := func() {
 			least := answered.Load()
+			mu.Lock()
+			at := last
+			mu.Unlock()
+			if now, err := stores[0].Webhook(t.Context(), store.DefaultTeam, "factory", w.UID); err != nil || now.LastDeliveryAt < at {
+				t.Errorf("the last delivery came %s before one that was answered (%v)", at.Sub(now.LastDeliveryAt), err)
+			}
 			got, sums := counted(t, stores[0], w)
 			sum := int64(0)
 			for _, s := range sums {

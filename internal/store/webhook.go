@@ -255,23 +255,25 @@ func Quarter(at penstock.Time) int64 { return int64(at) / (15 * time.Minute).Mil
 const quartersOfDay = 24 * 4
 
 // addCounts adds to webhooks the deliveries of the last 24 hours, to a quarter
-// of an hour, and the last one of those that are yet to be folded.
+// of an hour, and when the last one came, if it has come since the list was read.
 func (s *Store) addCounts(ctx context.Context, q querier, list []WebhookRow, where string, args ...any) error {
 	args = append(args, Quarter(penstock.Now())-quartersOfDay)
 	type count struct {
 		uid, kind string
 		n         int64
 		last      penstock.Time
+		folded    penstock.Time // the last that is folded, by the time of this statement
 	}
-	rows, err := q.query(ctx, `SELECT c.webhook_uid, c.kind, CAST(sum(c.n) AS BIGINT), max(c.last_at) FROM `+
+	rows, err := q.query(ctx, `SELECT c.webhook_uid, c.kind, CAST(sum(c.n) AS BIGINT), max(c.last_at),
+		COALESCE((SELECT m.last_delivery_at FROM webhook_meters m WHERE m.webhook_uid = c.webhook_uid), 0) FROM `+
 		s.d.counts(where+" AND c.quarter >= "+placeholders(len(args), 1))+` GROUP BY c.webhook_uid, c.kind`, args...)
-	counts, err := collect(s, rows, err, "counts of deliveries", func(c *count) []any { return []any{&c.uid, &c.kind, &c.n, &c.last} })
+	counts, err := collect(s, rows, err, "counts of deliveries", func(c *count) []any { return []any{&c.uid, &c.kind, &c.n, &c.last, &c.folded} })
 	for _, c := range counts {
 		i := slices.IndexFunc(list, func(w WebhookRow) bool { return w.UID == c.uid })
 		if i < 0 { // made since the list was read
 			continue
 		}
-		list[i].LastDeliveryAt = max(list[i].LastDeliveryAt, c.last)
+		list[i].LastDeliveryAt = max(list[i].LastDeliveryAt, c.last, c.folded)
 		switch into := &list[i].Counts; c.kind {
 		case CountAccepted:
 			into.Accepted = c.n

@@ -76,7 +76,7 @@ func (s *Service) applySnapshot(ctx context.Context, before, row store.Repositor
 
 // ours is what is told of an error that nobody but the operator can mend.
 func (s *Service) ours(row store.RepositoryRow, err error) error {
-	if told, ok := errors.AsType[*penstock.Error](err); ok && told.Code == penstock.CodeUnavailable {
+	if told, ok := errors.AsType[*penstock.Error](err); ok && told.Code == penstock.CodeUnavailable || errors.Is(err, context.Canceled) { // the server ends
 		return err
 	}
 	s.log.Error("a commit cannot be applied", "factory", row.FactoryUID, "error", err)

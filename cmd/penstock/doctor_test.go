@@ -56,7 +56,6 @@ func TestDoctor(t *testing.T) {
 	args := []string{"--data", data, "--sandbox", "process"}
 	r := examine(t, 0, nil, args...)
 	r.want(t, "data folder", "ok", "can be made")
-	r.want(t, "disk space", "ok", "free")
 	r.want(t, "database", "ok", "serve makes it")
 	r.want(t, "keyset", "ok", "serve makes it")
 	r.want(t, "process", "warn", "isolates nothing")
@@ -87,6 +86,20 @@ func TestDoctor(t *testing.T) {
 	r.want(t, "bubblewrap", "fail", "apt-get install bubblewrap")
 	r = examine(t, 1, nil, "--data", "/proc/penstock")
 	r.want(t, "data folder", "fail", "--data")
+}
+
+func TestDoctorLooksForRoomOnTheDisk(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[string]struct {
+		code   int
+		status string
+	}{
+		"100m": {1, "fail"}, "1g": {0, "warn"}, "3g": {0, "ok"},
+	} {
+		dir, _ := smallDisk(t, size)
+		r := examine(t, want.code, nil, "--data", filepath.Join(dir, "data"), "--sandbox", "process")
+		r.want(t, "disk space", want.status, "free")
+	}
 }
 
 func TestDoctorAtAServerThatRuns(t *testing.T) {

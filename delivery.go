@@ -12,7 +12,8 @@ const (
 	OutcomeRejectedSize Outcome = "rejected_size"
 )
 
-// Outcomes lists every outcome.
+// Outcomes lists every outcome. Databases have an outcome's place in this list: one
+// more comes at its end.
 func Outcomes() []Outcome {
 	return []Outcome{OutcomeAccepted, OutcomeDuplicate, OutcomeRejectedAuth, OutcomeRejectedJSON, OutcomeRejectedSize}
 }

@@ -77,12 +77,12 @@ func (s *Store) Deliveries(ctx context.Context, webhookUID string, q penstock.De
 	var parts []string
 	args := []any{webhookUID, before}
 	for i, o := range outcomes {
-		parts = append(parts, "SELECT * FROM (SELECT n FROM deliveries WHERE webhook = "+numbered+" AND n < $2 AND outcome = "+placeholders(i+3, 1)+
+		parts = append(parts, "SELECT * FROM (SELECT webhook, outcome, n FROM deliveries WHERE webhook = "+numbered+" AND n < $2 AND outcome = "+placeholders(i+3, 1)+
 			" ORDER BY n DESC LIMIT "+strconv.Itoa(limit+1)+") AS o"+strconv.Itoa(i))
 		args = append(args, outcomeNumber(o))
 	}
-	rows, err := s.query(ctx, deliveryColumns+"WHERE d.n IN (SELECT n FROM ("+strings.Join(parts, " UNION ALL ")+") AS merged ORDER BY n DESC LIMIT "+strconv.Itoa(limit+1)+
-		") ORDER BY d.n DESC", args...)
+	rows, err := s.query(ctx, deliveryColumns+"JOIN (SELECT * FROM ("+strings.Join(parts, " UNION ALL ")+") AS merged ORDER BY n DESC LIMIT "+strconv.Itoa(limit+1)+
+		") AS page ON d.webhook = page.webhook AND d.outcome = page.outcome AND d.n = page.n ORDER BY d.n DESC", args...)
 	if err != nil {
 		return nil, "", s.d.mapError(fmt.Errorf("list deliveries: %w", err))
 	}
@@ -195,10 +195,10 @@ func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outc
 		}
 		before = min(before, oldest)
 	}
-	rows, err := s.query(ctx, "SELECT n, id, received_at, matches, identity_source, identity, sha256 FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 AND n < $3 AND received_at < $4 ORDER BY n LIMIT $5",
+	rows, err := s.query(ctx, "SELECT id, received_at, matches, identity_source, identity, sha256 FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 AND n < $3 AND received_at < $4 ORDER BY n LIMIT $5",
 		webhookUID, outcomeNumber(o), before, int64(keep.Since), limit)
 	old, err := collect(s, rows, err, "old deliveries", func(d *oldDelivery) []any {
-		return []any{&d.n, &d.id, &d.received, &d.matches, &d.source, &d.identity, &d.sha256}
+		return []any{&d.id, &d.received, &d.matches, &d.source, &d.identity, &d.sha256}
 	})
 	if err != nil || len(old) == 0 {
 		return 0, err
@@ -208,7 +208,6 @@ func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outc
 
 // oldDelivery is what is to be known of a delivery that is removed.
 type oldDelivery struct {
-	n                                     int64
 	id, matches, source, identity, sha256 string
 	received                              penstock.Time
 }
@@ -240,8 +239,8 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 			return fmt.Errorf("remove payloads: %w", err)
 		}
 	}
-	for args := range chunks(old, func(d oldDelivery) []any { return []any{d.n} }) {
-		if _, err := tx.exec(ctx, "DELETE FROM deliveries WHERE n IN ("+placeholders(1, len(args))+")", args...); err != nil {
+	for args := range chunks(old, func(d oldDelivery) []any { return []any{d.id} }) {
+		if _, err := tx.exec(ctx, "DELETE FROM deliveries WHERE id IN ("+placeholders(1, len(args))+")", args...); err != nil {
 			return fmt.Errorf("remove deliveries: %w", err)
 		}
 	}

@@ -76,12 +76,11 @@ CREATE TABLE webhook_senders (
 -- The log, in the order in which deliveries were recorded. webhook is its number, outcome that of its kind, so that an entry of the log's index is a quarter of
 -- what it would be with both in words: deliveries to many webhooks are put between others, each on a page of its own.
 CREATE TABLE deliveries (
-  n BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, webhook BIGINT NOT NULL, outcome BIGINT NOT NULL, id TEXT NOT NULL UNIQUE, received_at BIGINT NOT NULL, reason TEXT NOT NULL DEFAULT '',
+  n BIGINT GENERATED ALWAYS AS IDENTITY, webhook BIGINT NOT NULL, outcome BIGINT NOT NULL, id TEXT NOT NULL UNIQUE, received_at BIGINT NOT NULL, reason TEXT NOT NULL DEFAULT '',
   size BIGINT NOT NULL, http_status BIGINT NOT NULL, identity_source TEXT NOT NULL DEFAULT '', identity TEXT NOT NULL DEFAULT '', -- of the key that it claimed
   duplicate_of TEXT NOT NULL DEFAULT '', replay_of TEXT NOT NULL DEFAULT '', matches TEXT NOT NULL DEFAULT '', headers TEXT NOT NULL DEFAULT '', sha256 TEXT NOT NULL DEFAULT '',
-  client_ip TEXT NOT NULL
+  client_ip TEXT NOT NULL, PRIMARY KEY (webhook, outcome, n)
 );
-CREATE INDEX deliveries_log ON deliveries (webhook, outcome, n);
 
 -- What many deliveries meant to the automations alike; deliveries.matches names it by its hash. last_at is up to a day late.
 CREATE TABLE delivery_verdicts (

@@ -256,7 +256,7 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 			if err := tx.s.d.insert(ctx, tx, payloadsTable, payloads); err != nil {
 				return nil, err
 			}
-			if err := tx.settle(ctx); err != nil {
+			if _, err := tx.settle(ctx); err != nil {
 				return nil, err
 			}
 			payloads, size = nil, len(m.Body)

@@ -110,7 +110,7 @@ func beginPostgres(ctx context.Context, s *Store, tx *Tx) (func(bool) error, err
 		defer conn.Close()
 		if commit {
 			tx.waiting = append(tx.waiting, statement{text: "COMMIT"})
-			if err = tx.settle(ctx); err == nil {
+			if _, err = tx.settle(ctx); err == nil {
 				return nil
 			}
 			if unheard(err) {
@@ -146,21 +146,22 @@ func unheard(err error) bool {
 }
 
 // sendPostgres runs statements by one exchange with the server, up to the first
-// that errs. A COMMIT that the server turns into a ROLLBACK, since an error before
-// it was passed over, is one: pgx.ErrTxCommitRollback.
-func sendPostgres(ctx context.Context, conn *sql.Conn, statements []statement) error {
+// that errs, and answers how many rows the last insert touched. A COMMIT that the
+// server turns into a ROLLBACK, since an error before it was passed over, is an
+// error: pgx.ErrTxCommitRollback.
+func sendPostgres(ctx context.Context, conn *sql.Conn, statements []statement) (touched int64, err error) {
 	statements = planOnce(statements)
 	batch := &pgx.Batch{}
 	for _, s := range statements {
 		batch.Queue(s.text, s.args...)
 	}
-	return conn.Raw(func(raw any) error {
+	err = conn.Raw(func(raw any) error {
 		c, ok := raw.(*stdlib.Conn)
 		if !ok {
 			return fmt.Errorf("%T is no connection to PostgreSQL", raw)
 		}
 		results := c.Conn().SendBatch(ctx, batch)
-		for range statements {
+		for _, s := range statements {
 			done, err := results.Exec()
 			if err == nil && done.String() == "ROLLBACK" {
 				err = pgx.ErrTxCommitRollback
@@ -169,9 +170,13 @@ func sendPostgres(ctx context.Context, conn *sql.Conn, statements []statement) e
 				_ = results.Close() // the first error is the one to tell
 				return err
 			}
+			if s.alike {
+				touched = done.RowsAffected()
+			}
 		}
 		return results.Close()
 	})
+	return touched, err
 }
 
 // planOnce has PostgreSQL keep the plans of the statements for which that does no
@@ -207,8 +212,8 @@ func insertNewUnnest(ctx context.Context, tx *Tx, t table, rows [][]any) (int64,
 	if len(rows) == 0 {
 		return 0, nil
 	}
-	one := unnest(t, rows)
-	added, err := tx.exec(ctx, one.text, one.args...)
+	tx.waiting = append(tx.waiting, unnest(t, rows))
+	added, err := tx.settle(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("insert into %s: %w", t.name, err)
 	}

@@ -129,10 +129,11 @@ type statement struct {
 	alike bool
 }
 
-// settle runs the statements that wait.
-func (tx *Tx) settle(ctx context.Context) error {
+// settle runs the statements that wait, and answers how many rows the last insert
+// among them touched.
+func (tx *Tx) settle(ctx context.Context) (touched int64, err error) {
 	if len(tx.waiting) == 0 {
-		return nil
+		return 0, nil
 	}
 	waiting := tx.waiting
 	tx.waiting = nil
@@ -209,7 +210,7 @@ func (s *Store) row(ctx context.Context, text string, args ...any) scanner {
 }
 
 func (tx *Tx) query(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	if err := tx.settle(ctx); err != nil {
+	if _, err := tx.settle(ctx); err != nil {
 		return nil, err
 	}
 	if stmt := tx.stmts.prepared(ctx, tx.conn, text); stmt != nil {
@@ -219,7 +220,7 @@ func (tx *Tx) query(ctx context.Context, text string, args ...any) (*sql.Rows, e
 }
 
 func (tx *Tx) row(ctx context.Context, text string, args ...any) scanner {
-	if err := tx.settle(ctx); err != nil {
+	if _, err := tx.settle(ctx); err != nil {
 		return noRow{err}
 	}
 	if stmt := tx.stmts.prepared(ctx, tx.conn, text); stmt != nil {
@@ -230,7 +231,7 @@ func (tx *Tx) row(ctx context.Context, text string, args ...any) scanner {
 
 // exec runs a statement and returns how many rows it touched.
 func (tx *Tx) exec(ctx context.Context, text string, args ...any) (int64, error) {
-	if err := tx.settle(ctx); err != nil {
+	if _, err := tx.settle(ctx); err != nil {
 		return 0, err
 	}
 	var res sql.Result

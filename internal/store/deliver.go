@@ -70,8 +70,7 @@ const ReasonReplayed = "replayed_signature"
 
 var (
 	deliveriesTable = table{name: "deliveries", columns: columns(`webhook bigint, outcome bigint, id text, received_at bigint, reason text, size bigint, http_status bigint,
-		identity_source text, identity text, duplicate_of text, replay_of text, matches text, headers text, sha256 text, client_ip text`)}
-	payloadsTable = table{name: "payloads", columns: columns("delivery_id text, body bytea")}
+		identity_source text, identity text, duplicate_of text, replay_of text, matches text, headers text, sha256 text, client_ip text, body bytea`)}
 	// A key whose time is over is taken over.
 	keysTable = table{
 		name: "delivery_keys", columns: columns("webhook_uid text, source text, value text, delivery_id text, received_at bigint, expires_at bigint"),
@@ -95,6 +94,7 @@ const (
 	columnIdentity    = 8
 	columnDuplicateOf = 9
 	columnMatches     = 11
+	columnBody        = 15
 )
 
 type deliver struct {
@@ -142,7 +142,10 @@ func (tx *Tx) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
 func newDeliver(d *NewDelivery) *deliver {
 	d.row = []any{
 		d.WebhookNumber, outcomeNumber(d.Outcome), d.ID, int64(d.ReceivedAt), d.Reason, d.Size, int64(d.Status), string(d.IdentitySource), d.Identity, "", d.ReplayOf,
-		d.Matches, d.Headers, d.SHA256, d.ClientIP,
+		d.Matches, d.Headers, d.SHA256, d.ClientIP, nil,
+	}
+	if d.Outcome == penstock.OutcomeAccepted {
+		d.row[columnBody] = d.Body
 	}
 	m := &deliver{NewDelivery: d, runs: make([]*createRun, len(d.Runs))}
 	for i, run := range d.Runs {
@@ -236,36 +239,32 @@ func (d *deliver) admit(m *meter, now penstock.Time) {
 	}
 }
 
-// maxPayloads bounds the bytes of bodies that are sent to the database at once: a
+// maxBodies bounds the bytes of bodies that are sent to the database at once: a
 // driver holds them a second time.
-const maxPayloads = 2 << 20
+const maxBodies = 2 << 20
 
 // record writes the log and answers the runs to be created.
 func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun, err error) {
-	var log, payloads [][]any
+	var log [][]any
 	size := 0
 	for _, m := range members {
 		if m.err != nil || m.got.Limited || m.got.Unlogged {
 			continue
 		}
-		log = append(log, m.line)
-		if m.got.Outcome != penstock.OutcomeAccepted {
-			continue
-		}
-		if size += len(m.Body); size > maxPayloads && len(payloads) > 0 {
-			if err := tx.s.d.insert(ctx, tx, payloadsTable, payloads); err != nil {
+		body, _ := m.line[columnBody].([]byte)
+		if size += len(body); size > maxBodies && len(log) > 0 {
+			if err := tx.s.d.insert(ctx, tx, deliveriesTable, log); err != nil {
 				return nil, err
 			}
 			if _, err := tx.settle(ctx); err != nil {
 				return nil, err
 			}
-			payloads, size = nil, len(m.Body)
+			log, size = nil, len(body)
 		}
-		payloads = append(payloads, []any{m.ID, m.Body})
-		runs = append(runs, m.runs...)
-	}
-	if err := tx.s.d.insert(ctx, tx, payloadsTable, payloads); err != nil {
-		return nil, err
+		log = append(log, m.line)
+		if m.got.Outcome == penstock.OutcomeAccepted {
+			runs = append(runs, m.runs...)
+		}
 	}
 	return runs, tx.s.d.insert(ctx, tx, deliveriesTable, log)
 }

@@ -177,7 +177,7 @@ type Keep struct {
 const IdentitiesFor = 7 * 24 * time.Hour
 
 // ClearLog removes up to limit of the oldest entries of one outcome that need
-// not be kept, with the payloads that no run was given, and answers how many they
+// not be kept, with the payloads that no run reads, and answers how many they
 // were. Their identities go with them, or when they are [IdentitiesFor] old.
 func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outcome, keep Keep, limit int) (int, error) {
 	before, err := s.firstSince(ctx, keep.Since)
@@ -195,10 +195,10 @@ func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outc
 		}
 		before = min(before, oldest)
 	}
-	rows, err := s.query(ctx, "SELECT id, received_at, matches, identity_source, identity, sha256 FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 AND n < $3 AND received_at < $4 ORDER BY n LIMIT $5",
+	rows, err := s.query(ctx, "SELECT id, received_at, identity_source, identity, sha256 FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 AND n < $3 AND received_at < $4 ORDER BY n LIMIT $5",
 		webhookUID, outcomeNumber(o), before, int64(keep.Since), limit)
 	old, err := collect(s, rows, err, "old deliveries", func(d *oldDelivery) []any {
-		return []any{&d.id, &d.received, &d.matches, &d.source, &d.identity, &d.sha256}
+		return []any{&d.id, &d.received, &d.source, &d.identity, &d.sha256}
 	})
 	if err != nil || len(old) == 0 {
 		return 0, err
@@ -208,22 +208,14 @@ func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outc
 
 // oldDelivery is what is to be known of a delivery that is removed.
 type oldDelivery struct {
-	id, matches, source, identity, sha256 string
-	received                              penstock.Time
+	id, source, identity, sha256 string
+	received                     penstock.Time
 }
 
-// startedRuns reports whether a run reads the payload: texts of others are
-// quoted in the JSON, and so cannot look like this.
-func (d oldDelivery) startedRuns() bool { return strings.Contains(d.matches, `"run_id":"`) }
-
 func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcome, old []oldDelivery) error {
-	var unread []string
 	for _, d := range old {
 		if o != penstock.OutcomeAccepted {
-			continue
-		}
-		if !d.startedRuns() {
-			unread = append(unread, d.id)
+			break
 		}
 		for _, k := range []identity{{webhookUID, d.source, d.identity}, {webhookUID, sourceSigned, d.signedIdentity()}} {
 			if k.value == "" {
@@ -234,13 +226,13 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 			}
 		}
 	}
-	for args := range chunks(unread, func(id string) []any { return []any{id} }) {
-		if _, err := tx.exec(ctx, "DELETE FROM payloads WHERE delivery_id IN ("+placeholders(1, len(args))+")", args...); err != nil {
-			return fmt.Errorf("remove payloads: %w", err)
-		}
-	}
 	for args := range chunks(old, func(d oldDelivery) []any { return []any{d.id} }) {
-		if _, err := tx.exec(ctx, "DELETE FROM deliveries WHERE id IN ("+placeholders(1, len(args))+")", args...); err != nil {
+		these := " FROM deliveries WHERE id IN (" + placeholders(1, len(args)) + ")"
+		// Texts of others are quoted in the JSON, and so cannot look like a run's id.
+		if _, err := tx.exec(ctx, "INSERT INTO payloads (delivery_id, body) SELECT id, body"+these+` AND matches LIKE '%"run_id":"%'`+tx.s.d.lock+" ON CONFLICT DO NOTHING", args...); err != nil {
+			return fmt.Errorf("keep the payloads of runs: %w", err)
+		}
+		if _, err := tx.exec(ctx, "DELETE"+these, args...); err != nil {
 			return fmt.Errorf("remove deliveries: %w", err)
 		}
 	}

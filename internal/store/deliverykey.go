@@ -156,7 +156,7 @@ func (d *deliver) duplicate(owners map[identity]string) bool {
 			d.got.Outcome, d.got.DuplicateOf = penstock.OutcomeDuplicate, owner
 			d.line = slices.Clone(d.row)
 			d.line[columnOutcome], d.line[columnDuplicateOf] = outcomeNumber(penstock.OutcomeDuplicate), owner
-			d.line[columnIdentity], d.line[columnMatches] = "", ""
+			d.line[columnIdentity], d.line[columnMatches], d.line[columnBody] = "", "", nil
 			if i > 0 {
 				d.line[columnReason] = ReasonReplayed
 			}

@@ -9,16 +9,19 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
+// payload is a row with the body of the delivery whose id is $1, or none.
+const payload = "(SELECT body FROM deliveries WHERE id = $1 AND body IS NOT NULL UNION ALL SELECT body FROM payloads WHERE delivery_id = $1) AS payload"
+
 // Payload reads the body of an accepted delivery; absence is
 // penstock.CodeNotFound.
 func (s *Store) Payload(ctx context.Context, deliveryID string) (body []byte, err error) {
-	err = s.row(ctx, "SELECT body FROM payloads WHERE delivery_id = $1", deliveryID).Scan(&body)
+	err = s.row(ctx, "SELECT body FROM "+payload, deliveryID).Scan(&body)
 	return body, s.payloadError(err, deliveryID)
 }
 
 // PayloadSize is how many bytes [Store.Payload] answers with.
 func (s *Store) PayloadSize(ctx context.Context, deliveryID string) (size int64, err error) {
-	err = s.row(ctx, "SELECT length(body) FROM payloads WHERE delivery_id = $1", deliveryID).Scan(&size)
+	err = s.row(ctx, "SELECT length(body) FROM "+payload, deliveryID).Scan(&size)
 	return size, s.payloadError(err, deliveryID)
 }
 

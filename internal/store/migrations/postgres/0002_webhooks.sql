@@ -79,20 +79,21 @@ CREATE TABLE deliveries (
   n BIGINT GENERATED ALWAYS AS IDENTITY, webhook BIGINT NOT NULL, outcome BIGINT NOT NULL, id TEXT NOT NULL UNIQUE, received_at BIGINT NOT NULL, reason TEXT NOT NULL DEFAULT '',
   size BIGINT NOT NULL, http_status BIGINT NOT NULL, identity_source TEXT NOT NULL DEFAULT '', identity TEXT NOT NULL DEFAULT '', -- of the key that it claimed
   duplicate_of TEXT NOT NULL DEFAULT '', replay_of TEXT NOT NULL DEFAULT '', matches TEXT NOT NULL DEFAULT '', headers TEXT NOT NULL DEFAULT '', sha256 TEXT NOT NULL DEFAULT '',
-  client_ip TEXT NOT NULL, PRIMARY KEY (webhook, outcome, n)
+  client_ip TEXT NOT NULL, body BYTEA, PRIMARY KEY (webhook, outcome, n) -- body: of an accepted one
 );
+ALTER TABLE deliveries ALTER COLUMN body SET STORAGE EXTERNAL;
+ALTER TABLE deliveries SET (toast_tuple_target = 8160); -- a body that fits into a page stays in its row
 
 -- What many deliveries meant to the automations alike; deliveries.matches names it by its hash. last_at is up to a day late.
 CREATE TABLE delivery_verdicts (
   webhook_uid TEXT NOT NULL, hash TEXT NOT NULL, matches TEXT NOT NULL, last_at BIGINT NOT NULL, PRIMARY KEY (webhook_uid, hash)
 );
 
--- Bodies of accepted deliveries. One outlives its delivery while a run reads it.
+-- Bodies of deliveries that are no longer in the log, of which a run reads each.
 CREATE TABLE payloads (
   delivery_id TEXT PRIMARY KEY, body BYTEA NOT NULL
 );
 ALTER TABLE payloads ALTER COLUMN body SET STORAGE EXTERNAL;
-ALTER TABLE payloads SET (toast_tuple_target = 8160); -- a body that fits into a page stays in its row
 
 -- By what an accepted delivery is known again; value is it, or a hash. expires_at is 0 where it holds as long as the entry in the log. Not by webhook first: ids of one kind of sender begin with the time, so that those of all webhooks come beside each other.
 CREATE TABLE delivery_keys (

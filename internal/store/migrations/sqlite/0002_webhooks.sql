@@ -79,7 +79,7 @@ CREATE TABLE deliveries (
   n INTEGER PRIMARY KEY, webhook INTEGER NOT NULL, outcome INTEGER NOT NULL, id TEXT NOT NULL UNIQUE, received_at INTEGER NOT NULL, reason TEXT NOT NULL DEFAULT '',
   size INTEGER NOT NULL, http_status INTEGER NOT NULL, identity_source TEXT NOT NULL DEFAULT '', identity TEXT NOT NULL DEFAULT '', -- of the key that it claimed
   duplicate_of TEXT NOT NULL DEFAULT '', replay_of TEXT NOT NULL DEFAULT '', matches TEXT NOT NULL DEFAULT '', headers TEXT NOT NULL DEFAULT '', sha256 TEXT NOT NULL DEFAULT '',
-  client_ip TEXT NOT NULL
+  client_ip TEXT NOT NULL, body BLOB -- of an accepted one
 );
 CREATE INDEX deliveries_log ON deliveries (webhook, outcome); -- and n, by which SQLite orders equal ones
 
@@ -88,7 +88,7 @@ CREATE TABLE delivery_verdicts (
   webhook_uid TEXT NOT NULL, hash TEXT NOT NULL, matches TEXT NOT NULL, last_at INTEGER NOT NULL, PRIMARY KEY (webhook_uid, hash)
 ) WITHOUT ROWID;
 
--- Bodies of accepted deliveries. One outlives its delivery while a run reads it. With rowids: without, each body would take a page of its own beside the tree.
+-- Bodies of deliveries that are no longer in the log, of which a run reads each. With rowids: without, each body would take a page of its own beside the tree.
 CREATE TABLE payloads (
   delivery_id TEXT PRIMARY KEY, body BLOB NOT NULL
 );

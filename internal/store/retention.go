@@ -91,6 +91,10 @@ func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
 	var text string
 	err := tx.row(ctx, "SELECT matches FROM deliveries WHERE id = $1"+tx.s.d.lock, run.DeliveryID).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
+		// Of two that take away its last runs, each would leave it to the other.
+		if _, err := tx.exec(ctx, "SELECT 1 FROM payloads WHERE delivery_id = $1"+tx.s.d.lock, run.DeliveryID); err != nil {
+			return fmt.Errorf("lock the payload of delivery %s: %w", run.DeliveryID, err)
+		}
 		_, err = tx.exec(ctx, `DELETE FROM payloads WHERE delivery_id = $1 AND NOT EXISTS (
 			SELECT 1 FROM runs WHERE team = $2 AND created_at = $3 AND delivery_id = $1 AND id <> $4)`, run.DeliveryID, run.Team, int64(run.CreatedAt), run.ID)
 		return err

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,6 +58,69 @@ func TestPayloadsGoWithTheLastRun(t *testing.T) {
 			}
 			if _, err := s.Payload(t.Context(), d.ID); (err == nil) != (i == 0) {
 				t.Errorf("with %d runs left, the payload: %v", 1-i, err)
+			}
+		}
+	})
+}
+
+// The log is cleared by two processes while the runs of its deliveries are removed:
+// a payload is left where a run is, and nowhere else.
+func TestPayloadsAreLeftToRunsAlone(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, url string) {
+		stores := []*store.Store{testkit.OpenStore(t, url), testkit.OpenStore(t, url)}
+		addReceiver(t, stores[0])
+		at := penstock.Now().Add(-time.Hour)
+		const many = 40
+		var deliveries []*store.NewDelivery
+		for range many {
+			d, _ := mustDeliver(t, stores[0], func(d *store.NewDelivery) {
+				d.ID, d.ReceivedAt = idAt(at), at
+				matches := ""
+				for range 2 {
+					run := newRun(func(r *store.NewRun) {
+						r.CreatedAt, r.UpdatedAt, r.WebhookUID, r.DeliveryID = at, at, d.WebhookUID, d.ID
+					})
+					d.Runs = append(d.Runs, run)
+					matches += fmt.Sprintf(`,{"automation":"a","automation_uid":"u","would_trigger":true,"run_id":%q}`, run.ID)
+				}
+				d.Matches = "[" + matches[1:] + "]"
+			})
+			for _, run := range d.Runs {
+				if err := move(t, stores[0], run.ID, penstock.StateCancelled); err != nil {
+					t.Fatal(err)
+				}
+			}
+			deliveries = append(deliveries, d)
+		}
+		var together sync.WaitGroup
+		for i, s := range stores {
+			together.Go(func() {
+				for range many {
+					if _, err := s.ClearLog(t.Context(), "w", penstock.OutcomeAccepted, store.Keep{Since: penstock.Now()}, 3); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			together.Go(func() {
+				for _, d := range deliveries[:many/2] { // of which no run is left
+					err := s.Write(t.Context(), func(tx *store.Tx) error {
+						_, err := tx.RemoveRun(t.Context(), d.Runs[i].ID, penstock.Now().Add(time.Minute))
+						return err
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		together.Wait()
+		if n := len(theLog(t, stores[0])); n != 0 {
+			t.Errorf("%d deliveries are left", n)
+		}
+		for i, d := range deliveries {
+			if _, err := stores[0].Payload(t.Context(), d.ID); (err == nil) != (i >= many/2) {
+				t.Errorf("the payload of delivery %d: %v", i, err)
 			}
 		}
 	})

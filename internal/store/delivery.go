@@ -213,15 +213,9 @@ type oldDelivery struct {
 }
 
 func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcome, old []oldDelivery) error {
-	for _, d := range old {
-		if o != penstock.OutcomeAccepted {
-			break
-		}
-		for _, k := range []identity{{webhookUID, d.source, d.identity}, {webhookUID, sourceSigned, d.signedIdentity()}} {
-			if k.value == "" {
-				continue
-			}
-			if err := tx.endIdentity(ctx, k, d); err != nil {
+	if o == penstock.OutcomeAccepted {
+		for _, d := range old {
+			if err := tx.endIdentities(ctx, webhookUID, d); err != nil {
 				return err
 			}
 		}
@@ -239,18 +233,23 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 	return nil
 }
 
-// endIdentity ends what was to be known as long as the log entry of d, at once if
+// endIdentities ends what was to be known as long as the log entry of d, at once if
 // that is long enough.
-func (tx *Tx) endIdentity(ctx context.Context, k identity, d oldDelivery) error {
+func (tx *Tx) endIdentities(ctx context.Context, webhookUID string, d oldDelivery) error {
 	const its = " WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND delivery_id = $4 AND expires_at = 0"
-	var err error
-	if until := d.received.Add(IdentitiesFor); until > penstock.Now() {
-		_, err = tx.exec(ctx, "UPDATE delivery_keys SET expires_at = $5"+its, k.webhook, k.source, k.value, d.id, int64(until))
-	} else {
-		_, err = tx.exec(ctx, "DELETE FROM delivery_keys"+its, k.webhook, k.source, k.value, d.id)
-	}
-	if err != nil {
-		return fmt.Errorf("end an identity: %w", err)
+	for _, k := range []identity{{webhookUID, d.source, d.identity}, {webhookUID, sourceSigned, d.signedIdentity()}} {
+		if k.value == "" {
+			continue
+		}
+		var err error
+		if until := d.received.Add(IdentitiesFor); until > penstock.Now() {
+			_, err = tx.exec(ctx, "UPDATE delivery_keys SET expires_at = $5"+its, k.webhook, k.source, k.value, d.id, int64(until))
+		} else {
+			_, err = tx.exec(ctx, "DELETE FROM delivery_keys"+its, k.webhook, k.source, k.value, d.id)
+		}
+		if err != nil {
+			return fmt.Errorf("end an identity: %w", err)
+		}
 	}
 	return nil
 }

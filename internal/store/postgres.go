@@ -161,7 +161,7 @@ func sendPostgres(ctx context.Context, conn *sql.Conn, statements []statement) (
 			return fmt.Errorf("%T is no connection to PostgreSQL", raw)
 		}
 		results := c.Conn().SendBatch(ctx, batch)
-		for _, s := range statements {
+		for range statements {
 			done, err := results.Exec()
 			if err == nil && done.String() == "ROLLBACK" {
 				err = pgx.ErrTxCommitRollback
@@ -170,7 +170,7 @@ func sendPostgres(ctx context.Context, conn *sql.Conn, statements []statement) (
 				_ = results.Close() // the first error is the one to tell
 				return err
 			}
-			if s.alike {
+			if done.Insert() {
 				touched = done.RowsAffected()
 			}
 		}

@@ -11,48 +11,55 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
+// deliverTwoRuns records a delivery of an hour ago that starts two runs.
+func deliverTwoRuns(t *testing.T, s *store.Store) *store.NewDelivery {
+	t.Helper()
+	at := penstock.Now().Add(-time.Hour)
+	d, _ := mustDeliver(t, s, func(d *store.NewDelivery) {
+		d.ID, d.ReceivedAt = idAt(at), at
+		matches := ""
+		for range 2 {
+			run := newRun(func(r *store.NewRun) {
+				r.CreatedAt, r.UpdatedAt, r.WebhookUID, r.DeliveryID = at, at, d.WebhookUID, d.ID
+			})
+			d.Runs = append(d.Runs, run)
+			matches += fmt.Sprintf(`,{"automation":"a","automation_uid":"u","would_trigger":true,"run_id":%q}`, run.ID)
+		}
+		d.Matches = "[" + matches[1:] + "]"
+	})
+	return d
+}
+
+func removeRun(t *testing.T, s *store.Store, run *store.NewRun) {
+	t.Helper()
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.RemoveRun(t.Context(), run.ID, penstock.Now().Add(time.Minute))
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // The payload of a delivery whose log entry is gone stays for its runs, and goes
 // with the last of them.
 func TestPayloadsGoWithTheLastRun(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		addReceiver(t, s)
-		at := penstock.Now().Add(-time.Hour)
-		var runs []*store.NewRun
-		d, _ := mustDeliver(t, s, func(d *store.NewDelivery) {
-			d.ID, d.ReceivedAt = idAt(at), at
-			matches := ""
-			for range 2 {
-				run := newRun(func(r *store.NewRun) {
-					r.CreatedAt, r.UpdatedAt, r.WebhookUID, r.DeliveryID = at, at, d.WebhookUID, d.ID
-				})
-				runs = append(runs, run)
-				matches += fmt.Sprintf(`,{"automation":"a","automation_uid":"u","would_trigger":true,"run_id":%q}`, run.ID)
-			}
-			d.Runs, d.Matches = runs, "["+matches[1:]+"]"
-		})
+		d := deliverTwoRuns(t, s)
 		if n, err := s.ClearLog(t.Context(), d.WebhookUID, penstock.OutcomeAccepted, store.Keep{Since: penstock.Now()}, 10); n != 1 || err != nil {
 			t.Fatalf("cleared %d, %v, want the entry", n, err)
 		}
-		remove := func(run *store.NewRun) {
-			t.Helper()
-			err := s.Write(t.Context(), func(tx *store.Tx) error {
-				_, err := tx.RemoveRun(t.Context(), run.ID, penstock.Now().Add(time.Minute))
-				return err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		remove(runs[0])
-		if _, err := s.Run(t.Context(), store.DefaultTeam, runs[0].ID); err != nil {
+		removeRun(t, s, d.Runs[0])
+		if _, err := s.Run(t.Context(), store.DefaultTeam, d.Runs[0].ID); err != nil {
 			t.Errorf("a run that waits was removed: %v", err)
 		}
-		for i, run := range runs {
+		for i, run := range d.Runs {
 			if err := move(t, s, run.ID, penstock.StateCancelled); err != nil {
 				t.Fatal(err)
 			}
-			remove(run)
+			removeRun(t, s, run)
 			if _, err := s.Run(t.Context(), store.DefaultTeam, run.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
 				t.Errorf("a run that is over is left: %v", err)
 			}
@@ -70,22 +77,10 @@ func TestPayloadsAreLeftToRunsAlone(t *testing.T) {
 	testkit.Engines(t, func(t *testing.T, url string) {
 		stores := []*store.Store{testkit.OpenStore(t, url), testkit.OpenStore(t, url)}
 		addReceiver(t, stores[0])
-		at := penstock.Now().Add(-time.Hour)
 		const many = 40
 		var deliveries []*store.NewDelivery
 		for range many {
-			d, _ := mustDeliver(t, stores[0], func(d *store.NewDelivery) {
-				d.ID, d.ReceivedAt = idAt(at), at
-				matches := ""
-				for range 2 {
-					run := newRun(func(r *store.NewRun) {
-						r.CreatedAt, r.UpdatedAt, r.WebhookUID, r.DeliveryID = at, at, d.WebhookUID, d.ID
-					})
-					d.Runs = append(d.Runs, run)
-					matches += fmt.Sprintf(`,{"automation":"a","automation_uid":"u","would_trigger":true,"run_id":%q}`, run.ID)
-				}
-				d.Matches = "[" + matches[1:] + "]"
-			})
+			d := deliverTwoRuns(t, stores[0])
 			for _, run := range d.Runs {
 				if err := move(t, stores[0], run.ID, penstock.StateCancelled); err != nil {
 					t.Fatal(err)
@@ -104,13 +99,7 @@ func TestPayloadsAreLeftToRunsAlone(t *testing.T) {
 			})
 			together.Go(func() {
 				for _, d := range deliveries[:many/2] { // of which no run is left
-					err := s.Write(t.Context(), func(tx *store.Tx) error {
-						_, err := tx.RemoveRun(t.Context(), d.Runs[i].ID, penstock.Now().Add(time.Minute))
-						return err
-					})
-					if err != nil {
-						t.Error(err)
-					}
+					removeRun(t, s, d.Runs[i])
 				}
 			})
 		}

@@ -14,8 +14,9 @@ import (
 type queueOrder struct {
 	mu      sync.Mutex
 	at      time.Time
-	waiting []store.WaitingRun // the next one first
-	known   map[string]bool    // by their ids
+	waiting []store.WaitingRun            // the next one first
+	known   map[string]bool               // by their ids
+	placed  map[store.Want]map[string]int // the positions of those that ask for the same, as far as a list has had one
 }
 
 // A list's positions: how old they may be, and how many are worked out. A run
@@ -41,22 +42,25 @@ func (o *queueOrder) positions(ctx context.Context, s *store.Store, workers []st
 		}
 		return map[string]int{runs[0].ID: n}, err
 	}
-	waiting, err := o.look(ctx, s, runs)
-	if err != nil {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.look(ctx, s, runs); err != nil {
 		return nil, err
 	}
-	n, placed := map[string]int{}, map[store.Want]bool{}
+	n := make(map[string]int, len(runs))
 	for _, r := range runs {
-		if want := r.Wants(); !placed[want] {
-			placed[want] = true
-			enumerate(n, workers, waiting, want)
+		want := r.Wants()
+		if o.placed[want] == nil {
+			o.placed[want] = enumerate(workers, o.waiting, want)
 		}
+		n[r.ID] = o.placed[want][r.ID]
 	}
 	return n, nil
 }
 
-// enumerate gives those that ask for want their positions.
-func enumerate(n map[string]int, workers []store.Worker, waiting []store.WaitingRun, want store.Want) {
+// enumerate answers the positions of those that ask for want.
+func enumerate(workers []store.Worker, waiting []store.WaitingRun, want store.Want) map[string]int {
+	n := map[string]int{}
 	competes := map[store.Want]bool{}
 	position := 0
 	for _, w := range waiting {
@@ -72,26 +76,26 @@ func enumerate(n map[string]int, workers []store.Worker, waiting []store.Waiting
 			n[w.ID] = position
 		}
 	}
+	return n
 }
 
-// look answers the queue as it was a second ago at most, and with all of the runs in
-// it that can have a position: one that has come since is looked up at once, while
-// the queue is short.
-func (o *queueOrder) look(ctx context.Context, s *store.Store, runs []store.RunRow) ([]store.WaitingRun, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+// look reads the queue, unless it was read a second ago at most and with all of the
+// runs in it that can have a position: one that has come since is looked up at once,
+// while the queue is short.
+func (o *queueOrder) look(ctx context.Context, s *store.Store, runs []store.RunRow) error {
 	if time.Since(o.at) <= orderLasts && o.knows(runs) {
-		return o.waiting, nil
+		return nil
 	}
 	waiting, err := s.Waiting(ctx, orderKnown)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o.waiting, o.known, o.at = waiting, make(map[string]bool, len(waiting)), time.Now()
+	o.placed = map[store.Want]map[string]int{}
 	for _, w := range waiting {
 		o.known[w.ID] = true
 	}
-	return waiting, nil
+	return nil
 }
 
 func (o *queueOrder) knows(runs []store.RunRow) bool {

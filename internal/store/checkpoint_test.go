@@ -1,10 +1,13 @@
 package store_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/penstock-dev/penstock/internal/store"
 )
@@ -35,7 +38,7 @@ func TestLogIsMovedIntoTheDatabase(t *testing.T) {
 		r := mustCreate(t, s, func(r *store.NewRun) { r.Prompt = strings.Repeat("p", each) })
 		ids = append(ids, r.ID)
 	}
-	if log := size(path + "-wal"); log > runs*each*2/3 { // it grows while it is moved, by more on a slow disk
+	if log := size(path + "-wal"); log > runs*each*2/3 { // it grows while it is moved, up to where commits wait
 		t.Errorf("after %d MB the log has %d MB", runs*each>>20, log>>20)
 	}
 	if database := size(path); database < runs*each/3 {
@@ -49,6 +52,62 @@ func TestLogIsMovedIntoTheDatabase(t *testing.T) {
 	for _, id := range ids {
 		if run, err := s.Run(t.Context(), store.DefaultTeam, id); err != nil || len(run.Prompt) != each {
 			t.Fatalf("a run is not what was stored: %v", err)
+		}
+	}
+}
+
+// Commits that come faster than the log is moved wait for it: however slow the disk
+// is, the log does not fill it.
+func TestFullLogHoldsCommitsUp(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "penstock.db")
+	s, err := store.Open(t.Context(), store.Options{URL: "sqlite://" + path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const page, full, each = 4 << 10, 400, 256 << 10
+	s.LimitLog(full-each/page, full) // one commit away: each move meets commits that wait
+	var creating sync.WaitGroup
+	for range 8 {
+		creating.Go(func() {
+			for range 40 {
+				r := newRun(func(r *store.NewRun) { r.Prompt = strings.Repeat("p", each) })
+				if _, err := s.CreateRun(t.Context(), r); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	creating.Wait()
+	info, err := os.Stat(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A commit has 8 runs at most, and some pages beside them.
+	if most := int64(full*page + 8*each + 1<<20); info.Size() > most {
+		t.Errorf("the log has %d KB, more than the %d at which nobody writes", info.Size()>>10, most>>10)
+	}
+}
+
+// A log that cannot be moved grows; those who write are not held up for it.
+func TestLogThatCannotBeMovedHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	s, err := store.Open(t.Context(), store.Options{URL: "sqlite://" + filepath.Join(t.TempDir(), "penstock.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.LimitLog(10, 20)
+	if err := s.BreakMoves(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for range 200 {
+		if _, err := s.CreateRun(ctx, newRun(nil)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -16,3 +16,10 @@ func (tx *Tx) PlanMode(ctx context.Context) (mode string, err error) {
 	err = tx.row(ctx, "SELECT current_setting('plan_cache_mode')").Scan(&mode)
 	return mode, err
 }
+
+// LimitLog has SQLite's write-ahead log moved from so many pages on, and commits wait
+// at so many.
+func (s *Store) LimitLog(long, full int) { s.checkpoints.long, s.checkpoints.full = long, full }
+
+// BreakMoves has each attempt to move the log fail.
+func (s *Store) BreakMoves() error { return s.checkpoints.db.Close() }

@@ -148,7 +148,8 @@ func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error
 		return nil, ctx.Err()
 	case <-s.writer.turn:
 	}
-	give := func() { s.writer.turn <- struct{}{} }
+	next := chan<- struct{}(s.writer.turn)
+	give := func() { next <- struct{}{} }
 	// A statement that a cancelled context interrupts leaves the transaction open:
 	// its end must run all the same.
 	always := context.WithoutCancel(ctx)
@@ -162,7 +163,7 @@ func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error
 		if commit {
 			_, err := tx.exec(always, "COMMIT")
 			if err == nil {
-				s.checkpoints.committed()
+				next = s.checkpoints.committed()
 				return nil
 			}
 			_, _ = tx.exec(always, "ROLLBACK") // SQLite may have rolled back itself

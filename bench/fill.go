@@ -67,6 +67,21 @@ func postgresSettings(ctx context.Context, server string) (string, error) {
 	return fmt.Sprintf("PostgreSQL %s, fsync=%s, synchronous_commit=%s", version, fsync, commit), err
 }
 
+// ageLog has a new PostgreSQL make what a server has that has run for a while: as
+// many segments of its write-ahead log as it keeps, which it uses again. A commit
+// that needs a new one waits until it is written full of zeros and synced.
+func (b *bench) ageLog(ctx context.Context) error {
+	const segments = `DO $$ BEGIN
+		FOR i IN (SELECT count(*) FROM pg_ls_waldir()) .. least(64, pg_size_bytes(current_setting('max_wal_size')) / pg_size_bytes(current_setting('wal_segment_size'))) - 2 LOOP
+			PERFORM pg_logical_emit_message(false, '', '');
+			PERFORM pg_switch_wal();
+		END LOOP; END $$`
+	if err := b.inServer(ctx, segments); err != nil {
+		return fmt.Errorf("have PostgreSQL's log made: %w", err)
+	}
+	return b.inServer(ctx, "CHECKPOINT")
+}
+
 const (
 	fillNames = 20
 	fillBatch = 50_000

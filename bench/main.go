@@ -111,6 +111,11 @@ func (b *bench) measure(ctx context.Context, only string) error {
 	if err := b.describeMachine(ctx); err != nil {
 		return err
 	}
+	if b.postgres != "" {
+		if err := b.ageLog(ctx); err != nil {
+			b.progressf("%s; commits are slower until it is", err)
+		}
+	}
 	wanted := strings.Split(only, ",")
 	for _, p := range b.parts() {
 		if only != "" && !slices.Contains(wanted, p.name) {

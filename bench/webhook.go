@@ -135,26 +135,33 @@ func (b *bench) turns(ctx context.Context, rounds int, targets []*hookTarget) (b
 // before it is answered: of those that start nothing, and of those that start a
 // run each.
 func (b *bench) deliver(ctx context.Context) error {
+	for _, e := range b.engines() {
+		if err := b.deliverTo(ctx, e); err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) deliverTo(ctx context.Context, e engine) error {
 	var targets []*hookTarget
 	aims := map[*hookTarget]deliverAims{}
-	for _, e := range b.engines() {
-		for _, c := range []struct {
-			name string
-			hookOptions
-			aims map[string]deliverAims
-		}{
-			{"no match", hookOptions{filter: unmatched}, map[string]deliverAims{"sqlite": {.40, 20e6}, "postgres": {.25, 25e6}}},
-			{"a run each", hookOptions{filter: matching}, map[string]deliverAims{"sqlite": {share: .20}, "postgres": {share: .125}}},
-			{"no match, limited", hookOptions{filter: unmatched, limit: 10_000_000}, nil},
-		} {
-			t, err := b.hookTarget(ctx, e.name+"  "+c.name, e, c.hookOptions)
-			if err != nil {
-				return fmt.Errorf("%s: %w", e.name, err)
-			}
-			defer t.close()
-			targets = append(targets, t)
-			aims[t] = c.aims[e.name]
+	for _, c := range []struct {
+		name string
+		hookOptions
+		aims map[string]deliverAims
+	}{
+		{"no match", hookOptions{filter: unmatched}, map[string]deliverAims{"sqlite": {.40, 20e6}, "postgres": {.25, 25e6}}},
+		{"a run each", hookOptions{filter: matching}, map[string]deliverAims{"sqlite": {share: .20}, "postgres": {share: .125}}},
+		{"no match, limited", hookOptions{filter: unmatched, limit: 10_000_000}, nil},
+	} {
+		t, err := b.hookTarget(ctx, e.name+"  "+c.name, e, c.hookOptions)
+		if err != nil {
+			return err
 		}
+		defer t.close()
+		targets = append(targets, t)
+		aims[t] = c.aims[e.name]
 	}
 	bare, err := b.turns(ctx, 5, targets)
 	if err != nil {

@@ -44,7 +44,7 @@ func (s *Service) indexRuns(ctx context.Context) error {
 	if far {
 		again = indexFarAgain
 	}
-	from := store.FirstID(max(0, until.Add(-again)))
+	from := store.FirstID(until.Add(-again))
 	for {
 		start := time.Now()
 		texts, err := s.store.Unindexed(ctx, from, indexBatch)

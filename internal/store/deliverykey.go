@@ -3,6 +3,8 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -165,3 +167,17 @@ func (d *deliver) duplicate(owners map[identity]string) bool {
 	}
 	return false
 }
+
+// IdentityKey is an identity as it is kept: a short one as it is, since those
+// that count up or begin with a time lie beside each other in the index, which
+// then grows at its end; a longer one as its sum, which is longer than all of
+// the others.
+func IdentityKey(id string) string {
+	if len(id) < base64.RawStdEncoding.EncodedLen(sha256.Size) {
+		return id
+	}
+	return IdentityOf(sha256.Sum256([]byte(id)))
+}
+
+// IdentityOf is a SHA-256 sum as the key of an identity.
+func IdentityOf(sum [sha256.Size]byte) string { return base64.RawStdEncoding.EncodeToString(sum[:]) }

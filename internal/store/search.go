@@ -72,8 +72,12 @@ func (s *Store) Unindexed(ctx context.Context, from string, limit int) ([]Search
 	return texts, err
 }
 
-// FirstID sorts before every id that was made at t or later (RFC 9562 §5.7).
-func FirstID(t penstock.Time) string { return fmt.Sprintf("%08x-%04x", int64(t)>>16, int64(t)&0xffff) }
+// FirstID sorts before every id that was made at t or later (RFC 9562 §5.7: the
+// first 48 bits are the milliseconds).
+func FirstID(t penstock.Time) string {
+	digits := fmt.Sprintf("%012x", max(0, int64(t)))
+	return digits[:8] + "-" + digits[8:]
+}
 
 // SearchText is what the search finds a run by.
 type SearchText struct {

@@ -1,0 +1,210 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// Log names the log of a webhook.
+type Log struct {
+	WebhookUID string
+	Deleted    bool // with its webhook
+}
+
+// Logs lists those of all webhooks that there are or were, by UID; before a
+// moment, if one is given, only those that have entries from before it.
+func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, limit int) ([]Log, error) {
+	where, args := "w.uid > $1", []any{after, limit}
+	if before != 0 {
+		first, err := s.firstSince(ctx, before)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, first)
+		var old []string // each is one look into the index
+		for i, o := range penstock.Outcomes() {
+			old = append(old, "(SELECT min(n) FROM deliveries WHERE webhook = w.number AND outcome = "+placeholders(i+4, 1)+") < $3")
+			args = append(args, outcomeNumber(o))
+		}
+		where += " AND (" + strings.Join(old, " OR ") + ")"
+	}
+	rows, err := s.query(ctx, "SELECT w.uid, CASE WHEN w.deleted_at > 0 THEN 1 ELSE 0 END FROM webhooks w WHERE "+where+" ORDER BY w.uid LIMIT $2", args...)
+	return collect(s, rows, err, "logs", func(l *Log) []any { return []any{&l.WebhookUID, &l.Deleted} })
+}
+
+// firstSince is the place in the log of the first entry that came at t or later.
+// What has a place before it may have come a moment later: those of one commit are
+// in the order of their webhooks.
+func (s *Store) firstSince(ctx context.Context, t penstock.Time) (n int64, err error) {
+	err = s.row(ctx, "SELECT n FROM deliveries WHERE id >= $1 ORDER BY id LIMIT 1", FirstID(t)).Scan(&n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return math.MaxInt64, nil
+	}
+	return n, s.d.mapError(err)
+}
+
+// Keep says which entries of a log stay: the newest of each outcome, and all
+// that are not older.
+type Keep struct {
+	Newest int
+	Since  penstock.Time
+}
+
+// IdentitiesFor is how long an identity is known at least, whether or not its
+// log entry is still there.
+const IdentitiesFor = 7 * 24 * time.Hour
+
+// ClearLog removes up to limit of the oldest entries of one outcome that need
+// not be kept, with the payloads that no run reads, and answers how many they
+// were. Their identities go with them, or when they are [IdentitiesFor] old.
+func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outcome, keep Keep, limit int) (int, error) {
+	before, err := s.firstSince(ctx, keep.Since)
+	if err != nil {
+		return 0, err
+	}
+	if keep.Newest > 0 {
+		var oldest int64
+		err := s.row(ctx, "SELECT n FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 ORDER BY n DESC LIMIT 1 OFFSET $3", webhookUID, outcomeNumber(o), keep.Newest-1).Scan(&oldest)
+		if errors.Is(err, sql.ErrNoRows) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, s.d.mapError(fmt.Errorf("read the log of webhook %s: %w", webhookUID, err))
+		}
+		before = min(before, oldest)
+	}
+	rows, err := s.query(ctx, "SELECT id, received_at, identity_source, identity, sha256 FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 AND n < $3 AND received_at < $4 ORDER BY n LIMIT $5",
+		webhookUID, outcomeNumber(o), before, int64(keep.Since), limit)
+	old, err := collect(s, rows, err, "old deliveries", func(d *oldDelivery) []any {
+		return []any{&d.id, &d.received, &d.source, &d.identity, &d.sha256}
+	})
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
+	return len(old), s.Write(ctx, func(tx *Tx) error { return tx.clearLog(ctx, webhookUID, o, old) })
+}
+
+// oldDelivery is what is to be known of a delivery that is removed.
+type oldDelivery struct {
+	id, source, identity, sha256 string
+	received                     penstock.Time
+}
+
+func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcome, old []oldDelivery) error {
+	if o == penstock.OutcomeAccepted {
+		for _, d := range old {
+			if err := tx.endIdentities(ctx, webhookUID, d); err != nil {
+				return err
+			}
+		}
+	}
+	for args := range chunks(old, func(d oldDelivery) []any { return []any{d.id} }) {
+		these := " FROM deliveries WHERE id IN (" + placeholders(1, len(args)) + ")"
+		// Texts of others are quoted in the JSON, and so cannot look like a run's id.
+		if _, err := tx.exec(ctx, "INSERT INTO payloads (delivery_id, body) SELECT id, body"+these+` AND matches LIKE '%"run_id":"%'`+tx.s.d.lock+" ON CONFLICT DO NOTHING", args...); err != nil {
+			return fmt.Errorf("keep the payloads of runs: %w", err)
+		}
+		if _, err := tx.exec(ctx, "DELETE"+these, args...); err != nil {
+			return fmt.Errorf("remove deliveries: %w", err)
+		}
+	}
+	return nil
+}
+
+// endIdentities ends what was to be known as long as the log entry of d, at once if
+// that is long enough.
+func (tx *Tx) endIdentities(ctx context.Context, webhookUID string, d oldDelivery) error {
+	const its = " WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND delivery_id = $4 AND expires_at = 0"
+	for _, k := range []identity{{webhookUID, d.source, d.identity}, {webhookUID, sourceSigned, d.signedIdentity()}} {
+		if k.value == "" {
+			continue
+		}
+		var err error
+		if until := d.received.Add(IdentitiesFor); until > penstock.Now() {
+			_, err = tx.exec(ctx, "UPDATE delivery_keys SET expires_at = $5"+its, k.webhook, k.source, k.value, d.id, int64(until))
+		} else {
+			_, err = tx.exec(ctx, "DELETE FROM delivery_keys"+its, k.webhook, k.source, k.value, d.id)
+		}
+		if err != nil {
+			return fmt.Errorf("end an identity: %w", err)
+		}
+	}
+	return nil
+}
+
+// signedIdentity is the key of the signed bytes of a delivery, "" without a sum.
+func (d oldDelivery) signedIdentity() string {
+	var sum [sha256.Size]byte
+	if n, err := hex.Decode(sum[:], []byte(d.sha256)); n != len(sum) || err != nil {
+		return ""
+	}
+	return IdentityOf(sum)
+}
+
+// ClearIdentities removes up to limit of those whose time is over, and answers
+// how many they were.
+func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
+	now := int64(penstock.Now())
+	rows, err := s.query(ctx, "SELECT webhook_uid, source, value FROM delivery_keys WHERE expires_at > 0 AND expires_at <= $1 ORDER BY expires_at LIMIT $2", now, limit)
+	over, err := collect(s, rows, err, "identities", func(k *identity) []any { return []any{&k.webhook, &k.source, &k.value} })
+	if err != nil || len(over) == 0 {
+		return 0, err
+	}
+	return len(over), s.Write(ctx, func(tx *Tx) error {
+		for _, k := range over {
+			// One that was taken over meanwhile stays.
+			if _, err := tx.exec(ctx, "DELETE FROM delivery_keys WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND expires_at > 0 AND expires_at <= $4", k.webhook, k.source, k.value, now); err != nil {
+				return fmt.Errorf("remove an identity: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// VerdictFor is how long a verdict that was written down is not written again.
+const VerdictFor = 24 * time.Hour
+
+// ClearTallies removes a webhook's counts and senders that nobody asks for any
+// more, and the verdicts that no entry of its log names. Counts that are not
+// folded yet are removed some time after they are.
+func (s *Store) ClearTallies(ctx context.Context, l Log) error {
+	quarter, since, webhookUID := Quarter(penstock.Now())-quartersOfDay-1, int64(penstock.Now().Add(-2*KnownFor)), l.WebhookUID
+	if l.Deleted { // what was under way when it was deleted may have left some
+		quarter, since = math.MaxInt64, math.MaxInt64
+	}
+	var oldest int64 // of the log; 0: there is none
+	if err := s.row(ctx, "SELECT COALESCE((SELECT received_at FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 ORDER BY n LIMIT 1), 0)", webhookUID, outcomeNumber(penstock.OutcomeAccepted)).Scan(&oldest); err != nil {
+		return s.d.mapError(err)
+	}
+	if oldest == 0 {
+		oldest = int64(penstock.Now())
+	}
+	oldest -= 2 * VerdictFor.Milliseconds()
+	var n int
+	if err := s.row(ctx, `SELECT (SELECT count(*) FROM webhook_counts WHERE webhook_uid = $1 AND quarter < $2) +
+		(SELECT count(*) FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $3) + (SELECT count(*) FROM delivery_verdicts WHERE webhook_uid = $1 AND last_at < $4)`,
+		webhookUID, quarter, since, oldest).Scan(&n); err != nil || n == 0 {
+		return s.d.mapError(err)
+	}
+	return s.Write(ctx, func(tx *Tx) error {
+		if _, err := tx.exec(ctx, "DELETE FROM webhook_counts WHERE webhook_uid = $1 AND quarter < $2", webhookUID, quarter); err != nil {
+			return fmt.Errorf("remove old counts: %w", err)
+		}
+		if _, err := tx.exec(ctx, "DELETE FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $2", webhookUID, since); err != nil {
+			return fmt.Errorf("remove old senders: %w", err)
+		}
+		if _, err := tx.exec(ctx, "DELETE FROM delivery_verdicts WHERE webhook_uid = $1 AND last_at < $2", webhookUID, oldest); err != nil {
+			return fmt.Errorf("remove old verdicts: %w", err)
+		}
+		return nil
+	})
+}

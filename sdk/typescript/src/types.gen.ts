@@ -2093,7 +2093,7 @@ export interface Webhook {
   created_at: Timestamp;
   /** When it was changed last. */
   updated_at: Timestamp;
-  /** When a delivery was accepted last. */
+  /** When a delivery came last whose token or signature was right, also a duplicate. */
   last_delivery_at?: Timestamp;
   /** The secret, in the answer that makes it and never again. */
   secret?: string;

@@ -2811,7 +2811,7 @@ class Webhook(Model):
     """When it was changed last."""
 
     last_delivery_at: Timestamp | None = None
-    """When a delivery was accepted last."""
+    """When a delivery came last whose token or signature was right, also a duplicate."""
 
     secret: str | None = None
     """The secret, in the answer that makes it and never again."""

@@ -6,6 +6,8 @@ GO_BUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=$(VCS) -ldflags '-s -w'
 
 # What `make test` hands to go test; `make check` adds the race detector.
 TESTFLAGS =
+# How many tests of a package run at once: most of them wait for processes.
+PARALLEL = 4
 # Which packages: make test PACKAGES=./internal/store/...
 PACKAGES = ./...
 
@@ -32,7 +34,7 @@ test: build ## run every test of the repository, on SQLite and on a PostgreSQL o
 	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-web)
 	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-python)
 	@$(if $(filter ./...,$(PACKAGES)),PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/test-typescript)
-	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres go test $(TESTFLAGS) $(PACKAGES)
+	@PENSTOCK_TEST_BINARY='$(CURDIR)/bin/penstock' scripts/with-postgres go test -parallel $(PARALLEL) $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: test-web
 test-web: build ## run the tests of the dashboard, in a browser against a real server

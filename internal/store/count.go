@@ -3,11 +3,12 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -103,13 +104,14 @@ func (tx *Tx) count(ctx context.Context, counts map[Count]tally) error {
 // is removed, since nobody could read any count as long as it is there: the error
 // tells of it, and the others are added all the same.
 func (s *Store) FoldCounts(ctx context.Context, limit int) (n int, err error) {
-	if err := s.row(ctx, "SELECT count(*) FROM (SELECT 1 FROM webhook_tallies LIMIT 1) AS t").Scan(&n); err != nil || n == 0 {
-		return 0, s.d.mapError(err)
+	known, err := s.tallies(ctx, limit)
+	if err != nil || len(known) == 0 {
+		return 0, err
 	}
 	var unread error
 	err = s.Write(ctx, func(tx *Tx) (err error) {
 		var counts map[Count]tally
-		if counts, n, unread, err = tx.takeTallies(ctx, limit); err != nil {
+		if counts, n, unread, err = tx.takeTallies(ctx, limit, known); err != nil {
 			return err
 		}
 		if err := tx.dropDeleted(ctx, counts); err != nil {
@@ -121,6 +123,29 @@ func (s *Store) FoldCounts(ctx context.Context, limit int) (n int, err error) {
 		return 0, err
 	}
 	return n, unread
+}
+
+// parsed is the JSON of a row of webhook_tallies.
+type parsed struct {
+	counts []counted
+	err    error
+}
+
+func parseTallies(text string) (p parsed) {
+	p.err = json.Unmarshal([]byte(text), &p.counts)
+	return p
+}
+
+// tallies reads the rows that are to be folded, by their JSON: reading that takes
+// most of the time, and is done while others write.
+func (s *Store) tallies(ctx context.Context, limit int) (map[string]parsed, error) {
+	rows, err := s.query(ctx, "SELECT counts FROM webhook_tallies ORDER BY n LIMIT $1", limit)
+	texts, err := collect(s, rows, err, "tallies of deliveries", func(text *string) []any { return []any{text} })
+	known := make(map[string]parsed, len(texts))
+	for _, text := range texts {
+		known[text] = parseTallies(text)
+	}
+	return known, err
 }
 
 // addFolded writes in one order, so that replicas do not wait for each other
@@ -146,9 +171,9 @@ func (tx *Tx) addFolded(ctx context.Context, counts map[Count]tally) error {
 	return tx.s.d.insert(ctx, tx, countsTable, rows)
 }
 
-// takeTallies removes up to limit rows that nobody else is folding, and sums them up;
-// unread tells of those that cannot be read.
-func (tx *Tx) takeTallies(ctx context.Context, limit int) (counts map[Count]tally, n int, unread, err error) {
+// takeTallies removes up to limit rows that nobody else is folding, most of which are
+// known, and sums them up; unread tells of those that cannot be read.
+func (tx *Tx) takeTallies(ctx context.Context, limit int, known map[string]parsed) (counts map[Count]tally, n int, unread, err error) {
 	type row struct {
 		n      int64
 		counts string
@@ -157,12 +182,15 @@ func (tx *Tx) takeTallies(ctx context.Context, limit int) (counts map[Count]tall
 	taken, err := collect(tx.s, rows, err, "tallies of deliveries", func(r *row) []any { return []any{&r.n, &r.counts} })
 	counts = map[Count]tally{}
 	for _, t := range taken {
-		var list []counted
-		if err := json.Unmarshal([]byte(t.counts), &list); err != nil {
-			unread = errors.Join(unread, fmt.Errorf("tally %d of deliveries cannot be read and is not counted, %.200q: %w", t.n, t.counts, err))
+		p, ok := known[t.counts]
+		if !ok {
+			p = parseTallies(t.counts)
+		}
+		if p.err != nil {
+			unread = errors.Join(unread, fmt.Errorf("tally %d of deliveries cannot be read and is not counted, %.200q: %w", t.n, t.counts, p.err))
 			continue
 		}
-		for _, c := range list {
+		for _, c := range p.counts {
 			counts[c.Count] = counts[c.Count].and(c.tally)
 		}
 	}

@@ -25,16 +25,11 @@ func (b *bench) claim(ctx context.Context) error {
 	defer bare.stop()
 	var lanes []*lane
 	for _, e := range b.engines() {
-		url, drop, err := e.fresh(ctx)
+		p, end, err := b.serveFresh(ctx, e.fresh)
 		if err != nil {
 			return err
 		}
-		defer drop()
-		p, err := b.serve(ctx, url, "--worker=false")
-		if err != nil {
-			return err
-		}
-		defer p.stop()
+		defer end()
 		l, err := newLane(ctx, e.name, p)
 		if err != nil {
 			return err

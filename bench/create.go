@@ -28,16 +28,11 @@ func (b *bench) create(ctx context.Context) error {
 }
 
 func (b *bench) createOn(ctx context.Context, e engine) error {
-	url, drop, err := e.fresh(ctx)
+	p, end, err := b.serveFresh(ctx, e.fresh)
 	if err != nil {
 		return err
 	}
-	defer drop()
-	p, err := b.serve(ctx, url, "--worker=false")
-	if err != nil {
-		return err
-	}
-	defer p.stop()
+	defer end()
 	post := request("POST", createPath, createBody("nightly"))
 	t, err := newTarget(ctx, e.name, p, connections, post)
 	if err != nil {

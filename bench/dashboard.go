@@ -75,16 +75,11 @@ func (b *bench) manyRuns(ctx context.Context, chromium string, e engine, load bo
 // openRuns measures the page of a run that has just begun, and of one that has
 // long been at work.
 func (b *bench) openRuns(ctx context.Context, chromium string) error {
-	url, drop, err := b.freshSQLite(ctx)
+	p, end, err := b.serveFresh(ctx, b.freshSQLite)
 	if err != nil {
 		return err
 	}
-	defer drop()
-	p, err := b.serve(ctx, url, "--worker=false")
-	if err != nil {
-		return err
-	}
-	defer p.stop()
+	defer end()
 	for _, before := range []int{0, 5000} {
 		source, err := newRunSource(ctx, p)
 		if err != nil {

@@ -57,16 +57,11 @@ func tree(round int) map[string]string {
 }
 
 func (b *bench) trees(ctx context.Context, e engine) error {
-	url, drop, err := e.fresh(ctx)
+	p, end, err := b.serveFresh(ctx, e.fresh)
 	if err != nil {
 		return err
 	}
-	defer drop()
-	p, err := b.serve(ctx, url, "--worker=false")
-	if err != nil {
-		return err
-	}
-	defer p.stop()
+	defer end()
 	var factory penstock.Factory
 	if err := p.call(ctx, http.MethodPost, "/factory", map[string]any{"files": tree(0)}, &factory); err != nil {
 		return err

@@ -138,6 +138,20 @@ func (b *bench) serveWith(ctx context.Context, database string, env []string, ar
 	return p, nil
 }
 
+// serveFresh starts a server without a worker on a database of its own; end removes
+// both.
+func (b *bench) serveFresh(ctx context.Context, fresh func(context.Context) (string, func(), error)) (p *process, end func(), err error) {
+	url, drop, err := fresh(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p, err = b.serve(ctx, url, "--worker=false"); err != nil {
+		drop()
+		return nil, nil, err
+	}
+	return p, func() { p.stop(); drop() }, nil
+}
+
 // ready waits until the server knows the key.
 func (p *process) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)

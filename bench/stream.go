@@ -25,16 +25,11 @@ const (
 
 // stream measures how late a thousand listeners of one run get its events.
 func (b *bench) stream(ctx context.Context) error {
-	url, drop, err := b.freshSQLite(ctx)
+	p, end, err := b.serveFresh(ctx, b.freshSQLite)
 	if err != nil {
 		return err
 	}
-	defer drop()
-	p, err := b.serve(ctx, url, "--worker=false")
-	if err != nil {
-		return err
-	}
-	defer p.stop()
+	defer end()
 	source, err := newRunSource(ctx, p)
 	if err != nil {
 		return err

@@ -19,12 +19,7 @@ const createPath = "/agent/runs"
 // create measures how many runs a second are accepted, each durable before it
 // is answered.
 func (b *bench) create(ctx context.Context) error {
-	for _, e := range b.engines() {
-		if err := b.createOn(ctx, e); err != nil {
-			return fmt.Errorf("%s: %w", e.name, err)
-		}
-	}
-	return nil
+	return b.onEach(func(e engine) error { return b.createOn(ctx, e) })
 }
 
 func (b *bench) createOn(ctx context.Context, e engine) error {

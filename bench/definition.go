@@ -32,10 +32,8 @@ const (
 // long its validation and a change of one file take, and what it costs to look
 // at 200 repositories every 30 s.
 func (b *bench) definitions(ctx context.Context) error {
-	for _, e := range b.engines() {
-		if err := b.trees(ctx, e); err != nil {
-			return fmt.Errorf("%s: %w", e.name, err)
-		}
+	if err := b.onEach(func(e engine) error { return b.trees(ctx, e) }); err != nil {
+		return err
 	}
 	return b.polls(ctx)
 }

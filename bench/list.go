@@ -11,12 +11,7 @@ const smallList = 10_000
 
 // list measures a page of a list that is long beside one that is short.
 func (b *bench) list(ctx context.Context) error {
-	for _, e := range b.engines() {
-		if err := b.listOn(ctx, e); err != nil {
-			return fmt.Errorf("%s: %w", e.name, err)
-		}
-	}
-	return nil
+	return b.onEach(func(e engine) error { return b.listOn(ctx, e) })
 }
 
 func (b *bench) listOn(ctx context.Context, e engine) error {

@@ -155,3 +155,13 @@ func (b *bench) engines() []engine {
 	}
 	return list
 }
+
+// onEach measures on one engine after the other.
+func (b *bench) onEach(do func(engine) error) error {
+	for _, e := range b.engines() {
+		if err := do(e); err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+	}
+	return nil
+}

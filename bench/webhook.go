@@ -135,12 +135,7 @@ func (b *bench) turns(ctx context.Context, rounds int, targets []*hookTarget) (b
 // before it is answered: of those that start nothing, and of those that start a
 // run each.
 func (b *bench) deliver(ctx context.Context) error {
-	for _, e := range b.engines() {
-		if err := b.deliverTo(ctx, e); err != nil {
-			return fmt.Errorf("%s: %w", e.name, err)
-		}
-	}
-	return nil
+	return b.onEach(func(e engine) error { return b.deliverTo(ctx, e) })
 }
 
 func (b *bench) deliverTo(ctx context.Context, e engine) error {
@@ -215,12 +210,7 @@ func (b *bench) longLog(ctx context.Context) error {
 
 // comparePairs measures, on each engine, a server beside one that has more.
 func (b *bench) comparePairs(ctx context.Context, lessName string, less hookOptions, moreName string, more func(engine) hookOptions) error {
-	for _, e := range b.engines() {
-		if err := b.comparePair(ctx, e, lessName, less, moreName, more(e)); err != nil {
-			return fmt.Errorf("%s: %w", e.name, err)
-		}
-	}
-	return nil
+	return b.onEach(func(e engine) error { return b.comparePair(ctx, e, lessName, less, moreName, more(e)) })
 }
 
 func (b *bench) comparePair(ctx context.Context, e engine, lessName string, less hookOptions, moreName string, more hookOptions) error {

@@ -57,7 +57,11 @@ func fillLog(ctx context.Context, engine, database, webhook string, deliveries i
 		}
 	}
 	for _, statement := range map[string][]string{
-		"sqlite": {"PRAGMA wal_checkpoint(TRUNCATE)"}, "postgres": {"VACUUM (ANALYZE) deliveries", "VACUUM (ANALYZE) delivery_keys", "CHECKPOINT"},
+		"sqlite": {
+			"INSERT INTO deliveries_log SELECT webhook, outcome, n FROM deliveries WHERE n > (SELECT n FROM deliveries_logged) ORDER BY webhook, outcome, n",
+			"UPDATE deliveries_logged SET n = (SELECT max(n) FROM deliveries)", "PRAGMA wal_checkpoint(TRUNCATE)",
+		},
+		"postgres": {"VACUUM (ANALYZE) deliveries", "VACUUM (ANALYZE) delivery_keys", "CHECKPOINT"},
 	}[engine] {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
 			return err

@@ -25,6 +25,9 @@ type Log struct {
 func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, limit int) ([]Log, error) {
 	where, args := "w.uid > $1", []any{after, limit}
 	if before != 0 {
+		if err := s.IndexLog(ctx); err != nil {
+			return nil, err
+		}
 		first, err := s.firstSince(ctx, before)
 		if err != nil {
 			return nil, err
@@ -32,7 +35,7 @@ func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, li
 		args = append(args, first)
 		var old []string // each is one look into the index
 		for i, o := range penstock.Outcomes() {
-			old = append(old, "(SELECT min(n) FROM deliveries WHERE webhook = w.number AND outcome = "+placeholders(i+4, 1)+") < $3")
+			old = append(old, "(SELECT min(n) FROM "+s.d.log+" WHERE webhook = w.number AND outcome = "+placeholders(i+4, 1)+") < $3")
 			args = append(args, outcomeNumber(o))
 		}
 		where += " AND (" + strings.Join(old, " OR ") + ")"
@@ -67,13 +70,16 @@ const IdentitiesFor = 7 * 24 * time.Hour
 // not be kept, with the payloads that no run reads, and answers how many they
 // were. Their identities go with them, or when they are [IdentitiesFor] old.
 func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outcome, keep Keep, limit int) (int, error) {
+	if err := s.IndexLog(ctx); err != nil {
+		return 0, err
+	}
 	before, err := s.firstSince(ctx, keep.Since)
 	if err != nil {
 		return 0, err
 	}
 	if keep.Newest > 0 {
 		var oldest int64
-		err := s.row(ctx, "SELECT n FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 ORDER BY n DESC LIMIT 1 OFFSET $3", webhookUID, outcomeNumber(o), keep.Newest-1).Scan(&oldest)
+		err := s.row(ctx, "SELECT n FROM "+s.d.log+" WHERE webhook = "+numbered+" AND outcome = $2 ORDER BY n DESC LIMIT 1 OFFSET $3", webhookUID, outcomeNumber(o), keep.Newest-1).Scan(&oldest)
 		if errors.Is(err, sql.ErrNoRows) {
 			return 0, nil
 		}
@@ -82,7 +88,8 @@ func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outc
 		}
 		before = min(before, oldest)
 	}
-	rows, err := s.query(ctx, "SELECT id, received_at, identity_source, identity, sha256 FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 AND n < $3 AND received_at < $4 ORDER BY n LIMIT $5",
+	rows, err := s.query(ctx, "SELECT d.id, d.received_at, d.identity_source, d.identity, d.sha256 FROM deliveries d JOIN "+s.d.log+" AS page ON "+onPage+
+		" WHERE page.webhook = "+numbered+" AND page.outcome = $2 AND page.n < $3 AND d.received_at < $4 ORDER BY page.n LIMIT $5",
 		webhookUID, outcomeNumber(o), before, int64(keep.Since), limit)
 	old, err := collect(s, rows, err, "old deliveries", func(d *oldDelivery) []any {
 		return []any{&d.id, &d.received, &d.source, &d.identity, &d.sha256}
@@ -182,7 +189,7 @@ func (s *Store) ClearTallies(ctx context.Context, l Log) error {
 		quarter, since = math.MaxInt64, math.MaxInt64
 	}
 	var oldest int64 // of the log; 0: there is none
-	if err := s.row(ctx, "SELECT COALESCE((SELECT received_at FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 ORDER BY n LIMIT 1), 0)", webhookUID, outcomeNumber(penstock.OutcomeAccepted)).Scan(&oldest); err != nil {
+	if err := s.row(ctx, "SELECT COALESCE((SELECT d.received_at FROM deliveries d JOIN "+s.d.log+" AS page ON "+onPage+" WHERE page.webhook = "+numbered+" AND page.outcome = $2 ORDER BY page.n LIMIT 1), 0)", webhookUID, outcomeNumber(penstock.OutcomeAccepted)).Scan(&oldest); err != nil {
 		return s.d.mapError(err)
 	}
 	if oldest == 0 {

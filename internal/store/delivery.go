@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -49,8 +48,7 @@ func scanDelivery(webhookUID string, scan func(...any) error) (d penstock.Delive
 // outcomeNumber is what the log has for an outcome: its place among all of them.
 func outcomeNumber(o penstock.Outcome) int64 { return int64(slices.Index(penstock.Outcomes(), o)) }
 
-// Deliveries answers one page of a webhook's log, newest first. Each outcome is
-// a range of its own in the index; they are merged.
+// Deliveries answers one page of a webhook's log, newest first.
 func (s *Store) Deliveries(ctx context.Context, webhookUID string, q penstock.DeliveryQuery) (list []penstock.Delivery, next string, err error) {
 	limit := q.Limit
 	if limit == 0 {
@@ -71,15 +69,8 @@ func (s *Store) Deliveries(ctx context.Context, webhookUID string, q penstock.De
 			return nil, "", badCursor()
 		}
 	}
-	var parts []string
-	args := []any{webhookUID, before}
-	for i, o := range outcomes {
-		parts = append(parts, "SELECT * FROM (SELECT webhook, outcome, n FROM deliveries WHERE webhook = "+numbered+" AND n < $2 AND outcome = "+placeholders(i+3, 1)+
-			" ORDER BY n DESC LIMIT "+strconv.Itoa(limit+1)+") AS o"+strconv.Itoa(i))
-		args = append(args, outcomeNumber(o))
-	}
-	rows, err := s.query(ctx, deliveryColumns+"JOIN (SELECT * FROM ("+strings.Join(parts, " UNION ALL ")+") AS merged ORDER BY n DESC LIMIT "+strconv.Itoa(limit+1)+
-		") AS page ON d.webhook = page.webhook AND d.outcome = page.outcome AND d.n = page.n ORDER BY d.n DESC", args...)
+	page, args := s.d.newest(outcomes, limit+1)
+	rows, err := s.query(ctx, deliveryColumns+"JOIN "+page+" AS page ON "+onPage+" ORDER BY page.n DESC", append([]any{webhookUID, before}, args...)...)
 	if err != nil {
 		return nil, "", s.d.mapError(fmt.Errorf("list deliveries: %w", err))
 	}

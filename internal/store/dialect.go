@@ -38,6 +38,10 @@ type dialect struct {
 	// elements is a table of the elements, its column value, of an array in a column
 	// of JSON text.
 	elements func(column string) string
+	// log has the webhook, the outcome and the place, n, of each entry of the log of
+	// deliveries, and an index of them in this order; but for those of which unlogged,
+	// if there is such a condition, is true.
+	log, unlogged string
 	// unindex takes a run out of the search index, before its row of searchTable is
 	// removed; "": the index follows by itself.
 	unindex string

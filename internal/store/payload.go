@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -40,7 +41,8 @@ func (s *Store) payloadError(err error, deliveryID string) error {
 func (s *Store) LastPayloads(ctx context.Context, webhookUID string, limit int, look func(headers string, body []byte) bool) error {
 	type entry struct{ id, headers string }
 	var entries []entry
-	rows, err := s.query(ctx, "SELECT id, headers FROM deliveries WHERE webhook = "+numbered+" AND outcome = $2 ORDER BY n DESC LIMIT $3", webhookUID, outcomeNumber(penstock.OutcomeAccepted), limit)
+	page, args := s.d.newest([]penstock.Outcome{penstock.OutcomeAccepted}, limit)
+	rows, err := s.query(ctx, "SELECT d.id, d.headers FROM deliveries d JOIN "+page+" AS page ON "+onPage+" ORDER BY page.n DESC", append([]any{webhookUID, int64(math.MaxInt64)}, args...)...)
 	if err != nil {
 		return s.d.mapError(fmt.Errorf("list the last deliveries to webhook %s: %w", webhookUID, err))
 	}

@@ -109,6 +109,7 @@ func sqliteDialect() *dialect {
 		elements: func(column string) string { return "json_each(" + column + ")" },
 		wordArg:  func(word string) string { return `"` + strings.ReplaceAll(word, `"`, `""`) + `"` },
 		begin:    beginSQLite,
+		log:      "deliveries_log", unlogged: "n > " + logged,
 		insert: func(ctx context.Context, tx *Tx, t table, rows [][]any) error {
 			_, err := insertValues(ctx, tx, t, rows)
 			return err

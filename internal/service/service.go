@@ -144,7 +144,7 @@ func (s *Service) jobs() []job {
 		{"record which secrets sign deliveries", "", time.Minute, s.touchWebhookSecrets},
 		{"count refused deliveries", "", 3 * time.Second, s.writeRefusals},
 		{"add up the counts of deliveries", "", time.Second, s.foldCounts},
-		{"index the log of deliveries", "", 250 * time.Millisecond, s.store.IndexLog},
+		{"index the log of deliveries", "", 75 * time.Millisecond, s.store.IndexLog},
 		{"clear the logs of deliveries", "", time.Minute, s.clearLogs},
 		{"remove old runs", "", time.Minute, s.removeOldRuns},
 		{"remove files that nothing refers to", "", 24 * time.Hour, s.removeLostFiles},

@@ -1,5 +1,5 @@
 -- +goose Up
--- The log by webhook and outcome, of deliveries up to deliveries_logged.n; those that came since are put in together, once a second. An index of SQLite's own
+-- The log by webhook and outcome, of deliveries up to deliveries_logged.n; those that came since are put in together, several times a second. An index of SQLite's own
 -- would put each in with its delivery: of 1,000 webhooks, each into a page of its own.
 DROP INDEX deliveries_log;
 CREATE TABLE deliveries_log (

@@ -175,17 +175,17 @@ func (s *Service) repeat(ctx context.Context, j job) {
 		defer stop()
 		nudged = c
 	}
-	tick := time.NewTicker(j.every)
-	defer tick.Stop()
 	for {
+		next := j.every
 		if err := j.do(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 			s.log.Error("background work failed, it is tried again", "job", j.name, "error", err)
+			next = max(next, time.Second)
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-nudged:
-		case <-tick.C:
+		case <-time.After(next):
 		}
 	}
 }

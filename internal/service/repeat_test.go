@@ -1,0 +1,33 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Work that is due many times a second says no more than once a second that it fails.
+func TestWorkThatFailsIsTriedEachSecond(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		err  error
+		want int
+	}{"done": {nil, 101}, "failed": {errors.New("the disk is full"), 11}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
+				defer cancel()
+				tried := 0
+				s := &Service{log: slog.New(slog.DiscardHandler)}
+				s.repeat(ctx, job{every: 100 * time.Millisecond, do: func(context.Context) error { tried++; return test.err }})
+				if tried != test.want {
+					t.Errorf("tried %d times in ten seconds, want %d", tried, test.want)
+				}
+			})
+		})
+	}
+}

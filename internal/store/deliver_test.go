@@ -60,6 +60,13 @@ func mustDeliver(t *testing.T, s *store.Store, change func(*store.NewDelivery)) 
 	return d, got
 }
 
+func idsOf(list []penstock.Delivery) (ids []string) {
+	for _, d := range list {
+		ids = append(ids, d.ID)
+	}
+	return ids
+}
+
 func theLog(t *testing.T, s *store.Store, outcomes ...penstock.Outcome) []penstock.Delivery {
 	t.Helper()
 	var all []penstock.Delivery
@@ -420,10 +427,8 @@ func TestTheLogIsPagedNewestFirst(t *testing.T) {
 			want = append(want, d.ID)
 			byOutcome[d.Outcome] = append(byOutcome[d.Outcome], d.ID)
 		}
-		ids := func(list []penstock.Delivery) (ids []string) {
-			for _, d := range list {
-				ids = append(ids, d.ID)
-			}
+		ids := func(list []penstock.Delivery) []string {
+			ids := idsOf(list)
 			slices.Reverse(ids)
 			return ids
 		}

@@ -15,13 +15,6 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-func idsOf(list []penstock.Delivery) (ids []string) {
-	for _, d := range list {
-		ids = append(ids, d.ID)
-	}
-	return ids
-}
-
 // indexed is how many deliveries the index of SQLite's log has.
 func indexed(t *testing.T, path string) (n int) {
 	t.Helper()

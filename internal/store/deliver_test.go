@@ -672,7 +672,7 @@ func TestQueriesArePlannedForTheTablesAsTheyAre(t *testing.T) {
 	s := testkit.OpenStore(t, testkit.Postgres(t))
 	planned := func(tx *store.Tx) {
 		t.Helper()
-		if mode, err := tx.PlanMode(t.Context()); err != nil || mode != "force_custom_plan" {
+		if mode, err := tx.Setting(t.Context(), "plan_cache_mode"); err != nil || mode != "force_custom_plan" {
 			t.Errorf("queries are planned by %q, %v", mode, err)
 		}
 	}

@@ -11,10 +11,10 @@ func (tx *Tx) CreateRuns(ctx context.Context, runs ...*NewRun) error {
 	return tx.createRuns(ctx, members)
 }
 
-// PlanMode is how PostgreSQL plans the next query of the transaction.
-func (tx *Tx) PlanMode(ctx context.Context) (mode string, err error) {
-	err = tx.row(ctx, "SELECT current_setting('plan_cache_mode')").Scan(&mode)
-	return mode, err
+// Setting is one of PostgreSQL as it holds for the next statement of the transaction.
+func (tx *Tx) Setting(ctx context.Context, name string) (value string, err error) {
+	err = tx.row(ctx, "SELECT current_setting($1)", name).Scan(&value)
+	return value, err
 }
 
 // LimitLog has SQLite's write-ahead log moved from so many pages on, and commits wait

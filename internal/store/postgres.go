@@ -20,6 +20,11 @@ import (
 // postgresConnections is the size of a replica's pool, listening aside.
 const postgresConnections = 24
 
+// idleTimeout bounds how long a transaction stands still between two statements. Then
+// PostgreSQL ends it and lets go of its locks: a replica whose machine is gone cannot
+// do so, and the system under the database would hear of that hours later.
+const idleTimeout = "idle_in_transaction_session_timeout"
+
 func (s *Store) openPostgres(ctx context.Context, url string) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -28,6 +33,9 @@ func (s *Store) openPostgres(ctx context.Context, url string) error {
 	// A cached generic plan of a query over a table that grew took up to 2.2 s.
 	config.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
 	config.RuntimeParams["application_name"] = "penstock"
+	if _, set := config.RuntimeParams[idleTimeout]; !set {
+		config.RuntimeParams[idleTimeout] = strconv.FormatInt(silentFor.Milliseconds(), 10)
+	}
 	config.ConnectTimeout = 5 * time.Second
 	config.DialFunc = dialPostgres
 	s.d = postgresDialect()
@@ -85,8 +93,8 @@ func postgresDialect() *dialect {
 		away: func(err error) bool {
 			code := postgresCode(err)
 			switch code {
-			case "25006", "53100", "53200", "53300", "57P01", "57P02", "57P03", "58030", "40001", "40P01":
-				return true // read-only, disk full, out of memory, too many connections, shutdown, I/O error, lost races
+			case "25006", "25P03", "53100", "53200", "53300", "57P01", "57P02", "57P03", "58030", "40001", "40P01":
+				return true // read-only, stood still, disk full, out of memory, too many connections, shutdown, I/O error, lost races
 			}
 			var connect *pgconn.ConnectError
 			return strings.HasPrefix(code, "08") || errors.As(err, &connect) || errors.Is(err, context.DeadlineExceeded) && code == ""

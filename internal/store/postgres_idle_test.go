@@ -1,0 +1,50 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// A replica that stands still inside a transaction, as one does whose machine is gone,
+// does not keep the others from what it has locked.
+func TestLocksOfAReplicaThatStandsStill(t *testing.T) {
+	t.Parallel()
+	database := testkit.Postgres(t)
+	still, other := testkit.OpenStore(t, database+"&idle_in_transaction_session_timeout=100"), testkit.OpenStore(t, database)
+	run := mustCreate(t, other, nil)
+	setResumable := func(ctx context.Context, tx *store.Tx) error { return tx.SetResumable(ctx, run.ID, true) }
+	err := still.Write(t.Context(), func(tx *store.Tx) error {
+		if err := setResumable(t.Context(), tx); err != nil {
+			return err
+		}
+		if err := other.Write(t.Context(), func(tx *store.Tx) error { return setResumable(t.Context(), tx) }); err != nil {
+			t.Errorf("the other replica: %v", err)
+		}
+		return setResumable(t.Context(), tx)
+	})
+	if penstock.CodeOf(err) != penstock.CodeUnavailable {
+		t.Errorf("the one that stood still: got %v, want %s", err, penstock.CodeUnavailable)
+	}
+	if err := still.Write(t.Context(), func(tx *store.Tx) error { return setResumable(t.Context(), tx) }); err != nil {
+		t.Errorf("when it goes on: %v", err)
+	}
+}
+
+func TestTransactionsMayNotStandStill(t *testing.T) {
+	t.Parallel()
+	s := testkit.OpenStore(t, testkit.Postgres(t))
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
+		limit, err := tx.Setting(t.Context(), "idle_in_transaction_session_timeout")
+		if err == nil && limit != "15s" {
+			t.Errorf("they may for %s, want 15s", limit)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -12,7 +12,7 @@ PARALLEL = 4
 PACKAGES = ./...
 
 # How long each fuzz target runs.
-FUZZTIME ?= 30s
+FUZZTIME ?= 15s
 
 SCRIPTS = .ci/run $(wildcard scripts/*)
 
@@ -95,7 +95,7 @@ vulncheck: .tools/built ## govulncheck, where its database can be reached
 	@scripts/vulncheck
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for FUZZTIME (30s): make fuzz PACKAGES=./internal/filter FUZZTIME=10m
+fuzz: ## run every fuzz target for FUZZTIME (15s): make fuzz PACKAGES=./internal/filter FUZZTIME=10m
 	@echo fuzz targets
 	@FUZZTIME='$(FUZZTIME)' scripts/fuzz $(PACKAGES)
 

@@ -41,7 +41,7 @@ type backupCmd struct {
 }
 
 func (cmd *backupCmd) Help() string {
-	return "Consistent while the server goes on serving. The file holds everything, admin.key and the keys of sealed secrets included: it can be read by you alone, and whoever has it has all of it, but for the secrets where --keyset-kms encrypts those keys. A PostgreSQL database is copied by pg_dump, which must be installed. Blobs in an object store are not copied."
+	return "Consistent while the server goes on serving. The file holds everything, admin.key and the keys of sealed secrets included: it can be read by you alone, and whoever has it has all of it, but for the secrets where --keyset-kms encrypts those keys. A PostgreSQL database is copied by pg_dump, which must be installed."
 }
 
 func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {

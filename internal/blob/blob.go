@@ -1,6 +1,5 @@
 // Package blob keeps what is too large for the database: attachments,
-// artifacts, transcripts, saved sessions. They are files below one folder;
-// object storage comes behind the same methods.
+// artifacts, transcripts, saved sessions. They are files below one folder.
 //
 // What Put has answered is on the disk, also after a power cut, and what it has
 // not answered has left nothing. Keys are made by us, never by a caller.

@@ -93,7 +93,7 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 	if err := archive.add(adminKeyFile, cmd.path(adminKeyFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := archive.addDir(blobDir, cmd.path(blobDir)); err != nil {
+	if err := archive.addDir(blobDir, cmd.blobPath()); err != nil {
 		return err
 	}
 	if err := archive.finish(); err != nil {

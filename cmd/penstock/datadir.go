@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/penstock-dev/penstock/internal/blob"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -21,6 +22,7 @@ import (
 type storage struct {
 	Data      string `type:"path" env:"PENSTOCK_DATA" default:"${data}" placeholder:"DIR" help:"Folder for everything the server keeps; made when it is not there. Default: ${data}"`
 	Database  string `env:"PENSTOCK_DATABASE" placeholder:"URL" help:"Database, such as postgres://user@host/penstock; without it SQLite in the data folder. A URL with a password goes into the environment or the --config file."`
+	Blobs     string `type:"path" env:"PENSTOCK_BLOBS" placeholder:"DIR" help:"Folder for attachments, artifacts and saved sessions, which all servers of one database share, such as one of NFS; without it blobs in the data folder."`
 	Keyset    string `type:"path" env:"PENSTOCK_KEYSET" placeholder:"FILE" help:"File with the keys that seal secrets at rest, which all servers of one database share; without it keyset.json in the data folder."`
 	KeysetKMS kmsKey `env:"PENSTOCK_KEYSET_KMS" placeholder:"URI" help:"Key of AWS KMS that encrypts that file: awskms://alias/NAME?region=REGION, or with the key's id or ARN. Credentials and endpoint are found as AWS's own tools find them (AWS_PROFILE, AWS_ENDPOINT_URL_KMS, roles). Without it the file holds the keys in plain text."`
 }
@@ -59,6 +61,8 @@ const (
 
 func (s *storage) path(name string) string { return filepath.Join(s.Data, name) }
 
+func (s *storage) blobPath() string { return cmp.Or(s.Blobs, s.path(blobDir)) }
+
 func (s *storage) keysetPath() string { return cmp.Or(s.Keyset, s.path(keysetFile)) }
 
 // sqliteFile is the file of a SQLite database; ok is false for PostgreSQL.
@@ -79,6 +83,21 @@ func (s *storage) databaseName() string {
 	}
 	u.RawQuery = ""
 	return u.Redacted()
+}
+
+// ownBlobs refuses a shared folder with the blobs of another database.
+func (s *storage) ownBlobs(ctx context.Context, db *store.Store, blobs *blob.Store) error {
+	if s.Blobs == "" {
+		return nil // the lock of the data folder keeps others from it
+	}
+	id, err := db.ID(ctx)
+	if err == nil {
+		err = blobs.Own(id)
+	}
+	if errors.Is(err, blob.ErrOwned) {
+		return exitf(exitConfig, "%s has the blobs of another database: name a folder of its own by --blobs, or that database by --database", s.Blobs)
+	}
+	return err
 }
 
 // openStore opens the database and says what to do where that cannot be done.

@@ -48,12 +48,13 @@ func failing(todo, format string, args ...any) finding {
 const checkTime = 20 * time.Second
 
 func (cmd *doctorCmd) Run(ctx context.Context, std *stdio) error {
-	checks := []struct {
+	type check struct {
 		name string
 		look func(context.Context) finding
-	}{
-		{"data folder", cmd.dataFolder},
-		{"disk space", cmd.diskSpace},
+	}
+	checks := []check{
+		{"data folder", func(context.Context) finding { return ownFolder(cmd.Data, "--data") }},
+		{"disk space", func(context.Context) finding { return diskSpace(cmd.Data, "--data") }},
 		{"database", cmd.database},
 		{"keyset", cmd.keyset},
 		{"bubblewrap", func(ctx context.Context) finding { return cmd.sandboxKind(ctx, "bubblewrap") }},
@@ -62,6 +63,11 @@ func (cmd *doctorCmd) Run(ctx context.Context, std *stdio) error {
 		{"models", modelProviders},
 		{"clock", systemClock},
 		{"address", cmd.address},
+	}
+	if cmd.Blobs != "" {
+		checks = append(checks,
+			check{"blobs", func(context.Context) finding { return ownFolder(cmd.Blobs, "--blobs") }},
+			check{"blobs' space", func(context.Context) finding { return diskSpace(cmd.Blobs, "--blobs") }})
 	}
 	var report struct {
 		OK     bool      `json:"ok"`

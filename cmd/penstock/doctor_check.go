@@ -17,17 +17,17 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// dataFolder looks whether the folder can be used by this user alone.
-func (cmd *doctorCmd) dataFolder(context.Context) finding {
-	const todo = "name a folder that this user can write by --data"
-	dir := existing(cmd.Data)
+// ownFolder looks whether the folder that a flag names can be used by this user alone.
+func ownFolder(path, flag string) finding {
+	todo := "name a folder that this user can write by " + flag
+	dir := existing(path)
 	probe, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
 		return failing(todo, "%s cannot be written: %v", dir, err)
 	}
 	_ = errors.Join(probe.Close(), os.Remove(probe.Name()))
-	if dir != filepath.Clean(cmd.Data) {
-		return ok("%s is not there yet and can be made", cmd.Data)
+	if dir != filepath.Clean(path) {
+		return ok("%s is not there yet and can be made", path)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -50,15 +50,15 @@ func existing(dir string) string {
 	}
 }
 
-// diskSpace looks for room for workspaces and the database.
-func (cmd *doctorCmd) diskSpace(context.Context) finding {
+// diskSpace looks for room for workspaces, the database and files.
+func diskSpace(path, flag string) finding {
 	var disk syscall.Statfs_t
-	if err := syscall.Statfs(existing(cmd.Data), &disk); err != nil {
+	if err := syscall.Statfs(existing(path), &disk); err != nil {
 		return warn("", "cannot be told: %v", err)
 	}
 	blocks := int64(min(disk.Bavail, 1<<40)) // more than any disk has
 	free := blocks * int64(disk.Bsize)       //nolint:unconvert // of another type on other systems
-	const todo = "free some space, or put the data folder on another disk by --data"
+	todo := "free some space, or name a folder on another disk by " + flag
 	switch {
 	case free < 200<<20:
 		return failing(todo, "%s free; with less nothing can be stored", bytesText(free))

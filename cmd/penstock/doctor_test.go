@@ -99,6 +99,9 @@ func TestDoctorLooksForRoomOnTheDisk(t *testing.T) {
 		dir, _ := smallDisk(t, size)
 		r := examine(t, want.code, nil, "--data", filepath.Join(dir, "data"), "--sandbox", "process")
 		r.want(t, "disk space", want.status, "free")
+		r = examine(t, want.code, nil, "--data", t.TempDir(), "--blobs", filepath.Join(dir, "blobs"), "--sandbox", "process")
+		r.want(t, "blobs", "ok", "can be made")
+		r.want(t, "blobs' space", want.status, "free")
 	}
 }
 

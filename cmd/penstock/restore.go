@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/penstock-dev/penstock/internal/blob"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -19,19 +21,23 @@ type restoreCmd struct {
 }
 
 func (cmd *restoreCmd) Help() string {
-	return "The data folder must be empty, and so must be the PostgreSQL database that --database names where the backup is of one: nothing is ever overwritten. Every file is checked before anything is put in place. Ends with the database brought to this version's schema."
+	return "The data folder must be empty, that of --blobs too, and so must be the PostgreSQL database that --database names where the backup is of one: nothing is ever overwritten. Every file is checked before anything is put in place. Ends with the database brought to this version's schema."
 }
 
 func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 	if err := cmd.checkDatabase(); err != nil {
 		return err
 	}
-	empty, err := isEmpty(cmd.Data)
-	if err != nil {
-		return exitf(exitConfig, "look into the data folder: %w", err)
-	}
-	if !empty {
-		return exitf(exitRefused, "the data folder %s is not empty; restore into a new one (--data), nothing is overwritten", cmd.Data)
+	for _, folder := range []struct{ name, dir, flag string }{
+		{"data folder", cmd.Data, "--data"}, {"folder of the blobs", cmd.blobPath(), "--blobs"},
+	} {
+		empty, err := isEmpty(folder.dir)
+		if err != nil {
+			return exitf(exitConfig, "look into the %s: %w", folder.name, err)
+		}
+		if !empty {
+			return exitf(exitRefused, "the %s %s is not empty; restore into a new one (%s), nothing is overwritten", folder.name, folder.dir, folder.flag)
+		}
 	}
 	release, err := cmd.prepare()
 	if err != nil {
@@ -80,7 +86,10 @@ func (cmd *restoreCmd) place(ctx context.Context, std *stdio, m manifest, scratc
 	if err := placeKeyset(filepath.Join(scratch, keysetFile), cmd.keysetPath()); err != nil {
 		return err
 	}
-	moves := [][2]string{{blobDir, cmd.path(blobDir)}, {adminKeyFile, cmd.path(adminKeyFile)}}
+	if err := placeBlobs(ctx, filepath.Join(scratch, blobDir), cmd.blobPath()); err != nil {
+		return fmt.Errorf("restore %s: %w", blobDir, err)
+	}
+	moves := [][2]string{{adminKeyFile, cmd.path(adminKeyFile)}}
 	if embedded {
 		moves = append(moves, [2]string{databaseFile, file})
 	}
@@ -97,6 +106,46 @@ func (cmd *restoreCmd) place(ctx context.Context, std *stdio, m manifest, scratc
 		}
 	}
 	return nil
+}
+
+// placeBlobs moves the folder of blobs of a backup, if it has one, to where --blobs
+// says, or copies them: that may be on another disk, or where a disk begins.
+func placeBlobs(ctx context.Context, from, to string) error {
+	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if os.Rename(from, to) == nil {
+		return nil
+	}
+	source, err := blob.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := blob.Open(to)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	for key, err := range source.Between(ctx, time.Time{}, time.Now().Add(time.Hour)) {
+		if err == nil {
+			err = copyBlob(ctx, target, source, key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyBlob(ctx context.Context, to, from *blob.Store, key string) error {
+	content, _, err := from.Open(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	_, _, err = to.Put(ctx, key, content, -1)
+	return err
 }
 
 // placeKeyset puts the keyset of a backup, if it has one, where --keyset says,

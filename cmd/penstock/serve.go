@@ -157,7 +157,7 @@ func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin stri
 	if err != nil {
 		return nil, err
 	}
-	blobs, err := blob.Open(cmd.path(blobDir))
+	blobs, err := blob.Open(cmd.blobPath())
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +165,9 @@ func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin stri
 	b.store, err = cmd.openStore(ctx, store.Options{Log: log, Metrics: batches.observe})
 	if err != nil {
 		return nil, err
+	}
+	if err := cmd.ownBlobs(ctx, b.store, blobs); err != nil {
+		return nil, errors.Join(err, b.store.Close())
 	}
 	b.repositories = cmd.repositories(ctx, log, cmd.Data)
 	p := providersFromEnvironment()

@@ -66,7 +66,7 @@ func TestWhatTheRunOfADeliveryGets(t *testing.T) {
 	if !strings.Contains(logs, hex.EncodeToString(sum[:])) || strings.Contains(logs, "pwned.txt") {
 		t.Errorf("got the log %s, want the file's sum, and nothing that the payload asked for", logs)
 	}
-	if got := h.artifact(run); got != awkward {
+	if got := artifact(t, h.Server, run); got != awkward {
 		t.Errorf("the agent read %q, want the bytes that were sent", got)
 	}
 	for _, query := range []string{"automation_id=" + a.UID, "webhook_uid=" + w.UID, "source=WEBHOOK", "metadata[delivery_id]=" + id} {
@@ -79,18 +79,22 @@ func TestWhatTheRunOfADeliveryGets(t *testing.T) {
 }
 
 // artifact downloads the one file that a run has kept.
-func (h *hooked) artifact(run penstock.Run) string {
-	h.t.Helper()
+func artifact(t *testing.T, s *testkit.Server, run penstock.Run) string {
+	t.Helper()
 	if len(run.Artifacts) != 1 {
-		h.t.Fatalf("the run has %d artifacts, want 1", len(run.Artifacts))
+		t.Fatalf("the run has %d artifacts, want 1", len(run.Artifacts))
 	}
 	var file struct {
 		UID string `json:"artifact_uid"`
 	}
 	if err := json.Unmarshal(run.Artifacts[0].Data, &file); err != nil {
-		h.t.Fatal(err)
+		t.Fatal(err)
 	}
-	return string(h.ask(http.MethodGet, "/agent/artifacts/"+file.UID+"/download", nil, http.StatusOK, nil).body)
+	got := send(t, s, http.MethodGet, "/agent/artifacts/"+file.UID+"/download", "")
+	if got.status != http.StatusOK {
+		t.Fatalf("got %d: %s", got.status, got.body)
+	}
+	return string(got.body)
 }
 
 // A run keeps its payload though its delivery is no longer in the log.
@@ -115,7 +119,7 @@ func TestRunOutlivesItsDelivery(t *testing.T) {
 		testkit.Eventually(t, patience, func() error { return inState(t, client(h.Server), run, penstock.StateSucceeded) })
 		var ended penstock.Run
 		h.ask(http.MethodGet, "/agent/runs/"+run, nil, http.StatusOK, &ended)
-		if got := h.artifact(ended); got != awkward {
+		if got := artifact(t, h.Server, ended); got != awkward {
 			t.Errorf("the agent read %q, want the bytes that were sent", got)
 		}
 	})

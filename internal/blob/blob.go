@@ -1,5 +1,7 @@
 // Package blob keeps what is too large for the database: attachments,
-// artifacts, transcripts, saved sessions. They are files below one folder.
+// artifacts, transcripts, saved sessions. They are files below one folder, which
+// several processes may share, on several machines where the file system has locks
+// for them (flock(2)).
 //
 // What Put has answered is on the disk, also after a power cut, and what it has
 // not answered has left nothing. Keys are made by us, never by a caller.
@@ -27,6 +29,8 @@ var (
 	ErrNotFound = errors.New("no such blob")
 	// ErrTooLarge says that a Put met its limit.
 	ErrTooLarge = errors.New("blob too large")
+	// ErrOwned says that a folder is another owner's.
+	ErrOwned = errors.New("the folder of another database")
 	// ErrFull says that the storage has no room left, or the user no quota.
 	ErrFull = errors.New("storage full")
 )
@@ -37,16 +41,23 @@ const (
 	MaxSegment = 128
 )
 
-// tempDir holds what is being written. No key leads there.
-const tempDir = ".tmp"
+// No key leads to these: a folder that holds what is being written, a file that is
+// locked while folders come and go, and one that says whose blobs they are.
+const (
+	tempDir   = ".tmp"
+	treeFile  = ".tree"
+	ownerFile = ".owner"
+)
 
 // Store is a folder of blobs. Its methods may be called at the same time.
 type Store struct {
 	// root holds every file that we touch inside of the folder.
 	root *os.Root
 	// tree is held while folders come and go: between the making of a folder
-	// and the first file in it, Delete must not take the folder for empty.
-	tree sync.Mutex
+	// and the first file in it, Delete must not take the folder for empty. The
+	// lock of shared keeps other processes from it.
+	tree   sync.Mutex
+	shared *os.File
 }
 
 // Open opens the folder dir, which it makes if need be, and removes what
@@ -61,14 +72,64 @@ func Open(dir string) (*Store, error) {
 		return nil, fmt.Errorf("open blobs: %w", err)
 	}
 	s := &Store{root: root}
+	if s.shared, err = root.OpenFile(treeFile, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("open blobs: %w", err), root.Close())
+	}
 	if err := s.sweep(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open blobs: remove unfinished: %w", err), root.Close())
+		return nil, errors.Join(fmt.Errorf("open blobs: remove unfinished: %w", err), s.Close())
 	}
 	return s, nil
 }
 
 // Close lets go of the folder. What Open has returned stays open.
-func (s *Store) Close() error { return s.root.Close() }
+func (s *Store) Close() error { return errors.Join(s.shared.Close(), s.root.Close()) }
+
+// lockTree keeps everybody else from making and removing folders.
+func (s *Store) lockTree() (unlock func(), err error) {
+	s.tree.Lock()
+	if err := flock(s.shared, syscall.LOCK_EX); err != nil {
+		s.tree.Unlock()
+		return nil, fmt.Errorf("lock the folders: %w", err)
+	}
+	return func() {
+		_ = flock(s.shared, syscall.LOCK_UN) // of a file that is open and locked
+		s.tree.Unlock()
+	}, nil
+}
+
+// Own makes the folder that of owner, such as a database whose rows name the blobs,
+// or answers ErrOwned where it is another's: each would remove, as lost, what the
+// other one has put.
+func (s *Store) Own(owner string) error {
+	unlock, err := s.lockTree()
+	if err != nil {
+		return fmt.Errorf("own blobs: %w", err)
+	}
+	defer unlock()
+	had, err := s.root.ReadFile(ownerFile)
+	switch {
+	case absent(err):
+		err = s.writeOwner(owner)
+	case err == nil && string(had) != owner:
+		err = ErrOwned
+	}
+	if err != nil {
+		return fmt.Errorf("own blobs: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) writeOwner(owner string) error {
+	temp, name, err := s.create()
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(temp, owner)
+	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return errors.Join(err, s.root.Remove(name))
+	}
+	return errors.Join(s.root.Rename(name, ownerFile), s.syncDir("."))
+}
 
 // Put stores what r holds under key, in place of what was there, and returns its
 // size and its SHA-256 in hexadecimal. More than limit bytes are ErrTooLarge,
@@ -151,17 +212,17 @@ func (s *Store) remove(key string, wanted func(fs.FileInfo) bool) (bool, error) 
 	if err := CheckKey(key); err != nil {
 		return false, err
 	}
-	s.tree.Lock() // no Put comes between the look and the removal
-	defer s.tree.Unlock()
+	unlock, err := s.lockTree() // no Put comes between the look and the removal
+	if err != nil {
+		return false, fmt.Errorf("delete blob %s: %w", key, err)
+	}
+	defer unlock()
 	info, err := s.root.Lstat(key)
 	if err == nil && (info.IsDir() || !wanted(info)) || absent(err) {
 		return false, nil
 	}
 	if err == nil {
 		err = s.root.Remove(key)
-	}
-	if absent(err) { // another process was quicker
-		return false, nil
 	}
 	if err == nil {
 		err = s.syncDir(s.prune(path.Dir(key)))
@@ -273,8 +334,11 @@ func (s *Store) publish(temp, key string) error {
 
 // place moves temp to key and returns the folders that got a new folder for it.
 func (s *Store) place(temp, key string) (parents []string, err error) {
-	s.tree.Lock()
-	defer s.tree.Unlock()
+	unlock, err := s.lockTree()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	dir := "."
 	defer func() {
 		if err != nil {

@@ -57,7 +57,7 @@ func get(s *Store, key string) (string, error) {
 func tree(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-		if rel, _ := filepath.Rel(dir, path); err == nil && rel != "." && rel != tempDir {
+		if rel, _ := filepath.Rel(dir, path); err == nil && rel != "." && rel != tempDir && rel != treeFile {
 			names = append(names, rel)
 		}
 		return err
@@ -309,16 +309,16 @@ func TestBetweenListsLargeFolders(t *testing.T) {
 	}
 }
 
-// Folders come and go under the feet of a Put.
+// Folders come and go under the feet of a Put, also by another process.
 func TestPutAndDeleteAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := open(t, dir)
+	stores := []*Store{open(t, dir), open(t, dir)}
 	var all sync.WaitGroup
 	for i := range 8 {
-		key := fmt.Sprintf("deep/er/%d", i%4)
+		key, s := fmt.Sprintf("deep/er/%d", i%4), stores[i/4]
 		all.Go(func() {
-			for range 50 {
+			for range 200 {
 				if _, _, err := s.Put(t.Context(), key, strings.NewReader(key), -1); err != nil {
 					t.Error(err)
 				}
@@ -367,5 +367,23 @@ func TestQuotaIsFull(t *testing.T) {
 		if err := full(&os.PathError{Op: "write", Err: errno}); errors.Is(err, ErrFull) != want || !errors.Is(err, errno) {
 			t.Errorf("%v: got %v", errno, err)
 		}
+	}
+}
+
+func TestFolderHasOneOwner(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var all sync.WaitGroup
+	for range 4 {
+		s := open(t, dir)
+		all.Go(func() {
+			if err := s.Own("one"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if err := open(t, dir).Own("two"); !errors.Is(err, ErrOwned) {
+		t.Errorf("got %v, want %v", err, ErrOwned)
 	}
 }

@@ -126,7 +126,7 @@ func fillDisk(dir string) int {
 	got, getErr := get(s, "kept")
 	left, _ := filepath.Glob(dir + "/*")
 	temp, _ := filepath.Glob(dir + "/" + tempDir + "/*")
-	if err != nil || getErr != nil || got != "kept" || len(left) != 3 || len(temp) != 0 {
+	if err != nil || getErr != nil || got != "kept" || len(left) != 4 || len(temp) != 0 {
 		fmt.Println("after the disk was full:", err, getErr, got, left, temp)
 		return 1
 	}

@@ -59,8 +59,15 @@ func (s *Store) sweep() error {
 	return nil
 }
 
-func lock(f *os.File) error {
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+func lock(f *os.File) error { return flock(f, syscall.LOCK_EX|syscall.LOCK_NB) }
+
+// flock waits on when a signal interrupts it.
+func flock(f *os.File, how int) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
 }
 
 // linked tells whether f is what has name.

@@ -34,18 +34,28 @@ func filled(list []string) []string {
 	return slices.Concat(list, slices.Repeat(list[len(list)-1:], ReferredAtOnce-len(list)))
 }
 
+// ID tells this database, and what was restored from its backups, from any other.
+func (s *Store) ID(ctx context.Context) (string, error) {
+	return s.firstSetting(ctx, "database_id", penstock.NewID())
+}
+
+// firstSetting stores a setting unless it has a value, and answers its value.
+func (s *Store) firstSetting(ctx context.Context, name, value string) (string, error) {
+	err := s.Write(ctx, func(tx *Tx) error {
+		_, err := tx.exec(ctx, "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, value)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return s.Setting(ctx, name)
+}
+
 // FilesSince is the moment from which on files were put for this database: now, where
 // it was never asked before. Those of before are of another database's rows.
 func (s *Store) FilesSince(ctx context.Context, now penstock.Time) (penstock.Time, error) {
 	const name = "files_since"
-	err := s.Write(ctx, func(tx *Tx) error {
-		_, err := tx.exec(ctx, "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, strconv.FormatInt(int64(now), 10))
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	value, err := s.Setting(ctx, name)
+	value, err := s.firstSetting(ctx, name, strconv.FormatInt(int64(now), 10))
 	if err != nil {
 		return 0, err
 	}

@@ -78,12 +78,12 @@ func Serve(tb testing.TB, o ServeOptions) *Server {
 	return s
 }
 
-// Replica starts another server on the same database, with the same keys, as a
+// Replica starts another server on the same database, with the same keys and files, as a
 // load balancer has them beside each other: PostgreSQL alone can be shared.
 func (s *Server) Replica(o ServeOptions) *Server {
 	s.tb.Helper()
 	o.Database = s.options.Database
-	o.Args = append([]string{"--keyset", filepath.Join(s.Data, "keyset.json")}, o.Args...)
+	o.Args = append([]string{"--keyset", filepath.Join(s.Data, "keyset.json"), "--blobs", filepath.Join(s.Data, "blobs")}, o.Args...)
 	o.Env = append([]string{"PENSTOCK_BOOTSTRAP_KEY=" + s.Key}, o.Env...)
 	other := Serve(s.tb, o)
 	other.Key = s.Key

@@ -8,7 +8,10 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"reflect"
 	"strings"
+
+	"github.com/alecthomas/kong"
 )
 
 // listening says where the server is reached.
@@ -18,6 +21,23 @@ type listening struct {
 	TLSCert        string         `type:"path" placeholder:"FILE" help:"Certificate for HTTPS, with its chain. Read again when it changes, and on SIGHUP."`
 	TLSKey         string         `type:"path" placeholder:"FILE" help:"Private key of the certificate."`
 	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks of proxies that end TLS, whose X-Forwarded-For and -Proto are believed."`
+}
+
+// decodeNetwork reads a network, or one address, from a flag.
+func decodeNetwork(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("network", &text); err != nil {
+		return err
+	}
+	network, err := netip.ParsePrefix(text)
+	if addr, single := netip.ParseAddr(text); single == nil && addr.Zone() == "" {
+		network, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	if err != nil {
+		return fmt.Errorf("%q is neither a network such as 10.0.0.0/8 nor an address", text)
+	}
+	target.Set(reflect.ValueOf(network))
+	return nil
 }
 
 // checkAddress refuses a server to which keys would travel in the clear.

@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -116,6 +118,7 @@ func newParser(target *cli, std *stdio, options ...kong.Option) (*kong.Kong, err
 	parser, err := kong.New(target, append([]kong.Option{
 		kong.Name("penstock"),
 		kong.Description(description),
+		kong.TypeMapper(reflect.TypeFor[netip.Prefix](), kong.MapperFunc(decodeNetwork)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100, NoAppDescFormat: true}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "server", Title: "Server:"},

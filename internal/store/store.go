@@ -171,10 +171,16 @@ func (s *Store) writeOnce(ctx context.Context, fn func(*Tx) error) error {
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
+	done := false
+	defer func() {
+		if !done { // fn has failed, and its error is the one to tell; or it panicked, and others go on writing
+			_ = end(false)
+		}
+	}()
 	if err := fn(tx); err != nil {
-		_ = end(false) // the first error is the one to tell
 		return err
 	}
+	done = true
 	if err := end(true); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}

@@ -1,0 +1,41 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// A handler that panics is answered, and the server goes on: so must all who write.
+func TestWriteThatPanicsHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		run := mustCreate(t, s, nil)
+		for range 30 { // more than PostgreSQL's pool has connections
+			func() {
+				defer func() { _ = recover() }()
+				_ = s.Write(ctx, func(tx *store.Tx) error {
+					if err := tx.SetResumable(ctx, run.ID, true); err != nil {
+						return err
+					}
+					panic("what must not happen")
+				})
+			}()
+		}
+		err := s.Write(ctx, func(tx *store.Tx) error {
+			got, err := tx.Run(ctx, run.ID)
+			if err == nil && got.Resumable {
+				t.Error("what was written before the panic stays")
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}

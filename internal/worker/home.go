@@ -65,8 +65,10 @@ func (p *packer) tree(dir string) error {
 			return nil // gone meanwhile, or not for anybody to read
 		case err != nil:
 			return err
-		case slices.Contains(p.skip, name):
+		case slices.Contains(p.skip, name) && d.IsDir():
 			return fs.SkipDir
+		case slices.Contains(p.skip, name):
+			return nil // a link: SkipDir would leave out what lies beside it
 		}
 		if p.files--; p.files < 0 {
 			return errSessionTooLarge

@@ -100,6 +100,27 @@ func TestSessionIsPackedAndUnpacked(t *testing.T) {
 	}
 }
 
+func TestCacheThatIsALinkHidesNothingBesideIt(t *testing.T) {
+	t.Parallel()
+	home := openRoot(t)
+	fill(t, home, map[string]string{".agent/session.json": "{}", ".npm": "a file", "notes.txt": "n"})
+	if err := home.Symlink("/tmp/cache", ".cache"); err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if err := pack(home, nil, &archive); err != nil {
+		t.Fatal(err)
+	}
+	restored := openRoot(t)
+	if err := unpack(restored, &archive, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{".agent/session.json": "{}", "notes.txt": "n"}
+	if diff := cmp.Diff(want, tree(t, restored)); diff != "" {
+		t.Errorf("restored (-want +got):\n%s", diff)
+	}
+}
+
 func TestSessionThatIsTooLargeIsNotPacked(t *testing.T) {
 	t.Parallel()
 	home := openRoot(t)

@@ -231,7 +231,7 @@ func (r *recorder) send(lease context.Context, batch []penstock.Draft) error {
 	err := again(lease, func(ctx context.Context) error { return r.append(ctx, batch) })
 	var refused *penstock.Error
 	switch {
-	case !errors.As(err, &refused):
+	case lease.Err() != nil || !errors.As(err, &refused):
 		return err
 	case len(batch) == 1 && batch[0].Type == penstock.EventState:
 		return err // without it nothing that follows is true

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -214,6 +215,26 @@ func TestLostLeaseEndsTheRecording(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An error asks for a person, and nobody has refused what the lease has ended.
+func TestLeaseThatEndsWhileTheDatabaseIsAwayRefusesNothing(t *testing.T) {
+	t.Parallel()
+	away := func(int, []penstock.Draft) error { return penstock.Errorf(penstock.CodeUnavailable, "away") }
+	recording(t, away, func(r *recorder, _ *eventLog, lose context.CancelCauseFunc) {
+		var said bytes.Buffer
+		r.log = slog.New(slog.NewTextHandler(&said, nil))
+		r.Record(note("a"))
+		r.Record(note("b"))
+		time.AfterFunc(time.Minute, func() { lose(penstock.ErrLeaseLost) })
+		if err := r.Flush(); !errors.Is(err, penstock.ErrLeaseLost) {
+			t.Errorf("got %v, want ErrLeaseLost", err)
+		}
+		synctest.Wait() // for Run to end
+		if said.Len() > 0 || r.done > 0 {
+			t.Errorf("%d events count as appended; the log says:\n%s", r.done, said.String())
+		}
+	})
 }
 
 func TestOnlyTheEventThatIsRefusedIsLost(t *testing.T) {

@@ -56,6 +56,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second,
 		MaxIdleConnsPerHost: 64, // a worker's executions all call one server
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: silentFor, PingTimeout: silentFor},
 	}
 	return &Client{
 		base: strings.TrimRight(o.Server, "/") + Base + "/worker/", key: o.Key,
@@ -65,6 +66,12 @@ func NewClient(o ClientOptions) (*Client, error) {
 		},
 	}, nil
 }
+
+// silentFor is how long the server may send nothing until it is asked for a sign of
+// life, and how long that may take: together well within a lease. All calls share a
+// connection over HTTP/2, which else would go on to be used for a quarter of an hour
+// after the network has forgotten it.
+const silentFor = 5 * time.Second
 
 func loopback(host string) bool {
 	addr, err := netip.ParseAddr(host)

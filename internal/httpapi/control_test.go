@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -410,6 +412,80 @@ func TestTheClientChecksTheCertificate(t *testing.T) {
 	if _, err := wary.Claim(ctx, claim(time.Millisecond)); err == nil || errors.Is(err, penstock.ErrNoWork) {
 		t.Errorf("a certificate that is not: got %v", err)
 	}
+}
+
+// All calls of a worker share one connection over HTTP/2. Where a network swallows
+// what is sent on it, as one that has forgotten it does, the next calls take another.
+func TestTheClientLeavesAConnectionThatFellSilent(t *testing.T) {
+	t.Parallel()
+	cert, pool := certificate(t)
+	w := start(t, func(s *settings) {
+		s.server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	})
+	_, key := w.newKey(penstock.ScopeWorker)
+	through, silence := swallowing(t, strings.TrimPrefix(w.url, "https://"))
+	c, err := httpapi.NewClient(httpapi.ClientOptions{
+		Server: "https://" + through, Key: key, TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.Claim(ctx, claim(time.Millisecond)); !errors.Is(err, penstock.ErrNoWork) {
+			return fmt.Errorf("got %w, want %w", err, penstock.ErrNoWork)
+		}
+		return nil
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	silence()
+	testkit.Eventually(t, 30*time.Second, ask)
+}
+
+// swallowing is a wire to an address. From silence on, nothing passes on the
+// connections that there are by then.
+func swallowing(t *testing.T, address string) (through string, silence func()) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	var now atomic.Pointer[atomic.Bool] // of the connections that are made now: whether they are silent
+	now.Store(new(atomic.Bool))
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+			if err != nil {
+				_ = client.Close()
+				return
+			}
+			silent := now.Load()
+			carry := func(to, from net.Conn) {
+				buf := make([]byte, 64<<10)
+				for {
+					n, err := from.Read(buf)
+					if err != nil {
+						_ = to.Close()
+						return
+					}
+					if !silent.Load() {
+						_, _ = to.Write(buf[:n]) // where that fails, the other way ends
+					}
+				}
+			}
+			go carry(server, client)
+			go carry(client, server)
+		}
+	}()
+	return listener.Addr().String(), func() { now.Swap(new(atomic.Bool)).Store(true) }
 }
 
 func TestWaitingWorkersAreLetGoWhenTheServerStops(t *testing.T) {

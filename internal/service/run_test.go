@@ -591,6 +591,40 @@ func TestStream(t *testing.T) {
 	})
 }
 
+// Another replica lets a run go on, and no nudge tells of it: whoever asks now is not
+// told that the run is over, though others here have not heard of it yet.
+func TestStreamOfARunThatGoesOnElsewhere(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		run := w.create(penstock.RunRequest{Prompt: "p"})
+		if _, err := w.CancelRun(w.t.Context(), w.admin, run.ID, false); err != nil {
+			w.t.Fatal(err)
+		}
+		slow, err := w.Watch(w.t.Context(), w.admin, run.ID, 0)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		defer slow.Close()
+		end := len(follow(w.t, slow))
+		o := w.options
+		o.Store = testkit.OpenStore(w.t, w.url)
+		if err := service.New(o).FollowUp(w.t.Context(), w.admin, run.ID, penstock.FollowupRequest{Message: "go on"}); err != nil {
+			w.t.Fatal(err)
+		}
+		late, err := w.Watch(w.t.Context(), w.admin, run.ID, int64(end))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		defer late.Close()
+		if late.AtEnd() {
+			w.t.Fatal("a run that waits is said to be over")
+		}
+		events, err := late.Next(w.t.Context())
+		if err != nil || events[0].Seq != int64(end+1) {
+			w.t.Errorf("got %v, %v; want what came after %d", events, err, end)
+		}
+	})
+}
+
 func follow(t *testing.T, s *service.Stream) []int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -143,8 +143,7 @@ func (h *hub) join(ctx context.Context, run store.RunRow) (*tail, func()) {
 	if t == nil {
 		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 		t = &tail{
-			stop: stop, from: run.LastSeq, last: run.LastSeq, next: make(chan struct{}),
-			state: penstock.StateData{State: run.State, ExecutionID: run.ExecutionID, StatusMessage: run.StatusMessage},
+			stop: stop, from: run.LastSeq, last: run.LastSeq, next: make(chan struct{}), state: stateOf(run),
 		}
 		h.runs[run.ID] = t
 		nudged, unsubscribe := h.s.store.Nudges.Subscribe(store.RunTopic(run.ID))
@@ -153,9 +152,31 @@ func (h *hub) join(ctx context.Context, run store.RunRow) (*tail, func()) {
 			h.follow(ctx, t, run.ID, run.Team, nudged)
 		}()
 	}
+	t.see(run)
 	t.listeners++
 	var once sync.Once
 	return t, func() { once.Do(func() { h.leave(run.ID, t) }) }
+}
+
+// see takes in what a listener that joins knows of the run, and the reader may have
+// no nudge of yet.
+func (t *tail) see(run store.RunRow) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if run.LastSeq > t.last {
+		t.state, t.last = stateOf(run), run.LastSeq
+		t.wake()
+	}
+}
+
+// wake tells all who wait that there is more. t must be locked.
+func (t *tail) wake() {
+	close(t.next)
+	t.next = make(chan struct{})
+}
+
+func stateOf(run store.RunRow) penstock.StateData {
+	return penstock.StateData{State: run.State, ExecutionID: run.ExecutionID, StatusMessage: run.StatusMessage}
 }
 
 func (h *hub) leave(runID string, t *tail) {
@@ -219,13 +240,12 @@ func (h *hub) read(ctx context.Context, t *tail, runID, team string, after *int6
 	if len(events) > 0 {
 		*after = events[len(events)-1].Seq
 	}
-	behind = len(events) == streamBatch || *after > run.LastSeq // the state is older than the events
+	// The state may be older than the events, or than what a listener brought.
+	behind = len(events) == streamBatch || max(*after, t.last) > run.LastSeq
 	if !behind {
-		t.state = penstock.StateData{State: run.State, ExecutionID: run.ExecutionID, StatusMessage: run.StatusMessage}
-		t.last = run.LastSeq
+		t.state, t.last = stateOf(run), run.LastSeq
 	}
-	close(t.next)
-	t.next = make(chan struct{})
+	t.wake()
 	return behind, nil
 }
 

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"time"
@@ -30,6 +31,9 @@ type read[T any] struct {
 
 // sharedTime bounds a read, which does not end with the caller that made it.
 const sharedTime = 10 * time.Second
+
+// errNotRead is what those get who joined a read that panicked.
+var errNotRead = errors.New("the read that was shared with others broke off")
 
 // ask answers with what read answers, called by this or by another caller.
 func (s *shared[T]) ask(ctx context.Context, key string, read func(context.Context) (T, error)) (T, error) {
@@ -63,7 +67,7 @@ func (s *shared[T]) join(key string) (all *reads[T], r *read[T], first bool) {
 	}
 	all.users++
 	if first = all.next == nil; first {
-		all.next = &read[T]{done: make(chan struct{})}
+		all.next = &read[T]{done: make(chan struct{}), err: errNotRead}
 	}
 	return all, all.next, first
 }

@@ -71,3 +71,28 @@ func TestSharedReadOutlivesItsCaller(t *testing.T) {
 		}
 	})
 }
+
+// Whoever joined a read that panics is not answered as if it had found nothing.
+func TestSharedReadThatPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s shared[int]
+		broken := func(context.Context) (int, error) { panic("broken") }
+		slow := func(context.Context) (int, error) { time.Sleep(time.Second); return 1, nil }
+		go func() { _, _ = s.ask(t.Context(), "key", slow) }()
+		synctest.Wait() // so that those who come share the next one
+		var asked sync.WaitGroup
+		for range 5 {
+			asked.Go(func() {
+				defer func() { _ = recover() }() // of the one that reads
+				if got, err := s.ask(t.Context(), "key", broken); err == nil {
+					t.Errorf("got %d, want an error", got)
+				}
+			})
+		}
+		asked.Wait()
+		if len(s.keys) != 0 {
+			t.Errorf("%d keys are remembered although nobody asks", len(s.keys))
+		}
+	})
+}

@@ -87,13 +87,6 @@ func (s *Service) CancelRun(ctx context.Context, p penstock.Principal, id string
 	if _, err := s.visibleRun(ctx, p, id); err != nil {
 		return "", err
 	}
-	var below []string
-	if cascade {
-		var err error
-		if below, err = s.store.Descendants(ctx, id); err != nil {
-			return "", err
-		}
-	}
 	return act(ctx, s, p, func(tx *store.Tx) (string, error) {
 		run, err := tx.Run(ctx, id)
 		if err != nil {
@@ -102,7 +95,11 @@ func (s *Service) CancelRun(ctx context.Context, p penstock.Principal, id string
 		if run.State.Done() {
 			return "", penstock.Errorf(penstock.CodeInvalidRequest, "the run is over: it is %s", run.State)
 		}
-		if err := cancel(ctx, tx, p, run, ""); err != nil {
+		if err := cancel(ctx, tx, p, run, ""); err != nil || !cascade {
+			return id, err
+		}
+		below, err := tx.Descendants(ctx, id)
+		if err != nil {
 			return "", err
 		}
 		for _, child := range below {

@@ -14,7 +14,8 @@ import (
 func TestLocksOfAReplicaThatStandsStill(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
-	still, other := testkit.OpenStore(t, database+"&idle_in_transaction_session_timeout=100"), testkit.OpenStore(t, database)
+	other := testkit.OpenStore(t, database) // which migrates it, with time to stand still
+	still := testkit.OpenStore(t, database+"&idle_in_transaction_session_timeout=100")
 	run := mustCreate(t, other, nil)
 	setResumable := func(ctx context.Context, tx *store.Tx) error { return tx.SetResumable(ctx, run.ID, true) }
 	err := still.Write(t.Context(), func(tx *store.Tx) error {

@@ -357,9 +357,10 @@ func (s *Store) Ancestors(ctx context.Context, runID string) ([]string, error) {
 }
 
 // Descendants lists the runs below one that are not over.
-func (s *Store) Descendants(ctx context.Context, runID string) ([]string, error) {
-	return s.strings(ctx, `SELECT a.run_id FROM run_ancestors a JOIN runs r ON r.id = a.run_id WHERE a.ancestor = $1
+func (tx *Tx) Descendants(ctx context.Context, runID string) ([]string, error) {
+	rows, err := tx.query(ctx, `SELECT a.run_id FROM run_ancestors a JOIN runs r ON r.id = a.run_id WHERE a.ancestor = $1
 		AND r.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') ORDER BY a.run_id`, runID)
+	return collect(tx.s, rows, err, "ids", func(v *string) []any { return []any{v} })
 }
 
 // RunOfConversation is the newest run of a conversation.

@@ -126,7 +126,8 @@ func (s *Service) fireAutomation(ctx context.Context, d store.Due, now penstock.
 		if !first || run == nil {
 			return nil
 		}
-		return tx.CreateRun(ctx, run)
+		_, err := tx.CreateRun(ctx, run)
+		return err
 	})
 }
 

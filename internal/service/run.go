@@ -51,7 +51,11 @@ func (s *Service) CreateRun(ctx context.Context, p penstock.Principal, req penst
 	if err := s.putAttachments(ctx, run, req.Attachments); err != nil {
 		return penstock.RunCreated{}, err
 	}
-	created.AtCapacity, err = s.store.CreateRun(ctx, run)
+	if req.ConversationID == "" {
+		created.AtCapacity, err = s.store.CreateRun(ctx, run)
+	} else {
+		created.AtCapacity, err = s.continueConversation(ctx, p, run)
+	}
 	if err != nil {
 		s.dropRefused(ctx, err, attached(run)...)
 		return penstock.RunCreated{}, err
@@ -203,8 +207,7 @@ func (s *Service) setParent(ctx context.Context, p penstock.Principal, req penst
 	return nil
 }
 
-// setConversation continues the conversation that the request names. Two runs
-// do not talk in one at the same time.
+// setConversation continues the conversation that the request names.
 func (s *Service) setConversation(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) error {
 	if req.ConversationID == "" {
 		return nil
@@ -216,14 +219,36 @@ func (s *Service) setConversation(ctx context.Context, p penstock.Principal, req
 	if err != nil {
 		return err
 	}
-	if !last.State.Done() {
-		return &penstock.Error{
-			Code: penstock.CodeConflict, Retryable: true,
-			Detail: fmt.Sprintf("run %s is not over and talks in this conversation; send it a follow-up instead", last.ID),
-		}
-	}
 	run.ConversationID = req.ConversationID
 	return nil
+}
+
+// continueConversation stores a run that goes on with a conversation of others.
+// Two runs do not talk in one at the same time: while another is not over it is
+// a conflict.
+func (s *Service) continueConversation(ctx context.Context, p penstock.Principal, run *store.NewRun) (atCapacity bool, err error) {
+	err = s.store.Write(ctx, func(tx *store.Tx) error {
+		talking, err := tx.Talking(ctx, run.ConversationID)
+		if err != nil {
+			return err
+		}
+		if talking != "" {
+			return talksAlready(talking)
+		}
+		atCapacity, err = tx.CreateRun(ctx, run)
+		return err
+	})
+	if s.lostToItself(ctx, p, err) {
+		err = ErrReplay
+	}
+	return atCapacity, err
+}
+
+func talksAlready(runID string) error {
+	return &penstock.Error{
+		Code: penstock.CodeConflict, Retryable: true,
+		Detail: fmt.Sprintf("run %s is not over and talks in this conversation; send it a follow-up instead", runID),
+	}
 }
 
 // setExecutor honours on_behalf_of.

@@ -371,7 +371,7 @@ func (s *Service) fire(ctx context.Context, r store.ScheduleRow, now penstock.Ti
 			return err
 		}
 		for _, run := range with {
-			if err := tx.CreateRun(ctx, run); err != nil {
+			if _, err := tx.CreateRun(ctx, run); err != nil {
 				return err
 			}
 		}

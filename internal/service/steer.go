@@ -15,7 +15,7 @@ type Empty struct{}
 // FollowUp gives a run a further message. While the run waits or works it is
 // kept and given to the agent at its next turn, in order; a blocked run is
 // answered by it, and one that is over starts a new execution of the same
-// conversation.
+// conversation, in which no other run may talk by then.
 func (s *Service) FollowUp(ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest) error {
 	if err := require(p, penstock.ScopeRunsWrite); err != nil {
 		return err
@@ -28,7 +28,7 @@ func (s *Service) FollowUp(ctx context.Context, p penstock.Principal, id string,
 		return err
 	}
 	_, err = act(ctx, s, p, func(tx *store.Tx) (Empty, error) {
-		return Empty{}, followUp(ctx, tx, p, id, req)
+		return Empty{}, followUp(ctx, tx, p, run, req)
 	})
 	return err
 }
@@ -56,10 +56,18 @@ func (s *Service) checkFollowup(ctx context.Context, run store.RunRow, req *pens
 	return err
 }
 
-func followUp(ctx context.Context, tx *store.Tx, p penstock.Principal, id string, req penstock.FollowupRequest) error {
+func followUp(ctx context.Context, tx *store.Tx, p penstock.Principal, seen store.RunRow, req penstock.FollowupRequest) error {
+	id := seen.ID
+	talking, err := tx.Talking(ctx, seen.ConversationID)
+	if err != nil {
+		return err
+	}
 	run, err := tx.Run(ctx, id)
 	if err != nil {
 		return err
+	}
+	if run.State.Done() && talking != "" {
+		return talksAlready(talking)
 	}
 	now := penstock.Now()
 	f := store.Followup{ID: penstock.NewID(), Message: req.Message, Mode: req.Mode, Creator: p.Actor.UID, CreatedAt: now}

@@ -128,12 +128,12 @@ func (s *Store) CreateRun(ctx context.Context, run *NewRun) (atCapacity bool, er
 }
 
 // CreateRun stores a run within a transaction of the caller's.
-func (tx *Tx) CreateRun(ctx context.Context, run *NewRun) error {
+func (tx *Tx) CreateRun(ctx context.Context, run *NewRun) (atCapacity bool, err error) {
 	m := newCreateRun(run)
 	if err := tx.createRuns(ctx, []*createRun{m}); err != nil {
-		return err
+		return false, err
 	}
-	return m.err
+	return m.atCapacity, m.err
 }
 
 func (tx *Tx) createRuns(ctx context.Context, members []*createRun) error {
@@ -346,11 +346,6 @@ func (s *Store) HeldRun(ctx context.Context, l penstock.Lease) (RunRow, error) {
 	return r, err
 }
 
-// RunsOfConversation lists the runs of a conversation, oldest first.
-func (s *Store) RunsOfConversation(ctx context.Context, id string) ([]string, error) {
-	return s.strings(ctx, "SELECT id FROM runs WHERE conversation_id = $1 ORDER BY id", id)
-}
-
 // Ancestors lists the runs above one, in no order.
 func (s *Store) Ancestors(ctx context.Context, runID string) ([]string, error) {
 	return s.strings(ctx, "SELECT ancestor FROM run_ancestors WHERE run_id = $1", runID)
@@ -361,15 +356,6 @@ func (tx *Tx) Descendants(ctx context.Context, runID string) ([]string, error) {
 	rows, err := tx.query(ctx, `SELECT a.run_id FROM run_ancestors a JOIN runs r ON r.id = a.run_id WHERE a.ancestor = $1
 		AND r.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') ORDER BY a.run_id`, runID)
 	return collect(tx.s, rows, err, "ids", func(v *string) []any { return []any{v} })
-}
-
-// RunOfConversation is the newest run of a conversation.
-func (s *Store) RunOfConversation(ctx context.Context, team, conversationID string) (RunRow, error) {
-	r, err := s.d.runBy(ctx, s, "r.id = (SELECT max(id) FROM runs WHERE conversation_id = $1 AND team = $2)", conversationID, team)
-	if penstock.CodeOf(err) == penstock.CodeNotFound {
-		err = penstock.NotFound("conversation", conversationID)
-	}
-	return r, err
 }
 
 // Attachments lists the files that were sent along with a run.

@@ -1087,7 +1087,8 @@ export class RunsResource extends Waiting {
    *
    * Steers a run, whatever its state. A run that still waits gets the message after its prompt, a working one at its next turn, a
    * BLOCKED one as the answer, and an ended one starts a new execution that continues the conversation. Messages keep their order
-   * and none is lost. An empty message is refused unless it continues a saved conversation.
+   * and none is lost. An empty message is refused unless it continues a saved conversation. While another run of the conversation is not
+   * over, a message to one that has ended is a conflict: send it to the other.
    *
    * Needs the scope `runs:write`.
    */

@@ -61,6 +61,8 @@ class AsyncRuns(AsyncRunsBase):
         prompt, a working one at its next turn, a BLOCKED one as the answer, and an ended one
         starts a new execution that continues the conversation. Messages keep their order and
         none is lost. An empty message is refused unless it continues a saved conversation.
+        While another run of the conversation is not over, a message to one that has ended is a
+        conflict: send it to the other.
         """
         return await self._call(operations.follow_up_run, arguments, run_id)
 

@@ -1,0 +1,55 @@
+package service_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// continued asks for a run that goes on with the conversation of another.
+func (w *world) continued(id string) (penstock.RunCreated, error) {
+	req := penstock.RunRequest{Prompt: "go on", ConversationID: w.get(id).ConversationID}
+	return w.CreateRun(w.t.Context(), w.admin, req, penstock.SourceAPI)
+}
+
+// A conversation has one saved session: of two runs in it at once, the one that
+// ends last would undo what the other has saved.
+func TestOneRunTalksInAConversation(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		done := penstock.Result{State: penstock.StateSucceeded}
+		old := w.create(penstock.RunRequest{Prompt: "p"})
+		w.finish(w.work().Lease, done)
+
+		var together sync.WaitGroup
+		made := make(chan string, 10)
+		for range cap(made) {
+			together.Go(func() {
+				created, err := w.continued(old.ID)
+				if err == nil {
+					made <- created.ID
+				} else if penstock.CodeOf(err) != penstock.CodeConflict {
+					w.t.Error(err)
+				}
+			})
+		}
+		together.Wait()
+		if len(made) != 1 {
+			w.t.Fatalf("%d runs were created in the conversation, want 1", len(made))
+		}
+		again := penstock.FollowupRequest{Message: "and you"}
+		if err := w.FollowUp(w.t.Context(), w.admin, old.ID, again); penstock.CodeOf(err) != penstock.CodeConflict {
+			w.t.Errorf("the older run is to talk as well: %v", err)
+		}
+		w.mustBe(old.ID, penstock.StateSucceeded)
+		w.followUp(<-made, "steers the one that talks")
+
+		a := w.work()
+		w.finish(a.Lease, done)
+		w.finish(a.Lease, done)
+		w.followUp(old.ID, "now")
+		if created, err := w.continued(old.ID); penstock.CodeOf(err) != penstock.CodeConflict {
+			w.t.Errorf("created %v, %v, while the older run talks", created, err)
+		}
+	})
+}

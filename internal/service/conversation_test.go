@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 
@@ -52,4 +53,44 @@ func TestOneRunTalksInAConversation(t *testing.T) {
 			w.t.Errorf("created %v, %v, while the older run talks", created, err)
 		}
 	})
+}
+
+// An older run that goes on after a newer one speaks after it, and its agent is
+// told of both.
+func TestConversationIsInTheOrderOfItsTurns(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		turn := func(text string) penstock.Assignment {
+			a := w.work()
+			w.say(a.Lease, penstock.NewID(), text)
+			w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+			return a
+		}
+		old := w.create(penstock.RunRequest{Prompt: "p"})
+		turn("one")
+		if _, err := w.continued(old.ID); err != nil {
+			w.t.Fatal(err)
+		}
+		turn("two")
+		w.followUp(old.ID, "and now")
+		told := turn("three").History
+		if got, want := spoken(told), []string{"p", "one", "go on", "two"}; !slices.Equal(got, want) {
+			w.t.Errorf("the agent is told of %q, want %q", got, want)
+		}
+		c, err := w.RunConversation(w.t.Context(), w.admin, old.ID)
+		if got, want := spoken(c.Steps), []string{"p", "one", "go on", "two", "and now", "three"}; err != nil || !slices.Equal(got, want) {
+			w.t.Errorf("the conversation is %q, %v, want %q", got, err, want)
+		}
+	})
+}
+
+// spoken is the texts of steps in their order.
+func spoken(steps []penstock.Step) (texts []string) {
+	for _, step := range steps {
+		for _, m := range step.Messages {
+			for _, b := range m.Content {
+				texts = append(texts, b.Text)
+			}
+		}
+	}
+	return texts
 }

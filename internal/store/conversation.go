@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -21,6 +23,43 @@ func (s *Store) RunOfConversation(ctx context.Context, team, conversationID stri
 		err = penstock.NotFound("conversation", conversationID)
 	}
 	return r, err
+}
+
+// ConversationEvents returns what a conversation is made of, of all its runs,
+// oldest first: one execution after the other, since an older run can go on
+// after a newer one.
+func (s *Store) ConversationEvents(ctx context.Context, conversationID string) ([]penstock.Event, error) {
+	events, err := s.events(ctx, "run_id IN (SELECT id FROM runs WHERE conversation_id = $1) AND type IN ('message', 'action', 'action_result', 'state') ORDER BY run_id, seq", conversationID)
+	return inTurn(events), err
+}
+
+// inTurn puts executions in the order in which they were asked for. Their first
+// event has that moment by a server's clock, what follows may be by a worker's.
+// Those of one run keep their order whatever a clock says.
+func inTurn(events []penstock.Event) []penstock.Event {
+	type execution struct {
+		asked  penstock.Time
+		events []penstock.Event
+	}
+	var list []execution
+	for i, e := range events {
+		asked := e.At
+		if i > 0 && events[i-1].RunID == e.RunID {
+			last := &list[len(list)-1]
+			if events[i-1].ExecutionID == e.ExecutionID {
+				last.events = append(last.events, e)
+				continue
+			}
+			asked = max(asked, last.asked)
+		}
+		list = append(list, execution{asked, []penstock.Event{e}})
+	}
+	slices.SortStableFunc(list, func(a, b execution) int { return cmp.Compare(a.asked, b.asked) })
+	ordered := make([]penstock.Event, 0, len(events))
+	for _, x := range list {
+		ordered = append(ordered, x.events...)
+	}
+	return ordered
 }
 
 // Talking is the run of a conversation that is not over, "" where there is none.

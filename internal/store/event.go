@@ -24,12 +24,6 @@ func (s *Store) TimelineEvents(ctx context.Context, runID string) ([]penstock.Ev
 	return s.events(ctx, "run_id = $1 AND type = 'timeline' ORDER BY seq", runID)
 }
 
-// ConversationEvents returns what a conversation is made of, of all its runs,
-// oldest first.
-func (s *Store) ConversationEvents(ctx context.Context, conversationID string) ([]penstock.Event, error) {
-	return s.events(ctx, "run_id IN (SELECT id FROM runs WHERE conversation_id = $1) AND type IN ('message', 'action', 'action_result', 'state') ORDER BY run_id, seq", conversationID)
-}
-
 func (s *Store) events(ctx context.Context, where string, args ...any) ([]penstock.Event, error) {
 	rows, err := s.query(ctx, "SELECT run_id, seq, execution_id, type, at, data FROM events WHERE "+where, args...)
 	if err != nil {

@@ -147,7 +147,7 @@ func (s *Service) equip(ctx context.Context, a *penstock.Assignment, run store.R
 	case err != nil && penstock.CodeOf(err) != penstock.CodeNotFound:
 		return err
 	}
-	events, err := s.store.ConversationEvents(ctx, run.ConversationID)
+	events, err := s.store.ConversationEvents(ctx, store.Viewer{All: true}, run.ConversationID)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 package service_test
 
 import (
+	"path"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -93,4 +95,49 @@ func spoken(steps []penstock.Step) (texts []string) {
 		}
 	}
 	return texts
+}
+
+// A personal run is its creator's, in the conversation of a run that all see, too.
+func TestConversationHidesPersonalRuns(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		rights := []penstock.Scope{penstock.ScopeRunsRead, penstock.ScopeRunsWrite}
+		ada, bob := w.as("ada", rights...), w.as("bob", rights...)
+		shared := w.create(penstock.RunRequest{Prompt: "for all"})
+		id := w.get(shared.ID).ConversationID
+		team := true
+		for _, next := range []string{"", "for ada", "for all again"} {
+			if next != "" {
+				team = !team
+				if _, err := w.CreateRun(w.t.Context(), ada, penstock.RunRequest{Prompt: next, ConversationID: id, Team: &team}, penstock.SourceAPI); err != nil {
+					w.t.Fatal(err)
+				}
+			}
+			w.finish(w.work().Lease, penstock.Result{State: penstock.StateSucceeded})
+		}
+		for name, p := range map[string]penstock.Principal{"ada": ada, "bob": bob, "admin": w.admin} {
+			want := []string{"for all", "for ada", "for all again"}
+			if name == "bob" {
+				want = []string{"for all", "for all again"}
+			}
+			ofRun, err := w.RunConversation(w.t.Context(), p, shared.ID)
+			if got := spoken(ofRun.Steps); err != nil || !slices.Equal(got, want) {
+				w.t.Errorf("%s reads %q by the run, %v, want %q", name, got, err, want)
+			}
+			c, err := w.Conversation(w.t.Context(), p, id)
+			if got := spoken(c.Steps); err != nil || !slices.Equal(got, want) {
+				w.t.Errorf("%s reads %q, %v, want %q", name, got, err, want)
+			}
+			link, err := w.ConversationTranscriptLink(w.t.Context(), p, id)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			d, err := w.Download(w.t.Context(), path.Base(link))
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if got := strings.Contains(readAll(w.t, d.Content), "for ada"); got != (name != "bob") {
+				w.t.Errorf("%s gets the personal run in the transcript: %v", name, got)
+			}
+		}
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
 )
 
 // linkLasts is how long a signed link can be followed.
@@ -27,10 +28,13 @@ func (s *Service) TranscriptLink(ctx context.Context, p penstock.Principal, runI
 }
 
 // ConversationTranscriptLink is a signed link to the transcript of all runs of
-// a conversation.
+// a conversation that exist for the caller.
 func (s *Service) ConversationTranscriptLink(ctx context.Context, p penstock.Principal, id string) (string, error) {
 	if err := s.seesConversation(ctx, p, id); err != nil {
 		return "", err
+	}
+	if v := viewer(p); !v.All {
+		id += "/" + v.UID
 	}
 	u, _, err := s.link("conversation", id)
 	return u, err
@@ -105,8 +109,9 @@ func (s *Service) Download(ctx context.Context, token string) (Download, error) 
 	case "transcript":
 		return s.downloadTranscript(ctx, g.ID, []string{g.ID}), nil
 	case "conversation":
-		runs, err := s.store.RunsOfConversation(ctx, g.ID)
-		return s.downloadTranscript(ctx, g.ID, runs), err
+		id, viewer, one := strings.Cut(g.ID, "/")
+		runs, err := s.store.RunsOfConversation(ctx, store.Viewer{UID: viewer, All: !one}, id)
+		return s.downloadTranscript(ctx, id, runs), err
 	}
 	return Download{}, gone
 }

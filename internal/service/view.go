@@ -16,6 +16,12 @@ func sees(p penstock.Principal, r store.RunRow) bool {
 	return !r.Personal || p.May(penstock.ScopeAdmin) || r.Creator != nil && r.Creator.UID == p.Actor.UID
 }
 
+// viewer is for whom runs are listed, those that sees allows. An agent was told
+// of the whole conversation that it goes on with.
+func viewer(p penstock.Principal) store.Viewer {
+	return store.Viewer{Team: p.Team, UID: p.Actor.UID, All: p.May(penstock.ScopeAdmin) || p.RunID != ""}
+}
+
 // visibleRun reads a run that exists for the caller.
 func (s *Service) visibleRun(ctx context.Context, p penstock.Principal, id string) (store.RunRow, error) {
 	if !penstock.ValidID(id) {
@@ -56,8 +62,7 @@ func (s *Service) ListRuns(ctx context.Context, p penstock.Principal, q penstock
 	if err := require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.RunPage{}, err
 	}
-	viewer := store.Viewer{Team: p.Team, UID: p.Actor.UID, All: p.May(penstock.ScopeAdmin)}
-	rows, next, err := s.store.ListRuns(ctx, viewer, q)
+	rows, next, err := s.store.ListRuns(ctx, viewer(p), q)
 	if err != nil {
 		return penstock.RunPage{}, err
 	}
@@ -192,15 +197,16 @@ func (s *Service) RunConversation(ctx context.Context, p penstock.Principal, run
 	if err != nil {
 		return penstock.Conversation{}, err
 	}
-	return s.conversation(ctx, r.ConversationID)
+	return s.conversation(ctx, p, r.ConversationID)
 }
 
-// Conversation answers a conversation by its own id, over all its runs.
+// Conversation answers a conversation by its own id, over all its runs that exist
+// for the caller.
 func (s *Service) Conversation(ctx context.Context, p penstock.Principal, id string) (penstock.Conversation, error) {
 	if err := s.seesConversation(ctx, p, id); err != nil {
 		return penstock.Conversation{}, err
 	}
-	return s.conversation(ctx, id)
+	return s.conversation(ctx, p, id)
 }
 
 // seesConversation is nil where a conversation exists for the caller.
@@ -215,8 +221,8 @@ func (s *Service) seesConversation(ctx context.Context, p penstock.Principal, id
 	return err
 }
 
-func (s *Service) conversation(ctx context.Context, id string) (penstock.Conversation, error) {
-	events, err := s.store.ConversationEvents(ctx, id)
+func (s *Service) conversation(ctx context.Context, p penstock.Principal, id string) (penstock.Conversation, error) {
+	events, err := s.store.ConversationEvents(ctx, viewer(p), id)
 	if err != nil {
 		return penstock.Conversation{}, err
 	}

@@ -11,10 +11,13 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// RunsOfConversation lists the runs of a conversation, oldest first.
-func (s *Store) RunsOfConversation(ctx context.Context, id string) ([]string, error) {
-	return s.strings(ctx, "SELECT id FROM runs WHERE conversation_id = $1 ORDER BY id", id)
+// RunsOfConversation lists the runs of a conversation that exist for v, oldest
+// first.
+func (s *Store) RunsOfConversation(ctx context.Context, v Viewer, id string) ([]string, error) {
+	return s.strings(ctx, runsOfConversation+" ORDER BY id", id, v.UID, flag(v.All))
 }
+
+const runsOfConversation = "SELECT id FROM runs WHERE conversation_id = $1 AND (personal = 0 OR creator = $2 OR $3 = 1)"
 
 // RunOfConversation is the newest run of a conversation.
 func (s *Store) RunOfConversation(ctx context.Context, team, conversationID string) (RunRow, error) {
@@ -25,11 +28,12 @@ func (s *Store) RunOfConversation(ctx context.Context, team, conversationID stri
 	return r, err
 }
 
-// ConversationEvents returns what a conversation is made of, of all its runs,
-// oldest first: one execution after the other, since an older run can go on
-// after a newer one.
-func (s *Store) ConversationEvents(ctx context.Context, conversationID string) ([]penstock.Event, error) {
-	events, err := s.events(ctx, "run_id IN (SELECT id FROM runs WHERE conversation_id = $1) AND type IN ('message', 'action', 'action_result', 'state') ORDER BY run_id, seq", conversationID)
+// ConversationEvents returns what a conversation is made of, of all its runs that
+// exist for v, oldest first: one execution after the other, since an older run can
+// go on after a newer one.
+func (s *Store) ConversationEvents(ctx context.Context, v Viewer, conversationID string) ([]penstock.Event, error) {
+	events, err := s.events(ctx, "run_id IN ("+runsOfConversation+") AND type IN ('message', 'action', 'action_result', 'state') ORDER BY run_id, seq",
+		conversationID, v.UID, flag(v.All))
 	return inTurn(events), err
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,12 +26,12 @@ func environmentPath(uid string) string { return "agent/environments/" + url.Pat
 
 // environmentFields are the flags that describe an environment.
 type environmentFields struct {
-	Name        *string       `help:"Name of the environment."`
-	Description *string       `help:"What it is for."`
-	Image       *string       `placeholder:"IMAGE" help:"Container image, for workers that use containers."`
-	Repo        []string      `sep:"none" placeholder:"URL[#REF]|OWNER/REPO" help:"Repository to clone; can be given often."`
-	Setup       []string      `sep:"none" placeholder:"COMMAND" help:"Command that prepares the workspace; can be given often, in order."`
-	KeepFailed  time.Duration `placeholder:"DURATION" help:"How long the sandbox of a failed run is kept."`
+	Name        *string        `help:"Name of the environment."`
+	Description *string        `help:"What it is for."`
+	Image       *string        `placeholder:"IMAGE" help:"Container image, for workers that use containers."`
+	Repo        []string       `sep:"none" placeholder:"URL[#REF]|OWNER/REPO" help:"Repository to clone; can be given often."`
+	Setup       []string       `sep:"none" placeholder:"COMMAND" help:"Command that prepares the workspace; can be given often, in order."`
+	KeepFailed  *time.Duration `placeholder:"DURATION" help:"How long the sandbox of a failed run is kept, in whole minutes; 0 is not at all."`
 	requestBody
 }
 
@@ -54,8 +55,8 @@ func (f *environmentFields) flags() map[string]any {
 	if f.Setup != nil {
 		fields["setup_commands"] = f.Setup
 	}
-	if f.KeepFailed > 0 {
-		fields["failure_session_retention_minutes"] = int(f.KeepFailed.Minutes())
+	if f.KeepFailed != nil {
+		fields["failure_session_retention_minutes"] = int(math.Ceil(f.KeepFailed.Minutes()))
 	}
 	return fields
 }

@@ -32,6 +32,19 @@ func TestEnvironments(t *testing.T) {
 	call(t, env, "environment", "get", "app").want(t, 0, made.UID)
 	call(t, env, "environment", "update", "app", "--description", "for tests", "--setup", "make").want(t, 0, "for tests", "acme/app", "make")
 	call(t, env, "environment", "list").want(t, 0, made.UID, "acme/app https://git.example/lib.git#v2")
+	for _, kept := range []struct {
+		given string
+		want  int
+	}{{"90s", 2}, {"1s", 1}, {"0", 0}} {
+		got := call(t, env, "environment", "update", "app", "--keep-failed", kept.given, "-o", "json")
+		got.want(t, 0)
+		var changed penstock.Environment
+		fromJSON(t, got.out, &changed)
+		if got := changed.Config.FailureSessionRetentionMinutes; got != kept.want {
+			t.Errorf("--keep-failed %s is %d minutes, want %d", kept.given, got, kept.want)
+		}
+	}
+	call(t, env, "environment", "update", "app", "--keep-failed=-1m").want(t, 65, "failure_session_retention_minutes")
 	id := startRun(t, env, "x", "--environment", "app", "--worker-host", "none")
 	if got := getRun(t, env, id).Config.EnvironmentID; got != made.UID {
 		t.Errorf("the run's environment is %q, want %q", got, made.UID)

@@ -103,11 +103,15 @@ func (p *parser) trigger(d *document, at *yaml.Node, t Trigger) {
 	} else {
 		p.schedule(d, schedule, t.Schedule)
 	}
-	if p.errors > before || given == nil {
+	unread := len(given) > 0 && t.Filter == nil || schedule != nil && t.Schedule == nil // refused where it stands
+	if p.errors > before || given == nil || unread {
 		return
 	}
 	// What the API refuses is refused here as well: its limits, above all.
 	for _, problem := range t.Trigger().Check("") {
+		if problem.Pointer == "/event" { // missing, or no text: that is a finding already
+			continue
+		}
 		d.badf(pointed(at, problem.Pointer), InvalidFilter, "%s %s", strings.TrimPrefix(problem.Pointer, "/"), problem.Detail)
 	}
 }

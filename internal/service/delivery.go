@@ -109,7 +109,8 @@ func (s *Service) replay(ctx context.Context, p penstock.Principal, w store.Webh
 }
 
 // Offer makes what a sender has posted the secret of a webhook that waits for
-// one, and enables it. penstock.ErrStale: it waits no more.
+// one, and enables it. penstock.ErrStale: it waits no more. CodeNotFound: its file
+// has it switched off.
 func (s *Service) Offer(ctx context.Context, in *penstock.Inlet, secret string) error {
 	plan, ok := in.Plan.(*deliveryPlan)
 	if !ok {
@@ -126,6 +127,13 @@ func (s *Service) Offer(ctx context.Context, in *penstock.Inlet, secret string) 
 		}
 		if !w.PendingSecret {
 			return penstock.ErrStale
+		}
+		on, err := enabledByFiles(ctx, tx, w)
+		if err != nil {
+			return err
+		}
+		if !on {
+			return penstock.NotFound("webhook", in.UID)
 		}
 		if errs := checkWebhookSecret("/verification_token", w, secret); errs != nil {
 			return penstock.InvalidFields(errs...)

@@ -108,8 +108,7 @@ func followFiles(ctx context.Context, tx *store.Tx, factory store.FactoryRow, fi
 		return err
 	}
 	for _, row := range rows {
-		i := slices.IndexFunc(present.Webhooks, func(w definition.Webhook) bool { return w.Name == row.Name })
-		if i < 0 || !row.Enabled || present.Webhooks[i].Webhook().Enabled {
+		if !row.Enabled || enabledIn(present, row.Name) {
 			continue
 		}
 		row.Enabled = false
@@ -118,6 +117,23 @@ func followFiles(ctx context.Context, tx *store.Tx, factory store.FactoryRow, fi
 		}
 	}
 	return nil
+}
+
+// enabledIn reports whether files have a webhook switched on: that is what holds
+// once one that is pending has its secret. A webhook without a file is.
+func enabledIn(d *definition.Definition, webhook string) bool {
+	i := slices.IndexFunc(d.Webhooks, func(w definition.Webhook) bool { return w.Name == webhook })
+	return i < 0 || d.Webhooks[i].Webhook().Enabled
+}
+
+// enabledByFiles is enabledIn for the files of the webhook's factory.
+func enabledByFiles(ctx context.Context, tx *store.Tx, w store.WebhookRow) (bool, error) {
+	files, err := tx.DefinitionFiles(ctx, w.FactoryUID)
+	if err != nil {
+		return false, err
+	}
+	present, _ := definition.Parse(files, definition.Known{})
+	return present == nil || enabledIn(present, w.Name), nil
 }
 
 // unwritable says why a change cannot be: the files would be invalid by it.
@@ -236,8 +252,8 @@ func (w *writer) webhooks(ctx context.Context, present *definition.Definition) e
 	there := map[string]bool{}
 	for _, row := range rows {
 		there[row.Name] = true
-		if row.PendingSecret { // it is enabled when its secret comes
-			row.Enabled = true
+		if row.PendingSecret {
+			row.Enabled = enabledIn(present, row.Name)
 		}
 		if err := put(w, definition.KindWebhook, row.Name, definition.WebhookOf(row.Webhook), definition.WriteWebhook); err != nil {
 			return err

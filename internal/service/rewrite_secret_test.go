@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/penstock-dev/penstock"
@@ -42,5 +43,56 @@ func TestEditsReadSecretsAgain(t *testing.T) {
 		h.setSecret("CI_TOKEN", "no token, by its\nline break")
 		edit()
 		h.values(hooks["ci"], "the-next") // and the edit is made
+	})
+}
+
+// A webhook that waits for its secret is off whatever its file says, and what the file
+// says is neither lost meanwhile nor overruled by whoever brings the secret.
+func TestAWebhookThatItsFileSwitchesOffStaysOffWhenItsSecretComes(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		ctx := h.t.Context()
+		files := team()
+		for name, more := range map[string]string{
+			"applied": "", "followed": "secretRefresh: immediate\n", "offered": "authMode: signature\nsignatureScheme: notion\n",
+		} {
+			secret := strings.ToUpper(name)
+			h.secret(secret, nil)
+			files["webhooks/"+name+".yaml"] = more + "secretName: " + secret + "\nenabled: false # not yet\n"
+		}
+		h.apply(files)
+		hooks := map[string]string{}
+		for _, w := range h.webhooks() {
+			hooks[w.Name] = w.UID
+		}
+		edit := func(description string) {
+			h.t.Helper()
+			if _, err := h.UpdateFactory(ctx, h.admin, h.factory, penstock.FactoryRequest{Description: &description}); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+		edit("Waits.")
+		h.setSecret("FOLLOWED", "there-now")
+		h.setSecret("APPLIED", "there-now")
+		edit("Waits no more.")
+		for _, name := range []string{"applied", "followed"} {
+			if got := h.read(hooks[name]); got.PendingSecret || got.Enabled {
+				h.t.Errorf("got %+v, want that it has its secret and is off", got)
+			}
+			h.values(hooks[name], "there-now")
+		}
+		in, err := h.Inlet(ctx, hooks["offered"], false, true)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		wantCode(h.t, h.Offer(ctx, in, "from-somebody"), penstock.CodeNotFound, "")
+		if got := h.read(hooks["offered"]); !got.PendingSecret || got.Enabled {
+			h.t.Errorf("got %+v, want that it waits still", got)
+		}
+		got := h.files().Files
+		for path, want := range files {
+			if strings.HasPrefix(path, "webhooks/") && got[path] != want {
+				h.t.Errorf("%s: got %q, want %q", path, got[path], want)
+			}
+		}
 	})
 }

@@ -212,7 +212,7 @@ func (s *Service) openWebhookSecret(uid string, secret store.SealedSecret) (stri
 }
 
 // readAgain gives a webhook the value that its managed secret has now. One that
-// was pending is finished by it, and enabled.
+// was pending is finished by it, and enabled unless its file says otherwise.
 func (s *Service) readAgain(ctx context.Context, tx *store.Tx, w store.WebhookRow) (store.WebhookRow, error) {
 	row, err := tx.Secret(ctx, w.Team, w.SecretName)
 	if err != nil {
@@ -232,7 +232,11 @@ func (s *Service) readAgain(ctx context.Context, tx *store.Tx, w store.WebhookRo
 		return w, penstock.Errorf(penstock.CodeConflict, "the value of its secret %s is none for this webhook: it %s", w.SecretName, problem)
 	}
 	if w.PendingSecret {
-		w.PendingSecret, w.Enabled = false, true
+		on, err := enabledByFiles(ctx, tx, w)
+		if err != nil {
+			return w, err
+		}
+		w.PendingSecret, w.Enabled = false, w.Enabled || on
 	} else if len(w.Sealed) > 0 {
 		present, err := s.openWebhookSecret(w.UID, w.Sealed[0])
 		if err != nil || present == value {
@@ -264,11 +268,11 @@ func (s *Service) followSecret(ctx context.Context, tx *store.Tx, p penstock.Pri
 		if !w.PendingSecret {
 			continue
 		}
-		w.PendingSecret, w.Enabled, w.UpdatedAt = false, true, penstock.Now()
-		if err := tx.SetWebhook(ctx, w); err != nil {
+		if w.Enabled, err = enabledByFiles(ctx, tx, w); err != nil {
 			return err
 		}
-		if err := s.rewrite(ctx, tx, p, w.FactoryUID); err != nil { // it is enabled by this
+		w.PendingSecret, w.UpdatedAt = false, penstock.Now()
+		if err := tx.SetWebhook(ctx, w); err != nil {
 			return err
 		}
 	}

@@ -451,7 +451,11 @@ func moved(files map[string][]byte, kind definition.Kind, from, to string) map[s
 	for _, path := range definition.Paths(files, kind, from) {
 		parts := strings.SplitN(path, "/", 3)
 		parts[1] = strings.Replace(parts[1], from, to, 1)
-		after[strings.Join(parts, "/")] = files[path]
+		next := strings.Join(parts, "/")
+		if _, read := definition.Concerns(next); !read { // automations/readme.md explains the folder
+			next = definition.DocumentPath(nil, kind, to)
+		}
+		after[next] = files[path]
 	}
 	return after
 }

@@ -399,6 +399,26 @@ func (e *editor) edit() (what string, err error) {
 	return "change an agent", err
 }
 
+// A README.md is no document, also where an automation has that name.
+func TestAnAutomationTakesItsDocumentToTheNameReadme(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		document := "---\n# pushes\ntriggers:\n  - {provider: github, event: push} # of us\n---\nLook.\n"
+		h.apply(with(team(), "automations/look.md", document))
+		automations, err := h.ListAutomations(h.t.Context(), h.admin, h.factory)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		request := penstock.AutomationRequest{Name: new("readme")}
+		if _, err := h.UpdateAutomation(h.t.Context(), h.admin, h.factory, automations[0].UID, request); err != nil {
+			h.t.Fatal(err)
+		}
+		want := with(team(), "automations/readme/automation.md", document)
+		if diff := cmp.Diff(want, h.files().Files); diff != "" {
+			h.t.Errorf("files -want +got:\n%s", diff)
+		}
+	})
+}
+
 func TestHistorySaysWhoChangedWhat(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.t.Context()

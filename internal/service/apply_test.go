@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -415,6 +416,40 @@ func TestAnAutomationTakesItsDocumentToTheNameReadme(t *testing.T) {
 		want := with(team(), "automations/readme/automation.md", document)
 		if diff := cmp.Diff(want, h.files().Files); diff != "" {
 			h.t.Errorf("files -want +got:\n%s", diff)
+		}
+	})
+}
+
+// The built-in agent can be written in two ways; an edit stays with the one that
+// is there, and leaves its comments alone.
+func TestAnEditKeepsHowAHarnessIsWritten(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		const (
+			path = "agents/fixer/agent.md"
+			text = "---\nharness: # ours\n  type: builtin\n  # cheap\n  model: demo/offline\ndescription: mends\nsecrets: []\n---\n\nMend.\n"
+		)
+		h.apply(with(team(), path, text))
+		f, err := h.Factory(h.t.Context(), h.admin, h.factory)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		fixer := f.Agents[slices.IndexFunc(f.Agents, func(a penstock.FactoryAgent) bool { return a.Name == "fixer" })].UID
+		for _, edit := range []struct {
+			penstock.IdentityRequest
+
+			old, changed string
+		}{
+			{penstock.IdentityRequest{Description: new("heals")}, "mends", "heals"},
+			{penstock.IdentityRequest{Secrets: &[]penstock.NamedSecret{{Name: "SHARED"}}}, "[]", "[SHARED]"},
+			{penstock.IdentityRequest{BaseModel: new("auto")}, "demo/offline", "auto"},
+		} {
+			want := strings.Replace(h.files().Files[path], edit.old, edit.changed, 1)
+			if _, err := h.UpdateIdentity(h.t.Context(), h.admin, fixer, edit.IdentityRequest); err != nil {
+				h.t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, h.files().Files[path]); diff != "" {
+				h.t.Errorf("-want +got:\n%s", diff)
+			}
 		}
 	})
 }

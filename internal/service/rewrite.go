@@ -271,8 +271,17 @@ func (w *writer) webhooks(ctx context.Context, present *definition.Definition) e
 // one thing can be spelled in several ways. said is what the document says in
 // the spelling of wanted.
 func kept(was, said, wanted definition.Settings) definition.Settings {
-	if reflect.DeepEqual(said, wanted) {
+	switch {
+	case reflect.DeepEqual(said, wanted):
 		return was
+	case said.Model == wanted.Model && reflect.DeepEqual(said.Harness, wanted.Harness):
+		wanted.Model, wanted.Harness = was.Model, was.Harness
+		return wanted
+	case was.Harness != nil && said.Harness == nil && wanted.Harness == nil && wanted.Model != "": // another model of the built-in one
+		h := *was.Harness
+		h.Model = wanted.Model
+		wanted.Model, wanted.Harness = "", &h
+		return wanted
 	}
 	if was.Harness != nil && wanted.Harness != nil && was.Harness.Type == wanted.Harness.Type && wanted.Harness.Auth == nil {
 		h := *wanted.Harness

@@ -258,14 +258,21 @@ func (w Worker) Can(want Want) bool {
 		(want.Platform == "" || want.Platform == w.Platform) && !(want.Image && w.StrictImage)
 }
 
+// deadFor is how long a worker that did not say goodbye is kept: one that is started
+// anew after each crash has another id each time.
+const deadFor = time.Hour
+
 // Hello records that a worker is there; Goodbye that it is not.
 func (s *Store) Hello(ctx context.Context, c penstock.Claim) error {
-	now := int64(penstock.Now())
+	now := penstock.Now()
 	return s.Write(ctx, func(tx *Tx) error {
+		if _, err := tx.exec(ctx, "DELETE FROM workers WHERE last_seen_at < $1", int64(now.Add(-deadFor))); err != nil {
+			return err
+		}
 		_, err := tx.exec(ctx, `INSERT INTO workers (id, host, local, version, harnesses, strict_image, capacity, busy, connected_at, last_seen_at, platform)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10)
 			ON CONFLICT (id) DO UPDATE SET busy = $8, capacity = $7, last_seen_at = $9`,
-			c.WorkerID, c.Host, flag(c.Local), c.Version, ","+strings.Join(c.Harnesses, ",")+",", flag(c.StrictImage), c.Capacity, c.Busy, now, c.Platform)
+			c.WorkerID, c.Host, flag(c.Local), c.Version, ","+strings.Join(c.Harnesses, ",")+",", flag(c.StrictImage), c.Capacity, c.Busy, int64(now), c.Platform)
 		return err
 	})
 }

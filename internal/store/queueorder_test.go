@@ -61,3 +61,29 @@ func TestCapacity(t *testing.T) {
 		}
 	})
 }
+
+// Workers that are killed and started anew, with another id each time, do not heap up:
+// each run that is stored looks through them.
+func TestDeadWorkersAreForgotten(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, url string) {
+		s := testkit.OpenStore(t, url)
+		hello := func(id string) {
+			t.Helper()
+			if err := s.Hello(t.Context(), penstock.Claim{WorkerID: id, Host: id, Capacity: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hello("killed")
+		testkit.Exec(t, url, "UPDATE workers SET last_seen_at = 1")
+		hello("started")
+		testkit.Exec(t, url, "UPDATE workers SET last_seen_at = 9000000000000") // whoever is left comes into sight
+		workers, err := s.Workers(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(workers) != 1 || workers[0].ID != "started" {
+			t.Errorf("got %v, want the one that was started", workers)
+		}
+	})
+}

@@ -97,6 +97,14 @@ def test_only_what_does_nothing_twice(
     assert len(pauses) == 2 * (tries - 1)
 
 
+def test_a_creating_call_that_the_server_knows_no_key_of_is_not_repeated() -> None:
+    server = FakeServer()
+    server.disconnect("POST", "/session")
+    with pytest.raises(APIConnectionError):
+        server.client().session.create(api_key="psk_x")
+    assert ["idempotency-key" in request.headers for request in server.requests] == [False]
+
+
 @pytest.mark.parametrize(
     ("status", "header", "tries"),
     [

@@ -294,6 +294,7 @@ def _undocumented(
         query=pairs,
         headers=headers,
         content=content,
+        makes_key=method == "POST",
     )
 
 

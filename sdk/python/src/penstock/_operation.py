@@ -89,6 +89,7 @@ class Operation(Generic[T]):
             content=content,
             shown=self.path if "{token}" in self.path else None,
             link=self.link,
+            makes_key=self.takes_key,
         )
 
     def decode(self, response: RawResponse[Any]) -> Any:
@@ -197,13 +198,12 @@ def make_call(
     content: bytes | None = None,
     shown: str | None = None,
     link: bool = False,
+    makes_key: bool = False,
 ) -> Call:
-    """A call from checked parts; a POST gets its idempotency key here, once for all its tries."""
+    """A call from checked parts. An idempotency key is made here, once for all its tries."""
     all_headers = dict(headers or {})
-    if method == "POST" and "idempotency_key" not in options:
-        all_headers["Idempotency-Key"] = str(uuid4())
-    elif "idempotency_key" in options:
-        key = options["idempotency_key"]
+    if makes_key or "idempotency_key" in options:
+        key = options.get("idempotency_key", str(uuid4()))
         if not isinstance(key, str) or not 1 <= len(key) <= 255:
             raise ValueError("idempotency_key has 1 to 255 characters")
         all_headers["Idempotency-Key"] = key

@@ -304,26 +304,46 @@ def test_wait_outlasts_a_server_that_is_away(monkeypatch: pytest.MonkeyPatch) ->
                 anyio.run(main, server.url)
 
 
+ITEM = {
+    "run_id": "r",
+    "task_id": "r",
+    "title": "t",
+    "state": "INPROGRESS",
+    "prompt": "p",
+    "execution_id": 1,
+    "created_at": "2026-01-01T00:00:00.000Z",
+    "updated_at": "2026-01-01T00:00:00.000Z",
+}
+
+
 def test_wait_ends_in_time_where_the_stream_is_silent() -> None:
-    item = {
-        "run_id": "r",
-        "task_id": "r",
-        "title": "t",
-        "state": "INPROGRESS",
-        "prompt": "p",
-        "execution_id": 1,
-        "created_at": "2026-01-01T00:00:00.000Z",
-        "updated_at": "2026-01-01T00:00:00.000Z",
-    }
     with faulty(
-        answer(json.dumps(item).encode()), drip(STREAM, chunk(": still here\n\n"))
+        answer(json.dumps(ITEM).encode()), drip(STREAM, chunk(": still here\n\n"))
     ) as server:
         with Penstock(api_key=KEY, base_url=server.url) as client:
             start = time.monotonic()
             with pytest.raises(TimeoutError, match="run r is not over yet"):
                 client.runs.wait("r", timeout=0.3)
             assert time.monotonic() - start < 30
-    with faulty(answer(json.dumps(item).encode()), hang(STREAM)) as server:
+    with faulty(answer(json.dumps(ITEM).encode()), hang(STREAM)) as server:
         with Penstock(api_key=KEY, base_url=server.url) as client:
             with pytest.raises(TimeoutError, match="run r is not over yet"):
                 client.runs.wait("r", timeout=0.3)
+
+
+@pytest.mark.parametrize(
+    ("behaviours", "asked"),
+    [
+        pytest.param([hang()], 1, id="nothing answers"),
+        pytest.param(
+            [answer(b"{}", status="503 S", more="Retry-After: 1\r\n")], 1, id="come back later"
+        ),
+        pytest.param([answer(json.dumps(ITEM).encode()), hang()], 2, id="no stream begins"),
+    ],
+)
+def test_a_wait_s_time_holds_for_all_its_tries(behaviours: list[Behaviour], asked: int) -> None:
+    with faulty(*behaviours) as server:
+        with Penstock(api_key=KEY, base_url=server.url, timeout=Timeout(idle=2)) as client:
+            with pytest.raises(TimeoutError, match="run r is not over yet"):
+                client.runs.wait("r", timeout=0.3)
+        assert len(server.requests) == asked

@@ -112,6 +112,7 @@ class Log(Generic[T]):
         self._response: RawResponse[Any]
         self.ended = False
         self.opened = False
+        self.deadline: float | None = None
         self.last_event_id = self._call.headers.get("Last-Event-ID", "")
 
     def open(self) -> Any:
@@ -122,7 +123,7 @@ class Log(Generic[T]):
             headers["Last-Event-ID"] = self.last_event_id
         # Once it was open, the time without news decides how often to try again, not a number.
         retries = 0 if self.opened else self._call.retries
-        return replace(self._call, headers=headers, retries=retries)
+        return replace(self._call, headers=headers, retries=retries, deadline=self.deadline)
 
     def accept(self, response: RawResponse[Any] | None) -> None:
         """Take a connection; InvalidResponseError where it is no stream, None where all is over."""
@@ -271,11 +272,12 @@ class EventStream(BaseStream[T]):
         self._drop()
 
     @contextmanager
-    def limit(self, seconds: float | None) -> Generator[None]:
-        """End the stream after this time, also where it waits for the server."""
-        timer = threading.Timer(seconds or 0, self._interrupt)
+    def limit(self, deadline: float | None) -> Generator[None]:
+        """End the stream at this time of time.monotonic, also where it waits for the server."""
+        self._log.deadline = deadline
+        timer = threading.Timer(max(0.0, (deadline or 0) - time.monotonic()), self._interrupt)
         timer.daemon = True
-        if seconds is not None:
+        if deadline is not None:
             timer.start()
         try:
             yield

@@ -10,6 +10,7 @@ import logging
 import os
 import random
 import ssl
+import time
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -115,6 +116,8 @@ def exchange(call: Call, client: Settings) -> Generator[Step, RawResponse[Any], 
     )
     for pause in [*pauses(retries), None]:
         send, hops = first, 0
+        if call.deadline is not None:
+            send = replace(first, timeout=_within(timeout, call.deadline - time.monotonic()))
         while True:
             error, response = yield from _try(call, send)
             if response is None or not (call.link and response.status_code in (302, 303, 307)):
@@ -129,9 +132,19 @@ def exchange(call: Call, client: Settings) -> Generator[Step, RawResponse[Any], 
         seconds = None if pause is None else _before_retry(call, error, pause)
         if seconds is None:
             raise error
+        if call.deadline is not None and seconds >= (left := call.deadline - time.monotonic()):
+            yield Pause(max(0.0, left))
+            raise error
         logger.info("%s %s: again in %.1f s: %s", call.method, call.shown, seconds, _brief(error))
         yield Pause(seconds)
     raise AssertionError("unreachable")
+
+
+def _within(timeout: Timeout, left: float) -> Timeout:
+    """The same limits, none of them longer than what is left."""
+    left = max(0.001, left)
+    limits = (timeout.total, timeout.connect, timeout.idle)
+    return Timeout(*(left if limit is None else min(limit, left) for limit in limits))
 
 
 def _try(

@@ -41,6 +41,8 @@ class Call:
     retries: int | None = None
     link: bool = False
     """Whether a redirect is the answer, to be followed without the key."""
+    deadline: float | None = None
+    """When all its tries and the pauses between them are over, by time.monotonic."""
 
     @property
     def repeatable(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import anyio
 
@@ -10,12 +11,10 @@ from . import _operations as operations
 from . import types
 from ._events import AsyncEventStream, EventStream
 from ._exchange import worth_retrying
-from ._options import Options, Timeout
 from ._resource import AsyncResource, Resource
 from .errors import (
     APIConnectionError,
     APIError,
-    APITimeoutError,
     InvalidResponseError,
     WaitTimeoutError,
 )
@@ -105,7 +104,7 @@ class RunsBase(Resource):
             time.sleep(POLL if left is None else min(POLL, left))
             return None
         try:
-            with stream.limit(left):
+            with stream.limit(deadline):
                 for event in stream:
                     if worth_a_look(event, until_blocked=until_blocked):
                         return stream
@@ -120,16 +119,14 @@ class RunsBase(Resource):
         )
 
     def _look(self, run_id: str, deadline: float | None) -> types.RunItem:
-        left = _left(run_id, deadline)
-        total = self._connection.settings.timeout.total
-        options: Options = {}
-        if left is not None and (total is None or left < total):
-            options = {"timeout": Timeout(total=left)}
+        _left(run_id, deadline)
+        call = replace(operations.get_run.call({}, [run_id]), deadline=deadline)
         try:
-            return self._call(operations.get_run, options, run_id)
-        except APITimeoutError:
+            run: types.RunItem = self._connection.perform(call)
+        except (APIError, APIConnectionError):
             _left(run_id, deadline)
             raise
+        return run
 
 
 class AsyncRunsBase(AsyncResource):

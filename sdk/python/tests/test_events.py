@@ -171,6 +171,34 @@ def test_an_answer_that_says_no_ends_it() -> None:
         next(events)
 
 
+def test_a_server_that_asks_for_an_hour_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[float] = []
+    monkeypatch.setattr(threading.Event, "wait", lambda _, seconds: taken.append(seconds))
+    server = FakeServer()
+    server.stream(
+        "/agent/runs/r/events", [{"id": 1, "event": "state", "data": {"state": "QUEUED"}}]
+    )
+    for seconds in (60, 3600):
+        server.fail(
+            "GET",
+            "/agent/runs/r/events",
+            status=503,
+            code="resource_unavailable",
+            retryable=True,
+            retry_after=seconds,
+        )
+    server.stream(
+        "/agent/runs/r/events", [{"id": 2, "event": "state", "data": {"state": "QUEUED"}}]
+    )
+    events = server.client().runs.events("r")
+    assert next(events).id == 1
+    with pytest.raises(InternalServerError) as caught:
+        next(events)
+    assert caught.value.retry_after == 3600
+    assert 3600 not in taken
+    assert 60 in taken
+
+
 def test_without_retries_nothing_is_resumed() -> None:
     server = FakeServer()
     server.stream(

@@ -19,6 +19,7 @@ from typing_extensions import Self
 from ._connection import AsyncConnection, Connection, OpenResponse
 from ._exchange import (
     LONGEST_PAUSE,
+    LONGEST_RETRY_AFTER,
     TRANSPORT_ERRORS,
     Settings,
     connection_error,
@@ -170,7 +171,8 @@ class Log(Generic[T]):
         if isinstance(error, InvalidResponseError):
             stop = True
         elif isinstance(error, APIError):
-            stop = stop or not worth_retrying(error)
+            asked = error.retry_after or 0.0
+            stop = stop or not worth_retrying(error) or asked > LONGEST_RETRY_AFTER
         silent = time.monotonic() - self._heard
         if stop or (self._idle is not None and silent >= self._idle):
             raise error or connection_error(httpx.ReadError("the stream broke off"), self._call)

@@ -168,3 +168,5 @@ def test_headers_of_a_call() -> None:
     assert asked.headers["x-request-id"] == "mine"
     assert asked.headers["user-agent"].startswith("penstock-python/")
     assert asked.query["new"] == "1"
+    client.get("/limits?limit=5", query={"q": "a b"})
+    assert str(server.requests[-1].query) == "limit=5&q=a+b"

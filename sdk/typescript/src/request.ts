@@ -58,7 +58,7 @@ export async function encode(settings: Settings, call: Call, options: RequestOpt
   return {
     name: `${call.method} ${path}`,
     facts: { method: call.method, path },
-    url: `${settings.baseURL}/api/v1${fillPath(call.path, call.args)}${encodeQuery({ ...call.query, ...options.query })}`,
+    url: `${settings.baseURL}/api/v1${encodeQuery(fillPath(call.path, call.args), { ...call.query, ...options.query })}`,
     init: { ...settings.fetchOptions, method: call.method, headers, redirect: 'manual', ...(body === undefined ? {} : { body }) },
     repeatable: call.method === 'GET' || headers.has('Idempotency-Key'),
     isLink: call.isLink ?? false,
@@ -104,8 +104,8 @@ function fillPath(path: string, args: Record<string, string> = {}): string {
   });
 }
 
-/** Lists are repeated, objects written as name[key]=value, what is undefined or null is left out. */
-function encodeQuery(query: Record<string, unknown>): string {
+/** Puts a query behind a path. Lists are repeated, objects written as name[key]=value, what is undefined or null is left out. */
+function encodeQuery(path: string, query: Record<string, unknown>): string {
   const params = new URLSearchParams();
   const add = (name: string, value: unknown): void => {
     if (value === undefined || value === null) {
@@ -128,7 +128,7 @@ function encodeQuery(query: Record<string, unknown>): string {
   for (const [name, value] of Object.entries(query)) {
     add(name, value);
   }
-  return params.size > 0 ? `?${params}` : '';
+  return params.size > 0 ? `${path}${path.includes('?') ? '&' : '?'}${params}` : path;
 }
 
 /** JSON, or a form where the body has a file. */

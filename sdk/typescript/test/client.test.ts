@@ -237,6 +237,8 @@ describe('a client', () => {
       ['metadata[a.b]', 'c d'],
       ['newer', 'true'],
     ]);
+    await client.get('/agent/runs?limit=5', { query: { q: 'a b' } });
+    expect(server.requests[2]?.query.toString()).toBe('limit=5&q=a+b');
   });
 
   test('hands on more options of fetch', async () => {

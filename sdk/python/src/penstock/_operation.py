@@ -217,7 +217,7 @@ def make_call(
         if not (value.isascii() and value.isprintable()):
             raise ValueError(f"header {name} holds what no header may")
     pairs = [*query, *options.get("extra_query", {}).items()]
-    target = f"{path}?{query_string(pairs)}" if pairs else path
+    target = f"{path}{'&' if '?' in path else '?'}{query_string(pairs)}" if pairs else path
     retries = options.get("retries")
     return Call(
         method,

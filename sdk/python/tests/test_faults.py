@@ -127,8 +127,9 @@ def test_the_key_does_not_follow_a_redirect() -> None:
         redirect = answer(status="302 Found", more=f"Location: {other.url}/signed?sig=1\r\n")
         with faulty(redirect) as server:
             with httpx.Client(
-                headers={"Authorization": "of the caller"},
+                headers={"Authorization": "of the caller", "X-Gate": "of the caller"},
                 cookies={"c": "1"},
+                params={"of": "the caller"},
                 follow_redirects=True,
             ) as http:
                 client = Penstock(api_key=KEY, base_url=server.url, http_client=http)
@@ -141,6 +142,7 @@ def test_the_key_does_not_follow_a_redirect() -> None:
             )
         (request,) = other.requests
         assert request.startswith(b"GET /signed?sig=1 ")
+        assert b"of the caller" not in request
         assert b"authorization" not in request.lower()
         assert b"cookie" not in request.lower()
 

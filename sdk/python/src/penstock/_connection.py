@@ -156,10 +156,13 @@ def _request(
 ) -> httpx.Request:
     limits = [seconds for seconds in (send.timeout.connect, read) if seconds is not None]
     timeout = httpx.Timeout(read, connect=min(limits, default=None))
+    if send.elsewhere:
+        extensions = {"timeout": timeout.as_dict()}
+        return httpx.Request(send.method, send.url, headers=send.headers, extensions=extensions)
     request = http.build_request(
         send.method, send.url, headers=send.headers, content=send.content, timeout=timeout
     )
-    if "Authorization" not in send.headers:  # a signed link, perhaps to another host
+    if "Authorization" not in send.headers:  # a signed link
         request.headers.pop("authorization", None)
         request.headers.pop("cookie", None)
     return request

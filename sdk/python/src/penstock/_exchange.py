@@ -91,6 +91,8 @@ class Send:
     headers: Mapping[str, str]
     content: bytes | None
     timeout: Timeout
+    elsewhere: bool = False
+    """Whether it goes to another host, which gets nothing that an http_client adds."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +225,10 @@ def _follow(send: Send, response: RawResponse[Any], hops: int) -> Send:
     if hops > MAX_HOPS or parts.scheme not in ("http", "https") or not parts.hostname or downgrade:
         raise api_error(response)
     headers = {"User-Agent": send.headers["User-Agent"]}
-    return replace(send, method="GET", url=target, headers=headers, content=None)
+    elsewhere = send.elsewhere or parts[:2] != urlsplit(send.url)[:2]
+    return replace(
+        send, method="GET", url=target, headers=headers, content=None, elsewhere=elsewhere
+    )
 
 
 def _brief(error: PenstockError) -> str:

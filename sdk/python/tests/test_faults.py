@@ -194,6 +194,22 @@ def test_a_proxy_is_used() -> None:
         assert proxy.requests[0].startswith(b"GET http://localhost:9/api/v1/me ")
 
 
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
+def test_no_proxy_of_the_environment_sees_the_key(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(url: str) -> str:
+        async with AsyncPenstock(api_key=KEY, base_url=url) as client:
+            return (await client.me.get()).team
+
+    with faulty(raw(b"")) as proxy, faulty(answer(ME)) as server:
+        monkeypatch.setenv(name, proxy.url)
+        with Penstock(api_key=KEY, base_url=server.url) as client:
+            assert client.me.get().team == "t"
+        assert anyio.run(main, server.url) == "t"
+        assert proxy.requests == []
+
+
 STREAM_CASES: dict[str, tuple[Behaviour, type[PenstockError], str]] = {
     "HTML": (answer(HTML, kind="text/html"), InvalidResponseError, "text/html"),
     "events that are no JSON": (

@@ -13,7 +13,7 @@ from typing_extensions import ParamSpec, Self, Unpack
 
 from ._async_resources import AsyncResources
 from ._connection import AsyncConnection, Connection
-from ._exchange import Settings, settings
+from ._exchange import DIRECT, Settings, settings
 from ._operation import Call, check_retries, is_json, make_call, to_json
 from ._options import Options, PostOptions, Timeout
 from ._raw import RawResponse
@@ -50,7 +50,9 @@ class Penstock(Resources):
     ) -> None:
         told = settings(api_key, base_url, timeout, retries, own_http=_own(proxy, http_client))
         self._owns_http = http_client is None
-        super().__init__(Connection(http_client or httpx.Client(proxy=proxy), told))
+        direct = DIRECT if proxy is None else None
+        http = http_client or httpx.Client(proxy=proxy, mounts=direct)
+        super().__init__(Connection(http, told))
 
     def with_options(
         self, *, timeout: float | Timeout | None = _UNCHANGED, retries: int = _UNCHANGED
@@ -165,7 +167,9 @@ class AsyncPenstock(AsyncResources):
     ) -> None:
         told = settings(api_key, base_url, timeout, retries, own_http=_own(proxy, http_client))
         self._owns_http = http_client is None
-        super().__init__(AsyncConnection(http_client or httpx.AsyncClient(proxy=proxy), told))
+        direct = DIRECT if proxy is None else None
+        http = http_client or httpx.AsyncClient(proxy=proxy, mounts=direct)
+        super().__init__(AsyncConnection(http, told))
 
     def with_options(
         self, *, timeout: float | Timeout | None = _UNCHANGED, retries: int = _UNCHANGED

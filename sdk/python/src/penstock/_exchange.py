@@ -28,6 +28,8 @@ logger = logging.getLogger("penstock")
 
 PREFIX = "/api/v1"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+DIRECT = {"http://localhost": None, "http://127.0.0.1": None, "http://[::1]": None}
+"""What HTTP_PROXY does not hold for: there the key would cross the network in the clear."""
 MAX_HOPS = 5
 TRANSPORT_ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, TimeoutError)
 """What a driver hands to `exchange` instead of an answer."""

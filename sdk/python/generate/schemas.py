@@ -127,6 +127,9 @@ class Models(Writer):
             null = "None" in kind.split(" | ") or target.get("type") == ["string", "null"]
             if field not in required:
                 kind += " = None" if null else " | None = None"
+            if value.get("format") == "password":
+                kind, equals, default = kind.partition(" = ")  # not into a log by accident
+                kind = f"Annotated[{kind}, Field(repr=False)]{equals}{default}"
             text += f"\n    {field}: {kind}\n" + doc(
                 value.get("description") or target.get("description")
             )
@@ -244,7 +247,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Discriminator, Tag
+from pydantic import Discriminator, Field, Tag
 
 from ._model import UNKNOWN, Model, tag_of
 '''

@@ -241,6 +241,16 @@ def test_nothing_that_is_secret_is_logged(
         assert secret not in everything
 
 
+def test_a_secret_is_there_and_not_printed_with_what_it_belongs_to(client: Penstock) -> None:
+    key = client.keys.create(name=str(uuid4()), scopes=["runs:read"])
+    factory = client.factories.create(name=str(uuid4()))
+    webhook = client.webhooks.create(factory.uid, name="w")
+    for secret, whole in ((key.key, key), (webhook.secret, webhook)):
+        assert secret
+        assert secret in whole.model_dump_json()
+        assert secret not in f"{whole} {whole!r}"
+
+
 def test_signed_links_are_not_logged(client: Penstock, caplog: pytest.LogCaptureFixture) -> None:
     run = client.runs.create(prompt="demo: say hi")
     item = client.runs.add_artifact(run.run_id, file=b"x", filename="a.txt")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Discriminator, Tag
+from pydantic import Discriminator, Field, Tag
 
 from ._model import UNKNOWN, Model, tag_of
 
@@ -2813,7 +2813,7 @@ class Webhook(Model):
     last_delivery_at: Timestamp | None = None
     """When a delivery came last whose token or signature was right, also a duplicate."""
 
-    secret: str | None = None
+    secret: Annotated[str | None, Field(repr=False)] = None
     """The secret, in the answer that makes it and never again."""
 
 
@@ -3095,7 +3095,7 @@ class Key(Model):
     last_used_at: Timestamp | None = None
     """When it was used last, to the minute or so."""
 
-    key: str | None = None
+    key: Annotated[str | None, Field(repr=False)] = None
     """The key itself, in the answer that creates it and never again."""
 
 

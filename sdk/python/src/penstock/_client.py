@@ -31,8 +31,9 @@ class Penstock(Resources):
     """A client of Penstock's API.
 
     Key and address come from PENSTOCK_API_KEY and PENSTOCK_BASE_URL where they are not given; the
-    address is http://127.0.0.1:8080 where neither says. A client may be used by many threads at once.
-    Close it, or use it with `with`.
+    address is http://127.0.0.1:8080 where neither says. A client may be used by many threads at once,
+    and by one process: one that is forked off makes its own, since over a connection of both each
+    would read the other's answers. Close it, or use it with `with`.
 
     `http_client` is used as it is, with its proxies, certificates and limits, and stays open; without
     one, httpx's own defaults and environment variables (HTTPS_PROXY, SSL_CERT_FILE) hold.

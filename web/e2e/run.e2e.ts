@@ -1,3 +1,4 @@
+import type { Route } from 'playwright-core';
 import { expect, test } from './world.ts';
 
 /** A prompt that has the offline model do a bit of everything, and then ask. */
@@ -145,6 +146,29 @@ test('a run that waits takes a follow-up, too, and tells what it waits for', asy
     .getByRole('complementary')
     .getByText(/^place \d+$/)
     .waitFor();
+});
+
+test('a follow-up is kept while another tab is looked at, and sent once', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({ prompt: 'demo: ask Which one?' });
+  await world.signIn(`/runs/${run_id}`);
+  const followUp = page.getByLabel('Follow-up');
+  await followUp.fill('demo: say The second');
+  await page.getByRole('tab', { name: 'Timeline' }).click();
+  await page.getByRole('list', { name: 'Phases' }).waitFor();
+  await page.getByRole('tab', { name: 'Transcript' }).click();
+  expect(await followUp.inputValue()).toBe('demo: say The second');
+
+  const held: Route[] = [];
+  await page.route('**/followups', (route) => void held.push(route));
+  await followUp.press('Control+Enter');
+  await page.locator('button[type=submit][data-loading]').waitFor();
+  await followUp.press('Control+Enter');
+  await followUp.fill('And then');
+  await Promise.all(held.map((route) => route.continue()));
+  await page.getByRole('region', { name: 'Transcript' }).getByText('The second', { exact: true }).waitFor();
+  expect(held.length).toBe(1);
+  expect(await followUp.inputValue()).toBe('And then');
 });
 
 test('a run is cancelled after a question', async ({ world }) => {

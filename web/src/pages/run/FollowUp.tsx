@@ -1,7 +1,7 @@
 import { Button, Group, Text, Textarea } from '@mantine/core';
 import type { RunItem } from '@penstock/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import type { Dispatch, FormEvent, SetStateAction } from 'react';
 import { client } from '../../api.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import classes from './FollowUp.module.css';
@@ -14,20 +14,26 @@ const hints: Record<string, string> = {
   BLOCKED: 'It answers the agent, which then goes on.',
 };
 
+interface FollowUpProps {
+  run: RunItem;
+  /** What is written so far. */
+  message: string;
+  setMessage: Dispatch<SetStateAction<string>>;
+}
+
 /** Steers a run, answers it, or takes it up again when it is over. */
-export function FollowUp({ run }: { run: RunItem }) {
+export function FollowUp({ run, message, setMessage }: FollowUpProps) {
   const queries = useQueryClient();
-  const [message, setMessage] = useState('');
   const sending = useMutation({
     mutationFn: (text: string) => client.runs.followUp(run.run_id, { message: text }),
-    onSuccess: async () => {
-      setMessage('');
+    onSuccess: async (_, text) => {
+      setMessage((now) => (now === text ? '' : now));
       await queries.invalidateQueries({ queryKey: ['run', run.run_id] });
     },
   });
   const submit = (event?: FormEvent): void => {
     event?.preventDefault();
-    if (message.trim()) {
+    if (message.trim() && !sending.isPending) {
       sending.mutate(message);
     }
   };

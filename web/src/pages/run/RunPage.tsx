@@ -3,7 +3,7 @@ import { useDisclosure } from '@mantine/hooks';
 import type { RunItem } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { sessionQuery } from '../../api.ts';
 import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
@@ -110,6 +110,7 @@ function StatusMessage({ run, log }: { run: RunItem; log: Transcript }) {
 function Parts({ run, log, mayWrite }: { run: RunItem; log: Transcript; mayWrite: boolean }) {
   const { tab = 'transcript' } = useSearch({ from: '/app/runs/$runId' });
   const navigate = useNavigate();
+  const [message, setMessage] = useState(''); // stays while another tab is looked at
   const artifacts = Math.max(run.artifacts?.length ?? 0, log.artifacts.length);
   const show = (value: string | null): void => {
     const search = value && value !== 'transcript' ? { tab: value } : {};
@@ -125,7 +126,7 @@ function Parts({ run, log, mayWrite }: { run: RunItem; log: Transcript; mayWrite
       </Tabs.List>
       <Tabs.Panel value="transcript">
         <TranscriptView items={log.items} working={isActive(log.state ?? run.state)} />
-        {mayWrite && <FollowUp run={run} />}
+        {mayWrite && <FollowUp run={run} message={message} setMessage={setMessage} />}
       </Tabs.Panel>
       <Suspense>
         <Tabs.Panel value="timeline">

@@ -67,6 +67,9 @@ export default function NewRun({ close }: { close: () => void }) {
   const creating = useMutation({ mutationFn: (request: RunAgentRequest) => client.runs.create(request) });
   const submit = (event?: FormEvent): void => {
     event?.preventDefault();
+    if (creating.isPending || creating.isSuccess) {
+      return; // keys that are held come again
+    }
     creating.mutate(requestOf(draft), {
       onSuccess: ({ run_id }) => {
         void queries.invalidateQueries({ queryKey: ['runs'] });

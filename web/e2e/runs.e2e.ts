@@ -176,6 +176,33 @@ test('pages do not jump while new runs come, and a reload stays on its page', as
   await page.getByRole('link', { name: 'New one' }).waitFor();
 });
 
+test('the browser’s way back and the pager agree on where one is', async ({ world }) => {
+  const { page, server } = world;
+  for (let i = 0; i < 110; i += 10) {
+    await Promise.all(Array.from({ length: 10 }, () => server.api.runs.create({ prompt: 'demo: say x', metadata: { test: 'back' } })));
+  }
+  await world.signIn('/runs?metadata%5Btest%5D=back');
+  const cursor = () => new URL(page.url()).searchParams.get('cursor');
+  await page.getByRole('button', { name: 'Older' }).click();
+  await expect.poll(cursor).not.toBeNull();
+  const second = cursor();
+  await page.getByRole('button', { name: 'Older' }).click();
+  await expect.poll(cursor).not.toBe(second);
+  const third = cursor();
+  await page.goBack();
+  await expect.poll(cursor).toBe(second);
+  await page.getByRole('button', { name: 'Older' }).click();
+  await expect.poll(cursor).toBe(third);
+  await page.getByRole('button', { name: 'Newer' }).click();
+  await expect.poll(cursor).toBe(second);
+  await page.goBack();
+  await expect.poll(cursor).toBe(third);
+  await page.goBack();
+  await expect.poll(cursor).toBe(second);
+  await page.getByRole('button', { name: 'Newer' }).click();
+  await expect.poll(cursor).toBeNull();
+});
+
 test('many runs are cancelled at once', async ({ world }) => {
   const { page, server } = world;
   const ids = await Promise.all(

@@ -11,25 +11,23 @@ export interface PagerProps {
 }
 
 /**
- * Steps through keyset pages. A cursor says after which row a page begins, so what is new does not push rows from page to page. The pages
- * that were passed are remembered while the list is open; after a reload the way back leads to the first.
+ * Steps through keyset pages. A cursor says after which row a page begins, so what is new does not push rows from page to page. The way
+ * is remembered while the list is open, and the browser's own buttons go it, too; after a reload the way back leads to the first.
  */
 export function Pager({ cursor, next, go }: PagerProps) {
-  const passed = useRef<(string | undefined)[]>([]);
-  if (cursor === undefined) {
-    passed.current = [];
-  }
+  const way = useRef<(string | undefined)[]>([undefined]);
+  const at = way.current.indexOf(cursor);
   if (cursor === undefined && next === undefined) {
     return null;
   }
   return (
     <Group component="nav" aria-label="Pages" justify="flex-end" gap="xs">
-      {cursor !== undefined && passed.current.length !== 1 && (
+      {cursor !== undefined && at !== 1 && (
         <Button size="xs" variant="subtle" onClick={() => go(undefined)}>
           Newest
         </Button>
       )}
-      <Button size="xs" variant="default" disabled={cursor === undefined} onClick={() => go(passed.current.pop())}>
+      <Button size="xs" variant="default" disabled={cursor === undefined} onClick={() => go(way.current[at - 1])}>
         Newer
       </Button>
       <Button
@@ -37,7 +35,7 @@ export function Pager({ cursor, next, go }: PagerProps) {
         variant="default"
         disabled={next === undefined}
         onClick={() => {
-          passed.current.push(cursor);
+          way.current = [...(at < 0 ? [undefined, cursor] : way.current.slice(0, at + 1)), next];
           go(next);
         }}
       >

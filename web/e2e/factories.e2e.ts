@@ -26,6 +26,10 @@ test('a factory is made, found, given work, edited and deleted', async ({ world 
   await page.getByLabel('Search factories').fill('PAY');
   await page.getByRole('link', { name: `Payments ${attack}` }).waitFor();
   await world.look('factories');
+  await page.goBack();
+  await page.getByText('No factory has that').waitFor();
+  await expect.poll(() => page.getByLabel('Search factories').inputValue()).toBe('nothing like it');
+  await page.goForward();
   await page.getByRole('button', { name: 'Dispatch Payments' }).click();
   await page.getByLabel('Prompt').fill('Look into it\ndemo: say Looked into it');
   await page.getByLabel('Ticket', { exact: true }).fill('linear:PAY-42');

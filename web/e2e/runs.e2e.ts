@@ -203,6 +203,20 @@ test('the browser’s way back and the pager agree on where one is', async ({ wo
   await expect.poll(cursor).toBeNull();
 });
 
+test('what is typed into a search stays as it is typed', async ({ world }) => {
+  const { page } = world;
+  await world.signIn('/runs');
+  const search = page.getByLabel('Search runs');
+  await search.pressSequentially('broken ');
+  await page.waitForURL('**/runs?q=broken');
+  await page.getByText('No run matches').waitFor();
+  expect(await search.inputValue()).toBe('broken ');
+  await search.pressSequentially('build');
+  await page.waitForURL('**/runs?q=broken+build');
+  await page.getByRole('link', { name: 'All', exact: true }).click();
+  await expect.poll(() => search.inputValue()).toBe('');
+});
+
 test('many runs are cancelled at once', async ({ world }) => {
   const { page, server } = world;
   const ids = await Promise.all(

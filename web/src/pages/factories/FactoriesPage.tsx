@@ -1,5 +1,4 @@
-import { Anchor, Button, CloseButton, Group, Text, TextInput } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
+import { Anchor, Button, Group, Text } from '@mantine/core';
 import type { Factory } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
@@ -18,6 +17,7 @@ import { Icon } from '../../ui/Icon.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Pager } from '../../ui/Pager.tsx';
 import { RowActions } from '../../ui/RowActions.tsx';
+import { SearchBox } from '../../ui/SearchBox.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { DefinitionStatus } from './DefinitionStatus.tsx';
 
@@ -80,7 +80,13 @@ export function FactoriesPage() {
   );
   return (
     <Page title="Factories" actions={mayManage && button}>
-      <Search value={wanted ?? ''} change={(text) => go(text ? { search: text } : {})} />
+      <SearchBox
+        aria-label="Search factories"
+        placeholder="Search name and alias"
+        maw={360}
+        value={wanted ?? ''}
+        change={(text) => go(text ? { search: text } : {})}
+      />
       <Failure error={factories.error} retry={() => void factories.refetch()} />
       {(factories.data || !factories.error) && (
         <DataTable
@@ -126,26 +132,5 @@ function NoFactories({ children }: { children: ReactNode }) {
       <Code label="create a factory with curl">{curl('POST', '/factory', { name: 'payments' })}</Code>
       {children}
     </Empty>
-  );
-}
-
-/** Looks for what is typed once the typing rests. */
-function Search({ value, change }: { value: string; change: (value: string) => void }) {
-  const [text, setText] = useState(value);
-  const later = useDebouncedCallback(change, 250);
-  const type = (next: string): void => {
-    setText(next);
-    later(next.trim());
-  };
-  return (
-    <TextInput
-      aria-label="Search factories"
-      placeholder="Search name and alias"
-      maw={360}
-      leftSection={<Icon name="search" />}
-      rightSection={text ? <CloseButton size="sm" aria-label="Clear the search" onClick={() => type('')} /> : null}
-      value={text}
-      onChange={(event) => type(event.currentTarget.value)}
-    />
   );
 }

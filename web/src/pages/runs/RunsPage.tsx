@@ -1,9 +1,9 @@
-import { Anchor, Button, CloseButton, Group, Pill, Text, TextInput } from '@mantine/core';
-import { useDebouncedCallback, useDisclosure } from '@mantine/hooks';
+import { Anchor, Button, Group, Pill, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
 import type { RunItem } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useCallback, useEffect, useState } from 'react';
+import { lazy, Suspense, useCallback, useState } from 'react';
 import { sessionQuery } from '../../api.ts';
 import { formatCost, formatDuration, formatWord, parseDuration } from '../../format.ts';
 import { may } from '../../layout/nav.ts';
@@ -16,6 +16,7 @@ import filter from '../../ui/FilterTabs.module.css';
 import { Icon } from '../../ui/Icon.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Pager } from '../../ui/Pager.tsx';
+import { SearchBox } from '../../ui/SearchBox.tsx';
 import { RunStatus } from '../../ui/Status.tsx';
 import { Since, Time } from '../../ui/Time.tsx';
 import { agentOf } from '../run/agent.ts';
@@ -114,7 +115,13 @@ export function RunsPage() {
           ))}
         </nav>
         <Group gap="xs" className={classes.find ?? ''}>
-          <SearchBox value={firstOf(search.q) ?? ''} change={(q) => go(withFilter(search, 'q', q), true)} />
+          <SearchBox
+            aria-label="Search runs"
+            placeholder="Search title, prompt, skill"
+            className={classes.search ?? ''}
+            value={firstOf(search.q) ?? ''}
+            change={(q) => go(withFilter(search, 'q', q), true)}
+          />
           <Button variant="default" leftSection={<Icon name="filter" />} aria-expanded={filtering} onClick={toggleFilters}>
             Filters
           </Button>
@@ -173,27 +180,5 @@ export function RunsPage() {
         </Suspense>
       )}
     </Page>
-  );
-}
-
-/** Looks for what is typed once the typing rests. */
-function SearchBox({ value, change }: { value: string; change: (value: string) => void }) {
-  const [text, setText] = useState(value);
-  const later = useDebouncedCallback(change, 250);
-  useEffect(() => setText(value), [value]);
-  const type = (next: string): void => {
-    setText(next);
-    later(next.trim());
-  };
-  return (
-    <TextInput
-      aria-label="Search runs"
-      placeholder="Search title, prompt, skill"
-      leftSection={<Icon name="search" />}
-      rightSection={text ? <CloseButton size="sm" aria-label="Clear the search" onClick={() => type('')} /> : null}
-      value={text}
-      onChange={(event) => type(event.currentTarget.value)}
-      className={classes.search ?? ''}
-    />
   );
 }

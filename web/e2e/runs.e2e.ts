@@ -217,6 +217,21 @@ test('what is typed into a search stays as it is typed', async ({ world }) => {
   await expect.poll(() => search.inputValue()).toBe('');
 });
 
+test('the Enter key in a filter leaves the focus in it, and a filter that is only passed stays as it is', async ({ world }) => {
+  const { page } = world;
+  await world.signIn('/runs?created_after=2026-01-02T03:04:05Z');
+  await page.getByRole('button', { name: 'Filters' }).click();
+  await page.getByLabel('Created after', { exact: true }).focus();
+  const skill = page.getByRole('textbox', { name: 'Skill', exact: true });
+  await skill.fill('review');
+  await skill.press('Enter');
+  await page.getByRole('group', { name: 'Filters in force' }).getByText('Skill: review').waitFor();
+  expect(await skill.evaluate((field) => field === document.activeElement)).toBe(true);
+  expect(new URL(page.url()).searchParams.get('created_after')).toBe('2026-01-02T03:04:05Z');
+  await page.getByRole('button', { name: 'Without Skill review' }).click();
+  await expect.poll(() => skill.inputValue()).toBe('');
+});
+
 test('many runs are cancelled at once', async ({ world }) => {
   const { page, server } = world;
   const ids = await Promise.all(

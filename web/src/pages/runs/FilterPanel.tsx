@@ -1,5 +1,5 @@
 import { Button, Group, MultiSelect, Select, SimpleGrid, TextInput } from '@mantine/core';
-import { type FormEvent, memo, useState } from 'react';
+import { type FormEvent, memo, useEffect, useState } from 'react';
 import { formatWord } from '../../format.ts';
 import { firstOf, type Params, valuesOf } from '../../search.ts';
 import { type Choice, type Noun, useChoices } from './choices.ts';
@@ -75,7 +75,7 @@ function Field({ filter, choices, search, change }: FieldProps) {
     const value = firstOf(search[name]) ?? null;
     return <Select label={label} data={data} value={value} onChange={(next) => set(next ?? '')} clearable {...finding} />;
   }
-  return <TextField key={firstOf(search[name]) ?? ''} filter={filter} value={firstOf(search[name]) ?? ''} set={set} />;
+  return <TextField filter={filter} value={firstOf(search[name]) ?? ''} set={set} />;
 }
 
 /** The choices, the ids in force that are none of theirs, and what is typed as an id. */
@@ -87,11 +87,12 @@ function withIds(choices: Choice[], values: string[], typed: string): Choice[] {
 }
 
 function TextField({ filter, value, set }: { filter: Filter; value: string; set: (value: string) => void }) {
-  const [text, setText] = useState(filter.time ? toLocal(value) : value);
+  const inForce = filter.time ? toLocal(value) : value;
+  const [text, setText] = useState(inForce);
+  useEffect(() => setText(inForce), [inForce]);
   const enter = (): void => {
-    const next = filter.time ? fromLocal(text) : text.trim();
-    if (next !== value) {
-      set(next);
+    if (text.trim() !== inForce) {
+      set(filter.time ? fromLocal(text) : text.trim());
     }
   };
   return (

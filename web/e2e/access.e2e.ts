@@ -65,6 +65,23 @@ test('a key is shown once, works, and is refused from the moment on at which it 
   const row = page.getByRole('row').filter({ hasText: attack });
   await row.getByText('factories:read runs:read').waitFor();
   await world.look('keys');
+  await page.emulateMedia({ reducedMotion: 'no-preference' });
+  const titles = page.evaluate(async () => {
+    const seen: (string | undefined)[] = [];
+    for (let title: Element | null = null; title || seen.length === 0; ) {
+      await new Promise(requestAnimationFrame);
+      title = document.querySelector('[role=dialog] h2');
+      if (title) {
+        seen.push(title.textContent ?? '');
+      }
+    }
+    return new Set(seen).size;
+  });
+  await row.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('dialog').getByText('From the next request on').waitFor();
+  await page.getByRole('button', { name: 'Keep' }).click();
+  expect(await titles, 'the question while it goes').toBe(1);
+  await page.emulateMedia({ reducedMotion: 'reduce' });
   await row.getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('button', { name: 'Revoke the key' }).click();
   await row.waitFor({ state: 'detached' });

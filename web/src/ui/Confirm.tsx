@@ -1,6 +1,7 @@
-import { Button, Group, Modal, Stack } from '@mantine/core';
+import { Button, Group, Stack } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { Dialog } from './Dialog.tsx';
 import { Failure } from './Failure.tsx';
 
 export interface ConfirmProps {
@@ -22,8 +23,11 @@ export function Confirm({ opened, close, title, children, action, act }: Confirm
     acting.reset();
     close();
   };
+  if (!opened) {
+    return null; // at once: what it asks about has no name any more
+  }
   return (
-    <Modal opened={opened} onClose={leave} title={title} closeButtonProps={{ 'aria-label': 'Close' }} centered>
+    <Dialog title={title} close={leave}>
       <Stack>
         <div>{children}</div>
         <Failure error={acting.error} />
@@ -36,6 +40,6 @@ export function Confirm({ opened, close, title, children, action, act }: Confirm
           </Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

@@ -31,6 +31,16 @@ test('whoever signs out is out, in every tab', async ({ world }) => {
   await world.signIn('/runs', other);
 });
 
+test('a tab knows who has signed in in another one', async ({ world }) => {
+  const { page, server } = world;
+  const reader = await server.api.keys.create({ name: 'reads', scopes: ['runs:read'] });
+  await world.signIn('/runs');
+  await page.getByRole('button', { name: 'New run' }).first().waitFor();
+  await world.signIn('/runs', await world.newPage(), reader.key);
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))); // somebody turns to it
+  await expect.poll(() => page.getByRole('button', { name: 'New run' }).count()).toBe(0);
+});
+
 test('a revoked key ends its sessions', async ({ world }) => {
   const { api } = world.server;
   const key = await api.keys.create({ name: 'short-lived', scopes: ['runs:read'] });

@@ -12,7 +12,7 @@ import classes from './Shell.module.css';
 /** What all pages have around them: the way to the others, who has signed in, and whether the server answers. */
 export function Shell() {
   const [opened, { toggle, close }] = useDisclosure();
-  const { data: session } = useQuery(sessionQuery);
+  const { data: session } = useQuery({ ...sessionQuery, refetchOnWindowFocus: 'always' }); // another tab may have signed in as somebody else
   const router = useRouter();
   useEffect(() => {
     if (session === null) {

@@ -119,3 +119,34 @@ test('automations are switched and deleted', async ({ world }) => {
   await page.waitForURL('**/automations');
   expect((await server.api.automations.list(uid)).automations).toEqual([]);
 });
+
+test('what somebody else changes of an automation meanwhile is shown, and stays when this is saved', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'together' });
+  const triggers = [{ provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 9 * * 1' } }];
+  const { uid: auid } = await server.api.automations.create(uid, { name: 'weekly', prompt: 'As it was', triggers });
+  await world.signIn(`/factory/${uid}/automations/${auid}`);
+  const prompt = page.getByLabel('Prompt');
+  await expect.poll(() => prompt.inputValue()).toBe('As it was');
+  // The page reads again whenever it is turned to.
+  const elsewhere = async (change: string): Promise<void> => {
+    await server.api.automations.update(uid, auid, { prompt: change });
+    await expect
+      .poll(async () => {
+        const read = page.waitForResponse((response) => response.url().endsWith(`/automations/${auid}`), { timeout: 5_000 });
+        await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true })));
+        return (await (await read.catch(() => undefined))?.json())?.prompt;
+      })
+      .toBe(change);
+  };
+  await elsewhere('As they want it');
+  await expect.poll(() => prompt.inputValue()).toBe('As they want it');
+  expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
+
+  await page.getByLabel('Name *', { exact: true }).fill('fortnightly');
+  await elsewhere('As they want it now');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect.poll(async () => (await server.api.automations.get(uid, auid)).name).toBe('fortnightly');
+  expect((await server.api.automations.get(uid, auid)).prompt).toBe('As they want it now');
+  await expect.poll(() => prompt.inputValue()).toBe('As they want it now');
+});

@@ -19,14 +19,22 @@ interface AutomationFormProps {
   saved: (automation: Automation) => void;
 }
 
-/** Edits an automation; what it says besides stays as it is. */
-export function AutomationForm({ automation, factory, readOnly, saved }: AutomationFormProps) {
+/** Edits an automation; what it says besides stays as it is, and so does what somebody else changes of it meanwhile. */
+export function AutomationForm({ automation: now, factory, readOnly, saved }: AutomationFormProps) {
   const queries = useQueryClient();
+  const [automation, begin] = useState(now); // as it was when the editing began: only what differs from it is a change
   const [draft, setDraft] = useState(() => automationDraftOf(automation));
   const set = (change: Partial<AutomationDraft>): void => setDraft((before) => ({ ...before, ...change }));
   const change = automation && changeOf(automation, draft);
   const creation = automation ? undefined : creationOf(draft);
   const changed = automation ? change !== undefined && Object.keys(change).length > 0 : creation !== undefined;
+  const beginAnew = (): void => {
+    begin(now);
+    setDraft(automationDraftOf(now));
+  };
+  if (automation && now !== automation && change && !changed) {
+    beginAnew();
+  }
   const saving = useMutation({
     mutationFn: (): Promise<Automation> =>
       automation
@@ -80,7 +88,7 @@ export function AutomationForm({ automation, factory, readOnly, saved }: Automat
               {automation ? 'Save' : 'Create'}
             </Button>
             {automation && changed && (
-              <Button variant="default" onClick={() => setDraft(automationDraftOf(automation))}>
+              <Button variant="default" onClick={beginAnew}>
                 Discard
               </Button>
             )}

@@ -89,17 +89,47 @@ func (s *Service) claim(ctx context.Context, c penstock.Claim) (penstock.Assignm
 		return penstock.Assignment{}, s.endNotGranted(ctx, a.Lease, refused)
 	}
 	if err != nil {
-		back := s.store.Write(ctx, func(tx *store.Tx) error {
-			run, err := tx.Held(ctx, a.Lease)
-			if err != nil {
-				return err
-			}
-			return requeue(ctx, tx, run, map[string]any{"reason": "not_given"})
-		})
-		err = errors.Join(err, back) // failing that, the lease runs out
+		err = errors.Join(err, s.takeBack(ctx, a.Lease, err)) // failing that, the lease runs out
 		return a, fmt.Errorf("gather what run %s needs: %w", run.ID, err)
 	}
 	return a, nil
+}
+
+// equipTime is how long, from the first failure on, what a run needs is tried to
+// be gathered, unless the queue timeout is shorter.
+const equipTime = 10 * time.Minute
+
+// takeBack takes a run from who cannot be given what it needs: to be tried again,
+// behind all others, or not any more.
+func (s *Service) takeBack(ctx context.Context, l penstock.Lease, cause error) error {
+	ended, why := false, "."
+	if told, ok := errors.AsType[*penstock.Error](cause); ok {
+		why = ": " + told.Explain() + "."
+	}
+	err := s.store.Write(ctx, func(tx *store.Tx) error {
+		ended = false
+		run, err := tx.Held(ctx, l)
+		if err != nil {
+			return err
+		}
+		since, err := tx.NotGivenSince(ctx, run.ID)
+		if err != nil {
+			return err
+		}
+		tried := penstock.Now().Sub(since)
+		if since == 0 || tried < min(equipTime, s.options.QueueTimeout) {
+			return requeue(ctx, tx, run, map[string]any{"reason": store.NotGiven})
+		}
+		ended = true
+		return s.end(ctx, tx, run, penstock.Result{State: penstock.StateError, Message: &penstock.StatusMessage{
+			Message:   fmt.Sprintf("What the run needs could not be gathered, for %s%s", tried.Round(time.Second), why),
+			ErrorCode: penstock.CodeInternal,
+		}})
+	})
+	if err == nil && ended {
+		s.seen.finished(penstock.StateError)
+	}
+	return err
 }
 
 // equip adds the run, its secrets, its environment, its files and its session.

@@ -1,0 +1,52 @@
+package service_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// A run that no worker can be given, such as one whose payload is lost, is tried for
+// minutes, and not for ever.
+func TestARunThatCannotBeEquippedEnds(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		id := w.create(penstock.RunRequest{Prompt: "look at the payload"}).ID
+		payload := func(delivery string) {
+			testkit.Exec(w.t, w.url, "UPDATE runs SET delivery_id = '"+delivery+"' WHERE id = '"+id+"'")
+		}
+		pass := func() { testkit.Exec(w.t, w.url, "UPDATE events SET at = at - 600000 WHERE run_id = '"+id+"'") }
+		fails := func(want penstock.State) {
+			w.t.Helper()
+			if _, err := w.Control().Claim(w.t.Context(), anyWorker); err == nil || errors.Is(err, penstock.ErrNoWork) {
+				w.t.Fatalf("got %v, want an error", err)
+			}
+			w.mustBe(id, want)
+		}
+		payload("gone")
+		fails(penstock.StateQueued)
+		fails(penstock.StateQueued)
+		payload("") // it was only for a moment
+		w.finish(w.work().Lease, penstock.Result{State: penstock.StateFailed})
+		pass()
+
+		payload("gone")
+		w.followUp(id, "look again")
+		fails(penstock.StateQueued)
+		pass()
+		fails(penstock.StateError)
+		want := `What the run needs could not be gathered, for 10m0s: there is no payload of delivery "gone".`
+		if m := w.get(id).StatusMessage; m == nil || m.ErrorCode != penstock.CodeInternal || m.Message != want || !m.Retryable {
+			w.t.Errorf("got %+v", m)
+		}
+
+		w.followUp(id, "and now")
+		fails(penstock.StateQueued)
+		payload("")
+		a := w.work()
+		if len(a.Prompts) != 1 || a.Prompts[0].Text != "look again" {
+			w.t.Errorf("given %+v, want what nobody was given", a.Prompts)
+		}
+	})
+}

@@ -105,7 +105,7 @@ func TestConversationHidesPersonalRuns(t *testing.T) {
 		shared := w.create(penstock.RunRequest{Prompt: "for all"})
 		id := w.get(shared.ID).ConversationID
 		team := true
-		for _, next := range []string{"", "for ada", "for all again"} {
+		for _, next := range []string{"", "for ada", "for all again", "for ada again"} {
 			if next != "" {
 				team = !team
 				if _, err := w.CreateRun(w.t.Context(), ada, penstock.RunRequest{Prompt: next, ConversationID: id, Team: &team}, penstock.SourceAPI); err != nil {
@@ -115,7 +115,7 @@ func TestConversationHidesPersonalRuns(t *testing.T) {
 			w.finish(w.work().Lease, penstock.Result{State: penstock.StateSucceeded})
 		}
 		for name, p := range map[string]penstock.Principal{"ada": ada, "bob": bob, "admin": w.admin} {
-			want := []string{"for all", "for ada", "for all again"}
+			want := []string{"for all", "for ada", "for all again", "for ada again"}
 			if name == "bob" {
 				want = []string{"for all", "for all again"}
 			}
@@ -139,5 +139,8 @@ func TestConversationHidesPersonalRuns(t *testing.T) {
 				w.t.Errorf("%s gets the personal run in the transcript: %v", name, got)
 			}
 		}
+		// The saved session is that of the personal run.
+		_, err := w.CreateRun(w.t.Context(), bob, penstock.RunRequest{Prompt: "me, too", ConversationID: id}, penstock.SourceAPI)
+		wantCode(w.t, err, penstock.CodeInvalidRequest, "/conversation_id")
 	})
 }

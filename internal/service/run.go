@@ -212,7 +212,8 @@ func (s *Service) setConversation(ctx context.Context, p penstock.Principal, req
 	if req.ConversationID == "" {
 		return nil
 	}
-	last, err := s.store.RunOfConversation(ctx, p.Team, req.ConversationID)
+	// Of all of them: the saved session, which the run takes over, is the newest one's.
+	last, err := s.store.RunOfConversation(ctx, store.Viewer{Team: p.Team, All: true}, req.ConversationID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !sees(p, last) {
 		return penstock.Invalid("/conversation_id", "there is no conversation %q", req.ConversationID)
 	}

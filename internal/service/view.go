@@ -214,10 +214,7 @@ func (s *Service) seesConversation(ctx context.Context, p penstock.Principal, id
 	if err := require(p, penstock.ScopeRunsRead); err != nil {
 		return err
 	}
-	r, err := s.store.RunOfConversation(ctx, p.Team, id)
-	if err == nil && !sees(p, r) {
-		err = penstock.NotFound("conversation", id)
-	}
+	_, err := s.store.RunOfConversation(ctx, viewer(p), id)
 	return err
 }
 

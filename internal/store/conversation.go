@@ -19,9 +19,10 @@ func (s *Store) RunsOfConversation(ctx context.Context, v Viewer, id string) ([]
 
 const runsOfConversation = "SELECT id FROM runs WHERE conversation_id = $1 AND (personal = 0 OR creator = $2 OR $3 = 1)"
 
-// RunOfConversation is the newest run of a conversation.
-func (s *Store) RunOfConversation(ctx context.Context, team, conversationID string) (RunRow, error) {
-	r, err := s.d.runBy(ctx, s, "r.id = (SELECT max(id) FROM runs WHERE conversation_id = $1 AND team = $2)", conversationID, team)
+// RunOfConversation is the newest run of a conversation of v's team, of those that
+// exist for v.
+func (s *Store) RunOfConversation(ctx context.Context, v Viewer, conversationID string) (RunRow, error) {
+	r, err := s.d.runBy(ctx, s, "r.id = (SELECT max(id) FROM ("+runsOfConversation+" AND team = $4) AS c)", conversationID, v.UID, flag(v.All), v.Team)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		err = penstock.NotFound("conversation", conversationID)
 	}

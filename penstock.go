@@ -57,9 +57,9 @@ func (t Time) String() string { return t.Std().Format(timeLayout) }
 // MarshalText writes RFC 3339 in UTC with millisecond precision.
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText reads any RFC 3339 time.
+// UnmarshalText reads any RFC 3339 time; its T and Z may be lower case (§5.6).
 func (t *Time) UnmarshalText(b []byte) error {
-	std, err := time.Parse(time.RFC3339Nano, string(b))
+	std, err := time.Parse(time.RFC3339Nano, strings.ToUpper(string(b)))
 	if err != nil {
 		return Invalid("", "must be a time in RFC 3339, such as 2026-01-31T12:00:00Z")
 	}

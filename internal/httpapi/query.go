@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
@@ -103,17 +104,23 @@ func (q *query) boolean(name string) bool {
 	return value == "true"
 }
 
-func (q *query) time(name string) penstock.Time {
+// after is a time that what is looked for comes after, before one that it comes
+// before. Moments are kept in whole milliseconds: a bound between two is rounded so
+// that it divides them where it was meant to.
+func (q *query) after(name string) penstock.Time  { return q.time(name, 0) }
+func (q *query) before(name string) penstock.Time { return q.time(name, time.Millisecond-1) }
+
+func (q *query) time(name string, add time.Duration) penstock.Time {
 	value := q.text(name)
 	if value == "" {
 		return 0
 	}
-	var t penstock.Time
-	// An offset's + that was not encoded arrives as a space.
-	if err := t.UnmarshalText([]byte(strings.ReplaceAll(value, " ", "+"))); err != nil {
+	// An offset's + that was not encoded arrives as a space; RFC 3339 §5.6 allows t and z.
+	std, err := time.Parse(time.RFC3339Nano, strings.ToUpper(strings.ReplaceAll(value, " ", "+")))
+	if err != nil {
 		q.badf(name, "must be a time in RFC 3339, such as 2026-01-31T12:00:00Z")
 	}
-	return t
+	return max(1, penstock.TimeOf(std.Add(add))) // zero would be no bound
 }
 
 // oneOf is the value of a parameter that must be one of allowed, "" when it is
@@ -213,7 +220,7 @@ func (c *call) runQuery() (rq penstock.RunQuery, none bool, err error) {
 		Source:   oneOf(q, "source", penstock.Sources()...),
 		Location: oneOf(q, "execution_location", "LOCAL", "REMOTE"),
 
-		CreatedAfter: q.time("created_after"), CreatedBefore: q.time("created_before"), UpdatedAfter: q.time("updated_after"),
+		CreatedAfter: q.after("created_after"), CreatedBefore: q.before("created_before"), UpdatedAfter: q.after("updated_after"),
 
 		EnvironmentID: q.text("environment_id"), Skill: q.alias("skill", "skill_spec"), ScheduleID: q.text("schedule_id"),
 		AncestorID: q.text("ancestor_run_id"), AutomationID: q.text("automation_id"), FactoryUIDs: q.texts("factory_uid"),

@@ -185,9 +185,38 @@ func checkContentType(h http.Header) error {
 // only, in nanoseconds.
 var (
 	lenient = jsonv1.FormatDurationAsNano(true)
-	strict  = json.JoinOptions(lenient, json.RejectUnknownMembers(true))
+	request = json.JoinOptions(lenient, json.WithUnmarshalers(json.UnmarshalFromFunc(decodeTexts)))
+	strict  = json.JoinOptions(request, json.RejectUnknownMembers(true))
 	answers = json.JoinOptions(lenient, json.Deterministic(true))
 )
+
+// decodeTexts reads an object of texts, such as metadata. Null is no text: the
+// JSON library would make it an empty one.
+func decodeTexts(dec *jsontext.Decoder, texts *map[string]string) error {
+	if dec.PeekKind() != '{' {
+		return errors.ErrUnsupported
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	*texts = map[string]string{}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		key, value := name.String(), ""
+		if dec.PeekKind() == 'n' {
+			return penstock.Invalid("", "must be a string, not null")
+		}
+		if err := json.UnmarshalDecode(dec, &value); err != nil {
+			return err
+		}
+		(*texts)[key] = value
+	}
+	_, err := dec.ReadToken()
+	return err
+}
 
 // maxLevels is how many arrays and objects lie within each other at most in what
 // is read: the answers in which some of it stands again have more around it, and
@@ -229,7 +258,7 @@ func decodeStrict(body []byte, dst any) (ignored []string, err error) {
 	err = json.Unmarshal(body, dst, strict)
 	if errors.Is(err, json.ErrUnknownName) {
 		reflect.ValueOf(dst).Elem().SetZero()
-		if err = json.Unmarshal(body, dst, lenient); err == nil {
+		if err = json.Unmarshal(body, dst, request); err == nil {
 			ignored = unknownFields(body, reflect.TypeOf(dst).Elem())
 		}
 	}

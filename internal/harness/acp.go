@@ -217,6 +217,8 @@ func (a *acpAgent) failure(err error) penstock.Result {
 		return failed(penstock.CodeExternalAuthRequired, "The agent needs to be signed in to its provider: %s", refused.Message)
 	case errors.As(err, &refused):
 		return failed(penstock.CodeAgentProcessFailed, "The agent answered with an error: %s%s", refused, a.stderr())
+	case errors.Is(err, acp.ErrLineTooLong): // and what the program says to that is no reason
+		return failed(penstock.CodeAgentProcessFailed, "The agent was ended: it wrote a line of more than 64 MiB.%s", a.stderr())
 	case errors.Is(err, acp.ErrClosed):
 		reason := err.Error()
 		if exit, ok := a.exit(); ok {

@@ -90,6 +90,14 @@ func TestAgentThatEndsBeforeItAnswersFails(t *testing.T) {
 	}
 }
 
+func TestALineThatIsTooLongIsNamed(t *testing.T) {
+	t.Parallel()
+	m := newStage(t).turn("rambles", "go").Message
+	if m.ErrorCode != penstock.CodeAgentProcessFailed || !strings.HasPrefix(m.Message, "The agent was ended: it wrote a line of more than 64 MiB.") {
+		t.Errorf("got %+v", m)
+	}
+}
+
 func TestErrorAnswerFailsTheTurn(t *testing.T) {
 	t.Parallel()
 	result := newStage(t).turn("answers with an error", "go")

@@ -108,6 +108,8 @@ func (p *player) prompt(ctx context.Context, r acp.PromptRequest) (acp.PromptRes
 		fmt.Fprintln(os.Stderr, strings.Repeat("x", 5000)+" out of memory, password hunter22")
 		_ = p.agent.Call(ctx, "_nothing", nil, nil) // what was said is on its way
 		os.Exit(7)
+	case "rambles":
+		_, _ = io.CopyN(os.Stdout, endless{}, 64<<20+1)
 	case "asks":
 		end.Meta = acp.NewMeta(acp.MetaBlocked, acp.Blocked{Question: "Which branch?"})
 	case "obeys":
@@ -226,4 +228,14 @@ func (p *player) keep(ctx context.Context, session, lines string) {
 		}
 		p.say(ctx, session, "", "kept\n")
 	}
+}
+
+// endless is a text without an end, and without a line feed.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
 }

@@ -123,9 +123,12 @@ func formError(err error, limit int64) error {
 func (c *call) readForm(form *multipart.Reader, up *upload) error {
 	digest, text := sha256.New(), 0
 	var ignored []string
-	for {
+	for n := 0; ; n++ {
 		part, err := form.NextPart()
 		if errors.Is(err, io.EOF) {
+			if n == 0 {
+				return penstock.Errorf(penstock.CodeInvalidRequest, "the body has no part of a form after the boundary that its Content-Type names; /file is required")
+			}
 			break
 		}
 		if err != nil {

@@ -146,6 +146,17 @@ func TestFormsThatAreNotComplete(t *testing.T) {
 	}
 }
 
+func TestAFormWithoutItsBoundaryIsRefused(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	path := "/api/v1/agent/runs/" + w.newRun("x") + "/artifacts"
+	body, _ := form(t, "file", "@abc")
+	a := w.do("POST", path, body, "Content-Type", "multipart/form-data; boundary=another")
+	if a.status != 400 || !strings.Contains(a.body, "no part of a form after the boundary") {
+		t.Errorf("got %d %s", a.status, a.body)
+	}
+}
+
 func TestATranscriptIsStreamed(t *testing.T) {
 	t.Parallel()
 	w := start(t)

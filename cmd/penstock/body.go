@@ -36,7 +36,10 @@ func (b requestBody) with(std *stdio, flags any) (map[string]any, error) {
 		return nil, exitf(exitUsage, "--file: %w", err)
 	}
 	body := map[string]any{}
-	if content = bytes.TrimSpace(content); bytes.HasPrefix(content, []byte("{")) {
+	if content = bytes.TrimSpace(content); len(content) == 0 {
+		return nil, exitf(exitUsage, "--file %s is empty", b.File)
+	}
+	if bytes.HasPrefix(content, []byte("{")) {
 		err = json.Unmarshal(content, &body, exactNumbers)
 	} else {
 		err = yaml.Load(content, &body) // refuses duplicate keys

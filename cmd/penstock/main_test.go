@@ -94,6 +94,7 @@ func TestUsage(t *testing.T) {
 		"version as JSON":                           {args: []string{"version", "-o", "json"}, code: 0, says: `"platform": "linux/`},
 		"watch and wait exclude each other":         {args: []string{"run", "create", "x", "--wait", "--watch"}, code: 64, says: "--wait"},
 		"two readers of standard input":             {args: []string{"run", "create", "-", "-f", "-"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64, says: "standard input"},
+		"a request from an empty file":              {args: []string{"run", "create", "-f", "/dev/null"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64, says: "--file /dev/null is empty"},
 		"listening beyond loopback":                 {args: []string{"serve", "--listen", ":0"}, code: 64, says: "--trusted-proxies"},
 		"proxy that is no network":                  {args: []string{"serve", "--trusted-proxies", "proxy"}, code: 64, says: "such as 10.0.0.0/8"},
 		"certificate without its key":               {args: []string{"serve", "--tls-cert", "x"}, code: 64, says: "go together"},

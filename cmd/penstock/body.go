@@ -36,7 +36,7 @@ func (b requestBody) with(std *stdio, flags any) (map[string]any, error) {
 		return nil, exitf(exitUsage, "--file: %w", err)
 	}
 	body := map[string]any{}
-	if content = bytes.TrimSpace(content); len(content) == 0 {
+	if content = bytes.TrimSpace(content); saysNothing(content) {
 		return nil, exitf(exitUsage, "--file %s is empty", b.File)
 	}
 	if bytes.HasPrefix(content, []byte("{")) {

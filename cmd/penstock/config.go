@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -82,9 +83,22 @@ func flagNames(root *kong.Node) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// saysNothing reports whether nothing but comments is in a YAML file.
+func saysNothing(content []byte) bool {
+	for line := range bytes.Lines(content) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return false
+		}
+	}
+	return true
+}
+
 // parseConfig reads a file strictly: one mapping whose keys are flags or those
 // of settings, no key twice. Values are as kong takes them.
 func parseConfig(content []byte, flags []string, settings *fileSettings) (map[string]any, error) {
+	if saysNothing(content) {
+		return nil, nil //nolint:nilnil // no value, and no fault: such as a template in which nothing is changed
+	}
 	var document map[string]yaml.Node
 	if err := yaml.Load(content, &document); err != nil {
 		return nil, err

@@ -36,6 +36,9 @@ func TestConfigFileIsReadStrictly(t *testing.T) {
 			call(t, nil, "doctor", "--config", writeFile(t, "c.yaml", test.content)).want(t, 78, test.says, "c.yaml")
 		})
 	}
+	for _, nothing := range []string{"", "# listen: 127.0.0.1:0\n\n  # and so on"} {
+		call(t, nil, "version", "--config", writeFile(t, "c.yaml", nothing)).want(t, 0)
+	}
 	call(t, nil, "doctor", "--config", "nowhere.yaml").want(t, 78, "nowhere.yaml")
 	call(t, nil, "doctor", "--config", writeFile(t, "c.yaml", "sandbox: docker\n")).want(t, 64, "bubblewrap")
 }

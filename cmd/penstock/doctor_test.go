@@ -133,6 +133,8 @@ func TestPostgresIsCaredFor(t *testing.T) {
 	other := testkit.Postgres(t)
 	call(t, nil, "restore", "--data", filepath.Join(t.TempDir(), "d"), "--from", file).want(t, 65, "of a postgres database")
 	data := filepath.Join(t.TempDir(), "d")
+	keyset := writeFile(t, "keyset.json", "another")
+	call(t, nil, "restore", "--database", other, "--data", data, "--from", file, "--keyset", keyset).want(t, 65, "another keyset")
 	call(t, nil, "restore", "--database", other, "--data", data, "--from", file).want(t, 0, "restored")
 	again := serve(t, nil, "--database", other, "--data", data)
 	restored := []string{"PENSTOCK_BASE_URL=" + again.url, "PENSTOCK_API_KEY=" + s.Key}

@@ -72,11 +72,15 @@ func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 
 // place moves what was unpacked and checked to where the server looks for it. A
 // SQLite database comes last, since without it the server would begin anew;
-// PostgreSQL comes first, since it alone may refuse, and then nothing is done.
+// PostgreSQL comes first, since it may refuse, and then nothing is done. Whatever
+// else may be refused is asked before.
 func (cmd *restoreCmd) place(ctx context.Context, std *stdio, m manifest, scratch string) error {
 	file, embedded := cmd.sqliteFile()
 	if embedded != (m.Engine == "sqlite") {
 		return exitf(exitRefused, "the backup is of a %s database and --database names another kind; runs cannot change engines by a backup", m.Engine)
+	}
+	if err := checkKeyset(filepath.Join(scratch, keysetFile), cmd.keysetPath()); err != nil {
+		return err
 	}
 	if !embedded {
 		if err := cmd.postgresTool(ctx, std, "pg_restore", "--exit-on-error", "--single-transaction", "--no-owner", "--no-privileges", filepath.Join(scratch, dumpFile)); err != nil {
@@ -148,6 +152,22 @@ func copyBlob(ctx context.Context, to, from *blob.Store, key string) error {
 	return err
 }
 
+// checkKeyset refuses a backup with a keyset where another one is in its place.
+func checkKeyset(from, to string) error {
+	content, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("restore the keyset: %w", err)
+	}
+	there, err := os.ReadFile(to)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(there, content) {
+		return nil
+	}
+	return exitf(exitRefused, "%s is there already and is another keyset; nothing is overwritten", to)
+}
+
 // placeKeyset puts the keyset of a backup, if it has one, where --keyset says,
 // which may be on another disk. The same keyset may be there already.
 func placeKeyset(from, to string) error {
@@ -160,10 +180,7 @@ func placeKeyset(from, to string) error {
 	}
 	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		if there, err := os.ReadFile(to); err == nil && bytes.Equal(there, content) {
-			return nil
-		}
-		return exitf(exitRefused, "%s is there already and is another keyset; nothing is overwritten", to)
+		return checkKeyset(from, to)
 	}
 	if err != nil {
 		return fmt.Errorf("restore the keyset: %w", err)

@@ -74,8 +74,11 @@ Exit codes:
 
 func run(args []string) int {
 	std := &stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr}
-	if len(args) == 1 && args[0] == "supervise" {
-		return sandbox.Supervise() // not of this command line: a sandbox starts it
+	switch { // not of this command line: a sandbox starts them
+	case len(args) == 1 && args[0] == "supervise":
+		return sandbox.Supervise()
+	case len(args) > 0 && args[0] == "enter":
+		return sandbox.Enter(args[1:])
 	}
 	dropEmptyVariables()
 	if err := refuseSecrets(args); err != nil {

@@ -96,16 +96,18 @@ func (b *bubblewrap) Start(ctx context.Context, spec Spec) (Running, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	// The options, which hold the environment, are read from a descriptor:
-	// a command line can be seen by every user of the machine.
-	files := [][]byte{nil, []byte(passwd), []byte(group)}
+	// What is read from a descriptor is on no command line, which every user of the
+	// machine can see. The environment goes past bwrap to Enter: bwrap stays the
+	// first process of the sandbox, and all others there can read its memory.
+	env := strings.Join(environment(b.path, insideUser, b.Layout(spec), spec.Env), "\x00")
+	files := [][]byte{nil, []byte(passwd), []byte(group), []byte(env)}
 	fd := func(i int) string { return strconv.Itoa(firstFD + i) }
 	options := b.options(spec)
 	options = append(options, "--ro-bind-data", fd(1), "/etc/passwd", "--ro-bind-data", fd(2), "/etc/group",
 		"--remount-ro", "/", "--block-fd", fd(len(files)))
 	files[0] = []byte(strings.Join(options, "\x00") + "\x00")
 	tree, err := b.launch(ctx, order{
-		Argv:      append([]string{b.bwrap, "--args", fd(0), "--"}, spec.Argv...),
+		Argv:      append([]string{b.bwrap, "--args", fd(0), "--", insideExe, "enter", fd(3)}, spec.Argv...),
 		Env:       []string{},
 		Dir:       "/",
 		Files:     files,
@@ -157,11 +159,8 @@ func (b *bubblewrap) options(spec Spec) []string {
 		}
 		o = append(o, "--ro-bind", m.Source, target)
 	}
-	o = append(o, "--ro-bind", b.exe, insideExe, "--chdir", path.Join(insideDir, filepath.ToSlash(spec.Cwd)))
-	for _, e := range environment(b.path, insideUser, b.Layout(spec), spec.Env) {
-		key, value, _ := strings.Cut(e, "=")
-		o = append(o, "--setenv", key, value)
-	}
+	o = append(o, "--ro-bind", b.exe, insideExe, "--chdir", path.Join(insideDir, filepath.ToSlash(spec.Cwd)),
+		"--setenv", "GOMAXPROCS", "1") // for Enter alone
 	return o
 }
 

@@ -63,6 +63,41 @@ func TestBubblewrapShowsNothingElseOfTheHost(t *testing.T) {
 	}
 }
 
+// A program's environment holds keys that it keeps from what it starts. bwrap is
+// the first process of the sandbox, and those can read all that it holds.
+func TestBubblewrapKeepsTheEnvironmentToTheProgram(t *testing.T) {
+	t.Parallel()
+	s := open(t, Bubblewrap)
+	sp := spec(t, "")
+	sp.Argv, sp.Env = []string{s.Layout(sp).Exe, "spy"}, []string{"SECRET=" + mark()}
+	if got := output(t, s, sp); got != "bwrap does not know it\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// spy looks for a secret in the memory of the sandbox's first process.
+func spy(secret string) {
+	maps, err := os.ReadFile("/proc/1/maps")
+	memory, err2 := os.Open("/proc/1/mem")
+	if err = errors.Join(err, err2); err != nil || secret == "" {
+		fmt.Println("nothing to look at:", err)
+		return
+	}
+	for line := range strings.Lines(string(maps)) {
+		var from, to int64
+		if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err != nil {
+			continue
+		}
+		content := make([]byte, max(0, to-from))
+		n, _ := memory.ReadAt(content, from) // not every part can be read
+		if bytes.Contains(content[:n], []byte(secret)) {
+			fmt.Println("bwrap knows it:", line)
+			return
+		}
+	}
+	fmt.Println("bwrap does not know it")
+}
+
 // What a root without capabilities may write under /proc takes over the machine
 // (core_pattern), so that every file is tried, not only those known.
 func TestBubblewrapHasNothingToWriteButItsPlaces(t *testing.T) {

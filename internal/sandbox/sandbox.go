@@ -144,7 +144,8 @@ type Options struct {
 	// Kind defaults to Bubblewrap.
 	Kind string
 	// Exe is the path of this program: it is started as the supervisor (its
-	// first argument is then "supervise", which calls [Supervise]) and is
+	// first argument is then "supervise", which calls [Supervise]) and within
+	// a sandbox (then "enter", with more arguments, which calls [Enter]), and is
 	// visible to the tree at Layout.Exe. Required.
 	Exe string
 	// Path is the PATH of the trees; the default is the usual directories of

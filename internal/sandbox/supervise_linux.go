@@ -245,6 +245,40 @@ func (o order) fork(fds []uintptr) (pid int, err error) {
 	})
 }
 
+// Enter is the whole of the hidden command "enter", the first program in a sandbox
+// of kind Bubblewrap. It becomes the program that follows the number of a
+// descriptor, with the environment that lies in there. It returns, with the exit code
+// for this process, only where that cannot be.
+func Enter(args []string) int {
+	if len(args) < 2 {
+		fmt.Fprintln(os.Stderr, "penstock enter is started by a sandbox, never by hand")
+		return 2
+	}
+	program := args[1:]
+	err := become(args[0], program)
+	fmt.Fprintf(os.Stderr, "penstock: cannot execute %s: %v\n", program[0], err)
+	return codeCannotExecute
+}
+
+func become(descriptor string, program []string) error {
+	fd, err := strconv.Atoi(descriptor)
+	if err != nil {
+		return err
+	}
+	file := os.NewFile(uintptr(fd), "environment")
+	text, err := io.ReadAll(file)
+	_ = file.Close()
+	if err != nil {
+		return err
+	}
+	env := strings.Split(string(text), "\x00")
+	path, err := lookPath(program[0], ".", env)
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(path, program, env) //nolint:gosec // it is what the sandbox is for
+}
+
 // lookPath finds program in the PATH of env, which is not ours.
 func lookPath(program, dir string, env []string) (string, error) {
 	if strings.Contains(program, "/") {
@@ -261,7 +295,8 @@ func lookPath(program, dir string, env []string) (string, error) {
 			in = filepath.Join(dir, in)
 		}
 		path := filepath.Join(in, program)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil {
+		info, err := os.Stat(path) //nolint:gosec // it is to be executed
+		if err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil {
 			return path, nil
 		}
 	}

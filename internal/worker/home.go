@@ -177,7 +177,7 @@ func unpackEntry(home *os.Root, header *tar.Header, content io.Reader) error {
 		if err := home.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			return err
 		}
-		if err := home.RemoveAll(name); err != nil {
+		if err := removeTree(home, name); err != nil {
 			return err
 		}
 		return home.Symlink(header.Linkname, name)

@@ -135,7 +135,7 @@ func (e *execution) skillFolder(name, source string) (string, error) {
 	}
 	e.skillFolders[name] = source
 	to := path.Join(skillHome, name)
-	return to, e.space.root.RemoveAll(to)
+	return to, removeTree(e.space.root, to)
 }
 
 // readSkill reads a skill that lies in its folder.

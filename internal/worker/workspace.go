@@ -91,7 +91,7 @@ func (s *workspace) prepare() error {
 		err = json.Unmarshal(data, &last)
 	}
 	if s.setup = last.Setup; err != nil || s.setup == "" { // half made
-		if err := removeTree(s.dir); err != nil {
+		if err := s.all.removeTree(s.run); err != nil {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func (s *workspace) close() {
 		}
 	}
 	if !s.reused() || s.all.keep <= 0 {
-		s.all.remove(s.dir)
+		s.all.remove(s.run)
 	} else {
 		now := time.Now()
 		_ = os.Chtimes(s.dir, now, now) // the time from which it is kept
@@ -140,10 +140,19 @@ func (s *workspace) close() {
 	delete(s.all.inUse, s.run)
 }
 
-func (w *workspaces) remove(dir string) {
-	if err := removeTree(dir); err != nil {
-		w.log.Warn("a workspace was not removed", "dir", dir, "error", err)
+func (w *workspaces) remove(run string) {
+	if err := w.removeTree(run); err != nil {
+		w.log.Warn("a workspace was not removed", "run_id", run, "error", err)
 	}
+}
+
+func (w *workspaces) removeTree(run string) error {
+	root, err := os.OpenRoot(filepath.Join(w.dir, "runs"))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return removeTree(root, run)
 }
 
 // sweep removes workspaces that nobody has used for long, until ctx ends.
@@ -170,7 +179,7 @@ func (w *workspaces) sweepOnce() {
 		if err != nil || time.Since(info.ModTime()) < w.keep || !w.tryTake(e.Name()) {
 			continue
 		}
-		w.remove(filepath.Join(w.dir, "runs", e.Name()))
+		w.remove(e.Name())
 		w.mu.Lock()
 		close(w.inUse[e.Name()])
 		delete(w.inUse, e.Name())
@@ -188,25 +197,6 @@ func (w *workspaces) tryTake(run string) bool {
 	return true
 }
 
-// removeTree removes a directory whatever the permissions of what is in it: some
-// tools write-protect what they cache. No process works in it any more.
-func removeTree(dir string) error {
-	err := os.RemoveAll(dir)
-	if err == nil || !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) //nolint:gosec // a directory that is to be removed; what is wrong shows below
-		}
-		if err != nil {
-			return fs.SkipDir
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
-}
-
 // put writes a file into a tree that an agent may have filled: links on the way
 // lead nowhere out of it, and a file of the name is replaced, not followed.
 func put(root *os.Root, name string, mode fs.FileMode, content io.Reader) error {
@@ -216,7 +206,7 @@ func put(root *os.Root, name string, mode fs.FileMode, content io.Reader) error 
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	if err := root.RemoveAll(name); err != nil {
+	if err := removeTree(root, name); err != nil {
 		return err
 	}
 	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -106,5 +107,45 @@ func TestLogOfAnExecutionHoldsNoSecret(t *testing.T) {
 	log.Info("constant", "text", "a hunter22", "error", errors.New("is hunter22"), "number", 7)
 	if got := out.String(); strings.Contains(got, "hunter22") || strings.Count(got, "***") != 3 || !strings.Contains(got, "g.number=7") {
 		t.Errorf("logged %s", got)
+	}
+}
+
+// Removing what an agent leaves must not take the files that the server may have
+// open: with os.RemoveAll, each level takes one.
+func TestDeepTreeIsRemovedWithFewFiles(t *testing.T) {
+	if os.Getenv("WORKER_TEST_FEW_FILES") == "" {
+		t.Parallel()
+		again := exec.CommandContext(t.Context(), "/bin/sh", "-c", `ulimit -n 200 && exec "$0" "$@"`, os.Args[0], "-test.run=^"+t.Name()+"$")
+		again.Env = append(os.Environ(), "WORKER_TEST_FEW_FILES=1")
+		if out, err := again.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	w := newWorkspaces(t, -1)
+	s, err := w.open(t.Context(), "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, err := s.root.OpenRoot(".")
+	for range 2000 {
+		if err == nil {
+			err = errors.Join(top.Mkdir("d", 0o700), top.WriteFile("f", nil, 0o400))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var below *os.Root
+		below, err = top.OpenRoot("d")
+		top.Close()
+		top = below
+	}
+	top.Close()
+	if err := put(s.root, "d", 0o600, strings.NewReader("a file of the run")); err != nil {
+		t.Error(err)
+	}
+	s.close()
+	if left, err := os.ReadDir(filepath.Join(w.dir, "runs")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
 	}
 }

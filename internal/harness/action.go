@@ -18,11 +18,11 @@ const (
 	runningEvery = time.Second
 	// runningBytes is how much of its output such a result holds: the end.
 	runningBytes = 4 << 10
-	// maxOpen is how many actions of a turn are remembered after their end, in
-	// case the agent has more to say about them.
+	// maxOpen is how many actions of a turn are remembered, those after their end
+	// included, in case the agent has more to say about them.
 	maxOpen = 10_000
 	// maxHeld is how many bytes of actions that are under way are kept. An agent
-	// that begins more and ends none has them taken for done.
+	// that begins more, of either, and ends none has them taken for done.
 	maxHeld = 64 << 20
 )
 
@@ -102,9 +102,10 @@ func (s *actions) end(cut bool) {
 	clear(s.open)
 }
 
-// makeRoom ends what is under way where it takes more memory than it may.
+// makeRoom ends what is under way where that takes more memory, or is more, than
+// it may.
 func (s *actions) makeRoom() {
-	if s.held > cmp.Or(s.most, maxHeld) {
+	if s.held > cmp.Or(s.most, maxHeld) || len(s.open) > maxOpen {
 		s.close(penstock.ActionCompleted)
 	}
 }

@@ -178,6 +178,19 @@ func TestActionsThatAreOverAreForgotten(t *testing.T) {
 	}
 }
 
+// A call that is only announced records nothing, and so nothing slows the agent
+// down that announces them without end.
+func TestActionsThatAreOnlyAnnouncedAreBounded(t *testing.T) {
+	t.Parallel()
+	s, _ := follow()
+	for i := range 3 * maxOpen {
+		s.see(acp.ToolCall{ID: fmt.Sprint(i)}, true)
+		if len(s.open) > maxOpen+1 {
+			t.Fatalf("%d actions are remembered", len(s.open))
+		}
+	}
+}
+
 func TestActionsThatNeverEndAreBounded(t *testing.T) {
 	t.Parallel()
 	s, _ := follow()

@@ -114,6 +114,17 @@ func TestRefs(t *testing.T) {
 	}
 }
 
+func TestBranchWhoseNameIsNoUTF8IsNoObstacle(t *testing.T) {
+	t.Parallel()
+	c, from := open(t, Options{}), origin(t)
+	git(t, from, "branch", "fix\xfc/x")
+	for range 2 { // the second finds the mirror of the first
+		if _, err := c.Checkout(t.Context(), Source{URL: "file://" + from}, filepath.Join(t.TempDir(), "copy")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // canary is a file that a command of a hostile repository would make.
 func canary(t *testing.T) (path string, check func()) {
 	path = filepath.Join(t.TempDir(), "canary")

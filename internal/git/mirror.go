@@ -310,21 +310,18 @@ func (m *mirror) discard(ctx context.Context) error {
 // clearLeftovers removes what a git that was killed has left: its locks, which
 // would stop the next, and its unfinished packs. Nobody else is at work here.
 func (m *mirror) clearLeftovers() error {
-	root, err := os.OpenRoot(m.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+	// Not fs.WalkDir, which ends at a folder whose name is no UTF-8: refs may be so.
+	err := filepath.WalkDir(m.path, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		if name := d.Name(); strings.HasSuffix(name, ".lock") || strings.HasPrefix(name, "tmp_") {
-			return root.Remove(path)
+			return os.Remove(path) //nolint:gosec // nobody else is at work here
 		}
 		return nil
 	})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }

@@ -13,14 +13,16 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 )
 
 // Limits of a saved session. A HOME that holds more is not saved: the next
 // execution then begins a new session and is told the conversation.
 const (
-	maxPacked       = 64 << 20
-	maxSessionFiles = 20_000
-	maxSessionBytes = 512 << 20 // unpacked
+	maxPacked        = 64 << 20
+	maxSessionFiles  = 20_000
+	maxSessionLevels = 100       // of folders: to open one costs as many steps
+	maxSessionBytes  = 512 << 20 // unpacked
 )
 
 // caches of HOME that are never part of a session.
@@ -67,10 +69,12 @@ func (p *packer) tree(dir string) error {
 			return err
 		case slices.Contains(p.skip, name) && d.IsDir():
 			return fs.SkipDir
+		case d.IsDir() && !utf8.ValidString(name):
+			return fs.SkipDir // it is none to io/fs
 		case slices.Contains(p.skip, name):
 			return nil // a link: SkipDir would leave out what lies beside it
 		}
-		if p.files--; p.files < 0 {
+		if p.files--; p.files < 0 || strings.Count(name, "/") > maxSessionLevels {
 			return errSessionTooLarge
 		}
 		return p.entry(name, d)

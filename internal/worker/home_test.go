@@ -135,6 +135,35 @@ func TestSessionThatIsTooLargeIsNotPacked(t *testing.T) {
 }
 
 // An archive is made of what an agent left: nothing in it may reach out of HOME.
+// To walk a tree of n levels takes n² steps, and the end of the turn waits for it.
+func TestSessionThatIsTooDeepIsNotPacked(t *testing.T) {
+	t.Parallel()
+	home := openRoot(t)
+	if err := home.MkdirAll(strings.Repeat("d/", 2*maxSessionLevels), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := pack(home, nil, &bytes.Buffer{}); !errors.Is(err, errSessionTooLarge) {
+		t.Errorf("got %v, want that it is too large", err)
+	}
+}
+
+func TestFolderWhoseNameIsNoUTF8IsLeftOutOfASession(t *testing.T) {
+	t.Parallel()
+	home := openRoot(t)
+	fill(t, home, map[string]string{"a\xff/x": "x", "notes.txt": "n"})
+	var archive bytes.Buffer
+	if err := pack(home, nil, &archive); err != nil {
+		t.Fatal(err)
+	}
+	restored := openRoot(t)
+	if err := unpack(restored, &archive, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	if got := tree(t, restored)["notes.txt"]; got != "n" {
+		t.Errorf("restored %q", got)
+	}
+}
+
 func TestHostileArchiveStaysInHome(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()

@@ -50,7 +50,7 @@ func (m anthropicModel) stream(ctx context.Context, r request, emit func(partKin
 	for events.Next() {
 		event := events.Current()
 		if err := answer.Accumulate(event); err != nil {
-			return reply{}, failure(anthropicID, err)
+			return anthropicUsed(answer), failure(anthropicID, err)
 		}
 		switch event.Type {
 		case "content_block_delta":
@@ -65,17 +65,24 @@ func (m anthropicModel) stream(ctx context.Context, r request, emit func(partKin
 		}
 	}
 	if err := events.Err(); err != nil {
-		return reply{}, anthropicFailure(err)
+		return anthropicUsed(answer), anthropicFailure(err)
 	}
+	whole := anthropicUsed(answer)
 	if !ended {
-		return reply{}, failure(anthropicID, errors.New("the answer ended too early"))
+		return whole, failure(anthropicID, errors.New("the answer ended too early"))
 	}
-	return reply{parts: anthropicParts(answer), stop: anthropicStop(answer.StopReason), usage: penstock.TokenUsage{
+	whole.parts, whole.stop = anthropicParts(answer), anthropicStop(answer.StopReason)
+	return whole, nil
+}
+
+// anthropicUsed is what an answer, whole or not, has consumed.
+func anthropicUsed(answer anthropic.Message) reply {
+	return reply{usage: penstock.TokenUsage{
 		Input:      answer.Usage.InputTokens,
 		Output:     answer.Usage.OutputTokens,
 		CacheRead:  answer.Usage.CacheReadInputTokens,
 		CacheWrite: answer.Usage.CacheCreationInputTokens,
-	}}, nil
+	}}
 }
 
 func anthropicStop(reason anthropic.StopReason) stop {

@@ -65,6 +65,37 @@ func TestABrokenAnswerIsAMessageOfItsOwn(t *testing.T) {
 	}
 }
 
+// What a broken answer has consumed is paid for, and counts against the budget.
+func TestTheUsageOfBrokenAnswersCounts(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]func(p provider) http.HandlerFunc{
+		"a connection that breaks": func(p provider) http.HandlerFunc { return thenBreaks(p.cut(said{text: "Half a", lines: 4})...) },
+		"an end that is too early": func(p provider) http.HandlerFunc { return stream(p.cut(said{text: "Half a", lines: 2})...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(t *testing.T, p provider) {
+				if p.name == "openai" {
+					t.Skip("tells the usage at the end")
+				}
+				var answers []http.HandlerFunc
+				for range maxAttempts {
+					answers = append(answers, broken(p))
+				}
+				h, _ := withModel(t, p, answers...)
+				if _, err := h.Prompt(h.ctx, h.open(), acp.Text("hi")); err == nil {
+					t.Error("got no error")
+				}
+				updates := h.told(func(u acp.Update) bool { return u.Usage != nil })
+				var usage acp.TurnUsage
+				if len(updates) != maxAttempts || !updates[maxAttempts-1].Usage.Meta.Read(acp.MetaUsage, &usage) || usage.Input != 100*maxAttempts {
+					t.Errorf("%d updates, the last with %+v", len(updates), usage)
+				}
+			})
+		})
+	}
+}
+
 func TestAnErrorInTheMiddleOfAStream(t *testing.T) {
 	t.Parallel()
 	broken := map[string]string{

@@ -72,7 +72,7 @@ func (m googleModel) stream(ctx context.Context, r request, emit func(partKind, 
 	var answer googleAnswer
 	for chunk, err := range m.client.Models.GenerateContentStream(ctx, r.model, googleContents(r.history), config) {
 		if err != nil {
-			return reply{}, m.failure(err)
+			return reply{usage: answer.usage}, m.failure(err)
 		}
 		answer.add(chunk, emit)
 	}
@@ -153,11 +153,11 @@ func (a *googleAnswer) reply() (reply, error) {
 		r.stop = stopRefused
 	case "":
 		if !a.blocked {
-			return reply{}, failure(googleID, errors.New("the answer ended too early"))
+			return r, failure(googleID, errors.New("the answer ended too early"))
 		}
 		r.stop = stopRefused
 	default: // a malformed call, and whatever comes: another attempt may be better
-		return reply{}, failure(googleID, errors.New("the answer ended with "+string(a.finish)))
+		return r, failure(googleID, errors.New("the answer ended with "+string(a.finish)))
 	}
 	return r, nil
 }

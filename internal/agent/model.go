@@ -19,7 +19,8 @@ import (
 // model is a language model, or what plays one.
 type model interface {
 	// stream gets the next message of a history, and tells emit of its texts and
-	// thoughts piece by piece. A failure of the provider is a *modelError.
+	// thoughts piece by piece. A failure of the provider is a *modelError; the reply
+	// then has the usage that it told of until then.
 	stream(ctx context.Context, r request, emit func(kind partKind, text string)) (reply, error)
 }
 

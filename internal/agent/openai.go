@@ -46,10 +46,10 @@ func (m openaiModel) stream(ctx context.Context, r request, emit func(partKind, 
 		answer.add(chunks.Current(), emit)
 	}
 	if err := chunks.Err(); err != nil {
-		return reply{}, openaiFailure(err)
+		return reply{usage: openaiUsage(answer.usage)}, openaiFailure(err)
 	}
 	if answer.finish == "" {
-		return reply{}, failure(openaiID, errors.New("the answer ended too early"))
+		return reply{usage: openaiUsage(answer.usage)}, failure(openaiID, errors.New("the answer ended too early"))
 	}
 	return answer.reply(), nil
 }

@@ -144,6 +144,7 @@ func (t *turn) ask(ctx context.Context) (reply, error) {
 		if err == nil {
 			return answer, nil
 		}
+		t.spend(ctx, answer.usage) // the provider counts a broken answer as well
 		if ctx.Err() != nil {
 			return reply{}, context.Cause(ctx)
 		}
@@ -200,12 +201,18 @@ func (t *turn) makeRoom() (full bool, err error) {
 }
 
 func (t *turn) reportUsage(ctx context.Context, answer reply) {
-	t.tokens = t.tokens.Add(answer.usage)
 	t.context, t.added = answer.usage.Total(), 0
-	if answer.usage.Total() == 0 {
+	t.spend(ctx, answer.usage)
+}
+
+// spend counts what an answer has consumed and tells the client, a cancelled turn
+// or not.
+func (t *turn) spend(ctx context.Context, usage penstock.TokenUsage) {
+	t.tokens = t.tokens.Add(usage)
+	if usage.Total() == 0 {
 		return
 	}
-	t.session.tell(ctx, acp.Update{Kind: acp.UpdateUsage, Usage: &acp.UsageUpdate{
+	t.session.tell(context.WithoutCancel(ctx), acp.Update{Kind: acp.UpdateUsage, Usage: &acp.UsageUpdate{
 		Used: t.context, Size: contextLimit(t.modelID), Meta: acp.NewMeta(acp.MetaUsage, t.usage()),
 	}})
 }

@@ -219,6 +219,8 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 		result.Message = &penstock.StatusMessage{Message: e.tooLong()}
 	case errors.Is(cause, errBudget):
 		result.Message = &penstock.StatusMessage{Message: e.budget.exceeded(), ErrorCode: penstock.CodeBudgetExceeded}
+	case errors.Is(cause, errRecorded):
+		result.Message = &penstock.StatusMessage{Message: "The run was ended because its agent has told more than can be kept of a run."}
 	case errors.As(err, &told):
 		result.Message = &penstock.StatusMessage{Message: told.Explain(), ErrorCode: told.Code, Retryable: told.Retryable}
 		if told.Code.OurFault() {

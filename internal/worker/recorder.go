@@ -19,7 +19,15 @@ const (
 	batchBytes = 64 << 10              // that go without waiting
 	queueBytes = 1 << 20               // that may wait; then whoever records waits
 	callTime   = 10 * time.Second      // for one call to be answered
+
+	// What one execution may record, far more than any that works; agents that do
+	// nothing but talk would fill the disk of the server.
+	maxRecorded = 1 << 30 // bytes of data, and for each event so many more
+	perEvent    = 512
 )
+
+// errRecorded ends an execution that has recorded so much.
+var errRecorded = errors.New("the run has recorded as much as it may")
 
 // errClosed is why a recorder takes no more.
 var errClosed = errors.New("the execution is over")
@@ -33,12 +41,14 @@ type recorder struct {
 	append func(ctx context.Context, drafts []penstock.Draft) error
 	mask   *secret.Masker
 	log    *slog.Logger
-	lost   func(error) // told once when the lease is lost
+	stop   func(error) // told when the lease is lost, and with errRecorded
+	most   int64       // maxRecorded
 
 	mu      sync.Mutex
 	wake    *sync.Cond // of everybody who waits for a change of what follows
 	queue   []penstock.Draft
 	bytes   int
+	all     int64 // bytes of all that was ever queued
 	last    int64 // number of the draft that was queued last
 	done    int64 // number of the draft up to which all is appended
 	urgent  int64 // number of the draft up to which nothing waits for a batch
@@ -52,8 +62,8 @@ type stream struct {
 	masked  *secret.Stream
 }
 
-func newRecorder(mask *secret.Masker, log *slog.Logger, lost func(error), add func(context.Context, []penstock.Draft) error) *recorder {
-	r := &recorder{append: add, mask: mask, log: log, lost: lost, streams: map[string]*stream{}}
+func newRecorder(mask *secret.Masker, log *slog.Logger, stop func(error), add func(context.Context, []penstock.Draft) error) *recorder {
+	r := &recorder{append: add, mask: mask, log: log, stop: stop, most: maxRecorded, streams: map[string]*stream{}}
 	r.wake = sync.NewCond(&r.mu)
 	return r
 }
@@ -80,6 +90,9 @@ func (r *recorder) Record(d penstock.Draft) {
 	d.N = r.last
 	r.queue = append(r.queue, d)
 	r.bytes += len(d.Data)
+	if r.all += int64(len(d.Data)) + perEvent; r.all > r.most {
+		r.stop(errRecorded)
+	}
 	r.wake.Broadcast()
 }
 
@@ -177,7 +190,7 @@ func (r *recorder) Run(lease context.Context) {
 		if err := r.send(lease, batch); err != nil {
 			r.fail(err)
 			if errors.Is(err, penstock.ErrLeaseLost) {
-				r.lost(err)
+				r.stop(err)
 			}
 			return
 		}

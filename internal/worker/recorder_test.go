@@ -334,3 +334,24 @@ func TestMessageReplacesItsDeltasThatWait(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAgentThatTalksWithoutEndIsStopped(t *testing.T) {
+	t.Parallel()
+	recording(t, nil, func(r *recorder, l *eventLog, _ context.CancelCauseFunc) {
+		var stopped error
+		r.stop, r.most = func(err error) { stopped = err }, 10*perEvent
+		for n := 0; stopped == nil && n < 100; n++ {
+			r.Record(note("again"))
+		}
+		if !errors.Is(stopped, errRecorded) {
+			t.Fatalf("stopped with %v", stopped)
+		}
+		r.Record(note("the end")) // what the end of the run says is recorded all the same
+		if err := r.Flush(); err != nil {
+			t.Error(err)
+		}
+		if all := l.all(); len(all) > 10 || moment(all[len(all)-1]) != "the end" {
+			t.Errorf("%d events are recorded", len(all))
+		}
+	})
+}

@@ -151,14 +151,18 @@ type TurnUsage struct {
 }
 
 // The most that one turn is believed to have consumed: of each kind of tokens,
-// and in US dollars. Sums of such turns are numbers still.
+// and in US dollars; of a model with a longer name nothing is known. Sums of such turns are numbers still.
 const (
 	maxTurnTokens = 1_000_000_000_000
 	maxTurnCost   = 1_000_000_000
+	maxModelID    = 200 // bytes of the model's name
 )
 
 // Bounded is what of u can be believed, whoever reports it.
 func (u TurnUsage) Bounded() TurnUsage {
+	if len(u.ModelID) > maxModelID {
+		u.ModelID = ""
+	}
 	for _, n := range []*int64{&u.Tokens.Input, &u.Tokens.Output, &u.Tokens.CacheRead, &u.Tokens.CacheWrite} {
 		*n = min(max(*n, 0), maxTurnTokens)
 	}

@@ -23,6 +23,8 @@ const (
 	cancelTime = 5 * time.Second
 	// exitTime is what a program gets to end once its connection has.
 	exitTime = time.Second
+	// maxSessionID is the longest id of a session, in bytes, that is kept.
+	maxSessionID = 1 << 10
 )
 
 // acpHarness drives programs that speak the Agent Client Protocol.
@@ -182,7 +184,7 @@ func variables(values map[string]string) []acp.Variable {
 
 // SessionID implements Agent.
 func (a *acpAgent) SessionID() string {
-	if a.capable.LoadSession {
+	if a.capable.LoadSession && len(a.id) <= maxSessionID {
 		return a.id
 	}
 	return ""

@@ -225,3 +225,15 @@ func TestActionsThatNeverEndAreBounded(t *testing.T) {
 		t.Errorf("%d actions, %d results, %d bytes are held", actions, results, s.held)
 	}
 }
+
+// What an agent calls its model and its session goes to the control plane, which
+// refuses the end of a turn that is too large.
+func TestNamesThatAnAgentGivesAreBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 1<<20)
+	a := &acpAgent{id: long, capable: acp.AgentCapabilities{LoadSession: true}}
+	a.tokens(acp.NewMeta(acp.MetaUsage, acp.TurnUsage{ModelID: long, TokenUsage: penstock.TokenUsage{Input: 1}}))
+	if id, usage := a.SessionID(), a.consumed(); len(id) > 1<<10 || len(usage.ModelID) > 1<<10 || usage.Tokens.Input != 1 {
+		t.Errorf("got an id of %d bytes, a model's of %d, %d tokens", len(id), len(usage.ModelID), usage.Tokens.Input)
+	}
+}

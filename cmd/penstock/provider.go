@@ -31,16 +31,21 @@ func providersFromEnvironment() providers {
 
 func (p providers) all() []provider { return []provider{p.anthropic, p.openai, p.google} }
 
-// environment is how the built-in agent is told.
+// environment is how the built-in agent is told. The address of a key is always in
+// there, empty where it is the provider's own: what a run brings along as environment
+// must not have the key sent elsewhere.
 func (p providers) environment() map[string]string {
 	env := map[string]string{}
-	for name, value := range map[string]string{
-		"ANTHROPIC_API_KEY": p.anthropic.key, "ANTHROPIC_BASE_URL": p.anthropic.baseURL,
-		"OPENAI_API_KEY": p.openai.key, "OPENAI_BASE_URL": p.openai.baseURL,
-		"GEMINI_API_KEY": p.google.key, "GOOGLE_GEMINI_BASE_URL": p.google.baseURL,
+	for _, v := range []struct{ key, address, ofKey, ofAddress string }{
+		{p.anthropic.key, p.anthropic.baseURL, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"},
+		{p.openai.key, p.openai.baseURL, "OPENAI_API_KEY", "OPENAI_BASE_URL"},
+		{p.google.key, p.google.baseURL, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"},
 	} {
-		if value != "" {
-			env[name] = value
+		if v.key != "" {
+			env[v.ofKey] = v.key
+		}
+		if v.key != "" || v.address != "" {
+			env[v.ofAddress] = v.address
 		}
 	}
 	return env

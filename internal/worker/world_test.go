@@ -38,6 +38,8 @@ func TestMain(m *testing.M) {
 	switch os.Args[1] {
 	case "supervise":
 		syscall.Exit(sandbox.Supervise()) // not os.Exit: the race detector's takes a second
+	case "enter":
+		syscall.Exit(sandbox.Enter(os.Args[2:]))
 	case "agent":
 		err := agent.Run(context.Background(), agent.Config{
 			In: os.Stdin, Out: os.Stdout, StateDir: os.Getenv("STATE"), Env: os.Environ(), Directives: true,

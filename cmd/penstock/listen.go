@@ -29,6 +29,7 @@ func decodeNetwork(ctx *kong.DecodeContext, target reflect.Value) error {
 	if err := ctx.Scan.PopValueInto("network", &text); err != nil {
 		return err
 	}
+	text = strings.TrimSpace(text) // "10.0.0.1, 10.0.0.2"
 	network, err := netip.ParsePrefix(text)
 	if addr, single := netip.ParseAddr(text); single == nil && addr.Zone() == "" {
 		network, err = netip.PrefixFrom(addr, addr.BitLen()), nil

@@ -277,7 +277,7 @@ func TestLogFormats(t *testing.T) {
 
 func TestBehindAProxyThatEndsTLS(t *testing.T) {
 	t.Parallel()
-	s := serve(t, nil, "--listen", "0.0.0.0:0", "--trusted-proxies", "10.0.0.0/8,127.0.0.1", "--public-url", "https://penstock.example.com/")
+	s := serve(t, nil, "--listen", "0.0.0.0:0", "--trusted-proxies", "10.0.0.0/8, 127.0.0.1", "--public-url", "https://penstock.example.com/")
 	if !strings.Contains(s.logs(), "url=https://penstock.example.com ") {
 		t.Errorf("got %s, want the public address", s.logs())
 	}

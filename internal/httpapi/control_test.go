@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -389,13 +390,20 @@ func TestTheClientKeepsItsKeyToItself(t *testing.T) {
 	}
 }
 
-func TestTheClientChecksTheCertificate(t *testing.T) {
-	t.Parallel()
+// startTLS is a server with HTTPS, the key of a worker, and who vouches for the server.
+func startTLS(t *testing.T) (w *world, workerKey string, pool *x509.CertPool) {
+	t.Helper()
 	cert, pool := certificate(t)
-	w := start(t, func(s *settings) {
+	w = start(t, func(s *settings) {
 		s.server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	})
-	_, key := w.newKey(penstock.ScopeWorker)
+	_, workerKey = w.newKey(penstock.ScopeWorker)
+	return w, workerKey, pool
+}
+
+func TestTheClientChecksTheCertificate(t *testing.T) {
+	t.Parallel()
+	w, key, pool := startTLS(t)
 	trusting, err := httpapi.NewClient(httpapi.ClientOptions{Server: w.url, Key: key, TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}})
 	if err != nil {
 		t.Fatal(err)
@@ -418,11 +426,7 @@ func TestTheClientChecksTheCertificate(t *testing.T) {
 // what is sent on it, as one that has forgotten it does, the next calls take another.
 func TestTheClientLeavesAConnectionThatFellSilent(t *testing.T) {
 	t.Parallel()
-	cert, pool := certificate(t)
-	w := start(t, func(s *settings) {
-		s.server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
-	})
-	_, key := w.newKey(penstock.ScopeWorker)
+	w, key, pool := startTLS(t)
 	through, silence := swallowing(t, strings.TrimPrefix(w.url, "https://"))
 	c, err := httpapi.NewClient(httpapi.ClientOptions{
 		Server: "https://" + through, Key: key, TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},

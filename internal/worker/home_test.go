@@ -107,6 +107,15 @@ func TestCacheThatIsALinkHidesNothingBesideIt(t *testing.T) {
 	if err := home.Symlink("/tmp/cache", ".cache"); err != nil {
 		t.Fatal(err)
 	}
+	want := map[string]string{".agent/session.json": "{}", "notes.txt": "n"}
+	if diff := cmp.Diff(want, tree(t, repacked(t, home))); diff != "" {
+		t.Errorf("restored (-want +got):\n%s", diff)
+	}
+}
+
+// repacked is what a HOME is once it was packed and unpacked.
+func repacked(t *testing.T, home *os.Root) *os.Root {
+	t.Helper()
 	var archive bytes.Buffer
 	if err := pack(home, nil, &archive); err != nil {
 		t.Fatal(err)
@@ -115,10 +124,7 @@ func TestCacheThatIsALinkHidesNothingBesideIt(t *testing.T) {
 	if err := unpack(restored, &archive, 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{".agent/session.json": "{}", "notes.txt": "n"}
-	if diff := cmp.Diff(want, tree(t, restored)); diff != "" {
-		t.Errorf("restored (-want +got):\n%s", diff)
-	}
+	return restored
 }
 
 func TestSessionThatIsTooLargeIsNotPacked(t *testing.T) {
@@ -134,7 +140,6 @@ func TestSessionThatIsTooLargeIsNotPacked(t *testing.T) {
 	}
 }
 
-// An archive is made of what an agent left: nothing in it may reach out of HOME.
 // To walk a tree of n levels takes n² steps, and the end of the turn waits for it.
 func TestSessionThatIsTooDeepIsNotPacked(t *testing.T) {
 	t.Parallel()
@@ -151,19 +156,12 @@ func TestFolderWhoseNameIsNoUTF8IsLeftOutOfASession(t *testing.T) {
 	t.Parallel()
 	home := openRoot(t)
 	fill(t, home, map[string]string{"a\xff/x": "x", "notes.txt": "n"})
-	var archive bytes.Buffer
-	if err := pack(home, nil, &archive); err != nil {
-		t.Fatal(err)
-	}
-	restored := openRoot(t)
-	if err := unpack(restored, &archive, 1<<20); err != nil {
-		t.Fatal(err)
-	}
-	if got := tree(t, restored)["notes.txt"]; got != "n" {
+	if got := tree(t, repacked(t, home))["notes.txt"]; got != "n" {
 		t.Errorf("restored %q", got)
 	}
 }
 
+// An archive is made of what an agent left: nothing in it may reach out of HOME.
 func TestHostileArchiveStaysInHome(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()

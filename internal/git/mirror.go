@@ -95,78 +95,6 @@ func flock(ctx context.Context, f *os.File, how int) error {
 	}
 }
 
-// update fetches what the mirror lacks and finds ref.
-func (m *mirror) update(ctx context.Context, lock *os.File, ref string) (target, error) {
-	if err := m.clearLeftovers(); err != nil {
-		return target{}, err
-	}
-	if ref == "" {
-		var err error
-		if ref, err = m.defaultBranch(ctx, lock); err != nil {
-			return target{}, err
-		}
-		defer func() { m.setHead(ctx, lock, ref) }()
-	}
-	_, err := os.Stat(m.path)
-	existed := err == nil
-	if !existed {
-		err = m.create(ctx, lock)
-	} else {
-		err = m.fetch(ctx, lock, m.path, allRefs...)
-	}
-	if err != nil && existed && ctx.Err() == nil && !errors.Is(err, ErrTooLarge) {
-		// Either the remote does not answer, or the mirror is not sound.
-		if _, probe := m.ask(ctx, lock, "--", m.remote.url, "HEAD"); probe != nil {
-			return target{}, err
-		}
-		err = m.create(ctx, lock)
-	}
-	if errors.Is(err, ErrTooLarge) {
-		err = errors.Join(err, os.RemoveAll(m.path))
-	}
-	if err != nil {
-		return target{}, err
-	}
-	return m.find(ctx, lock, ref)
-}
-
-var allRefs = []string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}
-
-// create makes the mirror anew beside the old one, if there is one, and puts it in its place.
-func (m *mirror) create(ctx context.Context, lock *os.File) (err error) {
-	temp := m.path + ".new"
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(temp))
-		}
-	}()
-	if err := os.RemoveAll(temp); err != nil {
-		return err
-	}
-	init := command{args: []string{"init", "--quiet", "--bare", "--template=", "--initial-branch=" + unborn, "--", temp}, lock: lock}
-	if _, err := m.run(ctx, init); err != nil {
-		return err
-	}
-	if err := m.fetch(ctx, lock, temp, allRefs...); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(m.path); err != nil {
-		return err
-	}
-	return os.Rename(temp, m.path)
-}
-
-// fetch brings refs of the remote to the repository at path. What is not there
-// any more, under the names that refs covers, goes.
-func (m *mirror) fetch(ctx context.Context, lock *os.File, path string, refs ...string) error {
-	args := append([]string{
-		"fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head",
-		"--no-recurse-submodules", "--", m.remote.url,
-	}, refs...)
-	_, err := m.run(ctx, command{args: args, repo: path, remote: &m.remote, watch: path, lock: lock})
-	return err
-}
-
 // defaultBranch asks the remote for its default branch, or for the commit that its
 // HEAD is at without one.
 func (m *mirror) defaultBranch(ctx context.Context, lock *os.File) (string, error) {
@@ -235,7 +163,7 @@ func (m *mirror) find(ctx context.Context, lock *os.File, ref string) (target, e
 			return target{}, err
 		}
 	}
-	return target{}, fmt.Errorf("the repository has no branch or tag %q", ref)
+	return target{}, fmt.Errorf("%w %q", errUnknownRef, ref)
 }
 
 // resolve returns the commit that a ref or an id of the mirror stands for.

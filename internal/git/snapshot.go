@@ -141,6 +141,11 @@ func (m *mirror) fetchHead(ctx context.Context, lock *os.File, head Head) (strin
 			err = fetch()
 		}
 	}
+	if retriable(ctx, err) {
+		if _, probe := m.ask(ctx, lock, "--", m.remote.url, from); probe == nil {
+			err = unfetched(from, err)
+		}
+	}
 	if err != nil {
 		return "", err
 	}

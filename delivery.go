@@ -42,7 +42,7 @@ type IdentitySource string
 const (
 	IdentityHeader   IdentitySource = "delivery_id_header"
 	IdentityProvider IdentitySource = "provider"
-	IdentityPenstock IdentitySource = "x_penstock_delivery_id"
+	IdentityPenstock IdentitySource = "x_penstock_delivery_id" // or X-Service-Delivery-Id or X-Warp-Delivery-Id
 	IdentityBody     IdentitySource = "body_hash"
 	IdentityReplay   IdentitySource = "replay" // of a stored delivery; claims nothing
 	IdentityNone     IdentitySource = "none"   // of a rejection or a handshake; claims nothing

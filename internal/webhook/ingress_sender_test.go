@@ -90,6 +90,56 @@ func TestTheStrongestIdentityCounts(t *testing.T) {
 	}, noRate)
 }
 
+// Senders that were set up for other servers of this API name a delivery in a
+// header of theirs. It counts as ours does: one retry, one run.
+func TestDeliveryIDsUnderOtherNames(t *testing.T) {
+	sites(t, func(s *site) {
+		w := s.hook(penstock.AuthToken, nil)
+		n := 0
+		send := func(ids ...string) penstock.Delivery {
+			n++
+			headers := "Authorization: Bearer " + w.Secret + "\r\n" + strings.Join(ids, "\r\n") + "\r\n"
+			body := fmt.Sprintf(`{"n": %d}`, n)
+			got := s.raw(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", path(w), headers, len(body), body))
+			got.want(t, strings.Join(ids, ", "), http.StatusAccepted)
+			return s.logged(w, got.id())
+		}
+		const ours, service, warp = "X-Penstock-Delivery-Id: ", "X-Service-Delivery-Id: ", "X-Warp-Delivery-Id: "
+		tests := []struct {
+			first, again []string
+			want         penstock.Outcome // of the second one, whose body is another
+		}{
+			{[]string{service + "a1"}, []string{service + "a1"}, penstock.OutcomeDuplicate},
+			{[]string{warp + "a2"}, []string{warp + "a2"}, penstock.OutcomeDuplicate},
+			{[]string{warp + "a3"}, []string{service + "a3"}, penstock.OutcomeDuplicate},
+			{[]string{service + "a4"}, []string{ours + "a4"}, penstock.OutcomeDuplicate},
+			{[]string{service + "a5"}, []string{service + "b5"}, penstock.OutcomeAccepted},
+			// Of several, ours counts first, then Service, then Warp.
+			{[]string{warp + "c6", service + "b6", ours + "a6"}, []string{ours + "a6"}, penstock.OutcomeDuplicate},
+			{[]string{warp + "c7", service + "b7", ours + "a7"}, []string{service + "b7"}, penstock.OutcomeAccepted},
+			{[]string{warp + "c8", service + "b8"}, []string{service + "b8"}, penstock.OutcomeDuplicate},
+			{[]string{warp + "c9", service + "b9"}, []string{warp + "c9"}, penstock.OutcomeAccepted},
+			// One that is no id, or is there twice, leaves it to the next.
+			{[]string{ours + "a b", service + strings.Repeat("x", 257), warp + "c10"}, []string{warp + "c10"}, penstock.OutcomeDuplicate},
+			{[]string{ours + "a11", ours + "a11", service + "b11"}, []string{service + "b11"}, penstock.OutcomeDuplicate},
+		}
+		for _, test := range tests {
+			first := send(test.first...)
+			if first.Outcome != penstock.OutcomeAccepted || first.IdentitySource != penstock.IdentityPenstock {
+				t.Errorf("%q: got %s by %s", test.first, first.Label, first.IdentitySource)
+			}
+			again := send(test.again...)
+			if again.Outcome != test.want || again.DuplicateOf != "" && again.DuplicateOf != first.ID {
+				t.Errorf("%q after %q: got %s of %q", test.again, test.first, again.Label, again.DuplicateOf)
+			}
+		}
+		d := send(service+"shown", warp+"too")
+		if d.Headers["x-service-delivery-id"] != "shown" || d.Headers["x-warp-delivery-id"] != "too" {
+			t.Errorf("the log has the headers %v", d.Headers)
+		}
+	}, noRate)
+}
+
 func TestTheReplayGuard(t *testing.T) {
 	sites(t, func(s *site) {
 		guarded := s.signed("github", "s3cret", func(r *penstock.WebhookRequest) { r.ReplayGuard = new(true) })

@@ -8,8 +8,10 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// identityHeader is by which any sender may say which delivery it is.
-const identityHeader = "X-Penstock-Delivery-Id"
+// identityHeaders name the delivery, whatever its sender is: ours, then those of
+// other servers of this API, for which senders may still be set up. The first
+// one with a usable value counts, and equal values are equal in any of them.
+var identityHeaders = []string{"X-Penstock-Delivery-Id", "X-Service-Delivery-Id", "X-Warp-Delivery-Id"}
 
 // verify finds out whether the delivery is its sender's own, and takes its body.
 // Tokens are compared before it is read. a is nil where the body did not come,
@@ -123,8 +125,10 @@ func (d *delivery) identify(a *penstock.Arrival, provider string) {
 	if a.Identity == "" {
 		a.Identity, a.IdentitySource = provider, penstock.IdentityProvider
 	}
-	if a.Identity == "" {
-		a.Identity, a.IdentitySource = headerID(d.r.Header, identityHeader), penstock.IdentityPenstock
+	for _, name := range identityHeaders {
+		if a.Identity == "" {
+			a.Identity, a.IdentitySource = headerID(d.r.Header, name), penstock.IdentityPenstock
+		}
 	}
 	if a.Identity == "" {
 		a.IdentitySource = penstock.IdentityBody

@@ -2216,7 +2216,10 @@ export interface Delivery {
   size: number;
   /** When it arrived. */
   received_at: Timestamp;
-  /** By what it is told from others; `none` where that was not looked at: of a rejection or a sender's handshake. */
+  /**
+   * What identifies it. `x_penstock_delivery_id` stands for `X-Service-Delivery-Id` and `X-Warp-Delivery-Id`, too;
+   * `none` for a rejection or a sender's handshake, whose identity was not read.
+   */
   identity_source: Open<'delivery_id_header' | 'provider' | 'x_penstock_delivery_id' | 'body_hash' | 'replay' | 'none'>;
   /** The delivery that was accepted before. */
   duplicate_of?: string;

@@ -2993,8 +2993,9 @@ class Delivery(Model):
         ]
         | str
     )
-    """By what it is told from others; `none` where that was not looked at: of a rejection or a
-    sender's handshake.
+    """What identifies it. `x_penstock_delivery_id` stands for `X-Service-Delivery-Id` and `X-Warp-
+    Delivery-Id`, too; `none` for a rejection or a sender's handshake, whose identity was not
+    read.
     """
 
     duplicate_of: str | None = None

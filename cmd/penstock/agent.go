@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -14,9 +17,9 @@ type agentCmds struct {
 	connection
 
 	List   agentListCmd   `cmd:"" help:"List agents."`
-	Create agentCreateCmd `cmd:"" help:"Make an agent."`
+	Create agentCreateCmd `cmd:"" help:"Create an agent."`
 	Get    agentGetCmd    `cmd:"" help:"Show an agent."`
-	Update agentUpdateCmd `cmd:"" help:"Change what is given of an agent; an empty value clears it."`
+	Update agentUpdateCmd `cmd:"" help:"Change the given fields of an agent; an empty value clears a field."`
 	Delete agentDeleteCmd `cmd:"" help:"Delete an agent."`
 	ACP    agentACPCmd    `cmd:"" name:"acp" default:"1" hidden:"" help:"Speak the Agent Client Protocol on standard input and output."`
 }
@@ -25,16 +28,16 @@ func agentPath(uid string) string { return "agent/identities/" + url.PathEscape(
 
 // agentFields are the flags that describe an agent.
 type agentFields struct {
-	Name        *string  `help:"Name of the agent."`
-	Description *string  `help:"What it is for."`
-	Prompt      *string  `help:"What it is told before any prompt; - reads it from standard input."`
-	Model       *string  `placeholder:"ID" help:"Model of its runs."`
-	Environment *string  `placeholder:"UID|NAME" help:"Environment of its runs."`
-	Harness     *string  `placeholder:"TYPE" help:"Agent program of its runs."`
-	WorkerHost  *string  `placeholder:"HOST" help:"Worker of its runs."`
-	Skill       []string `placeholder:"REFERENCE" help:"Skill that its runs have at hand; can be given often."`
-	Secret      []string `sep:"none" placeholder:"NAME" help:"Managed secret that its runs get as an environment variable; can be given often."`
-	Type        *string  `placeholder:"TYPE" help:"Its part in a factory, such as FOREMAN or REVIEW."`
+	Name        *string  `field:"/name" help:"Name of the agent."`
+	Description *string  `field:"/description" help:"What it is for."`
+	Prompt      *string  `field:"/prompt" help:"Instructions it gets before any prompt; - reads them from standard input."`
+	Model       *string  `placeholder:"ID" field:"/base_model" help:"Model of its runs."`
+	Environment *string  `placeholder:"UID|NAME" field:"/environment_id" help:"Environment of its runs."`
+	Harness     *string  `placeholder:"TYPE" field:"/harness/type" help:"Agent program of its runs."`
+	WorkerHost  *string  `placeholder:"HOST" field:"/worker_host" help:"Worker of its runs."`
+	Skill       []string `placeholder:"REFERENCE" field:"/skills" help:"Skill that its runs can use; repeatable."`
+	Secret      []string `sep:"none" placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
+	Type        *string  `placeholder:"TYPE" field:"/agent_type" help:"Its role in a factory, such as FOREMAN or REVIEW."`
 	requestBody
 }
 
@@ -77,11 +80,15 @@ func (cmd *agentListCmd) Run(ctx context.Context, std *stdio, in *agentCmds) err
 		return err
 	}
 	return answer(ctx, c, http.MethodGet, "agent/identities", nil, func(l agentList) error {
+		names, err := c.factoryNames(ctx, l.Agents)
+		if err != nil {
+			return err
+		}
 		var rows [][]string
 		for _, a := range l.Agents {
-			rows = append(rows, []string{a.UID, a.Name, string(a.Type), a.BaseModel, a.Description})
+			rows = append(rows, []string{a.UID, a.Name, names[a.FactoryUID], string(a.Type), a.BaseModel, a.Description})
 		}
-		return std.table([]string{"AGENT", "NAME", "TYPE", "MODEL", "DESCRIPTION"}, rows)
+		return std.table([]string{"AGENT", "NAME", "FACTORY", "TYPE", "MODEL", "DESCRIPTION"}, rows)
 	})
 }
 
@@ -89,11 +96,41 @@ type agentList struct {
 	Agents []penstock.Identity `json:"agents"`
 }
 
+// factoryNames are the names of the factories of agents by uid. Where the key may
+// not read factories the uid is the name.
+func (c *client) factoryNames(ctx context.Context, agents []penstock.Identity) (map[string]string, error) {
+	names := map[string]string{}
+	for _, a := range agents {
+		if a.FactoryUID != "" {
+			names[a.FactoryUID] = a.FactoryUID
+		}
+	}
+	if len(names) == 0 {
+		return names, nil
+	}
+	all, err := c.factories(ctx, "")
+	if isStatus(err, http.StatusForbidden) {
+		return names, nil
+	}
+	for _, raw := range all.Factories {
+		var f penstock.Factory
+		if err := json.Unmarshal(raw, &f); err != nil {
+			return nil, fmt.Errorf("read a factory: %w", err)
+		}
+		names[f.UID] = f.Name
+	}
+	return names, err
+}
+
 type agentCreateCmd struct {
+	NewName *string `arg:"" optional:"" name:"name" field:"/name" help:"Name of the agent; --name and --file can give it instead."`
 	agentFields
 }
 
-func (cmd *agentCreateCmd) Run(ctx context.Context, std *stdio, in *agentCmds) error {
+func (cmd *agentCreateCmd) Run(ctx context.Context, std *stdio, in *agentCmds) (err error) {
+	if cmd.Name, err = nameGiven(cmd.NewName, cmd.Name); err != nil {
+		return err
+	}
 	return in.write(ctx, std, http.MethodPost, "", cmd.body)
 }
 
@@ -136,9 +173,14 @@ func (in *agentCmds) write(ctx context.Context, std *stdio, method, called strin
 		}
 	}
 	return answer(ctx, c, method, path, request, func(a penstock.Identity) error {
+		factories, err := c.factoryNames(ctx, []penstock.Identity{a})
+		if err != nil {
+			return err
+		}
 		list := []fact{
 			{"agent", a.UID},
 			{"name", a.Name},
+			{"factory", factories[a.FactoryUID]},
 			{"type", string(a.Type)},
 			{"description", a.Description},
 			{"model", a.BaseModel},

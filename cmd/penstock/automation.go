@@ -147,15 +147,15 @@ func (cmd *automationGetCmd) Run(ctx context.Context, std *stdio, in *automation
 
 // automationFields are the flags that describe an automation.
 type automationFields struct {
-	Prompt      *string  `help:"What its runs start with; - reads it from standard input."`
-	Webhook     []string `placeholder:"UID|NAME" help:"Webhook whose deliveries fire it; repeatable."`
-	Filter      string   `placeholder:"JSON|FILE" help:"Payload filter of these webhooks: JSON, or a file with it; - is standard input."`
-	Cron        string   `placeholder:"EXPRESSION" help:"When it fires: five fields, or @daily, @hourly, @every 1h."`
-	Timezone    string   `placeholder:"NAME" help:"Place whose clocks --cron means, such as Europe/Berlin; UTC where absent."`
-	Agent       *string  `placeholder:"NAME" help:"Agent of the factory that works; the foreman where absent."`
-	Environment *string  `placeholder:"UID|NAME" help:"Where to work."`
-	Model       *string  `placeholder:"ID" help:"Model, such as demo/offline."`
-	Secret      []string `placeholder:"NAME" help:"Managed secret that its runs get; repeatable."`
+	Prompt      *string  `field:"/prompt" help:"What its runs start with; - reads it from standard input."`
+	Webhook     []string `placeholder:"UID|NAME" field:"/triggers/0/filter/webhook_ids" help:"Webhook whose deliveries fire it; repeatable."`
+	Filter      string   `placeholder:"JSON|FILE" field:"/triggers/0/filter/payload" help:"Payload filter of these webhooks: JSON, or a file with it; - is standard input."`
+	Cron        string   `placeholder:"EXPRESSION" field:"/triggers/0/schedule/cron /triggers/1/schedule/cron" help:"When it fires: five fields, or @daily, @hourly, @every 1h."`
+	Timezone    string   `placeholder:"NAME" field:"/triggers/0/schedule/timezone /triggers/1/schedule/timezone" help:"Place whose clocks --cron means, such as Europe/Berlin; UTC where absent."`
+	Agent       *string  `placeholder:"NAME" field:"/agent" help:"Agent of the factory that works; the foreman where absent."`
+	Environment *string  `placeholder:"UID|NAME" field:"/environment_id" help:"Where to work."`
+	Model       *string  `placeholder:"ID" field:"/model" help:"Model, such as demo/offline."`
+	Secret      []string `placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get; repeatable."`
 	requestBody
 }
 
@@ -235,8 +235,8 @@ func (f *automationFields) payloadFilter(std *stdio) ([]byte, error) {
 }
 
 type automationCreateCmd struct {
-	Name     string `arg:"" optional:"" help:"Name of the automation; the file may have it instead."`
-	Disabled bool   `help:"Do not fire until it is enabled."`
+	Name     string `arg:"" optional:"" field:"/name" help:"Name of the automation; the file may have it instead."`
+	Disabled bool   `field:"/enabled" help:"Do not fire until it is enabled."`
 	automationFields
 }
 
@@ -263,7 +263,7 @@ func (cmd *automationCreateCmd) Run(ctx context.Context, std *stdio, in *automat
 
 type automationUpdateCmd struct {
 	Automation string  `arg:"" name:"automation" help:"Uid or name of the automation."`
-	Name       *string `help:"Another name."`
+	Name       *string `field:"/name" help:"Another name."`
 	automationFields
 }
 

@@ -37,11 +37,11 @@ func (cmd *migrateCmd) Run(ctx context.Context, std *stdio) error {
 type backupCmd struct {
 	storage
 	logging
-	To string `required:"" type:"path" env:"PENSTOCK_BACKUP_TO" placeholder:"FILE" help:"New file for the backup; compressed when its name ends in gz."`
+	To string `required:"" type:"path" env:"PENSTOCK_BACKUP_TO" placeholder:"FILE" help:"New file for the backup; compressed if its name ends in gz."`
 }
 
 func (cmd *backupCmd) Help() string {
-	return "Consistent while the server goes on serving. The file holds everything, admin.key and the keys of sealed secrets included: it can be read by you alone, and whoever has it has all of it, but for the secrets where --keyset-kms encrypts those keys. A PostgreSQL database is copied by pg_dump, which must be installed."
+	return "The server can keep running: the backup is consistent. Only you can read the file. It holds everything, admin.key and the keys that open sealed secrets included, so keep it as safe as the server. With --keyset-kms these keys are encrypted, and the secrets cannot be read without the KMS. A PostgreSQL database is copied by pg_dump, which must be installed."
 }
 
 func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {

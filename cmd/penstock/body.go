@@ -117,3 +117,15 @@ func objectOf(raw jsontext.Value) (map[string]any, error) {
 	}
 	return object, nil
 }
+
+// nameGiven is the name of what is created, as an argument or by --name; nil is
+// neither.
+func nameGiven(argument, flag *string) (*string, error) {
+	switch {
+	case argument == nil:
+		return flag, nil
+	case flag != nil && *flag != *argument:
+		return nil, exitf(exitUsage, "the name is given twice, as %q and as --name %q: leave one out", *argument, *flag)
+	}
+	return argument, nil
+}

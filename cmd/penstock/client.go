@@ -25,7 +25,7 @@ import (
 
 // connection is what every command that talks to a server has in common.
 type connection struct {
-	Server         string         `group:"connection" default:"http://127.0.0.1:8080" env:"PENSTOCK_BASE_URL" help:"Address of the server."`
+	Server         string         `group:"connection" default:"http://127.0.0.1:8080" env:"PENSTOCK_BASE_URL" help:"Address of the server; may end in /api/v1."`
 	KeyFile        string         `group:"connection" type:"path" env:"PENSTOCK_KEY_FILE" placeholder:"FILE" help:"File that holds the API key; without it PENSTOCK_API_KEY, else you are asked."`
 	TrustedProxies []netip.Prefix `group:"connection" env:"PENSTOCK_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks in which the server may be talked to without TLS; loopback always may."`
 	Output         string         `group:"connection" short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"How to print results: table or json."`
@@ -55,10 +55,12 @@ func (c *connection) dial(ctx context.Context, std *stdio) (*client, error) {
 	}, nil
 }
 
-// checkServer parses the address of a server and refuses one to which the key
-// would travel in the clear: http beyond loopback and the trusted networks.
+// checkServer parses the address of a server, which may end in /api/v1, and
+// refuses one to which the key would travel in the clear: http beyond loopback
+// and the trusted networks.
 func checkServer(ctx context.Context, address string, trusted []netip.Prefix) (*url.URL, error) {
-	base, err := url.Parse(strings.TrimRight(address, "/"))
+	address = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(address, "/"), "/api/v1"), "/")
+	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.User != nil {
 		return nil, exitf(exitUsage, "--server %q is not an address such as https://penstock.example.com", address)
 	}
@@ -158,16 +160,18 @@ func (c *client) call(ctx context.Context, method, path string, body, result any
 }
 
 // answer makes a call and prints what comes back: whole as JSON, or by show
-// (nil: nothing).
+// (nil: nothing). An answer without a body prints nothing.
 func answer[T any](ctx context.Context, c *client, method, path string, body any, show func(T) error) error {
 	var result T
 	raw, err := c.call(ctx, method, path, body, &result)
 	switch {
 	case err != nil:
 		return err
-	case c.json && len(raw) > 0:
+	case len(raw) == 0:
+		return nil
+	case c.json:
 		return c.std.json(raw)
-	case c.json || show == nil:
+	case show == nil:
 		return nil
 	}
 	return show(result)
@@ -315,7 +319,11 @@ func readProblem(r *http.Response) *apiError {
 func (e *apiError) Error() string {
 	var text strings.Builder
 	text.WriteString(e.title)
-	if e.detail != "" {
+	one := e.detail == "" && len(e.fields) == 1
+	switch {
+	case one:
+		text.WriteString(": " + fieldText(e.fields[0]))
+	case e.detail != "":
 		text.WriteString(": " + e.detail)
 	}
 	var about []string
@@ -329,10 +337,14 @@ func (e *apiError) Error() string {
 	}
 	text.WriteString(" (" + strings.Join(about, ", ") + ")")
 	for _, f := range e.fields {
-		text.WriteString("\n  " + strings.TrimSpace(f.Pointer+" "+f.Detail))
+		if !one {
+			text.WriteString("\n  " + fieldText(f))
+		}
 	}
 	return text.String()
 }
+
+func fieldText(f penstock.FieldError) string { return strings.TrimSpace(f.Pointer + " " + f.Detail) }
 
 func (e *apiError) Unwrap() error {
 	code := exitRefused

@@ -120,7 +120,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"every bad field is named": {
 			answers(400, fmt.Sprintf(problem, "invalid_request", "Invalid request", 400, "two", `,"errors":[{"pointer":"/title","detail":"too long"}]`)), 1,
-			65, "\n  /title too long",
+			65, "\n  --title too long",
 		},
 		"a bad key":                             {answers(401, fmt.Sprintf(problem, "authentication_required", "Authentication required", 401, "", "")), 1, 77, "authentication_required"},
 		"a key that may not":                    {answers(403, fmt.Sprintf(problem, "not_authorized", "Not authorized", 403, "", "")), 1, 77, "not_authorized"},

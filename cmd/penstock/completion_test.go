@@ -27,7 +27,7 @@ func TestCompletionCandidates(t *testing.T) {
 		"a short flag's values":       {[]string{"run", "-o", ""}, []string{"table", "json"}},
 		"files":                       {[]string{"backup", "--to", ""}, []string{":file"}},
 		"arguments":                   {[]string{"completion", ""}, []string{"bash", "zsh", "fish"}},
-		"a flag with a value before":  {[]string{"key", "--server", "run", "list", "--"}, []string{"--help", "--config", "--server", "..."}},
+		"a flag with a value before":  {[]string{"key", "--server", "run", "list", "--"}, []string{"--help", "--config", "--version", "--server", "..."}},
 		"a folder":                    {[]string{"factory", "apply", ""}, []string{":file"}},
 		"nothing without a key":       {[]string{"run", "get", ""}, nil},
 	} {

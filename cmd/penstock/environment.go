@@ -16,9 +16,9 @@ type environmentCmds struct {
 	connection
 
 	List   environmentListCmd   `cmd:"" help:"List environments."`
-	Create environmentCreateCmd `cmd:"" help:"Make an environment."`
+	Create environmentCreateCmd `cmd:"" help:"Create an environment."`
 	Get    environmentGetCmd    `cmd:"" help:"Show an environment."`
-	Update environmentUpdateCmd `cmd:"" help:"Change what is given of an environment; lists are replaced."`
+	Update environmentUpdateCmd `cmd:"" help:"Change the given fields of an environment; lists are replaced."`
 	Delete environmentDeleteCmd `cmd:"" help:"Delete an environment."`
 }
 
@@ -26,12 +26,12 @@ func environmentPath(uid string) string { return "agent/environments/" + url.Pat
 
 // environmentFields are the flags that describe an environment.
 type environmentFields struct {
-	Name        *string        `help:"Name of the environment."`
-	Description *string        `help:"What it is for."`
-	Image       *string        `placeholder:"IMAGE" help:"Container image, for workers that use containers."`
-	Repo        []string       `sep:"none" placeholder:"URL[#REF]|OWNER/REPO" help:"Repository to clone; can be given often."`
-	Setup       []string       `sep:"none" placeholder:"COMMAND" help:"Command that prepares the workspace; can be given often, in order."`
-	KeepFailed  *time.Duration `placeholder:"DURATION" help:"How long the sandbox of a failed run is kept, in whole minutes; 0 is not at all."`
+	Name        *string        `field:"/name" help:"Name of the environment."`
+	Description *string        `field:"/description" help:"What it is for."`
+	Image       *string        `placeholder:"IMAGE" field:"/docker_image" help:"Container image, for workers that use containers."`
+	Repo        []string       `sep:"none" placeholder:"URL[#REF]|OWNER/REPO" field:"/github_repos /repos" help:"Repository to clone; repeatable."`
+	Setup       []string       `sep:"none" placeholder:"COMMAND" field:"/setup_commands" help:"Command that prepares the workspace; repeatable, run in order."`
+	KeepFailed  *time.Duration `placeholder:"DURATION" field:"/failure_session_retention_minutes" help:"How long to keep the sandbox of a failed run, in whole minutes; 0 does not keep it."`
 	requestBody
 }
 
@@ -102,10 +102,14 @@ func repositories(c penstock.EnvironmentConfig) string {
 }
 
 type environmentCreateCmd struct {
+	NewName *string `arg:"" optional:"" name:"name" field:"/name" help:"Name of the environment; --name and --file can give it instead."`
 	environmentFields
 }
 
-func (cmd *environmentCreateCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) error {
+func (cmd *environmentCreateCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) (err error) {
+	if cmd.Name, err = nameGiven(cmd.NewName, cmd.Name); err != nil {
+		return err
+	}
 	body, err := cmd.with(std, cmd.flags())
 	if err != nil {
 		return err

@@ -20,16 +20,16 @@ type factoryCmds struct {
 
 	List     factoryListCmd     `cmd:"" help:"List factories."`
 	Get      factoryGetCmd      `cmd:"" help:"Show a factory and its agents."`
-	Create   factoryCreateCmd   `cmd:"" help:"Make a factory, with a foreman."`
-	Update   factoryUpdateCmd   `cmd:"" help:"Change what is given of a factory."`
+	Create   factoryCreateCmd   `cmd:"" help:"Create a factory with a foreman."`
+	Update   factoryUpdateCmd   `cmd:"" help:"Change the given fields of a factory."`
 	Delete   factoryDeleteCmd   `cmd:"" help:"Delete a factory with its agents, automations and webhooks; its runs stay."`
 	Dispatch factoryDispatchCmd `cmd:"" help:"Give work to a factory's foreman."`
-	Plan     factoryPlanCmd     `cmd:"" help:"Show what applying the files of a folder would change."`
-	Apply    factoryApplyCmd    `cmd:"" help:"Define a factory by the files of a folder."`
-	Sync     factorySyncCmd     `cmd:"" help:"Look at a factory's repository now, and apply its newest commit."`
+	Plan     factoryPlanCmd     `cmd:"" help:"Show what applying the files in a folder would change."`
+	Apply    factoryApplyCmd    `cmd:"" help:"Create or update a factory from the files in a folder."`
+	Sync     factorySyncCmd     `cmd:"" help:"Check a factory's repository now and apply its newest commit."`
 	History  factoryHistoryCmd  `cmd:"" help:"List the revisions of a factory's files, or the commits of its repository."`
-	Validate factoryValidateCmd `cmd:"" help:"Check the files of a factory; needs no server."`
-	Init     factoryInitCmd     `cmd:"" help:"Write the files of a small new factory, or of one that is there, into a folder."`
+	Validate factoryValidateCmd `cmd:"" help:"Check the files of a factory, without a server."`
+	Init     factoryInitCmd     `cmd:"" help:"Write the files of a new factory, or of an existing one, to a folder."`
 }
 
 type factoryListCmd struct {
@@ -130,9 +130,9 @@ func (cmd *factoryGetCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) 
 }
 
 type factoryCreateCmd struct {
-	Name        string `arg:"" optional:"" help:"Name of the factory; with --repository the one in factory.yaml holds as soon as it was read."`
-	Alias       string `help:"A short name for it."`
-	Description string `help:"What it is for."`
+	Name        string `arg:"" optional:"" field:"/name" help:"Name of the factory; with --repository the one in factory.yaml holds as soon as it was read."`
+	Alias       string `field:"/alias" help:"A short name for it."`
+	Description string `field:"/description" help:"What it is for."`
 	fromRepository
 }
 
@@ -167,9 +167,9 @@ func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 
 type factoryUpdateCmd struct {
 	Factory     string  `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
-	Name        *string `help:"Another name."`
-	Alias       *string `help:"Another short name; an empty one takes it away."`
-	Description *string `help:"What it is for."`
+	Name        *string `field:"/name" help:"Another name."`
+	Alias       *string `field:"/alias" help:"Another short name; an empty one takes it away."`
+	Description *string `field:"/description" help:"What it is for."`
 	fromRepository
 }
 
@@ -197,15 +197,23 @@ type factoryDeleteCmd struct {
 }
 
 func (cmd *factoryDeleteCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
-	return in.change(ctx, std, http.MethodDelete, cmd.Factory, nil)
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	uid, err := c.factoryUID(ctx, cmd.Factory)
+	if err != nil {
+		return err
+	}
+	return answer[any](ctx, c, http.MethodDelete, "factory/"+url.PathEscape(uid), nil, nil)
 }
 
 type factoryDispatchCmd struct {
 	Factory   string `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
-	Prompt    string `arg:"" help:"What is to be done; - reads it from standard input."`
-	Title     string `help:"Title of the run; made from the prompt where it is absent."`
-	Ticket    string `placeholder:"SOURCE:ID" help:"Ticket that the work is for, such as linear:PAY-42."`
-	TicketURL string `placeholder:"URL" help:"Where the ticket can be read."`
+	Prompt    string `arg:"" field:"/prompt" help:"What is to be done; - reads it from standard input."`
+	Title     string `field:"/title" help:"Title of the run; made from the prompt where it is absent."`
+	Ticket    string `placeholder:"SOURCE:ID" field:"/ticket_ref" help:"Ticket that the work is for, such as linear:PAY-42."`
+	TicketURL string `placeholder:"URL" field:"/ticket_url" help:"Where the ticket can be read."`
 }
 
 func (cmd *factoryDispatchCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {

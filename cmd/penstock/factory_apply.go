@@ -19,9 +19,9 @@ import (
 // folderOfFactory is a folder with a factory's files and the factory that it is
 // for.
 type folderOfFactory struct {
-	Folder  string `arg:"" optional:"" default:"." help:"Folder with the factory's files; this one without it."`
+	Folder  string `arg:"" optional:"" default:"." field:"/files" help:"Folder with the factory's files; this one without it."`
 	Factory string `placeholder:"FACTORY" help:"Uid, name or alias of the factory; without it the one that has the name in factory.yaml."`
-	Base    *int64 `placeholder:"REVISION" help:"Revision that the files were made from; refused where the factory has another one by now."`
+	Base    *int64 `placeholder:"REVISION" field:"/base_revision" help:"Revision that the files were made from; refused where the factory has another one by now."`
 }
 
 type factoryPlanCmd struct{ folderOfFactory }

@@ -14,10 +14,10 @@ import (
 
 // fromRepository says by which repository a factory is defined.
 type fromRepository struct {
-	Repository string `placeholder:"URL" help:"Git repository that defines it: https://…, ssh://… or user@host:path."`
-	Branch     string `placeholder:"BRANCH" help:"Production branch; the repository's default branch without it."`
-	Path       string `placeholder:"FOLDER" help:"Folder of the repository with factory.yaml; its top without it."`
-	Secret     string `placeholder:"NAME" help:"Managed secret with the credential: a token, or user:token."`
+	Repository string `placeholder:"URL" field:"/repository/url" help:"Git repository that defines it: https://…, ssh://… or user@host:path."`
+	Branch     string `placeholder:"BRANCH" field:"/repository/branch" help:"Production branch; the repository's default branch without it."`
+	Path       string `placeholder:"FOLDER" field:"/repository/path" help:"Folder of the repository with factory.yaml; its top without it."`
+	Secret     string `placeholder:"NAME" field:"/repository/secret" help:"Managed secret with the credential: a token, or user:token."`
 }
 
 // repository is nil where none is said.
@@ -83,7 +83,7 @@ func (cmd *factorySyncCmd) Run(ctx context.Context, std *stdio, in *factoryCmds)
 
 type factoryHistoryCmd struct {
 	Factory string `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
-	Limit   int    `default:"20" help:"How many, at most 500."`
+	Limit   int    `default:"20" field:"?limit" help:"How many, at most 500."`
 	Diff    bool   `help:"Show what has changed in the files, too."`
 }
 

@@ -26,37 +26,40 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 // cli is the whole command line. Its fields are the configuration.
 type cli struct {
-	Config configFile `type:"path" placeholder:"FILE" help:"YAML file with values for flags, by their names; flags and environment win over it."`
+	Config configFile `type:"path" placeholder:"FILE" help:"YAML file with values for flags, by flag name; flags and environment variables override it."`
 
-	Serve  serveCmd  `cmd:"" group:"server" help:"Run the server: API, scheduler and, unless told otherwise, a worker."`
+	Serve  serveCmd  `cmd:"" group:"server" help:"Run the server: API, scheduler and, by default, a worker."`
 	Worker workerCmd `cmd:"" group:"server" help:"Run a worker for a server on another machine."`
 
 	Run         runCmds         `cmd:"" group:"client" help:"Create, watch, steer and cancel runs."`
-	Schedule    scheduleCmds    `cmd:"" group:"client" help:"Start runs by the clock."`
-	Factory     factoryCmds     `cmd:"" group:"client" help:"Manage factories, and give work to them."`
-	Automation  automationCmds  `cmd:"" group:"client" help:"Start runs when something happens: a webhook is called, or a clock fires."`
-	Webhook     webhookCmds     `cmd:"" group:"client" help:"Manage the URLs to which other systems send."`
-	Environment environmentCmds `cmd:"" group:"client" help:"Manage where runs work: repositories and set-up."`
-	Agent       agentCmds       `cmd:"" group:"client" help:"Manage agents, under whose name and settings runs are made."`
+	Schedule    scheduleCmds    `cmd:"" group:"client" help:"Start runs on a schedule."`
+	Factory     factoryCmds     `cmd:"" group:"client" help:"Manage factories and give them work."`
+	Automation  automationCmds  `cmd:"" group:"client" help:"Start runs when a webhook is called or a schedule fires."`
+	Webhook     webhookCmds     `cmd:"" group:"client" help:"Manage the URLs that other systems post to."`
+	Environment environmentCmds `cmd:"" group:"client" help:"Manage environments: the repositories and setup commands of runs."`
+	Agent       agentCmds       `cmd:"" group:"client" help:"Manage agents: names and settings that runs work under."`
 	Secret      secretCmds      `cmd:"" group:"client" help:"Manage secrets of runs and webhooks."`
 	Key         keyCmds         `cmd:"" group:"client" help:"Manage API keys."`
 
-	Migrate migrateCmd `cmd:"" group:"data" help:"Bring the database to this version's schema; serve does so by itself."`
-	Backup  backupCmd  `cmd:"" group:"data" help:"Write everything the server keeps into one file; it may go on serving."`
-	Restore restoreCmd `cmd:"" group:"data" help:"Put a backup into an empty data folder."`
-	Doctor  doctorCmd  `cmd:"" group:"data" help:"Check what the server needs on this machine, and say what to do."`
+	Migrate migrateCmd `cmd:"" group:"data" help:"Update the database schema to this version; serve does this on its own."`
+	Backup  backupCmd  `cmd:"" group:"data" help:"Write everything the server stores to one file; safe while the server runs."`
+	Restore restoreCmd `cmd:"" group:"data" help:"Restore a backup into an empty data folder."`
+	Doctor  doctorCmd  `cmd:"" group:"data" help:"Check that this machine has what the server needs, and how to fix what it lacks."`
 
 	Version    versionCmd    `cmd:"" group:"other" help:"Print the version."`
 	Completion completionCmd `cmd:"" group:"other" help:"Print a completion script for a shell."`
+
+	ShowVersion versionFlag `name:"version" help:"Print the version."`
 
 	Complete completeCmd `cmd:"" hidden:"" help:"Print what can stand in place of the last word."`
 }
 
 const description = `A self-hosted control plane for coding-agent runs.
 
-Every flag can be set by the environment variable that its help names, and those
-of serve, worker and the like by a --config file. An API key is never an argument:
-it comes from PENSTOCK_API_KEY, from --key-file or from a prompt.
+Each flag can also be set by the environment variable shown in its help. Flags of
+serve, worker and the maintenance commands can be set in a --config file. An API
+key is never an argument: it comes from PENSTOCK_API_KEY, from --key-file or from
+a prompt.
 
 Exit codes:
   0    done; the run SUCCEEDED
@@ -69,7 +72,7 @@ Exit codes:
   70   anything else went wrong
   77   the API key is missing, or may not do this
   78   wrong configuration
-  124  --timeout is over
+  124  --timeout expired
   130  interrupted`
 
 func run(args []string) int {
@@ -98,7 +101,9 @@ func run(args []string) int {
 	if err != nil {
 		return std.fail(explainUsage(err, args))
 	}
-	return std.fail(parsed.Run())
+	err = parsed.Run()
+	nameInputs(err, parsed)
+	return std.fail(err)
 }
 
 // untilSignal is done with the first SIGINT or SIGTERM, which asks to stop. By
@@ -126,7 +131,7 @@ func newParser(target *cli, std *stdio, options ...kong.Option) (*kong.Kong, err
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "server", Title: "Server:"},
 			{Key: "client", Title: "Work:"},
-			{Key: "data", Title: "Care:"},
+			{Key: "data", Title: "Maintenance:"},
 			{Key: "other", Title: "Other:"},
 			{Key: "connection", Title: "Connection:"},
 		}),
@@ -239,7 +244,7 @@ func nameVariables(k *kong.Kong) error {
 			prefix = append(prefix, path...)
 		}
 		for _, flag := range node.Flags {
-			if flag.Name == "help" || len(flag.Envs) > 0 {
+			if flag.Name == "help" || flag.Name == "version" || len(flag.Envs) > 0 {
 				continue
 			}
 			name := strings.ToUpper(strings.ReplaceAll(strings.Join(append(prefix, flag.Name), "_"), "-", "_"))

@@ -75,7 +75,7 @@ func TestUsage(t *testing.T) {
 		says string
 	}{
 		"nothing shows the help":                    {args: nil, code: 0, says: "Usage: penstock <command>"},
-		"the help lists the exit codes":             {args: []string{"--help"}, code: 0, says: "124  --timeout is over"},
+		"the help lists the exit codes":             {args: []string{"--help"}, code: 0, says: "124  --timeout expired"},
 		"the help of a command names its variables": {args: []string{"run", "create", "--help"}, code: 0, says: "PENSTOCK_RUN_CREATE_MODEL"},
 		"serve names its variables":                 {args: []string{"serve", "--help"}, code: 0, says: "$PENSTOCK_LISTEN"},
 		"hidden commands are not listed":            {args: []string{"agent", "--help"}, code: 0, says: "agent list"},
@@ -91,6 +91,8 @@ func TestUsage(t *testing.T) {
 		"server that is not there":                  {args: []string{"run", "list", "--server", "http://127.0.0.1:1"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 69, says: "is the server running"},
 		"server that is no address":                 {args: []string{"run", "list", "--server", "localhost"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64, says: "is not an address"},
 		"server on another machine in clear":        {args: []string{"run", "list", "--server", "http://192.0.2.1"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64, says: "in the clear"},
+		"version as a flag":                         {args: []string{"--version"}, code: 0, says: "penstock "},
+		"a variable for no flag":                    {args: []string{"version"}, env: []string{"PENSTOCK_VERSION=1"}, code: 0, says: "penstock "},
 		"version as JSON":                           {args: []string{"version", "-o", "json"}, code: 0, says: `"platform": "linux/`},
 		"watch and wait exclude each other":         {args: []string{"run", "create", "x", "--wait", "--watch"}, code: 64, says: "--wait"},
 		"two readers of standard input":             {args: []string{"run", "create", "-", "-f", "-"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64, says: "standard input"},

@@ -42,7 +42,7 @@ const howToGiveValue = "A value is never an argument: penstock secret takes it f
 
 // secretValue is where a value comes from: never an argument.
 type secretValue struct {
-	ValueFile string `type:"path" xor:"value" placeholder:"FILE" help:"File that holds the value; - is standard input. A value of one line is taken without its line end. Without it you are asked."`
+	ValueFile string `type:"path" xor:"value" placeholder:"FILE" field:"/value" help:"File that holds the value; - is standard input. A value of one line is taken without its line end. Without it you are asked."`
 }
 
 const valueHelp = "The value is at most 64 KB of text. One of fewer than four characters cannot be masked in what runs print."
@@ -101,7 +101,7 @@ func usersText(users []penstock.SecretUser, between string) string {
 }
 
 type secretCreateCmd struct {
-	Name    string `arg:"" help:"Name of the secret, which is that of the environment variable in which runs find it."`
+	Name    string `arg:"" field:"/name" help:"Name of the secret, which is that of the environment variable in which runs find it."`
 	Pending bool   `xor:"value" help:"Only declare it, without a value: it can be named from now on."`
 	secretValue
 }

@@ -33,24 +33,24 @@ func runPath(id string, rest ...string) string {
 }
 
 type runCreateCmd struct {
-	Prompt       string            `arg:"" optional:"" help:"What the agent is to do; - reads it from standard input."`
-	Title        string            `help:"Title of the run; else the first line of the prompt."`
-	Name         string            `help:"Name of its configuration, to find runs of one kind again."`
-	Model        string            `placeholder:"ID" help:"Model, such as demo/offline."`
-	Environment  string            `placeholder:"UID|NAME" help:"Where to work: repositories and set-up."`
-	Agent        string            `placeholder:"UID|NAME" help:"Agent under whose name and settings to run."`
-	Skill        string            `placeholder:"REFERENCE" help:"Skill to follow: owner/repo:path/SKILL.md, owner/repo:name or name."`
-	Attach       []string          `type:"existingfile" sep:"none" placeholder:"FILE" help:"File to send along; up to 5, 25 MiB in all."`
-	Metadata     map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Labels to find the run by; up to 20."`
-	Mode         string            `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" help:"How to go about it: normal, plan (plan first and ask) or orchestrate."`
-	Env          []string          `sep:"none" placeholder:"KEY[=VALUE]" help:"Environment variable of the agent; without a value it is taken from your environment. Not for secrets: the run shows it."`
-	Secret       []string          `sep:"none" placeholder:"NAME" help:"Managed secret to give to the run as an environment variable; can be given often."`
-	Harness      string            `placeholder:"TYPE" help:"Agent program: builtin, command, or one of the server's configuration."`
-	WorkerHost   string            `placeholder:"HOST" help:"Worker that is to execute the run."`
-	MaxDuration  time.Duration     `placeholder:"DURATION" help:"How long the agent may work, in whole minutes, such as 90m."`
-	Interactive  bool              `help:"Keep the session open for follow-ups after a turn."`
-	Parent       string            `placeholder:"RUN" help:"Run that this one belongs to."`
-	Conversation string            `placeholder:"ID" help:"Conversation to continue."`
+	Prompt       string            `arg:"" optional:"" field:"/prompt" help:"What the agent is to do; - reads it from standard input."`
+	Title        string            `field:"/title" help:"Title of the run; else the first line of the prompt."`
+	Name         string            `field:"/config/name" help:"Name of its configuration, to find runs of one kind again."`
+	Model        string            `placeholder:"ID" field:"/config/model_id" help:"Model, such as demo/offline."`
+	Environment  string            `placeholder:"UID|NAME" field:"/config/environment_id" help:"Where to work: repositories and set-up."`
+	Agent        string            `placeholder:"UID|NAME" field:"/agent_identity_uid" help:"Agent under whose name and settings to run."`
+	Skill        string            `placeholder:"REFERENCE" field:"/skill" help:"Skill to follow: owner/repo:path/SKILL.md, owner/repo:name or name."`
+	Attach       []string          `type:"existingfile" sep:"none" placeholder:"FILE" field:"/attachments" help:"File to send along; up to 5, 25 MiB in all."`
+	Metadata     map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"/metadata" help:"Labels to find the run by; up to 20."`
+	Mode         string            `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"How to go about it: normal, plan (plan first and ask) or orchestrate."`
+	Env          []string          `sep:"none" placeholder:"KEY[=VALUE]" field:"/config/env" help:"Environment variable of the agent; without a value it is taken from your environment. Not for secrets: the run shows it."`
+	Secret       []string          `sep:"none" placeholder:"NAME" field:"/config/secrets" help:"Managed secret to give to the run as an environment variable; can be given often."`
+	Harness      string            `placeholder:"TYPE" field:"/config/harness/type" help:"Agent program: builtin, command, or one of the server's configuration."`
+	WorkerHost   string            `placeholder:"HOST" field:"/config/worker_host" help:"Worker that is to execute the run."`
+	MaxDuration  time.Duration     `placeholder:"DURATION" field:"/config/max_duration_minutes" help:"How long the agent may work, in whole minutes, such as 90m."`
+	Interactive  bool              `field:"/interactive" help:"Keep the session open for follow-ups after a turn."`
+	Parent       string            `placeholder:"RUN" field:"/parent_run_id" help:"Run that this one belongs to."`
+	Conversation string            `placeholder:"ID" field:"/conversation_id" help:"Conversation to continue."`
 	requestBody
 
 	Wait  bool `xor:"wait" help:"Wait until the run is over; the exit code says how it ended."`
@@ -62,6 +62,9 @@ func (cmd *runCreateCmd) Help() string {
 }
 
 func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
+	if cmd.File == "" && cmd.Prompt == "" && cmd.Skill == "" && cmd.Conversation == "" {
+		return exitf(exitUsage, "nothing to do: give a prompt, --skill, or --conversation to continue one")
+	}
 	c, err := in.dial(ctx, std)
 	if err != nil {
 		return err

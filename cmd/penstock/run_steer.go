@@ -11,8 +11,8 @@ import (
 
 type runFollowUpCmd struct {
 	ID      string `arg:"" name:"run" help:"Id of the run."`
-	Message string `arg:"" help:"What to say; - reads it from standard input."`
-	Mode    string `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" help:"How to go about it: normal, plan or orchestrate."`
+	Message string `arg:"" field:"/message" help:"What to say; - reads it from standard input."`
+	Mode    string `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"How to go about it: normal, plan or orchestrate."`
 	Wait    bool   `xor:"wait" help:"Wait until the run is over; the exit code says how it ended."`
 	Watch   bool   `xor:"wait" help:"Show what the run does from here on until it is over."`
 }

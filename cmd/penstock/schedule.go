@@ -14,9 +14,9 @@ type scheduleCmds struct {
 	connection
 
 	List    scheduleListCmd    `cmd:"" help:"List schedules."`
-	Create  scheduleCreateCmd  `cmd:"" help:"Make a schedule."`
+	Create  scheduleCreateCmd  `cmd:"" help:"Create a schedule."`
 	Get     scheduleGetCmd     `cmd:"" help:"Show a schedule and when it fires next."`
-	Replace scheduleReplaceCmd `cmd:"" help:"Replace a schedule: what is not given is gone afterwards."`
+	Replace scheduleReplaceCmd `cmd:"" help:"Replace a schedule: fields that are not given are removed."`
 	Pause   schedulePauseCmd   `cmd:"" help:"Stop a schedule from firing."`
 	Resume  scheduleResumeCmd  `cmd:"" help:"Let a paused schedule fire again."`
 	Delete  scheduleDeleteCmd  `cmd:"" help:"Delete a schedule; its runs stay."`
@@ -28,16 +28,37 @@ func schedulePath(id string, rest ...string) string {
 
 // scheduleFields are the flags that describe a schedule.
 type scheduleFields struct {
-	Name        string            `help:"Name of the schedule."`
-	Cron        string            `placeholder:"EXPRESSION" help:"When: five fields in UTC, or @daily, @hourly, @every 1h."`
-	Prompt      string            `help:"What the agent is to do; - reads it from standard input."`
-	Skill       string            `placeholder:"REFERENCE" help:"Skill to follow."`
-	Agent       string            `placeholder:"UID|NAME" help:"Agent under whose name and settings to run."`
-	Environment string            `placeholder:"UID|NAME" help:"Where to work."`
-	Model       string            `placeholder:"ID" help:"Model, such as demo/offline."`
-	Metadata    map[string]string `mapsep:"none" placeholder:"KEY=VALUE" help:"Labels of its runs."`
-	Paused      bool              `help:"Do not fire until it is resumed."`
+	Name        *string           `field:"/name" help:"Name of the schedule."`
+	Cron        string            `placeholder:"EXPRESSION" field:"/cron_schedule" help:"When it fires: five cron fields in UTC, or @daily, @hourly, @every 1h."`
+	Prompt      string            `field:"/prompt" help:"What the agent should do; - reads it from standard input."`
+	Skill       string            `placeholder:"REFERENCE" field:"/skill" help:"Skill to follow."`
+	Agent       string            `placeholder:"UID|NAME" field:"/agent_uid" help:"Agent whose name and settings its runs use."`
+	Environment string            `placeholder:"UID|NAME" field:"/agent_config/environment_id" help:"Environment to work in."`
+	Model       string            `placeholder:"ID" field:"/agent_config/model_id" help:"Model, such as demo/offline."`
+	Metadata    map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"/metadata" help:"Labels of its runs."`
+	Paused      bool              `field:"/enabled" help:"Create it paused; schedule resume starts it."`
 	requestBody
+}
+
+// check refuses flags that, without a file, leave out what a schedule needs.
+func (f *scheduleFields) check(name string) error {
+	if f.File != "" {
+		return nil
+	}
+	var missing []string
+	if f.Name == nil {
+		missing = append(missing, name)
+	}
+	if f.Cron == "" {
+		missing = append(missing, "--cron")
+	}
+	if f.Prompt == "" && f.Skill == "" {
+		missing = append(missing, "--prompt or --skill")
+	}
+	if missing != nil {
+		return exitf(exitUsage, "missing: %s", strings.Join(missing, ", "))
+	}
+	return nil
 }
 
 // body is the request that the flags and the file make.
@@ -53,7 +74,7 @@ func (f *scheduleFields) body(ctx context.Context, std *stdio, c *client) (map[s
 	if config.EnvironmentID, err = c.environmentUID(ctx, f.Environment); err != nil {
 		return nil, err
 	}
-	request := penstock.ScheduleRequest{Name: f.Name, Cron: f.Cron, Prompt: prompt, Skill: f.Skill, Metadata: f.Metadata, Config: &config}
+	request := penstock.ScheduleRequest{Cron: f.Cron, Prompt: prompt, Skill: f.Skill, Metadata: f.Metadata, Config: &config}
 	if request.AgentUID, err = c.agentUID(ctx, f.Agent); err != nil {
 		return nil, err
 	}
@@ -64,10 +85,12 @@ func (f *scheduleFields) body(ctx context.Context, std *stdio, c *client) (map[s
 	if err != nil {
 		return nil, err
 	}
-	for _, required := range []string{"name", "cron_schedule"} { // without omitempty: an empty one must not hide the file's
-		if flags[required] == "" {
-			delete(flags, required)
-		}
+	delete(flags, "name") // it and cron_schedule are without omitempty: an empty one must not hide the file's
+	if f.Name != nil {
+		flags["name"] = *f.Name
+	}
+	if f.Cron == "" {
+		delete(flags, "cron_schedule")
 	}
 	body, err := f.with(std, flags)
 	if _, said := body["enabled"]; !said && err == nil {
@@ -108,10 +131,17 @@ type scheduleList struct {
 }
 
 type scheduleCreateCmd struct {
+	NewName *string `arg:"" optional:"" name:"name" field:"/name" help:"Name of the schedule; --name and --file can give it instead."`
 	scheduleFields
 }
 
-func (cmd *scheduleCreateCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
+func (cmd *scheduleCreateCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) (err error) {
+	if cmd.Name, err = nameGiven(cmd.NewName, cmd.Name); err != nil {
+		return err
+	}
+	if err := cmd.check("<name>"); err != nil {
+		return err
+	}
 	return in.write(ctx, std, http.MethodPost, "", cmd.body)
 }
 
@@ -121,6 +151,9 @@ type scheduleReplaceCmd struct {
 }
 
 func (cmd *scheduleReplaceCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
+	if err := cmd.check("--name"); err != nil {
+		return err
+	}
 	return in.write(ctx, std, http.MethodPut, cmd.Schedule, cmd.body)
 }
 

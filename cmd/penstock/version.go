@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/alecthomas/kong"
 )
 
 // version is set by the linker in release builds.
@@ -43,6 +45,18 @@ func revision() string {
 
 type versionCmd struct {
 	Output string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"How to print it: table or json."`
+}
+
+// versionFlag is --version: the same as the command, as most programs have it.
+type versionFlag bool
+
+// BeforeReset is called by kong as soon as it meets the flag.
+func (versionFlag) BeforeReset(app *kong.Kong, std *stdio) error {
+	if err := (&versionCmd{}).Run(std); err != nil {
+		return err
+	}
+	app.Exit(0)
+	return nil
 }
 
 func (cmd *versionCmd) Run(std *stdio) error {

@@ -19,9 +19,9 @@ import (
 
 type webhookDeliveriesCmd struct {
 	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
-	Outcome string `enum:",${outcomes}" default:"" placeholder:"OUTCOME" help:"Only deliveries with this outcome: ${outcomes}."`
+	Outcome string `enum:",${outcomes}" default:"" placeholder:"OUTCOME" field:"?outcome" help:"Only deliveries with this outcome: ${outcomes}."`
 	Limit   int    `default:"50" help:"How many deliveries; 0 is all."`
-	Cursor  string `help:"Go on after the page that showed this cursor."`
+	Cursor  string `field:"?cursor" help:"Go on after the page that showed this cursor."`
 }
 
 // rawLog is a page of a log with every field that the server sent.

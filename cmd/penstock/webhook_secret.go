@@ -14,10 +14,10 @@ import (
 
 // webhookFields are the flags that describe a webhook and can be changed.
 type webhookFields struct {
-	Signature        *string `placeholder:"JSON" help:"The signature object: for custom_hmac header, prefix, hash, encoding, key_form and template; for grafana timestamp_header."`
-	DeliveryIDHeader *string `name:"delivery-id-header" placeholder:"NAME" help:"Header whose value tells deliveries apart, instead of the sender's own; empty for the sender's own."`
-	ReplayGuard      *bool   `negatable:"" help:"Take the same signed bytes under another id for a duplicate."`
-	Refresh          *string `enum:"apply,immediate" placeholder:"WHEN" help:"When it takes a new value of its managed secret: apply (with the next change of its factory, or when it is switched on) or immediate."`
+	Signature        *string `placeholder:"JSON" field:"/signature" help:"The signature object: for custom_hmac header, prefix, hash, encoding, key_form and template; for grafana timestamp_header."`
+	DeliveryIDHeader *string `name:"delivery-id-header" placeholder:"NAME" field:"/delivery_id_header" help:"Header whose value tells deliveries apart, instead of the sender's own; empty for the sender's own."`
+	ReplayGuard      *bool   `negatable:"" field:"/replay_guard" help:"Take the same signed bytes under another id for a duplicate."`
+	Refresh          *string `enum:"apply,immediate" placeholder:"WHEN" field:"/secret_refresh" help:"When it takes a new value of its managed secret: apply (with the next change of its factory, or when it is switched on) or immediate."`
 	givenSecret
 	requestBody
 }
@@ -55,8 +55,8 @@ func (f *webhookFields) request(std *stdio, flags map[string]any) (map[string]an
 
 // givenSecret is where a webhook's secret comes from: never an argument.
 type givenSecret struct {
-	SecretFile string `type:"path" xor:"secret" placeholder:"FILE" help:"File that holds the sender's secret; - is standard input. A secret of one line is taken without its line end."`
-	AskSecret  bool   `xor:"secret" help:"Ask for the sender's secret, without showing it."`
+	SecretFile string `type:"path" xor:"secret" placeholder:"FILE" field:"/secret" help:"File that holds the sender's secret; - is standard input. A secret of one line is taken without its line end."`
+	AskSecret  bool   `xor:"secret" field:"/secret" help:"Ask for the sender's secret, without showing it."`
 }
 
 // secret is the value, "" where none is given.
@@ -127,11 +127,11 @@ func (k keptSecret) save(c *client, file *os.File, w penstock.Webhook) error {
 }
 
 type webhookCreateCmd struct {
-	Name       string `arg:"" help:"Name of the webhook: letters, digits, - and spaces."`
-	Mode       string `enum:",token,url_token,signature" default:"" placeholder:"MODE" help:"How the sender shows that it is it: token, url_token, or signature, which --scheme implies."`
-	Scheme     string `enum:",${schemes}" default:"" placeholder:"SCHEME" help:"How the sender signs, such as github, or custom_hmac."`
-	SecretName string `placeholder:"NAME" help:"Managed secret; one that exists is used as it is. Default: NAME_WEBHOOK_SECRET."`
-	Disabled   bool   `help:"Take no deliveries until it is enabled."`
+	Name       string `arg:"" field:"/name" help:"Name of the webhook: letters, digits, - and spaces."`
+	Mode       string `enum:",token,url_token,signature" default:"" placeholder:"MODE" field:"/auth_mode" help:"How the sender shows that it is it: token, url_token, or signature, which --scheme implies."`
+	Scheme     string `enum:",${schemes}" default:"" placeholder:"SCHEME" field:"/signature_scheme" help:"How the sender signs, such as github, or custom_hmac."`
+	SecretName string `placeholder:"NAME" field:"/secret_name" help:"Managed secret; one that exists is used as it is. Default: NAME_WEBHOOK_SECRET."`
+	Disabled   bool   `field:"/enabled" help:"Take no deliveries until it is enabled."`
 	webhookFields
 	keptSecret
 }
@@ -182,7 +182,7 @@ func (cmd *webhookUpdateCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 
 type webhookRotateCmd struct {
 	Webhook string        `arg:"" name:"webhook" help:"Uid or name of the webhook."`
-	Overlap time.Duration `placeholder:"DURATION" help:"How long the old secret stays valid, such as 1h, at most 168h; without it it stops at once."`
+	Overlap time.Duration `placeholder:"DURATION" field:"/overlap_seconds" help:"How long the old secret stays valid, such as 1h, at most 168h; without it it stops at once."`
 	givenSecret
 	keptSecret
 }

@@ -134,7 +134,7 @@ func gitEnvironment() []string {
 }
 
 type workerCmd struct {
-	Server         string         `required:"" env:"PENSTOCK_BASE_URL" placeholder:"URL" help:"Address of the server, https unless it is this machine."`
+	Server         string         `required:"" env:"PENSTOCK_BASE_URL" placeholder:"URL" help:"Address of the server; https unless it is this machine."`
 	KeyFile        string         `type:"path" placeholder:"FILE" help:"File that holds an API key with the scope worker; without it PENSTOCK_API_KEY."`
 	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks in which the server may be talked to without TLS."`
 	Data           string         `type:"path" default:"${data}-worker" placeholder:"DIR" help:"Folder for workspaces and copies of repositories. Default: ${data}-worker"`

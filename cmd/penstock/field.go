@@ -1,0 +1,138 @@
+package main
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// The tag field of a flag or an argument names what it sets in the request: the
+// JSON pointer of a field of the body, or ?name for a query parameter. Several
+// are separated by spaces. The server's errors use these names, people use those
+// of the command line.
+
+// nameInputs replaces the server's names in its error by those of the command
+// line. What no flag or argument sets, such as a field of a file, keeps its name.
+func nameInputs(err error, parsed *kong.Context) {
+	refused, ok := errors.AsType[*apiError](err)
+	if !ok || parsed.Selected() == nil {
+		return
+	}
+	in := inputs(parsed.Selected())
+	if said := (&penstock.Error{Fields: refused.fields}).Explain(); refused.detail == said {
+		refused.detail = "" // it only repeats the fields
+	}
+	for i, f := range refused.fields {
+		refused.fields[i] = penstock.FieldError{Pointer: in.name(f.Pointer), Detail: in.rename(f.Detail)}
+	}
+	refused.detail = in.rename(refused.detail)
+	if rest, ok := strings.CutPrefix(refused.detail, "query parameter "); ok {
+		parameter, rest, _ := strings.Cut(rest, " ")
+		if in := in.of("?" + parameter); in != nil {
+			refused.detail = inputName(in) + " " + rest
+		}
+	}
+}
+
+// inputList are the flags and arguments of a command.
+type inputList []*kong.Value
+
+func inputs(node *kong.Node) inputList {
+	var list inputList
+	for _, flag := range node.Flags {
+		list = append(list, flag.Value)
+	}
+	return append(list, node.Positional...)
+}
+
+// of is the input that sets a field. Where several do, it is one that was given,
+// else an argument.
+func (l inputList) of(field string) *kong.Value {
+	var found *kong.Value
+	for _, in := range l {
+		if slices.Contains(strings.Fields(in.Tag.Get("field")), field) && (found == nil || !wasGiven(found)) {
+			found = in
+		}
+	}
+	return found
+}
+
+// name is what a person calls the place in the request that pointer leads to.
+func (l inputList) name(pointer string) string {
+	for at := len(pointer); at > 0; at = strings.LastIndexByte(pointer[:at], '/') {
+		in := l.of(pointer[:at])
+		if in == nil {
+			continue
+		}
+		name := inputName(in)
+		if !wasGiven(in) && l.file() {
+			return pointer + " (" + name + ")" // it may be missing in the file
+		}
+		return name + belowInput(in, pointer[at:])
+	}
+	return pointer
+}
+
+// belowInput names a part of what an input sets: the key of a map, the number of
+// an item in a list, the pointer in a JSON value.
+func belowInput(in *kong.Value, pointer string) string {
+	if pointer == "" {
+		return ""
+	}
+	if !in.IsCumulative() {
+		return " " + pointer
+	}
+	item, _, _ := strings.Cut(pointer[1:], "/")
+	number, err := strconv.Atoi(item)
+	switch {
+	case err != nil || in.IsMap():
+		return " " + unescapePointer(item)
+	case in.Target.Len() > 1 && !strings.Contains(in.Tag.Get("field"), " "): // of one list alone
+		return " (number " + strconv.Itoa(number+1) + ")"
+	}
+	return ""
+}
+
+// otherField is a field of the contract in a sentence: a word that nobody writes
+// in plain English.
+var otherField = regexp.MustCompile(`\b[a-z]+(?:[._][a-z]+)+\b`)
+
+// rename replaces the fields that a sentence of the server names.
+func (l inputList) rename(sentence string) string {
+	if l.file() {
+		return sentence
+	}
+	return otherField.ReplaceAllStringFunc(sentence, func(field string) string {
+		if in := l.of("/" + strings.ReplaceAll(field, ".", "/")); in != nil {
+			return inputName(in)
+		}
+		return field
+	})
+}
+
+// file reports whether a part of the request comes from --file.
+func (l inputList) file() bool {
+	return slices.ContainsFunc(l, func(in *kong.Value) bool { return in.Name == "file" && wasGiven(in) })
+}
+
+// wasGiven reports whether an input has a value; an empty one counts where the
+// command tells it from none.
+func wasGiven(in *kong.Value) bool { return !in.Target.IsZero() }
+
+func inputName(in *kong.Value) string {
+	if in.Flag != nil {
+		return "--" + in.Name
+	}
+	return "<" + in.Name + ">"
+}
+
+// unescapePointer undoes what RFC 6901 §3 does to a token.
+func unescapePointer(token string) string {
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+}

@@ -70,14 +70,14 @@ type CronTrigger struct {
 
 // WebhookFilter is the filter of a webhook's trigger.
 type WebhookFilter struct {
-	WebhookIDs []string        `json:"webhook_ids"`       // UIDs, or names of the factory's webhooks
+	WebhookIDs Selection       `json:"webhook_ids"`       // UIDs, or names of the factory's webhooks
 	Payload    json.RawMessage `json:"payload,omitempty"` // absent: every delivery
 }
 
 // ScheduleFilter is the filter of a schedule's trigger that has no clock of its
 // own.
 type ScheduleFilter struct {
-	ScheduleIDs []string `json:"schedule_ids"` // of the team's schedules
+	ScheduleIDs Selection `json:"schedule_ids"` // of the team's schedules
 }
 
 // Webhook is the filter of a webhook's trigger that was checked before; ok is
@@ -98,7 +98,7 @@ func (a Automation) WebhookIDs() []string {
 	var ids []string
 	for _, t := range a.Triggers {
 		if f, ok := t.Webhook(); ok {
-			ids = append(ids, f.WebhookIDs...)
+			ids = append(ids, f.WebhookIDs.In...)
 		}
 	}
 	slices.Sort(ids)
@@ -130,7 +130,7 @@ func (a Automation) EventTriggers(scheme SignatureScheme) []Trigger {
 func (a Automation) PayloadFilters(webhookUID, webhookName string) []json.RawMessage {
 	var filters []json.RawMessage
 	for _, t := range a.Triggers {
-		if f, ok := t.Webhook(); ok && (slices.Contains(f.WebhookIDs, webhookUID) || slices.Contains(f.WebhookIDs, webhookName)) {
+		if f, ok := t.Webhook(); ok && f.WebhookIDs.Has(webhookUID, webhookName) {
 			if absent(f.Payload) {
 				f.Payload = nil
 			}
@@ -145,7 +145,7 @@ func (a Automation) ScheduleIDs() []string {
 	var ids []string
 	for _, t := range a.Triggers {
 		if f, ok := t.Schedules(); ok {
-			ids = append(ids, f.ScheduleIDs...)
+			ids = append(ids, f.ScheduleIDs.In...)
 		}
 	}
 	slices.Sort(ids)

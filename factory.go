@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Factory is a standing team of agents with its automations and webhooks: the
@@ -130,10 +132,7 @@ type FactoryRequest struct {
 	Cleared    []string    `json:"-"` // the fields that were given as null
 }
 
-var (
-	resourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-	aliasName    = regexp.MustCompile(`^[A-Za-z0-9 ._-]{1,60}$`)
-)
+var resourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
 // ResourceName makes the name of an automation or webhook, which is also the
 // name of its file, of a label as it was typed: in lower case, with one - for
@@ -146,9 +145,20 @@ func ResourceName(label string) (name string, ok bool) {
 // ResourceNameRule says what a [ResourceName] may be made of.
 const ResourceNameRule = "must be 1 to 63 letters, digits, - and spaces, the first one a letter or digit"
 
-// ValidAlias reports whether a factory may be called so.
+// ValidAlias reports whether a factory may be called so: 1 to 60 letters and
+// digits of any script, spaces and . _ -, without a space at either end.
 func ValidAlias(alias string) bool {
-	return aliasName.MatchString(alias) && strings.TrimSpace(alias) == alias
+	n := utf8.RuneCountInString(alias)
+	return n >= 1 && n <= maxAlias && strings.TrimSpace(alias) == alias && !strings.ContainsFunc(alias, notOfAlias)
+}
+
+const maxAlias = 60 // characters
+
+func notOfAlias(r rune) bool {
+	if r == utf8.RuneError {
+		return true
+	}
+	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" ._-", r)
 }
 
 // DispatchRequest asks a factory's foreman for a run.

@@ -74,8 +74,7 @@ func Providers() []string { return slices.Sorted(maps.Keys(providers)) }
 func TriggerEvents(provider string) []string { return slices.Clone(providers[provider].events) }
 
 // TriggerKeys lists the keys of a provider's filters, none of an unknown one. All but
-// webhook_ids, payload and schedule_ids hold a list of values, or an object of in and
-// not_in.
+// payload hold a list of values, or an object of in and not_in.
 func TriggerKeys(provider string) []string {
 	switch provider {
 	case ProviderWebhook:
@@ -144,7 +143,7 @@ func unknown(what, word string, known []string) string {
 }
 
 func checkWebhookFilter(at string, filter map[string]json.RawMessage) []FieldError {
-	errs := checkNames(at, "webhook_ids", filter, "is required: the UIDs or names of webhooks of this factory")
+	errs := checkSelection(at, "webhook_ids", filter, "is required: the UIDs or names of webhooks of this factory")
 	return append(errs, onlyKeys(at, filter, "webhook_ids", "payload")...)
 }
 
@@ -158,29 +157,7 @@ func checkScheduleFilter(at string, filter map[string]json.RawMessage, inline bo
 	if absent(filter["schedule_ids"]) {
 		return append(onlyKeys(at, filter, "schedule_ids"), FieldError{at + "/schedule", "is required unless filter.schedule_ids is given"})
 	}
-	return append(checkNames(at, "schedule_ids", filter, "names no schedule"), onlyKeys(at, filter, "schedule_ids")...)
-}
-
-// checkNames checks a key that holds a list of names, at least one.
-func checkNames(at, key string, filter map[string]json.RawMessage, none string) []FieldError {
-	pointer := at + "/filter/" + key
-	var names []string
-	if raw := filter[key]; !absent(raw) && json.Unmarshal(raw, &names) != nil {
-		return []FieldError{{pointer, "must be an array of strings"}}
-	}
-	if len(names) == 0 {
-		return []FieldError{{pointer, none}}
-	}
-	if len(names) > MaxTriggerNames {
-		return []FieldError{{pointer, fmt.Sprintf("has %d values; at most %d are allowed", len(names), MaxTriggerNames)}}
-	}
-	var errs []FieldError
-	for i, name := range names {
-		if strings.TrimSpace(name) == "" || len(name) > maxTriggerValue {
-			errs = append(errs, FieldError{fmt.Sprintf("%s/%d", pointer, i), fmt.Sprintf("must have 1 to %d bytes", maxTriggerValue)})
-		}
-	}
-	return errs
+	return append(checkSelection(at, "schedule_ids", filter, "names no schedule"), onlyKeys(at, filter, "schedule_ids")...)
 }
 
 // maxTriggerValue is the longest value of a filter's key in bytes.

@@ -201,7 +201,7 @@ func (f *automationFields) triggers(std *stdio) ([]penstock.Trigger, error) {
 		return nil, exitf(exitUsage, "--timezone goes with --cron")
 	}
 	if len(f.Webhook) > 0 {
-		filter := penstock.WebhookFilter{WebhookIDs: f.Webhook}
+		filter := penstock.WebhookFilter{WebhookIDs: penstock.Select(f.Webhook...)}
 		var err error
 		if filter.Payload, err = f.payloadFilter(std); err != nil {
 			return nil, err

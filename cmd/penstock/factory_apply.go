@@ -110,6 +110,10 @@ func (f *folderOfFactory) read(std *stdio) (map[string][]byte, *definition.Defin
 	if found = append(found, more...); definition.HasErrors(found) {
 		return nil, nil, f.report(std, found)
 	}
+	for _, d := range found {
+		d.Path = path.Join(filepath.ToSlash(f.Folder), d.Path)
+		std.notef("%s", d)
+	}
 	return tree, d, nil
 }
 

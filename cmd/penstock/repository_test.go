@@ -2,7 +2,9 @@ package main_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -254,4 +258,35 @@ func TestRepositoryIsReadWhenAPushIsDelivered(t *testing.T) {
 		push("refs/heads/main", "push")
 		w.applied(next)
 	})
+}
+
+// A factory at the top of a repository with sources: the rest is ignored, with a note for each folder, and neither
+// counts nor is kept.
+func TestRepositoryWithMoreThanAFactory(t *testing.T) {
+	t.Parallel()
+	w := serveTracked(t, testkit.ServeOptions{Args: asked})
+	files := acmeFiles()
+	for n := range definition.MaxFiles + 10 {
+		files[fmt.Sprintf("src/file%d.go", n)] = "package src\n"
+	}
+	files["docs/film.txt"] = strings.Repeat("x", definition.MaxBytes+1)
+	files["agents/lead/agent.md~"] = "old"
+	files["webhook/misspelt.yaml"] = "secretName: CI_TOKEN\n"
+	w.repository.Commit("Begin", files)
+	w.link("src/file1.go", "linked.go")
+	f := w.track(map[string]string{"url": w.repository.URL()})
+	var got []string
+	for _, d := range f.Definition.Diagnostics {
+		got = append(got, d.Severity+" "+d.Path+" "+d.Nearest)
+	}
+	want := []string{"note agents/lead/agent.md~ ", "note docs/film.txt ", "note linked.go ", "note src/file0.go ", "warning webhook/misspelt.yaml webhooks/misspelt.yaml"}
+	if diff := cmp.Diff(want, got); diff != "" || f.Definition.Status != penstock.DefinitionApplied {
+		t.Fatalf("%+v (-want +got):\n%s", f.Definition, diff)
+	}
+	var kept service.FactoryFiles
+	w.ask(http.MethodGet, w.path()+"/definition", nil, http.StatusOK, &kept)
+	if len(kept.Files) != 4 {
+		t.Errorf("kept %d files: %q", len(kept.Files), slices.Sorted(maps.Keys(kept.Files)))
+	}
+	w.startsARun()
 }

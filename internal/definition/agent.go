@@ -12,7 +12,7 @@ type Agent struct {
 	Name               string             `json:"-"`
 	Description        string             `json:"description,omitzero" rule:"about" about:"What the agent does."`
 	Type               penstock.AgentType `json:"agentType,omitzero" rule:"agentType" about:"The agent's part; a factory has exactly one foreman." default:"\"CUSTOM\""`
-	CredentialStrategy string             `json:"credentialStrategy,omitzero" rule:"strategy" about:"Whose credentials its runs work with."`
+	CredentialStrategy string             `json:"credentialStrategy,omitzero" unset:"null" rule:"strategy" about:"Whose credentials its runs work with."`
 	Settings
 
 	Prompt string `json:"-" body:"prompt"`
@@ -33,7 +33,7 @@ func (p *parser) agents(factory *Factory) []Agent {
 		p.settings(d, a.Settings, []Settings{factory.AgentDefaults})
 		switch {
 		case a.Type == foreman && first.path != "":
-			d.badf(d.find("agentType"), InvalidValue, "a factory has one foreman, and %s is it already", quote(first.name))
+			d.badf(d.find("agentType"), DuplicateKey, "a factory has one foreman, and %s is it already", quote(first.name))
 		case a.Type == foreman:
 			first = at
 		}

@@ -9,7 +9,7 @@ type Automation struct {
 	Name               string    `json:"-"`
 	Enabled            *bool     `json:"enabled,omitzero" about:"Whether it starts runs." default:"true"`
 	Agent              string    `json:"agent,omitzero" rule:"name" about:"The agent whose runs it starts; the foreman where absent."`
-	CredentialStrategy string    `json:"credentialStrategy,omitzero" rule:"strategy" about:"Whose credentials its runs work with."`
+	CredentialStrategy string    `json:"credentialStrategy,omitzero" unset:"null" rule:"strategy" about:"Whose credentials its runs work with."`
 	Triggers           []Trigger `json:"triggers" about:"The events that start runs; each event starts one run, even where several match it."`
 	Settings
 

@@ -31,6 +31,8 @@ type field struct {
 	rule     string
 	about    string // for the schema
 	value    string // the default, as JSON
+	null     bool   // null is as if the key were not there
+	empty    bool   // so is an empty text
 	body     bool   // the text below the frontmatter, which has no key
 	kind     reflect.Type
 }
@@ -66,7 +68,9 @@ func readFields(t reflect.Type) []field {
 		if key == "" || key == "-" {
 			continue
 		}
+		unset := f.Tag.Get("unset")
 		fields = append(fields, field{
+			null: unset != "", empty: unset == "null or empty",
 			index: f.Index, key: key, alias: f.Tag.Get("alias"), required: options != "omitzero",
 			rule: f.Tag.Get("rule"), about: f.Tag.Get("about"), value: f.Tag.Get("default"), kind: f.Type,
 		})
@@ -156,6 +160,7 @@ func (d *document) each() string { return "each of " + strings.TrimPrefix(d.subj
 // object reads the keys of a mapping into a struct.
 func (d *document) object(node *yaml.Node, v reflect.Value) {
 	fields := fieldsOf(v.Type())
+	dropUnset(node, fields)
 	given := map[string]*yaml.Node{}
 	for _, entry := range entries(node) {
 		key, value := entry[0], entry[1]
@@ -174,6 +179,21 @@ func (d *document) object(node *yaml.Node, v reflect.Value) {
 		d.value(value, v.FieldByIndex(f.index), f.rule)
 	}
 	d.missing(node, fields, given)
+}
+
+// dropUnset removes the keys whose value says that they are not set, so that no later check sees them.
+func dropUnset(mapping *yaml.Node, fields []field) {
+	var kept []*yaml.Node
+	for i := 0; i < len(mapping.Content); i += 2 {
+		key, value := mapping.Content[i], mapping.Content[i+1]
+		unset := value.Kind == yaml.ScalarNode && !unusable(value) && value.Anchor == "" && slices.ContainsFunc(fields, func(f field) bool {
+			return f.key == key.Value && (f.null && kindOf(value) == nullScalar || f.empty && kindOf(value) == textScalar && value.Value == "")
+		})
+		if !unset {
+			kept = append(kept, key, value)
+		}
+	}
+	mapping.Content = kept
 }
 
 func (d *document) unknown(key *yaml.Node, fields []field) {

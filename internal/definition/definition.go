@@ -89,6 +89,7 @@ type parser struct {
 	said  map[Kind][]string           // names as they are written, sorted
 	// doubtful kinds have files of which some are not read.
 	doubtful map[Kind]bool
+	strays   Strays
 }
 
 // Parse reads a tree: the content of each file by its path, which has / between
@@ -199,8 +200,13 @@ func (p *parser) secret(d *document, path ...any) {
 }
 
 func (p *parser) secrets(d *document, names []string, path ...any) {
-	for i := range names {
-		p.secret(d, append(slices.Clone(path), i)...)
+	for i, name := range names {
+		at := append(slices.Clone(path), i)
+		if first := slices.Index(names, name); name != "" && first < i {
+			d.badf(d.find(at...), DuplicateKey, "the secret %s is named twice", quote(name))
+			continue
+		}
+		p.secret(d, at...)
 	}
 }
 

@@ -54,6 +54,7 @@ type Severity string
 const (
 	SeverityError   Severity = "error"
 	SeverityWarning Severity = "warning"
+	SeverityNote    Severity = "note" // nothing to fix
 )
 
 // Diagnostic is one finding. Line and column count from 1; columns are
@@ -79,13 +80,17 @@ func (d Diagnostic) String() string {
 func (d Diagnostic) GitHub() string {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", d.Severity, property.Replace(d.Path), d.Line, d.Column, data.Replace(d.text()))
+	level := string(d.Severity)
+	if d.Severity == SeverityNote {
+		level = "notice"
+	}
+	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", level, property.Replace(d.Path), d.Line, d.Column, data.Replace(d.text()))
 }
 
 func (d Diagnostic) text() string {
 	text := string(d.Code) + " "
-	if d.Severity == SeverityWarning {
-		text += "(warning) "
+	if d.Severity == SeverityWarning || d.Severity == SeverityNote {
+		text += "(" + string(d.Severity) + ") "
 	}
 	text += d.Message
 	if d.Nearest != "" {

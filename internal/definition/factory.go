@@ -13,7 +13,7 @@ type Factory struct {
 	Name               string               `json:"name" rule:"name" about:"The factory's name."`
 	Description        string               `json:"description,omitzero" rule:"about" about:"What the factory is for."`
 	Alias              string               `json:"alias,omitzero" rule:"alias" about:"What the foreman is called elsewhere; unique in the team, in whatever case."`
-	CredentialStrategy string               `json:"credentialStrategy,omitzero" rule:"strategy" about:"Whose credentials runs work with: the executor's or the creator's." default:"\"EXECUTOR\""`
+	CredentialStrategy string               `json:"credentialStrategy,omitzero" unset:"null" rule:"strategy" about:"Whose credentials runs work with: the executor's or the creator's." default:"\"EXECUTOR\""`
 	Repositories       []Repository         `json:"repositories,omitzero" about:"What the factory works on."`
 	Secrets            []string             `json:"secrets,omitzero" rule:"secret" about:"Managed secrets that every agent gets."`
 	MCPServers         map[string]MCPServer `json:"mcpServers,omitzero" about:"MCP servers that every agent gets, by the name that it sees."`

@@ -29,6 +29,9 @@ type rule struct {
 	above   bool // more than low, not low itself
 	bounded bool // low and high hold
 	code    Code // of a value that is not allowed; InvalidValue
+
+	trimmed bool              // white space around a value is layout
+	valid   func(string) bool // decides where pattern is but a part of the rule
 }
 
 // Limits of the API, which are those of files too.
@@ -40,11 +43,14 @@ const (
 )
 
 var rules = map[string]rule{
-	"version":    {enum: []string{SchemaVersion}, code: UnsupportedVersion},
-	"text":       {pattern: `\S`, says: "not be empty: remove the key or write a text"},
-	"name":       {pattern: `^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$`, says: "be one line that is not empty, without control characters", bytes: maxName},
-	"about":      {pattern: `\S`, says: "not be empty: remove the key or write a text", bytes: maxDescription},
-	"alias":      {pattern: `^[A-Za-z0-9._-]([A-Za-z0-9 ._-]{0,58}[A-Za-z0-9._-])?$`, says: "be 1 to 60 letters, digits, spaces, . _ and -, without a space at either end"},
+	"version": {enum: []string{SchemaVersion}, code: UnsupportedVersion},
+	"text":    {pattern: `\S`, says: "not be empty: remove the key or write a text"},
+	"name":    {pattern: `^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$`, says: "be one line that is not empty, without control characters", bytes: maxName},
+	"about":   {pattern: `\S`, says: "not be empty: remove the key or write a text", bytes: maxDescription},
+	"alias": { // in JSON Schema no class of letters is known to all validators
+		pattern: `^\s*` + aliasEdge + `(` + aliasInner + `{0,58}` + aliasEdge + `)?\s*$`,
+		says:    "be 1 to 60 letters and digits of any script, spaces, . _ and -", trimmed: true, valid: penstock.ValidAlias,
+	},
 	"owner":      {pattern: `^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`, says: "be the owner of a repository, such as acme"},
 	"repository": {pattern: `^[A-Za-z0-9._-]{1,100}$`, says: "be the name of a repository, such as payments-service"},
 	"secret":     {pattern: `^[A-Za-z_][A-Za-z0-9_]{0,127}$`, says: "be the name of a managed secret: letters, digits and _, no digit first"},
@@ -82,6 +88,12 @@ var rules = map[string]rule{
 	},
 }
 
+// Characters of an alias, as far as ASCII decides; inside it may have spaces.
+const (
+	aliasEdge  = `[^\x00-,/:-@\[-\^\x60{-\x7f]`
+	aliasInner = `[^\x00-\x1f!-,/:-@\[-\^\x60{-\x7f]`
+)
+
 var patterns = compilePatterns()
 
 func compilePatterns() map[string]*regexp.Regexp {
@@ -116,11 +128,14 @@ func (d *document) checkText(at *yaml.Node, name, value string) string {
 	if canonical, ok := r.aliases[value]; ok {
 		return canonical
 	}
+	if r.trimmed {
+		value = strings.Trim(value, " \t\n\f\r") // what \s is in a pattern
+	}
 	switch {
 	case slices.Contains(r.enum, value):
 	case r.enum != nil && !r.open:
 		d.mustf(at, code, nearest(value, r.spellings()), "be %s, not %s", alternatives(r.enum), quote(value))
-	case r.pattern != "" && !patterns[name].MatchString(value):
+	case r.pattern != "" && !patterns[name].MatchString(value), r.valid != nil && !r.valid(value):
 		if strings.TrimSpace(value) != "" {
 			d.mustf(at, code, "", "%s, not %s", r.says, quote(value))
 			break

@@ -38,9 +38,9 @@ func Schemas() map[string]*jsonschema.Schema {
 	}
 	factory, agent, automation := schemas["factory"], schemas["agent"], schemas["automation"]
 	agentDefaults := factory.Properties["agentDefaults"]
-	agentDefaults.OneOf = []*jsonschema.Schema{{Required: []string{"model"}}, {Required: []string{"harness"}}}
+	agentDefaults.OneOf = []*jsonschema.Schema{set("model"), set("harness")}
 	for _, s := range []*jsonschema.Schema{agent, automation} {
-		s.Not = &jsonschema.Schema{Required: []string{"model", "harness"}}
+		s.Not = &jsonschema.Schema{AllOf: []*jsonschema.Schema{set("model"), set("harness")}}
 	}
 	automation.Properties["triggers"].MinItems, automation.Properties["triggers"].MaxItems = new(1), new(penstock.MaxTriggers)
 	automation.Properties["triggers"].Items.AllOf = triggerSchemas()
@@ -93,6 +93,9 @@ func objectSchema(t reflect.Type) *jsonschema.Schema {
 		}
 		property := schemaOf(f.kind, f.rule)
 		property.Description = f.about
+		if f.null {
+			f.allowUnset(property)
+		}
 		if f.value != "" {
 			property.Default = json.RawMessage(f.value)
 		}
@@ -114,6 +117,23 @@ func objectSchema(t reflect.Type) *jsonschema.Schema {
 		}
 	}
 	return s
+}
+
+// allowUnset adds the values that say that the key is not set.
+func (f field) allowUnset(s *jsonschema.Schema) {
+	s.Type, s.Types = "", []string{s.Type, "null"}
+	if s.Enum != nil {
+		s.Enum = append(s.Enum, nil)
+	}
+	if f.empty {
+		s.Pattern = "^$|" + s.Pattern
+	}
+}
+
+// set describes a mapping with a key whose value is not null.
+func set(key string) *jsonschema.Schema {
+	given := &jsonschema.Schema{Not: &jsonschema.Schema{Type: "null"}}
+	return &jsonschema.Schema{Required: []string{key}, Properties: map[string]*jsonschema.Schema{key: given}}
 }
 
 // describe adds a rule to the schema of a scalar.
@@ -176,18 +196,24 @@ func keySchema(kind keyKind) *jsonschema.Schema {
 	values := &jsonschema.Schema{Type: "array", Items: text, MaxItems: new(penstock.MaxTriggerNames)}
 	switch kind {
 	case selection:
-		values.MinItems = new(1)
-		return values
+		some := values.CloneSchemas()
+		some.MinItems = new(1)
+		both := matcherSchema(some, values)
+		both.Required = []string{"in"}
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{some.CloneSchemas(), both}}
 	case payloadFilter:
 		return &jsonschema.Schema{Type: "object", Description: "A filter of payloads: lists of values below the payload's keys, or mappings with in, not_in and exists."}
 	case numberMatcher:
 		values.Items = &jsonschema.Schema{Type: "integer", Minimum: new(1.0)}
 	}
-	both := &jsonschema.Schema{
-		Type: "object", Properties: map[string]*jsonschema.Schema{"in": values, "not_in": values.CloneSchemas()},
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{values.CloneSchemas(), matcherSchema(values, values.CloneSchemas()), {Type: "null"}}}
+}
+
+func matcherSchema(in, notIn *jsonschema.Schema) *jsonschema.Schema {
+	return &jsonschema.Schema{
+		Type: "object", Properties: map[string]*jsonschema.Schema{"in": in, "not_in": notIn},
 		PropertyOrder: []string{"in", "not_in"}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 	}
-	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{values.CloneSchemas(), both, {Type: "null"}}}
 }
 
 func constant(value string) *jsonschema.Schema {

@@ -15,21 +15,21 @@ import (
 // One that is set replaces that of the layer above, lists and mappings as a
 // whole: an empty list of secrets is none, an absent one the layer's above.
 type Settings struct {
-	Model         string               `json:"model,omitzero" rule:"name" about:"The model of the built-in agent; short for a harness of the type builtin. Not together with harness."`
-	Harness       *Harness             `json:"harness,omitzero" about:"The program that works as the agent. Not together with model."`
-	Runner        string               `json:"runner,omitzero" rule:"name" about:"What runs execute on: the name of a file in runners."`
-	EnvironmentID string               `json:"environmentId,omitzero" rule:"name" about:"The environment that runs work in."`
+	Model         string               `json:"model,omitzero" unset:"null" rule:"name" about:"The model of the built-in agent; short for a harness of the type builtin. Not together with harness."`
+	Harness       *Harness             `json:"harness,omitzero" unset:"null" about:"The program that works as the agent. Not together with model."`
+	Runner        string               `json:"runner,omitzero" unset:"null" rule:"name" about:"What runs execute on: the name of a file in runners."`
+	EnvironmentID string               `json:"environmentId,omitzero" unset:"null" rule:"name" about:"The environment that runs work in."`
 	Secrets       []string             `json:"secrets,omitzero" rule:"secret" about:"Managed secrets, in place of those of the layer above."`
 	MCPServers    map[string]MCPServer `json:"mcpServers,omitzero" about:"MCP servers, in place of those of the layer above."`
-	WorkerHost    string               `json:"workerHost,omitzero" rule:"name" about:"The self-hosted worker that executes runs."`
+	WorkerHost    string               `json:"workerHost,omitzero" unset:"null or empty" rule:"name" about:"The self-hosted worker that executes runs."`
 }
 
 // Harness is an agent program.
 type Harness struct {
 	Type           string `json:"type" rule:"harness" about:"The program: one that ships, or that the server's configuration names."`
 	Model          string `json:"model" rule:"name" about:"The model that it works with."`
-	ReasoningLevel string `json:"reasoningLevel,omitzero" rule:"name" about:"How much it thinks; not of the built-in one."`
-	Auth           *Auth  `json:"auth,omitzero" about:"Where its credentials come from; not of the built-in one."`
+	ReasoningLevel string `json:"reasoningLevel,omitzero" unset:"null" rule:"name" about:"How much it thinks; not of the built-in one."`
+	Auth           *Auth  `json:"auth,omitzero" unset:"null" about:"Where its credentials come from; not of the built-in one."`
 }
 
 // Auth says where a harness has its credentials from.

@@ -25,9 +25,6 @@ var (
 	otherNames    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 )
 
-// folders are the names below the root that have a meaning.
-var folders = []string{"agents", "automations", "runners", "webhooks", "skills", "scorers", "benchmarks", "factory.yaml"}
-
 // layout finds out what each file is.
 func (p *parser) layout() {
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
@@ -117,22 +114,6 @@ func checkPath(name string) string {
 	return ""
 }
 
-// ignored reports whether a file is beside the definition and no part of it:
-// hidden files, those that explain a folder, and at the root all documents
-// without a meaning, such as LICENSE and CHANGELOG.md.
-func ignored(parts []string) bool {
-	if slices.ContainsFunc(parts, func(part string) bool { return part[0] == '.' }) {
-		return true
-	}
-	last := parts[len(parts)-1]
-	if strings.EqualFold(last, "README.md") {
-		return true
-	}
-	ext := path.Ext(last)
-	base := strings.ToLower(strings.TrimSuffix(last, ext))
-	return len(parts) == 1 && (ext == "" || ext == ".md") && base != "factory" && (ext != "" || !slices.Contains(folders, base))
-}
-
 // locate finds the meaning of a path.
 func (p *parser) locate(d *document, name string) (place, bool) {
 	parts := strings.Split(name, "/")
@@ -144,24 +125,20 @@ func (p *parser) locate(d *document, name string) (place, bool) {
 	case ignored(parts):
 		return at, false
 	}
-	hint, expected := "", expectations[parts[0]]
-	switch {
-	case expected != "" && strings.HasSuffix(name, ".yml"):
-		hint = strings.TrimSuffix(name, ".yml") + ".yaml"
-		expected = "files of YAML end in .yaml: " + expected
-	case expected == "":
-		if hint = nearest(parts[0], folders); hint != "" {
-			hint = strings.Join(append([]string{hint}, parts[1:]...), "/")
+	if note, stray := p.strays.Note(name, true); stray {
+		if note != nil {
+			d.add(*note)
 		}
-		expected = "a factory has factory.yaml and the folders " + list(folders[:len(folders)-1])
+		return at, false
 	}
-	d.add(Diagnostic{Code: UnsupportedPath, Message: "this file has no meaning here: " + expected, Path: name, Line: 1, Column: 1, Nearest: hint})
+	d.add(misplaced(name, parts))
 	return at, false
 }
 
 // Concerns reports what [Parse] makes of a file by its path, where hidden ones are
-// left out as [ReadTree] does: whether it says anything about it, and whether it
-// reads what is in it.
+// left out as [ReadTree] does: whether it is one of the factory's, or an error where
+// one of those was meant, and whether it reads what is in it. Of other files only
+// [Strays] knows.
 func Concerns(name string) (said, read bool) {
 	if checkPath(name) != "" {
 		return true, false
@@ -173,17 +150,7 @@ func Concerns(name string) (said, read bool) {
 	if _, _, ok := match(parts); ok {
 		return true, true
 	}
-	return !ignored(parts), false
-}
-
-var expectations = map[string]string{
-	"agents":      "below agents there are <name>/agent.md and <name>/skills/<skill>/SKILL.md",
-	"automations": "below automations there are <name>/automation.md and <name>.md",
-	"runners":     "below runners there are <name>.yaml",
-	"webhooks":    "below webhooks there are <name>.yaml",
-	"skills":      "below skills there are <skill>/SKILL.md and the files that belong to it",
-	"scorers":     "below scorers there are <name>/scorer.md",
-	"benchmarks":  "below benchmarks there are <suite>/suite.yaml and <suite>/tasks/<task>.yaml",
+	return !ignored(parts) && meant(parts), false
 }
 
 // match compares a path with the layout. names are those parts of it that the
@@ -252,12 +219,15 @@ func (p *parser) named(d *document, at place, names []string) bool {
 	return ok
 }
 
-// ReadTree reads the files of a folder for [Parse], without hidden ones. It
-// follows no symbolic link: each is a finding, as everything is that is no plain
-// file. It stops reading where Parse would refuse the tree for its size.
+// ReadTree reads the files of a folder for [Parse], without hidden ones and those
+// that have no meaning in a factory, which are a note. It follows no symbolic
+// link: each that stands for a file of the factory is an error, as everything is
+// that is no plain file. It stops reading where Parse would refuse the tree for
+// its size.
 func ReadTree(folder fs.FS) (map[string][]byte, []Diagnostic, error) {
 	files := map[string][]byte{}
 	var found findings
+	var strays Strays
 	size := 0
 	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -270,7 +240,18 @@ func ReadTree(folder fs.FS) (map[string][]byte, []Diagnostic, error) {
 			return nil
 		case entry.IsDir():
 			return nil
-		case !entry.Type().IsRegular():
+		}
+		if note, stray := strays.Note(name, entry.Type().IsRegular()); stray {
+			if note != nil {
+				found.add(*note)
+			}
+			return nil
+		}
+		switch {
+		case entry.Type().IsRegular():
+		case ignored(strings.Split(name, "/")):
+			return nil
+		default:
 			found.add(Diagnostic{Code: UnsupportedPath, Message: "only plain files are read, no links or devices", Path: name, Line: 1, Column: 1})
 			return nil
 		}

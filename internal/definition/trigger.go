@@ -36,7 +36,7 @@ const (
 	textMatcher   keyKind = iota // texts: a list, or a mapping with in and not_in
 	numberMatcher                // whole numbers
 	globMatcher                  // patterns of paths
-	selection                    // texts: a list that must not be empty
+	selection                    // texts: as a textMatcher, with at least one that is in
 	payloadFilter                // a filter of payloads
 )
 
@@ -168,19 +168,32 @@ func (p *parser) filter(d *document, at *yaml.Node, provider string) map[string]
 	return given
 }
 
-// selects checks the list of what a trigger listens to. A name that selects
-// nothing leaves the automation silent and is no error: what it names may be
-// made later, or be gone.
+// selects checks what a trigger listens to: a list, or {in: […], not_in: […]}. A
+// name that selects nothing leaves the automation silent and is no error: what
+// it names may be made later, or be gone.
 func (p *parser) selects(d *document, key string, at *yaml.Node) {
-	if at.Kind != yaml.SequenceNode || len(at.Content) == 0 {
-		d.mustf(at, InvalidFilter, "", "be a list with at least one text")
-		return
-	}
-	for _, item := range at.Content {
-		if !d.text(item, InvalidFilter) {
-			continue
+	list := at
+	if at.Kind == yaml.MappingNode {
+		matcher(d, at, selection)
+		if list = child(at, "in"); list == nil {
+			d.mustf(at, InvalidFilter, "", "have at least one text in the list in")
+			return
 		}
+		if list.Kind != yaml.SequenceNode {
+			return // said by matcher
+		}
+		if len(list.Content) == 0 {
+			d.mustf(list, InvalidFilter, "", "have at least one text in the list in")
+		}
+	} else if at.Kind != yaml.SequenceNode || len(at.Content) == 0 {
+		d.mustf(at, InvalidFilter, "", "be a list with at least one text, or a mapping with the lists in and not_in")
+		return
+	} else {
+		values(d, at, selection)
+	}
+	for _, item := range list.Content {
 		switch {
+		case !isText(item) || strings.TrimSpace(item.Value) == "":
 		case key == "webhook_ids" && !p.selectsWebhook(item.Value):
 			d.warnf(item, InvalidReference, nearest(item.Value, p.names(KindWebhook)), "no webhook has this UID or file name: %s; nothing will start", quote(item.Value))
 		case key == "schedule_ids" && p.known.ScheduleIDs != nil && !slices.Contains(p.known.ScheduleIDs, item.Value):

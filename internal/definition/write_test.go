@@ -245,7 +245,10 @@ func TestReadTree(t *testing.T) {
 	if _, _, err := definition.ReadTree(os.DirFS(path.Join(folder, "none"))); err == nil {
 		t.Error("a folder that is not there: want an error")
 	}
-	if err := os.WriteFile(path.Join(folder, "agents/foreman/large.md"), make([]byte, 10<<20), 0o600); err != nil {
+	if err := os.Mkdir(path.Join(folder, "automations"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path.Join(folder, "automations/large.md"), make([]byte, 10<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	files, _, err = definition.ReadTree(os.DirFS(folder))

@@ -446,3 +446,52 @@ func TestAFilterIsTried(t *testing.T) {
 		}
 	})
 }
+
+// An automation that selects webhooks by a matcher fires as by a list, whether the API or a file has made it.
+func TestWebhooksSelectedByAMatcher(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ci, old := h.hook(named("ci", penstock.AuthToken)), h.hook(named("old", penstock.AuthToken))
+		matcher := fmt.Sprintf(`{"webhook_ids": {"in": ["ci", "old"], "not_in": [%q]}, "payload": {"a": [1]}}`, old.UID)
+		made, err := h.CreateAutomation(t.Context(), h.admin, h.factory, penstock.AutomationRequest{
+			Name: new("matched"), Prompt: new("look"),
+			Triggers: &[]penstock.Trigger{{Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(matcher)}},
+		})
+		if err != nil || len(made.Problems) > 0 {
+			t.Fatalf("%v, %+v", err, made.Problems)
+		}
+		started := func(uid, body string) int {
+			t.Helper()
+			d, err := h.Delivery(t.Context(), h.admin, h.factory, uid, h.arrive(uid, body).DeliveryID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(d.Runs)
+		}
+		if got := started(ci.UID, `{"a": 1}`); got != 1 {
+			t.Errorf("a webhook that is in: got %d runs", got)
+		}
+		if got := started(old.UID, `{"a": 1}`); got != 0 {
+			t.Errorf("a webhook that is not in: got %d runs", got)
+		}
+		files, err := h.Definition(t.Context(), h.admin, h.factory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files.Files["automations/filed.md"] = "---\ntriggers:\n- {provider: webhook, event: received, filter: {webhook_ids: {in: [old, none]}}}\n---\nLook.\n"
+		if _, err := h.Apply(t.Context(), h.admin, h.factory, service.ApplyRequest{Files: files.Files}); err != nil {
+			t.Fatal(err)
+		}
+		if got := started(old.UID, `{"b": 1}`); got != 1 {
+			t.Errorf("from a file: got %d runs", got)
+		}
+		all, err := h.ListAutomations(t.Context(), h.admin, h.factory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range all {
+			if a.Name == "filed" && (len(a.Problems) != 1 || a.Problems[0].Pointer != "/triggers/0/filter/webhook_ids/in/1") {
+				t.Errorf("problems: %+v", a.Problems)
+			}
+		}
+	})
+}

@@ -107,8 +107,8 @@ func (a *surroundings) problems(ctx context.Context, row store.AutomationRow) ([
 func (a *surroundings) webhookProblems(at string, t penstock.Trigger) []penstock.FieldError {
 	f, _ := t.Webhook()
 	var found []penstock.FieldError
-	for i, id := range f.WebhookIDs {
-		pointer := fmt.Sprintf("%s/filter/webhook_ids/%d", at, i)
+	for i, id := range f.WebhookIDs.In {
+		pointer := at + "/filter/webhook_ids" + f.WebhookIDs.Pointer(i)
 		n := slices.IndexFunc(a.webhooks, func(w store.WebhookRow) bool { return w.UID == id || w.Name == id })
 		if n < 0 {
 			names := make([]string, len(a.webhooks))
@@ -180,8 +180,8 @@ func (a *surroundings) scheduleProblems(ctx context.Context, at string, t pensto
 		}
 	}
 	var found []penstock.FieldError
-	for i, id := range f.ScheduleIDs {
-		pointer := fmt.Sprintf("%s/filter/schedule_ids/%d", at, i)
+	for i, id := range f.ScheduleIDs.In {
+		pointer := at + "/filter/schedule_ids" + f.ScheduleIDs.Pointer(i)
 		switch r, ok := a.schedules[id]; {
 		case !ok:
 			found = append(found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("there is no schedule %q of the team", id)})

@@ -202,7 +202,7 @@ func changeFactory(r *store.FactoryRow, req penstock.FactoryRequest) error {
 	}
 	checkName(bad, r.Name, true)
 	if r.Alias != "" && !penstock.ValidAlias(r.Alias) {
-		bad("/alias", "must be 1 to 60 letters, digits, spaces and . _ -")
+		bad("/alias", "must be 1 to 60 letters and digits of any script, spaces and . _ -")
 	}
 	checkText(bad, "/description", r.Description, maxDescription)
 	if errs != nil {

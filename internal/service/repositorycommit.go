@@ -41,12 +41,13 @@ func (s *Service) applySnapshot(ctx context.Context, before, row store.Repositor
 		}
 		a = application{s: s, tx: tx, p: p, factory: factory, known: known}
 		applied, err := a.apply(ctx, present, files)
-		if err == nil && len(found) > 0 {
+		if err == nil && definition.HasErrors(found) {
 			err = invalidDefinition(nil)
 		}
 		if err != nil {
 			return err
 		}
+		applied.Diagnostics = slices.Concat(diagnostics(found), applied.Diagnostics)
 		result = succeeded(row, snapshot.Commit, applied, factory.Definition.Revision)
 		if result.Result == penstock.CommitUnchanged {
 			return errUndone // the team has no new version by it
@@ -146,9 +147,9 @@ func repositoryActor(row store.RepositoryRow) penstock.Actor {
 	return penstock.Actor{Type: "service_account", UID: row.FactoryUID, DisplayName: "Repository " + strings.TrimPrefix(owner+"/"+name, "/")}
 }
 
-// treeOf are the files of a snapshot for [definition.Parse], and what is wrong with
-// what cannot be one of them; nil are those of
-// a tree that is too large to be read.
+// treeOf returns the files of a snapshot for [definition.Parse], and findings about the others: notes on those that
+// have no meaning in a factory, errors about those that cannot be read. It returns no files where the tree is too
+// large.
 func treeOf(entries []git.Entry) (map[string][]byte, []definition.Diagnostic) {
 	files := map[string][]byte{}
 	var found []definition.Diagnostic
@@ -158,7 +159,14 @@ func treeOf(entries []git.Entry) (map[string][]byte, []definition.Diagnostic) {
 		})
 	}
 	size, largest := int64(0), git.Entry{}
+	var strays definition.Strays
 	for _, e := range entries {
+		if note, stray := strays.Note(e.Path, e.Plain); stray {
+			if note != nil {
+				found = append(found, *note)
+			}
+			continue
+		}
 		if !e.Plain {
 			bad(definition.UnsupportedPath, e.Path, "only plain files are read, no links or submodules")
 			continue

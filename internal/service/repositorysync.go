@@ -180,9 +180,14 @@ func (s *Service) source(ctx context.Context, row store.RepositoryRow) (git.Sour
 // windowOf is what of a repository a factory is read from: nothing but what a
 // tree of files may have, and no more of it than is needed to refuse it.
 func windowOf(row store.RepositoryRow) git.Window {
+	var strays definition.Strays
 	return git.Window{
 		Space: row.Team, Path: row.Path, Max: definition.MaxFiles + 1, Bytes: definition.MaxBytes,
-		List: func(path string) bool { said, _ := definition.Concerns(path); return said },
+		List: func(path string) bool {
+			said, _ := definition.Concerns(path)
+			note, _ := strays.Note(path, true)
+			return said || note != nil
+		},
 		Read: func(path string) bool { _, read := definition.Concerns(path); return read },
 	}
 }

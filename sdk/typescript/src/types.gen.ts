@@ -1657,8 +1657,8 @@ export interface Diagnostic {
   line: number;
   /** The character of the line, from 1. */
   column: number;
-  /** Only errors keep files from being applied. */
-  severity: Open<'error' | 'warning'>;
+  /** Only an error keeps files from being applied; a note is about a file that is ignored. */
+  severity: Open<'error' | 'warning' | 'note'>;
   /** What was perhaps meant. */
   nearest?: string;
 }
@@ -1815,7 +1815,7 @@ export interface CreateFactoryRequest {
    * factory.yaml has the name, and is that of the repository where it is absent.
    */
   name?: string | undefined;
-  /** A short name for it; not with files or a repository. */
+  /** A short name for it: letters and digits of any script, spaces and `. _ -`. Not with files or a repository. */
   alias?: string | undefined;
   /** What it is for; not with files or a repository. */
   description?: string | undefined;
@@ -1871,8 +1871,8 @@ export interface Trigger {
   event: string;
   /**
    * What the event has to be like. Of `webhook`: `webhook_ids`, UIDs or names of the factory's webhooks, and `payload`, a payload filter. Of `schedule`: `schedule_ids`, where
-   * there is no `schedule`. Of the others: a list of values for each key, or an object with `in` and `not_in`; all keys must match, and one that is absent or
-   * empty matches everything. What an event does not tell is in no list. Case does not count but in `branches`, `base_branches` and `paths`, which, like
+   * there is no `schedule`; both name at least one. Of the others: values for each key; all keys must match, and one that is absent or
+   * empty matches everything. Each key but `payload` has a list, or an object with `in` and `not_in`. What an event does not tell is in no list. Case does not count but in `branches`, `base_branches` and `paths`, which, like
    * `repos`, may be patterns: `*` and `?` within a folder, `**` across folders. `paths` are files that a push changes, of which one must match.
    */
   filter?: Record<string, unknown> | null | undefined;

@@ -934,7 +934,9 @@ class CreateFactoryRequest(TypedDict, total=False):
     """
 
     alias: str
-    """A short name for it; not with files or a repository."""
+    """A short name for it: letters and digits of any script, spaces and `. _ -`. Not with files or
+    a repository.
+    """
 
     description: str
     """What it is for; not with files or a repository."""
@@ -1001,11 +1003,12 @@ class Trigger(TypedDict, total=False):
     filter: Mapping[str, Any] | None
     """What the event has to be like. Of `webhook`: `webhook_ids`, UIDs or names of the factory's
     webhooks, and `payload`, a payload filter. Of `schedule`: `schedule_ids`, where there is no
-    `schedule`. Of the others: a list of values for each key, or an object with `in` and
-    `not_in`; all keys must match, and one that is absent or empty matches everything. What an
-    event does not tell is in no list. Case does not count but in `branches`, `base_branches`
-    and `paths`, which, like `repos`, may be patterns: `*` and `?` within a folder, `**` across
-    folders. `paths` are files that a push changes, of which one must match.
+    `schedule`; both name at least one. Of the others: values for each key; all keys must match,
+    and one that is absent or empty matches everything. Each key but `payload` has a list, or an
+    object with `in` and `not_in`. What an event does not tell is in no list. Case does not
+    count but in `branches`, `base_branches` and `paths`, which, like `repos`, may be patterns:
+    `*` and `?` within a folder, `**` across folders. `paths` are files that a push changes, of
+    which one must match.
     """
 
     schedule: CronTrigger | InstanceOf[types.CronTrigger] | None

@@ -2368,8 +2368,8 @@ class Diagnostic(Model):
     column: int
     """The character of the line, from 1."""
 
-    severity: Literal["error", "warning"] | str
-    """Only errors keep files from being applied."""
+    severity: Literal["error", "warning", "note"] | str
+    """Only an error keeps files from being applied; a note is about a file that is ignored."""
 
     nearest: str | None = None
     """What was perhaps meant."""
@@ -2602,11 +2602,12 @@ class Trigger(Model):
     filter: dict[str, Any] | None = None
     """What the event has to be like. Of `webhook`: `webhook_ids`, UIDs or names of the factory's
     webhooks, and `payload`, a payload filter. Of `schedule`: `schedule_ids`, where there is no
-    `schedule`. Of the others: a list of values for each key, or an object with `in` and
-    `not_in`; all keys must match, and one that is absent or empty matches everything. What an
-    event does not tell is in no list. Case does not count but in `branches`, `base_branches`
-    and `paths`, which, like `repos`, may be patterns: `*` and `?` within a folder, `**` across
-    folders. `paths` are files that a push changes, of which one must match.
+    `schedule`; both name at least one. Of the others: values for each key; all keys must match,
+    and one that is absent or empty matches everything. Each key but `payload` has a list, or an
+    object with `in` and `not_in`. What an event does not tell is in no list. Case does not
+    count but in `branches`, `base_branches` and `paths`, which, like `repos`, may be patterns:
+    `*` and `?` within a folder, `**` across folders. `paths` are files that a push changes, of
+    which one must match.
     """
 
     schedule: CronTrigger | None = None

@@ -5,6 +5,7 @@ import { draftOf, providersOf, readFilter, silenceOf, summaryOf, triggerOf } fro
 const triggers: Trigger[] = [
   { provider: 'webhook', event: 'received', filter: { webhook_ids: ['ci'], payload: { status: ['failed'], n: { exists: true } } } },
   { provider: 'webhook', event: 'received', filter: { webhook_ids: ['ci', 'alerts'] } },
+  { provider: 'webhook', event: 'received', filter: { webhook_ids: { in: ['ci'], not_in: ['old'] } } },
   { provider: 'schedule', event: 'cron_fired', schedule: { cron: '0 7 * * 1-5', timezone: 'Europe/Berlin', name: 'early' } },
   { provider: 'schedule', event: 'cron_fired', filter: { schedule_ids: ['one'] } },
   { provider: 'github', event: 'push', filter: { repos: ['acme/app'], branches: { not_in: ['wip/*'] } } },
@@ -65,6 +66,7 @@ test('names each trigger in a few words', () => {
   expect(triggers.map(summaryOf)).toEqual([
     'webhook ci, filtered',
     'webhook ci, alerts',
+    'webhook ci',
     '0 7 * * 1-5 Europe/Berlin',
     'schedules of the team',
     'github push',

@@ -47,6 +47,8 @@ export interface TriggerDraft {
   provider: string;
   event: string;
   webhookIds: string[];
+  /** The webhooks that are excluded. They are kept, not edited here. */
+  exceptIds?: string[];
   /** The payload filter, or the filter of another provider. */
   filter: string;
   /** Whether a schedule trigger has a clock of its own, or names schedules. */
@@ -67,15 +69,26 @@ export function emptyTrigger(provider: string, event: string): TriggerDraft {
 export function draftOf(trigger: Trigger): TriggerDraft {
   const draft = emptyTrigger(trigger.provider, trigger.event);
   const { webhook_ids, payload, schedule_ids } = (trigger.filter ?? {}) as Record<string, unknown>;
+  const except = trigger.provider === 'webhook' ? selectionOf(webhook_ids).except : [];
   const rest = trigger.provider === 'webhook' ? payload : trigger.provider === 'schedule' ? undefined : trigger.filter;
   return {
     ...draft,
-    webhookIds: trigger.provider === 'webhook' ? ((webhook_ids as string[] | undefined) ?? []) : [],
+    webhookIds: trigger.provider === 'webhook' ? selectionOf(webhook_ids).names : [],
+    ...(except.length > 0 ? { exceptIds: except } : {}),
     filter: rest === undefined || rest === null ? '' : JSON.stringify(rest, undefined, 2),
     own: Boolean(trigger.schedule),
     clock: trigger.schedule ? clockOf(trigger.schedule) : draft.clock,
-    scheduleIds: trigger.provider === 'schedule' ? ((schedule_ids as string[] | undefined) ?? []) : [],
+    scheduleIds: trigger.provider === 'schedule' ? selectionOf(schedule_ids).names : [],
   };
+}
+
+/** What a key selects: a list, or an object with in and not_in. */
+function selectionOf(value: unknown): { names: string[]; except: string[] } {
+  if (Array.isArray(value)) {
+    return { names: value as string[], except: [] };
+  }
+  const { in: names, not_in: except } = (value ?? {}) as { in?: string[]; not_in?: string[] };
+  return { names: names ?? [], except: except ?? [] };
 }
 
 function clockOf({ cron, timezone, name }: CronTrigger): CronTrigger {
@@ -95,7 +108,8 @@ export function triggerOf(draft: TriggerDraft): Trigger | undefined {
     return undefined;
   }
   if (provider === 'webhook') {
-    return { provider, event, filter: { webhook_ids: draft.webhookIds, ...(draft.filter.trim() ? { payload: filter } : {}) } };
+    const ids = draft.exceptIds ? { in: draft.webhookIds, not_in: draft.exceptIds } : draft.webhookIds;
+    return { provider, event, filter: { webhook_ids: ids, ...(draft.filter.trim() ? { payload: filter } : {}) } };
   }
   return { provider, event, ...(draft.filter.trim() ? { filter } : {}) };
 }
@@ -121,7 +135,7 @@ export function summaryOf({ provider, event, filter, schedule }: Trigger): strin
     return `${schedule.cron}${schedule.timezone && schedule.timezone !== 'UTC' ? ` ${schedule.timezone}` : ''}`;
   }
   if (provider === 'webhook') {
-    const ids = (filter?.webhook_ids ?? []) as string[];
+    const ids = selectionOf(filter?.webhook_ids).names;
     return `webhook ${ids.join(', ')}${filter?.payload ? ', filtered' : ''}`;
   }
   return provider === 'schedule' ? 'schedules of the team' : `${provider} ${event.replaceAll('_', ' ')}`;

@@ -110,7 +110,7 @@ function findingOf({ line, column, severity, message, code, nearest }: Diagnosti
   return {
     from,
     to: at.to,
-    severity: severity === 'warning' ? 'warning' : 'error',
+    severity: severity === 'note' ? 'info' : severity === 'warning' ? 'warning' : 'error',
     message: nearest ? `${message}. Did you mean ${nearest}?` : message,
     source: code,
   };

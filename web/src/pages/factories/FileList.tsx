@@ -38,9 +38,14 @@ function Level({ nodes, ...props }: { nodes: TreeNode[] } & FileListProps) {
   );
 }
 
+function counted(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? '' : 's'}`;
+}
+
 function File({ node: { name, path }, selected, select, changed, diagnostics }: { node: TreeNode } & FileListProps) {
   const found = diagnostics.filter((one) => one.path === path);
-  const bad = found.filter(({ severity }) => severity !== 'warning').length;
+  const bad = found.filter(({ severity }) => severity === 'error').length;
+  const doubtful = found.filter(({ severity }) => severity === 'warning').length;
   return (
     <button
       type="button"
@@ -53,7 +58,7 @@ function File({ node: { name, path }, selected, select, changed, diagnostics }: 
       {changed.has(path) && <span className={classes.mark}>edited</span>}
       {found.length > 0 && (
         <span className={classes.mark} data-bad={bad > 0 || undefined}>
-          {bad > 0 ? `${bad} ${bad === 1 ? 'error' : 'errors'}` : `${found.length} ${found.length === 1 ? 'warning' : 'warnings'}`}
+          {bad > 0 ? counted(bad, 'error') : doubtful > 0 ? counted(doubtful, 'warning') : 'ignored'}
         </span>
       )}
     </button>

@@ -1,6 +1,12 @@
 import { Anchor, List } from '@mantine/core';
 import type { Diagnostic } from '@penstock/sdk';
-import { Status } from '../../ui/Status.tsx';
+import { Status, type Tone } from '../../ui/Status.tsx';
+
+const severities: Record<string, { tone: Tone; word: string }> = {
+  error: { tone: 'bad', word: 'Error' },
+  warning: { tone: 'warn', word: 'Warning' },
+  note: { tone: 'calm', word: 'Note' },
+};
 
 /** Findings in files; each leads to its line where there is somewhere to go. */
 export function Findings({ diagnostics, go }: { diagnostics: readonly Diagnostic[]; go?: (diagnostic: Diagnostic) => void }) {
@@ -8,9 +14,10 @@ export function Findings({ diagnostics, go }: { diagnostics: readonly Diagnostic
     <List listStyleType="none" spacing={4} size="sm" aria-label="Findings">
       {diagnostics.map((one) => {
         const place = `${one.path}:${one.line}:${one.column}`;
+        const { tone, word } = severities[one.severity] ?? { tone: 'bad' as const, word: one.severity };
         return (
           <List.Item key={`${place} ${one.code} ${one.message}`}>
-            <Status tone={one.severity === 'warning' ? 'warn' : 'bad'}>{one.severity === 'warning' ? 'Warning' : 'Error'}</Status>{' '}
+            <Status tone={tone}>{word}</Status>{' '}
             {go ? (
               <Anchor component="button" type="button" className="mono" onClick={() => go(one)}>
                 {place}

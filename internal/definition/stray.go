@@ -1,0 +1,139 @@
+package definition
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// folders are the names below the root that have a meaning.
+var folders = []string{"agents", "automations", "runners", "webhooks", "skills", "scorers", "benchmarks", "factory.yaml"}
+
+var expectations = map[string]string{
+	"agents":      "below agents there are <name>/agent.md and <name>/skills/<skill>/SKILL.md",
+	"automations": "below automations there are <name>/automation.md and <name>.md",
+	"runners":     "below runners there are <name>.yaml",
+	"webhooks":    "below webhooks there are <name>.yaml",
+	"skills":      "below skills there are <skill>/SKILL.md and the files that belong to it",
+	"scorers":     "below scorers there are <name>/scorer.md",
+	"benchmarks":  "below benchmarks there are <suite>/suite.yaml and <suite>/tasks/<task>.yaml",
+}
+
+// Strays finds the files beside those of a factory that have no meaning in it.
+// They are ignored with one note for each, and with one for all in a folder that
+// has no meaning itself; a folder whose name is a misspelt one is a warning. The
+// zero value is ready.
+type Strays struct{ noted map[string]string } // path by what the note is about
+
+// Note reports whether a file is a stray one, with the note that belongs to it,
+// nil where another file of its folder has had it. The same path gets the same
+// answer again. What is no plain file is none in a folder that has a meaning: it
+// may stand for any of the files below.
+func (s *Strays) Note(name string, plain bool) (note *Diagnostic, stray bool) {
+	parts := strings.Split(name, "/")
+	known := expectations[parts[0]] != ""
+	if _, _, ok := match(parts); ok || ignored(parts) || meant(parts) || known && !plain {
+		return nil, false
+	}
+	if checkPath(name) != "" { // it cannot be shown
+		return nil, !known && len(parts) > 1
+	}
+	about, found := strayNote(name, parts)
+	if first, noted := s.noted[about]; noted && first != name {
+		return nil, true
+	}
+	if s.noted == nil {
+		s.noted = map[string]string{}
+	}
+	s.noted[about] = name
+	return &found, true
+}
+
+// strayNote is the note on a stray file, and what it is about.
+func strayNote(name string, parts []string) (about string, note Diagnostic) {
+	note = Diagnostic{Code: UnsupportedPath, Path: name, Line: 1, Column: 1, Severity: SeverityNote}
+	top := parts[0]
+	if expected := expectations[top]; expected != "" {
+		note.Message = "this file is ignored, it has no meaning here: " + expected
+		return name, note
+	}
+	const has = "a factory has factory.yaml and the folders agents, automations, runners, webhooks, skills, scorers and benchmarks"
+	if near := nearest(top, folders); near != "" {
+		corrected := append([]string{near}, parts[1:]...)
+		if _, _, ok := match(corrected); ok || meant(corrected) {
+			note.Severity, note.Nearest = SeverityWarning, strings.Join(corrected, "/")
+			if len(parts) == 1 {
+				note.Message = "this file is ignored, it has no meaning here: " + has
+				return name, note
+			}
+			note.Message = fmt.Sprintf("the folder %s is ignored, it has no meaning here: %s", quote(top), has)
+			return top + "/ misspelt", note
+		}
+	}
+	if len(parts) == 1 {
+		note.Message = "this file is ignored, it has no meaning here: " + has
+		return name, note
+	}
+	note.Message = fmt.Sprintf("the folder %s is ignored, it has no meaning here: %s", quote(top), has)
+	return top + "/", note
+}
+
+// ignored reports whether a file is beside the definition as a matter of course:
+// hidden files, those that explain a folder, and at the root all documents
+// without a meaning, such as LICENSE and CHANGELOG.md.
+func ignored(parts []string) bool {
+	if slices.ContainsFunc(parts, func(part string) bool { return part != "" && part[0] == '.' }) {
+		return true
+	}
+	last := parts[len(parts)-1]
+	if strings.EqualFold(last, "README.md") {
+		return true
+	}
+	ext := path.Ext(last)
+	base := strings.ToLower(strings.TrimSuffix(last, ext))
+	return len(parts) == 1 && (ext == "" || ext == ".md") && base != "factory" && (ext != "" || !slices.Contains(folders, base))
+}
+
+// meant reports whether a path that has no meaning is near to one that has: the
+// file of a resource was meant, in the wrong place or by a wrong name. Leaving it
+// out without an error would leave out the resource.
+func meant(parts []string) bool {
+	top, last := parts[0], parts[len(parts)-1]
+	ext := strings.ToLower(path.Ext(last))
+	stem := strings.ToLower(strings.TrimSuffix(last, path.Ext(last)))
+	yaml := ext == ".yaml" || ext == ".yml"
+	text := yaml || ext == ".md" || ext == ".markdown"
+	called := func(document string) bool { return text && nearest(stem, []string{document}) != "" }
+	switch {
+	case len(parts) == 1: // a file or a link where a folder has to be, or another factory.yaml
+		return slices.Contains(folders, strings.ToLower(last)) || stem == "factory" && yaml
+	case top == "agents":
+		return text && (len(parts) == 2 || parts[2] == "skills") || called("agent") || called("skill")
+	case top == "automations":
+		return text && len(parts) == 2 || called("automation")
+	case top == "runners", top == "webhooks", top == "benchmarks":
+		return yaml
+	case top == "skills":
+		return text
+	case top == "scorers":
+		return text && len(parts) == 2 || called("scorer")
+	}
+	return false
+}
+
+// misplaced is the error about a file that was meant to have a meaning.
+func misplaced(name string, parts []string) Diagnostic {
+	hint, expected := "", expectations[parts[0]]
+	switch {
+	case expected != "" && strings.HasSuffix(name, ".yml"):
+		hint = strings.TrimSuffix(name, ".yml") + ".yaml"
+		expected = "files of YAML end in .yaml: " + expected
+	case expected == "":
+		if hint = nearest(parts[0], folders); hint != "" {
+			hint = strings.Join(append([]string{hint}, parts[1:]...), "/")
+		}
+		expected = "a factory has factory.yaml and the folders " + list(folders[:len(folders)-1])
+	}
+	return Diagnostic{Code: UnsupportedPath, Message: "this file has no meaning here: " + expected, Path: name, Line: 1, Column: 1, Nearest: hint}
+}

@@ -113,11 +113,11 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// call sends body as JSON (nil: none) and reads the answer into result (nil:
-// dropped). path is below /api/v1 and may end in a query. It answers with the raw answer too, for those who print it whole.
+// call sends body as JSON (nil: none; a jsontext.Value as it is) and reads the
+// answer into result (nil: dropped). path is below /api/v1 and may end in a query. It answers with the raw answer too, for those who print it whole.
 func (c *client) call(ctx context.Context, method, path string, body, result any) (jsontext.Value, error) {
-	var sent []byte
-	if body != nil {
+	sent, _ := body.(jsontext.Value)
+	if body != nil && sent == nil {
 		var err error
 		if sent, err = json.Marshal(body); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", method, path, err)

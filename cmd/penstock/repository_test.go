@@ -257,6 +257,10 @@ func TestRepositoryIsReadWhenAPushIsDelivered(t *testing.T) {
 		}
 		push("refs/heads/main", "push")
 		w.applied(next)
+		next = w.repository.Commit("One more", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nOne more.\n"))
+		body = strings.Replace(body, "{", `{"head_commit": {"message": "cut within a character \ud83d"}, `, 1)
+		newSender(t).accepted(w.url(hook), signed(body, "X-GitHub-Event", "push"), body)
+		w.applied(next)
 	})
 }
 

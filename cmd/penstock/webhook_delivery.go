@@ -246,7 +246,11 @@ func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *webhoo
 
 func (cmd *webhookTestFilterCmd) test(ctx context.Context, a at, request map[string]any) error {
 	var verdict penstock.FilterVerdict
-	raw, err := a.call(ctx, http.MethodPost, a.factory+"/test-filter", request, &verdict)
+	body, err := json.Marshal(request, asSent)
+	if err != nil {
+		return err
+	}
+	raw, err := a.call(ctx, http.MethodPost, a.factory+"/test-filter", jsontext.Value(body), &verdict)
 	switch {
 	case err != nil:
 		return err
@@ -276,6 +280,10 @@ func verdictFacts(v penstock.FilterVerdict) []fact {
 	return list
 }
 
+// asSent takes a payload as a delivery may have it: equal keys and half surrogate
+// pairs stay as they are written.
+var asSent = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
+
 // readJSON reads a JSON value; what it means is for the server to say.
 func readJSON(std *stdio, flag, file string) (jsontext.Value, error) {
 	in := std.in
@@ -291,7 +299,7 @@ func readJSON(std *stdio, flag, file string) (jsontext.Value, error) {
 		return nil, exitf(exitUsage, "%s: %w", flag, err)
 	}
 	var value jsontext.Value
-	if err := json.Unmarshal(content, &value); err != nil {
+	if err := json.Unmarshal(content, &value, asSent); err != nil {
 		return nil, exitf(exitUsage, "%s %s: %w", flag, file, err)
 	}
 	return value, nil

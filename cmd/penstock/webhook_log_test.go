@@ -1,9 +1,12 @@
 package main_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -204,6 +207,48 @@ func TestFilterIsTried(t *testing.T) {
 	h.ask(http.MethodPost, h.path()+"/test-filter", map[string]any{"filter": low, "webhook_uid": w.UID, "delivery_id": penstock.NewID()}, http.StatusNotFound, nil)
 	if n := len(h.log(w, "")); n != 6 {
 		t.Errorf("trying a filter left %d entries in the log, want the 6", n)
+	}
+}
+
+// A payload with half of a surrogate pair is tried as its delivery would be, from
+// the API and from the command line.
+func TestFilterIsTriedOnHalfASurrogatePair(t *testing.T) {
+	t.Parallel()
+	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	payload := file("payload", `{"a": "\ud800", "\udc00": [1, 1.0], "b": "\u0078", "b2": {"c": 1, "c": 2}}`)
+	for filter, want := range map[string]bool{
+		`{"b": ["x"]}`: true, `{"a": ["\ufffd"]}`: false, `{"a": {"not_in": ["\ufffd"]}}`: true, `{"a": {"exists": true}}`: true,
+		`{"\ufffd": {"exists": true}}`: false, `{"b2": {"c": [1]}}`: false,
+	} {
+		var v penstock.FilterVerdict
+		body, err := os.ReadFile(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := send(t, h.Server, http.MethodPost, h.path()+"/test-filter", `{"filter": `+filter+`, "payload": `+string(body)+`}`)
+		if err := json.Unmarshal(got.body, &v); err != nil || got.status != http.StatusOK || v.WouldTrigger != want {
+			t.Errorf("%s: got %d %s, want %t", filter, got.status, got.body, want)
+		}
+		code, text := 0, "true"
+		if !want {
+			code, text = 1, "failed"
+		}
+		call(t, client(h.Server), "webhook", "test-filter", "--filter", file("filter", filter), "--payload-file", payload).want(t, code, text)
+	}
+	for _, body := range []string{
+		`{"filter": {"a": ["\ud800"]}, "payload": 1}`, `{"filter": {"a": [1]}, "payload": 1, "event": "\ud800"}`, "{\"filter\": {\"a\": [1]}, \"payload\": \"\xff\"}",
+	} {
+		if got := send(t, h.Server, http.MethodPost, h.path()+"/test-filter", body); got.status != http.StatusBadRequest {
+			t.Errorf("%q: got %d %s, want 400", body, got.status, got.body)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"sync"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -33,7 +34,7 @@ type Document struct {
 // Nodes are in the order of the text, those inside of an array or object behind
 // it. Each field has flags above its offset or index.
 type node struct {
-	start uint32 // offset of its first byte; escaped
+	start uint32 // offset of its first byte; escaped, halved
 	// end is the offset behind its last byte; of an array or object instead the
 	// index of the node behind those inside; container, duplicated.
 	end uint32
@@ -41,15 +42,19 @@ type node struct {
 
 const (
 	escaped    = 1 << 31 // a name or string with a backslash
+	halved     = 1 << 30 // and one with half of a surrogate pair
 	container  = 1 << 30 // an array or object
 	duplicated = 1 << 31 // an object with equal keys
 	position   = 1<<30 - 1
 )
 
 // ParseDocument parses a delivery's body, which must be one JSON value in UTF-8:
-// nothing before and behind it but white space, no byte order mark, no escape of
-// half a surrogate pair, not deeper than 10,000 levels. What is not is an
-// invalid_request error that repeats nothing of the body.
+// nothing before and behind it but white space, no byte order mark, not deeper
+// than 10,000 levels. What is not is an invalid_request error that repeats nothing
+// of the body.
+//
+// A name or string with an escape of half a surrogate pair ("\ud800") is valid
+// JSON, and no text: it equals nothing.
 //
 // Duplicate keys, more than 50,000 values and more than 256 levels are no
 // errors, but filters that would have to look at them do not match.
@@ -88,6 +93,9 @@ func (d *Document) keep(nodes []node) {
 // Validate returns the error of [ParseDocument], for a body that no filter will
 // look at.
 func Validate(body []byte) error {
+	if !utf8.Valid(body) {
+		return notJSON(notUTF8(body))
+	}
 	p := newParser(body)
 	defer p.free()
 	if err := p.skip(); err != nil {
@@ -130,14 +138,20 @@ func (d *Document) text(i uint32, scratch *[]byte) []byte {
 	if d.nodes[i].start&escaped == 0 {
 		return quoted[1 : len(quoted)-1]
 	}
-	// The parser took the string, so that this cannot fail.
+	// The parser took the string: this fails for half pairs alone, which become U+FFFD.
 	*scratch, _ = jsontext.AppendUnquote((*scratch)[:0], quoted)
 	return *scratch
 }
 
+// halved reports whether a name or string has half of a surrogate pair.
+func (d *Document) halved(i uint32) bool { return d.nodes[i].start&halved != 0 }
+
 // isText compares a name with a text, which escapes make up to six times longer.
 func (d *Document) isText(i uint32, text string, scratch *[]byte) bool {
 	n := d.nodes[i]
+	if n.start&halved != 0 {
+		return false
+	}
 	length := int(n.end - n.start&position - 2)
 	if n.start&escaped == 0 {
 		return length == len(text) && string(d.raw(i)[1:1+length]) == text

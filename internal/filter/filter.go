@@ -123,6 +123,9 @@ func (c *compiler) members(object uint32, pointer string) []member {
 	for name, end := object+1, c.document.after(object); name < end; name = c.document.after(name + 1) {
 		key := c.text(name)
 		m := member{key, pointer + "/" + penstock.EscapePointer(key), name + 1}
+		if c.document.halved(name) {
+			c.badf(m.pointer, "key has half of a surrogate pair, which equals no key; write the whole character")
+		}
 		if seen[key] {
 			c.badf(m.pointer, "duplicate key; each key may be given once")
 			continue
@@ -240,6 +243,9 @@ func (c *compiler) set(array uint32, pointer, empty string) []scalar {
 		case '[', '{':
 			c.badf(here(), "array holds an object or array; only strings, numbers, booleans and null are compared")
 		case '"':
+			if c.document.halved(i) {
+				c.badf(here(), "string has half of a surrogate pair, which equals nothing; write the whole character")
+			}
 			if s.text = c.text(i); len(s.text) > maxString {
 				c.badf(here(), "string has %d bytes; at most %d (1 KB) are allowed", len(s.text), maxString)
 			}

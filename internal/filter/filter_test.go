@@ -50,6 +50,7 @@ func TestFiltersAreRefused(t *testing.T) {
 		twice    = "duplicate key; each key may be given once"
 		notArray = "must be an array of 1 to 32 values"
 		object   = "filter must be an object"
+		halfText = "string has half of a surrogate pair, which equals nothing; write the whole character"
 	)
 	field := func(pointer, detail string) []penstock.FieldError {
 		return []penstock.FieldError{{Pointer: pointer, Detail: detail}}
@@ -63,7 +64,9 @@ func TestFiltersAreRefused(t *testing.T) {
 		{"a comma too many", `{"a": [1],}`, field("", "filter is not valid JSON: syntax error at byte 9")},
 		{"two objects", `{} {}`, field("", "filter is not valid JSON: more than one value, or something behind it, at byte 2")},
 		{"invalid UTF-8", "{\"a\": [\"\xff\"]}", field("", "filter is not valid JSON: invalid UTF-8 at byte 8")},
-		{"half a surrogate pair", `{"a": ["\ud800"]}`, field("", "filter is not valid JSON: syntax error at byte 8")},
+		{"half a surrogate pair", `{"a": ["x", "\ud800"]}`, field("/a/1", halfText)},
+		{"half a surrogate pair in a not_in", `{"a": {"not_in": ["x\udc00"]}}`, field("/a/not_in/0", halfText)},
+		{"half a surrogate pair in a key", `{"a": {"\ud800": [1]}}`, field("/a/\uFFFD", "key has half of a surrogate pair, which equals no key; write the whole character")},
 		{"an array", `["a"]`, field("", object)},
 		{"a string", `"a"`, field("", object)},
 		{"null", `null`, field("", object)},

@@ -175,7 +175,7 @@ func (e *evaluator) isIn(set []scalar, value uint32) bool {
 	case '0':
 		text = appendNumber(number[:0], e.raw(value))
 	case '"':
-		if len(e.raw(value)) > 2+6*maxString { // longer than any value, escaped or not
+		if e.halved(value) || len(e.raw(value)) > 2+6*maxString { // longer than any value, escaped or not
 			return false
 		}
 		text = e.text(value, &e.scratch)

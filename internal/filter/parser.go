@@ -8,7 +8,9 @@ import (
 	"io"
 	"math/bits"
 	"slices"
+	"strconv"
 	"sync"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,7 +37,10 @@ type unfinished struct {
 var (
 	parsers = sync.Pool{New: func() any { return new(parser) }}
 	seed    = maphash.MakeSeed()
-	relaxed = jsontext.AllowDuplicateNames(true)
+	// RFC 8259 allows equal names and escapes of half a surrogate pair. The option
+	// for these lets bytes that are not UTF-8 pass, too: they are looked for first.
+	equalNames = jsontext.AllowDuplicateNames(true)
+	halfPairs  = jsontext.AllowInvalidUTF8(true)
 )
 
 func newParser(body []byte) *parser {
@@ -44,7 +49,7 @@ func newParser(body []byte) *parser {
 	// The decoder reads a bytes.Buffer where it lies, and token by token without
 	// recursion: deep nesting takes no stack.
 	p.buffer = *bytes.NewBuffer(body)
-	p.decoder.Reset(&p.buffer, relaxed)
+	p.decoder.Reset(&p.buffer, equalNames, halfPairs)
 	return p
 }
 
@@ -58,6 +63,9 @@ func (p *parser) free() {
 
 // parse reads one JSON value. Its errors say what is wrong with the text.
 func parse(text []byte, values, levels int) (*Document, error) {
+	if !utf8.Valid(text) {
+		return nil, notUTF8(text)
+	}
 	p := newParser(text)
 	defer p.free()
 	unevaluable, err := p.index(values, levels)
@@ -70,6 +78,24 @@ func parse(text []byte, values, levels int) (*Document, error) {
 	d := &Document{body: text}
 	d.keep(p.nodes)
 	return d, p.end()
+}
+
+// notUTF8 says what is wrong first with a text that is not all UTF-8.
+func notUTF8(text []byte) error {
+	at := 0
+	for {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size <= 1 {
+			break
+		}
+		at += size
+	}
+	p := newParser(text[:at])
+	defer p.free()
+	if err := p.skip(); err != nil && !errors.Is(err, errEmpty) && !errors.Is(err, errCut) {
+		return err
+	}
+	return fmt.Errorf("invalid UTF-8 at byte %d", at)
 }
 
 // index reads one value and notes its nodes. Where there would be too many, it
@@ -130,9 +156,42 @@ func (p *parser) add(start, end int) uint32 {
 	n := node{uint32(start), uint32(end)} //nolint:gosec // index checks the length of the body
 	if p.body[start] == '"' && bytes.IndexByte(p.body[start:end], '\\') >= 0 {
 		n.start |= escaped
+		if hasHalfPair(p.body[start:end]) {
+			n.start |= halved
+		}
 	}
 	p.nodes = append(p.nodes, n)
 	return uint32(len(p.nodes) - 1) //nolint:gosec // fewer than bytes
+}
+
+// hasHalfPair reports whether a valid JSON string has an escape of one half of a
+// surrogate pair without the other half behind or before it (RFC 8259 §8.2).
+func hasHalfPair(quoted []byte) bool {
+	for rest := quoted; ; {
+		at := bytes.IndexByte(rest, '\\')
+		if at < 0 {
+			return false
+		}
+		if rest = rest[at+1:]; rest[0] != 'u' {
+			rest = rest[1:]
+			continue
+		}
+		unit := codeUnit(rest[1:])
+		rest = rest[5:]
+		if !utf16.IsSurrogate(unit) {
+			continue
+		}
+		if !bytes.HasPrefix(rest, []byte(`\u`)) || utf16.DecodeRune(unit, codeUnit(rest[2:])) == utf8.RuneError {
+			return true
+		}
+		rest = rest[6:]
+	}
+}
+
+// codeUnit is the number that four hex digits stand for.
+func codeUnit(digits []byte) rune {
+	n, _ := strconv.ParseUint(string(digits[:4]), 16, 16) // the parser took them
+	return rune(n)                                        //nolint:gosec // 16 bits
 }
 
 // close ends the innermost array or object.
@@ -148,7 +207,8 @@ func (p *parser) close() {
 
 // duplicate reports whether two names of an object stand for the same key. It
 // takes time linear in their length: a table is asked with a hash that no sender
-// can foresee.
+// can foresee. All halves of surrogate pairs count as equal here, since there are
+// parsers that read each of them as U+FFFD.
 func (p *parser) duplicate(c unfinished, end uint32) bool {
 	d := Document{body: p.body, nodes: p.nodes}
 	size := 1 << bits.Len(uint(2*c.names))
@@ -192,10 +252,15 @@ func (p *parser) end() error {
 	return nil
 }
 
+var (
+	errEmpty = errors.New("it is empty")
+	errCut   = errors.New("it ends before the value does")
+)
+
 // explain says what is wrong with the text, and repeats nothing of it.
 func (p *parser) explain(err error) error {
 	if errors.Is(err, io.EOF) {
-		return errors.New("it is empty")
+		return errEmpty
 	}
 	if bytes.HasPrefix(p.body, []byte("\uFEFF")) {
 		return errors.New("it begins with a byte order mark")
@@ -204,14 +269,10 @@ func (p *parser) explain(err error) error {
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		at = syntactic.ByteOffset
 	}
-	here := p.body[at:]
-	char, size := utf8.DecodeRune(here)
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("it ends before the value does")
-	case char == utf8.RuneError && size == 1:
-		return fmt.Errorf("invalid UTF-8 at byte %d", at)
-	case p.decoder.StackDepth() == maxDepth && (char == '[' || char == '{'):
+		return errCut
+	case p.decoder.StackDepth() == maxDepth && int(at) < len(p.body) && (p.body[at] == '[' || p.body[at] == '{'):
 		return fmt.Errorf("it is nested deeper than %d levels", maxDepth)
 	default:
 		return fmt.Errorf("syntax error at byte %d", at)

@@ -3,6 +3,7 @@ package filter_test
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -128,9 +129,15 @@ func checkAgainstReference(t rapid.TB, text, body []byte) {
 	if matched != (why == filter.Failure{}) || !matched && why.Reason == "" {
 		t.Errorf("%s on %s: %t with %+v", text, body, matched, why)
 	}
-	if !jsontext.Value(body).IsValid() || tooLarge(body) {
+	if !jsontext.Value(replaceHalves(body, `\ufffd`)).IsValid() || tooLarge(body) {
 		return // equal keys have two readings
 	}
+	// encoding/json takes half a surrogate pair for U+FFFD, which a filter can ask for. Here it equals nothing.
+	const nothing = "\U0010FFFF"
+	if strings.Contains(f.Text(), nothing) {
+		return // it asks for what stands for that
+	}
+	body = replaceHalves(body, nothing)
 	decodedFilter, err := refDecode(text)
 	if err != nil {
 		t.Fatal(err)
@@ -158,6 +165,8 @@ func FuzzMatch(f *testing.F) {
 		{`{"t": {"in": {"in": [9007199254740993]}}}`, `[{"t": {"in": 9007199254740992}}]`},
 		{`{"\\n": ["\\n"], "": {"not_in": [1e999999999999999999999]}}`, `{"\n": "\\n", "": 10e999999999999999999998}`},
 		{`{"a": {"not_in": [-0]}}`, `{"a": 1, "\u0061": 2}`},
+		{`{"a": ["\ufffd"], "\ufffd": {"exists": false}}`, `{"a": "\ud800", "\udc00": "\ud83d\ude00"}`},
+		{`{"a": {"not_in": ["\ufffd", "x"]}}`, `{"a": ["\udc00\ud800", "\ufffd\ud800"]}`},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
@@ -167,4 +176,35 @@ func FuzzMatch(f *testing.F) {
 		}
 		checkAgainstReference(t, text, body)
 	})
+}
+
+// replaceHalves puts a text in the place of each escape of half a surrogate pair
+// in valid JSON.
+func replaceHalves(body []byte, text string) []byte {
+	var out []byte
+	for i := 0; i < len(body); i++ {
+		if body[i] != '\\' {
+			out = append(out, body[i])
+			continue
+		}
+		escape := body[i : i+2]
+		if escape[1] == 'u' {
+			escape = body[i : i+6]
+		}
+		i += len(escape) - 1
+		switch unit := strings.ToLower(string(escape)); {
+		case unit >= `\ud800` && unit < `\udc00`:
+			low := strings.ToLower(string(body[i+1 : min(len(body), i+7)]))
+			if len(low) < 6 || low < `\udc00` || low > `\udfff` {
+				escape = []byte(text)
+			} else {
+				escape = body[i-5 : i+7]
+				i += 6
+			}
+		case unit >= `\udc00` && unit <= `\udfff`:
+			escape = []byte(text)
+		}
+		out = append(out, escape...)
+	}
+	return out
 }

@@ -68,8 +68,18 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
-// Text is what the string v stands for.
+// Text is what the string v stands for, to be compared with other texts: "" where
+// it has half of a surrogate pair, since that equals nothing.
 func (v Value) Text() string {
+	if !v.is('"') || v.document.halved(v.index) {
+		return ""
+	}
+	return v.Prose()
+}
+
+// Prose is what the string v says to a reader, to look for words in it: U+FFFD
+// stands for each half of a surrogate pair.
+func (v Value) Prose() string {
 	if !v.is('"') {
 		return ""
 	}

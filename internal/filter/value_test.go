@@ -49,6 +49,20 @@ func TestAPayloadIsReadAsItIs(t *testing.T) {
 	}
 }
 
+func TestHalfASurrogatePairIsNoTextToCompare(t *testing.T) {
+	t.Parallel()
+	v := root(t, `{"half": "see @ada \ud83d", "whole": "\ud83d\ude00", "\ud800": "x", "list": ["\udc00", "y"]}`)
+	if got := v.Member("half"); got.Text() != "" || got.Prose() != "see @ada \uFFFD" || !got.Exists() {
+		t.Errorf("half a pair: got %q and %q", got.Text(), got.Prose())
+	}
+	if got := v.Member("whole"); got.Text() != "😀" || got.Prose() != "😀" {
+		t.Errorf("a whole pair: got %q and %q", got.Text(), got.Prose())
+	}
+	if v.Member("\uFFFD").Exists() {
+		t.Error("a key with half a pair equals another one")
+	}
+}
+
 func TestWhatIsNotThereHasNothing(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]filter.Value{

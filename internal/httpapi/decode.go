@@ -103,7 +103,7 @@ func (c *call) decode(dst any) error {
 
 // decodeWithPayload decodes the body like decode and answers its field payload
 // apart, nil where it has none: that may be all that a delivery may be, which
-// equal keys and NUL are, too.
+// equal keys, NUL and half surrogate pairs are, too.
 func (c *call) decodeWithPayload(dst any) (payload jsontext.Value, err error) {
 	body, err := c.readBody()
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *call) decodeWithPayload(dst any) (payload jsontext.Value, err error) {
 // cutPayload puts null in the place of an object's first field payload. Of what
 // is no object, or no JSON, it answers all as the rest.
 func cutPayload(body []byte) (rest []byte, payload jsontext.Value) {
-	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true))
+	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
 		return body, nil
 	}

@@ -96,7 +96,9 @@ func TestAFilterIsTriedOnWhateverADeliveryMayBe(t *testing.T) {
 		{"null", `{"filter": {}, "payload": null}`, 200, true},
 		{"two payloads", `{"filter": {}, "payload": 1, "payload": 2}`, 400, false},
 		{"equal keys in the filter", `{"filter": {"a": [1], "a": [2]}, "payload": {}}`, 400, false},
-		{"half a surrogate pair", `{"filter": {}, "payload": "\ud800"}`, 400, false},
+		{"half a surrogate pair", `{"filter": {}, "payload": "\ud800"}`, 200, true},
+		{"half a surrogate pair that is asked for", `{"filter": {"a": ["\ufffd"]}, "payload": {"a": "\ud800"}}`, 200, false},
+		{"half a surrogate pair in the filter", `{"filter": {"a": ["\ud800"]}, "payload": {"a": "\ud800"}}`, 400, false},
 		{"cut off", `{"filter": {}, "payload": {"a": 1`, 400, false},
 		{"no object", `[1]`, 400, false},
 	}

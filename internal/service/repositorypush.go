@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/store"
@@ -66,7 +67,7 @@ func (s *Service) noticePush(ctx context.Context, p *deliveryPlan, a *penstock.A
 		return
 	}
 	var n push
-	if json.Unmarshal(a.Body, &n) != nil {
+	if json.Unmarshal(a.Body, &n, jsontext.AllowInvalidUTF8(true)) != nil { // of a commit message cut within a character
 		return
 	}
 	var uids []string

@@ -28,6 +28,7 @@ func FuzzEvents(f *testing.F) {
 		_, header := senderOf(strings.TrimPrefix(file, "testdata/"))
 		f.Add(header, body)
 	}
+	f.Add("issues", []byte(`{"action": "opened", "issue": {"body": "@a \ud800", "labels": [{"name": "\udc00"}]}}`))
 	asked := map[string][]*trigger.Condition{}
 	for _, provider := range []string{penstock.ProviderGitHub, penstock.ProviderLinear} {
 		for _, event := range penstock.TriggerEvents(provider) {

@@ -96,7 +96,7 @@ func (r *reader) githubSubject(name, event string, body, subject filter.Value) [
 		base.set("review_states", r.text(text, "state"))
 		base.set("reviewers", r.text(text, "user", "login"))
 	}
-	mentioned := mentions(r.text(text, "body"), githubName)
+	mentioned := mentions(r.prose(text, "body"), githubName)
 	base.set("mentioned", mentioned...)
 	var events []Event
 	if event != "" {
@@ -176,7 +176,7 @@ func (r *reader) githubMentions(body filter.Value, mentioned []string) []string 
 			return nil
 		}
 		known := map[string]bool{}
-		for _, name := range mentions(before.Text(), githubName) {
+		for _, name := range mentions(before.Prose(), githubName) {
 			known[strings.ToLower(name)] = true
 		}
 		return slices.DeleteFunc(slices.Clone(mentioned), func(name string) bool { return known[strings.ToLower(name)] })

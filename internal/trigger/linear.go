@@ -95,7 +95,7 @@ func (r *reader) linearIssue(name string, issue filter.Value) Event {
 	r.linearUsers(e, "assignees", r.at(issue, "assignee"), r.at(issue, "delegate"))
 	e.set("creator_ids", r.text(issue, "creatorId"))
 	r.linearUsers(e, "creators", r.at(issue, "creator"))
-	r.linearText(e, r.text(issue, "title"), r.text(issue, "description"))
+	r.linearText(e, r.prose(issue, "title"), r.prose(issue, "description"))
 	r.linearMentions(e, r.at(issue, "descriptionData"))
 	return e
 }
@@ -157,7 +157,7 @@ func (r *reader) linearText(e Event, parts ...string) {
 // linearMentions adds whom a text mentions in the form in which Linear edits it:
 // a document of ProseMirror, as JSON or as a string with it.
 func (r *reader) linearMentions(e Event, document filter.Value) {
-	if text := document.Text(); text != "" {
+	if text := document.Prose(); text != "" {
 		parsed, err := filter.ParseDocument([]byte(text))
 		if err != nil {
 			return
@@ -188,7 +188,7 @@ func (r *reader) linearComment(body filter.Value) Event {
 	e.set("project_ids", r.text(comment, "projectId"))
 	e.set("creator_ids", r.text(comment, "userId"))
 	r.linearUsers(e, "creators", r.at(comment, "user"))
-	r.linearText(e, r.text(comment, "body"))
+	r.linearText(e, r.prose(comment, "body"))
 	r.linearMentions(e, r.at(comment, "bodyData"))
 	return e
 }
@@ -204,6 +204,6 @@ func (r *reader) linearSession(body filter.Value) Event {
 	e.set("assignee_ids", r.text(session, "appUserId"), r.text(body, "appUserId"))
 	e.set("creator_ids", r.text(session, "creatorId"))
 	r.linearUsers(e, "creators", r.at(session, "creator"))
-	r.linearText(e, r.text(issue, "title"), r.text(issue, "description"), r.text(session, "comment", "body"))
+	r.linearText(e, r.prose(issue, "title"), r.prose(issue, "description"), r.prose(session, "comment", "body"))
 	return e
 }

@@ -106,6 +106,9 @@ func (r *reader) at(v filter.Value, keys ...string) filter.Value {
 
 func (r *reader) text(v filter.Value, keys ...string) string { return r.at(v, keys...).Text() }
 
+// prose is a text in which words and mentions are looked for.
+func (r *reader) prose(v filter.Value, keys ...string) string { return r.at(v, keys...).Prose() }
+
 // each are the texts that the elements of a list have at a key.
 func (r *reader) each(list filter.Value, key string) []string {
 	var out []string

@@ -205,3 +205,30 @@ func TestWhatTellsOfNoEventSaysWhy(t *testing.T) {
 		t.Errorf("without a body: got %v, %q", all, why)
 	}
 }
+
+// A character that was cut in two equals nothing, and hides nothing of the rest.
+func TestHalfASurrogatePair(t *testing.T) {
+	t.Parallel()
+	const half = `\ud83d`
+	issue := `{"action": "opened", "issue": {"title": "x", "body": "@bot please ` + half + `", "user": {"login": "ada"}, "labels": [{"name": "` + half + `"}, {"name": "bug"}]},
+		"repository": {"full_name": "acme/` + half + `", "name": "` + half + `"}}`
+	linear := `{"type": "Issue", "action": "create", "data": {"title": "` + half + ` outage", "description": "@bot", "labels": [{"name": "` + half + `"}], "team": {"name": "` + half + `"}}}`
+	for _, test := range []struct {
+		provider, event, body, filter string
+		want                          bool
+	}{
+		{"github", "issue_created", issue, `{"authors": ["ada"], "labels": ["bug"]}`, true},
+		{"github", "issue_created", issue, `{"labels": ["\ufffd"]}`, false},
+		{"github", "issue_created", issue, `{"labels": {"not_in": ["\ufffd"]}}`, true},
+		{"github", "issue_created", issue, `{"repos": ["acme/*"]}`, false},
+		{"github", "issue_mentioned", issue, `{"mentioned": ["bot"]}`, true},
+		{"linear", "issue_created", linear, `{"keywords": ["outage"], "mentioned_users": ["bot"]}`, true},
+		{"linear", "issue_created", linear, `{"teams": ["\ufffd"]}`, false},
+		{"linear", "issue_created", linear, `{"teams": {"not_in": ["\ufffd"]}}`, true},
+	} {
+		all, why := trigger.Events(test.provider, "issues", parse(t, test.body))
+		if got, failure := compile(t, test.provider, test.event, test.filter).Match(all); got != test.want {
+			t.Errorf("%s %s: got %t (%+v %s), want %t", test.event, test.filter, got, failure, why, test.want)
+		}
+	}
+}

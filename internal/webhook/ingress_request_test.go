@@ -140,7 +140,7 @@ func TestEveryStatusAndLabel(t *testing.T) {
 			{"byte order mark", tok, "", bearer(tok), []byte("\xef\xbb\xbf{}"), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
 			{"not UTF-8", tok, "", bearer(tok), []byte("\"\xff\""), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
 			{"UTF-16", tok, "", bearer(tok), []byte("\xff\xfe{\x00}\x00"), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
-			{"half a surrogate pair", tok, "", bearer(tok), []byte(`"\ud800"`), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
+			{"half a surrogate pair", tok, "", bearer(tok), []byte(`"\ud800"`), 202, penstock.OutcomeAccepted, ""},
 			{"a form", tok, "", bearer(tok), []byte("a=1&b=2"), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
 			{"gzip", tok, "", with(bearer(tok), "Content-Encoding", "gzip"), []byte("\x1f\x8b\x08\x00{}"), 400, penstock.OutcomeRejectedJSON, "content_encoding"},
 			{"gzip that is JSON", tok, "", with(bearer(tok), "Content-Encoding", "gzip"), body, 400, penstock.OutcomeRejectedJSON, "content_encoding"},

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -43,7 +44,8 @@ func bodyID(value jsontext.Value) string {
 	return id
 }
 
-// stringOf is the text of a JSON string, "" for any other value.
+// stringOf is the text of a JSON string, "" for any other value and for one with
+// half of a surrogate pair.
 func stringOf(value jsontext.Value) string {
 	if value.Kind() != '"' {
 		return ""
@@ -57,11 +59,15 @@ func stringOf(value jsontext.Value) string {
 
 // members reads top-level members of a JSON object. One that is missing is
 // nil; so is one that is there twice, since parsers disagree about which of
-// the two counts; and all are where the body is not one JSON object.
+// the two counts; and all are where the body is not one JSON object in UTF-8.
+// Half of a surrogate pair elsewhere in it changes nothing.
 func members(body []byte, names []string) []jsontext.Value {
 	values, nothing := make([]jsontext.Value, len(names)), make([]jsontext.Value, len(names))
 	seen := make([]bool, len(names))
-	in := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
+	if !utf8.Valid(body) { // which the option for half pairs lets pass
+		return nothing
+	}
+	in := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if token, err := in.ReadToken(); err != nil || token.Kind() != '{' {
 		return nothing
 	}

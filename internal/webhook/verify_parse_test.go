@@ -80,6 +80,7 @@ func FuzzMembers(f *testing.F) {
 	f.Add([]byte(`{"id":1,"id":2}`))
 	f.Add([]byte(`{"\u0069d":1} `))
 	f.Add([]byte(`{"id":1}{}`))
+	f.Add([]byte(`{"\ud800":"\udc00","id":"a"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		values := members(body, []string{"id", "type"})
 		var want map[string]json.RawMessage

@@ -65,6 +65,10 @@ func TestBodyIDs(t *testing.T) {
 		"invalid UTF-8 elsewhere in it":    {"{\"id\":\"a\",\"b\":\"\xff\"}", ""},
 		"deeper than a parser goes":        {`{"id":"a","b":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, ""},
 		"a lone surrogate where it stands": {`{"id":"\ud800"}`, ""},
+		"a lone surrogate within it":       {`{"id":"a\udc00b"}`, ""},
+		"a lone surrogate beside it":       {`{"b":"\ud800","id":"a"}`, "a"},
+		"a lone surrogate below it":        {`{"b":[{"\udfff":"x\udc00\ud800"}],"id":"a"}`, "a"},
+		"a key with a lone surrogate":      {`{"id\ud800":"b","id":"a"}`, "a"},
 	} {
 		signature := hex.EncodeToString(mac("sha1", []byte("k"), test.body))
 		proof, failure := verifier.Verify(webhook.Request{
@@ -108,6 +112,7 @@ func TestLinearSignsTheTimeInTheBody(t *testing.T) {
 	now := clock.UnixMilli()
 	for name, test := range map[string]struct{ body, want string }{
 		"now":                         {fmt.Sprintf(`{"webhookTimestamp":%d}`, now), "valid"},
+		"beside a lone surrogate":     {fmt.Sprintf(`{"data":{"title":"\ud83d"},"webhookTimestamp":%d}`, now), "valid"},
 		"60 s ago":                    {fmt.Sprintf(`{"webhookTimestamp":%d}`, now-60_000), "valid"},
 		"60.001 s ago":                {fmt.Sprintf(`{"webhookTimestamp":%d}`, now-60_001), "stale"},
 		"60 s ahead":                  {fmt.Sprintf(`{"webhookTimestamp":%d}`, now+60_000), "valid"},

@@ -20,11 +20,11 @@ type Config struct {
 	MCPServers         map[string]MCPServer `json:"mcp_servers,omitempty"`
 	Harness            *Harness             `json:"harness,omitempty"`
 	HarnessAuthSecrets json.RawMessage      `json:"harness_auth_secrets,omitempty"`
-	IdleTimeoutMinutes *int                 `json:"idle_timeout_minutes,omitempty"` // 1-60, of an interactive run
+	IdleTimeoutMinutes *int                 `json:"idle_timeout_minutes,omitempty"` // of an interactive run; 0 ends it with its turn
 	WorkerHost         string               `json:"worker_host,omitempty"`
 	SessionSharing     *SessionSharing      `json:"session_sharing,omitempty"`
-	MemoryStores       json.RawMessage      `json:"memory_stores,omitempty"`
-	InferenceProviders json.RawMessage      `json:"inference_providers,omitempty"`
+	MemoryStores       []MemoryStore        `json:"memory_stores,omitempty"`
+	InferenceProviders *InferenceProviders  `json:"inference_providers,omitempty"`
 	CredentialStrategy string               `json:"credential_strategy,omitempty"` // CREATOR or EXECUTOR
 	ComputerUseEnabled *bool                `json:"computer_use_enabled,omitempty"`
 	ComputerUseModelID string               `json:"computer_use_model_id,omitempty"`
@@ -32,7 +32,7 @@ type Config struct {
 	MaxDurationMinutes *int              `json:"max_duration_minutes,omitempty"` // of one execution's work
 	Budget             *Budget           `json:"budget,omitempty"`
 	Env                map[string]string `json:"env,omitempty"`
-	Secrets            []string          `json:"secrets,omitempty"`
+	Secrets            SecretNames       `json:"secrets,omitempty"`
 }
 
 // Harness names the agent program.
@@ -53,6 +53,10 @@ const (
 func Harnesses() []string {
 	return []string{HarnessBuiltin, "claude", "codex", "gemini", "opencode", HarnessCommand}
 }
+
+// HostedWorker is the worker host of hosted execution. This server hosts no
+// workers of its own, so that any worker may execute such a run.
+const HostedWorker = "warp"
 
 // ModelOffline is the model of the built-in agent that needs no key and no
 // network; it is the default while no provider is configured.
@@ -120,8 +124,8 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 			bad(pointer, "%s", err)
 		}
 	}
-	if m := c.IdleTimeoutMinutes; m != nil && (*m < 1 || *m > 60) {
-		bad("/idle_timeout_minutes", "must be from 1 to 60")
+	if m := c.IdleTimeoutMinutes; m != nil && (*m < 0 || *m > 60) {
+		bad("/idle_timeout_minutes", "must be from 0 to 60")
 	}
 	if m := c.MaxDurationMinutes; m != nil && (*m < 1 || *m > 7*24*60) {
 		bad("/max_duration_minutes", "must be from 1 to 10080")
@@ -147,10 +151,10 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 		}
 	}
 	c.checkSecrets(bad)
+	checkMemoryStores(bad, "/memory_stores", c.MemoryStores)
 	for name, server := range c.MCPServers {
-		server = server.canonical()
-		c.MCPServers[name] = server
 		errs = append(errs, server.check(at+"/mcp_servers/"+EscapePointer(name))...)
+		c.MCPServers[name] = server.canonical()
 	}
 	slices.SortFunc(errs, func(a, b FieldError) int { return strings.Compare(a.Pointer, b.Pointer) })
 	return errs
@@ -164,19 +168,27 @@ func (m MCPServer) canonical() MCPServer {
 	return m
 }
 
+// check reports what is wrong with a server, each at the key that the caller gave.
 func (m MCPServer) check(at string) []FieldError {
 	var errs []FieldError
-	given := 0
-	for _, s := range []string{m.ID, m.Command, m.URL} {
-		if s != "" {
-			given++
+	var given []string
+	for _, kind := range []struct{ key, value string }{{"id", m.ID}, {"warp_id", m.WarpID}, {"command", m.Command}, {"url", m.URL}} {
+		if kind.value != "" && !(kind.key == "warp_id" && m.WarpID == m.ID) {
+			given = append(given, kind.key)
 		}
 	}
-	if given != 1 {
+	switch len(given) {
+	case 0:
 		errs = append(errs, FieldError{at, "must have exactly one of id, command and url"})
+	case 1:
+	default:
+		errs = append(errs, FieldError{at + "/" + given[1], "cannot be given together with " + given[0] + ": a server has exactly one of id, command and url"})
 	}
-	if m.Command == "" && (len(m.Args) > 0 || len(m.Env) > 0) {
-		errs = append(errs, FieldError{at, "args and env go with command only"})
+	if m.Command == "" && len(m.Args) > 0 {
+		errs = append(errs, FieldError{at + "/args", "goes with command only"})
+	}
+	if m.Command == "" && len(m.Env) > 0 {
+		errs = append(errs, FieldError{at + "/env", "goes with command only"})
 	}
 	if m.URL == "" && len(m.Headers) > 0 {
 		errs = append(errs, FieldError{at + "/headers", "goes with url only"})

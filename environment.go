@@ -32,7 +32,7 @@ type EnvironmentConfig struct {
 	Repos                          []GitRepo      `json:"repos,omitempty"`
 	SetupCommands                  []string       `json:"setup_commands,omitempty"`
 	Providers                      map[string]any `json:"providers,omitempty"`
-	FailureSessionRetentionMinutes int            `json:"failure_session_retention_minutes,omitzero"`
+	FailureSessionRetentionMinutes *int           `json:"failure_session_retention_minutes,omitempty"` // 1-60
 }
 
 // GitHubRepo names a repository on GitHub.

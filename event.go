@@ -113,6 +113,8 @@ const (
 	MomentRequeued        = "run_requeued"         // lease lost or handed back
 	MomentWorkspaceReused = "workspace_reused"     // a follow-up found the files of the execution before
 	MomentUndelivered     = "followup_undelivered" // it waited when the run was cancelled
+	MomentAnyWorker       = "any_worker"           // hosted execution was asked for, so any worker may take the run
+	MomentMCPNotUsed      = "mcp_server_not_used"  // it is a managed one, and this server manages none
 )
 
 // Timeline makes a timeline draft.

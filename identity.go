@@ -49,8 +49,8 @@ type NamedSecret struct {
 
 // Memory is an agent's memory settings.
 type Memory struct {
-	AutoMemory     AutoMemory        `json:"auto_memory"`
-	AttachedStores []json.RawMessage `json:"attached_stores"`
+	AutoMemory     AutoMemory    `json:"auto_memory"`
+	AttachedStores []MemoryStore `json:"attached_stores"`
 }
 
 // AutoMemory switches the automatic memory.

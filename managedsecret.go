@@ -64,6 +64,10 @@ type SecretRequest struct {
 	Value *string `json:"value,omitempty"`
 }
 
+// SecretNames are the names of managed secrets. In a request a name may also be
+// the name of an object, as in an agent's secrets.
+type SecretNames []string
+
 // SecretUse is one place of a configuration that names a secret.
 type SecretUse struct {
 	Pointer string // JSON pointer below the configuration

@@ -15,8 +15,8 @@ type RunQuery struct {
 	ModelID       string
 	Creator       string
 	Executor      string
-	Source        Source
-	Location      string // LOCAL or REMOTE
+	Sources       []Source // any of; empty is all
+	Location      string   // LOCAL or REMOTE
 	CreatedAfter  Time
 	CreatedBefore Time
 	UpdatedAfter  Time

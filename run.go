@@ -1,8 +1,10 @@
 package penstock
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -108,6 +110,24 @@ func Sources() []Source {
 	}
 }
 
+// sourceAliases are names that other servers of this API have for a source.
+var sourceAliases = map[Source]Source{"CUSTOM_WEBHOOK": SourceWebhook}
+
+// SourceNames lists every name that [LookupSource] knows.
+func SourceNames() []Source {
+	names := append(Sources(), "MCP", "TEAMS", "AZURE_DEVOPS_WEBHOOK", "BENCHMARK_TRIAL", "CREATE_BENCHMARK_TASK") // no run here has these
+	return append(names, slices.Sorted(maps.Keys(sourceAliases))...)
+}
+
+// LookupSource is the source that a filter names, false for a name of none.
+func LookupSource(name string) (Source, bool) {
+	s := Source(name)
+	if !slices.Contains(SourceNames(), s) {
+		return "", false
+	}
+	return cmp.Or(sourceAliases[s], s), true
+}
+
 // Mode says how the agent should go about a prompt.
 type Mode string
 
@@ -157,7 +177,7 @@ type Run struct {
 	Metadata       map[string]string `json:"metadata,omitempty"`
 	SandboxRunning bool              `json:"is_sandbox_running"`
 	Cancellable    bool              `json:"is_run_type_cancellable"`
-	Location       string            `json:"execution_location,omitempty"` // LOCAL (the built-in worker) or REMOTE
+	Location       string            `json:"execution_location,omitempty"` // REMOTE once a worker has taken it
 	Artifacts      []Artifact        `json:"artifacts,omitempty"`
 	Schedule       *RunSchedule      `json:"schedule,omitempty"`
 	Scope          *Scoped           `json:"scope,omitempty"`

@@ -31,7 +31,7 @@ type environmentFields struct {
 	Image       *string        `placeholder:"IMAGE" field:"/docker_image" help:"Container image, for workers that use containers."`
 	Repo        []string       `sep:"none" placeholder:"URL[#REF]|OWNER/REPO" field:"/github_repos /repos" help:"Repository to clone; repeatable."`
 	Setup       []string       `sep:"none" placeholder:"COMMAND" field:"/setup_commands" help:"Command that prepares the workspace; repeatable, run in order."`
-	KeepFailed  *time.Duration `placeholder:"DURATION" field:"/failure_session_retention_minutes" help:"How long to keep the sandbox of a failed run, in whole minutes; 0 does not keep it."`
+	KeepFailed  *time.Duration `placeholder:"DURATION" field:"/failure_session_retention_minutes" help:"How long to keep the sandbox of a failed run, in whole minutes up to 60; 0 does not keep it."`
 	requestBody
 }
 
@@ -57,6 +57,9 @@ func (f *environmentFields) flags() map[string]any {
 	}
 	if f.KeepFailed != nil {
 		fields["failure_session_retention_minutes"] = int(math.Ceil(f.KeepFailed.Minutes()))
+		if *f.KeepFailed == 0 {
+			fields["failure_session_retention_minutes"] = nil
+		}
 	}
 	return fields
 }

@@ -34,17 +34,18 @@ func TestEnvironments(t *testing.T) {
 	call(t, env, "environment", "list").want(t, 0, made.UID, "acme/app https://git.example/lib.git#v2")
 	for _, kept := range []struct {
 		given string
-		want  int
-	}{{"90s", 2}, {"1s", 1}, {"0", 0}} {
+		want  *int
+	}{{"90s", new(2)}, {"1s", new(1)}, {"0", nil}} {
 		got := call(t, env, "environment", "update", "app", "--keep-failed", kept.given, "-o", "json")
 		got.want(t, 0)
 		var changed penstock.Environment
 		fromJSON(t, got.out, &changed)
-		if got := changed.Config.FailureSessionRetentionMinutes; got != kept.want {
-			t.Errorf("--keep-failed %s is %d minutes, want %d", kept.given, got, kept.want)
+		if diff := cmp.Diff(kept.want, changed.Config.FailureSessionRetentionMinutes); diff != "" {
+			t.Errorf("minutes of --keep-failed %s (-want +got):\n%s", kept.given, diff)
 		}
 	}
 	call(t, env, "environment", "update", "app", "--keep-failed=-1m").want(t, 65, "Invalid request: --keep-failed must be")
+	call(t, env, "environment", "update", "app", "--keep-failed=61m").want(t, 65, "Invalid request: --keep-failed must be from 1 to 60")
 	id := startRun(t, env, "x", "--environment", "app", "--worker-host", "none")
 	if got := getRun(t, env, id).Config.EnvironmentID; got != made.UID {
 		t.Errorf("the run's environment is %q, want %q", got, made.UID)

@@ -353,7 +353,7 @@ automations/a.md:5:16: FF_INVALID_REFERENCE the team has no environment "e2"; di
 factory.yaml:2:7: FF_INVALID_VALUE another factory of the team has the name or alias "x"
 factory.yaml:3:8: FF_INVALID_VALUE another factory of the team has the name or alias "Taken"
 factory.yaml:9:14: FF_INVALID_REFERENCE the team has no managed secret "API_KEX"; did you mean "API_KEY"?
-factory.yaml:10:6: FF_INVALID_MCP the team has no managed MCP server "mcp-2"; did you mean "mcp-1"?
+factory.yaml:10:6: FF_INVALID_MCP (warning) the team has no managed MCP server "mcp-2": runs go without it; did you mean "mcp-1"?
 runners/a.yaml:1:66: FF_INVALID_REFERENCE the team has no managed secret "NONE"
 webhooks/a.yaml:2:13: FF_INVALID_VALUE the secret API_KEY cannot be part of a URL: with url_token it may hold A-Z a-z 0-9 - . _ ~ only
 webhooks/b.yaml:1:13: FF_INVALID_REFERENCE the team has no managed secret "API_KEI"; did you mean "API_KEY"?

@@ -147,7 +147,7 @@ func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...a
 		}
 		config.MCPServers[name] = server.Server()
 		if id := server.ID; id != "" && p.known.MCPServers != nil && !slices.Contains(p.known.MCPServers, id) {
-			d.nearf(child(at, name), InvalidMCP, nearest(id, p.known.MCPServers), "the team has no managed MCP server %s", quote(id))
+			d.warnf(child(at, name), InvalidMCP, nearest(id, p.known.MCPServers), "the team has no managed MCP server %s: runs go without it", quote(id))
 		}
 	}
 	for _, problem := range config.Check("", []string{penstock.HarnessBuiltin}) {

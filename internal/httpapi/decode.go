@@ -185,7 +185,9 @@ func checkContentType(h http.Header) error {
 // only, in nanoseconds.
 var (
 	lenient = jsonv1.FormatDurationAsNano(true)
-	request = json.JoinOptions(lenient, json.WithUnmarshalers(json.UnmarshalFromFunc(decodeTexts)))
+	request = json.JoinOptions(lenient, json.WithUnmarshalers(json.JoinUnmarshalers(
+		json.UnmarshalFromFunc(decodeTexts), json.UnmarshalFromFunc(decodeSecretNames),
+	)))
 	strict  = json.JoinOptions(request, json.RejectUnknownMembers(true))
 	answers = json.JoinOptions(lenient, json.Deterministic(true))
 )
@@ -213,6 +215,31 @@ func decodeTexts(dec *jsontext.Decoder, texts *map[string]string) error {
 			return err
 		}
 		(*texts)[key] = value
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+// decodeSecretNames reads names of secrets, of which each is a string or an
+// object with a name.
+func decodeSecretNames(dec *jsontext.Decoder, names *penstock.SecretNames) error {
+	if dec.PeekKind() != '[' {
+		return errors.ErrUnsupported
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	*names = penstock.SecretNames{}
+	for dec.PeekKind() != ']' {
+		var secret penstock.NamedSecret
+		var into any = &secret.Name
+		if dec.PeekKind() == '{' {
+			into = &secret
+		}
+		if err := json.UnmarshalDecode(dec, into); err != nil {
+			return err
+		}
+		*names = append(*names, secret.Name)
 	}
 	_, err := dec.ReadToken()
 	return err

@@ -28,7 +28,7 @@ func TestBadBodiesNameTheField(t *testing.T) {
 		{"broken base64", `{"attachments": [{"data": "%%"}]}`, "/attachments/0/data", "must be base64 with the standard alphabet and padding (RFC 4648 §4)"},
 		{"number for base64", `{"attachments": [{"data": 7}]}`, "/attachments/0/data", "must be a string of base64, not a number"},
 		{"duplicate name", `{"prompt": "a", "prompt": "b"}`, "/prompt", "is given more than once"},
-		{"duplicate name in free-form JSON", `{"config": {"memory_stores": {"x": 1, "x": 2}}}`, "/config/memory_stores/x", "is given more than once"},
+		{"duplicate name in free-form JSON", `{"config": {"harness_auth_secrets": {"x": 1, "x": 2}}}`, "/config/harness_auth_secrets/x", "is given more than once"},
 		{"duplicate name in an unknown field", `{"nobody": {"x": 1, "x": 2}}`, "/nobody/x", "is given more than once"},
 		{"bad UTF-8", "{\"prompt\": \"\xff\"}", "/prompt", "must be text in UTF-8"},
 		{"half a surrogate pair", `{"prompt": "\ud800"}`, "/prompt", "must be text in UTF-8"},
@@ -66,7 +66,7 @@ func TestBadBodiesNameTheField(t *testing.T) {
 
 func TestGoodBodiesAreDecoded(t *testing.T) {
 	t.Parallel()
-	body := `{"prompt": "say \\u0000 and \"hi\"", "config": {"name": "n", "memory_stores": {"any": [1]}},
+	body := `{"prompt": "say \\u0000 and \"hi\"", "config": {"name": "n", "secrets": ["A", {"name": "B"}]},
 		"attachments": [{"file_name": "a", "data": "` + base64.StdEncoding.EncodeToString([]byte("hello")) + `"}], "team": false, "title": null}`
 	var got penstock.RunRequest
 	ignored, err := decodeStrict([]byte(body), &got)
@@ -76,7 +76,7 @@ func TestGoodBodiesAreDecoded(t *testing.T) {
 	no := false
 	want := penstock.RunRequest{
 		Prompt: `say \u0000 and "hi"`, Team: &no,
-		Config:      &penstock.Config{Name: "n", MemoryStores: []byte(`{"any": [1]}`)},
+		Config:      &penstock.Config{Name: "n", Secrets: penstock.SecretNames{"A", "B"}},
 		Attachments: []penstock.Attachment{{FileName: "a", Data: []byte("hello")}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -87,7 +87,7 @@ func TestGoodBodiesAreDecoded(t *testing.T) {
 func TestUnknownFieldsAreNamed(t *testing.T) {
 	t.Parallel()
 	body := `{"promtp": "x", "prompt": "kept", "Title": 1, "config": {"model_idd": 1, "harness": {"type": "builtin", "kind": 2},
-		"memory_stores": {"anything": "goes"}, "mcp_servers": {"a/b": {"url": "https://x", "hdrs": {}}}},
+		"harness_auth_secrets": {"anything": "goes"}, "mcp_servers": {"a/b": {"url": "https://x", "hdrs": {}}}},
 		"attachments": [{"file_name": "a"}, {"file_name": "b", "size": 3}], "metadata": {"free": "text"}, "ünï,\r\nX-Evil: 1": 0}`
 	var req penstock.RunRequest
 	ignored, err := decodeStrict([]byte(body), &req)

@@ -80,7 +80,11 @@ func (a *API) dispatchRun(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	dispatched, err := a.svc.Dispatch(c.ctx(), c.principal, c.param("uid"), req, c.source())
+	source, err := c.source()
+	if err != nil {
+		return err
+	}
+	dispatched, err := a.svc.Dispatch(c.ctx(), c.principal, c.param("uid"), req, source)
 	if err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func (q *query) metadata() map[string]string {
 	return filter
 }
 
-// states is the states that both state and task_status allow; none is true when
+// states is the states that both state and task_status allow, each with any of its values; none is true when
 // they allow no state in common, so that nothing can match.
 func (q *query) states() (states []penstock.State, none bool) {
 	for _, s := range q.texts("state") {
@@ -180,15 +180,32 @@ func (q *query) states() (states []penstock.State, none bool) {
 	if !q.values.Has("task_status") {
 		return states, false
 	}
-	group, known := penstock.TaskStatus(q.optional("task_status"))
-	if !known {
-		q.badf("task_status", "must be one of running, failed, blocked, cancelled, complete")
+	var group []penstock.State
+	for _, status := range q.texts("task_status") {
+		some, known := penstock.TaskStatus(status)
+		if !known {
+			q.badf("task_status", "must be one of running, failed, blocked, cancelled, complete")
+		}
+		group = append(group, some...)
 	}
 	if len(states) == 0 {
 		return group, false
 	}
 	states = slices.DeleteFunc(states, func(s penstock.State) bool { return !slices.Contains(group, s) })
 	return states, len(states) == 0
+}
+
+// sources is any of the sources that are asked for, by the names that runs have.
+func (q *query) sources() []penstock.Source {
+	var sources []penstock.Source
+	for _, s := range q.texts("source") {
+		source, known := penstock.LookupSource(s)
+		if !known {
+			q.badf("source", "must be one of %s", list(penstock.SourceNames()))
+		}
+		sources = append(sources, source)
+	}
+	return sources
 }
 
 // alias is the value of a parameter that has two names.
@@ -217,7 +234,7 @@ func (c *call) runQuery() (rq penstock.RunQuery, none bool, err error) {
 		Ascending: oneOf(q, "sort_order", "asc", "desc") == "asc",
 
 		Name: q.text("name"), ModelID: q.text("model_id"), Creator: q.text("creator"), Executor: q.text("executor"),
-		Source:   oneOf(q, "source", penstock.Sources()...),
+		Sources:  q.sources(),
 		Location: oneOf(q, "execution_location", "LOCAL", "REMOTE"),
 
 		CreatedAfter: q.after("created_after"), CreatedBefore: q.before("created_before"), UpdatedAfter: q.after("updated_after"),

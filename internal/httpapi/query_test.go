@@ -38,7 +38,9 @@ func TestRunQueryReadsEveryFilter(t *testing.T) {
 		{"names", "name=n&model_id=m&creator=c&executor=e&schedule_id=s&ancestor_run_id=a&automation_id=o&webhook_uid=w&environment_id=empty-environment", penstock.RunQuery{
 			Name: "n", ModelID: "m", Creator: "c", Executor: "e", ScheduleID: "s", AncestorID: "a", AutomationID: "o", WebhookUID: "w", EnvironmentID: penstock.EmptyEnvironment,
 		}},
-		{"enumerations", "source=GITHUB_ACTION&execution_location=REMOTE&artifact_type=PLAN", penstock.RunQuery{Source: "GITHUB_ACTION", Location: "REMOTE", ArtifactType: "PLAN"}},
+		{"enumerations", "source=GITHUB_ACTION&execution_location=REMOTE&artifact_type=PLAN", penstock.RunQuery{Sources: []penstock.Source{"GITHUB_ACTION"}, Location: "REMOTE", ArtifactType: "PLAN"}},
+		{"sources", "source=CUSTOM_WEBHOOK&source=CLI&source=TEAMS", penstock.RunQuery{Sources: []penstock.Source{"WEBHOOK", "CLI", "TEAMS"}}},
+		{"groups of states", "task_status=failed&task_status=blocked", penstock.RunQuery{States: []penstock.State{"FAILED", "ERROR", "BLOCKED"}}},
 		{"a skill by its other name", "skill_spec=o/r:n", penstock.RunQuery{Skill: "o/r:n"}},
 		{"a skill by both names", "skill=o/r:n&skill_spec=o/r:n", penstock.RunQuery{Skill: "o/r:n"}},
 		{"factories", "factory_uid=a&factory_uid=b", penstock.RunQuery{FactoryUIDs: []string{"a", "b"}}},

@@ -223,10 +223,60 @@ func TestUnknownFieldsAreIgnoredAndNamed(t *testing.T) {
 	}
 }
 
+// The newest public SDK of this API sends these.
+func TestRequestsOfOtherClientsOfTheAPI(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	for name, want := range map[string]struct {
+		value  string
+		status int
+		detail string
+	}{
+		"secrets":               {`[{"name": "NONE"}, "NEITHER"]`, 400, `{"pointer":"/config/secrets/0","detail":"there is no managed secret \"NONE\""}`},
+		"secrets ":              {`[{"nam": "NONE"}]`, 400, `"/config/secrets/0","detail":"is not a name of a secret`},
+		"secrets  ":             {`[{"name": 5}]`, 400, `"/config/secrets/0/name","detail":"must be a string, not a number"`},
+		"secrets   ":            {`"A"`, 400, `"/config/secrets","detail":"must be an array, not a string"`},
+		"idle_timeout_minutes":  {`0`, 200, ""},
+		"idle_timeout_minutes ": {`-1`, 400, `"/config/idle_timeout_minutes","detail":"must be from 0 to 60"`},
+		"memory_stores":         {`[{"uid": "m1", "access": "read_only", "instructions": "Look things up."}]`, 200, ""},
+		"memory_stores ":        {`[{"uid": "", "access": "write", "instructions": " "}]`, 400, `"/config/memory_stores/0/access","detail":"must be read_write or read_only"`},
+		"memory_stores  ":       {`{"uid": "m1"}`, 400, `"/config/memory_stores","detail":"must be an array, not an object"`},
+		"memory_stores   ": {
+			`[{"uid": "m1", "access": "read_only", "instructions": "x"}, {"uid": "m1", "access": "read_only", "instructions": "x"}]`,
+			400, `"/config/memory_stores/1/uid","detail":"names a memory store that is listed already"`,
+		},
+		"inference_providers":   {`{"aws": {"disabled": true, "region": "eu-west-1", "role_arn": "arn:aws:iam::1:role/r"}}`, 200, ""},
+		"inference_providers ":  {`{"aws": {"disabled": "yes"}}`, 400, `"/config/inference_providers/aws/disabled","detail":"must be true or false, not a string"`},
+		"inference_providers  ": {`[]`, 400, `"/config/inference_providers","detail":"must be an object, not an array"`},
+		"mcp_servers":           {`{"linear": {"warp_id": "linear"}}`, 200, ""},
+		"mcp_servers ":          {`{"a/b": {"url": "ftp://x"}}`, 400, `"/config/mcp_servers/a~1b/url","detail":"must be an http or https URL"`},
+		"mcp_servers  ":         {`{"x": {"warp_id": "m", "url": "https://x"}}`, 400, `"/config/mcp_servers/x/url","detail":"cannot be given together with warp_id`},
+		"mcp_servers   ":        {`{"x": {"url": "https://x", "env": {"A": "b"}}}`, 400, `"/config/mcp_servers/x/env","detail":"goes with command only"`},
+		"mcp_servers    ":       {`{"x": {"id": "a", "warp_id": "b"}}`, 400, `"/config/mcp_servers/x/warp_id","detail":"cannot be given together with id`},
+		"worker_host":           {`"warp"`, 200, ""},
+	} {
+		body := `{"prompt": "p", "config": {"` + strings.TrimSpace(name) + `": ` + want.value + `}}`
+		if a := w.must(want.status, "POST", "/api/v1/agent/runs", body); !strings.Contains(a.body, want.detail) {
+			t.Errorf("%s: got %s\nwant %s", body, a.body, want.detail)
+		}
+	}
+	a := w.must(http.StatusBadRequest, "POST", "/api/v1/agent/runs", `{"prompt": "p", "config": {"secrets": ["A", {"name": "B", "version": 1}]}}`)
+	if got := a.header.Get("X-Penstock-Ignored-Fields"); got != "/config/secrets/1/version" {
+		t.Errorf("ignored: got %q", got)
+	}
+	w.must(http.StatusOK, "GET", "/api/v1/agent/runs?source=CUSTOM_WEBHOOK&source=API&source=MCP&task_status=running&task_status=failed", nil)
+}
+
 func TestTheSourceOfARunIsLimitedToWhatCallersMaySay(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	for said, want := range map[string]string{"CLI": "CLI", "GITHUB_ACTION": "GITHUB_ACTION", "WEBHOOK": "API", "": "API", "nonsense": "API"} {
+	for _, said := range []string{"WEBHOOK", "API", "cli", "CLI, CLI", "nonsense"} {
+		a := w.must(http.StatusBadRequest, "POST", "/api/v1/agent/run", `{"prompt": "x"}`, "X-Penstock-Source", said)
+		if !strings.Contains(a.body, "X-Penstock-Source must be one of CLI, WEB_APP, GITHUB_ACTION") {
+			t.Errorf("%q: got %s", said, a.body)
+		}
+	}
+	for said, want := range map[string]string{"CLI": "CLI", "WEB_APP": "WEB_APP", "GITHUB_ACTION": "GITHUB_ACTION", "": "API"} {
 		id := w.must(http.StatusOK, "POST", "/api/v1/agent/run", `{"prompt": "x"}`, "X-Penstock-Source", said).field("run_id")
 		if got := w.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id, nil).field("source"); got != want {
 			t.Errorf("%q: got %q, want %q", said, got, want)
@@ -266,7 +316,7 @@ func TestBodiesThatAreNestedDeeply(t *testing.T) {
 	}
 	for path, body := range map[string]string{
 		"/api/v1/agent/runs/" + id + "/artifacts": `{"artifact_type":"EXTERNAL_REFERENCE","data":{"reference_type":"x","url":"https://x.test/","metadata":%s}}`,
-		"/api/v1/agent/runs":                      `{"prompt":"x","config":{"memory_stores":[%s]}}`,
+		"/api/v1/agent/environments":              `{"providers":{"x":%s}}`,
 		"/api/v1/factory-files/validate":          `{"files":{},"unknown":%s}`,
 	} {
 		for levels, want := range map[int]bool{195: true, 300: false, 9_990: false} {
@@ -276,7 +326,7 @@ func TestBodiesThatAreNestedDeeply(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/api/v1/agent/runs", "/api/v1/agent/runs/" + id} {
+	for _, path := range []string{"/api/v1/agent/environments", "/api/v1/agent/runs", "/api/v1/agent/runs/" + id} {
 		w.must(http.StatusOK, "GET", path, nil)
 	}
 	// What one delivery may be can be tried out as well.

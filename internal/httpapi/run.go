@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -16,7 +17,11 @@ func (a *API) createRun(c *call) error {
 	if err := c.checkRunSize(req.Attachments); err != nil {
 		return err
 	}
-	created, err := a.svc.CreateRun(c.ctx(), c.principal, req, c.source())
+	source, err := c.source()
+	if err != nil {
+		return err
+	}
+	created, err := a.svc.CreateRun(c.ctx(), c.principal, req, source)
 	if err != nil {
 		return err
 	}
@@ -47,14 +52,18 @@ func (c *call) checkRunSize(attachments []penstock.Attachment) error {
 	return nil
 }
 
-// source is what kind of client the caller says it is. Everything else is the
-// server's to set, so other values count as none.
-func (c *call) source() penstock.Source {
-	said := penstock.Source(c.r.Header.Get("X-Penstock-Source"))
-	if slices.Contains([]penstock.Source{penstock.SourceCLI, penstock.SourceWebApp, penstock.SourceGitHubAction}, said) {
-		return said
+// source is what kind of client the caller says it is, by default API. Every
+// other source is the server's to set.
+func (c *call) source() (penstock.Source, error) {
+	said := penstock.Source(strings.Join(c.r.Header.Values("X-Penstock-Source"), ", "))
+	if said == "" {
+		return penstock.SourceAPI, nil
 	}
-	return penstock.SourceAPI
+	callers := []penstock.Source{penstock.SourceCLI, penstock.SourceWebApp, penstock.SourceGitHubAction}
+	if !slices.Contains(callers, said) {
+		return "", penstock.Errorf(penstock.CodeInvalidRequest, "the header X-Penstock-Source must be one of %s; leave it out for API", list(callers))
+	}
+	return said, nil
 }
 
 func (a *API) listRuns(c *call) error {

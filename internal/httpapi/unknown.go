@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // Bounds of the header X-Penstock-Ignored-Fields.
@@ -50,8 +52,12 @@ func (w *unknownWalk) value(t reflect.Type) {
 		_, _ = w.dec.ReadToken()
 	case t.Kind() == reflect.Slice && w.dec.PeekKind() == '[':
 		_, _ = w.dec.ReadToken()
+		element := t.Elem()
+		if t == reflect.TypeFor[penstock.SecretNames]() {
+			element = reflect.TypeFor[penstock.NamedSecret]()
+		}
 		for k := w.dec.PeekKind(); k != ']' && k != jsontext.KindInvalid; k = w.dec.PeekKind() {
-			w.value(t.Elem())
+			w.value(element)
 		}
 		_, _ = w.dec.ReadToken()
 	default:

@@ -307,8 +307,7 @@ func (c automationChange) checkOverrides(o penstock.Overrides, harnesses []strin
 	if n := len(o.MCPServers); n > maxMCPServers {
 		bad("/mcp_servers", "has %d entries; at most %d are allowed", n, maxMCPServers)
 	}
-	config := o.Config()
-	for _, e := range slices.Concat(config.Check("", harnesses), unmanaged("", config)) {
+	for _, e := range o.Config().Check("", harnesses) {
 		e.Pointer = overridePointer(e.Pointer)
 		errs = append(errs, e)
 	}

@@ -22,7 +22,7 @@ const (
 	maxSetupCommands = 50
 	maxSetupCommand  = 16 << 10
 	maxProviders     = 64 << 10
-	maxRetention     = 7 * 24 * 60 // minutes
+	maxRetention     = 60 // minutes
 )
 
 // viewerOf is for whom lists are made.
@@ -154,8 +154,8 @@ func (s *Service) checkEnvironment(c *penstock.EnvironmentConfig) error {
 	if providers, err := json.Marshal(c.Providers); err != nil || len(providers) > maxProviders {
 		bad("/providers", "must be JSON of at most %d bytes", maxProviders)
 	}
-	if m := c.FailureSessionRetentionMinutes; m < 0 || m > maxRetention {
-		bad("/failure_session_retention_minutes", "must be from 0 to %d", maxRetention)
+	if m := c.FailureSessionRetentionMinutes; m != nil && (*m < 1 || *m > maxRetention) {
+		bad("/failure_session_retention_minutes", "must be from 1 to %d; null or absent keeps no session", maxRetention)
 	}
 	if errs != nil {
 		return penstock.InvalidFields(errs...)

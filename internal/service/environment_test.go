@@ -35,7 +35,7 @@ var fullEnvironment = penstock.EnvironmentConfig{
 	Repos: []penstock.GitRepo{
 		{URL: "https://git.example.com/acme/app.git", Ref: "release/1.2"}, {URL: "git@git.example.com:acme/lib.git"}, {URL: "ssh://git@git.example.com:22/acme/x"},
 	},
-	SetupCommands: []string{"npm ci", "make\nmake test"}, Providers: map[string]any{"aws": map[string]any{"role": "r"}}, FailureSessionRetentionMinutes: 60,
+	SetupCommands: []string{"npm ci", "make\nmake test"}, Providers: map[string]any{"aws": map[string]any{"role": "r"}}, FailureSessionRetentionMinutes: new(60),
 }
 
 func TestEnvironmentFromItsCreationToItsEnd(t *testing.T) {
@@ -149,7 +149,8 @@ func TestEnvironmentThatIsWrong(t *testing.T) {
 			"a ref that is a range":     {repo("https://git.example.com/a/b", "a..b"), "/repos/0/ref"},
 			"too many repositories":     {penstock.EnvironmentConfig{GitHubRepos: make([]penstock.GitHubRepo, 21)}, "/repos"},
 			"huge providers":            {penstock.EnvironmentConfig{Providers: map[string]any{"x": strings.Repeat("x", 70_000)}}, "/providers"},
-			"a negative retention":      {penstock.EnvironmentConfig{FailureSessionRetentionMinutes: -1}, "/failure_session_retention_minutes"},
+			"no retention":              {penstock.EnvironmentConfig{FailureSessionRetentionMinutes: new(0)}, "/failure_session_retention_minutes"},
+			"a long retention":          {penstock.EnvironmentConfig{FailureSessionRetentionMinutes: new(61)}, "/failure_session_retention_minutes"},
 		} {
 			_, err := w.CreateEnvironment(w.t.Context(), w.admin, test.config)
 			if penstock.CodeOf(err) != penstock.CodeInvalidRequest || !strings.Contains(err.Error(), test.pointer) {

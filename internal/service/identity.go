@@ -242,13 +242,8 @@ func (s *Service) checkIdentity(p penstock.Principal, i penstock.Identity, acted
 			bad(pointer, "has %d entries; at most %d are allowed", size[0], size[1])
 		}
 	}
-	for n, raw := range i.Memory.AttachedStores {
-		if !isObject(raw) {
-			bad(fmt.Sprintf("/memory/attached_stores/%d", n), "must be an object")
-		}
-	}
-	config := i.Config()
-	errs = append(errs, slices.Concat(named(config.Check("", s.options.Harnesses)), unmanaged("", config))...)
+	errs = append(errs, penstock.CheckMemoryStores("/memory/attached_stores", i.Memory.AttachedStores)...)
+	errs = append(errs, named(i.Config().Check("", s.options.Harnesses))...)
 	if all, err := json.Marshal(i); err != nil || len(all) > maxAgentJSON+maxAgentPrompt {
 		bad("", "the agent has %d bytes of JSON; at most %d are allowed", len(all), maxAgentJSON+maxAgentPrompt)
 	}
@@ -277,8 +272,4 @@ func useIdentitySecrets(ctx context.Context, tx *store.Tx, p penstock.Principal,
 		told.Fields = named(told.Fields)
 	}
 	return err
-}
-
-func isObject(raw json.RawMessage) bool {
-	return len(bytes.TrimSpace(raw)) > 0 && bytes.TrimSpace(raw)[0] == '{'
 }

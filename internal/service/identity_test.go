@@ -23,7 +23,7 @@ func (w *world) createAgent(req penstock.IdentityRequest) penstock.Identity {
 func (w *world) fullAgent() (penstock.IdentityRequest, penstock.Identity) {
 	w.t.Helper()
 	e := w.createEnvironment(penstock.EnvironmentConfig{})
-	stores := []json.RawMessage{json.RawMessage(`{"id":"x"}`)}
+	stores := []penstock.MemoryStore{{UID: "x", Access: "read_only", Instructions: "Look things up."}}
 	servers := map[string]penstock.MCPServer{"docs": {URL: "https://docs.example.com/mcp"}}
 	req := penstock.IdentityRequest{
 		Name: new("reviewer"), Description: new("Reviews."), Prompt: new("Be kind."), Skills: new([]string{"review"}),
@@ -160,16 +160,16 @@ func TestAgentThatIsWrong(t *testing.T) {
 			"harness secrets that are a list": {
 				agent(func(r *penstock.IdentityRequest) { r.HarnessAuthSecrets = json.RawMessage(`["TOKEN"]`) }), penstock.CodeInvalidRequest, "/harness_auth_secrets",
 			},
-			"a memory store that is no object": {
+			"a memory store without instructions": {
 				agent(func(r *penstock.IdentityRequest) {
-					r.Memory = &penstock.Memory{AttachedStores: []json.RawMessage{json.RawMessage("1")}}
+					r.Memory = &penstock.Memory{AttachedStores: []penstock.MemoryStore{{UID: "m", Access: "read_only"}}}
 				}),
-				penstock.CodeInvalidRequest, "/memory/attached_stores/0",
+				penstock.CodeInvalidRequest, "/memory/attached_stores/0/instructions",
 			},
 			"an MCP server of two kinds": {
 				agent(func(r *penstock.IdentityRequest) {
 					r.MCPServers = &map[string]penstock.MCPServer{"a/b": {URL: "https://x.example", Command: "x"}}
-				}), penstock.CodeInvalidRequest, "/mcp_servers/a~1b",
+				}), penstock.CodeInvalidRequest, "/mcp_servers/a~1b/url",
 			},
 			"a credential strategy that is none": {
 				agent(func(r *penstock.IdentityRequest) { r.CredentialStrategy = new("MINE") }), penstock.CodeInvalidRequest, "/credential_strategy",

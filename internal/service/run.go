@@ -138,7 +138,7 @@ func (s *Service) checkRequest(req penstock.RunRequest) []penstock.FieldError {
 			}
 		}
 	}
-	return append(errs, unmanaged("/config", req.Config)...)
+	return errs
 }
 
 // enumerated lists words as a sentence has them.
@@ -160,19 +160,6 @@ func checkText(bad func(pointer, format string, args ...any), pointer, text stri
 	case !utf8.ValidString(text):
 		bad(pointer, "must be UTF-8")
 	}
-}
-
-// unmanaged refuses what names a managed MCP server: there is none yet, and a
-// run must not go without what it asks for.
-func unmanaged(at string, c *penstock.Config) []penstock.FieldError {
-	var errs []penstock.FieldError
-	for name, m := range c.MCPServers {
-		if m.ID != "" {
-			pointer := at + "/mcp_servers/" + penstock.EscapePointer(name) + "/id"
-			errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("there is no managed MCP server %q", m.ID)})
-		}
-	}
-	return errs
 }
 
 // setParent places the run below its parent, whose metadata it inherits.

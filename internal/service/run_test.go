@@ -319,7 +319,7 @@ func TestBadRequestsLeaveNothing(t *testing.T) {
 			"/config/environment_id":       {Prompt: "p", Config: &penstock.Config{EnvironmentID: "none"}},
 			"/config/skills":               {Config: &penstock.Config{SkillSpec: "a", Skills: []string{"b"}}},
 			"/config/secrets/0":            {Prompt: "p", Config: &penstock.Config{Secrets: []string{"TOKEN"}}},
-			"/config/mcp_servers/x":        {Prompt: "p", Config: &penstock.Config{MCPServers: map[string]penstock.MCPServer{"x": {ID: "a", URL: "https://b"}}}},
+			"/config/mcp_servers/x/url":    {Prompt: "p", Config: &penstock.Config{MCPServers: map[string]penstock.MCPServer{"x": {ID: "a", URL: "https://b"}}}},
 			"/config/idle_timeout_minutes": {Prompt: "p", Config: &penstock.Config{IdleTimeoutMinutes: new(61)}},
 			"/config/max_duration_minutes": {Prompt: "p", Config: &penstock.Config{MaxDurationMinutes: new(0)}},
 		} {

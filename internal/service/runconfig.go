@@ -121,6 +121,10 @@ func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *stor
 	}
 	run.Config, run.ConfigSources = &config, sources
 	run.Harness, run.WorkerHost = harness.Type, config.WorkerHost
+	if run.WorkerHost == penstock.HostedWorker {
+		run.WorkerHost = ""
+	}
+	run.Notes = notes(&config)
 	for _, step := range []func(context.Context, penstock.Principal, *store.NewRun) error{
 		s.checkGrants, s.setEnvironment, s.setRunner, s.setSkill,
 	} {
@@ -129,6 +133,21 @@ func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *stor
 		}
 	}
 	return nil
+}
+
+// notes say on the timeline what of a configuration this server reads in its own
+// way.
+func notes(c *penstock.Config) []store.Note {
+	var list []store.Note
+	if c.WorkerHost == penstock.HostedWorker {
+		list = append(list, store.Note{Moment: penstock.MomentAnyWorker, Payload: map[string]any{"worker_host": c.WorkerHost}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
+		if id := c.MCPServers[name].ID; id != "" {
+			list = append(list, store.Note{Moment: penstock.MomentMCPNotUsed, Payload: map[string]any{"name": name, "id": id}})
+		}
+	}
+	return list
 }
 
 func (s *Service) setEnvironment(ctx context.Context, p penstock.Principal, run *store.NewRun) error {

@@ -182,7 +182,7 @@ func TestScheduleThatIsWrong(t *testing.T) {
 			"no such environment":      {config(penstock.Config{EnvironmentID: "nowhere"}), []string{"/agent_config/environment_id"}},
 			"no such harness":          {config(penstock.Config{Harness: &penstock.Harness{Type: "x"}}), []string{"/agent_config/harness/type"}},
 			"no such secret":           {config(penstock.Config{Secrets: []string{"TOKEN"}}), []string{"/agent_config/secrets/0"}},
-			"several things in config": {config(penstock.Config{SkillSpec: "a b", IdleTimeoutMinutes: new(0)}), []string{"/agent_config/skill_spec", "/agent_config/idle_timeout_minutes"}},
+			"several things in config": {config(penstock.Config{SkillSpec: "a b", IdleTimeoutMinutes: new(-1)}), []string{"/agent_config/skill_spec", "/agent_config/idle_timeout_minutes"}},
 		} {
 			_, err := w.CreateSchedule(w.t.Context(), w.admin, test.req)
 			var told *penstock.Error
@@ -292,7 +292,7 @@ func TestManySchedulesAtTheSameTime(t *testing.T) {
 			last = w.createSchedule(penstock.ScheduleRequest{Name: fmt.Sprint("s", i), Cron: "@daily", Prompt: "go"})
 		}
 		w.fire(*last.History.NextRun)
-		page, err := w.ListRuns(w.t.Context(), w.admin, penstock.RunQuery{Source: penstock.SourceSchedule, Limit: 500})
+		page, err := w.ListRuns(w.t.Context(), w.admin, penstock.RunQuery{Sources: []penstock.Source{penstock.SourceSchedule}, Limit: 500})
 		if err != nil || len(page.Runs) != many {
 			w.t.Errorf("%d runs, %v, want %d", len(page.Runs), err, many)
 		}

@@ -31,7 +31,7 @@ func TestIdentitySurvivesAsItWasStored(t *testing.T) {
 		want := addIdentity(t, s, func(i *penstock.Identity) {
 			i.Description, i.Prompt, i.EnvironmentID, i.BaseModel = "d", "p", "e", "m"
 			i.Secrets, i.Skills = []penstock.NamedSecret{{Name: "S"}}, []string{"review"}
-			i.Memory = penstock.Memory{AutoMemory: penstock.AutoMemory{Enabled: true}, AttachedStores: []json.RawMessage{json.RawMessage(`{"id":"x"}`)}}
+			i.Memory = penstock.Memory{AutoMemory: penstock.AutoMemory{Enabled: true}, AttachedStores: []penstock.MemoryStore{{UID: "x", Access: "read_write", Instructions: "i"}}}
 			i.Harness, i.MCPServers = &penstock.Harness{Type: "builtin"}, map[string]penstock.MCPServer{"x": {URL: "https://x.example"}}
 			i.HarnessAuthSecrets, i.OnBehalfOfEnabled, i.WorkerHost, i.Type, i.FactoryUID = json.RawMessage(`{"a":"B"}`), true, "host", "REVIEW", "factory"
 		})

@@ -225,7 +225,9 @@ func runFilter(v Viewer, q penstock.RunQuery) *where {
 	equal("r.model_id", q.ModelID)
 	equal("r.creator", q.Creator)
 	equal("r.executor", q.Executor)
-	equal("r.source", string(q.Source))
+	if len(q.Sources) > 0 {
+		w.add("r.source IN (?"+strings.Repeat(", ?", len(q.Sources)-1)+")", anys(q.Sources)...)
+	}
 	equal("r.location", q.Location)
 	equal("r.skill", q.Skill)
 	equal("r.schedule_id", q.ScheduleID)
@@ -262,10 +264,10 @@ func runFilter(v Viewer, q penstock.RunQuery) *where {
 	return w
 }
 
-func anys(list []string) []any {
+func anys[T ~string](list []T) []any {
 	out := make([]any, len(list))
 	for i, s := range list {
-		out[i] = s
+		out[i] = string(s)
 	}
 	return out
 }

@@ -88,14 +88,10 @@ func (tx *Tx) beginExecution(ctx context.Context, run RunRow, c penstock.Claim, 
 			return err
 		}
 	}
-	location := "REMOTE"
-	if c.Local {
-		location = "LOCAL"
-	}
 	err := tx.Move(ctx, Move{
 		Run: run, To: penstock.StateClaimed, Moment: penstock.MomentClaimed,
 		Payload:   map[string]any{"worker_host": c.Host, "sandbox": c.Sandbox},
-		SessionID: h.SessionID, Location: location, Prompt: given.Prompt, Events: given.Events,
+		SessionID: h.SessionID, Location: "REMOTE", Prompt: given.Prompt, Events: given.Events,
 	})
 	if errors.Is(err, ErrMoved) { // cancelled since it was read
 		err = penstock.ErrNoWork

@@ -56,8 +56,15 @@ type NewRun struct {
 	RunRow
 	Attachments []Attachment
 	Ancestors   []string // the parent and all above it
+	Notes       []Note   // on the timeline, after its creation
 	// Keep makes the answer to be kept; nil, or a nil answer: none.
 	Keep func(atCapacity bool) *KeptAnswer
+}
+
+// Note is a timeline event that a run is created with.
+type Note struct {
+	Moment  string
+	Payload map[string]any
 }
 
 // Attachment is a file that was sent along with a run.
@@ -203,10 +210,14 @@ func (r RunRow) queueRow(at penstock.Time) []any {
 }
 
 func firstEvents(r *NewRun) []penstock.Draft {
-	return []penstock.Draft{
+	drafts := []penstock.Draft{
 		penstock.NewDraft(penstock.EventState, r.CreatedAt, penstock.StateData{State: r.State, ExecutionID: r.ExecutionID}),
 		penstock.Timeline(r.CreatedAt, penstock.MomentCreated, map[string]any{"source": string(r.Source)}),
 	}
+	for _, n := range r.Notes {
+		drafts = append(drafts, penstock.Timeline(r.CreatedAt, n.Moment, n.Payload))
+	}
+	return drafts
 }
 
 // marshal is JSON for a column, "" for what is absent.

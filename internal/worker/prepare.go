@@ -78,12 +78,22 @@ func (e *execution) chooseSandbox() error {
 	if !demo || e.w.Demo == nil {
 		return setupFailed("This worker has no sandbox (%s), and without one it runs nothing but the model %s.", e.w.NoSandbox, penstock.ModelOffline)
 	}
-	if len(e.config.MCPServers) > 0 || len(e.setupCommands()) > 0 {
+	if e.hasMCPServers() || len(e.setupCommands()) > 0 {
 		return setupFailed("This worker has no sandbox (%s), and without one it runs no setup commands and no MCP servers.", e.w.NoSandbox)
 	}
 	e.sandbox = e.w.Demo
 	e.config.ModelID = penstock.ModelOffline
 	return nil
+}
+
+// hasMCPServers reports whether the agent gets an MCP server.
+func (e *execution) hasMCPServers() bool {
+	for _, server := range e.config.MCPServers {
+		if server.ID == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // expand fills the paths of the sandbox into a program's command.

@@ -152,12 +152,6 @@ func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
 			},
 			want: "The MCP server tracker needs the secret TOKEN, which the run does not have.",
 		},
-		"an MCP server is a managed one": {
-			claimed: func(a *penstock.Assignment) {
-				a.Run.Config.MCPServers = map[string]penstock.MCPServer{"tracker": {ID: "m1"}}
-			},
-			want: "The MCP server tracker is a managed one",
-		},
 		"the environment is gone": {
 			claimed: func(a *penstock.Assignment) { a.Environment = nil },
 			want:    "does not exist any more",

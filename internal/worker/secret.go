@@ -7,12 +7,13 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// resolveMCP fills the secrets into the MCP servers of the configuration.
+// resolveMCP fills the secrets into the MCP servers of the configuration. A
+// managed one is left out, which the timeline said when the run was created.
 func (e *execution) resolveMCP() (map[string]penstock.MCPServer, error) {
 	servers := map[string]penstock.MCPServer{}
 	for name, s := range e.config.MCPServers {
 		if s.ID != "" {
-			return nil, setupFailed("The MCP server %s is a managed one (%s), and this server manages none.", name, s.ID)
+			continue
 		}
 		for _, values := range []*map[string]string{&s.Env, &s.Headers} {
 			resolved := map[string]string{}

@@ -89,7 +89,7 @@ func TestSecretOfAnMCPServerIsNotTheAgents(t *testing.T) {
 		Secrets: []string{"OWN"},
 		MCPServers: map[string]penstock.MCPServer{"tracker": {
 			Command: self(t), Args: []string{"misbehave", "reveal"}, Env: map[string]string{"T": "${{ secrets.TRACKER }}"},
-		}},
+		}, "managed": {ID: "m1"}}, // which the run goes without
 	}}, `demo: run echo "${#OWN} [$TRACKER]"`, `demo: call mcp__tracker__reveal {}`)
 	w.becomes(id, penstock.StateSucceeded)
 	if out := strings.Join(w.outputs(id, "run_command"), ""); !strings.Contains(out, "12 []") {

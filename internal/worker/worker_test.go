@@ -48,7 +48,7 @@ func TestRunOfTheDemoFromItsCreationToItsEnd(t *testing.T) {
 				t.Errorf("a delta is left in the log: %s", e.Data)
 			}
 		}
-		if run.SandboxRunning || run.Location != "LOCAL" {
+		if run.SandboxRunning || run.Location != "REMOTE" {
 			t.Errorf("running %v, location %s", run.SandboxRunning, run.Location)
 		}
 	})

@@ -27,7 +27,8 @@ class Writer:
         if "$ref" in schema:
             return self.named(ref_name(schema))
         if "oneOf" in schema:
-            return " | ".join(self.type_of(s, owner) for s in schema["oneOf"])
+            variants = [s for s in schema["oneOf"] if self.exact or not s.get("writeOnly")]
+            return " | ".join(self.type_of(s, owner) for s in variants)
         kinds = schema.get("type", "any")
         kinds = kinds if isinstance(kinds, list) else [kinds]
         parts = [self.simple(kind, schema, owner, exact) for kind in kinds if kind != "null"]

@@ -66,6 +66,7 @@ type schema struct {
 	Format        string
 	Description   string
 	Deprecated    bool
+	WriteOnly     bool `yaml:"writeOnly"`
 	Enum          enum
 	Required      []string
 	Properties    ordered[*schema]

@@ -136,7 +136,9 @@ func (t *typeWriter) expr(s *schema, open bool, indent string) string {
 	if len(s.OneOf) > 0 && len(s.Properties) == 0 {
 		parts := make([]string, 0, len(s.OneOf)+1)
 		for _, part := range s.OneOf {
-			parts = append(parts, t.expr(part, open, indent))
+			if !part.WriteOnly || !open {
+				parts = append(parts, t.expr(part, open, indent))
+			}
 		}
 		if s.Discriminator.Property != "" && open {
 			parts = append(parts, fmt.Sprintf("Unrecognized<'%s', %s>", s.Discriminator.Property, t.common(s)))

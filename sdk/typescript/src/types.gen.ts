@@ -149,7 +149,10 @@ export type RunState = Open<'QUEUED' | 'PENDING' | 'CLAIMED' | 'INPROGRESS' | 'S
 /** What made a run. */
 export type RunSourceType = Open<'API' | 'CLI' | 'WEB_APP' | 'SCHEDULED_AGENT' | 'WEBHOOK' | 'ORCHESTRATION' | 'GITHUB_ACTION' | 'GITHUB_WEBHOOK' | 'GITLAB_WEBHOOK' | 'LOCAL' | 'CLOUD_MODE' | 'SLACK' | 'LINEAR' | 'JIRA' | 'SELF_IMPROVEMENT' | 'AUTOFIX' | 'RUN_SCORER'>;
 
-/** `LOCAL` is the worker inside the server, `REMOTE` any other. */
+/** What made a run, as a filter takes it. */
+export type RunSourceFilter = Open<'API' | 'CLI' | 'WEB_APP' | 'SCHEDULED_AGENT' | 'WEBHOOK' | 'CUSTOM_WEBHOOK' | 'ORCHESTRATION' | 'GITHUB_ACTION' | 'GITHUB_WEBHOOK' | 'GITLAB_WEBHOOK' | 'AZURE_DEVOPS_WEBHOOK' | 'LOCAL' | 'CLOUD_MODE' | 'MCP' | 'SLACK' | 'TEAMS' | 'LINEAR' | 'JIRA' | 'SELF_IMPROVEMENT' | 'AUTOFIX' | 'RUN_SCORER' | 'BENCHMARK_TRIAL' | 'CREATE_BENCHMARK_TASK'>;
+
+/** `REMOTE` is a worker, the one inside the server among them. No run of this server is `LOCAL`, on a user's own machine. */
 export type ExecutionLocation = Open<'LOCAL' | 'REMOTE'>;
 
 /** Why a run is in its state. */
@@ -340,19 +343,29 @@ export interface AmbientAgentConfig {
   harness?: Harness | undefined;
   /** Names of managed secrets that hold a harness's credentials, such as `claude_auth_secret_name`. */
   harness_auth_secrets?: Record<string, string> | undefined;
-  /** How long an interactive session stays open after a turn. */
+  /** How long an interactive session stays open after a turn. 0 ends it with the turn. */
   idle_timeout_minutes?: number | undefined;
-  /** The self-hosted worker to run on. While it is not connected, the run waits. */
+  /** The self-hosted worker to run on. While it is not connected, the run waits. `warp`, hosted execution, means any worker; the timeline notes it as `any_worker`. */
   worker_host?: string | undefined;
   /** What anybody with the run's link may do. */
   session_sharing?: {
     /** Watch or also steer. */
     public_access?: Open<'VIEWER' | 'EDITOR'>;
   } | undefined;
-  /** Memory stores for the agent. Kept and handed on as given. */
-  memory_stores?: Record<string, unknown>[] | undefined;
-  /** Settings of model providers. Kept and handed on as given. */
-  inference_providers?: Record<string, unknown> | undefined;
+  /** Memory stores for the agent, each once. Kept and shown; this server has none. */
+  memory_stores?: MemoryStoreRef[] | undefined;
+  /** Settings of model providers. Kept and shown; the server's own are used. */
+  inference_providers?: {
+    /** How AWS Bedrock is reached. */
+    aws?: {
+      /** Whether to go without it. */
+      disabled?: boolean;
+      /** Its region. */
+      region?: string;
+      /** The role to assume. */
+      role_arn?: string;
+    };
+  } | undefined;
   /** Whose credentials the run uses. The executor's unless set. */
   credential_strategy?: Open<'CREATOR' | 'EXECUTOR'> | null | undefined;
   /** Whether the agent may use a screen. */
@@ -370,7 +383,10 @@ export interface AmbientAgentConfig {
   } | undefined;
   /** Environment variables of the sandbox. */
   env?: Record<string, string> | undefined;
-  /** Managed secrets to give to the run, by name. Each becomes an environment variable and is masked in everything recorded. */
+  /**
+   * Managed secrets to give to the run, by name. Each becomes an environment variable and is masked in everything recorded. A
+   * request may also give an object with the `name`.
+   */
   secrets?: string[] | undefined;
 }
 
@@ -386,7 +402,8 @@ export interface Harness {
 
 /**
  * An MCP server. Exactly one of `id`, `command` and `url`. Values of `env` and `headers` may name a managed secret as
- * `${{ secrets.NAME }}`.
+ * `${{ secrets.NAME }}`. This server manages no MCP servers: a run goes without one that is named by `id`, and notes it on
+ * the timeline as `mcp_server_not_used`.
  */
 export type MCPServerConfig = MCPServerConfigFields & (
   | Required<Pick<MCPServerConfigFields, 'id'>>
@@ -431,10 +448,10 @@ export interface TimelineEvent {
   /** The execution, when it belongs to one. */
   execution_id?: number;
   /** What happened. */
-  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'setup_step' | 'image_not_used' | 'run_requeued' | 'workspace_reused'>;
+  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'setup_step' | 'image_not_used' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used'>;
   /** When. */
   occurred_at: Timestamp;
-  /** More about it, by type; a `setup_step` has its command, exit code and last output, an `image_not_used` the `image`, `instance_shape` and `runner` that a worker's sandbox could not give. */
+  /** More about it, by type; a `setup_step` has its command, exit code and last output, an `image_not_used` the `image`, `instance_shape` and `runner` that a worker's sandbox could not give, an `any_worker` the `worker_host` that was asked for, an `mcp_server_not_used` the `name` and `id` of the server. */
   payload?: Record<string, unknown>;
 }
 
@@ -1201,8 +1218,8 @@ export interface CloudEnvironmentConfig {
   setup_commands?: string[] | undefined;
   /** Settings of cloud providers. Kept and handed on as given. */
   providers?: Record<string, unknown> | undefined;
-  /** How long the sandbox of a failed run is kept. */
-  failure_session_retention_minutes?: number | undefined;
+  /** How long the sandbox of a failed run is kept. Not at all without it. */
+  failure_session_retention_minutes?: number | null | undefined;
 }
 
 /** A repository on GitHub. */
@@ -1358,8 +1375,18 @@ export interface AgentMemory {
     /** Whether it does. */
     enabled: boolean;
   };
-  /** Memory stores that it is given. Kept and handed on as given. */
-  attached_stores: Record<string, unknown>[];
+  /** Memory stores that it is given, each once. Kept and shown; this server has none. */
+  attached_stores: MemoryStoreRef[];
+}
+
+/** A memory store for an agent. */
+export interface MemoryStoreRef {
+  /** Its uid. */
+  uid: string;
+  /** What the agent may do with it. */
+  access: Open<'read_write' | 'read_only'>;
+  /** How the agent should use it. */
+  instructions: string;
 }
 
 /** Schedules. */
@@ -2492,9 +2519,9 @@ export interface ListRunsQuery {
   state?: Known<RunState>[] | Known<RunState> | undefined;
   /**
    * Coarser than `state`. `running` is QUEUED, CLAIMED, PENDING or INPROGRESS; `failed` is FAILED or ERROR; `complete` is
-   * SUCCEEDED.
+   * SUCCEEDED. Repeat the parameter for several.
    */
-  task_status?: 'running' | 'failed' | 'blocked' | 'cancelled' | 'complete' | undefined;
+  task_status?: ('running' | 'failed' | 'blocked' | 'cancelled' | 'complete')[] | 'running' | 'failed' | 'blocked' | 'cancelled' | 'complete' | undefined;
   /** Only runs whose configuration has this `name`. */
   name?: string | undefined;
   /** Only runs whose configuration has this `model_id`. */
@@ -2503,9 +2530,12 @@ export interface ListRunsQuery {
   creator?: string | undefined;
   /** Only runs executed as the user or service account with this uid. */
   executor?: string | undefined;
-  /** Only runs from this source. */
-  source?: Known<RunSourceType> | undefined;
-  /** Only runs executed by the server's own worker (LOCAL) or by another one (REMOTE). */
+  /**
+   * Only runs from one of these sources. Repeat the parameter for several. `CUSTOM_WEBHOOK` means `WEBHOOK`, which is what runs
+   * show. Sources that no run of this server has are accepted: `MCP`, `TEAMS`, `AZURE_DEVOPS_WEBHOOK`, `BENCHMARK_TRIAL`, `CREATE_BENCHMARK_TASK`.
+   */
+  source?: Known<RunSourceFilter>[] | Known<RunSourceFilter> | undefined;
+  /** Only runs executed in this place. */
   execution_location?: Known<ExecutionLocation> | undefined;
   /** Only runs created after this time. */
   created_after?: string | Date | undefined;

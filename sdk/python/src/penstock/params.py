@@ -19,6 +19,8 @@ __all__ = [
     "AgentMemoryAutoMemory",
     "AmbientAgentConfig",
     "AmbientAgentConfigBudget",
+    "AmbientAgentConfigInferenceProviders",
+    "AmbientAgentConfigInferenceProvidersAws",
     "AmbientAgentConfigSessionSharing",
     "ApplyDefinitionParams",
     "ApplyDefinitionRequest",
@@ -64,13 +66,14 @@ __all__ = [
     "ListRevisionsParams",
     "ListRunsParams",
     "MCPServerConfig",
+    "MemoryStoreRef",
     "PreviewScheduleTimesParams",
     "RotateSecretRequest",
     "RotateWebhookSecretParams",
     "RunAgentRequest",
     "RunFollowupRequest",
     "RunMode",
-    "RunSourceType",
+    "RunSourceFilter",
     "RunState",
     "Schedule",
     "SecretRef",
@@ -197,29 +200,37 @@ the agent works. `BLOCKED` waits for a person; a follow-up answers it. `SUCCEEDE
 `CANCELLED` was cancelled.
 """
 
-RunSourceType: TypeAlias = Literal[
+RunSourceFilter: TypeAlias = Literal[
     "API",
     "CLI",
     "WEB_APP",
     "SCHEDULED_AGENT",
     "WEBHOOK",
+    "CUSTOM_WEBHOOK",
     "ORCHESTRATION",
     "GITHUB_ACTION",
     "GITHUB_WEBHOOK",
     "GITLAB_WEBHOOK",
+    "AZURE_DEVOPS_WEBHOOK",
     "LOCAL",
     "CLOUD_MODE",
+    "MCP",
     "SLACK",
+    "TEAMS",
     "LINEAR",
     "JIRA",
     "SELF_IMPROVEMENT",
     "AUTOFIX",
     "RUN_SCORER",
+    "BENCHMARK_TRIAL",
+    "CREATE_BENCHMARK_TASK",
 ]
-"""What made a run."""
+"""What made a run, as a filter takes it."""
 
 ExecutionLocation: TypeAlias = Literal["LOCAL", "REMOTE"]
-"""`LOCAL` is the worker inside the server, `REMOTE` any other."""
+"""`REMOTE` is a worker, the one inside the server among them. No run of this server is `LOCAL`, on
+a user's own machine.
+"""
 
 
 @with_config(STRICT)
@@ -271,19 +282,21 @@ class AmbientAgentConfig(TypedDict, total=False):
     """
 
     idle_timeout_minutes: int
-    """How long an interactive session stays open after a turn."""
+    """How long an interactive session stays open after a turn. 0 ends it with the turn."""
 
     worker_host: str
-    """The self-hosted worker to run on. While it is not connected, the run waits."""
+    """The self-hosted worker to run on. While it is not connected, the run waits. `warp`, hosted
+    execution, means any worker; the timeline notes it as `any_worker`.
+    """
 
     session_sharing: AmbientAgentConfigSessionSharing
     """What anybody with the run's link may do."""
 
-    memory_stores: Sequence[Mapping[str, Any]]
-    """Memory stores for the agent. Kept and handed on as given."""
+    memory_stores: Sequence[MemoryStoreRef | InstanceOf[types.MemoryStoreRef]]
+    """Memory stores for the agent, each once. Kept and shown; this server has none."""
 
-    inference_providers: Mapping[str, Any]
-    """Settings of model providers. Kept and handed on as given."""
+    inference_providers: AmbientAgentConfigInferenceProviders
+    """Settings of model providers. Kept and shown; the server's own are used."""
 
     credential_strategy: Literal["CREATOR", "EXECUTOR"] | None
     """Whose credentials the run uses. The executor's unless set."""
@@ -303,9 +316,9 @@ class AmbientAgentConfig(TypedDict, total=False):
     env: Mapping[str, str]
     """Environment variables of the sandbox."""
 
-    secrets: Sequence[str]
+    secrets: Sequence[str | SecretRef | InstanceOf[types.SecretRef]]
     """Managed secrets to give to the run, by name. Each becomes an environment variable and is
-    masked in everything recorded.
+    masked in everything recorded. A request may also give an object with the `name`.
     """
 
 
@@ -318,6 +331,14 @@ class AmbientAgentConfigSessionSharing(TypedDict, total=False):
 
 
 @with_config(STRICT)
+class AmbientAgentConfigInferenceProviders(TypedDict, total=False):
+    """Settings of model providers. Kept and shown; the server's own are used."""
+
+    aws: AmbientAgentConfigInferenceProvidersAws
+    """How AWS Bedrock is reached."""
+
+
+@with_config(STRICT)
 class AmbientAgentConfigBudget(TypedDict, total=False):
     """What the run may use before it is ended, FAILED."""
 
@@ -326,6 +347,20 @@ class AmbientAgentConfigBudget(TypedDict, total=False):
 
     max_cost_usd: float
     """Cost of the model. 0 means no bound."""
+
+
+@with_config(STRICT)
+class AmbientAgentConfigInferenceProvidersAws(TypedDict, total=False):
+    """How AWS Bedrock is reached."""
+
+    disabled: bool
+    """Whether to go without it."""
+
+    region: str
+    """Its region."""
+
+    role_arn: str
+    """The role to assume."""
 
 
 @with_config(STRICT)
@@ -347,7 +382,9 @@ class Harness(TypedDict, total=False):
 @with_config(STRICT)
 class MCPServerConfig(TypedDict, total=False):
     """An MCP server. Exactly one of `id`, `command` and `url`. Values of `env` and `headers` may
-    name a managed secret as `${{ secrets.NAME }}`.
+    name a managed secret as `${{ secrets.NAME }}`. This server manages no MCP servers: a run
+    goes without one that is named by `id`, and notes it on the timeline as
+    `mcp_server_not_used`.
     """
 
     id: str
@@ -469,8 +506,8 @@ class CloudEnvironmentConfig(TypedDict, total=False):
     providers: Mapping[str, Any]
     """Settings of cloud providers. Kept and handed on as given."""
 
-    failure_session_retention_minutes: int
-    """How long the sandbox of a failed run is kept."""
+    failure_session_retention_minutes: int | None
+    """How long the sandbox of a failed run is kept. Not at all without it."""
 
 
 @with_config(STRICT)
@@ -618,8 +655,8 @@ class AgentMemory(TypedDict, total=False):
     auto_memory: Required[AgentMemoryAutoMemory]
     """Memory that it keeps by itself."""
 
-    attached_stores: Required[Sequence[Mapping[str, Any]]]
-    """Memory stores that it is given. Kept and handed on as given."""
+    attached_stores: Required[Sequence[MemoryStoreRef | InstanceOf[types.MemoryStoreRef]]]
+    """Memory stores that it is given, each once. Kept and shown; this server has none."""
 
 
 @with_config(STRICT)
@@ -628,6 +665,20 @@ class AgentMemoryAutoMemory(TypedDict, total=False):
 
     enabled: Required[bool]
     """Whether it does."""
+
+
+@with_config(STRICT)
+class MemoryStoreRef(TypedDict, total=False):
+    """A memory store for an agent."""
+
+    uid: Required[str]
+    """Its uid."""
+
+    access: Required[Literal["read_write", "read_only"]]
+    """What the agent may do with it."""
+
+    instructions: Required[str]
+    """How the agent should use it."""
 
 
 @with_config(STRICT)
@@ -1217,9 +1268,9 @@ class ListRunsParams(Options, total=False):
     state: Sequence[RunState]
     """Only runs in one of these states. Repeat the parameter for several."""
 
-    task_status: Literal["running", "failed", "blocked", "cancelled", "complete"]
+    task_status: Sequence[Literal["running", "failed", "blocked", "cancelled", "complete"]]
     """Coarser than `state`. `running` is QUEUED, CLAIMED, PENDING or INPROGRESS; `failed` is
-    FAILED or ERROR; `complete` is SUCCEEDED.
+    FAILED or ERROR; `complete` is SUCCEEDED. Repeat the parameter for several.
     """
 
     name: str
@@ -1234,11 +1285,15 @@ class ListRunsParams(Options, total=False):
     executor: str
     """Only runs executed as the user or service account with this uid."""
 
-    source: RunSourceType
-    """Only runs from this source."""
+    source: Sequence[RunSourceFilter]
+    """Only runs from one of these sources. Repeat the parameter for several. `CUSTOM_WEBHOOK`
+    means `WEBHOOK`, which is what runs show. Sources that no run of this server has are
+    accepted: `MCP`, `TEAMS`, `AZURE_DEVOPS_WEBHOOK`, `BENCHMARK_TRIAL`,
+    `CREATE_BENCHMARK_TASK`.
+    """
 
     execution_location: ExecutionLocation
-    """Only runs executed by the server's own worker (LOCAL) or by another one (REMOTE)."""
+    """Only runs executed in this place."""
 
     created_after: datetime | str
     """Only runs created after this time."""

@@ -29,6 +29,8 @@ __all__ = [
     "AgentSkillVariantSource",
     "AmbientAgentConfig",
     "AmbientAgentConfigBudget",
+    "AmbientAgentConfigInferenceProviders",
+    "AmbientAgentConfigInferenceProvidersAws",
     "AmbientAgentConfigSessionSharing",
     "ArtifactItem",
     "ArtifactResponse",
@@ -108,6 +110,7 @@ __all__ = [
     "LiveMessage",
     "MCPServerConfig",
     "Me",
+    "MemoryStoreRef",
     "MessageDelta",
     "MessageRole",
     "Metadata",
@@ -371,7 +374,9 @@ RunSourceType: TypeAlias = (
 """What made a run."""
 
 ExecutionLocation: TypeAlias = Literal["LOCAL", "REMOTE"] | str
-"""`LOCAL` is the worker inside the server, `REMOTE` any other."""
+"""`REMOTE` is a worker, the one inside the server among them. No run of this server is `LOCAL`, on
+a user's own machine.
+"""
 
 
 class RunStatusMessage(Model):
@@ -523,7 +528,9 @@ class RunItem(Model):
     """Whether a run like this can be cancelled at all."""
 
     execution_location: ExecutionLocation | None = None
-    """`LOCAL` is the worker inside the server, `REMOTE` any other."""
+    """`REMOTE` is a worker, the one inside the server among them. No run of this server is
+    `LOCAL`, on a user's own machine.
+    """
 
     artifacts: list[ArtifactItem] | None = None
     """What it made."""
@@ -677,19 +684,21 @@ class AmbientAgentConfig(Model):
     """
 
     idle_timeout_minutes: int | None = None
-    """How long an interactive session stays open after a turn."""
+    """How long an interactive session stays open after a turn. 0 ends it with the turn."""
 
     worker_host: str | None = None
-    """The self-hosted worker to run on. While it is not connected, the run waits."""
+    """The self-hosted worker to run on. While it is not connected, the run waits. `warp`, hosted
+    execution, means any worker; the timeline notes it as `any_worker`.
+    """
 
     session_sharing: AmbientAgentConfigSessionSharing | None = None
     """What anybody with the run's link may do."""
 
-    memory_stores: list[dict[str, Any]] | None = None
-    """Memory stores for the agent. Kept and handed on as given."""
+    memory_stores: list[MemoryStoreRef] | None = None
+    """Memory stores for the agent, each once. Kept and shown; this server has none."""
 
-    inference_providers: dict[str, Any] | None = None
-    """Settings of model providers. Kept and handed on as given."""
+    inference_providers: AmbientAgentConfigInferenceProviders | None = None
+    """Settings of model providers. Kept and shown; the server's own are used."""
 
     credential_strategy: Literal["CREATOR", "EXECUTOR"] | str | None = None
     """Whose credentials the run uses. The executor's unless set."""
@@ -711,7 +720,7 @@ class AmbientAgentConfig(Model):
 
     secrets: list[str] | None = None
     """Managed secrets to give to the run, by name. Each becomes an environment variable and is
-    masked in everything recorded.
+    masked in everything recorded. A request may also give an object with the `name`.
     """
 
 
@@ -722,6 +731,13 @@ class AmbientAgentConfigSessionSharing(Model):
     """Watch or also steer."""
 
 
+class AmbientAgentConfigInferenceProviders(Model):
+    """Settings of model providers. Kept and shown; the server's own are used."""
+
+    aws: AmbientAgentConfigInferenceProvidersAws | None = None
+    """How AWS Bedrock is reached."""
+
+
 class AmbientAgentConfigBudget(Model):
     """What the run may use before it is ended, FAILED."""
 
@@ -730,6 +746,19 @@ class AmbientAgentConfigBudget(Model):
 
     max_cost_usd: float | None = None
     """Cost of the model. 0 means no bound."""
+
+
+class AmbientAgentConfigInferenceProvidersAws(Model):
+    """How AWS Bedrock is reached."""
+
+    disabled: bool | None = None
+    """Whether to go without it."""
+
+    region: str | None = None
+    """Its region."""
+
+    role_arn: str | None = None
+    """The role to assume."""
 
 
 class Harness(Model):
@@ -749,7 +778,9 @@ class Harness(Model):
 
 class MCPServerConfig(Model):
     """An MCP server. Exactly one of `id`, `command` and `url`. Values of `env` and `headers` may
-    name a managed secret as `${{ secrets.NAME }}`.
+    name a managed secret as `${{ secrets.NAME }}`. This server manages no MCP servers: a run
+    goes without one that is named by `id`, and notes it on the timeline as
+    `mcp_server_not_used`.
     """
 
     id: str | None = None
@@ -813,6 +844,8 @@ class TimelineEvent(Model):
             "image_not_used",
             "run_requeued",
             "workspace_reused",
+            "any_worker",
+            "mcp_server_not_used",
         ]
         | str
     )
@@ -824,7 +857,8 @@ class TimelineEvent(Model):
     payload: dict[str, Any] | None = None
     """More about it, by type; a `setup_step` has its command, exit code and last output, an
     `image_not_used` the `image`, `instance_shape` and `runner` that a worker's sandbox could
-    not give.
+    not give, an `any_worker` the `worker_host` that was asked for, an `mcp_server_not_used` the
+    `name` and `id` of the server.
     """
 
 
@@ -1905,7 +1939,7 @@ class CloudEnvironmentConfig(Model):
     """Settings of cloud providers. Kept and handed on as given."""
 
     failure_session_retention_minutes: int | None = None
-    """How long the sandbox of a failed run is kept."""
+    """How long the sandbox of a failed run is kept. Not at all without it."""
 
 
 class GitHubRepo(Model):
@@ -2017,8 +2051,8 @@ class AgentMemory(Model):
     auto_memory: AgentMemoryAutoMemory
     """Memory that it keeps by itself."""
 
-    attached_stores: list[dict[str, Any]]
-    """Memory stores that it is given. Kept and handed on as given."""
+    attached_stores: list[MemoryStoreRef]
+    """Memory stores that it is given, each once. Kept and shown; this server has none."""
 
 
 class AgentMemoryAutoMemory(Model):
@@ -2026,6 +2060,19 @@ class AgentMemoryAutoMemory(Model):
 
     enabled: bool
     """Whether it does."""
+
+
+class MemoryStoreRef(Model):
+    """A memory store for an agent."""
+
+    uid: str
+    """Its uid."""
+
+    access: Literal["read_write", "read_only"] | str
+    """What the agent may do with it."""
+
+    instructions: str
+    """How the agent should use it."""
 
 
 class ListSchedulesResponse(Model):

@@ -56,6 +56,8 @@ const events: Record<string, string> = {
   run_done: 'Run succeeded',
   run_errored: 'Run ended in an error',
   image_not_used: 'Image not used',
+  any_worker: 'Any worker may execute it',
+  mcp_server_not_used: 'MCP server not used',
 };
 
 function Moment({ moment, start }: { moment: TimelineEvent; start: number }) {

@@ -44,7 +44,7 @@ const sources = [
 export const filters: readonly Filter[] = [
   { name: 'state', label: 'State', values: states, many: true },
   { name: 'task_status', label: 'Task status', values: ['running', 'failed', 'blocked', 'cancelled', 'complete'] },
-  { name: 'source', label: 'Source', values: sources },
+  { name: 'source', label: 'Source', values: sources, many: true },
   { name: 'name', label: 'Agent or configuration' },
   { name: 'model_id', label: 'Model', of: 'model' },
   { name: 'creator', label: 'Creator', of: 'actor' },

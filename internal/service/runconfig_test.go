@@ -1,0 +1,63 @@
+package service_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// notes are the timeline events of a run between its creation and its claim.
+func (w *world) notes(id string) []penstock.TimelineEvent {
+	w.t.Helper()
+	events, err := w.Timeline(w.t.Context(), w.admin, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var list []penstock.TimelineEvent
+	for _, e := range events {
+		if e.Type != penstock.MomentCreated && e.Type != penstock.MomentClaimed {
+			list = append(list, penstock.TimelineEvent{Type: e.Type, Payload: e.Payload})
+		}
+	}
+	return list
+}
+
+// What is asked of the hosted service that this API comes from is done as far as
+// it can be, and the timeline says what is different.
+func TestHostedExecutionAndManagedServers(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		f := w.defineFactory(map[string]string{
+			"factory.yaml":         "schemaVersion: v1alpha1\nname: f\nagentDefaults:\n  model: auto\n  workerHost: warp\n  mcpServers: {jira: {warpId: j}}\n",
+			"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nWork.\n",
+		})
+		inherited := w.create(penstock.RunRequest{Prompt: "p", AgentIdentityUID: f.ForemanUID})
+		asked := w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{
+			WorkerHost: "warp", MCPServers: map[string]penstock.MCPServer{"linear": {WarpID: "linear"}, "docs": {URL: "https://docs.example/mcp"}},
+		}})
+		anyWorker := penstock.TimelineEvent{Type: "any_worker", Payload: map[string]any{"worker_host": "warp"}}
+		unused := func(name, id string) penstock.TimelineEvent {
+			return penstock.TimelineEvent{Type: "mcp_server_not_used", Payload: map[string]any{"name": name, "id": id}}
+		}
+		for id, want := range map[string][]penstock.TimelineEvent{
+			inherited.ID: {anyWorker, unused("jira", "j")}, asked.ID: {anyWorker, unused("linear", "linear")},
+		} {
+			if diff := cmp.Diff(want, w.notes(id)); diff != "" {
+				w.t.Errorf("timeline (-want +got):\n%s", diff)
+			}
+		}
+		a, b := w.claim(), w.claim()
+		if a.Run.ID != inherited.ID || b.Run.ID != asked.ID {
+			w.t.Errorf("the worker was given %s and %s", a.Run.ID, b.Run.ID)
+		}
+		run := w.get(asked.ID)
+		want := map[string]penstock.MCPServer{"linear": {ID: "linear"}, "docs": {URL: "https://docs.example/mcp"}}
+		if diff := cmp.Diff(want, run.Config.MCPServers); diff != "" || run.Config.WorkerHost != "warp" {
+			w.t.Errorf("agent_config: worker_host %q, mcp_servers (-want +got):\n%s", run.Config.WorkerHost, diff)
+		}
+		if run.Location != "REMOTE" {
+			w.t.Errorf("execution_location: got %s", run.Location)
+		}
+	})
+}

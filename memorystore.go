@@ -1,0 +1,56 @@
+package penstock
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MemoryStore attaches a memory store to an agent: the contract's
+// MemoryStoreRef.
+type MemoryStore struct {
+	UID          string `json:"uid"`
+	Access       string `json:"access"`       // read_write or read_only
+	Instructions string `json:"instructions"` // how the agent should use it
+}
+
+// InferenceProviders are settings of model providers.
+type InferenceProviders struct {
+	AWS *AWSInference `json:"aws,omitempty"`
+}
+
+// AWSInference is how AWS Bedrock is reached.
+type AWSInference struct {
+	Disabled bool   `json:"disabled,omitzero"` // opts out of Bedrock
+	Region   string `json:"region,omitempty"`
+	RoleARN  string `json:"role_arn,omitempty"`
+}
+
+// CheckMemoryStores reports what is wrong with memory stores that are listed at a
+// pointer.
+func CheckMemoryStores(at string, stores []MemoryStore) []FieldError {
+	var errs []FieldError
+	checkMemoryStores(func(pointer, format string, args ...any) {
+		errs = append(errs, FieldError{pointer, fmt.Sprintf(format, args...)})
+	}, at, stores)
+	return errs
+}
+
+func checkMemoryStores(bad func(pointer, format string, args ...any), at string, stores []MemoryStore) {
+	seen := map[string]bool{}
+	for i, m := range stores {
+		pointer := fmt.Sprintf("%s/%d", at, i)
+		switch {
+		case m.UID == "":
+			bad(pointer+"/uid", "is required: the uid of a memory store")
+		case seen[m.UID]:
+			bad(pointer+"/uid", "names a memory store that is listed already")
+		}
+		seen[m.UID] = true
+		if m.Access != "read_write" && m.Access != "read_only" {
+			bad(pointer+"/access", "must be read_write or read_only")
+		}
+		if strings.TrimSpace(m.Instructions) == "" {
+			bad(pointer+"/instructions", "is required: how the agent should use the memory store")
+		}
+	}
+}

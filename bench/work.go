@@ -126,7 +126,7 @@ func (w *work) piece(i int) string {
 // each seven one that is edited, which is shown with what has changed.
 func (w *work) action(n int, result bool) penstock.Draft {
 	id := "action-" + strconv.Itoa(n)
-	category, name, input, output := "commands", "run_command", map[string]any{"command": fmt.Sprintf("go test ./shop -run %s%d", mark, w.n)},
+	category, name, input, output := "command", "run_command", map[string]any{"command": fmt.Sprintf("go test ./shop -run %s%d", mark, w.n)},
 		map[string]any{"output": strings.Repeat("ok  \tgithub.com/acme/shop/cart\t0.041s\n", 20), "exit_code": 0, "duration_ms": 1200}
 	switch n % 7 {
 	case 2, 4:

@@ -12,7 +12,7 @@ import (
 
 // The categories of actions.
 const (
-	categoryCommands    = "commands"
+	categoryCommand     = "command"
 	categoryFiles       = "files"
 	categorySearch      = "search"
 	categoryIntegration = "integration"
@@ -39,7 +39,7 @@ const (
 )
 
 var categories = map[string]string{
-	actionCommand: categoryCommands, actionRead: categoryFiles, actionEdit: categoryFiles, actionSearch: categorySearch,
+	actionCommand: categoryCommand, actionRead: categoryFiles, actionEdit: categoryFiles, actionSearch: categorySearch,
 	actionSkill: categorySkill, actionArtifact: categoryDocuments, actionAsk: categoryReview, actionPlan: categoryDocuments,
 	actionMCP: categoryIntegration, actionFetch: categoryIntegration, actionMode: categoryReview, actionThink: categoryReview,
 	actionTool: categoryIntegration,

@@ -46,11 +46,11 @@ func TestToolCallsInTheirPublicForm(t *testing.T) {
 	}{
 		"a command in words": {
 			acp.ToolCall{Kind: acp.ToolExecute, Title: "Run it", RawInput: rawJSON(`{"command":"make test","workdir":"/ws/app","description":"Tests","env":{"K":"v"}}`), RawOutput: rawJSON(`{"stdout":"ok","exitCode":2}`)},
-			[]string{`commands run_command {"command":"make test","cwd":"app","description":"Tests"}`, `completed {"exit_code":2,"output":"ok"}`},
+			[]string{`command run_command {"command":"make test","cwd":"app","description":"Tests"}`, `completed {"exit_code":2,"output":"ok"}`},
 		},
 		"a command without its words": {
 			acp.ToolCall{Kind: acp.ToolExecute, Title: "make"},
-			[]string{`commands run_command {"command":"make"}`, `completed {}`},
+			[]string{`command run_command {"command":"make"}`, `completed {}`},
 		},
 		"files by where they are": {
 			acp.ToolCall{Kind: acp.ToolRead, Title: "Read", Locations: []acp.Location{{Path: "/ws/b"}, {Path: "/ws/a"}, {Path: "/ws/b", Line: 7}}, RawInput: rawJSON(`{"file_path":"/ws/c"}`)},
@@ -82,7 +82,7 @@ func TestToolCallsInTheirPublicForm(t *testing.T) {
 		},
 		"a command of the built-in agent": {
 			acp.ToolCall{Meta: tool("run_command"), RawInput: rawJSON(`{"command":"ls"}`), RawOutput: rawJSON(`{"exit_code":0,"output":"a\n","duration_ms":12,"pid":{"x":1}}`), Content: []acp.ToolCallContent{acp.TextOutput("a\nexit code 0")}},
-			[]string{`commands run_command {"command":"ls"}`, `completed {"duration_ms":12,"exit_code":0,"output":"a\n"}`},
+			[]string{`command run_command {"command":"ls"}`, `completed {"duration_ms":12,"exit_code":0,"output":"a\n"}`},
 		},
 		"a page": {
 			acp.ToolCall{Kind: acp.ToolFetch, RawInput: rawJSON(`{"url":"https://example.com"}`)},

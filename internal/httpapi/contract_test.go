@@ -342,8 +342,8 @@ func (d *driver) execute() {
 	g.append(
 		penstock.NewDraft(penstock.EventMessageDelta, penstock.Now(), penstock.MessageDelta{ID: "m1", Role: penstock.RoleAssistant, Text: "He"}),
 		g.say("Hello"),
-		raw(penstock.EventAction, `{"type":"action","id":"a1","category":"commands","name":"run_command","input":{"command":"true"}}`),
-		raw(penstock.EventActionResult, `{"type":"action_result","action_id":"a1","category":"commands","name":"run_command","state":"completed","output":{"exit_code":0}}`),
+		raw(penstock.EventAction, `{"type":"action","id":"a1","category":"command","name":"run_command","input":{"command":"true"}}`),
+		raw(penstock.EventActionResult, `{"type":"action_result","action_id":"a1","category":"command","name":"run_command","state":"completed","output":{"exit_code":0}}`),
 		penstock.NewDraft(penstock.EventPlan, penstock.Now(), penstock.PlanData{Entries: []penstock.PlanEntry{{Content: "look", Status: "completed", Priority: "high"}}}),
 		penstock.Timeline(penstock.Now(), penstock.MomentSetupStep, map[string]any{"command": "true", "exit_code": 0}),
 	)

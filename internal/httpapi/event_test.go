@@ -99,7 +99,7 @@ func TestLiveEvents(t *testing.T) {
 		}
 		g := w.work(w.svc.Control())
 		g.append(g.say("one\ntwo\r\nthree"))
-		g.append(penstock.Draft{Type: penstock.EventAction, At: penstock.Now(), Data: []byte("{\"type\": \"action\",\r\n \"id\": \"a1\", \"category\": \"commands\", \"name\": \"run_command\"}")})
+		g.append(penstock.Draft{Type: penstock.EventAction, At: penstock.Now(), Data: []byte("{\"type\": \"action\",\r\n \"id\": \"a1\", \"category\": \"command\", \"name\": \"run_command\"}")})
 		g.succeed()
 
 		events := live.until("done")

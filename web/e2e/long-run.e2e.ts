@@ -9,7 +9,7 @@ function longLog(events: number): string {
       role: 'assistant',
       content: [{ type: 'text', text: `Line ${id}\n\n${'word '.repeat(id % 40)}` }],
     };
-    const action = { type: 'action', id: `a${id}`, category: 'commands', name: 'run_command', input: { command: `step ${id}` } };
+    const action = { type: 'action', id: `a${id}`, category: 'command', name: 'run_command', input: { command: `step ${id}` } };
     const [event, data] = id % 2 ? ['message', message] : ['action', action];
     return `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
   }).join('');

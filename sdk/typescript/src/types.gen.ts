@@ -558,7 +558,7 @@ export interface EventBlock {
 }
 
 /** What an action deals with. */
-export type ActionCategory = Open<'commands' | 'files' | 'search' | 'integration' | 'documents' | 'computer' | 'review' | 'skill'>;
+export type ActionCategory = Open<'command' | 'files' | 'search' | 'integration' | 'documents' | 'computer' | 'review' | 'skill'>;
 
 /** One event of a run's stream. */
 export type RunEvent = RunStateEvent | RunMessageEvent | RunMessageDeltaEvent | RunActionEvent | RunActionResultEvent | RunPlanEvent | RunUsageEvent | RunArtifactEvent | RunTimelineEvent | RunDoneEvent | Unrecognized<'event', { id?: number; data: unknown }>;

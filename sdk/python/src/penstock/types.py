@@ -1009,9 +1009,7 @@ class EventBlock(Model):
 
 
 ActionCategory: TypeAlias = (
-    Literal[
-        "commands", "files", "search", "integration", "documents", "computer", "review", "skill"
-    ]
+    Literal["command", "files", "search", "integration", "documents", "computer", "review", "skill"]
     | str
 )
 """What an action deals with."""

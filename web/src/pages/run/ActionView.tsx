@@ -7,7 +7,7 @@ import { DiffView, type FileChange } from './DiffView.tsx';
 import type { ActionItem } from './transcript.ts';
 
 const icons: Record<string, IconName> = {
-  commands: 'terminal',
+  command: 'terminal',
   files: 'file',
   search: 'search',
   integration: 'link',

@@ -57,7 +57,7 @@ test('a result stands by its action, also when the stream was taken up between t
   const action: RunEvent = {
     id: 1,
     event: 'action',
-    data: { type: 'action', id: 'a', category: 'commands', name: 'run_command', input: { command: 'ls' } },
+    data: { type: 'action', id: 'a', category: 'command', name: 'run_command', input: { command: 'ls' } },
   };
   const result: RunEvent = {
     id: 2,
@@ -65,7 +65,7 @@ test('a result stands by its action, also when the stream was taken up between t
     data: {
       type: 'action_result',
       action_id: 'a',
-      category: 'commands',
+      category: 'command',
       name: 'run_command',
       state: 'completed',
       output: { exit_code: 0 },

@@ -65,7 +65,7 @@ type Block struct {
 	Text      string          `json:"text,omitempty"`      // text
 	ID        string          `json:"id,omitempty"`        // action
 	ActionID  string          `json:"action_id,omitempty"` // action_result
-	Category  string          `json:"category,omitempty"`  // action, action_result: commands files search integration documents computer review skill
+	Category  string          `json:"category,omitempty"`  // action, action_result: command files search integration documents computer review skill
 	Name      string          `json:"name,omitempty"`      // action, action_result, event
 	State     string          `json:"state,omitempty"`     // action_result
 	Input     json.RawMessage `json:"input,omitempty"`     // action
@@ -127,10 +127,35 @@ func object(raw json.RawMessage) json.RawMessage {
 // Text makes a text block.
 func Text(s string) Block { return Block{Type: BlockText, Text: s} }
 
+// blockUndelivered is the name of the event block that marks a follow-up which the
+// agent never got.
+const blockUndelivered = "followup_undelivered"
+
+// Undelivered makes the block that marks the message of a follow-up which the agent
+// never got, since the run ended first.
+func Undelivered(followupID string) Block {
+	data, err := json.Marshal(map[string]string{"followup_id": followupID})
+	if err != nil {
+		panic("penstock: an id cannot be marshalled: " + err.Error())
+	}
+	return Block{Type: BlockEvent, Name: blockUndelivered, Data: data}
+}
+
+// Undelivered reports whether m is a follow-up that the agent never got.
+func (m Message) Undelivered() bool {
+	marks := func(b Block) bool { return b.Type == BlockEvent && b.Name == blockUndelivered }
+	return m.Role == RoleUser && slices.ContainsFunc(m.Content, marks)
+}
+
+// Undelivered reports whether the step is nothing but a follow-up that the agent
+// never got.
+func (s Step) Undelivered() bool { return len(s.Messages) == 1 && s.Messages[0].Undelivered() }
+
 // Converse folds the events of a conversation's runs, in order, into steps: a
 // user message opens a step, actions of one turn stand together in one
 // assistant message each, results in a tool message. A result replaces an
-// earlier one of the same action.
+// earlier one of the same action, and an undelivered follow-up the same message
+// as it was given to a worker that died.
 func Converse(id string, events []Event) Conversation {
 	c := Conversation{ID: id, Steps: []Step{}}
 	for _, e := range events {
@@ -162,12 +187,34 @@ func (c *Conversation) message(m Message, at Time) {
 	if m.Timestamp == 0 {
 		m.Timestamp = at
 	}
+	if m.Undelivered() && c.replace(m) {
+		return
+	}
 	if m.Role == RoleUser {
 		c.complete(at)
 		c.Steps = append(c.Steps, Step{ID: firstOr(m.MessageIDs, "step"), StartedAt: at, Description: DeriveTitle(textOf(m)), Messages: []Message{}, Steps: []Step{}})
 	}
+	if m.Undelivered() { // nothing follows from it
+		last := &c.Steps[len(c.Steps)-1]
+		last.CompletedAt, last.Messages = at, append(last.Messages, m)
+		return
+	}
 	step := c.step(at)
 	step.Messages = append(step.Messages, m)
+}
+
+// replace puts m in the place of the message with its id; false: there is none.
+func (c *Conversation) replace(m Message) bool {
+	for i := range c.Steps {
+		for j, old := range c.Steps[i].Messages {
+			if slices.Equal(old.MessageIDs, m.MessageIDs) {
+				m.Timestamp = old.Timestamp
+				c.Steps[i].Messages[j] = m
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (c *Conversation) action(b Block, at Time) {
@@ -196,11 +243,14 @@ func (m Message) holdsOnly(role, blockType string) bool {
 	return m.Role == role && !slices.ContainsFunc(m.Content, other)
 }
 
-// step is the step that is open, a new one when there is none yet.
+// step is the last step that an agent has worked on, a new one when there is none yet.
 func (c *Conversation) step(at Time) *Step {
-	if len(c.Steps) == 0 {
-		c.Steps = append(c.Steps, Step{ID: "step", StartedAt: at, Messages: []Message{}, Steps: []Step{}})
+	for i := len(c.Steps) - 1; i >= 0; i-- {
+		if !c.Steps[i].Undelivered() {
+			return &c.Steps[i]
+		}
 	}
+	c.Steps = append(c.Steps, Step{ID: "step", StartedAt: at, Messages: []Message{}, Steps: []Step{}})
 	return &c.Steps[len(c.Steps)-1]
 }
 

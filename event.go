@@ -112,7 +112,7 @@ const (
 	MomentImageNotUsed    = "image_not_used"
 	MomentRequeued        = "run_requeued"         // lease lost or handed back
 	MomentWorkspaceReused = "workspace_reused"     // a follow-up found the files of the execution before
-	MomentUndelivered     = "followup_undelivered" // it waited when the run was cancelled
+	MomentUndelivered     = "followup_undelivered" // the run ended before the agent got it
 	MomentAnyWorker       = "any_worker"           // hosted execution was asked for, so any worker may take the run
 	MomentMCPNotUsed      = "mcp_server_not_used"  // it is a managed one, and this server manages none
 )

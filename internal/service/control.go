@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -185,8 +186,10 @@ func (s *Service) equip(ctx context.Context, a *penstock.Assignment, run store.R
 	return nil
 }
 
-// history leaves out the step that the prompts in hand have opened.
+// history leaves out the step that the prompts in hand have opened, and follow-ups
+// that no agent was given.
 func history(steps []penstock.Step, inHand []penstock.Prompt) []penstock.Step {
+	steps = slices.DeleteFunc(steps, penstock.Step.Undelivered)
 	for i, step := range steps {
 		for _, p := range inHand {
 			if step.ID == p.ID {

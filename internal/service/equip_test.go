@@ -45,8 +45,8 @@ func TestARunThatCannotBeEquippedEnds(t *testing.T) {
 		fails(penstock.StateQueued)
 		payload("")
 		a := w.work()
-		if len(a.Prompts) != 1 || a.Prompts[0].Text != "look again" {
-			w.t.Errorf("given %+v, want what nobody was given", a.Prompts)
+		if len(a.Prompts) != 1 || a.Prompts[0].Text != "and now" {
+			w.t.Errorf("given %+v, want what was sent after the end", a.Prompts)
 		}
 	})
 }

@@ -68,13 +68,18 @@ func inHand(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Pro
 	return prompts, err
 }
 
-// delivered notes that the turn's prompt has been worked on.
+// delivered notes that the turn's prompt has been worked on. Before the agent has
+// started no follow-up has: those that were handed over are left to the move that
+// ends the run.
 func delivered(ctx context.Context, tx *store.Tx, run *store.RunRow) error {
 	if run.PromptState == store.PromptHanded {
 		run.PromptState = store.PromptDelivered
 		if err := tx.SetPrompt(ctx, run.ID, store.PromptDelivered); err != nil {
 			return err
 		}
+	}
+	if run.State != penstock.StateInProgress {
+		return nil
 	}
 	return tx.SetFollowups(ctx, run.ID, store.PromptHanded, store.PromptDelivered)
 }

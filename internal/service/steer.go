@@ -127,30 +127,17 @@ func (s *Service) CancelRun(ctx context.Context, p penstock.Principal, id string
 }
 
 func cancel(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.RunRow, because string) error {
-	waiting, err := tx.Followups(ctx, run.ID, store.PromptWaiting)
-	if err != nil {
-		return err
-	}
 	payload := map[string]any{"by": p.Actor.UID}
 	if because != "" {
 		payload["because_of"] = because
 	}
-	if len(waiting) > 0 {
-		var ids []string
-		for _, f := range waiting {
-			ids = append(ids, f.ID)
-		}
-		payload["undelivered_followups"] = ids
-	}
-	for _, set := range [][2]string{{store.PromptWaiting, store.PromptUndelivered}, {store.PromptHanded, store.PromptDelivered}} {
-		if err := tx.SetFollowups(ctx, run.ID, set[0], set[1]); err != nil {
+	if run.PromptState == store.PromptWaiting {
+		if err := tx.SetPrompt(ctx, run.ID, store.PromptUndelivered); err != nil {
 			return err
 		}
-		if run.PromptState == set[0] {
-			if err := tx.SetPrompt(ctx, run.ID, set[1]); err != nil {
-				return err
-			}
-		}
+	}
+	if err := delivered(ctx, tx, &run); err != nil {
+		return err
 	}
 	who := p.Actor.DisplayName
 	if who == "" {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -31,21 +32,22 @@ type Move struct {
 //
 // Into QUEUED a new execution is enqueued; out of a held state the lease ends
 // and the time it was held is added up. SUCCEEDED is refused with ErrMoved
-// while a follow-up waits.
+// while a follow-up waits; into every other state that ends the run, follow-ups
+// that the agent has not been given are recorded as undelivered.
 func (tx *Tx) Move(ctx context.Context, m Move) error {
 	from := m.Run.State
 	if !from.CanMove(m.To) {
 		return fmt.Errorf("run %s cannot move from %s to %s", m.Run.ID, from, m.To)
 	}
+	unread, err := tx.unread(ctx, m)
+	if err != nil {
+		return err
+	}
 	now := penstock.Now()
 	set := newChange(m.Run, m.To, now)
-	drafts := []penstock.Draft{penstock.NewDraft(penstock.EventState, now, penstock.StateData{State: m.To, ExecutionID: set.execution, StatusMessage: m.Message})}
-	if m.Moment != "" {
-		drafts = append(drafts, penstock.Timeline(now, m.Moment, m.Payload))
-	}
-	drafts = append(drafts, m.Events...)
+	drafts := m.drafts(set, unread, now)
 	var last int64
-	err := tx.row(ctx, `UPDATE runs SET state = $1, updated_at = $2, started_at = $3, finished_at = $4, run_ms = $5, held_at = $6,
+	err = tx.row(ctx, `UPDATE runs SET state = $1, updated_at = $2, started_at = $3, finished_at = $4, run_ms = $5, held_at = $6,
 		execution_id = $7, status_message = $8, last_seq = last_seq + $9, session_id = COALESCE(NULLIF($10, ''), session_id),
 		location = COALESCE(NULLIF($11, ''), location), prompt_state = COALESCE(NULLIF($12, ''), prompt_state)
 		WHERE id = $13 AND state = $14 AND execution_id = $15
@@ -61,7 +63,30 @@ func (tx *Tx) Move(ctx context.Context, m Move) error {
 	if err := tx.moveQueue(ctx, m, now); err != nil {
 		return err
 	}
+	if err := tx.giveUp(ctx, unread); err != nil {
+		return err
+	}
 	return tx.insertEvents(ctx, m.Run.ID, set.execution, last, drafts)
+}
+
+// drafts are the events of a move: first the follow-ups that it leaves undelivered,
+// so that all is said when the state says that the run is over.
+func (m Move) drafts(set change, unread []Followup, now penstock.Time) []penstock.Draft {
+	drafts, ids := undelivered(unread, now)
+	payload := m.Payload
+	if len(ids) > 0 {
+		payload = maps.Clone(payload)
+		if payload == nil {
+			payload = map[string]any{}
+		}
+		payload["undelivered_followups"] = ids
+	}
+	drafts = append(drafts, penstock.NewDraft(penstock.EventState, now,
+		penstock.StateData{State: m.To, ExecutionID: set.execution, StatusMessage: m.Message}))
+	if m.Moment != "" {
+		drafts = append(drafts, penstock.Timeline(now, m.Moment, payload))
+	}
+	return append(drafts, m.Events...)
 }
 
 // change is what a move does to the run's row besides its state.

@@ -47,7 +47,7 @@ const (
 	PromptWaiting     = "waiting"
 	PromptHanded      = "handed" // to the execution that holds the run
 	PromptDelivered   = "delivered"
-	PromptUndelivered = "undelivered" // the run was cancelled first
+	PromptUndelivered = "undelivered" // the run ended first
 )
 
 // NewRun is a run to be created, with everything that is stored in the same

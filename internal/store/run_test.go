@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -150,34 +151,41 @@ func TestRareFieldsOfRunsAreKept(t *testing.T) {
 	})
 }
 
+// paths bring a fresh run that is claimed into each state.
+var paths = map[penstock.State][]penstock.State{
+	penstock.StateQueued:     {},
+	penstock.StateClaimed:    {},
+	penstock.StatePending:    {penstock.StatePending},
+	penstock.StateInProgress: {penstock.StatePending, penstock.StateInProgress},
+	penstock.StateBlocked:    {penstock.StatePending, penstock.StateInProgress, penstock.StateBlocked},
+	penstock.StateSucceeded:  {penstock.StatePending, penstock.StateInProgress, penstock.StateSucceeded},
+	penstock.StateFailed:     {penstock.StateFailed},
+	penstock.StateError:      {penstock.StateError},
+	penstock.StateCancelled:  {penstock.StateCancelled},
+}
+
+// bring takes a fresh run into a state.
+func bring(t *testing.T, s *store.Store, id string, to penstock.State) {
+	t.Helper()
+	if to != penstock.StateQueued {
+		if claimed, _ := mustClaim(t, s, ""); claimed.ID != id {
+			t.Fatalf("claimed %s, want %s", claimed.ID, id)
+		}
+	}
+	for _, step := range paths[to] {
+		if err := move(t, s, id, step); err != nil {
+			t.Fatalf("to %s over %s: %v", to, step, err)
+		}
+	}
+}
+
 func TestEveryPairOfStates(t *testing.T) {
 	t.Parallel()
-	// How to bring a fresh run into each state.
-	paths := map[penstock.State][]penstock.State{
-		penstock.StateQueued:     {},
-		penstock.StateClaimed:    {},
-		penstock.StatePending:    {penstock.StatePending},
-		penstock.StateInProgress: {penstock.StatePending, penstock.StateInProgress},
-		penstock.StateBlocked:    {penstock.StatePending, penstock.StateInProgress, penstock.StateBlocked},
-		penstock.StateSucceeded:  {penstock.StatePending, penstock.StateInProgress, penstock.StateSucceeded},
-		penstock.StateFailed:     {penstock.StateFailed},
-		penstock.StateError:      {penstock.StateError},
-		penstock.StateCancelled:  {penstock.StateCancelled},
-	}
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		for _, from := range penstock.States() {
 			for _, to := range penstock.States() {
 				run := mustCreate(t, s, nil)
-				if from != penstock.StateQueued {
-					if claimed, _ := mustClaim(t, s, ""); claimed.ID != run.ID {
-						t.Fatalf("claimed %s, want %s", claimed.ID, run.ID)
-					}
-				}
-				for _, step := range paths[from] {
-					if err := move(t, s, run.ID, step); err != nil {
-						t.Fatalf("to %s over %s: %v", from, step, err)
-					}
-				}
+				bring(t, s, run.ID, from)
 				err := move(t, s, run.ID, to)
 				if (err == nil) != from.CanMove(to) {
 					t.Errorf("%s to %s: allowed is %v, got %v", from, to, from.CanMove(to), err)
@@ -197,6 +205,70 @@ func TestEveryPairOfStates(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Over every pair of states: a move that ends a run without success leaves no
+// follow-up that waits, and says so of each that the agent was not given.
+func TestEveryBadEndGivesUpFollowups(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		for _, from := range penstock.States() {
+			for _, to := range penstock.States() {
+				if !to.Done() || to == penstock.StateSucceeded || !from.CanMove(to) {
+					continue
+				}
+				run := mustCreate(t, s, nil)
+				bring(t, s, run.ID, from)
+				waits, given := penstock.NewID(), penstock.NewID()
+				must(t, s, func(tx *store.Tx) error {
+					return errors.Join(
+						tx.AddFollowup(t.Context(), run.ID, store.Followup{ID: waits, Message: "waits"}),
+						tx.AddFollowup(t.Context(), run.ID, store.Followup{ID: given, Message: "given"}),
+						tx.HandFollowup(t.Context(), given))
+				})
+				if err := move(t, s, run.ID, to); err != nil {
+					t.Fatal(err)
+				}
+				want := []string{given, waits}
+				if from == penstock.StateInProgress { // the agent may have read it
+					want = []string{waits}
+				}
+				events, err := s.Events(t.Context(), run.ID, 0, 100)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var said []string
+				for _, e := range events {
+					var m penstock.Message
+					if e.Type == penstock.EventMessage && json.Unmarshal(e.Data, &m) == nil && m.Undelivered() {
+						said = append(said, m.ID)
+					}
+				}
+				if diff := cmp.Diff(want, said); diff != "" {
+					t.Errorf("%s to %s: undelivered (-want +got):\n%s", from, to, diff)
+				}
+				for i, e := range events {
+					if e.Seq != int64(i+1) {
+						t.Errorf("%s to %s: event %d has the number %d", from, to, i+1, e.Seq)
+					}
+				}
+				must(t, s, func(tx *store.Tx) error {
+					left, err := tx.Followups(t.Context(), run.ID, store.PromptWaiting)
+					if len(left) > 0 {
+						t.Errorf("%s to %s: %d follow-ups wait", from, to, len(left))
+					}
+					return err
+				})
+			}
+		}
+	})
+}
+
+func must(t *testing.T, s *store.Store, fn func(*store.Tx) error) {
+	t.Helper()
+	if err := s.Write(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestTwoWritersOneMove(t *testing.T) {

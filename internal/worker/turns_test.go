@@ -3,6 +3,7 @@ package worker_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -250,14 +251,19 @@ func TestLimitsEndTheRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.control.set(func(c *control) { c.claimed = test.claimed })
-			w.start(nil)
 			id := w.create(test.req)
+			w.followUp(id, "and then this")
+			w.start(nil)
 			run := w.becomes(id, penstock.StateFailed)
 			if m := run.StatusMessage; m == nil || !strings.HasPrefix(m.Message, test.want.Message) || m.ErrorCode != test.want.ErrorCode {
 				t.Errorf("got %+v, want %+v", m, test.want)
 			}
-			if last := w.moments(id); last[len(last)-2] != "vm_shutdown" {
-				t.Errorf("timeline: %v", last)
+			moments := w.moments(id)
+			if diff := cmp.Diff([]string{"vm_shutdown", "followup_undelivered", "run_failed"}, moments[len(moments)-3:]); diff != "" {
+				t.Errorf("timeline (-want +got):\n%s", diff)
+			}
+			if said := w.texts(id, "user"); !slices.Contains(said, "and then this") {
+				t.Errorf("the user's messages are %q, without the follow-up", said)
 			}
 			if name == "tokens" && (run.Usage == nil || run.Usage.TotalTokens <= 5000) {
 				t.Errorf("usage %+v", run.Usage)

@@ -128,6 +128,21 @@ test('a reload in the middle of a stream, a second tab and a restart of the serv
   }
 });
 
+test('a follow-up that was not delivered is sent again', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({ prompt: 'Wait\ndemo: run while [ ! -e go ]; do sleep 0.05; done' });
+  await world.signIn(`/runs/${run_id}`);
+  await page.getByText(/^while/).waitFor();
+  await server.api.runs.followUp(run_id, { message: 'demo: say Here I am' });
+  await server.api.runs.cancel(run_id);
+  const transcript = page.getByRole('region', { name: 'Transcript' });
+  await transcript.getByText('Not delivered', { exact: true }).waitFor();
+  await world.look('run-undelivered');
+  await transcript.getByRole('button', { name: 'Send again' }).click();
+  await transcript.getByText('Here I am', { exact: true }).waitFor();
+  await transcript.getByText('Succeeded', { exact: true }).waitFor();
+});
+
 test('a run that waits takes a follow-up, too, and tells what it waits for', async ({ world }) => {
   const { page, server } = world;
   const { run_id } = await server.api.runs.create({ prompt: 'x', title: 'Waits', config: { worker_host: 'nowhere' } });

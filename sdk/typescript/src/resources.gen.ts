@@ -1090,6 +1090,10 @@ export class RunsResource extends Waiting {
    * and none is lost. An empty message is refused unless it continues a saved conversation. While another run of the conversation is not
    * over, a message to one that has ended is a conflict: send it to the other.
    *
+   * A message that the agent has not been given when its run ends FAILED, ERROR or CANCELLED is recorded as undelivered: the timeline
+   * has `followup_undelivered`, and the message stands in the conversation with an event block of that name. Send it again to start
+   * a new execution.
+   *
    * Needs the scope `runs:write`.
    */
   followUp(runId: string, body: RunFollowupRequest, options?: RequestOptions): APIPromise<Empty> {
@@ -1109,7 +1113,7 @@ export class RunsResource extends Waiting {
    *
    * Answers once the state is CANCELLED; the agent and its sandbox are gone within 10 seconds where the worker can be reached. A
    * run that is over already is a 400, and so is one that ends while the cancel is on its way: a 200 always means cancelled.
-   * Follow-ups that still wait are recorded as undelivered.
+   * Follow-ups that still wait are recorded as undelivered, and can be sent again.
    *
    * Needs the scope `runs:write`.
    */

@@ -549,7 +549,7 @@ export interface ActionResultBlock {
 export interface EventBlock {
   /** Always `event`. */
   type: 'event';
-  /** What kind. */
+  /** What kind. `followup_undelivered` marks the message of a follow-up that the agent never got. */
   name: string;
   /** What it says, secrets masked. */
   data: Record<string, unknown>;

@@ -61,6 +61,11 @@ class Runs(RunsBase):
         none is lost. An empty message is refused unless it continues a saved conversation.
         While another run of the conversation is not over, a message to one that has ended is a
         conflict: send it to the other.
+
+        A message that the agent has not been given when its run ends FAILED, ERROR or CANCELLED
+        is recorded as undelivered: the timeline has `followup_undelivered`, and the message
+        stands in the conversation with an event block of that name. Send it again to start a
+        new execution.
         """
         return self._call(operations.follow_up_run, arguments, run_id)
 
@@ -70,7 +75,7 @@ class Runs(RunsBase):
         Answers once the state is CANCELLED; the agent and its sandbox are gone within 10
         seconds where the worker can be reached. A run that is over already is a 400, and so is
         one that ends while the cancel is on its way: a 200 always means cancelled. Follow-ups
-        that still wait are recorded as undelivered.
+        that still wait are recorded as undelivered, and can be sent again.
         """
         return self._call(operations.cancel_run, arguments, run_id)
 

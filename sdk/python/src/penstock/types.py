@@ -999,7 +999,7 @@ class EventBlock(Model):
     """Always `event`."""
 
     name: str
-    """What kind."""
+    """What kind. `followup_undelivered` marks the message of a follow-up that the agent never got."""
 
     data: dict[str, Any]
     """What it says, secrets masked."""

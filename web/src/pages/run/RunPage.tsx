@@ -3,8 +3,8 @@ import { useDisclosure } from '@mantine/hooks';
 import type { RunItem } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect, useState } from 'react';
-import { sessionQuery } from '../../api.ts';
+import { lazy, Suspense, useCallback, useEffect, useState } from 'react';
+import { client, sessionQuery } from '../../api.ts';
 import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
 import { runQuery } from '../../queries.ts';
@@ -111,6 +111,14 @@ function Parts({ run, log, mayWrite }: { run: RunItem; log: Transcript; mayWrite
   const { tab = 'transcript' } = useSearch({ from: '/app/runs/$runId' });
   const navigate = useNavigate();
   const [message, setMessage] = useState(''); // stays while another tab is looked at
+  const queries = useQueryClient();
+  const sendAgain = useCallback(
+    async (text: string): Promise<void> => {
+      await client.runs.followUp(run.run_id, { message: text });
+      await queries.invalidateQueries({ queryKey: ['run', run.run_id] });
+    },
+    [queries, run.run_id],
+  );
   const artifacts = Math.max(run.artifacts?.length ?? 0, log.artifacts.length);
   const show = (value: string | null): void => {
     const search = value && value !== 'transcript' ? { tab: value } : {};
@@ -125,7 +133,7 @@ function Parts({ run, log, mayWrite }: { run: RunItem; log: Transcript; mayWrite
         <Tabs.Tab value="artifacts">Artifacts{artifacts > 0 ? ` (${artifacts})` : ''}</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="transcript">
-        <TranscriptView items={log.items} working={isActive(log.state ?? run.state)} />
+        <TranscriptView items={log.items} working={isActive(log.state ?? run.state)} sendAgain={mayWrite ? sendAgain : undefined} />
         {mayWrite && <FollowUp run={run} message={message} setMessage={setMessage} />}
       </Tabs.Panel>
       <Suspense>

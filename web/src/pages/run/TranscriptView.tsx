@@ -1,7 +1,9 @@
 import { Button } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { memo, useEffect, useRef, useState } from 'react';
 import { formatAbsolute, formatClock } from '../../format.ts';
+import { Failure } from '../../ui/Failure.tsx';
 import { Markdown } from '../../ui/Markdown.tsx';
 import { RunStatus } from '../../ui/Status.tsx';
 import { ActionView } from './ActionView.tsx';
@@ -15,10 +17,12 @@ export interface TranscriptViewProps {
   items: readonly Item[];
   /** More may come. */
   working: boolean;
+  /** Sends a follow-up that was not delivered again; undefined: the reader may not. */
+  sendAgain: ((text: string) => Promise<void>) | undefined;
 }
 
 /** What was said and done, of which only what is seen is in the page. Whoever is at the end stays there while more comes. */
-export function TranscriptView({ items, working }: TranscriptViewProps) {
+export function TranscriptView({ items, working, sendAgain }: TranscriptViewProps) {
   const box = useRef<HTMLElement>(null);
   const [atEnd, setAtEnd] = useState(true);
   const [opened, setOpened] = useState<ReadonlyMap<string, boolean>>(new Map());
@@ -76,7 +80,12 @@ export function TranscriptView({ items, working }: TranscriptViewProps) {
                   className={classes.row}
                   style={{ transform: `translateY(${row.start}px)` }}
                 >
-                  <Line item={item} opened={opened.get(item.key)} open={(to) => setOpened((before) => new Map(before).set(item.key, to))} />
+                  <Line
+                    item={item}
+                    opened={opened.get(item.key)}
+                    open={(to) => setOpened((before) => new Map(before).set(item.key, to))}
+                    sendAgain={sendAgain}
+                  />
                 </li>
               )
             );
@@ -99,13 +108,14 @@ interface LineProps {
   item: Item;
   opened: boolean | undefined;
   open: (to: boolean) => void;
+  sendAgain: TranscriptViewProps['sendAgain'];
 }
 
 const Line = memo(
-  ({ item, opened, open }: LineProps) => {
+  ({ item, opened, open, sendAgain }: LineProps) => {
     switch (item.kind) {
       case 'message':
-        return <MessageView item={item} />;
+        return <MessageView item={item} sendAgain={sendAgain} />;
       case 'thought':
         return (
           <details className={classes.thought} open={opened ?? false} onToggle={(event) => open(event.currentTarget.open)}>
@@ -124,13 +134,13 @@ const Line = memo(
         );
     }
   },
-  (before, after) => before.item === after.item && before.opened === after.opened,
+  (before, after) => before.item === after.item && before.opened === after.opened && before.sendAgain === after.sendAgain,
 );
 
 /** Longer texts are shown in part until somebody asks for the rest. */
 const longest = 20_000;
 
-function MessageView({ item }: { item: MessageItem }) {
+function MessageView({ item, sendAgain }: { item: MessageItem; sendAgain: TranscriptViewProps['sendAgain'] }) {
   const [whole, setWhole] = useState(false);
   const cut = item.text.length > longest && !whole;
   const text = cut ? item.text.slice(0, longest) : item.text;
@@ -139,6 +149,7 @@ function MessageView({ item }: { item: MessageItem }) {
     <article className={classes.message} data-role={item.role}>
       <header className={classes.who}>
         {mine ? 'Prompt' : 'Agent'}
+        {item.undelivered && <span className={classes.undelivered}>Not delivered</span>}
         {item.at && (
           <time dateTime={item.at} title={formatAbsolute(item.at)}>
             {formatClock(item.at)}
@@ -151,6 +162,20 @@ function MessageView({ item }: { item: MessageItem }) {
           Show all {Math.round(item.text.length / 1000)} kB
         </Button>
       )}
+      {item.undelivered && sendAgain && <SendAgain text={item.text} send={sendAgain} />}
     </article>
+  );
+}
+
+/** Sends a follow-up again, once: it then stands at the end of the transcript. */
+function SendAgain({ text, send }: { text: string; send: (text: string) => Promise<void> }) {
+  const sending = useMutation({ mutationFn: () => send(text) });
+  return (
+    <>
+      <Button size="compact-xs" variant="default" loading={sending.isPending} disabled={sending.isSuccess} onClick={() => sending.mutate()}>
+        {sending.isSuccess ? 'Sent again' : 'Send again'}
+      </Button>
+      <Failure error={sending.error} />
+    </>
   );
 }

@@ -1,4 +1,4 @@
-import type { RunEvent } from '@penstock/sdk';
+import type { ContentBlock, RunEvent } from '@penstock/sdk';
 import { describe, expect, test } from 'vitest';
 import { emptyTranscript, Folder } from './transcript.ts';
 
@@ -75,6 +75,21 @@ test('a result stands by its action, also when the stream was taken up between t
     { key: 'a:a', input: { command: 'ls' }, state: 'completed', output: { exit_code: 0 } },
   ]);
   expect(fold([result]).items).toMatchObject([{ key: 'a:a', input: {}, state: 'completed' }]);
+});
+
+test('a follow-up that was not delivered says so, where it was given to a worker that died, too', () => {
+  const given: RunEvent = { id: 1, event: 'message', data: { message_id: 'f', role: 'user', content: [{ type: 'text', text: 'Hurry' }] } };
+  const mark: ContentBlock = { type: 'event', name: 'followup_undelivered', data: { followup_id: 'f' } };
+  const end: RunEvent = {
+    id: 2,
+    event: 'message',
+    data: { message_id: 'f', role: 'user', content: [{ type: 'text', text: 'Hurry' }, mark] },
+  };
+  expect(fold([given]).items).toMatchObject([{ text: 'Hurry' }]);
+  expect(fold([given]).items).not.toMatchObject([{ undelivered: true }]);
+  for (const all of [[end], [given, end]]) {
+    expect(fold(all).items).toMatchObject([{ key: 'm:f', text: 'Hurry', undelivered: true }]);
+  }
 });
 
 test('items that did not change stay the same objects', () => {

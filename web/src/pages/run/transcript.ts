@@ -12,6 +12,8 @@ export interface MessageItem {
   at: string | undefined;
   /** It is still being written. */
   partial: boolean;
+  /** A follow-up that the agent never got: the run ended first. */
+  undelivered?: boolean;
 }
 
 export interface ThoughtItem {
@@ -179,6 +181,7 @@ type Mutable = Omit<Transcript, 'items' | 'timeline' | 'artifacts'> & {
 function itemsOf(id: string, role: string, content: readonly ContentBlock[], at: string | undefined): Item[] {
   const items: Item[] = [];
   const texts: string[] = [];
+  let undelivered = false;
   for (const [i, block] of content.entries()) {
     switch (block.type) {
       case 'text':
@@ -196,13 +199,18 @@ function itemsOf(id: string, role: string, content: readonly ContentBlock[], at:
         });
         break;
       case 'event':
+        if (block.name === 'followup_undelivered') {
+          undelivered = true;
+          break;
+        }
         items.push({ kind: 'thought', key: `t:${id}:${i}`, text: readable(block.data) });
         break;
       default: // a result stands by its action, or is newer than this page
     }
   }
   const text = texts.join('\n\n');
-  return text ? [{ kind: 'message', key: `m:${id}`, role, text, at, partial: false }, ...items] : items;
+  const message: MessageItem = { kind: 'message', key: `m:${id}`, role, text, at, partial: false, ...(undelivered && { undelivered }) };
+  return text ? [message, ...items] : items;
 }
 
 /** What there is to read in the data of an event of the agent. */

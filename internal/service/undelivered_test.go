@@ -1,0 +1,265 @@
+package service_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// endings are the ways in which a run ends that does not succeed. Each is given a
+// run that waits with two follow-ups.
+var endings = map[string]struct {
+	state penstock.State
+	end   func(w *world, id string)
+}{
+	"cancelled while it waits": {penstock.StateCancelled, func(w *world, id string) { w.cancel(id, false) }},
+	"cancelled while it is claimed": {penstock.StateCancelled, func(w *world, id string) {
+		w.claim()
+		w.cancel(id, false)
+	}},
+	"cancelled while it is prepared": {penstock.StateCancelled, func(w *world, id string) {
+		w.moves(w.claim().Lease, penstock.StatePending)
+		w.cancel(id, false)
+	}},
+	"cancelled while the agent works": {penstock.StateCancelled, func(w *world, id string) {
+		w.work()
+		w.cancel(id, false)
+	}},
+	"cancelled with its parent": {penstock.StateCancelled, func(w *world, id string) { w.cancel(w.get(id).ParentID, true) }},
+	"the agent fails": {penstock.StateFailed, func(w *world, _ string) {
+		w.finish(w.work().Lease, penstock.Result{State: penstock.StateFailed, Message: &penstock.StatusMessage{Message: "Too much was recorded."}})
+	}},
+	"the worker fails": {penstock.StateError, func(w *world, _ string) {
+		w.finish(w.work().Lease, penstock.Result{State: penstock.StateError})
+	}},
+	"the setup fails": {penstock.StateFailed, func(w *world, _ string) {
+		a := w.claim()
+		w.moves(a.Lease, penstock.StatePending)
+		w.finish(a.Lease, penstock.Result{State: penstock.StateFailed, Message: &penstock.StatusMessage{ErrorCode: penstock.CodeEnvironmentSetupFailed}})
+	}},
+	"the worker is lost and nothing was saved": {penstock.StateError, func(w *world, id string) {
+		w.loseLease(w.work().Lease)
+		testkit.Eventually(w.t, 10*time.Second, func() error { return w.is(id, penstock.StateError) })
+	}},
+	"it loses its worker again and again": {penstock.StateError, func(w *world, id string) {
+		for i := range 6 {
+			w.loseLease(w.claim().Lease)
+			want := penstock.StateQueued
+			if i == 5 {
+				want = penstock.StateError
+			}
+			testkit.Eventually(w.t, 10*time.Second, func() error { return w.is(id, want) })
+		}
+	}},
+	"no worker takes it": {penstock.StateError, func(w *world, id string) {
+		testkit.Exec(w.t, w.url, "UPDATE queue SET enqueued_at = 1 WHERE run_id = '"+id+"'")
+		w.EndOverdue(w.t.Context())
+	}},
+	"its secret is deleted": {penstock.StateFailed, func(w *world, id string) {
+		testkit.Exec(w.t, w.url, `UPDATE runs SET config = '{"secrets":["GONE"]}' WHERE id = '`+id+"'")
+		quick := anyWorker
+		quick.Wait = time.Millisecond
+		if _, err := w.Control().Claim(w.t.Context(), quick); !errors.Is(err, penstock.ErrNoWork) {
+			w.t.Fatal(err)
+		}
+	}},
+	"what it needs cannot be gathered": {penstock.StateError, func(w *world, id string) {
+		testkit.Exec(w.t, w.url, "UPDATE runs SET delivery_id = 'gone' WHERE id = '"+id+"'")
+		for range 2 {
+			if _, err := w.Control().Claim(w.t.Context(), anyWorker); err == nil {
+				w.t.Fatal("it was claimed")
+			}
+			testkit.Exec(w.t, w.url, "UPDATE events SET at = at - 600000 WHERE run_id = '"+id+"'")
+		}
+	}},
+}
+
+func (w *world) cancel(id string, cascade bool) {
+	w.t.Helper()
+	if _, err := w.CancelRun(w.t.Context(), w.admin, id, cascade); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// However a run ends, a follow-up that waits is recorded as undelivered, and its
+// sender can send it again.
+func TestFollowupsThatWaitAtTheEndAreUndelivered(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		for name, way := range endings {
+			parent := w.create(penstock.RunRequest{Prompt: "the parent"})
+			w.cancelWaitingLater(parent.ID)
+			id := w.create(penstock.RunRequest{Prompt: "the task", ParentID: parent.ID}).ID
+			w.followUp(id, "one")
+			w.followUp(id, "two")
+			way.end(w, id)
+			w.mustBe(id, way.state)
+			w.checkUndelivered(name, id, "one", "two")
+			testkit.Exec(w.t, w.url, "UPDATE runs SET delivery_id = '', config = '' WHERE id = '"+id+"'")
+
+			w.followUp(id, "one") // again
+			var given []string
+			a := w.work()
+			for prompts := a.Prompts; len(prompts) > 0; {
+				given = append(given, prompts[0].Text)
+				prompts = w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+			}
+			w.mustBe(id, penstock.StateSucceeded)
+			if text := strings.Join(given, "\n"); strings.Count(text, "one") != 1 || strings.Contains(text, "two") {
+				w.t.Errorf("%s: then the agent is given %q, want what was sent again", name, given)
+			}
+			if told := spoken(a.History); slices.Contains(told, "one") || slices.Contains(told, "two") {
+				w.t.Errorf("%s: then the agent is told of %q, which it was never given", name, told)
+			}
+			w.checkUndelivered(name+", and sent again", id, "one", "two")
+		}
+	})
+}
+
+// cancelWaitingLater takes a run that nothing claims here out of the way.
+func (w *world) cancelWaitingLater(id string) {
+	testkit.Exec(w.t, w.url, "UPDATE queue SET harness = 'nobody has it' WHERE run_id = '"+id+"'")
+}
+
+// checkUndelivered finds the follow-ups with these texts as undelivered in the
+// timeline, the conversation and the stream.
+func (w *world) checkUndelivered(name, id string, want ...string) {
+	w.t.Helper()
+	c, err := w.RunConversation(w.t.Context(), w.admin, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var said, ids []string
+	for _, step := range c.Steps {
+		for _, m := range step.Messages {
+			if m.Undelivered() {
+				said, ids = append(said, m.Content[0].Text), append(ids, m.MessageIDs[0])
+				if step.CompletedAt == 0 {
+					w.t.Errorf("%s: the step of an undelivered follow-up is open", name)
+				}
+			}
+		}
+	}
+	if diff := cmp.Diff(want, said); diff != "" {
+		w.t.Errorf("%s: undelivered in the conversation (-want +got):\n%s", name, diff)
+	}
+	events, err := w.Timeline(w.t.Context(), w.admin, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var timeline []string
+	for _, e := range events {
+		if e.Type == penstock.MomentUndelivered {
+			timeline = append(timeline, fmt.Sprint(e.Payload["followup_id"]))
+		}
+	}
+	if diff := cmp.Diff(ids, timeline); diff != "" {
+		w.t.Errorf("%s: undelivered in the timeline (-conversation +timeline):\n%s", name, diff)
+	}
+	var live []string
+	for _, e := range w.log(id) {
+		var m penstock.Message
+		if e.Type == penstock.EventMessage && json.Unmarshal(e.Data, &m) == nil && m.Undelivered() {
+			live = append(live, m.ID)
+		}
+	}
+	if diff := cmp.Diff(ids, live); diff != "" {
+		w.t.Errorf("%s: undelivered in the stream (-conversation +stream):\n%s", name, diff)
+	}
+}
+
+// log is what the stream of a run's events has so far.
+func (w *world) log(id string) (all []penstock.Event) {
+	w.t.Helper()
+	stream, err := w.Watch(w.t.Context(), w.admin, id, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer stream.Close()
+	for {
+		some, err := stream.Next(w.t.Context())
+		if all = append(all, some...); err != nil {
+			return all
+		}
+	}
+}
+
+// A follow-up that was handed to an execution whose agent never started is
+// undelivered, though it is in the conversation by then.
+func TestFollowupOfAnAgentThatNeverStartedIsUndelivered(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		for name, end := range map[string]func(id string, l penstock.Lease){
+			"the setup fails": func(_ string, l penstock.Lease) {
+				w.moves(l, penstock.StatePending)
+				w.finish(l, penstock.Result{State: penstock.StateFailed})
+			},
+			"it is cancelled": func(id string, _ penstock.Lease) { w.cancel(id, false) },
+		} {
+			id := w.create(penstock.RunRequest{Prompt: "the task"}).ID
+			w.finish(w.work().Lease, penstock.Result{State: penstock.StateSucceeded})
+			w.followUp(id, "one more thing")
+			end(id, w.claim().Lease)
+			w.checkUndelivered(name, id, "one more thing")
+			c, _ := w.RunConversation(w.t.Context(), w.admin, id)
+			if got := spoken(c.Steps); strings.Count(strings.Join(got, "\n"), "one more thing") != 1 {
+				w.t.Errorf("%s: the conversation is %q, with the follow-up not just once", name, got)
+			}
+		}
+	})
+}
+
+// A run that succeeds leaves none undelivered: it goes on while one waits.
+func TestSuccessLeavesNothingUndelivered(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		id := w.create(penstock.RunRequest{Prompt: "the task"}).ID
+		a := w.work()
+		w.followUp(id, "one")
+		for range 2 {
+			w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+		}
+		w.mustBe(id, penstock.StateSucceeded)
+		if moments := w.moments(id); slices.Contains(moments, penstock.MomentUndelivered) {
+			w.t.Errorf("got %v", moments)
+		}
+	})
+}
+
+// A follow-up and the end of a run that fails or is cancelled, at the same time:
+// it is undelivered, or starts the next execution, and never neither.
+func TestFollowupRacesABadEnd(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		for round := range 100 {
+			id := w.create(penstock.RunRequest{Prompt: "p"}).ID
+			a := w.work()
+			var together sync.WaitGroup
+			together.Go(func() { w.followUp(id, "late") })
+			together.Go(func() {
+				if round%2 == 0 {
+					w.cancel(id, false)
+				} else if _, err := w.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateFailed}); err != nil {
+					w.t.Error(err)
+				}
+			})
+			together.Wait()
+			undelivered := slices.Contains(w.moments(id), penstock.MomentUndelivered)
+			if !undelivered {
+				if a = w.work(); len(a.Prompts) != 1 || a.Prompts[0].Text != "late" {
+					w.t.Fatalf("round %d: given %+v, want the follow-up", round, a.Prompts)
+				}
+				w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+			} else if w.checkUndelivered("race", id, "late"); !w.get(id).State.Done() {
+				w.t.Fatalf("round %d: undelivered, but the run is %s", round, w.get(id).State)
+			}
+		}
+	})
+}
+

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// unread lists the follow-ups that the agent never gets if the move happens: those
+// that wait, and, where the agent has not started, those that were handed to the
+// execution. It is empty for a move that does not end the run, and for SUCCEEDED,
+// which is refused while one waits.
+func (tx *Tx) unread(ctx context.Context, m Move) ([]Followup, error) {
+	if !m.To.Done() || m.To == penstock.StateSucceeded {
+		return nil, nil
+	}
+	list, err := tx.Followups(ctx, m.Run.ID, PromptWaiting)
+	if err != nil || m.Run.State == penstock.StateInProgress {
+		return list, err
+	}
+	handed, err := tx.Followups(ctx, m.Run.ID, PromptHanded)
+	return append(handed, list...), err
+}
+
+// undelivered are the events of follow-ups that the agent never gets: each is in the
+// conversation as it was sent, with its mark, and on the timeline.
+func undelivered(list []Followup, at penstock.Time) (drafts []penstock.Draft, ids []string) {
+	for _, f := range list {
+		message := penstock.NewDraft(penstock.EventMessage, at, f.Said(at, true))
+		message.Key = "" // it has no deltas to remove
+		payload := map[string]any{"followup_id": f.ID, "by": f.Creator}
+		if f.Redelivered {
+			payload["redelivered"] = true
+		}
+		drafts = append(drafts, message, penstock.Timeline(at, penstock.MomentUndelivered, payload))
+		ids = append(ids, f.ID)
+	}
+	return drafts, ids
+}
+
+// giveUp marks follow-ups as undelivered. The run must be locked.
+func (tx *Tx) giveUp(ctx context.Context, list []Followup) error {
+	for _, f := range list {
+		if _, err := tx.exec(ctx, "UPDATE followups SET state = $1 WHERE id = $2", PromptUndelivered, f.ID); err != nil {
+			return fmt.Errorf("mark the follow-up %s as undelivered: %w", f.ID, err)
+		}
+	}
+	return nil
+}
+
+// Said is the follow-up as the conversation shows it.
+func (f Followup) Said(at penstock.Time, undelivered bool) penstock.Message {
+	content := []penstock.Block{penstock.Text(f.Message)}
+	if undelivered {
+		content = append(content, penstock.Undelivered(f.ID))
+	}
+	return penstock.Message{ID: f.ID, Role: penstock.RoleUser, Content: content, Timestamp: at}
+}

@@ -50,7 +50,8 @@ type Arrival struct {
 
 	IdentitySource IdentitySource
 	Identity       string // unless the source is IdentityBody
-	GuardBody      bool   // the same body under another identity is a replay
+	Guard          bool   // the same signed bytes under another identity are a replay
+	SignedSum      []byte // SHA-256 of these where they are more than the body
 	Handshake      bool   // starts nothing and claims nothing
 	Unverified     bool   // counts against no rate: nobody has shown yet that it is the sender's
 }

@@ -16,7 +16,7 @@ import (
 type webhookFields struct {
 	Signature        *string `placeholder:"JSON" field:"/signature" help:"The signature object: for custom_hmac header, prefix, hash, encoding, key_form and template; for grafana timestamp_header."`
 	DeliveryIDHeader *string `name:"delivery-id-header" placeholder:"NAME" field:"/delivery_id_header" help:"Header whose value tells deliveries apart, instead of the sender's own; empty for the sender's own."`
-	ReplayGuard      *bool   `negatable:"" field:"/replay_guard" help:"Take the same signed bytes under another id for a duplicate."`
+	ReplayGuard      *bool   `negatable:"" field:"/replay_guard" help:"Take the same signed bytes under another id that is not signed for a duplicate."`
 	Refresh          *string `enum:"apply,immediate" placeholder:"WHEN" field:"/secret_refresh" help:"When it takes a new value of its managed secret: apply (with the next change of its factory, or when it is switched on) or immediate."`
 	givenSecret
 	requestBody

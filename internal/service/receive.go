@@ -281,7 +281,10 @@ func (s *Service) identify(p *deliveryPlan, a *penstock.Arrival, d *store.NewDel
 	} else if window := s.options.Webhooks.DedupBodyWindow; window > 0 {
 		d.Identity, d.IdentityUntil = store.IdentityOf(sum), a.ReceivedAt.Add(window)
 	}
-	if a.GuardBody {
+	switch {
+	case a.Guard && len(a.SignedSum) == len(sum):
+		d.Guard, d.GuardUntil = store.IdentityOf([sha256.Size]byte(a.SignedSum)), a.ReceivedAt.Add(store.IdentitiesFor)
+	case a.Guard:
 		d.Guard = store.IdentityOf(sum)
 	}
 }

@@ -33,6 +33,7 @@ type NewDelivery struct {
 	Identity       string        // its key, that is claimed; "": nothing is claimed
 	IdentityUntil  penstock.Time // when the claim ends; 0: with the log entry
 	Guard          string        // key of the signed bytes, that is claimed as well; "": none
+	GuardUntil     penstock.Time // when that claim ends; 0: with the log entry, for which Guard must be that of the body
 	ReplayOf       string        // of which delivery it is a replay
 	Matches        string        // JSON, or a hash for which there is a verdict
 	Verdict        string        // JSON of that hash, to be written down; "": it has been, in the last day

@@ -572,6 +572,41 @@ func TestIdentitiesOutliveShorterLogs(t *testing.T) {
 	})
 }
 
+// The claim of signed bytes that are more than the body ends by itself.
+func TestGuardsEnd(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, url string) {
+		s := testkit.OpenStore(t, url)
+		at := penstock.Now()
+		deliver := func(at penstock.Time, id string) store.Delivered {
+			_, got := mustDeliver(t, s, func(d *store.NewDelivery) {
+				d.ReceivedAt, d.Identity = at, id
+				d.Guard, d.GuardUntil = store.IdentityOf(sha256.Sum256([]byte("signed"))), at.Add(time.Hour)
+			})
+			return got
+		}
+		for _, test := range []struct {
+			after time.Duration
+			id    string // "": the delivery has none
+			want  penstock.Outcome
+		}{
+			{0, "", penstock.OutcomeAccepted}, {time.Minute, "", penstock.OutcomeDuplicate}, {time.Minute, "b", penstock.OutcomeDuplicate},
+			{time.Hour, "b", penstock.OutcomeAccepted}, {time.Hour + time.Minute, "", penstock.OutcomeDuplicate},
+		} {
+			if got := deliver(at.Add(test.after), test.id); got.Outcome != test.want {
+				t.Errorf("%s later with the id %q: %s, want %s", test.after, test.id, got.Outcome, test.want)
+			}
+		}
+		if n, err := s.ClearIdentities(t.Context(), 100); err != nil || n != 0 {
+			t.Errorf("%d identities were removed (%v), want none yet", n, err)
+		}
+		testkit.Exec(t, url, fmt.Sprintf("UPDATE delivery_keys SET expires_at = expires_at - %d WHERE expires_at > 0", 3*time.Hour.Milliseconds()))
+		if n, err := s.ClearIdentities(t.Context(), 100); err != nil || n != 1 {
+			t.Errorf("%d identities were removed (%v), want that of the signed bytes", n, err)
+		}
+	})
+}
+
 // idAt is an id as it was made at a moment.
 func idAt(at penstock.Time) string {
 	digits := fmt.Sprintf("%012x", int64(at))

@@ -16,10 +16,13 @@ import (
 type identity struct{ webhook, source, value string }
 
 func (d *deliver) keys() []identity {
-	if d.err != nil || d.got.Limited || d.Outcome != penstock.OutcomeAccepted || d.Identity == "" {
+	if d.err != nil || d.got.Limited || d.Outcome != penstock.OutcomeAccepted {
 		return nil
 	}
-	keys := []identity{{d.WebhookUID, string(d.IdentitySource), d.Identity}}
+	var keys []identity
+	if d.Identity != "" {
+		keys = append(keys, identity{d.WebhookUID, string(d.IdentitySource), d.Identity})
+	}
 	if d.Guard != "" {
 		keys = append(keys, identity{d.WebhookUID, sourceSigned, d.Guard})
 	}
@@ -37,10 +40,10 @@ type claimed struct {
 func claims(members []*deliver) []claimed {
 	all := make([]claimed, 0, len(members))
 	for _, m := range members {
-		for i, k := range m.keys() {
-			c := claimed{identity: k, by: m}
-			if i == 0 {
-				c.until = m.IdentityUntil
+		for _, k := range m.keys() {
+			c := claimed{identity: k, by: m, until: m.IdentityUntil}
+			if k.source == sourceSigned {
+				c.until = m.GuardUntil
 			}
 			all = append(all, c)
 		}
@@ -153,13 +156,13 @@ func (d *deliver) duplicate(owners map[identity]string) bool {
 	if d.got.DuplicateOf != "" {
 		return true
 	}
-	for i, k := range d.keys() {
+	for _, k := range d.keys() {
 		if owner := owners[k]; owner != "" && owner != d.ID {
 			d.got.Outcome, d.got.DuplicateOf = penstock.OutcomeDuplicate, owner
 			d.line = slices.Clone(d.row)
 			d.line[columnOutcome], d.line[columnDuplicateOf] = outcomeNumber(penstock.OutcomeDuplicate), owner
 			d.line[columnIdentity], d.line[columnMatches], d.line[columnBody] = "", "", nil
-			if i > 0 {
+			if k.source == sourceSigned {
 				d.line[columnReason] = ReasonReplayed
 			}
 			return true

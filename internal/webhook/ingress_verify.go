@@ -89,7 +89,9 @@ func (d *delivery) verifySignature(secrets []string, at []int) (*penstock.Arriva
 		return a, nil
 	}
 	d.identify(a, proof.ID)
-	a.GuardBody = d.inlet.ReplayGuard && !proof.TimeSigned && !proof.IDSigned
+	if signed := a.IdentitySource == penstock.IdentityProvider && proof.IDSigned; d.inlet.ReplayGuard && !signed {
+		a.Guard, a.SignedSum = true, proof.SignedSum
+	}
 	if proof.Handshake != nil {
 		d.handshake, a.Handshake, a.Status = proof.Handshake, true, proof.Handshake.Status
 	}

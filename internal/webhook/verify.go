@@ -43,6 +43,9 @@ type Proof struct {
 	ID         string
 	TimeSigned bool // the signature covers a time, so the delivery cannot be sent again later
 	IDSigned   bool // the signature covers ID, so the delivery cannot be sent under another
+	// SignedSum is the SHA-256 of the signed text where that is more than the body,
+	// such as the time; nil where it is the body alone.
+	SignedSum []byte
 	// Handshake is the answer to a sender that asks whether this URL is really
 	// its own; nil for every other delivery. It is recorded and starts nothing.
 	Handshake *Handshake
@@ -146,11 +149,11 @@ func (v *Verifier) Verify(r Request, secrets []string) (Proof, *Failure) {
 		if !f.present(r.Header) {
 			continue
 		}
-		match, failed := f.verify(&r, secrets)
+		match, around, failed := f.verify(&r, secrets)
 		if failed == nil {
 			var proof Proof
 			if proof, failed = v.look(f, &r); failed == nil {
-				proof.Secret = match
+				proof.Secret, proof.SignedSum = match, around.sum(f, r.Body)
 				return proof, nil
 			}
 		}

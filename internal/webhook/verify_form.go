@@ -30,6 +30,7 @@ type form struct {
 	listed    string // names the signed headers
 	idHeader  string
 	parts     []penstock.TemplatePart // headers by their canonical names
+	varies    bool                    // the signed text differs by more than the body
 	newHash   func() hash.Hash
 	decode    func(string) ([]byte, error)
 }
@@ -69,6 +70,11 @@ func compile(described penstock.SignatureForm) (form, error) {
 		if part.Kind == penstock.PartHeader {
 			part.Text = http.CanonicalHeaderKey(part.Text)
 		}
+		switch part.Kind {
+		case penstock.PartText, penstock.PartBody, penstock.PartMethod: // which is POST
+		default:
+			f.varies = true
+		}
 		f.parts = append(f.parts, part)
 	}
 	return f, nil
@@ -98,8 +104,8 @@ func (f *form) numbers(name string) bool {
 }
 
 // verify checks the signature in this form. It returns the index of the first
-// secret that fits.
-func (f *form) verify(r *Request, secrets []string) (int, *Failure) {
+// secret that fits, and what is signed around the body.
+func (f *form) verify(r *Request, secrets []string) (int, around, *Failure) {
 	keys := make([][]byte, len(secrets))
 	usable := false
 	for i, secret := range secrets {
@@ -110,35 +116,35 @@ func (f *form) verify(r *Request, secrets []string) (int, *Failure) {
 		keys[i], usable = key, true
 	}
 	if !usable {
-		return 0, &Failure{Reason: NoSecret, Detail: "there is no secret of the scheme's form"}
+		return 0, around{}, &Failure{Reason: NoSecret, Detail: "there is no secret of the scheme's form"}
 	}
 	if f.Algorithm == penstock.AlgorithmToken {
 		if i := TokenMatches(r.Header.Get(f.header), secrets); i >= 0 {
-			return i, nil
+			return i, around{}, nil
 		}
-		return 0, &Failure{Mismatch, f.shown, "is not the secret"}
+		return 0, around{}, &Failure{Mismatch, f.shown, "is not the secret"}
 	}
 	texts, timestamp, failure := f.candidates(r.Header)
 	if failure != nil {
-		return 0, failure
+		return 0, around{}, failure
 	}
 	if f.timestamp != "" {
 		if timestamp = r.Header.Get(f.timestamp); timestamp == "" {
-			return 0, &Failure{MissingHeader, f.TimestampHeader, "is missing"}
+			return 0, around{}, &Failure{MissingHeader, f.TimestampHeader, "is missing"}
 		}
 	}
 	if f.TimestampBody == "" && f.SignsTime() {
 		if failure := f.checkTime(timestamp, r.Now); failure != nil {
-			return 0, failure
+			return 0, around{}, failure
 		}
 	}
-	before, after, failure := f.around(r, timestamp)
+	text, failure := f.around(r, timestamp)
 	if failure != nil {
-		return 0, failure
+		return 0, around{}, failure
 	}
 	signatures := make([][]byte, len(texts))
-	for i, text := range texts {
-		if decoded, err := f.decode(text); err == nil {
+	for i, one := range texts {
+		if decoded, err := f.decode(one); err == nil {
 			signatures[i] = decoded // else it stays nil and fits nothing
 		}
 	}
@@ -151,14 +157,14 @@ func (f *form) verify(r *Request, secrets []string) (int, *Failure) {
 		if f.Algorithm == penstock.AlgorithmEd25519 {
 			fits = fitsPublicKey
 		}
-		if fits(key, signatures, before, r.Body, after) && match < 0 {
+		if fits(key, signatures, text.before, r.Body, text.after) && match < 0 {
 			match = i
 		}
 	}
 	if match < 0 {
-		return 0, &Failure{Mismatch, f.shown, "fits no secret"}
+		return 0, around{}, &Failure{Mismatch, f.shown, "fits no secret"}
 	}
-	return match, nil
+	return match, text, nil
 }
 
 // fits reports whether one of the signatures is that of the key. The body is
@@ -240,7 +246,22 @@ func (f *form) candidates(header http.Header) (texts []string, timestamp string,
 }
 
 // around is the signed text before the body and after it.
-func (f *form) around(r *Request, timestamp string) (before, after []byte, failure *Failure) {
+type around struct{ before, after []byte }
+
+// sum is the [Proof.SignedSum] of a delivery that is signed in the form.
+func (a around) sum(f *form, body []byte) []byte {
+	if !f.varies {
+		return nil
+	}
+	h := sha256.New()
+	for _, part := range [][]byte{a.before, body, a.after} {
+		_, _ = h.Write(part) // a hash never fails
+	}
+	return h.Sum(nil)
+}
+
+// around puts the signed text together.
+func (f *form) around(r *Request, timestamp string) (signed around, failure *Failure) {
 	text := make([]byte, 0, 256)
 	split := 0
 	for _, part := range f.parts {
@@ -259,18 +280,18 @@ func (f *form) around(r *Request, timestamp string) (before, after []byte, failu
 		case penstock.PartHeader:
 			value := r.Header.Get(part.Text)
 			if value == "" {
-				return nil, nil, &Failure{MissingHeader, part.Text, "is missing"}
+				return around{}, &Failure{MissingHeader, part.Text, "is missing"}
 			}
 			text = append(text, value...)
 		case penstock.PartSignedHeaders:
 			if text, failure = f.signedHeaders(text, r); failure != nil {
-				return nil, nil, failure
+				return around{}, failure
 			}
 		default:
 			text = append(text, part.Text...)
 		}
 	}
-	return text[:split], text[split:], nil
+	return around{text[:split], text[split:]}, nil
 }
 
 // splitURL is the host of an absolute URL and its path with the query.

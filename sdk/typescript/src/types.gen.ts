@@ -1587,7 +1587,10 @@ export interface CreateWebhookRequest {
   secret_name?: string | undefined;
   /** A header whose value tells deliveries apart, instead of the sender's own. */
   delivery_id_header?: string | undefined;
-  /** Whether the same signed bytes under another id are a duplicate, for schemes that sign neither time nor id. */
+  /**
+   * Whether the same signed bytes, their signed time included, are a duplicate under another id that is not signed: the
+   * value of `delivery_id_header`, a header of the sender's, or `X-Penstock-Delivery-Id`.
+   */
   replay_guard?: boolean | undefined;
   /** When it takes a new value of its managed secret. */
   secret_refresh?: Known<SecretRefresh> | undefined;
@@ -1603,7 +1606,7 @@ export interface UpdateWebhookRequest {
   secret?: string | undefined;
   /** A header whose value tells deliveries apart; empty for the sender's own. */
   delivery_id_header?: string | undefined;
-  /** Whether the same signed bytes under another id are a duplicate. */
+  /** Whether the same signed bytes are a duplicate under another id that is not signed. */
   replay_guard?: boolean | undefined;
   /** When it takes a new value of its managed secret. */
   secret_refresh?: Known<SecretRefresh> | undefined;
@@ -2100,7 +2103,7 @@ export interface Webhook {
   secret_name: string;
   /** A header whose value tells deliveries apart. */
   delivery_id_header?: string;
-  /** Whether the same signed bytes under another id are a duplicate. */
+  /** Whether the same signed bytes are a duplicate under another id that is not signed. */
   replay_guard: boolean;
   /** When it takes a new value of its managed secret. */
   secret_refresh: SecretRefresh;

@@ -887,8 +887,9 @@ class CreateWebhookRequest(TypedDict, total=False):
     """A header whose value tells deliveries apart, instead of the sender's own."""
 
     replay_guard: bool
-    """Whether the same signed bytes under another id are a duplicate, for schemes that sign
-    neither time nor id.
+    """Whether the same signed bytes, their signed time included, are a duplicate under another id
+    that is not signed: the value of `delivery_id_header`, a header of the sender's, or
+    `X-Penstock-Delivery-Id`.
     """
 
     secret_refresh: SecretRefresh
@@ -912,7 +913,7 @@ class UpdateWebhookRequest(TypedDict, total=False):
     """A header whose value tells deliveries apart; empty for the sender's own."""
 
     replay_guard: bool
-    """Whether the same signed bytes under another id are a duplicate."""
+    """Whether the same signed bytes are a duplicate under another id that is not signed."""
 
     secret_refresh: SecretRefresh
     """When it takes a new value of its managed secret."""

@@ -2823,7 +2823,7 @@ class Webhook(Model):
     """A header whose value tells deliveries apart."""
 
     replay_guard: bool
-    """Whether the same signed bytes under another id are a duplicate."""
+    """Whether the same signed bytes are a duplicate under another id that is not signed."""
 
     secret_refresh: SecretRefresh
     """When it takes a new value of its managed secret."""

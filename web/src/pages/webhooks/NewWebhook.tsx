@@ -117,7 +117,7 @@ function Fields({ create, creating, error, close }: FieldsProps) {
           />
         </Group>
         <Stack gap={6}>
-          {draft.mode === 'signature' && wantsGuard(preset) && (
+          {draft.mode === 'signature' && wantsGuard(preset, draft.deliveryIdHeader) && (
             <Checkbox
               label="The same signed bytes under another id are a duplicate"
               checked={draft.replayGuard}

@@ -50,10 +50,13 @@ test('a scheme is told in sentences', () => {
     'Deliveries are told apart by the header X-Id.',
   ]);
   expect(factsOf({ ...preset, forms: [] })).toEqual([]);
-  expect([wantsGuard(preset), wantsGuard({ ...preset, forms: [{ ...form, time_signed: true }] as SignaturePreset['forms'] })]).toEqual([
-    true,
-    false,
-  ]);
+});
+
+test('a guard makes sense where the id is not signed', () => {
+  const guarded = (time_signed: boolean, id_signed: boolean, header?: string) =>
+    wantsGuard({ forms: [{ time_signed, id_signed }] } as unknown as SignaturePreset, header);
+  expect([guarded(false, false), guarded(true, false), guarded(true, true), guarded(true, true, 'X-Id')]).toEqual([true, true, false, true]);
+  expect(wantsGuard(undefined)).toBe(true);
 });
 
 test('names, states and ways of authentication are put into words', () => {

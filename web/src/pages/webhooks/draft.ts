@@ -87,6 +87,6 @@ export function factsOf(preset: SignaturePreset): string[] {
 }
 
 /** Whether the same signed bytes could be sent again under another id, so that a guard makes sense. */
-export function wantsGuard(preset: SignaturePreset | undefined): boolean {
-  return preset?.forms.some((form) => !form.time_signed && !form.id_signed) ?? true;
+export function wantsGuard(preset: SignaturePreset | undefined, deliveryIdHeader = ''): boolean {
+  return deliveryIdHeader.trim() !== '' || (preset?.forms.some((form) => !form.id_signed) ?? true);
 }

@@ -31,6 +31,7 @@ type field struct {
 	rule     string
 	about    string // for the schema
 	value    string // the default, as JSON
+	written  bool   // by us, though it has its default
 	null     bool   // null is as if the key were not there
 	empty    bool   // so is an empty text
 	body     bool   // the text below the frontmatter, which has no key
@@ -70,7 +71,7 @@ func readFields(t reflect.Type) []field {
 		}
 		unset := f.Tag.Get("unset")
 		fields = append(fields, field{
-			null: unset != "", empty: unset == "null or empty",
+			written: f.Tag.Get("written") == "always", null: unset != "", empty: unset == "null or empty",
 			index: f.Index, key: key, alias: f.Tag.Get("alias"), required: options != "omitzero",
 			rule: f.Tag.Get("rule"), about: f.Tag.Get("about"), value: f.Tag.Get("default"), kind: f.Type,
 		})

@@ -145,7 +145,8 @@ func WriteAutomation(document []byte, a Automation) ([]byte, error) { return wri
 func WriteWebhook(document []byte, w Webhook) ([]byte, error) { return write(document, false, w) }
 
 // write sets those keys of a document that differ from what it says now. Other
-// spellings of the same, such as an alias or a default written out, stay.
+// spellings of the same, such as an alias or a default written out, stay. A
+// document that is changed names the keys that are always written.
 func write[T any](content []byte, markdown bool, wanted T) ([]byte, error) {
 	var present T
 	d := document{findings: &findings{}, path: "document"}
@@ -161,23 +162,9 @@ func write[T any](content []byte, markdown bool, wanted T) ([]byte, error) {
 		d.decode(&present)
 	}
 	now, next := reflect.ValueOf(&present).Elem(), reflect.ValueOf(wanted)
-	var changes []KeyChange
-	body := ""
-	for _, f := range fieldsOf(next.Type()) {
-		old, value := now.FieldByIndex(f.index), next.FieldByIndex(f.index)
-		spelled := f.key
-		if d.find(f.key) == nil && f.alias != "" && d.find(f.alias) != nil {
-			spelled = f.alias
-		}
-		switch {
-		case f.body:
-			body = value.String()
-		case f.text(old) == f.text(value) && (d.find(spelled) != nil || !f.required):
-		case value.IsZero() && !f.required:
-			changes = append(changes, KeyChange{Key: spelled, Remove: true})
-		default:
-			changes = append(changes, KeyChange{Key: spelled, Value: value.Interface()})
-		}
+	changes := d.changes(now, next, false)
+	if len(changes) > 0 || len(content) == 0 {
+		changes = d.changes(now, next, true)
 	}
 	if markdown && len(content) == 0 {
 		content = []byte("---\n---\n")
@@ -188,8 +175,34 @@ func write[T any](content []byte, markdown bool, wanted T) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if markdown {
-		content = SetBody(content, body)
+	for _, f := range fieldsOf(next.Type()) {
+		if f.body {
+			content = SetBody(content, next.FieldByIndex(f.index).String())
+		}
 	}
 	return content, nil
+}
+
+// changes are the keys in which a document that was read as now differs from next. With written, those count that are
+// always written.
+func (d *document) changes(now, next reflect.Value, written bool) []KeyChange {
+	var changes []KeyChange
+	for _, f := range fieldsOf(next.Type()) {
+		old, value := now.FieldByIndex(f.index), next.FieldByIndex(f.index)
+		spelled := f.key
+		if d.find(f.key) == nil && f.alias != "" && d.find(f.alias) != nil {
+			spelled = f.alias
+		}
+		there := d.find(spelled) != nil
+		missing := f.required || written && f.written && !value.IsZero()
+		switch {
+		case f.body:
+		case f.text(old) == f.text(value) && (there || !missing):
+		case value.IsZero() && !f.required:
+			changes = append(changes, KeyChange{Key: spelled, Remove: true})
+		default:
+			changes = append(changes, KeyChange{Key: spelled, Value: value.Interface()})
+		}
+	}
+	return changes
 }

@@ -9,7 +9,7 @@ import (
 // Webhook is webhooks/NAME.yaml.
 type Webhook struct {
 	Name             string                   `json:"-"`
-	AuthMode         penstock.AuthMode        `json:"authMode,omitzero" rule:"authMode" about:"How a sender shows that a delivery is its own." default:"\"token\""`
+	AuthMode         penstock.AuthMode        `json:"authMode,omitzero" written:"always" rule:"authMode" about:"How a sender shows that a delivery is its own." default:"\"token\""`
 	SignatureScheme  penstock.SignatureScheme `json:"signatureScheme,omitzero" rule:"scheme" about:"The sender's way to sign; with the mode signature and only then."`
 	Signature        *Signature               `json:"signature,omitzero" about:"The layout of a custom_hmac signature, or the timestamp header of grafana."`
 	SecretName       string                   `json:"secretName" rule:"secret" about:"The managed secret that deliveries are verified with. Of url_token it may hold A-Z a-z 0-9 - . _ ~ only."`

@@ -117,8 +117,9 @@ func TestWriteDefaults(t *testing.T) {
 	})
 	for _, test := range []struct{ name, before, want string }{
 		{"defaults that are written out stay", "authMode: token\nenabled: true\nsecretName: OLD\n", "authMode: token\nenabled: true\nsecretName: TOKEN\n"},
-		{"another value goes", "enabled: false\nsecretName: TOKEN\n", "secretName: TOKEN\n"},
-		{"a new document has what is needed", "", "secretName: TOKEN\n"},
+		{"another value goes, the mode is named", "enabled: false\nsecretName: TOKEN\n", "secretName: TOKEN\nauthMode: token\n"},
+		{"a document that is not changed stays", "secretName: TOKEN\n", "secretName: TOKEN\n"},
+		{"a new document has what is needed, and the mode", "", "authMode: token\nsecretName: TOKEN\n"},
 	} {
 		got, err := definition.WriteWebhook([]byte(test.before), w)
 		if err != nil {

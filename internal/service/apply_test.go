@@ -218,7 +218,7 @@ func TestInvalidFilesChangeNothing(t *testing.T) {
 		{"a secret that cannot be in a URL", "webhooks/ci.yaml", "authMode: url_token\nsecretName: SPACED\n", "FF_INVALID_VALUE", "webhooks/ci.yaml:2"},
 		{"a secret that is none of the mode", "webhooks/ci.yaml", "# c\nsecretName: SPACED\n", "FF_INVALID_VALUE", "webhooks/ci.yaml:2"},
 		{"an agent that is not declared", "automations/red/automation.md", "---\nagent: fixxer\ntriggers: [{provider: github, event: push}]\n---\nx\n", "FF_INVALID_REFERENCE", "automations/red/automation.md:2"},
-		{"two foremen", "agents/fixer/agent.md", "---\nagentType: FOREMAN\n---\nx\n", "FF_INVALID_VALUE", "agents/lead/agent.md:3"},
+		{"two foremen", "agents/fixer/agent.md", "---\nagentType: FOREMAN\n---\nx\n", "FF_DUPLICATE_KEY", "agents/lead/agent.md:3"},
 		{"a bad filter", "automations/red/automation.md", "---\ntriggers:\n  - provider: webhook\n    event: received\n    filter: {webhook_ids: [ci], payload: {a: []}}\n---\nx\n", "FF_INVALID_FILTER", "automations/red/automation.md:5"},
 		{"an environment that is not there", "agents/fixer/agent.md", "---\nenvironmentId: gone\n---\nx\n", "FF_INVALID_REFERENCE", "agents/fixer/agent.md:2"},
 		{"no factory.yaml", "factory.yaml", "", "FF_MISSING_FACTORY", "factory.yaml:1"},

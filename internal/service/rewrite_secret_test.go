@@ -96,3 +96,26 @@ func TestAWebhookThatItsFileSwitchesOffStaysOffWhenItsSecretComes(t *testing.T) 
 		}
 	})
 }
+
+// Other readers of the files need not know the default mode. A file that is not changed stays as its author wrote it.
+func TestWrittenFilesNameTheMode(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		h.apply(with(with(team(), "webhooks/ci.yaml", "secretName: CI_TOKEN\n"), "webhooks/quiet.yaml", "secretName: CI_TOKEN\n"))
+		h.hook(named("made", penstock.AuthToken))
+		for _, w := range h.webhooks() {
+			if w.Name == "ci" {
+				h.update(w.UID, penstock.WebhookRequest{ReplayGuard: new(true)})
+			}
+		}
+		files := h.files().Files
+		for path, want := range map[string]string{
+			"webhooks/made.yaml":  "authMode: token\nsecretName: MADE_WEBHOOK_SECRET\n",
+			"webhooks/ci.yaml":    "secretName: CI_TOKEN\nauthMode: token\nreplayGuard: true\n",
+			"webhooks/quiet.yaml": "secretName: CI_TOKEN\n",
+		} {
+			if got := files[path]; got != want {
+				t.Errorf("%s: got %q, want %q", path, got, want)
+			}
+		}
+	})
+}

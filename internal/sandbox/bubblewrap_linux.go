@@ -97,20 +97,23 @@ func (b *bubblewrap) Start(ctx context.Context, spec Spec) (Running, error) {
 		return nil, err
 	}
 	// What is read from a descriptor is on no command line, which every user of the
-	// machine can see. The environment goes past bwrap to Enter: bwrap stays the
-	// first process of the sandbox, and all others there can read its memory.
+	// machine can see. The environment and the standard streams go past bwrap to Enter:
+	// bwrap stays the first process of the sandbox, and all others there can read its
+	// memory and take its descriptors.
 	env := strings.Join(environment(b.path, insideUser, b.Layout(spec), spec.Env), "\x00")
 	files := [][]byte{nil, []byte(passwd), []byte(group), []byte(env)}
 	fd := func(i int) string { return strconv.Itoa(firstFD + i) }
+	stdin, stdout, blocked := fd(len(files)), fd(len(files)+1), fd(len(files)+2)
 	options := b.options(spec)
 	options = append(options, "--ro-bind-data", fd(1), "/etc/passwd", "--ro-bind-data", fd(2), "/etc/group",
-		"--remount-ro", "/", "--block-fd", fd(len(files)))
+		"--remount-ro", "/", "--block-fd", blocked)
 	files[0] = []byte(strings.Join(options, "\x00") + "\x00")
 	tree, err := b.launch(ctx, order{
-		Argv:      append([]string{b.bwrap, "--args", fd(0), "--", insideExe, "enter", fd(3)}, spec.Argv...),
+		Argv:      append([]string{b.bwrap, "--args", fd(0), "--", insideExe, "enter", fd(3), stdin, stdout}, spec.Argv...),
 		Env:       []string{},
 		Dir:       "/",
 		Files:     files,
+		Apart:     true,
 		AwaitRead: true, // bwrap reads the block-fd when everything is set up
 	}, spec)
 	if err != nil {

@@ -87,6 +87,10 @@ type Spec struct {
 	// on top of PATH, HOME, USER, LOGNAME, SHELL and LANG, which every kind
 	// sets; nothing is taken from the worker's own environment.
 	Env []string
+	// Sockets makes the standard input and output sockets instead of pipes. No process
+	// can open those of another one through /proc, and a program that speaks a protocol
+	// does not need to; scripts, however, expect /dev/stdout to work.
+	Sockets bool
 	// Stderr gets the standard error of the tree; nil sends it to Stdout, in
 	// the order written.
 	Stderr io.Writer

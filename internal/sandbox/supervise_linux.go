@@ -33,6 +33,9 @@ type order struct {
 	// Files are contents that the program finds open for reading from
 	// firstFD on. They are in no file system and on no command line.
 	Files [][]byte
+	// Apart gives the program /dev/null as standard input and output. The tree's own
+	// are the two descriptors after Files, for a program further down.
+	Apart bool
 	// AwaitRead adds one more descriptor, a socket with one byte in it, and
 	// holds back report.Started until the program has read that byte and closed the
 	// socket; a program that dies instead has not started.
@@ -60,8 +63,9 @@ const codeCannotExecute = 127
 // says so, when the worker is gone, however it went, or frozen. It returns the exit
 // code for this process.
 func Supervise() int {
-	// The parent-death signal below is sent when the thread that forked ends,
-	// and PR_SET_NO_NEW_PRIVS belongs to a thread: there is one thread for both.
+	// The parent-death signal below is sent when the thread that forked ends, and
+	// PR_SET_NO_NEW_PRIVS and the session keyring belong to a thread: there is one
+	// thread for all of them.
 	runtime.LockOSThread()
 	// A read with a deadline needs a pipe that does not block, and the runtime asks
 	// for that when it is given the file.
@@ -167,6 +171,9 @@ func supervise(control io.Reader) (*supervised, error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("set no_new_privs: %w", err)
 	}
+	if err := leaveSessionKeyring(); err != nil {
+		return nil, err
+	}
 	s := &supervised{
 		silence: o.Silence,
 		started: make(chan error, 1),
@@ -179,8 +186,10 @@ func supervise(control io.Reader) (*supervised, error) {
 		return nil, err
 	}
 	s.pid, err = o.fork(fds)
-	for _, fd := range fds[firstFD:] {
-		_ = unix.Close(int(fd))
+	for _, fd := range fds {
+		if fd >= firstFD {
+			_ = unix.Close(int(fd))
+		}
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "penstock: cannot execute %s: %v\n", o.Argv[0], err)
@@ -218,6 +227,15 @@ func (o order) descriptors() (fds []uintptr, ready *os.File, err error) {
 			return nil, nil, fmt.Errorf("rewind memfd: %w", err)
 		}
 	}
+	if o.Apart {
+		for i := range 2 {
+			null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return nil, nil, fmt.Errorf("open %s: %w", os.DevNull, err)
+			}
+			fds, fds[i] = append(fds, fds[i]), uintptr(null)
+		}
+	}
 	if !o.AwaitRead {
 		return fds, nil, nil
 	}
@@ -246,30 +264,43 @@ func (o order) fork(fds []uintptr) (pid int, err error) {
 }
 
 // Enter is the whole of the hidden command "enter", the first program in a sandbox
-// of kind Bubblewrap. It becomes the program that follows the number of a
-// descriptor, with the environment that lies in there. It returns, with the exit code
-// for this process, only where that cannot be.
+// of kind Bubblewrap. Three descriptors come first in args: the environment, and what
+// becomes the standard input and output. Enter becomes the program that follows them.
+// It returns, with the exit code for this process, only where that cannot be.
 func Enter(args []string) int {
-	if len(args) < 2 {
+	if len(args) <= entered {
 		fmt.Fprintln(os.Stderr, "penstock enter is started by a sandbox, never by hand")
 		return 2
 	}
-	program := args[1:]
-	err := become(args[0], program)
+	program := args[entered:]
+	err := become([entered]string(args), program)
 	fmt.Fprintf(os.Stderr, "penstock: cannot execute %s: %v\n", program[0], err)
 	return codeCannotExecute
 }
 
-func become(descriptor string, program []string) error {
-	fd, err := strconv.Atoi(descriptor)
-	if err != nil {
-		return err
+// entered is how many descriptors Enter is given.
+const entered = 3
+
+func become(descriptors [entered]string, program []string) error {
+	var fds [entered]int
+	for i, text := range descriptors {
+		fd, err := strconv.Atoi(text)
+		if err != nil {
+			return err
+		}
+		fds[i] = fd
 	}
-	file := os.NewFile(uintptr(fd), "environment")
+	file := os.NewFile(uintptr(fds[0]), "environment")
 	text, err := io.ReadAll(file)
 	_ = file.Close()
 	if err != nil {
 		return err
+	}
+	for i, fd := range fds[1:] {
+		if err := unix.Dup3(fd, i, 0); err != nil {
+			return fmt.Errorf("take over standard stream %d: %w", i, err)
+		}
+		_ = unix.Close(fd) // the program has it once, and what that starts not at all
 	}
 	env := strings.Split(string(text), "\x00")
 	path, err := lookPath(program[0], ".", env)

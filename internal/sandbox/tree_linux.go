@@ -41,7 +41,7 @@ func (m *machine) launch(ctx context.Context, o order, spec Spec) (*tree, error)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	s, err := openStreams(spec.Stderr)
+	s, err := openStreams(spec)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
@@ -166,7 +166,7 @@ func (t *tree) Kill() {
 	<-t.done
 }
 
-// streams are the pipes between us and a supervisor with its tree.
+// streams are the pipes and sockets between us and a supervisor with its tree.
 type streams struct {
 	stdin, stdout, control, reports *os.File
 
@@ -177,24 +177,31 @@ type streams struct {
 	theirs []*os.File // by the number that the supervisor finds them at
 }
 
-// openStreams opens all pipes and starts to copy the standard error to w, if any.
-func openStreams(w io.Writer) (*streams, error) {
+// openStreams opens all of them and starts to copy the standard error, if it has a
+// stream of its own.
+func openStreams(spec Spec) (*streams, error) {
 	s := &streams{theirs: make([]*os.File, reportFD+1)}
 	var err error
-	pipe := func() (r, w *os.File) {
+	open := func(pair func() (a, b *os.File, err error)) (a, b *os.File) {
 		if err == nil {
-			r, w, err = os.Pipe()
+			a, b, err = pair()
 		}
-		return r, w
+		return a, b
 	}
-	s.theirs[0], s.stdin = pipe()
-	s.stdout, s.theirs[1] = pipe()
+	if spec.Sockets {
+		s.theirs[0], s.stdin = open(socketPair)
+		s.theirs[1], s.stdout = open(socketPair)
+	} else {
+		s.theirs[0], s.stdin = open(os.Pipe)
+		s.stdout, s.theirs[1] = open(os.Pipe)
+	}
 	s.theirs[2] = s.theirs[1]
+	w := spec.Stderr
 	if w != nil {
-		s.stderr, s.theirs[2] = pipe()
+		s.stderr, s.theirs[2] = open(os.Pipe)
 	}
-	s.theirs[controlFD], s.control = pipe()
-	s.reports, s.theirs[reportFD] = pipe()
+	s.theirs[controlFD], s.control = open(os.Pipe)
+	s.reports, s.theirs[reportFD] = open(os.Pipe)
 	if err != nil {
 		s.closeTheirs()
 		s.closeOurs()
@@ -211,6 +218,19 @@ func openStreams(w io.Writer) (*streams, error) {
 		}()
 	}
 	return s, nil
+}
+
+// socketPair connects a descriptor of the tree, which blocks as programs expect it, and
+// one of ours.
+func socketPair() (theirs, ours *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("socketpair: %w", err)
+	}
+	if err := unix.SetNonblock(pair[1], true); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("set a socket non-blocking: %w", err), unix.Close(pair[0]), unix.Close(pair[1]))
+	}
+	return os.NewFile(uintptr(pair[0]), "socket"), os.NewFile(uintptr(pair[1]), "socket"), nil
 }
 
 // finishStderr returns when the last of the standard error is written. After the

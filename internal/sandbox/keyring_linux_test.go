@@ -1,0 +1,46 @@
+package sandbox
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// keys adds a key of each name to the session keyring, unless it is there already.
+func keys(names []string) {
+	for _, name := range names {
+		_, err := unix.KeyctlSearch(unix.KEY_SPEC_SESSION_KEYRING, "user", name, 0)
+		fmt.Println(name, "before:", err)
+		_, err = unix.AddKey("user", name, []byte("secret"), unix.KEY_SPEC_SESSION_KEYRING)
+		fmt.Println(name, "added:", err)
+	}
+}
+
+// Neither the worker's keys nor those of one tree can be seen by another.
+func TestEachTreeHasASessionKeyringOfItsOwn(t *testing.T) {
+	eachKind(t, func(t *testing.T, s Sandbox) {
+		ours, theirs := "ours-"+mark(), "theirs-"+mark()
+		// As a server has one that was started in a session. It goes with the thread.
+		runtime.LockOSThread()
+		if _, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0); err != nil {
+			t.Skip("no keyrings here:", err)
+		}
+		if _, err := unix.AddKey("user", ours, []byte("secret"), unix.KEY_SPEC_SESSION_KEYRING); err != nil {
+			t.Fatal(err)
+		}
+		const none = "required key not available"
+		want := fmt.Sprintf("%s before: %s\n%[1]s added: <nil>\n%[3]s before: %[2]s\n%[3]s added: <nil>\n", ours, none, theirs)
+		for range 2 {
+			sp := spec(t, "")
+			sp.Argv = []string{s.Layout(sp).Exe, "keys", ours, theirs}
+			if got := output(t, s, sp); got != want {
+				t.Errorf("got\n%swant\n%s", got, want)
+			}
+		}
+		if _, err := unix.KeyctlSearch(unix.KEY_SPEC_SESSION_KEYRING, "user", theirs, 0); err == nil {
+			t.Error("a key of a tree is in the worker's keyring")
+		}
+	})
+}

@@ -105,6 +105,8 @@ func (w *working) programs(p providers, confined sandbox.Sandbox, settings *file
 		Argv:  []string{"{exe}", "agent", "acp", "--state", "{home}/" + agentState},
 		Env:   p.environment(),
 		State: []string{agentState},
+		// What a run sets must not decide how this process reaches the providers.
+		EnvForTools: true,
 	}
 	if w.DemoDirectives || confined != nil && confined.Kind() == sandbox.Bubblewrap {
 		builtin.Argv = append(builtin.Argv, "--directives")

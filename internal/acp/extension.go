@@ -26,6 +26,11 @@ const (
 	// offers. Without it the agent looks for .penstock/skills/*/SKILL.md.
 	MetaSkills = "penstock.dev/skills"
 
+	// MetaEnvironment, on session/new and session/load, is a []string of KEY=value:
+	// what commands and MCP servers of the session find in their environment, on top
+	// of the agent's own. It may hold secrets.
+	MetaEnvironment = "penstock.dev/environment"
+
 	// MethodArtifact is the agent's request to keep something as an artifact of
 	// the run: an ArtifactRequest, answered by an ArtifactResponse. An error is
 	// shown to the model.

@@ -41,8 +41,9 @@ type Config struct {
 	// the process for that.
 	StateDir string
 
-	// Env is the environment of commands and MCP servers. Provider keys are
-	// taken out of it, by name and by value.
+	// Env is the environment of commands and MCP servers. The providers' keys and
+	// addresses are removed from it by name, the keys by value as well. A client adds
+	// more for each session: see acp.MetaEnvironment.
 	Env []string
 
 	// Directives lets demo/offline obey the "demo:" lines of a prompt, which run
@@ -76,7 +77,7 @@ func (c Config) withDefaults() Config {
 	c.MaxSteps = cmp.Or(c.MaxSteps, 200)
 	c.Backoff = cmp.Or(c.Backoff, time.Second)
 	c.Stall = cmp.Or(c.Stall, 5*time.Minute)
-	c.Env = commandEnv(c.Env, c.Anthropic.Key, c.OpenAI.Key, c.Google.Key)
+	c.Env = withoutProviders(c.Env, c.Anthropic.Key, c.OpenAI.Key, c.Google.Key)
 	return c
 }
 

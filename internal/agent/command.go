@@ -70,7 +70,7 @@ var runCommandTool = define(toolRunCommand, acp.ToolExecute,
 		out, err := runShell(ctx, shell{
 			command:  in.Command,
 			dir:      dir,
-			env:      c.session.agent.cfg.Env,
+			env:      c.session.env,
 			timeout:  min(cmp.Or(max(timeout, 0), defaultTimeout), maxTimeout),
 			progress: func(tail string) { c.progress(ctx, tail) },
 		})
@@ -286,23 +286,4 @@ func (o *output) tail(n int) (string, bool) {
 	rest := o.rest[max(0, len(o.rest)-n):]
 	head := o.head[max(0, len(o.head)-(n-len(rest))):] // rest is short only as long as nothing is missing
 	return string(head) + string(rest), changed
-}
-
-// commandEnv is the environment for commands: env without the providers' keys,
-// by any name, and with what keeps programs from waiting for a person.
-func commandEnv(env []string, keys ...string) []string {
-	unwanted := []string{
-		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY",
-	}
-	kept := slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
-		name, value, _ := strings.Cut(entry, "=")
-		return slices.Contains(unwanted, name) || value != "" && slices.Contains(keys, value)
-	})
-	quiet := []string{"TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive"}
-	for _, entry := range quiet {
-		name, _, _ := strings.Cut(entry, "=")
-		kept = slices.DeleteFunc(kept, func(e string) bool { return strings.HasPrefix(e, name+"=") })
-		kept = append(kept, entry)
-	}
-	return kept
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,17 +39,17 @@ type mcpServer struct {
 }
 
 // startServer connects to a server and asks for its tools.
-func startServer(ctx context.Context, a *agent, described acp.MCPServer, cwd string) (*mcpServer, error) {
+func startServer(ctx context.Context, s *session, described acp.MCPServer, cwd string) (*mcpServer, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	m := &mcpServer{name: described.Name}
 	var said output
-	transport, err := m.transport(a, described, cwd, &said)
+	transport, err := m.transport(s, described, cwd, &said)
 	if err != nil {
 		return nil, err
 	}
 	client := mcp.NewClient(
-		&mcp.Implementation{Name: "penstock-agent", Version: a.cfg.Version},
+		&mcp.Implementation{Name: "penstock-agent", Version: s.agent.cfg.Version},
 		&mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}},
 	)
 	m.session, err = client.Connect(ctx, transport, nil)
@@ -65,10 +66,10 @@ func startServer(ctx context.Context, a *agent, described acp.MCPServer, cwd str
 	return m, nil
 }
 
-func (m *mcpServer) transport(a *agent, described acp.MCPServer, cwd string, stderr io.Writer) (mcp.Transport, error) {
+func (m *mcpServer) transport(s *session, described acp.MCPServer, cwd string, stderr io.Writer) (mcp.Transport, error) {
 	switch described.Type {
 	case "", "stdio":
-		return m.start(a, described, cwd, stderr)
+		return m.start(s, described, cwd, stderr)
 	case "http":
 		headers := http.Header{}
 		for _, h := range described.Headers {
@@ -85,12 +86,18 @@ func (m *mcpServer) transport(a *agent, described acp.MCPServer, cwd string, std
 
 // start runs a stdio server as a child of its own group, so that whatever it
 // starts ends with it.
-func (m *mcpServer) start(a *agent, described acp.MCPServer, cwd string, stderr io.Writer) (mcp.Transport, error) {
-	cmd := exec.Command(described.Command, described.Args...) //nolint:noctx // it lives as long as the session; close ends it
-	cmd.Dir, cmd.Env, cmd.Stderr = cwd, append([]string{}, a.cfg.Env...), stderr
+func (m *mcpServer) start(s *session, described acp.MCPServer, cwd string, stderr io.Writer) (mcp.Transport, error) {
+	env := slices.Clone(s.env)
 	for _, v := range described.Env {
-		cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
+		env = append(env, v.Name+"="+v.Value)
 	}
+	program, err := lookPath(described.Command, cwd, env)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, described.Args...) //nolint:noctx // it lives as long as the session; close ends it
+	cmd.Args[0] = described.Command
+	cmd.Dir, cmd.Env, cmd.Stderr = cwd, env, stderr
 	cmd.SysProcAttr = childAttr()
 	cmd.WaitDelay = drainFor
 	in, err := cmd.StdinPipe()

@@ -26,6 +26,7 @@ type session struct {
 	agent   *agent
 	files   *workspace
 	skills  []acp.Skill
+	env     []string // of commands and MCP servers
 	servers []*mcpServer
 	tools   map[string]tool
 	specs   []toolSpec // the tools as a model is told them
@@ -46,11 +47,12 @@ func openSession(ctx context.Context, a *agent, saved savedSession, with setup) 
 	}
 	s.files = files
 	s.skills = s.findSkills(with.meta)
+	s.env = a.toolEnv(with.meta)
 	for _, t := range builtinTools() {
 		s.add(t)
 	}
 	for _, described := range with.servers {
-		server, err := startServer(ctx, a, described, with.cwd)
+		server, err := startServer(ctx, s, described, with.cwd)
 		if err != nil {
 			s.close()
 			return nil, &acp.Error{Code: acp.CodeInternal, Message: fmt.Sprintf("MCP server %q: %v", described.Name, err)}

@@ -55,7 +55,9 @@ func (h acpHarness) Start(ctx context.Context, s Session) (Agent, error) {
 	a.said = transcript{record: s.Record}
 	a.did = actions{add: a.said.add, session: &a.session, open: map[string]*action{}}
 	var err error
-	a.process, err = s.Start(ctx, Command{Argv: h.program.Argv, Env: environment(h.program.Env), Stderr: &a.lastWords})
+	a.process, err = s.Start(ctx, Command{
+		Argv: h.program.Argv, Env: h.program.environment(s.Env), Protocol: true, Stderr: &a.lastWords,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -83,15 +85,6 @@ func (h acpHarness) Start(ctx context.Context, s Session) (Agent, error) {
 	return a, nil
 }
 
-func environment(vars map[string]string) []string {
-	var env []string
-	for name, value := range vars {
-		env = append(env, name+"="+value)
-	}
-	slices.Sort(env)
-	return env
-}
-
 // open makes the connection and the session.
 func (a *acpAgent) open(ctx context.Context, p Program) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("it was not ready within %s", startTime))
@@ -105,7 +98,7 @@ func (a *acpAgent) open(ctx context.Context, p Program) error {
 	if err != nil {
 		return err
 	}
-	if err := a.begin(ctx, servers); err != nil {
+	if err := a.begin(ctx, p, servers); err != nil {
 		return err
 	}
 	if p.Mode != "" {
@@ -130,11 +123,14 @@ func (a *acpAgent) open(ctx context.Context, p Program) error {
 
 // begin loads the session of before where there is one and the agent can, and
 // starts a new one otherwise.
-func (a *acpAgent) begin(ctx context.Context, servers []acp.MCPServer) error {
+func (a *acpAgent) begin(ctx context.Context, p Program, servers []acp.MCPServer) error {
 	s := a.session
 	meta := acp.Meta{}
 	if len(s.Skills) > 0 {
-		meta = acp.NewMeta(acp.MetaSkills, acpSkills(s.Skills))
+		meta = meta.With(acp.MetaSkills, acpSkills(s.Skills))
+	}
+	if p.EnvForTools {
+		meta = meta.With(acp.MetaEnvironment, s.Env)
 	}
 	if s.Load != "" && a.capable.LoadSession {
 		loaded, err := a.client.LoadSession(ctx, acp.LoadSessionRequest{SessionID: s.Load, Cwd: s.Dir, MCPServers: servers, Meta: meta})

@@ -14,6 +14,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -30,8 +31,11 @@ type Program struct {
 	Protocol string
 	// Argv is the program and its arguments.
 	Argv []string
-	// Env is set for this program alone.
+	// Env is set for this program alone, and wins over the run's environment.
 	Env map[string]string
+	// EnvForTools keeps the run's environment out of the program's own: an ACP agent
+	// gets it for its tools, as acp.MetaEnvironment.
+	EnvForTools bool
 	// Mode is the mode of its own in which an ACP agent is to work, such as one
 	// that asks for no permissions. Empty leaves the agent's choice.
 	Mode string
@@ -70,6 +74,19 @@ type Agent interface {
 	Close()
 }
 
+// environment is that of the program itself: the run's, and then its own.
+func (p Program) environment(run []string) []string {
+	if p.EnvForTools {
+		run = nil
+	}
+	var own []string
+	for name, value := range p.Env {
+		own = append(own, name+"="+value)
+	}
+	slices.Sort(own)
+	return slices.Concat(run, own)
+}
+
 // New makes the harness of a program.
 func New(p Program) (Harness, error) {
 	if len(p.Argv) == 0 {
@@ -88,6 +105,8 @@ func New(p Program) (Harness, error) {
 type Session struct {
 	// Start starts a program in the run's sandbox.
 	Start func(ctx context.Context, c Command) (Process, error)
+	// Env is the run's environment, KEY=value. It holds the run's secrets.
+	Env []string
 	// Dir is the workspace as the program sees it, Root as the worker does.
 	Dir  string
 	Root *os.Root
@@ -113,7 +132,10 @@ type Session struct {
 // Command is a program to be started.
 type Command struct {
 	Argv []string
-	Env  []string // KEY=value, on top of the run's own
+	Env  []string // KEY=value
+	// Protocol says that standard input and output carry a protocol: nothing but the
+	// program itself may be able to open them.
+	Protocol bool
 	// Stderr gets the standard error; nil sends it to the standard output.
 	Stderr io.Writer
 }

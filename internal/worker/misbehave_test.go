@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -70,6 +71,13 @@ func misbehave(what string) int {
 				nest(ctx, a, r.SessionID)
 			case "reads its skills":
 				readSkills(ctx, a, r.SessionID)
+			case "starts an intruder":
+				var report strings.Builder
+				exe, _ := os.Executable()
+				cmd := exec.CommandContext(ctx, exe, "intrude", "by opening")
+				cmd.Stdout = &report
+				_ = cmd.Run()
+				say(ctx, r.SessionID, "I have started it. "+report.String())
 			case "dies":
 				say(ctx, r.SessionID, "about to die")
 				_ = a.Call(ctx, "_nothing", nil, nil) // what was said is on its way

@@ -253,7 +253,7 @@ func TestAgentFindsItsOwnKeyAndRun(t *testing.T) {
 	w.secret("DEPLOY_TOKEN", "deploy-me-42")
 	w.start(nil)
 	id := w.create(penstock.RunRequest{
-		Prompt: `demo: run echo "$PENSTOCK_RUN_ID $PENSTOCK_BASE_URL ${#PENSTOCK_API_KEY} ${#DEPLOY_TOKEN} ${PROVIDER_KEY:-none} $OTHER"`,
+		Prompt: `demo: run echo "$PENSTOCK_RUN_ID $PENSTOCK_BASE_URL ${#PENSTOCK_API_KEY} ${#DEPLOY_TOKEN} ${OPENAI_API_KEY:-none} $OTHER"`,
 		Config: &penstock.Config{Env: map[string]string{"OTHER": "x", "PENSTOCK_RUN_ID": "forged", "DEPLOY_TOKEN": "x"}, Secrets: []string{"DEPLOY_TOKEN"}},
 	})
 	w.becomes(id, penstock.StateSucceeded)

@@ -69,7 +69,7 @@ func (e *execution) startAgent(ctx context.Context) error {
 	}
 	layout := e.layout()
 	agent, err := driver.Start(ctx, harness.Session{
-		Start: e.launch, Dir: layout.Dir, Root: e.space.root, Load: e.sessionID, Model: e.model(),
+		Start: e.launch, Env: e.environment(), Dir: layout.Dir, Root: e.space.root, Load: e.sessionID, Model: e.model(),
 		MCPServers: e.mcp, Skills: slices.Concat(e.use, e.skills),
 		Record: e.record, Save: e.saveArtifact, Consumed: e.consumed, Mask: e.mask.String, Log: e.log,
 	})
@@ -167,7 +167,7 @@ func (e *execution) launch(ctx context.Context, c harness.Command) (harness.Proc
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	running, err := e.startSandbox(e.alive, sandbox.Spec{Argv: c.Argv, Env: append(e.environment(), c.Env...), Stderr: c.Stderr})
+	running, err := e.startSandbox(e.alive, sandbox.Spec{Argv: c.Argv, Env: c.Env, Sockets: c.Protocol, Stderr: c.Stderr})
 	if err != nil {
 		return nil, err
 	}

@@ -41,6 +41,8 @@ func TestMain(m *testing.M) {
 	case "enter":
 		syscall.Exit(sandbox.Enter(os.Args[2:]))
 	case "agent":
+		_ = os.MkdirAll(os.Getenv("STATE"), 0o700)
+		_ = os.WriteFile(filepath.Join(os.Getenv("STATE"), "environment"), []byte(strings.Join(os.Environ(), "\n")), 0o600)
 		err := agent.Run(context.Background(), agent.Config{
 			In: os.Stdin, Out: os.Stdout, StateDir: os.Getenv("STATE"), Env: os.Environ(), Directives: true,
 			Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
@@ -52,6 +54,8 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	case "misbehave":
 		os.Exit(misbehave(os.Args[2]))
+	case "intrude":
+		os.Exit(intrude(os.Stdout, len(os.Args) > 2))
 	}
 	os.Exit(m.Run())
 }
@@ -197,7 +201,7 @@ func in(box sandbox.Sandbox) func(*worker.Options) {
 // programs are the built-in agent and what misbehaves.
 func programs() map[string]harness.Program {
 	return map[string]harness.Program{
-		"builtin":     {Argv: []string{"{exe}", "agent"}, Env: map[string]string{"STATE": "{home}/state", "PROVIDER_KEY": "provider-key-123"}, State: []string{"state"}},
+		"builtin":     {Argv: []string{"{exe}", "agent"}, Env: map[string]string{"STATE": "{home}/state", "OPENAI_API_KEY": "provider-key-123"}, EnvForTools: true, State: []string{"state"}},
 		"misbehaving": {Argv: []string{"{exe}", "misbehave", "as told"}},
 		"command":     {Protocol: harness.ProtocolCommand, Argv: []string{"/bin/sh", "-c", `sh -c "$(cat | tail -n 1)"`}},
 	}

@@ -1,0 +1,66 @@
+package main_test
+
+import (
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// Whoever may start runs gives them an environment and files. Neither makes the built-in
+// agent send the server's key to somebody who is not the provider: here, somebody whose
+// certificate only the run's own trust root vouches for.
+func TestARunCannotRedirectTheProvidersKey(t *testing.T) {
+	t.Parallel()
+	const key = "provider-key-to-be-taken"
+	keys, refused := make(chan string, 100), make(chan string, 100)
+	thief := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys <- r.Header.Get("Authorization")
+		w.WriteHeader(http.StatusBadRequest)
+	}))
+	thief.Config.ErrorLog = log.New(writerFunc(func(line []byte) { refused <- string(line) }), "", 0)
+	thief.StartTLS()
+	t.Cleanup(thief.Close)
+
+	s := testkit.Serve(t, testkit.ServeOptions{Env: []string{"OPENAI_API_KEY=" + key, "OPENAI_BASE_URL=" + thief.URL + "/v1"}})
+	env := client(s)
+	root := filepath.Join(t.TempDir(), "root.pem")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: thief.Certificate().Raw})
+	if err := os.WriteFile(root, certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const place = "/workspace/.penstock/attachments/"
+	id := startRun(t, env, "Hello.", "--attach", root, "--env", "SSL_CERT_FILE="+place+"root.pem", "--env", "SSL_CERT_DIR="+place,
+		"--env", "GODEBUG=http2debug=2,x509usefallbackroots=1", "--env", "OPENAI_BASE_URL=http://127.0.0.1:1")
+	select {
+	case got := <-keys:
+		t.Errorf("the key was sent: %q", got)
+	case line := <-refused:
+		if !strings.Contains(line, "bad certificate") {
+			t.Errorf("the handshake failed otherwise: %s", line)
+		}
+	case <-time.After(patience):
+		t.Error("the agent asked nobody")
+	}
+	call(t, env, "run", "cancel", id).want(t, 0, id)
+	if len(keys) > 0 {
+		t.Errorf("the key was sent: %q", <-keys)
+	}
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(p []byte) (int, error) {
+	f(p)
+	return len(p), nil
+}
+
+var _ io.Writer = writerFunc(nil)

@@ -1,0 +1,68 @@
+package worker_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/sandbox"
+	"github.com/penstock-dev/penstock/internal/worker"
+)
+
+// The process that holds the providers' keys has nothing of a run in its environment,
+// and what works for the run has nothing of the providers'.
+func TestRunEnvironmentAndProviderKeysNeverMeet(t *testing.T) {
+	eachKind(t, func(w *world, box sandbox.Sandbox) {
+		t := w.t
+		w.secret("SSL_CERT_DIR", "secret-place-1")
+		dir := t.TempDir()
+		w.start(func(o *worker.Options) { o.Sandbox, o.Dir = box, dir })
+		config := w.environment(penstock.EnvironmentConfig{SetupCommands: []string{"env > setup.txt"}})
+		config.Env = map[string]string{"HTTPS_PROXY": "http://proxy.test", "GODEBUG": "http2debug=2", "STATE": "/nowhere", "TMPDIR": "/nowhere"}
+		config.Secrets = []string{"SSL_CERT_DIR"}
+		config.MCPServers = map[string]penstock.MCPServer{"tracker": {Command: box.Layout(sandbox.Spec{}).Exe, Args: []string{"misbehave", "reveal"}}}
+		id := w.create(penstock.RunRequest{Config: config}, "demo: run env > command.txt", "demo: call mcp__tracker__reveal {}")
+		w.becomes(id, penstock.StateSucceeded)
+
+		place := filepath.Join(dir, "runs", id)
+		own := []string{"HTTPS_PROXY=http://proxy.test", "GODEBUG=http2debug=2", "SSL_CERT_DIR=secret-place-1", "PENSTOCK_RUN_ID=" + id}
+		for _, file := range []string{"setup.txt", "command.txt"} {
+			env := entries(t, filepath.Join(place, "work", file))
+			for _, want := range own {
+				if !slices.Contains(env, want) {
+					t.Errorf("%s: %s is missing in %v", file, want, env)
+				}
+			}
+			if slices.Contains(env, "OPENAI_API_KEY=provider-key-123") {
+				t.Errorf("%s holds the provider's key", file)
+			}
+		}
+		if out := strings.Join(w.outputs(id, "call_mcp_tool"), ""); !strings.Contains(out, "HTTPS_PROXY=") || strings.Contains(out, "OPENAI_API_KEY") {
+			t.Errorf("the MCP server says %s", out)
+		}
+
+		env := entries(t, filepath.Join(place, "home", "state", "environment"))
+		names := []string{"HOME", "LANG", "LOGNAME", "OPENAI_API_KEY", "PATH", "SHELL", "STATE", "USER"}
+		var got []string
+		for _, e := range env {
+			name, _, _ := strings.Cut(e, "=")
+			got = append(got, name)
+		}
+		if slices.Sort(got); !slices.Equal(got, names) {
+			t.Errorf("the agent's own environment has %v, want %v", got, names)
+		}
+	})
+}
+
+// entries are the lines of a file that holds an environment.
+func entries(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}

@@ -15,14 +15,17 @@ const MaxSecretBytes = 64 << 10
 // ManagedSecret is a value that the server keeps for a team's runs and
 // webhooks: the contract's Secret. No answer holds the value.
 type ManagedSecret struct {
-	Name       string       `json:"name"`
-	Version    int64        `json:"version"` // counts the values it was given; 0: none yet
-	Pending    bool         `json:"pending"` // declared, without a value
-	CreatedAt  Time         `json:"created_at"`
-	UpdatedAt  Time         `json:"updated_at"`
-	LastUsedAt Time         `json:"last_used_at,omitzero"` // by a run, seconds late
-	CreatedBy  *Actor       `json:"created_by,omitempty"`
-	UpdatedBy  *Actor       `json:"updated_by,omitempty"`
+	Name       string `json:"name"`
+	Version    int64  `json:"version"` // counts the values it was given; 0: none yet
+	Pending    bool   `json:"pending"` // declared, without a value
+	CreatedAt  Time   `json:"created_at"`
+	UpdatedAt  Time   `json:"updated_at"`
+	LastUsedAt Time   `json:"last_used_at,omitzero"` // by a run, seconds late
+	CreatedBy  *Actor `json:"created_by,omitempty"`
+	UpdatedBy  *Actor `json:"updated_by,omitempty"`
+	// WebhookUID is the webhook that the server made the secret for. Runs never
+	// get it, and who manages webhooks may replace it there.
+	WebhookUID string       `json:"webhook_uid,omitempty"`
 	UsedBy     []SecretUser `json:"used_by"`
 }
 

@@ -6,12 +6,15 @@ import "slices"
 type Scope string
 
 // The scopes. ScopeAdmin includes all others, ScopeFactoriesManage includes
-// ScopeFactoriesRead.
+// ScopeFactoriesRead. ScopeSecretsUse lets a request for a run, or a schedule,
+// name managed secrets, which an agent can read then; ScopeSecretsManage does
+// not include it.
 const (
 	ScopeRunsRead        Scope = "runs:read"
 	ScopeRunsWrite       Scope = "runs:write"
 	ScopeFactoriesRead   Scope = "factories:read"
 	ScopeFactoriesManage Scope = "factories:manage"
+	ScopeSecretsUse      Scope = "secrets:use"
 	ScopeSecretsManage   Scope = "secrets:manage"
 	ScopeKeysManage      Scope = "keys:manage"
 	ScopeAdmin           Scope = "admin"
@@ -26,7 +29,7 @@ const (
 func Scopes() []Scope {
 	return []Scope{
 		ScopeRunsRead, ScopeRunsWrite, ScopeFactoriesRead, ScopeFactoriesManage,
-		ScopeSecretsManage, ScopeKeysManage, ScopeWorker, ScopeAdmin,
+		ScopeSecretsUse, ScopeSecretsManage, ScopeKeysManage, ScopeWorker, ScopeAdmin,
 	}
 }
 

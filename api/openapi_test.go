@@ -73,7 +73,7 @@ func TestTheDocumentIsValidOpenAPI(t *testing.T) {
 
 func TestEveryOperationIsDescribed(t *testing.T) {
 	t.Parallel()
-	scopes := []string{"any", "runs:read", "runs:write", "factories:read", "factories:manage", "secrets:manage", "keys:manage", "admin"}
+	scopes := []string{"any", "runs:read", "runs:write", "factories:read", "factories:manage", "secrets:use", "secrets:manage", "keys:manage", "admin"}
 	doc := load(t)
 	seen := map[string]string{}
 	for _, op := range operations(t) {

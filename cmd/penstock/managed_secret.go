@@ -138,6 +138,7 @@ func showSecret(ctx context.Context, c *client, method, path string, body any) e
 			{"changed", moments(s.UpdatedAt)},
 			{"changed by", actor(s.UpdatedBy)},
 			{"last used", moments(s.LastUsedAt)},
+			{"made for webhook", s.WebhookUID},
 			{"used by", usersText(s.UsedBy, "\n")},
 		})
 	})

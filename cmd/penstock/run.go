@@ -44,7 +44,7 @@ type runCreateCmd struct {
 	Metadata     map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"/metadata" help:"Labels to find the run by; up to 20."`
 	Mode         string            `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"How to go about it: normal, plan (plan first and ask) or orchestrate."`
 	Env          []string          `sep:"none" placeholder:"KEY[=VALUE]" field:"/config/env" help:"Environment variable of the agent; without a value it is taken from your environment. Not for secrets: the run shows it."`
-	Secret       []string          `sep:"none" placeholder:"NAME" field:"/config/secrets" help:"Managed secret to give to the run as an environment variable; can be given often."`
+	Secret       []string          `sep:"none" placeholder:"NAME" field:"/config/secrets" help:"Managed secret to give to the run as an environment variable; needs a key with secrets:use. Can be given often."`
 	Harness      string            `placeholder:"TYPE" field:"/config/harness/type" help:"Agent program: builtin, command, or one of the server's configuration."`
 	WorkerHost   string            `placeholder:"HOST" field:"/config/worker_host" help:"Worker that is to execute the run."`
 	MaxDuration  time.Duration     `placeholder:"DURATION" field:"/config/max_duration_minutes" help:"How long the agent may work, in whole minutes, such as 90m."`

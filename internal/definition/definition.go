@@ -64,12 +64,15 @@ func (d *Definition) Foreman() Agent {
 // Known is what the server knows beyond the files. What is nil is not checked.
 type Known struct {
 	Harnesses    []string // by name; of builtin, claude and their like the canonical one
-	Secrets      []string // names of the team's managed secrets
 	Environments []string // ids
 	MCPServers   []string // ids of managed ones
 	Runners      []string // ids of runners that are no files of the tree
 	WebhookUIDs  []string // of the factory
 	ScheduleIDs  []string // of the team
+	// RunSecret says why runs cannot have a managed secret, "" where they can, and
+	// which name was perhaps meant. WebhookSecret says it of a webhook.
+	RunSecret     func(secret string) (problem, nearest string)
+	WebhookSecret func(webhook, secret string) (problem, nearest string)
 	// NotURLSafe reports whether the value of a secret cannot be part of a URL.
 	NotURLSafe func(secret string) bool
 	// Taken reports whether another factory of the team is known by the name, and
@@ -190,13 +193,17 @@ func each[T any](p *parser, kind Kind, read func(place, *document) T) []T {
 	return items
 }
 
-// secret checks the name of a secret that a file refers to.
-func (p *parser) secret(d *document, path ...any) {
+// secret checks the name of a secret that a file refers to, for what runs get.
+func (p *parser) secret(d *document, path ...any) { p.secretFor(d, p.known.RunSecret, path...) }
+
+func (p *parser) secretFor(d *document, judge func(string) (problem, nearest string), path ...any) {
 	at := d.find(path...)
-	if at == nil || p.known.Secrets == nil || !patterns["secret"].MatchString(at.Value) || slices.Contains(p.known.Secrets, at.Value) {
+	if at == nil || judge == nil || !patterns["secret"].MatchString(at.Value) {
 		return
 	}
-	d.nearf(at, InvalidReference, nearest(at.Value, p.known.Secrets), "the team has no managed secret %s", quote(at.Value))
+	if problem, near := judge(at.Value); problem != "" {
+		d.nearf(at, InvalidReference, near, "%s", problem)
+	}
 }
 
 func (p *parser) secrets(d *document, names []string, path ...any) {

@@ -338,9 +338,19 @@ func TestKnown(t *testing.T) {
 		"runners/a.yaml", "platform: {linux: {dockerImage: x, registryCredentialSecretName: NONE}}\n",
 		"automations/a.md", "---\ntriggers:\n- {provider: webhook, event: received, filter: {webhook_ids: [uid1, uid2, a]}}\n- {provider: schedule, event: cron_fired, filter: {schedule_ids: [s1, s2]}}\nenvironmentId: e2\n---\nText.\n",
 	)
+	judge := func(name string) (problem, nearest string) {
+		if name == "API_KEY" {
+			return "", ""
+		}
+		return fmt.Sprintf("the team has no managed secret %q", name), penstock.Nearest(name, []string{"API_KEY"})
+	}
 	known := definition.Known{
-		Harnesses: []string{"builtin", "claude", "codex"}, Secrets: []string{"API_KEY"}, Environments: []string{"e1"}, Runners: []string{"r1"},
+		Harnesses: []string{"builtin", "claude", "codex"}, RunSecret: judge, Environments: []string{"e1"}, Runners: []string{"r1"},
 		MCPServers: []string{"mcp-1"}, WebhookUIDs: []string{"uid1"}, ScheduleIDs: []string{"s1"},
+		WebhookSecret: func(webhook, name string) (problem, nearest string) {
+			problem, nearest = judge(name)
+			return strings.Replace(problem, "the team has", webhook+" has", 1), nearest
+		},
 		NotURLSafe: func(name string) bool { return name == "API_KEY" },
 		Taken:      func(name, alias string) (nameTaken, aliasTaken bool) { return name == "x", alias == "Taken" },
 	}
@@ -356,7 +366,7 @@ factory.yaml:9:14: FF_INVALID_REFERENCE the team has no managed secret "API_KEX"
 factory.yaml:10:6: FF_INVALID_MCP (warning) the team has no managed MCP server "mcp-2": runs go without it; did you mean "mcp-1"?
 runners/a.yaml:1:66: FF_INVALID_REFERENCE the team has no managed secret "NONE"
 webhooks/a.yaml:2:13: FF_INVALID_VALUE the secret API_KEY cannot be part of a URL: with url_token it may hold A-Z a-z 0-9 - . _ ~ only
-webhooks/b.yaml:1:13: FF_INVALID_REFERENCE the team has no managed secret "API_KEI"; did you mean "API_KEY"?
+webhooks/b.yaml:1:13: FF_INVALID_REFERENCE b has no managed secret "API_KEI"; did you mean "API_KEY"?
 `
 	if diff := cmp.Diff(want, lines(found)); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)

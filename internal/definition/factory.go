@@ -93,6 +93,19 @@ func (p *parser) factory(f *Factory) *Factory {
 	return f
 }
 
+// FactoryName is the name that factory.yaml has, "" where it cannot be read.
+func FactoryName(files map[string][]byte) string {
+	p := parser{files: files}
+	d := p.open("factory.yaml")
+	if d.readYAML(files["factory.yaml"]); d.root == nil {
+		return ""
+	}
+	if at := d.find("name"); at != nil && at.Kind == yaml.ScalarNode {
+		return at.Value
+	}
+	return ""
+}
+
 func (f *Factory) integrations(d *document) {
 	var types []string
 	for i, integration := range f.Integrations {

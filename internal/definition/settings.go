@@ -155,12 +155,12 @@ func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...a
 		name, field, _ := strings.Cut(pointer[1:], "/")
 		d.badf(pointed(at, pointer), InvalidMCP, "MCP server %s: %s%s", quote(unescapePointer.Replace(name)), spaced(field), problem.Detail)
 	}
-	if p.known.Secrets == nil {
+	if p.known.RunSecret == nil {
 		return
 	}
 	for _, use := range config.SecretUses() {
-		if !slices.Contains(p.known.Secrets, use.Name) {
-			d.nearf(pointed(at, strings.TrimPrefix(use.Pointer, "/mcp_servers")), InvalidReference, nearest(use.Name, p.known.Secrets), "the team has no managed secret %s", quote(use.Name))
+		if problem, near := p.known.RunSecret(use.Name); problem != "" {
+			d.nearf(pointed(at, strings.TrimPrefix(use.Pointer, "/mcp_servers")), InvalidReference, near, "%s", problem)
 		}
 	}
 }

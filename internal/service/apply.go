@@ -67,9 +67,13 @@ func (a *application) read(ctx context.Context, files map[string][]byte) (*defin
 	for _, w := range webhooks {
 		a.known.WebhookUIDs = append(a.known.WebhookUIDs, w.UID)
 	}
-	if a.known.Secrets, err = a.tx.SecretNames(ctx, a.factory.Team); err != nil {
+	secrets := fileSecrets{
+		manages: a.p.May(penstock.ScopeSecretsManage), repository: a.factory.Source == penstock.FactoryRepository, webhooks: webhooks,
+	}
+	if secrets.all, err = a.tx.SecretNames(ctx, a.factory.Team); err != nil {
 		return nil, err
 	}
+	secrets.into(&a.known)
 	others := taken(func(name, alias string) ([]store.FactoryName, error) {
 		return a.tx.FactoriesNamed(ctx, a.factory.Team, name, alias)
 	}, func(f store.FactoryName, _ string) bool { return f.UID == a.factory.UID })

@@ -135,9 +135,11 @@ func (s *Service) Validate(ctx context.Context, p penstock.Principal, given map[
 	if err != nil {
 		return Validated{}, err
 	}
-	if known.Secrets, err = s.store.SecretNames(ctx, p.Team); err != nil {
+	secrets, err := s.secretsOfFiles(ctx, p, files)
+	if err != nil {
 		return Validated{}, err
 	}
+	secrets.into(&known)
 	known.NotURLSafe = s.notURLSafe(func(name string) ([]store.SecretRow, error) { return s.store.SecretsNamed(ctx, p.Team, []string{name}) })
 	known.Taken = taken(func(name, alias string) ([]store.FactoryName, error) {
 		return s.store.FactoriesNamed(ctx, p.Team, name, alias)
@@ -145,6 +147,26 @@ func (s *Service) Validate(ctx context.Context, p penstock.Principal, given map[
 	_, found := definition.Parse(files, known)
 	verdict := Validated{!definition.HasErrors(found), diagnostics(found)}
 	return act(ctx, s, p, func(*store.Tx) (Validated, error) { return verdict, nil })
+}
+
+// secretsOfFiles judges files for the factory that has the name in factory.yaml.
+func (s *Service) secretsOfFiles(ctx context.Context, p penstock.Principal, files map[string][]byte) (fileSecrets, error) {
+	secrets := fileSecrets{manages: p.May(penstock.ScopeSecretsManage)}
+	var err error
+	if secrets.all, err = s.store.SecretNames(ctx, p.Team); err != nil {
+		return secrets, err
+	}
+	name := definition.FactoryName(files)
+	if name == "" {
+		return secrets, nil
+	}
+	factories, err := s.store.FactoriesNamed(ctx, p.Team, name, "")
+	for _, f := range factories {
+		if err == nil && strings.EqualFold(f.Name, name) {
+			secrets.webhooks, err = s.store.Webhooks(ctx, p.Team, f.UID)
+		}
+	}
+	return secrets, err
 }
 
 // SchemaVersions says which versions of a factory's files the server reads, and

@@ -110,7 +110,8 @@ func (s *Service) replay(ctx context.Context, p penstock.Principal, w store.Webh
 
 // Offer makes what a sender has posted the secret of a webhook that waits for
 // one, and enables it. penstock.ErrStale: it waits no more. CodeNotFound: its file
-// has it switched off.
+// has it switched off, or its managed secret has a value, which nobody who is
+// unknown replaces.
 func (s *Service) Offer(ctx context.Context, in *penstock.Inlet, secret string) error {
 	plan, ok := in.Plan.(*deliveryPlan)
 	if !ok {
@@ -133,6 +134,13 @@ func (s *Service) Offer(ctx context.Context, in *penstock.Inlet, secret string) 
 			return err
 		}
 		if !on {
+			return penstock.NotFound("webhook", in.UID)
+		}
+		managed, err := tx.Secret(ctx, p.Team, w.SecretName)
+		if err != nil {
+			return err
+		}
+		if !managed.Pending {
 			return penstock.NotFound("webhook", in.UID)
 		}
 		if errs := checkWebhookSecret("/verification_token", w, secret); errs != nil {

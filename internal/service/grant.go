@@ -15,32 +15,68 @@ import (
 // A run gets the secrets that its configuration names, and no others. They are
 // checked when it is created, and read when it is claimed.
 
-// lacking reports the uses of secrets that cannot be served: of one that does
-// not exist, with the name that may have been meant, or, where a value is
-// needed, of one that has none. names lists all secrets of the team.
-func lacking(uses []penstock.SecretUse, found []store.SecretRow, needValue bool, names func() ([]string, error)) ([]penstock.FieldError, error) {
+// mayName refuses a configuration of a request that names secrets unless p may
+// use them. Nothing is looked up: the refusal does not depend on what exists. at
+// points to the configuration.
+func mayName(p penstock.Principal, at string, config *penstock.Config) error {
+	if config == nil || p.May(penstock.ScopeSecretsUse) {
+		return nil
+	}
+	uses := config.SecretUses()
+	if len(uses) == 0 {
+		return nil
+	}
+	return penstock.Errorf(penstock.CodeNotAuthorized, "naming managed secrets, as %s does, needs the scope %s, which the key does not have",
+		at+uses[0].Pointer, penstock.ScopeSecretsUse)
+}
+
+// secretCheck judges the secrets that a configuration names.
+type secretCheck struct {
+	p         penstock.Principal
+	needValue bool // a secret that was only declared will not do
+	found     []store.SecretRow
+	names     func() ([]store.SecretName, error) // of the team
+}
+
+// lacking reports the uses of secrets that a run cannot have. Only those who
+// manage secrets learn which secrets exist.
+func (c secretCheck) lacking(uses []penstock.SecretUse) ([]penstock.FieldError, error) {
 	var errs []penstock.FieldError
-	var all []string
 	for _, use := range uses {
-		i := slices.IndexFunc(found, func(r store.SecretRow) bool { return r.Name == use.Name })
-		switch {
-		case i < 0:
-			if all == nil {
-				var err error
-				if all, err = names(); err != nil {
-					return nil, err
-				}
-			}
-			detail := fmt.Sprintf("there is no managed secret %q", use.Name)
-			if near := penstock.Nearest(use.Name, all); near != "" {
-				detail += fmt.Sprintf("; did you mean %q?", near)
-			}
-			errs = append(errs, penstock.FieldError{Pointer: use.Pointer, Detail: detail})
-		case needValue && found[i].Pending:
-			errs = append(errs, penstock.FieldError{Pointer: use.Pointer, Detail: fmt.Sprintf("the managed secret %q has no value yet", use.Name)})
+		problem, err := c.problem(use.Name)
+		if err != nil {
+			return nil, err
+		}
+		if problem != "" {
+			errs = append(errs, penstock.FieldError{Pointer: use.Pointer, Detail: problem})
 		}
 	}
 	return errs, nil
+}
+
+// problem says why a run cannot have a secret; "" where it can.
+func (c secretCheck) problem(name string) (string, error) {
+	i := slices.IndexFunc(c.found, func(r store.SecretRow) bool { return r.Name == name })
+	missing, pending := i < 0, i >= 0 && c.needValue && c.found[i].Pending
+	ofWebhook := i >= 0 && c.found[i].WebhookUID != ""
+	switch {
+	case !missing && !pending && !ofWebhook:
+		return "", nil
+	case !c.p.May(penstock.ScopeSecretsManage) && c.needValue:
+		return fmt.Sprintf("no run can have the secret %q: it does not exist, has no value, or belongs to a webhook", name), nil
+	case !c.p.May(penstock.ScopeSecretsManage):
+		return fmt.Sprintf("no run can have the secret %q: it does not exist or belongs to a webhook", name), nil
+	case ofWebhook:
+		return fmt.Sprintf("the managed secret %q was made for a webhook, and runs never get it", name), nil
+	case pending:
+		return fmt.Sprintf("the managed secret %q has no value yet", name), nil
+	}
+	all, err := c.names()
+	problem := fmt.Sprintf("there is no managed secret %q", name)
+	if near := penstock.Nearest(name, runSecretNames(all)); near != "" {
+		problem += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return problem, err
 }
 
 // checkGrants refuses a run that names secrets which it could not be given.
@@ -53,7 +89,8 @@ func (s *Service) checkGrants(ctx context.Context, p penstock.Principal, run *st
 	if err != nil {
 		return err
 	}
-	errs, err := lacking(uses, found, true, func() ([]string, error) { return s.store.SecretNames(ctx, p.Team) })
+	check := secretCheck{p, true, found, func() ([]store.SecretName, error) { return s.store.SecretNames(ctx, p.Team) }}
+	errs, err := check.lacking(uses)
 	if err != nil || errs == nil {
 		return err
 	}
@@ -77,7 +114,8 @@ func useSecrets(ctx context.Context, tx *store.Tx, p penstock.Principal, at stri
 	if err != nil {
 		return err
 	}
-	errs, err := lacking(uses, found, false, func() ([]string, error) { return tx.SecretNames(ctx, p.Team) })
+	check := secretCheck{p, false, found, func() ([]store.SecretName, error) { return tx.SecretNames(ctx, p.Team) }}
+	errs, err := check.lacking(uses)
 	if err != nil || errs == nil {
 		return err
 	}
@@ -113,6 +151,9 @@ func (s *Service) grant(ctx context.Context, run store.RunRow) (map[string]strin
 		i := slices.IndexFunc(found, func(r store.SecretRow) bool { return r.Name == name })
 		if i < 0 {
 			return nil, refused("The run needs the secret %s, which has been deleted.", name)
+		}
+		if found[i].WebhookUID != "" {
+			return nil, refused("The run names the secret %s, which was made for a webhook: runs never get it.", name)
 		}
 		value, err := s.openSecret(found[i])
 		switch {

@@ -42,13 +42,13 @@ func (s *Service) createFromRepository(ctx context.Context, p penstock.Principal
 		if err := useRepositorySecret(ctx, tx, p, repository.Secret); err != nil {
 			return penstock.Factory{}, err
 		}
-		now := penstock.Now()
+		now, namesSecrets := penstock.Now(), p.May(penstock.ScopeSecretsManage)
 		row := row
 		row.Team, row.UID, row.Source, row.CreatedAt, row.UpdatedAt = p.Team, penstock.NewID(), penstock.FactoryRepository, now, now
 		if err := tx.AddFactory(ctx, row); err != nil {
 			return penstock.Factory{}, err
 		}
-		if err := tx.AddRepository(ctx, store.RepositoryRow{Repository: repository, FactoryUID: row.UID, Team: p.Team, Place: placeOf(repository.URL)}); err != nil {
+		if err := tx.AddRepository(ctx, store.RepositoryRow{Repository: repository, FactoryUID: row.UID, Team: p.Team, Place: placeOf(repository.URL), NamesSecrets: namesSecrets}); err != nil {
 			return penstock.Factory{}, err
 		}
 		made, err := tx.Factory(ctx, p.Team, row.UID)
@@ -57,7 +57,8 @@ func (s *Service) createFromRepository(ctx context.Context, p penstock.Principal
 }
 
 // moveRepository changes where a factory comes from. What is in force stays until
-// a commit of the other place is applied.
+// a commit of the other place is applied. The same place, named by a caller who
+// manages secrets, lets its webhooks name secrets from then on.
 func (s *Service) moveRepository(ctx context.Context, tx *store.Tx, p penstock.Principal, r store.FactoryRow, req penstock.FactoryRequest) (penstock.Factory, error) {
 	if r.Source != penstock.FactoryRepository {
 		return penstock.Factory{}, penstock.Errorf(penstock.CodeConflict, "the factory is edited here: make another one that comes from a repository")
@@ -72,8 +73,17 @@ func (s *Service) moveRepository(ctx context.Context, tx *store.Tx, p penstock.P
 	if err := useRepositorySecret(ctx, tx, p, repository.Secret); err != nil {
 		return penstock.Factory{}, err
 	}
-	if repository != *r.Repository {
-		if err := tx.MoveRepository(ctx, store.RepositoryRow{Repository: repository, FactoryUID: r.UID, Place: placeOf(repository.URL)}); err != nil {
+	namesSecrets := p.May(penstock.ScopeSecretsManage)
+	switch {
+	case repository != *r.Repository:
+		err := tx.MoveRepository(ctx, store.RepositoryRow{
+			Repository: repository, FactoryUID: r.UID, Place: placeOf(repository.URL), NamesSecrets: namesSecrets,
+		})
+		if err != nil {
+			return penstock.Factory{}, err
+		}
+	case namesSecrets:
+		if err := tx.LetNameSecrets(ctx, r.UID); err != nil {
 			return penstock.Factory{}, err
 		}
 	}

@@ -20,6 +20,9 @@ func (s *Service) applySnapshot(ctx context.Context, before, row store.Repositor
 		return s.rejectCommit(ctx, before, row, snapshot.Commit, summary(diagnostics(found)), diagnostics(found))
 	}
 	p := penstock.Principal{Team: row.Team, Actor: repositoryActor(row), Scopes: []penstock.Scope{penstock.ScopeFactoriesManage}}
+	if row.NamesSecrets {
+		p.Scopes = append(p.Scopes, penstock.ScopeSecretsManage)
+	}
 	known, err := s.known(ctx, p)
 	if err != nil {
 		return s.failedSync(ctx, row, s.ours(row, err))

@@ -78,6 +78,9 @@ func (s *Service) newRun(ctx context.Context, p penstock.Principal, req penstock
 	if errs := s.checkRequest(req); errs != nil {
 		return nil, penstock.InvalidFields(errs...)
 	}
+	if err := mayName(p, "/config", req.Config); err != nil {
+		return nil, err
+	}
 	id, now := penstock.NewID(), penstock.Now()
 	run := &store.NewRun{RunRow: store.RunRow{
 		Run: penstock.Run{

@@ -254,7 +254,10 @@ func (s *Service) define(ctx context.Context, p penstock.Principal, r *store.Sch
 	if nothing {
 		bad("/prompt", "is required unless skill, agent_config.skill_spec or agent_config.skills is given")
 	}
-	if err := s.tryRun(ctx, *r, req.Skill != ""); err != nil {
+	if err := mayName(p, "/agent_config", req.Config); err != nil {
+		return err
+	}
+	if err := s.tryRun(ctx, p, *r, req.Skill != ""); err != nil {
 		var told *penstock.Error
 		if !errors.As(err, &told) || len(told.Fields) == 0 {
 			return err
@@ -272,9 +275,14 @@ func (s *Service) define(ctx context.Context, p penstock.Principal, r *store.Sch
 }
 
 // tryRun makes the run that the schedule would start now, without storing it.
-// Errors name the schedule's fields.
-func (s *Service) tryRun(ctx context.Context, r store.ScheduleRow, fromSkill bool) error {
-	_, err := s.newRun(ctx, creatorOf(r), requestOf(r), originOf(r))
+// Errors name the schedule's fields, and secrets only to a caller who manages
+// them.
+func (s *Service) tryRun(ctx context.Context, p penstock.Principal, r store.ScheduleRow, fromSkill bool) error {
+	creator := creatorOf(r)
+	if p.May(penstock.ScopeSecretsManage) {
+		creator.Scopes = append(creator.Scopes, penstock.ScopeSecretsManage)
+	}
+	_, err := s.newRun(ctx, creator, requestOf(r), originOf(r))
 	var told *penstock.Error
 	if !errors.As(err, &told) {
 		return err
@@ -294,9 +302,12 @@ func (s *Service) tryRun(ctx context.Context, r store.ScheduleRow, fromSkill boo
 }
 
 // creatorOf is the principal that a schedule's runs are made for: whoever made
-// the schedule, with the right to do just that.
+// the schedule, with the right to do just that. Who wrote its configuration had
+// the right to name its secrets.
 func creatorOf(r store.ScheduleRow) penstock.Principal {
-	return penstock.Principal{Team: r.Team, Actor: *r.CreatedBy, Scopes: []penstock.Scope{penstock.ScopeRunsWrite}}
+	return penstock.Principal{
+		Team: r.Team, Actor: *r.CreatedBy, Scopes: []penstock.Scope{penstock.ScopeRunsWrite, penstock.ScopeSecretsUse},
+	}
 }
 
 func requestOf(r store.ScheduleRow) penstock.RunRequest {

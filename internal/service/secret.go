@@ -82,7 +82,7 @@ func (s *Service) CreateSecret(ctx context.Context, p penstock.Principal, req pe
 		return penstock.ManagedSecret{}, penstock.InvalidFields(errs...)
 	}
 	return edit(ctx, s, p, func(tx *store.Tx) (penstock.ManagedSecret, error) {
-		row, err := s.addSecret(ctx, tx, p, req.Name, req.Value)
+		row, err := s.addSecret(ctx, tx, p, penstock.ManagedSecret{Name: req.Name}, req.Value)
 		if err != nil {
 			return penstock.ManagedSecret{}, err
 		}
@@ -90,11 +90,15 @@ func (s *Service) CreateSecret(ctx context.Context, p penstock.Principal, req pe
 	})
 }
 
-// addSecret stores a new secret in the caller's transaction; a nil value
-// declares it. Name and value have been checked.
-func (s *Service) addSecret(ctx context.Context, tx *store.Tx, p penstock.Principal, name string, value *string) (store.SecretRow, error) {
-	now := penstock.Now()
-	row := store.SecretRow{Team: p.Team, ManagedSecret: penstock.ManagedSecret{Name: name, CreatedAt: now, CreatedBy: &p.Actor, UpdatedAt: now, UpdatedBy: &p.Actor}}
+// addSecret stores a new secret in the caller's transaction, with its name and
+// the webhook that it is made for, if any; a nil value declares it. Name and
+// value have been checked.
+func (s *Service) addSecret(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, made penstock.ManagedSecret, value *string,
+) (store.SecretRow, error) {
+	row := store.SecretRow{Team: p.Team, ManagedSecret: made}
+	row.CreatedAt, row.CreatedBy = penstock.Now(), &p.Actor
+	row.UpdatedAt, row.UpdatedBy = row.CreatedAt, row.CreatedBy
 	if most := s.options.MaxSecrets; most > 0 {
 		n, err := tx.CountSecrets(ctx, p.Team)
 		if err != nil {

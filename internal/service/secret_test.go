@@ -141,7 +141,7 @@ func TestSecretInUseIsNotDeleted(t *testing.T) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		bob, team := w.as("bob", penstock.ScopeRunsWrite), false
+		bob, team := w.as("bob", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse), false
 		schedule, err := w.CreateSchedule(ctx, bob, penstock.ScheduleRequest{
 			Name: "bob's own", Cron: "@daily", Prompt: "go", Team: &team, Config: &penstock.Config{Secrets: []string{"S"}},
 		})

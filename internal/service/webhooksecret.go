@@ -107,16 +107,16 @@ func (s *Service) firstSecret(ctx context.Context, tx *store.Tx, p penstock.Prin
 	} else if w.SecretName, err = s.freeSecretName(ctx, tx, p, w.Name); err != nil {
 		return "", false, err
 	}
-	given := req.Secret
+	made, given := penstock.ManagedSecret{Name: w.SecretName, WebhookUID: w.UID}, req.Secret
 	if value = generated(*w); given == nil && value != "" {
 		given = &value
 	}
 	if given == nil {
 		w.PendingSecret, w.Enabled = true, false
-		_, err = s.addSecret(ctx, tx, p, w.SecretName, nil)
+		_, err = s.addSecret(ctx, tx, p, made, nil)
 		return "", false, err
 	}
-	_, err = s.addSecret(ctx, tx, p, w.SecretName, given)
+	_, err = s.addSecret(ctx, tx, p, made, given)
 	return *given, true, err
 }
 
@@ -154,18 +154,25 @@ func (s *Service) freeSecretName(ctx context.Context, tx *store.Tx, p penstock.P
 		base = "_" + base
 	}
 	name := base
-	for n := 2; slices.Contains(taken, name); n++ {
+	for n := 2; slices.Contains(secretNames(taken), name); n++ {
 		name = fmt.Sprintf("%s_%d", base, n)
 	}
 	return name, nil
 }
 
 // replaceSecret makes value the next one of a webhook and of its managed
-// secret, which must be the webhook's alone. The value has been checked.
+// secret, which must be the webhook's alone. A secret that the server did not
+// make for the webhook is replaced only by those who manage secrets. The value
+// has been checked.
 func (s *Service) replaceSecret(ctx context.Context, tx *store.Tx, p penstock.Principal, w store.WebhookRow, value string, overlapSeconds int64) error {
 	row, err := tx.Secret(ctx, p.Team, w.SecretName)
 	if err != nil {
 		return err
+	}
+	if row.WebhookUID != w.UID && !p.May(penstock.ScopeSecretsManage) {
+		return penstock.Errorf(penstock.CodeNotAuthorized,
+			"the server did not make the secret %s for this webhook: replacing it needs the scope %s, which the key does not have",
+			w.SecretName, penstock.ScopeSecretsManage)
 	}
 	users, err := tx.SecretUsers(ctx, p.Team, w.SecretName)
 	if err != nil {

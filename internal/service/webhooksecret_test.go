@@ -265,9 +265,11 @@ func TestWebhookSecretsOverlap(t *testing.T) {
 func TestSharedSecretIsNotRotated(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
-		w := h.hook(signature("x", "github", new("s")))
-		second := named("y", penstock.AuthToken)
-		second.SecretName = &w.SecretName
+		const value = "value-of-the-shared-secret"
+		h.secret("SHARED", new(value))
+		first, second := signature("x", "github", nil), named("y", penstock.AuthToken)
+		first.SecretName, second.SecretName = new("SHARED"), new("SHARED")
+		w := h.hook(first)
 		h.hook(second)
 		agent, err := h.CreateIdentity(ctx, h.admin, penstock.IdentityRequest{Name: new("reviewer"), Secrets: &[]penstock.NamedSecret{{Name: w.SecretName}}})
 		if err != nil {
@@ -283,8 +285,8 @@ func TestSharedSecretIsNotRotated(t *testing.T) {
 		if strings.Contains(err.Error(), `"x"`) {
 			h.t.Errorf("the error names the webhook itself: %v", err)
 		}
-		h.values(w.UID, "s")
-		h.managed(w.SecretName, "s")
+		h.values(w.UID, value)
+		h.managed(w.SecretName, value)
 		if err := h.DeleteIdentity(ctx, h.admin, agent.UID); err != nil {
 			h.t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ type RepositoryRow struct {
 
 	FactoryUID, Team string
 	Place            string // by what a push notice names the repository; "": by nothing
+	NamesSecrets     bool   // who connected it manages secrets, so its webhooks may name any
 
 	Head        string // the branch that was followed last
 	Commit      string // the newest whose result is known; "": none is
@@ -48,7 +49,7 @@ func (r RepositoryRow) definition(revision int64) penstock.FactoryDefinition {
 }
 
 const repositoryFields = `r.url, r.place, r.branch, r.path, r.secret, r.head, r.commit_id, r.applied, r.result, r.detail, r.findings, r.version,
-	r.problem, r.failures, r.checked_at, r.asked, r.done`
+	r.problem, r.failures, r.checked_at, r.asked, r.done, r.names_secrets`
 
 // intoRepository lists where the repositoryFields go; findings is JSON. Those of a
 // factory without a repository are NULL.
@@ -56,7 +57,7 @@ func intoRepository(r *RepositoryRow, findings *string) []any {
 	return []any{
 		orZero(&r.URL), orZero(&r.Place), orZero(&r.Branch), orZero(&r.Path), orZero(&r.Secret), orZero(&r.Head), orZero(&r.Commit), orZero(&r.Applied),
 		orZero(&r.Result), orZero(&r.Detail), orZero(findings), orZero(&r.Version), orZero(&r.Problem), orZero(&r.Failures), orZero(&r.CheckedAt),
-		orZero(&r.Asked), orZero(&r.Done),
+		orZero(&r.Asked), orZero(&r.Done), orZero(&r.NamesSecrets),
 	}
 }
 
@@ -76,8 +77,9 @@ func (z zeroed[T]) Scan(value any) error {
 // AddRepository stores the repository of a factory that was just added. It is due
 // at once.
 func (tx *Tx) AddRepository(ctx context.Context, r RepositoryRow) error {
-	if _, err := tx.exec(ctx, "INSERT INTO repositories (factory_uid, team, url, place, branch, path, secret) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-		r.FactoryUID, r.Team, r.URL, r.Place, r.Branch, r.Path, r.Secret); err != nil {
+	if _, err := tx.exec(ctx, `INSERT INTO repositories (factory_uid, team, url, place, branch, path, secret, names_secrets)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		r.FactoryUID, r.Team, r.URL, r.Place, r.Branch, r.Path, r.Secret, flag(r.NamesSecrets)); err != nil {
 		return fmt.Errorf("store the repository of factory %s: %w", r.FactoryUID, err)
 	}
 	tx.Nudge(TopicRepositories)
@@ -88,12 +90,25 @@ func (tx *Tx) AddRepository(ctx context.Context, r RepositoryRow) error {
 // at work on the one before has lost its lease.
 func (tx *Tx) MoveRepository(ctx context.Context, r RepositoryRow) error {
 	if _, err := tx.exec(ctx, `UPDATE repositories SET url = $1, place = $2, branch = $3, path = $4, secret = $5, head = '', commit_id = '', result = '', detail = '',
-		findings = '', problem = '', failures = 0, checked_at = 0, token = '', lease_until = 0, next_at = 0 WHERE factory_uid = $6`,
-		r.URL, r.Place, r.Branch, r.Path, r.Secret, r.FactoryUID); err != nil {
+		findings = '', problem = '', failures = 0, checked_at = 0, token = '', lease_until = 0, next_at = 0, names_secrets = $6 WHERE factory_uid = $7`,
+		r.URL, r.Place, r.Branch, r.Path, r.Secret, flag(r.NamesSecrets), r.FactoryUID); err != nil {
 		return fmt.Errorf("move the repository of factory %s: %w", r.FactoryUID, err)
 	}
 	tx.Nudge(TopicRepositories)
 	return nil
+}
+
+// LetNameSecrets lets the webhooks of a factory's repository name any secret, and
+// makes the repository due at once if they could not before.
+func (tx *Tx) LetNameSecrets(ctx context.Context, factoryUID string) error {
+	n, err := tx.exec(ctx, "UPDATE repositories SET names_secrets = 1 WHERE factory_uid = $1 AND names_secrets = 0", factoryUID)
+	if err != nil {
+		return fmt.Errorf("let the repository of factory %s name secrets: %w", factoryUID, err)
+	}
+	if n == 0 {
+		return nil
+	}
+	return tx.AskRepositories(ctx, factoryUID)
 }
 
 // AskRepositories makes repositories due at once, whoever is at work on them.

@@ -16,7 +16,7 @@ type SecretRow struct {
 	Sealed                 []byte // the value for this team, name and version; nil while there is none
 }
 
-const secretColumns = `SELECT s.team, s.name, s.version, s.sealed, s.created_at, s.updated_at, s.last_used_at,
+const secretColumns = `SELECT s.team, s.name, s.version, s.sealed, s.created_at, s.updated_at, s.last_used_at, s.webhook_uid,
 	c.uid, c.type, c.display_name, c.email, c.photo_url, m.uid, m.type, m.display_name, m.email, m.photo_url
 	FROM secrets s LEFT JOIN principals c ON c.uid = s.created_by LEFT JOIN principals m ON m.uid = s.updated_by `
 
@@ -27,7 +27,7 @@ func (s *Store) secrets(ctx context.Context, q querier, where string, args ...an
 		actors = append(actors, [2]actorColumns{})
 		a := &actors[len(actors)-1]
 		return []any{
-			&r.Team, &r.Name, &r.Version, &r.Sealed, &r.CreatedAt, &r.UpdatedAt, &r.LastUsedAt,
+			&r.Team, &r.Name, &r.Version, &r.Sealed, &r.CreatedAt, &r.UpdatedAt, &r.LastUsedAt, &r.WebhookUID,
 			&a[0].uid, &a[0].kind, &a[0].name, &a[0].email, &a[0].photo, &a[1].uid, &a[1].kind, &a[1].name, &a[1].email, &a[1].photo,
 		}
 	})
@@ -62,19 +62,22 @@ func namedSecrets(team string, names []string) (where string, args []any) {
 	return "WHERE s.team = $1 AND s.name IN (" + placeholders(2, len(names)) + ")", args
 }
 
+// SecretName is the name of a secret, and the webhook that it was made for or "".
+type SecretName struct{ Name, WebhookUID string }
+
 // SecretNames lists the names of a team's secrets.
-func (s *Store) SecretNames(ctx context.Context, team string) ([]string, error) {
+func (s *Store) SecretNames(ctx context.Context, team string) ([]SecretName, error) {
 	return s.secretNames(ctx, s, team)
 }
 
 // SecretNames lists the names within the transaction.
-func (tx *Tx) SecretNames(ctx context.Context, team string) ([]string, error) {
+func (tx *Tx) SecretNames(ctx context.Context, team string) ([]SecretName, error) {
 	return tx.s.secretNames(ctx, tx, team)
 }
 
-func (s *Store) secretNames(ctx context.Context, q querier, team string) ([]string, error) {
-	rows, err := q.query(ctx, "SELECT name FROM secrets WHERE team = $1 ORDER BY name", team)
-	return collect(s, rows, err, "names of secrets", func(name *string) []any { return []any{name} })
+func (s *Store) secretNames(ctx context.Context, q querier, team string) ([]SecretName, error) {
+	rows, err := q.query(ctx, "SELECT name, webhook_uid FROM secrets WHERE team = $1 ORDER BY name", team)
+	return collect(s, rows, err, "names of secrets", func(n *SecretName) []any { return []any{&n.Name, &n.WebhookUID} })
 }
 
 // Secret reads one secret; absence is penstock.CodeNotFound.
@@ -146,8 +149,9 @@ func notNull(b []byte) []byte { return append([]byte{}, b...) }
 // AddSecret stores a new secret, in the version that r has. A name that the
 // team uses already is a conflict.
 func (tx *Tx) AddSecret(ctx context.Context, r SecretRow) error {
-	_, err := tx.exec(ctx, "INSERT INTO secrets (team, name, version, sealed, created_at, updated_at, created_by, updated_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-		r.Team, r.Name, r.Version, notNull(r.Sealed), int64(r.CreatedAt), int64(r.UpdatedAt), uidOf(r.CreatedBy), uidOf(r.UpdatedBy))
+	_, err := tx.exec(ctx, `INSERT INTO secrets (team, name, version, sealed, created_at, updated_at, created_by, updated_by, webhook_uid)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		r.Team, r.Name, r.Version, notNull(r.Sealed), int64(r.CreatedAt), int64(r.UpdatedAt), uidOf(r.CreatedBy), uidOf(r.UpdatedBy), r.WebhookUID)
 	return tx.nameTaken(err, "a secret", r.Name)
 }
 

@@ -245,6 +245,30 @@ func TestAPendingWebhookTakesTheSecretThatNotionOffers(t *testing.T) {
 	})
 }
 
+// A sender that nobody has verified never replaces a value that was given to the
+// managed secret of the webhook.
+func TestASecretWithAValueTakesNoOffer(t *testing.T) {
+	sites(t, func(s *site) {
+		ctx := t.Context()
+		if _, err := s.CreateSecret(ctx, s.admin, penstock.SecretRequest{Name: "NOTION"}); err != nil {
+			t.Fatal(err)
+		}
+		w := s.signed("notion", "", func(r *penstock.WebhookRequest) { r.SecretName = new("NOTION") })
+		if _, err := s.SetSecret(ctx, s.admin, "NOTION", new("given-by-a-manager")); err != nil {
+			t.Fatal(err)
+		}
+		offer := []byte(`{"verification_token": "secret_of_a_stranger_1234"}`)
+		s.post(path(w), nil, offer).want(t, "the offer", http.StatusNotFound)
+		secret, err := s.Secret(ctx, s.admin, "NOTION")
+		if err != nil || secret.Version != 1 {
+			t.Errorf("the managed secret is %+v (%v), want its first value", secret, err)
+		}
+		if now, err := s.Webhook(ctx, s.admin, s.factory, w.UID); err != nil || !now.PendingSecret {
+			t.Errorf("the webhook is %+v (%v), want it to wait still", now, err)
+		}
+	})
+}
+
 func TestAReplayIsEvaluatedAnew(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)

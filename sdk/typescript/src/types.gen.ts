@@ -385,7 +385,7 @@ export interface AmbientAgentConfig {
   env?: Record<string, string> | undefined;
   /**
    * Managed secrets to give to the run, by name. Each becomes an environment variable and is masked in everything recorded. A
-   * request may also give an object with the `name`.
+   * request may also give an object with the `name`; it needs the scope `secrets:use`.
    */
   secrets?: string[] | undefined;
 }
@@ -1480,10 +1480,12 @@ export interface ScheduledAgentItem {
 }
 
 /**
- * What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. `own_run` is what the key of an execution has: it
+ * What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. With `secrets:use` a
+ * request for a run, or a schedule, may name managed secrets, which the agent can read; what agents, automations
+ * and factories name needs no such scope of the caller. `own_run` is what the key of an execution has: it
  * reads its own run and adds artifacts to it. No key can be created with it.
  */
-export type KeyScope = Open<'runs:read' | 'runs:write' | 'factories:read' | 'factories:manage' | 'secrets:manage' | 'keys:manage' | 'worker' | 'own_run' | 'admin'>;
+export type KeyScope = Open<'runs:read' | 'runs:write' | 'factories:read' | 'factories:manage' | 'secrets:use' | 'secrets:manage' | 'keys:manage' | 'worker' | 'own_run' | 'admin'>;
 
 /** A secret to be created. */
 export interface CreateSecretRequest {
@@ -1517,6 +1519,8 @@ export interface Secret {
   created_by?: RunCreatorInfo;
   /** Who gave it its value. */
   updated_by?: RunCreatorInfo;
+  /** The webhook that the server made it for, also once that is deleted. Runs never get such a secret. */
+  webhook_uid?: string;
   /** What names it and keeps it from being deleted. */
   used_by: SecretUser[];
 }

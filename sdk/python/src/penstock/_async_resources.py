@@ -30,6 +30,12 @@ class AsyncRuns(AsyncRunsBase):
         configuration is resolved now, in the order request, automation, agent, factory, server,
         and never changes afterwards; `agent_config` of the run shows the result.
 
+        A request that names managed secrets itself (`config.secrets`,
+        `config.harness_auth_secrets`, `${{ secrets.NAME }}` in `config.mcp_servers`) needs the
+        scope `secrets:use` too, else it is a 403. Runs never get a secret that the server made
+        for a webhook. Only a caller with `secrets:manage` learns from an error whether a secret
+        exists.
+
         A harness or worker host that is known but that no connected worker can honour is not an
         error: the run stays QUEUED and its `status_message` names what is missing.
         """
@@ -253,7 +259,8 @@ class AsyncSchedules(AsyncResource):
 
         Starts a run at each time that `cron_schedule` names, with source SCHEDULED_AGENT. Needs
         a `prompt`, or a skill in `agent_config`. A server that was down at the time fires once
-        when it is back.
+        when it is back. If `agent_config` names managed secrets, the scope `secrets:use` is
+        needed too.
         """
         return await self._call(operations.create_schedule, arguments)
 
@@ -276,7 +283,8 @@ class AsyncSchedules(AsyncResource):
     ) -> types.ScheduledAgentItem:
         """Replace a schedule.
 
-        Replaces everything that a caller sets. A field that is left out is cleared.
+        Replaces everything that a caller sets. A field that is left out is cleared. If
+        `agent_config` names managed secrets, the scope `secrets:use` is needed too.
         """
         return await self._call(operations.update_schedule, arguments, schedule_id)
 
@@ -485,7 +493,9 @@ class AsyncFactories(AsyncResource):
         wait for the first one: `definition.status` is `syncing` until then, and the factory has
         no agents. Everything that the files define is read-only in the API (409, which says
         where to edit). A repository that needs a credential names a managed secret, which needs
-        the scope `secrets:manage` as well.
+        the scope `secrets:manage` as well. Webhooks of a repository may name any secret if the
+        key that connected it has `secrets:manage`; a key with that scope allows it later by a
+        PATCH with the same `repository`.
         """
         return await self._call(operations.create_factory, arguments)
 
@@ -578,6 +588,10 @@ class AsyncFactoriesDefinition(AsyncResource):
         as their names are there. A webhook whose file is gone answers 404 at once; the others
         read their secrets again. The same files change nothing. A dry run answers the plan and
         changes nothing.
+
+        Without the scope `secrets:manage`, the file of a webhook may only name the secret that
+        the webhook has, or that the server made for it. Agents, automations and runners cannot
+        name a secret that was made for a webhook.
 
         A factory that comes from a repository is a 409, which says where to edit; a dry run is
         answered.
@@ -731,7 +745,8 @@ class AsyncWebhooks(AsyncResource):
         The secret is kept as a managed secret of the team under `secret_name`. A name that is
         given and exists already is used as it is: that needs the scope `secrets:manage` and
         excludes `secret`, and its value is not shown. A name of a webhook that is taken is a
-        409, and so is one webhook more than the server's limit.
+        409, and so is one webhook more than the server's limit. Runs never get a secret that
+        was made here.
         """
         return await self._call(operations.create_webhook, arguments, factory_uid)
 
@@ -785,8 +800,9 @@ class AsyncWebhooks(AsyncResource):
         The new secret, made here unless it is given, becomes the managed secret's value, is
         shown this once, and holds from the next request on. The old one stops at once, or is
         valid for `overlap_seconds` still; `secrets` tells whether it is used. A secret that
-        something else uses as well is not replaced: 409, which names who does. Senders that
-        make their secrets themselves need `secret`.
+        something else uses as well is not replaced: 409, which names who does. A secret that
+        the server did not make for this webhook needs the scope `secrets:manage`, here and as
+        the `secret` of a PATCH. Senders that make their secrets themselves need `secret`.
         """
         return await self._call(
             operations.rotate_webhook_secret, arguments, factory_uid, webhook_uid

@@ -318,7 +318,8 @@ class AmbientAgentConfig(TypedDict, total=False):
 
     secrets: Sequence[str | SecretRef | InstanceOf[types.SecretRef]]
     """Managed secrets to give to the run, by name. Each becomes an environment variable and is
-    masked in everything recorded. A request may also give an object with the `name`.
+    masked in everything recorded. A request may also give an object with the `name`; it needs
+    the scope `secrets:use`.
     """
 
 
@@ -748,13 +749,16 @@ KeyScope: TypeAlias = Literal[
     "runs:write",
     "factories:read",
     "factories:manage",
+    "secrets:use",
     "secrets:manage",
     "keys:manage",
     "worker",
     "own_run",
     "admin",
 ]
-"""What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. `own_run`
+"""What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. With
+`secrets:use` a request for a run, or a schedule, may name managed secrets, which the agent can
+read; what agents, automations and factories name needs no such scope of the caller. `own_run`
 is what the key of an execution has: it reads its own run and adds artifacts to it. No key can
 be created with it.
 """

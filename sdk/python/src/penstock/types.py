@@ -720,7 +720,8 @@ class AmbientAgentConfig(Model):
 
     secrets: list[str] | None = None
     """Managed secrets to give to the run, by name. Each becomes an environment variable and is
-    masked in everything recorded. A request may also give an object with the `name`.
+    masked in everything recorded. A request may also give an object with the `name`; it needs
+    the scope `secrets:use`.
     """
 
 
@@ -2164,6 +2165,7 @@ KeyScope: TypeAlias = (
         "runs:write",
         "factories:read",
         "factories:manage",
+        "secrets:use",
         "secrets:manage",
         "keys:manage",
         "worker",
@@ -2172,7 +2174,9 @@ KeyScope: TypeAlias = (
     ]
     | str
 )
-"""What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. `own_run`
+"""What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. With
+`secrets:use` a request for a run, or a schedule, may name managed secrets, which the agent can
+read; what agents, automations and factories name needs no such scope of the caller. `own_run`
 is what the key of an execution has: it reads its own run and adds artifacts to it. No key can
 be created with it.
 """
@@ -2204,6 +2208,11 @@ class Secret(Model):
 
     updated_by: RunCreatorInfo | None = None
     """Who gave it its value."""
+
+    webhook_uid: str | None = None
+    """The webhook that the server made it for, also once that is deleted. Runs never get such a
+    secret.
+    """
 
     used_by: list[SecretUser]
     """What names it and keeps it from being deleted."""

@@ -7,6 +7,7 @@ export const scopes: readonly { scope: Exclude<Known<KeyScope>, 'own_run'>; what
   { scope: 'runs:write', what: 'Start, steer and cancel runs; manage schedules; dispatch to factories' },
   { scope: 'factories:read', what: 'Read factories, their files and their automations' },
   { scope: 'factories:manage', what: 'Change factories, automations, webhooks, agents and environments' },
+  { scope: 'secrets:use', what: 'Name secrets in runs and schedules, whose agents can read them' },
   { scope: 'secrets:manage', what: 'Store and delete secrets; nothing can read their values' },
   { scope: 'keys:manage', what: 'Create and revoke keys' },
   { scope: 'worker', what: 'Serve as a worker: execute every run of the team' },

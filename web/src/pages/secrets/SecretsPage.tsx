@@ -30,7 +30,10 @@ const columns: Column<Secret>[] = [
     cell: ({ pending, version }) =>
       pending ? <Status tone="warn">Pending</Status> : <Status tone="good">{version === 1 ? 'Set' : `Set, no. ${version}`}</Status>,
   },
-  { header: 'Used by', cell: (secret) => <Users users={secret.used_by} /> },
+  {
+    header: 'Used by',
+    cell: (secret) => (secret.webhook_uid && secret.used_by.length === 0 ? 'A deleted webhook' : <Users users={secret.used_by} />),
+  },
   { header: 'Last used', width: 120, numeric: true, cell: ({ last_used_at }) => <Time at={last_used_at} /> },
   { header: 'Changed', width: 120, numeric: true, cell: ({ updated_at }) => <Time at={updated_at} /> },
 ];

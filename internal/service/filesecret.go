@@ -1,0 +1,96 @@
+package service
+
+import (
+	"fmt"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// fileSecrets judges the secrets that a factory's files name. What names no
+// secret of the team, and what may not be named, is a finding.
+type fileSecrets struct {
+	manages    bool // the author manages secrets
+	repository bool // the files come from a repository: its findings suggest no names
+	all        []store.SecretName
+	webhooks   []store.WebhookRow // of the factory, before the files are applied
+}
+
+// into lets a parser ask.
+func (f fileSecrets) into(known *definition.Known) {
+	known.RunSecret, known.WebhookSecret = f.run, f.webhook
+}
+
+// run says why a run cannot have a secret, and which one was perhaps meant.
+func (f fileSecrets) run(name string) (problem, nearest string) {
+	madeFor, exists := f.find(name)
+	switch {
+	case exists && madeFor == "":
+		return "", ""
+	case !f.manages:
+		return fmt.Sprintf("no run can have the secret %q: it does not exist or belongs to a webhook", name), ""
+	case exists:
+		return fmt.Sprintf("the secret %q was made for a webhook, and runs never get it", name), ""
+	}
+	return missingSecret(name), f.nearest(name, runSecretNames(f.all))
+}
+
+// webhook says why a webhook may not have a secret. One that it has, and one
+// that the server made for it, need no right.
+func (f fileSecrets) webhook(webhook, name string) (problem, nearest string) {
+	madeFor, exists := f.find(name)
+	for _, w := range f.webhooks {
+		if exists && w.Name == webhook && (w.SecretName == name || w.UID == madeFor) {
+			return "", ""
+		}
+	}
+	switch {
+	case f.manages && exists:
+		return "", ""
+	case f.manages:
+		return missingSecret(name), f.nearest(name, secretNames(f.all))
+	case f.repository:
+		return fmt.Sprintf("naming the secret %q needs the scope secrets:manage, which the key that connected the repository did not have: "+
+			"a key with it allows this by naming the same repository again (PATCH /factory/{uid})", name), ""
+	}
+	return fmt.Sprintf("naming the secret %q needs the scope secrets:manage: without it, a webhook's file may only name the secret "+
+		"that the webhook has, or that the server made for it", name), ""
+}
+
+func (f fileSecrets) find(name string) (madeFor string, exists bool) {
+	for _, s := range f.all {
+		if s.Name == name {
+			return s.WebhookUID, true
+		}
+	}
+	return "", false
+}
+
+func (f fileSecrets) nearest(name string, names []string) string {
+	if f.repository { // everybody who reads factories sees its findings
+		return ""
+	}
+	return penstock.Nearest(name, names)
+}
+
+func missingSecret(name string) string { return fmt.Sprintf("the team has no managed secret %q", name) }
+
+func secretNames(all []store.SecretName) []string {
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// runSecretNames are the names of the secrets that runs can have.
+func runSecretNames(all []store.SecretName) []string {
+	var names []string
+	for _, s := range all {
+		if s.WebhookUID == "" {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}

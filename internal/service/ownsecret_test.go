@@ -1,0 +1,269 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
+)
+
+const deployKey = "value-of-the-deploy-key"
+
+// hookFile is a webhook's file that names a secret.
+func hookFile(secret string) string { return "secretName: " + secret + "\n" }
+
+// A key that only manages factories names no secret of others in a webhook, and
+// replaces none, whichever way it comes.
+func TestManagingFactoriesReachesNoSecretOfOthers(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		h.secret("DEPLOY_KEY", new(deployKey))
+		h.secret("DECLARED", nil)
+		manager := h.as("mia", penstock.ScopeFactoriesManage, penstock.ScopeRunsWrite)
+		own, err := h.CreateWebhook(ctx, manager, h.factory, named("own", penstock.AuthToken))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		files := h.files().Files
+		refusals := map[string]string{}
+		for _, secret := range []string{"DEPLOY_KEY", "DEPLOY_KEYS", "DECLARED"} {
+			for what, next := range map[string]map[string]string{
+				"a new webhook":      with(files, "webhooks/thief.yaml", hookFile(secret)),
+				"its own webhook":    with(files, "webhooks/own.yaml", hookFile(secret)),
+				"another name of it": with(with(files, "webhooks/own.yaml", ""), "webhooks/renamed.yaml", hookFile(secret)),
+			} {
+				for _, dry := range []bool{true, false} {
+					_, err := h.Apply(ctx, manager, h.factory, service.ApplyRequest{Files: next, DryRun: dry})
+					refusals[what+secret] = wantNamingRefused(h.t, what, secret, err)
+				}
+			}
+			made := with(with(files, "webhooks/own.yaml", ""), "webhooks/thief.yaml", hookFile(secret))
+			made["factory.yaml"] = strings.Replace(made["factory.yaml"], "name: acme", "name: another", 1)
+			_, err := h.CreateFactory(ctx, manager, penstock.FactoryRequest{Files: made})
+			wantNamingRefused(h.t, "a new factory", secret, err)
+			verdict, err := h.Validate(ctx, manager, with(files, "webhooks/thief.yaml", hookFile(secret)))
+			if err != nil || verdict.Valid || !strings.Contains(verdict.Diagnostics[0].Message, "secrets:manage") {
+				h.t.Errorf("validated: got %+v, %v", verdict, err)
+			}
+			if secret != "DEPLOY_KEYS" {
+				request := named("thief", penstock.AuthToken)
+				request.SecretName = &secret
+				_, err = h.CreateWebhook(ctx, manager, h.factory, request)
+				wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
+			}
+		}
+		for what, text := range refusals { // of one that exists, that does not, and that was declared
+			for other, same := range refusals {
+				if strings.Split(what, "DE")[0] == strings.Split(other, "DE")[0] && text != same {
+					h.t.Errorf("%s: %q, and %s: %q", what, text, other, same)
+				}
+			}
+		}
+		verdict, err := h.Validate(ctx, manager, files)
+		if err != nil || !verdict.Valid {
+			h.t.Errorf("its own files: got %+v, %v", verdict, err)
+		}
+		h.managed("DEPLOY_KEY", deployKey)
+		h.values(own.UID, own.Secret)
+	})
+}
+
+// wantNamingRefused wants err to be the finding that naming a secret needs a
+// right, and returns it without the name.
+func wantNamingRefused(t *testing.T, what, secret string, err error) string {
+	t.Helper()
+	found := findings(err)
+	if penstock.CodeOf(err) != penstock.CodeInvalidDefinition || len(found) != 1 {
+		t.Errorf("%s that names %s: got %v", what, secret, err)
+		return ""
+	}
+	if !strings.Contains(found[0].Message, "secrets:manage") || found[0].Nearest != "" || found[0].Code != "FF_INVALID_REFERENCE" {
+		t.Errorf("%s that names %s: got %+v", what, secret, found[0])
+	}
+	return strings.ReplaceAll(found[0].Message, secret, "")
+}
+
+// A webhook whose secret the server did not make for it keeps that secret until
+// somebody who manages secrets replaces it.
+func TestOnlyOnesOwnSecretIsRotatedWithoutSecretsManage(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		h.secret("DEPLOY_KEY", new(deployKey))
+		h.secret("DECLARED", nil)
+		files := h.files().Files
+		h.apply(with(with(files, "webhooks/ci.yaml", hookFile("DEPLOY_KEY")), "webhooks/waits.yaml", hookFile("DECLARED")))
+		manager := h.as("mia", penstock.ScopeFactoriesManage)
+		ci, waits := h.webhookNamed("ci"), h.webhookNamed("waits")
+		for _, req := range []penstock.RotateRequest{{}, {Secret: new("another-token-of-mine")}, {OverlapSeconds: 60}} {
+			_, err := h.RotateWebhookSecret(ctx, manager, h.factory, ci.UID, req)
+			wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
+			_, err = h.RotateWebhookSecret(ctx, manager, h.factory, waits.UID, req)
+			wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
+		}
+		_, err := h.UpdateWebhook(ctx, manager, h.factory, waits.UID, penstock.WebhookRequest{Secret: new("another-token-of-mine")})
+		wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
+		h.managed("DEPLOY_KEY", deployKey)
+		if secret, err := h.Secret(ctx, h.admin, "DECLARED"); err != nil || !secret.Pending {
+			h.t.Errorf("got %+v, %v", secret, err)
+		}
+		// Another edit of the same files names nothing anew.
+		if _, err := h.Apply(ctx, manager, h.factory, service.ApplyRequest{Files: with(h.files().Files, "README.md", "x")}); err != nil {
+			h.t.Errorf("an edit beside the webhooks: %v %+v", err, findings(err))
+		}
+		h.rotate(ci.UID, penstock.RotateRequest{})
+		h.update(waits.UID, penstock.WebhookRequest{Secret: new("another-token-of-mine")})
+	})
+}
+
+// What the server made for a webhook, who manages factories may replace; not
+// once another webhook of the same name stands there.
+func TestASecretIsOfTheWebhookThatItWasMadeFor(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		manager := h.as("mia", penstock.ScopeFactoriesManage)
+		own, err := h.CreateWebhook(ctx, manager, h.factory, named("own", penstock.AuthToken))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if secret, err := h.Secret(ctx, h.admin, own.SecretName); err != nil || secret.WebhookUID != own.UID {
+			h.t.Errorf("got %+v, %v, want it marked as made for %s", secret, err, own.UID)
+		}
+		if _, err := h.RotateWebhookSecret(ctx, manager, h.factory, own.UID, penstock.RotateRequest{}); err != nil {
+			h.t.Error(err)
+		}
+		pending, err := h.CreateWebhook(ctx, manager, h.factory, signature("pending", "stripe", nil))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if _, err := h.UpdateWebhook(ctx, manager, h.factory, pending.UID, penstock.WebhookRequest{Secret: new("whsec_live")}); err != nil {
+			h.t.Error(err)
+		}
+		h.setSecret(own.SecretName, "given-by-a-manager-of-secrets")
+		if _, err := h.RotateWebhookSecret(ctx, manager, h.factory, own.UID, penstock.RotateRequest{}); err != nil {
+			h.t.Error(err)
+		}
+
+		before := h.files().Files // an old revision
+		if err := h.DeleteWebhook(ctx, manager, h.factory, own.UID); err != nil {
+			h.t.Fatal(err)
+		}
+		h.setSecret(own.SecretName, "of-use-to-somebody-else")
+		_, err = h.Apply(ctx, manager, h.factory, service.ApplyRequest{Files: before})
+		wantNamingRefused(h.t, "an old revision", own.SecretName, err)
+		request := named("own", penstock.AuthToken)
+		request.SecretName = &own.SecretName
+		_, err = h.CreateWebhook(ctx, manager, h.factory, request)
+		wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
+		h.managed(own.SecretName, "of-use-to-somebody-else")
+
+		h.apply(before)
+		again := h.webhookNamed("own")
+		_, err = h.RotateWebhookSecret(ctx, manager, h.factory, again.UID, penstock.RotateRequest{})
+		wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
+
+		// A secret that is made anew under the name is nobody's.
+		if err := h.DeleteWebhook(ctx, manager, h.factory, pending.UID); err != nil {
+			h.t.Fatal(err)
+		}
+		if err := h.DeleteSecret(ctx, h.admin, pending.SecretName); err != nil {
+			h.t.Fatal(err)
+		}
+		h.secret(pending.SecretName, nil)
+		if secret, err := h.Secret(ctx, h.admin, pending.SecretName); err != nil || secret.WebhookUID != "" {
+			h.t.Errorf("got %+v, %v", secret, err)
+		}
+	})
+}
+
+// Two webhooks share a secret that was made for one of them.
+func TestASharedSecretIsRotatedByNeitherWebhook(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		manager := h.as("mia", penstock.ScopeFactoriesManage)
+		own := h.hook(named("own", penstock.AuthToken))
+		request := named("second", penstock.AuthToken)
+		request.SecretName = &own.SecretName
+		second := h.hook(request)
+		_, err := h.RotateWebhookSecret(ctx, manager, h.factory, own.UID, penstock.RotateRequest{})
+		wantCode(h.t, err, penstock.CodeConflict, "second")
+		_, err = h.RotateWebhookSecret(ctx, manager, h.factory, second.UID, penstock.RotateRequest{})
+		wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
+		h.values(second.UID, own.Secret)
+	})
+}
+
+// No run gets a secret that was made for a webhook, whoever names it and where.
+func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		own := h.hook(named("own", penstock.AuthToken))
+		for pointer, config := range secretConfigs(own.SecretName) {
+			_, err := h.CreateRun(ctx, h.admin, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
+			wantCode(h.t, err, penstock.CodeInvalidRequest, "/config"+pointer+` the managed secret "`+own.SecretName+`" was made for a webhook, and runs never get it`)
+			_, err = h.CreateSchedule(ctx, h.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config})
+			wantCode(h.t, err, penstock.CodeInvalidRequest, "made for a webhook")
+			user := h.as("ann", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
+			_, err = h.CreateRun(ctx, user, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
+			wantCode(h.t, err, penstock.CodeInvalidRequest, "it does not exist, has no value, or belongs to a webhook")
+		}
+		agentName, secrets := "thief", []penstock.NamedSecret{{Name: own.SecretName}}
+		_, err := h.CreateIdentity(ctx, h.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
+		wantCode(h.t, err, penstock.CodeInvalidRequest, "made for a webhook")
+		_, err = h.CreateAutomation(ctx, h.admin, h.factory, penstock.AutomationRequest{
+			Name: new("a"), Prompt: new("go"), Secrets: &[]string{own.SecretName},
+			Triggers: &[]penstock.Trigger{{Provider: penstock.ProviderSchedule, Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@daily"}}},
+		})
+		wantCode(h.t, err, penstock.CodeInvalidRequest, "made for a webhook")
+		files := h.files().Files
+		for path, content := range map[string]string{
+			"agents/thief/agent.md": "---\nsecrets: [" + own.SecretName + "]\n---\nGo.\n",
+			"automations/a.md": "---\nsecrets: [" + own.SecretName + "]\n" +
+				"triggers: [{provider: schedule, event: cron_fired, schedule: {cron: '@daily'}}]\n---\nGo.\n",
+			"runners/r.yaml": "platform: {linux: {dockerImage: x, registryCredentialSecretName: " + own.SecretName + "}}\n",
+			"factory.yaml": files["factory.yaml"] +
+				"mcpServers:\n  m:\n    command: m\n    env: {T: '${{ secrets." + own.SecretName + " }}'}\n",
+		} {
+			_, err := h.Apply(ctx, h.admin, h.factory, service.ApplyRequest{Files: with(files, path, content)})
+			if found := findings(err); len(found) != 1 || !strings.Contains(found[0].Message, "made for a webhook") || found[0].Path != path {
+				h.t.Errorf("%s: got %v", path, err)
+			}
+		}
+	})
+}
+
+// A run that named the secret before the webhook was made does not get it either.
+func TestAClaimedRunDoesNotGetTheSecretOfAWebhook(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		h.secret("LATER", new(deployKey))
+		run := h.create(penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Secrets: []string{"LATER"}}})
+		next := h.create(penstock.RunRequest{Prompt: "next"})
+		if err := h.DeleteSecret(h.t.Context(), h.admin, "LATER"); err != nil {
+			h.t.Fatal(err)
+		}
+		request := named("own", penstock.AuthToken)
+		request.SecretName = new("LATER")
+		h.hook(request)
+		if got := h.work().Run.ID; got != next.ID {
+			h.t.Errorf("got run %s, want the next, %s", got, next.ID)
+		}
+		if message := h.mustBe(run.ID, penstock.StateFailed).StatusMessage.Message; !strings.Contains(message, "made for a webhook") {
+			h.t.Errorf("got %q", message)
+		}
+	})
+}
+
+func (h *hooks) webhookNamed(name string) penstock.Webhook {
+	h.t.Helper()
+	list, err := h.ListWebhooks(h.t.Context(), h.admin, h.factory)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, w := range list {
+		if w.Name == name {
+			return w
+		}
+	}
+	h.t.Fatalf("there is no webhook %s: %+v", name, list)
+	return penstock.Webhook{}
+}

@@ -1,0 +1,191 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// secretConfigs names a secret in each place of a configuration that can.
+func secretConfigs(name string) map[string]penstock.Config {
+	ref := map[string]string{"TOKEN": "Bearer ${{ secrets." + name + " }}"}
+	return map[string]penstock.Config{
+		"/secrets/0":                     {Secrets: []string{name}},
+		"/harness_auth_secrets/x":        {HarnessAuthSecrets: []byte(`{"x": "` + name + `"}`)},
+		"/mcp_servers/m/env/TOKEN":       {MCPServers: map[string]penstock.MCPServer{"m": {Command: "m", Env: ref}}},
+		"/mcp_servers/m/headers/TOKEN":   {MCPServers: map[string]penstock.MCPServer{"m": {URL: "https://m.example", Headers: ref}}},
+		"/mcp_servers/a~1b/env/TO~0KE~1": {MCPServers: map[string]penstock.MCPServer{"a/b": {Command: "m", Env: map[string]string{"TO~KE/": "${{secrets." + name + "}}"}}}},
+	}
+}
+
+// Only a key with secrets:use names secrets in a request, wherever it can name
+// one, and a refusal does not depend on whether the secret exists.
+func TestNamingSecretsInARequestNeedsSecretsUse(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		w.secret("DEPLOY_KEY", "hunter22")
+		first := w.create(penstock.RunRequest{Prompt: "go"})
+		conversation := w.get(first.ID).ConversationID
+		if _, err := w.CancelRun(ctx, w.admin, first.ID, false); err != nil {
+			w.t.Fatal(err)
+		}
+		writer := w.as("bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite, penstock.ScopeFactoriesManage, penstock.ScopeSecretsManage)
+		refused := map[string]string{}
+		for _, name := range []string{"DEPLOY_KEY", "DEPLOY_KEYS", "NONE"} {
+			for pointer, config := range secretConfigs(name) {
+				for what, call := range map[string]func() error{
+					"a run": func() error {
+						_, err := w.CreateRun(ctx, writer, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
+						return err
+					},
+					"a child run": func() error {
+						req := penstock.RunRequest{Prompt: "go", Config: &config, ParentID: first.ID}
+						_, err := w.CreateRun(ctx, writer, req, penstock.SourceAPI)
+						return err
+					},
+					"a continued conversation": func() error {
+						req := penstock.RunRequest{Prompt: "go", Config: &config, ConversationID: conversation}
+						_, err := w.CreateRun(ctx, writer, req, penstock.SourceAPI)
+						return err
+					},
+					"a schedule": func() error {
+						req := penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config}
+						_, err := w.CreateSchedule(ctx, writer, req)
+						return err
+					},
+				} {
+					at := "/config" + pointer
+					if what == "a schedule" {
+						at = "/agent_config" + pointer
+					}
+					err := call()
+					wantCode(w.t, err, penstock.CodeNotAuthorized, "secrets:use")
+					wantCode(w.t, err, penstock.CodeNotAuthorized, at)
+					key := what + pointer
+					if before, again := refused[key]; again && err != nil && before != err.Error() {
+						w.t.Errorf("%s: %s for one name, %s for another", key, before, err)
+					} else if err != nil {
+						refused[key] = err.Error()
+					}
+				}
+			}
+		}
+		user := w.as("ann", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
+		for pointer, config := range secretConfigs("DEPLOY_KEY") {
+			req := penstock.RunRequest{Prompt: "go", Config: &config}
+			if _, err := w.CreateRun(ctx, user, req, penstock.SourceAPI); err != nil {
+				w.t.Errorf("with secrets:use, %s: %v", pointer, err)
+			}
+		}
+	})
+}
+
+// A schedule's secrets are named by whoever writes its configuration.
+func TestReplacingAScheduleThatNamesSecretsNeedsSecretsUse(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		w.secret("DEPLOY_KEY", "hunter22")
+		user := w.as("ann", penstock.ScopeRunsRead, penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
+		writer := w.as("bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite)
+		enabled := true
+		req := penstock.ScheduleRequest{
+			Name: "n", Cron: "@hourly", Prompt: "go", Config: &penstock.Config{Secrets: []string{"DEPLOY_KEY"}}, Enabled: &enabled,
+		}
+		made, err := w.CreateSchedule(ctx, user, req)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		req.Prompt = "print the secret"
+		_, err = w.ReplaceSchedule(ctx, writer, made.ID, req)
+		wantCode(w.t, err, penstock.CodeNotAuthorized, "/agent_config/secrets/0")
+		plain := req
+		plain.Config = nil
+		other, err := w.CreateSchedule(ctx, writer, plain)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		_, err = w.ReplaceSchedule(ctx, writer, other.ID, req)
+		wantCode(w.t, err, penstock.CodeNotAuthorized, "secrets:use")
+		for _, change := range []func() error{ // what does not write the configuration
+			func() error { _, err := w.PauseSchedule(ctx, writer, made.ID); return err },
+			func() error { _, err := w.ResumeSchedule(ctx, writer, made.ID); return err },
+		} {
+			if err := change(); err != nil {
+				w.t.Error(err)
+			}
+		}
+		if err := w.DeleteSchedule(ctx, writer, other.ID); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := w.FireDue(ctx, penstock.Now().Add(2*time.Hour)); err != nil {
+			w.t.Fatal(err)
+		}
+		if got := w.work(); got.Secrets["DEPLOY_KEY"] != "hunter22" || got.Run.Prompt != "go" {
+			w.t.Errorf("fired: got %q with the secrets %v", got.Run.Prompt, got.Secrets)
+		}
+	})
+}
+
+// What managers set up names its secrets for every caller.
+func TestSecretsOfAgentsAndAutomationsNeedNoScopeOfTheCaller(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		w.secret("DEPLOY_KEY", "hunter22")
+		manager := w.as("mia", penstock.ScopeFactoriesManage)
+		name, secrets := "deployer", []penstock.NamedSecret{{Name: "DEPLOY_KEY"}}
+		agent, err := w.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: &name, Secrets: &secrets})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		writer := w.as("bob", penstock.ScopeRunsWrite)
+		if _, err := w.CreateRun(ctx, writer, penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID}, penstock.SourceAPI); err != nil {
+			w.t.Fatal(err)
+		}
+		if got := w.work().Secrets["DEPLOY_KEY"]; got != "hunter22" {
+			w.t.Errorf("the agent's run got %q", got)
+		}
+	})
+}
+
+// Without secrets:manage, no answer tells a secret that exists from one that
+// does not, and none suggests a name.
+func TestRefusalsSuggestNoSecrets(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		w.secret("DEPLOY_KEY", "hunter22")
+		w.secret("DECLARED", "")
+		for _, p := range []penstock.Principal{
+			w.as("ann", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse),
+			w.as("ann", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse, penstock.ScopeSecretsManage),
+		} {
+			manages := p.May(penstock.ScopeSecretsManage)
+			for _, name := range []string{"DEPLOY_KEYS", "DECLARED"} {
+				config := &penstock.Config{Secrets: []string{name}}
+				_, err := w.CreateRun(ctx, p, penstock.RunRequest{Prompt: "go", Config: config}, penstock.SourceAPI)
+				want := `/config/secrets/0 no run can have the secret "` + name + `": it does not exist, has no value, or belongs to a webhook`
+				if manages {
+					want = map[string]string{
+						"DEPLOY_KEYS": `there is no managed secret "DEPLOY_KEYS"; did you mean "DEPLOY_KEY"?`,
+						"DECLARED":    `the managed secret "DECLARED" has no value yet`,
+					}[name]
+				}
+				wantCode(w.t, err, penstock.CodeInvalidRequest, want)
+			}
+			config := &penstock.Config{Secrets: []string{"DEPLOY_KEYS"}}
+			_, err := w.CreateSchedule(ctx, p, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: config})
+			if got := strings.Contains(err.Error(), "did you mean"); got != manages {
+				w.t.Errorf("a schedule by a key that manages secrets (%t): got %v", manages, err)
+			}
+			manager := p
+			manager.Scopes = append([]penstock.Scope{penstock.ScopeFactoriesManage}, p.Scopes...)
+			name, secrets := "deployer", []penstock.NamedSecret{{Name: "DEPLOY_KEYS"}}
+			_, err = w.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: &name, Secrets: &secrets})
+			wantCode(w.t, err, penstock.CodeInvalidRequest, "/secrets/0/name")
+			if got := strings.Contains(err.Error(), "did you mean"); got != manages {
+				w.t.Errorf("an agent by a key that manages secrets (%t): got %v", manages, err)
+			}
+		}
+	})
+}

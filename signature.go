@@ -210,8 +210,11 @@ func CheckDeliveryIDHeader(name string, signature *Signature) string {
 			}
 		}
 	}
-	if carriesSignature {
-		return name + " carries the signature, which is no id"
+	switch {
+	case carriesSignature:
+		return name + " carries the signature or token of a scheme, which is no id"
+	case carriesCredential(canonical):
+		return name + " carries a credential, which is no id: the delivery log shows the header's values"
 	}
 	return ""
 }

@@ -222,12 +222,33 @@ func TestCheckDeliveryIDHeader(t *testing.T) {
 	for name, want := range map[string]string{
 		"X-Request-Id": "", "Idempotency-Key": "", "webhook-id": "", "X-GitHub-Delivery": "", "Ce-Id": "",
 		"": "is required", "X Id": "is not the name", "authorization": "cannot be Authorization", "Cookie": "cannot be Cookie", "TE": "cannot be Te",
+		"Proxy-Authorization": "cannot be", "Connection": "cannot be", "Keep-Alive": "cannot be", "Upgrade": "cannot be", "Proxy-Authenticate": "cannot be",
+		"Set-Cookie": "a credential", "X-Cookie": "a credential", "X-Api-Key": "a credential", "x-apikey": "a credential", "X-Auth-Token": "a credential",
+		"X-Auth-Key": "a credential", "Private-Token": "a credential", "X-Vault-Token": "a credential", "X-Amz-Security-Token": "a credential",
+		"X-Goog-Api-Key": "a credential", "X-Goog-Iap-Jwt-Assertion": "a credential", "X-Goog-Channel-Token": "a credential", "X-Forwarded-Access-Token": "a credential",
+		"Ocp-Apim-Subscription-Key": "a credential", "X-CSRF-Token": "a credential", "X-Session-Id": "a credential", "Client_Secret": "a credential",
+		"WWW-Authenticate": "a credential", "X-Authorization": "a credential", "X-Signature": "a credential", "X-Twilio-Signature": "a credential", "X-Password": "a credential",
+		"X-Goog-Message-Number": "", "X-Idempotency-Token": "", "X-Request-Key": "", "X-Author-Id": "", "X-Amz-Sns-Message-Id": "", "X-Order-Key": "", "X-Penstock-Delivery-Id": "",
+		"X-Buildkite-Token": "carries the signature",
 		"x-hub-signature-256": "carries the signature", "Stripe-Signature": "carries the signature", "X-Gitlab-Token": "carries the signature",
 		"X-DocuSign-Signature-7": "carries the signature", "x-own-sig": "carries the signature", "SVIX-SIGNATURE": "carries the signature",
 	} {
 		got := penstock.CheckDeliveryIDHeader(name, own)
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%q: got %q, want %q in it", name, got, want)
+		}
+	}
+	for _, preset := range penstock.Schemes() {
+		for _, form := range preset.Forms {
+			if got := penstock.CheckDeliveryIDHeader(form.IDHeader, nil); form.IDHeader != "" && got != "" {
+				t.Errorf("the id of %s: %s", preset.Scheme, got)
+			}
+			if got := penstock.CheckDeliveryIDHeader(form.Header+"1", nil); form.Numbered && got == "" {
+				t.Errorf("the signature of %s can be an id", preset.Scheme)
+			}
+			if got := penstock.CheckDeliveryIDHeader(form.Header, nil); !form.Numbered && got == "" {
+				t.Errorf("the signature of %s can be an id", preset.Scheme)
+			}
 		}
 	}
 }

@@ -178,6 +178,36 @@ func checkHeaderName(name string) string {
 	return ""
 }
 
+// What the names of headers have in them that carry credentials: anywhere in the
+// name, as a word of it, and as the word before Key.
+var (
+	credentialParts = []string{
+		"apikey", "assertion", "authent", "authoriz", "bearer", "cookie", "credential", "hmac", "jwt", "passw", "secret", "session", "signature", "token",
+	}
+	credentialWords = []string{"auth", "csrf", "otp", "sig", "xsrf"}
+	credentialKeys  = []string{"access", "api", "app", "application", "client", "master", "private", "shared", "subscription"}
+)
+
+// carriesCredential reports whether a header is one for credentials, judged by its
+// name. An idempotency key or token is an id, whatever it is called.
+func carriesCredential(name string) bool {
+	name = strings.ToLower(name)
+	if strings.Contains(name, "idempotency") {
+		return false
+	}
+	if slices.ContainsFunc(credentialParts, func(part string) bool { return strings.Contains(name, part) }) {
+		return true
+	}
+	before := ""
+	for _, word := range strings.FieldsFunc(name, func(c rune) bool { return strings.ContainsRune("-_.", c) }) {
+		if slices.Contains(credentialWords, word) || word == "key" && slices.Contains(credentialKeys, before) {
+			return true
+		}
+		before = word
+	}
+	return false
+}
+
 func oneOf(value string, allowed ...string) string {
 	if slices.Contains(allowed, value) {
 		return ""

@@ -223,6 +223,8 @@ func TestWebhookIsRefused(t *testing.T) {
 		{"a name of a secret that is none", with(func(r *penstock.WebhookRequest) { r.SecretName = new("a-b") }), "/secret_name"},
 		{"an id in the Cookie", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("cookie") }), "/delivery_id_header"},
 		{"an id in the Authorization", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("AUTHORIZATION") }), "/delivery_id_header"},
+		{"an id in a key of an API", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Api-Key") }), "/delivery_id_header"},
+		{"an id in a token", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("x-auth-token") }), "/delivery_id_header"},
 		{"an id in a header of the connection", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("transfer-encoding") }), "/delivery_id_header"},
 		{"an id in the signature", with(func(r *penstock.WebhookRequest) { *r = custom(hmac); r.DeliveryIDHeader = new("x-sig") }), "/delivery_id_header"},
 		{"an id in no header", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("a b") }), "/delivery_id_header"},

@@ -1589,7 +1589,10 @@ export interface CreateWebhookRequest {
   secret?: string | undefined;
   /** The managed secret; `<NAME>_WEBHOOK_SECRET` unless it is given. */
   secret_name?: string | undefined;
-  /** A header whose value tells deliveries apart, instead of the sender's own. */
+  /**
+   * A header whose value tells deliveries apart, instead of the sender's own. Headers that carry credentials (such as
+   * `Authorization`, `Cookie`, `X-Api-Key` and every signature) or belong to the connection are refused.
+   */
   delivery_id_header?: string | undefined;
   /**
    * Whether the same signed bytes, their signed time included, are a duplicate under another id that is not signed: the

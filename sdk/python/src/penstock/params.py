@@ -888,7 +888,10 @@ class CreateWebhookRequest(TypedDict, total=False):
     """The managed secret; `<NAME>_WEBHOOK_SECRET` unless it is given."""
 
     delivery_id_header: str
-    """A header whose value tells deliveries apart, instead of the sender's own."""
+    """A header whose value tells deliveries apart, instead of the sender's own. Headers that carry
+    credentials (such as `Authorization`, `Cookie`, `X-Api-Key` and every signature) or belong
+    to the connection are refused.
+    """
 
     replay_guard: bool
     """Whether the same signed bytes, their signed time included, are a duplicate under another id

@@ -391,6 +391,13 @@ func ArtifactTypes() []ArtifactType {
 	return []ArtifactType{ArtifactPlan, ArtifactPullRequest, ArtifactScreenshot, ArtifactFile, ArtifactReference}
 }
 
+// PullRequestStatuses lists what a pull request can be; unknown is what nobody
+// said.
+func PullRequestStatuses() []string { return []string{"open", "draft", "merged", "closed", PullRequestUnknown} }
+
+// PullRequestUnknown is the status of a pull request that nobody said.
+const PullRequestUnknown = "unknown"
+
 // ArtifactData is the union of the fields of every kind of artifact.
 type ArtifactData struct {
 	ArtifactUID   string          `json:"artifact_uid,omitempty"`
@@ -405,5 +412,6 @@ type ArtifactData struct {
 	Description   string          `json:"description,omitempty"`
 	ReferenceType string          `json:"reference_type,omitempty"`
 	Metadata      json.RawMessage `json:"metadata,omitempty"`
+	Status        string          `json:"status,omitempty"`  // of a PULL_REQUEST
 	Content       string          `json:"content,omitempty"` // of a PLAN
 }

@@ -113,6 +113,7 @@ func (d *driver) operations() []operation {
 		{"GET", agent + "/run-by-external-reference?url=https://example.com/pull/1", nil, read},
 		{"GET", agent + "/conversations/" + d.seen["conversation"], nil, read},
 		{"GET", agent + "/conversations/" + d.seen["conversation"] + "/transcript", nil, read},
+		{"GET", agent + "/conversations/" + d.seen["conversation"] + "/screenshots/" + d.seen["screenshot"] + "/download", nil, read},
 		{"GET", agent + "/conversations/" + d.seen["conversation"] + "/redirect", nil, ""},
 		{"GET", agent + "/sessions/" + d.seen["session"] + "/redirect", nil, ""},
 		{"GET", agent + "/artifacts/" + d.seen["artifact"], nil, read},
@@ -363,7 +364,7 @@ func (d *driver) execute() {
 		a := d.must(http.StatusCreated, "POST", path, body, "Content-Type", contentType)
 		var item struct{ Data penstock.ArtifactData }
 		a.into(t, &item)
-		d.seen["artifact"] = item.Data.ArtifactUID
+		d.seen["artifact"], d.seen[strings.ToLower(kind)] = item.Data.ArtifactUID, item.Data.ArtifactUID
 	}
 	cost := 0.5
 	if _, err := g.control.Finish(t.Context(), g.a.Lease, penstock.Result{
@@ -397,6 +398,8 @@ func (d *driver) callBadly() {
 		{400, "GET", agent + "/runs?cursor=nonsense", nil},
 		{400, "GET", agent + "?sort_by=age", nil},
 		{400, "GET", agent + "/environments?sort_by=age", nil},
+		{400, "GET", agent + "/identities?factory_uid=a&factory_uid=b", nil},
+		{400, "POST", agent + "/runs/" + d.seen["run"] + "/artifacts", `{"artifact_type": "PULL_REQUEST", "data": {"branch": "b", "url": "https://example.com", "status": "lost"}}`},
 		{400, "GET", agent + "/run-by-external-reference", nil},
 		{404, "GET", agent + "/run-by-external-reference?url=https://example.com/nobody", nil},
 		{400, "GET", agent + "/runs/" + d.seen["run"] + "/events?after=x", nil},

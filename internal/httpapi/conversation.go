@@ -38,6 +38,14 @@ func (a *API) conversationTranscript(c *call) error {
 	return c.redirect(link)
 }
 
+func (a *API) downloadScreenshot(c *call) error {
+	link, err := a.svc.ScreenshotLink(c.ctx(), c.principal, c.param("id"), c.param("uid"))
+	if err != nil {
+		return err
+	}
+	return c.redirect(link)
+}
+
 // conversationRedirect leads from a conversation to its live session, and
 // sessionRedirect back once that has ended. Both tell ids to whoever knows one
 // already, and nothing else.

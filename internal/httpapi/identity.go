@@ -19,7 +19,12 @@ func (a *API) createIdentity(c *call) error {
 }
 
 func (a *API) listIdentities(c *call) error {
-	identities, err := a.svc.ListIdentities(c.ctx(), c.principal)
+	q := c.query()
+	factory := q.optional("factory_uid")
+	if q.err != nil {
+		return q.err
+	}
+	identities, err := a.svc.ListIdentities(c.ctx(), c.principal, factory)
 	if err != nil {
 		return err
 	}

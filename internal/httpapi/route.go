@@ -89,6 +89,7 @@ func runRoutes() []Route {
 		{Method: get, Pattern: "/run-by-external-reference", Scope: runsRead, handle: (*API).runByReference, Who: "integrations that know only a pull request or ticket"},
 		{Method: get, Pattern: "/conversations/{id}", Scope: runsRead, handle: (*API).conversation, Who: "dashboard"},
 		{Method: get, Pattern: "/conversations/{id}/transcript", Scope: runsRead, handle: (*API).conversationTranscript, Who: "people who debug an agent"},
+		{Method: get, Pattern: "/conversations/{id}/screenshots/{uid}/download", Scope: runsRead, handle: (*API).downloadScreenshot, Who: "SDKs that show a conversation with its pictures"},
 		{Method: get, Pattern: "/conversations/{id}/redirect", Public: true, handle: (*API).conversationRedirect, Who: "saved links"},
 		{Method: get, Pattern: "/sessions/{uuid}/redirect", Public: true, handle: (*API).sessionRedirect, Who: "saved links"},
 		{Method: get, Pattern: "/artifacts/{uid}", Scope: runsRead, handle: (*API).artifact, Who: "dashboard, SDKs"},

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"mime"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,7 +58,7 @@ func publicData(a store.Artifact) penstock.ArtifactData {
 	case penstock.ArtifactPlan:
 		return penstock.ArtifactData{DocumentUID: a.UID, ArtifactUID: a.UID, Title: d.Title, URL: d.URL}
 	case penstock.ArtifactPullRequest:
-		return penstock.ArtifactData{Branch: d.Branch, URL: d.URL}
+		return penstock.ArtifactData{Branch: d.Branch, URL: d.URL, Status: cmp.Or(d.Status, penstock.PullRequestUnknown)}
 	case penstock.ArtifactFile, penstock.ArtifactScreenshot:
 		return penstock.ArtifactData{ArtifactUID: a.UID, Filename: d.Filename, Filepath: d.Filepath, MimeType: d.MimeType, SizeBytes: d.SizeBytes, Title: d.Title, Description: d.Description}
 	}
@@ -199,6 +201,9 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 		if u.Type == penstock.ArtifactPullRequest && d.Branch == "" {
 			bad("/data/branch", "is required for PULL_REQUEST")
 		}
+		if d.Status != "" && !slices.Contains(penstock.PullRequestStatuses(), d.Status) {
+			bad("/data/status", "must be one of %s", enumerated(penstock.PullRequestStatuses()))
+		}
 		if u.Type == penstock.ArtifactReference && d.ReferenceType == "" {
 			bad("/data/reference_type", "is required for EXTERNAL_REFERENCE")
 		}
@@ -259,6 +264,7 @@ func (s *Service) Artifact(ctx context.Context, p penstock.Principal, uid string
 		DownloadURL string        `json:"download_url,omitempty"`
 		ExpiresAt   penstock.Time `json:"expires_at,omitzero"`
 		ContentType string        `json:"content_type,omitempty"`
+		NotebookUID string        `json:"notebook_uid,omitempty"`
 	}{ArtifactData: publicData(a), ContentType: a.Data.MimeType}
 	data.Content = a.Content
 	if a.Blob != "" || a.Content != "" {
@@ -267,9 +273,27 @@ func (s *Service) Artifact(ctx context.Context, p penstock.Principal, uid string
 		}
 	}
 	if a.Type == penstock.ArtifactPlan {
-		data.ContentType = "text/markdown"
+		data.ContentType, data.NotebookUID = "text/markdown", a.UID
 	}
 	return penstock.ArtifactItem{UID: a.UID, Type: a.Type, CreatedAt: a.CreatedAt, RunID: a.RunID, Data: mustMarshal(data)}, nil
+}
+
+// ScreenshotLink is a signed link to a screenshot that a run of a conversation
+// made.
+func (s *Service) ScreenshotLink(ctx context.Context, p penstock.Principal, conversationID, uid string) (string, error) {
+	a, err := s.visibleArtifact(ctx, p, uid)
+	if err != nil {
+		return "", err
+	}
+	run, err := s.readableRun(ctx, p, a.RunID)
+	if err != nil {
+		return "", err
+	}
+	if a.Type != penstock.ArtifactScreenshot || run.ConversationID != conversationID {
+		return "", penstock.NotFound("screenshot", uid)
+	}
+	u, _, err := s.link("artifact", uid)
+	return u, err
 }
 
 // ArtifactLink is a signed link to an artifact's content.

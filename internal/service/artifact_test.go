@@ -129,3 +129,50 @@ func TestArtifactsOfARunAreBounded(t *testing.T) {
 		}
 	})
 }
+
+func TestPullRequestsHaveAStatus(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		run := w.create(penstock.RunRequest{Prompt: "p"})
+		for given, want := range map[string]string{"": `"status":"unknown"`, "draft": `"status":"draft"`} {
+			item, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
+				Type: penstock.ArtifactPullRequest, Data: penstock.ArtifactData{Branch: "fix", URL: "https://github.test/a/b/pull/1", Status: given},
+			}, nil)
+			if err != nil || !strings.Contains(string(item.Data), want) {
+				w.t.Errorf("status %q: got %s, %v", given, item.Data, err)
+			}
+		}
+	})
+}
+
+// A screenshot is found by the conversation of its run, and by no other.
+func TestScreenshotsOfAConversation(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		member := w.as("member", penstock.ScopeRunsRead)
+		hidden := false
+		conversations := map[string]string{}
+		screenshots := map[string]string{}
+		for name, team := range map[string]*bool{"shared": nil, "other": nil, "personal": &hidden} {
+			run := w.create(penstock.RunRequest{Prompt: "p", Team: team})
+			a := w.work()
+			item, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
+				Type: penstock.ArtifactScreenshot, Data: penstock.ArtifactData{MimeType: "image/png"},
+			}, strings.NewReader("png"))
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			conversations[name], screenshots[name] = a.Run.ConversationID, item.UID
+		}
+		link, err := w.ScreenshotLink(w.t.Context(), member, conversations["shared"], screenshots["shared"])
+		if err != nil || !strings.Contains(link, "/downloads/") {
+			w.t.Errorf("got %q, %v", link, err)
+		}
+		for _, refused := range []struct{ conversation, screenshot string }{
+			{conversations["other"], screenshots["shared"]},
+			{conversations["personal"], screenshots["personal"]},
+			{conversations["shared"], penstock.NewID()},
+		} {
+			_, err := w.ScreenshotLink(w.t.Context(), member, refused.conversation, refused.screenshot)
+			wantCode(w.t, err, penstock.CodeNotFound, refused.screenshot)
+		}
+	})
+}

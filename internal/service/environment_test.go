@@ -261,7 +261,7 @@ func TestWhoMayDoWhatWithEnvironmentsAndAgents(t *testing.T) {
 				_, err := w.ReplaceEnvironment(ctx, p, e.UID, penstock.EnvironmentConfig{})
 				return err
 			}},
-			"list agents":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.ListIdentities(ctx, p); return err }},
+			"list agents":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.ListIdentities(ctx, p, ""); return err }},
 			"read an agent": {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Identity(ctx, p, agent.UID); return err }},
 			"create an agent": {penstock.ScopeFactoriesManage, func(p penstock.Principal) error {
 				_, err := w.CreateIdentity(ctx, p, penstock.IdentityRequest{Name: new(penstock.NewUID())})

@@ -23,12 +23,16 @@ const (
 	maxAgentJSON    = 256 << 10 // bytes of everything together
 )
 
-// ListIdentities lists the team's agents by name.
-func (s *Service) ListIdentities(ctx context.Context, p penstock.Principal) ([]penstock.Identity, error) {
+// ListIdentities lists the team's agents by name, those of one factory unless
+// factoryUID is "".
+func (s *Service) ListIdentities(ctx context.Context, p penstock.Principal, factoryUID string) ([]penstock.Identity, error) {
 	if err := require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
 	agents, err := s.store.Identities(ctx, p.Team)
+	if factoryUID != "" {
+		agents = slices.DeleteFunc(agents, func(i penstock.Identity) bool { return i.FactoryUID != factoryUID })
+	}
 	for i := range agents {
 		agents[i] = s.presentIdentity(agents[i])
 	}

@@ -186,7 +186,7 @@ func TestAgentThatIsWrong(t *testing.T) {
 				w.t.Errorf("%s: got %v, want %s with %s", name, err, test.code, test.at)
 			}
 		}
-		if list, err := w.ListIdentities(w.t.Context(), w.admin); err != nil || len(list) != 1 {
+		if list, err := w.ListIdentities(w.t.Context(), w.admin, ""); err != nil || len(list) != 1 {
 			w.t.Errorf("there are %d agents, %v, want the first alone", len(list), err)
 		}
 	})
@@ -218,7 +218,7 @@ func TestAgentsAreListedByNameForTheirTeam(t *testing.T) {
 		for _, name := range []string{"b", "C", "a"} {
 			w.createAgent(penstock.IdentityRequest{Name: &name})
 		}
-		list, err := w.ListIdentities(w.t.Context(), w.admin)
+		list, err := w.ListIdentities(w.t.Context(), w.admin, "")
 		var names []string
 		for _, a := range list {
 			names = append(names, a.Name)
@@ -226,9 +226,16 @@ func TestAgentsAreListedByNameForTheirTeam(t *testing.T) {
 		if diff := cmp.Diff([]string{"a", "b", "C"}, names); diff != "" || err != nil {
 			w.t.Errorf("%v, -want +got:\n%s", err, diff)
 		}
+		factory := w.createFactory("Shop", "")
+		if list, err = w.ListIdentities(w.t.Context(), w.admin, factory.UID); err != nil || len(list) != 1 || list[0].FactoryUID != factory.UID {
+			w.t.Errorf("the factory's agents are %v, %v; want its foreman", list, err)
+		}
+		if list, err := w.ListIdentities(w.t.Context(), w.admin, "none"); err != nil || len(list) != 0 {
+			w.t.Errorf("no factory has %d agents, %v", len(list), err)
+		}
 		other := w.admin
 		other.Team = "another"
-		if list, err := w.ListIdentities(w.t.Context(), other); err != nil || len(list) != 0 {
+		if list, err := w.ListIdentities(w.t.Context(), other, ""); err != nil || len(list) != 0 {
 			w.t.Errorf("another team lists %d, %v", len(list), err)
 		}
 		_, err = w.Identity(w.t.Context(), other, list[0].UID)

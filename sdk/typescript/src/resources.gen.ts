@@ -40,6 +40,7 @@ import type {
   Limits,
   ListAgentSkillsQuery,
   ListAgentSkillsResponse,
+  ListAgentsQuery,
   ListAgentsResponse,
   ListAutomationsResponse,
   ListBundledSkillsResponse,
@@ -103,11 +104,13 @@ export class AgentsResource extends Resource {
    *
    * Needs the scope `runs:read`.
    */
-  list(options?: RequestOptions): APIPromise<ListAgentsResponse> {
+  list(query?: ListAgentsQuery, options?: RequestOptions): APIPromise<ListAgentsResponse> {
     return this.core.json(
       {
         method: 'GET',
         path: '/agent/identities',
+        query,
+        known: ['factory_uid'],
       },
       options,
     );
@@ -388,6 +391,25 @@ export class ConversationsResource extends Resource {
         method: 'GET',
         path: '/agent/conversations/{conversationId}/transcript',
         args: { conversationId },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Download a screenshot of a conversation.
+   *
+   * Redirects to a signed link to a SCREENSHOT artifact that a run of this conversation made. The link needs no key and ends after
+   * 15 minutes.
+   *
+   * Needs the scope `runs:read`.
+   */
+  downloadScreenshot(conversationId: string, artifactUid: string, options?: RequestOptions): APIPromise<Response> {
+    return this.core.link(
+      {
+        method: 'GET',
+        path: '/agent/conversations/{conversationId}/screenshots/{artifactUid}/download',
+        args: { conversationId, artifactUid },
       },
       options,
     );

@@ -67,6 +67,7 @@ export interface Routes {
   'GET /agent/run-by-external-reference': RunReference;
   'GET /agent/conversations/{conversationId}': Conversation;
   'GET /agent/conversations/{conversationId}/transcript': Response;
+  'GET /agent/conversations/{conversationId}/screenshots/{artifactUid}/download': Response;
   'GET /agent/conversations/{conversationId}/redirect': ConversationRedirect;
   'GET /agent/sessions/{sessionId}/redirect': SessionRedirect;
   'GET /agent/artifacts/{artifactUid}': ArtifactResponse;

@@ -774,8 +774,12 @@ export interface PullRequestArtifact {
     branch: string;
     /** Where it is. */
     url: string;
+    status: PullRequestStatus;
   };
 }
+
+/** How the pull request stood when it was reported. `unknown` where the report did not say. */
+export type PullRequestStatus = Open<'open' | 'draft' | 'merged' | 'closed' | 'unknown'>;
 
 /** A picture. */
 export interface ScreenshotArtifact {
@@ -875,6 +879,11 @@ export interface PlanArtifactResponse {
   data: {
     /** The uid of the document. */
     document_uid: string;
+    /**
+     * The same as `document_uid`.
+     * @deprecated
+     */
+    notebook_uid: string;
     /** Its uid. */
     artifact_uid?: string;
     /** A line about it. */
@@ -908,6 +917,7 @@ export interface PullRequestArtifactResponse {
     branch: string;
     /** Where it is. */
     url: string;
+    status: PullRequestStatus;
   };
 }
 
@@ -1009,7 +1019,7 @@ export interface CreateArtifactRequest {
   /** Which of them. */
   artifact_type: 'PLAN' | 'PULL_REQUEST' | 'EXTERNAL_REFERENCE';
   /**
-   * For PLAN `content` (Markdown) and perhaps `title` and `url`; for PULL_REQUEST `branch` and `url`; for EXTERNAL_REFERENCE
+   * For PLAN `content` (Markdown) and perhaps `title` and `url`; for PULL_REQUEST `branch`, `url` and perhaps `status`; for EXTERNAL_REFERENCE
    * `reference_type` and `url` and perhaps `title` and `metadata`.
    */
   data: {
@@ -2603,6 +2613,12 @@ export interface ListAgentSkillsQuery {
   sort_by?: 'name' | 'last_run' | undefined;
   /** List skills that cannot be used as well, each with its `error`. */
   include_malformed_skills?: boolean | undefined;
+}
+
+/** Parameters of {@link agents.list}. */
+export interface ListAgentsQuery {
+  /** Only agents of this factory. */
+  factory_uid?: string | undefined;
 }
 
 /** Parameters of {@link environments.list}. */

@@ -172,7 +172,7 @@ class AsyncRuns(AsyncRunsBase):
 
 
 class AsyncConversations(AsyncResource):
-    """`client.conversations`: get, transcript, redirect."""
+    """`client.conversations`: get, transcript, download_screenshot, redirect."""
 
     async def get(self, conversation_id: str, **arguments: Unpack[Options]) -> types.Conversation:
         """Read a conversation.
@@ -188,6 +188,18 @@ class AsyncConversations(AsyncResource):
         ends after 15 minutes.
         """
         return await self._call(operations.get_conversation_transcript, arguments, conversation_id)
+
+    async def download_screenshot(
+        self, conversation_id: str, artifact_uid: str, **arguments: Unpack[Options]
+    ) -> bytes:
+        """Download a screenshot of a conversation.
+
+        Redirects to a signed link to a SCREENSHOT artifact that a run of this conversation
+        made. The link needs no key and ends after 15 minutes.
+        """
+        return await self._call(
+            operations.download_screenshot, arguments, conversation_id, artifact_uid
+        )
 
     async def redirect(
         self, conversation_id: str, **arguments: Unpack[Options]
@@ -362,7 +374,7 @@ class AsyncAgents(AsyncResource):
         """
         return await self._call(operations.create_agent, arguments)
 
-    async def list(self, **arguments: Unpack[Options]) -> types.ListAgentsResponse:
+    async def list(self, **arguments: Unpack[params.ListAgentsParams]) -> types.ListAgentsResponse:
         """List agents.
 
         Every agent of the team, by name.
@@ -1030,7 +1042,7 @@ class AsyncResources(AsyncResource):
 
     @cached_property
     def conversations(self) -> AsyncConversations:
-        """Methods: get, transcript, redirect."""
+        """Methods: get, transcript, download_screenshot, redirect."""
         return AsyncConversations(self._connection)
 
     @cached_property

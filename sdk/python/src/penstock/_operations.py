@@ -176,6 +176,19 @@ get_conversation_transcript: Operation[bytes] = Operation(
     link=True,
 )
 
+download_screenshot: Operation[bytes] = Operation(
+    "downloadScreenshot",
+    "conversations.download_screenshot",
+    "GET",
+    "/agent/conversations/{id}/screenshots/{uid}/download",
+    answer=bytes,
+    path_names=(
+        "conversation_id",
+        "artifact_uid",
+    ),
+    link=True,
+)
+
 redirect_conversation: Operation[types.ConversationRedirect] = Operation(
     "redirectConversation",
     "conversations.redirect",
@@ -329,7 +342,13 @@ create_agent: Operation[types.AgentResponse] = Operation(
 )
 
 list_agents: Operation[types.ListAgentsResponse] = Operation(
-    "listAgents", "agents.list", "GET", "/agent/identities", answer=types.ListAgentsResponse
+    "listAgents",
+    "agents.list",
+    "GET",
+    "/agent/identities",
+    answer=types.ListAgentsResponse,
+    query=("factory_uid",),
+    params=params.ListAgentsParams,
 )
 
 get_agent: Operation[types.AgentResponse] = Operation(

@@ -170,7 +170,7 @@ class Runs(RunsBase):
 
 
 class Conversations(Resource):
-    """`client.conversations`: get, transcript, redirect."""
+    """`client.conversations`: get, transcript, download_screenshot, redirect."""
 
     def get(self, conversation_id: str, **arguments: Unpack[Options]) -> types.Conversation:
         """Read a conversation.
@@ -186,6 +186,16 @@ class Conversations(Resource):
         ends after 15 minutes.
         """
         return self._call(operations.get_conversation_transcript, arguments, conversation_id)
+
+    def download_screenshot(
+        self, conversation_id: str, artifact_uid: str, **arguments: Unpack[Options]
+    ) -> bytes:
+        """Download a screenshot of a conversation.
+
+        Redirects to a signed link to a SCREENSHOT artifact that a run of this conversation
+        made. The link needs no key and ends after 15 minutes.
+        """
+        return self._call(operations.download_screenshot, arguments, conversation_id, artifact_uid)
 
     def redirect(
         self, conversation_id: str, **arguments: Unpack[Options]
@@ -354,7 +364,7 @@ class Agents(Resource):
         """
         return self._call(operations.create_agent, arguments)
 
-    def list(self, **arguments: Unpack[Options]) -> types.ListAgentsResponse:
+    def list(self, **arguments: Unpack[params.ListAgentsParams]) -> types.ListAgentsResponse:
         """List agents.
 
         Every agent of the team, by name.
@@ -1000,7 +1010,7 @@ class Resources(Resource):
 
     @cached_property
     def conversations(self) -> Conversations:
-        """Methods: get, transcript, redirect."""
+        """Methods: get, transcript, download_screenshot, redirect."""
         return Conversations(self._connection)
 
     @cached_property

@@ -60,6 +60,7 @@ __all__ = [
     "Harness",
     "KeyScope",
     "ListAgentSkillsParams",
+    "ListAgentsParams",
     "ListDeliveriesParams",
     "ListEnvironmentsParams",
     "ListFactoriesParams",
@@ -424,15 +425,17 @@ class CreateArtifactRequest(TypedDict, total=False):
     """Which of them."""
 
     data: Required[CreateArtifactRequestData]
-    """For PLAN `content` (Markdown) and perhaps `title` and `url`; for PULL_REQUEST `branch` and
-    `url`; for EXTERNAL_REFERENCE `reference_type` and `url` and perhaps `title` and `metadata`.
+    """For PLAN `content` (Markdown) and perhaps `title` and `url`; for PULL_REQUEST `branch`,
+    `url` and perhaps `status`; for EXTERNAL_REFERENCE `reference_type` and `url` and perhaps
+    `title` and `metadata`.
     """
 
 
 @with_config(STRICT)
 class CreateArtifactRequestData(TypedDict, total=False):
-    """For PLAN `content` (Markdown) and perhaps `title` and `url`; for PULL_REQUEST `branch` and
-    `url`; for EXTERNAL_REFERENCE `reference_type` and `url` and perhaps `title` and `metadata`.
+    """For PLAN `content` (Markdown) and perhaps `title` and `url`; for PULL_REQUEST `branch`,
+    `url` and perhaps `status`; for EXTERNAL_REFERENCE `reference_type` and `url` and perhaps
+    `title` and `metadata`.
     """
 
     title: str
@@ -1425,6 +1428,14 @@ class ListAgentSkillsParams(Options, total=False):
 @with_config(STRICT)
 class CreateAgentParams(Agent, PostOptions, total=False):
     """Keywords of `agents.create`."""
+
+
+@with_config(STRICT)
+class ListAgentsParams(Options, total=False):
+    """Keywords of `agents.list`."""
+
+    factory_uid: str
+    """Only agents of this factory."""
 
 
 @with_config(STRICT)

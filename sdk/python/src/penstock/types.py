@@ -128,6 +128,7 @@ __all__ = [
     "PullRequestArtifactData",
     "PullRequestArtifactResponse",
     "PullRequestArtifactResponseData",
+    "PullRequestStatus",
     "QueueWait",
     "RequestUsage",
     "RequestUsageInferenceCostBreakdownUsd",
@@ -1335,6 +1336,13 @@ class PullRequestArtifactData(Model):
     url: str
     """Where it is."""
 
+    status: PullRequestStatus
+    """How the pull request stood when it was reported. `unknown` where the report did not say."""
+
+
+PullRequestStatus: TypeAlias = Literal["open", "draft", "merged", "closed", "unknown"] | str
+"""How the pull request stood when it was reported. `unknown` where the report did not say."""
+
 
 class ScreenshotArtifact(Model):
     """A picture."""
@@ -1494,6 +1502,9 @@ class PlanArtifactResponseData(Model):
     document_uid: str
     """The uid of the document."""
 
+    notebook_uid: str
+    """The same as `document_uid`."""
+
     artifact_uid: str | None = None
     """Its uid."""
 
@@ -1543,6 +1554,9 @@ class PullRequestArtifactResponseData(Model):
 
     url: str
     """Where it is."""
+
+    status: PullRequestStatus
+    """How the pull request stood when it was reported. `unknown` where the report did not say."""
 
 
 class ScreenshotArtifactResponse(Model):

@@ -11,7 +11,7 @@ import (
 
 // SkillFile is what a SKILL.md says.
 type SkillFile struct {
-	Name        string
+	Name        string // "" where it gives none: then the skill has the name of its folder
 	Description string
 	Body        string // what the agent is told
 }
@@ -25,7 +25,7 @@ const (
 )
 
 // ParseSkillFile reads a SKILL.md: YAML frontmatter between two lines --- with a
-// name and a description, then the text. Of YAML it knows what such files use:
+// description and mostly a name, then the text. Of YAML it knows what such files use:
 // plain, quoted and block text; all other keys are left alone, whatever they
 // hold. The error says what the author has to mend.
 func ParseSkillFile(content []byte) (SkillFile, error) {
@@ -57,9 +57,7 @@ func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" 
 
 func (f SkillFile) check() error {
 	switch {
-	case f.Name == "":
-		return errors.New("the frontmatter has no name")
-	case !plainName(f.Name) || len(f.Name) > MaxSkillName:
+	case f.Name != "" && (!plainName(f.Name) || len(f.Name) > MaxSkillName):
 		return fmt.Errorf("the name %q is not one of letters, digits, . _ and -, at most %d", f.Name, MaxSkillName)
 	case f.Description == "":
 		return errors.New("the frontmatter has no description")

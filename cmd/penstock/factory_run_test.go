@@ -307,7 +307,7 @@ func TestSkillsOfRepositoriesAreListed(t *testing.T) {
 			}
 		}
 		run := h.run(map[string]any{"skill": "acme/app:.agents/skills/triage/SKILL.md", "config": map[string]any{"environment_id": e.UID}})
-		if diff := cmp.Diff(&penstock.Skill{Name: "triage", FullPath: ".agents/skills/triage/SKILL.md"}, run.Skill); diff != "" || run.Config.Name != "triage" {
+		if diff := cmp.Diff(&penstock.Skill{Name: "triage", Description: "Sorts issues.", FullPath: ".agents/skills/triage/SKILL.md"}, run.Skill); diff != "" || run.Config.Name != "triage" {
 			t.Errorf("the run %q (-want +got):\n%s", run.Config.Name, diff)
 		}
 	})

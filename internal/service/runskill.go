@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/store"
@@ -19,13 +20,15 @@ const factorySkills = "skills/"
 func agentSkills(agent string) string { return "agents/" + agent + "/skills/" }
 
 // setSkill finds out which skill a run is to come from, as far as that can be
-// known before it has a workspace: a bare name means a skill of its agent, else
-// of its factory, else the bundled one with that id. What is left is looked for
-// in the environment's repositories.
+// known before it has a workspace, and gives the run its name: it is the one of
+// skill_spec, else the only one that the request has at hand.
 func (s *Service) setSkill(ctx context.Context, _ penstock.Principal, run *store.NewRun) error {
 	reference := run.Config.SkillSpec
 	if reference == "" {
-		return s.checkSkills(ctx, run)
+		if err := s.checkSkills(ctx, run); err != nil || !fromOnlySkill(run) {
+			return err
+		}
+		reference = run.Config.Skills[0]
 	}
 	spec, err := penstock.ParseSkillSpec(reference)
 	if err != nil {
@@ -33,25 +36,103 @@ func (s *Service) setSkill(ctx context.Context, _ penstock.Principal, run *store
 	}
 	run.SkillSpec = reference
 	run.Skill = &penstock.Skill{Name: spec.Name, FullPath: spec.Path}
+	if err := s.describeSkill(ctx, run, spec); err != nil {
+		return err
+	}
 	if run.Config.Name == "" {
-		run.Config.Name, run.ConfigSources["name"] = spec.Name, "skill"
+		run.Config.Name, run.ConfigSources["name"] = run.Skill.Name, "skill"
+	}
+	return nil
+}
+
+// fromOnlySkill reports whether a run comes from the one skill that it has at
+// hand: the request asks for it, or there is nothing else to do.
+func fromOnlySkill(run *store.NewRun) bool {
+	return len(run.Config.Skills) == 1 && (run.ConfigSources["skills"] == layerRequest || strings.TrimSpace(run.Prompt) == "")
+}
+
+// describeSkill completes what a reference says of a run's skill. A bare name
+// means a skill of its agent, else of its factory, else the bundled one with that
+// id, else one in the repositories of its environment.
+func (s *Service) describeSkill(ctx context.Context, run *store.NewRun, spec penstock.SkillSpec) error {
+	if spec.Bare() {
+		at, content, err := s.skillOfFactory(ctx, run, spec.Name)
+		if err != nil {
+			return err
+		}
+		if at != "" {
+			file, err := penstock.ParseSkillFile(content)
+			run.Skill.Description, run.Skill.FullPath = file.Description, at
+			return err // it was valid when it was applied
+		}
+		if bundled, known := skills.Find(spec.Name); known && bundled.Shipped {
+			*run.Skill = penstock.Skill{Name: spec.Name, Description: bundled.Description, BundledID: bundled.ID}
+			return nil
+		}
+	}
+	found, ok, err := s.skillOfEnvironment(ctx, run, spec)
+	if err != nil {
+		return err
+	}
+	if ok {
+		run.SkillID = found.variant.ID
+		*run.Skill = penstock.Skill{Name: found.name, Description: found.variant.Description, FullPath: found.variant.Source.SkillPath}
+		return nil
 	}
 	if !spec.Bare() {
 		return nil
 	}
-	at, content, err := s.skillOfFactory(ctx, run, spec.Name)
-	if err != nil {
-		return err
-	}
-	if at != "" {
-		file, err := penstock.ParseSkillFile(content)
-		run.Skill.Description, run.Skill.FullPath = file.Description, at
-		return err // it was valid when it was applied
-	}
-	if bundled, known := skills.Find(spec.Name); known && bundled.Shipped {
-		*run.Skill = penstock.Skill{Name: spec.Name, Description: bundled.Description, BundledID: bundled.ID}
-	}
 	return notShipped(run, spec.Name, "/skill_spec")
+}
+
+// skillLookup is how long the creation of a run waits for repositories whose
+// skills are not known yet. Without them the run goes by its reference.
+const skillLookup = 2 * time.Second
+
+// skillOfEnvironment looks for a skill in the repositories of the run's
+// environment, as they were when they were read last; ok is false where it is
+// not found, malformed, or not known in time.
+func (s *Service) skillOfEnvironment(ctx context.Context, run *store.NewRun, spec penstock.SkillSpec) (found place, ok bool, err error) {
+	if run.Config.EnvironmentID == "" || s.skills.cache == nil {
+		return place{}, false, nil
+	}
+	environment, err := s.store.Environment(ctx, run.Team, run.Config.EnvironmentID)
+	if err != nil {
+		return place{}, false, err
+	}
+	sources := slices.DeleteFunc(skillSources([]penstock.Environment{{UID: environment.UID, Config: environment.Config}}), func(r *skillSource) bool {
+		return spec.Repo != "" && spec.Repo != r.name || spec.Owner != "" && spec.Owner != r.owner
+	})
+	waiting, cancel := context.WithTimeout(ctx, skillLookup)
+	defer cancel()
+	for _, r := range sources {
+		s.skills.begin(r.git, time.Now().Add(-skillsFresh))
+	}
+	for _, r := range sources {
+		if found, ok := findSkill(places(r, s.skills.wait(waiting, r.git, time.Now().Add(-skillsKept))), spec); ok {
+			return found, true, nil
+		}
+	}
+	return place{}, false, nil
+}
+
+// findSkill finds the skill of a repository that a reference means: the one at
+// its path, else the one whose frontmatter has its name, else the one in a folder
+// of that name.
+func findSkill(all []place, spec penstock.SkillSpec) (place, bool) {
+	is := func(f place) bool { return f.variant.Source.SkillPath == spec.Path }
+	if spec.Path == "" {
+		is = func(f place) bool { return f.name == spec.Name }
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(f place) bool { return f.variant.Error != "" })
+	i := slices.IndexFunc(all, is)
+	if i < 0 && spec.Path == "" {
+		i = slices.IndexFunc(all, func(f place) bool { return skillDir(f) == spec.Name })
+	}
+	if i < 0 {
+		return place{}, false
+	}
+	return all[i], true
 }
 
 // checkSkills refuses skills that the run has at hand where no server of this

@@ -76,6 +76,17 @@ func TestSkillsAreFoundByName(t *testing.T) {
 		if run.Skill.BundledID != "pr-comments" || run.Skill.FullPath != "" || run.Skill.Description == "" || run.Config.Name != "pr-comments" {
 			w.t.Errorf("a bundled one: got %+v in the run %q", run.Skill, run.Config.Name)
 		}
+		run = w.get(w.create(penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Skills: []string{"release"}}, AgentIdentityUID: lead}).ID)
+		if run.Config.Name != "release" || run.ConfigSources["name"] != "skill" || run.Skill.Description != "About the lead's." {
+			w.t.Errorf("the only skill at hand: got %+v in the run %q", run.Skill, run.Config.Name)
+		}
+		if run.Config.SkillSpec != "release" || run.ConfigSources["skill_spec"] != "request" {
+			w.t.Errorf("skill_spec: got %q from %q", run.Config.SkillSpec, run.ConfigSources["skill_spec"])
+		}
+		run = w.get(w.create(penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Skills: []string{"release", "tidy"}}, AgentIdentityUID: lead}).ID)
+		if run.Config.Name != "" || run.Config.SkillSpec != "" || run.Skill != nil {
+			w.t.Errorf("two skills at hand: got %+v in the run %q, skill_spec %q", run.Skill, run.Config.Name, run.Config.SkillSpec)
+		}
 		_, err := w.CreateRun(w.t.Context(), w.admin, penstock.RunRequest{Skill: "tab-configs"}, penstock.SourceAPI)
 		wantField(w.t, err, "/config/skill_spec")
 		if err == nil || !strings.Contains(err.Error(), "terminal app") {

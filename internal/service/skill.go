@@ -164,6 +164,9 @@ func (s *Service) setLastRuns(ctx context.Context, p penstock.Principal, found [
 		repo, _, _ := strings.Cut(f.variant.ID, ":")
 		dir := skillDir(f)
 		references[i] = []string{f.variant.ID, repo + ":" + dir}
+		if f.name != dir {
+			references[i] = append(references[i], repo+":"+f.name)
+		}
 		if dirs[dir] == 1 {
 			references[i] = append(references[i], f.variant.Source.Name+":"+dir, dir)
 		}

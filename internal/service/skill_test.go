@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,6 +188,69 @@ func TestSkillsSayWhenTheyLastRan(t *testing.T) {
 		}
 		if names := items[0].Name + items[1].Name + items[2].Name; names != "bac" {
 			w.t.Errorf("the order is %s, want the latest first: bac", names)
+		}
+	})
+}
+
+// A skill is called what its frontmatter says, else as its folder is; a
+// reference may use either name, and a run is found by the skill's id.
+func TestRunsOfSkillsInRepositories(t *testing.T) {
+	skillWorlds(t, func(w *world) {
+		app := newUpstream(w.t, "app", map[string]string{
+			".agents/skills/sort/SKILL.md":   skillText("triage", "Sorts issues.", "Look at each."),
+			".claude/skills/triage/SKILL.md": skillText("other", "Another.", "Look."),
+			".agents/skills/plain/SKILL.md":  "---\ndescription: Has no name.\n---\nLook.\n",
+			".agents/skills/broken/SKILL.md": "Look.",
+		})
+		e := w.createEnvironment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app.url()}}})
+		listed := idsOf(w.skills(penstock.SkillQuery{}))
+		want := []string{"other = acme/app:.claude/skills/triage/SKILL.md", "plain = acme/app:.agents/skills/plain/SKILL.md", "triage = acme/app:.agents/skills/sort/SKILL.md"}
+		if diff := cmp.Diff(want, listed); diff != "" {
+			w.t.Errorf("skills (-want +got):\n%s", diff)
+		}
+		const triage, other, plain = "triage = acme/app:.agents/skills/sort/SKILL.md", "other = acme/app:.claude/skills/triage/SKILL.md", "plain = acme/app:.agents/skills/plain/SKILL.md"
+		runs := map[string][]string{}
+		for reference, want := range map[string]string{
+			"acme/app:triage": triage, "app:triage": triage, "triage": triage, "acme/app:sort": triage, "acme/app:.agents/skills/sort/SKILL.md": triage,
+			"acme/app:other": other, "acme/app:.claude/skills/triage/SKILL.md": other, "acme/app:plain": plain,
+		} {
+			for _, config := range []penstock.Config{{SkillSpec: reference}, {Skills: []string{reference}}} {
+				config.EnvironmentID = e.UID
+				run := w.get(w.create(penstock.RunRequest{Prompt: "go", Config: &config}).ID)
+				name, id, _ := strings.Cut(want, " = ")
+				if run.Config.Name != name || run.Skill.Name != name || run.Skill.Description == "" || "acme/app:"+run.Skill.FullPath != id {
+					w.t.Errorf("%s: got %+v in the run %q, want %s", reference, run.Skill, run.Config.Name, want)
+				}
+				runs[id], runs["as "+reference] = append(runs[id], run.ID), append(runs["as "+reference], run.ID)
+			}
+		}
+		for skill, want := range runs {
+			skill = strings.TrimPrefix(skill, "as ")
+			page, err := w.ListRuns(w.t.Context(), w.admin, penstock.RunQuery{Skill: skill, Limit: 100})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if _, isID := runs[skill]; isID {
+				want = runs[skill]
+			}
+			var got []string
+			for _, r := range page.Runs {
+				got = append(got, r.ID)
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				w.t.Errorf("runs of %s (-want +got):\n%s", skill, diff)
+			}
+		}
+		for _, item := range w.skills(penstock.SkillQuery{}) {
+			if item.Variants[0].LastRunAt == nil {
+				w.t.Errorf("%s has not run", item.Name)
+			}
+		}
+		run := w.get(w.create(penstock.RunRequest{Skill: "acme/app:broken", Config: &penstock.Config{EnvironmentID: e.UID}}).ID)
+		if diff := cmp.Diff(&penstock.Skill{Name: "broken"}, run.Skill); diff != "" {
+			w.t.Errorf("a malformed one (-want +got):\n%s", diff)
 		}
 	})
 }

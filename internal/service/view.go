@@ -54,6 +54,7 @@ func (s *Service) GetRun(ctx context.Context, p penstock.Principal, id string) (
 	if err != nil {
 		return penstock.Run{}, err
 	}
+	showOnlySkill(&runs[0])
 	return runs[0], nil
 }
 
@@ -67,7 +68,23 @@ func (s *Service) ListRuns(ctx context.Context, p penstock.Principal, q penstock
 		return penstock.RunPage{}, err
 	}
 	runs, err := s.present(ctx, rows)
+	for i := range runs {
+		showOnlySkill(&runs[i])
+	}
 	return penstock.RunPage{Runs: runs, PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
+}
+
+// showOnlySkill shows the only entry of skills as skill_spec, too, where clients
+// look for it. A worker is not told so: it would be a skill to run.
+func showOnlySkill(r *penstock.Run) {
+	c := r.Config
+	if c.SkillSpec != "" || len(c.Skills) != 1 {
+		return
+	}
+	c.SkillSpec = c.Skills[0]
+	if from, told := r.ConfigSources["skills"]; told {
+		r.ConfigSources["skill_spec"] = from
+	}
 }
 
 // present adds what is not in the rows: links, artifacts, the place in the

@@ -229,7 +229,7 @@ func runFilter(v Viewer, q penstock.RunQuery) *where {
 		w.add("r.source IN (?"+strings.Repeat(", ?", len(q.Sources)-1)+")", anys(q.Sources)...)
 	}
 	equal("r.location", q.Location)
-	equal("r.skill", q.Skill)
+	w.addSkill(q.Skill)
 	equal("r.schedule_id", q.ScheduleID)
 	equal("r.automation_id", q.AutomationID)
 	equal("r.webhook_uid", q.WebhookUID)
@@ -262,6 +262,22 @@ func runFilter(v Viewer, q penstock.RunQuery) *where {
 		w.add("EXISTS (SELECT 1 FROM run_metadata m WHERE m.team = ? AND m.key = ? AND m.value = ? AND m.run_id = r.id)", v.Team, k, q.Metadata[k])
 	}
 	return w
+}
+
+// addSkill selects runs by the reference to their skill, or by its id. A run whose
+// skill was not found when it was created has only the reference. The indexes
+// leave out runs without a skill.
+func (w *where) addSkill(skill string) {
+	if skill == "" {
+		return
+	}
+	text, args := "r.skill = ? AND r.skill <> '' OR r.skill_id = ? AND r.skill_id <> ''", []any{skill, skill}
+	if spec, err := penstock.ParseSkillSpec(skill); err == nil && spec.Path != "" && spec.Repo != "" {
+		repository, _, _ := strings.Cut(skill, ":")
+		text += " OR r.skill = ? AND r.skill <> '' AND r.skill_id = ''"
+		args = append(args, repository+":"+spec.Name)
+	}
+	w.add("("+text+")", args...)
 }
 
 func anys[T ~string](list []T) []any {

@@ -47,14 +47,15 @@ func TestListFilters(t *testing.T) {
 		mustCreate(t, s, func(r *store.NewRun) {
 			r.Title, r.CreatedAt, r.UpdatedAt = "full", 2000, 3000
 			r.Config = &penstock.Config{Name: "nightly", ModelID: "m1", EnvironmentID: "env"}
-			r.Source, r.SkillSpec, r.FactoryUID, r.AutomationID, r.WebhookUID = penstock.SourceCLI, "review", "f1", "a1", "w1"
+			r.Source, r.SkillSpec, r.FactoryUID, r.AutomationID, r.WebhookUID = penstock.SourceCLI, "acme/app:review", "f1", "a1", "w1"
+			r.SkillID = "acme/app:x/review/SKILL.md"
 			r.Creator, r.Executor = &penstock.Actor{UID: "bob"}, &penstock.Actor{UID: "robot"}
 			r.Schedule = &penstock.RunSchedule{ID: "s1"}
 			r.Metadata = map[string]string{"k": "v", "team": "core"}
 			r.Ancestors = []string{parent.ID}
 		})
 		mustCreate(t, s, func(r *store.NewRun) {
-			r.Title, r.Personal, r.CreatedAt, r.UpdatedAt = "personal", true, 4000, 4000
+			r.Title, r.Personal, r.CreatedAt, r.UpdatedAt, r.SkillSpec = "personal", true, 4000, 4000, "acme/app:tidy"
 			r.Creator = &penstock.Actor{UID: "bob"}
 		})
 		mustCreate(t, s, func(r *store.NewRun) { r.Title, r.Team = "another team's", "other" })
@@ -83,7 +84,9 @@ func TestListFilters(t *testing.T) {
 			"updated after":    {penstock.RunQuery{UpdatedAfter: 1000, CreatedBefore: 3000}, []string{"full"}},
 			"environment":      {penstock.RunQuery{EnvironmentID: "env"}, []string{"full"}},
 			"no environment":   {penstock.RunQuery{EnvironmentID: penstock.EmptyEnvironment}, []string{"cancelled", "personal", "plain"}},
-			"skill":            {penstock.RunQuery{Skill: "review"}, []string{"full"}},
+			"skill":            {penstock.RunQuery{Skill: "acme/app:review"}, []string{"full"}},
+			"skill by its id":  {penstock.RunQuery{Skill: "acme/app:x/review/SKILL.md"}, []string{"full"}},
+			"skill not found":  {penstock.RunQuery{Skill: "acme/app:y/tidy/SKILL.md"}, []string{"personal"}},
 			"schedule":         {penstock.RunQuery{ScheduleID: "s1"}, []string{"full"}},
 			"ancestor":         {penstock.RunQuery{AncestorID: parent.ID}, []string{"full"}},
 			"automation":       {penstock.RunQuery{AutomationID: "a1", WebhookUID: "w1"}, []string{"full"}},

@@ -81,7 +81,7 @@ func TestRunSurvivesAsItWasCreated(t *testing.T) {
 			r.Config = &penstock.Config{Name: "n", ModelID: "m", Env: map[string]string{"A": "b"}}
 			r.ConfigSources = map[string]string{"name": "request"}
 			r.Metadata = map[string]string{"k": "v"}
-			r.Skill = &penstock.Skill{Name: "review", FullPath: "x/SKILL.md"}
+			r.Skill, r.SkillID = &penstock.Skill{Name: "review", FullPath: "x/SKILL.md"}, "acme/app:x/SKILL.md"
 			r.Schedule = &penstock.RunSchedule{ID: "s", Name: "n", Cron: "@daily"}
 		})
 		got, err := s.Run(t.Context(), store.DefaultTeam, created.ID)
@@ -95,7 +95,7 @@ func TestRunSurvivesAsItWasCreated(t *testing.T) {
 		if diff := cmp.Diff(want.Run, got.Run); diff != "" {
 			t.Errorf("the run differs (-want +got):\n%s", diff)
 		}
-		if got.Personal != true || got.SkillSpec != want.SkillSpec || got.LastSeq != want.LastSeq {
+		if got.Personal != true || got.SkillSpec != want.SkillSpec || got.SkillID != want.SkillID || got.LastSeq != want.LastSeq {
 			t.Errorf("got %+v", got)
 		}
 		if _, err := s.Run(t.Context(), "another team", created.ID); penstock.CodeOf(err) != penstock.CodeNotFound {

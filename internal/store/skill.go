@@ -8,7 +8,7 @@ import (
 )
 
 // SkillRuns says when a run that the viewer may see last came from a skill of a
-// repository, by the references that runs have named it by. A reference without
+// repository, by its id and by the references that runs have named it by. A reference without
 // runs is left out: a bare name that meant another skill is none.
 func (s *Store) SkillRuns(ctx context.Context, v Viewer, references []string) (map[string]penstock.Time, error) {
 	out := map[string]penstock.Time{}
@@ -20,18 +20,19 @@ func (s *Store) SkillRuns(ctx context.Context, v Viewer, references []string) (m
 		list := strings.ReplaceAll(placeholders(4, len(some)), ", ", "), (")
 		rows, err := s.query(ctx, `SELECT k.column1, COALESCE((SELECT r.created_at FROM runs r WHERE r.team = $1 AND ($2 = 1 OR r.personal = 0 OR r.creator = $3)
 			AND r.skill = k.column1 AND r.skill <> '' AND (r.skill_info NOT LIKE '%"bundled_skill_id"%' AND r.skill_info NOT LIKE '%"full_path"%' OR r.skill LIKE '%:%')
-			ORDER BY r.created_at DESC LIMIT 1), 0) FROM (VALUES (`+list+`)) AS k`, args...)
+			ORDER BY r.created_at DESC LIMIT 1), 0), COALESCE((SELECT r.created_at FROM runs r WHERE r.team = $1 AND ($2 = 1 OR r.personal = 0 OR r.creator = $3)
+			AND r.skill_id = k.column1 AND r.skill_id <> '' ORDER BY r.created_at DESC LIMIT 1), 0) FROM (VALUES (`+list+`)) AS k`, args...)
 		type last struct {
 			reference string
-			at        penstock.Time
+			at, byID  penstock.Time
 		}
-		found, err := collect(s, rows, err, "runs of skills", func(l *last) []any { return []any{&l.reference, &l.at} })
+		found, err := collect(s, rows, err, "runs of skills", func(l *last) []any { return []any{&l.reference, &l.at, &l.byID} })
 		if err != nil {
 			return nil, err
 		}
 		for _, l := range found {
-			if l.at != 0 {
-				out[l.reference] = l.at
+			if at := max(l.at, l.byID); at != 0 {
+				out[l.reference] = at
 			}
 		}
 	}

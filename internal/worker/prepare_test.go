@@ -209,9 +209,11 @@ func TestRepositoriesFilesAndSkillsAreInTheWorkspace(t *testing.T) {
 			".claude/skills/release/key":       "→ /etc/passwd",
 			"docs/skills/review/SKILL.md":      "---\nname: review\ndescription: Reviews.\n---\nLook twice.",
 			".agents/skills/release2/SKILL.md": "other",
+			".agents/skills/release/SKILL.md":  "---\nname: publish\ndescription: Publishes.\n---\nPublish it.",
+			".agents/skills/plain/SKILL.md":    "---\ndescription: Has no name.\n---\nPlain.",
 		})
 		config := w.environment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: url}}, DockerImage: "debian:12"})
-		config.Skills = []string{"release", "app:docs/skills/review/SKILL.md"}
+		config.Skills = []string{"release", "app:docs/skills/review/SKILL.md", "app:publish", "app:plain"}
 		w.start(in(box))
 		id := w.create(penstock.RunRequest{
 			Prompt: "demo: run cat app/README.md; git -C app log --oneline | wc -l; find .penstock/skills -type f -o -type l | sort; cat .penstock/attachments/*\ndemo: read_skill release",
@@ -219,7 +221,7 @@ func TestRepositoriesFilesAndSkillsAreInTheWorkspace(t *testing.T) {
 		})
 		w.becomes(id, penstock.StateSucceeded)
 		out := strings.Join(w.outputs(id, "run_command"), "")
-		want := `the app1\n.penstock/skills/release/SKILL.md\n.penstock/skills/release/run.sh\n.penstock/skills/review/SKILL.md\nattached`
+		want := `the app1\n.penstock/skills/plain/SKILL.md\n.penstock/skills/publish/SKILL.md\n.penstock/skills/release/SKILL.md\n.penstock/skills/release/run.sh\n.penstock/skills/review/SKILL.md\nattached`
 		if !strings.Contains(out, want) {
 			t.Errorf("the workspace holds %s", out)
 		}

@@ -80,11 +80,10 @@ func (e *execution) placeSkill(reference string) (harness.Skill, error) {
 	if i := e.given(spec.Name); i >= 0 && spec.Bare() {
 		return e.unfold(e.Skills[i])
 	}
-	dir := e.findSkill(spec)
+	dir, name := e.findSkill(spec)
 	if dir == "" {
 		return harness.Skill{}, setupFailed("There is no skill %q in the repositories of the environment.", reference)
 	}
-	name := spec.Name
 	if before := e.skillFolders[name]; e.given(name) >= 0 || before != "" && before != dir { // another one has the name
 		repository, _, _ := strings.Cut(dir, "/")
 		name = repository + "-" + name
@@ -152,27 +151,73 @@ func (e *execution) readSkill(reference, name, folder string) (skill harness.Ski
 	return harness.Skill{Name: name, Description: file.Description, Path: at, Text: file.Body}, string(text), nil
 }
 
-// findSkill is the directory of a skill, "" when no repository has it.
-func (e *execution) findSkill(spec penstock.SkillSpec) string {
+// findSkill finds the directory of a skill, "" when no repository has it, and
+// the skill's name. A reference by name means the skill whose frontmatter has
+// it, else the one in a folder of that name.
+func (e *execution) findSkill(spec penstock.SkillSpec) (dir, name string) {
 	for _, r := range e.repos {
 		if spec.Repo != "" && spec.Repo != r.name || spec.Owner != "" && spec.Owner != r.owner {
 			continue
 		}
-		candidates := []string{path.Dir(spec.Path)}
-		if spec.Path == "" {
-			candidates = nil
-			for _, dir := range skillDirs {
-				candidates = append(candidates, path.Join(dir, spec.Name))
+		if spec.Path != "" {
+			dir := path.Join(r.dir, path.Dir(spec.Path))
+			if name, ok := e.skillName(dir); ok {
+				return dir, name
+			}
+			continue
+		}
+		byFolder := ""
+		for _, dir := range e.skillsIn(r.dir) {
+			name, ok := e.skillName(dir)
+			switch {
+			case ok && name == spec.Name:
+				return dir, name
+			case ok && byFolder == "" && path.Base(dir) == spec.Name:
+				byFolder = dir
 			}
 		}
-		for _, dir := range candidates {
-			dir = path.Join(r.dir, dir)
-			if info, err := e.space.root.Stat(path.Join(dir, "SKILL.md")); err == nil && info.Mode().IsRegular() {
-				return dir
-			}
+		if byFolder != "" {
+			name, _ := e.skillName(byFolder)
+			return byFolder, name
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// skillsIn lists the folders of a repository that may be skills.
+func (e *execution) skillsIn(repository string) []string {
+	var dirs []string
+	for _, home := range skillDirs {
+		home = path.Join(repository, home)
+		entries, _ := fs.ReadDir(e.space.root.FS(), home) // mostly there is none
+		for _, entry := range entries {
+			dirs = append(dirs, path.Join(home, entry.Name()))
+		}
+	}
+	return dirs
+}
+
+// skillName is the name of the skill in a directory: that of its frontmatter,
+// else of the directory. ok is false where it has no SKILL.md.
+func (e *execution) skillName(dir string) (name string, ok bool) {
+	document := path.Join(dir, "SKILL.md")
+	if info, err := e.space.root.Stat(document); err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	file, _, err := openRegular(e.space.root, document)
+	if err != nil {
+		return "", false
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, penstock.MaxSkillFile+1))
+	if err != nil {
+		return "", false
+	}
+	skill, err := penstock.ParseSkillFile(text)
+	if err != nil || skill.Name == "" { // a malformed one is told of once it is chosen
+		return path.Base(dir), true
+	}
+	return skill.Name, true
 }
 
 // copyTree copies the regular files of a directory of the workspace. Links are

@@ -242,7 +242,7 @@ export interface RunItem {
   metadata?: Metadata;
   /** Whether its sandbox is alive. */
   is_sandbox_running?: boolean;
-  /** Whether a run like this can be cancelled at all. */
+  /** Whether a run like this can be cancelled at all, in whatever state it is. On this server every one can. */
   is_run_type_cancellable?: boolean;
   execution_location?: ExecutionLocation;
   /** What it made. */
@@ -318,7 +318,7 @@ export interface RunReference {
 
 /** How a run is executed. What is left out is decided by the automation, the agent, the factory or the server, in this order. */
 export interface AmbientAgentConfig {
-  /** A label to group and filter runs by. A run from a skill gets the skill's name unless one is given. */
+  /** A label to group and filter runs by. A run from a skill, or from the only entry of `skills`, gets the skill's name unless one is given. */
   name?: string | undefined;
   /** The model, see `GET /agent/models`. */
   model_id?: string | undefined;
@@ -333,7 +333,9 @@ export interface AmbientAgentConfig {
   runner_id?: string | undefined;
   /**
    * The skill to run. Not together with `skills`. A bare name means a skill of the run's agent, else of its factory, else the bundled
-   * skill with that id, else one in the environment's repositories; the other forms (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`) are in a repository. At most 1,024 bytes.
+   * skill with that id, else one in the environment's repositories; the other forms (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`) are in a repository.
+   * The name is the one in the frontmatter of the SKILL.md, else that of its folder. At most 1,024 bytes. In answers it is also
+   * the entry of `skills` where there is only one.
    */
   skill_spec?: string | undefined;
   /** Skills to have at hand, beside all those of the agent and its factory. Named as in `skill_spec`, and not together with it. */
@@ -2565,7 +2567,7 @@ export interface ListRunsQuery {
   updated_after?: string | Date | undefined;
   /** Only runs in this environment. `empty-environment` means runs without one. */
   environment_id?: string | undefined;
-  /** Only runs from this skill, written as `owner/repo:path/SKILL.md`. */
+  /** Only runs from this skill, by its `id` in `GET /agent` or by the reference that the runs were created with. */
   skill?: string | undefined;
   /** The same as `skill`. */
   skill_spec?: string | undefined;

@@ -241,8 +241,8 @@ class AmbientAgentConfig(TypedDict, total=False):
     """
 
     name: str
-    """A label to group and filter runs by. A run from a skill gets the skill's name unless one is
-    given.
+    """A label to group and filter runs by. A run from a skill, or from the only entry of `skills`,
+    gets the skill's name unless one is given.
     """
 
     model_id: str
@@ -264,7 +264,9 @@ class AmbientAgentConfig(TypedDict, total=False):
     """The skill to run. Not together with `skills`. A bare name means a skill of the run's agent,
     else of its factory, else the bundled skill with that id, else one in the environment's
     repositories; the other forms (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`)
-    are in a repository. At most 1,024 bytes.
+    are in a repository. The name is the one in the frontmatter of the SKILL.md, else that of
+    its folder. At most 1,024 bytes. In answers it is also the entry of `skills` where there is
+    only one.
     """
 
     skills: Sequence[str]
@@ -1319,7 +1321,9 @@ class ListRunsParams(Options, total=False):
     """Only runs in this environment. `empty-environment` means runs without one."""
 
     skill: str
-    """Only runs from this skill, written as `owner/repo:path/SKILL.md`."""
+    """Only runs from this skill, by its `id` in `GET /agent` or by the reference that the runs
+    were created with.
+    """
 
     skill_spec: str
     """The same as `skill`."""

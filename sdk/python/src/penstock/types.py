@@ -526,7 +526,9 @@ class RunItem(Model):
     """Whether its sandbox is alive."""
 
     is_run_type_cancellable: bool | None = None
-    """Whether a run like this can be cancelled at all."""
+    """Whether a run like this can be cancelled at all, in whatever state it is. On this server
+    every one can.
+    """
 
     execution_location: ExecutionLocation | None = None
     """`REMOTE` is a worker, the one inside the server among them. No run of this server is
@@ -642,8 +644,8 @@ class AmbientAgentConfig(Model):
     """
 
     name: str | None = None
-    """A label to group and filter runs by. A run from a skill gets the skill's name unless one is
-    given.
+    """A label to group and filter runs by. A run from a skill, or from the only entry of `skills`,
+    gets the skill's name unless one is given.
     """
 
     model_id: str | None = None
@@ -665,7 +667,9 @@ class AmbientAgentConfig(Model):
     """The skill to run. Not together with `skills`. A bare name means a skill of the run's agent,
     else of its factory, else the bundled skill with that id, else one in the environment's
     repositories; the other forms (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`)
-    are in a repository. At most 1,024 bytes.
+    are in a repository. The name is the one in the frontmatter of the SKILL.md, else that of
+    its folder. At most 1,024 bytes. In answers it is also the entry of `skills` where there is
+    only one.
     """
 
     skills: list[str] | None = None

@@ -6,10 +6,14 @@ import { curl } from '../../ui/curl.ts';
 /** The requests that do what this page does. */
 export default function SameAsCurl({ run }: { run: RunItem }) {
   const path = `/agent/runs/${run.run_id}`;
+  const { skill_spec, ...config } = run.agent_config ?? {};
+  if (skill_spec && !config.skills?.length) {
+    Object.assign(config, { skill_spec }); // which is shown beside skills, and not taken
+  }
   const again = {
     ...(run.prompt ? { prompt: run.prompt } : {}),
     title: run.title,
-    ...(run.agent_config ? { config: run.agent_config } : {}),
+    ...(run.agent_config ? { config } : {}),
   };
   const commands: [string, string][] = [
     ['watch it live', curl('GET', `${path}/events`).replace('curl ', 'curl -N ')],

@@ -166,6 +166,7 @@ func TestALogFromBeforeIsIndexed(t *testing.T) {
 	for _, statement := range []string{
 		"DROP TRIGGER deliveries_removed", "DROP TABLE deliveries_log", "DROP TABLE deliveries_logged",
 		"ALTER TABLE secrets DROP COLUMN webhook_uid", "ALTER TABLE repositories DROP COLUMN names_secrets",
+		"DROP INDEX runs_skill_id", "ALTER TABLE runs DROP COLUMN skill_id",
 		"CREATE INDEX deliveries_log ON deliveries (webhook, outcome)", "DELETE FROM goose_db_version WHERE version_id >= 8",
 	} {
 		testkit.Exec(t, "sqlite://"+path, statement)

@@ -17,6 +17,13 @@ const (
 	ProviderUnknown   ModelProvider = "UNKNOWN"
 )
 
+// DisableReason is why a model cannot be used.
+type DisableReason string
+
+// DisabledByAdmin is a model whose provider has no key on this server. The
+// contract has more reasons; no model of this server has them.
+const DisabledByAdmin DisableReason = "ADMIN_DISABLED"
+
 // ModelInfo describes one model that a run can name.
 type ModelInfo struct {
 	ID              string        `json:"id"` // provider/model
@@ -25,7 +32,8 @@ type ModelInfo struct {
 	VisionSupported bool          `json:"vision_supported"`
 	Description     string        `json:"description,omitempty"`
 	ReasoningLevel  string        `json:"reasoning_level,omitempty"`
-	DisableReason   string        `json:"disable_reason,omitempty"` // why no run can use it here now
+	DisableReason   DisableReason `json:"disable_reason,omitempty"` // why no run can use it here now
+	DisableDetail   string        `json:"disable_detail,omitempty"` // the same for people
 
 	// PromptLimit is how many tokens a prompt may hold: the model's window, or
 	// less where its price rises before that. 0 is not known.

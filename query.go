@@ -26,6 +26,7 @@ type RunQuery struct {
 	AncestorID    string
 	AutomationID  string
 	FactoryUIDs   []string // any of
+	FactoryOnly   bool     // runs of any factory
 	WebhookUID    string
 	ArtifactType  ArtifactType
 	Metadata      map[string]string // all of, at most 5

@@ -66,7 +66,7 @@ func (p providers) models() []penstock.ModelInfo {
 	list := penstock.Models()
 	for i, m := range list {
 		if owner, needed := p.of(m); needed && owner.key == "" {
-			list[i].DisableReason = "no key of " + owner.name + " is configured"
+			list[i].DisableReason, list[i].DisableDetail = penstock.DisabledByAdmin, "No key of "+owner.name+" is configured."
 		}
 	}
 	return list

@@ -252,6 +252,9 @@ func runFilter(v Viewer, q penstock.RunQuery) *where {
 	if len(q.FactoryUIDs) > 0 {
 		w.add("r.factory_uid IN (?"+strings.Repeat(", ?", len(q.FactoryUIDs)-1)+")", anys(q.FactoryUIDs)...)
 	}
+	if q.FactoryOnly {
+		w.add("r.factory_uid <> ''")
+	}
 	if q.AncestorID != "" {
 		w.add("r.id IN (SELECT a.run_id FROM run_ancestors a WHERE a.ancestor = ?)", q.AncestorID)
 	}

@@ -91,6 +91,7 @@ func TestListFilters(t *testing.T) {
 			"ancestor":         {penstock.RunQuery{AncestorID: parent.ID}, []string{"full"}},
 			"automation":       {penstock.RunQuery{AutomationID: "a1", WebhookUID: "w1"}, []string{"full"}},
 			"factories":        {penstock.RunQuery{FactoryUIDs: []string{"f0", "f1"}}, []string{"full"}},
+			"any factory":      {penstock.RunQuery{FactoryOnly: true}, []string{"full"}},
 			"metadata":         {penstock.RunQuery{Metadata: map[string]string{"k": "v", "team": "core"}}, []string{"full"}},
 			"metadata, one no": {penstock.RunQuery{Metadata: map[string]string{"k": "v", "team": "else"}}, []string{}},
 			"all at once":      {penstock.RunQuery{Name: "nightly", ModelID: "m1", Creator: "bob", States: []penstock.State{penstock.StateQueued}, Metadata: map[string]string{"k": "v"}}, []string{"full"}},

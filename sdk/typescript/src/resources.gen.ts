@@ -1059,7 +1059,7 @@ export class RunsResource extends Waiting {
         method: 'GET',
         path: '/agent/runs',
         query,
-        known: ['limit', 'cursor', 'sort_by', 'sort_order', 'q', 'state', 'task_status', 'name', 'model_id', 'creator', 'executor', 'source', 'execution_location', 'created_after', 'created_before', 'updated_after', 'environment_id', 'skill', 'skill_spec', 'schedule_id', 'ancestor_run_id', 'automation_id', 'factory_uid', 'webhook_uid', 'artifact_type', 'metadata'],
+        known: ['limit', 'cursor', 'sort_by', 'sort_order', 'q', 'state', 'task_status', 'name', 'model_id', 'creator', 'executor', 'source', 'execution_location', 'created_after', 'created_before', 'updated_after', 'environment_id', 'skill', 'skill_spec', 'schedule_id', 'ancestor_run_id', 'automation_id', 'factory_uid', 'factory_only', 'webhook_uid', 'artifact_type', 'metadata'],
         items: 'runs',
       },
       options,

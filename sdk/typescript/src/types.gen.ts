@@ -1148,8 +1148,10 @@ export interface ModelInfo {
   description?: string;
   /** How hard it thinks. */
   reasoning_level?: string;
-  /** Why it cannot be used now. */
-  disable_reason?: string;
+  /** Why it cannot be used now. `ADMIN_DISABLED`: this server has no key of its provider. */
+  disable_reason?: Open<'PROVIDER_OUTAGE' | 'OUT_OF_REQUESTS' | 'ADMIN_DISABLED' | 'REQUIRES_UPGRADE'>;
+  /** The same in a sentence, such as which key is missing. */
+  disable_detail?: string;
 }
 
 /** Workers. */
@@ -2579,6 +2581,8 @@ export interface ListRunsQuery {
   automation_id?: string | undefined;
   /** Only runs of these factories. Repeat the parameter for several. */
   factory_uid?: string[] | string | undefined;
+  /** Only runs of any factory. */
+  factory_only?: boolean | undefined;
   /** Only runs that deliveries of this webhook started. */
   webhook_uid?: string | undefined;
   /** Only runs that made an artifact of this type. */

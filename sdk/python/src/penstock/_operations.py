@@ -51,6 +51,7 @@ list_runs: PageOperation[types.RunItem] = PageOperation(
         "ancestor_run_id",
         "automation_id",
         "factory_uid",
+        "factory_only",
         "webhook_uid",
         "artifact_type",
         "metadata",

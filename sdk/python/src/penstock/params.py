@@ -1340,6 +1340,9 @@ class ListRunsParams(Options, total=False):
     factory_uid: Sequence[str]
     """Only runs of these factories. Repeat the parameter for several."""
 
+    factory_only: bool
+    """Only runs of any factory."""
+
     webhook_uid: str
     """Only runs that deliveries of this webhook started."""
 

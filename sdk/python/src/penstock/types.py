@@ -1832,8 +1832,15 @@ class ModelInfo(Model):
     reasoning_level: str | None = None
     """How hard it thinks."""
 
-    disable_reason: str | None = None
-    """Why it cannot be used now."""
+    disable_reason: (
+        Literal["PROVIDER_OUTAGE", "OUT_OF_REQUESTS", "ADMIN_DISABLED", "REQUIRES_UPGRADE"]
+        | str
+        | None
+    ) = None
+    """Why it cannot be used now. `ADMIN_DISABLED`: this server has no key of its provider."""
+
+    disable_detail: str | None = None
+    """The same in a sentence, such as which key is missing."""
 
 
 class ListConnectedWorkersResponse(Model):

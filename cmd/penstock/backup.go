@@ -41,7 +41,13 @@ type backupCmd struct {
 }
 
 func (cmd *backupCmd) Help() string {
-	return "The server can keep running: the backup is consistent. Only you can read the file. It holds everything, admin.key and the keys that open sealed secrets included, so keep it as safe as the server. With --keyset-kms these keys are encrypted, and the secrets cannot be read without the KMS. A PostgreSQL database is copied by pg_dump, which must be installed."
+	return `The server can keep running: the backup is consistent. Only you can read the file. A PostgreSQL database is copied by pg_dump, which must be installed.
+
+Sealed in the backup: the values of managed secrets and of webhooks, saved sessions (the HOME of agents, which holds what a run was given), and answers that are kept for an Idempotency-Key. A session that an earlier version saved is in clear until it is saved again.
+
+In clear: everything else, such as prompts, conversations, events, env of configurations, artifacts, attachments and the payloads of deliveries. API keys are hashed, but admin.key is the first one itself.
+
+The backup also holds the keyset that opens what is sealed, so keep it as safe as the server. With --keyset-kms the keyset is encrypted, and what is sealed cannot be read without the KMS. A keyset that is not in its place is not part of the backup.`
 }
 
 func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
@@ -85,7 +91,7 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 	}
 	switch err := archive.add(keysetFile, cmd.keysetPath()); {
 	case errors.Is(err, fs.ErrNotExist):
-		std.notef("%s is not there, so the backup has no keys: the secrets in it can be opened with that file alone; name it by --keyset, or keep it yourself", cmd.keysetPath())
+		std.notef("%s is not there, so the backup has no keys: the secrets and saved sessions in it can be opened with that file alone; name it by --keyset, or keep it yourself", cmd.keysetPath())
 	case err != nil:
 		return err
 	}

@@ -108,7 +108,7 @@ func (cmd *doctorCmd) keyset(ctx context.Context) finding {
 	if errors.Is(err, fs.ErrNotExist) {
 		file, embedded := cmd.sqliteFile()
 		if _, err := os.Stat(file); embedded && err == nil {
-			return failing("put it back from a backup, or name it by --keyset; without it sealed secrets are lost", "%s is missing, the database is there", path)
+			return failing("put it back from a backup, or name it by --keyset; without it sealed secrets and saved sessions are lost", "%s is missing, the database is there", path)
 		}
 		return ok("%s is not there yet; serve makes it", path)
 	}

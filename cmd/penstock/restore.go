@@ -65,7 +65,7 @@ func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 	}
 	std.notef("restored %d files of %s from %s into %s", len(m.Files), moments(m.CreatedAt), cmd.From, cmd.Data)
 	if _, err := os.Stat(cmd.keysetPath()); errors.Is(err, fs.ErrNotExist) {
-		std.notef("the backup had no keys: put the keyset that it was made beside to %s before you serve, else no secret in it can be opened", cmd.keysetPath())
+		std.notef("the backup had no keys: put the keyset that it was made beside to %s before you serve, else no secret and no saved session in it can be opened", cmd.keysetPath())
 	}
 	return nil
 }

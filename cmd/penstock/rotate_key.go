@@ -29,7 +29,7 @@ Where servers have copies of the keyset instead of one file, call it with --prep
 
 It also changes how the keyset is kept: keys in plain text are replaced by ones that --keyset-kms encrypts, and with --from-kms those of one KMS key by those of another one, or by plain ones. End the servers before, and give them the new --keyset-kms after. The role needs kms:Encrypt and kms:Decrypt, with the encryption context purpose=penstock-keyset; servers need kms:Decrypt alone once there is a keyset.
 
-Signed links made before the end no longer open. Backups keep the keyset that they were made with.`
+The file of a saved session is not written again: it has a key of its own, which is sealed again with everything else. Signed links made before the end no longer open. Backups keep the keyset that they were made with.`
 }
 
 func (cmd *rotateKeyCmd) Run(ctx context.Context, std *stdio) error {

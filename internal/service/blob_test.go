@@ -169,13 +169,13 @@ func TestFilesOfUploadsThatFail(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		a := w.work()
-		session := penstock.Upload{ID: penstock.NewID(), Session: &penstock.SavedSession{SessionID: "s", Harness: penstock.HarnessBuiltin}}
+		made := upload(penstock.NewID())
 		ctx, leave := context.WithCancel(w.t.Context())
 		defer leave()
-		if _, err := w.Control().Save(ctx, a.Lease, session, &lastRead{content: "home", do: leave}); !errors.Is(err, context.Canceled) {
+		if _, err := w.Control().Save(ctx, a.Lease, made, &lastRead{content: "made", do: leave}); !errors.Is(err, context.Canceled) {
 			w.t.Errorf("got %v, want %v", err, context.Canceled)
 		}
-		want := []string{fmt.Sprintf("sessions/%s/%s", w.get(run.ID).ConversationID, session.ID)}
+		want := []string{fmt.Sprintf("artifacts/%s/%s", run.ID, made.ID)}
 		w.mustHaveFiles("after a caller that left", want)
 
 		cancels := func() {

@@ -28,7 +28,7 @@ func (c control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (i
 		if err != nil {
 			return nil, err
 		}
-		return c.blob(ctx, f, saved.Blob)
+		return c.session(ctx, f, saved)
 	}
 	if f.ID == payloadFile && run.DeliveryID != "" {
 		body, err := c.s.store.Payload(ctx, run.DeliveryID)
@@ -48,7 +48,7 @@ func (c control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (i
 
 // blob opens what a row names. That it is gone (a backup has one copy of a session
 // that is saved every half a minute) is nothing that waiting would mend.
-func (c control) blob(ctx context.Context, f penstock.File, key string) (io.ReadCloser, error) {
+func (c control) blob(ctx context.Context, f penstock.File, key string) (io.ReadSeekCloser, error) {
 	content, _, err := c.s.blobs.Open(ctx, key)
 	if errors.Is(err, blob.ErrNotFound) {
 		c.s.log.Error("a file is not where it was stored; servers of one database must share their folder of blobs", "blob", key, "error", err)
@@ -89,34 +89,4 @@ func (c control) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, 
 		c.s.dropRefused(ctx, err, a.Blob)
 	}
 	return a.UID, err
-}
-
-func (s *Service) saveSession(ctx context.Context, l penstock.Lease, run store.RunRow, u penstock.Upload, content io.Reader) error {
-	key := sessionKey(run.ConversationID, u.ID)
-	size, _, err := s.blobs.Put(ctx, key, content, maxSessionBytes)
-	if err != nil {
-		return storageError(err)
-	}
-	var old string
-	err = s.store.Write(ctx, func(tx *store.Tx) error {
-		if _, err := tx.Held(ctx, l); err != nil {
-			return err
-		}
-		if err := tx.SetResumable(ctx, run.ID, true); err != nil {
-			return err
-		}
-		var err error
-		old, err = tx.SaveSession(ctx, store.Session{
-			ConversationID: run.ConversationID, Team: run.Team, Harness: run.Harness, SessionID: u.Session.SessionID, Blob: key, Size: size,
-		})
-		return err
-	})
-	if err != nil {
-		s.dropRefused(ctx, err, key)
-		return err
-	}
-	if old != key {
-		s.dropBlob(ctx, old)
-	}
-	return nil
 }

@@ -48,7 +48,8 @@ func (done *Resealed) batch(ctx context.Context, db *store.Store, r *secret.Rota
 		sealed, err := r.Reseal(row.Sealed, sealedContext(row))
 		switch {
 		case errors.Is(err, secret.ErrSealed):
-			if row.Table != store.SealedAnswers { // which are over soon anyway
+			// Answers are over soon anyway, and a session that does not open is begun anew.
+			if row.Table != store.SealedAnswers && row.Table != store.SealedSessions {
 				done.Lost = append(done.Lost, sealedName(row))
 			}
 		case err != nil:
@@ -85,6 +86,8 @@ func sealedContext(r store.SealedRow) string {
 		return secretContext(r.ID, r.Name, r.N)
 	case store.SealedWebhooks:
 		return webhookSecretContext(r.ID, r.N)
+	case store.SealedSessions:
+		return sessionContext(r.ID, r.Name)
 	default:
 		return r.ID // the scope of a kept answer
 	}
@@ -97,6 +100,8 @@ func sealedName(r store.SealedRow) string {
 		return fmt.Sprintf("the secret %s of team %s", r.Name, r.ID)
 	case store.SealedWebhooks:
 		return "a secret of webhook " + r.ID
+	case store.SealedSessions:
+		return "the saved session of conversation " + r.ID
 	default:
 		return "the answer kept for an Idempotency-Key"
 	}

@@ -108,7 +108,8 @@ func (s *Store) RunsByReference(ctx context.Context, team, url string) ([]string
 // Session is the agent's HOME that was kept after a turn of a conversation.
 type Session struct {
 	ConversationID, Team, Harness, SessionID, Blob string
-	Size                                           int64
+	Size                                           int64  // in clear
+	SealedKey                                      []byte // of the blob; empty: it is in clear
 }
 
 // SaveSession replaces a conversation's session and returns the blob that it
@@ -118,9 +119,10 @@ func (tx *Tx) SaveSession(ctx context.Context, v Session) (old string, err error
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", err
 	}
-	_, err = tx.exec(ctx, `INSERT INTO conversations (id, team, harness, session_id, blob, size, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (id) DO UPDATE SET harness = $3, session_id = $4, blob = $5, size = $6, updated_at = $7`,
-		v.ConversationID, v.Team, v.Harness, v.SessionID, v.Blob, v.Size, int64(penstock.Now()))
+	_, err = tx.exec(ctx, `INSERT INTO conversations (id, team, harness, session_id, blob, size, sealed_key, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (id) DO UPDATE SET harness = $3, session_id = $4, blob = $5, size = $6, sealed_key = $7, updated_at = $8`,
+		v.ConversationID, v.Team, v.Harness, v.SessionID, v.Blob, v.Size, notNull(v.SealedKey), int64(penstock.Now()))
 	return old, err
 }
 
@@ -128,8 +130,8 @@ func (tx *Tx) SaveSession(ctx context.Context, v Session) (old string, err error
 // penstock.CodeNotFound.
 func (s *Store) Session(ctx context.Context, conversationID string) (Session, error) {
 	v := Session{ConversationID: conversationID}
-	err := s.row(ctx, "SELECT team, harness, session_id, blob, size FROM conversations WHERE id = $1", conversationID).
-		Scan(&v.Team, &v.Harness, &v.SessionID, &v.Blob, &v.Size)
+	err := s.row(ctx, "SELECT team, harness, session_id, blob, size, sealed_key FROM conversations WHERE id = $1", conversationID).
+		Scan(&v.Team, &v.Harness, &v.SessionID, &v.Blob, &v.Size, &v.SealedKey)
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, penstock.NotFound("saved session of conversation", conversationID)
 	}

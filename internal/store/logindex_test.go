@@ -167,6 +167,7 @@ func TestALogFromBeforeIsIndexed(t *testing.T) {
 		"DROP TRIGGER deliveries_removed", "DROP TABLE deliveries_log", "DROP TABLE deliveries_logged",
 		"ALTER TABLE secrets DROP COLUMN webhook_uid", "ALTER TABLE repositories DROP COLUMN names_secrets",
 		"DROP INDEX runs_skill_id", "ALTER TABLE runs DROP COLUMN skill_id",
+		"ALTER TABLE conversations DROP COLUMN sealed_key",
 		"CREATE INDEX deliveries_log ON deliveries (webhook, outcome)", "DELETE FROM goose_db_version WHERE version_id >= 8",
 	} {
 		testkit.Exec(t, "sqlite://"+path, statement)

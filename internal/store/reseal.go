@@ -8,8 +8,8 @@ import (
 // SealedRow is a sealed value of a table, by what the row is known.
 type SealedRow struct {
 	Table  SealedTable
-	ID     string // the team, the webhook, the scope of an idempotency key
-	Name   string // of a managed secret
+	ID     string // the team, the webhook, the scope of an idempotency key, the conversation
+	Name   string // of a managed secret, or of the blob of a saved session
 	N      int64  // its version, or which of a webhook's secrets
 	Sealed []byte
 }
@@ -22,11 +22,12 @@ const (
 	SealedSecrets  SealedTable = "secrets"
 	SealedWebhooks SealedTable = "webhook_secrets"
 	SealedAnswers  SealedTable = "idempotency"
+	SealedSessions SealedTable = "conversations"
 )
 
 // SealedTables lists every table that holds sealed values.
 func SealedTables() []SealedTable {
-	return []SealedTable{SealedSecrets, SealedWebhooks, SealedAnswers}
+	return []SealedTable{SealedSecrets, SealedWebhooks, SealedAnswers, SealedSessions}
 }
 
 // resealing has the statements for a table: the next rows after a key of id,
@@ -43,6 +44,10 @@ var resealing = map[SealedTable]struct{ next, set string }{
 	SealedAnswers: {
 		`SELECT scope, '', 0, answer FROM idempotency WHERE (scope, '', 0) > ($1, $2, $3) ORDER BY scope LIMIT $4`,
 		`UPDATE idempotency SET answer = $1 WHERE scope = $2 AND $3 = '' AND $4 = 0 AND answer = $5`,
+	},
+	SealedSessions: {
+		`SELECT id, blob, 0, sealed_key FROM conversations WHERE length(sealed_key) > 0 AND (id, blob, 0) > ($1, $2, $3) ORDER BY id LIMIT $4`,
+		`UPDATE conversations SET sealed_key = $1 WHERE id = $2 AND blob = $3 AND $4 = 0 AND sealed_key = $5`,
 	},
 }
 

@@ -1,0 +1,125 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/blob"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// The HOME of an agent holds what its run was given, secrets included. It is
+// sealed on its way to the disk and opened on its way to a worker, which needs no
+// keyset.
+
+// sessionContext is the place of a saved session: its content and its key are of
+// no use for another conversation or another file.
+func sessionContext(conversationID, key string) string {
+	return fmt.Sprintf("session\x00%s\x00%s", conversationID, key)
+}
+
+func (s *Service) saveSession(ctx context.Context, l penstock.Lease, run store.RunRow, u penstock.Upload, content io.Reader) error {
+	// Each attempt has a file of its own: a content and the key in the row belong together.
+	saved := store.Session{
+		ConversationID: run.ConversationID, Team: run.Team, Harness: run.Harness, SessionID: u.Session.SessionID,
+		Blob: sessionKey(run.ConversationID, penstock.NewID()),
+	}
+	if err := s.putSession(ctx, &saved, content); err != nil {
+		return storageError(err)
+	}
+	var old string
+	err := s.store.Write(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Held(ctx, l); err != nil {
+			return err
+		}
+		if err := tx.SetResumable(ctx, run.ID, true); err != nil {
+			return err
+		}
+		var err error
+		old, err = tx.SaveSession(ctx, saved)
+		return err
+	})
+	if err != nil {
+		s.dropRefused(ctx, err, saved.Blob)
+		return err
+	}
+	s.dropBlob(ctx, old)
+	return nil
+}
+
+// putSession stores the content of a session, sealed, and notes its size in clear
+// and its key.
+func (s *Service) putSession(ctx context.Context, saved *store.Session, content io.Reader) error {
+	file, key, err := s.keyset.NewFile(sessionContext(saved.ConversationID, saved.Blob))
+	if err != nil {
+		return err
+	}
+	in := &bounded{Reader: content, most: maxSessionBytes}
+	sealed, err := file.Seal(in)
+	if err != nil {
+		return err
+	}
+	if _, _, err := s.blobs.Put(ctx, saved.Blob, sealed, -1); err != nil {
+		return err
+	}
+	saved.Size, saved.SealedKey = in.read, key
+	return nil
+}
+
+// bounded counts what it reads; more than it may have is blob.ErrTooLarge.
+type bounded struct {
+	io.Reader
+	read, most int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.read += int64(n); b.read > b.most {
+		return 0, blob.ErrTooLarge
+	}
+	return n, err
+}
+
+// session opens a saved session. One that does not open to its end is as good as
+// gone: nothing of it is given away.
+func (c control) session(ctx context.Context, f penstock.File, saved store.Session) (io.ReadCloser, error) {
+	content, err := c.blob(ctx, f, saved.Blob)
+	if err != nil || len(saved.SealedKey) == 0 { // saved by an earlier version
+		return content, err
+	}
+	opened, err := c.s.openSession(saved, content)
+	if err != nil {
+		_ = content.Close() // only read
+		c.s.log.Error("a saved session cannot be opened", "conversation", saved.ConversationID, "blob", saved.Blob, "error", err)
+		return nil, penstock.NotFound("file", f.ID)
+	}
+	return opened, nil
+}
+
+// openSession reads the content twice: once to see that all of it opens.
+func (s *Service) openSession(saved store.Session, content io.ReadSeekCloser) (io.ReadCloser, error) {
+	file, err := s.keyset.OpenFile(saved.SealedKey, sessionContext(saved.ConversationID, saved.Blob))
+	if err != nil {
+		return nil, err
+	}
+	tried, err := file.Open(content)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, tried); err != nil {
+		return nil, err
+	}
+	if _, err := content.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	opened, err := file.Open(content)
+	return readCloser{opened, content}, err
+}
+
+// readCloser reads from one and closes another.
+type readCloser struct {
+	io.Reader
+	io.Closer
+}

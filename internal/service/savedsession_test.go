@@ -1,0 +1,224 @@
+package service_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/secret"
+	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+const home = "HOME with the secret hunter22-of-the-run"
+
+// save stores a session of the run that the lease is of.
+func (w *world) save(l penstock.Lease, id string, content io.Reader) error {
+	u := penstock.Upload{ID: id, Session: &penstock.SavedSession{SessionID: "s", Harness: penstock.HarnessBuiltin}}
+	_, err := w.Control().Save(w.t.Context(), l, u, content)
+	return err
+}
+
+// saved makes a run whose session is saved, and begins its next execution.
+func (w *world) saved(content string) (a penstock.Assignment, key string) {
+	w.t.Helper()
+	run := w.create(penstock.RunRequest{Prompt: "remember"})
+	first := w.work()
+	if err := w.save(first.Lease, penstock.NewID(), strings.NewReader(content)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.finish(first.Lease, penstock.Result{State: penstock.StateSucceeded})
+	w.followUp(run.ID, "go on")
+	for _, key := range w.keys() {
+		if strings.HasPrefix(key, "sessions/"+w.get(run.ID).ConversationID+"/") {
+			return w.work(), key
+		}
+	}
+	w.t.Fatalf("there is no session among %v", w.keys())
+	return a, ""
+}
+
+// open reads the session of an assignment.
+func (w *world) open(a penstock.Assignment) (string, error) {
+	w.t.Helper()
+	content, err := w.Control().Open(w.t.Context(), a.Lease, a.Session.File)
+	if err != nil {
+		return "", err
+	}
+	defer content.Close()
+	all, err := io.ReadAll(content)
+	return string(all), err
+}
+
+func (w *world) onDisk(key string) string {
+	w.t.Helper()
+	content, err := os.ReadFile(filepath.Join(w.files, key))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(content)
+}
+
+func (w *world) replace(key, content string) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.files, key), []byte(content), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A saved session is sealed on the disk, and a worker gets it in clear.
+func TestSavedSessionsAreSealed(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		a, key := w.saved(home)
+		if text := w.onDisk(key); strings.Contains(text, "hunter22") {
+			w.t.Errorf("the disk has it in clear: %q", text)
+		}
+		if got, err := w.open(a); got != home || err != nil || a.Session.File.Size != int64(len(home)) {
+			w.t.Errorf("the worker got %q, %v, of %d bytes", got, err, a.Session.File.Size)
+		}
+		// One upload that is tried twice.
+		id := penstock.NewID()
+		for range 2 {
+			if err := w.save(a.Lease, id, strings.NewReader("the next "+home)); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		if got, err := w.open(a); got != "the next "+home || err != nil {
+			w.t.Errorf("the worker got %q, %v", got, err)
+		}
+		if keys := w.keys(); len(keys) != 1 || strings.Contains(w.onDisk(keys[0]), "hunter22") {
+			w.t.Errorf("there are the files %v, want one, sealed", keys)
+		}
+		if err := w.save(a.Lease, penstock.NewID(), io.LimitReader(zeros{}, 256<<20+1)); penstock.CodeOf(err) != penstock.CodePayloadTooLarge {
+			w.t.Errorf("a session that is too large: got %v", err)
+		}
+		lost := errors.New("the worker is lost")
+		half := io.MultiReader(strings.NewReader(home), failing{lost})
+		if err := w.save(a.Lease, penstock.NewID(), half); !errors.Is(err, lost) {
+			w.t.Errorf("a session that is cut off: got %v", err)
+		}
+		if got, err := w.open(a); got != "the next "+home || err != nil || len(w.keys()) != 1 {
+			w.t.Errorf("after what was refused, the worker got %q, %v, of %v", got, err, w.keys())
+		}
+	})
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestLargeSavedSessionsStayAsTheyAre(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		content := make([]byte, 3<<20+7)
+		_, _ = rand.NewChaCha8([32]byte{1}).Read(content)
+		a, _ := w.saved(string(content))
+		if got, err := w.open(a); got != string(content) || err != nil || a.Session.File.Size != int64(len(content)) {
+			w.t.Errorf("the worker got %d bytes, %v, want %d", len(got), err, len(content))
+		}
+	})
+}
+
+// A file that is not what was saved for the conversation is as good as gone:
+// nothing of it is given away.
+func TestSavedSessionsCannotBeExchanged(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		first, firstKey := w.saved(home)
+		second, secondKey := w.saved("another " + home)
+		one, two := w.onDisk(firstKey), w.onDisk(secondKey)
+		for name, content := range map[string]string{
+			"another conversation's": two, "cut off": one[:len(one)-1], "changed": one[:len(one)-1] + string(one[len(one)-1]^1), "in clear": home, "empty": "",
+		} {
+			w.replace(firstKey, content)
+			if got, err := w.open(first); penstock.CodeOf(err) != penstock.CodeNotFound || got != "" {
+				w.t.Errorf("%s: got %q, %v", name, got, err)
+			}
+		}
+		w.replace(firstKey, one)
+		if got, err := w.open(first); got != home || err != nil {
+			w.t.Errorf("the worker got %q, %v", got, err)
+		}
+		// As if somebody had given one conversation the row of another.
+		for _, columns := range []string{"sealed_key", "blob, sealed_key"} {
+			set := "UPDATE conversations SET (" + columns + ") = (SELECT " + columns + " FROM conversations WHERE id = '" +
+				first.Run.ConversationID + "') WHERE id = '" + second.Run.ConversationID + "'"
+			testkit.Exec(w.t, w.url, set)
+			if got, err := w.open(second); penstock.CodeOf(err) != penstock.CodeNotFound || got != "" {
+				w.t.Errorf("with another's %s: got %q, %v", columns, got, err)
+			}
+		}
+	})
+}
+
+// What an earlier version saved is in clear: it works on, and is sealed when it is
+// saved again.
+func TestSavedSessionsOfBeforeAreSealedWhenTheyAreSavedAgain(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		a, key := w.saved(home)
+		w.replace(key, home)
+		testkit.Exec(w.t, w.url, "UPDATE conversations SET sealed_key = '' WHERE id = '"+a.Run.ConversationID+"'")
+		if got, err := w.open(a); got != home || err != nil {
+			w.t.Fatalf("the worker got %q, %v", got, err)
+		}
+		if err := w.save(a.Lease, penstock.NewID(), strings.NewReader(home)); err != nil {
+			w.t.Fatal(err)
+		}
+		keys := w.keys()
+		if len(keys) != 1 || keys[0] == key || strings.Contains(w.onDisk(keys[0]), "hunter22") {
+			w.t.Errorf("there are the files %v, want another one, sealed", keys)
+		}
+		if got, err := w.open(a); got != home || err != nil {
+			w.t.Errorf("the worker got %q, %v", got, err)
+		}
+	})
+}
+
+// The key that seals is replaced; the file stays as it is.
+func TestSavedSessionsOutliveTheKeyThatSealedThem(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keyset.json")
+	keyset, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worlds(t, func(o *service.Options) { o.Keyset = keyset }, func(w *world) {
+		a, key := w.saved(home)
+		before := w.onDisk(key)
+		own := copyOf(w.t, path) // the engines' tests run at once on one keyset
+		rotation, err := secret.BeginRotation(w.t.Context(), secret.KeysetFile{Path: own})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		defer rotation.Close()
+		db := testkit.OpenStore(w.t, w.url)
+		got, err := service.Reseal(w.t.Context(), db, rotation)
+		if err != nil || got.Values != 1 || len(got.Lost) > 0 {
+			w.t.Fatalf("got %+v, %v", got, err)
+		}
+		if err := rotation.Finish(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
+		if _, err := w.open(a); penstock.CodeOf(err) != penstock.CodeNotFound {
+			w.t.Errorf("with the old key: got %v", err)
+		}
+		options := w.options
+		if options.Keyset, err = secret.OpenKeyset(w.t.Context(), secret.KeysetFile{Path: own}); err != nil {
+			w.t.Fatal(err)
+		}
+		again := &world{Service: service.New(options), t: w.t}
+		if got, err := again.open(a); got != home || err != nil {
+			w.t.Errorf("with the new key: got %q, %v", got, err)
+		}
+		if after := w.onDisk(key); !bytes.Equal([]byte(before), []byte(after)) {
+			w.t.Error("the file was written again")
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"path"
 	"runtime/debug"
 	"strings"
@@ -87,7 +88,9 @@ func NewIngress(o IngressOptions) *Ingress {
 
 // Takes reports whether a request is the ingress's to answer: every one whose
 // path leads to webhooks in any way of writing it, so that no other handler gets
-// to see a token.
+// to see a token. The exception are the API's own paths below the webhooks of a
+// factory, where they are written plainly: its routes have a {wuid} at that place,
+// and it may be "w".
 func Takes(r *http.Request) bool {
 	p := r.URL.Path
 	if strings.HasPrefix(p, Prefix) {
@@ -99,7 +102,7 @@ func Takes(r *http.Request) bool {
 	const webhooks = "webhooks"
 	for i := 0; i+len(webhooks) < len(p); i++ {
 		if (p[i] == 'w' || p[i] == 'W') && strings.EqualFold(p[i:i+len(webhooks)], webhooks) && leads(p) {
-			return true
+			return !ofAPI(r.URL)
 		}
 	}
 	return false
@@ -109,6 +112,16 @@ func Takes(r *http.Request) bool {
 func leads(p string) bool {
 	p = strings.ToLower(strings.NewReplacer(`\`, "/", "%2f", "/", "%2F", "/", "%5c", "/", "%5C", "/").Replace(p))
 	return strings.Contains(path.Clean("/"+p)+"/", Prefix)
+}
+
+// ofAPI reports whether a path is /api/v1/factory/{uid}/webhooks/… exactly as the
+// API's router takes it: in these letters, with no dot segment, empty segment,
+// backslash or escaped separator that another reading could take for a way out.
+func ofAPI(u *url.URL) bool {
+	rest, below := strings.CutPrefix(u.EscapedPath(), "/api/v1/factory/")
+	factory, rest, more := strings.Cut(rest, "/")
+	return below && more && factory != "" && strings.HasPrefix(rest, "webhooks/") &&
+		path.Clean(u.Path) == u.Path && !strings.ContainsAny(u.Path, `\%`) && strings.Count(u.Path, "/") == strings.Count(u.EscapedPath(), "/")
 }
 
 // delivery is one request on its way through the ingress.

@@ -49,7 +49,7 @@ type serveCmd struct {
 }
 
 func (cmd *serveCmd) Help() string {
-	return "On an empty data folder serve makes an API key for you, shows it once and writes it to admin.key there; PENSTOCK_BOOTSTRAP_KEY sets that key instead. Model providers are used when their keys are in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, with ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL for other addresses. Traces are sent where the standard OTEL_ variables say. On SIGTERM it takes no new work, hands back what it executes and ends; a second signal ends it at once."
+	return "On an empty data folder serve makes an admin's API key for you and writes it to admin.key there; a terminal shows it once, a log never has it; PENSTOCK_BOOTSTRAP_KEY sets that key instead. Model providers are used when their keys are in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, with ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL for other addresses. Traces are sent where the standard OTEL_ variables say. On SIGTERM it takes no new work, hands back what it executes and ends; a second signal ends it at once."
 }
 
 // Validate is called by kong.

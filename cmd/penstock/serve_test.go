@@ -116,8 +116,11 @@ func TestFirstStartMakesAKey(t *testing.T) {
 	if !regexp.MustCompile(`^psk_[A-Za-z0-9_-]{43}$`).MatchString(key) {
 		t.Errorf("got the key %q, want psk_ and 32 random bytes", key)
 	}
-	if n := strings.Count(s.logs(), key); n != 1 {
-		t.Errorf("the key is shown %d times, want once: %s", n, s.logs())
+	if strings.Contains(s.logs(), key) {
+		t.Errorf("a log has the key: %s", s.logs())
+	}
+	if want := "Your API key is in " + s.keyFile(); !strings.Contains(s.logs(), want) {
+		t.Errorf("got %s, want %q in it", s.logs(), want)
 	}
 	if want := "curl -sS " + s.url + "/api/v1/agent/runs"; !strings.Contains(s.logs(), want) {
 		t.Errorf("got %s, want %q in it", s.logs(), want)
@@ -125,6 +128,37 @@ func TestFirstStartMakesAKey(t *testing.T) {
 	s.client("key", "list").want(t, 0, "admin")
 	if code := s.stop(); code != 0 {
 		t.Errorf("a graceful stop ended with %d", code)
+	}
+}
+
+// Only a terminal is shown the key: whatever else standard error leads to may be
+// kept, and read by others.
+func TestATerminalIsShownTheFirstKeyOnce(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	start := func() *terminal {
+		term := newTerminal(t)
+		cmd := command(t, nil, "serve", "--listen", "127.0.0.1:0", "--data", data)
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+		term.attach(cmd)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, patience, func() error { return term.shows("Penstock listens on") })
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		return term
+	}
+	first := start()
+	key, err := os.ReadFile(filepath.Join(data, "admin.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(first.screen(), strings.TrimSpace(string(key))); n != 1 {
+		t.Errorf("the key is shown %d times, want once: %s", n, first.screen())
+	}
+	if second := start(); strings.Contains(second.screen(), strings.TrimSpace(string(key))) {
+		t.Errorf("the next start shows it again: %s", second.screen())
 	}
 }
 

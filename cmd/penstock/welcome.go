@@ -24,7 +24,11 @@ func (cmd *serveCmd) welcome(ctx context.Context, std *stdio, b *back, open func
 	switch {
 	case made && key != "":
 		bearer = "$(cat " + cmd.path(adminKeyFile) + ")"
-		std.notef("\nYour API key, shown this once and kept in %s:\n\n  %s", cmd.path(adminKeyFile), key)
+		if isTerminal(std.err) {
+			std.notef("\nYour API key, shown this once and kept in %s:\n\n  %s", cmd.path(adminKeyFile), key)
+		} else { // a log would keep it
+			std.notef("\nYour API key is in %s.", cmd.path(adminKeyFile))
+		}
 	case !isTerminal(std.err):
 		return nil
 	}

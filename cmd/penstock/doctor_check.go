@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -197,9 +196,9 @@ func (cmd *doctorCmd) address(ctx context.Context) finding {
 	if err := cmd.checkAddress(); err != nil {
 		return failing("", "%v", err)
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", cmd.Listen)
+	on, err := cmd.listen(ctx)
 	if err == nil {
-		_ = listener.Close()
+		on.close()
 		return ok("%s is free", cmd.Listen)
 	}
 	if pid, held := lockHolder(cmd.Data); held && errors.Is(err, syscall.EADDRINUSE) {

@@ -16,7 +16,7 @@ import (
 
 // listening says where the server is reached.
 type listening struct {
-	Listen         string         `default:"127.0.0.1:8080" help:"Address to listen on. Beyond loopback it needs --tls-cert and --tls-key, or --trusted-proxies."`
+	Listen         string         `default:"127.0.0.1:8080" help:"Address to listen on; with 127.0.0.1, localhost or [::1] the server listens on 127.0.0.1 and [::1] alike. Beyond loopback it needs --tls-cert and --tls-key, or --trusted-proxies."`
 	PublicURL      string         `placeholder:"URL" help:"Address by which clients reach the server, for links in answers; without it that of --listen."`
 	TLSCert        string         `type:"path" placeholder:"FILE" help:"Certificate for HTTPS, with its chain. Read again when it changes, and on SIGHUP."`
 	TLSKey         string         `type:"path" placeholder:"FILE" help:"Private key of the certificate."`
@@ -66,17 +66,17 @@ func (l *listening) checkAddress() error {
 }
 
 // open listens. origin is by which address clients reach the server.
-func (l *listening) open(ctx context.Context, log *slog.Logger) (listener net.Listener, cert *certificate, origin string, err error) {
+func (l *listening) open(ctx context.Context, log *slog.Logger) (on listeners, cert *certificate, origin string, err error) {
 	if l.TLSCert != "" {
 		if cert, err = loadCertificate(l.TLSCert, l.TLSKey, log); err != nil {
 			return nil, nil, "", &exitError{exitConfig, err}
 		}
 	}
-	listener, err = new(net.ListenConfig).Listen(ctx, "tcp", l.Listen)
+	on, err = l.listen(ctx)
 	if err != nil {
 		return nil, nil, "", exitf(exitConfig, "listen: %w", err)
 	}
-	return listener, cert, cmp.Or(strings.TrimRight(l.PublicURL, "/"), l.origin(listener.Addr())), nil
+	return on, cert, cmp.Or(strings.TrimRight(l.PublicURL, "/"), l.origin(on[0].Addr())), nil
 }
 
 // origin is the address of a listener as a URL: a wildcard is this machine's

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -87,7 +86,7 @@ func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings
 		return err
 	}
 	defer flush()
-	listener, cert, origin, err := cmd.open(ctx, log)
+	on, cert, origin, err := cmd.open(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -99,11 +98,11 @@ func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	front, ctx := errgroup.WithContext(ctx)
-	front.Go(func() error { return server.Serve(ctx, listener) })
+	front.Go(func() error { return server.Serve(ctx, on...) })
 	back, err := cmd.openBack(ctx, log, origin, settings)
 	if err == nil {
 		defer back.close()
-		back.address, back.local = listener.Addr(), cmd.localOrigin(origin, listener.Addr())
+		back.listens, back.local = on.String(), cmd.localOrigin(origin, on[0].Addr())
 		err = cmd.welcome(ctx, std, back, func() {
 			server.UseBefore(back.ingress(cmd, tracer), webhook.Takes)
 			server.Use(back.api(cmd, tracer))
@@ -135,9 +134,9 @@ func orderly(err error) error {
 // back is what requests and workers act on; it ends after both.
 type back struct {
 	log      *slog.Logger
-	origin   string   // by which clients reach the server
-	local    string   // by which agents on this machine do
-	address  net.Addr // where it listens
+	origin   string // by which clients reach the server
+	local    string // by which agents on this machine do
+	listens  string // where it listens
 	registry *prometheus.Registry
 	limits   penstock.WebhookLimits
 

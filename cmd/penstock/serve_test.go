@@ -51,10 +51,19 @@ var servingURL = regexp.MustCompile(`msg=serving url=(\S+)`)
 // serve starts a server on a free port and waits until it says where it is.
 func serve(t *testing.T, env []string, args ...string) *served {
 	t.Helper()
-	s := &served{t: t, data: filepath.Join(t.TempDir(), "data"), done: make(chan struct{})}
+	data := filepath.Join(t.TempDir(), "data")
 	// Not CommandContext: the test's context ends before its cleanups.
-	s.cmd = exec.Command(testkit.Binary(t), append([]string{"serve", "--listen", "127.0.0.1:0", "--data", s.data}, args...)...)
-	s.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
+	cmd := exec.Command(testkit.Binary(t), append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, args...)...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
+	s := launch(t, cmd)
+	s.data = data
+	return s
+}
+
+// launch starts a server and waits until it says where it is.
+func launch(t *testing.T, cmd *exec.Cmd) *served {
+	t.Helper()
+	s := &served{t: t, cmd: cmd, done: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = s, s
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)

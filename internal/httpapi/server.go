@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -31,6 +32,7 @@ type Server struct {
 	api    atomic.Pointer[API]
 	front  atomic.Pointer[front]
 	http   http.Server
+	tls    bool // not http.TLSConfig, which http.Server sets itself when it begins to serve
 	origin string
 	grace  time.Duration
 }
@@ -47,7 +49,7 @@ const (
 // NewServer makes a server that answers 503 until [Server.Use] is called.
 func NewServer(o ServerOptions) *Server {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	s := &Server{origin: strings.TrimRight(o.PublicURL, "/"), grace: cmp.Or(o.Grace, 10*time.Second)}
+	s := &Server{tls: o.TLS != nil, origin: strings.TrimRight(o.PublicURL, "/"), grace: cmp.Or(o.Grace, 10*time.Second)}
 	s.http = http.Server{
 		Handler:           http.HandlerFunc(s.serveHTTP),
 		TLSConfig:         o.TLS,
@@ -111,21 +113,22 @@ func (s *Server) starting(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// Serve answers on listener until ctx ends, then stops gracefully: no new
-// connections, listeners to events are told to come back, requests under way
-// get the grace. It returns when all are done.
-func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	served := make(chan error, 1)
-	go func() {
-		if s.http.TLSConfig != nil {
-			served <- s.http.ServeTLS(listener, "", "")
-		} else {
-			served <- s.http.Serve(listener)
-		}
-	}()
+// Serve answers on all listeners until ctx ends, then stops gracefully: no new
+// connections, clients that follow events are told to come back, requests under way
+// get the grace. It returns when all are done. A listener that fails ends the others.
+func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
+	serving, failed := errgroup.WithContext(context.WithoutCancel(ctx))
+	for _, listener := range listeners {
+		serving.Go(func() error {
+			if s.tls {
+				return s.http.ServeTLS(listener, "", "")
+			}
+			return s.http.Serve(listener)
+		})
+	}
 	select {
-	case err := <-served:
-		return err
+	case <-failed.Done():
+		return errors.Join(s.http.Close(), serving.Wait())
 	case <-ctx.Done():
 	}
 	if api := s.api.Load(); api != nil {
@@ -137,7 +140,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.http.Close()
 	}
-	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+	if ended := serving.Wait(); !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
 	}
 	return err

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+)
+
+// listeners are the sockets of one server, that of --listen first.
+type listeners []net.Listener
+
+func (on listeners) close() {
+	for _, l := range on {
+		_ = l.Close()
+	}
+}
+
+// String lists their addresses for the log.
+func (on listeners) String() string {
+	addresses := make([]string, len(on))
+	for i, l := range on {
+		addresses[i] = l.Addr().String()
+	}
+	return strings.Join(addresses, ", ")
+}
+
+// randomPorts is how often a random port is tried: it must be free on both
+// addresses of loopback.
+const randomPorts = 100
+
+// listen listens at --listen. On loopback that is 127.0.0.1 and [::1] at the same
+// port, so that no other program of this machine, such as an agent, can listen on
+// the second one: the name localhost may lead there.
+func (l *listening) listen(ctx context.Context) (listeners, error) {
+	host, port, err := net.SplitHostPort(l.Listen)
+	if err != nil {
+		return nil, err
+	}
+	hosts := loopbacks(host)
+	if len(hosts) == 1 {
+		return listenAt(ctx, host, port)
+	}
+	for range randomPorts {
+		var on listeners
+		on, err = listenOnBoth(ctx, hosts, port, host == "localhost")
+		if port != "0" || !errors.Is(err, errOtherTaken) {
+			return on, err
+		}
+	}
+	return nil, err
+}
+
+func listenAt(ctx context.Context, host, port string) (listeners, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, err
+	}
+	return listeners{l}, nil
+}
+
+// loopbacks are the addresses to listen at for a host of --listen.
+func loopbacks(host string) []string {
+	addr, err := netip.ParseAddr(host)
+	switch {
+	case host == "localhost", err == nil && addr.Unmap() == netip.AddrFrom4([4]byte{127, 0, 0, 1}):
+		return []string{"127.0.0.1", "::1"}
+	case err == nil && addr == netip.IPv6Loopback():
+		return []string{"::1", "127.0.0.1"}
+	default:
+		return []string{host}
+	}
+}
+
+// errOtherTaken says that only the second address is taken.
+var errOtherTaken = errors.New("another program listens there")
+
+// listenOnBoth listens at one port of all hosts. A host that this machine does not
+// have is left out, but for the first one unless either will do.
+func listenOnBoth(ctx context.Context, hosts []string, port string, either bool) (listeners, error) {
+	var on listeners
+	var missing error
+	for i, host := range hosts {
+		l, err := listenAt(ctx, host, port)
+		if isAbsent(err) && (i > 0 || either) {
+			missing = err
+			continue
+		}
+		if err != nil {
+			on.close()
+			if i > 0 && errors.Is(err, syscall.EADDRINUSE) {
+				err = fmt.Errorf("%w: %w: Penstock listens at %s and %s alike, since the name localhost may lead to either; end that program, "+
+					"or choose another port by --listen", err, errOtherTaken, net.JoinHostPort(hosts[0], port), net.JoinHostPort(host, port))
+			}
+			return nil, err
+		}
+		on = append(on, l...)
+		if _, chosen, err := net.SplitHostPort(l.String()); err == nil {
+			port = chosen // where it was 0
+		}
+	}
+	if len(on) == 0 {
+		return nil, missing
+	}
+	return on, nil
+}
+
+// isAbsent reports whether an error says that this machine does not have the
+// address: no IPv6 at all, or none on loopback.
+func isAbsent(err error) bool {
+	return errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) || errors.Is(err, syscall.EPROTONOSUPPORT)
+}

@@ -19,7 +19,10 @@ export class Server {
   readonly api: Penstock;
   readonly #args: string[];
   readonly #dir = mkdtempSync(path.join(tmpdir(), 'penstock-e2e-'));
+  /** The data folder. */
+  readonly data = path.join(this.#dir, 'data');
   readonly #database = `e2e_${randomBytes(8).toString('hex')}`;
+  #bootstrap = true;
   #process: ChildProcess | undefined;
   #log = '';
 
@@ -31,7 +34,17 @@ export class Server {
 
   /** Starts a server with more arguments of `penstock serve`, and waits until it is ready. */
   static async start(...args: string[]): Promise<Server> {
+    return Server.#start(args, true);
+  }
+
+  /** Starts a server as somebody new does: it makes its first key itself, which {@link key} is not. */
+  static async startFresh(): Promise<Server> {
+    return Server.#start([], false);
+  }
+
+  static async #start(args: string[], bootstrap: boolean): Promise<Server> {
     const server = new Server(await freePort(), args);
+    server.#bootstrap = bootstrap;
     if (onPostgres) {
       await psql(`CREATE DATABASE ${server.#database}`);
     }
@@ -59,13 +72,16 @@ export class Server {
         '--listen',
         new URL(this.url).host,
         '--data',
-        path.join(this.#dir, 'data'),
+        this.data,
         '--limit-requests-per-minute',
         '0',
         ...(onPostgres ? ['--database', cluster(this.#database)] : []),
         ...this.#args,
       ],
-      { env: { PATH: process.env.PATH, HOME: home, PENSTOCK_BOOTSTRAP_KEY: this.key }, stdio: ['ignore', 'pipe', 'pipe'] },
+      {
+        env: { PATH: process.env.PATH, HOME: home, ...(this.#bootstrap ? { PENSTOCK_BOOTSTRAP_KEY: this.key } : {}) },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
     );
     this.#process = child;
     for (const stream of [child.stdout, child.stderr]) {

@@ -5,6 +5,7 @@ import { type FormEvent, useEffect, useState } from 'react';
 import { sessionQuery, signIn } from '../../api.ts';
 import { Code } from '../../ui/Code.tsx';
 import { Failure } from '../../ui/Failure.tsx';
+import { keyCommand } from './command.ts';
 import { safeNext } from './next.ts';
 import classes from './SignInPage.module.css';
 
@@ -56,9 +57,10 @@ export function SignInPage() {
             Sign in
           </Button>
           <Text size="sm" c="dimmed">
-            The first start of the server wrote an admin’s key to <code>admin.key</code> in its data folder. More keys, with fewer rights:
+            The first start of the server wrote an admin’s key to <code>admin.key</code> in its data folder. In that folder, this command
+            makes a key with fewer rights:
           </Text>
-          <Code label="make a key">penstock key create --name me --scope runs:read --scope runs:write</Code>
+          <Code label="make a key">{keyCommand(window.location.origin)}</Code>
         </Stack>
       </form>
     </main>

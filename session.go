@@ -11,9 +11,9 @@ type Session struct {
 	Actor  Actor   `json:"actor"`
 	Scopes []Scope `json:"scopes"` // of the key, as they are now
 	KeyUID string  `json:"key_uid"`
-	// CSRFToken must come with every write: another site can neither read nor
-	// guess it.
-	CSRFToken   string `json:"csrf_token"`
+	// Secret must come with every request beside the cookie. It is in the answer
+	// that begins the session and never again.
+	Secret      string `json:"secret,omitempty"`
 	ExpiresAt   Time   `json:"expires_at"`   // however much it is used
 	IdleSeconds int64  `json:"idle_seconds"` // after which it ends
 }

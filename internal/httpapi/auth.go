@@ -12,8 +12,8 @@ import (
 // it has no key.
 func (c *call) authenticate() error {
 	if len(c.r.Header["Authorization"]) == 0 {
-		if token := c.sessionToken(); token != "" {
-			return c.resume(token)
+		if proof := c.sessionProof(); proof.Cookie != "" {
+			return c.resume(proof)
 		}
 	}
 	key, err := bearer(c.r.Header["Authorization"])
@@ -44,7 +44,7 @@ func (c *call) authenticateKey(key string) error {
 // again says whether what the request was authenticated by is still good.
 func (c *call) again(ctx context.Context) error {
 	if c.session != nil {
-		_, _, err := c.api.svc.ResumeSession(ctx, c.key)
+		_, _, err := c.api.svc.ResumeSession(ctx, c.proof)
 		return err
 	}
 	_, err := c.api.svc.Authenticate(ctx, c.key)

@@ -1,17 +1,18 @@
 package httpapi
 
 import (
-	"crypto/subtle"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
 )
 
-// csrfHeader carries a session's CSRF token. A page of another site cannot set
-// it without a preflight, which never allows credentials.
-const csrfHeader = "X-Penstock-Csrf"
+// secretHeader carries a session's secret, which no other origin can read. It also
+// stops cross-site request forgery: a page of another site cannot set the header
+// without a preflight, which never allows credentials.
+const secretHeader = "X-Penstock-Session-Secret"
 
 // sessionCookie is the name of the cookie for a server at origin. Over HTTPS its
 // prefix binds it to exactly this host (RFC 6265bis §4.1.3.2); a server on
@@ -27,38 +28,33 @@ func sessionCookie(origin string) string {
 	return name
 }
 
-// sessionToken is the value of the session's cookie, "" without one.
-func (c *call) sessionToken() string {
+// sessionProof is what the request shows of a session, empty without its cookie.
+func (c *call) sessionProof() service.SessionProof {
 	cookie, err := c.r.Cookie(c.api.cookie)
 	if err != nil {
-		return ""
+		return service.SessionProof{}
 	}
-	return cookie.Value
+	return service.SessionProof{Cookie: cookie.Value, Secret: c.r.Header.Get(secretHeader)}
 }
 
-// resume authenticates a request by the session's cookie.
-func (c *call) resume(token string) error {
+// resume authenticates a request by the session's cookie and secret.
+func (c *call) resume(proof service.SessionProof) error {
 	if err := c.checkSameOrigin(); err != nil {
 		return err
 	}
-	if err := c.api.door.admit(c.peer.addr, token); err != nil {
+	if err := c.api.door.admit(c.peer.addr, proof.Cookie); err != nil {
 		return err
 	}
-	p, session, err := c.api.svc.ResumeSession(c.ctx(), token)
+	p, session, err := c.api.svc.ResumeSession(c.ctx(), proof)
 	if err != nil {
 		if penstock.CodeOf(err) == penstock.CodeAuthenticationRequired {
 			c.api.door.failed(c.peer.addr)
+			c.challenge(`, error="invalid_token"`)
 		}
 		return err
 	}
-	c.api.door.passed(token)
-	c.principal, c.key, c.session = p, token, &session
-	if safe := c.r.Method == http.MethodGet || c.r.Method == http.MethodHead; safe {
-		return nil
-	}
-	if subtle.ConstantTimeCompare([]byte(c.r.Header.Get(csrfHeader)), []byte(session.CSRFToken)) != 1 {
-		return penstock.Errorf(penstock.CodeNotAuthorized, "a write with a session's cookie needs the session's csrf_token in the header X-Penstock-CSRF")
-	}
+	c.api.door.passed(proof.Cookie)
+	c.principal, c.proof, c.session = p, proof, &session
 	return nil
 }
 
@@ -82,16 +78,16 @@ func (c *call) checkSameOrigin() error {
 	return nil
 }
 
-// setSessionCookie hands the browser a session, or takes it away where token is
-// "". It has no age: it ends with the browser, or with the session.
-func (c *call) setSessionCookie(token string) {
+// setSessionCookie gives the browser a session's cookie, or deletes it where value
+// is "". It has no age: it ends with the browser, or with the session.
+func (c *call) setSessionCookie(value string) {
 	// Whoever forges the header keeps a cookie of their own from themselves.
 	overTLS := c.r.TLS != nil || strings.EqualFold(c.r.Header.Get("X-Forwarded-Proto"), "https")
 	cookie := http.Cookie{ //nolint:gosec // Secure wherever there is HTTPS; without it browsers would drop the cookie
-		Name: c.api.cookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: c.api.cookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: overTLS || strings.HasPrefix(c.api.origin, "https://"),
 	}
-	if token == "" {
+	if value == "" {
 		cookie.MaxAge = -1
 	}
 	http.SetCookie(c.w, &cookie)
@@ -116,11 +112,11 @@ func (a *API) signIn(c *call) error {
 	if err := c.limitRate(); err != nil {
 		return err
 	}
-	token, session, err := a.svc.SignIn(c.ctx(), c.principal, c.sessionToken())
+	cookie, session, err := a.svc.SignIn(c.ctx(), c.principal, c.sessionProof())
 	if err != nil {
 		return err
 	}
-	c.setSessionCookie(token)
+	c.setSessionCookie(cookie)
 	return c.respond(http.StatusCreated, session)
 }
 
@@ -135,7 +131,7 @@ func (a *API) signOut(c *call) error {
 	if c.session == nil {
 		return noSession()
 	}
-	if err := a.svc.SignOut(c.ctx(), c.key); err != nil {
+	if err := a.svc.SignOut(c.ctx(), c.proof); err != nil {
 		return err
 	}
 	c.setSessionCookie("")

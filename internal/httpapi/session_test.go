@@ -1,8 +1,13 @@
 package httpapi_test
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"crypto/tls"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,13 +16,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
+
+const secretHeader = "X-Penstock-Session-Secret"
 
 // browser holds a session of a world's server.
 type browser struct {
 	*world
 	cookie string
-	csrf   string
+	secret string
 }
 
 // signIn begins a session with the given key.
@@ -25,14 +33,19 @@ func (w *world) signIn(key string) *browser {
 	w.t.Helper()
 	a := w.must(http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: key}, "Authorization", "")
 	cookie, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
-	return &browser{world: w, cookie: cookie, csrf: a.field("csrf_token")}
+	return &browser{world: w, cookie: cookie, secret: a.field("secret")}
 }
 
 // do sends a request as a page of the server does.
 func (b *browser) do(method, path string, body any, headers ...string) answer {
 	b.t.Helper()
-	as := []string{"Authorization", "", "Cookie", b.cookie, "Sec-Fetch-Site", "same-origin", "X-Penstock-CSRF", b.csrf}
+	as := []string{"Authorization", "", "Cookie", b.cookie, "Sec-Fetch-Site", "same-origin", secretHeader, b.secret}
 	return b.world.do(method, path, body, append(as, headers...)...)
+}
+
+func (b *browser) cookieValue() string {
+	_, value, _ := strings.Cut(b.cookie, "=")
+	return value
 }
 
 func TestSession(t *testing.T) {
@@ -44,7 +57,7 @@ func TestSession(t *testing.T) {
 	got.into(t, &session)
 	want := penstock.Session{
 		Team: "default", Actor: penstock.Actor{Type: "user", UID: "admin", DisplayName: "Admin"}, Scopes: []penstock.Scope{penstock.ScopeAdmin},
-		KeyUID: "first", CSRFToken: b.csrf, ExpiresAt: session.ExpiresAt, IdleSeconds: 24 * 3600,
+		KeyUID: "first", ExpiresAt: session.ExpiresAt, IdleSeconds: 24 * 3600,
 	}
 	if diff := cmp.Diff(want, session); diff != "" {
 		t.Errorf("session (-want +got):\n%s", diff)
@@ -66,8 +79,8 @@ func TestSession(t *testing.T) {
 	if a := b.do("GET", "/api/v1/session", nil); a.status != http.StatusUnauthorized {
 		t.Errorf("after signing out: got %d, want 401", a.status)
 	}
-	if strings.Contains(w.log.String(), strings.SplitN(b.cookie, "=", 2)[1]) || strings.Contains(w.log.String(), b.csrf) {
-		t.Error("the log holds the cookie or the token")
+	if strings.Contains(w.log.String(), b.cookieValue()) || strings.Contains(w.log.String(), b.secret) {
+		t.Error("the log holds the cookie or the secret")
 	}
 }
 
@@ -151,7 +164,7 @@ func TestSessionHoldsOnAnotherReplica(t *testing.T) {
 	w := start(t)
 	other := start(t, func(s *settings) { s.api.Service, s.api.PublicURL = w.svc, w.url })
 	b := w.signIn(w.admin)
-	there := &browser{world: other, cookie: b.cookie, csrf: b.csrf}
+	there := &browser{world: other, cookie: b.cookie, secret: b.secret}
 	if a := there.do("GET", "/api/v1/session", nil); a.status != http.StatusOK {
 		t.Errorf("got %d %s", a.status, a.body)
 	}
@@ -165,7 +178,7 @@ func TestSessionHoldsOnAnotherReplica(t *testing.T) {
 func TestOtherSitesCannotUseASession(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(s *settings) { s.api.CORSOrigins = []string{"*"} })
-	b, other := w.signIn(w.admin), w.signIn(w.admin)
+	b := w.signIn(w.admin)
 	tests := []struct {
 		name    string
 		method  string
@@ -174,15 +187,12 @@ func TestOtherSitesCannotUseASession(t *testing.T) {
 	}{
 		{"this page", "POST", []string{"Origin", w.url}, 200},
 		{"this page, of a browser without Sec-Fetch-Site", "POST", []string{"Sec-Fetch-Site", "", "Origin", w.url}, 200},
-		{"without the token", "POST", []string{"X-Penstock-CSRF", ""}, 403},
-		{"with a made-up token", "POST", []string{"X-Penstock-CSRF", strings.Repeat("0", 32)}, 403},
-		{"with another session's token", "POST", []string{"X-Penstock-CSRF", other.csrf}, 403},
-		{"another site, even with the token", "POST", []string{"Sec-Fetch-Site", "cross-site"}, 403},
-		{"a neighbour of this site, even with the token", "POST", []string{"Sec-Fetch-Site", "same-site"}, 403},
-		{"another origin, even with the token", "POST", []string{"Sec-Fetch-Site", "", "Origin", "https://evil.example"}, 403},
+		{"another site, even with the secret", "POST", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"a neighbour of this site, even with the secret", "POST", []string{"Sec-Fetch-Site", "same-site"}, 403},
+		{"another origin, even with the secret", "POST", []string{"Sec-Fetch-Site", "", "Origin", "https://evil.example"}, 403},
 		{"a page without origin", "POST", []string{"Sec-Fetch-Site", "", "Origin", "null"}, 403},
 		{"a read by another site", "GET", []string{"Sec-Fetch-Site", "cross-site"}, 403},
-		{"a read", "GET", []string{"X-Penstock-CSRF", ""}, 200},
+		{"a read", "GET", nil, 200},
 	}
 	for _, tt := range tests {
 		var body any
@@ -202,6 +212,90 @@ func TestOtherSitesCannotUseASession(t *testing.T) {
 	}
 }
 
+// A cookie reaches every port of its host, so a program on another port has it. It
+// is worth nothing without the secret, which is in no cookie.
+func TestACookieAloneDoesNothing(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		w := start(t, func(s *settings) { s.storeURL = database })
+		b, other := w.signIn(w.admin), w.signIn(w.admin)
+		id := w.newRun("watched")
+		cookieName, _, _ := strings.Cut(b.cookie, "=")
+		proofs := []struct{ name, cookie, secret string }{
+			{"no secret", b.cookie, ""},
+			{"a made-up secret", b.cookie, strings.Repeat("A", 43)},
+			{"a secret that is too long", b.cookie, strings.Repeat("A", 10_000)},
+			{"the secret of another session", b.cookie, other.secret},
+			{"the cookie as the secret", b.cookie, b.cookieValue()},
+			{"the secret as the cookie", cookieName + "=" + b.secret, b.secret},
+			{"the secret's hash as the secret", b.cookie, fmt.Sprintf("%x", sha256.Sum256([]byte(b.secret)))},
+			{"the secret in a cookie", b.cookie + "; " + secretHeader + "=" + b.secret, ""},
+			{"the secret alone", "", b.secret},
+		}
+		requests := []struct {
+			method, path string
+			body         any
+		}{
+			{"GET", "/api/v1/session", nil},
+			{"GET", "/api/v1/agent/runs", nil},
+			{"GET", "/api/v1/agent/runs/" + id + "/events", nil},
+			{"GET", "/api/v1/agent/runs/" + id + "/transcript", nil},
+			{"GET", "/api/v1/keys", nil},
+			{"POST", "/api/v1/keys", penstock.KeyRequest{Name: "stolen", Scopes: []penstock.Scope{penstock.ScopeAdmin}}},
+			{"POST", "/api/v1/agent/runs", map[string]any{"prompt": "stolen"}},
+			{"DELETE", "/api/v1/session", nil},
+		}
+		for _, proof := range proofs {
+			for _, r := range requests {
+				a := b.do(r.method, r.path, r.body, "Cookie", proof.cookie, secretHeader, proof.secret)
+				if a.status != http.StatusUnauthorized || a.header.Get("WWW-Authenticate") == "" {
+					t.Errorf("%s: %s %s: got %d %s, want 401", proof.name, r.method, r.path, a.status, a.body)
+				}
+			}
+		}
+		if a := b.do("GET", "/api/v1/session", nil); a.status != http.StatusOK {
+			t.Errorf("the session itself afterwards: got %d %s", a.status, a.body)
+		}
+		if keys := w.do("GET", "/api/v1/keys", nil).body; strings.Contains(keys, "stolen") {
+			t.Errorf("a key was made: %s", keys)
+		}
+	})
+}
+
+// A sign-in replaces the session that the browser shows both halves of. A program
+// that has only the cookie, and a key of its own, cannot end somebody's session.
+func TestASignInEndsNoSessionByItsCookieAlone(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	b := w.signIn(w.admin)
+	_, reader := w.newKey(penstock.ScopeRunsRead)
+	a := b.do("POST", "/api/v1/session", penstock.SessionRequest{APIKey: reader}, secretHeader, "")
+	if a.status != http.StatusCreated {
+		t.Fatalf("got %d %s", a.status, a.body)
+	}
+	if a := b.do("GET", "/api/v1/session", nil); a.status != http.StatusOK {
+		t.Errorf("the session: got %d, want 200", a.status)
+	}
+}
+
+// Nothing that a copy of the database holds can be used as a session.
+func TestTheDatabaseHoldsNoSession(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "penstock.db")
+	w := start(t, func(s *settings) { s.storeURL = "sqlite://" + file })
+	b := w.signIn(w.admin)
+	b.do("GET", "/api/v1/session", nil)
+	for _, name := range []string{file, file + "-wal"} {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(content, []byte(b.secret)) || bytes.Contains(content, []byte(b.cookieValue())) {
+			t.Errorf("%s holds the cookie or the secret", name)
+		}
+	}
+}
+
 func TestSignInIsSlowedDown(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(s *settings) { s.api.FailuresPerMinute = 2 })
@@ -218,7 +312,7 @@ func TestRevokedKeyEndsTheStreamsOfItsSessions(t *testing.T) {
 	w := start(t, func(s *settings) { s.api.KeepAlive = 10 * time.Millisecond })
 	uid, key := w.newKey(penstock.ScopeRunsRead)
 	b := w.signIn(key)
-	r := w.request("GET", "/api/v1/agent/runs/"+w.newRun("watched")+"/events", nil, "Authorization", "", "Cookie", b.cookie)
+	r := w.request("GET", "/api/v1/agent/runs/"+w.newRun("watched")+"/events", nil, "Authorization", "", "Cookie", b.cookie, secretHeader, b.secret)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/base64"
-	"encoding/hex"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -24,41 +23,63 @@ func (l SessionLimits) orDefault() SessionLimits {
 	return SessionLimits{Life: cmp.Or(l.Life, 168*time.Hour), Idle: cmp.Or(l.Idle, 24*time.Hour)}
 }
 
-// longestToken bounds what is hashed of a cookie that somebody sends.
+// SessionProof is what a browser shows to use its session: two random values,
+// neither of which follows from the other. Cookies are shared by all ports of a
+// host, so the cookie also reaches programs that listen on another port. The
+// secret is in no cookie: a page keeps it in its localStorage, which belongs to one
+// origin, port included.
+type SessionProof struct {
+	Cookie string
+	Secret string
+}
+
+// longestToken bounds what is hashed of a cookie or secret that a client sends.
 const longestToken = 100
 
-// SignIn begins a session of p, who came with an API key: token is the cookie's
-// value, and the server keeps only its hash. ended is the token of a session that
-// this one replaces, or "".
-func (s *Service) SignIn(ctx context.Context, p penstock.Principal, ended string) (token string, session penstock.Session, err error) {
+// complete reports whether both values are there and short enough to be hashed.
+func (p SessionProof) complete() bool {
+	return p.Cookie != "" && p.Secret != "" && len(p.Cookie) <= longestToken && len(p.Secret) <= longestToken
+}
+
+func newToken() string {
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(random[:])
+}
+
+// SignIn begins a session of p, who came with an API key. cookie is the cookie's
+// value and session.Secret the secret; the server keeps only their hashes. ended
+// belongs to a session that this one replaces, or is empty.
+func (s *Service) SignIn(ctx context.Context, p penstock.Principal, ended SessionProof) (cookie string, session penstock.Session, err error) {
 	if p.KeyUID == "" {
 		return "", penstock.Session{}, penstock.Errorf(penstock.CodeNotAuthorized, "only an API key can sign in, and not that of an execution")
 	}
-	var random [32]byte
-	_, _ = rand.Read(random[:]) // never fails
-	token = base64.RawURLEncoding.EncodeToString(random[:])
-	row := store.SessionRow{Hash: hashKey(token), CreatedAt: penstock.Now()}
+	cookie, secret := newToken(), newToken()
+	row := store.SessionRow{Hash: hashKey(cookie), SecretHash: hashKey(secret), CreatedAt: penstock.Now()}
 	row.Key.UID = p.KeyUID
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
-		if ended != "" && len(ended) <= longestToken {
-			if err := tx.EndSession(ctx, hashKey(ended)); err != nil {
+		if ended.complete() {
+			if err := tx.EndSession(ctx, hashKey(ended.Cookie), hashKey(ended.Secret)); err != nil {
 				return err
 			}
 		}
 		return tx.AddSession(ctx, row)
 	})
-	return token, s.sessionOf(p, token, row), err
+	session = s.sessionOf(p, row)
+	session.Secret = secret
+	return cookie, session, err
 }
 
-// ResumeSession finds who a session belongs to and what its key may do now. One
-// that is unknown or has ended, and one whose key was revoked or has expired, is
-// CodeAuthenticationRequired: both rows are read after the call has begun.
-func (s *Service) ResumeSession(ctx context.Context, token string) (penstock.Principal, penstock.Session, error) {
+// ResumeSession finds who a session belongs to and what its key may do now. A
+// proof that is incomplete or wrong, a session that has ended, and one whose key
+// was revoked or has expired, is CodeAuthenticationRequired: both rows are read
+// after the call has begun.
+func (s *Service) ResumeSession(ctx context.Context, proof SessionProof) (penstock.Principal, penstock.Session, error) {
 	refused := penstock.Errorf(penstock.CodeAuthenticationRequired, "the session has ended: sign in again")
-	if len(token) > longestToken {
+	if !proof.complete() {
 		return penstock.Principal{}, penstock.Session{}, refused
 	}
-	hash := hashKey(token)
+	hash := hashKey(proof.Cookie)
 	row, err := s.sessions.ask(ctx, hash, func(ctx context.Context) (store.SessionRow, error) { return s.store.SessionByHash(ctx, hash) })
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return penstock.Principal{}, penstock.Session{}, refused
@@ -67,31 +88,28 @@ func (s *Service) ResumeSession(ctx context.Context, token string) (penstock.Pri
 		return penstock.Principal{}, penstock.Session{}, err
 	}
 	now, limits, k := penstock.Now(), s.options.Sessions, row.Key
-	if row.CreatedAt.Add(limits.Life) <= now || row.UsedAt.Add(limits.Idle) <= now || !k.InForce(now) {
+	known := subtle.ConstantTimeCompare([]byte(hashKey(proof.Secret)), []byte(row.SecretHash)) == 1
+	if !known || row.CreatedAt.Add(limits.Life) <= now || row.UsedAt.Add(limits.Idle) <= now || !k.InForce(now) {
 		return penstock.Principal{}, penstock.Session{}, refused
 	}
 	s.usedSessions.mark(hash)
 	p := s.principalOf(k)
-	return p, s.sessionOf(p, token, row), nil
+	return p, s.sessionOf(p, row), nil
 }
 
 // SignOut ends a session from the next request on, on every replica.
-func (s *Service) SignOut(ctx context.Context, token string) error {
-	return s.store.Write(ctx, func(tx *store.Tx) error { return tx.EndSession(ctx, hashKey(token)) })
+func (s *Service) SignOut(ctx context.Context, proof SessionProof) error {
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		return tx.EndSession(ctx, hashKey(proof.Cookie), hashKey(proof.Secret))
+	})
 }
 
-func (s *Service) sessionOf(p penstock.Principal, token string, row store.SessionRow) penstock.Session {
+func (s *Service) sessionOf(p penstock.Principal, row store.SessionRow) penstock.Session {
 	limits := s.options.Sessions
 	return penstock.Session{
-		Team: p.Team, Actor: p.Actor, Scopes: p.Scopes, KeyUID: p.KeyUID, CSRFToken: csrfToken(token),
+		Team: p.Team, Actor: p.Actor, Scopes: p.Scopes, KeyUID: p.KeyUID,
 		ExpiresAt: row.CreatedAt.Add(limits.Life), IdleSeconds: int64(limits.Idle / time.Second),
 	}
-}
-
-// csrfToken follows from the cookie's value, which does not follow from it.
-func csrfToken(token string) string {
-	sum := sha256.Sum256([]byte("csrf\x00" + token))
-	return hex.EncodeToString(sum[:16])
 }
 
 func (s *Service) touchSessions(ctx context.Context) error {

@@ -13,17 +13,19 @@ import (
 
 // SessionRow is a browser's session with the key that began it.
 type SessionRow struct {
-	Hash      string // SHA-256 of the cookie, hex
-	CreatedAt penstock.Time
-	UsedAt    penstock.Time // behind by seconds
-	Key       KeyRow
+	Hash       string // SHA-256 of the cookie, hex
+	SecretHash string // SHA-256 of the secret that must come with it, hex
+	CreatedAt  penstock.Time
+	UsedAt     penstock.Time // behind by seconds
+	Key        KeyRow
 }
 
 // SessionByHash reads a session, one that has ended too; absence is
 // penstock.CodeNotFound.
 func (s *Store) SessionByHash(ctx context.Context, hash string) (SessionRow, error) {
 	row := SessionRow{Hash: hash}
-	err := s.row(ctx, "SELECT created_at, used_at, key_uid FROM sessions WHERE hash = $1", hash).Scan(&row.CreatedAt, &row.UsedAt, &row.Key.UID)
+	err := s.row(ctx, "SELECT secret_hash, created_at, used_at, key_uid FROM sessions WHERE hash = $1", hash).
+		Scan(&row.SecretHash, &row.CreatedAt, &row.UsedAt, &row.Key.UID)
 	if err == nil {
 		row.Key, err = scanKey(s.row(ctx, keyColumns+"WHERE k.uid = $1", row.Key.UID).Scan)
 	}
@@ -35,14 +37,15 @@ func (s *Store) SessionByHash(ctx context.Context, hash string) (SessionRow, err
 
 // AddSession stores a session of a key that exists.
 func (tx *Tx) AddSession(ctx context.Context, row SessionRow) error {
-	_, err := tx.exec(ctx, "INSERT INTO sessions (hash, key_uid, created_at, used_at) VALUES ($1, $2, $3, $3)", row.Hash, row.Key.UID, int64(row.CreatedAt))
+	_, err := tx.exec(ctx, "INSERT INTO sessions (hash, secret_hash, key_uid, created_at, used_at) VALUES ($1, $2, $3, $4, $4)",
+		row.Hash, row.SecretHash, row.Key.UID, int64(row.CreatedAt))
 	return err
 }
 
-// EndSession ends a session from the next request on; one that is not there has
-// ended.
-func (tx *Tx) EndSession(ctx context.Context, hash string) error {
-	_, err := tx.exec(ctx, "DELETE FROM sessions WHERE hash = $1", hash)
+// EndSession ends a session from the next request on, for a caller that has its
+// secret; one that is not there has ended.
+func (tx *Tx) EndSession(ctx context.Context, hash, secretHash string) error {
+	_, err := tx.exec(ctx, "DELETE FROM sessions WHERE hash = $1 AND secret_hash = $2", hash, secretHash)
 	return err
 }
 

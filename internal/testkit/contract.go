@@ -289,6 +289,9 @@ func hasKey(_ context.Context, in *openapi3filter.AuthenticationInput) error {
 	if in.SecurityScheme.In == "cookie" && !strings.Contains(r.Header.Get("Cookie"), "penstock_session") {
 		return errors.New("there is no cookie of a session")
 	}
+	if in.SecurityScheme.In == "header" && r.Header.Get(in.SecurityScheme.Name) == "" {
+		return fmt.Errorf("there is no header %s", in.SecurityScheme.Name)
+	}
 	return nil
 }
 

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { Route } from 'playwright-core';
 import { expect, test } from './world.ts';
 
@@ -62,8 +63,9 @@ test('every part of a run has its place', async ({ world }) => {
   await page.getByText('<script>window.hacked = 1</script>').waitFor();
   await world.look('run-artifacts');
   const download = page.waitForEvent('download');
-  await page.getByRole('link', { name: 'Download' }).click();
+  await page.getByRole('button', { name: 'Download' }).click();
   expect((await download).suggestedFilename()).toBe('notes.md');
+  expect(await readFile(await (await download).path(), 'utf8')).toContain('<script>window.hacked = 1</script>');
   await page.getByRole('button', { name: 'The same as curl' }).click();
   await expect(page.getByRole('region', { name: 'watch it live' }).textContent()).resolves.toContain(
     `curl -N ${server.url}/api/v1/agent/runs/${run_id}/events`,

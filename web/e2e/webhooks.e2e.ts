@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHmac } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { expect, test, type World } from './world.ts';
 
@@ -176,6 +177,11 @@ test('a signed delivery appears without a reload, with why each automation did o
   await page.getByRole('link', { name: 'ci', exact: true }).waitFor();
   await page.getByText('check_run', { exact: true }).waitFor();
   await page.getByRole('region', { name: 'payload' }).getByText('9007199254740993').waitFor();
+  const saving = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download' }).click();
+  const saved = await saving;
+  expect(saved.suggestedFilename()).toMatch(/\.json$/);
+  expect(await readFile(await saved.path(), 'utf8')).toBe(body);
   await world.look('delivery');
   await page.getByRole('link', { name: 'Its run' }).click();
   const about = page.getByRole('complementary', { name: 'About the run' });

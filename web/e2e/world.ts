@@ -88,6 +88,11 @@ function worldOf(server: Server, context: BrowserContext, page: Page): World {
     signIn: async (to = '/runs', at = page, key = server.key) => {
       const answer = await context.request.post(`${server.url}/api/v1/session`, { data: { api_key: key } });
       expect(answer.status()).toBe(201);
+      const { secret } = await answer.json();
+      const other = await context.newPage(); // so that the history of the page itself begins with the dashboard
+      await other.goto(`${server.url}/healthz`);
+      await other.evaluate((value) => localStorage.setItem('penstock.session', value), secret);
+      await other.close();
       await at.goto(server.url + to);
       await at.getByRole('navigation', { name: 'Main' }).waitFor({ state: 'attached' });
     },

@@ -8,33 +8,53 @@ export function onSignedOut(callback: () => void): void {
   signedOut = callback;
 }
 
-const isRead = (init: RequestInit): boolean => init.method === undefined || init.method === 'GET';
+/**
+ * Where this origin keeps the session's secret, for all of its tabs. The session's cookie also goes to other ports of this host; localStorage
+ * does not, and the server wants both with every request.
+ */
+const secretKey = 'penstock.session';
 
-/** Sends a request with what the session needs: its CSRF token with every write. */
+const storedSecret = (): string | null => localStorage.getItem(secretKey);
+
+/** Sends a request with the session's secret. */
 export const sessionFetch: Fetch = async (url, init) => {
-  const response = await send(url, init);
+  const secret = storedSecret();
+  let response = await send(url, init, secret);
+  if (response.status === 401) {
+    const now = storedSecret();
+    if (now !== null && now !== secret) {
+      response = await send(url, init, now); // meanwhile another tab has signed in, which replaced the session
+    }
+  }
   if (response.status === 401 && !url.endsWith('/api/v1/session')) {
     signedOut();
   }
-  if (response.status !== 403 || isRead(init)) {
-    return response;
-  }
-  // Another tab may have signed in anew, which replaces the session and its token.
-  const before = currentSession()?.csrf_token;
-  const session = await queryClient.fetchQuery({ ...sessionQuery, staleTime: 0 });
-  return session && session.csrf_token !== before ? send(url, init) : response;
+  return response;
 };
 
-function send(url: string, init: RequestInit): Promise<Response> {
+function send(url: string, init: RequestInit, secret: string | null): Promise<Response> {
   const headers = new Headers(init.headers);
-  const token = currentSession()?.csrf_token;
-  if (token && !isRead(init)) {
-    headers.set('X-Penstock-CSRF', token);
+  if (secret !== null && new URL(url, location.href).origin === location.origin) {
+    headers.set('X-Penstock-Session-Secret', secret);
   }
   return fetch(url, { ...init, headers });
 }
 
-/** The one client of the API. A session's cookie stands for the key. */
+/** Has this tab notice at once when another one signs in or out. */
+export function watchOtherTabs(): void {
+  window.addEventListener('storage', ({ key }) => {
+    if (key !== secretKey && key !== null) {
+      return;
+    }
+    if (storedSecret() === null) {
+      signedOut();
+    } else {
+      void queryClient.invalidateQueries(); // somebody else may have signed in
+    }
+  });
+}
+
+/** The one client of the API. A session's cookie and secret stand for the key. */
 export const client = new Penstock({
   apiKey: null,
   baseURL: '',
@@ -63,6 +83,9 @@ export const sessionQuery = queryOptions({
   staleTime: 60_000,
   retry: retryOnce,
   queryFn: async ({ signal }): Promise<Session | null> => {
+    if (storedSecret() === null) {
+      return null;
+    }
     try {
       return await client.session.get({ signal });
     } catch (error) {
@@ -74,14 +97,10 @@ export const sessionQuery = queryOptions({
   },
 });
 
-/** The session as it is known now. */
-export function currentSession(): Session | null | undefined {
-  return queryClient.getQueryData(sessionQuery.queryKey);
-}
-
-/** Begins a session, and tells other tabs. */
+/** Begins a session. */
 export async function signIn(apiKey: string): Promise<void> {
-  const session = await client.session.create({ api_key: apiKey });
+  const { secret = '', ...session } = await client.session.create({ api_key: apiKey });
+  localStorage.setItem(secretKey, secret);
   queryClient.clear();
   queryClient.setQueryData(sessionQuery.queryKey, session);
 }
@@ -95,6 +114,7 @@ export async function signOut(): Promise<void> {
       throw error;
     }
   }
+  localStorage.removeItem(secretKey);
   queryClient.clear();
   queryClient.setQueryData(sessionQuery.queryKey, null);
 }

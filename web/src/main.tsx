@@ -6,7 +6,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { setNonce } from 'get-nonce';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { onSignedOut, queryClient, sessionQuery } from './api.ts';
+import { onSignedOut, queryClient, sessionQuery, watchOtherTabs } from './api.ts';
 import { router } from './router.tsx';
 import { cssVariables, theme } from './theme.ts';
 
@@ -18,6 +18,7 @@ onSignedOut(() => {
   queryClient.setQueryData(sessionQuery.queryKey, null);
   void router.invalidate(); // the pages that need a session lead to the sign-in
 });
+watchOtherTabs();
 
 const root = document.getElementById('root');
 if (root) {

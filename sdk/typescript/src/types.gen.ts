@@ -2395,8 +2395,8 @@ export interface Session {
   scopes: KeyScope[];
   /** The key that began it. */
   key_uid: string;
-  /** Must be sent as X-Penstock-CSRF with every write. */
-  csrf_token: string;
+  /** Must be sent as X-Penstock-Session-Secret beside the cookie. Only in the answer that begins the session. */
+  secret?: string;
   /** When it ends, however much it is used. */
   expires_at: string;
   /** After how long without a request it ends. */

@@ -204,10 +204,10 @@ describe('a client', () => {
 
   test('sends headers of its own, those of the call first, and no key where there is none', async () => {
     const server = new TestTransport().on('GET /me', {});
-    const client = server.client({ apiKey: null, defaultHeaders: { 'X-Penstock-CSRF': 'c', 'X-A': 'client', 'X-B': 'client' } });
+    const client = server.client({ apiKey: null, defaultHeaders: { 'X-Penstock-Session-Secret': 'c', 'X-A': 'client', 'X-B': 'client' } });
     await client.me.get({ headers: { 'X-A': 'call', 'X-B': null } });
     const { headers } = server.requests[0] ?? { headers: new Headers() };
-    expect(['Authorization', 'X-Penstock-CSRF', 'X-A', 'X-B'].map((name) => headers.get(name))).toEqual([null, 'c', 'call', null]);
+    expect(['Authorization', 'X-Penstock-Session-Secret', 'X-A', 'X-B'].map((name) => headers.get(name))).toEqual([null, 'c', 'call', null]);
     expect(headers.get('User-Agent')).toBe(`penstock-typescript/${manifest.version}`);
     expect(version).toBe(manifest.version);
   });

@@ -131,10 +131,10 @@ describe('a redirect', () => {
     const store = await serve(answering(200, {}, 'bytes'));
     const hop = await serve(answering(302, { Location: `${store.url}/object` }, ''));
     const { url, asked } = await serve(answering(302, { Location: `${hop.url}/signed` }, ''));
-    const defaultHeaders = { 'X-Penstock-CSRF': 'token' };
+    const defaultHeaders = { 'X-Penstock-Session-Secret': 'token' };
     const response = await client(url, { defaultHeaders }).artifacts.download('a1');
     expect(await response.text()).toBe('bytes');
-    expect(asked[0]?.headers).toMatchObject({ authorization: `Bearer ${key}`, 'x-penstock-csrf': 'token' });
+    expect(asked[0]?.headers).toMatchObject({ authorization: `Bearer ${key}`, 'x-penstock-session-secret': 'token' });
     for (const request of [...hop.asked, ...store.asked]) {
       expect(JSON.stringify([request.headers, request.url])).not.toMatch(/psk_|token/);
     }

@@ -974,19 +974,21 @@ class Session(Resource):
         """Sign in.
 
         Begins a session of the dashboard with an API key. The answer sets a cookie that no
-        script can read and that other sites cannot make the browser send. With it the browser
-        may do what the key may do, until the session is ended, has not been used for a while,
-        is too old, or the key is revoked. A write also needs `csrf_token` in the header
-        `X-Penstock-CSRF`. A session that the request comes with is ended. Programs have no use
-        for it: they send the key itself.
+        script can read and that other sites cannot make the browser send, and shows `secret`
+        once. Every request needs both: the cookie, and the secret in the header `X-Penstock-
+        Session-Secret`. Cookies are shared by all ports of a host; a page keeps the secret in
+        its localStorage, which is not. With both, the browser may do what the key may do, until
+        the session is ended, has not been used for a while, is too old, or the key is revoked.
+        The session that the request itself belongs to is ended. Programs do not need a session:
+        they send the key.
         """
         return self._call(operations.create_session, arguments)
 
     def get(self, **arguments: Unpack[Options]) -> types.Session:
         """Read the session.
 
-        Who has signed in, what they may do, and the token that writes need. With an API key
-        instead of a cookie there is no session, and the answer is a 404.
+        Who has signed in and what they may do. With an API key instead of a cookie there is no
+        session, and the answer is a 404.
         """
         return self._call(operations.get_session, arguments)
 

@@ -3221,8 +3221,10 @@ class Session(Model):
     key_uid: str
     """The key that began it."""
 
-    csrf_token: str
-    """Must be sent as X-Penstock-CSRF with every write."""
+    secret: str | None = None
+    """Must be sent as X-Penstock-Session-Secret beside the cookie. Only in the answer that begins
+    the session.
+    """
 
     expires_at: datetime
     """When it ends, however much it is used."""

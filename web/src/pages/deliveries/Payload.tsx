@@ -1,17 +1,22 @@
-import { Anchor, Group, Skeleton, Switch, Title } from '@mantine/core';
+import { Group, Skeleton, Switch, Title } from '@mantine/core';
 import { type Delivery, NotFoundError } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { client } from '../../api.ts';
 import { layOut } from '../../json.ts';
 import { payloadQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
+import { Download, type Saved } from '../../ui/Download.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 
 /** What was sent, laid out or byte for byte. */
 export function Payload({ delivery, factory }: { delivery: Delivery; factory: string }) {
   const [raw, setRaw] = useState(false);
   const payload = useQuery(payloadQuery(factory, delivery.webhook_uid, delivery.delivery_id));
-  const path = `/api/v1/factory/${factory}/webhooks/${delivery.webhook_uid}/deliveries/${delivery.delivery_id}/payload`;
+  const read = async (): Promise<Saved> => {
+    const answer = await client.deliveries.payload(factory, delivery.webhook_uid, delivery.delivery_id);
+    return { content: await answer.blob(), name: `${delivery.delivery_id}.json` };
+  };
   return (
     <section aria-label="Payload" aria-busy={payload.isPending}>
       <Group justify="space-between" mb={4}>
@@ -20,9 +25,7 @@ export function Payload({ delivery, factory }: { delivery: Delivery; factory: st
         </Title>
         <Group gap="md">
           <Switch size="xs" label="As it was sent" checked={raw} onChange={(event) => setRaw(event.currentTarget.checked)} />
-          <Anchor href={path} download={`${delivery.delivery_id}.json`} size="sm">
-            Download
-          </Anchor>
+          <Download read={read} />
         </Group>
       </Group>
       {payload.isPending && <Skeleton height={120} />}

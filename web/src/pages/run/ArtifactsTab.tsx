@@ -1,10 +1,11 @@
-import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { Button, Group, Stack, Text } from '@mantine/core';
 import type { ArtifactItem } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { client } from '../../api.ts';
 import { formatBytes, formatWord } from '../../format.ts';
 import { Code } from '../../ui/Code.tsx';
+import { Download, type Saved } from '../../ui/Download.tsx';
 import { ExternalLink } from '../../ui/ExternalLink.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Markdown } from '../../ui/Markdown.tsx';
@@ -54,16 +55,20 @@ function One({ artifact }: { artifact: Artifact }) {
               {open ? 'Close' : 'Preview'}
             </Button>
           )}
-          {uid && type !== 'PLAN' && (
-            <Anchor size="sm" href={`/api/v1/agent/artifacts/${encodeURIComponent(uid)}/download`} download>
-              Download
-            </Anchor>
-          )}
+          {uid && type !== 'PLAN' && <Download read={() => linkTo(uid)} />}
         </Group>
       </Group>
       {open && preview && uid && <Preview uid={uid} kind={preview} name={name} />}
     </article>
   );
+}
+
+async function linkTo(uid: string): Promise<Saved> {
+  const { data } = (await client.artifacts.get(uid)) as { data: { download_url?: string } };
+  if (!data.download_url) {
+    throw new Error('This artifact has no file.');
+  }
+  return { url: data.download_url };
 }
 
 /** Reads an artifact: the text of a plan is in it, that of a file behind its link. Nothing of it is ever taken for HTML. */

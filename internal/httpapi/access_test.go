@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
 func TestKeysAreAskedFor(t *testing.T) {
@@ -71,14 +73,46 @@ func TestTheRateOfAKeyIsLimited(t *testing.T) {
 func TestFailedAuthenticationIsLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(s *settings) { s.api.FailuresPerMinute = 2 })
-	w.must(http.StatusOK, "GET", "/api/v1/me", nil)
 	for range 2 {
 		w.must(http.StatusUnauthorized, "GET", "/api/v1/me", nil, "Authorization", "Bearer psk_wrong")
 	}
-	if a := w.must(http.StatusTooManyRequests, "GET", "/api/v1/me", nil, "Authorization", "Bearer psk_wrong"); a.header.Get("Retry-After") == "" {
-		t.Error("the 429 has no Retry-After")
+	a := w.must(http.StatusTooManyRequests, "GET", "/api/v1/me", nil, "Authorization", "Bearer psk_wrong")
+	if a.header.Get("Retry-After") == "" || a.header.Get("WWW-Authenticate") != "" {
+		t.Errorf("the 429 has the headers %v", a.header)
 	}
-	w.must(http.StatusOK, "GET", "/api/v1/me", nil)
+	w.must(http.StatusUnauthorized, "GET", "/api/v1/me", nil, "Authorization", "") // no guess
+}
+
+// A flood of bad keys from an address does not lock out the others behind it, not
+// even those whose keys this process has never seen.
+func TestAGoodKeyIsNeverTakenForAGuess(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		w := start(t, func(s *settings) { s.storeURL = database })
+		b := w.signIn(w.admin)
+		_, never := w.newKey(penstock.ScopeRunsRead)
+		w.newRun("mine")
+		agent := w.work(w.svc.Control())
+		guessed := start(t, func(s *settings) { s.api.Service, s.api.PublicURL, s.api.FailuresPerMinute = w.svc, w.url, 2 })
+		guess := func() int { return guessed.do("GET", "/api/v1/me", nil, "Authorization", "Bearer psk_wrong").status }
+		if got, want := []int{guess(), guess(), guess()}, []int{401, 401, 429}; !slices.Equal(got, want) {
+			t.Errorf("three guesses: got %v, want %v", got, want)
+		}
+		guessed.must(http.StatusTooManyRequests, "POST", "/api/v1/session", `{"api_key": "psk_wrong"}`, "Authorization", "")
+		there := &browser{world: guessed, cookie: b.cookie, secret: b.secret}
+		if a := there.do("GET", "/api/v1/me", nil, secretHeader, ""); a.status != http.StatusTooManyRequests {
+			t.Errorf("a cookie without its secret: got %d %s, want 429", a.status, a.body)
+		}
+		if a := there.do("GET", "/api/v1/me", nil); a.status != http.StatusOK {
+			t.Errorf("a session: got %d %s", a.status, a.body)
+		}
+		guessed.must(http.StatusOK, "GET", "/api/v1/me", nil, "Authorization", "Bearer "+never)
+		guessed.must(http.StatusOK, "GET", "/api/v1/me", nil, "Authorization", "Bearer "+agent.a.APIKey)
+		guessed.must(http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: never}, "Authorization", "")
+		if status := guess(); status != http.StatusTooManyRequests {
+			t.Errorf("another guess: got %d, want 429", status)
+		}
+	})
 }
 
 func TestAnExecutionsKeyReachesItsOwnRunOnly(t *testing.T) {

@@ -58,15 +58,15 @@ type API struct {
 	origin  string
 	options Options
 
-	handler http.Handler
-	mux     *http.ServeMux
-	pages   http.Handler // of /docs
-	site    http.Handler // the dashboard
-	cookie  string       // of a session
-	perKey  *limiter
-	door    *doorkeeper
-	flights flights
-	metrics *metrics
+	handler  http.Handler
+	mux      *http.ServeMux
+	pages    http.Handler // of /docs
+	site     http.Handler // the dashboard
+	cookie   string       // of a session
+	perKey   *limiter     // requests of a key
+	failures *limiter     // bad keys and sessions of a client address
+	flights  flights
+	metrics  *metrics
 
 	ratePolicy []string
 
@@ -79,7 +79,7 @@ func New(o Options) *API {
 	a := &API{
 		svc: o.Service, origin: strings.TrimRight(o.PublicURL, "/"),
 		log:    cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		perKey: newLimiter(o.RequestsPerMinute), door: newDoorkeeper(o.FailuresPerMinute),
+		perKey: newLimiter(o.RequestsPerMinute), failures: newLimiter(o.FailuresPerMinute),
 		ratePolicy: []string{fmt.Sprintf(`"default";q=%d;w=%d`, o.RequestsPerMinute, window)},
 		metrics:    newMetrics(o.Registerer),
 		mux:        http.NewServeMux(),

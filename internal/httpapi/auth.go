@@ -25,20 +25,24 @@ func (c *call) authenticate() error {
 }
 
 func (c *call) authenticateKey(key string) error {
-	if err := c.api.door.admit(c.peer.addr, key); err != nil {
-		return err
-	}
 	p, err := c.api.svc.Authenticate(c.ctx(), key)
 	if err != nil {
-		if penstock.CodeOf(err) == penstock.CodeAuthenticationRequired {
-			c.api.door.failed(c.peer.addr)
-			c.challenge(`, error="invalid_token"`)
-		}
-		return err
+		return c.refused(err)
 	}
-	c.api.door.passed(key)
 	c.principal, c.key = p, key
 	return nil
+}
+
+// refused is the answer to a key or session that err says is not good; any other
+// error stays what it is.
+func (c *call) refused(err error) error {
+	if penstock.CodeOf(err) != penstock.CodeAuthenticationRequired {
+		return err
+	}
+	if err = c.failed(err); penstock.CodeOf(err) == penstock.CodeAuthenticationRequired {
+		c.challenge(`, error="invalid_token"`)
+	}
+	return err
 }
 
 // again says whether what the request was authenticated by is still good.

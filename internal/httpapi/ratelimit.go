@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"crypto/sha256"
 	"net/netip"
 	"strconv"
 	"sync"
@@ -52,18 +51,6 @@ func (l *limiter) take(name string, now time.Time) verdict {
 	u.slots[u.last%window]++
 	u.total++
 	return verdict{admitted: true, remaining: l.quota - u.total, reset: u.reset(now)}
-}
-
-// look is like take, but counts nothing.
-func (l *limiter) look(name string, now time.Time) verdict {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	u, known := l.names[name]
-	if !known {
-		return verdict{admitted: true, remaining: l.quota}
-	}
-	u.advance(now.Unix())
-	return verdict{admitted: u.total < l.quota, remaining: max(0, l.quota-u.total), reset: u.reset(now)}
 }
 
 func (l *limiter) usage(name string, now time.Time) *usage {
@@ -133,61 +120,19 @@ func limited(after time.Duration, format string, args ...any) error {
 	return e
 }
 
-// doorkeeper slows down callers that guess keys: after quota failures a minute
-// an address is refused unread. A key that was good a moment ago is looked at
-// all the same, so that others behind the same address can go on.
-type doorkeeper struct {
-	failures *limiter
-
-	mu            sync.Mutex
-	fresh, fading map[[sha256.Size]byte]struct{} // keys that were good, in two generations
-}
-
-const goodKeys = 4096 // of one generation
-
-func newDoorkeeper(quota int) *doorkeeper {
-	return &doorkeeper{failures: newLimiter(quota), fresh: map[[sha256.Size]byte]struct{}{}}
-}
-
-// admit says whether a key that comes from addr is to be looked up.
-func (d *doorkeeper) admit(addr netip.Addr, key string) error {
-	if d.failures.quota == 0 {
-		return nil
+// failed counts a request whose key or session was looked up and is not good. Once
+// its address had too many of them in a minute, callers that guess get a 429 in
+// place of err. A good key is never slowed down by what others behind the same
+// address send: it never comes here.
+func (c *call) failed(err error) error {
+	l := c.api.failures
+	if l.quota == 0 {
+		return err
 	}
-	v := d.failures.look(network(addr), time.Now())
-	if v.admitted || d.known(sha256.Sum256([]byte(key))) {
-		return nil
+	if v := l.take(network(c.peer.addr), time.Now()); !v.admitted {
+		return limited(v.reset, "too many requests from this address had no valid key")
 	}
-	return limited(v.reset, "too many requests from this address had no valid key")
-}
-
-// failed counts a failure of addr.
-func (d *doorkeeper) failed(addr netip.Addr) {
-	if d.failures.quota > 0 {
-		d.failures.take(network(addr), time.Now())
-	}
-}
-
-// passed remembers that key was good.
-func (d *doorkeeper) passed(key string) {
-	if d.failures.quota == 0 {
-		return
-	}
-	sum := sha256.Sum256([]byte(key))
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.fresh) >= goodKeys {
-		d.fading, d.fresh = d.fresh, map[[sha256.Size]byte]struct{}{}
-	}
-	d.fresh[sum] = struct{}{}
-}
-
-func (d *doorkeeper) known(sum [sha256.Size]byte) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, fresh := d.fresh[sum]
-	_, fading := d.fading[sum]
-	return fresh || fading
+	return err
 }
 
 // network is what one party usually controls: an IPv4 address, or an IPv6

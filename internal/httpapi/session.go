@@ -42,18 +42,10 @@ func (c *call) resume(proof service.SessionProof) error {
 	if err := c.checkSameOrigin(); err != nil {
 		return err
 	}
-	if err := c.api.door.admit(c.peer.addr, proof.Cookie); err != nil {
-		return err
-	}
 	p, session, err := c.api.svc.ResumeSession(c.ctx(), proof)
 	if err != nil {
-		if penstock.CodeOf(err) == penstock.CodeAuthenticationRequired {
-			c.api.door.failed(c.peer.addr)
-			c.challenge(`, error="invalid_token"`)
-		}
-		return err
+		return c.refused(err)
 	}
-	c.api.door.passed(proof.Cookie)
 	c.principal, c.proof, c.session = p, proof, &session
 	return nil
 }

@@ -17,6 +17,7 @@ const (
 	ScopeSecretsUse      Scope = "secrets:use"
 	ScopeSecretsManage   Scope = "secrets:manage"
 	ScopeKeysManage      Scope = "keys:manage"
+	ScopeMetricsRead     Scope = "metrics:read" // GET /metrics
 	ScopeAdmin           Scope = "admin"
 	// ScopeWorker lets a key serve as a worker; ScopeOwnRun is what an
 	// execution's own key has. Neither can be given to another key by a caller
@@ -29,7 +30,7 @@ const (
 func Scopes() []Scope {
 	return []Scope{
 		ScopeRunsRead, ScopeRunsWrite, ScopeFactoriesRead, ScopeFactoriesManage,
-		ScopeSecretsUse, ScopeSecretsManage, ScopeKeysManage, ScopeWorker, ScopeAdmin,
+		ScopeSecretsUse, ScopeSecretsManage, ScopeKeysManage, ScopeMetricsRead, ScopeWorker, ScopeAdmin,
 	}
 }
 

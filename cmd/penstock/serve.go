@@ -44,6 +44,7 @@ type serveCmd struct {
 	SessionIdle            time.Duration `default:"24h" help:"After how long without a request a session of the dashboard ends."`
 	GitPoll                time.Duration `default:"30s" help:"How often the repositories of factories are looked at; 0: only when the server is told of a push."`
 	GitAllowFile           bool          `help:"Let factories come from repositories of this machine (file: URLs), too: whoever may manage factories can read them all."`
+	MetricsOpen            bool          `help:"Let anyone who reaches the server read /metrics. Without it that needs a key with the scope metrics:read."`
 	CORSOrigin             []string      `placeholder:"ORIGIN" help:"Origin whose pages may call the API from a browser; can be given often. None by default."`
 }
 
@@ -211,7 +212,7 @@ func (b *back) api(cmd *serveCmd, tracer trace.TracerProvider) *httpapi.API {
 		Service: b.service, Log: b.log, PublicURL: b.origin, TempDir: cmd.Data,
 		RequestsPerMinute: cmd.LimitRequestsPerMinute, FailuresPerMinute: failuresPerMinute,
 		TrustedProxies: cmd.TrustedProxies, CORSOrigins: cmd.CORSOrigin,
-		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}), Registerer: b.registry, Tracer: tracer,
+		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}), MetricsOpen: cmd.MetricsOpen, Registerer: b.registry, Tracer: tracer,
 	})
 }
 

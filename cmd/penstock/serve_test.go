@@ -333,6 +333,7 @@ func TestMetricsSayWhichBuildThisIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	request.Header.Set("Authorization", "Bearer "+s.key())
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -346,6 +347,16 @@ func TestMetricsSayWhichBuildThisIs(t *testing.T) {
 		if !bytes.Contains(body, []byte(name)) {
 			t.Errorf("the metrics lack %s", name)
 		}
+	}
+}
+
+func TestMetricsAreOpenWhenAskedFor(t *testing.T) {
+	t.Parallel()
+	if got := serve(t, nil).status("/metrics"); got != http.StatusUnauthorized {
+		t.Errorf("got %d, want 401", got)
+	}
+	if got := serve(t, nil, "--metrics-open").status("/metrics"); got != http.StatusOK {
+		t.Errorf("with --metrics-open: got %d, want 200", got)
 	}
 }
 

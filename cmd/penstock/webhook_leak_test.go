@@ -97,7 +97,7 @@ func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
 	}
 	keep(h.ask(http.MethodPatch, h.hookPath(inURL), map[string]any{"enabled": false}, http.StatusOK, nil))
 	keep(newSender(t).post(h.url(inURL), nil, "{}"))
-	metrics, err := newSender(t).try(t.Context(), http.MethodGet, h.URL+"/metrics", nil, http.NoBody)
+	metrics, err := newSender(t).try(t.Context(), http.MethodGet, h.URL+"/metrics", map[string]string{"Authorization": "Bearer " + h.Key}, http.NoBody)
 	if err != nil || !strings.Contains(string(metrics.body), "penstock_") {
 		t.Fatalf("no metrics: %v", err)
 	}
@@ -164,7 +164,8 @@ func sendEverything(t *testing.T, h *hooked, inURL, token, github penstock.Webho
 		"/webhooks/w/" + inURL.UID + "/" + secret + "/", "/webhooks/w/" + inURL.UID + "//" + secret, "//webhooks/w/" + inURL.UID + "/" + secret, "/WEBHOOKS/w/" + inURL.UID + "/" + secret,
 		"/webhooks/w/" + inURL.UID + "%2F" + secret, "/webhooks/w/" + penstock.NewUID() + "/" + secret, "/webhooks/w/" + token.UID + "/" + secret, "/x/../webhooks/w/" + inURL.UID + "/" + secret,
 		"/webhooks/w/" + inURL.UID + "/" + secret + "?x=" + strings.Repeat("y", 100), "/webhooks%2Fw%2F" + inURL.UID + "%2F" + secret, `/webhooks\w\` + inURL.UID + `\` + secret,
-		"/api/v1/webhooks/w/" + inURL.UID + "/" + secret, "/webhooks/w/" + inURL.UID + "/" + secret[:len(secret)-1],
+		"/api/v1/webhooks/w/" + inURL.UID + "/" + secret, "/api/v1/factory/" + h.factory + "/webhooks/w/" + inURL.UID + "/" + secret,
+		"/api/v1/factory/" + h.factory + "/webhooks/w/deliveries/" + secret, "/webhooks/w/" + inURL.UID + "/" + secret[:len(secret)-1],
 	} {
 		keep(wire(t, h, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"))
 	}
@@ -201,6 +202,22 @@ func filesOf(t *testing.T, dir string) map[string]string {
 		t.Fatalf("no database among %d files", len(files))
 	}
 	return files
+}
+
+// Below a factory, "w" is a webhook like any other word: the path is the API's.
+func TestAWebhookCalledWIsTheAPIs(t *testing.T) {
+	t.Parallel()
+	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
+	for path, route := range map[string]string{
+		"/webhooks/w":               "/webhooks/{wuid}",
+		"/webhooks/w/deliveries":    "/webhooks/{wuid}/deliveries",
+		"/webhooks/w/deliveries/w1": "/webhooks/{wuid}/deliveries/{did}",
+	} {
+		got := h.ask(http.MethodGet, h.path()+path, nil, http.StatusNotFound, nil)
+		if want := `"instance":"/api/v1/factory/{uid}` + route + `"`; !strings.Contains(string(got.body), want) {
+			t.Errorf("%s: got %s, want %s in it", path, got.body, want)
+		}
+	}
 }
 
 // A webhook of another factory, or of another team, does not exist.

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -174,7 +175,6 @@ func TestPlainHTTPFromAfarIsRefused(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(s *settings) {
 		s.api.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
-		s.api.Metrics = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte("up 1\n")) })
 	})
 	tests := []struct {
 		name, remote, path string
@@ -186,8 +186,6 @@ func TestPlainHTTPFromAfarIsRefused(t *testing.T) {
 		{"behind a trusted proxy", "10.0.0.9:1", "/api/v1/me", []string{"X-Forwarded-Proto", "https", "X-Forwarded-For", "203.0.113.5"}, 200},
 		{"behind a trusted proxy that was called plainly", "10.0.0.9:1", "/api/v1/me", []string{"X-Forwarded-Proto", "http"}, 403},
 		{"a probe", "192.0.2.7:1", "/healthz", []string{"Authorization", ""}, 200},
-		{"metrics with a key", "10.0.0.9:1", "/metrics", []string{"X-Forwarded-Proto", "https", "X-Forwarded-For", "203.0.113.5"}, 200},
-		{"metrics without", "10.0.0.9:1", "/metrics", []string{"X-Forwarded-Proto", "https", "X-Forwarded-For", "203.0.113.5", "Authorization", ""}, 401},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -198,11 +196,107 @@ func TestPlainHTTPFromAfarIsRefused(t *testing.T) {
 			}
 		})
 	}
-	if a := w.do("GET", "/metrics", nil, "Authorization", ""); a.status != 200 || a.body != "up 1\n" {
-		t.Errorf("metrics on this machine: got %d %q", a.status, a.body)
+}
+
+// Every process of this machine reaches loopback, agents too: being local is no
+// reason to be shown anything.
+func TestMetricsNeedAKey(t *testing.T) {
+	t.Parallel()
+	metrics := func(s *settings) {
+		s.api.Metrics = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write([]byte("up 1\n")) })
 	}
-	if a := w.do("GET", "/metrics", nil, "Authorization", "", "X-Forwarded-For", "203.0.113.5"); a.status != 401 {
-		t.Errorf("metrics through a proxy that nobody declared: got %d", a.status)
+	w := start(t, metrics)
+	_, scraper := w.newKey(penstock.ScopeMetricsRead)
+	_, reader := w.newKey(penstock.ScopeRunsRead)
+	w.newRun("mine")
+	agent := w.work(w.svc.Control())
+	for name, tt := range map[string]struct {
+		authorization string
+		status        int
+	}{
+		"no key":              {"", 401},
+		"a bad key":           {"Bearer psk_wrong", 401},
+		"an admin":            {"Bearer " + w.admin, 200},
+		"the scope":           {"Bearer " + scraper, 200},
+		"another scope":       {"Bearer " + reader, 403},
+		"the key of an agent": {"Bearer " + agent.a.APIKey, 403},
+	} {
+		a := w.do("GET", "/metrics", nil, "Authorization", tt.authorization)
+		if a.status != tt.status || (a.body == "up 1\n") != (tt.status == 200) {
+			t.Errorf("%s: got %d %q, want %d", name, a.status, a.body, tt.status)
+		}
+	}
+	if a := w.do("GET", "/api/v1/agent/runs", nil, "Authorization", "Bearer "+scraper); a.status != http.StatusForbidden {
+		t.Errorf("runs with the scope metrics:read alone: got %d, want 403", a.status)
+	}
+	open := start(t, metrics, func(s *settings) { s.api.MetricsOpen = true })
+	if a := open.do("GET", "/metrics", nil, "Authorization", ""); a.status != 200 {
+		t.Errorf("open metrics without a key: got %d %s", a.status, a.body)
+	}
+}
+
+// HSTS is for HTTPS alone (RFC 6797 §7.2), and tells a browser to come by it.
+func TestHTTPSOnlyIsSaidOverHTTPS(t *testing.T) {
+	t.Parallel()
+	cert, _ := certificate(t)
+	plain := start(t, func(s *settings) { s.api.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} })
+	overTLS := start(t, func(s *settings) {
+		s.server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
+	})
+	const header, want = "Strict-Transport-Security", "max-age=31536000"
+	for _, path := range []string{"/", "/api/v1/me", "/nothing", "/docs", "/healthz"} {
+		if got := overTLS.do("GET", path, nil).header.Get(header); got != want {
+			t.Errorf("%s over TLS: got %q, want %q", path, got, want)
+		}
+		if got := plain.do("GET", path, nil).header.Values(header); got != nil {
+			t.Errorf("%s over HTTP on loopback: got %q", path, got)
+		}
+		if got := plain.do("GET", path, nil, "X-Forwarded-Proto", "https").header.Values(header); got != nil {
+			t.Errorf("%s with a header of a stranger: got %q", path, got)
+		}
+	}
+	for proto, want := range map[string]string{"https": want, "http": ""} {
+		rec := plain.from("10.0.0.9:1", plain.request("GET", "/api/v1/me", nil, "X-Forwarded-Proto", proto))
+		if got := rec.Header().Get(header); got != want {
+			t.Errorf("behind a trusted proxy with %s: got %q, want %q", proto, got, want)
+		}
+	}
+}
+
+// Scanners ask for what is not here, day and night: that is nothing to read in a
+// log. What a key of the team's asks for in vain is.
+func TestAnonymousMissesAreLoggedAtDebug(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	b := w.signIn(w.admin)
+	tests := []struct {
+		name    string
+		path    string
+		headers []string
+		level   string
+	}{
+		{"no key", "/wp-login.php", []string{"Authorization", ""}, "DEBUG"},
+		{"no key, below the API", "/api/v1/nothing", []string{"Authorization", ""}, "DEBUG"},
+		{"no key, a file", "/assets/nothing.js", []string{"Authorization", ""}, "DEBUG"},
+		{"no key, a link", "/api/v1/downloads/nothing", []string{"Authorization", ""}, "DEBUG"},
+		{"a bad key", "/api/v1/nothing", []string{"Authorization", "Bearer psk_wrong"}, "DEBUG"},
+		{"a cookie alone", "/api/v1/nothing", []string{"Authorization", "", "Cookie", b.cookie}, "DEBUG"},
+		{"a good key", "/api/v1/nothing", nil, "INFO"},
+		{"a session", "/api/v1/nothing", []string{"Authorization", "", "Cookie", b.cookie, secretHeader, b.secret}, "INFO"},
+		{"a good key and a known route", "/api/v1/agent/runs/" + penstock.NewID(), nil, "INFO"},
+	}
+	for i, tt := range tests {
+		id := "miss-" + strconv.Itoa(i)
+		a := w.must(http.StatusNotFound, "GET", tt.path, nil, append(tt.headers, "X-Request-Id", id)...)
+		if a.header.Get("WWW-Authenticate") != "" {
+			t.Errorf("%s: the 404 asks for a key", tt.name)
+		}
+		eventually(t, "the log", func() bool { return strings.Contains(w.log.String(), id) })
+		for line := range strings.Lines(w.log.String()) {
+			if strings.Contains(line, id) && !strings.Contains(line, `"level":"`+tt.level+`"`) {
+				t.Errorf("%s: got %s, want it at %s", tt.name, line, tt.level)
+			}
+		}
 	}
 }
 

@@ -20,8 +20,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/penstock-dev/penstock"
@@ -46,9 +44,10 @@ type Options struct {
 	StreamWrite time.Duration // how long a listener may take to read a batch of events; default 15 s
 	Patience    time.Duration // how long a request that is no stream waits for its answer; default 30 s
 
-	Metrics    http.Handler          // of /metrics; nil: 404
-	Registerer prometheus.Registerer // of the API's own metrics; nil: none are kept
-	Tracer     trace.TracerProvider  // nil: requests are not traced
+	Metrics     http.Handler          // of /metrics; nil: 404
+	MetricsOpen bool                  // /metrics needs no key
+	Registerer  prometheus.Registerer // of the API's own metrics; nil: none are kept
+	Tracer      trace.TracerProvider  // nil: requests are not traced
 }
 
 // API answers requests. It is an http.Handler that starts nothing by itself.
@@ -58,7 +57,6 @@ type API struct {
 	origin  string
 	options Options
 
-	handler  http.Handler
 	mux      *http.ServeMux
 	pages    http.Handler // of /docs
 	site     http.Handler // the dashboard
@@ -67,6 +65,7 @@ type API struct {
 	failures *limiter     // bad keys and sessions of a client address
 	flights  flights
 	metrics  *metrics
+	tracer   trace.Tracer // nil: requests are not traced
 
 	ratePolicy []string
 
@@ -91,33 +90,21 @@ func New(o Options) *API {
 	o.Patience = cmp.Or(o.Patience, 30*time.Second)
 	a.options = o
 	a.stopping, a.stop = context.WithCancel(context.Background())
+	if o.Tracer != nil {
+		a.tracer = o.Tracer.Tracer("github.com/penstock-dev/penstock/internal/httpapi")
+	}
 	for _, route := range Routes() {
+		route.Public = route.Public || route.Pattern == metricsPath && o.MetricsOpen
 		a.mux.HandleFunc(route.Method+" "+route.Pattern, func(w http.ResponseWriter, r *http.Request) { a.serve(&route, w, r) })
 	}
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { a.serve(&unmatched, w, r) })
-	a.handler = a.traced(http.HandlerFunc(a.dispatch))
 	return a
 }
 
-// traced adds OpenTelemetry spans where a tracer was given. Downloads are left
-// out: their path holds a credential.
-func (a *API) traced(next http.Handler) http.Handler {
-	if a.options.Tracer == nil {
-		return next
-	}
-	return otelhttp.NewHandler(next, "http",
-		otelhttp.WithTracerProvider(a.options.Tracer),
-		otelhttp.WithPropagators(propagation.TraceContext{}),
-		otelhttp.WithFilter(func(r *http.Request) bool { return !strings.HasPrefix(r.URL.Path, downloads) }))
-}
-
-// ServeHTTP answers a request, and logs and counts it.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
-
-// dispatch hands r to the route that its path names. Only exact paths have one:
-// the router's own redirects to a cleaned path would send a POST, or a link's
-// token, once more.
-func (a *API) dispatch(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers a request by the route that its path names, and logs, counts
+// and traces it. Only exact paths have a route: the router's own redirects to a
+// cleaned path would send a POST, or a link's token, once more.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p := r.URL.Path; p == "" || p[0] != '/' || p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/") {
 		a.serve(&unmatched, w, r)
 		return
@@ -145,6 +132,7 @@ func (a *API) noRoute(c *call) error {
 		}
 	}
 	if len(allowed) == 0 || c.r.URL.Path == "" || path.Clean(c.r.URL.Path) != c.r.URL.Path {
+		c.identify()
 		return penstock.Errorf(penstock.CodeNotFound, "there is nothing at this path")
 	}
 	c.w.Header().Set("Allow", strings.Join(allowed, ", "))

@@ -45,6 +45,18 @@ func (c *call) refused(err error) error {
 	return err
 }
 
+// identify finds the principal of a request that needs none, for the log: of a
+// key or session that is not good, nothing is said and nothing is counted.
+func (c *call) identify() {
+	if key, err := bearer(c.r.Header["Authorization"]); err == nil {
+		c.principal, _ = c.api.svc.Authenticate(c.ctx(), key)
+		return
+	}
+	if proof := c.sessionProof(); proof.Cookie != "" && c.checkSameOrigin() == nil {
+		c.principal, _, _ = c.api.svc.ResumeSession(c.ctx(), proof)
+	}
+}
+
 // again says whether what the request was authenticated by is still good.
 func (c *call) again(ctx context.Context) error {
 	if c.session != nil {

@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/penstock-dev/penstock"
@@ -75,8 +74,10 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 // order, then the route's handler.
 func (a *API) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	c := &call{api: a, route: route, r: r, rec: recorder{ResponseWriter: w}, caller: r.Context()}
+	c := &call{api: a, route: route, r: r, rec: recorder{ResponseWriter: w}}
 	c.w = &c.rec
+	defer c.span()()
+	c.caller = c.r.Context()
 	defer c.bePatient()()
 	defer func() {
 		dropBuffer(c.body)
@@ -130,11 +131,10 @@ func (c *call) begin() {
 	h["Cross-Origin-Resource-Policy"] = sameOrigin
 	h["X-Frame-Options"] = denyFrames
 	h["Cache-Control"] = noStore
-	c.allowOrigin(h)
-	if span := trace.SpanFromContext(c.ctx()); span.IsRecording() && c.route.Pattern != "" {
-		span.SetName(c.route.Method + " " + c.route.Pattern)
-		span.SetAttributes(attribute.String("http.route", c.route.Pattern), attribute.String("penstock.request_id", c.requestID))
+	if c.peer.https {
+		h["Strict-Transport-Security"] = httpsOnly
 	}
+	c.allowOrigin(h)
 }
 
 // Values of headers that never change; shared, so they are never written to.
@@ -146,6 +146,7 @@ var (
 	denyFrames = []string{"DENY"}
 	noStore    = []string{"no-store"}
 	jsonType   = []string{"application/json"}
+	httpsOnly  = []string{"max-age=31536000"} // a year; of this host alone (RFC 6797 §6.1)
 )
 
 // saneRequestID reports whether a caller's id can go into the log as it is.

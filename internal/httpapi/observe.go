@@ -1,12 +1,20 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/penstock-dev/penstock"
 )
 
 // metrics of the HTTP layer; the zero value counts for nobody.
@@ -55,12 +63,17 @@ func (a *API) observe(c *call, took time.Duration) {
 		a.metrics.duration.WithLabelValues(method, route).Observe(took.Seconds())
 	}
 	level := slog.LevelInfo
-	if c.route.plain && status < 400 {
-		level = slog.LevelDebug // probes
+	anonymous := c.principal.Team == ""
+	if c.route.plain && status < 400 || status == http.StatusNotFound && anonymous {
+		level = slog.LevelDebug // probes, of supervisors and of scanners
 	}
 	ctx := context.WithoutCancel(c.r.Context())
 	if !a.log.Enabled(ctx, level) {
 		return
+	}
+	run := c.r.PathValue("runId")
+	if !penstock.ValidID(run) {
+		run = "" // it could be anything that stands in a path
 	}
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs,
@@ -68,11 +81,49 @@ func (a *API) observe(c *call, took time.Duration) {
 		slog.Int64("bytes", c.rec.bytes), slog.Duration("duration", took), slog.String("request_id", c.requestID),
 		slog.String("client", c.peer.addr.String()))
 	for _, optional := range []struct{ name, value string }{
-		{"key_uid", c.principal.KeyUID}, {"run_id", c.r.PathValue("runId")}, {"error_code", string(c.code)}, {"trace_id", c.traceID()},
+		{"key_uid", c.principal.KeyUID}, {"run_id", run}, {"error_code", string(c.code)}, {"trace_id", c.traceID()},
 	} {
 		if optional.value != "" {
 			attrs = append(attrs, slog.String(optional.name, optional.value))
 		}
 	}
 	a.log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// span begins the request's span where there is a tracer. It is not otelhttp's,
+// which records the path: a path may hold a token.
+func (c *call) span() (end func()) {
+	if c.api.tracer == nil {
+		return func() {}
+	}
+	ctx := propagation.TraceContext{}.Extract(c.r.Context(), propagation.HeaderCarrier(c.r.Header))
+	name, route := c.route.Method+" "+c.route.Pattern, c.route.Pattern
+	if route == "" {
+		name, route = "unmatched", "unmatched"
+	}
+	ctx, span := c.api.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer)) //nolint:spancheck // the caller ends it
+	c.r = c.r.WithContext(ctx)
+	return func() { //nolint:spancheck // see above
+		status := cmp.Or(c.rec.status, statusClosed)
+		span.SetAttributes(
+			attribute.String("http.request.method", c.spanMethod()), attribute.String("http.route", route), attribute.String("url.path", route),
+			attribute.Int("http.response.status_code", status), attribute.String("client.address", c.peer.addr.String()),
+			attribute.String("user_agent.original", c.r.UserAgent()), attribute.String("penstock.request_id", c.requestID),
+		)
+		if status >= http.StatusInternalServerError {
+			span.SetStatus(codes.Error, string(c.code))
+		}
+		span.End()
+	}
+}
+
+// spanMethod is the method as traces name it (OpenTelemetry semantic conventions
+// for HTTP): one that is not known could be anything.
+func (c *call) spanMethod() string {
+	switch c.r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return c.r.Method
+	default:
+		return "_OTHER"
+	}
 }

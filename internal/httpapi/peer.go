@@ -13,28 +13,26 @@ import (
 // peer is what is known of the other end of a request.
 type peer struct {
 	addr   netip.Addr // of the client: the last hop that no trusted proxy vouches for
-	local  bool       // the client is on this machine, and no proxy stands between
 	secure bool       // nobody in between can read along: TLS, or loopback
+	https  bool       // the client speaks HTTPS, with this server or with a trusted proxy
 }
 
 // peerOf works out the client of r. X-Forwarded-For and X-Forwarded-Proto count
 // only where the connection comes from a trusted proxy.
 func peerOf(r *http.Request, trusted []netip.Prefix) peer {
 	direct := hostAddr(r.RemoteAddr)
-	p := peer{addr: direct, secure: r.TLS != nil}
-	forwarded := r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != ""
+	p := peer{addr: direct, secure: r.TLS != nil, https: r.TLS != nil}
 	if listener, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && !p.secure {
 		p.secure = hostAddr(listener.String()).IsLoopback() && direct.IsLoopback()
 	}
 	if !isTrusted(direct, trusted) {
-		p.local = direct.IsLoopback() && !forwarded
 		return p
 	}
 	if proto := r.Header.Values("X-Forwarded-Proto"); len(proto) > 0 {
-		p.secure = strings.EqualFold(strings.TrimSpace(proto[len(proto)-1]), "https")
+		p.https = strings.EqualFold(strings.TrimSpace(proto[len(proto)-1]), "https")
+		p.secure = p.https
 	}
 	p.addr = lastUntrusted(r.Header.Values("X-Forwarded-For"), direct, trusted)
-	p.local = p.addr.IsLoopback() && !forwarded
 	return p
 }
 

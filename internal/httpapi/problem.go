@@ -24,7 +24,7 @@ type Problem struct {
 	Status    int                   `json:"status"` // the HTTP status
 	Error     string                `json:"error"`  // title and detail in one line
 	Detail    string                `json:"detail,omitempty"`
-	Instance  string                `json:"instance,omitempty"` // the path
+	Instance  string                `json:"instance,omitempty"` // the route
 	Retryable bool                  `json:"retryable"`
 	TraceID   string                `json:"trace_id,omitempty"`
 	Errors    []penstock.FieldError `json:"errors,omitempty"`
@@ -128,14 +128,13 @@ func (c *call) shown(err error) *penstock.Error {
 	return penstock.Errorf(penstock.CodeInternal, "the server could not do this; its log has the cause under request id %s", c.requestID)
 }
 
-// instance is the path of the request, "" where the path holds a credential.
+// instance is the route of the request rather than its path, which may hold a
+// token; "" where no route takes the path.
 func (c *call) instance() string {
-	const longest = 512
-	path := c.r.URL.EscapedPath()
-	if c.route.secretPath || len(path) > longest {
+	if c.route.Pattern == dashboard {
 		return ""
 	}
-	return path
+	return c.route.Pattern
 }
 
 // seconds is a duration in whole seconds, rounded up, at least 1.

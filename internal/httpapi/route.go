@@ -10,8 +10,8 @@ import (
 // Base is where the API's routes begin.
 const Base = "/api/v1"
 
-// downloads is where signed links lead; what follows is the credential.
-const downloads = Base + "/downloads/"
+// metricsPath is where Prometheus finds the metrics of this process.
+const metricsPath = "/metrics"
 
 // Route is one line of the list of all routes.
 type Route struct {
@@ -27,7 +27,6 @@ type Route struct {
 	unlimited  bool  // does not count against the rate of the key
 	unhurried  bool  // takes the time it takes: a stream, a long poll, a transfer, a repository that is read
 	plain      bool  // answered over plain HTTP as well: nothing in it is secret
-	secretPath bool  // the path holds a credential and is never repeated
 	streamBody bool  // the handler reads the body itself
 	status     int   // of the answer that an idempotency key keeps; 0: 200
 	showsOnce  bool  // that answer holds a secret that is shown once
@@ -54,6 +53,8 @@ const (
 	secrets   = penstock.ScopeSecretsManage
 	keys      = penstock.ScopeKeysManage
 	worker    = penstock.ScopeWorker
+
+	metricsRead = penstock.ScopeMetricsRead
 
 	anyKey penstock.Scope = ""
 )
@@ -185,7 +186,7 @@ func accessRoutes() []Route {
 		{Method: get, Pattern: "/schedule-times", Scope: anyKey, handle: (*API).scheduleTimes, Who: "dashboard, while a cron expression is typed"},
 		{Method: get, Pattern: "/stats", Scope: runsRead, handle: (*API).stats, Who: "dashboard, for its charts"},
 		{Method: get, Pattern: "/limits", Scope: anyKey, handle: (*API).limits, Who: "SDKs and operators"},
-		{Method: get, Pattern: "/downloads/{token}", Public: true, secretPath: true, handle: (*API).download, unhurried: true, Who: "whoever was given a signed link"},
+		{Method: get, Pattern: "/downloads/{token}", Public: true, handle: (*API).download, unhurried: true, Who: "whoever was given a signed link"},
 	}
 }
 
@@ -206,7 +207,7 @@ func serverRoutes() []Route {
 	return []Route{
 		{Method: get, Pattern: "/healthz", Public: true, plain: true, handle: (*API).health, Who: "process supervisors"},
 		{Method: get, Pattern: "/readyz", Public: true, plain: true, handle: (*API).ready, Who: "load balancers"},
-		{Method: get, Pattern: "/metrics", Public: true, handle: (*API).scrape, Who: "Prometheus; asks for a key itself"},
+		{Method: get, Pattern: metricsPath, Scope: metricsRead, handle: (*API).scrape, Who: "Prometheus; needs no key where Options.MetricsOpen is set"},
 		{Method: get, Pattern: "/docs", Public: true, handle: (*API).docs, Who: "people"},
 		{Method: get, Pattern: "/docs/", Public: true, handle: (*API).docs, Who: "people, and the links in errors"},
 		{Method: get, Pattern: "/runs/{runId}", Public: true, handle: (*API).runPage, Who: "people who follow a run's session_link"},

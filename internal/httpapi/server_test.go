@@ -102,17 +102,62 @@ func TestTracesAreContinuedAndNamedInErrors(t *testing.T) {
 	if log := w.log.String(); !strings.Contains(log, `"trace_id":"`+traceID) {
 		t.Error("the log lacks the trace")
 	}
-	w.do("GET", "/api/v1/downloads/secret-token", nil)
 	eventually(t, "the span", func() bool { return len(spans.Ended()) > 0 })
-	if got, want := spans.Ended()[0].Name(), "GET /api/v1/agent/runs/{runId}"; got != want {
+	span := spans.Ended()[0]
+	if got, want := span.Name(), "GET /api/v1/agent/runs/{runId}"; got != want {
 		t.Errorf("got span %q, want %q", got, want)
 	}
+	got := map[string]string{}
+	for _, attr := range span.Attributes() {
+		got[string(attr.Key)] = attr.Value.Emit()
+	}
+	for name, want := range map[string]string{
+		"http.route": "/api/v1/agent/runs/{runId}", "url.path": "/api/v1/agent/runs/{runId}", "http.request.method": "GET",
+		"http.response.status_code": "404", "client.address": "127.0.0.1", "penstock.request_id": a.header.Get("X-Request-Id"),
+	} {
+		if got[name] != want {
+			t.Errorf("%s: got %q, want %q", name, got[name], want)
+		}
+	}
+}
+
+// A path may hold a token, of a link or of a webhook, in whatever way somebody got
+// its address wrong: what is recorded and answered is the route.
+func TestPathsAreRecordedAsRoutes(t *testing.T) {
+	t.Parallel()
+	spans := tracetest.NewSpanRecorder()
+	w := start(t, func(s *settings) { s.api.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)) })
+	const token = "secret-token"
+	tests := []struct{ method, path, instance string }{
+		{"GET", "/api/v1/downloads/" + token, "/api/v1/downloads/{token}"},
+		{"GET", "/api/v1/downloads//" + token, ""},
+		{"GET", "/api/v1/download/" + token, ""},
+		{"POST", "/api/v1/downloads/" + token, ""},
+		{"GET", "/" + token, ""},
+		{"GET", "/runs/" + token, "/runs/{runId}"},
+		{"GET", "/api/v1/agent/runs/" + token, "/api/v1/agent/runs/{runId}"},
+		{"POST", "/api/v1/factory/x/webhooks/w/" + token + "/" + token, ""},
+		{"GET", "/api/v1/agent/runs?cursor=" + token, "/api/v1/agent/runs"},
+	}
+	for _, tt := range tests {
+		a := w.do(tt.method, tt.path, nil)
+		if got := a.field("instance"); got != tt.instance {
+			t.Errorf("%s %s: got instance %q, want %q", tt.method, tt.path, got, tt.instance)
+		}
+	}
+	eventually(t, "the spans", func() bool { return len(spans.Ended()) == len(tests) })
 	for _, span := range spans.Ended() {
+		if strings.Contains(span.Name(), token) {
+			t.Errorf("the name of span %s holds a token", span.Name())
+		}
 		for _, attr := range span.Attributes() {
-			if strings.Contains(attr.Value.String(), "secret-token") {
-				t.Errorf("span %s: %s holds a link's token", span.Name(), attr.Key)
+			if strings.Contains(attr.Value.String(), token) {
+				t.Errorf("span %s: %s holds a token", span.Name(), attr.Key)
 			}
 		}
+	}
+	if strings.Contains(w.log.String(), token) {
+		t.Error("the log holds a token")
 	}
 }
 

@@ -17,7 +17,7 @@ export interface Error {
   error: string;
   /** What is wrong with this request. */
   detail?: string;
-  /** The path of the request. */
+  /** The route of the request, such as `/api/v1/agent/runs/{runId}`: its path could hold a token. Absent where no route takes the path. */
   instance?: string;
   /** Whether sending the same request again can help. */
   retryable?: boolean;
@@ -1496,10 +1496,11 @@ export interface ScheduledAgentItem {
 /**
  * What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. With `secrets:use` a
  * request for a run, or a schedule, may name managed secrets, which the agent can read; what agents, automations
- * and factories name needs no such scope of the caller. `own_run` is what the key of an execution has: it
- * reads its own run and adds artifacts to it. No key can be created with it.
+ * and factories name needs no such scope of the caller. `metrics:read` lets Prometheus read `/metrics`. `own_run`
+ * is what the key of an execution has: it reads its own run and adds artifacts to it. No key can be created with
+ * it.
  */
-export type KeyScope = Open<'runs:read' | 'runs:write' | 'factories:read' | 'factories:manage' | 'secrets:use' | 'secrets:manage' | 'keys:manage' | 'worker' | 'own_run' | 'admin'>;
+export type KeyScope = Open<'runs:read' | 'runs:write' | 'factories:read' | 'factories:manage' | 'secrets:use' | 'secrets:manage' | 'keys:manage' | 'metrics:read' | 'worker' | 'own_run' | 'admin'>;
 
 /** A secret to be created. */
 export interface CreateSecretRequest {

@@ -757,15 +757,16 @@ KeyScope: TypeAlias = Literal[
     "secrets:use",
     "secrets:manage",
     "keys:manage",
+    "metrics:read",
     "worker",
     "own_run",
     "admin",
 ]
 """What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. With
 `secrets:use` a request for a run, or a schedule, may name managed secrets, which the agent can
-read; what agents, automations and factories name needs no such scope of the caller. `own_run`
-is what the key of an execution has: it reads its own run and adds artifacts to it. No key can
-be created with it.
+read; what agents, automations and factories name needs no such scope of the caller.
+`metrics:read` lets Prometheus read `/metrics`. `own_run` is what the key of an execution has:
+it reads its own run and adds artifacts to it. No key can be created with it.
 """
 
 

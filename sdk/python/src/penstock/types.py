@@ -212,7 +212,9 @@ class Error(Model):
     """What is wrong with this request."""
 
     instance: str | None = None
-    """The path of the request."""
+    """The route of the request, such as `/api/v1/agent/runs/{runId}`: its path could hold a token.
+    Absent where no route takes the path.
+    """
 
     retryable: bool | None = None
     """Whether sending the same request again can help."""
@@ -2193,6 +2195,7 @@ KeyScope: TypeAlias = (
         "secrets:use",
         "secrets:manage",
         "keys:manage",
+        "metrics:read",
         "worker",
         "own_run",
         "admin",
@@ -2201,9 +2204,9 @@ KeyScope: TypeAlias = (
 )
 """What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. With
 `secrets:use` a request for a run, or a schedule, may name managed secrets, which the agent can
-read; what agents, automations and factories name needs no such scope of the caller. `own_run`
-is what the key of an execution has: it reads its own run and adds artifacts to it. No key can
-be created with it.
+read; what agents, automations and factories name needs no such scope of the caller.
+`metrics:read` lets Prometheus read `/metrics`. `own_run` is what the key of an execution has:
+it reads its own run and adds artifacts to it. No key can be created with it.
 """
 
 

@@ -10,6 +10,7 @@ export const scopes: readonly { scope: Exclude<Known<KeyScope>, 'own_run'>; what
   { scope: 'secrets:use', what: 'Name secrets in runs and schedules, whose agents can read them' },
   { scope: 'secrets:manage', what: 'Store and delete secrets; nothing can read their values' },
   { scope: 'keys:manage', what: 'Create and revoke keys' },
+  { scope: 'metrics:read', what: 'Read the metrics of the server, as Prometheus does' },
   { scope: 'worker', what: 'Serve as a worker: execute every run of the team' },
   { scope: 'admin', what: 'Everything' },
 ];

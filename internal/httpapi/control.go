@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -126,7 +127,12 @@ func (a *API) openFile(c *call) error {
 	if err != nil {
 		return err
 	}
-	content, err := a.svc.Control().Open(c.ctx(), lease, penstock.File{ID: c.r.URL.Query().Get("id")})
+	q := c.query()
+	id := q.text("id")
+	if q.err != nil {
+		return q.err
+	}
+	content, err := a.svc.Control().Open(c.ctx(), lease, penstock.File{ID: id})
 	if err != nil {
 		return c.controlError(err)
 	}
@@ -218,7 +224,7 @@ func readSave(form *multipart.Reader) (up penstock.Upload, content io.Reader, er
 func (c *call) lease() (penstock.Lease, error) {
 	parts := strings.SplitN(c.r.Header.Get(leaseHeader), "/", 3)
 	if len(parts) == 3 {
-		if n, err := strconv.Atoi(parts[1]); err == nil {
+		if n, err := strconv.Atoi(parts[1]); err == nil && utf8.ValidString(parts[0]+parts[2]) {
 			return penstock.Lease{RunID: parts[0], ExecutionID: n, Token: parts[2]}, nil
 		}
 	}

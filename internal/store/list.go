@@ -46,7 +46,8 @@ func (c cursor) encode() string {
 func decodeCursor(text, filter string) (cursor, error) {
 	var c cursor
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || json.Unmarshal(b, &c) != nil || c.Filter != filter || c.ID == "" {
+	if err != nil || json.Unmarshal(b, &c) != nil || c.Filter != filter || c.ID == "" ||
+		strings.ContainsRune(c.Value+c.ID, 0) { // PostgreSQL takes no NUL
 		return c, badCursor()
 	}
 	return c, nil

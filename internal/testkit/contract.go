@@ -50,9 +50,10 @@ type answer struct {
 type Route struct {
 	Operation string // operationId
 	Method    string
-	Path      string // "/api/v1/agent/runs/{runId}"
-	Scope     string // that a key needs; "any" for any key, "" for no key
-	Statuses  []int  // that are declared, in order
+	Path      string   // "/api/v1/agent/runs/{runId}"
+	Scope     string   // that a key needs; "any" for any key, "" for no key
+	Query     []string // names of its query parameters
+	Statuses  []int    // that are declared, in order
 }
 
 func (r Route) String() string { return r.Method + " " + r.Path }
@@ -102,6 +103,11 @@ func parseContract(data []byte) (*Contract, error) {
 				route.Statuses = append(route.Statuses, status)
 			}
 			slices.Sort(route.Statuses)
+			for _, p := range slices.Concat(item.Parameters, op.Parameters) {
+				if p.Value.In == openapi3.ParameterInQuery {
+					route.Query = append(route.Query, p.Value.Name)
+				}
+			}
 			c.routes = append(c.routes, route)
 		}
 	}

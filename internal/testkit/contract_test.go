@@ -273,12 +273,12 @@ func TestContractKnowsWhatWasNeverSeen(t *testing.T) {
 func TestContractListsItsRoutes(t *testing.T) {
 	t.Parallel()
 	want := []Route{
-		{"streamEvents", "GET", "/api/v1/events", "", []int{200}},
-		{"silence", "GET", "/api/v1/silence", "", []int{204}},
-		{"createThing", "POST", "/api/v1/things", "things:write", []int{201, 400}},
-		{"newestThing", "GET", "/api/v1/things/newest", "", []int{200}},
-		{"deleteThing", "DELETE", "/api/v1/things/{id}", "", []int{204, 401}},
-		{"readThing", "GET", "/api/v1/things/{id}", "", []int{200, 404}},
+		{"streamEvents", "GET", "/api/v1/events", "", nil, []int{200}},
+		{"silence", "GET", "/api/v1/silence", "", nil, []int{204}},
+		{"createThing", "POST", "/api/v1/things", "things:write", nil, []int{201, 400}},
+		{"newestThing", "GET", "/api/v1/things/newest", "", nil, []int{200}},
+		{"deleteThing", "DELETE", "/api/v1/things/{id}", "", nil, []int{204, 401}},
+		{"readThing", "GET", "/api/v1/things/{id}", "", []string{"limit"}, []int{200, 404}},
 	}
 	if diff := cmp.Diff(want, mustParse(t).Routes()); diff != "" {
 		t.Errorf("routes (-want +got):\n%s", diff)

@@ -339,6 +339,39 @@ func beginning(line string) string {
 	return b.String()
 }
 
+// The metadata by which a run says what has started it. The server alone sets
+// them.
+const (
+	MetadataAutomation = "automation_id"
+	MetadataWebhook    = "webhook_uid"
+	MetadataDelivery   = "delivery_id"
+)
+
+// Provenance is the metadata of a run that an automation has started, for a
+// delivery where there was one; a key without a value is left out.
+func Provenance(automationID, webhookUID, deliveryID string) map[string]string {
+	m := map[string]string{MetadataAutomation: automationID, MetadataWebhook: webhookUID, MetadataDelivery: deliveryID}
+	maps.DeleteFunc(m, func(_, value string) bool { return value == "" })
+	return m
+}
+
+// IsProvenance reports whether the server alone sets the key of a run's metadata.
+func IsProvenance(key string) bool {
+	return key == MetadataAutomation || key == MetadataWebhook || key == MetadataDelivery
+}
+
+// CheckProvenance reports the keys of a caller's metadata that only the server
+// sets.
+func CheckProvenance(m map[string]string) []FieldError {
+	var errs []FieldError
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if IsProvenance(key) {
+			errs = append(errs, FieldError{"/metadata/" + key, "is set by the server alone: it shows which automation, webhook and delivery have started a run"})
+		}
+	}
+	return errs
+}
+
 // CheckMetadata reports what is wrong with metadata that a caller sent.
 func CheckMetadata(m map[string]string) []FieldError {
 	var errs []FieldError

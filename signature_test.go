@@ -229,7 +229,7 @@ func TestCheckDeliveryIDHeader(t *testing.T) {
 		"Ocp-Apim-Subscription-Key": "a credential", "X-CSRF-Token": "a credential", "X-Session-Id": "a credential", "Client_Secret": "a credential",
 		"WWW-Authenticate": "a credential", "X-Authorization": "a credential", "X-Signature": "a credential", "X-Twilio-Signature": "a credential", "X-Password": "a credential",
 		"X-Goog-Message-Number": "", "X-Idempotency-Token": "", "X-Request-Key": "", "X-Author-Id": "", "X-Amz-Sns-Message-Id": "", "X-Order-Key": "", "X-Penstock-Delivery-Id": "",
-		"X-Buildkite-Token": "carries the signature",
+		"X-Buildkite-Token":   "carries the signature",
 		"x-hub-signature-256": "carries the signature", "Stripe-Signature": "carries the signature", "X-Gitlab-Token": "carries the signature",
 		"X-DocuSign-Signature-7": "carries the signature", "x-own-sig": "carries the signature", "SVIX-SIGNATURE": "carries the signature",
 	} {

@@ -78,6 +78,62 @@ func TestWhatTheRunOfADeliveryGets(t *testing.T) {
 	}
 }
 
+// What has started a run is for the server to say: no caller writes it, and a child
+// has it from the run at the top of its tree alone.
+func TestNobodyForgesWhatStartedARun(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		h := serveHooks(t, testkit.ServeOptions{Database: database, Args: noWorker})
+		w := h.tokenHook("orders")
+		a := h.automation(w, "handle-orders", "look", nil)
+		for _, key := range []string{"automation_id", "webhook_uid", "delivery_id"} {
+			forged := map[string]string{key: a.UID, "ticket": "T-1"}
+			for path, body := range map[string]map[string]any{
+				"/agent/runs":      {"prompt": "x", "metadata": forged},
+				"/agent/run":       {"prompt": "x", "metadata": forged},
+				"/agent/schedules": {"name": "nightly", "cron_schedule": "@daily", "prompt": "x", "enabled": true, "metadata": forged},
+			} {
+				got := h.ask(http.MethodPost, path, body, http.StatusBadRequest, nil)
+				if !strings.Contains(string(got.body), "/metadata/"+key) || strings.Contains(string(got.body), "/metadata/ticket") {
+					t.Errorf("POST %s with %s: got %s, want an error that names it", path, key, got.body)
+				}
+			}
+		}
+		create := func(parent string, metadata map[string]string) (run penstock.Run) {
+			t.Helper()
+			body := map[string]any{"prompt": "x", "metadata": metadata}
+			if parent != "" {
+				body["parent_run_id"] = parent
+			}
+			h.ask(http.MethodPost, "/agent/runs", body, http.StatusOK, &run)
+			h.ask(http.MethodGet, "/agent/runs/"+run.ID, nil, http.StatusOK, &run)
+			return run
+		}
+		want := func(what string, run penstock.Run, want map[string]string) {
+			t.Helper()
+			if diff := cmp.Diff(want, run.Metadata); diff != "" {
+				t.Errorf("%s: metadata (-want +got):\n%s", what, diff)
+			}
+		}
+		id := newSender(t).accepted(h.url(w), bearer(w), "{}")
+		started := map[string]string{"automation_id": a.UID, "webhook_uid": w.UID, "delivery_id": id}
+		child := create(h.entry(w, id).Runs[0], nil)
+		want("a child of a run of the automation", child, started)
+		want("a child of that", create(child.ID, nil), started)
+
+		// Rows of earlier times may say what they like.
+		const lie = `{"automation_id": "forged", "delivery_id": "forged", "ticket": "T-1"}`
+		top := create("", map[string]string{"ticket": "T-1"})
+		below := create(top.ID, nil)
+		testkit.Exec(t, database, fmt.Sprintf("UPDATE runs SET metadata = '%s' WHERE id IN ('%s', '%s', '%s')", lie, top.ID, below.ID, child.ID))
+		for what, parent := range map[string]string{"a forged run": top.ID, "a child of one": below.ID} {
+			want("a child of "+what, create(parent, nil), map[string]string{"ticket": "T-1"})
+		}
+		started["ticket"] = "T-1"
+		want("a child of a forged child", create(child.ID, nil), started)
+	})
+}
+
 // artifact downloads the one file that a run has kept.
 func artifact(t *testing.T, s *testkit.Server, run penstock.Run) string {
 	t.Helper()

@@ -61,10 +61,7 @@ func (t *runTemplate) stamp(on occasion) *store.NewRun {
 	run.RootID, run.CreatedAt, run.UpdatedAt = run.ID, on.at, on.at
 	run.Source, run.Schedule, run.TriggerURL = on.source, on.schedule, on.triggerURL
 	run.WebhookUID, run.DeliveryID = on.webhookUID, on.deliveryID
-	run.Metadata = map[string]string{"automation_id": run.AutomationID}
-	if on.webhookUID != "" {
-		run.Metadata["webhook_uid"], run.Metadata["delivery_id"] = on.webhookUID, on.deliveryID
-	}
+	run.Metadata = penstock.Provenance(run.AutomationID, on.webhookUID, on.deliveryID)
 	if on.envelope != "" {
 		run.Prompt += "\n\n" + on.envelope
 	}

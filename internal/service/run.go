@@ -132,6 +132,7 @@ func (s *Service) checkRequest(req penstock.RunRequest) []penstock.FieldError {
 		bad("/parent_run_id", "is not an id of a run")
 	}
 	errs = append(errs, penstock.CheckMetadata(req.Metadata)...)
+	errs = append(errs, penstock.CheckProvenance(req.Metadata)...)
 	errs = append(errs, checkAttachments(req.Attachments)...)
 	errs = append(errs, req.Config.Check("/config", s.options.Harnesses)...)
 	if req.Skill != "" { // it stands in the configuration by now
@@ -185,9 +186,9 @@ func (s *Service) setParent(ctx context.Context, p penstock.Principal, req penst
 	}
 	run.ParentID, run.RootID, run.Depth = parent.ID, parent.RootID, parent.Depth+1
 	run.Ancestors = append(run.Ancestors, parent.ID)
-	merged := maps.Clone(parent.Metadata)
-	if merged == nil {
-		merged = map[string]string{}
+	merged, err := s.inherited(ctx, parent)
+	if err != nil {
+		return err
 	}
 	maps.Copy(merged, req.Metadata)
 	if len(merged) > penstock.MaxMetadataKeys {
@@ -195,6 +196,36 @@ func (s *Service) setParent(ctx context.Context, p penstock.Principal, req penst
 	}
 	run.Metadata = merged
 	return nil
+}
+
+// inherited is the metadata that a child takes from its parent. What the root of
+// the tree was started by is taken from the root's own record and from nothing that
+// a caller may have written.
+func (s *Service) inherited(ctx context.Context, parent store.RunRow) (map[string]string, error) {
+	metadata, started := map[string]string{}, false
+	for key, value := range parent.Metadata {
+		if penstock.IsProvenance(key) {
+			started = true
+			continue
+		}
+		metadata[key] = value
+	}
+	if !started {
+		return metadata, nil
+	}
+	root := parent
+	if parent.RootID != parent.ID {
+		var err error
+		root, err = s.store.Run(ctx, parent.Team, parent.RootID)
+		if penstock.CodeOf(err) == penstock.CodeNotFound { // it is no longer kept
+			return metadata, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	maps.Copy(metadata, penstock.Provenance(root.AutomationID, root.WebhookUID, root.DeliveryID))
+	return metadata, nil
 }
 
 // setConversation continues the conversation that the request names.

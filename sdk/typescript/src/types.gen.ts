@@ -107,7 +107,8 @@ export interface Attachment {
 
 /**
  * Labels of yours to find runs by. At most 20 keys in a request; a key is 1 to 64 bytes of `a-z A-Z 0-9 . _ -`, a value up to 256 bytes
- * of UTF-8 without NUL. Merged key by key: the request's win over the parent run's, those over the automatic ones.
+ * of UTF-8 without NUL. Merged key by key: the request's win over the parent run's. `automation_id`, `webhook_uid` and `delivery_id` are
+ * set by the server alone, for runs that an automation starts and their children; a request that has one of them is refused.
  */
 export type Metadata = Record<string, string>;
 

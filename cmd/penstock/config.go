@@ -177,6 +177,21 @@ func (s *fileSettings) readHarnesses(node *yaml.Node) error {
 	return nil
 }
 
+// keyHolders are the harnesses to which the file gives variables, with their names.
+func (s *fileSettings) keyHolders() map[string][]string {
+	holders := map[string][]string{}
+	for name, h := range s.Harnesses {
+		if own, holds := h.program().Own(); holds {
+			holders[name] = own
+		}
+	}
+	return holders
+}
+
+func (h harnessSettings) program() harness.Program {
+	return harness.Program{Protocol: h.Protocol, Argv: h.Command, Env: h.Env, Mode: h.Mode, State: h.State}
+}
+
 func (h *harnessSettings) read(document map[string]yaml.Node) error {
 	fields := map[string]any{"protocol": &h.Protocol, "command": &h.Command, "env": &h.Env, "mode": &h.Mode, "state": &h.State}
 	for key, value := range document {

@@ -113,7 +113,7 @@ func (w *working) programs(p providers, confined sandbox.Sandbox, settings *file
 	}
 	programs := map[string]harness.Program{penstock.HarnessBuiltin: builtin}
 	for name, h := range settings.Harnesses {
-		programs[name] = harness.Program{Protocol: h.Protocol, Argv: h.Command, Env: h.Env, Mode: h.Mode, State: h.State}
+		programs[name] = h.program()
 	}
 	return programs
 }

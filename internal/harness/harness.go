@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 
@@ -72,6 +73,12 @@ type Agent interface {
 
 	// Close ends the program and returns when nothing of it is left.
 	Close()
+}
+
+// Own lists the variables that the operator gives the program, and that may be keys.
+// ok is false where there are none, or where nothing of a run's is beside them.
+func (p Program) Own() (names []string, ok bool) {
+	return slices.Sorted(maps.Keys(p.Env)), len(p.Env) > 0 && !p.EnvForTools
 }
 
 // environment is that of the program itself: the run's, and then its own.

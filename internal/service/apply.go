@@ -315,7 +315,7 @@ func (a *application) automations(ctx context.Context, d *definition.Definition)
 		before, there := present[doc.Name]
 		row := store.AutomationRow{Automation: doc.Automation(), Team: a.factory.Team, FactoryUID: a.factory.UID}
 		row.UID, row.CreatedAt, row.UpdatedAt = before.UID, before.CreatedAt, before.UpdatedAt
-		a.badFields(definition.KindAutomation, doc.Name, automationChange{}.check(&row, a.s.options.Harnesses))
+		a.badFields(definition.KindAutomation, doc.Name, automationChange{}.check(a.s, &row))
 		was, is := definition.AutomationOf(before.Automation), definition.AutomationOf(row.Automation)
 		if there && was.Prompt == is.Prompt && same(was, is) {
 			continue

@@ -68,7 +68,7 @@ func (s *Service) CreateAutomation(ctx context.Context, p penstock.Principal, fa
 		Automation: penstock.Automation{UID: penstock.NewID(), Enabled: true, CreatedAt: now, UpdatedAt: now}, Team: p.Team, FactoryUID: factory.UID,
 	}
 	change := automationChange{req, true}
-	if err := change.apply(&row, s.options.Harnesses); err != nil {
+	if err := change.apply(s, &row); err != nil {
 		return penstock.Automation{}, err
 	}
 	// What is told of the surroundings may be out of date by a moment; what is
@@ -124,7 +124,7 @@ func (s *Service) UpdateAutomation(ctx context.Context, p penstock.Principal, fa
 			return struct{}{}, err
 		}
 		before, change := row, automationChange{req, false}
-		if err := change.apply(&row, s.options.Harnesses); err != nil {
+		if err := change.apply(s, &row); err != nil {
 			return struct{}{}, err
 		}
 		if err := change.use(ctx, tx, p, factory, row); err != nil {
@@ -207,7 +207,7 @@ func (c automationChange) given(pointer string) bool {
 
 // apply makes the row what the request says, and reports all that is wrong with
 // what is given. What is not was accepted before.
-func (c automationChange) apply(row *store.AutomationRow, harnesses []string) error {
+func (c automationChange) apply(s *Service, row *store.AutomationRow) error {
 	o := &row.Overrides
 	clearFields(c.Cleared, map[string]func(){
 		"name": func() { row.Name = "" }, "agent": func() { row.Agent = "" }, "prompt": func() { row.Prompt = "" }, "triggers": func() { row.Triggers = nil },
@@ -231,7 +231,7 @@ func (c automationChange) apply(row *store.AutomationRow, harnesses []string) er
 	set(&o.MCPServers, c.MCPServers)
 	set(&o.WorkerHost, c.WorkerHost)
 	set(&o.CredentialStrategy, c.CredentialStrategy)
-	errs := c.check(row, harnesses)
+	errs := c.check(s, row)
 	errs = slices.DeleteFunc(errs, func(e penstock.FieldError) bool { return !c.given(e.Pointer) })
 	if len(errs) > 0 {
 		return penstock.InvalidFields(errs...)
@@ -252,7 +252,7 @@ func givenTriggers(list []penstock.Trigger) []penstock.Trigger {
 
 // check reports all that is wrong with an automation by itself, and puts its
 // name into its canonical form.
-func (c automationChange) check(row *store.AutomationRow, harnesses []string) []penstock.FieldError {
+func (c automationChange) check(s *Service, row *store.AutomationRow) []penstock.FieldError {
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
@@ -283,11 +283,11 @@ func (c automationChange) check(row *store.AutomationRow, harnesses []string) []
 	default:
 		errs = append(errs, checkTriggers(row.Triggers)...)
 	}
-	return append(errs, c.checkOverrides(row.Overrides, harnesses)...)
+	return append(errs, c.checkOverrides(s, row.Overrides)...)
 }
 
 // checkOverrides reports what is wrong with an automation's own configuration.
-func (c automationChange) checkOverrides(o penstock.Overrides, harnesses []string) []penstock.FieldError {
+func (c automationChange) checkOverrides(s *Service, o penstock.Overrides) []penstock.FieldError {
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
@@ -307,7 +307,8 @@ func (c automationChange) checkOverrides(o penstock.Overrides, harnesses []strin
 	if n := len(o.MCPServers); n > maxMCPServers {
 		bad("/mcp_servers", "has %d entries; at most %d are allowed", n, maxMCPServers)
 	}
-	for _, e := range o.Config().Check("", harnesses) {
+	config := o.Config()
+	for _, e := range append(config.Check("", s.options.Harnesses), s.reserved(config)...) {
 		e.Pointer = overridePointer(e.Pointer)
 		errs = append(errs, e)
 	}

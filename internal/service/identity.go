@@ -247,7 +247,8 @@ func (s *Service) checkIdentity(p penstock.Principal, i penstock.Identity, acted
 		}
 	}
 	errs = append(errs, penstock.CheckMemoryStores("/memory/attached_stores", i.Memory.AttachedStores)...)
-	errs = append(errs, named(i.Config().Check("", s.options.Harnesses))...)
+	config := i.Config()
+	errs = append(errs, named(append(config.Check("", s.options.Harnesses), s.reserved(config)...))...)
 	if all, err := json.Marshal(i); err != nil || len(all) > maxAgentJSON+maxAgentPrompt {
 		bad("", "the agent has %d bytes of JSON; at most %d are allowed", len(all), maxAgentJSON+maxAgentPrompt)
 	}

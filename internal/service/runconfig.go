@@ -126,7 +126,7 @@ func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *stor
 	}
 	run.Notes = notes(&config)
 	for _, step := range []func(context.Context, penstock.Principal, *store.NewRun) error{
-		s.checkGrants, s.setEnvironment, s.setRunner, s.setSkill,
+		s.checkVariables, s.checkGrants, s.setEnvironment, s.setRunner, s.setSkill,
 	} {
 		if err := step(ctx, p, run); err != nil {
 			return err

@@ -37,6 +37,7 @@ type Options struct {
 	PublicURL string // origin of links in answers, without a slash at its end
 
 	Harnesses    []string              // of the configuration; penstock.Harnesses are known beside them
+	KeyHolders   map[string][]string   // those of them to which the configuration gives variables, with their names
 	Models       []penstock.ModelInfo  // what the providers' keys of this server allow
 	Defaults     penstock.Config       // the weakest layer of every run's configuration
 	QueueTimeout time.Duration         // default 24 h

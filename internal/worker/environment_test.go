@@ -66,3 +66,26 @@ func entries(t *testing.T, file string) []string {
 	}
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
+
+// A server with another configuration may have let it pass.
+func TestWorkerRefusesVariablesThatLeadKeysAway(t *testing.T) {
+	w := newWorld(t)
+	w.start(func(o *worker.Options) {
+		program := o.Harnesses["misbehaving"]
+		program.Env = map[string]string{"ACME_API_KEY": "operators"}
+		o.Harnesses["misbehaving"] = program
+	})
+	w.secret("LD_PRELOAD", "/workspace/thief.so")
+	harness := &penstock.Harness{Type: "misbehaving"}
+	for what, config := range map[string]penstock.Config{
+		"config/env/HTTPS_PROXY must not":                 {Harness: harness, Env: map[string]string{"HTTPS_PROXY": "http://thief.test"}},
+		"config/secrets/0 the secret LD_PRELOAD must not": {Harness: harness, Secrets: []string{"LD_PRELOAD"}},
+	} {
+		id := w.create(penstock.RunRequest{Prompt: "hello", Config: &config})
+		run := w.becomes(id, penstock.StateFailed)
+		if m := run.StatusMessage; m.ErrorCode != penstock.CodeEnvironmentSetupFailed || !strings.HasPrefix(m.Message, what) {
+			t.Errorf("got %+v", m)
+		}
+	}
+	w.becomes(w.create(penstock.RunRequest{Prompt: "hello", Config: &penstock.Config{Harness: harness, Env: map[string]string{"COLOUR": "blue"}}}), penstock.StateSucceeded)
+}

@@ -47,6 +47,9 @@ func (e *execution) prepare(ctx context.Context) error {
 	if len(e.program.Argv) == 0 {
 		return setupFailed("This worker has no harness %q.", e.config.Harness.Kind())
 	}
+	if err := e.checkVariables(); err != nil {
+		return err
+	}
 	if e.config.EnvironmentID != "" && e.Environment == nil {
 		return setupFailed("The environment %s does not exist any more.", e.config.EnvironmentID)
 	}
@@ -65,6 +68,19 @@ func (e *execution) prepare(ctx context.Context) error {
 		return err
 	}
 	return e.restoreSession()
+}
+
+// checkVariables refuses what the server refuses when a run is created: the server may
+// have another configuration than this worker, or had one.
+func (e *execution) checkVariables() error {
+	own, holds := e.program.Own()
+	if !holds {
+		return nil
+	}
+	if found := e.config.CheckVariables(own); len(found) > 0 {
+		return setupFailed("config%s %s.", found[0].Pointer, found[0].Detail)
+	}
+	return nil
 }
 
 // chooseSandbox takes the worker's sandbox. Where there is none, the built-in

@@ -384,7 +384,11 @@ export interface AmbientAgentConfig {
     /** Cost of the model. 0 means no bound. */
     max_cost_usd?: number;
   } | undefined;
-  /** Environment variables of the sandbox. */
+  /**
+   * Environment variables of the sandbox. The built-in agent gives them to commands and MCP servers. A harness to which
+   * the server gives keys takes no variables that can decide where they are sent or what code runs beside them, such as
+   * `HTTPS_PROXY`, `SSL_CERT_FILE`, `NODE_OPTIONS` or `LD_PRELOAD`.
+   */
   env?: Record<string, string> | undefined;
   /**
    * Managed secrets to give to the run, by name. Each becomes an environment variable and is masked in everything recorded. A

@@ -727,7 +727,11 @@ class AmbientAgentConfig(Model):
     """What the run may use before it is ended, FAILED."""
 
     env: dict[str, str] | None = None
-    """Environment variables of the sandbox."""
+    """Environment variables of the sandbox. The built-in agent gives them to commands and MCP
+    servers. A harness to which the server gives keys takes no variables that can decide where
+    they are sent or what code runs beside them, such as `HTTPS_PROXY`, `SSL_CERT_FILE`,
+    `NODE_OPTIONS` or `LD_PRELOAD`.
+    """
 
     secrets: list[str] | None = None
     """Managed secrets to give to the run, by name. Each becomes an environment variable and is

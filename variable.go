@@ -1,0 +1,116 @@
+package penstock
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// An agent program to which the operator gives keys must not be told by a run where to
+// send them, whom to trust on the way, or which code to load beside its own. The names of
+// variables that can are patterns of [path.Match], in capital letters.
+var (
+	networkVariables = []string{
+		"PROXY", "*_PROXY", "*_PROXY_*", "PROXY_*", "PROXYCHAINS_*", "GLOBAL_AGENT_*",
+		"SSL_*", "SSLKEYLOGFILE", "TLS_*", "OPENSSL_*", "GNUTLS_*", "NSS_*", "P11_KIT_*", "PKCS11_*",
+		"*_CA_BUNDLE", "*_CA_CERT", "*_CA_CERTS", "*_CA_FILE", "*_CA_PATH", "*_CAFILE", "*_CAPATH", "*_CAINFO", "*_CACERT",
+		"*_SSL_CERT_FILE", "*_SSL_CERT_DIR", "CURL_*", "GRPC_*", "HTTPX_*", "HTTPLIB2_*", "OTEL_*",
+		"HOSTALIASES", "LOCALDOMAIN", "RES_OPTIONS", "RESOLV_*",
+	}
+	loaderVariables = []string{
+		"LD_*", "DYLD_*", "_RLD*", "LIBPATH", "SHLIB_PATH", "NIX_LD*", "GCONV_PATH", "GETCONF_DIR", "GLIBC_*", "MALLOC_*",
+		"LOCPATH", "NLSPATH", "GIO_*", "*SAN_OPTIONS",
+	}
+	shellVariables = []string{
+		"PATH", "HOME", "SHELL", "XDG_*", "IFS", "ENV", "BASH*", "SHELLOPTS", "PS4", "PROMPT_COMMAND", "ZDOTDIR", "FPATH", "CDPATH",
+		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "LESSOPEN", "LESSCLOSE", "SSH_ASKPASS*", "SUDO_ASKPASS",
+		"GIT_SSH*", "GIT_SSL_*", "GIT_PROXY*", "GIT_EXTERNAL_DIFF", "GIT_EXEC_PATH", "GIT_CONFIG*", "GIT_ASKPASS", "GIT_TEMPLATE_DIR",
+		"GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_TRACE*", "GIT_ALLOW_PROTOCOL",
+	}
+	addressVariables = []string{
+		"*_BASE_URL", "*_BASE_URI", "*_API_BASE", "*_API_URL", "*_API_HOST", "*_API_ENDPOINT", "*_ENDPOINT_URL", "AWS_ENDPOINT_URL*",
+		"AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "CLOUDSDK_*",
+	}
+	// Of these two a credential is harmless, and so is the choice of a model.
+	runtimeVariables = []string{
+		"NODE_*", "NPM_*", "NVM_*", "YARN_*", "PNPM_*", "COREPACK_*", "BUN_*", "DENO_*", "TS_NODE_*", "TSX_*", "UV_*", "V8_*", "ELECTRON_*",
+		"VOLTA_*", "FNM_*", "MISE_*", "ASDF_*",
+		"GODEBUG", "GO*TRACE*", "GORACE", "GOROOT", "GOCOVERDIR", "GOFIPS*",
+		"PYTHON*", "PYENV_*", "PIP_*", "PIPX_*", "POETRY_*", "CONDA_*", "VIRTUAL_ENV",
+		"PERL*", "RUBY*", "GEM_*", "BUNDLE_*", "BUNDLER_*", "RBENV_*", "PHP*", "LUA_*", "TCLLIBPATH",
+		"JAVA_*", "_JAVA_*", "JDK_*", "JRE_*", "JVM_*", "CLASSPATH", "MAVEN_*", "GRADLE_*",
+		"DOTNET_*", "CORECLR_*", "COMPLUS_*", "COR_*", "MONO_*", "NUGET_*",
+		"ERL_*", "ELIXIR_*", "GUILE_*", "JULIA_*", "R_PROFILE*", "R_ENVIRON*", "R_LIBS*",
+	}
+	providerVariables = []string{
+		"ANTHROPIC_*", "CLAUDE_*", "OPENAI_*", "AZURE_OPENAI_*", "CODEX_*", "GEMINI_*", "GOOGLE_GEMINI_*", "GOOGLE_GENAI_*",
+		"GOOGLE_VERTEX_*", "VERTEX_*", "CLOUD_ML_*", "BEDROCK_*", "OPENCODE_*", "QWEN_*", "DASHSCOPE_*", "MISTRAL_*", "GROQ_*", "XAI_*",
+		"DEEPSEEK_*", "OPENROUTER_*", "OLLAMA_*", "LITELLM_*", "LLM_*", "TOGETHER_*", "FIREWORKS_*", "COHERE_*", "PERPLEXITY_*",
+		"MOONSHOT_*", "KIMI_*", "ZAI_*", "CEREBRAS_*", "AI_GATEWAY_*", "COPILOT_*", "GITHUB_COPILOT_*", "CURSOR_*", "AMP_*", "GOOSE_*",
+		"AIDER_*", "CRUSH_*",
+	}
+)
+
+var (
+	// credential is a name of a variable that holds a key rather than a setting.
+	credential = regexp.MustCompile(`(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$`)
+	model      = regexp.MustCompile(`_MODEL(_ID)?$`)
+	// address are the words of which one says where a key goes that has the same first word.
+	address = regexp.MustCompile(`(^|_)(URL|URI|HOST|HOSTNAME|ENDPOINT|BASE|DOMAIN|SERVER|ADDR|ADDRESS|PORT|GATEWAY|ORIGIN|CONFIG|HEADERS)(_|$)`)
+)
+
+// ReservedVariable reports whether a run must not set a variable of an agent program to
+// which the operator gives variables of its own, whose names are own: it could decide
+// where the program sends the operator's keys, or what code it runs. Names are compared
+// without regard to case, as many programs do.
+func ReservedVariable(name string, own []string) bool {
+	name = strings.ToUpper(name)
+	is := func(pattern string) bool {
+		matches, _ := path.Match(pattern, name)
+		return matches
+	}
+	for _, list := range [][]string{networkVariables, loaderVariables, shellVariables, addressVariables} {
+		if slices.ContainsFunc(list, is) {
+			return true
+		}
+	}
+	switch {
+	case slices.ContainsFunc(runtimeVariables, is):
+		return !credential.MatchString(name)
+	case slices.ContainsFunc(providerVariables, is):
+		return !credential.MatchString(name) && !model.MatchString(name)
+	}
+	first, rest, _ := strings.Cut(name, "_")
+	return address.MatchString(rest) && slices.ContainsFunc(own, func(key string) bool {
+		key = strings.ToUpper(key)
+		word, _, _ := strings.Cut(key, "_")
+		return word == first && credential.MatchString(key)
+	})
+}
+
+// CheckVariables reports the variables that c gives to its agent program and must not,
+// where the program has variables of its own from the operator: those of env, and the
+// secrets that become variables. Pointers are below c. The environment of an MCP server
+// is not looked at: the server is a program of the run's own choice, and holds no keys.
+func (c *Config) CheckVariables(own []string) []FieldError {
+	var errs []FieldError
+	check := func(pointer, name, detail string) {
+		if ReservedVariable(name, own) {
+			detail += fmt.Sprintf(" the harness %s: it holds keys of the server, and such a variable can decide where they are sent or what code runs beside them", c.Harness.Kind())
+			errs = append(errs, FieldError{pointer, detail})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		check("/env/"+EscapePointer(name), name, "must not be set for")
+	}
+	variables := c.SecretVariables()
+	for _, use := range c.SecretUses() {
+		if !strings.HasPrefix(use.Pointer, "/mcp_servers/") && slices.Contains(variables, use.Name) {
+			check(use.Pointer, use.Name, fmt.Sprintf("the secret %s must not become a variable of", use.Name))
+		}
+	}
+	return errs
+}

@@ -426,7 +426,9 @@ func ArtifactTypes() []ArtifactType {
 
 // PullRequestStatuses lists what a pull request can be; unknown is what nobody
 // said.
-func PullRequestStatuses() []string { return []string{"open", "draft", "merged", "closed", PullRequestUnknown} }
+func PullRequestStatuses() []string {
+	return []string{"open", "draft", "merged", "closed", PullRequestUnknown}
+}
 
 // PullRequestUnknown is the status of a pull request that nobody said.
 const PullRequestUnknown = "unknown"

@@ -3,7 +3,7 @@ package main_test
 import (
 	"encoding/pem"
 	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -26,7 +26,9 @@ func TestARunCannotRedirectTheProvidersKey(t *testing.T) {
 		keys <- r.Header.Get("Authorization")
 		w.WriteHeader(http.StatusBadRequest)
 	}))
-	thief.Config.ErrorLog = log.New(writerFunc(func(line []byte) { refused <- string(line) }), "", 0)
+	thief.Config.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(writerFunc(func(line []byte) {
+		refused <- string(line)
+	}), nil), slog.LevelError)
 	thief.StartTLS()
 	t.Cleanup(thief.Close)
 

@@ -173,7 +173,8 @@ func (p *parser) filter(d *document, at *yaml.Node, provider string) map[string]
 // it names may be made later, or be gone.
 func (p *parser) selects(d *document, key string, at *yaml.Node) {
 	list := at
-	if at.Kind == yaml.MappingNode {
+	switch {
+	case at.Kind == yaml.MappingNode:
 		matcher(d, at, selection)
 		if list = child(at, "in"); list == nil {
 			d.mustf(at, InvalidFilter, "", "have at least one text in the list in")
@@ -185,10 +186,10 @@ func (p *parser) selects(d *document, key string, at *yaml.Node) {
 		if len(list.Content) == 0 {
 			d.mustf(list, InvalidFilter, "", "have at least one text in the list in")
 		}
-	} else if at.Kind != yaml.SequenceNode || len(at.Content) == 0 {
+	case at.Kind != yaml.SequenceNode || len(at.Content) == 0:
 		d.mustf(at, InvalidFilter, "", "be a list with at least one text, or a mapping with the lists in and not_in")
 		return
-	} else {
+	default:
 		values(d, at, selection)
 	}
 	for _, item := range list.Content {

@@ -292,7 +292,7 @@ func TestWriteAnyAutomation(t *testing.T) {
 			a.Harness = &definition.Harness{Type: "codex", Model: name.Draw(t, "model"), Auth: &definition.Auth{Source: "managedSecret", SecretName: secret.Draw(t, "secret")}}
 		}
 		if rapid.Bool().Draw(t, "set") {
-			a.Secrets = rapid.SliceOfN(secret, 0, 3).Draw(t, "secrets")
+			a.Secrets = rapid.SliceOfNDistinct(secret, 0, 3, rapid.ID[string]).Draw(t, "secrets")
 		}
 		if rapid.Bool().Draw(t, "set") {
 			a.Enabled = new(rapid.Bool().Draw(t, "enabled"))

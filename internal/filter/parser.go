@@ -191,7 +191,7 @@ func hasHalfPair(quoted []byte) bool {
 // codeUnit is the number that four hex digits stand for.
 func codeUnit(digits []byte) rune {
 	n, _ := strconv.ParseUint(string(digits[:4]), 16, 16) // the parser took them
-	return rune(n)                                        //nolint:gosec // 16 bits
+	return rune(n)
 }
 
 // close ends the innermost array or object.

@@ -262,4 +262,3 @@ func TestFollowupRacesABadEnd(t *testing.T) {
 		}
 	})
 }
-

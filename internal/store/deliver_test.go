@@ -590,8 +590,11 @@ func TestGuardsEnd(t *testing.T) {
 			id    string // "": the delivery has none
 			want  penstock.Outcome
 		}{
-			{0, "", penstock.OutcomeAccepted}, {time.Minute, "", penstock.OutcomeDuplicate}, {time.Minute, "b", penstock.OutcomeDuplicate},
-			{time.Hour, "b", penstock.OutcomeAccepted}, {time.Hour + time.Minute, "", penstock.OutcomeDuplicate},
+			{0, "", penstock.OutcomeAccepted},
+			{time.Minute, "", penstock.OutcomeDuplicate},
+			{time.Minute, "b", penstock.OutcomeDuplicate},
+			{time.Hour, "b", penstock.OutcomeAccepted},
+			{time.Hour + time.Minute, "", penstock.OutcomeDuplicate},
 		} {
 			if got := deliver(at.Add(test.after), test.id); got.Outcome != test.want {
 				t.Errorf("%s later with the id %q: %s, want %s", test.after, test.id, got.Outcome, test.want)

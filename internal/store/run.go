@@ -15,7 +15,7 @@ import (
 type RunRow struct {
 	penstock.Run
 	Team         string
-	Personal     bool // seen by its creator and admins only
+	Personal     bool   // seen by its creator and admins only
 	SkillSpec    string // the reference
 	SkillID      string // of a skill in a repository: as the list of skills has it; "" where it was not found
 	AutomationID string

@@ -60,14 +60,14 @@ func intrude(report io.Writer, onlyOpen bool) int {
 // canOpen writes to all that the descriptors of a process lead to.
 func canOpen(dir string) bool {
 	found, _ := filepath.Glob(filepath.Join(dir, "fd", "*"))
-	any := false
+	wrote := false
 	for _, name := range found {
 		fd, err := unix.Open(name, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err == nil {
-			any = writes(fd) || any
+			wrote = writes(fd) || wrote
 		}
 	}
-	return any
+	return wrote
 }
 
 // canTake does so with copies of them.
@@ -77,13 +77,13 @@ func canTake(pid int) bool {
 		return false
 	}
 	defer unix.Close(process)
-	any := false
+	wrote := false
 	for n := range 64 {
 		if fd, err := unix.PidfdGetfd(process, n, 0); err == nil {
-			any = writes(fd) || any
+			wrote = writes(fd) || wrote
 		}
 	}
-	return any
+	return wrote
 }
 
 // writes forges messages to a descriptor. It is false for one that leads to nobody.
@@ -121,7 +121,7 @@ func canPatch(dir string) bool {
 	for pair := range slices.Chunk(stat, 16) {
 		const random = 25 // AT_RANDOM, an address
 		if len(pair) == 16 && binary.NativeEndian.Uint64(pair) == random {
-			at := int64(binary.NativeEndian.Uint64(pair[8:])) //nolint:gosec // an address of user space
+			at := int64(binary.NativeEndian.Uint64(pair[8:]))
 			text := make([]byte, 1)
 			_, err := unix.Pread(memory, text, at)
 			return err == nil

@@ -41,6 +41,8 @@ type Principal struct {
 	Actor  Actor
 	Scopes []Scope
 	RunID  string // of an execution's own key
+	// ExpiresAt is when the key ends by itself, 0: never. What it makes ends with it.
+	ExpiresAt Time
 	// AgentUID is the agent that an agent's key acts as.
 	AgentUID string
 }
@@ -69,7 +71,7 @@ type Key struct {
 type KeyRequest struct {
 	Name             string  `json:"name"`
 	Scopes           []Scope `json:"scopes"`
-	ExpiresInSeconds int64   `json:"expires_in_seconds,omitzero"` // 0: never
+	ExpiresInSeconds int64   `json:"expires_in_seconds,omitzero"` // 0: with the key that makes it, or never
 	AgentUID         string  `json:"agent_uid,omitempty"`         // acts as this agent
 }
 

@@ -31,7 +31,7 @@ func scopeNames(scopes []penstock.Scope) []string {
 type keyCreateCmd struct {
 	Name    string        `arg:"" field:"/name" help:"Name of the key: who or what uses it."`
 	Scope   []string      `required:"" placeholder:"SCOPE" field:"/scopes" help:"What it may do: ${scopes}. Can be given often."`
-	Expires time.Duration `placeholder:"DURATION" field:"/expires_in_seconds" help:"How long it is valid, such as 720h; without it until it is revoked."`
+	Expires time.Duration `placeholder:"DURATION" field:"/expires_in_seconds" help:"How long it is valid, such as 720h, at most as long as your own key; without it as long as that, or until it is revoked."`
 	Agent   string        `placeholder:"UID|NAME" field:"/agent_uid" help:"Agent as which the key acts."`
 	Save    string        `type:"path" placeholder:"FILE" help:"Write the key to this new file, which only you can read, instead of printing it."`
 }

@@ -59,7 +59,7 @@ func (s *Service) Authenticate(ctx context.Context, key string) (penstock.Princi
 // principalOf is who acts by a key, which is noted as used.
 func (s *Service) principalOf(k store.KeyRow) penstock.Principal {
 	s.usedKeys.mark(k.UID)
-	return penstock.Principal{Team: k.Team, KeyUID: k.UID, Actor: k.Owner, Scopes: k.Scopes, AgentUID: k.AgentUID}
+	return penstock.Principal{Team: k.Team, KeyUID: k.UID, Actor: k.Owner, Scopes: k.Scopes, ExpiresAt: k.ExpiresAt, AgentUID: k.AgentUID}
 }
 
 func (s *Service) authenticateExecution(ctx context.Context, hash string, refused error) (penstock.Principal, error) {
@@ -115,7 +115,7 @@ func (s *Service) BootstrapKey(ctx context.Context, key string) (made bool, resu
 func shown(key string) string { return key[:len(keyPrefix)+8] }
 
 // CreateKey makes a key for the caller, or for an agent. Its secret is in this
-// answer alone. Nobody hands out a right that they do not have.
+// answer alone. Nobody hands out a right that they do not have, or for longer.
 func (s *Service) CreateKey(ctx context.Context, p penstock.Principal, req penstock.KeyRequest) (penstock.Key, error) {
 	if err := require(p, penstock.ScopeKeysManage); err != nil {
 		return penstock.Key{}, err
@@ -128,8 +128,14 @@ func (s *Service) CreateKey(ctx context.Context, p penstock.Principal, req penst
 		UID: penstock.NewUID(), Name: strings.TrimSpace(req.Name), Scopes: slices.Compact(slices.Sorted(slices.Values(req.Scopes))), Prefix: shown(key),
 		Owner: p.Actor, AgentUID: req.AgentUID, CreatedAt: penstock.Now(), Key: key,
 	}
+	k.ExpiresAt = p.ExpiresAt
 	if req.ExpiresInSeconds > 0 {
 		k.ExpiresAt = k.CreatedAt.Add(time.Duration(req.ExpiresInSeconds) * time.Second)
+	}
+	if p.ExpiresAt != 0 && k.ExpiresAt > p.ExpiresAt {
+		return penstock.Key{}, penstock.Invalid("/expires_in_seconds",
+			"must be at most %d, or absent: the key that makes this one expires then, and no key outlives its maker",
+			p.ExpiresAt.Sub(k.CreatedAt)/time.Second)
 	}
 	return act(ctx, s, p, func(tx *store.Tx) (penstock.Key, error) {
 		if err := setAgent(ctx, tx, p, &k); err != nil {

@@ -126,6 +126,53 @@ func TestNobodyHandsOutARightTheyLack(t *testing.T) {
 	})
 }
 
+// What a key makes ends with it at the latest: keys, also in steps and by a
+// session, and sessions.
+func TestNoKeyOutlivesTheKeyThatMadeIt(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		scopes := []penstock.Scope{penstock.ScopeKeysManage, penstock.ScopeRunsRead}
+		k := w.createKey(w.admin, penstock.KeyRequest{Name: "for an hour", Scopes: scopes, ExpiresInSeconds: 3600})
+		p, err := w.Authenticate(ctx, k.Key)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		cookie, session, err := w.SignIn(ctx, p, service.SessionProof{})
+		if err != nil || session.ExpiresAt != k.ExpiresAt {
+			w.t.Errorf("the session ends at %s, %v, its key at %s", session.ExpiresAt, err, k.ExpiresAt)
+		}
+		proof := service.SessionProof{Cookie: cookie, Secret: session.Secret}
+		signedIn, session, err := w.ResumeSession(ctx, proof)
+		if err != nil || session.ExpiresAt != k.ExpiresAt {
+			w.t.Errorf("the session ends at %s, %v, its key at %s", session.ExpiresAt, err, k.ExpiresAt)
+		}
+		child := w.createKey(p, penstock.KeyRequest{Name: "child", Scopes: scopes})
+		byChild, err := w.Authenticate(ctx, child.Key)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		agent := w.createAgent(penstock.IdentityRequest{Name: new("reviewer"), BaseModel: new("m")})
+		for name, maker := range map[string]penstock.Principal{"the key": p, "its session": signedIn, "its child": byChild} {
+			for _, uid := range []string{"", agent.UID} {
+				req := penstock.KeyRequest{Name: "k", Scopes: scopes, AgentUID: uid}
+				if got := w.createKey(maker, req); got.ExpiresAt != k.ExpiresAt {
+					w.t.Errorf("by %s: it expires at %s, want %s", name, got.ExpiresAt, k.ExpiresAt)
+				}
+				req.ExpiresInSeconds = 60
+				if got := w.createKey(maker, req); got.ExpiresAt == 0 || got.ExpiresAt > k.ExpiresAt {
+					w.t.Errorf("by %s, for a minute: it expires at %s", name, got.ExpiresAt)
+				}
+				req.ExpiresInSeconds = 3601
+				_, err := w.CreateKey(ctx, maker, req)
+				wantCode(w.t, err, penstock.CodeInvalidRequest, "/expires_in_seconds must be at most 3")
+			}
+		}
+		if got := w.createKey(w.admin, penstock.KeyRequest{Name: "k", Scopes: scopes}); got.ExpiresAt != 0 {
+			w.t.Errorf("by a key that does not expire: it expires at %s", got.ExpiresAt)
+		}
+	})
+}
+
 func TestLastAdminKeyIsKept(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()

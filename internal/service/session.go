@@ -106,9 +106,13 @@ func (s *Service) SignOut(ctx context.Context, proof SessionProof) error {
 
 func (s *Service) sessionOf(p penstock.Principal, row store.SessionRow) penstock.Session {
 	limits := s.options.Sessions
+	ends := row.CreatedAt.Add(limits.Life)
+	if p.ExpiresAt != 0 {
+		ends = min(ends, p.ExpiresAt)
+	}
 	return penstock.Session{
 		Team: p.Team, Actor: p.Actor, Scopes: p.Scopes, KeyUID: p.KeyUID,
-		ExpiresAt: row.CreatedAt.Add(limits.Life), IdleSeconds: int64(limits.Idle / time.Second),
+		ExpiresAt: ends, IdleSeconds: int64(limits.Idle / time.Second),
 	}
 }
 

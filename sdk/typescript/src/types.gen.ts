@@ -2335,7 +2335,7 @@ export interface CreateKeyRequest {
   name: string;
   /** What it may do. */
   scopes: Known<KeyScope>[];
-  /** How long it holds. 0 means for ever. */
+  /** How long it holds, at most as long as the key that makes it. 0 means as long as that key, which may be for ever. */
   expires_in_seconds?: number | undefined;
   /** The agent that its bearer acts as. */
   agent_uid?: string | undefined;

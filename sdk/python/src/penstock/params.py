@@ -1237,7 +1237,9 @@ class CreateKeyRequest(TypedDict, total=False):
     """What it may do."""
 
     expires_in_seconds: int
-    """How long it holds. 0 means for ever."""
+    """How long it holds, at most as long as the key that makes it. 0 means as long as that key,
+    which may be for ever.
+    """
 
     agent_uid: str
     """The agent that its bearer acts as."""

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -38,6 +39,7 @@ func TestBodiesOfDeliveries(t *testing.T) {
 		name, body string
 		want       penstock.Outcome
 		header     string // of Content-Encoding
+		kind       string // Content-Type; "": text/plain
 	}{
 		{name: "an object", body: `{"a": 1}`, want: accepted},
 		{name: "null", body: "null", want: accepted},
@@ -73,6 +75,14 @@ func TestBodiesOfDeliveries(t *testing.T) {
 		{name: "a NUL behind the value", body: "{}\x00", want: invalid},
 		{name: "a control character in a string", body: "\"\x01\"", want: invalid},
 		{name: "a form", body: "payload=%7B%7D", want: invalid},
+		{name: "a form in parts", kind: "multipart/form-data; boundary=b", body: "--b\r\nContent-Disposition: form-data; name=\"payload\"\r\n\r\n{}\r\n--b--\r\n", want: invalid},
+		{name: "a form in parts said to be JSON", kind: "application/json", body: "--b\r\nContent-Type: application/json\r\n\r\n{\"part\": 1}\r\n--b--\r\n", want: invalid},
+		{name: "XML", kind: "application/xml", body: `<?xml version="1.0"?><event id="1"><a>{}</a></event>`, want: invalid},
+		{name: "XML with entities", kind: "text/xml", body: `<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>`, want: invalid},
+		{name: "SOAP said to be JSON", kind: "application/json", body: `<soap:Envelope xmlns:soap="x"><soap:Body/></soap:Envelope>`, want: invalid},
+		{name: "JSON said to be XML", kind: "application/xml", body: `{"kind": "xml"}`, want: accepted},
+		{name: "JSON said to be a form in parts", kind: "multipart/form-data; boundary=b", body: `{"kind": "multipart"}`, want: accepted},
+		{name: "JSON behind a guard against scripts", body: ")]}'\n{}", want: invalid},
 		{name: "compressed", body: zipped.String(), header: "gzip", want: invalid},
 		{name: "compressed without saying so", body: zipped.String(), want: invalid},
 		{name: "said to be compressed", body: `{"b": 1}`, header: "gzip", want: invalid},
@@ -82,7 +92,7 @@ func TestBodiesOfDeliveries(t *testing.T) {
 	for _, test := range tests {
 		for _, chunked := range []bool{false, true} {
 			name := fmt.Sprintf("%s, in chunks: %v", test.name, chunked)
-			header := bearer(w, "X-Penstock-Delivery-Id", strings.ReplaceAll(name, " ", "_"), "Content-Type", "text/plain")
+			header := bearer(w, "X-Penstock-Delivery-Id", strings.ReplaceAll(name, " ", "_"), "Content-Type", cmp.Or(test.kind, "text/plain"))
 			if test.header != "" {
 				header["Content-Encoding"] = test.header
 			}
@@ -101,6 +111,9 @@ func TestBodiesOfDeliveries(t *testing.T) {
 			}
 			if test.header == "gzip" && newest.Reason != "content_encoding" {
 				t.Errorf("%s: got the reason %q, want content_encoding", name, newest.Reason)
+			}
+			if test.want == invalid && test.header == "" && (newest.Reason != "invalid_json" || newest.Label != "Rejected (invalid JSON)") {
+				t.Errorf("%s: got %s %q in the log", name, newest.Label, newest.Reason)
 			}
 			if want := int64(len(test.body)); newest.Size != want && test.want != large {
 				t.Errorf("%s: got the size %d, want %d", name, newest.Size, want)

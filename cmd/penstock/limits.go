@@ -7,6 +7,9 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
+// maxMiB is the most that a setting in MiB can say.
+const maxMiB = 1 << 40
+
 // deliveryLimits bound what comes in through webhooks, and how much of it is
 // kept. Their defaults are penstock.DefaultWebhookLimits.
 type deliveryLimits struct {

@@ -40,6 +40,7 @@ type serveCmd struct {
 	RetainRuns             time.Duration `help:"How long a run stays once it is over and no longer changes, with its events and files, such as 2160h; 0 is for ever."`
 	LimitRequestsPerMinute int           `default:"600" help:"Requests a minute that one API key may make; 0 is no limit."`
 	LimitSecretsPerTeam    int           `default:"1000" help:"Managed secrets that a team may have; 0 is no limit."`
+	LimitArtifacts         int64         `default:"2048" placeholder:"MIB" help:"MiB that the artifacts of one run may have together; 0 is no limit."`
 	SessionLife            time.Duration `default:"168h" help:"How long a session of the dashboard lasts after its sign-in."`
 	SessionIdle            time.Duration `default:"24h" help:"After how long without a request a session of the dashboard ends."`
 	GitPoll                time.Duration `default:"30s" help:"How often the repositories of factories are looked at; 0: only when the server is told of a push."`
@@ -59,6 +60,9 @@ func (cmd *serveCmd) Validate() error {
 	}
 	if cmd.LimitRequestsPerMinute < 0 || cmd.LimitSecretsPerTeam < 0 || cmd.QueueTimeout <= 0 {
 		return errors.New("--limit-requests-per-minute is not negative, nor is --limit-secrets-per-team, and --queue-timeout is more than 0")
+	}
+	if cmd.LimitArtifacts < 0 || cmd.LimitArtifacts > maxMiB {
+		return errors.New("--limit-artifacts is a number of MiB, 0 for no limit")
 	}
 	if cmd.RetainRuns < 0 {
 		return errors.New("--retain-runs is not negative")
@@ -175,7 +179,7 @@ func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin stri
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), KeyHolders: settings.keyHolders(), Models: p.models(),
 		Defaults: penstock.Config{ModelID: p.defaultModel()}, QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns,
-		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry, MaxSecrets: cmd.LimitSecretsPerTeam, Webhooks: b.limits,
+		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry, MaxSecrets: cmd.LimitSecretsPerTeam, MaxArtifactBytes: cmd.LimitArtifacts << 20, Webhooks: b.limits,
 		Sessions: service.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle}, LocalWorker: cmd.Worker,
 	})
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -102,7 +102,7 @@ func (s *Service) AddArtifact(ctx context.Context, p penstock.Principal, runID s
 		if _, err := tx.Run(ctx, run.ID); err != nil {
 			return item, err
 		}
-		return item, recordArtifact(ctx, tx, a)
+		return item, s.recordArtifact(ctx, tx, a)
 	})
 	if err != nil {
 		s.dropRefused(ctx, err, a.Blob)
@@ -152,7 +152,14 @@ func (s *Service) putArtifact(ctx context.Context, run store.RunRow, uid string,
 			a.Data.Filename = path.Base(a.Data.Filepath)
 		}
 		key := artifactKey(run.ID, uid)
-		size, _, err := s.blobs.Put(ctx, key, content, MaxArtifactBytes)
+		room, err := s.roomForArtifact(ctx, run.ID, uid)
+		if err != nil {
+			return a, err
+		}
+		size, _, err := s.blobs.Put(ctx, key, content, room)
+		if errors.Is(err, blob.ErrTooLarge) && room < MaxArtifactBytes {
+			return a, tooManyBytes(s.options.MaxArtifactBytes)
+		}
 		if err != nil {
 			return a, storageError(err)
 		}
@@ -217,9 +224,37 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 	return errs
 }
 
+// roomForArtifact is how many bytes an artifact of a run may have, which may have been
+// stored already. No more than that is received; whether it fits is decided when the row is written.
+func (s *Service) roomForArtifact(ctx context.Context, runID, uid string) (int64, error) {
+	most := s.options.MaxArtifactBytes
+	if most <= 0 {
+		return MaxArtifactBytes, nil
+	}
+	list, err := s.store.Artifacts(ctx, []string{runID})
+	if err != nil {
+		return 0, err
+	}
+	room := most
+	for _, a := range list {
+		if a.UID != uid {
+			room -= a.Data.SizeBytes
+		}
+	}
+	if room <= 0 {
+		return 0, tooManyBytes(most)
+	}
+	return min(room, MaxArtifactBytes), nil
+}
+
+func tooManyBytes(most int64) error {
+	return penstock.Errorf(penstock.CodePayloadTooLarge,
+		"the artifacts of the run would have more than the %d bytes together that this server allows (--limit-artifacts)", most)
+}
+
 // recordArtifact writes the row and the event; again, it writes nothing. One too
 // many is a conflict.
-func recordArtifact(ctx context.Context, tx *store.Tx, a store.Artifact) error {
+func (s *Service) recordArtifact(ctx context.Context, tx *store.Tx, a store.Artifact) error {
 	added, err := tx.AddArtifact(ctx, a)
 	if err != nil || !added {
 		return err
@@ -227,9 +262,12 @@ func recordArtifact(ctx context.Context, tx *store.Tx, a store.Artifact) error {
 	if err := tx.AppendEvents(ctx, a.RunID, penstock.NewDraft(penstock.EventArtifact, a.CreatedAt, publicArtifact(a))); err != nil {
 		return err
 	}
-	n, err := tx.CountArtifacts(ctx, a.RunID) // of a run whose row is held by now: no two count at once
+	n, size, err := tx.ArtifactTotals(ctx, a.RunID) // of a run whose row is held by now: no two count at once
 	if err != nil {
 		return err
+	}
+	if most := s.options.MaxArtifactBytes; most > 0 && size > most {
+		return tooManyBytes(most)
 	}
 	if n > maxArtifacts {
 		return penstock.Errorf(penstock.CodeConflict, "the run has the %d artifacts that it may have", maxArtifacts)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
 )
 
 // What an agent sends to the API itself is masked like what it says to its worker.
@@ -173,6 +174,50 @@ func TestScreenshotsOfAConversation(t *testing.T) {
 		} {
 			_, err := w.ScreenshotLink(w.t.Context(), member, refused.conversation, refused.screenshot)
 			wantCode(w.t, err, penstock.CodeNotFound, refused.screenshot)
+		}
+	})
+}
+
+// The artifacts of a run have a bound together, also where they come at the same time.
+func TestArtifactsOfARunAreBoundedTogether(t *testing.T) {
+	const most = 1000
+	worlds(t, func(o *service.Options) { o.MaxArtifactBytes = most }, func(w *world) {
+		run := w.create(penstock.RunRequest{Prompt: "p"})
+		add := func(size int) error {
+			_, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
+				Type: penstock.ArtifactFile, Data: penstock.ArtifactData{Filename: "f", MimeType: "text/plain"},
+			}, strings.NewReader(strings.Repeat("x", size)))
+			return err
+		}
+		wantCode(w.t, add(most+1), penstock.CodePayloadTooLarge, "--limit-artifacts")
+		if err := add(600); err != nil {
+			w.t.Fatal(err)
+		}
+		wantCode(w.t, add(401), penstock.CodePayloadTooLarge, "more than the 1000 bytes together")
+		var all sync.WaitGroup
+		var kept atomic.Int64
+		for range 8 {
+			all.Go(func() {
+				if add(150) == nil {
+					kept.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if got := kept.Load(); got != 2 {
+			w.t.Errorf("%d artifacts of 150 bytes are kept beside one of 600, want 2", got)
+		}
+		_, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
+			Type: penstock.ArtifactPlan, Data: penstock.ArtifactData{Content: strings.Repeat("x", 101)},
+		}, nil)
+		wantCode(w.t, err, penstock.CodePayloadTooLarge, "--limit-artifacts")
+		if got, want := len(w.keys()), len(w.get(run.ID).Artifacts); got != want || got != 3 {
+			w.t.Errorf("%d files for %d artifacts, want 3", got, want)
+		}
+		other := w.create(penstock.RunRequest{Prompt: "p"})
+		run = other
+		if err := add(most); err != nil {
+			w.t.Errorf("another run: %v", err)
 		}
 	})
 }

@@ -83,7 +83,7 @@ func (c control) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, 
 		if _, err := tx.Held(ctx, l); err != nil {
 			return err
 		}
-		return recordArtifact(ctx, tx, a)
+		return c.s.recordArtifact(ctx, tx, a)
 	})
 	if err != nil {
 		c.s.dropRefused(ctx, err, a.Blob)

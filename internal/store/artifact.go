@@ -44,12 +44,27 @@ func (tx *Tx) AddArtifact(ctx context.Context, a Artifact) (bool, error) {
 	return n > 0, nil
 }
 
-// CountArtifacts is how many artifacts a run has.
-func (tx *Tx) CountArtifacts(ctx context.Context, runID string) (n int, err error) {
-	if err := tx.row(ctx, "SELECT count(*) FROM artifacts WHERE run_id = $1", runID).Scan(&n); err != nil {
-		return 0, fmt.Errorf("count the artifacts of run %s: %w", runID, err)
+// ArtifactTotals is how many artifacts a run has, and how many bytes their contents have
+// together; of a plan it counts the characters.
+func (tx *Tx) ArtifactTotals(ctx context.Context, runID string) (n int, size int64, err error) {
+	rows, err := tx.query(ctx, "SELECT data, length(content) FROM artifacts WHERE run_id = $1", runID)
+	if err != nil {
+		return 0, 0, fmt.Errorf("count the artifacts of run %s: %w", runID, err)
 	}
-	return n, nil
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		var content int64
+		var data penstock.ArtifactData
+		if err := rows.Scan(&text, &content); err != nil {
+			return 0, 0, err
+		}
+		if err := unmarshal(text, &data); err != nil {
+			return 0, 0, fmt.Errorf("read an artifact of run %s: %w", runID, err)
+		}
+		n, size = n+1, size+data.SizeBytes+content
+	}
+	return n, size, rows.Err()
 }
 
 // Touch says that something of a run changed that lists show.

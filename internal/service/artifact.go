@@ -8,7 +8,6 @@ import (
 	"io"
 	"mime"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -148,8 +147,9 @@ func (s *Service) putArtifact(ctx context.Context, run store.RunRow, uid string,
 		if a.Data.Filepath == "" {
 			a.Data.Filepath = a.Data.Filename
 		}
+		a.Data.Filename, a.Data.Filepath = fileName(a.Data.Filename), shownText(a.Data.Filepath)
 		if a.Data.Filename == "" && u.Type == penstock.ArtifactFile {
-			a.Data.Filename = path.Base(a.Data.Filepath)
+			a.Data.Filename = cmp.Or(fileName(a.Data.Filepath), "file")
 		}
 		key := artifactKey(run.ID, uid)
 		room, err := s.roomForArtifact(ctx, run.ID, uid)

@@ -121,7 +121,7 @@ func (s *Service) downloadArtifact(ctx context.Context, uid string) (Download, e
 	if err != nil {
 		return Download{}, err
 	}
-	d := Download{Name: a.Data.Filename, MimeType: a.Data.MimeType, ModTime: a.CreatedAt.Std()}
+	d := Download{Name: fileName(a.Data.Filename), MimeType: a.Data.MimeType, ModTime: a.CreatedAt.Std()}
 	if a.Type == penstock.ArtifactPlan {
 		d.Name, d.MimeType, d.Size, d.Content = "plan.md", "text/markdown", int64(len(a.Content)), readSeekNopCloser{strings.NewReader(a.Content)}
 		return d, nil
@@ -146,7 +146,7 @@ func (s *Service) downloadAttachment(ctx context.Context, id string) (Download, 
 	for i, a := range list {
 		if fmt.Sprint(i) == number {
 			content, size, err := s.blobs.Open(ctx, a.Blob)
-			return Download{Name: a.Filename, MimeType: a.MimeType, Size: size, Content: content}, err
+			return Download{Name: fileName(a.Filename), MimeType: a.MimeType, Size: size, Content: content}, err
 		}
 	}
 	return Download{}, penstock.NotFound("attachment", id)

@@ -306,8 +306,8 @@ func checkAttachments(list []penstock.Attachment) []penstock.FieldError {
 	for i, a := range list {
 		at := fmt.Sprintf("/attachments/%d", i)
 		name := a.FileName
-		if name == "" || len(name) > 200 || name != path.Base(name) || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00\n\r") || !utf8.ValidString(name) {
-			errs = append(errs, penstock.FieldError{Pointer: at + "/file_name", Detail: "must be a plain file name of at most 200 bytes"})
+		if name == "" || len(name) > 200 || name != path.Base(name) || name == "." || name == ".." || strings.ContainsAny(name, "/\\") || strings.ContainsFunc(name, hidden) || !utf8.ValidString(name) {
+			errs = append(errs, penstock.FieldError{Pointer: at + "/file_name", Detail: "must be a plain file name of at most 200 bytes, without control characters"})
 		} else if seen[name] {
 			errs = append(errs, penstock.FieldError{Pointer: at + "/file_name", Detail: "is the name of two attachments"})
 		}

@@ -1,0 +1,49 @@
+package service
+
+import (
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxFileName is the longest name of a file, in bytes.
+const maxFileName = 200
+
+// hidden reports whether r is a control character, or one that changes how the
+// text around it is shown, such as those that turn its direction.
+func hidden(r rune) bool {
+	return unicode.Is(unicode.C, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)
+}
+
+// shownText is text without hidden characters.
+func shownText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if hidden(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// fileName is the name of a file alone: without folders and hidden characters,
+// and cut to what a file system takes, with its extension. "" where nothing is left.
+func fileName(name string) string {
+	name = strings.ReplaceAll(shownText(name), `\`, "/")
+	name = strings.TrimSpace(path.Base(name))
+	if strings.Trim(name, "./ ") == "" {
+		return ""
+	}
+	if len(name) <= maxFileName {
+		return name
+	}
+	extension := path.Ext(name)
+	if len(extension) > maxFileName/4 {
+		extension = ""
+	}
+	end := maxFileName - len(extension)
+	for !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end] + extension
+}

@@ -1,0 +1,52 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// An artifact's name is that of a file alone, whatever an agent calls it.
+func TestArtifactsLoseWhatIsNoPartOfAFileName(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		run := w.create(penstock.RunRequest{Prompt: "p"})
+		w.work()
+		for name, want := range map[string]string{
+			"report.txt": "report.txt", "../../etc/passwd": "passwd", "a/b.txt": "b.txt", `C:\a\b.txt`: "b.txt", "..": "file", "/": "file",
+			"invoice\u202Etxt.exe": "invoicetxt.exe", "a\u2066b\u200F.txt": "ab.txt", "a\r\nSet-Cookie: x.txt": "aSet-Cookie: x.txt", "a\x1b[31m.txt": "a[31m.txt",
+			"\u202E": "file", "Bericht für März.pdf": "Bericht für März.pdf", strings.Repeat("ä", 300) + ".tar": strings.Repeat("ä", 98) + ".tar",
+		} {
+			for _, data := range []penstock.ArtifactData{{Filename: name, MimeType: "text/plain"}, {Filepath: name, MimeType: "text/plain"}} {
+				made, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: data}, strings.NewReader("x"))
+				if err != nil {
+					w.t.Errorf("%q: %v", name, err)
+					continue
+				}
+				var got penstock.ArtifactData
+				if err := json.Unmarshal(made.Data, &got); err != nil {
+					w.t.Fatal(err)
+				}
+				if got.Filename != want || strings.ContainsAny(got.Filepath, "\r\n\u202E\u2066\u200F\x1b") {
+					w.t.Errorf("%q became the name %q at %q, want %q", name, got.Filename, got.Filepath, want)
+				}
+				link, err := w.ArtifactLink(w.t.Context(), w.admin, made.UID)
+				if err != nil {
+					w.t.Fatal(err)
+				}
+				file, err := w.Download(w.t.Context(), link[strings.LastIndex(link, "/")+1:])
+				if err != nil || file.Name != want {
+					w.t.Errorf("%q is downloaded as %q, %v", name, file.Name, err)
+				}
+				_ = file.Content.Close()
+			}
+		}
+		for _, name := range []string{"a/b", "..", "a\nb", "a\x00b", "a\u202Eb", "a\x1bb", ""} {
+			req := penstock.RunRequest{Prompt: "p", Attachments: []penstock.Attachment{{FileName: name, MimeType: "text/plain", Data: []byte("x")}}}
+			_, err := w.CreateRun(w.t.Context(), w.admin, req, penstock.SourceAPI)
+			wantCode(w.t, err, penstock.CodeInvalidRequest, "/attachments/0/file_name")
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -224,14 +225,25 @@ func (c *client) agentUID(ctx context.Context, called string) (string, error) {
 	if _, err := c.call(ctx, http.MethodGet, "agent/identities", nil, &list); err != nil {
 		return "", err
 	}
-	var named []string
+	var named []penstock.Identity
 	for _, a := range list.Agents {
 		if a.UID == called {
 			return called, nil
 		}
 		if a.Name == called {
-			named = append(named, a.UID)
+			named = append(named, a)
 		}
 	}
-	return theOne("agent", called, named)
+	if len(named) == 1 {
+		return named[0].UID, nil
+	}
+	factories, err := c.factoryNames(ctx, named) // each has its foreman
+	if err != nil {
+		return "", err
+	}
+	var uids []string
+	for _, a := range named {
+		uids = append(uids, strings.TrimSuffix(a.UID+" of "+factories[a.FactoryUID], " of "))
+	}
+	return theOne("agent", called, uids)
 }

@@ -107,7 +107,7 @@ func factoryFacts(f penstock.Factory) []fact {
 		{"name", f.Name},
 		{"alias", f.Alias},
 		{"description", f.Description},
-		{"edited", map[penstock.FactorySource]string{penstock.FactoryService: "here", penstock.FactoryRepository: "in its repository"}[f.Source]},
+		{"files", map[penstock.FactorySource]string{penstock.FactoryService: "on this server", penstock.FactoryRepository: "in a repository"}[f.Source]},
 	}
 	if f.Repository != nil {
 		list = append(list, fact{"repository", f.Repository.URL}, fact{"branch", cmp.Or(f.Repository.Branch, "the default one")},
@@ -130,14 +130,14 @@ func (cmd *factoryGetCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) 
 }
 
 type factoryCreateCmd struct {
-	Name        string `arg:"" optional:"" field:"/name" help:"Name of the factory; with --repository the one in factory.yaml holds as soon as it was read."`
+	Name        string `arg:"" optional:"" field:"/name" help:"Name of the factory; with --repository, the name in factory.yaml replaces it."`
 	Alias       string `field:"/alias" help:"A short name for it."`
 	Description string `field:"/description" help:"What it is for."`
 	fromRepository
 }
 
 func (cmd *factoryCreateCmd) Help() string {
-	return "With --repository the files of a Git repository define it, now and with every commit: it waits for the first one, and exits with 1 where that is not in force."
+	return "With --repository, the files of a Git repository define the factory, now and with every commit. The command waits for the newest commit and exits with 1 if it was not applied."
 }
 
 func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
@@ -146,7 +146,7 @@ func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 		return err
 	}
 	if cmd.Name == "" && repository == nil {
-		return exitf(exitUsage, "say what the factory is called, or which --repository defines it")
+		return exitf(exitUsage, "give the factory a name, or the --repository that defines it")
 	}
 	c, err := in.dial(ctx, std)
 	if err != nil {
@@ -168,13 +168,13 @@ func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 type factoryUpdateCmd struct {
 	Factory     string  `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
 	Name        *string `field:"/name" help:"Another name."`
-	Alias       *string `field:"/alias" help:"Another short name; an empty one takes it away."`
+	Alias       *string `field:"/alias" help:"Another short name; an empty one removes it."`
 	Description *string `field:"/description" help:"What it is for."`
 	fromRepository
 }
 
 func (cmd *factoryUpdateCmd) Help() string {
-	return "Of a factory that comes from a repository, --repository, --branch, --path and --secret say together where it comes from now."
+	return "For a factory from a repository, --repository, --branch, --path and --secret together replace where it comes from."
 }
 
 func (cmd *factoryUpdateCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
@@ -187,7 +187,7 @@ func (cmd *factoryUpdateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 		request["repository"] = repository
 	}
 	if len(request) == 0 {
-		return exitf(exitUsage, "say what is to change: --name, --alias, --description or --repository")
+		return exitf(exitUsage, "nothing to change: give --name, --alias, --description or --repository")
 	}
 	return in.change(ctx, std, http.MethodPatch, cmd.Factory, request)
 }
@@ -210,8 +210,8 @@ func (cmd *factoryDeleteCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 
 type factoryDispatchCmd struct {
 	Factory   string `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
-	Prompt    string `arg:"" field:"/prompt" help:"What is to be done; - reads it from standard input."`
-	Title     string `field:"/title" help:"Title of the run; made from the prompt where it is absent."`
+	Prompt    string `arg:"" field:"/prompt" help:"What to do; - reads it from standard input."`
+	Title     string `field:"/title" help:"Title of the run; the first line of the prompt by default."`
 	Ticket    string `placeholder:"SOURCE:ID" field:"/ticket_ref" help:"Ticket that the work is for, such as linear:PAY-42."`
 	TicketURL string `placeholder:"URL" field:"/ticket_url" help:"Where the ticket can be read."`
 }

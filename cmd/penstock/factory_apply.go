@@ -19,14 +19,14 @@ import (
 // folderOfFactory is a folder with a factory's files and the factory that it is
 // for.
 type folderOfFactory struct {
-	Folder  string `arg:"" optional:"" default:"." field:"/files" help:"Folder with the factory's files; this one without it."`
-	Factory string `placeholder:"FACTORY" help:"Uid, name or alias of the factory; without it the one that has the name in factory.yaml."`
-	Base    *int64 `placeholder:"REVISION" field:"/base_revision" help:"Revision that the files were made from; refused where the factory has another one by now."`
+	Folder  string `arg:"" optional:"" default:"." field:"/files" help:"Folder with the factory's files; the current folder by default."`
+	Factory string `placeholder:"FACTORY" help:"Uid, name or alias of the factory; the name in factory.yaml by default."`
+	Base    *int64 `placeholder:"REVISION" field:"/base_revision" help:"Revision that the files are based on; refused if the factory has a newer one."`
 }
 
 type factoryPlanCmd struct{ folderOfFactory }
 
-func (cmd *factoryPlanCmd) Help() string { return "Exits with 1 where the files have errors." }
+func (cmd *factoryPlanCmd) Help() string { return "Exits with 1 if the files have errors." }
 
 func (cmd *factoryPlanCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
 	return cmd.send(ctx, std, in, true)
@@ -35,7 +35,7 @@ func (cmd *factoryPlanCmd) Run(ctx context.Context, std *stdio, in *factoryCmds)
 type factoryApplyCmd struct{ folderOfFactory }
 
 func (cmd *factoryApplyCmd) Help() string {
-	return "Wholly or not at all. Makes the factory where none has the name in factory.yaml."
+	return "Applies all files or none. Creates the factory if none has the name in factory.yaml."
 }
 
 func (cmd *factoryApplyCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
@@ -69,7 +69,7 @@ func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds,
 	}
 	request := service.ApplyRequest{Files: files, DryRun: dry, BaseRevision: f.Base}
 	err = answer(ctx, c, http.MethodPut, "factory/"+url.PathEscape(uid)+"/definition", request, func(a service.Applied) error {
-		return printPlan(std, a.Plan, fmt.Sprintf("revision %d is in force", a.Revision))
+		return printPlan(std, a.Plan, fmt.Sprintf("revision %d is active", a.Revision))
 	})
 	return f.explain(std, err)
 }
@@ -80,7 +80,7 @@ func (f *folderOfFactory) create(ctx context.Context, c *client, files map[strin
 	plan := definition.Compare(nil, d, nil)
 	if !dry {
 		err := answer(ctx, c, http.MethodPost, "factory", map[string]any{"files": files}, func(made penstock.Factory) error {
-			return printPlan(c.std, plan, fmt.Sprintf("revision %d is in force, of the new factory %s", made.Definition.Revision, made.UID))
+			return printPlan(c.std, plan, fmt.Sprintf("revision %d is active in the new factory %s", made.Definition.Revision, made.UID))
 		})
 		return f.explain(c.std, err)
 	}
@@ -94,13 +94,13 @@ func (f *folderOfFactory) create(ctx context.Context, c *client, files map[strin
 	if c.json {
 		return c.std.json(plan)
 	}
-	return printPlan(c.std, plan, "there is no such factory yet: apply makes it")
+	return printPlan(c.std, plan, "this factory does not exist yet: apply creates it")
 }
 
 // read reads the folder, and reports what is wrong with it without a server.
 func (f *folderOfFactory) read(std *stdio) (map[string][]byte, *definition.Definition, error) {
 	if info, err := os.Stat(f.Folder); err != nil || !info.IsDir() {
-		return nil, nil, exitf(exitUsage, "%s is no folder", f.Folder)
+		return nil, nil, exitf(exitUsage, "%s is not a folder", f.Folder)
 	}
 	tree, found, err := definition.ReadTree(os.DirFS(f.Folder))
 	if err != nil {
@@ -150,7 +150,7 @@ func printPlan(std *stdio, plan definition.Plan, state string) error {
 		for _, c := range list {
 			detail := strings.Join(c.Fields, " ")
 			if c.Again {
-				detail = "there was another one before: this one has a uid of its own"
+				detail = "one of this name was deleted before; this one gets a new uid"
 			}
 			rows = append(rows, []string{what, string(c.Kind), c.Name, detail})
 		}

@@ -18,13 +18,13 @@ import (
 )
 
 type factoryInitCmd struct {
-	Folder string `arg:"" help:"Folder to write to; it is made where it is not there."`
-	From   string `xor:"source" placeholder:"FACTORY" help:"Uid, name or alias of a factory whose files to write; without it those of a small new one."`
-	Name   string `xor:"source" help:"Name of the new factory; without it that of the folder."`
+	Folder string `arg:"" help:"Folder to write to; created if it does not exist."`
+	From   string `xor:"source" placeholder:"FACTORY" help:"Uid, name or alias of a factory whose files to write; by default those of a small new one."`
+	Name   string `xor:"source" help:"Name of the new factory; the folder's name by default."`
 }
 
 func (cmd *factoryInitCmd) Help() string {
-	return "No file that is there is changed. With --from a server is asked; penstock factory apply brings the files back when they were edited."
+	return "Changes no existing file. --from reads the files from the server; penstock factory apply sends them back after you edited them."
 }
 
 // The files of a small new factory.
@@ -74,7 +74,7 @@ func (cmd *factoryInitCmd) files(ctx context.Context, std *stdio, in *factoryCmd
 	if _, err := c.call(ctx, http.MethodGet, "factory/"+url.PathEscape(uid)+"/definition", nil, &d); err != nil {
 		return nil, "", err
 	}
-	return d.Files, fmt.Sprintf("apply them by: penstock factory apply %s --base %d", cmd.Folder, d.Revision), nil
+	return d.Files, fmt.Sprintf("apply them with: penstock factory apply %s --base %d", cmd.Folder, d.Revision), nil
 }
 
 // small is the smallest factory that works.
@@ -100,7 +100,7 @@ func (cmd *factoryInitCmd) small() (files map[string]string, next string, err er
 	for name, content := range tree {
 		files[name] = string(content)
 	}
-	return files, "make the factory by: penstock factory apply " + cmd.Folder, nil
+	return files, "create the factory with: penstock factory apply " + cmd.Folder, nil
 }
 
 // writeTree writes files below a folder, and nowhere else whatever they are
@@ -117,7 +117,7 @@ func writeTree(folder string, files map[string]string) error {
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
 		if _, err := root.Lstat(filepath.FromSlash(name)); !errors.Is(err, fs.ErrNotExist) {
-			return exitf(exitUsage, "%s is there already: nothing was written", path.Join(filepath.ToSlash(folder), name))
+			return exitf(exitUsage, "%s already exists: nothing was written", path.Join(filepath.ToSlash(folder), name))
 		}
 	}
 	for _, name := range names {

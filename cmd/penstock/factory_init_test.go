@@ -15,8 +15,8 @@ func TestFactoryInit(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "Payments: team")
 	call(t, nil, "factory", "init", folder).want(t, 0, "wrote 2 files", "penstock factory apply")
 	call(t, nil, "factory", "validate", folder).want(t, 0, "is valid: 2 files")
-	call(t, nil, "factory", "init", folder).want(t, 64, "agents/foreman/agent.md is there already: nothing was written")
-	call(t, env, "factory", "apply", folder).want(t, 0, "revision 1 is in force")
+	call(t, nil, "factory", "init", folder).want(t, 64, "agents/foreman/agent.md already exists: nothing was written")
+	call(t, env, "factory", "apply", folder).want(t, 0, "revision 1 is active")
 	call(t, env, "factory", "get", "payments: team").want(t, 0, "foreman")
 
 	call(t, env, "factory", "update", "payments: team", "--description", "refunds").want(t, 0)

@@ -15,8 +15,8 @@ import (
 // fromRepository says by which repository a factory is defined.
 type fromRepository struct {
 	Repository string `placeholder:"URL" field:"/repository/url" help:"Git repository that defines it: https://…, ssh://… or user@host:path."`
-	Branch     string `placeholder:"BRANCH" field:"/repository/branch" help:"Production branch; the repository's default branch without it."`
-	Path       string `placeholder:"FOLDER" field:"/repository/path" help:"Folder of the repository with factory.yaml; its top without it."`
+	Branch     string `placeholder:"BRANCH" field:"/repository/branch" help:"Production branch; the repository's default branch by default."`
+	Path       string `placeholder:"FOLDER" field:"/repository/path" help:"Folder of the repository with factory.yaml; the top folder by default."`
 	Secret     string `placeholder:"NAME" field:"/repository/secret" help:"Managed secret with the credential: a token, or user:token."`
 }
 
@@ -66,7 +66,7 @@ type factorySyncCmd struct {
 }
 
 func (cmd *factorySyncCmd) Help() string {
-	return "Waits until the newest commit has its result. Exits with 1 where it is not in force."
+	return "Waits until the newest commit has its result. Exits with 1 if it was not applied."
 }
 
 func (cmd *factorySyncCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
@@ -147,6 +147,6 @@ func findingFacts(found []penstock.Diagnostic) []fact {
 
 // stateFacts say whether what a repository has is in force.
 func stateFacts(d penstock.FactoryDefinition) []fact {
-	list := []fact{{"status", string(d.Status)}, {"commit", d.Commit}, {"rejected", d.Rejected}, {"reason", d.Detail}, {"problem", d.Problem}, {"looked at", moments(d.CheckedAt)}}
+	list := []fact{{"status", string(d.Status)}, {"commit", d.Commit}, {"rejected", d.Rejected}, {"reason", d.Detail}, {"problem", d.Problem}, {"checked", moments(d.CheckedAt)}}
 	return append(list, findingFacts(d.Diagnostics)...)
 }

@@ -131,6 +131,8 @@ func TestAgentsAreListedWithTheirFactory(t *testing.T) {
 		}
 	}
 	call(t, env, "agent", "get", "foreman").want(t, 0, "Card payments")
+	call(t, env, "factory", "create", "Refunds").want(t, 0, "on this server")
+	call(t, env, "agent", "get", "foreman").want(t, 64, `2 agents are called "foreman"; use the uid: `, " of Card payments", " of Refunds")
 	key := strings.TrimSpace(call(t, env, "key", "create", "narrow", "--scope", "runs:read").out)
 	call(t, []string{"PENSTOCK_BASE_URL=" + s.URL, "PENSTOCK_API_KEY=" + key}, "agent", "list").want(t, 0, made.UID)
 }

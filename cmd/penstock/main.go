@@ -94,8 +94,11 @@ func run(args []string) int {
 	if err != nil {
 		return std.fail(err)
 	}
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "help":
+		args = append(args[1:], "--help")
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {

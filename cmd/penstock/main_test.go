@@ -79,6 +79,8 @@ func TestUsage(t *testing.T) {
 		"the help of a command names its variables": {args: []string{"run", "create", "--help"}, code: 0, says: "PENSTOCK_RUN_CREATE_MODEL"},
 		"serve names its variables":                 {args: []string{"serve", "--help"}, code: 0, says: "$PENSTOCK_LISTEN"},
 		"hidden commands are not listed":            {args: []string{"agent", "--help"}, code: 0, says: "agent list"},
+		"help as a word":                            {args: []string{"help"}, code: 0, says: "Usage: penstock <command>"},
+		"help as a word about a command":            {args: []string{"help", "run", "create"}, code: 0, says: "Usage: penstock run create"},
 		"unknown command":                           {args: []string{"rnu"}, code: 64, says: `did you mean "run"?`},
 		"unknown verb":                              {args: []string{"run", "lst"}, code: 64, says: "see: penstock run --help"},
 		"unknown flag":                              {args: []string{"run", "list", "--stat", "QUEUED"}, code: 64, says: "unknown flag --stat"},

@@ -103,6 +103,8 @@ func (k keptSecret) show(ctx context.Context, c *client, path string, body any) 
 		return c.std.json(raw)
 	case w.Secret != "":
 		c.std.notef("the secret is not shown again")
+	case w.PendingSecret:
+		c.std.notef("it returns 404 until it has the sender's secret: penstock webhook update %s --ask-secret", w.Name)
 	}
 	return c.std.facts(webhookFacts(w))
 }

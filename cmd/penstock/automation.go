@@ -285,7 +285,7 @@ func (cmd *automationUpdateCmd) Run(ctx context.Context, std *stdio, in *automat
 		return err
 	}
 	if len(body) == 0 {
-		return exitf(exitUsage, "say what is to change, by flags or --file")
+		return exitf(exitUsage, "nothing to change: give flags or --file")
 	}
 	return answer(ctx, a.client, http.MethodPatch, path, body, func(one penstock.Automation) error { return std.facts(automationFacts(one)) })
 }

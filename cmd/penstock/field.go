@@ -29,7 +29,11 @@ func nameInputs(err error, parsed *kong.Context) {
 		refused.detail = "" // it only repeats the fields
 	}
 	for i, f := range refused.fields {
-		refused.fields[i] = penstock.FieldError{Pointer: in.name(f.Pointer), Detail: in.rename(f.Detail)}
+		named := penstock.FieldError{Pointer: in.name(f.Pointer), Detail: in.rename(f.Detail)}
+		if named.Pointer != f.Pointer {
+			named.Detail += unitOf(f.Pointer)
+		}
+		refused.fields[i] = named
 	}
 	refused.detail = in.rename(refused.detail)
 	if rest, ok := strings.CutPrefix(refused.detail, "query parameter "); ok {
@@ -38,6 +42,18 @@ func nameInputs(err error, parsed *kong.Context) {
 			refused.detail = inputName(in) + " " + rest
 		}
 	}
+}
+
+// unitOf is what the name of a field says and that of its flag, which takes a
+// duration, does not.
+func unitOf(pointer string) string {
+	switch {
+	case strings.HasSuffix(pointer, "_seconds"):
+		return ", in seconds"
+	case strings.HasSuffix(pointer, "_minutes"):
+		return ", in minutes"
+	}
+	return ""
 }
 
 // inputList are the flags and arguments of a command.

@@ -71,7 +71,7 @@ func TestRunThatFails(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	call(t, client(s), "run", "create", "demo: error it broke", "--wait").want(t, 1, "FAILED", "it broke")
-	call(t, client(s), "run", "create", "x", "--harness", "nobody").want(t, 65, "/config/harness/type", "invalid_request")
+	call(t, client(s), "run", "create", "x", "--harness", "nobody").want(t, 65, `Invalid request: --harness "nobody" is not`, "invalid_request")
 	call(t, client(s), "run", "get", penstock.NewID()).want(t, 65, "resource_not_found")
 	call(t, client(s), "run", "create", "x", "--environment", "nowhere").want(t, 65, `no environment with the uid or name "nowhere"`)
 }

@@ -190,13 +190,13 @@ func (cmd *webhookReplayCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 }
 
 type webhookTestFilterCmd struct {
-	Filter      string `required:"" placeholder:"FILE" help:"File with the filter, as JSON; - is standard input."`
-	Webhook     string `placeholder:"UID|NAME" help:"Webhook whose deliveries to try it on: --delivery, or the last ones."`
-	Delivery    string `placeholder:"ID" help:"An accepted delivery of the webhook."`
-	PayloadFile string `placeholder:"FILE" help:"File with a payload, as JSON; - is standard input."`
-	Provider    string `placeholder:"NAME" help:"github or linear: the filter is that of a trigger of theirs. Absent, it is a payload filter."`
-	Event       string `placeholder:"NAME" help:"Event of that trigger, such as pull_request_opened."`
-	GitHubEvent string `name:"github-event" placeholder:"NAME" help:"X-GitHub-Event of the payload in --payload-file."`
+	Filter      string `required:"" placeholder:"FILE" field:"/filter" help:"File with the filter, as JSON; - is standard input."`
+	Webhook     string `placeholder:"UID|NAME" field:"/webhook_uid" help:"Webhook whose deliveries to try it on: --delivery, or the last ones."`
+	Delivery    string `placeholder:"ID" field:"/delivery_id" help:"An accepted delivery of the webhook."`
+	PayloadFile string `placeholder:"FILE" field:"/payload" help:"File with a payload, as JSON; - is standard input."`
+	Provider    string `placeholder:"NAME" field:"/provider" help:"github or linear: the filter is that of a trigger of theirs. Absent, it is a payload filter."`
+	Event       string `placeholder:"NAME" field:"/event" help:"Event of that trigger, such as pull_request_opened."`
+	GitHubEvent string `name:"github-event" placeholder:"NAME" field:"/github_event" help:"X-GitHub-Event of the payload in --payload-file."`
 }
 
 func (cmd *webhookTestFilterCmd) Help() string {

@@ -102,7 +102,7 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	call(t, env, "webhook", "update", "alerts").want(t, 64, "nothing is given")
-	call(t, env, "webhook", "update", "alerts", "--delivery-id-header", "Cookie").want(t, 65, "/delivery_id_header")
+	call(t, env, "webhook", "update", "alerts", "--delivery-id-header", "Cookie").want(t, 65, "Invalid request: --delivery-id-header cannot be Cookie")
 
 	makeFactory(t, s, "other")
 	call(t, env, "webhook", "list").want(t, 64, "--factory")
@@ -190,7 +190,7 @@ func TestWebhookSecretIsRotated(t *testing.T) {
 		t.Errorf("the secret is printed as well: %s", got.out)
 	}
 	call(t, env, "webhook", "rotate", "a", "--save", saved).want(t, 64, "file exists")
-	call(t, env, "webhook", "rotate", "a", "--overlap", "169h").want(t, 65, "/overlap_seconds")
+	call(t, env, "webhook", "rotate", "a", "--overlap", "169h").want(t, 65, "--overlap must be from 0 to 604800, in seconds")
 	call(t, env, "webhook", "rotate", "a", "--overlap", "1500ms").want(t, 64, "whole seconds")
 
 	inURL := filepath.Join(t.TempDir(), "secret")
@@ -262,7 +262,7 @@ func TestWebhookFilterIsTried(t *testing.T) {
 	call(t, env, "webhook", "test-filter", "--filter", filter, "--webhook", "a", "--delivery", first).want(t, 0, "true", "payload", "passed")
 	callWith(t, `{"action": "closed"}`, env, "webhook", "test-filter", "--filter", filter, "--payload-file", "-").want(t, 1, "false", "failed", "/action")
 	call(t, env, "webhook", "test-filter", "--filter", filter, "--webhook", "a").want(t, 0, "1 of the last 2 deliveries")
-	callWith(t, `{"action": "opened"}`, env, "webhook", "test-filter", "--filter", "-", "--webhook", "a").want(t, 65, "/filter/action")
+	callWith(t, `{"action": "opened"}`, env, "webhook", "test-filter", "--filter", "-", "--webhook", "a").want(t, 65, "Invalid request: --filter /action ")
 	pushed := []string{"webhook", "test-filter", "--provider", "github", "--event", "push", "--github-event", "push", "--payload-file", "-", "--filter"}
 	callWith(t, `{"ref": "refs/heads/main"}`, env, append(slices.Clip(pushed), writeFile(t, "main.json", `{"branches": ["main"]}`))...).want(t, 0, "event", "passed")
 	callWith(t, `{"ref": "refs/heads/main"}`, env, append(slices.Clip(pushed), writeFile(t, "dev.json", `{"branches": ["dev"]}`))...).want(t, 1, "failed", "/branches")

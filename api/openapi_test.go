@@ -125,6 +125,7 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 		add(in("query") || in("header") || op.RequestBody != nil, "400")
 		add(op.RequestBody != nil, "413")
 		add(op.OperationID == "createSession", "401", "403", "429")                     // its key is in the body
+		add(op.OperationID == "validateFactoryFiles", "401", "403", "429")              // a key is read where there is one
 		add(op.OperationID == "getSession" || op.OperationID == "deleteSession", "404") // with a key instead of a cookie
 		add(op.method == "POST" && op.keyed(), "409")
 		add(op.OperationID == "updateAgent" || op.OperationID == "updateEnvironment", "409")  // a name that is taken

@@ -39,6 +39,7 @@ type serveCmd struct {
 	QueueTimeout           time.Duration `default:"24h" help:"How long a run may wait for a worker that can execute it."`
 	RetainRuns             time.Duration `help:"How long a run stays once it is over and no longer changes, with its events and files, such as 2160h; 0 is for ever."`
 	LimitRequestsPerMinute int           `default:"600" help:"Requests a minute that one API key may make; 0 is no limit."`
+	LimitValidations       int           `name:"limit-validations-per-minute" default:"30" help:"Validations of factory files a minute that one address may ask for without a key; 0 is no limit."`
 	LimitSecretsPerTeam    int           `default:"1000" help:"Managed secrets that a team may have; 0 is no limit."`
 	LimitArtifacts         int64         `default:"2048" placeholder:"MIB" help:"MiB that the artifacts of one run may have together; 0 is no limit."`
 	SessionLife            time.Duration `default:"168h" help:"How long a session of the dashboard lasts after its sign-in."`
@@ -58,8 +59,8 @@ func (cmd *serveCmd) Validate() error {
 	if cmd.SessionLife <= 0 || cmd.SessionIdle <= 0 {
 		return errors.New("--session-life and --session-idle are more than 0")
 	}
-	if cmd.LimitRequestsPerMinute < 0 || cmd.LimitSecretsPerTeam < 0 || cmd.QueueTimeout <= 0 {
-		return errors.New("--limit-requests-per-minute is not negative, nor is --limit-secrets-per-team, and --queue-timeout is more than 0")
+	if cmd.LimitRequestsPerMinute < 0 || cmd.LimitValidations < 0 || cmd.LimitSecretsPerTeam < 0 || cmd.QueueTimeout <= 0 {
+		return errors.New("--limit-requests-per-minute, --limit-validations-per-minute and --limit-secrets-per-team are not negative, and --queue-timeout is more than 0")
 	}
 	if cmd.LimitArtifacts < 0 || cmd.LimitArtifacts > maxMiB {
 		return errors.New("--limit-artifacts is a number of MiB, 0 for no limit")
@@ -214,7 +215,7 @@ func (cmd *serveCmd) definitions(ctx context.Context, log *slog.Logger) *git.Cac
 func (b *back) api(cmd *serveCmd, tracer trace.TracerProvider) *httpapi.API {
 	return httpapi.New(httpapi.Options{
 		Service: b.service, Log: b.log, PublicURL: b.origin, TempDir: cmd.Data,
-		RequestsPerMinute: cmd.LimitRequestsPerMinute, FailuresPerMinute: failuresPerMinute,
+		RequestsPerMinute: cmd.LimitRequestsPerMinute, FailuresPerMinute: failuresPerMinute, ValidatesPerMinute: cmd.LimitValidations,
 		TrustedProxies: cmd.TrustedProxies, CORSOrigins: cmd.CORSOrigin,
 		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}), MetricsOpen: cmd.MetricsOpen, Registerer: b.registry, Tracer: tracer,
 	})

@@ -52,6 +52,18 @@ type Integration struct {
 	Type string `json:"type" rule:"integration" about:"The service."`
 }
 
+// DeclaredVersion is the version that a tree says it has, the present one where it says none.
+func DeclaredVersion(files map[string][]byte) string {
+	d := document{findings: &findings{}, path: "factory.yaml"}
+	if text, ok := d.fileText(files[d.path]); ok && len(text) <= MaxBytes && countMarks(d.path, files[d.path]) <= maxMarks {
+		d.load(text)
+	}
+	if version := d.find("schemaVersion"); version != nil && isText(version) {
+		return version.Value
+	}
+	return SchemaVersion
+}
+
 // factory reads factory.yaml.
 func (p *parser) factory(f *Factory) *Factory {
 	content, there := p.files["factory.yaml"]

@@ -2,9 +2,11 @@ package definition
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -33,7 +35,7 @@ func Schemas() map[string]*jsonschema.Schema {
 	schemas := map[string]*jsonschema.Schema{}
 	for name, document := range documents {
 		s := schemaOf(reflect.TypeOf(document.of), "")
-		s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", document.title
+		s.Schema, s.ID, s.Title = "https://json-schema.org/draft/2020-12/schema", name+schemaSuffix, document.title
 		schemas[name] = s
 	}
 	factory, agent, automation := schemas["factory"], schemas["agent"], schemas["automation"]
@@ -51,8 +53,33 @@ func Schemas() map[string]*jsonschema.Schema {
 	return schemas
 }
 
-// SchemaJSON is all schemas by name as one JSON document.
-func SchemaJSON() ([]byte, error) { return json.MarshalIndent(Schemas(), "", "  ") }
+// schemaSuffix makes the name of a schema's file of the kind of its document.
+const schemaSuffix = ".schema.json"
+
+// SchemaJSON is every schema as JSON, by the names of their files.
+func SchemaJSON() (map[string]json.RawMessage, error) {
+	documents := map[string]json.RawMessage{}
+	for name, schema := range Schemas() {
+		text, err := json.MarshalIndent(schema, "", "  ")
+		if err != nil {
+			return nil, fmt.Errorf("write the schema of %s: %w", name, err)
+		}
+		documents[name+schemaSuffix] = text
+	}
+	return documents, nil
+}
+
+// SchemaFile is the name of the file with the schema of a kind of document; the name of the file stands for itself.
+func SchemaFile(name string) string { return strings.TrimSuffix(name, schemaSuffix) + schemaSuffix }
+
+// SchemaFiles lists the names of the schemas' files, sorted.
+func SchemaFiles() []string {
+	files := SchemaNames()
+	for i := range files {
+		files[i] += schemaSuffix
+	}
+	return files
+}
 
 func schemaOf(t reflect.Type, rule string) *jsonschema.Schema {
 	if t == treeType {

@@ -34,10 +34,11 @@ type Options struct {
 	Log       *slog.Logger // nil: nothing is logged
 	PublicURL string       // where clients reach the server, without a slash at the end
 
-	RequestsPerMinute int            // of one key; 0: no limit
-	FailuresPerMinute int            // requests with a bad key, of one client address; 0: no limit
-	TrustedProxies    []netip.Prefix // whose X-Forwarded-For and X-Forwarded-Proto are believed
-	CORSOrigins       []string       // whose pages may call the API; "*": all; none by default
+	RequestsPerMinute  int            // of one key; 0: no limit
+	FailuresPerMinute  int            // requests with a bad key, of one client address; 0: no limit
+	ValidatesPerMinute int            // validations of files without a key, of one client address; 0: no limit
+	TrustedProxies     []netip.Prefix // whose X-Forwarded-For and X-Forwarded-Proto are believed
+	CORSOrigins        []string       // whose pages may call the API; "*": all; none by default
 
 	TempDir     string        // for uploads that are being received; default the system's
 	KeepAlive   time.Duration // between comments of a quiet event stream; default 15 s
@@ -63,6 +64,7 @@ type API struct {
 	cookie   string       // of a session
 	perKey   *limiter     // requests of a key
 	failures *limiter     // bad keys and sessions of a client address
+	crowd    *crowd       // callers without a key
 	flights  flights
 	metrics  *metrics
 	tracer   trace.Tracer // nil: requests are not traced
@@ -78,7 +80,7 @@ func New(o Options) *API {
 	a := &API{
 		svc: o.Service, origin: strings.TrimRight(o.PublicURL, "/"),
 		log:    cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		perKey: newLimiter(o.RequestsPerMinute), failures: newLimiter(o.FailuresPerMinute),
+		perKey: newLimiter(o.RequestsPerMinute), failures: newLimiter(o.FailuresPerMinute), crowd: newCrowd(o.ValidatesPerMinute),
 		ratePolicy: []string{fmt.Sprintf(`"default";q=%d;w=%d`, o.RequestsPerMinute, window)},
 		metrics:    newMetrics(o.Registerer),
 		mux:        http.NewServeMux(),

@@ -171,6 +171,9 @@ func (c *call) admit() error {
 	if p := c.r.URL.Path; strings.ContainsRune(p, 0) || !utf8.ValidString(p) {
 		return penstock.Errorf(penstock.CodeNotFound, "there is nothing at this path")
 	}
+	if c.route.KeyRead {
+		return c.authenticateOptional()
+	}
 	if c.route.Public {
 		return nil
 	}

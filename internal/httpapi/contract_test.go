@@ -155,7 +155,8 @@ func (d *driver) operations() []operation {
 		{"PUT", factory + "/definition", map[string]any{"files": tree("acme"), "dry_run": true}, manage},
 		{"GET", base + "/factory-files/schemas", nil, ""},
 		{"GET", base + "/factory-files/schemas/v1alpha1", nil, ""},
-		{"POST", base + "/factory-files/validate", map[string]any{"files": tree("x")}, manage},
+		{"GET", base + "/factory-files/schemas/v1alpha1/agent.schema.json", nil, ""},
+		{"POST", base + "/factory-files/validate", map[string]any{"files": tree("x")}, ""},
 		{"POST", base + "/factory/" + d.seen["repository"] + "/sync", nil, manage},
 		{"POST", factory + "/runs", map[string]any{"prompt": "x", "ticket_ref": "linear:PAY-42", "ticket_url": "https://linear.app/acme/issue/PAY-42"}, write},
 		{"POST", factory + "/automations", automation(), manage},
@@ -231,6 +232,9 @@ func (d *driver) callWell() {
 	d.makeWebhooks()
 	b := d.signIn(adminKey)
 	b.do("GET", "/api/v1/session", nil)
+	if a := b.do("POST", validatePath, listed(tree("x")), "Sec-Fetch-Site", "cross-site"); a.status != http.StatusForbidden {
+		d.t.Errorf("validate with a session, from elsewhere: got %d %s", a.status, a.body)
+	}
 	b.do("DELETE", "/api/v1/session", nil)
 	d.seen["secret"] = "S" + penstock.NewUID()
 	d.must(http.StatusCreated, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]})
@@ -420,6 +424,7 @@ func (d *driver) callBadly() {
 		{400, "GET", factory + "/definition/history?cursor=nonsense", nil},
 		{409, "PUT", factory + "/definition", map[string]any{"files": tree("acme"), "base_revision": 1}},
 		{422, "PUT", factory + "/definition", `{"files": {"factory.yaml": "title: x"}}`},
+		{404, "GET", "/api/v1/factory-files/schemas/v1alpha1/none", nil},
 		{400, "POST", "/api/v1/factory-files/validate", `{"files": {"a": 1}}`},
 		{200, "POST", "/api/v1/factory-files/validate", `{"files": {"factory.yaml": "title: x"}}`},
 		{400, "POST", "/api/v1/factory", `{"name": "x", "repository": {"url": "http://example.com/a.git"}}`},

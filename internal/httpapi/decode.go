@@ -186,7 +186,7 @@ func checkContentType(h http.Header) error {
 var (
 	lenient = jsonv1.FormatDurationAsNano(true)
 	request = json.JoinOptions(lenient, json.WithUnmarshalers(json.JoinUnmarshalers(
-		json.UnmarshalFromFunc(decodeTexts), json.UnmarshalFromFunc(decodeSecretNames),
+		json.UnmarshalFromFunc(decodeTexts), json.UnmarshalFromFunc(decodeSecretNames), json.UnmarshalFromFunc(decodeFiles),
 	)))
 	strict  = json.JoinOptions(request, json.RejectUnknownMembers(true))
 	answers = json.JoinOptions(lenient, json.Deterministic(true))
@@ -345,6 +345,9 @@ func fieldError(err error) error {
 	}
 	at := string(e.JSONPointer)
 	if own, ok := errors.AsType[*penstock.Error](e.Err); ok {
+		if len(own.Fields) == 1 { // below what was being decoded
+			return penstock.Invalid(at+own.Fields[0].Pointer, "%s", own.Fields[0].Detail)
+		}
 		return penstock.Invalid(at, "%s", own.Explain())
 	}
 	if _, ok := errors.AsType[base64.CorruptInputError](e.Err); ok {

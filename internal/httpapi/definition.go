@@ -1,7 +1,12 @@
 package httpapi
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/service"
@@ -28,8 +33,25 @@ func (a *API) applyDefinition(c *call) error {
 }
 
 func (a *API) validateFiles(c *call) error {
+	if c.principal.May(penstock.ScopeFactoriesManage) {
+		return a.checkFiles(c)
+	}
+	leave, err := a.crowd.enter(c.peer.addr)
+	if err != nil {
+		c.w.Header().Set("Connection", "close") // otherwise net/http waits for a body that nobody reads
+		return err
+	}
+	defer leave()
+	if _, err := c.readBody(); err != nil { // a slow sender must not keep others from being checked
+		return err
+	}
+	return a.crowd.check(c.ctx(), func() error { return a.checkFiles(c) })
+}
+
+// checkFiles answers what is wrong with the files of the body, as far as the caller may know.
+func (a *API) checkFiles(c *call) error {
 	var req struct {
-		Files map[string]string `json:"files"`
+		Files fileTree `json:"files"`
 	}
 	if err := c.decode(&req); err != nil {
 		return err
@@ -41,6 +63,55 @@ func (a *API) validateFiles(c *call) error {
 	return c.respond(http.StatusOK, validated)
 }
 
+// fileTree is the content of each file by its path: an object, or a list of {path, content}.
+type fileTree map[string]string
+
+// decodeFiles reads either form.
+func decodeFiles(dec *jsontext.Decoder, files *fileTree) error {
+	if dec.PeekKind() == '{' {
+		texts := map[string]string{}
+		err := decodeTexts(dec, &texts)
+		*files = texts
+		return err
+	}
+	if dec.PeekKind() != '[' {
+		return errors.ErrUnsupported
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	*files = fileTree{}
+	for n := 0; dec.PeekKind() != ']'; n++ {
+		var file listedFile
+		at := fmt.Sprintf("/%d", n)
+		if err := json.UnmarshalDecode(dec, &file); err != nil {
+			return err
+		}
+		switch _, twice := (*files)[value(file.Path)]; {
+		case file.Path == nil || file.Content == nil:
+			return penstock.Invalid(at, "must have path and content")
+		case twice:
+			return penstock.Invalid(at+"/path", "is %q, which is the path of another file already", *file.Path)
+		}
+		(*files)[*file.Path] = *file.Content
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+// listedFile is a file in a list.
+type listedFile struct {
+	Path    *string `json:"path"`
+	Content *string `json:"content"`
+}
+
+func value(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
 func (a *API) schemaVersions(c *call) error {
 	_, versions, err := a.svc.FactorySchemas()
 	if err != nil {
@@ -50,7 +121,15 @@ func (a *API) schemaVersions(c *call) error {
 }
 
 func (a *API) schemas(c *call) error {
-	text, _, err := a.svc.FactorySchemas()
+	schemas, _, err := a.svc.FactorySchemas()
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, schemas)
+}
+
+func (a *API) schema(c *call) error {
+	text, err := a.svc.FactorySchema(c.param("version"), c.param("document"))
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ func (a *API) stats(c *call) error {
 func (a *API) limits(c *call) error {
 	limits := a.svc.Limits(c.ctx(), c.principal)
 	limits["requests_per_minute"] = a.options.RequestsPerMinute
+	limits["validations_per_minute"] = a.options.ValidatesPerMinute
 	limits["artifact_bytes"] = service.MaxArtifactBytes
 	return c.respond(http.StatusOK, limits)
 }

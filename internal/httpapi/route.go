@@ -19,6 +19,7 @@ type Route struct {
 	Pattern string         // as net/http's router reads it
 	Scope   penstock.Scope // that the key must have; "" and not Public: any key will do
 	Public  bool           // no key needed
+	KeyRead bool           // of a Public route: a key is read where there is one
 	OwnRun  bool           // an execution's own key may call it, for its own run
 	Who     string         // calls it
 
@@ -149,7 +150,8 @@ func fileRoutes() []Route {
 	return []Route{
 		{Method: get, Pattern: "/schemas", Public: true, handle: (*API).schemaVersions, Who: "editors and generators of a factory's files"},
 		{Method: get, Pattern: "/schemas/v1alpha1", Public: true, handle: (*API).schemas, Who: "editors and generators of a factory's files"},
-		{Method: post, Pattern: "/validate", Scope: manage, handle: (*API).validateFiles, Who: "dashboard, CI of a repository with a factory"},
+		{Method: get, Pattern: "/schemas/{version}/{document}", Public: true, handle: (*API).schema, Who: "editors, by the address in a file's first line"},
+		{Method: post, Pattern: "/validate", Public: true, KeyRead: true, handle: (*API).validateFiles, Who: "dashboard; CI of a repository with a factory, and agents that write one, without a key"},
 	}
 }
 

@@ -41,6 +41,8 @@ func (w *unknownWalk) value(t reflect.Type) {
 	switch {
 	case decodesItself(t):
 		_ = w.dec.SkipValue()
+	case t == reflect.TypeFor[fileTree]() && w.dec.PeekKind() == '[':
+		w.value(reflect.TypeFor[[]listedFile]())
 	case t.Kind() == reflect.Struct && w.dec.PeekKind() == '{':
 		w.object(t)
 	case t.Kind() == reflect.Map && w.dec.PeekKind() == '{':

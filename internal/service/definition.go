@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -40,9 +41,40 @@ type Applied struct {
 
 // Validated is what a server finds in files without applying them.
 type Validated struct {
-	Valid       bool                  `json:"valid"`
-	Diagnostics []penstock.Diagnostic `json:"diagnostics"`
+	Valid         bool                  `json:"valid"`
+	SchemaVersion string                `json:"schema_version"` // that factory.yaml says, or the one it should
+	Diagnostics   []penstock.Diagnostic `json:"diagnostics"`
+	Scope         ValidationScope       `json:"validation_scope"`
+	NotRun        []string              `json:"state_dependent_checks_not_run"`
+	Deferred      []DeferredResolution  `json:"deferred_resolutions"`
 }
+
+// ValidationScope says what was checked: the documents, what they say about each other, and what they name outside.
+type ValidationScope struct {
+	Parser           string `json:"parser"`
+	StateIndependent string `json:"state_independent"`
+	StateDependent   string `json:"state_dependent"`
+}
+
+// What was done about a scope.
+const (
+	scopeChecked    = "checked"
+	scopeNotChecked = "not_checked"
+)
+
+// DeferredResolution is a value of a file that only applying resolves.
+type DeferredResolution struct {
+	Path  string `json:"path"`
+	Field string `json:"field"`
+	Kind  string `json:"kind"`
+}
+
+// Checks that need more than the files. What a webhook's secret has to be like is checked with its value when the files
+// are applied.
+var (
+	teamChecks  = []string{"environments", "factory_names", "harnesses", "managed_secrets", "mcp_servers", "runners", "schedules"}
+	applyChecks = []string{"models", "secret_values", "webhook_uids", "webhooks_per_factory"}
+)
 
 // Definition answers the files of a factory.
 func (s *Service) Definition(ctx context.Context, p penstock.Principal, uid string) (FactoryFiles, error) {
@@ -121,32 +153,45 @@ func (s *Service) Apply(ctx context.Context, p penstock.Principal, uid string, r
 	return applied, err
 }
 
-// Validate says what is wrong with files for a factory of the team: that which
-// has the name in factory.yaml, or a new one.
+// Validate says what is wrong with files for a factory of the team: that which has the name in factory.yaml, or a new
+// one. A caller who may not manage factories is told what the files alone say.
 func (s *Service) Validate(ctx context.Context, p penstock.Principal, given map[string]string) (Validated, error) {
-	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
-		return Validated{}, err
-	}
 	files, err := givenFiles(given)
 	if err != nil {
 		return Validated{}, err
 	}
+	known := definition.Known{CheckCron: CheckCron}
+	scope := ValidationScope{Parser: scopeChecked, StateIndependent: scopeChecked, StateDependent: scopeNotChecked}
+	notRun := slices.Sorted(slices.Values(slices.Concat(teamChecks, applyChecks)))
+	if p.May(penstock.ScopeFactoriesManage) {
+		if known, err = s.knownOutside(ctx, p, files); err != nil {
+			return Validated{}, err
+		}
+		scope.StateDependent, notRun = scopeChecked, applyChecks
+	}
+	_, found := definition.Parse(files, known)
+	return Validated{
+		Valid: !definition.HasErrors(found), SchemaVersion: definition.DeclaredVersion(files), Diagnostics: diagnostics(found),
+		Scope: scope, NotRun: notRun, Deferred: []DeferredResolution{},
+	}, nil
+}
+
+// knownOutside is what the team has that files may name, as it is now.
+func (s *Service) knownOutside(ctx context.Context, p penstock.Principal, files map[string][]byte) (definition.Known, error) {
 	known, err := s.known(ctx, p)
 	if err != nil {
-		return Validated{}, err
+		return known, err
 	}
 	secrets, err := s.secretsOfFiles(ctx, p, files)
 	if err != nil {
-		return Validated{}, err
+		return known, err
 	}
 	secrets.into(&known)
 	known.NotURLSafe = s.notURLSafe(func(name string) ([]store.SecretRow, error) { return s.store.SecretsNamed(ctx, p.Team, []string{name}) })
 	known.Taken = taken(func(name, alias string) ([]store.FactoryName, error) {
 		return s.store.FactoriesNamed(ctx, p.Team, name, alias)
 	}, func(f store.FactoryName, name string) bool { return strings.EqualFold(f.Name, name) })
-	_, found := definition.Parse(files, known)
-	verdict := Validated{!definition.HasErrors(found), diagnostics(found)}
-	return act(ctx, s, p, func(*store.Tx) (Validated, error) { return verdict, nil })
+	return known, nil
 }
 
 // secretsOfFiles judges files for the factory that has the name in factory.yaml.
@@ -169,18 +214,47 @@ func (s *Service) secretsOfFiles(ctx context.Context, p penstock.Principal, file
 	return secrets, err
 }
 
-// SchemaVersions says which versions of a factory's files the server reads, and
-// which kinds of documents they have.
+// SchemaVersions says which versions of a factory's files the server reads, and the documents that describe one.
 type SchemaVersions struct {
-	Versions  []string `json:"versions"`
-	Documents []string `json:"documents"`
+	Current   string          `json:"current_version"`
+	Versions  []SchemaVersion `json:"versions"`
+	Documents []string        `json:"documents"`
 }
 
-// FactorySchemas is the JSON Schema of every kind of document, by kind, made
-// once.
-func (s *Service) FactorySchemas() ([]byte, SchemaVersions, error) {
-	text, err := s.schemas()
-	return text, SchemaVersions{[]string{definition.SchemaVersion}, definition.SchemaNames()}, err
+// SchemaVersion is a version, and where its schemas are.
+type SchemaVersion struct {
+	Version string `json:"schema_version"`
+	URL     string `json:"schema_url"` // path of the API
+}
+
+// schemaPath is where the schemas of a version are.
+const schemaPath = "/api/v1/factory-files/schemas/"
+
+// FactorySchemas describes every kind of document of a version.
+type FactorySchemas struct {
+	Version   string                     `json:"schema_version"`
+	Documents map[string]json.RawMessage `json:"documents"` // JSON Schemas, by the names of their files
+}
+
+// FactorySchemas returns the JSON Schemas of the documents, and where they are.
+func (s *Service) FactorySchemas() (FactorySchemas, SchemaVersions, error) {
+	documents, err := s.schemas()
+	version := SchemaVersion{definition.SchemaVersion, schemaPath + definition.SchemaVersion}
+	return FactorySchemas{definition.SchemaVersion, documents},
+		SchemaVersions{definition.SchemaVersion, []SchemaVersion{version}, definition.SchemaFiles()}, err
+}
+
+// FactorySchema returns the JSON Schema of one kind of document, which is named as its file or as the kind.
+func (s *Service) FactorySchema(version, document string) (json.RawMessage, error) {
+	if version != definition.SchemaVersion {
+		return nil, penstock.Errorf(penstock.CodeNotFound, "there is no version %q of factory files; there is %s", version, definition.SchemaVersion)
+	}
+	documents, err := s.schemas()
+	text, ok := documents[definition.SchemaFile(document)]
+	if err == nil && !ok {
+		err = penstock.Errorf(penstock.CodeNotFound, "there is no document %q; there are %s", document, strings.Join(definition.SchemaFiles(), ", "))
+	}
+	return text, err
 }
 
 // givenFiles are the files of a request.

@@ -10,6 +10,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
@@ -90,7 +91,7 @@ type Service struct {
 	syncs    chan struct{} // repositories of factories that are looked at
 	reads    chan struct{} // those of them that are read
 	syncing  sync.WaitGroup
-	schemas  func() ([]byte, error) // of a factory's files
+	schemas  func() (map[string]json.RawMessage, error) // of a factory's files
 	parsed   parsedDefinitions
 
 	localWorker atomic.Bool // has said that it is there

@@ -85,7 +85,7 @@ export const signatureSchemesQuery = queryOptions({
 export const automationSchemaQuery = queryOptions({
   queryKey: ['automation-schema'],
   staleTime: Number.POSITIVE_INFINITY,
-  queryFn: async ({ signal }) => (await client.factoryFiles.getSchemas({ signal })).automation,
+  queryFn: async ({ signal }) => (await client.factoryFiles.getSchemas({ signal })).documents['automation.schema.json'],
 });
 
 export const automationsQuery = (factory: string) =>

@@ -32,6 +32,7 @@ import type {
   Factory,
   FactoryFiles,
   FactorySchemaVersions,
+  FactorySchemas,
   FilesVerdict,
   FilterVerdict,
   FindRunByExternalReferenceQuery,
@@ -894,7 +895,7 @@ export class FactoryFilesResource extends Resource {
    *
    * A JSON Schema (draft 2020-12) for each kind of document, of Markdown for its frontmatter, made of the types that the server reads. Needs no key.
    */
-  getSchemas(options?: RequestOptions): APIPromise<Record<string, Record<string, unknown>>> {
+  getSchemas(options?: RequestOptions): APIPromise<FactorySchemas> {
     return this.core.json(
       {
         method: 'GET',
@@ -905,11 +906,29 @@ export class FactoryFilesResource extends Resource {
   }
 
   /**
+   * Read the schema of one kind of file.
+   *
+   * The JSON Schema of one kind of document alone, so that an editor can use its address:
+   * `# yaml-language-server: $schema=https://penstock.example.com/api/v1/factory-files/schemas/v1alpha1/webhook.schema.json`. A 404
+   * lists the documents. Needs no key.
+   */
+  getSchema(version: string, document: string, options?: RequestOptions): APIPromise<Record<string, unknown>> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/factory-files/schemas/{version}/{document}',
+        args: { version, document },
+      },
+      options,
+    );
+  }
+
+  /**
    * Validate files of a factory.
    *
-   * What is wrong with files, by what the server and the team have, as for a new factory. Nothing is changed.
-   *
-   * Needs the scope `factories:manage`.
+   * What is wrong with files. Nothing is changed, and no key is needed: without one only the files are looked at, and the address may
+   * ask `validations_per_minute` times a minute. With a key that has the scope `factories:manage` the files are also checked against
+   * what the server and the team have, as for a new factory. `state_dependent_checks_not_run` lists what only applying checks.
    */
   validate(body: ValidateFilesRequest, options?: RequestOptions): APIPromise<FilesVerdict> {
     return this.core.json(
@@ -918,6 +937,7 @@ export class FactoryFilesResource extends Resource {
         path: '/factory-files/validate',
         body,
         needs: ['files'],
+        once: true,
       },
       options,
     );

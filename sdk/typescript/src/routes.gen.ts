@@ -15,6 +15,7 @@ import type {
   Factory,
   FactoryFiles,
   FactorySchemaVersions,
+  FactorySchemas,
   FilesVerdict,
   FilterVerdict,
   HandoffAttachmentsResponse,
@@ -121,7 +122,8 @@ export interface Routes {
   'GET /factory/{factoryUid}/webhooks/{webhookUid}/deliveries/{deliveryId}/payload': Response;
   'POST /factory/{factoryUid}/webhooks/{webhookUid}/deliveries/{deliveryId}/replay': Delivery;
   'GET /factory-files/schemas': FactorySchemaVersions;
-  'GET /factory-files/schemas/v1alpha1': Record<string, Record<string, unknown>>;
+  'GET /factory-files/schemas/v1alpha1': FactorySchemas;
+  'GET /factory-files/schemas/{version}/{document}': Record<string, unknown>;
   'POST /factory-files/validate': FilesVerdict;
   'GET /secrets': ListSecretsResponse;
   'POST /secrets': Secret;

@@ -1816,23 +1816,77 @@ export interface ResourceChange {
 
 /** Files to be checked. */
 export interface ValidateFilesRequest {
-  files: FileTree;
+  /** The files, by path or as a list. */
+  files: FileTree | ListedFile[];
+}
+
+/** A file in a list. */
+export interface ListedFile {
+  /** Its path, such as `agents/triage/agent.md`. */
+  path: string;
+  /** Its content. */
+  content: string;
 }
 
 /** What is wrong with files. */
 export interface FilesVerdict {
-  /** Whether they can be applied. */
+  /** Whether no error was found. */
   valid: boolean;
+  /** The version that factory.yaml names, or the current one. */
+  schema_version: string;
   /** Every finding. */
   diagnostics: Diagnostic[];
+  validation_scope: ValidationScope;
+  /** Checks that were left out. Applying makes them. */
+  state_dependent_checks_not_run: string[];
+  /** Values that only applying resolves; none at present. */
+  deferred_resolutions: DeferredResolution[];
+}
+
+/** What was checked. */
+export interface ValidationScope {
+  /** The documents. */
+  parser: Open<'checked' | 'not_run'>;
+  /** What the files say about each other. */
+  state_independent: Open<'checked' | 'not_run'>;
+  /** What they name of the server and the team. */
+  state_dependent: Open<'checked' | 'not_checked'>;
+}
+
+/** A value of a file that was not resolved. */
+export interface DeferredResolution {
+  /** The file. */
+  path: string;
+  /** The field. */
+  field: string;
+  /** The kind of value. */
+  kind: string;
 }
 
 /** What files of factories can be. */
 export interface FactorySchemaVersions {
-  /** The values of `schemaVersion`. */
-  versions: string[];
-  /** The kinds of documents. */
+  /** The version that new files should have. */
+  current_version: string;
+  /** Every version, sorted. */
+  versions: FactorySchemaVersion[];
+  /** The names of the documents, such as `agent.schema.json`. */
   documents: string[];
+}
+
+/** A version of factory files. */
+export interface FactorySchemaVersion {
+  /** The value of `schemaVersion`. */
+  schema_version: string;
+  /** The path of its schemas. */
+  schema_url: string;
+}
+
+/** The schemas of a version of factory files. */
+export interface FactorySchemas {
+  /** The version. */
+  schema_version: string;
+  /** The schemas by their names, which are also their `$id`. */
+  documents: Record<string, Record<string, unknown>>;
 }
 
 /** What a factory is defined by. */
@@ -2484,6 +2538,8 @@ export interface Capacity {
 export interface Limits {
   /** Requests of one key. */
   requests_per_minute: number;
+  /** Validations of factory files that one address asks for without a key. */
+  validations_per_minute: number;
   /** A JSON body, attachments aside. */
   request_body_bytes: number;
   /** Attachments of one request. */

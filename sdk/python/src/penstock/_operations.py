@@ -564,12 +564,24 @@ list_factory_schemas: Operation[types.FactorySchemaVersions] = Operation(
     answer=types.FactorySchemaVersions,
 )
 
-get_factory_schemas: Operation[dict[str, dict[str, Any]]] = Operation(
+get_factory_schemas: Operation[types.FactorySchemas] = Operation(
     "getFactorySchemas",
     "factory_files.get_schemas",
     "GET",
     "/factory-files/schemas/v1alpha1",
-    answer=dict[str, dict[str, Any]],
+    answer=types.FactorySchemas,
+)
+
+get_factory_schema: Operation[dict[str, Any]] = Operation(
+    "getFactorySchema",
+    "factory_files.get_schema",
+    "GET",
+    "/factory-files/schemas/{version}/{document}",
+    answer=dict[str, Any],
+    path_names=(
+        "version",
+        "document",
+    ),
 )
 
 validate_factory_files: Operation[types.FilesVerdict] = Operation(
@@ -580,7 +592,6 @@ validate_factory_files: Operation[types.FilesVerdict] = Operation(
     answer=types.FilesVerdict,
     body=params.ValidateFilesRequest,
     params=params.ValidateFactoryFilesParams,
-    takes_key=True,
 )
 
 create_automation: Operation[types.Automation] = Operation(

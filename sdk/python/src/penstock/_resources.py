@@ -610,7 +610,7 @@ class FactoriesDefinition(Resource):
 
 
 class FactoryFiles(Resource):
-    """`client.factory_files`: list_schemas, get_schemas, validate."""
+    """`client.factory_files`: list_schemas, get_schemas, get_schema, validate."""
 
     def list_schemas(self, **arguments: Unpack[Options]) -> types.FactorySchemaVersions:
         """List the versions of factory files.
@@ -620,7 +620,7 @@ class FactoryFiles(Resource):
         """
         return self._call(operations.list_factory_schemas, arguments)
 
-    def get_schemas(self, **arguments: Unpack[Options]) -> dict[str, dict[str, Any]]:
+    def get_schemas(self, **arguments: Unpack[Options]) -> types.FactorySchemas:
         """Read the schemas of factory files.
 
         A JSON Schema (draft 2020-12) for each kind of document, of Markdown for its
@@ -628,13 +628,27 @@ class FactoryFiles(Resource):
         """
         return self._call(operations.get_factory_schemas, arguments)
 
+    def get_schema(
+        self, version: str, document: str, **arguments: Unpack[Options]
+    ) -> dict[str, Any]:
+        """Read the schema of one kind of file.
+
+        The JSON Schema of one kind of document alone, so that an editor can use its address: `#
+        yaml-language-server: $schema=https://penstock.example.com/api/v1/factory-
+        files/schemas/v1alpha1/webhook.schema.json`. A 404 lists the documents. Needs no key.
+        """
+        return self._call(operations.get_factory_schema, arguments, version, document)
+
     def validate(
         self, **arguments: Unpack[params.ValidateFactoryFilesParams]
     ) -> types.FilesVerdict:
         """Validate files of a factory.
 
-        What is wrong with files, by what the server and the team have, as for a new factory.
-        Nothing is changed.
+        What is wrong with files. Nothing is changed, and no key is needed: without one only the
+        files are looked at, and the address may ask `validations_per_minute` times a minute.
+        With a key that has the scope `factories:manage` the files are also checked against what
+        the server and the team have, as for a new factory. `state_dependent_checks_not_run`
+        lists what only applying checks.
         """
         return self._call(operations.validate_factory_files, arguments)
 
@@ -1067,7 +1081,7 @@ class Resources(Resource):
 
     @cached_property
     def factory_files(self) -> FactoryFiles:
-        """Methods: list_schemas, get_schemas, validate."""
+        """Methods: list_schemas, get_schemas, get_schema, validate."""
         return FactoryFiles(self._connection)
 
     @cached_property

@@ -66,6 +66,7 @@ __all__ = [
     "ListFactoriesParams",
     "ListRevisionsParams",
     "ListRunsParams",
+    "ListedFile",
     "MCPServerConfig",
     "MemoryStoreRef",
     "PreviewScheduleTimesParams",
@@ -989,7 +990,19 @@ class ApplyDefinitionRequest(TypedDict, total=False):
 class ValidateFilesRequest(TypedDict, total=False):
     """Files to be checked."""
 
-    files: Required[Mapping[str, str]]
+    files: Required[Mapping[str, str] | Sequence[ListedFile]]
+    """The files, by path or as a list."""
+
+
+@with_config(STRICT)
+class ListedFile(TypedDict, total=False):
+    """A file in a list."""
+
+    path: Required[str]
+    """Its path, such as `agents/triage/agent.md`."""
+
+    content: Required[str]
+    """Its content."""
 
 
 @with_config(STRICT)
@@ -1528,7 +1541,7 @@ class ListRevisionsParams(Options, total=False):
 
 
 @with_config(STRICT)
-class ValidateFactoryFilesParams(ValidateFilesRequest, PostOptions, total=False):
+class ValidateFactoryFilesParams(ValidateFilesRequest, Options, total=False):
     """Keywords of `factory_files.validate`."""
 
 

@@ -48,6 +48,7 @@ __all__ = [
     "ConversationStep",
     "CronSchedule",
     "CronTrigger",
+    "DeferredResolution",
     "DefinitionPlan",
     "Delivery",
     "DeliveryCounts",
@@ -69,7 +70,9 @@ __all__ = [
     "FactoryDefinition",
     "FactoryFiles",
     "FactoryRepository",
+    "FactorySchemaVersion",
     "FactorySchemaVersions",
+    "FactorySchemas",
     "FactoryStats",
     "FieldError",
     "FileArtifact",
@@ -184,6 +187,7 @@ __all__ = [
     "UnknownArtifactResponse",
     "UnknownContentBlock",
     "UnknownRunEvent",
+    "ValidationScope",
     "Webhook",
     "WebhookAuthMode",
     "WebhookSecret",
@@ -2596,20 +2600,81 @@ class FilesVerdict(Model):
     """What is wrong with files."""
 
     valid: bool
-    """Whether they can be applied."""
+    """Whether no error was found."""
+
+    schema_version: str
+    """The version that factory.yaml names, or the current one."""
 
     diagnostics: list[Diagnostic]
     """Every finding."""
+
+    validation_scope: ValidationScope
+    """What was checked."""
+
+    state_dependent_checks_not_run: list[str]
+    """Checks that were left out. Applying makes them."""
+
+    deferred_resolutions: list[DeferredResolution]
+    """Values that only applying resolves; none at present."""
+
+
+class ValidationScope(Model):
+    """What was checked."""
+
+    parser: Literal["checked", "not_run"] | str
+    """The documents."""
+
+    state_independent: Literal["checked", "not_run"] | str
+    """What the files say about each other."""
+
+    state_dependent: Literal["checked", "not_checked"] | str
+    """What they name of the server and the team."""
+
+
+class DeferredResolution(Model):
+    """A value of a file that was not resolved."""
+
+    path: str
+    """The file."""
+
+    field: str
+    """The field."""
+
+    kind: str
+    """The kind of value."""
 
 
 class FactorySchemaVersions(Model):
     """What files of factories can be."""
 
-    versions: list[str]
-    """The values of `schemaVersion`."""
+    current_version: str
+    """The version that new files should have."""
+
+    versions: list[FactorySchemaVersion]
+    """Every version, sorted."""
 
     documents: list[str]
-    """The kinds of documents."""
+    """The names of the documents, such as `agent.schema.json`."""
+
+
+class FactorySchemaVersion(Model):
+    """A version of factory files."""
+
+    schema_version: str
+    """The value of `schemaVersion`."""
+
+    schema_url: str
+    """The path of its schemas."""
+
+
+class FactorySchemas(Model):
+    """The schemas of a version of factory files."""
+
+    schema_version: str
+    """The version."""
+
+    documents: dict[str, dict[str, Any]]
+    """The schemas by their names, which are also their `$id`."""
 
 
 class FactoryDefinition(Model):
@@ -3356,6 +3421,9 @@ class Limits(Model):
 
     requests_per_minute: int
     """Requests of one key."""
+
+    validations_per_minute: int
+    """Validations of factory files that one address asks for without a key."""
 
     request_body_bytes: int
     """A JSON body, attachments aside."""

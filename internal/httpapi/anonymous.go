@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// What validation without a key may take at once, of this process.
+const (
+	maxAnonymous        = 8 // requests whose bodies are held
+	maxAnonymousAddress = 2 // of those, from one client address
+	maxAnonymousWork    = 2 // of those, read and checked at the same time
+)
+
+// crowd bounds what callers without a key cost.
+type crowd struct {
+	rate *limiter      // of a client address
+	work chan struct{} // a place for each that is checked
+
+	mu     sync.Mutex
+	inside map[string]int // requests by client address
+	all    int
+}
+
+func newCrowd(perMinute int) *crowd {
+	return &crowd{rate: newLimiter(perMinute), work: make(chan struct{}, maxAnonymousWork), inside: map[string]int{}}
+}
+
+// enter admits a request before its body is read. The function that it returns ends it.
+func (w *crowd) enter(addr netip.Addr) (leave func(), err error) {
+	name := network(addr)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.inside[name] >= maxAnonymousAddress:
+		return nil, limited(time.Second, "%d requests without a key from this address are in progress", w.inside[name])
+	case w.all >= maxAnonymous:
+		busy := penstock.Errorf(penstock.CodeUnavailable, "the server is busy with requests without a key")
+		busy.RetryAfter = time.Second
+		return nil, busy
+	}
+	if w.rate.quota > 0 {
+		if v := w.rate.take(name, time.Now()); !v.admitted {
+			return nil, limited(v.reset, "this address has made its %d requests of the last minute without a key", w.rate.quota)
+		}
+	}
+	w.inside[name]++
+	w.all++
+	return func() { w.leave(name) }, nil
+}
+
+func (w *crowd) leave(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all--
+	if w.inside[name]--; w.inside[name] == 0 {
+		delete(w.inside, name)
+	}
+}
+
+// check waits for its turn and calls fn.
+func (w *crowd) check(ctx context.Context, fn func() error) error {
+	select {
+	case w.work <- struct{}{}:
+		defer func() { <-w.work }()
+		return fn()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// authenticateOptional reads the key or the session of a request that may go without one.
+func (c *call) authenticateOptional() error {
+	if proof := c.sessionProof(); len(c.r.Header["Authorization"]) == 0 && (proof.Cookie == "" || proof.Secret == "") {
+		return nil
+	}
+	if err := c.authenticate(); err != nil {
+		return err
+	}
+	return c.limitRate()
+}

@@ -115,11 +115,11 @@ func TestFilesBecomeAFactory(t *testing.T) {
 			h.t.Errorf("got %+v, %v", f, err)
 		}
 		run := h.dispatch()
-		if diff := cmp.Diff([]string{"SHARED", "EVERYWHERE"}, run.Config.Secrets); diff != "" || run.Config.ModelID != penstock.ModelOffline || run.Config.BasePrompt != "Lead." {
+		if diff := cmp.Diff(penstock.SecretNames{"SHARED", "EVERYWHERE"}, run.Config.Secrets); diff != "" || run.Config.ModelID != penstock.ModelOffline || run.Config.BasePrompt != "Lead." {
 			h.t.Errorf("a run of the foreman: got %+v", run.Config)
 		}
 		fixer := h.get(h.create(penstock.RunRequest{Prompt: "x", AgentIdentityUID: f.Agents[0].UID}).ID)
-		if diff := cmp.Diff([]string{"EVERYWHERE"}, fixer.Config.Secrets); diff != "" {
+		if diff := cmp.Diff(penstock.SecretNames{"EVERYWHERE"}, fixer.Config.Secrets); diff != "" {
 			h.t.Errorf("an agent with an empty list has none of the defaults, -want +got:\n%s", diff)
 		}
 		hook := h.read(h.webhooks()[0].UID)

@@ -207,7 +207,12 @@ describe('a client', () => {
     const client = server.client({ apiKey: null, defaultHeaders: { 'X-Penstock-Session-Secret': 'c', 'X-A': 'client', 'X-B': 'client' } });
     await client.me.get({ headers: { 'X-A': 'call', 'X-B': null } });
     const { headers } = server.requests[0] ?? { headers: new Headers() };
-    expect(['Authorization', 'X-Penstock-Session-Secret', 'X-A', 'X-B'].map((name) => headers.get(name))).toEqual([null, 'c', 'call', null]);
+    expect(['Authorization', 'X-Penstock-Session-Secret', 'X-A', 'X-B'].map((name) => headers.get(name))).toEqual([
+      null,
+      'c',
+      'call',
+      null,
+    ]);
     expect(headers.get('User-Agent')).toBe(`penstock-typescript/${manifest.version}`);
     expect(version).toBe(manifest.version);
   });

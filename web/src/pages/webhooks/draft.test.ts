@@ -55,7 +55,12 @@ test('a scheme is told in sentences', () => {
 test('a guard makes sense where the id is not signed', () => {
   const guarded = (time_signed: boolean, id_signed: boolean, header?: string) =>
     wantsGuard({ forms: [{ time_signed, id_signed }] } as unknown as SignaturePreset, header);
-  expect([guarded(false, false), guarded(true, false), guarded(true, true), guarded(true, true, 'X-Id')]).toEqual([true, true, false, true]);
+  expect([guarded(false, false), guarded(true, false), guarded(true, true), guarded(true, true, 'X-Id')]).toEqual([
+    true,
+    true,
+    false,
+    true,
+  ]);
   expect(wantsGuard(undefined)).toBe(true);
 });
 

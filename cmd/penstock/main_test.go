@@ -104,7 +104,7 @@ func TestUsage(t *testing.T) {
 		"certificate without its key":               {args: []string{"serve", "--tls-cert", "x"}, code: 64, says: "go together"},
 		"public address with a path":                {args: []string{"serve", "--public-url", "https://x.example/y"}, code: 64, says: "--public-url"},
 		"no slots":                                  {args: []string{"serve", "--concurrency", "0"}, code: 64, says: "--concurrency is at least 1"},
-		"a negative rate":                           {args: []string{"serve", "--limit-requests-per-minute=-1"}, code: 64, says: "--limit-requests-per-minute is not negative"},
+		"a negative rate":                           {args: []string{"serve", "--limit-requests-per-minute=-1"}, code: 64, says: "are not negative"},
 		"no time in the queue":                      {args: []string{"serve", "--queue-timeout", "0"}, code: 64, says: "--queue-timeout is more than 0"},
 		"unknown database":                          {args: []string{"migrate", "--database", "mysql://x"}, code: 64, says: "postgres://"},
 	} {

@@ -104,7 +104,7 @@ export const keysQuery = queryOptions({ queryKey: ['keys'], queryFn: ({ signal }
 export const agentsQuery = queryOptions({
   queryKey: ['agents'],
   staleTime: 30_000,
-  queryFn: ({ signal }) => client.agents.list({ signal }),
+  queryFn: ({ signal }) => client.agents.list({}, { signal }),
 });
 
 export const workersQuery = queryOptions({ queryKey: ['workers'], queryFn: ({ signal }) => client.workers.list({ signal }) });

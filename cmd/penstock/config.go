@@ -188,7 +188,7 @@ func (s *fileSettings) keyHolders() map[string][]string {
 	return holders
 }
 
-func (h harnessSettings) program() harness.Program {
+func (h *harnessSettings) program() harness.Program {
 	return harness.Program{Protocol: h.Protocol, Argv: h.Command, Env: h.Env, Mode: h.Mode, State: h.State}
 }
 

@@ -109,11 +109,11 @@ func TestTracesAreContinuedAndNamedInErrors(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, attr := range span.Attributes() {
-		got[string(attr.Key)] = attr.Value.Emit()
+		got[string(attr.Key)] = attr.Value.String()
 	}
 	for name, want := range map[string]string{
 		"http.route": "/api/v1/agent/runs/{runId}", "url.path": "/api/v1/agent/runs/{runId}", "http.request.method": "GET",
-		"http.response.status_code": "404", "client.address": "127.0.0.1", "penstock.request_id": a.header.Get("X-Request-Id"),
+		"http.response.status_code": "404", "client.address": "127.0.0.1", "penstock.request_id": a.header.Get("X-Request-ID"),
 	} {
 		if got[name] != want {
 			t.Errorf("%s: got %q, want %q", name, got[name], want)

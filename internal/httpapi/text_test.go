@@ -200,7 +200,7 @@ func (d *driver) spoilBodies(operations []operation) {
 	}
 	for _, file := range []string{"factory.yaml", "agents/foreman/agent.md", "automations/a/automation.md"} {
 		files := tree("acme")
-		for _, line := range strings.Split(files[file], "\n") {
+		for line := range strings.SplitSeq(files[file], "\n") {
 			key, value, ok := strings.Cut(line, ": ")
 			if !ok {
 				continue

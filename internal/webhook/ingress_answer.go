@@ -149,11 +149,16 @@ func (d *delivery) write(status int, kind []string, body []byte) {
 	}
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = nosniff
-	if !d.complete() {
+	switch {
+	case !d.complete():
 		// net/http reads on for a while, so that the sender gets to see the answer;
 		// one that sends slowly shall not keep the connection with it.
 		h["Connection"] = closing
 		d.bodyUntil(d.received.Add(d.in.BodyTime))
+	case d.r.ProtoMajor == 1 && len(d.r.TransferEncoding) > 0:
+		// A request with a length and chunks is the last of its connection (RFC 9112
+		// §6.1), and net/http does not show which of those with chunks had a length.
+		h["Connection"] = closing
 	}
 	d.w.WriteHeader(status)
 	if d.r.Method != http.MethodHead {

@@ -90,22 +90,28 @@ func (s *Server) Replica(o ServeOptions) *Server {
 	return other
 }
 
-// PeakMemory is the most memory that the running server has had, in bytes
-// (VmHWM of proc(5)).
+// PeakMemory is the most memory that the running server has had, in bytes.
 func (s *Server) PeakMemory() int64 {
 	s.tb.Helper()
 	if err := s.alive(); err != nil {
 		s.tb.Fatal(err)
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.running.Process.Pid))
+	return PeakMemory(s.tb, s.running.Process.Pid)
+}
+
+// PeakMemory is the most memory that a running process has had, in bytes (VmHWM of
+// proc(5)). Where there is no /proc, the test is skipped.
+func PeakMemory(tb testing.TB, pid int) int64 {
+	tb.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		s.tb.Skip(err)
+		tb.Skip(err)
 	}
 	var kilobytes int64
 	if _, after, found := strings.Cut(string(status), "VmHWM:"); !found {
-		s.tb.Fatalf("no VmHWM in %s", status)
+		tb.Fatalf("no VmHWM in %s", status)
 	} else if _, err := fmt.Sscan(after, &kilobytes); err != nil {
-		s.tb.Fatal(err)
+		tb.Fatal(err)
 	}
 	return kilobytes << 10
 }

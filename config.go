@@ -99,31 +99,19 @@ type MCPServer struct {
 // maxConfigName bounds the name by which runs are found, in bytes.
 const maxConfigName = 500
 
-// Check reports what is wrong with c by itself, with JSON pointers below at.
-// It also puts aliases into their canonical form.
+// Check reports what is wrong with c by itself, with JSON pointers below at; of
+// one that is too large, that alone. It also puts aliases into their canonical
+// form.
 func (c *Config) Check(at string, harnesses []string) []FieldError {
+	if errs := c.CheckSize(at); errs != nil {
+		return errs // of what is in there, it would take as much again to say what is wrong
+	}
 	var errs []FieldError
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, FieldError{at + pointer, fmt.Sprintf(format, args...)})
 	}
-	if len(c.Name) > maxConfigName {
-		bad("/name", "is %d bytes long; at most %d are allowed", len(c.Name), maxConfigName)
-	}
-	if c.SkillSpec != "" && len(c.Skills) > 0 {
-		bad("/skills", "cannot be given together with skill_spec")
-	}
-	for i, s := range append([]string{c.SkillSpec}, c.Skills...) {
-		pointer := "/skill_spec"
-		if i > 0 {
-			pointer = fmt.Sprintf("/skills/%d", i-1)
-		}
-		if s == "" && i == 0 {
-			continue
-		}
-		if _, err := ParseSkillSpec(s); err != nil {
-			bad(pointer, "%s", err)
-		}
-	}
+	c.checkLimits(bad)
+	c.checkSkills(bad)
 	if m := c.IdleTimeoutMinutes; m != nil && (*m < 0 || *m > 60) {
 		bad("/idle_timeout_minutes", "must be from 0 to 60")
 	}
@@ -158,6 +146,25 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 	}
 	slices.SortFunc(errs, func(a, b FieldError) int { return strings.Compare(a.Pointer, b.Pointer) })
 	return errs
+}
+
+// checkSkills reports references that are none.
+func (c *Config) checkSkills(bad func(pointer, format string, args ...any)) {
+	if c.SkillSpec != "" && len(c.Skills) > 0 {
+		bad("/skills", "cannot be given together with skill_spec")
+	}
+	for i, s := range append([]string{c.SkillSpec}, c.Skills...) {
+		pointer := "/skill_spec"
+		if i > 0 {
+			pointer = fmt.Sprintf("/skills/%d", i-1)
+		}
+		if s == "" && i == 0 {
+			continue
+		}
+		if _, err := ParseSkillSpec(s); err != nil {
+			bad(pointer, "%s", err)
+		}
+	}
 }
 
 func (m MCPServer) canonical() MCPServer {

@@ -42,6 +42,8 @@ const (
 	DefaultLimit      = 20
 	MaxLimit          = 500
 	MaxMetadataFilter = 5
+	MaxPageBytes      = 4 << 20  // of JSON; a page of runs ends before it has more, with one run at least
+	MaxListedPrompt   = 16 << 10 // bytes of a prompt in a list
 )
 
 // RunPage is one page of runs.

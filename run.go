@@ -149,7 +149,8 @@ type Run struct {
 	TaskID         string            `json:"task_id"` // the same as ID, deprecated
 	Title          string            `json:"title"`
 	State          State             `json:"state"`
-	Prompt         string            `json:"prompt"` // "" when the run came from a skill alone
+	Prompt         string            `json:"prompt"`                    // "" when the run came from a skill alone
+	PromptCut      bool              `json:"prompt_truncated,omitzero"` // in a list: it has more than MaxListedPrompt
 	CreatedAt      Time              `json:"created_at"`
 	UpdatedAt      Time              `json:"updated_at"`
 	StartedAt      Time              `json:"started_at,omitzero"`

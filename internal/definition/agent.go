@@ -31,6 +31,9 @@ func (p *parser) agents(factory *Factory) []Agent {
 		d.decode(&a)
 		d.prompt()
 		p.settings(d, a.Settings, []Settings{factory.AgentDefaults})
+		if len(a.Prompt) <= maxPrompt { // else it is told already
+			d.size(a.Identity().Config())
+		}
 		switch {
 		case a.Type == foreman && first.path != "":
 			d.badf(d.find("agentType"), DuplicateKey, "a factory has one foreman, and %s is it already", quote(first.name))

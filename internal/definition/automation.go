@@ -33,6 +33,7 @@ func (p *parser) automations(factory *Factory, agents []Agent) []Automation {
 			above = []Settings{agent.Settings, factory.AgentDefaults}
 		}
 		p.settings(d, a.Settings, above)
+		d.size(a.Overrides().Config())
 		p.triggers(d, a.Triggers)
 		if a.Prompt == "" {
 			d.badLinef(d.last, 1, InvalidDocument, "the prompt is missing: write below the frontmatter what a run has to do")

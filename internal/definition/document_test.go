@@ -265,7 +265,12 @@ func TestLimitsOfTheAPI(t *testing.T) {
 		{"a name with an escape sequence", "agents/a/agent.md", "---\nmodel: \"a\\e[2J\"\n---\n", `agents/a/agent.md:2:8: FF_INVALID_VALUE model must be one line that is not empty, without control characters, not "a\x1b[2J"`},
 		{"a long description", "agents/a/agent.md", "---\ndescription: " + strings.Repeat("x", 4097) + "\n---\n", "agents/a/agent.md:2:14: FF_INVALID_VALUE description must be at most 4096 bytes, not 4097"},
 		{"a long prompt", "agents/a/agent.md", "---\n---\n" + strings.Repeat("x", 256<<10+1) + "\n", "agents/a/agent.md:3:1: FF_INVALID_DOCUMENT the prompt has 262145 bytes; at most 262144 are allowed"},
-		{"many MCP servers", "agents/a/agent.md", "---\nmcpServers:\n" + servers + "---\n", "agents/a/agent.md:3:3: FF_INVALID_MCP there are 51 MCP servers; at most 50 are allowed"},
+		{
+			"a large configuration", "agents/a/agent.md", "---\nmcpServers:\n  x: {command: " + strings.Repeat("x", 200_000) + "}\n---\n" + strings.Repeat("p", 100_000),
+			"agents/a/agent.md:1:1: FF_INVALID_DOCUMENT the configuration has 300053 bytes as JSON, the prompt of an agent included; at most 262144 are allowed",
+		},
+		{"a large runner", "runners/a.yaml", "platform: {linux: {dockerImage: a}}\nsetupCommands:\n" + strings.Repeat("  - "+strings.Repeat("x", 1000)+"\n", 300), "runners/a.yaml:1:1: FF_INVALID_DOCUMENT the runner has 300972 bytes as JSON; at most 262144 are allowed"},
+		{"many MCP servers", "agents/a/agent.md", "---\nmcpServers:\n" + servers + "---\n", "agents/a/agent.md:3:3: FF_INVALID_MCP mcpServers has 51 entries; at most 50 are allowed"},
 	} {
 		if got := findings(with(test.path, test.content)); strings.TrimSpace(got) != test.want {
 			t.Errorf("%s: got %s, want %s", test.name, got, test.want)

@@ -96,6 +96,7 @@ func (p *parser) factory(f *Factory) *Factory {
 	f.integrations(d)
 	p.secrets(d, f.Secrets, "secrets")
 	p.mcpServers(d, f.MCPServers, "mcpServers")
+	d.size(f.AgentDefaults.Overrides().Config())
 	if d.find("agentDefaults") != nil {
 		p.settings(d, f.AgentDefaults, nil, "agentDefaults")
 		if at := d.find("agentDefaults"); at.Kind == yaml.MappingNode && child(at, "model") == nil && child(at, "harness") == nil {

@@ -39,7 +39,6 @@ const (
 	maxName        = 100       // bytes
 	maxDescription = 4 << 10   // bytes
 	maxPrompt      = 256 << 10 // bytes
-	maxServers     = 50        // MCP servers in one mapping
 )
 
 var rules = map[string]rule{

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 
 	"go.yaml.in/yaml/v4"
@@ -79,6 +80,9 @@ func (p *parser) runners() []Runner {
 			return r
 		}
 		d.decode(&r)
+		if spec, err := json.Marshal(r.Spec()); err != nil || len(spec) > penstock.MaxConfigBytes {
+			d.badLinef(1, 1, InvalidDocument, "the runner has %d bytes as JSON; at most %d are allowed", len(spec), penstock.MaxConfigBytes)
+		}
 		platform := d.find("platform")
 		if platform == nil || platform.Kind != yaml.MappingNode {
 			return r

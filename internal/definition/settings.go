@@ -75,6 +75,13 @@ func (p *parser) settings(d *document, s Settings, above []Settings, path ...any
 	p.mcpServers(d, s.MCPServers, at("mcpServers")...)
 }
 
+// size refuses a configuration that no run could have.
+func (d *document) size(c *penstock.Config) {
+	if n := c.Size(); n > penstock.MaxConfigBytes {
+		d.badLinef(1, 1, InvalidDocument, "the configuration has %d bytes as JSON, the prompt of an agent included; at most %d are allowed", n, penstock.MaxConfigBytes)
+	}
+}
+
 func (p *parser) harness(d *document, s Settings, above []Settings, path []any) {
 	h := s.Harness
 	if h == nil || h.Type == "" {
@@ -134,9 +141,6 @@ func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...a
 	if at == nil || at.Kind != yaml.MappingNode {
 		return
 	}
-	if len(servers) > maxServers {
-		d.badf(at, InvalidMCP, "there are %d MCP servers; at most %d are allowed", len(servers), maxServers)
-	}
 	config := penstock.Config{MCPServers: map[string]penstock.MCPServer{}}
 	for name, server := range servers {
 		if node := child(at, name); node == nil || node.Kind != yaml.MappingNode {
@@ -152,6 +156,10 @@ func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...a
 	}
 	for _, problem := range config.Check("", []string{penstock.HarnessBuiltin}) {
 		pointer := strings.TrimPrefix(problem.Pointer, "/mcp_servers")
+		if pointer == "" {
+			d.badf(at, InvalidMCP, "mcpServers %s", problem.Detail)
+			continue
+		}
 		name, field, _ := strings.Cut(pointer[1:], "/")
 		d.badf(pointed(at, pointer), InvalidMCP, "MCP server %s: %s%s", quote(unescapePointer.Replace(name)), spaced(field), problem.Detail)
 	}

@@ -304,16 +304,10 @@ func (c automationChange) checkOverrides(s *Service, o penstock.Overrides) []pen
 	} {
 		checkText(bad, field.pointer, field.text, maxName)
 	}
-	if n := len(o.MCPServers); n > maxMCPServers {
-		bad("/mcp_servers", "has %d entries; at most %d are allowed", n, maxMCPServers)
-	}
 	config := o.Config()
 	for _, e := range append(config.Check("", s.options.Harnesses), s.reserved(config)...) {
 		e.Pointer = overridePointer(e.Pointer)
 		errs = append(errs, e)
-	}
-	if all, err := json.Marshal(o); err != nil || len(all) > maxAgentJSON {
-		bad("", "the overrides have %d bytes of JSON; at most %d are allowed", len(all), maxAgentJSON)
 	}
 	return errs
 }

@@ -157,6 +157,9 @@ func (s *Service) checkEnvironment(c *penstock.EnvironmentConfig) error {
 	if m := c.FailureSessionRetentionMinutes; m != nil && (*m < 1 || *m > maxRetention) {
 		bad("/failure_session_retention_minutes", "must be from 1 to %d; null or absent keeps no session", maxRetention)
 	}
+	if all := len(mustMarshal(c)); all > penstock.MaxConfigBytes {
+		bad("", "the environment has %d bytes of JSON; at most %d are allowed", all, penstock.MaxConfigBytes)
+	}
 	if errs != nil {
 		return penstock.InvalidFields(errs...)
 	}

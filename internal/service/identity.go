@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,10 +18,8 @@ import (
 // Limits of an agent.
 const (
 	maxAgentPrompt  = 256 << 10 // bytes
-	maxAgentSkills  = 100
-	maxMCPServers   = 50
 	maxMemoryStores = 50
-	maxAgentJSON    = 256 << 10 // bytes of everything together
+	maxAgentJSON    = 64 << 10 // bytes of what is not configuration
 )
 
 // ListIdentities lists the team's agents by name, those of one factory unless
@@ -238,19 +237,14 @@ func (s *Service) checkIdentity(p penstock.Principal, i penstock.Identity, acted
 	if !slices.Contains(penstock.AgentTypes(), i.Type) {
 		bad("/agent_type", "%q is not a type of agent: %s", i.Type, enumerated(penstock.AgentTypes()))
 	}
-	for pointer, size := range map[string][2]int{
-		"/skills": {len(i.Skills), maxAgentSkills}, "/mcp_servers": {len(i.MCPServers), maxMCPServers},
-		"/memory/attached_stores": {len(i.Memory.AttachedStores), maxMemoryStores},
-	} {
-		if size[0] > size[1] {
-			bad(pointer, "has %d entries; at most %d are allowed", size[0], size[1])
-		}
+	if n := len(i.Memory.AttachedStores); n > maxMemoryStores {
+		bad("/memory/attached_stores", "has %d entries; at most %d are allowed", n, maxMemoryStores)
 	}
 	errs = append(errs, penstock.CheckMemoryStores("/memory/attached_stores", i.Memory.AttachedStores)...)
 	config := i.Config()
 	errs = append(errs, named(append(config.Check("", s.options.Harnesses), s.reserved(config)...))...)
-	if all, err := json.Marshal(i); err != nil || len(all) > maxAgentJSON+maxAgentPrompt {
-		bad("", "the agent has %d bytes of JSON; at most %d are allowed", len(all), maxAgentJSON+maxAgentPrompt)
+	if memory, err := json.Marshal(i.Memory); err != nil || len(memory) > maxAgentJSON {
+		bad("/memory", "has %d bytes of JSON; at most %d are allowed", len(memory), maxAgentJSON)
 	}
 	if errs == nil {
 		return nil
@@ -259,12 +253,18 @@ func (s *Service) checkIdentity(p penstock.Principal, i penstock.Identity, acted
 	return penstock.InvalidFields(errs...)
 }
 
-// named lets errors point to the name in each of an agent's secrets.
+// agentKeys are the keys of an agent that are called otherwise in a
+// configuration.
+var agentKeys = map[string]string{"/model_id": "/base_model", "/base_prompt": "/prompt", "/runner_id": "/default_runner_uid"}
+
+// named lets errors about a configuration point to the keys of an agent, and to
+// the name in each of its secrets.
 func named(errs []penstock.FieldError) []penstock.FieldError {
-	for i := range errs {
-		if strings.HasPrefix(errs[i].Pointer, "/secrets/") {
+	for i, e := range errs {
+		if strings.HasPrefix(e.Pointer, "/secrets/") {
 			errs[i].Pointer += "/name"
 		}
+		errs[i].Pointer = cmp.Or(agentKeys[e.Pointer], errs[i].Pointer)
 	}
 	return errs
 }

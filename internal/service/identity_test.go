@@ -178,7 +178,7 @@ func TestAgentThatIsWrong(t *testing.T) {
 			"huge servers": {
 				agent(func(r *penstock.IdentityRequest) {
 					r.MCPServers = &map[string]penstock.MCPServer{"a": {Command: strings.Repeat("x", 600_000)}}
-				}), penstock.CodeInvalidRequest, "bytes of JSON",
+				}), penstock.CodeInvalidRequest, "/mcp_servers",
 			},
 		} {
 			_, err := w.CreateIdentity(w.t.Context(), w.admin, test.req)

@@ -107,6 +107,9 @@ func withEvery(config *penstock.Config, sources map[string]string, every store.F
 func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *store.NewRun, from layers) error {
 	config, sources := penstock.Resolve(append(from.list, penstock.Layer{Name: layerServer, Config: &s.options.Defaults})...)
 	withEvery(&config, sources, from.every)
+	if errs := config.CheckSize("/config"); errs != nil { // together: each layer was small enough
+		return penstock.InvalidFields(errs...)
+	}
 	if config.Harness == nil {
 		config.Harness, sources["harness"] = &penstock.Harness{}, layerServer
 	}

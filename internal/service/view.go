@@ -63,15 +63,37 @@ func (s *Service) ListRuns(ctx context.Context, p penstock.Principal, q penstock
 	if err := require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.RunPage{}, err
 	}
-	rows, next, err := s.store.ListRuns(ctx, viewer(p), q)
+	list, err := s.store.ListRuns(ctx, viewer(p), q)
 	if err != nil {
 		return penstock.RunPage{}, err
 	}
-	runs, err := s.present(ctx, rows)
+	runs, err := s.present(ctx, list.Rows)
+	if err != nil {
+		return penstock.RunPage{}, err
+	}
 	for i := range runs {
 		showOnlySkill(&runs[i])
 	}
-	return penstock.RunPage{Runs: runs, PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
+	page := penstock.RunPage{Runs: runs[:fitting(runs, list.Bytes)]}
+	if n := len(page.Runs); n < len(runs) || list.More {
+		page.PageInfo = penstock.PageInfo{HasNext: true, NextCursor: list.After(n)}
+	}
+	return page, nil
+}
+
+// fitting is how many runs a page holds, one at least where there is one. Their
+// texts in the database are longer as JSON, up to six times.
+func fitting(runs []penstock.Run, bytes int64) int {
+	if 6*bytes <= penstock.MaxPageBytes {
+		return len(runs)
+	}
+	size := 100 // of the rest of the page
+	for i, r := range runs {
+		if size += len(mustMarshal(r)) + 1; size > penstock.MaxPageBytes && i > 0 {
+			return i
+		}
+	}
+	return len(runs)
 }
 
 // showOnlySkill shows the only entry of skills as skill_spec, too, where clients

@@ -171,9 +171,9 @@ func TestOfManyEqualDeliveriesOneIsAccepted(t *testing.T) {
 				t.Errorf("a duplicate of %q, want of %q", r.DuplicateOf, accepted)
 			}
 		}
-		runs, _, err := stores[0].ListRuns(t.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, penstock.RunQuery{})
-		if err != nil || len(runs) != 1 {
-			t.Errorf("%d runs, want 1 (%v)", len(runs), err)
+		list, err := stores[0].ListRuns(t.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, penstock.RunQuery{})
+		if err != nil || len(list.Rows) != 1 {
+			t.Errorf("%d runs, want 1 (%v)", len(list.Rows), err)
 		}
 		if n := len(theLog(t, stores[0], penstock.OutcomeDuplicate)); n != many-1 {
 			t.Errorf("%d duplicates in the log, want %d", n, many-1)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -60,61 +62,113 @@ func fingerprint(q penstock.RunQuery, v Viewer) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// ListRuns answers one page. Pages are keysets: what is created meanwhile
-// neither shifts nor repeats rows.
-func (s *Store) ListRuns(ctx context.Context, v Viewer, q penstock.RunQuery) (runs []RunRow, next string, err error) {
-	limit := q.Limit
-	if limit == 0 {
-		limit = penstock.DefaultLimit
-	}
-	column := sorts[q.SortBy]
-	direction, after := "DESC", "<"
+// RunList is one page of runs, in their order, with prompts cut to
+// penstock.MaxListedPrompt.
+type RunList struct {
+	Rows   []RunRow
+	More   bool     // there are more runs than Rows
+	Bytes  int64    // what the texts of Rows and of their artifacts take in the database
+	filter string   // of the query
+	sorted []string // by what each row is sorted
+}
+
+// After is the cursor of the page that begins after the first n rows.
+func (l RunList) After(n int) string {
+	return cursor{Filter: l.filter, Value: l.sorted[n-1], ID: l.Rows[n-1].ID}.encode()
+}
+
+// ListRuns reads one page. Pages are keysets: what is created meanwhile
+// neither shifts nor repeats rows. A page ends before its texts take more than
+// penstock.MaxPageBytes, and has one run at least where there is one.
+func (s *Store) ListRuns(ctx context.Context, v Viewer, q penstock.RunQuery) (RunList, error) {
+	list := RunList{Rows: []RunRow{}, filter: fingerprint(q, v)}
+	page := runsPage{column: sorts[q.SortBy], direction: "DESC", limit: cmp.Or(q.Limit, penstock.DefaultLimit)}
+	after := "<"
 	if q.Ascending {
-		direction, after = "ASC", ">"
+		page.direction, after = "ASC", ">"
 	}
-	w := runFilter(v, q)
-	if err := s.filterText(ctx, w, q.Text); err != nil {
-		return nil, "", err
+	page.w = runFilter(v, q)
+	if err := s.filterText(ctx, page.w, q.Text); err != nil {
+		return list, err
 	}
-	last := cursor{Filter: fingerprint(q, v)}
 	if q.Cursor != "" {
-		c, err := decodeCursor(q.Cursor, last.Filter)
+		last, value, err := readCursor(q.Cursor, list.filter, page.column)
 		if err != nil {
-			return nil, "", err
+			return list, err
 		}
-		value := any(c.Value)
-		if strings.HasSuffix(column, "_at") {
-			if value, err = strconv.ParseInt(c.Value, 10, 64); err != nil {
-				return nil, "", badCursor()
-			}
+		page.w.add("(r."+page.column+", r.id) "+after+" (?, ?)", value, last)
+	}
+	page.states = slices.Compact(slices.Sorted(slices.Values(q.States)))
+	var err error
+	if page.few, err = s.fewIn(ctx, v.Team, page.states, page.column); err != nil {
+		return list, s.d.mapError(fmt.Errorf("list runs: %w", err))
+	}
+	return list, s.d.mapError(s.readPage(ctx, page, &list))
+}
+
+// readCursor is the place that a cursor says.
+func readCursor(text, filter, column string) (id string, value any, err error) {
+	c, err := decodeCursor(text, filter)
+	if err != nil {
+		return "", nil, err
+	}
+	value = c.Value
+	if strings.HasSuffix(column, "_at") {
+		if value, err = strconv.ParseInt(c.Value, 10, 64); err != nil {
+			return "", nil, badCursor()
 		}
-		w.add("(r."+column+", r.id) "+after+" (?, ?)", value, c.ID)
 	}
-	states := slices.Compact(slices.Sorted(slices.Values(q.States)))
-	few, err := s.fewIn(ctx, v.Team, states, column)
+	return c.ID, value, nil
+}
+
+// listedColumns are those of a run in a list, and how much its artifacts take. One
+// character more than is kept of a prompt shows that there is more.
+var listedColumns = strings.Replace(runColumns, "r.prompt,", fmt.Sprintf("substr(r.prompt, 1, %d),", penstock.MaxListedPrompt+1), 1) +
+	", CAST((SELECT COALESCE(sum(256 + octet_length(a.data)), 0) FROM artifacts a WHERE a.run_id = r.id) AS BIGINT)"
+
+// readPage reads the rows of a page, and stops where it is full.
+func (s *Store) readPage(ctx context.Context, page runsPage, list *RunList) error {
+	limit := page.limit
+	page.limit++ // one more, to know of it
+	ids, args := page.ids()
+	rows, err := s.query(ctx, "SELECT "+listedColumns+", p.sorted FROM ("+ids+") AS p JOIN runs r ON r.id = p.id"+runActors+
+		" ORDER BY p.sorted "+page.direction+", p.id "+page.direction, args...)
 	if err != nil {
-		return nil, "", s.d.mapError(fmt.Errorf("list runs: %w", err))
-	}
-	text, args := runsPage{w, states, few, column, direction, limit + 1}.ids()
-	rows, err := s.query(ctx, "SELECT "+runColumns+", p.sorted FROM ("+text+") AS p JOIN runs r ON r.id = p.id"+runActors+
-		" ORDER BY p.sorted "+direction+", p.id "+direction, args...)
-	if err != nil {
-		return nil, "", s.d.mapError(fmt.Errorf("list runs: %w", err))
+		return fmt.Errorf("list runs: %w", err)
 	}
 	defer rows.Close()
-	runs = []RunRow{}
 	for rows.Next() {
-		if len(runs) == limit { // there is one more
-			return runs, last.encode(), nil
+		if len(list.Rows) == limit {
+			list.More = true
+			break
 		}
-		r, err := scanRun(func(fields ...any) error { return rows.Scan(append(fields, &last.Value)...) })
+		var artifacts int64
+		var sorted string
+		r, err := scanRun(func(fields ...any) error { return rows.Scan(append(fields, &artifacts, &sorted)...) })
 		if err != nil {
-			return nil, "", fmt.Errorf("list runs: %w", err)
+			return fmt.Errorf("list runs: %w", err)
 		}
-		last.ID = r.ID
-		runs = append(runs, r)
+		size := r.size + artifacts
+		if list.Bytes+size > penstock.MaxPageBytes && len(list.Rows) > 0 {
+			list.More = true
+			break
+		}
+		r.Prompt, r.PromptCut = cutText(r.Prompt, penstock.MaxListedPrompt)
+		list.Rows, list.sorted, list.Bytes = append(list.Rows, r), append(list.sorted, sorted), list.Bytes+size
 	}
-	return runs, "", s.d.mapError(rows.Err())
+	return rows.Err()
+}
+
+// cutText is as much of a text as fits into n bytes, in whole characters, and
+// whether that is not all of it.
+func cutText(text string, n int) (string, bool) {
+	if len(text) <= n {
+		return text, false
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return strings.Clone(text[:n]), true // the rest is not kept
 }
 
 // runsPage is what a page of runs is to hold.

@@ -29,12 +29,12 @@ var everything = store.Viewer{Team: store.DefaultTeam, All: true}
 
 func listed(t *testing.T, s *store.Store, v store.Viewer, q penstock.RunQuery) []string {
 	t.Helper()
-	rows, _, err := s.ListRuns(t.Context(), v, q)
+	list, err := s.ListRuns(t.Context(), v, q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	titles := []string{}
-	for _, r := range rows {
+	for _, r := range list.Rows {
 		titles = append(titles, r.Title)
 	}
 	return titles
@@ -125,22 +125,97 @@ func TestPagesRepeatNothing(t *testing.T) {
 				q := penstock.RunQuery{SortBy: sort, Ascending: ascending, Limit: 1 + rand.IntN(9), States: []penstock.State{penstock.StateQueued, penstock.StateError}, CreatedBefore: 2000}
 				var got []string
 				for {
-					rows, next, err := s.ListRuns(t.Context(), everything, q)
+					list, err := s.ListRuns(t.Context(), everything, q)
 					if err != nil {
 						t.Fatal(err)
 					}
-					for _, r := range rows {
+					for _, r := range list.Rows {
 						got = append(got, r.ID)
 					}
-					if next == "" {
+					if !list.More {
 						break
 					}
-					q.Cursor = next
+					q.Cursor = list.After(len(list.Rows))
 				}
 				slices.Sort(got)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("sorted by %s, ascending %v: %s", sort, ascending, diff)
 				}
+			}
+		}
+	})
+}
+
+// A page ends by bytes, too: the database neither reads nor sends more, and
+// the pages together are all runs.
+func TestPagesEndByBytes(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		var want []string
+		add := func(change func(r *store.NewRun)) string {
+			r := mustCreate(t, s, change)
+			want = append(want, r.ID)
+			return r.ID
+		}
+		for i := range 40 {
+			add(func(r *store.NewRun) {
+				r.CreatedAt = penstock.Time(1000 + i)
+				r.Config = &penstock.Config{Env: map[string]string{"A": strings.Repeat("é", 125<<10)}}
+			})
+		}
+		huge := add(func(r *store.NewRun) {
+			r.CreatedAt = 2000
+			r.Config = &penstock.Config{Env: map[string]string{"A": strings.Repeat("x", penstock.MaxPageBytes+1)}}
+		})
+		withArtifacts := add(func(r *store.NewRun) { r.CreatedAt = 3000 })
+		for i := range 100 {
+			write(t, s, func(tx *store.Tx) error {
+				_, err := tx.AddArtifact(t.Context(), store.Artifact{
+					UID: fmt.Sprint(i), RunID: withArtifacts, Team: store.DefaultTeam, Type: penstock.ArtifactReference,
+					Data: penstock.ArtifactData{Title: strings.Repeat("x", 64<<10)},
+				})
+				return err
+			})
+		}
+		long := strings.Repeat("é", penstock.MaxListedPrompt) + "€"
+		add(func(r *store.NewRun) { r.CreatedAt, r.Prompt = 4000, "a"+long })
+		slices.Sort(want)
+		for _, limit := range []int{1, 7, 500} {
+			q := penstock.RunQuery{SortBy: "created_at", Ascending: true, Limit: limit}
+			var got []string
+			for pages := 0; ; pages++ {
+				list, err := s.ListRuns(t.Context(), everything, q)
+				if err != nil || len(list.Rows) == 0 || len(list.Rows) > limit {
+					t.Fatalf("page %d of %d has %d runs: %v", pages, limit, len(list.Rows), err)
+				}
+				bytes := 0
+				for _, r := range list.Rows {
+					bytes += len(r.Prompt) + len(r.Config.Env["A"])
+					got = append(got, r.ID)
+				}
+				if last := list.Rows[len(list.Rows)-1].ID; bytes > penstock.MaxPageBytes && (last != huge || len(list.Rows) > 1) {
+					t.Errorf("page %d of %d: %d runs have %d bytes", pages, limit, len(list.Rows), bytes)
+				}
+				if int64(bytes) > list.Bytes {
+					t.Errorf("page %d of %d: %d bytes are counted as %d", pages, limit, bytes, list.Bytes)
+				}
+				for _, r := range list.Rows {
+					if r.ID == withArtifacts && len(list.Rows) > 1 {
+						t.Errorf("page %d of %d: a run with 6 MB of artifacts is one of %d", pages, limit, len(list.Rows))
+					}
+				}
+				if !list.More {
+					last := list.Rows[len(list.Rows)-1]
+					if want := ("a" + long)[:penstock.MaxListedPrompt-1]; last.Prompt != want || !last.PromptCut {
+						t.Errorf("the prompt has %d bytes, cut %v; want %d", len(last.Prompt), last.PromptCut, len(want))
+					}
+					break
+				}
+				q.Cursor = list.After(len(list.Rows))
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("in pages of %d: %s", limit, diff)
 			}
 		}
 	})
@@ -152,21 +227,22 @@ func TestCursorBelongsToItsQuery(t *testing.T) {
 		for range 3 {
 			mustCreate(t, s, nil)
 		}
-		_, next, err := s.ListRuns(t.Context(), everything, penstock.RunQuery{Limit: 1})
-		if err != nil || next == "" {
+		list, err := s.ListRuns(t.Context(), everything, penstock.RunQuery{Limit: 1})
+		if err != nil || !list.More {
 			t.Fatalf("no cursor: %v", err)
 		}
+		next := list.After(1)
 		for name, q := range map[string]penstock.RunQuery{
 			"another sort":   {Cursor: next, SortBy: "title"},
 			"another filter": {Cursor: next, Name: "x"},
 			"other way":      {Cursor: next, Ascending: true},
 			"garbage":        {Cursor: "garbage"},
 		} {
-			if _, _, err := s.ListRuns(t.Context(), everything, q); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+			if _, err := s.ListRuns(t.Context(), everything, q); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 				t.Errorf("%s: got %v, want an invalid request", name, err)
 			}
 		}
-		if _, _, err := s.ListRuns(t.Context(), everything, penstock.RunQuery{Cursor: next, Limit: 2}); err != nil {
+		if _, err := s.ListRuns(t.Context(), everything, penstock.RunQuery{Cursor: next, Limit: 2}); err != nil {
 			t.Errorf("another page size: %v", err)
 		}
 	})

@@ -34,6 +34,7 @@ type RunRow struct {
 	QueuedAt     penstock.Time // since when it waited, where it was just claimed
 
 	heldAt penstock.Time // since when a worker holds it
+	size   int64         // bytes of its texts, and something for the rest
 }
 
 // Tally is what a run has consumed, as it is kept.
@@ -284,6 +285,10 @@ func scanRun(scan func(...any) error) (RunRow, error) {
 	if err != nil {
 		return r, err
 	}
+	for _, text := range []string{r.Title, r.Prompt, config, sources, skill, schedule, metadata, message, usage, runner, r.TriggerURL} {
+		r.size += int64(len(text))
+	}
+	r.size += 1 << 10
 	r.TaskID = r.ID
 	r.Creator, r.Executor = creator.actor(), executor.actor()
 	r.SandboxRunning = r.State == penstock.StatePending || r.State == penstock.StateInProgress

@@ -520,9 +520,9 @@ func TestGroupCommitKeepsEveryMember(t *testing.T) {
 				}
 			}
 		}
-		rows, _, err := s.ListRuns(t.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, penstock.RunQuery{Limit: 500})
-		if err != nil || len(rows) != writers*each+1 {
-			t.Errorf("%d runs are there, want %d: %v", len(rows), writers*each+1, err)
+		list, err := s.ListRuns(t.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, penstock.RunQuery{Limit: 500})
+		if err != nil || len(list.Rows) != writers*each+1 {
+			t.Errorf("%d runs are there, want %d: %v", len(list.Rows), writers*each+1, err)
 		}
 	})
 }
@@ -628,9 +628,9 @@ func TestKeptAnswerIsWrittenOnce(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		rows, _, err := s.ListRuns(t.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, penstock.RunQuery{})
-		if created != 1 || len(rows) != 1 || err != nil {
-			t.Errorf("%d answered, %d there, %v; want one", created, len(rows), err)
+		list, err := s.ListRuns(t.Context(), store.Viewer{Team: store.DefaultTeam, All: true}, penstock.RunQuery{})
+		if created != 1 || len(list.Rows) != 1 || err != nil {
+			t.Errorf("%d answered, %d there, %v; want one", created, len(list.Rows), err)
 		}
 		for range 2 { // an answer that is over makes place for the next
 			r := newRun(nil)

@@ -107,6 +107,20 @@ def test_pages(client: Penstock) -> None:
     assert len(client.runs.list(created_after=since, metadata={"test": label}).items) == 5
 
 
+def test_pages_that_end_early(client: Penstock) -> None:
+    label = str(uuid4())
+    large = {"worker_host": "nowhere", "env": {"A": "x" * 120_000, "B": "x" * 120_000}}
+    ids = [
+        client.runs.create(prompt="x", config=large, metadata={"test": label}).run_id
+        for _ in range(20)
+    ]
+    pages = list(client.runs.list(limit=500, metadata={"test": label}).pages())
+    assert len(pages) == 2
+    assert {run.run_id for page in pages for run in page.items} == set(ids)
+    for run_id in ids:
+        client.runs.cancel(run_id)
+
+
 @pytest.mark.anyio
 async def test_async_pages(aclient: AsyncPenstock) -> None:
     label = str(uuid4())

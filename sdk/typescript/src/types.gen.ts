@@ -193,6 +193,8 @@ export interface RunItem {
   state: RunState;
   /** What the agent was asked. Empty when the run came from a skill alone. */
   prompt: string;
+  /** True in a list where `prompt` is only the beginning. The run itself has all of it. */
+  prompt_truncated?: boolean;
   /** When it was created. */
   created_at: Timestamp;
   /** When anything about it changed last. */
@@ -2542,6 +2544,8 @@ export interface Limits {
   validations_per_minute: number;
   /** A JSON body, attachments aside. */
   request_body_bytes: number;
+  /** The configuration of a run as JSON, of whatever makes runs, and an environment. */
+  configuration_bytes: number;
   /** Attachments of one request. */
   attachments_per_run: number;
   /** Those together, decoded. */
@@ -2554,6 +2558,10 @@ export interface Limits {
   metadata_keys: number;
   /** The largest `limit` of a list. */
   page_size: number;
+  /** A page of runs as JSON, which ends early for that, with one run at least. */
+  page_bytes: number;
+  /** A prompt in a list of runs, which is shortened. */
+  listed_prompt_bytes: number;
   /** How long an `Idempotency-Key` is remembered. */
   idempotency_seconds: number;
   /** How long a signed link holds. */

@@ -218,6 +218,22 @@ describe('pages', () => {
     await expect(pages.at(-1)?.nextPage()).rejects.toThrow('last page');
   });
 
+  test('go on after a page that ended early', async () => {
+    const client = server().client();
+    const metadata = { batch: crypto.randomUUID() };
+    const large = { worker_host: 'nowhere', env: { A: 'x'.repeat(120_000), B: 'x'.repeat(120_000) } };
+    const made: string[] = [];
+    for (let i = 0; i < 20; i++) {
+      made.push((await client.runs.create({ prompt: 'x', config: large, metadata })).run_id);
+    }
+    const query = { limit: 500, sort_by: 'created_at', sort_order: 'asc', metadata } as const;
+    const pages = await collect(client.runs.list(query).pages());
+    const items = await collect(client.runs.list(query));
+    await Promise.all(made.map((run) => client.runs.cancel(run)));
+    expect(pages).toHaveLength(2);
+    expect(items.map((run) => run.run_id)).toEqual(made);
+  });
+
   test('take filters of every kind', async () => {
     const client = server().client();
     const metadata = { filter: crypto.randomUUID() };

@@ -46,7 +46,10 @@ class AsyncRuns(AsyncRunsBase):
 
         Runs of the team that the caller may see, newest change first unless asked otherwise.
         All filters combine with AND. A cursor never shows a run twice. Sorted by `created_at`
-        none is missed; sorted by `updated_at` one that changes between two pages may be.
+        none is missed; sorted by `updated_at` one that changes between two pages may be. A page
+        ends early where it would have more than 4 MiB, with one run at least: `has_next_page`
+        alone says whether there are more. A prompt of more than 16 KiB is shortened here, with
+        `prompt_truncated: true`.
         """
         return self._pages(operations.list_runs, arguments)
 

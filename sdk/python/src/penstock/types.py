@@ -442,6 +442,9 @@ class RunItem(Model):
     prompt: str
     """What the agent was asked. Empty when the run came from a skill alone."""
 
+    prompt_truncated: bool | None = None
+    """True in a list where `prompt` is only the beginning. The run itself has all of it."""
+
     created_at: Timestamp
     """When it was created."""
 
@@ -3428,6 +3431,9 @@ class Limits(Model):
     request_body_bytes: int
     """A JSON body, attachments aside."""
 
+    configuration_bytes: int
+    """The configuration of a run as JSON, of whatever makes runs, and an environment."""
+
     attachments_per_run: int
     """Attachments of one request."""
 
@@ -3445,6 +3451,12 @@ class Limits(Model):
 
     page_size: int
     """The largest `limit` of a list."""
+
+    page_bytes: int
+    """A page of runs as JSON, which ends early for that, with one run at least."""
+
+    listed_prompt_bytes: int
+    """A prompt in a list of runs, which is shortened."""
 
     idempotency_seconds: int
     """How long an `Idempotency-Key` is remembered."""

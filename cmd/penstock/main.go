@@ -139,7 +139,8 @@ func newParser(target *cli, std *stdio, options ...kong.Option) (*kong.Kong, err
 			{Key: "connection", Title: "Connection:"},
 		}),
 		kong.Vars{
-			"data": defaultDataDir(), "host": defaultHost(), "scopes": strings.Join(scopeNames(penstock.Scopes()), ", "),
+			"data": defaultDataDir(), "host": defaultHost(), "memory": defaultMemory(),
+			"scopes":  strings.Join(scopeNames(penstock.Scopes()), ", "),
 			"schemes": strings.Join(schemeNames(), ","), "outcomes": strings.Join(outcomeNames(), ","),
 		},
 		kong.Writers(std.out, std.err),

@@ -41,7 +41,7 @@ type serveCmd struct {
 	LimitRequestsPerMinute int           `default:"600" help:"Requests a minute that one API key may make; 0 is no limit."`
 	LimitValidations       int           `name:"limit-validations-per-minute" default:"30" help:"Validations of factory files a minute that one address may ask for without a key; 0 is no limit."`
 	LimitSecretsPerTeam    int           `default:"1000" help:"Managed secrets that a team may have; 0 is no limit."`
-	LimitArtifacts         int64         `default:"2048" placeholder:"MIB" help:"MiB that the artifacts of one run may have together; 0 is no limit."`
+	LimitArtifacts         int64         `default:"2048" help:"MiB that the artifacts of one run may have together; 0 is no limit."`
 	SessionLife            time.Duration `default:"168h" help:"How long a session of the dashboard lasts after its sign-in."`
 	SessionIdle            time.Duration `default:"24h" help:"After how long without a request a session of the dashboard ends."`
 	GitPoll                time.Duration `default:"30s" help:"How often the repositories of factories are looked at; 0: only when the server is told of a push."`

@@ -60,6 +60,7 @@ type bubblewrap struct {
 	// 0.8 can, where /proc/sys is writable to it. With one, a hostile process has far more of
 	// the kernel to attack.
 	noUsers func() bool
+	sizes   func() bool // whether bwrap can bound a tmpfs
 }
 
 func newBubblewrap(m machine, opts Options) (Sandbox, error) {
@@ -82,6 +83,12 @@ func newBubblewrap(m machine, opts Options) (Sandbox, error) {
 		cmd := exec.CommandContext(ctx, bwrap, args...)
 		cmd.Env = []string{}
 		return cmd.Run() == nil
+	})
+	b.sizes = sync.OnceValue(func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		help, err := exec.CommandContext(ctx, bwrap, "--help").Output()
+		return err == nil && strings.Contains(string(help), "--size BYTES")
 	})
 	return b, nil
 }
@@ -153,7 +160,12 @@ func (b *bubblewrap) options(spec Spec) []string {
 		}
 	}
 	o = append(o, procOptions()...)
-	o = append(o, "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run", "--symlink", "../tmp", "/var/tmp")
+	o = append(o, "--dev", "/dev")
+	o = append(o, b.tmpfs("/dev/shm", spec.Shm)...)
+	o = append(o, "--remount-ro", "/dev")
+	o = append(o, b.tmpfs("/tmp", spec.Tmp)...)
+	o = append(o, b.tmpfs("/run", runBytes)...)
+	o = append(o, "--symlink", "../tmp", "/var/tmp")
 	o = append(o, "--bind", spec.Home, insideHome, "--bind", spec.Dir, insideDir)
 	for _, m := range spec.ReadOnly {
 		target := m.Target
@@ -165,6 +177,18 @@ func (b *bubblewrap) options(spec Spec) []string {
 	o = append(o, "--ro-bind", b.exe, insideExe, "--chdir", path.Join(insideDir, filepath.ToSlash(spec.Cwd)),
 		"--setenv", "GOMAXPROCS", "1") // for Enter alone
 	return o
+}
+
+// runBytes is the size of /run.
+const runBytes = 64 << 20
+
+// tmpfs are the options for a file system in memory of at most size bytes, 0 for the
+// kernel's default. bwrap can do that from version 0.7 on.
+func (b *bubblewrap) tmpfs(at string, size int64) []string {
+	if size <= 0 || !b.sizes() {
+		return []string{"--tmpfs", at}
+	}
+	return []string{"--size", strconv.FormatInt(size, 10), "--tmpfs", at}
 }
 
 // procOptions mount a /proc of the sandbox's own processes without the handles

@@ -96,6 +96,9 @@ type Spec struct {
 	Stderr io.Writer
 	// Limits bound the tree as a whole.
 	Limits Limits
+	// Tmp and Shm are the sizes in bytes of /tmp and of /dev/shm, which are memory of the
+	// tree; 0 is what the kernel gives. Kinds without places of their own ignore them.
+	Tmp, Shm int64
 }
 
 // Mount shows Source, a path of the host, at Target.

@@ -177,6 +177,7 @@ func (e *execution) launch(ctx context.Context, c harness.Command) (harness.Proc
 // startSandbox fills in what is the same for all programs of the execution.
 func (e *execution) startSandbox(ctx context.Context, spec sandbox.Spec) (sandbox.Running, error) {
 	spec.Dir, spec.Home, spec.Limits = e.space.work, e.space.home, e.w.Limits
+	spec.Tmp, spec.Shm = e.w.Tmp, e.w.Shm
 	running, err := e.sandbox.Start(ctx, spec)
 	if err != nil {
 		if ctx.Err() != nil {

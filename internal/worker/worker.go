@@ -67,6 +67,7 @@ type Options struct {
 	Demo      sandbox.Sandbox
 	NoSandbox string
 	Limits    sandbox.Limits
+	Tmp, Shm  int64 // see sandbox.Spec
 
 	// Harnesses are the agent programs by name; builtin has to be among them.
 	// In Argv and in the values of Env, {exe}, {home} and {workspace} stand for

@@ -7,6 +7,7 @@ type Schedule struct {
 	Cron           string             `json:"cron_schedule"` // UTC
 	Enabled        bool               `json:"enabled"`
 	Prompt         string             `json:"prompt"`
+	Mode           Mode               `json:"mode"` // of its runs, never empty
 	CreatedAt      Time               `json:"created_at"`
 	UpdatedAt      Time               `json:"updated_at"`
 	Config         *Config            `json:"agent_config,omitempty"`
@@ -33,6 +34,7 @@ type ScheduleRequest struct {
 	Cron     string            `json:"cron_schedule"`
 	Enabled  *bool             `json:"enabled,omitempty"` // true when absent on create; required on replace
 	Prompt   string            `json:"prompt,omitempty"`
+	Mode     Mode              `json:"mode,omitempty"`
 	Skill    string            `json:"skill,omitempty"`
 	Config   *Config           `json:"agent_config,omitempty"`
 	AgentUID string            `json:"agent_uid,omitempty"`

@@ -101,6 +101,9 @@ func TestSchedules(t *testing.T) {
 	call(t, env, "schedule", "replace", made.ID, "--name", "hourly", "--cron", "@hourly", "--prompt", "tidy up", "--paused").want(t, 0, "hourly", "@hourly", "false")
 	call(t, env, "schedule", "create", "never", "--cron", "0 0 31 2 *", "--prompt", "x").want(t, 65, "Invalid request: --cron ")
 	call(t, env, "schedule", "get", made.ID).want(t, 0, "hourly")
+	planned := call(t, env, "schedule", "replace", made.ID, "--name", "hourly", "--cron", "@hourly", "--prompt", "tidy up", "--mode", "plan")
+	planned.want(t, 0, "mode", "plan")
+	call(t, env, "schedule", "create", "fast", "--cron", "@hourly", "--prompt", "x", "--mode", "fast").want(t, 64, "--mode", "orchestrate")
 	call(t, env, "schedule", "delete", "hourly").want(t, 0)
 	call(t, env, "schedule", "get", made.ID).want(t, 65, "there is no")
 }

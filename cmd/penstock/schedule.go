@@ -32,6 +32,7 @@ type scheduleFields struct {
 	Cron        string            `placeholder:"EXPRESSION" field:"/cron_schedule" help:"When it fires: five cron fields in UTC, or @daily, @hourly, @every 1h."`
 	Prompt      string            `field:"/prompt" help:"What the agent should do; - reads it from standard input."`
 	Skill       string            `placeholder:"REFERENCE" field:"/skill" help:"Skill to follow."`
+	Mode        string            `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"How its runs go about it: normal, plan (plan first and ask) or orchestrate."`
 	Agent       string            `placeholder:"UID|NAME" field:"/agent_uid" help:"Agent whose name and settings its runs use."`
 	Environment string            `placeholder:"UID|NAME" field:"/agent_config/environment_id" help:"Environment to work in."`
 	Model       string            `placeholder:"ID" field:"/agent_config/model_id" help:"Model, such as demo/offline."`
@@ -74,7 +75,9 @@ func (f *scheduleFields) body(ctx context.Context, std *stdio, c *client) (map[s
 	if config.EnvironmentID, err = c.environmentUID(ctx, f.Environment); err != nil {
 		return nil, err
 	}
-	request := penstock.ScheduleRequest{Cron: f.Cron, Prompt: prompt, Skill: f.Skill, Metadata: f.Metadata, Config: &config}
+	request := penstock.ScheduleRequest{
+		Cron: f.Cron, Prompt: prompt, Mode: penstock.Mode(f.Mode), Skill: f.Skill, Metadata: f.Metadata, Config: &config,
+	}
 	if request.AgentUID, err = c.agentUID(ctx, f.Agent); err != nil {
 		return nil, err
 	}
@@ -195,6 +198,7 @@ func scheduleFacts(s penstock.Schedule) []fact {
 		{"environment", config.EnvironmentID},
 		{"model", config.ModelID},
 		{"skill", config.SkillSpec},
+		{"mode", string(s.Mode)},
 		{"metadata", pairs(s.Metadata)},
 		{"created", moments(s.CreatedAt)},
 		{"created by", actor(s.CreatedBy)},

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +112,7 @@ func (s *Service) ReplaceSchedule(ctx context.Context, p penstock.Principal, id 
 		}
 		next, sameTimes := r.NextAt, r.Enabled && checked.Enabled && r.Cron == checked.Cron
 		r.Name, r.Cron, r.Enabled, r.Prompt, r.Personal = checked.Name, checked.Cron, checked.Enabled, checked.Prompt, checked.Personal
-		r.Config, r.AgentUID, r.Metadata = checked.Config, checked.AgentUID, checked.Metadata
+		r.Mode, r.Config, r.AgentUID, r.Metadata = checked.Mode, checked.Config, checked.AgentUID, checked.Metadata
 		if sameTimes { // @every goes on from where it was
 			r.NextAt = next
 			return nil
@@ -235,6 +236,7 @@ func (s *Service) define(ctx context.Context, p penstock.Principal, r *store.Sch
 	r.Name, r.Cron = strings.TrimSpace(req.Name), strings.TrimSpace(req.Cron)
 	r.Enabled = req.Enabled == nil || *req.Enabled
 	r.Prompt, r.Metadata, r.AgentUID = req.Prompt, req.Metadata, req.AgentUID
+	r.Mode = cmp.Or(req.Mode, penstock.ModeNormal)
 	if r.AgentUID == "" {
 		r.AgentUID = p.AgentUID // an agent's key makes runs of that agent, also later
 	}
@@ -313,7 +315,7 @@ func creatorOf(r store.ScheduleRow) penstock.Principal {
 func requestOf(r store.ScheduleRow) penstock.RunRequest {
 	shared := !r.Personal
 	return penstock.RunRequest{
-		Prompt: r.Prompt, Title: r.Name, Config: r.Config, AgentIdentityUID: r.AgentUID, Metadata: r.Metadata, Team: &shared,
+		Prompt: r.Prompt, Mode: r.Mode, Title: r.Name, Config: r.Config, AgentIdentityUID: r.AgentUID, Metadata: r.Metadata, Team: &shared,
 	}
 }
 

@@ -120,7 +120,7 @@ func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 		})
 		next := *made.History.NextRun
 		want := penstock.Schedule{
-			ID: made.ID, Name: "nightly", Cron: "0 3 * * *", Enabled: true, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt,
+			ID: made.ID, Name: "nightly", Cron: "0 3 * * *", Enabled: true, Mode: penstock.ModeNormal, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt,
 			Config: &penstock.Config{EnvironmentID: e.UID, SkillSpec: "acme/app:triage"}, AgentUID: agent.UID, Metadata: map[string]string{"k": "v"},
 			Environment: &e.Config, CreatedBy: &w.admin.Actor, UpdatedBy: &w.admin.Actor, History: &penstock.ScheduleHistory{NextRun: &next},
 			Scope: &penstock.Scoped{Type: "Team", UID: "default"},
@@ -178,6 +178,7 @@ func TestScheduleThatIsWrong(t *testing.T) {
 			"a long name":              {with(func(r *penstock.ScheduleRequest) { r.Name = strings.Repeat("n", 101) }), []string{"/name"}},
 			"a skill that is none":     {with(func(r *penstock.ScheduleRequest) { r.Skill = "a b" }), []string{"/skill"}},
 			"bad metadata":             {with(func(r *penstock.ScheduleRequest) { r.Metadata = map[string]string{"a b": ""} }), []string{"/metadata/a b"}},
+			"no such mode":             {with(func(r *penstock.ScheduleRequest) { r.Mode = "fast" }), []string{"/mode"}},
 			"no such agent":            {with(func(r *penstock.ScheduleRequest) { r.AgentUID = "nobody" }), []string{"/agent_uid"}},
 			"no such environment":      {config(penstock.Config{EnvironmentID: "nowhere"}), []string{"/agent_config/environment_id"}},
 			"no such harness":          {config(penstock.Config{Harness: &penstock.Harness{Type: "x"}}), []string{"/agent_config/harness/type"}},
@@ -251,6 +252,41 @@ func TestScheduledRunIsWhatTheScheduleSays(t *testing.T) {
 }
 
 // createKeyFor makes somebody with a key.
+func TestRunsOfAScheduleHaveItsMode(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		req := hourly
+		req.Mode = penstock.ModePlan
+		s := w.createSchedule(req)
+		if list, err := w.ListSchedules(ctx, w.admin); err != nil || s.Mode != penstock.ModePlan || list[0].Mode != penstock.ModePlan {
+			w.t.Fatalf("created %q, listed %+v, %v, want mode plan", s.Mode, list, err)
+		}
+		w.fire(*s.History.NextRun)
+		a := w.claim()
+		if a.Run.Mode != penstock.ModePlan || len(a.Prompts) != 1 || a.Prompts[0].Mode != penstock.ModePlan {
+			w.t.Errorf("the run has mode %q, its prompts %+v, want plan", a.Run.Mode, a.Prompts)
+		}
+
+		for _, mode := range []penstock.Mode{penstock.ModeOrchestrate, ""} {
+			req.Mode, req.Enabled = mode, new(true)
+			replaced, err := w.ReplaceSchedule(ctx, w.admin, s.ID, req)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			want := mode
+			if want == "" {
+				want = penstock.ModeNormal
+			}
+			if got := w.schedule(s.ID).Mode; replaced.Mode != want || got != want {
+				w.t.Errorf("replaced with %q: answered %q, kept %q, want %q", mode, replaced.Mode, got, want)
+			}
+		}
+		if _, err := w.PauseSchedule(ctx, w.admin, s.ID); err != nil || w.schedule(s.ID).Mode != penstock.ModeNormal {
+			w.t.Errorf("paused: mode %q, %v, want it kept", w.schedule(s.ID).Mode, err)
+		}
+	})
+}
+
 func (w *world) createKeyFor(name string, scopes ...penstock.Scope) penstock.Principal {
 	w.t.Helper()
 	p := w.as(name, append(scopes, penstock.ScopeKeysManage)...)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -22,13 +23,14 @@ type ScheduleRow struct {
 // scheduleData is what of a schedule has no column of its own.
 type scheduleData struct {
 	Prompt   string            `json:"prompt,omitempty"`
+	Mode     penstock.Mode     `json:"mode,omitempty"`
 	Config   *penstock.Config  `json:"config,omitempty"`
 	AgentUID string            `json:"agent_uid,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
 func (r ScheduleRow) data() string {
-	return marshal(scheduleData{r.Prompt, r.Config, r.AgentUID, r.Metadata})
+	return marshal(scheduleData{r.Prompt, r.Mode, r.Config, r.AgentUID, r.Metadata})
 }
 
 // EnvironmentID is the environment that the schedule names itself, "" for none.
@@ -67,7 +69,7 @@ func scanSchedule(scan func(...any) error) (ScheduleRow, error) {
 	if err := unmarshal(data, &d); err != nil {
 		return r, fmt.Errorf("read schedule %s: %w", r.ID, err)
 	}
-	r.Prompt, r.Config, r.AgentUID, r.Metadata = d.Prompt, d.Config, d.AgentUID, d.Metadata
+	r.Prompt, r.Mode, r.Config, r.AgentUID, r.Metadata = d.Prompt, cmp.Or(d.Mode, penstock.ModeNormal), d.Config, d.AgentUID, d.Metadata
 	if environment.Valid {
 		r.Environment = &penstock.EnvironmentConfig{}
 		err = unmarshal(environment.String, r.Environment)

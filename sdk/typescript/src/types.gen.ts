@@ -1425,6 +1425,8 @@ export interface Schedule {
   enabled?: boolean | undefined;
   /** What the agent is asked. */
   prompt?: string | undefined;
+  /** How its runs go about the prompt. */
+  mode?: Known<RunMode> | undefined;
   /** The skill to run, as in `agent_config.skill_spec`, which it wins over. */
   skill?: string | undefined;
   /** How its runs are executed. */
@@ -1446,6 +1448,8 @@ export interface UpdateSchedule {
   enabled: boolean;
   /** What the agent is asked. */
   prompt?: string | undefined;
+  /** How its runs go about the prompt. */
+  mode?: Known<RunMode> | undefined;
   /** The skill to run, as in `agent_config.skill_spec`, which it wins over. */
   skill?: string | undefined;
   /** How its runs are executed. */
@@ -1472,6 +1476,8 @@ export interface ScheduledAgentItem {
   enabled: boolean;
   /** What the agent is asked. Empty when its runs come from a skill alone. */
   prompt: string;
+  /** How its runs go about the prompt. */
+  mode: RunMode;
   /** When it was created. */
   created_at: Timestamp;
   /** When it was changed last. */

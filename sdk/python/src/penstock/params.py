@@ -707,6 +707,9 @@ class Schedule(TypedDict, total=False):
     prompt: str
     """What the agent is asked."""
 
+    mode: RunMode
+    """How its runs go about the prompt."""
+
     skill: str
     """The skill to run, as in `agent_config.skill_spec`, which it wins over."""
 
@@ -737,6 +740,9 @@ class UpdateSchedule(TypedDict, total=False):
 
     prompt: str
     """What the agent is asked."""
+
+    mode: RunMode
+    """How its runs go about the prompt."""
 
     skill: str
     """The skill to run, as in `agent_config.skill_spec`, which it wins over."""

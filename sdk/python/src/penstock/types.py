@@ -2149,6 +2149,9 @@ class ScheduledAgentItem(Model):
     prompt: str
     """What the agent is asked. Empty when its runs come from a skill alone."""
 
+    mode: RunMode
+    """How its runs go about the prompt."""
+
     created_at: Timestamp
     """When it was created."""
 

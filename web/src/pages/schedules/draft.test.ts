@@ -8,6 +8,7 @@ const schedule: ScheduledAgentItem = {
   cron_schedule: '0 3 * * *',
   enabled: false,
   prompt: 'Check the links',
+  mode: 'plan',
   created_at: '2026-01-01T00:00:00.000Z',
   updated_at: '2026-01-01T00:00:00.000Z',
   agent_config: { environment_id: 'e1', model_id: 'demo/offline', budget: { max_cost_usd: 2 } },
@@ -17,12 +18,13 @@ const schedule: ScheduledAgentItem = {
 };
 
 test('a schedule that is not changed stays as it is, with what cannot be edited here', () => {
-  const { name, cron_schedule, enabled, prompt, agent_config, agent_uid, metadata } = schedule;
+  const { name, cron_schedule, enabled, prompt, mode, agent_config, agent_uid, metadata } = schedule;
   expect(requestOf(draftOf(schedule), schedule)).toEqual({
     name,
     cron_schedule,
     enabled,
     prompt,
+    mode,
     agent_config,
     agent_uid,
     metadata,
@@ -36,6 +38,7 @@ test('what was emptied is left out', () => {
     name: 'nightly',
     cron_schedule: '0 3 * * *',
     enabled: false,
+    mode: 'plan',
     team: false,
     metadata: {},
     agent_config: { budget: { max_cost_usd: 2 }, skill_spec: 'acme/shop:tidy' },

@@ -44,6 +44,7 @@ export function requestOf(draft: ScheduleDraft, before?: ScheduledAgentItem): Up
     team: draft.team,
     ...(draft.prompt.trim() ? { prompt: draft.prompt } : {}),
     ...(draft.agent ? { agent_uid: draft.agent } : {}),
+    ...(before ? { mode: before.mode as UpdateSchedule['mode'] } : {}),
     ...(before?.metadata ? { metadata: before.metadata } : {}),
     ...(Object.keys(config).length > 0 ? { agent_config: config } : {}),
   };

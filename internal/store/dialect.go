@@ -28,10 +28,10 @@ type dialect struct {
 	lock, skipRun, skipLocked string
 	// bytewise ends a sort key that is compared byte by byte, as Go does.
 	bytewise string
-	// contains is a condition that s.text holds the word bound to the placeholder,
-	// answered from the search index; wordArg prepares the word for it.
-	contains func(placeholder string) string
-	wordArg  func(word string) string
+	// finds selects the ids of the runs whose text holds the word bound to the
+	// placeholder, from the search index; wordArg prepares the word for it.
+	finds   func(placeholder string) string
+	wordArg func(word string) string
 	// number is the number under a key of an object in a column of JSON text, NULL
 	// where there is none.
 	number func(column, key string) string

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -281,11 +282,83 @@ func TestSearch(t *testing.T) {
 			"errorsxhere":     {},
 			"go":              {"go vet"}, // short: the title's start
 			"et":              {},
+			"go ve":           {}, // both short: each begins the title
+			"login go":        {"go vet"},
+			"login pa":        {"Fix the Login page"},
+			"fail et":         {"go vet"},
+			"login 0%":        {"Fix the Login page"},
+			"login zz":        {},
+			"pa login vet":    {},
 			"review":          {"go vet"},
 			"login AND OR *":  {},
 			"fix login users": {"Fix the Login page"},
 		} {
 			if diff := cmp.Diff(want, listed(t, s, everything, penstock.RunQuery{Text: q})); diff != "" {
+				t.Errorf("%q: %s", q, diff)
+			}
+		}
+	})
+}
+
+// Words that more runs hold than the index is asked for are narrowed by others,
+// short ones included.
+func TestSearchOfCommonWords(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		var created sync.WaitGroup
+		for i := range 1001 {
+			created.Go(func() {
+				mustCreate(t, s, func(r *store.NewRun) {
+					r.Title, r.Prompt, r.CreatedAt = fmt.Sprintf("Run number %d", i), "fix the login", penstock.Time(i)
+				})
+			})
+		}
+		created.Wait()
+		for {
+			texts, err := s.Unindexed(t.Context(), "", 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(texts) == 0 {
+				break
+			}
+			write(t, s, func(tx *store.Tx) error { return tx.Index(t.Context(), texts) })
+		}
+		all := make([]string, 1001)
+		for i := range all {
+			all[i] = fmt.Sprintf("Run number %d", i)
+		}
+		holding := func(part string) []string {
+			return slices.DeleteFunc(slices.Clone(all), func(title string) bool { return !strings.Contains(title, part) })
+		}
+		for q, want := range map[string][]string{
+			"number":         all,
+			"number u":       all, // more than the index is asked for
+			"number 77":      holding("77"),
+			"7 number 9":     slices.DeleteFunc(holding("7"), func(title string) bool { return !strings.Contains(title, "9") }),
+			"number login 5": holding("5"),
+			"number 1000":    {"Run number 1000"},
+			"number 1000 2":  {},
+			"number zz":      {},
+			"login zz 1":     {},
+			"ru":             all,
+			"u":              {},
+		} {
+			got := []string{}
+			query := penstock.RunQuery{Text: q, SortBy: "created_at", Ascending: true, Limit: 500}
+			for more := true; more; {
+				list, err := s.ListRuns(t.Context(), everything, query)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range list.Rows {
+					got = append(got, r.Title)
+				}
+				if more = list.More; more {
+					query.Cursor = list.After(len(list.Rows))
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%q: %s", q, diff)
 			}
 		}

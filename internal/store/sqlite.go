@@ -102,8 +102,8 @@ func sqliteDialect() *dialect {
 		name:       "sqlite",
 		now:        "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
 		committers: 1,
-		contains: func(placeholder string) string {
-			return "s.n IN (SELECT rowid FROM run_fts WHERE run_fts MATCH " + placeholder + ")"
+		finds: func(placeholder string) string { // CROSS: the index first, so that a LIMIT ends it
+			return "SELECT s.run_id FROM run_fts CROSS JOIN run_search s ON s.n = run_fts.rowid WHERE run_fts MATCH " + placeholder
 		},
 		number:   func(column, key string) string { return "json_extract(NULLIF(" + column + ", ''), '$." + key + "')" },
 		elements: func(column string) string { return "json_each(" + column + ")" },

@@ -2611,8 +2611,8 @@ export interface ListRunsQuery {
   /** Direction of the order. */
   sort_order?: 'asc' | 'desc' | undefined;
   /**
-   * Search over title, prompt and skill. Every word must occur, as a substring, in either case; a word of fewer than three
-   * characters must begin the title. A new run is found within 2 seconds.
+   * Search over title, prompt and skill. Every word must occur, as a substring, in either case. Where all words have fewer
+   * than three characters, each must begin the title. A new run is found within 2 seconds.
    */
   q?: string | undefined;
   /** Only runs in one of these states. Repeat the parameter for several. */

@@ -1299,9 +1299,9 @@ class ListRunsParams(Options, total=False):
     """Direction of the order."""
 
     q: str
-    """Search over title, prompt and skill. Every word must occur, as a substring, in either case;
-    a word of fewer than three characters must begin the title. A new run is found within 2
-    seconds.
+    """Search over title, prompt and skill. Every word must occur, as a substring, in either case.
+    Where all words have fewer than three characters, each must begin the title. A new run is
+    found within 2 seconds.
     """
 
     state: Sequence[RunState]

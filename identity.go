@@ -32,6 +32,7 @@ type Identity struct {
 	EnvironmentID    string               `json:"environment_id,omitempty"`
 	BaseModel        string               `json:"base_model,omitempty"`
 	Harness          *Harness             `json:"harness,omitempty"`
+	BaseHarness      string               `json:"base_harness,omitempty"` // the type of Harness; not stored
 	MCPServers       map[string]MCPServer `json:"mcp_servers,omitzero"`
 
 	CredentialStrategy string          `json:"credential_strategy,omitempty"`
@@ -71,12 +72,18 @@ type IdentityRequest struct {
 	EnvironmentID      *string               `json:"environment_id,omitempty"`
 	BaseModel          *string               `json:"base_model,omitempty"`
 	Harness            *Harness              `json:"harness,omitempty"`
+	BaseHarness        *string               `json:"base_harness,omitempty"` // deprecated: the type of Harness alone
 	MCPServers         *map[string]MCPServer `json:"mcp_servers,omitempty"`
 	CredentialStrategy *string               `json:"credential_strategy,omitempty"`
 	HarnessAuthSecrets json.RawMessage       `json:"harness_auth_secrets,omitempty"`
 	OnBehalfOfEnabled  *bool                 `json:"on_behalf_of_enabled,omitempty"`
 	WorkerHost         *string               `json:"worker_host,omitempty"`
 	Type               *AgentType            `json:"agent_type,omitempty"`
+}
+
+// SecretsAppend gives an agent more secrets. It is the whole request.
+type SecretsAppend struct {
+	Secrets []NamedSecret `json:"secrets_append"`
 }
 
 // Config is the layer of configuration that the agent contributes to its runs.

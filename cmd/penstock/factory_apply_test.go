@@ -52,6 +52,11 @@ func TestFactoryOfARepository(t *testing.T) {
 	call(t, env, "factory", "update", f.UID, "--repository", w.repository.URL()).want(t, 0, "syncing")
 	call(t, env, "factory", "sync", f.UID).want(t, 0, "in a repository", "the default one", "applied", "lead (foreman)")
 	call(t, env, "webhook", "disable", "ci", "--factory", "tracked").want(t, 65, "read-only here", "webhooks/ci.yaml")
+	more := filepath.Join(t.TempDir(), "more.json")
+	if err := os.WriteFile(more, []byte(`{"secrets_append": []}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call(t, env, "agent", "update", "lead", "--file", more).want(t, 65, "read-only here", "agents/lead/agent.md")
 	call(t, env, "webhook", "suspend", "ci", "--factory", "tracked").want(t, 0, "suspended")
 	call(t, env, "webhook", "resume", "ci", "--factory", "tracked").want(t, 0, "enabled")
 	id := w.repository.Commit("Break it", with(acmeFiles(), "webhooks/ci.yaml", "secretName: CI_TOKN\n"))

@@ -303,14 +303,29 @@ func decodeStrict(body []byte, dst any) (ignored []string, err error) {
 	return ignored, nil
 }
 
-// nulls names the fields of the body that was decoded which are null.
-func (c *call) nulls() []string {
+// gives reports whether the body is an object with the field, null or not.
+func (c *call) gives(name string) (bool, error) {
+	if _, err := c.readBody(); err != nil {
+		return false, err
+	}
+	_, given := c.fields()[name]
+	return given, nil
+}
+
+// fields are those of the body that was read; none where it is no JSON object,
+// which decode refuses.
+func (c *call) fields() map[string]jsontext.Value {
 	var fields map[string]jsontext.Value
 	if err := json.Unmarshal(c.body.Bytes(), &fields); err != nil {
-		return nil // decode has refused it
+		return nil
 	}
+	return fields
+}
+
+// nulls names the fields of the body that was decoded which are null.
+func (c *call) nulls() []string {
 	var names []string
-	for name, value := range fields {
+	for name, value := range c.fields() {
 		if value.Kind() == 'n' {
 			names = append(names, name)
 		}

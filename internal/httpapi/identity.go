@@ -40,11 +40,36 @@ func (a *API) identity(c *call) error {
 }
 
 func (a *API) updateIdentity(c *call) error {
+	switch appends, err := c.gives("secrets_append"); {
+	case err != nil:
+		return err
+	case appends:
+		return a.appendIdentitySecrets(c)
+	}
 	var req penstock.IdentityRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
 	identity, err := a.svc.UpdateIdentity(c.ctx(), c.principal, c.param("uid"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, identity)
+}
+
+// appendIdentitySecrets is an update whose only field is secrets_append.
+func (a *API) appendIdentitySecrets(c *call) error {
+	var req penstock.SecretsAppend
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	if len(c.fields()) > 1 {
+		return penstock.Invalid("/secrets_append", "must be the only field of its request; change the others in a request of their own")
+	}
+	if req.Secrets == nil {
+		return penstock.Invalid("/secrets_append", "must be an array, not null")
+	}
+	identity, err := a.svc.AppendIdentitySecrets(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err
 	}

@@ -48,9 +48,12 @@ func (s *Service) Identity(ctx context.Context, p penstock.Principal, uid string
 }
 
 // presentIdentity adds what is not stored: whether the configuration says how to
-// run the agent's harness.
+// run the agent's harness, and the harness's type as base_harness.
 func (s *Service) presentIdentity(i penstock.Identity) penstock.Identity {
 	i.Available = slices.Contains(s.executable, i.Harness.Kind())
+	if i.Harness != nil {
+		i.BaseHarness = i.Harness.Type
+	}
 	return i
 }
 
@@ -62,7 +65,9 @@ func (s *Service) CreateIdentity(ctx context.Context, p penstock.Principal, req 
 	}
 	now := penstock.Now()
 	agent := penstock.Identity{UID: penstock.NewID(), CreatedAt: now, UpdatedAt: now}
-	changeIdentity(&agent, req)
+	if err := s.changeIdentity(&agent, req); err != nil {
+		return penstock.Identity{}, err
+	}
 	if err := s.checkIdentity(p, agent, false); err != nil {
 		return penstock.Identity{}, err
 	}
@@ -83,6 +88,16 @@ func (s *Service) CreateIdentity(ctx context.Context, p penstock.Principal, req 
 // UpdateIdentity changes what the request has: an absent field stays, an empty
 // value clears it. Runs that exist keep their configuration.
 func (s *Service) UpdateIdentity(ctx context.Context, p penstock.Principal, uid string, req penstock.IdentityRequest) (penstock.Identity, error) {
+	return s.editIdentity(ctx, p, uid, func(_ *store.Tx, agent *penstock.Identity) (changed bool, err error) {
+		return true, s.changeIdentity(agent, req)
+	})
+}
+
+// editIdentity changes an agent in a transaction, and the files of its factory
+// with it. Where change reports false, nothing is stored.
+func (s *Service) editIdentity(
+	ctx context.Context, p penstock.Principal, uid string, change func(*store.Tx, *penstock.Identity) (changed bool, err error),
+) (penstock.Identity, error) {
 	if err := require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Identity{}, err
 	}
@@ -95,31 +110,43 @@ func (s *Service) UpdateIdentity(ctx context.Context, p penstock.Principal, uid 
 			return agent, err
 		}
 		before := agent
-		changeIdentity(&agent, req)
-		if agent.FactoryUID != "" && (agent.Type == penstock.AgentForeman) != (before.Type == penstock.AgentForeman) {
-			return agent, penstock.Invalid("/agent_type", "cannot become or cease to be FOREMAN: a factory has exactly one")
+		if changed, err := change(tx, &agent); err != nil || !changed {
+			return s.presentIdentity(agent), err
 		}
-		if err := s.checkIdentity(p, agent, before.OnBehalfOfEnabled); err != nil {
+		if err := s.storeIdentity(ctx, tx, p, before, agent); err != nil {
 			return agent, err
 		}
-		if err := useEnvironment(ctx, tx, p, agent.EnvironmentID, "/environment_id"); err != nil {
-			return agent, err
-		}
-		if err := useIdentitySecrets(ctx, tx, p, agent); err != nil {
-			return agent, err
-		}
-		agent.UpdatedAt = penstock.Now()
-		if err := tx.AddPrincipal(ctx, p.Team, agentActor(agent)); err != nil {
-			return agent, err
-		}
-		if err := tx.SetIdentity(ctx, p.Team, agent); err != nil {
-			return agent, err
-		}
-		if agent.FactoryUID != "" {
-			err = s.rewrite(ctx, tx, p, agent.FactoryUID, renamed{definition.KindAgent, before.Name, agent.Name})
-		}
+		agent, err = tx.Identity(ctx, p.Team, uid)
 		return s.presentIdentity(agent), err
 	})
+}
+
+// storeIdentity checks an agent that was changed in the transaction, and stores
+// it.
+func (s *Service) storeIdentity(ctx context.Context, tx *store.Tx, p penstock.Principal, before, agent penstock.Identity) error {
+	if agent.FactoryUID != "" && (agent.Type == penstock.AgentForeman) != (before.Type == penstock.AgentForeman) {
+		return penstock.Invalid("/agent_type", "cannot become or cease to be FOREMAN: a factory has exactly one")
+	}
+	if err := s.checkIdentity(p, agent, before.OnBehalfOfEnabled); err != nil {
+		return err
+	}
+	if err := useEnvironment(ctx, tx, p, agent.EnvironmentID, "/environment_id"); err != nil {
+		return err
+	}
+	if err := useIdentitySecrets(ctx, tx, p, agent); err != nil {
+		return err
+	}
+	agent.UpdatedAt = penstock.Now()
+	if err := tx.AddPrincipal(ctx, p.Team, agentActor(agent)); err != nil {
+		return err
+	}
+	if err := tx.SetIdentity(ctx, p.Team, agent); err != nil {
+		return err
+	}
+	if agent.FactoryUID == "" {
+		return nil
+	}
+	return s.rewrite(ctx, tx, p, agent.FactoryUID, renamed{definition.KindAgent, before.Name, agent.Name})
 }
 
 // DeleteIdentity takes an agent away from new runs and revokes its keys. Its
@@ -178,7 +205,7 @@ func set[T any](field, value *T) {
 
 // changeIdentity applies a request. Empty values become absent, so that the
 // agent says nothing about them.
-func changeIdentity(i *penstock.Identity, req penstock.IdentityRequest) {
+func (s *Service) changeIdentity(i *penstock.Identity, req penstock.IdentityRequest) error {
 	set(&i.Name, req.Name)
 	i.Name = strings.TrimSpace(i.Name)
 	set(&i.Description, req.Description)
@@ -191,12 +218,6 @@ func changeIdentity(i *penstock.Identity, req penstock.IdentityRequest) {
 	set(&i.DefaultRunnerUID, req.DefaultRunnerUID)
 	set(&i.EnvironmentID, req.EnvironmentID)
 	set(&i.BaseModel, req.BaseModel)
-	if req.Harness != nil {
-		i.Harness = req.Harness
-		if *i.Harness == (penstock.Harness{}) {
-			i.Harness = nil
-		}
-	}
 	if set(&i.MCPServers, req.MCPServers); len(i.MCPServers) == 0 && req.MCPServers != nil {
 		i.MCPServers = nil
 	}
@@ -214,6 +235,35 @@ func changeIdentity(i *penstock.Identity, req penstock.IdentityRequest) {
 	if i.Type == "" {
 		i.Type = "CUSTOM"
 	}
+	return s.changeHarness(i, req)
+}
+
+// changeHarness applies harness and the deprecated base_harness, which is the
+// type of harness alone: harness wins, and the two must not name two types. A
+// base_harness that the agent has already leaves its model.
+func (s *Service) changeHarness(i *penstock.Identity, req penstock.IdentityRequest) error {
+	if req.Harness == nil && req.BaseHarness == nil {
+		return nil
+	}
+	base := ""
+	set(&base, req.BaseHarness)
+	kind := (&penstock.Harness{Type: base}).Kind()
+	switch {
+	case req.Harness != nil && base != "" && req.Harness.Kind() != kind:
+		return penstock.Invalid("/base_harness", "%q contradicts harness, whose type is %q: leave base_harness out", base, req.Harness.Kind())
+	case req.Harness != nil:
+		i.Harness = req.Harness
+	case base == "":
+		i.Harness = nil
+	case !slices.Contains(s.options.Harnesses, kind):
+		return penstock.Invalid("/base_harness", "%q is not a harness of this server: %s", base, strings.Join(s.options.Harnesses, ", "))
+	case i.Harness == nil || i.Harness.Kind() != kind:
+		i.Harness = &penstock.Harness{Type: base}
+	}
+	if i.Harness != nil && *i.Harness == (penstock.Harness{}) {
+		i.Harness = nil
+	}
+	return nil
 }
 
 // checkIdentity reports all that is wrong with an agent. actedFor says whether

@@ -33,7 +33,7 @@ func (w *world) fullAgent() (penstock.IdentityRequest, penstock.Identity) {
 	}
 	return req, penstock.Identity{
 		Name: "reviewer", Available: true, Description: "Reviews.", Prompt: "Be kind.", Skills: []string{"review"}, Memory: *req.Memory,
-		DefaultRunnerUID: "runner", EnvironmentID: e.UID, BaseModel: "m", Harness: &penstock.Harness{Type: "command"}, MCPServers: servers,
+		DefaultRunnerUID: "runner", EnvironmentID: e.UID, BaseModel: "m", Harness: &penstock.Harness{Type: "command"}, MCPServers: servers, BaseHarness: "command",
 		CredentialStrategy: "EXECUTOR", OnBehalfOfEnabled: true, WorkerHost: "box", Type: "REVIEW",
 	}
 }

@@ -159,6 +159,7 @@ export class AgentsResource extends Resource {
    *
    * A partial update. A field that is absent or null stays as it is; an empty value clears it. Runs that exist keep the configuration
    * that they were created with.
+   * `secrets_append` adds secrets and replaces none. It is the only field of its request, and cannot be null.
    *
    * Needs the scope `factories:manage`.
    */

@@ -1277,6 +1277,11 @@ export interface Agent {
   base_model?: string | undefined;
   /** The agent program of its runs. */
   harness?: Harness | undefined;
+  /**
+   * The type of `harness` alone. `harness` wins; one of another type is a 400.
+   * @deprecated
+   */
+  base_harness?: string | undefined;
   /** The environment of its runs. */
   environment_id?: string | undefined;
   /** The runner of its runs: a name of `runners` in the files of its factory. */
@@ -1313,6 +1318,11 @@ export interface UpdateAgent {
   base_model?: string | null | undefined;
   /** The agent program of its runs. */
   harness?: Harness | null | undefined;
+  /**
+   * The type of `harness` alone. `harness` wins; one of another type is a 400. Empty clears `harness`.
+   * @deprecated
+   */
+  base_harness?: string | null | undefined;
   /** The environment of its runs. */
   environment_id?: string | null | undefined;
   /** The runner of its runs: a name of `runners` in the files of its factory. */
@@ -1321,6 +1331,8 @@ export interface UpdateAgent {
   worker_host?: string | null | undefined;
   /** Managed secrets that its runs get. */
   secrets?: SecretRef[] | null | undefined;
+  /** Secrets that its runs get beside those that they get now. The only field of its request. One that the agent has is skipped. */
+  secrets_append?: SecretRef[] | undefined;
   /** Skills that its runs have at hand. */
   skills?: string[] | null | undefined;
   /** MCP servers of its runs, by name. */
@@ -1359,6 +1371,11 @@ export interface AgentResponse {
   base_model?: string;
   /** The agent program of its runs. */
   harness?: Harness;
+  /**
+   * The type of `harness`.
+   * @deprecated
+   */
+  base_harness?: string;
   /** The environment of its runs. */
   environment_id?: string;
   /** The runner of its runs: a name of `runners` in the files of its factory. */

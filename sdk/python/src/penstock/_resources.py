@@ -387,7 +387,8 @@ class Agents(Resource):
         """Change an agent.
 
         A partial update. A field that is absent or null stays as it is; an empty value clears
-        it. Runs that exist keep the configuration that they were created with.
+        it. Runs that exist keep the configuration that they were created with. `secrets_append`
+        adds secrets and replaces none. It is the only field of its request, and cannot be null.
         """
         return self._call(operations.update_agent, arguments, agent_uid)
 

@@ -562,6 +562,9 @@ class Agent(TypedDict, total=False):
     harness: Harness | InstanceOf[types.Harness]
     """The agent program of its runs."""
 
+    base_harness: str
+    """The type of `harness` alone. `harness` wins; one of another type is a 400."""
+
     environment_id: str
     """The environment of its runs."""
 
@@ -615,6 +618,11 @@ class UpdateAgent(TypedDict, total=False):
     harness: Harness | InstanceOf[types.Harness] | None
     """The agent program of its runs."""
 
+    base_harness: str | None
+    """The type of `harness` alone. `harness` wins; one of another type is a 400. Empty clears
+    `harness`.
+    """
+
     environment_id: str | None
     """The environment of its runs."""
 
@@ -626,6 +634,11 @@ class UpdateAgent(TypedDict, total=False):
 
     secrets: Sequence[SecretRef | InstanceOf[types.SecretRef]] | None
     """Managed secrets that its runs get."""
+
+    secrets_append: Sequence[SecretRef | InstanceOf[types.SecretRef]]
+    """Secrets that its runs get beside those that they get now. The only field of its request. One
+    that the agent has is skipped.
+    """
 
     skills: Sequence[str] | None
     """Skills that its runs have at hand."""

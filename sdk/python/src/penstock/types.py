@@ -2043,6 +2043,9 @@ class AgentResponse(Model):
     harness: Harness | None = None
     """The agent program of its runs."""
 
+    base_harness: str | None = None
+    """The type of `harness`."""
+
     environment_id: str | None = None
     """The environment of its runs."""
 

@@ -1,0 +1,153 @@
+package service_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
+)
+
+func secretRefs(names ...string) []penstock.NamedSecret {
+	refs := []penstock.NamedSecret{}
+	for _, name := range names {
+		refs = append(refs, penstock.NamedSecret{Name: name})
+	}
+	return refs
+}
+
+func (w *world) appendSecrets(uid string, names ...string) (penstock.Identity, error) {
+	return w.AppendIdentitySecrets(w.t.Context(), w.admin, uid, penstock.SecretsAppend{Secrets: secretRefs(names...)})
+}
+
+func TestAppendedSecretsJoinThoseOfTheAgent(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		for _, name := range []string{"ONE", "TWO", "THREE"} {
+			w.secret(name, "value-of-"+name)
+		}
+		had := secretRefs("ONE")
+		agent := w.createAgent(penstock.IdentityRequest{Name: new("reviewer"), Secrets: &had})
+		got, err := w.appendSecrets(agent.UID, "TWO", "ONE", "THREE", "TWO")
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if diff := cmp.Diff(secretRefs("ONE", "TWO", "THREE"), got.Secrets); diff != "" {
+			w.t.Errorf("appended, -want +got:\n%s", diff)
+		}
+		run := w.get(w.create(penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID}).ID)
+		if diff := cmp.Diff(penstock.SecretNames{"ONE", "TWO", "THREE"}, run.Config.Secrets); diff != "" {
+			w.t.Errorf("a run's secrets, -want +got:\n%s", diff)
+		}
+		for _, none := range [][]string{nil, {"TWO"}} {
+			same, err := w.appendSecrets(agent.UID, none...)
+			if diff := cmp.Diff(got, same); diff != "" || err != nil {
+				w.t.Errorf("appended %v: %v, -want +got:\n%s", none, err, diff)
+			}
+		}
+
+		for name, at := range map[string]string{"MISSING": "/secrets_append/1/name", "not a name": "/secrets_append/1/name"} {
+			_, err := w.appendSecrets(agent.UID, "ONE", name)
+			var told *penstock.Error
+			if !errors.As(err, &told) || told.Code != penstock.CodeInvalidRequest || len(told.Fields) != 1 || told.Fields[0].Pointer != at {
+				w.t.Errorf("appended %q: %v, want invalid_request at %s", name, err, at)
+			}
+		}
+		_, err = w.AppendIdentitySecrets(ctx, w.as("reader", penstock.ScopeFactoriesRead), agent.UID, penstock.SecretsAppend{})
+		wantCode(w.t, err, penstock.CodeNotAuthorized, "")
+		_, err = w.appendSecrets("nobody")
+		wantCode(w.t, err, penstock.CodeNotFound, "nobody")
+		if after, err := w.Identity(ctx, w.admin, agent.UID); err != nil || cmp.Diff(got, after) != "" {
+			w.t.Errorf("what was refused left %+v, %v", after, err)
+		}
+	})
+}
+
+func TestSecretsAppendedAtOnceAreAllKept(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		names := []string{"A1", "A2", "A3", "A4", "A5", "A6"}
+		for _, name := range names {
+			w.secret(name, "value-of-"+name)
+		}
+		agent := w.createAgent(penstock.IdentityRequest{Name: new("reviewer")})
+		var all sync.WaitGroup
+		for _, name := range names {
+			all.Go(func() {
+				if _, err := w.appendSecrets(agent.UID, name); err != nil {
+					w.t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if after, err := w.Identity(w.t.Context(), w.admin, agent.UID); err != nil || len(after.Secrets) != len(names) {
+			w.t.Errorf("kept %v, %v, want all of %v", after.Secrets, err, names)
+		}
+	})
+}
+
+// A list of its own would hide what the agent inherits.
+func TestAppendedSecretsJoinInheritedOnes(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		f, err := h.Factory(h.t.Context(), h.admin, h.factory)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for agent, want := range map[string]string{"lead": "secrets:\n  - SHARED\n  - EVERYWHERE\n", "fixer": "secrets: [EVERYWHERE]\n"} {
+			uid := agentUID(h.t, f, agent)
+			req := penstock.SecretsAppend{Secrets: secretRefs("EVERYWHERE")}
+			if _, err := h.AppendIdentitySecrets(h.t.Context(), h.admin, uid, req); err != nil {
+				h.t.Fatal(err)
+			}
+			if text := h.files().Files["agents/"+agent+"/agent.md"]; !strings.Contains(text, want) {
+				h.t.Errorf("the file of %s is %q, want %q in it", agent, text, want)
+			}
+		}
+	})
+}
+
+func TestBaseHarnessIsTheTypeOfHarness(t *testing.T) {
+	worlds(t, func(o *service.Options) { o.Harnesses = append(o.Harnesses, "claude") }, func(w *world) {
+		ctx := w.t.Context()
+		claude := &penstock.Harness{Type: "claude", ModelID: "m"}
+		agent := w.createAgent(penstock.IdentityRequest{Name: new("reviewer"), BaseHarness: new("claude")})
+		for _, test := range []struct {
+			name string
+			req  penstock.IdentityRequest
+			want *penstock.Harness
+		}{
+			{"created with it", penstock.IdentityRequest{}, &penstock.Harness{Type: "claude"}},
+			{"harness wins", penstock.IdentityRequest{Harness: claude, BaseHarness: new("claude")}, claude},
+			{"the type it has", penstock.IdentityRequest{BaseHarness: new("claude")}, claude},
+			{"another type", penstock.IdentityRequest{BaseHarness: new("oz")}, &penstock.Harness{Type: "oz"}},
+			{"empty beside harness", penstock.IdentityRequest{Harness: claude, BaseHarness: new("")}, claude},
+			{"empty", penstock.IdentityRequest{BaseHarness: new("")}, nil},
+			{"both empty", penstock.IdentityRequest{Harness: &penstock.Harness{}, BaseHarness: new("")}, nil},
+		} {
+			got, err := w.UpdateIdentity(ctx, w.admin, agent.UID, test.req)
+			if err != nil {
+				w.t.Fatalf("%s: %v", test.name, err)
+			}
+			kind := ""
+			if test.want != nil {
+				kind = test.want.Type
+			}
+			if diff := cmp.Diff(test.want, got.Harness); diff != "" || got.BaseHarness != kind {
+				w.t.Errorf("%s: base_harness %q, harness -want +got:\n%s", test.name, got.BaseHarness, diff)
+			}
+		}
+		for _, req := range []penstock.IdentityRequest{
+			{Harness: claude, BaseHarness: new("oz")},
+			{BaseHarness: new("abacus")},
+		} {
+			_, err := w.UpdateIdentity(ctx, w.admin, agent.UID, req)
+			wantCode(w.t, err, penstock.CodeInvalidRequest, "/base_harness")
+			req.Name = new("other")
+			_, err = w.CreateIdentity(ctx, w.admin, req)
+			wantCode(w.t, err, penstock.CodeInvalidRequest, "/base_harness")
+		}
+	})
+}

@@ -30,14 +30,8 @@ type automationList struct {
 	Automations []penstock.Automation `json:"automations"`
 }
 
-// find dials, and looks for the factory.
 func (in *automationCmds) find(ctx context.Context, std *stdio) (at, error) {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return at{}, err
-	}
-	uid, err := c.factoryUID(ctx, in.Factory)
-	return at{c, "factory/" + url.PathEscape(uid)}, err
+	return in.atFactory(ctx, std, in.Factory)
 }
 
 // automation is the path of the automation that a person calls by its uid or

@@ -90,15 +90,11 @@ func (c *client) factories(ctx context.Context, search string) (rawFactories, er
 // change makes a call about the factory that is called so, and shows it as it
 // is then.
 func (in *factoryCmds) change(ctx context.Context, std *stdio, method, called string, body any) error {
-	c, err := in.dial(ctx, std)
+	a, err := in.atFactory(ctx, std, called)
 	if err != nil {
 		return err
 	}
-	uid, err := c.factoryUID(ctx, called)
-	if err != nil {
-		return err
-	}
-	return answer(ctx, c, method, "factory/"+url.PathEscape(uid), body, func(f penstock.Factory) error { return std.facts(factoryFacts(f)) })
+	return answer(ctx, a.client, method, a.factory, body, func(f penstock.Factory) error { return std.facts(factoryFacts(f)) })
 }
 
 func factoryFacts(f penstock.Factory) []fact {
@@ -197,15 +193,11 @@ type factoryDeleteCmd struct {
 }
 
 func (cmd *factoryDeleteCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
-	c, err := in.dial(ctx, std)
+	a, err := in.atFactory(ctx, std, cmd.Factory)
 	if err != nil {
 		return err
 	}
-	uid, err := c.factoryUID(ctx, cmd.Factory)
-	if err != nil {
-		return err
-	}
-	return answer[any](ctx, c, http.MethodDelete, "factory/"+url.PathEscape(uid), nil, nil)
+	return answer[any](ctx, a.client, http.MethodDelete, a.factory, nil, nil)
 }
 
 type factoryDispatchCmd struct {
@@ -221,16 +213,12 @@ func (cmd *factoryDispatchCmd) Run(ctx context.Context, std *stdio, in *factoryC
 	if err != nil {
 		return err
 	}
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	uid, err := c.factoryUID(ctx, cmd.Factory)
+	a, err := in.atFactory(ctx, std, cmd.Factory)
 	if err != nil {
 		return err
 	}
 	request := penstock.DispatchRequest{Prompt: prompt, Title: cmd.Title, TicketRef: cmd.Ticket, TicketURL: cmd.TicketURL}
-	return answer(ctx, c, http.MethodPost, "factory/"+url.PathEscape(uid)+"/runs", request, func(d penstock.Dispatched) error {
+	return answer(ctx, a.client, http.MethodPost, a.factory+"/runs", request, func(d penstock.Dispatched) error {
 		return std.facts([]fact{{"run", d.RunID}, {"state", string(d.State)}, {"page", d.RunURL}})
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -62,16 +61,12 @@ func (cmd *factoryInitCmd) files(ctx context.Context, std *stdio, in *factoryCmd
 	if cmd.From == "" {
 		return cmd.small()
 	}
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return nil, "", err
-	}
-	uid, err := c.factoryUID(ctx, cmd.From)
+	a, err := in.atFactory(ctx, std, cmd.From)
 	if err != nil {
 		return nil, "", err
 	}
 	var d service.FactoryFiles
-	if _, err := c.call(ctx, http.MethodGet, "factory/"+url.PathEscape(uid)+"/definition", nil, &d); err != nil {
+	if _, err := a.call(ctx, http.MethodGet, a.factory+"/definition", nil, &d); err != nil {
 		return nil, "", err
 	}
 	return d.Files, fmt.Sprintf("apply them with: penstock factory apply %s --base %d", cmd.Folder, d.Revision), nil

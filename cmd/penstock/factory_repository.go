@@ -39,12 +39,12 @@ func (c *client) createFromRepository(ctx context.Context, request penstock.Fact
 	if _, err := c.call(ctx, http.MethodPost, "factory", request, &made); err != nil {
 		return err
 	}
-	return c.sync(ctx, made.UID)
+	return at{c, "factory/" + url.PathEscape(made.UID)}.sync(ctx)
 }
 
 // sync has a repository looked at, and shows what has become of it.
-func (c *client) sync(ctx context.Context, uid string) error {
-	return answerState(ctx, c, http.MethodPost, "factory/"+url.PathEscape(uid)+"/sync")
+func (a at) sync(ctx context.Context) error {
+	return answerState(ctx, a.client, http.MethodPost, a.factory+"/sync")
 }
 
 // answerState shows a factory; where its repository is not in force as it is now,
@@ -70,15 +70,11 @@ func (cmd *factorySyncCmd) Help() string {
 }
 
 func (cmd *factorySyncCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
-	c, err := in.dial(ctx, std)
+	a, err := in.atFactory(ctx, std, cmd.Factory)
 	if err != nil {
 		return err
 	}
-	uid, err := c.factoryUID(ctx, cmd.Factory)
-	if err != nil {
-		return err
-	}
-	return c.sync(ctx, uid)
+	return a.sync(ctx)
 }
 
 type factoryHistoryCmd struct {
@@ -88,16 +84,12 @@ type factoryHistoryCmd struct {
 }
 
 func (cmd *factoryHistoryCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
-	c, err := in.dial(ctx, std)
-	if err != nil {
-		return err
-	}
-	uid, err := c.factoryUID(ctx, cmd.Factory)
+	a, err := in.atFactory(ctx, std, cmd.Factory)
 	if err != nil {
 		return err
 	}
 	query := url.Values{"limit": {strconv.Itoa(cmd.Limit)}}
-	return answer(ctx, c, http.MethodGet, "factory/"+url.PathEscape(uid)+"/definition/history?"+query.Encode(), nil, func(p service.HistoryPage) error {
+	return answer(ctx, a.client, http.MethodGet, a.factory+"/definition/history?"+query.Encode(), nil, func(p service.HistoryPage) error {
 		for i, r := range p.Revisions {
 			if i > 0 {
 				fmt.Fprintln(std.out)

@@ -35,21 +35,26 @@ type webhookCmds struct {
 	Verify     webhookVerifyCmd     `cmd:"" help:"Check the signature of a captured delivery, when the sender gets 401."`
 }
 
-// at is what a command about webhooks works with: the client, and where the
-// webhooks of its factory are.
+// at is what a command about a factory works with: the client, and where the
+// factory is.
 type at struct {
 	*client
 	factory string // path of the factory
 }
 
-// find dials, and looks for the factory.
-func (in *webhookCmds) find(ctx context.Context, std *stdio) (at, error) {
-	c, err := in.dial(ctx, std)
+// atFactory dials, and looks for the factory that a person calls by its uid, its
+// name or its alias.
+func (c *connection) atFactory(ctx context.Context, std *stdio, called string) (at, error) {
+	dialed, err := c.dial(ctx, std)
 	if err != nil {
 		return at{}, err
 	}
-	uid, err := c.factoryUID(ctx, in.Factory)
-	return at{c, "factory/" + url.PathEscape(uid)}, err
+	uid, err := dialed.factoryUID(ctx, called)
+	return at{dialed, "factory/" + url.PathEscape(uid)}, err
+}
+
+func (in *webhookCmds) find(ctx context.Context, std *stdio) (at, error) {
+	return in.atFactory(ctx, std, in.Factory)
 }
 
 // webhook is the path of the webhook that a person calls by its uid or its

@@ -87,10 +87,10 @@ func decodeFiles(dec *jsontext.Decoder, files *fileTree) error {
 		if err := json.UnmarshalDecode(dec, &file); err != nil {
 			return err
 		}
-		switch _, twice := (*files)[value(file.Path)]; {
-		case file.Path == nil || file.Content == nil:
+		if file.Path == nil || file.Content == nil {
 			return penstock.Invalid(at, "must have path and content")
-		case twice:
+		}
+		if _, twice := (*files)[*file.Path]; twice {
 			return penstock.Invalid(at+"/path", "is %q, which is the path of another file already", *file.Path)
 		}
 		(*files)[*file.Path] = *file.Content
@@ -103,13 +103,6 @@ func decodeFiles(dec *jsontext.Decoder, files *fileTree) error {
 type listedFile struct {
 	Path    *string `json:"path"`
 	Content *string `json:"content"`
-}
-
-func value(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }
 
 func (a *API) schemaVersions(c *call) error {

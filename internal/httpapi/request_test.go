@@ -232,7 +232,7 @@ func TestRequestsOfOtherClientsOfTheAPI(t *testing.T) {
 		status int
 		detail string
 	}{
-		"secrets":               {`[{"name": "NONE"}, "NEITHER"]`, 400, `{"pointer":"/config/secrets/0","detail":"there is no managed secret \"NONE\""}`},
+		"secrets":               {`[{"name": "NONE"}, "NEITHER"]`, 400, `{"pointer":"/config/secrets/0","detail":"the team has no managed secret \"NONE\""}`},
 		"secrets ":              {`[{"nam": "NONE"}]`, 400, `"/config/secrets/0","detail":"is not a name of a secret`},
 		"secrets  ":             {`[{"name": 5}]`, 400, `"/config/secrets/0/name","detail":"must be a string, not a number"`},
 		"secrets   ":            {`"A"`, 400, `"/config/secrets","detail":"must be an array, not a string"`},

@@ -158,7 +158,7 @@ func (s *Service) putArtifact(ctx context.Context, run store.RunRow, uid string,
 		}
 		size, _, err := s.blobs.Put(ctx, key, content, room)
 		if errors.Is(err, blob.ErrTooLarge) && room < MaxArtifactBytes {
-			return a, tooManyBytes(s.options.MaxArtifactBytes)
+			return a, tooManyBytes(s.options.MaxRunArtifactBytes)
 		}
 		if err != nil {
 			return a, storageError(err)
@@ -227,20 +227,15 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 // roomForArtifact is how many bytes an artifact of a run may have, which may have been
 // stored already. No more than that is received; whether it fits is decided when the row is written.
 func (s *Service) roomForArtifact(ctx context.Context, runID, uid string) (int64, error) {
-	most := s.options.MaxArtifactBytes
+	most := s.options.MaxRunArtifactBytes
 	if most <= 0 {
 		return MaxArtifactBytes, nil
 	}
-	list, err := s.store.Artifacts(ctx, []string{runID})
+	taken, err := s.store.BesideArtifact(ctx, runID, uid)
 	if err != nil {
 		return 0, err
 	}
-	room := most
-	for _, a := range list {
-		if a.UID != uid {
-			room -= a.Data.SizeBytes
-		}
-	}
+	room := most - taken
 	if room <= 0 {
 		return 0, tooManyBytes(most)
 	}
@@ -266,7 +261,7 @@ func (s *Service) recordArtifact(ctx context.Context, tx *store.Tx, a store.Arti
 	if err != nil {
 		return err
 	}
-	if most := s.options.MaxArtifactBytes; most > 0 && size > most {
+	if most := s.options.MaxRunArtifactBytes; most > 0 && size > most {
 		return tooManyBytes(most)
 	}
 	if n > maxArtifacts {

@@ -181,7 +181,7 @@ func TestScreenshotsOfAConversation(t *testing.T) {
 // The artifacts of a run have a bound together, also where they come at the same time.
 func TestArtifactsOfARunAreBoundedTogether(t *testing.T) {
 	const most = 1000
-	worlds(t, func(o *service.Options) { o.MaxArtifactBytes = most }, func(w *world) {
+	worlds(t, func(o *service.Options) { o.MaxRunArtifactBytes = most }, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		add := func(size int) error {
 			_, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{

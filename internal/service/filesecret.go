@@ -25,15 +25,11 @@ func (f fileSecrets) into(known *definition.Known) {
 // run says why a run cannot have a secret, and which one was perhaps meant.
 func (f fileSecrets) run(name string) (problem, nearest string) {
 	madeFor, exists := f.find(name)
-	switch {
-	case exists && madeFor == "":
-		return "", ""
-	case !f.manages:
-		return fmt.Sprintf("no run can have the secret %q: it does not exist or belongs to a webhook", name), ""
-	case exists:
-		return fmt.Sprintf("the secret %q was made for a webhook, and runs never get it", name), ""
+	problem = runSecret{exists: exists, ofWebhook: madeFor != ""}.problem(name, f.manages)
+	if f.manages && !exists {
+		nearest = f.nearest(name, runSecretNames(f.all))
 	}
-	return missingSecret(name), f.nearest(name, runSecretNames(f.all))
+	return problem, nearest
 }
 
 // webhook says why a webhook may not have a secret. One that it has, and one

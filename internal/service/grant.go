@@ -56,27 +56,44 @@ func (c secretCheck) lacking(uses []penstock.SecretUse) ([]penstock.FieldError, 
 
 // problem says why a run cannot have a secret; "" where it can.
 func (c secretCheck) problem(name string) (string, error) {
-	i := slices.IndexFunc(c.found, func(r store.SecretRow) bool { return r.Name == name })
-	missing, pending := i < 0, i >= 0 && c.needValue && c.found[i].Pending
-	ofWebhook := i >= 0 && c.found[i].WebhookUID != ""
-	switch {
-	case !missing && !pending && !ofWebhook:
-		return "", nil
-	case !c.p.May(penstock.ScopeSecretsManage) && c.needValue:
-		return fmt.Sprintf("no run can have the secret %q: it does not exist, has no value, or belongs to a webhook", name), nil
-	case !c.p.May(penstock.ScopeSecretsManage):
-		return fmt.Sprintf("no run can have the secret %q: it does not exist or belongs to a webhook", name), nil
-	case ofWebhook:
-		return fmt.Sprintf("the managed secret %q was made for a webhook, and runs never get it", name), nil
-	case pending:
-		return fmt.Sprintf("the managed secret %q has no value yet", name), nil
+	known, manages := runSecret{needValue: c.needValue}, c.p.May(penstock.ScopeSecretsManage)
+	if i := slices.IndexFunc(c.found, func(r store.SecretRow) bool { return r.Name == name }); i >= 0 {
+		known.exists, known.pending, known.ofWebhook = true, c.found[i].Pending, c.found[i].WebhookUID != ""
+	}
+	problem := known.problem(name, manages)
+	if known.exists || !manages {
+		return problem, nil
 	}
 	all, err := c.names()
-	problem := fmt.Sprintf("there is no managed secret %q", name)
 	if near := penstock.Nearest(name, runSecretNames(all)); near != "" {
 		problem += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return problem, err
+}
+
+// runSecret is what is known of a secret that a run is to get.
+type runSecret struct {
+	exists, pending, ofWebhook bool
+	needValue                  bool // a pending one will not do
+}
+
+// problem says why a run cannot have a secret; "" where it can. Only an author who
+// manages secrets learns which secrets exist.
+func (k runSecret) problem(name string, manages bool) string {
+	pending := k.needValue && k.pending
+	switch {
+	case k.exists && !pending && !k.ofWebhook:
+		return ""
+	case !manages && k.needValue:
+		return fmt.Sprintf("no run can have the secret %q: it does not exist, has no value, or belongs to a webhook", name)
+	case !manages:
+		return fmt.Sprintf("no run can have the secret %q: it does not exist or belongs to a webhook", name)
+	case k.ofWebhook:
+		return fmt.Sprintf("the managed secret %q was made for a webhook, and runs never get it", name)
+	case pending:
+		return fmt.Sprintf("the managed secret %q has no value yet", name)
+	}
+	return missingSecret(name)
 }
 
 // checkGrants refuses a run that names secrets which it could not be given.

@@ -28,11 +28,11 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 		}{
 			"a misspelt one": {
 				penstock.Config{Secrets: []string{"STRIPE_KEY", "STRIPE_KEYS"}},
-				`Invalid request: /config/secrets/1 there is no managed secret "STRIPE_KEYS"; did you mean "STRIPE_KEY"?`,
+				`Invalid request: /config/secrets/1 the team has no managed secret "STRIPE_KEYS"; did you mean "STRIPE_KEY"?`,
 			},
 			"nothing like it": {
 				penstock.Config{HarnessAuthSecrets: []byte(`{"claude": "ANTHROPIC"}`)},
-				`Invalid request: /config/harness_auth_secrets/claude there is no managed secret "ANTHROPIC"`,
+				`Invalid request: /config/harness_auth_secrets/claude the team has no managed secret "ANTHROPIC"`,
 			},
 			"one without a value": {
 				penstock.Config{MCPServers: map[string]penstock.MCPServer{"x": {URL: "https://x.example", Headers: map[string]string{"Authorization": "Bearer ${{ secrets.PENDING }}"}}}},
@@ -49,7 +49,7 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 		}
 		agentName, secrets := "reviewer", []penstock.NamedSecret{{Name: "STRIPE"}}
 		_, err := w.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
-		wantCode(w.t, err, penstock.CodeInvalidRequest, `/secrets/0/name there is no managed secret "STRIPE"`)
+		wantCode(w.t, err, penstock.CodeInvalidRequest, `/secrets/0/name the team has no managed secret "STRIPE"`)
 		secrets[0].Name = "PENDING" // an agent may wait for it
 		agent, err := w.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
 		if err != nil {
@@ -60,7 +60,7 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 			w.t.Errorf("through an agent: got %s, want %s", got, want)
 		}
 		_, err = w.CreateSchedule(ctx, w.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &penstock.Config{Secrets: []string{"NONE"}}})
-		wantCode(w.t, err, penstock.CodeInvalidRequest, `/agent_config/secrets/0 there is no managed secret "NONE"`)
+		wantCode(w.t, err, penstock.CodeInvalidRequest, `/agent_config/secrets/0 the team has no managed secret "NONE"`)
 	})
 }
 

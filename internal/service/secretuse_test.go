@@ -167,7 +167,7 @@ func TestRefusalsSuggestNoSecrets(t *testing.T) {
 				want := `/config/secrets/0 no run can have the secret "` + name + `": it does not exist, has no value, or belongs to a webhook`
 				if manages {
 					want = map[string]string{
-						"DEPLOY_KEYS": `there is no managed secret "DEPLOY_KEYS"; did you mean "DEPLOY_KEY"?`,
+						"DEPLOY_KEYS": `the team has no managed secret "DEPLOY_KEYS"; did you mean "DEPLOY_KEY"?`,
 						"DECLARED":    `the managed secret "DECLARED" has no value yet`,
 					}[name]
 				}

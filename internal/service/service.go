@@ -49,10 +49,10 @@ type Options struct {
 	Metrics      prometheus.Registerer // nil: nothing is measured
 	Webhooks     penstock.WebhookLimits
 	MaxSecrets   int // of a team; 0: no limit
-	// MaxArtifactBytes is how much the artifacts of a run may hold together; 0: no limit.
-	MaxArtifactBytes int64
-	Sessions         SessionLimits
-	LocalWorker      bool // one is to come, and the service is not ready before
+	// MaxRunArtifactBytes is how much the artifacts of a run may hold together; 0: no limit.
+	MaxRunArtifactBytes int64
+	Sessions            SessionLimits
+	LocalWorker         bool // one is to come, and the service is not ready before
 }
 
 // Service is the control plane's rules over one store. It is safe for

@@ -47,24 +47,23 @@ func (tx *Tx) AddArtifact(ctx context.Context, a Artifact) (bool, error) {
 // ArtifactTotals is how many artifacts a run has, and how many bytes their contents have
 // together; of a plan it counts the characters.
 func (tx *Tx) ArtifactTotals(ctx context.Context, runID string) (n int, size int64, err error) {
-	rows, err := tx.query(ctx, "SELECT data, length(content) FROM artifacts WHERE run_id = $1", runID)
+	return tx.s.artifactTotals(ctx, tx, runID, "")
+}
+
+// BesideArtifact is how many bytes the artifacts of a run other than uid have, as
+// ArtifactTotals counts them.
+func (s *Store) BesideArtifact(ctx context.Context, runID, uid string) (int64, error) {
+	_, size, err := s.artifactTotals(ctx, s, runID, uid)
+	return size, s.d.mapError(err)
+}
+
+func (s *Store) artifactTotals(ctx context.Context, q querier, runID, except string) (n int, size int64, err error) {
+	err = q.row(ctx, "SELECT count(*), CAST(COALESCE(sum(COALESCE("+s.d.number("data", "size_bytes")+", 0) + length(content)), 0) AS BIGINT)"+
+		" FROM artifacts WHERE run_id = $1 AND uid <> $2", runID, except).Scan(&n, &size)
 	if err != nil {
 		return 0, 0, fmt.Errorf("count the artifacts of run %s: %w", runID, err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		var content int64
-		var data penstock.ArtifactData
-		if err := rows.Scan(&text, &content); err != nil {
-			return 0, 0, err
-		}
-		if err := unmarshal(text, &data); err != nil {
-			return 0, 0, fmt.Errorf("read an artifact of run %s: %w", runID, err)
-		}
-		n, size = n+1, size+data.SizeBytes+content
-	}
-	return n, size, rows.Err()
+	return n, size, nil
 }
 
 // Touch says that something of a run changed that lists show.

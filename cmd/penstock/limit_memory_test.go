@@ -29,5 +29,7 @@ func TestRunMayUseAQuarterOfTheMemory(t *testing.T) {
 	if !strings.Contains(timeline, want) {
 		t.Errorf("the timeline does not say %q: %s", want, timeline)
 	}
-	call(t, nil, "serve", "--limit-memory=-1").want(t, 64, "--limit-memory")
+	for _, name := range []string{"--limit-memory", "--limit-disk", "--limit-tmp", "--limit-shm"} {
+		call(t, nil, "serve", name+"=-1").want(t, 64, name)
+	}
 }

@@ -26,9 +26,10 @@ type working struct {
 	Host                   string        `default:"${host}" placeholder:"NAME" help:"Name of this worker, which runs can ask for. Default: ${host}"`
 	Concurrency            int           `default:"4" help:"How many runs are executed at once."`
 	Sandbox                string        `enum:"bubblewrap,process" default:"bubblewrap" help:"Where agents run: bubblewrap, or process, which isolates nothing."`
-	LimitMemory            int64         `default:"${memory}" placeholder:"MIB" help:"MiB of memory that one run may use, where this process may use cgroups; 0 is no limit. Default: a quarter of this machine's, ${memory}"`
-	LimitTmp               int64         `default:"2048" help:"MiB that /tmp of one run may hold, which counts as its memory; 0 is the kernel's limit. Not with --sandbox process."`
-	LimitShm               int64         `default:"512" help:"MiB that /dev/shm of one run may hold, which counts as its memory; 0 is the kernel's limit. Not with --sandbox process."`
+	LimitMemory            int64         `default:"${memory}" placeholder:"MIB" help:"MiB of memory that one run may use; 0 is no limit. Default: a quarter of this machine's, ${memory}"`
+	LimitDisk              int64         `default:"10240" help:"MiB that the workspace and HOME of one run may hold together; 0 is no limit."`
+	LimitTmp               int64         `default:"2048" help:"MiB of memory that /tmp of one run may hold; 0 is the kernel's limit. Not with --sandbox process."`
+	LimitShm               int64         `default:"512" help:"MiB of memory that /dev/shm of one run may hold; 0 is the kernel's limit. Not with --sandbox process."`
 	LimitProcesses         int           `default:"4096" help:"Processes and threads that one run may have, where this process may use cgroups."`
 	LimitCPUs              float64       `name:"limit-cpus" placeholder:"N" help:"Processors that one run may use, such as 1.5, where this process may use cgroups."`
 	StrictEnvironment      bool          `help:"Leave runs whose environment names a container image to workers that use containers."`
@@ -42,9 +43,9 @@ func (w *working) Validate() error {
 	if w.Concurrency < 1 || w.LimitProcesses < 0 || w.LimitCPUs < 0 || w.KeepWorkspaces < 0 {
 		return errors.New("--concurrency is at least 1, limits and times are not negative")
 	}
-	for _, mib := range []int64{w.LimitMemory, w.LimitTmp, w.LimitShm} {
+	for _, mib := range []int64{w.LimitMemory, w.LimitDisk, w.LimitTmp, w.LimitShm} {
 		if mib < 0 || mib > maxMiB {
-			return errors.New("--limit-memory, --limit-tmp and --limit-shm are numbers of MiB, 0 for no limit")
+			return errors.New("--limit-memory, --limit-disk, --limit-tmp and --limit-shm are numbers of MiB, 0 for no limit")
 		}
 	}
 	return nil
@@ -61,7 +62,9 @@ func (w *working) worker(ctx context.Context, log *slog.Logger, dir string, o wo
 	if w.KeepWorkspaces == 0 {
 		o.KeepWorkspaces = -1
 	}
-	o.Limits = sandbox.Limits{Memory: w.LimitMemory << 20, Processes: w.LimitProcesses, CPUs: w.LimitCPUs}
+	o.Limits = sandbox.Limits{
+		Memory: w.LimitMemory << 20, Disk: w.LimitDisk << 20, Processes: w.LimitProcesses, CPUs: w.LimitCPUs,
+	}
 	o.Tmp, o.Shm = w.LimitTmp<<20, w.LimitShm<<20
 	p := providersFromEnvironment()
 	for _, provider := range p.all() {

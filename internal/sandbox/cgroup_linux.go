@@ -51,7 +51,7 @@ type controller struct {
 // newLimiter finds out what we may limit and ends what workers that are gone
 // have left in their groups.
 func newLimiter() *limiter {
-	l := &limiter{controllers: map[string]controller{}, reason: "this machine has no control groups"}
+	l := &limiter{controllers: map[string]controller{}, reason: "no control group for it"}
 	self, _ := readStat(os.Getpid())
 	l.owner = fmt.Sprintf("%d-%d-%d", os.Getpid(), self.start, limiters.Add(1))
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -190,20 +190,24 @@ type cgroup struct {
 }
 
 // group limits the process pid and what it will start. What cannot be limited
-// is not, and the group says so.
+// is measured or not limited, and the group says so.
 func (l *limiter) group(limits Limits, pid int) *cgroup {
 	g := &cgroup{says: "no limits set"}
 	if limits == (Limits{}) {
 		return g
 	}
 	name := groupPrefix + l.owner + "-" + strconv.FormatInt(l.seq.Add(1), 10)
-	var held, missing []string
+	var held, measured, missing []string
 	version := "v1"
 	for _, s := range settings(limits) {
 		c, ok := l.controllers[s.controller]
 		dir := filepath.Join(c.parent, name)
 		if ok {
 			ok = g.join(dir, c.home, pid) == nil && s.apply(c.v2, dir) == nil
+		}
+		if !ok && s.controller == "memory" {
+			measured = append(measured, s.says)
+			continue
 		}
 		if !ok {
 			missing = append(missing, s.controller)
@@ -217,14 +221,20 @@ func (l *limiter) group(limits Limits, pid int) *cgroup {
 		}
 		held = append(held, s.says)
 	}
-	switch {
-	case len(held) == 0:
-		g.says = "no limits hold: " + l.reason
-	case len(missing) > 0:
-		g.says = fmt.Sprintf("cgroup %s: %s (not limited: %s)", version, strings.Join(held, ", "), strings.Join(missing, ", "))
-	default:
-		g.says = fmt.Sprintf("cgroup %s: %s", version, strings.Join(held, ", "))
+	if limits.Disk > 0 {
+		measured = append(measured, fmt.Sprintf("%d MiB of disk", limits.Disk>>20))
 	}
+	var says []string
+	if len(held) > 0 {
+		says = append(says, "cgroup "+version+": "+strings.Join(held, ", "))
+	}
+	if len(missing) > 0 {
+		says = append(says, "not limited: "+strings.Join(missing, ", ")+" ("+l.reason+")")
+	}
+	if len(measured) > 0 {
+		says = append(says, "measured: "+strings.Join(measured, ", "))
+	}
+	g.says = strings.Join(says, "; ")
 	return g
 }
 

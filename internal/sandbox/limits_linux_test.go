@@ -51,18 +51,18 @@ func TestLimitsHold(t *testing.T) {
 			"memory": {
 				Limits{Memory: 64 << 20},
 				`head -c 300M /dev/zero | tail`, "64 MiB of memory",
-				func(r Result) bool { return r.OutOfMemory },
+				func(r Result) bool { return r.Exceeded == Memory },
 			},
 			"memory in a file": {
 				Limits{Memory: 64 << 20},
 				`[ "$HOME" = /home/agent ] || exec head -c 300M /dev/zero | tail; head -c 300M /dev/zero > /tmp/big`,
 				"64 MiB of memory",
-				func(r Result) bool { return r.OutOfMemory },
+				func(r Result) bool { return r.Exceeded == Memory },
 			},
 			"memory that is enough": {
 				Limits{Memory: 256 << 20},
 				`head -c 30M /dev/zero | tail | wc -c`, "256 MiB of memory",
-				func(r Result) bool { return r.Code == 0 && !r.OutOfMemory && r.Output == "31457280\n" },
+				func(r Result) bool { return r.Code == 0 && r.Exceeded == "" && r.Output == "31457280\n" },
 			},
 			"processes": {
 				Limits{Processes: 20},

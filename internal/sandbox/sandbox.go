@@ -96,6 +96,9 @@ type Spec struct {
 	Stderr io.Writer
 	// Limits bound the tree as a whole.
 	Limits Limits
+	// Exceeded, unless it is nil, is called once with the resource of which the tree uses more than
+	// Limits allow, before the tree is ended for that. Wait returns after it has returned.
+	Exceeded func(Resource)
 	// Tmp and Shm are the sizes in bytes of /tmp and of /dev/shm, which are memory of the
 	// tree; 0 is what the kernel gives. Kinds without places of their own ignore them.
 	Tmp, Shm int64
@@ -108,10 +111,23 @@ type Mount struct {
 	Target string
 }
 
+// Resource is what a tree may be ended for using too much of.
+type Resource string
+
+// The resources.
+const (
+	Memory Resource = "memory"
+	Disk   Resource = "disk"
+)
+
 // Limits bound a process tree; zero is no limit.
 type Limits struct {
-	// Memory is in bytes, swap included where the kernel counts it.
+	// Memory is in bytes, swap included where the kernel counts it. Where no control group can
+	// limit it, it is measured, and a tree that uses more is ended.
 	Memory int64
+	// Disk is in bytes: what Spec.Dir and Spec.Home hold and what is unlinked there but still
+	// open. It is measured, and a tree that uses more is ended.
+	Disk int64
 	// Processes counts processes and threads.
 	Processes int
 	// CPUs is processor time per time: 1.5 is one and a half processors.
@@ -130,9 +146,10 @@ type Exit struct {
 	// Code is the exit code, or 128 plus the number of the signal that ended
 	// the program.
 	Code int
-	// OutOfMemory says that the kernel ended processes of the tree because
-	// Limits.Memory was reached.
-	OutOfMemory bool
+	// Exceeded is the resource of which the tree used more than its Limits allow, "" for none.
+	// A control group that limits memory ends single processes of the tree: the program may have
+	// gone on.
+	Exceeded Resource
 }
 
 func (e Exit) String() string {
@@ -140,8 +157,8 @@ func (e Exit) String() string {
 	if e.Code > 128 {
 		s = fmt.Sprintf("ended by signal %d", e.Code-128)
 	}
-	if e.OutOfMemory {
-		s += ", out of memory"
+	if e.Exceeded != "" {
+		s += ", more " + string(e.Exceeded) + " than allowed"
 	}
 	return s
 }

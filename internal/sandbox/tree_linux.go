@@ -30,6 +30,11 @@ type tree struct {
 	group      *cgroup
 	pid        int // of the program; also its process group
 
+	gauges     []gauge
+	onExceeded func(Resource)
+	exceeding  sync.Once
+	exceeded   Resource // set within exceeding, read when the watch is over
+
 	ending sync.Once
 	done   chan struct{} // closed when no process of the tree exists
 	exit   Exit          // to be read after done is closed
@@ -45,7 +50,7 @@ func (m *machine) launch(ctx context.Context, o order, spec Spec) (*tree, error)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	t := &tree{streams: s, done: make(chan struct{})}
+	t := &tree{streams: s, onExceeded: spec.Exceeded, done: make(chan struct{})}
 	// The supervisor gets nothing of our environment, and no directory to pin.
 	t.supervisor = &exec.Cmd{
 		Path: m.exe, Args: []string{"penstock", "supervise"}, Dir: "/", Env: []string{"GOMAXPROCS=1"},
@@ -84,6 +89,7 @@ func (m *machine) launch(ctx context.Context, o order, spec Spec) (*tree, error)
 	}
 	t.pid = first.PID
 	t.group.release(t.supervisor.Process.Pid)
+	t.gauges = t.gaugesOf(spec)
 	go t.tick(m.silence / 10)
 	go func() {
 		defer close(t.done)
@@ -108,9 +114,14 @@ func startError(r report, words string) error {
 
 // await waits for the end of the tree and leaves nothing of it behind.
 func (t *tree) await(in *gob.Decoder) {
+	watching, stop := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	watch.Go(func() { t.watch(watching) })
 	var last report
 	_ = in.Decode(&last)
 	_ = t.supervisor.Wait()
+	stop()
+	watch.Wait()
 	t.exit.Code = last.Code
 	if !last.Ended {
 		// Somebody killed the supervisor: the program was tied to its life, of
@@ -119,7 +130,11 @@ func (t *tree) await(in *gob.Decoder) {
 		t.exit.Code = 128 + int(unix.SIGKILL)
 		_ = unix.Kill(-t.pid, unix.SIGKILL)
 	}
-	t.exit.OutOfMemory = t.group.outOfMemory()
+	t.lastCheck()
+	t.exit.Exceeded = t.exceeded
+	if t.group.outOfMemory() {
+		t.exit.Exceeded = Memory
+	}
 	t.group.remove()
 	_ = t.control.Close()
 	_ = t.reports.Close()

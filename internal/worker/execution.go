@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -43,6 +44,7 @@ type execution struct {
 	started bool // a sandbox was
 	lost    bool // the lease is: what is recorded is not stored any more
 	space   *workspace
+	full    atomic.Bool // the workspace is more than may be kept
 	equipment
 
 	agent     harness.Agent
@@ -147,6 +149,9 @@ func (e *execution) run(ctx context.Context) {
 func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []penstock.Prompt {
 	for {
 		result, err := e.turns(ctx, prompts)
+		if over := exceeded(ctx); over != nil {
+			err = over // whatever the agent made of its end
+		}
 		if err != nil {
 			return e.endFor(ctx, err, result.Usage)
 		}
@@ -162,6 +167,9 @@ func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []p
 		if len(prompts) == 0 {
 			result.Usage = nil // said already
 			e.clearAway()
+			if err := exceeded(ctx); err != nil {
+				return e.endFor(ctx, err, nil)
+			}
 			return e.end(result)
 		}
 	}
@@ -208,6 +216,7 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 	}
 	result := penstock.Result{State: penstock.StateFailed, Usage: usage}
 	var told *penstock.Error
+	var over overLimitError
 	switch {
 	case e.lease.Err() != nil, errors.Is(cause, penstock.ErrLeaseLost):
 		e.lost = e.lost || errors.Is(cause, penstock.ErrLeaseLost)
@@ -219,6 +228,8 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 		result.Message = &penstock.StatusMessage{Message: e.tooLong()}
 	case errors.Is(cause, errBudget):
 		result.Message = &penstock.StatusMessage{Message: e.budget.exceeded(), ErrorCode: penstock.CodeBudgetExceeded}
+	case errors.As(cause, &over):
+		result.Message = &penstock.StatusMessage{Message: "The run was ended: " + e.limit(over.resource) + "."}
 	case errors.Is(cause, errRecorded):
 		result.Message = &penstock.StatusMessage{Message: "The run was ended because its agent has told more than can be kept of a run."}
 	case errors.As(err, &told):
@@ -351,7 +362,11 @@ const goneTime = 2 * time.Second
 
 // leave gives the workspace back.
 func (e *execution) leave() {
-	if e.space != nil {
-		e.space.close()
+	if e.space == nil {
+		return
 	}
+	if e.full.Load() {
+		e.space.setup = "" // it is not kept
+	}
+	e.space.close()
 }

@@ -306,7 +306,7 @@ func (e *execution) setUp(ctx context.Context, number int, command string) error
 	if text != "" {
 		text = "\n\n" + text
 	}
-	return setupFailed("The setup command %q failed: %s%s", command, exit, text)
+	return setupFailed("The setup command %q failed: %s%s", command, e.ending(exit), text)
 }
 
 // restoreSession puts the saved session into HOME, over what an earlier execution

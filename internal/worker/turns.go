@@ -171,13 +171,13 @@ func (e *execution) launch(ctx context.Context, c harness.Command) (harness.Proc
 	if err != nil {
 		return nil, err
 	}
-	return process{running}, nil
+	return process{running, e}, nil
 }
 
 // startSandbox fills in what is the same for all programs of the execution.
 func (e *execution) startSandbox(ctx context.Context, spec sandbox.Spec) (sandbox.Running, error) {
 	spec.Dir, spec.Home, spec.Limits = e.space.work, e.space.home, e.w.Limits
-	spec.Tmp, spec.Shm = e.w.Tmp, e.w.Shm
+	spec.Tmp, spec.Shm, spec.Exceeded = e.w.Tmp, e.w.Shm, e.exceed
 	running, err := e.sandbox.Start(ctx, spec)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -196,11 +196,14 @@ func (e *execution) startSandbox(ctx context.Context, spec sandbox.Spec) (sandbo
 }
 
 // process is a program in a sandbox as a harness sees it.
-type process struct{ sandbox.Running }
+type process struct {
+	sandbox.Running
+	execution *execution
+}
 
 func (p process) Wait() (harness.Exit, error) {
 	exit, err := p.Running.Wait()
-	return harness.Exit{Code: exit.Code, Text: exit.String()}, err
+	return harness.Exit{Code: exit.Code, Text: p.execution.ending(exit)}, err
 }
 
 // environment is what every program of the run finds, KEY=value. A secret that

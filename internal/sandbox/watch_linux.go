@@ -1,0 +1,82 @@
+package sandbox
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// The pause between two measurements follows from what one takes, so that they cost a
+// twentieth of a processor at most.
+const (
+	pauseFactor = 20
+	minPause    = 100 * time.Millisecond
+)
+
+// gauge measures one resource of a tree that the kernel does not limit for us.
+type gauge struct {
+	resource Resource
+	limit    int64
+	maxPause time.Duration
+	use      func(context.Context) int64
+}
+
+// watch measures what t uses until ctx ends, and returns when no measurement is under way.
+func (t *tree) watch(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, g := range t.gauges {
+		all.Go(func() {
+			for begin := time.Now(); ; begin = time.Now() {
+				t.check(ctx, g)
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(min(max(pauseFactor*time.Since(begin), minPause), g.maxPause)):
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// check ends the tree if it uses more than g allows. A tree that changes while it is
+// measured may have been counted twice in part, so one measurement is not enough.
+func (t *tree) check(ctx context.Context, g gauge) {
+	for range 2 {
+		if g.use(ctx) <= g.limit || ctx.Err() != nil {
+			return
+		}
+	}
+	t.exceeding.Do(func() {
+		t.exceeded = g.resource
+		if t.onExceeded != nil {
+			t.onExceeded(g.resource)
+		}
+		t.end()
+	})
+}
+
+// lastCheck finds what the tree did since the last measurement. No process is left.
+func (t *tree) lastCheck() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for _, g := range t.gauges {
+		t.check(ctx, g)
+	}
+}
+
+// gaugesOf are the gauges for the limits of spec that group does not keep.
+func (t *tree) gaugesOf(spec Spec) (all []gauge) {
+	processes := func() []int { return descendants(t.supervisor.Process.Pid) }
+	if limit := spec.Limits.Memory; limit > 0 && t.group.memory == "" {
+		all = append(all, gauge{Memory, limit, 2 * time.Second, func(context.Context) int64 {
+			return memoryUse(processes(), limit)
+		}})
+	}
+	if limit := spec.Limits.Disk; limit > 0 {
+		all = append(all, gauge{Disk, limit, 30 * time.Second, func(ctx context.Context) int64 {
+			return diskUse(ctx, limit, []string{spec.Dir, spec.Home}, processes)
+		}})
+	}
+	return all
+}

@@ -1,0 +1,49 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/penstock-dev/penstock/internal/sandbox"
+)
+
+// overLimitError is why an execution is stopped that uses more of a resource than this worker allows.
+type overLimitError struct{ resource sandbox.Resource }
+
+func (o overLimitError) Error() string {
+	return "the run uses more " + string(o.resource) + " than this worker allows"
+}
+
+// exceeded is the overLimitError that ended the work, nil for none.
+func exceeded(work context.Context) error {
+	if over, ok := errors.AsType[overLimitError](context.Cause(work)); ok {
+		return over
+	}
+	return nil
+}
+
+// exceed stops the work. The workspace of a run that fills the disk is not kept.
+func (e *execution) exceed(r sandbox.Resource) {
+	if r == sandbox.Disk {
+		e.full.Store(true)
+	}
+	e.stop(overLimitError{r})
+}
+
+// limit says which limit of this worker the run has exceeded.
+func (e *execution) limit(r sandbox.Resource) string {
+	if r == sandbox.Disk {
+		return fmt.Sprintf("its workspace and HOME held more than the %d MiB that --limit-disk allows", e.w.Limits.Disk>>20)
+	}
+	return fmt.Sprintf("it used more than the %d MiB of memory that --limit-memory allows", e.w.Limits.Memory>>20)
+}
+
+// ending is how a program of the run ended, in words.
+func (e *execution) ending(exit sandbox.Exit) string {
+	text := sandbox.Exit{Code: exit.Code}.String()
+	if exit.Exceeded != "" {
+		text += ": " + e.limit(exit.Exceeded)
+	}
+	return text
+}

@@ -10,6 +10,33 @@ const (
 	AuthSignature AuthMode = "signature" // a signature over the body, by a scheme
 )
 
+// SignatureScheme names a sender's way to sign its deliveries; internal/signature
+// knows them all.
+type SignatureScheme string
+
+// The schemes that rules elsewhere know by name.
+const (
+	SchemeStandardWebhooks SignatureScheme = "standard_webhooks"
+	SchemeGitLab           SignatureScheme = "gitlab"
+	SchemeSlack            SignatureScheme = "slack"
+	SchemeNotion           SignatureScheme = "notion"
+	SchemeDiscord          SignatureScheme = "discord"
+	SchemeGrafana          SignatureScheme = "grafana"
+	SchemeCustomHMAC       SignatureScheme = "custom_hmac" // described by its webhook's Signature
+)
+
+// Signature describes a custom_hmac scheme, or the timestamp header that a
+// Grafana contact point is configured with: the contract's signature object.
+type Signature struct {
+	Header          string `json:"header,omitempty"`           // holds the signature
+	Prefix          string `json:"prefix,omitempty"`           // stands before each signature, such as sha256=
+	Hash            string `json:"hash,omitempty"`             // sha1, sha256, sha512
+	Encoding        string `json:"encoding,omitempty"`         // of the signature: hex, base64
+	KeyForm         string `json:"key_form,omitempty"`         // of the secret: text, base64, hex, whsec
+	Template        string `json:"template,omitempty"`         // of the signed text
+	TimestampHeader string `json:"timestamp_header,omitempty"` // holds {timestamp}
+}
+
 // Webhook is an authenticated URL that starts automations: the contract's
 // Webhook.
 type Webhook struct {

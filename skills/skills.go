@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
 //go:embed add-mcp-server create-skill factory-files pr-comments svc-platform vendor-api
@@ -52,7 +53,7 @@ var read = sync.OnceValue(func() []penstock.BundledSkill {
 		if err != nil {
 			panic(fmt.Sprintf("skills: %s: %s", list[i].ID, err))
 		}
-		file, err := penstock.ParseSkillFile(content)
+		file, err := skillfile.Parse(content)
 		if err != nil {
 			panic(fmt.Sprintf("skills: %s: %s", list[i].ID, err))
 		}

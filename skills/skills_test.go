@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/skillfile"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/skills"
 )
@@ -48,7 +49,7 @@ func TestFilesAreThoseOfTheFolders(t *testing.T) {
 	t.Parallel()
 	for _, id := range shipped {
 		files := skills.Files(id)
-		file, err := penstock.ParseSkillFile([]byte(files["SKILL.md"]))
+		file, err := skillfile.Parse([]byte(files["SKILL.md"]))
 		if err != nil || file.Name != id {
 			t.Errorf("%s: got the name %q, %v", id, file.Name, err)
 		}

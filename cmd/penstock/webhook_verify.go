@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
@@ -34,11 +35,11 @@ func (cmd *webhookVerifyCmd) Help() string {
 }
 
 func (cmd *webhookVerifyCmd) Run(std *stdio) error {
-	signature, err := cmd.signature()
+	own, err := cmd.signature()
 	if err != nil {
 		return err
 	}
-	verifier, err := webhook.NewVerifier(cmd.Scheme, signature)
+	verifier, err := webhook.NewVerifier(cmd.Scheme, own)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -50,7 +51,7 @@ func (cmd *webhookVerifyCmd) Run(std *stdio) error {
 	if err != nil {
 		return err
 	}
-	if cmd.signsURL(signature) && cmd.URL == "" {
+	if cmd.signsURL(own) && cmd.URL == "" {
 		return exitf(exitUsage, "%s signs the address too: give it as the sender has it with --url", cmd.Scheme)
 	}
 	_, failure := verifier.Verify(request, []string{secret})
@@ -66,7 +67,7 @@ func (cmd *webhookVerifyCmd) Run(std *stdio) error {
 		change(&request, &secret)
 		_, failure := verifier.Verify(request, []string{secret})
 		return failure == nil
-	}, cmd.Scheme.CheckSecret(signature, secret)))
+	}, signature.CheckSecret(cmd.Scheme, own, secret)))
 	return &exitError{code: exitFailed}
 }
 
@@ -74,11 +75,11 @@ func (cmd *webhookVerifyCmd) signature() (*penstock.Signature, error) {
 	if cmd.Signature == "" {
 		return nil, nil //nolint:nilnil // most schemes have none
 	}
-	var signature penstock.Signature
-	if err := json.Unmarshal([]byte(cmd.Signature), &signature, json.RejectUnknownMembers(true)); err != nil {
+	var own penstock.Signature
+	if err := json.Unmarshal([]byte(cmd.Signature), &own, json.RejectUnknownMembers(true)); err != nil {
 		return nil, exitf(exitUsage, "--signature: %w", err)
 	}
-	return &signature, nil
+	return &own, nil
 }
 
 func (cmd *webhookVerifyCmd) secret(std *stdio) (string, error) {
@@ -115,8 +116,8 @@ func (cmd *webhookVerifyCmd) request(std *stdio) (webhook.Request, error) {
 	return request, nil
 }
 
-func (cmd *webhookVerifyCmd) signsURL(signature *penstock.Signature) bool {
-	forms, _ := cmd.Scheme.Forms(signature) // a verifier was made of them
+func (cmd *webhookVerifyCmd) signsURL(own *penstock.Signature) bool {
+	forms, _ := signature.Forms(cmd.Scheme, own) // a verifier was made of them
 	for _, form := range forms {
 		if strings.Contains(form.Template, "{url}") || strings.Contains(form.Template, "{path}") {
 			return true
@@ -158,7 +159,7 @@ func (cmd *webhookVerifyCmd) advice(failure *webhook.Failure, validAfter func(fu
 
 func schemeNames() []string {
 	var names []string
-	for _, preset := range penstock.Schemes() {
+	for _, preset := range signature.Presets() {
 		names = append(names, string(preset.Scheme))
 	}
 	return names

@@ -11,6 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
+	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
 // A rule is what a scalar may be, beyond its type: the tag `rule` of a field
@@ -80,7 +82,7 @@ var rules = map[string]rule{
 	"count":         {bounded: true, low: 1, high: 1024},
 	"gigabytes":     {bounded: true, above: true, high: 16384},
 	"skillName":     {pattern: `^[A-Za-z0-9._-]{1,64}$`, says: "be 1 to 64 letters, digits, . _ and -"},
-	"skillText":     {pattern: `\S`, says: "not be empty", max: penstock.MaxSkillDescription},
+	"skillText":     {pattern: `\S`, says: "not be empty", max: skillfile.MaxDescription},
 	"repoRef": {
 		pattern: `^(github|gitlab)\.com:[A-Za-z0-9][A-Za-z0-9._/-]*/[A-Za-z0-9._-]+@[0-9a-f]{40}$`,
 		says:    "be github.com:OWNER/REPO@COMMIT or gitlab.com:OWNER/REPO@COMMIT with the 40 hex digits of a commit",
@@ -107,7 +109,7 @@ func compilePatterns() map[string]*regexp.Regexp {
 
 func schemeNames() []string {
 	var names []string
-	for _, preset := range penstock.Schemes() {
+	for _, preset := range signature.Presets() {
 		names = append(names, string(preset.Scheme))
 	}
 	return names

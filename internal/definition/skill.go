@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
 // Skill is skills/NAME/SKILL.md, or agents/AGENT/skills/NAME/SKILL.md, with the
@@ -44,7 +44,7 @@ func (p *parser) skills() []Skill {
 		var file skillDocument
 		d.skill(&file)
 		s.Description = file.Description
-		switch _, err := penstock.ParseSkillFile(p.files[at.path]); {
+		switch _, err := skillfile.Parse(p.files[at.path]); {
 		case p.count > before:
 		case file.Name != s.Name:
 			d.badf(d.find("name"), InvalidValue, "the name must be that of the folder, %s, not %s", quote(s.Name), quote(file.Name))

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 )
 
 // Webhook is webhooks/NAME.yaml.
@@ -57,15 +58,15 @@ func (w Webhook) signature(d *document) {
 	case !signed && scheme != nil && (w.AuthMode != "" || d.find("authMode") == nil):
 		d.badf(scheme, InvalidValue, "signatureScheme goes with authMode: signature only")
 	}
-	signature := w.Signature.Signature()
-	if _, known := w.SignatureScheme.Preset(); known || signature != nil && w.SignatureScheme == "" {
-		for _, problem := range signature.Check(w.SignatureScheme) {
+	own := w.Signature.Signature()
+	if _, known := signature.PresetOf(w.SignatureScheme); known || own != nil && w.SignatureScheme == "" {
+		for _, problem := range signature.Check(w.SignatureScheme, own) {
 			field := strings.TrimPrefix(strings.TrimPrefix(problem.Pointer, "/signature"), "/")
 			d.badf(pointed(d.root, "/signature/"+signatureKeys.Replace(field)), InvalidValue, "signature %s%s", spaced(signatureKeys.Replace(field)), problem.Detail)
 		}
 	}
 	if w.DeliveryIDHeader != "" || d.find("deliveryIdHeader") != nil {
-		if problem := penstock.CheckDeliveryIDHeader(w.DeliveryIDHeader, signature); problem != "" {
+		if problem := signature.CheckIDHeader(w.DeliveryIDHeader, own); problem != "" {
 			d.badf(d.find("deliveryIdHeader"), InvalidValue, "deliveryIdHeader: %s", problem)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 )
 
 func (a *API) createWebhook(c *call) error {
@@ -19,7 +20,7 @@ func (a *API) createWebhook(c *call) error {
 }
 
 func (a *API) signatureSchemes(c *call) error {
-	return c.respond(http.StatusOK, map[string][]penstock.SignaturePreset{"signature_schemes": a.svc.SignatureSchemes()})
+	return c.respond(http.StatusOK, map[string][]signature.Preset{"signature_schemes": a.svc.SignatureSchemes()})
 }
 
 func (a *API) listWebhooks(c *call) error {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -66,7 +67,7 @@ func TestAWebhooksSecretIsInOneAnswerAndNoLog(t *testing.T) {
 // secretLike is a secret for the mode of a request.
 func secretLike(request string) string {
 	if strings.Contains(request, "svix") {
-		return penstock.NewSigningSecret()
+		return signature.NewSecret()
 	}
 	return penstock.NewUID()
 }
@@ -129,8 +130,8 @@ func TestSignatureSchemesSayHowEachSenderSigns(t *testing.T) {
 		} `json:"signature_schemes"`
 	}
 	w.must(http.StatusOK, "GET", "/api/v1/signature-schemes", nil).into(t, &got)
-	if len(got.Schemes) != len(penstock.Schemes()) {
-		t.Errorf("got %d schemes, want %d", len(got.Schemes), len(penstock.Schemes()))
+	if len(got.Schemes) != len(signature.Presets()) {
+		t.Errorf("got %d schemes, want %d", len(got.Schemes), len(signature.Presets()))
 	}
 	for _, s := range got.Schemes {
 		if s.Sender == "" || s.Hint == "" || s.Forms == nil || len(s.Forms) == 0 != (s.Scheme == penstock.SchemeCustomHMAC) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 )
 
 // Models lists the models that a run can name: what this server's providers
@@ -80,7 +81,7 @@ func (s *Service) Workers(ctx context.Context, p penstock.Principal) ([]penstock
 
 // SignatureSchemes lists what is known of the ways in which senders sign, in the
 // order in which to show them.
-func (s *Service) SignatureSchemes() []penstock.SignaturePreset { return penstock.Schemes() }
+func (s *Service) SignatureSchemes() []signature.Preset { return signature.Presets() }
 
 // Limits are those that the service holds requests to; 0 is none.
 func (s *Service) Limits(context.Context, penstock.Principal) map[string]any {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/skillfile"
 	"github.com/penstock-dev/penstock/internal/store"
 	"github.com/penstock-dev/penstock/skills"
 )
@@ -61,7 +62,7 @@ func (s *Service) describeSkill(ctx context.Context, run *store.NewRun, spec pen
 			return err
 		}
 		if at != "" {
-			file, err := penstock.ParseSkillFile(content)
+			file, err := skillfile.Parse(content)
 			run.Skill.Description, run.Skill.FullPath = file.Description, at
 			return err // it was valid when it was applied
 		}

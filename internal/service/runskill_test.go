@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
 func skillAbout(name, body string) string {
@@ -40,7 +41,7 @@ func (w *world) assigned(a penstock.Assignment) map[string]string {
 	w.t.Helper()
 	got := map[string]string{}
 	for _, f := range a.Skills {
-		file, err := penstock.ParseSkillFile([]byte(f.Files["SKILL.md"]))
+		file, err := skillfile.Parse([]byte(f.Files["SKILL.md"]))
 		if err != nil {
 			w.t.Errorf("%s: %v", f.Name, err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
 // skillDirs are where repositories keep skills, a folder for each.
@@ -227,7 +228,7 @@ func fetchSkills(ctx context.Context, cache *git.Cache, source git.Source) ([]sk
 		return nil, errNoGit
 	}
 	files, err := cache.Files(ctx, source, git.Selection{
-		Dirs: skillDirs, Match: isSkill, MaxSize: penstock.MaxSkillFile, MaxAll: maxSkillBytes, Max: maxSkills,
+		Dirs: skillDirs, Match: isSkill, MaxSize: skillfile.Max, MaxAll: maxSkillBytes, Max: maxSkills,
 	})
 	if err != nil {
 		return nil, err
@@ -235,10 +236,10 @@ func fetchSkills(ctx context.Context, cache *git.Cache, source git.Source) ([]sk
 	var skills []skillFile
 	for _, f := range files {
 		skill := skillFile{path: f.Path}
-		if f.Size > penstock.MaxSkillFile {
-			skill.err = fmt.Errorf("the file has %d bytes; at most %d are read", f.Size, penstock.MaxSkillFile)
+		if f.Size > skillfile.Max {
+			skill.err = fmt.Errorf("the file has %d bytes; at most %d are read", f.Size, skillfile.Max)
 		} else {
-			skill.SkillFile, skill.err = penstock.ParseSkillFile([]byte(f.Content))
+			skill.File, skill.err = skillfile.Parse([]byte(f.Content))
 		}
 		skills = append(skills, skill)
 	}

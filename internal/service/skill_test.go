@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
 // upstream is a repository acme/NAME on this machine, with skills in it.
@@ -261,7 +262,7 @@ func TestSkillsThatCannotBeUsedAreToldOnRequest(t *testing.T) {
 			".agents/skills/good/SKILL.md":  skillText("good", "d", "b"),
 			".agents/skills/empty/SKILL.md": "",
 			".agents/skills/a b/SKILL.md":   skillText("spaced", "d", "b"),
-			".agents/skills/huge/SKILL.md":  skillText("huge", "d", strings.Repeat("x", penstock.MaxSkillFile)),
+			".agents/skills/huge/SKILL.md":  skillText("huge", "d", strings.Repeat("x", skillfile.Max)),
 		})
 		gone := "file://" + filepath.Join(w.t.TempDir(), "acme", "gone")
 		w.createEnvironment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app.url()}, {URL: gone}}})

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 
 // skillFile is a SKILL.md with what is wrong with it.
 type skillFile struct {
-	penstock.SkillFile
+	skillfile.File
 	path string
 	err  error
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/signature"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -181,7 +182,7 @@ func newWebhook(req penstock.WebhookRequest) (store.WebhookRow, error) {
 // checkMode reports what is wrong with the mode of a webhook and its scheme.
 func checkMode(w store.WebhookRow) []penstock.FieldError {
 	modes := []penstock.AuthMode{penstock.AuthToken, penstock.AuthURLToken, penstock.AuthSignature}
-	_, known := w.SignatureScheme.Preset()
+	_, known := signature.PresetOf(w.SignatureScheme)
 	switch {
 	case !slices.Contains(modes, w.AuthMode):
 		return []penstock.FieldError{{Pointer: "/auth_mode", Detail: "must be one of token, url_token, signature"}}
@@ -193,7 +194,7 @@ func checkMode(w store.WebhookRow) []penstock.FieldError {
 		return []penstock.FieldError{{Pointer: "/signature_scheme", Detail: "is required for auth_mode signature"}}
 	}
 	var names []string
-	for _, preset := range penstock.Schemes() {
+	for _, preset := range signature.Presets() {
 		names = append(names, string(preset.Scheme))
 	}
 	detail := "is none of " + strings.Join(names, ", ")
@@ -213,11 +214,11 @@ func changeWebhook(w *store.WebhookRow, req penstock.WebhookRequest) []penstock.
 			w.Signature = nil
 		}
 	}
-	if _, known := w.SignatureScheme.Preset(); known || w.AuthMode != penstock.AuthSignature {
-		errs = append(errs, w.Signature.Check(w.SignatureScheme)...)
+	if _, known := signature.PresetOf(w.SignatureScheme); known || w.AuthMode != penstock.AuthSignature {
+		errs = append(errs, signature.Check(w.SignatureScheme, w.Signature)...)
 	}
 	if set(&w.DeliveryIDHeader, req.DeliveryIDHeader); w.DeliveryIDHeader != "" {
-		if problem := penstock.CheckDeliveryIDHeader(w.DeliveryIDHeader, w.Signature); problem != "" {
+		if problem := signature.CheckIDHeader(w.DeliveryIDHeader, w.Signature); problem != "" {
 			errs = append(errs, penstock.FieldError{Pointer: "/delivery_id_header", Detail: problem})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -51,7 +52,7 @@ func unfit(w store.WebhookRow, value string) string {
 		if strings.TrimSpace(value) != value {
 			return "must not begin or end with white space"
 		}
-		if err := w.SignatureScheme.CheckSecret(w.Signature, value); err != nil {
+		if err := signature.CheckSecret(w.SignatureScheme, w.Signature, value); err != nil {
 			return "is no secret of " + string(w.SignatureScheme) + ": " + err.Error()
 		}
 	}
@@ -70,8 +71,8 @@ func generated(w store.WebhookRow) string {
 		_, _ = rand.Read(b[:]) // never fails
 		return base64.RawURLEncoding.EncodeToString(b[:])
 	}
-	if preset, known := w.SignatureScheme.Preset(); known && preset.SecretGenerated {
-		return penstock.NewSigningSecret()
+	if preset, known := signature.PresetOf(w.SignatureScheme); known && preset.SecretGenerated {
+		return signature.NewSecret()
 	}
 	return ""
 }

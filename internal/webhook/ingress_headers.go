@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 )
 
 // What the log keeps of a delivery's headers at most.
@@ -31,7 +31,7 @@ func loggedHeaders() map[string]string {
 		"X-Contentful-Topic", "X-Contentful-Webhook-Name", "X-Grafana-Alerting-Timestamp", "Ce-Id", "Ce-Type", "Ce-Source", "Ce-Specversion", "Traceparent",
 	}
 	names = append(names, identityHeaders...)
-	for _, preset := range penstock.Schemes() {
+	for _, preset := range signature.Presets() {
 		for _, form := range preset.Forms {
 			names = append(names, form.IDHeader)
 		}

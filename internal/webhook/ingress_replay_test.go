@@ -11,16 +11,17 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
 // signAs signs a body by a form of HMAC, as its sender does.
-func signAs(f penstock.SignatureForm, secret, url, body string, at time.Time) map[string]string {
+func signAs(f signature.Form, secret, url, body string, at time.Time) map[string]string {
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	switch f.TimestampUnit {
-	case penstock.UnitMilliseconds:
+	case signature.UnitMilliseconds:
 		stamp = strconv.FormatInt(at.UnixMilli(), 10)
-	case penstock.UnitRFC3339:
+	case signature.UnitRFC3339:
 		stamp = at.UTC().Format(time.RFC3339)
 	}
 	list := strings.ToLower(f.SignedHeaders + "," + f.TimestampHeader)
@@ -80,7 +81,7 @@ func TestTheReplayGuardWhereATimeIsSigned(t *testing.T) {
 					}
 				})
 			}
-			forms, err := test.scheme.Forms(test.signature)
+			forms, err := signature.Forms(test.scheme, test.signature)
 			if err != nil {
 				t.Fatal(err)
 			}

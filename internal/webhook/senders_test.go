@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 	"github.com/penstock-dev/penstock/internal/testkit"
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
@@ -31,7 +32,7 @@ func TestSendersSDKsAgree(t *testing.T) {
 		"signs of its own": `{"t":"1.2","v1,":"a=b;c"}`,
 	}
 	secrets := map[penstock.SignatureScheme]string{
-		"standard_webhooks": penstock.NewSigningSecret(), "svix": penstock.NewSigningSecret(), "stripe": "whsec_Fh3+/=",
+		"standard_webhooks": signature.NewSecret(), "svix": signature.NewSecret(), "stripe": "whsec_Fh3+/=",
 		"github": "It's a Secret to Everybody", "notion": "secret_abc", "discord": "",
 	}
 	now := time.Now().Truncate(time.Second)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 )
 
 // What a delivery's security headers may be at most: bytes of one value, and
@@ -88,10 +89,10 @@ type Verifier struct {
 	handshake handshake
 }
 
-// NewVerifier makes the verifier of a scheme as a webhook has it; signature is
-// nil unless the scheme takes one.
-func NewVerifier(scheme penstock.SignatureScheme, signature *penstock.Signature) (*Verifier, error) {
-	described, err := scheme.Forms(signature)
+// NewVerifier makes the verifier of a scheme as a webhook has it; own is nil
+// unless the scheme takes one.
+func NewVerifier(scheme penstock.SignatureScheme, own *penstock.Signature) (*Verifier, error) {
+	described, err := signature.Forms(scheme, own)
 	if err != nil {
 		return nil, fmt.Errorf("verify by %s: %w", scheme, err)
 	}

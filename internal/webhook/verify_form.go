@@ -17,33 +17,33 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 )
 
 // form is one form of a scheme's signature, made ready.
 type form struct {
-	penstock.SignatureForm
+	signature.Form
 
 	shown     string // the signature's header as the sender writes it
 	header    string // and canonical; of numbered ones the start
 	timestamp string
 	listed    string // names the signed headers
 	idHeader  string
-	parts     []penstock.TemplatePart // headers by their canonical names
-	varies    bool                    // the signed text differs by more than the body
+	parts     []signature.TemplatePart // headers by their canonical names
+	varies    bool                     // the signed text differs by more than the body
 	newHash   func() hash.Hash
 	decode    func(string) ([]byte, error)
 }
 
-func compile(described penstock.SignatureForm) (form, error) {
+func compile(described signature.Form) (form, error) {
 	f := form{
-		SignatureForm: described,
-		shown:         described.Header,
-		header:        http.CanonicalHeaderKey(described.Header),
-		timestamp:     http.CanonicalHeaderKey(described.TimestampHeader),
-		listed:        http.CanonicalHeaderKey(described.SignedHeaders),
-		idHeader:      http.CanonicalHeaderKey(described.IDHeader),
-		decode:        hex.DecodeString,
+		Form:      described,
+		shown:     described.Header,
+		header:    http.CanonicalHeaderKey(described.Header),
+		timestamp: http.CanonicalHeaderKey(described.TimestampHeader),
+		listed:    http.CanonicalHeaderKey(described.SignedHeaders),
+		idHeader:  http.CanonicalHeaderKey(described.IDHeader),
+		decode:    hex.DecodeString,
 	}
 	if described.Encoding == "base64" {
 		f.decode = base64.StdEncoding.Strict().DecodeString
@@ -59,19 +59,19 @@ func compile(described penstock.SignatureForm) (form, error) {
 	case "sha512":
 		f.newHash = sha512.New
 	}
-	if (f.newHash != nil) != (described.Algorithm == penstock.AlgorithmHMAC) {
+	if (f.newHash != nil) != (described.Algorithm == signature.AlgorithmHMAC) {
 		return f, fmt.Errorf("the algorithm %s has the hash %q", described.Algorithm, described.Hash)
 	}
-	parts, err := penstock.ParseTemplate(described.Template)
+	parts, err := signature.ParseTemplate(described.Template)
 	if err != nil {
 		return f, fmt.Errorf("the template %w", err)
 	}
 	for _, part := range parts {
-		if part.Kind == penstock.PartHeader {
+		if part.Kind == signature.PartHeader {
 			part.Text = http.CanonicalHeaderKey(part.Text)
 		}
 		switch part.Kind {
-		case penstock.PartText, penstock.PartBody, penstock.PartMethod: // which is POST
+		case signature.PartText, signature.PartBody, signature.PartMethod: // which is POST
 		default:
 			f.varies = true
 		}
@@ -118,7 +118,7 @@ func (f *form) verify(r *Request, secrets []string) (int, around, *Failure) {
 	if !usable {
 		return 0, around{}, &Failure{Reason: NoSecret, Detail: "there is no secret of the scheme's form"}
 	}
-	if f.Algorithm == penstock.AlgorithmToken {
+	if f.Algorithm == signature.AlgorithmToken {
 		if i := TokenMatches(r.Header.Get(f.header), secrets); i >= 0 {
 			return i, around{}, nil
 		}
@@ -154,7 +154,7 @@ func (f *form) verify(r *Request, secrets []string) (int, around, *Failure) {
 			continue
 		}
 		fits := f.fits
-		if f.Algorithm == penstock.AlgorithmEd25519 {
+		if f.Algorithm == signature.AlgorithmEd25519 {
 			fits = fitsPublicKey
 		}
 		if fits(key, signatures, text.before, r.Body, text.after) && match < 0 {
@@ -266,24 +266,24 @@ func (f *form) around(r *Request, timestamp string) (signed around, failure *Fai
 	split := 0
 	for _, part := range f.parts {
 		switch part.Kind {
-		case penstock.PartBody:
+		case signature.PartBody:
 			split = len(text)
-		case penstock.PartTimestamp:
+		case signature.PartTimestamp:
 			text = append(text, timestamp...)
-		case penstock.PartMethod:
+		case signature.PartMethod:
 			text = append(text, r.Method...)
-		case penstock.PartURL:
+		case signature.PartURL:
 			text = append(text, r.URL...)
-		case penstock.PartPath:
+		case signature.PartPath:
 			_, path := splitURL(r.URL)
 			text = append(text, path...)
-		case penstock.PartHeader:
+		case signature.PartHeader:
 			value := r.Header.Get(part.Text)
 			if value == "" {
 				return around{}, &Failure{MissingHeader, part.Text, "is missing"}
 			}
 			text = append(text, value...)
-		case penstock.PartSignedHeaders:
+		case signature.PartSignedHeaders:
 			if text, failure = f.signedHeaders(text, r); failure != nil {
 				return around{}, failure
 			}
@@ -356,7 +356,7 @@ func (f *form) checkTime(text string, now time.Time) *Failure {
 		return &Failure{BadFormat, where, "has no timestamp of the scheme's form"}
 	}
 	age := now.UnixMilli() - signed
-	if f.TimestampUnit == penstock.UnitSeconds {
+	if f.TimestampUnit == signature.UnitSeconds {
 		age = now.Unix()*1000 - signed // as senders compare: whole seconds
 	}
 	switch tolerance := f.Tolerance.Milliseconds(); {
@@ -370,8 +370,8 @@ func (f *form) checkTime(text string, now time.Time) *Failure {
 
 // parseTimestamp reads a timestamp into milliseconds since the epoch. Digits
 // are 1 to 13, without sign, space or leading zero, whatever the unit.
-func parseTimestamp(text string, unit penstock.TimestampUnit) (int64, bool) {
-	if unit == penstock.UnitRFC3339 || unit == penstock.UnitAny && strings.Contains(text, "T") {
+func parseTimestamp(text string, unit signature.TimestampUnit) (int64, bool) {
+	if unit == signature.UnitRFC3339 || unit == signature.UnitAny && strings.Contains(text, "T") {
 		t, err := time.Parse(time.RFC3339, text)
 		return t.UnixMilli(), err == nil && len(text) <= len(time.RFC3339Nano)
 	}
@@ -382,7 +382,7 @@ func parseTimestamp(text string, unit penstock.TimestampUnit) (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	if unit == penstock.UnitMilliseconds || unit == penstock.UnitAny && len(text) >= 12 {
+	if unit == signature.UnitMilliseconds || unit == signature.UnitAny && len(text) >= 12 {
 		return n, true
 	}
 	return n * 1000, true

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
@@ -24,7 +25,7 @@ func unknownSecrets(t testing.TB) []string {
 		t.Fatal(err)
 	}
 	return []string{
-		penstock.NewSigningSecret(), hex.EncodeToString(public), "whpk_" + base64.StdEncoding.EncodeToString(public),
+		signature.NewSecret(), hex.EncodeToString(public), "whpk_" + base64.StdEncoding.EncodeToString(public),
 		rand.Text(),
 	}
 }

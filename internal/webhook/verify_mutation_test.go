@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
@@ -21,7 +22,7 @@ type signed struct {
 
 	verifier *webhook.Verifier
 	secrets  []string
-	form     penstock.SignatureForm // the one that is valid
+	form     signature.Form // the one that is valid
 }
 
 // header is the canonical name under which the signature stands.
@@ -43,7 +44,7 @@ func (s *signed) signature() string {
 }
 
 // separator ends a signature in its header; without one nothing does.
-func separator(f penstock.SignatureForm) string {
+func separator(f signature.Form) string {
 	if f.Separator == "" {
 		return "\n"
 	}
@@ -62,7 +63,7 @@ func (s *signed) verify() (webhook.Proof, *webhook.Failure) {
 // prepared is v with its headers reduced to one form, which must be valid.
 func prepared(t *testing.T, v vector) *signed {
 	t.Helper()
-	forms, err := penstock.SignatureScheme(v.Scheme).Forms(v.Signature)
+	forms, err := signature.Forms(penstock.SignatureScheme(v.Scheme), v.Signature)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,16 +127,16 @@ var mutations = []struct {
 	{"nothing at all", func(*signed) bool { return true }, nil},
 	{"a byte added to the body", func(s *signed) bool {
 		s.Body = append(bytes.Clone(s.Body), ' ')
-		return s.form.Algorithm != penstock.AlgorithmToken
+		return s.form.Algorithm != signature.AlgorithmToken
 	}, []webhook.Reason{webhook.Mismatch}},
 	{"a bit of the body changed", func(s *signed) bool {
 		s.Body = bytes.Clone(s.Body)
 		s.Body[len(s.Body)/2] ^= 1
-		return s.form.Algorithm != penstock.AlgorithmToken
+		return s.form.Algorithm != signature.AlgorithmToken
 	}, []webhook.Reason{webhook.Mismatch}},
 	{"an empty body", func(s *signed) bool {
 		s.Body = nil
-		return s.form.Algorithm != penstock.AlgorithmToken
+		return s.form.Algorithm != signature.AlgorithmToken
 	}, []webhook.Reason{webhook.Mismatch}},
 	{"no signature header", func(s *signed) bool { s.Header.Del(s.header()); return true }, []webhook.Reason{webhook.MissingHeader}},
 	{"an empty signature header", func(s *signed) bool { s.Header.Set(s.header(), ""); return true }, []webhook.Reason{webhook.MissingHeader}},
@@ -216,7 +217,7 @@ var mutations = []struct {
 	{"an empty secret", func(s *signed) bool { s.secrets = []string{""}; return true }, []webhook.Reason{webhook.NoSecret}},
 	{"a secret that is no key", func(s *signed) bool {
 		s.secrets = []string{"%%%"}
-		return s.form.KeyForm != penstock.KeyText
+		return s.form.KeyForm != signature.KeyText
 	}, []webhook.Reason{webhook.NoSecret}},
 	{"at the edge of the tolerance, late", func(s *signed) bool { s.Now = s.Now.Add(s.form.Tolerance - drift(s)); return true }, nil},
 	{"a second later", func(s *signed) bool {
@@ -243,9 +244,9 @@ var mutations = []struct {
 	{"a timestamp a second away", func(s *signed) bool {
 		text := strconv.FormatInt(s.Now.Unix()+1, 10)
 		switch s.form.TimestampUnit {
-		case penstock.UnitMilliseconds:
+		case signature.UnitMilliseconds:
 			text += "000"
-		case penstock.UnitRFC3339:
+		case signature.UnitRFC3339:
 			text = s.Now.UTC().Add(time.Second).Format(time.RFC3339)
 		}
 		return s.setTime(text)
@@ -288,14 +289,14 @@ func drift(s *signed) time.Duration {
 	return s.Now.Sub(time.Unix(n, 0))
 }
 
-func otherSecret(f penstock.SignatureForm) string {
+func otherSecret(f signature.Form) string {
 	return map[string]string{
-		penstock.KeyText:    "another",
-		penstock.KeyBase64:  "YW5vdGhlcg==",
-		penstock.KeyHex:     "616e6f74686572",
-		penstock.KeyWhsec:   "whsec_YW5vdGhlcg==",
-		penstock.KeyWhpk:    "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
-		penstock.KeyEd25519: "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+		signature.KeyText:    "another",
+		signature.KeyBase64:  "YW5vdGhlcg==",
+		signature.KeyHex:     "616e6f74686572",
+		signature.KeyWhsec:   "whsec_YW5vdGhlcg==",
+		signature.KeyWhpk:    "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+		signature.KeyEd25519: "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
 	}[f.KeyForm]
 }
 

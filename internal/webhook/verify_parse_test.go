@@ -6,42 +6,42 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 )
 
 func TestParseTimestamp(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		text string
-		unit penstock.TimestampUnit
+		unit signature.TimestampUnit
 		want int64 // milliseconds; -1: none
 	}{
-		"seconds":                        {"1700000000", penstock.UnitSeconds, 1700000000000},
-		"seconds of 13 digits":           {"9999999999999", penstock.UnitSeconds, 9999999999999000},
-		"milliseconds":                   {"1700000000123", penstock.UnitMilliseconds, 1700000000123},
-		"one digit":                      {"7", penstock.UnitSeconds, 7000},
-		"zero":                           {"0", penstock.UnitSeconds, -1},
-		"leading zero":                   {"01700000000", penstock.UnitSeconds, -1},
-		"plus":                           {"+1700000000", penstock.UnitSeconds, -1},
-		"minus":                          {"-1700000000", penstock.UnitSeconds, -1},
-		"space before":                   {" 1700000000", penstock.UnitSeconds, -1},
-		"space behind":                   {"1700000000 ", penstock.UnitSeconds, -1},
-		"underscore":                     {"1_700_000_000", penstock.UnitSeconds, -1},
-		"exponent":                       {"17e8", penstock.UnitSeconds, -1},
-		"other digits":                   {"１７００００００００", penstock.UnitSeconds, -1},
-		"14 digits":                      {"17000000000000", penstock.UnitMilliseconds, -1},
-		"nothing":                        {"", penstock.UnitSeconds, -1},
-		"RFC 3339 for seconds":           {"2023-11-14T22:13:20Z", penstock.UnitSeconds, -1},
-		"RFC 3339":                       {"2023-11-14T22:13:20Z", penstock.UnitRFC3339, 1700000000000},
-		"RFC 3339 with a zone":           {"2023-11-15T00:13:20+02:00", penstock.UnitRFC3339, 1700000000000},
-		"RFC 3339 with a fraction":       {"2023-11-14T22:13:20.123Z", penstock.UnitRFC3339, 1700000000123},
-		"RFC 3339 with a long fraction":  {"2023-11-14T22:13:20.1234567890123456789Z", penstock.UnitRFC3339, -1},
-		"RFC 3339 without a zone":        {"2023-11-14T22:13:20", penstock.UnitRFC3339, -1},
-		"RFC 3339 of no day":             {"2023-02-30T22:13:20Z", penstock.UnitRFC3339, -1},
-		"digits for RFC 3339":            {"1700000000", penstock.UnitRFC3339, -1},
-		"seconds where any will do":      {"1700000000", penstock.UnitAny, 1700000000000},
-		"milliseconds where any will do": {"1700000000123", penstock.UnitAny, 1700000000123},
-		"RFC 3339 where any will do":     {"2023-11-14T22:13:20Z", penstock.UnitAny, 1700000000000},
+		"seconds":                        {"1700000000", signature.UnitSeconds, 1700000000000},
+		"seconds of 13 digits":           {"9999999999999", signature.UnitSeconds, 9999999999999000},
+		"milliseconds":                   {"1700000000123", signature.UnitMilliseconds, 1700000000123},
+		"one digit":                      {"7", signature.UnitSeconds, 7000},
+		"zero":                           {"0", signature.UnitSeconds, -1},
+		"leading zero":                   {"01700000000", signature.UnitSeconds, -1},
+		"plus":                           {"+1700000000", signature.UnitSeconds, -1},
+		"minus":                          {"-1700000000", signature.UnitSeconds, -1},
+		"space before":                   {" 1700000000", signature.UnitSeconds, -1},
+		"space behind":                   {"1700000000 ", signature.UnitSeconds, -1},
+		"underscore":                     {"1_700_000_000", signature.UnitSeconds, -1},
+		"exponent":                       {"17e8", signature.UnitSeconds, -1},
+		"other digits":                   {"１７００００００００", signature.UnitSeconds, -1},
+		"14 digits":                      {"17000000000000", signature.UnitMilliseconds, -1},
+		"nothing":                        {"", signature.UnitSeconds, -1},
+		"RFC 3339 for seconds":           {"2023-11-14T22:13:20Z", signature.UnitSeconds, -1},
+		"RFC 3339":                       {"2023-11-14T22:13:20Z", signature.UnitRFC3339, 1700000000000},
+		"RFC 3339 with a zone":           {"2023-11-15T00:13:20+02:00", signature.UnitRFC3339, 1700000000000},
+		"RFC 3339 with a fraction":       {"2023-11-14T22:13:20.123Z", signature.UnitRFC3339, 1700000000123},
+		"RFC 3339 with a long fraction":  {"2023-11-14T22:13:20.1234567890123456789Z", signature.UnitRFC3339, -1},
+		"RFC 3339 without a zone":        {"2023-11-14T22:13:20", signature.UnitRFC3339, -1},
+		"RFC 3339 of no day":             {"2023-02-30T22:13:20Z", signature.UnitRFC3339, -1},
+		"digits for RFC 3339":            {"1700000000", signature.UnitRFC3339, -1},
+		"seconds where any will do":      {"1700000000", signature.UnitAny, 1700000000000},
+		"milliseconds where any will do": {"1700000000123", signature.UnitAny, 1700000000123},
+		"RFC 3339 where any will do":     {"2023-11-14T22:13:20Z", signature.UnitAny, 1700000000000},
 	} {
 		got, ok := parseTimestamp(test.text, test.unit)
 		if !ok {
@@ -58,7 +58,7 @@ func FuzzParseTimestamp(f *testing.F) {
 	f.Add("0170", "ms")
 	f.Add("2023-11-14T22:13:20Z", "any")
 	f.Fuzz(func(t *testing.T, text, unit string) {
-		got, ok := parseTimestamp(text, penstock.TimestampUnit(unit))
+		got, ok := parseTimestamp(text, signature.TimestampUnit(unit))
 		if !ok {
 			return
 		}

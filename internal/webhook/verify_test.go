@@ -15,6 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/signature"
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
@@ -127,7 +128,7 @@ func TestVectors(t *testing.T) {
 		passed[v.Scheme]++
 	}
 	var table strings.Builder
-	for _, preset := range penstock.Schemes() {
+	for _, preset := range signature.Presets() {
 		n := passed[string(preset.Scheme)]
 		if n < 2 {
 			t.Errorf("%s has %d vectors, want one that is valid and one that is not at least", preset.Scheme, n)
@@ -156,7 +157,7 @@ func checkAnswer(t *testing.T, v vector, got *webhook.Handshake) {
 func TestSampleSchemesAreOursOrNamed(t *testing.T) {
 	t.Parallel()
 	for _, v := range readVectors(t) {
-		if _, known := penstock.SignatureScheme(v.Scheme).Preset(); !known {
+		if _, known := signature.PresetOf(penstock.SignatureScheme(v.Scheme)); !known {
 			t.Errorf("the sample %q is of no scheme that is required or named as left out", v.Scheme)
 		}
 	}

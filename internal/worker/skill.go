@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/harness"
+	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
 // skillDirs are where repositories keep skills, the first one that has a skill
@@ -144,7 +145,7 @@ func (e *execution) readSkill(reference, name, folder string) (skill harness.Ski
 	if err != nil {
 		return skill, "", err
 	}
-	file, err := penstock.ParseSkillFile(text)
+	file, err := skillfile.Parse(text)
 	if err != nil {
 		return skill, "", setupFailed("The skill %q is malformed: %s", reference, err)
 	}
@@ -209,11 +210,11 @@ func (e *execution) skillName(dir string) (name string, ok bool) {
 		return "", false
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, penstock.MaxSkillFile+1))
+	text, err := io.ReadAll(io.LimitReader(file, skillfile.Max+1))
 	if err != nil {
 		return "", false
 	}
-	skill, err := penstock.ParseSkillFile(text)
+	skill, err := skillfile.Parse(text)
 	if err != nil || skill.Name == "" { // a malformed one is told of once it is chosen
 		return path.Base(dir), true
 	}

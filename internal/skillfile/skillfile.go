@@ -1,16 +1,20 @@
-package penstock
+// Package skillfile reads SKILL.md files.
+package skillfile
 
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/penstock-dev/penstock"
 )
 
-// SkillFile is what a SKILL.md says.
-type SkillFile struct {
+// File is what a SKILL.md says.
+type File struct {
 	Name        string // "" where it gives none: then the skill has the name of its folder
 	Description string
 	Body        string // what the agent is told
@@ -19,19 +23,19 @@ type SkillFile struct {
 // Limits of a SKILL.md: the first is ours, the others are those of the Agent
 // Skills specification.
 const (
-	MaxSkillFile        = 256 << 10
-	MaxSkillName        = 64
-	MaxSkillDescription = 1024 // characters
+	Max            = 256 << 10
+	MaxName        = 64
+	MaxDescription = 1024 // characters
 )
 
-// ParseSkillFile reads a SKILL.md: YAML frontmatter between two lines --- with a
+// Parse reads a SKILL.md: YAML frontmatter between two lines --- with a
 // description and mostly a name, then the text. Of YAML it knows what such files use:
 // plain, quoted and block text; all other keys are left alone, whatever they
 // hold. The error says what the author has to mend.
-func ParseSkillFile(content []byte) (SkillFile, error) {
-	var f SkillFile
-	if len(content) > MaxSkillFile {
-		return f, fmt.Errorf("the file has %d bytes; at most %d are read", len(content), MaxSkillFile)
+func Parse(content []byte) (File, error) {
+	var f File
+	if len(content) > Max {
+		return f, fmt.Errorf("the file has %d bytes; at most %d are read", len(content), Max)
 	}
 	text := strings.TrimPrefix(string(content), "\ufeff")
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
@@ -49,25 +53,33 @@ func ParseSkillFile(content []byte) (SkillFile, error) {
 	if err != nil {
 		return f, err
 	}
-	f = SkillFile{Name: values["name"], Description: values["description"], Body: strings.TrimSpace(strings.Join(lines[end+1:], "\n"))}
+	f = File{Name: values["name"], Description: values["description"], Body: strings.TrimSpace(strings.Join(lines[end+1:], "\n"))}
 	return f, f.check()
 }
 
 func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" }
 
-func (f SkillFile) check() error {
+func (f File) check() error {
 	switch {
-	case f.Name != "" && (!plainName(f.Name) || len(f.Name) > MaxSkillName):
-		return fmt.Errorf("the name %q is not one of letters, digits, . _ and -, at most %d", f.Name, MaxSkillName)
+	case f.Name != "" && (!isName(f.Name) || len(f.Name) > MaxName):
+		return fmt.Errorf("the name %q is not one of letters, digits, . _ and -, at most %d", f.Name, MaxName)
 	case f.Description == "":
 		return errors.New("the frontmatter has no description")
-	case utf8.RuneCountInString(f.Description) > MaxSkillDescription:
-		return fmt.Errorf("the description is longer than %d characters", MaxSkillDescription)
+	case utf8.RuneCountInString(f.Description) > MaxDescription:
+		return fmt.Errorf("the description is longer than %d characters", MaxDescription)
 	case f.Body == "":
 		return errors.New("there is no text after the frontmatter")
 	}
 	return nil
 }
+
+// isName reports whether a reference to a skill can be the name alone.
+func isName(name string) bool {
+	spec, err := penstock.ParseSkillSpec(name)
+	return err == nil && spec.Bare()
+}
+
+var isKey = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // frontmatter reads the two keys that count.
 func frontmatter(lines []string) (map[string]string, error) {
@@ -79,7 +91,7 @@ func frontmatter(lines []string) (map[string]string, error) {
 			continue
 		}
 		key, value, ok := strings.Cut(line, ":")
-		if !ok || !plainName(key) || value != "" && value[0] != ' ' && value[0] != '\t' {
+		if !ok || !isKey.MatchString(key) || value != "" && value[0] != ' ' && value[0] != '\t' {
 			return nil, fmt.Errorf("line %d of the file is not key: value", i+2)
 		}
 		// What is indented, or an item of a list, belongs to the key above it.

@@ -1,4 +1,6 @@
-package penstock
+// Package signature describes how senders sign their deliveries: the schemes, what a
+// webhook may say of its own, and the keys that secrets are.
+package signature
 
 import (
 	"encoding/json"
@@ -7,36 +9,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/penstock-dev/penstock"
 )
 
-// SignatureScheme names a sender's way to sign its deliveries.
-type SignatureScheme string
-
-// The schemes that rules elsewhere know by name; [Schemes] has all of them.
-const (
-	SchemeStandardWebhooks SignatureScheme = "standard_webhooks"
-	SchemeGitLab           SignatureScheme = "gitlab"
-	SchemeSlack            SignatureScheme = "slack"
-	SchemeNotion           SignatureScheme = "notion"
-	SchemeDiscord          SignatureScheme = "discord"
-	SchemeGrafana          SignatureScheme = "grafana"
-	SchemeCustomHMAC       SignatureScheme = "custom_hmac" // described by its webhook's Signature
-)
-
-// Signature describes a custom_hmac scheme, or the timestamp header that a
-// Grafana contact point is configured with: the contract's signature object.
-type Signature struct {
-	Header          string `json:"header,omitempty"`           // holds the signature
-	Prefix          string `json:"prefix,omitempty"`           // stands before each signature, such as sha256=
-	Hash            string `json:"hash,omitempty"`             // sha1, sha256, sha512
-	Encoding        string `json:"encoding,omitempty"`         // of the signature: hex, base64
-	KeyForm         string `json:"key_form,omitempty"`         // of the secret: text, base64, hex, whsec
-	Template        string `json:"template,omitempty"`         // of the signed text, see [ParseTemplate]
-	TimestampHeader string `json:"timestamp_header,omitempty"` // holds {timestamp}
-}
-
-// What a form of signature can be made of, beside what [Signature.Check] lets
-// a webhook choose.
+// What a form of signature can be made of, beside what [Check] lets a
+// webhook choose.
 const (
 	AlgorithmHMAC    = "hmac"
 	AlgorithmEd25519 = "ed25519"
@@ -61,10 +39,10 @@ const (
 	UnitAny          TimestampUnit = "any" // RFC 3339, milliseconds where there are 12 digits or more, else seconds
 )
 
-// SignatureForm is one way in which a scheme's signature can be laid out. The
+// Form is one way in which a scheme's signature can be laid out. The
 // signature object of a webhook is the part of it that a user may choose.
-type SignatureForm struct {
-	Signature
+type Form struct {
+	penstock.Signature
 
 	Algorithm string `json:"algorithm"`
 	// Separator stands between several signatures in the header; "" when there
@@ -91,19 +69,19 @@ type SignatureForm struct {
 
 // SignsTime reports whether the signature covers a time, so that an old
 // delivery cannot be sent again after the tolerance.
-func (f SignatureForm) SignsTime() bool {
+func (f Form) SignsTime() bool {
 	return f.TimestampHeader != "" || f.TimestampField != "" || f.TimestampBody != ""
 }
 
 // SignsID reports whether the signature covers the delivery's id, so that the
 // same delivery cannot be sent under another one.
-func (f SignatureForm) SignsID() bool {
+func (f Form) SignsID() bool {
 	return f.IDBody != "" || f.IDHeader != "" && strings.Contains(f.Template, "{header:"+f.IDHeader+"}")
 }
 
 // Headers lists the headers that verification depends on, the signature's
 // first. Each must be there exactly once; of numbered ones it is the start.
-func (f SignatureForm) Headers() []string {
+func (f Form) Headers() []string {
 	headers := []string{f.Header}
 	for _, header := range []string{f.TimestampHeader, f.SignedHeaders} {
 		if header != "" {
@@ -120,8 +98,8 @@ func (f SignatureForm) Headers() []string {
 }
 
 // MarshalJSON adds what follows from the fields, for who shows a form.
-func (f SignatureForm) MarshalJSON() ([]byte, error) {
-	type plain SignatureForm
+func (f Form) MarshalJSON() ([]byte, error) {
+	type plain Form
 	return json.Marshal(struct {
 		plain
 
@@ -132,76 +110,76 @@ func (f SignatureForm) MarshalJSON() ([]byte, error) {
 	}{plain(f), f.Headers(), int(f.Tolerance / time.Second), f.SignsTime(), f.SignsID()})
 }
 
-// SignaturePreset is what is known of one scheme.
-type SignaturePreset struct {
-	Scheme SignatureScheme `json:"scheme"`
-	Sender string          `json:"sender"` // for people
-	Hint   string          `json:"hint"`   // where the sender shows its secret, in one sentence
+// Preset is what is known of one scheme.
+type Preset struct {
+	Scheme penstock.SignatureScheme `json:"scheme"`
+	Sender string                   `json:"sender"` // for people
+	Hint   string                   `json:"hint"`   // where the sender shows its secret, in one sentence
 	// SecretAfterURL: the secret exists only once the URL was registered with
 	// the sender, so the webhook is made without one and finished later.
 	SecretAfterURL bool `json:"secret_after_url"`
 	// SecretGenerated: the sender takes a secret that was made here, by
-	// [NewSigningSecret].
+	// [NewSecret].
 	SecretGenerated bool `json:"secret_generated"`
 	// Forms are tried in turn; a delivery that is valid in one of them is valid.
 	// custom_hmac has none: its webhook describes it.
-	Forms []SignatureForm `json:"forms"`
+	Forms []Form `json:"forms"`
 }
 
 // Schemes lists all schemes in the order in which to show them, custom_hmac
 // last.
-func Schemes() []SignaturePreset { return slices.Clone(presets) }
+func Presets() []Preset { return slices.Clone(presets) }
 
-// Preset is what is known of the scheme; false for an unknown one.
-func (s SignatureScheme) Preset() (SignaturePreset, bool) {
-	i := slices.IndexFunc(presets, func(p SignaturePreset) bool { return p.Scheme == s })
+// PresetOf is what is known of a scheme; false for an unknown one.
+func PresetOf(scheme penstock.SignatureScheme) (Preset, bool) {
+	i := slices.IndexFunc(presets, func(p Preset) bool { return p.Scheme == scheme })
 	if i < 0 {
-		return SignaturePreset{}, false
+		return Preset{}, false
 	}
 	return presets[i], true
 }
 
-// SignatureTolerance is how far a signature's time may be from ours, before or
+// Tolerance is how far a signature's time may be from ours, before or
 // after it, where a scheme does not say otherwise.
-const SignatureTolerance = 300 * time.Second
+const Tolerance = 300 * time.Second
 
-// Forms are the forms of the scheme as a webhook has it: those of its preset,
-// with what signature says. Unless [Signature.Check] passes it is an error.
-func (s SignatureScheme) Forms(signature *Signature) ([]SignatureForm, error) {
-	preset, known := s.Preset()
+// Forms are the forms of a scheme as a webhook has it: those of its preset, with
+// what described says. Unless [Check] passes it is an error.
+func Forms(scheme penstock.SignatureScheme, described *penstock.Signature) ([]Form, error) {
+	preset, known := PresetOf(scheme)
 	if !known {
-		return nil, fmt.Errorf("unknown signature scheme %q", s)
+		return nil, fmt.Errorf("unknown signature scheme %q", scheme)
 	}
-	if fields := signature.Check(s); len(fields) > 0 {
-		return nil, InvalidFields(fields...)
+	if fields := Check(scheme, described); len(fields) > 0 {
+		return nil, penstock.InvalidFields(fields...)
 	}
-	if signature == nil {
+	if described == nil {
 		return preset.Forms, nil
 	}
-	if s == SchemeCustomHMAC {
-		form := SignatureForm{Signature: *signature, Algorithm: AlgorithmHMAC}
+	if scheme == penstock.SchemeCustomHMAC {
+		form := Form{Signature: *described, Algorithm: AlgorithmHMAC}
 		if form.TimestampHeader != "" {
-			form.TimestampUnit, form.Tolerance = UnitAny, SignatureTolerance
+			form.TimestampUnit, form.Tolerance = UnitAny, Tolerance
 		}
-		return []SignatureForm{form}, nil
+		return []Form{form}, nil
 	}
 	forms := slices.Clone(preset.Forms)
-	if signature.TimestampHeader != "" { // Grafana's; no other scheme passes Check with one
-		forms[0].TimestampHeader, forms[0].Template = signature.TimestampHeader, "{timestamp}:{body}"
-		forms[0].TimestampUnit, forms[0].Tolerance = UnitSeconds, SignatureTolerance
+	if described.TimestampHeader != "" { // Grafana's; no other scheme passes Check with one
+		forms[0].TimestampHeader, forms[0].Template = described.TimestampHeader, "{timestamp}:{body}"
+		forms[0].TimestampUnit, forms[0].Tolerance = UnitSeconds, Tolerance
 	}
 	return forms, nil
 }
 
-// CheckDeliveryIDHeader says what is wrong with a header that is to name the
+// CheckIDHeader says what is wrong with a header that is to name the
 // id of each delivery, "" when nothing is: it must be a valid name, and none
 // that carries credentials, a signature or a property of the connection.
-func CheckDeliveryIDHeader(name string, signature *Signature) string {
+func CheckIDHeader(name string, described *penstock.Signature) string {
 	if problem := checkHeaderName(name); problem != "" {
 		return problem
 	}
 	canonical := http.CanonicalHeaderKey(name)
-	carriesSignature := signature != nil && canonical == http.CanonicalHeaderKey(signature.Header)
+	carriesSignature := described != nil && canonical == http.CanonicalHeaderKey(described.Header)
 	for _, preset := range presets {
 		for _, form := range preset.Forms {
 			header := http.CanonicalHeaderKey(form.Header)

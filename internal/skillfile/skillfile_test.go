@@ -1,4 +1,4 @@
-package penstock_test
+package skillfile_test
 
 import (
 	"strings"
@@ -8,62 +8,63 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
-func TestParseSkillFile(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		file string
-		want penstock.SkillFile
+		want skillfile.File
 	}{
 		"plain text": {
 			"---\nname: triage\ndescription: Sorts new issues.\n---\n\n# Triage\n\nLook at each.\n",
-			penstock.SkillFile{Name: "triage", Description: "Sorts new issues.", Body: "# Triage\n\nLook at each."},
+			skillfile.File{Name: "triage", Description: "Sorts new issues.", Body: "# Triage\n\nLook at each."},
 		},
 		"Windows line ends, a byte order mark and spaces behind the fences": {
 			"\ufeff--- \r\nname: triage\r\ndescription: Sorts.\r\n---\t\r\nLook.\r\nAgain.",
-			penstock.SkillFile{Name: "triage", Description: "Sorts.", Body: "Look.\nAgain."},
+			skillfile.File{Name: "triage", Description: "Sorts.", Body: "Look.\nAgain."},
 		},
 		"double quotes with escapes": {
 			"---\nname: \"a\"\ndescription: \"Says \\\"go\\\": \\u00e9 \\\\ \\x41\\tb # no comment\" # a comment\n---\nx",
-			penstock.SkillFile{Name: "a", Description: "Says \"go\": é \\ A\tb # no comment", Body: "x"},
+			skillfile.File{Name: "a", Description: "Says \"go\": é \\ A\tb # no comment", Body: "x"},
 		},
 		"single quotes over several lines": {
 			"---\nname: 'a'\ndescription: 'It''s one:\n  and two'\n---\nx",
-			penstock.SkillFile{Name: "a", Description: "It's one: and two", Body: "x"},
+			skillfile.File{Name: "a", Description: "It's one: and two", Body: "x"},
 		},
 		"plain text over several lines, with a comment": {
 			"---\ndescription: Use when\n  the build fails # or not\n\n  or hangs\nname: a\n---\nx",
-			penstock.SkillFile{Name: "a", Description: "Use when the build fails\nor hangs", Body: "x"},
+			skillfile.File{Name: "a", Description: "Use when the build fails\nor hangs", Body: "x"},
 		},
 		"plain text that begins in the next line": {
 			"---\nname: a\ndescription:\n  Sorts new\n  issues.\n---\nx",
-			penstock.SkillFile{Name: "a", Description: "Sorts new issues.", Body: "x"},
+			skillfile.File{Name: "a", Description: "Sorts new issues.", Body: "x"},
 		},
 		"a colon in plain text, which many write": {
 			"---\nname: a\ndescription: Use when: the build fails\n---\nx",
-			penstock.SkillFile{Name: "a", Description: "Use when: the build fails", Body: "x"},
+			skillfile.File{Name: "a", Description: "Use when: the build fails", Body: "x"},
 		},
 		"folded text": {
 			"---\nname: a\ndescription: >-\n  Sorts new\n  issues.\n\n  # 2nd\n    - kept\n  end\n---\nx",
-			penstock.SkillFile{Name: "a", Description: "Sorts new issues.\n# 2nd\n  - kept\nend", Body: "x"},
+			skillfile.File{Name: "a", Description: "Sorts new issues.\n# 2nd\n  - kept\nend", Body: "x"},
 		},
 		"literal text": {
 			"---\nname: a\ndescription: | # as it is\n  One.\n    Two.\n\n  Three.\n---\nx",
-			penstock.SkillFile{Name: "a", Description: "One.\n  Two.\n\nThree.", Body: "x"},
+			skillfile.File{Name: "a", Description: "One.\n  Two.\n\nThree.", Body: "x"},
 		},
 		"other keys, whatever they hold": {
 			"---\n# a comment\nname: a\nlicense: MIT\nmetadata:\n  name: other\n  list:\n    - x: [1, {\nallowed-tools:\n- Bash\n- Read\ndescription: D\n---\nx",
-			penstock.SkillFile{Name: "a", Description: "D", Body: "x"},
+			skillfile.File{Name: "a", Description: "D", Body: "x"},
 		},
 		"a rule in the text": {
 			"---\nname: a\ndescription: D\n---\none\n---\ntwo",
-			penstock.SkillFile{Name: "a", Description: "D", Body: "one\n---\ntwo"},
+			skillfile.File{Name: "a", Description: "D", Body: "one\n---\ntwo"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := penstock.ParseSkillFile([]byte(test.file))
+			got, err := skillfile.Parse([]byte(test.file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +75,7 @@ func TestParseSkillFile(t *testing.T) {
 	}
 }
 
-func TestParseSkillFileRefuses(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	const head = "---\nname: a\ndescription: "
 	for name, test := range map[string]struct{ file, want string }{
@@ -105,11 +106,11 @@ func TestParseSkillFileRefuses(t *testing.T) {
 		"a block with uneven lines":              {head + "|\n    D\n  E\n---\nx", "indented alike"},
 		"bytes that are no text":                 {"---\nname: \xff\n---\nx", "UTF-8"},
 		"a NUL":                                  {head + "D\x00\n---\nx", "UTF-8"},
-		"a huge file":                            {head + "D\n---\n" + strings.Repeat("x", penstock.MaxSkillFile), "at most"},
+		"a huge file":                            {head + "D\n---\n" + strings.Repeat("x", skillfile.Max), "at most"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := penstock.ParseSkillFile([]byte(test.file))
+			_, err := skillfile.Parse([]byte(test.file))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
@@ -117,12 +118,12 @@ func TestParseSkillFileRefuses(t *testing.T) {
 	}
 }
 
-func FuzzParseSkillFile(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add("---\nname: a\ndescription: >-\n  D\n---\nx")
 	f.Add("---\nname: \"a\"\ndescription: 'D\n  E'\nmetadata:\n  x: y\n---\nx\n---\n")
 	f.Add("---\r\nname: a\r\ndescription: |\r\n  D\r\n\r\n   E\r\n---\r\nx")
 	f.Fuzz(func(t *testing.T, file string) {
-		got, err := penstock.ParseSkillFile([]byte(file))
+		got, err := skillfile.Parse([]byte(file))
 		if err != nil {
 			return
 		}
@@ -138,7 +139,7 @@ func FuzzParseSkillFile(f *testing.F) {
 		if strings.ContainsRune(unix, '\r') { // by itself it ends no line
 			return
 		}
-		if again, err := penstock.ParseSkillFile([]byte(unix)); err != nil || again != got {
+		if again, err := skillfile.Parse([]byte(unix)); err != nil || again != got {
 			t.Errorf("line ends matter: %+v, then %+v, %v", got, again, err)
 		}
 	})

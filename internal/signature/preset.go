@@ -1,12 +1,16 @@
-package penstock
+package signature
 
-import "time"
+import (
+	"time"
+
+	"github.com/penstock-dev/penstock"
+)
 
 // presets are all schemes. A sender is added here, with vectors in
 // internal/webhook/testdata; nothing else knows of it.
-var presets = []SignaturePreset{
+var presets = []Preset{
 	{
-		Scheme: SchemeStandardWebhooks, Sender: "Standard Webhooks", SecretGenerated: true, Forms: standardWebhooks(),
+		Scheme: penstock.SchemeStandardWebhooks, Sender: "Standard Webhooks", SecretGenerated: true, Forms: standardWebhooks(),
 		Hint: "The sender's webhook settings show a secret that begins with whsec_ (or a public key, whpk_), or take the one that is made here.",
 	},
 	{
@@ -18,9 +22,9 @@ var presets = []SignaturePreset{
 		Hint: "Make one up and enter it as Secret in the webhook's settings at GitHub.",
 	},
 	{
-		Scheme: SchemeGitLab, Sender: "GitLab", Forms: append(
+		Scheme: penstock.SchemeGitLab, Sender: "GitLab", Forms: append(
 			standardWebhooks()[:1:1],
-			SignatureForm{Signature: Signature{Header: "X-Gitlab-Token", KeyForm: KeyText}, Algorithm: AlgorithmToken, IDHeader: "Idempotency-Key"},
+			Form{Signature: penstock.Signature{Header: "X-Gitlab-Token", KeyForm: KeyText}, Algorithm: AlgorithmToken, IDHeader: "Idempotency-Key"},
 		),
 		Hint: "The webhook's settings at GitLab take a secret token of your own, or show a signing token that begins with whsec_.",
 	},
@@ -41,7 +45,7 @@ var presets = []SignaturePreset{
 		Hint: "Vercel shows it once, after the webhook was created; for an integration it is the Client Secret.",
 	},
 	{
-		Scheme: SchemeSlack, Sender: "Slack", Forms: hmacHex("X-Slack-Signature", "v0=").timestamp("X-Slack-Request-Timestamp", "v0:{timestamp}:{body}").idBody("event_id"),
+		Scheme: penstock.SchemeSlack, Sender: "Slack", Forms: hmacHex("X-Slack-Signature", "v0=").timestamp("X-Slack-Request-Timestamp", "v0:{timestamp}:{body}").idBody("event_id"),
 		Hint: "api.slack.com, your app, Basic Information, Signing Secret.",
 	},
 	{
@@ -63,7 +67,7 @@ var presets = []SignaturePreset{
 	{
 		Scheme: "zendesk", Sender: "Zendesk", SecretAfterURL: true,
 		Forms: hmacBase64("X-Zendesk-Webhook-Signature", "").timestamp("X-Zendesk-Webhook-Signature-Timestamp", "{timestamp}{body}").
-			unit(UnitRFC3339, SignatureTolerance).idHeader("X-Zendesk-Webhook-Invocation-Id"),
+			unit(UnitRFC3339, Tolerance).idHeader("X-Zendesk-Webhook-Invocation-Id"),
 		Hint: "Admin Center, Webhooks, the webhook's page: Reveal secret.",
 	},
 	{
@@ -91,7 +95,7 @@ var presets = []SignaturePreset{
 		Hint: "Developer Tools, Notifications, the destination's secret key, which begins with pdl_ntfset_.",
 	},
 	{
-		Scheme: SchemeNotion, Sender: "Notion", SecretAfterURL: true, Forms: hmacHex("X-Notion-Signature", "sha256=").idBody("id"),
+		Scheme: penstock.SchemeNotion, Sender: "Notion", SecretAfterURL: true, Forms: hmacHex("X-Notion-Signature", "sha256=").idBody("id"),
 		Hint: "Nothing to copy: Notion sends its verification token to the new URL, and the pending webhook takes it.",
 	},
 	{
@@ -113,13 +117,13 @@ var presets = []SignaturePreset{
 	{
 		Scheme: "buildkite", Sender: "Buildkite", Forms: append(
 			hmacHex("X-Buildkite-Signature", "signature=").list(",").field("timestamp", "{timestamp}.{body}"),
-			SignatureForm{Signature: Signature{Header: "X-Buildkite-Token", KeyForm: KeyText}, Algorithm: AlgorithmToken},
+			Form{Signature: penstock.Signature{Header: "X-Buildkite-Token", KeyForm: KeyText}, Algorithm: AlgorithmToken},
 		),
 		Hint: "Settings, Notification Services, the webhook's Token; it serves both ways of sending.",
 	},
 	{
-		Scheme: SchemeDiscord, Sender: "Discord", Forms: signatureForms{{
-			Signature: Signature{Header: "X-Signature-Ed25519", Encoding: "hex", KeyForm: KeyEd25519},
+		Scheme: penstock.SchemeDiscord, Sender: "Discord", Forms: layouts{{
+			Signature: penstock.Signature{Header: "X-Signature-Ed25519", Encoding: "hex", KeyForm: KeyEd25519},
 			Algorithm: AlgorithmEd25519,
 		}}.timestamp("X-Signature-Timestamp", "{timestamp}{body}").idBody("id"),
 		Hint: "Developer Portal, your application, General Information, Public Key.",
@@ -131,11 +135,11 @@ var presets = []SignaturePreset{
 	{
 		Scheme: "hubspot", Sender: "HubSpot",
 		Forms: hmacBase64("X-HubSpot-Signature-v3", "").timestamp("X-HubSpot-Request-Timestamp", "{method}{url}{body}{timestamp}").
-			unit(UnitMilliseconds, SignatureTolerance),
+			unit(UnitMilliseconds, Tolerance),
 		Hint: "Your app's Auth page shows it as Client secret.",
 	},
 	{
-		Scheme: SchemeGrafana, Sender: "Grafana", Forms: hmacHex("X-Grafana-Alerting-Signature", ""),
+		Scheme: penstock.SchemeGrafana, Sender: "Grafana", Forms: hmacHex("X-Grafana-Alerting-Signature", ""),
 		Hint: "Make one up and enter it in the contact point under HMAC Signature; name its timestamp header here if you set one there.",
 	},
 	{
@@ -153,30 +157,30 @@ var presets = []SignaturePreset{
 		Hint: "Settings, Notifications: Show shared secret.",
 	},
 	{
-		Scheme: SchemeCustomHMAC, Sender: "Another sender",
-		Hint: "Whatever the sender signs with; say below how it does.", Forms: []SignatureForm{},
+		Scheme: penstock.SchemeCustomHMAC, Sender: "Another sender",
+		Hint: "Whatever the sender signs with; say below how it does.", Forms: []Form{},
 	},
 }
 
-// signatureForms is a scheme's forms while they are put together; each method
+// layouts are a scheme's forms while they are put together; each method
 // changes all of them.
-type signatureForms []SignatureForm
+type layouts []Form
 
-func hmacHex(header, prefix string) signatureForms {
-	return signatureForms{{
-		Signature: Signature{Header: header, Prefix: prefix, Hash: "sha256", Encoding: "hex", KeyForm: KeyText, Template: "{body}"},
+func hmacHex(header, prefix string) layouts {
+	return layouts{{
+		Signature: penstock.Signature{Header: header, Prefix: prefix, Hash: "sha256", Encoding: "hex", KeyForm: KeyText, Template: "{body}"},
 		Algorithm: AlgorithmHMAC,
 	}}
 }
 
-func hmacBase64(header, prefix string) signatureForms {
-	return hmacHex(header, prefix).each(func(f *SignatureForm) { f.Encoding = "base64" })
+func hmacBase64(header, prefix string) layouts {
+	return hmacHex(header, prefix).each(func(f *Form) { f.Encoding = "base64" })
 }
 
 // standardWebhooks are the forms of https://www.standardwebhooks.com: the
 // symmetric one first, then those by public key and under Svix's names.
-func standardWebhooks() signatureForms {
-	var forms signatureForms
+func standardWebhooks() layouts {
+	var forms layouts
 	for _, name := range []string{"webhook-", "svix-"} {
 		template := "{header:" + name + "id}.{timestamp}.{body}"
 		symmetric := hmacBase64(name+"signature", "v1,").list(" ").timestamp(name+"timestamp", template).idHeader(name + "id")
@@ -188,53 +192,53 @@ func standardWebhooks() signatureForms {
 	return forms
 }
 
-func (f signatureForms) each(change func(*SignatureForm)) signatureForms {
+func (f layouts) each(change func(*Form)) layouts {
 	for i := range f {
 		change(&f[i])
 	}
 	return f
 }
 
-func (f signatureForms) hash(hash string) signatureForms {
-	return f.each(func(f *SignatureForm) { f.Hash = hash })
+func (f layouts) hash(hash string) layouts {
+	return f.each(func(f *Form) { f.Hash = hash })
 }
 
-func (f signatureForms) signs(template string) signatureForms {
-	return f.each(func(f *SignatureForm) { f.Template = template })
+func (f layouts) signs(template string) layouts {
+	return f.each(func(f *Form) { f.Template = template })
 }
 
-func (f signatureForms) list(separator string) signatureForms {
-	return f.each(func(f *SignatureForm) { f.Separator = separator })
+func (f layouts) list(separator string) layouts {
+	return f.each(func(f *Form) { f.Separator = separator })
 }
 
-func (f signatureForms) numbered() signatureForms {
-	return f.each(func(f *SignatureForm) { f.Numbered = true })
+func (f layouts) numbered() layouts {
+	return f.each(func(f *Form) { f.Numbered = true })
 }
 
-func (f signatureForms) signedHeaders(header string) signatureForms {
-	return f.each(func(f *SignatureForm) { f.SignedHeaders = header })
+func (f layouts) signedHeaders(header string) layouts {
+	return f.each(func(f *Form) { f.SignedHeaders = header })
 }
 
-func (f signatureForms) unit(unit TimestampUnit, tolerance time.Duration) signatureForms {
-	return f.each(func(f *SignatureForm) { f.TimestampUnit, f.Tolerance = unit, tolerance })
+func (f layouts) unit(unit TimestampUnit, tolerance time.Duration) layouts {
+	return f.each(func(f *Form) { f.TimestampUnit, f.Tolerance = unit, tolerance })
 }
 
-func (f signatureForms) timestamp(header, template string) signatureForms {
-	return f.signs(template).unit(UnitSeconds, SignatureTolerance).each(func(f *SignatureForm) { f.TimestampHeader = header })
+func (f layouts) timestamp(header, template string) layouts {
+	return f.signs(template).unit(UnitSeconds, Tolerance).each(func(f *Form) { f.TimestampHeader = header })
 }
 
-func (f signatureForms) field(name, template string) signatureForms {
-	return f.signs(template).unit(UnitSeconds, SignatureTolerance).each(func(f *SignatureForm) { f.TimestampField = name })
+func (f layouts) field(name, template string) layouts {
+	return f.signs(template).unit(UnitSeconds, Tolerance).each(func(f *Form) { f.TimestampField = name })
 }
 
-func (f signatureForms) bodyTime(key string) signatureForms {
-	return f.unit(UnitMilliseconds, time.Minute).each(func(f *SignatureForm) { f.TimestampBody = key })
+func (f layouts) bodyTime(key string) layouts {
+	return f.unit(UnitMilliseconds, time.Minute).each(func(f *Form) { f.TimestampBody = key })
 }
 
-func (f signatureForms) idHeader(header string) signatureForms {
-	return f.each(func(f *SignatureForm) { f.IDHeader = header })
+func (f layouts) idHeader(header string) layouts {
+	return f.each(func(f *Form) { f.IDHeader = header })
 }
 
-func (f signatureForms) idBody(key string) signatureForms {
-	return f.each(func(f *SignatureForm) { f.IDBody = key })
+func (f layouts) idBody(key string) layouts {
+	return f.each(func(f *Form) { f.IDBody = key })
 }

@@ -38,7 +38,7 @@ func fill() {
 		}
 	}
 	fmt.Println(err)
-	select {}
+	_ = unix.Pause() // until it is ended
 }
 
 // A tree that is never done is ended while it runs, and one that is done at once is found out.

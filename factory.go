@@ -1,7 +1,10 @@
 package penstock
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 	"unicode"
@@ -24,6 +27,8 @@ type Factory struct {
 	Definition      FactoryDefinition `json:"definition"`
 	CreatedAt       Time              `json:"created_at"`
 	UpdatedAt       Time              `json:"updated_at"`
+	TeamUID         string            `json:"team_uid"`
+	FactorySettings
 }
 
 // FactoryPage is a page of factories, by name.
@@ -161,6 +166,72 @@ func notOfAlias(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" ._-", r)
 }
 
+// FactorySettings show what factory.yaml says about the work of a factory and
+// its agents. All are empty until files were applied.
+type FactorySettings struct {
+	Repositories       []WorkRepository `json:"repositories"`
+	CodeForge          CodeForge        `json:"code_forge"`
+	CodeForges         []CodeForge      `json:"code_forges"`
+	CredentialStrategy string           `json:"credential_strategy"`
+	DefaultModel       string           `json:"default_model,omitempty"`
+	DefaultEnvironment string           `json:"default_environment,omitempty"`
+	AgentDefaults      AgentDefaults    `json:"agent_defaults"`
+	ScorerDefaults     struct{}         `json:"scorer_defaults"` // files cannot set any
+	Scoring            struct{}         `json:"scoring"`         // likewise
+}
+
+// CodeForge is a host of repositories.
+type CodeForge string
+
+// The hosts that a factory can have. Files name no host, and GitHub's is meant.
+const (
+	ForgeGitHub CodeForge = "GITHUB"
+	ForgeNone   CodeForge = "NONE" // of a factory without repositories
+)
+
+// WorkRepository is a repository that a factory works on.
+type WorkRepository struct {
+	Owner     string    `json:"owner"`
+	Repo      string    `json:"repo"`
+	CodeForge CodeForge `json:"code_forge,omitempty"`
+}
+
+// AgentDefaults are what the agents of a factory have unless they say otherwise.
+type AgentDefaults struct {
+	DefaultRunnerUID   string               `json:"default_runner_uid"` // a name of the factory's runners
+	WorkerHost         string               `json:"worker_host"`
+	Secrets            []NamedSecret        `json:"secrets"`
+	MCPServers         map[string]MCPServer `json:"mcp_servers"`
+	Harness            *Harness             `json:"harness,omitempty"`
+	HarnessAuthSecrets json.RawMessage      `json:"harness_auth_secrets,omitempty"`
+}
+
+// SettingsOf shows the defaults of a factory that works on repositories.
+func SettingsOf(defaults Overrides, repositories []WorkRepository) FactorySettings {
+	settings := FactorySettings{
+		Repositories: []WorkRepository{}, CodeForge: ForgeNone,
+		CredentialStrategy: cmp.Or(defaults.CredentialStrategy, "EXECUTOR"),
+		DefaultModel:       defaults.Model, DefaultEnvironment: defaults.EnvironmentID,
+		AgentDefaults: AgentDefaults{
+			DefaultRunnerUID: defaults.RunnerID, WorkerHost: defaults.WorkerHost, Secrets: []NamedSecret{},
+			MCPServers: map[string]MCPServer{}, Harness: defaults.Harness, HarnessAuthSecrets: defaults.HarnessAuthSecrets,
+		},
+	}
+	if h := defaults.Harness; settings.DefaultModel == "" && h != nil && h.Kind() == HarnessBuiltin {
+		settings.DefaultModel = h.ModelID
+	}
+	for _, name := range defaults.Secrets {
+		settings.AgentDefaults.Secrets = append(settings.AgentDefaults.Secrets, NamedSecret{Name: name})
+	}
+	maps.Copy(settings.AgentDefaults.MCPServers, defaults.MCPServers)
+	for _, r := range repositories {
+		settings.CodeForge, r.CodeForge = ForgeGitHub, ForgeGitHub
+		settings.Repositories = append(settings.Repositories, r)
+	}
+	settings.CodeForges = []CodeForge{settings.CodeForge}
+	return settings
+}
+
 // DispatchRequest asks a factory's foreman for a run.
 type DispatchRequest struct {
 	Prompt    string `json:"prompt"`
@@ -171,7 +242,10 @@ type DispatchRequest struct {
 
 // Dispatched answers a dispatch.
 type Dispatched struct {
-	RunID  string `json:"run_id"`
-	RunURL string `json:"run_url"`
-	State  State  `json:"state"`
+	RunID        string `json:"run_id"`
+	RunURL       string `json:"run_url"`
+	State        State  `json:"state"`
+	FactoryUID   string `json:"factory_uid"`
+	ForemanAgent string `json:"foreman_agent"` // its name
+	TicketRef    string `json:"ticket_ref"`    // <source>:<id>, adhoc:<run> where the request has none
 }

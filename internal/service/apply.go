@@ -228,6 +228,9 @@ func (a *application) config(ctx context.Context, d *definition.Definition) erro
 		Defaults: f.AgentDefaults.Overrides(), Secrets: all.secrets, MCPServers: all.servers, ImageSecrets: imageSecrets(d),
 	}
 	row.Defaults.CredentialStrategy = f.CredentialStrategy
+	for _, r := range f.Repositories {
+		row.WorksOn = append(row.WorksOn, penstock.WorkRepository{Owner: r.Owner, Repo: r.Name})
+	}
 	row.UpdatedAt = penstock.Now()
 	a.factory = row
 	return a.tx.SetFactory(ctx, row)

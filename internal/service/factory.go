@@ -245,7 +245,10 @@ func (s *Service) Dispatch(ctx context.Context, p penstock.Principal, uid string
 		ticket, id = "adhoc", run.ID
 	}
 	run.Metadata = map[string]string{"ticket_source": ticket, "ticket_id": id}
-	dispatched := penstock.Dispatched{RunID: run.ID, RunURL: s.publicURL + "/runs/" + run.ID, State: run.State}
+	dispatched := penstock.Dispatched{
+		RunID: run.ID, RunURL: s.publicURL + "/runs/" + run.ID, State: run.State,
+		FactoryUID: uid, ForemanAgent: run.AgentName, TicketRef: ticket + ":" + id,
+	}
 	kept, err := s.answer(ctx, p, dispatched)
 	if err != nil {
 		return penstock.Dispatched{}, err

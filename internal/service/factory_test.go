@@ -144,7 +144,8 @@ func TestWorkIsDispatchedToTheForeman(t *testing.T) {
 			w.t.Fatal(err)
 		}
 		run := w.get(d.RunID)
-		if d.RunURL != "https://penstock.test/runs/"+d.RunID || d.State != penstock.StateQueued {
+		if d.RunURL != "https://penstock.test/runs/"+d.RunID || d.State != penstock.StateQueued ||
+			d.FactoryUID != f.UID || d.ForemanAgent != "foreman" || d.TicketRef != "linear:PAY:42" {
 			w.t.Errorf("got %+v", d)
 		}
 		if diff := cmp.Diff(map[string]string{"ticket_source": "linear", "ticket_id": "PAY:42"}, run.Metadata); diff != "" {
@@ -163,12 +164,55 @@ func TestWorkIsDispatchedToTheForeman(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"ticket_source": "adhoc", "ticket_id": d.RunID}, w.get(d.RunID).Metadata); diff != "" {
 			w.t.Errorf("without a ticket (-want +got):\n%s", diff)
 		}
+		if d.TicketRef != "adhoc:"+d.RunID {
+			w.t.Errorf("without a ticket: got the reference %q", d.TicketRef)
+		}
 		_, err = w.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{TicketRef: "PAY-42", TicketURL: "javascript:alert(1)"}, penstock.SourceAPI)
 		if diff := cmp.Diff([]string{"/prompt", "/ticket_ref", "/ticket_url"}, pointersOf(err)); diff != "" {
 			w.t.Errorf("all that is wrong (-want +got):\n%s", diff)
 		}
 		if _, err := w.Dispatch(ctx, w.as("reader", penstock.ScopeFactoriesManage), f.UID, penstock.DispatchRequest{Prompt: "x"}, ""); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.t.Errorf("without runs:write: got %v", err)
+		}
+	})
+}
+
+func TestAFactoryShowsItsDefaultsAndRepositories(t *testing.T) {
+	worlds(t, func(o *service.Options) { o.Harnesses = append(o.Harnesses, "claude") }, func(w *world) {
+		w.secret("TOKEN", "value-of-token")
+		e := w.createEnvironment(penstock.EnvironmentConfig{Name: "app"})
+		foreman := "---\nagentType: FOREMAN\n---\nLead.\n"
+		f := w.defineFactory(map[string]string{
+			"factory.yaml": "schemaVersion: v1alpha1\nname: acme\ncredentialStrategy: CREATOR\n" +
+				"repositories: [{owner: acme, name: shop}, {owner: acme, name: docs}]\n" +
+				"agentDefaults:\n  harness: {type: claude, model: opus}\n  secrets: [TOKEN]\n  workerHost: box\n  runner: small\n" +
+				"  environmentId: " + e.UID + "\n  mcpServers: {docs: {url: 'https://docs.example.com/mcp'}}\n",
+			"agents/lead/agent.md": foreman,
+			"runners/small.yaml":   "platform: {linux: {dockerImage: debian}}\n",
+		})
+		want := penstock.FactorySettings{
+			Repositories: []penstock.WorkRepository{{Owner: "acme", Repo: "shop", CodeForge: "GITHUB"}, {Owner: "acme", Repo: "docs", CodeForge: "GITHUB"}},
+			CodeForge:    "GITHUB", CodeForges: []penstock.CodeForge{"GITHUB"}, CredentialStrategy: "CREATOR", DefaultEnvironment: e.UID,
+			AgentDefaults: penstock.AgentDefaults{
+				DefaultRunnerUID: "small", WorkerHost: "box", Secrets: secretRefs("TOKEN"), Harness: &penstock.Harness{Type: "claude", ModelID: "opus"},
+				MCPServers: map[string]penstock.MCPServer{"docs": {URL: "https://docs.example.com/mcp"}},
+			},
+		}
+		read, err := w.Factory(w.t.Context(), w.admin, f.UID)
+		if diff := cmp.Diff(want, read.FactorySettings); diff != "" || err != nil || read.TeamUID != "default" {
+			w.t.Errorf("read from team %q, %v, -want +got:\n%s", read.TeamUID, err, diff)
+		}
+		if diff := cmp.Diff(f, read); diff != "" {
+			w.t.Errorf("-created +read:\n%s", diff)
+		}
+
+		plain := w.createFactory("plain", "")
+		want = penstock.FactorySettings{
+			Repositories: []penstock.WorkRepository{}, CodeForge: "NONE", CodeForges: []penstock.CodeForge{"NONE"}, CredentialStrategy: "EXECUTOR", DefaultModel: "auto",
+			AgentDefaults: penstock.AgentDefaults{Secrets: secretRefs(), MCPServers: map[string]penstock.MCPServer{}},
+		}
+		if diff := cmp.Diff(want, plain.FactorySettings); diff != "" {
+			w.t.Errorf("without repositories, -want +got:\n%s", diff)
 		}
 	})
 }

@@ -21,7 +21,8 @@ type FactoryRow struct {
 
 // FactoryConfig is what a factory contributes to the runs of its agents.
 type FactoryConfig struct {
-	Defaults penstock.Overrides `json:"defaults,omitzero"`
+	Defaults penstock.Overrides        `json:"defaults,omitzero"`
+	WorksOn  []penstock.WorkRepository `json:"works_on,omitempty"` // without their forges
 	// What every run has, whatever stronger layers say.
 	Secrets    []string                      `json:"secrets,omitempty"`
 	MCPServers map[string]penstock.MCPServer `json:"mcp_servers,omitempty"`
@@ -58,6 +59,7 @@ func scanFactory(scan func(...any) error) (FactoryRow, error) {
 	if err := unmarshal(data, &r.FactoryConfig); err != nil {
 		return r, fmt.Errorf("read factory %s: %w", r.UID, err)
 	}
+	r.TeamUID, r.FactorySettings = r.Team, penstock.SettingsOf(r.Defaults, r.WorksOn)
 	return r, nil
 }
 
@@ -81,7 +83,8 @@ func (s *Store) TeamVersion(ctx context.Context, team string) (version int64, er
 	return version, s.d.mapError(err)
 }
 
-// Factories answers one page of a team's factories, by name.
+// Factories answers one page of a team's factories, by name. It ends before it
+// has more than penstock.MaxPageBytes of JSON, with one factory at least.
 func (s *Store) Factories(ctx context.Context, team string, q penstock.FactoryQuery) (list []FactoryRow, next string, err error) {
 	limit := q.Limit
 	if limit == 0 {
@@ -108,19 +111,23 @@ func (s *Store) Factories(ctx context.Context, team string, q penstock.FactoryQu
 	}
 	defer rows.Close()
 	list = []FactoryRow{}
+	bytes, more := 0, false
 	for rows.Next() {
 		r, err := scanFactory(rows.Scan)
 		if err != nil {
 			return nil, "", fmt.Errorf("list factories: %w", err)
+		}
+		bytes += len(marshal(r.Factory))
+		if more = len(list) == limit || bytes > penstock.MaxPageBytes && len(list) > 0; more {
+			break
 		}
 		list = append(list, r)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, "", s.d.mapError(err)
 	}
-	if len(list) > limit {
-		list = list[:limit]
-		last := list[limit-1]
+	if more {
+		last := list[len(list)-1]
 		next = cursor{Filter: filter, Value: fold(last.Name), ID: last.UID}.encode()
 	}
 	return list, next, s.setAgents(ctx, s, list)

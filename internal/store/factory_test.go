@@ -3,6 +3,7 @@ package store_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 
@@ -22,6 +23,7 @@ func addFactory(t *testing.T, s *store.Store, name string) store.FactoryRow {
 			Agents: []penstock.FactoryAgent{}, Definition: penstock.FactoryDefinition{Revision: 1, Status: "applied"}, CreatedAt: now, UpdatedAt: now,
 		},
 	}
+	r.TeamUID, r.FactorySettings = r.Team, penstock.SettingsOf(r.Defaults, r.WorksOn)
 	write(t, s, func(tx *store.Tx) error {
 		return errors.Join(tx.Changed(t.Context(), r.Team), tx.AddFactory(t.Context(), r))
 	})
@@ -45,6 +47,37 @@ func addAutomation(t *testing.T, s *store.Store, factory store.FactoryRow, name,
 		return errors.Join(tx.Changed(t.Context(), r.Team), tx.AddAutomation(t.Context(), r), tx.SetClocks(t.Context(), r.Team, r.UID, clocks))
 	})
 	return r
+}
+
+func TestAPageOfFactoriesEndsByItsBytes(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		huge := penstock.Overrides{MCPServers: map[string]penstock.MCPServer{"x": {Command: strings.Repeat("x", penstock.MaxPageBytes/2)}}}
+		var want, got []string
+		for _, name := range []string{"a", "b", "c", "d"} {
+			r := addFactory(t, s, name)
+			if want = append(want, name); name < "c" {
+				r.Defaults = huge
+				write(t, s, func(tx *store.Tx) error {
+					return errors.Join(tx.Changed(t.Context(), r.Team), tx.SetFactory(t.Context(), r))
+				})
+			}
+		}
+		pages, cursor := 0, ""
+		for pages == 0 || cursor != "" {
+			list, next, err := s.Factories(t.Context(), store.DefaultTeam, penstock.FactoryQuery{Cursor: cursor})
+			if err != nil || len(list) == 0 {
+				t.Fatalf("page %d: %v, %v", pages, list, err)
+			}
+			for _, r := range list {
+				got = append(got, r.Name)
+			}
+			pages, cursor = pages+1, next
+		}
+		if diff := cmp.Diff(want, got); diff != "" || pages != 2 {
+			t.Errorf("%d pages, want 2, -want +got:\n%s", pages, diff)
+		}
+	})
 }
 
 func TestFactoriesAndAutomationsSurviveAsTheyWereStored(t *testing.T) {

@@ -1703,6 +1703,55 @@ export interface Factory {
   created_at: Timestamp;
   /** When it was changed last. */
   updated_at: Timestamp;
+  /** The team that it belongs to. */
+  team_uid: string;
+  /** The repositories that it works on, as in factory.yaml. */
+  repositories: WorkRepository[];
+  /** Where those are. */
+  code_forge: CodeForge;
+  /** The same, as a list. */
+  code_forges: CodeForge[];
+  /** Whose credentials its runs use, unless an agent says otherwise. */
+  credential_strategy: Open<'CREATOR' | 'EXECUTOR'>;
+  /** The model of its agents, where factory.yaml names one for the built-in harness. */
+  default_model?: string;
+  /** The environment of its agents, where factory.yaml names one. */
+  default_environment?: string;
+  /** What its agents have unless they say otherwise. */
+  agent_defaults: FactoryAgentDefaults;
+  /** Defaults of scorers. Empty: files cannot set any. */
+  scorer_defaults: Record<string, unknown>;
+  /** Settings of scoring. Empty: files cannot set any. */
+  scoring: Record<string, unknown>;
+}
+
+/** A repository that a factory works on. */
+export interface WorkRepository {
+  /** A user, organisation or group. */
+  owner: string;
+  /** Its name. */
+  repo: string;
+  /** Where it is. */
+  code_forge?: CodeForge;
+}
+
+/** A host of repositories. Files of factories name no host, so it is `GITHUB`, and `NONE` without repositories. */
+export type CodeForge = Open<'GITHUB' | 'NONE'>;
+
+/** What the agents of a factory have unless they say otherwise, as in `agentDefaults` of factory.yaml. */
+export interface FactoryAgentDefaults {
+  /** The runner of their runs; empty where none is named. */
+  default_runner_uid: string;
+  /** The self-hosted worker of their runs; empty where none is named. */
+  worker_host: string;
+  /** Managed secrets that their runs get. */
+  secrets: SecretRef[];
+  /** MCP servers of their runs, by name. */
+  mcp_servers: Record<string, MCPServerConfig>;
+  /** The agent program of their runs. */
+  harness?: Harness;
+  /** Names of managed secrets that hold a harness's credentials. */
+  harness_auth_secrets?: Record<string, string>;
 }
 
 /** A Git repository that defines a factory. */
@@ -1991,6 +2040,12 @@ export interface DispatchResponse {
   /** Its page. */
   run_url: string;
   state: RunState;
+  /** The factory. */
+  factory_uid: string;
+  /** The name of its foreman, who got the work. */
+  foreman_agent: string;
+  /** The ticket that the work is for, as `<source>:<id>`; `adhoc:<run id>` where the request names none. */
+  ticket_ref: string;
 }
 
 /**

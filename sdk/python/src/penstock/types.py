@@ -39,6 +39,7 @@ __all__ = [
     "Capacity",
     "CloudEnvironment",
     "CloudEnvironmentConfig",
+    "CodeForge",
     "Commit",
     "ConnectedWorker",
     "ContentBlock",
@@ -67,6 +68,7 @@ __all__ = [
     "ExternalReferenceArtifactResponseData",
     "Factory",
     "FactoryAgent",
+    "FactoryAgentDefaults",
     "FactoryDefinition",
     "FactoryFiles",
     "FactoryRepository",
@@ -191,6 +193,7 @@ __all__ = [
     "Webhook",
     "WebhookAuthMode",
     "WebhookSecret",
+    "WorkRepository",
 ]
 
 Timestamp: TypeAlias = datetime
@@ -2421,6 +2424,79 @@ class Factory(Model):
     updated_at: Timestamp
     """When it was changed last."""
 
+    team_uid: str
+    """The team that it belongs to."""
+
+    repositories: list[WorkRepository]
+    """The repositories that it works on, as in factory.yaml."""
+
+    code_forge: CodeForge
+    """Where those are."""
+
+    code_forges: list[CodeForge]
+    """The same, as a list."""
+
+    credential_strategy: Literal["CREATOR", "EXECUTOR"] | str
+    """Whose credentials its runs use, unless an agent says otherwise."""
+
+    default_model: str | None = None
+    """The model of its agents, where factory.yaml names one for the built-in harness."""
+
+    default_environment: str | None = None
+    """The environment of its agents, where factory.yaml names one."""
+
+    agent_defaults: FactoryAgentDefaults
+    """What its agents have unless they say otherwise."""
+
+    scorer_defaults: dict[str, Any]
+    """Defaults of scorers. Empty: files cannot set any."""
+
+    scoring: dict[str, Any]
+    """Settings of scoring. Empty: files cannot set any."""
+
+
+class WorkRepository(Model):
+    """A repository that a factory works on."""
+
+    owner: str
+    """A user, organisation or group."""
+
+    repo: str
+    """Its name."""
+
+    code_forge: CodeForge | None = None
+    """Where it is."""
+
+
+CodeForge: TypeAlias = Literal["GITHUB", "NONE"] | str
+"""A host of repositories. Files of factories name no host, so it is `GITHUB`, and `NONE` without
+repositories.
+"""
+
+
+class FactoryAgentDefaults(Model):
+    """What the agents of a factory have unless they say otherwise, as in `agentDefaults` of
+    factory.yaml.
+    """
+
+    default_runner_uid: str
+    """The runner of their runs; empty where none is named."""
+
+    worker_host: str
+    """The self-hosted worker of their runs; empty where none is named."""
+
+    secrets: list[SecretRef]
+    """Managed secrets that their runs get."""
+
+    mcp_servers: dict[str, MCPServerConfig]
+    """MCP servers of their runs, by name."""
+
+    harness: Harness | None = None
+    """The agent program of their runs."""
+
+    harness_auth_secrets: dict[str, str] | None = None
+    """Names of managed secrets that hold a harness's credentials."""
+
 
 class FactoryRepository(Model):
     """A Git repository that defines a factory."""
@@ -2743,6 +2819,17 @@ class DispatchResponse(Model):
     means the agent works. `BLOCKED` waits for a person; a follow-up answers it. `SUCCEEDED` is
     done. `FAILED` ended for a cause that its owner can mend, `ERROR` for a cause of the
     server's. `CANCELLED` was cancelled.
+    """
+
+    factory_uid: str
+    """The factory."""
+
+    foreman_agent: str
+    """The name of its foreman, who got the work."""
+
+    ticket_ref: str
+    """The ticket that the work is for, as `<source>:<id>`; `adhoc:<run id>` where the request
+    names none.
     """
 
 

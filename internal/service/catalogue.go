@@ -101,6 +101,7 @@ func (s *Service) Limits(context.Context, penstock.Principal) map[string]any {
 		"configuration_bytes":   int64(penstock.MaxConfigBytes),
 		"attachments_per_run":   penstock.MaxAttachments,
 		"attachment_bytes":      int64(penstock.MaxAttachmentBytes),
+		"run_artifact_bytes":    s.options.MaxRunArtifactBytes,
 		"run_depth":             penstock.MaxDepth,
 		"metadata_keys":         penstock.MaxMetadataKeys,
 		"page_size":             penstock.MaxLimit,

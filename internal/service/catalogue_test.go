@@ -86,10 +86,11 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 
 func TestLimitsAreThoseInForce(t *testing.T) {
 	worlds(t, func(o *service.Options) {
+		o.MaxRunArtifactBytes = 3 << 30
 		o.QueueTimeout, o.KeepRunsFor, o.MaxSecrets, o.Webhooks = time.Hour, 90*24*time.Hour+time.Millisecond, 7, penstock.DefaultWebhookLimits()
 	}, func(w *world) {
 		want := map[string]any{
-			"secrets_per_team": 7, "secret_value_bytes": 65536, "configuration_bytes": int64(256 << 10), "page_bytes": int64(4 << 20), "listed_prompt_bytes": int64(16 << 10),
+			"secrets_per_team": 7, "run_artifact_bytes": int64(3 << 30), "secret_value_bytes": 65536, "configuration_bytes": int64(256 << 10), "page_bytes": int64(4 << 20), "listed_prompt_bytes": int64(16 << 10),
 			"request_body_bytes": int64(10 << 20), "attachments_per_run": 5, "attachment_bytes": int64(25 << 20), "run_depth": 8, "metadata_keys": 20,
 			"page_size": 500, "idempotency_seconds": int64(86400), "signed_link_seconds": int64(900), "queue_timeout_seconds": int64(3600),
 			"run_retention_seconds": int64(7776001), "webhooks_per_factory": 20, "delivery_bytes": int64(256 << 10), "deliveries_per_minute": 60, "auth_failures_per_address": 30, "auth_failures_per_webhook": 300,

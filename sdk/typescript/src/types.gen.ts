@@ -2630,6 +2630,8 @@ export interface Limits {
   attachment_bytes: number;
   /** One file that a run makes. */
   artifact_bytes: number;
+  /** All files that a run makes. */
+  run_artifact_bytes: number;
   /** Levels of runs that start runs. */
   run_depth: number;
   /** Keys of a run's metadata. */

@@ -3536,6 +3536,9 @@ class Limits(Model):
     artifact_bytes: int
     """One file that a run makes."""
 
+    run_artifact_bytes: int
+    """All files that a run makes."""
+
     run_depth: int
     """Levels of runs that start runs."""
 

@@ -82,6 +82,9 @@ var runCommandTool = define(toolRunCommand, acp.ToolExecute,
 
 func (o commandOutput) forModel() string {
 	status := fmt.Sprintf("exit code %d", o.ExitCode)
+	if o.ExitCode == 128+int(syscall.SIGKILL) {
+		status += " (killed: perhaps the run used more memory than --limit-memory allows)"
+	}
 	if o.TimedOut {
 		status = fmt.Sprintf("ended because its time was over, after %s", time.Duration(o.Millis)*time.Millisecond)
 	}

@@ -27,7 +27,7 @@ func TestCommands(t *testing.T) {
 		{"output and errors", object{"command": "echo a; echo b >&2"}, "a\nb\nexit code 0", 0, false},
 		{"no output", object{"command": "true"}, "(no output)\nexit code 0", 0, false},
 		{"an exit code", object{"command": "exit 7"}, "(no output)\nexit code 7", 7, false},
-		{"ended by a signal", object{"command": "kill -9 $$"}, "(no output)\nexit code 137", 137, false},
+		{"ended by a signal", object{"command": "kill -9 $$"}, "(no output)\nexit code 137 (killed: perhaps the run used more memory than --limit-memory allows)", 137, false},
 		{"no such program", object{"command": "nosuchprogram 2>/dev/null"}, "", 127, false},
 		{"in a directory", object{"command": "basename $PWD", "cwd": "sub"}, "sub\nexit code 0", 0, false},
 		{"nothing to read", object{"command": "cat"}, "(no output)\nexit code 0", 0, false},

@@ -99,6 +99,16 @@ func TestRunThatUsesTooMuchFails(t *testing.T) {
 	}
 }
 
+// A command that uses too much memory is killed alone where the kernel limits memory, and the run
+// goes on. Elsewhere the run fails. Either way it shows which setting was in the way.
+func TestCommandThatUsesTooMuchMemoryNamesTheSetting(t *testing.T) {
+	eachKind(t, func(w *world, box sandbox.Sandbox) {
+		w.start(func(o *worker.Options) { o.Sandbox, o.Limits.Memory = box, 256<<20 })
+		id := w.create(penstock.RunRequest{}, "demo: run tail /dev/zero")
+		w.says(id, "--limit-memory allows")
+	})
+}
+
 // A run that waits for a follow-up fails as one that works does.
 func TestIdleRunThatUsesTooMuchFails(t *testing.T) {
 	w := newWorld(t)

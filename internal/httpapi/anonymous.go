@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/rate"
 )
 
 // What validation without a key may take at once, of this process.
@@ -32,7 +33,7 @@ func newCrowd(perMinute int) *crowd {
 
 // enter admits a request before its body is read. The function that it returns ends it.
 func (w *crowd) enter(addr netip.Addr) (leave func(), err error) {
-	name := network(addr)
+	name := rate.Network(addr).String()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/api"
+	"github.com/penstock-dev/penstock/internal/rate"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/web"
 )
@@ -81,7 +82,7 @@ func New(o Options) *API {
 		svc: o.Service, origin: strings.TrimRight(o.PublicURL, "/"),
 		log:    cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		perKey: newLimiter(o.RequestsPerMinute), failures: newLimiter(o.FailuresPerMinute), crowd: newCrowd(o.ValidatesPerMinute),
-		ratePolicy: []string{fmt.Sprintf(`"default";q=%d;w=%d`, o.RequestsPerMinute, window)},
+		ratePolicy: []string{fmt.Sprintf(`"default";q=%d;w=%d`, o.RequestsPerMinute, int(rate.Minute.Seconds()))},
 		metrics:    newMetrics(o.Registerer),
 		mux:        http.NewServeMux(),
 	}

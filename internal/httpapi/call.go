@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/problem"
 	"github.com/penstock-dev/penstock/internal/service"
 )
 
@@ -188,15 +188,9 @@ func (c *call) admit() error {
 
 // recover turns a panic of a handler into an internal error.
 func (c *call) recover() {
-	cause := recover()
-	if cause == nil {
+	if !problem.Panicked(c.ctx(), c.api.log, recover(), "request_id", c.requestID, "route", c.route.Pattern) {
 		return
 	}
-	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		panic(cause)
-	}
-	c.api.log.ErrorContext(c.ctx(), "a handler panicked", "request_id", c.requestID, "route", c.route.Pattern,
-		"panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	if c.rec.status != 0 {
 		panic(http.ErrAbortHandler)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/problem"
 )
 
 // ClientOptions says where the control plane is. Server and Key are required.
@@ -280,7 +281,7 @@ func problemOf(resp *http.Response) (again bool, err error) {
 		return false, penstock.ErrLeaseLost
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	var p Problem
+	var p problem.Details
 	if err != nil || json.Unmarshal(raw, &p) != nil || p.Type == "" {
 		gateway := resp.StatusCode >= http.StatusBadGateway && resp.StatusCode <= http.StatusGatewayTimeout
 		return gateway, fmt.Errorf("the server answered %s", resp.Status)

@@ -9,28 +9,11 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/problem"
 )
-
-// Problem is the body of every error (RFC 9457).
-type Problem struct {
-	Type      string                `json:"type"`   // {origin}/docs/errors/{code}
-	Title     string                `json:"title"`  // the code in words
-	Status    int                   `json:"status"` // the HTTP status
-	Error     string                `json:"error"`  // title and detail in one line
-	Detail    string                `json:"detail,omitempty"`
-	Instance  string                `json:"instance,omitempty"` // the route
-	Retryable bool                  `json:"retryable"`
-	TraceID   string                `json:"trace_id,omitempty"`
-	Errors    []penstock.FieldError `json:"errors,omitempty"`
-	// Diagnostics are what is wrong with a factory's files.
-	Diagnostics []penstock.Diagnostic `json:"diagnostics,omitempty"`
-}
 
 // statusClosed is logged for a request whose caller went away before the
 // answer; nothing is sent.
@@ -57,27 +40,16 @@ func (c *call) fail(err error) {
 	for _, name := range []string{"Content-Length", "Content-Disposition", "Content-Range", "Accept-Ranges", "Last-Modified", "Etag"} {
 		h.Del(name)
 	}
-	retryable := e.Retryable || e.Code.Retryable()
-	h.Set("X-Should-Retry", strconv.FormatBool(retryable))
+	details := problem.Of(c.api.origin, e)
+	details.Instance, details.TraceID = c.instance(), c.traceID()
+	h.Set("X-Should-Retry", strconv.FormatBool(details.Retryable))
 	if after := e.RetryAfter; after > 0 {
 		h.Set("Retry-After", seconds(after))
 	} else if e.Code == penstock.CodeUnavailable {
 		h.Set("Retry-After", seconds(defaultRetryAfter))
 	}
-	p := Problem{
-		Type: c.api.origin + "/docs/errors/" + string(e.Code), Title: e.Code.Title(), Status: e.Code.Status(),
-		Detail: e.Explain(), Instance: c.instance(), Retryable: retryable, TraceID: c.traceID(), Errors: e.Fields, Diagnostics: e.Diagnostics,
-	}
-	p.Error = p.Title
-	if p.Detail != "" {
-		p.Error += ": " + strings.Join(strings.Fields(p.Detail), " ")
-	}
-	body, merr := json.Marshal(p)
-	if merr != nil { // a detail that is not UTF-8
-		body, _ = json.Marshal(Problem{Type: p.Type, Title: p.Title, Status: p.Status, Error: p.Title, Retryable: retryable})
-	}
 	c.code = e.Code
-	c.write(p.Status, "application/problem+json", body)
+	c.write(details.Status, problem.ContentType, details.JSON())
 	if e.Code == penstock.CodePayloadTooLarge {
 		c.readOn()
 	}

@@ -12,16 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/httpapi"
+	"github.com/penstock-dev/penstock/internal/problem"
 )
 
 func TestProblemsHaveTheirShape(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	a := w.must(http.StatusBadRequest, "POST", "/api/v1/agent/runs", `{"prompt": "x", "config": {"harness": {"type": 7}}}`)
-	var got httpapi.Problem
+	var got problem.Details
 	a.into(t, &got)
-	want := httpapi.Problem{
+	want := problem.Details{
 		Type: w.url + "/docs/errors/invalid_request", Title: "Invalid request", Status: 400,
 		Error: "Invalid request: /config/harness/type must be a string, not a number", Detail: "/config/harness/type must be a string, not a number",
 		Instance: "/api/v1/agent/runs", Errors: []penstock.FieldError{{Pointer: "/config/harness/type", Detail: "must be a string, not a number"}},

@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/problem"
 )
 
 // ServerOptions says how a Server serves. The zero value works.
@@ -101,16 +101,12 @@ func (s *Server) starting(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(`{"status":"ok"}`))
 		return
 	}
-	code, detail := penstock.CodeUnavailable, "the server is starting"
-	body, _ := json.Marshal(Problem{ // it always can be
-		Type: s.origin + "/docs/errors/" + string(code), Title: code.Title(), Status: code.Status(),
-		Error: code.Title() + ": " + detail, Detail: detail, Retryable: true,
-	})
-	h.Set("Content-Type", "application/problem+json")
+	details := problem.Of(s.origin, penstock.Errorf(penstock.CodeUnavailable, "the server is starting"))
+	h.Set("Content-Type", problem.ContentType)
 	h.Set("Retry-After", "2")
 	h.Set("X-Should-Retry", "true")
-	w.WriteHeader(code.Status())
-	_, _ = w.Write(body)
+	w.WriteHeader(details.Status)
+	_, _ = w.Write(details.JSON())
 }
 
 // Serve answers on all listeners until ctx ends, then stops gracefully: no new

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"path"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/problem"
 )
 
 // Prefix is where the URLs of all webhooks begin.
@@ -161,14 +160,9 @@ func (in *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *delivery) recover() {
-	cause := recover()
-	if cause == nil {
+	if !problem.Panicked(d.r.Context(), d.in.Log, recover(), "webhook_uid", d.uid) {
 		return
 	}
-	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		panic(cause)
-	}
-	d.in.Log.ErrorContext(d.r.Context(), "the ingress panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	d.body.leave()
 	d.refuse(http.StatusInternalServerError, "failed", 0)
 }

@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/problem"
 )
 
 // unavailableFor is what a sender is told to wait while the database is away.
@@ -20,16 +19,6 @@ const unavailableFor = 5 * time.Second
 type answers struct {
 	origin string
 	bodies map[int][]byte
-}
-
-// problem is the contract's error, without the path, which may hold a token.
-type problem struct {
-	Type      string `json:"type"`
-	Title     string `json:"title"`
-	Status    int    `json:"status"`
-	Error     string `json:"error"`
-	Detail    string `json:"detail"`
-	Retryable bool   `json:"retryable"`
 }
 
 func newAnswers(origin string) *answers {
@@ -49,24 +38,21 @@ func newAnswers(origin string) *answers {
 	} {
 		a.bodies[known.code.Status()] = a.problem(known.code, known.detail)
 	}
-	a.bodies[http.StatusRequestTimeout], _ = json.Marshal(problem{ // it always can be
+	a.bodies[http.StatusRequestTimeout] = problem.Details{
 		Type: "about:blank", Title: "Request timeout", Status: http.StatusRequestTimeout,
 		Error: "Request timeout: the body did not arrive in time", Detail: "the body did not arrive in time", Retryable: true,
-	})
+	}.JSON()
 	return a
 }
 
+// problem has no path, which may hold a token.
 func (a *answers) problem(code penstock.Code, detail string) []byte {
-	body, _ := json.Marshal(problem{ // it always can be
-		Type: a.origin + "/docs/errors/" + string(code), Title: code.Title(), Status: code.Status(),
-		Error: code.Title() + ": " + detail, Detail: detail, Retryable: code.Retryable(),
-	})
-	return body
+	return problem.Of(a.origin, penstock.Errorf(code, "%s", detail)).JSON()
 }
 
 // Values of headers that never change; shared, so they are never written to.
 var (
-	problemType = []string{"application/problem+json"}
+	problemType = []string{problem.ContentType}
 	jsonType    = []string{"application/json"}
 	noStore     = []string{"no-store"}
 	nosniff     = []string{"nosniff"}

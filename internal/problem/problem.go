@@ -1,0 +1,69 @@
+// Package problem is how errors are answered over HTTP (RFC 9457), with the contract's fields.
+package problem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// ContentType is that of a [Details].
+const ContentType = "application/problem+json"
+
+// Details is the body of every error.
+type Details struct {
+	Type      string                `json:"type"`   // {origin}/docs/errors/{code}
+	Title     string                `json:"title"`  // the code in words
+	Status    int                   `json:"status"` // the HTTP status
+	Error     string                `json:"error"`  // title and detail in one line
+	Detail    string                `json:"detail,omitempty"`
+	Instance  string                `json:"instance,omitempty"` // the route
+	Retryable bool                  `json:"retryable"`
+	TraceID   string                `json:"trace_id,omitempty"`
+	Errors    []penstock.FieldError `json:"errors,omitempty"`
+	// Diagnostics are what is wrong with a factory's files.
+	Diagnostics []penstock.Diagnostic `json:"diagnostics,omitempty"`
+}
+
+// Of is what a server at origin tells of e.
+func Of(origin string, e *penstock.Error) Details {
+	d := Details{
+		Type: origin + "/docs/errors/" + string(e.Code), Title: e.Code.Title(), Status: e.Code.Status(), Detail: e.Explain(),
+		Retryable: e.Retryable || e.Code.Retryable(), Errors: e.Fields, Diagnostics: e.Diagnostics,
+	}
+	d.Error = d.Title
+	if d.Detail != "" {
+		d.Error += ": " + strings.Join(strings.Fields(d.Detail), " ")
+	}
+	return d
+}
+
+// JSON is the body. Where the details are not UTF-8 it has the title alone.
+func (d Details) JSON() []byte {
+	body, err := json.Marshal(d)
+	if err != nil {
+		body, _ = json.Marshal(Details{Type: d.Type, Title: d.Title, Status: d.Status, Error: d.Title, Retryable: d.Retryable})
+	}
+	return body
+}
+
+// Panicked logs what a handler's recover returned, with its stack, and reports whether there was
+// anything. [http.ErrAbortHandler] is how a handler breaks an answer off: it goes on to net/http.
+func Panicked(ctx context.Context, log *slog.Logger, recovered any, attrs ...any) bool {
+	if recovered == nil {
+		return false
+	}
+	if err, ok := recovered.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(recovered)
+	}
+	log.ErrorContext(ctx, "a handler panicked", append(attrs, "panic", fmt.Sprint(recovered), "stack", string(debug.Stack()))...)
+	return true
+}

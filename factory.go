@@ -72,6 +72,10 @@ type FactoryDefinition struct {
 	Diagnostics []Diagnostic     `json:"diagnostics,omitempty"`     // of the newest one, warnings too
 	Problem     string           `json:"problem,omitempty"`         // why the repository cannot be read at the moment
 	CheckedAt   Time             `json:"checked_at,omitzero"`       // when it was looked at last
+
+	// OutdatedWebhooks name the webhooks whose managed secret has a value that
+	// they are yet to take. Of a factory from anywhere; not stored.
+	OutdatedWebhooks []string `json:"outdated_webhooks,omitempty"`
 }
 
 // DefinitionStatus says whether what a factory is defined by is in force.

@@ -53,7 +53,8 @@ type Webhook struct {
 	Enabled          bool            `json:"enabled"`
 	Suspended        bool            `json:"suspended"` // takes no deliveries although it is enabled; no part of the files
 	PendingSecret    bool            `json:"pending_secret"`
-	IngressURL       string          `json:"ingress_url"` // of url_token: with {token} in the secret's place
+	OutdatedSecret   bool            `json:"outdated_secret"` // the managed secret has a value that the webhook is yet to take; not stored
+	IngressURL       string          `json:"ingress_url"`     // of url_token: with {token} in the secret's place
 	Secrets          []WebhookSecret `json:"secrets"`
 	Counts           DeliveryCounts  `json:"counts"`
 	CreatedAt        Time            `json:"created_at"`

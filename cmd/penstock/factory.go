@@ -54,8 +54,12 @@ func (cmd *factoryListCmd) Run(ctx context.Context, std *stdio, in *factoryCmds)
 		if err := json.Unmarshal(raw, &f); err != nil {
 			return fmt.Errorf("read a factory: %w", err)
 		}
+		files := string(f.Definition.Status)
+		if f.Definition.OutdatedWebhooks != nil {
+			files += ", a new secret waits"
+		}
 		rows = append(rows, []string{
-			f.UID, f.Name, f.Alias, strconv.Itoa(len(f.Agents)), strconv.Itoa(f.AutomationCount), strconv.Itoa(f.WebhookCount), string(f.Definition.Status),
+			f.UID, f.Name, f.Alias, strconv.Itoa(len(f.Agents)), strconv.Itoa(f.AutomationCount), strconv.Itoa(f.WebhookCount), files,
 		})
 	}
 	return std.table([]string{"FACTORY", "NAME", "ALIAS", "AGENTS", "AUTOMATIONS", "WEBHOOKS", "FILES"}, rows)
@@ -113,8 +117,26 @@ func factoryFacts(f penstock.Factory) []fact {
 	for _, a := range f.Agents {
 		list = append(list, fact{"agent", fmt.Sprintf("%s %s (%s)", a.UID, a.Name, strings.ToLower(string(a.Type)))})
 	}
+	list = append(list, outdatedFacts(f)...)
 	return append(list, fact{"automations", strconv.Itoa(f.AutomationCount)}, fact{"webhooks", strconv.Itoa(f.WebhookCount)},
 		fact{"revision", strconv.FormatInt(f.Definition.Revision, 10)}, fact{"created", moments(f.CreatedAt)}, fact{"changed", moments(f.UpdatedAt)})
+}
+
+// outdatedFacts say which webhooks have not taken the new value of their managed
+// secret, and how they do.
+func outdatedFacts(f penstock.Factory) []fact {
+	var list []fact
+	for _, name := range f.Definition.OutdatedWebhooks {
+		list = append(list, fact{"outdated", "webhook " + name + " has not taken the new value of its managed secret"})
+	}
+	switch {
+	case list == nil:
+		return nil
+	case f.Source == penstock.FactoryRepository:
+		return append(list, fact{"to apply it", "push a commit that changes one of the factory's files, such as secretRefresh: immediate in " +
+			"webhooks/" + f.Definition.OutdatedWebhooks[0] + ".yaml, which also applies later values at once"})
+	}
+	return append(list, fact{"to apply it", "change one of the factory's files, or disable and enable the webhook"})
 }
 
 type factoryGetCmd struct {

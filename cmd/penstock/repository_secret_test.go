@@ -2,7 +2,10 @@ package main_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -58,4 +61,53 @@ func (h *hooked) keyed(scopes ...penstock.Scope) *hooked {
 	server := *h.Server
 	server.Key = key.Key
 	return &hooked{Server: &server, t: h.t, factory: h.factory}
+}
+
+// A webhook of a repository takes a new value of its secret with the next commit,
+// and until then the factory shows that it waits.
+func TestANewValueOfASecretThatWaitsIsShown(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, database string) {
+		w := serveTracked(t, testkit.ServeOptions{Database: database, Args: asked})
+		env := client(w.Server)
+		w.ask(http.MethodPost, "/secrets", map[string]any{"name": "LATER"}, http.StatusCreated, nil)
+		files := with(with(acmeFiles(), "webhooks/later.yaml", "secretName: LATER\n"),
+			"webhooks/now.yaml", "secretName: CI_TOKEN\nsecretRefresh: immediate\n")
+		f := w.trackFiles(files)
+		waits := func(when string, want ...string) {
+			t.Helper()
+			var page penstock.FactoryPage
+			w.ask(http.MethodGet, "/factory", nil, http.StatusOK, &page)
+			for how, got := range map[string]penstock.Factory{"read": w.get(), "listed": page.Factories[0], "synced": w.sync()} {
+				if diff := cmp.Diff(want, got.Definition.OutdatedWebhooks); diff != "" {
+					t.Errorf("%s, %s: -want +got:\n%s", when, how, diff)
+				}
+			}
+			for _, name := range []string{"ci", "later", "now"} {
+				if got := w.webhook(name).OutdatedSecret; got != slices.Contains(want, name) {
+					t.Errorf("%s: webhook %s is outdated: %t", when, name, got)
+				}
+			}
+		}
+		waits("at first")
+		if got := call(t, env, "factory", "get", f.UID); has(got.out, "outdated") {
+			t.Errorf("at first: got %s", got.out)
+		}
+		w.ask(http.MethodPut, "/secrets/CI_TOKEN", map[string]string{"value": ciToken}, http.StatusOK, nil)
+		waits("with the same value")
+		w.ask(http.MethodPut, "/secrets/CI_TOKEN", map[string]string{"value": "another-value-of-it"}, http.StatusOK, nil)
+		waits("with another value", "ci")
+		w.ask(http.MethodPut, "/secrets/LATER", map[string]string{"value": "the-first-value-of-it"}, http.StatusOK, nil)
+		waits("with a first value", "ci", "later")
+		call(t, env, "factory", "get", f.UID).want(t, 0, "webhook ci has not taken the new value", "to apply it", "push a commit", "secretRefresh: immediate")
+		call(t, env, "factory", "list").want(t, 0, "a new secret waits")
+		call(t, env, "webhook", "get", "ci", "--factory", f.UID).want(t, 0, "outdated")
+
+		w.repository.Commit("Follow the secret", with(files, "webhooks/ci.yaml", "secretName: CI_TOKEN\nsecretRefresh: immediate\n"))
+		w.sync()
+		waits("after the commit that the note names")
+		w.ask(http.MethodPut, "/secrets/CI_TOKEN", map[string]string{"value": ciToken}, http.StatusOK, nil)
+		waits("where it applies at once")
+		w.startsARun()
+	})
 }

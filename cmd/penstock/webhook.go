@@ -189,6 +189,9 @@ func webhookFacts(w penstock.Webhook) []fact {
 		{"managed secret", w.SecretName + " (" + string(w.SecretRefresh) + ")"},
 		{"delivery id", w.DeliveryIDHeader},
 	}
+	if w.OutdatedSecret {
+		list = append(list, fact{"outdated", "its managed secret has a new value, which it takes with the next change of the factory's files"})
+	}
 	if w.ReplayGuard {
 		list = append(list, fact{"replay guard", "on"})
 	}

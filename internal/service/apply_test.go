@@ -176,13 +176,20 @@ func TestTheSameFilesChangeNothing(t *testing.T) {
 		if !applied.Empty() || applied.Revision != 2 {
 			h.t.Errorf("got %+v", applied)
 		}
-		if diff := cmp.Diff(before, h.rows()); diff != "" {
+		if diff := cmp.Diff(before, h.rows(), cmpopts.IgnoreFields(penstock.Webhook{}, "OutdatedSecret"),
+			cmpopts.IgnoreFields(penstock.FactoryDefinition{}, "OutdatedWebhooks")); diff != "" {
 			h.t.Errorf("-before +after:\n%s", diff)
+		}
+		if !h.webhooks()[0].OutdatedSecret {
+			h.t.Error("the webhook does not show that its secret has a new value")
 		}
 		hook := h.webhooks()[0].UID
 		h.values(hook, "value-of-CI_TOKEN")
 		h.apply(with(team(), "README.md", "# More\n")) // any new tree reads every secret again
 		h.values(hook, "another")
+		if h.webhooks()[0].OutdatedSecret {
+			h.t.Error("the webhook has the new value, and shows that it waits")
+		}
 	})
 }
 

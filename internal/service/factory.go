@@ -42,10 +42,13 @@ func (s *Service) ListFactories(ctx context.Context, p penstock.Principal, q pen
 	}
 	rows, next, err := s.store.Factories(ctx, p.Team, q)
 	page := penstock.FactoryPage{Factories: make([]penstock.Factory, len(rows)), PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}
+	if err != nil {
+		return page, err
+	}
 	for i, r := range rows {
 		page.Factories[i] = r.Factory
 	}
-	return page, err
+	return page, s.markFactories(ctx, s.store.SecretCopies, p.Team, page.Factories)
 }
 
 // Factory answers one factory.
@@ -54,7 +57,10 @@ func (s *Service) Factory(ctx context.Context, p penstock.Principal, uid string)
 		return penstock.Factory{}, err
 	}
 	r, err := s.store.Factory(ctx, p.Team, uid)
-	return r.Factory, err
+	if err != nil {
+		return penstock.Factory{}, err
+	}
+	return s.presentFactory(ctx, s.store.SecretCopies, r)
 }
 
 // The foreman of a factory that is made without files.
@@ -156,7 +162,7 @@ func (s *Service) UpdateFactory(ctx context.Context, p penstock.Principal, uid s
 			return penstock.Factory{}, err
 		}
 		if r.Name == before.Name && r.Alias == before.Alias && r.Description == before.Description {
-			return before, nil
+			return s.presentFactory(ctx, tx.SecretCopies, r)
 		}
 		r.UpdatedAt = penstock.Now()
 		if err := tx.SetFactory(ctx, r); err != nil {
@@ -165,8 +171,10 @@ func (s *Service) UpdateFactory(ctx context.Context, p penstock.Principal, uid s
 		if err := s.rewrite(ctx, tx, p, uid); err != nil {
 			return penstock.Factory{}, err
 		}
-		r, err = tx.Factory(ctx, p.Team, uid)
-		return r.Factory, err
+		if r, err = tx.Factory(ctx, p.Team, uid); err != nil {
+			return penstock.Factory{}, err
+		}
+		return s.presentFactory(ctx, tx.SecretCopies, r)
 	})
 }
 

@@ -88,7 +88,10 @@ func (s *Service) moveRepository(ctx context.Context, tx *store.Tx, p penstock.P
 		}
 	}
 	moved, err := tx.Factory(ctx, p.Team, r.UID)
-	return moved.Factory, err
+	if err != nil {
+		return penstock.Factory{}, err
+	}
+	return s.presentFactory(ctx, tx.SecretCopies, moved)
 }
 
 // checkRepository reports all that is wrong with where a factory is to come from,
@@ -236,6 +239,9 @@ func (s *Service) SyncFactory(ctx context.Context, p penstock.Principal, uid str
 	}
 	return act(ctx, s, p, func(tx *store.Tx) (penstock.Factory, error) {
 		r, err := tx.Factory(ctx, p.Team, uid)
-		return r.Factory, err
+		if err != nil {
+			return penstock.Factory{}, err
+		}
+		return s.presentFactory(ctx, tx.SecretCopies, r)
 	})
 }

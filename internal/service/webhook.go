@@ -21,11 +21,14 @@ func (s *Service) ListWebhooks(ctx context.Context, p penstock.Principal, factor
 		return nil, err
 	}
 	rows, err := s.store.Webhooks(ctx, p.Team, factoryUID)
+	if err != nil {
+		return nil, err
+	}
 	webhooks := make([]penstock.Webhook, len(rows))
 	for i, w := range rows {
 		webhooks[i] = s.presentWebhook(w)
 	}
-	return webhooks, err
+	return webhooks, s.markWebhooks(ctx, s.store.SecretCopies, p.Team, factoryUID, webhooks)
 }
 
 // Webhook answers one webhook of a factory.
@@ -37,7 +40,9 @@ func (s *Service) Webhook(ctx context.Context, p penstock.Principal, factoryUID,
 	if err != nil {
 		return penstock.Webhook{}, err
 	}
-	return s.presentWebhook(w), nil
+	one := []penstock.Webhook{s.presentWebhook(w)}
+	err = s.markWebhooks(ctx, s.store.SecretCopies, p.Team, factoryUID, one)
+	return one[0], err
 }
 
 // presentWebhook adds what is not stored.
@@ -134,7 +139,9 @@ func (s *Service) readWebhook(ctx context.Context, tx *store.Tx, w store.Webhook
 	if err != nil {
 		return penstock.Webhook{}, err
 	}
-	return s.reveal(now, value), nil
+	one := []penstock.Webhook{s.reveal(now, value)}
+	err = s.markWebhooks(ctx, tx.SecretCopies, w.Team, w.FactoryUID, one)
+	return one[0], err
 }
 
 // newWebhook makes a webhook of a request, and reports all that is wrong with

@@ -20,7 +20,7 @@ const test = shared.extend<{ server: Server; repository: string }>({
   repository: async ({}, use) => {
     const dir = mkdtempSync(path.join(tmpdir(), 'penstock-e2e-git-'));
     commit(dir, {
-      'factory.yaml': 'schemaVersion: v1alpha1\nname: From Git\nagentDefaults: {model: auto}\n',
+      'factory.yaml': factory('From Git'),
       'agents/foreman/agent.md': '---\nagentType: FOREMAN\n---\nWork.\n',
       'webhooks/ci.yaml': 'secretName: CI_TOKEN\n',
       'automations/fix/automation.md':
@@ -30,6 +30,8 @@ const test = shared.extend<{ server: Server; repository: string }>({
     rmSync(dir, { recursive: true, force: true });
   },
 });
+
+const factory = (name: string): string => `schemaVersion: v1alpha1\nname: ${name}\nagentDefaults: {model: auto}\n`;
 
 /** Makes a repository with a commit of some files. */
 function commit(dir: string, files: Record<string, string>): void {
@@ -92,4 +94,27 @@ test('what comes from a repository is edited there; its secrets, and whether it 
   expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
   expect(await page.getByRole('textbox', { name: 'Prompt' }).getAttribute('readonly')).not.toBeNull();
   await world.look('automation-repository');
+});
+
+test('a new value of a secret that waits for a commit is shown, with what applies it', async ({ world, repository }) => {
+  const { page, server } = world;
+  await server.api.secrets.create({ name: 'OTHER', value: 'an-example-value' });
+  commit(new URL(repository).pathname, { 'webhooks/ci.yaml': 'secretName: OTHER\n', 'factory.yaml': factory('Waits') });
+  const { uid } = await server.api.factories.create({ repository: { url: repository, branch: 'main' } });
+  await server.api.factories.sync(uid);
+  await world.signIn(`/factory/${uid}`);
+  await page.getByRole('heading', { name: 'Agents' }).waitFor();
+  expect(await page.getByText('A new value of a secret waits').count()).toBe(0);
+
+  await server.api.secrets.set('OTHER', { value: 'another-value' });
+  await page.reload();
+  await page.getByText('A new value of a secret waits').waitFor();
+  await page.getByText('secretRefresh: immediate', { exact: true }).waitFor();
+  await world.look('factory-outdated-secret');
+
+  commit(new URL(repository).pathname, { 'webhooks/ci.yaml': 'secretName: OTHER\nsecretRefresh: immediate\n' });
+  await server.api.factories.sync(uid);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Agents' }).waitFor();
+  expect(await page.getByText('A new value of a secret waits').count()).toBe(0);
 });

@@ -1984,6 +1984,12 @@ export interface FactoryDefinition {
   problem?: string;
   /** When the repository was looked at last. */
   checked_at?: Timestamp;
+  /**
+   * Names of webhooks whose managed secret has a new value that they have not taken yet. They take it with the next
+   * change of the factory's files: of a factory from a repository, push a commit that changes one of its files. With
+   * `secretRefresh: immediate` in the file of a webhook, it takes a new value at once.
+   */
+  outdated_webhooks?: string[];
 }
 
 /** A page of factories. */
@@ -2274,6 +2280,11 @@ export interface Webhook {
   suspended: boolean;
   /** Whether it waits for its secret, and takes no deliveries until then. */
   pending_secret: boolean;
+  /**
+   * Whether its managed secret has a new value that the webhook has not taken yet. It takes it when it is changed or
+   * switched on, or with the next change of the factory's files; at once where `secret_refresh` is `immediate`.
+   */
+  outdated_secret: boolean;
   /** Where to send deliveries. For `url_token`, `{token}` stands for the secret, except in the answer that shows it. */
   ingress_url: string;
   /** The secrets that are valid now, the newest first. */

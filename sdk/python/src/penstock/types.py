@@ -2794,6 +2794,13 @@ class FactoryDefinition(Model):
     checked_at: Timestamp | None = None
     """When the repository was looked at last."""
 
+    outdated_webhooks: list[str] | None = None
+    """Names of webhooks whose managed secret has a new value that they have not taken yet. They
+    take it with the next change of the factory's files: of a factory from a repository, push a
+    commit that changes one of its files. With `secretRefresh: immediate` in the file of a
+    webhook, it takes a new value at once.
+    """
+
 
 class ListFactoriesResponse(Model):
     """A page of factories."""
@@ -3046,6 +3053,12 @@ class Webhook(Model):
 
     pending_secret: bool
     """Whether it waits for its secret, and takes no deliveries until then."""
+
+    outdated_secret: bool
+    """Whether its managed secret has a new value that the webhook has not taken yet. It takes it
+    when it is changed or switched on, or with the next change of the factory's files; at once
+    where `secret_refresh` is `immediate`.
+    """
 
     ingress_url: str
     """Where to send deliveries. For `url_token`, `{token}` stands for the secret, except in the

@@ -14,6 +14,7 @@ import { Time } from '../../ui/Time.tsx';
 import { DefinitionStatus } from './DefinitionStatus.tsx';
 import { FactoryFrame } from './FactoryFrame.tsx';
 import { Findings } from './Findings.tsx';
+import { OutdatedSecrets } from './OutdatedSecrets.tsx';
 
 const FactoryDialog = lazy(() => import('./FactoryDialog.tsx'));
 
@@ -70,6 +71,7 @@ function Overview({ factory }: { factory: Factory }) {
     <Stack gap="md">
       {factory.description && <Text className="plain">{factory.description}</Text>}
       <Trouble factory={factory} />
+      <OutdatedSecrets factory={factory} />
       <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="xl">
         <Part title="Agents">
           <Agents factory={factory} />

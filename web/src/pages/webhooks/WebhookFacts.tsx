@@ -39,6 +39,7 @@ export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: 
           <Fact name="Secret">
             {webhook.secret_name}
             {webhook.secret_refresh === 'immediate' ? ', a new value holds at once' : ''}
+            {webhook.outdated_secret ? ', whose new value waits for a change of the factory' : ''}
           </Fact>
           <Secrets webhook={webhook} />
           <Fact name="Last 24 h">

@@ -1,0 +1,69 @@
+package service
+
+import (
+	"context"
+	"slices"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// secretCopies reads the copies of secrets that the webhooks of factories have,
+// in a transaction or outside of one.
+type secretCopies func(ctx context.Context, team string, factories ...string) ([]store.SecretCopy, error)
+
+// outdated lists the webhooks of factories that have not taken the value which
+// their managed secret has now. A value that cannot be opened is logged; it does
+// not keep a factory from being read.
+func (s *Service) outdated(ctx context.Context, read secretCopies, team string, factories ...string) ([]store.SecretCopy, error) {
+	copies, err := read(ctx, team, factories...)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(copies, func(c store.SecretCopy) bool {
+		if c.Copy.N == 0 { // it waits for its first value
+			return false
+		}
+		value, err := s.openSecret(c.Secret)
+		if err != nil {
+			s.log.Error("a secret cannot be compared with the copy of a webhook", "webhook", c.WebhookUID, "error", err)
+			return true
+		}
+		own, err := s.openWebhookSecret(c.WebhookUID, c.Copy)
+		if err != nil {
+			s.log.Error("a secret cannot be compared with the copy of a webhook", "webhook", c.WebhookUID, "error", err)
+			return true
+		}
+		return own == value
+	}), nil
+}
+
+// markFactories names the outdated webhooks of each factory.
+func (s *Service) markFactories(ctx context.Context, read secretCopies, team string, factories []penstock.Factory) error {
+	uids := make([]string, len(factories))
+	for i, f := range factories {
+		uids[i] = f.UID
+	}
+	outdated, err := s.outdated(ctx, read, team, uids...)
+	for _, c := range outdated {
+		f := &factories[slices.Index(uids, c.FactoryUID)].Definition
+		f.OutdatedWebhooks = append(f.OutdatedWebhooks, c.Webhook)
+	}
+	return err
+}
+
+// presentFactory reads what is not stored with a factory.
+func (s *Service) presentFactory(ctx context.Context, read secretCopies, r store.FactoryRow) (penstock.Factory, error) {
+	one := []penstock.Factory{r.Factory}
+	err := s.markFactories(ctx, read, r.Team, one)
+	return one[0], err
+}
+
+// markWebhooks marks the outdated ones among the webhooks of a factory.
+func (s *Service) markWebhooks(ctx context.Context, read secretCopies, team, factory string, webhooks []penstock.Webhook) error {
+	outdated, err := s.outdated(ctx, read, team, factory)
+	for i, w := range webhooks {
+		webhooks[i].OutdatedSecret = slices.ContainsFunc(outdated, func(c store.SecretCopy) bool { return c.WebhookUID == w.UID })
+	}
+	return err
+}

@@ -111,7 +111,7 @@ type Source struct {
 // Checkout puts the files of src into dir with a repository of their own, and
 // returns the commit id. It asks the remote each time, but objects that the
 // mirror has are not moved again. dir must be missing or empty; after an error
-// it is as it was.
+// it is as it was. Git runs in dir, so nobody else may be able to write there yet.
 //
 // The repository stands alone: its objects are copies (not hard links, through which
 // an agent could write to the mirror), origin is the URL without credentials, and

@@ -15,7 +15,9 @@ import (
 // there. Permissions are no obstacle: some tools write-protect what they cache.
 // Neither is depth: os.RemoveAll holds a file open for each level, and an agent can
 // make more of them than this process may have files. So directories are moved to
-// the top before their turn comes. No process works in the tree any more.
+// the top before their turn comes. The tree's own processes have ended; one that holds a
+// descriptor of it all the same can turn directories into links, which lead nowhere out
+// of root. So root holds nothing but what is the run's.
 func removeTree(root *os.Root, name string) error {
 	err := root.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {

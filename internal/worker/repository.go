@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -44,12 +45,32 @@ func (e *execution) checkOut(ctx context.Context, config penstock.EnvironmentCon
 		if e.w.Repositories == nil {
 			return setupFailed("The repository %s cannot be cloned: this worker has no git.", r.dir)
 		}
-		if _, err := e.w.Repositories.Checkout(ctx, r.source, path.Join(e.space.work, r.dir)); err != nil {
+		if err := e.clone(ctx, r); err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 			return setupFailed("The repository %s cannot be cloned: %s", r.dir, err)
 		}
+	}
+	return nil
+}
+
+// clone makes a complete repository beside the workspace and moves it there. No process
+// of any run sees that place: one that could write to the configuration of a repository
+// in which git is at work here would have git start its commands outside of the sandbox.
+func (e *execution) clone(ctx context.Context, r repository) error {
+	const name = "checkout"
+	remove := func() error { return e.w.spaces.removeIn(e.Lease.RunID, name) }
+	if err := remove(); err != nil { // that of a worker that was killed
+		return err
+	}
+	dir := filepath.Join(e.space.dir, name)
+	_, err := e.w.Repositories.Checkout(ctx, r.source, dir)
+	if err == nil {
+		err = os.Rename(dir, filepath.Join(e.space.work, r.dir))
+	}
+	if err != nil {
+		return errors.Join(err, remove())
 	}
 	return nil
 }

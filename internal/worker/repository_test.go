@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,48 @@ func TestMirrorsThatNothingUsesAreRemoved(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A process of another run can hold a descriptor of the workspace while git is at work: it
+// could put a command into the configuration of a repository there, and git would run it
+// on the host. The git of this test does that before each of its commands.
+func TestGitNeverRunsInTheWorkspace(t *testing.T) {
+	w := newWorld(t)
+	spaces, started := t.TempDir(), filepath.Join(t.TempDir(), "started")
+	program := filepath.Join(t.TempDir(), "git")
+	script := fmt.Sprintf(`#!/bin/sh
+for repo in %[1]s/runs/*/work/*/.git; do
+	[ -d "$repo" ] || continue
+	mkdir -p "$repo/info"
+	echo '* filter=x' > "$repo/info/attributes"
+	git config -f "$repo/config" filter.x.smudge 'touch %[2]s; cat'
+done
+exec git "$@"
+`, spaces, started)
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	repos, err := git.Open(t.Context(), git.Options{Dir: t.TempDir(), AllowLocal: true, Program: program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start(func(o *worker.Options) { o.Dir, o.Repositories = spaces, repos })
+	config := w.environment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: repository(t, map[string]string{"README.md": "hello"})}}})
+	id := w.create(penstock.RunRequest{Prompt: "demo: run cat app/README.md; rm -rf app", Config: config})
+	w.becomes(id, penstock.StateSucceeded)
+	w.followUp(id, "demo: run cat app/README.md; ls -A ..")
+	testkit.Eventually(t, patience, func() error {
+		if run := w.get(id); run.ExecutionID != 2 || run.State != penstock.StateSucceeded {
+			return fmt.Errorf("execution %d is %s", run.ExecutionID, run.State)
+		}
+		return nil
+	})
+	if out := strings.Join(w.outputs(id, "run_command"), ""); strings.Count(out, "hello") != 2 || strings.Contains(out, "checkout") {
+		t.Errorf("the agent finds %s", out)
+	}
+	if _, err := os.Stat(started); err == nil {
+		t.Error("git has run a command that stood in the configuration of a workspace's repository")
+	}
 }
 
 func glob(t *testing.T, dir, pattern string) []string {

@@ -20,6 +20,7 @@ import (
 //
 //	runs/<run id>/work          the workspace
 //	runs/<run id>/home          HOME of the agent
+//	runs/<run id>/checkout      a repository on its way into the workspace
 //	runs/<run id>/ready.json    the workspace is set up, and for what
 type workspaces struct {
 	dir  string
@@ -146,13 +147,31 @@ func (w *workspaces) remove(run string) {
 	}
 }
 
+// removeTree removes all that there is of a run.
 func (w *workspaces) removeTree(run string) error {
-	root, err := os.OpenRoot(filepath.Join(w.dir, "runs"))
+	dir := filepath.Join(w.dir, "runs", run)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		err = errors.Join(err, w.removeIn(run, e.Name()))
+	}
+	return errors.Join(err, os.Remove(dir))
+}
+
+// removeIn removes one file or directory of a run, if it is there. Whatever happens to it
+// meanwhile, nothing of other runs is removed with it.
+func (w *workspaces) removeIn(run, name string) error {
+	root, err := os.OpenRoot(filepath.Join(w.dir, "runs", run))
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	return removeTree(root, run)
+	return removeTree(root, name)
 }
 
 // sweep removes workspaces that nobody has used for long, until ctx ends.

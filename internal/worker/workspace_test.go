@@ -76,6 +76,29 @@ func TestHalfMadeWorkspaceIsMadeAnew(t *testing.T) {
 	}
 }
 
+// A process of another run that holds a descriptor of a workspace can turn its directories
+// into links while they are removed.
+func TestRemovingARunLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorkspaces(t, time.Hour)
+	victim := filepath.Join(w.dir, "runs", "b", "work", "precious")
+	link := filepath.Join(w.dir, "runs", "a", "work")
+	err := errors.Join(os.MkdirAll(victim, 0o700), os.MkdirAll(filepath.Dir(link), 0o700), os.Symlink("../b/work", link))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As removeTree does it once it has seen a directory.
+	if err := w.removeIn("a", "work/precious"); err == nil {
+		t.Error("it goes through a link into another run")
+	}
+	if err := w.removeTree("a"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(victim); err != nil {
+		t.Error(err)
+	}
+}
+
 // An execution waits for one of the same run that is being cleared away.
 func TestWorkspaceHasOneUser(t *testing.T) {
 	t.Parallel()

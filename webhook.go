@@ -37,6 +37,10 @@ type Signature struct {
 	TimestampHeader string `json:"timestamp_header,omitempty"` // holds {timestamp}
 }
 
+// MinWebhookSecret is how many characters the secret of a webhook has at least, as
+// it is given; a webhook that had a shorter one before keeps it.
+const MinWebhookSecret = 16
+
 // Webhook is an authenticated URL that starts automations: the contract's
 // Webhook.
 type Webhook struct {

@@ -58,7 +58,7 @@ func TestFactoryGrantsSecretsAndSkillsToItsRuns(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
 		h := &hooked{Server: testkit.Serve(t, testkit.ServeOptions{Database: database}), t: t}
-		for _, name := range []string{"HOOK", "EVERY", "DEPLOY", "BILLING"} {
+		for _, name := range []string{"HOOK_OF_CI", "EVERY", "DEPLOY", "BILLING"} {
 			h.ask(http.MethodPost, "/secrets", map[string]string{"name": name, "value": "value-of-" + strings.ToLower(name)}, http.StatusCreated, nil)
 		}
 		automation := func(agent, more, prompt string) string {
@@ -72,7 +72,7 @@ func TestFactoryGrantsSecretsAndSkillsToItsRuns(t *testing.T) {
 			"agents/clerk/agent.md":                 "---\nsecrets: [BILLING]\n---\nCount.\n",
 			"agents/clerk/skills/deploy/SKILL.md":   "---\nname: deploy\ndescription: d\n---\nClerks do not deploy.\n",
 			"skills/deploy/SKILL.md":                "---\nname: deploy\ndescription: d\n---\nDeploy with care.\n",
-			"webhooks/ci.yaml":                      "secretName: HOOK\n",
+			"webhooks/ci.yaml":                      "secretName: HOOK_OF_CI\n",
 			"automations/leads/automation.md":       automation("lead", "", look),
 			"automations/counts/automation.md":      automation("clerk", "", look),
 			"automations/trusts-none/automation.md": automation("clerk", "secrets: []\n", look),
@@ -80,7 +80,7 @@ func TestFactoryGrantsSecretsAndSkillsToItsRuns(t *testing.T) {
 		h.factory = f.UID
 		var hooks struct{ Webhooks []penstock.Webhook }
 		h.ask(http.MethodGet, h.path()+"/webhooks", nil, http.StatusOK, &hooks)
-		if got := newSender(t).post(h.url(hooks.Webhooks[0]), map[string]string{"Authorization": "Bearer value-of-hook"}, `{}`); got.status != http.StatusAccepted {
+		if got := newSender(t).post(h.url(hooks.Webhooks[0]), map[string]string{"Authorization": "Bearer value-of-hook_of_ci"}, `{}`); got.status != http.StatusAccepted {
 			t.Fatalf("the delivery: got %d %s", got.status, got.body)
 		}
 		runs := h.runs(hooks.Webhooks[0])

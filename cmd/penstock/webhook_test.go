@@ -181,12 +181,12 @@ func TestWebhookSecretIsRotated(t *testing.T) {
 	deliver(t, 202, w.IngressURL, `{"n": 3}`, "Authorization", "Bearer "+third.Secret)
 
 	saved := filepath.Join(t.TempDir(), "secret")
-	got := call(t, env, "webhook", "rotate", "a", "--save", saved, "--secret-file", writeFile(t, "next", "the-next-one"))
+	got := call(t, env, "webhook", "rotate", "a", "--save", saved, "--secret-file", writeFile(t, "next", "the-next-one-of-it"))
 	content, err := os.ReadFile(saved)
-	if info, _ := os.Stat(saved); err != nil || string(content) != "the-next-one\n" || info.Mode().Perm() != 0o600 {
+	if info, _ := os.Stat(saved); err != nil || string(content) != "the-next-one-of-it\n" || info.Mode().Perm() != 0o600 {
 		t.Errorf("got %q, %v in the file", content, err)
 	}
-	if got.want(t, 0, saved); strings.Contains(got.out, "the-next-one") {
+	if got.want(t, 0, saved); strings.Contains(got.out, "the-next-one-of-it") {
 		t.Errorf("the secret is printed as well: %s", got.out)
 	}
 	call(t, env, "webhook", "rotate", "a", "--save", saved).want(t, 64, "file exists")

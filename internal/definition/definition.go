@@ -75,6 +75,9 @@ type Known struct {
 	WebhookSecret func(webhook, secret string) (problem, nearest string)
 	// NotURLSafe reports whether the value of a secret cannot be part of a URL.
 	NotURLSafe func(secret string) bool
+	// ShortSecret reports whether the value of a secret is shorter than that of a
+	// webhook must be, and whether the webhook has it already, and keeps it.
+	ShortSecret func(webhook, secret string) (short, kept bool)
 	// Taken reports whether another factory of the team is known by the name, and
 	// by the alias unless that is "".
 	Taken func(name, alias string) (nameTaken, aliasTaken bool)

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -45,9 +46,26 @@ func (p *parser) webhooks() []Webhook {
 		if w.AuthMode == penstock.AuthURLToken && w.SecretName != "" && p.known.NotURLSafe != nil && p.known.NotURLSafe(w.SecretName) {
 			d.badf(d.find("secretName"), InvalidValue, "the secret %s cannot be part of a URL: with url_token it may hold A-Z a-z 0-9 - . _ ~ only", w.SecretName)
 		}
+		p.shortSecret(d, w)
 		w.signature(d)
 		return w
 	})
+}
+
+// shortSecret refuses a secret that is easily guessed. A webhook that has it
+// already goes on with it.
+func (p *parser) shortSecret(d *document, w Webhook) {
+	if p.known.ShortSecret == nil || w.SecretName == "" {
+		return
+	}
+	short, kept := p.known.ShortSecret(w.Name, w.SecretName)
+	at, text := d.find("secretName"), fmt.Sprintf("the value of the secret %s has fewer than %d characters", w.SecretName, penstock.MinWebhookSecret)
+	switch {
+	case short && kept:
+		d.warnf(at, InvalidValue, "", "%s: the webhook goes on with it, but give it a longer one", text)
+	case short:
+		d.badf(at, InvalidValue, "%s: a webhook needs a longer one", text)
+	}
 }
 
 func (w Webhook) signature(d *document) {

@@ -442,7 +442,7 @@ func (d *driver) callBadly() {
 		{409, "DELETE", agent + "/identities/" + foreman, nil},
 		{400, "POST", hooks, `{"name": "a.b"}`},
 		{400, "PATCH", hooks + "/" + d.seen["webhook"], `{"name": "another"}`},
-		{409, "PATCH", hooks + "/" + d.seen["webhook"], `{"secret": "another"}`},
+		{409, "PATCH", hooks + "/" + d.seen["webhook"], `{"secret": "another-example-value"}`},
 		{400, "POST", hooks + "/" + d.seen["webhook"] + "/rotate-secret", `{"overlap_seconds": 604801}`},
 		{409, "POST", hooks, `{"name": "alerts"}`},
 		{400, "GET", hooks + "/" + d.seen["webhook"] + "/deliveries?outcome=lost", nil},

@@ -84,7 +84,7 @@ func (a *application) read(ctx context.Context, files map[string][]byte) (*defin
 		}
 		return nameTaken, aliasTaken
 	}
-	a.known.NotURLSafe = a.s.notURLSafe(func(name string) ([]store.SecretRow, error) {
+	secrets.values(a.s, &a.known, func(name string) ([]store.SecretRow, error) {
 		return a.tx.UseSecrets(ctx, a.factory.Team, []string{name})
 	})
 	d, found := definition.Parse(files, a.known)
@@ -105,19 +105,6 @@ func taken(list func(name, alias string) ([]store.FactoryName, error), own func(
 			}
 		}
 		return nameTaken, aliasTaken
-	}
-}
-
-// notURLSafe reports of a secret whether its value cannot be part of a URL; of
-// one without a value it does not say so.
-func (s *Service) notURLSafe(read func(name string) ([]store.SecretRow, error)) func(string) bool {
-	return func(name string) bool {
-		rows, err := read(name)
-		if err != nil || len(rows) == 0 || rows[0].Pending {
-			return false
-		}
-		value, err := s.openSecret(rows[0])
-		return err == nil && unfit(store.WebhookRow{Webhook: penstock.Webhook{AuthMode: penstock.AuthURLToken}}, value) != ""
 	}
 }
 
@@ -413,11 +400,8 @@ func (a *application) webhook(ctx context.Context, doc definition.Webhook, befor
 	if pending {
 		return a.tx.EndWebhookSecrets(ctx, row.UID)
 	}
-	if len(before.Sealed) > 0 {
-		present, err := a.s.openWebhookSecret(row.UID, before.Sealed[0])
-		if err != nil || present == value && before.SecretName == row.SecretName {
-			return err
-		}
+	if kept, err := a.s.has(before, value); err != nil || kept && before.SecretName == row.SecretName {
+		return err
 	}
 	return a.s.giveWebhook(ctx, a.tx, row, value, 0)
 }

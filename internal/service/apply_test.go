@@ -36,7 +36,7 @@ func withTeam(t *testing.T, test func(h *hooks)) {
 	t.Helper()
 	withFactory(t, nil, func(h *hooks) {
 		for _, name := range []string{"EVERYWHERE", "SHARED", "CI_TOKEN"} {
-			h.secret(name, new("value-of-"+name))
+			h.secret(name, new("the-value-of-"+name))
 		}
 		h.apply(team())
 		test(h)
@@ -123,7 +123,7 @@ func TestFilesBecomeAFactory(t *testing.T) {
 			h.t.Errorf("an agent with an empty list has none of the defaults, -want +got:\n%s", diff)
 		}
 		hook := h.read(h.webhooks()[0].UID)
-		h.values(hook.UID, "value-of-CI_TOKEN")
+		h.values(hook.UID, "the-value-of-CI_TOKEN")
 	})
 }
 
@@ -171,7 +171,7 @@ func TestDryRunAnswersThePlanAndChangesNothing(t *testing.T) {
 func TestTheSameFilesChangeNothing(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		before := h.rows()
-		h.setSecret("CI_TOKEN", "another")
+		h.setSecret("CI_TOKEN", "another-ci-token-1")
 		applied := h.apply(team())
 		if !applied.Empty() || applied.Revision != 2 {
 			h.t.Errorf("got %+v", applied)
@@ -184,9 +184,9 @@ func TestTheSameFilesChangeNothing(t *testing.T) {
 			h.t.Error("the webhook does not show that its secret has a new value")
 		}
 		hook := h.webhooks()[0].UID
-		h.values(hook, "value-of-CI_TOKEN")
+		h.values(hook, "the-value-of-CI_TOKEN")
 		h.apply(with(team(), "README.md", "# More\n")) // any new tree reads every secret again
-		h.values(hook, "another")
+		h.values(hook, "another-ci-token-1")
 		if h.webhooks()[0].OutdatedSecret {
 			h.t.Error("the webhook has the new value, and shows that it waits")
 		}
@@ -200,7 +200,7 @@ func TestNamesKeepTheirUIDs(t *testing.T) {
 		if got := h.read(first.UID); got.AuthMode != penstock.AuthURLToken || got.SecretName != "SHARED" || !got.ReplayGuard {
 			h.t.Errorf("got %+v", got)
 		}
-		h.values(first.UID, "value-of-SHARED")
+		h.values(first.UID, "the-value-of-SHARED")
 		h.apply(with(team(), "webhooks/ci.yaml", ""))
 		if _, err := h.WebhookValues(h.t.Context(), first.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
 			h.t.Errorf("the ingress finds a webhook whose file is gone: %v", err)
@@ -250,7 +250,7 @@ func TestInvalidFilesChangeNothing(t *testing.T) {
 			}
 		}
 		h.dispatch()
-		h.values(h.webhooks()[0].UID, "value-of-CI_TOKEN")
+		h.values(h.webhooks()[0].UID, "the-value-of-CI_TOKEN")
 	})
 }
 
@@ -396,7 +396,7 @@ func (e *editor) edit() (what string, err error) {
 		_, err = e.UpdateWebhook(ctx, e.admin, e.factory, w.UID, penstock.WebhookRequest{Enabled: &flag, ReplayGuard: new(!flag), SecretRefresh: new(penstock.RefreshImmediate)})
 		return "change a webhook", err
 	case 4:
-		_, err = e.RotateWebhookSecret(ctx, e.admin, e.factory, w.UID, penstock.RotateRequest{Secret: new("given" + name)})
+		_, err = e.RotateWebhookSecret(ctx, e.admin, e.factory, w.UID, penstock.RotateRequest{Secret: new("given-by-a-person-" + name)})
 		return "rotate", err
 	case 5:
 		return "delete a webhook", e.DeleteWebhook(ctx, e.admin, e.factory, w.UID)

@@ -187,7 +187,7 @@ func (s *Service) knownOutside(ctx context.Context, p penstock.Principal, files 
 		return known, err
 	}
 	secrets.into(&known)
-	known.NotURLSafe = s.notURLSafe(func(name string) ([]store.SecretRow, error) { return s.store.SecretsNamed(ctx, p.Team, []string{name}) })
+	secrets.values(s, &known, func(name string) ([]store.SecretRow, error) { return s.store.SecretsNamed(ctx, p.Team, []string{name}) })
 	known.Taken = taken(func(name, alias string) ([]store.FactoryName, error) {
 		return s.store.FactoriesNamed(ctx, p.Team, name, alias)
 	}, func(f store.FactoryName, name string) bool { return strings.EqualFold(f.Name, name) })

@@ -52,3 +52,18 @@ func (s *Service) SignedWith(ctx context.Context, uid string) error {
 
 // DefaultWebhooks sets the limits of the contract.
 func DefaultWebhooks(o *Options) { o.Webhooks = penstock.DefaultWebhookLimits() }
+
+// KeepSecret gives a webhook and its managed secret a value as it is, as servers
+// did before values had a least length.
+func (s *Service) KeepSecret(ctx context.Context, p penstock.Principal, w penstock.Webhook, value string) error {
+	return s.alter(ctx, p.Team, func(tx *store.Tx) error {
+		row, err := tx.Secret(ctx, p.Team, w.SecretName)
+		if err != nil {
+			return err
+		}
+		if err := s.giveValue(ctx, tx, p, &row, value); err != nil {
+			return err
+		}
+		return s.giveWebhook(ctx, tx, store.WebhookRow{Webhook: w}, value, 0)
+	})
+}

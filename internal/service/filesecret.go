@@ -54,6 +54,35 @@ func (f fileSecrets) webhook(webhook, name string) (problem, nearest string) {
 		"that the webhook has, or that the server made for it", name), ""
 }
 
+// values lets a parser ask about the values of secrets that webhooks may name. Of
+// a secret without a value it says nothing.
+func (f fileSecrets) values(s *Service, known *definition.Known, read func(name string) ([]store.SecretRow, error)) {
+	value := func(name string) (string, bool) {
+		rows, err := read(name)
+		if err != nil || len(rows) == 0 || rows[0].Pending {
+			return "", false
+		}
+		value, err := s.openSecret(rows[0])
+		return value, err == nil
+	}
+	known.NotURLSafe = func(name string) bool {
+		value, found := value(name)
+		return found && unfit(store.WebhookRow{Webhook: penstock.Webhook{AuthMode: penstock.AuthURLToken}}, value) != ""
+	}
+	known.ShortSecret = func(webhook, name string) (short, kept bool) {
+		value, found := value(name)
+		if problem, _ := f.webhook(webhook, name); problem != "" || !found || !isShort(value) {
+			return false, false
+		}
+		for _, w := range f.webhooks {
+			if same, err := s.has(w, value); err == nil && w.Name == webhook && w.SecretName == name && same {
+				return true, true
+			}
+		}
+		return true, false
+	}
+}
+
 func (f fileSecrets) find(name string) (madeFor string, exists bool) {
 	for _, s := range f.all {
 		if s.Name == name {

@@ -136,7 +136,7 @@ func TestASecretIsOfTheWebhookThatItWasMadeFor(t *testing.T) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		if _, err := h.UpdateWebhook(ctx, manager, h.factory, pending.UID, penstock.WebhookRequest{Secret: new("whsec_live")}); err != nil {
+		if _, err := h.UpdateWebhook(ctx, manager, h.factory, pending.UID, penstock.WebhookRequest{Secret: new("whsec_live_0123456789")}); err != nil {
 			h.t.Error(err)
 		}
 		h.setSecret(own.SecretName, "given-by-a-manager-of-secrets")

@@ -18,9 +18,9 @@ func TestEditsReadSecretsAgain(t *testing.T) {
 		for _, w := range h.webhooks() {
 			hooks[w.Name] = w.UID
 		}
-		h.setSecret("CI_TOKEN", "the-next")
-		h.setSecret("LATER", "there-now")
-		h.values(hooks["ci"], "value-of-CI_TOKEN")
+		h.setSecret("CI_TOKEN", "the-next-of-its-values")
+		h.setSecret("LATER", "value-there-now-1")
+		h.values(hooks["ci"], "the-value-of-CI_TOKEN")
 		description := "Works."
 		edit := func() {
 			h.t.Helper()
@@ -29,20 +29,20 @@ func TestEditsReadSecretsAgain(t *testing.T) {
 			}
 		}
 		edit()
-		h.values(hooks["ci"], "the-next")
-		h.values(hooks["off"], "value-of-CI_TOKEN") // until it is switched on
+		h.values(hooks["ci"], "the-next-of-its-values")
+		h.values(hooks["off"], "the-value-of-CI_TOKEN") // until it is switched on
 		if got := h.read(hooks["later"]); got.PendingSecret || !got.Enabled {
 			h.t.Errorf("got %+v, want that it has found its secret", got)
 		}
-		h.values(hooks["later"], "there-now")
+		h.values(hooks["later"], "value-there-now-1")
 
-		h.setSecret("CI_TOKEN", "the-one-after")
+		h.setSecret("CI_TOKEN", "the-one-after-that")
 		edit() // says nothing new
-		h.values(hooks["ci"], "the-next")
+		h.values(hooks["ci"], "the-next-of-its-values")
 		description = "Works on."
 		h.setSecret("CI_TOKEN", "no token, by its\nline break")
 		edit()
-		h.values(hooks["ci"], "the-next") // and the edit is made
+		h.values(hooks["ci"], "the-next-of-its-values") // and the edit is made
 	})
 }
 
@@ -71,14 +71,14 @@ func TestAWebhookThatItsFileSwitchesOffStaysOffWhenItsSecretComes(t *testing.T) 
 			}
 		}
 		edit("Waits.")
-		h.setSecret("FOLLOWED", "there-now")
-		h.setSecret("APPLIED", "there-now")
+		h.setSecret("FOLLOWED", "value-there-now-1")
+		h.setSecret("APPLIED", "value-there-now-1")
 		edit("Waits no more.")
 		for _, name := range []string{"applied", "followed"} {
 			if got := h.read(hooks[name]); got.PendingSecret || got.Enabled {
 				h.t.Errorf("got %+v, want that it has its secret and is off", got)
 			}
-			h.values(hooks[name], "there-now")
+			h.values(hooks[name], "value-there-now-1")
 		}
 		in, err := h.Inlet(ctx, hooks["offered"], false, true)
 		if err != nil {

@@ -130,9 +130,9 @@ func TestWebhookIsCreatedWithASecretThatIsShownOnce(t *testing.T) {
 		later  string
 	}{
 		{"a token, when nothing is said", penstock.WebhookRequest{Name: new(" Deploy  Events ")}, token, "", ""},
-		{"a token that is given", penstock.WebhookRequest{Name: new("deploy-events"), Secret: new("of-old")}, regexp.MustCompile("^of-old$"), "", ""},
+		{"a token that is given", penstock.WebhookRequest{Name: new("deploy-events"), Secret: new("of-old-and-long-1")}, regexp.MustCompile("^of-old-and-long-1$"), "", ""},
 		{"a token in the URL", named("deploy-events", penstock.AuthURLToken), token, "/{secret}", "/{token}"},
-		{"a signature", signature("deploy-events", "github", new("given")), regexp.MustCompile("^given$"), "", ""},
+		{"a signature", signature("deploy-events", "github", new("given-by-a-person")), regexp.MustCompile("^given-by-a-person$"), "", ""},
 		{"a generated signing secret", signature("deploy-events", "standard_webhooks", nil), whsec, "", ""},
 		{"another generated signing secret", signature("deploy-events", "svix", nil), whsec, "", ""},
 		{"a signature whose secret comes later", signature("deploy-events", "stripe", nil), nil, "", ""},
@@ -279,8 +279,8 @@ func TestWebhookReusesASecretThatIsNamed(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
 		manager := h.as("eve", penstock.ScopeFactoriesManage)
-		h.secret("SHARED", new("a+b"))
-		h.secret("SAFE", new("safe-1"))
+		h.secret("SHARED", new("a+b-of-sixteen-characters"))
+		h.secret("SAFE", new("safe-in-a-path-1"))
 		h.secret("DECLARED", nil)
 		reuse := func(name string, mode penstock.AuthMode) penstock.WebhookRequest {
 			r := named("w-"+strings.ToLower(name), mode)
@@ -292,16 +292,16 @@ func TestWebhookReusesASecretThatIsNamed(t *testing.T) {
 		_, err = h.CreateWebhook(ctx, h.admin, h.factory, reuse("SHARED", penstock.AuthURLToken))
 		wantCode(h.t, err, penstock.CodeInvalidRequest, "A-Z, a-z, 0-9")
 		given := reuse("SHARED", penstock.AuthToken)
-		given.Secret = new("other")
+		given.Secret = new("another-that-is-long")
 		_, err = h.CreateWebhook(ctx, h.admin, h.factory, given)
 		wantCode(h.t, err, penstock.CodeInvalidRequest, "/secret cannot be given together")
 
 		shared := h.hook(reuse("SHARED", penstock.AuthToken))
-		if h.values(shared.UID, "a+b"); shared.Secret != "" || !shared.Enabled {
+		if h.values(shared.UID, "a+b-of-sixteen-characters"); shared.Secret != "" || !shared.Enabled {
 			h.t.Errorf("got %+v, want it enabled and its secret not shown", shared)
 		}
 		inURL := h.hook(reuse("SAFE", penstock.AuthURLToken))
-		if h.values(inURL.UID, "safe-1"); inURL.Secret != "" || !strings.HasSuffix(inURL.IngressURL, "/{token}") {
+		if h.values(inURL.UID, "safe-in-a-path-1"); inURL.Secret != "" || !strings.HasSuffix(inURL.IngressURL, "/{token}") {
 			h.t.Errorf("got %+v, want its secret not shown", inURL)
 		}
 		waits := h.hook(reuse("DECLARED", penstock.AuthToken))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/signature"
@@ -27,14 +28,37 @@ func checkWebhookSecret(pointer string, w store.WebhookRow, value string) []pens
 	if errs != nil {
 		return errs
 	}
-	if problem := unfit(w, value); problem != "" {
+	if problem := unfitNext(w, value); problem != "" {
 		return []penstock.FieldError{{Pointer: pointer, Detail: problem}}
 	}
 	return nil
 }
 
-// unfit says, without repeating it, why value is no secret for the mode of w;
-// "" where it is one.
+// unfitNext says, without repeating it, why value cannot become the secret of w;
+// "" where it can.
+func unfitNext(w store.WebhookRow, value string) string {
+	if problem := unfit(w, value); problem != "" {
+		return problem
+	}
+	if isShort(value) {
+		return fmt.Sprintf("must have at least %d characters", penstock.MinWebhookSecret)
+	}
+	return ""
+}
+
+func isShort(value string) bool { return utf8.RuneCountInString(value) < penstock.MinWebhookSecret }
+
+// has reports whether value is the present secret of w.
+func (s *Service) has(w store.WebhookRow, value string) (bool, error) {
+	if len(w.Sealed) == 0 {
+		return false, nil
+	}
+	present, err := s.openWebhookSecret(w.UID, w.Sealed[0])
+	return err == nil && present == value, err
+}
+
+// unfit says, without repeating it, why value is no secret for the mode of w,
+// however short; "" where it is one.
 func unfit(w store.WebhookRow, value string) string {
 	isToken := func(allowed func(rune) bool) bool {
 		return value != "" && len(value) <= maxToken && !strings.ContainsFunc(value, func(r rune) bool { return !allowed(r) })
@@ -42,11 +66,11 @@ func unfit(w store.WebhookRow, value string) string {
 	switch w.AuthMode {
 	case penstock.AuthURLToken:
 		if !isToken(urlSafe) || strings.Trim(value, ".") == "" { // "." and ".." would not stay in a path
-			return fmt.Sprintf("must be 1 to %d characters of A-Z, a-z, 0-9 and -._~, which stand in a URL as they are", maxToken)
+			return fmt.Sprintf("must be %d to %d characters of A-Z, a-z, 0-9 and -._~, which stand in a URL as they are", penstock.MinWebhookSecret, maxToken)
 		}
 	case penstock.AuthToken:
 		if !isToken(func(r rune) bool { return r > ' ' && r <= '~' }) {
-			return fmt.Sprintf("must be 1 to %d visible ASCII characters, without spaces", maxToken)
+			return fmt.Sprintf("must be %d to %d visible ASCII characters, without spaces", penstock.MinWebhookSecret, maxToken)
 		}
 	case penstock.AuthSignature:
 		if strings.TrimSpace(value) != value {
@@ -138,7 +162,7 @@ func (s *Service) existingSecret(p penstock.Principal, w *store.WebhookRow, row 
 	if err != nil {
 		return "", err
 	}
-	if problem := unfit(*w, value); problem != "" {
+	if problem := unfitNext(*w, value); problem != "" {
 		return "", penstock.Invalid("/secret_name", "the value of this secret %s", problem)
 	}
 	return value, nil
@@ -236,7 +260,15 @@ func (s *Service) readAgain(ctx context.Context, tx *store.Tx, w store.WebhookRo
 	if err != nil {
 		return w, err
 	}
-	if problem := unfit(w, value); problem != "" {
+	kept, err := s.has(w, value)
+	if err != nil {
+		return w, err
+	}
+	check := unfitNext
+	if kept {
+		check = unfit
+	}
+	if problem := check(w, value); problem != "" {
 		return w, penstock.Errorf(penstock.CodeConflict, "the value of its secret %s is none for this webhook: it %s", w.SecretName, problem)
 	}
 	if w.PendingSecret {
@@ -245,11 +277,8 @@ func (s *Service) readAgain(ctx context.Context, tx *store.Tx, w store.WebhookRo
 			return w, err
 		}
 		w.PendingSecret, w.Enabled = false, w.Enabled || on
-	} else if len(w.Sealed) > 0 {
-		present, err := s.openWebhookSecret(w.UID, w.Sealed[0])
-		if err != nil || present == value {
-			return w, err
-		}
+	} else if kept {
+		return w, nil
 	}
 	return w, s.giveWebhook(ctx, tx, w, value, 0)
 }
@@ -267,7 +296,7 @@ func (s *Service) followSecret(ctx context.Context, tx *store.Tx, p penstock.Pri
 		if w.SecretRefresh != penstock.RefreshImmediate {
 			continue
 		}
-		if problem := unfit(w, value); problem != "" {
+		if problem := unfitNext(w, value); problem != "" {
 			return penstock.Invalid("/value", "is none for the webhook %q, which follows this secret: it %s", w.Name, problem)
 		}
 		if err := s.giveWebhook(ctx, tx, w, value, 0); err != nil {

@@ -25,27 +25,27 @@ func TestWebhookIsFinishedByItsSecret(t *testing.T) {
 		if got := h.update(w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-Id")}); !got.PendingSecret || got.Enabled || got.DeliveryIDHeader != "X-Id" {
 			h.t.Errorf("another change: got %+v, want it to wait still", got)
 		}
-		got := h.update(w.UID, penstock.WebhookRequest{Secret: new("whsec_live")})
+		got := h.update(w.UID, penstock.WebhookRequest{Secret: new("whsec_live_0123456789")})
 		if !got.Enabled || got.PendingSecret || got.Secret != "" || len(got.Secrets) != 1 {
 			h.t.Errorf("got %+v, want it enabled, with a secret that is not shown", got)
 		}
-		h.values(w.UID, "whsec_live")
-		h.managed(w.SecretName, "whsec_live")
-		_, err = h.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{Secret: new("another")})
+		h.values(w.UID, "whsec_live_0123456789")
+		h.managed(w.SecretName, "whsec_live_0123456789")
+		_, err = h.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{Secret: new("another-secret-of-it")})
 		wantCode(h.t, err, penstock.CodeConflict, "rotate-secret")
 
 		off := h.hook(signature("y", "stripe", nil))
-		if got := h.update(off.UID, penstock.WebhookRequest{Secret: new("s"), Enabled: new(false)}); got.Enabled || got.PendingSecret {
+		if got := h.update(off.UID, penstock.WebhookRequest{Secret: new("secret-of-sixteen"), Enabled: new(false)}); got.Enabled || got.PendingSecret {
 			h.t.Errorf("got %+v, want it finished and not enabled", got)
 		}
 		bad := h.hook(signature("z", "discord", nil))
-		_, err = h.UpdateWebhook(ctx, h.admin, h.factory, bad.UID, penstock.WebhookRequest{Secret: new("no key")})
+		_, err = h.UpdateWebhook(ctx, h.admin, h.factory, bad.UID, penstock.WebhookRequest{Secret: new("no key, but long enough")})
 		wantCode(h.t, err, penstock.CodeInvalidRequest, "public key")
-		if strings.Contains(err.Error(), "no key") {
+		if strings.Contains(err.Error(), "but long enough") {
 			h.t.Errorf("the error repeats the secret: %v", err)
 		}
-		rotated := h.rotate(h.hook(signature("r", "github", nil)).UID, penstock.RotateRequest{Secret: new("by rotation")})
-		if !rotated.Enabled || rotated.PendingSecret || rotated.Secret != "by rotation" {
+		rotated := h.rotate(h.hook(signature("r", "github", nil)).UID, penstock.RotateRequest{Secret: new("secret by rotation")})
+		if !rotated.Enabled || rotated.PendingSecret || rotated.Secret != "secret by rotation" {
 			h.t.Errorf("by rotation: got %+v", rotated)
 		}
 	})
@@ -54,7 +54,7 @@ func TestWebhookIsFinishedByItsSecret(t *testing.T) {
 func TestWebhookKeepsItsSecretUntilItIsSwitched(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		w := h.hook(named("x", penstock.AuthToken))
-		h.setSecret(w.SecretName, "next")
+		h.setSecret(w.SecretName, "the-next-of-its-values")
 		h.values(w.UID, w.Secret)
 		h.update(w.UID, penstock.WebhookRequest{Enabled: new(true)}) // it is: nothing changes
 		h.values(w.UID, w.Secret)
@@ -65,13 +65,13 @@ func TestWebhookKeepsItsSecretUntilItIsSwitched(t *testing.T) {
 		if got := h.update(w.UID, penstock.WebhookRequest{Enabled: new(true)}); !got.Enabled {
 			h.t.Errorf("got %+v, want it enabled", got)
 		}
-		h.values(w.UID, "next")
-		h.setSecret(w.SecretName, "after-an-edit")
+		h.values(w.UID, "the-next-of-its-values")
+		h.setSecret(w.SecretName, "value-after-an-edit")
 		h.update(w.UID, penstock.WebhookRequest{ReplayGuard: new(true)})
-		h.values(w.UID, "after-an-edit")
+		h.values(w.UID, "value-after-an-edit")
 
 		inURL := h.hook(named("y", penstock.AuthURLToken))
-		h.setSecret(inURL.SecretName, "not/safe")
+		h.setSecret(inURL.SecretName, "not/safe-in-a-path")
 		h.update(inURL.UID, penstock.WebhookRequest{Enabled: new(false)})
 		_, err := h.UpdateWebhook(h.t.Context(), h.admin, h.factory, inURL.UID, penstock.WebhookRequest{Enabled: new(true)})
 		wantCode(h.t, err, penstock.CodeConflict, "A-Z, a-z, 0-9")
@@ -91,11 +91,11 @@ func TestWebhookFollowsItsSecretAtOnce(t *testing.T) {
 		follows := h.hook(request("follows", penstock.AuthURLToken, penstock.RefreshImmediate))
 		waits := h.hook(request("waits", penstock.AuthToken, penstock.RefreshApply))
 		before, _ := h.TeamVersion(ctx)
-		h.setSecret("SHARED", "first")
+		h.setSecret("SHARED", "the-first-of-its-values")
 		if after, err := h.TeamVersion(ctx); after <= before || err != nil {
 			h.t.Errorf("the team's version went from %d to %d, %v", before, after, err)
 		}
-		h.values(follows.UID, "first")
+		h.values(follows.UID, "the-first-of-its-values")
 		h.values(waits.UID)
 		if got := h.read(follows.UID); !got.Enabled || got.PendingSecret {
 			h.t.Errorf("got %+v, want it finished", got)
@@ -103,23 +103,23 @@ func TestWebhookFollowsItsSecretAtOnce(t *testing.T) {
 		if got := h.update(waits.UID, penstock.WebhookRequest{Enabled: new(true)}); !got.Enabled || got.PendingSecret {
 			h.t.Errorf("got %+v, want it finished by the switch", got)
 		}
-		h.values(waits.UID, "first")
+		h.values(waits.UID, "the-first-of-its-values")
 
-		_, err := h.SetSecret(ctx, h.admin, "SHARED", new("not/safe"))
+		_, err := h.SetSecret(ctx, h.admin, "SHARED", new("not/safe-in-a-path"))
 		wantCode(h.t, err, penstock.CodeInvalidRequest, `the webhook "follows"`)
-		h.managed("SHARED", "first")
-		h.setSecret("SHARED", "second")
-		h.values(follows.UID, "second")
-		h.values(waits.UID, "first")
+		h.managed("SHARED", "the-first-of-its-values")
+		h.setSecret("SHARED", "the-second-of-its-values")
+		h.values(follows.UID, "the-second-of-its-values")
+		h.values(waits.UID, "the-first-of-its-values")
 		h.update(waits.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)})
-		h.values(waits.UID, "second")
+		h.values(waits.UID, "the-second-of-its-values")
 
 		late := h.hook(signature("late", "github", nil))
-		h.setSecret(late.SecretName, "value")
+		h.setSecret(late.SecretName, "the-value-of-late")
 		if got := h.update(late.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)}); !got.Enabled || got.PendingSecret {
 			h.t.Errorf("got %+v, want it to take the value that is there", got)
 		}
-		h.values(late.UID, "value")
+		h.values(late.UID, "the-value-of-late")
 	})
 }
 
@@ -141,7 +141,7 @@ func TestWebhookKeepsWhatItsSenderWasTold(t *testing.T) {
 func TestWebhookChanges(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
-		w := h.hook(signature("x", "grafana", new("s")))
+		w := h.hook(signature("x", "grafana", new("secret-of-sixteen")))
 		before, _ := h.TeamVersion(ctx)
 		got := h.update(w.UID, penstock.WebhookRequest{
 			DeliveryIDHeader: new("X-Event-Id"), ReplayGuard: new(true), SecretRefresh: new(penstock.RefreshImmediate),
@@ -169,7 +169,7 @@ func TestWebhookChanges(t *testing.T) {
 			"/signature may":              {Signature: &penstock.Signature{Header: "X"}},
 			"/signature/timestamp_header": {Signature: &penstock.Signature{TimestampHeader: "Connection"}},
 			"/secret_refresh":             {SecretRefresh: new(penstock.SecretRefresh("x"))},
-			"/secret must":                {Secret: new("s ")},
+			"/secret must":                {Secret: new("secret-of-sixteen ")},
 		} {
 			_, err := h.UpdateWebhook(ctx, h.admin, h.factory, w.UID, req)
 			wantCode(h.t, err, penstock.CodeInvalidRequest, pointer)
@@ -185,13 +185,13 @@ func TestWebhookGetsANewSecret(t *testing.T) {
 		code  penstock.Code // of an error
 	}{
 		{"a token", named("x", penstock.AuthToken), nil, ""},
-		{"a token that is given", named("x", penstock.AuthToken), new("given"), ""},
+		{"a token that is given", named("x", penstock.AuthToken), new("given-by-a-person"), ""},
 		{"a token in the URL", named("x", penstock.AuthURLToken), nil, ""},
-		{"a token in the URL that is given", named("x", penstock.AuthURLToken), new("given~1"), ""},
+		{"a token in the URL that is given", named("x", penstock.AuthURLToken), new("given~by~a~person~1"), ""},
 		{"a token that is not safe in the URL", named("x", penstock.AuthURLToken), new("a%2F"), penstock.CodeInvalidRequest},
 		{"a signing secret", signature("x", "standard_webhooks", nil), nil, ""},
-		{"a signing secret that is given", signature("x", "github", new("old")), new("given"), ""},
-		{"a signing secret that only the sender makes", signature("x", "github", new("old")), nil, penstock.CodeInvalidRequest},
+		{"a signing secret that is given", signature("x", "github", new("old-one-of-github")), new("given-by-a-person"), ""},
+		{"a signing secret that only the sender makes", signature("x", "github", new("old-one-of-github")), nil, penstock.CodeInvalidRequest},
 		{"a signing secret that is none", signature("x", "standard_webhooks", nil), new("whsec_*"), penstock.CodeInvalidRequest},
 	}
 	for _, tt := range tests {
@@ -275,7 +275,7 @@ func TestSharedSecretIsNotRotated(t *testing.T) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		_, err = h.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{Secret: new("next")})
+		_, err = h.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{Secret: new("next-of-the-shared")})
 		wantCode(h.t, err, penstock.CodeConflict, "as well")
 		for _, user := range []string{`the agent "reviewer"`, `the webhook "y" of the factory "acme"`} {
 			if !strings.Contains(err.Error(), user) {
@@ -304,7 +304,7 @@ func TestWebhookFollowsItsSecretWhateverMeets(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 8 {
 			all.Go(func() {
-				value := fmt.Sprintf("value-%d", i)
+				value := fmt.Sprintf("value-of-sixteen-%d", i)
 				var err error
 				switch i % 4 {
 				case 0:

@@ -67,7 +67,7 @@ func benchmarkOn(b *testing.B, url string) {
 	}
 	var paths []string
 	for range webhooks {
-		w := s.signed("github", "s3cret", nil)
+		w := s.signed("github", "s3cret-of-sixteen", nil)
 		for range automations {
 			filter := `{"action": ["closed"], "repository": {"full_name": ["acme/shop"]}}`
 			if os.Getenv("MATCH") != "" {
@@ -83,7 +83,7 @@ func benchmarkOn(b *testing.B, url string) {
 func serveBare(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	given, _ := hex.DecodeString(strings.TrimPrefix(r.Header.Get("X-Hub-Signature-256"), "sha256="))
-	mac := hmac.New(sha256.New, []byte("s3cret"))
+	mac := hmac.New(sha256.New, []byte("s3cret-of-sixteen"))
 	mac.Write(body)
 	if err != nil || !hmac.Equal(given, mac.Sum(nil)) || !json.Valid(body) {
 		w.WriteHeader(http.StatusBadRequest)
@@ -112,7 +112,7 @@ func sendMany(b *testing.B, addr string, paths []string) {
 	b.Helper()
 	body := payload()
 	head := " HTTP/1.1\r\nHost: x\r\nUser-Agent: GitHub-Hookshot/1\r\nContent-Type: application/json\r\nX-GitHub-Event: pull_request\r\nX-Hub-Signature-256: " +
-		github("s3cret", body)["X-Hub-Signature-256"] + "\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\nX-GitHub-Delivery: " + strconv.FormatInt(time.Now().UnixNano(), 10) + "-"
+		github("s3cret-of-sixteen", body)["X-Hub-Signature-256"] + "\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\nX-GitHub-Delivery: " + strconv.FormatInt(time.Now().UnixNano(), 10) + "-"
 	var sent atomic.Int64
 	before := processorTime(b)
 	b.ResetTimer()

@@ -37,7 +37,7 @@ func TestAtMostSixtyDeliveriesAMinute(t *testing.T) {
 	sites(t, func(s *site) {
 		other := open(t, s.url, s.dir) // another replica
 		w := s.hook(penstock.AuthToken, nil)
-		git := s.signed("github", "s3cret", nil)
+		git := s.signed("github", "s3cret-of-sixteen", nil)
 		var together sync.WaitGroup
 		var mu sync.Mutex
 		got := map[int]int{}
@@ -62,7 +62,7 @@ func TestAtMostSixtyDeliveriesAMinute(t *testing.T) {
 		}
 		s.post(path(w), bearer(w), []byte("too many still, whatever it is")).want(t, "the next", http.StatusTooManyRequests)
 		s.post(path(w), nil, nil).want(t, "without a token", http.StatusUnauthorized)
-		s.post(path(git), github("s3cret", []byte("{}")), []byte("{}")).want(t, "another webhook", http.StatusAccepted)
+		s.post(path(git), github("s3cret-of-sixteen", []byte("{}")), []byte("{}")).want(t, "another webhook", http.StatusAccepted)
 		testkit.Eventually(t, 20*time.Second, func() error {
 			now, err := s.Webhook(t.Context(), s.admin, s.factory, w.UID)
 			if err != nil {
@@ -93,9 +93,9 @@ func same(want, got any) error {
 
 func TestFailuresAreCountedAgainstTheAddress(t *testing.T) {
 	sites(t, func(s *site) {
-		w := s.signed("github", "s3cret", nil)
+		w := s.signed("github", "s3cret-of-sixteen", nil)
 		body := []byte(`{"a": 1}`)
-		bad, good := github("wrong", body), github("s3cret", body)
+		bad, good := github("wrong", body), github("s3cret-of-sixteen", body)
 		s.post(path(w), from(good, "198.51.100.9"), body).want(t, "a sender that is known", http.StatusAccepted)
 		for i := range 30 {
 			for _, ip := range []string{"203.0.113.1", "198.51.100.9"} {
@@ -128,14 +128,14 @@ func TestFailuresAreCountedAgainstTheAddress(t *testing.T) {
 
 func TestAFloodOfBadSignaturesFillsNothingAndShutsNobodyOut(t *testing.T) {
 	sites(t, func(s *site) {
-		w := s.signed("github", "s3cret", nil)
+		w := s.signed("github", "s3cret-of-sixteen", nil)
 		body := []byte(`{"a": 1}`)
 		got := map[int]int{}
 		for i := range 400 {
 			a := s.post(path(w), from(github("wrong", body), fmt.Sprintf("203.0.%d.%d", i/250, i%250)), body)
 			got[a.status]++
 			if i%100 == 50 {
-				s.post(path(w), from(github("s3cret", body), "198.51.100.9"), body).want(t, "the valid sender", http.StatusAccepted)
+				s.post(path(w), from(github("s3cret-of-sixteen", body), "198.51.100.9"), body).want(t, "the valid sender", http.StatusAccepted)
 			}
 		}
 		if got[http.StatusUnauthorized] != 300 || got[http.StatusTooManyRequests] != 100 {

@@ -74,7 +74,7 @@ func TestTheReplayGuardWhereATimeIsSigned(t *testing.T) {
 	sites(t, func(s *site) {
 		for name, test := range guarded {
 			hook := func(guard bool) penstock.Webhook {
-				return s.signed(test.scheme, "s3cret", func(r *penstock.WebhookRequest) {
+				return s.signed(test.scheme, "s3cret-of-sixteen", func(r *penstock.WebhookRequest) {
 					r.Signature, r.ReplayGuard = test.signature, &guard
 					if test.header == "X-Order" {
 						r.DeliveryIDHeader = &test.header
@@ -90,7 +90,7 @@ func TestTheReplayGuardWhereATimeIsSigned(t *testing.T) {
 				t.Helper()
 				form := forms[0]
 				form.Template = strings.ReplaceAll(form.Template, "{header:X-Event}", "order")
-				h := signAs(form, "s3cret", s.public+path(w), body, at)
+				h := signAs(form, "s3cret-of-sixteen", s.public+path(w), body, at)
 				h["X-Event"] = "order"
 				if test.header == "" {
 					h["X-Penstock-Delivery-Id"] = id
@@ -130,11 +130,11 @@ func TestTheReplayGuardWhereATimeIsSigned(t *testing.T) {
 // The guard holds where no body is remembered for itself, too.
 func TestTheReplayGuardWithoutAnyID(t *testing.T) {
 	sites(t, func(s *site) {
-		w := s.signed("github", "s3cret", func(r *penstock.WebhookRequest) { r.ReplayGuard = new(true) })
+		w := s.signed("github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.ReplayGuard = new(true) })
 		body := []byte(`{"a": 1}`)
-		first := s.logged(w, s.post(path(w), github("s3cret", body), body).id())
+		first := s.logged(w, s.post(path(w), github("s3cret-of-sixteen", body), body).id())
 		for _, id := range []string{"", "forged"} {
-			h := github("s3cret", body)
+			h := github("s3cret-of-sixteen", body)
 			h["X-GitHub-Delivery"] = id
 			if d := s.logged(w, s.post(path(w), h, body).id()); d.DuplicateOf != first.ID || d.Reason != "replayed_signature" {
 				t.Errorf("the id %q: %s %q of %q", id, d.Label, d.Reason, d.DuplicateOf)

@@ -99,7 +99,7 @@ func TestOtherMethodsAreRefusedBeforeEverything(t *testing.T) {
 func TestEveryStatusAndLabel(t *testing.T) {
 	sites(t, func(s *site) {
 		tok, url := s.hook(penstock.AuthToken, nil), s.hook(penstock.AuthURLToken, nil)
-		git := s.signed("github", "s3cret", nil)
+		git := s.signed("github", "s3cret-of-sixteen", nil)
 		auth := func(token string) map[string]string { return map[string]string{"Authorization": "Bearer " + token} }
 		with := func(h map[string]string, name, value string) map[string]string { h[name] = value; return h }
 		body := []byte(`{"a": 1}`)
@@ -126,14 +126,14 @@ func TestEveryStatusAndLabel(t *testing.T) {
 			{"url token", url, "/" + url.Secret, nil, body, 202, penstock.OutcomeAccepted, ""},
 			{"no url token", url, "", auth(url.Secret), body, 401, penstock.OutcomeRejectedAuth, "missing_header"},
 			{"a wrong url token", url, "/wrong", nil, body, 401, penstock.OutcomeRejectedAuth, "mismatch"},
-			{"signed", git, "", github("s3cret", body), body, 202, penstock.OutcomeAccepted, ""},
-			{"unsigned", git, "", auth("s3cret"), body, 401, penstock.OutcomeRejectedAuth, "missing_header"},
+			{"signed", git, "", github("s3cret-of-sixteen", body), body, 202, penstock.OutcomeAccepted, ""},
+			{"unsigned", git, "", auth("s3cret-of-sixteen"), body, 401, penstock.OutcomeRejectedAuth, "missing_header"},
 			{"signed by another", git, "", github("other", body), body, 401, penstock.OutcomeRejectedAuth, "mismatch"},
-			{"another body", git, "", github("s3cret", body), []byte("{}"), 401, penstock.OutcomeRejectedAuth, "mismatch"},
+			{"another body", git, "", github("s3cret-of-sixteen", body), []byte("{}"), 401, penstock.OutcomeRejectedAuth, "mismatch"},
 			{"largest", tok, "", bearer(tok), sized(limit), 202, penstock.OutcomeAccepted, ""},
 			{"too large", tok, "", bearer(tok), sized(limit + 1), 413, penstock.OutcomeRejectedSize, ""},
-			{"largest, signed", git, "", github("s3cret", sized(limit)), sized(limit), 202, penstock.OutcomeAccepted, ""},
-			{"too large, signed", git, "", github("s3cret", sized(limit+1)), sized(limit + 1), 413, penstock.OutcomeRejectedSize, ""},
+			{"largest, signed", git, "", github("s3cret-of-sixteen", sized(limit)), sized(limit), 202, penstock.OutcomeAccepted, ""},
+			{"too large, signed", git, "", github("s3cret-of-sixteen", sized(limit+1)), sized(limit + 1), 413, penstock.OutcomeRejectedSize, ""},
 			{"empty", tok, "", bearer(tok), nil, 400, penstock.OutcomeRejectedJSON, "invalid_json"},
 			{"two values", tok, "", bearer(tok), []byte("1 2"), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
 			{"cut off", tok, "", bearer(tok), []byte(`{"a":`), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
@@ -215,7 +215,7 @@ func TestChunkedBodiesAndExpect(t *testing.T) {
 
 func TestASlowSenderIsCutOffAndHarmsNobody(t *testing.T) {
 	sites(t, func(s *site) {
-		w, git := s.hook(penstock.AuthToken, nil), s.signed("github", "s3cret", nil)
+		w, git := s.hook(penstock.AuthToken, nil), s.signed("github", "s3cret-of-sixteen", nil)
 		start := time.Now()
 		for _, head := range []string{
 			"POST " + path(w) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nContent-Length: 100\r\n\r\n",

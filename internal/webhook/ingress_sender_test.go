@@ -20,9 +20,9 @@ import (
 
 func TestTheStrongestIdentityCounts(t *testing.T) {
 	sites(t, func(s *site) {
-		own := s.signed("github", "s3cret", func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") })
-		git := s.signed("github", "s3cret", nil)
-		stripe := s.signed("mux", "s3cret", nil)
+		own := s.signed("github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") })
+		git := s.signed("github", "s3cret-of-sixteen", nil)
+		stripe := s.signed("mux", "s3cret-of-sixteen", nil)
 		tok := s.hook(penstock.AuthToken, func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("x-build-id") })
 		n := 0
 		body := func() []byte { n++; return fmt.Appendf(nil, `{"id": "evt_1", "n": %d}`, n) }
@@ -36,7 +36,7 @@ func TestTheStrongestIdentityCounts(t *testing.T) {
 		}
 		mux := func(b []byte) map[string]string {
 			at := strconv.FormatInt(time.Now().Unix(), 10)
-			return map[string]string{"Mux-Signature": "t=" + at + ",v1=" + strings.TrimPrefix(github("s3cret", []byte(at+"."+string(b)))["X-Hub-Signature-256"], "sha256=")}
+			return map[string]string{"Mux-Signature": "t=" + at + ",v1=" + strings.TrimPrefix(github("s3cret-of-sixteen", []byte(at+"."+string(b)))["X-Hub-Signature-256"], "sha256=")}
 		}
 		for _, test := range []struct {
 			name   string
@@ -64,7 +64,7 @@ func TestTheStrongestIdentityCounts(t *testing.T) {
 				case stripe.UID:
 					h = mux(b)
 				default:
-					h = github("s3cret", b)
+					h = github("s3cret-of-sixteen", b)
 				}
 				maps.Copy(h, test.change)
 				got := s.post(path(test.w), all(h), b)
@@ -142,11 +142,11 @@ func TestDeliveryIDsUnderOtherNames(t *testing.T) {
 
 func TestTheReplayGuard(t *testing.T) {
 	sites(t, func(s *site) {
-		guarded := s.signed("github", "s3cret", func(r *penstock.WebhookRequest) { r.ReplayGuard = new(true) })
-		open := s.signed("github", "s3cret", nil)
+		guarded := s.signed("github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.ReplayGuard = new(true) })
+		open := s.signed("github", "s3cret-of-sixteen", nil)
 		body := []byte(`{"a": 1}`)
 		send := func(w penstock.Webhook, id string) penstock.Delivery {
-			h := github("s3cret", body)
+			h := github("s3cret-of-sixteen", body)
 			h["X-GitHub-Delivery"] = id
 			return s.logged(w, s.post(path(w), h, body).id())
 		}
@@ -166,9 +166,9 @@ func TestTheReplayGuard(t *testing.T) {
 
 func TestTheLogKeepsOnlyHeadersOfTheAllowList(t *testing.T) {
 	sites(t, func(s *site) {
-		w := s.signed("github", "s3cret", func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") })
+		w := s.signed("github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") })
 		body := []byte("{}")
-		h := github("s3cret", body)
+		h := github("s3cret-of-sixteen", body)
 		maps.Copy(h, map[string]string{
 			"Content-Type": "application/json", "User-Agent": strings.Repeat("u", 5000), "X-GitHub-Event": "push\xff\"<", "X-GitHub-Delivery": "d", "X-Build-Id": "b", "X-Request-Id": "r",
 			"Authorization": "Bearer topsecret", "Cookie": "session=topsecret", "X-Api-Key": "topsecret", "Proxy-Authorization": "Basic topsecret", "X-Hub-Signature": "sha1=topsecret",
@@ -186,12 +186,12 @@ func TestTheLogKeepsOnlyHeadersOfTheAllowList(t *testing.T) {
 
 func TestHandshakesStartNothing(t *testing.T) {
 	sites(t, func(s *site) {
-		slack := s.signed("slack", "s3cret", nil)
+		slack := s.signed("slack", "s3cret-of-sixteen", nil)
 		s.automation(slack, "", nil)
 		body := []byte(`{"type": "url_verification", "token": "t", "challenge": "3eZbrw<script>"}`)
 		send := func() answer {
 			at := strconv.FormatInt(time.Now().Unix(), 10)
-			sum := strings.TrimPrefix(github("s3cret", []byte("v0:"+at+":"+string(body)))["X-Hub-Signature-256"], "sha256=")
+			sum := strings.TrimPrefix(github("s3cret-of-sixteen", []byte("v0:"+at+":"+string(body)))["X-Hub-Signature-256"], "sha256=")
 			return s.post(path(slack), map[string]string{"X-Slack-Request-Timestamp": at, "X-Slack-Signature": "v0=" + sum}, body)
 		}
 		for range 2 { // each is answered

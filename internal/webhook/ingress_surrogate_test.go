@@ -61,13 +61,13 @@ func TestHalfASurrogatePairIsTaken(t *testing.T) {
 // as from any other.
 func TestIdentityBesideHalfASurrogatePair(t *testing.T) {
 	sites(t, func(s *site) {
-		mux, linear := s.signed("mux", "s3cret", nil), s.signed("linear", "s3cret", nil)
+		mux, linear := s.signed("mux", "s3cret-of-sixteen", nil), s.signed("linear", "s3cret-of-sixteen", nil)
 		send := func(w penstock.Webhook, body string) penstock.Delivery {
 			t.Helper()
 			at := strconv.FormatInt(time.Now().Unix(), 10)
 			h := map[string]string{
-				"Mux-Signature":    "t=" + at + ",v1=" + hex.EncodeToString(mac("sha256", []byte("s3cret"), at+"."+body)),
-				"Linear-Signature": hex.EncodeToString(mac("sha256", []byte("s3cret"), body)), "Linear-Delivery": "d1",
+				"Mux-Signature":    "t=" + at + ",v1=" + hex.EncodeToString(mac("sha256", []byte("s3cret-of-sixteen"), at+"."+body)),
+				"Linear-Signature": hex.EncodeToString(mac("sha256", []byte("s3cret-of-sixteen"), body)), "Linear-Delivery": "d1",
 			}
 			got := s.post(path(w), h, []byte(body))
 			got.want(t, body, http.StatusAccepted)

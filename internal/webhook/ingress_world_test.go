@@ -174,8 +174,8 @@ func (s *site) hook(mode penstock.AuthMode, change func(*penstock.WebhookRequest
 	return w
 }
 
-// signed makes a webhook with a scheme, and the secret s3cret where the scheme
-// takes any text.
+// signed makes a webhook with a scheme, and the secret s3cret-of-sixteen where
+// the scheme takes any text.
 func (s *site) signed(scheme penstock.SignatureScheme, secret string, change func(*penstock.WebhookRequest)) penstock.Webhook {
 	s.t.Helper()
 	return s.hook(penstock.AuthSignature, func(r *penstock.WebhookRequest) {

@@ -1,0 +1,110 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
+)
+
+const (
+	short  = "fifteen_letters"
+	enough = "sixteen__letters"
+)
+
+func TestWebhooksTakeNoShortSecrets(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		ctx := h.t.Context()
+		refused := func(what, pointer string, err error) {
+			h.t.Helper()
+			wantField(h.t, err, pointer)
+			if err != nil && (!strings.Contains(err.Error(), "at least 16 characters") || strings.Contains(err.Error(), short)) {
+				h.t.Errorf("%s: %v", what, err)
+			}
+		}
+		h.secret("SHORT", new(short))
+		h.secret("LONG", new(enough))
+		for name, req := range map[string]penstock.WebhookRequest{
+			"token": named("token", penstock.AuthToken), "url-token": named("url-token", penstock.AuthURLToken), "github": signature("github", "github", nil),
+		} {
+			req.Secret = new(short)
+			_, err := h.CreateWebhook(ctx, h.admin, h.factory, req)
+			refused("create "+name, "/secret", err)
+			req.Secret, req.SecretName = nil, new("SHORT")
+			_, err = h.CreateWebhook(ctx, h.admin, h.factory, req)
+			refused("name a secret for "+name, "/secret_name", err)
+			req.SecretName = new("LONG")
+			h.hook(req)
+		}
+		if list, err := h.ListWebhooks(ctx, h.admin, h.factory); err != nil || len(list) != 3 {
+			h.t.Errorf("%d webhooks are there, %v; want those with a long secret", len(list), err)
+		}
+
+		waits := h.hook(signature("waits", "stripe", nil))
+		_, err := h.UpdateWebhook(ctx, h.admin, h.factory, waits.UID, penstock.WebhookRequest{Secret: new(short)})
+		refused("finish", "/secret", err)
+		h.setSecret(waits.SecretName, short)
+		_, err = h.UpdateWebhook(ctx, h.admin, h.factory, waits.UID, penstock.WebhookRequest{Enabled: new(true)})
+		wantCode(h.t, err, penstock.CodeConflict, "at least 16 characters")
+		own := h.hook(named("own", penstock.AuthToken))
+		_, err = h.RotateWebhookSecret(ctx, h.admin, h.factory, own.UID, penstock.RotateRequest{Secret: new(short)})
+		refused("rotate", "/secret", err)
+		h.update(own.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)})
+		_, err = h.SetSecret(ctx, h.admin, own.SecretName, new(short))
+		refused("set the secret that it follows", "/value", err)
+		h.values(own.UID, own.Secret)
+	})
+}
+
+func TestFilesNameNoShortSecrets(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		ctx := h.t.Context()
+		h.secret("SHORT", new(short))
+		files := with(team(), "webhooks/ci.yaml", "secretName: SHORT\n")
+		_, err := h.Apply(ctx, h.admin, h.factory, service.ApplyRequest{Files: files})
+		wantCode(h.t, err, penstock.CodeInvalidDefinition, "webhooks/ci.yaml:1:13: FF_INVALID_VALUE the value of the secret SHORT has fewer than 16 characters: a webhook needs a longer one")
+		h.values(h.webhooks()[0].UID, "the-value-of-CI_TOKEN")
+
+		// The value of a secret that a webhook has already is changed.
+		h.setSecret("CI_TOKEN", short)
+		_, err = h.Apply(ctx, h.admin, h.factory, service.ApplyRequest{Files: with(team(), "README.md", "# More\n")})
+		wantCode(h.t, err, penstock.CodeInvalidDefinition, "the value of the secret CI_TOKEN has fewer than 16 characters")
+	})
+}
+
+func TestAWebhookKeepsAShortSecret(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		ctx := h.t.Context()
+		hook := h.webhooks()[0]
+		if err := h.KeepSecret(ctx, h.admin, hook, short); err != nil {
+			h.t.Fatal(err)
+		}
+		const warning = "FF_INVALID_VALUE the value of the secret CI_TOKEN has fewer than 16 characters: the webhook goes on with it, but give it a longer one"
+		warned := func(what string, found []penstock.Diagnostic) {
+			h.t.Helper()
+			for _, d := range found {
+				if string(d.Code)+" "+d.Message == warning && d.Severity == "warning" && d.Path == "webhooks/ci.yaml" {
+					return
+				}
+			}
+			h.t.Errorf("%s: got %+v, want a warning", what, found)
+		}
+		valid, err := h.Validate(ctx, h.admin, team())
+		if err != nil || !valid.Valid {
+			h.t.Errorf("got %+v, %v, want it valid", valid, err)
+		}
+		warned("validate", valid.Diagnostics)
+		warned("apply", h.apply(with(team(), "README.md", "# More\n")).Diagnostics)
+		h.values(hook.UID, short)
+
+		h.update(hook.UID, penstock.WebhookRequest{Enabled: new(false)})
+		h.update(hook.UID, penstock.WebhookRequest{Enabled: new(true), ReplayGuard: new(true)})
+		h.values(hook.UID, short)
+		valid, err = h.Validate(ctx, h.as("eve", penstock.ScopeFactoriesManage), team())
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		warned("validate without secrets:manage", valid.Diagnostics)
+	})
+}

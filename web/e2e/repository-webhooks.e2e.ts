@@ -106,7 +106,7 @@ test('a new value of a secret that waits for a commit is shown, with what applie
   await page.getByRole('heading', { name: 'Agents' }).waitFor();
   expect(await page.getByText('A new value of a secret waits').count()).toBe(0);
 
-  await server.api.secrets.set('OTHER', { value: 'another-value' });
+  await server.api.secrets.set('OTHER', { value: 'another-example-value' });
   await page.reload();
   await page.getByText('A new value of a secret waits').waitFor();
   await page.getByText('secretRefresh: immediate', { exact: true }).waitFor();

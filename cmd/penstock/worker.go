@@ -100,6 +100,8 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *
 	if err == nil {
 		if w.Sandbox == sandbox.Process {
 			log.Warn("agents run without isolation: they can read and change whatever this user can", "sandbox", w.Sandbox)
+		} else if !sandbox.SeparatesSockets() {
+			log.Warn("runs can reach abstract unix sockets of this machine and of each other: only Linux 6.12 and newer, with Landlock, prevents that")
 		}
 		o.Sandbox, err = sandbox.New(chosen)
 		return err

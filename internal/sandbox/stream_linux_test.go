@@ -13,8 +13,12 @@ import (
 func TestBubblewrapDoesNotHoldTheStandardStreams(t *testing.T) {
 	t.Parallel()
 	s := open(t, Bubblewrap)
-	sp := spec(t, `for fd in 0 1; do readlink /proc/1/fd/$fd; done; cat > /proc/1/fd/1; echo said`)
-	if got, want := output(t, s, sp), "/dev/null\n/dev/null\nsaid\n"; got != want {
+	sp := spec(t, `for fd in 0 1; do readlink /proc/1/fd/$fd; done; { cat > /proc/1/fd/1; } 2>/dev/null; echo said`)
+	want := "/dev/null\n/dev/null\nsaid\n"
+	if SeparatesSockets() { // and with that, hides all that bwrap has
+		want = "said\n"
+	}
+	if got := output(t, s, sp); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

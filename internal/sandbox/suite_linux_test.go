@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && os.Args[1] == "keys":
 		keys(os.Args[2:])
 		syscall.Exit(0)
+	case len(os.Args) > 1 && os.Args[1] == "sockets":
+		sockets(os.Args[2:])
+		syscall.Exit(0)
 	case len(os.Args) > 1 && os.Args[1] == "fill":
 		fill()
 	case len(os.Args) > 1 && os.Args[1] == "hello":

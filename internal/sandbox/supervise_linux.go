@@ -272,6 +272,7 @@ func Enter(args []string) int {
 		fmt.Fprintln(os.Stderr, "penstock enter is started by a sandbox, never by hand")
 		return 2
 	}
+	runtime.LockOSThread() // a thread is restricted, and becomes the program
 	program := args[entered:]
 	err := become([entered]string(args), program)
 	fmt.Fprintf(os.Stderr, "penstock: cannot execute %s: %v\n", program[0], err)
@@ -305,6 +306,9 @@ func become(descriptors [entered]string, program []string) error {
 	env := strings.Split(string(text), "\x00")
 	path, err := lookPath(program[0], ".", env)
 	if err != nil {
+		return err
+	}
+	if err := scope(); err != nil {
 		return err
 	}
 	return syscall.Exec(path, program, env) //nolint:gosec // it is what the sandbox is for

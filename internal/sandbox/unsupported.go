@@ -20,3 +20,6 @@ func Supervise() int { return 2 }
 
 // Enter is the hidden command "enter"; no sandbox of this system starts it.
 func Enter([]string) int { return 2 }
+
+// SeparatesSockets is false: there are no sandboxes here.
+func SeparatesSockets() bool { return false }

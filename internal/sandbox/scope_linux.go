@@ -1,0 +1,44 @@
+package sandbox
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// scopes are what Landlock keeps within a sandbox (landlock(7)): connections to abstract
+// unix sockets, whose names belong to the network namespace, which is the host's, and
+// signals. Over such a socket one run could hand another a descriptor of its workspace.
+const scopes = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+
+// scopesABI is the version of Landlock that has scopes: that of Linux 6.12.
+const scopesABI = 6
+
+// SeparatesSockets reports whether the kernel can keep abstract unix sockets within a
+// sandbox of kind Bubblewrap. Where it cannot, runs reach those of each other and of the host.
+func SeparatesSockets() bool {
+	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	return errno == 0 && abi >= scopesABI
+}
+
+// scope restricts this thread, and what it becomes and starts, to the abstract unix
+// sockets and processes that are so restricted with it. It does nothing where the kernel
+// has no such restriction. Within it no process can be traced that is not restricted: so
+// the program of a sandbox cannot use bwrap to leave it.
+func scope() error {
+	if !SeparatesSockets() {
+		return nil
+	}
+	attr := unix.LandlockRulesetAttr{Scoped: scopes}
+	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET,
+		uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0) //nolint:gosec // unix has no function for it
+	if errno != 0 {
+		return fmt.Errorf("make a Landlock ruleset: %w", errno)
+	}
+	defer unix.Close(int(ruleset))
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, 0); errno != 0 {
+		return fmt.Errorf("restrict by Landlock: %w", errno)
+	}
+	return nil
+}

@@ -99,6 +99,7 @@ type Prompt struct {
 	Mode        Mode   `json:"mode,omitempty"`
 	Followup    bool   `json:"followup,omitzero"`
 	Redelivered bool   `json:"redelivered,omitzero"` // given before, to a worker that died
+	Files       []File `json:"files,omitempty"`      // to be put into the workspace first
 }
 
 // File names content that Control.Open reads and where it goes in the workspace.
@@ -124,7 +125,8 @@ type EnvironmentSpec struct {
 
 // Signal is what a heartbeat tells.
 type Signal struct {
-	Followups int `json:"followups"` // how many wait; Finish hands them over
+	Followups int `json:"followups"`          // how many wait; Finish hands them over
+	Interrupt int `json:"interrupt,omitzero"` // the turn that is to be ended, 0: none
 }
 
 // Result ends a turn.

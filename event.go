@@ -113,6 +113,8 @@ const (
 	MomentRequeued        = "run_requeued"         // lease lost or handed back
 	MomentWorkspaceReused = "workspace_reused"     // a follow-up found the files of the execution before
 	MomentUndelivered     = "followup_undelivered" // the run ended before the agent got it
+	MomentInterrupt       = "interrupt_requested"  // somebody wants the agent's turn to end
+	MomentInterrupted     = "turn_interrupted"     // it has ended
 	MomentAnyWorker       = "any_worker"           // hosted execution was asked for, so any worker may take the run
 	MomentMCPNotUsed      = "mcp_server_not_used"  // it is a managed one, and this server manages none
 )

@@ -42,9 +42,9 @@ func TestReadmeRunInFiveLines(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	// In this order: the events to their end, the answer {}, the conversation.
+	// In this order: the events to their end, what became of the follow-up, the conversation.
 	at := 0
-	for _, want := range []string{"event: state\n", `"SUCCEEDED"`, "event: done\n", "{}", `"conversation_id"`, "Look around and write down what you find."} {
+	for _, want := range []string{"event: state\n", `"SUCCEEDED"`, "event: done\n", `"handoff_execution"`, `"conversation_id"`, "Look around and write down what you find."} {
 		found := strings.Index(string(out[at:]), want)
 		if found < 0 {
 			t.Fatalf("%q is missing after the first %d bytes of\n%s", want, at, out)

@@ -285,17 +285,11 @@ type Attachment struct {
 	Data     []byte `json:"data"` // base64 in JSON
 }
 
-// FollowupRequest steers a run: the contract's RunFollowupRequest.
-type FollowupRequest struct {
-	Message string `json:"message,omitempty"`
-	Mode    Mode   `json:"mode,omitempty"`
-}
-
 // Limits of a run request.
 const (
 	MaxTitle           = 80
 	MaxAttachments     = 5
-	MaxAttachmentBytes = 25 << 20 // all together, decoded
+	MaxAttachmentBytes = 25 << 20 // all together, decoded; of one that is uploaded
 	MaxBodyBytes       = 10 << 20 // of a JSON body, attachments aside
 	MaxMetadataKeys    = 20
 	MaxMetadataKey     = 64

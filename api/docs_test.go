@@ -286,6 +286,9 @@ func TestTheExamplesForTheShellAreWhatTheySay(t *testing.T) {
 			case "-d":
 				i++
 				method, sent = "POST", args[i]
+			case "-T": // a file, as it is
+				i++
+				method, sent = "PUT", "{}"
 			case "-N", "-LOJ":
 			default:
 				url = args[i]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -122,7 +123,11 @@ func (b referenceBuilder) curl(view *operationView, parameters []tree, body stri
 	case kind == "*/*" || status == "302":
 		command += " -LOJ"
 	}
-	if view.Method != http.MethodGet && (view.Method != http.MethodPost || body == "") {
+	raw := slices.ContainsFunc(view.Bodies, func(b bodyView) bool { return b.Kind == "*/*" })
+	if raw {
+		lines = append(lines, "-T build.log") // which is a PUT
+	}
+	if view.Method != http.MethodGet && !raw && (view.Method != http.MethodPost || body == "") {
 		command += " -X " + view.Method
 	}
 	command += fmt.Sprintf(" %q", b.base+path+query)

@@ -137,8 +137,10 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 		add(op.OperationID == "deleteWebhook" || op.OperationID == "deleteAutomation", "409") // of a factory that a repository defines
 		add(op.OperationID == "deleteKey", "409")                                             // the last admin's
 		add(op.OperationID == "downloadArtifact", "422")
-		add(op.OperationID == "applyDefinition", "409")                                      // another revision
-		add(op.OperationID == "createFactory" || op.OperationID == "applyDefinition", "422") // of invalid files
+		add(op.OperationID == "followUpRun" || op.OperationID == "followUpConversation", "422") // an attachment that was not uploaded
+		add(op.OperationID == "uploadAttachment", "409")                                        // a follow-up has it
+		add(op.OperationID == "applyDefinition", "409")                                         // another revision
+		add(op.OperationID == "createFactory" || op.OperationID == "applyDefinition", "422")    // of invalid files
 		add(op.OperationID == "findRunByExternalReference", "404")
 		slices.Sort(want)
 		got := slices.DeleteFunc(op.statuses(), func(s string) bool { return s < "400" })
@@ -162,7 +164,7 @@ func TestEveryAnswerDeclaresItsHeaders(t *testing.T) {
 				"WWW-Authenticate":          status == "401",
 				"Location":                  status == "302",
 				"Idempotent-Replayed":       success && op.method == "POST" && op.keyed(),
-				"X-Penstock-Ignored-Fields": success && op.RequestBody != nil,
+				"X-Penstock-Ignored-Fields": success && op.RequestBody != nil && op.OperationID != "uploadAttachment", // a file
 			}
 			for header, wanted := range want {
 				if _, declared := ref.Value.Headers[header]; wanted && !declared {

@@ -18,14 +18,15 @@ import (
 type runCmds struct {
 	connection
 
-	Create   runCreateCmd   `cmd:"" help:"Start a run."`
-	List     runListCmd     `cmd:"" help:"List runs, the latest change first."`
-	Get      runGetCmd      `cmd:"" help:"Show a run."`
-	Watch    runWatchCmd    `cmd:"" help:"Show what a run does, from its beginning until it is over."`
-	Logs     runLogsCmd     `cmd:"" help:"Print what was said and done so far."`
-	FollowUp runFollowUpCmd `cmd:"" name:"follow-up" help:"Say something to a run: steer it, answer it, or start it again."`
-	Cancel   runCancelCmd   `cmd:"" help:"Stop runs."`
-	Wait     runWaitCmd     `cmd:"" help:"Wait until a run is over; the exit code says how it ended."`
+	Create    runCreateCmd    `cmd:"" help:"Start a run."`
+	List      runListCmd      `cmd:"" help:"List runs, the latest change first."`
+	Get       runGetCmd       `cmd:"" help:"Show a run."`
+	Watch     runWatchCmd     `cmd:"" help:"Show what a run does, from its beginning until it is over."`
+	Logs      runLogsCmd      `cmd:"" help:"Print what was said and done so far."`
+	FollowUp  runFollowUpCmd  `cmd:"" name:"follow-up" help:"Say something to a run: steer it, answer it, or start it again."`
+	Interrupt runInterruptCmd `cmd:"" help:"Stop what the agent of a run is doing, and keep the run."`
+	Cancel    runCancelCmd    `cmd:"" help:"Stop runs."`
+	Wait      runWaitCmd      `cmd:"" help:"Wait until a run is over; the exit code says how it ended."`
 }
 
 func runPath(id string, rest ...string) string {

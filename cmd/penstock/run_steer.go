@@ -10,11 +10,12 @@ import (
 )
 
 type runFollowUpCmd struct {
-	ID      string `arg:"" name:"run" help:"Id of the run."`
-	Message string `arg:"" field:"/message" help:"What to say; - reads it from standard input."`
-	Mode    string `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"How to go about it: normal, plan or orchestrate."`
-	Wait    bool   `xor:"wait" help:"Wait until the run is over; the exit code says how it ended."`
-	Watch   bool   `xor:"wait" help:"Show what the run does from here on until it is over."`
+	ID      string   `arg:"" name:"run" help:"Id of the run."`
+	Message string   `arg:"" field:"/message" help:"What to say; - reads it from standard input."`
+	Mode    string   `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"How to go about it: normal, plan or orchestrate."`
+	Attach  []string `type:"existingfile" sep:"none" placeholder:"FILE" field:"/attachments" help:"File to send along; up to 5, 25 MiB in all."`
+	Wait    bool     `xor:"wait" help:"Wait until the run is over; the exit code says how it ended."`
+	Watch   bool     `xor:"wait" help:"Show what the run does from here on until it is over."`
 }
 
 func (cmd *runFollowUpCmd) Help() string {
@@ -31,6 +32,13 @@ func (cmd *runFollowUpCmd) Run(ctx context.Context, std *stdio, in *runCmds) err
 		return err
 	}
 	request := penstock.FollowupRequest{Message: message, Mode: penstock.Mode(cmd.Mode)}
+	files, err := attachments(cmd.Attach)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		request.Attachments = append(request.Attachments, penstock.FollowupAttachment{FileName: f.FileName, MimeType: f.MimeType, Data: f.Data})
+	}
 	raw, err := c.call(ctx, http.MethodPost, runPath(cmd.ID, "followups"), request, nil)
 	if err != nil {
 		return err
@@ -41,6 +49,29 @@ func (cmd *runFollowUpCmd) Run(ctx context.Context, std *stdio, in *runCmds) err
 	case cmd.Wait:
 		return waitForRun(ctx, std, c, cmd.ID, false)
 	case c.json:
+		return std.json(raw)
+	}
+	return nil
+}
+
+type runInterruptCmd struct {
+	ID string `arg:"" name:"run" help:"Id of the run."`
+}
+
+func (cmd *runInterruptCmd) Help() string {
+	return "Ends what the agent is doing right now. The run goes on: the agent gets the next follow-up, or waits for one. To end the run, cancel it."
+}
+
+func (cmd *runInterruptCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
+	c, err := in.dial(ctx, std)
+	if err != nil {
+		return err
+	}
+	raw, err := c.call(ctx, http.MethodPost, runPath(cmd.ID, "interrupt"), nil, nil)
+	if err != nil {
+		return fmt.Errorf("interrupt run %s: %w", cmd.ID, err)
+	}
+	if c.json {
 		return std.json(raw)
 	}
 	return nil

@@ -23,12 +23,19 @@ type startedWorker struct {
 // startWorker starts a worker with a key of its own, and ends it with the test.
 func startWorker(t *testing.T, s *testkit.Server, args ...string) *startedWorker {
 	t.Helper()
+	return startWorkerWith(t, s, nil, args...)
+}
+
+// startWorkerWith is startWorker with more variables in the environment.
+func startWorkerWith(t *testing.T, s *testkit.Server, env []string, args ...string) *startedWorker {
+	t.Helper()
 	keyFile := filepath.Join(t.TempDir(), "key")
 	call(t, client(s), "key", "create", "box", "--scope", "worker", "--save", keyFile).want(t, 0)
 	w := &startedWorker{t: t, done: make(chan struct{})}
 	// Not CommandContext: the test's context ends before its cleanups.
 	w.cmd = exec.Command(testkit.Binary(t), append([]string{"worker", "--server", s.URL, "--key-file", keyFile, "--data", filepath.Join(t.TempDir(), "data")}, args...)...)
 	w.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	w.cmd.Env = append(w.cmd.Env, env...)
 	w.cmd.Stderr = &w.log
 	if err := w.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -39,6 +46,14 @@ func startWorker(t *testing.T, s *testkit.Server, args ...string) *startedWorker
 	}()
 	t.Cleanup(func() { _ = w.cmd.Process.Kill(); <-w.done })
 	return w
+}
+
+// signal is for what a worker does not do by itself: to stand still, or to be killed.
+func (w *startedWorker) signal(signal syscall.Signal) {
+	w.t.Helper()
+	if err := w.cmd.Process.Signal(signal); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // stop ends the worker gracefully.

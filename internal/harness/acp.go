@@ -21,6 +21,8 @@ const (
 	startTime = 2 * time.Minute
 	// cancelTime is what an agent gets to end a turn that it was asked to end.
 	cancelTime = 5 * time.Second
+	// cancelEvery is how often it is asked meanwhile.
+	cancelEvery = time.Second
 	// exitTime is what a program gets to end once its connection has.
 	exitTime = time.Second
 	// maxSessionID is the longest id of a session, in bytes, that is kept.

@@ -146,7 +146,7 @@ func TestCancelEndsTheTurnInTime(t *testing.T) {
 				cancel(why)
 			}()
 			within(t, limit, "the cancel", func() {
-				result, err := a.Prompt(ctx, "go")
+				result, err := a.Prompt(ctx, "go", nil)
 				if !errors.Is(err, why) {
 					t.Errorf("got %v, want the cause", err)
 				}
@@ -157,6 +157,33 @@ func TestCancelEndsTheTurnInTime(t *testing.T) {
 			})
 			if diff := cmp.Diff([]string{"working"}, s.texts()); diff != "" {
 				t.Errorf("what it had said (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// An interrupt that is there before the agent has read its prompt ends the turn all the
+// same: what is sent first may reach the agent before the prompt does.
+func TestInterruptEndsTheTurnInTime(t *testing.T) {
+	t.Parallel()
+	now := make(chan struct{})
+	close(now)
+	for part, want := range map[string]error{"obeys": harness.ErrInterrupted, "does not obey": harness.ErrInterruptIgnored} {
+		t.Run(part, func(t *testing.T) {
+			t.Parallel()
+			a, err := newStage(t).agent(part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 { // an agent that obeyed takes the next turn
+				within(t, 7*time.Second, "the interrupt", func() {
+					if _, err := a.Prompt(t.Context(), "go", now); !errors.Is(err, want) {
+						t.Errorf("got %v, want %v", err, want)
+					}
+				})
+				if part != "obeys" {
+					return
+				}
 			}
 		})
 	}
@@ -259,7 +286,7 @@ func TestUsageIsThatOfTheTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for turn, cost := range []float64{0.25, 0} { // the session's cost did not grow in the second
-		result, err := a.Prompt(t.Context(), "go")
+		result, err := a.Prompt(t.Context(), "go", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +399,7 @@ func TestSavedSessionIsLoadedWithoutItsOldNews(t *testing.T) {
 			if a.SessionID() != want.id || a.Fresh() != want.fresh {
 				t.Errorf("session %q, fresh %v; want %q, %v", a.SessionID(), a.Fresh(), want.id, want.fresh)
 			}
-			if _, err := a.Prompt(t.Context(), "and now"); err != nil {
+			if _, err := a.Prompt(t.Context(), "and now", nil); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]string{"You said: and now"}, s.texts()); diff != "" {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/penstock-dev/penstock"
@@ -45,7 +47,7 @@ func (a *commandAgent) Close() {
 }
 
 // Prompt implements Agent.
-func (a *commandAgent) Prompt(ctx context.Context, text string) (penstock.Result, error) {
+func (a *commandAgent) Prompt(ctx context.Context, text string, interrupt <-chan struct{}) (penstock.Result, error) {
 	if err := a.writePrompt(text); err != nil {
 		return failed(penstock.CodeAgentProcessFailed, "The prompt cannot be put into the workspace: %s", err), nil
 	}
@@ -55,7 +57,8 @@ func (a *commandAgent) Prompt(ctx context.Context, text string) (penstock.Result
 		return penstock.Result{}, err
 	}
 	a.process = process
-	defer context.AfterFunc(ctx, process.Kill)()
+	cut, stop := a.killOn(ctx, interrupt)
+	defer stop()
 
 	given := make(chan struct{})
 	go func() {
@@ -70,19 +73,44 @@ func (a *commandAgent) Prompt(ctx context.Context, text string) (penstock.Result
 	exit, err := process.Wait()
 	<-given
 	said.end()
+	stop()
 	switch {
 	case ctx.Err() != nil:
 		return penstock.Result{}, context.Cause(ctx)
+	case err == nil && exit.Code == 0: // an interrupt would have come too late
+		return penstock.Result{State: penstock.StateSucceeded}, nil
+	case cut.Load():
+		return penstock.Result{}, ErrInterrupted
 	case err != nil:
 		return penstock.Result{}, fmt.Errorf("wait for the command: %w", err)
-	case exit.Code == 0:
-		return penstock.Result{State: penstock.StateSucceeded}, nil
 	}
 	reason := "The command failed: " + exit.Text
 	if text := lastWords.Text(a.session.Mask); text != "" {
 		reason += "\n\n" + text
 	}
 	return failed(penstock.CodeAgentProcessFailed, "%s", reason), nil
+}
+
+// killOn ends the program when ctx ends or interrupt is closed, until stop is called,
+// which may be called often; cut is true after an interrupt.
+func (a *commandAgent) killOn(ctx context.Context, interrupt <-chan struct{}) (cut *atomic.Bool, stop func()) {
+	cut = new(atomic.Bool)
+	ended := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-ended:
+			return
+		case <-interrupt:
+			cut.Store(true)
+		case <-ctx.Done():
+		}
+		a.process.Kill()
+	})
+	return cut, sync.OnceFunc(func() {
+		close(ended)
+		watching.Wait()
+	})
 }
 
 // writePrompt puts the prompt into the workspace anew: what lies there may be a

@@ -10,6 +10,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -66,10 +67,12 @@ type Agent interface {
 	// Prompt gives the agent a turn and returns how it ended: SUCCEEDED, FAILED
 	// or BLOCKED, with what it consumed. When ctx ends the agent is asked to
 	// stop and given a few seconds for it; the error is then ctx's cause, and
-	// the result holds the usage alone. Any other error is that of Session.Start.
-	// After a turn that was not SUCCEEDED or BLOCKED the agent is only good for
-	// Close.
-	Prompt(ctx context.Context, text string) (penstock.Result, error)
+	// the result holds the usage alone. When interrupt is closed before that, the
+	// agent is asked to stop as well: the error is ErrInterrupted, after which it
+	// can take another turn, or ErrInterruptIgnored. Any other error is that of
+	// Session.Start. After every other turn that was not SUCCEEDED or BLOCKED the
+	// agent is only good for Close.
+	Prompt(ctx context.Context, text string, interrupt <-chan struct{}) (penstock.Result, error)
 
 	// Close ends the program and returns when nothing of it is left.
 	Close()
@@ -93,6 +96,13 @@ func (p Program) environment(run []string) []string {
 	slices.Sort(own)
 	return slices.Concat(run, own)
 }
+
+// How a turn ends that was interrupted.
+var (
+	ErrInterrupted = errors.New("the turn was interrupted")
+	// ErrInterruptIgnored is of an agent that did not stop in time, or ended.
+	ErrInterruptIgnored = errors.New("the turn was interrupted and the agent did not stop")
+)
 
 // New makes the harness of a program.
 func New(p Program) (Harness, error) {

@@ -50,6 +50,9 @@ func (b Briefing) Text() string {
 	if b.Prompt.Redelivered {
 		add("The work was interrupted, and what follows may have been given to you before. Look at what is done already and go on from there.")
 	}
+	if len(b.Prompt.Files) > 0 {
+		add("Files that came with this message: %s", paths(b.Prompt.Files))
+	}
 	text := b.Prompt.Text
 	if strings.TrimSpace(text) == "" && (len(b.Use) == 0 || !b.First) {
 		text = "Go on."
@@ -65,11 +68,7 @@ func (b Briefing) surroundings() string {
 		lines = append(lines, "Repositories in the workspace: "+strings.Join(b.Repos, ", "))
 	}
 	if len(b.Files) > 0 {
-		names := make([]string, len(b.Files))
-		for i, f := range b.Files {
-			names[i] = f.Path
-		}
-		lines = append(lines, "Files that came with the task: "+strings.Join(names, ", "))
+		lines = append(lines, "Files that came with the task: "+paths(b.Files))
 	}
 	for _, s := range b.Skills {
 		line := fmt.Sprintf("Skill %s (%s)", s.Name, s.Path)
@@ -79,6 +78,15 @@ func (b Briefing) surroundings() string {
 		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// paths are those of files, in a line.
+func paths(files []penstock.File) string {
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.Path
+	}
+	return strings.Join(names, ", ")
 }
 
 // historyText tells a conversation to an agent that has not led it.

@@ -3,15 +3,23 @@ package harness
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
+// answer is how an agent answered a prompt.
+type answer struct {
+	response acp.PromptResponse
+	err      error
+}
+
 // Prompt implements Agent.
-func (a *acpAgent) Prompt(ctx context.Context, text string) (penstock.Result, error) {
+func (a *acpAgent) Prompt(ctx context.Context, text string, interrupt <-chan struct{}) (penstock.Result, error) {
 	a.mu.Lock()
 	a.usage = turnUsage{costBefore: a.usage.cost, cost: a.usage.cost}
 	a.mu.Unlock()
@@ -19,10 +27,6 @@ func (a *acpAgent) Prompt(ctx context.Context, text string) (penstock.Result, er
 	a.knows = true
 	call, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
-	type answer struct {
-		response acp.PromptResponse
-		err      error
-	}
 	answered := make(chan answer, 1)
 	go func() {
 		response, err := a.client.Prompt(call, a.id, acp.Text(text))
@@ -37,17 +41,41 @@ func (a *acpAgent) Prompt(ctx context.Context, text string) (penstock.Result, er
 		}
 		return result, nil
 	case <-ctx.Done():
+	case <-interrupt:
 	}
+	stopped := a.cancel(ctx, call, answered)
+	result := penstock.Result{Usage: a.consumed()}
+	switch {
+	case ctx.Err() != nil:
+		return result, context.Cause(ctx)
+	case !stopped:
+		return result, ErrInterruptIgnored
+	}
+	return result, ErrInterrupted
+}
+
+// cancel asks the agent to end its turn and waits for that, not for long; false: it
+// is deaf, or gone. An agent that refuses with an error of its own is there still.
+func (a *acpAgent) cancel(ctx, call context.Context, answered <-chan answer) (stopped bool) {
+	defer a.over(true)
 	patience, stop := context.WithTimeout(call, cancelTime)
 	defer stop()
-	_ = a.client.Cancel(patience, a.id) // fails only where the agent is gone or deaf
-	select {
-	case end := <-answered:
-		a.ended(end.response, end.err)
-	case <-patience.Done():
-		a.over(true)
+	again := time.NewTicker(cancelEvery)
+	defer again.Stop()
+	for {
+		_ = a.client.Cancel(patience, a.id) // fails only where the agent is gone or deaf
+		select {
+		case end := <-answered:
+			if end.err == nil {
+				a.tally(end.response)
+			}
+			var refused *acp.Error
+			return end.err == nil || errors.As(end.err, &refused) && ctx.Err() == nil
+		case <-patience.Done():
+			return false
+		case <-again.C: // the first may have come before the prompt, which another goroutine sends
+		}
 	}
-	return penstock.Result{Usage: a.consumed()}, context.Cause(ctx)
 }
 
 // over closes what the turn has left open.

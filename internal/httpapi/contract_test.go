@@ -54,7 +54,7 @@ func TestEveryAnswerKeepsTheContract(t *testing.T) {
 			return w
 		}
 		w := check(start(t, func(s *settings) { s.storeURL = url }))
-		d := &driver{world: w, seen: map[string]string{}}
+		d := &driver{world: w, seen: map[string]string{}, storeURL: url}
 		d.callWell()
 		d.callBadly()
 		d.callAll(d.faults)
@@ -84,7 +84,8 @@ type operation struct {
 // driver calls every operation and keeps the ids that it needs for others.
 type driver struct {
 	*world
-	seen map[string]string // ids by kind
+	seen     map[string]string // ids by kind
+	storeURL string
 }
 
 // operations lists a request for each operation of the contract, on things that
@@ -96,6 +97,7 @@ func (d *driver) operations() []operation {
 	factory := base + "/factory/" + d.seen["factory"]
 	hooks := base + "/factory/" + d.seen["factory"] + "/webhooks"
 	hook := hooks + "/" + d.seen["webhook"]
+	prepared := map[string]any{"files": []map[string]any{{"filename": "a.txt", "mime_type": "text/plain"}}}
 	schedule := map[string]any{"name": "nightly", "cron_schedule": "@daily", "prompt": "look", "enabled": true}
 	return []operation{
 		{"POST", agent + "/runs", map[string]any{"prompt": "x"}, write},
@@ -103,6 +105,12 @@ func (d *driver) operations() []operation {
 		{"GET", agent + "/runs", nil, read},
 		{"GET", run, nil, read},
 		{"POST", waiting + "/followups", map[string]any{"message": "go on"}, write},
+		{"POST", waiting + "/attachments/prepare", prepared, write},
+		{"POST", base + "/agent/runs/" + d.seen["live"] + "/interrupt", nil, write},
+		{"POST", agent + "/conversations/" + d.seen["talk"] + "/followups", map[string]any{"message": "go on"}, write},
+		{"POST", agent + "/conversations/" + d.seen["talk"] + "/attachments/prepare", prepared, write},
+		{"POST", agent + "/conversations/" + d.seen["talk"] + "/interrupt", nil, write},
+		{"PUT", base + "/uploads/" + d.seen["upload"], nil, ""},
 		{"POST", waiting + "/cancel", nil, write},
 		{"GET", run + "/timeline", nil, read},
 		{"GET", run + "/conversation", nil, read},
@@ -218,6 +226,7 @@ func (d *driver) callWell() {
 	t := d.t
 	t.Helper()
 	d.execute()
+	d.makeSteered()
 	for kind, path := range map[string]string{"environment": "environments", "identity": "identities", "schedule": "schedules"} {
 		body := map[string]any{"name": kind, "cron_schedule": "@daily", "prompt": "look"}
 		if kind == "environment" {
@@ -238,7 +247,6 @@ func (d *driver) callWell() {
 	b.do("DELETE", "/api/v1/session", nil)
 	d.seen["secret"] = "S" + penstock.NewUID()
 	d.must(http.StatusCreated, "POST", "/api/v1/secrets", map[string]any{"name": d.seen["secret"]})
-	d.seen["waiting"] = d.newRun("wait")
 	d.seen["key"], _ = d.newKey(penstock.ScopeRunsRead)
 	for _, op := range d.operations() {
 		if strings.HasSuffix(op.path, "/cancel") || op.method == "DELETE" || strings.HasSuffix(op.path, "/session") {
@@ -260,6 +268,47 @@ func (d *driver) callWell() {
 	d.must(http.StatusNoContent, "DELETE", "/api/v1/secrets/SHORT_LIVED", nil)
 	uid, _ := d.newKey(penstock.ScopeRunsRead)
 	d.must(http.StatusNoContent, "DELETE", "/api/v1/keys/"+uid, nil)
+}
+
+// makeSteered makes a run whose agent works, one that waits, and an attachment to be
+// uploaded.
+func (d *driver) makeSteered() {
+	d.t.Helper()
+	d.seen["live"] = d.newRun("work")
+	g := d.work(d.svc.Control())
+	d.seen["talk"] = g.a.Run.ConversationID
+	testkit.Exec(d.t, d.storeURL, "UPDATE queue SET lease_until = lease_until + 3600000 WHERE run_id = '"+d.seen["live"]+"'")
+	d.seen["waiting"] = d.newRun("wait")
+	d.seen["upload"], _ = d.prepare()
+}
+
+// prepare prepares an attachment of the run that waits, and returns the token of its
+// link and its id.
+func (d *driver) prepare() (token, id string) {
+	d.t.Helper()
+	var prepared penstock.PreparedAttachments
+	d.must(http.StatusOK, "POST", "/api/v1/agent/runs/"+d.seen["waiting"]+"/attachments/prepare",
+		`{"files": [{"filename": "a.txt", "mime_type": "text/plain"}]}`).into(d.t, &prepared)
+	one := prepared.Attachments[0]
+	return one.UploadURL[strings.LastIndexByte(one.UploadURL, '/')+1:], one.ID
+}
+
+// uploadBadly provokes what is particular to uploads and to follow-ups with files.
+func (d *driver) uploadBadly() {
+	d.t.Helper()
+	token, id := d.prepare()
+	path, follow := "/api/v1/uploads/"+token, "/api/v1/agent/runs/"+d.seen["waiting"]+"/followups"
+	named := map[string]any{"attachments": []map[string]any{{"attachment_id": id}}}
+	d.must(http.StatusUnprocessableEntity, "POST", follow, named) // not uploaded yet
+	d.must(http.StatusUnprocessableEntity, "POST", "/api/v1/agent/conversations/"+d.seen["talk"]+"/followups", named)
+	d.must(http.StatusBadRequest, "PUT", path, "x", "Content-Encoding", "gzip")
+	d.must(http.StatusRequestEntityTooLarge, "PUT", path, strings.Repeat("x", penstock.MaxAttachmentBytes+1))
+	d.must(http.StatusNotFound, "PUT", "/api/v1/uploads/nonsense", "x")
+	d.must(http.StatusNotFound, "GET", "/api/v1/downloads/"+token, nil) // a link to upload is none to download
+	d.must(http.StatusOK, "PUT", path, "first")
+	d.must(http.StatusOK, "PUT", path, "second", "Content-Type", "text/plain")
+	d.must(http.StatusOK, "POST", follow, named)
+	d.must(http.StatusConflict, "PUT", path, "third")
 }
 
 // makeWebhooks makes a webhook of each mode, and deletes one.
@@ -413,6 +462,13 @@ func (d *driver) callBadly() {
 		{400, "POST", agent + "/runs", `{}`},
 		{400, "POST", agent + "/run", `{"prompt": 1}`},
 		{400, "POST", agent + "/runs/" + d.seen["run"] + "/followups", `{"mode": "sideways"}`},
+		{400, "POST", agent + "/conversations/" + d.seen["talk"] + "/followups", `{"mode": "sideways"}`},
+		{400, "POST", agent + "/runs/" + d.seen["run"] + "/interrupt", nil}, // it is over
+		{400, "POST", agent + "/conversations/" + d.seen["conversation"] + "/interrupt", nil},
+		{409, "POST", agent + "/runs/" + d.seen["waiting"] + "/interrupt", nil},
+		{400, "POST", agent + "/runs/" + d.seen["waiting"] + "/attachments/prepare", `{"files": []}`},
+		{400, "POST", agent + "/conversations/" + d.seen["talk"] + "/attachments/prepare", `{}`},
+		{404, "POST", agent + "/conversations/nonsense/followups", `{"message": "x"}`},
 		{400, "POST", agent + "/environments", `{"repos": 1}`},
 		{400, "PUT", agent + "/environments/" + d.seen["environment"], `{"repos": 1}`},
 		{400, "POST", agent + "/identities", `{}`},
@@ -469,6 +525,7 @@ func (d *driver) callBadly() {
 			t.Errorf("%s %s: got %d %s, want %d", tt.method, tt.path, a.status, a.body, tt.status)
 		}
 	}
+	d.uploadBadly()
 	used := d.must(http.StatusCreated, "POST", agent+"/environments", `{"name": "used"}`).field("uid")
 	d.must(http.StatusCreated, "POST", agent+"/schedules", map[string]any{
 		"name": "user", "cron_schedule": "@daily", "prompt": "x", "agent_config": map[string]any{"environment_id": used},

@@ -80,7 +80,9 @@ func runRoutes() []Route {
 		{Method: post, Pattern: "/run", Scope: runsWrite, handle: (*API).createRunAlias, limit: maxRun, Who: "older clients; deprecated"},
 		{Method: get, Pattern: "/runs", Scope: runsRead, handle: (*API).listRuns, Who: "dashboard and CLI, often"},
 		{Method: get, Pattern: "/runs/{runId}", Scope: runsRead, OwnRun: true, handle: (*API).run, Who: "everybody; SDKs that poll; the agent itself"},
-		{Method: post, Pattern: "/runs/{runId}/followups", Scope: runsWrite, handle: (*API).followUp, Who: "people who steer a run, or answer it"},
+		{Method: post, Pattern: "/runs/{runId}/followups", Scope: runsWrite, handle: (*API).followUp, limit: maxRun, Who: "people who steer a run, or answer it"},
+		{Method: post, Pattern: "/runs/{runId}/interrupt", Scope: runsWrite, handle: (*API).interruptRun, status: http.StatusAccepted, Who: "people who see an agent go wrong"},
+		{Method: post, Pattern: "/runs/{runId}/attachments/prepare", Scope: runsWrite, handle: (*API).prepareAttachments, showsOnce: true, Who: "SDKs, before a follow-up with large files"},
 		{Method: post, Pattern: "/runs/{runId}/cancel", Scope: runsWrite, handle: (*API).cancelRun, Who: "people and supervising programs"},
 		{Method: get, Pattern: "/runs/{runId}/timeline", Scope: runsRead, OwnRun: true, handle: (*API).timeline, Who: "dashboard; whoever asks why a run is slow"},
 		{Method: get, Pattern: "/runs/{runId}/conversation", Scope: runsRead, OwnRun: true, handle: (*API).runConversation, Who: "dashboard, CLI, the agent itself"},
@@ -90,6 +92,9 @@ func runRoutes() []Route {
 		{Method: post, Pattern: "/runs/{runId}/artifacts", Scope: runsWrite, OwnRun: true, handle: (*API).addArtifact, status: http.StatusCreated, streamBody: true, Who: "the agent, with its execution's key"},
 		{Method: get, Pattern: "/run-by-external-reference", Scope: runsRead, handle: (*API).runByReference, Who: "integrations that know only a pull request or ticket"},
 		{Method: get, Pattern: "/conversations/{id}", Scope: runsRead, handle: (*API).conversation, Who: "dashboard"},
+		{Method: post, Pattern: "/conversations/{id}/followups", Scope: runsWrite, handle: (*API).followUpConversation, limit: maxRun, Who: "people who know the conversation alone"},
+		{Method: post, Pattern: "/conversations/{id}/interrupt", Scope: runsWrite, handle: (*API).interruptConversation, status: http.StatusAccepted, Who: "people who know the conversation alone"},
+		{Method: post, Pattern: "/conversations/{id}/attachments/prepare", Scope: runsWrite, handle: (*API).prepareConversationAttachments, showsOnce: true, Who: "SDKs, before a follow-up with large files"},
 		{Method: get, Pattern: "/conversations/{id}/transcript", Scope: runsRead, handle: (*API).conversationTranscript, Who: "people who debug an agent"},
 		{Method: get, Pattern: "/conversations/{id}/screenshots/{uid}/download", Scope: runsRead, handle: (*API).downloadScreenshot, Who: "SDKs that show a conversation with its pictures"},
 		{Method: get, Pattern: "/conversations/{id}/redirect", Public: true, handle: (*API).conversationRedirect, Who: "saved links"},
@@ -189,6 +194,7 @@ func accessRoutes() []Route {
 		{Method: get, Pattern: "/stats", Scope: runsRead, handle: (*API).stats, Who: "dashboard, for its charts"},
 		{Method: get, Pattern: "/limits", Scope: anyKey, handle: (*API).limits, Who: "SDKs and operators"},
 		{Method: get, Pattern: "/downloads/{token}", Public: true, handle: (*API).download, unhurried: true, Who: "whoever was given a signed link"},
+		{Method: put, Pattern: "/uploads/{token}", Public: true, handle: (*API).upload, streamBody: true, Who: "whoever was given a signed link to upload a file"},
 	}
 }
 

@@ -89,17 +89,6 @@ func (a *API) run(c *call) error {
 	return c.respond(http.StatusOK, run)
 }
 
-func (a *API) followUp(c *call) error {
-	var req penstock.FollowupRequest
-	if err := c.decode(&req); err != nil {
-		return err
-	}
-	if err := a.svc.FollowUp(c.ctx(), c.principal, c.param("runId"), req); err != nil {
-		return err
-	}
-	return c.respond(http.StatusOK, struct{}{})
-}
-
 func (a *API) cancelRun(c *call) error {
 	q := c.query()
 	cascade := q.boolean("cascade")

@@ -89,7 +89,7 @@ func spoiled(cursor string) []string {
 func TestTextsThatNoDatabaseTakes(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
-		d := &driver{world: start(t, func(s *settings) { s.storeURL = url }), seen: map[string]string{}}
+		d := &driver{world: start(t, func(s *settings) { s.storeURL = url }), seen: map[string]string{}, storeURL: url}
 		d.callWell()
 		operations := d.operations()
 		t.Run("paths", func(*testing.T) { d.spoilPaths() })

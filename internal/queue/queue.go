@@ -51,6 +51,9 @@ type Job struct {
 	// Followups gets a value when the control plane has said that follow-ups
 	// wait. It holds at most one.
 	Followups <-chan struct{}
+	// Interrupts gets the turn that is to be ended, by its number. It holds the
+	// latest one, and may get the same one often.
+	Interrupts <-chan int
 	// HandBack is closed when the work should be given back: this worker stops.
 	// The lease goes on until Work returns.
 	HandBack <-chan struct{}
@@ -188,7 +191,7 @@ func (r *Runner) goodbye(ctx context.Context) {
 func (r *Runner) run(stop context.Context, a penstock.Assignment, claimed time.Time) {
 	lease, end := context.WithCancelCause(context.WithoutCancel(stop))
 	defer end(errReturned)
-	handBack, followups := make(chan struct{}), make(chan struct{}, 1)
+	handBack, followups, interrupts := make(chan struct{}), make(chan struct{}, 1), make(chan int, 1)
 	defer context.AfterFunc(stop, func() { close(handBack) })()
 
 	var renewing sync.WaitGroup
@@ -200,9 +203,16 @@ func (r *Runner) run(stop context.Context, a penstock.Assignment, claimed time.T
 				default:
 				}
 			}
+			if s.Interrupt > 0 {
+				select { // an older one is of a turn that is over
+				case <-interrupts:
+				default:
+				}
+				interrupts <- s.Interrupt
+			}
 		})
 	})
-	r.o.Work(lease, Job{Assignment: a, Followups: followups, HandBack: handBack})
+	r.o.Work(lease, Job{Assignment: a, Followups: followups, Interrupts: interrupts, HandBack: handBack})
 	end(errReturned)
 	renewing.Wait()
 }

@@ -16,6 +16,7 @@ import (
 // A file's key says whose it is. The rows of a run or conversation name no file of
 // another's, so that its files go with it.
 func attachmentKey(runID string, n int) string { return fmt.Sprintf("attachments/%s/%d", runID, n) }
+func uploadKey(runID, uid string) string       { return "attachments/" + runID + "/" + uid }
 func artifactKey(runID, uid string) string     { return "artifacts/" + runID + "/" + uid }
 func sessionKey(conversationID, uid string) string {
 	return "sessions/" + conversationID + "/" + uid

@@ -159,8 +159,20 @@ func (s *Service) equip(ctx context.Context, a *penstock.Assignment, run store.R
 	if err != nil {
 		return err
 	}
+	given, err := s.store.GivenAttachments(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	for _, p := range a.Prompts {
+		for _, f := range p.Files { // they come with their prompt
+			given[f.ID] = false
+		}
+	}
 	for _, at := range attachments {
-		a.Files = append(a.Files, penstock.File{ID: at.ID, Path: at.Path, MimeType: at.MimeType, Size: at.Size})
+		// Those of a follow-up that waits come with it, too.
+		if delivered, followup := given[at.ID]; delivered || !followup {
+			a.Files = append(a.Files, at.File())
+		}
 	}
 	if run.DeliveryID != "" {
 		size, err := s.store.PayloadSize(ctx, run.DeliveryID)
@@ -244,7 +256,9 @@ func (s *Service) choose(ctx context.Context, tx *store.Tx, run store.RunRow) (p
 
 // promptOf is a follow-up as the agent is given it.
 func promptOf(f store.Followup) penstock.Prompt {
-	return penstock.Prompt{ID: f.ID, Text: f.Message, Mode: f.Mode, Followup: true, Redelivered: f.Redelivered}
+	return penstock.Prompt{
+		ID: f.ID, Text: f.Message, Mode: f.Mode, Followup: true, Redelivered: f.Redelivered, Files: store.FilesOf(f.Attachments),
+	}
 }
 
 // handed are the events of a prompt that is given to the agent. Given again, it
@@ -257,9 +271,11 @@ func handed(run store.RunRow, p penstock.Prompt) []penstock.Draft {
 		if text == "" && run.SkillSpec != "" {
 			text = "Use the skill " + run.SkillSpec + "."
 		}
-		message := penstock.NewDraft(penstock.EventMessage, now, penstock.Message{
-			ID: p.ID, Role: penstock.RoleUser, Content: []penstock.Block{penstock.Text(text)}, Timestamp: now,
-		})
+		content := []penstock.Block{penstock.Text(text)}
+		if len(p.Files) > 0 {
+			content = append(content, penstock.AttachmentsBlock(p.Files))
+		}
+		message := penstock.NewDraft(penstock.EventMessage, now, penstock.Message{ID: p.ID, Role: penstock.RoleUser, Content: content, Timestamp: now})
 		message.Key = "" // there are no deltas of it to be removed
 		drafts = append(drafts, message)
 	}
@@ -282,9 +298,9 @@ func (c control) Heartbeat(ctx context.Context, l penstock.Lease, wait time.Dura
 	}
 	over := time.After(wait)
 	for {
-		waiting, err := c.s.store.Holds(ctx, l)
-		if err != nil || waiting > 0 {
-			return penstock.Signal{Followups: waiting}, err
+		signal, err := c.s.store.Holds(ctx, l)
+		if err != nil || signal != (penstock.Signal{}) {
+			return signal, err
 		}
 		select {
 		case <-ctx.Done():

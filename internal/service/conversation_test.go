@@ -41,7 +41,7 @@ func TestOneRunTalksInAConversation(t *testing.T) {
 			w.t.Fatalf("%d runs were created in the conversation, want 1", len(made))
 		}
 		again := penstock.FollowupRequest{Message: "and you"}
-		if err := w.FollowUp(w.t.Context(), w.admin, old.ID, again); penstock.CodeOf(err) != penstock.CodeConflict {
+		if _, err := w.FollowUp(w.t.Context(), w.admin, old.ID, again); penstock.CodeOf(err) != penstock.CodeConflict {
 			w.t.Errorf("the older run is to talk as well: %v", err)
 		}
 		w.mustBe(old.ID, penstock.StateSucceeded)

@@ -51,8 +51,8 @@ func (s *Service) HandoffAttachments(ctx context.Context, p penstock.Principal, 
 		return nil, err
 	}
 	out := make([]penstock.HandoffAttachment, 0, len(list))
-	for i, a := range list {
-		u, _, err := s.link("attachment", fmt.Sprintf("%s/%d", runID, i))
+	for _, a := range list {
+		u, _, err := s.link("attachment", runID+"/"+a.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -71,13 +71,18 @@ type grant struct {
 
 const grantContext = "download"
 
+// link is a signed link to something that can be downloaded, and when it ends.
 func (s *Service) link(kind, id string) (string, penstock.Time, error) {
+	return s.sign("downloads", kind, id)
+}
+
+func (s *Service) sign(path, kind, id string) (string, penstock.Time, error) {
 	until := penstock.Now().Add(linkLasts)
 	sealed, err := s.keyset.Seal(mustMarshal(grant{kind, id, until}), grantContext)
 	if err != nil {
 		return "", 0, fmt.Errorf("sign a link: %w", err)
 	}
-	return s.publicURL + "/api/v1/downloads/" + base64.RawURLEncoding.EncodeToString(sealed), until, nil
+	return s.publicURL + "/api/v1/" + path + "/" + base64.RawURLEncoding.EncodeToString(sealed), until, nil
 }
 
 // Download is a file that a signed link leads to.
@@ -91,15 +96,9 @@ type Download struct {
 
 // Download opens what a signed link leads to. The caller closes the content.
 func (s *Service) Download(ctx context.Context, token string) (Download, error) {
-	gone := penstock.Errorf(penstock.CodeNotFound, "the link is not valid or has expired; ask for a new one")
-	sealed, err := base64.RawURLEncoding.DecodeString(token)
+	g, err := s.openLink(token)
 	if err != nil {
-		return Download{}, gone
-	}
-	content, err := s.keyset.Open(sealed, grantContext)
-	var g grant
-	if err != nil || json.Unmarshal(content, &g) != nil || g.Until < penstock.Now() {
-		return Download{}, gone
+		return Download{}, err
 	}
 	switch g.Kind {
 	case "artifact":
@@ -113,7 +112,23 @@ func (s *Service) Download(ctx context.Context, token string) (Download, error) 
 		runs, err := s.store.RunsOfConversation(ctx, store.Viewer{UID: viewer, All: !one}, id)
 		return s.downloadTranscript(ctx, id, runs), err
 	}
-	return Download{}, gone
+	return Download{}, errLink
+}
+
+// errLink is a signed link that leads nowhere.
+var errLink = penstock.Errorf(penstock.CodeNotFound, "the link is not valid or has expired; ask for a new one")
+
+// openLink reads what a signed link gives access to.
+func (s *Service) openLink(token string) (g grant, err error) {
+	sealed, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return g, errLink
+	}
+	content, err := s.keyset.Open(sealed, grantContext)
+	if err != nil || json.Unmarshal(content, &g) != nil || g.Until < penstock.Now() {
+		return g, errLink
+	}
+	return g, nil
 }
 
 func (s *Service) downloadArtifact(ctx context.Context, uid string) (Download, error) {
@@ -138,13 +153,13 @@ type readSeekNopCloser struct{ io.ReadSeeker }
 func (readSeekNopCloser) Close() error { return nil }
 
 func (s *Service) downloadAttachment(ctx context.Context, id string) (Download, error) {
-	runID, number, _ := strings.Cut(id, "/")
+	runID, id, _ := strings.Cut(id, "/")
 	list, err := s.store.Attachments(ctx, runID)
 	if err != nil {
 		return Download{}, err
 	}
-	for i, a := range list {
-		if fmt.Sprint(i) == number {
+	for _, a := range list {
+		if a.ID == id {
 			content, size, err := s.blobs.Open(ctx, a.Blob)
 			return Download{Name: fileName(a.Filename), MimeType: a.MimeType, Size: size, Content: content}, err
 		}

@@ -38,7 +38,7 @@ func (s *Service) finish(ctx context.Context, tx *store.Tx, run store.RunRow, r 
 		return nil, err
 	}
 	if r.State == penstock.StateQueued {
-		return nil, requeue(ctx, tx, run, map[string]any{"reason": "handed_back"})
+		return nil, s.giveBack(ctx, tx, run, "handed_back")
 	}
 	if err := delivered(ctx, tx, &run); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (s *Service) finish(ctx context.Context, tx *store.Tx, run store.RunRow, r 
 			return prompts, tx.NextTurn(ctx, run.ID)
 		}
 		if r.KeepOpen {
-			return nil, nil
+			return nil, forgetInterrupt(ctx, tx, run, r)
 		}
 	}
 	return nil, s.end(ctx, tx, run, r)
@@ -121,6 +121,51 @@ func requeue(ctx context.Context, tx *store.Tx, run store.RunRow, payload map[st
 		return err
 	}
 	return tx.Move(ctx, store.Move{Run: run, To: penstock.StateQueued, Moment: penstock.MomentRequeued, Payload: payload})
+}
+
+// giveBack takes a held run from its worker. A turn whose end was asked for counts as
+// ended: the run goes on with the next follow-up, or waits for one.
+func (s *Service) giveBack(ctx context.Context, tx *store.Tx, run store.RunRow, reason string) error {
+	payload := map[string]any{"reason": reason}
+	interrupted, err := tx.Interrupted(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	if !interrupted || run.State != penstock.StateInProgress {
+		return requeue(ctx, tx, run, payload)
+	}
+	if err := cutOff(ctx, tx, run, payload); err != nil {
+		return err
+	}
+	waiting, _, err := tx.FollowupsWaiting(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	if waiting > 0 {
+		return requeue(ctx, tx, run, payload)
+	}
+	return s.end(ctx, tx, run, penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: penstock.Interrupted}})
+}
+
+// forgetInterrupt drops an interrupt that came too late: its turn has ended by itself.
+// Otherwise giveBack would take the run for one whose agent was interrupted.
+func forgetInterrupt(ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result) error {
+	if r.State != penstock.StateSucceeded {
+		return nil
+	}
+	return tx.ForgetInterrupt(ctx, run.ID)
+}
+
+// cutOff ends the turn that a worker left, unless the worker has ended it.
+func cutOff(ctx context.Context, tx *store.Tx, run store.RunRow, payload map[string]any) error {
+	handed, err := tx.Followups(ctx, run.ID, store.PromptHanded)
+	if err != nil || run.PromptState != store.PromptHanded && len(handed) == 0 {
+		return err
+	}
+	if err := delivered(ctx, tx, &run); err != nil {
+		return err
+	}
+	return tx.AppendEvents(ctx, run.ID, penstock.Timeline(penstock.Now(), penstock.MomentInterrupted, payload))
 }
 
 // tally adds what a turn consumed, once, and tells the listeners.
@@ -197,7 +242,7 @@ func (s *Service) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease) e
 		return err
 	}
 	if times < maxLost && (run.State != penstock.StateInProgress || run.Resumable) {
-		return requeue(ctx, tx, run, map[string]any{"reason": "lease_lost"})
+		return s.giveBack(ctx, tx, run, "lease_lost")
 	}
 	message := "The worker was lost while the agent worked, and the agent's session cannot be resumed."
 	if times >= maxLost {

@@ -1,13 +1,10 @@
 package service
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"mime"
-	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -57,7 +54,7 @@ func (s *Service) CreateRun(ctx context.Context, p penstock.Principal, req penst
 		created.AtCapacity, err = s.continueConversation(ctx, p, run)
 	}
 	if err != nil {
-		s.dropRefused(ctx, err, attached(run)...)
+		s.dropRefused(ctx, err, attached(run.Attachments)...)
 		return penstock.RunCreated{}, err
 	}
 	return created, nil
@@ -295,55 +292,4 @@ func (s *Service) setExecutor(ctx context.Context, p penstock.Principal, req pen
 	}
 	run.Executor = &person
 	return err
-}
-
-func checkAttachments(list []penstock.Attachment) []penstock.FieldError {
-	var errs []penstock.FieldError
-	if len(list) > penstock.MaxAttachments {
-		errs = append(errs, penstock.FieldError{Pointer: "/attachments", Detail: fmt.Sprintf("has %d files; at most %d are allowed", len(list), penstock.MaxAttachments)})
-	}
-	seen := map[string]bool{}
-	for i, a := range list {
-		at := fmt.Sprintf("/attachments/%d", i)
-		name := a.FileName
-		if name == "" || len(name) > 200 || name != path.Base(name) || name == "." || name == ".." || strings.ContainsAny(name, "/\\") || strings.ContainsFunc(name, hidden) || !utf8.ValidString(name) {
-			errs = append(errs, penstock.FieldError{Pointer: at + "/file_name", Detail: "must be a plain file name of at most 200 bytes, without control characters"})
-		} else if seen[name] {
-			errs = append(errs, penstock.FieldError{Pointer: at + "/file_name", Detail: "is the name of two attachments"})
-		}
-		seen[name] = true
-		if _, _, err := mime.ParseMediaType(a.MimeType); err != nil {
-			errs = append(errs, penstock.FieldError{Pointer: at + "/mime_type", Detail: "must be a media type, such as text/plain"})
-		}
-		if a.Data == nil { // an empty file has data, an empty string
-			errs = append(errs, penstock.FieldError{Pointer: at + "/data", Detail: "is required: the content in base64"})
-		}
-	}
-	return errs
-}
-
-// AttachmentDir is where attachments lie in the workspace.
-const AttachmentDir = ".penstock/attachments/"
-
-func (s *Service) putAttachments(ctx context.Context, run *store.NewRun, list []penstock.Attachment) error {
-	for i, a := range list {
-		key := attachmentKey(run.ID, i)
-		if _, _, err := s.blobs.Put(ctx, key, bytes.NewReader(a.Data), penstock.MaxAttachmentBytes); err != nil {
-			for _, key := range attached(run) {
-				s.dropBlob(ctx, key)
-			}
-			return storageError(err)
-		}
-		run.Attachments = append(run.Attachments, store.Attachment{
-			ID: penstock.NewID(), Path: AttachmentDir + a.FileName, Filename: a.FileName, MimeType: a.MimeType, Blob: key, Size: int64(len(a.Data)),
-		})
-	}
-	return nil
-}
-
-func attached(run *store.NewRun) (keys []string) {
-	for _, a := range run.Attachments {
-		keys = append(keys, a.Blob)
-	}
-	return keys
 }

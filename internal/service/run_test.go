@@ -367,7 +367,7 @@ func TestWhoSeesWhat(t *testing.T) {
 			if _, err := w.CancelRun(w.t.Context(), p, personal.ID, false); penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.t.Errorf("%s cancels it: %v", name, err)
 			}
-			if err := w.FollowUp(w.t.Context(), p, personal.ID, penstock.FollowupRequest{Message: "m"}); penstock.CodeOf(err) != penstock.CodeNotFound {
+			if _, err := w.FollowUp(w.t.Context(), p, personal.ID, penstock.FollowupRequest{Message: "m"}); penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.t.Errorf("%s steers it: %v", name, err)
 			}
 			page, err := w.ListRuns(w.t.Context(), p, penstock.RunQuery{})
@@ -607,7 +607,7 @@ func TestStreamOfARunThatGoesOnElsewhere(t *testing.T) {
 		end := len(follow(w.t, slow))
 		o := w.options
 		o.Store = testkit.OpenStore(w.t, w.url)
-		if err := service.New(o).FollowUp(w.t.Context(), w.admin, run.ID, penstock.FollowupRequest{Message: "go on"}); err != nil {
+		if _, err := service.New(o).FollowUp(w.t.Context(), w.admin, run.ID, penstock.FollowupRequest{Message: "go on"}); err != nil {
 			w.t.Fatal(err)
 		}
 		late, err := w.Watch(w.t.Context(), w.admin, run.ID, int64(end))

@@ -151,6 +151,7 @@ func (s *Service) jobs() []job {
 		{"index the log of deliveries", "", 75 * time.Millisecond, s.store.IndexLog},
 		{"clear the logs of deliveries", "", time.Minute, s.clearLogs},
 		{"remove old runs", "", time.Minute, s.removeOldRuns},
+		{"remove attachments that no follow-up has named", "", 10 * time.Minute, s.expireAttachments},
 		{"remove files that nothing refers to", "", 24 * time.Hour, s.removeLostFiles},
 		{"clear what is noted beside the logs", "", 10 * time.Minute, s.clearTallies},
 		{"drop kept answers", "", 10 * time.Minute, s.dropKept},

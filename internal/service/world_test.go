@@ -155,7 +155,7 @@ func (w *world) say(l penstock.Lease, id, text string) {
 
 func (w *world) followUp(id, message string) {
 	w.t.Helper()
-	if err := w.FollowUp(w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: message}); err != nil {
+	if _, err := w.FollowUp(w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: message}); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -29,6 +29,18 @@ func (s *Store) RunOfConversation(ctx context.Context, v Viewer, conversationID 
 	return r, err
 }
 
+// SteeredRun is the run of a conversation that is not over, else the newest one, of
+// those of v's team that exist for v.
+func (s *Store) SteeredRun(ctx context.Context, v Viewer, conversationID string) (RunRow, error) {
+	r, err := s.d.runBy(ctx, s, `r.id = (SELECT id FROM runs WHERE conversation_id = $1 AND (personal = 0 OR creator = $2 OR $3 = 1) AND team = $4
+		ORDER BY CASE WHEN state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') THEN 1 ELSE 0 END, id DESC LIMIT 1)`,
+		conversationID, v.UID, flag(v.All), v.Team)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		err = penstock.NotFound("conversation", conversationID)
+	}
+	return r, err
+}
+
 // ConversationEvents returns what a conversation is made of, of all its runs that
 // exist for v, oldest first: one execution after the other, since an older run can
 // go on after a newer one.

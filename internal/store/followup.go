@@ -16,24 +16,105 @@ type Followup struct {
 	Redelivered bool
 	Creator     string
 	CreatedAt   penstock.Time
+	Attachments []Attachment // files that go with it, in its order
 }
 
-// AddFollowup stores a message that waits for the agent.
+// AddFollowup stores a message that waits for the agent. Its attachments are there
+// already.
 func (tx *Tx) AddFollowup(ctx context.Context, runID string, f Followup) error {
-	if _, err := tx.exec(ctx, "INSERT INTO followups (id, run_id, message, mode, state, creator, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-		f.ID, runID, f.Message, string(f.Mode), PromptWaiting, f.Creator, int64(f.CreatedAt)); err != nil {
+	ids := make([]string, len(f.Attachments))
+	for i, a := range f.Attachments {
+		ids[i] = a.ID
+	}
+	if _, err := tx.exec(ctx, `INSERT INTO followups (id, run_id, message, mode, state, creator, created_at, attachments)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		f.ID, runID, f.Message, string(f.Mode), PromptWaiting, f.Creator, int64(f.CreatedAt), marshalList(ids)); err != nil {
 		return fmt.Errorf("store a follow-up of run %s: %w", runID, err)
 	}
 	tx.Nudge(RunTopic(runID))
 	return nil
 }
 
+// marshalList is JSON for a column, "" for an empty list.
+func marshalList(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return marshal(list)
+}
+
+// FollowupsWaiting counts a run's messages that wait for the agent, and the bytes
+// of their texts.
+func (tx *Tx) FollowupsWaiting(ctx context.Context, runID string) (n int, bytes int64, err error) {
+	err = tx.row(ctx, "SELECT count(*), COALESCE(sum(length(message)), 0) FROM followups WHERE run_id = $1 AND state = 'waiting'", runID).Scan(&n, &bytes)
+	if err != nil {
+		return 0, 0, fmt.Errorf("count the follow-ups of run %s: %w", runID, err)
+	}
+	return n, bytes, nil
+}
+
+// followup is a row of a message, with the ids of its attachments.
+type followup struct {
+	Followup
+	attachments string
+}
+
 // Followups lists a run's messages in the given state, oldest first.
 func (tx *Tx) Followups(ctx context.Context, runID, state string) ([]Followup, error) {
-	rows, err := tx.query(ctx, "SELECT id, message, mode, state, redelivered, creator, created_at FROM followups WHERE run_id = $1 AND state = $2 ORDER BY id", runID, state)
-	return collect(tx.s, rows, err, "follow-ups", func(f *Followup) []any {
-		return []any{&f.ID, &f.Message, &f.Mode, &f.State, &f.Redelivered, &f.Creator, &f.CreatedAt}
+	rows, err := tx.query(ctx, `SELECT id, message, mode, state, redelivered, creator, created_at, attachments FROM followups
+		WHERE run_id = $1 AND state = $2 ORDER BY id`, runID, state)
+	list, err := collect(tx.s, rows, err, "follow-ups", func(f *followup) []any {
+		return []any{&f.ID, &f.Message, &f.Mode, &f.State, &f.Redelivered, &f.Creator, &f.CreatedAt, &f.attachments}
 	})
+	if err != nil {
+		return nil, err
+	}
+	var files map[string]Attachment // of the run, read when one has any
+	out := make([]Followup, len(list))
+	for i, f := range list {
+		var ids []string
+		if err := unmarshal(f.attachments, &ids); err != nil {
+			return nil, fmt.Errorf("read the attachments of follow-up %s: %w", f.ID, err)
+		}
+		if len(ids) > 0 && files == nil {
+			if files, err = tx.attachmentsByID(ctx, runID); err != nil {
+				return nil, err
+			}
+		}
+		for _, id := range ids {
+			f.Attachments = append(f.Attachments, files[id])
+		}
+		out[i] = f.Followup
+	}
+	return out, nil
+}
+
+func (tx *Tx) attachmentsByID(ctx context.Context, runID string) (map[string]Attachment, error) {
+	list, err := tx.Attachments(ctx, runID)
+	files := make(map[string]Attachment, len(list))
+	for _, a := range list {
+		files[a.ID] = a
+	}
+	return files, err
+}
+
+// GivenAttachments lists the ids of the attachments of a run's follow-ups: those
+// that an agent has been given are true.
+func (s *Store) GivenAttachments(ctx context.Context, runID string) (map[string]bool, error) {
+	rows, err := s.query(ctx, "SELECT state, attachments FROM followups WHERE run_id = $1 AND attachments <> ''", runID)
+	type row struct{ state, attachments string }
+	list, err := collect(s, rows, err, "attachments of follow-ups", func(r *row) []any { return []any{&r.state, &r.attachments} })
+	given := map[string]bool{}
+	for _, r := range list {
+		var ids []string
+		if err := unmarshal(r.attachments, &ids); err != nil {
+			return nil, fmt.Errorf("read the attachments of the follow-ups of run %s: %w", runID, err)
+		}
+		for _, id := range ids {
+			given[id] = given[id] || r.state == PromptHanded || r.state == PromptDelivered
+		}
+	}
+	return given, err
 }
 
 // SetFollowups moves all of a run's messages from one state to another.

@@ -168,6 +168,8 @@ func TestALogFromBeforeIsIndexed(t *testing.T) {
 		"ALTER TABLE secrets DROP COLUMN webhook_uid", "ALTER TABLE repositories DROP COLUMN names_secrets",
 		"DROP INDEX runs_skill_id", "ALTER TABLE runs DROP COLUMN skill_id",
 		"ALTER TABLE conversations DROP COLUMN sealed_key",
+		"ALTER TABLE queue DROP COLUMN interrupt", "ALTER TABLE followups DROP COLUMN attachments",
+		"DROP INDEX attachments_expiring", "ALTER TABLE attachments DROP COLUMN expires_at",
 		"CREATE INDEX deliveries_log ON deliveries (webhook, outcome)", "DELETE FROM goose_db_version WHERE version_id >= 8",
 	} {
 		testkit.Exec(t, "sqlite://"+path, statement)

@@ -190,15 +190,61 @@ func (s *Store) Renew(ctx context.Context, l penstock.Lease) error {
 	})
 }
 
-// Holds reports whether the lease is in force, and how many follow-ups wait for
-// its run.
-func (s *Store) Holds(ctx context.Context, l penstock.Lease) (followups int, err error) {
-	err = s.row(ctx, `SELECT (SELECT count(*) FROM followups f WHERE f.run_id = q.run_id AND f.state = 'waiting') FROM queue q
-		WHERE q.run_id = $1 AND q.token = $2 AND q.token <> ''`, l.RunID, l.Token).Scan(&followups)
+// Holds reports whether the lease is in force, and what its worker should know.
+func (s *Store) Holds(ctx context.Context, l penstock.Lease) (signal penstock.Signal, err error) {
+	err = s.row(ctx, `SELECT (SELECT count(*) FROM followups f WHERE f.run_id = q.run_id AND f.state = 'waiting'),
+		CASE WHEN q.interrupt = q.turn AND (r.prompt_state = 'handed'
+			OR EXISTS (SELECT 1 FROM followups f WHERE f.run_id = q.run_id AND f.state = 'handed')) THEN q.turn ELSE 0 END
+		FROM queue q JOIN runs r ON r.id = q.run_id WHERE q.run_id = $1 AND q.token = $2 AND q.token <> ''`,
+		l.RunID, l.Token).Scan(&signal.Followups, &signal.Interrupt)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, penstock.ErrLeaseLost
+		return signal, penstock.ErrLeaseLost
 	}
-	return followups, s.d.mapError(err)
+	return signal, s.d.mapError(err)
+}
+
+// Interrupt asks for the end of the turn that a worker's agent has in hand, once:
+// asked is false where it was asked for before. The run must be locked. Without a
+// turn in hand it is ErrNoTurn.
+func (tx *Tx) Interrupt(ctx context.Context, runID string) (asked bool, err error) {
+	n, err := tx.exec(ctx, `UPDATE queue SET interrupt = turn WHERE run_id = $1 AND token <> '' AND interrupt <> turn
+		AND EXISTS (SELECT 1 FROM runs r WHERE r.id = $1 AND r.state = 'INPROGRESS')
+		AND (EXISTS (SELECT 1 FROM runs r WHERE r.id = $1 AND r.prompt_state = 'handed')
+			OR EXISTS (SELECT 1 FROM followups f WHERE f.run_id = $1 AND f.state = 'handed'))`, runID)
+	if err != nil {
+		return false, fmt.Errorf("interrupt run %s: %w", runID, err)
+	}
+	if n > 0 {
+		return true, nil
+	}
+	before, err := tx.Interrupted(ctx, runID)
+	if err == nil && !before {
+		err = ErrNoTurn
+	}
+	return false, err
+}
+
+// ForgetInterrupt drops the request to end the latest turn of the execution under way.
+func (tx *Tx) ForgetInterrupt(ctx context.Context, runID string) error {
+	_, err := tx.exec(ctx, "UPDATE queue SET interrupt = 0 WHERE run_id = $1 AND interrupt <> 0", runID)
+	if err != nil {
+		return fmt.Errorf("drop an interrupt of run %s: %w", runID, err)
+	}
+	return nil
+}
+
+// ErrNoTurn is an interrupt of a run whose agent has no turn in hand.
+var ErrNoTurn = errors.New("the agent of the run has no turn in hand")
+
+// Interrupted reports whether the end of the latest turn of the execution under way
+// was asked for.
+func (tx *Tx) Interrupted(ctx context.Context, runID string) (bool, error) {
+	var n int
+	err := tx.row(ctx, "SELECT count(*) FROM queue WHERE run_id = $1 AND token <> '' AND interrupt = turn", runID).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("look for an interrupt of run %s: %w", runID, err)
+	}
+	return n > 0, nil
 }
 
 // LostLeases lists runs whose worker has not renewed in time.

@@ -69,12 +69,6 @@ type Note struct {
 	Payload map[string]any
 }
 
-// Attachment is a file that was sent along with a run.
-type Attachment struct {
-	ID, Path, Filename, MimeType, Blob string
-	Size                               int64
-}
-
 var (
 	// What few runs have comes last: first what runs of webhooks have.
 	runsTable = table{name: "runs", columns: columns(`id text, team text, state text, title text, prompt text, mode text, interactive bigint, source text,
@@ -373,14 +367,6 @@ func (tx *Tx) Descendants(ctx context.Context, runID string) ([]string, error) {
 	rows, err := tx.query(ctx, `SELECT a.run_id FROM run_ancestors a JOIN runs r ON r.id = a.run_id WHERE a.ancestor = $1
 		AND r.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') ORDER BY a.run_id`, runID)
 	return collect(tx.s, rows, err, "ids", func(v *string) []any { return []any{v} })
-}
-
-// Attachments lists the files that were sent along with a run.
-func (s *Store) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
-	rows, err := s.query(ctx, "SELECT id, path, filename, mime_type, size, blob FROM attachments WHERE run_id = $1 ORDER BY n", runID)
-	return collect(s, rows, err, "attachments", func(a *Attachment) []any {
-		return []any{&a.ID, &a.Path, &a.Filename, &a.MimeType, &a.Size, &a.Blob}
-	})
 }
 
 func (s *Store) strings(ctx context.Context, text string, args ...any) ([]string, error) {

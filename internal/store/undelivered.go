@@ -52,6 +52,9 @@ func (tx *Tx) giveUp(ctx context.Context, list []Followup) error {
 // Said is the follow-up as the conversation shows it.
 func (f Followup) Said(at penstock.Time, undelivered bool) penstock.Message {
 	content := []penstock.Block{penstock.Text(f.Message)}
+	if len(f.Attachments) > 0 {
+		content = append(content, penstock.AttachmentsBlock(FilesOf(f.Attachments)))
+	}
 	if undelivered {
 		content = append(content, penstock.Undelivered(f.ID))
 	}

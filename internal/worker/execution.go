@@ -53,6 +53,7 @@ type execution struct {
 	stored    string // id and hash of what was stored last
 	tooLarge  bool   // HOME holds more than is saved
 	begun     bool   // the agent has been given a prompt
+	cut       bool   // the latest turn was interrupted
 	turn      int
 
 	tellMu sync.Mutex
@@ -175,12 +176,12 @@ func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []p
 	}
 }
 
-// more asks for follow-ups after a turn that went well. An interactive run waits
-// for them.
+// more asks for follow-ups after a turn that went well, or was interrupted. An
+// interactive run waits for them, and so does one that was interrupted.
 func (e *execution) more(ctx context.Context, result penstock.Result) ([]penstock.Prompt, error) {
 	result.KeepOpen = true
 	prompts, err := e.finish(result)
-	if err != nil || len(prompts) > 0 || !e.Run.Interactive || result.State != penstock.StateSucceeded {
+	if err != nil || len(prompts) > 0 || !e.staysOpen(result) {
 		return prompts, err
 	}
 	result.Usage = nil
@@ -205,6 +206,11 @@ func (e *execution) more(ctx context.Context, result penstock.Result) ([]penstoc
 			}
 		}
 	}
+}
+
+// staysOpen tells whether the agent waits for a follow-up after a turn.
+func (e *execution) staysOpen(result penstock.Result) bool {
+	return e.agent != nil && (e.cut || e.Run.Interactive && result.State == penstock.StateSucceeded)
 }
 
 // endFor ends an execution that was stopped, or could not be carried out. usage

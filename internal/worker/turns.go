@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/harness"
@@ -17,7 +18,10 @@ import (
 // with an error as well.
 func (e *execution) turns(ctx context.Context, prompts []penstock.Prompt) (result penstock.Result, err error) {
 	e.turn++
-	if ctx.Err() == nil && e.agent == nil {
+	if ctx.Err() == nil {
+		err = e.fetchFiles(prompts)
+	}
+	if ctx.Err() == nil && err == nil && e.agent == nil {
 		err = e.startAgent(ctx)
 	}
 	for _, p := range prompts {
@@ -33,24 +37,72 @@ func (e *execution) turns(ctx context.Context, prompts []penstock.Prompt) (resul
 		if err == nil && e.budget.exceeded() != "" {
 			err = errBudget
 		}
-		if err != nil || result.State == penstock.StateFailed {
+		if err != nil || result.State == penstock.StateFailed || e.cut {
 			return result, err
 		}
 	}
 	return result, nil
 }
 
+// fetchFiles puts the files of prompts into the workspace. Where that fails before
+// the agent starts, nothing was delivered.
+func (e *execution) fetchFiles(prompts []penstock.Prompt) error {
+	for _, p := range prompts {
+		for _, f := range p.Files {
+			if err := e.fetch(f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // prompt is one turn.
 func (e *execution) prompt(ctx context.Context, p penstock.Prompt) (penstock.Result, error) {
 	text := e.brief(p).Text()
 	e.begun = true
-	stop := e.keepSaving()
-	result, err := e.agent.Prompt(ctx, text)
-	stop()
+	stopSaving := e.keepSaving()
+	interrupt, stopListening := e.interrupted()
+	result, err := e.agent.Prompt(ctx, text, interrupt)
+	stopListening()
+	stopSaving()
+	ignored := errors.Is(err, harness.ErrInterruptIgnored)
+	if e.cut = ignored || errors.Is(err, harness.ErrInterrupted); e.cut {
+		err, result.State, result.Message = nil, penstock.StateBlocked, &penstock.StatusMessage{Message: penstock.Interrupted}
+	}
 	e.budget.endTurn(result.Usage)
 	e.remember(p)
 	e.saveSession(e.lease)
+	if e.cut {
+		e.moment(penstock.MomentInterrupted, nil)
+	}
+	if ignored { // the next turn starts the agent again
+		e.clearAway()
+	}
 	return result, err
+}
+
+// interrupted is closed when the turn under way is to be ended.
+func (e *execution) interrupted() (interrupt <-chan struct{}, stop func()) {
+	cut, over := make(chan struct{}), make(chan struct{})
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for {
+			select {
+			case turn := <-e.Interrupts:
+				if turn == e.turn {
+					close(cut)
+					return
+				}
+			case <-over:
+				return
+			}
+		}
+	})
+	return cut, func() {
+		close(over)
+		listening.Wait()
+	}
 }
 
 // brief is a prompt with what the agent has to know beside it.

@@ -222,7 +222,7 @@ func (w *world) create(req penstock.RunRequest, lines ...string) string {
 
 func (w *world) followUp(id string, lines ...string) {
 	w.t.Helper()
-	if err := w.FollowUp(w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: strings.Join(lines, "\n")}); err != nil {
+	if _, err := w.FollowUp(w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: strings.Join(lines, "\n")}); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -119,6 +119,7 @@ class Operation:
 
         body = contract.follow(operation.get("requestBody", {}))
         self.bodies = {kind: content["schema"] for kind, content in body.get("content", {}).items()}
+        self.raw = self.bodies.pop("*/*", None) is not None
         unknown = set(self.bodies) - {"application/json", "multipart/form-data"}
         if unknown:
             raise SystemExit(f"{self.id}: bodies of {unknown} are not known")
@@ -160,5 +161,5 @@ class Operation:
     @property
     def params(self) -> str:
         """The class in params.py with this operation's keywords."""
-        own = self.bodies or self.query or self.headers
+        own = self.bodies or self.query or self.headers or self.raw
         return f"{camel(self.id)}Params" if own else self.options

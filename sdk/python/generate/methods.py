@@ -71,6 +71,8 @@ def operations_module(contract: Contract, answers: Answers) -> str:
             arguments.append(f"{field}=params.{ref_name(schema)}")
         if operation.params != operation.options:
             arguments.append(f"params=params.{operation.params}")
+        if operation.raw:
+            arguments.append("raw=True")
         if operation.takes_key:
             arguments.append("takes_key=True")
         if operation.link:

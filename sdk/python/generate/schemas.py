@@ -224,6 +224,8 @@ class Params(Writer):
                 of = self.type_of(parameter["schema"], name + camel(parameter["name"]))
                 of = f"Required[{of}]" if parameter.get("required") else of
                 text += f"\n    {parameter['name']}: {of}\n" + doc(parameter.get("description"))
+            if operation.raw:
+                text += "\n    content: Required[bytes]\n" + doc("What is sent, as it is.")
             if operation.headers:
                 text += f"\n    source: {self.type_of(operation.source_schema, name)}\n"
                 text += doc("What kind of client this is; becomes the run's `source`.")

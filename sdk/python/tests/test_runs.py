@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timezone
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from conftest import Server
-from penstock import AsyncPenstock, NotFoundError, Penstock, RawResponse, WaitTimeoutError, types
+from penstock import (
+    AsyncPenstock,
+    BadRequestError,
+    NotFoundError,
+    Penstock,
+    RawResponse,
+    UnprocessableEntityError,
+    WaitTimeoutError,
+    types,
+)
 
 OFFLINE = "demo/offline"
 
@@ -89,6 +99,35 @@ def test_attachments_may_be_bytes(client: Penstock) -> None:
     assert client.downloads.get(attachment.download_url.rpartition("/")[2]) == data
 
 
+def test_an_interrupted_run_goes_on_with_an_uploaded_file(client: Penstock) -> None:
+    run = client.runs.create(prompt="demo: run sleep 600", config={"model_id": OFFLINE})
+    with client.runs.events(run.run_id) as events:
+        for happened in events:
+            if isinstance(happened, types.RunStateEvent) and happened.data.state == "INPROGRESS":
+                break
+    assert client.runs.interrupt(run.run_id).run_id is None
+    conversation = client.runs.get(run.run_id).conversation_id
+    assert conversation is not None
+    prepared = client.conversations.prepare_attachments(
+        conversation, files=[{"filename": "a.txt", "mime_type": "text/plain"}]
+    )
+    (slot,) = prepared.attachments
+    show: Any = {"message": "demo: run cat .penstock/attachments/b.txt"}
+    show["attachments"] = [{"attachment_id": slot.attachment_id, "file_name": "b.txt"}]
+    with pytest.raises(UnprocessableEntityError) as caught:
+        client.conversations.follow_up(conversation, **show)
+    assert caught.value.code == "operation_not_supported"
+    uploaded = client.uploads.put(slot.upload_url.rpartition("/")[2], content=b"what b says")
+    assert uploaded.size_bytes == 11
+    answer = client.conversations.follow_up(conversation, **show)
+    assert (answer.run_id, answer.outcome) == (run.run_id, "live_session")
+    assert client.runs.wait(run.run_id, timeout=60).state == "SUCCEEDED"
+    assert b"what b says" in client.runs.transcript(run.run_id)
+    assert any(e.event_type == "turn_interrupted" for e in client.runs.timeline(run.run_id).events)
+    with pytest.raises(BadRequestError, match="over"):
+        client.conversations.interrupt(conversation)
+
+
 def test_pages(client: Penstock) -> None:
     label = str(uuid4())
     ids = {
@@ -109,7 +148,7 @@ def test_pages(client: Penstock) -> None:
 
 def test_pages_that_end_early(client: Penstock) -> None:
     label = str(uuid4())
-    large = {"worker_host": "nowhere", "env": {"A": "x" * 120_000, "B": "x" * 120_000}}
+    large: Any = {"worker_host": "nowhere", "env": {"A": "x" * 120_000, "B": "x" * 120_000}}
     ids = [
         client.runs.create(prompt="x", config=large, metadata={"test": label}).run_id
         for _ in range(20)

@@ -41,6 +41,7 @@ type namedOperation struct {
 	source   *schema   // of the header X-Penstock-Source, where it may be sent
 	keyed    bool      // whether it takes an Idempotency-Key
 	bodies   []*schema // the kinds of body that may be sent
+	raw      bool      // whether the body is sent as it is
 	optional bool      // whether the body may be left out
 	kind     answerKind
 	answer   *schema // of JSON and events
@@ -148,6 +149,10 @@ func (op *namedOperation) fill(d *document, name string, ofPath []*parameter) er
 	if sent != nil {
 		op.optional = !sent.Required
 		for _, content := range sent.Content {
+			if content.key == "*/*" {
+				op.raw = true
+				continue
+			}
 			op.bodies = append(op.bodies, content.value.Schema)
 		}
 	}

@@ -192,6 +192,9 @@ func (w *resourceWriter) parameters(op *namedOperation) []string {
 		}
 		list = append(list, "body: "+strings.Join(kinds, " | ")+suffix)
 	}
+	if op.raw {
+		list = append(list, "content: Blob")
+	}
 	if len(op.query) > 0 {
 		mark := "?"
 		if len(requiredQuery(op)) > 0 {
@@ -234,6 +237,9 @@ func (w *resourceWriter) call(op *namedOperation) string {
 	}
 	if len(op.bodies) > 0 {
 		line("body")
+	}
+	if op.raw {
+		line("content")
 	}
 	needs := requiredQuery(op)
 	if len(op.bodies) == 1 {

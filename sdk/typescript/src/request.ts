@@ -9,6 +9,8 @@ export interface Call {
   path: string;
   args?: Record<string, string>;
   body?: unknown;
+  /** A body that is sent as it is. */
+  content?: Blob;
   query?: object | undefined;
   /** Fields that the body, or the query of a call without one, must have. */
   needs?: readonly string[];
@@ -40,7 +42,7 @@ export interface Request {
 export async function encode(settings: Settings, call: Call, options: RequestOptions, accept: string): Promise<Request> {
   check(call);
   const headers = new Headers({ Accept: accept });
-  const body = await encodeBody(call.body, headers);
+  const body = call.content ? await encodeContent(call.content, headers) : await encodeBody(call.body, headers);
   if (settings.apiKey !== null) {
     headers.set('Authorization', `Bearer ${settings.apiKey}`);
   }
@@ -54,7 +56,7 @@ export async function encode(settings: Settings, call: Call, options: RequestOpt
     setHeaders(headers, values);
   }
   // A path of the caller's own may hold what is nobody else's business.
-  const path = call.path.replace(/[?#].*/s, '').replace(/^\/downloads\/[^{]+/, '/downloads/…');
+  const path = call.path.replace(/[?#].*/s, '').replace(/^\/(downloads|uploads)\/[^{]+/, '/$1/…');
   return {
     name: `${call.method} ${path}`,
     facts: { method: call.method, path },
@@ -71,6 +73,9 @@ function check(call: Call): void {
     throw new PenstockError('the path must begin with one /, such as /agent/runs');
   }
   const name = `${call.method} ${call.path}`;
+  if ('content' in call && !(call.content instanceof Blob)) {
+    throw new PenstockError(`${name}: the content must be a Blob`);
+  }
   for (const part of ['body', 'query'] as const) {
     const value: unknown = call[part];
     if (part in call && (part === 'body' || value !== undefined) && (typeof value !== 'object' || value === null || Array.isArray(value))) {
@@ -151,6 +156,12 @@ async function encodeBody(body: unknown, headers: Headers): Promise<BodyInit | u
   const written = new Response(form);
   headers.set('Content-Type', written.headers.get('Content-Type') ?? 'multipart/form-data');
   return await written.arrayBuffer();
+}
+
+/** Read once, so that each try sends the same bytes. */
+async function encodeContent(content: Blob, headers: Headers): Promise<BodyInit> {
+  headers.set('Content-Type', content.type || 'application/octet-stream');
+  return await content.arrayBuffer();
 }
 
 function setHeaders(headers: Headers, values: HeaderValues | undefined): void {

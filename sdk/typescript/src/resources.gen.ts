@@ -28,7 +28,6 @@ import type {
   Delivery,
   DispatchRequest,
   DispatchResponse,
-  Empty,
   Factory,
   FactoryFiles,
   FactorySchemaVersions,
@@ -36,7 +35,9 @@ import type {
   FilesVerdict,
   FilterVerdict,
   FindRunByExternalReferenceQuery,
+  FollowupResponse,
   HandoffAttachmentsResponse,
+  InterruptResponse,
   Key,
   Limits,
   ListAgentSkillsQuery,
@@ -63,6 +64,8 @@ import type {
   ListSignatureSchemesResponse,
   ListWebhooksResponse,
   Me,
+  PrepareAttachmentsRequest,
+  PrepareAttachmentsResponse,
   PreviewScheduleTimesQuery,
   Revision,
   RotateSecretRequest,
@@ -90,6 +93,7 @@ import type {
   UpdateSchedule,
   UpdateWebhookRequest,
   UploadArtifactRequest,
+  UploadedAttachment,
   ValidateFilesRequest,
   Webhook,
 } from './types.gen.js';
@@ -375,6 +379,66 @@ export class ConversationsResource extends Resource {
         method: 'GET',
         path: '/agent/conversations/{conversationId}',
         args: { conversationId },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Send a follow-up to a conversation.
+   *
+   * The same as `POST /agent/runs/{runId}/followups` for the run of the conversation that is not over, else for its newest one;
+   * `run_id` of the answer names it.
+   *
+   * Needs the scope `runs:write`.
+   */
+  followUp(conversationId: string, body: RunFollowupRequest, options?: RequestOptions): APIPromise<FollowupResponse> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/agent/conversations/{conversationId}/followups',
+        args: { conversationId },
+        body,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Interrupt the agent of a conversation.
+   *
+   * The same as `POST /agent/runs/{runId}/interrupt` for the run of the conversation that is not over, else for its newest one;
+   * `run_id` of the answer names it.
+   *
+   * Needs the scope `runs:write`.
+   */
+  interrupt(conversationId: string, options?: RequestOptions): APIPromise<InterruptResponse> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/agent/conversations/{conversationId}/interrupt',
+        args: { conversationId },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Prepare attachments of a follow-up to a conversation.
+   *
+   * The same as `POST /agent/runs/{runId}/attachments/prepare` for the run of the conversation that is not over, else for its newest
+   * one.
+   *
+   * Needs the scope `runs:write`.
+   */
+  prepareAttachments(conversationId: string, body: PrepareAttachmentsRequest, options?: RequestOptions): APIPromise<PrepareAttachmentsResponse> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/agent/conversations/{conversationId}/attachments/prepare',
+        args: { conversationId },
+        body,
+        needs: ['files'],
       },
       options,
     );
@@ -1140,22 +1204,71 @@ export class RunsResource extends Waiting {
    *
    * Steers a run, whatever its state. A run that still waits gets the message after its prompt, a working one at its next turn, a
    * BLOCKED one as the answer, and an ended one starts a new execution that continues the conversation. Messages keep their order
-   * and none is lost. An empty message is refused unless it continues a saved conversation. While another run of the conversation is not
-   * over, a message to one that has ended is a conflict: send it to the other.
+   * and none is lost. An empty message is refused unless it continues a saved conversation or has attachments. While another run of
+   * the conversation is not over, a message to one that has ended is a conflict: send it to the other.
    *
    * A message that the agent has not been given when its run ends FAILED, ERROR or CANCELLED is recorded as undelivered: the timeline
    * has `followup_undelivered`, and the message stands in the conversation with an event block of that name. Send it again to start
    * a new execution.
    *
+   * The agent finds `attachments` in `.penstock/attachments/` of its workspace when it gets the message, which names them. A file
+   * comes with its content, or was uploaded before (`POST /agent/runs/{runId}/attachments/prepare`). One that is not known, or not
+   * uploaded yet, is a 422 `operation_not_supported`. A run and its follow-ups have at most 100 files with 256 MiB in all, and at
+   * most 1,000 messages with 16 MiB in all may wait: more is a conflict.
+   *
    * Needs the scope `runs:write`.
    */
-  followUp(runId: string, body: RunFollowupRequest, options?: RequestOptions): APIPromise<Empty> {
+  followUp(runId: string, body: RunFollowupRequest, options?: RequestOptions): APIPromise<FollowupResponse> {
     return this.core.json(
       {
         method: 'POST',
         path: '/agent/runs/{runId}/followups',
         args: { runId },
         body,
+      },
+      options,
+    );
+  }
+
+  /**
+   * Interrupt the agent.
+   *
+   * Ends the agent's turn. The run and the agent's session stay: the agent goes on with the next follow-up. Without one the run stays
+   * INPROGRESS for `idle_timeout_minutes` (10), and is then BLOCKED until a follow-up comes. The interrupt takes effect even if the
+   * server or the worker is lost meanwhile; a turn that ends by itself first has simply ended. Sent again for the same turn, it does
+   * nothing. A run that is over is a 400. An agent that has not started yet, or waits, has no turn to interrupt: that is a 409. To end
+   * the run, cancel it.
+   *
+   * Needs the scope `runs:write`.
+   */
+  interrupt(runId: string, options?: RequestOptions): APIPromise<InterruptResponse> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/agent/runs/{runId}/interrupt',
+        args: { runId },
+      },
+      options,
+    );
+  }
+
+  /**
+   * Prepare attachments of a follow-up.
+   *
+   * Prepares up to 25 files, and returns a signed link for each. `PUT` the file to its link within 15 minutes; no key is needed. It
+   * has at most 25 MiB, and may be sent again. A follow-up to the same run then names it by `attachment_id`. A file that no follow-up
+   * names within 24 hours is removed.
+   *
+   * Needs the scope `runs:write`.
+   */
+  prepareAttachments(runId: string, body: PrepareAttachmentsRequest, options?: RequestOptions): APIPromise<PrepareAttachmentsResponse> {
+    return this.core.json(
+      {
+        method: 'POST',
+        path: '/agent/runs/{runId}/attachments/prepare',
+        args: { runId },
+        body,
+        needs: ['files'],
       },
       options,
     );
@@ -1724,6 +1837,29 @@ export class StatsResource extends Resource {
   }
 }
 
+/** `client.uploads` */
+export class UploadsResource extends Resource {
+
+  /**
+   * Upload an attachment.
+   *
+   * The target of the links that `attachments/prepare` returns. The body is the file, at most 25 MiB. The link is the permission, so
+   * no key is needed. A link that is not valid or has expired is a 404. Once a follow-up has named the attachment, another upload is
+   * a 409.
+   */
+  put(token: string, content: Blob, options?: RequestOptions): APIPromise<UploadedAttachment> {
+    return this.core.json(
+      {
+        method: 'PUT',
+        path: '/uploads/{token}',
+        args: { token },
+        content,
+      },
+      options,
+    );
+  }
+}
+
 /** `client.webhooks` */
 export class WebhooksResource extends Resource {
 
@@ -1919,6 +2055,7 @@ export class Resources {
   readonly sessions: SessionsResource;
   readonly skills: SkillsResource;
   readonly stats: StatsResource;
+  readonly uploads: UploadsResource;
   readonly webhooks: WebhooksResource;
   readonly workers: WorkersResource;
 
@@ -1943,6 +2080,7 @@ export class Resources {
     this.sessions = new SessionsResource(core);
     this.skills = new SkillsResource(core);
     this.stats = new StatsResource(core);
+    this.uploads = new UploadsResource(core);
     this.webhooks = new WebhooksResource(core);
     this.workers = new WorkersResource(core);
   }

@@ -11,14 +11,15 @@ import type {
   DefinitionPlan,
   Delivery,
   DispatchResponse,
-  Empty,
   Factory,
   FactoryFiles,
   FactorySchemaVersions,
   FactorySchemas,
   FilesVerdict,
   FilterVerdict,
+  FollowupResponse,
   HandoffAttachmentsResponse,
+  InterruptResponse,
   Key,
   Limits,
   ListAgentSkillsResponse,
@@ -38,6 +39,7 @@ import type {
   ListSignatureSchemesResponse,
   ListWebhooksResponse,
   Me,
+  PrepareAttachmentsResponse,
   RunAgentResponse,
   RunItem,
   RunReference,
@@ -49,6 +51,7 @@ import type {
   Stats,
   Success,
   TimelineResponse,
+  UploadedAttachment,
   Webhook,
 } from './types.gen.js';
 
@@ -57,7 +60,9 @@ export interface Routes {
   'GET /agent/runs': ListRunsResponse;
   'POST /agent/runs': RunAgentResponse;
   'GET /agent/runs/{runId}': RunItem;
-  'POST /agent/runs/{runId}/followups': Empty;
+  'POST /agent/runs/{runId}/followups': FollowupResponse;
+  'POST /agent/runs/{runId}/interrupt': InterruptResponse;
+  'POST /agent/runs/{runId}/attachments/prepare': PrepareAttachmentsResponse;
   'POST /agent/runs/{runId}/cancel': string;
   'GET /agent/runs/{runId}/timeline': TimelineResponse;
   'GET /agent/runs/{runId}/conversation': Conversation;
@@ -67,6 +72,9 @@ export interface Routes {
   'POST /agent/runs/{runId}/artifacts': ArtifactItem;
   'GET /agent/run-by-external-reference': RunReference;
   'GET /agent/conversations/{conversationId}': Conversation;
+  'POST /agent/conversations/{conversationId}/followups': FollowupResponse;
+  'POST /agent/conversations/{conversationId}/interrupt': InterruptResponse;
+  'POST /agent/conversations/{conversationId}/attachments/prepare': PrepareAttachmentsResponse;
   'GET /agent/conversations/{conversationId}/transcript': Response;
   'GET /agent/conversations/{conversationId}/screenshots/{artifactUid}/download': Response;
   'GET /agent/conversations/{conversationId}/redirect': ConversationRedirect;
@@ -74,6 +82,7 @@ export interface Routes {
   'GET /agent/artifacts/{artifactUid}': ArtifactResponse;
   'GET /agent/artifacts/{artifactUid}/download': Response;
   'GET /downloads/{token}': Response;
+  'PUT /uploads/{token}': UploadedAttachment;
   'GET /agent/schedules': ListSchedulesResponse;
   'POST /agent/schedules': ScheduledAgentItem;
   'GET /agent/schedules/{scheduleId}': ScheduledAgentItem;

@@ -40,9 +40,6 @@ export interface FieldError {
 /** A kind of error, see [the error pages](/docs/errors). */
 export type ErrorCode = Open<'invalid_request' | 'authentication_required' | 'not_authorized' | 'feature_not_available' | 'resource_not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'operation_not_supported' | 'invalid_definition' | 'content_policy_violation' | 'budget_exceeded' | 'rate_limited' | 'internal_error' | 'resource_unavailable' | 'environment_setup_failed' | 'agent_process_failed' | 'infrastructure_timeout' | 'external_authentication_required' | 'integration_not_configured'>;
 
-/** An object without fields. */
-export type Empty = Record<string, unknown>;
-
 /** Says that it was done. */
 export interface Success {
   /** Always true. */
@@ -128,9 +125,97 @@ export interface RunAgentResponse {
 
 /** A message to the agent of a run. */
 export interface RunFollowupRequest {
-  /** What to tell it. May be empty only to continue a saved conversation. */
+  /** What to tell it. May be empty only with attachments, or to continue a saved conversation. */
   message?: string | undefined;
   mode?: Known<RunMode> | undefined;
+  /** Files for the agent, at most 25, of them at most 5 with their content, of 25 MiB together. */
+  attachments?: FollowupAttachment[] | undefined;
+}
+
+/** A file that goes with a follow-up. Either `attachment_id`, or `file_name`, `mime_type` and `data`. */
+export interface FollowupAttachment {
+  /** Of a file that was prepared for this run and uploaded, or that came with another of its follow-ups. */
+  attachment_id?: string | undefined;
+  /** Its name, without folders; with `attachment_id`, a name to use instead of its own. */
+  file_name?: string | undefined;
+  /** Its media type. */
+  mime_type?: string | undefined;
+  /** Its content in base64. */
+  data?: string | undefined;
+}
+
+/** A follow-up that is recorded. */
+export interface FollowupResponse {
+  /** The run that gets it, where the request named a conversation. */
+  run_id?: string;
+  /** The id of the follow-up, and of its message in the conversation. */
+  followup_id: string;
+  /**
+   * `queue_pending`: the agent gets it after its prompt. `live_session`: the agent that works gets it at its next turn.
+   * `handoff_execution`: it starts another execution of the run.
+   */
+  outcome: Open<'queue_pending' | 'live_session' | 'handoff_execution'>;
+}
+
+/** An interrupt that is recorded. */
+export interface InterruptResponse {
+  /** The run whose agent is interrupted, where the request named a conversation. */
+  run_id?: string;
+}
+
+/** Files to be uploaded. */
+export interface PrepareAttachmentsRequest {
+  /** The files. */
+  files: PrepareAttachment[];
+}
+
+/** A file to be uploaded. */
+export interface PrepareAttachment {
+  /** Its name, without folders. */
+  filename: string;
+  /** Its media type. */
+  mime_type: string;
+}
+
+/** Where to upload files. */
+export interface PrepareAttachmentsResponse {
+  /** One for each file, in the order of the request. */
+  attachments: PreparedAttachment[];
+}
+
+/** Where to upload a file. */
+export interface PreparedAttachment {
+  /** What a follow-up names it by. */
+  attachment_id: string;
+  /** Where to `PUT` the file. The link is the permission. */
+  upload_url: string;
+  upload_target: UploadTarget;
+  /** When the link ends. */
+  expires_at: string;
+}
+
+/** The request that uploads a file as its body. */
+export interface UploadTarget {
+  /** The link. */
+  url: string;
+  /** Always `PUT`. */
+  method: string;
+  /** Headers to send. */
+  headers: Record<string, string>;
+  /** Fields of a form: none, since the file is the body. */
+  fields: string[];
+}
+
+/** An attachment that was uploaded. */
+export interface UploadedAttachment {
+  /** What a follow-up names it by. */
+  attachment_id: string;
+  /** Its name. */
+  filename: string;
+  /** Its media type. */
+  mime_type: string;
+  /** Its size. */
+  size_bytes: number;
 }
 
 /** A page of runs. */
@@ -457,7 +542,7 @@ export interface TimelineEvent {
   /** The execution, when it belongs to one. */
   execution_id?: number;
   /** What happened. */
-  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'setup_step' | 'image_not_used' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used'>;
+  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'setup_step' | 'image_not_used' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used'>;
   /** When. */
   occurred_at: Timestamp;
   /** More about it, by type; a `setup_step` has its command, exit code and last output, an `image_not_used` the `image`, `instance_shape` and `runner` that a worker's sandbox could not give, an `any_worker` the `worker_host` that was asked for, an `mcp_server_not_used` the `name` and `id` of the server. */
@@ -558,7 +643,7 @@ export interface ActionResultBlock {
 export interface EventBlock {
   /** Always `event`. */
   type: 'event';
-  /** What kind. `followup_undelivered` marks the message of a follow-up that the agent never got. */
+  /** What kind. `followup_undelivered` marks the message of a follow-up that the agent never got, `attachments` names the files of one. */
   name: string;
   /** What it says, secrets masked. */
   data: Record<string, unknown>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BadRequestError, NotFoundError, type RunEvent, WaitTimeoutError } from '../src/index.js';
+import { BadRequestError, NotFoundError, type RunEvent, UnprocessableEntityError, WaitTimeoutError } from '../src/index.js';
 import { eventually, Server, useServer } from './server.js';
 
 const server = useServer({ args: ['--concurrency', '8'] });
@@ -51,6 +51,26 @@ describe('a run', () => {
     expect(cancelled).toBe(run_id);
     expect(run.state).toBe('CANCELLED');
     await expect(client.runs.cancel(run_id)).rejects.toThrow(BadRequestError);
+  });
+
+  test('is interrupted and goes on with an uploaded file', async () => {
+    const client = server().client();
+    const { run_id } = await client.runs.create({ prompt: endless });
+    await eventually(() => client.runs.interrupt(run_id));
+    const { attachments } = await client.runs.prepareAttachments(run_id, { files: [{ filename: 'a.txt', mime_type: 'text/plain' }] });
+    const slot = attachments[0];
+    if (!slot) {
+      throw new Error('nothing was prepared');
+    }
+    const message = { message: 'demo: run cat .penstock/attachments/a.txt', attachments: [{ attachment_id: slot.attachment_id }] };
+    await expect(client.runs.followUp(run_id, message)).rejects.toThrow(UnprocessableEntityError);
+    await client.uploads.put(slot.upload_url.replace(/.*\//, ''), new Blob(['what a says'], { type: 'text/plain' }));
+    expect(await client.runs.followUp(run_id, message)).toMatchObject({ outcome: 'live_session' });
+    const run = await client.runs.wait({ run_id });
+
+    expect(run.state).toBe('SUCCEEDED');
+    expect(await (await client.runs.transcript(run_id)).text()).toContain('what a says');
+    await expect(client.conversations.interrupt(run.conversation_id ?? '')).rejects.toThrow(BadRequestError);
   });
 
   test('keeps what it makes, to be downloaded', async () => {

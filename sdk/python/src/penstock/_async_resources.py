@@ -18,8 +18,9 @@ from ._wait import AsyncRunsBase
 
 
 class AsyncRuns(AsyncRunsBase):
-    """`client.runs`: create, list, get, follow_up, cancel, timeline, conversation, transcript,
-    events, handoff_attachments, add_artifact, find_by_external_reference.
+    """`client.runs`: create, list, get, follow_up, interrupt, prepare_attachments, cancel,
+    timeline, conversation, transcript, events, handoff_attachments, add_artifact,
+    find_by_external_reference.
     """
 
     async def create(self, **arguments: Unpack[params.CreateRunParams]) -> types.RunAgentResponse:
@@ -63,22 +64,56 @@ class AsyncRuns(AsyncRunsBase):
 
     async def follow_up(
         self, run_id: str, **arguments: Unpack[params.FollowUpRunParams]
-    ) -> types.Empty:
+    ) -> types.FollowupResponse:
         """Send a follow-up.
 
         Steers a run, whatever its state. A run that still waits gets the message after its
         prompt, a working one at its next turn, a BLOCKED one as the answer, and an ended one
         starts a new execution that continues the conversation. Messages keep their order and
-        none is lost. An empty message is refused unless it continues a saved conversation.
-        While another run of the conversation is not over, a message to one that has ended is a
-        conflict: send it to the other.
+        none is lost. An empty message is refused unless it continues a saved conversation or
+        has attachments. While another run of the conversation is not over, a message to one
+        that has ended is a conflict: send it to the other.
 
         A message that the agent has not been given when its run ends FAILED, ERROR or CANCELLED
         is recorded as undelivered: the timeline has `followup_undelivered`, and the message
         stands in the conversation with an event block of that name. Send it again to start a
         new execution.
+
+        The agent finds `attachments` in `.penstock/attachments/` of its workspace when it gets
+        the message, which names them. A file comes with its content, or was uploaded before
+        (`POST /agent/runs/{runId}/attachments/prepare`). One that is not known, or not uploaded
+        yet, is a 422 `operation_not_supported`. A run and its follow-ups have at most 100 files
+        with 256 MiB in all, and at most 1,000 messages with 16 MiB in all may wait: more is a
+        conflict.
         """
         return await self._call(operations.follow_up_run, arguments, run_id)
+
+    async def interrupt(
+        self, run_id: str, **arguments: Unpack[PostOptions]
+    ) -> types.InterruptResponse:
+        """Interrupt the agent.
+
+        Ends the agent's turn. The run and the agent's session stay: the agent goes on with the
+        next follow-up. Without one the run stays INPROGRESS for `idle_timeout_minutes` (10),
+        and is then BLOCKED until a follow-up comes. The interrupt takes effect even if the
+        server or the worker is lost meanwhile; a turn that ends by itself first has simply
+        ended. Sent again for the same turn, it does nothing. A run that is over is a 400. An
+        agent that has not started yet, or waits, has no turn to interrupt: that is a 409. To
+        end the run, cancel it.
+        """
+        return await self._call(operations.interrupt_run, arguments, run_id)
+
+    async def prepare_attachments(
+        self, run_id: str, **arguments: Unpack[params.PrepareAttachmentsParams]
+    ) -> types.PrepareAttachmentsResponse:
+        """Prepare attachments of a follow-up.
+
+        Prepares up to 25 files, and returns a signed link for each. `PUT` the file to its link
+        within 15 minutes; no key is needed. It has at most 25 MiB, and may be sent again. A
+        follow-up to the same run then names it by `attachment_id`. A file that no follow-up
+        names within 24 hours is removed.
+        """
+        return await self._call(operations.prepare_attachments, arguments, run_id)
 
     async def cancel(self, run_id: str, **arguments: Unpack[params.CancelRunParams]) -> str:
         """Cancel a run.
@@ -175,7 +210,9 @@ class AsyncRuns(AsyncRunsBase):
 
 
 class AsyncConversations(AsyncResource):
-    """`client.conversations`: get, transcript, download_screenshot, redirect."""
+    """`client.conversations`: get, follow_up, interrupt, prepare_attachments, transcript,
+    download_screenshot, redirect.
+    """
 
     async def get(self, conversation_id: str, **arguments: Unpack[Options]) -> types.Conversation:
         """Read a conversation.
@@ -183,6 +220,38 @@ class AsyncConversations(AsyncResource):
         The conversation in a form that is the same for every harness.
         """
         return await self._call(operations.get_conversation, arguments, conversation_id)
+
+    async def follow_up(
+        self, conversation_id: str, **arguments: Unpack[params.FollowUpConversationParams]
+    ) -> types.FollowupResponse:
+        """Send a follow-up to a conversation.
+
+        The same as `POST /agent/runs/{runId}/followups` for the run of the conversation that is
+        not over, else for its newest one; `run_id` of the answer names it.
+        """
+        return await self._call(operations.follow_up_conversation, arguments, conversation_id)
+
+    async def interrupt(
+        self, conversation_id: str, **arguments: Unpack[PostOptions]
+    ) -> types.InterruptResponse:
+        """Interrupt the agent of a conversation.
+
+        The same as `POST /agent/runs/{runId}/interrupt` for the run of the conversation that is
+        not over, else for its newest one; `run_id` of the answer names it.
+        """
+        return await self._call(operations.interrupt_conversation, arguments, conversation_id)
+
+    async def prepare_attachments(
+        self, conversation_id: str, **arguments: Unpack[params.PrepareConversationAttachmentsParams]
+    ) -> types.PrepareAttachmentsResponse:
+        """Prepare attachments of a follow-up to a conversation.
+
+        The same as `POST /agent/runs/{runId}/attachments/prepare` for the run of the
+        conversation that is not over, else for its newest one.
+        """
+        return await self._call(
+            operations.prepare_conversation_attachments, arguments, conversation_id
+        )
 
     async def transcript(self, conversation_id: str, **arguments: Unpack[Options]) -> bytes:
         """Download a conversation's transcript.
@@ -262,6 +331,22 @@ class AsyncDownloads(AsyncResource):
         for a new one. With an object store, signed links may lead there instead.
         """
         return await self._call(operations.download, arguments, token)
+
+
+class AsyncUploads(AsyncResource):
+    """`client.uploads`: put."""
+
+    async def put(
+        self, token: str, **arguments: Unpack[params.UploadAttachmentParams]
+    ) -> types.UploadedAttachment:
+        """Upload an attachment.
+
+        The target of the links that `attachments/prepare` returns. The body is the file, at
+        most 25 MiB. The link is the permission, so no key is needed. A link that is not valid
+        or has expired is a 404. Once a follow-up has named the attachment, another upload is a
+        409.
+        """
+        return await self._call(operations.upload_attachment, arguments, token)
 
 
 class AsyncSchedules(AsyncResource):
@@ -1055,14 +1140,17 @@ class AsyncResources(AsyncResource):
 
     @cached_property
     def runs(self) -> AsyncRuns:
-        """Methods: create, list, get, follow_up, cancel, timeline, conversation, transcript,
-        events, handoff_attachments, add_artifact, find_by_external_reference.
+        """Methods: create, list, get, follow_up, interrupt, prepare_attachments, cancel, timeline,
+        conversation, transcript, events, handoff_attachments, add_artifact,
+        find_by_external_reference.
         """
         return AsyncRuns(self._connection)
 
     @cached_property
     def conversations(self) -> AsyncConversations:
-        """Methods: get, transcript, download_screenshot, redirect."""
+        """Methods: get, follow_up, interrupt, prepare_attachments, transcript,
+        download_screenshot, redirect.
+        """
         return AsyncConversations(self._connection)
 
     @cached_property
@@ -1079,6 +1167,11 @@ class AsyncResources(AsyncResource):
     def downloads(self) -> AsyncDownloads:
         """Methods: get."""
         return AsyncDownloads(self._connection)
+
+    @cached_property
+    def uploads(self) -> AsyncUploads:
+        """Methods: put."""
+        return AsyncUploads(self._connection)
 
     @cached_property
     def schedules(self) -> AsyncSchedules:

@@ -65,6 +65,8 @@ class Operation(Generic[T]):
     body: Any = None
     form: Any = None
     params: Any = None
+    raw: bool = False
+    """Whether `content` is the body."""
     takes_key: bool = False
     link: bool = False
 
@@ -158,6 +160,8 @@ class Operation(Generic[T]):
         extra = options.get("extra_body", {})
         if form:
             return _multipart({**own, **extra})
+        if self.raw:
+            return own["content"], "application/octet-stream"
         if self.body is None:
             if extra:
                 raise TypeError(f"{self.name}: takes no body")

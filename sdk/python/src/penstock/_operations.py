@@ -63,15 +63,37 @@ get_run: Operation[types.RunItem] = Operation(
     "getRun", "runs.get", "GET", "/agent/runs/{runId}", answer=types.RunItem, path_names=("run_id",)
 )
 
-follow_up_run: Operation[types.Empty] = Operation(
+follow_up_run: Operation[types.FollowupResponse] = Operation(
     "followUpRun",
     "runs.follow_up",
     "POST",
     "/agent/runs/{runId}/followups",
-    answer=types.Empty,
+    answer=types.FollowupResponse,
     path_names=("run_id",),
     body=params.RunFollowupRequest,
     params=params.FollowUpRunParams,
+    takes_key=True,
+)
+
+interrupt_run: Operation[types.InterruptResponse] = Operation(
+    "interruptRun",
+    "runs.interrupt",
+    "POST",
+    "/agent/runs/{runId}/interrupt",
+    answer=types.InterruptResponse,
+    path_names=("run_id",),
+    takes_key=True,
+)
+
+prepare_attachments: Operation[types.PrepareAttachmentsResponse] = Operation(
+    "prepareAttachments",
+    "runs.prepare_attachments",
+    "POST",
+    "/agent/runs/{runId}/attachments/prepare",
+    answer=types.PrepareAttachmentsResponse,
+    path_names=("run_id",),
+    body=params.PrepareAttachmentsRequest,
+    params=params.PrepareAttachmentsParams,
     takes_key=True,
 )
 
@@ -167,6 +189,40 @@ get_conversation: Operation[types.Conversation] = Operation(
     path_names=("conversation_id",),
 )
 
+follow_up_conversation: Operation[types.FollowupResponse] = Operation(
+    "followUpConversation",
+    "conversations.follow_up",
+    "POST",
+    "/agent/conversations/{id}/followups",
+    answer=types.FollowupResponse,
+    path_names=("conversation_id",),
+    body=params.RunFollowupRequest,
+    params=params.FollowUpConversationParams,
+    takes_key=True,
+)
+
+interrupt_conversation: Operation[types.InterruptResponse] = Operation(
+    "interruptConversation",
+    "conversations.interrupt",
+    "POST",
+    "/agent/conversations/{id}/interrupt",
+    answer=types.InterruptResponse,
+    path_names=("conversation_id",),
+    takes_key=True,
+)
+
+prepare_conversation_attachments: Operation[types.PrepareAttachmentsResponse] = Operation(
+    "prepareConversationAttachments",
+    "conversations.prepare_attachments",
+    "POST",
+    "/agent/conversations/{id}/attachments/prepare",
+    answer=types.PrepareAttachmentsResponse,
+    path_names=("conversation_id",),
+    body=params.PrepareAttachmentsRequest,
+    params=params.PrepareConversationAttachmentsParams,
+    takes_key=True,
+)
+
 get_conversation_transcript: Operation[bytes] = Operation(
     "getConversationTranscript",
     "conversations.transcript",
@@ -229,6 +285,17 @@ download_artifact: Operation[bytes] = Operation(
 
 download: Operation[bytes] = Operation(
     "download", "downloads.get", "GET", "/downloads/{token}", answer=bytes, path_names=("token",)
+)
+
+upload_attachment: Operation[types.UploadedAttachment] = Operation(
+    "uploadAttachment",
+    "uploads.put",
+    "PUT",
+    "/uploads/{token}",
+    answer=types.UploadedAttachment,
+    path_names=("token",),
+    params=params.UploadAttachmentParams,
+    raw=True,
 )
 
 create_schedule: Operation[types.ScheduledAgentItem] = Operation(

@@ -54,7 +54,9 @@ __all__ = [
     "ExecutionLocation",
     "FactoryRepository",
     "FindRunByExternalReferenceParams",
+    "FollowUpConversationParams",
     "FollowUpRunParams",
+    "FollowupAttachment",
     "GitHubRepo",
     "GitRepo",
     "Harness",
@@ -69,6 +71,10 @@ __all__ = [
     "ListedFile",
     "MCPServerConfig",
     "MemoryStoreRef",
+    "PrepareAttachment",
+    "PrepareAttachmentsParams",
+    "PrepareAttachmentsRequest",
+    "PrepareConversationAttachmentsParams",
     "PreviewScheduleTimesParams",
     "RotateSecretRequest",
     "RotateWebhookSecretParams",
@@ -100,6 +106,7 @@ __all__ = [
     "UpdateWebhookParams",
     "UpdateWebhookRequest",
     "UploadArtifactRequest",
+    "UploadAttachmentParams",
     "ValidateFactoryFilesParams",
     "ValidateFilesRequest",
     "WebhookAuthMode",
@@ -180,9 +187,52 @@ class RunFollowupRequest(TypedDict, total=False):
     """A message to the agent of a run."""
 
     message: str
-    """What to tell it. May be empty only to continue a saved conversation."""
+    """What to tell it. May be empty only with attachments, or to continue a saved conversation."""
 
     mode: RunMode
+
+    attachments: Sequence[FollowupAttachment]
+    """Files for the agent, at most 25, of them at most 5 with their content, of 25 MiB together."""
+
+
+@with_config(STRICT)
+class FollowupAttachment(TypedDict, total=False):
+    """A file that goes with a follow-up. Either `attachment_id`, or `file_name`, `mime_type` and
+    `data`.
+    """
+
+    attachment_id: str
+    """Of a file that was prepared for this run and uploaded, or that came with another of its
+    follow-ups.
+    """
+
+    file_name: str
+    """Its name, without folders; with `attachment_id`, a name to use instead of its own."""
+
+    mime_type: str
+    """Its media type."""
+
+    data: Base64
+    """Its content in base64."""
+
+
+@with_config(STRICT)
+class PrepareAttachmentsRequest(TypedDict, total=False):
+    """Files to be uploaded."""
+
+    files: Required[Sequence[PrepareAttachment]]
+    """The files."""
+
+
+@with_config(STRICT)
+class PrepareAttachment(TypedDict, total=False):
+    """A file to be uploaded."""
+
+    filename: Required[str]
+    """Its name, without folders."""
+
+    mime_type: Required[str]
+    """Its media type."""
 
 
 RunState: TypeAlias = Literal[
@@ -1400,6 +1450,11 @@ class FollowUpRunParams(RunFollowupRequest, PostOptions, total=False):
 
 
 @with_config(STRICT)
+class PrepareAttachmentsParams(PrepareAttachmentsRequest, PostOptions, total=False):
+    """Keywords of `runs.prepare_attachments`."""
+
+
+@with_config(STRICT)
 class CancelRunParams(PostOptions, total=False):
     """Keywords of `runs.cancel`."""
 
@@ -1431,6 +1486,24 @@ class FindRunByExternalReferenceParams(Options, total=False):
 
     url: Required[str]
     """The URL that the artifact carries."""
+
+
+@with_config(STRICT)
+class FollowUpConversationParams(RunFollowupRequest, PostOptions, total=False):
+    """Keywords of `conversations.follow_up`."""
+
+
+@with_config(STRICT)
+class PrepareConversationAttachmentsParams(PrepareAttachmentsRequest, PostOptions, total=False):
+    """Keywords of `conversations.prepare_attachments`."""
+
+
+@with_config(STRICT)
+class UploadAttachmentParams(Options, total=False):
+    """Keywords of `uploads.put`."""
+
+    content: Required[bytes]
+    """What is sent, as it is."""
 
 
 @with_config(STRICT)

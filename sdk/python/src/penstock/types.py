@@ -56,7 +56,6 @@ __all__ = [
     "DeliveryMatch",
     "Diagnostic",
     "DispatchResponse",
-    "Empty",
     "EnvironmentTask",
     "Error",
     "ErrorCode",
@@ -86,6 +85,7 @@ __all__ = [
     "FilterCheck",
     "FilterSample",
     "FilterVerdict",
+    "FollowupResponse",
     "GitHubRepo",
     "GitRepo",
     "HandoffAttachment",
@@ -93,6 +93,7 @@ __all__ = [
     "Harness",
     "HourDeliveries",
     "HourStats",
+    "InterruptResponse",
     "Key",
     "KeyScope",
     "Limits",
@@ -129,6 +130,8 @@ __all__ = [
     "PlanArtifactResponse",
     "PlanArtifactResponseData",
     "PlanEntry",
+    "PrepareAttachmentsResponse",
+    "PreparedAttachment",
     "PullRequestArtifact",
     "PullRequestArtifactData",
     "PullRequestArtifactResponse",
@@ -189,6 +192,8 @@ __all__ = [
     "UnknownArtifactResponse",
     "UnknownContentBlock",
     "UnknownRunEvent",
+    "UploadTarget",
+    "UploadedAttachment",
     "ValidationScope",
     "Webhook",
     "WebhookAuthMode",
@@ -276,10 +281,6 @@ ErrorCode: TypeAlias = (
 """A kind of error, see [the error pages](/docs/errors)."""
 
 
-class Empty(Model):
-    """An object without fields."""
-
-
 class Success(Model):
     """Says that it was done."""
 
@@ -329,6 +330,83 @@ class RunAgentResponse(Model):
 
     at_capacity: bool | None = None
     """Whether every worker is busy so that the run has to wait."""
+
+
+class FollowupResponse(Model):
+    """A follow-up that is recorded."""
+
+    run_id: str | None = None
+    """The run that gets it, where the request named a conversation."""
+
+    followup_id: str
+    """The id of the follow-up, and of its message in the conversation."""
+
+    outcome: Literal["queue_pending", "live_session", "handoff_execution"] | str
+    """`queue_pending`: the agent gets it after its prompt. `live_session`: the agent that works
+    gets it at its next turn. `handoff_execution`: it starts another execution of the run.
+    """
+
+
+class InterruptResponse(Model):
+    """An interrupt that is recorded."""
+
+    run_id: str | None = None
+    """The run whose agent is interrupted, where the request named a conversation."""
+
+
+class PrepareAttachmentsResponse(Model):
+    """Where to upload files."""
+
+    attachments: list[PreparedAttachment]
+    """One for each file, in the order of the request."""
+
+
+class PreparedAttachment(Model):
+    """Where to upload a file."""
+
+    attachment_id: str
+    """What a follow-up names it by."""
+
+    upload_url: str
+    """Where to `PUT` the file. The link is the permission."""
+
+    upload_target: UploadTarget
+    """The request that uploads a file as its body."""
+
+    expires_at: datetime
+    """When the link ends."""
+
+
+class UploadTarget(Model):
+    """The request that uploads a file as its body."""
+
+    url: str
+    """The link."""
+
+    method: str
+    """Always `PUT`."""
+
+    headers: dict[str, str]
+    """Headers to send."""
+
+    fields: list[str]
+    """Fields of a form: none, since the file is the body."""
+
+
+class UploadedAttachment(Model):
+    """An attachment that was uploaded."""
+
+    attachment_id: str
+    """What a follow-up names it by."""
+
+    filename: str
+    """Its name."""
+
+    mime_type: str
+    """Its media type."""
+
+    size_bytes: int
+    """Its size."""
 
 
 class ListRunsResponse(Model):
@@ -866,6 +944,8 @@ class TimelineEvent(Model):
             "followup_received",
             "followup_delivered",
             "followup_undelivered",
+            "interrupt_requested",
+            "turn_interrupted",
             "setup_step",
             "image_not_used",
             "run_requeued",
@@ -1025,7 +1105,9 @@ class EventBlock(Model):
     """Always `event`."""
 
     name: str
-    """What kind. `followup_undelivered` marks the message of a follow-up that the agent never got."""
+    """What kind. `followup_undelivered` marks the message of a follow-up that the agent never got,
+    `attachments` names the files of one.
+    """
 
     data: dict[str, Any]
     """What it says, secrets masked."""

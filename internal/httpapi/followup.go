@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/penstock-dev/penstock"
+)
+
+func (a *API) followUp(c *call) error {
+	req, err := c.followup()
+	if err != nil {
+		return err
+	}
+	accepted, err := a.svc.FollowUp(c.ctx(), c.principal, c.param("runId"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, accepted)
+}
+
+func (a *API) followUpConversation(c *call) error {
+	req, err := c.followup()
+	if err != nil {
+		return err
+	}
+	accepted, err := a.svc.FollowUpConversation(c.ctx(), c.principal, c.param("id"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, accepted)
+}
+
+// followup reads a follow-up, within the limits of its attachments and the rest.
+func (c *call) followup() (req penstock.FollowupRequest, err error) {
+	if err := c.decode(&req); err != nil {
+		return req, err
+	}
+	var files []penstock.Attachment
+	for _, f := range req.Attachments {
+		files = append(files, penstock.Attachment{Data: f.Data})
+	}
+	return req, c.checkRunSize(files)
+}
+
+func (a *API) interruptRun(c *call) error {
+	accepted, err := a.svc.Interrupt(c.ctx(), c.principal, c.param("runId"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusAccepted, accepted)
+}
+
+func (a *API) interruptConversation(c *call) error {
+	accepted, err := a.svc.InterruptConversation(c.ctx(), c.principal, c.param("id"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusAccepted, accepted)
+}
+
+func (a *API) prepareAttachments(c *call) error {
+	var req penstock.PrepareRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	prepared, err := a.svc.PrepareAttachments(c.ctx(), c.principal, c.param("runId"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, prepared)
+}
+
+func (a *API) prepareConversationAttachments(c *call) error {
+	var req penstock.PrepareRequest
+	if err := c.decode(&req); err != nil {
+		return err
+	}
+	prepared, err := a.svc.PrepareConversationAttachments(c.ctx(), c.principal, c.param("id"), req)
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, prepared)
+}
+
+// upload is where the links of prepared attachments lead. The body is the file.
+func (a *API) upload(c *call) error {
+	const limit = penstock.MaxAttachmentBytes
+	if c.r.ContentLength > limit {
+		return tooLarge(limit)
+	}
+	if e := c.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
+		return penstock.Errorf(penstock.CodeInvalidRequest, "the body must be sent without Content-Encoding")
+	}
+	body := http.MaxBytesReader(c.w, slowBody{c.r.Body, http.NewResponseController(c.w)}, limit)
+	sent := &sentContent{Reader: body}
+	done, err := a.svc.Upload(c.ctx(), c.param("token"), sent)
+	if sent.err != nil {
+		return bodyError(sent.err, limit)
+	}
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, done)
+}

@@ -1,0 +1,314 @@
+package service_test
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+// textFile is a file that comes with its content.
+func textFile(name, content string) penstock.FollowupAttachment {
+	return penstock.FollowupAttachment{FileName: name, MimeType: "text/plain", Data: []byte(content)}
+}
+
+func (w *world) attach(id, message string, files ...penstock.FollowupAttachment) error {
+	_, err := w.FollowUp(w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: message, Attachments: files})
+	return err
+}
+
+// contents are those of files by their paths, as a worker reads them.
+func (w *world) contents(l penstock.Lease, files []penstock.File) map[string]string {
+	w.t.Helper()
+	all := map[string]string{}
+	for _, f := range files {
+		content, err := w.Control().Open(w.t.Context(), l, f)
+		if err != nil {
+			w.t.Fatalf("open %s: %v", f.Path, err)
+		}
+		all[f.Path] = readAll(w.t, content)
+		if int64(len(all[f.Path])) != f.Size {
+			w.t.Errorf("%s has %d bytes, and is said to have %d", f.Path, len(all[f.Path]), f.Size)
+		}
+	}
+	return all
+}
+
+// The files of a follow-up come with its prompt: to the live agent, again to the
+// next one when the worker is lost, and later as files that are there already.
+func TestFilesComeWithTheirFollowup(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		const dir = ".penstock/attachments/"
+		id := w.create(penstock.RunRequest{Prompt: "p", Attachments: []penstock.Attachment{{FileName: "a.txt", MimeType: "text/plain", Data: []byte("of the run")}}}).ID
+		if err := w.attach(id, "look", textFile("b.txt", "of the first"), textFile("a.txt", "of the same name")); err != nil {
+			w.t.Fatal(err)
+		}
+		a := w.work()
+		if diff := cmp.Diff(map[string]string{dir + "a.txt": "of the run"}, w.contents(a.Lease, a.Files)); diff != "" {
+			w.t.Errorf("files before the follow-up (-want +got):\n%s", diff)
+		}
+		w.saveSession(a.Lease)
+		first := map[string]string{dir + "b.txt": "of the first", dir + "a-2.txt": "of the same name"}
+		prompts := w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1})
+		again := w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1}) // the answer was lost
+		for _, p := range [][]penstock.Prompt{prompts, again} {
+			if diff := cmp.Diff(first, w.contents(a.Lease, p[0].Files)); diff != "" {
+				w.t.Errorf("files of the follow-up (-want +got):\n%s", diff)
+			}
+		}
+		w.loseLease(a.Lease)
+		testkit.Eventually(w.t, 10*time.Second, func() error { return w.is(id, penstock.StateQueued) })
+		a = w.work()
+		if p := a.Prompts[0]; !p.Redelivered || cmp.Diff(first, w.contents(a.Lease, p.Files)) != "" || len(a.Files) != 1 {
+			w.t.Errorf("given again: %+v, beside %+v", p, a.Files)
+		}
+		w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+
+		if err := w.attach(id, "", textFile("empty", "")); err != nil { // after the end, with files alone
+			w.t.Fatal(err)
+		}
+		a = w.work()
+		first[dir+"a.txt"] = "of the run"
+		if diff := cmp.Diff(first, w.contents(a.Lease, a.Files)); diff != "" {
+			w.t.Errorf("files of before (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]string{dir + "empty": ""}, w.contents(a.Lease, a.Prompts[0].Files)); diff != "" {
+			w.t.Errorf("files of the second follow-up (-want +got):\n%s", diff)
+		}
+		w.checkFiles(id, [][]string{nil, {"b.txt", "a-2.txt"}, {"empty"}})
+	})
+}
+
+// checkFiles finds the files of each message in the conversation, and all of them
+// among those to hand over.
+func (w *world) checkFiles(id string, want [][]string) {
+	w.t.Helper()
+	c, err := w.RunConversation(w.t.Context(), w.admin, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var got [][]string
+	for _, step := range c.Steps {
+		var names []string
+		for _, b := range step.Messages[0].Content[1:] {
+			if b.Name == "attachments" {
+				for _, quoted := range strings.Split(string(b.Data), `"filename":"`)[1:] {
+					names = append(names, quoted[:strings.IndexByte(quoted, '"')])
+				}
+			}
+		}
+		got = append(got, names)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Errorf("files in the conversation (-want +got):\n%s", diff)
+	}
+	list, err := w.HandoffAttachments(w.t.Context(), w.admin, id)
+	if err != nil || len(list) != 4 {
+		w.t.Fatalf("%d files to hand over, %v", len(list), err)
+	}
+	d, err := w.Download(w.t.Context(), path.Base(list[1].DownloadURL))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if got := readAll(w.t, d.Content); got != "of the first" || d.Name != "b.txt" {
+		w.t.Errorf("downloaded %s: %q", d.Name, got)
+	}
+}
+
+func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		id := w.create(penstock.RunRequest{Prompt: "p"}).ID
+		uploaded := penstock.FollowupAttachment{ID: penstock.NewID()}
+		for name, tt := range map[string]struct {
+			files []penstock.FollowupAttachment
+			code  penstock.Code
+			want  string
+		}{
+			"too many": {slices.Repeat([]penstock.FollowupAttachment{uploaded}, 26), penstock.CodeInvalidRequest, "/attachments has 26 files; at most 25"},
+			"too many with content": {
+				[]penstock.FollowupAttachment{textFile("1", ""), textFile("2", ""), textFile("3", ""), textFile("4", ""), textFile("5", ""), textFile("6", "")},
+				penstock.CodeInvalidRequest, "/attachments has 6 files with their content; at most 5",
+			},
+			"a path":             {[]penstock.FollowupAttachment{textFile("../x", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name"},
+			"an escape":          {[]penstock.FollowupAttachment{textFile("a\x1b[2J", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name"},
+			"no name":            {[]penstock.FollowupAttachment{textFile("", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name"},
+			"one name twice":     {[]penstock.FollowupAttachment{textFile("a", ""), textFile("a", "")}, penstock.CodeInvalidRequest, "/attachments/1/file_name is the name of two"},
+			"no content":         {[]penstock.FollowupAttachment{{FileName: "a", MimeType: "text/plain"}}, penstock.CodeInvalidRequest, "/attachments/0/data is required"},
+			"no type":            {[]penstock.FollowupAttachment{{FileName: "a", Data: []byte("x")}}, penstock.CodeInvalidRequest, "/attachments/0/mime_type"},
+			"no id":              {[]penstock.FollowupAttachment{{ID: "x"}}, penstock.CodeInvalidRequest, "/attachments/0/attachment_id"},
+			"an id and content":  {[]penstock.FollowupAttachment{{ID: penstock.NewID(), Data: []byte("x")}}, penstock.CodeInvalidRequest, "/attachments/0/data"},
+			"one id twice":       {[]penstock.FollowupAttachment{uploaded, uploaded}, penstock.CodeInvalidRequest, "/attachments/1/attachment_id is named twice"},
+			"a name of a folder": {[]penstock.FollowupAttachment{{ID: penstock.NewID(), FileName: "a/b"}}, penstock.CodeInvalidRequest, "/attachments/0/file_name"},
+			"an unknown id":      {[]penstock.FollowupAttachment{textFile("good", "x"), uploaded}, penstock.CodeNotSupported, "/attachments/1/attachment_id names no attachment"},
+		} {
+			err := w.attach(id, "look", tt.files...)
+			if penstock.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.want) {
+				w.t.Errorf("%s: got %v, want %s %q", name, err, tt.code, tt.want)
+			}
+		}
+		if left := w.keys(); len(left) > 0 {
+			w.t.Errorf("refused files are left: %v", left)
+		}
+		if moments := w.moments(id); slices.Contains(moments, penstock.MomentFollowup) {
+			w.t.Errorf("a refused follow-up was received: %v", moments)
+		}
+	})
+}
+
+// What a run and its follow-ups may have together is bounded.
+func TestFilesOfARunAreBounded(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		id := w.create(penstock.RunRequest{Prompt: "p"}).ID
+		if err := w.attach(id, "first", textFile("a", "x")); err != nil {
+			w.t.Fatal(err)
+		}
+		for range 3 {
+			w.prepare(id, 25)
+		}
+		w.prepare(id, 24)
+		wantCode(w.t, w.attach(id, "one more", textFile("b", "x")), penstock.CodeConflict, "101 attachments; at most 100")
+		_, err := w.PrepareAttachments(w.t.Context(), w.admin, id, prepareRequest(1))
+		wantCode(w.t, err, penstock.CodeConflict, "at most 100")
+		_, err = w.PrepareAttachments(w.t.Context(), w.admin, id, prepareRequest(26))
+		wantCode(w.t, err, penstock.CodeInvalidRequest, "/files has 26 files")
+
+		testkit.Exec(w.t, w.url, fmt.Sprintf("UPDATE attachments SET size = %d WHERE run_id = '%s' AND expires_at = 0", penstock.MaxRunAttachmentBytes-2, id))
+		testkit.Exec(w.t, w.url, "DELETE FROM attachments WHERE run_id = '"+id+"' AND expires_at > 0")
+		wantCode(w.t, w.attach(id, "too large", textFile("b", "xyz")), penstock.CodeConflict, "at most 268435456")
+		token, _ := w.prepare(id, 1)
+		_, err = w.Upload(w.t.Context(), token, strings.NewReader("xyz"))
+		wantCode(w.t, err, penstock.CodeConflict, "at most 268435456")
+		if err := w.attach(id, "it fits", textFile("b", "xy")); err != nil {
+			w.t.Error(err)
+		}
+		if left := w.keys(); len(left) != 2 {
+			w.t.Errorf("the files are %v, want 2", left)
+		}
+	})
+}
+
+func TestFollowupsThatWaitAreBounded(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		id := w.create(penstock.RunRequest{Prompt: "p"}).ID
+		large := strings.Repeat("x", 1<<20)
+		for range 16 {
+			w.followUp(id, large)
+		}
+		wantCode(w.t, w.attach(id, "x"), penstock.CodeConflict, "16 follow-ups wait")
+	})
+}
+
+func prepareRequest(n int) (req penstock.PrepareRequest) {
+	for i := range n {
+		req.Files = append(req.Files, penstock.PrepareFile{Filename: fmt.Sprintf("file%d.txt", i), MimeType: "text/plain"})
+	}
+	return req
+}
+
+// prepare prepares files and returns the token and the id of the first.
+func (w *world) prepare(id string, n int) (token, attachment string) {
+	w.t.Helper()
+	p, err := w.PrepareAttachments(w.t.Context(), w.admin, id, prepareRequest(n))
+	if err != nil || len(p.Attachments) != n {
+		w.t.Fatalf("prepared %+v, %v", p, err)
+	}
+	first := p.Attachments[0]
+	if first.Target.URL != first.UploadURL || first.Target.Method != http.MethodPut || first.Target.Headers["Content-Type"] != "text/plain" {
+		w.t.Errorf("the target is %+v", first.Target)
+	}
+	return path.Base(first.UploadURL), first.ID
+}
+
+// A file is prepared, uploaded to its link, and named by a follow-up.
+func TestUploadedFilesAreNamedByFollowups(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		id, other := w.create(penstock.RunRequest{Prompt: "p"}).ID, w.create(penstock.RunRequest{Prompt: "q"}).ID
+		token, attachment := w.prepare(id, 1)
+		named := penstock.FollowupAttachment{ID: attachment, FileName: "shown.txt"}
+		wantCode(w.t, w.attach(id, "look", named), penstock.CodeNotSupported, "that has been uploaded")
+		for _, content := range []string{"first", "the second"} { // sent again
+			done, err := w.Upload(ctx, token, strings.NewReader(content))
+			if err != nil || done.ID != attachment || done.SizeBytes != int64(len(content)) || done.Filename != "file0.txt" {
+				w.t.Errorf("uploaded %+v, %v", done, err)
+			}
+		}
+		if left := w.keys(); len(left) != 1 {
+			w.t.Errorf("the files are %v, want the last upload", left)
+		}
+		wantCode(w.t, w.attach(other, "not its own", named), penstock.CodeNotSupported, attachment)
+		if err := w.attach(id, "look", named); err != nil {
+			w.t.Fatal(err)
+		}
+		_, err := w.Upload(ctx, token, strings.NewReader("too late"))
+		wantCode(w.t, err, penstock.CodeConflict, "belongs to a follow-up")
+		if err := w.attach(id, "look again", penstock.FollowupAttachment{ID: attachment}); err != nil { // as the dashboard sends it again
+			w.t.Fatal(err)
+		}
+		a := w.work()
+		for range 2 {
+			prompts := w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+			want := map[string]string{".penstock/attachments/shown.txt": "the second"}
+			if diff := cmp.Diff(want, w.contents(a.Lease, prompts[0].Files)); diff != "" {
+				w.t.Errorf("files of the follow-up (-want +got):\n%s", diff)
+			}
+		}
+		for _, bad := range []string{"", "nothing", token[:len(token)-1]} {
+			_, err := w.Upload(ctx, bad, strings.NewReader("x"))
+			wantCode(w.t, err, penstock.CodeNotFound, "the link is not valid")
+		}
+		_, err = w.Download(ctx, token)
+		wantCode(w.t, err, penstock.CodeNotFound, "the link is not valid")
+		_, err = w.PrepareAttachments(ctx, w.as("reader", penstock.ScopeRunsRead), id, prepareRequest(1))
+		wantCode(w.t, err, penstock.CodeNotAuthorized, "runs:write")
+	})
+}
+
+// Prepared files that no follow-up names go after a day, those of a run with it.
+func TestFilesOfFollowupsAreRemoved(t *testing.T) {
+	worlds(t, func(o *service.Options) { o.KeepRunsFor = time.Hour }, func(w *world) {
+		ctx := w.t.Context()
+		id := w.create(penstock.RunRequest{Prompt: "p"}).ID
+		unused, _ := w.prepare(id, 1)
+		used, attachment := w.prepare(id, 1)
+		for _, token := range []string{unused, used} {
+			if _, err := w.Upload(ctx, token, strings.NewReader("content")); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		if err := w.attach(id, "look", penstock.FollowupAttachment{ID: attachment}, textFile("b", "x")); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := w.ExpireAttachments(ctx); err != nil || len(w.keys()) != 3 {
+			w.t.Errorf("the files are %v, %v, want all 3", w.keys(), err)
+		}
+		testkit.Exec(w.t, w.url, "UPDATE attachments SET expires_at = 1 WHERE expires_at > 0")
+		if err := w.ExpireAttachments(ctx); err != nil || len(w.keys()) != 2 {
+			w.t.Errorf("the files are %v, %v, want those of the follow-up", w.keys(), err)
+		}
+		_, err := w.Upload(ctx, unused, strings.NewReader("late"))
+		wantCode(w.t, err, penstock.CodeNotFound, "the link is not valid")
+		w.age(48*time.Hour, w.keys()...)
+		if err := w.RemoveLostFiles(ctx); err != nil || len(w.keys()) != 2 {
+			w.t.Errorf("the files are %v, %v after a search for lost ones", w.keys(), err)
+		}
+
+		w.cancel(id, false)
+		testkit.Exec(w.t, w.url, "UPDATE runs SET updated_at = 1 WHERE id = '"+id+"'")
+		if err := w.RemoveOldRuns(ctx); err != nil {
+			w.t.Fatal(err)
+		}
+		if left := w.keys(); len(left) > 0 {
+			w.t.Errorf("files of a run that was removed: %v", left)
+		}
+	})
+}

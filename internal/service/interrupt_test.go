@@ -1,0 +1,292 @@
+package service_test
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/testkit"
+)
+
+func (w *world) interrupt(id string) {
+	w.t.Helper()
+	if _, err := w.Interrupt(w.t.Context(), w.admin, id); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) countMoments(id, moment string) (n int) {
+	w.t.Helper()
+	for _, m := range w.moments(id) {
+		if m == moment {
+			n++
+		}
+	}
+	return n
+}
+
+// interrupted is how a worker ends a turn that was interrupted.
+func interrupted(turn int) penstock.Result {
+	return penstock.Result{State: penstock.StateBlocked, Turn: turn, KeepOpen: true, Message: &penstock.StatusMessage{Message: penstock.Interrupted}}
+}
+
+// There is something to interrupt while an agent has a turn in hand, and then only.
+func TestInterruptIsOfATurnInHand(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		refused := func(when, id string, code penstock.Code) {
+			w.t.Helper()
+			if _, err := w.Interrupt(w.t.Context(), w.admin, id); penstock.CodeOf(err) != code {
+				w.t.Errorf("%s: got %v, want %s", when, err, code)
+			}
+		}
+		id := w.create(penstock.RunRequest{Prompt: "p"}).ID
+		refused("while it waits", id, penstock.CodeConflict)
+		a := w.claim()
+		refused("once it is claimed", id, penstock.CodeConflict)
+		w.moves(a.Lease, penstock.StatePending)
+		refused("while it is prepared", id, penstock.CodeConflict)
+		w.moves(a.Lease, penstock.StateInProgress)
+		if n := w.countMoments(id, penstock.MomentInterrupt); n != 0 {
+			w.t.Errorf("%d refused interrupts are on the timeline", n)
+		}
+
+		told := make(chan penstock.Signal, 1)
+		go func() {
+			signal, _ := w.Control().Heartbeat(w.t.Context(), a.Lease, 20*time.Second)
+			told <- signal
+		}()
+		for range 3 { // it is one interrupt
+			w.interrupt(id)
+		}
+		if diff := cmp.Diff(penstock.Signal{Interrupt: 1}, <-told); diff != "" {
+			w.t.Errorf("the worker that waits is told (-want +got):\n%s", diff)
+		}
+		if n := w.countMoments(id, penstock.MomentInterrupt); n != 1 {
+			w.t.Errorf("the interrupt is on the timeline %d times", n)
+		}
+		w.finish(a.Lease, interrupted(1))
+		w.mustBe(id, penstock.StateInProgress)
+		if signal, err := w.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil || signal.Interrupt != 0 {
+			w.t.Errorf("after the turn the worker is told %+v, %v", signal, err)
+		}
+		w.followUp(id, "go on")
+		if prompts := w.finish(a.Lease, interrupted(1)); len(prompts) != 1 || prompts[0].Text != "go on" {
+			w.t.Fatalf("given %+v", prompts)
+		}
+		if signal, err := w.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil || signal.Interrupt != 0 {
+			w.t.Errorf("in the next turn the worker is told %+v, %v", signal, err)
+		}
+		w.interrupt(id)
+		if signal, err := w.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil || signal.Interrupt != 2 {
+			w.t.Errorf("of the next turn's interrupt the worker is told %+v, %v", signal, err)
+		}
+		last := interrupted(2)
+		last.KeepOpen = false
+		w.finish(a.Lease, last)
+		w.mustBe(id, penstock.StateBlocked)
+		refused("while it is blocked", id, penstock.CodeConflict)
+		w.cancel(id, false)
+		refused("once it is over", id, penstock.CodeInvalidRequest)
+
+		refused("of a run that there is not", penstock.NewID(), penstock.CodeNotFound)
+		_, err := w.Interrupt(w.t.Context(), w.as("reader", penstock.ScopeRunsRead), id)
+		wantCode(w.t, err, penstock.CodeNotAuthorized, "runs:write")
+	})
+}
+
+// An idle agent has nothing in hand.
+func TestInterruptOfAnIdleRunIsAConflict(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		yes := true
+		id := w.create(penstock.RunRequest{Prompt: "p", Interactive: &yes}).ID
+		a := w.work()
+		w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1, KeepOpen: true})
+		w.mustBe(id, penstock.StateInProgress)
+		_, err := w.Interrupt(w.t.Context(), w.admin, id)
+		wantCode(w.t, err, penstock.CodeConflict, "nothing to interrupt")
+	})
+}
+
+// What was accepted holds when the worker is lost, or stops: the turn is not done
+// again.
+func TestInterruptHoldsWithoutItsWorker(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		lost := func(a penstock.Assignment) { w.loseLease(a.Lease) }
+		stopped := func(a penstock.Assignment) { w.finish(a.Lease, penstock.Result{State: penstock.StateQueued, Turn: 1}) }
+		for name, tt := range map[string]struct {
+			ends    func(penstock.Assignment)
+			reports bool // the end of the turn, before
+			waits   bool // a follow-up
+			want    penstock.State
+		}{
+			"it is lost":                              {lost, false, false, penstock.StateBlocked},
+			"it is lost while a follow-up waits":      {lost, false, true, penstock.StateQueued},
+			"it is lost after the turn":               {lost, true, false, penstock.StateBlocked},
+			"it stops":                                {stopped, false, false, penstock.StateBlocked},
+			"it stops while a follow-up waits":        {stopped, false, true, penstock.StateQueued},
+			"it stops after the turn, without a word": {stopped, true, false, penstock.StateBlocked},
+		} {
+			id := w.create(penstock.RunRequest{Prompt: "the task"}).ID
+			a := w.work()
+			w.saveSession(a.Lease)
+			if tt.waits {
+				w.followUp(id, "instead")
+			}
+			w.interrupt(id)
+			if tt.reports {
+				w.finish(a.Lease, interrupted(1))
+			}
+			tt.ends(a)
+			testkit.Eventually(w.t, 10*time.Second, func() error { return w.is(id, tt.want) })
+			if n := w.countMoments(id, penstock.MomentInterrupted); (n == 0) != tt.reports || n > 1 {
+				w.t.Errorf("%s: the server says %d times that the turn was interrupted", name, n)
+			}
+			if tt.want == penstock.StateBlocked {
+				if m := w.get(id).StatusMessage; m == nil || m.Message != penstock.Interrupted {
+					w.t.Errorf("%s: blocked for %+v", name, m)
+				}
+				w.followUp(id, "instead")
+			}
+			a = w.work()
+			if p := a.Prompts; len(p) != 1 || p[0].Text != "instead" || p[0].Redelivered || a.Session == nil {
+				w.t.Errorf("%s: given %+v, session %v", name, p, a.Session)
+			}
+			if prompts := w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded}); len(prompts) != 0 {
+				w.t.Errorf("%s: then given %+v", name, prompts)
+			}
+			w.mustBe(id, penstock.StateSucceeded)
+		}
+	})
+}
+
+// A turn that has ended by itself was not interrupted, whatever came too late.
+func TestInterruptThatCameTooLateIsDropped(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		yes := true
+		id := w.create(penstock.RunRequest{Prompt: "p", Interactive: &yes}).ID
+		a := w.work()
+		w.saveSession(a.Lease)
+		w.interrupt(id)
+		w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1, KeepOpen: true})
+		_, err := w.Interrupt(w.t.Context(), w.admin, id)
+		wantCode(w.t, err, penstock.CodeConflict, "nothing to interrupt")
+		w.loseLease(a.Lease)
+		testkit.Eventually(w.t, 10*time.Second, func() error { return w.is(id, penstock.StateQueued) })
+		if n := w.countMoments(id, penstock.MomentInterrupted); n != 0 {
+			w.t.Errorf("the timeline says %d times that the turn was interrupted", n)
+		}
+	})
+}
+
+// Through the conversation it is the run that talks, else the newest.
+func TestConversationIsSteered(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		old := w.create(penstock.RunRequest{Prompt: "p"})
+		conversation := w.get(old.ID).ConversationID
+		w.finish(w.work().Lease, penstock.Result{State: penstock.StateSucceeded})
+		newer, err := w.continued(old.ID)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.finish(w.work().Lease, penstock.Result{State: penstock.StateSucceeded})
+
+		_, err = w.InterruptConversation(ctx, w.admin, conversation)
+		wantCode(w.t, err, penstock.CodeInvalidRequest, "the run is over")
+		accepted, err := w.FollowUpConversation(ctx, w.admin, conversation, penstock.FollowupRequest{Message: "to the newest"})
+		if err != nil || accepted.RunID != newer.ID || accepted.Outcome != penstock.FollowupHandoff || accepted.FollowupID == "" {
+			w.t.Errorf("got %+v, %v, want the newest run's", accepted, err)
+		}
+		w.finish(w.work().Lease, penstock.Result{State: penstock.StateSucceeded})
+
+		w.followUp(old.ID, "the older one talks again")
+		for _, want := range []string{penstock.FollowupQueued, penstock.FollowupLive} {
+			if want == penstock.FollowupLive {
+				w.work()
+				if got, err := w.InterruptConversation(ctx, w.admin, conversation); err != nil || got.RunID != old.ID {
+					w.t.Errorf("interrupted %+v, %v, want the run that talks", got, err)
+				}
+			}
+			accepted, err := w.FollowUpConversation(ctx, w.admin, conversation, penstock.FollowupRequest{Message: "to the one that talks"})
+			if err != nil || accepted.RunID != old.ID || accepted.Outcome != want {
+				w.t.Errorf("got %+v, %v, want %s of the run that talks", accepted, err, want)
+			}
+		}
+		prepared, err := w.PrepareConversationAttachments(ctx, w.admin, conversation, prepareRequest(1))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		err = w.attach(newer.ID, "another run's", penstock.FollowupAttachment{ID: prepared.Attachments[0].ID})
+		wantCode(w.t, err, penstock.CodeConflict, "talks in this conversation")
+
+		for _, id := range []string{penstock.NewID(), "nonsense"} {
+			_, err := w.FollowUpConversation(ctx, w.admin, id, penstock.FollowupRequest{Message: "m"})
+			wantCode(w.t, err, penstock.CodeNotFound, "conversation")
+			_, err = w.InterruptConversation(ctx, w.admin, id)
+			wantCode(w.t, err, penstock.CodeNotFound, "conversation")
+		}
+		stranger := w.as("stranger", penstock.ScopeRunsWrite)
+		stranger.Team = "another"
+		_, err = w.FollowUpConversation(ctx, stranger, conversation, penstock.FollowupRequest{Message: "m"})
+		wantCode(w.t, err, penstock.CodeNotFound, "conversation")
+	})
+}
+
+// An interrupt and the end of the turn, at the same time: the run is done, or waits
+// for what to do instead, and the interrupt says which.
+func TestInterruptRacesTheEnd(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		for round := range 100 {
+			id := w.create(penstock.RunRequest{Prompt: "p"}).ID
+			a := w.work()
+			var together sync.WaitGroup
+			var interruptErr, finishErr error
+			together.Go(func() { _, interruptErr = w.Interrupt(w.t.Context(), w.admin, id) })
+			together.Go(func() {
+				_, finishErr = w.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateSucceeded})
+			})
+			together.Wait()
+			if finishErr != nil {
+				w.t.Fatal(finishErr)
+			}
+			w.mustBe(id, penstock.StateSucceeded) // the turn was over when the worker could not know yet
+			asked := slices.Contains(w.moments(id), penstock.MomentInterrupt)
+			if asked != (interruptErr == nil) || !asked && penstock.CodeOf(interruptErr) != penstock.CodeInvalidRequest {
+				w.t.Fatalf("round %d: %v, on the timeline: %v", round, interruptErr, asked)
+			}
+		}
+	})
+}
+
+// Several who interrupt at once, and a cancel, are each told the truth.
+func TestInterruptsAndACancelAtOnce(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		for range 25 {
+			id := w.create(penstock.RunRequest{Prompt: "p"}).ID
+			a := w.work()
+			var together sync.WaitGroup
+			for range 4 {
+				together.Go(func() {
+					_, err := w.Interrupt(w.t.Context(), w.admin, id)
+					if code := penstock.CodeOf(err); err != nil && code != penstock.CodeInvalidRequest {
+						w.t.Error(err)
+					}
+				})
+			}
+			together.Go(func() { w.cancel(id, false) })
+			together.Wait()
+			w.mustBe(id, penstock.StateCancelled)
+			if n := w.countMoments(id, penstock.MomentInterrupt); n > 1 {
+				w.t.Errorf("%d interrupts are on the timeline", n)
+			}
+			if _, err := w.Control().Heartbeat(w.t.Context(), a.Lease, 0); !errors.Is(err, penstock.ErrLeaseLost) {
+				w.t.Errorf("the worker is told %v", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,195 @@
+package worker_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/sandbox"
+	"github.com/penstock-dev/penstock/internal/testkit"
+	"github.com/penstock-dev/penstock/internal/worker"
+)
+
+func (w *world) interrupt(id string) {
+	w.t.Helper()
+	if _, err := w.Interrupt(w.t.Context(), w.admin, id); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// has waits for a moment of the timeline.
+func (w *world) has(id, moment string) {
+	w.t.Helper()
+	testkit.Eventually(w.t, patience, func() error {
+		if moments := w.moments(id); count(moments, moment) == 0 {
+			return fmt.Errorf("no %s: %v", moment, moments)
+		}
+		return nil
+	})
+}
+
+// An interrupt ends the agent's turn, with all that it has started, and nothing
+// else: the same agent goes on with the next follow-up.
+func TestInterruptEndsTheTurnAndKeepsTheAgent(t *testing.T) {
+	eachKind(t, func(w *world, box sandbox.Sandbox) {
+		t := w.t
+		mark := marker()
+		id := w.create(penstock.RunRequest{}, "demo: say one", "demo: run sleep 1000; : "+mark, "demo: say never")
+		w.start(in(box))
+		testkit.Eventually(t, patience, func() error {
+			if len(processes(mark)) == 0 {
+				return fmt.Errorf("the command is not running yet")
+			}
+			return nil
+		})
+		w.interrupt(id)
+		w.has(id, "turn_interrupted")
+		if left := processes(mark); len(left) > 0 {
+			t.Errorf("still there: %q", left)
+		}
+		if run := w.get(id); run.State != penstock.StateInProgress {
+			t.Errorf("the run is %s while it waits for what to do instead", run.State)
+		}
+		if _, err := w.Interrupt(t.Context(), w.admin, id); err != nil { // the same turn's, again
+			t.Errorf("an interrupt that is sent again: %v", err)
+		}
+		w.followUp(id, "demo: say two")
+		w.becomes(id, penstock.StateSucceeded)
+		moments := w.moments(id)
+		for moment, want := range map[string]int{
+			"agent_started": 1, "run_claimed": 1, "interrupt_requested": 1, "turn_interrupted": 1, "vm_shutdown": 1, "followup_delivered": 1,
+		} {
+			if got := count(moments, moment); got != want {
+				t.Errorf("%d times %s, want %d: %v", got, moment, want, moments)
+			}
+		}
+		texts := strings.Join(w.texts(id, "assistant"), "\n")
+		if !strings.Contains(texts, "one") || !strings.Contains(texts, "two") || strings.Contains(texts, "never") {
+			t.Errorf("said: %s", texts)
+		}
+	})
+}
+
+// With a follow-up that waits, the agent goes on with that at once.
+func TestInterruptGoesOnWithTheNextFollowup(t *testing.T) {
+	w := newWorld(t)
+	id := w.create(penstock.RunRequest{}, "demo: run touch ready; sleep 1000")
+	var dir string
+	w.start(func(o *worker.Options) { dir = o.Dir })
+	testkit.Eventually(t, patience, func() error { _, err := os.Stat(dir + "/runs/" + id + "/work/ready"); return err })
+	w.followUp(id, "demo: say instead")
+	w.interrupt(id)
+	run := w.becomes(id, penstock.StateSucceeded)
+	if texts := strings.Join(w.texts(id, "assistant"), "\n"); !strings.Contains(texts, "instead") || run.ExecutionID != 1 {
+		t.Errorf("execution %d said: %s", run.ExecutionID, texts)
+	}
+}
+
+// Nobody says what to do instead: the run waits for it without a slot, and its
+// session is kept.
+func TestInterruptedRunIsBlockedInTheEnd(t *testing.T) {
+	w := newWorld(t)
+	id := w.create(penstock.RunRequest{}, "demo: say first", "demo: run touch ready; sleep 1000")
+	var dir string
+	wk, _ := w.start(func(o *worker.Options) { dir, o.IdleTime = o.Dir, time.Second })
+	testkit.Eventually(t, patience, func() error { _, err := os.Stat(dir + "/runs/" + id + "/work/ready"); return err })
+	w.interrupt(id)
+	run := w.becomes(id, penstock.StateBlocked)
+	if run.StatusMessage == nil || run.StatusMessage.Message != penstock.Interrupted {
+		t.Errorf("it is blocked for %+v", run.StatusMessage)
+	}
+	testkit.Eventually(t, patience, func() error {
+		if n := wk.Busy(); n != 0 {
+			return fmt.Errorf("%d slots are in use", n)
+		}
+		return nil
+	})
+	if _, err := w.Interrupt(t.Context(), w.admin, id); penstock.CodeOf(err) != penstock.CodeConflict {
+		t.Errorf("there is something to interrupt: %v", err)
+	}
+	w.followUp(id, "demo: say second")
+	w.becomes(id, penstock.StateSucceeded)
+	started := w.payloads(id, "agent_started")
+	if len(started) != 2 || started[1]["session"] != "loaded" {
+		t.Errorf("sessions: %v", started)
+	}
+	if n := count(w.moments(id), "followup_undelivered"); n != 0 {
+		t.Errorf("%d follow-ups were not delivered", n)
+	}
+}
+
+// A worker that stops while the interrupted agent waits leaves the run as one that
+// waits, not as one that is done.
+func TestInterruptedRunIsBlockedWhenTheWorkerStops(t *testing.T) {
+	w := newWorld(t)
+	id := w.create(penstock.RunRequest{}, "demo: run touch ready; sleep 1000")
+	var dir string
+	_, stop := w.start(func(o *worker.Options) { dir = o.Dir })
+	testkit.Eventually(t, patience, func() error { _, err := os.Stat(dir + "/runs/" + id + "/work/ready"); return err })
+	w.interrupt(id)
+	w.has(id, "turn_interrupted")
+	stop()
+	w.becomes(id, penstock.StateBlocked)
+}
+
+// An agent that does not hear is ended, and started again for what comes next.
+func TestInterruptOfADeafAgent(t *testing.T) {
+	w := newWorld(t)
+	w.start(in(newSandbox(t, sandbox.Bubblewrap)))
+	id := w.create(penstock.RunRequest{Prompt: "never ends", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
+	w.says(id, "I begin")
+	w.interrupt(id)
+	w.becomes(id, penstock.StateBlocked)
+	w.followUp(id, "be nice")
+	w.becomes(id, penstock.StateSucceeded)
+	if texts := strings.Join(w.texts(id, "assistant"), "\n"); !strings.Contains(texts, "be nice") {
+		t.Errorf("said: %s", texts)
+	}
+}
+
+func TestInterruptOfACommand(t *testing.T) {
+	w := newWorld(t)
+	w.start(nil)
+	mark := marker()
+	id := w.create(penstock.RunRequest{
+		Prompt: "echo begun; sleep 1000; : " + mark, Config: &penstock.Config{Harness: &penstock.Harness{Type: penstock.HarnessCommand}},
+	})
+	w.says(id, `"text":"begun`)
+	w.interrupt(id)
+	w.has(id, "turn_interrupted")
+	if left := processes(mark); len(left) > 0 {
+		t.Errorf("still there: %q", left)
+	}
+	w.followUp(id, "echo and again")
+	w.becomes(id, penstock.StateSucceeded)
+}
+
+// What comes after an interrupt of one turn is not interrupted.
+func TestInterruptIsOfOneTurn(t *testing.T) {
+	w := newWorld(t)
+	w.start(nil)
+	id := w.create(penstock.RunRequest{}, "demo: run echo x1; sleep 1000")
+	for n := 1; n <= 3; n++ {
+		w.says(id, fmt.Sprintf(`"command":"echo x%d`, n))
+		w.interrupt(id)
+		testkit.Eventually(t, patience, func() error {
+			if got := count(w.moments(id), "turn_interrupted"); got != n {
+				return fmt.Errorf("%d turns were interrupted, want %d", got, n)
+			}
+			return nil
+		})
+		w.followUp(id, fmt.Sprintf("demo: run echo x%d; sleep 1000", n+1))
+	}
+	w.says(id, `"command":"echo x4`)
+	w.followUp(id, "demo: say the end")
+	w.interrupt(id)
+	w.becomes(id, penstock.StateSucceeded)
+	if diff := cmp.Diff(4, count(w.moments(id), "interrupt_requested")); diff != "" {
+		t.Error(diff)
+	}
+}

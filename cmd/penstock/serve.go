@@ -99,12 +99,15 @@ func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings
 	cert.reloadOnHangup(ctx)
 	server := httpapi.NewServer(httpapi.ServerOptions{Log: log, PublicURL: origin, TLS: cert.tlsConfig()})
 
-	// The front stops first: no request, no new work. It listens before the
-	// database is open, so that a migration shows as an unready server.
+	// The front listens before the database is open, so that a migration shows as an
+	// unready server. It closes its port only when no agent is left that could take it,
+	// and with it the keys of clients that come back.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	serving, closePort := context.WithCancel(context.WithoutCancel(ctx))
+	defer closePort()
 	front, ctx := errgroup.WithContext(ctx)
-	front.Go(func() error { return server.Serve(ctx, on...) })
+	front.Go(func() error { return server.Serve(serving, on...) })
 	back, err := cmd.openBack(ctx, log, origin, settings)
 	if err == nil {
 		defer back.close()
@@ -115,10 +118,13 @@ func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings
 		})
 	}
 	if err == nil {
-		front.Go(func() error { return cmd.work(ctx, back, settings) })
-	}
-	if err != nil {
+		front.Go(func() error {
+			defer closePort()
+			return cmd.work(ctx, back, settings)
+		})
+	} else {
 		stop()
+		closePort()
 	}
 	return errors.Join(orderly(err), orderly(front.Wait()))
 }

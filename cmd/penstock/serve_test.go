@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -303,6 +304,52 @@ func TestStopHandsBackWhatItExecutes(t *testing.T) {
 		t.Errorf("it took %s to stop and start", took)
 	}
 	call(t, env, "run", "wait", id, "--timeout", "60s").want(t, 0, "SUCCEEDED")
+}
+
+// An agent that got the port of a server that stops would get the keys of all who come
+// back to it.
+func TestAStoppingServerKeepsItsPortFromAgents(t *testing.T) {
+	t.Parallel()
+	s := testkit.Serve(t, testkit.ServeOptions{})
+	env := client(s)
+	// A number that no other test sleeps for, to know the process by.
+	nap := fmt.Sprintf("600.%d", time.Now().UnixNano())
+	startRun(t, env, "demo: run trap '' TERM INT HUP; sleep "+nap+"; sleep "+nap)
+	testkit.Eventually(t, patience, func() error {
+		if !isRunning(t, nap) {
+			return errors.New("the command has not begun")
+		}
+		return nil
+	})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		s.Stop()
+	}()
+	testkit.Eventually(t, patience, func() error {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+		if err != nil {
+			return err
+		}
+		if isRunning(t, nap) {
+			t.Error("the port is free while a command still runs")
+		}
+		return l.Close()
+	})
+	<-stopped
+}
+
+// isRunning reports whether a process has the word in its command line.
+func isRunning(t *testing.T, word string) bool {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(files) == 0 {
+		t.Skip("processes are not to be seen here")
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		line, err := os.ReadFile(file)
+		return err == nil && bytes.Contains(line, []byte(word))
+	})
 }
 
 func TestLogFormats(t *testing.T) {

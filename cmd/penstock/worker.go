@@ -216,6 +216,7 @@ func (c *client) checkWorkerKey(ctx context.Context, log *slog.Logger) error {
 // work is the worker of serve, until ctx ends.
 func (cmd *serveCmd) work(ctx context.Context, b *back, settings *fileSettings) error {
 	if !cmd.Worker {
+		<-ctx.Done()
 		return nil
 	}
 	w, err := cmd.worker(ctx, b.log, cmd.Data, worker.Options{

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -109,12 +110,33 @@ func (s *Server) starting(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(details.JSON())
 }
 
+// patient is a listener that waits where the machine has run out of something, which any
+// of its programs may use up; net/http waits for descriptors only.
+type patient struct{ net.Listener }
+
+func (p patient) Accept() (net.Conn, error) {
+	conn, err := p.Listener.Accept()
+	for _, lack := range []error{syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS} {
+		if errors.Is(err, lack) {
+			return nil, lackError{err}
+		}
+	}
+	return conn, err
+}
+
+// lackError makes net/http try again, later and later.
+type lackError struct{ error }
+
+func (lackError) Timeout() bool   { return false }
+func (lackError) Temporary() bool { return true }
+
 // Serve answers on all listeners until ctx ends, then stops gracefully: no new
 // connections, clients that follow events are told to come back, requests under way
 // get the grace. It returns when all are done. A listener that fails ends the others.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	serving, failed := errgroup.WithContext(context.WithoutCancel(ctx))
 	for _, listener := range listeners {
+		listener = patient{listener}
 		serving.Go(func() error {
 			if s.tls {
 				return s.http.ServeTLS(listener, "", "")

@@ -1,15 +1,19 @@
 package httpapi_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -192,5 +196,53 @@ func TestRoutesAreDescribed(t *testing.T) {
 		} else {
 			seen[line] = true
 		}
+	}
+}
+
+// lacking is a listener whose machine runs out of something now and then.
+type lacking struct {
+	net.Listener
+
+	lack []error // of the next connections
+}
+
+func (l *lacking) Accept() (net.Conn, error) {
+	if len(l.lack) > 0 {
+		err := l.lack[0]
+		l.lack = l.lack[1:]
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", err)}
+	}
+	return l.Listener.Accept()
+}
+
+// Any program of the machine can use up what a connection takes, such as an agent with
+// the watches of its user.
+func TestServerOutlivesWhatItsMachineLacks(t *testing.T) {
+	t.Parallel()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httpapi.NewServer(httpapi.ServerOptions{Log: slog.New(slog.DiscardHandler), PublicURL: "http://" + l.Addr().String()})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.Serve(ctx, &lacking{l, []error{syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS, syscall.EMFILE}})
+	}()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.Addr().String()+"/healthz", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("got %d, want 200", response.StatusCode)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("it ended with %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package penstock
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -29,6 +30,15 @@ var (
 		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "LESSOPEN", "LESSCLOSE", "SSH_ASKPASS*", "SUDO_ASKPASS",
 		"GIT_SSH*", "GIT_SSL_*", "GIT_PROXY*", "GIT_EXTERNAL_DIFF", "GIT_EXEC_PATH", "GIT_CONFIG*", "GIT_ASKPASS", "GIT_TEMPLATE_DIR",
 		"GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_TRACE*", "GIT_ALLOW_PROTOCOL",
+		"GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_*OBJECT_DIRECTOR*", "GIT_ATTR_*",
+		"*_ASKPASS", "*_EDITOR", "*_PAGER", "*_RSH", "*_SSH", "*_SSH_COMMAND", "*_WRAPPER", "*_PRELOAD",
+		"USERPROFILE", "APPDATA", "LOCALAPPDATA", "INPUTRC", "SCREENRC", "WGETRC", "NETRC", "TERMINFO*", "TERMCAP",
+	}
+	// Programs that agents start read what else to run from these.
+	toolVariables = []string{
+		"MAKEFILES", "MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "CC", "CXX", "LD", "CGO_*", "CMAKE_*", "*_CONFIG_PATH", "*_CONFIG_FILE",
+		"LESS*", "GREP_*", "FZF_*", "BAT_*", "HG*", "RSYNC_*", "VIM*", "EXINIT", "MYVIMRC", "NVIM_*", "EMACS*", "TMUX*", "DIRENV_*",
+		"KUBECONFIG", "DOCKER_*", "ANSIBLE_*", "HELM_*", "TF_CLI_*", "GTK_*", "QT_*", "DBUS_*", "GNUPGHOME", "SSH_AUTH_SOCK",
 	}
 	addressVariables = []string{
 		"*_BASE_URL", "*_BASE_URI", "*_API_BASE", "*_API_URL", "*_API_HOST", "*_API_ENDPOINT", "*_ENDPOINT_URL", "AWS_ENDPOINT_URL*",
@@ -37,8 +47,9 @@ var (
 	// Of these two a credential is harmless, and so is the choice of a model.
 	runtimeVariables = []string{
 		"NODE_*", "NPM_*", "NVM_*", "YARN_*", "PNPM_*", "COREPACK_*", "BUN_*", "DENO_*", "TS_NODE_*", "TSX_*", "UV_*", "V8_*", "ELECTRON_*",
-		"VOLTA_*", "FNM_*", "MISE_*", "ASDF_*",
-		"GODEBUG", "GO*TRACE*", "GORACE", "GOROOT", "GOCOVERDIR", "GOFIPS*",
+		"VOLTA_*", "FNM_*", "MISE_*", "ASDF_*", "ESBUILD_*",
+		"GODEBUG", "GO*TRACE*", "GORACE", "GOROOT", "GOCOVERDIR", "GOFIPS*", "GOENV", "GOFLAGS", "GOTOOL*",
+		"CARGO_*", "RUSTC*", "RUSTFLAGS", "RUSTUP_*",
 		"PYTHON*", "PYENV_*", "PIP_*", "PIPX_*", "POETRY_*", "CONDA_*", "VIRTUAL_ENV",
 		"PERL*", "RUBY*", "GEM_*", "BUNDLE_*", "BUNDLER_*", "RBENV_*", "PHP*", "LUA_*", "TCLLIBPATH",
 		"JAVA_*", "_JAVA_*", "JDK_*", "JRE_*", "JVM_*", "CLASSPATH", "MAVEN_*", "GRADLE_*",
@@ -56,11 +67,23 @@ var (
 
 var (
 	// credential is a name of a variable that holds a key rather than a setting.
-	credential = regexp.MustCompile(`(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$`)
+	credential = regexp.MustCompile(`(KEY|TOKEN|SECRET|PASSWORD|PASS|PWD|PAT|AUTH|CREDENTIALS?)(_?[0-9]+)?$`)
 	model      = regexp.MustCompile(`_MODEL(_ID)?$`)
-	// address are the words of which one says where a key goes that has the same first word.
-	address = regexp.MustCompile(`(^|_)(URL|URI|HOST|HOSTNAME|ENDPOINT|BASE|DOMAIN|SERVER|ADDR|ADDRESS|PORT|GATEWAY|ORIGIN|CONFIG|HEADERS)(_|$)`)
+	// address are the words of which one says where a key of the same owner goes. They may be
+	// written without an underscore, as in PGHOST.
+	address = regexp.MustCompile(`.(URL|URI|HOST|HOSTNAME|ENDPOINT|BASE|DOMAIN|SERVER|ADDR|ADDRESS|PORT|GATEWAY|ORIGIN|CONFIG|HEADERS)(_|$)`)
+	// ending is what stands behind the owner in a name without an underscore.
+	ending = regexp.MustCompile(`(.)((BASE|API)?UR[LI]|HOST|HOSTNAME|HOSTADDR|ENDPOINT|SERVER|ADDR|PORT|API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASS|PWD)$`)
+	// Some owners have more than one name.
+	aliases = map[string]string{"GH": "GITHUB", "GL": "GITLAB", "HF": "HUGGINGFACE", "HUGGING": "HUGGINGFACE"}
 )
+
+// owner is whose a variable is: what its name begins with.
+func owner(name string) string {
+	first, _, _ := strings.Cut(name, "_")
+	first = ending.ReplaceAllString(first, "$1")
+	return cmp.Or(aliases[first], first)
+}
 
 // ReservedVariable reports whether a run must not set a variable of an agent program to
 // which the operator gives variables of its own, whose names are own: it could decide
@@ -72,7 +95,7 @@ func ReservedVariable(name string, own []string) bool {
 		matches, _ := path.Match(pattern, name)
 		return matches
 	}
-	for _, list := range [][]string{networkVariables, loaderVariables, shellVariables, addressVariables} {
+	for _, list := range [][]string{networkVariables, loaderVariables, shellVariables, toolVariables, addressVariables} {
 		if slices.ContainsFunc(list, is) {
 			return true
 		}
@@ -83,11 +106,9 @@ func ReservedVariable(name string, own []string) bool {
 	case slices.ContainsFunc(providerVariables, is):
 		return !credential.MatchString(name) && !model.MatchString(name)
 	}
-	first, rest, _ := strings.Cut(name, "_")
-	return address.MatchString(rest) && slices.ContainsFunc(own, func(key string) bool {
+	return address.MatchString(name) && slices.ContainsFunc(own, func(key string) bool {
 		key = strings.ToUpper(key)
-		word, _, _ := strings.Cut(key, "_")
-		return word == first && credential.MatchString(key)
+		return credential.MatchString(key) && owner(key) == owner(name)
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 // it has no key.
 func (c *call) authenticate() error {
 	if len(c.r.Header["Authorization"]) == 0 {
-		if proof := c.sessionProof(); proof.Cookie != "" {
-			return c.resume(proof)
+		if proofs := c.sessionProofs(); len(proofs) > 0 {
+			return c.resume(proofs)
 		}
 	}
 	key, err := bearer(c.r.Header["Authorization"])
@@ -52,8 +52,14 @@ func (c *call) identify() {
 		c.principal, _ = c.api.svc.Authenticate(c.ctx(), key)
 		return
 	}
-	if proof := c.sessionProof(); proof.Cookie != "" && c.checkSameOrigin() == nil {
-		c.principal, _, _ = c.api.svc.ResumeSession(c.ctx(), proof)
+	if c.checkSameOrigin() != nil {
+		return
+	}
+	for _, proof := range c.sessionProofs() {
+		if p, _, err := c.api.svc.ResumeSession(c.ctx(), proof); err == nil {
+			c.principal = p
+			return
+		}
 	}
 }
 

@@ -28,26 +28,37 @@ func sessionCookie(origin string) string {
 	return name
 }
 
-// sessionProof is what the request shows of a session, empty without its cookie.
-func (c *call) sessionProof() service.SessionProof {
-	cookie, err := c.r.Cookie(c.api.cookie)
-	if err != nil {
-		return service.SessionProof{}
+// maxCookies is how many cookies of the session's name are tried. A page on another
+// port of loopback can set one, too, which comes first where its path is longer.
+const maxCookies = 4
+
+// sessionProofs are what the request shows of a session, one for each cookie.
+func (c *call) sessionProofs() (proofs []service.SessionProof) {
+	cookies := c.r.CookiesNamed(c.api.cookie)
+	for _, cookie := range cookies[:min(len(cookies), maxCookies)] {
+		if cookie.Value != "" {
+			proofs = append(proofs, service.SessionProof{Cookie: cookie.Value, Secret: c.r.Header.Get(secretHeader)})
+		}
 	}
-	return service.SessionProof{Cookie: cookie.Value, Secret: c.r.Header.Get(secretHeader)}
+	return proofs
 }
 
-// resume authenticates a request by the session's cookie and secret.
-func (c *call) resume(proof service.SessionProof) error {
-	if err := c.checkSameOrigin(); err != nil {
+// resume authenticates a request by the session's cookie and secret, of which there is
+// one at least.
+func (c *call) resume(proofs []service.SessionProof) error {
+	err := c.checkSameOrigin()
+	if err != nil {
 		return err
 	}
-	p, session, err := c.api.svc.ResumeSession(c.ctx(), proof)
-	if err != nil {
-		return c.refused(err)
+	for _, proof := range proofs {
+		var p penstock.Principal
+		var session penstock.Session
+		if p, session, err = c.api.svc.ResumeSession(c.ctx(), proof); err == nil {
+			c.principal, c.proof, c.session = p, proof, &session
+			return nil
+		}
 	}
-	c.principal, c.proof, c.session = p, proof, &session
-	return nil
+	return c.refused(err)
 }
 
 // checkSameOrigin refuses a request that a page of another origin made the
@@ -104,7 +115,7 @@ func (a *API) signIn(c *call) error {
 	if err := c.limitRate(); err != nil {
 		return err
 	}
-	cookie, session, err := a.svc.SignIn(c.ctx(), c.principal, c.sessionProof())
+	cookie, session, err := a.svc.SignIn(c.ctx(), c.principal, c.sessionProofs()...)
 	if err != nil {
 		return err
 	}

@@ -108,6 +108,23 @@ func TestSessionCookie(t *testing.T) {
 	}
 }
 
+// A page on another port of loopback can set a cookie of this name, too. The browser
+// sends it before the session's own where its path is longer.
+func TestAnotherCookieOfTheNameLocksNobodyOut(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	in := w.must(http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: adminKey}, "Authorization", "")
+	var session penstock.Session
+	in.into(t, &session)
+	own, _, _ := strings.Cut(in.header.Get("Set-Cookie"), ";")
+	name, _, _ := strings.Cut(own, "=")
+	for _, cookies := range []string{own, name + "=x; " + own, own + "; " + name + "=x", name + "=; " + name + "=x; " + name + "=y; " + own} {
+		w.must(http.StatusOK, "GET", "/api/v1/session", nil, "Authorization", "", "Cookie", cookies, "X-Penstock-Session-Secret", session.Secret)
+	}
+	w.must(http.StatusUnauthorized, "GET", "/api/v1/session", nil,
+		"Authorization", "", "Cookie", name+"=x; "+name+"=y", "X-Penstock-Session-Secret", session.Secret)
+}
+
 func TestSigningInAgainEndsTheSessionBefore(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -50,7 +50,7 @@ func newToken() string {
 // SignIn begins a session of p, who came with an API key. cookie is the cookie's
 // value and session.Secret the secret; the server keeps only their hashes. ended
 // belongs to a session that this one replaces, or is empty.
-func (s *Service) SignIn(ctx context.Context, p penstock.Principal, ended SessionProof) (cookie string, session penstock.Session, err error) {
+func (s *Service) SignIn(ctx context.Context, p penstock.Principal, ended ...SessionProof) (cookie string, session penstock.Session, err error) {
 	if p.KeyUID == "" {
 		return "", penstock.Session{}, penstock.Errorf(penstock.CodeNotAuthorized, "only an API key can sign in, and not that of an execution")
 	}
@@ -58,8 +58,11 @@ func (s *Service) SignIn(ctx context.Context, p penstock.Principal, ended Sessio
 	row := store.SessionRow{Hash: hashKey(cookie), SecretHash: hashKey(secret), CreatedAt: penstock.Now()}
 	row.Key.UID = p.KeyUID
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
-		if ended.complete() {
-			if err := tx.EndSession(ctx, hashKey(ended.Cookie), hashKey(ended.Secret)); err != nil {
+		for _, proof := range ended {
+			if !proof.complete() {
+				continue
+			}
+			if err := tx.EndSession(ctx, hashKey(proof.Cookie), hashKey(proof.Secret)); err != nil {
 				return err
 			}
 		}

@@ -109,11 +109,18 @@ func (b *bubblewrap) Start(ctx context.Context, spec Spec) (Running, error) {
 	// memory and take its descriptors.
 	env := strings.Join(environment(b.path, insideUser, b.Layout(spec), spec.Env), "\x00")
 	files := [][]byte{nil, []byte(passwd), []byte(group), []byte(env)}
+	filter := noKeys()
+	if filter != nil {
+		files = append(files, filter)
+	}
 	fd := func(i int) string { return strconv.Itoa(firstFD + i) }
 	stdin, stdout, blocked := fd(len(files)), fd(len(files)+1), fd(len(files)+2)
 	options := b.options(spec)
 	options = append(options, "--ro-bind-data", fd(1), "/etc/passwd", "--ro-bind-data", fd(2), "/etc/group",
 		"--remount-ro", "/", "--block-fd", blocked)
+	if filter != nil {
+		options = append(options, "--seccomp", fd(4))
+	}
 	files[0] = []byte(strings.Join(options, "\x00") + "\x00")
 	tree, err := b.launch(ctx, order{
 		Argv:      append([]string{b.bwrap, "--args", fd(0), "--", insideExe, "enter", fd(3), stdin, stdout}, spec.Argv...),

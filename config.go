@@ -62,8 +62,14 @@ const HostedWorker = "warp"
 // network; it is the default while no provider is configured.
 const ModelOffline = "demo/offline"
 
-// ModelAuto stands for the model that the server takes by itself.
+// ModelAuto stands for the model that the server takes by itself; so does each
+// name of the family auto-* for which the server has no alias.
 const ModelAuto = "auto"
+
+// IsModelAuto reports whether a model's name is ModelAuto, or of its family.
+func IsModelAuto(name string) bool {
+	return name == ModelAuto || strings.HasPrefix(name, ModelAuto+"-")
+}
 
 // Kind is the harness's canonical name: `oz` and the absent harness are builtin.
 func (h *Harness) Kind() string {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v4"
@@ -25,7 +26,12 @@ type configFile string
 // fileSettings is what only a file can say.
 type fileSettings struct {
 	Harnesses map[string]harnessSettings
+	// ModelAliases are models by further names.
+	ModelAliases map[string]string
 }
+
+// fileKeys are the keys of fileSettings.
+var fileKeys = []string{"harnesses", "models"}
 
 // harnessSettings is an agent program; see harness.Program. Values of its
 // environment may take the server's: ${NAME}.
@@ -110,10 +116,12 @@ func parseConfig(content []byte, flags []string, settings *fileSettings) (map[st
 		switch {
 		case key == "harnesses":
 			err = settings.readHarnesses(&node)
+		case key == "models":
+			err = settings.readModels(&node)
 		case slices.Contains(flags, key):
 			values[key], err = flagText(&node)
 		default:
-			err = noSuchKey(key, append(flags, "harnesses"))
+			err = noSuchKey(key, append(flags, fileKeys...))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %s: %w", lineOf(&node, content, key), key, err)
@@ -176,6 +184,42 @@ func (s *fileSettings) readHarnesses(node *yaml.Node) error {
 	}
 	return nil
 }
+
+// maxModelName bounds the name of a model, in bytes, as requests do.
+const maxModelName = 200
+
+func (s *fileSettings) readModels(node *yaml.Node) error {
+	var document map[string]yaml.Node
+	if err := node.Load(&document); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(document)) {
+		if key != "aliases" {
+			return fmt.Errorf("%s: %w", key, noSuchKey(key, []string{"aliases"}))
+		}
+		aliases := document[key]
+		if err := aliases.Load(&s.ModelAliases); err != nil {
+			return fmt.Errorf("aliases: %w", err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.ModelAliases)) {
+		model := s.ModelAliases[name]
+		for _, text := range []string{name, model} {
+			if text == "" || len(text) > maxModelName || strings.ContainsFunc(text, notInModelName) {
+				return fmt.Errorf("aliases: %q: %q must be the name of a model, of 1 to %d bytes without spaces", name, text, maxModelName)
+			}
+		}
+		if name == penstock.ModelAuto {
+			return fmt.Errorf("aliases: %s cannot be an alias: it stands for the server's own model", name)
+		}
+		if _, alias := s.ModelAliases[model]; alias {
+			return fmt.Errorf("aliases: %q stands for %q, which is an alias itself: name the model", name, model)
+		}
+	}
+	return nil
+}
+
+func notInModelName(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // keyHolders are the harnesses to which the file gives variables, with their names.
 func (s *fileSettings) keyHolders() map[string][]string {

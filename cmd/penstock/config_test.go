@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -29,6 +30,12 @@ func TestConfigFileIsReadStrictly(t *testing.T) {
 		"broken YAML":              {"listen: [\n", "configuration"},
 		"unknown key of a harness": {"harnesses:\n  mine:\n    comand: [x]\n", `mine: comand: there is no such key; did you mean "command"?`},
 		"harness without command":  {"harnesses:\n  mine: {env: {A: b}}\n", "mine: command"},
+		"unknown key of models":    {"models: {alias: {a: b}}\n", `models: alias: there is no such key; did you mean "aliases"?`},
+		"alias without a model":    {"models: {aliases: {auto-genius: ''}}\n", "must be the name of a model"},
+		"alias of two words":       {"models: {aliases: {auto genius: a}}\n", "must be the name of a model"},
+		"alias of an alias":        {"models: {aliases: {a: b, b: c}}\n", `"a" stands for "b", which is an alias itself`},
+		"alias that is taken":      {"models: {aliases: {auto: a}}\n", "auto cannot be an alias"},
+		"list of aliases":          {"models: {aliases: [a]}\n", "aliases"},
 		"bad name of a harness":    {"harnesses:\n  My Agent: {command: [x]}\n", "cannot be a name"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,5 +80,16 @@ func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 		if !strings.Contains(test.line, test.want) {
 			t.Errorf("got %q, want %s", test.line, test.want)
 		}
+	}
+}
+
+func TestServeReadsAliasesOfModels(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "c.yaml", "models:\n  aliases:\n    auto-genius: anthropic/claude-opus-5-5\n")
+	s := serve(t, nil, append(slices.Clip(noWorker), "--config", file)...)
+	env := []string{"PENSTOCK_BASE_URL=" + s.url, "PENSTOCK_KEY_FILE=" + s.keyFile()}
+	for asked, want := range map[string]string{"auto-genius": "anthropic/claude-opus-5-5", "auto-efficient": "demo/offline"} {
+		id := strings.TrimSpace(call(t, env, "run", "create", "--model", asked, "Fix the login").out)
+		call(t, env, "run", "get", id, "-o", "json").want(t, 0, `"model_id": "`+want+`"`)
 	}
 }

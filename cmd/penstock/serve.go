@@ -185,7 +185,7 @@ func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin stri
 	b.service = service.New(service.Options{
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), KeyHolders: settings.keyHolders(), Models: p.models(),
-		Defaults: penstock.Config{ModelID: p.defaultModel()}, QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns,
+		ModelAliases: settings.ModelAliases, Defaults: penstock.Config{ModelID: p.defaultModel()}, QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns,
 		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry, MaxSecrets: cmd.LimitSecretsPerTeam, MaxRunArtifactBytes: cmd.LimitArtifacts << 20, Webhooks: b.limits,
 		Sessions: service.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle}, LocalWorker: cmd.Worker,
 	})

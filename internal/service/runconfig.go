@@ -116,12 +116,10 @@ func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *stor
 	harness := *config.Harness // a layer's own is not ours to change
 	harness.Type = harness.Kind()
 	config.Harness = &harness
-	if config.ModelID == penstock.ModelAuto {
-		config.ModelID, sources["model_id"] = s.options.Defaults.ModelID, layerServer
+	if model := s.model(config.ModelID); model != config.ModelID {
+		config.ModelID, sources["model_id"] = cmp.Or(model, s.options.Defaults.ModelID), layerServer
 	}
-	if harness.ModelID == penstock.ModelAuto {
-		harness.ModelID = ""
-	}
+	harness.ModelID = s.model(harness.ModelID)
 	run.Config, run.ConfigSources = &config, sources
 	run.Harness, run.WorkerHost = harness.Type, config.WorkerHost
 	if run.WorkerHost == penstock.HostedWorker {
@@ -136,6 +134,17 @@ func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *stor
 		}
 	}
 	return nil
+}
+
+// model is the model that a name stands for; "" is the one that the server takes.
+func (s *Service) model(name string) string {
+	if model, known := s.options.ModelAliases[name]; known {
+		name = model
+	}
+	if penstock.IsModelAuto(name) {
+		return ""
+	}
+	return name
 }
 
 // notes say on the timeline what of a configuration this server reads in its own

@@ -40,6 +40,7 @@ type Options struct {
 	Harnesses    []string              // of the configuration; penstock.Harnesses are known beside them
 	KeyHolders   map[string][]string   // those of them to which the configuration gives variables, with their names
 	Models       []penstock.ModelInfo  // what the providers' keys of this server allow
+	ModelAliases map[string]string     // models by further names; of the family auto-* the rest stands for the default
 	Defaults     penstock.Config       // the weakest layer of every run's configuration
 	QueueTimeout time.Duration         // default 24 h
 	KeepRunsFor  time.Duration         // after they are over and have last changed; 0: for ever

@@ -408,7 +408,7 @@ export interface RunReference {
 export interface AmbientAgentConfig {
   /** A label to group and filter runs by. A run from a skill, or from the only entry of `skills`, gets the skill's name unless one is given. */
   name?: string | undefined;
-  /** The model, see `GET /agent/models`. */
+  /** The model, see `GET /agent/models`, or an alias that the server gives one. `auto`, and `auto-*` without an alias, is the server's own. */
   model_id?: string | undefined;
   /** What the agent is told before any prompt. */
   base_prompt?: string | undefined;

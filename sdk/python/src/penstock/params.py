@@ -297,7 +297,9 @@ class AmbientAgentConfig(TypedDict, total=False):
     """
 
     model_id: str
-    """The model, see `GET /agent/models`."""
+    """The model, see `GET /agent/models`, or an alias that the server gives one. `auto`, and
+    `auto-*` without an alias, is the server's own.
+    """
 
     base_prompt: str
     """What the agent is told before any prompt."""

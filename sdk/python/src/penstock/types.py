@@ -743,7 +743,9 @@ class AmbientAgentConfig(Model):
     """
 
     model_id: str | None = None
-    """The model, see `GET /agent/models`."""
+    """The model, see `GET /agent/models`, or an alias that the server gives one. `auto`, and
+    `auto-*` without an alias, is the server's own.
+    """
 
     base_prompt: str | None = None
     """What the agent is told before any prompt."""

@@ -128,6 +128,7 @@ func (b *bubblewrap) Start(ctx context.Context, spec Spec) (Running, error) {
 		Dir:       "/",
 		Files:     files,
 		Apart:     true,
+		Root:      os.Geteuid() == 0,
 		AwaitRead: true, // bwrap reads the block-fd when everything is set up
 	}, spec)
 	if err != nil {

@@ -40,6 +40,10 @@ type order struct {
 	// holds back report.Started until the program has read that byte and closed the
 	// socket; a program that dies instead has not started.
 	AwaitRead bool
+	// Root says that the worker is root, and so is, to the kernel, the tree: it may change
+	// mode, owner and times of each file of the host that it can name, were it by a link in
+	// /proc. So the program is executed from a copy, and devices are read-only where we may mount.
+	Root bool
 	// Silence is how long no tick may come.
 	Silence time.Duration
 }
@@ -174,6 +178,11 @@ func supervise(control io.Reader) (*supervised, error) {
 	if err := leaveSessionKeyring(); err != nil {
 		return nil, err
 	}
+	if o.Root {
+		if err := guardDevices(); err != nil && !errors.Is(err, os.ErrPermission) {
+			return nil, err
+		}
+	}
 	s := &supervised{
 		silence: o.Silence,
 		started: make(chan error, 1),
@@ -254,6 +263,14 @@ func (o order) fork(fds []uintptr) (pid int, err error) {
 	path, err := lookPath(o.Argv[0], o.Dir, o.Env)
 	if err != nil {
 		return 0, err
+	}
+	if o.Root {
+		copied, err := copyProgram(path)
+		if err != nil {
+			return 0, err
+		}
+		defer copied.Close()
+		path = copied.Name()
 	}
 	return syscall.ForkExec(path, o.Argv, &syscall.ProcAttr{
 		Dir:   o.Dir,

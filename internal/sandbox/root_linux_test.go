@@ -1,0 +1,106 @@
+package sandbox
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The tree of a worker that is root owns the files of the host, whatever user it seems to
+// be: without the copy, a chmod of /proc/1/exe ends all runs.
+func TestProgramOfARootsSandboxIsACopy(t *testing.T) {
+	t.Parallel()
+	s := openAsRoot(t)
+	bwrap := s.bwrap
+	before := stat(t, bwrap)
+	// Without Enter, which hides bwrap from the tree where the kernel can.
+	sp := spec(t, "")
+	argv := append([]string{bwrap}, namespaces()...)
+	argv = append(argv, "--ro-bind", "/", "/", "--proc", "/proc", "--", "/bin/sh", "-c",
+		`readlink /proc/1/exe; for exe in /proc/[0-9]*/exe; do touch -d @1 $exe; chown 1000:1000 $exe; chmod 0 $exe; done; true`)
+	for range 2 {
+		tree, err := s.launch(t.Context(), order{Argv: argv, Env: []string{}, Dir: "/", Root: true}, sp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(tree.Stdout())
+		exit, err2 := tree.Wait()
+		if err != nil || err2 != nil || exit.Code != 0 || !strings.HasPrefix(string(said), "/memfd:bwrap") {
+			t.Errorf("got %v, %v, %v:\n%s", exit, err, err2, said)
+		}
+	}
+	if after := stat(t, bwrap); after != before {
+		t.Errorf("bwrap was %s and is %s", before, after)
+	}
+}
+
+// openAsRoot makes a sandbox with a bwrap of its own: what breaks is not the machine's.
+func openAsRoot(t *testing.T) *bubblewrap {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only the tree of a worker that is root owns files of the host")
+	}
+	s, ok := open(t, Bubblewrap).(*bubblewrap)
+	if !ok {
+		t.Fatal("another kind of sandbox")
+	}
+	bwrap := filepath.Join(t.TempDir(), "bwrap")
+	if err := exec.Command("install", "-m", "755", s.bwrap, bwrap).Run(); err != nil {
+		t.Fatal(err)
+	}
+	s.bwrap = bwrap
+	return s
+}
+
+func TestRunOfRootLeavesTheHostsFilesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	s, own := openAsRoot(t), self(t)
+	before := stat(t, own)
+	sp := spec(t, `
+		for file in /proc/[0-9]*/exe "$1" /usr/bin/env; do
+			touch -c -d @1 $file && echo "times of $file"
+			chown 1000:1000 $file && echo "owner of $file"
+			chmod 755 $file && echo "mode of $file"
+		done 2>/dev/null
+		for file in $2; do
+			chmod 666 $file 2>/dev/null && echo "mode of $file"
+		done
+		cat; head -c 1 /dev/zero | wc -c; echo x > /dev/null && [ -r /dev/urandom ] && echo devices`)
+	shared := "/proc/1/fd/0 /proc/1/fd/1 " + strings.Join(devices, " ")
+	if err := exec.Command("unshare", "--mount", "true").Run(); err != nil {
+		t.Log("this root may not mount, so that the devices are not looked at:", err)
+		shared = ""
+	}
+	sp.Argv = append(sp.Argv, s.Layout(sp).Exe, shared)
+	r := start(t, s, sp)
+	if tree, ok := r.(*tree); ok {
+		if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", tree.pid)); err != nil || !strings.HasPrefix(exe, "/memfd:bwrap") {
+			t.Errorf("the sandbox is executed from %s, %v", exe, err)
+		}
+	}
+	_ = r.Stdin().Close()
+	got, err := io.ReadAll(r.Stdout())
+	exit, err2 := r.Wait()
+	if err != nil || err2 != nil || exit.Code != 0 || string(got) != "1\ndevices\n" {
+		t.Errorf("it ends with %v (%v, %v) and changes\n%s", exit, err, err2, got)
+	}
+	if after := stat(t, own); after != before {
+		t.Errorf("this program was %s and is %s", before, after)
+	}
+}
+
+// stat is what a run must not change about a file.
+func stat(t *testing.T, file string) string {
+	t.Helper()
+	var s unix.Stat_t
+	if err := unix.Stat(file, &s); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("mode %o, owner %d:%d, modified %d", s.Mode, s.Uid, s.Gid, s.Mtim.Nano())
+}

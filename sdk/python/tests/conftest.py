@@ -13,8 +13,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from warp_platform_sdk import WarpClient
 
 from penstock import AsyncPenstock, Penstock, _exchange, _wait
+from warp_checks import checked
 
 ROOT = Path(__file__).resolve().parents[3]
 KEY = "psk_" + "t3st" * 10
@@ -125,6 +127,13 @@ def client(server: Server) -> Iterator[Penstock]:
 async def aclient(server: Server) -> AsyncIterator[AsyncPenstock]:
     async with AsyncPenstock(api_key=server.key, base_url=server.url) as penstock:
         yield penstock
+
+
+@pytest.fixture
+def warp(server: Server) -> Iterator[WarpClient]:
+    """The public SDK of this API, which checks what it is answered."""
+    with checked(f"{server.url}/api/v1", server.key) as client:
+        yield client
 
 
 @pytest.fixture(params=["asyncio", "trio"])

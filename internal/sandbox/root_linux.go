@@ -38,7 +38,7 @@ func guardDevices() error {
 // copyProgram copies a program into memory, where nobody can change it, for one start.
 // It can be executed by the name of the file, until the file is closed.
 func copyProgram(path string) (*os.File, error) {
-	program, err := os.Open(path) //nolint:gosec // it is to be executed
+	program, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -42,16 +42,14 @@ func noKeysProgram(processor string) []bpf.RawInstruction {
 	allow := bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
 	code := []bpf.Instruction{bpf.LoadAbsolute{Off: arch, Size: size}}
 	for _, k := range kinds {
-		calls := []bpf.Instruction{
+		code = append(code,
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: k.arch, SkipTrue: 6}, // to the next kind
 			bpf.LoadAbsolute{Off: number, Size: size},
 			bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: ^uint32(x32Bit)},
 			bpf.ALUOpConstant{Op: bpf.ALUOpSub, Val: k.first}, // a lower number becomes a very high one
 			bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: 2, SkipTrue: 1},
 			bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
-			allow,
-		}
-		code = append(code, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: k.arch, SkipTrue: uint8(len(calls))})
-		code = append(code, calls...)
+			allow)
 	}
 	program, err := bpf.Assemble(append(code, allow))
 	if err != nil {

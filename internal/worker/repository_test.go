@@ -3,6 +3,7 @@ package worker_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,7 +69,10 @@ for repo in %[1]s/runs/*/work/*/.git; do
 done
 exec git "$@"
 `, spaces, started)
-	if err := os.WriteFile(program, []byte(script), 0o700); err != nil { //nolint:gosec // a program
+	// By another process: a fork of a test beside this one may still hold open what this one writes.
+	write := exec.CommandContext(t.Context(), "install", "-m", "700", "/dev/stdin", program)
+	write.Stdin = strings.NewReader(script)
+	if err := write.Run(); err != nil {
 		t.Fatal(err)
 	}
 	repos, err := git.Open(t.Context(), git.Options{Dir: t.TempDir(), AllowLocal: true, Program: program})

@@ -32,7 +32,7 @@ func TestConfigurationsAreBounded(t *testing.T) {
 			"/config/env":                     {Env: many(300, 1000)},
 			"/config/env/V0":                  {Env: many(1, 131_069)},
 			"/config/mcp_servers":             {MCPServers: servers(51, 1)},
-			"/config/mcp_servers ":            {MCPServers: servers(3, 100_000)},
+			"/config/mcp_servers#2":           {MCPServers: servers(3, 100_000)},
 			"/config/mcp_servers/x/env/V0":    {MCPServers: map[string]penstock.MCPServer{"x": {Command: "c", Env: many(1, 131_069)}}},
 			"/config/base_prompt":             {BasePrompt: strings.Repeat("x", 300_000)},
 			"/config/skills":                  {Skills: slices.Repeat([]string{"a"}, 101)},
@@ -40,7 +40,7 @@ func TestConfigurationsAreBounded(t *testing.T) {
 			"/config/worker_host":             {WorkerHost: strings.Repeat("x", 201)},
 			"/config/harness/reasoning_level": {Harness: &penstock.Harness{ReasoningLevel: strings.Repeat("x", 201)}},
 		} {
-			pointer = strings.TrimSpace(pointer)
+			pointer, _, _ = strings.Cut(pointer, "#")
 			_, err := w.CreateRun(w.t.Context(), w.admin, penstock.RunRequest{Prompt: "p", Config: &config}, penstock.SourceAPI)
 			wantField(w.t, err, pointer)
 			schedule := penstock.ScheduleRequest{Name: "s", Cron: "@daily", Prompt: "p", Config: &config}

@@ -84,7 +84,7 @@ func TestAWebhookKeepsAShortSecret(t *testing.T) {
 		warned := func(what string, found []penstock.Diagnostic) {
 			h.t.Helper()
 			for _, d := range found {
-				if string(d.Code)+" "+d.Message == warning && d.Severity == "warning" && d.Path == "webhooks/ci.yaml" {
+				if d.Code+" "+d.Message == warning && d.Severity == "warning" && d.Path == "webhooks/ci.yaml" {
 					return
 				}
 			}

@@ -557,3 +557,33 @@ func TestWhoMayDoWhatWithSchedules(t *testing.T) {
 		wantCode(w.t, w.DeleteSchedule(ctx, w.as("bob", penstock.ScopeRunsRead), s.ID), penstock.CodeNotAuthorized, "runs:write")
 	})
 }
+
+// The list of schedules has no pages, so what it can hold is bounded.
+func TestSchedulesOfATeamAreBounded(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		enabled := false
+		add := func(n int, prompt string) (penstock.Schedule, error) {
+			return w.CreateSchedule(w.t.Context(), w.admin, penstock.ScheduleRequest{
+				Name: fmt.Sprint(n), Cron: "@daily", Prompt: prompt, Enabled: &enabled,
+			})
+		}
+		large := strings.Repeat("p", 1<<20-1000)
+		for n := range 16 {
+			if _, err := add(n, large); err != nil {
+				w.t.Fatalf("schedule %d: %v", n, err)
+			}
+		}
+		_, err := add(16, large)
+		wantCode(w.t, err, penstock.CodeConflict, "16 MiB")
+		small, err := add(17, "go")
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		_, err = w.ReplaceSchedule(w.t.Context(), w.admin, small.ID, penstock.ScheduleRequest{Name: "17", Cron: "@daily", Prompt: large, Enabled: &enabled})
+		wantCode(w.t, err, penstock.CodeConflict, "16 MiB")
+		all, err := w.ListSchedules(w.t.Context(), w.admin)
+		if err != nil || len(all) != 17 {
+			w.t.Errorf("got %d schedules, want 17 (%v)", len(all), err)
+		}
+	})
+}

@@ -30,6 +30,22 @@ func mayName(p penstock.Principal, at string, config *penstock.Config) error {
 		at+uses[0].Pointer, penstock.ScopeSecretsUse)
 }
 
+// mayInstruct refuses a message to the agent of a run whose own request named secrets,
+// unless p may name them: the message could have the agent tell them.
+func mayInstruct(p penstock.Principal, run *penstock.Run) error {
+	if p.May(penstock.ScopeSecretsUse) || run.Config == nil {
+		return nil
+	}
+	for _, use := range run.Config.SecretUses() {
+		if _, layer := cameFrom(run, use.Pointer); layer == layerRequest {
+			return penstock.Errorf(penstock.CodeNotAuthorized,
+				"the request for this run named managed secrets; a follow-up to its agent needs the scope %s, which the key does not have",
+				penstock.ScopeSecretsUse)
+		}
+	}
+	return nil
+}
+
 // secretCheck judges the secrets that a configuration names.
 type secretCheck struct {
 	p         penstock.Principal

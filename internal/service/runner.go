@@ -61,7 +61,7 @@ func (s *Service) filesOf(ctx context.Context, run store.RunRow, beginnings ...s
 // misplaced lets an error about a key of a run's configuration point to where
 // the request has it, or to what the key came from.
 func misplaced(run *store.NewRun, e penstock.FieldError) penstock.FieldError {
-	key, layer := cameFrom(run, e.Pointer)
+	key, layer := cameFrom(&run.Run, e.Pointer)
 	switch layer {
 	case layerAgent:
 		e.Pointer, e.Detail = "/agent_identity_uid", "the agent's "+key+": "+e.Detail
@@ -75,7 +75,7 @@ func misplaced(run *store.NewRun, e penstock.FieldError) penstock.FieldError {
 
 // cameFrom says which key of a run's configuration a pointer leads into, and
 // which layer its value came from.
-func cameFrom(run *store.NewRun, pointer string) (key, layer string) {
+func cameFrom(run *penstock.Run, pointer string) (key, layer string) {
 	parts := strings.Split(pointer[1:], "/")
 	key = parts[0]
 	if len(parts) > 1 {

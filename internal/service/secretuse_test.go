@@ -82,6 +82,36 @@ func TestNamingSecretsInARequestNeedsSecretsUse(t *testing.T) {
 	})
 }
 
+// Whoever may not name secrets has no agent tell those that another request named.
+func TestAFollowupToARunThatNamesSecretsNeedsSecretsUse(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		w.secret("DEPLOY_KEY", "hunter22")
+		writer := w.as("bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite)
+		user := w.as("ann", penstock.ScopeRunsRead, penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
+		followUp := func(p penstock.Principal, id string) error {
+			_, err := w.FollowUp(w.t.Context(), p, id, penstock.FollowupRequest{Message: "print the environment"})
+			return err
+		}
+		for pointer, config := range secretConfigs("DEPLOY_KEY") {
+			run := w.create(penstock.RunRequest{Prompt: "go", Config: &config})
+			wantCode(w.t, followUp(writer, run.ID), penstock.CodeNotAuthorized, "secrets:use")
+			_, err := w.FollowUpConversation(w.t.Context(), writer, w.get(run.ID).ConversationID, penstock.FollowupRequest{Message: "print it"})
+			wantCode(w.t, err, penstock.CodeNotAuthorized, "secrets:use")
+			if err := followUp(user, run.ID); err != nil {
+				w.t.Errorf("with secrets:use, %s: %v", pointer, err)
+			}
+		}
+		agent := w.createAgent(penstock.IdentityRequest{Name: new("deployer"), Secrets: &[]penstock.NamedSecret{{Name: "DEPLOY_KEY"}}})
+		for what, req := range map[string]penstock.RunRequest{
+			"without secrets": {Prompt: "go"}, "with those of its agent": {Prompt: "go", AgentIdentityUID: agent.UID},
+		} {
+			if err := followUp(writer, w.create(req).ID); err != nil {
+				w.t.Errorf("a run %s: %v", what, err)
+			}
+		}
+	})
+}
+
 // A schedule's secrets are named by whoever writes its configuration.
 func TestReplacingAScheduleThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 	worlds(t, nil, func(w *world) {

@@ -50,6 +50,9 @@ func (s *Service) steeredRun(ctx context.Context, p penstock.Principal, conversa
 func (s *Service) followUpRun(
 	ctx context.Context, p penstock.Principal, run store.RunRow, req penstock.FollowupRequest, accepted penstock.FollowupAccepted,
 ) (penstock.FollowupAccepted, error) {
+	if err := mayInstruct(p, &run.Run); err != nil {
+		return accepted, err
+	}
 	if err := s.checkFollowup(ctx, run, &req); err != nil {
 		return accepted, err
 	}

@@ -33,9 +33,9 @@ class Runs(RunsBase):
 
         A request that names managed secrets itself (`config.secrets`,
         `config.harness_auth_secrets`, `${{ secrets.NAME }}` in `config.mcp_servers`) needs the
-        scope `secrets:use` too, else it is a 403. Runs never get a secret that the server made
-        for a webhook. Only a caller with `secrets:manage` learns from an error whether a secret
-        exists.
+        scope `secrets:use` too, else it is a 403; so does a follow-up to such a run. Runs never
+        get a secret that the server made for a webhook. Only a caller with `secrets:manage`
+        learns from an error whether a secret exists.
 
         A harness or worker host that is known but that no connected worker can honour is not an
         error: the run stays QUEUED and its `status_message` names what is missing.

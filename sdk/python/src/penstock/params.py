@@ -840,9 +840,11 @@ KeyScope: TypeAlias = Literal[
 ]
 """What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. With
 `secrets:use` a request for a run, or a schedule, may name managed secrets, which the agent can
-read; what agents, automations and factories name needs no such scope of the caller.
-`metrics:read` lets Prometheus read `/metrics`. `own_run` is what the key of an execution has:
-it reads its own run and adds artifacts to it. No key can be created with it.
+read, and a follow-up may go to such a run. What agents, automations and factories name needs no
+such scope of the caller, nor of whoever writes it: with `factories:manage` any secret can be
+given to the runs of an agent. `metrics:read` lets Prometheus read `/metrics`. `own_run` is what
+the key of an execution has: it reads its own run and adds artifacts to it. No key can be
+created with it.
 """
 
 

@@ -82,7 +82,7 @@ func New(o Options) *API {
 		svc: o.Service, origin: strings.TrimRight(o.PublicURL, "/"),
 		log:    cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		perKey: newLimiter(o.RequestsPerMinute), failures: newLimiter(o.FailuresPerMinute), crowd: newCrowd(o.ValidatesPerMinute),
-		ratePolicy: []string{fmt.Sprintf(`"default";q=%d;w=%d`, o.RequestsPerMinute, int(rate.Minute.Seconds()))},
+		ratePolicy: []string{fmt.Sprintf(`"default";q=%d;w=%d`, o.RequestsPerMinute, int(rate.Span.Seconds()))},
 		metrics:    newMetrics(o.Registerer),
 		mux:        http.NewServeMux(),
 	}

@@ -35,7 +35,7 @@ func newLimiter(quota int) *limiter {
 func (l *limiter) take(name string, now time.Time) verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Sub(l.swept) >= rate.Minute {
+	if now.Sub(l.swept) >= rate.Span {
 		l.swept = now
 		maps.DeleteFunc(l.names, func(_ string, w *rate.Window) bool { return w.Quiet(now) })
 	}

@@ -8,8 +8,8 @@ import (
 
 const seconds = 60
 
-// Minute is how far back a [Window] looks.
-const Minute = seconds * time.Second
+// Span is how far back a [Window] looks.
+const Span = seconds * time.Second
 
 // Window counts the events of the last minute. It counts by the second, so that it takes a few
 // hundred bytes however many there are, and may forget an event up to a second early. The zero value
@@ -49,7 +49,7 @@ func (w *Window) Until(limit int, now time.Time) time.Duration {
 			return time.Unix(s+seconds, 0).Sub(now)
 		}
 	}
-	return Minute
+	return Span
 }
 
 // Quiet reports whether the minute before now had no event.

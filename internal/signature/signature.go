@@ -126,7 +126,7 @@ type Preset struct {
 	Forms []Form `json:"forms"`
 }
 
-// Schemes lists all schemes in the order in which to show them, custom_hmac
+// Presets lists all schemes in the order in which to show them, custom_hmac
 // last.
 func Presets() []Preset { return slices.Clone(presets) }
 

@@ -47,13 +47,13 @@ test('a webhook of each kind is made, and the command that is shown is accepted'
     { name: 'standard', fill: () => pickSender(world, 'Standard Webhooks') },
   ];
   for (const [sender, secret] of [
-    ['GitHub', "it's a $ecret"],
-    ['Stripe', 'whsec_example'],
-    ['Slack', 'example'],
-    ['Linear', 'example'],
-    ['Zendesk', 'example'],
-    ['HubSpot', 'example'],
-    ['GitLab', 'example'],
+    ['GitHub', "it's a long $ecret"],
+    ['Stripe', 'whsec_long+example'],
+    ['Slack', 'an-example-value'],
+    ['Linear', 'an-example-value'],
+    ['Zendesk', 'an-example-value'],
+    ['HubSpot', 'an-example-value'],
+    ['GitLab', 'an-example-value'],
   ] as const) {
     const fill = async (): Promise<void> => {
       await pickSender(world, sender);
@@ -69,7 +69,7 @@ test('a webhook of each kind is made, and the command that is shown is accepted'
       await dialog.getByLabel('Prefix').fill('"$(touch /tmp/no)`v1=');
       await dialog.getByLabel('Signed text').fill('{method}:{timestamp}:{body}');
       await dialog.getByLabel('Timestamp header').fill('X-Own-Time');
-      await dialog.getByLabel('Secret', { exact: true }).fill('example');
+      await dialog.getByLabel('Secret', { exact: true }).fill('an-example-value');
       await world.look('webhook-new');
     },
   });
@@ -104,7 +104,7 @@ test('the secret of a sender that makes it after the URL is entered later', asyn
   await world.look('webhook-finish');
   await dialog.getByRole('button', { name: 'Later' }).click();
   await page.getByRole('button', { name: 'Finish setup' }).click();
-  await dialog.getByLabel('2. Enter the secret that it shows').fill('whsec_example');
+  await dialog.getByLabel('2. Enter the secret that it shows').fill('whsec_long+example');
   await dialog.getByRole('button', { name: 'Finish setup' }).click();
   await page
     .getByRole('row', { name: /payments/ })

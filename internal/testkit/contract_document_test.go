@@ -67,6 +67,9 @@ func exampleBodies(t *testing.T, op *openapi3.Operation) []exampleBody {
 		return []exampleBody{{}}
 	}
 	var bodies []exampleBody
+	if !op.RequestBody.Value.Required {
+		bodies = append(bodies, exampleBody{})
+	}
 	for kind, media := range op.RequestBody.Value.Content {
 		for _, value := range examplesOf(media) {
 			bodies = append(bodies, exampleBody{kind, toJSON(t, value)})

@@ -17,7 +17,7 @@ import (
 // setting, and its workspace does not stay.
 func TestRunThatUsesTooMuchFails(t *testing.T) {
 	command := &penstock.Config{Harness: &penstock.Harness{Type: "command"}}
-	const disk, memory = "16 MiB that --limit-disk allows", "64 MiB of memory that --limit-memory allows"
+	const disk, memory = "16 MiB that --limit-disk allows", "256 MiB of memory that --limit-memory allows"
 	for name, test := range map[string]struct {
 		req    penstock.RunRequest
 		setup  []string
@@ -57,13 +57,13 @@ func TestRunThatUsesTooMuchFails(t *testing.T) {
 		"memory": {
 			penstock.RunRequest{Prompt: "exec tail /dev/zero", Config: command},
 			nil,
-			sandbox.Limits{Memory: 64 << 20},
+			sandbox.Limits{Memory: 256 << 20},
 			memory,
 		},
 		"memory while it is set up": {
 			penstock.RunRequest{Prompt: "hello"},
 			[]string{"tail /dev/zero"},
-			sandbox.Limits{Memory: 64 << 20},
+			sandbox.Limits{Memory: 256 << 20},
 			memory,
 		},
 	} {

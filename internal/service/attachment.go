@@ -45,11 +45,15 @@ func checkAttachment(bad func(pointer, format string, args ...any), at string, a
 }
 
 func checkFile(bad func(pointer, format string, args ...any), nameAt, name, typeAt, mimeType string) {
-	if !plainName(name) {
-		bad(nameAt, "must be a plain file name of at most 200 bytes, without control characters")
-	}
+	checkFileName(bad, nameAt, name)
 	if _, _, err := mime.ParseMediaType(mimeType); err != nil {
 		bad(typeAt, "must be a media type, such as text/plain")
+	}
+}
+
+func checkFileName(bad func(pointer, format string, args ...any), at, name string) {
+	if !plainName(name) {
+		bad(at, "must be a plain file name of at most 200 bytes, without control characters")
 	}
 }
 
@@ -103,8 +107,8 @@ func checkFollowupAttachments(bad func(pointer, format string, args ...any), lis
 			bad(at+"/attachment_id", "is named twice")
 		}
 		ids[a.ID] = true
-		if a.FileName != "" && !plainName(a.FileName) {
-			bad(at+"/file_name", "must be a plain file name of at most 200 bytes, without control characters")
+		if a.FileName != "" {
+			checkFileName(bad, at+"/file_name", a.FileName)
 		}
 		if a.Data != nil {
 			bad(at+"/data", "must not be given together with attachment_id")

@@ -24,18 +24,22 @@ func (s *Service) outdated(ctx context.Context, read secretCopies, team string, 
 		if c.Copy.N == 0 { // it waits for its first value
 			return false
 		}
-		value, err := s.openSecret(c.Secret)
+		current, err := s.isCurrent(c)
 		if err != nil {
 			s.log.Error("a secret cannot be compared with the copy of a webhook", "webhook", c.WebhookUID, "error", err)
-			return true
 		}
-		own, err := s.openWebhookSecret(c.WebhookUID, c.Copy)
-		if err != nil {
-			s.log.Error("a secret cannot be compared with the copy of a webhook", "webhook", c.WebhookUID, "error", err)
-			return true
-		}
-		return own == value
+		return current || err != nil
 	}), nil
+}
+
+// isCurrent reports whether a webhook's copy is the value that its secret has now.
+func (s *Service) isCurrent(c store.SecretCopy) (bool, error) {
+	value, err := s.openSecret(c.Secret)
+	if err != nil {
+		return false, err
+	}
+	own, err := s.openWebhookSecret(c.WebhookUID, c.Copy)
+	return err == nil && own == value, err
 }
 
 // markFactories names the outdated webhooks of each factory.

@@ -16,10 +16,7 @@ import (
 // answered by it, and one that is over starts a new execution of the same
 // conversation, in which no other run may talk by then.
 func (s *Service) FollowUp(ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest) (penstock.FollowupAccepted, error) {
-	if err := require(p, penstock.ScopeRunsWrite); err != nil {
-		return penstock.FollowupAccepted{}, err
-	}
-	run, err := s.visibleRun(ctx, p, id)
+	run, err := s.writableRun(ctx, p, id)
 	if err != nil {
 		return penstock.FollowupAccepted{}, err
 	}
@@ -152,10 +149,7 @@ func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Foll
 // whatever happens to this server or the worker. Asked again, it does nothing. A
 // run that is over is an invalid request; without a turn in hand it is a conflict.
 func (s *Service) Interrupt(ctx context.Context, p penstock.Principal, id string) (penstock.InterruptAccepted, error) {
-	if err := require(p, penstock.ScopeRunsWrite); err != nil {
-		return penstock.InterruptAccepted{}, err
-	}
-	run, err := s.visibleRun(ctx, p, id)
+	run, err := s.writableRun(ctx, p, id)
 	if err != nil {
 		return penstock.InterruptAccepted{}, err
 	}
@@ -200,10 +194,7 @@ func (s *Service) interruptRun(ctx context.Context, p penstock.Principal, id str
 // agent is gone within seconds where the worker can be reached. A run that is
 // over is an invalid request.
 func (s *Service) CancelRun(ctx context.Context, p penstock.Principal, id string, cascade bool) (string, error) {
-	if err := require(p, penstock.ScopeRunsWrite); err != nil {
-		return "", err
-	}
-	if _, err := s.visibleRun(ctx, p, id); err != nil {
+	if _, err := s.writableRun(ctx, p, id); err != nil {
 		return "", err
 	}
 	return act(ctx, s, p, func(tx *store.Tx) (string, error) {

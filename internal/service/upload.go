@@ -17,10 +17,7 @@ const preparedLasts = 24 * time.Hour
 // PrepareAttachments makes room for files that follow-ups of a run are to have, and
 // returns a signed link for each to upload it.
 func (s *Service) PrepareAttachments(ctx context.Context, p penstock.Principal, id string, req penstock.PrepareRequest) (penstock.PreparedAttachments, error) {
-	if err := require(p, penstock.ScopeRunsWrite); err != nil {
-		return penstock.PreparedAttachments{}, err
-	}
-	run, err := s.visibleRun(ctx, p, id)
+	run, err := s.writableRun(ctx, p, id)
 	if err != nil {
 		return penstock.PreparedAttachments{}, err
 	}

@@ -44,6 +44,14 @@ func (s *Service) readableRun(ctx context.Context, p penstock.Principal, id stri
 	return s.visibleRun(ctx, p, id)
 }
 
+// writableRun is a run that the caller may steer.
+func (s *Service) writableRun(ctx context.Context, p penstock.Principal, id string) (store.RunRow, error) {
+	if err := require(p, penstock.ScopeRunsWrite); err != nil {
+		return store.RunRow{}, err
+	}
+	return s.visibleRun(ctx, p, id)
+}
+
 // GetRun answers one run.
 func (s *Service) GetRun(ctx context.Context, p penstock.Principal, id string) (penstock.Run, error) {
 	r, err := s.readableRun(ctx, p, id)

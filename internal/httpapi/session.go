@@ -57,6 +57,9 @@ func (c *call) resume(proofs []service.SessionProof) error {
 			c.principal, c.proof, c.session = p, proof, &session
 			return nil
 		}
+		if penstock.CodeOf(err) != penstock.CodeAuthenticationRequired {
+			break // the next one would meet the same
+		}
 	}
 	return c.refused(err)
 }

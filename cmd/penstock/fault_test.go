@@ -3,6 +3,7 @@ package main_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -255,6 +257,81 @@ func TestFullDiskSQLite(t *testing.T) {
 		Database: "sqlite://" + filepath.Join(dir, "penstock.db"), Args: []string{"--no-worker", "--limit-requests-per-minute", "0"},
 	})
 	outlives(t, s, grow)
+}
+
+// fillDisk leaves no block of the disk free, and keeps doing so until the test ends.
+func fillDisk(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(dir, "others"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for {
+		if _, err := f.Write(make([]byte, 4096)); errors.Is(err, syscall.ENOSPC) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A full disk refuses new runs, but one that works can be cancelled: its agent is gone
+// at once, long before its lease ends.
+func TestCancelOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	const base, working, waiting = 9_000_000, 4, 20
+	dir, grow := smallDisk(t, "64m")
+	s := testkit.Serve(t, testkit.ServeOptions{
+		Database: "sqlite://" + filepath.Join(dir, "penstock.db"),
+		Args:     []string{"--concurrency", fmt.Sprint(working), "--limit-requests-per-minute", "0"},
+	})
+	var ids []string
+	for i := range working + waiting {
+		id, _ := createRun(t, s, fmt.Sprintf("p\ndemo: run sleep %d", base+i))
+		ids = append(ids, id)
+	}
+	testkit.Eventually(t, time.Minute, func() error {
+		if n := len(sleepers(t, base, len(ids))); n != working {
+			return fmt.Errorf("%d runs work, want %d", n, working)
+		}
+		return nil
+	})
+	before := time.Now()
+	fillDisk(t, dir)
+	for refused := 0; refused < 3; { // the log of the database has some room of its own
+		if _, ok := createRun(t, s, strings.Repeat("x", 20_000)); !ok {
+			refused++
+		}
+		fillDisk(t, dir)
+	}
+	for _, id := range ids {
+		if got := send(t, s, http.MethodPost, "/agent/runs/"+id+"/cancel", ""); got.status != http.StatusOK {
+			t.Fatalf("cancel run %s: got %d: %s", id, got.status, got.body)
+		}
+		fillDisk(t, dir)
+	}
+	testkit.Eventually(t, 10*time.Second, func() error {
+		if left := sleepers(t, base, len(ids)); len(left) > 0 {
+			return fmt.Errorf("agents that still work: %v", left)
+		}
+		return nil
+	})
+	if took := time.Since(before); took > penstock.LeaseTime {
+		t.Skipf("the leases were over by themselves: it took %s", took)
+	}
+	if _, ok := createRun(t, s, strings.Repeat("x", 20_000)); ok {
+		t.Error("a run was created: the disk is not full")
+	}
+	s.Kill9() // what was answered is on the disk
+	grow()
+	s.Restart()
+	runs := states(t, s, ids)
+	for _, id := range ids {
+		if state := runs[id].State; state != penstock.StateCancelled {
+			t.Errorf("run %s is %s", id, state)
+		}
+	}
 }
 
 // The files of the database may not be written while the server has them open:

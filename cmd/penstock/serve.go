@@ -173,7 +173,7 @@ func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin stri
 		return nil, err
 	}
 	batches := newBatchMetrics(b.registry)
-	b.store, err = cmd.openStore(ctx, store.Options{Log: log, Metrics: batches.observe})
+	b.store, err = cmd.openStore(ctx, store.Options{Log: log, Metrics: batches.observe, Reserve: true})
 	if err != nil {
 		return nil, err
 	}

@@ -99,8 +99,16 @@ func (s *Service) answer(ctx context.Context, p penstock.Principal, result any) 
 // idempotency key in the same one. It is how every POST but the creation of
 // runs writes.
 func act[T any](ctx context.Context, s *Service, p penstock.Principal, fn func(*store.Tx) (T, error)) (T, error) {
+	return actBy(ctx, s, p, s.store.Write, fn)
+}
+
+// actBy is act with a way of its own to write: [store.Store.WriteReserved].
+func actBy[T any](
+	ctx context.Context, s *Service, p penstock.Principal,
+	write func(context.Context, func(*store.Tx) error) error, fn func(*store.Tx) (T, error),
+) (T, error) {
 	var result T
-	err := s.store.Write(ctx, func(tx *store.Tx) error {
+	err := write(ctx, func(tx *store.Tx) error {
 		var err error
 		if result, err = fn(tx); err != nil {
 			return err

@@ -197,7 +197,7 @@ func (s *Service) CancelRun(ctx context.Context, p penstock.Principal, id string
 	if _, err := s.writableRun(ctx, p, id); err != nil {
 		return "", err
 	}
-	return act(ctx, s, p, func(tx *store.Tx) (string, error) {
+	return actBy(ctx, s, p, s.store.WriteReserved, func(tx *store.Tx) (string, error) {
 		run, err := tx.Run(ctx, id)
 		if err != nil {
 			return "", err

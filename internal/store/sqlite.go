@@ -133,6 +133,13 @@ func sqliteDialect() *dialect {
 	}
 }
 
+// sqliteFull reports a write that the disk may have had no room for: a file system
+// with quotas and the file of shared memory fail with an error of input and output.
+func sqliteFull(err error) bool {
+	code := sqliteCode(err)
+	return code == sqlite3.SQLITE_FULL || code == sqlite3.SQLITE_IOERR
+}
+
 func sqliteExtended(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code()
@@ -144,13 +151,17 @@ func sqliteExtended(err error) int {
 func sqliteCode(err error) int { return sqliteExtended(err) & 0xff }
 
 func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error) {
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-s.writer.turn:
-	}
 	next := chan<- struct{}(s.writer.turn)
 	give := func() { next <- struct{}{} }
+	if tx.hasTurn {
+		give = func() {}
+	} else {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-s.writer.turn:
+		}
+	}
 	// A statement that a cancelled context interrupts leaves the transaction open:
 	// its end must run all the same.
 	always := context.WithoutCancel(ctx)

@@ -33,6 +33,8 @@ type Options struct {
 	// copy while another release serves. Unless SchemaVersion says that it is of
 	// this release, only Backup may be called.
 	AsIs bool
+	// Reserve keeps room on the disk of a SQLite database for [Store.WriteReserved].
+	Reserve bool
 }
 
 // What [Open] says of a PostgreSQL database.
@@ -54,6 +56,7 @@ type Store struct {
 	stmts       *statements   // of the read pool
 	writer      *writer       // SQLite's one writing connection; nil for PostgreSQL
 	checkpoints *checkpointer // nil for PostgreSQL
+	reserve     *reserve      // nil for PostgreSQL, and where none was asked for
 	commits     *committer
 	close       []func() error
 }
@@ -80,6 +83,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	if err == nil && !o.AsIs {
 		err = s.migrate(ctx)
+	}
+	if path, ok := strings.CutPrefix(o.URL, "sqlite://"); err == nil && ok && o.Reserve {
+		s.reserve, err = openReserve(path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -117,6 +123,7 @@ type Tx struct {
 	stmts   *statements // nil: the driver keeps prepared statements itself
 	waiting []statement
 	topics  []string
+	hasTurn bool // SQLite: the caller holds the writer's token, and keeps it
 }
 
 // statement is one whose result nobody needs. On PostgreSQL it goes to the server
@@ -153,7 +160,7 @@ const writeAttempts = 5
 // resource_unavailable.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
 	for attempt := 1; ; attempt++ {
-		err := s.writeOnce(ctx, fn)
+		err := s.writeOnce(ctx, &Tx{s: s}, fn)
 		if err == nil || attempt == writeAttempts || !s.d.transient(err) {
 			return s.d.mapError(err)
 		}
@@ -165,8 +172,7 @@ func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
 	}
 }
 
-func (s *Store) writeOnce(ctx context.Context, fn func(*Tx) error) error {
-	tx := &Tx{s: s}
+func (s *Store) writeOnce(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	end, err := s.d.begin(ctx, s, tx)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)

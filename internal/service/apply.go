@@ -348,7 +348,7 @@ func (a *application) webhooks(ctx context.Context, d *definition.Definition) er
 	if err != nil {
 		return err
 	}
-	if most := a.s.options.Webhooks.WebhooksPerFactory; most > 0 && len(d.Webhooks) > max(most, len(rows)) {
+	if most := a.s.limits.WebhooksPerFactory; most > 0 && len(d.Webhooks) > max(most, len(rows)) {
 		return penstock.Errorf(penstock.CodeConflict, "the files have %d webhooks, and this server allows %d (webhooks_per_factory)", len(d.Webhooks), most)
 	}
 	present := map[string]store.WebhookRow{}

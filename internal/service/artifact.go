@@ -158,7 +158,7 @@ func (s *Service) putArtifact(ctx context.Context, run store.RunRow, uid string,
 		}
 		size, _, err := s.blobs.Put(ctx, key, content, room)
 		if errors.Is(err, blob.ErrTooLarge) && room < MaxArtifactBytes {
-			return a, tooManyBytes(s.options.MaxRunArtifactBytes)
+			return a, tooManyBytes(s.maxArtifactBytes)
 		}
 		if err != nil {
 			return a, storageError(err)
@@ -227,7 +227,7 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 // roomForArtifact is how many bytes an artifact of a run may have, which may have been
 // stored already. No more than that is received; whether it fits is decided when the row is written.
 func (s *Service) roomForArtifact(ctx context.Context, runID, uid string) (int64, error) {
-	most := s.options.MaxRunArtifactBytes
+	most := s.maxArtifactBytes
 	if most <= 0 {
 		return MaxArtifactBytes, nil
 	}
@@ -261,7 +261,7 @@ func (s *Service) recordArtifact(ctx context.Context, tx *store.Tx, a store.Arti
 	if err != nil {
 		return err
 	}
-	if most := s.options.MaxRunArtifactBytes; most > 0 && size > most {
+	if most := s.maxArtifactBytes; most > 0 && size > most {
 		return tooManyBytes(most)
 	}
 	if n > maxArtifacts {

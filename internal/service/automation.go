@@ -299,13 +299,13 @@ func (c automationChange) checkOverrides(s *Service, o penstock.Overrides) []pen
 			bad("/harness", "cannot be given together with model: clear model with null")
 		}
 	}
-	for _, field := range []struct{ pointer, text string }{
+	for _, given := range []struct{ pointer, text string }{
 		{"/model", o.Model}, {"/runner", o.RunnerID}, {"/environment_id", o.EnvironmentID}, {"/worker_host", o.WorkerHost},
 	} {
-		checkText(bad, field.pointer, field.text, maxName)
+		checkText(bad, given.pointer, given.text, maxName)
 	}
 	config := o.Config()
-	for _, e := range append(config.Check("", s.options.Harnesses), s.reserved(config)...) {
+	for _, e := range append(config.Check("", s.harnesses), s.reserved(config)...) {
 		e.Pointer = overridePointer(e.Pointer)
 		errs = append(errs, e)
 	}

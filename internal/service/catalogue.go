@@ -18,8 +18,8 @@ func (s *Service) Models(_ context.Context, p penstock.Principal) (penstock.Mode
 		return penstock.ModelList{}, err
 	}
 	list := penstock.ModelList{
-		Default: cmp.Or(s.options.Defaults.ModelID, penstock.ModelOffline),
-		Models:  slices.Clone(s.options.Models),
+		Default: cmp.Or(s.defaults.ModelID, penstock.ModelOffline),
+		Models:  slices.Clone(s.models),
 	}
 	has := func(id string) bool {
 		return slices.ContainsFunc(list.Models, func(m penstock.ModelInfo) bool { return m.ID == id })

@@ -118,7 +118,7 @@ func (s *Service) takeBack(ctx context.Context, l penstock.Lease, cause error) e
 			return err
 		}
 		tried := penstock.Now().Sub(since)
-		if since == 0 || tried < min(equipTime, s.options.QueueTimeout) {
+		if since == 0 || tried < min(equipTime, s.queueTimeout) {
 			return requeue(ctx, tx, run, map[string]any{"reason": store.NotGiven})
 		}
 		ended = true
@@ -134,32 +134,32 @@ func (s *Service) takeBack(ctx context.Context, l penstock.Lease, cause error) e
 }
 
 // equip adds the run, its secrets, its environment, its files and its session.
-func (s *Service) equip(ctx context.Context, a *penstock.Assignment, run store.RunRow, sessionID string) error {
-	run.State, run.SessionID = penstock.StateClaimed, sessionID // as read, it still waits, and would be looked for in the queue
-	runs, err := s.present(ctx, []store.RunRow{run})
+func (s *Service) equip(ctx context.Context, a *penstock.Assignment, row store.RunRow, sessionID string) error {
+	row.State, row.SessionID = penstock.StateClaimed, sessionID // as read, it still waits, and would be looked for in the queue
+	runs, err := s.present(ctx, []store.RunRow{row})
 	if err != nil {
 		return err
 	}
 	a.Run = runs[0]
-	if a.Secrets, err = s.grant(ctx, run); err != nil {
+	if a.Secrets, err = s.grant(ctx, row); err != nil {
 		return err
 	}
-	if uid := run.Config.EnvironmentID; uid != "" {
-		environment, err := s.store.KeptEnvironment(ctx, run.Team, uid)
+	if uid := row.Config.EnvironmentID; uid != "" {
+		environment, err := s.store.KeptEnvironment(ctx, row.Team, uid)
 		if err != nil {
 			return err
 		}
 		a.Environment = &environment
 	}
-	a.Runner = run.Runner
-	if a.Skills, err = s.skillFolders(ctx, run); err != nil {
+	a.Runner = row.Runner
+	if a.Skills, err = s.skillFolders(ctx, row); err != nil {
 		return err
 	}
-	attachments, err := s.store.Attachments(ctx, run.ID)
+	attachments, err := s.store.Attachments(ctx, row.ID)
 	if err != nil {
 		return err
 	}
-	given, err := s.store.GivenAttachments(ctx, run.ID)
+	given, err := s.store.GivenAttachments(ctx, row.ID)
 	if err != nil {
 		return err
 	}
@@ -174,27 +174,27 @@ func (s *Service) equip(ctx context.Context, a *penstock.Assignment, run store.R
 			a.Files = append(a.Files, at.File())
 		}
 	}
-	if run.DeliveryID != "" {
-		size, err := s.store.PayloadSize(ctx, run.DeliveryID)
+	if row.DeliveryID != "" {
+		size, err := s.store.PayloadSize(ctx, row.DeliveryID)
 		if err != nil {
 			return err
 		}
 		a.Files = append(a.Files, payloadOf(size))
 	}
-	saved, err := s.store.Session(ctx, run.ConversationID)
+	saved, err := s.store.Session(ctx, row.ConversationID)
 	switch {
-	case err == nil && saved.Harness == run.Harness:
+	case err == nil && saved.Harness == row.Harness:
 		a.Session = &penstock.SavedSession{
 			SessionID: saved.SessionID, Harness: saved.Harness, File: penstock.File{ID: sessionFile, Size: saved.Size},
 		}
 	case err != nil && penstock.CodeOf(err) != penstock.CodeNotFound:
 		return err
 	}
-	events, err := s.store.ConversationEvents(ctx, store.Viewer{All: true}, run.ConversationID)
+	events, err := s.store.ConversationEvents(ctx, store.Viewer{All: true}, row.ConversationID)
 	if err != nil {
 		return err
 	}
-	a.History = history(penstock.Converse(run.ConversationID, events).Steps, a.Prompts)
+	a.History = history(penstock.Converse(row.ConversationID, events).Steps, a.Prompts)
 	return nil
 }
 

@@ -273,7 +273,7 @@ func givenFiles(given map[string]string) (map[string][]byte, error) {
 // may change before they are applied is made sure of in the transaction.
 func (s *Service) known(ctx context.Context, p penstock.Principal) (definition.Known, error) {
 	known := definition.Known{
-		Harnesses: s.options.Harnesses, MCPServers: []string{}, Runners: []string{}, Environments: []string{}, ScheduleIDs: []string{}, CheckCron: CheckCron,
+		Harnesses: s.harnesses, MCPServers: []string{}, Runners: []string{}, Environments: []string{}, ScheduleIDs: []string{}, CheckCron: CheckCron,
 	}
 	environments, err := s.store.Environments(ctx, store.Viewer{Team: p.Team, All: true}, true)
 	if err != nil {

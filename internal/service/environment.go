@@ -157,8 +157,8 @@ func (s *Service) checkEnvironment(c *penstock.EnvironmentConfig) error {
 	if m := c.FailureSessionRetentionMinutes; m != nil && (*m < 1 || *m > maxRetention) {
 		bad("/failure_session_retention_minutes", "must be from 1 to %d; null or absent keeps no session", maxRetention)
 	}
-	if all := len(mustMarshal(c)); all > penstock.MaxConfigBytes {
-		bad("", "the environment has %d bytes of JSON; at most %d are allowed", all, penstock.MaxConfigBytes)
+	if all, err := json.Marshal(c); err != nil || len(all) > penstock.MaxConfigBytes {
+		bad("", "the environment has %d bytes of JSON; at most %d are allowed", len(all), penstock.MaxConfigBytes)
 	}
 	if errs != nil {
 		return penstock.InvalidFields(errs...)
@@ -202,7 +202,7 @@ func (s *Service) checkRepos(bad func(pointer, format string, args ...any), c *p
 	}
 	for i, r := range c.Repos {
 		at := fmt.Sprintf("/repos/%d", i)
-		if err := checkRemote(s.options.Repositories, r.URL); err != nil {
+		if err := checkRemote(s.skillCache, r.URL); err != nil {
 			bad(at+"/url", "%s", err)
 		}
 		if err := git.CheckRef(r.Ref); err != nil {

@@ -19,19 +19,19 @@ func (c control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (i
 	if _, err := c.s.store.Holds(ctx, l); err != nil {
 		return nil, err
 	}
-	run, err := c.s.store.HeldRun(ctx, l)
+	row, err := c.s.store.HeldRun(ctx, l)
 	if err != nil {
 		return nil, err
 	}
 	if f.ID == sessionFile {
-		saved, err := c.s.store.Session(ctx, run.ConversationID)
+		saved, err := c.s.store.Session(ctx, row.ConversationID)
 		if err != nil {
 			return nil, err
 		}
 		return c.session(ctx, f, saved)
 	}
-	if f.ID == payloadFile && run.DeliveryID != "" {
-		body, err := c.s.store.Payload(ctx, run.DeliveryID)
+	if f.ID == payloadFile && row.DeliveryID != "" {
+		body, err := c.s.store.Payload(ctx, row.DeliveryID)
 		return io.NopCloser(bytes.NewReader(body)), err
 	}
 	list, err := c.s.store.Attachments(ctx, l.RunID)

@@ -40,7 +40,7 @@ func (s *Service) finish(ctx context.Context, tx *store.Tx, run store.RunRow, r 
 	if r.State == penstock.StateQueued {
 		return nil, s.giveBack(ctx, tx, run, "handed_back")
 	}
-	if err := delivered(ctx, tx, &run); err != nil {
+	if err := tx.MarkDelivered(ctx, &run); err != nil {
 		return nil, err
 	}
 	if r.State == penstock.StateSucceeded || r.State == penstock.StateBlocked {
@@ -66,22 +66,6 @@ func inHand(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Pro
 		prompts = append(prompts, promptOf(f))
 	}
 	return prompts, err
-}
-
-// delivered notes that the turn's prompt has been worked on. Before the agent has
-// started no follow-up has: those that were handed over are left to the move that
-// ends the run.
-func delivered(ctx context.Context, tx *store.Tx, run *store.RunRow) error {
-	if run.PromptState == store.PromptHanded {
-		run.PromptState = store.PromptDelivered
-		if err := tx.SetPrompt(ctx, run.ID, store.PromptDelivered); err != nil {
-			return err
-		}
-	}
-	if run.State != penstock.StateInProgress {
-		return nil
-	}
-	return tx.SetFollowups(ctx, run.ID, store.PromptHanded, store.PromptDelivered)
 }
 
 // moments of the timeline by the state that a run ends in.
@@ -162,22 +146,22 @@ func cutOff(ctx context.Context, tx *store.Tx, run store.RunRow, payload map[str
 	if err != nil || run.PromptState != store.PromptHanded && len(handed) == 0 {
 		return err
 	}
-	if err := delivered(ctx, tx, &run); err != nil {
+	if err := tx.MarkDelivered(ctx, &run); err != nil {
 		return err
 	}
 	return tx.AppendEvents(ctx, run.ID, penstock.Timeline(penstock.Now(), penstock.MomentInterrupted, payload))
 }
 
 // tally adds what a turn consumed, once, and tells the listeners.
-func (s *Service) tally(ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result) error {
+func (s *Service) tally(ctx context.Context, tx *store.Tx, row store.RunRow, r penstock.Result) error {
 	if r.Usage == nil {
 		return nil
 	}
 	u := r.Usage.Bounded()
-	if fresh, err := tx.Tally(ctx, run.ID, r.Turn); err != nil || !fresh {
+	if fresh, err := tx.Tally(ctx, row.ID, r.Turn); err != nil || !fresh {
 		return err
 	}
-	t := run.Tally
+	t := row.Tally
 	t.Tokens = t.Tokens.Add(u.Tokens)
 	if cost, known := penstock.ModelCost(u.ModelID, u.Tokens); known {
 		t.CostUSD = plus(t.CostUSD, cost.Total())
@@ -191,14 +175,14 @@ func (s *Service) tally(ctx context.Context, tx *store.Tx, run store.RunRow, r p
 	} else if u.CostUSD != nil {
 		t.CostUSD = plus(t.CostUSD, *u.CostUSD)
 	}
-	if err := tx.SetTally(ctx, run.ID, t); err != nil {
+	if err := tx.SetTally(ctx, row.ID, t); err != nil {
 		return err
 	}
 	usage := usageOf(t)
 	if usage == nil {
 		return nil
 	}
-	return tx.AppendEvents(ctx, run.ID, penstock.NewDraft(penstock.EventUsage, penstock.Now(), usage))
+	return tx.AppendEvents(ctx, row.ID, penstock.NewDraft(penstock.EventUsage, penstock.Now(), usage))
 }
 
 func plus(a *float64, b float64) *float64 {
@@ -248,7 +232,7 @@ func (s *Service) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease) e
 	if times >= maxLost {
 		message = fmt.Sprintf("The run lost its worker %d times.", times+1)
 	}
-	if err := delivered(ctx, tx, &run); err != nil {
+	if err := tx.MarkDelivered(ctx, &run); err != nil {
 		return err
 	}
 	return tx.Move(ctx, store.Move{
@@ -259,7 +243,7 @@ func (s *Service) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease) e
 
 // endOverdue ends runs that waited longer than the queue timeout.
 func (s *Service) endOverdue(ctx context.Context) error {
-	before := penstock.Now().Add(-s.options.QueueTimeout)
+	before := penstock.Now().Add(-s.queueTimeout)
 	ids, err := s.store.QueuedSince(ctx, before, leaseBatch)
 	if err != nil || len(ids) == 0 {
 		return err
@@ -270,16 +254,16 @@ func (s *Service) endOverdue(ctx context.Context) error {
 	}
 	for _, id := range ids {
 		err := s.store.Write(ctx, func(tx *store.Tx) error {
-			run, err := tx.Run(ctx, id)
-			if err != nil || run.State != penstock.StateQueued {
+			row, err := tx.Run(ctx, id)
+			if err != nil || row.State != penstock.StateQueued {
 				return err
 			}
-			message := fmt.Sprintf("The run waited for a worker for %s.", s.options.QueueTimeout.Round(time.Second))
-			if m := missing(run, workers); m != nil {
+			message := fmt.Sprintf("The run waited for a worker for %s.", s.queueTimeout.Round(time.Second))
+			if m := missing(row, workers); m != nil {
 				message += " " + m.Message
 			}
 			return tx.Move(ctx, store.Move{
-				Run: run, To: penstock.StateError, Moment: penstock.MomentErrored,
+				Run: row, To: penstock.StateError, Moment: penstock.MomentErrored,
 				Message: &penstock.StatusMessage{Message: message, ErrorCode: penstock.CodeUnavailable, Retryable: true},
 			})
 		})

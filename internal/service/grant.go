@@ -241,7 +241,7 @@ func (s *Service) endNotGranted(ctx context.Context, l penstock.Lease, why *gran
 		if err != nil {
 			return err
 		}
-		if err := delivered(ctx, tx, &run); err != nil {
+		if err := tx.MarkDelivered(ctx, &run); err != nil {
 			return err
 		}
 		return s.end(ctx, tx, run, penstock.Result{State: why.state, Message: &why.message})

@@ -17,10 +17,11 @@ import (
 
 // Limits of an agent.
 const (
-	maxAgentPrompt  = 256 << 10 // bytes
 	maxMemoryStores = 50
 	maxAgentJSON    = 64 << 10 // bytes of what is not configuration
 )
+
+const maxAgentPrompt = 256 << 10 // bytes
 
 // ListIdentities lists the team's agents by name, those of one factory unless
 // factoryUID is "".
@@ -255,8 +256,8 @@ func (s *Service) changeHarness(i *penstock.Identity, req penstock.IdentityReque
 		i.Harness = req.Harness
 	case base == "":
 		i.Harness = nil
-	case !slices.Contains(s.options.Harnesses, kind):
-		return penstock.Invalid("/base_harness", "%q is not a harness of this server: %s", base, strings.Join(s.options.Harnesses, ", "))
+	case !slices.Contains(s.harnesses, kind):
+		return penstock.Invalid("/base_harness", "%q is not a harness of this server: %s", base, strings.Join(s.harnesses, ", "))
 	case i.Harness == nil || i.Harness.Kind() != kind:
 		i.Harness = &penstock.Harness{Type: base}
 	}
@@ -292,7 +293,7 @@ func (s *Service) checkIdentity(p penstock.Principal, i penstock.Identity, acted
 	}
 	errs = append(errs, penstock.CheckMemoryStores("/memory/attached_stores", i.Memory.AttachedStores)...)
 	config := i.Config()
-	errs = append(errs, named(append(config.Check("", s.options.Harnesses), s.reserved(config)...))...)
+	errs = append(errs, named(append(config.Check("", s.harnesses), s.reserved(config)...))...)
 	if memory, err := json.Marshal(i.Memory); err != nil || len(memory) > maxAgentJSON {
 		bad("/memory", "has %d bytes of JSON; at most %d are allowed", len(memory), maxAgentJSON)
 	}

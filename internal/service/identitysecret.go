@@ -65,7 +65,7 @@ func (s *Service) checkAppended(
 	for _, secret := range secrets {
 		config.Secrets = append(config.Secrets, secret.Name)
 	}
-	if errs := append(config.Check("", s.options.Harnesses), s.reserved(&config)...); errs != nil {
+	if errs := append(config.Check("", s.harnesses), s.reserved(&config)...); errs != nil {
 		return penstock.InvalidFields(appended(errs)...)
 	}
 	err := useSecrets(ctx, tx, p, "", &config)

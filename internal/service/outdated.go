@@ -42,27 +42,6 @@ func (s *Service) isCurrent(c store.SecretCopy) (bool, error) {
 	return err == nil && own == value, err
 }
 
-// markFactories names the outdated webhooks of each factory.
-func (s *Service) markFactories(ctx context.Context, read secretCopies, team string, factories []penstock.Factory) error {
-	uids := make([]string, len(factories))
-	for i, f := range factories {
-		uids[i] = f.UID
-	}
-	outdated, err := s.outdated(ctx, read, team, uids...)
-	for _, c := range outdated {
-		f := &factories[slices.Index(uids, c.FactoryUID)].Definition
-		f.OutdatedWebhooks = append(f.OutdatedWebhooks, c.Webhook)
-	}
-	return err
-}
-
-// presentFactory reads what is not stored with a factory.
-func (s *Service) presentFactory(ctx context.Context, read secretCopies, r store.FactoryRow) (penstock.Factory, error) {
-	one := []penstock.Factory{r.Factory}
-	err := s.markFactories(ctx, read, r.Team, one)
-	return one[0], err
-}
-
 // markWebhooks marks the outdated ones among the webhooks of a factory.
 func (s *Service) markWebhooks(ctx context.Context, read secretCopies, team, factory string, webhooks []penstock.Webhook) error {
 	outdated, err := s.outdated(ctx, read, team, factory)

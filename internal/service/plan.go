@@ -115,7 +115,7 @@ func (s *Service) newPlan(ctx context.Context, row store.WebhookRow) (*deliveryP
 		}
 		p.inlet.Secrets = append(p.inlet.Secrets, penstock.InletSecret{Value: value, ExpiresAt: sealed.ExpiresAt})
 	}
-	if _, told := pushEvents[row.SignatureScheme]; told && s.options.Definitions != nil {
+	if _, told := pushEvents[row.SignatureScheme]; told && s.pushed != nil {
 		var err error
 		if p.pushes, err = s.store.HasRepositories(ctx, row.Team); err != nil {
 			return nil, err

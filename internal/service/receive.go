@@ -44,8 +44,8 @@ func (s *Service) Deliver(ctx context.Context, in *penstock.Inlet, a *penstock.A
 	if err != nil {
 		return penstock.Receipt{}, unanswered(err)
 	}
-	if got.Outcome == penstock.OutcomeAccepted && !got.Limited && !a.Handshake {
-		s.noticePush(s.patience.context(deliverWithin), p, a)
+	if got.Outcome == penstock.OutcomeAccepted && !got.Limited && !a.Handshake && p.tellsPush(a) {
+		s.pushed(s.patience.context(deliverWithin), p.row.Team, a.Body)
 	}
 	return s.receipt(p, a, d, got, detail), nil
 }
@@ -143,7 +143,7 @@ func (s *Service) KnownSender(ctx context.Context, uid, clientIP string) (bool, 
 
 // evaluate makes the entry of the log. detail is why the body was refused.
 func (s *Service) evaluate(p *deliveryPlan, a *penstock.Arrival) (d *store.NewDelivery, detail string, err error) {
-	limits := s.options.Webhooks
+	limits := s.limits
 	d = &store.NewDelivery{
 		ID: penstock.NewID(), WebhookUID: p.row.UID, WebhookNumber: p.row.Number, Team: p.row.Team, Version: p.row.TeamVersion, Outcome: a.Outcome,
 		Reason: a.Reason, Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: a.Headers, Logged: limits.LoggedRejections,
@@ -278,7 +278,7 @@ func (s *Service) identify(p *deliveryPlan, a *penstock.Arrival, d *store.NewDel
 	}
 	if d.IdentitySource = a.IdentitySource; a.IdentitySource != penstock.IdentityBody {
 		d.Identity = store.IdentityKey(a.Identity)
-	} else if window := s.options.Webhooks.DedupBodyWindow; window > 0 {
+	} else if window := s.limits.DedupBodyWindow; window > 0 {
 		d.Identity, d.IdentityUntil = store.IdentityOf(sum), a.ReceivedAt.Add(window)
 	}
 	switch {

@@ -102,9 +102,9 @@ func (s *Service) checkRepository(r penstock.Repository) (penstock.Repository, [
 		errs = append(errs, penstock.FieldError{Pointer: "/repository/" + field, Detail: fmt.Sprintf(format, args...)})
 	}
 	r.URL = strings.TrimSpace(r.URL)
-	if s.options.Definitions == nil {
+	if s.cache == nil {
 		bad("url", "cannot be read: this server has no git")
-	} else if err := checkRemote(s.options.Definitions, r.URL); err != nil {
+	} else if err := checkRemote(s.cache, r.URL); err != nil {
 		bad("url", "%s", err)
 	}
 	r.Branch = strings.TrimPrefix(r.Branch, "refs/heads/")

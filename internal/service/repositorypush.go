@@ -8,17 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/store"
 )
-
-// pushEvents are the deliveries by which Git hosts tell of a push, by the scheme of
-// the webhook: a header, in lower case as it is recorded, and its value.
-var pushEvents = map[penstock.SignatureScheme]struct{ header, event string }{
-	"github":              {"x-github-event", "push"},
-	penstock.SchemeGitLab: {"x-gitlab-event", "Push Hook"},
-	"bitbucket":           {"x-event-key", "repo:push"},
-}
 
 // push is what of such a delivery matters, of whichever host.
 type push struct {
@@ -55,24 +46,16 @@ func (n push) places() []string {
 }
 
 // noticePush has the factories looked at at once that come from the repository of
-// which an accepted delivery tells a push. It is a hint: where it fails, the next
-// poll finds the commit.
-func (s *Service) noticePush(ctx context.Context, p *deliveryPlan, a *penstock.Arrival) {
-	told := pushEvents[p.row.SignatureScheme]
-	if !p.pushes || !strings.Contains(a.Headers, told.event) { // most deliveries end here
-		return
-	}
-	var headers map[string]string
-	if json.Unmarshal([]byte(a.Headers), &headers) != nil || headers[told.header] != told.event {
-		return
-	}
+// which the body of a team's delivery tells a push. It is a hint: where it fails, the
+// next poll finds the commit.
+func (s *Service) noticePush(ctx context.Context, team string, body []byte) {
 	var n push
-	if json.Unmarshal(a.Body, &n, jsontext.AllowInvalidUTF8(true)) != nil { // of a commit message cut within a character
+	if json.Unmarshal(body, &n, jsontext.AllowInvalidUTF8(true)) != nil { // of a commit message cut within a character
 		return
 	}
 	var uids []string
 	for _, place := range n.places() {
-		branches, err := s.store.RepositoriesAt(ctx, p.row.Team, place)
+		branches, err := s.store.RepositoriesAt(ctx, team, place)
 		if err != nil {
 			s.log.Warn("a push cannot be noticed, the next poll finds it", "error", err)
 			return

@@ -32,16 +32,16 @@ var errSyncLost = errors.New("another replica looks at the repository, or the fa
 
 // hastenSyncs lets a shorter poll than before hold from the start.
 func (s *Service) hastenSyncs(ctx context.Context) error {
-	if s.options.GitPoll <= 0 || s.options.Definitions == nil {
+	if s.gitPoll <= 0 || s.cache == nil {
 		return nil
 	}
-	return s.store.HastenRepositories(ctx, 2*max(s.options.GitPoll, syncSlowest).Milliseconds())
+	return s.store.HastenRepositories(ctx, 2*max(s.gitPoll, syncSlowest).Milliseconds())
 }
 
 // syncRepositories begins to look at the repositories whose time has come, so many
 // as there is room for. They go on when it returns.
 func (s *Service) syncRepositories(ctx context.Context) error {
-	if s.options.Definitions == nil {
+	if s.cache == nil {
 		return nil
 	}
 	room := 0
@@ -121,7 +121,7 @@ func (s *Service) look(ctx context.Context, row store.RepositoryRow) error {
 	var head git.Head
 	if err == nil {
 		asking, cancel := context.WithTimeoutCause(ctx, askWithin, fmt.Errorf("it does not answer within %s", askWithin))
-		head, err = s.options.Definitions.Head(asking, source)
+		head, err = s.cache.Head(asking, source)
 		cancel()
 	}
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Service) look(ctx context.Context, row store.RepositoryRow) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	snapshot, err := s.options.Definitions.Snapshot(ctx, source, head, windowOf(row))
+	snapshot, err := s.cache.Snapshot(ctx, source, head, windowOf(row))
 	if detail, rejected := unreadable(row, err); rejected {
 		if snapshot.Commit.ID == "" {
 			snapshot.Commit.ID = head.Commit
@@ -246,7 +246,7 @@ func (s *Service) endSync(ctx context.Context, tx *store.Tx, row store.Repositor
 // nextLook is after how long a repository is looked at again, spread so that
 // many that began together do not stay so.
 func (s *Service) nextLook(row store.RepositoryRow) time.Duration {
-	poll := s.options.GitPoll
+	poll := s.gitPoll
 	if poll <= 0 {
 		return syncNever
 	}
@@ -259,10 +259,10 @@ func (s *Service) nextLook(row store.RepositoryRow) time.Duration {
 // evictMirrors removes mirrors that are not used any more, those of environments
 // beside those of factories: they lie in one folder.
 func (s *Service) evictMirrors(ctx context.Context) error {
-	if s.options.Definitions == nil {
+	if s.cache == nil {
 		return nil
 	}
-	n, err := s.options.Definitions.Evict(ctx, git.Unused)
+	n, err := s.cache.Evict(ctx, git.Unused)
 	if n > 0 {
 		s.log.Info("mirrors of repositories were removed, since nothing has used them for long", "mirrors", n)
 	}

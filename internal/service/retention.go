@@ -15,7 +15,7 @@ const clearAtOnce = 100
 // clearLogs removes from all logs what need not be kept: of each outcome the
 // newest entries stay, and all that are young enough.
 func (s *Service) clearLogs(ctx context.Context) error {
-	limits := s.options.Webhooks
+	limits := s.limits
 	if limits.KeepDeliveriesFor <= 0 {
 		return nil
 	}
@@ -37,10 +37,10 @@ func (s *Service) clearLogs(ctx context.Context) error {
 // removeOldRuns removes the runs that have been over for long, each in a transaction
 // of its own: one may have tens of thousands of events.
 func (s *Service) removeOldRuns(ctx context.Context) error {
-	if s.options.KeepRunsFor <= 0 {
+	if s.keepRunsFor <= 0 {
 		return nil
 	}
-	before, removed := penstock.Now().Add(-s.options.KeepRunsFor), 0
+	before, removed := penstock.Now().Add(-s.keepRunsFor), 0
 	defer func() {
 		if removed > 0 {
 			s.log.Info("old runs were removed", "runs", removed, "unchanged_since", before)

@@ -131,7 +131,7 @@ func (s *Service) checkRequest(req penstock.RunRequest) []penstock.FieldError {
 	errs = append(errs, penstock.CheckMetadata(req.Metadata)...)
 	errs = append(errs, penstock.CheckProvenance(req.Metadata)...)
 	errs = append(errs, checkAttachments(req.Attachments)...)
-	errs = append(errs, req.Config.Check("/config", s.options.Harnesses)...)
+	errs = append(errs, req.Config.Check("/config", s.harnesses)...)
 	if req.Skill != "" { // it stands in the configuration by now
 		for i := range errs {
 			if errs[i].Pointer == "/config/skill_spec" {

@@ -105,7 +105,7 @@ func withEvery(config *penstock.Config, sources map[string]string, every store.F
 // setConfig takes each key from the first layer that has it, the server's own
 // being the last.
 func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *store.NewRun, from layers) error {
-	config, sources := penstock.Resolve(append(from.list, penstock.Layer{Name: layerServer, Config: &s.options.Defaults})...)
+	config, sources := penstock.Resolve(append(from.list, penstock.Layer{Name: layerServer, Config: &s.defaults})...)
 	withEvery(&config, sources, from.every)
 	if errs := config.CheckSize("/config"); errs != nil { // together: each layer was small enough
 		return penstock.InvalidFields(errs...)
@@ -117,7 +117,7 @@ func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *stor
 	harness.Type = harness.Kind()
 	config.Harness = &harness
 	if model := s.model(config.ModelID); model != config.ModelID {
-		config.ModelID, sources["model_id"] = cmp.Or(model, s.options.Defaults.ModelID), layerServer
+		config.ModelID, sources["model_id"] = cmp.Or(model, s.defaults.ModelID), layerServer
 	}
 	harness.ModelID = s.model(harness.ModelID)
 	run.Config, run.ConfigSources = &config, sources
@@ -138,7 +138,7 @@ func (s *Service) setConfig(ctx context.Context, p penstock.Principal, run *stor
 
 // model is the model that a name stands for; "" is the one that the server takes.
 func (s *Service) model(name string) string {
-	if model, known := s.options.ModelAliases[name]; known {
+	if model, known := s.aliases[name]; known {
 		name = model
 	}
 	if penstock.IsModelAuto(name) {

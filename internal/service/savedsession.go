@@ -20,11 +20,11 @@ func sessionContext(conversationID, key string) string {
 	return fmt.Sprintf("session\x00%s\x00%s", conversationID, key)
 }
 
-func (s *Service) saveSession(ctx context.Context, l penstock.Lease, run store.RunRow, u penstock.Upload, content io.Reader) error {
+func (s *Service) saveSession(ctx context.Context, l penstock.Lease, held store.RunRow, u penstock.Upload, content io.Reader) error {
 	// Each attempt has a file of its own: a content and the key in the row belong together.
 	saved := store.Session{
-		ConversationID: run.ConversationID, Team: run.Team, Harness: run.Harness, SessionID: u.Session.SessionID,
-		Blob: sessionKey(run.ConversationID, penstock.NewID()),
+		ConversationID: held.ConversationID, Team: held.Team, Harness: held.Harness, SessionID: u.Session.SessionID,
+		Blob: sessionKey(held.ConversationID, penstock.NewID()),
 	}
 	if err := s.putSession(ctx, &saved, content); err != nil {
 		return storageError(err)
@@ -34,7 +34,7 @@ func (s *Service) saveSession(ctx context.Context, l penstock.Lease, run store.R
 		if _, err := tx.Held(ctx, l); err != nil {
 			return err
 		}
-		if err := tx.SetResumable(ctx, run.ID, true); err != nil {
+		if err := tx.SetResumable(ctx, held.ID, true); err != nil {
 			return err
 		}
 		var err error

@@ -99,7 +99,7 @@ func (s *Service) addSecret(
 	row := store.SecretRow{Team: p.Team, ManagedSecret: made}
 	row.CreatedAt, row.CreatedBy = penstock.Now(), &p.Actor
 	row.UpdatedAt, row.UpdatedBy = row.CreatedAt, row.CreatedBy
-	if most := s.options.MaxSecrets; most > 0 {
+	if most := s.maxSecrets; most > 0 {
 		n, err := tx.CountSecrets(ctx, p.Team)
 		if err != nil {
 			return row, err
@@ -137,7 +137,7 @@ func (s *Service) SetSecret(ctx context.Context, p penstock.Principal, name stri
 		if err := s.giveValue(ctx, tx, p, &row, *value); err != nil {
 			return penstock.ManagedSecret{}, err
 		}
-		if err := s.followSecret(ctx, tx, p, name, *value); err != nil {
+		if err := s.changed(ctx, tx, p, name, *value); err != nil {
 			return penstock.ManagedSecret{}, err
 		}
 		return readSecret(ctx, tx, p, name)

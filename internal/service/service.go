@@ -66,6 +66,26 @@ type Service struct {
 	publicURL string
 	options   Options
 
+	sessionLimits    SessionLimits
+	maxSecrets       int
+	harnesses        []string
+	keyHolders       map[string][]string
+	models           []penstock.ModelInfo
+	aliases          map[string]string
+	defaults         penstock.Config
+	skillCache       *git.Cache // nil: skills are looked for nowhere
+	maxArtifactBytes int64
+	keepRunsFor      time.Duration
+	queueTimeout     time.Duration
+	limits           penstock.WebhookLimits
+	cache            *git.Cache // nil: no factory can come from a repository
+	gitPoll          time.Duration
+
+	// changed is told of the next value of a managed secret, in its transaction.
+	changed func(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error
+	// pushed is told of a delivery that reports a push; nil: no factory can come from a repository.
+	pushed func(ctx context.Context, team string, body []byte)
+
 	executable   []string // harnesses that the configuration says how to run
 	hub          hub
 	keys         shared[store.KeyRow] // by their hashes
@@ -113,12 +133,20 @@ func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, blobs: o.Blobs, keyset: o.Keyset, log: o.Log,
 		publicURL: strings.TrimSuffix(o.PublicURL, "/"), options: o, executable: executable,
+		sessionLimits: o.Sessions, maxSecrets: o.MaxSecrets, harnesses: o.Harnesses, keyHolders: o.KeyHolders,
+		models: o.Models, aliases: o.ModelAliases, defaults: o.Defaults, skillCache: o.Repositories,
+		maxArtifactBytes: o.MaxRunArtifactBytes, keepRunsFor: o.KeepRunsFor, queueTimeout: o.QueueTimeout,
+		limits: o.Webhooks, cache: o.Definitions, gitPoll: o.GitPoll,
 	}
 	s.hub.s = s
 	s.schemas = sync.OnceValues(definition.SchemaJSON)
 	s.seen = newMetrics(s, o.Metrics)
 	s.skills = newSkillReader(o.Repositories, o.Log)
 	s.parsing = newParsing()
+	s.changed = s.followSecret
+	if o.Definitions != nil {
+		s.pushed = s.noticePush
+	}
 	s.syncs, s.reads = make(chan struct{}, syncsAtOnce), make(chan struct{}, readsAtOnce)
 	return s
 }

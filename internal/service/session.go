@@ -90,7 +90,7 @@ func (s *Service) ResumeSession(ctx context.Context, proof SessionProof) (pensto
 	if err != nil {
 		return penstock.Principal{}, penstock.Session{}, err
 	}
-	now, limits, k := penstock.Now(), s.options.Sessions, row.Key
+	now, limits, k := penstock.Now(), s.sessionLimits, row.Key
 	known := subtle.ConstantTimeCompare([]byte(hashKey(proof.Secret)), []byte(row.SecretHash)) == 1
 	if !known || row.CreatedAt.Add(limits.Life) <= now || row.UsedAt.Add(limits.Idle) <= now || !k.InForce(now) {
 		return penstock.Principal{}, penstock.Session{}, refused
@@ -108,7 +108,7 @@ func (s *Service) SignOut(ctx context.Context, proof SessionProof) error {
 }
 
 func (s *Service) sessionOf(p penstock.Principal, row store.SessionRow) penstock.Session {
-	limits := s.options.Sessions
+	limits := s.sessionLimits
 	ends := row.CreatedAt.Add(limits.Life)
 	if p.ExpiresAt != 0 {
 		ends = min(ends, p.ExpiresAt)
@@ -126,7 +126,7 @@ func (s *Service) touchSessions(ctx context.Context) error {
 func (s *Service) dropSessions(ctx context.Context) error {
 	const batch = 1000
 	for {
-		now, limits := penstock.Now(), s.options.Sessions
+		now, limits := penstock.Now(), s.sessionLimits
 		n, err := s.store.DropSessions(ctx, now.Add(-limits.Life), now.Add(-limits.Idle), batch)
 		if err != nil || n < batch {
 			return err

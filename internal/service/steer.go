@@ -238,7 +238,7 @@ func cancel(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.R
 			return err
 		}
 	}
-	if err := delivered(ctx, tx, &run); err != nil {
+	if err := tx.MarkDelivered(ctx, &run); err != nil {
 		return err
 	}
 	who := p.Actor.DisplayName

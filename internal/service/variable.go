@@ -24,7 +24,7 @@ func (s *Service) checkVariables(_ context.Context, _ penstock.Principal, run *s
 // reserved reports the variables of a configuration that its harness must not be given.
 // Without a harness it is not known yet which they are.
 func (s *Service) reserved(c *penstock.Config) []penstock.FieldError {
-	own, holds := s.options.KeyHolders[c.Harness.Kind()]
+	own, holds := s.keyHolders[c.Harness.Kind()]
 	if c.Harness == nil || !holds {
 		return nil
 	}

@@ -121,7 +121,7 @@ func (s *Service) roomForWebhook(ctx context.Context, tx *store.Tx, p penstock.P
 	if _, err := tx.Factory(ctx, p.Team, factoryUID); err != nil {
 		return err
 	}
-	most := s.options.Webhooks.WebhooksPerFactory
+	most := s.limits.WebhooksPerFactory
 	if most == 0 {
 		return nil
 	}

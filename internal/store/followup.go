@@ -128,6 +128,22 @@ func (tx *Tx) SetFollowups(ctx context.Context, runID, from, to string) error {
 	return nil
 }
 
+// MarkDelivered notes that the turn's prompt has been worked on. Before the agent has
+// started no follow-up has: those that were handed over are left to the move that
+// ends the run.
+func (tx *Tx) MarkDelivered(ctx context.Context, run *RunRow) error {
+	if run.PromptState == PromptHanded {
+		run.PromptState = PromptDelivered
+		if err := tx.SetPrompt(ctx, run.ID, PromptDelivered); err != nil {
+			return err
+		}
+	}
+	if run.State != penstock.StateInProgress {
+		return nil
+	}
+	return tx.SetFollowups(ctx, run.ID, PromptHanded, PromptDelivered)
+}
+
 // HandFollowup gives one waiting message to the execution.
 func (tx *Tx) HandFollowup(ctx context.Context, id string) error {
 	_, err := tx.exec(ctx, "UPDATE followups SET state = $1 WHERE id = $2 AND state = 'waiting'", PromptHanded, id)

@@ -31,10 +31,10 @@ test('a secret is stored, gets another value, and is deleted, and nothing shows 
   await row.getByText('schedule nightly').waitFor();
   await world.look('secrets');
   await page.getByRole('button', { name: 'Delete DEPLOY_TOKEN' }).click();
-  await page.getByRole('button', { name: 'Delete the secret' }).click();
+  await page.getByRole('button', { name: 'Delete secret' }).click();
   await expect(page.getByRole('alert').textContent()).resolves.toMatch(/used by .*nightly.*Request [0-9a-f-]{36}/);
   await server.api.schedules.delete(schedule.id);
-  await page.getByRole('button', { name: 'Delete the secret' }).click();
+  await page.getByRole('button', { name: 'Delete secret' }).click();
   await page.getByRole('heading', { name: 'No secrets yet' }).waitFor();
   expect((await server.api.secrets.list()).secrets).toEqual([]);
 });
@@ -78,12 +78,12 @@ test('a key is shown once, works, and is refused from the moment on at which it 
     return new Set(seen).size;
   });
   await row.getByRole('button', { name: 'Revoke' }).click();
-  await page.getByRole('dialog').getByText('From the next request on').waitFor();
-  await page.getByRole('button', { name: 'Keep' }).click();
+  await page.getByRole('dialog').getByText('are refused from now on').waitFor();
+  await page.getByRole('button', { name: 'Go back' }).click();
   expect(await titles, 'the question while it goes').toBe(1);
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await row.getByRole('button', { name: 'Revoke' }).click();
-  await page.getByRole('button', { name: 'Revoke the key' }).click();
+  await page.getByRole('button', { name: 'Revoke key' }).click();
   await row.waitFor({ state: 'detached' });
   await expect(bearer.me.get()).rejects.toMatchObject({ statusCode: 401 });
   expect(await page.evaluate(() => 'hacked' in window)).toBe(false);

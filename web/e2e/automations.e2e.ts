@@ -115,7 +115,7 @@ test('automations are switched and deleted', async ({ world }) => {
   await page.getByText(`${attack} (not there)`).first().waitFor();
   expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
   await page.getByRole('button', { name: 'Delete' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete the automation' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete automation' }).click();
   await page.waitForURL('**/automations');
   expect((await server.api.automations.list(uid)).automations).toEqual([]);
 });

@@ -46,7 +46,7 @@ test('a factory is made, found, given work, edited and deleted', async ({ world 
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('heading', { name: 'Billing' }).waitFor();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
-  await page.getByRole('button', { name: 'Delete the factory' }).click();
+  await page.getByRole('button', { name: 'Delete factory' }).click();
   await page.getByRole('heading', { name: 'No factories yet' }).waitFor();
   expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
 });
@@ -138,8 +138,8 @@ test('who is overtaken by somebody else’s edit is told, and goes on with both'
   await editor.press('Control+End');
   await editor.pressSequentially('# more\n');
   await page.getByRole('link', { name: 'Overview' }).click();
-  await page.getByRole('dialog').getByText('Your changes of the files are lost.').waitFor();
-  await page.getByRole('button', { name: 'Keep' }).click();
+  await page.getByRole('dialog').getByText('Your changes to the files will be lost.').waitFor();
+  await page.getByRole('button', { name: 'Go back' }).click();
   await page.getByText('1 changed since revision 3').waitFor();
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.getByRole('button', { name: 'Leave' }).click();

@@ -58,8 +58,8 @@ test('a run is started, steered and cancelled by the keyboard alone', async ({ w
   await page.getByRole('dialog', { name: 'Cancel this run?' }).waitFor();
   await expect
     .poll(() => page.evaluate(() => document.activeElement?.textContent), { message: 'what does no harm has the focus' })
-    .toBe('Keep');
-  await tabTo(page, 'Cancel the run', 1);
+    .toBe('Go back');
+  await tabTo(page, 'Cancel run', 1);
   await page.keyboard.press('Enter');
   await page.getByRole('region', { name: 'Transcript' }).getByText('Cancelled', { exact: true }).waitFor();
   const [run] = (await server.api.runs.list()).items;

@@ -193,13 +193,13 @@ test('a run is cancelled after a question', async ({ world }) => {
   const { run_id } = await server.api.runs.create({ prompt: 'Wait\ndemo: run sleep 600' });
   await world.signIn(`/runs/${run_id}`);
   await page.getByRole('button', { name: 'Cancel run' }).click();
-  await page.getByRole('dialog').getByText('The agent is stopped').waitFor();
+  await page.getByRole('dialog').getByText('The agent stops').waitFor();
   await world.look('run-cancel');
-  await page.getByRole('dialog').getByRole('button', { name: 'Keep' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Go back' }).click();
   await page.getByRole('dialog').waitFor({ state: 'hidden' });
   expect((await server.api.runs.get(run_id)).state).not.toBe('CANCELLED');
   await page.getByRole('button', { name: 'Cancel run' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel run' }).click();
   await page.getByRole('region', { name: 'Transcript' }).getByText('Cancelled', { exact: true }).waitFor();
   expect((await server.api.runs.get(run_id)).state).toBe('CANCELLED');
   await expect.poll(() => page.getByRole('button', { name: 'Cancel run' }).count()).toBe(0);

@@ -244,7 +244,7 @@ test('many runs are cancelled at once', async ({ world }) => {
   await page.getByRole('checkbox', { name: 'Choose two' }).check();
   await world.look('runs-chosen');
   await page.getByRole('button', { name: 'Cancel 2 runs' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the runs' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel 2 runs' }).click();
   await page.getByRole('dialog').waitFor({ state: 'hidden' });
   const states = await Promise.all(ids.map(async (id) => (await server.api.runs.get(id)).state));
   expect(states).toEqual(['CANCELLED', 'CANCELLED', 'QUEUED']);

@@ -32,7 +32,7 @@ test('an environment is made, edited, used and deleted', async ({ world }) => {
   await row.getByText('Succeeded').waitFor();
   await world.look('environments');
   await row.getByRole('button', { name: 'Delete' }).click();
-  await page.getByRole('button', { name: 'Delete the environment' }).click();
+  await page.getByRole('button', { name: 'Delete environment' }).click();
   await page.getByRole('heading', { name: 'No environments yet' }).waitFor();
 });
 
@@ -71,7 +71,7 @@ test('a schedule tells when it fires while it is typed, is paused, resumed, edit
   await page.getByRole('button', { name: 'Save' }).click();
   await row.getByText('Check every picture').waitFor();
   await row.getByRole('button', { name: 'Delete' }).click();
-  await page.getByRole('button', { name: 'Delete the schedule' }).click();
+  await page.getByRole('button', { name: 'Delete schedule' }).click();
   await page.getByRole('heading', { name: 'No schedules yet' }).waitFor();
   expect((await server.api.schedules.list()).schedules).toEqual([]);
 });

@@ -245,7 +245,7 @@ test('a webhook that is switched off, suspended or deleted answers 404', async (
   expect(await send()).toBe(202);
   await row.getByRole('link', { name: 'switched' }).click();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete the webhook' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete webhook' }).click();
   await page.waitForURL('**/webhooks');
   expect(await send()).toBe(404);
 });

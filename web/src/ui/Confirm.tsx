@@ -5,35 +5,27 @@ import { Dialog } from './Dialog.tsx';
 import { Failure } from './Failure.tsx';
 
 export interface ConfirmProps {
-  opened: boolean;
   close: () => void;
   title: string;
-  /** What will happen, and what cannot be taken back. */
+  /** What will happen. */
   children: ReactNode;
-  /** The word on the button, such as "Delete". */
+  /** The word on the button, such as "Leave". */
   action: string;
   /** Does it. What it throws is shown, and the dialog stays. */
   act: () => Promise<unknown>;
 }
 
-/** Asks before something that cannot be taken back. */
-export function Confirm({ opened, close, title, children, action, act }: ConfirmProps) {
+/** Asks before something is lost or stopped. The focus starts on the safe choice. To delete something, use {@link DeleteDialog}. */
+export function Confirm({ close, title, children, action, act }: ConfirmProps) {
   const acting = useMutation({ mutationFn: act, onSuccess: close });
-  const leave = (): void => {
-    acting.reset();
-    close();
-  };
-  if (!opened) {
-    return null; // at once: what it asks about has no name any more
-  }
   return (
-    <Dialog title={title} close={leave}>
+    <Dialog title={title} close={close}>
       <Stack>
         <div>{children}</div>
         <Failure error={acting.error} />
         <Group justify="flex-end">
-          <Button variant="default" onClick={leave} data-autofocus>
-            Keep
+          <Button variant="default" onClick={close} data-autofocus>
+            Go back
           </Button>
           <Button color="red.8" loading={acting.isPending} onClick={() => acting.mutate()}>
             {action}

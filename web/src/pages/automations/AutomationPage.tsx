@@ -1,13 +1,13 @@
 import { Anchor, Button, List, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { Automation, Factory } from '@penstock/sdk';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { client, sessionQuery } from '../../api.ts';
 import { may } from '../../layout/nav.ts';
 import { automationQuery, factoryQuery } from '../../queries.ts';
-import { Confirm } from '../../ui/Confirm.tsx';
+import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { EditElsewhere } from '../webhooks/EditElsewhere.tsx';
@@ -56,7 +56,7 @@ export function AutomationPage() {
             readOnly={readOnly}
             saved={() => setSaves((before) => before + 1)}
           />
-          <DeleteAutomation automation={found} factory={uid} opened={deleting} close={close} />
+          {deleting && <DeleteAutomation automation={found} factory={uid} close={close} />}
         </>
       )}
     </Page>
@@ -116,27 +116,18 @@ function Problems({ automation }: { automation: Automation }) {
   );
 }
 
-function DeleteAutomation({
-  automation,
-  factory,
-  opened,
-  close,
-}: {
-  automation: Automation;
-  factory: string;
-  opened: boolean;
-  close: () => void;
-}) {
-  const queries = useQueryClient();
+function DeleteAutomation({ automation, factory, close }: { automation: Automation; factory: string; close: () => void }) {
   const navigate = useNavigate();
-  const act = async (): Promise<void> => {
-    await client.automations.delete(factory, automation.uid);
-    await queries.invalidateQueries({ queryKey: ['automations'] });
-    await navigate({ to: '/automations', search: {} });
-  };
   return (
-    <Confirm opened={opened} close={close} title={`Delete ${automation.name}?`} action="Delete the automation" act={act}>
-      <Text>It fires no more from the next event on. Runs that it started go on.</Text>
-    </Confirm>
+    <DeleteDialog
+      noun="automation"
+      name={automation.name}
+      remove={() => client.automations.delete(factory, automation.uid)}
+      stale={['automations']}
+      done={() => navigate({ to: '/automations', search: {} })}
+      close={close}
+    >
+      It no longer starts runs. Runs that it has started go on.
+    </DeleteDialog>
   );
 }

@@ -1,6 +1,6 @@
 import { Anchor, Button, Group, Text } from '@mantine/core';
 import type { CloudEnvironment } from '@penstock/sdk';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { client, sessionQuery } from '../../api.ts';
@@ -8,9 +8,9 @@ import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
 import { environmentsQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
-import { Confirm } from '../../ui/Confirm.tsx';
 import { curl } from '../../ui/curl.ts';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
 import { Empty } from '../../ui/Empty.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
@@ -72,7 +72,6 @@ function madeOf(config: CloudEnvironment['config']): string {
 }
 
 export function EnvironmentsPage() {
-  const queries = useQueryClient();
   const { data: session } = useQuery(sessionQuery);
   const environments = useQuery({ ...environmentsQuery, ...live(10) });
   const [editing, edit] = useState<{ environment?: CloudEnvironment }>();
@@ -129,18 +128,17 @@ export function EnvironmentsPage() {
           <EnvironmentDialog environment={editing.environment} close={() => edit(undefined)} />
         </Suspense>
       )}
-      <Confirm
-        opened={deleting !== undefined}
-        close={() => remove(undefined)}
-        title={`Delete ${deleting ? nameOf(deleting) : ''}?`}
-        action="Delete the environment"
-        act={async () => {
-          await client.environments.delete(deleting?.uid ?? '');
-          await queries.invalidateQueries({ queryKey: ['environments'] });
-        }}
-      >
-        <Text>Runs can no longer name it. Runs that have begun keep what they took from it.</Text>
-      </Confirm>
+      {deleting && (
+        <DeleteDialog
+          noun="environment"
+          name={nameOf(deleting)}
+          remove={() => client.environments.delete(deleting.uid)}
+          stale={['environments']}
+          close={() => remove(undefined)}
+        >
+          New runs can no longer use it. Runs that have started keep what they took from it.
+        </DeleteDialog>
+      )}
     </Page>
   );
 }

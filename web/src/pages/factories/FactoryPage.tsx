@@ -1,15 +1,15 @@
 import { Alert, Anchor, Button, List, SimpleGrid, Stack, Text, Title, VisuallyHidden } from '@mantine/core';
 import type { Factory } from '@penstock/sdk';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { client } from '../../api.ts';
 import { formatWord } from '../../format.ts';
 import { agentsQuery, factoryQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
-import { Confirm } from '../../ui/Confirm.tsx';
 import { CopyButton } from '../../ui/CopyButton.tsx';
 import { curl } from '../../ui/curl.ts';
+import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { DefinitionStatus } from './DefinitionStatus.tsx';
 import { FactoryFrame } from './FactoryFrame.tsx';
@@ -21,14 +21,8 @@ const FactoryDialog = lazy(() => import('./FactoryDialog.tsx'));
 export function FactoryPage() {
   const { uid } = useParams({ from: '/app/factory/$uid' });
   const navigate = useNavigate();
-  const queries = useQueryClient();
   const { data: factory } = useQuery(factoryQuery(uid));
   const [open, setOpen] = useState<'edit' | 'delete'>();
-  const remove = async (): Promise<void> => {
-    await client.factories.delete(uid);
-    await queries.invalidateQueries({ queryKey: ['factories'] });
-    await navigate({ to: '/factories', search: {} });
-  };
   return (
     <FactoryFrame
       uid={uid}
@@ -49,18 +43,18 @@ export function FactoryPage() {
           <FactoryDialog factory={factory} close={() => setOpen(undefined)} />
         </Suspense>
       )}
-      <Confirm
-        opened={open === 'delete'}
-        close={() => setOpen(undefined)}
-        title={`Delete ${factory?.name}?`}
-        action="Delete the factory"
-        act={remove}
-      >
-        <Text>
-          Its agents, automations and webhooks go with it: deliveries to its webhooks are a 404 from then on. Its runs stay. That cannot be
-          taken back.
-        </Text>
-      </Confirm>
+      {open === 'delete' && factory && (
+        <DeleteDialog
+          noun="factory"
+          name={factory.name}
+          remove={() => client.factories.delete(uid)}
+          stale={['factories']}
+          done={() => navigate({ to: '/factories', search: {} })}
+          close={() => setOpen(undefined)}
+        >
+          Its agents, automations and webhooks are deleted, too: the URLs of its webhooks return 404. Its runs stay.
+        </DeleteDialog>
+      )}
     </FactoryFrame>
   );
 }

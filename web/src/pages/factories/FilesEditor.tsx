@@ -5,6 +5,7 @@ import { useBlocker } from '@tanstack/react-router';
 import { lazy, Suspense, useMemo, useState } from 'react';
 import { definitionQuery } from '../../queries.ts';
 import { Confirm } from '../../ui/Confirm.tsx';
+import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { FileList } from './FileList.tsx';
 import classes from './FilesEditor.module.css';
@@ -124,28 +125,31 @@ export function FilesEditor({ uid, loaded, readOnly }: { uid: string; loaded: Fa
           }}
         />
       )}
-      <Confirm
-        opened={open === 'delete'}
-        close={() => setOpen(undefined)}
-        title={`Delete ${selected}?`}
-        action="Delete the file"
-        act={async () => {
-          const { [selected]: _, ...rest } = files;
-          edit(rest);
-          select('factory.yaml');
-        }}
-      >
-        <Text>It is gone once the change is applied. What it defines goes with it: a webhook is a 404 from then on.</Text>
-      </Confirm>
-      <Confirm
-        opened={open === 'discard'}
-        close={() => setOpen(undefined)}
-        title="Discard the changes?"
-        action="Discard"
-        act={async () => replace(base.files)}
-      >
-        <Text>The files are again as revision {base.revision} has them.</Text>
-      </Confirm>
+      {open === 'delete' && (
+        <DeleteDialog
+          noun="file"
+          name={selected}
+          undoable
+          remove={async () => {
+            const { [selected]: _, ...rest } = files;
+            edit(rest);
+            select('factory.yaml');
+          }}
+          close={() => setOpen(undefined)}
+        >
+          Nothing happens until you apply the changes. Then what the file defines is deleted, too: the URL of a webhook returns 404.
+        </DeleteDialog>
+      )}
+      {open === 'discard' && (
+        <Confirm
+          title="Discard the changes?"
+          action="Discard changes"
+          act={async () => replace(base.files)}
+          close={() => setOpen(undefined)}
+        >
+          <Text>The files return to revision {base.revision}.</Text>
+        </Confirm>
+      )}
       <Leave dirty={changed.size > 0} />
     </Stack>
   );
@@ -232,14 +236,10 @@ function NewFile({ files, close, create }: { files: FileTree; close: () => void;
 function Leave({ dirty }: { dirty: boolean }) {
   const blocker = useBlocker({ shouldBlockFn: () => dirty, enableBeforeUnload: () => dirty, withResolver: true });
   return (
-    <Confirm
-      opened={blocker.status === 'blocked'}
-      close={() => blocker.reset?.()}
-      title="Leave without applying?"
-      action="Leave"
-      act={async () => blocker.proceed?.()}
-    >
-      <Text>Your changes of the files are lost.</Text>
-    </Confirm>
+    blocker.status === 'blocked' && (
+      <Confirm title="Leave without applying?" action="Leave" act={async () => blocker.proceed()} close={blocker.reset}>
+        <Text>Your changes to the files will be lost.</Text>
+      </Confirm>
+    )
   );
 }

@@ -1,13 +1,13 @@
 import { Button, Group, Text } from '@mantine/core';
 import type { Key } from '@penstock/sdk';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import { client, sessionQuery } from '../../api.ts';
 import { may } from '../../layout/nav.ts';
 import { live, useNow } from '../../live.ts';
 import { keysQuery } from '../../queries.ts';
-import { Confirm } from '../../ui/Confirm.tsx';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
 import { Empty } from '../../ui/Empty.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
@@ -47,7 +47,6 @@ function Expiry({ at }: { at: string | undefined }) {
 }
 
 export function KeysPage() {
-  const queries = useQueryClient();
   const { data: session } = useQuery(sessionQuery);
   const keys = useQuery({ ...keysQuery, ...live(10) });
   const [creating, create] = useState(false);
@@ -86,23 +85,19 @@ export function KeysPage() {
           <KeyDialog close={() => create(false)} />
         </Suspense>
       )}
-      <Confirm
-        opened={revoking !== undefined}
-        close={() => revoke(undefined)}
-        title={`Revoke ${revoking?.name}?`}
-        action="Revoke the key"
-        act={async () => {
-          await client.keys.delete(revoking?.uid ?? '');
-          await queries.invalidateQueries({ queryKey: ['keys'] });
-        }}
-      >
-        <Text>From the next request on, whoever has it is refused. That cannot be taken back.</Text>
-        {revoking?.uid === session?.key_uid && (
-          <Text mt="xs" fw={600}>
-            You have signed in with this key: your session ends, too.
-          </Text>
-        )}
-      </Confirm>
+      {revoking && (
+        <DeleteDialog
+          noun="key"
+          name={revoking.name}
+          verb="Revoke"
+          remove={() => client.keys.delete(revoking.uid)}
+          stale={['keys']}
+          close={() => revoke(undefined)}
+        >
+          Requests with this key are refused from now on.
+          {revoking.uid === session?.key_uid && <strong> You signed in with this key, so your session ends, too.</strong>}
+        </DeleteDialog>
+      )}
     </Page>
   );
 }

@@ -19,14 +19,16 @@ export function CancelRun({ run }: { run: RunItem }) {
       <Button size="xs" variant="default" onClick={open}>
         Cancel run
       </Button>
-      <Confirm opened={asking} close={close} title="Cancel this run?" action="Cancel the run" act={act}>
-        <Text mb="sm">The agent is stopped, and its sandbox goes. A follow-up can take the run up again.</Text>
-        <Checkbox
-          label="Also cancel the runs that it has started"
-          checked={cascade}
-          onChange={(event) => setCascade(event.currentTarget.checked)}
-        />
-      </Confirm>
+      {asking && (
+        <Confirm title="Cancel this run?" action="Cancel run" act={act} close={close}>
+          <Text mb="sm">The agent stops, and its sandbox is removed. A follow-up can resume the run.</Text>
+          <Checkbox
+            label="Also cancel the runs that it has started"
+            checked={cascade}
+            onChange={(event) => setCascade(event.currentTarget.checked)}
+          />
+        </Confirm>
+      )}
     </>
   );
 }

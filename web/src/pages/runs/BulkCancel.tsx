@@ -14,6 +14,7 @@ export default function BulkCancel({ runs, done }: { runs: RunItem[]; done: () =
   const [asking, { open, close }] = useDisclosure(false);
   const queries = useQueryClient();
   const active = runs.filter((run) => isActive(run.state));
+  const cancel = active.length === 1 ? 'Cancel 1 run' : `Cancel ${active.length} runs`;
   const act = async (): Promise<void> => {
     const left = [...active];
     const worker = async (): Promise<void> => {
@@ -39,25 +40,21 @@ export default function BulkCancel({ runs, done }: { runs: RunItem[]; done: () =
         {active.length < runs.length && `, ${runs.length - active.length} of them over already`}
       </Text>
       <Button size="xs" variant="default" disabled={active.length === 0} onClick={open}>
-        Cancel {active.length === 1 ? 'the run' : `${active.length} runs`}
+        {cancel}
       </Button>
       <Button size="xs" variant="subtle" onClick={done}>
         Choose none
       </Button>
-      <Confirm
-        opened={asking}
-        close={close}
-        title={`Cancel ${active.length === 1 ? 'the run' : `${active.length} runs`}?`}
-        action={active.length === 1 ? 'Cancel the run' : 'Cancel the runs'}
-        act={act}
-      >
-        <Text mb="xs">Their agents are stopped. Runs that they have started go on.</Text>
-        <List size="sm" mah={240} style={{ overflow: 'auto' }}>
-          {active.map((run) => (
-            <List.Item key={run.run_id}>{run.title}</List.Item>
-          ))}
-        </List>
-      </Confirm>
+      {asking && (
+        <Confirm title={`${cancel}?`} action={cancel} act={act} close={close}>
+          <Text mb="xs">Their agents stop. Runs that they have started go on.</Text>
+          <List size="sm" mah={240} style={{ overflow: 'auto' }}>
+            {active.map((run) => (
+              <List.Item key={run.run_id}>{run.title}</List.Item>
+            ))}
+          </List>
+        </Confirm>
+      )}
     </Group>
   );
 }

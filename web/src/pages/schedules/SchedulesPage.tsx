@@ -9,9 +9,9 @@ import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
 import { schedulesQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
-import { Confirm } from '../../ui/Confirm.tsx';
 import { curl } from '../../ui/curl.ts';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
 import { Empty } from '../../ui/Empty.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
@@ -142,18 +142,17 @@ export function SchedulesPage() {
           <ScheduleDialog schedule={editing.schedule} close={() => edit(undefined)} />
         </Suspense>
       )}
-      <Confirm
-        opened={deleting !== undefined}
-        close={() => remove(undefined)}
-        title={`Delete ${deleting?.name}?`}
-        action="Delete the schedule"
-        act={async () => {
-          await client.schedules.delete(deleting?.id ?? '');
-          await queries.invalidateQueries({ queryKey: ['schedules'] });
-        }}
-      >
-        <Text>It fires no more. Runs that it has started stay, and go on.</Text>
-      </Confirm>
+      {deleting && (
+        <DeleteDialog
+          noun="schedule"
+          name={deleting.name}
+          remove={() => client.schedules.delete(deleting.id)}
+          stale={['schedules']}
+          close={() => remove(undefined)}
+        >
+          It no longer starts runs. Runs that it has started go on.
+        </DeleteDialog>
+      )}
     </Page>
   );
 }

@@ -1,6 +1,6 @@
 import { Anchor, Button, Group, Text } from '@mantine/core';
 import type { Secret, SecretUser } from '@penstock/sdk';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { client, sessionQuery } from '../../api.ts';
@@ -9,9 +9,9 @@ import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
 import { secretsQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
-import { Confirm } from '../../ui/Confirm.tsx';
 import { curl } from '../../ui/curl.ts';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
 import { Empty } from '../../ui/Empty.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
@@ -42,7 +42,7 @@ const columns: Column<Secret>[] = [
 function Users({ users }: { users: SecretUser[] }) {
   const most = 3;
   return (
-    <Text size="sm" component="span">
+    <Text inherit component="span">
       {users.slice(0, most).map((user, i) => (
         <span key={`${user.type} ${user.uid ?? i}`}>
           {i > 0 && ', '}
@@ -64,7 +64,6 @@ function Users({ users }: { users: SecretUser[] }) {
 }
 
 export function SecretsPage() {
-  const queries = useQueryClient();
   const { data: session } = useQuery(sessionQuery);
   const secrets = useQuery({ ...secretsQuery, ...live(10) });
   const [setting, set] = useState<{ name?: string }>();
@@ -115,18 +114,23 @@ export function SecretsPage() {
           <SecretDialog name={setting.name} close={() => set(undefined)} />
         </Suspense>
       )}
-      <Confirm
-        opened={deleting !== undefined}
-        close={() => remove(undefined)}
-        title={`Delete ${deleting?.name}?`}
-        action="Delete the secret"
-        act={async () => {
-          await client.secrets.delete(deleting?.name ?? '');
-          await queries.invalidateQueries({ queryKey: ['secrets'] });
-        }}
-      >
-        <Text>Its value is gone for ever. A run that waits with it fails when its turn comes.</Text>
-      </Confirm>
+      {deleting && (
+        <DeleteDialog
+          noun="secret"
+          name={deleting.name}
+          remove={() => client.secrets.delete(deleting.name)}
+          stale={['secrets']}
+          close={() => remove(undefined)}
+        >
+          {deleting.used_by.length > 0 ? (
+            <>
+              It is used by <Users users={deleting.used_by} />, and can only be deleted once nothing uses it.
+            </>
+          ) : (
+            'Its value is deleted, too. Queued runs that need it will fail.'
+          )}
+        </DeleteDialog>
+      )}
     </Page>
   );
 }

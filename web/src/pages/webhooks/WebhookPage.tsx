@@ -82,7 +82,7 @@ function Actions({ webhook, factory }: { webhook: Webhook; factory: Factory | un
           <RotateSecret webhook={webhook} factory={uid} close={close} />
         </Suspense>
       )}
-      <DeleteWebhook webhook={webhook} factory={uid} opened={dialog === 'delete'} close={close} />
+      {dialog === 'delete' && <DeleteWebhook webhook={webhook} factory={uid} close={close} />}
     </>
   );
 }

@@ -36,7 +36,7 @@ type Draft struct {
 	At   Time            `json:"at"`
 	Data json.RawMessage `json:"data"`
 	// Key is the message id of a message or message_delta: the message removes
-	// its deltas from the log.
+	// its deltas from the log. Of a timeline event it is the type.
 	Key string `json:"key,omitempty"`
 	// N numbers the drafts of a lease, from 1: one that was appended already is
 	// passed over. 0: not numbered.
@@ -121,7 +121,9 @@ const (
 
 // Timeline makes a timeline draft.
 func Timeline(at Time, moment string, payload map[string]any) Draft {
-	return NewDraft(EventTimeline, at, TimelineData{NewID(), moment, payload})
+	d := NewDraft(EventTimeline, at, TimelineData{NewID(), moment, payload})
+	d.Key = moment
+	return d
 }
 
 // Timeline reads an event of type timeline as the API shows it.

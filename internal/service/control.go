@@ -113,13 +113,9 @@ func (s *Service) takeBack(ctx context.Context, l penstock.Lease, cause error) e
 		if err != nil {
 			return err
 		}
-		since, err := tx.NotGivenSince(ctx, run.ID)
-		if err != nil {
-			return err
-		}
-		tried := penstock.Now().Sub(since)
-		if since == 0 || tried < min(equipTime, s.queueTimeout) {
-			return requeue(ctx, tx, run, map[string]any{"reason": store.NotGiven})
+		tried := penstock.Now().Sub(run.NotGivenSince)
+		if run.NotGivenSince == 0 || tried < min(equipTime, s.queueTimeout) {
+			return requeue(ctx, tx, run, store.NotGiven)
 		}
 		ended = true
 		return s.end(ctx, tx, run, penstock.Result{State: penstock.StateError, Message: &penstock.StatusMessage{

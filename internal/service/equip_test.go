@@ -16,7 +16,9 @@ func TestARunThatCannotBeEquippedEnds(t *testing.T) {
 		payload := func(delivery string) {
 			testkit.Exec(w.t, w.url, "UPDATE runs SET delivery_id = '"+delivery+"' WHERE id = '"+id+"'")
 		}
-		pass := func() { testkit.Exec(w.t, w.url, "UPDATE events SET at = at - 600000 WHERE run_id = '"+id+"'") }
+		pass := func() {
+			testkit.Exec(w.t, w.url, "UPDATE runs SET not_given_since = not_given_since - 600000 WHERE id = '"+id+"' AND not_given_since > 0")
+		}
 		fails := func(want penstock.State) {
 			w.t.Helper()
 			if _, err := w.Control().Claim(w.t.Context(), anyWorker); err == nil || errors.Is(err, penstock.ErrNoWork) {

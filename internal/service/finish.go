@@ -38,7 +38,7 @@ func (s *Service) finish(ctx context.Context, tx *store.Tx, run store.RunRow, r 
 		return nil, err
 	}
 	if r.State == penstock.StateQueued {
-		return nil, s.giveBack(ctx, tx, run, "handed_back")
+		return nil, s.giveBack(ctx, tx, run, store.HandedBack)
 	}
 	if err := tx.MarkDelivered(ctx, &run); err != nil {
 		return nil, err
@@ -100,25 +100,24 @@ func (s *Service) end(ctx context.Context, tx *store.Tx, run store.RunRow, r pen
 
 // requeue gives a held run back to the queue. What its agent had been given is
 // given again.
-func requeue(ctx context.Context, tx *store.Tx, run store.RunRow, payload map[string]any) error {
+func requeue(ctx context.Context, tx *store.Tx, run store.RunRow, reason string) error {
 	if err := tx.SetFollowups(ctx, run.ID, store.PromptHanded, store.PromptWaiting); err != nil {
 		return err
 	}
-	return tx.Move(ctx, store.Move{Run: run, To: penstock.StateQueued, Moment: penstock.MomentRequeued, Payload: payload})
+	return tx.Requeue(ctx, run, reason)
 }
 
 // giveBack takes a held run from its worker. A turn whose end was asked for counts as
 // ended: the run goes on with the next follow-up, or waits for one.
 func (s *Service) giveBack(ctx context.Context, tx *store.Tx, run store.RunRow, reason string) error {
-	payload := map[string]any{"reason": reason}
 	interrupted, err := tx.Interrupted(ctx, run.ID)
 	if err != nil {
 		return err
 	}
 	if !interrupted || run.State != penstock.StateInProgress {
-		return requeue(ctx, tx, run, payload)
+		return requeue(ctx, tx, run, reason)
 	}
-	if err := cutOff(ctx, tx, run, payload); err != nil {
+	if err := cutOff(ctx, tx, run, map[string]any{"reason": reason}); err != nil {
 		return err
 	}
 	waiting, _, err := tx.FollowupsWaiting(ctx, run.ID)
@@ -126,7 +125,7 @@ func (s *Service) giveBack(ctx context.Context, tx *store.Tx, run store.RunRow, 
 		return err
 	}
 	if waiting > 0 {
-		return requeue(ctx, tx, run, payload)
+		return requeue(ctx, tx, run, reason)
 	}
 	return s.end(ctx, tx, run, penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: penstock.Interrupted}})
 }
@@ -221,22 +220,18 @@ func (s *Service) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease) e
 	if over, err := tx.Expired(ctx, l); err != nil || !over || !run.State.Held() {
 		return err
 	}
-	times, err := tx.TimesRequeued(ctx, run.ID)
-	if err != nil {
-		return err
-	}
-	if times < maxLost && (run.State != penstock.StateInProgress || run.Resumable) {
-		return s.giveBack(ctx, tx, run, "lease_lost")
+	if run.TimesLost < maxLost && (run.State != penstock.StateInProgress || run.Resumable) {
+		return s.giveBack(ctx, tx, run, store.LeaseLost)
 	}
 	message := "The worker was lost while the agent worked, and the agent's session cannot be resumed."
-	if times >= maxLost {
-		message = fmt.Sprintf("The run lost its worker %d times.", times+1)
+	if run.TimesLost >= maxLost {
+		message = fmt.Sprintf("The run lost its worker %d times.", run.TimesLost+1)
 	}
 	if err := tx.MarkDelivered(ctx, &run); err != nil {
 		return err
 	}
 	return tx.Move(ctx, store.Move{
-		Run: run, To: penstock.StateError, Moment: penstock.MomentErrored, Payload: map[string]any{"reason": "lease_lost"},
+		Run: run, To: penstock.StateError, Moment: penstock.MomentErrored, Payload: map[string]any{"reason": store.LeaseLost},
 		Message: &penstock.StatusMessage{Message: message, ErrorCode: penstock.CodeInfrastructureTimeout, Retryable: true},
 	})
 }

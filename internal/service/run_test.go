@@ -436,6 +436,33 @@ func TestLostWorker(t *testing.T) {
 	})
 }
 
+// A run may be what kills its workers, so it is given up.
+func TestRunThatLosesItsWorkerAgainAndAgainEnds(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		run := w.create(penstock.RunRequest{Prompt: "p"})
+		for times := range 6 {
+			if times == 3 { // by itself, which does not count
+				a := w.claim()
+				if _, err := w.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateQueued}); err != nil {
+					w.t.Fatal(err)
+				}
+			}
+			a := w.claim()
+			w.moves(a.Lease, penstock.StatePending)
+			want := penstock.StateQueued
+			if times == 5 {
+				want = penstock.StateError
+			}
+			w.loseLease(a.Lease)
+			testkit.Eventually(w.t, 10*time.Second, func() error { return w.is(run.ID, want) })
+		}
+		m := w.get(run.ID).StatusMessage
+		if m == nil || m.Message != "The run lost its worker 6 times." || m.ErrorCode != penstock.CodeInfrastructureTimeout {
+			w.t.Errorf("got %+v", m)
+		}
+	})
+}
+
 func (w *world) is(id string, want penstock.State) error {
 	if run := w.get(id); run.State != want {
 		return fmt.Errorf("the run is %s, want %s", run.State, want)

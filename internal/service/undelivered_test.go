@@ -79,7 +79,7 @@ var endings = map[string]struct {
 			if _, err := w.Control().Claim(w.t.Context(), anyWorker); err == nil {
 				w.t.Fatal("it was claimed")
 			}
-			testkit.Exec(w.t, w.url, "UPDATE events SET at = at - 600000 WHERE run_id = '"+id+"'")
+			testkit.Exec(w.t, w.url, "UPDATE runs SET not_given_since = not_given_since - 600000 WHERE id = '"+id+"'")
 		}
 	}},
 }

@@ -116,8 +116,7 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 	}
 	for args := range chunks(old, func(d oldDelivery) []any { return []any{d.id} }) {
 		these := " FROM deliveries WHERE id IN (" + placeholders(1, len(args)) + ")"
-		// Texts of others are quoted in the JSON, and so cannot look like a run's id.
-		if _, err := tx.exec(ctx, "INSERT INTO payloads (delivery_id, body) SELECT id, body"+these+` AND matches LIKE '%"run_id":"%'`+tx.s.d.lock+" ON CONFLICT DO NOTHING", args...); err != nil {
+		if _, err := tx.exec(ctx, "INSERT INTO payloads (delivery_id, body) SELECT id, body"+these+" AND runs > 0"+tx.s.d.lock+" ON CONFLICT DO NOTHING", args...); err != nil {
 			return fmt.Errorf("keep the payloads of runs: %w", err)
 		}
 		if _, err := tx.exec(ctx, "DELETE"+these, args...); err != nil {

@@ -71,7 +71,7 @@ const ReasonReplayed = "replayed_signature"
 
 var (
 	deliveriesTable = table{name: "deliveries", columns: columns(`webhook bigint, outcome bigint, id text, received_at bigint, reason text, size bigint, http_status bigint,
-		identity_source text, identity text, duplicate_of text, replay_of text, matches text, headers text, sha256 text, client_ip text, body bytea`)}
+		identity_source text, identity text, duplicate_of text, replay_of text, matches text, headers text, sha256 text, client_ip text, body bytea, runs bigint`)}
 	// A key whose time is over is taken over.
 	keysTable = table{
 		name: "delivery_keys", columns: columns("webhook_uid text, source text, value text, delivery_id text, received_at bigint, expires_at bigint"),
@@ -96,6 +96,7 @@ const (
 	columnDuplicateOf = 9
 	columnMatches     = 11
 	columnBody        = 15
+	columnRuns        = 16
 )
 
 type deliver struct {
@@ -143,7 +144,7 @@ func (tx *Tx) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
 func newDeliver(d *NewDelivery) *deliver {
 	d.row = []any{
 		d.WebhookNumber, outcomeNumber(d.Outcome), d.ID, int64(d.ReceivedAt), d.Reason, d.Size, int64(d.Status), string(d.IdentitySource), d.Identity, "", d.ReplayOf,
-		d.Matches, d.Headers, d.SHA256, d.ClientIP, nil,
+		d.Matches, d.Headers, d.SHA256, d.ClientIP, nil, int64(len(d.Runs)),
 	}
 	if d.Outcome == penstock.OutcomeAccepted {
 		d.row[columnBody] = d.Body

@@ -161,7 +161,7 @@ func (d *deliver) duplicate(owners map[identity]string) bool {
 			d.got.Outcome, d.got.DuplicateOf = penstock.OutcomeDuplicate, owner
 			d.line = slices.Clone(d.row)
 			d.line[columnOutcome], d.line[columnDuplicateOf] = outcomeNumber(penstock.OutcomeDuplicate), owner
-			d.line[columnIdentity], d.line[columnMatches], d.line[columnBody] = "", "", nil
+			d.line[columnIdentity], d.line[columnMatches], d.line[columnBody], d.line[columnRuns] = "", "", nil, int64(0)
 			if k.source == sourceSigned {
 				d.line[columnReason] = ReasonReplayed
 			}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/penstock-dev/penstock"
@@ -115,16 +114,16 @@ func (tx *Tx) AppendEvents(ctx context.Context, runID string, drafts ...penstock
 // and unless the same was said before: afterwards, and for a lease that was never
 // this execution's, it is penstock.ErrLeaseLost.
 func (tx *Tx) AppendAfter(ctx context.Context, l penstock.Lease, d penstock.Draft) error {
-	var said penstock.TimelineData
-	if err := json.Unmarshal(d.Data, &said); err != nil {
-		return fmt.Errorf("append to the log of run %s: %w", l.RunID, err)
-	}
 	if err := tx.lockRun(ctx, l.RunID); err != nil {
 		return err
 	}
-	first, err := tx.exec(ctx, `UPDATE executions SET token = '' WHERE run_id = $1 AND execution_id = $2 AND token = $3 AND token <> '' AND ended_at <> 0
-		AND NOT EXISTS (SELECT 1 FROM events e WHERE e.run_id = $1 AND e.execution_id = $2 AND e.type = 'timeline' AND e.data LIKE $4)`,
-		l.RunID, l.ExecutionID, l.Token, `%"`+said.Type+`"%`)
+	first, err := tx.exec(ctx, `UPDATE executions SET token = ''
+		WHERE run_id = $1 AND execution_id = $2 AND token = $3 AND token <> '' AND ended_at <> 0
+			AND NOT EXISTS (
+				SELECT 1 FROM events e
+				WHERE e.run_id = $1 AND e.execution_id = $2 AND e.type = 'timeline' AND e.key = $4
+			)`,
+		l.RunID, l.ExecutionID, l.Token, d.Key)
 	if err != nil {
 		return fmt.Errorf("look at execution %d of run %s: %w", l.ExecutionID, l.RunID, err)
 	}

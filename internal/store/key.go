@@ -88,9 +88,10 @@ func (s *Store) CountKeys(ctx context.Context) (n int, err error) {
 
 // AddKey stores a key of a principal that exists.
 func (tx *Tx) AddKey(ctx context.Context, k KeyRow) error {
-	_, err := tx.exec(ctx, `INSERT INTO api_keys (uid, team, principal, name, prefix, hash, scopes, agent_uid, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		k.UID, k.Team, k.Owner.UID, k.Name, k.Prefix, k.Hash, marshal(k.Scopes), k.AgentUID, int64(k.CreatedAt), int64(k.ExpiresAt))
+	_, err := tx.exec(ctx, `INSERT INTO api_keys (uid, team, principal, name, prefix, hash, scopes, agent_uid, created_at, expires_at, admin)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		k.UID, k.Team, k.Owner.UID, k.Name, k.Prefix, k.Hash, marshal(k.Scopes), k.AgentUID, int64(k.CreatedAt), int64(k.ExpiresAt),
+		flag(slices.Contains(k.Scopes, penstock.ScopeAdmin)))
 	if err != nil && tx.s.d.unique(err) {
 		return penstock.Errorf(penstock.CodeConflict, "this key exists already")
 	}
@@ -107,7 +108,7 @@ func (tx *Tx) RevokeKey(ctx context.Context, team, uid string) (bool, error) {
 // keeps them from being revoked until the transaction ends.
 func (tx *Tx) AdminKeys(ctx context.Context, team string) ([]string, error) {
 	rows, err := tx.query(ctx, `SELECT uid FROM api_keys WHERE team = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2)
-		AND scopes LIKE '%"admin"%' ORDER BY uid`+tx.s.d.lock, team, int64(penstock.Now()))
+		AND admin = 1 ORDER BY uid`+tx.s.d.lock, team, int64(penstock.Now()))
 	return collect(tx.s, rows, err, "admin keys", func(uid *string) []any { return []any{uid} })
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -24,6 +25,8 @@ type Move struct {
 
 	Events                      []penstock.Draft // after those of the move itself
 	SessionID, Location, Prompt string           // of the run; "": as it was
+
+	requeued string // why, of a [Tx.Requeue]
 }
 
 // Move is the one place where a run's state changes: one conditional write that
@@ -44,16 +47,18 @@ func (tx *Tx) Move(ctx context.Context, m Move) error {
 		return err
 	}
 	now := penstock.Now()
-	set := newChange(m.Run, m.To, now)
+	set := newChange(m, now)
 	drafts := m.drafts(set, unread, now)
 	var last int64
 	err = tx.row(ctx, `UPDATE runs SET state = $1, updated_at = $2, started_at = $3, finished_at = $4, run_ms = $5, held_at = $6,
 		execution_id = $7, status_message = $8, last_seq = last_seq + $9, session_id = COALESCE(NULLIF($10, ''), session_id),
-		location = COALESCE(NULLIF($11, ''), location), prompt_state = COALESCE(NULLIF($12, ''), prompt_state)
-		WHERE id = $13 AND state = $14 AND execution_id = $15
-		AND ($1 <> 'SUCCEEDED' OR NOT EXISTS (SELECT 1 FROM followups f WHERE f.run_id = $13 AND f.state = 'waiting')) RETURNING last_seq`,
+		location = COALESCE(NULLIF($11, ''), location), prompt_state = COALESCE(NULLIF($12, ''), prompt_state),
+		times_lost = $13, not_given_since = $14
+		WHERE id = $15 AND state = $16 AND execution_id = $17
+		AND ($1 <> 'SUCCEEDED' OR NOT EXISTS (SELECT 1 FROM followups f WHERE f.run_id = $15 AND f.state = 'waiting')) RETURNING last_seq`,
 		string(m.To), int64(now), int64(set.startedAt), int64(set.finishedAt), set.runMillis, int64(set.heldAt),
-		set.execution, marshal(m.Message), len(drafts), m.SessionID, m.Location, m.Prompt, m.Run.ID, string(from), m.Run.ExecutionID).Scan(&last)
+		set.execution, marshal(m.Message), len(drafts), m.SessionID, m.Location, m.Prompt,
+		set.timesLost, int64(set.notGivenSince), m.Run.ID, string(from), m.Run.ExecutionID).Scan(&last)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrMoved
 	}
@@ -67,6 +72,23 @@ func (tx *Tx) Move(ctx context.Context, m Move) error {
 		return err
 	}
 	return tx.insertEvents(ctx, m.Run.ID, set.execution, last, drafts)
+}
+
+// Why [Tx.Requeue] is called.
+const (
+	HandedBack = "handed_back" // its worker gives it back
+	LeaseLost  = "lease_lost"  // its worker is gone
+	NotGiven   = "not_given"   // a worker was not given it: what it needs could not be gathered
+)
+
+// Requeue moves a held run back to the queue, as a new execution. The reason is in
+// the payload of its timeline event, and counts into RunRow.TimesLost and
+// RunRow.NotGivenSince.
+func (tx *Tx) Requeue(ctx context.Context, run RunRow, reason string) error {
+	return tx.Move(ctx, Move{
+		Run: run, To: penstock.StateQueued, Moment: penstock.MomentRequeued,
+		Payload: map[string]any{"reason": reason}, requeued: reason,
+	})
 }
 
 // drafts are the events of a move: first the follow-ups that it leaves undelivered,
@@ -94,10 +116,24 @@ type change struct {
 	startedAt, finishedAt, heldAt penstock.Time
 	runMillis                     int64
 	execution                     int
+	timesLost                     int
+	notGivenSince                 penstock.Time
 }
 
-func newChange(r RunRow, to penstock.State, now penstock.Time) change {
-	c := change{startedAt: r.StartedAt, finishedAt: 0, heldAt: r.heldAt, execution: r.ExecutionID}
+func newChange(m Move, now penstock.Time) change {
+	r, to := m.Run, m.To
+	c := change{
+		startedAt: r.StartedAt, finishedAt: 0, heldAt: r.heldAt, execution: r.ExecutionID,
+		timesLost: r.TimesLost, notGivenSince: r.NotGivenSince,
+	}
+	switch {
+	case m.requeued == LeaseLost:
+		c.timesLost++
+	case m.requeued == NotGiven:
+		c.notGivenSince = cmp.Or(r.NotGivenSince, now)
+	case to != penstock.StateQueued && to != penstock.StateClaimed:
+		c.notGivenSince = 0
+	}
 	c.runMillis = int64(r.RunTime) / 1e6
 	switch {
 	case to == penstock.StateClaimed:

@@ -159,25 +159,6 @@ func (tx *Tx) NextTurn(ctx context.Context, runID string) error {
 	return err
 }
 
-// TimesRequeued counts how often a run has lost its worker.
-func (tx *Tx) TimesRequeued(ctx context.Context, runID string) (n int, err error) {
-	err = tx.row(ctx, "SELECT count(*) FROM events WHERE run_id = $1 AND type = 'timeline' AND data LIKE '%\"run_requeued\"%\"lease_lost\"%'", runID).Scan(&n)
-	return n, err
-}
-
-// NotGiven is the reason of a [penstock.MomentRequeued] for which a worker was not
-// given the run: what it needs could not be gathered.
-const NotGiven = "not_given"
-
-// NotGivenSince is when that was so first since a worker, or a follow-up, last had
-// to do with the run; 0: it was not.
-func (tx *Tx) NotGivenSince(ctx context.Context, runID string) (first penstock.Time, err error) {
-	err = tx.row(ctx, `SELECT COALESCE(min(at), 0) FROM events WHERE run_id = $1 AND type = 'timeline' AND data LIKE '%"run_requeued"%"' || $2 || '"%'
-		AND seq > (SELECT COALESCE(max(seq), 0) FROM events WHERE run_id = $1 AND type = 'state'
-		AND data NOT LIKE '%"state":"QUEUED"%' AND data NOT LIKE '%"state":"CLAIMED"%')`, runID, NotGiven).Scan(&first)
-	return first, err
-}
-
 // Renew extends a lease by penstock.LeaseTime from the database's now.
 func (s *Store) Renew(ctx context.Context, l penstock.Lease) error {
 	return s.Write(ctx, func(tx *Tx) error {

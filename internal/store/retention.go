@@ -106,11 +106,16 @@ func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
 	if err := unmarshal(text, &matches); err != nil {
 		return fmt.Errorf("read the matches of delivery %s: %w", run.DeliveryID, err)
 	}
+	left := 0
 	for i := range matches {
-		if matches[i].RunID == run.ID {
+		switch matches[i].RunID {
+		case run.ID:
 			matches[i].RunID = ""
+		case "":
+		default:
+			left++
 		}
 	}
-	_, err = tx.exec(ctx, "UPDATE deliveries SET matches = $1 WHERE id = $2", marshal(matches), run.DeliveryID)
+	_, err = tx.exec(ctx, "UPDATE deliveries SET matches = $1, runs = $2 WHERE id = $3", marshal(matches), left, run.DeliveryID)
 	return err
 }

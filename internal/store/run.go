@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -32,6 +33,10 @@ type RunRow struct {
 	LastSeq      int64
 	Tally        Tally
 	QueuedAt     penstock.Time // since when it waited, where it was just claimed
+	TimesLost    int           // how often it has lost its worker
+	// NotGivenSince is when the run first could not be given to a worker, since the agent
+	// last worked on it or a follow-up came after its end; 0: it can be.
+	NotGivenSince penstock.Time
 
 	heldAt penstock.Time // since when a worker holds it
 	size   int64         // bytes of its texts, and something for the rest
@@ -76,7 +81,7 @@ var (
 		config text, config_sources text, name text, model_id text, harness text, conversation_id text, root_id text, metadata text,
 		automation_id text, webhook_uid text, delivery_id text, factory_uid text, trigger_url text, definition_revision bigint,
 		environment_id text, worker_host text, skill text, skill_info text, schedule_id text, schedule_info text,
-		parent_id text, depth bigint, agent_name text, runner text, image bigint, skill_id text`), cuts: []int{24, 30}}
+		parent_id text, depth bigint, agent_name text, runner text, image bigint, skill_id text, skill_found bigint`), cuts: []int{24, 30}}
 	queueTable       = table{name: "queue", columns: columns("run_id text, team text, enqueued_at bigint, harness text, worker_host text, image bigint, platform text")}
 	metadataTable    = table{name: "run_metadata", columns: columns("team text, key text, value text, run_id text")}
 	ancestorsTable   = table{name: "run_ancestors", columns: columns("ancestor text, run_id text")}
@@ -196,8 +201,14 @@ func (r *NewRun) row(events int) []any {
 		marshal(r.Config), marshal(r.ConfigSources), r.Config.Name, r.Config.ModelID, r.Harness, r.ConversationID, r.RootID, marshal(r.Metadata),
 		r.AutomationID, r.WebhookUID, r.DeliveryID, r.FactoryUID, r.TriggerURL, r.Revision,
 		r.Config.EnvironmentID, r.WorkerHost, r.SkillSpec, marshal(r.Skill), scheduleID(r.Schedule), marshal(r.Schedule),
-		r.ParentID, int64(r.Depth), r.AgentName, marshal(r.Runner), flag(r.Image), r.SkillID,
+		r.ParentID, int64(r.Depth), r.AgentName, marshal(r.Runner), flag(r.Image), r.SkillID, flag(r.skillFound()),
 	}
+}
+
+// skillFound reports whether the run's skill goes by a bare name that was found to
+// mean one. Elsewhere the name may mean another.
+func (r RunRow) skillFound() bool {
+	return r.Skill != nil && (r.Skill.BundledID != "" || r.Skill.FullPath != "") && !strings.Contains(r.SkillSpec, ":")
 }
 
 // queueRow is a run's place in the queue.
@@ -254,7 +265,7 @@ const runColumns = `r.id, r.team, r.state, r.title, r.prompt, r.mode, r.interact
 	r.finished_at, r.run_ms, r.held_at, r.execution_id, r.last_seq, r.prompt_state, r.resumable, r.personal, r.config, r.config_sources,
 	r.harness, r.worker_host, r.skill, r.skill_info, r.schedule_info, r.automation_id, r.webhook_uid, r.delivery_id, r.factory_uid, r.trigger_url,
 	r.conversation_id, r.parent_id, r.root_id, r.depth, r.metadata, r.status_message, r.session_id, r.location, r.usage,
-	r.definition_revision, r.agent_name, r.runner, r.image, r.skill_id,
+	r.definition_revision, r.agent_name, r.runner, r.image, r.skill_id, r.times_lost, r.not_given_since,
 	r.creator, c.type, c.display_name, c.email, c.photo_url, r.executor, e.type, e.display_name, e.email, e.photo_url`
 
 const (
@@ -272,7 +283,7 @@ func scanRun(scan func(...any) error) (RunRow, error) {
 		&r.FinishedAt, &runMillis, &r.heldAt, &r.ExecutionID, &r.LastSeq, &r.PromptState, &r.Resumable, &r.Personal, &config, &sources,
 		&r.Harness, &r.WorkerHost, &r.SkillSpec, &skill, &schedule, &r.AutomationID, &r.WebhookUID, &r.DeliveryID, &r.FactoryUID, &r.TriggerURL,
 		&r.ConversationID, &r.ParentID, &r.RootID, &r.Depth, &metadata, &message, &r.SessionID, &r.Location, &usage,
-		&r.Revision, &r.AgentName, &runner, &r.Image, &r.SkillID,
+		&r.Revision, &r.AgentName, &runner, &r.Image, &r.SkillID, &r.TimesLost, &r.NotGivenSince,
 		&creator.uid, &creator.kind, &creator.name, &creator.email, &creator.photo,
 		&executor.uid, &executor.kind, &executor.name, &executor.email, &executor.photo,
 	)

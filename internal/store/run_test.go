@@ -542,6 +542,69 @@ func TestLostLeaseIsNotRenewedBetween(t *testing.T) {
 	})
 }
 
+// What a run remembers of workers that it lost, and of those that it could not be
+// given to.
+func TestARunRemembersWhyItWasRequeued(t *testing.T) {
+	t.Parallel()
+	testkit.Stores(t, func(t *testing.T, s *store.Store) {
+		run := mustCreate(t, s, nil)
+		requeue := func(reason string) store.RunRow {
+			t.Helper()
+			must(t, s, func(tx *store.Tx) error {
+				row, err := tx.Run(t.Context(), run.ID)
+				if err != nil {
+					return err
+				}
+				return tx.Requeue(t.Context(), row, reason)
+			})
+			row, err := s.Run(t.Context(), store.DefaultTeam, run.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return row
+		}
+		var since penstock.Time
+		for i, step := range []struct {
+			reason   string
+			works    bool // the agent works before that
+			lost     int
+			notGiven bool
+		}{
+			{reason: store.HandedBack},
+			{reason: store.NotGiven, notGiven: true},
+			{reason: store.LeaseLost, lost: 1, notGiven: true},
+			{reason: store.NotGiven, lost: 1, notGiven: true},
+			{reason: store.HandedBack, works: true, lost: 1},
+			{reason: store.LeaseLost, works: true, lost: 2},
+			{reason: store.NotGiven, lost: 2, notGiven: true},
+		} {
+			claimed, _ := mustClaim(t, s, "")
+			if step.works {
+				for _, to := range []penstock.State{penstock.StatePending, penstock.StateInProgress} {
+					if err := move(t, s, run.ID, to); err != nil {
+						t.Fatal(err)
+					}
+				}
+				since = 0
+			}
+			row := requeue(step.reason)
+			if row.TimesLost != step.lost || (row.NotGivenSince != 0) != step.notGiven || row.ExecutionID != claimed.ExecutionID+1 {
+				t.Errorf("step %d: lost %d times, not given since %d, execution %d", i, row.TimesLost, row.NotGivenSince, row.ExecutionID)
+			}
+			if since != 0 && row.NotGivenSince != since {
+				t.Errorf("step %d: not given since %s, want the first time, %s", i, row.NotGivenSince, since)
+			}
+			since = row.NotGivenSince
+		}
+		if err := move(t, s, run.ID, penstock.StateCancelled); err != nil {
+			t.Fatal(err)
+		}
+		if row, err := s.Run(t.Context(), store.DefaultTeam, run.ID); err != nil || row.NotGivenSince != 0 || row.TimesLost != 2 {
+			t.Errorf("ended: lost %d times, not given since %d: %v", row.TimesLost, row.NotGivenSince, err)
+		}
+	})
+}
+
 // An error that is passed over within a transaction may undo all of it, and then
 // the commit has failed: what is said to be written is there.
 func TestNoWriteSucceedsThatIsUndone(t *testing.T) {

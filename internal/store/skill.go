@@ -19,7 +19,7 @@ func (s *Store) SkillRuns(ctx context.Context, v Viewer, references []string) (m
 		args := append([]any{v.Team, flag(v.All), v.UID}, anys(some)...)
 		list := strings.ReplaceAll(placeholders(4, len(some)), ", ", "), (")
 		rows, err := s.query(ctx, `SELECT k.column1, COALESCE((SELECT r.created_at FROM runs r WHERE r.team = $1 AND ($2 = 1 OR r.personal = 0 OR r.creator = $3)
-			AND r.skill = k.column1 AND r.skill <> '' AND (r.skill_info NOT LIKE '%"bundled_skill_id"%' AND r.skill_info NOT LIKE '%"full_path"%' OR r.skill LIKE '%:%')
+			AND r.skill = k.column1 AND r.skill <> '' AND r.skill_found = 0
 			ORDER BY r.created_at DESC LIMIT 1), 0), COALESCE((SELECT r.created_at FROM runs r WHERE r.team = $1 AND ($2 = 1 OR r.personal = 0 OR r.creator = $3)
 			AND r.skill_id = k.column1 AND r.skill_id <> '' ORDER BY r.created_at DESC LIMIT 1), 0) FROM (VALUES (`+list+`)) AS k`, args...)
 		type last struct {

@@ -71,6 +71,15 @@ func IsModelAuto(name string) bool {
 	return name == ModelAuto || strings.HasPrefix(name, ModelAuto+"-")
 }
 
+// Model returns the model that the configuration names for its harness, "" where
+// it names none.
+func (c *Config) Model() string {
+	if c.Harness != nil && c.Harness.ModelID != "" {
+		return c.Harness.ModelID
+	}
+	return c.ModelID
+}
+
 // Kind is the harness's canonical name: `oz` and the absent harness are builtin.
 func (h *Harness) Kind() string {
 	if h == nil || h.Type == "" || h.Type == "oz" {

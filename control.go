@@ -66,7 +66,7 @@ type Claim struct {
 	Local       bool          `json:"local"`       // embedded in serve
 	Version     string        `json:"version"`
 	Harnesses   []string      `json:"harnesses"`
-	Models      []string      `json:"models"`  // what its providers' keys allow, prefixes such as "anthropic/"
+	Models      []string      `json:"models"`  // what its providers' keys allow, prefixes such as "anthropic/"; none: any
 	Sandbox     string        `json:"sandbox"` // bubblewrap, process, …
 	StrictImage bool          `json:"strict_image"`
 	Platform    string        `json:"platform"` // such as linux/x86_64

@@ -182,6 +182,29 @@ func CanonicalModelID(id string) (string, bool) {
 	return id, false
 }
 
+// NoProvider is the ProviderPrefix of a model that belongs to no provider.
+const NoProvider = "?"
+
+// maxProvider bounds a provider's prefix, in bytes.
+const maxProvider = 100
+
+// ProviderPrefix returns how the ids of a model's provider begin, such as
+// "anthropic/". It is "" where no provider is needed: for demo/offline, and where
+// no model is named. The provider need not be one that the built-in agent knows.
+func ProviderPrefix(modelID string) string {
+	if modelID == "" || modelID == ModelOffline {
+		return ""
+	}
+	id, known := CanonicalModelID(modelID)
+	provider, model, _ := strings.Cut(id, "/")
+	switch {
+	case known:
+	case provider == "" || model == "" || provider == "demo" || len(provider) >= maxProvider:
+		return NoProvider
+	}
+	return provider + "/"
+}
+
 // ModelCost is what usage of a model costs today in US dollars, by kind of
 // token. It is false where the price is not known: a cost is never guessed.
 func ModelCost(modelID string, u TokenUsage) (CostBreakdown, bool) {

@@ -72,6 +72,18 @@ func (p providers) models() []penstock.ModelInfo {
 	return list
 }
 
+// served are the models that this process can serve, as a worker claims them:
+// prefixes of their ids, demo/offline among them.
+func (p providers) served() []string {
+	prefixes := []string{penstock.ModelOffline}
+	for _, provider := range p.all() {
+		if provider.key != "" {
+			prefixes = append(prefixes, provider.prefix)
+		}
+	}
+	return prefixes
+}
+
 // defaultModel is the first of the catalogue that a configured provider
 // serves, demo/offline without one.
 func (p providers) defaultModel() string {

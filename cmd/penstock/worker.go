@@ -67,13 +67,11 @@ func (w *working) worker(ctx context.Context, log *slog.Logger, dir string, o wo
 	}
 	o.Tmp, o.Shm = w.LimitTmp<<20, w.LimitShm<<20
 	p := providersFromEnvironment()
-	for _, provider := range p.all() {
-		if provider.key != "" {
-			o.Models = append(o.Models, provider.prefix)
-		}
-	}
 	if err := w.enclose(ctx, log, exe, &o); err != nil {
 		return nil, err
+	}
+	if o.NoSandbox == "" { // without one it takes every run, and says why it runs none
+		o.Models = p.served()
 	}
 	o.Harnesses = w.programs(p, o.Sandbox, settings)
 	return worker.New(o)

@@ -176,7 +176,7 @@ func scopeOf(r store.RunRow) *penstock.Scoped {
 // one can.
 func missing(r store.RunRow, workers []store.Worker) *penstock.StatusMessage {
 	want := r.Wants()
-	var harness, host, platform bool
+	var harness, host, platform, provider bool
 	for _, w := range workers {
 		if w.Can(want) {
 			return nil
@@ -184,6 +184,7 @@ func missing(r store.RunRow, workers []store.Worker) *penstock.StatusMessage {
 		harness = harness || w.Can(store.Want{Harness: want.Harness})
 		host = host || w.Can(store.Want{Host: want.Host})
 		platform = platform || w.Can(store.Want{Platform: want.Platform})
+		provider = provider || w.Can(store.Want{Harness: want.Harness, Provider: want.Provider})
 	}
 	var what string
 	switch {
@@ -195,6 +196,8 @@ func missing(r store.RunRow, workers []store.Worker) *penstock.StatusMessage {
 		what = fmt.Sprintf("no connected worker has the harness %q", r.Harness)
 	case !platform:
 		what = fmt.Sprintf("no connected worker has the platform %s of the runner %q", want.Platform, r.Runner.Name)
+	case !provider:
+		what = noProvider(r.Config.Model())
 	case r.Image:
 		what = "no connected worker can use the container image of its environment or runner"
 	default:
@@ -204,6 +207,9 @@ func missing(r store.RunRow, workers []store.Worker) *penstock.StatusMessage {
 		}
 		if want.Platform != "" {
 			what += ", the platform " + want.Platform
+		}
+		if want.Provider != "" {
+			what += ", a provider for the model " + quotedModel(r.Config.Model())
 		}
 	}
 	return &penstock.StatusMessage{Message: "Waiting: " + what + "."}

@@ -172,6 +172,7 @@ func TestALogFromBeforeIsIndexed(t *testing.T) {
 		"DROP INDEX attachments_expiring", "ALTER TABLE attachments DROP COLUMN expires_at",
 		"ALTER TABLE runs DROP COLUMN times_lost", "ALTER TABLE runs DROP COLUMN not_given_since", "ALTER TABLE runs DROP COLUMN skill_found",
 		"ALTER TABLE api_keys DROP COLUMN admin", "ALTER TABLE deliveries DROP COLUMN runs",
+		"ALTER TABLE queue DROP COLUMN provider", "ALTER TABLE workers DROP COLUMN providers",
 		"CREATE INDEX deliveries_log ON deliveries (webhook, outcome)", "DELETE FROM goose_db_version WHERE version_id >= 8",
 	} {
 		testkit.Exec(t, "sqlite://"+path, statement)

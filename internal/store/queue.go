@@ -60,9 +60,16 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.Claim) (RunRow, err
 	for _, harness := range c.Harnesses {
 		args = append(args, harness)
 	}
+	provider := ""
+	if len(c.Models) > 0 {
+		provider = " AND q.provider IN ('', " + placeholders(len(args)+1, len(c.Models)) + ")"
+	}
+	for _, model := range c.Models {
+		args = append(args, model)
+	}
 	row := tx.row(ctx, "SELECT "+runColumns+", q.enqueued_at"+runFrom+` JOIN queue q ON q.run_id = r.id
 		WHERE q.token = '' AND (q.worker_host = '' OR q.worker_host = $1) AND q.image <= 1 - $2
-		AND (q.platform = '' OR q.platform = $3) AND q.harness IN (`+placeholders(4, len(c.Harnesses))+`) ORDER BY q.enqueued_at, q.run_id LIMIT 1`+tx.s.d.skipRun, args...)
+		AND (q.platform = '' OR q.platform = $3) AND q.harness IN (`+placeholders(4, len(c.Harnesses))+`)`+provider+` ORDER BY q.enqueued_at, q.run_id LIMIT 1`+tx.s.d.skipRun, args...)
 	var queuedAt penstock.Time
 	run, err := scanRun(func(fields ...any) error { return row.Scan(append(fields, &queuedAt)...) })
 	if errors.Is(err, sql.ErrNoRows) {
@@ -272,26 +279,38 @@ type Worker struct {
 	Platform                string // such as linux/x86_64
 	Local, StrictImage      bool
 	Harnesses               []string
-	Capacity, Busy          int // as it says
-	Working                 int // runs whose leases it has
+	Providers               []string // prefixes of models' ids; none: it did not say
+	Capacity, Busy          int      // as it says
+	Working                 int      // runs whose leases it has
 	ConnectedAt, LastSeenAt penstock.Time
 }
 
 // Want is what a run asks of a worker; what is empty any worker has.
 type Want struct {
 	Harness, Host, Platform string
+	Provider                string // prefix of models' ids, such as anthropic/
 	Image                   bool
 }
 
 // Wants says what the run asks for.
 func (r RunRow) Wants() Want {
-	return Want{Harness: r.Harness, Host: r.WorkerHost, Platform: r.Runner.Platform(), Image: r.Image}
+	return Want{Harness: r.Harness, Host: r.WorkerHost, Platform: r.Runner.Platform(), Provider: r.provider(), Image: r.Image}
+}
+
+// provider is the prefix of the model's provider, "" where any worker will do: only
+// the built-in agent takes its models from the worker's providers.
+func (r RunRow) provider() string {
+	if r.Harness != penstock.HarnessBuiltin || r.Config == nil {
+		return ""
+	}
+	return penstock.ProviderPrefix(r.Config.Model())
 }
 
 // Can reports whether the worker can execute what asks for that.
 func (w Worker) Can(want Want) bool {
 	return (want.Harness == "" || slices.Contains(w.Harnesses, want.Harness)) && (want.Host == "" || want.Host == w.Host) &&
-		(want.Platform == "" || want.Platform == w.Platform) && !(want.Image && w.StrictImage)
+		(want.Platform == "" || want.Platform == w.Platform) &&
+		(want.Provider == "" || len(w.Providers) == 0 || slices.Contains(w.Providers, want.Provider)) && !(want.Image && w.StrictImage)
 }
 
 // deadFor is how long a worker that did not say goodbye is kept: one that is started
@@ -305,12 +324,27 @@ func (s *Store) Hello(ctx context.Context, c penstock.Claim) error {
 		if _, err := tx.exec(ctx, "DELETE FROM workers WHERE last_seen_at < $1", int64(now.Add(-deadFor))); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `INSERT INTO workers (id, host, local, version, harnesses, strict_image, capacity, busy, connected_at, last_seen_at, platform)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10)
+		_, err := tx.exec(ctx, `INSERT INTO workers (id, host, local, version, harnesses, strict_image, capacity, busy, connected_at, last_seen_at, platform, providers)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)
 			ON CONFLICT (id) DO UPDATE SET busy = $8, capacity = $7, last_seen_at = $9`,
-			c.WorkerID, c.Host, flag(c.Local), c.Version, ","+strings.Join(c.Harnesses, ",")+",", flag(c.StrictImage), c.Capacity, c.Busy, int64(now), c.Platform)
+			c.WorkerID, c.Host, flag(c.Local), c.Version, joined(c.Harnesses), flag(c.StrictImage), c.Capacity, c.Busy, int64(now), c.Platform, joined(c.Models))
 		return err
 	})
+}
+
+// joined is a list as a column, "" for an empty one; listed reads it.
+func joined(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return "," + strings.Join(list, ",") + ","
+}
+
+func listed(column string) []string {
+	if column == "" {
+		return nil
+	}
+	return strings.Split(strings.Trim(column, ","), ",")
 }
 
 // Goodbye forgets a worker that stops.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -12,16 +11,17 @@ import (
 func (s *Store) Workers(ctx context.Context) ([]Worker, error) { return s.workers(ctx, s) }
 
 func (s *Store) workers(ctx context.Context, q querier) ([]Worker, error) {
-	rows, err := q.query(ctx, `SELECT id, host, version, platform, local, strict_image, harnesses, capacity, busy, COALESCE(n, 0), connected_at, last_seen_at FROM workers
+	rows, err := q.query(ctx, `SELECT id, host, version, platform, local, strict_image, harnesses, providers, capacity, busy, COALESCE(n, 0), connected_at, last_seen_at FROM workers
 		LEFT JOIN (SELECT worker_id, count(*) AS n FROM queue WHERE token <> '' GROUP BY worker_id) AS working ON worker_id = id
 		WHERE last_seen_at > $1 ORDER BY host, id`, int64(penstock.Now().Add(-WorkerSeenFor)))
-	var lists []string
+	var lists [][2]string
 	workers, err := collect(s, rows, err, "workers", func(w *Worker) []any {
-		lists = append(lists, "")
-		return []any{&w.ID, &w.Host, &w.Version, &w.Platform, &w.Local, &w.StrictImage, &lists[len(lists)-1], &w.Capacity, &w.Busy, &w.Working, &w.ConnectedAt, &w.LastSeenAt}
+		lists = append(lists, [2]string{})
+		list := &lists[len(lists)-1]
+		return []any{&w.ID, &w.Host, &w.Version, &w.Platform, &w.Local, &w.StrictImage, &list[0], &list[1], &w.Capacity, &w.Busy, &w.Working, &w.ConnectedAt, &w.LastSeenAt}
 	})
 	for i := range workers {
-		workers[i].Harnesses = strings.Split(strings.Trim(lists[i], ","), ",")
+		workers[i].Harnesses, workers[i].Providers = listed(lists[i][0]), listed(lists[i][1])
 	}
 	return workers, err
 }
@@ -44,9 +44,9 @@ func (s *Store) Ahead(ctx context.Context, runID string) (map[Want]int, error) {
 		Want
 		n int
 	}
-	rows, err := s.query(ctx, `SELECT q.harness, q.worker_host, q.platform, q.image, count(*) FROM queue q, queue mine
+	rows, err := s.query(ctx, `SELECT q.harness, q.worker_host, q.platform, q.provider, q.image, count(*) FROM queue q, queue mine
 		WHERE mine.run_id = $1 AND mine.token = '' AND q.token = '' AND (q.enqueued_at, q.run_id) <= (mine.enqueued_at, mine.run_id)
-		GROUP BY q.harness, q.worker_host, q.platform, q.image`, runID)
+		GROUP BY q.harness, q.worker_host, q.platform, q.provider, q.image`, runID)
 	counts, err := collect(s, rows, err, "the queue", func(c *count) []any { return append(c.columns(), &c.n) })
 	out := make(map[Want]int, len(counts))
 	for _, c := range counts {
@@ -63,13 +63,13 @@ type WaitingRun struct {
 
 // Waiting lists the runs that wait, the next one first.
 func (s *Store) Waiting(ctx context.Context, limit int) ([]WaitingRun, error) {
-	rows, err := s.query(ctx, "SELECT run_id, harness, worker_host, platform, image FROM queue WHERE token = '' ORDER BY enqueued_at, run_id LIMIT $1", limit)
+	rows, err := s.query(ctx, "SELECT run_id, harness, worker_host, platform, provider, image FROM queue WHERE token = '' ORDER BY enqueued_at, run_id LIMIT $1", limit)
 	return collect(s, rows, err, "the queue", func(w *WaitingRun) []any { return append([]any{&w.ID}, w.columns()...) })
 }
 
-// columns are the places of harness, worker_host, platform and image.
+// columns are the places of harness, worker_host, platform, provider and image.
 func (w *Want) columns() []any {
-	return []any{&w.Harness, &w.Host, &w.Platform, &w.Image}
+	return []any{&w.Harness, &w.Host, &w.Platform, &w.Provider, &w.Image}
 }
 
 // recent is how many runs that wait are looked at beyond the slots: those that came
@@ -104,7 +104,7 @@ func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
 	}
 	var waiting []WaitingRun
 	if most > 0 {
-		rows, err := tx.query(ctx, "SELECT run_id, harness, worker_host, platform, image FROM queue WHERE token = '' ORDER BY enqueued_at DESC, run_id DESC LIMIT $1", most+recent)
+		rows, err := tx.query(ctx, "SELECT run_id, harness, worker_host, platform, provider, image FROM queue WHERE token = '' ORDER BY enqueued_at DESC, run_id DESC LIMIT $1", most+recent)
 		if waiting, err = collect(tx.s, rows, err, "the queue", func(w *WaitingRun) []any { return append([]any{&w.ID}, w.columns()...) }); err != nil {
 			return err
 		}

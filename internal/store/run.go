@@ -82,7 +82,7 @@ var (
 		automation_id text, webhook_uid text, delivery_id text, factory_uid text, trigger_url text, definition_revision bigint,
 		environment_id text, worker_host text, skill text, skill_info text, schedule_id text, schedule_info text,
 		parent_id text, depth bigint, agent_name text, runner text, image bigint, skill_id text, skill_found bigint`), cuts: []int{24, 30}}
-	queueTable       = table{name: "queue", columns: columns("run_id text, team text, enqueued_at bigint, harness text, worker_host text, image bigint, platform text")}
+	queueTable       = table{name: "queue", columns: columns("run_id text, team text, enqueued_at bigint, harness text, worker_host text, image bigint, platform text, provider text")}
 	metadataTable    = table{name: "run_metadata", columns: columns("team text, key text, value text, run_id text")}
 	ancestorsTable   = table{name: "run_ancestors", columns: columns("ancestor text, run_id text")}
 	attachmentsTable = table{name: "attachments", columns: columns("id text, run_id text, n bigint, path text, filename text, mime_type text, size bigint, blob text")}
@@ -213,7 +213,7 @@ func (r RunRow) skillFound() bool {
 
 // queueRow is a run's place in the queue.
 func (r RunRow) queueRow(at penstock.Time) []any {
-	return []any{r.ID, r.Team, int64(at), r.Harness, r.WorkerHost, flag(r.Image), r.Runner.Platform()}
+	return []any{r.ID, r.Team, int64(at), r.Harness, r.WorkerHost, flag(r.Image), r.Runner.Platform(), r.provider()}
 }
 
 func firstEvents(r *NewRun) []penstock.Draft {

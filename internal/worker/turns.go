@@ -142,13 +142,11 @@ func (e *execution) startAgent(ctx context.Context) error {
 // default is one of the built-in agent.
 func (e *execution) model() string {
 	h := e.config.Harness
-	switch {
-	case h != nil && h.ModelID != "":
-		return h.ModelID
-	case h.Kind() != penstock.HarnessBuiltin && e.Run.ConfigSources["model_id"] == "server":
+	named := h != nil && h.ModelID != ""
+	if !named && h.Kind() != penstock.HarnessBuiltin && e.Run.ConfigSources["model_id"] == "server" {
 		return ""
 	}
-	return e.config.ModelID
+	return e.config.Model()
 }
 
 // record passes an event of the agent on, and keeps what it says for an agent

@@ -42,7 +42,8 @@ type Options struct {
 	Local bool
 	// Concurrency is the number of slots, 1 by default.
 	Concurrency int
-	// Models is what the providers' keys allow, as prefixes such as "anthropic/".
+	// Models is what the providers' keys allow, as prefixes such as "anthropic/"; nil:
+	// any.
 	Models []string
 	// IdleTime is how long an interactive run waits for follow-ups when its
 	// configuration does not say, 10 min by default.

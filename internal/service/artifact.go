@@ -144,10 +144,8 @@ func (s *Service) putArtifact(ctx context.Context, run store.RunRow, uid string,
 		}
 		a.Content, a.Data.Content = strings.ReplaceAll(strings.ToValidUTF8(a.Data.Content, "\uFFFD"), "\x00", "\uFFFD"), ""
 	case penstock.ArtifactFile, penstock.ArtifactScreenshot:
-		if a.Data.Filepath == "" {
-			a.Data.Filepath = a.Data.Filename
-		}
-		a.Data.Filename, a.Data.Filepath = fileName(a.Data.Filename), shownText(a.Data.Filepath)
+		a.Data.Filepath = filePath(cmp.Or(a.Data.Filepath, a.Data.Filename))
+		a.Data.Filename = fileName(a.Data.Filename)
 		if a.Data.Filename == "" && u.Type == penstock.ArtifactFile {
 			a.Data.Filename = cmp.Or(fileName(a.Data.Filepath), "file")
 		}

@@ -26,6 +26,20 @@ func shownText(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
+// filePath is a path without hidden characters and without steps above where it
+// begins. "" where it names no file.
+func filePath(name string) string {
+	name = strings.TrimSpace(strings.ReplaceAll(shownText(name), `\`, "/"))
+	clean := path.Clean("/" + name)
+	if clean == "/" {
+		return ""
+	}
+	if strings.HasPrefix(name, "/") {
+		return clean
+	}
+	return clean[1:]
+}
+
 // fileName is the name of a file alone: without folders and hidden characters,
 // and cut to what a file system takes, with its extension. "" where nothing is left.
 func fileName(name string) string {

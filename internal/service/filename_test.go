@@ -50,3 +50,30 @@ func TestArtifactsLoseWhatIsNoPartOfAFileName(t *testing.T) {
 		}
 	})
 }
+
+// An artifact's path leads nowhere above where it begins, whatever an agent says.
+func TestArtifactsLoseStepsAboveTheirFolder(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		run := w.create(penstock.RunRequest{Prompt: "p"})
+		w.work()
+		for name, want := range map[string]string{
+			"out/report.txt": "out/report.txt", "/work/out/report.txt": "/work/out/report.txt", "../../etc/passwd": "etc/passwd",
+			"a/../../b.txt": "b.txt", "/../../etc/passwd": "/etc/passwd", `..\..\a\b.txt`: "a/b.txt", "./a//b.txt": "a/b.txt",
+			"a/\u202E../x.txt": "x.txt", ".\u200F./.\x1b./x.txt": "x.txt", "..": "", "a/..": "",
+		} {
+			data := penstock.ArtifactData{Filepath: name, MimeType: "text/plain"}
+			made, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: data}, strings.NewReader("x"))
+			if err != nil {
+				w.t.Errorf("%q: %v", name, err)
+				continue
+			}
+			var got penstock.ArtifactData
+			if err := json.Unmarshal(made.Data, &got); err != nil {
+				w.t.Fatal(err)
+			}
+			if got.Filepath != want {
+				w.t.Errorf("%q became %q, want %q", name, got.Filepath, want)
+			}
+		}
+	})
+}

@@ -92,6 +92,23 @@ func TestSetupCommandsRunInOrderBeforeTheAgent(t *testing.T) {
 	})
 }
 
+// What a setup command leaves running holds its output open. It is ended with the
+// command, so nothing waits for it.
+func TestSetupCommandLeavesAProgramRunning(t *testing.T) {
+	eachKind(t, func(w *world, box sandbox.Sandbox) {
+		w.start(in(box))
+		config := w.environment(penstock.EnvironmentConfig{SetupCommands: []string{
+			"sleep 600 & echo one", "nohup setsid sh -c 'sleep 600; sleep 600' & echo two",
+		}})
+		id := w.create(penstock.RunRequest{Prompt: "demo: run true", Config: config})
+		w.becomes(id, penstock.StateSucceeded)
+		steps := w.payloads(id, "setup_step")
+		if len(steps) != 2 || steps[0]["output"] != "one" || !strings.HasSuffix(fmt.Sprint(steps[1]["output"]), "two") {
+			w.t.Errorf("steps: %v", steps)
+		}
+	})
+}
+
 func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
 	app := map[string]string{"README.md": "x", ".agents/skills/huge/SKILL.md": strings.Repeat("x", 300<<10), ".agents/skills/nameless/SKILL.md": "Do it.", ".agents/skills/odd/SKILL.md": "→ /etc/passwd"}
 	for name, test := range map[string]struct {

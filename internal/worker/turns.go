@@ -257,8 +257,9 @@ func (p process) Wait() (harness.Exit, error) {
 }
 
 // environment is what every program of the run finds, KEY=value. A secret that
-// only an MCP server needs goes to that server alone. What is ours comes last:
-// nothing replaces it.
+// only an MCP server needs is not in it, but no other program of the run is kept
+// from reading it: all have the same user, and so see each other's /proc. What is
+// ours comes last: nothing replaces it.
 func (e *execution) environment() []string {
 	var env []string
 	add := func(name, value string) {

@@ -73,6 +73,11 @@ type Block struct {
 	Output    json.RawMessage `json:"output,omitempty"`    // action_result
 	Data      json.RawMessage `json:"data,omitempty"`      // event
 	MessageID string          `json:"message_id,omitempty"`
+
+	// In an outline, Source counts from 1 the event that holds the block, and Part is
+	// the block's place in a message. Source 0: the block is here.
+	Source int `json:"-"`
+	Part   int `json:"-"`
 }
 
 // MarshalJSON writes the fields that a block of its type always has, empty ones
@@ -180,40 +185,75 @@ func (s Step) Undelivered() bool { return len(s.Messages) == 1 && s.Messages[0].
 func Converse(id string, events []Event) Conversation {
 	c := Conversation{ID: id, Steps: []Step{}}
 	for _, e := range events {
-		switch e.Type {
-		case EventMessage:
-			var m Message
-			if json.Unmarshal(e.Data, &m) == nil {
-				c.message(m, e.At)
-			}
-		case EventAction, EventActionResult:
-			var b Block
-			if json.Unmarshal(e.Data, &b) == nil {
-				c.action(b, e.At)
-			}
-		case EventState:
-			var s StateData
-			if json.Unmarshal(e.Data, &s) == nil && (s.State.Done() || s.State == StateBlocked) {
-				c.complete(e.At)
-			}
-		}
+		c.add(e, 0)
 	}
 	return c
 }
 
-func (c *Conversation) message(m Message, at Time) {
+// Outline adds the next event, as [Converse] does, but keeps of its content only what
+// decides how later ones are folded. source counts the events from 1.
+func (c *Conversation) Outline(e Event, source int) { c.add(e, source) }
+
+func (c *Conversation) add(e Event, source int) {
+	switch e.Type {
+	case EventMessage:
+		var m Message
+		if json.Unmarshal(e.Data, &m) == nil {
+			c.message(m, e.At, source)
+		}
+	case EventAction, EventActionResult:
+		var b Block
+		if json.Unmarshal(e.Data, &b) == nil {
+			c.action(b.outline(source, 0), e.At)
+		}
+	case EventState:
+		var s StateData
+		if json.Unmarshal(e.Data, &s) == nil && (s.State.Done() || s.State == StateBlocked) {
+			c.complete(e.At)
+		}
+	}
+}
+
+// outline is b without what the folding of later events does not ask for; source 0
+// leaves it whole.
+func (b Block) outline(source, part int) Block {
+	if source == 0 {
+		return b
+	}
+	short := Block{Type: b.Type, ActionID: b.ActionID, Source: source, Part: part}
+	if b.Name == blockUndelivered {
+		short.Name = b.Name
+	}
+	return short
+}
+
+func (m Message) outline(source int) Message {
+	if source == 0 {
+		return m
+	}
+	content := make([]Block, len(m.Content))
+	for i, b := range m.Content {
+		content[i] = b.outline(source, i)
+	}
+	m.Content = content
+	return m
+}
+
+func (c *Conversation) message(m Message, at Time, source int) {
 	if m.ID != "" {
 		m.MessageIDs, m.ID = []string{m.ID}, ""
 	}
 	if m.Timestamp == 0 {
 		m.Timestamp = at
 	}
+	title := textOf(m)
+	m = m.outline(source)
 	if m.Undelivered() && c.replace(m) {
 		return
 	}
 	if m.Role == RoleUser {
 		c.complete(at)
-		c.Steps = append(c.Steps, Step{ID: firstOr(m.MessageIDs, "step"), StartedAt: at, Description: DeriveTitle(textOf(m)), Messages: []Message{}, Steps: []Step{}})
+		c.Steps = append(c.Steps, Step{ID: firstOr(m.MessageIDs, "step"), StartedAt: at, Description: DeriveTitle(title), Messages: []Message{}, Steps: []Step{}})
 	}
 	if m.Undelivered() { // nothing follows from it
 		last := &c.Steps[len(c.Steps)-1]

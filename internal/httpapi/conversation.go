@@ -1,9 +1,15 @@
 package httpapi
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"net/http"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/service"
 )
 
 func (a *API) runConversation(c *call) error {
@@ -11,7 +17,7 @@ func (a *API) runConversation(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.respond(http.StatusOK, conversation)
+	return c.respondConversation(conversation)
 }
 
 func (a *API) conversation(c *call) error {
@@ -19,7 +25,84 @@ func (a *API) conversation(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.respond(http.StatusOK, conversation)
+	return c.respondConversation(conversation)
+}
+
+// respondConversation writes a conversation while it is read.
+func (c *call) respondConversation(conversation *service.Conversation) error {
+	c.w.Header()["Content-Type"] = jsonType
+	c.w.WriteHeader(http.StatusOK)
+	if c.r.Method == http.MethodHead {
+		return nil
+	}
+	w := conversationWriter{bufio.NewWriter(&slowAnswer{ResponseWriter: c.w, rc: http.NewResponseController(c.w)}), c, conversation}
+	if err := w.conversation(); err != nil {
+		return err
+	}
+	_ = w.Flush() // an error of the connection is the caller's loss
+	return nil
+}
+
+// conversationWriter writes the JSON of a conversation. It asks for one block at a
+// time.
+type conversationWriter struct {
+	*bufio.Writer
+	call *call
+	from *service.Conversation
+}
+
+func (w conversationWriter) conversation() error {
+	outline := w.from.Outline
+	shell := penstock.Conversation{ID: outline.ID, Steps: []penstock.Step{}}
+	return within(w, shell, `"steps":[]`, outline.Steps, w.step)
+}
+
+func (w conversationWriter) step(step penstock.Step) error {
+	shell := step
+	shell.Messages = []penstock.Message{}
+	return within(w, shell, `"messages":[]`, step.Messages, w.message)
+}
+
+func (w conversationWriter) message(m penstock.Message) error {
+	shell := m
+	shell.Content = []penstock.Block{}
+	return within(w, shell, `"content":[]`, m.Content, w.block)
+}
+
+func (w conversationWriter) block(b penstock.Block) error {
+	whole, err := w.from.Block(w.call.ctx(), b)
+	if err != nil {
+		return err
+	}
+	return json.MarshalWrite(w, whole, answers)
+}
+
+// errNoPlace cannot occur: every shell has its list.
+var errNoPlace = errors.New("there is no place for the list")
+
+// within writes shell as JSON, with the items of list in the last place of empty, which
+// ends with the brackets of an empty list. write writes one item.
+func within[T any](w conversationWriter, shell any, empty string, list []T, write func(T) error) error {
+	text, err := json.Marshal(shell, answers)
+	if err != nil {
+		return err
+	}
+	at := bytes.LastIndex(text, []byte(empty))
+	if at < 0 {
+		return errNoPlace
+	}
+	at += len(empty) - 1
+	_, _ = w.Write(text[:at]) // the writer keeps its error, which Flush returns
+	for i, item := range list {
+		if i > 0 {
+			_ = w.WriteByte(',')
+		}
+		if err := write(item); err != nil {
+			return err
+		}
+	}
+	_, _ = w.Write(text[at:])
+	return nil
 }
 
 func (a *API) transcript(c *call) error {

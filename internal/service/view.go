@@ -243,25 +243,6 @@ func (s *Service) Timeline(ctx context.Context, p penstock.Principal, id string)
 	return out, nil
 }
 
-// RunConversation answers the conversation of a run; there is none before the
-// agent was given its first prompt.
-func (s *Service) RunConversation(ctx context.Context, p penstock.Principal, runID string) (penstock.Conversation, error) {
-	r, err := s.readableRun(ctx, p, runID)
-	if err != nil {
-		return penstock.Conversation{}, err
-	}
-	return s.conversation(ctx, p, r.ConversationID)
-}
-
-// Conversation answers a conversation by its own id, over all its runs that exist
-// for the caller.
-func (s *Service) Conversation(ctx context.Context, p penstock.Principal, id string) (penstock.Conversation, error) {
-	if err := s.seesConversation(ctx, p, id); err != nil {
-		return penstock.Conversation{}, err
-	}
-	return s.conversation(ctx, p, id)
-}
-
 // seesConversation is nil where a conversation exists for the caller.
 func (s *Service) seesConversation(ctx context.Context, p penstock.Principal, id string) error {
 	if err := require(p, penstock.ScopeRunsRead); err != nil {
@@ -269,18 +250,6 @@ func (s *Service) seesConversation(ctx context.Context, p penstock.Principal, id
 	}
 	_, err := s.store.RunOfConversation(ctx, viewer(p), id)
 	return err
-}
-
-func (s *Service) conversation(ctx context.Context, p penstock.Principal, id string) (penstock.Conversation, error) {
-	events, err := s.store.ConversationEvents(ctx, viewer(p), id)
-	if err != nil {
-		return penstock.Conversation{}, err
-	}
-	c := penstock.Converse(id, events)
-	if len(c.Steps) == 0 {
-		return c, penstock.Errorf(penstock.CodeNotFound, "the run has no conversation yet: the agent has not been given its prompt")
-	}
-	return c, nil
 }
 
 // ConversationRedirect is the live session of a conversation, "" when none of

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -196,4 +197,32 @@ func readAll(t *testing.T, r io.ReadCloser) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// RunConversation reads all of the conversation of a run at once.
+func (w *world) RunConversation(ctx context.Context, p penstock.Principal, runID string) (penstock.Conversation, error) {
+	c, err := w.Service.RunConversation(ctx, p, runID)
+	return whole(ctx, c, err)
+}
+
+// Conversation reads all of a conversation at once.
+func (w *world) Conversation(ctx context.Context, p penstock.Principal, id string) (penstock.Conversation, error) {
+	c, err := w.Service.Conversation(ctx, p, id)
+	return whole(ctx, c, err)
+}
+
+func whole(ctx context.Context, c *service.Conversation, err error) (penstock.Conversation, error) {
+	if err != nil {
+		return penstock.Conversation{}, err
+	}
+	for _, step := range c.Outline.Steps {
+		for _, m := range step.Messages {
+			for i, b := range m.Content {
+				if m.Content[i], err = c.Block(ctx, b); err != nil {
+					return penstock.Conversation{}, err
+				}
+			}
+		}
+	}
+	return c.Outline, nil
 }

@@ -45,10 +45,28 @@ func (s *Store) SteeredRun(ctx context.Context, v Viewer, conversationID string)
 // exist for v, oldest first: one execution after the other, since an older run can
 // go on after a newer one.
 func (s *Store) ConversationEvents(ctx context.Context, v Viewer, conversationID string) ([]penstock.Event, error) {
-	events, err := s.events(ctx, "run_id IN ("+runsOfConversation+") AND type IN ('message', 'action', 'action_result', 'state') ORDER BY run_id, seq",
+	events, err := s.events(ctx, "run_id IN ("+runsOfConversation+") AND "+inConversation+" ORDER BY run_id, seq",
 		conversationID, v.UID, flag(v.All))
 	return inTurn(events), err
 }
+
+// ConversationOutline is ConversationEvents without the data of the events.
+func (s *Store) ConversationOutline(ctx context.Context, v Viewer, conversationID string) ([]penstock.Event, error) {
+	rows, err := s.query(ctx, "SELECT run_id, seq, execution_id, type, at FROM events WHERE run_id IN ("+runsOfConversation+") AND "+
+		inConversation+" ORDER BY run_id, seq", conversationID, v.UID, flag(v.All))
+	events, err := collect(s, rows, err, "events", func(e *penstock.Event) []any {
+		return []any{&e.RunID, &e.Seq, &e.ExecutionID, &e.Type, &e.At}
+	})
+	return inTurn(events), err
+}
+
+// ConversationPart returns the events of a conversation that a run's log has from one
+// sequence number to another, both included.
+func (s *Store) ConversationPart(ctx context.Context, runID string, from, to int64) ([]penstock.Event, error) {
+	return s.events(ctx, "run_id = $1 AND seq >= $2 AND seq <= $3 AND "+inConversation+" ORDER BY seq", runID, from, to)
+}
+
+const inConversation = "type IN ('message', 'action', 'action_result', 'state')"
 
 // inTurn puts executions in the order in which they were asked for. Their first
 // event has that moment by a server's clock, what follows may be by a worker's.

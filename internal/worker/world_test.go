@@ -532,3 +532,21 @@ func processes(text string) []string {
 
 // marker is a text that only processes of this test have on their command line.
 func marker() string { return "mark" + strings.ReplaceAll(penstock.NewID(), "-", "") }
+
+// RunConversation reads all of a conversation at once.
+func (w *world) RunConversation(ctx context.Context, p penstock.Principal, runID string) (penstock.Conversation, error) {
+	c, err := w.Service.RunConversation(ctx, p, runID)
+	if err != nil {
+		return penstock.Conversation{}, err
+	}
+	for _, step := range c.Outline.Steps {
+		for _, m := range step.Messages {
+			for i, b := range m.Content {
+				if m.Content[i], err = c.Block(ctx, b); err != nil {
+					return penstock.Conversation{}, err
+				}
+			}
+		}
+	}
+	return c.Outline, nil
+}

@@ -123,8 +123,9 @@ func readCursor(text, filter, column string) (id string, value any, err error) {
 
 // listedColumns are those of a run in a list, and how much its artifacts take. One
 // character more than is kept of a prompt shows that there is more.
-var listedColumns = strings.Replace(runColumns, "r.prompt,", fmt.Sprintf("substr(r.prompt, 1, %d),", penstock.MaxListedPrompt+1), 1) +
-	", CAST((SELECT COALESCE(sum(256 + octet_length(a.data)), 0) FROM artifacts a WHERE a.run_id = r.id) AS BIGINT)"
+var listedColumns = strings.Replace(
+	runColumns, "r.prompt,", fmt.Sprintf("substr(r.prompt, 1, %d),", penstock.MaxListedPrompt+1), 1,
+) + ", CAST((SELECT COALESCE(sum(256 + octet_length(a.data)), 0) FROM artifacts a WHERE a.run_id = r.id) AS BIGINT)"
 
 // readPage reads the rows of a page, and stops where it is full.
 func (s *Store) readPage(ctx context.Context, page runsPage, list *RunList) error {
@@ -144,7 +145,7 @@ func (s *Store) readPage(ctx context.Context, page runsPage, list *RunList) erro
 		}
 		var artifacts int64
 		var sorted string
-		r, err := scanRun(func(fields ...any) error { return rows.Scan(append(fields, &artifacts, &sorted)...) })
+		r, err := scanRun(rows, &artifacts, &sorted)
 		if err != nil {
 			return fmt.Errorf("list runs: %w", err)
 		}

@@ -71,7 +71,7 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.Claim) (RunRow, err
 		WHERE q.token = '' AND (q.worker_host = '' OR q.worker_host = $1) AND q.image <= 1 - $2
 		AND (q.platform = '' OR q.platform = $3) AND q.harness IN (`+placeholders(4, len(c.Harnesses))+`)`+provider+` ORDER BY q.enqueued_at, q.run_id LIMIT 1`+tx.s.d.skipRun, args...)
 	var queuedAt penstock.Time
-	run, err := scanRun(func(fields ...any) error { return row.Scan(append(fields, &queuedAt)...) })
+	run, err := scanRun(row, &queuedAt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return run, penstock.ErrNoWork
 	}

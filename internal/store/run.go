@@ -1,13 +1,11 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -38,8 +36,9 @@ type RunRow struct {
 	// last worked on it or a follow-up came after its end; 0: it can be.
 	NotGivenSince penstock.Time
 
-	heldAt penstock.Time // since when a worker holds it
-	size   int64         // bytes of its texts, and something for the rest
+	heldAt    penstock.Time // since when a worker holds it
+	runMillis int64         // how long workers have held it, but for the stretch under way
+	size      int64         // bytes of its texts, and something for the rest
 }
 
 // Tally is what a run has consumed, as it is kept.
@@ -75,13 +74,6 @@ type Note struct {
 }
 
 var (
-	// What few runs have comes last: first what runs of webhooks have.
-	runsTable = table{name: "runs", columns: columns(`id text, team text, state text, title text, prompt text, mode text, interactive bigint, source text,
-		created_at bigint, updated_at bigint, execution_id bigint, last_seq bigint, prompt_state text, creator text, executor text, personal bigint,
-		config text, config_sources text, name text, model_id text, harness text, conversation_id text, root_id text, metadata text,
-		automation_id text, webhook_uid text, delivery_id text, factory_uid text, trigger_url text, definition_revision bigint,
-		environment_id text, worker_host text, skill text, skill_info text, schedule_id text, schedule_info text,
-		parent_id text, depth bigint, agent_name text, runner text, image bigint, skill_id text, skill_found bigint`), cuts: []int{24, 30}}
 	queueTable       = table{name: "queue", columns: columns("run_id text, team text, enqueued_at bigint, harness text, worker_host text, image bigint, platform text, provider text")}
 	metadataTable    = table{name: "run_metadata", columns: columns("team text, key text, value text, run_id text")}
 	ancestorsTable   = table{name: "run_ancestors", columns: columns("ancestor text, run_id text")}
@@ -105,7 +97,8 @@ type runRows struct {
 // inserts them.
 func newCreateRun(r *NewRun) *createRun {
 	first := firstEvents(r)
-	rows := runRows{run: r.row(len(first)), queue: r.queueRow(r.CreatedAt)}
+	r.LastSeq, r.PromptState = int64(len(first)), PromptWaiting
+	rows := runRows{run: runFields.row(&r.RunRow), queue: r.queueRow(r.CreatedAt)}
 	for i, d := range first {
 		rows.events = append(rows.events, eventRow(r.ID, int64(i+1), r.ExecutionID, d))
 	}
@@ -166,7 +159,7 @@ func (tx *Tx) createRuns(ctx context.Context, members []*createRun) error {
 	if len(rows.runs) == 0 {
 		return nil
 	}
-	runs, narrowed := runsTable.narrow(rows.runs)
+	runs, narrowed := runFields.narrow(rows.runs)
 	for _, t := range []struct {
 		table
 		rows [][]any
@@ -192,23 +185,6 @@ func (tx *Tx) keepAnswer(ctx context.Context, m *createRun) (bool, error) {
 		return true, nil
 	}
 	return tx.keep(ctx, m.run.Keep(m.atCapacity))
-}
-
-func (r *NewRun) row(events int) []any {
-	return []any{
-		r.ID, r.Team, string(r.State), r.Title, r.Prompt, string(r.Mode), flag(r.Interactive), string(r.Source),
-		int64(r.CreatedAt), int64(r.UpdatedAt), int64(r.ExecutionID), int64(events), PromptWaiting, uidOf(r.Creator), uidOf(r.Executor), flag(r.Personal),
-		marshal(r.Config), marshal(r.ConfigSources), r.Config.Name, r.Config.ModelID, r.Harness, r.ConversationID, r.RootID, marshal(r.Metadata),
-		r.AutomationID, r.WebhookUID, r.DeliveryID, r.FactoryUID, r.TriggerURL, r.Revision,
-		r.Config.EnvironmentID, r.WorkerHost, r.SkillSpec, marshal(r.Skill), scheduleID(r.Schedule), marshal(r.Schedule),
-		r.ParentID, int64(r.Depth), r.AgentName, marshal(r.Runner), flag(r.Image), r.SkillID, flag(r.skillFound()),
-	}
-}
-
-// skillFound reports whether the run's skill goes by a bare name that was found to
-// mean one. Elsewhere the name may mean another.
-func (r RunRow) skillFound() bool {
-	return r.Skill != nil && (r.Skill.BundledID != "" || r.Skill.FullPath != "") && !strings.Contains(r.SkillSpec, ":")
 }
 
 // queueRow is a run's place in the queue.
@@ -247,82 +223,6 @@ func unmarshal(column string, v any) error {
 	return json.Unmarshal([]byte(column), v)
 }
 
-func uidOf(a *penstock.Actor) string {
-	if a == nil {
-		return ""
-	}
-	return a.UID
-}
-
-func scheduleID(s *penstock.RunSchedule) string {
-	if s == nil {
-		return ""
-	}
-	return s.ID
-}
-
-const runColumns = `r.id, r.team, r.state, r.title, r.prompt, r.mode, r.interactive, r.source, r.created_at, r.updated_at, r.started_at,
-	r.finished_at, r.run_ms, r.held_at, r.execution_id, r.last_seq, r.prompt_state, r.resumable, r.personal, r.config, r.config_sources,
-	r.harness, r.worker_host, r.skill, r.skill_info, r.schedule_info, r.automation_id, r.webhook_uid, r.delivery_id, r.factory_uid, r.trigger_url,
-	r.conversation_id, r.parent_id, r.root_id, r.depth, r.metadata, r.status_message, r.session_id, r.location, r.usage,
-	r.definition_revision, r.agent_name, r.runner, r.image, r.skill_id, r.times_lost, r.not_given_since,
-	r.creator, c.type, c.display_name, c.email, c.photo_url, r.executor, e.type, e.display_name, e.email, e.photo_url`
-
-const (
-	runFrom   = " FROM runs r" + runActors
-	runActors = " LEFT JOIN principals c ON c.uid = r.creator LEFT JOIN principals e ON e.uid = r.executor"
-)
-
-func scanRun(scan func(...any) error) (RunRow, error) {
-	var r RunRow
-	var config, sources, skill, schedule, metadata, message, usage, runner string
-	var creator, executor actorColumns
-	var runMillis int64
-	err := scan(
-		&r.ID, &r.Team, &r.State, &r.Title, &r.Prompt, &r.Mode, &r.Interactive, &r.Source, &r.CreatedAt, &r.UpdatedAt, &r.StartedAt,
-		&r.FinishedAt, &runMillis, &r.heldAt, &r.ExecutionID, &r.LastSeq, &r.PromptState, &r.Resumable, &r.Personal, &config, &sources,
-		&r.Harness, &r.WorkerHost, &r.SkillSpec, &skill, &schedule, &r.AutomationID, &r.WebhookUID, &r.DeliveryID, &r.FactoryUID, &r.TriggerURL,
-		&r.ConversationID, &r.ParentID, &r.RootID, &r.Depth, &metadata, &message, &r.SessionID, &r.Location, &usage,
-		&r.Revision, &r.AgentName, &runner, &r.Image, &r.SkillID, &r.TimesLost, &r.NotGivenSince,
-		&creator.uid, &creator.kind, &creator.name, &creator.email, &creator.photo,
-		&executor.uid, &executor.kind, &executor.name, &executor.email, &executor.photo,
-	)
-	if err != nil {
-		return r, err
-	}
-	for _, text := range []string{r.Title, r.Prompt, config, sources, skill, schedule, metadata, message, usage, runner, r.TriggerURL} {
-		r.size += int64(len(text))
-	}
-	r.size += 1 << 10
-	r.TaskID = r.ID
-	r.Creator, r.Executor = creator.actor(), executor.actor()
-	r.SandboxRunning = r.State == penstock.StatePending || r.State == penstock.StateInProgress
-	r.Cancellable = true // of whatever type
-	if r.heldAt != 0 {
-		runMillis += int64(max(0, penstock.Now()-r.heldAt))
-	}
-	r.RunTime = penstock.Duration(runMillis * 1e6)
-	r.Config = &penstock.Config{}
-	err = errors.Join(
-		unmarshal(config, r.Config), unmarshal(sources, &r.ConfigSources), unmarshal(skill, &r.Skill), unmarshal(schedule, &r.Schedule),
-		unmarshal(metadata, &r.Metadata), unmarshal(message, &r.StatusMessage), unmarshal(usage, &r.Tally), unmarshal(runner, &r.Runner),
-	)
-	if err != nil {
-		return r, fmt.Errorf("read run %s: %w", r.ID, err)
-	}
-	return r, nil
-}
-
-// actorColumns are the columns of a principal, whose row may be absent.
-type actorColumns struct{ uid, kind, name, email, photo sql.NullString }
-
-func (a actorColumns) actor() *penstock.Actor {
-	if a.uid.String == "" {
-		return nil
-	}
-	return &penstock.Actor{Type: cmp.Or(a.kind.String, "service_account"), UID: a.uid.String, DisplayName: a.name.String, Email: a.email.String, PhotoURL: a.photo.String}
-}
-
 // Run reads one run of a team; absence is penstock.CodeNotFound.
 func (s *Store) Run(ctx context.Context, team, id string) (RunRow, error) {
 	return s.d.runBy(ctx, s, "r.id = $1 AND r.team = $2", id, team)
@@ -349,7 +249,7 @@ func (tx *Tx) lockRun(ctx context.Context, id string) error {
 }
 
 func (d *dialect) runBy(ctx context.Context, q querier, where string, args ...any) (RunRow, error) {
-	r, err := scanRun(q.row(ctx, "SELECT "+runColumns+runFrom+" WHERE "+where, args...).Scan)
+	r, err := scanRun(q.row(ctx, "SELECT "+runColumns+runFrom+" WHERE "+where, args...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("run", fmt.Sprint(args[0]))
 	}

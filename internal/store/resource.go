@@ -1,0 +1,229 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// resource is the table of the columns of a T: it makes the lists that insert, select,
+// update and scan need, which therefore cannot disagree. A new column needs a line in
+// its resource, and a migration.
+type resource[T any] struct {
+	table    // of the columns that an insert stores
+	selected string
+	stored   []columnOf[T]
+	changing []columnOf[T]
+	read     []columnOf[T]
+	insert   string
+}
+
+// columnOf is a column of a resource.
+type columnOf[T any] struct {
+	column
+	value   func(*T) any // what is stored; nil: an insert leaves it to the schema
+	dest    func(*T) any // where a read puts it; nil: it is only stored
+	changes bool         // an update stores it, too
+}
+
+// newResource makes the lists once, at the start. The alias is the table's in every
+// statement that selects columns.
+func newResource[T any](name, alias string, list ...columnOf[T]) resource[T] {
+	r := resource[T]{table: table{name: name}}
+	var selected []string
+	for _, c := range list {
+		if c.value != nil {
+			r.columns, r.stored = append(r.columns, c.column), append(r.stored, c)
+		}
+		if c.changes {
+			r.changing = append(r.changing, c)
+		}
+		if c.dest != nil {
+			r.read = append(r.read, c)
+			selected = append(selected, alias+"."+c.name)
+		}
+	}
+	r.selected = strings.Join(selected, ", ")
+	r.insert = "INSERT INTO " + name + " (" + r.names() + ") VALUES (" + placeholders(1, len(r.columns)) + ")"
+	return r
+}
+
+// row is what an insert stores.
+func (r resource[T]) row(v *T) []any { return values(r.stored, v) }
+
+// into is where a read puts the selected columns, and then more.
+func (r resource[T]) into(v *T, more ...any) []any {
+	out := make([]any, len(r.read), len(r.read)+len(more))
+	for i, c := range r.read {
+		out[i] = c.dest(v)
+	}
+	return append(out, more...)
+}
+
+// add inserts one row.
+func (r resource[T]) add(ctx context.Context, tx *Tx, v *T) error {
+	_, err := tx.exec(ctx, r.insert, r.row(v)...)
+	return err
+}
+
+// update makes a statement that stores the columns that change, and the given ones
+// besides. Each ? of the condition takes an argument after those of [resource.changes].
+func (r resource[T]) update(also, condition string) string {
+	var set []string
+	for i, c := range r.changing {
+		set = append(set, c.name+" = $"+strconv.Itoa(i+1))
+	}
+	if also != "" {
+		set = append(set, also)
+	}
+	for n := len(r.changing) + 1; strings.Contains(condition, "?"); n++ {
+		condition = strings.Replace(condition, "?", "$"+strconv.Itoa(n), 1)
+	}
+	return "UPDATE " + r.name + " SET " + strings.Join(set, ", ") + " WHERE " + condition
+}
+
+// changes is what an update stores, and then the arguments of its condition.
+func (r resource[T]) changes(v *T, condition ...any) []any {
+	return append(values(r.changing, v), condition...)
+}
+
+// cutAfter says behind which columns a bulk insert may end, in their order: see
+// table.cuts.
+func (r resource[T]) cutAfter(names ...string) resource[T] {
+	for _, name := range names {
+		i := slices.IndexFunc(r.columns, func(c column) bool { return c.name == name })
+		if i < 0 {
+			panic("store: " + r.name + " has no column " + name)
+		}
+		r.cuts = append(r.cuts, i+1)
+	}
+	return r
+}
+
+func values[T any](list []columnOf[T], v *T) []any {
+	out := make([]any, len(list))
+	for i, c := range list {
+		out[i] = c.value(v)
+	}
+	return out
+}
+
+func textColumn[T any, V ~string](name string, at func(*T) *V) columnOf[T] {
+	return columnOf[T]{
+		column: column{name, "text"},
+		value:  func(v *T) any { return string(*at(v)) },
+		dest:   func(v *T) any { return at(v) },
+	}
+}
+
+func numberColumn[T any, V ~int | ~int64](name string, at func(*T) *V) columnOf[T] {
+	return columnOf[T]{
+		column: column{name, "bigint"},
+		value:  func(v *T) any { return int64(*at(v)) },
+		dest:   func(v *T) any { return at(v) },
+	}
+}
+
+func flagColumn[T any](name string, at func(*T) *bool) columnOf[T] {
+	return columnOf[T]{
+		column: column{name, "bigint"},
+		value:  func(v *T) any { return flag(*at(v)) },
+		dest:   func(v *T) any { return at(v) },
+	}
+}
+
+func bytesColumn[T any](name string, at func(*T) *[]byte) columnOf[T] {
+	return columnOf[T]{
+		column: column{name, "bytea"},
+		value:  func(v *T) any { return notNull(*at(v)) },
+		dest:   func(v *T) any { return at(v) },
+	}
+}
+
+// jsonColumn has JSON text, or "" for what is absent.
+func jsonColumn[T, V any](name string, at func(*T) *V) columnOf[T] {
+	return columnOf[T]{
+		column: column{name, "text"},
+		value:  func(v *T) any { return marshal(*at(v)) },
+		dest:   func(v *T) any { return &document{into: at(v)} },
+	}
+}
+
+// storedText is a column that is worked out from a T, for conditions and sorting:
+// it is never read back. So is storedNumber.
+func storedText[T any](name string, value func(*T) string) columnOf[T] {
+	return columnOf[T]{column: column{name, "text"}, value: func(v *T) any { return value(v) }}
+}
+
+func storedFlag[T any](name string, value func(*T) bool) columnOf[T] {
+	return columnOf[T]{column: column{name, "bigint"}, value: func(v *T) any { return flag(value(v)) }}
+}
+
+// unset leaves a column to the default of the schema when a row is inserted.
+func (c columnOf[T]) unset() columnOf[T] {
+	c.value = nil
+	return c
+}
+
+// editable makes updates store the column, too.
+func (c columnOf[T]) editable() columnOf[T] {
+	c.changes = true
+	return c
+}
+
+// document reads a column of JSON, and notes its size.
+type document struct {
+	into any
+	size int
+}
+
+// Scan is called by database/sql.
+func (d *document) Scan(value any) error {
+	var text sql.NullString
+	if err := text.Scan(value); err != nil {
+		return err
+	}
+	d.size = len(text.String)
+	return unmarshal(text.String, d.into)
+}
+
+// selectActor selects the columns of a principal that a statement has joined under the
+// alias; uid is the column that names it.
+func selectActor(uid, alias string) string {
+	return fmt.Sprintf("%[1]s, %[2]s.type, %[2]s.display_name, %[2]s.email, %[2]s.photo_url", uid, alias)
+}
+
+// joinActor joins the principal that a column names, whose row may be absent.
+func joinActor(alias, uid string) string {
+	return fmt.Sprintf(" LEFT JOIN principals %[1]s ON %[1]s.uid = %[2]s", alias, uid)
+}
+
+// actorColumns are the columns of a principal, whose row may be absent.
+type actorColumns struct{ uid, kind, name, email, photo sql.NullString }
+
+func (a *actorColumns) into() []any { return []any{&a.uid, &a.kind, &a.name, &a.email, &a.photo} }
+
+func (a *actorColumns) actor() *penstock.Actor {
+	if a.uid.String == "" {
+		return nil
+	}
+	kind := a.kind.String
+	if kind == "" {
+		kind = "service_account"
+	}
+	return &penstock.Actor{
+		Type: kind, UID: a.uid.String, DisplayName: a.name.String, Email: a.email.String, PhotoURL: a.photo.String,
+	}
+}
+
+func uidOf(a *penstock.Actor) string {
+	if a == nil {
+		return ""
+	}
+	return a.UID
+}

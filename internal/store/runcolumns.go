@@ -1,0 +1,117 @@
+package store
+
+import (
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// runFields are the columns of a run. What few runs have comes last of those that are
+// stored, behind what runs of webhooks have: an insert leaves out what no run has.
+var runFields = newResource("runs", "r",
+	textColumn("id", func(r *RunRow) *string { return &r.ID }),
+	textColumn("team", func(r *RunRow) *string { return &r.Team }),
+	textColumn("state", func(r *RunRow) *penstock.State { return &r.State }),
+	textColumn("title", func(r *RunRow) *string { return &r.Title }),
+	textColumn("prompt", func(r *RunRow) *string { return &r.Prompt }),
+	textColumn("mode", func(r *RunRow) *penstock.Mode { return &r.Mode }),
+	flagColumn("interactive", func(r *RunRow) *bool { return &r.Interactive }),
+	textColumn("source", func(r *RunRow) *penstock.Source { return &r.Source }),
+	numberColumn("created_at", func(r *RunRow) *penstock.Time { return &r.CreatedAt }),
+	numberColumn("updated_at", func(r *RunRow) *penstock.Time { return &r.UpdatedAt }),
+	numberColumn("execution_id", func(r *RunRow) *int { return &r.ExecutionID }),
+	numberColumn("last_seq", func(r *RunRow) *int64 { return &r.LastSeq }),
+	textColumn("prompt_state", func(r *RunRow) *string { return &r.PromptState }),
+	storedText("creator", func(r *RunRow) string { return uidOf(r.Creator) }),
+	storedText("executor", func(r *RunRow) string { return uidOf(r.Executor) }),
+	flagColumn("personal", func(r *RunRow) *bool { return &r.Personal }),
+	jsonColumn("config", func(r *RunRow) **penstock.Config { return &r.Config }),
+	jsonColumn("config_sources", func(r *RunRow) *map[string]string { return &r.ConfigSources }),
+	storedText("name", func(r *RunRow) string { return r.Config.Name }),
+	storedText("model_id", func(r *RunRow) string { return r.Config.ModelID }),
+	textColumn("harness", func(r *RunRow) *string { return &r.Harness }),
+	textColumn("conversation_id", func(r *RunRow) *string { return &r.ConversationID }),
+	textColumn("root_id", func(r *RunRow) *string { return &r.RootID }),
+	jsonColumn("metadata", func(r *RunRow) *map[string]string { return &r.Metadata }),
+	textColumn("automation_id", func(r *RunRow) *string { return &r.AutomationID }),
+	textColumn("webhook_uid", func(r *RunRow) *string { return &r.WebhookUID }),
+	textColumn("delivery_id", func(r *RunRow) *string { return &r.DeliveryID }),
+	textColumn("factory_uid", func(r *RunRow) *string { return &r.FactoryUID }),
+	textColumn("trigger_url", func(r *RunRow) *string { return &r.TriggerURL }),
+	numberColumn("definition_revision", func(r *RunRow) *int64 { return &r.Revision }),
+	storedText("environment_id", func(r *RunRow) string { return r.Config.EnvironmentID }),
+	textColumn("worker_host", func(r *RunRow) *string { return &r.WorkerHost }),
+	textColumn("skill", func(r *RunRow) *string { return &r.SkillSpec }),
+	jsonColumn("skill_info", func(r *RunRow) **penstock.Skill { return &r.Skill }),
+	storedText("schedule_id", func(r *RunRow) string { return scheduleID(r.Schedule) }),
+	jsonColumn("schedule_info", func(r *RunRow) **penstock.RunSchedule { return &r.Schedule }),
+	textColumn("parent_id", func(r *RunRow) *string { return &r.ParentID }),
+	numberColumn("depth", func(r *RunRow) *int { return &r.Depth }),
+	textColumn("agent_name", func(r *RunRow) *string { return &r.AgentName }),
+	jsonColumn("runner", func(r *RunRow) **penstock.RunnerSpec { return &r.Runner }),
+	flagColumn("image", func(r *RunRow) *bool { return &r.Image }),
+	textColumn("skill_id", func(r *RunRow) *string { return &r.SkillID }),
+	storedFlag("skill_found", func(r *RunRow) bool { return r.skillFound() }),
+
+	// What a run comes to have.
+	numberColumn("started_at", func(r *RunRow) *penstock.Time { return &r.StartedAt }).unset(),
+	numberColumn("finished_at", func(r *RunRow) *penstock.Time { return &r.FinishedAt }).unset(),
+	numberColumn("run_ms", func(r *RunRow) *int64 { return &r.runMillis }).unset(),
+	numberColumn("held_at", func(r *RunRow) *penstock.Time { return &r.heldAt }).unset(),
+	flagColumn("resumable", func(r *RunRow) *bool { return &r.Resumable }).unset(),
+	jsonColumn("status_message", func(r *RunRow) **penstock.StatusMessage { return &r.StatusMessage }).unset(),
+	textColumn("session_id", func(r *RunRow) *string { return &r.SessionID }).unset(),
+	textColumn("location", func(r *RunRow) *string { return &r.Location }).unset(),
+	jsonColumn("usage", func(r *RunRow) *Tally { return &r.Tally }).unset(),
+	numberColumn("times_lost", func(r *RunRow) *int { return &r.TimesLost }).unset(),
+	numberColumn("not_given_since", func(r *RunRow) *penstock.Time { return &r.NotGivenSince }).unset(),
+).cutAfter("metadata", "definition_revision")
+
+var (
+	runColumns = runFields.selected + ", " + selectActor("r.creator", "c") + ", " + selectActor("r.executor", "e")
+	runFrom    = " FROM runs r" + runActors
+	runActors  = joinActor("c", "r.creator") + joinActor("e", "r.executor")
+)
+
+// scanRun reads the columns of a run, and then more.
+func scanRun(row scanner, more ...any) (RunRow, error) {
+	var r RunRow
+	var creator, executor actorColumns
+	actors := append(creator.into(), executor.into()...)
+	into := runFields.into(&r, append(actors, more...)...)
+	if err := row.Scan(into...); err != nil {
+		return r, err
+	}
+	r.size = 1<<10 + int64(len(r.Title)+len(r.Prompt)+len(r.TriggerURL))
+	for _, dest := range into {
+		if d, ok := dest.(*document); ok {
+			r.size += int64(d.size)
+		}
+	}
+	if r.Config == nil {
+		r.Config = &penstock.Config{}
+	}
+	r.TaskID = r.ID
+	r.Creator, r.Executor = creator.actor(), executor.actor()
+	r.SandboxRunning = r.State == penstock.StatePending || r.State == penstock.StateInProgress
+	r.Cancellable = true // of whatever type
+	held := r.runMillis
+	if r.heldAt != 0 {
+		held += int64(max(0, penstock.Now()-r.heldAt))
+	}
+	r.RunTime = penstock.Duration(held * 1e6)
+	return r, nil
+}
+
+func scheduleID(s *penstock.RunSchedule) string {
+	if s == nil {
+		return ""
+	}
+	return s.ID
+}
+
+// skillFound reports whether the run's skill goes by a bare name that was found to
+// mean one. Elsewhere the name may mean another.
+func (r RunRow) skillFound() bool {
+	return r.Skill != nil && (r.Skill.BundledID != "" || r.Skill.FullPath != "") && !strings.Contains(r.SkillSpec, ":")
+}

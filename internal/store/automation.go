@@ -25,24 +25,39 @@ type automationData struct {
 	Overrides penstock.Overrides `json:"overrides,omitzero"`
 }
 
-const automationColumns = "SELECT a.uid, a.team, a.factory_uid, a.name, a.enabled, a.data, a.created_at, a.updated_at FROM automations a "
+// automationFields are the columns of an automation.
+var automationFields = newResource("automations", "a",
+	textColumn("uid", func(r *automationRecord) *string { return &r.UID }),
+	textColumn("team", func(r *automationRecord) *string { return &r.Team }),
+	textColumn("factory_uid", func(r *automationRecord) *string { return &r.FactoryUID }),
+	textColumn("name", func(r *automationRecord) *string { return &r.Name }).editable(),
+	flagColumn("enabled", func(r *automationRecord) *bool { return &r.Enabled }).editable(),
+	storedText("environment_id", func(r *automationRecord) string { return r.EnvironmentID }).editable(),
+	jsonColumn("data", func(r *automationRecord) *automationData { return &r.data }).editable(),
+	numberColumn("created_at", func(r *automationRecord) *penstock.Time { return &r.CreatedAt }),
+	numberColumn("updated_at", func(r *automationRecord) *penstock.Time { return &r.UpdatedAt }).editable(),
+)
 
-func scanAutomation(scan func(...any) error) (AutomationRow, error) {
-	var r AutomationRow
-	var data string
-	if err := scan(&r.UID, &r.Team, &r.FactoryUID, &r.Name, &r.Enabled, &data, &r.CreatedAt, &r.UpdatedAt); err != nil {
-		return r, err
-	}
-	var d automationData
-	if err := unmarshal(data, &d); err != nil {
-		return r, fmt.Errorf("read automation %s: %w", r.UID, err)
-	}
-	r.Agent, r.Prompt, r.Triggers, r.Overrides = d.Agent, d.Prompt, d.Triggers, d.Overrides
-	return r, nil
+var (
+	automationColumns = "SELECT " + automationFields.selected + " FROM automations a "
+	setAutomation     = automationFields.update("", "uid = ?")
+)
+
+// automationRecord is an automation as its row has it.
+type automationRecord struct {
+	AutomationRow
+	data automationData
 }
 
-func (r AutomationRow) data() string {
-	return marshal(automationData{r.Agent, r.Prompt, r.Triggers, r.Overrides})
+func (r AutomationRow) record() *automationRecord {
+	return &automationRecord{r, automationData{r.Agent, r.Prompt, r.Triggers, r.Overrides}}
+}
+
+func scanAutomation(row scanner) (AutomationRow, error) {
+	var r automationRecord
+	err := row.Scan(automationFields.into(&r)...)
+	r.Agent, r.Prompt, r.Triggers, r.Overrides = r.data.Agent, r.data.Prompt, r.data.Triggers, r.data.Overrides
+	return r.AutomationRow, err
 }
 
 // Automations lists a factory's automations by name.
@@ -82,7 +97,7 @@ func (s *Store) automations(ctx context.Context, q querier, where string, args .
 	defer rows.Close()
 	out := []AutomationRow{}
 	for rows.Next() {
-		r, err := scanAutomation(rows.Scan)
+		r, err := scanAutomation(rows)
 		if err != nil {
 			return nil, fmt.Errorf("list automations: %w", err)
 		}
@@ -104,7 +119,7 @@ func (tx *Tx) Automation(ctx context.Context, factoryUID, uid string) (Automatio
 }
 
 func (s *Store) automation(ctx context.Context, q querier, factoryUID, uid string) (AutomationRow, error) {
-	r, err := scanAutomation(q.row(ctx, automationColumns+"WHERE a.uid = $1 AND a.factory_uid = $2", uid, factoryUID).Scan)
+	r, err := scanAutomation(q.row(ctx, automationColumns+"WHERE a.uid = $1 AND a.factory_uid = $2", uid, factoryUID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("automation", uid)
 	}
@@ -117,8 +132,7 @@ func (s *Store) automation(ctx context.Context, q querier, factoryUID, uid strin
 // AddAutomation stores a new automation. A name that its factory uses already
 // is a conflict.
 func (tx *Tx) AddAutomation(ctx context.Context, r AutomationRow) error {
-	_, err := tx.exec(ctx, "INSERT INTO automations (uid, team, factory_uid, name, enabled, environment_id, data, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-		r.UID, r.Team, r.FactoryUID, r.Name, flag(r.Enabled), r.EnvironmentID, r.data(), int64(r.CreatedAt), int64(r.UpdatedAt))
+	err := automationFields.add(ctx, tx, r.record())
 	if err != nil {
 		return tx.nameTaken(err, "an automation", r.Name)
 	}
@@ -128,8 +142,7 @@ func (tx *Tx) AddAutomation(ctx context.Context, r AutomationRow) error {
 // SetAutomation stores an automation that was read and changed in the
 // transaction.
 func (tx *Tx) SetAutomation(ctx context.Context, r AutomationRow) error {
-	_, err := tx.exec(ctx, "UPDATE automations SET name = $1, enabled = $2, environment_id = $3, data = $4, updated_at = $5 WHERE uid = $6",
-		r.Name, flag(r.Enabled), r.EnvironmentID, r.data(), int64(r.UpdatedAt), r.UID)
+	_, err := tx.exec(ctx, setAutomation, automationFields.changes(r.record(), r.UID)...)
 	if err != nil {
 		return tx.nameTaken(err, "an automation", r.Name)
 	}

@@ -27,25 +27,36 @@ func (k KeyRow) InForce(now penstock.Time) bool {
 // DefaultTeam is the team that every installation has.
 const DefaultTeam = "default"
 
-const keyColumns = `SELECT k.uid, k.team, k.name, k.prefix, k.hash, k.scopes, k.agent_uid, k.created_at, k.expires_at, k.revoked_at, k.last_used_at,
-	p.uid, p.type, p.display_name, p.email, p.photo_url FROM api_keys k JOIN principals p ON p.uid = k.principal `
+// keyFields are the columns of a key.
+var keyFields = newResource("api_keys", "k",
+	textColumn("uid", func(k *KeyRow) *string { return &k.UID }),
+	textColumn("team", func(k *KeyRow) *string { return &k.Team }),
+	storedText("principal", func(k *KeyRow) string { return k.Owner.UID }),
+	textColumn("name", func(k *KeyRow) *string { return &k.Name }),
+	textColumn("prefix", func(k *KeyRow) *string { return &k.Prefix }),
+	textColumn("hash", func(k *KeyRow) *string { return &k.Hash }),
+	jsonColumn("scopes", func(k *KeyRow) *[]penstock.Scope { return &k.Scopes }),
+	storedFlag("admin", func(k *KeyRow) bool { return slices.Contains(k.Scopes, penstock.ScopeAdmin) }),
+	textColumn("agent_uid", func(k *KeyRow) *string { return &k.AgentUID }),
+	numberColumn("created_at", func(k *KeyRow) *penstock.Time { return &k.CreatedAt }),
+	numberColumn("expires_at", func(k *KeyRow) *penstock.Time { return &k.ExpiresAt }),
+	numberColumn("revoked_at", func(k *KeyRow) *penstock.Time { return &k.RevokedAt }).unset(),
+	numberColumn("last_used_at", func(k *KeyRow) *penstock.Time { return &k.LastUsedAt }).unset(),
+)
 
-func scanKey(scan func(...any) error) (KeyRow, error) {
-	var k KeyRow
-	var scopes string
+var keyColumns = "SELECT " + keyFields.selected + `, p.uid, p.type, p.display_name, p.email, p.photo_url
+	FROM api_keys k
+	JOIN principals p ON p.uid = k.principal `
+
+func scanKey(row scanner) (k KeyRow, err error) {
 	o := &k.Owner
-	err := scan(&k.UID, &k.Team, &k.Name, &k.Prefix, &k.Hash, &scopes, &k.AgentUID, &k.CreatedAt, &k.ExpiresAt, &k.RevokedAt, &k.LastUsedAt,
-		&o.UID, &o.Type, &o.DisplayName, &o.Email, &o.PhotoURL)
-	if err != nil {
-		return k, err
-	}
-	return k, unmarshal(scopes, &k.Scopes)
+	return k, row.Scan(keyFields.into(&k, &o.UID, &o.Type, &o.DisplayName, &o.Email, &o.PhotoURL)...)
 }
 
 // KeyByHash reads a key, revoked and expired ones too; absence is
 // penstock.CodeNotFound.
 func (s *Store) KeyByHash(ctx context.Context, hash string) (KeyRow, error) {
-	k, err := scanKey(s.row(ctx, keyColumns+"WHERE k.hash = $1", hash).Scan)
+	k, err := scanKey(s.row(ctx, keyColumns+"WHERE k.hash = $1", hash))
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, penstock.NotFound("key", "")
 	}
@@ -71,7 +82,7 @@ func (s *Store) Keys(ctx context.Context, team string) ([]penstock.Key, error) {
 	defer rows.Close()
 	keys := []penstock.Key{}
 	for rows.Next() {
-		k, err := scanKey(rows.Scan)
+		k, err := scanKey(rows)
 		if err != nil {
 			return nil, fmt.Errorf("list keys: %w", err)
 		}
@@ -88,10 +99,7 @@ func (s *Store) CountKeys(ctx context.Context) (n int, err error) {
 
 // AddKey stores a key of a principal that exists.
 func (tx *Tx) AddKey(ctx context.Context, k KeyRow) error {
-	_, err := tx.exec(ctx, `INSERT INTO api_keys (uid, team, principal, name, prefix, hash, scopes, agent_uid, created_at, expires_at, admin)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		k.UID, k.Team, k.Owner.UID, k.Name, k.Prefix, k.Hash, marshal(k.Scopes), k.AgentUID, int64(k.CreatedAt), int64(k.ExpiresAt),
-		flag(slices.Contains(k.Scopes, penstock.ScopeAdmin)))
+	err := keyFields.add(ctx, tx, &k)
 	if err != nil && tx.s.d.unique(err) {
 		return penstock.Errorf(penstock.CodeConflict, "this key exists already")
 	}

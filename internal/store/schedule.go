@@ -29,10 +29,6 @@ type scheduleData struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-func (r ScheduleRow) data() string {
-	return marshal(scheduleData{r.Prompt, r.Mode, r.Config, r.AgentUID, r.Metadata})
-}
-
 // EnvironmentID is the environment that the schedule names itself, "" for none.
 func (r ScheduleRow) EnvironmentID() string {
 	if r.Config == nil {
@@ -41,40 +37,70 @@ func (r ScheduleRow) EnvironmentID() string {
 	return r.Config.EnvironmentID
 }
 
-const scheduleColumns = `SELECT s.id, s.team, s.name, s.cron, s.enabled, s.data, s.personal, s.version, s.created_at, s.updated_at, s.last_at, s.next_at, s.last_error, s.created_by,
-	c.uid, c.type, c.display_name, c.email, c.photo_url, m.uid, m.type, m.display_name, m.email, m.photo_url, e.config
-	FROM schedules s LEFT JOIN principals c ON c.uid = s.created_by LEFT JOIN principals m ON m.uid = s.updated_by
-	LEFT JOIN environments e ON e.uid = s.environment_id AND e.team = s.team AND e.deleted_at = 0 `
+// scheduleFields are the columns of a schedule.
+var scheduleFields = newResource("schedules", "s",
+	textColumn("id", func(r *scheduleRecord) *string { return &r.ID }),
+	textColumn("team", func(r *scheduleRecord) *string { return &r.Team }),
+	textColumn("name", func(r *scheduleRecord) *string { return &r.Name }).editable(),
+	storedText("folded", func(r *scheduleRecord) string { return fold(r.Name) }).editable(),
+	textColumn("cron", func(r *scheduleRecord) *string { return &r.Cron }).editable(),
+	flagColumn("enabled", func(r *scheduleRecord) *bool { return &r.Enabled }).editable(),
+	storedText("environment_id", func(r *scheduleRecord) string { return r.EnvironmentID() }).editable(),
+	jsonColumn("data", func(r *scheduleRecord) *scheduleData { return &r.data }).editable(),
+	flagColumn("personal", func(r *scheduleRecord) *bool { return &r.Personal }).editable(),
+	numberColumn("version", func(r *scheduleRecord) *int64 { return &r.Version }).unset(),
+	numberColumn("created_at", func(r *scheduleRecord) *penstock.Time { return &r.CreatedAt }),
+	numberColumn("updated_at", func(r *scheduleRecord) *penstock.Time { return &r.UpdatedAt }).editable(),
+	storedText("created_by", func(r *scheduleRecord) string { return uidOf(r.CreatedBy) }),
+	storedText("updated_by", func(r *scheduleRecord) string { return uidOf(r.UpdatedBy) }).editable(),
+	numberColumn("last_at", func(r *scheduleRecord) *penstock.Time { return &r.LastAt }).unset(),
+	numberColumn("next_at", func(r *scheduleRecord) *penstock.Time { return &r.NextAt }).editable(),
+	textColumn("last_error", func(r *scheduleRecord) *string { return &r.lastError }).unset(),
+)
 
-func scanSchedule(scan func(...any) error) (ScheduleRow, error) {
-	var r ScheduleRow
-	var data, lastError, createdBy string
+var (
+	scheduleColumns = "SELECT " + scheduleFields.selected + ", " +
+		selectActor("s.created_by", "c") + ", " + selectActor("m.uid", "m") + `, e.config
+		FROM schedules s` + joinActor("c", "s.created_by") + joinActor("m", "s.updated_by") + `
+		LEFT JOIN environments e ON e.uid = s.environment_id AND e.team = s.team AND e.deleted_at = 0 `
+	setSchedule = scheduleFields.update("version = version + 1", "id = ?")
+)
+
+// scheduleRecord is a schedule as its row has it.
+type scheduleRecord struct {
+	ScheduleRow
+	data      scheduleData
+	lastError string
+}
+
+func (r ScheduleRow) record() *scheduleRecord {
+	return &scheduleRecord{ScheduleRow: r, data: scheduleData{r.Prompt, r.Mode, r.Config, r.AgentUID, r.Metadata}}
+}
+
+func scanSchedule(row scanner) (ScheduleRow, error) {
+	var r scheduleRecord
 	var creator, editor actorColumns
 	var environment sql.NullString
-	err := scan(
-		&r.ID, &r.Team, &r.Name, &r.Cron, &r.Enabled, &data, &r.Personal, &r.Version, &r.CreatedAt, &r.UpdatedAt, &r.LastAt, &r.NextAt, &lastError, &createdBy,
-		&creator.uid, &creator.kind, &creator.name, &creator.email, &creator.photo, &editor.uid, &editor.kind, &editor.name, &editor.email, &editor.photo, &environment,
-	)
-	if err != nil {
-		return r, err
+	actors := append(creator.into(), editor.into()...)
+	if err := row.Scan(scheduleFields.into(&r, append(actors, &environment)...)...); err != nil {
+		return r.ScheduleRow, err
+	}
+	if !creator.kind.Valid { // a schedule always has one
+		creator.kind.String = "user"
 	}
 	r.CreatedBy, r.UpdatedBy = creator.actor(), editor.actor()
-	if r.CreatedBy == nil { // a schedule always has one
-		r.CreatedBy = &penstock.Actor{Type: "user", UID: createdBy}
+	if r.lastError != "" {
+		r.LastSpawnError = new(r.lastError)
 	}
-	if lastError != "" {
-		r.LastSpawnError = &lastError
-	}
-	var d scheduleData
-	if err := unmarshal(data, &d); err != nil {
-		return r, fmt.Errorf("read schedule %s: %w", r.ID, err)
-	}
+	d := r.data
 	r.Prompt, r.Mode, r.Config, r.AgentUID, r.Metadata = d.Prompt, cmp.Or(d.Mode, penstock.ModeNormal), d.Config, d.AgentUID, d.Metadata
 	if environment.Valid {
 		r.Environment = &penstock.EnvironmentConfig{}
-		err = unmarshal(environment.String, r.Environment)
+		if err := unmarshal(environment.String, r.Environment); err != nil {
+			return r.ScheduleRow, fmt.Errorf("read the environment of schedule %s: %w", r.ID, err)
+		}
 	}
-	return r, err
+	return r.ScheduleRow, nil
 }
 
 // secretNames are the secrets that the schedule names itself.
@@ -104,7 +130,7 @@ func (s *Store) schedules(ctx context.Context, where string, args ...any) ([]Sch
 	defer rows.Close()
 	out := []ScheduleRow{}
 	for rows.Next() {
-		r, err := scanSchedule(rows.Scan)
+		r, err := scanSchedule(rows)
 		if err != nil {
 			return nil, fmt.Errorf("list schedules: %w", err)
 		}
@@ -130,7 +156,7 @@ func (tx *Tx) Schedule(ctx context.Context, v Viewer, id string) (ScheduleRow, e
 }
 
 func (s *Store) schedule(ctx context.Context, q querier, v Viewer, id string) (ScheduleRow, error) {
-	r, err := scanSchedule(q.row(ctx, scheduleColumns+"WHERE s.id = $1 AND s.team = $2 AND ($3 = 1 OR s.personal = 0 OR s.created_by = $4)", id, v.Team, flag(v.All), v.UID).Scan)
+	r, err := scanSchedule(q.row(ctx, scheduleColumns+"WHERE s.id = $1 AND s.team = $2 AND ($3 = 1 OR s.personal = 0 OR s.created_by = $4)", id, v.Team, flag(v.All), v.UID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("schedule", id)
 	}
@@ -142,10 +168,7 @@ func (s *Store) schedule(ctx context.Context, q querier, v Viewer, id string) (S
 
 // AddSchedule stores a new schedule.
 func (tx *Tx) AddSchedule(ctx context.Context, r ScheduleRow) error {
-	if _, err := tx.exec(ctx, `INSERT INTO schedules (id, team, name, folded, cron, enabled, environment_id, data, personal, created_at, updated_at, created_by, updated_by, next_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-		r.ID, r.Team, r.Name, fold(r.Name), r.Cron, flag(r.Enabled), r.EnvironmentID(), r.data(), flag(r.Personal),
-		int64(r.CreatedAt), int64(r.UpdatedAt), uidOf(r.CreatedBy), uidOf(r.UpdatedBy), int64(r.NextAt)); err != nil {
+	if err := scheduleFields.add(ctx, tx, r.record()); err != nil {
 		return fmt.Errorf("store schedule %s: %w", r.ID, err)
 	}
 	tx.Nudge(TopicSchedules)
@@ -154,10 +177,7 @@ func (tx *Tx) AddSchedule(ctx context.Context, r ScheduleRow) error {
 
 // SetSchedule stores a schedule that was read and changed in the transaction.
 func (tx *Tx) SetSchedule(ctx context.Context, r ScheduleRow) error {
-	if _, err := tx.exec(ctx, `UPDATE schedules SET name = $1, folded = $2, cron = $3, enabled = $4, environment_id = $5, data = $6, personal = $7,
-		updated_at = $8, updated_by = $9, next_at = $10, version = version + 1 WHERE id = $11`,
-		r.Name, fold(r.Name), r.Cron, flag(r.Enabled), r.EnvironmentID(), r.data(), flag(r.Personal),
-		int64(r.UpdatedAt), uidOf(r.UpdatedBy), int64(r.NextAt), r.ID); err != nil {
+	if _, err := tx.exec(ctx, setSchedule, scheduleFields.changes(r.record(), r.ID)...); err != nil {
 		return fmt.Errorf("store schedule %s: %w", r.ID, err)
 	}
 	tx.Nudge(TopicSchedules)

@@ -27,7 +27,7 @@ func (s *Store) SessionByHash(ctx context.Context, hash string) (SessionRow, err
 	err := s.row(ctx, "SELECT secret_hash, created_at, used_at, key_uid FROM sessions WHERE hash = $1", hash).
 		Scan(&row.SecretHash, &row.CreatedAt, &row.UsedAt, &row.Key.UID)
 	if err == nil {
-		row.Key, err = scanKey(s.row(ctx, keyColumns+"WHERE k.uid = $1", row.Key.UID).Scan)
+		row.Key, err = scanKey(s.row(ctx, keyColumns+"WHERE k.uid = $1", row.Key.UID))
 	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, penstock.NotFound("session", "")

@@ -41,11 +41,38 @@ type WebhookSecretKey struct {
 	N          int64
 }
 
+// webhookFields are the columns of a webhook.
+var webhookFields = newResource("webhooks", "w",
+	numberColumn("number", func(w *WebhookRow) *int64 { return &w.Number }).unset(),
+	textColumn("uid", func(w *WebhookRow) *string { return &w.UID }),
+	textColumn("team", func(w *WebhookRow) *string { return &w.Team }),
+	textColumn("factory_uid", func(w *WebhookRow) *string { return &w.FactoryUID }),
+	textColumn("name", func(w *WebhookRow) *string { return &w.Name }),
+	textColumn("label", func(w *WebhookRow) *string { return &w.Label }),
+	textColumn("auth_mode", func(w *WebhookRow) *penstock.AuthMode { return &w.AuthMode }).editable(),
+	textColumn("scheme", func(w *WebhookRow) *penstock.SignatureScheme { return &w.SignatureScheme }).editable(),
+	jsonColumn("signature", func(w *WebhookRow) **penstock.Signature { return &w.Signature }).editable(),
+	textColumn("secret_name", func(w *WebhookRow) *string { return &w.SecretName }).editable(),
+	textColumn("delivery_id_header", func(w *WebhookRow) *string { return &w.DeliveryIDHeader }).editable(),
+	flagColumn("replay_guard", func(w *WebhookRow) *bool { return &w.ReplayGuard }).editable(),
+	textColumn("secret_refresh", func(w *WebhookRow) *penstock.SecretRefresh { return &w.SecretRefresh }).editable(),
+	flagColumn("enabled", func(w *WebhookRow) *bool { return &w.Enabled }).editable(),
+	flagColumn("suspended", func(w *WebhookRow) *bool { return &w.Suspended }).editable(),
+	flagColumn("pending", func(w *WebhookRow) *bool { return &w.PendingSecret }).editable(),
+	numberColumn("created_at", func(w *WebhookRow) *penstock.Time { return &w.CreatedAt }),
+	numberColumn("updated_at", func(w *WebhookRow) *penstock.Time { return &w.UpdatedAt }).editable(),
+)
+
 // One row for each secret of a webhook, and one for a webhook that has none.
-const webhookColumns = `SELECT w.number, w.uid, w.team, t.version, w.factory_uid, w.name, w.label, w.auth_mode, w.scheme, w.signature, w.secret_name, w.delivery_id_header,
-	w.replay_guard, w.secret_refresh, w.enabled, w.suspended, w.pending, w.created_at, w.updated_at, m.last_delivery_at, s.n, s.sealed, s.expires_at, s.last_used_at
-	FROM webhooks w JOIN teams t ON t.uid = w.team LEFT JOIN webhook_meters m ON m.webhook_uid = w.uid LEFT JOIN webhook_secrets s ON s.webhook_uid = w.uid
+var (
+	webhookColumns = "SELECT " + webhookFields.selected + `, t.version, m.last_delivery_at, s.n, s.sealed, s.expires_at, s.last_used_at
+	FROM webhooks w
+	JOIN teams t ON t.uid = w.team
+	LEFT JOIN webhook_meters m ON m.webhook_uid = w.uid
+	LEFT JOIN webhook_secrets s ON s.webhook_uid = w.uid
 	WHERE w.deleted_at = 0 AND `
+	setWebhook = webhookFields.update("", "uid = ? AND deleted_at = 0")
+)
 
 // webhooks reads rows that belong together in one statement, which sees one
 // moment of the database on both engines.
@@ -57,7 +84,7 @@ func (s *Store) webhooks(ctx context.Context, q querier, where string, args ...a
 	defer rows.Close()
 	now, out := penstock.Now(), []WebhookRow{}
 	for rows.Next() {
-		w, secret, err := scanWebhook(rows.Scan)
+		w, secret, err := scanWebhook(rows)
 		if err != nil {
 			return nil, fmt.Errorf("read webhooks: %w", err)
 		}
@@ -72,21 +99,14 @@ func (s *Store) webhooks(ctx context.Context, q querier, where string, args ...a
 	return out, s.d.mapError(rows.Err())
 }
 
-func scanWebhook(scan func(...any) error) (WebhookRow, SealedSecret, error) {
-	var w WebhookRow
-	var secret SealedSecret
-	var signature string
+func scanWebhook(row scanner) (w WebhookRow, secret SealedSecret, err error) {
 	var delivered, n, expires, used sql.NullInt64
-	err := scan(
-		&w.Number, &w.UID, &w.Team, &w.TeamVersion, &w.FactoryUID, &w.Name, &w.Label, &w.AuthMode, &w.SignatureScheme, &signature, &w.SecretName, &w.DeliveryIDHeader,
-		&w.ReplayGuard, &w.SecretRefresh, &w.Enabled, &w.Suspended, &w.PendingSecret, &w.CreatedAt, &w.UpdatedAt, &delivered, &n, &secret.Sealed, &expires, &used,
-	)
-	if err != nil {
+	if err := row.Scan(webhookFields.into(&w, &w.TeamVersion, &delivered, &n, &secret.Sealed, &expires, &used)...); err != nil {
 		return w, secret, err
 	}
 	w.Secrets, w.LastDeliveryAt = []penstock.WebhookSecret{}, penstock.Time(delivered.Int64)
 	secret.N, secret.ExpiresAt, secret.LastUsed = n.Int64, penstock.Time(expires.Int64), penstock.Time(used.Int64)
-	return w, secret, unmarshal(signature, &w.Signature)
+	return w, secret, nil
 }
 
 // WebhookByUID reads a webhook of any team for a delivery, without its counts,
@@ -162,20 +182,13 @@ func (tx *Tx) CountWebhooks(ctx context.Context, factoryUID string) (n int, err 
 // AddWebhook stores a new webhook without secrets. A name that the factory uses
 // already is a conflict.
 func (tx *Tx) AddWebhook(ctx context.Context, w WebhookRow) error {
-	_, err := tx.exec(ctx, `INSERT INTO webhooks (uid, team, factory_uid, name, label, auth_mode, scheme, signature, secret_name, delivery_id_header,
-		replay_guard, secret_refresh, enabled, pending, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		w.UID, w.Team, w.FactoryUID, w.Name, w.Label, string(w.AuthMode), string(w.SignatureScheme), marshal(w.Signature), w.SecretName, w.DeliveryIDHeader,
-		flag(w.ReplayGuard), string(w.SecretRefresh), flag(w.Enabled), flag(w.PendingSecret), int64(w.CreatedAt), int64(w.UpdatedAt))
-	return tx.nameTaken(err, "a webhook", w.Name)
+	return tx.nameTaken(webhookFields.add(ctx, tx, &w), "a webhook", w.Name)
 }
 
 // SetWebhook stores what can change of a webhook that was read in the
 // transaction; its secrets are not touched.
 func (tx *Tx) SetWebhook(ctx context.Context, w WebhookRow) error {
-	if _, err := tx.exec(ctx, `UPDATE webhooks SET auth_mode = $1, scheme = $2, signature = $3, secret_name = $4, delivery_id_header = $5, replay_guard = $6,
-		secret_refresh = $7, enabled = $8, suspended = $9, pending = $10, updated_at = $11 WHERE uid = $12 AND deleted_at = 0`,
-		string(w.AuthMode), string(w.SignatureScheme), marshal(w.Signature), w.SecretName, w.DeliveryIDHeader, flag(w.ReplayGuard),
-		string(w.SecretRefresh), flag(w.Enabled), flag(w.Suspended), flag(w.PendingSecret), int64(w.UpdatedAt), w.UID); err != nil {
+	if _, err := tx.exec(ctx, setWebhook, webhookFields.changes(&w, w.UID)...); err != nil {
 		return fmt.Errorf("store webhook %s: %w", w.UID, err)
 	}
 	return nil

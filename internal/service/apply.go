@@ -52,6 +52,9 @@ func (a *application) apply(ctx context.Context, before, files map[string][]byte
 	if definition.HasErrors(a.found) {
 		return Applied{}, invalidDefinition(a.found)
 	}
+	if err := a.s.roomInList(ctx, a.tx, store.ListOfAgents, a.factory.Team); err != nil {
+		return Applied{}, err
+	}
 	revision, err := a.revise(ctx, before, files, plan)
 	return Applied{plan, revision, diagnostics(a.found)}, err
 }

@@ -61,6 +61,9 @@ func (s *Service) CreateEnvironment(ctx context.Context, p penstock.Principal, c
 		if err := tx.AddEnvironment(ctx, p.Team, e); err != nil {
 			return e, err
 		}
+		if err := s.roomForEnvironment(ctx, tx, p.Team); err != nil {
+			return e, err
+		}
 		return tx.EnvironmentFor(ctx, viewerOf(p), e.UID)
 	})
 }
@@ -77,6 +80,9 @@ func (s *Service) ReplaceEnvironment(ctx context.Context, p penstock.Principal, 
 	return edit(ctx, s, p, func(tx *store.Tx) (penstock.Environment, error) {
 		e := penstock.Environment{UID: uid, Config: config, LastUpdated: penstock.Now(), LastEditor: &p.Actor}
 		if err := tx.ReplaceEnvironment(ctx, p.Team, e); err != nil {
+			return e, err
+		}
+		if err := s.roomForEnvironment(ctx, tx, p.Team); err != nil {
 			return e, err
 		}
 		return tx.EnvironmentFor(ctx, viewerOf(p), uid)

@@ -82,7 +82,10 @@ func (s *Service) CreateIdentity(ctx context.Context, p penstock.Principal, req 
 		if err := tx.AddPrincipal(ctx, p.Team, agentActor(agent)); err != nil {
 			return agent, err
 		}
-		return s.presentIdentity(agent), tx.AddIdentity(ctx, p.Team, agent)
+		if err := tx.AddIdentity(ctx, p.Team, agent); err != nil {
+			return agent, err
+		}
+		return s.presentIdentity(agent), s.roomInList(ctx, tx, store.ListOfAgents, p.Team)
 	})
 }
 
@@ -142,6 +145,9 @@ func (s *Service) storeIdentity(ctx context.Context, tx *store.Tx, p penstock.Pr
 		return err
 	}
 	if err := tx.SetIdentity(ctx, p.Team, agent); err != nil {
+		return err
+	}
+	if err := s.roomInList(ctx, tx, store.ListOfAgents, p.Team); err != nil {
 		return err
 	}
 	if agent.FactoryUID == "" {

@@ -82,7 +82,7 @@ func (s *Service) CreateSchedule(ctx context.Context, p penstock.Principal, req 
 		if err := tx.AddSchedule(ctx, r); err != nil {
 			return penstock.Schedule{}, err
 		}
-		if err := roomForSchedule(ctx, tx, r.Team); err != nil {
+		if err := s.roomInList(ctx, tx, store.ListOfSchedules, r.Team); err != nil {
 			return penstock.Schedule{}, err
 		}
 		return readSchedule(ctx, tx, p, r.ID)
@@ -200,23 +200,11 @@ func (s *Service) changeSchedule(ctx context.Context, p penstock.Principal, id s
 		if err := tx.SetSchedule(ctx, r); err != nil {
 			return penstock.Schedule{}, err
 		}
-		if err := roomForSchedule(ctx, tx, r.Team); err != nil {
+		if err := s.roomInList(ctx, tx, store.ListOfSchedules, r.Team); err != nil {
 			return penstock.Schedule{}, err
 		}
 		return readSchedule(ctx, tx, p, id)
 	})
-}
-
-// maxSchedules bounds what the schedules of a team hold together: they are listed as a whole.
-const maxSchedules = 16 << 20
-
-func roomForSchedule(ctx context.Context, tx *store.Tx, team string) error {
-	size, err := tx.ScheduleSize(ctx, team)
-	if err == nil && size > maxSchedules {
-		err = penstock.Errorf(penstock.CodeConflict,
-			"the schedules of the team have more than %d MiB of prompts and configuration together: shorten or delete some", maxSchedules>>20)
-	}
-	return err
 }
 
 // readSchedule answers a schedule as it is in the transaction.

@@ -558,32 +558,109 @@ func TestWhoMayDoWhatWithSchedules(t *testing.T) {
 	})
 }
 
+// smallLists bounds the lists without pages to 16 KiB.
+func smallLists(o *service.Options) { o.MaxListBytes = 16 << 10 }
+
 // The list of schedules has no pages, so what it can hold is bounded.
 func TestSchedulesOfATeamAreBounded(t *testing.T) {
-	worlds(t, nil, func(w *world) {
+	worlds(t, smallLists, func(w *world) {
 		enabled := false
-		add := func(n int, prompt string) (penstock.Schedule, error) {
-			return w.CreateSchedule(w.t.Context(), w.admin, penstock.ScheduleRequest{
-				Name: fmt.Sprint(n), Cron: "@daily", Prompt: prompt, Enabled: &enabled,
-			})
+		request := func(n int, prompt string) penstock.ScheduleRequest {
+			return penstock.ScheduleRequest{Name: fmt.Sprint(n), Cron: "@daily", Prompt: prompt, Enabled: &enabled}
 		}
-		large := strings.Repeat("p", 1<<20-1000)
-		for n := range 16 {
+		add := func(n int, prompt string) (penstock.Schedule, error) {
+			return w.CreateSchedule(w.t.Context(), w.admin, request(n, prompt))
+		}
+		large := strings.Repeat("p", 1<<10)
+		for n := range 15 {
 			if _, err := add(n, large); err != nil {
 				w.t.Fatalf("schedule %d: %v", n, err)
 			}
 		}
 		_, err := add(16, large)
-		wantCode(w.t, err, penstock.CodeConflict, "16 MiB")
+		wantCode(w.t, err, penstock.CodeConflict, "16 KiB")
 		small, err := add(17, "go")
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		_, err = w.ReplaceSchedule(w.t.Context(), w.admin, small.ID, penstock.ScheduleRequest{Name: "17", Cron: "@daily", Prompt: large, Enabled: &enabled})
-		wantCode(w.t, err, penstock.CodeConflict, "16 MiB")
-		all, err := w.ListSchedules(w.t.Context(), w.admin)
-		if err != nil || len(all) != 17 {
-			w.t.Errorf("got %d schedules, want 17 (%v)", len(all), err)
+		_, err = w.ReplaceSchedule(w.t.Context(), w.admin, small.ID, request(17, large))
+		wantCode(w.t, err, penstock.CodeConflict, "16 KiB")
+
+		// An environment counts for each schedule that shows it.
+		environment, err := w.CreateEnvironment(w.t.Context(), w.admin, penstock.EnvironmentConfig{SetupCommands: []string{"true"}})
+		if err != nil {
+			w.t.Fatal(err)
 		}
+		shows := request(17, "go")
+		shows.Config = &penstock.Config{EnvironmentID: environment.UID}
+		if _, err := w.ReplaceSchedule(w.t.Context(), w.admin, small.ID, shows); err != nil {
+			w.t.Fatal(err)
+		}
+		_, err = w.ReplaceEnvironment(w.t.Context(), w.admin, environment.UID, penstock.EnvironmentConfig{SetupCommands: []string{strings.Repeat("x", 2<<10)}})
+		wantCode(w.t, err, penstock.CodeConflict, "the schedules of the team")
+		all, err := w.ListSchedules(w.t.Context(), w.admin)
+		if err != nil || len(all) != 16 {
+			w.t.Errorf("got %d schedules, want 16 (%v)", len(all), err)
+		}
+	})
+}
+
+func TestAgentsOfATeamAreBounded(t *testing.T) {
+	worlds(t, smallLists, func(w *world) {
+		large := strings.Repeat("p", 1<<10-500)
+		n := 0
+		for ; ; n++ {
+			_, err := w.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new(fmt.Sprint("a", n)), Prompt: &large})
+			if err != nil {
+				wantCode(w.t, err, penstock.CodeConflict, "the agents of the team have more than 16 KiB")
+				break
+			}
+			if n > 32 {
+				w.t.Fatal("the list has no bound")
+			}
+		}
+		all, err := w.ListIdentities(w.t.Context(), w.admin, "")
+		if err != nil || len(all) != n || n < 10 {
+			w.t.Fatalf("got %d agents, want %d (%v)", len(all), n, err)
+		}
+		_, err = w.UpdateIdentity(w.t.Context(), w.admin, all[0].UID, penstock.IdentityRequest{Prompt: new(strings.Repeat("p", 3<<10))})
+		wantCode(w.t, err, penstock.CodeConflict, "16 KiB")
+		_, err = w.CreateFactory(w.t.Context(), w.admin, penstock.FactoryRequest{Files: map[string]string{
+			"factory.yaml": "schemaVersion: v1alpha1\nname: Pay\nagentDefaults: {model: auto}\n", "agents/foreman/AGENT.md": "---\nkind: FOREMAN\n---\n" + strings.Repeat("p", 3<<10),
+		}})
+		if penstock.CodeOf(err) == "" {
+			w.t.Error("the files of a factory add to a list that is full")
+		}
+		if err := w.DeleteIdentity(w.t.Context(), w.admin, all[0].UID); err != nil {
+			w.t.Fatal(err)
+		}
+		if _, err := w.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new("b"), Prompt: &large}); err != nil {
+			w.t.Errorf("there is room again: %v", err)
+		}
+	})
+}
+
+func TestEnvironmentsOfATeamAreBounded(t *testing.T) {
+	worlds(t, smallLists, func(w *world) {
+		config := func(n, size int) penstock.EnvironmentConfig {
+			return penstock.EnvironmentConfig{Name: fmt.Sprint("e", n), SetupCommands: []string{strings.Repeat("x", size)}}
+		}
+		n := 0
+		for ; ; n++ {
+			_, err := w.CreateEnvironment(w.t.Context(), w.admin, config(n, 1<<10))
+			if err != nil {
+				wantCode(w.t, err, penstock.CodeConflict, "the environments of the team have more than 16 KiB")
+				break
+			}
+			if n > 32 {
+				w.t.Fatal("the list has no bound")
+			}
+		}
+		all, err := w.ListEnvironments(w.t.Context(), w.admin, "name")
+		if err != nil || len(all) != n || n < 10 {
+			w.t.Fatalf("got %d environments, want %d (%v)", len(all), n, err)
+		}
+		_, err = w.ReplaceEnvironment(w.t.Context(), w.admin, all[0].UID, config(n+1, 4<<10))
+		wantCode(w.t, err, penstock.CodeConflict, "16 KiB")
 	})
 }

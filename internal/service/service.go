@@ -52,6 +52,9 @@ type Options struct {
 	MaxSecrets   int // of a team; 0: no limit
 	// MaxRunArtifactBytes is how much the artifacts of a run may hold together; 0: no limit.
 	MaxRunArtifactBytes int64
+	// MaxListBytes is how much the schedules of a team may hold together, and so its
+	// agents and its environments, since their lists have no pages; 0: 16 MiB.
+	MaxListBytes int64
 	Sessions            SessionLimits
 	LocalWorker         bool // one is to come, and the service is not ready before
 }

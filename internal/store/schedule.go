@@ -184,12 +184,6 @@ func (tx *Tx) SetSchedule(ctx context.Context, r ScheduleRow) error {
 	return tx.SetSecretUses(ctx, r.Team, penstock.SecretOfSchedule, r.ID, r.secretNames())
 }
 
-// ScheduleSize is how many characters the schedules of a team hold together.
-func (tx *Tx) ScheduleSize(ctx context.Context, team string) (size int64, err error) {
-	err = tx.row(ctx, "SELECT CAST(COALESCE(sum(length(data)), 0) AS BIGINT) FROM schedules WHERE team = $1", team).Scan(&size)
-	return size, err
-}
-
 // DeleteSchedule removes a schedule that was read in the transaction. Runs that
 // it started keep its name.
 func (tx *Tx) DeleteSchedule(ctx context.Context, id string) error {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -13,33 +14,60 @@ import (
 // fold is a name as names are compared and sorted: "App" and "app" are one.
 func fold(name string) string { return strings.ToLower(name) }
 
+// environmentRecord is an environment as its row has it.
+type environmentRecord struct {
+	penstock.Environment
+	team      string
+	createdAt penstock.Time
+}
+
+// environmentFields are the columns of an environment.
+var environmentFields = newResource("environments", "e",
+	textColumn("uid", func(e *environmentRecord) *string { return &e.UID }),
+	textColumn("team", func(e *environmentRecord) *string { return &e.team }),
+	storedText("folded", func(e *environmentRecord) string { return fold(e.Config.Name) }).editable(),
+	jsonColumn("config", func(e *environmentRecord) *penstock.EnvironmentConfig { return &e.Config }).editable(),
+	numberColumn("created_at", func(e *environmentRecord) *penstock.Time { return &e.createdAt }),
+	numberColumn("updated_at", func(e *environmentRecord) *penstock.Time { return &e.LastUpdated }).editable(),
+	flagColumn("setup_failed", func(e *environmentRecord) *bool { return &e.SetupFailed }).unset(),
+	storedText("creator", func(e *environmentRecord) string { return uidOf(e.Creator) }),
+	storedText("editor", func(e *environmentRecord) string { return uidOf(e.LastEditor) }).editable(),
+)
+
 // The latest run that the viewer may see, and when one of those was taken by a
 // worker last. Both are found at the end of an index.
-const environmentColumns = `SELECT e.uid, e.team, e.config, e.updated_at, e.setup_failed,
-	c.uid, c.type, c.display_name, c.email, c.photo_url, m.uid, m.type, m.display_name, m.email, m.photo_url,
+var environmentColumns = "SELECT " + environmentFields.selected + ", " + selectActor("c.uid", "c") + ", " + selectActor("m.uid", "m") + `,
 	l.id, l.title, l.state, l.created_at, l.updated_at, l.started_at,
-	(SELECT r.started_at FROM runs r WHERE r.environment_id = e.uid AND r.environment_id <> '' AND r.started_at > 0 AND ($1 = 1 OR r.personal = 0 OR r.creator = $2)
-		ORDER BY r.created_at DESC LIMIT 1)
-	FROM environments e LEFT JOIN principals c ON c.uid = e.creator LEFT JOIN principals m ON m.uid = e.editor
-	LEFT JOIN runs l ON l.id = (SELECT r.id FROM runs r WHERE r.environment_id = e.uid AND r.environment_id <> '' AND ($1 = 1 OR r.personal = 0 OR r.creator = $2)
-		ORDER BY r.created_at DESC, r.id DESC LIMIT 1) `
+	(
+		SELECT r.started_at
+		FROM runs r
+		WHERE r.environment_id = e.uid AND r.environment_id <> '' AND r.started_at > 0
+			AND ($1 = 1 OR r.personal = 0 OR r.creator = $2)
+		ORDER BY r.created_at DESC
+		LIMIT 1
+	)
+	FROM environments e` + joinActor("c", "e.creator") + joinActor("m", "e.editor") + `
+	LEFT JOIN runs l ON l.id = (
+		SELECT r.id
+		FROM runs r
+		WHERE r.environment_id = e.uid AND r.environment_id <> '' AND ($1 = 1 OR r.personal = 0 OR r.creator = $2)
+		ORDER BY r.created_at DESC, r.id DESC
+		LIMIT 1
+	) `
 
-func scanEnvironment(scan func(...any) error) (penstock.Environment, error) {
-	var e penstock.Environment
-	var team, config string
+var setEnvironment = environmentFields.update("setup_failed = 0", "uid = ? AND team = ? AND deleted_at = 0")
+
+func scanEnvironment(row scanner) (penstock.Environment, error) {
+	var e environmentRecord
 	var creator, editor actorColumns
 	var id, title, state sql.NullString
 	var createdAt, updatedAt, startedAt, ranAt sql.NullInt64
-	err := scan(
-		&e.UID, &team, &config, &e.LastUpdated, &e.SetupFailed,
-		&creator.uid, &creator.kind, &creator.name, &creator.email, &creator.photo, &editor.uid, &editor.kind, &editor.name, &editor.email, &editor.photo,
-		&id, &title, &state, &createdAt, &updatedAt, &startedAt, &ranAt,
-	)
-	if err != nil {
-		return e, err
+	latest := []any{&id, &title, &state, &createdAt, &updatedAt, &startedAt, &ranAt}
+	if err := row.Scan(environmentFields.into(&e, slices.Concat(creator.into(), editor.into(), latest)...)...); err != nil {
+		return e.Environment, err
 	}
 	e.Creator, e.LastEditor = creator.actor(), editor.actor()
-	e.Scope = &penstock.Scoped{Type: "Team", UID: team}
+	e.Scope = &penstock.Scoped{Type: "Team", UID: e.team}
 	e.LastTaskRunAt = penstock.Time(ranAt.Int64)
 	if id.Valid {
 		e.LastTask = &penstock.EnvironmentTask{
@@ -47,7 +75,7 @@ func scanEnvironment(scan func(...any) error) (penstock.Environment, error) {
 			UpdatedAt: penstock.Time(updatedAt.Int64), StartedAt: penstock.Time(startedAt.Int64),
 		}
 	}
-	return e, unmarshal(config, &e.Config)
+	return e.Environment, nil
 }
 
 // Environments lists those of the viewer's team by name or, latest change
@@ -64,7 +92,7 @@ func (s *Store) Environments(ctx context.Context, v Viewer, byName bool) ([]pens
 	defer rows.Close()
 	out := []penstock.Environment{}
 	for rows.Next() {
-		e, err := scanEnvironment(rows.Scan)
+		e, err := scanEnvironment(rows)
 		if err != nil {
 			return nil, fmt.Errorf("list environments: %w", err)
 		}
@@ -85,7 +113,7 @@ func (tx *Tx) EnvironmentFor(ctx context.Context, v Viewer, uid string) (penstoc
 }
 
 func (s *Store) environment(ctx context.Context, q querier, v Viewer, uid string) (penstock.Environment, error) {
-	e, err := scanEnvironment(q.row(ctx, environmentColumns+"WHERE e.uid = $3 AND e.team = $4 AND e.deleted_at = 0", flag(v.All), v.UID, uid, v.Team).Scan)
+	e, err := scanEnvironment(q.row(ctx, environmentColumns+"WHERE e.uid = $3 AND e.team = $4 AND e.deleted_at = 0", flag(v.All), v.UID, uid, v.Team))
 	if errors.Is(err, sql.ErrNoRows) {
 		return e, penstock.NotFound("environment", uid)
 	}
@@ -123,16 +151,17 @@ func (s *Store) environmentSpec(ctx context.Context, where string, args ...any) 
 // AddEnvironment stores a new environment. A name that the team uses already
 // is a conflict, in whatever case it is written.
 func (tx *Tx) AddEnvironment(ctx context.Context, team string, e penstock.Environment) error {
-	_, err := tx.exec(ctx, "INSERT INTO environments (uid, team, folded, config, created_at, updated_at, creator, editor) VALUES ($1, $2, $3, $4, $5, $5, $6, $6)",
-		e.UID, team, fold(e.Config.Name), marshal(e.Config), int64(e.LastUpdated), uidOf(e.Creator))
+	record := environmentRecord{e, team, e.LastUpdated}
+	record.LastEditor = e.Creator
+	err := environmentFields.add(ctx, tx, &record)
 	return tx.nameTaken(err, "an environment", e.Config.Name)
 }
 
 // ReplaceEnvironment changes all that a caller says about an environment.
 // Whether its set-up failed is told anew by the next run.
 func (tx *Tx) ReplaceEnvironment(ctx context.Context, team string, e penstock.Environment) error {
-	n, err := tx.exec(ctx, "UPDATE environments SET folded = $1, config = $2, updated_at = $3, editor = $4, setup_failed = 0 WHERE uid = $5 AND team = $6 AND deleted_at = 0",
-		fold(e.Config.Name), marshal(e.Config), int64(e.LastUpdated), uidOf(e.LastEditor), e.UID, team)
+	record := environmentRecord{Environment: e, team: team}
+	n, err := tx.exec(ctx, setEnvironment, environmentFields.changes(&record, e.UID, team)...)
 	if err == nil && n == 0 {
 		return penstock.NotFound("environment", e.UID)
 	}

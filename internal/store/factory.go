@@ -36,31 +36,52 @@ func (c FactoryConfig) SecretNames() []string {
 	return slices.Concat(c.Defaults.Config().SecretNames(), every.SecretNames(), c.ImageSecrets)
 }
 
-const factoryColumns = `SELECT f.uid, f.team, f.name, f.alias, f.description, f.source, f.foreman_uid, f.data, f.revision, f.created_at, f.updated_at, ` + repositoryFields + `,
-	(SELECT count(*) FROM webhooks w WHERE w.factory_uid = f.uid AND w.deleted_at = 0), (SELECT count(*) FROM automations a WHERE a.factory_uid = f.uid)
-	FROM factories f LEFT JOIN repositories r ON r.factory_uid = f.uid `
+// factoryRecord is a factory as its row has it.
+type factoryRecord struct {
+	FactoryRow
+	revision int64
+}
 
-func scanFactory(scan func(...any) error) (FactoryRow, error) {
-	var r FactoryRow
-	var data, findings string
-	var revision int64
-	fields := append([]any{&r.UID, &r.Team, &r.Name, &r.Alias, &r.Description, &r.Source, &r.ForemanUID, &data, &revision, &r.CreatedAt, &r.UpdatedAt}, intoRepository(&r.Origin, &findings)...)
-	if err := scan(append(fields, &r.WebhookCount, &r.AutomationCount)...); err != nil {
-		return r, err
+// factoryFields are the columns of a factory.
+var factoryFields = newResource("factories", "f",
+	textColumn("uid", func(r *factoryRecord) *string { return &r.UID }),
+	textColumn("team", func(r *factoryRecord) *string { return &r.Team }),
+	textColumn("name", func(r *factoryRecord) *string { return &r.Name }).editable(),
+	storedText("folded", func(r *factoryRecord) string { return fold(r.Name) }).editable(),
+	textColumn("alias", func(r *factoryRecord) *string { return &r.Alias }).editable(),
+	storedText("folded_alias", func(r *factoryRecord) string { return fold(r.Alias) }).editable(),
+	textColumn("description", func(r *factoryRecord) *string { return &r.Description }).editable(),
+	textColumn("source", func(r *factoryRecord) *penstock.FactorySource { return &r.Source }),
+	textColumn("foreman_uid", func(r *factoryRecord) *string { return &r.ForemanUID }).editable(),
+	jsonColumn("data", func(r *factoryRecord) *FactoryConfig { return &r.FactoryConfig }).editable(),
+	numberColumn("revision", func(r *factoryRecord) *int64 { return &r.revision }),
+	numberColumn("created_at", func(r *factoryRecord) *penstock.Time { return &r.CreatedAt }),
+	numberColumn("updated_at", func(r *factoryRecord) *penstock.Time { return &r.UpdatedAt }).editable(),
+)
+
+var (
+	factoryColumns = "SELECT " + factoryFields.selected + ", " + repositoryFields.orZero + `,
+	(SELECT count(*) FROM webhooks w WHERE w.factory_uid = f.uid AND w.deleted_at = 0),
+	(SELECT count(*) FROM automations a WHERE a.factory_uid = f.uid)
+	FROM factories f
+	LEFT JOIN repositories r ON r.factory_uid = f.uid `
+	setFactory = factoryFields.update("", "uid = ? AND deleted_at = 0")
+)
+
+func scanFactory(row scanner) (FactoryRow, error) {
+	var record factoryRecord
+	r := &record.FactoryRow
+	repository := repositoryFields.into(&r.Origin, &r.WebhookCount, &r.AutomationCount)
+	if err := row.Scan(factoryFields.into(&record, repository...)...); err != nil {
+		return *r, err
 	}
+	revision := record.revision
 	r.Definition = penstock.FactoryDefinition{Revision: revision, Status: penstock.DefinitionApplied}
 	if r.Source == penstock.FactoryRepository {
-		r.Origin.FactoryUID, r.Origin.Team = r.UID, r.Team
-		if err := unmarshal(findings, &r.Origin.Diagnostics); err != nil {
-			return r, fmt.Errorf("read the repository of factory %s: %w", r.UID, err)
-		}
 		r.Repository, r.Definition = &r.Origin.Repository, r.Origin.definition(revision)
 	}
-	if err := unmarshal(data, &r.FactoryConfig); err != nil {
-		return r, fmt.Errorf("read factory %s: %w", r.UID, err)
-	}
 	r.TeamUID, r.FactorySettings = r.Team, penstock.SettingsOf(r.Defaults, r.WorksOn)
-	return r, nil
+	return *r, nil
 }
 
 // Changed says that something is about to change with which deliveries are
@@ -113,7 +134,7 @@ func (s *Store) Factories(ctx context.Context, team string, q penstock.FactoryQu
 	list = []FactoryRow{}
 	bytes, more := 0, false
 	for rows.Next() {
-		r, err := scanFactory(rows.Scan)
+		r, err := scanFactory(rows)
 		if err != nil {
 			return nil, "", fmt.Errorf("list factories: %w", err)
 		}
@@ -163,7 +184,7 @@ func (tx *Tx) Factory(ctx context.Context, team, uid string) (FactoryRow, error)
 }
 
 func (s *Store) factory(ctx context.Context, q querier, team, uid string) (FactoryRow, error) {
-	r, err := scanFactory(q.row(ctx, factoryColumns+"WHERE f.uid = $1 AND f.team = $2 AND f.deleted_at = 0", uid, team).Scan)
+	r, err := scanFactory(q.row(ctx, factoryColumns+"WHERE f.uid = $1 AND f.team = $2 AND f.deleted_at = 0", uid, team))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("factory", uid)
 	}
@@ -195,10 +216,7 @@ func (tx *Tx) AddFactory(ctx context.Context, r FactoryRow) error {
 	if err := tx.factoryNames(ctx, r); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `INSERT INTO factories (uid, team, name, folded, alias, folded_alias, description, source, foreman_uid, data, revision, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		r.UID, r.Team, r.Name, fold(r.Name), r.Alias, fold(r.Alias), r.Description, string(r.Source), r.ForemanUID, marshal(r.FactoryConfig),
-		r.Definition.Revision, int64(r.CreatedAt), int64(r.UpdatedAt))
+	err := factoryFields.add(ctx, tx, &factoryRecord{r, r.Definition.Revision})
 	if err != nil {
 		return tx.nameTaken(err, "a factory", r.Name)
 	}
@@ -211,9 +229,7 @@ func (tx *Tx) SetFactory(ctx context.Context, r FactoryRow) error {
 	if err := tx.factoryNames(ctx, r); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `UPDATE factories SET name = $1, folded = $2, alias = $3, folded_alias = $4, description = $5, foreman_uid = $6, data = $7, updated_at = $8
-		WHERE uid = $9 AND deleted_at = 0`,
-		r.Name, fold(r.Name), r.Alias, fold(r.Alias), r.Description, r.ForemanUID, marshal(r.FactoryConfig), int64(r.UpdatedAt), r.UID)
+	_, err := tx.exec(ctx, setFactory, factoryFields.changes(&factoryRecord{FactoryRow: r}, r.UID)...)
 	if err != nil {
 		return tx.nameTaken(err, "a factory", r.Name)
 	}

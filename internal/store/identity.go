@@ -9,18 +9,39 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-const identityColumns = "SELECT uid, name, factory_uid, data, created_at, updated_at FROM identities "
+// identityRecord is an agent as its row has it. The data holds what has no column of
+// its own.
+type identityRecord struct {
+	penstock.Identity
+	team string
+	data penstock.Identity
+}
 
-// scanIdentity reads an agent. The data holds what has no column of its own.
-func scanIdentity(scan func(...any) error) (penstock.Identity, error) {
-	var i, columns penstock.Identity
-	var data string
-	if err := scan(&columns.UID, &columns.Name, &columns.FactoryUID, &data, &columns.CreatedAt, &columns.UpdatedAt); err != nil {
-		return i, err
-	}
-	err := unmarshal(data, &i)
-	i.UID, i.Name, i.FactoryUID, i.CreatedAt, i.UpdatedAt = columns.UID, columns.Name, columns.FactoryUID, columns.CreatedAt, columns.UpdatedAt
-	return i, err
+// identityFields are the columns of an agent.
+var identityFields = newResource("identities", "i",
+	textColumn("uid", func(i *identityRecord) *string { return &i.UID }),
+	storedText("team", func(i *identityRecord) string { return i.team }),
+	textColumn("name", func(i *identityRecord) *string { return &i.Name }).editable(),
+	storedText("folded", func(i *identityRecord) string { return fold(i.Name) }).editable(),
+	textColumn("factory_uid", func(i *identityRecord) *string { return &i.FactoryUID }),
+	storedText("environment_id", func(i *identityRecord) string { return i.EnvironmentID }).editable(),
+	jsonColumn("data", func(i *identityRecord) *penstock.Identity { return &i.data }).editable(),
+	numberColumn("created_at", func(i *identityRecord) *penstock.Time { return &i.CreatedAt }),
+	numberColumn("updated_at", func(i *identityRecord) *penstock.Time { return &i.UpdatedAt }).editable(),
+)
+
+var (
+	identityColumns = "SELECT " + identityFields.selected + " FROM identities i "
+	setIdentity     = identityFields.update("", "uid = ? AND team = ? AND deleted_at = 0")
+)
+
+func scanIdentity(row scanner) (penstock.Identity, error) {
+	var i identityRecord
+	err := row.Scan(identityFields.into(&i)...)
+	own := i.Identity
+	i.Identity = i.data
+	i.UID, i.Name, i.FactoryUID, i.CreatedAt, i.UpdatedAt = own.UID, own.Name, own.FactoryUID, own.CreatedAt, own.UpdatedAt
+	return i.Identity, err
 }
 
 // Identities lists a team's agents by name.
@@ -36,7 +57,7 @@ func (s *Store) identities(ctx context.Context, q querier, where string, args ..
 	defer rows.Close()
 	out := []penstock.Identity{}
 	for rows.Next() {
-		i, err := scanIdentity(rows.Scan)
+		i, err := scanIdentity(rows)
 		if err != nil {
 			return nil, fmt.Errorf("list agents: %w", err)
 		}
@@ -62,7 +83,7 @@ func (tx *Tx) Identity(ctx context.Context, team, uid string) (penstock.Identity
 }
 
 func (s *Store) identity(ctx context.Context, q querier, lock, team, uid string) (penstock.Identity, error) {
-	i, err := scanIdentity(q.row(ctx, identityColumns+"WHERE uid = $1 AND team = $2 AND deleted_at = 0"+lock, uid, team).Scan)
+	i, err := scanIdentity(q.row(ctx, identityColumns+"WHERE uid = $1 AND team = $2 AND deleted_at = 0"+lock, uid, team))
 	if errors.Is(err, sql.ErrNoRows) {
 		return i, penstock.NotFound("agent", uid)
 	}
@@ -75,8 +96,7 @@ func (s *Store) identity(ctx context.Context, q querier, lock, team, uid string)
 // AddIdentity stores a new agent. A name that the team uses already, in the
 // same factory or outside of one, is a conflict in whatever case it is written.
 func (tx *Tx) AddIdentity(ctx context.Context, team string, i penstock.Identity) error {
-	_, err := tx.exec(ctx, "INSERT INTO identities (uid, team, name, folded, factory_uid, environment_id, data, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-		i.UID, team, i.Name, fold(i.Name), i.FactoryUID, i.EnvironmentID, marshal(i), int64(i.CreatedAt), int64(i.UpdatedAt))
+	err := identityFields.add(ctx, tx, &identityRecord{i, team, i})
 	if err != nil {
 		return tx.nameTaken(err, "an agent", i.Name)
 	}
@@ -85,8 +105,7 @@ func (tx *Tx) AddIdentity(ctx context.Context, team string, i penstock.Identity)
 
 // SetIdentity stores an agent that was read and changed in the transaction.
 func (tx *Tx) SetIdentity(ctx context.Context, team string, i penstock.Identity) error {
-	n, err := tx.exec(ctx, "UPDATE identities SET name = $1, folded = $2, environment_id = $3, data = $4, updated_at = $5 WHERE uid = $6 AND team = $7 AND deleted_at = 0",
-		i.Name, fold(i.Name), i.EnvironmentID, marshal(i), int64(i.UpdatedAt), i.UID, team)
+	n, err := tx.exec(ctx, setIdentity, identityFields.changes(&identityRecord{i, team, i}, i.UID, team)...)
 	if err == nil && n == 0 {
 		return penstock.NotFound("agent", i.UID)
 	}

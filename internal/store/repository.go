@@ -48,38 +48,41 @@ func (r RepositoryRow) definition(revision int64) penstock.FactoryDefinition {
 	return d
 }
 
-const repositoryFields = `r.url, r.place, r.branch, r.path, r.secret, r.head, r.commit_id, r.applied, r.result, r.detail, r.findings, r.version,
-	r.problem, r.failures, r.checked_at, r.asked, r.done, r.names_secrets`
+// repositoryFields are the columns of a factory's repository that are read together.
+var repositoryFields = newResource("repositories", "r",
+	textColumn("factory_uid", func(r *RepositoryRow) *string { return &r.FactoryUID }),
+	textColumn("team", func(r *RepositoryRow) *string { return &r.Team }),
+	textColumn("url", func(r *RepositoryRow) *string { return &r.URL }),
+	textColumn("place", func(r *RepositoryRow) *string { return &r.Place }),
+	textColumn("branch", func(r *RepositoryRow) *string { return &r.Branch }),
+	textColumn("path", func(r *RepositoryRow) *string { return &r.Path }),
+	textColumn("secret", func(r *RepositoryRow) *string { return &r.Secret }),
+	flagColumn("names_secrets", func(r *RepositoryRow) *bool { return &r.NamesSecrets }),
 
-// intoRepository lists where the repositoryFields go; findings is JSON. Those of a
-// factory without a repository are NULL.
-func intoRepository(r *RepositoryRow, findings *string) []any {
-	return []any{
-		orZero(&r.URL), orZero(&r.Place), orZero(&r.Branch), orZero(&r.Path), orZero(&r.Secret), orZero(&r.Head), orZero(&r.Commit), orZero(&r.Applied),
-		orZero(&r.Result), orZero(&r.Detail), orZero(findings), orZero(&r.Version), orZero(&r.Problem), orZero(&r.Failures), orZero(&r.CheckedAt),
-		orZero(&r.Asked), orZero(&r.Done), orZero(&r.NamesSecrets),
-	}
-}
+	// What becomes known of it.
+	textColumn("head", func(r *RepositoryRow) *string { return &r.Head }).unset(),
+	textColumn("commit_id", func(r *RepositoryRow) *string { return &r.Commit }).unset(),
+	textColumn("applied", func(r *RepositoryRow) *string { return &r.Applied }).unset(),
+	textColumn("result", func(r *RepositoryRow) *penstock.CommitResult { return &r.Result }).unset(),
+	textColumn("detail", func(r *RepositoryRow) *string { return &r.Detail }).unset(),
+	jsonColumn("findings", func(r *RepositoryRow) *[]penstock.Diagnostic { return &r.Diagnostics }).unset(),
+	numberColumn("version", func(r *RepositoryRow) *int64 { return &r.Version }).unset(),
+	textColumn("problem", func(r *RepositoryRow) *string { return &r.Problem }).unset(),
+	numberColumn("failures", func(r *RepositoryRow) *int64 { return &r.Failures }).unset(),
+	numberColumn("checked_at", func(r *RepositoryRow) *penstock.Time { return &r.CheckedAt }).unset(),
+	numberColumn("asked", func(r *RepositoryRow) *int64 { return &r.Asked }).unset(),
+	numberColumn("done", func(r *RepositoryRow) *int64 { return &r.Done }).unset(),
+)
 
-// zeroed scans NULL as the zero value.
-type zeroed[T any] struct{ to *T }
-
-func orZero[T any](to *T) any { return zeroed[T]{to} }
-
-// Scan is called by database/sql.
-func (z zeroed[T]) Scan(value any) error {
-	var v sql.Null[T]
-	err := v.Scan(value)
-	*z.to = v.V
-	return err
-}
+var claimedRepository = "SELECT " + repositoryFields.selected + `, t.version
+	FROM repositories r
+	JOIN teams t ON t.uid = r.team
+	WHERE r.factory_uid = $1`
 
 // AddRepository stores the repository of a factory that was just added. It is due
 // at once.
 func (tx *Tx) AddRepository(ctx context.Context, r RepositoryRow) error {
-	if _, err := tx.exec(ctx, `INSERT INTO repositories (factory_uid, team, url, place, branch, path, secret, names_secrets)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		r.FactoryUID, r.Team, r.URL, r.Place, r.Branch, r.Path, r.Secret, flag(r.NamesSecrets)); err != nil {
+	if err := repositoryFields.add(ctx, tx, &r); err != nil {
 		return fmt.Errorf("store the repository of factory %s: %w", r.FactoryUID, err)
 	}
 	tx.Nudge(TopicRepositories)
@@ -175,13 +178,8 @@ func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]R
 			if n == 0 {
 				continue // another replica was first
 			}
-			r := RepositoryRow{FactoryUID: uid, Token: token}
-			var findings string
-			err = tx.row(ctx, "SELECT r.team, t.version, "+repositoryFields+" FROM repositories r JOIN teams t ON t.uid = r.team WHERE r.factory_uid = $1", uid).
-				Scan(append([]any{&r.Team, &r.TeamVersion}, intoRepository(&r, &findings)...)...)
-			if err == nil {
-				err = unmarshal(findings, &r.Diagnostics)
-			}
+			r := RepositoryRow{Token: token}
+			err = tx.row(ctx, claimedRepository, uid).Scan(repositoryFields.into(&r, &r.TeamVersion)...)
 			if err != nil {
 				return fmt.Errorf("read the repository of factory %s: %w", uid, err)
 			}

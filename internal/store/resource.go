@@ -17,6 +17,7 @@ import (
 type resource[T any] struct {
 	table    // of the columns that an insert stores
 	selected string
+	orZero   string // selected, of a row that may be absent from a join
 	stored   []columnOf[T]
 	changing []columnOf[T]
 	read     []columnOf[T]
@@ -35,7 +36,7 @@ type columnOf[T any] struct {
 // statement that selects columns.
 func newResource[T any](name, alias string, list ...columnOf[T]) resource[T] {
 	r := resource[T]{table: table{name: name}}
-	var selected []string
+	var selected, orZero []string
 	for _, c := range list {
 		if c.value != nil {
 			r.columns, r.stored = append(r.columns, c.column), append(r.stored, c)
@@ -46,12 +47,16 @@ func newResource[T any](name, alias string, list ...columnOf[T]) resource[T] {
 		if c.dest != nil {
 			r.read = append(r.read, c)
 			selected = append(selected, alias+"."+c.name)
+			orZero = append(orZero, "COALESCE("+alias+"."+c.name+", "+zeroOf[c.kind]+")")
 		}
 	}
-	r.selected = strings.Join(selected, ", ")
+	r.selected, r.orZero = strings.Join(selected, ", "), strings.Join(orZero, ", ")
 	r.insert = "INSERT INTO " + name + " (" + r.names() + ") VALUES (" + placeholders(1, len(r.columns)) + ")"
 	return r
 }
+
+// zeroOf has the values of absent columns by their kinds.
+var zeroOf = map[string]string{"text": "''", "bigint": "0", "bytea": "''"}
 
 // row is what an insert stores.
 func (r resource[T]) row(v *T) []any { return values(r.stored, v) }

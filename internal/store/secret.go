@@ -16,9 +16,25 @@ type SecretRow struct {
 	Sealed                 []byte // the value for this team, name and version; nil while there is none
 }
 
-const secretColumns = `SELECT s.team, s.name, s.version, s.sealed, s.created_at, s.updated_at, s.last_used_at, s.webhook_uid,
-	c.uid, c.type, c.display_name, c.email, c.photo_url, m.uid, m.type, m.display_name, m.email, m.photo_url
-	FROM secrets s LEFT JOIN principals c ON c.uid = s.created_by LEFT JOIN principals m ON m.uid = s.updated_by `
+// secretFields are the columns of a managed secret.
+var secretFields = newResource("secrets", "s",
+	textColumn("team", func(r *SecretRow) *string { return &r.Team }),
+	textColumn("name", func(r *SecretRow) *string { return &r.Name }),
+	numberColumn("version", func(r *SecretRow) *int64 { return &r.Version }).editable(),
+	bytesColumn("sealed", func(r *SecretRow) *[]byte { return &r.Sealed }).editable(),
+	numberColumn("created_at", func(r *SecretRow) *penstock.Time { return &r.CreatedAt }),
+	numberColumn("updated_at", func(r *SecretRow) *penstock.Time { return &r.UpdatedAt }).editable(),
+	storedText("created_by", func(r *SecretRow) string { return uidOf(r.CreatedBy) }),
+	storedText("updated_by", func(r *SecretRow) string { return uidOf(r.UpdatedBy) }).editable(),
+	numberColumn("last_used_at", func(r *SecretRow) *penstock.Time { return &r.LastUsedAt }).unset(),
+	textColumn("webhook_uid", func(r *SecretRow) *string { return &r.WebhookUID }),
+)
+
+var (
+	secretColumns = "SELECT " + secretFields.selected + ", " + selectActor("c.uid", "c") + ", " + selectActor("m.uid", "m") + `
+	FROM secrets s` + joinActor("c", "s.created_by") + joinActor("m", "s.updated_by") + " "
+	setSecret = secretFields.update("", "team = ? AND name = ?")
+)
 
 func (s *Store) secrets(ctx context.Context, q querier, where string, args ...any) ([]SecretRow, error) {
 	rows, err := q.query(ctx, secretColumns+where+" ORDER BY s.name", args...)
@@ -26,10 +42,7 @@ func (s *Store) secrets(ctx context.Context, q querier, where string, args ...an
 	list, err := collect(s, rows, err, "secrets", func(r *SecretRow) []any {
 		actors = append(actors, [2]actorColumns{})
 		a := &actors[len(actors)-1]
-		return []any{
-			&r.Team, &r.Name, &r.Version, &r.Sealed, &r.CreatedAt, &r.UpdatedAt, &r.LastUsedAt, &r.WebhookUID,
-			&a[0].uid, &a[0].kind, &a[0].name, &a[0].email, &a[0].photo, &a[1].uid, &a[1].kind, &a[1].name, &a[1].email, &a[1].photo,
-		}
+		return secretFields.into(r, slices.Concat(a[0].into(), a[1].into())...)
 	})
 	for i := range list {
 		if list[i].Pending = list[i].Version == 0; list[i].Pending {
@@ -149,17 +162,13 @@ func notNull(b []byte) []byte { return append([]byte{}, b...) }
 // AddSecret stores a new secret, in the version that r has. A name that the
 // team uses already is a conflict.
 func (tx *Tx) AddSecret(ctx context.Context, r SecretRow) error {
-	_, err := tx.exec(ctx, `INSERT INTO secrets (team, name, version, sealed, created_at, updated_at, created_by, updated_by, webhook_uid)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		r.Team, r.Name, r.Version, notNull(r.Sealed), int64(r.CreatedAt), int64(r.UpdatedAt), uidOf(r.CreatedBy), uidOf(r.UpdatedBy), r.WebhookUID)
-	return tx.nameTaken(err, "a secret", r.Name)
+	return tx.nameTaken(secretFields.add(ctx, tx, &r), "a secret", r.Name)
 }
 
 // SetSecret stores the value of a secret that was read in the transaction.
 // Nothing keeps the value before it.
 func (tx *Tx) SetSecret(ctx context.Context, r SecretRow) error {
-	n, err := tx.exec(ctx, "UPDATE secrets SET version = $1, sealed = $2, updated_at = $3, updated_by = $4 WHERE team = $5 AND name = $6",
-		r.Version, notNull(r.Sealed), int64(r.UpdatedAt), uidOf(r.UpdatedBy), r.Team, r.Name)
+	n, err := tx.exec(ctx, setSecret, secretFields.changes(&r, r.Team, r.Name)...)
 	if err == nil && n == 0 {
 		return penstock.NotFound("secret", r.Name)
 	}

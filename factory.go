@@ -252,4 +252,6 @@ type Dispatched struct {
 	FactoryUID   string `json:"factory_uid"`
 	ForemanAgent string `json:"foreman_agent"` // its name
 	TicketRef    string `json:"ticket_ref"`    // <source>:<id>, adhoc:<run> where the request has none
+
+	Warnings []string `json:"-"` // as those of a RunCreated
 }

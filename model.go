@@ -182,6 +182,20 @@ func CanonicalModelID(id string) (string, bool) {
 	return id, false
 }
 
+// NearestModel returns the id of the catalogue that a model's name was perhaps
+// meant to be, with its provider or without; "" where none comes near.
+func NearestModel(name string) string {
+	if len(name) > 64 { // nobody misspells such a name, and measuring it takes time
+		return ""
+	}
+	var ids []string
+	for _, m := range models {
+		_, bare, _ := strings.Cut(m.ID, "/")
+		ids = append(ids, m.ID, bare)
+	}
+	return Nearest(name, ids)
+}
+
 // NoProvider is the ProviderPrefix of a model that belongs to no provider.
 const NoProvider = "?"
 

@@ -276,6 +276,8 @@ type RunCreated struct {
 	TaskID     string `json:"task_id"`
 	State      State  `json:"state"`
 	AtCapacity bool   `json:"at_capacity"` // no worker has a free slot for it now
+
+	Warnings []string `json:"-"` // in ASCII, without commas; sent in a header
 }
 
 // Attachment is a file sent along with a run.

@@ -142,6 +142,9 @@ func (c *client) call(ctx context.Context, method, path string, body, result any
 		for _, field := range response.Header.Values("X-Penstock-Ignored-Fields") {
 			c.std.notef("the server does not know and ignored: %s", field)
 		}
+		for _, warning := range response.Header.Values("X-Penstock-Warnings") {
+			c.std.notef("warning: %s", warning)
+		}
 		raw, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 		if err != nil {
 			return &transportError{c.base, err}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock"
@@ -44,7 +45,7 @@ func (cmd *factoryApplyCmd) Run(ctx context.Context, std *stdio, in *factoryCmds
 
 // send applies the files of the folder, or asks what that would change.
 func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds, dry bool) error {
-	tree, d, err := f.read(std)
+	tree, d, local, err := f.read(std)
 	if err != nil {
 		return err
 	}
@@ -62,13 +63,14 @@ func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds,
 	}
 	uid, err := c.factoryUID(ctx, called)
 	if refused, ok := errors.AsType[*exitError](err); ok && refused.code == exitRefused && f.Factory == "" && f.Base == nil {
-		return f.create(ctx, c, files, d, dry)
+		return f.create(ctx, c, files, d, local, dry)
 	}
 	if err != nil {
 		return err
 	}
 	request := service.ApplyRequest{Files: files, DryRun: dry, BaseRevision: f.Base}
 	err = answer(ctx, c, http.MethodPut, "factory/"+url.PathEscape(uid)+"/definition", request, func(a service.Applied) error {
+		f.remark(std, local, a.Diagnostics)
 		return printPlan(std, a.Plan, fmt.Sprintf("revision %d is active", a.Revision))
 	})
 	return f.explain(std, err)
@@ -76,10 +78,13 @@ func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds,
 
 // create makes the factory that there is not yet. A plan of it has the
 // server's findings.
-func (f *folderOfFactory) create(ctx context.Context, c *client, files map[string]string, d *definition.Definition, dry bool) error {
+func (f *folderOfFactory) create(
+	ctx context.Context, c *client, files map[string]string, d *definition.Definition, local []definition.Diagnostic, dry bool,
+) error {
 	plan := definition.Compare(nil, d, nil)
 	if !dry {
 		err := answer(ctx, c, http.MethodPost, "factory", map[string]any{"files": files}, func(made penstock.Factory) error {
+			f.remark(c.std, local, made.Definition.Diagnostics)
 			return printPlan(c.std, plan, fmt.Sprintf("revision %d is active in the new factory %s", made.Definition.Revision, made.UID))
 		})
 		return f.explain(c.std, err)
@@ -91,6 +96,7 @@ func (f *folderOfFactory) create(ctx context.Context, c *client, files map[strin
 	if !verdict.Valid {
 		return f.explain(c.std, &apiError{status: http.StatusUnprocessableEntity, diagnostics: verdict.Diagnostics})
 	}
+	f.remark(c.std, local, verdict.Diagnostics)
 	if c.json {
 		return c.std.json(plan)
 	}
@@ -98,23 +104,24 @@ func (f *folderOfFactory) create(ctx context.Context, c *client, files map[strin
 }
 
 // read reads the folder, and reports what is wrong with it without a server.
-func (f *folderOfFactory) read(std *stdio) (map[string][]byte, *definition.Definition, error) {
+// What it finds that is no error it prints and returns.
+func (f *folderOfFactory) read(std *stdio) (map[string][]byte, *definition.Definition, []definition.Diagnostic, error) {
 	if info, err := os.Stat(f.Folder); err != nil || !info.IsDir() {
-		return nil, nil, exitf(exitUsage, "%s is not a folder", f.Folder)
+		return nil, nil, nil, exitf(exitUsage, "%s is not a folder", f.Folder)
 	}
 	tree, found, err := definition.ReadTree(os.DirFS(f.Folder))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	d, more := definition.Parse(tree, definition.Known{CheckCron: service.CheckCron})
 	if found = append(found, more...); definition.HasErrors(found) {
-		return nil, nil, f.report(std, found)
+		return nil, nil, nil, f.report(std, found)
 	}
 	for _, d := range found {
 		d.Path = path.Join(filepath.ToSlash(f.Folder), d.Path)
 		std.notef("%s", d)
 	}
-	return tree, d, nil
+	return tree, d, found, nil
 }
 
 // explain prints the findings of the server as those of [folderOfFactory.read]
@@ -124,13 +131,34 @@ func (f *folderOfFactory) explain(std *stdio, err error) error {
 	if !ok || len(refused.diagnostics) == 0 {
 		return err
 	}
+	return f.report(std, findingsOf(refused.diagnostics))
+}
+
+// remark prints findings of the server that keep nothing from being applied and were
+// not found here.
+func (f *folderOfFactory) remark(std *stdio, local []definition.Diagnostic, diagnostics []penstock.Diagnostic) {
+	for _, d := range findingsOf(diagnostics) {
+		same := func(other definition.Diagnostic) bool {
+			return other.Path == d.Path && other.Line == d.Line && other.Column == d.Column && other.Code == d.Code
+		}
+		if slices.ContainsFunc(local, same) {
+			continue
+		}
+		d.Path = path.Join(filepath.ToSlash(f.Folder), d.Path)
+		std.notef("%s", d)
+	}
+}
+
+// findingsOf are the server's findings in the vocabulary of the reader of files.
+func findingsOf(diagnostics []penstock.Diagnostic) []definition.Diagnostic {
 	var found []definition.Diagnostic
-	for _, d := range refused.diagnostics {
+	for _, d := range diagnostics {
 		found = append(found, definition.Diagnostic{
-			Code: definition.Code(d.Code), Message: d.Message, Path: d.Path, Line: d.Line, Column: d.Column, Severity: definition.Severity(d.Severity), Nearest: d.Nearest,
+			Code: definition.Code(d.Code), Message: d.Message, Path: d.Path, Line: d.Line, Column: d.Column,
+			Severity: definition.Severity(d.Severity), Nearest: d.Nearest,
 		})
 	}
-	return f.report(std, found)
+	return found
 }
 
 func (f *folderOfFactory) report(std *stdio, found []definition.Diagnostic) error {

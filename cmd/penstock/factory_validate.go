@@ -5,7 +5,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
+	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/definition"
 	"github.com/penstock-dev/penstock/internal/service"
 )
@@ -21,7 +23,7 @@ func (cmd *factoryValidateCmd) Help() string {
 	return "Every finding has its file, line and column and a code. Exits with 1 where there is an error; a warning is none."
 }
 
-func (cmd *factoryValidateCmd) Run(std *stdio) error {
+func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
 	// Not made absolute: editors and GitHub look for a file from where they are.
 	if info, err := os.Stat(cmd.Folder); err != nil || !info.IsDir() {
 		return exitf(exitUsage, "%s is no folder", cmd.Folder)
@@ -30,7 +32,7 @@ func (cmd *factoryValidateCmd) Run(std *stdio) error {
 	if err != nil {
 		return err
 	}
-	_, more := definition.Parse(files, definition.Known{CheckCron: service.CheckCron})
+	_, more := definition.Parse(files, definition.Known{CheckCron: service.CheckCron, Model: settings.checkModel})
 	found = append(found, more...)
 	if err := cmd.print(std, found); err != nil {
 		return err
@@ -42,6 +44,21 @@ func (cmd *factoryValidateCmd) Run(std *stdio) error {
 		std.notef("%s is valid: %d files", cmd.Folder, len(files))
 	}
 	return nil
+}
+
+// checkModel warns of what can hardly be the name of a model. A server may have
+// aliases that nobody here knows of: a word that resembles no model may be one.
+func (s *fileSettings) checkModel(name string) (problem, nearest string) {
+	_, known := penstock.CanonicalModelID(name)
+	_, alias := s.ModelAliases[name]
+	if known || alias || penstock.IsModelAuto(name) {
+		return "", ""
+	}
+	near := penstock.NearestModel(name)
+	if near == "" && !strings.Contains(name, "/") {
+		return "", ""
+	}
+	return fmt.Sprintf("the built-in agent knows no model %q, unless the server has an alias of this name", name), near
 }
 
 func (cmd *factoryValidateCmd) print(std *stdio, found []definition.Diagnostic) error {

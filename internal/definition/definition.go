@@ -81,6 +81,9 @@ type Known struct {
 	// Taken reports whether another factory of the team is known by the name, and
 	// by the alias unless that is "".
 	Taken func(name, alias string) (nameTaken, aliasTaken bool)
+	// Model says what is wrong with the name of a model of the built-in agent, ""
+	// where nothing is, and which name was perhaps meant: a warning.
+	Model func(name string) (problem, nearest string)
 	// CheckCron says what is wrong with a cron expression.
 	CheckCron func(expression string) error
 }

@@ -66,6 +66,7 @@ func (p *parser) settings(d *document, s Settings, above []Settings, path ...any
 		}
 		d.badf(second, InvalidValue, "model and harness exclude each other: give one of them")
 	}
+	p.model(d, s.Model, at("model"))
 	p.harness(d, s, above, at("harness"))
 	p.refers(d, KindRunner, s.Runner, at("runner")...)
 	if id := s.EnvironmentID; id != "" && p.known.Environments != nil && !slices.Contains(p.known.Environments, id) {
@@ -82,6 +83,16 @@ func (d *document) size(c *penstock.Config) {
 	}
 }
 
+// model warns of a model of the built-in agent that nobody knows.
+func (p *parser) model(d *document, name string, path []any) {
+	if name == "" || p.known.Model == nil {
+		return
+	}
+	if problem, near := p.known.Model(name); problem != "" {
+		d.warnf(d.find(path...), InvalidReference, near, "%s", problem)
+	}
+}
+
 func (p *parser) harness(d *document, s Settings, above []Settings, path []any) {
 	h := s.Harness
 	if h == nil || h.Type == "" {
@@ -95,6 +106,7 @@ func (p *parser) harness(d *document, s Settings, above []Settings, path []any) 
 		d.warnf(at("type"), InvalidReference, nearest(h.Type, names), "the harness %s works only where the server's configuration names it", quote(h.Type))
 	}
 	if h.Type == penstock.HarnessBuiltin {
+		p.model(d, h.Model, append(slices.Clone(path), "model"))
 		for _, key := range []string{"auth", "reasoningLevel"} {
 			if node := at(key); node != nil {
 				d.badf(node, InvalidValue, "the built-in harness takes no %s", key)

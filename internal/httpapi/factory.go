@@ -88,5 +88,6 @@ func (a *API) dispatchRun(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.warn(dispatched.Warnings)
 	return c.respond(http.StatusOK, dispatched)
 }

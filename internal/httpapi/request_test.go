@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -298,7 +299,7 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		t.Errorf("preflight of a stranger: got %d %v", a.status, a.header)
 	}
 	a = w.do("GET", "/api/v1/nothing", nil, "Origin", "https://app.example")
-	if a.header.Get("Access-Control-Allow-Origin") != "https://app.example" || !strings.Contains(a.header.Get("Access-Control-Expose-Headers"), "X-Request-Id") {
+	if a.header.Get("Access-Control-Allow-Origin") != "https://app.example" || !strings.Contains(a.header.Get("Access-Control-Expose-Headers"), "X-Penstock-Warnings, X-Request-Id") {
 		t.Errorf("an error: got %v, want it readable too", a.header)
 	}
 	if a := start(t).do("GET", "/api/v1/me", nil, "Origin", "https://app.example"); a.header.Get("Access-Control-Allow-Origin") != "" {
@@ -333,4 +334,19 @@ func TestBodiesThatAreNestedDeeply(t *testing.T) {
 	payload := `{"filter":{},"payload":` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + "}"
 	uid := w.must(http.StatusCreated, "POST", "/api/v1/factory", map[string]any{"name": "deep"}).field("uid")
 	w.must(http.StatusOK, "POST", "/api/v1/factory/"+uid+"/test-filter", []byte(payload), "Content-Type", "application/json")
+}
+
+func TestWarningsAreHeaders(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	for _, path := range []string{"/api/v1/agent/runs", "/api/v1/agent/run"} {
+		a := w.must(http.StatusOK, "POST", path, `{"prompt": "p", "config": {"model_id": "so\r\nnnet, ü"}}`)
+		want := []string{`unknown model "so\r\nnnet\x2c \u00fc": the run waits for a worker that has a provider for it`}
+		if got := a.header.Values("X-Penstock-Warnings"); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+		if a := w.must(http.StatusOK, "POST", path, `{"prompt": "p", "config": {"model_id": "auto"}}`); a.header.Values("X-Penstock-Warnings") != nil {
+			t.Errorf("%s: got %q", path, a.header.Values("X-Penstock-Warnings"))
+		}
+	}
 }

@@ -25,7 +25,15 @@ func (a *API) createRun(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.warn(created.Warnings)
 	return c.respond(http.StatusOK, created)
+}
+
+// warn sends warnings along with an answer, each in a line of its own.
+func (c *call) warn(warnings []string) {
+	for _, w := range warnings {
+		c.w.Header().Add("X-Penstock-Warnings", w)
+	}
 }
 
 // createRunAlias is createRun under its old path (RFC 9745, RFC 8288).

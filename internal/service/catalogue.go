@@ -12,7 +12,7 @@ import (
 )
 
 // Models lists the models that a run can name: what this server's providers
-// offer, and always demo/offline, which needs none.
+// offer, always demo/offline, which needs none, and last the aliases.
 func (s *Service) Models(_ context.Context, p penstock.Principal) (penstock.ModelList, error) {
 	if err := require(p, penstock.ScopeRunsRead); err != nil {
 		return penstock.ModelList{}, err
@@ -34,6 +34,7 @@ func (s *Service) Models(_ context.Context, p penstock.Principal) (penstock.Mode
 		}
 		list.Models = append(list.Models, m)
 	}
+	list.Models = append(list.Models, s.aliasModels()...)
 	return list, nil
 }
 

@@ -72,8 +72,8 @@ type DeferredResolution struct {
 // Checks that need more than the files. What a webhook's secret has to be like is checked with its value when the files
 // are applied.
 var (
-	teamChecks  = []string{"environments", "factory_names", "harnesses", "managed_secrets", "mcp_servers", "runners", "schedules"}
-	applyChecks = []string{"models", "secret_values", "webhook_uids", "webhooks_per_factory"}
+	teamChecks  = []string{"environments", "factory_names", "harnesses", "managed_secrets", "mcp_servers", "models", "runners", "schedules"}
+	applyChecks = []string{"secret_values", "webhook_uids", "webhooks_per_factory"}
 )
 
 // Definition answers the files of a factory.
@@ -282,6 +282,11 @@ func (s *Service) known(ctx context.Context, p penstock.Principal) (definition.K
 	for _, e := range environments {
 		known.Environments = append(known.Environments, e.UID)
 	}
+	workers, err := s.store.Workers(ctx)
+	if err != nil {
+		return known, err
+	}
+	known.Model = s.modelCheck(workers)
 	schedules, err := s.store.Schedules(ctx, store.Viewer{Team: p.Team, All: true})
 	for _, r := range schedules {
 		if !r.Personal { // somebody's own are theirs alone

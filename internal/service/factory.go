@@ -100,13 +100,15 @@ func (s *Service) CreateFactory(ctx context.Context, p penstock.Principal, req p
 			return penstock.Factory{}, err
 		}
 		a := application{s: s, tx: tx, p: p, factory: row, known: known}
-		if _, err := a.apply(ctx, nil, files); err != nil {
+		applied, err := a.apply(ctx, nil, files)
+		if err != nil {
 			return penstock.Factory{}, err
 		}
 		if named := strings.TrimSpace(value(req.Name)); named != "" && named != a.factory.Name {
 			return penstock.Factory{}, penstock.Invalid("/name", "is not the name that factory.yaml has, which is %q", a.factory.Name)
 		}
 		made, err := tx.Factory(ctx, p.Team, row.UID)
+		made.Factory.Definition.Diagnostics = applied.Diagnostics
 		return made.Factory, err
 	})
 }
@@ -256,6 +258,9 @@ func (s *Service) Dispatch(ctx context.Context, p penstock.Principal, uid string
 	dispatched := penstock.Dispatched{
 		RunID: run.ID, RunURL: s.publicURL + "/runs/" + run.ID, State: run.State,
 		FactoryUID: uid, ForemanAgent: run.AgentName, TicketRef: ticket + ":" + id,
+	}
+	if dispatched.Warnings, err = s.warnings(ctx, run); err != nil {
+		return penstock.Dispatched{}, err
 	}
 	kept, err := s.answer(ctx, p, dispatched)
 	if err != nil {

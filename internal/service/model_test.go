@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -141,6 +143,132 @@ func TestRunThatWaitsAgainWaitsForItsProvider(t *testing.T) {
 		}
 		if got, _ := w.takes(able); got != id {
 			w.t.Errorf("the worker with the provider got %q", got)
+		}
+	})
+}
+
+// warned creates a run and returns what it is warned of.
+func (w *world) warned(req penstock.RunRequest) []string {
+	w.t.Helper()
+	return w.create(req).Warnings
+}
+
+func TestRunWithAnUnknownModelIsWarnedOf(t *testing.T) {
+	worlds(t, func(o *service.Options) {
+		o.Models = append(penstock.Models(), penstock.ModelInfo{ID: "listed/x"})
+		o.ModelAliases = map[string]string{"small": "google/gemini-flash", "own": "acme/own"}
+	}, func(w *world) {
+		w.takes(workerOf("w", penstock.ModelOffline, "theirs/"))
+		command := &penstock.Harness{Type: penstock.HarnessCommand}
+		known := []penstock.Config{
+			{},
+			{ModelID: penstock.ModelOffline},
+			{ModelID: "auto"},
+			{ModelID: "auto-genius"},
+			{ModelID: "small"},
+			{ModelID: "own"},
+			{ModelID: "acme/own"},
+			{ModelID: "listed/x"},
+			{ModelID: "theirs/y"},
+			{ModelID: "openai/gpt-of-tomorrow"},
+			{ModelID: "claude-9"},
+			{ModelID: "o9-mini"},
+			{ModelID: "sonnet", Harness: command},
+			{Harness: &penstock.Harness{Type: "codex", ModelID: "sonnet"}},
+		}
+		for _, config := range known {
+			if got := w.warned(penstock.RunRequest{Prompt: "p", Config: &config}); got != nil {
+				w.t.Errorf("%+v: got %q", config, got)
+			}
+		}
+		for model, want := range map[string]string{
+			"sonnet":                 `unknown model "sonnet": the run waits for a worker that has a provider for it`,
+			"antropic/claude-opus":   `unknown model "antropic/claude-opus"`,
+			"claud-opus-5-5":         `did you mean "claude-opus-5-5"?`,
+			"demo/online":            `"demo/online"`,
+			"ä,\r\nX: y":             `unknown model "\u00e4\x2c\r\nX: y"`,
+			strings.Repeat("x", 200): strings.Repeat("x", 100) + `..."`,
+		} {
+			got := w.warned(withModel(model))
+			if len(got) != 1 || !strings.Contains(got[0], want) || len(got[0]) > 300 {
+				w.t.Errorf("%q: got %q, want %s", model, got, want)
+			}
+		}
+		if got := w.warned(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{Harness: &penstock.Harness{ModelID: "sonnet"}}}); len(got) != 1 {
+			w.t.Errorf("the model of the harness: got %q", got)
+		}
+	})
+}
+
+func TestAliasesAreListedAsModels(t *testing.T) {
+	worlds(t, func(o *service.Options) {
+		o.Models = []penstock.ModelInfo{{ID: "openai/gpt-6.1-sol", Provider: penstock.ProviderOpenAI, DisableReason: penstock.DisabledByAdmin}}
+		o.ModelAliases = map[string]string{"auto-genius": "gpt-6.1-sol", "cheap": "auto", "new": "google/gemini-9"}
+	}, func(w *world) {
+		list, err := w.Models(w.t.Context(), w.admin)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, m := range list.Models[2:] {
+			got[m.ID] = strings.Join([]string{m.DisplayName, string(m.Provider), m.Description, string(m.DisableReason)}, "|")
+		}
+		want := map[string]string{
+			"auto-genius": "auto-genius|OPENAI|An alias of gpt-6.1-sol.|ADMIN_DISABLED",
+			"cheap":       "cheap|UNKNOWN|An alias of demo/offline.|",
+			"new":         "new|GOOGLE|An alias of google/gemini-9.|",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			w.t.Errorf("models (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestFilesWithAnUnknownModelAreWarnedOf(t *testing.T) {
+	worlds(t, func(o *service.Options) { o.ModelAliases = map[string]string{"small": "google/gemini-flash"} }, func(w *world) {
+		files := func(model string) map[string]string {
+			return map[string]string{
+				"factory.yaml":            "schemaVersion: v1alpha1\nname: " + model[:1] + "\nagentDefaults: {model: " + model + "}\n",
+				"agents/foreman/agent.md": "---\nagentType: FOREMAN\nharness: {type: builtin, model: " + model + "}\n---\n",
+				"agents/other/agent.md":   "---\nharness: {type: codex, model: " + model + "}\n---\n",
+			}
+		}
+		for _, model := range []string{"auto", "small", "gpt-9", "demo/offline"} {
+			if got, err := w.Validate(w.t.Context(), w.admin, files(model)); err != nil || !got.Valid || len(got.Diagnostics) > 0 {
+				w.t.Errorf("%s: got %+v, %v", model, got, err)
+			}
+		}
+		check := func(what string, found []penstock.Diagnostic) {
+			w.t.Helper()
+			for _, d := range found {
+				if d.Severity != "warning" || d.Code != "FF_INVALID_REFERENCE" || !strings.Contains(d.Message, `unknown model "sonnet"`) {
+					w.t.Errorf("%s: got %+v", what, d)
+				}
+			}
+			if len(found) != 2 {
+				w.t.Errorf("%s: got %+v", what, found)
+			}
+		}
+		validated, err := w.Validate(w.t.Context(), w.admin, files("sonnet"))
+		if err != nil || !validated.Valid {
+			w.t.Errorf("got %+v, %v", validated, err)
+		}
+		check("validated", validated.Diagnostics)
+		made, err := w.CreateFactory(w.t.Context(), w.admin, penstock.FactoryRequest{Files: files("sonnet")})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		check("made", made.Definition.Diagnostics)
+		changed := files("sonnet")
+		changed["factory.yaml"] += "description: Changed.\n"
+		applied, err := w.Apply(w.t.Context(), w.admin, made.UID, service.ApplyRequest{Files: changed, DryRun: true})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		check("applied", applied.Diagnostics)
+		dispatched, err := w.Dispatch(w.t.Context(), w.admin, made.UID, penstock.DispatchRequest{Prompt: "p"}, penstock.SourceAPI)
+		if err != nil || len(dispatched.Warnings) != 1 {
+			w.t.Errorf("dispatched: got %q, %v", dispatched.Warnings, err)
 		}
 	})
 }

@@ -34,6 +34,9 @@ func (s *Service) CreateRun(ctx context.Context, p penstock.Principal, req penst
 		return penstock.RunCreated{}, err
 	}
 	created := penstock.RunCreated{ID: run.ID, TaskID: run.ID, State: run.State}
+	if created.Warnings, err = s.warnings(ctx, run); err != nil {
+		return penstock.RunCreated{}, err
+	}
 	if _, wanted := ctx.Value(idempotencyKey{}).(Idempotency); wanted {
 		// Sealed before the commit, once for each of the two answers there can be.
 		kept := map[bool]*store.KeptAnswer{}

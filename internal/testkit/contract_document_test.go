@@ -138,7 +138,7 @@ func exampleURL(path string, item *openapi3.PathItem, op *openapi3.Operation) st
 var exampleHeaders = map[string]string{
 	"X-Request-Id": "019c1f7e", "X-Should-Retry": "false", "WWW-Authenticate": "Bearer", "Retry-After": "3",
 	"RateLimit": `"default";r=598;t=42`, "RateLimit-Policy": `"default";q=600;w=60`, "Idempotent-Replayed": "true",
-	"X-Penstock-Ignored-Fields": "/x", "Location": "https://example.com/", "Cache-Control": "no-store",
+	"X-Penstock-Ignored-Fields": "/x", "X-Penstock-Warnings": "careful", "Location": "https://example.com/", "Cache-Control": "no-store",
 	"Content-Disposition": "attachment", "Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff",
 }
 

@@ -2064,7 +2064,7 @@ export interface FactoryDefinition {
   rejected_commit?: string;
   /** Why it was rejected. */
   detail?: string;
-  /** What was found in the newest commit, at most 200 findings. */
+  /** What was found in the newest commit, at most 200 findings; where the factory was just made of files, warnings about them. */
   diagnostics?: Diagnostic[];
   /** Why the repository cannot be read at the moment, such as a credential that does not hold. What is in force stays. */
   problem?: string;

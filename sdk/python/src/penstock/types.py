@@ -2870,7 +2870,9 @@ class FactoryDefinition(Model):
     """Why it was rejected."""
 
     diagnostics: list[Diagnostic] | None = None
-    """What was found in the newest commit, at most 200 findings."""
+    """What was found in the newest commit, at most 200 findings; where the factory was just made
+    of files, warnings about them.
+    """
 
     problem: str | None = None
     """Why the repository cannot be read at the moment, such as a credential that does not hold.

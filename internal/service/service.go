@@ -55,8 +55,8 @@ type Options struct {
 	// MaxListBytes is how much the schedules of a team may hold together, and so its
 	// agents and its environments, since their lists have no pages; 0: 16 MiB.
 	MaxListBytes int64
-	Sessions            SessionLimits
-	LocalWorker         bool // one is to come, and the service is not ready before
+	Sessions     SessionLimits
+	LocalWorker  bool // one is to come, and the service is not ready before
 }
 
 // Service is the control plane's rules over one store. It is safe for

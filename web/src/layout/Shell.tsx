@@ -1,10 +1,10 @@
 import { ActionIcon, AppShell, Burger, Group, NavLink, Text, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { APIConnectionError, APIError } from '@penstock/sdk';
-import { useIsFetching, useQuery, useQueryClient } from '@tanstack/react-query';
+import { notifyManager, useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouter } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
-import { sessionQuery, signOut } from '../api.ts';
+import { useEffect, useSyncExternalStore } from 'react';
+import { queryClient, sessionQuery, signOut } from '../api.ts';
 import { Icon } from '../ui/Icon.tsx';
 import { may, places } from './nav.ts';
 import classes from './Shell.module.css';
@@ -67,16 +67,20 @@ function isAway(error: unknown): boolean {
   return error instanceof APIConnectionError || (error instanceof APIError && error.statusCode >= 500);
 }
 
+const queries = queryClient.getQueryCache();
+
+function subscribeQueries(changed: () => void): () => void {
+  return queries.subscribe(notifyManager.batchCalls(changed));
+}
+
+/** Whether a query of the page lacks an answer; one that says no is an answer. */
+function isLost(): boolean {
+  return queries.getAll().some((query) => query.isActive() && isAway(query.state.fetchFailureReason));
+}
+
 /** Says that what is shown may be old, while the server does not answer. */
 function Connection() {
-  const queries = useQueryClient().getQueryCache();
-  const fetching = useIsFetching();
-  const [lost, setLost] = useState(false);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: looked at again whenever a query begins or ends
-  useEffect(() => {
-    // An answer that says no is an answer.
-    setLost(queries.getAll().some((query) => query.isActive() && isAway(query.state.fetchFailureReason)));
-  }, [queries, fetching]);
+  const lost = useSyncExternalStore(subscribeQueries, isLost);
   return (
     <span role="status" className={classes.lost}>
       {lost ? 'Reconnecting…' : ''}

@@ -15,7 +15,7 @@ const deepest = 20;
  * showing anything is shown as it was written.
  */
 export function Markdown({ children }: { children: string }) {
-  const tokens = useMemo(() => parse(children), [children]);
+  const tokens = useMemo(() => parse(children), [children]); // up to 100 kB
   return tokens ? <div className={classes.markdown}>{blocks(tokens, 0)}</div> : <div className="plain">{children}</div>;
 }
 

@@ -2,7 +2,7 @@ import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import type { Diagnostic, FactoryFiles, FileTree } from '@penstock/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useBlocker } from '@tanstack/react-router';
-import { lazy, Suspense, useMemo, useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { definitionQuery } from '../../queries.ts';
 import { Confirm } from '../../ui/Confirm.tsx';
 import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
@@ -27,7 +27,7 @@ export function FilesEditor({ uid, loaded, readOnly }: { uid: string; loaded: Fa
   const [open, setOpen] = useState<'plan' | 'new' | 'delete' | 'discard'>();
   const [conflicts, setConflicts] = useState<string[]>();
   const { files, version } = edited;
-  const changed = useMemo(() => new Set(changedPaths(base.files, files)), [base, files]);
+  const changed = new Set(changedPaths(base.files, files));
   const { diagnostics, error, settled } = useDiagnostics(uid, files, version, !readOnly);
   const edit = (next: FileTree): void => setEdited((before) => ({ files: next, version: before.version + 1 }));
   const replace = (next: FileTree): void => {

@@ -19,7 +19,7 @@ const words = { added: 'added ', removed: 'removed ', same: '', gap: '' } as con
 /** What changed in a file, line by line. */
 export function DiffView({ change }: { change: FileChange }) {
   const [whole, setWhole] = useState(false);
-  const lines = useMemo(() => diffLines(change.old_text ?? '', change.new_text), [change.old_text, change.new_text]);
+  const lines = useMemo(() => diffLines(change.old_text ?? '', change.new_text), [change.old_text, change.new_text]); // may take 500 ms
   const shown = whole ? lines : lines?.slice(0, first);
   return (
     <figure className={classes.diff}>

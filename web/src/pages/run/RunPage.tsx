@@ -112,6 +112,7 @@ function Parts({ run, log, mayWrite }: { run: RunItem; log: Transcript; mayWrite
   const navigate = useNavigate();
   const [message, setMessage] = useState(''); // stays while another tab is looked at
   const queries = useQueryClient();
+  // Stable: another function would render every line of the transcript again.
   const sendAgain = useCallback(
     async (text: string): Promise<void> => {
       await client.runs.followUp(run.run_id, { message: text });

@@ -5,13 +5,21 @@ import { useVisible } from '../../live.ts';
 import { isActive } from './state.ts';
 import { emptyTranscript, Folder, type Transcript } from './transcript.ts';
 
-/** The log of a run as far as it was read. What comes within a frame is shown together. */
+/** So often in a row a connection is taken up again: as long as the page is open. */
+const always = 1_000_000;
+
+/** The log of one run as far as it was read. What comes within a frame is shown together. */
 class RunLog {
+  readonly #runId: string;
   transcript: Transcript = emptyTranscript;
   readonly #folder = new Folder();
   readonly #listeners = new Set<() => void>();
   #waiting: RunEvent[] = [];
   #frame: number | undefined;
+
+  constructor(runId: string) {
+    this.#runId = runId;
+  }
 
   readonly subscribe = (changed: () => void): (() => void) => {
     this.#listeners.add(changed);
@@ -20,12 +28,28 @@ class RunLog {
 
   readonly current = (): Transcript => this.transcript;
 
-  add(event: RunEvent): void {
-    this.#waiting.push(event);
-    this.#frame ??= requestAnimationFrame(() => this.flush());
+  /** Reads on after the last event, until signal ends it. */
+  async follow(signal: AbortSignal): Promise<void> {
+    this.#flush();
+    const stream = client.runs.events(this.#runId, { after: this.transcript.lastId }, { signal, maxRetries: always });
+    try {
+      for await (const event of stream) {
+        if (signal.aborted) {
+          return;
+        }
+        this.#add(event);
+      }
+    } catch {
+      // Refused, or left: what the page reads beside the stream says why.
+    }
   }
 
-  flush(): void {
+  #add(event: RunEvent): void {
+    this.#waiting.push(event);
+    this.#frame ??= requestAnimationFrame(() => this.#flush());
+  }
+
+  #flush(): void {
     if (this.#frame !== undefined) {
       cancelAnimationFrame(this.#frame);
       this.#frame = undefined;
@@ -41,30 +65,12 @@ class RunLog {
   }
 }
 
-/** So often in a row a connection is taken up again: as long as the page is open. */
-const always = 1_000_000;
-
-async function follow(log: RunLog, runId: string, signal: AbortSignal): Promise<void> {
-  log.flush();
-  const stream = client.runs.events(runId, { after: log.transcript.lastId }, { signal, maxRetries: always });
-  try {
-    for await (const event of stream) {
-      if (signal.aborted) {
-        return;
-      }
-      log.add(event);
-    }
-  } catch {
-    // Refused, or left: what the page reads beside the stream says why.
-  }
-}
-
 /**
  * What the log of a run says, live while the page is seen: a stream that was left is taken up after its last event. run is what is known of
  * it otherwise; one that was over and has been taken up again is followed again, even if it is over once more.
  */
 export function useRunLog(runId: string, run: RunItem | undefined): Transcript {
-  const log = useMemo(() => (runId ? new RunLog() : new RunLog()), [runId]);
+  const log = useMemo(() => new RunLog(runId), [runId]); // what was read must outlive a render
   const transcript = useSyncExternalStore(log.subscribe, log.current);
   const visible = useVisible();
   const again = run !== undefined && (isActive(run.state) || run.execution_id > transcript.execution);
@@ -74,8 +80,8 @@ export function useRunLog(runId: string, run: RunItem | undefined): Transcript {
       return;
     }
     const leaving = new AbortController();
-    void follow(log, runId, leaving.signal);
+    void log.follow(leaving.signal);
     return () => leaving.abort();
-  }, [log, runId, wanted]);
+  }, [log, wanted]);
   return transcript;
 }

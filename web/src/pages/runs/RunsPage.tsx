@@ -78,6 +78,7 @@ export function RunsPage() {
   const runs = useQuery({ ...runsQuery(queryOf(search)), ...live() });
   const active = activeFilters(search);
   const choices = useChoices(nounsOf(active));
+  // Stable, for the panel of filters, which is drawn anew only when they change.
   const go = useCallback(
     (next: Params, replace = false): void => {
       setChosen(new Set());

@@ -52,9 +52,9 @@ async function filtering(page) {
     took.push(await timed(page, 'keydown', () => field.press('Enter')));
     if (n % 2 === 0) {
       await page.getByRole('combobox', { name: 'Task status' }).click();
-      took.push(await click(page, 'option', 'Failed'));
+      took.push(await click(page, 'option', 'Failed or error'));
     } else {
-      took.push(await click(page, 'button', 'Without Task status Failed'));
+      took.push(await click(page, 'button', 'Without Task status Failed or error'));
     }
   }
   return took;

@@ -25,13 +25,13 @@ test('home draws what happened, and tells it as tables', async ({ world }) => {
   await server.api.runs.create({ prompt: 'demo: error it broke' });
   await server.api.factories.runs.create(factory.uid, { prompt: 'demo: say x' });
 
-  const runs = page.getByRole('region', { name: 'Runs by state' });
+  const runs = page.getByRole('region', { name: 'Runs by status' });
   await runs.getByText('Succeeded 2').waitFor();
-  await runs.getByText('Failed 1').waitFor();
+  await runs.getByText('Error 1').waitFor();
   const deliveries = page.getByRole('region', { name: 'Deliveries by outcome' });
   await deliveries.getByText('Accepted 1').waitFor();
   await deliveries.getByText('Rejected 1').waitFor();
-  await page.getByRole('region', { name: 'Queue wait' }).getByText('until a worker took a run').waitFor();
+  await page.getByRole('region', { name: 'Queue wait' }).getByText('until a worker claimed a run').waitFor();
   const costs = page.getByRole('table', { name: 'Cost by factory' });
   await costs.getByRole('link', { name: factory.name }).waitFor();
   await world.look('home');

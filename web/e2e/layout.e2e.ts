@@ -54,7 +54,7 @@ test('nothing jumps while a page loads', async ({ world }) => {
     expect(sum, `${place} at ${page.viewportSize()?.width} px: ${JSON.stringify(shifts)}`).toBeLessThan(still);
   };
   const webhook = `/factory/${uid}/webhooks/${wuid}`;
-  await open('/', /Runs by state/);
+  await open('/', /Runs by status/);
   await open('/runs', /Look around/);
   await open(`/runs/${run}`, /Which one\?/);
   await open('/factories', /payments/);

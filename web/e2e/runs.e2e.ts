@@ -66,7 +66,7 @@ test('the list is live, and the address carries its filter', async ({ world }) =
   await page.goto(`${server.url}/runs?metadata%5Bticket%5D=OPS-1&state=FAILED&state=ERROR`);
   await page.getByRole('link', { name: 'Break' }).waitFor();
   expect(await page.getByRole('link', { name: 'needle' }).count()).toBe(0);
-  await page.getByRole('button', { name: 'Without State Error' }).click();
+  await page.getByRole('button', { name: 'Without Status Error' }).click();
   await page.waitForURL((url) => !url.search.includes('ERROR'));
   await page.getByRole('button', { name: 'Filters' }).click();
   await page.getByRole('combobox', { name: 'Model' }).waitFor();
@@ -225,7 +225,7 @@ test('the Enter key in a filter leaves the focus in it, and a filter that is onl
   const skill = page.getByRole('textbox', { name: 'Skill', exact: true });
   await skill.fill('review');
   await skill.press('Enter');
-  await page.getByRole('group', { name: 'Filters in force' }).getByText('Skill: review').waitFor();
+  await page.getByRole('group', { name: 'Applied filters' }).getByText('Skill: review').waitFor();
   expect(await skill.evaluate((field) => field === document.activeElement)).toBe(true);
   expect(new URL(page.url()).searchParams.get('created_after')).toBe('2026-01-02T03:04:05Z');
   await page.getByRole('button', { name: 'Without Skill review' }).click();

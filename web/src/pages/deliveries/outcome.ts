@@ -1,6 +1,6 @@
 import type { Delivery, ListDeliveriesQuery } from '@penstock/sdk';
 import { firstOf, type Params } from '../../search.ts';
-import type { Tone } from '../../ui/Status.tsx';
+import type { Tone } from '../../states.ts';
 
 export type OutcomeFilter = NonNullable<ListDeliveriesQuery['outcome']>;
 

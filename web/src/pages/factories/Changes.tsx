@@ -1,6 +1,7 @@
 import { List, Text } from '@mantine/core';
 import type { ResourceChange } from '@penstock/sdk';
-import { Status, type Tone } from '../../ui/Status.tsx';
+import type { Tone } from '../../states.ts';
+import { Status } from '../../ui/Status.tsx';
 
 /** What applying files makes, changes and removes. */
 export function Changes({

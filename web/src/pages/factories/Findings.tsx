@@ -1,6 +1,7 @@
 import { Anchor, List } from '@mantine/core';
 import type { Diagnostic } from '@penstock/sdk';
-import { Status, type Tone } from '../../ui/Status.tsx';
+import type { Tone } from '../../states.ts';
+import { Status } from '../../ui/Status.tsx';
 
 const severities: Record<string, { tone: Tone; word: string }> = {
   error: { tone: 'bad', word: 'Error' },

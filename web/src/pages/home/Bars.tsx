@@ -1,6 +1,6 @@
 import { Text, Title } from '@mantine/core';
 import classes from './Bars.module.css';
-import { barOf, type Series, topOf, totalOf } from './chart.ts';
+import { barOf, type Series, ticksOf, totalOf } from './chart.ts';
 
 export interface BarsProps {
   title: string;
@@ -20,7 +20,8 @@ const [width, height, gap] = [10, 100, 1.5];
 
 /** A bar for each hour, and the same as a table. */
 export function Bars({ title, summary, starts, series, format, sums }: BarsProps) {
-  const top = topOf(series, starts.length);
+  const ticks = ticksOf(series, starts.length, sums);
+  const top = ticks.at(-1) ?? 1;
   return (
     <section className={classes.chart} aria-label={title}>
       <Title order={2} size="h5">
@@ -30,13 +31,26 @@ export function Bars({ title, summary, starts, series, format, sums }: BarsProps
         {summary}
       </Text>
       <div className={classes.plot}>
-        <span className={classes.top}>{format(top)}</span>
+        <div className={classes.ticks} aria-hidden="true">
+          {ticks.map((tick) => (
+            <span key={tick}>{format(tick)}</span>
+          ))}
+        </div>
         <svg
           viewBox={`0 0 ${width * Math.max(starts.length, 1)} ${height}`}
           preserveAspectRatio="none"
           role="img"
           aria-label={`${title}: ${summary}`}
         >
+          {ticks.map((tick) => (
+            <line
+              key={tick}
+              x2={width * starts.length}
+              y1={height - (tick / top) * height}
+              y2={height - (tick / top) * height}
+              className={classes.line}
+            />
+          ))}
           {starts.map((start, hour) =>
             barOf(series, hour).map(({ name, colour, from, to }) => (
               <rect
@@ -52,11 +66,11 @@ export function Bars({ title, summary, starts, series, format, sums }: BarsProps
             )),
           )}
         </svg>
-      </div>
-      <div className={classes.hours} aria-hidden="true">
-        {starts.map((start, hour) => (
-          <span key={start}>{hour % 6 === 0 ? clock.format(new Date(start)) : ''}</span>
-        ))}
+        <div className={classes.hours} aria-hidden="true">
+          {starts.map((start, hour) => (
+            <span key={start}>{hour % 4 === 0 ? clock.format(new Date(start)) : ''}</span>
+          ))}
+        </div>
       </div>
       <ul className={classes.legend}>
         {series.map((one) => (

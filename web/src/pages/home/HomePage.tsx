@@ -38,7 +38,7 @@ function Now({ stats: { capacity } }: { stats: Stats }) {
       </Group>
       <Text size="sm">
         <Anchor component={Link} to="/runs" search={{ state: 'QUEUED' } as never} inherit>
-          {count(capacity.queued, 'run waits', 'runs wait')}
+          {formatNumber(capacity.queued)} queued
         </Anchor>
       </Text>
     </Group>
@@ -65,7 +65,7 @@ function Charts({ stats: { hours, factories } }: { stats: Stats }) {
           <Anchor component={Link} to="/runs" inherit>
             Runs
           </Anchor>
-          , or from anything that can send HTTP. What it does, what it costs and how long it waits is drawn here.
+          , or from anything that can send HTTP. This page shows what your runs do, what they cost and how long they wait.
         </Text>
         <Code label="create a run with curl">{curl('POST', '/agent/runs', { prompt: 'Say hello' })}</Code>
       </Empty>
@@ -74,7 +74,7 @@ function Charts({ stats: { hours, factories } }: { stats: Stats }) {
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
       <Bars
-        title="Runs by state"
+        title="Runs by status"
         summary={`${count(total, 'run', 'runs')}, by the hour of their creation`}
         starts={starts}
         series={runs}
@@ -85,8 +85,8 @@ function Charts({ stats: { hours, factories } }: { stats: Stats }) {
         title="Queue wait"
         summary={
           taken > 0
-            ? `${seconds(waited / taken)} on average until a worker took a run, ${seconds(longest)} at most`
-            : 'No run was taken by a worker'
+            ? `${seconds(waited / taken)} on average until a worker claimed a run, ${seconds(longest)} at most`
+            : 'No worker has claimed a run'
         }
         starts={starts}
         series={waitSeries(hours)}

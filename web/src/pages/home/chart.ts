@@ -1,4 +1,5 @@
 import type { HourStats } from '@penstock/sdk';
+import { type State, wordOfState } from '../../states.ts';
 
 /** One kind of what a chart stacks: a value for each hour. */
 export interface Series {
@@ -15,27 +16,28 @@ export interface Segment {
   to: number;
 }
 
-const kinds: { name: string; colour: string; states: string[] }[] = [
-  { name: 'Succeeded', colour: 'var(--good)', states: ['SUCCEEDED'] },
-  { name: 'Failed', colour: 'var(--bad)', states: ['FAILED', 'ERROR'] },
-  { name: 'Cancelled', colour: 'var(--calm)', states: ['CANCELLED'] },
-  { name: 'Blocked', colour: 'var(--warn)', states: ['BLOCKED'] },
-  { name: 'Working', colour: 'var(--busy)', states: ['CLAIMED', 'PENDING', 'INPROGRESS'] },
-  { name: 'Waiting', colour: 'light-dark(#8a5bd6, #c4a6f5)', states: ['QUEUED'] },
-];
+/** The colour of each state: those of its badge, and others where two would be the same. */
+const colours: Record<State, string> = {
+  SUCCEEDED: 'var(--good)',
+  FAILED: 'var(--bad)',
+  ERROR: 'light-dark(#d6336c, #f783ac)',
+  CANCELLED: 'var(--calm)',
+  BLOCKED: 'var(--warn)',
+  INPROGRESS: 'var(--busy)',
+  PENDING: 'light-dark(#4c6ef5, #748ffc)',
+  CLAIMED: 'light-dark(#1098ad, #66d9e8)',
+  QUEUED: 'light-dark(#8a5bd6, #c4a6f5)',
+};
 
-/** Runs by state. States that are newer than this page are told as other ones. */
+/** Runs by state; a state in which no run is left out, and one that is newer than this page is shown by its name. */
 export function runSeries(hours: readonly HourStats[]): Series[] {
-  const known = new Set(kinds.flatMap(({ states }) => states));
-  const sum = (hour: HourStats, counts: (state: string) => boolean): number =>
-    Object.entries(hour.runs).reduce((total, [state, n]) => (counts(state) ? total + n : total), 0);
-  const series = kinds.map(({ name, colour, states }) => ({
-    name,
-    colour,
-    values: hours.map((hour) => sum(hour, (state) => states.includes(state))),
+  const found = new Set(hours.flatMap((hour) => Object.keys(hour.runs).filter((state) => hour.runs[state])));
+  const known: string[] = Object.keys(colours);
+  return [...known.filter((state) => found.has(state)), ...[...found].filter((state) => !known.includes(state))].map((state) => ({
+    name: wordOfState(state).word,
+    colour: colours[state as State] ?? 'var(--mantine-color-dimmed)',
+    values: hours.map((hour) => hour.runs[state] ?? 0),
   }));
-  const other = hours.map((hour) => sum(hour, (state) => !known.has(state)));
-  return other.some((n) => n > 0) ? [...series, { name: 'Other', colour: 'var(--mantine-color-dimmed)', values: other }] : series;
 }
 
 /** Deliveries by what became of them. */
@@ -44,7 +46,7 @@ export function deliverySeries(hours: readonly HourStats[]): Series[] {
     { name: 'Accepted', colour: 'var(--good)', values: hours.map((hour) => hour.deliveries?.accepted ?? 0) },
     { name: 'Duplicate', colour: 'var(--calm)', values: hours.map((hour) => hour.deliveries?.duplicate ?? 0) },
     { name: 'Rejected', colour: 'var(--bad)', values: hours.map((hour) => hour.deliveries?.rejected ?? 0) },
-    { name: 'Over the rate', colour: 'var(--warn)', values: hours.map((hour) => hour.deliveries?.rate_limited ?? 0) },
+    { name: 'Rate limited', colour: 'var(--warn)', values: hours.map((hour) => hour.deliveries?.rate_limited ?? 0) },
   ];
 }
 
@@ -74,18 +76,19 @@ export function barOf(series: readonly Series[], hour: number): Segment[] {
   return bar;
 }
 
-/** The top of a scale that fits the highest bar: 1, 2 or 5 times a power of ten. */
-export function topOf(series: readonly Series[], hours: number): number {
+/** The marks of a scale from zero to above the highest bar: at most five steps of 1, 2 or 5 times a power of ten. */
+export function ticksOf(series: readonly Series[], hours: number, whole = false): number[] {
   let highest = 0;
   for (let hour = 0; hour < hours; hour++) {
     highest = Math.max(highest, barOf(series, hour).at(-1)?.to ?? 0);
   }
   if (highest <= 0) {
-    return 1;
+    return [0, 1];
   }
-  const power = 10 ** Math.floor(Math.log10(highest));
-  const step = [1, 2, 5, 10].find((n) => n * power >= highest) ?? 10;
-  return step * power;
+  const least = highest / 4;
+  const power = 10 ** Math.floor(Math.log10(least));
+  const step = Math.max(([1, 2, 5].find((n) => n * power >= least) ?? 10) * power, whole ? 1 : 0);
+  return Array.from({ length: Math.ceil(highest / step - 1e-9) + 1 }, (_, i) => i * step);
 }
 
 /** All of a series together. */

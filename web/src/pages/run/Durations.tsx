@@ -1,10 +1,15 @@
 import type { TimelineEvent } from '@penstock/sdk';
 import { formatDuration } from '../../format.ts';
 import { useNow } from '../../live.ts';
+import { wordOfState } from '../../states.ts';
 import { Fact } from './Facts.tsx';
 import { type PhaseName, phasesOf, totalOf } from './phases.ts';
 
-export const phaseNames: Record<PhaseName, string> = { queue: 'Queue', setup: 'Setup', work: 'Work' };
+export const phaseNames: Record<PhaseName, string> = {
+  queue: wordOfState('QUEUED').word,
+  setup: wordOfState('PENDING').word,
+  work: wordOfState('INPROGRESS').word,
+};
 
 /** How long a run has waited, was prepared and worked, all executions together. */
 export function Durations({ timeline }: { timeline: readonly TimelineEvent[] }) {

@@ -32,7 +32,7 @@ export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
           <Fact name="Acts as">{run.executor.display_name ?? run.executor.uid}</Fact>
         )}
         <Fact name="Source">{run.source ? formatWord(run.source) : undefined}</Fact>
-        {run.queue_position !== undefined && <Fact name="In the queue">place {run.queue_position}</Fact>}
+        {run.queue_position !== undefined && <Fact name="Queue position">{formatNumber(run.queue_position)}</Fact>}
         <Durations timeline={log.timeline} />
         <Fact name="Execution">{run.execution_id > 1 ? String(run.execution_id) : undefined}</Fact>
         <Usage usage={usage} />

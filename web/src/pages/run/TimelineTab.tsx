@@ -49,7 +49,7 @@ function Bars({ phases }: { phases: Phase[] }) {
 
 /** What happened, where the contract's word alone would not say it. */
 const events: Record<string, string> = {
-  run_claimed: 'Taken by a worker',
+  run_claimed: 'Claimed by a worker',
   worker_container_ready: 'Sandbox ready',
   shared_session_started: 'Session opened',
   vm_shutdown: 'Sandbox removed',

@@ -1,9 +1,8 @@
 import { Button, Group, MultiSelect, Select, SimpleGrid, TextInput } from '@mantine/core';
 import { type FormEvent, memo, useEffect, useState } from 'react';
-import { formatWord } from '../../format.ts';
 import { firstOf, type Params, valuesOf } from '../../search.ts';
 import { type Choice, type Noun, useChoices } from './choices.ts';
-import { type Filter, filters, withFilter } from './filters.ts';
+import { type Filter, filters, withFilter, wordOfValue } from './filters.ts';
 
 const sorts = [
   { value: 'created_at', label: 'Created' },
@@ -66,7 +65,8 @@ function Field({ filter, choices, search, change }: FieldProps) {
   const [typed, setTyped] = useState('');
   const set = (value: string | string[]): void => change(withFilter(search, name, value));
   const data =
-    filter.values?.map((value) => ({ value, label: formatWord(value) })) ?? (choices && withIds(choices, valuesOf(search[name]), typed));
+    filter.values?.map((value) => ({ value, label: wordOfValue(filter, value) })) ??
+    (choices && withIds(choices, valuesOf(search[name]), typed));
   const finding = choices ? { searchable: true, searchValue: typed, onSearchChange: setTyped } : {};
   if (data && filter.many) {
     return <MultiSelect label={label} data={data} value={valuesOf(search[name])} onChange={set} clearable {...finding} />;
@@ -78,7 +78,7 @@ function Field({ filter, choices, search, change }: FieldProps) {
   return <TextField filter={filter} value={firstOf(search[name]) ?? ''} set={set} />;
 }
 
-/** The choices, the ids in force that are none of theirs, and what is typed as an id. */
+/** The choices, the applied ids that are none of theirs, and what is typed as an id. */
 function withIds(choices: Choice[], values: string[], typed: string): Choice[] {
   const text = typed.trim();
   const isName = choices.some(({ value, label }) => value === text || label.toLowerCase().includes(text.toLowerCase()));
@@ -87,11 +87,11 @@ function withIds(choices: Choice[], values: string[], typed: string): Choice[] {
 }
 
 function TextField({ filter, value, set }: { filter: Filter; value: string; set: (value: string) => void }) {
-  const inForce = filter.time ? toLocal(value) : value;
-  const [text, setText] = useState(inForce);
-  useEffect(() => setText(inForce), [inForce]);
+  const applied = filter.time ? toLocal(value) : value;
+  const [text, setText] = useState(applied);
+  useEffect(() => setText(applied), [applied]);
   const enter = (): void => {
-    if (text.trim() !== inForce) {
+    if (text.trim() !== applied) {
       set(filter.time ? fromLocal(text) : text.trim());
     }
   };

@@ -134,7 +134,7 @@ export function RunsPage() {
         </Suspense>
       )}
       {active.length > 0 && (
-        <Group gap="xs" role="group" aria-label="Filters in force">
+        <Group gap="xs" role="group" aria-label="Applied filters">
           {active.map((filter) => {
             const word = wordOf(filter, choices);
             return (

@@ -1,6 +1,7 @@
 import type { ListRunsQuery } from '@penstock/sdk';
 import { formatAbsolute, formatWord } from '../../format.ts';
 import { firstOf, type Params, valuesOf } from '../../search.ts';
+import { states, wordOfState } from '../../states.ts';
 import type { Choice, Noun } from './choices.ts';
 
 /** How many runs a page shows. */
@@ -19,7 +20,15 @@ export interface Filter {
   hint?: string;
 }
 
-const states = ['QUEUED', 'CLAIMED', 'PENDING', 'INPROGRESS', 'BLOCKED', 'SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
+/** What each value of `task_status` stands for, in the words of the states. */
+const taskStatuses: Record<string, string> = {
+  running: 'Queued to working',
+  blocked: wordOfState('BLOCKED').word,
+  complete: wordOfState('SUCCEEDED').word,
+  failed: `${wordOfState('FAILED').word} or ${wordOfState('ERROR').word.toLowerCase()}`,
+  cancelled: wordOfState('CANCELLED').word,
+};
+
 const sources = [
   'API',
   'CLI',
@@ -42,8 +51,8 @@ const sources = [
 
 /** Every filter that GET /agent/runs takes, besides q and metadata. */
 export const filters: readonly Filter[] = [
-  { name: 'state', label: 'State', values: states, many: true },
-  { name: 'task_status', label: 'Task status', values: ['running', 'failed', 'blocked', 'cancelled', 'complete'] },
+  { name: 'state', label: 'Status', values: Object.keys(states), many: true },
+  { name: 'task_status', label: 'Task status', values: Object.keys(taskStatuses) },
   { name: 'source', label: 'Source', values: sources, many: true },
   { name: 'name', label: 'Agent or configuration' },
   { name: 'model_id', label: 'Model', of: 'model' },
@@ -91,14 +100,14 @@ export function queryOf(search: Params): ListRunsQuery {
   return query;
 }
 
-/** A filter that is in force: what it says, and the search without it. */
+/** A filter that is applied: what it says, and the search without it. */
 export interface Active {
   name: string;
   label: string;
   value: string;
 }
 
-/** The filters in force, each value by itself. */
+/** The filters that are applied, each value by itself. */
 export function activeFilters(search: Params): Active[] {
   return Object.entries(search).flatMap(([name, value]) => {
     const key = metadataName.exec(name)?.[1];
@@ -107,16 +116,24 @@ export function activeFilters(search: Params): Active[] {
   });
 }
 
-/** The nouns whose names the filters in force need. */
+/** The nouns whose names the applied filters need. */
 export function nounsOf(active: readonly Active[]): ReadonlySet<Noun> {
   return new Set(active.flatMap(({ name }) => byName.get(name)?.of ?? []));
+}
+
+/** A value to choose from as a person reads it. */
+export function wordOfValue({ name }: Pick<Filter, 'name'>, value: string): string {
+  if (name === 'state') {
+    return wordOfState(value).word;
+  }
+  return (name === 'task_status' && taskStatuses[value]) || formatWord(value);
 }
 
 /** The value of a filter as a person reads it: the name of what has the id, where that is known. */
 export function wordOf({ name, value }: Active, choices: Record<Noun, Choice[]>): string {
   const filter = byName.get(name);
   if (filter?.values) {
-    return formatWord(value);
+    return wordOfValue(filter, value);
   }
   if (filter?.time) {
     return Number.isNaN(Date.parse(value)) ? value : formatAbsolute(value);
@@ -148,12 +165,9 @@ export function quickFilters(me: string): { label: string; search: Params }[] {
   ];
 }
 
-/** Whether a search has exactly the filters of another one, whatever it looks for, its order and its page. */
+/** Whether a search shows exactly the runs of another one, whatever its order and its page. */
 export function sameFilters(a: Params, b: Params): boolean {
   const text = (search: Params): string =>
-    activeFilters(search)
-      .map(({ name, value }) => `${name}=${value}`)
-      .sort()
-      .join('&');
+    [...activeFilters(search).map(({ name, value }) => `${name}=${value}`), `q=${firstOf(search.q) ?? ''}`].sort().join('&');
   return text(a) === text(b);
 }

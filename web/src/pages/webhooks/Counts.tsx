@@ -7,7 +7,7 @@ export function Counts({ counts }: { counts: DeliveryCounts }) {
     `${formatNumber(counts.accepted)} accepted`,
     ...(counts.duplicate > 0 ? [`${formatNumber(counts.duplicate)} duplicate`] : []),
     ...(counts.rejected > 0 ? [`${formatNumber(counts.rejected)} rejected`] : []),
-    ...(counts.rate_limited > 0 ? [`${formatNumber(counts.rate_limited)} over the rate`] : []),
+    ...(counts.rate_limited > 0 ? [`${formatNumber(counts.rate_limited)} rate limited`] : []),
   ];
   return <span title={parts.join(', ')}>{parts.join(', ')}</span>;
 }

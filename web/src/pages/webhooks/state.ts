@@ -1,5 +1,5 @@
 import type { Webhook } from '@penstock/sdk';
-import type { Tone } from '../../ui/Status.tsx';
+import type { Tone } from '../../states.ts';
 
 /** Whether a webhook takes deliveries, and if not, why. */
 export function stateOf(webhook: Pick<Webhook, 'enabled' | 'suspended' | 'pending_secret'>): { tone: Tone; word: string; detail: string } {

@@ -1,6 +1,7 @@
 import { Group, Text } from '@mantine/core';
 import type { ConnectedWorker } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
+import { formatNumber } from '../../format.ts';
 import { live } from '../../live.ts';
 import { statsQuery, workersQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
@@ -32,7 +33,7 @@ export function WorkersPage() {
         {stats && stats.capacity.server_slots === 0 && <Text size="sm">none; it was started without a worker</Text>}
         {stats && (
           <Text size="sm" c="dimmed">
-            {stats.capacity.queued === 1 ? '1 run waits' : `${stats.capacity.queued} runs wait`}
+            {formatNumber(stats.capacity.queued)} queued
           </Text>
         )}
       </Group>

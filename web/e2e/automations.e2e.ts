@@ -18,6 +18,8 @@ test('an automation is made, its filter tested on what came and on a payload, an
   await page.getByRole('textbox', { name: 'Name', exact: true }).first().fill('Fix red builds');
   await page.getByRole('textbox', { name: 'Prompt' }).fill('Mend it.\ndemo: say mended');
   const trigger = page.getByRole('group', { name: 'Trigger 1' });
+  await trigger.getByText('Choose at least one webhook.').waitFor();
+  expect(await page.getByRole('button', { name: 'Create' }).isDisabled()).toBe(true);
   await trigger.getByRole('combobox', { name: 'Webhooks' }).click();
   await page.getByRole('option', { name: 'ci' }).click();
   await page.keyboard.press('Escape');
@@ -106,11 +108,10 @@ test('automations are switched and deleted', async ({ world }) => {
   const { uid: auid } = await server.api.automations.create(uid, { name: 'old', prompt: attack, triggers });
   await world.signIn(`/automations?factory=${uid}`);
   const row = page.getByRole('row', { name: /old/ });
-  await row.getByText('Stays silent').waitFor();
+  await row.getByText('Can’t fire').waitFor();
   await world.look('automations');
   await row.getByRole('switch').press('Space');
-  await row.getByText('Off', { exact: true }).waitFor();
-  expect((await server.api.automations.get(uid, auid)).enabled).toBe(false);
+  await expect.poll(async () => (await server.api.automations.get(uid, auid)).enabled).toBe(false);
   await row.getByRole('link', { name: 'old' }).click();
   await page.getByText(`${attack} (not there)`).first().waitFor();
   expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
@@ -118,6 +119,18 @@ test('automations are switched and deleted', async ({ world }) => {
   await page.getByRole('dialog').getByRole('button', { name: 'Delete automation' }).click();
   await page.waitForURL('**/automations');
   expect((await server.api.automations.list(uid)).automations).toEqual([]);
+});
+
+test('a webhook that a trigger selects by its UID is shown by its name', async ({ world }) => {
+  const { page, server } = world;
+  const { uid } = await server.api.factories.create({ name: 'named' });
+  const hook = await server.api.webhooks.create(uid, { name: 'ci' });
+  const triggers = [{ provider: 'webhook', event: 'received', filter: { webhook_ids: [hook.uid] } }];
+  await server.api.automations.create(uid, { name: 'by-uid', prompt: 'x', triggers });
+  await world.signIn(`/automations?factory=${uid}`);
+  const row = page.getByRole('row', { name: /by-uid/ });
+  await row.getByText('webhook ci', { exact: true }).waitFor();
+  expect(await row.getByText(hook.uid).count()).toBe(0);
 });
 
 test('what somebody else changes of an automation meanwhile is shown, and stays when this is saved', async ({ world }) => {

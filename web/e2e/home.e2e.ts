@@ -27,7 +27,7 @@ test('home draws what happened, and tells it as tables', async ({ world }) => {
 
   const runs = page.getByRole('region', { name: 'Runs by status' });
   await runs.getByText('Succeeded 2').waitFor();
-  await runs.getByText('Error 1').waitFor();
+  await runs.getByText('Failed 1').waitFor();
   const deliveries = page.getByRole('region', { name: 'Deliveries by outcome' });
   await deliveries.getByText('Accepted 1').waitFor();
   await deliveries.getByText('Rejected 1').waitFor();

@@ -69,11 +69,11 @@ test('what comes from a repository is edited there; its secrets, and whether it 
   expect(await page.getByRole('button', { name: 'More' }).count()).toBe(0);
   await world.look('webhook-repository');
   expect(await send('an-example-value')).toBe(202);
-  await page.getByRole('switch', { name: 'Takes deliveries' }).press('Space');
+  await page.getByRole('switch', { name: 'Enabled' }).press('Space');
   await page.getByText('Suspended', { exact: true }).waitFor();
   expect(await send('an-example-value')).toBe(404);
-  await page.getByRole('switch', { name: 'Takes deliveries' }).press('Space');
-  await page.getByText('On', { exact: true }).waitFor();
+  await page.getByRole('switch', { name: 'Enabled' }).press('Space');
+  await page.getByText('Suspended', { exact: true }).waitFor({ state: 'detached' });
 
   await page.getByRole('button', { name: 'Rotate secret' }).click();
   const dialog = page.getByRole('dialog');
@@ -86,7 +86,7 @@ test('what comes from a repository is edited there; its secrets, and whether it 
     .first()
     .click();
   await page.getByRole('button', { name: 'Replay' }).click();
-  await page.getByText(/a run was started\.$/).waitFor();
+  await page.getByText(/1 run started\.$/).waitFor();
 
   await page.getByRole('link', { name: 'fix' }).first().click();
   await page.getByText('automations/fix/automation.md', { exact: true }).waitFor();
@@ -104,11 +104,11 @@ test('a new value of a secret that waits for a commit is shown, with what applie
   await server.api.factories.sync(uid);
   await world.signIn(`/factory/${uid}`);
   await page.getByRole('heading', { name: 'Agents' }).waitFor();
-  expect(await page.getByText('A new value of a secret waits').count()).toBe(0);
+  expect(await page.getByText('A new secret value is not applied yet').count()).toBe(0);
 
   await server.api.secrets.set('OTHER', { value: 'another-example-value' });
   await page.reload();
-  await page.getByText('A new value of a secret waits').waitFor();
+  await page.getByText('A new secret value is not applied yet').waitFor();
   await page.getByText('secretRefresh: immediate', { exact: true }).waitFor();
   await world.look('factory-outdated-secret');
 
@@ -116,5 +116,5 @@ test('a new value of a secret that waits for a commit is shown, with what applie
   await server.api.factories.sync(uid);
   await page.reload();
   await page.getByRole('heading', { name: 'Agents' }).waitFor();
-  expect(await page.getByText('A new value of a secret waits').count()).toBe(0);
+  expect(await page.getByText('A new secret value is not applied yet').count()).toBe(0);
 });

@@ -63,7 +63,7 @@ test('a factory of a repository is read-only, and tells what became of each comm
     await page.getByText('agents/lead/agent.md:2:12', { exact: true }).waitFor();
     await world.look('repository-history', page);
     await page.getByRole('link', { name: 'Overview' }).click();
-    await page.getByText('was rejected; the one before it stays in force').waitFor();
+    await page.getByText('was rejected; the one before it stays active').waitFor();
     await world.look('repository', page);
 
     repository.commit('Mend it', { 'agents/lead/agent.md': '---\nagentType: FOREMAN\n---\n\nLead on.\n' });

@@ -69,7 +69,7 @@ test('every part of a run has its place', async ({ world }) => {
   await page.getByRole('button', { name: 'Download' }).click();
   expect((await download).suggestedFilename()).toBe('notes.md');
   expect(await readFile(await (await download).path(), 'utf8')).toContain('<script>window.hacked = 1</script>');
-  await page.getByRole('button', { name: 'The same as curl' }).click();
+  await page.getByRole('button', { name: 'Copy as cURL' }).click();
   await expect(page.getByRole('region', { name: 'watch it live' }).textContent()).resolves.toContain(
     `curl -N ${server.url}/api/v1/agent/runs/${run_id}/events`,
   );
@@ -210,6 +210,7 @@ test('a run that there is not is told with the request’s id', async ({ world }
   const alert = world.page.getByRole('alert');
   await alert.waitFor();
   await expect(alert.textContent()).resolves.toMatch(/not found.*Request [0-9a-f-]{36}/i);
+  expect(await world.page.getByRole('button', { name: 'Try again' }).count(), 'which could not help').toBe(0);
   await world.look('run-missing');
   await world.page.goto(`${world.server.url}/nothing/here`);
   await world.page.getByRole('heading', { name: 'There is nothing at this address' }).waitFor();

@@ -20,8 +20,9 @@ test('a run is composed, and its page is where one gets to', async ({ world }) =
   await world.signIn();
   await page.getByRole('button', { name: 'New run' }).first().click();
   await page.getByLabel('Prompt').fill('Say hello\ndemo: say Hello to you');
-  await page.getByRole('button', { name: 'The same as curl' }).click();
-  await expect(page.getByRole('region', { name: 'the same as curl' }).textContent()).resolves.toContain('demo: say Hello to you');
+  await page.getByRole('button', { name: 'Copy as cURL' }).click();
+  await expect(page.getByRole('region', { name: 'create this run with curl' }).textContent()).resolves.toContain('demo: say Hello to you');
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('demo: say Hello to you');
   await world.look('new-run');
   await page.getByLabel('Prompt').press('Control+Enter');
   await page.waitForURL('**/runs/*-*');
@@ -211,6 +212,7 @@ test('what is typed into a search stays as it is typed', async ({ world }) => {
   await page.waitForURL('**/runs?q=broken');
   await page.getByText('No run matches').waitFor();
   expect(await search.inputValue()).toBe('broken ');
+  expect(await page.locator('[aria-label="Quick filters"] [data-on]').count(), 'not all runs are shown').toBe(0);
   await search.pressSequentially('build');
   await page.waitForURL('**/runs?q=broken+build');
   await page.getByRole('link', { name: 'All', exact: true }).click();
@@ -232,6 +234,27 @@ test('the Enter key in a filter leaves the focus in it, and a filter that is onl
   await expect.poll(() => skill.inputValue()).toBe('');
 });
 
+test('a long duration stays on its line', async ({ world }) => {
+  const { page, server } = world;
+  const { run_id } = await server.api.runs.create({ prompt: 'demo: say x', title: 'Took long' });
+  await expect.poll(async () => (await server.api.runs.get(run_id)).state).toBe('SUCCEEDED');
+  await page.route(`${server.url}/api/v1/agent/runs?*`, async (route) => {
+    const answer = await route.fetch();
+    const list = await answer.json();
+    await route.fulfill({ response: answer, json: { ...list, runs: list.runs.map((run: object) => ({ ...run, run_time: 'PT86340S' })) } });
+  });
+  await world.signIn('/runs?q=Took');
+  const cell = page.getByRole('cell', { name: '23 h 59 m' });
+  await cell.waitFor();
+  const { lines, cut } = await cell.evaluate((box) => {
+    const range = document.createRange();
+    range.selectNodeContents(box);
+    return { lines: range.getClientRects().length, cut: box.scrollWidth - box.clientWidth };
+  });
+  expect(lines).toBe(1);
+  expect(cut).toBeLessThanOrEqual(0);
+});
+
 test('many runs are cancelled at once', async ({ world }) => {
   const { page, server } = world;
   const ids = await Promise.all(
@@ -240,9 +263,9 @@ test('many runs are cancelled at once', async ({ world }) => {
     ),
   );
   await world.signIn('/runs?state=QUEUED');
-  await page.getByRole('checkbox', { name: 'Choose one' }).check();
-  await page.getByRole('checkbox', { name: 'Choose two' }).check();
-  await world.look('runs-chosen');
+  await page.getByRole('checkbox', { name: 'Select one' }).check();
+  await page.getByRole('checkbox', { name: 'Select two' }).check();
+  await world.look('runs-selected');
   await page.getByRole('button', { name: 'Cancel 2 runs' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel 2 runs' }).click();
   await page.getByRole('dialog').waitFor({ state: 'hidden' });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatBytes, formatCost, formatDuration, formatRelative, formatWord, parseDuration } from './format.ts';
+import { formatBytes, formatCost, formatCount, formatDuration, formatRelative, formatWord, parseDuration } from './format.ts';
 
 const now = Date.parse('2026-02-02T12:00:00Z');
 
@@ -44,6 +44,14 @@ test('durations are read as the API writes them', () => {
 
 test('small costs are told from none', () => {
   expect([0, 0.00001, 0.0042, 0.014, 12.5].map(formatCost)).toEqual(['$0.00', '<$0.0001', '$0.0042', '$0.01', '$12.50']);
+});
+
+test('a noun goes with its number', () => {
+  expect([formatCount(1, 'run'), formatCount(0, 'run'), formatCount(1200, 'delivery', 'deliveries')]).toEqual([
+    '1 run',
+    '0 runs',
+    '1,200 deliveries',
+  ]);
 });
 
 test('bytes and words are for people', () => {

@@ -72,6 +72,11 @@ export function formatNumber(n: number): string {
   return number.format(n);
 }
 
+/** How many of something there are: "1 run", "3 deliveries". */
+export function formatCount(n: number, one: string, many = `${one}s`): string {
+  return `${formatNumber(n)} ${n === 1 ? one : many}`;
+}
+
 /** Bytes in words: "812 B", "1.4 MB". */
 export function formatBytes(bytes: number): string {
   const names = ['B', 'kB', 'MB', 'GB', 'TB'];

@@ -7,11 +7,10 @@ import { setNonce } from 'get-nonce';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { onSignedOut, queryClient, sessionQuery, watchOtherTabs } from './api.ts';
+import { nonce } from './nonce.ts';
 import { router } from './router.tsx';
 import { cssVariables, theme } from './theme.ts';
 
-/** Style elements are allowed by the nonce that the server put into the page. */
-const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? '';
 setNonce(nonce); // of the library that locks the page's scrolling behind a dialog
 
 onSignedOut(() => {

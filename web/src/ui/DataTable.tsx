@@ -22,8 +22,8 @@ export interface DataTableProps<T> {
   rowKey: (row: T) => string;
   /** What is shown in the place of no rows. */
   empty: ReactNode;
-  /** Adds a box to every row: which are chosen, and what a row is called. */
-  selection?: { chosen: ReadonlySet<string>; change: (chosen: Set<string>) => void; labelOf: (row: T) => string } | undefined;
+  /** Adds a box to every row: which are selected, and what a row is called. */
+  selection?: { selected: ReadonlySet<string>; change: (selected: Set<string>) => void; labelOf: (row: T) => string } | undefined;
   /** How many rows there will probably be: their room is held while they are read. */
   expected?: number;
 }
@@ -37,14 +37,14 @@ export function DataTable<T>({ label, columns, rows, rowKey, empty, selection, e
     return <>{empty}</>;
   }
   const keys = rows?.map(rowKey) ?? [];
-  const all = keys.length > 0 && keys.every((key) => selection?.chosen.has(key));
-  const some = keys.some((key) => selection?.chosen.has(key));
+  const all = keys.length > 0 && keys.every((key) => selection?.selected.has(key));
+  const some = keys.some((key) => selection?.selected.has(key));
   const toggle = (key: string): void => {
-    const chosen = new Set(selection?.chosen);
-    if (!chosen.delete(key)) {
-      chosen.add(key);
+    const selected = new Set(selection?.selected);
+    if (!selected.delete(key)) {
+      selected.add(key);
     }
-    selection?.change(chosen);
+    selection?.change(selected);
   };
   return (
     <table className={classes.table} aria-label={label} aria-busy={rows === undefined}>
@@ -54,7 +54,7 @@ export function DataTable<T>({ label, columns, rows, rowKey, empty, selection, e
             <th style={{ width: 40 }}>
               <input
                 type="checkbox"
-                aria-label="Choose all on this page"
+                aria-label="Select all on this page"
                 checked={all}
                 ref={(box) => {
                   if (box) {
@@ -76,13 +76,13 @@ export function DataTable<T>({ label, columns, rows, rowKey, empty, selection, e
         {rows?.map((row) => {
           const key = rowKey(row);
           return (
-            <tr key={key} data-chosen={selection?.chosen.has(key) || undefined}>
+            <tr key={key} data-selected={selection?.selected.has(key) || undefined}>
               {selection && (
                 <td className={classes.choice}>
                   <input
                     type="checkbox"
-                    aria-label={`Choose ${selection.labelOf(row)}`}
-                    checked={selection.chosen.has(key)}
+                    aria-label={`Select ${selection.labelOf(row)}`}
+                    checked={selection.selected.has(key)}
                     onChange={() => toggle(key)}
                   />
                 </td>

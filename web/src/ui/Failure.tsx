@@ -14,7 +14,7 @@ export interface Told {
 export function tell(error: unknown): Told {
   if (error instanceof APIError) {
     return {
-      title: error.title ?? `The server answered ${error.statusCode}`,
+      title: error.title ?? `The server returned ${error.statusCode}`,
       detail: error.detail ?? (error.title ? '' : error.message),
       requestId: error.requestId,
       fields: [...error.errors],
@@ -22,15 +22,20 @@ export function tell(error: unknown): Told {
   }
   const detail = error instanceof Error ? error.message : String(error);
   if (error instanceof APIConnectionError) {
-    return { title: 'The server does not answer', detail, requestId: undefined, fields: [] };
+    return { title: 'The server cannot be reached', detail, requestId: undefined, fields: [] };
   }
-  return { title: 'This page could not go on', detail, requestId: undefined, fields: [] };
+  return { title: 'Something went wrong on this page', detail, requestId: undefined, fields: [] };
 }
 
 /** An error in one line, for where there is room for no more. */
 export function tellInLine(error: unknown): string {
   const { title, detail, requestId } = tell(error);
   return [`${title}${detail && ': '}${detail}`, requestId && `(request ${requestId})`].filter(Boolean).join(' ');
+}
+
+/** Whether the same request may go better: what is missing or forbidden stays so. */
+export function isWorthRetrying(error: unknown): boolean {
+  return !(error instanceof APIError) || error.retryable;
 }
 
 /** An error of the API with its title, what is wrong, and the id by which the server's log knows the request. */
@@ -52,7 +57,7 @@ export function Failure({ error, retry }: { error: unknown; retry?: (() => void)
         </List>
       )}
       <Group mt="xs" gap="sm">
-        {retry && (
+        {retry && isWorthRetrying(error) && (
           <Button size="xs" variant="default" onClick={retry}>
             Try again
           </Button>

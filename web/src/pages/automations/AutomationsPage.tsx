@@ -1,21 +1,25 @@
-import { Anchor, Button, Menu, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Button, Menu, Text } from '@mantine/core';
 import type { Automation, Factory } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { sessionQuery } from '../../api.ts';
 import { formatNumber } from '../../format.ts';
 import { may } from '../../layout/nav.ts';
-import { automationsQuery } from '../../queries.ts';
+import { automationsQuery, webhooksQuery } from '../../queries.ts';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { Empty } from '../../ui/Empty.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
 import { Page } from '../../ui/Page.tsx';
-import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { FactoryFilter } from '../webhooks/FactoryFilter.tsx';
+import { FactoryFirst } from '../webhooks/FactoryFirst.tsx';
 import { type Of, useEach } from '../webhooks/useEach.ts';
 import { EnableAutomation } from './EnableAutomation.tsx';
-import { summaryOf } from './triggers.ts';
+import { summaryOf, webhooksOf } from './triggers.ts';
+
+/** What a UID looks like; a name can, too, which costs a request. */
+const uid = /^[1-9A-Za-z]{22}$/;
 
 /** Every automation that there is, of all factories or of one. */
 export function AutomationsPage() {
@@ -24,6 +28,9 @@ export function AutomationsPage() {
   const { data: session } = useQuery(sessionQuery);
   const manages = may(session?.scopes, 'factories:manage');
   const { factories, rows, left, error } = useEach(factory, (one) => one.automations_count, automationsQuery);
+  const byUID = rows?.some(({ triggers }) => triggers.some((trigger) => webhooksOf(trigger).some((id) => uid.test(id)))) ?? false;
+  const webhooks = useEach(factory, (one) => one.webhooks_count, webhooksQuery, { live: false, enabled: manages && byUID });
+  const names = new Map(webhooks.rows?.map((webhook) => [webhook.uid, webhook.name]));
   const columns: Column<Of<Automation>>[] = [
     {
       header: 'Automation',
@@ -33,7 +40,6 @@ export function AutomationsPage() {
           component={Link}
           to="/factory/$uid/automations/$auid"
           params={{ uid: automation.factory.uid, auid: automation.uid } as never}
-          fw={500}
           inherit
         >
           {automation.name}
@@ -42,18 +48,13 @@ export function AutomationsPage() {
     },
     { header: 'Factory', width: 150, cell: (automation) => <span title={automation.factory.name}>{automation.factory.name}</span> },
     { header: 'Agent', width: 130, cell: (automation) => automation.agent ?? 'foreman' },
-    { header: 'Triggers', cell: (automation) => <span>{automation.triggers.map(summaryOf).join('; ')}</span> },
-    {
-      header: 'State',
-      width: 130,
-      cell: (automation) => <State automation={automation} />,
-    },
-    { header: 'Changed', width: 110, numeric: true, cell: (automation) => <Time at={automation.updated_at} /> },
+    { header: 'Triggers', cell: (automation) => <span>{automation.triggers.map((trigger) => summaryOf(trigger, names)).join('; ')}</span> },
     {
       header: 'Enabled',
-      width: 100,
+      width: 150,
       cell: (automation) => <EnableAutomation automation={automation} factory={automation.factory} readOnly={!manages} bare />,
     },
+    { header: 'Changed', width: 110, numeric: true, cell: (automation) => <Time at={automation.updated_at} /> },
   ];
   return (
     <Page
@@ -91,20 +92,6 @@ export function AutomationsPage() {
   );
 }
 
-function State({ automation }: { automation: Automation }) {
-  if (!automation.enabled) {
-    return <Status tone="calm">Off</Status>;
-  }
-  if ((automation.problems?.length ?? 0) > 0) {
-    return (
-      <span title={automation.problems?.map(({ detail }) => detail).join('\n')}>
-        <Status tone="warn">Stays silent</Status>
-      </span>
-    );
-  }
-  return <Status tone="good">On</Status>;
-}
-
 function NewAutomation({ factories, factory }: { factories: Factory[]; factory: string | undefined }) {
   const to = '/factory/$uid/automations/new' as const;
   const editable = factories.filter((one) => one.source !== 'repository' && (factory === undefined || one.uid === factory));
@@ -139,23 +126,12 @@ function NewAutomation({ factories, factory }: { factories: Factory[]; factory: 
 
 function NoAutomations({ without }: { without: boolean }) {
   return (
-    <Stack py="xl" maw={640} mx="auto" gap="sm">
-      <Title order={2} size="h4">
-        No automations yet
-      </Title>
+    <Empty title="No automations yet">
       <Text>
-        An automation starts a run of one of its factory’s agents each time that a trigger fires: a delivery to a webhook that its filter
-        lets through, an event of GitHub or Linear, or a clock.
+        An automation starts a run of one of its factory’s agents whenever a trigger fires: a delivery to a webhook that passes its filter,
+        an event of GitHub or Linear, or a schedule.
       </Text>
-      {without && (
-        <Text>
-          Automations belong to a factory, and there is none yet. Make one under{' '}
-          <Anchor component={Link} to="/factories" inherit>
-            Factories
-          </Anchor>
-          .
-        </Text>
-      )}
-    </Stack>
+      {without && <FactoryFirst things="Automations" />}
+    </Empty>
   );
 }

@@ -7,6 +7,7 @@ import { drawSelection, EditorView, keymap, placeholder } from '@codemirror/view
 import { tags } from '@lezer/highlight';
 import { minimalSetup } from 'codemirror';
 import { useEffect, useRef } from 'react';
+import { nonce } from '../../nonce.ts';
 import classes from './JsonEditor.module.css';
 import { keepsNumber, rangeOf, repeatedKeys } from './pointer.ts';
 
@@ -71,7 +72,7 @@ function stateOf(props: () => JsonEditorProps): EditorState {
   return EditorState.create({
     doc: value,
     extensions: [
-      EditorView.cspNonce.of(document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''),
+      EditorView.cspNonce.of(nonce),
       minimalSetup,
       drawSelection(),
       bracketMatching(),

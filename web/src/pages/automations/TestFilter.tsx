@@ -3,7 +3,7 @@ import type { FilterVerdict, TestFilterRequest, Webhook } from '@penstock/sdk';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import { client } from '../../api.ts';
-import { formatRelative } from '../../format.ts';
+import { formatCount, formatRelative } from '../../format.ts';
 import { deliveriesQuery } from '../../queries.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import { Status } from '../../ui/Status.tsx';
@@ -150,7 +150,7 @@ function Verdict({ verdict, sample, one }: { verdict: FilterVerdict; sample: Fil
         <Text size="sm" mt={4}>
           {sample.of === 0
             ? 'No delivery of the webhook was accepted yet.'
-            : `It matches ${sample.matched} of the last ${sample.of} ${sample.of === 1 ? 'delivery' : 'deliveries'}.`}
+            : `It matches ${sample.matched} of the last ${formatCount(sample.of, 'delivery', 'deliveries')}.`}
         </Text>
       )}
     </div>

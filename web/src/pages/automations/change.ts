@@ -1,5 +1,5 @@
 import type { Automation, CreateAutomationRequest, Trigger, UpdateAutomationRequest } from '@penstock/sdk';
-import { draftOf, emptyTrigger, type TriggerDraft, triggerOf } from './triggers.ts';
+import { draftOf, emptyTrigger, missingOf, type TriggerDraft, triggerOf } from './triggers.ts';
 
 /** What is edited of an automation. Empty texts are left to the agent, or to the factory. */
 export interface AutomationDraft {
@@ -31,7 +31,7 @@ function triggersOf(draft: AutomationDraft): Trigger[] | undefined {
 /** The automation that a new draft stands for; undefined while it cannot be sent. */
 export function creationOf(draft: AutomationDraft): CreateAutomationRequest | undefined {
   const triggers = triggersOf(draft);
-  if (!triggers || draft.name.trim() === '' || draft.prompt.trim() === '') {
+  if (!triggers || draft.triggers.some(missingOf) || draft.name.trim() === '' || draft.prompt.trim() === '') {
     return undefined;
   }
   return {

@@ -63,13 +63,19 @@ test('says which triggers stay silent', () => {
 });
 
 test('names each trigger in a few words', () => {
-  expect(triggers.map(summaryOf)).toEqual([
+  expect(triggers.map((trigger) => summaryOf(trigger))).toEqual([
     'webhook ci, filtered',
     'webhook ci, alerts',
     'webhook ci',
     '0 7 * * 1-5 Europe/Berlin',
-    'schedules of the team',
+    'team schedules',
     'github push',
     'slack app mention',
   ]);
+});
+
+test('names the webhook that a trigger selects by its UID', () => {
+  const [first] = triggers;
+  const names = new Map([['ci', 'Continuous integration']]);
+  expect(first && summaryOf(first, names)).toBe('webhook Continuous integration, filtered');
 });

@@ -95,6 +95,14 @@ function clockOf({ cron, timezone, name }: CronTrigger): CronTrigger {
   return { cron, ...(timezone ? { timezone } : {}), ...(name ? { name } : {}) };
 }
 
+/** What has to be chosen before a trigger can be saved; undefined where nothing is missing. */
+export function missingOf({ provider, webhookIds, exceptIds, own, scheduleIds }: TriggerDraft): string | undefined {
+  if (provider === 'webhook' && webhookIds.length === 0 && !exceptIds) {
+    return 'Choose at least one webhook.';
+  }
+  return provider === 'schedule' && !own && scheduleIds.length === 0 ? 'Choose at least one schedule.' : undefined;
+}
+
 /** The trigger that a draft stands for; undefined while its JSON is none. */
 export function triggerOf(draft: TriggerDraft): Trigger | undefined {
   const { provider, event } = draft;
@@ -129,14 +137,20 @@ export function readFilter(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A trigger in a few words. */
-export function summaryOf({ provider, event, filter, schedule }: Trigger): string {
+/** The webhooks that a trigger selects, each by its UID or its name. */
+export function webhooksOf({ provider, filter }: Trigger): string[] {
+  return provider === 'webhook' ? selectionOf(filter?.webhook_ids).names : [];
+}
+
+/** A trigger in a few words. Webhooks that it selects by UID are shown by their names, as far as they are known. */
+export function summaryOf(trigger: Trigger, names: ReadonlyMap<string, string> = new Map()): string {
+  const { provider, event, filter, schedule } = trigger;
   if (schedule) {
     return `${schedule.cron}${schedule.timezone && schedule.timezone !== 'UTC' ? ` ${schedule.timezone}` : ''}`;
   }
   if (provider === 'webhook') {
-    const ids = selectionOf(filter?.webhook_ids).names;
-    return `webhook ${ids.join(', ')}${filter?.payload ? ', filtered' : ''}`;
+    const webhooks = webhooksOf(trigger).map((id) => names.get(id) ?? id);
+    return `webhook ${webhooks.join(', ')}${filter?.payload ? ', filtered' : ''}`;
   }
-  return provider === 'schedule' ? 'schedules of the team' : `${provider} ${event.replaceAll('_', ' ')}`;
+  return provider === 'schedule' ? 'team schedules' : `${provider} ${event.replaceAll('_', ' ')}`;
 }

@@ -21,9 +21,9 @@ export function DeliveryDetail({ delivery, factory, linked = false }: { delivery
       <dl className={classes.facts}>
         <Fact name="Received">{formatAbsolute(delivery.received_at)}</Fact>
         <Fact name="From">{delivery.client_ip}</Fact>
-        <Fact name="Answered">{String(delivery.http_status)}</Fact>
+        <Fact name="HTTP status">{String(delivery.http_status)}</Fact>
         <Fact name="Size">{formatNumber(delivery.size)} B</Fact>
-        <Fact name="Identified by">{identityOf(delivery)}</Fact>
+        <Fact name="Delivery ID">{identityOf(delivery)}</Fact>
         <Fact name="SHA-256">{delivery.payload_sha256 && <span className="mono">{delivery.payload_sha256}</span>}</Fact>
         <Fact name="Duplicate of">
           {delivery.duplicate_of && (
@@ -47,7 +47,7 @@ export function DeliveryDetail({ delivery, factory, linked = false }: { delivery
         {accepted && delivery.reason !== 'handshake' && <Replay delivery={delivery} factory={factory} />}
         {linked && (
           <Button component={Link} to={to} params={at(delivery.delivery_id)} variant="subtle" size="xs">
-            Page of this delivery
+            Open this delivery
           </Button>
         )}
       </Group>
@@ -63,7 +63,7 @@ function Matches({ delivery, factory }: { delivery: Delivery; factory: string })
       </Title>
       {delivery.matches.length === 0 ? (
         <Text size="sm" c="dimmed">
-          None selected this webhook when it came.
+          No automation used this webhook when it arrived.
         </Text>
       ) : (
         <ul className={classes.matches}>

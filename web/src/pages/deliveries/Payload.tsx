@@ -9,7 +9,7 @@ import { Code } from '../../ui/Code.tsx';
 import { Download, type Saved } from '../../ui/Download.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 
-/** What was sent, laid out or byte for byte. */
+/** What was sent, formatted or byte for byte. */
 export function Payload({ delivery, factory }: { delivery: Delivery; factory: string }) {
   const [raw, setRaw] = useState(false);
   const payload = useQuery(payloadQuery(factory, delivery.webhook_uid, delivery.delivery_id));
@@ -24,13 +24,13 @@ export function Payload({ delivery, factory }: { delivery: Delivery; factory: st
           Payload
         </Title>
         <Group gap="md">
-          <Switch size="xs" label="As it was sent" checked={raw} onChange={(event) => setRaw(event.currentTarget.checked)} />
+          <Switch size="xs" label="Raw" checked={raw} onChange={(event) => setRaw(event.currentTarget.checked)} />
           <Download read={read} />
         </Group>
       </Group>
       {payload.isPending && <Skeleton height={120} />}
       {payload.data !== undefined && <Code label="payload">{raw ? payload.data : layOut(payload.data)}</Code>}
-      {payload.error instanceof NotFoundError ? 'It is no longer kept.' : <Failure error={payload.error} />}
+      {payload.error instanceof NotFoundError ? 'The payload is no longer stored.' : <Failure error={payload.error} />}
     </section>
   );
 }

@@ -3,9 +3,9 @@ import type { Delivery, Webhook } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import { formatBytes } from '../../format.ts';
+import { formatBytes, formatCount } from '../../format.ts';
 import { live } from '../../live.ts';
-import { deliveriesQuery, signatureSchemesQuery } from '../../queries.ts';
+import { deliveriesQuery } from '../../queries.ts';
 import { firstOf } from '../../search.ts';
 import { Code } from '../../ui/Code.tsx';
 import { Failure } from '../../ui/Failure.tsx';
@@ -15,6 +15,7 @@ import { Pager } from '../../ui/Pager.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { firstDelivery } from '../webhooks/command.ts';
+import { usePreset } from '../webhooks/usePreset.ts';
 import { DeliveryDetail } from './DeliveryDetail.tsx';
 import { identityOf, outcomes, queryOf, toneOf } from './outcome.ts';
 import classes from './RecentDeliveries.module.css';
@@ -71,7 +72,7 @@ export function RecentDeliveries({ factory, webhook, hook }: { factory: string; 
           <span>Outcome</span>
           <span>Delivery</span>
           <span className={classes.right}>Size</span>
-          <span>Identified by</span>
+          <span>Delivery ID</span>
           <span>Runs</span>
           <span className={classes.right}>Received</span>
         </div>
@@ -99,7 +100,7 @@ function Entries({ deliveries, factory, empty }: EntriesProps) {
       <NoDeliveries webhook={empty} />
     ) : (
       <Text py="xl" ta="center" c="dimmed">
-        No delivery of this outcome.
+        No delivery has this outcome.
       </Text>
     );
   }
@@ -114,20 +115,17 @@ function Entries({ deliveries, factory, empty }: EntriesProps) {
 
 /** How the first delivery is sent, where a shell can. */
 function NoDeliveries({ webhook }: { webhook: Webhook }) {
-  const schemes = useQuery(signatureSchemesQuery);
-  const command = firstDelivery(
-    webhook,
-    schemes.data?.find(({ scheme }) => scheme === webhook.signature_scheme),
-  );
+  const { preset, ready } = usePreset(webhook.signature_scheme);
+  const command = firstDelivery(webhook, preset);
   return (
     <Stack py="md" gap="sm" maw={760}>
-      <Text>No delivery yet. The first one appears here by itself.</Text>
-      {command && schemes.data && (
+      <Text>No delivery yet. The first one appears here without a reload.</Text>
+      {command && ready && (
         <>
           <Text size="sm" c="dimmed">
-            Send one as its sender would, with the secret in the place of YOUR-SECRET:
+            Send one yourself. Replace YOUR-SECRET with the secret:
           </Text>
-          <Code label="a first delivery with curl">{command}</Code>
+          <Code label="a delivery with curl">{command}</Code>
         </>
       )}
     </Stack>
@@ -149,7 +147,7 @@ function Entry({ delivery, factory }: { delivery: Delivery; factory: string }) {
         </span>
         <span className={classes.right}>{formatBytes(delivery.size)}</span>
         <span>{identityOf(delivery)}</span>
-        <span>{runs === 0 ? (delivery.outcome === 'accepted' ? 'no run' : '') : runs === 1 ? '1 run' : `${runs} runs`}</span>
+        <span>{runs > 0 ? formatCount(runs, 'run') : delivery.outcome === 'accepted' ? 'no run' : ''}</span>
         <span className={classes.right}>
           <Time at={delivery.received_at} />
         </span>

@@ -3,6 +3,7 @@ import type { Delivery } from '@penstock/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { client } from '../../api.ts';
+import { formatCount } from '../../format.ts';
 import { Failure } from '../../ui/Failure.tsx';
 
 /** Judges a delivery once more, by today's automations, and says what came of it. */
@@ -19,7 +20,7 @@ export function Replay({ delivery, factory }: { delivery: Delivery; factory: str
         size="xs"
         variant="default"
         loading={replaying.isPending}
-        title="Starts what today’s automations and filters make of it"
+        title="Matches it again with the current automations"
         onClick={() => replaying.mutate()}
       >
         Replay
@@ -35,13 +36,7 @@ export function Replay({ delivery, factory }: { delivery: Delivery; factory: str
           >
             {made.delivery_id}
           </Anchor>
-          :{' '}
-          {made.runs.length === 0
-            ? 'nothing was started'
-            : made.runs.length === 1
-              ? 'a run was started'
-              : `${made.runs.length} runs were started`}
-          .
+          : {made.runs.length === 0 ? 'no run' : formatCount(made.runs.length, 'run')} started.
         </Text>
       )}
       <Failure error={replaying.error} />

@@ -8,7 +8,7 @@ test('the address narrows the log by what the API knows', () => {
 });
 
 test('what is newer than this page is shown as it is', () => {
-  expect([identityOf({ identity_source: 'provider' }), identityOf({ identity_source: 'newer' })]).toEqual(['the sender’s own id', 'newer']);
+  expect([identityOf({ identity_source: 'provider' }), identityOf({ identity_source: 'newer' })]).toEqual(['from the sender', 'newer']);
   expect([reasonOf({ reason: 'newer' }), reasonOf({})]).toEqual(['newer', undefined]);
   expect([toneOf({ outcome: 'accepted' }), toneOf({ outcome: 'duplicate' }), toneOf({ outcome: 'newer' })]).toEqual([
     'good',

@@ -10,9 +10,9 @@ export const outcomes: readonly { value: OutcomeFilter | undefined; label: strin
   { value: 'accepted', label: 'Accepted' },
   { value: 'duplicate', label: 'Duplicate' },
   { value: 'rejected', label: 'Rejected' },
-  { value: 'rejected_auth', label: 'Auth' },
-  { value: 'rejected_json', label: 'Invalid JSON' },
-  { value: 'rejected_size', label: 'Too large' },
+  { value: 'rejected_auth', label: 'Rejected (auth)' },
+  { value: 'rejected_json', label: 'Rejected (invalid JSON)' },
+  { value: 'rejected_size', label: 'Rejected (too large)' },
 ];
 
 /** What the address asks of the log; an outcome that there is not is passed over. */
@@ -30,30 +30,30 @@ export function toneOf(delivery: Pick<Delivery, 'outcome'>): Tone {
 }
 
 const sources: Record<string, string> = {
-  delivery_id_header: 'its own header',
-  provider: 'the sender’s own id',
-  x_penstock_delivery_id: 'X-Penstock-Delivery-Id',
-  body_hash: 'the hash of its body',
+  delivery_id_header: 'from its header',
+  provider: 'from the sender',
+  x_penstock_delivery_id: 'from X-Penstock-Delivery-Id',
+  body_hash: 'hash of the body',
   replay: 'replay',
-  none: 'nothing',
+  none: 'none',
 };
 
-/** By what a delivery is told from others, in words. */
+/** Where the id comes from that tells a delivery from others. */
 export function identityOf(delivery: Pick<Delivery, 'identity_source'>): string {
   return sources[delivery.identity_source] ?? delivery.identity_source;
 }
 
 const reasons: Record<string, string> = {
   missing_header: 'The header with the credential or signature is missing.',
-  bad_format: 'The signature header is not laid out as the sender’s scheme says.',
-  stale: 'The time of the signature is too long ago: an old delivery sent again, or a clock that is behind.',
-  future: 'The time of the signature is ahead: a clock that is wrong.',
-  mismatch: 'The secret or signature is another one.',
+  bad_format: 'The signature header does not have the format of the sender’s scheme.',
+  stale: 'The timestamp of the signature is too old: an old delivery was sent again, or a clock is slow.',
+  future: 'The timestamp of the signature is in the future: a clock is wrong.',
+  mismatch: 'The secret or signature does not match.',
   no_secret: 'The webhook has no secret.',
   invalid_json: 'The body is not one JSON value in UTF-8.',
-  content_encoding: 'The body is compressed, which deliveries must not be.',
-  replayed_signature: 'The same signed bytes were accepted before under another id.',
-  handshake: 'Its sender only checked the URL; nothing is started.',
+  content_encoding: 'The body is compressed, which is not allowed.',
+  replayed_signature: 'The same signed bytes were accepted before with another delivery ID.',
+  handshake: 'Its sender only checked the URL, so no run starts.',
 };
 
 /** Why a delivery became what it is, where there is more to say. */

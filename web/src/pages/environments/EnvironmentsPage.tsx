@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { client, sessionQuery } from '../../api.ts';
+import { formatCount } from '../../format.ts';
 import { may } from '../../layout/nav.ts';
 import { live } from '../../live.ts';
 import { environmentsQuery } from '../../queries.ts';
@@ -48,7 +49,7 @@ const columns: Column<CloudEnvironment>[] = [
       run ? (
         <Group gap={6} wrap="nowrap">
           <RunStatus state={run.state} />
-          <Anchor component={Link} to="/runs/$runId" params={{ runId: run.id } as never} size="sm" className="clip">
+          <Anchor component={Link} to="/runs/$runId" params={{ runId: run.id } as never} size="sm" underline="hover" className="clip">
             {run.title || run.id}
           </Anchor>
         </Group>
@@ -65,8 +66,8 @@ function madeOf(config: CloudEnvironment['config']): string {
   const commands = config.setup_commands?.length ?? 0;
   const parts = [
     config.docker_image,
-    repos > 0 && (repos === 1 ? '1 repository' : `${repos} repositories`),
-    commands > 0 && (commands === 1 ? '1 command' : `${commands} commands`),
+    repos > 0 && formatCount(repos, 'repository', 'repositories'),
+    commands > 0 && formatCount(commands, 'command'),
   ];
   return parts.filter(Boolean).join(', ') || 'an empty workspace';
 }

@@ -35,11 +35,11 @@ export default function DispatchDialog({ factory, close }: { factory: Factory; c
       size="lg"
     >
       <Text size="sm" c="dimmed">
-        The work comes to the foreman, who decides what becomes of it.
+        The foreman gets the work and decides who does it.
       </Text>
       <Textarea
         label="Prompt"
-        placeholder="What is to be done?"
+        placeholder="What should the factory do?"
         required
         data-autofocus
         autosize

@@ -7,6 +7,7 @@ import { parser } from '@lezer/markdown';
 import type { Diagnostic } from '@penstock/sdk';
 import { basicSetup, EditorView } from 'codemirror';
 import { useEffect, useRef } from 'react';
+import { nonce } from '../../nonce.ts';
 
 const theme = EditorView.theme({
   '&': { height: '100%', fontSize: '0.8125rem', backgroundColor: 'var(--raised)', color: 'inherit' },
@@ -62,7 +63,7 @@ export default function Editor({ path, text, readOnly, diagnostics, goTo, change
   useEffect(() => {
     const extensions = [
       basicSetup,
-      EditorView.cspNonce.of(document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? ''),
+      EditorView.cspNonce.of(nonce),
       EditorView.lineWrapping,
       EditorView.contentAttributes.of({ 'aria-label': path }),
       EditorState.readOnly.of(readOnly),

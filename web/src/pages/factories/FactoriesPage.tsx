@@ -30,7 +30,7 @@ const columns: Column<Factory>[] = [
     main: true,
     cell: ({ uid, name, alias, description }) => (
       <>
-        <Anchor component={Link} to="/factory/$uid" params={{ uid } as never} size="sm" fw={500}>
+        <Anchor component={Link} to="/factory/$uid" params={{ uid } as never} inherit>
           {name}
         </Anchor>
         {alias && (

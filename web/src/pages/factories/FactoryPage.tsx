@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { client } from '../../api.ts';
-import { formatWord } from '../../format.ts';
+import { formatCount, formatWord } from '../../format.ts';
 import { agentsQuery, factoryQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
 import { CopyButton } from '../../ui/CopyButton.tsx';
@@ -77,7 +77,7 @@ function Overview({ factory }: { factory: Factory }) {
               {definition.commit && (
                 <>
                   {' '}
-                  in force: commit <span className="mono">{definition.commit.slice(0, 12)}</span>
+                  active commit <span className="mono">{definition.commit.slice(0, 12)}</span>
                 </>
               )}
             </List.Item>
@@ -88,14 +88,14 @@ function Overview({ factory }: { factory: Factory }) {
                 {repository.path && `, folder ${repository.path}`}
                 {definition.checked_at && (
                   <>
-                    , looked at <Time at={definition.checked_at} />
+                    , checked <Time at={definition.checked_at} />
                   </>
                 )}
               </List.Item>
             )}
             <List.Item>
-              <To to={`/factory/${uid}/automations`}>{count(factory.automations_count, 'automation')}</To>,{' '}
-              <To to={`/factory/${uid}/webhooks`}>{count(factory.webhooks_count, 'webhook')}</To>,{' '}
+              <To to={`/factory/${uid}/automations`}>{formatCount(factory.automations_count, 'automation')}</To>,{' '}
+              <To to={`/factory/${uid}/webhooks`}>{formatCount(factory.webhooks_count, 'webhook')}</To>,{' '}
               <Anchor component={Link} to="/runs" search={{ factory_uid: uid } as never} inherit>
                 its runs
               </Anchor>
@@ -109,7 +109,7 @@ function Overview({ factory }: { factory: Factory }) {
           </List>
         </Part>
       </SimpleGrid>
-      <Part title="Give it work from elsewhere">
+      <Part title="Dispatch work with cURL">
         <Code label="dispatch work with curl">
           {curl('POST', `/factory/${uid}/runs`, { prompt: 'Look into it', ticket_ref: 'linear:PAY-42' })}
         </Code>
@@ -153,13 +153,13 @@ function Agents({ factory }: { factory: Factory }) {
   );
 }
 
-/** Why what is in force is not what was pushed last. */
+/** Why the active revision is not what was pushed last. */
 function Trouble({ factory: { definition } }: { factory: Factory }) {
   if (definition.problem) {
     return (
       <Alert variant="default" title="The repository cannot be read at the moment">
         <Text className="plain">{definition.problem}</Text>
-        <Text size="sm">What is in force stays.</Text>
+        <Text size="sm">The active revision stays.</Text>
       </Alert>
     );
   }
@@ -169,15 +169,13 @@ function Trouble({ factory: { definition } }: { factory: Factory }) {
   return (
     <Alert
       variant="default"
-      title={`Commit ${definition.rejected_commit?.slice(0, 12) ?? ''} was rejected; the one before it stays in force`}
+      title={`Commit ${definition.rejected_commit?.slice(0, 12) ?? ''} was rejected; the one before it stays active`}
     >
       {definition.detail && !definition.diagnostics?.length && <Text className="plain">{definition.detail}</Text>}
       <Findings diagnostics={definition.diagnostics ?? []} />
     </Alert>
   );
 }
-
-const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
 
 function To({ to, children }: { to: string; children: ReactNode }) {
   return (

@@ -1,4 +1,5 @@
 import type { Diagnostic } from '@penstock/sdk';
+import { formatCount } from '../../format.ts';
 import classes from './FilesEditor.module.css';
 import { type TreeNode, treeOf } from './tree.ts';
 
@@ -38,10 +39,6 @@ function Level({ nodes, ...props }: { nodes: TreeNode[] } & FileListProps) {
   );
 }
 
-function counted(n: number, what: string): string {
-  return `${n} ${what}${n === 1 ? '' : 's'}`;
-}
-
 function File({ node: { name, path }, selected, select, changed, diagnostics }: { node: TreeNode } & FileListProps) {
   const found = diagnostics.filter((one) => one.path === path);
   const bad = found.filter(({ severity }) => severity === 'error').length;
@@ -58,7 +55,7 @@ function File({ node: { name, path }, selected, select, changed, diagnostics }: 
       {changed.has(path) && <span className={classes.mark}>edited</span>}
       {found.length > 0 && (
         <span className={classes.mark} data-bad={bad > 0 || undefined}>
-          {bad > 0 ? counted(bad, 'error') : doubtful > 0 ? counted(doubtful, 'warning') : 'ignored'}
+          {bad > 0 ? formatCount(bad, 'error') : doubtful > 0 ? formatCount(doubtful, 'warning') : 'ignored'}
         </span>
       )}
     </button>

@@ -57,7 +57,7 @@ function Entry({ revision }: { revision: Revision }) {
       <Group gap="xs">
         <Status tone={tone}>{word}</Status>
         {revision.result === 'applied' && <strong>Revision {revision.revision}</strong>}
-        {revision.result !== 'applied' && revision.revision > 0 && <span>revision {revision.revision} stays in force</span>}
+        {revision.result !== 'applied' && revision.revision > 0 && <span>revision {revision.revision} stays active</span>}
         {commit && (
           <span className="mono" title={commit.id}>
             {commit.id.slice(0, 12)}

@@ -9,7 +9,7 @@ export function OutdatedSecrets({ factory: { definition, source } }: { factory: 
     return null;
   }
   return (
-    <Alert variant="default" title="A new value of a secret waits">
+    <Alert variant="default" title="A new secret value is not applied yet">
       <Text size="sm">
         {names.length === 1 ? 'The webhook ' : 'The webhooks '}
         <span className="mono plain">{names.join(', ')}</span>

@@ -2,7 +2,7 @@ import { Anchor, Group, SimpleGrid, Text } from '@mantine/core';
 import type { Stats } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { formatDuration, formatNumber } from '../../format.ts';
+import { formatCount, formatDuration, formatNumber } from '../../format.ts';
 import { live } from '../../live.ts';
 import { statsQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
@@ -45,7 +45,6 @@ function Now({ stats: { capacity } }: { stats: Stats }) {
   );
 }
 
-const count = (n: number, one: string, many: string): string => `${formatNumber(n)} ${n === 1 ? one : many}`;
 const seconds = (n: number): string => formatDuration(n * 1000);
 
 function Charts({ stats: { hours, factories } }: { stats: Stats }) {
@@ -75,7 +74,7 @@ function Charts({ stats: { hours, factories } }: { stats: Stats }) {
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
       <Bars
         title="Runs by status"
-        summary={`${count(total, 'run', 'runs')}, by the hour of their creation`}
+        summary={`${formatCount(total, 'run')}, by the hour of their creation`}
         starts={starts}
         series={runs}
         format={formatNumber}
@@ -95,7 +94,7 @@ function Charts({ stats: { hours, factories } }: { stats: Stats }) {
       {deliveries && (
         <Bars
           title="Deliveries by outcome"
-          summary={`${count(received, 'delivery', 'deliveries')} to webhooks`}
+          summary={`${formatCount(received, 'delivery', 'deliveries')} to webhooks`}
           starts={starts}
           series={deliveries}
           format={formatNumber}

@@ -78,8 +78,8 @@ function Reveal({ made, close }: { made: Key; close: () => void }) {
   return (
     <Dialog title={`The key ${made.name}`} close={close} size="lg" stays>
       <Stack gap="sm">
-        <Alert variant="default" role="status" title="This is the only time that it is shown">
-          Store it now. Whoever loses it makes another one.
+        <Alert variant="default" role="status" title="It is shown only once">
+          Store it now. If you lose it, create another one.
         </Alert>
         <Code label="the key">{key}</Code>
         <Text size="sm">Try it:</Text>

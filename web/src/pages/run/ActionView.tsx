@@ -17,20 +17,27 @@ const icons: Record<string, IconName> = {
   computer: 'server',
 };
 
-const verbs: Record<string, string> = {
-  run_command: 'Ran',
-  read_files: 'Read',
-  edit_files: 'Edited',
-  search_files: 'Searched for',
-  call_mcp_tool: 'Called',
-  read_skill: 'Read the skill',
-  create_artifact: 'Kept',
-  ask_user: 'Asked',
-  update_plan: 'Changed the plan',
-  fetch_url: 'Fetched',
-  switch_mode: 'Changed the mode',
-  think: 'Thought',
+/** What an action does while it lasts, and what it has done then. */
+const verbs: Record<string, readonly [string, string]> = {
+  run_command: ['Running', 'Ran'],
+  read_files: ['Reading', 'Read'],
+  edit_files: ['Editing', 'Edited'],
+  search_files: ['Searching for', 'Searched for'],
+  call_mcp_tool: ['Calling', 'Called'],
+  read_skill: ['Reading the skill', 'Read the skill'],
+  create_artifact: ['Saving the artifact', 'Saved the artifact'],
+  ask_user: ['Asking', 'Asked'],
+  update_plan: ['Updating the plan', 'Updated the plan'],
+  fetch_url: ['Fetching', 'Fetched'],
+  switch_mode: ['Switching the mode', 'Switched the mode'],
+  think: ['Thinking', 'Thought'],
 };
+
+/** The action in a word or two; one that is newer than this page by its name. */
+export function verbOf({ name, state }: Pick<ActionItem, 'name' | 'state'>): string {
+  const known = verbs[name];
+  return known ? known[state === 'running' ? 0 : 1] : formatWord(name);
+}
 
 interface ActionViewProps {
   item: ActionItem;
@@ -52,7 +59,7 @@ export function ActionView({ item, opened, open }: ActionViewProps) {
       <summary className={classes.line}>
         <Icon name={icons[item.category] ?? 'bolt'} />
         <span className={classes.what}>
-          {verbs[item.name] ?? formatWord(item.name)} <span className="mono">{subjectOf(item)}</span>
+          {verbOf(item)} <span className="mono">{subjectOf(item)}</span>
         </span>
         <Outcome item={item} />
         <Icon name="chevron" size={12} />
@@ -74,7 +81,7 @@ function Outcome({ item }: { item: ActionItem }) {
   const { exit_code: code, duration_ms: took } = item.output ?? {};
   const bad = item.state === 'failed' || item.state === 'denied' || (typeof code === 'number' && code !== 0);
   const words = [
-    item.state === 'running' ? 'running…' : item.state === 'completed' ? '' : item.state,
+    item.state === 'running' || item.state === 'completed' ? '' : item.state,
     typeof code === 'number' ? `exit ${code}` : '',
     typeof took === 'number' ? formatDuration(took) : '',
   ];

@@ -11,7 +11,7 @@ const hints: Record<string, string> = {
   CLAIMED: 'The agent gets it after the prompt.',
   PENDING: 'The agent gets it after the prompt.',
   INPROGRESS: 'The agent gets it at its next turn.',
-  BLOCKED: 'It answers the agent, which then goes on.',
+  BLOCKED: 'Answers the agent, which then goes on.',
 };
 
 interface FollowUpProps {
@@ -41,7 +41,7 @@ export function FollowUp({ run, message, setMessage }: FollowUpProps) {
     <form onSubmit={submit} className={classes.form}>
       <Textarea
         aria-label="Follow-up"
-        placeholder="Say something to the agent"
+        placeholder="Message the agent"
         autosize
         minRows={2}
         maxRows={8}
@@ -51,7 +51,7 @@ export function FollowUp({ run, message, setMessage }: FollowUpProps) {
       />
       <Group justify="space-between" gap="xs">
         <Text size="sm" c="dimmed">
-          {hints[run.state] ?? 'It takes the run up again, with all that it knows.'}
+          {hints[run.state] ?? 'Resumes this run with its full context.'}
         </Text>
         <Button type="submit" size="xs" loading={sending.isPending} disabled={message.trim() === ''}>
           Send

@@ -24,7 +24,7 @@ import { useRunLog } from './useRunLog.ts';
 const TimelineTab = lazy(() => import('./TimelineTab.tsx'));
 const ConfigTab = lazy(() => import('./ConfigTab.tsx'));
 const ArtifactsTab = lazy(() => import('./ArtifactsTab.tsx'));
-const SameAsCurl = lazy(() => import('./SameAsCurl.tsx'));
+const CurlCommands = lazy(() => import('./CurlCommands.tsx'));
 
 export function RunPage() {
   const { runId } = useParams({ from: '/app/runs/$runId' });
@@ -59,7 +59,7 @@ function OneRun({ runId }: { runId: string }) {
         <>
           {state && <RunStatus state={state} />}
           <Button size="xs" variant="default" onClick={curl.toggle} aria-expanded={showing}>
-            The same as curl
+            Copy as cURL
           </Button>
           {mayWrite && state && isActive(state) && run.data.is_run_type_cancellable !== false && <CancelRun run={run.data} />}
         </>
@@ -73,7 +73,7 @@ function OneRun({ runId }: { runId: string }) {
       <StatusMessage run={run.data} log={log} />
       {showing && (
         <Suspense>
-          <SameAsCurl run={run.data} />
+          <CurlCommands run={run.data} />
         </Suspense>
       )}
       <div className={classes.columns}>
@@ -95,7 +95,7 @@ function StatusMessage({ run, log }: { run: RunItem; log: Transcript }) {
     return null;
   }
   return (
-    <Alert variant="default" p="xs" role="status" title={run.state === 'BLOCKED' ? 'The agent waits for an answer' : undefined}>
+    <Alert variant="default" p="xs" role="status" title={run.state === 'BLOCKED' ? 'The agent needs your answer' : undefined}>
       <span className="plain">{said.message}</span>
       {said.error_code && (
         <>

@@ -3,18 +3,19 @@ import { useDisclosure } from '@mantine/hooks';
 import { APIError, type RunItem } from '@penstock/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { client } from '../../api.ts';
+import { formatCount } from '../../format.ts';
 import { Confirm } from '../../ui/Confirm.tsx';
 import { isActive } from '../run/state.ts';
 
 /** How many are cancelled at once. */
 const together = 6;
 
-/** Cancels the chosen runs that are not over. One that ends meanwhile is as good as cancelled. */
+/** Cancels the selected runs that are not over. One that ends meanwhile is as good as cancelled. */
 export default function BulkCancel({ runs, done }: { runs: RunItem[]; done: () => void }) {
   const [asking, { open, close }] = useDisclosure(false);
   const queries = useQueryClient();
   const active = runs.filter((run) => isActive(run.state));
-  const cancel = active.length === 1 ? 'Cancel 1 run' : `Cancel ${active.length} runs`;
+  const cancel = `Cancel ${formatCount(active.length, 'run')}`;
   const act = async (): Promise<void> => {
     const left = [...active];
     const worker = async (): Promise<void> => {
@@ -34,16 +35,16 @@ export default function BulkCancel({ runs, done }: { runs: RunItem[]; done: () =
     done();
   };
   return (
-    <Group role="group" aria-label="Chosen runs" gap="sm">
+    <Group role="group" aria-label="Selected runs" gap="sm">
       <Text size="sm">
-        {runs.length} chosen
-        {active.length < runs.length && `, ${runs.length - active.length} of them over already`}
+        {runs.length} selected
+        {active.length < runs.length && `, ${runs.length - active.length} of them already over`}
       </Text>
       <Button size="xs" variant="default" disabled={active.length === 0} onClick={open}>
         {cancel}
       </Button>
       <Button size="xs" variant="subtle" onClick={done}>
-        Choose none
+        Clear selection
       </Button>
       {asking && (
         <Confirm title={`${cancel}?`} action={cancel} act={act} close={close}>

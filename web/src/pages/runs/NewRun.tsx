@@ -1,4 +1,5 @@
 import { Button, Checkbox, Group, Select, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
+import { useClipboard } from '@mantine/hooks';
 import type { RunAgentRequest } from '@penstock/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -62,8 +63,15 @@ export default function NewRun({ close }: { close: () => void }) {
     interactive: false,
     personal: false,
   });
-  const [showCurl, setShowCurl] = useState(false);
+  const [copied, setCopied] = useState(false);
+  const clipboard = useClipboard();
   const set = (change: Partial<Draft>): void => setDraft((before) => ({ ...before, ...change }));
+  const command = curl('POST', '/agent/runs', requestOf(draft));
+  // Shown, too: a browser that was not given https has no clipboard.
+  const copy = (): void => {
+    clipboard.copy(command);
+    setCopied(true);
+  };
   const creating = useMutation({ mutationFn: (request: RunAgentRequest) => client.runs.create(request) });
   const submit = (event?: FormEvent): void => {
     event?.preventDefault();
@@ -83,7 +91,7 @@ export default function NewRun({ close }: { close: () => void }) {
         <Stack gap="sm">
           <Textarea
             label="Prompt"
-            placeholder="What is the agent to do?"
+            placeholder="What should the agent do?"
             required
             data-autofocus
             autosize
@@ -147,11 +155,11 @@ export default function NewRun({ close }: { close: () => void }) {
               onChange={(event) => set({ personal: event.currentTarget.checked })}
             />
           </Group>
-          {showCurl && <Code label="the same as curl">{curl('POST', '/agent/runs', requestOf(draft))}</Code>}
+          {copied && <Code label="create this run with curl">{command}</Code>}
           <Failure error={creating.error ?? agents.error ?? models.error ?? environments.error} />
           <Group justify="space-between">
-            <Button variant="subtle" onClick={() => setShowCurl(!showCurl)} aria-expanded={showCurl}>
-              The same as curl
+            <Button variant="subtle" onClick={copy}>
+              Copy as cURL
             </Button>
             <Group gap="xs">
               <Button variant="default" onClick={close}>

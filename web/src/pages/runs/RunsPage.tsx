@@ -50,7 +50,7 @@ const columns: Column<RunItem>[] = [
   { header: 'Source', width: 112, cell: (run) => (run.source ? <span className="clip">{formatWord(run.source)}</span> : '') },
   { header: 'Agent', width: 112, cell: (run) => run.schedule?.schedule_name ?? agentOf(run) },
   { header: 'Creator', width: 100, cell: (run) => run.creator?.display_name ?? run.creator?.uid },
-  { header: 'Duration', width: 88, numeric: true, cell: (run) => <RunTime run={run} /> },
+  { header: 'Duration', width: 100, numeric: true, cell: (run) => <RunTime run={run} /> },
   { header: 'Cost', width: 68, numeric: true, cell: (run) => costOf(run) },
   { header: 'Created', width: 108, numeric: true, cell: (run) => <Time at={run.created_at} /> },
 ];
@@ -72,7 +72,7 @@ export function RunsPage() {
   const search = useSearch({ from: '/app/runs' });
   const navigate = useNavigate();
   const { data: session } = useQuery(sessionQuery);
-  const [chosen, setChosen] = useState<Set<string>>(new Set());
+  const [selected, setSelected] = useState<Set<string>>(new Set());
   const [filtering, { toggle: toggleFilters }] = useDisclosure(false);
   const [composing, compose] = useDisclosure(false);
   const runs = useQuery({ ...runsQuery(queryOf(search)), ...live() });
@@ -81,7 +81,7 @@ export function RunsPage() {
   // Stable, for the panel of filters, which is drawn anew only when they change.
   const go = useCallback(
     (next: Params, replace = false): void => {
-      setChosen(new Set());
+      setSelected(new Set());
       void navigate({ to: '/runs', search: next, replace });
     },
     [navigate],
@@ -154,9 +154,9 @@ export function RunsPage() {
           </Anchor>
         </Group>
       )}
-      {mayWrite && chosen.size > 0 && (
+      {mayWrite && selected.size > 0 && (
         <Suspense>
-          <BulkCancel runs={runs.data?.items.filter((run) => chosen.has(run.run_id)) ?? []} done={() => setChosen(new Set())} />
+          <BulkCancel runs={runs.data?.items.filter((run) => selected.has(run.run_id)) ?? []} done={() => setSelected(new Set())} />
         </Suspense>
       )}
       {runs.error && <Failure error={runs.error} retry={() => void runs.refetch()} />}
@@ -167,7 +167,7 @@ export function RunsPage() {
           rows={runs.data?.items}
           rowKey={(run) => run.run_id}
           empty={<EmptyRuns narrowed={narrowed} compose={mayWrite ? compose.open : undefined} />}
-          selection={mayWrite ? { chosen, change: setChosen, labelOf: (run) => run.title } : undefined}
+          selection={mayWrite ? { selected, change: setSelected, labelOf: (run) => run.title } : undefined}
         />
       )}
       <Pager

@@ -124,7 +124,7 @@ export function SchedulesPage() {
           rowKey={({ id }) => id}
           empty={
             <Empty title="No schedules yet">
-              <Text>A schedule starts a run whenever its clock says so: each night, every Monday, every ten minutes.</Text>
+              <Text>A schedule starts runs at set times: each night, every Monday, every ten minutes.</Text>
               <Code label="create a schedule with curl">
                 {curl('POST', '/agent/schedules', {
                   name: 'nightly',

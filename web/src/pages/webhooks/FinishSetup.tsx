@@ -1,12 +1,12 @@
 import { Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
 import type { Webhook } from '@penstock/sdk';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { client } from '../../api.ts';
-import { signatureSchemesQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { Failure } from '../../ui/Failure.tsx';
+import { usePreset } from './usePreset.ts';
 
 /** Takes the secret of a webhook that waits for it: its sender shows it once the URL was registered there. */
 export function FinishSetup({ webhook, factory, close }: { webhook: Webhook; factory: string; close: () => void }) {
@@ -19,8 +19,7 @@ export function FinishSetup({ webhook, factory, close }: { webhook: Webhook; fac
 
 export function SecretForm({ webhook, factory, done }: { webhook: Webhook; factory: string; done: () => void }) {
   const queries = useQueryClient();
-  const schemes = useQuery(signatureSchemesQuery);
-  const preset = schemes.data?.find(({ scheme }) => scheme === webhook.signature_scheme);
+  const { preset } = usePreset(webhook.signature_scheme);
   const [secret, setSecret] = useState('');
   const finishing = useMutation({
     mutationFn: () => client.webhooks.update(factory, webhook.uid, { secret }),

@@ -90,27 +90,35 @@ function Fields({ create, creating, error, close }: FieldsProps) {
         />
         <Radio.Group label="Authentication" value={draft.mode} onChange={(mode) => set({ mode: mode as Draft['mode'] })}>
           <Stack gap={6} mt={4}>
-            <Radio value="token" label="Bearer token" description="The sender sets the header Authorization. The token is made here." />
+            <Radio
+              value="token"
+              label="Bearer token"
+              description="The sender sends the header Authorization. Penstock generates the token."
+            />
             <Radio
               value="url_token"
               label="Token in the URL"
-              description="For senders that can only be given a URL. Whoever has the URL can send."
+              description="For senders that only take a URL. Anyone with the URL can send deliveries."
             />
-            <Radio value="signature" label="Signature" description="The sender signs each delivery: the safest, where it can." />
+            <Radio
+              value="signature"
+              label="Signature"
+              description="The sender signs each delivery. The safest choice, if the sender supports it."
+            />
           </Stack>
         </Radio.Group>
         {draft.mode === 'signature' && <Sender draft={draft} set={set} schemes={schemes.data ?? []} preset={preset} />}
         <Group grow align="start">
           <TextInput
             label="Managed secret"
-            description="One that exists already is used as it is"
+            description="An existing secret is used as it is"
             placeholder={secretNameOf(draft.name)}
             value={draft.secretName}
             onChange={(event) => set({ secretName: event.currentTarget.value })}
           />
           <TextInput
-            label="Delivery id header"
-            description="Tells deliveries apart; else the sender’s own"
+            label="Delivery ID header"
+            description="Identifies a delivery. Default: the sender’s own"
             placeholder={preset?.forms[0]?.id_header && draft.mode === 'signature' ? preset.forms[0].id_header : 'X-Penstock-Delivery-Id'}
             value={draft.deliveryIdHeader}
             onChange={(event) => set({ deliveryIdHeader: event.currentTarget.value })}
@@ -119,18 +127,18 @@ function Fields({ create, creating, error, close }: FieldsProps) {
         <Stack gap={6}>
           {draft.mode === 'signature' && wantsGuard(preset, draft.deliveryIdHeader) && (
             <Checkbox
-              label="The same signed bytes under another id are a duplicate"
+              label="Treat the same signed bytes with another delivery ID as a duplicate"
               checked={draft.replayGuard}
               onChange={(event) => set({ replayGuard: event.currentTarget.checked })}
             />
           )}
           <Checkbox
-            label="A new value of the managed secret holds at once"
+            label="Apply a new value of the managed secret at once"
             checked={draft.immediate}
             onChange={(event) => set({ immediate: event.currentTarget.checked })}
           />
           <Checkbox
-            label="Takes deliveries as soon as it has its secret"
+            label="Enabled as soon as it has its secret"
             checked={draft.enabled}
             onChange={(event) => set({ enabled: event.currentTarget.checked })}
           />
@@ -183,9 +191,7 @@ function Sender({ draft, set, schemes, preset }: SenderProps) {
       <PasswordInput
         label="Secret"
         description={
-          later
-            ? 'Leave it out where the sender shows it only once it has the URL: the webhook waits for it.'
-            : 'Leave it out to have one made here.'
+          later ? 'Leave empty if the sender shows it only after it has the URL, and enter it later.' : 'Leave empty to generate one.'
         }
         autoComplete="off"
         value={draft.secret}

@@ -1,23 +1,19 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import type { Webhook } from '@penstock/sdk';
-import { useQuery } from '@tanstack/react-query';
-import { signatureSchemesQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
 import { firstDelivery } from './command.ts';
+import { usePreset } from './usePreset.ts';
 
-/** Shows what is shown once: the URL and the secret of a webhook, and how to send it a first delivery. */
-export function Reveal({ webhook, done }: { webhook: Webhook; done: () => void }) {
-  const schemes = useQuery(signatureSchemesQuery);
-  const command = firstDelivery(
-    webhook,
-    schemes.data?.find(({ scheme }) => scheme === webhook.signature_scheme),
-  );
+/** Shows what is shown once: the URL and the secret of a webhook, new or rotated, and how to send it a delivery. */
+export function Reveal({ webhook, rotated = false, done }: { webhook: Webhook; rotated?: boolean; done: () => void }) {
+  const { preset } = usePreset(webhook.signature_scheme);
+  const command = firstDelivery(webhook, preset);
   const inURL = webhook.auth_mode === 'url_token';
   return (
     <Stack gap="sm">
       {webhook.secret ? (
         <Alert variant="default" p="xs" role="status" styles={{ root: { borderColor: 'var(--warn)' } }}>
-          {inURL ? 'The URL holds its secret, which' : 'The secret'} is shown this once. Copy it now.
+          {inURL ? 'The URL contains its secret, which' : 'The secret'} is shown only once. Copy it now.
         </Alert>
       ) : (
         <Text size="sm">It uses the managed secret {webhook.secret_name}, whose value is never shown.</Text>
@@ -39,13 +35,15 @@ export function Reveal({ webhook, done }: { webhook: Webhook; done: () => void }
       {command ? (
         <div>
           <Text size="sm" fw={600}>
-            A first delivery
+            {rotated ? 'Try the new secret' : 'Send a first delivery'}
           </Text>
-          <Code label="a first delivery with curl">{command}</Code>
+          <Code label="a delivery with curl">{command}</Code>
         </div>
       ) : (
         <Text size="sm" c="dimmed">
-          Only its sender can sign for it: send the first delivery from there.
+          {rotated
+            ? 'Only its sender can sign: enter the new secret there.'
+            : 'Only its sender can sign: send the first delivery from there.'}
         </Text>
       )}
       <Group justify="flex-end">

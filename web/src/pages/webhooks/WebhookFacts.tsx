@@ -1,19 +1,17 @@
 import { Anchor, SimpleGrid, Text } from '@mantine/core';
 import type { Factory, Webhook } from '@penstock/sdk';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { signatureSchemesQuery } from '../../queries.ts';
 import { Code } from '../../ui/Code.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Fact } from '../run/Facts.tsx';
 import { Counts } from './Counts.tsx';
 import { authenticationOf } from './state.ts';
+import { usePreset } from './usePreset.ts';
 import classes from './WebhookFacts.module.css';
 
 /** What is known of a webhook, without its secret. */
 export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: Factory | undefined }) {
-  const schemes = useQuery(signatureSchemesQuery);
-  const preset = schemes.data?.find(({ scheme }) => scheme === webhook.signature_scheme);
+  const { preset } = usePreset(webhook.signature_scheme);
   const id = webhook.delivery_id_header ?? preset?.forms[0]?.id_header;
   return (
     <section aria-label="About the webhook">
@@ -26,20 +24,22 @@ export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: 
             </Anchor>
           </Fact>
           <Fact name="Credential">{authenticationOf(webhook, preset?.sender)}</Fact>
-          <Fact name="Identified by">
+          <Fact name="Delivery ID">
             {id
               ? `the header ${id}`
               : preset?.forms[0]?.id_body
                 ? `${preset.forms[0].id_body} in the body`
                 : 'X-Penstock-Delivery-Id, or the hash of the body'}
           </Fact>
-          <Fact name="Guard">{webhook.replay_guard ? 'the same signed bytes under another id are a duplicate' : undefined}</Fact>
+          <Fact name="Replay guard">
+            {webhook.replay_guard ? 'the same signed bytes with another delivery ID are a duplicate' : undefined}
+          </Fact>
         </dl>
         <dl className={classes.facts}>
           <Fact name="Secret">
             {webhook.secret_name}
-            {webhook.secret_refresh === 'immediate' ? ', a new value holds at once' : ''}
-            {webhook.outdated_secret ? ', whose new value waits for a change of the factory' : ''}
+            {webhook.secret_refresh === 'immediate' ? ', a new value applies at once' : ''}
+            {webhook.outdated_secret ? ', whose new value applies with the next change of the factory' : ''}
           </Fact>
           <Secrets webhook={webhook} />
           <Fact name="Last 24 h">

@@ -13,9 +13,9 @@ import { Status } from '../../ui/Status.tsx';
 import { RecentDeliveries } from '../deliveries/RecentDeliveries.tsx';
 import { DeleteWebhook } from './DeleteWebhook.tsx';
 import { EditElsewhere } from './EditElsewhere.tsx';
+import { EnableWebhook } from './EnableWebhook.tsx';
 import { FinishSetup } from './FinishSetup.tsx';
-import { stateOf } from './state.ts';
-import { TakesDeliveries } from './TakesDeliveries.tsx';
+import { troubleOf } from './state.ts';
 import { WebhookFacts } from './WebhookFacts.tsx';
 
 const RotateSecret = lazy(() => import('./RotateSecret.tsx'));
@@ -27,13 +27,13 @@ export function WebhookPage() {
   const webhook = useQuery({ ...webhookQuery(uid, wuid), ...live(5) });
   const { data: session } = useQuery(sessionQuery);
   const hook = webhook.data;
-  const state = hook && stateOf(hook);
+  const trouble = hook && troubleOf(hook);
   return (
     <Page
       title={hook?.label ?? 'Webhook'}
       heading={
         <>
-          {hook?.label ?? 'Webhook'} {state && <Status tone={state.tone}>{state.word}</Status>}
+          {hook?.label ?? 'Webhook'} {trouble && <Status tone="warn">{trouble}</Status>}
         </>
       }
       actions={hook && may(session?.scopes, 'factories:manage') && <Actions webhook={hook} factory={factory.data} />}
@@ -61,7 +61,7 @@ function Actions({ webhook, factory }: { webhook: Webhook; factory: Factory | un
   const uid = factory?.uid ?? '';
   return (
     <>
-      <TakesDeliveries webhook={webhook} factory={factory} />
+      <EnableWebhook webhook={webhook} factory={factory} />
       {webhook.pending_secret ? (
         <Button onClick={() => setDialog('finish')} disabled={!factory}>
           Finish setup

@@ -1,4 +1,4 @@
-import { Anchor, Button, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Button, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { Webhook } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
@@ -7,16 +7,17 @@ import { lazy, Suspense, useState } from 'react';
 import { formatNumber } from '../../format.ts';
 import { signatureSchemesQuery, webhooksQuery } from '../../queries.ts';
 import { type Column, DataTable } from '../../ui/DataTable.tsx';
+import { Empty } from '../../ui/Empty.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
 import { Page } from '../../ui/Page.tsx';
-import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Counts } from './Counts.tsx';
+import { EnableWebhook } from './EnableWebhook.tsx';
 import { FactoryFilter } from './FactoryFilter.tsx';
+import { FactoryFirst } from './FactoryFirst.tsx';
 import { FinishSetup } from './FinishSetup.tsx';
-import { authenticationOf, stateOf } from './state.ts';
-import { TakesDeliveries } from './TakesDeliveries.tsx';
+import { authenticationOf } from './state.ts';
 import { type Of, useEach } from './useEach.ts';
 
 const NewWebhook = lazy(() => import('./NewWebhook.tsx'));
@@ -40,7 +41,6 @@ export function WebhooksPage() {
           component={Link}
           to="/factory/$uid/webhooks/$wuid"
           params={{ uid: webhook.factory.uid, wuid: webhook.uid } as never}
-          fw={500}
           inherit
           title={webhook.name}
         >
@@ -51,20 +51,19 @@ export function WebhooksPage() {
     { header: 'Factory', width: 130, cell: (webhook) => <span title={webhook.factory.name}>{webhook.factory.name}</span> },
     { header: 'Authentication', width: 170, cell: (webhook) => authenticationOf(webhook, senderOf(webhook)) },
     {
-      header: 'State',
-      width: 130,
+      header: 'Enabled',
+      width: 150,
       cell: (webhook) =>
         webhook.pending_secret ? (
           <Button size="compact-xs" variant="default" onClick={() => finish(webhook)}>
             Finish setup
           </Button>
         ) : (
-          <Status tone={stateOf(webhook).tone}>{stateOf(webhook).word}</Status>
+          <EnableWebhook webhook={webhook} factory={webhook.factory} bare />
         ),
     },
     { header: 'Last 24 hours', width: 150, cell: (webhook) => <Counts counts={webhook.counts} /> },
     { header: 'Last delivery', width: 116, numeric: true, cell: (webhook) => <Time at={webhook.last_delivery_at} /> },
-    { header: 'Enabled', width: 90, cell: (webhook) => <TakesDeliveries webhook={webhook} factory={webhook.factory} bare /> },
   ];
   return (
     <Page
@@ -112,27 +111,18 @@ export function WebhooksPage() {
 
 function NoWebhooks({ without, open }: { without: boolean; open: () => void }) {
   return (
-    <Stack py="xl" maw={640} mx="auto" gap="sm">
-      <Title order={2} size="h4">
-        No webhooks yet
-      </Title>
+    <Empty title="No webhooks yet">
       <Text>
-        A webhook is a URL to which another system can POST JSON. An automation that selects it starts a run for each delivery that matches,
-        and every delivery is logged here.
+        A webhook is a URL to which another system can POST JSON. An automation that uses it starts a run for each delivery that matches.
+        This page logs every delivery.
       </Text>
       {without ? (
-        <Text>
-          Webhooks belong to a factory, and there is none yet. Make one under{' '}
-          <Anchor component={Link} to="/factories" inherit>
-            Factories
-          </Anchor>
-          .
-        </Text>
+        <FactoryFirst things="Webhooks" />
       ) : (
         <div>
           <Button onClick={open}>New webhook</Button>
         </div>
       )}
-    </Stack>
+    </Empty>
   );
 }

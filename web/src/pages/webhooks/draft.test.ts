@@ -1,7 +1,7 @@
 import type { SignaturePreset } from '@penstock/sdk';
 import { expect, test } from 'vitest';
 import { emptyDraft, factsOf, requestOf, secretNameOf, wantsGuard } from './draft.ts';
-import { authenticationOf, stateOf } from './state.ts';
+import { authenticationOf, troubleOf } from './state.ts';
 
 test('only what goes with the authentication is sent', () => {
   const draft = { ...emptyDraft, name: ' Deploy events ', secret: 'left from before' };
@@ -71,10 +71,10 @@ test('names, states and ways of authentication are put into words', () => {
     'NAME_WEBHOOK_SECRET',
   ]);
   const on = { enabled: true, suspended: false, pending_secret: false };
-  const words = [on, { ...on, enabled: false }, { ...on, suspended: true }, { ...on, pending_secret: true, enabled: false }].map(
-    (one) => stateOf(one).word,
+  const words = [on, { ...on, enabled: false }, { ...on, suspended: true }, { ...on, pending_secret: true, enabled: false }].map((one) =>
+    troubleOf(one),
   );
-  expect(words).toEqual(['On', 'Off', 'Suspended', 'Waits for its secret']);
+  expect(words).toEqual([undefined, undefined, 'Suspended', 'Waiting for its secret']);
   expect(authenticationOf({ auth_mode: 'signature', signature_scheme: 'github' }, 'GitHub')).toBe('Signature: GitHub');
   expect(authenticationOf({ auth_mode: 'newer' })).toBe('newer');
 });

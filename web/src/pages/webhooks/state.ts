@@ -1,18 +1,11 @@
 import type { Webhook } from '@penstock/sdk';
-import type { Tone } from '../../states.ts';
 
-/** Whether a webhook takes deliveries, and if not, why. */
-export function stateOf(webhook: Pick<Webhook, 'enabled' | 'suspended' | 'pending_secret'>): { tone: Tone; word: string; detail: string } {
+/** Why a webhook refuses deliveries though nobody has disabled it; its sender gets 404. */
+export function troubleOf(webhook: Pick<Webhook, 'enabled' | 'suspended' | 'pending_secret'>): string | undefined {
   if (webhook.pending_secret) {
-    return { tone: 'warn', word: 'Waits for its secret', detail: 'Its sender gets 404 until the secret is entered.' };
+    return 'Waiting for its secret';
   }
-  if (!webhook.enabled) {
-    return { tone: 'calm', word: 'Off', detail: 'Its sender gets 404.' };
-  }
-  if (webhook.suspended) {
-    return { tone: 'warn', word: 'Suspended', detail: 'Its sender gets 404 until it is resumed.' };
-  }
-  return { tone: 'good', word: 'On', detail: 'It takes deliveries.' };
+  return webhook.enabled && webhook.suspended ? 'Suspended' : undefined;
 }
 
 /** How deliveries show that they are the sender's, in words. */

@@ -4,7 +4,7 @@ import { Code } from '../../ui/Code.tsx';
 import { curl } from '../../ui/curl.ts';
 
 /** The requests that do what this page does. */
-export default function SameAsCurl({ run }: { run: RunItem }) {
+export default function CurlCommands({ run }: { run: RunItem }) {
   const path = `/agent/runs/${run.run_id}`;
   const { skill_spec, ...config } = run.agent_config ?? {};
   if (skill_spec && !config.skills?.length) {

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Stack, Text } from '@mantine/core';
 import type { Diagnostic, FactoryFiles, FileTree } from '@penstock/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useBlocker } from '@tanstack/react-router';
@@ -6,10 +6,11 @@ import { lazy, Suspense, useState } from 'react';
 import { definitionQuery } from '../../queries.ts';
 import { Confirm } from '../../ui/Confirm.tsx';
 import { DeleteDialog } from '../../ui/DeleteDialog.tsx';
-import { FormDialog } from '../../ui/FormDialog.tsx';
 import { FileList } from './FileList.tsx';
 import classes from './FilesEditor.module.css';
+import { type FilesDialog, FilesToolbar } from './FilesToolbar.tsx';
 import { Findings } from './Findings.tsx';
+import { NewFileDialog } from './NewFileDialog.tsx';
 import { changedPaths, rebase, templateOf } from './tree.ts';
 import { useDiagnostics } from './useDiagnostics.ts';
 
@@ -24,7 +25,7 @@ export function FilesEditor({ uid, loaded, readOnly }: { uid: string; loaded: Fa
   const [epoch, setEpoch] = useState(0); // counts what changed files elsewhere than in the editor
   const [selected, select] = useState('factory.yaml');
   const [goTo, setGoTo] = useState<{ line: number }>();
-  const [open, setOpen] = useState<'plan' | 'new' | 'delete' | 'discard'>();
+  const [open, setOpen] = useState<FilesDialog>();
   const [conflicts, setConflicts] = useState<string[]>();
   const { files, version } = edited;
   const changed = new Set(changedPaths(base.files, files));
@@ -59,32 +60,12 @@ export function FilesEditor({ uid, loaded, readOnly }: { uid: string; loaded: Fa
   return (
     <Stack gap="sm">
       {!readOnly && (
-        <Group justify="space-between">
-          <Group gap="xs">
-            <Button size="xs" variant="default" onClick={() => setOpen('new')}>
-              New file
-            </Button>
-            <Button
-              size="xs"
-              variant="default"
-              disabled={text === undefined || selected === 'factory.yaml'}
-              onClick={() => setOpen('delete')}
-            >
-              Delete file
-            </Button>
-          </Group>
-          <Group gap="xs">
-            <Text size="sm" c="dimmed" role="status">
-              {changed.size === 0 ? `Revision ${base.revision}` : `${changed.size} changed since revision ${base.revision}`}
-            </Text>
-            <Button size="xs" variant="default" disabled={changed.size === 0} onClick={() => setOpen('discard')}>
-              Discard
-            </Button>
-            <Button size="xs" disabled={changed.size === 0} onClick={() => setOpen('plan')}>
-              Plan…
-            </Button>
-          </Group>
-        </Group>
+        <FilesToolbar
+          revision={base.revision}
+          changed={changed.size}
+          deletable={text !== undefined && selected !== 'factory.yaml'}
+          open={setOpen}
+        />
       )}
       <Merged conflicts={conflicts} close={() => setConflicts(undefined)} />
       <div className={classes.columns}>
@@ -116,7 +97,7 @@ export function FilesEditor({ uid, loaded, readOnly }: { uid: string; loaded: Fa
         </Suspense>
       )}
       {open === 'new' && (
-        <NewFile
+        <NewFileDialog
           files={files}
           close={() => setOpen(undefined)}
           create={(path) => {
@@ -204,31 +185,6 @@ function Found({ diagnostics, error, settled, go, readOnly }: FoundProps) {
         </Text>
       )}
     </section>
-  );
-}
-
-function NewFile({ files, close, create }: { files: FileTree; close: () => void; create: (path: string) => void }) {
-  const [path, setPath] = useState('agents/NAME/agent.md');
-  const taken = files[path.trim()] !== undefined;
-  return (
-    <FormDialog
-      title="New file"
-      close={close}
-      action="Add"
-      submit={async () => create(path.trim())}
-      incomplete={path.trim() === '' || taken}
-    >
-      <TextInput
-        label="Path"
-        description="Such as agents/NAME/agent.md, automations/NAME/automation.md, webhooks/NAME.yaml, skills/NAME/SKILL.md, runners/NAME.yaml"
-        data-autofocus
-        spellCheck={false}
-        classNames={{ input: 'mono' }}
-        error={taken ? 'There is a file at this path.' : undefined}
-        value={path}
-        onChange={(event) => setPath(event.currentTarget.value)}
-      />
-    </FormDialog>
   );
 }
 

@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Pill, Text } from '@mantine/core';
+import { Anchor, Button, Group, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import type { RunItem } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
@@ -20,9 +20,9 @@ import { SearchBox } from '../../ui/SearchBox.tsx';
 import { RunStatus } from '../../ui/Status.tsx';
 import { Since, Time } from '../../ui/Time.tsx';
 import { agentOf } from '../run/agent.ts';
-import { useChoices } from './choices.ts';
+import { AppliedFilters } from './AppliedFilters.tsx';
 import { EmptyRuns } from './EmptyRuns.tsx';
-import { activeFilters, nounsOf, queryOf, quickFilters, sameFilters, withFilter, without, wordOf } from './filters.ts';
+import { activeFilters, queryOf, quickFilters, sameFilters, withFilter } from './filters.ts';
 import classes from './RunsPage.module.css';
 
 const BulkCancel = lazy(() => import('./BulkCancel.tsx'));
@@ -77,7 +77,6 @@ export function RunsPage() {
   const [composing, compose] = useDisclosure(false);
   const runs = useQuery({ ...runsQuery(queryOf(search)), ...live() });
   const active = activeFilters(search);
-  const choices = useChoices(nounsOf(active));
   // Stable, for the panel of filters, which is drawn anew only when they change.
   const go = useCallback(
     (next: Params, replace = false): void => {
@@ -133,27 +132,7 @@ export function RunsPage() {
           <FilterPanel search={search} change={refine} />
         </Suspense>
       )}
-      {active.length > 0 && (
-        <Group gap="xs" role="group" aria-label="Applied filters">
-          {active.map((filter) => {
-            const word = wordOf(filter, choices);
-            return (
-              <Pill
-                key={filter.name + filter.value}
-                size="md"
-                withRemoveButton
-                removeButtonProps={{ 'aria-label': `Without ${filter.label} ${word}`, tabIndex: 0, 'aria-hidden': false }}
-                onRemove={() => go(without(search, filter))}
-              >
-                {filter.label}: {word}
-              </Pill>
-            );
-          })}
-          <Anchor component={Link} to="/runs" search={{} as never} size="sm">
-            Clear
-          </Anchor>
-        </Group>
-      )}
+      {active.length > 0 && <AppliedFilters search={search} active={active} change={go} />}
       {mayWrite && selected.size > 0 && (
         <Suspense>
           <BulkCancel runs={runs.data?.items.filter((run) => selected.has(run.run_id)) ?? []} done={() => setSelected(new Set())} />

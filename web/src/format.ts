@@ -38,10 +38,10 @@ export function parseDuration(text: string | undefined): number | undefined {
   return found ? Math.round(Number(found[1]) * 1000) : undefined;
 }
 
-/** Milliseconds in words, in at most two units: "36 ms", "0.4 s", "1 m 05 s", "2 h 10 m". */
+/** Milliseconds in words, in at most two units: "36 ms", "1.4 s", "1 m 05 s", "2 h 10 m". */
 export function formatDuration(milliseconds: number): string {
   const seconds = Math.max(0, milliseconds) / 1000;
-  if (seconds < 0.1) {
+  if (seconds < 0.9995) {
     return `${Math.round(seconds * 1000)} ms`;
   }
   if (seconds < 10) {

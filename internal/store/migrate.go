@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -33,11 +34,31 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the version of the schema: %w", err)
 	}
+	if have > 0 {
+		if err := s.released(ctx); err != nil {
+			return err
+		}
+	}
 	if have > newest {
-		return fmt.Errorf("the database has schema version %d, made by a newer release; this one knows up to %d: run the newer release, or restore a backup", have, newest)
+		return fmt.Errorf("the database has schema version %d, made by a newer release; this one knows up to %d: "+
+			"run the newer release, or restore a backup", have, newest)
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
+	}
+	return nil
+}
+
+// released refuses a database of a development build from before the first release,
+// whose versions of the schema were others of the same numbers.
+func (s *Store) released(ctx context.Context) error {
+	value, err := s.Setting(ctx, "schema")
+	if err != nil {
+		return fmt.Errorf("read the version of the schema: %w", err)
+	}
+	if value == "" {
+		return errors.New("the database was made by a development build from before the first release: " +
+			"start with a new database, or go on with the build that made it")
 	}
 	return nil
 }

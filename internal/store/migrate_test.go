@@ -106,6 +106,31 @@ func TestDatabaseOfANewerReleaseIsRefused(t *testing.T) {
 	})
 }
 
+func TestDatabaseOfADevelopmentBuildIsRefused(t *testing.T) {
+	t.Parallel()
+	testkit.Engines(t, func(t *testing.T, url string) {
+		s, err := store.Open(t.Context(), store.Options{URL: url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, before := range []string{
+			"DELETE FROM settings WHERE name = 'schema'", "INSERT INTO goose_db_version (version_id, is_applied) VALUES (13, true)",
+		} {
+			testkit.Exec(t, url, before)
+			s, err := store.Open(t.Context(), store.Options{URL: url})
+			if err == nil {
+				_ = s.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), "development build") || !strings.Contains(err.Error(), "new database") {
+				t.Errorf("got %v, want a refusal that says what to do", err)
+			}
+		}
+	})
+}
+
 func TestBadDatabaseURL(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "mysql://x", "sqlite://relative.db", "postgres://127.0.0.1:1/nothing?connect_timeout=1", "sqlite:///proc/nowhere/x.db"} {

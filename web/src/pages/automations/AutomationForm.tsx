@@ -3,8 +3,9 @@ import type { Automation, Factory } from '@penstock/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { client, sessionQuery } from '../../api.ts';
+import { useEnvironmentChoices, useModelChoices } from '../../choices.ts';
 import { may } from '../../layout/nav.ts';
-import { automationSchemaQuery, environmentsQuery, modelsQuery, webhooksQuery } from '../../queries.ts';
+import { automationSchemaQuery, webhooksQuery } from '../../queries.ts';
 import { Failure } from '../../ui/Failure.tsx';
 import { Icon } from '../../ui/Icon.tsx';
 import { type AutomationDraft, automationDraftOf, changeOf, creationOf, othersOf } from './change.ts';
@@ -106,8 +107,8 @@ interface PartProps {
 }
 
 function Configuration({ draft, set, factory, readOnly }: PartProps & { factory: Factory }) {
-  const models = useQuery(modelsQuery);
-  const environments = useQuery(environmentsQuery);
+  const models = useModelChoices();
+  const environments = useEnvironmentChoices();
   const agents = [...new Set([...factory.agents.map(({ name }) => name), ...(draft.agent ? [draft.agent] : [])])];
   return (
     <Group grow align="start" preventGrowOverflow={false}>
@@ -126,7 +127,7 @@ function Configuration({ draft, set, factory, readOnly }: PartProps & { factory:
         clearable
         searchable
         readOnly={readOnly}
-        data={models.data?.models.map(({ id, display_name }) => ({ value: id, label: display_name })) ?? []}
+        data={models.choices}
         value={draft.model || null}
         onChange={(model) => set({ model: model ?? '' })}
       />
@@ -136,7 +137,7 @@ function Configuration({ draft, set, factory, readOnly }: PartProps & { factory:
         clearable
         searchable
         readOnly={readOnly}
-        data={environments.data?.environments.map(({ uid, config }) => ({ value: uid, label: config.name ?? uid })) ?? []}
+        data={environments.choices}
         value={draft.environment || null}
         onChange={(environment) => set({ environment: environment ?? '' })}
       />

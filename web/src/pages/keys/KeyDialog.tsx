@@ -2,8 +2,8 @@ import { Alert, Button, Checkbox, Group, Select, Stack, Text, TextInput } from '
 import type { CreateKeyRequest, Key } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useAgentChoices } from '../../agents.ts';
 import { client, sessionQuery } from '../../api.ts';
+import { useAgentChoices } from '../../choices.ts';
 import { Code } from '../../ui/Code.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';

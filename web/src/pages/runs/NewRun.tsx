@@ -1,12 +1,11 @@
 import { Button, Checkbox, Group, Select, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import type { RunAgentRequest } from '@penstock/sdk';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
-import { useAgentChoices } from '../../agents.ts';
 import { client } from '../../api.ts';
-import { environmentsQuery, modelsQuery } from '../../queries.ts';
+import { useAgentChoices, useEnvironmentChoices, useModelChoices } from '../../choices.ts';
 import { Code } from '../../ui/Code.tsx';
 import { curl } from '../../ui/curl.ts';
 import { Dialog } from '../../ui/Dialog.tsx';
@@ -29,6 +28,17 @@ interface Draft {
   personal: boolean;
 }
 
+const emptyDraft: Draft = {
+  prompt: '',
+  title: '',
+  agent: null,
+  model: null,
+  environment: null,
+  mode: 'normal',
+  interactive: false,
+  personal: false,
+};
+
 /** The request that a draft stands for; what was left empty is the server's to decide. */
 export function requestOf(draft: Draft): RunAgentRequest {
   const config = {
@@ -50,19 +60,7 @@ export function requestOf(draft: Draft): RunAgentRequest {
 export default function NewRun({ close }: { close: () => void }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const agents = useAgentChoices();
-  const models = useQuery(modelsQuery);
-  const environments = useQuery(environmentsQuery);
-  const [draft, setDraft] = useState<Draft>({
-    prompt: '',
-    title: '',
-    agent: null,
-    model: null,
-    environment: null,
-    mode: 'normal',
-    interactive: false,
-    personal: false,
-  });
+  const [draft, setDraft] = useState(emptyDraft);
   const [copied, setCopied] = useState(false);
   const clipboard = useClipboard();
   const set = (change: Partial<Draft>): void => setDraft((before) => ({ ...before, ...change }));
@@ -107,56 +105,9 @@ export default function NewRun({ close }: { close: () => void }) {
             value={draft.title}
             onChange={(event) => set({ title: event.currentTarget.value })}
           />
-          <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="sm">
-            <Select
-              label="Agent"
-              placeholder="None"
-              searchable
-              clearable
-              value={draft.agent}
-              onChange={(agent) => set({ agent })}
-              data={agents.choices}
-            />
-            <Select
-              label="Model"
-              placeholder={draft.agent || !models.data ? 'Default' : `${models.data.default_model_id} (default)`}
-              searchable
-              clearable
-              value={draft.model}
-              onChange={(model) => set({ model })}
-              data={
-                models.data?.models.map((model) => ({
-                  value: model.id,
-                  label: model.display_name,
-                  disabled: Boolean(model.disable_reason),
-                })) ?? []
-              }
-            />
-            <Select
-              label="Environment"
-              placeholder="None"
-              searchable
-              clearable
-              value={draft.environment}
-              onChange={(environment) => set({ environment })}
-              data={environments.data?.environments.map((one) => ({ value: one.uid, label: one.config.name ?? one.uid })) ?? []}
-            />
-            <Select label="Mode" value={draft.mode} allowDeselect={false} onChange={(mode) => set({ mode })} data={modes} />
-          </SimpleGrid>
-          <Group>
-            <Checkbox
-              label="Interactive: stays open for follow-ups"
-              checked={draft.interactive}
-              onChange={(event) => set({ interactive: event.currentTarget.checked })}
-            />
-            <Checkbox
-              label="Personal: only I and admins see it"
-              checked={draft.personal}
-              onChange={(event) => set({ personal: event.currentTarget.checked })}
-            />
-          </Group>
+          <RunFields draft={draft} set={set} />
           {copied && <Code label="create this run with curl">{command}</Code>}
-          <Failure error={creating.error ?? agents.error ?? models.error ?? environments.error} />
+          <Failure error={creating.error} />
           <Group justify="space-between">
             <Button variant="subtle" onClick={copy}>
               Copy as cURL
@@ -173,5 +124,64 @@ export default function NewRun({ close }: { close: () => void }) {
         </Stack>
       </form>
     </Dialog>
+  );
+}
+
+interface RunFieldsProps {
+  draft: Draft;
+  set: (change: Partial<Draft>) => void;
+}
+
+/** What a run is made of beside its prompt. */
+function RunFields({ draft, set }: RunFieldsProps) {
+  const agents = useAgentChoices();
+  const models = useModelChoices();
+  const environments = useEnvironmentChoices();
+  return (
+    <>
+      <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="sm">
+        <Select
+          label="Agent"
+          placeholder="None"
+          searchable
+          clearable
+          value={draft.agent}
+          onChange={(agent) => set({ agent })}
+          data={agents.choices}
+        />
+        <Select
+          label="Model"
+          placeholder={draft.agent || !models.standard ? 'Default' : `${models.standard} (default)`}
+          searchable
+          clearable
+          value={draft.model}
+          onChange={(model) => set({ model })}
+          data={models.choices.map((one) => ({ ...one, disabled: models.unavailable.has(one.value) }))}
+        />
+        <Select
+          label="Environment"
+          placeholder="None"
+          searchable
+          clearable
+          value={draft.environment}
+          onChange={(environment) => set({ environment })}
+          data={environments.choices}
+        />
+        <Select label="Mode" value={draft.mode} allowDeselect={false} onChange={(mode) => set({ mode })} data={modes} />
+      </SimpleGrid>
+      <Group>
+        <Checkbox
+          label="Interactive: stays open for follow-ups"
+          checked={draft.interactive}
+          onChange={(event) => set({ interactive: event.currentTarget.checked })}
+        />
+        <Checkbox
+          label="Personal: only I and admins see it"
+          checked={draft.personal}
+          onChange={(event) => set({ personal: event.currentTarget.checked })}
+        />
+      </Group>
+      <Failure error={agents.error ?? models.error ?? environments.error} />
+    </>
   );
 }

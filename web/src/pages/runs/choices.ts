@@ -1,9 +1,9 @@
 import type { Automation, Webhook } from '@penstock/sdk';
 import { useQuery } from '@tanstack/react-query';
-import { useAgentChoices } from '../../agents.ts';
 import { sessionQuery } from '../../api.ts';
+import { useAgentChoices, useEnvironmentChoices, useModelChoices } from '../../choices.ts';
 import { may } from '../../layout/nav.ts';
-import { allFactoriesQuery, automationsQuery, environmentsQuery, modelsQuery, schedulesQuery, webhooksQuery } from '../../queries.ts';
+import { allFactoriesQuery, automationsQuery, schedulesQuery, webhooksQuery } from '../../queries.ts';
 import { useEach } from '../webhooks/useEach.ts';
 
 /** What the ids of a filter are of. */
@@ -20,11 +20,11 @@ export function useChoices(wanted: ReadonlySet<Noun>): Record<Noun, Choice[]> {
   const reads = may(session?.scopes, 'factories:read');
   const manages = may(session?.scopes, 'factories:manage');
   const wants = (noun: Noun): boolean => wanted.has(noun);
-  const models = useQuery({ ...modelsQuery, enabled: wants('model') });
+  const models = useModelChoices(wants('model'));
   const agents = useAgentChoices(wants('actor'));
   const factories = useQuery({ ...allFactoriesQuery, staleTime: 60_000, enabled: reads && wants('factory') });
   const schedules = useQuery({ ...schedulesQuery, staleTime: 60_000, enabled: wants('schedule') });
-  const environments = useQuery({ ...environmentsQuery, enabled: wants('environment') });
+  const environments = useEnvironmentChoices(wants('environment'));
   const ofAutomations = reads && (wants('automation') || wants('actor'));
   const automations = useEach(undefined, (one) => one.automations_count, automationsQuery, { live: false, enabled: ofAutomations });
   const ofWebhooks = manages && wants('webhook');
@@ -33,15 +33,12 @@ export function useChoices(wanted: ReadonlySet<Noun>): Record<Noun, Choice[]> {
   const byAutomation = automations.rows?.map((one) => ({ value: one.uid, label: named(one, one.factory) })) ?? [];
   const me = session?.actor;
   return {
-    model: models.data?.models.map(({ id, display_name }) => ({ value: id, label: display_name })) ?? [],
+    model: models.choices,
     actor: [...(me ? [{ value: me.uid, label: `${me.display_name ?? me.uid} (you)` }] : []), ...agents.choices, ...byAutomation],
     factory: factories.data?.map(({ uid, name }) => ({ value: uid, label: name })) ?? [],
     automation: byAutomation,
     webhook: webhooks.rows?.map((one) => ({ value: one.uid, label: named(one, one.factory) })) ?? [],
     schedule: schedules.data?.schedules.map(({ id, name }) => ({ value: id, label: name })) ?? [],
-    environment: [
-      { value: 'empty-environment', label: 'None' },
-      ...(environments.data?.environments.map(({ uid, config }) => ({ value: uid, label: config.name ?? uid })) ?? []),
-    ],
+    environment: [{ value: 'empty-environment', label: 'None' }, ...environments.choices],
   };
 }

@@ -3,11 +3,11 @@ import { useDebouncedValue } from '@mantine/hooks';
 import type { ScheduledAgentItem } from '@penstock/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useAgentChoices } from '../../agents.ts';
 import { client } from '../../api.ts';
+import { useAgentChoices, useEnvironmentChoices, useModelChoices } from '../../choices.ts';
 import { formatAbsolute, formatRelative } from '../../format.ts';
 import { useNow } from '../../live.ts';
-import { environmentsQuery, modelsQuery, scheduleTimesQuery } from '../../queries.ts';
+import { scheduleTimesQuery } from '../../queries.ts';
 import { tell } from '../../ui/Failure.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { draftOf, requestOf, type ScheduleDraft } from './draft.ts';
@@ -15,7 +15,7 @@ import { draftOf, requestOf, type ScheduleDraft } from './draft.ts';
 /** Makes a schedule, or replaces one. */
 export default function ScheduleDialog({ schedule, close }: { schedule: ScheduledAgentItem | undefined; close: () => void }) {
   const queries = useQueryClient();
-  const [models, environments, agents] = [useQuery(modelsQuery), useQuery(environmentsQuery), useAgentChoices()];
+  const [models, environments, agents] = [useModelChoices(), useEnvironmentChoices(), useAgentChoices()];
   const [draft, setDraft] = useState(() => draftOf(schedule));
   const set = (change: Partial<ScheduleDraft>): void => setDraft((before) => ({ ...before, ...change }));
   const submit = async (): Promise<void> => {
@@ -69,7 +69,7 @@ export default function ScheduleDialog({ schedule, close }: { schedule: Schedule
           clearable
           value={draft.environment}
           onChange={(environment) => set({ environment })}
-          data={environments.data?.environments.map((one) => ({ value: one.uid, label: one.config.name ?? one.uid })) ?? []}
+          data={environments.choices}
         />
         <Select
           label="Model"
@@ -78,7 +78,7 @@ export default function ScheduleDialog({ schedule, close }: { schedule: Schedule
           clearable
           value={draft.model}
           onChange={(model) => set({ model })}
-          data={models.data?.models.map(({ id, display_name }) => ({ value: id, label: display_name })) ?? []}
+          data={models.choices}
         />
       </Group>
       <Group>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { sessionQuery } from './api.ts';
 import { may } from './layout/nav.ts';
-import { agentsQuery, allFactoriesQuery } from './queries.ts';
+import { agentsQuery, allFactoriesQuery, environmentsQuery, modelsQuery } from './queries.ts';
 
 /** The agents to choose from, each with the factory that it belongs to: every factory has a foreman. */
 export function useAgentChoices(enabled = true) {
@@ -15,4 +15,22 @@ export function useAgentChoices(enabled = true) {
     return { value: uid, label: factory ? `${name} (${factory})` : name };
   });
   return { choices: choices ?? [], error: agents.error };
+}
+
+/** The models to choose from by name, those that no run can have now, and the id of the one that a run has without a choice. */
+export function useModelChoices(enabled = true) {
+  const { data, error } = useQuery({ ...modelsQuery, enabled });
+  const models = data?.models ?? [];
+  return {
+    choices: models.map(({ id, display_name }) => ({ value: id, label: display_name })),
+    unavailable: new Set(models.filter(({ disable_reason }) => disable_reason).map(({ id }) => id)),
+    standard: data?.default_model_id,
+    error,
+  };
+}
+
+/** The environments to choose from by name. */
+export function useEnvironmentChoices(enabled = true) {
+  const { data, error } = useQuery({ ...environmentsQuery, enabled });
+  return { choices: data?.environments.map(({ uid, config }) => ({ value: uid, label: config.name ?? uid })) ?? [], error };
 }

@@ -116,7 +116,10 @@ func (s *Store) Artifacts(ctx context.Context, runIDs []string) ([]Artifact, err
 // RunsByReference lists the runs that made an artifact with this URL, newest
 // first.
 func (s *Store) RunsByReference(ctx context.Context, team, url string) ([]string, error) {
-	return s.strings(ctx, "SELECT run_id FROM artifacts WHERE team = $1 AND url = $2 AND url <> '' ORDER BY created_at DESC, run_id DESC", team, url)
+	return s.strings(ctx, `SELECT run_id
+		FROM artifacts
+		WHERE team = $1 AND url = $2 AND url <> ''
+		ORDER BY created_at DESC, run_id DESC`, team, url)
 }
 
 // Session is the agent's HOME that was kept after a turn of a conversation.
@@ -144,7 +147,9 @@ func (tx *Tx) SaveSession(ctx context.Context, v Session) (old string, err error
 // penstock.CodeNotFound.
 func (s *Store) Session(ctx context.Context, conversationID string) (Session, error) {
 	v := Session{ConversationID: conversationID}
-	err := s.row(ctx, "SELECT team, harness, session_id, blob, size, sealed_key FROM conversations WHERE id = $1", conversationID).
+	err := s.row(ctx, `SELECT team, harness, session_id, blob, size, sealed_key
+		FROM conversations
+		WHERE id = $1`, conversationID).
 		Scan(&v.Team, &v.Harness, &v.SessionID, &v.Blob, &v.Size, &v.SealedKey)
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, penstock.NotFound("saved session of conversation", conversationID)
@@ -155,7 +160,11 @@ func (s *Store) Session(ctx context.Context, conversationID string) (Session, er
 // LiveSession is the session of a conversation whose run is being executed, ""
 // where none is.
 func (s *Store) LiveSession(ctx context.Context, conversationID string) (string, error) {
-	ids, err := s.strings(ctx, "SELECT session_id FROM executions WHERE conversation_id = $1 AND ended_at = 0 ORDER BY started_at DESC LIMIT 1", conversationID)
+	ids, err := s.strings(ctx, `SELECT session_id
+		FROM executions
+		WHERE conversation_id = $1 AND ended_at = 0
+		ORDER BY started_at DESC
+		LIMIT 1`, conversationID)
 	if err != nil || len(ids) == 0 {
 		return "", err
 	}

@@ -65,7 +65,9 @@ func (tx *Tx) AddAttachments(ctx context.Context, runID string, list []Attachmen
 // SetUpload records the content of a prepared attachment that no follow-up has
 // named yet; false: there is none such, or no longer.
 func (tx *Tx) SetUpload(ctx context.Context, id, blob string, size int64) (bool, error) {
-	n, err := tx.exec(ctx, "UPDATE attachments SET blob = $1, size = $2 WHERE id = $3 AND expires_at > $4", blob, size, id, int64(penstock.Now()))
+	n, err := tx.exec(ctx, `UPDATE attachments
+		SET blob = $1, size = $2
+		WHERE id = $3 AND expires_at > $4`, blob, size, id, int64(penstock.Now()))
 	if err != nil {
 		return false, fmt.Errorf("record the upload of attachment %s: %w", id, err)
 	}
@@ -75,7 +77,9 @@ func (tx *Tx) SetUpload(ctx context.Context, id, blob string, size int64) (bool,
 // KeepUpload makes an uploaded attachment one of its run, for good; false: it has
 // expired.
 func (tx *Tx) KeepUpload(ctx context.Context, id, path string) (bool, error) {
-	n, err := tx.exec(ctx, "UPDATE attachments SET path = $1, expires_at = 0 WHERE id = $2 AND blob <> '' AND expires_at > 0", path, id)
+	n, err := tx.exec(ctx, `UPDATE attachments
+		SET path = $1, expires_at = 0
+		WHERE id = $2 AND blob <> '' AND expires_at > 0`, path, id)
 	if err != nil {
 		return false, fmt.Errorf("keep attachment %s: %w", id, err)
 	}
@@ -86,14 +90,20 @@ func (tx *Tx) KeepUpload(ctx context.Context, id, path string) (bool, error) {
 // named in time. blobs are their files, which nothing refers to any more.
 func (s *Store) ExpireAttachments(ctx context.Context, limit int) (removed int, blobs []string, err error) {
 	now := int64(penstock.Now())
-	ids, err := s.strings(ctx, "SELECT id FROM attachments WHERE expires_at > 0 AND expires_at <= $1 ORDER BY expires_at LIMIT $2", now, limit)
+	ids, err := s.strings(ctx, `SELECT id
+		FROM attachments
+		WHERE expires_at > 0 AND expires_at <= $1
+		ORDER BY expires_at
+		LIMIT $2`, now, limit)
 	if err != nil || len(ids) == 0 {
 		return 0, nil, err
 	}
 	err = s.Write(ctx, func(tx *Tx) error {
 		blobs = nil
 		for _, id := range ids {
-			rows, err := tx.query(ctx, "DELETE FROM attachments WHERE id = $1 AND expires_at > 0 AND expires_at <= $2 RETURNING blob", id, now)
+			rows, err := tx.query(ctx, `DELETE FROM attachments
+				WHERE id = $1 AND expires_at > 0 AND expires_at <= $2
+				RETURNING blob`, id, now)
 			gone, err := collect(tx.s, rows, err, "expired attachments", func(v *string) []any { return []any{v} })
 			if err != nil {
 				return err

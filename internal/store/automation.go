@@ -178,12 +178,14 @@ func (tx *Tx) linkAutomation(ctx context.Context, r AutomationRow) error {
 		}
 	}
 	for _, webhook := range webhooks {
-		if _, err := tx.exec(ctx, "INSERT INTO automation_webhooks (factory_uid, webhook, automation_uid) VALUES ($1, $2, $3)", r.FactoryUID, webhook, r.UID); err != nil {
+		if _, err := tx.exec(ctx, `INSERT INTO automation_webhooks (factory_uid, webhook, automation_uid)
+			VALUES ($1, $2, $3)`, r.FactoryUID, webhook, r.UID); err != nil {
 			return fmt.Errorf("link automation %s: %w", r.UID, err)
 		}
 	}
 	for _, schedule := range r.ScheduleIDs() {
-		if _, err := tx.exec(ctx, "INSERT INTO automation_schedules (schedule_id, automation_uid) VALUES ($1, $2)", schedule, r.UID); err != nil {
+		if _, err := tx.exec(ctx, `INSERT INTO automation_schedules (schedule_id, automation_uid)
+			VALUES ($1, $2)`, schedule, r.UID); err != nil {
 			return fmt.Errorf("link automation %s: %w", r.UID, err)
 		}
 	}

@@ -42,7 +42,9 @@ func (s *Store) ID(ctx context.Context) (string, error) {
 // firstSetting stores a setting unless it has a value, and answers its value.
 func (s *Store) firstSetting(ctx context.Context, name, value string) (string, error) {
 	err := s.Write(ctx, func(tx *Tx) error {
-		_, err := tx.exec(ctx, "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, value)
+		_, err := tx.exec(ctx, `INSERT INTO settings (name, value)
+			VALUES ($1, $2)
+			ON CONFLICT (name) DO NOTHING`, name, value)
 		return err
 	})
 	if err != nil {

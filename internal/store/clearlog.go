@@ -160,7 +160,11 @@ func (d oldDelivery) signedIdentity() string {
 // how many they were.
 func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 	now := int64(penstock.Now())
-	rows, err := s.query(ctx, "SELECT webhook_uid, source, value FROM delivery_keys WHERE expires_at > 0 AND expires_at <= $1 ORDER BY expires_at LIMIT $2", now, limit)
+	rows, err := s.query(ctx, `SELECT webhook_uid, source, value
+		FROM delivery_keys
+		WHERE expires_at > 0 AND expires_at <= $1
+		ORDER BY expires_at
+		LIMIT $2`, now, limit)
 	over, err := collect(s, rows, err, "identities", func(k *identity) []any { return []any{&k.webhook, &k.source, &k.value} })
 	if err != nil || len(over) == 0 {
 		return 0, err
@@ -168,7 +172,12 @@ func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 	return len(over), s.Write(ctx, func(tx *Tx) error {
 		for _, k := range over {
 			// One that was taken over meanwhile stays.
-			if _, err := tx.exec(ctx, "DELETE FROM delivery_keys WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND expires_at > 0 AND expires_at <= $4", k.webhook, k.source, k.value, now); err != nil {
+			if _, err := tx.exec(ctx, `DELETE FROM delivery_keys
+				WHERE webhook_uid = $1
+					AND source = $2
+					AND value = $3
+					AND expires_at > 0
+					AND expires_at <= $4`, k.webhook, k.source, k.value, now); err != nil {
 				return fmt.Errorf("remove an identity: %w", err)
 			}
 		}
@@ -202,13 +211,16 @@ func (s *Store) ClearTallies(ctx context.Context, l Log) error {
 		return s.d.mapError(err)
 	}
 	return s.Write(ctx, func(tx *Tx) error {
-		if _, err := tx.exec(ctx, "DELETE FROM webhook_counts WHERE webhook_uid = $1 AND quarter < $2", webhookUID, quarter); err != nil {
+		if _, err := tx.exec(ctx, `DELETE FROM webhook_counts
+			WHERE webhook_uid = $1 AND quarter < $2`, webhookUID, quarter); err != nil {
 			return fmt.Errorf("remove old counts: %w", err)
 		}
-		if _, err := tx.exec(ctx, "DELETE FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $2", webhookUID, since); err != nil {
+		if _, err := tx.exec(ctx, `DELETE FROM webhook_senders
+			WHERE webhook_uid = $1 AND last_at < $2`, webhookUID, since); err != nil {
 			return fmt.Errorf("remove old senders: %w", err)
 		}
-		if _, err := tx.exec(ctx, "DELETE FROM delivery_verdicts WHERE webhook_uid = $1 AND last_at < $2", webhookUID, oldest); err != nil {
+		if _, err := tx.exec(ctx, `DELETE FROM delivery_verdicts
+			WHERE webhook_uid = $1 AND last_at < $2`, webhookUID, oldest); err != nil {
 			return fmt.Errorf("remove old verdicts: %w", err)
 		}
 		return nil

@@ -17,7 +17,8 @@ type Clock struct {
 	version       int64 // of the team when it was set
 }
 
-const clockColumns = "SELECT c.automation_uid, c.n, c.next_at, c.last_at, c.last_error, c.version FROM automation_clocks c "
+const clockColumns = `SELECT c.automation_uid, c.n, c.next_at, c.last_at, c.last_error, c.version
+	FROM automation_clocks c `
 
 func (s *Store) clocks(ctx context.Context, q querier, where string, args ...any) ([]Clock, error) {
 	rows, err := q.query(ctx, clockColumns+where, args...)
@@ -97,7 +98,9 @@ func (s *Store) DueAutomations(ctx context.Context, now penstock.Time, limit int
 // AdvanceClock takes a clock, as it was read when it was due, to its next time.
 // False: another replica was first, or the automation was changed since.
 func (tx *Tx) AdvanceClock(ctx context.Context, c Clock, t Tick) (bool, error) {
-	n, err := tx.exec(ctx, "UPDATE automation_clocks SET last_at = $1, next_at = $2, last_error = $3 WHERE automation_uid = $4 AND n = $5 AND next_at = $6 AND version = $7",
+	n, err := tx.exec(ctx, `UPDATE automation_clocks
+		SET last_at = $1, next_at = $2, last_error = $3
+		WHERE automation_uid = $4 AND n = $5 AND next_at = $6 AND version = $7`,
 		int64(t.LastAt), int64(t.NextAt), t.LastError, c.AutomationUID, c.N, int64(c.NextAt), c.version)
 	if err != nil {
 		return false, fmt.Errorf("advance clock %d of automation %s: %w", c.N, c.AutomationUID, err)

@@ -72,7 +72,8 @@ func (d *dialect) counts(where string) string {
 		return "SELECT c.webhook_uid, c.quarter, c.kind, c.n, " + last + " AS last_at FROM " + from + " WHERE w.uid = c.webhook_uid AND w.deleted_at = 0 AND " + where
 	}
 	return "(" + part("0", "webhooks w CROSS JOIN webhook_counts c") + " UNION ALL " + part("c.last_at", `(
-		SELECT e.value ->> 'w' AS webhook_uid, CAST(e.value ->> 'q' AS BIGINT) AS quarter, e.value ->> 'k' AS kind, CAST(e.value ->> 'n' AS BIGINT) AS n,
+		SELECT e.value ->> 'w' AS webhook_uid, CAST(e.value ->> 'q' AS BIGINT) AS quarter,
+			e.value ->> 'k' AS kind, CAST(e.value ->> 'n' AS BIGINT) AS n,
 			COALESCE(CAST(e.value ->> 't' AS BIGINT), 0) AS last_at
 		FROM webhook_tallies t CROSS JOIN `+d.elements("t.counts")+` e) c CROSS JOIN webhooks w`) + ") c"
 }

@@ -133,7 +133,9 @@ func (tx *Tx) AddRevision(ctx context.Context, factoryUID string, r Revision, be
 		if content, stays := after[path]; stays && bytes.Equal(content, before[path]) {
 			continue
 		}
-		if _, err := tx.exec(ctx, "UPDATE definition_files SET ended = $1 WHERE factory_uid = $2 AND path = $3 AND ended = 0", r.Number, factoryUID, path); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE definition_files
+			SET ended = $1
+			WHERE factory_uid = $2 AND path = $3 AND ended = 0`, r.Number, factoryUID, path); err != nil {
 			return fmt.Errorf("end a file of factory %s: %w", factoryUID, err)
 		}
 	}
@@ -141,11 +143,13 @@ func (tx *Tx) AddRevision(ctx context.Context, factoryUID string, r Revision, be
 		if content, there := before[path]; there && bytes.Equal(content, after[path]) {
 			continue
 		}
-		if _, err := tx.exec(ctx, "INSERT INTO definition_files (factory_uid, path, since, content) VALUES ($1, $2, $3, $4)", factoryUID, path, r.Number, notNull(after[path])); err != nil {
+		if _, err := tx.exec(ctx, `INSERT INTO definition_files (factory_uid, path, since, content)
+			VALUES ($1, $2, $3, $4)`, factoryUID, path, r.Number, notNull(after[path])); err != nil {
 			return fmt.Errorf("store a file of factory %s: %w", factoryUID, err)
 		}
 	}
-	if _, err := tx.exec(ctx, "INSERT INTO definitions (factory_uid, revision, author, summary, created_at) VALUES ($1, $2, $3, $4, $5)",
+	if _, err := tx.exec(ctx, `INSERT INTO definitions (factory_uid, revision, author, summary, created_at)
+		VALUES ($1, $2, $3, $4, $5)`,
 		factoryUID, r.Number, uidOf(r.Author), r.Summary, int64(r.CreatedAt)); err != nil {
 		return fmt.Errorf("store revision %d of factory %s: %w", r.Number, factoryUID, err)
 	}

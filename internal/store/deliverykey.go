@@ -118,7 +118,8 @@ func (tx *Tx) claimKeys(ctx context.Context, all []claimed) (owners map[identity
 		}
 	}
 	for _, c := range free {
-		if _, err := tx.exec(ctx, "DELETE FROM delivery_keys WHERE webhook_uid = $1 AND source = $2 AND value = $3", c.webhook, c.source, c.value); err != nil {
+		if _, err := tx.exec(ctx, `DELETE FROM delivery_keys
+			WHERE webhook_uid = $1 AND source = $2 AND value = $3`, c.webhook, c.source, c.value); err != nil {
 			return nil, fmt.Errorf("give back an identity: %w", err)
 		}
 		delete(owners, c.identity)

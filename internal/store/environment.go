@@ -178,7 +178,9 @@ func (tx *Tx) nameTaken(err error, kind, name string) error {
 // DeleteEnvironment takes an environment from every list. It holds the row, so
 // what comes to use it meanwhile comes too late.
 func (tx *Tx) DeleteEnvironment(ctx context.Context, team, uid string) error {
-	n, err := tx.exec(ctx, "UPDATE environments SET deleted_at = $1 WHERE uid = $2 AND team = $3 AND deleted_at = 0", int64(penstock.Now()), uid, team)
+	n, err := tx.exec(ctx, `UPDATE environments
+		SET deleted_at = $1
+		WHERE uid = $2 AND team = $3 AND deleted_at = 0`, int64(penstock.Now()), uid, team)
 	if err == nil && n == 0 {
 		return penstock.NotFound("environment", uid)
 	}
@@ -208,8 +210,12 @@ type EnvironmentUser struct {
 // switched on, which name an environment, by name.
 func (tx *Tx) EnvironmentUsers(ctx context.Context, uid string) ([]EnvironmentUser, error) {
 	rows, err := tx.query(ctx, `SELECT 'agent' AS kind, name, folded, 0 AS personal, '' AS creator FROM identities WHERE environment_id = $1 AND environment_id <> '' AND deleted_at = 0
-		UNION ALL SELECT 'automation', name, name, 0, '' FROM automations WHERE environment_id = $1 AND environment_id <> '' AND enabled = 1
-		UNION ALL SELECT 'schedule', name, folded, personal, created_by FROM schedules WHERE environment_id = $1 AND environment_id <> '' AND enabled = 1
+		UNION ALL SELECT 'automation', name, name, 0, ''
+		FROM automations
+		WHERE environment_id = $1 AND environment_id <> '' AND enabled = 1
+		UNION ALL SELECT 'schedule', name, folded, personal, created_by
+		FROM schedules
+		WHERE environment_id = $1 AND environment_id <> '' AND enabled = 1
 		ORDER BY kind, folded`, uid)
 	return collect(tx.s, rows, err, "users of an environment", func(u *EnvironmentUser) []any {
 		return []any{&u.Kind, &u.Name, new(string), &u.Personal, &u.Creator}
@@ -219,7 +225,9 @@ func (tx *Tx) EnvironmentUsers(ctx context.Context, uid string) ([]EnvironmentUs
 // SetEnvironmentSetup records whether the latest run that used an environment
 // failed while setting it up.
 func (tx *Tx) SetEnvironmentSetup(ctx context.Context, uid string, failed bool) error {
-	_, err := tx.exec(ctx, "UPDATE environments SET setup_failed = $1 WHERE uid = $2 AND setup_failed <> $1", flag(failed), uid)
+	_, err := tx.exec(ctx, `UPDATE environments
+		SET setup_failed = $1
+		WHERE uid = $2 AND setup_failed <> $1`, flag(failed), uid)
 	if err != nil {
 		return fmt.Errorf("record the set-up of environment %s: %w", uid, err)
 	}

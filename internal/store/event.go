@@ -103,7 +103,10 @@ func (tx *Tx) Fresh(ctx context.Context, l penstock.Lease, drafts []penstock.Dra
 func (tx *Tx) AppendEvents(ctx context.Context, runID string, drafts ...penstock.Draft) error {
 	var last int64
 	var execution int
-	err := tx.row(ctx, "UPDATE runs SET last_seq = last_seq + $1 WHERE id = $2 RETURNING last_seq, execution_id", len(drafts), runID).Scan(&last, &execution)
+	err := tx.row(ctx, `UPDATE runs
+		SET last_seq = last_seq + $1
+		WHERE id = $2
+		RETURNING last_seq, execution_id`, len(drafts), runID).Scan(&last, &execution)
 	if err != nil {
 		return fmt.Errorf("take the sequence of run %s: %w", runID, err)
 	}
@@ -131,7 +134,10 @@ func (tx *Tx) AppendAfter(ctx context.Context, l penstock.Lease, d penstock.Draf
 		return penstock.ErrLeaseLost
 	}
 	var last int64
-	if err := tx.row(ctx, "UPDATE runs SET last_seq = last_seq + 1 WHERE id = $1 RETURNING last_seq", l.RunID).Scan(&last); err != nil {
+	if err := tx.row(ctx, `UPDATE runs
+		SET last_seq = last_seq + 1
+		WHERE id = $1
+		RETURNING last_seq`, l.RunID).Scan(&last); err != nil {
 		return fmt.Errorf("take the sequence of run %s: %w", l.RunID, err)
 	}
 	return tx.insertEvents(ctx, l.RunID, l.ExecutionID, last, []penstock.Draft{d})
@@ -148,7 +154,8 @@ func (tx *Tx) insertEvents(ctx context.Context, runID string, execution int, las
 	}
 	for _, d := range drafts { // after the insert: the deltas may have come along with their message
 		if d.Type == penstock.EventMessage && d.Key != "" {
-			if _, err := tx.exec(ctx, "DELETE FROM events WHERE run_id = $1 AND key = $2 AND type = 'message_delta'", runID, d.Key); err != nil {
+			if _, err := tx.exec(ctx, `DELETE FROM events
+				WHERE run_id = $1 AND key = $2 AND type = 'message_delta'`, runID, d.Key); err != nil {
 				return fmt.Errorf("remove the deltas of a message: %w", err)
 			}
 		}

@@ -200,7 +200,9 @@ func (s *Store) factory(ctx context.Context, q querier, team, uid string) (Facto
 // its files that say so; absence is penstock.CodeNotFound.
 func (s *Store) FactoryConfig(ctx context.Context, team, uid string) (c FactoryConfig, revision int64, err error) {
 	var data string
-	err = s.row(ctx, "SELECT data, revision FROM factories WHERE uid = $1 AND team = $2 AND deleted_at = 0", uid, team).Scan(&data, &revision)
+	err = s.row(ctx, `SELECT data, revision
+		FROM factories
+		WHERE uid = $1 AND team = $2 AND deleted_at = 0`, uid, team).Scan(&data, &revision)
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, 0, penstock.NotFound("factory", uid)
 	}
@@ -239,7 +241,9 @@ func (tx *Tx) SetFactory(ctx context.Context, r FactoryRow) error {
 // Revise counts a change of what a factory is defined by, and answers the number
 // of its revision.
 func (tx *Tx) Revise(ctx context.Context, uid string) (revision int64, err error) {
-	if _, err := tx.exec(ctx, "UPDATE factories SET revision = revision + 1, updated_at = $1 WHERE uid = $2", int64(penstock.Now()), uid); err != nil {
+	if _, err := tx.exec(ctx, `UPDATE factories
+		SET revision = revision + 1, updated_at = $1
+		WHERE uid = $2`, int64(penstock.Now()), uid); err != nil {
 		return 0, fmt.Errorf("count a change of factory %s: %w", uid, err)
 	}
 	if err := tx.row(ctx, "SELECT revision FROM factories WHERE uid = $1", uid).Scan(&revision); err != nil {
@@ -322,7 +326,9 @@ func (tx *Tx) DeleteFactory(ctx context.Context, r FactoryRow) error {
 			return err
 		}
 	}
-	if _, err := tx.exec(ctx, "UPDATE factories SET deleted_at = $1 WHERE uid = $2 AND deleted_at = 0", int64(penstock.Now()), r.UID); err != nil {
+	if _, err := tx.exec(ctx, `UPDATE factories
+		SET deleted_at = $1
+		WHERE uid = $2 AND deleted_at = 0`, int64(penstock.Now()), r.UID); err != nil {
 		return fmt.Errorf("delete factory %s: %w", r.UID, err)
 	}
 	return nil

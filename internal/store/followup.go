@@ -46,7 +46,9 @@ func marshalList(list []string) string {
 // FollowupsWaiting counts a run's messages that wait for the agent, and the bytes
 // of their texts.
 func (tx *Tx) FollowupsWaiting(ctx context.Context, runID string) (n int, bytes int64, err error) {
-	err = tx.row(ctx, "SELECT count(*), COALESCE(sum(length(message)), 0) FROM followups WHERE run_id = $1 AND state = 'waiting'", runID).Scan(&n, &bytes)
+	err = tx.row(ctx, `SELECT count(*), COALESCE(sum(length(message)), 0)
+		FROM followups
+		WHERE run_id = $1 AND state = 'waiting'`, runID).Scan(&n, &bytes)
 	if err != nil {
 		return 0, 0, fmt.Errorf("count the follow-ups of run %s: %w", runID, err)
 	}
@@ -121,7 +123,9 @@ func (s *Store) GivenAttachments(ctx context.Context, runID string) (map[string]
 // Those that go back to waiting have been given to a worker before: they are
 // marked as redelivered.
 func (tx *Tx) SetFollowups(ctx context.Context, runID, from, to string) error {
-	_, err := tx.exec(ctx, "UPDATE followups SET state = $1, redelivered = CASE WHEN $1 = 'waiting' THEN 1 ELSE redelivered END WHERE run_id = $2 AND state = $3", to, runID, from)
+	_, err := tx.exec(ctx, `UPDATE followups
+		SET state = $1, redelivered = CASE WHEN $1 = 'waiting' THEN 1 ELSE redelivered END
+		WHERE run_id = $2 AND state = $3`, to, runID, from)
 	if err != nil {
 		return fmt.Errorf("move the follow-ups of run %s to %s: %w", runID, to, err)
 	}

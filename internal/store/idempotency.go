@@ -47,7 +47,9 @@ func (tx *Tx) Keep(ctx context.Context, k *KeptAnswer) error {
 // Kept reads the answer of a key; absence is penstock.CodeNotFound.
 func (s *Store) Kept(ctx context.Context, scope string) (KeptAnswer, error) {
 	k := KeptAnswer{Scope: scope}
-	err := s.row(ctx, "SELECT status, answer, expires_at FROM idempotency WHERE scope = $1 AND expires_at > $2", scope, int64(penstock.Now())).
+	err := s.row(ctx, `SELECT status, answer, expires_at
+		FROM idempotency
+		WHERE scope = $1 AND expires_at > $2`, scope, int64(penstock.Now())).
 		Scan(&k.Status, &k.Answer, &k.Until)
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, penstock.NotFound("kept answer", scope)
@@ -58,7 +60,8 @@ func (s *Store) Kept(ctx context.Context, scope string) (KeptAnswer, error) {
 // DropKept removes answers that nobody can ask for any more, at most limit.
 func (s *Store) DropKept(ctx context.Context, limit int) (dropped int, err error) {
 	err = s.Write(ctx, func(tx *Tx) error {
-		n, err := tx.exec(ctx, "DELETE FROM idempotency WHERE scope IN (SELECT scope FROM idempotency WHERE expires_at <= $1 LIMIT $2)", int64(penstock.Now()), limit)
+		n, err := tx.exec(ctx, `DELETE FROM idempotency
+			WHERE scope IN (SELECT scope FROM idempotency WHERE expires_at <= $1 LIMIT $2)`, int64(penstock.Now()), limit)
 		dropped = int(n)
 		return err
 	})

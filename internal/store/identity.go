@@ -68,7 +68,8 @@ func (s *Store) identities(ctx context.Context, q querier, where string, args ..
 
 // FactoryAgents lists a factory's agents by name, within the transaction.
 func (tx *Tx) FactoryAgents(ctx context.Context, factoryUID string) ([]penstock.Identity, error) {
-	return tx.s.identities(ctx, tx, "WHERE factory_uid = $1 AND factory_uid <> '' AND deleted_at = 0 ORDER BY folded, uid", factoryUID)
+	return tx.s.identities(ctx, tx, `WHERE factory_uid = $1 AND factory_uid <> '' AND deleted_at = 0
+		ORDER BY folded, uid`, factoryUID)
 }
 
 // Identity reads an agent; absence is penstock.CodeNotFound.
@@ -119,14 +120,18 @@ func (tx *Tx) SetIdentity(ctx context.Context, team string, i penstock.Identity)
 // is penstock.CodeNotFound.
 func (tx *Tx) DeleteIdentity(ctx context.Context, team, uid string) error {
 	now := int64(penstock.Now())
-	n, err := tx.exec(ctx, "UPDATE identities SET deleted_at = $1 WHERE uid = $2 AND team = $3 AND deleted_at = 0", now, uid, team)
+	n, err := tx.exec(ctx, `UPDATE identities
+		SET deleted_at = $1
+		WHERE uid = $2 AND team = $3 AND deleted_at = 0`, now, uid, team)
 	if err != nil {
 		return fmt.Errorf("delete agent %s: %w", uid, err)
 	}
 	if n == 0 {
 		return penstock.NotFound("agent", uid)
 	}
-	if _, err := tx.exec(ctx, "UPDATE api_keys SET revoked_at = $1 WHERE agent_uid = $2 AND agent_uid <> '' AND team = $3 AND revoked_at = 0", now, uid, team); err != nil {
+	if _, err := tx.exec(ctx, `UPDATE api_keys
+		SET revoked_at = $1
+		WHERE agent_uid = $2 AND agent_uid <> '' AND team = $3 AND revoked_at = 0`, now, uid, team); err != nil {
 		return fmt.Errorf("revoke the keys of agent %s: %w", uid, err)
 	}
 	return tx.SetSecretUses(ctx, team, penstock.SecretOfAgent, uid, nil)

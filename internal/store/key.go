@@ -108,7 +108,9 @@ func (tx *Tx) AddKey(ctx context.Context, k KeyRow) error {
 
 // RevokeKey ends a key from the next request on; false: there is none such.
 func (tx *Tx) RevokeKey(ctx context.Context, team, uid string) (bool, error) {
-	n, err := tx.exec(ctx, "UPDATE api_keys SET revoked_at = $1 WHERE uid = $2 AND team = $3 AND revoked_at = 0", int64(penstock.Now()), uid, team)
+	n, err := tx.exec(ctx, `UPDATE api_keys
+		SET revoked_at = $1
+		WHERE uid = $2 AND team = $3 AND revoked_at = 0`, int64(penstock.Now()), uid, team)
 	return n > 0, err
 }
 
@@ -124,7 +126,9 @@ func (tx *Tx) AdminKeys(ctx context.Context, team string) ([]string, error) {
 func (s *Store) TouchKeys(ctx context.Context, used map[string]penstock.Time) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		for _, uid := range slices.Sorted(maps.Keys(used)) { // in one order: replicas do not wait for each other crosswise
-			if _, err := tx.exec(ctx, "UPDATE api_keys SET last_used_at = $1 WHERE uid = $2 AND last_used_at < $1", int64(used[uid]), uid); err != nil {
+			if _, err := tx.exec(ctx, `UPDATE api_keys
+				SET last_used_at = $1
+				WHERE uid = $2 AND last_used_at < $1`, int64(used[uid]), uid); err != nil {
 				return err
 			}
 		}
@@ -144,7 +148,9 @@ func (tx *Tx) AddPrincipal(ctx context.Context, team string, a penstock.Actor) e
 // penstock.CodeNotFound.
 func (s *Store) Principal(ctx context.Context, team, uid string) (penstock.Actor, error) {
 	var a penstock.Actor
-	err := s.row(ctx, "SELECT uid, type, display_name, email, photo_url FROM principals WHERE uid = $1 AND team = $2", uid, team).
+	err := s.row(ctx, `SELECT uid, type, display_name, email, photo_url
+		FROM principals
+		WHERE uid = $1 AND team = $2`, uid, team).
 		Scan(&a.UID, &a.Type, &a.DisplayName, &a.Email, &a.PhotoURL)
 	if errors.Is(err, sql.ErrNoRows) {
 		return a, penstock.NotFound("principal", uid)
@@ -154,7 +160,9 @@ func (s *Store) Principal(ctx context.Context, team, uid string) (penstock.Actor
 
 // Set stores a setting of the installation.
 func (tx *Tx) Set(ctx context.Context, name, value string) error {
-	_, err := tx.exec(ctx, "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2", name, value)
+	_, err := tx.exec(ctx, `INSERT INTO settings (name, value)
+		VALUES ($1, $2)
+		ON CONFLICT (name) DO UPDATE SET value = $2`, name, value)
 	return err
 }
 

@@ -198,7 +198,9 @@ func (p runsPage) ids() (text string, args []any) {
 			sorted += " + 0" // of an expression there is no index, so the one of the states is taken
 		}
 		text, partArgs := part.numbered(len(args) + 1)
-		parts = append(parts, fmt.Sprintf("SELECT * FROM (SELECT r.id, r.%s AS sorted FROM runs r WHERE %s ORDER BY %s %s, r.id %s LIMIT %d) AS s%d",
+		parts = append(parts, fmt.Sprintf(`SELECT *
+			FROM (SELECT r.id, r.%s AS sorted FROM runs r WHERE %s ORDER BY %s %s,
+				r.id %s LIMIT %d) AS s%d`,
 			p.column, text, sorted, p.direction, p.direction, p.limit, len(parts)))
 		args = append(args, partArgs...)
 	}

@@ -46,7 +46,10 @@ func (tx *Tx) indexLog(ctx context.Context) error {
 		return fmt.Errorf("read how far the log is indexed: %w", err)
 	}
 	to = min(to, from+indexAtOnce)
-	const add = "INSERT INTO deliveries_log SELECT webhook, outcome, n FROM deliveries WHERE n > $1 AND n <= $2 ORDER BY webhook, outcome, n"
+	const add = `INSERT INTO deliveries_log SELECT webhook, outcome, n
+		FROM deliveries
+		WHERE n > $1 AND n <= $2
+		ORDER BY webhook, outcome, n`
 	if _, err := tx.exec(ctx, add, from, to); err != nil {
 		return fmt.Errorf("index the log: %w", err)
 	}

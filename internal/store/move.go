@@ -166,7 +166,9 @@ func (tx *Tx) moveQueue(ctx context.Context, m Move, now penstock.Time) error {
 		return fmt.Errorf("take run %s from the queue: %w", m.Run.ID, err)
 	}
 	if m.Run.State.Held() {
-		if _, err := tx.exec(ctx, "UPDATE executions SET ended_at = $1 WHERE run_id = $2 AND execution_id = $3", int64(now), m.Run.ID, m.Run.ExecutionID); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE executions
+			SET ended_at = $1
+			WHERE run_id = $2 AND execution_id = $3`, int64(now), m.Run.ID, m.Run.ExecutionID); err != nil {
 			return fmt.Errorf("end the execution of run %s: %w", m.Run.ID, err)
 		}
 		tx.Nudge(TopicQueue) // a slot is free

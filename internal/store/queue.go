@@ -255,7 +255,11 @@ func (tx *Tx) Expired(ctx context.Context, l penstock.Lease) (bool, error) {
 
 // QueuedSince lists runs that wait since before t, oldest first.
 func (s *Store) QueuedSince(ctx context.Context, before penstock.Time, limit int) ([]string, error) {
-	return s.strings(ctx, "SELECT run_id FROM queue WHERE token = '' AND enqueued_at < $1 ORDER BY enqueued_at LIMIT $2", int64(before), limit)
+	return s.strings(ctx, `SELECT run_id
+		FROM queue
+		WHERE token = '' AND enqueued_at < $1
+		ORDER BY enqueued_at
+		LIMIT $2`, int64(before), limit)
 }
 
 // CountRuns counts all runs by state.

@@ -12,7 +12,9 @@ func (s *Store) Workers(ctx context.Context) ([]Worker, error) { return s.worker
 
 func (s *Store) workers(ctx context.Context, q querier) ([]Worker, error) {
 	rows, err := q.query(ctx, `SELECT id, host, version, platform, local, strict_image, harnesses, providers, capacity, busy, COALESCE(n, 0), connected_at, last_seen_at FROM workers
-		LEFT JOIN (SELECT worker_id, count(*) AS n FROM queue WHERE token <> '' GROUP BY worker_id) AS working ON worker_id = id
+		LEFT
+		JOIN (SELECT worker_id,
+			count(*) AS n FROM queue WHERE token <> '' GROUP BY worker_id) AS working ON worker_id = id
 		WHERE last_seen_at > $1 ORDER BY host, id`, int64(penstock.Now().Add(-WorkerSeenFor)))
 	var lists [][2]string
 	workers, err := collect(s, rows, err, "workers", func(w *Worker) []any {
@@ -45,7 +47,10 @@ func (s *Store) Ahead(ctx context.Context, runID string) (map[Want]int, error) {
 		n int
 	}
 	rows, err := s.query(ctx, `SELECT q.harness, q.worker_host, q.platform, q.provider, q.image, count(*) FROM queue q, queue mine
-		WHERE mine.run_id = $1 AND mine.token = '' AND q.token = '' AND (q.enqueued_at, q.run_id) <= (mine.enqueued_at, mine.run_id)
+		WHERE mine.run_id = $1
+			AND mine.token = ''
+			AND q.token = ''
+			AND (q.enqueued_at, q.run_id) <= (mine.enqueued_at, mine.run_id)
 		GROUP BY q.harness, q.worker_host, q.platform, q.provider, q.image`, runID)
 	counts, err := collect(s, rows, err, "the queue", func(c *count) []any { return append(c.columns(), &c.n) })
 	out := make(map[Want]int, len(counts))
@@ -63,7 +68,11 @@ type WaitingRun struct {
 
 // Waiting lists the runs that wait, the next one first.
 func (s *Store) Waiting(ctx context.Context, limit int) ([]WaitingRun, error) {
-	rows, err := s.query(ctx, "SELECT run_id, harness, worker_host, platform, provider, image FROM queue WHERE token = '' ORDER BY enqueued_at, run_id LIMIT $1", limit)
+	rows, err := s.query(ctx, `SELECT run_id, harness, worker_host, platform, provider, image
+		FROM queue
+		WHERE token = ''
+		ORDER BY enqueued_at, run_id
+		LIMIT $1`, limit)
 	return collect(s, rows, err, "the queue", func(w *WaitingRun) []any { return append([]any{&w.ID}, w.columns()...) })
 }
 

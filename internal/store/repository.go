@@ -104,7 +104,9 @@ func (tx *Tx) MoveRepository(ctx context.Context, r RepositoryRow) error {
 // LetNameSecrets lets the webhooks of a factory's repository name any secret, and
 // makes the repository due at once if they could not before.
 func (tx *Tx) LetNameSecrets(ctx context.Context, factoryUID string) error {
-	n, err := tx.exec(ctx, "UPDATE repositories SET names_secrets = 1 WHERE factory_uid = $1 AND names_secrets = 0", factoryUID)
+	n, err := tx.exec(ctx, `UPDATE repositories
+		SET names_secrets = 1
+		WHERE factory_uid = $1 AND names_secrets = 0`, factoryUID)
 	if err != nil {
 		return fmt.Errorf("let the repository of factory %s name secrets: %w", factoryUID, err)
 	}
@@ -117,7 +119,9 @@ func (tx *Tx) LetNameSecrets(ctx context.Context, factoryUID string) error {
 // AskRepositories makes repositories due at once, whoever is at work on them.
 func (tx *Tx) AskRepositories(ctx context.Context, factoryUIDs ...string) error {
 	for _, uid := range factoryUIDs {
-		if _, err := tx.exec(ctx, "UPDATE repositories SET asked = asked + 1, next_at = 0 WHERE factory_uid = $1", uid); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE repositories
+			SET asked = asked + 1, next_at = 0
+			WHERE factory_uid = $1`, uid); err != nil {
 			return fmt.Errorf("ask for the repository of factory %s: %w", uid, err)
 		}
 		tx.Nudge(RepositoryTopic(uid))
@@ -137,7 +141,9 @@ func (s *Store) HasRepositories(ctx context.Context, team string) (has bool, err
 // RepositoriesAt lists the factories of a team that come from a place, by uid,
 // each with the branch that it follows, "" where that is not known yet.
 func (s *Store) RepositoriesAt(ctx context.Context, team, place string) (branches map[string]string, err error) {
-	rows, err := s.query(ctx, "SELECT factory_uid, CASE WHEN branch <> '' THEN branch ELSE head END FROM repositories WHERE team = $1 AND place = $2", team, place)
+	rows, err := s.query(ctx, `SELECT factory_uid, CASE WHEN branch <> '' THEN branch ELSE head END
+		FROM repositories
+		WHERE team = $1 AND place = $2`, team, place)
 	type at struct{ uid, branch string }
 	list, err := collect(s, rows, err, "repositories of a place", func(a *at) []any { return []any{&a.uid, &a.branch} })
 	branches = map[string]string{}
@@ -214,7 +220,9 @@ func (s *Store) RenewRepository(ctx context.Context, r RepositoryRow, ms int64) 
 // ReleaseRepository gives back what was claimed as it was: it is still due.
 func (s *Store) ReleaseRepository(ctx context.Context, r RepositoryRow) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		if _, err := tx.exec(ctx, "UPDATE repositories SET token = '', lease_until = 0 WHERE factory_uid = $1 AND token = $2", r.FactoryUID, r.Token); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE repositories
+			SET token = '', lease_until = 0
+			WHERE factory_uid = $1 AND token = $2`, r.FactoryUID, r.Token); err != nil {
 			return fmt.Errorf("release the repository of factory %s: %w", r.FactoryUID, err)
 		}
 		tx.Nudge(TopicRepositories)
@@ -274,7 +282,9 @@ const maxCommits = 1000
 
 // AddCommit stores what became of a commit, as the newest one.
 func (tx *Tx) AddCommit(ctx context.Context, factoryUID string, c CommitRow) error {
-	if err := tx.row(ctx, "SELECT COALESCE(max(n), 0) + 1 FROM repository_commits WHERE factory_uid = $1", factoryUID).Scan(&c.N); err != nil {
+	if err := tx.row(ctx, `SELECT COALESCE(max(n), 0) + 1
+		FROM repository_commits
+		WHERE factory_uid = $1`, factoryUID).Scan(&c.N); err != nil {
 		return fmt.Errorf("count the commits of factory %s: %w", factoryUID, err)
 	}
 	if _, err := tx.exec(ctx, `INSERT INTO repository_commits (factory_uid, n, commit_id, author, message, committed_at, result, detail, findings, revision, created_at)
@@ -282,7 +292,8 @@ func (tx *Tx) AddCommit(ctx context.Context, factoryUID string, c CommitRow) err
 		factoryUID, c.N, c.ID, c.Author, c.Message, int64(c.CommittedAt), string(c.Result), c.Detail, marshal(c.Diagnostics), c.Revision, int64(c.CreatedAt)); err != nil {
 		return fmt.Errorf("store a commit of factory %s: %w", factoryUID, err)
 	}
-	_, err := tx.exec(ctx, "DELETE FROM repository_commits WHERE factory_uid = $1 AND n <= $2 AND result <> $3", factoryUID, c.N-maxCommits, string(penstock.CommitApplied))
+	_, err := tx.exec(ctx, `DELETE FROM repository_commits
+		WHERE factory_uid = $1 AND n <= $2 AND result <> $3`, factoryUID, c.N-maxCommits, string(penstock.CommitApplied))
 	if err != nil {
 		return fmt.Errorf("forget old commits of factory %s: %w", factoryUID, err)
 	}

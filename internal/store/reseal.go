@@ -34,11 +34,19 @@ func SealedTables() []SealedTable {
 // name and n, and the change of one row that is still as it was read.
 var resealing = map[SealedTable]struct{ next, set string }{
 	SealedSecrets: {
-		`SELECT team, name, version, sealed FROM secrets WHERE version > 0 AND (team, name, version) > ($1, $2, $3) ORDER BY team, name, version LIMIT $4`,
+		`SELECT team, name, version, sealed
+			FROM secrets
+			WHERE version > 0 AND (team, name, version) > ($1, $2, $3)
+			ORDER BY team, name, version
+			LIMIT $4`,
 		`UPDATE secrets SET sealed = $1 WHERE team = $2 AND name = $3 AND version = $4 AND sealed = $5`,
 	},
 	SealedWebhooks: {
-		`SELECT webhook_uid, '', n, sealed FROM webhook_secrets WHERE (webhook_uid, '', n) > ($1, $2, $3) ORDER BY webhook_uid, n LIMIT $4`,
+		`SELECT webhook_uid, '', n, sealed
+			FROM webhook_secrets
+			WHERE (webhook_uid, '', n) > ($1, $2, $3)
+			ORDER BY webhook_uid, n
+			LIMIT $4`,
 		`UPDATE webhook_secrets SET sealed = $1 WHERE webhook_uid = $2 AND $3 = '' AND n = $4 AND sealed = $5`,
 	},
 	SealedAnswers: {
@@ -46,7 +54,11 @@ var resealing = map[SealedTable]struct{ next, set string }{
 		`UPDATE idempotency SET answer = $1 WHERE scope = $2 AND $3 = '' AND $4 = 0 AND answer = $5`,
 	},
 	SealedSessions: {
-		`SELECT id, blob, 0, sealed_key FROM conversations WHERE length(sealed_key) > 0 AND (id, blob, 0) > ($1, $2, $3) ORDER BY id LIMIT $4`,
+		`SELECT id, blob, 0, sealed_key
+			FROM conversations
+			WHERE length(sealed_key) > 0 AND (id, blob, 0) > ($1, $2, $3)
+			ORDER BY id
+			LIMIT $4`,
 		`UPDATE conversations SET sealed_key = $1 WHERE id = $2 AND blob = $3 AND $4 = 0 AND sealed_key = $5`,
 	},
 }

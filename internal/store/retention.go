@@ -20,7 +20,11 @@ func (s *Store) OldRuns(ctx context.Context, before penstock.Time, limit int) ([
 				continue
 			}
 			// As the index runs_state has them.
-			ids, err := s.strings(ctx, "SELECT id FROM runs WHERE team = $1 AND state = $2 AND updated_at < $3 ORDER BY updated_at, id LIMIT $4",
+			ids, err := s.strings(ctx, `SELECT id
+				FROM runs
+				WHERE team = $1 AND state = $2 AND updated_at < $3
+				ORDER BY updated_at, id
+				LIMIT $4`,
 				team, string(state), int64(before), limit-len(old))
 			if err != nil {
 				return nil, err
@@ -49,7 +53,8 @@ func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (b
 		return nil, err
 	}
 	for key, value := range run.Metadata {
-		if _, err := tx.exec(ctx, "DELETE FROM run_metadata WHERE team = $1 AND key = $2 AND value = $3 AND run_id = $4", run.Team, key, value, id); err != nil {
+		if _, err := tx.exec(ctx, `DELETE FROM run_metadata
+			WHERE team = $1 AND key = $2 AND value = $3 AND run_id = $4`, run.Team, key, value, id); err != nil {
 			return nil, fmt.Errorf("remove metadata of run %s: %w", id, err)
 		}
 	}
@@ -78,7 +83,8 @@ func (tx *Tx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = tx.exec(ctx, "DELETE FROM conversations WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $1 AND id <> $2)", run.ConversationID, run.ID)
+	_, err = tx.exec(ctx, `DELETE FROM conversations
+		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $1 AND id <> $2)`, run.ConversationID, run.ID)
 	return blobs, err
 }
 

@@ -113,13 +113,16 @@ func (r ScheduleRow) secretNames() []string {
 
 // Schedules lists those that the viewer may see, by name.
 func (s *Store) Schedules(ctx context.Context, v Viewer) ([]ScheduleRow, error) {
-	return s.schedules(ctx, "WHERE s.team = $1 AND ($2 = 1 OR s.personal = 0 OR s.created_by = $3) ORDER BY s.folded, s.id", v.Team, flag(v.All), v.UID)
+	return s.schedules(ctx, `WHERE s.team = $1 AND ($2 = 1 OR s.personal = 0 OR s.created_by = $3)
+		ORDER BY s.folded, s.id`, v.Team, flag(v.All), v.UID)
 }
 
 // DueSchedules lists schedules of all teams whose time has come, longest due
 // first.
 func (s *Store) DueSchedules(ctx context.Context, now penstock.Time, limit int) ([]ScheduleRow, error) {
-	return s.schedules(ctx, "WHERE s.enabled = 1 AND s.next_at > 0 AND s.next_at <= $1 ORDER BY s.next_at, s.id LIMIT $2", int64(now), limit)
+	return s.schedules(ctx, `WHERE s.enabled = 1 AND s.next_at > 0 AND s.next_at <= $1
+		ORDER BY s.next_at, s.id
+		LIMIT $2`, int64(now), limit)
 }
 
 func (s *Store) schedules(ctx context.Context, where string, args ...any) ([]ScheduleRow, error) {
@@ -203,7 +206,9 @@ type Tick struct {
 // AdvanceSchedule takes a schedule, as it was read when it was due, to its next
 // time. False: another replica was first, or it was changed since.
 func (tx *Tx) AdvanceSchedule(ctx context.Context, r ScheduleRow, t Tick) (bool, error) {
-	n, err := tx.exec(ctx, "UPDATE schedules SET last_at = $1, next_at = $2, last_error = $3 WHERE id = $4 AND next_at = $5 AND version = $6 AND enabled = 1",
+	n, err := tx.exec(ctx, `UPDATE schedules
+		SET last_at = $1, next_at = $2, last_error = $3
+		WHERE id = $4 AND next_at = $5 AND version = $6 AND enabled = 1`,
 		int64(t.LastAt), int64(t.NextAt), t.LastError, r.ID, int64(r.NextAt), r.Version)
 	if err != nil {
 		return false, fmt.Errorf("advance schedule %s: %w", r.ID, err)

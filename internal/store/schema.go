@@ -24,7 +24,9 @@ func (s *Store) SchemaVersion(ctx context.Context) (have, newest int64, err erro
 		newest = max(newest, n)
 	}
 	var tables int
-	known := "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'goose_db_version'"
+	known := `SELECT count(*)
+		FROM information_schema.tables
+		WHERE table_schema = current_schema() AND table_name = 'goose_db_version'`
 	if s.writer != nil {
 		known = "SELECT count(*) FROM sqlite_schema WHERE name = 'goose_db_version'"
 	}

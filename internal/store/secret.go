@@ -198,7 +198,8 @@ func (tx *Tx) SetSecretUses(ctx context.Context, team string, kind penstock.Secr
 		return fmt.Errorf("record the secrets of %s %s: %w", kind, uid, err)
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		if _, err := tx.exec(ctx, "INSERT INTO secret_uses (team, secret, kind, uid) VALUES ($1, $2, $3, $4)", team, name, string(kind), uid); err != nil {
+		if _, err := tx.exec(ctx, `INSERT INTO secret_uses (team, secret, kind, uid)
+			VALUES ($1, $2, $3, $4)`, team, name, string(kind), uid); err != nil {
 			return fmt.Errorf("record the secrets of %s %s: %w", kind, uid, err)
 		}
 	}
@@ -216,13 +217,22 @@ type SecretUser struct {
 // secretUsers has one SELECT for each kind of user; the condition on u is
 // filled in.
 const secretUsers = `SELECT u.secret, 'agent' AS kind, i.uid, i.name, i.factory_uid, COALESCE(f.name, '') AS factory, 0 AS personal, '' AS creator
-	FROM secret_uses u JOIN identities i ON u.kind = 'agent' AND i.uid = u.uid AND i.deleted_at = 0 LEFT JOIN factories f ON f.uid = i.factory_uid WHERE %[1]s
+	FROM secret_uses u
+	JOIN identities i ON u.kind = 'agent' AND i.uid = u.uid AND i.deleted_at = 0
+	LEFT
+	JOIN factories f ON f.uid = i.factory_uid
+	WHERE %[1]s
 UNION ALL SELECT u.secret, 'schedule', s.id, s.name, '', '', s.personal, s.created_by
 	FROM secret_uses u JOIN schedules s ON u.kind = 'schedule' AND s.id = u.uid AND s.enabled = 1 WHERE %[1]s
 UNION ALL SELECT u.secret, 'automation', a.uid, a.name, a.factory_uid, COALESCE(f.name, ''), 0, ''
-	FROM secret_uses u JOIN automations a ON u.kind = 'automation' AND a.uid = u.uid LEFT JOIN factories f ON f.uid = a.factory_uid WHERE %[1]s
+	FROM secret_uses u
+	JOIN automations a ON u.kind = 'automation' AND a.uid = u.uid
+	LEFT
+	JOIN factories f ON f.uid = a.factory_uid
+	WHERE %[1]s
 UNION ALL SELECT u.secret, 'factory', f.uid, f.name, '', '', 0, ''
-	FROM (SELECT team, secret, uid FROM secret_uses WHERE kind = 'factory' UNION SELECT team, secret, factory_uid FROM repositories WHERE secret <> '') u
+	FROM (SELECT team, secret, uid FROM secret_uses WHERE kind = 'factory' UNION SELECT team,
+		secret, factory_uid FROM repositories WHERE secret <> '') u
 	JOIN factories f ON f.uid = u.uid AND f.deleted_at = 0 WHERE %[1]s
 UNION ALL SELECT u.secret_name, 'webhook', u.uid, u.name, u.factory_uid, COALESCE(f.name, ''), 0, ''
 	FROM webhooks u LEFT JOIN factories f ON f.uid = u.factory_uid WHERE u.deleted_at = 0 AND %[2]s
@@ -269,7 +279,9 @@ func (s *Store) TouchSecrets(ctx context.Context, used map[SecretKey]penstock.Ti
 	})
 	return s.Write(ctx, func(tx *Tx) error {
 		for _, k := range keys {
-			if _, err := tx.exec(ctx, "UPDATE secrets SET last_used_at = $1 WHERE team = $2 AND name = $3 AND last_used_at < $1", int64(used[k]), k.Team, k.Name); err != nil {
+			if _, err := tx.exec(ctx, `UPDATE secrets
+				SET last_used_at = $1
+				WHERE team = $2 AND name = $3 AND last_used_at < $1`, int64(used[k]), k.Team, k.Name); err != nil {
 				return fmt.Errorf("record when secret %s was used: %w", k.Name, err)
 			}
 		}

@@ -37,7 +37,8 @@ func (s *Store) SessionByHash(ctx context.Context, hash string) (SessionRow, err
 
 // AddSession stores a session of a key that exists.
 func (tx *Tx) AddSession(ctx context.Context, row SessionRow) error {
-	_, err := tx.exec(ctx, "INSERT INTO sessions (hash, secret_hash, key_uid, created_at, used_at) VALUES ($1, $2, $3, $4, $4)",
+	_, err := tx.exec(ctx, `INSERT INTO sessions (hash, secret_hash, key_uid, created_at, used_at)
+		VALUES ($1, $2, $3, $4, $4)`,
 		row.Hash, row.SecretHash, row.Key.UID, int64(row.CreatedAt))
 	return err
 }
@@ -53,7 +54,9 @@ func (tx *Tx) EndSession(ctx context.Context, hash, secretHash string) error {
 func (s *Store) TouchSessions(ctx context.Context, used map[string]penstock.Time) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		for _, hash := range slices.Sorted(maps.Keys(used)) { // in one order: replicas do not wait for each other crosswise
-			if _, err := tx.exec(ctx, "UPDATE sessions SET used_at = $1 WHERE hash = $2 AND used_at < $1", int64(used[hash]), hash); err != nil {
+			if _, err := tx.exec(ctx, `UPDATE sessions
+				SET used_at = $1
+				WHERE hash = $2 AND used_at < $1`, int64(used[hash]), hash); err != nil {
 				return err
 			}
 		}

@@ -20,7 +20,10 @@ func (s *Store) SkillRuns(ctx context.Context, v Viewer, references []string) (m
 		list := strings.ReplaceAll(placeholders(4, len(some)), ", ", "), (")
 		rows, err := s.query(ctx, `SELECT k.column1, COALESCE((SELECT r.created_at FROM runs r WHERE r.team = $1 AND ($2 = 1 OR r.personal = 0 OR r.creator = $3)
 			AND r.skill = k.column1 AND r.skill <> '' AND r.skill_found = 0
-			ORDER BY r.created_at DESC LIMIT 1), 0), COALESCE((SELECT r.created_at FROM runs r WHERE r.team = $1 AND ($2 = 1 OR r.personal = 0 OR r.creator = $3)
+			ORDER BY r.created_at DESC
+			LIMIT 1), 0), COALESCE((SELECT r.created_at
+			FROM runs r
+			WHERE r.team = $1 AND ($2 = 1 OR r.personal = 0 OR r.creator = $3)
 			AND r.skill_id = k.column1 AND r.skill_id <> '' ORDER BY r.created_at DESC LIMIT 1), 0) FROM (VALUES (`+list+`)) AS k`, args...)
 		type last struct {
 			reference string

@@ -173,7 +173,9 @@ func (tx *Tx) WebhooksOfSecret(ctx context.Context, team, name string) ([]Webhoo
 
 // CountWebhooks is how many webhooks a factory has.
 func (tx *Tx) CountWebhooks(ctx context.Context, factoryUID string) (n int, err error) {
-	if err := tx.row(ctx, "SELECT count(*) FROM webhooks WHERE factory_uid = $1 AND deleted_at = 0", factoryUID).Scan(&n); err != nil {
+	if err := tx.row(ctx, `SELECT count(*)
+		FROM webhooks
+		WHERE factory_uid = $1 AND deleted_at = 0`, factoryUID).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count the webhooks of factory %s: %w", factoryUID, err)
 	}
 	return n, nil
@@ -200,14 +202,18 @@ func (tx *Tx) SetWebhookSecret(ctx context.Context, uid string, secret SealedSec
 	over := int64(math.MaxInt64)
 	if until != 0 {
 		over = int64(penstock.Now())
-		if _, err := tx.exec(ctx, "UPDATE webhook_secrets SET expires_at = $1 WHERE webhook_uid = $2 AND (expires_at = 0 OR expires_at > $1)", int64(until), uid); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE webhook_secrets
+			SET expires_at = $1
+			WHERE webhook_uid = $2 AND (expires_at = 0 OR expires_at > $1)`, int64(until), uid); err != nil {
 			return fmt.Errorf("end the secrets of webhook %s: %w", uid, err)
 		}
 	}
-	if _, err := tx.exec(ctx, "DELETE FROM webhook_secrets WHERE webhook_uid = $1 AND expires_at <= $2", uid, over); err != nil {
+	if _, err := tx.exec(ctx, `DELETE FROM webhook_secrets
+		WHERE webhook_uid = $1 AND expires_at <= $2`, uid, over); err != nil {
 		return fmt.Errorf("end the secrets of webhook %s: %w", uid, err)
 	}
-	if _, err := tx.exec(ctx, "INSERT INTO webhook_secrets (webhook_uid, n, sealed) VALUES ($1, $2, $3)", uid, secret.N, secret.Sealed); err != nil {
+	if _, err := tx.exec(ctx, `INSERT INTO webhook_secrets (webhook_uid, n, sealed)
+		VALUES ($1, $2, $3)`, uid, secret.N, secret.Sealed); err != nil {
 		return fmt.Errorf("store a secret of webhook %s: %w", uid, err)
 	}
 	return nil
@@ -225,7 +231,9 @@ func (tx *Tx) EndWebhookSecrets(ctx context.Context, uid string) error {
 // NextWebhookSecret is the number of the next secret of a webhook. Numbers are
 // never used again while a webhook lives.
 func (tx *Tx) NextWebhookSecret(ctx context.Context, uid string) (n int64, err error) {
-	if err := tx.row(ctx, "SELECT COALESCE(max(n), 0) + 1 FROM webhook_secrets WHERE webhook_uid = $1", uid).Scan(&n); err != nil {
+	if err := tx.row(ctx, `SELECT COALESCE(max(n), 0) + 1
+		FROM webhook_secrets
+		WHERE webhook_uid = $1`, uid).Scan(&n); err != nil {
 		return 0, fmt.Errorf("read the secrets of webhook %s: %w", uid, err)
 	}
 	return n, nil
@@ -235,7 +243,9 @@ func (tx *Tx) NextWebhookSecret(ctx context.Context, uid string) (n int64, err e
 // list, and removes its secrets, counts and senders. Its log is removed by the
 // log's own clearing, counts that are yet to be folded by [Store.FoldCounts].
 func (tx *Tx) DeleteWebhook(ctx context.Context, uid string) error {
-	if _, err := tx.exec(ctx, "UPDATE webhooks SET deleted_at = $1 WHERE uid = $2 AND deleted_at = 0", int64(penstock.Now()), uid); err != nil {
+	if _, err := tx.exec(ctx, `UPDATE webhooks
+		SET deleted_at = $1
+		WHERE uid = $2 AND deleted_at = 0`, int64(penstock.Now()), uid); err != nil {
 		return fmt.Errorf("delete webhook %s: %w", uid, err)
 	}
 	for _, table := range []string{"webhook_secrets", "webhook_meters", "webhook_counts", "webhook_senders"} {
@@ -253,7 +263,9 @@ func (s *Store) TouchWebhookSecrets(ctx context.Context, used map[WebhookSecretK
 	})
 	return s.Write(ctx, func(tx *Tx) error {
 		for _, k := range keys {
-			if _, err := tx.exec(ctx, "UPDATE webhook_secrets SET last_used_at = $1 WHERE webhook_uid = $2 AND n = $3 AND last_used_at < $1", int64(used[k]), k.WebhookUID, k.N); err != nil {
+			if _, err := tx.exec(ctx, `UPDATE webhook_secrets
+				SET last_used_at = $1
+				WHERE webhook_uid = $2 AND n = $3 AND last_used_at < $1`, int64(used[k]), k.WebhookUID, k.N); err != nil {
 				return fmt.Errorf("record when a secret of webhook %s was used: %w", k.WebhookUID, err)
 			}
 		}

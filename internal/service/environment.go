@@ -16,13 +16,17 @@ import (
 
 // Limits of an environment; texts in bytes.
 const (
-	maxName          = 100
-	maxDescription   = 4 << 10
 	maxRepos         = 20
 	maxSetupCommands = 50
 	maxSetupCommand  = 16 << 10
 	maxProviders     = 64 << 10
 	maxRetention     = 60 // minutes
+)
+
+// Limits of what people name and describe, in bytes.
+const (
+	maxName        = 100
+	maxDescription = 4 << 10
 )
 
 // viewerOf is for whom lists are made.

@@ -46,7 +46,7 @@ func (s *Service) SignedWith(ctx context.Context, uid string) error {
 	if err != nil {
 		return err
 	}
-	s.signed.mark(store.WebhookSecretKey{WebhookUID: uid, N: w.Sealed[0].N})
+	s.markSigned(store.WebhookSecretKey{WebhookUID: uid, N: w.Sealed[0].N})
 	return s.touchWebhookSecrets(ctx)
 }
 

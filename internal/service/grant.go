@@ -200,7 +200,7 @@ func (s *Service) grant(ctx context.Context, run store.RunRow) (map[string]strin
 		values[name] = value
 		marks = append(marks, store.SecretKey{Team: run.Team, Name: name})
 	}
-	s.granted.mark(marks...)
+	s.markGranted(marks...)
 	return values, nil
 }
 

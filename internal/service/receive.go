@@ -101,7 +101,7 @@ func (s *Service) receipt(p *deliveryPlan, a *penstock.Arrival, d *store.NewDeli
 		r.DeliveryID = ""
 	}
 	if a.Secret >= 0 && a.Secret < len(p.row.Sealed) {
-		s.signed.mark(store.WebhookSecretKey{WebhookUID: p.row.UID, N: p.row.Sealed[a.Secret].N})
+		s.markSigned(store.WebhookSecretKey{WebhookUID: p.row.UID, N: p.row.Sealed[a.Secret].N})
 	}
 	return r
 }

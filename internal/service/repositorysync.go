@@ -169,7 +169,7 @@ func (s *Service) source(ctx context.Context, row store.RepositoryRow) (git.Sour
 	if err != nil {
 		return source, err
 	}
-	s.granted.mark(store.SecretKey{Team: row.Team, Name: row.Secret})
+	s.markGranted(store.SecretKey{Team: row.Team, Name: row.Secret})
 	source.Password = strings.TrimSpace(value)
 	if user, password, both := strings.Cut(source.Password, ":"); both {
 		source.Username, source.Password = user, password

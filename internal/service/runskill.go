@@ -94,7 +94,7 @@ const skillLookup = 2 * time.Second
 // environment, as they were when they were read last; ok is false where it is
 // not found, malformed, or not known in time.
 func (s *Service) skillOfEnvironment(ctx context.Context, run *store.NewRun, spec penstock.SkillSpec) (found place, ok bool, err error) {
-	if run.Config.EnvironmentID == "" || s.skills.cache == nil {
+	if run.Config.EnvironmentID == "" || s.reader.cache == nil {
 		return place{}, false, nil
 	}
 	environment, err := s.store.Environment(ctx, run.Team, run.Config.EnvironmentID)
@@ -107,10 +107,10 @@ func (s *Service) skillOfEnvironment(ctx context.Context, run *store.NewRun, spe
 	waiting, cancel := context.WithTimeout(ctx, skillLookup)
 	defer cancel()
 	for _, r := range sources {
-		s.skills.begin(r.git, time.Now().Add(-skillsFresh))
+		s.reader.begin(r.git, time.Now().Add(-skillsFresh))
 	}
 	for _, r := range sources {
-		if found, ok := findSkill(places(r, s.skills.wait(waiting, r.git, time.Now().Add(-skillsKept))), spec); ok {
+		if found, ok := findSkill(places(r, s.reader.wait(waiting, r.git, time.Now().Add(-skillsKept))), spec); ok {
 			return found, true, nil
 		}
 	}

@@ -110,7 +110,7 @@ type Service struct {
 
 	seen     metrics
 	order    queueOrder
-	skills   *skillReader
+	reader   *skillReader
 	indexing indexing
 	syncs    chan struct{} // repositories of factories that are looked at
 	reads    chan struct{} // those of them that are read
@@ -144,7 +144,7 @@ func New(o Options) *Service {
 	s.hub.s = s
 	s.schemas = sync.OnceValues(definition.SchemaJSON)
 	s.seen = newMetrics(s, o.Metrics)
-	s.skills = newSkillReader(o.Repositories, o.Log)
+	s.reader = newSkillReader(o.Repositories, o.Log)
 	s.parsing = newParsing()
 	s.changed = s.followSecret
 	if o.Definitions != nil {
@@ -198,7 +198,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	running.Wait()
 	s.syncing.Wait()
-	s.skills.close()
+	s.reader.close()
 	// What was used in the last seconds is still worth a line.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()

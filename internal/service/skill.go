@@ -111,11 +111,11 @@ func (s *Service) readSkills(ctx context.Context, sources []*skillSource, refres
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for _, r := range sources { // all at once, before the first is waited for
-		s.skills.begin(r.git, since)
+		s.reader.begin(r.git, since)
 	}
 	out := make([]repoSkills, len(sources))
 	for i, r := range sources {
-		out[i] = s.skills.wait(ctx, r.git, since)
+		out[i] = s.reader.wait(ctx, r.git, since)
 	}
 	return out
 }

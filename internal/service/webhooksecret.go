@@ -316,6 +316,9 @@ func (s *Service) followSecret(ctx context.Context, tx *store.Tx, p penstock.Pri
 	return nil
 }
 
+// markSigned notes that a delivery was signed with a secret.
+func (s *Service) markSigned(key store.WebhookSecretKey) { s.signed.mark(key) }
+
 func (s *Service) touchWebhookSecrets(ctx context.Context) error {
 	return s.signed.flush(func(at map[store.WebhookSecretKey]penstock.Time) error { return s.store.TouchWebhookSecrets(ctx, at) })
 }

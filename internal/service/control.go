@@ -398,3 +398,6 @@ func appendOne(ctx context.Context, tx *store.Tx, l penstock.Lease, d penstock.D
 	}
 	return tx.Move(ctx, store.Move{Run: run, To: to.State, Message: to.StatusMessage})
 }
+
+// hasLocalWorker reports whether the worker of this process has said that it is there.
+func (s *Service) hasLocalWorker() bool { return s.localWorker.Load() }

@@ -268,3 +268,6 @@ func (s *Service) evictMirrors(ctx context.Context) error {
 	}
 	return err
 }
+
+// waitForSyncs waits for the syncs that are under way.
+func (s *Service) waitForSyncs() { s.syncing.Wait() }

@@ -197,8 +197,8 @@ func (s *Service) Run(ctx context.Context) error {
 		running.Go(func() { s.repeat(ctx, j) })
 	}
 	running.Wait()
-	s.syncing.Wait()
-	s.reader.close()
+	s.waitForSyncs()
+	s.closeReader()
 	// What was used in the last seconds is still worth a line.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
@@ -231,7 +231,7 @@ func (s *Service) repeat(ctx context.Context, j job) {
 // is known: before, a run would be told that nobody can take it. Else it is
 // resource_unavailable.
 func (s *Service) Ready(ctx context.Context) error {
-	if s.options.LocalWorker && !s.localWorker.Load() {
+	if s.options.LocalWorker && !s.hasLocalWorker() {
 		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the worker of this server is starting", RetryAfter: time.Second}
 	}
 	if err := s.store.Ping(ctx); err != nil {

@@ -159,3 +159,6 @@ func (k *skillReader) read(ctx context.Context, source git.Source) {
 	k.kept[source] = repoSkills{files: files, err: err, started: started}
 	delete(k.reading, source)
 }
+
+// closeReader ends the reading of repositories and waits for it.
+func (s *Service) closeReader() { s.reader.close() }

@@ -122,7 +122,10 @@ func (s *Service) checkGrants(ctx context.Context, p penstock.Principal, run *st
 	if err != nil {
 		return err
 	}
-	check := secretCheck{p, true, found, func() ([]store.SecretName, error) { return s.store.SecretNames(ctx, p.Team) }}
+	check := secretCheck{
+		p: p, needValue: true, found: found,
+		names: func() ([]store.SecretName, error) { return s.store.SecretNames(ctx, p.Team) },
+	}
 	errs, err := check.lacking(uses)
 	if err != nil || errs == nil {
 		return err

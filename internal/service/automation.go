@@ -67,7 +67,7 @@ func (s *Service) CreateAutomation(ctx context.Context, p penstock.Principal, fa
 	row := store.AutomationRow{
 		Automation: penstock.Automation{UID: penstock.NewID(), Enabled: true, CreatedAt: now, UpdatedAt: now}, Team: p.Team, FactoryUID: factory.UID,
 	}
-	change := automationChange{req, true}
+	change := automationChange{AutomationRequest: req, all: true}
 	if err := change.apply(s, &row); err != nil {
 		return penstock.Automation{}, err
 	}
@@ -123,7 +123,7 @@ func (s *Service) UpdateAutomation(ctx context.Context, p penstock.Principal, fa
 		if err := s.readOnly(factory, definition.KindAutomation, row.Name); err != nil {
 			return struct{}{}, err
 		}
-		before, change := row, automationChange{req, false}
+		before, change := row, automationChange{AutomationRequest: req}
 		if err := change.apply(s, &row); err != nil {
 			return struct{}{}, err
 		}

@@ -70,11 +70,6 @@ func sameClock(before *store.AutomationRow, n int, c penstock.CronTrigger) bool 
 	return old.Cron == c.Cron && old.Timezone == c.Timezone
 }
 
-// fireAutomations starts the runs of automations whose clocks' time has come.
-func (s *Service) fireAutomations(ctx context.Context) error {
-	return s.fireClocks(ctx, penstock.Now())
-}
-
 // fireClocks starts the runs whose time has come at now. Every replica does it:
 // of several that see the same time one wins, in the transaction that creates
 // the run. Times that were missed, since no server was there, are made up for by

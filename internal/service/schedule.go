@@ -332,11 +332,6 @@ func originOf(r store.ScheduleRow) origin {
 // fireBatch is how many due schedules are read at once.
 const fireBatch = 100
 
-// fireSchedules starts the runs whose time has come.
-func (s *Service) fireSchedules(ctx context.Context) error {
-	return s.fireDue(ctx, penstock.Now())
-}
-
 // fireDue starts the runs whose time has come at now. Every replica does it: of
 // several that see the same time one wins, in the transaction that creates the
 // run. A time that was missed, since no server was there, is made up for once.

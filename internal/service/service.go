@@ -168,8 +168,8 @@ func (s *Service) jobs() []job {
 		{"end lost leases", "", time.Second, s.endLostLeases},
 		{"end runs that waited too long", "", 30 * time.Second, s.endOverdue},
 		{"index runs for the search", store.TopicSearch, 30 * time.Second, s.indexRuns},
-		{"start scheduled runs", store.TopicSchedules, time.Second, s.fireSchedules},
-		{"start automations by the clock", store.TopicSchedules, time.Second, s.fireAutomations},
+		{"start scheduled runs", store.TopicSchedules, time.Second, atNow(s.fireDue)},
+		{"start automations by the clock", store.TopicSchedules, time.Second, atNow(s.fireClocks)},
 		{"look at the repositories of factories", store.TopicRepositories, time.Second, s.syncRepositories},
 		{"look at repositories sooner", "", time.Hour, s.hastenSyncs},
 		{"remove mirrors of repositories", "", time.Hour, s.evictMirrors},
@@ -188,6 +188,10 @@ func (s *Service) jobs() []job {
 		{"clear what is noted beside the logs", "", 10 * time.Minute, s.clearTallies},
 		{"drop kept answers", "", 10 * time.Minute, s.dropKept},
 	}
+}
+
+func atNow(fire func(context.Context, penstock.Time) error) func(context.Context) error {
+	return func(ctx context.Context) error { return fire(ctx, penstock.Now()) }
 }
 
 // Run does the background work until ctx ends, and waits for it.

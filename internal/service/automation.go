@@ -38,6 +38,7 @@ func (s *Service) Automation(ctx context.Context, p penstock.Principal, factoryU
 	return s.readAutomation(ctx, p, factoryUID, uid)
 }
 
+// readAutomation reads an automation, with what keeps it from starting runs.
 func (s *Service) readAutomation(ctx context.Context, p penstock.Principal, factoryUID, uid string) (penstock.Automation, error) {
 	factory, err := s.store.Factory(ctx, p.Team, factoryUID)
 	if err != nil {

@@ -57,6 +57,7 @@ type surroundings struct {
 	tried     map[string]error             // whether a run can be made, by agent and overrides
 }
 
+// surroundings reads what the automations of a factory depend on.
 func (s *Service) surroundings(ctx context.Context, factory store.FactoryRow) (*surroundings, error) {
 	webhooks, err := s.store.Webhooks(ctx, factory.Team, factory.UID)
 	return &surroundings{s: s, factory: factory, webhooks: webhooks, tried: map[string]error{}}, err

@@ -18,6 +18,7 @@ import (
 func attachmentKey(runID string, n int) string { return fmt.Sprintf("attachments/%s/%d", runID, n) }
 func uploadKey(runID, uid string) string       { return "attachments/" + runID + "/" + uid }
 func artifactKey(runID, uid string) string     { return "artifacts/" + runID + "/" + uid }
+// sessionKey is the place of a saved session in the blob store.
 func sessionKey(conversationID, uid string) string {
 	return "sessions/" + conversationID + "/" + uid
 }

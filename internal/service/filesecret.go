@@ -99,8 +99,10 @@ func (f fileSecrets) nearest(name string, names []string) string {
 	return penstock.Nearest(name, names)
 }
 
+// missingSecret says that there is no such secret.
 func missingSecret(name string) string { return fmt.Sprintf("the team has no managed secret %q", name) }
 
+// secretNames lists the names of secrets.
 func secretNames(all []store.SecretName) []string {
 	names := make([]string, len(all))
 	for i, s := range all {

@@ -33,6 +33,7 @@ const (
 	keepSecret = time.Hour
 )
 
+// idempotencyKey is the key of a context under which a request that may be sent again is kept.
 type idempotencyKey struct{}
 
 // WithIdempotency makes the service keep its answer to the request under i, in

@@ -21,7 +21,8 @@ const (
 	maxAgentJSON    = 64 << 10 // bytes of what is not configuration
 )
 
-const maxAgentPrompt = 256 << 10 // bytes
+// maxAgentPrompt bounds the prompt of an agent or an automation, in bytes.
+const maxAgentPrompt = 256 << 10
 
 // ListIdentities lists the team's agents by name, those of one factory unless
 // factoryUID is "".

@@ -234,6 +234,7 @@ type used[K comparable] struct {
 	at map[K]penstock.Time
 }
 
+// mark notes that the keys were used now.
 func (u *used[K]) mark(keys ...K) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -265,6 +266,7 @@ func (u *used[K]) flush(write func(map[K]penstock.Time) error) error {
 	return err
 }
 
+// touchKeys records when keys were used.
 func (s *Service) touchKeys(ctx context.Context) error {
 	return s.usedKeys.flush(func(at map[string]penstock.Time) error { return s.store.TouchKeys(ctx, at) })
 }

@@ -14,7 +14,7 @@ const maxListBytes = 16 << 20
 // roomInList refuses what makes a list of the team too large. It comes after the write,
 // in the same transaction.
 func (s *Service) roomInList(ctx context.Context, tx *store.Tx, list store.List, team string) error {
-	most := cmp.Or(s.options.MaxListBytes, maxListBytes)
+	most := cmp.Or(s.maxListBytes, maxListBytes)
 	size, err := tx.ListSize(ctx, list, team)
 	if err == nil && size > most {
 		err = penstock.Errorf(penstock.CodeConflict,

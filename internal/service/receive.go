@@ -356,6 +356,7 @@ func (r *refusals) giveBack(counts map[store.Count]int64) {
 	}
 }
 
+// writeRefusals counts what was refused since the last time.
 func (s *Service) writeRefusals(ctx context.Context) error {
 	counts := s.refused.take()
 	if len(counts) == 0 {

@@ -90,6 +90,7 @@ func (s *Service) indexedUntil(ctx context.Context) (penstock.Time, error) {
 	return penstock.Time(until), nil
 }
 
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

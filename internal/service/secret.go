@@ -250,6 +250,7 @@ func (s *Service) openSecret(r store.SecretRow) (string, error) {
 // markGranted notes that somebody was given the values of secrets.
 func (s *Service) markGranted(secrets ...store.SecretKey) { s.granted.mark(secrets...) }
 
+// touchSecrets records when secrets were used.
 func (s *Service) touchSecrets(ctx context.Context) error {
 	return s.granted.flush(func(at map[store.SecretKey]penstock.Time) error { return s.store.TouchSecrets(ctx, at) })
 }

@@ -71,6 +71,7 @@ type Service struct {
 
 	sessionLimits    SessionLimits
 	maxSecrets       int
+	maxListBytes     int64
 	harnesses        []string
 	keyHolders       map[string][]string
 	models           []penstock.ModelInfo
@@ -136,7 +137,7 @@ func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, blobs: o.Blobs, keyset: o.Keyset, log: o.Log,
 		publicURL: strings.TrimSuffix(o.PublicURL, "/"), options: o, executable: executable,
-		sessionLimits: o.Sessions, maxSecrets: o.MaxSecrets, harnesses: o.Harnesses, keyHolders: o.KeyHolders,
+		sessionLimits: o.Sessions, maxSecrets: o.MaxSecrets, maxListBytes: o.MaxListBytes, harnesses: o.Harnesses, keyHolders: o.KeyHolders,
 		models: o.Models, aliases: o.ModelAliases, defaults: o.Defaults, skillCache: o.Repositories,
 		maxArtifactBytes: o.MaxRunArtifactBytes, keepRunsFor: o.KeepRunsFor, queueTimeout: o.QueueTimeout,
 		limits: o.Webhooks, cache: o.Definitions, gitPoll: o.GitPoll,
@@ -244,10 +245,12 @@ func (s *Service) Ready(ctx context.Context) error {
 	return nil
 }
 
+// dropKept removes the answers whose time is over.
 func (s *Service) dropKept(ctx context.Context) error {
 	return inBatches(1000, func(limit int) (int, error) { return s.store.DropKept(ctx, limit) })
 }
 
+// foldCounts adds up the counts of deliveries.
 func (s *Service) foldCounts(ctx context.Context) error {
 	const atOnce = 500 // deliveries wait for it on SQLite
 	return inBatches(atOnce, func(limit int) (int, error) { return s.store.FoldCounts(ctx, limit) })
@@ -262,6 +265,7 @@ func inBatches(limit int, some func(limit int) (int, error)) error {
 	}
 }
 
+// require refuses a caller without the scope.
 func require(p penstock.Principal, scope penstock.Scope) error {
 	if p.May(scope) {
 		return nil

@@ -119,10 +119,12 @@ func (s *Service) sessionOf(p penstock.Principal, row store.SessionRow) penstock
 	}
 }
 
+// touchSessions records when sessions were used.
 func (s *Service) touchSessions(ctx context.Context) error {
 	return s.usedSessions.flush(func(at map[string]penstock.Time) error { return s.store.TouchSessions(ctx, at) })
 }
 
+// dropSessions removes the sessions that have ended.
 func (s *Service) dropSessions(ctx context.Context) error {
 	const batch = 1000
 	for {

@@ -215,6 +215,7 @@ func missing(r store.RunRow, workers []store.Worker) *penstock.StatusMessage {
 	return &penstock.StatusMessage{Message: "Waiting: " + what + "."}
 }
 
+// usageOf is what a run has used; nil where nothing is known.
 func usageOf(t store.Tally) *penstock.Usage {
 	total := t.Tokens.Total()
 	if total == 0 && t.CostUSD == nil {

@@ -46,6 +46,7 @@ func unfitNext(w store.WebhookRow, value string) string {
 	return ""
 }
 
+// isShort reports whether a secret has fewer characters than a new one must have.
 func isShort(value string) bool { return utf8.RuneCountInString(value) < penstock.MinWebhookSecret }
 
 // has reports whether value is the present secret of w.
@@ -319,6 +320,7 @@ func (s *Service) followSecret(ctx context.Context, tx *store.Tx, p penstock.Pri
 // markSigned notes that a delivery was signed with a secret.
 func (s *Service) markSigned(key store.WebhookSecretKey) { s.signed.mark(key) }
 
+// touchWebhookSecrets records which secrets have signed deliveries.
 func (s *Service) touchWebhookSecrets(ctx context.Context) error {
 	return s.signed.flush(func(at map[store.WebhookSecretKey]penstock.Time) error { return s.store.TouchWebhookSecrets(ctx, at) })
 }

@@ -13,8 +13,9 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/automation"
 	"github.com/penstock-dev/penstock/internal/definition"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/factory"
 )
 
 // folderOfFactory is a folder with a factory's files and the factory that it is
@@ -68,8 +69,8 @@ func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds,
 	if err != nil {
 		return err
 	}
-	request := service.ApplyRequest{Files: files, DryRun: dry, BaseRevision: f.Base}
-	err = answer(ctx, c, http.MethodPut, "factory/"+url.PathEscape(uid)+"/definition", request, func(a service.Applied) error {
+	request := factory.ApplyRequest{Files: files, DryRun: dry, BaseRevision: f.Base}
+	err = answer(ctx, c, http.MethodPut, "factory/"+url.PathEscape(uid)+"/definition", request, func(a factory.Applied) error {
 		f.remark(std, local, a.Diagnostics)
 		return printPlan(std, a.Plan, fmt.Sprintf("revision %d is active", a.Revision))
 	})
@@ -89,7 +90,7 @@ func (f *folderOfFactory) create(
 		})
 		return f.explain(c.std, err)
 	}
-	var verdict service.Validated
+	var verdict factory.Validated
 	if _, err := c.call(ctx, http.MethodPost, "factory-files/validate", map[string]any{"files": files}, &verdict); err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (f *folderOfFactory) read(std *stdio) (map[string][]byte, *definition.Defin
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	d, more := definition.Parse(tree, definition.Known{CheckCron: service.CheckCron})
+	d, more := definition.Parse(tree, definition.Known{CheckCron: automation.CheckCron})
 	if found = append(found, more...); definition.HasErrors(found) {
 		return nil, nil, nil, f.report(std, found)
 	}

@@ -13,7 +13,7 @@ import (
 	"slices"
 
 	"github.com/penstock-dev/penstock/internal/definition"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/factory"
 )
 
 type factoryInitCmd struct {
@@ -65,7 +65,7 @@ func (cmd *factoryInitCmd) files(ctx context.Context, std *stdio, in *factoryCmd
 	if err != nil {
 		return nil, "", err
 	}
-	var d service.FactoryFiles
+	var d factory.FactoryFiles
 	if _, err := a.call(ctx, http.MethodGet, a.factory+"/definition", nil, &d); err != nil {
 		return nil, "", err
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/factory"
 )
 
 // fromRepository says by which repository a factory is defined.
@@ -89,7 +89,7 @@ func (cmd *factoryHistoryCmd) Run(ctx context.Context, std *stdio, in *factoryCm
 		return err
 	}
 	query := url.Values{"limit": {strconv.Itoa(cmd.Limit)}}
-	return answer(ctx, a.client, http.MethodGet, a.factory+"/definition/history?"+query.Encode(), nil, func(p service.HistoryPage) error {
+	return answer(ctx, a.client, http.MethodGet, a.factory+"/definition/history?"+query.Encode(), nil, func(p factory.HistoryPage) error {
 		for i, r := range p.Revisions {
 			if i > 0 {
 				fmt.Fprintln(std.out)
@@ -105,7 +105,7 @@ func (cmd *factoryHistoryCmd) Run(ctx context.Context, std *stdio, in *factoryCm
 	})
 }
 
-func revisionFacts(r service.Revision, diff bool) []fact {
+func revisionFacts(r factory.Revision, diff bool) []fact {
 	list := []fact{{"revision", fmt.Sprintf("%d %s", r.Revision, r.Result)}, {"at", moments(r.CreatedAt)}}
 	switch {
 	case r.Commit != nil:

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/automation"
 	"github.com/penstock-dev/penstock/internal/definition"
-	"github.com/penstock-dev/penstock/internal/service"
 )
 
 // factoryValidateCmd needs no server: it runs the server's own reader. What only
@@ -32,7 +32,7 @@ func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
 	if err != nil {
 		return err
 	}
-	_, more := definition.Parse(files, definition.Known{CheckCron: service.CheckCron, Model: settings.checkModel})
+	_, more := definition.Parse(files, definition.Known{CheckCron: automation.CheckCron, Model: settings.checkModel})
 	found = append(found, more...)
 	if err := cmd.print(std, found); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/definition"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/factory"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -287,7 +287,7 @@ func TestRepositoryWithMoreThanAFactory(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || f.Definition.Status != penstock.DefinitionApplied {
 		t.Fatalf("%+v (-want +got):\n%s", f.Definition, diff)
 	}
-	var kept service.FactoryFiles
+	var kept factory.FactoryFiles
 	w.ask(http.MethodGet, w.path()+"/definition", nil, http.StatusOK, &kept)
 	if len(kept.Files) != 4 {
 		t.Errorf("kept %d files: %q", len(kept.Files), slices.Sorted(maps.Keys(kept.Files)))

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/factory"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
@@ -90,9 +90,9 @@ func (w *tracked) get() penstock.Factory {
 	return f
 }
 
-func (w *tracked) history() []service.Revision {
+func (w *tracked) history() []factory.Revision {
 	w.t.Helper()
-	var page service.HistoryPage
+	var page factory.HistoryPage
 	w.ask(http.MethodGet, w.path()+"/definition/history?limit=500", nil, http.StatusOK, &page)
 	return page.Revisions
 }

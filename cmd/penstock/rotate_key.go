@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/secret"
-	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
@@ -136,10 +136,10 @@ func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store
 }
 
 // resealAll goes through the database until nothing is left to be sealed again.
-func resealAll(ctx context.Context, db *store.Store, rotation *secret.Rotation) (service.Resealed, error) {
-	var total service.Resealed
+func resealAll(ctx context.Context, db *store.Store, rotation *secret.Rotation) (access.Resealed, error) {
+	var total access.Resealed
 	for {
-		done, err := service.Reseal(ctx, db, rotation)
+		done, err := access.Reseal(ctx, db, rotation)
 		total.Values, total.Lost = total.Values+done.Values, done.Lost
 		if err != nil || done.Values == 0 {
 			return total, err

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/blob"
 	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/httpapi"
@@ -187,7 +188,7 @@ func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin stri
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), KeyHolders: settings.keyHolders(), Models: p.models(),
 		ModelAliases: settings.ModelAliases, Defaults: penstock.Config{ModelID: p.defaultModel()}, QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns,
 		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry, MaxSecrets: cmd.LimitSecretsPerTeam, MaxRunArtifactBytes: cmd.LimitArtifacts << 20, Webhooks: b.limits,
-		Sessions: service.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle}, LocalWorker: cmd.Worker,
+		Sessions: access.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle}, LocalWorker: cmd.Worker,
 	})
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = cancel
@@ -230,7 +231,7 @@ func (b *back) api(cmd *serveCmd, tracer trace.TracerProvider) *httpapi.API {
 // ingress is where deliveries to webhooks come in.
 func (b *back) ingress(cmd *serveCmd, tracer trace.TracerProvider) *webhook.Ingress {
 	return webhook.NewIngress(webhook.IngressOptions{
-		Service: b.service, Log: b.log, PublicURL: b.origin, Limits: b.limits, Registerer: b.registry, Tracer: tracer,
+		Service: b.service.Ingress, Log: b.log, PublicURL: b.origin, Limits: b.limits, Registerer: b.registry, Tracer: tracer,
 		Client: func(r *http.Request) netip.Addr { return httpapi.ClientAddr(r, cmd.TrustedProxies) },
 	})
 }

@@ -46,7 +46,7 @@ Penstock listens on %s: open it in a browser and sign in with the key, or try it
 // everybody out. A key that the operator set is not repeated.
 func (cmd *serveCmd) firstKey(ctx context.Context, b *back) (made bool, key string, err error) {
 	if given := os.Getenv("PENSTOCK_BOOTSTRAP_KEY"); given != "" {
-		made, _, err = b.service.BootstrapKey(ctx, given)
+		made, _, err = b.service.Keys.Bootstrap(ctx, given)
 		return made, "", err
 	}
 	path := cmd.path(adminKeyFile)
@@ -61,7 +61,7 @@ func (cmd *serveCmd) firstKey(ctx context.Context, b *back) (made bool, key stri
 	if err != nil {
 		return false, "", err
 	}
-	made, _, err = b.service.BootstrapKey(ctx, key)
+	made, _, err = b.service.Keys.Bootstrap(ctx, key)
 	if written && !made {
 		err = errors.Join(err, os.Remove(path)) // others have keys already
 	}

@@ -218,7 +218,7 @@ func (cmd *serveCmd) work(ctx context.Context, b *back, settings *fileSettings) 
 		return nil
 	}
 	w, err := cmd.worker(ctx, b.log, cmd.Data, worker.Options{
-		Control: b.service.Control(), Local: true, BaseURL: b.local, Repositories: b.repositories,
+		Control: b.service.Executions.Control(), Local: true, BaseURL: b.local, Repositories: b.repositories,
 	}, settings)
 	if err != nil {
 		return err

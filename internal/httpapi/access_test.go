@@ -93,7 +93,7 @@ func TestAGoodKeyIsNeverTakenForAGuess(t *testing.T) {
 		b := w.signIn(w.admin)
 		_, never := w.newKey(penstock.ScopeRunsRead)
 		w.newRun("mine")
-		agent := w.work(w.svc.Control())
+		agent := w.work(w.svc.Executions.Control())
 		guessed := start(t, func(s *settings) { s.api.Service, s.api.PublicURL, s.api.FailuresPerMinute = w.svc, w.url, 2 })
 		guess := func() int { return guessed.do("GET", "/api/v1/me", nil, "Authorization", "Bearer psk_wrong").status }
 		if got, want := []int{guess(), guess(), guess()}, []int{401, 401, 429}; !slices.Equal(got, want) {
@@ -120,7 +120,7 @@ func TestAnExecutionsKeyReachesItsOwnRunOnly(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	mine := w.newRun("mine")
-	g := w.work(w.svc.Control())
+	g := w.work(w.svc.Executions.Control())
 	other := w.newRun("other")
 	key := "Bearer " + g.a.APIKey
 	plan := `{"artifact_type": "PLAN", "data": {"content": "1. Look."}}`
@@ -209,7 +209,7 @@ func TestMetricsNeedAKey(t *testing.T) {
 	_, scraper := w.newKey(penstock.ScopeMetricsRead)
 	_, reader := w.newKey(penstock.ScopeRunsRead)
 	w.newRun("mine")
-	agent := w.work(w.svc.Control())
+	agent := w.work(w.svc.Executions.Control())
 	for name, tt := range map[string]struct {
 		authorization string
 		status        int

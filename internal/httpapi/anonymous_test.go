@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/factory"
 )
 
 const validatePath = "/api/v1/factory-files/validate"
@@ -37,17 +37,17 @@ func TestFilesAreValidatedWithoutAKey(t *testing.T) {
 	files["webhooks/ci.yaml"] = "secretName: CI_TOKE\n"
 	_, reader := w.newKey(penstock.ScopeRunsRead)
 	run := w.newRun("x")
-	executing := w.work(w.svc.Control()).a
+	executing := w.work(w.svc.Executions.Control()).a
 	for name, authorization := range map[string]string{"no key": "", "a key without the scope": "Bearer " + reader, "the key of an execution": "Bearer " + executing.APIKey} {
 		for form, body := range map[string]any{"a map": map[string]any{"files": files}, "a list": listed(files)} {
-			var got service.Validated
+			var got factory.Validated
 			w.must(http.StatusOK, "POST", validatePath, body, "Authorization", authorization).into(t, &got)
 			if !got.Valid || len(got.Diagnostics) > 0 || got.SchemaVersion != "v1alpha1" || got.Scope.StateDependent != "not_checked" || len(got.NotRun) < 5 {
 				t.Errorf("%s, %s: got %+v", name, form, got)
 			}
 		}
 	}
-	var got service.Validated
+	var got factory.Validated
 	w.must(http.StatusOK, "POST", validatePath, listed(files)).into(t, &got)
 	var found []string
 	for _, d := range got.Diagnostics {
@@ -174,9 +174,9 @@ func TestSchemasAreServedOneByOne(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const base = "/api/v1/factory-files/schemas"
-	var versions service.SchemaVersions
+	var versions factory.SchemaVersions
 	w.must(http.StatusOK, "GET", base, nil, "Authorization", "").into(t, &versions)
-	if versions.Current != "v1alpha1" || len(versions.Versions) != 1 || versions.Versions[0] != (service.SchemaVersion{Version: "v1alpha1", URL: base + "/v1alpha1"}) {
+	if versions.Current != "v1alpha1" || len(versions.Versions) != 1 || versions.Versions[0] != (factory.SchemaVersion{Version: "v1alpha1", URL: base + "/v1alpha1"}) {
 		t.Fatalf("versions: %+v", versions)
 	}
 	var bundle struct {

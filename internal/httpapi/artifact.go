@@ -19,7 +19,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/run"
 )
 
 // addArtifact takes a file as multipart/form-data, everything else as JSON.
@@ -30,7 +30,7 @@ func (a *API) addArtifact(c *call) error {
 	}
 	defer up.discard()
 	return c.once(up.hash, func() error {
-		item, err := a.svc.AddArtifact(c.ctx(), c.principal, c.param("runId"), up.meta, up.reader())
+		item, err := a.svc.Files.AddArtifact(c.ctx(), c.principal, c.param("runId"), up.meta, up.reader())
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (a *API) addArtifact(c *call) error {
 }
 
 func (a *API) artifact(c *call) error {
-	item, err := a.svc.Artifact(c.ctx(), c.principal, c.param("uid"))
+	item, err := a.svc.Files.Artifact(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (a *API) artifact(c *call) error {
 }
 
 func (a *API) downloadArtifact(c *call) error {
-	link, err := a.svc.ArtifactLink(c.ctx(), c.principal, c.param("uid"))
+	link, err := a.svc.Files.ArtifactLink(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (c *call) readUpload() (*upload, error) {
 		return up, nil
 	}
 	up := &upload{meta: penstock.ArtifactUpload{Type: penstock.ArtifactFile}}
-	const limit = service.MaxArtifactBytes + maxFormText
+	const limit = run.MaxArtifactBytes + maxFormText
 	body := http.MaxBytesReader(c.w, slowBody{c.r.Body, http.NewResponseController(c.w)}, limit)
 	if err := c.readForm(multipart.NewReader(body, params["boundary"]), up); err != nil {
 		up.discard()
@@ -212,12 +212,12 @@ func (c *call) spool(part *multipart.Part, up *upload, digest io.Writer) error {
 	if err := os.Remove(file.Name()); err != nil {
 		return err
 	}
-	size, err := io.Copy(io.MultiWriter(file, digest), io.LimitReader(part, service.MaxArtifactBytes+1))
+	size, err := io.Copy(io.MultiWriter(file, digest), io.LimitReader(part, run.MaxArtifactBytes+1))
 	if err != nil {
 		return err
 	}
-	if size > service.MaxArtifactBytes {
-		return penstock.Errorf(penstock.CodePayloadTooLarge, "the file has more than the %d bytes that an artifact may have", service.MaxArtifactBytes)
+	if size > run.MaxArtifactBytes {
+		return penstock.Errorf(penstock.CodePayloadTooLarge, "the file has more than the %d bytes that an artifact may have", run.MaxArtifactBytes)
 	}
 	d := &up.meta.Data
 	d.SizeBytes = size

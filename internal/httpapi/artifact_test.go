@@ -47,7 +47,7 @@ func TestAnAgentUploadsAFileAndAPersonDownloadsIt(t *testing.T) {
 	testkit.Engines(t, func(t *testing.T, url string) {
 		w := start(t, func(s *settings) { s.storeURL = url })
 		id := w.newRun("make a file")
-		g := w.work(w.svc.Control())
+		g := w.work(w.svc.Executions.Control())
 		path := "/api/v1/agent/runs/" + id + "/artifacts"
 		agent := []string{"Authorization", "Bearer " + g.a.APIKey, "Idempotency-Key", "one"}
 
@@ -161,7 +161,7 @@ func TestATranscriptIsStreamed(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	id := w.newRun("talk")
-	g := w.work(w.svc.Control())
+	g := w.work(w.svc.Executions.Control())
 	g.append(g.say("hello there"))
 	g.succeed()
 	link := w.must(http.StatusFound, "GET", "/api/v1/agent/runs/"+id+"/transcript", nil).header.Get("Location")

@@ -25,7 +25,7 @@ func (c *call) authenticate() error {
 }
 
 func (c *call) authenticateKey(key string) error {
-	p, err := c.api.svc.Authenticate(c.ctx(), key)
+	p, err := c.api.svc.Keys.Authenticate(c.ctx(), key)
 	if err != nil {
 		return c.refused(err)
 	}
@@ -49,14 +49,14 @@ func (c *call) refused(err error) error {
 // key or session that is not good, nothing is said and nothing is counted.
 func (c *call) identify() {
 	if key, err := bearer(c.r.Header["Authorization"]); err == nil {
-		c.principal, _ = c.api.svc.Authenticate(c.ctx(), key)
+		c.principal, _ = c.api.svc.Keys.Authenticate(c.ctx(), key)
 		return
 	}
 	if c.checkSameOrigin() != nil {
 		return
 	}
 	for _, proof := range c.sessionProofs() {
-		if p, _, err := c.api.svc.ResumeSession(c.ctx(), proof); err == nil {
+		if p, _, err := c.api.svc.Sessions.Resume(c.ctx(), proof); err == nil {
 			c.principal = p
 			return
 		}
@@ -66,10 +66,10 @@ func (c *call) identify() {
 // again says whether what the request was authenticated by is still good.
 func (c *call) again(ctx context.Context) error {
 	if c.session != nil {
-		_, _, err := c.api.svc.ResumeSession(ctx, c.proof)
+		_, _, err := c.api.svc.Sessions.Resume(ctx, c.proof)
 		return err
 	}
-	_, err := c.api.svc.Authenticate(ctx, c.key)
+	_, err := c.api.svc.Keys.Authenticate(ctx, c.key)
 	return err
 }
 

@@ -12,7 +12,7 @@ func (a *API) createAutomation(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	automation, err := a.svc.CreateAutomation(c.ctx(), c.principal, c.param("uid"), req)
+	automation, err := a.svc.Resources.CreateAutomation(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err
 	}
@@ -20,7 +20,7 @@ func (a *API) createAutomation(c *call) error {
 }
 
 func (a *API) listAutomations(c *call) error {
-	automations, err := a.svc.ListAutomations(c.ctx(), c.principal, c.param("uid"))
+	automations, err := a.svc.Automations.List(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (a *API) listAutomations(c *call) error {
 }
 
 func (a *API) automation(c *call) error {
-	automation, err := a.svc.Automation(c.ctx(), c.principal, c.param("uid"), c.param("auid"))
+	automation, err := a.svc.Automations.Read(c.ctx(), c.principal, c.param("uid"), c.param("auid"))
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (a *API) updateAutomation(c *call) error {
 		return err
 	}
 	req.Cleared = c.nulls()
-	automation, err := a.svc.UpdateAutomation(c.ctx(), c.principal, c.param("uid"), c.param("auid"), req)
+	automation, err := a.svc.Resources.UpdateAutomation(c.ctx(), c.principal, c.param("uid"), c.param("auid"), req)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (a *API) updateAutomation(c *call) error {
 }
 
 func (a *API) deleteAutomation(c *call) error {
-	if err := a.svc.DeleteAutomation(c.ctx(), c.principal, c.param("uid"), c.param("auid")); err != nil {
+	if err := a.svc.Resources.DeleteAutomation(c.ctx(), c.principal, c.param("uid"), c.param("auid")); err != nil {
 		return err
 	}
 	return c.noContent()
@@ -62,7 +62,7 @@ func (a *API) testFilter(c *call) error {
 		return err
 	}
 	req.Payload = json.RawMessage(payload)
-	verdict, err := a.svc.TestFilter(c.ctx(), c.principal, c.param("uid"), req)
+	verdict, err := a.svc.Deliveries.TestFilter(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err
 	}

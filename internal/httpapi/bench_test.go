@@ -36,7 +36,7 @@ func BenchmarkRequests(b *testing.B) {
 	}
 	log := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what a line of the log costs is part of it
 	svc := service.New(service.Options{Store: db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: "http://127.0.0.1"})
-	if _, _, err := svc.BootstrapKey(b.Context(), adminKey); err != nil {
+	if _, _, err := svc.Keys.Bootstrap(b.Context(), adminKey); err != nil {
 		b.Fatal(err)
 	}
 	api := httpapi.New(httpapi.Options{Service: svc, Log: log, PublicURL: "http://127.0.0.1", RequestsPerMinute: 1 << 30, Registerer: prometheus.NewRegistry()})

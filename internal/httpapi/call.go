@@ -15,8 +15,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/problem"
-	"github.com/penstock-dev/penstock/internal/service"
 )
 
 // call is one request on its way through the server.
@@ -29,11 +29,11 @@ type call struct {
 	peer      peer
 	requestID string
 	principal penstock.Principal
-	key       string               // that principal was found by
-	session   *penstock.Session    // that principal was found by instead; nil: by key
-	proof     service.SessionProof // of that session
-	body      *bytes.Buffer        // once it was read
-	code      penstock.Code        // of the error that was answered
+	key       string              // that principal was found by
+	session   *penstock.Session   // that principal was found by instead; nil: by key
+	proof     access.SessionProof // of that session
+	body      *bytes.Buffer       // once it was read
+	code      penstock.Code       // of the error that was answered
 
 	caller   context.Context //nolint:containedctx // this request's: ends when the caller goes away
 	patience *time.Timer     // ends ctx; nil: nothing does but the caller

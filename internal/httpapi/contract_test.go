@@ -275,7 +275,7 @@ func (d *driver) callWell() {
 func (d *driver) makeSteered() {
 	d.t.Helper()
 	d.seen["live"] = d.newRun("work")
-	g := d.work(d.svc.Control())
+	g := d.work(d.svc.Executions.Control())
 	d.seen["talk"] = g.a.Run.ConversationID
 	testkit.Exec(d.t, d.storeURL, "UPDATE queue SET lease_until = lease_until + 3600000 WHERE run_id = '"+d.seen["live"]+"'")
 	d.seen["waiting"] = d.newRun("wait")
@@ -380,7 +380,7 @@ func (d *driver) execute() {
 		Prompt: "everything", Title: "All of it", Config: &penstock.Config{Name: "all", ModelID: "demo/offline", Env: map[string]string{"A": "b"}},
 		Metadata: map[string]string{"ticket": "OPS-1"}, Attachments: []penstock.Attachment{{FileName: "a.txt", MimeType: "text/plain", Data: []byte("a")}},
 	}).field("run_id")
-	g := d.work(d.svc.Control())
+	g := d.work(d.svc.Executions.Control())
 	d.seen["session"] = g.a.Run.SessionID
 	for _, method := range []string{"GET", "DELETE"} {
 		d.must(http.StatusForbidden, method, "/api/v1/session", nil, "Authorization", "Bearer "+g.a.APIKey)

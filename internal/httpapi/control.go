@@ -78,7 +78,7 @@ func (a *API) claim(c *call) error {
 	ctx, wait, done := c.patient(claim.Wait)
 	defer done()
 	claim.Wait, claim.Local = wait, false
-	assignment, err := a.svc.Control().Claim(ctx, claim)
+	assignment, err := a.svc.Executions.Control().Claim(ctx, claim)
 	if err != nil {
 		return c.controlError(err)
 	}
@@ -92,7 +92,7 @@ func (a *API) heartbeat(c *call) error {
 	}
 	ctx, wait, done := c.patient(body.Wait)
 	defer done()
-	signal, err := a.svc.Control().Heartbeat(ctx, body.Lease, wait)
+	signal, err := a.svc.Executions.Control().Heartbeat(ctx, body.Lease, wait)
 	if err != nil {
 		return c.controlError(err)
 	}
@@ -104,7 +104,7 @@ func (a *API) appendEvents(c *call) error {
 	if err := c.decode(&body); err != nil {
 		return err
 	}
-	if err := a.svc.Control().Append(c.ctx(), body.Lease, body.Drafts); err != nil {
+	if err := a.svc.Executions.Control().Append(c.ctx(), body.Lease, body.Drafts); err != nil {
 		return c.controlError(err)
 	}
 	return c.respond(http.StatusOK, struct{}{})
@@ -115,7 +115,7 @@ func (a *API) finish(c *call) error {
 	if err := c.decode(&body); err != nil {
 		return err
 	}
-	prompts, err := a.svc.Control().Finish(c.ctx(), body.Lease, body.Result)
+	prompts, err := a.svc.Executions.Control().Finish(c.ctx(), body.Lease, body.Result)
 	if err != nil {
 		return c.controlError(err)
 	}
@@ -132,7 +132,7 @@ func (a *API) openFile(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	content, err := a.svc.Control().Open(c.ctx(), lease, penstock.File{ID: id})
+	content, err := a.svc.Executions.Control().Open(c.ctx(), lease, penstock.File{ID: id})
 	if err != nil {
 		return c.controlError(err)
 	}
@@ -172,7 +172,7 @@ func (a *API) saveFile(c *call) error {
 }
 
 func (a *API) save(c *call, lease penstock.Lease, up penstock.Upload, content io.Reader) error {
-	uid, err := a.svc.Control().Save(c.ctx(), lease, up, content)
+	uid, err := a.svc.Executions.Control().Save(c.ctx(), lease, up, content)
 	if err != nil {
 		return c.controlError(err)
 	}

@@ -27,7 +27,7 @@ import (
 
 // controls are the two ways to a control plane; both must act alike.
 var controls = map[string]func(*testing.T, *world) penstock.Control{
-	"in process": func(_ *testing.T, w *world) penstock.Control { return w.svc.Control() },
+	"in process": func(_ *testing.T, w *world) penstock.Control { return w.svc.Executions.Control() },
 	"over HTTP":  remote,
 }
 
@@ -343,7 +343,7 @@ func TestTheClientRidesOutAFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := w.newRun("steadfast")
-	g := w.work(w.svc.Control())
+	g := w.work(w.svc.Executions.Control())
 	g.control = c
 	g.append(g.say("said once"))
 	up := penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactFile, Artifact: &penstock.ArtifactData{Filename: "a.txt", MimeType: "text/plain"}}

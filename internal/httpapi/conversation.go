@@ -9,11 +9,11 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/run"
 )
 
 func (a *API) runConversation(c *call) error {
-	conversation, err := a.svc.RunConversation(c.ctx(), c.principal, c.param("runId"))
+	conversation, err := a.svc.Runs.RunConversation(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (a *API) runConversation(c *call) error {
 }
 
 func (a *API) conversation(c *call) error {
-	conversation, err := a.svc.Conversation(c.ctx(), c.principal, c.param("id"))
+	conversation, err := a.svc.Runs.Conversation(c.ctx(), c.principal, c.param("id"))
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (a *API) conversation(c *call) error {
 }
 
 // respondConversation writes a conversation while it is read.
-func (c *call) respondConversation(conversation *service.Conversation) error {
+func (c *call) respondConversation(conversation *run.Conversation) error {
 	c.w.Header()["Content-Type"] = jsonType
 	c.w.WriteHeader(http.StatusOK)
 	if c.r.Method == http.MethodHead {
@@ -48,7 +48,7 @@ func (c *call) respondConversation(conversation *service.Conversation) error {
 type conversationWriter struct {
 	*bufio.Writer
 	call *call
-	from *service.Conversation
+	from *run.Conversation
 }
 
 func (w conversationWriter) conversation() error {
@@ -106,7 +106,7 @@ func within[T any](w conversationWriter, shell any, empty string, list []T, writ
 }
 
 func (a *API) transcript(c *call) error {
-	link, err := a.svc.TranscriptLink(c.ctx(), c.principal, c.param("runId"))
+	link, err := a.svc.Files.TranscriptLink(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (a *API) transcript(c *call) error {
 }
 
 func (a *API) conversationTranscript(c *call) error {
-	link, err := a.svc.ConversationTranscriptLink(c.ctx(), c.principal, c.param("id"))
+	link, err := a.svc.Files.ConversationTranscriptLink(c.ctx(), c.principal, c.param("id"))
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (a *API) conversationTranscript(c *call) error {
 }
 
 func (a *API) downloadScreenshot(c *call) error {
-	link, err := a.svc.ScreenshotLink(c.ctx(), c.principal, c.param("id"), c.param("uid"))
+	link, err := a.svc.Files.ScreenshotLink(c.ctx(), c.principal, c.param("id"), c.param("uid"))
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (a *API) conversationRedirect(c *call) error {
 	if !penstock.ValidID(id) {
 		return penstock.NotFound("conversation", id)
 	}
-	session, err := a.svc.ConversationRedirect(c.ctx(), id)
+	session, err := a.svc.Runs.ConversationRedirect(c.ctx(), id)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (a *API) sessionRedirect(c *call) error {
 	if !penstock.ValidID(id) {
 		return penstock.NotFound("session", id)
 	}
-	conversation, err := a.svc.SessionRedirect(c.ctx(), id)
+	conversation, err := a.svc.Runs.SessionRedirect(c.ctx(), id)
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/factory"
 )
 
 func (a *API) definition(c *call) error {
-	files, err := a.svc.Definition(c.ctx(), c.principal, c.param("uid"))
+	files, err := a.svc.Factories.Definition(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
@@ -21,11 +21,11 @@ func (a *API) definition(c *call) error {
 }
 
 func (a *API) applyDefinition(c *call) error {
-	var req service.ApplyRequest
+	var req factory.ApplyRequest
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	applied, err := a.svc.Apply(c.ctx(), c.principal, c.param("uid"), req)
+	applied, err := a.svc.Factories.Apply(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (a *API) checkFiles(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	validated, err := a.svc.Validate(c.ctx(), c.principal, req.Files)
+	validated, err := a.svc.Factories.Validate(c.ctx(), c.principal, req.Files)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ type listedFile struct {
 }
 
 func (a *API) schemaVersions(c *call) error {
-	_, versions, err := a.svc.FactorySchemas()
+	_, versions, err := a.svc.Factories.FactorySchemas()
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (a *API) schemaVersions(c *call) error {
 }
 
 func (a *API) schemas(c *call) error {
-	schemas, _, err := a.svc.FactorySchemas()
+	schemas, _, err := a.svc.Factories.FactorySchemas()
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (a *API) schemas(c *call) error {
 }
 
 func (a *API) schema(c *call) error {
-	text, err := a.svc.FactorySchema(c.param("version"), c.param("document"))
+	text, err := a.svc.Factories.FactorySchema(c.param("version"), c.param("document"))
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (a *API) history(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := a.svc.History(c.ctx(), c.principal, c.param("uid"), limit, cursor)
+	page, err := a.svc.Factories.History(c.ctx(), c.principal, c.param("uid"), limit, cursor)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (a *API) listDeliveries(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := a.svc.ListDeliveries(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), dq)
+	page, err := a.svc.Deliveries.List(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), dq)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (a *API) listDeliveries(c *call) error {
 }
 
 func (a *API) delivery(c *call) error {
-	delivery, err := a.svc.Delivery(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
+	delivery, err := a.svc.Deliveries.Read(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (a *API) delivery(c *call) error {
 // deliveryPayload sends what anybody may have written, byte for byte: as a
 // file, which no browser shows.
 func (a *API) deliveryPayload(c *call) error {
-	payload, err := a.svc.DeliveryPayload(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
+	payload, err := a.svc.Deliveries.Payload(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (a *API) deliveryPayload(c *call) error {
 }
 
 func (a *API) replayDelivery(c *call) error {
-	delivery, err := a.svc.ReplayDelivery(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
+	delivery, err := a.svc.Deliveries.Replay(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), c.param("did"))
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (d *driver) makeDeliveries(factory string) {
 	t.Helper()
 	admin := penstock.Principal{Team: store.DefaultTeam, Actor: penstock.Actor{Type: "user", UID: "admin"}, Scopes: []penstock.Scope{penstock.ScopeAdmin}}
 	for name, filter := range map[string]string{"all": ``, "none": `, "payload": {"a": [2]}`} {
-		_, err := d.svc.CreateAutomation(t.Context(), admin, factory, penstock.AutomationRequest{
+		_, err := d.svc.Resources.CreateAutomation(t.Context(), admin, factory, penstock.AutomationRequest{
 			Name: new(name), Prompt: new("look"), Triggers: &[]penstock.Trigger{{
 				Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(`{"webhook_ids": ["` + d.seen["webhook"] + `"]` + filter + `}`),
 			}},
@@ -33,13 +33,13 @@ func (d *driver) makeDeliveries(factory string) {
 
 func (d *driver) deliver(a penstock.Arrival) penstock.Receipt {
 	d.t.Helper()
-	inlet, err := d.svc.Inlet(d.t.Context(), d.seen["webhook"], false, true)
+	inlet, err := d.svc.Ingress.Inlet(d.t.Context(), d.seen["webhook"], false, true)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	a.ReceivedAt, a.ClientIP, a.IdentitySource, a.Identity, a.Secret = penstock.Now(), "198.51.100.7", penstock.IdentityProvider, "one", -1
 	a.Body, a.Headers = []byte(hostile), `{"content-type":"text/html"}`
-	receipt, err := d.svc.Deliver(d.t.Context(), inlet, &a)
+	receipt, err := d.svc.Ingress.Deliver(d.t.Context(), inlet, &a)
 	if err != nil {
 		d.t.Fatal(err)
 	}

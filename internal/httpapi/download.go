@@ -13,7 +13,7 @@ import (
 // download is where every signed link leads. What it sends was made by an agent
 // or its user, so a browser must save it and never show it as this origin's.
 func (a *API) download(c *call) error {
-	d, err := a.svc.Download(c.ctx(), c.param("token"))
+	d, err := a.svc.Files.Download(c.ctx(), c.param("token"))
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ func (a *API) createEnvironment(c *call) error {
 	if err := c.decode(&config); err != nil {
 		return err
 	}
-	environment, err := a.svc.CreateEnvironment(c.ctx(), c.principal, config)
+	environment, err := a.svc.Catalog.CreateEnvironment(c.ctx(), c.principal, config)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (a *API) listEnvironments(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	environments, err := a.svc.ListEnvironments(c.ctx(), c.principal, sortBy)
+	environments, err := a.svc.Catalog.ListEnvironments(c.ctx(), c.principal, sortBy)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (a *API) listEnvironments(c *call) error {
 }
 
 func (a *API) environment(c *call) error {
-	environment, err := a.svc.Environment(c.ctx(), c.principal, c.param("uid"))
+	environment, err := a.svc.Catalog.Environment(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (a *API) replaceEnvironment(c *call) error {
 	if err := c.decode(&config); err != nil {
 		return err
 	}
-	environment, err := a.svc.ReplaceEnvironment(c.ctx(), c.principal, c.param("uid"), config)
+	environment, err := a.svc.Catalog.ReplaceEnvironment(c.ctx(), c.principal, c.param("uid"), config)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (a *API) replaceEnvironment(c *call) error {
 }
 
 func (a *API) deleteEnvironment(c *call) error {
-	if err := a.svc.DeleteEnvironment(c.ctx(), c.principal, c.param("uid")); err != nil {
+	if err := a.svc.Catalog.DeleteEnvironment(c.ctx(), c.principal, c.param("uid")); err != nil {
 		return err
 	}
 	return c.noContent()

@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/run"
 )
 
 // errStopping ends the streams of a server that stops.
@@ -28,7 +28,7 @@ func (a *API) events(c *call) error {
 	if err != nil {
 		return err
 	}
-	stream, err := a.svc.Watch(c.ctx(), c.principal, c.param("runId"), after)
+	stream, err := a.svc.Streams.Watch(c.ctx(), c.principal, c.param("runId"), after)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ const enough = 64 << 10
 // stream writes batches of events until the end of the log, the server's or the
 // listener's. A batch is one write, or more if it is large, each with a deadline:
 // a listener that does not read is cut off.
-func (c *call) stream(s *service.Stream) error {
+func (c *call) stream(s *run.Stream) error {
 	h := c.w.Header()
 	h.Set("Content-Type", eventStream)
 	h.Set("X-Accel-Buffering", "no") // or nginx would hold events back
@@ -112,7 +112,7 @@ func (l *listener) report(err error) {
 }
 
 // next waits for a batch and writes it; done is true after the last one.
-func (l *listener) next(ctx context.Context, s *service.Stream) (done bool, err error) {
+func (l *listener) next(ctx context.Context, s *run.Stream) (done bool, err error) {
 	wait, cancel := context.WithTimeout(ctx, l.api.options.KeepAlive)
 	batch, err := s.Next(wait)
 	cancel()
@@ -178,7 +178,7 @@ func (l *listener) data(raw []byte) {
 
 // finish writes `done`, which is not in the log and so has no id: a reconnect
 // still names the last event, and is answered 204.
-func (l *listener) finish(s *service.Stream) error {
+func (l *listener) finish(s *run.Stream) error {
 	data, err := json.Marshal(s.Done())
 	if err != nil {
 		return err

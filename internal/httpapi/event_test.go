@@ -97,7 +97,7 @@ func TestLiveEvents(t *testing.T) {
 		if ct := live.resp.Header.Get("Content-Type"); live.resp.StatusCode != http.StatusOK || ct != "text/event-stream" || live.resp.Header.Get("Cache-Control") != "no-store" {
 			t.Fatalf("got %d %s", live.resp.StatusCode, ct)
 		}
-		g := w.work(w.svc.Control())
+		g := w.work(w.svc.Executions.Control())
 		g.append(g.say("one\ntwo\r\nthree"))
 		g.append(penstock.Draft{Type: penstock.EventAction, At: penstock.Now(), Data: []byte("{\"type\": \"action\",\r\n \"id\": \"a1\", \"category\": \"command\", \"name\": \"run_command\"}")})
 		g.succeed()
@@ -234,7 +234,7 @@ func TestAListenerThatDoesNotReadIsCutOff(t *testing.T) {
 	strict.client.Transport = &http.Transport{DialContext: smallBuffers}
 	id := w.newRun("loud")
 	s := strict.listen(id) // nobody reads s
-	g := w.work(w.svc.Control())
+	g := w.work(w.svc.Executions.Control())
 	const messages = 16
 	for range messages { // more than the server's socket takes
 		g.append(g.say(strings.Repeat("noise ", 100_000)))

@@ -17,7 +17,7 @@ func (a *API) createFactory(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	factory, err := a.svc.CreateFactory(c.ctx(), c.principal, penstock.FactoryRequest{
+	factory, err := a.svc.Factories.Create(c.ctx(), c.principal, penstock.FactoryRequest{
 		Name: req.Name, Alias: req.Alias, Description: req.Description, Files: req.Files, Repository: req.Repository,
 	})
 	if err != nil {
@@ -32,7 +32,7 @@ func (a *API) listFactories(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := a.svc.ListFactories(c.ctx(), c.principal, fq)
+	page, err := a.svc.Factories.List(c.ctx(), c.principal, fq)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (a *API) listFactories(c *call) error {
 }
 
 func (a *API) factory(c *call) error {
-	factory, err := a.svc.Factory(c.ctx(), c.principal, c.param("uid"))
+	factory, err := a.svc.Factories.Read(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (a *API) updateFactory(c *call) error {
 		return err
 	}
 	req.Cleared = c.nulls()
-	factory, err := a.svc.UpdateFactory(c.ctx(), c.principal, c.param("uid"), req)
+	factory, err := a.svc.Factories.Update(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err
 	}
@@ -61,14 +61,14 @@ func (a *API) updateFactory(c *call) error {
 }
 
 func (a *API) deleteFactory(c *call) error {
-	if err := a.svc.DeleteFactory(c.ctx(), c.principal, c.param("uid")); err != nil {
+	if err := a.svc.Factories.Delete(c.ctx(), c.principal, c.param("uid")); err != nil {
 		return err
 	}
 	return c.noContent()
 }
 
 func (a *API) syncFactory(c *call) error {
-	factory, err := a.svc.SyncFactory(c.ctx(), c.principal, c.param("uid"))
+	factory, err := a.svc.Repositories.Sync(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (a *API) dispatchRun(c *call) error {
 	if err != nil {
 		return err
 	}
-	dispatched, err := a.svc.Dispatch(c.ctx(), c.principal, c.param("uid"), req, source)
+	dispatched, err := a.svc.Factories.Dispatch(c.ctx(), c.principal, c.param("uid"), req, source)
 	if err != nil {
 		return err
 	}

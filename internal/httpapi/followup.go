@@ -11,7 +11,7 @@ func (a *API) followUp(c *call) error {
 	if err != nil {
 		return err
 	}
-	accepted, err := a.svc.FollowUp(c.ctx(), c.principal, c.param("runId"), req)
+	accepted, err := a.svc.Runs.FollowUp(c.ctx(), c.principal, c.param("runId"), req)
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (a *API) followUpConversation(c *call) error {
 	if err != nil {
 		return err
 	}
-	accepted, err := a.svc.FollowUpConversation(c.ctx(), c.principal, c.param("id"), req)
+	accepted, err := a.svc.Runs.FollowUpConversation(c.ctx(), c.principal, c.param("id"), req)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (c *call) followup() (req penstock.FollowupRequest, err error) {
 }
 
 func (a *API) interruptRun(c *call) error {
-	accepted, err := a.svc.Interrupt(c.ctx(), c.principal, c.param("runId"))
+	accepted, err := a.svc.Runs.Interrupt(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *API) interruptRun(c *call) error {
 }
 
 func (a *API) interruptConversation(c *call) error {
-	accepted, err := a.svc.InterruptConversation(c.ctx(), c.principal, c.param("id"))
+	accepted, err := a.svc.Runs.InterruptConversation(c.ctx(), c.principal, c.param("id"))
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (a *API) prepareAttachments(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	prepared, err := a.svc.PrepareAttachments(c.ctx(), c.principal, c.param("runId"), req)
+	prepared, err := a.svc.Files.PrepareAttachments(c.ctx(), c.principal, c.param("runId"), req)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (a *API) prepareConversationAttachments(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	prepared, err := a.svc.PrepareConversationAttachments(c.ctx(), c.principal, c.param("id"), req)
+	prepared, err := a.svc.Files.PrepareConversationAttachments(c.ctx(), c.principal, c.param("id"), req)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (a *API) upload(c *call) error {
 	}
 	body := http.MaxBytesReader(c.w, slowBody{c.r.Body, http.NewResponseController(c.w)}, limit)
 	sent := &sentContent{Reader: body}
-	done, err := a.svc.Upload(c.ctx(), c.param("token"), sent)
+	done, err := a.svc.Files.Upload(c.ctx(), c.param("token"), sent)
 	if sent.err != nil {
 		return bodyError(sent.err, limit)
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/access"
 )
 
 // flights is the set of requests under an idempotency key that this process is
@@ -85,7 +85,7 @@ func (c *call) once(bodyHash [32]byte, act func() error) error {
 		return stillInFlight()
 	}
 	defer c.api.flights.end(flight)
-	return c.perform(service.Idempotency{
+	return c.perform(access.Idempotency{
 		Key: key, Method: c.r.Method, Path: c.r.URL.Path, BodyHash: bodyHash,
 		Status: cmp.Or(c.route.status, http.StatusOK), OneTimeSecret: c.route.showsOnce,
 	}, act)
@@ -106,14 +106,14 @@ func hashBody(body []byte, query string) [32]byte {
 
 // perform looks for a kept answer before it acts, and once more where another
 // replica was faster.
-func (c *call) perform(once service.Idempotency, act func() error) error {
+func (c *call) perform(once access.Idempotency, act func() error) error {
 	replayed, err := c.replay(once)
 	if replayed || err != nil {
 		return err
 	}
-	c.r = c.r.WithContext(service.WithIdempotency(c.ctx(), once))
+	c.r = c.r.WithContext(access.WithIdempotency(c.ctx(), once))
 	err = act()
-	if !errors.Is(err, service.ErrReplay) {
+	if !errors.Is(err, access.ErrReplay) {
 		return err
 	}
 	if replayed, err = c.replay(once); replayed || err != nil {
@@ -122,8 +122,8 @@ func (c *call) perform(once service.Idempotency, act func() error) error {
 	return stillInFlight()
 }
 
-func (c *call) replay(once service.Idempotency) (bool, error) {
-	body, status, found, err := c.api.svc.Replay(c.ctx(), c.principal, once)
+func (c *call) replay(once access.Idempotency) (bool, error) {
+	body, status, found, err := c.api.svc.Answers.Replay(c.ctx(), c.principal, once)
 	if err != nil || !found {
 		return false, err
 	}

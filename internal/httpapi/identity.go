@@ -11,7 +11,7 @@ func (a *API) createIdentity(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	identity, err := a.svc.CreateIdentity(c.ctx(), c.principal, req)
+	identity, err := a.svc.Resources.CreateIdentity(c.ctx(), c.principal, req)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (a *API) listIdentities(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	identities, err := a.svc.ListIdentities(c.ctx(), c.principal, factory)
+	identities, err := a.svc.Resources.ListIdentities(c.ctx(), c.principal, factory)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (a *API) listIdentities(c *call) error {
 }
 
 func (a *API) identity(c *call) error {
-	identity, err := a.svc.Identity(c.ctx(), c.principal, c.param("uid"))
+	identity, err := a.svc.Resources.Identity(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (a *API) updateIdentity(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	identity, err := a.svc.UpdateIdentity(c.ctx(), c.principal, c.param("uid"), req)
+	identity, err := a.svc.Resources.UpdateIdentity(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (a *API) appendIdentitySecrets(c *call) error {
 	if req.Secrets == nil {
 		return penstock.Invalid("/secrets_append", "must be an array, not null")
 	}
-	identity, err := a.svc.AppendIdentitySecrets(c.ctx(), c.principal, c.param("uid"), req)
+	identity, err := a.svc.Resources.AppendIdentitySecrets(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (a *API) appendIdentitySecrets(c *call) error {
 }
 
 func (a *API) deleteIdentity(c *call) error {
-	if err := a.svc.DeleteIdentity(c.ctx(), c.principal, c.param("uid")); err != nil {
+	if err := a.svc.Resources.DeleteIdentity(c.ctx(), c.principal, c.param("uid")); err != nil {
 		return err
 	}
 	return c.noContent()

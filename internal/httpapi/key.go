@@ -11,7 +11,7 @@ func (a *API) createKey(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	key, err := a.svc.CreateKey(c.ctx(), c.principal, req)
+	key, err := a.svc.Keys.Create(c.ctx(), c.principal, req)
 	if err != nil {
 		return err
 	}
@@ -19,7 +19,7 @@ func (a *API) createKey(c *call) error {
 }
 
 func (a *API) listKeys(c *call) error {
-	keys, err := a.svc.ListKeys(c.ctx(), c.principal)
+	keys, err := a.svc.Keys.List(c.ctx(), c.principal)
 	if err != nil {
 		return err
 	}
@@ -27,12 +27,12 @@ func (a *API) listKeys(c *call) error {
 }
 
 func (a *API) revokeKey(c *call) error {
-	if err := a.svc.RevokeKey(c.ctx(), c.principal, c.param("uid")); err != nil {
+	if err := a.svc.Keys.Revoke(c.ctx(), c.principal, c.param("uid")); err != nil {
 		return err
 	}
 	return c.noContent()
 }
 
 func (a *API) me(c *call) error {
-	return c.respond(http.StatusOK, a.svc.Me(c.principal))
+	return c.respond(http.StatusOK, a.svc.Keys.Me(c.principal))
 }

@@ -4,11 +4,11 @@ import (
 	"net/http"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/run"
 )
 
 func (a *API) models(c *call) error {
-	models, err := a.svc.Models(c.ctx(), c.principal)
+	models, err := a.svc.Catalog.Models(c.ctx(), c.principal)
 	if err != nil {
 		return err
 	}
@@ -16,7 +16,7 @@ func (a *API) models(c *call) error {
 }
 
 func (a *API) workers(c *call) error {
-	workers, err := a.svc.Workers(c.ctx(), c.principal)
+	workers, err := a.svc.Catalog.Workers(c.ctx(), c.principal)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (a *API) workers(c *call) error {
 }
 
 func (a *API) stats(c *call) error {
-	stats, err := a.svc.Stats(c.ctx(), c.principal)
+	stats, err := a.svc.Runs.Stats(c.ctx(), c.principal)
 	if err != nil {
 		return err
 	}
@@ -36,6 +36,6 @@ func (a *API) limits(c *call) error {
 	limits := a.svc.Limits(c.ctx(), c.principal)
 	limits["requests_per_minute"] = a.options.RequestsPerMinute
 	limits["validations_per_minute"] = a.options.ValidatesPerMinute
-	limits["artifact_bytes"] = service.MaxArtifactBytes
+	limits["artifact_bytes"] = run.MaxArtifactBytes
 	return c.respond(http.StatusOK, limits)
 }

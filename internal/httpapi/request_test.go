@@ -93,7 +93,7 @@ func TestABodyThatBreaksOffStartsNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	id := w.newRun("x")
-	g := w.work(w.svc.Control())
+	g := w.work(w.svc.Executions.Control())
 	_, worker := w.newKey(penstock.ScopeWorker)
 	artifact, kind := form(t, "file", "@0123456789")
 	upload := "--b\r\nContent-Disposition: form-data; name=\"upload\"\r\n\r\n" +

@@ -21,7 +21,7 @@ func (a *API) createRun(c *call) error {
 	if err != nil {
 		return err
 	}
-	created, err := a.svc.CreateRun(c.ctx(), c.principal, req, source)
+	created, err := a.svc.Runs.Create(c.ctx(), c.principal, req, source)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (a *API) listRuns(c *call) error {
 	if none {
 		return c.respond(http.StatusOK, penstock.RunPage{})
 	}
-	page, err := a.svc.ListRuns(c.ctx(), c.principal, query)
+	page, err := a.svc.Runs.List(c.ctx(), c.principal, query)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (a *API) listRuns(c *call) error {
 }
 
 func (a *API) run(c *call) error {
-	run, err := a.svc.GetRun(c.ctx(), c.principal, c.param("runId"))
+	run, err := a.svc.Runs.Read(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (a *API) cancelRun(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	id, err := a.svc.CancelRun(c.ctx(), c.principal, c.param("runId"), cascade)
+	id, err := a.svc.Runs.Cancel(c.ctx(), c.principal, c.param("runId"), cascade)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (a *API) cancelRun(c *call) error {
 }
 
 func (a *API) timeline(c *call) error {
-	events, err := a.svc.Timeline(c.ctx(), c.principal, c.param("runId"))
+	events, err := a.svc.Runs.Timeline(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (a *API) timeline(c *call) error {
 }
 
 func (a *API) handoffAttachments(c *call) error {
-	attachments, err := a.svc.HandoffAttachments(c.ctx(), c.principal, c.param("runId"))
+	attachments, err := a.svc.Files.HandoffAttachments(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (a *API) runByReference(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	id, err := a.svc.RunByReference(c.ctx(), c.principal, url)
+	id, err := a.svc.Runs.RunByReference(c.ctx(), c.principal, url)
 	if err != nil {
 		return err
 	}

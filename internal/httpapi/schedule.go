@@ -11,7 +11,7 @@ func (a *API) createSchedule(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	schedule, err := a.svc.CreateSchedule(c.ctx(), c.principal, req)
+	schedule, err := a.svc.Schedules.Create(c.ctx(), c.principal, req)
 	if err != nil {
 		return err
 	}
@@ -19,7 +19,7 @@ func (a *API) createSchedule(c *call) error {
 }
 
 func (a *API) listSchedules(c *call) error {
-	schedules, err := a.svc.ListSchedules(c.ctx(), c.principal)
+	schedules, err := a.svc.Schedules.List(c.ctx(), c.principal)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (a *API) listSchedules(c *call) error {
 }
 
 func (a *API) schedule(c *call) error {
-	schedule, err := a.svc.Schedule(c.ctx(), c.principal, c.param("id"))
+	schedule, err := a.svc.Schedules.Read(c.ctx(), c.principal, c.param("id"))
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (a *API) scheduleTimes(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	times, err := a.svc.ScheduleTimes(clock)
+	times, err := a.svc.Schedules.ScheduleTimes(clock)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (a *API) replaceSchedule(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	schedule, err := a.svc.ReplaceSchedule(c.ctx(), c.principal, c.param("id"), req)
+	schedule, err := a.svc.Schedules.Replace(c.ctx(), c.principal, c.param("id"), req)
 	if err != nil {
 		return err
 	}
@@ -60,14 +60,14 @@ func (a *API) replaceSchedule(c *call) error {
 }
 
 func (a *API) deleteSchedule(c *call) error {
-	if err := a.svc.DeleteSchedule(c.ctx(), c.principal, c.param("id")); err != nil {
+	if err := a.svc.Schedules.Delete(c.ctx(), c.principal, c.param("id")); err != nil {
 		return err
 	}
 	return c.respond(http.StatusOK, map[string]bool{"success": true})
 }
 
 func (a *API) pauseSchedule(c *call) error {
-	schedule, err := a.svc.PauseSchedule(c.ctx(), c.principal, c.param("id"))
+	schedule, err := a.svc.Schedules.Pause(c.ctx(), c.principal, c.param("id"))
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (a *API) pauseSchedule(c *call) error {
 }
 
 func (a *API) resumeSchedule(c *call) error {
-	schedule, err := a.svc.ResumeSchedule(c.ctx(), c.principal, c.param("id"))
+	schedule, err := a.svc.Schedules.Resume(c.ctx(), c.principal, c.param("id"))
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ func (a *API) createSecret(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	secret, err := a.svc.CreateSecret(c.ctx(), c.principal, req)
+	secret, err := a.svc.Secrets.Create(c.ctx(), c.principal, req)
 	if err != nil {
 		return err
 	}
@@ -19,7 +19,7 @@ func (a *API) createSecret(c *call) error {
 }
 
 func (a *API) listSecrets(c *call) error {
-	secrets, err := a.svc.ListSecrets(c.ctx(), c.principal)
+	secrets, err := a.svc.Secrets.List(c.ctx(), c.principal)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (a *API) listSecrets(c *call) error {
 }
 
 func (a *API) secret(c *call) error {
-	secret, err := a.svc.Secret(c.ctx(), c.principal, c.param("name"))
+	secret, err := a.svc.Secrets.Read(c.ctx(), c.principal, c.param("name"))
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (a *API) setSecret(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	secret, err := a.svc.SetSecret(c.ctx(), c.principal, c.param("name"), req.Value)
+	secret, err := a.svc.Secrets.Set(c.ctx(), c.principal, c.param("name"), req.Value)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (a *API) setSecret(c *call) error {
 }
 
 func (a *API) deleteSecret(c *call) error {
-	if err := a.svc.DeleteSecret(c.ctx(), c.principal, c.param("name")); err != nil {
+	if err := a.svc.Secrets.Delete(c.ctx(), c.principal, c.param("name")); err != nil {
 		return err
 	}
 	return c.noContent()

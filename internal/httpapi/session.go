@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/access"
 )
 
 // secretHeader carries a session's secret, which no other origin can read. It also
@@ -33,11 +33,11 @@ func sessionCookie(origin string) string {
 const maxCookies = 4
 
 // sessionProofs are what the request shows of a session, one for each cookie.
-func (c *call) sessionProofs() (proofs []service.SessionProof) {
+func (c *call) sessionProofs() (proofs []access.SessionProof) {
 	cookies := c.r.CookiesNamed(c.api.cookie)
 	for _, cookie := range cookies[:min(len(cookies), maxCookies)] {
 		if cookie.Value != "" {
-			proofs = append(proofs, service.SessionProof{Cookie: cookie.Value, Secret: c.r.Header.Get(secretHeader)})
+			proofs = append(proofs, access.SessionProof{Cookie: cookie.Value, Secret: c.r.Header.Get(secretHeader)})
 		}
 	}
 	return proofs
@@ -45,7 +45,7 @@ func (c *call) sessionProofs() (proofs []service.SessionProof) {
 
 // resume authenticates a request by the session's cookie and secret, of which there is
 // one at least.
-func (c *call) resume(proofs []service.SessionProof) error {
+func (c *call) resume(proofs []access.SessionProof) error {
 	err := c.checkSameOrigin()
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c *call) resume(proofs []service.SessionProof) error {
 	for _, proof := range proofs {
 		var p penstock.Principal
 		var session penstock.Session
-		if p, session, err = c.api.svc.ResumeSession(c.ctx(), proof); err == nil {
+		if p, session, err = c.api.svc.Sessions.Resume(c.ctx(), proof); err == nil {
 			c.principal, c.proof, c.session = p, proof, &session
 			return nil
 		}
@@ -118,7 +118,7 @@ func (a *API) signIn(c *call) error {
 	if err := c.limitRate(); err != nil {
 		return err
 	}
-	cookie, session, err := a.svc.SignIn(c.ctx(), c.principal, c.sessionProofs()...)
+	cookie, session, err := a.svc.Sessions.SignIn(c.ctx(), c.principal, c.sessionProofs()...)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (a *API) signOut(c *call) error {
 	if c.session == nil {
 		return noSession()
 	}
-	if err := a.svc.SignOut(c.ctx(), c.proof); err != nil {
+	if err := a.svc.Sessions.SignOut(c.ctx(), c.proof); err != nil {
 		return err
 	}
 	c.setSessionCookie("")

@@ -15,7 +15,7 @@ func (a *API) skills(c *call) error {
 	if q.err != nil {
 		return q.err
 	}
-	skills, err := a.svc.Skills(c.ctx(), c.principal, query)
+	skills, err := a.svc.Skills.Skills(c.ctx(), c.principal, query)
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (a *API) skills(c *call) error {
 }
 
 func (a *API) bundledSkills(c *call) error {
-	skills, err := a.svc.BundledSkills(c.principal)
+	skills, err := a.svc.Skills.BundledSkills(c.principal)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ func (a *API) createWebhook(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	webhook, err := a.svc.CreateWebhook(c.ctx(), c.principal, c.param("uid"), req)
+	webhook, err := a.svc.Resources.CreateWebhook(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err
 	}
@@ -20,11 +20,11 @@ func (a *API) createWebhook(c *call) error {
 }
 
 func (a *API) signatureSchemes(c *call) error {
-	return c.respond(http.StatusOK, map[string][]signature.Preset{"signature_schemes": a.svc.SignatureSchemes()})
+	return c.respond(http.StatusOK, map[string][]signature.Preset{"signature_schemes": a.svc.Catalog.SignatureSchemes()})
 }
 
 func (a *API) listWebhooks(c *call) error {
-	webhooks, err := a.svc.ListWebhooks(c.ctx(), c.principal, c.param("uid"))
+	webhooks, err := a.svc.Webhooks.List(c.ctx(), c.principal, c.param("uid"))
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (a *API) listWebhooks(c *call) error {
 }
 
 func (a *API) webhook(c *call) error {
-	webhook, err := a.svc.Webhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid"))
+	webhook, err := a.svc.Webhooks.Read(c.ctx(), c.principal, c.param("uid"), c.param("wuid"))
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (a *API) updateWebhook(c *call) error {
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	webhook, err := a.svc.UpdateWebhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), req)
+	webhook, err := a.svc.Resources.UpdateWebhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), req)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (a *API) rotateWebhookSecret(c *call) error {
 	if err := c.decodeAny(&req); err != nil {
 		return err
 	}
-	webhook, err := a.svc.RotateWebhookSecret(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), req)
+	webhook, err := a.svc.Resources.RotateWebhookSecret(c.ctx(), c.principal, c.param("uid"), c.param("wuid"), req)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (a *API) rotateWebhookSecret(c *call) error {
 }
 
 func (a *API) deleteWebhook(c *call) error {
-	if err := a.svc.DeleteWebhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid")); err != nil {
+	if err := a.svc.Resources.DeleteWebhook(c.ctx(), c.principal, c.param("uid"), c.param("wuid")); err != nil {
 		return err
 	}
 	return c.noContent()

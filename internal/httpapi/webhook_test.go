@@ -15,7 +15,7 @@ import (
 func (w *world) factory(name string) (hooks string) {
 	w.t.Helper()
 	admin := penstock.Principal{Team: store.DefaultTeam, Actor: penstock.Actor{Type: "user", UID: "admin"}, Scopes: []penstock.Scope{penstock.ScopeAdmin}}
-	f, err := w.svc.CreateFactory(w.t.Context(), admin, penstock.FactoryRequest{Name: &name})
+	f, err := w.svc.Factories.Create(w.t.Context(), admin, penstock.FactoryRequest{Name: &name})
 	if err != nil {
 		w.t.Fatal(err)
 	}

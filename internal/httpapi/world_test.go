@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/blob"
 	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/httpapi"
@@ -45,7 +46,7 @@ type settings struct {
 	storeURL string
 	api      httpapi.Options
 	server   httpapi.ServerOptions
-	sessions service.SessionLimits
+	sessions access.SessionLimits
 	noAPI    bool // the server answers as if it were still starting
 }
 
@@ -124,7 +125,7 @@ func (w *world) open(ctx context.Context, s settings, dir string, log *slog.Logg
 	svc := service.New(service.Options{
 		Store: db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: w.url, Sessions: s.sessions, Definitions: mirrors,
 	})
-	if _, _, err := svc.BootstrapKey(ctx, adminKey); err != nil {
+	if _, _, err := svc.Keys.Bootstrap(ctx, adminKey); err != nil {
 		w.t.Fatal(err)
 	}
 	return svc

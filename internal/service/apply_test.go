@@ -15,7 +15,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/definition"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/factory"
 )
 
 // team is a factory with something of everything; comments are part of it.
@@ -43,18 +43,18 @@ func withTeam(t *testing.T, test func(h *hooks)) {
 	})
 }
 
-func (h *hooks) apply(files map[string]string) service.Applied {
+func (h *hooks) apply(files map[string]string) factory.Applied {
 	h.t.Helper()
-	applied, err := h.Apply(h.t.Context(), h.admin, h.factory, service.ApplyRequest{Files: files})
+	applied, err := h.Factories.Apply(h.t.Context(), h.admin, h.factory, factory.ApplyRequest{Files: files})
 	if err != nil {
 		h.t.Fatalf("%v\n%+v", err, findings(err))
 	}
 	return applied
 }
 
-func (h *hooks) files() service.FactoryFiles {
+func (h *hooks) files() factory.FactoryFiles {
 	h.t.Helper()
-	files, err := h.Definition(h.t.Context(), h.admin, h.factory)
+	files, err := h.Factories.Definition(h.t.Context(), h.admin, h.factory)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -72,21 +72,21 @@ func findings(err error) []penstock.Diagnostic {
 func (h *hooks) rows() any {
 	h.t.Helper()
 	ctx := h.t.Context()
-	f, err := h.Factory(ctx, h.admin, h.factory)
+	f, err := h.Factories.Read(ctx, h.admin, h.factory)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	automations, err := h.ListAutomations(ctx, h.admin, h.factory)
+	automations, err := h.Automations.List(ctx, h.admin, h.factory)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	webhooks, err := h.ListWebhooks(ctx, h.admin, h.factory)
+	webhooks, err := h.Webhooks.List(ctx, h.admin, h.factory)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	agents := []penstock.Identity{}
 	for _, a := range f.Agents {
-		agent, err := h.Identity(ctx, h.admin, a.UID)
+		agent, err := h.Resources.Identity(ctx, h.admin, a.UID)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestFilesBecomeAFactory(t *testing.T) {
 		if diff := cmp.Diff(team(), got.Files); diff != "" || got.Revision != 2 {
 			h.t.Errorf("revision %d, files -want +got:\n%s", got.Revision, diff)
 		}
-		f, err := h.Factory(h.t.Context(), h.admin, h.factory)
+		f, err := h.Factories.Read(h.t.Context(), h.admin, h.factory)
 		if err != nil || f.Definition.Revision != 2 || f.WebhookCount != 1 || f.AutomationCount != 1 || len(f.Agents) != 2 {
 			h.t.Errorf("got %+v, %v", f, err)
 		}
@@ -129,7 +129,7 @@ func TestFilesBecomeAFactory(t *testing.T) {
 
 func (h *hooks) dispatch() penstock.Run {
 	h.t.Helper()
-	d, err := h.Dispatch(h.t.Context(), h.admin, h.factory, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
+	d, err := h.Factories.Dispatch(h.t.Context(), h.admin, h.factory, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func (h *hooks) dispatch() penstock.Run {
 
 func (h *hooks) webhooks() []penstock.Webhook {
 	h.t.Helper()
-	list, err := h.ListWebhooks(h.t.Context(), h.admin, h.factory)
+	list, err := h.Webhooks.List(h.t.Context(), h.admin, h.factory)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestDryRunAnswersThePlanAndChangesNothing(t *testing.T) {
 		before, files := h.rows(), h.files()
 		next := with(with(team(), "webhooks/ci.yaml", ""), "webhooks/new.yaml", "secretName: CI_TOKEN\n")
 		next["agents/fixer/agent.md"] = "---\ndescription: repairs\n---\n\nMend.\n"
-		dry, err := h.Apply(h.t.Context(), h.admin, h.factory, service.ApplyRequest{Files: next, DryRun: true})
+		dry, err := h.Factories.Apply(h.t.Context(), h.admin, h.factory, factory.ApplyRequest{Files: next, DryRun: true})
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestDryRunAnswersThePlanAndChangesNothing(t *testing.T) {
 			Changed: []definition.Change{{Kind: "agent", Name: "fixer", Fields: []string{"description", "secrets"}}},
 		}
 		wet := h.apply(next)
-		if diff := cmp.Diff(want, dry.Plan) + cmp.Diff(dry, wet, cmpopts.IgnoreFields(service.Applied{}, "Revision")); diff != "" || wet.Revision != 3 {
+		if diff := cmp.Diff(want, dry.Plan) + cmp.Diff(dry, wet, cmpopts.IgnoreFields(factory.Applied{}, "Revision")); diff != "" || wet.Revision != 3 {
 			h.t.Errorf("revision %d, -want +dry, -dry +wet:\n%s", wet.Revision, diff)
 		}
 	})
@@ -205,7 +205,7 @@ func TestNamesKeepTheirUIDs(t *testing.T) {
 		if _, err := h.WebhookValues(h.t.Context(), first.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
 			h.t.Errorf("the ingress finds a webhook whose file is gone: %v", err)
 		}
-		automations, err := h.ListAutomations(h.t.Context(), h.admin, h.factory)
+		automations, err := h.Automations.List(h.t.Context(), h.admin, h.factory)
 		if err != nil || len(automations) != 1 || len(automations[0].Problems) == 0 {
 			h.t.Errorf("what selects it: got %+v, %v, want it marked", automations, err)
 		}
@@ -236,7 +236,7 @@ func TestInvalidFilesChangeNothing(t *testing.T) {
 		for _, tt := range tests {
 			tree := with(team(), tt.path, tt.content)
 			tree["agents/other/agent.md"] = "x\n"
-			_, err := h.Apply(h.t.Context(), h.admin, h.factory, service.ApplyRequest{Files: tree})
+			_, err := h.Factories.Apply(h.t.Context(), h.admin, h.factory, factory.ApplyRequest{Files: tree})
 			found := findings(err)
 			if penstock.CodeOf(err) != penstock.CodeInvalidDefinition || len(found) == 0 {
 				h.t.Errorf("%s: got %v", tt.name, err)
@@ -262,7 +262,7 @@ func TestOneOfTwoEditsOfTheSameRevisionIsRefused(t *testing.T) {
 		for i := range n {
 			all.Go(func() {
 				tree := with(team(), "agents/fixer/agent.md", fmt.Sprintf("number %d\n", i))
-				_, errs[i] = h.Apply(h.t.Context(), h.admin, h.factory, service.ApplyRequest{Files: tree, BaseRevision: new(int64(2))})
+				_, errs[i] = h.Factories.Apply(h.t.Context(), h.admin, h.factory, factory.ApplyRequest{Files: tree, BaseRevision: new(int64(2))})
 			})
 		}
 		all.Wait()
@@ -290,7 +290,7 @@ func TestAFactoryIsMadeOfFiles(t *testing.T) {
 		files := map[string]string{
 			"factory.yaml": "schemaVersion: v1alpha1\nname: Pay\nalias: p\nagentDefaults: {model: auto}\n", "agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nx\n",
 		}
-		f, err := h.CreateFactory(ctx, h.admin, penstock.FactoryRequest{Files: files})
+		f, err := h.Factories.Create(ctx, h.admin, penstock.FactoryRequest{Files: files})
 		if err != nil || f.Name != "Pay" || f.Alias != "p" || len(f.Agents) != 1 || f.ForemanUID != f.Agents[0].UID || f.Definition.Revision != 1 {
 			h.t.Errorf("got %+v, %v", f, err)
 		}
@@ -298,10 +298,10 @@ func TestAFactoryIsMadeOfFiles(t *testing.T) {
 		if diff := cmp.Diff(files, h.files().Files); diff != "" {
 			h.t.Errorf("-want +got:\n%s", diff)
 		}
-		_, err = h.CreateFactory(ctx, h.admin, penstock.FactoryRequest{Files: files})
+		_, err = h.Factories.Create(ctx, h.admin, penstock.FactoryRequest{Files: files})
 		wantCode(h.t, err, penstock.CodeConflict, "Pay")
 		files["factory.yaml"] = "schemaVersion: v1alpha1\nname: Billing\nagentDefaults: {model: auto}\n"
-		_, err = h.CreateFactory(ctx, h.admin, penstock.FactoryRequest{Name: new("Other"), Files: files})
+		_, err = h.Factories.Create(ctx, h.admin, penstock.FactoryRequest{Name: new("Other"), Files: files})
 		wantCode(h.t, err, penstock.CodeInvalidRequest, "/name")
 	})
 }
@@ -347,11 +347,11 @@ func (e *editor) edit() (what string, err error) {
 	ctx := e.t.Context()
 	e.n++
 	name, flag := fmt.Sprintf("thing-%d", e.n), e.IntN(2) == 0
-	f, err := e.Factory(ctx, e.admin, e.factory)
+	f, err := e.Factories.Read(ctx, e.admin, e.factory)
 	if err != nil {
 		return "read", err
 	}
-	automations, err := e.ListAutomations(ctx, e.admin, e.factory)
+	automations, err := e.Automations.List(ctx, e.admin, e.factory)
 	if err != nil {
 		return "read", err
 	}
@@ -363,18 +363,18 @@ func (e *editor) edit() (what string, err error) {
 	pick := func(n int) int { return e.IntN(max(n, 1)) }
 	switch e.IntN(10) {
 	case 0:
-		_, err = e.UpdateFactory(ctx, e.admin, e.factory, penstock.FactoryRequest{Name: &name, Description: new("# of " + name), Alias: new("a" + name)})
+		_, err = e.Factories.Update(ctx, e.admin, e.factory, penstock.FactoryRequest{Name: &name, Description: new("# of " + name), Alias: new("a" + name)})
 		return "change the factory", err
 	case 1, 2:
-		_, err = e.CreateAutomation(ctx, e.admin, e.factory, penstock.AutomationRequest{
+		_, err = e.Resources.CreateAutomation(ctx, e.admin, e.factory, penstock.AutomationRequest{
 			Name: &name, Prompt: new("  do: {" + name + "}\n---\n"), Triggers: &triggers, Model: new("demo/offline"), Secrets: &[]string{}, Enabled: &flag,
 		})
 		return "create an automation", err
 	case 3:
-		_, err = e.CreateWebhook(ctx, e.admin, e.factory, signature(name, []string{"github", "stripe"}[e.IntN(2)], nil))
+		_, err = e.Resources.CreateWebhook(ctx, e.admin, e.factory, signature(name, []string{"github", "stripe"}[e.IntN(2)], nil))
 		return "create a pending webhook", err
 	case 4:
-		_, err = e.CreateWebhook(ctx, e.admin, e.factory, penstock.WebhookRequest{Name: &name, Enabled: &flag, DeliveryIDHeader: new("X-Id"), ReplayGuard: &flag})
+		_, err = e.Resources.CreateWebhook(ctx, e.admin, e.factory, penstock.WebhookRequest{Name: &name, Enabled: &flag, DeliveryIDHeader: new("X-Id"), ReplayGuard: &flag})
 		return "create a webhook", err
 	}
 	if len(automations) == 0 || len(hooks) == 0 {
@@ -383,25 +383,25 @@ func (e *editor) edit() (what string, err error) {
 	a, w, agent := automations[pick(len(automations))], hooks[pick(len(hooks))], f.Agents[pick(len(f.Agents))]
 	switch e.IntN(7) {
 	case 0:
-		_, err = e.UpdateAutomation(ctx, e.admin, e.factory, a.UID, penstock.AutomationRequest{Enabled: &flag, Prompt: new("now " + name), Cleared: []string{"model", "agent"}})
+		_, err = e.Resources.UpdateAutomation(ctx, e.admin, e.factory, a.UID, penstock.AutomationRequest{Enabled: &flag, Prompt: new("now " + name), Cleared: []string{"model", "agent"}})
 		return "change an automation", err
 	case 1:
-		_, err = e.UpdateAutomation(ctx, e.admin, e.factory, a.UID, penstock.AutomationRequest{
+		_, err = e.Resources.UpdateAutomation(ctx, e.admin, e.factory, a.UID, penstock.AutomationRequest{
 			Name: &name, MCPServers: &map[string]penstock.MCPServer{"x": {URL: "https://example.com", Headers: map[string]string{"A": "${{ secrets.SHARED }}"}}},
 		})
 		return "rename an automation", err
 	case 2:
-		return "delete an automation", e.DeleteAutomation(ctx, e.admin, e.factory, a.UID)
+		return "delete an automation", e.Resources.DeleteAutomation(ctx, e.admin, e.factory, a.UID)
 	case 3:
-		_, err = e.UpdateWebhook(ctx, e.admin, e.factory, w.UID, penstock.WebhookRequest{Enabled: &flag, ReplayGuard: new(!flag), SecretRefresh: new(penstock.RefreshImmediate)})
+		_, err = e.Resources.UpdateWebhook(ctx, e.admin, e.factory, w.UID, penstock.WebhookRequest{Enabled: &flag, ReplayGuard: new(!flag), SecretRefresh: new(penstock.RefreshImmediate)})
 		return "change a webhook", err
 	case 4:
-		_, err = e.RotateWebhookSecret(ctx, e.admin, e.factory, w.UID, penstock.RotateRequest{Secret: new("given-by-a-person-" + name)})
+		_, err = e.Resources.RotateWebhookSecret(ctx, e.admin, e.factory, w.UID, penstock.RotateRequest{Secret: new("given-by-a-person-" + name)})
 		return "rotate", err
 	case 5:
-		return "delete a webhook", e.DeleteWebhook(ctx, e.admin, e.factory, w.UID)
+		return "delete a webhook", e.Resources.DeleteWebhook(ctx, e.admin, e.factory, w.UID)
 	}
-	_, err = e.UpdateIdentity(ctx, e.admin, agent.UID, penstock.IdentityRequest{
+	_, err = e.Resources.UpdateIdentity(ctx, e.admin, agent.UID, penstock.IdentityRequest{
 		Name: &name, Prompt: new("I am " + name), Secrets: &[]penstock.NamedSecret{{Name: "SHARED"}}, Harness: &penstock.Harness{Type: "builtin"}, BaseModel: &name,
 	})
 	return "change an agent", err
@@ -412,12 +412,12 @@ func TestAnAutomationTakesItsDocumentToTheNameReadme(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		document := "---\n# pushes\ntriggers:\n  - {provider: github, event: push} # of us\n---\nLook.\n"
 		h.apply(with(team(), "automations/look.md", document))
-		automations, err := h.ListAutomations(h.t.Context(), h.admin, h.factory)
+		automations, err := h.Automations.List(h.t.Context(), h.admin, h.factory)
 		if err != nil {
 			h.t.Fatal(err)
 		}
 		request := penstock.AutomationRequest{Name: new("readme")}
-		if _, err := h.UpdateAutomation(h.t.Context(), h.admin, h.factory, automations[0].UID, request); err != nil {
+		if _, err := h.Resources.UpdateAutomation(h.t.Context(), h.admin, h.factory, automations[0].UID, request); err != nil {
 			h.t.Fatal(err)
 		}
 		want := with(team(), "automations/readme/automation.md", document)
@@ -436,7 +436,7 @@ func TestAnEditKeepsHowAHarnessIsWritten(t *testing.T) {
 			text = "---\nharness: # ours\n  type: builtin\n  # cheap\n  model: demo/offline\ndescription: mends\nsecrets: []\n---\n\nMend.\n"
 		)
 		h.apply(with(team(), path, text))
-		f, err := h.Factory(h.t.Context(), h.admin, h.factory)
+		f, err := h.Factories.Read(h.t.Context(), h.admin, h.factory)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -451,7 +451,7 @@ func TestAnEditKeepsHowAHarnessIsWritten(t *testing.T) {
 			{penstock.IdentityRequest{BaseModel: new("auto")}, "demo/offline", "auto"},
 		} {
 			want := strings.Replace(h.files().Files[path], edit.old, edit.changed, 1)
-			if _, err := h.UpdateIdentity(h.t.Context(), h.admin, fixer, edit.IdentityRequest); err != nil {
+			if _, err := h.Resources.UpdateIdentity(h.t.Context(), h.admin, fixer, edit.IdentityRequest); err != nil {
 				h.t.Fatal(err)
 			}
 			if diff := cmp.Diff(want, h.files().Files[path]); diff != "" {
@@ -465,10 +465,10 @@ func TestHistorySaysWhoChangedWhat(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.t.Context()
 		h.apply(with(team(), "webhooks/ci.yaml", "# from the builds\nsecretName: SHARED\n"))
-		if err := h.DeleteWebhook(ctx, h.admin, h.factory, h.webhooks()[0].UID); err != nil {
+		if err := h.Resources.DeleteWebhook(ctx, h.admin, h.factory, h.webhooks()[0].UID); err != nil {
 			h.t.Fatal(err)
 		}
-		page, err := h.History(ctx, h.admin, h.factory, 2, "")
+		page, err := h.Factories.History(ctx, h.admin, h.factory, 2, "")
 		if err != nil || len(page.Revisions) != 2 || !page.PageInfo.HasNext {
 			h.t.Fatalf("got %+v, %v", page, err)
 		}
@@ -481,7 +481,7 @@ func TestHistorySaysWhoChangedWhat(t *testing.T) {
 		if diff := cmp.Diff(want, deleted.Diff) + cmp.Diff([]definition.Change{{Kind: "webhook", Name: "ci"}}, deleted.Removed); diff != "" {
 			h.t.Errorf("-want +got:\n%s", diff)
 		}
-		rest, err := h.History(ctx, h.admin, h.factory, 2, page.PageInfo.NextCursor)
+		rest, err := h.Factories.History(ctx, h.admin, h.factory, 2, page.PageInfo.NextCursor)
 		if err != nil || len(rest.Revisions) != 2 || rest.Revisions[0].Revision != 2 || rest.Revisions[1].Revision != 1 || rest.PageInfo.HasNext {
 			h.t.Errorf("got %+v, %v", rest, err)
 		}

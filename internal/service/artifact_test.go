@@ -20,7 +20,7 @@ func TestArtifactsHoldNoSecretsOfTheirRun(t *testing.T) {
 		w.secret("TOKEN", value)
 		run := w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{Secrets: []string{"TOKEN"}}})
 		a := w.work()
-		agent, err := w.Authenticate(w.t.Context(), a.APIKey)
+		agent, err := w.Keys.Authenticate(w.t.Context(), a.APIKey)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -36,21 +36,21 @@ func TestArtifactsHoldNoSecretsOfTheirRun(t *testing.T) {
 			if u.Type == penstock.ArtifactFile {
 				content = io.MultiReader(strings.NewReader("the token is "+value[:4]), strings.NewReader(value[4:]+"."))
 			}
-			item, err := w.AddArtifact(w.t.Context(), agent, run.ID, u, content)
+			item, err := w.Files.AddArtifact(w.t.Context(), agent, run.ID, u, content)
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			got, err := w.Artifact(w.t.Context(), w.admin, item.UID)
+			got, err := w.Files.Artifact(w.t.Context(), w.admin, item.UID)
 			if err != nil {
 				w.t.Fatal(err)
 			}
 			shown := fmt.Sprintf("%s %s", item.Data, got.Data)
 			if content != nil {
-				link, err := w.ArtifactLink(w.t.Context(), w.admin, item.UID)
+				link, err := w.Files.ArtifactLink(w.t.Context(), w.admin, item.UID)
 				if err != nil {
 					w.t.Fatal(err)
 				}
-				d, err := w.Download(w.t.Context(), link[strings.LastIndexByte(link, '/')+1:])
+				d, err := w.Files.Download(w.t.Context(), link[strings.LastIndexByte(link, '/')+1:])
 				if err != nil {
 					w.t.Fatal(err)
 				}
@@ -72,12 +72,12 @@ func TestArtifactsThatAreRefused(t *testing.T) {
 			`{"a":"` + strings.Repeat("x", 64<<10) + `"}`: "at most 65536",
 		} {
 			data := penstock.ArtifactData{ReferenceType: "ticket", URL: "https://tickets.test/7", Metadata: []byte(metadata)}
-			_, err := w.Control().Save(w.t.Context(), a.Lease, penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactReference, Artifact: &data}, nil)
+			_, err := w.Executions.Control().Save(w.t.Context(), a.Lease, penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactReference, Artifact: &data}, nil)
 			wantCode(w.t, err, penstock.CodeInvalidRequest, want)
 		}
 		for _, kind := range []penstock.ArtifactType{penstock.ArtifactPlan, penstock.ArtifactReference} {
 			data := penstock.ArtifactData{Content: "plan", ReferenceType: "ticket", URL: "javascript://tickets.test/%0aalert(1)"}
-			_, err := w.Control().Save(w.t.Context(), a.Lease, penstock.Upload{ID: penstock.NewID(), Type: kind, Artifact: &data}, nil)
+			_, err := w.Executions.Control().Save(w.t.Context(), a.Lease, penstock.Upload{ID: penstock.NewID(), Type: kind, Artifact: &data}, nil)
 			wantCode(w.t, err, penstock.CodeInvalidRequest, "must be an http or https URL")
 		}
 		if got := w.get(run.ID).Artifacts; len(got) > 0 {
@@ -91,7 +91,7 @@ func TestArtifactsOfARunAreBounded(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		add := func(address string) error {
-			_, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
+			_, err := w.Files.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
 				Type: penstock.ArtifactReference, Data: penstock.ArtifactData{ReferenceType: "ticket", URL: address},
 			}, nil)
 			return err
@@ -106,7 +106,7 @@ func TestArtifactsOfARunAreBounded(t *testing.T) {
 		if err := add(longest); err != nil {
 			w.t.Fatal(err)
 		}
-		if found, err := w.RunByReference(w.t.Context(), w.admin, longest); found != run.ID || err != nil {
+		if found, err := w.Runs.RunByReference(w.t.Context(), w.admin, longest); found != run.ID || err != nil {
 			w.t.Errorf("found %q, %v", found, err)
 		}
 		var adding sync.WaitGroup
@@ -135,7 +135,7 @@ func TestPullRequestsHaveAStatus(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		for given, want := range map[string]string{"": `"status":"unknown"`, "draft": `"status":"draft"`} {
-			item, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
+			item, err := w.Files.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
 				Type: penstock.ArtifactPullRequest, Data: penstock.ArtifactData{Branch: "fix", URL: "https://github.test/a/b/pull/1", Status: given},
 			}, nil)
 			if err != nil || !strings.Contains(string(item.Data), want) {
@@ -155,7 +155,7 @@ func TestScreenshotsOfAConversation(t *testing.T) {
 		for name, team := range map[string]*bool{"shared": nil, "other": nil, "personal": &hidden} {
 			run := w.create(penstock.RunRequest{Prompt: "p", Team: team})
 			a := w.work()
-			item, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
+			item, err := w.Files.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
 				Type: penstock.ArtifactScreenshot, Data: penstock.ArtifactData{MimeType: "image/png"},
 			}, strings.NewReader("png"))
 			if err != nil {
@@ -163,7 +163,7 @@ func TestScreenshotsOfAConversation(t *testing.T) {
 			}
 			conversations[name], screenshots[name] = a.Run.ConversationID, item.UID
 		}
-		link, err := w.ScreenshotLink(w.t.Context(), member, conversations["shared"], screenshots["shared"])
+		link, err := w.Files.ScreenshotLink(w.t.Context(), member, conversations["shared"], screenshots["shared"])
 		if err != nil || !strings.Contains(link, "/downloads/") {
 			w.t.Errorf("got %q, %v", link, err)
 		}
@@ -172,7 +172,7 @@ func TestScreenshotsOfAConversation(t *testing.T) {
 			{conversations["personal"], screenshots["personal"]},
 			{conversations["shared"], penstock.NewID()},
 		} {
-			_, err := w.ScreenshotLink(w.t.Context(), member, refused.conversation, refused.screenshot)
+			_, err := w.Files.ScreenshotLink(w.t.Context(), member, refused.conversation, refused.screenshot)
 			wantCode(w.t, err, penstock.CodeNotFound, refused.screenshot)
 		}
 	})
@@ -184,7 +184,7 @@ func TestArtifactsOfARunAreBoundedTogether(t *testing.T) {
 	worlds(t, func(o *service.Options) { o.MaxRunArtifactBytes = most }, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		add := func(size int) error {
-			_, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
+			_, err := w.Files.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
 				Type: penstock.ArtifactFile, Data: penstock.ArtifactData{Filename: "f", MimeType: "text/plain"},
 			}, strings.NewReader(strings.Repeat("x", size)))
 			return err
@@ -207,7 +207,7 @@ func TestArtifactsOfARunAreBoundedTogether(t *testing.T) {
 		if got := kept.Load(); got != 2 {
 			w.t.Errorf("%d artifacts of 150 bytes are kept beside one of 600, want 2", got)
 		}
-		_, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
+		_, err := w.Files.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
 			Type: penstock.ArtifactPlan, Data: penstock.ArtifactData{Content: strings.Repeat("x", 101)},
 		}, nil)
 		wantCode(w.t, err, penstock.CodePayloadTooLarge, "--limit-artifacts")

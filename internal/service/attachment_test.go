@@ -22,7 +22,7 @@ func textFile(name, content string) penstock.FollowupAttachment {
 }
 
 func (w *world) attach(id, message string, files ...penstock.FollowupAttachment) error {
-	_, err := w.FollowUp(w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: message, Attachments: files})
+	_, err := w.Runs.FollowUp(w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: message, Attachments: files})
 	return err
 }
 
@@ -31,7 +31,7 @@ func (w *world) contents(l penstock.Lease, files []penstock.File) map[string]str
 	w.t.Helper()
 	all := map[string]string{}
 	for _, f := range files {
-		content, err := w.Control().Open(w.t.Context(), l, f)
+		content, err := w.Executions.Control().Open(w.t.Context(), l, f)
 		if err != nil {
 			w.t.Fatalf("open %s: %v", f.Path, err)
 		}
@@ -111,11 +111,11 @@ func (w *world) checkFiles(id string, want [][]string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		w.t.Errorf("files in the conversation (-want +got):\n%s", diff)
 	}
-	list, err := w.HandoffAttachments(w.t.Context(), w.admin, id)
+	list, err := w.Files.HandoffAttachments(w.t.Context(), w.admin, id)
 	if err != nil || len(list) != 4 {
 		w.t.Fatalf("%d files to hand over, %v", len(list), err)
 	}
-	d, err := w.Download(w.t.Context(), path.Base(list[1].DownloadURL))
+	d, err := w.Files.Download(w.t.Context(), path.Base(list[1].DownloadURL))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -176,16 +176,16 @@ func TestFilesOfARunAreBounded(t *testing.T) {
 		}
 		w.prepare(id, 24)
 		wantCode(w.t, w.attach(id, "one more", textFile("b", "x")), penstock.CodeConflict, "101 attachments; at most 100")
-		_, err := w.PrepareAttachments(w.t.Context(), w.admin, id, prepareRequest(1))
+		_, err := w.Files.PrepareAttachments(w.t.Context(), w.admin, id, prepareRequest(1))
 		wantCode(w.t, err, penstock.CodeConflict, "at most 100")
-		_, err = w.PrepareAttachments(w.t.Context(), w.admin, id, prepareRequest(26))
+		_, err = w.Files.PrepareAttachments(w.t.Context(), w.admin, id, prepareRequest(26))
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/files has 26 files")
 
 		testkit.Exec(w.t, w.url, fmt.Sprintf("UPDATE attachments SET size = %d WHERE run_id = '%s' AND expires_at = 0", penstock.MaxRunAttachmentBytes-2, id))
 		testkit.Exec(w.t, w.url, "DELETE FROM attachments WHERE run_id = '"+id+"' AND expires_at > 0")
 		wantCode(w.t, w.attach(id, "too large", textFile("b", "xyz")), penstock.CodeConflict, "at most 268435456")
 		token, _ := w.prepare(id, 1)
-		_, err = w.Upload(w.t.Context(), token, strings.NewReader("xyz"))
+		_, err = w.Files.Upload(w.t.Context(), token, strings.NewReader("xyz"))
 		wantCode(w.t, err, penstock.CodeConflict, "at most 268435456")
 		if err := w.attach(id, "it fits", textFile("b", "xy")); err != nil {
 			w.t.Error(err)
@@ -217,7 +217,7 @@ func prepareRequest(n int) (req penstock.PrepareRequest) {
 // prepare prepares files and returns the token and the id of the first.
 func (w *world) prepare(id string, n int) (token, attachment string) {
 	w.t.Helper()
-	p, err := w.PrepareAttachments(w.t.Context(), w.admin, id, prepareRequest(n))
+	p, err := w.Files.PrepareAttachments(w.t.Context(), w.admin, id, prepareRequest(n))
 	if err != nil || len(p.Attachments) != n {
 		w.t.Fatalf("prepared %+v, %v", p, err)
 	}
@@ -237,7 +237,7 @@ func TestUploadedFilesAreNamedByFollowups(t *testing.T) {
 		named := penstock.FollowupAttachment{ID: attachment, FileName: "shown.txt"}
 		wantCode(w.t, w.attach(id, "look", named), penstock.CodeNotSupported, "that has been uploaded")
 		for _, content := range []string{"first", "the second"} { // sent again
-			done, err := w.Upload(ctx, token, strings.NewReader(content))
+			done, err := w.Files.Upload(ctx, token, strings.NewReader(content))
 			if err != nil || done.ID != attachment || done.SizeBytes != int64(len(content)) || done.Filename != "file0.txt" {
 				w.t.Errorf("uploaded %+v, %v", done, err)
 			}
@@ -249,7 +249,7 @@ func TestUploadedFilesAreNamedByFollowups(t *testing.T) {
 		if err := w.attach(id, "look", named); err != nil {
 			w.t.Fatal(err)
 		}
-		_, err := w.Upload(ctx, token, strings.NewReader("too late"))
+		_, err := w.Files.Upload(ctx, token, strings.NewReader("too late"))
 		wantCode(w.t, err, penstock.CodeConflict, "belongs to a follow-up")
 		if err := w.attach(id, "look again", penstock.FollowupAttachment{ID: attachment}); err != nil { // as the dashboard sends it again
 			w.t.Fatal(err)
@@ -263,12 +263,12 @@ func TestUploadedFilesAreNamedByFollowups(t *testing.T) {
 			}
 		}
 		for _, bad := range []string{"", "nothing", token[:len(token)-1]} {
-			_, err := w.Upload(ctx, bad, strings.NewReader("x"))
+			_, err := w.Files.Upload(ctx, bad, strings.NewReader("x"))
 			wantCode(w.t, err, penstock.CodeNotFound, "the link is not valid")
 		}
-		_, err = w.Download(ctx, token)
+		_, err = w.Files.Download(ctx, token)
 		wantCode(w.t, err, penstock.CodeNotFound, "the link is not valid")
-		_, err = w.PrepareAttachments(ctx, w.as("reader", penstock.ScopeRunsRead), id, prepareRequest(1))
+		_, err = w.Files.PrepareAttachments(ctx, w.as("reader", penstock.ScopeRunsRead), id, prepareRequest(1))
 		wantCode(w.t, err, penstock.CodeNotAuthorized, "runs:write")
 	})
 }
@@ -281,30 +281,30 @@ func TestFilesOfFollowupsAreRemoved(t *testing.T) {
 		unused, _ := w.prepare(id, 1)
 		used, attachment := w.prepare(id, 1)
 		for _, token := range []string{unused, used} {
-			if _, err := w.Upload(ctx, token, strings.NewReader("content")); err != nil {
+			if _, err := w.Files.Upload(ctx, token, strings.NewReader("content")); err != nil {
 				w.t.Fatal(err)
 			}
 		}
 		if err := w.attach(id, "look", penstock.FollowupAttachment{ID: attachment}, textFile("b", "x")); err != nil {
 			w.t.Fatal(err)
 		}
-		if err := w.ExpireAttachments(ctx); err != nil || len(w.keys()) != 3 {
+		if err := w.Files.ExpireAttachments(ctx); err != nil || len(w.keys()) != 3 {
 			w.t.Errorf("the files are %v, %v, want all 3", w.keys(), err)
 		}
 		testkit.Exec(w.t, w.url, "UPDATE attachments SET expires_at = 1 WHERE expires_at > 0")
-		if err := w.ExpireAttachments(ctx); err != nil || len(w.keys()) != 2 {
+		if err := w.Files.ExpireAttachments(ctx); err != nil || len(w.keys()) != 2 {
 			w.t.Errorf("the files are %v, %v, want those of the follow-up", w.keys(), err)
 		}
-		_, err := w.Upload(ctx, unused, strings.NewReader("late"))
+		_, err := w.Files.Upload(ctx, unused, strings.NewReader("late"))
 		wantCode(w.t, err, penstock.CodeNotFound, "the link is not valid")
 		w.age(48*time.Hour, w.keys()...)
-		if err := w.RemoveLostFiles(ctx); err != nil || len(w.keys()) != 2 {
+		if err := w.Files.RemoveLostFiles(ctx); err != nil || len(w.keys()) != 2 {
 			w.t.Errorf("the files are %v, %v after a search for lost ones", w.keys(), err)
 		}
 
 		w.cancel(id, false)
 		testkit.Exec(w.t, w.url, "UPDATE runs SET updated_at = 1 WHERE id = '"+id+"'")
-		if err := w.RemoveOldRuns(ctx); err != nil {
+		if err := w.Upkeep.RemoveOldRuns(ctx); err != nil {
 			w.t.Fatal(err)
 		}
 		if left := w.keys(); len(left) > 0 {

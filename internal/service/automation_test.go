@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/factory"
 	"github.com/penstock-dev/penstock/internal/service"
 )
 
@@ -18,7 +19,7 @@ func asError(err error, told **penstock.Error) bool { return errors.As(err, told
 
 func (w *world) createAutomation(factory string, req penstock.AutomationRequest) penstock.Automation {
 	w.t.Helper()
-	a, err := w.CreateAutomation(w.t.Context(), w.admin, factory, req)
+	a, err := w.Resources.CreateAutomation(w.t.Context(), w.admin, factory, req)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -27,7 +28,7 @@ func (w *world) createAutomation(factory string, req penstock.AutomationRequest)
 
 func (w *world) runsOfAutomation(uid string) []penstock.Run {
 	w.t.Helper()
-	page, err := w.ListRuns(w.t.Context(), w.admin, penstock.RunQuery{AutomationID: uid, SortBy: "created_at", Ascending: true, Limit: 100})
+	page, err := w.Runs.List(w.t.Context(), w.admin, penstock.RunQuery{AutomationID: uid, SortBy: "created_at", Ascending: true, Limit: 100})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func TestAllThatIsWrongWithAnAutomationIsToldAtOnce(t *testing.T) {
 				{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@hourly", Name: "x"}},
 			}}, []string{"/triggers/1/schedule/name"}},
 		} {
-			_, err := w.CreateAutomation(w.t.Context(), w.admin, f.UID, test.req)
+			_, err := w.Resources.CreateAutomation(w.t.Context(), w.admin, f.UID, test.req)
 			if diff := cmp.Diff(test.want, pointersOf(err)); diff != "" {
 				w.t.Errorf("%s (-want +got):\n%s\n%v", name, diff, err)
 			}
@@ -95,7 +96,7 @@ func TestAnAutomationChangesAsItIsAsked(t *testing.T) {
 		}
 		update := func(req penstock.AutomationRequest) penstock.Automation {
 			w.t.Helper()
-			got, err := w.UpdateAutomation(ctx, w.admin, f.UID, a.UID, req)
+			got, err := w.Resources.UpdateAutomation(ctx, w.admin, f.UID, a.UID, req)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -122,15 +123,15 @@ func TestAnAutomationChangesAsItIsAsked(t *testing.T) {
 			"neither on nor off":   {Cleared: []string{"enabled"}},
 			"model beside harness": {Model: new("m")},
 		} {
-			if _, err := w.UpdateAutomation(ctx, w.admin, f.UID, a.UID, req); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+			if _, err := w.Resources.UpdateAutomation(ctx, w.admin, f.UID, a.UID, req); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 				w.t.Errorf("%s: got %v, want a refusal", name, err)
 			}
 		}
 		w.createAutomation(f.UID, clockAutomation("another", "@daily"))
-		if _, err := w.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Name: new("Another")}); penstock.CodeOf(err) != penstock.CodeConflict {
+		if _, err := w.Resources.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Name: new("Another")}); penstock.CodeOf(err) != penstock.CodeConflict {
 			w.t.Errorf("a name that is taken: got %v", err)
 		}
-		if got, err := w.Factory(ctx, w.admin, f.UID); err != nil || got.AutomationCount != 2 || got.Definition.Revision != 6 {
+		if got, err := w.Factories.Read(ctx, w.admin, f.UID); err != nil || got.AutomationCount != 2 || got.Definition.Revision != 6 {
 			w.t.Errorf("the factory: got %+v (%v)", got, err)
 		}
 	})
@@ -151,7 +152,7 @@ func TestAnAutomationSaysWhyItStaysSilent(t *testing.T) {
 		})
 		problems := func() string {
 			w.t.Helper()
-			list, err := w.ListAutomations(ctx, w.admin, f.UID)
+			list, err := w.Automations.List(ctx, w.admin, f.UID)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -168,14 +169,14 @@ func TestAnAutomationSaysWhyItStaysSilent(t *testing.T) {
 				w.t.Errorf("got %s, want %s", problems(), want)
 			}
 		}
-		hook, err := w.CreateWebhook(ctx, w.admin, f.UID, penstock.WebhookRequest{Name: new("CI")})
+		hook, err := w.Resources.CreateWebhook(ctx, w.admin, f.UID, penstock.WebhookRequest{Name: new("CI")})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if strings.Contains(problems(), "webhook_ids/0") {
 			w.t.Errorf("the webhook is there now, got %s", problems())
 		}
-		if _, err := w.UpdateWebhook(ctx, w.admin, f.UID, hook.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
+		if _, err := w.Resources.UpdateWebhook(ctx, w.admin, f.UID, hook.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
 			w.t.Fatal(err)
 		}
 		if !strings.Contains(problems(), `the webhook "ci" is switched off`) {
@@ -197,7 +198,7 @@ func TestClocksOfAnAutomationStartRuns(t *testing.T) {
 			var all sync.WaitGroup
 			for range 4 { // replicas
 				all.Go(func() {
-					if err := w.FireClocks(ctx, at); err != nil {
+					if err := w.Schedules.FireClocks(ctx, at); err != nil {
 						w.t.Error(err)
 					}
 				})
@@ -231,7 +232,7 @@ func TestClocksOfAnAutomationStartRuns(t *testing.T) {
 		if run.ConfigSources["model_id"] != "automation" || run.ConfigSources["base_prompt"] != "agent" {
 			w.t.Errorf("sources: got %v", run.ConfigSources)
 		}
-		page, err := w.ListRuns(ctx, w.admin, penstock.RunQuery{Creator: a.UID})
+		page, err := w.Runs.List(ctx, w.admin, penstock.RunQuery{Creator: a.UID})
 		if err != nil || len(page.Runs) != 1 {
 			w.t.Errorf("runs by their creator: got %d (%v)", len(page.Runs), err)
 		}
@@ -239,7 +240,7 @@ func TestClocksOfAnAutomationStartRuns(t *testing.T) {
 		if n := len(w.runsOfAutomation(a.UID)); n != 2 {
 			w.t.Errorf("got %d runs after the server was down, want 2", n)
 		}
-		if _, err := w.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)}); err != nil {
+		if _, err := w.Resources.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)}); err != nil {
 			w.t.Fatal(err)
 		}
 		fire(first.Add(100 * time.Hour))
@@ -257,23 +258,23 @@ func TestABrokenAutomationRecordsWhyItStartedNothing(t *testing.T) {
 		req := clockAutomation("nightly", "@every 1h")
 		req.EnvironmentID = &e.UID
 		a := w.createAutomation(f.UID, req)
-		if err := w.DeleteEnvironment(ctx, w.admin, e.UID); penstock.CodeOf(err) != penstock.CodeConflict || !strings.Contains(err.Error(), `the automation "nightly"`) {
+		if err := w.Catalog.DeleteEnvironment(ctx, w.admin, e.UID); penstock.CodeOf(err) != penstock.CodeConflict || !strings.Contains(err.Error(), `the automation "nightly"`) {
 			w.t.Errorf("delete an environment that is used: got %v", err)
 		}
-		if _, err := w.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)}); err != nil {
+		if _, err := w.Resources.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)}); err != nil {
 			w.t.Fatal(err)
 		}
-		if err := w.DeleteEnvironment(ctx, w.admin, e.UID); err != nil {
+		if err := w.Catalog.DeleteEnvironment(ctx, w.admin, e.UID); err != nil {
 			w.t.Fatal(err)
 		}
-		a, err := w.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(true)})
+		a, err := w.Resources.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(true)})
 		if err != nil || len(a.Problems) != 1 || a.Problems[0].Pointer != "/environment_id" {
 			w.t.Fatalf("got %+v (%v), want a problem", a, err)
 		}
-		if err := w.FireClocks(ctx, a.Triggers[0].Schedule.NextRun); err != nil {
+		if err := w.Schedules.FireClocks(ctx, a.Triggers[0].Schedule.NextRun); err != nil {
 			w.t.Fatal(err)
 		}
-		got, err := w.Automation(ctx, w.admin, f.UID, a.UID)
+		got, err := w.Automations.Read(ctx, w.admin, f.UID, a.UID)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -304,7 +305,7 @@ func TestAnAutomationFiresWithASchedule(t *testing.T) {
 		if n := len(w.runsOf(schedule.ID)); n != 2 {
 			w.t.Errorf("got %d runs of the schedule, want its own and the automation's", n)
 		}
-		if err := w.DeleteAutomation(ctx, w.admin, f.UID, a.UID); err != nil {
+		if err := w.Resources.DeleteAutomation(ctx, w.admin, f.UID, a.UID); err != nil {
 			w.t.Fatal(err)
 		}
 		w.fire(schedule.History.NextRun.Add(5 * time.Hour))
@@ -318,17 +319,17 @@ func TestAFilterIsTried(t *testing.T) {
 	worlds(t, service.DefaultWebhooks, func(w *world) {
 		ctx := w.t.Context()
 		f := w.createFactory("acme", "")
-		hook, err := w.CreateWebhook(ctx, w.admin, f.UID, penstock.WebhookRequest{Name: new("ci")})
+		hook, err := w.Resources.CreateWebhook(ctx, w.admin, f.UID, penstock.WebhookRequest{Name: new("ci")})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		in, err := w.Inlet(ctx, hook.UID, false, false)
+		in, err := w.Ingress.Inlet(ctx, hook.UID, false, false)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		var ids []string
 		for i := range 52 {
-			receipt, err := w.Deliver(ctx, in, &penstock.Arrival{
+			receipt, err := w.Ingress.Deliver(ctx, in, &penstock.Arrival{
 				Outcome: penstock.OutcomeAccepted, Body: fmt.Appendf(nil, `{"n": %d}`, i), ReceivedAt: penstock.Now(), ClientIP: "192.0.2.1",
 				IdentitySource: penstock.IdentityProvider, Identity: fmt.Sprint(i), Secret: -1,
 			})
@@ -339,7 +340,7 @@ func TestAFilterIsTried(t *testing.T) {
 		}
 		try := func(req penstock.FilterTest) penstock.FilterVerdict {
 			w.t.Helper()
-			v, err := w.TestFilter(ctx, w.admin, f.UID, req)
+			v, err := w.Deliveries.TestFilter(ctx, w.admin, f.UID, req)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -371,7 +372,7 @@ func TestAFilterIsTried(t *testing.T) {
 			"two subjects": {penstock.FilterTest{Filter: filter, DeliveryID: ids[0], Payload: []byte(`1`)}, []string{"/payload"}},
 			"a bad filter": {penstock.FilterTest{Filter: []byte(`{"a": []}`), Payload: []byte(`1`)}, []string{"/filter/a"}},
 		} {
-			_, err := w.TestFilter(ctx, w.admin, f.UID, test.req)
+			_, err := w.Deliveries.TestFilter(ctx, w.admin, f.UID, test.req)
 			if diff := cmp.Diff(test.want, pointersOf(err)); diff != "" {
 				w.t.Errorf("%s (-want +got):\n%s\n%v", name, diff, err)
 			}
@@ -379,18 +380,18 @@ func TestAFilterIsTried(t *testing.T) {
 		for name, req := range map[string]penstock.FilterTest{
 			"a webhook that is gone": {Filter: filter, WebhookUID: "gone"}, "a delivery of nobody": {Filter: filter, DeliveryID: penstock.NewID()},
 		} {
-			if _, err := w.TestFilter(ctx, w.admin, f.UID, req); penstock.CodeOf(err) != penstock.CodeNotFound {
+			if _, err := w.Deliveries.TestFilter(ctx, w.admin, f.UID, req); penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.t.Errorf("%s: got %v, want that it is not found", name, err)
 			}
 		}
-		if _, err := w.UpdateWebhook(ctx, w.admin, f.UID, hook.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
+		if _, err := w.Resources.UpdateWebhook(ctx, w.admin, f.UID, hook.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
 			w.t.Fatal(err)
 		}
 		for name, req := range map[string]penstock.FilterTest{
 			"a webhook that is gone": {Filter: filter, WebhookUID: "gone"},
 			"a delivery of nobody":   {Filter: filter, DeliveryID: penstock.NewID()},
 		} {
-			if _, err := w.TestFilter(ctx, w.admin, f.UID, req); penstock.CodeOf(err) != penstock.CodeNotFound {
+			if _, err := w.Deliveries.TestFilter(ctx, w.admin, f.UID, req); penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.t.Errorf("%s: got %v, want 404", name, err)
 			}
 		}
@@ -405,7 +406,7 @@ func TestWebhooksSelectedByAMatcher(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ci, old := h.hook(named("ci", penstock.AuthToken)), h.hook(named("old", penstock.AuthToken))
 		matcher := fmt.Sprintf(`{"webhook_ids": {"in": ["ci", "old"], "not_in": [%q]}, "payload": {"a": [1]}}`, old.UID)
-		made, err := h.CreateAutomation(t.Context(), h.admin, h.factory, penstock.AutomationRequest{
+		made, err := h.Resources.CreateAutomation(t.Context(), h.admin, h.factory, penstock.AutomationRequest{
 			Name: new("matched"), Prompt: new("look"),
 			Triggers: &[]penstock.Trigger{{Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(matcher)}},
 		})
@@ -414,7 +415,7 @@ func TestWebhooksSelectedByAMatcher(t *testing.T) {
 		}
 		started := func(uid, body string) int {
 			t.Helper()
-			d, err := h.Delivery(t.Context(), h.admin, h.factory, uid, h.arrive(uid, body).DeliveryID)
+			d, err := h.Deliveries.Read(t.Context(), h.admin, h.factory, uid, h.arrive(uid, body).DeliveryID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -426,18 +427,18 @@ func TestWebhooksSelectedByAMatcher(t *testing.T) {
 		if got := started(old.UID, `{"a": 1}`); got != 0 {
 			t.Errorf("a webhook that is not in: got %d runs", got)
 		}
-		files, err := h.Definition(t.Context(), h.admin, h.factory)
+		files, err := h.Factories.Definition(t.Context(), h.admin, h.factory)
 		if err != nil {
 			t.Fatal(err)
 		}
 		files.Files["automations/filed.md"] = "---\ntriggers:\n- {provider: webhook, event: received, filter: {webhook_ids: {in: [old, none]}}}\n---\nLook.\n"
-		if _, err := h.Apply(t.Context(), h.admin, h.factory, service.ApplyRequest{Files: files.Files}); err != nil {
+		if _, err := h.Factories.Apply(t.Context(), h.admin, h.factory, factory.ApplyRequest{Files: files.Files}); err != nil {
 			t.Fatal(err)
 		}
 		if got := started(old.UID, `{"b": 1}`); got != 1 {
 			t.Errorf("from a file: got %d runs", got)
 		}
-		all, err := h.ListAutomations(t.Context(), h.admin, h.factory)
+		all, err := h.Automations.List(t.Context(), h.admin, h.factory)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -80,7 +80,7 @@ func TestFilesThatNothingRefersToAreRemoved(t *testing.T) {
 		w.saveSession(a.Lease)
 		w.saveSession(a.Lease) // in place of the first
 		made := penstock.NewID()
-		if _, err := w.Control().Save(w.t.Context(), a.Lease, upload(made), strings.NewReader("made")); err != nil {
+		if _, err := w.Executions.Control().Save(w.t.Context(), a.Lease, upload(made), strings.NewReader("made")); err != nil {
 			w.t.Fatal(err)
 		}
 		kept := w.keys()
@@ -110,7 +110,7 @@ func TestFilesThatNothingRefersToAreRemoved(t *testing.T) {
 				o := w.options
 				o.Store = testkit.OpenStore(w.t, w.url)
 				replica := service.New(o)
-				replicas.Go(func() { errs[i] = replica.RemoveLostFiles(w.t.Context()) })
+				replicas.Go(func() { errs[i] = replica.Files.RemoveLostFiles(w.t.Context()) })
 			}
 			replicas.Wait()
 			if err := errors.Join(errs...); err != nil {
@@ -126,11 +126,11 @@ func TestFilesThatNothingRefersToAreRemoved(t *testing.T) {
 		clearing()
 		w.mustHaveFiles("a day later", kept)
 
-		link, err := w.ArtifactLink(w.t.Context(), w.admin, made)
+		link, err := w.Files.ArtifactLink(w.t.Context(), w.admin, made)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		d, err := w.Download(w.t.Context(), link[strings.LastIndexByte(link, '/')+1:])
+		d, err := w.Files.Download(w.t.Context(), link[strings.LastIndexByte(link, '/')+1:])
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -146,17 +146,17 @@ func TestLateUploadLeavesTheFileThatIsThere(t *testing.T) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		a := w.work()
 		u := upload(penstock.NewID())
-		if _, err := w.Control().Save(w.t.Context(), a.Lease, u, strings.NewReader("made")); err != nil {
+		if _, err := w.Executions.Control().Save(w.t.Context(), a.Lease, u, strings.NewReader("made")); err != nil {
 			w.t.Fatal(err)
 		}
 		want := w.keys()
 		cancels := func() {
-			if _, err := w.CancelRun(w.t.Context(), w.admin, run.ID, false); err != nil {
+			if _, err := w.Runs.Cancel(w.t.Context(), w.admin, run.ID, false); err != nil {
 				w.t.Error(err)
 			}
 		}
 		late := &lastRead{content: "made", do: sync.OnceFunc(cancels)}
-		if _, err := w.Control().Save(w.t.Context(), a.Lease, u, late); !errors.Is(err, penstock.ErrLeaseLost) {
+		if _, err := w.Executions.Control().Save(w.t.Context(), a.Lease, u, late); !errors.Is(err, penstock.ErrLeaseLost) {
 			w.t.Errorf("got %v, want %v", err, penstock.ErrLeaseLost)
 		}
 		w.mustHaveFiles("after the late attempt", want)
@@ -172,19 +172,19 @@ func TestFilesOfUploadsThatFail(t *testing.T) {
 		made := upload(penstock.NewID())
 		ctx, leave := context.WithCancel(w.t.Context())
 		defer leave()
-		if _, err := w.Control().Save(ctx, a.Lease, made, &lastRead{content: "made", do: leave}); !errors.Is(err, context.Canceled) {
+		if _, err := w.Executions.Control().Save(ctx, a.Lease, made, &lastRead{content: "made", do: leave}); !errors.Is(err, context.Canceled) {
 			w.t.Errorf("got %v, want %v", err, context.Canceled)
 		}
 		want := []string{fmt.Sprintf("artifacts/%s/%s", run.ID, made.ID)}
 		w.mustHaveFiles("after a caller that left", want)
 
 		cancels := func() {
-			if _, err := w.CancelRun(w.t.Context(), w.admin, run.ID, false); err != nil {
+			if _, err := w.Runs.Cancel(w.t.Context(), w.admin, run.ID, false); err != nil {
 				w.t.Error(err)
 			}
 		}
 		refused := &lastRead{content: "made", do: sync.OnceFunc(cancels)}
-		if _, err := w.Control().Save(w.t.Context(), a.Lease, upload(penstock.NewID()), refused); !errors.Is(err, penstock.ErrLeaseLost) {
+		if _, err := w.Executions.Control().Save(w.t.Context(), a.Lease, upload(penstock.NewID()), refused); !errors.Is(err, penstock.ErrLeaseLost) {
 			w.t.Errorf("got %v, want %v", err, penstock.ErrLeaseLost)
 		}
 		w.mustHaveFiles("after an upload that was refused", want)

@@ -28,7 +28,7 @@ func TestModels(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			worlds(t, func(o *service.Options) { o.Models, o.Defaults.ModelID = test.models, test.def }, func(w *world) {
-				list, err := w.Models(w.t.Context(), w.admin)
+				list, err := w.Catalog.Models(w.t.Context(), w.admin)
 				if err != nil {
 					w.t.Fatal(err)
 				}
@@ -61,7 +61,7 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 		hello("2", "a", false)
 		hello("3", "b", false)
 		hello("4", "server", true) // the server's own
-		got, err := w.Workers(ctx, w.admin)
+		got, err := w.Catalog.Workers(ctx, w.admin)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 		if err := db.Goodbye(ctx, "2"); err != nil {
 			w.t.Fatal(err)
 		}
-		if got, err := w.Workers(ctx, w.admin); err != nil || len(got) != 1 {
+		if got, err := w.Catalog.Workers(ctx, w.admin); err != nil || len(got) != 1 {
 			w.t.Errorf("after a good-bye there are %+v, %v", got, err)
 		}
 	})
@@ -110,7 +110,7 @@ func TestServiceIsReadyWithItsWorker(t *testing.T) {
 			w.t.Helper()
 			c := anyWorker
 			c.WorkerID, c.Local, c.Wait = penstock.NewID(), local, 0
-			if _, err := w.Control().Claim(w.t.Context(), c); !errors.Is(err, penstock.ErrNoWork) {
+			if _, err := w.Executions.Control().Claim(w.t.Context(), c); !errors.Is(err, penstock.ErrNoWork) {
 				w.t.Fatal(err)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 // continued asks for a run that goes on with the conversation of another.
 func (w *world) continued(id string) (penstock.RunCreated, error) {
 	req := penstock.RunRequest{Prompt: "go on", ConversationID: w.get(id).ConversationID}
-	return w.CreateRun(w.t.Context(), w.admin, req, penstock.SourceAPI)
+	return w.Runs.Create(w.t.Context(), w.admin, req, penstock.SourceAPI)
 }
 
 // A conversation has one saved session: of two runs in it at once, the one that
@@ -41,7 +41,7 @@ func TestOneRunTalksInAConversation(t *testing.T) {
 			w.t.Fatalf("%d runs were created in the conversation, want 1", len(made))
 		}
 		again := penstock.FollowupRequest{Message: "and you"}
-		if _, err := w.FollowUp(w.t.Context(), w.admin, old.ID, again); penstock.CodeOf(err) != penstock.CodeConflict {
+		if _, err := w.Runs.FollowUp(w.t.Context(), w.admin, old.ID, again); penstock.CodeOf(err) != penstock.CodeConflict {
 			w.t.Errorf("the older run is to talk as well: %v", err)
 		}
 		w.mustBe(old.ID, penstock.StateSucceeded)
@@ -108,7 +108,7 @@ func TestConversationHidesPersonalRuns(t *testing.T) {
 		for _, next := range []string{"", "for ada", "for all again", "for ada again"} {
 			if next != "" {
 				team = !team
-				if _, err := w.CreateRun(w.t.Context(), ada, penstock.RunRequest{Prompt: next, ConversationID: id, Team: &team}, penstock.SourceAPI); err != nil {
+				if _, err := w.Runs.Create(w.t.Context(), ada, penstock.RunRequest{Prompt: next, ConversationID: id, Team: &team}, penstock.SourceAPI); err != nil {
 					w.t.Fatal(err)
 				}
 			}
@@ -127,11 +127,11 @@ func TestConversationHidesPersonalRuns(t *testing.T) {
 			if got := spoken(c.Steps); err != nil || !slices.Equal(got, want) {
 				w.t.Errorf("%s reads %q, %v, want %q", name, got, err, want)
 			}
-			link, err := w.ConversationTranscriptLink(w.t.Context(), p, id)
+			link, err := w.Files.ConversationTranscriptLink(w.t.Context(), p, id)
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			d, err := w.Download(w.t.Context(), path.Base(link))
+			d, err := w.Files.Download(w.t.Context(), path.Base(link))
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestConversationHidesPersonalRuns(t *testing.T) {
 			}
 		}
 		// The saved session is that of the personal run.
-		_, err := w.CreateRun(w.t.Context(), bob, penstock.RunRequest{Prompt: "me, too", ConversationID: id}, penstock.SourceAPI)
+		_, err := w.Runs.Create(w.t.Context(), bob, penstock.RunRequest{Prompt: "me, too", ConversationID: id}, penstock.SourceAPI)
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/conversation_id")
 	})
 }

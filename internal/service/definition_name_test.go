@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/factory"
 )
 
 // A name and an alias that another factory has are found at their lines,
@@ -46,16 +46,16 @@ func TestNamesOfOtherFactoriesInFiles(t *testing.T) {
 				}
 			}
 			if test.name != "Third" {
-				_, err := w.Apply(ctx, w.admin, own.UID, service.ApplyRequest{Files: files, DryRun: true})
+				_, err := w.Factories.Apply(ctx, w.admin, own.UID, factory.ApplyRequest{Files: files, DryRun: true})
 				told("apply", err, nil)
 			}
-			verdict, err := w.Validate(ctx, w.admin, files)
+			verdict, err := w.Factories.Validate(ctx, w.admin, files)
 			if err != nil || verdict.Valid != (test.want == "") {
 				w.t.Errorf("validate %q, %q: got %t, %v", test.name, test.alias, verdict.Valid, err)
 			}
 			told("validate", nil, verdict.Diagnostics)
 			if test.name != "Own" { // a new one
-				_, err = w.CreateFactory(ctx, w.admin, penstock.FactoryRequest{Files: files})
+				_, err = w.Factories.Create(ctx, w.admin, penstock.FactoryRequest{Files: files})
 				if test.name == "Third" {
 					told("create", err, nil)
 				} else {

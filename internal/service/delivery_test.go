@@ -31,11 +31,11 @@ func (h *hooks) tryArrive(uid, body string) (penstock.Receipt, error) {
 		IdentitySource: penstock.IdentityBody,
 	}
 	for fresh := false; ; fresh = true {
-		in, err := h.Inlet(h.t.Context(), uid, false, fresh)
+		in, err := h.Ingress.Inlet(h.t.Context(), uid, false, fresh)
 		if err != nil {
 			return penstock.Receipt{}, err
 		}
-		receipt, err := h.Deliver(h.t.Context(), in, a)
+		receipt, err := h.Ingress.Deliver(h.t.Context(), in, a)
 		if !errors.Is(err, penstock.ErrStale) {
 			return receipt, err
 		}
@@ -48,7 +48,7 @@ func (h *hooks) automate(name, webhook, filter string) penstock.Automation {
 	if filter != "" {
 		filter = `, "payload": ` + filter
 	}
-	a, err := h.CreateAutomation(h.t.Context(), h.admin, h.factory, penstock.AutomationRequest{
+	a, err := h.Resources.CreateAutomation(h.t.Context(), h.admin, h.factory, penstock.AutomationRequest{
 		Name: &name, Prompt: new("look"), Triggers: &[]penstock.Trigger{{
 			Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(`{"webhook_ids": ["` + webhook + `"]` + filter + `}`),
 		}},
@@ -80,7 +80,7 @@ func TestOldDeliveriesAreCleared(t *testing.T) {
 		if err := h.ClearLogs(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		page, err := h.ListDeliveries(t.Context(), h.admin, h.factory, w.UID, penstock.DeliveryQuery{})
+		page, err := h.Deliveries.List(t.Context(), h.admin, h.factory, w.UID, penstock.DeliveryQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestOldDeliveriesAreCleared(t *testing.T) {
 		if diff := cmp.Diff(ids[7:], left); diff != "" {
 			t.Error(diff)
 		}
-		file, err := h.Control().Open(t.Context(), a.Lease, a.Files[0])
+		file, err := h.Executions.Control().Open(t.Context(), a.Lease, a.Files[0])
 		if err != nil {
 			t.Fatalf("the run has lost its payload: %v", err)
 		}
@@ -105,10 +105,10 @@ func TestOldDeliveriesAreCleared(t *testing.T) {
 			}
 		}
 		// Of a webhook that is gone nothing needs to stay.
-		if err := h.DeleteWebhook(t.Context(), h.admin, h.factory, w.UID); err != nil {
+		if err := h.Resources.DeleteWebhook(t.Context(), h.admin, h.factory, w.UID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.ListDeliveries(t.Context(), h.admin, h.factory, w.UID, penstock.DeliveryQuery{}); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := h.Deliveries.List(t.Context(), h.admin, h.factory, w.UID, penstock.DeliveryQuery{}); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("the log of a deleted webhook: %v", err)
 		}
 	})
@@ -130,10 +130,10 @@ func TestALogIsSeenByItsOwnTeamAndFactoryOnly(t *testing.T) {
 			"without scope":   {h.as("ada", penstock.ScopeRunsWrite, penstock.ScopeFactoriesRead), h.factory, penstock.CodeNotAuthorized},
 			"with the scope":  {h.as("ada", penstock.ScopeFactoriesManage), h.factory, ""},
 		} {
-			_, list := h.ListDeliveries(t.Context(), try.p, try.factory, w.UID, penstock.DeliveryQuery{})
-			_, one := h.Delivery(t.Context(), try.p, try.factory, w.UID, id)
-			_, payload := h.DeliveryPayload(t.Context(), try.p, try.factory, w.UID, id)
-			_, replay := h.ReplayDelivery(t.Context(), try.p, try.factory, w.UID, id)
+			_, list := h.Deliveries.List(t.Context(), try.p, try.factory, w.UID, penstock.DeliveryQuery{})
+			_, one := h.Deliveries.Read(t.Context(), try.p, try.factory, w.UID, id)
+			_, payload := h.Deliveries.Payload(t.Context(), try.p, try.factory, w.UID, id)
+			_, replay := h.Deliveries.Replay(t.Context(), try.p, try.factory, w.UID, id)
 			for what, err := range map[string]error{"list": list, "read": one, "payload": payload, "replay": replay} {
 				if penstock.CodeOf(err) != try.want {
 					t.Errorf("%s, %s: got %v, want %q", name, what, err, try.want)
@@ -167,11 +167,11 @@ func TestPlansAreAsFreshAsTheTransaction(t *testing.T) {
 		}
 		for n := range 30 {
 			enabled := n%2 == 1
-			if _, err := h.UpdateAutomation(t.Context(), h.admin, h.factory, auto.UID, penstock.AutomationRequest{Enabled: &enabled}); err != nil {
+			if _, err := h.Resources.UpdateAutomation(t.Context(), h.admin, h.factory, auto.UID, penstock.AutomationRequest{Enabled: &enabled}); err != nil {
 				t.Fatal(err)
 			}
 			r := h.arrive(w.UID, fmt.Sprint(n))
-			d, err := h.Delivery(t.Context(), h.admin, h.factory, w.UID, r.DeliveryID)
+			d, err := h.Deliveries.Read(t.Context(), h.admin, h.factory, w.UID, r.DeliveryID)
 			if err != nil || (len(d.Runs) == 1) != enabled {
 				t.Errorf("enabled %v: %d runs (%v)", enabled, len(d.Runs), err)
 			}
@@ -187,7 +187,7 @@ func TestADeliveryOfManyAutomations(t *testing.T) {
 		for n := range 20 {
 			h.automate(fmt.Sprintf("number-%d", n), w.UID, fmt.Sprintf(`{"n": {"not_in": [%d]}}`, n))
 		}
-		d, err := h.Delivery(t.Context(), h.admin, h.factory, w.UID, h.arrive(w.UID, `{"n": 7}`).DeliveryID)
+		d, err := h.Deliveries.Read(t.Context(), h.admin, h.factory, w.UID, h.arrive(w.UID, `{"n": 7}`).DeliveryID)
 		if err != nil || len(d.Runs) != 19 || len(d.Matches) != 20 {
 			t.Fatalf("%d runs, %d matches (%v)", len(d.Runs), len(d.Matches), err)
 		}
@@ -200,11 +200,11 @@ func TestADeliveryOfManyAutomations(t *testing.T) {
 		// Where none starts, what is said about all of them is kept once.
 		for n := range 3 {
 			r := h.arrive(w.UID, strconv.Quote(fmt.Sprint("a scalar matches nothing", n)))
-			d, err := h.Delivery(t.Context(), h.admin, h.factory, w.UID, r.DeliveryID)
+			d, err := h.Deliveries.Read(t.Context(), h.admin, h.factory, w.UID, r.DeliveryID)
 			if err != nil || len(d.Matches) != 20 || len(d.Runs) != 0 || d.Matches[19].Reason == "" {
 				t.Fatalf("%+v (%v)", d, err)
 			}
-			again, err := h.ReplayDelivery(t.Context(), h.admin, h.factory, w.UID, r.DeliveryID)
+			again, err := h.Deliveries.Replay(t.Context(), h.admin, h.factory, w.UID, r.DeliveryID)
 			if diff := cmp.Diff(d.Matches, again.Matches); diff != "" || err != nil {
 				t.Errorf("the replay (%v): %s", err, diff)
 			}
@@ -213,7 +213,7 @@ func TestADeliveryOfManyAutomations(t *testing.T) {
 			}
 		}
 		// A body that cannot be evaluated is accepted, and says why it starts nothing.
-		d, err = h.Delivery(t.Context(), h.admin, h.factory, w.UID, h.arrive(w.UID, `{"n": 1, "n": 2}`).DeliveryID)
+		d, err = h.Deliveries.Read(t.Context(), h.admin, h.factory, w.UID, h.arrive(w.UID, `{"n": 1, "n": 2}`).DeliveryID)
 		if err != nil || d.Outcome != penstock.OutcomeAccepted || len(d.Runs) != 0 || d.Matches[0].Reason == "" {
 			t.Errorf("duplicate keys: %+v (%v)", d, err)
 		}

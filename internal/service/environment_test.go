@@ -13,7 +13,7 @@ import (
 
 func (w *world) createEnvironment(config penstock.EnvironmentConfig) penstock.Environment {
 	w.t.Helper()
-	e, err := w.CreateEnvironment(w.t.Context(), w.admin, config)
+	e, err := w.Catalog.CreateEnvironment(w.t.Context(), w.admin, config)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func (w *world) createEnvironment(config penstock.EnvironmentConfig) penstock.En
 
 func (w *world) environment(uid string) penstock.Environment {
 	w.t.Helper()
-	e, err := w.Environment(w.t.Context(), w.admin, uid)
+	e, err := w.Catalog.Environment(w.t.Context(), w.admin, uid)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -52,22 +52,22 @@ func TestEnvironmentFromItsCreationToItsEnd(t *testing.T) {
 		if diff := cmp.Diff(made, w.environment(made.UID)); diff != "" {
 			w.t.Errorf("read, -made +read:\n%s", diff)
 		}
-		replaced, err := w.ReplaceEnvironment(ctx, w.admin, made.UID, penstock.EnvironmentConfig{Name: " other "})
+		replaced, err := w.Catalog.ReplaceEnvironment(ctx, w.admin, made.UID, penstock.EnvironmentConfig{Name: " other "})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if diff := cmp.Diff(penstock.EnvironmentConfig{Name: "other"}, replaced.Config); diff != "" || replaced.LastUpdated < made.LastUpdated {
 			w.t.Errorf("replaced, -want +got:\n%s", diff)
 		}
-		if err := w.DeleteEnvironment(ctx, w.admin, made.UID); err != nil {
+		if err := w.Catalog.DeleteEnvironment(ctx, w.admin, made.UID); err != nil {
 			w.t.Fatal(err)
 		}
-		_, err = w.Environment(ctx, w.admin, made.UID)
+		_, err = w.Catalog.Environment(ctx, w.admin, made.UID)
 		wantCode(w.t, err, penstock.CodeNotFound, made.UID)
-		wantCode(w.t, w.DeleteEnvironment(ctx, w.admin, made.UID), penstock.CodeNotFound, made.UID)
-		_, err = w.ReplaceEnvironment(ctx, w.admin, made.UID, penstock.EnvironmentConfig{})
+		wantCode(w.t, w.Catalog.DeleteEnvironment(ctx, w.admin, made.UID), penstock.CodeNotFound, made.UID)
+		_, err = w.Catalog.ReplaceEnvironment(ctx, w.admin, made.UID, penstock.EnvironmentConfig{})
 		wantCode(w.t, err, penstock.CodeNotFound, made.UID)
-		_, err = w.CreateRun(ctx, w.admin, penstock.RunRequest{Prompt: "go", Config: &penstock.Config{EnvironmentID: made.UID}}, penstock.SourceAPI)
+		_, err = w.Runs.Create(ctx, w.admin, penstock.RunRequest{Prompt: "go", Config: &penstock.Config{EnvironmentID: made.UID}}, penstock.SourceAPI)
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/config/environment_id")
 	})
 }
@@ -78,11 +78,11 @@ func TestEnvironmentsAreListedByNameAndByChange(t *testing.T) {
 		w.createEnvironment(penstock.EnvironmentConfig{Name: "C"})
 		last := w.createEnvironment(penstock.EnvironmentConfig{Name: "a"})
 		waitForAnotherMillisecond(last.LastUpdated)
-		if _, err := w.ReplaceEnvironment(w.t.Context(), w.admin, first.UID, first.Config); err != nil {
+		if _, err := w.Catalog.ReplaceEnvironment(w.t.Context(), w.admin, first.UID, first.Config); err != nil {
 			w.t.Fatal(err)
 		}
 		names := func(sortBy string) (out []string) {
-			list, err := w.ListEnvironments(w.t.Context(), w.admin, sortBy)
+			list, err := w.Catalog.ListEnvironments(w.t.Context(), w.admin, sortBy)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -99,7 +99,7 @@ func TestEnvironmentsAreListedByNameAndByChange(t *testing.T) {
 		}
 		other := w.admin
 		other.Team = "another"
-		if list, err := w.ListEnvironments(w.t.Context(), other, ""); err != nil || len(list) != 0 {
+		if list, err := w.Catalog.ListEnvironments(w.t.Context(), other, ""); err != nil || len(list) != 0 {
 			w.t.Errorf("another team lists %d, %v", len(list), err)
 		}
 	})
@@ -152,7 +152,7 @@ func TestEnvironmentThatIsWrong(t *testing.T) {
 			"no retention":              {penstock.EnvironmentConfig{FailureSessionRetentionMinutes: new(0)}, "/failure_session_retention_minutes"},
 			"a long retention":          {penstock.EnvironmentConfig{FailureSessionRetentionMinutes: new(61)}, "/failure_session_retention_minutes"},
 		} {
-			_, err := w.CreateEnvironment(w.t.Context(), w.admin, test.config)
+			_, err := w.Catalog.CreateEnvironment(w.t.Context(), w.admin, test.config)
 			if penstock.CodeOf(err) != penstock.CodeInvalidRequest || !strings.Contains(err.Error(), test.pointer) {
 				w.t.Errorf("%s: got %v, want an error at %s", name, err, test.pointer)
 			}
@@ -160,7 +160,7 @@ func TestEnvironmentThatIsWrong(t *testing.T) {
 				w.t.Errorf("%s: the error repeats the secret: %v", name, err)
 			}
 		}
-		if list, err := w.ListEnvironments(w.t.Context(), w.admin, ""); err != nil || len(list) != 0 {
+		if list, err := w.Catalog.ListEnvironments(w.t.Context(), w.admin, ""); err != nil || len(list) != 0 {
 			w.t.Errorf("%d were stored, %v", len(list), err)
 		}
 	})
@@ -175,32 +175,32 @@ func TestEnvironmentInUseIsNotDeleted(t *testing.T) {
 		nightly := w.createSchedule(penstock.ScheduleRequest{Name: "nightly", Cron: "@daily", Prompt: "go", Config: &penstock.Config{EnvironmentID: e.UID}})
 		w.createSchedule(penstock.ScheduleRequest{Name: "secret", Cron: "@daily", Prompt: "go", Team: new(false), Config: &penstock.Config{EnvironmentID: e.UID}})
 
-		err := w.DeleteEnvironment(ctx, manager, e.UID)
+		err := w.Catalog.DeleteEnvironment(ctx, manager, e.UID)
 		for _, mentions := range []string{`the agent "reviewer"`, `the schedule "nightly"`, "a personal schedule"} {
 			wantCode(w.t, err, penstock.CodeConflict, mentions)
 		}
 		if strings.Contains(err.Error(), "secret") {
 			w.t.Errorf("the error names a personal schedule of somebody else: %v", err)
 		}
-		wantCode(w.t, w.DeleteEnvironment(ctx, w.admin, e.UID), penstock.CodeConflict, `"secret"`)
+		wantCode(w.t, w.Catalog.DeleteEnvironment(ctx, w.admin, e.UID), penstock.CodeConflict, `"secret"`)
 		w.environment(e.UID)
 
-		if _, err := w.UpdateIdentity(ctx, w.admin, agent.UID, penstock.IdentityRequest{EnvironmentID: new("")}); err != nil {
+		if _, err := w.Resources.UpdateIdentity(ctx, w.admin, agent.UID, penstock.IdentityRequest{EnvironmentID: new("")}); err != nil {
 			w.t.Fatal(err)
 		}
-		schedules, err := w.ListSchedules(ctx, w.admin)
+		schedules, err := w.Schedules.List(ctx, w.admin)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		for _, s := range schedules {
-			if _, err := w.PauseSchedule(ctx, w.admin, s.ID); err != nil {
+			if _, err := w.Schedules.Pause(ctx, w.admin, s.ID); err != nil {
 				w.t.Fatal(err)
 			}
 		}
-		if err := w.DeleteEnvironment(ctx, manager, e.UID); err != nil {
+		if err := w.Catalog.DeleteEnvironment(ctx, manager, e.UID); err != nil {
 			w.t.Errorf("nobody uses it: %v", err)
 		}
-		_, err = w.ResumeSchedule(ctx, w.admin, nightly.ID)
+		_, err = w.Schedules.Resume(ctx, w.admin, nightly.ID)
 		wantCode(w.t, err, penstock.CodeConflict, "has been deleted")
 	})
 }
@@ -209,7 +209,7 @@ func TestRunKeepsAnEnvironmentThatIsDeleted(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		e := w.createEnvironment(fullEnvironment)
 		created := w.create(penstock.RunRequest{Prompt: "go", Config: &penstock.Config{EnvironmentID: e.UID}})
-		if err := w.DeleteEnvironment(w.t.Context(), w.admin, e.UID); err != nil {
+		if err := w.Catalog.DeleteEnvironment(w.t.Context(), w.admin, e.UID); err != nil {
 			w.t.Fatal(err)
 		}
 		a := w.claim()
@@ -251,29 +251,29 @@ func TestWhoMayDoWhatWithEnvironmentsAndAgents(t *testing.T) {
 			scope penstock.Scope // that it takes
 			do    func(p penstock.Principal) error
 		}{
-			"list environments":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.ListEnvironments(ctx, p, ""); return err }},
-			"read an environment": {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Environment(ctx, p, e.UID); return err }},
+			"list environments":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Catalog.ListEnvironments(ctx, p, ""); return err }},
+			"read an environment": {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Catalog.Environment(ctx, p, e.UID); return err }},
 			"create an environment": {penstock.ScopeFactoriesManage, func(p penstock.Principal) error {
-				_, err := w.CreateEnvironment(ctx, p, penstock.EnvironmentConfig{})
+				_, err := w.Catalog.CreateEnvironment(ctx, p, penstock.EnvironmentConfig{})
 				return err
 			}},
 			"replace an environment": {penstock.ScopeFactoriesManage, func(p penstock.Principal) error {
-				_, err := w.ReplaceEnvironment(ctx, p, e.UID, penstock.EnvironmentConfig{})
+				_, err := w.Catalog.ReplaceEnvironment(ctx, p, e.UID, penstock.EnvironmentConfig{})
 				return err
 			}},
-			"list agents":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.ListIdentities(ctx, p, ""); return err }},
-			"read an agent": {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Identity(ctx, p, agent.UID); return err }},
+			"list agents":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Resources.ListIdentities(ctx, p, ""); return err }},
+			"read an agent": {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Resources.Identity(ctx, p, agent.UID); return err }},
 			"create an agent": {penstock.ScopeFactoriesManage, func(p penstock.Principal) error {
-				_, err := w.CreateIdentity(ctx, p, penstock.IdentityRequest{Name: new(penstock.NewUID())})
+				_, err := w.Resources.CreateIdentity(ctx, p, penstock.IdentityRequest{Name: new(penstock.NewUID())})
 				return err
 			}},
 			"change an agent": {penstock.ScopeFactoriesManage, func(p penstock.Principal) error {
-				_, err := w.UpdateIdentity(ctx, p, agent.UID, penstock.IdentityRequest{})
+				_, err := w.Resources.UpdateIdentity(ctx, p, agent.UID, penstock.IdentityRequest{})
 				return err
 			}},
-			"list skills":  {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Skills(ctx, p, penstock.SkillQuery{}); return err }},
-			"list models":  {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Models(ctx, p); return err }},
-			"list workers": {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Workers(ctx, p); return err }},
+			"list skills":  {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Skills.Skills(ctx, p, penstock.SkillQuery{}); return err }},
+			"list models":  {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Catalog.Models(ctx, p); return err }},
+			"list workers": {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Catalog.Workers(ctx, p); return err }},
 		} {
 			for _, scope := range penstock.Scopes() {
 				err := try.do(w.as("bob", scope))
@@ -282,7 +282,7 @@ func TestWhoMayDoWhatWithEnvironmentsAndAgents(t *testing.T) {
 				}
 			}
 		}
-		for _, err := range []error{w.DeleteEnvironment(ctx, w.as("bob", penstock.ScopeRunsWrite), e.UID), w.DeleteIdentity(ctx, w.as("bob", penstock.ScopeRunsWrite), agent.UID)} {
+		for _, err := range []error{w.Catalog.DeleteEnvironment(ctx, w.as("bob", penstock.ScopeRunsWrite), e.UID), w.Resources.DeleteIdentity(ctx, w.as("bob", penstock.ScopeRunsWrite), agent.UID)} {
 			wantCode(w.t, err, penstock.CodeNotAuthorized, "factories:manage")
 		}
 	})

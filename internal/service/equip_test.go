@@ -21,7 +21,7 @@ func TestARunThatCannotBeEquippedEnds(t *testing.T) {
 		}
 		fails := func(want penstock.State) {
 			w.t.Helper()
-			if _, err := w.Control().Claim(w.t.Context(), anyWorker); err == nil || errors.Is(err, penstock.ErrNoWork) {
+			if _, err := w.Executions.Control().Claim(w.t.Context(), anyWorker); err == nil || errors.Is(err, penstock.ErrNoWork) {
 				w.t.Fatalf("got %v, want an error", err)
 			}
 			w.mustBe(id, want)

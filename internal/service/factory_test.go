@@ -12,7 +12,7 @@ import (
 
 func (w *world) createFactory(name, alias string) penstock.Factory {
 	w.t.Helper()
-	f, err := w.CreateFactory(w.t.Context(), w.admin, penstock.FactoryRequest{Name: &name, Alias: &alias})
+	f, err := w.Factories.Create(w.t.Context(), w.admin, penstock.FactoryRequest{Name: &name, Alias: &alias})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -35,12 +35,12 @@ func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
 			"an alias that is taken":            {Name: new("x"), Alias: new("PAY")},
 			"a name of another, in its own way": {Name: new("y"), Alias: new("1000B")},
 		} {
-			if _, err := w.CreateFactory(ctx, w.admin, req); penstock.CodeOf(err) != penstock.CodeConflict {
+			if _, err := w.Factories.Create(ctx, w.admin, req); penstock.CodeOf(err) != penstock.CodeConflict {
 				w.t.Errorf("%s: got %v, want a conflict", what, err)
 			}
 		}
 		for search, want := range map[string][]string{"PAY": {"Payments"}, "0%_": {"100%_b"}, "": {"100%_b", "1000b", "Payments"}, "nobody": {}} {
-			page, err := w.ListFactories(ctx, w.admin, penstock.FactoryQuery{Search: search})
+			page, err := w.Factories.List(ctx, w.admin, penstock.FactoryQuery{Search: search})
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -52,25 +52,25 @@ func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
 				w.t.Errorf("search %q (-want +got):\n%s", search, diff)
 			}
 		}
-		first, err := w.ListFactories(ctx, w.admin, penstock.FactoryQuery{Limit: 2})
+		first, err := w.Factories.List(ctx, w.admin, penstock.FactoryQuery{Limit: 2})
 		if err != nil || !first.PageInfo.HasNext {
 			w.t.Fatalf("got %+v (%v), want another page", first.PageInfo, err)
 		}
-		second, err := w.ListFactories(ctx, w.admin, penstock.FactoryQuery{Limit: 2, Cursor: first.PageInfo.NextCursor})
+		second, err := w.Factories.List(ctx, w.admin, penstock.FactoryQuery{Limit: 2, Cursor: first.PageInfo.NextCursor})
 		if err != nil || len(second.Factories) != 1 || second.Factories[0].Name != "Payments" || second.PageInfo.HasNext {
 			w.t.Errorf("the second page: got %+v (%v)", second, err)
 		}
-		if _, err := w.ListFactories(ctx, w.admin, penstock.FactoryQuery{Search: "x", Cursor: first.PageInfo.NextCursor}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		if _, err := w.Factories.List(ctx, w.admin, penstock.FactoryQuery{Search: "x", Cursor: first.PageInfo.NextCursor}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			w.t.Errorf("a cursor of another search: got %v", err)
 		}
-		changed, err := w.UpdateFactory(ctx, w.admin, f.UID, penstock.FactoryRequest{Description: new("d"), Cleared: []string{"alias"}})
+		changed, err := w.Factories.Update(ctx, w.admin, f.UID, penstock.FactoryRequest{Description: new("d"), Cleared: []string{"alias"}})
 		if err != nil || changed.Alias != "" || changed.Description != "d" || changed.Name != "Payments" || changed.Definition.Revision != 2 {
 			w.t.Errorf("changed: got %+v (%v)", changed, err)
 		}
-		if got, err := w.Factory(ctx, w.admin, f.UID); err != nil || cmp.Diff(changed, got) != "" {
+		if got, err := w.Factories.Read(ctx, w.admin, f.UID); err != nil || cmp.Diff(changed, got) != "" {
 			w.t.Errorf("read after the change (%v): %s", err, cmp.Diff(changed, got))
 		}
-		_, err = w.CreateFactory(ctx, w.admin, penstock.FactoryRequest{Name: new(" "), Alias: new("a/b")})
+		_, err = w.Factories.Create(ctx, w.admin, penstock.FactoryRequest{Name: new(" "), Alias: new("a/b")})
 		if got := pointersOf(err); cmp.Diff([]string{"/name", "/alias"}, got) != "" {
 			w.t.Errorf("a bad factory: got %v", err)
 		}
@@ -96,26 +96,26 @@ func TestAFactoryOfAnotherTeamDoesNotExist(t *testing.T) {
 		other := penstock.Principal{Team: "another", Actor: penstock.Actor{Type: "user", UID: "eve"}, Scopes: []penstock.Scope{penstock.ScopeAdmin}}
 		ctx := w.t.Context()
 		for what, call := range map[string]func() error{
-			"read":   func() error { _, err := w.Factory(ctx, other, f.UID); return err },
-			"change": func() error { _, err := w.UpdateFactory(ctx, other, f.UID, penstock.FactoryRequest{}); return err },
-			"delete": func() error { return w.DeleteFactory(ctx, other, f.UID) },
+			"read":   func() error { _, err := w.Factories.Read(ctx, other, f.UID); return err },
+			"change": func() error { _, err := w.Factories.Update(ctx, other, f.UID, penstock.FactoryRequest{}); return err },
+			"delete": func() error { return w.Factories.Delete(ctx, other, f.UID) },
 			"dispatch": func() error {
-				_, err := w.Dispatch(ctx, other, f.UID, penstock.DispatchRequest{Prompt: "x"}, "")
+				_, err := w.Factories.Dispatch(ctx, other, f.UID, penstock.DispatchRequest{Prompt: "x"}, "")
 				return err
 			},
-			"list":       func() error { _, err := w.ListAutomations(ctx, other, f.UID); return err },
-			"automation": func() error { _, err := w.Automation(ctx, other, f.UID, a.UID); return err },
+			"list":       func() error { _, err := w.Automations.List(ctx, other, f.UID); return err },
+			"automation": func() error { _, err := w.Automations.Read(ctx, other, f.UID, a.UID); return err },
 			"create": func() error {
-				_, err := w.CreateAutomation(ctx, other, f.UID, clockAutomation("x", "@daily"))
+				_, err := w.Resources.CreateAutomation(ctx, other, f.UID, clockAutomation("x", "@daily"))
 				return err
 			},
 			"update": func() error {
-				_, err := w.UpdateAutomation(ctx, other, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)})
+				_, err := w.Resources.UpdateAutomation(ctx, other, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)})
 				return err
 			},
-			"remove": func() error { return w.DeleteAutomation(ctx, other, f.UID, a.UID) },
+			"remove": func() error { return w.Resources.DeleteAutomation(ctx, other, f.UID, a.UID) },
 			"test": func() error {
-				_, err := w.TestFilter(ctx, other, f.UID, penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(`1`)})
+				_, err := w.Deliveries.TestFilter(ctx, other, f.UID, penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(`1`)})
 				return err
 			},
 		} {
@@ -123,11 +123,11 @@ func TestAFactoryOfAnotherTeamDoesNotExist(t *testing.T) {
 				w.t.Errorf("%s: got %v, want 404", what, err)
 			}
 		}
-		if page, err := w.ListFactories(ctx, other, penstock.FactoryQuery{}); err != nil || len(page.Factories) != 0 {
+		if page, err := w.Factories.List(ctx, other, penstock.FactoryQuery{}); err != nil || len(page.Factories) != 0 {
 			w.t.Errorf("the other team lists %+v (%v)", page, err)
 		}
 		another := w.createFactory("other", "")
-		if _, err := w.Automation(ctx, w.admin, another.UID, a.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := w.Automations.Read(ctx, w.admin, another.UID, a.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
 			w.t.Errorf("an automation of another factory: got %v", err)
 		}
 	})
@@ -137,7 +137,7 @@ func TestWorkIsDispatchedToTheForeman(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		f := w.createFactory("acme", "")
 		ctx := w.t.Context()
-		d, err := w.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{
+		d, err := w.Factories.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{
 			Prompt: "Mend it.", Title: "Cents", TicketRef: "linear:PAY:42", TicketURL: "https://linear.app/PAY-42",
 		}, penstock.SourceCLI)
 		if err != nil {
@@ -157,7 +157,7 @@ func TestWorkIsDispatchedToTheForeman(t *testing.T) {
 		if !strings.Contains(run.Config.BasePrompt, "foreman") || run.ConfigSources["base_prompt"] != "agent" {
 			w.t.Errorf("the foreman's prompt: got %q from %q", run.Config.BasePrompt, run.ConfigSources["base_prompt"])
 		}
-		d, err = w.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
+		d, err = w.Factories.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -167,11 +167,11 @@ func TestWorkIsDispatchedToTheForeman(t *testing.T) {
 		if d.TicketRef != "adhoc:"+d.RunID {
 			w.t.Errorf("without a ticket: got the reference %q", d.TicketRef)
 		}
-		_, err = w.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{TicketRef: "PAY-42", TicketURL: "javascript:alert(1)"}, penstock.SourceAPI)
+		_, err = w.Factories.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{TicketRef: "PAY-42", TicketURL: "javascript:alert(1)"}, penstock.SourceAPI)
 		if diff := cmp.Diff([]string{"/prompt", "/ticket_ref", "/ticket_url"}, pointersOf(err)); diff != "" {
 			w.t.Errorf("all that is wrong (-want +got):\n%s", diff)
 		}
-		if _, err := w.Dispatch(ctx, w.as("reader", penstock.ScopeFactoriesManage), f.UID, penstock.DispatchRequest{Prompt: "x"}, ""); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+		if _, err := w.Factories.Dispatch(ctx, w.as("reader", penstock.ScopeFactoriesManage), f.UID, penstock.DispatchRequest{Prompt: "x"}, ""); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.t.Errorf("without runs:write: got %v", err)
 		}
 	})
@@ -198,7 +198,7 @@ func TestAFactoryShowsItsDefaultsAndRepositories(t *testing.T) {
 				MCPServers: map[string]penstock.MCPServer{"docs": {URL: "https://docs.example.com/mcp"}},
 			},
 		}
-		read, err := w.Factory(w.t.Context(), w.admin, f.UID)
+		read, err := w.Factories.Read(w.t.Context(), w.admin, f.UID)
 		if diff := cmp.Diff(want, read.FactorySettings); diff != "" || err != nil || read.TeamUID != "default" {
 			w.t.Errorf("read from team %q, %v, -want +got:\n%s", read.TeamUID, err, diff)
 		}
@@ -221,21 +221,21 @@ func TestAForemanGoesWithItsFactory(t *testing.T) {
 	worlds(t, service.DefaultWebhooks, func(w *world) {
 		ctx := w.t.Context()
 		f := w.createFactory("acme", "a")
-		if err := w.DeleteIdentity(ctx, w.admin, f.ForemanUID); penstock.CodeOf(err) != penstock.CodeConflict {
+		if err := w.Resources.DeleteIdentity(ctx, w.admin, f.ForemanUID); penstock.CodeOf(err) != penstock.CodeConflict {
 			w.t.Errorf("delete the foreman: got %v, want a conflict", err)
 		}
-		if _, err := w.UpdateIdentity(ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Type: new(penstock.AgentType("CUSTOM"))}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		if _, err := w.Resources.UpdateIdentity(ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Type: new(penstock.AgentType("CUSTOM"))}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			w.t.Errorf("make the foreman something else: got %v", err)
 		}
-		if _, err := w.UpdateIdentity(ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Prompt: new("own")}); err != nil {
+		if _, err := w.Resources.UpdateIdentity(ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Prompt: new("own")}); err != nil {
 			w.t.Errorf("another prompt: %v", err)
 		}
-		hook, err := w.CreateWebhook(ctx, w.admin, f.UID, penstock.WebhookRequest{Name: new("ci")})
+		hook, err := w.Resources.CreateWebhook(ctx, w.admin, f.UID, penstock.WebhookRequest{Name: new("ci")})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		a := w.createAutomation(f.UID, clockAutomation("nightly", "@daily"))
-		d, err := w.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
+		d, err := w.Factories.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -243,23 +243,23 @@ func TestAForemanGoesWithItsFactory(t *testing.T) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if err := w.DeleteFactory(ctx, w.admin, f.UID); err != nil {
+		if err := w.Factories.Delete(ctx, w.admin, f.UID); err != nil {
 			w.t.Fatal(err)
 		}
 		if after, err := w.TeamVersion(ctx); err != nil || after <= before {
 			w.t.Errorf("got version %d after %d (%v)", after, before, err)
 		}
 		for what, err := range map[string]error{
-			"the factory": func() error { _, err := w.Factory(ctx, w.admin, f.UID); return err }(),
-			"its foreman": func() error { _, err := w.Identity(ctx, w.admin, f.ForemanUID); return err }(),
-			"its webhook": func() error { _, err := w.Webhook(ctx, w.admin, f.UID, hook.UID); return err }(),
-			"its ingress": func() error { _, err := w.Inlet(ctx, hook.UID, false, false); return err }(),
+			"the factory": func() error { _, err := w.Factories.Read(ctx, w.admin, f.UID); return err }(),
+			"its foreman": func() error { _, err := w.Resources.Identity(ctx, w.admin, f.ForemanUID); return err }(),
+			"its webhook": func() error { _, err := w.Webhooks.Read(ctx, w.admin, f.UID, hook.UID); return err }(),
+			"its ingress": func() error { _, err := w.Ingress.Inlet(ctx, hook.UID, false, false); return err }(),
 		} {
 			if penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.t.Errorf("%s: got %v, want 404", what, err)
 			}
 		}
-		if err := w.FireClocks(ctx, a.Triggers[0].Schedule.NextRun); err != nil {
+		if err := w.Schedules.FireClocks(ctx, a.Triggers[0].Schedule.NextRun); err != nil {
 			w.t.Fatal(err)
 		}
 		if runs := w.runsOfAutomation(a.UID); len(runs) != 0 {

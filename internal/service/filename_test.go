@@ -20,7 +20,7 @@ func TestArtifactsLoseWhatIsNoPartOfAFileName(t *testing.T) {
 			"\u202E": "file", "Bericht für März.pdf": "Bericht für März.pdf", strings.Repeat("ä", 300) + ".tar": strings.Repeat("ä", 98) + ".tar",
 		} {
 			for _, data := range []penstock.ArtifactData{{Filename: name, MimeType: "text/plain"}, {Filepath: name, MimeType: "text/plain"}} {
-				made, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: data}, strings.NewReader("x"))
+				made, err := w.Files.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: data}, strings.NewReader("x"))
 				if err != nil {
 					w.t.Errorf("%q: %v", name, err)
 					continue
@@ -32,11 +32,11 @@ func TestArtifactsLoseWhatIsNoPartOfAFileName(t *testing.T) {
 				if got.Filename != want || strings.ContainsAny(got.Filepath, "\r\n\u202E\u2066\u200F\x1b") {
 					w.t.Errorf("%q became the name %q at %q, want %q", name, got.Filename, got.Filepath, want)
 				}
-				link, err := w.ArtifactLink(w.t.Context(), w.admin, made.UID)
+				link, err := w.Files.ArtifactLink(w.t.Context(), w.admin, made.UID)
 				if err != nil {
 					w.t.Fatal(err)
 				}
-				file, err := w.Download(w.t.Context(), link[strings.LastIndex(link, "/")+1:])
+				file, err := w.Files.Download(w.t.Context(), link[strings.LastIndex(link, "/")+1:])
 				if err != nil || file.Name != want {
 					w.t.Errorf("%q is downloaded as %q, %v", name, file.Name, err)
 				}
@@ -45,7 +45,7 @@ func TestArtifactsLoseWhatIsNoPartOfAFileName(t *testing.T) {
 		}
 		for _, name := range []string{"a/b", "..", "a\nb", "a\x00b", "a\u202Eb", "a\x1bb", ""} {
 			req := penstock.RunRequest{Prompt: "p", Attachments: []penstock.Attachment{{FileName: name, MimeType: "text/plain", Data: []byte("x")}}}
-			_, err := w.CreateRun(w.t.Context(), w.admin, req, penstock.SourceAPI)
+			_, err := w.Runs.Create(w.t.Context(), w.admin, req, penstock.SourceAPI)
 			wantCode(w.t, err, penstock.CodeInvalidRequest, "/attachments/0/file_name")
 		}
 	})
@@ -62,7 +62,7 @@ func TestArtifactsLoseStepsAboveTheirFolder(t *testing.T) {
 			"a/\u202E../x.txt": "x.txt", ".\u200F./.\x1b./x.txt": "x.txt", "..": "", "a/..": "",
 		} {
 			data := penstock.ArtifactData{Filepath: name, MimeType: "text/plain"}
-			made, err := w.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: data}, strings.NewReader("x"))
+			made, err := w.Files.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: data}, strings.NewReader("x"))
 			if err != nil {
 				w.t.Errorf("%q: %v", name, err)
 				continue

@@ -20,7 +20,9 @@ func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
 		gone := func(payload map[string]any) penstock.Draft {
 			return penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, payload)
 		}
-		appended := func(l penstock.Lease, drafts ...penstock.Draft) error { return w.Control().Append(ctx, l, drafts) }
+		appended := func(l penstock.Lease, drafts ...penstock.Draft) error {
+			return w.Executions.Control().Append(ctx, l, drafts)
+		}
 		refused := func(what string, err error) {
 			if !errors.Is(err, penstock.ErrLeaseLost) {
 				w.t.Errorf("%s: got %v, want a lost lease", what, err)
@@ -29,7 +31,7 @@ func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
 		forged := first
 		forged.Token = penstock.NewUID()
 		refused("a token of nobody's while it works", appended(forged, gone(nil)))
-		if _, err := w.CancelRun(ctx, w.admin, id, false); err != nil {
+		if _, err := w.Runs.Cancel(ctx, w.admin, id, false); err != nil {
 			w.t.Fatal(err)
 		}
 		refused("a token of nobody's", appended(forged, gone(nil)))
@@ -42,7 +44,7 @@ func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
 			w.t.Fatal(err)
 		}
 		refused("said again", appended(first, gone(nil)))
-		events, err := w.Timeline(ctx, w.admin, id)
+		events, err := w.Runs.Timeline(ctx, w.admin, id)
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 		w.secret("STRIPE_KEY", "hunter22")
 		w.secret("PENDING", "")
 		refused := func(req penstock.RunRequest) string {
-			_, err := w.CreateRun(ctx, w.admin, req, penstock.SourceAPI)
+			_, err := w.Runs.Create(ctx, w.admin, req, penstock.SourceAPI)
 			wantCode(w.t, err, penstock.CodeInvalidRequest, "")
 			if err == nil {
 				return ""
@@ -48,10 +48,10 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 			}
 		}
 		agentName, secrets := "reviewer", []penstock.NamedSecret{{Name: "STRIPE"}}
-		_, err := w.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
+		_, err := w.Resources.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
 		wantCode(w.t, err, penstock.CodeInvalidRequest, `/secrets/0/name the team has no managed secret "STRIPE"`)
 		secrets[0].Name = "PENDING" // an agent may wait for it
-		agent, err := w.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
+		agent, err := w.Resources.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 		if got := refused(penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID}); got != want {
 			w.t.Errorf("through an agent: got %s, want %s", got, want)
 		}
-		_, err = w.CreateSchedule(ctx, w.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &penstock.Config{Secrets: []string{"NONE"}}})
+		_, err = w.Schedules.Create(ctx, w.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &penstock.Config{Secrets: []string{"NONE"}}})
 		wantCode(w.t, err, penstock.CodeInvalidRequest, `/agent_config/secrets/0 the team has no managed secret "NONE"`)
 	})
 }
@@ -72,7 +72,7 @@ func TestExecutionGetsTheSecretsThatItsRunNames(t *testing.T) {
 			w.secret(name, "value of "+name)
 		}
 		agentName, secrets := "reviewer", []penstock.NamedSecret{{Name: "C"}}
-		agent, err := w.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
+		agent, err := w.Resources.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -92,10 +92,10 @@ func TestExecutionGetsTheSecretsThatItsRunNames(t *testing.T) {
 		if third := w.work(); len(third.Secrets) != 0 {
 			w.t.Errorf("named by nobody: got %v", third.Secrets)
 		}
-		if err := w.TouchSecrets(w.t.Context()); err != nil {
+		if err := w.Secrets.Touch(w.t.Context()); err != nil {
 			w.t.Fatal(err)
 		}
-		list, err := w.ListSecrets(w.t.Context(), w.admin)
+		list, err := w.Secrets.List(w.t.Context(), w.admin)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestRunWhoseSecretIsGoneFails(t *testing.T) {
 		}
 		next := w.create(penstock.RunRequest{Prompt: "next"}).ID
 		for _, name := range []string{"DELETED", "DECLARED"} {
-			if err := w.DeleteSecret(ctx, w.admin, name); err != nil {
+			if err := w.Secrets.Delete(ctx, w.admin, name); err != nil {
 				w.t.Fatal(err)
 			}
 		}

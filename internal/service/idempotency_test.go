@@ -13,17 +13,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/access"
 )
 
-func once(key, body string) service.Idempotency {
-	return service.Idempotency{Key: key, Method: "POST", Path: "/p", BodyHash: sha256.Sum256([]byte(body)), Status: 201}
+func once(key, body string) access.Idempotency {
+	return access.Idempotency{Key: key, Method: "POST", Path: "/p", BodyHash: sha256.Sum256([]byte(body)), Status: 201}
 }
 
 // replay wants an answer to be there.
-func (w *world) replay(p penstock.Principal, i service.Idempotency, into any) (status int) {
+func (w *world) replay(p penstock.Principal, i access.Idempotency, into any) (status int) {
 	w.t.Helper()
-	body, status, found, err := w.Replay(w.t.Context(), p, i)
+	body, status, found, err := w.Answers.Replay(w.t.Context(), p, i)
 	if err != nil || !found {
 		w.t.Fatalf("no answer is kept: %v", err)
 	}
@@ -36,11 +36,11 @@ func (w *world) replay(p penstock.Principal, i service.Idempotency, into any) (s
 func TestSameRequestGetsTheFirstAnswer(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := once("k", "body")
-		ctx := service.WithIdempotency(w.t.Context(), i)
-		if _, _, found, err := w.Replay(ctx, w.admin, i); found || err != nil {
+		ctx := access.WithIdempotency(w.t.Context(), i)
+		if _, _, found, err := w.Answers.Replay(ctx, w.admin, i); found || err != nil {
 			w.t.Fatalf("an answer before the request: %v, %v", found, err)
 		}
-		made, err := w.CreateEnvironment(ctx, w.admin, penstock.EnvironmentConfig{Name: "app", Providers: map[string]any{"b": 1.0, "a": 2.0, "c": 3.0}})
+		made, err := w.Catalog.CreateEnvironment(ctx, w.admin, penstock.EnvironmentConfig{Name: "app", Providers: map[string]any{"b": 1.0, "a": 2.0, "c": 3.0}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -51,12 +51,12 @@ func TestSameRequestGetsTheFirstAnswer(t *testing.T) {
 		if diff := cmp.Diff(made, again); diff != "" {
 			w.t.Errorf("-first +again:\n%s", diff)
 		}
-		body, _, _, err := w.Replay(ctx, w.admin, i)
+		body, _, _, err := w.Answers.Replay(ctx, w.admin, i)
 		want, _ := json.Marshal(made, json.Deterministic(true))
 		if err != nil || string(body) != string(want) {
 			w.t.Errorf("got the bytes %s, %v, want %s", body, err, want)
 		}
-		_, _, _, err = w.Replay(ctx, w.admin, once("k", "another body"))
+		_, _, _, err = w.Answers.Replay(ctx, w.admin, once("k", "another body"))
 		wantCode(w.t, err, penstock.CodeConflict, "another body")
 	})
 }
@@ -65,7 +65,7 @@ func TestAnAnswerIsItsOwnersAlone(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := once("k", "body")
 		i.OneTimeSecret = true
-		k, err := w.CreateKey(service.WithIdempotency(w.t.Context(), i), w.admin, penstock.KeyRequest{Name: "ci", Scopes: []penstock.Scope{penstock.ScopeRunsRead}})
+		k, err := w.Keys.Create(access.WithIdempotency(w.t.Context(), i), w.admin, penstock.KeyRequest{Name: "ci", Scopes: []penstock.Scope{penstock.ScopeRunsRead}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -77,12 +77,12 @@ func TestAnAnswerIsItsOwnersAlone(t *testing.T) {
 		otherTeam.Team, otherPath.Path, otherMethod.Method, otherRun.RunID = "another", "/q", "PUT", penstock.NewID()
 		for name, ask := range map[string]struct {
 			p penstock.Principal
-			i service.Idempotency
+			i access.Idempotency
 		}{
 			"somebody else": {w.as("bob", penstock.ScopeAdmin), i}, "another team": {otherTeam, i}, "another path": {w.admin, otherPath},
 			"another method": {w.admin, otherMethod}, "an execution": {otherRun, i}, "another key": {w.admin, once("k2", "body")},
 		} {
-			if _, _, found, err := w.Replay(w.t.Context(), ask.p, ask.i); found || err != nil {
+			if _, _, found, err := w.Answers.Replay(w.t.Context(), ask.p, ask.i); found || err != nil {
 				w.t.Errorf("%s: found is %v, %v", name, found, err)
 			}
 		}
@@ -103,14 +103,14 @@ func TestAnAnswerIsItsOwnersAlone(t *testing.T) {
 func TestARefusedRequestKeepsNoAnswer(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := once("k", "body")
-		ctx := service.WithIdempotency(w.t.Context(), i)
-		if _, err := w.CreateEnvironment(ctx, w.admin, penstock.EnvironmentConfig{SetupCommands: []string{" "}}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		ctx := access.WithIdempotency(w.t.Context(), i)
+		if _, err := w.Catalog.CreateEnvironment(ctx, w.admin, penstock.EnvironmentConfig{SetupCommands: []string{" "}}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			w.t.Fatalf("got %v", err)
 		}
 		w.createEnvironment(penstock.EnvironmentConfig{Name: "taken"})
-		_, err := w.CreateEnvironment(ctx, w.admin, penstock.EnvironmentConfig{Name: "taken"})
+		_, err := w.Catalog.CreateEnvironment(ctx, w.admin, penstock.EnvironmentConfig{Name: "taken"})
 		wantCode(w.t, err, penstock.CodeConflict, "taken")
-		if _, _, found, err := w.Replay(ctx, w.admin, i); found || err != nil {
+		if _, _, found, err := w.Answers.Replay(ctx, w.admin, i); found || err != nil {
 			w.t.Errorf("found is %v, %v", found, err)
 		}
 	})
@@ -121,19 +121,19 @@ func TestARefusedRequestKeepsNoAnswer(t *testing.T) {
 func TestSameRequestAtOnceIsCarriedOutOnce(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := once("k", "body")
-		ctx := service.WithIdempotency(w.t.Context(), i)
+		ctx := access.WithIdempotency(w.t.Context(), i)
 		var mu sync.Mutex
 		var won []string
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
-				e, err := w.CreateEnvironment(ctx, w.admin, penstock.EnvironmentConfig{Name: "app"})
+				e, err := w.Catalog.CreateEnvironment(ctx, w.admin, penstock.EnvironmentConfig{Name: "app"})
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
 				case err == nil:
 					won = append(won, e.UID)
-				case !errors.Is(err, service.ErrReplay):
+				case !errors.Is(err, access.ErrReplay):
 					w.t.Errorf("got %v, want ErrReplay", err)
 				}
 			})
@@ -144,7 +144,7 @@ func TestSameRequestAtOnceIsCarriedOutOnce(t *testing.T) {
 		if diff := cmp.Diff([]string{again.UID}, won); diff != "" {
 			w.t.Errorf("carried out by more or less than one:\n%s", diff)
 		}
-		if list, err := w.ListEnvironments(w.t.Context(), w.admin, ""); err != nil || len(list) != 1 {
+		if list, err := w.Catalog.ListEnvironments(w.t.Context(), w.admin, ""); err != nil || len(list) != 1 {
 			w.t.Errorf("there are %d environments, %v", len(list), err)
 		}
 	})

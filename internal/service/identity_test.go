@@ -12,7 +12,7 @@ import (
 
 func (w *world) createAgent(req penstock.IdentityRequest) penstock.Identity {
 	w.t.Helper()
-	agent, err := w.CreateIdentity(w.t.Context(), w.admin, req)
+	agent, err := w.Resources.CreateIdentity(w.t.Context(), w.admin, req)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -47,22 +47,22 @@ func TestAgentFromItsCreationToItsEnd(t *testing.T) {
 		if diff := cmp.Diff(want, made); diff != "" || !penstock.ValidID(made.UID) {
 			w.t.Errorf("made %q, -want +got:\n%s", made.UID, diff)
 		}
-		read, err := w.Identity(ctx, w.admin, made.UID)
+		read, err := w.Resources.Identity(ctx, w.admin, made.UID)
 		if diff := cmp.Diff(made, read); diff != "" || err != nil {
 			w.t.Errorf("read, %v, -made +read:\n%s", err, diff)
 		}
 		if who, err := db.Principal(ctx, "default", made.UID); err != nil || who.Type != "service_account" || who.DisplayName != "reviewer" {
 			w.t.Errorf("as a principal it is %+v, %v", who, err)
 		}
-		if err := w.DeleteIdentity(ctx, w.admin, made.UID); err != nil {
+		if err := w.Resources.DeleteIdentity(ctx, w.admin, made.UID); err != nil {
 			w.t.Fatal(err)
 		}
-		_, err = w.Identity(ctx, w.admin, made.UID)
+		_, err = w.Resources.Identity(ctx, w.admin, made.UID)
 		wantCode(w.t, err, penstock.CodeNotFound, made.UID)
-		wantCode(w.t, w.DeleteIdentity(ctx, w.admin, made.UID), penstock.CodeNotFound, made.UID)
-		_, err = w.UpdateIdentity(ctx, w.admin, made.UID, penstock.IdentityRequest{})
+		wantCode(w.t, w.Resources.DeleteIdentity(ctx, w.admin, made.UID), penstock.CodeNotFound, made.UID)
+		_, err = w.Resources.UpdateIdentity(ctx, w.admin, made.UID, penstock.IdentityRequest{})
 		wantCode(w.t, err, penstock.CodeNotFound, made.UID)
-		_, err = w.CreateRun(ctx, w.admin, penstock.RunRequest{Prompt: "go", AgentIdentityUID: made.UID}, penstock.SourceAPI)
+		_, err = w.Runs.Create(ctx, w.admin, penstock.RunRequest{Prompt: "go", AgentIdentityUID: made.UID}, penstock.SourceAPI)
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/agent_identity_uid")
 	})
 }
@@ -92,7 +92,7 @@ func TestAgentIsChangedByWhatIsThere(t *testing.T) {
 			if err := json.Unmarshal([]byte(body), &req); err != nil {
 				w.t.Fatal(err)
 			}
-			got, err := w.UpdateIdentity(ctx, w.admin, made.UID, req)
+			got, err := w.Resources.UpdateIdentity(ctx, w.admin, made.UID, req)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -124,7 +124,7 @@ func TestAgentIsChangedByWhatIsThere(t *testing.T) {
 		if len(sources) != 0 || len(resolved.Skills) != 0 || len(resolved.MCPServers) != 0 {
 			w.t.Errorf("it still says %v about its runs", sources)
 		}
-		_, err := w.UpdateIdentity(ctx, w.admin, made.UID, penstock.IdentityRequest{Name: new("")})
+		_, err := w.Resources.UpdateIdentity(ctx, w.admin, made.UID, penstock.IdentityRequest{Name: new("")})
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/name")
 	})
 }
@@ -181,12 +181,12 @@ func TestAgentThatIsWrong(t *testing.T) {
 				}), penstock.CodeInvalidRequest, "/mcp_servers",
 			},
 		} {
-			_, err := w.CreateIdentity(w.t.Context(), w.admin, test.req)
+			_, err := w.Resources.CreateIdentity(w.t.Context(), w.admin, test.req)
 			if penstock.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.at) {
 				w.t.Errorf("%s: got %v, want %s with %s", name, err, test.code, test.at)
 			}
 		}
-		if list, err := w.ListIdentities(w.t.Context(), w.admin, ""); err != nil || len(list) != 1 {
+		if list, err := w.Resources.ListIdentities(w.t.Context(), w.admin, ""); err != nil || len(list) != 1 {
 			w.t.Errorf("there are %d agents, %v, want the first alone", len(list), err)
 		}
 	})
@@ -196,18 +196,18 @@ func TestOnlyAnAdminLetsAnAgentActForOthers(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		manager := w.as("manager", penstock.ScopeFactoriesManage)
-		_, err := w.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: new("proxy"), OnBehalfOfEnabled: new(true)})
+		_, err := w.Resources.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: new("proxy"), OnBehalfOfEnabled: new(true)})
 		wantCode(w.t, err, penstock.CodeNotAuthorized, "admin")
-		agent, err := w.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: new("proxy")})
+		agent, err := w.Resources.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: new("proxy")})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		_, err = w.UpdateIdentity(ctx, manager, agent.UID, penstock.IdentityRequest{OnBehalfOfEnabled: new(true)})
+		_, err = w.Resources.UpdateIdentity(ctx, manager, agent.UID, penstock.IdentityRequest{OnBehalfOfEnabled: new(true)})
 		wantCode(w.t, err, penstock.CodeNotAuthorized, "admin")
-		if _, err := w.UpdateIdentity(ctx, w.admin, agent.UID, penstock.IdentityRequest{OnBehalfOfEnabled: new(true)}); err != nil {
+		if _, err := w.Resources.UpdateIdentity(ctx, w.admin, agent.UID, penstock.IdentityRequest{OnBehalfOfEnabled: new(true)}); err != nil {
 			w.t.Fatal(err)
 		}
-		if got, err := w.UpdateIdentity(ctx, manager, agent.UID, penstock.IdentityRequest{Prompt: new("p")}); err != nil || !got.OnBehalfOfEnabled {
+		if got, err := w.Resources.UpdateIdentity(ctx, manager, agent.UID, penstock.IdentityRequest{Prompt: new("p")}); err != nil || !got.OnBehalfOfEnabled {
 			w.t.Errorf("what an admin allowed stays: %+v, %v", got, err)
 		}
 	})
@@ -218,7 +218,7 @@ func TestAgentsAreListedByNameForTheirTeam(t *testing.T) {
 		for _, name := range []string{"b", "C", "a"} {
 			w.createAgent(penstock.IdentityRequest{Name: &name})
 		}
-		list, err := w.ListIdentities(w.t.Context(), w.admin, "")
+		list, err := w.Resources.ListIdentities(w.t.Context(), w.admin, "")
 		var names []string
 		for _, a := range list {
 			names = append(names, a.Name)
@@ -227,18 +227,18 @@ func TestAgentsAreListedByNameForTheirTeam(t *testing.T) {
 			w.t.Errorf("%v, -want +got:\n%s", err, diff)
 		}
 		factory := w.createFactory("Shop", "")
-		if list, err = w.ListIdentities(w.t.Context(), w.admin, factory.UID); err != nil || len(list) != 1 || list[0].FactoryUID != factory.UID {
+		if list, err = w.Resources.ListIdentities(w.t.Context(), w.admin, factory.UID); err != nil || len(list) != 1 || list[0].FactoryUID != factory.UID {
 			w.t.Errorf("the factory's agents are %v, %v; want its foreman", list, err)
 		}
-		if list, err := w.ListIdentities(w.t.Context(), w.admin, "none"); err != nil || len(list) != 0 {
+		if list, err := w.Resources.ListIdentities(w.t.Context(), w.admin, "none"); err != nil || len(list) != 0 {
 			w.t.Errorf("no factory has %d agents, %v", len(list), err)
 		}
 		other := w.admin
 		other.Team = "another"
-		if list, err := w.ListIdentities(w.t.Context(), other, ""); err != nil || len(list) != 0 {
+		if list, err := w.Resources.ListIdentities(w.t.Context(), other, ""); err != nil || len(list) != 0 {
 			w.t.Errorf("another team lists %d, %v", len(list), err)
 		}
-		_, err = w.Identity(w.t.Context(), other, list[0].UID)
+		_, err = w.Resources.Identity(w.t.Context(), other, list[0].UID)
 		wantCode(w.t, err, penstock.CodeNotFound, list[0].UID)
 	})
 }

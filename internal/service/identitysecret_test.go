@@ -21,7 +21,7 @@ func secretRefs(names ...string) []penstock.NamedSecret {
 }
 
 func (w *world) appendSecrets(uid string, names ...string) (penstock.Identity, error) {
-	return w.AppendIdentitySecrets(w.t.Context(), w.admin, uid, penstock.SecretsAppend{Secrets: secretRefs(names...)})
+	return w.Resources.AppendIdentitySecrets(w.t.Context(), w.admin, uid, penstock.SecretsAppend{Secrets: secretRefs(names...)})
 }
 
 func TestAppendedSecretsJoinThoseOfTheAgent(t *testing.T) {
@@ -57,11 +57,11 @@ func TestAppendedSecretsJoinThoseOfTheAgent(t *testing.T) {
 				w.t.Errorf("appended %q: %v, want invalid_request at %s", name, err, at)
 			}
 		}
-		_, err = w.AppendIdentitySecrets(ctx, w.as("reader", penstock.ScopeFactoriesRead), agent.UID, penstock.SecretsAppend{})
+		_, err = w.Resources.AppendIdentitySecrets(ctx, w.as("reader", penstock.ScopeFactoriesRead), agent.UID, penstock.SecretsAppend{})
 		wantCode(w.t, err, penstock.CodeNotAuthorized, "")
 		_, err = w.appendSecrets("nobody")
 		wantCode(w.t, err, penstock.CodeNotFound, "nobody")
-		if after, err := w.Identity(ctx, w.admin, agent.UID); err != nil || cmp.Diff(got, after) != "" {
+		if after, err := w.Resources.Identity(ctx, w.admin, agent.UID); err != nil || cmp.Diff(got, after) != "" {
 			w.t.Errorf("what was refused left %+v, %v", after, err)
 		}
 	})
@@ -83,7 +83,7 @@ func TestSecretsAppendedAtOnceAreAllKept(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if after, err := w.Identity(w.t.Context(), w.admin, agent.UID); err != nil || len(after.Secrets) != len(names) {
+		if after, err := w.Resources.Identity(w.t.Context(), w.admin, agent.UID); err != nil || len(after.Secrets) != len(names) {
 			w.t.Errorf("kept %v, %v, want all of %v", after.Secrets, err, names)
 		}
 	})
@@ -92,14 +92,14 @@ func TestSecretsAppendedAtOnceAreAllKept(t *testing.T) {
 // A list of its own would hide what the agent inherits.
 func TestAppendedSecretsJoinInheritedOnes(t *testing.T) {
 	withTeam(t, func(h *hooks) {
-		f, err := h.Factory(h.t.Context(), h.admin, h.factory)
+		f, err := h.Factories.Read(h.t.Context(), h.admin, h.factory)
 		if err != nil {
 			h.t.Fatal(err)
 		}
 		for agent, want := range map[string]string{"lead": "secrets:\n  - SHARED\n  - EVERYWHERE\n", "fixer": "secrets: [EVERYWHERE]\n"} {
 			uid := agentUID(h.t, f, agent)
 			req := penstock.SecretsAppend{Secrets: secretRefs("EVERYWHERE")}
-			if _, err := h.AppendIdentitySecrets(h.t.Context(), h.admin, uid, req); err != nil {
+			if _, err := h.Resources.AppendIdentitySecrets(h.t.Context(), h.admin, uid, req); err != nil {
 				h.t.Fatal(err)
 			}
 			if text := h.files().Files["agents/"+agent+"/agent.md"]; !strings.Contains(text, want) {
@@ -127,7 +127,7 @@ func TestBaseHarnessIsTheTypeOfHarness(t *testing.T) {
 			{"empty", penstock.IdentityRequest{BaseHarness: new("")}, nil},
 			{"both empty", penstock.IdentityRequest{Harness: &penstock.Harness{}, BaseHarness: new("")}, nil},
 		} {
-			got, err := w.UpdateIdentity(ctx, w.admin, agent.UID, test.req)
+			got, err := w.Resources.UpdateIdentity(ctx, w.admin, agent.UID, test.req)
 			if err != nil {
 				w.t.Fatalf("%s: %v", test.name, err)
 			}
@@ -143,10 +143,10 @@ func TestBaseHarnessIsTheTypeOfHarness(t *testing.T) {
 			{Harness: claude, BaseHarness: new("oz")},
 			{BaseHarness: new("abacus")},
 		} {
-			_, err := w.UpdateIdentity(ctx, w.admin, agent.UID, req)
+			_, err := w.Resources.UpdateIdentity(ctx, w.admin, agent.UID, req)
 			wantCode(w.t, err, penstock.CodeInvalidRequest, "/base_harness")
 			req.Name = new("other")
-			_, err = w.CreateIdentity(ctx, w.admin, req)
+			_, err = w.Resources.CreateIdentity(ctx, w.admin, req)
 			wantCode(w.t, err, penstock.CodeInvalidRequest, "/base_harness")
 		}
 	})

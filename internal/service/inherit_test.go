@@ -15,7 +15,7 @@ import (
 // defineFactory makes a factory of files that are indented for reading.
 func (w *world) defineFactory(files map[string]string) penstock.Factory {
 	w.t.Helper()
-	f, err := w.CreateFactory(w.t.Context(), w.admin, penstock.FactoryRequest{Files: files})
+	f, err := w.Factories.Create(w.t.Context(), w.admin, penstock.FactoryRequest{Files: files})
 	if err != nil {
 		w.t.Fatalf("%v\n%+v", err, findings(err))
 	}
@@ -170,10 +170,10 @@ func (k inherited) inherit(w *world, factoryHas bool) {
 		}
 	}
 	f := w.defineFactory(files)
-	if err := w.FireClocks(w.t.Context(), penstock.Now().Add(2*time.Hour)); err != nil {
+	if err := w.Schedules.FireClocks(w.t.Context(), penstock.Now().Add(2*time.Hour)); err != nil {
 		w.t.Fatal(err)
 	}
-	automations, err := w.ListAutomations(w.t.Context(), w.admin, f.UID)
+	automations, err := w.Automations.List(w.t.Context(), w.admin, f.UID)
 	if err != nil {
 		w.t.Fatal(err)
 	}

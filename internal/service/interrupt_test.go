@@ -15,7 +15,7 @@ import (
 
 func (w *world) interrupt(id string) {
 	w.t.Helper()
-	if _, err := w.Interrupt(w.t.Context(), w.admin, id); err != nil {
+	if _, err := w.Runs.Interrupt(w.t.Context(), w.admin, id); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -40,7 +40,7 @@ func TestInterruptIsOfATurnInHand(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		refused := func(when, id string, code penstock.Code) {
 			w.t.Helper()
-			if _, err := w.Interrupt(w.t.Context(), w.admin, id); penstock.CodeOf(err) != code {
+			if _, err := w.Runs.Interrupt(w.t.Context(), w.admin, id); penstock.CodeOf(err) != code {
 				w.t.Errorf("%s: got %v, want %s", when, err, code)
 			}
 		}
@@ -57,7 +57,7 @@ func TestInterruptIsOfATurnInHand(t *testing.T) {
 
 		told := make(chan penstock.Signal, 1)
 		go func() {
-			signal, _ := w.Control().Heartbeat(w.t.Context(), a.Lease, 20*time.Second)
+			signal, _ := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, 20*time.Second)
 			told <- signal
 		}()
 		for range 3 { // it is one interrupt
@@ -71,18 +71,18 @@ func TestInterruptIsOfATurnInHand(t *testing.T) {
 		}
 		w.finish(a.Lease, interrupted(1))
 		w.mustBe(id, penstock.StateInProgress)
-		if signal, err := w.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil || signal.Interrupt != 0 {
+		if signal, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil || signal.Interrupt != 0 {
 			w.t.Errorf("after the turn the worker is told %+v, %v", signal, err)
 		}
 		w.followUp(id, "go on")
 		if prompts := w.finish(a.Lease, interrupted(1)); len(prompts) != 1 || prompts[0].Text != "go on" {
 			w.t.Fatalf("given %+v", prompts)
 		}
-		if signal, err := w.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil || signal.Interrupt != 0 {
+		if signal, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil || signal.Interrupt != 0 {
 			w.t.Errorf("in the next turn the worker is told %+v, %v", signal, err)
 		}
 		w.interrupt(id)
-		if signal, err := w.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil || signal.Interrupt != 2 {
+		if signal, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil || signal.Interrupt != 2 {
 			w.t.Errorf("of the next turn's interrupt the worker is told %+v, %v", signal, err)
 		}
 		last := interrupted(2)
@@ -94,7 +94,7 @@ func TestInterruptIsOfATurnInHand(t *testing.T) {
 		refused("once it is over", id, penstock.CodeInvalidRequest)
 
 		refused("of a run that there is not", penstock.NewID(), penstock.CodeNotFound)
-		_, err := w.Interrupt(w.t.Context(), w.as("reader", penstock.ScopeRunsRead), id)
+		_, err := w.Runs.Interrupt(w.t.Context(), w.as("reader", penstock.ScopeRunsRead), id)
 		wantCode(w.t, err, penstock.CodeNotAuthorized, "runs:write")
 	})
 }
@@ -107,7 +107,7 @@ func TestInterruptOfAnIdleRunIsAConflict(t *testing.T) {
 		a := w.work()
 		w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1, KeepOpen: true})
 		w.mustBe(id, penstock.StateInProgress)
-		_, err := w.Interrupt(w.t.Context(), w.admin, id)
+		_, err := w.Runs.Interrupt(w.t.Context(), w.admin, id)
 		wantCode(w.t, err, penstock.CodeConflict, "nothing to interrupt")
 	})
 }
@@ -173,7 +173,7 @@ func TestInterruptThatCameTooLateIsDropped(t *testing.T) {
 		w.saveSession(a.Lease)
 		w.interrupt(id)
 		w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1, KeepOpen: true})
-		_, err := w.Interrupt(w.t.Context(), w.admin, id)
+		_, err := w.Runs.Interrupt(w.t.Context(), w.admin, id)
 		wantCode(w.t, err, penstock.CodeConflict, "nothing to interrupt")
 		w.loseLease(a.Lease)
 		testkit.Eventually(w.t, 10*time.Second, func() error { return w.is(id, penstock.StateQueued) })
@@ -196,9 +196,9 @@ func TestConversationIsSteered(t *testing.T) {
 		}
 		w.finish(w.work().Lease, penstock.Result{State: penstock.StateSucceeded})
 
-		_, err = w.InterruptConversation(ctx, w.admin, conversation)
+		_, err = w.Runs.InterruptConversation(ctx, w.admin, conversation)
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "the run is over")
-		accepted, err := w.FollowUpConversation(ctx, w.admin, conversation, penstock.FollowupRequest{Message: "to the newest"})
+		accepted, err := w.Runs.FollowUpConversation(ctx, w.admin, conversation, penstock.FollowupRequest{Message: "to the newest"})
 		if err != nil || accepted.RunID != newer.ID || accepted.Outcome != penstock.FollowupHandoff || accepted.FollowupID == "" {
 			w.t.Errorf("got %+v, %v, want the newest run's", accepted, err)
 		}
@@ -208,16 +208,16 @@ func TestConversationIsSteered(t *testing.T) {
 		for _, want := range []string{penstock.FollowupQueued, penstock.FollowupLive} {
 			if want == penstock.FollowupLive {
 				w.work()
-				if got, err := w.InterruptConversation(ctx, w.admin, conversation); err != nil || got.RunID != old.ID {
+				if got, err := w.Runs.InterruptConversation(ctx, w.admin, conversation); err != nil || got.RunID != old.ID {
 					w.t.Errorf("interrupted %+v, %v, want the run that talks", got, err)
 				}
 			}
-			accepted, err := w.FollowUpConversation(ctx, w.admin, conversation, penstock.FollowupRequest{Message: "to the one that talks"})
+			accepted, err := w.Runs.FollowUpConversation(ctx, w.admin, conversation, penstock.FollowupRequest{Message: "to the one that talks"})
 			if err != nil || accepted.RunID != old.ID || accepted.Outcome != want {
 				w.t.Errorf("got %+v, %v, want %s of the run that talks", accepted, err, want)
 			}
 		}
-		prepared, err := w.PrepareConversationAttachments(ctx, w.admin, conversation, prepareRequest(1))
+		prepared, err := w.Files.PrepareConversationAttachments(ctx, w.admin, conversation, prepareRequest(1))
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -225,14 +225,14 @@ func TestConversationIsSteered(t *testing.T) {
 		wantCode(w.t, err, penstock.CodeConflict, "talks in this conversation")
 
 		for _, id := range []string{penstock.NewID(), "nonsense"} {
-			_, err := w.FollowUpConversation(ctx, w.admin, id, penstock.FollowupRequest{Message: "m"})
+			_, err := w.Runs.FollowUpConversation(ctx, w.admin, id, penstock.FollowupRequest{Message: "m"})
 			wantCode(w.t, err, penstock.CodeNotFound, "conversation")
-			_, err = w.InterruptConversation(ctx, w.admin, id)
+			_, err = w.Runs.InterruptConversation(ctx, w.admin, id)
 			wantCode(w.t, err, penstock.CodeNotFound, "conversation")
 		}
 		stranger := w.as("stranger", penstock.ScopeRunsWrite)
 		stranger.Team = "another"
-		_, err = w.FollowUpConversation(ctx, stranger, conversation, penstock.FollowupRequest{Message: "m"})
+		_, err = w.Runs.FollowUpConversation(ctx, stranger, conversation, penstock.FollowupRequest{Message: "m"})
 		wantCode(w.t, err, penstock.CodeNotFound, "conversation")
 	})
 }
@@ -246,9 +246,9 @@ func TestInterruptRacesTheEnd(t *testing.T) {
 			a := w.work()
 			var together sync.WaitGroup
 			var interruptErr, finishErr error
-			together.Go(func() { _, interruptErr = w.Interrupt(w.t.Context(), w.admin, id) })
+			together.Go(func() { _, interruptErr = w.Runs.Interrupt(w.t.Context(), w.admin, id) })
 			together.Go(func() {
-				_, finishErr = w.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateSucceeded})
+				_, finishErr = w.Executions.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateSucceeded})
 			})
 			together.Wait()
 			if finishErr != nil {
@@ -272,7 +272,7 @@ func TestInterruptsAndACancelAtOnce(t *testing.T) {
 			var together sync.WaitGroup
 			for range 4 {
 				together.Go(func() {
-					_, err := w.Interrupt(w.t.Context(), w.admin, id)
+					_, err := w.Runs.Interrupt(w.t.Context(), w.admin, id)
 					if code := penstock.CodeOf(err); err != nil && code != penstock.CodeInvalidRequest {
 						w.t.Error(err)
 					}
@@ -284,7 +284,7 @@ func TestInterruptsAndACancelAtOnce(t *testing.T) {
 			if n := w.countMoments(id, penstock.MomentInterrupt); n > 1 {
 				w.t.Errorf("%d interrupts are on the timeline", n)
 			}
-			if _, err := w.Control().Heartbeat(w.t.Context(), a.Lease, 0); !errors.Is(err, penstock.ErrLeaseLost) {
+			if _, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, 0); !errors.Is(err, penstock.ErrLeaseLost) {
 				w.t.Errorf("the worker is told %v", err)
 			}
 		}

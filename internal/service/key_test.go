@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/store"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -18,7 +19,7 @@ import (
 
 func (w *world) createKey(p penstock.Principal, req penstock.KeyRequest) penstock.Key {
 	w.t.Helper()
-	k, err := w.CreateKey(w.t.Context(), p, req)
+	k, err := w.Keys.Create(w.t.Context(), p, req)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestKeyIsShownOnceAndActsForItsOwner(t *testing.T) {
 		if !strings.HasPrefix(k.Key, "psk_") || len(k.Key) != 47 || !strings.HasPrefix(k.Key, k.Prefix) || k.Name != "ci" {
 			w.t.Errorf("made %+v", k)
 		}
-		p, err := w.Authenticate(w.t.Context(), k.Key)
+		p, err := w.Keys.Authenticate(w.t.Context(), k.Key)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -50,7 +51,7 @@ func TestKeyIsShownOnceAndActsForItsOwner(t *testing.T) {
 		if diff := cmp.Diff(want, p); diff != "" {
 			w.t.Errorf("-want +got:\n%s", diff)
 		}
-		keys, err := w.ListKeys(w.t.Context(), w.admin)
+		keys, err := w.Keys.List(w.t.Context(), w.admin)
 		if err != nil || len(keys) != 2 {
 			w.t.Fatalf("listed %d keys, %v, want that and the first", len(keys), err)
 		}
@@ -67,31 +68,31 @@ func TestKeyThatIsNoneIsRefused(t *testing.T) {
 		ctx := w.t.Context()
 		soon := w.createKey(w.admin, penstock.KeyRequest{Name: "soon over", Scopes: []penstock.Scope{penstock.ScopeRunsRead}, ExpiresInSeconds: 1})
 		revoked := w.createKey(w.admin, penstock.KeyRequest{Name: "revoked", Scopes: []penstock.Scope{penstock.ScopeRunsRead}})
-		if _, err := w.Authenticate(ctx, revoked.Key); err != nil {
+		if _, err := w.Keys.Authenticate(ctx, revoked.Key); err != nil {
 			w.t.Fatal(err)
 		}
-		if err := w.RevokeKey(ctx, w.admin, revoked.UID); err != nil {
+		if err := w.Keys.Revoke(ctx, w.admin, revoked.UID); err != nil {
 			w.t.Fatal(err)
 		}
 		for name, key := range map[string]string{
 			"empty": "", "unknown": "psk_" + strings.Repeat("x", 43), "another prefix": "sk_" + strings.Repeat("x", 43),
 			"huge": "psk_" + strings.Repeat("x", 1<<20), "revoked": revoked.Key, "with a space": revoked.Key + " ",
 		} {
-			if _, err := w.Authenticate(ctx, key); penstock.CodeOf(err) != penstock.CodeAuthenticationRequired {
+			if _, err := w.Keys.Authenticate(ctx, key); penstock.CodeOf(err) != penstock.CodeAuthenticationRequired {
 				w.t.Errorf("%s: got %v", name, err)
 			}
 		}
 		testkit.Eventually(w.t, 5*time.Second, func() error {
-			_, err := w.Authenticate(ctx, soon.Key)
+			_, err := w.Keys.Authenticate(ctx, soon.Key)
 			if penstock.CodeOf(err) == penstock.CodeAuthenticationRequired {
 				return nil
 			}
 			return errors.Join(err, errors.New("it still works"))
 		})
-		wantCode(w.t, w.RevokeKey(ctx, w.admin, revoked.UID), penstock.CodeNotFound, revoked.UID)
+		wantCode(w.t, w.Keys.Revoke(ctx, w.admin, revoked.UID), penstock.CodeNotFound, revoked.UID)
 		other := w.admin
 		other.Team = "another"
-		wantCode(w.t, w.RevokeKey(ctx, other, soon.UID), penstock.CodeNotFound, soon.UID)
+		wantCode(w.t, w.Keys.Revoke(ctx, other, soon.UID), penstock.CodeNotFound, soon.UID)
 	})
 }
 
@@ -118,7 +119,7 @@ func TestNobodyHandsOutARightTheyLack(t *testing.T) {
 			"of no agent":          {w.admin, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}, AgentUID: "nobody"}, penstock.CodeInvalidRequest, "/agent_uid"},
 			"by a reader":          {w.as("reader", penstock.ScopeRunsRead), penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsRead}}, penstock.CodeNotAuthorized, "keys:manage"},
 		} {
-			_, err := w.CreateKey(w.t.Context(), test.p, test.req)
+			_, err := w.Keys.Create(w.t.Context(), test.p, test.req)
 			if got := penstock.CodeOf(err); got != test.code || err != nil && !strings.Contains(err.Error(), test.mentions) {
 				w.t.Errorf("%s: got %v, want %q that mentions %q", name, err, test.code, test.mentions)
 			}
@@ -133,21 +134,21 @@ func TestNoKeyOutlivesTheKeyThatMadeIt(t *testing.T) {
 		ctx := w.t.Context()
 		scopes := []penstock.Scope{penstock.ScopeKeysManage, penstock.ScopeRunsRead}
 		k := w.createKey(w.admin, penstock.KeyRequest{Name: "for an hour", Scopes: scopes, ExpiresInSeconds: 3600})
-		p, err := w.Authenticate(ctx, k.Key)
+		p, err := w.Keys.Authenticate(ctx, k.Key)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		cookie, session, err := w.SignIn(ctx, p, service.SessionProof{})
+		cookie, session, err := w.Sessions.SignIn(ctx, p, access.SessionProof{})
 		if err != nil || session.ExpiresAt != k.ExpiresAt {
 			w.t.Errorf("the session ends at %s, %v, its key at %s", session.ExpiresAt, err, k.ExpiresAt)
 		}
-		proof := service.SessionProof{Cookie: cookie, Secret: session.Secret}
-		signedIn, session, err := w.ResumeSession(ctx, proof)
+		proof := access.SessionProof{Cookie: cookie, Secret: session.Secret}
+		signedIn, session, err := w.Sessions.Resume(ctx, proof)
 		if err != nil || session.ExpiresAt != k.ExpiresAt {
 			w.t.Errorf("the session ends at %s, %v, its key at %s", session.ExpiresAt, err, k.ExpiresAt)
 		}
 		child := w.createKey(p, penstock.KeyRequest{Name: "child", Scopes: scopes})
-		byChild, err := w.Authenticate(ctx, child.Key)
+		byChild, err := w.Keys.Authenticate(ctx, child.Key)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -163,7 +164,7 @@ func TestNoKeyOutlivesTheKeyThatMadeIt(t *testing.T) {
 					w.t.Errorf("by %s, for a minute: it expires at %s", name, got.ExpiresAt)
 				}
 				req.ExpiresInSeconds = 3601
-				_, err := w.CreateKey(ctx, maker, req)
+				_, err := w.Keys.Create(ctx, maker, req)
 				wantCode(w.t, err, penstock.CodeInvalidRequest, "/expires_in_seconds must be at most 3")
 			}
 		}
@@ -176,11 +177,11 @@ func TestNoKeyOutlivesTheKeyThatMadeIt(t *testing.T) {
 func TestLastAdminKeyIsKept(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
-		wantCode(w.t, w.RevokeKey(ctx, w.admin, w.admin.KeyUID), penstock.CodeConflict, "admin")
-		if _, err := w.CreateKey(ctx, w.admin, penstock.KeyRequest{Name: "second", Scopes: []penstock.Scope{penstock.ScopeAdmin}}); err != nil {
+		wantCode(w.t, w.Keys.Revoke(ctx, w.admin, w.admin.KeyUID), penstock.CodeConflict, "admin")
+		if _, err := w.Keys.Create(ctx, w.admin, penstock.KeyRequest{Name: "second", Scopes: []penstock.Scope{penstock.ScopeAdmin}}); err != nil {
 			w.t.Fatal(err)
 		}
-		if err := w.RevokeKey(ctx, w.admin, w.admin.KeyUID); err != nil {
+		if err := w.Keys.Revoke(ctx, w.admin, w.admin.KeyUID); err != nil {
 			w.t.Errorf("with another one there: %v", err)
 		}
 	})
@@ -193,7 +194,7 @@ func TestKeyOfAnAgentActsAsTheAgentAndEndsWithIt(t *testing.T) {
 		// Its maker need not be able to read agents.
 		maker := w.as("maker", penstock.ScopeKeysManage, penstock.ScopeRunsWrite)
 		k := w.createKey(maker, penstock.KeyRequest{Name: "agent", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID})
-		p, err := w.Authenticate(ctx, k.Key)
+		p, err := w.Keys.Authenticate(ctx, k.Key)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -201,19 +202,19 @@ func TestKeyOfAnAgentActsAsTheAgentAndEndsWithIt(t *testing.T) {
 		if diff := cmp.Diff(want, p.Actor); diff != "" || p.AgentUID != agent.UID {
 			w.t.Errorf("acts as %+v:\n%s", p, diff)
 		}
-		created, err := w.CreateRun(ctx, p, penstock.RunRequest{Prompt: "go"}, penstock.SourceAPI)
+		created, err := w.Runs.Create(ctx, p, penstock.RunRequest{Prompt: "go"}, penstock.SourceAPI)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if run := w.get(created.ID); run.Config.ModelID != "m" || run.Executor == nil || run.Executor.UID != agent.UID {
 			w.t.Errorf("the run is executed by %+v with the model %q", run.Executor, run.Config.ModelID)
 		}
-		if err := w.DeleteIdentity(ctx, w.admin, agent.UID); err != nil {
+		if err := w.Resources.DeleteIdentity(ctx, w.admin, agent.UID); err != nil {
 			w.t.Fatal(err)
 		}
-		_, err = w.Authenticate(ctx, k.Key)
+		_, err = w.Keys.Authenticate(ctx, k.Key)
 		wantCode(w.t, err, penstock.CodeAuthenticationRequired, "revoked")
-		_, err = w.CreateKey(ctx, w.admin, penstock.KeyRequest{Name: "late", Scopes: []penstock.Scope{penstock.ScopeRunsRead}, AgentUID: agent.UID})
+		_, err = w.Keys.Create(ctx, w.admin, penstock.KeyRequest{Name: "late", Scopes: []penstock.Scope{penstock.ScopeRunsRead}, AgentUID: agent.UID})
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/agent_uid")
 		if run := w.get(created.ID); run.Executor == nil || run.Executor.DisplayName != "reviewer" {
 			w.t.Errorf("the run has lost who executed it: %+v", run.Executor)
@@ -225,7 +226,7 @@ func TestOnlyAnAdminMakesKeysOfAnAgentThatActsForOthers(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("proxy"), OnBehalfOfEnabled: new(true)})
 		req := penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID}
-		_, err := w.CreateKey(w.t.Context(), w.as("manager", penstock.ScopeKeysManage, penstock.ScopeRunsWrite), req)
+		_, err := w.Keys.Create(w.t.Context(), w.as("manager", penstock.ScopeKeysManage, penstock.ScopeRunsWrite), req)
 		wantCode(w.t, err, penstock.CodeNotAuthorized, "admin")
 		w.createKey(w.admin, req)
 	})
@@ -236,18 +237,18 @@ func TestExecutionKeyHoldsAsLongAsTheLease(t *testing.T) {
 		ctx := w.t.Context()
 		created := w.create(penstock.RunRequest{Prompt: "go"})
 		a := w.work()
-		p, err := w.Authenticate(ctx, a.APIKey)
+		p, err := w.Keys.Authenticate(ctx, a.APIKey)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if p.RunID != created.ID || p.May(penstock.ScopeRunsRead) || !p.May(penstock.ScopeOwnRun) {
 			w.t.Errorf("it is %+v", p)
 		}
-		if me := w.Me(p); me.RunID != created.ID {
+		if me := w.Keys.Me(p); me.RunID != created.ID {
 			w.t.Errorf("it is told to be %+v", me)
 		}
 		w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
-		_, err = w.Authenticate(ctx, a.APIKey)
+		_, err = w.Keys.Authenticate(ctx, a.APIKey)
 		wantCode(w.t, err, penstock.CodeAuthenticationRequired, "")
 	})
 }
@@ -256,17 +257,17 @@ func TestLastUseOfAKeyIsRecorded(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		k := w.createKey(w.admin, penstock.KeyRequest{Name: "ci", Scopes: []penstock.Scope{penstock.ScopeRunsRead}})
-		if _, err := w.Authenticate(ctx, k.Key); err != nil {
+		if _, err := w.Keys.Authenticate(ctx, k.Key); err != nil {
 			w.t.Fatal(err)
 		}
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
-		_ = w.TouchKeys(gone) // a database that is away: what it was told is not forgotten
+		_ = w.Keys.Touch(gone) // a database that is away: what it was told is not forgotten
 		testkit.Eventually(w.t, 5*time.Second, func() error {
-			if err := w.TouchKeys(ctx); err != nil {
+			if err := w.Keys.Touch(ctx); err != nil {
 				return err
 			}
-			keys, err := w.ListKeys(ctx, w.admin)
+			keys, err := w.Keys.List(ctx, w.admin)
 			for _, listed := range keys {
 				if listed.UID == k.UID && listed.LastUsedAt >= k.CreatedAt {
 					return nil
@@ -282,7 +283,7 @@ func TestFirstKeyIsMadeOnce(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
 		svc := service.New(service.Options{Store: s})
-		_, _, err := svc.BootstrapKey(ctx, "too short")
+		_, _, err := svc.Keys.Bootstrap(ctx, "too short")
 		wantCode(t, err, penstock.CodeInvalidRequest, "psk_")
 		// Replicas that start at the same time on an empty database.
 		var mu sync.Mutex
@@ -290,7 +291,7 @@ func TestFirstKeyIsMadeOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range 6 {
 			all.Go(func() {
-				ok, key, err := svc.BootstrapKey(ctx, "")
+				ok, key, err := svc.Keys.Bootstrap(ctx, "")
 				if err != nil {
 					t.Error(err)
 				}
@@ -305,10 +306,10 @@ func TestFirstKeyIsMadeOnce(t *testing.T) {
 		if len(made) != 1 {
 			t.Fatalf("%d first keys were made, want 1", len(made))
 		}
-		if p, err := svc.Authenticate(ctx, made[0]); err != nil || !p.May(penstock.ScopeAdmin) {
+		if p, err := svc.Keys.Authenticate(ctx, made[0]); err != nil || !p.May(penstock.ScopeAdmin) {
 			t.Errorf("the first key does not work: %+v, %v", p, err)
 		}
-		if ok, _, err := svc.BootstrapKey(ctx, "psk_"+strings.Repeat("x", 30)); ok || err != nil {
+		if ok, _, err := svc.Keys.Bootstrap(ctx, "psk_"+strings.Repeat("x", 30)); ok || err != nil {
 			t.Errorf("another first key: %v, %v", ok, err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/factory"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -24,7 +25,7 @@ func workerOf(id string, providers ...string) penstock.Claim {
 // there is none.
 func (w *world) takes(c penstock.Claim) (id string, l penstock.Lease) {
 	w.t.Helper()
-	a, err := w.Control().Claim(w.t.Context(), c)
+	a, err := w.Executions.Control().Claim(w.t.Context(), c)
 	if err != nil && !errors.Is(err, penstock.ErrNoWork) {
 		w.t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestRunWhoseModelNobodyHasIsCancelled(t *testing.T) {
 				len(run.StatusMessage.Message) > 400 {
 				w.t.Errorf("%.20s: got %+v", model, run.StatusMessage)
 			}
-			if _, err := w.CancelRun(w.t.Context(), w.admin, id, false); err != nil {
+			if _, err := w.Runs.Cancel(w.t.Context(), w.admin, id, false); err != nil {
 				w.t.Error(err)
 			}
 			w.mustBe(id, penstock.StateCancelled)
@@ -115,7 +116,7 @@ func TestRunThatNeedsNoProviderDoesNotWait(t *testing.T) {
 				continue
 			}
 			w.finish(l, penstock.Result{State: penstock.StateSucceeded})
-			if _, err := w.Control().Claim(w.t.Context(), penstock.Claim{WorkerID: test.worker.WorkerID, Stopping: true}); !errors.Is(err, penstock.ErrNoWork) {
+			if _, err := w.Executions.Control().Claim(w.t.Context(), penstock.Claim{WorkerID: test.worker.WorkerID, Stopping: true}); !errors.Is(err, penstock.ErrNoWork) {
 				w.t.Fatal(err)
 			}
 		}
@@ -205,7 +206,7 @@ func TestAliasesAreListedAsModels(t *testing.T) {
 		o.Models = []penstock.ModelInfo{{ID: "openai/gpt-6.1-sol", Provider: penstock.ProviderOpenAI, DisableReason: penstock.DisabledByAdmin}}
 		o.ModelAliases = map[string]string{"auto-genius": "gpt-6.1-sol", "cheap": "auto", "new": "google/gemini-9"}
 	}, func(w *world) {
-		list, err := w.Models(w.t.Context(), w.admin)
+		list, err := w.Catalog.Models(w.t.Context(), w.admin)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -234,7 +235,7 @@ func TestFilesWithAnUnknownModelAreWarnedOf(t *testing.T) {
 			}
 		}
 		for _, model := range []string{"auto", "small", "gpt-9", "demo/offline"} {
-			if got, err := w.Validate(w.t.Context(), w.admin, files(model)); err != nil || !got.Valid || len(got.Diagnostics) > 0 {
+			if got, err := w.Factories.Validate(w.t.Context(), w.admin, files(model)); err != nil || !got.Valid || len(got.Diagnostics) > 0 {
 				w.t.Errorf("%s: got %+v, %v", model, got, err)
 			}
 		}
@@ -249,24 +250,24 @@ func TestFilesWithAnUnknownModelAreWarnedOf(t *testing.T) {
 				w.t.Errorf("%s: got %+v", what, found)
 			}
 		}
-		validated, err := w.Validate(w.t.Context(), w.admin, files("sonnet"))
+		validated, err := w.Factories.Validate(w.t.Context(), w.admin, files("sonnet"))
 		if err != nil || !validated.Valid {
 			w.t.Errorf("got %+v, %v", validated, err)
 		}
 		check("validated", validated.Diagnostics)
-		made, err := w.CreateFactory(w.t.Context(), w.admin, penstock.FactoryRequest{Files: files("sonnet")})
+		made, err := w.Factories.Create(w.t.Context(), w.admin, penstock.FactoryRequest{Files: files("sonnet")})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		check("made", made.Definition.Diagnostics)
 		changed := files("sonnet")
 		changed["factory.yaml"] += "description: Changed.\n"
-		applied, err := w.Apply(w.t.Context(), w.admin, made.UID, service.ApplyRequest{Files: changed, DryRun: true})
+		applied, err := w.Factories.Apply(w.t.Context(), w.admin, made.UID, factory.ApplyRequest{Files: changed, DryRun: true})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		check("applied", applied.Diagnostics)
-		dispatched, err := w.Dispatch(w.t.Context(), w.admin, made.UID, penstock.DispatchRequest{Prompt: "p"}, penstock.SourceAPI)
+		dispatched, err := w.Factories.Dispatch(w.t.Context(), w.admin, made.UID, penstock.DispatchRequest{Prompt: "p"}, penstock.SourceAPI)
 		if err != nil || len(dispatched.Warnings) != 1 {
 			w.t.Errorf("dispatched: got %q, %v", dispatched.Warnings, err)
 		}

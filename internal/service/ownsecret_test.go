@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/factory"
 )
 
 const deployKey = "value-of-the-deploy-key"
@@ -21,7 +21,7 @@ func TestManagingFactoriesReachesNoSecretOfOthers(t *testing.T) {
 		h.secret("DEPLOY_KEY", new(deployKey))
 		h.secret("DECLARED", nil)
 		manager := h.as("mia", penstock.ScopeFactoriesManage, penstock.ScopeRunsWrite)
-		own, err := h.CreateWebhook(ctx, manager, h.factory, named("own", penstock.AuthToken))
+		own, err := h.Resources.CreateWebhook(ctx, manager, h.factory, named("own", penstock.AuthToken))
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -34,22 +34,22 @@ func TestManagingFactoriesReachesNoSecretOfOthers(t *testing.T) {
 				"another name of it": with(with(files, "webhooks/own.yaml", ""), "webhooks/renamed.yaml", hookFile(secret)),
 			} {
 				for _, dry := range []bool{true, false} {
-					_, err := h.Apply(ctx, manager, h.factory, service.ApplyRequest{Files: next, DryRun: dry})
+					_, err := h.Factories.Apply(ctx, manager, h.factory, factory.ApplyRequest{Files: next, DryRun: dry})
 					refusals[what+secret] = wantNamingRefused(h.t, what, secret, err)
 				}
 			}
 			made := with(with(files, "webhooks/own.yaml", ""), "webhooks/thief.yaml", hookFile(secret))
 			made["factory.yaml"] = strings.Replace(made["factory.yaml"], "name: acme", "name: another", 1)
-			_, err := h.CreateFactory(ctx, manager, penstock.FactoryRequest{Files: made})
+			_, err := h.Factories.Create(ctx, manager, penstock.FactoryRequest{Files: made})
 			wantNamingRefused(h.t, "a new factory", secret, err)
-			verdict, err := h.Validate(ctx, manager, with(files, "webhooks/thief.yaml", hookFile(secret)))
+			verdict, err := h.Factories.Validate(ctx, manager, with(files, "webhooks/thief.yaml", hookFile(secret)))
 			if err != nil || verdict.Valid || !strings.Contains(verdict.Diagnostics[0].Message, "secrets:manage") {
 				h.t.Errorf("validated: got %+v, %v", verdict, err)
 			}
 			if secret != "DEPLOY_KEYS" {
 				request := named("thief", penstock.AuthToken)
 				request.SecretName = &secret
-				_, err = h.CreateWebhook(ctx, manager, h.factory, request)
+				_, err = h.Resources.CreateWebhook(ctx, manager, h.factory, request)
 				wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
 			}
 		}
@@ -60,7 +60,7 @@ func TestManagingFactoriesReachesNoSecretOfOthers(t *testing.T) {
 				}
 			}
 		}
-		verdict, err := h.Validate(ctx, manager, files)
+		verdict, err := h.Factories.Validate(ctx, manager, files)
 		if err != nil || !verdict.Valid {
 			h.t.Errorf("its own files: got %+v, %v", verdict, err)
 		}
@@ -96,19 +96,19 @@ func TestOnlyOnesOwnSecretIsRotatedWithoutSecretsManage(t *testing.T) {
 		manager := h.as("mia", penstock.ScopeFactoriesManage)
 		ci, waits := h.webhookNamed("ci"), h.webhookNamed("waits")
 		for _, req := range []penstock.RotateRequest{{}, {Secret: new("another-token-of-mine")}, {OverlapSeconds: 60}} {
-			_, err := h.RotateWebhookSecret(ctx, manager, h.factory, ci.UID, req)
+			_, err := h.Resources.RotateWebhookSecret(ctx, manager, h.factory, ci.UID, req)
 			wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
-			_, err = h.RotateWebhookSecret(ctx, manager, h.factory, waits.UID, req)
+			_, err = h.Resources.RotateWebhookSecret(ctx, manager, h.factory, waits.UID, req)
 			wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
 		}
-		_, err := h.UpdateWebhook(ctx, manager, h.factory, waits.UID, penstock.WebhookRequest{Secret: new("another-token-of-mine")})
+		_, err := h.Resources.UpdateWebhook(ctx, manager, h.factory, waits.UID, penstock.WebhookRequest{Secret: new("another-token-of-mine")})
 		wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
 		h.managed("DEPLOY_KEY", deployKey)
-		if secret, err := h.Secret(ctx, h.admin, "DECLARED"); err != nil || !secret.Pending {
+		if secret, err := h.Secrets.Read(ctx, h.admin, "DECLARED"); err != nil || !secret.Pending {
 			h.t.Errorf("got %+v, %v", secret, err)
 		}
 		// Another edit of the same files names nothing anew.
-		if _, err := h.Apply(ctx, manager, h.factory, service.ApplyRequest{Files: with(h.files().Files, "README.md", "x")}); err != nil {
+		if _, err := h.Factories.Apply(ctx, manager, h.factory, factory.ApplyRequest{Files: with(h.files().Files, "README.md", "x")}); err != nil {
 			h.t.Errorf("an edit beside the webhooks: %v %+v", err, findings(err))
 		}
 		h.rotate(ci.UID, penstock.RotateRequest{})
@@ -122,55 +122,55 @@ func TestASecretIsOfTheWebhookThatItWasMadeFor(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
 		manager := h.as("mia", penstock.ScopeFactoriesManage)
-		own, err := h.CreateWebhook(ctx, manager, h.factory, named("own", penstock.AuthToken))
+		own, err := h.Resources.CreateWebhook(ctx, manager, h.factory, named("own", penstock.AuthToken))
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		if secret, err := h.Secret(ctx, h.admin, own.SecretName); err != nil || secret.WebhookUID != own.UID {
+		if secret, err := h.Secrets.Read(ctx, h.admin, own.SecretName); err != nil || secret.WebhookUID != own.UID {
 			h.t.Errorf("got %+v, %v, want it marked as made for %s", secret, err, own.UID)
 		}
-		if _, err := h.RotateWebhookSecret(ctx, manager, h.factory, own.UID, penstock.RotateRequest{}); err != nil {
+		if _, err := h.Resources.RotateWebhookSecret(ctx, manager, h.factory, own.UID, penstock.RotateRequest{}); err != nil {
 			h.t.Error(err)
 		}
-		pending, err := h.CreateWebhook(ctx, manager, h.factory, signature("pending", "stripe", nil))
+		pending, err := h.Resources.CreateWebhook(ctx, manager, h.factory, signature("pending", "stripe", nil))
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		if _, err := h.UpdateWebhook(ctx, manager, h.factory, pending.UID, penstock.WebhookRequest{Secret: new("whsec_live_0123456789")}); err != nil {
+		if _, err := h.Resources.UpdateWebhook(ctx, manager, h.factory, pending.UID, penstock.WebhookRequest{Secret: new("whsec_live_0123456789")}); err != nil {
 			h.t.Error(err)
 		}
 		h.setSecret(own.SecretName, "given-by-a-manager-of-secrets")
-		if _, err := h.RotateWebhookSecret(ctx, manager, h.factory, own.UID, penstock.RotateRequest{}); err != nil {
+		if _, err := h.Resources.RotateWebhookSecret(ctx, manager, h.factory, own.UID, penstock.RotateRequest{}); err != nil {
 			h.t.Error(err)
 		}
 
 		before := h.files().Files // an old revision
-		if err := h.DeleteWebhook(ctx, manager, h.factory, own.UID); err != nil {
+		if err := h.Resources.DeleteWebhook(ctx, manager, h.factory, own.UID); err != nil {
 			h.t.Fatal(err)
 		}
 		h.setSecret(own.SecretName, "of-use-to-somebody-else")
-		_, err = h.Apply(ctx, manager, h.factory, service.ApplyRequest{Files: before})
+		_, err = h.Factories.Apply(ctx, manager, h.factory, factory.ApplyRequest{Files: before})
 		wantNamingRefused(h.t, "an old revision", own.SecretName, err)
 		request := named("own", penstock.AuthToken)
 		request.SecretName = &own.SecretName
-		_, err = h.CreateWebhook(ctx, manager, h.factory, request)
+		_, err = h.Resources.CreateWebhook(ctx, manager, h.factory, request)
 		wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
 		h.managed(own.SecretName, "of-use-to-somebody-else")
 
 		h.apply(before)
 		again := h.webhookNamed("own")
-		_, err = h.RotateWebhookSecret(ctx, manager, h.factory, again.UID, penstock.RotateRequest{})
+		_, err = h.Resources.RotateWebhookSecret(ctx, manager, h.factory, again.UID, penstock.RotateRequest{})
 		wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
 
 		// A secret that is made anew under the name is nobody's.
-		if err := h.DeleteWebhook(ctx, manager, h.factory, pending.UID); err != nil {
+		if err := h.Resources.DeleteWebhook(ctx, manager, h.factory, pending.UID); err != nil {
 			h.t.Fatal(err)
 		}
-		if err := h.DeleteSecret(ctx, h.admin, pending.SecretName); err != nil {
+		if err := h.Secrets.Delete(ctx, h.admin, pending.SecretName); err != nil {
 			h.t.Fatal(err)
 		}
 		h.secret(pending.SecretName, nil)
-		if secret, err := h.Secret(ctx, h.admin, pending.SecretName); err != nil || secret.WebhookUID != "" {
+		if secret, err := h.Secrets.Read(ctx, h.admin, pending.SecretName); err != nil || secret.WebhookUID != "" {
 			h.t.Errorf("got %+v, %v", secret, err)
 		}
 	})
@@ -185,9 +185,9 @@ func TestASharedSecretIsRotatedByNeitherWebhook(t *testing.T) {
 		request := named("second", penstock.AuthToken)
 		request.SecretName = &own.SecretName
 		second := h.hook(request)
-		_, err := h.RotateWebhookSecret(ctx, manager, h.factory, own.UID, penstock.RotateRequest{})
+		_, err := h.Resources.RotateWebhookSecret(ctx, manager, h.factory, own.UID, penstock.RotateRequest{})
 		wantCode(h.t, err, penstock.CodeConflict, "second")
-		_, err = h.RotateWebhookSecret(ctx, manager, h.factory, second.UID, penstock.RotateRequest{})
+		_, err = h.Resources.RotateWebhookSecret(ctx, manager, h.factory, second.UID, penstock.RotateRequest{})
 		wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
 		h.values(second.UID, own.Secret)
 	})
@@ -199,18 +199,18 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 		ctx := h.t.Context()
 		own := h.hook(named("own", penstock.AuthToken))
 		for pointer, config := range secretConfigs(own.SecretName) {
-			_, err := h.CreateRun(ctx, h.admin, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
+			_, err := h.Runs.Create(ctx, h.admin, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
 			wantCode(h.t, err, penstock.CodeInvalidRequest, "/config"+pointer+` the managed secret "`+own.SecretName+`" was made for a webhook, and runs never get it`)
-			_, err = h.CreateSchedule(ctx, h.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config})
+			_, err = h.Schedules.Create(ctx, h.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config})
 			wantCode(h.t, err, penstock.CodeInvalidRequest, "made for a webhook")
 			user := h.as("ann", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
-			_, err = h.CreateRun(ctx, user, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
+			_, err = h.Runs.Create(ctx, user, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
 			wantCode(h.t, err, penstock.CodeInvalidRequest, "it does not exist, has no value, or belongs to a webhook")
 		}
 		agentName, secrets := "thief", []penstock.NamedSecret{{Name: own.SecretName}}
-		_, err := h.CreateIdentity(ctx, h.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
+		_, err := h.Resources.CreateIdentity(ctx, h.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
 		wantCode(h.t, err, penstock.CodeInvalidRequest, "made for a webhook")
-		_, err = h.CreateAutomation(ctx, h.admin, h.factory, penstock.AutomationRequest{
+		_, err = h.Resources.CreateAutomation(ctx, h.admin, h.factory, penstock.AutomationRequest{
 			Name: new("a"), Prompt: new("go"), Secrets: &[]string{own.SecretName},
 			Triggers: &[]penstock.Trigger{{Provider: penstock.ProviderSchedule, Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@daily"}}},
 		})
@@ -224,7 +224,7 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 			"factory.yaml": files["factory.yaml"] +
 				"mcpServers:\n  m:\n    command: m\n    env: {T: '${{ secrets." + own.SecretName + " }}'}\n",
 		} {
-			_, err := h.Apply(ctx, h.admin, h.factory, service.ApplyRequest{Files: with(files, path, content)})
+			_, err := h.Factories.Apply(ctx, h.admin, h.factory, factory.ApplyRequest{Files: with(files, path, content)})
 			if found := findings(err); len(found) != 1 || !strings.Contains(found[0].Message, "made for a webhook") || found[0].Path != path {
 				h.t.Errorf("%s: got %v", path, err)
 			}
@@ -238,7 +238,7 @@ func TestAClaimedRunDoesNotGetTheSecretOfAWebhook(t *testing.T) {
 		h.secret("LATER", new(deployKey))
 		run := h.create(penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Secrets: []string{"LATER"}}})
 		next := h.create(penstock.RunRequest{Prompt: "next"})
-		if err := h.DeleteSecret(h.t.Context(), h.admin, "LATER"); err != nil {
+		if err := h.Secrets.Delete(h.t.Context(), h.admin, "LATER"); err != nil {
 			h.t.Fatal(err)
 		}
 		request := named("own", penstock.AuthToken)
@@ -255,7 +255,7 @@ func TestAClaimedRunDoesNotGetTheSecretOfAWebhook(t *testing.T) {
 
 func (h *hooks) webhookNamed(name string) penstock.Webhook {
 	h.t.Helper()
-	list, err := h.ListWebhooks(h.t.Context(), h.admin, h.factory)
+	list, err := h.Webhooks.List(h.t.Context(), h.admin, h.factory)
 	if err != nil {
 		h.t.Fatal(err)
 	}

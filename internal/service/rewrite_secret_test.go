@@ -24,7 +24,7 @@ func TestEditsReadSecretsAgain(t *testing.T) {
 		description := "Works."
 		edit := func() {
 			h.t.Helper()
-			if _, err := h.UpdateFactory(ctx, h.admin, h.factory, penstock.FactoryRequest{Description: &description}); err != nil {
+			if _, err := h.Factories.Update(ctx, h.admin, h.factory, penstock.FactoryRequest{Description: &description}); err != nil {
 				h.t.Fatal(err)
 			}
 		}
@@ -66,7 +66,7 @@ func TestAWebhookThatItsFileSwitchesOffStaysOffWhenItsSecretComes(t *testing.T) 
 		}
 		edit := func(description string) {
 			h.t.Helper()
-			if _, err := h.UpdateFactory(ctx, h.admin, h.factory, penstock.FactoryRequest{Description: &description}); err != nil {
+			if _, err := h.Factories.Update(ctx, h.admin, h.factory, penstock.FactoryRequest{Description: &description}); err != nil {
 				h.t.Fatal(err)
 			}
 		}
@@ -80,11 +80,11 @@ func TestAWebhookThatItsFileSwitchesOffStaysOffWhenItsSecretComes(t *testing.T) 
 			}
 			h.values(hooks[name], "value-there-now-1")
 		}
-		in, err := h.Inlet(ctx, hooks["offered"], false, true)
+		in, err := h.Ingress.Inlet(ctx, hooks["offered"], false, true)
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		wantCode(h.t, h.Offer(ctx, in, "from-somebody"), penstock.CodeNotFound, "")
+		wantCode(h.t, h.Ingress.Offer(ctx, in, "from-somebody"), penstock.CodeNotFound, "")
 		if got := h.read(hooks["offered"]); !got.PendingSecret || got.Enabled {
 			h.t.Errorf("got %+v, want that it waits still", got)
 		}

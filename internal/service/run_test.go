@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/run"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
@@ -39,7 +41,7 @@ func TestRunFromCreateToDone(t *testing.T) {
 		if len(a.Prompts) != 1 || a.Prompts[0].Text != "Look around\nand tell" || len(a.Files) != 1 {
 			w.t.Fatalf("assignment: %+v", a)
 		}
-		content, err := w.Control().Open(w.t.Context(), a.Lease, a.Files[0])
+		content, err := w.Executions.Control().Open(w.t.Context(), a.Lease, a.Files[0])
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -67,7 +69,7 @@ func TestRunFromCreateToDone(t *testing.T) {
 		if text := c.Steps[0].Messages[1].Content[0].Text; text != "I see." {
 			w.t.Errorf("the agent said %q", text)
 		}
-		if _, err := w.CancelRun(w.t.Context(), w.admin, run.ID, false); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		if _, err := w.Runs.Cancel(w.t.Context(), w.admin, run.ID, false); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			w.t.Errorf("cancelling what is over: %v, want an invalid request", err)
 		}
 	})
@@ -82,7 +84,7 @@ func TestFollowupsAreGivenInOrderAndNoneIsLost(t *testing.T) {
 			w.t.Fatalf("given %+v", a.Prompts)
 		}
 		w.followUp(run.ID, "third") // while it works
-		signal, err := w.Control().Heartbeat(w.t.Context(), a.Lease, time.Second)
+		signal, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, time.Second)
 		if err != nil || signal.Followups != 2 {
 			w.t.Errorf("the heartbeat tells of %d follow-ups, %v", signal.Followups, err)
 		}
@@ -143,7 +145,7 @@ func TestFollowupRacesTheEnd(t *testing.T) {
 			together.Go(func() { w.followUp(run.ID, "late") })
 			together.Go(func() {
 				var err error
-				if prompts, err = w.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateSucceeded}); err != nil {
+				if prompts, err = w.Executions.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateSucceeded}); err != nil {
 					w.t.Error(err)
 				}
 			})
@@ -170,9 +172,9 @@ func TestCancelRacesTheEnd(t *testing.T) {
 			a := w.work()
 			var together sync.WaitGroup
 			var cancelErr, finishErr error
-			together.Go(func() { _, cancelErr = w.CancelRun(w.t.Context(), w.admin, run.ID, false) })
+			together.Go(func() { _, cancelErr = w.Runs.Cancel(w.t.Context(), w.admin, run.ID, false) })
 			together.Go(func() {
-				_, finishErr = w.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateSucceeded})
+				_, finishErr = w.Executions.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateSucceeded})
 			})
 			together.Wait()
 			switch w.get(run.ID).State {
@@ -195,11 +197,11 @@ func TestCancelInEveryState(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		queued := w.create(penstock.RunRequest{Prompt: "p"})
 		w.followUp(queued.ID, "never given")
-		if id, err := w.CancelRun(w.t.Context(), w.admin, queued.ID, false); id != queued.ID || err != nil {
+		if id, err := w.Runs.Cancel(w.t.Context(), w.admin, queued.ID, false); id != queued.ID || err != nil {
 			w.t.Fatalf("got %q, %v", id, err)
 		}
 		w.mustBe(queued.ID, penstock.StateCancelled)
-		events, _ := w.Timeline(w.t.Context(), w.admin, queued.ID)
+		events, _ := w.Runs.Timeline(w.t.Context(), w.admin, queued.ID)
 		if ids, _ := events[len(events)-1].Payload["undelivered_followups"].([]any); len(ids) != 1 {
 			w.t.Errorf("the cancel does not name the follow-up that was not delivered: %+v", events[len(events)-1])
 		}
@@ -209,10 +211,10 @@ func TestCancelInEveryState(t *testing.T) {
 			w.moves(a.Lease, states...)
 			told := make(chan error, 1)
 			go func() {
-				_, err := w.Control().Heartbeat(w.t.Context(), a.Lease, 20*time.Second)
+				_, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, 20*time.Second)
 				told <- err
 			}()
-			if _, err := w.CancelRun(w.t.Context(), w.admin, run.ID, false); err != nil {
+			if _, err := w.Runs.Cancel(w.t.Context(), w.admin, run.ID, false); err != nil {
 				w.t.Fatal(err)
 			}
 			w.mustBe(run.ID, penstock.StateCancelled)
@@ -224,7 +226,7 @@ func TestCancelInEveryState(t *testing.T) {
 			case <-time.After(5 * time.Second):
 				w.t.Error("the worker is not told of the cancel")
 			}
-			if _, err := w.Authenticate(w.t.Context(), a.APIKey); penstock.CodeOf(err) != penstock.CodeAuthenticationRequired {
+			if _, err := w.Keys.Authenticate(w.t.Context(), a.APIKey); penstock.CodeOf(err) != penstock.CodeAuthenticationRequired {
 				w.t.Errorf("the agent's key still holds: %v", err)
 			}
 		}
@@ -242,11 +244,11 @@ func TestCancelCascades(t *testing.T) {
 		child := w.create(penstock.RunRequest{Prompt: "p", ParentID: top.ID})
 		grandchild := w.create(penstock.RunRequest{Prompt: "p", ParentID: child.ID})
 		other := w.create(penstock.RunRequest{Prompt: "p", ParentID: top.ID})
-		if _, err := w.CancelRun(w.t.Context(), w.admin, child.ID, true); err != nil {
+		if _, err := w.Runs.Cancel(w.t.Context(), w.admin, child.ID, true); err != nil {
 			w.t.Fatal(err)
 		}
 		w.mustBe(grandchild.ID, penstock.StateCancelled)
-		if _, err := w.CancelRun(w.t.Context(), w.admin, top.ID, false); err != nil {
+		if _, err := w.Runs.Cancel(w.t.Context(), w.admin, top.ID, false); err != nil {
 			w.t.Fatal(err)
 		}
 		w.mustBe(other.ID, penstock.StateQueued)
@@ -269,7 +271,7 @@ func TestParents(t *testing.T) {
 			w.t.Errorf("got depth %d, root %s, metadata %v", deepest.Depth, deepest.RootID, deepest.Metadata)
 		}
 		for _, parent := range []string{id, penstock.NewID(), "nonsense"} {
-			_, err := w.CreateRun(w.t.Context(), w.admin, penstock.RunRequest{Prompt: "p", ParentID: parent}, penstock.SourceAPI)
+			_, err := w.Runs.Create(w.t.Context(), w.admin, penstock.RunRequest{Prompt: "p", ParentID: parent}, penstock.SourceAPI)
 			wantField(w.t, err, "/parent_run_id")
 		}
 	})
@@ -323,12 +325,12 @@ func TestBadRequestsLeaveNothing(t *testing.T) {
 			"/config/idle_timeout_minutes": {Prompt: "p", Config: &penstock.Config{IdleTimeoutMinutes: new(61)}},
 			"/config/max_duration_minutes": {Prompt: "p", Config: &penstock.Config{MaxDurationMinutes: new(0)}},
 		} {
-			_, err := w.CreateRun(w.t.Context(), w.admin, req, penstock.SourceAPI)
+			_, err := w.Runs.Create(w.t.Context(), w.admin, req, penstock.SourceAPI)
 			wantField(w.t, err, pointer)
 		}
-		_, err := w.CreateRun(w.t.Context(), w.admin, penstock.RunRequest{Prompt: "a\x00b"}, penstock.SourceAPI)
+		_, err := w.Runs.Create(w.t.Context(), w.admin, penstock.RunRequest{Prompt: "a\x00b"}, penstock.SourceAPI)
 		wantField(w.t, err, "/prompt")
-		page, err := w.ListRuns(w.t.Context(), w.admin, penstock.RunQuery{})
+		page, err := w.Runs.List(w.t.Context(), w.admin, penstock.RunQuery{})
 		if err != nil || len(page.Runs) != 0 {
 			w.t.Errorf("%d runs are there, %v", len(page.Runs), err)
 		}
@@ -356,32 +358,32 @@ func TestWhoSeesWhat(t *testing.T) {
 		stranger := ada
 		stranger.Team = "another"
 		no := false
-		personal, err := w.CreateRun(w.t.Context(), ada, penstock.RunRequest{Prompt: "p", Team: &no}, penstock.SourceAPI)
+		personal, err := w.Runs.Create(w.t.Context(), ada, penstock.RunRequest{Prompt: "p", Team: &no}, penstock.SourceAPI)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		for name, p := range map[string]penstock.Principal{"bob": bob, "stranger": stranger} {
-			if _, err := w.GetRun(w.t.Context(), p, personal.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
+			if _, err := w.Runs.Read(w.t.Context(), p, personal.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.t.Errorf("%s reads it: %v", name, err)
 			}
-			if _, err := w.CancelRun(w.t.Context(), p, personal.ID, false); penstock.CodeOf(err) != penstock.CodeNotFound {
+			if _, err := w.Runs.Cancel(w.t.Context(), p, personal.ID, false); penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.t.Errorf("%s cancels it: %v", name, err)
 			}
-			if _, err := w.FollowUp(w.t.Context(), p, personal.ID, penstock.FollowupRequest{Message: "m"}); penstock.CodeOf(err) != penstock.CodeNotFound {
+			if _, err := w.Runs.FollowUp(w.t.Context(), p, personal.ID, penstock.FollowupRequest{Message: "m"}); penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.t.Errorf("%s steers it: %v", name, err)
 			}
-			page, err := w.ListRuns(w.t.Context(), p, penstock.RunQuery{})
+			page, err := w.Runs.List(w.t.Context(), p, penstock.RunQuery{})
 			if err != nil || len(page.Runs) != 0 {
 				w.t.Errorf("%s lists %d runs, %v", name, len(page.Runs), err)
 			}
 		}
 		for name, p := range map[string]penstock.Principal{"ada": ada, "admin": w.admin} {
-			if _, err := w.GetRun(w.t.Context(), p, personal.ID); err != nil {
+			if _, err := w.Runs.Read(w.t.Context(), p, personal.ID); err != nil {
 				w.t.Errorf("%s: %v", name, err)
 			}
 		}
 		reader := w.as("ada", penstock.ScopeRunsRead)
-		if _, err := w.CreateRun(w.t.Context(), reader, penstock.RunRequest{Prompt: "p"}, penstock.SourceAPI); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+		if _, err := w.Runs.Create(w.t.Context(), reader, penstock.RunRequest{Prompt: "p"}, penstock.SourceAPI); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.t.Errorf("without the scope: %v", err)
 		}
 	})
@@ -399,7 +401,7 @@ func TestLostWorker(t *testing.T) {
 		if !again.Prompts[0].Redelivered || again.Lease.ExecutionID != 2 {
 			w.t.Errorf("given %+v in execution %d", again.Prompts, again.Lease.ExecutionID)
 		}
-		if err := w.Control().Append(w.t.Context(), a.Lease, []penstock.Draft{penstock.Timeline(penstock.Now(), "ghost", nil)}); !errors.Is(err, penstock.ErrLeaseLost) {
+		if err := w.Executions.Control().Append(w.t.Context(), a.Lease, []penstock.Draft{penstock.Timeline(penstock.Now(), "ghost", nil)}); !errors.Is(err, penstock.ErrLeaseLost) {
 			w.t.Errorf("the worker that was lost writes: %v", err)
 		}
 		w.loseLease(again.Lease) // it works, and nothing was saved
@@ -421,7 +423,7 @@ func TestLostWorker(t *testing.T) {
 		if a.Session == nil || !a.Prompts[0].Redelivered || a.Prompts[0].Text != "steer" {
 			w.t.Errorf("session %+v, given %+v", a.Session, a.Prompts)
 		}
-		content, err := w.Control().Open(w.t.Context(), a.Lease, a.Session.File)
+		content, err := w.Executions.Control().Open(w.t.Context(), a.Lease, a.Session.File)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -443,7 +445,7 @@ func TestRunThatLosesItsWorkerAgainAndAgainEnds(t *testing.T) {
 		for times := range 6 {
 			if times == 3 { // by itself, which does not count
 				a := w.claim()
-				if _, err := w.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateQueued}); err != nil {
+				if _, err := w.Executions.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateQueued}); err != nil {
 					w.t.Fatal(err)
 				}
 			}
@@ -472,7 +474,7 @@ func (w *world) is(id string, want penstock.State) error {
 
 func TestQueueTimeoutNamesWhatIsMissing(t *testing.T) {
 	worlds(t, func(o *service.Options) { o.QueueTimeout = time.Millisecond }, func(w *world) {
-		if _, err := w.Control().Claim(w.t.Context(), penstock.Claim{WorkerID: "w", Host: "here", Harnesses: []string{"command"}, Capacity: 1}); !errors.Is(err, penstock.ErrNoWork) {
+		if _, err := w.Executions.Control().Claim(w.t.Context(), penstock.Claim{WorkerID: "w", Host: "here", Harnesses: []string{"command"}, Capacity: 1}); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Fatal(err)
 		}
 		run := w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{WorkerHost: "gpu"}})
@@ -491,25 +493,25 @@ func TestQueueTimeoutNamesWhatIsMissing(t *testing.T) {
 
 func TestIdempotencyKeyMakesOneRun(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		i := service.Idempotency{Key: "k", Method: "POST", Path: "/agent/runs", BodyHash: [32]byte{1}, Status: 200}
-		ctx := service.WithIdempotency(w.t.Context(), i)
-		created, err := w.CreateRun(ctx, w.admin, penstock.RunRequest{Prompt: "p"}, penstock.SourceAPI)
+		i := access.Idempotency{Key: "k", Method: "POST", Path: "/agent/runs", BodyHash: [32]byte{1}, Status: 200}
+		ctx := access.WithIdempotency(w.t.Context(), i)
+		created, err := w.Runs.Create(ctx, w.admin, penstock.RunRequest{Prompt: "p"}, penstock.SourceAPI)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if _, err := w.CreateRun(ctx, w.admin, penstock.RunRequest{Prompt: "p"}, penstock.SourceAPI); !errors.Is(err, service.ErrReplay) {
+		if _, err := w.Runs.Create(ctx, w.admin, penstock.RunRequest{Prompt: "p"}, penstock.SourceAPI); !errors.Is(err, access.ErrReplay) {
 			w.t.Errorf("the second time: %v", err)
 		}
-		body, status, found, err := w.Replay(w.t.Context(), w.admin, i)
+		body, status, found, err := w.Answers.Replay(w.t.Context(), w.admin, i)
 		want := fmt.Sprintf(`{"run_id":%q,"task_id":%q,"state":"QUEUED","at_capacity":true}`, created.ID, created.ID)
 		if string(body) != want || status != 200 || !found || err != nil {
 			w.t.Errorf("got %s %d %v %v, want %s", body, status, found, err, want)
 		}
 		i.BodyHash[0] = 2
-		if _, _, _, err := w.Replay(w.t.Context(), w.admin, i); penstock.CodeOf(err) != penstock.CodeConflict {
+		if _, _, _, err := w.Answers.Replay(w.t.Context(), w.admin, i); penstock.CodeOf(err) != penstock.CodeConflict {
 			w.t.Errorf("another body: %v", err)
 		}
-		if _, _, found, err := w.Replay(w.t.Context(), w.as("bob"), i); found || err != nil {
+		if _, _, found, err := w.Answers.Replay(w.t.Context(), w.as("bob"), i); found || err != nil {
 			w.t.Errorf("somebody else's key: %v %v", found, err)
 		}
 	})
@@ -519,45 +521,45 @@ func TestArtifacts(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		a := w.work()
-		agent, err := w.Authenticate(w.t.Context(), a.APIKey)
+		agent, err := w.Keys.Authenticate(w.t.Context(), a.APIKey)
 		if err != nil || agent.RunID != run.ID {
 			w.t.Fatalf("the agent's key: %+v, %v", agent, err)
 		}
 		file := penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: penstock.ArtifactData{Filename: "summary.md", MimeType: "text/markdown"}}
-		item, err := w.AddArtifact(w.t.Context(), agent, run.ID, file, strings.NewReader("# Done"))
+		item, err := w.Files.AddArtifact(w.t.Context(), agent, run.ID, file, strings.NewReader("# Done"))
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		link := penstock.ArtifactUpload{Type: penstock.ArtifactReference, Data: penstock.ArtifactData{ReferenceType: "ticket", URL: "https://tickets.test/7"}}
-		if _, err := w.AddArtifact(w.t.Context(), agent, run.ID, link, nil); err != nil {
+		if _, err := w.Files.AddArtifact(w.t.Context(), agent, run.ID, link, nil); err != nil {
 			w.t.Fatal(err)
 		}
 		other := w.create(penstock.RunRequest{Prompt: "p"})
-		if _, err := w.AddArtifact(w.t.Context(), agent, other.ID, link, nil); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := w.Files.AddArtifact(w.t.Context(), agent, other.ID, link, nil); penstock.CodeOf(err) != penstock.CodeNotFound {
 			w.t.Errorf("the agent adds to another run: %v", err)
 		}
-		if found, err := w.RunByReference(w.t.Context(), w.admin, "https://tickets.test/7"); found != run.ID || err != nil {
+		if found, err := w.Runs.RunByReference(w.t.Context(), w.admin, "https://tickets.test/7"); found != run.ID || err != nil {
 			w.t.Errorf("by reference: %q, %v", found, err)
 		}
 		if got := w.get(run.ID); len(got.Artifacts) != 2 {
 			w.t.Errorf("the run shows %d artifacts", len(got.Artifacts))
 		}
-		if page, err := w.ListRuns(w.t.Context(), w.admin, penstock.RunQuery{ArtifactType: penstock.ArtifactFile}); err != nil || len(page.Runs) != 1 {
+		if page, err := w.Runs.List(w.t.Context(), w.admin, penstock.RunQuery{ArtifactType: penstock.ArtifactFile}); err != nil || len(page.Runs) != 1 {
 			w.t.Errorf("%d runs with a FILE, %v", len(page.Runs), err)
 		}
-		u, err := w.ArtifactLink(w.t.Context(), w.admin, item.UID)
+		u, err := w.Files.ArtifactLink(w.t.Context(), w.admin, item.UID)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		token := u[strings.LastIndexByte(u, '/')+1:]
-		d, err := w.Download(w.t.Context(), token)
+		d, err := w.Files.Download(w.t.Context(), token)
 		if err != nil || d.Name != "summary.md" {
 			w.t.Fatalf("%+v, %v", d, err)
 		}
 		if got := readAll(w.t, d.Content); got != "# Done" {
 			w.t.Errorf("got %q", got)
 		}
-		if _, err := w.Download(w.t.Context(), token[:len(token)-2]+"xx"); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := w.Files.Download(w.t.Context(), token[:len(token)-2]+"xx"); penstock.CodeOf(err) != penstock.CodeNotFound {
 			w.t.Errorf("a changed link: %v", err)
 		}
 	})
@@ -566,7 +568,7 @@ func TestArtifacts(t *testing.T) {
 func TestStream(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
-		early, err := w.Watch(w.t.Context(), w.admin, run.ID, 0)
+		early, err := w.Streams.Watch(w.t.Context(), w.admin, run.ID, 0)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -579,7 +581,7 @@ func TestStream(t *testing.T) {
 			for range 50 {
 				drafts = append(drafts, penstock.Timeline(penstock.Now(), "tick", nil))
 			}
-			if err := w.Control().Append(w.t.Context(), a.Lease, drafts); err != nil {
+			if err := w.Executions.Control().Append(w.t.Context(), a.Lease, drafts); err != nil {
 				w.t.Fatal(err)
 			}
 		}
@@ -588,7 +590,7 @@ func TestStream(t *testing.T) {
 		if early.Done().State != penstock.StateSucceeded {
 			w.t.Errorf("done says %s", early.Done().State)
 		}
-		late, err := w.Watch(w.t.Context(), w.admin, run.ID, 0)
+		late, err := w.Streams.Watch(w.t.Context(), w.admin, run.ID, 0)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -604,7 +606,7 @@ func TestStream(t *testing.T) {
 				w.t.Fatalf("event %d has the number %d", i, seq)
 			}
 		}
-		end, err := w.Watch(w.t.Context(), w.admin, run.ID, first[len(first)-1])
+		end, err := w.Streams.Watch(w.t.Context(), w.admin, run.ID, first[len(first)-1])
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -612,7 +614,7 @@ func TestStream(t *testing.T) {
 		if !end.AtEnd() {
 			w.t.Error("a listener at the end is not told so")
 		}
-		if _, err := w.Watch(w.t.Context(), w.admin, run.ID, 1<<40); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		if _, err := w.Streams.Watch(w.t.Context(), w.admin, run.ID, 1<<40); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			w.t.Errorf("after the end: %v", err)
 		}
 	})
@@ -623,10 +625,10 @@ func TestStream(t *testing.T) {
 func TestStreamOfARunThatGoesOnElsewhere(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
-		if _, err := w.CancelRun(w.t.Context(), w.admin, run.ID, false); err != nil {
+		if _, err := w.Runs.Cancel(w.t.Context(), w.admin, run.ID, false); err != nil {
 			w.t.Fatal(err)
 		}
-		slow, err := w.Watch(w.t.Context(), w.admin, run.ID, 0)
+		slow, err := w.Streams.Watch(w.t.Context(), w.admin, run.ID, 0)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -634,10 +636,10 @@ func TestStreamOfARunThatGoesOnElsewhere(t *testing.T) {
 		end := len(follow(w.t, slow))
 		o := w.options
 		o.Store = testkit.OpenStore(w.t, w.url)
-		if _, err := service.New(o).FollowUp(w.t.Context(), w.admin, run.ID, penstock.FollowupRequest{Message: "go on"}); err != nil {
+		if _, err := service.New(o).Runs.FollowUp(w.t.Context(), w.admin, run.ID, penstock.FollowupRequest{Message: "go on"}); err != nil {
 			w.t.Fatal(err)
 		}
-		late, err := w.Watch(w.t.Context(), w.admin, run.ID, int64(end))
+		late, err := w.Streams.Watch(w.t.Context(), w.admin, run.ID, int64(end))
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -652,7 +654,7 @@ func TestStreamOfARunThatGoesOnElsewhere(t *testing.T) {
 	})
 }
 
-func follow(t *testing.T, s *service.Stream) []int64 {
+func follow(t *testing.T, s *run.Stream) []int64 {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var seqs []int64
@@ -675,7 +677,7 @@ func TestSearchFindsWithinSeconds(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "Repair the Flux Capacitor"})
 		testkit.Eventually(w.t, 2*time.Second, func() error {
-			page, err := w.ListRuns(w.t.Context(), w.admin, penstock.RunQuery{Text: "capaci flux"})
+			page, err := w.Runs.List(w.t.Context(), w.admin, penstock.RunQuery{Text: "capaci flux"})
 			if err == nil && (len(page.Runs) != 1 || page.Runs[0].ID != run.ID) {
 				err = fmt.Errorf("found %d runs", len(page.Runs))
 			}
@@ -724,13 +726,13 @@ func TestLongTextsOfARun(t *testing.T) {
 				"skill": {Skill: "a/b:" + long[:n] + "/s/SKILL.md"}, "host": {Prompt: "p", Config: &penstock.Config{WorkerHost: long[:n]}},
 				"environment": {Prompt: "p", Config: &penstock.Config{EnvironmentID: long[:n]}}, "runner": {Prompt: "p", Config: &penstock.Config{RunnerID: long[:n]}},
 			} {
-				_, err := w.CreateRun(w.t.Context(), w.admin, req, penstock.SourceAPI)
+				_, err := w.Runs.Create(w.t.Context(), w.admin, req, penstock.SourceAPI)
 				if err != nil && penstock.CodeOf(err) == "" {
 					w.t.Errorf("a %s of %d bytes: %v", what, n, err)
 				}
 			}
 		}
-		_, err := w.CreateRun(w.t.Context(), w.admin, penstock.RunRequest{Skill: "a/b:" + long[:penstock.MaxSkillSpec] + "/s/SKILL.md"}, penstock.SourceAPI)
+		_, err := w.Runs.Create(w.t.Context(), w.admin, penstock.RunRequest{Skill: "a/b:" + long[:penstock.MaxSkillSpec] + "/s/SKILL.md"}, penstock.SourceAPI)
 		wantField(w.t, err, "/skill")
 	})
 }

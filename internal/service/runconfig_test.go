@@ -11,7 +11,7 @@ import (
 // notes are the timeline events of a run between its creation and its claim.
 func (w *world) notes(id string) []penstock.TimelineEvent {
 	w.t.Helper()
-	events, err := w.Timeline(w.t.Context(), w.admin, id)
+	events, err := w.Runs.Timeline(w.t.Context(), w.admin, id)
 	if err != nil {
 		w.t.Fatal(err)
 	}

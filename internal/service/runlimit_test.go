@@ -41,24 +41,24 @@ func TestConfigurationsAreBounded(t *testing.T) {
 			"/config/harness/reasoning_level": {Harness: &penstock.Harness{ReasoningLevel: strings.Repeat("x", 201)}},
 		} {
 			pointer, _, _ = strings.Cut(pointer, "#")
-			_, err := w.CreateRun(w.t.Context(), w.admin, penstock.RunRequest{Prompt: "p", Config: &config}, penstock.SourceAPI)
+			_, err := w.Runs.Create(w.t.Context(), w.admin, penstock.RunRequest{Prompt: "p", Config: &config}, penstock.SourceAPI)
 			wantField(w.t, err, pointer)
 			schedule := penstock.ScheduleRequest{Name: "s", Cron: "@daily", Prompt: "p", Config: &config}
-			_, err = w.CreateSchedule(w.t.Context(), w.admin, schedule)
+			_, err = w.Schedules.Create(w.t.Context(), w.admin, schedule)
 			wantField(w.t, err, strings.Replace(pointer, "/config", "/agent_config", 1))
 		}
 		w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{Env: many(2, 131_000)}})
-		_, err := w.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new("a"), MCPServers: new(servers(3, 100_000))})
+		_, err := w.Resources.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new("a"), MCPServers: new(servers(3, 100_000))})
 		wantField(w.t, err, "/mcp_servers")
-		_, err = w.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new("a"), Prompt: new(strings.Repeat("\n", 200_000))})
+		_, err = w.Resources.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new("a"), Prompt: new(strings.Repeat("\n", 200_000))})
 		wantField(w.t, err, "/prompt")
-		_, err = w.CreateEnvironment(w.t.Context(), w.admin, penstock.EnvironmentConfig{SetupCommands: slices.Repeat([]string{strings.Repeat("x", 16_000)}, 20)})
+		_, err = w.Catalog.CreateEnvironment(w.t.Context(), w.admin, penstock.EnvironmentConfig{SetupCommands: slices.Repeat([]string{strings.Repeat("x", 16_000)}, 20)})
 		wantField(w.t, err, "")
 
 		// Each layer is small enough, and what they make together is not.
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("big"), Prompt: new(strings.Repeat("x", 200_000))})
 		request := penstock.RunRequest{Prompt: "p", AgentIdentityUID: agent.UID, Config: &penstock.Config{Env: many(100, 1000)}}
-		_, err = w.CreateRun(w.t.Context(), w.admin, request, penstock.SourceAPI)
+		_, err = w.Runs.Create(w.t.Context(), w.admin, request, penstock.SourceAPI)
 		wantField(w.t, err, "/config/base_prompt")
 		request.Config = nil
 		w.create(request)
@@ -77,7 +77,7 @@ func TestPagesOfRunsAreBounded(t *testing.T) {
 		var got []string
 		q := penstock.RunQuery{Limit: 500, SortBy: "created_at", Ascending: true}
 		for pages := 1; ; pages++ {
-			page, err := w.ListRuns(w.t.Context(), w.admin, q)
+			page, err := w.Runs.List(w.t.Context(), w.admin, q)
 			if err != nil || len(page.Runs) == 0 {
 				w.t.Fatalf("page %d: %d runs, %v", pages, len(page.Runs), err)
 			}

@@ -32,7 +32,7 @@ func TestRunKeepsItsRunner(t *testing.T) {
 		id := w.create(penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID}).ID
 		claim := anyWorker
 		claim.Platform = "linux/x86_64"
-		a, err := w.Control().Claim(w.t.Context(), claim)
+		a, err := w.Executions.Control().Claim(w.t.Context(), claim)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestUnknownRunnerIsRefused(t *testing.T) {
 			"without a factory": {penstock.RunRequest{Prompt: "go", Config: &penstock.Config{RunnerID: "here"}}, "/config/runner_id", "the run has none"},
 			"an agent's":        {penstock.RunRequest{Prompt: "go", AgentIdentityUID: alone.UID}, "/agent_identity_uid", "the agent's runner_id: "},
 		} {
-			_, err := w.CreateRun(w.t.Context(), w.admin, tt.req, penstock.SourceAPI)
+			_, err := w.Runs.Create(w.t.Context(), w.admin, tt.req, penstock.SourceAPI)
 			wantField(w.t, err, tt.pointer)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				w.t.Errorf("%s: got %v, want %q", name, err, tt.want)
@@ -87,11 +87,11 @@ func TestRunWaitsForItsPlatform(t *testing.T) {
 		here := w.create(penstock.RunRequest{Prompt: "3", AgentIdentityUID: f.ForemanUID}).ID
 		intel := anyWorker
 		intel.Platform, intel.Wait = "linux/x86_64", time.Millisecond
-		a, err := w.Control().Claim(ctx, intel)
+		a, err := w.Executions.Control().Claim(ctx, intel)
 		if err != nil || a.Lease.RunID != here {
 			w.t.Fatalf("got run %q, %v, want %s, which is the only one for the worker", a.Lease.RunID, err, here)
 		}
-		if _, err := w.Control().Claim(ctx, intel); !errors.Is(err, penstock.ErrNoWork) {
+		if _, err := w.Executions.Control().Claim(ctx, intel); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Errorf("got %v, want no work", err)
 		}
 		for id, want := range map[string]string{
@@ -104,21 +104,21 @@ func TestRunWaitsForItsPlatform(t *testing.T) {
 		}
 		strong := intel
 		strong.WorkerID, strong.Platform = "w2", "linux/aarch64"
-		b, err := w.Control().Claim(ctx, strong)
+		b, err := w.Executions.Control().Claim(ctx, strong)
 		if err != nil || b.Lease.RunID != arm {
 			w.t.Fatalf("got run %q, %v, want %s", b.Lease.RunID, err, arm)
 		}
 		// Handed back, it waits for the same again: the image and the platform are kept.
 		w.finish(b.Lease, penstock.Result{State: penstock.StateQueued})
-		if _, err := w.Control().Claim(ctx, intel); !errors.Is(err, penstock.ErrNoWork) {
+		if _, err := w.Executions.Control().Claim(ctx, intel); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Errorf("a worker of another platform got what was handed back: %v", err)
 		}
 		strict := strong
 		strict.StrictImage = true
-		if _, err := w.Control().Claim(ctx, strict); !errors.Is(err, penstock.ErrNoWork) {
+		if _, err := w.Executions.Control().Claim(ctx, strict); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Errorf("a worker that cannot use its image got what was handed back: %v", err)
 		}
-		if b, err = w.Control().Claim(ctx, strong); err != nil || b.Lease.ExecutionID != 2 {
+		if b, err = w.Executions.Control().Claim(ctx, strong); err != nil || b.Lease.ExecutionID != 2 {
 			w.t.Errorf("got %+v, %v, want the second execution", b.Lease, err)
 		}
 	})
@@ -139,9 +139,9 @@ func TestFactoryIsAUserOfSecrets(t *testing.T) {
 		f := w.defineFactory(files)
 		user := penstock.SecretUser{Type: penstock.SecretOfFactory, UID: f.UID, Name: "acme"}
 		for _, name := range names {
-			err := w.DeleteSecret(ctx, w.admin, name)
+			err := w.Secrets.Delete(ctx, w.admin, name)
 			wantCode(w.t, err, penstock.CodeConflict, `the factory "acme"`)
-			s, err := w.Secret(ctx, w.admin, name)
+			s, err := w.Secrets.Read(ctx, w.admin, name)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -149,14 +149,14 @@ func TestFactoryIsAUserOfSecrets(t *testing.T) {
 				w.t.Errorf("users of %s (-want +got):\n%s", name, diff)
 			}
 		}
-		if err := w.DeleteSecret(ctx, w.admin, "UNUSED"); err != nil {
+		if err := w.Secrets.Delete(ctx, w.admin, "UNUSED"); err != nil {
 			w.t.Errorf("one that nothing names: %v", err)
 		}
-		if err := w.DeleteFactory(ctx, w.admin, f.UID); err != nil {
+		if err := w.Factories.Delete(ctx, w.admin, f.UID); err != nil {
 			w.t.Fatal(err)
 		}
 		for _, name := range names {
-			if err := w.DeleteSecret(ctx, w.admin, name); err != nil {
+			if err := w.Secrets.Delete(ctx, w.admin, name); err != nil {
 				w.t.Errorf("%s, when its factory is gone: %v", name, err)
 			}
 		}
@@ -169,21 +169,21 @@ func TestRunWaitsForItsHarness(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		claude := &penstock.Harness{Type: "claude", ModelID: "m"}
-		agent, err := w.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: new("reviewer"), Harness: claude})
+		agent, err := w.Resources.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: new("reviewer"), Harness: claude})
 		if err != nil || agent.Available {
 			w.t.Fatalf("got %+v, %v, want an agent that is not available", agent, err)
 		}
 		id := w.create(penstock.RunRequest{Prompt: "1", AgentIdentityUID: agent.UID}).ID
 		other := anyWorker
 		other.Wait = time.Millisecond
-		if _, err := w.Control().Claim(ctx, other); !errors.Is(err, penstock.ErrNoWork) {
+		if _, err := w.Executions.Control().Claim(ctx, other); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Fatalf("got %v, want no work", err)
 		}
 		if run := w.get(id); run.StatusMessage == nil || run.StatusMessage.Message != `Waiting: no connected worker has the harness "claude".` {
 			w.t.Errorf("got %+v, want that it waits for its harness", run.StatusMessage)
 		}
 		other.WorkerID, other.Harnesses = "w2", []string{"claude"}
-		if a, err := w.Control().Claim(ctx, other); err != nil || a.Lease.RunID != id {
+		if a, err := w.Executions.Control().Claim(ctx, other); err != nil || a.Lease.RunID != id {
 			w.t.Errorf("got run %q, %v, want %s", a.Lease.RunID, err, id)
 		}
 	})

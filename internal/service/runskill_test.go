@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/factory"
 	"github.com/penstock-dev/penstock/internal/skillfile"
 )
 
@@ -88,12 +88,12 @@ func TestSkillsAreFoundByName(t *testing.T) {
 		if run.Config.Name != "" || run.Config.SkillSpec != "" || run.Skill != nil {
 			w.t.Errorf("two skills at hand: got %+v in the run %q, skill_spec %q", run.Skill, run.Config.Name, run.Config.SkillSpec)
 		}
-		_, err := w.CreateRun(w.t.Context(), w.admin, penstock.RunRequest{Skill: "tab-configs"}, penstock.SourceAPI)
+		_, err := w.Runs.Create(w.t.Context(), w.admin, penstock.RunRequest{Skill: "tab-configs"}, penstock.SourceAPI)
 		wantField(w.t, err, "/config/skill_spec")
 		if err == nil || !strings.Contains(err.Error(), "terminal app") {
 			w.t.Errorf("one that is not shipped: got %v, want the reason", err)
 		}
-		_, err = w.CreateRun(w.t.Context(), w.admin, penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Skills: []string{"vendor-api", "svcctrl"}}}, penstock.SourceAPI)
+		_, err = w.Runs.Create(w.t.Context(), w.admin, penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Skills: []string{"vendor-api", "svcctrl"}}}, penstock.SourceAPI)
 		wantField(w.t, err, "/config/skills/1")
 		environment := w.createEnvironment(penstock.EnvironmentConfig{Name: "e"}).UID
 		w.create(penstock.RunRequest{Skill: "tab-configs", Config: &penstock.Config{EnvironmentID: environment}}) // it may be in a repository
@@ -147,11 +147,11 @@ func TestSkillsStayAsTheyWereWhenTheRunWasCreated(t *testing.T) {
 		later["skills/new/SKILL.md"] = skillAbout("new", "news")
 		delete(later, "agents/lead/skills/release/SKILL.md")
 		delete(later, "agents/lead/skills/release/run.sh")
-		if _, err := w.Apply(ctx, w.admin, f.UID, service.ApplyRequest{Files: later}); err != nil {
+		if _, err := w.Factories.Apply(ctx, w.admin, f.UID, factory.ApplyRequest{Files: later}); err != nil {
 			w.t.Fatal(err)
 		}
 		renamed := "boss"
-		if _, err := w.UpdateIdentity(ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Name: &renamed}); err != nil {
+		if _, err := w.Resources.UpdateIdentity(ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Name: &renamed}); err != nil {
 			w.t.Fatal(err)
 		}
 		w.create(penstock.RunRequest{Prompt: "later", AgentIdentityUID: f.ForemanUID})
@@ -169,7 +169,7 @@ func TestSkillsStayAsTheyWereWhenTheRunWasCreated(t *testing.T) {
 			w.t.Errorf("of the run from after (-want +got):\n%s", diff)
 		}
 		w.finish(first.Lease, penstock.Result{State: penstock.StateSucceeded})
-		if err := w.DeleteFactory(ctx, w.admin, f.UID); err != nil {
+		if err := w.Factories.Delete(ctx, w.admin, f.UID); err != nil {
 			w.t.Fatal(err)
 		}
 		w.followUp(id, "once more")

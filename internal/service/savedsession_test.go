@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -21,7 +22,7 @@ const home = "HOME with the secret hunter22-of-the-run"
 // save stores a session of the run that the lease is of.
 func (w *world) save(l penstock.Lease, id string, content io.Reader) error {
 	u := penstock.Upload{ID: id, Session: &penstock.SavedSession{SessionID: "s", Harness: penstock.HarnessBuiltin}}
-	_, err := w.Control().Save(w.t.Context(), l, u, content)
+	_, err := w.Executions.Control().Save(w.t.Context(), l, u, content)
 	return err
 }
 
@@ -47,7 +48,7 @@ func (w *world) saved(content string) (a penstock.Assignment, key string) {
 // open reads the session of an assignment.
 func (w *world) open(a penstock.Assignment) (string, error) {
 	w.t.Helper()
-	content, err := w.Control().Open(w.t.Context(), a.Lease, a.Session.File)
+	content, err := w.Executions.Control().Open(w.t.Context(), a.Lease, a.Session.File)
 	if err != nil {
 		return "", err
 	}
@@ -199,7 +200,7 @@ func TestSavedSessionsOutliveTheKeyThatSealedThem(t *testing.T) {
 		}
 		defer rotation.Close()
 		db := testkit.OpenStore(w.t, w.url)
-		got, err := service.Reseal(w.t.Context(), db, rotation)
+		got, err := access.Reseal(w.t.Context(), db, rotation)
 		if err != nil || got.Values != 1 || len(got.Lost) > 0 {
 			w.t.Fatalf("got %+v, %v", got, err)
 		}

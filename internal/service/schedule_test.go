@@ -20,7 +20,7 @@ import (
 
 func (w *world) createSchedule(req penstock.ScheduleRequest) penstock.Schedule {
 	w.t.Helper()
-	s, err := w.CreateSchedule(w.t.Context(), w.admin, req)
+	s, err := w.Schedules.Create(w.t.Context(), w.admin, req)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func (w *world) createSchedule(req penstock.ScheduleRequest) penstock.Schedule {
 
 func (w *world) schedule(id string) penstock.Schedule {
 	w.t.Helper()
-	s, err := w.Schedule(w.t.Context(), w.admin, id)
+	s, err := w.Schedules.Read(w.t.Context(), w.admin, id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func (w *world) schedule(id string) penstock.Schedule {
 // fire does what the server does every second, at a time of the test's choice.
 func (w *world) fire(now penstock.Time) {
 	w.t.Helper()
-	if err := w.FireDue(w.t.Context(), now); err != nil {
+	if err := w.Schedules.FireDue(w.t.Context(), now); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -47,7 +47,7 @@ func (w *world) fire(now penstock.Time) {
 // runsOf lists the runs that a schedule started, the first one first.
 func (w *world) runsOf(scheduleID string) []penstock.Run {
 	w.t.Helper()
-	page, err := w.ListRuns(w.t.Context(), w.admin, penstock.RunQuery{ScheduleID: scheduleID, SortBy: "created_at", Ascending: true, Limit: 500})
+	page, err := w.Runs.List(w.t.Context(), w.admin, penstock.RunQuery{ScheduleID: scheduleID, SortBy: "created_at", Ascending: true, Limit: 500})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -82,25 +82,25 @@ func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 			w.t.Errorf("read, -made +read:\n%s", diff)
 		}
 
-		replaced, err := w.ReplaceSchedule(ctx, w.admin, made.ID, penstock.ScheduleRequest{Name: "weekly", Cron: "@weekly", Enabled: new(true), Prompt: "go"})
+		replaced, err := w.Schedules.Replace(ctx, w.admin, made.ID, penstock.ScheduleRequest{Name: "weekly", Cron: "@weekly", Enabled: new(true), Prompt: "go"})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if replaced.Name != "weekly" || replaced.Config != nil || replaced.AgentUID != "" || replaced.Environment != nil || replaced.Metadata != nil || replaced.Upcoming[0] == next {
 			w.t.Errorf("replaced: %+v", replaced)
 		}
-		_, err = w.ReplaceSchedule(ctx, w.admin, made.ID, penstock.ScheduleRequest{Name: "weekly", Cron: "@weekly", Prompt: "go"})
+		_, err = w.Schedules.Replace(ctx, w.admin, made.ID, penstock.ScheduleRequest{Name: "weekly", Cron: "@weekly", Prompt: "go"})
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/enabled")
 
-		if err := w.DeleteSchedule(ctx, w.admin, made.ID); err != nil {
+		if err := w.Schedules.Delete(ctx, w.admin, made.ID); err != nil {
 			w.t.Fatal(err)
 		}
-		_, err = w.Schedule(ctx, w.admin, made.ID)
+		_, err = w.Schedules.Read(ctx, w.admin, made.ID)
 		wantCode(w.t, err, penstock.CodeNotFound, made.ID)
-		wantCode(w.t, w.DeleteSchedule(ctx, w.admin, made.ID), penstock.CodeNotFound, made.ID)
-		_, err = w.ReplaceSchedule(ctx, w.admin, made.ID, penstock.ScheduleRequest{Name: "x", Cron: "@daily", Enabled: new(true), Prompt: "go"})
+		wantCode(w.t, w.Schedules.Delete(ctx, w.admin, made.ID), penstock.CodeNotFound, made.ID)
+		_, err = w.Schedules.Replace(ctx, w.admin, made.ID, penstock.ScheduleRequest{Name: "x", Cron: "@daily", Enabled: new(true), Prompt: "go"})
 		wantCode(w.t, err, penstock.CodeNotFound, made.ID)
-		_, err = w.PauseSchedule(ctx, w.admin, made.ID)
+		_, err = w.Schedules.Pause(ctx, w.admin, made.ID)
 		wantCode(w.t, err, penstock.CodeNotFound, made.ID)
 	})
 }
@@ -132,7 +132,7 @@ func TestScheduleThatIsWrong(t *testing.T) {
 			"no such secret":           {config(penstock.Config{Secrets: []string{"TOKEN"}}), []string{"/agent_config/secrets/0"}},
 			"several things in config": {config(penstock.Config{SkillSpec: "a b", IdleTimeoutMinutes: new(-1)}), []string{"/agent_config/skill_spec", "/agent_config/idle_timeout_minutes"}},
 		} {
-			_, err := w.CreateSchedule(w.t.Context(), w.admin, test.req)
+			_, err := w.Schedules.Create(w.t.Context(), w.admin, test.req)
 			var told *penstock.Error
 			if !errors.As(err, &told) || told.Code != penstock.CodeInvalidRequest {
 				w.t.Errorf("%s: got %v", name, err)
@@ -151,7 +151,7 @@ func TestScheduleThatIsWrong(t *testing.T) {
 				w.t.Errorf("%s: got %v, want errors at %v alone", name, err, test.pointers)
 			}
 		}
-		if list, err := w.ListSchedules(w.t.Context(), w.admin); err != nil || len(list) != 0 {
+		if list, err := w.Schedules.List(w.t.Context(), w.admin); err != nil || len(list) != 0 {
 			w.t.Errorf("%d were stored, %v", len(list), err)
 		}
 	})
@@ -164,7 +164,7 @@ func TestScheduledRunIsWhatTheScheduleSays(t *testing.T) {
 		ada := w.createKeyFor("ada", penstock.ScopeRunsWrite)
 		req := hourly
 		req.AgentUID, req.Metadata, req.Config, req.Team = agent.UID, map[string]string{"k": "v"}, &penstock.Config{Name: "nightly"}, new(false)
-		s, err := w.CreateSchedule(ctx, ada, req)
+		s, err := w.Schedules.Create(ctx, ada, req)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestRunsOfAScheduleHaveItsMode(t *testing.T) {
 		req := hourly
 		req.Mode = penstock.ModePlan
 		s := w.createSchedule(req)
-		if list, err := w.ListSchedules(ctx, w.admin); err != nil || s.Mode != penstock.ModePlan || list[0].Mode != penstock.ModePlan {
+		if list, err := w.Schedules.List(ctx, w.admin); err != nil || s.Mode != penstock.ModePlan || list[0].Mode != penstock.ModePlan {
 			w.t.Fatalf("created %q, listed %+v, %v, want mode plan", s.Mode, list, err)
 		}
 		w.fire(*s.History.NextRun)
@@ -216,7 +216,7 @@ func TestRunsOfAScheduleHaveItsMode(t *testing.T) {
 
 		for _, mode := range []penstock.Mode{penstock.ModeOrchestrate, ""} {
 			req.Mode, req.Enabled = mode, new(true)
-			replaced, err := w.ReplaceSchedule(ctx, w.admin, s.ID, req)
+			replaced, err := w.Schedules.Replace(ctx, w.admin, s.ID, req)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -228,7 +228,7 @@ func TestRunsOfAScheduleHaveItsMode(t *testing.T) {
 				w.t.Errorf("replaced with %q: answered %q, kept %q, want %q", mode, replaced.Mode, got, want)
 			}
 		}
-		if _, err := w.PauseSchedule(ctx, w.admin, s.ID); err != nil || w.schedule(s.ID).Mode != penstock.ModeNormal {
+		if _, err := w.Schedules.Pause(ctx, w.admin, s.ID); err != nil || w.schedule(s.ID).Mode != penstock.ModeNormal {
 			w.t.Errorf("paused: mode %q, %v, want it kept", w.schedule(s.ID).Mode, err)
 		}
 	})
@@ -238,7 +238,7 @@ func (w *world) createKeyFor(name string, scopes ...penstock.Scope) penstock.Pri
 	w.t.Helper()
 	p := w.as(name, append(scopes, penstock.ScopeKeysManage)...)
 	k := w.createKey(p, penstock.KeyRequest{Name: name, Scopes: scopes})
-	p, err := w.Authenticate(w.t.Context(), k.Key)
+	p, err := w.Keys.Authenticate(w.t.Context(), k.Key)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestManySchedulesAtTheSameTime(t *testing.T) {
 			last = w.createSchedule(penstock.ScheduleRequest{Name: fmt.Sprint("s", i), Cron: "@daily", Prompt: "go"})
 		}
 		w.fire(*last.History.NextRun)
-		page, err := w.ListRuns(w.t.Context(), w.admin, penstock.RunQuery{Sources: []penstock.Source{penstock.SourceSchedule}, Limit: 500})
+		page, err := w.Runs.List(w.t.Context(), w.admin, penstock.RunQuery{Sources: []penstock.Source{penstock.SourceSchedule}, Limit: 500})
 		if err != nil || len(page.Runs) != many {
 			w.t.Errorf("%d runs, %v, want %d", len(page.Runs), err, many)
 		}
@@ -302,7 +302,7 @@ func TestReplicasFireEachTimeOnce(t *testing.T) {
 			var all sync.WaitGroup
 			for _, r := range replicas {
 				all.Go(func() {
-					if err := r.FireDue(ctx, now); err != nil {
+					if err := r.Schedules.FireDue(ctx, now); err != nil {
 						w.t.Error(err)
 					}
 				})
@@ -326,7 +326,7 @@ func TestScheduleGoesOnWhenARunCannotBeCreated(t *testing.T) {
 		req.AgentUID = agent.UID
 		s := w.createSchedule(req)
 		w.fire(*s.History.NextRun)
-		if err := w.DeleteIdentity(ctx, w.admin, agent.UID); err != nil {
+		if err := w.Resources.DeleteIdentity(ctx, w.admin, agent.UID); err != nil {
 			w.t.Fatal(err)
 		}
 		second := s.History.NextRun.Add(time.Hour)
@@ -338,7 +338,7 @@ func TestScheduleGoesOnWhenARunCannotBeCreated(t *testing.T) {
 		if !got.Enabled || *got.History.LastRan != *s.History.NextRun || *got.History.NextRun != second.Add(time.Hour) || len(w.runsOf(s.ID)) != 1 {
 			w.t.Errorf("after a time without a run it is %+v", got.History)
 		}
-		if _, err := w.ReplaceSchedule(ctx, w.admin, s.ID, penstock.ScheduleRequest{Name: s.Name, Cron: s.Cron, Enabled: new(true), Prompt: "go"}); err != nil {
+		if _, err := w.Schedules.Replace(ctx, w.admin, s.ID, penstock.ScheduleRequest{Name: s.Name, Cron: s.Cron, Enabled: new(true), Prompt: "go"}); err != nil {
 			w.t.Fatal(err)
 		}
 		w.fire(second.Add(time.Hour))
@@ -352,20 +352,20 @@ func TestPausedScheduleDoesNotFire(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		s := w.createSchedule(hourly)
-		resumed, err := w.ResumeSchedule(ctx, w.admin, s.ID)
+		resumed, err := w.Schedules.Resume(ctx, w.admin, s.ID)
 		if diff := cmp.Diff(s, resumed); diff != "" || err != nil {
 			w.t.Errorf("one that is not paused is changed by a resume, %v:\n%s", err, diff)
 		}
-		paused, err := w.PauseSchedule(ctx, w.admin, s.ID)
+		paused, err := w.Schedules.Pause(ctx, w.admin, s.ID)
 		if err != nil || paused.Enabled || paused.History.NextRun != nil || paused.Upcoming != nil {
 			w.t.Errorf("paused: %+v, %v", paused, err)
 		}
-		again, err := w.PauseSchedule(ctx, w.admin, s.ID)
+		again, err := w.Schedules.Pause(ctx, w.admin, s.ID)
 		if diff := cmp.Diff(paused, again); diff != "" || err != nil {
 			w.t.Errorf("one that is paused is changed by a pause, %v:\n%s", err, diff)
 		}
 		w.fire(s.History.NextRun.Add(3 * time.Hour))
-		resumed, err = w.ResumeSchedule(ctx, w.admin, s.ID)
+		resumed, err = w.Schedules.Resume(ctx, w.admin, s.ID)
 		if err != nil || !resumed.Enabled || len(resumed.Upcoming) != 5 || *resumed.History.NextRun < *s.History.NextRun {
 			w.t.Errorf("resumed: %+v, %v", resumed, err)
 		}
@@ -386,11 +386,11 @@ func TestReplacedScheduleKeepsItsBeat(t *testing.T) {
 		s := w.createSchedule(hourly)
 		w.fire(*s.History.NextRun) // so that its beat is not that of now
 		next := *w.schedule(s.ID).History.NextRun
-		got, err := w.ReplaceSchedule(ctx, w.admin, s.ID, penstock.ScheduleRequest{Name: "n", Cron: s.Cron, Enabled: new(true), Prompt: "other"})
+		got, err := w.Schedules.Replace(ctx, w.admin, s.ID, penstock.ScheduleRequest{Name: "n", Cron: s.Cron, Enabled: new(true), Prompt: "other"})
 		if err != nil || *got.History.NextRun != next {
 			w.t.Errorf("the same times: next is %v, %v, want %s", got.History.NextRun, err, next)
 		}
-		got, err = w.ReplaceSchedule(ctx, w.admin, s.ID, penstock.ScheduleRequest{Name: "n", Cron: "@every 3h", Enabled: new(true), Prompt: "other"})
+		got, err = w.Schedules.Replace(ctx, w.admin, s.ID, penstock.ScheduleRequest{Name: "n", Cron: "@every 3h", Enabled: new(true), Prompt: "other"})
 		if err != nil || *got.History.NextRun <= next {
 			w.t.Errorf("other times: next is %v, %v", got.History.NextRun, err)
 		}
@@ -404,19 +404,19 @@ func TestPersonalScheduleIsItsCreatorsAlone(t *testing.T) {
 		ada, bob := w.createKeyFor("ada", both...), w.createKeyFor("bob", both...)
 		req := hourly
 		req.Team = new(false)
-		s, err := w.CreateSchedule(ctx, ada, req)
+		s, err := w.Schedules.Create(ctx, ada, req)
 		if err != nil || s.Scope.Type != "User" || s.Scope.UID != "ada" {
 			w.t.Fatalf("made %+v, %v", s, err)
 		}
-		_, err = w.Schedule(ctx, bob, s.ID)
+		_, err = w.Schedules.Read(ctx, bob, s.ID)
 		wantCode(w.t, err, penstock.CodeNotFound, s.ID)
-		_, err = w.PauseSchedule(ctx, bob, s.ID)
+		_, err = w.Schedules.Pause(ctx, bob, s.ID)
 		wantCode(w.t, err, penstock.CodeNotFound, s.ID)
-		wantCode(w.t, w.DeleteSchedule(ctx, bob, s.ID), penstock.CodeNotFound, s.ID)
-		_, err = w.ReplaceSchedule(ctx, bob, s.ID, penstock.ScheduleRequest{Name: "x", Cron: "@daily", Enabled: new(true), Prompt: "go"})
+		wantCode(w.t, w.Schedules.Delete(ctx, bob, s.ID), penstock.CodeNotFound, s.ID)
+		_, err = w.Schedules.Replace(ctx, bob, s.ID, penstock.ScheduleRequest{Name: "x", Cron: "@daily", Enabled: new(true), Prompt: "go"})
 		wantCode(w.t, err, penstock.CodeNotFound, s.ID)
 		for who, want := range map[*penstock.Principal]int{&ada: 1, &bob: 0, &w.admin: 1} {
-			if list, err := w.ListSchedules(ctx, *who); err != nil || len(list) != want {
+			if list, err := w.Schedules.List(ctx, *who); err != nil || len(list) != want {
 				w.t.Errorf("%s lists %d, %v, want %d", who.Actor.UID, len(list), err, want)
 			}
 		}
@@ -427,11 +427,11 @@ func TestAgentsScheduleMakesTheAgentsRuns(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("nightwatch")})
 		k := w.createKey(w.admin, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID})
-		p, err := w.Authenticate(w.t.Context(), k.Key)
+		p, err := w.Keys.Authenticate(w.t.Context(), k.Key)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		s, err := w.CreateSchedule(w.t.Context(), p, hourly)
+		s, err := w.Schedules.Create(w.t.Context(), p, hourly)
 		if err != nil || s.AgentUID != agent.UID {
 			w.t.Errorf("made by the agent's key it is %+v, %v", s, err)
 		}
@@ -484,13 +484,13 @@ func TestWhoMayDoWhatWithSchedules(t *testing.T) {
 			scope penstock.Scope
 			do    func(p penstock.Principal) error
 		}{
-			"list":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.ListSchedules(ctx, p); return err }},
-			"read":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Schedule(ctx, p, s.ID); return err }},
-			"create": {penstock.ScopeRunsWrite, func(p penstock.Principal) error { _, err := w.CreateSchedule(ctx, p, hourly); return err }},
-			"pause":  {penstock.ScopeRunsWrite, func(p penstock.Principal) error { _, err := w.PauseSchedule(ctx, p, s.ID); return err }},
-			"resume": {penstock.ScopeRunsWrite, func(p penstock.Principal) error { _, err := w.ResumeSchedule(ctx, p, s.ID); return err }},
+			"list":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Schedules.List(ctx, p); return err }},
+			"read":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Schedules.Read(ctx, p, s.ID); return err }},
+			"create": {penstock.ScopeRunsWrite, func(p penstock.Principal) error { _, err := w.Schedules.Create(ctx, p, hourly); return err }},
+			"pause":  {penstock.ScopeRunsWrite, func(p penstock.Principal) error { _, err := w.Schedules.Pause(ctx, p, s.ID); return err }},
+			"resume": {penstock.ScopeRunsWrite, func(p penstock.Principal) error { _, err := w.Schedules.Resume(ctx, p, s.ID); return err }},
 			"replace": {penstock.ScopeRunsWrite, func(p penstock.Principal) error {
-				_, err := w.ReplaceSchedule(ctx, p, s.ID, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Enabled: new(true), Prompt: "go"})
+				_, err := w.Schedules.Replace(ctx, p, s.ID, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Enabled: new(true), Prompt: "go"})
 				return err
 			}},
 		} {
@@ -501,7 +501,7 @@ func TestWhoMayDoWhatWithSchedules(t *testing.T) {
 				}
 			}
 		}
-		wantCode(w.t, w.DeleteSchedule(ctx, w.as("bob", penstock.ScopeRunsRead), s.ID), penstock.CodeNotAuthorized, "runs:write")
+		wantCode(w.t, w.Schedules.Delete(ctx, w.as("bob", penstock.ScopeRunsRead), s.ID), penstock.CodeNotAuthorized, "runs:write")
 	})
 }
 
@@ -516,7 +516,7 @@ func TestSchedulesOfATeamAreBounded(t *testing.T) {
 			return penstock.ScheduleRequest{Name: fmt.Sprint(n), Cron: "@daily", Prompt: prompt, Enabled: &enabled}
 		}
 		add := func(n int, prompt string) (penstock.Schedule, error) {
-			return w.CreateSchedule(w.t.Context(), w.admin, request(n, prompt))
+			return w.Schedules.Create(w.t.Context(), w.admin, request(n, prompt))
 		}
 		large := strings.Repeat("p", 1<<10)
 		for n := range 15 {
@@ -530,22 +530,22 @@ func TestSchedulesOfATeamAreBounded(t *testing.T) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		_, err = w.ReplaceSchedule(w.t.Context(), w.admin, small.ID, request(17, large))
+		_, err = w.Schedules.Replace(w.t.Context(), w.admin, small.ID, request(17, large))
 		wantCode(w.t, err, penstock.CodeConflict, "16 KiB")
 
 		// An environment counts for each schedule that shows it.
-		environment, err := w.CreateEnvironment(w.t.Context(), w.admin, penstock.EnvironmentConfig{SetupCommands: []string{"true"}})
+		environment, err := w.Catalog.CreateEnvironment(w.t.Context(), w.admin, penstock.EnvironmentConfig{SetupCommands: []string{"true"}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		shows := request(17, "go")
 		shows.Config = &penstock.Config{EnvironmentID: environment.UID}
-		if _, err := w.ReplaceSchedule(w.t.Context(), w.admin, small.ID, shows); err != nil {
+		if _, err := w.Schedules.Replace(w.t.Context(), w.admin, small.ID, shows); err != nil {
 			w.t.Fatal(err)
 		}
-		_, err = w.ReplaceEnvironment(w.t.Context(), w.admin, environment.UID, penstock.EnvironmentConfig{SetupCommands: []string{strings.Repeat("x", 2<<10)}})
+		_, err = w.Catalog.ReplaceEnvironment(w.t.Context(), w.admin, environment.UID, penstock.EnvironmentConfig{SetupCommands: []string{strings.Repeat("x", 2<<10)}})
 		wantCode(w.t, err, penstock.CodeConflict, "the schedules of the team")
-		all, err := w.ListSchedules(w.t.Context(), w.admin)
+		all, err := w.Schedules.List(w.t.Context(), w.admin)
 		if err != nil || len(all) != 16 {
 			w.t.Errorf("got %d schedules, want 16 (%v)", len(all), err)
 		}
@@ -557,7 +557,7 @@ func TestAgentsOfATeamAreBounded(t *testing.T) {
 		large := strings.Repeat("p", 1<<10-500)
 		n := 0
 		for ; ; n++ {
-			_, err := w.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new(fmt.Sprint("a", n)), Prompt: &large})
+			_, err := w.Resources.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new(fmt.Sprint("a", n)), Prompt: &large})
 			if err != nil {
 				wantCode(w.t, err, penstock.CodeConflict, "the agents of the team have more than 16 KiB")
 				break
@@ -566,22 +566,22 @@ func TestAgentsOfATeamAreBounded(t *testing.T) {
 				w.t.Fatal("the list has no bound")
 			}
 		}
-		all, err := w.ListIdentities(w.t.Context(), w.admin, "")
+		all, err := w.Resources.ListIdentities(w.t.Context(), w.admin, "")
 		if err != nil || len(all) != n || n < 10 {
 			w.t.Fatalf("got %d agents, want %d (%v)", len(all), n, err)
 		}
-		_, err = w.UpdateIdentity(w.t.Context(), w.admin, all[0].UID, penstock.IdentityRequest{Prompt: new(strings.Repeat("p", 3<<10))})
+		_, err = w.Resources.UpdateIdentity(w.t.Context(), w.admin, all[0].UID, penstock.IdentityRequest{Prompt: new(strings.Repeat("p", 3<<10))})
 		wantCode(w.t, err, penstock.CodeConflict, "16 KiB")
-		_, err = w.CreateFactory(w.t.Context(), w.admin, penstock.FactoryRequest{Files: map[string]string{
+		_, err = w.Factories.Create(w.t.Context(), w.admin, penstock.FactoryRequest{Files: map[string]string{
 			"factory.yaml": "schemaVersion: v1alpha1\nname: Pay\nagentDefaults: {model: auto}\n", "agents/foreman/AGENT.md": "---\nkind: FOREMAN\n---\n" + strings.Repeat("p", 3<<10),
 		}})
 		if penstock.CodeOf(err) == "" {
 			w.t.Error("the files of a factory add to a list that is full")
 		}
-		if err := w.DeleteIdentity(w.t.Context(), w.admin, all[0].UID); err != nil {
+		if err := w.Resources.DeleteIdentity(w.t.Context(), w.admin, all[0].UID); err != nil {
 			w.t.Fatal(err)
 		}
-		if _, err := w.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new("b"), Prompt: &large}); err != nil {
+		if _, err := w.Resources.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new("b"), Prompt: &large}); err != nil {
 			w.t.Errorf("there is room again: %v", err)
 		}
 	})
@@ -594,7 +594,7 @@ func TestEnvironmentsOfATeamAreBounded(t *testing.T) {
 		}
 		n := 0
 		for ; ; n++ {
-			_, err := w.CreateEnvironment(w.t.Context(), w.admin, config(n, 1<<10))
+			_, err := w.Catalog.CreateEnvironment(w.t.Context(), w.admin, config(n, 1<<10))
 			if err != nil {
 				wantCode(w.t, err, penstock.CodeConflict, "the environments of the team have more than 16 KiB")
 				break
@@ -603,11 +603,11 @@ func TestEnvironmentsOfATeamAreBounded(t *testing.T) {
 				w.t.Fatal("the list has no bound")
 			}
 		}
-		all, err := w.ListEnvironments(w.t.Context(), w.admin, "name")
+		all, err := w.Catalog.ListEnvironments(w.t.Context(), w.admin, "name")
 		if err != nil || len(all) != n || n < 10 {
 			w.t.Fatalf("got %d environments, want %d (%v)", len(all), n, err)
 		}
-		_, err = w.ReplaceEnvironment(w.t.Context(), w.admin, all[0].UID, config(n+1, 4<<10))
+		_, err = w.Catalog.ReplaceEnvironment(w.t.Context(), w.admin, all[0].UID, config(n+1, 4<<10))
 		wantCode(w.t, err, penstock.CodeConflict, "16 KiB")
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -23,7 +24,7 @@ func (w *world) secret(name, value string) penstock.ManagedSecret {
 	if value == "" {
 		req.Value = nil
 	}
-	made, err := w.CreateSecret(w.t.Context(), w.admin, req)
+	made, err := w.Secrets.Create(w.t.Context(), w.admin, req)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func (w *world) secret(name, value string) penstock.ManagedSecret {
 
 func (w *world) setSecret(name, value string) penstock.ManagedSecret {
 	w.t.Helper()
-	set, err := w.SetSecret(w.t.Context(), w.admin, name, &value)
+	set, err := w.Secrets.Set(w.t.Context(), w.admin, name, &value)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -57,31 +58,31 @@ func TestSecretFromItsDeclarationToItsEnd(t *testing.T) {
 			}
 		}
 		w.secret("A", "another")
-		list, err := w.ListSecrets(ctx, w.admin)
+		list, err := w.Secrets.List(ctx, w.admin)
 		if err != nil || len(list) != 2 || list[0].Name != "A" || list[1].Version != 2 {
 			w.t.Errorf("listed: got %+v, %v", list, err)
 		}
-		_, err = w.CreateSecret(ctx, w.admin, penstock.SecretRequest{Name: "A"})
+		_, err = w.Secrets.Create(ctx, w.admin, penstock.SecretRequest{Name: "A"})
 		wantCode(w.t, err, penstock.CodeConflict, `"A" already`)
-		if err := w.DeleteSecret(ctx, w.admin, "A"); err != nil {
+		if err := w.Secrets.Delete(ctx, w.admin, "A"); err != nil {
 			w.t.Fatal(err)
 		}
 		value := "v"
 		for _, call := range []func(penstock.Principal) error{
-			func(p penstock.Principal) error { _, err := w.Secret(ctx, p, "A"); return err },
+			func(p penstock.Principal) error { _, err := w.Secrets.Read(ctx, p, "A"); return err },
 			func(p penstock.Principal) error {
-				_, err := w.SetSecret(ctx, p, "A", &value)
+				_, err := w.Secrets.Set(ctx, p, "A", &value)
 				return err
 			},
-			func(p penstock.Principal) error { return w.DeleteSecret(ctx, p, "A") },
+			func(p penstock.Principal) error { return w.Secrets.Delete(ctx, p, "A") },
 		} {
 			wantCode(w.t, call(w.admin), penstock.CodeNotFound, `"A"`)
 			wantCode(w.t, call(w.as("bob", penstock.ScopeFactoriesManage)), penstock.CodeNotAuthorized, "secrets:manage")
 		}
 		stranger := penstock.Principal{Team: "another", Scopes: []penstock.Scope{penstock.ScopeAdmin}}
-		_, err = w.Secret(ctx, stranger, "DEPLOY_KEY")
+		_, err = w.Secrets.Read(ctx, stranger, "DEPLOY_KEY")
 		wantCode(w.t, err, penstock.CodeNotFound, "DEPLOY_KEY")
-		_, err = w.ListSecrets(ctx, w.as("bob", penstock.ScopeRunsWrite))
+		_, err = w.Secrets.List(ctx, w.as("bob", penstock.ScopeRunsWrite))
 		wantCode(w.t, err, penstock.CodeNotAuthorized, "secrets:manage")
 	})
 }
@@ -99,16 +100,16 @@ func TestBadSecretsAreRefusedWithoutTheirValue(t *testing.T) {
 			"a value with NUL":     {"A", "hunter22\x00", "/value"},
 			"a value not of UTF-8": {"A", "hunter22\xff", "/value"},
 		} {
-			_, err := w.CreateSecret(w.t.Context(), w.admin, penstock.SecretRequest{Name: tt.name, Value: &tt.value})
+			_, err := w.Secrets.Create(w.t.Context(), w.admin, penstock.SecretRequest{Name: tt.name, Value: &tt.value})
 			wantCode(w.t, err, penstock.CodeInvalidRequest, tt.pointer)
 			if strings.Contains(fmt.Sprint(err), "hunter22") {
 				w.t.Errorf("%s: the error repeats the value: %v", name, err)
 			}
 		}
-		_, err := w.SetSecret(w.t.Context(), w.admin, "A", nil)
+		_, err := w.Secrets.Set(w.t.Context(), w.admin, "A", nil)
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/value is required")
 		w.secret("A", long)
-		_, err = w.CreateSecret(w.t.Context(), w.admin, penstock.SecretRequest{Name: "B"})
+		_, err = w.Secrets.Create(w.t.Context(), w.admin, penstock.SecretRequest{Name: "B"})
 		wantCode(w.t, err, penstock.CodeConflict, "secrets_per_team")
 	})
 }
@@ -119,14 +120,14 @@ func TestLimitOfSecretsHoldsForManyAtOnce(t *testing.T) {
 		var together sync.WaitGroup
 		for n := range 4 * most {
 			together.Go(func() {
-				_, err := w.CreateSecret(w.t.Context(), w.admin, penstock.SecretRequest{Name: fmt.Sprint("S", n)})
+				_, err := w.Secrets.Create(w.t.Context(), w.admin, penstock.SecretRequest{Name: fmt.Sprint("S", n)})
 				if err != nil && penstock.CodeOf(err) != penstock.CodeConflict {
 					w.t.Error(err)
 				}
 			})
 		}
 		together.Wait()
-		if list, err := w.ListSecrets(w.t.Context(), w.admin); err != nil || len(list) != most {
+		if list, err := w.Secrets.List(w.t.Context(), w.admin); err != nil || len(list) != most {
 			w.t.Errorf("there are %d secrets (%v), want %d", len(list), err, most)
 		}
 	})
@@ -137,12 +138,12 @@ func TestSecretInUseIsNotDeleted(t *testing.T) {
 		ctx := w.t.Context()
 		w.secret("S", "hunter22")
 		name, secrets := "Reviewer", []penstock.NamedSecret{{Name: "S"}}
-		agent, err := w.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: &name, Secrets: &secrets})
+		agent, err := w.Resources.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: &name, Secrets: &secrets})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		bob, team := w.as("bob", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse), false
-		schedule, err := w.CreateSchedule(ctx, bob, penstock.ScheduleRequest{
+		schedule, err := w.Schedules.Create(ctx, bob, penstock.ScheduleRequest{
 			Name: "bob's own", Cron: "@daily", Prompt: "go", Team: &team, Config: &penstock.Config{Secrets: []string{"S"}},
 		})
 		if err != nil {
@@ -151,11 +152,11 @@ func TestSecretInUseIsNotDeleted(t *testing.T) {
 		testkit.Exec(w.t, w.url, "INSERT INTO factories (uid, team, name, folded, source, foreman_uid, created_at, updated_at) VALUES ('f', 'default', 'App', 'app', 'service', 'x', 1, 1)")
 		testkit.Exec(w.t, w.url, "INSERT INTO webhooks (uid, team, factory_uid, name, label, auth_mode, secret_name, secret_refresh, enabled, created_at, updated_at) VALUES ('w', 'default', 'f', 'deploys', 'Deploys', 'token', 'S', 'apply', 1, 1, 1)")
 
-		wantCode(w.t, w.DeleteSecret(ctx, w.admin, "S"), penstock.CodeConflict,
+		wantCode(w.t, w.Secrets.Delete(ctx, w.admin, "S"), penstock.CodeConflict,
 			`used by the agent "Reviewer", the schedule "bob's own", the webhook "deploys" of the factory "App"`)
 		carol := w.as("carol", penstock.ScopeSecretsManage)
-		wantCode(w.t, w.DeleteSecret(ctx, carol, "S"), penstock.CodeConflict, `a personal schedule, the webhook`)
-		got, err := w.Secret(ctx, carol, "S")
+		wantCode(w.t, w.Secrets.Delete(ctx, carol, "S"), penstock.CodeConflict, `a personal schedule, the webhook`)
+		got, err := w.Secrets.Read(ctx, carol, "S")
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -167,7 +168,7 @@ func TestSecretInUseIsNotDeleted(t *testing.T) {
 		if diff := cmp.Diff(want, got.UsedBy); diff != "" {
 			w.t.Errorf("used by, -want +got:\n%s", diff)
 		}
-		list, err := w.ListSecrets(ctx, carol)
+		list, err := w.Secrets.List(ctx, carol)
 		if err != nil || len(list) != 1 {
 			w.t.Fatalf("listed: got %+v, %v", list, err)
 		}
@@ -175,16 +176,16 @@ func TestSecretInUseIsNotDeleted(t *testing.T) {
 			w.t.Errorf("listed, -read +listed:\n%s", diff)
 		}
 		testkit.Exec(w.t, w.url, "UPDATE webhooks SET deleted_at = 1")
-		if err := w.DeleteIdentity(ctx, w.admin, agent.UID); err != nil {
+		if err := w.Resources.DeleteIdentity(ctx, w.admin, agent.UID); err != nil {
 			w.t.Fatal(err)
 		}
-		if _, err := w.PauseSchedule(ctx, bob, schedule.ID); err != nil {
+		if _, err := w.Schedules.Pause(ctx, bob, schedule.ID); err != nil {
 			w.t.Fatal(err)
 		}
-		if err := w.DeleteSecret(ctx, w.admin, "S"); err != nil {
+		if err := w.Secrets.Delete(ctx, w.admin, "S"); err != nil {
 			w.t.Errorf("with nobody left: %v", err)
 		}
-		_, err = w.ResumeSchedule(ctx, bob, schedule.ID)
+		_, err = w.Schedules.Resume(ctx, bob, schedule.ID)
 		wantCode(w.t, err, penstock.CodeConflict, "secret that has been deleted")
 	})
 }
@@ -200,7 +201,7 @@ func TestDatabaseFileHoldsNoValue(t *testing.T) {
 		value := "hunter22-in-the-clear"
 		req := penstock.SecretRequest{Name: "S", Value: &value}
 		i := once("k", `{"name":"S","value":"hunter22-in-the-clear"}`)
-		made, err := w.CreateSecret(service.WithIdempotency(w.t.Context(), i), w.admin, req)
+		made, err := w.Secrets.Create(access.WithIdempotency(w.t.Context(), i), w.admin, req)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -238,7 +239,7 @@ func TestEverythingIsSealedAgain(t *testing.T) {
 		ctx := w.t.Context()
 		i := once(w.url, "body")
 		value := "hunter22"
-		if _, err := w.CreateSecret(service.WithIdempotency(ctx, i), w.admin, penstock.SecretRequest{Name: "S0", Value: &value}); err != nil {
+		if _, err := w.Secrets.Create(access.WithIdempotency(ctx, i), w.admin, penstock.SecretRequest{Name: "S0", Value: &value}); err != nil {
 			w.t.Fatal(err)
 		}
 		for n := range 250 { // more than one batch
@@ -246,7 +247,7 @@ func TestEverythingIsSealedAgain(t *testing.T) {
 		}
 		w.secret("PENDING", "")
 		hook := "deploys" // with a managed secret and a copy of it
-		if _, err := w.CreateWebhook(ctx, w.admin, w.newFactory("acme"), penstock.WebhookRequest{Name: &hook}); err != nil {
+		if _, err := w.Resources.CreateWebhook(ctx, w.admin, w.newFactory("acme"), penstock.WebhookRequest{Name: &hook}); err != nil {
 			w.t.Fatal(err)
 		}
 		w.secret("LOST", value)
@@ -259,8 +260,8 @@ func TestEverythingIsSealedAgain(t *testing.T) {
 		}
 		defer rotation.Close()
 		db := testkit.OpenStore(w.t, w.url)
-		for pass, want := range []service.Resealed{{Values: 254, Lost: []string{"the secret LOST of team default"}}, {Values: 0, Lost: []string{"the secret LOST of team default"}}} {
-			got, err := service.Reseal(ctx, db, rotation)
+		for pass, want := range []access.Resealed{{Values: 254, Lost: []string{"the secret LOST of team default"}}, {Values: 0, Lost: []string{"the secret LOST of team default"}}} {
+			got, err := access.Reseal(ctx, db, rotation)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				w.t.Errorf("pass %d, -want +got (%v):\n%s", pass+1, err, diff)
 			}

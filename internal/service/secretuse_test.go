@@ -28,7 +28,7 @@ func TestNamingSecretsInARequestNeedsSecretsUse(t *testing.T) {
 		w.secret("DEPLOY_KEY", "hunter22")
 		first := w.create(penstock.RunRequest{Prompt: "go"})
 		conversation := w.get(first.ID).ConversationID
-		if _, err := w.CancelRun(ctx, w.admin, first.ID, false); err != nil {
+		if _, err := w.Runs.Cancel(ctx, w.admin, first.ID, false); err != nil {
 			w.t.Fatal(err)
 		}
 		writer := w.as("bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite, penstock.ScopeFactoriesManage, penstock.ScopeSecretsManage)
@@ -37,22 +37,22 @@ func TestNamingSecretsInARequestNeedsSecretsUse(t *testing.T) {
 			for pointer, config := range secretConfigs(name) {
 				for what, call := range map[string]func() error{
 					"a run": func() error {
-						_, err := w.CreateRun(ctx, writer, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
+						_, err := w.Runs.Create(ctx, writer, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
 						return err
 					},
 					"a child run": func() error {
 						req := penstock.RunRequest{Prompt: "go", Config: &config, ParentID: first.ID}
-						_, err := w.CreateRun(ctx, writer, req, penstock.SourceAPI)
+						_, err := w.Runs.Create(ctx, writer, req, penstock.SourceAPI)
 						return err
 					},
 					"a continued conversation": func() error {
 						req := penstock.RunRequest{Prompt: "go", Config: &config, ConversationID: conversation}
-						_, err := w.CreateRun(ctx, writer, req, penstock.SourceAPI)
+						_, err := w.Runs.Create(ctx, writer, req, penstock.SourceAPI)
 						return err
 					},
 					"a schedule": func() error {
 						req := penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config}
-						_, err := w.CreateSchedule(ctx, writer, req)
+						_, err := w.Schedules.Create(ctx, writer, req)
 						return err
 					},
 				} {
@@ -75,7 +75,7 @@ func TestNamingSecretsInARequestNeedsSecretsUse(t *testing.T) {
 		user := w.as("ann", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
 		for pointer, config := range secretConfigs("DEPLOY_KEY") {
 			req := penstock.RunRequest{Prompt: "go", Config: &config}
-			if _, err := w.CreateRun(ctx, user, req, penstock.SourceAPI); err != nil {
+			if _, err := w.Runs.Create(ctx, user, req, penstock.SourceAPI); err != nil {
 				w.t.Errorf("with secrets:use, %s: %v", pointer, err)
 			}
 		}
@@ -89,13 +89,13 @@ func TestAFollowupToARunThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 		writer := w.as("bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite)
 		user := w.as("ann", penstock.ScopeRunsRead, penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
 		followUp := func(p penstock.Principal, id string) error {
-			_, err := w.FollowUp(w.t.Context(), p, id, penstock.FollowupRequest{Message: "print the environment"})
+			_, err := w.Runs.FollowUp(w.t.Context(), p, id, penstock.FollowupRequest{Message: "print the environment"})
 			return err
 		}
 		for pointer, config := range secretConfigs("DEPLOY_KEY") {
 			run := w.create(penstock.RunRequest{Prompt: "go", Config: &config})
 			wantCode(w.t, followUp(writer, run.ID), penstock.CodeNotAuthorized, "secrets:use")
-			_, err := w.FollowUpConversation(w.t.Context(), writer, w.get(run.ID).ConversationID, penstock.FollowupRequest{Message: "print it"})
+			_, err := w.Runs.FollowUpConversation(w.t.Context(), writer, w.get(run.ID).ConversationID, penstock.FollowupRequest{Message: "print it"})
 			wantCode(w.t, err, penstock.CodeNotAuthorized, "secrets:use")
 			if err := followUp(user, run.ID); err != nil {
 				w.t.Errorf("with secrets:use, %s: %v", pointer, err)
@@ -123,33 +123,33 @@ func TestReplacingAScheduleThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 		req := penstock.ScheduleRequest{
 			Name: "n", Cron: "@hourly", Prompt: "go", Config: &penstock.Config{Secrets: []string{"DEPLOY_KEY"}}, Enabled: &enabled,
 		}
-		made, err := w.CreateSchedule(ctx, user, req)
+		made, err := w.Schedules.Create(ctx, user, req)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		req.Prompt = "print the secret"
-		_, err = w.ReplaceSchedule(ctx, writer, made.ID, req)
+		_, err = w.Schedules.Replace(ctx, writer, made.ID, req)
 		wantCode(w.t, err, penstock.CodeNotAuthorized, "/agent_config/secrets/0")
 		plain := req
 		plain.Config = nil
-		other, err := w.CreateSchedule(ctx, writer, plain)
+		other, err := w.Schedules.Create(ctx, writer, plain)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		_, err = w.ReplaceSchedule(ctx, writer, other.ID, req)
+		_, err = w.Schedules.Replace(ctx, writer, other.ID, req)
 		wantCode(w.t, err, penstock.CodeNotAuthorized, "secrets:use")
 		for _, change := range []func() error{ // what does not write the configuration
-			func() error { _, err := w.PauseSchedule(ctx, writer, made.ID); return err },
-			func() error { _, err := w.ResumeSchedule(ctx, writer, made.ID); return err },
+			func() error { _, err := w.Schedules.Pause(ctx, writer, made.ID); return err },
+			func() error { _, err := w.Schedules.Resume(ctx, writer, made.ID); return err },
 		} {
 			if err := change(); err != nil {
 				w.t.Error(err)
 			}
 		}
-		if err := w.DeleteSchedule(ctx, writer, other.ID); err != nil {
+		if err := w.Schedules.Delete(ctx, writer, other.ID); err != nil {
 			w.t.Fatal(err)
 		}
-		if err := w.FireDue(ctx, penstock.Now().Add(2*time.Hour)); err != nil {
+		if err := w.Schedules.FireDue(ctx, penstock.Now().Add(2*time.Hour)); err != nil {
 			w.t.Fatal(err)
 		}
 		if got := w.work(); got.Secrets["DEPLOY_KEY"] != "hunter22" || got.Run.Prompt != "go" {
@@ -165,12 +165,12 @@ func TestSecretsOfAgentsAndAutomationsNeedNoScopeOfTheCaller(t *testing.T) {
 		w.secret("DEPLOY_KEY", "hunter22")
 		manager := w.as("mia", penstock.ScopeFactoriesManage)
 		name, secrets := "deployer", []penstock.NamedSecret{{Name: "DEPLOY_KEY"}}
-		agent, err := w.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: &name, Secrets: &secrets})
+		agent, err := w.Resources.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: &name, Secrets: &secrets})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		writer := w.as("bob", penstock.ScopeRunsWrite)
-		if _, err := w.CreateRun(ctx, writer, penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID}, penstock.SourceAPI); err != nil {
+		if _, err := w.Runs.Create(ctx, writer, penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID}, penstock.SourceAPI); err != nil {
 			w.t.Fatal(err)
 		}
 		if got := w.work().Secrets["DEPLOY_KEY"]; got != "hunter22" {
@@ -193,7 +193,7 @@ func TestRefusalsSuggestNoSecrets(t *testing.T) {
 			manages := p.May(penstock.ScopeSecretsManage)
 			for _, name := range []string{"DEPLOY_KEYS", "DECLARED"} {
 				config := &penstock.Config{Secrets: []string{name}}
-				_, err := w.CreateRun(ctx, p, penstock.RunRequest{Prompt: "go", Config: config}, penstock.SourceAPI)
+				_, err := w.Runs.Create(ctx, p, penstock.RunRequest{Prompt: "go", Config: config}, penstock.SourceAPI)
 				want := `/config/secrets/0 no run can have the secret "` + name + `": it does not exist, has no value, or belongs to a webhook`
 				if manages {
 					want = map[string]string{
@@ -204,14 +204,14 @@ func TestRefusalsSuggestNoSecrets(t *testing.T) {
 				wantCode(w.t, err, penstock.CodeInvalidRequest, want)
 			}
 			config := &penstock.Config{Secrets: []string{"DEPLOY_KEYS"}}
-			_, err := w.CreateSchedule(ctx, p, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: config})
+			_, err := w.Schedules.Create(ctx, p, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: config})
 			if got := strings.Contains(err.Error(), "did you mean"); got != manages {
 				w.t.Errorf("a schedule by a key that manages secrets (%t): got %v", manages, err)
 			}
 			manager := p
 			manager.Scopes = append([]penstock.Scope{penstock.ScopeFactoriesManage}, p.Scopes...)
 			name, secrets := "deployer", []penstock.NamedSecret{{Name: "DEPLOY_KEYS"}}
-			_, err = w.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: &name, Secrets: &secrets})
+			_, err = w.Resources.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: &name, Secrets: &secrets})
 			wantCode(w.t, err, penstock.CodeInvalidRequest, "/secrets/0/name")
 			if got := strings.Contains(err.Error(), "did you mean"); got != manages {
 				w.t.Errorf("an agent by a key that manages secrets (%t): got %v", manages, err)

@@ -1,8 +1,12 @@
-// Package service holds the rules: who may do what in which state, what
+// Package service puts the rules together: who may do what in which state, what
 // belongs into one transaction, and who is told after it. The HTTP layer, the
-// command line and the worker act through it alone.
+// command line and the worker act through its parts alone.
 //
-// A method takes the caller as a penstock.Principal; what belongs to another
+// The parts are packages whose imports form a line: access, catalog, run, execute,
+// automation, delivery, factory. What an earlier one must tell a later one, it tells
+// through a function that [New] hands to it.
+//
+// A method of a part takes the caller as a penstock.Principal; what belongs to another
 // team, and somebody else's personal run, does not exist for it. Errors that
 // are a *penstock.Error may be shown to the caller, all others are ours.
 package service
@@ -10,21 +14,25 @@ package service
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/automation"
 	"github.com/penstock-dev/penstock/internal/blob"
-	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/delivery"
+	"github.com/penstock-dev/penstock/internal/execute"
+	"github.com/penstock-dev/penstock/internal/factory"
 	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/run"
 	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/store"
 )
@@ -55,104 +63,114 @@ type Options struct {
 	// MaxListBytes is how much the schedules of a team may hold together, and so its
 	// agents and its environments, since their lists have no pages; 0: 16 MiB.
 	MaxListBytes int64
-	Sessions     SessionLimits
+	Sessions     access.SessionLimits
 	LocalWorker  bool // one is to come, and the service is not ready before
 }
 
 // Service is the control plane's rules over one store. It is safe for
 // concurrent use.
 type Service struct {
-	store     *store.Store
-	blobs     *blob.Store
-	keyset    *secret.Keyset
-	log       *slog.Logger
-	publicURL string
-	options   Options
+	Answers      *access.Answers
+	Keys         *access.Keys
+	Sessions     *access.Sessions
+	Secrets      *access.Secrets
+	Catalog      *catalog.Catalog
+	Skills       *catalog.Skills
+	Runs         *run.Runs
+	Streams      *run.Streams
+	Files        *run.Files
+	Upkeep       *run.Upkeep
+	Executions   *execute.Executions
+	Automations  *automation.Automations
+	Schedules    *automation.Schedules
+	Webhooks     *delivery.Webhooks
+	Ingress      *delivery.Ingress
+	Deliveries   *delivery.Deliveries
+	Factories    *factory.Factories
+	Repositories *factory.Repositories
+	Resources    *factory.Resources
 
-	sessionLimits    SessionLimits
-	maxSecrets       int
-	maxListBytes     int64
-	harnesses        []string
-	keyHolders       map[string][]string
-	models           []penstock.ModelInfo
-	aliases          map[string]string
-	defaults         penstock.Config
-	skillCache       *git.Cache // nil: skills are looked for nowhere
-	maxArtifactBytes int64
-	keepRunsFor      time.Duration
-	queueTimeout     time.Duration
-	limits           penstock.WebhookLimits
-	cache            *git.Cache // nil: no factory can come from a repository
-	gitPoll          time.Duration
-
-	// changed is told of the next value of a managed secret, in its transaction.
-	changed func(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error
-	// pushed is told of a delivery that reports a push; nil: no factory can come from a repository.
-	pushed func(ctx context.Context, team string, body []byte)
-
-	executable   []string // harnesses that the configuration says how to run
-	hub          hub
-	keys         shared[store.KeyRow] // by their hashes
-	usedKeys     used[string]
-	sessions     shared[store.SessionRow] // by their hashes
-	usedSessions used[string]
-	granted      used[store.SecretKey]
-	signed       used[store.WebhookSecretKey]
-
-	plans      deliveryPlans
-	planned    plannedAutomations
-	arriving   shared[store.WebhookRow] // by UID
-	planning   shared[*deliveryPlan]    // by UID
-	versions   shared[int64]            // by team
-	recognized shared[bool]             // by UID and address
-	refused    refusals
-	patience   patience
-	parsing    chan struct{}
-
-	seen     metrics
-	order    queueOrder
-	reader   *skillReader
-	indexing indexing
-	syncs    chan struct{} // repositories of factories that are looked at
-	reads    chan struct{} // those of them that are read
-	syncing  sync.WaitGroup
-	schemas  func() (map[string]json.RawMessage, error) // of a factory's files
-	parsed   parsedDefinitions
-
-	localWorker atomic.Bool // has said that it is there
+	store   *store.Store
+	log     *slog.Logger
+	options Options
 }
 
 // New makes a service; nothing runs in the background before [Service.Run].
 func New(o Options) *Service {
 	o.QueueTimeout = cmp.Or(o.QueueTimeout, 24*time.Hour)
-	o.Sessions = o.Sessions.orDefault()
-	executable := append([]string{penstock.HarnessBuiltin, penstock.HarnessCommand}, o.Harnesses...)
-	known := penstock.Harnesses()
-	for _, name := range o.Harnesses {
-		if !slices.Contains(known, name) {
-			known = append(known, name)
+	o.PublicURL = strings.TrimSuffix(o.PublicURL, "/")
+	s := &Service{store: o.Store, log: o.Log, options: o}
+	entry := access.New(access.Options{
+		Store: o.Store, Keyset: o.Keyset, Sessions: o.Sessions, MaxSecrets: o.MaxSecrets, SecretChanged: s.secretChanged,
+	})
+	s.Answers, s.Keys, s.Sessions, s.Secrets = entry.Answers, entry.Keys, entry.Sessions, entry.Secrets
+	stock := catalog.New(catalog.Options{
+		Store: o.Store, Log: o.Log, Answers: s.Answers, Models: o.Models, Defaults: o.Defaults, KeyHolders: o.KeyHolders,
+		Aliases: o.ModelAliases, MaxListBytes: o.MaxListBytes, SkillCache: o.Repositories,
+	})
+	s.Catalog, s.Skills = stock.Catalog, stock.Skills
+	runs := run.New(run.Options{
+		Store: o.Store, Blobs: o.Blobs, Keyset: o.Keyset, Log: o.Log, PublicURL: o.PublicURL, Access: entry, Catalog: stock,
+		Harnesses: known(o.Harnesses), Defaults: o.Defaults,
+		MaxArtifactBytes: o.MaxRunArtifactBytes, KeepRunsFor: o.KeepRunsFor,
+	})
+	s.Runs, s.Streams, s.Files, s.Upkeep = runs.Runs, runs.Streams, runs.Files, runs.Upkeep
+	s.Executions = execute.New(execute.Options{
+		Store: o.Store, Blobs: o.Blobs, Keyset: o.Keyset, Log: o.Log, Metrics: o.Metrics, QueueTimeout: o.QueueTimeout,
+		Secrets: s.Secrets, Skills: s.Skills, Runs: runs,
+	})
+	s.addTriggers(o, entry)
+	return s
+}
+
+// addTriggers makes the parts that start runs by themselves.
+func (s *Service) addTriggers(o Options, entry access.Parts) {
+	starting := automation.New(automation.Options{
+		Store: o.Store, Log: o.Log, Answers: s.Answers, Catalog: s.Catalog, Runs: s.Runs, Harnesses: known(o.Harnesses),
+	})
+	s.Automations, s.Schedules = starting.Automations, starting.Schedules
+	deliveries := delivery.New(delivery.Options{
+		Store: o.Store, Keyset: o.Keyset, Log: o.Log, PublicURL: o.PublicURL, Limits: o.Webhooks, Access: entry,
+		Automations: s.Automations, Pushed: s.pushed(),
+	})
+	s.Webhooks, s.Ingress, s.Deliveries = deliveries.Webhooks, deliveries.Ingress, deliveries.Deliveries
+	factories := factory.New(factory.Options{
+		Store: o.Store, Log: o.Log, PublicURL: o.PublicURL, Limits: o.Webhooks,
+		Harnesses: known(o.Harnesses), Executable: executable(o.Harnesses),
+		Access: entry, Catalog: s.Catalog, Runs: s.Runs, Automations: s.Automations, Webhooks: s.Webhooks,
+		Cache: o.Definitions, GitPoll: o.GitPoll,
+	})
+	s.Factories, s.Repositories, s.Resources = factories.Factories, factories.Repositories, factories.Resources
+}
+
+// secretChanged gives the next value of a managed secret to the webhooks that follow it.
+func (s *Service) secretChanged(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error {
+	return s.Webhooks.FollowSecret(ctx, tx, p, name, value)
+}
+
+// pushed has the factories looked at that come from a repository to which somebody
+// has pushed; nil where none can come from one.
+func (s *Service) pushed() func(ctx context.Context, team string, body []byte) {
+	if s.options.Definitions == nil {
+		return nil
+	}
+	return func(ctx context.Context, team string, body []byte) { s.Repositories.NoticePush(ctx, team, body) }
+}
+
+// executable are the harnesses that this server knows how to run.
+func executable(configured []string) []string {
+	return append([]string{penstock.HarnessBuiltin, penstock.HarnessCommand}, configured...)
+}
+
+// known are all harnesses that a run may name.
+func known(configured []string) []string {
+	all := penstock.Harnesses()
+	for _, name := range configured {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
 		}
 	}
-	o.Harnesses = known
-	s := &Service{
-		store: o.Store, blobs: o.Blobs, keyset: o.Keyset, log: o.Log,
-		publicURL: strings.TrimSuffix(o.PublicURL, "/"), options: o, executable: executable,
-		sessionLimits: o.Sessions, maxSecrets: o.MaxSecrets, maxListBytes: o.MaxListBytes, harnesses: o.Harnesses, keyHolders: o.KeyHolders,
-		models: o.Models, aliases: o.ModelAliases, defaults: o.Defaults, skillCache: o.Repositories,
-		maxArtifactBytes: o.MaxRunArtifactBytes, keepRunsFor: o.KeepRunsFor, queueTimeout: o.QueueTimeout,
-		limits: o.Webhooks, cache: o.Definitions, gitPoll: o.GitPoll,
-	}
-	s.hub.s = s
-	s.schemas = sync.OnceValues(definition.SchemaJSON)
-	s.seen = newMetrics(s, o.Metrics)
-	s.reader = newSkillReader(o.Repositories, o.Log)
-	s.parsing = newParsing()
-	s.changed = s.followSecret
-	if o.Definitions != nil {
-		s.pushed = s.noticePush
-	}
-	s.syncs, s.reads = make(chan struct{}, syncsAtOnce), make(chan struct{}, readsAtOnce)
-	return s
+	return all
 }
 
 // job is work that goes on beside the requests. Each replica does all of it:
@@ -166,28 +184,28 @@ type job struct {
 
 func (s *Service) jobs() []job {
 	return []job{
-		{"end lost leases", "", time.Second, s.endLostLeases},
-		{"end runs that waited too long", "", 30 * time.Second, s.endOverdue},
-		{"index runs for the search", store.TopicSearch, 30 * time.Second, s.indexRuns},
-		{"start scheduled runs", store.TopicSchedules, time.Second, atNow(s.fireDue)},
-		{"start automations by the clock", store.TopicSchedules, time.Second, atNow(s.fireClocks)},
-		{"look at the repositories of factories", store.TopicRepositories, time.Second, s.syncRepositories},
-		{"look at repositories sooner", "", time.Hour, s.hastenSyncs},
-		{"remove mirrors of repositories", "", time.Hour, s.evictMirrors},
-		{"record when keys were used", "", 10 * time.Second, s.touchKeys},
-		{"record when sessions were used", "", 10 * time.Second, s.touchSessions},
-		{"drop sessions that have ended", "", 10 * time.Minute, s.dropSessions},
-		{"record when secrets were used", "", 10 * time.Second, s.touchSecrets},
-		{"record which secrets sign deliveries", "", time.Minute, s.touchWebhookSecrets},
-		{"count refused deliveries", "", 3 * time.Second, s.writeRefusals},
-		{"add up the counts of deliveries", "", time.Second, s.foldCounts},
+		{"end lost leases", "", time.Second, s.Executions.EndLostLeases},
+		{"end runs that waited too long", "", 30 * time.Second, s.Executions.EndOverdue},
+		{"index runs for the search", store.TopicSearch, 30 * time.Second, s.Upkeep.IndexRuns},
+		{"start scheduled runs", store.TopicSchedules, time.Second, atNow(s.Schedules.FireDue)},
+		{"start automations by the clock", store.TopicSchedules, time.Second, atNow(s.Schedules.FireClocks)},
+		{"look at the repositories of factories", store.TopicRepositories, time.Second, s.Repositories.SyncRepositories},
+		{"look at repositories sooner", "", time.Hour, s.Repositories.HastenSyncs},
+		{"remove mirrors of repositories", "", time.Hour, s.Repositories.EvictMirrors},
+		{"record when keys were used", "", 10 * time.Second, s.Keys.Touch},
+		{"record when sessions were used", "", 10 * time.Second, s.Sessions.Touch},
+		{"drop sessions that have ended", "", 10 * time.Minute, s.Sessions.DropEnded},
+		{"record when secrets were used", "", 10 * time.Second, s.Secrets.Touch},
+		{"record which secrets sign deliveries", "", time.Minute, s.Webhooks.TouchWebhookSecrets},
+		{"count refused deliveries", "", 3 * time.Second, s.Ingress.WriteRefusals},
+		{"add up the counts of deliveries", "", time.Second, s.Deliveries.FoldCounts},
 		{"index the log of deliveries", "", 75 * time.Millisecond, s.store.IndexLog},
-		{"clear the logs of deliveries", "", time.Minute, s.clearLogs},
-		{"remove old runs", "", time.Minute, s.removeOldRuns},
-		{"remove attachments that no follow-up has named", "", 10 * time.Minute, s.expireAttachments},
-		{"remove files that nothing refers to", "", 24 * time.Hour, s.removeLostFiles},
-		{"clear what is noted beside the logs", "", 10 * time.Minute, s.clearTallies},
-		{"drop kept answers", "", 10 * time.Minute, s.dropKept},
+		{"clear the logs of deliveries", "", time.Minute, s.Deliveries.ClearLogs},
+		{"remove old runs", "", time.Minute, s.Upkeep.RemoveOldRuns},
+		{"remove attachments that no follow-up has named", "", 10 * time.Minute, s.Files.ExpireAttachments},
+		{"remove files that nothing refers to", "", 24 * time.Hour, s.Files.RemoveLostFiles},
+		{"clear what is noted beside the logs", "", 10 * time.Minute, s.Deliveries.ClearTallies},
+		{"drop kept answers", "", 10 * time.Minute, s.Answers.DropKept},
 	}
 }
 
@@ -202,12 +220,12 @@ func (s *Service) Run(ctx context.Context) error {
 		running.Go(func() { s.repeat(ctx, j) })
 	}
 	running.Wait()
-	s.waitForSyncs()
-	s.closeReader()
+	s.Repositories.Wait()
+	s.Skills.Close()
 	// What was used in the last seconds is still worth a line.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	return errors.Join(s.touchKeys(last), s.touchSessions(last), s.touchSecrets(last), s.touchWebhookSecrets(last), s.writeRefusals(last))
+	return errors.Join(s.Keys.Touch(last), s.Sessions.Touch(last), s.Secrets.Touch(last), s.Webhooks.TouchWebhookSecrets(last), s.Ingress.WriteRefusals(last))
 }
 
 func (s *Service) repeat(ctx context.Context, j job) {
@@ -236,39 +254,11 @@ func (s *Service) repeat(ctx context.Context, j job) {
 // is known: before, a run would be told that nobody can take it. Else it is
 // resource_unavailable.
 func (s *Service) Ready(ctx context.Context) error {
-	if s.options.LocalWorker && !s.hasLocalWorker() {
+	if s.options.LocalWorker && !s.Executions.HasLocalWorker() {
 		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the worker of this server is starting", RetryAfter: time.Second}
 	}
 	if err := s.store.Ping(ctx); err != nil {
 		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the database does not answer", Cause: err}
 	}
 	return nil
-}
-
-// dropKept removes the answers whose time is over.
-func (s *Service) dropKept(ctx context.Context) error {
-	return inBatches(1000, func(limit int) (int, error) { return s.store.DropKept(ctx, limit) })
-}
-
-// foldCounts adds up the counts of deliveries.
-func (s *Service) foldCounts(ctx context.Context) error {
-	const atOnce = 500 // deliveries wait for it on SQLite
-	return inBatches(atOnce, func(limit int) (int, error) { return s.store.FoldCounts(ctx, limit) })
-}
-
-// inBatches does some until there are fewer than the limit.
-func inBatches(limit int, some func(limit int) (int, error)) error {
-	for {
-		if n, err := some(limit); err != nil || n < limit {
-			return err
-		}
-	}
-}
-
-// require refuses a caller without the scope.
-func require(p penstock.Principal, scope penstock.Scope) error {
-	if p.May(scope) {
-		return nil
-	}
-	return penstock.Errorf(penstock.CodeNotAuthorized, "this needs the scope %s, which the key does not have", scope)
 }

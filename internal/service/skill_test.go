@@ -77,7 +77,7 @@ func skillWorlds(t *testing.T, test func(w *world)) {
 
 func (w *world) skills(q penstock.SkillQuery) []penstock.AgentSkillItem {
 	w.t.Helper()
-	items, err := w.Skills(w.t.Context(), w.admin, q)
+	items, err := w.Skills.Skills(w.t.Context(), w.admin, q)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -134,12 +134,12 @@ func TestSkillsAreFoundInTheEnvironmentsRepositories(t *testing.T) {
 			w.t.Errorf("of one repository, -want +got:\n%s", diff)
 		}
 		for _, repo := range []string{"acme", "acme/", "/lib", "a/b/c"} {
-			_, err := w.Skills(w.t.Context(), w.admin, penstock.SkillQuery{Repo: repo})
+			_, err := w.Skills.Skills(w.t.Context(), w.admin, penstock.SkillQuery{Repo: repo})
 			wantCode(w.t, err, penstock.CodeInvalidRequest, "repo")
 		}
 		other := w.admin
 		other.Team = "another"
-		if got, err := w.Skills(w.t.Context(), other, penstock.SkillQuery{}); err != nil || len(got) != 0 {
+		if got, err := w.Skills.Skills(w.t.Context(), other, penstock.SkillQuery{}); err != nil || len(got) != 0 {
 			w.t.Errorf("another team is told %v, %v", idsOf(got), err)
 		}
 	})
@@ -167,12 +167,12 @@ func TestSkillsSayWhenTheyLastRan(t *testing.T) {
 		f := w.defineFactory(skilled())
 		w.create(penstock.RunRequest{Skill: "tidy", AgentIdentityUID: f.ForemanUID}) // the factory's
 		personal := penstock.RunRequest{Skill: "c", Team: new(false)}
-		if _, err := w.CreateRun(w.t.Context(), w.createKeyFor("ada", penstock.ScopeRunsWrite), personal, penstock.SourceAPI); err != nil {
+		if _, err := w.Runs.Create(w.t.Context(), w.createKeyFor("ada", penstock.ScopeRunsWrite), personal, penstock.SourceAPI); err != nil {
 			w.t.Fatal(err)
 		}
 
 		bob := w.as("bob", penstock.ScopeRunsRead)
-		items, err := w.Skills(w.t.Context(), bob, penstock.SkillQuery{SortBy: "last_run"})
+		items, err := w.Skills.Skills(w.t.Context(), bob, penstock.SkillQuery{SortBy: "last_run"})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func TestRunsOfSkillsInRepositories(t *testing.T) {
 		}
 		for skill, want := range runs {
 			skill = strings.TrimPrefix(skill, "as ")
-			page, err := w.ListRuns(w.t.Context(), w.admin, penstock.RunQuery{Skill: skill, Limit: 100})
+			page, err := w.Runs.List(w.t.Context(), w.admin, penstock.RunQuery{Skill: skill, Limit: 100})
 			if err != nil {
 				w.t.Fatal(err)
 			}

@@ -40,7 +40,7 @@ func TestStatsSumUpTheLastDay(t *testing.T) {
 			w.t.Fatal(err)
 		}
 
-		stats, err := w.Stats(ctx, w.admin)
+		stats, err := w.Runs.Stats(ctx, w.admin)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestStatsSumUpDeliveriesOfTheTeamsWebhooks(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		factory := w.newFactory("payments")
-		hook, err := w.CreateWebhook(ctx, w.admin, factory, penstock.WebhookRequest{Name: new("in")})
+		hook, err := w.Resources.CreateWebhook(ctx, w.admin, factory, penstock.WebhookRequest{Name: new("in")})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestStatsSumUpDeliveriesOfTheTeamsWebhooks(t *testing.T) {
 		} {
 			testkit.Exec(w.t, w.url, fmt.Sprintf("INSERT INTO webhook_counts (webhook_uid, quarter, kind, n) VALUES ('%s', %d, '%s', %d)", c.uid, c.quarter, c.kind, c.n))
 		}
-		stats, err := w.Stats(ctx, w.admin)
+		stats, err := w.Runs.Stats(ctx, w.admin)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestStatsSumUpDeliveriesOfTheTeamsWebhooks(t *testing.T) {
 		if want := (penstock.DeliveryCounts{Accepted: 3, Duplicate: 1, Rejected: 2, RateLimited: 5}); sum != want {
 			w.t.Errorf("deliveries are %+v, want %+v", sum, want)
 		}
-		stats, err = w.Stats(ctx, w.as("reader", penstock.ScopeRunsRead))
+		stats, err = w.Runs.Stats(ctx, w.as("reader", penstock.ScopeRunsRead))
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestCountsAreAddedUpInTheBackground(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		testkit.Exec(w.t, w.url, "INSERT INTO webhook_tallies (counts) VALUES ('spoilt')")
 		testkit.Eventually(w.t, time.Minute, func() error {
-			_, err := w.Stats(w.t.Context(), w.admin)
+			_, err := w.Runs.Stats(w.t.Context(), w.admin)
 			return err
 		})
 	})
@@ -142,7 +142,7 @@ func TestStatsLeaveOutPersonalRunsOfOthers(t *testing.T) {
 				p = w.admin
 				p.Scopes = []penstock.Scope{penstock.ScopeRunsRead}
 			}
-			stats, err := w.Stats(w.t.Context(), p)
+			stats, err := w.Runs.Stats(w.t.Context(), p)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -156,7 +156,7 @@ func TestStatsLeaveOutPersonalRunsOfOthers(t *testing.T) {
 				w.t.Errorf("%s counts %d runs, and %d with costs, want %d", name, got, stats.Factories[0].Runs, want)
 			}
 		}
-		if _, err := w.Stats(w.t.Context(), w.as("worker", penstock.ScopeWorker)); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+		if _, err := w.Runs.Stats(w.t.Context(), w.as("worker", penstock.ScopeWorker)); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.t.Errorf("a key without runs:read got %v", err)
 		}
 	})

@@ -24,7 +24,7 @@ func TestATriggerSaysWhyNoEventComes(t *testing.T) {
 		})
 		problems := func(want ...string) {
 			w.t.Helper()
-			got, err := w.Automation(ctx, w.admin, f.UID, a.UID)
+			got, err := w.Automations.Read(ctx, w.admin, f.UID, a.UID)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -45,13 +45,13 @@ func TestATriggerSaysWhyNoEventComes(t *testing.T) {
 		linear := "/triggers/1/provider not connected: no webhook of this factory has the signature scheme linear" + silent
 		problems(append([]string{"/triggers/0/provider not connected: no webhook of this factory has the signature scheme github" + silent, untold, linear}, others...)...)
 		req := penstock.WebhookRequest{Name: new("gh"), AuthMode: new(penstock.AuthSignature), SignatureScheme: new(penstock.SignatureScheme("github"))}
-		hook, err := w.CreateWebhook(ctx, w.admin, f.UID, req)
+		hook, err := w.Resources.CreateWebhook(ctx, w.admin, f.UID, req)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		problems(append([]string{`/triggers/0/provider not connected: the webhook "gh" waits for its secret` + silent, untold, linear}, others...)...)
 		req = penstock.WebhookRequest{Secret: new("0123456789abcdef")}
-		if _, err := w.UpdateWebhook(ctx, w.admin, f.UID, hook.UID, req); err != nil {
+		if _, err := w.Resources.UpdateWebhook(ctx, w.admin, f.UID, hook.UID, req); err != nil {
 			w.t.Fatal(err)
 		}
 		problems(append([]string{untold, linear}, others...)...)
@@ -64,7 +64,7 @@ func TestATriggerIsTried(t *testing.T) {
 		f := w.createFactory("acme", "")
 		hook := func(name string, scheme penstock.SignatureScheme) penstock.Webhook {
 			w.t.Helper()
-			made, err := w.CreateWebhook(ctx, w.admin, f.UID, penstock.WebhookRequest{
+			made, err := w.Resources.CreateWebhook(ctx, w.admin, f.UID, penstock.WebhookRequest{
 				Name: &name, AuthMode: new(penstock.AuthSignature), SignatureScheme: &scheme, Secret: new("0123456789abcdef"),
 			})
 			if err != nil {
@@ -73,13 +73,13 @@ func TestATriggerIsTried(t *testing.T) {
 			return made
 		}
 		gh, other := hook("gh", "github"), hook("other", "sentry")
-		in, err := w.Inlet(ctx, gh.UID, false, false)
+		in, err := w.Ingress.Inlet(ctx, gh.UID, false, false)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		deliver := func(event, body string) string {
 			w.t.Helper()
-			receipt, err := w.Deliver(ctx, in, &penstock.Arrival{
+			receipt, err := w.Ingress.Deliver(ctx, in, &penstock.Arrival{
 				Outcome: penstock.OutcomeAccepted, Body: []byte(body), ReceivedAt: penstock.Now(), ClientIP: "192.0.2.1", Headers: `{"x-github-event":"` + event + `"}`,
 				IdentitySource: penstock.IdentityProvider, Identity: penstock.NewID(), Secret: -1,
 			})
@@ -108,7 +108,7 @@ func TestATriggerIsTried(t *testing.T) {
 			if test.req.Event == "" {
 				test.req.Event = "issue_labeled"
 			}
-			v, err := w.TestFilter(ctx, w.admin, f.UID, test.req)
+			v, err := w.Deliveries.TestFilter(ctx, w.admin, f.UID, test.req)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestATriggerIsTried(t *testing.T) {
 			"a name for nothing": {penstock.FilterTest{Provider: "linear", Event: "issue_created", GitHubEvent: "push", Filter: []byte(`{}`), Payload: []byte(`1`)}, []string{"/github_event"}},
 			"an event of none":   {penstock.FilterTest{Event: "push", Filter: []byte(`{}`), Payload: []byte(`1`)}, []string{"/event"}},
 		} {
-			_, err := w.TestFilter(ctx, w.admin, f.UID, test.req)
+			_, err := w.Deliveries.TestFilter(ctx, w.admin, f.UID, test.req)
 			if diff := cmp.Diff(test.want, pointersOf(err)); diff != "" {
 				w.t.Errorf("%s (-want +got):\n%s\n%v", name, diff, err)
 			}

@@ -69,14 +69,14 @@ var endings = map[string]struct {
 		testkit.Exec(w.t, w.url, `UPDATE runs SET config = '{"secrets":["GONE"]}' WHERE id = '`+id+"'")
 		quick := anyWorker
 		quick.Wait = time.Millisecond
-		if _, err := w.Control().Claim(w.t.Context(), quick); !errors.Is(err, penstock.ErrNoWork) {
+		if _, err := w.Executions.Control().Claim(w.t.Context(), quick); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Fatal(err)
 		}
 	}},
 	"what it needs cannot be gathered": {penstock.StateError, func(w *world, id string) {
 		testkit.Exec(w.t, w.url, "UPDATE runs SET delivery_id = 'gone' WHERE id = '"+id+"'")
 		for range 2 {
-			if _, err := w.Control().Claim(w.t.Context(), anyWorker); err == nil {
+			if _, err := w.Executions.Control().Claim(w.t.Context(), anyWorker); err == nil {
 				w.t.Fatal("it was claimed")
 			}
 			testkit.Exec(w.t, w.url, "UPDATE runs SET not_given_since = not_given_since - 600000 WHERE id = '"+id+"'")
@@ -86,7 +86,7 @@ var endings = map[string]struct {
 
 func (w *world) cancel(id string, cascade bool) {
 	w.t.Helper()
-	if _, err := w.CancelRun(w.t.Context(), w.admin, id, cascade); err != nil {
+	if _, err := w.Runs.Cancel(w.t.Context(), w.admin, id, cascade); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -152,7 +152,7 @@ func (w *world) checkUndelivered(name, id string, want ...string) {
 	if diff := cmp.Diff(want, said); diff != "" {
 		w.t.Errorf("%s: undelivered in the conversation (-want +got):\n%s", name, diff)
 	}
-	events, err := w.Timeline(w.t.Context(), w.admin, id)
+	events, err := w.Runs.Timeline(w.t.Context(), w.admin, id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func (w *world) checkUndelivered(name, id string, want ...string) {
 // log is what the stream of a run's events has so far.
 func (w *world) log(id string) (all []penstock.Event) {
 	w.t.Helper()
-	stream, err := w.Watch(w.t.Context(), w.admin, id, 0)
+	stream, err := w.Streams.Watch(w.t.Context(), w.admin, id, 0)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestFollowupRacesABadEnd(t *testing.T) {
 			together.Go(func() {
 				if round%2 == 0 {
 					w.cancel(id, false)
-				} else if _, err := w.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateFailed}); err != nil {
+				} else if _, err := w.Executions.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateFailed}); err != nil {
 					w.t.Error(err)
 				}
 			})

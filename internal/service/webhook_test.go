@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/store"
 )
@@ -35,7 +36,7 @@ func withFactory(t *testing.T, change func(*service.Options), test func(h *hooks
 
 func (w *world) newFactory(name string) string {
 	w.t.Helper()
-	f, err := w.CreateFactory(w.t.Context(), w.admin, penstock.FactoryRequest{Name: &name})
+	f, err := w.Factories.Create(w.t.Context(), w.admin, penstock.FactoryRequest{Name: &name})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func (w *world) newFactory(name string) string {
 // hook makes a webhook.
 func (h *hooks) hook(req penstock.WebhookRequest) penstock.Webhook {
 	h.t.Helper()
-	w, err := h.CreateWebhook(h.t.Context(), h.admin, h.factory, req)
+	w, err := h.Resources.CreateWebhook(h.t.Context(), h.admin, h.factory, req)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func (h *hooks) hook(req penstock.WebhookRequest) penstock.Webhook {
 
 func (h *hooks) update(uid string, req penstock.WebhookRequest) penstock.Webhook {
 	h.t.Helper()
-	w, err := h.UpdateWebhook(h.t.Context(), h.admin, h.factory, uid, req)
+	w, err := h.Resources.UpdateWebhook(h.t.Context(), h.admin, h.factory, uid, req)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func (h *hooks) update(uid string, req penstock.WebhookRequest) penstock.Webhook
 
 func (h *hooks) rotate(uid string, req penstock.RotateRequest) penstock.Webhook {
 	h.t.Helper()
-	w, err := h.RotateWebhookSecret(h.t.Context(), h.admin, h.factory, uid, req)
+	w, err := h.Resources.RotateWebhookSecret(h.t.Context(), h.admin, h.factory, uid, req)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func (h *hooks) rotate(uid string, req penstock.RotateRequest) penstock.Webhook 
 // read answers the webhook as everybody sees it later.
 func (h *hooks) read(uid string) penstock.Webhook {
 	h.t.Helper()
-	w, err := h.Webhook(h.t.Context(), h.admin, h.factory, uid)
+	w, err := h.Webhooks.Read(h.t.Context(), h.admin, h.factory, uid)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -99,14 +100,14 @@ func (h *hooks) managed(name, want string) {
 
 func (h *hooks) secret(name string, value *string) {
 	h.t.Helper()
-	if _, err := h.CreateSecret(h.t.Context(), h.admin, penstock.SecretRequest{Name: name, Value: value}); err != nil {
+	if _, err := h.Secrets.Create(h.t.Context(), h.admin, penstock.SecretRequest{Name: name, Value: value}); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
 func (h *hooks) setSecret(name, value string) {
 	h.t.Helper()
-	if _, err := h.SetSecret(h.t.Context(), h.admin, name, &value); err != nil {
+	if _, err := h.Secrets.Set(h.t.Context(), h.admin, name, &value); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -171,7 +172,7 @@ func TestWebhookIsCreatedWithASecretThatIsShownOnce(t *testing.T) {
 				if diff := cmp.Diff(want, h.read(made.UID)); diff != "" {
 					h.t.Errorf("later, -want +got:\n%s", diff)
 				}
-				list, err := h.ListWebhooks(h.t.Context(), h.admin, h.factory)
+				list, err := h.Webhooks.List(h.t.Context(), h.admin, h.factory)
 				if diff := cmp.Diff([]penstock.Webhook{want}, list); diff != "" || err != nil {
 					h.t.Errorf("in the list, -want +got (%v):\n%s", err, diff)
 				}
@@ -236,7 +237,7 @@ func TestWebhookIsRefused(t *testing.T) {
 	}
 	withFactory(t, nil, func(h *hooks) {
 		for _, tt := range tests {
-			_, err := h.CreateWebhook(h.t.Context(), h.admin, h.factory, tt.req)
+			_, err := h.Resources.CreateWebhook(h.t.Context(), h.admin, h.factory, tt.req)
 			var told *penstock.Error
 			if !errors.As(err, &told) || told.Code != penstock.CodeInvalidRequest {
 				h.t.Errorf("%s: got %v, want it to be refused", tt.name, err)
@@ -253,7 +254,7 @@ func TestWebhookIsRefused(t *testing.T) {
 				h.t.Errorf("%s: got errors at %q, want %q (%v)", tt.name, got, tt.at, err)
 			}
 		}
-		secrets, err := h.ListSecrets(h.t.Context(), h.admin)
+		secrets, err := h.Secrets.List(h.t.Context(), h.admin)
 		if len(secrets) != 0 || err != nil {
 			h.t.Errorf("what was refused left secrets: %+v, %v", secrets, err)
 		}
@@ -263,7 +264,7 @@ func TestWebhookIsRefused(t *testing.T) {
 func TestWebhookNamesAreUniqueInAFactory(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		h.hook(named("Deploy Events", penstock.AuthToken))
-		_, err := h.CreateWebhook(h.t.Context(), h.admin, h.factory, named("deploy-EVENTS", penstock.AuthToken))
+		_, err := h.Resources.CreateWebhook(h.t.Context(), h.admin, h.factory, named("deploy-EVENTS", penstock.AuthToken))
 		wantCode(h.t, err, penstock.CodeConflict, "deploy-events")
 		other := &hooks{h.world, h.newFactory("other")}
 		if got := other.hook(named("deploy events", penstock.AuthToken)).SecretName; got != "DEPLOY_EVENTS_WEBHOOK_SECRET_2" {
@@ -287,13 +288,13 @@ func TestWebhookReusesASecretThatIsNamed(t *testing.T) {
 			r.SecretName = &name
 			return r
 		}
-		_, err := h.CreateWebhook(ctx, manager, h.factory, reuse("SHARED", penstock.AuthToken))
+		_, err := h.Resources.CreateWebhook(ctx, manager, h.factory, reuse("SHARED", penstock.AuthToken))
 		wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
-		_, err = h.CreateWebhook(ctx, h.admin, h.factory, reuse("SHARED", penstock.AuthURLToken))
+		_, err = h.Resources.CreateWebhook(ctx, h.admin, h.factory, reuse("SHARED", penstock.AuthURLToken))
 		wantCode(h.t, err, penstock.CodeInvalidRequest, "A-Z, a-z, 0-9")
 		given := reuse("SHARED", penstock.AuthToken)
 		given.Secret = new("another-that-is-long")
-		_, err = h.CreateWebhook(ctx, h.admin, h.factory, given)
+		_, err = h.Resources.CreateWebhook(ctx, h.admin, h.factory, given)
 		wantCode(h.t, err, penstock.CodeInvalidRequest, "/secret cannot be given together")
 
 		shared := h.hook(reuse("SHARED", penstock.AuthToken))
@@ -308,12 +309,12 @@ func TestWebhookReusesASecretThatIsNamed(t *testing.T) {
 		if h.values(waits.UID); waits.Enabled || !waits.PendingSecret {
 			h.t.Errorf("got %+v, want it to wait for a value", waits)
 		}
-		own, err := h.CreateWebhook(ctx, manager, h.factory, reuse("OWN", penstock.AuthToken))
+		own, err := h.Resources.CreateWebhook(ctx, manager, h.factory, reuse("OWN", penstock.AuthToken))
 		if err != nil || own.Secret == "" || own.SecretName != "OWN" {
 			h.t.Errorf("a name that is free: got %+v, %v", own, err)
 		}
-		wantCode(h.t, h.DeleteSecret(ctx, h.admin, "SHARED"), penstock.CodeConflict, `the webhook "w-shared" of the factory "acme"`)
-		secret, err := h.Secret(ctx, h.admin, "SHARED")
+		wantCode(h.t, h.Secrets.Delete(ctx, h.admin, "SHARED"), penstock.CodeConflict, `the webhook "w-shared" of the factory "acme"`)
+		secret, err := h.Secrets.Read(ctx, h.admin, "SHARED")
 		want := []penstock.SecretUser{{Type: penstock.SecretOfWebhook, UID: shared.UID, Name: "w-shared", FactoryUID: h.factory, FactoryName: "acme"}}
 		if diff := cmp.Diff(want, secret.UsedBy); diff != "" || err != nil {
 			h.t.Errorf("users of the secret, -want +got (%v):\n%s", err, diff)
@@ -328,7 +329,7 @@ func TestFactoryHasSoManyWebhooks(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range tried {
 			all.Go(func() {
-				_, errs[i] = h.CreateWebhook(h.t.Context(), h.admin, h.factory, named(fmt.Sprintf("w%d", i), penstock.AuthToken))
+				_, errs[i] = h.Resources.CreateWebhook(h.t.Context(), h.admin, h.factory, named(fmt.Sprintf("w%d", i), penstock.AuthToken))
 			})
 		}
 		all.Wait()
@@ -340,15 +341,15 @@ func TestFactoryHasSoManyWebhooks(t *testing.T) {
 			}
 			wantCode(h.t, err, penstock.CodeConflict, "webhooks_per_factory is 20")
 		}
-		list, err := h.ListWebhooks(h.t.Context(), h.admin, h.factory)
+		list, err := h.Webhooks.List(h.t.Context(), h.admin, h.factory)
 		if made != 20 || len(list) != 20 || err != nil {
 			h.t.Fatalf("%d creates succeeded and there are %d (%v), want 20", made, len(list), err)
 		}
-		secrets, err := h.ListSecrets(h.t.Context(), h.admin)
+		secrets, err := h.Secrets.List(h.t.Context(), h.admin)
 		if len(secrets) != 20 || err != nil {
 			h.t.Errorf("got %d secrets, %v, want 20: what was refused leaves none", len(secrets), err)
 		}
-		if err := h.DeleteWebhook(h.t.Context(), h.admin, h.factory, list[0].UID); err != nil {
+		if err := h.Resources.DeleteWebhook(h.t.Context(), h.admin, h.factory, list[0].UID); err != nil {
 			h.t.Fatal(err)
 		}
 		h.hook(named("in-its-place", penstock.AuthToken))
@@ -383,19 +384,19 @@ func TestWebhookOfAnotherDoesNotExist(t *testing.T) {
 			{stranger, h.factory, w.UID, penstock.CodeNotFound},
 			{weak, h.factory, w.UID, penstock.CodeNotAuthorized},
 		} {
-			_, read := h.Webhook(ctx, tt.p, tt.factory, tt.uid)
-			_, update := h.UpdateWebhook(ctx, tt.p, tt.factory, tt.uid, penstock.WebhookRequest{Enabled: new(false)})
-			_, rotate := h.RotateWebhookSecret(ctx, tt.p, tt.factory, tt.uid, penstock.RotateRequest{})
-			for what, err := range map[string]error{"read": read, "update": update, "rotate": rotate, "delete": h.DeleteWebhook(ctx, tt.p, tt.factory, tt.uid)} {
+			_, read := h.Webhooks.Read(ctx, tt.p, tt.factory, tt.uid)
+			_, update := h.Resources.UpdateWebhook(ctx, tt.p, tt.factory, tt.uid, penstock.WebhookRequest{Enabled: new(false)})
+			_, rotate := h.Resources.RotateWebhookSecret(ctx, tt.p, tt.factory, tt.uid, penstock.RotateRequest{})
+			for what, err := range map[string]error{"read": read, "update": update, "rotate": rotate, "delete": h.Resources.DeleteWebhook(ctx, tt.p, tt.factory, tt.uid)} {
 				wantCode(h.t, err, tt.code, "")
 				if tt.code == penstock.CodeNotFound && err.Error() != penstock.NotFound("webhook", tt.uid).Error() {
 					h.t.Errorf("%s: got %v, which tells more than that there is none", what, err)
 				}
 			}
-			if _, err := h.ListWebhooks(ctx, tt.p, tt.factory); err == nil && tt.factory != other && tt.uid == w.UID {
+			if _, err := h.Webhooks.List(ctx, tt.p, tt.factory); err == nil && tt.factory != other && tt.uid == w.UID {
 				h.t.Errorf("%s lists the webhooks of %s", tt.p.Team, tt.factory)
 			}
-			if _, err := h.CreateWebhook(ctx, tt.p, tt.factory, named("y", "")); err == nil {
+			if _, err := h.Resources.CreateWebhook(ctx, tt.p, tt.factory, named("y", "")); err == nil {
 				h.t.Errorf("%s makes a webhook in %s", tt.p.Team, tt.factory)
 			}
 		}
@@ -410,21 +411,21 @@ func TestWebhookEnds(t *testing.T) {
 		ctx := h.t.Context()
 		w := h.hook(named("x", penstock.AuthToken))
 		before, _ := h.TeamVersion(ctx)
-		if err := h.DeleteWebhook(ctx, h.admin, h.factory, w.UID); err != nil {
+		if err := h.Resources.DeleteWebhook(ctx, h.admin, h.factory, w.UID); err != nil {
 			h.t.Fatal(err)
 		}
-		if f, err := h.Factory(ctx, h.admin, h.factory); err != nil || f.Definition.Revision != 3 || f.WebhookCount != 0 {
+		if f, err := h.Factories.Read(ctx, h.admin, h.factory); err != nil || f.Definition.Revision != 3 || f.WebhookCount != 0 {
 			h.t.Errorf("got %+v, %v, want the factory's third revision: made, webhook made, webhook deleted", f, err)
 		}
 		if after, err := h.TeamVersion(ctx); after <= before || err != nil {
 			h.t.Errorf("the team's version went from %d to %d, %v", before, after, err)
 		}
-		wantCode(h.t, h.DeleteWebhook(ctx, h.admin, h.factory, w.UID), penstock.CodeNotFound, w.UID)
+		wantCode(h.t, h.Resources.DeleteWebhook(ctx, h.admin, h.factory, w.UID), penstock.CodeNotFound, w.UID)
 		if _, err := h.WebhookValues(ctx, w.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
 			h.t.Errorf("the ingress finds it: %v", err)
 		}
 		h.managed(w.SecretName, w.Secret)
-		if err := h.DeleteSecret(ctx, h.admin, w.SecretName); err != nil {
+		if err := h.Secrets.Delete(ctx, h.admin, w.SecretName); err != nil {
 			h.t.Errorf("the secret that nothing uses any more: %v", err)
 		}
 	})
@@ -434,7 +435,7 @@ func TestCreateOfAWebhookIsAnsweredAgainWithItsSecret(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		i := once("k", "body")
 		i.OneTimeSecret = true
-		made, err := h.CreateWebhook(service.WithIdempotency(h.t.Context(), i), h.admin, h.factory, named("x", penstock.AuthURLToken))
+		made, err := h.Resources.CreateWebhook(access.WithIdempotency(h.t.Context(), i), h.admin, h.factory, named("x", penstock.AuthURLToken))
 		if err != nil {
 			h.t.Fatal(err)
 		}

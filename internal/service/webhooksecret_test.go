@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -20,7 +21,7 @@ func TestWebhookIsFinishedByItsSecret(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
 		w := h.hook(signature("x", "stripe", nil))
-		_, err := h.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{Enabled: new(true)})
+		_, err := h.Resources.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{Enabled: new(true)})
 		wantCode(h.t, err, penstock.CodeConflict, "waits for its secret")
 		if got := h.update(w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-Id")}); !got.PendingSecret || got.Enabled || got.DeliveryIDHeader != "X-Id" {
 			h.t.Errorf("another change: got %+v, want it to wait still", got)
@@ -31,7 +32,7 @@ func TestWebhookIsFinishedByItsSecret(t *testing.T) {
 		}
 		h.values(w.UID, "whsec_live_0123456789")
 		h.managed(w.SecretName, "whsec_live_0123456789")
-		_, err = h.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{Secret: new("another-secret-of-it")})
+		_, err = h.Resources.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{Secret: new("another-secret-of-it")})
 		wantCode(h.t, err, penstock.CodeConflict, "rotate-secret")
 
 		off := h.hook(signature("y", "stripe", nil))
@@ -39,7 +40,7 @@ func TestWebhookIsFinishedByItsSecret(t *testing.T) {
 			h.t.Errorf("got %+v, want it finished and not enabled", got)
 		}
 		bad := h.hook(signature("z", "discord", nil))
-		_, err = h.UpdateWebhook(ctx, h.admin, h.factory, bad.UID, penstock.WebhookRequest{Secret: new("no key, but long enough")})
+		_, err = h.Resources.UpdateWebhook(ctx, h.admin, h.factory, bad.UID, penstock.WebhookRequest{Secret: new("no key, but long enough")})
 		wantCode(h.t, err, penstock.CodeInvalidRequest, "public key")
 		if strings.Contains(err.Error(), "but long enough") {
 			h.t.Errorf("the error repeats the secret: %v", err)
@@ -73,7 +74,7 @@ func TestWebhookKeepsItsSecretUntilItIsSwitched(t *testing.T) {
 		inURL := h.hook(named("y", penstock.AuthURLToken))
 		h.setSecret(inURL.SecretName, "not/safe-in-a-path")
 		h.update(inURL.UID, penstock.WebhookRequest{Enabled: new(false)})
-		_, err := h.UpdateWebhook(h.t.Context(), h.admin, h.factory, inURL.UID, penstock.WebhookRequest{Enabled: new(true)})
+		_, err := h.Resources.UpdateWebhook(h.t.Context(), h.admin, h.factory, inURL.UID, penstock.WebhookRequest{Enabled: new(true)})
 		wantCode(h.t, err, penstock.CodeConflict, "A-Z, a-z, 0-9")
 		h.values(inURL.UID, inURL.Secret)
 	})
@@ -105,7 +106,7 @@ func TestWebhookFollowsItsSecretAtOnce(t *testing.T) {
 		}
 		h.values(waits.UID, "the-first-of-its-values")
 
-		_, err := h.SetSecret(ctx, h.admin, "SHARED", new("not/safe-in-a-path"))
+		_, err := h.Secrets.Set(ctx, h.admin, "SHARED", new("not/safe-in-a-path"))
 		wantCode(h.t, err, penstock.CodeInvalidRequest, `the webhook "follows"`)
 		h.managed("SHARED", "the-first-of-its-values")
 		h.setSecret("SHARED", "the-second-of-its-values")
@@ -128,7 +129,7 @@ func TestWebhookKeepsWhatItsSenderWasTold(t *testing.T) {
 		w := h.hook(named("x", penstock.AuthToken))
 		req := signature("y", "github", nil)
 		req.SecretName = new("Z")
-		_, err := h.UpdateWebhook(h.t.Context(), h.admin, h.factory, w.UID, req)
+		_, err := h.Resources.UpdateWebhook(h.t.Context(), h.admin, h.factory, w.UID, req)
 		wantCode(h.t, err, penstock.CodeInvalidRequest, "/name")
 		for _, pointer := range []string{"/name", "/auth_mode", "/signature_scheme", "/secret_name"} {
 			if !strings.Contains(err.Error(), pointer+" cannot be changed") {
@@ -171,7 +172,7 @@ func TestWebhookChanges(t *testing.T) {
 			"/secret_refresh":             {SecretRefresh: new(penstock.SecretRefresh("x"))},
 			"/secret must":                {Secret: new("secret-of-sixteen ")},
 		} {
-			_, err := h.UpdateWebhook(ctx, h.admin, h.factory, w.UID, req)
+			_, err := h.Resources.UpdateWebhook(ctx, h.admin, h.factory, w.UID, req)
 			wantCode(h.t, err, penstock.CodeInvalidRequest, pointer)
 		}
 	})
@@ -201,7 +202,7 @@ func TestWebhookGetsANewSecret(t *testing.T) {
 				w := h.hook(tt.req)
 				old := w.Secret
 				before, _ := h.TeamVersion(ctx)
-				got, err := h.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{Secret: tt.given})
+				got, err := h.Resources.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{Secret: tt.given})
 				if penstock.CodeOf(err) != tt.code || tt.code == "" && err != nil {
 					h.t.Fatalf("got %v, want %q", err, tt.code)
 				}
@@ -234,7 +235,7 @@ func TestWebhookSecretsOverlap(t *testing.T) {
 		ctx := h.t.Context()
 		w := h.hook(named("x", penstock.AuthToken))
 		for _, seconds := range []int64{-1, penstock.MaxOverlapSeconds + 1} {
-			_, err := h.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: seconds})
+			_, err := h.Resources.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: seconds})
 			wantCode(h.t, err, penstock.CodeInvalidRequest, "/overlap_seconds")
 		}
 		if err := h.SignedWith(ctx, w.UID); err != nil {
@@ -255,7 +256,7 @@ func TestWebhookSecretsOverlap(t *testing.T) {
 		for range 2 {
 			h.rotate(w.UID, penstock.RotateRequest{OverlapSeconds: 60})
 		}
-		_, err := h.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: 60})
+		_, err := h.Resources.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: 60})
 		wantCode(h.t, err, penstock.CodeConflict, "5 secrets")
 		last := h.rotate(w.UID, penstock.RotateRequest{})
 		h.values(w.UID, last.Secret)
@@ -271,11 +272,11 @@ func TestSharedSecretIsNotRotated(t *testing.T) {
 		first.SecretName, second.SecretName = new("SHARED"), new("SHARED")
 		w := h.hook(first)
 		h.hook(second)
-		agent, err := h.CreateIdentity(ctx, h.admin, penstock.IdentityRequest{Name: new("reviewer"), Secrets: &[]penstock.NamedSecret{{Name: w.SecretName}}})
+		agent, err := h.Resources.CreateIdentity(ctx, h.admin, penstock.IdentityRequest{Name: new("reviewer"), Secrets: &[]penstock.NamedSecret{{Name: w.SecretName}}})
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		_, err = h.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{Secret: new("next-of-the-shared")})
+		_, err = h.Resources.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{Secret: new("next-of-the-shared")})
 		wantCode(h.t, err, penstock.CodeConflict, "as well")
 		for _, user := range []string{`the agent "reviewer"`, `the webhook "y" of the factory "acme"`} {
 			if !strings.Contains(err.Error(), user) {
@@ -287,7 +288,7 @@ func TestSharedSecretIsNotRotated(t *testing.T) {
 		}
 		h.values(w.UID, value)
 		h.managed(w.SecretName, value)
-		if err := h.DeleteIdentity(ctx, h.admin, agent.UID); err != nil {
+		if err := h.Resources.DeleteIdentity(ctx, h.admin, agent.UID); err != nil {
 			h.t.Fatal(err)
 		}
 	})
@@ -308,14 +309,14 @@ func TestWebhookFollowsItsSecretWhateverMeets(t *testing.T) {
 				var err error
 				switch i % 4 {
 				case 0:
-					_, err = h.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: 1})
+					_, err = h.Resources.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: 1})
 				case 1:
-					_, err = h.SetSecret(ctx, h.admin, w.SecretName, &value)
+					_, err = h.Secrets.Set(ctx, h.admin, w.SecretName, &value)
 				case 2:
-					_, err = h.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-" + value)})
+					_, err = h.Resources.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-" + value)})
 				default:
 					other := named(value, penstock.AuthToken)
-					_, err = h.CreateWebhook(ctx, h.admin, h.factory, other)
+					_, err = h.Resources.CreateWebhook(ctx, h.admin, h.factory, other)
 				}
 				if err != nil {
 					h.t.Errorf("%d: %v", i, err)
@@ -349,7 +350,7 @@ func TestWebhookSecretsAreSealedAgain(t *testing.T) {
 		}
 		defer rotation.Close()
 		db := testkit.OpenStore(h.t, h.url)
-		if got, err := service.Reseal(ctx, db, rotation); err != nil || len(got.Lost) > 0 {
+		if got, err := access.Reseal(ctx, db, rotation); err != nil || len(got.Lost) > 0 {
 			h.t.Fatalf("got %+v, %v", got, err)
 		}
 		if err := rotation.Finish(t.Context()); err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock-dev/penstock"
-	"github.com/penstock-dev/penstock/internal/service"
+	"github.com/penstock-dev/penstock/internal/factory"
 )
 
 const (
@@ -29,29 +29,29 @@ func TestWebhooksTakeNoShortSecrets(t *testing.T) {
 			"token": named("token", penstock.AuthToken), "url-token": named("url-token", penstock.AuthURLToken), "github": signature("github", "github", nil),
 		} {
 			req.Secret = new(short)
-			_, err := h.CreateWebhook(ctx, h.admin, h.factory, req)
+			_, err := h.Resources.CreateWebhook(ctx, h.admin, h.factory, req)
 			refused("create "+name, "/secret", err)
 			req.Secret, req.SecretName = nil, new("SHORT")
-			_, err = h.CreateWebhook(ctx, h.admin, h.factory, req)
+			_, err = h.Resources.CreateWebhook(ctx, h.admin, h.factory, req)
 			refused("name a secret for "+name, "/secret_name", err)
 			req.SecretName = new("LONG")
 			h.hook(req)
 		}
-		if list, err := h.ListWebhooks(ctx, h.admin, h.factory); err != nil || len(list) != 3 {
+		if list, err := h.Webhooks.List(ctx, h.admin, h.factory); err != nil || len(list) != 3 {
 			h.t.Errorf("%d webhooks are there, %v; want those with a long secret", len(list), err)
 		}
 
 		waits := h.hook(signature("waits", "stripe", nil))
-		_, err := h.UpdateWebhook(ctx, h.admin, h.factory, waits.UID, penstock.WebhookRequest{Secret: new(short)})
+		_, err := h.Resources.UpdateWebhook(ctx, h.admin, h.factory, waits.UID, penstock.WebhookRequest{Secret: new(short)})
 		refused("finish", "/secret", err)
 		h.setSecret(waits.SecretName, short)
-		_, err = h.UpdateWebhook(ctx, h.admin, h.factory, waits.UID, penstock.WebhookRequest{Enabled: new(true)})
+		_, err = h.Resources.UpdateWebhook(ctx, h.admin, h.factory, waits.UID, penstock.WebhookRequest{Enabled: new(true)})
 		wantCode(h.t, err, penstock.CodeConflict, "at least 16 characters")
 		own := h.hook(named("own", penstock.AuthToken))
-		_, err = h.RotateWebhookSecret(ctx, h.admin, h.factory, own.UID, penstock.RotateRequest{Secret: new(short)})
+		_, err = h.Resources.RotateWebhookSecret(ctx, h.admin, h.factory, own.UID, penstock.RotateRequest{Secret: new(short)})
 		refused("rotate", "/secret", err)
 		h.update(own.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)})
-		_, err = h.SetSecret(ctx, h.admin, own.SecretName, new(short))
+		_, err = h.Secrets.Set(ctx, h.admin, own.SecretName, new(short))
 		refused("set the secret that it follows", "/value", err)
 		h.values(own.UID, own.Secret)
 	})
@@ -62,13 +62,13 @@ func TestFilesNameNoShortSecrets(t *testing.T) {
 		ctx := h.t.Context()
 		h.secret("SHORT", new(short))
 		files := with(team(), "webhooks/ci.yaml", "secretName: SHORT\n")
-		_, err := h.Apply(ctx, h.admin, h.factory, service.ApplyRequest{Files: files})
+		_, err := h.Factories.Apply(ctx, h.admin, h.factory, factory.ApplyRequest{Files: files})
 		wantCode(h.t, err, penstock.CodeInvalidDefinition, "webhooks/ci.yaml:1:13: FF_INVALID_VALUE the value of the secret SHORT has fewer than 16 characters: a webhook needs a longer one")
 		h.values(h.webhooks()[0].UID, "the-value-of-CI_TOKEN")
 
 		// The value of a secret that a webhook has already is changed.
 		h.setSecret("CI_TOKEN", short)
-		_, err = h.Apply(ctx, h.admin, h.factory, service.ApplyRequest{Files: with(team(), "README.md", "# More\n")})
+		_, err = h.Factories.Apply(ctx, h.admin, h.factory, factory.ApplyRequest{Files: with(team(), "README.md", "# More\n")})
 		wantCode(h.t, err, penstock.CodeInvalidDefinition, "the value of the secret CI_TOKEN has fewer than 16 characters")
 	})
 }
@@ -90,7 +90,7 @@ func TestAWebhookKeepsAShortSecret(t *testing.T) {
 			}
 			h.t.Errorf("%s: got %+v, want a warning", what, found)
 		}
-		valid, err := h.Validate(ctx, h.admin, team())
+		valid, err := h.Factories.Validate(ctx, h.admin, team())
 		if err != nil || !valid.Valid {
 			h.t.Errorf("got %+v, %v, want it valid", valid, err)
 		}
@@ -101,7 +101,7 @@ func TestAWebhookKeepsAShortSecret(t *testing.T) {
 		h.update(hook.UID, penstock.WebhookRequest{Enabled: new(false)})
 		h.update(hook.UID, penstock.WebhookRequest{Enabled: new(true), ReplayGuard: new(true)})
 		h.values(hook.UID, short)
-		valid, err = h.Validate(ctx, h.as("eve", penstock.ScopeFactoriesManage), team())
+		valid, err = h.Factories.Validate(ctx, h.as("eve", penstock.ScopeFactoriesManage), team())
 		if err != nil {
 			h.t.Fatal(err)
 		}

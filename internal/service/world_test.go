@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/blob"
+	"github.com/penstock-dev/penstock/internal/run"
 	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/service"
 	"github.com/penstock-dev/penstock/internal/store"
@@ -52,11 +53,11 @@ func worlds(t *testing.T, change func(*service.Options), test func(w *world)) {
 		}
 		w := &world{Service: service.New(o), t: t, url: url, files: filepath.Join(dir, "blobs"), options: o}
 		w.run()
-		_, key, err := w.BootstrapKey(t.Context(), "")
+		_, key, err := w.Keys.Bootstrap(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w.admin, err = w.Authenticate(t.Context(), key); err != nil {
+		if w.admin, err = w.Keys.Authenticate(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
 		test(w)
@@ -81,7 +82,7 @@ func (w *world) as(name string, scopes ...penstock.Scope) penstock.Principal {
 
 func (w *world) create(req penstock.RunRequest) penstock.RunCreated {
 	w.t.Helper()
-	created, err := w.CreateRun(w.t.Context(), w.admin, req, penstock.SourceAPI)
+	created, err := w.Runs.Create(w.t.Context(), w.admin, req, penstock.SourceAPI)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func (w *world) create(req penstock.RunRequest) penstock.RunCreated {
 
 func (w *world) get(id string) penstock.Run {
 	w.t.Helper()
-	run, err := w.GetRun(w.t.Context(), w.admin, id)
+	run, err := w.Runs.Read(w.t.Context(), w.admin, id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ var anyWorker = penstock.Claim{
 
 func (w *world) claim() penstock.Assignment {
 	w.t.Helper()
-	a, err := w.Control().Claim(w.t.Context(), anyWorker)
+	a, err := w.Executions.Control().Claim(w.t.Context(), anyWorker)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func (w *world) moves(l penstock.Lease, states ...penstock.State) {
 	w.t.Helper()
 	for _, state := range states {
 		d := penstock.NewDraft(penstock.EventState, penstock.Now(), penstock.StateData{State: state})
-		if err := w.Control().Append(w.t.Context(), l, []penstock.Draft{d}); err != nil {
+		if err := w.Executions.Control().Append(w.t.Context(), l, []penstock.Draft{d}); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -139,7 +140,7 @@ func (w *world) moves(l penstock.Lease, states ...penstock.State) {
 
 func (w *world) finish(l penstock.Lease, r penstock.Result) []penstock.Prompt {
 	w.t.Helper()
-	prompts, err := w.Control().Finish(w.t.Context(), l, r)
+	prompts, err := w.Executions.Control().Finish(w.t.Context(), l, r)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -149,14 +150,14 @@ func (w *world) finish(l penstock.Lease, r penstock.Result) []penstock.Prompt {
 func (w *world) say(l penstock.Lease, id, text string) {
 	w.t.Helper()
 	m := penstock.NewDraft(penstock.EventMessage, penstock.Now(), penstock.Message{ID: id, Role: penstock.RoleAssistant, Content: []penstock.Block{penstock.Text(text)}})
-	if err := w.Control().Append(w.t.Context(), l, []penstock.Draft{m}); err != nil {
+	if err := w.Executions.Control().Append(w.t.Context(), l, []penstock.Draft{m}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) followUp(id, message string) {
 	w.t.Helper()
-	if _, err := w.FollowUp(w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: message}); err != nil {
+	if _, err := w.Runs.FollowUp(w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: message}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -164,14 +165,14 @@ func (w *world) followUp(id, message string) {
 func (w *world) saveSession(l penstock.Lease) {
 	w.t.Helper()
 	u := penstock.Upload{ID: penstock.NewID(), Session: &penstock.SavedSession{SessionID: "s", Harness: penstock.HarnessBuiltin}}
-	if _, err := w.Control().Save(w.t.Context(), l, u, strings.NewReader("home")); err != nil {
+	if _, err := w.Executions.Control().Save(w.t.Context(), l, u, strings.NewReader("home")); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) moments(id string) []string {
 	w.t.Helper()
-	events, err := w.Timeline(w.t.Context(), w.admin, id)
+	events, err := w.Runs.Timeline(w.t.Context(), w.admin, id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -201,17 +202,17 @@ func readAll(t *testing.T, r io.ReadCloser) string {
 
 // RunConversation reads all of the conversation of a run at once.
 func (w *world) RunConversation(ctx context.Context, p penstock.Principal, runID string) (penstock.Conversation, error) {
-	c, err := w.Service.RunConversation(ctx, p, runID)
+	c, err := w.Runs.RunConversation(ctx, p, runID)
 	return whole(ctx, c, err)
 }
 
 // Conversation reads all of a conversation at once.
 func (w *world) Conversation(ctx context.Context, p penstock.Principal, id string) (penstock.Conversation, error) {
-	c, err := w.Service.Conversation(ctx, p, id)
+	c, err := w.Runs.Conversation(ctx, p, id)
 	return whole(ctx, c, err)
 }
 
-func whole(ctx context.Context, c *service.Conversation, err error) (penstock.Conversation, error) {
+func whole(ctx context.Context, c *run.Conversation, err error) (penstock.Conversation, error) {
 	if err != nil {
 		return penstock.Conversation{}, err
 	}

@@ -56,7 +56,7 @@ func benchmarkOn(b *testing.B, url string) {
 		o.Limits.DeliveriesPerMinute, o.Limits.WebhooksPerFactory = 0, 0
 		o.Tracer, o.Log = nil, nil
 	})
-	f, err := s.CreateFactory(b.Context(), s.admin, penstock.FactoryRequest{Name: new(penstock.NewUID())})
+	f, err := s.Factories.Create(b.Context(), s.admin, penstock.FactoryRequest{Name: new(penstock.NewUID())})
 	if err != nil {
 		b.Fatal(err)
 	}

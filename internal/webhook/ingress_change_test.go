@@ -60,7 +60,7 @@ func TestDatabaseIsAwayForTheFirstMatch(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t)
 	s := open(t, database, t.TempDir(), noRate)
-	f, err := s.CreateFactory(t.Context(), s.admin, penstock.FactoryRequest{Name: new("acme")})
+	f, err := s.Factories.Create(t.Context(), s.admin, penstock.FactoryRequest{Name: new("acme")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,13 +112,13 @@ func TestChangesHoldAtOnceEverywhere(t *testing.T) {
 		each("at first", 202, token(w.Secret))
 		each("at first", 202, inURL(u.Secret))
 
-		rotated, err := replicas[1].RotateWebhookSecret(t.Context(), s.admin, s.factory, w.UID, penstock.RotateRequest{})
+		rotated, err := replicas[1].Resources.RotateWebhookSecret(t.Context(), s.admin, s.factory, w.UID, penstock.RotateRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		each("the old secret", 401, token(w.Secret))
 		each("the new secret", 202, token(rotated.Secret))
-		overlap, err := s.RotateWebhookSecret(t.Context(), s.admin, s.factory, u.UID, penstock.RotateRequest{OverlapSeconds: 2})
+		overlap, err := s.Resources.RotateWebhookSecret(t.Context(), s.admin, s.factory, u.UID, penstock.RotateRequest{OverlapSeconds: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestChangesHoldAtOnceEverywhere(t *testing.T) {
 
 		set := func(enabled bool) {
 			t.Helper()
-			if _, err := replicas[1].UpdateWebhook(t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: &enabled}); err != nil {
+			if _, err := replicas[1].Resources.UpdateWebhook(t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: &enabled}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -163,11 +163,11 @@ func TestChangesHoldAtOnceEverywhere(t *testing.T) {
 		matches()
 		a := s.automation(w, `{"type": ["a"]}`, nil)
 		matches(a.Name)
-		if _, err := s.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, penstock.AutomationRequest{Enabled: new(false)}); err != nil {
+		if _, err := s.Resources.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, penstock.AutomationRequest{Enabled: new(false)}); err != nil {
 			t.Fatal(err)
 		}
 		matches()
-		if err := s.DeleteWebhook(t.Context(), s.admin, s.factory, w.UID); err != nil {
+		if err := s.Resources.DeleteWebhook(t.Context(), s.admin, s.factory, w.UID); err != nil {
 			t.Fatal(err)
 		}
 		each("deleted", 404, token(rotated.Secret))
@@ -201,7 +201,7 @@ func TestRotationsUnderLoad(t *testing.T) {
 		}
 		secret := w.Secret
 		for n := range 20 {
-			rotated, err := s.RotateWebhookSecret(t.Context(), s.admin, s.factory, w.UID, penstock.RotateRequest{})
+			rotated, err := s.Resources.RotateWebhookSecret(t.Context(), s.admin, s.factory, w.UID, penstock.RotateRequest{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -220,7 +220,7 @@ func TestRotationsUnderLoad(t *testing.T) {
 func TestABrokenAutomationIsRecordedAndFailsNothing(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
-		environment, err := s.CreateEnvironment(t.Context(), s.admin, penstock.EnvironmentConfig{Name: "build"})
+		environment, err := s.Catalog.CreateEnvironment(t.Context(), s.admin, penstock.EnvironmentConfig{Name: "build"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func (s *site) waits(name string, triggers ...[3]string) penstock.Automation {
 	for _, t := range triggers {
 		list = append(list, penstock.Trigger{Provider: t[0], Event: t[1], Filter: json.RawMessage(t[2])})
 	}
-	a, err := s.CreateAutomation(s.t.Context(), s.admin, s.factory, penstock.AutomationRequest{Name: &name, Prompt: new("Look at the event."), Triggers: &list})
+	a, err := s.Resources.CreateAutomation(s.t.Context(), s.admin, s.factory, penstock.AutomationRequest{Name: &name, Prompt: new("Look at the event."), Triggers: &list})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 		if diff := cmp.Diff(want, verdicts(d)); diff != "" || len(d.Runs) != 3 {
 			t.Errorf("a pull request: %d runs (-want +got):\n%s", len(d.Runs), diff)
 		}
-		run, err := s.GetRun(t.Context(), s.admin, d.Runs[0])
+		run, err := s.Runs.Read(t.Context(), s.admin, d.Runs[0])
 		if err != nil || run.Source != penstock.SourceWebhook || run.Metadata["delivery_id"] != d.ID || run.Metadata["webhook_uid"] != w.UID {
 			t.Errorf("the run (%v): got %+v", err, run)
 		}
@@ -184,7 +184,7 @@ func TestOnlyWebhooksOfTheFactoryTellOfItsEvents(t *testing.T) {
 		second := s.signed("github", eventSecret, nil)
 		a := s.waits("pushes", [3]string{"github", "push", ""})
 		home := s.factory
-		other, err := s.CreateFactory(t.Context(), s.admin, penstock.FactoryRequest{Name: new("other")})
+		other, err := s.Factories.Create(t.Context(), s.admin, penstock.FactoryRequest{Name: new("other")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func TestOnlyWebhooksOfTheFactoryTellOfItsEvents(t *testing.T) {
 		// What changes holds for the next delivery: a trigger, and the switch.
 		change := func(req penstock.AutomationRequest) {
 			t.Helper()
-			if _, err := s.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, req); err != nil {
+			if _, err := s.Resources.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, req); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -226,12 +226,12 @@ func TestAReplayTellsOfItsEventsAgain(t *testing.T) {
 		if got := verdicts(d)["labeled"]; !strings.HasPrefix(got, "/labels ") {
 			t.Fatalf("got %s", got)
 		}
-		if _, err := s.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, penstock.AutomationRequest{
+		if _, err := s.Resources.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, penstock.AutomationRequest{
 			Triggers: &[]penstock.Trigger{{Provider: "github", Event: "issue_labeled", Filter: []byte(`{"labels": ["bug"]}`)}},
 		}); err != nil {
 			t.Fatal(err)
 		}
-		again, err := s.ReplayDelivery(t.Context(), s.admin, s.factory, w.UID, d.ID)
+		again, err := s.Deliveries.Replay(t.Context(), s.admin, s.factory, w.UID, d.ID)
 		if err != nil || verdicts(again)["labeled"] != "run" || again.Headers["x-github-event"] != "issues" {
 			t.Errorf("the replay (%v): got %+v", err, again)
 		}
@@ -240,10 +240,10 @@ func TestAReplayTellsOfItsEventsAgain(t *testing.T) {
 
 func TestTriggersInFilesFire(t *testing.T) {
 	sites(t, func(s *site) {
-		if _, err := s.CreateSecret(t.Context(), s.admin, penstock.SecretRequest{Name: "GITHUB_SECRET", Value: new(eventSecret)}); err != nil {
+		if _, err := s.Secrets.Create(t.Context(), s.admin, penstock.SecretRequest{Name: "GITHUB_SECRET", Value: new(eventSecret)}); err != nil {
 			t.Fatal(err)
 		}
-		f, err := s.CreateFactory(t.Context(), s.admin, penstock.FactoryRequest{Name: new("shop"), Files: map[string]string{
+		f, err := s.Factories.Create(t.Context(), s.admin, penstock.FactoryRequest{Name: new("shop"), Files: map[string]string{
 			"factory.yaml":                     "schemaVersion: v1alpha1\nname: shop\nagentDefaults:\n  model: demo/offline\n",
 			"agents/lead/agent.md":             "---\nagentType: FOREMAN\n---\nLead.\n",
 			"webhooks/code.yaml":               "authMode: signature\nsignatureScheme: github\nsecretName: GITHUB_SECRET\n",
@@ -255,7 +255,7 @@ func TestTriggersInFilesFire(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.factory = f.UID
-		hooks, err := s.ListWebhooks(t.Context(), s.admin, f.UID)
+		hooks, err := s.Webhooks.List(t.Context(), s.admin, f.UID)
 		if err != nil || len(hooks) != 1 {
 			t.Fatalf("%d webhooks (%v)", len(hooks), err)
 		}
@@ -275,7 +275,7 @@ func TestTriggersInFilesFire(t *testing.T) {
 		if n := len(s.runs()); n != 6 {
 			t.Errorf("got %d runs, want one of an automation for each delivery that fires it", n)
 		}
-		list, err := s.ListAutomations(t.Context(), s.admin, f.UID)
+		list, err := s.Automations.List(t.Context(), s.admin, f.UID)
 		if err != nil || len(list) != 2 || len(list[0].Problems) != 0 || len(list[1].Triggers) != 4 || len(list[1].Problems) != 1 {
 			t.Errorf("the automations (%v): got %+v, want the one trigger that is not connected", err, list)
 		}

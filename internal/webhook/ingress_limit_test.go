@@ -64,7 +64,7 @@ func TestAtMostSixtyDeliveriesAMinute(t *testing.T) {
 		s.post(path(w), nil, nil).want(t, "without a token", http.StatusUnauthorized)
 		s.post(path(git), github("s3cret-of-sixteen", []byte("{}")), []byte("{}")).want(t, "another webhook", http.StatusAccepted)
 		testkit.Eventually(t, 20*time.Second, func() error {
-			now, err := s.Webhook(t.Context(), s.admin, s.factory, w.UID)
+			now, err := s.Webhooks.Read(t.Context(), s.admin, s.factory, w.UID)
 			if err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func TestAtMostSixtyDeliveriesAMinute(t *testing.T) {
 		third := open(t, s.url, s.dir)
 		third.post(path(w), bearer(w), []byte(`"later"`)).want(t, "a minute later", http.StatusAccepted)
 		// What is switched off is 404 though it is limited as well.
-		if _, err := other.UpdateWebhook(t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
+		if _, err := other.Resources.UpdateWebhook(t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
 			t.Fatal(err)
 		}
 		s.post(path(w), bearer(w), []byte("1")).want(t, "disabled", http.StatusNotFound)
@@ -153,7 +153,7 @@ func TestAFloodOfBadSignaturesFillsNothingAndShutsNobodyOut(t *testing.T) {
 			t.Errorf("%d rejections and %d others are logged, want 60 and 4", rejected, accepted)
 		}
 		testkit.Eventually(t, 20*time.Second, func() error {
-			now, err := s.Webhook(t.Context(), s.admin, s.factory, w.UID)
+			now, err := s.Webhooks.Read(t.Context(), s.admin, s.factory, w.UID)
 			if err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ func TestOnlyTheExactPathIsAWebhook(t *testing.T) {
 		disabled := s.hook(penstock.AuthToken, func(r *penstock.WebhookRequest) { r.Enabled = new(false) })
 		pending := s.signed("stripe", "", nil)
 		deleted := s.hook(penstock.AuthToken, nil)
-		if err := s.DeleteWebhook(t.Context(), s.admin, s.factory, deleted.UID); err != nil {
+		if err := s.Resources.DeleteWebhook(t.Context(), s.admin, s.factory, deleted.UID); err != nil {
 			t.Fatal(err)
 		}
 		other := "a" + w.UID[1:]

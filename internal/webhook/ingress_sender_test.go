@@ -210,7 +210,7 @@ func TestHandshakesStartNothing(t *testing.T) {
 				t.Errorf("logged %+v", d)
 			}
 		}
-		if _, err := s.ReplayDelivery(t.Context(), s.admin, s.factory, slack.UID, entries[0].ID); penstock.CodeOf(err) != penstock.CodeConflict {
+		if _, err := s.Deliveries.Replay(t.Context(), s.admin, s.factory, slack.UID, entries[0].ID); penstock.CodeOf(err) != penstock.CodeConflict {
 			t.Errorf("replay of a handshake: %v", err)
 		}
 		if got := s.post(path(slack), nil, body); got.status != http.StatusUnauthorized {
@@ -226,7 +226,7 @@ func TestAPendingWebhookTakesTheSecretThatNotionOffers(t *testing.T) {
 		s.post(path(stripe), nil, offer).want(t, "another scheme", http.StatusNotFound)
 		s.post(path(w), nil, []byte(`{"type": "page.created"}`)).want(t, "no offer", http.StatusNotFound)
 		s.post(path(w), nil, offer).want(t, "the offer", http.StatusAccepted)
-		now, err := s.Webhook(t.Context(), s.admin, s.factory, w.UID)
+		now, err := s.Webhooks.Read(t.Context(), s.admin, s.factory, w.UID)
 		if err != nil || now.PendingSecret || !now.Enabled {
 			t.Errorf("the webhook is %+v (%v)", now, err)
 		}
@@ -234,7 +234,7 @@ func TestAPendingWebhookTakesTheSecretThatNotionOffers(t *testing.T) {
 		if len(entries) != 1 || entries[0].Reason != penstock.ReasonHandshake {
 			t.Fatalf("logged %+v", entries)
 		}
-		if body, err := s.DeliveryPayload(t.Context(), s.admin, s.factory, w.UID, entries[0].ID); err != nil || strings.Contains(string(body), "tMrlL") {
+		if body, err := s.Deliveries.Payload(t.Context(), s.admin, s.factory, w.UID, entries[0].ID); err != nil || strings.Contains(string(body), "tMrlL") {
 			t.Errorf("the log shows the secret: %s (%v)", body, err)
 		}
 		// Nobody offers another one now.
@@ -250,20 +250,20 @@ func TestAPendingWebhookTakesTheSecretThatNotionOffers(t *testing.T) {
 func TestASecretWithAValueTakesNoOffer(t *testing.T) {
 	sites(t, func(s *site) {
 		ctx := t.Context()
-		if _, err := s.CreateSecret(ctx, s.admin, penstock.SecretRequest{Name: "NOTION"}); err != nil {
+		if _, err := s.Secrets.Create(ctx, s.admin, penstock.SecretRequest{Name: "NOTION"}); err != nil {
 			t.Fatal(err)
 		}
 		w := s.signed("notion", "", func(r *penstock.WebhookRequest) { r.SecretName = new("NOTION") })
-		if _, err := s.SetSecret(ctx, s.admin, "NOTION", new("given-by-a-manager")); err != nil {
+		if _, err := s.Secrets.Set(ctx, s.admin, "NOTION", new("given-by-a-manager")); err != nil {
 			t.Fatal(err)
 		}
 		offer := []byte(`{"verification_token": "secret_of_a_stranger_1234"}`)
 		s.post(path(w), nil, offer).want(t, "the offer", http.StatusNotFound)
-		secret, err := s.Secret(ctx, s.admin, "NOTION")
+		secret, err := s.Secrets.Read(ctx, s.admin, "NOTION")
 		if err != nil || secret.Version != 1 {
 			t.Errorf("the managed secret is %+v (%v), want its first value", secret, err)
 		}
-		if now, err := s.Webhook(ctx, s.admin, s.factory, w.UID); err != nil || !now.PendingSecret {
+		if now, err := s.Webhooks.Read(ctx, s.admin, s.factory, w.UID); err != nil || !now.PendingSecret {
 			t.Errorf("the webhook is %+v (%v), want it to wait still", now, err)
 		}
 	})
@@ -275,18 +275,18 @@ func TestAReplayIsEvaluatedAnew(t *testing.T) {
 		got := s.post(path(w), bearer(w), []byte(`{"a": 1}`))
 		duplicate := s.post(path(w), bearer(w), []byte(`{"a": 1}`))
 		a := s.automation(w, `{"a": [1]}`, nil)
-		if _, err := s.UpdateWebhook(t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
+		if _, err := s.Resources.UpdateWebhook(t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 { // more than the rate allows
-			d, err := s.ReplayDelivery(t.Context(), s.admin, s.factory, w.UID, got.id())
+			d, err := s.Deliveries.Replay(t.Context(), s.admin, s.factory, w.UID, got.id())
 			if err != nil {
 				t.Fatal(err)
 			}
 			if d.Outcome != penstock.OutcomeAccepted || d.ReplayOf != got.id() || d.IdentitySource != penstock.IdentityReplay || len(d.Runs) != 1 || d.Matches[0].UID != a.UID {
 				t.Errorf("replayed: %+v", d)
 			}
-			body, err := s.DeliveryPayload(t.Context(), s.admin, s.factory, w.UID, d.ID)
+			body, err := s.Deliveries.Payload(t.Context(), s.admin, s.factory, w.UID, d.ID)
 			if err != nil || string(body) != `{"a": 1}` {
 				t.Errorf("payload %s (%v)", body, err)
 			}
@@ -295,10 +295,10 @@ func TestAReplayIsEvaluatedAnew(t *testing.T) {
 			t.Errorf("%d runs, want 3", n)
 		}
 		s.post(path(w), bearer(w), []byte(`{"a": 2}`)).want(t, "a delivery after the replay of a disabled webhook", http.StatusNotFound)
-		if _, err := s.ReplayDelivery(t.Context(), s.admin, s.factory, w.UID, duplicate.id()); penstock.CodeOf(err) != penstock.CodeConflict {
+		if _, err := s.Deliveries.Replay(t.Context(), s.admin, s.factory, w.UID, duplicate.id()); penstock.CodeOf(err) != penstock.CodeConflict {
 			t.Errorf("replay of a duplicate: %v", err)
 		}
-		now, err := s.Webhook(t.Context(), s.admin, s.factory, w.UID)
+		now, err := s.Webhooks.Read(t.Context(), s.admin, s.factory, w.UID)
 		if err != nil || now.Counts.Accepted != 1 {
 			t.Errorf("counts %+v (%v): replays are no deliveries", now.Counts, err)
 		}
@@ -331,7 +331,7 @@ func (a *away) Deliver(ctx context.Context, in *penstock.Inlet, arrival *penstoc
 func TestWithoutTheDatabaseNothingIsAccepted(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
-		service := &away{Service: s.Service}
+		service := &away{Service: s.Service.Ingress}
 		server := httptest.NewServer(webhook.NewIngress(webhook.IngressOptions{
 			Service: service, PublicURL: s.public, Limits: penstock.DefaultWebhookLimits(),
 			Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },

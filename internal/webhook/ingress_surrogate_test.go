@@ -37,18 +37,18 @@ func TestHalfASurrogatePairIsTaken(t *testing.T) {
 					t.Errorf("automation %s: got %t, %s", m.UID, m.WouldTrigger, m.Reason)
 				}
 			}
-			kept, err := s.DeliveryPayload(t.Context(), s.admin, s.factory, w.UID, d.ID)
+			kept, err := s.Deliveries.Payload(t.Context(), s.admin, s.factory, w.UID, d.ID)
 			if err != nil || string(kept) != body {
 				t.Errorf("got the payload %s (%v)", kept, err)
 			}
 		}
 		check(s.logged(w, got.id()))
-		again, err := s.ReplayDelivery(t.Context(), s.admin, s.factory, w.UID, got.id())
+		again, err := s.Deliveries.Replay(t.Context(), s.admin, s.factory, w.UID, got.id())
 		if err != nil {
 			t.Fatal(err)
 		}
 		check(again)
-		v, err := s.TestFilter(t.Context(), s.admin, s.factory, penstock.FilterTest{
+		v, err := s.Deliveries.TestFilter(t.Context(), s.admin, s.factory, penstock.FilterTest{
 			DeliveryID: got.id(), WebhookUID: w.UID, Filter: []byte(`{"a": {"not_in": ["\ufffd"]}, "b": {"c": ["x"]}}`),
 		})
 		if err != nil || !v.WouldTrigger {

@@ -38,7 +38,7 @@ func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
 			t.Error(diff)
 		}
 
-		run, err := s.GetRun(t.Context(), s.admin, d.Runs[0])
+		run, err := s.Runs.Read(t.Context(), s.admin, d.Runs[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
 		if len(a.Files) != 1 || a.Files[0].Path != "event-payload.json" || a.Files[0].Size != int64(len(body)) {
 			t.Fatalf("files %+v", a.Files)
 		}
-		file, err := s.Control().Open(t.Context(), a.Lease, a.Files[0])
+		file, err := s.Executions.Control().Open(t.Context(), a.Lease, a.Files[0])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,7 @@ func sites(t *testing.T, test func(s *site), changes ...change) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		s := open(t, url, t.TempDir(), changes...)
-		f, err := s.CreateFactory(t.Context(), s.admin, penstock.FactoryRequest{Name: new("acme")})
+		f, err := s.Factories.Create(t.Context(), s.admin, penstock.FactoryRequest{Name: new("acme")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,11 +126,11 @@ func open(t testing.TB, url, dir string, changes ...change) *site {
 		Store: s.db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: s.public, Webhooks: o.Limits,
 		Models: penstock.Models(), Defaults: penstock.Config{ModelID: penstock.ModelOffline, Harness: &penstock.Harness{Type: penstock.HarnessBuiltin}},
 	})
-	o.Service = s.Service
-	if _, _, err := s.BootstrapKey(t.Context(), "psk_admin_0123456789012345678901234567890"); err != nil {
+	o.Service = s.Service.Ingress
+	if _, _, err := s.Keys.Bootstrap(t.Context(), "psk_admin_0123456789012345678901234567890"); err != nil {
 		t.Fatal(err)
 	}
-	if s.admin, err = s.Authenticate(t.Context(), "psk_admin_0123456789012345678901234567890"); err != nil {
+	if s.admin, err = s.Keys.Authenticate(t.Context(), "psk_admin_0123456789012345678901234567890"); err != nil {
 		t.Fatal(err)
 	}
 	server := httpapi.NewServer(httpapi.ServerOptions{Log: log, PublicURL: s.public})
@@ -167,7 +167,7 @@ func (s *site) hook(mode penstock.AuthMode, change func(*penstock.WebhookRequest
 	if change != nil {
 		change(&req)
 	}
-	w, err := s.CreateWebhook(s.t.Context(), s.admin, s.factory, req)
+	w, err := s.Resources.CreateWebhook(s.t.Context(), s.admin, s.factory, req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func (s *site) automation(w penstock.Webhook, filter string, change func(*pensto
 	if change != nil {
 		change(&req)
 	}
-	a, err := s.CreateAutomation(s.t.Context(), s.admin, s.factory, req)
+	a, err := s.Resources.CreateAutomation(s.t.Context(), s.admin, s.factory, req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func path(w penstock.Webhook) string { return webhook.Prefix + w.UID }
 // logged reads an entry of the log.
 func (s *site) logged(w penstock.Webhook, id string) penstock.Delivery {
 	s.t.Helper()
-	d, err := s.Delivery(s.t.Context(), s.admin, s.factory, w.UID, id)
+	d, err := s.Deliveries.Read(s.t.Context(), s.admin, s.factory, w.UID, id)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -327,7 +327,7 @@ func (s *site) logged(w penstock.Webhook, id string) penstock.Delivery {
 // entries reads the log of a webhook, the oldest first.
 func (s *site) entries(w penstock.Webhook) []penstock.Delivery {
 	s.t.Helper()
-	page, err := s.ListDeliveries(s.t.Context(), s.admin, s.factory, w.UID, penstock.DeliveryQuery{Limit: 500})
+	page, err := s.Deliveries.List(s.t.Context(), s.admin, s.factory, w.UID, penstock.DeliveryQuery{Limit: 500})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func (s *site) entries(w penstock.Webhook) []penstock.Delivery {
 
 func (s *site) runs() []penstock.Run {
 	s.t.Helper()
-	list, err := s.ListRuns(s.t.Context(), s.admin, penstock.RunQuery{Limit: 500})
+	list, err := s.Runs.List(s.t.Context(), s.admin, penstock.RunQuery{Limit: 500})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func (s *site) runs() []penstock.Run {
 
 func (s *site) claim() penstock.Assignment {
 	s.t.Helper()
-	a, err := s.Control().Claim(s.t.Context(), penstock.Claim{
+	a, err := s.Executions.Control().Claim(s.t.Context(), penstock.Claim{
 		WorkerID: "w1", Host: "here", Local: true, Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 100, Wait: 10 * time.Second,
 	})
 	if err != nil {

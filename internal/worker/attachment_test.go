@@ -18,7 +18,7 @@ func (w *world) followUpWith(id, message string, files map[string]string) {
 	for name, content := range files {
 		req.Attachments = append(req.Attachments, penstock.FollowupAttachment{FileName: name, MimeType: "text/plain", Data: []byte(content)})
 	}
-	if _, err := w.FollowUp(w.t.Context(), w.admin, id, req); err != nil {
+	if _, err := w.Runs.FollowUp(w.t.Context(), w.admin, id, req); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -63,7 +63,7 @@ func TestStoppedWorkerHandsBack(t *testing.T) {
 		if len(users) != 1 {
 			t.Errorf("the prompt is in the conversation %d times", len(users))
 		}
-		if _, err := w.CancelRun(t.Context(), w.admin, id, false); err != nil {
+		if _, err := w.Runs.Cancel(t.Context(), w.admin, id, false); err != nil {
 			t.Fatal(err)
 		}
 	})

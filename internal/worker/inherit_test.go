@@ -21,7 +21,7 @@ func skill(name, body string) string {
 // factory makes a factory of files, and answers the uids of its agents by name.
 func (w *world) factory(files map[string]string) map[string]string {
 	w.t.Helper()
-	f, err := w.CreateFactory(w.t.Context(), w.admin, penstock.FactoryRequest{Files: files})
+	f, err := w.Factories.Create(w.t.Context(), w.admin, penstock.FactoryRequest{Files: files})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestCancelledRunSaysThatItsSandboxIsGone(t *testing.T) {
 			}
 			return nil
 		})
-		if _, err := w.CancelRun(t.Context(), w.admin, id, false); err != nil {
+		if _, err := w.Runs.Cancel(t.Context(), w.admin, id, false); err != nil {
 			t.Fatal(err)
 		}
 		testkit.Eventually(t, patience, func() error {

@@ -17,7 +17,7 @@ import (
 
 func (w *world) interrupt(id string) {
 	w.t.Helper()
-	if _, err := w.Interrupt(w.t.Context(), w.admin, id); err != nil {
+	if _, err := w.Runs.Interrupt(w.t.Context(), w.admin, id); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -55,7 +55,7 @@ func TestInterruptEndsTheTurnAndKeepsTheAgent(t *testing.T) {
 		if run := w.get(id); run.State != penstock.StateInProgress {
 			t.Errorf("the run is %s while it waits for what to do instead", run.State)
 		}
-		if _, err := w.Interrupt(t.Context(), w.admin, id); err != nil { // the same turn's, again
+		if _, err := w.Runs.Interrupt(t.Context(), w.admin, id); err != nil { // the same turn's, again
 			t.Errorf("an interrupt that is sent again: %v", err)
 		}
 		w.followUp(id, "demo: say two")
@@ -109,7 +109,7 @@ func TestInterruptedRunIsBlockedInTheEnd(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := w.Interrupt(t.Context(), w.admin, id); penstock.CodeOf(err) != penstock.CodeConflict {
+	if _, err := w.Runs.Interrupt(t.Context(), w.admin, id); penstock.CodeOf(err) != penstock.CodeConflict {
 		t.Errorf("there is something to interrupt: %v", err)
 	}
 	w.followUp(id, "demo: say second")

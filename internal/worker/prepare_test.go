@@ -22,7 +22,7 @@ func (w *world) environment(config penstock.EnvironmentConfig) *penstock.Config 
 	if config.Name == "" {
 		config.Name = "env"
 	}
-	made, err := w.CreateEnvironment(w.t.Context(), w.admin, config)
+	made, err := w.Catalog.CreateEnvironment(w.t.Context(), w.admin, config)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestRunFromASkillAlone(t *testing.T) {
 	config := w.environment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: url}}})
 	config.SkillSpec = "app:greet"
 	w.start(nil)
-	created, err := w.CreateRun(t.Context(), w.admin, penstock.RunRequest{Config: config}, penstock.SourceAPI)
+	created, err := w.Runs.Create(t.Context(), w.admin, penstock.RunRequest{Config: config}, penstock.SourceAPI)
 	if err != nil {
 		t.Fatal(err)
 	}

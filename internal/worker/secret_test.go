@@ -73,7 +73,7 @@ func TestSecretsAreNowhereInTheRecords(t *testing.T) {
 // secret makes a managed secret.
 func (w *world) secret(name, value string) {
 	w.t.Helper()
-	if _, err := w.CreateSecret(w.t.Context(), w.admin, penstock.SecretRequest{Name: name, Value: &value}); err != nil {
+	if _, err := w.Secrets.Create(w.t.Context(), w.admin, penstock.SecretRequest{Name: name, Value: &value}); err != nil {
 		w.t.Fatal(err)
 	}
 }

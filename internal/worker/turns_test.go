@@ -184,7 +184,7 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 			return nil
 		})
 		begin := time.Now()
-		if _, err := w.CancelRun(t.Context(), w.admin, id, false); err != nil {
+		if _, err := w.Runs.Cancel(t.Context(), w.admin, id, false); err != nil {
 			t.Fatal(err)
 		}
 		testkit.Eventually(t, 10*time.Second, func() error {
@@ -212,7 +212,7 @@ func TestCancelOfADeafAgent(t *testing.T) {
 	wk, _ := w.start(in(newSandbox(t, sandbox.Bubblewrap)))
 	id := w.create(penstock.RunRequest{Prompt: "never ends", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
 	w.says(id, "I begin")
-	if _, err := w.CancelRun(t.Context(), w.admin, id, false); err != nil {
+	if _, err := w.Runs.Cancel(t.Context(), w.admin, id, false); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, 10*time.Second, func() error {

@@ -98,7 +98,7 @@ func newWorld(t *testing.T) *world {
 		Models: penstock.Models(), Repositories: repos,
 		Defaults: penstock.Config{ModelID: penstock.ModelOffline, Harness: &penstock.Harness{Type: penstock.HarnessBuiltin}},
 	})
-	w.control = &control{Control: w.Control()}
+	w.control = &control{Control: w.Executions.Control()}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -111,11 +111,11 @@ func newWorld(t *testing.T) *world {
 		_ = s.Close()
 		_ = blobs.Close()
 	})
-	_, key, err := w.BootstrapKey(t.Context(), "")
+	_, key, err := w.Keys.Bootstrap(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.admin, err = w.Authenticate(t.Context(), key); err != nil {
+	if w.admin, err = w.Keys.Authenticate(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -213,7 +213,7 @@ func (w *world) create(req penstock.RunRequest, lines ...string) string {
 	if req.Prompt == "" {
 		req.Prompt = strings.Join(lines, "\n")
 	}
-	created, err := w.CreateRun(w.t.Context(), w.admin, req, penstock.SourceAPI)
+	created, err := w.Runs.Create(w.t.Context(), w.admin, req, penstock.SourceAPI)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -222,14 +222,14 @@ func (w *world) create(req penstock.RunRequest, lines ...string) string {
 
 func (w *world) followUp(id string, lines ...string) {
 	w.t.Helper()
-	if _, err := w.FollowUp(w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: strings.Join(lines, "\n")}); err != nil {
+	if _, err := w.Runs.FollowUp(w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: strings.Join(lines, "\n")}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) get(id string) penstock.Run {
 	w.t.Helper()
-	run, err := w.GetRun(w.t.Context(), w.admin, id)
+	run, err := w.Runs.Read(w.t.Context(), w.admin, id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func (w *world) becomes(id string, want penstock.State) penstock.Run {
 // events is the log of a run that is over.
 func (w *world) events(id string) []penstock.Event {
 	w.t.Helper()
-	stream, err := w.Watch(w.t.Context(), w.admin, id, 0)
+	stream, err := w.Streams.Watch(w.t.Context(), w.admin, id, 0)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func (w *world) events(id string) []penstock.Event {
 // says waits until the log of the run holds the text.
 func (w *world) says(id, text string) {
 	w.t.Helper()
-	stream, err := w.Watch(w.t.Context(), w.admin, id, 0)
+	stream, err := w.Streams.Watch(w.t.Context(), w.admin, id, 0)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func (w *world) outputs(id, name string) []string {
 // moments are the types of a run's timeline.
 func (w *world) moments(id string) []string {
 	w.t.Helper()
-	events, err := w.Timeline(w.t.Context(), w.admin, id)
+	events, err := w.Runs.Timeline(w.t.Context(), w.admin, id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func (w *world) moments(id string) []string {
 // payloads are those of the moments of a type.
 func (w *world) payloads(id, moment string) []map[string]any {
 	w.t.Helper()
-	events, err := w.Timeline(w.t.Context(), w.admin, id)
+	events, err := w.Runs.Timeline(w.t.Context(), w.admin, id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -397,11 +397,11 @@ func (w *world) artifact(id string) string {
 	if err := json.Unmarshal(run.Artifacts[len(run.Artifacts)-1].Data, &data); err != nil {
 		w.t.Fatal(err)
 	}
-	link, err := w.ArtifactLink(w.t.Context(), w.admin, data.ArtifactUID)
+	link, err := w.Files.ArtifactLink(w.t.Context(), w.admin, data.ArtifactUID)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	file, err := w.Download(w.t.Context(), link[strings.LastIndexByte(link, '/')+1:])
+	file, err := w.Files.Download(w.t.Context(), link[strings.LastIndexByte(link, '/')+1:])
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -535,7 +535,7 @@ func marker() string { return "mark" + strings.ReplaceAll(penstock.NewID(), "-",
 
 // RunConversation reads all of a conversation at once.
 func (w *world) RunConversation(ctx context.Context, p penstock.Principal, runID string) (penstock.Conversation, error) {
-	c, err := w.Service.RunConversation(ctx, p, runID)
+	c, err := w.Service.Runs.RunConversation(ctx, p, runID)
 	if err != nil {
 		return penstock.Conversation{}, err
 	}

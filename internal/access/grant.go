@@ -1,0 +1,218 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/secret"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// MissingSecret says that there is no such secret.
+func MissingSecret(name string) string { return fmt.Sprintf("the team has no managed secret %q", name) }
+
+// SecretNames lists the names of secrets.
+func SecretNames(all []store.SecretName) []string {
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// RunSecretNames are the names of the secrets that runs can have.
+func RunSecretNames(all []store.SecretName) []string {
+	var names []string
+	for _, s := range all {
+		if s.WebhookUID == "" {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// A run gets the secrets that its configuration names, and no others. They are
+// checked when it is created, and read when it is claimed.
+
+// MayName refuses a configuration of a request that names secrets unless p may
+// use them. Nothing is looked up: the refusal does not depend on what exists. at
+// points to the configuration.
+func MayName(p penstock.Principal, at string, config *penstock.Config) error {
+	if config == nil || p.May(penstock.ScopeSecretsUse) {
+		return nil
+	}
+	uses := config.SecretUses()
+	if len(uses) == 0 {
+		return nil
+	}
+	return penstock.Errorf(penstock.CodeNotAuthorized, "naming managed secrets, as %s does, needs the scope %s, which the key does not have",
+		at+uses[0].Pointer, penstock.ScopeSecretsUse)
+}
+
+// SecretCheck judges the secrets that a configuration names.
+type SecretCheck struct {
+	P         penstock.Principal
+	NeedValue bool // a secret that was only declared will not do
+	Found     []store.SecretRow
+	Names     func() ([]store.SecretName, error) // of the team
+}
+
+// Lacking reports the uses of secrets that a run cannot have. Only those who
+// manage secrets learn which secrets exist.
+func (c SecretCheck) Lacking(uses []penstock.SecretUse) ([]penstock.FieldError, error) {
+	var errs []penstock.FieldError
+	for _, use := range uses {
+		problem, err := c.problem(use.Name)
+		if err != nil {
+			return nil, err
+		}
+		if problem != "" {
+			errs = append(errs, penstock.FieldError{Pointer: use.Pointer, Detail: problem})
+		}
+	}
+	return errs, nil
+}
+
+// problem says why a run cannot have a secret; "" where it can.
+func (c SecretCheck) problem(name string) (string, error) {
+	known, manages := RunSecret{needValue: c.NeedValue}, c.P.May(penstock.ScopeSecretsManage)
+	if i := slices.IndexFunc(c.Found, func(r store.SecretRow) bool { return r.Name == name }); i >= 0 {
+		known.Exists, known.pending, known.OfWebhook = true, c.Found[i].Pending, c.Found[i].WebhookUID != ""
+	}
+	problem := known.Problem(name, manages)
+	if known.Exists || !manages {
+		return problem, nil
+	}
+	all, err := c.Names()
+	if near := penstock.Nearest(name, RunSecretNames(all)); near != "" {
+		problem += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return problem, err
+}
+
+// RunSecret is what is known of a secret that a run is to get.
+type RunSecret struct {
+	Exists, pending, OfWebhook bool
+	needValue                  bool // a pending one will not do
+}
+
+// Problem says why a run cannot have a secret; "" where it can. Only an author who
+// manages secrets learns which secrets exist.
+func (k RunSecret) Problem(name string, manages bool) string {
+	pending := k.needValue && k.pending
+	switch {
+	case k.Exists && !pending && !k.OfWebhook:
+		return ""
+	case !manages && k.needValue:
+		return fmt.Sprintf("no run can have the secret %q: it does not exist, has no value, or belongs to a webhook", name)
+	case !manages:
+		return fmt.Sprintf("no run can have the secret %q: it does not exist or belongs to a webhook", name)
+	case k.OfWebhook:
+		return fmt.Sprintf("the managed secret %q was made for a webhook, and runs never get it", name)
+	case pending:
+		return fmt.Sprintf("the managed secret %q has no value yet", name)
+	}
+	return MissingSecret(name)
+}
+
+// UseSecrets makes sure that every secret that a configuration names, below a
+// pointer, is there when the transaction is committed, though it be pending.
+func UseSecrets(ctx context.Context, tx *store.Tx, p penstock.Principal, at string, config *penstock.Config) error {
+	if config == nil {
+		return nil
+	}
+	uses := config.SecretUses()
+	if len(uses) == 0 {
+		return nil
+	}
+	found, err := tx.UseSecrets(ctx, p.Team, config.SecretNames())
+	if err != nil {
+		return err
+	}
+	check := SecretCheck{p, false, found, func() ([]store.SecretName, error) { return tx.SecretNames(ctx, p.Team) }}
+	errs, err := check.Lacking(uses)
+	if err != nil || errs == nil {
+		return err
+	}
+	for i := range errs {
+		errs[i].Pointer = at + errs[i].Pointer
+	}
+	return penstock.InvalidFields(errs...)
+}
+
+// GrantError says why an execution cannot have a secret that its run names.
+type GrantError struct {
+	State   penstock.State
+	Message penstock.StatusMessage
+	Cause   error // of ours
+}
+
+func (e *GrantError) Error() string { return e.Message.Message }
+
+func (e *GrantError) Unwrap() error { return e.Cause }
+
+// Grant reads the secrets that a run names, for the execution that begins.
+// Something it cannot have is a *grantError.
+func (s *Secrets) Grant(ctx context.Context, run store.RunRow) (map[string]string, error) {
+	values, names := map[string]string{}, run.Config.SecretNames()
+	if len(names) == 0 {
+		return values, nil
+	}
+	found, err := s.store.SecretsNamed(ctx, run.Team, names)
+	if err != nil {
+		return nil, err
+	}
+	var marks []store.SecretKey
+	for _, name := range names {
+		i := slices.IndexFunc(found, func(r store.SecretRow) bool { return r.Name == name })
+		if i < 0 {
+			return nil, refused("The run needs the secret %s, which has been deleted.", name)
+		}
+		if found[i].WebhookUID != "" {
+			return nil, refused("The run names the secret %s, which was made for a webhook: runs never get it.", name)
+		}
+		value, err := s.Open(found[i])
+		switch {
+		case errors.Is(err, ErrPending):
+			return nil, refused("The run needs the secret %s, which has no value.", name)
+		case err != nil:
+			return nil, &GrantError{penstock.StateError, penstock.StatusMessage{
+				Message: fmt.Sprintf("The server cannot open the secret %s.", name), ErrorCode: penstock.CodeInternal,
+			}, err}
+		}
+		values[name] = value
+		marks = append(marks, store.SecretKey{Team: run.Team, Name: name})
+	}
+	s.MarkGranted(marks...)
+	return values, nil
+}
+
+// MaskOf masks the values that the secrets of a run have now.
+func (s *Secrets) MaskOf(ctx context.Context, run store.RunRow) (*secret.Masker, error) {
+	names := run.Config.SecretNames()
+	if len(names) == 0 {
+		return secret.NewMasker(), nil
+	}
+	found, err := s.store.SecretsNamed(ctx, run.Team, names)
+	if err != nil {
+		return nil, err
+	}
+	var values []string
+	for _, row := range found {
+		value, err := s.Open(row)
+		if err != nil && !errors.Is(err, ErrPending) {
+			return nil, err
+		}
+		values = append(values, value)
+	}
+	return secret.NewMasker(values...), nil
+}
+
+func refused(format, name string) error {
+	return &GrantError{penstock.StateFailed, penstock.StatusMessage{
+		Message: fmt.Sprintf(format, name), ErrorCode: penstock.CodeEnvironmentSetupFailed,
+	}, nil}
+}

@@ -1,0 +1,167 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/batch"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Edit is [act] for what deliveries are evaluated with: it puts the changes of
+// a team in order, and holds from the next delivery on every replica.
+func Edit[T any](ctx context.Context, s *Answers, p penstock.Principal, fn func(*store.Tx) (T, error)) (T, error) {
+	return Act(ctx, s, p, func(tx *store.Tx) (T, error) {
+		if err := tx.Changed(ctx, p.Team); err != nil {
+			var none T
+			return none, err
+		}
+		return fn(tx)
+	})
+}
+
+// Alter is edit for whom no answer is kept.
+func (s *Answers) Alter(ctx context.Context, team string, fn func(*store.Tx) error) error {
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.Changed(ctx, team); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// ErrReplay says that the request's idempotency key has an answer by now:
+// [Service.Replay] has it.
+var ErrReplay = store.ErrReplay
+
+// Idempotency is a request that may be sent again.
+type Idempotency struct {
+	Key, Method, Path string
+	BodyHash          [sha256.Size]byte
+	Status            int  // of the answer when the request succeeds
+	OneTimeSecret     bool // the answer holds a secret that is shown once: kept for an hour only
+}
+
+// How long an answer is kept.
+const (
+	KeepAnswer = 24 * time.Hour
+	keepSecret = time.Hour
+)
+
+// IdempotencyKey is the key of a context under which a request that may be sent again is kept.
+type IdempotencyKey struct{}
+
+// WithIdempotency makes the service keep its answer to the request under i, in
+// the transaction that acts.
+func WithIdempotency(ctx context.Context, i Idempotency) context.Context {
+	return context.WithValue(ctx, IdempotencyKey{}, i)
+}
+
+// scope hides the key and bounds its length.
+func (i Idempotency) scope(p penstock.Principal) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{p.Team, p.Actor.UID, p.RunID, i.Method, i.Path, i.Key}, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+// Replay returns the answer that was kept for i; found is false where there is
+// none. The same key with another body is a conflict.
+func (s *Answers) Replay(ctx context.Context, p penstock.Principal, i Idempotency) (body []byte, status int, found bool, err error) {
+	scope := i.scope(p)
+	kept, err := s.store.Kept(ctx, scope)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return nil, 0, false, nil
+	}
+	if err != nil {
+		return nil, 0, false, err
+	}
+	opened, err := s.keyset.Open(kept.Answer, scope)
+	if err != nil {
+		return nil, 0, false, fmt.Errorf("open a kept answer: %w", err)
+	}
+	body, same := bytes.CutPrefix(opened, i.BodyHash[:])
+	if !same {
+		return nil, 0, false, penstock.Errorf(penstock.CodeConflict, "this Idempotency-Key was used with another body in the last 24 hours; use a new key for a new request")
+	}
+	return body, kept.Status, true, nil
+}
+
+// Answer is result as it is to be kept; nil where the request did not ask.
+func (s *Answers) Answer(ctx context.Context, p penstock.Principal, result any) (*store.KeptAnswer, error) {
+	i, ok := ctx.Value(IdempotencyKey{}).(Idempotency)
+	if !ok {
+		return nil, nil //nolint:nilnil // nothing is to be kept, which is what a nil answer says to the store
+	}
+	body, err := json.Marshal(result, json.Deterministic(true)) // as the answer itself is written
+	if err != nil {
+		return nil, fmt.Errorf("keep an answer: %w", err)
+	}
+	scope := i.scope(p)
+	// The hash is sealed as well: who sees the database could try values of a
+	// secret that was in the body.
+	sealed, err := s.keyset.Seal(append(i.BodyHash[:], body...), scope)
+	if err != nil {
+		return nil, fmt.Errorf("keep an answer: %w", err)
+	}
+	lasts := KeepAnswer
+	if i.OneTimeSecret {
+		lasts = keepSecret
+	}
+	return &store.KeptAnswer{
+		Scope: scope, Status: i.Status, Answer: sealed, Until: penstock.Now().Add(lasts),
+	}, nil
+}
+
+// Act runs fn in one transaction and keeps its result for the request's
+// idempotency key in the same one. It is how every POST but the creation of
+// runs writes.
+func Act[T any](ctx context.Context, s *Answers, p penstock.Principal, fn func(*store.Tx) (T, error)) (T, error) {
+	return ActBy(ctx, s, p, s.store.Write, fn)
+}
+
+// ActBy is act with a way of its own to write: [store.Store.WriteReserved].
+func ActBy[T any](
+	ctx context.Context, s *Answers, p penstock.Principal,
+	write func(context.Context, func(*store.Tx) error) error, fn func(*store.Tx) (T, error),
+) (T, error) {
+	var result T
+	err := write(ctx, func(tx *store.Tx) error {
+		var err error
+		if result, err = fn(tx); err != nil {
+			return err
+		}
+		kept, err := s.Answer(ctx, p, result)
+		if err != nil {
+			return err
+		}
+		return tx.Keep(ctx, kept)
+	})
+	if s.LostToItself(ctx, p, err) {
+		err = ErrReplay
+	}
+	return result, err
+}
+
+// LostToItself reports whether a request was refused because the same request,
+// under the same idempotency key, has been carried out at the same time by
+// another replica: what it makes is there already.
+func (s *Answers) LostToItself(ctx context.Context, p penstock.Principal, err error) bool {
+	i, ok := ctx.Value(IdempotencyKey{}).(Idempotency)
+	if code := penstock.CodeOf(err); !ok || code == "" || code.OurFault() {
+		return false
+	}
+	_, err = s.store.Kept(ctx, i.scope(p))
+	return err == nil
+}
+
+// DropKept removes the answers whose time is over.
+func (s *Answers) DropKept(ctx context.Context) error {
+	return batch.Drain(1000, func(limit int) (int, error) { return s.store.DropKept(ctx, limit) })
+}

@@ -1,0 +1,238 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// AgentActor is an agent as the one who does something.
+func AgentActor(i penstock.Identity) penstock.Actor {
+	return penstock.Actor{Type: "service_account", UID: i.UID, DisplayName: i.Name}
+}
+
+// keyPrefix begins every key, so that scanners find one that leaked.
+const keyPrefix = "psk_"
+
+// NewKey makes a key of 32 random bytes.
+func NewKey() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return keyPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// HashKey is what is stored of a key. A key has 256 random bits, so a plain
+// hash cannot be searched, and the comparison is the index's.
+func HashKey(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
+// Authenticate finds who a key belongs to: an API key, or the key of an
+// execution that is under way. The key's row is read after every call has begun,
+// by it or for several at once, so a revoked one is refused from the next request
+// on.
+func (s *Keys) Authenticate(ctx context.Context, key string) (penstock.Principal, error) {
+	refused := penstock.Errorf(penstock.CodeAuthenticationRequired, "the API key is unknown, expired or revoked")
+	if !strings.HasPrefix(key, keyPrefix) || len(key) > 200 {
+		return penstock.Principal{}, refused
+	}
+	hash := HashKey(key)
+	k, err := s.keys.Ask(ctx, hash, func(ctx context.Context) (store.KeyRow, error) { return s.store.KeyByHash(ctx, hash) })
+	switch {
+	case penstock.CodeOf(err) == penstock.CodeNotFound:
+		return s.authenticateExecution(ctx, hash, refused)
+	case err != nil:
+		return penstock.Principal{}, err
+	case !k.InForce(penstock.Now()):
+		return penstock.Principal{}, refused
+	}
+	return s.principalOf(k), nil
+}
+
+// principalOf is who acts by a key, which is noted as used.
+func (s *Keys) principalOf(k store.KeyRow) penstock.Principal {
+	s.usedKeys.Mark(k.UID)
+	return penstock.Principal{Team: k.Team, KeyUID: k.UID, Actor: k.Owner, Scopes: k.Scopes, ExpiresAt: k.ExpiresAt, AgentUID: k.AgentUID}
+}
+
+func (s *Keys) authenticateExecution(ctx context.Context, hash string, refused error) (penstock.Principal, error) {
+	team, runID, err := s.store.RunByAgentKey(ctx, hash)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return penstock.Principal{}, refused
+	}
+	if err != nil {
+		return penstock.Principal{}, err
+	}
+	return penstock.Principal{
+		Team: team, RunID: runID, Scopes: []penstock.Scope{penstock.ScopeOwnRun},
+		Actor: penstock.Actor{Type: "service_account", UID: "run:" + runID, DisplayName: "Agent of run " + runID},
+	}, nil
+}
+
+// firstKey is the uid of an installation's first key: of two replicas that
+// start at once on an empty database, only one can store it.
+const firstKey = "first"
+
+// Bootstrap makes the first admin key of an installation that has none. key
+// is "" for a new one; made is false where there is a key already.
+func (s *Keys) Bootstrap(ctx context.Context, key string) (made bool, result string, err error) {
+	if n, err := s.store.CountKeys(ctx); err != nil || n > 0 {
+		return false, "", err
+	}
+	if key == "" {
+		key = NewKey()
+	}
+	if !strings.HasPrefix(key, keyPrefix) || len(key) < 24 || len(key) > 200 {
+		return false, "", penstock.Errorf(penstock.CodeInvalidRequest, "the first key must begin with %s and be 24 to 200 characters long", keyPrefix)
+	}
+	admin := penstock.Actor{Type: "user", UID: "admin", DisplayName: "Admin"}
+	err = s.store.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.AddPrincipal(ctx, store.DefaultTeam, admin); err != nil {
+			return err
+		}
+		return tx.AddKey(ctx, store.KeyRow{
+			Key: penstock.Key{
+				UID: firstKey, Name: "admin", Scopes: []penstock.Scope{penstock.ScopeAdmin}, Prefix: shown(key),
+				Owner: admin, CreatedAt: penstock.Now(),
+			},
+			Team: store.DefaultTeam, Hash: HashKey(key),
+		})
+	})
+	if penstock.CodeOf(err) == penstock.CodeConflict { // another replica was first
+		return false, "", nil
+	}
+	return err == nil, key, err
+}
+
+// shown is the part of a key that tells it from others: 8 of its 43 characters.
+func shown(key string) string { return key[:len(keyPrefix)+8] }
+
+// Create makes a key for the caller, or for an agent. Its secret is in this
+// answer alone. Nobody hands out a right that they do not have, or for longer.
+func (s *Keys) Create(ctx context.Context, p penstock.Principal, req penstock.KeyRequest) (penstock.Key, error) {
+	if err := Require(p, penstock.ScopeKeysManage); err != nil {
+		return penstock.Key{}, err
+	}
+	if err := checkKey(p, req); err != nil {
+		return penstock.Key{}, err
+	}
+	key := NewKey()
+	k := penstock.Key{
+		UID: penstock.NewUID(), Name: strings.TrimSpace(req.Name), Scopes: slices.Compact(slices.Sorted(slices.Values(req.Scopes))), Prefix: shown(key),
+		Owner: p.Actor, AgentUID: req.AgentUID, CreatedAt: penstock.Now(), Key: key,
+	}
+	k.ExpiresAt = p.ExpiresAt
+	if req.ExpiresInSeconds > 0 {
+		k.ExpiresAt = k.CreatedAt.Add(time.Duration(req.ExpiresInSeconds) * time.Second)
+	}
+	if p.ExpiresAt != 0 && k.ExpiresAt > p.ExpiresAt {
+		return penstock.Key{}, penstock.Invalid("/expires_in_seconds",
+			"must be at most %d, or absent: the key that makes this one expires then, and no key outlives its maker",
+			p.ExpiresAt.Sub(k.CreatedAt)/time.Second)
+	}
+	return Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.Key, error) {
+		if err := setAgent(ctx, tx, p, &k); err != nil {
+			return k, err
+		}
+		if err := tx.AddPrincipal(ctx, p.Team, k.Owner); err != nil {
+			return k, err
+		}
+		return k, tx.AddKey(ctx, store.KeyRow{Key: k, Team: p.Team, Hash: HashKey(key)})
+	})
+}
+
+// setAgent makes the agent that a key is for its owner. The agent cannot be
+// deleted before the key is stored, and so takes it along.
+func setAgent(ctx context.Context, tx *store.Tx, p penstock.Principal, k *penstock.Key) error {
+	if k.AgentUID == "" {
+		return nil
+	}
+	agent, err := tx.Identity(ctx, p.Team, k.AgentUID)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return penstock.Invalid("/agent_uid", "there is no agent %q", k.AgentUID)
+	}
+	if err == nil && agent.OnBehalfOfEnabled && !p.May(penstock.ScopeAdmin) {
+		return penstock.Errorf(penstock.CodeNotAuthorized, "only an admin can make a key of an agent that acts on behalf of users")
+	}
+	k.Owner = AgentActor(agent)
+	return err
+}
+
+const maxKeyLife = 10 * 365 * 24 * time.Hour
+
+func checkKey(p penstock.Principal, req penstock.KeyRequest) error {
+	var errs []penstock.FieldError
+	field.Name(func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}, strings.TrimSpace(req.Name), true)
+	if len(req.Scopes) == 0 {
+		errs = append(errs, penstock.FieldError{Pointer: "/scopes", Detail: "needs at least one scope"})
+	}
+	for i, scope := range req.Scopes {
+		at := fmt.Sprintf("/scopes/%d", i)
+		switch {
+		case !slices.Contains(penstock.Scopes(), scope):
+			errs = append(errs, penstock.FieldError{Pointer: at, Detail: fmt.Sprintf("%q is not a scope: %s", scope, field.Enumerated(penstock.Scopes()))})
+		case !p.May(scope):
+			return penstock.Errorf(penstock.CodeNotAuthorized, "a key cannot give the scope %s that it does not have itself", scope)
+		}
+	}
+	if req.ExpiresInSeconds < 0 || req.ExpiresInSeconds > int64(maxKeyLife/time.Second) {
+		errs = append(errs, penstock.FieldError{Pointer: "/expires_in_seconds", Detail: "must be from 1 to 315360000, or absent for a key that does not expire"})
+	}
+	if errs != nil {
+		return penstock.InvalidFields(errs...)
+	}
+	return nil
+}
+
+// List lists the team's keys, without their secrets.
+func (s *Keys) List(ctx context.Context, p penstock.Principal) ([]penstock.Key, error) {
+	if err := Require(p, penstock.ScopeKeysManage); err != nil {
+		return nil, err
+	}
+	return s.store.Keys(ctx, p.Team)
+}
+
+// Revoke ends a key from the next request on, on every replica. The last
+// admin's key is refused as a conflict: nobody could get in any more.
+func (s *Keys) Revoke(ctx context.Context, p penstock.Principal, uid string) error {
+	if err := Require(p, penstock.ScopeKeysManage); err != nil {
+		return err
+	}
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		admins, err := tx.AdminKeys(ctx, p.Team)
+		if err != nil {
+			return err
+		}
+		if len(admins) == 1 && admins[0] == uid {
+			return penstock.Errorf(penstock.CodeConflict, "this is the team's last key with the scope admin; create another one first")
+		}
+		revoked, err := tx.RevokeKey(ctx, p.Team, uid)
+		if err == nil && !revoked {
+			err = penstock.NotFound("key", uid)
+		}
+		return err
+	})
+}
+
+// Me says who the caller is.
+func (s *Keys) Me(p penstock.Principal) penstock.Me {
+	return penstock.Me{Team: p.Team, Actor: p.Actor, KeyUID: p.KeyUID, Scopes: p.Scopes, RunID: p.RunID}
+}
+
+// Touch records when keys were used.
+func (s *Keys) Touch(ctx context.Context) error {
+	return s.usedKeys.Flush(func(at map[string]penstock.Time) error { return s.store.TouchKeys(ctx, at) })
+}

@@ -1,0 +1,78 @@
+// Package access holds who may do what: the keys and sessions of callers, the secrets
+// that a team keeps, and the answers kept for requests that may come a second time.
+package access
+
+import (
+	"context"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/batch"
+	"github.com/penstock-dev/penstock/internal/secret"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Options is what the rules of access are made of.
+type Options struct {
+	Store      *store.Store
+	Keyset     *secret.Keyset
+	Sessions   SessionLimits
+	MaxSecrets int // of a team; 0: no limit
+	// SecretChanged is called with the next value of a managed secret, in the
+	// transaction that stores it.
+	SecretChanged func(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error
+}
+
+// Answers keeps the answers to requests that carry an Idempotency-Key.
+type Answers struct {
+	store  *store.Store
+	keyset *secret.Keyset
+}
+
+// Keys holds the API keys.
+type Keys struct {
+	store    *store.Store
+	answers  *Answers
+	keys     batch.Shared[store.KeyRow] // by their hashes
+	usedKeys batch.Used[string]
+}
+
+// Sessions holds the sessions of browsers, which are made with keys.
+type Sessions struct {
+	store         *store.Store
+	keys          *Keys
+	sessionLimits SessionLimits
+	sessions      batch.Shared[store.SessionRow] // by their hashes
+	usedSessions  batch.Used[string]
+}
+
+// Secrets holds the managed secrets of a team.
+type Secrets struct {
+	store      *store.Store
+	keyset     *secret.Keyset
+	answers    *Answers
+	maxSecrets int
+	changed    func(ctx context.Context, tx *store.Tx, p penstock.Principal, name, value string) error
+	granted    batch.Used[store.SecretKey]
+}
+
+// Parts are the rules of this package.
+type Parts struct {
+	Answers  *Answers
+	Keys     *Keys
+	Sessions *Sessions
+	Secrets  *Secrets
+}
+
+// New makes the rules of access.
+func New(o Options) Parts {
+	answers := &Answers{store: o.Store, keyset: o.Keyset}
+	keys := &Keys{store: o.Store, answers: answers}
+	return Parts{
+		Answers:  answers,
+		Keys:     keys,
+		Sessions: &Sessions{store: o.Store, keys: keys, sessionLimits: o.Sessions.orDefault()},
+		Secrets: &Secrets{
+			store: o.Store, keyset: o.Keyset, answers: answers, maxSecrets: o.MaxSecrets, changed: o.SecretChanged,
+		},
+	}
+}

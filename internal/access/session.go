@@ -1,0 +1,137 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// SessionLimits say when a browser's session ends by itself. The zero value
+// has the defaults.
+type SessionLimits struct {
+	Life time.Duration // after the sign-in; default 168 h
+	Idle time.Duration // after the last request; default 24 h
+}
+
+func (l SessionLimits) orDefault() SessionLimits {
+	return SessionLimits{Life: cmp.Or(l.Life, 168*time.Hour), Idle: cmp.Or(l.Idle, 24*time.Hour)}
+}
+
+// SessionProof is what a browser shows to use its session: two random values,
+// neither of which follows from the other. Cookies are shared by all ports of a
+// host, so the cookie also reaches programs that listen on another port. The
+// secret is in no cookie: a page keeps it in its localStorage, which belongs to one
+// origin, port included.
+type SessionProof struct {
+	Cookie string
+	Secret string
+}
+
+// longestToken bounds what is hashed of a cookie or secret that a client sends.
+const longestToken = 100
+
+// complete reports whether both values are there and short enough to be hashed.
+func (p SessionProof) complete() bool {
+	return p.Cookie != "" && p.Secret != "" && len(p.Cookie) <= longestToken && len(p.Secret) <= longestToken
+}
+
+func newToken() string {
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(random[:])
+}
+
+// SignIn begins a session of p, who came with an API key. cookie is the cookie's
+// value and session.Secret the secret; the server keeps only their hashes. ended
+// belongs to a session that this one replaces, or is empty.
+func (s *Sessions) SignIn(ctx context.Context, p penstock.Principal, ended ...SessionProof) (cookie string, session penstock.Session, err error) {
+	if p.KeyUID == "" {
+		return "", penstock.Session{}, penstock.Errorf(penstock.CodeNotAuthorized, "only an API key can sign in, and not that of an execution")
+	}
+	cookie, secret := newToken(), newToken()
+	row := store.SessionRow{Hash: HashKey(cookie), SecretHash: HashKey(secret), CreatedAt: penstock.Now()}
+	row.Key.UID = p.KeyUID
+	err = s.store.Write(ctx, func(tx *store.Tx) error {
+		for _, proof := range ended {
+			if !proof.complete() {
+				continue
+			}
+			if err := tx.EndSession(ctx, HashKey(proof.Cookie), HashKey(proof.Secret)); err != nil {
+				return err
+			}
+		}
+		return tx.AddSession(ctx, row)
+	})
+	session = s.sessionOf(p, row)
+	session.Secret = secret
+	return cookie, session, err
+}
+
+// Resume finds who a session belongs to and what its key may do now. A
+// proof that is incomplete or wrong, a session that has ended, and one whose key
+// was revoked or has expired, is CodeAuthenticationRequired: both rows are read
+// after the call has begun.
+func (s *Sessions) Resume(ctx context.Context, proof SessionProof) (penstock.Principal, penstock.Session, error) {
+	refused := penstock.Errorf(penstock.CodeAuthenticationRequired, "the session has ended: sign in again")
+	if !proof.complete() {
+		return penstock.Principal{}, penstock.Session{}, refused
+	}
+	hash := HashKey(proof.Cookie)
+	row, err := s.sessions.Ask(ctx, hash, func(ctx context.Context) (store.SessionRow, error) { return s.store.SessionByHash(ctx, hash) })
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return penstock.Principal{}, penstock.Session{}, refused
+	}
+	if err != nil {
+		return penstock.Principal{}, penstock.Session{}, err
+	}
+	now, limits, k := penstock.Now(), s.sessionLimits, row.Key
+	known := subtle.ConstantTimeCompare([]byte(HashKey(proof.Secret)), []byte(row.SecretHash)) == 1
+	if !known || row.CreatedAt.Add(limits.Life) <= now || row.UsedAt.Add(limits.Idle) <= now || !k.InForce(now) {
+		return penstock.Principal{}, penstock.Session{}, refused
+	}
+	s.usedSessions.Mark(hash)
+	p := s.keys.principalOf(k)
+	return p, s.sessionOf(p, row), nil
+}
+
+// SignOut ends a session from the next request on, on every replica.
+func (s *Sessions) SignOut(ctx context.Context, proof SessionProof) error {
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		return tx.EndSession(ctx, HashKey(proof.Cookie), HashKey(proof.Secret))
+	})
+}
+
+func (s *Sessions) sessionOf(p penstock.Principal, row store.SessionRow) penstock.Session {
+	limits := s.sessionLimits
+	ends := row.CreatedAt.Add(limits.Life)
+	if p.ExpiresAt != 0 {
+		ends = min(ends, p.ExpiresAt)
+	}
+	return penstock.Session{
+		Team: p.Team, Actor: p.Actor, Scopes: p.Scopes, KeyUID: p.KeyUID,
+		ExpiresAt: ends, IdleSeconds: int64(limits.Idle / time.Second),
+	}
+}
+
+// Touch records when sessions were used.
+func (s *Sessions) Touch(ctx context.Context) error {
+	return s.usedSessions.Flush(func(at map[string]penstock.Time) error { return s.store.TouchSessions(ctx, at) })
+}
+
+// DropEnded removes the sessions that have ended.
+func (s *Sessions) DropEnded(ctx context.Context) error {
+	const batch = 1000
+	for {
+		now, limits := penstock.Now(), s.sessionLimits
+		n, err := s.store.DropSessions(ctx, now.Add(-limits.Life), now.Add(-limits.Idle), batch)
+		if err != nil || n < batch {
+			return err
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package automation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/filter"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// List lists a factory's automations by name.
+func (s *Automations) List(ctx context.Context, p penstock.Principal, factoryUID string) ([]penstock.Automation, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
+		return nil, err
+	}
+	factory, err := s.store.Factory(ctx, p.Team, factoryUID)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.store.Automations(ctx, factory.UID)
+	if err != nil {
+		return nil, err
+	}
+	return s.presentAutomations(ctx, factory, rows)
+}
+
+// Read answers one automation of a factory.
+func (s *Automations) Read(ctx context.Context, p penstock.Principal, factoryUID, uid string) (penstock.Automation, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
+		return penstock.Automation{}, err
+	}
+	return s.ReadAutomation(ctx, p, factoryUID, uid)
+}
+
+// ReadAutomation reads an automation, with what keeps it from starting runs.
+func (s *Automations) ReadAutomation(ctx context.Context, p penstock.Principal, factoryUID, uid string) (penstock.Automation, error) {
+	factory, err := s.store.Factory(ctx, p.Team, factoryUID)
+	if err != nil {
+		return penstock.Automation{}, err
+	}
+	row, err := s.store.Automation(ctx, factory.UID, uid)
+	if err != nil {
+		return penstock.Automation{}, err
+	}
+	list, err := s.presentAutomations(ctx, factory, []store.AutomationRow{row})
+	if err != nil {
+		return penstock.Automation{}, err
+	}
+	return list[0], nil
+}
+
+// Change is a request for a new automation, or to change one.
+type Change struct {
+	penstock.AutomationRequest
+	All bool // of a new one: every field counts as given
+}
+
+// given reports whether the request says something about the field that a
+// pointer leads to, or into.
+func (c Change) given(pointer string) bool {
+	field, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	said := map[string]bool{
+		"name": c.Name != nil, "enabled": c.Enabled != nil, "agent": c.Agent != nil, "prompt": c.Prompt != nil, "triggers": c.Triggers != nil,
+		"model": c.Model != nil, "harness": c.Harness != nil, "runner": c.RunnerID != nil, "environment_id": c.EnvironmentID != nil,
+		"secrets": c.Secrets != nil, "mcp_servers": c.MCPServers != nil, "worker_host": c.WorkerHost != nil, "credential_strategy": c.CredentialStrategy != nil,
+	}
+	return c.All || field == "" || said[field] || slices.Contains(c.Cleared, field)
+}
+
+// Apply makes the row what the request says, and reports all that is wrong with
+// what is given. What is not was accepted before.
+func (c Change) Apply(s *Automations, row *store.AutomationRow) error {
+	o := &row.Overrides
+	field.Clear(c.Cleared, map[string]func(){
+		"name": func() { row.Name = "" }, "agent": func() { row.Agent = "" }, "prompt": func() { row.Prompt = "" }, "triggers": func() { row.Triggers = nil },
+		"model": func() { o.Model = "" }, "harness": func() { o.Harness = nil }, "runner": func() { o.RunnerID = "" },
+		"environment_id": func() { o.EnvironmentID = "" }, "secrets": func() { o.Secrets = nil }, "mcp_servers": func() { o.MCPServers = nil },
+		"worker_host": func() { o.WorkerHost = "" }, "credential_strategy": func() { o.CredentialStrategy = "" },
+	})
+	field.Set(&row.Enabled, c.Enabled)
+	field.Set(&row.Agent, c.Agent)
+	field.Set(&row.Prompt, c.Prompt)
+	if c.Triggers != nil {
+		row.Triggers = givenTriggers(*c.Triggers)
+	}
+	field.Set(&o.Model, c.Model)
+	if c.Harness != nil {
+		o.Harness = c.Harness
+	}
+	field.Set(&o.RunnerID, c.RunnerID)
+	field.Set(&o.EnvironmentID, c.EnvironmentID)
+	field.Set(&o.Secrets, c.Secrets)
+	field.Set(&o.MCPServers, c.MCPServers)
+	field.Set(&o.WorkerHost, c.WorkerHost)
+	field.Set(&o.CredentialStrategy, c.CredentialStrategy)
+	errs := c.Check(s, row)
+	errs = slices.DeleteFunc(errs, func(e penstock.FieldError) bool { return !c.given(e.Pointer) })
+	if len(errs) > 0 {
+		return penstock.InvalidFields(errs...)
+	}
+	return nil
+}
+
+// givenTriggers drops what only answers say.
+func givenTriggers(list []penstock.Trigger) []penstock.Trigger {
+	out := slices.Clone(list)
+	for i, t := range out {
+		if t.Schedule != nil {
+			out[i].Schedule = &penstock.CronTrigger{Cron: strings.TrimSpace(t.Schedule.Cron), Name: strings.TrimSpace(t.Schedule.Name), Timezone: t.Schedule.Timezone}
+		}
+	}
+	return out
+}
+
+// Check reports all that is wrong with an automation by itself, and puts its
+// name into its canonical form.
+func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.FieldError {
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	field.Set(&row.Name, c.Name)
+	name, ok := penstock.ResourceName(row.Name)
+	switch {
+	case name == "":
+		bad("/name", "is required")
+	case !ok:
+		bad("/name", "%s", penstock.ResourceNameRule)
+	default:
+		row.Name = name
+	}
+	if slices.Contains(c.Cleared, "enabled") {
+		bad("/enabled", "must be true or false")
+	}
+	field.Text(bad, "/agent", row.Agent, field.MaxName)
+	if strings.TrimSpace(row.Prompt) == "" {
+		bad("/prompt", "is required")
+	}
+	field.Text(bad, "/prompt", row.Prompt, field.MaxAgentPrompt)
+	switch n := len(row.Triggers); {
+	case n == 0:
+		bad("/triggers", "is required: at least one")
+	case n > penstock.MaxTriggers:
+		bad("/triggers", "has %d triggers; at most %d are allowed", n, penstock.MaxTriggers)
+	default:
+		errs = append(errs, checkTriggers(row.Triggers)...)
+	}
+	return append(errs, c.checkOverrides(s, row.Overrides)...)
+}
+
+// checkOverrides reports what is wrong with an automation's own configuration.
+func (c Change) checkOverrides(s *Automations, o penstock.Overrides) []penstock.FieldError {
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	if o.Model != "" && o.Harness != nil {
+		if c.Model != nil {
+			bad("/model", "cannot be given together with harness, which has a model of its own")
+		} else {
+			bad("/harness", "cannot be given together with model: clear model with null")
+		}
+	}
+	for _, given := range []struct{ pointer, text string }{
+		{"/model", o.Model}, {"/runner", o.RunnerID}, {"/environment_id", o.EnvironmentID}, {"/worker_host", o.WorkerHost},
+	} {
+		field.Text(bad, given.pointer, given.text, field.MaxName)
+	}
+	config := o.Config()
+	for _, e := range append(config.Check("", s.harnesses), s.catalog.Reserved(config)...) {
+		e.Pointer = overridePointer(e.Pointer)
+		errs = append(errs, e)
+	}
+	return errs
+}
+
+func checkTriggers(list []penstock.Trigger) []penstock.FieldError {
+	var errs []penstock.FieldError
+	names := map[string]bool{}
+	for i, t := range list {
+		at := fmt.Sprintf("/triggers/%d", i)
+		errs = append(errs, checkTrigger(at, t)...)
+		if t.Schedule == nil || t.Schedule.Name == "" {
+			continue
+		}
+		name := t.Schedule.Name
+		if names[name] {
+			errs = append(errs, penstock.FieldError{Pointer: at + "/schedule/name", Detail: "is the name of another trigger's schedule"})
+		}
+		names[name] = true
+	}
+	return errs
+}
+
+// checkTrigger reports all that is wrong with a trigger.
+func checkTrigger(at string, t penstock.Trigger) []penstock.FieldError {
+	errs := t.Check(at)
+	if c := t.Schedule; c != nil && t.Provider == penstock.ProviderSchedule {
+		field.Text(func(pointer, format string, args ...any) {
+			errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+		}, at+"/schedule/name", c.Name, field.MaxName)
+		errs = append(errs, checkClock(at+"/schedule", *c)...)
+	}
+	if t.Provider != penstock.ProviderWebhook {
+		return errs
+	}
+	var fields penstock.WebhookFilter
+	if json.Unmarshal(t.Filter, &fields) != nil || len(fields.Payload) == 0 || string(fields.Payload) == "null" {
+		return errs
+	}
+	_, err := filter.Parse(fields.Payload)
+	found, _ := field.Errors(err)
+	for _, e := range found {
+		errs = append(errs, penstock.FieldError{Pointer: at + "/filter/payload" + e.Pointer, Detail: e.Detail})
+	}
+	return errs
+}
+
+// Use makes sure that what the request names is there when the transaction is
+// committed. What it does not mention may be gone: the automation is broken
+// then, and says so.
+func (c Change) Use(ctx context.Context, tx *store.Tx, p penstock.Principal, factory store.FactoryRow, row store.AutomationRow) error {
+	var errs []penstock.FieldError
+	collect := func(err error) error {
+		found, ok := field.Errors(err)
+		errs = append(errs, found...)
+		if ok {
+			return nil
+		}
+		return err
+	}
+	if c.given("/agent") {
+		_, err := agentOf(factory, row.Agent)
+		if err := collect(err); err != nil {
+			return err
+		}
+	}
+	if c.given("/environment_id") {
+		if err := collect(catalog.UseEnvironment(ctx, tx, p, row.EnvironmentID, "/environment_id")); err != nil {
+			return err
+		}
+	}
+	if c.given("/secrets") || c.given("/mcp_servers") {
+		if err := collect(access.UseSecrets(ctx, tx, p, "", row.Config())); err != nil {
+			return err
+		}
+	}
+	errs = slices.DeleteFunc(errs, func(e penstock.FieldError) bool { return !c.given(e.Pointer) })
+	if len(errs) > 0 {
+		return penstock.InvalidFields(errs...)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package automation
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/run"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// RunTemplate is what all runs of an automation have in common, resolved once:
+// agent, configuration, environment. It is as old as what it was made from, and
+// safe for concurrent use.
+type RunTemplate struct{ run store.NewRun }
+
+// Occasion is why an automation starts one run.
+type Occasion struct {
+	Source     penstock.Source
+	At         penstock.Time
+	schedule   *penstock.RunSchedule
+	WebhookUID string
+	DeliveryID string
+	TriggerURL string
+	Envelope   string // what the prompt says about the event, after the automation's own; "": nothing
+}
+
+// automationRun makes the run that an automation starts on an occasion.
+func (s *Automations) automationRun(ctx context.Context, a store.AutomationRow, on Occasion) (*store.NewRun, error) {
+	t, err := s.ResolveAutomation(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return t.Stamp(on), nil
+}
+
+// ResolveAutomation reads what a run of the automation is made of. An
+// automation that can start none is broken: a *penstock.Error, for which
+// [whyBroken] has the reason.
+func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationRow) (*RunTemplate, error) {
+	factory, err := s.store.Factory(ctx, a.Team, a.FactoryUID)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := agentOf(factory, a.Agent)
+	if err != nil {
+		return nil, err
+	}
+	p := penstock.Principal{Team: a.Team, Actor: Actor(a), Scopes: []penstock.Scope{penstock.ScopeRunsWrite}}
+	run, err := s.runs.New(ctx, p, penstock.RunRequest{Prompt: a.Prompt, Title: a.Name, AgentIdentityUID: agent}, run.Origin{Automation: &a})
+	if err != nil {
+		return nil, asAutomation(err)
+	}
+	return &RunTemplate{*run}, nil
+}
+
+// Stamp makes a run of its own from the template.
+func (t *RunTemplate) Stamp(on Occasion) *store.NewRun {
+	run := t.run
+	run.ID, run.ConversationID = penstock.NewID(), penstock.NewID()
+	run.RootID, run.CreatedAt, run.UpdatedAt = run.ID, on.At, on.At
+	run.Source, run.Schedule, run.TriggerURL = on.Source, on.schedule, on.TriggerURL
+	run.WebhookUID, run.DeliveryID = on.WebhookUID, on.DeliveryID
+	run.Metadata = penstock.Provenance(run.AutomationID, on.WebhookUID, on.DeliveryID)
+	if on.Envelope != "" {
+		run.Prompt += "\n\n" + on.Envelope
+	}
+	return &run
+}
+
+// Actor is an automation as the one who makes runs: it acts for no
+// person.
+func Actor(a store.AutomationRow) penstock.Actor {
+	return penstock.Actor{Type: "service_account", UID: a.UID, DisplayName: a.Name}
+}
+
+// agentOf is the UID of the agent that an automation names, of the foreman
+// where it names none.
+func agentOf(factory store.FactoryRow, name string) (string, error) {
+	if name == "" {
+		return factory.ForemanUID, nil
+	}
+	var names []string
+	for _, a := range factory.Agents {
+		if strings.EqualFold(a.Name, name) {
+			return a.UID, nil
+		}
+		names = append(names, a.Name)
+	}
+	return "", penstock.Invalid("/agent", "%s", field.Unknown("agent of this factory", name, names))
+}
+
+// overridePointers are the fields of an automation by those of a run's request.
+var overridePointers = map[string]string{
+	"/config/model_id": "/model", "/config/runner_id": "/runner", "/agent_identity_uid": "/agent",
+}
+
+// asAutomation makes an error about a run's request one about the automation.
+func asAutomation(err error) error {
+	told, ok := errors.AsType[*penstock.Error](err)
+	if !ok {
+		return err
+	}
+	for i := range told.Fields {
+		told.Fields[i].Pointer = overridePointer(told.Fields[i].Pointer)
+	}
+	return told
+}
+
+func overridePointer(pointer string) string {
+	if own, ok := overridePointers[pointer]; ok {
+		return own
+	}
+	return strings.TrimPrefix(pointer, "/config")
+}
+
+// WhyBroken is why an automation cannot start runs, for people; ok is false
+// where err is no fault of the automation, so that it should be tried again.
+func WhyBroken(err error) (reason string, ok bool) {
+	told, ok := errors.AsType[*penstock.Error](err)
+	if !ok || told.Code.OurFault() {
+		return "", false
+	}
+	if told.Detail != "" {
+		return told.Detail, true
+	}
+	var parts []string
+	for _, f := range told.Fields {
+		parts = append(parts, f.Detail)
+	}
+	return strings.Join(parts, "; "), true
+}

@@ -1,0 +1,57 @@
+// Package automation holds what starts runs by itself: automations, which wait for
+// deliveries or the clock, and schedules.
+package automation
+
+import (
+	"log/slog"
+
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/run"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Options is what the rules of automations and schedules are made of.
+type Options struct {
+	Store     *store.Store
+	Log       *slog.Logger
+	Answers   *access.Answers
+	Catalog   *catalog.Catalog
+	Runs      *run.Runs
+	Harnesses []string // all that are known
+}
+
+// Automations reads automations and makes their runs.
+type Automations struct {
+	store     *store.Store
+	catalog   *catalog.Catalog
+	runs      *run.Runs
+	harnesses []string
+}
+
+// Schedules starts runs by the clock.
+type Schedules struct {
+	store       *store.Store
+	log         *slog.Logger
+	answers     *access.Answers
+	catalog     *catalog.Catalog
+	automations *Automations
+	runs        *run.Runs
+}
+
+// Parts are the rules of this package.
+type Parts struct {
+	Automations *Automations
+	Schedules   *Schedules
+}
+
+// New makes the rules of automations and schedules.
+func New(o Options) Parts {
+	automations := &Automations{store: o.Store, catalog: o.Catalog, runs: o.Runs, harnesses: o.Harnesses}
+	return Parts{
+		Automations: automations,
+		Schedules: &Schedules{
+			store: o.Store, log: o.Log, answers: o.Answers, catalog: o.Catalog, automations: automations, runs: o.Runs,
+		},
+	}
+}

@@ -1,0 +1,195 @@
+package automation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/trigger"
+)
+
+// presentAutomations adds what is not stored with automations: what their
+// clocks know, and why they stay silent.
+func (s *Automations) presentAutomations(ctx context.Context, factory store.FactoryRow, rows []store.AutomationRow) ([]penstock.Automation, error) {
+	clocks, err := s.store.FactoryClocks(ctx, factory.UID)
+	if err != nil {
+		return nil, err
+	}
+	around, err := s.Surroundings(ctx, factory)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]penstock.Automation, len(rows))
+	for i, row := range rows {
+		out[i] = row.Automation
+		out[i].Triggers = WithClocks(row, clocks)
+		if out[i].Problems, err = around.Problems(ctx, row); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// WithClocks are a row's triggers with what its clocks know.
+func WithClocks(row store.AutomationRow, clocks []store.Clock) []penstock.Trigger {
+	triggers := slices.Clone(row.Triggers)
+	for _, c := range clocks {
+		if c.AutomationUID != row.UID || c.N >= len(triggers) || triggers[c.N].Schedule == nil {
+			continue
+		}
+		told := *triggers[c.N].Schedule
+		told.LastRun, told.NextRun, told.LastError = c.LastAt, c.NextAt, c.LastError
+		triggers[c.N].Schedule = &told
+	}
+	return triggers
+}
+
+// surroundings is what the automations of a factory depend on, read at one
+// time.
+type surroundings struct {
+	s         *Automations
+	factory   store.FactoryRow
+	webhooks  []store.WebhookRow
+	schedules map[string]store.ScheduleRow // nil until one is asked for
+	tried     map[string]error             // whether a run can be made, by agent and overrides
+}
+
+// Surroundings reads what the automations of a factory depend on.
+func (s *Automations) Surroundings(ctx context.Context, factory store.FactoryRow) (*surroundings, error) {
+	webhooks, err := s.store.Webhooks(ctx, factory.Team, factory.UID)
+	return &surroundings{s: s, factory: factory, webhooks: webhooks, tried: map[string]error{}}, err
+}
+
+// Problems are the reasons why an automation, or a trigger of it, stays silent.
+func (a *surroundings) Problems(ctx context.Context, row store.AutomationRow) ([]penstock.FieldError, error) {
+	var found []penstock.FieldError
+	for i, t := range row.Triggers {
+		at := fmt.Sprintf("/triggers/%d", i)
+		switch {
+		case t.Provider == penstock.ProviderWebhook:
+			found = append(found, a.webhookProblems(at, t)...)
+		case t.Scheme() != "":
+			found = append(found, a.eventProblems(at, t)...)
+		case t.Provider != penstock.ProviderSchedule:
+			found = append(found, penstock.FieldError{Pointer: at + "/provider", Detail: fmt.Sprintf("not connected: no events of %s reach this server, so the trigger stays silent", t.Provider)})
+		default:
+			problems, err := a.scheduleProblems(ctx, at, t)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, problems...)
+		}
+	}
+	key, err := json.Marshal([]any{row.Agent, row.Overrides})
+	if err != nil {
+		return nil, fmt.Errorf("compare automations: %w", err)
+	}
+	broken, known := a.tried[string(key)]
+	if !known {
+		_, broken = a.s.ResolveAutomation(ctx, row)
+		a.tried[string(key)] = broken
+	}
+	if broken == nil {
+		return found, nil
+	}
+	reason, ok := WhyBroken(broken)
+	if !ok {
+		return nil, broken
+	}
+	if fields, ok := field.Errors(broken); ok {
+		return append(found, fields...), nil
+	}
+	return append(found, penstock.FieldError{Detail: reason}), nil
+}
+
+func (a *surroundings) webhookProblems(at string, t penstock.Trigger) []penstock.FieldError {
+	f, _ := t.Webhook()
+	var found []penstock.FieldError
+	for i, id := range f.WebhookIDs.In {
+		pointer := at + "/filter/webhook_ids" + f.WebhookIDs.Pointer(i)
+		n := slices.IndexFunc(a.webhooks, func(w store.WebhookRow) bool { return w.UID == id || w.Name == id })
+		if n < 0 {
+			names := make([]string, len(a.webhooks))
+			for j, w := range a.webhooks {
+				names[j] = w.Name
+			}
+			found = append(found, penstock.FieldError{Pointer: pointer, Detail: field.Unknown("webhook of this factory", id, names)})
+		} else if why := Shut(a.webhooks[n]); why != "" {
+			found = append(found, penstock.FieldError{Pointer: pointer, Detail: why})
+		}
+	}
+	return found
+}
+
+// eventProblems are the reasons why no webhook tells of a trigger's event, or of
+// what its filter asks for.
+func (a *surroundings) eventProblems(at string, t penstock.Trigger) []penstock.FieldError {
+	var found []penstock.FieldError
+	if why := a.unheard(t.Scheme()); why != "" {
+		found = append(found, penstock.FieldError{Pointer: at + "/provider", Detail: "not connected: " + why + ", so the trigger stays silent"})
+	}
+	for _, key := range trigger.Untold(t) {
+		found = append(found, penstock.FieldError{
+			Pointer: at + "/filter/" + key, Detail: fmt.Sprintf("%s does not say this of the event %s, so the trigger stays silent", t.Provider, t.Event),
+		})
+	}
+	return found
+}
+
+// unheard is why no delivery comes to a webhook with the scheme; "" where they do.
+func (a *surroundings) unheard(scheme penstock.SignatureScheme) string {
+	why := "no webhook of this factory has the signature scheme " + string(scheme)
+	for _, w := range a.webhooks {
+		if w.SignatureScheme != scheme {
+			continue
+		}
+		if why = Shut(w); why == "" {
+			break
+		}
+	}
+	return why
+}
+
+// Shut is why a webhook takes no deliveries; "" where it does.
+func Shut(w store.WebhookRow) string {
+	switch {
+	case w.PendingSecret:
+		return fmt.Sprintf("the webhook %q waits for its secret", w.Name)
+	case !w.Enabled:
+		return fmt.Sprintf("the webhook %q is switched off", w.Name)
+	case w.Suspended:
+		return fmt.Sprintf("the webhook %q is suspended", w.Name)
+	}
+	return ""
+}
+
+func (a *surroundings) scheduleProblems(ctx context.Context, at string, t penstock.Trigger) ([]penstock.FieldError, error) {
+	f, selects := t.Schedules()
+	if selects && a.schedules == nil {
+		rows, err := a.s.store.Schedules(ctx, store.Viewer{Team: a.factory.Team, All: true})
+		if err != nil {
+			return nil, err
+		}
+		a.schedules = map[string]store.ScheduleRow{}
+		for _, r := range rows {
+			if !r.Personal { // somebody's own are theirs alone
+				a.schedules[r.ID] = r
+			}
+		}
+	}
+	var found []penstock.FieldError
+	for i, id := range f.ScheduleIDs.In {
+		pointer := at + "/filter/schedule_ids" + f.ScheduleIDs.Pointer(i)
+		switch r, ok := a.schedules[id]; {
+		case !ok:
+			found = append(found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("there is no schedule %q of the team", id)})
+		case !r.Enabled:
+			found = append(found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("the schedule %q is paused", r.Name)})
+		}
+	}
+	return found, nil
+}

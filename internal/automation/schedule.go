@@ -1,0 +1,398 @@
+package automation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/run"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// upcoming is how many of a schedule's next times are told.
+const upcoming = 5
+
+// List lists the schedules that the caller may see, by name.
+func (s *Schedules) List(ctx context.Context, p penstock.Principal) ([]penstock.Schedule, error) {
+	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
+		return nil, err
+	}
+	rows, err := s.store.Schedules(ctx, catalog.ViewerOf(p))
+	schedules := make([]penstock.Schedule, len(rows))
+	for i, r := range rows {
+		schedules[i] = presentSchedule(r)
+	}
+	return schedules, err
+}
+
+// Read answers one schedule.
+func (s *Schedules) Read(ctx context.Context, p penstock.Principal, id string) (penstock.Schedule, error) {
+	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
+		return penstock.Schedule{}, err
+	}
+	r, err := s.store.Schedule(ctx, catalog.ViewerOf(p), id)
+	if err != nil {
+		return penstock.Schedule{}, err
+	}
+	return presentSchedule(r), nil
+}
+
+// presentSchedule adds what is not stored.
+func presentSchedule(r store.ScheduleRow) penstock.Schedule {
+	out := r.Schedule
+	out.Scope = &penstock.Scoped{Type: "Team", UID: r.Team}
+	if r.Personal {
+		out.Scope = &penstock.Scoped{Type: "User", UID: r.CreatedBy.UID}
+	}
+	out.History = &penstock.ScheduleHistory{}
+	if r.LastAt != 0 {
+		out.History.LastRan = &r.LastAt
+	}
+	if !r.Enabled || r.NextAt == 0 {
+		return out
+	}
+	out.History.NextRun = &r.NextAt
+	out.Upcoming = []penstock.Time{r.NextAt}
+	if c, err := parseCron(r.Cron); err == nil {
+		out.Upcoming = append(out.Upcoming, c.times(r.NextAt, upcoming-1)...)
+	}
+	return out
+}
+
+// Create makes a schedule. What a run would be refused for, the
+// schedule is refused for.
+func (s *Schedules) Create(ctx context.Context, p penstock.Principal, req penstock.ScheduleRequest) (penstock.Schedule, error) {
+	now := penstock.Now()
+	r := store.ScheduleRow{
+		Schedule: penstock.Schedule{ID: penstock.NewID(), CreatedAt: now, CreatedBy: &p.Actor},
+		Team:     p.Team, Version: 1,
+	}
+	if err := s.define(ctx, p, &r, req, now); err != nil {
+		return penstock.Schedule{}, err
+	}
+	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.Schedule, error) {
+		if err := catalog.UseEnvironment(ctx, tx, p, r.EnvironmentID(), "/agent_config/environment_id"); err != nil {
+			return penstock.Schedule{}, err
+		}
+		if err := access.UseSecrets(ctx, tx, p, "/agent_config", r.Config); err != nil {
+			return penstock.Schedule{}, err
+		}
+		if err := tx.AddSchedule(ctx, r); err != nil {
+			return penstock.Schedule{}, err
+		}
+		if err := s.catalog.RoomInList(ctx, tx, store.ListOfSchedules, r.Team); err != nil {
+			return penstock.Schedule{}, err
+		}
+		return readSchedule(ctx, tx, p, r.ID)
+	})
+}
+
+// Replace changes all that a caller says about a schedule; what is left
+// out is cleared. Its runs go on to be those of its creator.
+func (s *Schedules) Replace(ctx context.Context, p penstock.Principal, id string, req penstock.ScheduleRequest) (penstock.Schedule, error) {
+	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
+		return penstock.Schedule{}, err
+	}
+	old, err := s.store.Schedule(ctx, catalog.ViewerOf(p), id)
+	if err != nil {
+		return penstock.Schedule{}, err
+	}
+	if req.Enabled == nil {
+		return penstock.Schedule{}, penstock.Invalid("/enabled", "is required: a schedule is replaced as a whole")
+	}
+	checked := old
+	if err := s.define(ctx, p, &checked, req, penstock.Now()); err != nil {
+		return penstock.Schedule{}, err
+	}
+	return s.changeSchedule(ctx, p, id, func(tx *store.Tx, r *store.ScheduleRow, now penstock.Time) error {
+		if err := catalog.UseEnvironment(ctx, tx, p, checked.EnvironmentID(), "/agent_config/environment_id"); err != nil {
+			return err
+		}
+		if err := access.UseSecrets(ctx, tx, p, "/agent_config", checked.Config); err != nil {
+			return err
+		}
+		next, sameTimes := r.NextAt, r.Enabled && checked.Enabled && r.Cron == checked.Cron
+		r.Name, r.Cron, r.Enabled, r.Prompt, r.Personal = checked.Name, checked.Cron, checked.Enabled, checked.Prompt, checked.Personal
+		r.Mode, r.Config, r.AgentUID, r.Metadata = checked.Mode, checked.Config, checked.AgentUID, checked.Metadata
+		if sameTimes { // @every goes on from where it was
+			r.NextAt = next
+			return nil
+		}
+		return planSchedule(r, now)
+	})
+}
+
+// Pause keeps a schedule from firing; one that is paused stays as it is.
+func (s *Schedules) Pause(ctx context.Context, p penstock.Principal, id string) (penstock.Schedule, error) {
+	return s.changeSchedule(ctx, p, id, func(_ *store.Tx, r *store.ScheduleRow, now penstock.Time) error {
+		if !r.Enabled {
+			return errUnchanged
+		}
+		r.Enabled = false
+		return planSchedule(r, now)
+	})
+}
+
+// Resume lets a schedule fire again from its next time on. What passed
+// while it was paused is not made up for; one that is not paused stays as it is.
+func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string) (penstock.Schedule, error) {
+	return s.changeSchedule(ctx, p, id, func(tx *store.Tx, r *store.ScheduleRow, now penstock.Time) error {
+		if r.Enabled {
+			return errUnchanged
+		}
+		if uid := r.EnvironmentID(); uid != "" {
+			err := tx.UseEnvironment(ctx, p.Team, uid)
+			if penstock.CodeOf(err) == penstock.CodeNotFound {
+				return penstock.Errorf(penstock.CodeConflict, "the schedule's environment %q has been deleted: replace the schedule with another one", uid)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		err := access.UseSecrets(ctx, tx, p, "", r.Config)
+		if penstock.CodeOf(err) == penstock.CodeInvalidRequest {
+			return penstock.Errorf(penstock.CodeConflict, "the schedule names a secret that has been deleted: make it again, or replace the schedule")
+		}
+		if err != nil {
+			return err
+		}
+		r.Enabled = true
+		return planSchedule(r, now)
+	})
+}
+
+// Delete ends a schedule. Runs that it started go on.
+func (s *Schedules) Delete(ctx context.Context, p penstock.Principal, id string) error {
+	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
+		return err
+	}
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Schedule(ctx, catalog.ViewerOf(p), id); err != nil {
+			return err
+		}
+		return tx.DeleteSchedule(ctx, id)
+	})
+}
+
+// errUnchanged tells changeSchedule that there is nothing to store.
+var errUnchanged = errors.New("the schedule is like that already")
+
+// changeSchedule changes one schedule in a transaction, and answers it.
+func (s *Schedules) changeSchedule(ctx context.Context, p penstock.Principal, id string, change func(*store.Tx, *store.ScheduleRow, penstock.Time) error) (penstock.Schedule, error) {
+	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
+		return penstock.Schedule{}, err
+	}
+	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.Schedule, error) {
+		r, err := tx.Schedule(ctx, catalog.ViewerOf(p), id)
+		if err != nil {
+			return penstock.Schedule{}, err
+		}
+		now := penstock.Now()
+		switch err := change(tx, &r, now); {
+		case errors.Is(err, errUnchanged):
+			return presentSchedule(r), nil
+		case err != nil:
+			return penstock.Schedule{}, err
+		}
+		r.UpdatedAt, r.UpdatedBy = now, &p.Actor
+		if err := tx.SetSchedule(ctx, r); err != nil {
+			return penstock.Schedule{}, err
+		}
+		if err := s.catalog.RoomInList(ctx, tx, store.ListOfSchedules, r.Team); err != nil {
+			return penstock.Schedule{}, err
+		}
+		return readSchedule(ctx, tx, p, id)
+	})
+}
+
+// readSchedule answers a schedule as it is in the transaction.
+func readSchedule(ctx context.Context, tx *store.Tx, p penstock.Principal, id string) (penstock.Schedule, error) {
+	r, err := tx.Schedule(ctx, catalog.ViewerOf(p), id)
+	if err != nil {
+		return penstock.Schedule{}, err
+	}
+	return presentSchedule(r), nil
+}
+
+// planSchedule sets the next time after now.
+func planSchedule(r *store.ScheduleRow, now penstock.Time) error {
+	r.NextAt = 0
+	if !r.Enabled {
+		return nil
+	}
+	c, err := parseCron(r.Cron)
+	if err != nil {
+		return penstock.Invalid("/cron_schedule", "%s", err)
+	}
+	r.NextAt = c.next(now)
+	return nil
+}
+
+// define makes r what the request says, and reports all that is wrong with it.
+func (s *Schedules) define(ctx context.Context, p penstock.Principal, r *store.ScheduleRow, req penstock.ScheduleRequest, now penstock.Time) error {
+	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
+		return err
+	}
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	r.Name, r.Cron = strings.TrimSpace(req.Name), strings.TrimSpace(req.Cron)
+	r.Enabled = req.Enabled == nil || *req.Enabled
+	r.Prompt, r.Metadata, r.AgentUID = req.Prompt, req.Metadata, req.AgentUID
+	r.Mode = cmp.Or(req.Mode, penstock.ModeNormal)
+	if r.AgentUID == "" {
+		r.AgentUID = p.AgentUID // an agent's key makes runs of that agent, also later
+	}
+	r.Personal = req.Team != nil && !*req.Team
+	r.Config = req.Config
+	if req.Skill != "" {
+		config := penstock.Config{}
+		field.Set(&config, req.Config)
+		config.SkillSpec, r.Config = req.Skill, &config
+	}
+	r.UpdatedAt, r.UpdatedBy = now, &p.Actor
+	field.Name(bad, r.Name, true)
+	if _, err := parseCron(r.Cron); err != nil {
+		bad("/cron_schedule", "%s", err)
+	}
+	nothing := strings.TrimSpace(r.Prompt) == "" && (r.Config == nil || r.Config.SkillSpec == "" && len(r.Config.Skills) == 0)
+	if nothing {
+		bad("/prompt", "is required unless skill, agent_config.skill_spec or agent_config.skills is given")
+	}
+	if err := access.MayName(p, "/agent_config", req.Config); err != nil {
+		return err
+	}
+	if err := s.tryRun(ctx, p, *r, req.Skill != ""); err != nil {
+		var told *penstock.Error
+		if !errors.As(err, &told) || len(told.Fields) == 0 {
+			return err
+		}
+		for _, f := range told.Fields {
+			if f.Pointer != "/prompt" || !nothing { // said above
+				errs = append(errs, f)
+			}
+		}
+	}
+	if errs != nil {
+		return penstock.InvalidFields(errs...)
+	}
+	return planSchedule(r, now)
+}
+
+// tryRun makes the run that the schedule would start now, without storing it.
+// Errors name the schedule's fields, and secrets only to a caller who manages
+// them.
+func (s *Schedules) tryRun(ctx context.Context, p penstock.Principal, r store.ScheduleRow, fromSkill bool) error {
+	creator := creatorOf(r)
+	if p.May(penstock.ScopeSecretsManage) {
+		creator.Scopes = append(creator.Scopes, penstock.ScopeSecretsManage)
+	}
+	_, err := s.runs.New(ctx, creator, requestOf(r), originOf(r))
+	var told *penstock.Error
+	if !errors.As(err, &told) {
+		return err
+	}
+	for i := range told.Fields {
+		f := &told.Fields[i]
+		switch rest, inConfig := strings.CutPrefix(f.Pointer, "/config"); {
+		case fromSkill && f.Pointer == "/config/skill_spec":
+			f.Pointer = "/skill"
+		case inConfig:
+			f.Pointer = "/agent_config" + rest
+		case f.Pointer == "/agent_identity_uid":
+			f.Pointer = "/agent_uid"
+		}
+	}
+	return told
+}
+
+// creatorOf is the principal that a schedule's runs are made for: whoever made
+// the schedule, with the right to do just that. Who wrote its configuration had
+// the right to name its secrets.
+func creatorOf(r store.ScheduleRow) penstock.Principal {
+	return penstock.Principal{
+		Team: r.Team, Actor: *r.CreatedBy, Scopes: []penstock.Scope{penstock.ScopeRunsWrite, penstock.ScopeSecretsUse},
+	}
+}
+
+func requestOf(r store.ScheduleRow) penstock.RunRequest {
+	shared := !r.Personal
+	return penstock.RunRequest{
+		Prompt: r.Prompt, Mode: r.Mode, Title: r.Name, Config: r.Config, AgentIdentityUID: r.AgentUID, Metadata: r.Metadata, Team: &shared,
+	}
+}
+
+func originOf(r store.ScheduleRow) run.Origin {
+	return run.Origin{Source: penstock.SourceSchedule, Schedule: &penstock.RunSchedule{ID: r.ID, Name: r.Name, Cron: r.Cron}}
+}
+
+// fireBatch is how many due schedules are read at once.
+const fireBatch = 100
+
+// FireDue starts the runs whose time has come at now. Every replica does it: of
+// several that see the same time one wins, in the transaction that creates the
+// run. A time that was missed, since no server was there, is made up for once.
+func (s *Schedules) FireDue(ctx context.Context, now penstock.Time) error {
+	for {
+		due, err := s.store.DueSchedules(ctx, now, fireBatch)
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for _, r := range due {
+			if err := s.fire(ctx, r, now); err != nil {
+				errs = append(errs, fmt.Errorf("start a run of schedule %s: %w", r.ID, err))
+			}
+		}
+		if len(errs) > 0 || len(due) < fireBatch {
+			return errors.Join(errs...)
+		}
+	}
+}
+
+// fire takes one schedule to its next time and creates its run, and those of
+// the automations that fire with it, or records why there is none: a cause that
+// its owner can mend does not stop the schedule. Any other error leaves it due.
+func (s *Schedules) fire(ctx context.Context, r store.ScheduleRow, now penstock.Time) error {
+	run, err := s.runs.New(ctx, creatorOf(r), requestOf(r), originOf(r))
+	tick := store.Tick{LastAt: now}
+	var told *penstock.Error
+	switch {
+	case err == nil:
+	case errors.As(err, &told) && !told.Code.OurFault():
+		tick.LastAt, tick.LastError = r.LastAt, told.Explain()
+	default:
+		return err
+	}
+	with, err := s.runsWith(ctx, r, now)
+	if err != nil {
+		return err
+	}
+	if run != nil {
+		with = append(with, run)
+	}
+	if c, err := parseCron(r.Cron); err != nil { // stored by another release: without a next time it does not fire
+		tick.LastError = "cron_schedule " + err.Error()
+	} else {
+		tick.NextAt = c.nextAfter(r.NextAt, now)
+	}
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		first, err := tx.AdvanceSchedule(ctx, r, tick)
+		if err != nil || !first {
+			return err
+		}
+		for _, run := range with {
+			if _, err := tx.CreateRun(ctx, run); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

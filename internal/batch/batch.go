@@ -1,0 +1,44 @@
+package batch
+
+import (
+	"context"
+	"time"
+)
+
+// Size is how many entries of a log are removed in one transaction:
+// deliveries that come meanwhile wait for it.
+const Size = 100
+
+// Clear clears until there is no more, and takes at most a quarter of the time
+// for it.
+func Clear(ctx context.Context, some func() (int, error)) error {
+	for {
+		start := time.Now()
+		n, err := some()
+		if err != nil || n < Size {
+			return err
+		}
+		if err := Pause(ctx, 3*time.Since(start)); err != nil {
+			return err
+		}
+	}
+}
+
+// Pause waits for d, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// Drain does some until there are fewer than the limit.
+func Drain(limit int, some func(limit int) (int, error)) error {
+	for {
+		if n, err := some(limit); err != nil || n < limit {
+			return err
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Shared lets callers that ask the same at the same time share one read of the
+// store. No answer is older than its question: whoever asks while a read is under
+// way gets the next one. The zero value is ready.
+type Shared[T any] struct {
+	mu   sync.Mutex
+	keys map[string]*reads[T]
+}
+
+// reads are the reads of one key, one after the other.
+type reads[T any] struct {
+	turn  chan struct{} // full while a read is under way
+	next  *read[T]      // that has not begun; nil: nobody waits for one
+	users int           // callers of ask
+}
+
+type read[T any] struct {
+	done  chan struct{}
+	value T
+	err   error
+}
+
+// sharedTime bounds a read, which does not end with the caller that made it.
+const sharedTime = 10 * time.Second
+
+// errNotRead is what those get who joined a read that panicked.
+var errNotRead = errors.New("the read that was shared with others broke off")
+
+// Ask answers with what read answers, called by this or by another caller.
+func (s *Shared[T]) Ask(ctx context.Context, key string, read func(context.Context) (T, error)) (T, error) {
+	all, r, first := s.join(key)
+	defer s.leave(key, all)
+	if !first {
+		<-r.done
+		return r.value, r.err
+	}
+	all.turn <- struct{}{}
+	defer func() { <-all.turn }()
+	defer close(r.done)
+	runtime.Gosched() // those who are about to ask join this read, rather than wait for the next
+	s.begin(all)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTime)
+	defer cancel()
+	r.value, r.err = read(ctx)
+	return r.value, r.err
+}
+
+// join enters the caller for the next read; the first one is to make it.
+func (s *Shared[T]) join(key string) (all *reads[T], r *read[T], first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys == nil {
+		s.keys = map[string]*reads[T]{}
+	}
+	if all = s.keys[key]; all == nil {
+		all = &reads[T]{turn: make(chan struct{}, 1)}
+		s.keys[key] = all
+	}
+	all.users++
+	if first = all.next == nil; first {
+		all.next = &read[T]{done: make(chan struct{}), err: errNotRead}
+	}
+	return all, all.next, first
+}
+
+// begin lets nobody else join.
+func (s *Shared[T]) begin(all *reads[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all.next = nil
+}
+
+func (s *Shared[T]) leave(key string, all *reads[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if all.users--; all.users == 0 {
+		delete(s.keys, key)
+	}
+}

@@ -1,0 +1,12 @@
+package catalog
+
+import (
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/skills"
+)
+
+// BundledSkills lists the catalogue of skills that a server may come with.
+func (s *Skills) BundledSkills(p penstock.Principal) ([]penstock.BundledSkill, error) {
+	return skills.Catalogue(), access.Require(p, penstock.ScopeRunsRead)
+}

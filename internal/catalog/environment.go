@@ -1,0 +1,235 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Limits of an environment; texts in bytes.
+const (
+	maxRepos         = 20
+	maxSetupCommands = 50
+	maxSetupCommand  = 16 << 10
+	maxProviders     = 64 << 10
+	maxRetention     = 60 // minutes
+)
+
+// ViewerOf is for whom lists are made.
+func ViewerOf(p penstock.Principal) store.Viewer {
+	return store.Viewer{Team: p.Team, UID: p.Actor.UID, All: p.May(penstock.ScopeAdmin)}
+}
+
+// ListEnvironments lists the team's environments by name or, which is the
+// default, by time, latest change first.
+func (s *Catalog) ListEnvironments(ctx context.Context, p penstock.Principal, sortBy string) ([]penstock.Environment, error) {
+	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
+		return nil, err
+	}
+	return s.store.Environments(ctx, ViewerOf(p), sortBy == "name")
+}
+
+// Environment answers one environment.
+func (s *Catalog) Environment(ctx context.Context, p penstock.Principal, uid string) (penstock.Environment, error) {
+	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
+		return penstock.Environment{}, err
+	}
+	return s.store.EnvironmentFor(ctx, ViewerOf(p), uid)
+}
+
+// CreateEnvironment makes an environment. Its name, if it has one, is the only
+// one of the team, in whatever case it is written.
+func (s *Catalog) CreateEnvironment(ctx context.Context, p penstock.Principal, config penstock.EnvironmentConfig) (penstock.Environment, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		return penstock.Environment{}, err
+	}
+	if err := s.checkEnvironment(&config); err != nil {
+		return penstock.Environment{}, err
+	}
+	e := penstock.Environment{UID: penstock.NewUID(), Config: config, LastUpdated: penstock.Now(), Creator: &p.Actor}
+	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Environment, error) {
+		if err := tx.AddEnvironment(ctx, p.Team, e); err != nil {
+			return e, err
+		}
+		if err := s.roomForEnvironment(ctx, tx, p.Team); err != nil {
+			return e, err
+		}
+		return tx.EnvironmentFor(ctx, ViewerOf(p), e.UID)
+	})
+}
+
+// ReplaceEnvironment changes the whole configuration. Executions that have
+// begun keep what they began with; a run that waits gets the new one.
+func (s *Catalog) ReplaceEnvironment(ctx context.Context, p penstock.Principal, uid string, config penstock.EnvironmentConfig) (penstock.Environment, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		return penstock.Environment{}, err
+	}
+	if err := s.checkEnvironment(&config); err != nil {
+		return penstock.Environment{}, err
+	}
+	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Environment, error) {
+		e := penstock.Environment{UID: uid, Config: config, LastUpdated: penstock.Now(), LastEditor: &p.Actor}
+		if err := tx.ReplaceEnvironment(ctx, p.Team, e); err != nil {
+			return e, err
+		}
+		if err := s.roomForEnvironment(ctx, tx, p.Team); err != nil {
+			return e, err
+		}
+		return tx.EnvironmentFor(ctx, ViewerOf(p), uid)
+	})
+}
+
+// DeleteEnvironment takes an environment away from new runs; runs that have it
+// keep it. It is a conflict as long as an agent, or an automation or schedule
+// that is switched on, names it: their next run could not be created.
+func (s *Catalog) DeleteEnvironment(ctx context.Context, p penstock.Principal, uid string) error {
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		return err
+	}
+	return s.answers.Alter(ctx, p.Team, func(tx *store.Tx) error {
+		if err := tx.DeleteEnvironment(ctx, p.Team, uid); err != nil {
+			return err
+		}
+		users, err := tx.EnvironmentUsers(ctx, uid)
+		if err != nil || len(users) == 0 {
+			return err
+		}
+		return penstock.Errorf(penstock.CodeConflict, "the environment is used by %s: change, pause or delete what uses it first", nameUsers(p, users))
+	})
+}
+
+// nameUsers names the first few of an environment's users; a personal schedule
+// of somebody else has no name for the caller.
+func nameUsers(p penstock.Principal, users []store.EnvironmentUser) string {
+	const most = 5
+	var names []string
+	for i, u := range users {
+		if i == most {
+			names = append(names, fmt.Sprintf("%d more", len(users)-most))
+			break
+		}
+		if u.Personal && u.Creator != p.Actor.UID && !p.May(penstock.ScopeAdmin) {
+			names = append(names, "a personal schedule")
+			continue
+		}
+		names = append(names, fmt.Sprintf("the %s %q", u.Kind, u.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
+var (
+	imageName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}$`)
+	githubOwner = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`)
+	githubRepo  = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]{0,99}$`)
+)
+
+// checkEnvironment reports all that is wrong with a configuration, and puts its
+// name into its canonical form.
+func (s *Catalog) checkEnvironment(c *penstock.EnvironmentConfig) error {
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	c.Name = strings.TrimSpace(c.Name)
+	field.Name(bad, c.Name, false)
+	field.Text(bad, "/description", c.Description, field.MaxDescription)
+	if c.DockerImage != "" && !imageName.MatchString(c.DockerImage) {
+		bad("/docker_image", "is not a reference to an image, such as registry.example.com/team/app:1.2")
+	}
+	s.checkRepos(bad, c)
+	if n := len(c.SetupCommands); n > maxSetupCommands {
+		bad("/setup_commands", "has %d commands; at most %d are allowed", n, maxSetupCommands)
+	}
+	for i, command := range c.SetupCommands {
+		at := fmt.Sprintf("/setup_commands/%d", i)
+		if strings.TrimSpace(command) == "" {
+			bad(at, "is empty")
+		}
+		field.Text(bad, at, command, maxSetupCommand)
+	}
+	if providers, err := json.Marshal(c.Providers); err != nil || len(providers) > maxProviders {
+		bad("/providers", "must be JSON of at most %d bytes", maxProviders)
+	}
+	if m := c.FailureSessionRetentionMinutes; m != nil && (*m < 1 || *m > maxRetention) {
+		bad("/failure_session_retention_minutes", "must be from 1 to %d; null or absent keeps no session", maxRetention)
+	}
+	if all, err := json.Marshal(c); err != nil || len(all) > penstock.MaxConfigBytes {
+		bad("", "the environment has %d bytes of JSON; at most %d are allowed", len(all), penstock.MaxConfigBytes)
+	}
+	if errs != nil {
+		return penstock.InvalidFields(errs...)
+	}
+	return nil
+}
+
+func (s *Catalog) checkRepos(bad func(pointer, format string, args ...any), c *penstock.EnvironmentConfig) {
+	if n := len(c.GitHubRepos) + len(c.Repos); n > maxRepos {
+		bad("/repos", "there are %d repositories; at most %d are allowed", n, maxRepos)
+	}
+	seen := map[string]bool{}
+	once := func(pointer, url string) {
+		if seen[url] {
+			bad(pointer, "is there twice")
+		}
+		seen[url] = true
+	}
+	for i, r := range c.GitHubRepos {
+		at := fmt.Sprintf("/github_repos/%d", i)
+		if !githubOwner.MatchString(r.Owner) {
+			bad(at+"/owner", "is not the name of a GitHub user or organisation")
+		}
+		if !githubRepo.MatchString(r.Repo) || strings.Trim(r.Repo, ".") == "" {
+			bad(at+"/repo", "is not the name of a repository, without its owner")
+		}
+		once(at, strings.ToLower(githubURL(r)))
+	}
+	for i, r := range c.Repos {
+		at := fmt.Sprintf("/repos/%d", i)
+		if err := CheckRemote(s.skillCache, r.URL); err != nil {
+			bad(at+"/url", "%s", err)
+		}
+		if err := git.CheckRef(r.Ref); err != nil {
+			bad(at+"/ref", "%s", err)
+		}
+		once(at, r.URL)
+	}
+}
+
+func githubURL(r penstock.GitHubRepo) string {
+	return "https://github.com/" + r.Owner + "/" + r.Repo + ".git"
+}
+
+// CheckRemote refuses, besides what git could not clone, credentials in a URL:
+// everybody in the team would see them.
+func CheckRemote(cache *git.Cache, raw string) error {
+	if err := cache.CheckURL(raw); err != nil {
+		return err
+	}
+	if u, err := url.Parse(raw); err == nil && u.Scheme != "ssh" && u.User != nil {
+		return errors.New("the URL must not hold a user name or password")
+	}
+	return nil
+}
+
+// UseEnvironment makes sure that the environment is there when the transaction
+// is committed.
+func UseEnvironment(ctx context.Context, tx *store.Tx, p penstock.Principal, uid, pointer string) error {
+	if uid == "" {
+		return nil
+	}
+	err := tx.UseEnvironment(ctx, p.Team, uid)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return penstock.Invalid(pointer, "there is no environment %q", uid)
+	}
+	return err
+}

@@ -1,0 +1,33 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// CheckGrants refuses a run that names secrets which it could not be given.
+func (s *Catalog) CheckGrants(ctx context.Context, p penstock.Principal, run *store.NewRun) error {
+	uses := run.Config.SecretUses()
+	if len(uses) == 0 {
+		return nil
+	}
+	found, err := s.store.SecretsNamed(ctx, p.Team, run.Config.SecretNames())
+	if err != nil {
+		return err
+	}
+	check := access.SecretCheck{
+		P: p, NeedValue: true, Found: found,
+		Names: func() ([]store.SecretName, error) { return s.store.SecretNames(ctx, p.Team) },
+	}
+	errs, err := check.Lacking(uses)
+	if err != nil || errs == nil {
+		return err
+	}
+	for i := range errs {
+		errs[i] = Misplaced(run, errs[i])
+	}
+	return penstock.InvalidFields(errs...)
+}

@@ -1,0 +1,33 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// maxListBytes is the default of Options.MaxListBytes.
+const maxListBytes = 16 << 20
+
+// RoomInList refuses what makes a list of the team too large. It comes after the write,
+// in the same transaction.
+func (s *Catalog) RoomInList(ctx context.Context, tx *store.Tx, list store.List, team string) error {
+	most := cmp.Or(s.maxListBytes, maxListBytes)
+	size, err := tx.ListSize(ctx, list, team)
+	if err == nil && size > most {
+		err = penstock.Errorf(penstock.CodeConflict,
+			"the %s of the team have more than %d KiB of prompts and configuration together: shorten or delete some", list, most>>10)
+	}
+	return err
+}
+
+// roomForEnvironment does so for an environment, which stands in the list of schedules
+// as well.
+func (s *Catalog) roomForEnvironment(ctx context.Context, tx *store.Tx, team string) error {
+	if err := s.RoomInList(ctx, tx, store.ListOfEnvironments, team); err != nil {
+		return err
+	}
+	return s.RoomInList(ctx, tx, store.ListOfSchedules, team)
+}

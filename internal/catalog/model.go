@@ -1,0 +1,129 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// maxShownModel bounds what a message repeats of a model's name, in bytes.
+const maxShownModel = 100
+
+// QuotedModel is the name of a model for messages and headers: quoted, in ASCII,
+// without control characters and commas, and cut where it is long.
+func QuotedModel(name string) string {
+	if len(name) > maxShownModel {
+		name = strings.ToValidUTF8(name[:maxShownModel], "") + "..."
+	}
+	return strings.ReplaceAll(strconv.QuoteToASCII(name), ",", `\x2c`)
+}
+
+// providerKeys are the variables that give a worker a provider.
+var providerKeys = map[string]string{
+	"anthropic/": "ANTHROPIC_API_KEY", "openai/": "OPENAI_API_KEY", "google/": "GEMINI_API_KEY",
+}
+
+// NoProvider says that no connected worker has a provider for a model, and how to
+// fix it.
+func NoProvider(model string) string {
+	text := "no connected worker has a provider for the model " + QuotedModel(model)
+	if key, known := providerKeys[penstock.ProviderPrefix(model)]; known {
+		return fmt.Sprintf("%s: set %s for a worker, or cancel the run and create it with another model", text, key)
+	}
+	return text + ": the built-in agent has models of anthropic/, openai/ and google/; cancel the run and create it with one of them"
+}
+
+// knownModel reports whether the server knows the built-in agent's model, or an
+// alias of one. Which models a provider has only the provider knows: any name that
+// begins with the built-in agent's providers, or a worker's, is known.
+func (s *Catalog) knownModel(name string, workers []store.Worker) bool {
+	if name == "" || name == s.defaults.ModelID || penstock.IsModelAuto(name) {
+		return true
+	}
+	if _, known := penstock.CanonicalModelID(name); known {
+		return true
+	}
+	for alias, model := range s.aliases {
+		if name == alias || name == model {
+			return true
+		}
+	}
+	provider := penstock.ProviderPrefix(name)
+	return slices.ContainsFunc(s.models, func(m penstock.ModelInfo) bool { return m.ID == name }) ||
+		slices.ContainsFunc(workers, func(w store.Worker) bool { return slices.Contains(w.Providers, provider) })
+}
+
+// Warnings say of a new run what will keep it from starting.
+func (s *Catalog) Warnings(ctx context.Context, run *store.NewRun) ([]string, error) {
+	if run.Harness != penstock.HarnessBuiltin {
+		return nil, nil
+	}
+	model := run.Config.Model()
+	if s.knownModel(model, nil) {
+		return nil, nil
+	}
+	workers, err := s.store.Workers(ctx)
+	if err != nil || s.knownModel(model, workers) {
+		return nil, err
+	}
+	text := "unknown model " + QuotedModel(model) + ": the run waits for a worker that has a provider for it"
+	if near := penstock.NearestModel(model); near != "" {
+		text += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return []string{text}, nil
+}
+
+// ModelCheck is how definitions are checked for models.
+func (s *Catalog) ModelCheck(workers []store.Worker) func(string) (problem, nearest string) {
+	return func(name string) (problem, nearest string) {
+		if s.knownModel(name, workers) {
+			return "", ""
+		}
+		return "unknown model " + QuotedModel(name) + ": runs wait for a worker that has a provider for it", penstock.NearestModel(name)
+	}
+}
+
+// aliasModels lists the aliases of models as models.
+func (s *Catalog) aliasModels() []penstock.ModelInfo {
+	var list []penstock.ModelInfo
+	for _, alias := range slices.Sorted(maps.Keys(s.aliases)) {
+		id := cmp.Or(s.Model(alias), s.defaults.ModelID, penstock.ModelOffline)
+		m, known := s.listedModel(id)
+		if !known {
+			m = penstock.ModelInfo{Provider: providerOf(id)}
+		}
+		m.ID, m.DisplayName, m.Description = alias, alias, "An alias of "+id+"."
+		list = append(list, m)
+	}
+	return list
+}
+
+// listedModel finds a model as this server lists it.
+func (s *Catalog) listedModel(id string) (penstock.ModelInfo, bool) {
+	m, known := penstock.LookupModel(id)
+	if !known {
+		m.ID = id
+	}
+	if i := slices.IndexFunc(s.models, func(listed penstock.ModelInfo) bool { return listed.ID == m.ID }); i >= 0 {
+		return s.models[i], true
+	}
+	return m, known
+}
+
+// Model is the model that a name stands for; "" is the one that the server takes.
+func (s *Catalog) Model(name string) string {
+	if model, known := s.aliases[name]; known {
+		name = model
+	}
+	if penstock.IsModelAuto(name) {
+		return ""
+	}
+	return name
+}

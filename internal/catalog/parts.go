@@ -1,0 +1,64 @@
+// Package catalog holds what runs are put together from: environments, runners, models
+// and skills.
+package catalog
+
+import (
+	"log/slog"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Options is what the catalog is made of.
+type Options struct {
+	Store      *store.Store
+	Log        *slog.Logger
+	Answers    *access.Answers
+	Models     []penstock.ModelInfo // what the providers' keys of this server allow
+	Defaults   penstock.Config      // the weakest layer of every run's configuration
+	Aliases    map[string]string    // models by further names; of the family auto-* the rest stands for the default
+	KeyHolders map[string][]string  // harnesses to which the configuration gives variables, with their names
+	SkillCache *git.Cache           // where skills are looked for; nil: nowhere
+	// MaxListBytes is how much the schedules of a team may hold together, and so its
+	// agents and its environments; 0: 16 MiB.
+	MaxListBytes int64
+}
+
+// Catalog holds environments, runners, models and connected workers.
+type Catalog struct {
+	store        *store.Store
+	answers      *access.Answers
+	models       []penstock.ModelInfo
+	defaults     penstock.Config
+	aliases      map[string]string
+	keyHolders   map[string][]string
+	skillCache   *git.Cache
+	maxListBytes int64
+}
+
+// Skills finds the skills that the repositories of environments hold.
+type Skills struct {
+	store   *store.Store
+	catalog *Catalog
+	reader  *skillReader
+}
+
+// Parts are the rules of this package.
+type Parts struct {
+	Catalog *Catalog
+	Skills  *Skills
+}
+
+// New makes the catalog.
+func New(o Options) Parts {
+	catalog := &Catalog{
+		store: o.Store, answers: o.Answers, models: o.Models, defaults: o.Defaults, keyHolders: o.KeyHolders,
+		aliases: o.Aliases, skillCache: o.SkillCache, maxListBytes: o.MaxListBytes,
+	}
+	return Parts{
+		Catalog: catalog,
+		Skills:  &Skills{store: o.Store, catalog: catalog, reader: newSkillReader(o.SkillCache, o.Log)},
+	}
+}

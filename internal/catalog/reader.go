@@ -1,0 +1,164 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/skillfile"
+)
+
+const (
+	skillsFresh   = time.Minute      // how long a reading is good
+	skillsKept    = time.Hour        // how long one that nobody asks for stays
+	skillsReading = 10 * time.Minute // the most that one may take
+	skillReaders  = 4                // at the same time
+)
+
+// skillFile is a SKILL.md with what is wrong with it.
+type skillFile struct {
+	skillfile.File
+	path string
+	err  error
+}
+
+// repoSkills is what a repository had when it was read last. Where it cannot be
+// read, files are those of the reading before.
+type repoSkills struct {
+	files   []skillFile
+	err     error
+	started time.Time
+}
+
+// skillReader reads repositories, each once at a time however many ask, and
+// keeps what it found. A reading outlives the request that began it, so that a
+// large repository is there at the next one.
+type skillReader struct {
+	cache *git.Cache // nil: there is no git
+	log   *slog.Logger
+	slots chan struct{}
+
+	mu      sync.Mutex
+	kept    map[git.Source]repoSkills
+	reading map[git.Source]reading
+	over    bool
+	running sync.WaitGroup
+}
+
+// reading is one that is under way.
+type reading struct {
+	done   chan struct{} // closed at its end
+	cancel context.CancelFunc
+}
+
+func newSkillReader(cache *git.Cache, log *slog.Logger) *skillReader {
+	return &skillReader{
+		cache: cache, log: log, slots: make(chan struct{}, skillReaders),
+		kept: map[git.Source]repoSkills{}, reading: map[git.Source]reading{},
+	}
+}
+
+// close ends the readings under way and waits for them; later ones fail.
+func (k *skillReader) close() {
+	k.mu.Lock()
+	k.over = true
+	for _, r := range k.reading {
+		r.cancel()
+	}
+	k.mu.Unlock()
+	k.running.Wait()
+}
+
+// begin makes sure that there is a reading begun after since, or one under way.
+func (k *skillReader) begin(source git.Source, since time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ensure(source, since)
+}
+
+// ensure returns what is closed when there is something new, nil when what is
+// kept will do. A reading is nobody's: its context is its own. The caller holds
+// mu.
+func (k *skillReader) ensure(source git.Source, since time.Time) <-chan struct{} {
+	if got, ok := k.kept[source]; ok && !got.started.Before(since) {
+		return nil
+	}
+	if r, ok := k.reading[source]; ok {
+		return r.done
+	}
+	for old, got := range k.kept {
+		if time.Since(got.started) > skillsKept {
+			delete(k.kept, old)
+		}
+	}
+	if k.over {
+		k.kept[source] = repoSkills{files: k.kept[source].files, err: errStopping, started: time.Now()}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), skillsReading)
+	r := reading{make(chan struct{}), cancel}
+	k.reading[source] = r
+	k.running.Go(func() {
+		defer close(r.done)
+		defer cancel()
+		k.read(ctx, source)
+	})
+	return r.done
+}
+
+var (
+	errStopping  = errors.New("the server is stopping")
+	errStillRead = errors.New("it is still being read for the first time; ask again in a moment")
+)
+
+// wait answers what a reading begun after since has found. When ctx ends
+// before, it is what was found before that.
+func (k *skillReader) wait(ctx context.Context, source git.Source, since time.Time) repoSkills {
+	for {
+		k.mu.Lock()
+		done := k.ensure(source, since)
+		got, ok := k.kept[source]
+		k.mu.Unlock()
+		if done == nil {
+			return got
+		}
+		select {
+		case <-done:
+		case <-ctx.Done():
+			if !ok {
+				got.err = errStillRead
+			}
+			return got
+		}
+	}
+}
+
+func (k *skillReader) read(ctx context.Context, source git.Source) {
+	var files []skillFile
+	var err error
+	var started time.Time
+	select {
+	case k.slots <- struct{}{}:
+		started = time.Now()
+		files, err = fetchSkills(ctx, k.cache, source)
+		<-k.slots
+	case <-ctx.Done():
+		started, err = time.Now(), ctx.Err()
+	}
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errNoGit) {
+		k.log.Warn("the skills of a repository cannot be read", "repository", source.URL, "ref", source.Ref, "error", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil {
+		files = k.kept[source].files
+	}
+	k.kept[source] = repoSkills{files: files, err: err, started: started}
+	delete(k.reading, source)
+}
+
+// Close ends the reading of repositories and waits for it.
+func (s *Skills) Close() { s.reader.close() }

@@ -1,0 +1,92 @@
+package catalog
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+const (
+	runnerFolder = "runners/"
+	runnerSuffix = ".yaml"
+)
+
+// SetRunner finds the runner that a run's configuration names among those of its
+// factory's files, and keeps it on the run as it is now. A run does not go
+// without the one that it asks for.
+func (s *Catalog) SetRunner(ctx context.Context, _ penstock.Principal, run *store.NewRun) error {
+	name := run.Config.RunnerID
+	if name == "" {
+		return nil
+	}
+	files, err := s.filesOf(ctx, run.RunRow, runnerFolder)
+	if err != nil {
+		return err
+	}
+	content, there := files[runnerFolder+name+runnerSuffix]
+	if !there {
+		detail := "runners are those of an agent's factory, and the run has none"
+		if run.FactoryUID != "" {
+			var names []string
+			for _, file := range slices.Sorted(maps.Keys(files)) {
+				names = append(names, strings.TrimSuffix(strings.TrimPrefix(file, runnerFolder), runnerSuffix))
+			}
+			detail = field.Unknown("runner of the factory", name, names)
+		}
+		return penstock.InvalidFields(Misplaced(run, penstock.FieldError{Pointer: "/runner_id", Detail: detail}))
+	}
+	spec, err := definition.ReadRunner(name, content)
+	if err != nil {
+		return err // it was valid when it was applied
+	}
+	run.Runner, run.Image = &spec, run.Image || spec.Container()
+	return nil
+}
+
+// filesOf reads files of the run's factory, as they were when the run was
+// created: those whose path begins with one of the given texts.
+func (s *Catalog) filesOf(ctx context.Context, run store.RunRow, beginnings ...string) (map[string][]byte, error) {
+	if run.FactoryUID == "" || run.Revision == 0 {
+		return map[string][]byte{}, nil
+	}
+	return s.store.FilesAt(ctx, run.FactoryUID, run.Revision, beginnings...)
+}
+
+// Misplaced lets an error about a key of a run's configuration point to where
+// the request has it, or to what the key came from.
+func Misplaced(run *store.NewRun, e penstock.FieldError) penstock.FieldError {
+	key, layer := CameFrom(&run.Run, e.Pointer)
+	switch layer {
+	case LayerAgent:
+		e.Pointer, e.Detail = "/agent_identity_uid", "the agent's "+key+": "+e.Detail
+	case LayerRequest:
+		e.Pointer = "/config" + e.Pointer
+	default:
+		e.Pointer, e.Detail = "/config/"+key, "as the "+layer+" has it: "+e.Detail
+	}
+	return e
+}
+
+// CameFrom says which key of a run's configuration a pointer leads into, and
+// which layer its value came from.
+func CameFrom(run *penstock.Run, pointer string) (key, layer string) {
+	parts := strings.Split(pointer[1:], "/")
+	key = parts[0]
+	if len(parts) > 1 {
+		name := parts[1]
+		if i, err := strconv.Atoi(name); err == nil && key == "secrets" && i < len(run.Config.Secrets) {
+			name = run.Config.Secrets[i]
+		}
+		if layer, own := run.ConfigSources[key+"/"+name]; own {
+			return key, layer
+		}
+	}
+	return key, run.ConfigSources[key]
+}

@@ -1,0 +1,260 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/skillfile"
+)
+
+// skillDirs are where repositories keep skills, a folder for each.
+var skillDirs = []string{
+	".agents/skills", ".claude/skills", ".codex/skills", ".cursor/skills", ".gemini/skills", ".github/skills", ".opencode/skills",
+}
+
+// How long a request waits for repositories that are being read for the first
+// time, or again because it asked for that. What takes longer goes on without
+// it, for the next request.
+const (
+	skillWait    = 10 * time.Second
+	skillRefresh = 60 * time.Second
+)
+
+// skillSource is a repository of the team's environments, as it is at one ref.
+type skillSource struct {
+	owner, name  string
+	git          git.Source
+	environments []penstock.SkillEnvironment
+}
+
+// label names the repository in references; it has no owner where the URL has
+// none that a reference could name.
+func (r skillSource) label() string {
+	full := r.owner + "/" + r.name
+	if _, err := penstock.ParseSkillSpec(full + ":x"); err != nil {
+		return r.name
+	}
+	return full
+}
+
+// Skills lists the skills that the repositories of the team's environments
+// have. A repository that cannot be read, and a skill that is malformed, is
+// told only where the query asks for it: neither makes the list fail.
+func (s *Skills) Skills(ctx context.Context, p penstock.Principal, q penstock.SkillQuery) ([]penstock.AgentSkillItem, error) {
+	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
+		return nil, err
+	}
+	if owner, name, ok := strings.Cut(q.Repo, "/"); q.Repo != "" && (!ok || owner == "" || name == "" || strings.Contains(name, "/")) {
+		return nil, penstock.Errorf(penstock.CodeInvalidRequest, "query parameter repo: must be owner/name")
+	}
+	environments, err := s.store.Environments(ctx, ViewerOf(p), true)
+	if err != nil {
+		return nil, err
+	}
+	sources := skillSources(environments)
+	if q.Repo != "" {
+		sources = slices.DeleteFunc(sources, func(r *skillSource) bool { return !strings.EqualFold(r.owner+"/"+r.name, q.Repo) })
+	}
+	var found []place
+	for i, skills := range s.readSkills(ctx, sources, q.Refresh) {
+		found = append(found, places(sources[i], skills)...)
+	}
+	if !q.IncludeMalformed {
+		found = slices.DeleteFunc(found, func(f place) bool { return f.variant.Error != "" })
+	}
+	if err := s.setLastRuns(ctx, p, found); err != nil {
+		return nil, err
+	}
+	return skillItems(found, q.SortBy == "last_run"), nil
+}
+
+// skillSources lists the repositories of environments, each with those that
+// have it.
+func skillSources(environments []penstock.Environment) []*skillSource {
+	var list []*skillSource
+	known := map[git.Source]*skillSource{}
+	add := func(e penstock.Environment, source git.Source, owner, name string) {
+		r := known[source]
+		if r == nil {
+			r = &skillSource{owner: owner, name: name, git: source}
+			known[source] = r
+			list = append(list, r)
+		}
+		r.environments = append(r.environments, penstock.SkillEnvironment{UID: e.UID, Name: e.Config.Name})
+	}
+	for _, e := range environments {
+		for _, r := range e.Config.GitHubRepos {
+			add(e, git.Source{URL: githubURL(r)}, r.Owner, r.Repo)
+		}
+		for _, r := range e.Config.Repos {
+			owner, name := git.Names(r.URL)
+			add(e, git.Source{URL: r.URL, Ref: r.Ref}, owner, name)
+		}
+	}
+	return list
+}
+
+// readSkills reads every source, as far as that is done in time.
+func (s *Skills) readSkills(ctx context.Context, sources []*skillSource, refresh bool) []repoSkills {
+	since, wait := time.Now().Add(-skillsFresh), skillWait
+	if refresh {
+		since, wait = time.Now(), skillRefresh
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for _, r := range sources { // all at once, before the first is waited for
+		s.reader.begin(r.git, since)
+	}
+	out := make([]repoSkills, len(sources))
+	for i, r := range sources {
+		out[i] = s.reader.wait(ctx, r.git, since)
+	}
+	return out
+}
+
+// place is a skill in one place.
+type place struct {
+	name    string
+	variant penstock.SkillVariant
+}
+
+// places are the skills of a repository, and what is wrong with it.
+func places(r *skillSource, skills repoSkills) []place {
+	var out []place
+	for _, f := range skills.files {
+		dir := path.Base(path.Dir(f.path))
+		v := penstock.SkillVariant{
+			ID: r.label() + ":" + f.path, Description: f.Description, BasePrompt: f.Body, Environments: r.environments,
+			Source: penstock.SkillSource{Owner: r.owner, Name: r.name, SkillPath: f.path},
+		}
+		err := f.err
+		if _, bad := penstock.ParseSkillSpec(v.ID); err == nil {
+			err = bad
+		}
+		if err != nil {
+			v.Error, v.Description, v.BasePrompt = err.Error(), "", ""
+		}
+		out = append(out, place{name: cmp.Or(f.Name, dir), variant: v})
+	}
+	if skills.err != nil {
+		out = append(out, place{name: r.label(), variant: penstock.SkillVariant{
+			ID: r.label(), Environments: r.environments, Source: penstock.SkillSource{Owner: r.owner, Name: r.name},
+			Error: fmt.Sprintf("the repository cannot be read: %s", skills.err),
+		}})
+	}
+	return out
+}
+
+// setLastRuns says when a run last came from each skill.
+func (s *Skills) setLastRuns(ctx context.Context, p penstock.Principal, found []place) error {
+	dirs := map[string]int{} // how many places a bare name may mean
+	for _, f := range found {
+		dirs[skillDir(f)]++
+	}
+	var all []string
+	references := make([][]string, len(found))
+	for i, f := range found {
+		repo, _, _ := strings.Cut(f.variant.ID, ":")
+		dir := skillDir(f)
+		references[i] = []string{f.variant.ID, repo + ":" + dir}
+		if f.name != dir {
+			references[i] = append(references[i], repo+":"+f.name)
+		}
+		if dirs[dir] == 1 {
+			references[i] = append(references[i], f.variant.Source.Name+":"+dir, dir)
+		}
+		all = append(all, references[i]...)
+	}
+	slices.Sort(all)
+	runs, err := s.store.SkillRuns(ctx, ViewerOf(p), slices.Compact(all))
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		var last penstock.Time
+		for _, reference := range references[i] {
+			last = max(last, runs[reference])
+		}
+		if last != 0 {
+			found[i].variant.LastRunAt = &last
+		}
+	}
+	return nil
+}
+
+func skillDir(f place) string { return path.Base(path.Dir(f.variant.Source.SkillPath)) }
+
+// skillItems gathers the places of each skill, by name or by when a run last
+// came from one.
+func skillItems(found []place, byRun bool) []penstock.AgentSkillItem {
+	slices.SortStableFunc(found, func(a, b place) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a.name), strings.ToLower(b.name)), strings.Compare(a.name, b.name), strings.Compare(a.variant.ID, b.variant.ID))
+	})
+	items := []penstock.AgentSkillItem{}
+	for _, f := range found {
+		if n := len(items); n == 0 || items[n-1].Name != f.name {
+			items = append(items, penstock.AgentSkillItem{Name: f.name})
+		}
+		item := &items[len(items)-1]
+		item.Variants = append(item.Variants, f.variant)
+	}
+	if byRun {
+		last := func(i penstock.AgentSkillItem) (at penstock.Time) {
+			for _, v := range i.Variants {
+				if v.LastRunAt != nil {
+					at = max(at, *v.LastRunAt)
+				}
+			}
+			return at
+		}
+		slices.SortStableFunc(items, func(a, b penstock.AgentSkillItem) int { return cmp.Compare(last(b), last(a)) })
+	}
+	return items
+}
+
+var errNoGit = errors.New("this server has no git")
+
+// fetchSkills reads the skills of a repository at its remote.
+func fetchSkills(ctx context.Context, cache *git.Cache, source git.Source) ([]skillFile, error) {
+	if cache == nil {
+		return nil, errNoGit
+	}
+	files, err := cache.Files(ctx, source, git.Selection{
+		Dirs: skillDirs, Match: isSkill, MaxSize: skillfile.Max, MaxAll: maxSkillBytes, Max: maxSkills,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var skills []skillFile
+	for _, f := range files {
+		skill := skillFile{path: f.Path}
+		if f.Size > skillfile.Max {
+			skill.err = fmt.Errorf("the file has %d bytes; at most %d are read", f.Size, skillfile.Max)
+		} else {
+			skill.File, skill.err = skillfile.Parse([]byte(f.Content))
+		}
+		skills = append(skills, skill)
+	}
+	return skills, nil
+}
+
+// isSkill tells a SKILL.md in a folder of its own below one of skillDirs.
+func isSkill(file string) bool {
+	dir, base := path.Split(file)
+	return base == "SKILL.md" && slices.Contains(skillDirs, path.Dir(path.Dir(dir)))
+}
+
+// Limits of what is read of one repository.
+const (
+	maxSkills     = 200
+	maxSkillBytes = 8 << 20
+)

@@ -1,0 +1,87 @@
+package delivery
+
+import (
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/filter"
+	"github.com/penstock-dev/penstock/internal/trigger"
+)
+
+// tidings are the events that a delivery tells of; without any, why.
+type tidings struct {
+	events []trigger.Event
+	why    string
+}
+
+// tells reads the events that a delivery tells of, if an automation of the plan
+// waits for any. headers are those of the log, as JSON.
+func (p *deliveryPlan) tells(document *filter.Document, headers string) tidings {
+	if !p.events {
+		return tidings{}
+	}
+	return readTidings(p.row.SignatureScheme, eventName(p.row.SignatureScheme, headers), document)
+}
+
+// readTidings reads the events that a delivery tells of to a webhook with the
+// scheme.
+func readTidings(scheme penstock.SignatureScheme, name string, document *filter.Document) tidings {
+	events, why := trigger.Events(string(scheme), name, document)
+	return tidings{events, why}
+}
+
+// eventName is what the sender's header calls the event, of those that have one.
+func eventName(scheme penstock.SignatureScheme, headers string) string {
+	if scheme != penstock.ProviderGitHub {
+		return ""
+	}
+	document, err := filter.ParseDocument([]byte(headers))
+	if err != nil {
+		return ""
+	}
+	root, _ := document.Root()
+	return root.Member("x-github-event").Text()
+}
+
+// match reports whether a delivery is what the automation waits for, and else why
+// not: what its first trigger says, but for one that waits for another event
+// where a later one waits for this.
+func (e *planEntry) match(trial *filter.Trial, told tidings) (matched bool, why filter.Failure) {
+	if e.first == e.end && len(e.events) == 0 {
+		return true, why // it is broken, whatever the delivery is
+	}
+	for i := e.first; i < e.end; i++ {
+		ok, failure := trial.Match(i)
+		if ok {
+			return true, filter.Failure{}
+		}
+		if i == e.first {
+			why = failure
+		}
+	}
+	other := e.first == e.end
+	for i, c := range e.events {
+		ok, failure := told.match(c)
+		if ok {
+			return true, filter.Failure{}
+		}
+		if other && (i == 0 || !c.Other(failure)) {
+			why, other = failure, c.Other(failure)
+		}
+	}
+	return false, why
+}
+
+func (t tidings) match(c *trigger.Condition) (matched bool, why filter.Failure) {
+	if len(t.events) == 0 {
+		return false, filter.Failure{Reason: t.why}
+	}
+	return c.Match(t.events)
+}
+
+// eventsSize is about how many bytes of memory the events take that a waits for.
+func (a *planned) eventsSize() int64 {
+	size := int64(0)
+	for _, c := range a.events {
+		size += c.Size()
+	}
+	return size
+}

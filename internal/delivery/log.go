@@ -1,0 +1,110 @@
+package delivery
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// List answers one page of a webhook's log, newest first.
+func (s *Deliveries) List(ctx context.Context, p penstock.Principal, factoryUID, webhookUID string, q penstock.DeliveryQuery) (penstock.DeliveryPage, error) {
+	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
+		return penstock.DeliveryPage{}, err
+	}
+	list, next, err := s.store.Deliveries(ctx, webhookUID, q)
+	return penstock.DeliveryPage{Deliveries: list, PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}, err
+}
+
+// webhookOf is a webhook whose log the caller may see.
+func (s *Deliveries) webhookOf(ctx context.Context, p penstock.Principal, factoryUID, webhookUID string) (store.WebhookRow, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		return store.WebhookRow{}, err
+	}
+	return s.store.Webhook(ctx, p.Team, factoryUID, webhookUID)
+}
+
+// Read answers one entry of a webhook's log.
+func (s *Deliveries) Read(ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string) (penstock.Delivery, error) {
+	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
+		return penstock.Delivery{}, err
+	}
+	return s.store.Delivery(ctx, webhookUID, id)
+}
+
+// Payload answers the body of an accepted delivery, byte for byte. What was
+// rejected, and a duplicate, has none.
+func (s *Deliveries) Payload(ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string) ([]byte, error) {
+	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
+		return nil, err
+	}
+	if _, err := s.store.Delivery(ctx, webhookUID, id); err != nil {
+		return nil, err
+	}
+	return s.store.Payload(ctx, id)
+}
+
+// Replay records an accepted delivery once more and starts what today's
+// automations make of it. It claims no identity and obeys no rate. Whatever was
+// not accepted is a conflict.
+func (s *Deliveries) Replay(ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string) (penstock.Delivery, error) {
+	w, err := s.webhookOf(ctx, p, factoryUID, webhookUID)
+	if err != nil {
+		return penstock.Delivery{}, err
+	}
+	old, err := s.store.Delivery(ctx, webhookUID, id)
+	if err != nil {
+		return penstock.Delivery{}, err
+	}
+	if old.Outcome != penstock.OutcomeAccepted || old.Reason == penstock.ReasonHandshake {
+		return penstock.Delivery{}, penstock.Errorf(penstock.CodeConflict, "only what was accepted as an event can be replayed; this delivery is %s", strings.TrimSpace(old.Label+" "+old.Reason))
+	}
+	body, err := s.store.Payload(ctx, id)
+	if err != nil {
+		return penstock.Delivery{}, err
+	}
+	const attempts = 5
+	for range attempts {
+		var again penstock.Delivery
+		if again, err = s.replay(ctx, p, w, old, body); !errors.Is(err, store.ErrStale) {
+			return again, err
+		}
+		if w, err = s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
+			return penstock.Delivery{}, err
+		}
+	}
+	return penstock.Delivery{}, &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the factory is being changed; try again", Cause: err}
+}
+
+func (s *Deliveries) replay(ctx context.Context, p penstock.Principal, w store.WebhookRow, old penstock.Delivery, body []byte) (penstock.Delivery, error) {
+	plan, err := s.ingress.newPlan(ctx, w)
+	if err != nil {
+		return penstock.Delivery{}, err
+	}
+	document, err := s.ingress.parse(plan, body)
+	if err != nil {
+		return penstock.Delivery{}, fmt.Errorf("parse the payload of delivery %s again: %w", old.ID, err)
+	}
+	sum := sha256.Sum256(body)
+	d := &store.NewDelivery{
+		ID: penstock.NewID(), WebhookUID: w.UID, WebhookNumber: w.Number, Team: w.Team, Version: w.TeamVersion, Outcome: penstock.OutcomeAccepted,
+		Status: http.StatusAccepted, Size: int64(len(body)), ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityReplay, ReplayOf: old.ID, Headers: headersJSON(old.Headers),
+		SHA256: hex.EncodeToString(sum[:]), Body: body,
+	}
+	if err := s.ingress.start(ctx, plan, document, d); err != nil {
+		return penstock.Delivery{}, err
+	}
+	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.Delivery, error) {
+		if _, err := tx.Deliver(ctx, d); err != nil {
+			return penstock.Delivery{}, err
+		}
+		return tx.Delivery(ctx, w.UID, d.ID)
+	})
+}

@@ -1,0 +1,55 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Offer makes what a sender has posted the secret of a webhook that waits for
+// one, and enables it. penstock.ErrStale: it waits no more. CodeNotFound: its file
+// has it switched off, or its managed secret has a value, which nobody who is
+// unknown replaces.
+func (s *Ingress) Offer(ctx context.Context, in *penstock.Inlet, secret string) error {
+	plan, ok := in.Plan.(*deliveryPlan)
+	if !ok {
+		return errors.New("the inlet was made by something else")
+	}
+	p := penstock.Principal{
+		Team: plan.row.Team, Scopes: []penstock.Scope{penstock.ScopeFactoriesManage, penstock.ScopeSecretsManage},
+		Actor: penstock.Actor{Type: "service_account", UID: in.UID, DisplayName: "Webhook " + plan.row.Name},
+	}
+	return s.answers.Alter(ctx, p.Team, func(tx *store.Tx) error {
+		w, err := tx.Webhook(ctx, p.Team, plan.row.FactoryUID, in.UID)
+		if err != nil {
+			return err
+		}
+		if !w.PendingSecret {
+			return penstock.ErrStale
+		}
+		on, err := enabledByFiles(ctx, tx, w)
+		if err != nil {
+			return err
+		}
+		if !on {
+			return penstock.NotFound("webhook", in.UID)
+		}
+		managed, err := tx.Secret(ctx, p.Team, w.SecretName)
+		if err != nil {
+			return err
+		}
+		if !managed.Pending {
+			return penstock.NotFound("webhook", in.UID)
+		}
+		if errs := checkWebhookSecret("/verification_token", w, secret); errs != nil {
+			return penstock.InvalidFields(errs...)
+		}
+		if err := s.webhooks.ReplaceSecret(ctx, tx, p, w, secret, 0); err != nil {
+			return err
+		}
+		w.PendingSecret, w.Enabled, w.UpdatedAt = false, true, penstock.Now()
+		return tx.SetWebhook(ctx, w)
+	})
+}

@@ -1,0 +1,95 @@
+// Package delivery holds the rules of webhooks: whose secrets sign their deliveries,
+// what a delivery starts, and what the log of deliveries keeps.
+package delivery
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/automation"
+	"github.com/penstock-dev/penstock/internal/batch"
+	"github.com/penstock-dev/penstock/internal/secret"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Options is what the rules of webhooks and deliveries are made of.
+type Options struct {
+	Store       *store.Store
+	Keyset      *secret.Keyset
+	Log         *slog.Logger
+	PublicURL   string // origin of links in answers, without a slash at its end
+	Limits      penstock.WebhookLimits
+	Access      access.Parts
+	Automations *automation.Automations
+	// Pushed is called with the body of a delivery that reports a push to a
+	// repository; nil: no factory comes from one.
+	Pushed func(ctx context.Context, team string, body []byte)
+}
+
+// Webhooks holds webhooks and their secrets.
+type Webhooks struct {
+	store     *store.Store
+	keyset    *secret.Keyset
+	log       *slog.Logger
+	publicURL string
+	limits    penstock.WebhookLimits
+	secrets   *access.Secrets
+	signed    batch.Used[store.WebhookSecretKey]
+}
+
+// Ingress receives deliveries.
+type Ingress struct {
+	store       *store.Store
+	publicURL   string
+	limits      penstock.WebhookLimits
+	answers     *access.Answers
+	webhooks    *Webhooks
+	automations *automation.Automations
+	pushed      func(ctx context.Context, team string, body []byte)
+
+	plans      deliveryPlans
+	planned    plannedAutomations
+	arriving   batch.Shared[store.WebhookRow] // by UID
+	planning   batch.Shared[*deliveryPlan]    // by UID
+	versions   batch.Shared[int64]            // by team
+	recognized batch.Shared[bool]             // by UID and address
+	refused    refusals
+	patience   patience
+	parsing    chan struct{}
+}
+
+// Deliveries shows, replays and clears the log of deliveries.
+type Deliveries struct {
+	store    *store.Store
+	limits   penstock.WebhookLimits
+	answers  *access.Answers
+	webhooks *Webhooks
+	ingress  *Ingress
+}
+
+// Parts are the rules of this package.
+type Parts struct {
+	Webhooks   *Webhooks
+	Ingress    *Ingress
+	Deliveries *Deliveries
+}
+
+// New makes the rules of webhooks and deliveries.
+func New(o Options) Parts {
+	webhooks := &Webhooks{
+		store: o.Store, keyset: o.Keyset, log: o.Log, publicURL: o.PublicURL, limits: o.Limits, secrets: o.Access.Secrets,
+	}
+	ingress := &Ingress{
+		store: o.Store, publicURL: o.PublicURL, limits: o.Limits, answers: o.Access.Answers,
+		webhooks: webhooks, automations: o.Automations, pushed: o.Pushed, parsing: newParsing(),
+	}
+	return Parts{
+		Webhooks: webhooks,
+		Ingress:  ingress,
+		Deliveries: &Deliveries{
+			store: o.Store, limits: o.Limits, answers: o.Access.Answers, webhooks: webhooks, ingress: ingress,
+		},
+	}
+}

@@ -1,0 +1,324 @@
+package delivery
+
+import (
+	"container/list"
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/automation"
+	"github.com/penstock-dev/penstock/internal/filter"
+	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/trigger"
+)
+
+// deliveryPlan is all that a webhook's deliveries are judged by, as it was at one
+// version of its team. Whether it still holds is found out in the transaction
+// that records a delivery.
+type deliveryPlan struct {
+	inlet       penstock.Inlet
+	row         store.WebhookRow
+	automations []planEntry
+	filters     *filter.Set // of all automations
+	filtered    bool        // one of them has conditions: the body is parsed for it
+	events      bool        // an automation waits for events of the webhook's signature scheme
+	pushes      bool        // its deliveries may tell of pushes to repositories that factories of the team come from
+	size        int64
+
+	fullUntil   atomic.Int64 // the rate admits nothing before, in Unix nanoseconds
+	silentUntil atomic.Int64 // nor is a failed authentication logged
+	senders     senders
+	verdicts    verdicts
+}
+
+// planEntry is an automation of a plan, with all that a delivery which does not
+// start it needs to know: no more than that is read for each of many automations.
+type planEntry struct {
+	automation *planned
+	first, end int                  // its filters in those of the plan, of which any must match, or one of events
+	events     []*trigger.Condition // of the webhook's signature scheme
+}
+
+// planned is an automation that the webhook starts. Plans of one version of the
+// team share it where their webhooks start it by the same filters.
+type planned struct {
+	row     store.AutomationRow
+	filters []*filter.Filter // one without conditions takes every delivery
+	events  []*trigger.Condition
+	named   string // the beginning of its penstock.DeliveryMatch
+
+	mu       sync.Mutex
+	template *automation.RunTemplate // resolved for the first delivery that starts it
+	broken   string                  // why it can start none
+}
+
+// Inlet finds the enabled webhook that deliveries to uid are for; token says
+// that their path goes on with one. Absence, which has many causes, is
+// penstock.CodeNotFound, and is never answered from memory. Unless fresh is
+// set, what is there may be: the transaction that records a delivery finds out.
+func (s *Ingress) Inlet(ctx context.Context, uid string, token, fresh bool) (*penstock.Inlet, error) {
+	known := s.plans.find(uid)
+	if known != nil && !fresh && known.takes(token) {
+		return &known.inlet, nil
+	}
+	row, err := s.arriving.Ask(ctx, uid, func(ctx context.Context) (store.WebhookRow, error) { return s.store.WebhookByUID(ctx, uid) })
+	if err != nil {
+		return nil, err
+	}
+	offers := row.PendingSecret && row.SignatureScheme == penstock.SchemeNotion
+	if !row.Enabled && !offers || row.Suspended || row.PendingSecret && !offers || token && row.AuthMode != penstock.AuthURLToken {
+		return nil, penstock.NotFound("webhook", uid)
+	}
+	if known != nil && known.row.TeamVersion == row.TeamVersion {
+		return &known.inlet, nil
+	}
+	p, err := s.planning.Ask(ctx, uid, func(ctx context.Context) (*deliveryPlan, error) {
+		p, err := s.newPlan(ctx, row)
+		if err == nil {
+			s.plans.keep(p)
+		}
+		return p, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.row.TeamVersion >= row.TeamVersion { // it may be another caller's, of an older row
+		return &p.inlet, nil
+	}
+	return s.Inlet(ctx, uid, token, true)
+}
+
+func (p *deliveryPlan) takes(token bool) bool {
+	return !token || p.inlet.AuthMode == penstock.AuthURLToken
+}
+
+// newPlan reads what belongs to a webhook. The row, with the team's version,
+// was read before, so that what changes meanwhile makes the plan stale. Only
+// Inlet may keep it: the webhook of a replay may be one that takes nothing.
+func (s *Ingress) newPlan(ctx context.Context, row store.WebhookRow) (*deliveryPlan, error) {
+	p := &deliveryPlan{row: row, size: 4 << 10}
+	p.inlet = penstock.Inlet{
+		UID: row.UID, AuthMode: row.AuthMode, SignatureScheme: row.SignatureScheme, Signature: row.Signature,
+		DeliveryIDHeader: row.DeliveryIDHeader, ReplayGuard: row.ReplayGuard, Pending: row.PendingSecret, Plan: p,
+	}
+	for _, sealed := range row.Sealed {
+		value, err := s.webhooks.openWebhookSecret(row.UID, sealed)
+		if err != nil {
+			return nil, err
+		}
+		p.inlet.Secrets = append(p.inlet.Secrets, penstock.InletSecret{Value: value, ExpiresAt: sealed.ExpiresAt})
+	}
+	if _, told := pushEvents[row.SignatureScheme]; told && s.pushed != nil {
+		var err error
+		if p.pushes, err = s.store.HasRepositories(ctx, row.Team); err != nil {
+			return nil, err
+		}
+	}
+	automations, err := s.store.AutomationsOf(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	var filters []*filter.Filter
+	for _, a := range automations {
+		one, size := s.plannedFor(row, a)
+		if one == nil {
+			continue // one of its webhook_ids is what stands for the scheme in the database
+		}
+		p.size += size
+		p.events = p.events || len(one.events) > 0
+		for _, f := range one.filters {
+			p.filtered = p.filtered || !f.MatchesAll()
+		}
+		first := len(filters)
+		filters = append(filters, one.filters...)
+		p.automations = append(p.automations, planEntry{one, first, len(filters), one.events})
+	}
+	p.filters, p.filtered = filter.NewSet(filters), p.filtered || p.events
+	return p, nil
+}
+
+// plannedFor is what the plan of a webhook's row has of an automation, nil for
+// nothing, and about how many bytes it adds to what is in memory: other plans may
+// share it.
+func (s *Ingress) plannedFor(row store.WebhookRow, a store.AutomationRow) (one *planned, size int64) {
+	filters, events := a.PayloadFilters(row.UID, row.Name), a.EventTriggers(row.SignatureScheme)
+	if len(filters)+len(events) == 0 {
+		return nil, 0
+	}
+	key := plannedKey{uid: a.UID, version: row.TeamVersion, filters: fmt.Sprintf("%q", filters)}
+	if len(events) > 0 {
+		key.scheme = row.SignatureScheme
+	}
+	if one = s.planned.find(key); one != nil {
+		return one, 0
+	}
+	one = newPlanned(a, filters, events)
+	s.planned.keep(key, one)
+	return one, int64(4<<10+len(a.Prompt)) + one.eventsSize()
+}
+
+func newPlanned(a store.AutomationRow, filters []json.RawMessage, events []penstock.Trigger) *planned {
+	one := &planned{row: a}
+	name, _ := jsontext.AppendQuote(nil, a.Name) // it was checked to be UTF-8
+	one.named = `{"automation":` + string(name) + `,"automation_uid":"` + a.UID + `"`
+	if err := one.wait(filters, events); err != nil { // they were stored by a release with other rules
+		one.filters, one.events, one.broken = nil, nil, "its filter cannot be read: "+err.Error()
+	}
+	return one
+}
+
+// resolved is what the automation's runs are made of, or why it can start none.
+// It is resolved once, and never earlier than the plan: what has changed since
+// makes the plan stale.
+func (a *planned) resolved(ctx context.Context, s *Ingress) (template *automation.RunTemplate, broken string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.template != nil || a.broken != "" {
+		return a.template, a.broken, nil
+	}
+	a.template, err = s.automations.ResolveAutomation(ctx, a.row)
+	if reason, ok := automation.WhyBroken(err); ok {
+		a.broken, err = reason, nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("resolve automation %s: %w", a.row.UID, err)
+	}
+	return a.template, a.broken, nil
+}
+
+// wait reads what the deliveries must be like.
+func (a *planned) wait(filters []json.RawMessage, events []penstock.Trigger) error {
+	for _, text := range filters {
+		var f *filter.Filter
+		if len(text) > 0 {
+			var err error
+			if f, err = filter.Parse(text); err != nil {
+				return err
+			}
+		}
+		a.filters = append(a.filters, f)
+	}
+	for _, t := range events {
+		c, err := trigger.Compile(t)
+		if err != nil {
+			return err
+		}
+		a.events = append(a.events, c)
+	}
+	return nil
+}
+
+// plannedKey tells what the plans of a team share: at one version, an automation
+// is the same for all webhooks that start it by the same filters and events.
+type plannedKey struct {
+	uid     string
+	version int64 // of the team, read before the automation
+	filters string
+	scheme  penstock.SignatureScheme // of the webhooks by whose events it is started as well
+}
+
+// plannedAutomations finds those that some plan has. The zero value is ready.
+type plannedAutomations struct {
+	of sync.Map // plannedKey to weak.Pointer[planned]
+}
+
+// find is nil for one that no plan has.
+func (k *plannedAutomations) find(key plannedKey) *planned {
+	kept, _ := k.of.Load(key)
+	pointer, _ := kept.(weak.Pointer[planned])
+	return pointer.Value()
+}
+
+// keep remembers one for as long as a plan has it.
+func (k *plannedAutomations) keep(key plannedKey, one *planned) {
+	pointer := weak.Make(one)
+	k.of.Store(key, pointer)
+	runtime.AddCleanup(one, func(key plannedKey) { k.of.CompareAndDelete(key, pointer) }, key)
+}
+
+// The plans that are kept at most: so many, and about so many bytes of them.
+const (
+	maxPlans     = 20_000
+	maxPlanBytes = 96 << 20
+)
+
+// deliveryPlans keeps those that were used last. The zero value is ready.
+type deliveryPlans struct {
+	mu    sync.Mutex
+	uids  map[string]*list.Element
+	order list.List // of *deliveryPlan, the one used last in front
+	size  int64
+}
+
+// find is nil for an unknown one.
+func (k *deliveryPlans) find(uid string) *deliveryPlan {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at := k.uids[uid]
+	if at == nil {
+		return nil
+	}
+	k.order.MoveToFront(at)
+	p, _ := at.Value.(*deliveryPlan)
+	return p
+}
+
+// keep puts p in the place of an older one of its webhook.
+func (k *deliveryPlans) keep(p *deliveryPlan) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.uids == nil {
+		k.uids = map[string]*list.Element{}
+	}
+	if at := k.uids[p.inlet.UID]; at != nil {
+		if old, _ := at.Value.(*deliveryPlan); old.row.TeamVersion > p.row.TeamVersion {
+			return
+		}
+		k.drop(at)
+	}
+	k.uids[p.inlet.UID] = k.order.PushFront(p)
+	k.size += p.size
+	for k.order.Len() > maxPlans || k.size > maxPlanBytes && k.order.Len() > 1 {
+		k.drop(k.order.Back())
+	}
+}
+
+func (k *deliveryPlans) drop(at *list.Element) {
+	p, _ := k.order.Remove(at).(*deliveryPlan)
+	delete(k.uids, p.inlet.UID)
+	k.size -= p.size
+}
+
+// senders remembers which addresses were written down as senders of accepted
+// deliveries, so that it is not done for each one. The zero value is ready.
+type senders struct {
+	mu sync.Mutex
+	at map[string]penstock.Time
+}
+
+const (
+	senderAgain = penstock.Time(time.Hour / time.Millisecond)
+	maxSenders  = 256 // that are remembered of one webhook
+)
+
+// due reports whether ip is to be written down, and takes it for done.
+func (k *senders) due(ip string, now penstock.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if at, known := k.at[ip]; known && now-at < senderAgain {
+		return false
+	}
+	if k.at == nil || len(k.at) >= maxSenders {
+		k.at = map[string]penstock.Time{}
+	}
+	k.at[ip] = now
+	return true
+}

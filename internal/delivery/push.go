@@ -1,0 +1,28 @@
+package delivery
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// pushEvents are the deliveries by which Git hosts tell of a push, by the scheme of
+// the webhook: a header, in lower case as it is recorded, and its value.
+var pushEvents = map[penstock.SignatureScheme]struct{ header, event string }{
+	"github":              {"x-github-event", "push"},
+	penstock.SchemeGitLab: {"x-gitlab-event", "Push Hook"},
+	"bitbucket":           {"x-event-key", "repo:push"},
+}
+
+// tellsPush reports whether an accepted delivery tells of a push to a repository
+// that factories may come from.
+func (p *deliveryPlan) tellsPush(a *penstock.Arrival) bool {
+	told := pushEvents[p.row.SignatureScheme]
+	if !p.pushes || !strings.Contains(a.Headers, told.event) { // most deliveries end here
+		return false
+	}
+	var headers map[string]string
+	return json.Unmarshal([]byte(a.Headers), &headers) == nil && headers[told.header] == told.event
+}

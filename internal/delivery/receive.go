@@ -1,0 +1,371 @@
+package delivery
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/automation"
+	"github.com/penstock-dev/penstock/internal/filter"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Deliver records what arrived at an inlet and starts the runs that it asks
+// for, in one transaction, durable when it returns. penstock.ErrStale: the inlet
+// has changed, nothing was done. The call does not end with its caller's
+// context, so that no body is let go of that is still being written.
+func (s *Ingress) Deliver(ctx context.Context, in *penstock.Inlet, a *penstock.Arrival) (penstock.Receipt, error) {
+	p, ok := in.Plan.(*deliveryPlan)
+	if !ok {
+		return penstock.Receipt{}, errors.New("the inlet was made by something else")
+	}
+	if refused, known, err := s.refuse(ctx, p, a); known || err != nil {
+		return refused, err
+	}
+	d, detail, err := s.evaluate(p, a)
+	if err != nil {
+		return penstock.Receipt{}, unanswered(err)
+	}
+	if detail == "" && d.Outcome == penstock.OutcomeAccepted {
+		s.identify(p, a, d)
+	}
+	got, err := s.store.Deliver(s.patience.context(deliverWithin), d)
+	if errors.Is(err, store.ErrStale) {
+		return penstock.Receipt{}, penstock.ErrStale
+	}
+	if err != nil {
+		return penstock.Receipt{}, unanswered(err)
+	}
+	if got.Outcome == penstock.OutcomeAccepted && !got.Limited && !a.Handshake && p.tellsPush(a) {
+		s.pushed(s.patience.context(deliverWithin), p.row.Team, a.Body)
+	}
+	return s.receipt(p, a, d, got, detail), nil
+}
+
+// unanswered tells the sender to come again if the database let the time go by.
+func unanswered(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the database does not answer", RetryAfter: 5 * time.Second, Cause: err}
+	}
+	return err
+}
+
+// deliverWithin is how long a delivery may take to be recorded. What is recorded
+// later all the same was refused as unavailable: sent again, it is a duplicate.
+const deliverWithin = 20 * time.Second
+
+// patience hands out contexts that end after a time. Those that are asked for
+// within a second are one: a timer for each delivery would cost more than all
+// else that is done to wait for its commit. The zero value is ready.
+type patience struct {
+	mu  sync.Mutex
+	now context.Context //nolint:containedctx // no request's
+	at  time.Time
+}
+
+// context ends d from now, or up to a second later.
+func (p *patience) context(d time.Duration) context.Context {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); now.Sub(p.at) > time.Second {
+		ctx, cancel := context.WithTimeout(context.Background(), d+time.Second)
+		context.AfterFunc(ctx, cancel) // nobody ends it before its time
+		p.now, p.at = ctx, now
+	}
+	return p.now
+}
+
+// receipt remembers what the store has said and tells the ingress.
+func (s *Ingress) receipt(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery, got store.Delivered, detail string) penstock.Receipt {
+	r := penstock.Receipt{DeliveryID: d.ID, Outcome: got.Outcome, DuplicateOf: got.DuplicateOf, Detail: detail, Limited: got.Limited, Wait: got.Wait}
+	if d.Verdict != "" && got.Outcome == penstock.OutcomeAccepted && !got.Limited {
+		p.verdicts.written(d.Alike, d.Matches, d.ReceivedAt)
+	}
+	switch {
+	case got.Limited:
+		p.fullUntil.Store(time.Now().Add(got.Wait).UnixNano())
+		s.refused.add(p.row.UID, store.CountRateLimited)
+		r.DeliveryID = ""
+	case got.Unlogged:
+		if a.Outcome == penstock.OutcomeRejectedAuth {
+			p.silentUntil.Store(time.Now().Add(got.Wait).UnixNano())
+		}
+		r.DeliveryID = ""
+	}
+	if a.Secret >= 0 && a.Secret < len(p.row.Sealed) {
+		s.webhooks.MarkSigned(store.WebhookSecretKey{WebhookUID: p.row.UID, N: p.row.Sealed[a.Secret].N})
+	}
+	return r
+}
+
+// refuse answers without a transaction what one has shown to be refused: until
+// a known moment the rate admits none, or no more failures are logged. That the
+// webhook is still the same one is looked up first.
+func (s *Ingress) refuse(ctx context.Context, p *deliveryPlan, a *penstock.Arrival) (penstock.Receipt, bool, error) {
+	until, kind := p.fullUntil.Load(), store.CountRateLimited
+	if a.Unverified {
+		if until, kind = 0, store.CountRejected; a.Outcome == penstock.OutcomeRejectedAuth {
+			until = p.silentUntil.Load()
+		}
+	}
+	wait := time.Duration(until - time.Now().UnixNano())
+	if wait <= 0 {
+		return penstock.Receipt{}, false, nil
+	}
+	version, err := s.versions.Ask(ctx, p.row.Team, func(ctx context.Context) (int64, error) { return s.store.TeamVersion(ctx, p.row.Team) })
+	if err == nil && version != p.row.TeamVersion {
+		err = penstock.ErrStale
+	}
+	if err != nil {
+		return penstock.Receipt{}, false, err
+	}
+	s.refused.add(p.row.UID, kind)
+	return penstock.Receipt{Outcome: a.Outcome, Limited: kind == store.CountRateLimited, Wait: wait}, true, nil
+}
+
+// Refused counts a delivery that was refused for its sender's failures, unread
+// or unlogged.
+func (s *Ingress) Refused(uid string) { s.refused.add(uid, store.CountRateLimited) }
+
+// KnownSender reports whether deliveries of the webhook were accepted from the
+// address in the last 24 hours.
+func (s *Ingress) KnownSender(ctx context.Context, uid, clientIP string) (bool, error) {
+	return s.recognized.Ask(ctx, uid+" "+clientIP, func(ctx context.Context) (bool, error) { return s.store.KnownSender(ctx, uid, clientIP) })
+}
+
+// evaluate makes the entry of the log. detail is why the body was refused.
+func (s *Ingress) evaluate(p *deliveryPlan, a *penstock.Arrival) (d *store.NewDelivery, detail string, err error) {
+	limits := s.limits
+	d = &store.NewDelivery{
+		ID: penstock.NewID(), WebhookUID: p.row.UID, WebhookNumber: p.row.Number, Team: p.row.Team, Version: p.row.TeamVersion, Outcome: a.Outcome,
+		Reason: a.Reason, Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: a.Headers, Logged: limits.LoggedRejections,
+	}
+	if !a.Unverified {
+		d.Rate = limits.DeliveriesPerMinute
+		d.Last = true
+	}
+	if a.Outcome == penstock.OutcomeAccepted {
+		detail, err = s.match(p, a, d)
+	}
+	if d.Status == 0 {
+		d.Status = statusOf(d.Outcome)
+	}
+	return d, detail, err
+}
+
+// statusOf is the HTTP status that a sender is told.
+func statusOf(o penstock.Outcome) int {
+	switch o {
+	case penstock.OutcomeRejectedAuth:
+		return http.StatusUnauthorized
+	case penstock.OutcomeRejectedJSON:
+		return http.StatusBadRequest
+	case penstock.OutcomeRejectedSize:
+		return http.StatusRequestEntityTooLarge
+	default:
+		return http.StatusAccepted
+	}
+}
+
+// match validates the body and finds out which automations it starts.
+func (s *Ingress) match(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery) (detail string, err error) {
+	if a.Handshake {
+		d.Reason, d.Body = penstock.ReasonHandshake, a.Body
+		return "", nil
+	}
+	document, err := s.parse(p, a.Body)
+	if err != nil {
+		if told, ok := errors.AsType[*penstock.Error](err); ok {
+			detail = told.Explain()
+		}
+		d.Outcome, d.Reason, d.Status = penstock.OutcomeRejectedJSON, "invalid_json", http.StatusBadRequest
+		return detail, nil
+	}
+	d.Body = a.Body
+	if document != nil {
+		defer document.Release()
+	}
+	return "", s.start(s.patience.context(deliverWithin), p, document, d)
+}
+
+// start adds what the delivery means to each automation, and the runs.
+func (s *Ingress) start(ctx context.Context, p *deliveryPlan, document *filter.Document, d *store.NewDelivery) error {
+	if len(p.automations) == 0 {
+		return nil
+	}
+	trial, told := p.filters.Try(document), p.tells(document, d.Headers)
+	meant := make([]meaning, len(p.automations))
+	for i := range p.automations {
+		matched, why := p.automations[i].match(trial, told)
+		if !matched {
+			meant[i] = meaning{at: why.Path, reason: why.Reason}
+			continue
+		}
+		var err error
+		if meant[i], err = s.begin(ctx, p, p.automations[i].automation, d); err != nil {
+			return err
+		}
+	}
+	alike := p.verdicts.of(meant)
+	if known := p.verdicts.known(alike, d.ReceivedAt); known != "" && len(d.Runs) == 0 {
+		d.Matches = known
+		return nil
+	}
+	out := []byte{'['}
+	for i := range p.automations {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = p.automations[i].automation.appendMatch(out, meant[i])
+	}
+	d.Matches = string(append(out, ']'))
+	if len(d.Matches) > longMatches && len(d.Runs) == 0 {
+		d.Verdict, d.Matches, d.Alike = d.Matches, store.IdentityOf(sha256.Sum256([]byte(d.Matches))), alike
+	}
+	return nil
+}
+
+// meaning is what a delivery means to an automation: the id of the run that it
+// starts, or where and why it starts none.
+type meaning struct{ run, at, reason string }
+
+// begin adds the run that the automation starts for the delivery.
+func (s *Ingress) begin(ctx context.Context, p *deliveryPlan, a *planned, d *store.NewDelivery) (meaning, error) {
+	template, broken, err := a.resolved(ctx, s)
+	if err != nil || template == nil {
+		return meaning{at: penstock.FailedAtAutomation, reason: broken}, err
+	}
+	run := template.Stamp(automation.Occasion{
+		Source: penstock.SourceWebhook, At: d.ReceivedAt, WebhookUID: p.row.UID, DeliveryID: d.ID,
+		TriggerURL: s.deliveryURL(p.row, d.ID), Envelope: envelope(p.row, d.ID),
+	})
+	d.Runs = append(d.Runs, run)
+	return meaning{run: run.ID}, nil
+}
+
+// appendMatch adds the automation's penstock.DeliveryMatch as JSON. It is written
+// out here since every delivery needs one for each automation.
+func (a *planned) appendMatch(out []byte, m meaning) []byte {
+	out = append(append(out, a.named...), `,"would_trigger":`...)
+	if m.run != "" {
+		return append(append(append(out, `true,"run_id":"`...), m.run...), `"}`...)
+	}
+	out, _ = jsontext.AppendQuote(append(out, `false,"failed_at":`...), m.at) // of a filter that was checked to be UTF-8
+	out, _ = jsontext.AppendQuote(append(out, `,"reason":`...), m.reason)
+	return append(out, '}')
+}
+
+// deliveryURL is the page of a delivery.
+func (s *Ingress) deliveryURL(w store.WebhookRow, id string) string {
+	return s.publicURL + "/factory/" + w.FactoryUID + "/webhooks/" + w.UID + "/deliveries/" + id
+}
+
+// identify says by what the delivery is told from others.
+func (s *Ingress) identify(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery) {
+	sum := sha256.Sum256(a.Body)
+	d.SHA256 = hex.EncodeToString(sum[:])
+	d.Sender = p.senders.due(a.ClientIP, a.ReceivedAt)
+	if a.Handshake {
+		return
+	}
+	if d.IdentitySource = a.IdentitySource; a.IdentitySource != penstock.IdentityBody {
+		d.Identity = store.IdentityKey(a.Identity)
+	} else if window := s.limits.DedupBodyWindow; window > 0 {
+		d.Identity, d.IdentityUntil = store.IdentityOf(sum), a.ReceivedAt.Add(window)
+	}
+	switch {
+	case a.Guard && len(a.SignedSum) == len(sum):
+		d.Guard, d.GuardUntil = store.IdentityOf([sha256.Size]byte(a.SignedSum)), a.ReceivedAt.Add(store.IdentitiesFor)
+	case a.Guard:
+		d.Guard = store.IdentityOf(sum)
+	}
+}
+
+// smallBody is a body whose parse takes so little memory that any number of
+// them may be parsed at once.
+const smallBody = 16 << 10
+
+// parse reads the body once, for all filters; without any it is only checked.
+func (s *Ingress) parse(p *deliveryPlan, body []byte) (*filter.Document, error) {
+	if !p.filtered {
+		return nil, filter.Validate(body)
+	}
+	if len(body) > smallBody {
+		s.parsing <- struct{}{}
+		defer func() { <-s.parsing }()
+	}
+	return filter.ParseDocument(body)
+}
+
+// newParsing bounds how many large bodies are parsed at once.
+func newParsing() chan struct{} { return make(chan struct{}, 2*runtime.GOMAXPROCS(0)) }
+
+func headersJSON(headers map[string]string) string {
+	if len(headers) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(headers, json.Deterministic(true))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// refusals counts what was refused without a transaction until it is written
+// down. The zero value is ready.
+type refusals struct {
+	mu     sync.Mutex
+	counts map[store.Count]int64
+}
+
+func (r *refusals) add(uid, kind string) {
+	c := store.Count{WebhookUID: uid, Quarter: store.Quarter(penstock.Now()), Kind: kind}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.counts == nil {
+		r.counts = map[store.Count]int64{}
+	}
+	r.counts[c]++
+}
+
+func (r *refusals) take() map[store.Count]int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	counts := r.counts
+	r.counts = nil
+	return counts
+}
+
+// giveBack counts again what could not be written down.
+func (r *refusals) giveBack(counts map[store.Count]int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.counts == nil {
+		r.counts = map[store.Count]int64{}
+	}
+	for c, n := range counts {
+		r.counts[c] += n
+	}
+}
+
+// WriteRefusals counts what was refused since the last time.
+func (s *Ingress) WriteRefusals(ctx context.Context) error {
+	counts := s.refused.take()
+	if len(counts) == 0 {
+		return nil
+	}
+	err := s.store.AddCounts(ctx, counts)
+	if err != nil {
+		s.refused.giveBack(counts)
+	}
+	return err
+}

@@ -1,0 +1,236 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/automation"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/filter"
+	"github.com/penstock-dev/penstock/internal/store"
+	"github.com/penstock-dev/penstock/internal/trigger"
+)
+
+// filterSample is how many of a webhook's last accepted deliveries a filter is
+// tried on.
+const filterSample = 50
+
+// TestFilter tells what a payload filter, or a trigger of GitHub or Linear, makes
+// of a payload, of a stored delivery, or of a webhook's last deliveries. It
+// changes nothing.
+func (s *Deliveries) TestFilter(ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest) (penstock.FilterVerdict, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		return penstock.FilterVerdict{}, err
+	}
+	if _, err := s.store.Factory(ctx, p.Team, factoryUID); err != nil {
+		return penstock.FilterVerdict{}, err
+	}
+	f, err := newTrial(req)
+	if err != nil {
+		return penstock.FilterVerdict{}, err
+	}
+	webhook, name, body, err := s.filterSubject(ctx, p, factoryUID, req)
+	if err != nil {
+		return penstock.FilterVerdict{}, err
+	}
+	verdict := penstock.FilterVerdict{WouldTrigger: true}
+	if webhook != nil {
+		verdict.Checks = append(verdict.Checks, f.checkWebhook(*webhook))
+	}
+	var check penstock.FilterCheck
+	if body != nil {
+		if check, err = f.try(name, body); err != nil {
+			return penstock.FilterVerdict{}, err
+		}
+	} else {
+		if verdict.Sample, err = s.sample(ctx, f, webhook.UID); err != nil {
+			return penstock.FilterVerdict{}, err
+		}
+		check = penstock.FilterCheck{Check: f.check, Passed: verdict.Sample.Matched > 0}
+		if !check.Passed {
+			check.Reason = fmt.Sprintf("none of the last %d deliveries matches", verdict.Sample.Of)
+		}
+	}
+	verdict.Checks = append(verdict.Checks, check)
+	for _, c := range verdict.Checks {
+		verdict.WouldTrigger = verdict.WouldTrigger && c.Passed
+	}
+	return access.Act(ctx, s.answers, p, func(*store.Tx) (penstock.FilterVerdict, error) { return verdict, nil })
+}
+
+// trial is what is tried: a payload filter, or a trigger whose events webhooks
+// with a scheme tell of.
+type trial struct {
+	check  string // what its check is called
+	filter *filter.Filter
+	event  *trigger.Condition
+	scheme penstock.SignatureScheme
+}
+
+// newTrial reads what is to be tried, and reports all that is wrong with the
+// request by itself.
+func newTrial(req penstock.FilterTest) (trial, error) {
+	var errs []penstock.FieldError
+	bad := func(pointer, detail string) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: detail})
+	}
+	if len(req.Payload) > 0 && req.DeliveryID != "" {
+		bad("/payload", "cannot be given together with delivery_id")
+	}
+	if len(req.Payload) == 0 && req.DeliveryID == "" && req.WebhookUID == "" {
+		bad("/payload", "is required unless delivery_id or webhook_uid is given")
+	}
+	named := req.Provider == penstock.ProviderGitHub && len(req.Payload) > 0
+	switch {
+	case named && req.GitHubEvent == "":
+		bad("/github_event", "is required with a payload of github: what the header X-GitHub-Event says")
+	case !named && req.GitHubEvent != "":
+		bad("/github_event", "goes with a payload of github only")
+	}
+	if len(req.Filter) == 0 {
+		bad("/filter", "is required; {} matches everything")
+	}
+	var f trial
+	var err error
+	if req.Provider == "" || req.Provider == penstock.ProviderWebhook {
+		f, err = payloadTrial(req)
+	} else {
+		f, err = eventTrial(req)
+	}
+	found, ok := field.Errors(err)
+	if err != nil && !ok {
+		return f, err
+	}
+	if errs = append(errs, found...); errs != nil {
+		return f, penstock.InvalidFields(errs...)
+	}
+	return f, nil
+}
+
+func payloadTrial(req penstock.FilterTest) (trial, error) {
+	f := trial{check: "payload"}
+	if req.Event != "" && (req.Provider == "" || req.Event != penstock.EventReceived) {
+		return f, penstock.Invalid("/event", "goes with the provider github or linear only")
+	}
+	if len(req.Filter) == 0 {
+		return f, nil
+	}
+	var err error
+	f.filter, err = filter.Parse(req.Filter)
+	if found, ok := field.Errors(err); ok {
+		for i := range found {
+			found[i].Pointer = "/filter" + found[i].Pointer
+		}
+		return f, penstock.InvalidFields(found...)
+	}
+	return f, err
+}
+
+func eventTrial(req penstock.FilterTest) (trial, error) {
+	t := penstock.Trigger{Provider: req.Provider, Event: req.Event, Filter: req.Filter}
+	f := trial{check: "event", scheme: t.Scheme()}
+	if f.scheme == "" {
+		return f, penstock.Invalid("/provider", "must be webhook, github or linear: deliveries tell of no other events")
+	}
+	if errs := t.Check(""); errs != nil {
+		return f, penstock.InvalidFields(errs...)
+	}
+	var err error
+	f.event, err = trigger.Compile(t)
+	return f, err
+}
+
+// filterSubject is what a filter is tried on: the webhook, where one is named,
+// and the body with the sender's name of the event, nil for the webhook's last
+// deliveries. What belongs to another factory is CodeNotFound.
+func (s *Deliveries) filterSubject(ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest) (*store.WebhookRow, string, json.RawMessage, error) {
+	var webhooks []store.WebhookRow
+	var err error
+	if req.WebhookUID != "" {
+		var w store.WebhookRow
+		w, err = s.store.Webhook(ctx, p.Team, factoryUID, req.WebhookUID)
+		webhooks = append(webhooks, w)
+	} else if req.DeliveryID != "" {
+		webhooks, err = s.store.Webhooks(ctx, p.Team, factoryUID)
+	}
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if req.DeliveryID == "" {
+		if len(webhooks) == 0 {
+			return nil, req.GitHubEvent, req.Payload, nil
+		}
+		return &webhooks[0], req.GitHubEvent, req.Payload, nil
+	}
+	for i := range webhooks {
+		d, err := s.store.Delivery(ctx, webhooks[i].UID, req.DeliveryID)
+		if penstock.CodeOf(err) == penstock.CodeNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, "", nil, err
+		}
+		body, err := s.store.Payload(ctx, req.DeliveryID)
+		if penstock.CodeOf(err) == penstock.CodeNotFound {
+			err = penstock.Invalid("/delivery_id", "the delivery has no payload: only those of accepted deliveries are kept")
+		}
+		return &webhooks[i], eventName(webhooks[i].SignatureScheme, headersJSON(d.Headers)), body, err
+	}
+	return nil, "", nil, penstock.NotFound("delivery", req.DeliveryID)
+}
+
+// checkWebhook tells whether deliveries to the webhook start anything of the kind.
+func (f *trial) checkWebhook(w store.WebhookRow) penstock.FilterCheck {
+	check := penstock.FilterCheck{Check: "webhook", Reason: automation.Shut(w)}
+	if f.scheme != "" && f.scheme != w.SignatureScheme {
+		check.Reason = fmt.Sprintf("its deliveries tell of no events of %s, since that is not its signature scheme", f.scheme)
+	}
+	check.Passed = check.Reason == ""
+	return check
+}
+
+// try tells what f makes of a body; name is what its sender calls the event.
+func (f *trial) try(name string, body []byte) (penstock.FilterCheck, error) {
+	check := penstock.FilterCheck{Check: f.check}
+	document, err := filter.ParseDocument(body)
+	if err != nil {
+		if told, ok := field.Errors(err); ok {
+			err = penstock.Invalid("/payload", "%s", strings.TrimSpace(told[0].Detail))
+		}
+		return check, err
+	}
+	defer document.Release()
+	var why filter.Failure
+	if f.event != nil {
+		check.Passed, why = readTidings(f.scheme, name, document).match(f.event)
+	} else {
+		check.Passed, why = f.filter.Match(document)
+	}
+	check.Path, check.Reason = why.Path, why.Reason
+	return check, nil
+}
+
+// sample counts which of a webhook's last accepted deliveries a filter matches.
+func (s *Deliveries) sample(ctx context.Context, f trial, webhookUID string) (*penstock.FilterSample, error) {
+	sample := &penstock.FilterSample{}
+	var failed error
+	err := s.store.LastPayloads(ctx, webhookUID, filterSample, func(headers string, body []byte) bool {
+		var check penstock.FilterCheck
+		if check, failed = f.try(eventName(f.scheme, headers), body); failed != nil {
+			return false
+		}
+		sample.Of++
+		if check.Passed {
+			sample.Matched++
+		}
+		return true
+	})
+	if err == nil {
+		err = failed
+	}
+	return sample, err
+}

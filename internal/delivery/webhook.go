@@ -1,0 +1,270 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/signature"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// EnabledIn reports whether files have a webhook switched on: that is what holds
+// once one that is pending has its secret. A webhook without a file is.
+func EnabledIn(d *definition.Definition, webhook string) bool {
+	i := slices.IndexFunc(d.Webhooks, func(w definition.Webhook) bool { return w.Name == webhook })
+	return i < 0 || d.Webhooks[i].Webhook().Enabled
+}
+
+// enabledByFiles is enabledIn for the files of the webhook's factory.
+func enabledByFiles(ctx context.Context, tx *store.Tx, w store.WebhookRow) (bool, error) {
+	files, err := tx.DefinitionFiles(ctx, w.FactoryUID)
+	if err != nil {
+		return false, err
+	}
+	present, _ := definition.Parse(files, definition.Known{})
+	return present == nil || EnabledIn(present, w.Name), nil
+}
+
+// List lists a factory's webhooks by name.
+func (s *Webhooks) List(ctx context.Context, p penstock.Principal, factoryUID string) ([]penstock.Webhook, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		return nil, err
+	}
+	if _, err := s.store.Factory(ctx, p.Team, factoryUID); err != nil {
+		return nil, err
+	}
+	rows, err := s.store.Webhooks(ctx, p.Team, factoryUID)
+	if err != nil {
+		return nil, err
+	}
+	webhooks := make([]penstock.Webhook, len(rows))
+	for i, w := range rows {
+		webhooks[i] = s.presentWebhook(w)
+	}
+	return webhooks, s.markWebhooks(ctx, s.store.SecretCopies, p.Team, factoryUID, webhooks)
+}
+
+// Read answers one webhook of a factory.
+func (s *Webhooks) Read(ctx context.Context, p penstock.Principal, factoryUID, uid string) (penstock.Webhook, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		return penstock.Webhook{}, err
+	}
+	w, err := s.store.Webhook(ctx, p.Team, factoryUID, uid)
+	if err != nil {
+		return penstock.Webhook{}, err
+	}
+	one := []penstock.Webhook{s.presentWebhook(w)}
+	err = s.markWebhooks(ctx, s.store.SecretCopies, p.Team, factoryUID, one)
+	return one[0], err
+}
+
+// presentWebhook adds what is not stored.
+func (s *Webhooks) presentWebhook(w store.WebhookRow) penstock.Webhook {
+	out := w.Webhook
+	out.IngressURL = s.ingressURL(w, "{token}")
+	return out
+}
+
+// ingressURL is where deliveries of a webhook are sent; token stands at its end
+// where the mode is url_token.
+func (s *Webhooks) ingressURL(w store.WebhookRow, token string) string {
+	url := s.publicURL + "/webhooks/w/" + w.UID
+	if w.AuthMode == penstock.AuthURLToken {
+		url += "/" + token
+	}
+	return url
+}
+
+// reveal is the one answer that shows a new secret; with "" there is none to
+// show.
+func (s *Webhooks) reveal(w store.WebhookRow, value string) penstock.Webhook {
+	out := s.presentWebhook(w)
+	if value != "" {
+		out.Secret, out.IngressURL = value, s.ingressURL(w, value)
+	}
+	return out
+}
+
+// RoomForWebhook refuses a webhook beyond the limit. The team's new version
+// keeps others from adding one meanwhile.
+func (s *Webhooks) RoomForWebhook(ctx context.Context, tx *store.Tx, p penstock.Principal, factoryUID string) error {
+	if _, err := tx.Factory(ctx, p.Team, factoryUID); err != nil {
+		return err
+	}
+	most := s.limits.WebhooksPerFactory
+	if most == 0 {
+		return nil
+	}
+	n, err := tx.CountWebhooks(ctx, factoryUID)
+	if err == nil && n >= most {
+		err = penstock.Errorf(penstock.CodeConflict, "the factory has %d webhooks, which is as many as this server allows (webhooks_per_factory is %d)", n, most)
+	}
+	return err
+}
+
+// ReadWebhook answers a webhook as it is in the transaction, with a value that
+// is shown this once.
+func (s *Webhooks) ReadWebhook(ctx context.Context, tx *store.Tx, w store.WebhookRow, value string) (penstock.Webhook, error) {
+	now, err := tx.Webhook(ctx, w.Team, w.FactoryUID, w.UID)
+	if err != nil {
+		return penstock.Webhook{}, err
+	}
+	one := []penstock.Webhook{s.reveal(now, value)}
+	err = s.markWebhooks(ctx, tx.SecretCopies, w.Team, w.FactoryUID, one)
+	return one[0], err
+}
+
+// NewWebhook makes a webhook of a request, and reports all that is wrong with
+// it.
+func NewWebhook(req penstock.WebhookRequest) (store.WebhookRow, error) {
+	now := penstock.Now()
+	w := store.WebhookRow{Webhook: penstock.Webhook{
+		UID: penstock.NewUID(), AuthMode: penstock.AuthToken, SecretRefresh: penstock.RefreshApply, Enabled: true, CreatedAt: now, UpdatedAt: now,
+	}}
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	field.Set(&w.Label, req.Name)
+	if w.Label = strings.TrimSpace(w.Label); w.Label == "" {
+		bad("/name", "is required")
+	} else {
+		field.Name(bad, w.Label, true)
+		name, ok := penstock.ResourceName(w.Label)
+		if w.Name = name; !ok && errs == nil {
+			bad("/name", "%s", penstock.ResourceNameRule)
+		}
+	}
+	field.Set(&w.AuthMode, req.AuthMode)
+	field.Set(&w.SignatureScheme, req.SignatureScheme)
+	errs = append(errs, checkMode(w)...)
+	if req.Suspended != nil {
+		bad("/suspended", "is for a webhook that there is")
+	}
+	if req.SecretName != nil && !penstock.ValidSecretName(*req.SecretName) {
+		bad("/secret_name", "must be at most 128 letters, digits and _, and not begin with a digit")
+	}
+	field.Set(&w.SecretName, req.SecretName)
+	field.Set(&w.Enabled, req.Enabled)
+	errs = append(errs, changeWebhook(&w, req)...)
+	if req.Secret != nil && errs == nil {
+		errs = checkWebhookSecret("/secret", w, *req.Secret)
+	}
+	if errs != nil {
+		return w, penstock.InvalidFields(errs...)
+	}
+	return w, nil
+}
+
+// checkMode reports what is wrong with the mode of a webhook and its scheme.
+func checkMode(w store.WebhookRow) []penstock.FieldError {
+	modes := []penstock.AuthMode{penstock.AuthToken, penstock.AuthURLToken, penstock.AuthSignature}
+	_, known := signature.PresetOf(w.SignatureScheme)
+	switch {
+	case !slices.Contains(modes, w.AuthMode):
+		return []penstock.FieldError{{Pointer: "/auth_mode", Detail: "must be one of token, url_token, signature"}}
+	case w.AuthMode != penstock.AuthSignature && w.SignatureScheme != "":
+		return []penstock.FieldError{{Pointer: "/signature_scheme", Detail: "is for auth_mode signature only"}}
+	case w.AuthMode != penstock.AuthSignature || known:
+		return nil
+	case w.SignatureScheme == "":
+		return []penstock.FieldError{{Pointer: "/signature_scheme", Detail: "is required for auth_mode signature"}}
+	}
+	var names []string
+	for _, preset := range signature.Presets() {
+		names = append(names, string(preset.Scheme))
+	}
+	detail := "is none of " + strings.Join(names, ", ")
+	if near := penstock.Nearest(string(w.SignatureScheme), names); near != "" {
+		detail = fmt.Sprintf("is no scheme; did you mean %s?", near)
+	}
+	return []penstock.FieldError{{Pointer: "/signature_scheme", Detail: detail}}
+}
+
+// changeWebhook applies what a create and an update have in common, and reports
+// what is wrong with it.
+func changeWebhook(w *store.WebhookRow, req penstock.WebhookRequest) []penstock.FieldError {
+	var errs []penstock.FieldError
+	if req.Signature != nil {
+		w.Signature = req.Signature
+		if *w.Signature == (penstock.Signature{}) && w.SignatureScheme != penstock.SchemeCustomHMAC {
+			w.Signature = nil
+		}
+	}
+	if _, known := signature.PresetOf(w.SignatureScheme); known || w.AuthMode != penstock.AuthSignature {
+		errs = append(errs, signature.Check(w.SignatureScheme, w.Signature)...)
+	}
+	if field.Set(&w.DeliveryIDHeader, req.DeliveryIDHeader); w.DeliveryIDHeader != "" {
+		if problem := signature.CheckIDHeader(w.DeliveryIDHeader, w.Signature); problem != "" {
+			errs = append(errs, penstock.FieldError{Pointer: "/delivery_id_header", Detail: problem})
+		}
+	}
+	field.Set(&w.ReplayGuard, req.ReplayGuard)
+	field.Set(&w.SecretRefresh, req.SecretRefresh)
+	if w.SecretRefresh != penstock.RefreshApply && w.SecretRefresh != penstock.RefreshImmediate {
+		errs = append(errs, penstock.FieldError{Pointer: "/secret_refresh", Detail: "must be one of apply, immediate"})
+	}
+	return errs
+}
+
+// Unchangeable reports the fields that a webhook keeps for its life. Who sends
+// to it was told of them.
+func Unchangeable(req penstock.WebhookRequest) []penstock.FieldError {
+	var errs []penstock.FieldError
+	for _, field := range []struct {
+		pointer string
+		given   bool
+	}{
+		{"/name", req.Name != nil},
+		{"/auth_mode", req.AuthMode != nil},
+		{"/signature_scheme", req.SignatureScheme != nil},
+		{"/secret_name", req.SecretName != nil},
+	} {
+		if field.given {
+			errs = append(errs, penstock.FieldError{Pointer: field.pointer, Detail: "cannot be changed: delete the webhook and create another one"})
+		}
+	}
+	return errs
+}
+
+// Change is w as the request makes it, with its secret.
+func (s *Webhooks) Change(ctx context.Context, tx *store.Tx, p penstock.Principal, w store.WebhookRow, req penstock.WebhookRequest) (store.WebhookRow, error) {
+	changed := w
+	errs := changeWebhook(&changed, req)
+	if req.Secret != nil && errs == nil {
+		errs = checkWebhookSecret("/secret", changed, *req.Secret)
+	}
+	if errs != nil {
+		return w, penstock.InvalidFields(errs...)
+	}
+	field.Set(&changed.Enabled, req.Enabled)
+	field.Set(&changed.Suspended, req.Suspended)
+	if req.Secret != nil {
+		if !w.PendingSecret {
+			return w, penstock.Errorf(penstock.CodeConflict, "the webhook has its secret; rotate-secret replaces it")
+		}
+		if err := s.ReplaceSecret(ctx, tx, p, changed, *req.Secret, 0); err != nil {
+			return w, err
+		}
+		changed.PendingSecret, changed.Enabled = false, req.Enabled == nil || *req.Enabled
+		return changed, nil
+	}
+	edited := changed.Enabled != w.Enabled || !sameDefinition(changed, w)
+	follows := w.PendingSecret && changed.SecretRefresh == penstock.RefreshImmediate
+	if !edited || !changed.Enabled && !follows {
+		return changed, nil
+	}
+	return s.ReadAgain(ctx, tx, changed)
+}
+
+// sameDefinition reports whether two states of a webhook say the same.
+func sameDefinition(a, b store.WebhookRow) bool {
+	sameSignature := a.Signature == b.Signature || a.Signature != nil && b.Signature != nil && *a.Signature == *b.Signature
+	return sameSignature && a.DeliveryIDHeader == b.DeliveryIDHeader && a.ReplayGuard == b.ReplayGuard && a.SecretRefresh == b.SecretRefresh
+}

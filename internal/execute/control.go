@@ -1,0 +1,403 @@
+package execute
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/run"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Control is what workers act through.
+func (s *Executions) Control() penstock.Control { return control{s} }
+
+type control struct{ s *Executions }
+
+// Claim implements penstock.Control.
+func (c control) Claim(ctx context.Context, claim penstock.Claim) (penstock.Assignment, error) {
+	if claim.Stopping {
+		return penstock.Assignment{}, errors.Join(penstock.ErrNoWork, c.s.store.Goodbye(ctx, claim.WorkerID))
+	}
+	if err := c.s.store.Hello(ctx, claim); err != nil {
+		return penstock.Assignment{}, err
+	}
+	if claim.Local {
+		c.s.localWorker.Store(true)
+	}
+	if claim.Busy >= claim.Capacity {
+		return penstock.Assignment{}, penstock.ErrNoWork
+	}
+	nudged, stop := c.s.store.Nudges.Subscribe(store.TopicQueue)
+	defer stop()
+	over := time.After(claim.Wait)
+	for {
+		a, err := c.s.claim(ctx, claim)
+		if !errors.Is(err, penstock.ErrNoWork) {
+			return a, err
+		}
+		select {
+		case <-ctx.Done():
+			return a, ctx.Err()
+		case <-over:
+			return a, err
+		case <-nudged:
+		case <-time.After(run.PollEvery):
+		}
+	}
+}
+
+// claim takes one run, hands over its first prompt and gathers what the worker
+// needs.
+func (s *Executions) claim(ctx context.Context, c penstock.Claim) (penstock.Assignment, error) {
+	if waits, err := s.store.WorkWaits(ctx); err != nil || !waits {
+		return penstock.Assignment{}, errors.Join(penstock.ErrNoWork, err)
+	}
+	agentKey := access.NewKey()
+	h := store.Holding{Token: penstock.NewUID(), SessionID: penstock.NewID(), AgentKey: access.HashKey(agentKey)}
+	var run store.RunRow
+	var prompts []penstock.Prompt
+	start := time.Now()
+	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
+		h.Hand = func(run store.RunRow) (given store.Handed, err error) {
+			prompts, given, err = s.choose(ctx, tx, run)
+			return given, err
+		}
+		run, err = tx.Claim(ctx, c, h)
+		return err
+	})
+	if err != nil {
+		return penstock.Assignment{}, err
+	}
+	s.seen.claimed(time.Since(start), penstock.Now().Sub(run.QueuedAt))
+	a := penstock.Assignment{
+		Lease:   penstock.Lease{RunID: run.ID, ExecutionID: run.ExecutionID, Token: h.Token},
+		Prompts: prompts, APIKey: agentKey,
+	}
+	if limit := run.Config.MaxDurationMinutes; limit != nil {
+		a.TimeLimit = time.Duration(*limit) * time.Minute
+	}
+	err = s.equip(ctx, &a, run, h.SessionID)
+	if refused, ok := errors.AsType[*access.GrantError](err); ok {
+		return penstock.Assignment{}, s.endNotGranted(ctx, a.Lease, refused)
+	}
+	if err != nil {
+		err = errors.Join(err, s.takeBack(ctx, a.Lease, err)) // failing that, the lease runs out
+		return a, fmt.Errorf("gather what run %s needs: %w", run.ID, err)
+	}
+	return a, nil
+}
+
+// equipTime is how long, from the first failure on, what a run needs is tried to
+// be gathered, unless the queue timeout is shorter.
+const equipTime = 10 * time.Minute
+
+// takeBack takes a run from who cannot be given what it needs: to be tried again,
+// behind all others, or not any more.
+func (s *Executions) takeBack(ctx context.Context, l penstock.Lease, cause error) error {
+	ended, why := false, "."
+	if told, ok := errors.AsType[*penstock.Error](cause); ok {
+		why = ": " + told.Explain() + "."
+	}
+	err := s.store.Write(ctx, func(tx *store.Tx) error {
+		ended = false
+		run, err := tx.Held(ctx, l)
+		if err != nil {
+			return err
+		}
+		tried := penstock.Now().Sub(run.NotGivenSince)
+		if run.NotGivenSince == 0 || tried < min(equipTime, s.queueTimeout) {
+			return requeue(ctx, tx, run, store.NotGiven)
+		}
+		ended = true
+		return s.end(ctx, tx, run, penstock.Result{State: penstock.StateError, Message: &penstock.StatusMessage{
+			Message:   fmt.Sprintf("What the run needs could not be gathered, for %s%s", tried.Round(time.Second), why),
+			ErrorCode: penstock.CodeInternal,
+		}})
+	})
+	if err == nil && ended {
+		s.seen.finished(penstock.StateError)
+	}
+	return err
+}
+
+// equip adds the run, its secrets, its environment, its files and its session.
+func (s *Executions) equip(ctx context.Context, a *penstock.Assignment, row store.RunRow, sessionID string) error {
+	row.State, row.SessionID = penstock.StateClaimed, sessionID // as read, it still waits, and would be looked for in the queue
+	runs, err := s.runs.Present(ctx, []store.RunRow{row})
+	if err != nil {
+		return err
+	}
+	a.Run = runs[0]
+	if a.Secrets, err = s.secrets.Grant(ctx, row); err != nil {
+		return err
+	}
+	if uid := row.Config.EnvironmentID; uid != "" {
+		environment, err := s.store.KeptEnvironment(ctx, row.Team, uid)
+		if err != nil {
+			return err
+		}
+		a.Environment = &environment
+	}
+	a.Runner = row.Runner
+	if a.Skills, err = s.skills.SkillFolders(ctx, row); err != nil {
+		return err
+	}
+	attachments, err := s.store.Attachments(ctx, row.ID)
+	if err != nil {
+		return err
+	}
+	given, err := s.store.GivenAttachments(ctx, row.ID)
+	if err != nil {
+		return err
+	}
+	for _, p := range a.Prompts {
+		for _, f := range p.Files { // they come with their prompt
+			given[f.ID] = false
+		}
+	}
+	for _, at := range attachments {
+		// Those of a follow-up that waits come with it, too.
+		if delivered, followup := given[at.ID]; delivered || !followup {
+			a.Files = append(a.Files, at.File())
+		}
+	}
+	if row.DeliveryID != "" {
+		size, err := s.store.PayloadSize(ctx, row.DeliveryID)
+		if err != nil {
+			return err
+		}
+		a.Files = append(a.Files, run.PayloadOf(size))
+	}
+	saved, err := s.store.Session(ctx, row.ConversationID)
+	switch {
+	case err == nil && saved.Harness == row.Harness:
+		a.Session = &penstock.SavedSession{
+			SessionID: saved.SessionID, Harness: saved.Harness, File: penstock.File{ID: sessionFile, Size: saved.Size},
+		}
+	case err != nil && penstock.CodeOf(err) != penstock.CodeNotFound:
+		return err
+	}
+	events, err := s.store.ConversationEvents(ctx, store.Viewer{All: true}, row.ConversationID)
+	if err != nil {
+		return err
+	}
+	a.History = history(penstock.Converse(row.ConversationID, events).Steps, a.Prompts)
+	return nil
+}
+
+// history leaves out the step that the prompts in hand have opened, and follow-ups
+// that no agent was given.
+func history(steps []penstock.Step, inHand []penstock.Prompt) []penstock.Step {
+	steps = slices.DeleteFunc(steps, penstock.Step.Undelivered)
+	for i, step := range steps {
+		for _, p := range inHand {
+			if step.ID == p.ID {
+				return steps[:i]
+			}
+		}
+	}
+	return steps
+}
+
+// hand gives the execution what waits for the agent first. No prompt: nothing
+// waits.
+func (s *Executions) hand(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Prompt, error) {
+	prompts, given, err := s.choose(ctx, tx, run)
+	if err != nil || len(prompts) == 0 {
+		return nil, err
+	}
+	if given.Prompt != "" {
+		if err := tx.SetPrompt(ctx, run.ID, given.Prompt); err != nil {
+			return nil, err
+		}
+	}
+	return prompts, tx.AppendEvents(ctx, run.ID, given.Events...)
+}
+
+// choose takes what waits for the agent first: the run's own prompt, or one
+// follow-up. What is given the caller writes down.
+func (s *Executions) choose(ctx context.Context, tx *store.Tx, run store.RunRow) (prompts []penstock.Prompt, given store.Handed, err error) {
+	var p penstock.Prompt
+	switch run.PromptState {
+	case store.PromptWaiting, store.PromptHanded:
+		p = penstock.Prompt{ID: run.ID, Text: run.Prompt, Mode: run.Mode, Redelivered: run.PromptState == store.PromptHanded}
+		given.Prompt = store.PromptHanded
+	default:
+		waiting, err := tx.Followups(ctx, run.ID, store.PromptWaiting)
+		if err != nil || len(waiting) == 0 {
+			return nil, given, err
+		}
+		f := waiting[0]
+		p = promptOf(f)
+		if run.PromptState == store.PromptUndelivered { // cancelled before the agent saw what it was about
+			p.Text = run.Prompt + "\n\n" + f.Message
+			given.Prompt = store.PromptDelivered
+		}
+		if err := tx.HandFollowup(ctx, f.ID); err != nil {
+			return nil, given, err
+		}
+	}
+	given.Events = handed(run, p)
+	return []penstock.Prompt{p}, given, nil
+}
+
+// promptOf is a follow-up as the agent is given it.
+func promptOf(f store.Followup) penstock.Prompt {
+	return penstock.Prompt{
+		ID: f.ID, Text: f.Message, Mode: f.Mode, Followup: true, Redelivered: f.Redelivered, Files: store.FilesOf(f.Attachments),
+	}
+}
+
+// handed are the events of a prompt that is given to the agent. Given again, it
+// is not said twice in the conversation.
+func handed(run store.RunRow, p penstock.Prompt) []penstock.Draft {
+	now := penstock.Now()
+	var drafts []penstock.Draft
+	if !p.Redelivered {
+		text := p.Text
+		if text == "" && run.SkillSpec != "" {
+			text = "Use the skill " + run.SkillSpec + "."
+		}
+		content := []penstock.Block{penstock.Text(text)}
+		if len(p.Files) > 0 {
+			content = append(content, penstock.AttachmentsBlock(p.Files))
+		}
+		message := penstock.NewDraft(penstock.EventMessage, now, penstock.Message{ID: p.ID, Role: penstock.RoleUser, Content: content, Timestamp: now})
+		message.Key = "" // there are no deltas of it to be removed
+		drafts = append(drafts, message)
+	}
+	if p.Followup {
+		payload := map[string]any{"followup_id": p.ID}
+		if p.Redelivered {
+			payload["redelivered"] = true
+		}
+		drafts = append(drafts, penstock.Timeline(now, penstock.MomentFollowupHanded, payload))
+	}
+	return drafts
+}
+
+// Heartbeat implements penstock.Control.
+func (c control) Heartbeat(ctx context.Context, l penstock.Lease, wait time.Duration) (penstock.Signal, error) {
+	nudged, stop := c.s.store.Nudges.Subscribe(store.RunTopic(l.RunID))
+	defer stop()
+	if err := c.s.store.Renew(ctx, l); err != nil {
+		return penstock.Signal{}, err
+	}
+	over := time.After(wait)
+	for {
+		signal, err := c.s.store.Holds(ctx, l)
+		if err != nil || signal != (penstock.Signal{}) {
+			return signal, err
+		}
+		select {
+		case <-ctx.Done():
+			return penstock.Signal{}, ctx.Err()
+		case <-over:
+			return penstock.Signal{}, nil
+		case <-nudged:
+		case <-time.After(run.PollEvery):
+		}
+	}
+}
+
+// Append implements penstock.Control.
+func (c control) Append(ctx context.Context, l penstock.Lease, drafts []penstock.Draft) error {
+	moves := false
+	for _, d := range drafts {
+		if err := checkDraft(d); err != nil {
+			return err
+		}
+		moves = moves || d.Type == penstock.EventState
+	}
+	if !moves {
+		err := c.s.store.Append(ctx, l, drafts)
+		if gone, ok := sandboxGone(drafts); ok && errors.Is(err, penstock.ErrLeaseLost) {
+			err = c.s.store.Write(ctx, func(tx *store.Tx) error { return tx.AppendAfter(ctx, l, gone) })
+		}
+		return err
+	}
+	return c.s.store.Write(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Held(ctx, l); err != nil {
+			return err
+		}
+		fresh, err := tx.Fresh(ctx, l, drafts)
+		if err != nil {
+			return err
+		}
+		for _, d := range fresh {
+			if err := appendOne(ctx, tx, l, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// maxEventKey bounds the id that ties the deltas of a message to it, in bytes.
+const maxEventKey = 200
+
+// checkDraft refuses what no worker of ours writes: it would reach listeners as it
+// is. The end of a stream is only the server's to say.
+func checkDraft(d penstock.Draft) error {
+	switch d.Type {
+	case penstock.EventState, penstock.EventMessage, penstock.EventMessageDelta, penstock.EventAction, penstock.EventActionResult,
+		penstock.EventPlan, penstock.EventUsage, penstock.EventArtifact, penstock.EventTimeline:
+	default:
+		return penstock.Invalid("/type", "is no type of an event that a worker writes")
+	}
+	if jsontext.Value(d.Data).Kind() != '{' {
+		return penstock.Invalid("/data", "must be a JSON object")
+	}
+	if len(d.Key) > maxEventKey {
+		return penstock.Invalid("/key", "is longer than %d bytes", maxEventKey)
+	}
+	return nil
+}
+
+// sandboxGone is what drafts say where they say that a sandbox is gone, and
+// nothing else. Of who has no lease any more not a word is taken over but the
+// kind of the sandbox.
+func sandboxGone(drafts []penstock.Draft) (said penstock.Draft, ok bool) {
+	var moment penstock.TimelineData
+	if len(drafts) != 1 || drafts[0].Type != penstock.EventTimeline || json.Unmarshal(drafts[0].Data, &moment) != nil || moment.Type != penstock.MomentSandboxGone {
+		return said, false
+	}
+	payload := map[string]any{}
+	if kind, ok := moment.Payload["sandbox"].(string); ok && len(kind) <= field.MaxName {
+		payload["sandbox"] = kind
+	}
+	return penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, payload), true
+}
+
+func appendOne(ctx context.Context, tx *store.Tx, l penstock.Lease, d penstock.Draft) error {
+	if d.Type != penstock.EventState {
+		return tx.AppendEvents(ctx, l.RunID, d)
+	}
+	var to penstock.StateData
+	if err := json.Unmarshal(d.Data, &to); err != nil {
+		return penstock.Invalid("/data", "is not the data of a state event")
+	}
+	if to.State != penstock.StatePending && to.State != penstock.StateInProgress {
+		return penstock.Invalid("/data/state", "a worker moves a run to PENDING and INPROGRESS only; it ends a turn by finish")
+	}
+	run, err := tx.Run(ctx, l.RunID)
+	if err != nil || run.State == to.State { // said before
+		return err
+	}
+	if !run.State.CanMove(to.State) {
+		return penstock.Errorf(penstock.CodeConflict, "the run is %s and cannot become %s", run.State, to.State)
+	}
+	return tx.Move(ctx, store.Move{Run: run, To: to.State, Message: to.StatusMessage})
+}
+
+// HasLocalWorker reports whether the worker of this process has said that it is there.
+func (s *Executions) HasLocalWorker() bool { return s.localWorker.Load() }

@@ -1,0 +1,93 @@
+package execute
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/blob"
+	"github.com/penstock-dev/penstock/internal/run"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// sessionFile is the id under which a worker opens the saved session.
+const sessionFile = "session"
+
+// Open implements penstock.Control.
+func (c control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (io.ReadCloser, error) {
+	if _, err := c.s.store.Holds(ctx, l); err != nil {
+		return nil, err
+	}
+	row, err := c.s.store.HeldRun(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	if f.ID == sessionFile {
+		saved, err := c.s.store.Session(ctx, row.ConversationID)
+		if err != nil {
+			return nil, err
+		}
+		return c.session(ctx, f, saved)
+	}
+	if f.ID == run.PayloadFile && row.DeliveryID != "" {
+		body, err := c.s.store.Payload(ctx, row.DeliveryID)
+		return io.NopCloser(bytes.NewReader(body)), err
+	}
+	list, err := c.s.store.Attachments(ctx, l.RunID)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range list {
+		if a.ID == f.ID {
+			return c.blob(ctx, f, a.Blob)
+		}
+	}
+	return nil, penstock.NotFound("file", f.ID)
+}
+
+// blob opens what a row names. That it is gone (a backup has one copy of a session
+// that is saved every half a minute) is nothing that waiting would mend.
+func (c control) blob(ctx context.Context, f penstock.File, key string) (io.ReadSeekCloser, error) {
+	content, _, err := c.s.blobs.Open(ctx, key)
+	if errors.Is(err, blob.ErrNotFound) {
+		c.s.log.Error("a file is not where it was stored; servers of one database must share their folder of blobs", "blob", key, "error", err)
+		return nil, penstock.NotFound("file", f.ID)
+	}
+	return content, err
+}
+
+// Save implements penstock.Control.
+func (c control) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, content io.Reader) (string, error) {
+	run, err := c.s.store.HeldRun(ctx, l)
+	if err != nil {
+		return "", err
+	}
+	if !penstock.ValidID(u.ID) {
+		return "", penstock.Invalid("/id", "must be a UUID made once for this upload")
+	}
+	if u.Session != nil {
+		return u.ID, c.s.saveSession(ctx, l, run, u, content)
+	}
+	if u.Artifact == nil {
+		return "", penstock.Invalid("/artifact", "is required unless session is given")
+	}
+	if u.Type != penstock.ArtifactFile && u.Type != penstock.ArtifactScreenshot && u.Type != penstock.ArtifactPlan {
+		content = nil
+	}
+	a, err := c.s.files.PutArtifact(ctx, run, u.ID, penstock.ArtifactUpload{Type: u.Type, Data: *u.Artifact}, content)
+	if err != nil {
+		return "", err
+	}
+	err = c.s.store.Write(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Held(ctx, l); err != nil {
+			return err
+		}
+		return c.s.files.RecordArtifact(ctx, tx, a)
+	})
+	if err != nil {
+		c.s.files.DropRefused(ctx, err, a.Blob)
+	}
+	return a.UID, err
+}

@@ -1,0 +1,294 @@
+package execute
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/run"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Finish implements penstock.Control.
+func (c control) Finish(ctx context.Context, l penstock.Lease, r penstock.Result) ([]penstock.Prompt, error) {
+	var prompts []penstock.Prompt
+	err := c.s.store.Write(ctx, func(tx *store.Tx) error {
+		run, err := tx.Held(ctx, l)
+		if err != nil {
+			return err
+		}
+		prompts, err = c.s.finish(ctx, tx, run, r)
+		return err
+	})
+	if err == nil && len(prompts) == 0 && !r.KeepOpen {
+		c.s.seen.finished(r.State)
+	}
+	return prompts, err
+}
+
+func (s *Executions) finish(ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result) ([]penstock.Prompt, error) {
+	turn, err := tx.Turn(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	if r.Turn != 0 && r.Turn < turn { // asked before; the answer was lost
+		return inHand(ctx, tx, run)
+	}
+	if err := s.tally(ctx, tx, run, r); err != nil {
+		return nil, err
+	}
+	if r.State == penstock.StateQueued {
+		return nil, s.giveBack(ctx, tx, run, store.HandedBack)
+	}
+	if err := tx.MarkDelivered(ctx, &run); err != nil {
+		return nil, err
+	}
+	if r.State == penstock.StateSucceeded || r.State == penstock.StateBlocked {
+		prompts, err := s.hand(ctx, tx, run)
+		if err != nil {
+			return nil, err
+		}
+		if len(prompts) > 0 {
+			return prompts, tx.NextTurn(ctx, run.ID)
+		}
+		if r.KeepOpen {
+			return nil, forgetInterrupt(ctx, tx, run, r)
+		}
+	}
+	return nil, s.end(ctx, tx, run, r)
+}
+
+// inHand lists what the execution has been given and has not ended yet.
+func inHand(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Prompt, error) {
+	list, err := tx.Followups(ctx, run.ID, store.PromptHanded)
+	var prompts []penstock.Prompt
+	for _, f := range list {
+		prompts = append(prompts, promptOf(f))
+	}
+	return prompts, err
+}
+
+// moments of the timeline by the state that a run ends in.
+var moments = map[penstock.State]string{
+	penstock.StateSucceeded: penstock.MomentDone,
+	penstock.StateFailed:    penstock.MomentFailed,
+	penstock.StateError:     penstock.MomentErrored,
+	penstock.StateBlocked:   penstock.MomentBlocked,
+}
+
+func (s *Executions) end(ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result) error {
+	moment, ok := moments[r.State]
+	if !ok || !run.State.CanMove(r.State) {
+		return penstock.Errorf(penstock.CodeConflict, "a run that is %s cannot end %s", run.State, r.State)
+	}
+	payload := map[string]any{}
+	if r.Message != nil {
+		payload["message"] = r.Message.Message
+		if r.Message.ErrorCode != "" {
+			payload["error_code"] = string(r.Message.ErrorCode)
+			r.Message.Retryable = r.Message.Retryable || r.Message.ErrorCode.Retryable()
+		}
+	}
+	if uid := run.Config.EnvironmentID; uid != "" {
+		failed := r.Message != nil && r.Message.ErrorCode == penstock.CodeEnvironmentSetupFailed
+		if err := tx.SetEnvironmentSetup(ctx, uid, failed); err != nil {
+			return err
+		}
+	}
+	return tx.Move(ctx, store.Move{Run: run, To: r.State, Message: r.Message, Moment: moment, Payload: payload})
+}
+
+// requeue gives a held run back to the queue. What its agent had been given is
+// given again.
+func requeue(ctx context.Context, tx *store.Tx, run store.RunRow, reason string) error {
+	if err := tx.SetFollowups(ctx, run.ID, store.PromptHanded, store.PromptWaiting); err != nil {
+		return err
+	}
+	return tx.Requeue(ctx, run, reason)
+}
+
+// giveBack takes a held run from its worker. A turn whose end was asked for counts as
+// ended: the run goes on with the next follow-up, or waits for one.
+func (s *Executions) giveBack(ctx context.Context, tx *store.Tx, run store.RunRow, reason string) error {
+	interrupted, err := tx.Interrupted(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	if !interrupted || run.State != penstock.StateInProgress {
+		return requeue(ctx, tx, run, reason)
+	}
+	if err := cutOff(ctx, tx, run, map[string]any{"reason": reason}); err != nil {
+		return err
+	}
+	waiting, _, err := tx.FollowupsWaiting(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	if waiting > 0 {
+		return requeue(ctx, tx, run, reason)
+	}
+	return s.end(ctx, tx, run, penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: penstock.Interrupted}})
+}
+
+// forgetInterrupt drops an interrupt that came too late: its turn has ended by itself.
+// Otherwise giveBack would take the run for one whose agent was interrupted.
+func forgetInterrupt(ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result) error {
+	if r.State != penstock.StateSucceeded {
+		return nil
+	}
+	return tx.ForgetInterrupt(ctx, run.ID)
+}
+
+// cutOff ends the turn that a worker left, unless the worker has ended it.
+func cutOff(ctx context.Context, tx *store.Tx, run store.RunRow, payload map[string]any) error {
+	handed, err := tx.Followups(ctx, run.ID, store.PromptHanded)
+	if err != nil || run.PromptState != store.PromptHanded && len(handed) == 0 {
+		return err
+	}
+	if err := tx.MarkDelivered(ctx, &run); err != nil {
+		return err
+	}
+	return tx.AppendEvents(ctx, run.ID, penstock.Timeline(penstock.Now(), penstock.MomentInterrupted, payload))
+}
+
+// tally adds what a turn consumed, once, and tells the listeners.
+func (s *Executions) tally(ctx context.Context, tx *store.Tx, row store.RunRow, r penstock.Result) error {
+	if r.Usage == nil {
+		return nil
+	}
+	u := r.Usage.Bounded()
+	if fresh, err := tx.Tally(ctx, row.ID, r.Turn); err != nil || !fresh {
+		return err
+	}
+	t := row.Tally
+	t.Tokens = t.Tokens.Add(u.Tokens)
+	if cost, known := penstock.ModelCost(u.ModelID, u.Tokens); known {
+		t.CostUSD = plus(t.CostUSD, cost.Total())
+		if t.Breakdown == nil {
+			t.Breakdown = &penstock.CostBreakdown{}
+		}
+		t.Breakdown.Input += cost.Input
+		t.Breakdown.CacheRead += cost.CacheRead
+		t.Breakdown.CacheWrite += cost.CacheWrite
+		t.Breakdown.Output += cost.Output
+	} else if u.CostUSD != nil {
+		t.CostUSD = plus(t.CostUSD, *u.CostUSD)
+	}
+	if err := tx.SetTally(ctx, row.ID, t); err != nil {
+		return err
+	}
+	usage := run.UsageOf(t)
+	if usage == nil {
+		return nil
+	}
+	return tx.AppendEvents(ctx, row.ID, penstock.NewDraft(penstock.EventUsage, penstock.Now(), usage))
+}
+
+func plus(a *float64, b float64) *float64 {
+	if a != nil {
+		b += *a
+	}
+	return &b
+}
+
+// leaseBatch bounds one pass over lost leases.
+const leaseBatch = 100
+
+// maxLost is how often a run may lose its worker before it is given up: it may
+// be what kills them.
+const maxLost = 5
+
+// EndLostLeases gives back, or ends, the runs of workers that are gone.
+func (s *Executions) EndLostLeases(ctx context.Context) error {
+	lost, err := s.store.LostLeases(ctx, leaseBatch)
+	if err != nil {
+		return err
+	}
+	for _, l := range lost {
+		if err := s.store.Write(ctx, func(tx *store.Tx) error { return s.endLost(ctx, tx, l) }); err != nil {
+			return fmt.Errorf("end the lost lease of run %s: %w", l.RunID, err)
+		}
+	}
+	return nil
+}
+
+func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease) error {
+	run, err := tx.Run(ctx, l.RunID)
+	if err != nil {
+		return err
+	}
+	if over, err := tx.Expired(ctx, l); err != nil || !over || !run.State.Held() {
+		return err
+	}
+	if run.TimesLost < maxLost && (run.State != penstock.StateInProgress || run.Resumable) {
+		return s.giveBack(ctx, tx, run, store.LeaseLost)
+	}
+	message := "The worker was lost while the agent worked, and the agent's session cannot be resumed."
+	if run.TimesLost >= maxLost {
+		message = fmt.Sprintf("The run lost its worker %d times.", run.TimesLost+1)
+	}
+	if err := tx.MarkDelivered(ctx, &run); err != nil {
+		return err
+	}
+	return tx.Move(ctx, store.Move{
+		Run: run, To: penstock.StateError, Moment: penstock.MomentErrored, Payload: map[string]any{"reason": store.LeaseLost},
+		Message: &penstock.StatusMessage{Message: message, ErrorCode: penstock.CodeInfrastructureTimeout, Retryable: true},
+	})
+}
+
+// EndOverdue ends runs that waited longer than the queue timeout.
+func (s *Executions) EndOverdue(ctx context.Context) error {
+	before := penstock.Now().Add(-s.queueTimeout)
+	ids, err := s.store.QueuedSince(ctx, before, leaseBatch)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	workers, err := s.store.Workers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		err := s.store.Write(ctx, func(tx *store.Tx) error {
+			row, err := tx.Run(ctx, id)
+			if err != nil || row.State != penstock.StateQueued {
+				return err
+			}
+			message := fmt.Sprintf("The run waited for a worker for %s.", s.queueTimeout.Round(time.Second))
+			if m := run.Missing(row, workers); m != nil {
+				message += " " + m.Message
+			}
+			return tx.Move(ctx, store.Move{
+				Run: row, To: penstock.StateError, Moment: penstock.MomentErrored,
+				Message: &penstock.StatusMessage{Message: message, ErrorCode: penstock.CodeUnavailable, Retryable: true},
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("end run %s, which waited too long: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// endNotGranted ends a run that was claimed and cannot have its secrets.
+func (s *Executions) endNotGranted(ctx context.Context, l penstock.Lease, why *access.GrantError) error {
+	if why.Cause != nil {
+		s.log.Error("a run's secret cannot be opened", "run_id", l.RunID, "error", why.Cause)
+	}
+	err := s.store.Write(ctx, func(tx *store.Tx) error {
+		run, err := tx.Held(ctx, l)
+		if err != nil {
+			return err
+		}
+		if err := tx.MarkDelivered(ctx, &run); err != nil {
+			return err
+		}
+		return s.end(ctx, tx, run, penstock.Result{State: why.State, Message: &why.Message})
+	})
+	if err == nil {
+		s.seen.finished(why.State)
+	}
+	return cmp.Or(err, penstock.ErrNoWork)
+}

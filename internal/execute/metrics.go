@@ -1,0 +1,82 @@
+package execute
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// metrics is what the service tells of itself. The zero metrics tell nothing.
+type metrics struct {
+	claimTime, queueWait prometheus.Observer
+	executions           *prometheus.CounterVec
+}
+
+func newMetrics(s *Executions, to prometheus.Registerer) metrics {
+	if to == nil {
+		return metrics{}
+	}
+	claimTime := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "penstock_claim_seconds", Help: "Time that giving a run to a worker took.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12),
+	})
+	queueWait := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "penstock_queue_wait_seconds", Help: "Time that runs waited for a worker.", Buckets: prometheus.ExponentialBuckets(0.005, 4, 10),
+	})
+	executions := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "penstock_executions_total", Help: "Executions that workers ended, by the state that they left the run in.",
+	}, []string{"state"})
+	to.MustRegister(claimTime, queueWait, executions, &runCounts{s: s})
+	return metrics{claimTime, queueWait, executions}
+}
+
+func (m metrics) claimed(took, waited time.Duration) {
+	if m.claimTime != nil {
+		m.claimTime.Observe(took.Seconds())
+		m.queueWait.Observe(waited.Seconds())
+	}
+}
+
+func (m metrics) finished(state penstock.State) {
+	if m.executions != nil {
+		m.executions.WithLabelValues(string(state)).Inc()
+	}
+}
+
+// countEvery bounds how often the runs are counted: it reads an index of all.
+const countEvery = 30 * time.Second
+
+// runCounts tells how many runs are in each state.
+type runCounts struct {
+	s      *Executions
+	mu     sync.Mutex
+	at     time.Time
+	counts map[penstock.State]int64
+}
+
+var runsDesc = prometheus.NewDesc("penstock_runs", "Runs by state, counted at most every 30 seconds.", []string{"state"}, nil)
+
+// Describe implements prometheus.Collector.
+func (r *runCounts) Describe(ch chan<- *prometheus.Desc) { ch <- runsDesc }
+
+// Collect implements prometheus.Collector. While the database is away it tells
+// nothing rather than something old.
+func (r *runCounts) Collect(ch chan<- prometheus.Metric) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.at) > countEvery {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		counts, err := r.s.store.CountRuns(ctx)
+		if err != nil {
+			return
+		}
+		r.counts, r.at = counts, time.Now()
+	}
+	for _, state := range penstock.States() {
+		ch <- prometheus.MustNewConstMetric(runsDesc, prometheus.GaugeValue, float64(r.counts[state]), string(state))
+	}
+}

@@ -1,0 +1,58 @@
+// Package execute holds the rules of a run's execution: which worker gets it, what the
+// worker is given, what it reports, and how the run ends. Workers act through
+// [Executions.Control] alone.
+package execute
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/blob"
+	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/run"
+	"github.com/penstock-dev/penstock/internal/secret"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Options is what the rules of execution are made of.
+type Options struct {
+	Store        *store.Store
+	Blobs        *blob.Store
+	Keyset       *secret.Keyset
+	Log          *slog.Logger
+	Metrics      prometheus.Registerer // nil: nothing is measured
+	QueueTimeout time.Duration
+	Secrets      *access.Secrets
+	Skills       *catalog.Skills
+	Runs         run.Parts
+}
+
+// Executions gives runs to workers and records what comes of them.
+type Executions struct {
+	store        *store.Store
+	blobs        *blob.Store
+	keyset       *secret.Keyset
+	log          *slog.Logger
+	queueTimeout time.Duration
+	secrets      *access.Secrets
+	skills       *catalog.Skills
+	runs         *run.Runs
+	files        *run.Files
+	seen         metrics
+
+	localWorker atomic.Bool // has said that it is there
+}
+
+// New makes the rules of execution.
+func New(o Options) *Executions {
+	s := &Executions{
+		store: o.Store, blobs: o.Blobs, keyset: o.Keyset, log: o.Log, queueTimeout: o.QueueTimeout,
+		secrets: o.Secrets, skills: o.Skills, runs: o.Runs.Runs, files: o.Runs.Files,
+	}
+	s.seen = newMetrics(s, o.Metrics)
+	return s
+}

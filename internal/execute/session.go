@@ -1,0 +1,116 @@
+package execute
+
+import (
+	"context"
+	"io"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/blob"
+	"github.com/penstock-dev/penstock/internal/run"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+func (s *Executions) saveSession(ctx context.Context, l penstock.Lease, held store.RunRow, u penstock.Upload, content io.Reader) error {
+	// Each attempt has a file of its own: a content and the key in the row belong together.
+	saved := store.Session{
+		ConversationID: held.ConversationID, Team: held.Team, Harness: held.Harness, SessionID: u.Session.SessionID,
+		Blob: run.SessionKey(held.ConversationID, penstock.NewID()),
+	}
+	if err := s.putSession(ctx, &saved, content); err != nil {
+		return run.StorageError(err)
+	}
+	var old string
+	err := s.store.Write(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Held(ctx, l); err != nil {
+			return err
+		}
+		if err := tx.SetResumable(ctx, held.ID, true); err != nil {
+			return err
+		}
+		var err error
+		old, err = tx.SaveSession(ctx, saved)
+		return err
+	})
+	if err != nil {
+		s.files.DropRefused(ctx, err, saved.Blob)
+		return err
+	}
+	s.files.DropBlob(ctx, old)
+	return nil
+}
+
+// putSession stores the content of a session, sealed, and notes its size in clear
+// and its key.
+func (s *Executions) putSession(ctx context.Context, saved *store.Session, content io.Reader) error {
+	file, key, err := s.keyset.NewFile(access.SessionContext(saved.ConversationID, saved.Blob))
+	if err != nil {
+		return err
+	}
+	in := &bounded{Reader: content, most: run.MaxSessionBytes}
+	sealed, err := file.Seal(in)
+	if err != nil {
+		return err
+	}
+	if _, _, err := s.blobs.Put(ctx, saved.Blob, sealed, -1); err != nil {
+		return err
+	}
+	saved.Size, saved.SealedKey = in.read, key
+	return nil
+}
+
+// bounded counts what it reads; more than it may have is blob.ErrTooLarge.
+type bounded struct {
+	io.Reader
+	read, most int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.read += int64(n); b.read > b.most {
+		return 0, blob.ErrTooLarge
+	}
+	return n, err
+}
+
+// session opens a saved session. One that does not open to its end is as good as
+// gone: nothing of it is given away.
+func (c control) session(ctx context.Context, f penstock.File, saved store.Session) (io.ReadCloser, error) {
+	content, err := c.blob(ctx, f, saved.Blob)
+	if err != nil || len(saved.SealedKey) == 0 { // saved by an earlier version
+		return content, err
+	}
+	opened, err := c.s.openSession(saved, content)
+	if err != nil {
+		_ = content.Close() // only read
+		c.s.log.Error("a saved session cannot be opened", "conversation", saved.ConversationID, "blob", saved.Blob, "error", err)
+		return nil, penstock.NotFound("file", f.ID)
+	}
+	return opened, nil
+}
+
+// openSession reads the content twice: once to see that all of it opens.
+func (s *Executions) openSession(saved store.Session, content io.ReadSeekCloser) (io.ReadCloser, error) {
+	file, err := s.keyset.OpenFile(saved.SealedKey, access.SessionContext(saved.ConversationID, saved.Blob))
+	if err != nil {
+		return nil, err
+	}
+	tried, err := file.Open(content)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, tried); err != nil {
+		return nil, err
+	}
+	if _, err := content.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	opened, err := file.Open(content)
+	return readCloser{opened, content}, err
+}
+
+// readCloser reads from one and closes another.
+type readCloser struct {
+	io.Reader
+	io.Closer
+}

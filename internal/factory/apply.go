@@ -1,0 +1,459 @@
+package factory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/automation"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/delivery"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// application makes the rows of a factory what its files say, in one
+// transaction that has given the team its next version.
+type application struct {
+	s       *Factories
+	tx      *store.Tx
+	p       penstock.Principal
+	factory store.FactoryRow
+	known   definition.Known
+
+	files   map[string][]byte
+	parsed  *definition.Definition     // of files
+	secrets map[string]store.SecretRow // those that the files name, locked
+	found   []definition.Diagnostic
+}
+
+// apply defines the factory by files in place of those before. Findings that are
+// errors end it; the transaction is to be undone then.
+func (a *application) apply(ctx context.Context, before, files map[string][]byte) (Applied, error) {
+	plan := definition.Plan{Created: []definition.Change{}, Changed: []definition.Change{}, Removed: []definition.Change{}}
+	if len(before) > 0 && sameFiles(before, files) {
+		return Applied{plan, a.factory.Definition.Revision, []penstock.Diagnostic{}}, nil
+	}
+	d, err := a.read(ctx, files)
+	if err != nil {
+		return Applied{}, err
+	}
+	a.parsed = d
+	if plan, err = a.compare(ctx, before, d); err != nil {
+		return Applied{}, err
+	}
+	for _, step := range []func(context.Context, *definition.Definition) error{a.agents, a.config, a.webhooks, a.automations} {
+		if err := step(ctx, d); err != nil {
+			return Applied{}, err
+		}
+	}
+	if definition.HasErrors(a.found) {
+		return Applied{}, invalidDefinition(a.found)
+	}
+	if err := a.s.catalog.RoomInList(ctx, a.tx, store.ListOfAgents, a.factory.Team); err != nil {
+		return Applied{}, err
+	}
+	revision, err := a.revise(ctx, before, files, plan)
+	return Applied{plan, revision, diagnostics(a.found)}, err
+}
+
+// read parses files and makes sure of what they name.
+func (a *application) read(ctx context.Context, files map[string][]byte) (*definition.Definition, error) {
+	a.files = files
+	webhooks, err := a.tx.Webhooks(ctx, a.factory.Team, a.factory.UID)
+	if err != nil {
+		return nil, err
+	}
+	a.known.WebhookUIDs = []string{}
+	for _, w := range webhooks {
+		a.known.WebhookUIDs = append(a.known.WebhookUIDs, w.UID)
+	}
+	secrets := fileSecrets{
+		manages: a.p.May(penstock.ScopeSecretsManage), repository: a.factory.Source == penstock.FactoryRepository, webhooks: webhooks,
+	}
+	if secrets.all, err = a.tx.SecretNames(ctx, a.factory.Team); err != nil {
+		return nil, err
+	}
+	secrets.into(&a.known)
+	others := taken(func(name, alias string) ([]store.FactoryName, error) {
+		return a.tx.FactoriesNamed(ctx, a.factory.Team, name, alias)
+	}, func(f store.FactoryName, _ string) bool { return f.UID == a.factory.UID })
+	a.known.Taken = func(name, alias string) (nameTaken, aliasTaken bool) {
+		nameTaken, aliasTaken = others(name, alias)
+		if nameTaken && a.factory.Definition.Revision == 0 {
+			return false, false // a new factory that is there already is a conflict, told when it is stored
+		}
+		return nameTaken, aliasTaken
+	}
+	secrets.values(a.s, &a.known, func(name string) ([]store.SecretRow, error) {
+		return a.tx.UseSecrets(ctx, a.factory.Team, []string{name})
+	})
+	d, found := definition.Parse(files, a.known)
+	if a.found = found; d == nil {
+		return nil, invalidDefinition(found)
+	}
+	return d, a.use(ctx, d)
+}
+
+// taken reports by which of a factory's names another one is known. An error is
+// left to whoever stores the factory, who meets it again.
+func taken(list func(name, alias string) ([]store.FactoryName, error), own func(f store.FactoryName, name string) bool) func(name, alias string) (nameTaken, aliasTaken bool) {
+	return func(name, alias string) (nameTaken, aliasTaken bool) {
+		factories, err := list(name, alias)
+		for _, f := range factories {
+			if err == nil && !own(f, name) {
+				nameTaken, aliasTaken = nameTaken || f.Called(name), aliasTaken || f.Called(alias)
+			}
+		}
+		return nameTaken, aliasTaken
+	}
+}
+
+// use locks what the files name outside of the factory: it is there when the
+// transaction is committed.
+func (a *application) use(ctx context.Context, d *definition.Definition) error {
+	var names, environments []string
+	add := func(c *penstock.Config) {
+		names = append(names, c.SecretNames()...)
+		if c.EnvironmentID != "" {
+			environments = append(environments, c.EnvironmentID)
+		}
+	}
+	add(d.Factory.AgentDefaults.Overrides().Config())
+	add(alwaysOf(d.Factory).config())
+	for _, agent := range d.Agents {
+		add(agent.Identity().Config())
+	}
+	for _, automation := range d.Automations {
+		add(automation.Automation().Config())
+	}
+	for _, w := range d.Webhooks {
+		names = append(names, w.SecretName)
+	}
+	names = append(names, imageSecrets(d)...)
+	gone := func(kind, name string) error {
+		return &penstock.Error{Code: penstock.CodeConflict, Retryable: true, Detail: fmt.Sprintf("the %s %q was deleted at this moment", kind, name)}
+	}
+	slices.Sort(environments)
+	for _, uid := range slices.Compact(environments) {
+		if err := a.tx.UseEnvironment(ctx, a.factory.Team, uid); penstock.CodeOf(err) == penstock.CodeNotFound {
+			return gone("environment", uid)
+		} else if err != nil {
+			return err
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	rows, err := a.tx.UseSecrets(ctx, a.factory.Team, names)
+	a.secrets = map[string]store.SecretRow{}
+	for _, row := range rows {
+		a.secrets[row.Name] = row
+	}
+	for _, name := range names {
+		if _, there := a.secrets[name]; !there && err == nil {
+			err = gone("secret", name)
+		}
+	}
+	return err
+}
+
+// badf reports what is wrong with a file beyond what its reader knows, at a key
+// of the document or, with "", at its beginning.
+func (a *application) badf(kind definition.Kind, name, key, format string, args ...any) {
+	path := definition.DocumentPath(a.files, kind, name)
+	line := 1
+	if key != "" {
+		for n, text := range bytes.Split(a.files[path], []byte("\n")) {
+			if bytes.HasPrefix(text, []byte(key)) {
+				line = n + 1
+				break
+			}
+		}
+	}
+	a.found = append(a.found, definition.Diagnostic{
+		Code: definition.InvalidValue, Message: fmt.Sprintf(format, args...), Path: path, Line: line, Column: 1, Severity: definition.SeverityError,
+	})
+}
+
+func (a *application) badFields(kind definition.Kind, name string, errs []penstock.FieldError) {
+	for _, e := range errs {
+		a.badf(kind, name, "", "%s", strings.TrimSpace(strings.TrimPrefix(e.Pointer, "/")+" "+e.Detail))
+	}
+}
+
+// imageSecrets are the secrets with which the images of runners are fetched.
+func imageSecrets(d *definition.Definition) []string {
+	var names []string
+	for _, r := range d.Runners {
+		if linux := r.Platform.Linux; linux != nil && linux.RegistryCredentialSecretName != "" {
+			names = append(names, linux.RegistryCredentialSecretName)
+		}
+	}
+	return names
+}
+
+// always is what every run of a factory has.
+type always struct {
+	secrets []string
+	servers map[string]penstock.MCPServer
+}
+
+func alwaysOf(f definition.Factory) always {
+	o := definition.Settings{Secrets: f.Secrets, MCPServers: f.MCPServers}.Overrides()
+	return always{o.Secrets, o.MCPServers}
+}
+
+func (a always) config() *penstock.Config {
+	return &penstock.Config{Secrets: a.secrets, MCPServers: a.servers}
+}
+
+// config stores what factory.yaml says.
+func (a *application) config(ctx context.Context, d *definition.Definition) error {
+	f, row := d.Factory, a.factory
+	row.Name, row.Alias, row.Description = f.Name, f.Alias, f.Description
+	all := alwaysOf(f)
+	row.FactoryConfig = store.FactoryConfig{
+		Defaults: f.AgentDefaults.Overrides(), Secrets: all.secrets, MCPServers: all.servers, ImageSecrets: imageSecrets(d),
+	}
+	row.Defaults.CredentialStrategy = f.CredentialStrategy
+	for _, r := range f.Repositories {
+		row.WorksOn = append(row.WorksOn, penstock.WorkRepository{Owner: r.Owner, Repo: r.Name})
+	}
+	row.UpdatedAt = penstock.Now()
+	a.factory = row
+	return a.tx.SetFactory(ctx, row)
+}
+
+// agents stores the agents, and which of them is the foreman. An agent keeps
+// its UID, and what no file can say of it, as long as its name is there.
+func (a *application) agents(ctx context.Context, d *definition.Definition) error {
+	rows, err := a.tx.FactoryAgents(ctx, a.factory.UID)
+	if err != nil {
+		return err
+	}
+	present := map[string]penstock.Identity{}
+	for _, row := range rows {
+		present[row.Name] = row
+		if !slices.ContainsFunc(d.Agents, func(agent definition.Agent) bool { return agent.Name == row.Name }) {
+			if err := a.tx.DeleteIdentity(ctx, a.factory.Team, row.UID); err != nil {
+				return err
+			}
+		}
+	}
+	now := penstock.Now()
+	a.factory.Agents = []penstock.FactoryAgent{}
+	for _, doc := range d.Agents {
+		before, there := present[doc.Name]
+		agent := doc.Identity()
+		agent.UID, agent.CreatedAt, agent.UpdatedAt, agent.FactoryUID = before.UID, before.CreatedAt, before.UpdatedAt, a.factory.UID
+		agent.Skills, agent.Memory, agent.OnBehalfOfEnabled = before.Skills, before.Memory, before.OnBehalfOfEnabled
+		if !there {
+			agent.UID, agent.CreatedAt = penstock.NewID(), now
+		}
+		if errs, _ := field.Errors(a.s.resources.checkIdentity(a.p, agent, agent.OnBehalfOfEnabled)); errs != nil {
+			a.badFields(definition.KindAgent, doc.Name, errs)
+		}
+		if agent.Type == penstock.AgentForeman {
+			a.factory.ForemanUID = agent.UID
+		}
+		a.factory.Agents = append(a.factory.Agents, penstock.FactoryAgent{UID: agent.UID, Name: agent.Name, Type: agent.Type})
+		if was, is := definition.AgentOf(before), definition.AgentOf(agent); there && was.Prompt == is.Prompt && same(was, is) {
+			continue
+		}
+		agent.UpdatedAt = now
+		if err := a.storeAgent(ctx, agent, there); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *application) storeAgent(ctx context.Context, agent penstock.Identity, there bool) error {
+	if err := a.tx.AddPrincipal(ctx, a.factory.Team, access.AgentActor(agent)); err != nil {
+		return err
+	}
+	if there {
+		return a.tx.SetIdentity(ctx, a.factory.Team, agent)
+	}
+	return a.tx.AddIdentity(ctx, a.factory.Team, agent)
+}
+
+// same reports whether two values say the same as JSON. Documents are compared,
+// not rows, where a row may say the same in another way.
+func same(x, y any) bool {
+	a, errA := json.Marshal(x)
+	b, errB := json.Marshal(y)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
+}
+
+// automations stores the automations with their clocks.
+func (a *application) automations(ctx context.Context, d *definition.Definition) error {
+	rows, err := a.tx.Automations(ctx, a.factory.UID)
+	if err != nil {
+		return err
+	}
+	present := map[string]store.AutomationRow{}
+	for _, row := range rows {
+		present[row.Name] = row
+		if !slices.ContainsFunc(d.Automations, func(doc definition.Automation) bool { return doc.Name == row.Name }) {
+			if err := a.tx.DeleteAutomation(ctx, row); err != nil {
+				return err
+			}
+		}
+	}
+	now := penstock.Now()
+	for _, doc := range d.Automations {
+		before, there := present[doc.Name]
+		row := store.AutomationRow{Automation: doc.Automation(), Team: a.factory.Team, FactoryUID: a.factory.UID}
+		row.UID, row.CreatedAt, row.UpdatedAt = before.UID, before.CreatedAt, before.UpdatedAt
+		a.badFields(definition.KindAutomation, doc.Name, automation.Change{}.Check(a.s.automations, &row))
+		was, is := definition.AutomationOf(before.Automation), definition.AutomationOf(row.Automation)
+		if there && was.Prompt == is.Prompt && same(was, is) {
+			continue
+		}
+		row.UpdatedAt = now
+		if definition.HasErrors(a.found) {
+			continue // it is not applied; there may be more to find
+		}
+		if err := a.storeAutomation(ctx, row, before, there); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *application) storeAutomation(ctx context.Context, row, before store.AutomationRow, there bool) error {
+	if !there {
+		row.UID, row.CreatedAt = penstock.NewID(), row.UpdatedAt
+		if err := a.tx.AddAutomation(ctx, row); err != nil {
+			return err
+		}
+		_, err := a.s.resources.keepAutomation(ctx, a.tx, row, nil, nil)
+		return err
+	}
+	clocks, err := a.tx.Clocks(ctx, row.UID)
+	if err != nil {
+		return err
+	}
+	if err := a.tx.SetAutomation(ctx, row); err != nil {
+		return err
+	}
+	_, err = a.s.resources.keepAutomation(ctx, a.tx, row, &before, clocks)
+	return err
+}
+
+// webhooks stores the webhooks, each with the value that its secret has now.
+// One whose file is gone ends: from the next request on it answers 404.
+func (a *application) webhooks(ctx context.Context, d *definition.Definition) error {
+	rows, err := a.tx.Webhooks(ctx, a.factory.Team, a.factory.UID)
+	if err != nil {
+		return err
+	}
+	if most := a.s.limits.WebhooksPerFactory; most > 0 && len(d.Webhooks) > max(most, len(rows)) {
+		return penstock.Errorf(penstock.CodeConflict, "the files have %d webhooks, and this server allows %d (webhooks_per_factory)", len(d.Webhooks), most)
+	}
+	present := map[string]store.WebhookRow{}
+	for _, row := range rows {
+		present[row.Name] = row
+		if !slices.ContainsFunc(d.Webhooks, func(doc definition.Webhook) bool { return doc.Name == row.Name }) {
+			if err := a.tx.DeleteWebhook(ctx, row.UID); err != nil {
+				return err
+			}
+		}
+	}
+	for _, doc := range d.Webhooks {
+		before, there := present[doc.Name]
+		if err := a.webhook(ctx, doc, before, there); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *application) webhook(ctx context.Context, doc definition.Webhook, before store.WebhookRow, there bool) error {
+	row, now := before, penstock.Now()
+	if !there {
+		row = store.WebhookRow{Webhook: penstock.Webhook{UID: penstock.NewUID(), Label: doc.Name, CreatedAt: now}, Team: a.factory.Team, FactoryUID: a.factory.UID}
+	}
+	w := doc.Webhook()
+	row.Name, row.AuthMode, row.SignatureScheme, row.Signature = w.Name, w.AuthMode, w.SignatureScheme, w.Signature
+	row.SecretName, row.DeliveryIDHeader, row.ReplayGuard, row.SecretRefresh = w.SecretName, w.DeliveryIDHeader, w.ReplayGuard, w.SecretRefresh
+	value, pending, err := a.secretValue(w.SecretName)
+	if err != nil {
+		return err
+	}
+	row.PendingSecret, row.Enabled = pending, w.Enabled && !pending
+	if problem := delivery.Unfit(row, value); !pending && problem != "" {
+		a.badf(definition.KindWebhook, doc.Name, "secretName", "the value of the secret %s is none for this webhook: it %s", w.SecretName, problem)
+		return nil
+	}
+	switch {
+	case !there:
+		row.UpdatedAt = now
+		err = a.tx.AddWebhook(ctx, row)
+	case !same(before.Webhook, row.Webhook):
+		row.UpdatedAt = now
+		err = a.tx.SetWebhook(ctx, row)
+	}
+	if err != nil {
+		return err
+	}
+	if pending {
+		return a.tx.EndWebhookSecrets(ctx, row.UID)
+	}
+	if kept, err := a.s.webhooks.Has(before, value); err != nil || kept && before.SecretName == row.SecretName {
+		return err
+	}
+	return a.s.webhooks.GiveWebhook(ctx, a.tx, row, value, 0)
+}
+
+// secretValue is the value of a secret that the files name.
+func (a *application) secretValue(name string) (value string, pending bool, err error) {
+	row := a.secrets[name]
+	if row.Pending {
+		return "", true, nil
+	}
+	value, err = a.s.secrets.Open(row)
+	return value, false, err
+}
+
+// rendered are the files of a factory that is made by its name.
+func rendered(f definition.Factory) (map[string][]byte, error) {
+	f.SchemaVersion, f.AgentDefaults.Model = definition.SchemaVersion, penstock.ModelAuto
+	yaml, err := definition.WriteFactory(nil, f)
+	if err != nil {
+		return nil, fmt.Errorf("write the file of a factory: %w", err)
+	}
+	agent, err := definition.WriteAgent(nil, definition.Agent{Type: penstock.AgentForeman, Prompt: foremanPrompt})
+	if err != nil {
+		return nil, fmt.Errorf("write the file of a foreman: %w", err)
+	}
+	files := map[string][]byte{}
+	files[definition.DocumentPath(files, definition.KindFactory, f.Name)] = yaml
+	files[definition.DocumentPath(files, definition.KindAgent, foremanName)] = agent
+	return files, nil
+}
+
+// moved are files with those of a resource below another name.
+func moved(files map[string][]byte, kind definition.Kind, from, to string) map[string][]byte {
+	after := maps.Clone(files)
+	for _, path := range definition.Paths(files, kind, from) {
+		delete(after, path)
+	}
+	for _, path := range definition.Paths(files, kind, from) {
+		parts := strings.SplitN(path, "/", 3)
+		parts[1] = strings.Replace(parts[1], from, to, 1)
+		next := strings.Join(parts, "/")
+		if _, read := definition.Concerns(next); !read { // automations/readme.md explains the folder
+			next = definition.DocumentPath(nil, kind, to)
+		}
+		after[next] = files[path]
+	}
+	return after
+}

@@ -1,0 +1,313 @@
+package factory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Limits of an agent.
+const (
+	maxMemoryStores = 50
+	maxAgentJSON    = 64 << 10 // bytes of what is not configuration
+)
+
+// ListIdentities lists the team's agents by name, those of one factory unless
+// factoryUID is "".
+func (s *Resources) ListIdentities(ctx context.Context, p penstock.Principal, factoryUID string) ([]penstock.Identity, error) {
+	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
+		return nil, err
+	}
+	agents, err := s.store.Identities(ctx, p.Team)
+	if factoryUID != "" {
+		agents = slices.DeleteFunc(agents, func(i penstock.Identity) bool { return i.FactoryUID != factoryUID })
+	}
+	for i := range agents {
+		agents[i] = s.presentIdentity(agents[i])
+	}
+	return agents, err
+}
+
+// Identity answers one agent.
+func (s *Resources) Identity(ctx context.Context, p penstock.Principal, uid string) (penstock.Identity, error) {
+	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
+		return penstock.Identity{}, err
+	}
+	agent, err := s.store.Identity(ctx, p.Team, uid)
+	return s.presentIdentity(agent), err
+}
+
+// presentIdentity adds what is not stored: whether the configuration says how to
+// run the agent's harness, and the harness's type as base_harness.
+func (s *Resources) presentIdentity(i penstock.Identity) penstock.Identity {
+	i.Available = slices.Contains(s.executable, i.Harness.Kind())
+	if i.Harness != nil {
+		i.BaseHarness = i.Harness.Type
+	}
+	return i
+}
+
+// CreateIdentity makes an agent, which is a service account of the team. Its
+// name is the only one of the team, in whatever case it is written.
+func (s *Resources) CreateIdentity(ctx context.Context, p penstock.Principal, req penstock.IdentityRequest) (penstock.Identity, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		return penstock.Identity{}, err
+	}
+	now := penstock.Now()
+	agent := penstock.Identity{UID: penstock.NewID(), CreatedAt: now, UpdatedAt: now}
+	if err := s.changeIdentity(&agent, req); err != nil {
+		return penstock.Identity{}, err
+	}
+	if err := s.checkIdentity(p, agent, false); err != nil {
+		return penstock.Identity{}, err
+	}
+	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Identity, error) {
+		if err := catalog.UseEnvironment(ctx, tx, p, agent.EnvironmentID, "/environment_id"); err != nil {
+			return agent, err
+		}
+		if err := useIdentitySecrets(ctx, tx, p, agent); err != nil {
+			return agent, err
+		}
+		if err := tx.AddPrincipal(ctx, p.Team, access.AgentActor(agent)); err != nil {
+			return agent, err
+		}
+		if err := tx.AddIdentity(ctx, p.Team, agent); err != nil {
+			return agent, err
+		}
+		return s.presentIdentity(agent), s.catalog.RoomInList(ctx, tx, store.ListOfAgents, p.Team)
+	})
+}
+
+// UpdateIdentity changes what the request has: an absent field stays, an empty
+// value clears it. Runs that exist keep their configuration.
+func (s *Resources) UpdateIdentity(ctx context.Context, p penstock.Principal, uid string, req penstock.IdentityRequest) (penstock.Identity, error) {
+	return s.editIdentity(ctx, p, uid, func(_ *store.Tx, agent *penstock.Identity) (changed bool, err error) {
+		return true, s.changeIdentity(agent, req)
+	})
+}
+
+// editIdentity changes an agent in a transaction, and the files of its factory
+// with it. Where change reports false, nothing is stored.
+func (s *Resources) editIdentity(
+	ctx context.Context, p penstock.Principal, uid string, change func(*store.Tx, *penstock.Identity) (changed bool, err error),
+) (penstock.Identity, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		return penstock.Identity{}, err
+	}
+	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Identity, error) {
+		agent, err := tx.Identity(ctx, p.Team, uid)
+		if err != nil {
+			return agent, err
+		}
+		if err := s.repositories.readOnlyFactory(ctx, tx, p.Team, agent.FactoryUID, definition.KindAgent, agent.Name); err != nil {
+			return agent, err
+		}
+		before := agent
+		if changed, err := change(tx, &agent); err != nil || !changed {
+			return s.presentIdentity(agent), err
+		}
+		if err := s.storeIdentity(ctx, tx, p, before, agent); err != nil {
+			return agent, err
+		}
+		agent, err = tx.Identity(ctx, p.Team, uid)
+		return s.presentIdentity(agent), err
+	})
+}
+
+// storeIdentity checks an agent that was changed in the transaction, and stores
+// it.
+func (s *Resources) storeIdentity(ctx context.Context, tx *store.Tx, p penstock.Principal, before, agent penstock.Identity) error {
+	if agent.FactoryUID != "" && (agent.Type == penstock.AgentForeman) != (before.Type == penstock.AgentForeman) {
+		return penstock.Invalid("/agent_type", "cannot become or cease to be FOREMAN: a factory has exactly one")
+	}
+	if err := s.checkIdentity(p, agent, before.OnBehalfOfEnabled); err != nil {
+		return err
+	}
+	if err := catalog.UseEnvironment(ctx, tx, p, agent.EnvironmentID, "/environment_id"); err != nil {
+		return err
+	}
+	if err := useIdentitySecrets(ctx, tx, p, agent); err != nil {
+		return err
+	}
+	agent.UpdatedAt = penstock.Now()
+	if err := tx.AddPrincipal(ctx, p.Team, access.AgentActor(agent)); err != nil {
+		return err
+	}
+	if err := tx.SetIdentity(ctx, p.Team, agent); err != nil {
+		return err
+	}
+	if err := s.catalog.RoomInList(ctx, tx, store.ListOfAgents, p.Team); err != nil {
+		return err
+	}
+	if agent.FactoryUID == "" {
+		return nil
+	}
+	return s.factories.rewrite(ctx, tx, p, agent.FactoryUID, renamed{definition.KindAgent, before.Name, agent.Name})
+}
+
+// DeleteIdentity takes an agent away from new runs and revokes its keys. Its
+// runs stay; a schedule that names it says that it is gone. The foreman of a
+// factory is a conflict, since it goes with its factory, and so is an agent that
+// an automation of its factory names.
+func (s *Resources) DeleteIdentity(ctx context.Context, p penstock.Principal, uid string) error {
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		return err
+	}
+	return s.answers.Alter(ctx, p.Team, func(tx *store.Tx) error {
+		agent, err := tx.Identity(ctx, p.Team, uid)
+		if err != nil {
+			return err
+		}
+		if err := s.repositories.readOnlyFactory(ctx, tx, p.Team, agent.FactoryUID, definition.KindAgent, agent.Name); err != nil {
+			return err
+		}
+		if agent.FactoryUID != "" && agent.Type == penstock.AgentForeman {
+			return penstock.Errorf(penstock.CodeConflict, "the agent is the foreman of the factory %s: delete the factory instead", agent.FactoryUID)
+		}
+		if err := tx.DeleteIdentity(ctx, p.Team, uid); err != nil {
+			return err
+		}
+		if agent.FactoryUID != "" {
+			err = s.factories.rewrite(ctx, tx, p, agent.FactoryUID)
+		}
+		return err
+	})
+}
+
+// changeIdentity applies a request. Empty values become absent, so that the
+// agent says nothing about them.
+func (s *Resources) changeIdentity(i *penstock.Identity, req penstock.IdentityRequest) error {
+	field.Set(&i.Name, req.Name)
+	i.Name = strings.TrimSpace(i.Name)
+	field.Set(&i.Description, req.Description)
+	field.Set(&i.Prompt, req.Prompt)
+	if field.Set(&i.Secrets, req.Secrets); len(i.Secrets) == 0 && req.Secrets != nil {
+		i.Secrets = nil
+	}
+	field.Set(&i.Skills, req.Skills)
+	field.Set(&i.Memory, req.Memory)
+	field.Set(&i.DefaultRunnerUID, req.DefaultRunnerUID)
+	field.Set(&i.EnvironmentID, req.EnvironmentID)
+	field.Set(&i.BaseModel, req.BaseModel)
+	if field.Set(&i.MCPServers, req.MCPServers); len(i.MCPServers) == 0 && req.MCPServers != nil {
+		i.MCPServers = nil
+	}
+	field.Set(&i.CredentialStrategy, req.CredentialStrategy)
+	if raw := bytes.TrimSpace(req.HarnessAuthSecrets); len(raw) > 0 && string(raw) != "null" {
+		i.HarnessAuthSecrets = raw
+		var names map[string]json.RawMessage
+		if json.Unmarshal(raw, &names) == nil && len(names) == 0 {
+			i.HarnessAuthSecrets = nil
+		}
+	}
+	field.Set(&i.OnBehalfOfEnabled, req.OnBehalfOfEnabled)
+	field.Set(&i.WorkerHost, req.WorkerHost)
+	field.Set(&i.Type, req.Type)
+	if i.Type == "" {
+		i.Type = "CUSTOM"
+	}
+	return s.changeHarness(i, req)
+}
+
+// changeHarness applies harness and the deprecated base_harness, which is the
+// type of harness alone: harness wins, and the two must not name two types. A
+// base_harness that the agent has already leaves its model.
+func (s *Resources) changeHarness(i *penstock.Identity, req penstock.IdentityRequest) error {
+	if req.Harness == nil && req.BaseHarness == nil {
+		return nil
+	}
+	base := ""
+	field.Set(&base, req.BaseHarness)
+	kind := (&penstock.Harness{Type: base}).Kind()
+	switch {
+	case req.Harness != nil && base != "" && req.Harness.Kind() != kind:
+		return penstock.Invalid("/base_harness", "%q contradicts harness, whose type is %q: leave base_harness out", base, req.Harness.Kind())
+	case req.Harness != nil:
+		i.Harness = req.Harness
+	case base == "":
+		i.Harness = nil
+	case !slices.Contains(s.harnesses, kind):
+		return penstock.Invalid("/base_harness", "%q is not a harness of this server: %s", base, strings.Join(s.harnesses, ", "))
+	case i.Harness == nil || i.Harness.Kind() != kind:
+		i.Harness = &penstock.Harness{Type: base}
+	}
+	if i.Harness != nil && *i.Harness == (penstock.Harness{}) {
+		i.Harness = nil
+	}
+	return nil
+}
+
+// checkIdentity reports all that is wrong with an agent. actedFor says whether
+// it might act on behalf of users before: only an admin can give that right.
+func (s *Resources) checkIdentity(p penstock.Principal, i penstock.Identity, actedFor bool) error {
+	if i.OnBehalfOfEnabled && !actedFor && !p.May(penstock.ScopeAdmin) {
+		return penstock.Errorf(penstock.CodeNotAuthorized, "only an admin can let an agent act on behalf of users")
+	}
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	field.Name(bad, i.Name, true)
+	field.Text(bad, "/description", i.Description, field.MaxDescription)
+	field.Text(bad, "/prompt", i.Prompt, field.MaxAgentPrompt)
+	for pointer, text := range map[string]string{
+		"/base_model": i.BaseModel, "/default_runner_uid": i.DefaultRunnerUID, "/worker_host": i.WorkerHost, "/environment_id": i.EnvironmentID,
+	} {
+		field.Text(bad, pointer, text, field.MaxName)
+	}
+	if !slices.Contains(penstock.AgentTypes(), i.Type) {
+		bad("/agent_type", "%q is not a type of agent: %s", i.Type, field.Enumerated(penstock.AgentTypes()))
+	}
+	if n := len(i.Memory.AttachedStores); n > maxMemoryStores {
+		bad("/memory/attached_stores", "has %d entries; at most %d are allowed", n, maxMemoryStores)
+	}
+	errs = append(errs, penstock.CheckMemoryStores("/memory/attached_stores", i.Memory.AttachedStores)...)
+	config := i.Config()
+	errs = append(errs, named(append(config.Check("", s.harnesses), s.catalog.Reserved(config)...))...)
+	if memory, err := json.Marshal(i.Memory); err != nil || len(memory) > maxAgentJSON {
+		bad("/memory", "has %d bytes of JSON; at most %d are allowed", len(memory), maxAgentJSON)
+	}
+	if errs == nil {
+		return nil
+	}
+	slices.SortStableFunc(errs, func(a, b penstock.FieldError) int { return strings.Compare(a.Pointer, b.Pointer) })
+	return penstock.InvalidFields(errs...)
+}
+
+// agentKeys are the keys of an agent that are called otherwise in a
+// configuration.
+var agentKeys = map[string]string{"/model_id": "/base_model", "/base_prompt": "/prompt", "/runner_id": "/default_runner_uid"}
+
+// named lets errors about a configuration point to the keys of an agent, and to
+// the name in each of its secrets.
+func named(errs []penstock.FieldError) []penstock.FieldError {
+	for i, e := range errs {
+		if strings.HasPrefix(e.Pointer, "/secrets/") {
+			errs[i].Pointer += "/name"
+		}
+		errs[i].Pointer = cmp.Or(agentKeys[e.Pointer], errs[i].Pointer)
+	}
+	return errs
+}
+
+// useIdentitySecrets makes sure that the agent's secrets are there when the
+// transaction is committed.
+func useIdentitySecrets(ctx context.Context, tx *store.Tx, p penstock.Principal, i penstock.Identity) error {
+	err := access.UseSecrets(ctx, tx, p, "", i.Config())
+	if told, ok := errors.AsType[*penstock.Error](err); ok {
+		told.Fields = named(told.Fields)
+	}
+	return err
+}

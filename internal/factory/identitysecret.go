@@ -1,0 +1,90 @@
+package factory
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// AppendIdentitySecrets gives an agent more secrets and leaves those that it
+// has, also those that it inherits from its factory: they become its own. A
+// secret that it has already is skipped, and a request that adds none changes
+// nothing.
+func (s *Resources) AppendIdentitySecrets(
+	ctx context.Context, p penstock.Principal, uid string, req penstock.SecretsAppend,
+) (penstock.Identity, error) {
+	return s.editIdentity(ctx, p, uid, func(tx *store.Tx, agent *penstock.Identity) (changed bool, err error) {
+		if err := s.checkAppended(ctx, tx, p, agent.Harness, req.Secrets); err != nil {
+			return false, err
+		}
+		secrets, err := ownOrInherited(ctx, tx, p.Team, *agent)
+		if err != nil {
+			return false, err
+		}
+		had := len(secrets)
+		for _, secret := range req.Secrets {
+			if !slices.Contains(secrets, secret) {
+				secrets = append(secrets, secret)
+			}
+		}
+		if len(secrets) == had {
+			return false, nil
+		}
+		agent.Secrets = secrets
+		return true, nil
+	})
+}
+
+// ownOrInherited copies the secrets of an agent, or of its factory's defaults
+// where it names none itself.
+func ownOrInherited(ctx context.Context, tx *store.Tx, team string, agent penstock.Identity) ([]penstock.NamedSecret, error) {
+	if agent.Secrets != nil || agent.FactoryUID == "" {
+		return slices.Clone(agent.Secrets), nil
+	}
+	factory, err := tx.Factory(ctx, team, agent.FactoryUID)
+	if err != nil {
+		return nil, err
+	}
+	var inherited []penstock.NamedSecret
+	for _, name := range factory.Defaults.Config().Secrets {
+		inherited = append(inherited, penstock.NamedSecret{Name: name})
+	}
+	return inherited, nil
+}
+
+// checkAppended reports all that is wrong with the secrets that an agent is to
+// get, at their place in the request.
+func (s *Resources) checkAppended(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, harness *penstock.Harness, secrets []penstock.NamedSecret,
+) error {
+	config := penstock.Config{Harness: harness}
+	for _, secret := range secrets {
+		config.Secrets = append(config.Secrets, secret.Name)
+	}
+	if errs := append(config.Check("", s.harnesses), s.catalog.Reserved(&config)...); errs != nil {
+		return penstock.InvalidFields(appended(errs)...)
+	}
+	err := access.UseSecrets(ctx, tx, p, "", &config)
+	if told, ok := errors.AsType[*penstock.Error](err); ok {
+		told.Fields = appended(told.Fields)
+	}
+	return err
+}
+
+// appended lets errors about secrets point to secrets_append.
+func appended(errs []penstock.FieldError) []penstock.FieldError {
+	for i := range errs {
+		if rest, ok := strings.CutPrefix(errs[i].Pointer, "/secrets"); ok {
+			errs[i].Pointer = "/secrets_append" + rest
+			if rest != "" {
+				errs[i].Pointer += "/name"
+			}
+		}
+	}
+	return errs
+}

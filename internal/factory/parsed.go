@@ -1,0 +1,51 @@
+package factory
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/penstock-dev/penstock/internal/definition"
+)
+
+// maxParsed is how many definitions are kept parsed: those applied last.
+const maxParsed = 32
+
+// parsedDefinitions remembers what the files of factories say, so that the next
+// change need not read those before it again. What is kept was committed: a
+// revision never changes. The zero value is ready.
+type parsedDefinitions struct {
+	mu   sync.Mutex
+	list []parsedDefinition // the newest last
+}
+
+type parsedDefinition struct {
+	factoryUID string
+	revision   int64
+	definition *definition.Definition
+}
+
+// keep remembers a revision in place of the factory's others.
+func (k *parsedDefinitions) keep(factoryUID string, revision int64, d *definition.Definition) {
+	if d == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.list = slices.DeleteFunc(k.list, func(p parsedDefinition) bool { return p.factoryUID == factoryUID })
+	k.list = append(k.list, parsedDefinition{factoryUID, revision, d})
+	if over := len(k.list) - maxParsed; over > 0 {
+		k.list = slices.Delete(k.list, 0, over)
+	}
+}
+
+// find is nil for what is not remembered.
+func (k *parsedDefinitions) find(factoryUID string, revision int64) *definition.Definition {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range k.list {
+		if p.factoryUID == factoryUID && p.revision == revision {
+			return p.definition
+		}
+	}
+	return nil
+}

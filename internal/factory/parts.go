@@ -1,0 +1,114 @@
+// Package factory holds the rules of factories: their files and what is made of them,
+// the repositories that the files come from, and the changes that the API makes to what
+// files define.
+package factory
+
+import (
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/automation"
+	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/delivery"
+	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/run"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Options is what the rules of factories are made of.
+type Options struct {
+	Store       *store.Store
+	Log         *slog.Logger
+	PublicURL   string // origin of links in answers, without a slash at its end
+	Limits      penstock.WebhookLimits
+	Harnesses   []string // all that are known
+	Executable  []string // those of them that the configuration says how to run
+	Access      access.Parts
+	Catalog     *catalog.Catalog
+	Runs        *run.Runs
+	Automations *automation.Automations
+	Webhooks    *delivery.Webhooks
+	Cache       *git.Cache    // where repositories of factories are read; nil: nowhere
+	GitPoll     time.Duration // how often those are looked at; 0: only when told to
+}
+
+// Factories holds factories and applies their files.
+type Factories struct {
+	store        *store.Store
+	publicURL    string
+	limits       penstock.WebhookLimits
+	harnesses    []string
+	answers      *access.Answers
+	secrets      *access.Secrets
+	catalog      *catalog.Catalog
+	runs         *run.Runs
+	automations  *automation.Automations
+	webhooks     *delivery.Webhooks
+	repositories *Repositories
+	resources    *Resources
+	schemas      func() (map[string]json.RawMessage, error) // of a factory's files
+	parsed       *parsedDefinitions
+}
+
+// Repositories follows the repositories that factories come from.
+type Repositories struct {
+	store     *store.Store
+	log       *slog.Logger
+	answers   *access.Answers
+	secrets   *access.Secrets
+	factories *Factories
+	cache     *git.Cache
+	gitPoll   time.Duration
+	parsed    *parsedDefinitions
+
+	syncs   chan struct{} // repositories that are looked at
+	reads   chan struct{} // those of them that are read
+	syncing sync.WaitGroup
+}
+
+// Resources changes agents, automations and webhooks one by one, and the files of
+// their factory with them.
+type Resources struct {
+	store        *store.Store
+	harnesses    []string
+	executable   []string
+	answers      *access.Answers
+	catalog      *catalog.Catalog
+	automations  *automation.Automations
+	webhooks     *delivery.Webhooks
+	factories    *Factories
+	repositories *Repositories
+}
+
+// Parts are the rules of this package.
+type Parts struct {
+	Factories    *Factories
+	Repositories *Repositories
+	Resources    *Resources
+}
+
+// New makes the rules of factories.
+func New(o Options) Parts {
+	parsed := &parsedDefinitions{}
+	factories := &Factories{
+		store: o.Store, publicURL: o.PublicURL, limits: o.Limits, harnesses: o.Harnesses,
+		answers: o.Access.Answers, secrets: o.Access.Secrets, catalog: o.Catalog, runs: o.Runs, automations: o.Automations, webhooks: o.Webhooks,
+		schemas: sync.OnceValues(definition.SchemaJSON), parsed: parsed,
+	}
+	factories.repositories = &Repositories{
+		store: o.Store, log: o.Log, answers: o.Access.Answers, secrets: o.Access.Secrets, factories: factories,
+		cache: o.Cache, gitPoll: o.GitPoll, parsed: parsed,
+		syncs: make(chan struct{}, syncsAtOnce), reads: make(chan struct{}, readsAtOnce),
+	}
+	factories.resources = &Resources{
+		store: o.Store, harnesses: o.Harnesses, executable: o.Executable, answers: o.Access.Answers,
+		catalog: o.Catalog, automations: o.Automations, webhooks: o.Webhooks,
+		factories: factories, repositories: factories.repositories,
+	}
+	return Parts{Factories: factories, Repositories: factories.repositories, Resources: factories.resources}
+}

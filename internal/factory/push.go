@@ -1,0 +1,77 @@
+package factory
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// push is what of such a delivery matters, of whichever host.
+type push struct {
+	Ref        string `json:"ref"`
+	Repository struct {
+		CloneURL string `json:"clone_url"`
+		SSHURL   string `json:"ssh_url"`
+		HTMLURL  string `json:"html_url"`
+		HTTPURL  string `json:"git_http_url"`
+		Links    struct {
+			HTML struct {
+				Href string `json:"href"`
+			} `json:"html"`
+		} `json:"links"`
+	} `json:"repository"`
+	Project struct {
+		HTTPURL string `json:"git_http_url"`
+		SSHURL  string `json:"git_ssh_url"`
+	} `json:"project"`
+}
+
+// places are where the repository may be known to be.
+func (n push) places() []string {
+	var places []string
+	for _, url := range []string{
+		n.Repository.CloneURL, n.Repository.SSHURL, n.Repository.HTMLURL, n.Repository.HTTPURL, n.Repository.Links.HTML.Href, n.Project.HTTPURL, n.Project.SSHURL,
+	} {
+		if place := placeOf(url); place != "" {
+			places = append(places, place)
+		}
+	}
+	slices.Sort(places)
+	return slices.Compact(places)
+}
+
+// NoticePush has the factories looked at at once that come from the repository of
+// which the body of a team's delivery tells a push. It is a hint: where it fails, the
+// next poll finds the commit.
+func (s *Repositories) NoticePush(ctx context.Context, team string, body []byte) {
+	var n push
+	if json.Unmarshal(body, &n, jsontext.AllowInvalidUTF8(true)) != nil { // of a commit message cut within a character
+		return
+	}
+	var uids []string
+	for _, place := range n.places() {
+		branches, err := s.store.RepositoriesAt(ctx, team, place)
+		if err != nil {
+			s.log.Warn("a push cannot be noticed, the next poll finds it", "error", err)
+			return
+		}
+		for uid, branch := range branches {
+			if branch == "" || n.Ref == "" || strings.TrimPrefix(n.Ref, "refs/heads/") == branch {
+				uids = append(uids, uid)
+			}
+		}
+	}
+	if len(uids) == 0 {
+		return
+	}
+	slices.Sort(uids)
+	err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.AskRepositories(ctx, slices.Compact(uids)...) })
+	if err != nil {
+		s.log.Warn("a push cannot be noticed, the next poll finds it", "error", err)
+	}
+}

@@ -1,0 +1,250 @@
+package factory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// createFromRepository makes a factory that a repository is to define. It has no
+// agents until the first commit is applied.
+func (s *Repositories) createFromRepository(ctx context.Context, p penstock.Principal, req penstock.FactoryRequest) (penstock.Factory, error) {
+	repository, errs := s.checkRepository(*req.Repository)
+	for pointer, given := range map[string]bool{"/alias": req.Alias != nil, "/description": req.Description != nil, "/files": req.Files != nil} {
+		if given {
+			errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: "cannot be given together with repository, whose files say it"})
+		}
+	}
+	name := field.Value(req.Name)
+	if req.Name == nil {
+		_, name = git.Names(repository.URL)
+	}
+	var row store.FactoryRow
+	if named, ok := field.Errors(changeFactory(&row, penstock.FactoryRequest{Name: &name})); ok {
+		errs = append(errs, named...)
+	}
+	if errs != nil {
+		slices.SortFunc(errs, func(a, b penstock.FieldError) int { return strings.Compare(a.Pointer, b.Pointer) })
+		return penstock.Factory{}, penstock.InvalidFields(errs...)
+	}
+	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Factory, error) {
+		if err := useRepositorySecret(ctx, tx, p, repository.Secret); err != nil {
+			return penstock.Factory{}, err
+		}
+		now, namesSecrets := penstock.Now(), p.May(penstock.ScopeSecretsManage)
+		row := row
+		row.Team, row.UID, row.Source, row.CreatedAt, row.UpdatedAt = p.Team, penstock.NewID(), penstock.FactoryRepository, now, now
+		if err := tx.AddFactory(ctx, row); err != nil {
+			return penstock.Factory{}, err
+		}
+		if err := tx.AddRepository(ctx, store.RepositoryRow{Repository: repository, FactoryUID: row.UID, Team: p.Team, Place: placeOf(repository.URL), NamesSecrets: namesSecrets}); err != nil {
+			return penstock.Factory{}, err
+		}
+		made, err := tx.Factory(ctx, p.Team, row.UID)
+		return made.Factory, err
+	})
+}
+
+// moveRepository changes where a factory comes from. What is in force stays until
+// a commit of the other place is applied. The same place, named by a caller who
+// manages secrets, lets its webhooks name secrets from then on.
+func (s *Repositories) moveRepository(ctx context.Context, tx *store.Tx, p penstock.Principal, r store.FactoryRow, req penstock.FactoryRequest) (penstock.Factory, error) {
+	if r.Source != penstock.FactoryRepository {
+		return penstock.Factory{}, penstock.Errorf(penstock.CodeConflict, "the factory is edited here: make another one that comes from a repository")
+	}
+	repository, errs := s.checkRepository(*req.Repository)
+	if req.Name != nil || req.Alias != nil || req.Description != nil || len(req.Cleared) > 0 {
+		return penstock.Factory{}, s.readOnly(r, definition.KindFactory, r.Name)
+	}
+	if errs != nil {
+		return penstock.Factory{}, penstock.InvalidFields(errs...)
+	}
+	if err := useRepositorySecret(ctx, tx, p, repository.Secret); err != nil {
+		return penstock.Factory{}, err
+	}
+	namesSecrets := p.May(penstock.ScopeSecretsManage)
+	switch {
+	case repository != *r.Repository:
+		err := tx.MoveRepository(ctx, store.RepositoryRow{
+			Repository: repository, FactoryUID: r.UID, Place: placeOf(repository.URL), NamesSecrets: namesSecrets,
+		})
+		if err != nil {
+			return penstock.Factory{}, err
+		}
+	case namesSecrets:
+		if err := tx.LetNameSecrets(ctx, r.UID); err != nil {
+			return penstock.Factory{}, err
+		}
+	}
+	moved, err := tx.Factory(ctx, p.Team, r.UID)
+	if err != nil {
+		return penstock.Factory{}, err
+	}
+	return s.factories.presentFactory(ctx, tx.SecretCopies, moved)
+}
+
+// checkRepository reports all that is wrong with where a factory is to come from,
+// and puts it into its canonical form.
+func (s *Repositories) checkRepository(r penstock.Repository) (penstock.Repository, []penstock.FieldError) {
+	var errs []penstock.FieldError
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: "/repository/" + field, Detail: fmt.Sprintf(format, args...)})
+	}
+	r.URL = strings.TrimSpace(r.URL)
+	if s.cache == nil {
+		bad("url", "cannot be read: this server has no git")
+	} else if err := catalog.CheckRemote(s.cache, r.URL); err != nil {
+		bad("url", "%s", err)
+	}
+	r.Branch = strings.TrimPrefix(r.Branch, "refs/heads/")
+	if err := git.CheckRef(r.Branch); err != nil || strings.HasPrefix(r.Branch, "refs/") {
+		bad("branch", "is not the name of a branch")
+	}
+	if r.Path = strings.Trim(r.Path, "/"); r.Path == "." {
+		r.Path = ""
+	}
+	if r.Path != "" && (r.Path != path.Clean(r.Path) || r.Path == ".." || strings.HasPrefix(r.Path, "../") || len(r.Path) > maxRepositoryPath ||
+		strings.ContainsFunc(r.Path, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' || c == '\uFFFD' })) {
+		bad("path", "is not a folder inside of the repository, such as factories/payments")
+	}
+	switch {
+	case r.Secret != "" && !penstock.ValidSecretName(r.Secret):
+		bad("secret", "is not a name of a secret: letters, digits and _")
+	case r.Secret != "" && !strings.HasPrefix(r.URL, "https://") && !strings.HasPrefix(r.URL, "http://"):
+		bad("secret", "is for https URLs: over ssh the server uses the keys that it has been set up with")
+	}
+	return r, errs
+}
+
+// maxRepositoryPath is the longest path of a factory in its repository, in bytes.
+const maxRepositoryPath = 512
+
+// useRepositorySecret makes sure that the credential of a repository is there when
+// the transaction is committed. Whoever chooses where it is sent to could read
+// it: that needs more than to manage factories.
+func useRepositorySecret(ctx context.Context, tx *store.Tx, p penstock.Principal, name string) error {
+	if name == "" {
+		return nil
+	}
+	if err := access.Require(p, penstock.ScopeSecretsManage); err != nil {
+		return err
+	}
+	rows, err := tx.UseSecrets(ctx, p.Team, []string{name})
+	if err == nil && len(rows) == 0 {
+		err = penstock.Invalid("/repository/secret", "there is no secret %q", name)
+	}
+	return err
+}
+
+var scpForm = regexp.MustCompile(`^(?:[^@/]+@)?([^:/]+):(.+)$`)
+
+// placeOf is by what different URLs of one repository are known to be of the same:
+// host and path. "": the repository is one of this machine.
+func placeOf(raw string) string {
+	host, path := "", ""
+	if u, err := url.Parse(raw); err == nil && u.Host != "" {
+		host, path = u.Hostname(), u.Path
+	} else if m := scpForm.FindStringSubmatch(raw); m != nil && !strings.Contains(raw, "://") {
+		host, path = m[1], m[2]
+	}
+	path = strings.TrimSuffix(strings.Trim(path, "/"), ".git")
+	if host == "" || path == "" {
+		return ""
+	}
+	return strings.ToLower(host + "/" + path)
+}
+
+// readOnly refuses to change what the files of a repository define, and says where
+// to do it; nil of a factory that is edited here.
+func (s *Repositories) readOnly(r store.FactoryRow, kind definition.Kind, name string) error {
+	if r.Source != penstock.FactoryRepository {
+		return nil
+	}
+	return penstock.Errorf(penstock.CodeConflict, "the factory %q comes from its repository and is read-only here: edit %s on %s, and push",
+		r.Name, definition.DocumentPath(nil, kind, name), r.Repository)
+}
+
+// readOnlyFactory is [Service.readOnly] of a factory by its uid; "" is none.
+func (s *Repositories) readOnlyFactory(ctx context.Context, tx *store.Tx, team, uid string, kind definition.Kind, name string) error {
+	if uid == "" {
+		return nil
+	}
+	r, err := tx.Factory(ctx, team, uid)
+	if err != nil {
+		return err
+	}
+	return s.readOnly(r, kind, name)
+}
+
+// How long a request to sync waits, and how often it looks although nobody has
+// told it to.
+const (
+	syncWait    = 30 * time.Second
+	syncGlimpse = 2 * time.Second
+)
+
+// Sync has the repository of a factory looked at now, by whichever replica,
+// and answers the factory when that is done, or with the status syncing where it
+// takes long. A factory without a repository is a conflict.
+func (s *Repositories) Sync(ctx context.Context, p penstock.Principal, uid string) (penstock.Factory, error) {
+	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
+		return penstock.Factory{}, err
+	}
+	told, stop := s.store.Nudges.Subscribe(store.RepositoryTopic(uid))
+	defer stop()
+	var mine int64
+	err := s.store.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.AskRepositories(ctx, uid); err != nil {
+			return err
+		}
+		r, err := tx.Factory(ctx, p.Team, uid)
+		if err == nil && r.Source != penstock.FactoryRepository {
+			err = penstock.Errorf(penstock.CodeConflict, "the factory is edited here: it has no repository to sync with")
+		}
+		mine = r.Origin.Asked
+		return err
+	})
+	if err != nil {
+		return penstock.Factory{}, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, syncWait)
+	defer cancel()
+	for waiting.Err() == nil {
+		_, done, err := s.store.Asked(waiting, uid)
+		if err != nil && waiting.Err() == nil {
+			return penstock.Factory{}, err
+		}
+		if done >= mine {
+			break
+		}
+		select {
+		case <-waiting.Done():
+		case <-told:
+		case <-time.After(syncGlimpse):
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return penstock.Factory{}, errors.Join(errors.New("wait for a repository"), err)
+	}
+	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.Factory, error) {
+		r, err := tx.Factory(ctx, p.Team, uid)
+		if err != nil {
+			return penstock.Factory{}, err
+		}
+		return s.factories.presentFactory(ctx, tx.SecretCopies, r)
+	})
+}

@@ -1,0 +1,102 @@
+package factory
+
+import (
+	"fmt"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/delivery"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// fileSecrets judges the secrets that a factory's files name. What names no
+// secret of the team, and what may not be named, is a finding.
+type fileSecrets struct {
+	manages    bool // the author manages secrets
+	repository bool // the files come from a repository: its findings suggest no names
+	all        []store.SecretName
+	webhooks   []store.WebhookRow // of the factory, before the files are applied
+}
+
+// into lets a parser ask.
+func (f fileSecrets) into(known *definition.Known) {
+	known.RunSecret, known.WebhookSecret = f.run, f.webhook
+}
+
+// run says why a run cannot have a secret, and which one was perhaps meant.
+func (f fileSecrets) run(name string) (problem, nearest string) {
+	madeFor, exists := f.find(name)
+	problem = access.RunSecret{Exists: exists, OfWebhook: madeFor != ""}.Problem(name, f.manages)
+	if f.manages && !exists {
+		nearest = f.nearest(name, access.RunSecretNames(f.all))
+	}
+	return problem, nearest
+}
+
+// webhook says why a webhook may not have a secret. One that it has, and one
+// that the server made for it, need no right.
+func (f fileSecrets) webhook(webhook, name string) (problem, nearest string) {
+	madeFor, exists := f.find(name)
+	for _, w := range f.webhooks {
+		if exists && w.Name == webhook && (w.SecretName == name || w.UID == madeFor) {
+			return "", ""
+		}
+	}
+	switch {
+	case f.manages && exists:
+		return "", ""
+	case f.manages:
+		return access.MissingSecret(name), f.nearest(name, access.SecretNames(f.all))
+	case f.repository:
+		return fmt.Sprintf("naming the secret %q needs the scope secrets:manage, which the key that connected the repository did not have: "+
+			"a key with it allows this by naming the same repository again (PATCH /factory/{uid})", name), ""
+	}
+	return fmt.Sprintf("naming the secret %q needs the scope secrets:manage: without it, a webhook's file may only name the secret "+
+		"that the webhook has, or that the server made for it", name), ""
+}
+
+// values lets a parser ask about the values of secrets that webhooks may name. Of
+// a secret without a value it says nothing.
+func (f fileSecrets) values(s *Factories, known *definition.Known, read func(name string) ([]store.SecretRow, error)) {
+	value := func(name string) (string, bool) {
+		rows, err := read(name)
+		if err != nil || len(rows) == 0 || rows[0].Pending {
+			return "", false
+		}
+		value, err := s.secrets.Open(rows[0])
+		return value, err == nil
+	}
+	known.NotURLSafe = func(name string) bool {
+		value, found := value(name)
+		return found && delivery.Unfit(store.WebhookRow{Webhook: penstock.Webhook{AuthMode: penstock.AuthURLToken}}, value) != ""
+	}
+	known.ShortSecret = func(webhook, name string) (short, kept bool) {
+		value, found := value(name)
+		if problem, _ := f.webhook(webhook, name); problem != "" || !found || !delivery.IsShort(value) {
+			return false, false
+		}
+		for _, w := range f.webhooks {
+			if same, err := s.webhooks.Has(w, value); err == nil && w.Name == webhook && w.SecretName == name && same {
+				return true, true
+			}
+		}
+		return true, false
+	}
+}
+
+func (f fileSecrets) find(name string) (madeFor string, exists bool) {
+	for _, s := range f.all {
+		if s.Name == name {
+			return s.WebhookUID, true
+		}
+	}
+	return "", false
+}
+
+func (f fileSecrets) nearest(name string, names []string) string {
+	if f.repository { // everybody who reads factories sees its findings
+		return ""
+	}
+	return penstock.Nearest(name, names)
+}

@@ -1,0 +1,274 @@
+package factory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/definition"
+	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// How repositories are looked at. A replica that says nothing for the length of a
+// lease has lost it.
+const (
+	syncLease   = 15 * time.Second
+	syncRenew   = 5 * time.Second
+	syncWithin  = 15 * time.Minute // all of one
+	askWithin   = 30 * time.Second // the question where its branch is
+	syncSlowest = 15 * time.Minute // between two looks at one that cannot be read
+	syncsAtOnce = 16
+	readsAtOnce = 4 // of those that have moved
+	syncNever   = 100 * 365 * 24 * time.Hour
+)
+
+// errSyncLost ends a sync whose factory is somebody else's now, or gone.
+var errSyncLost = errors.New("another replica looks at the repository, or the factory is gone")
+
+// HastenSyncs lets a shorter poll than before hold from the start.
+func (s *Repositories) HastenSyncs(ctx context.Context) error {
+	if s.gitPoll <= 0 || s.cache == nil {
+		return nil
+	}
+	return s.store.HastenRepositories(ctx, 2*max(s.gitPoll, syncSlowest).Milliseconds())
+}
+
+// SyncRepositories begins to look at the repositories whose time has come, so many
+// as there is room for. They go on when it returns.
+func (s *Repositories) SyncRepositories(ctx context.Context) error {
+	if s.cache == nil {
+		return nil
+	}
+	room := 0
+	for room < syncsAtOnce {
+		select {
+		case s.syncs <- struct{}{}:
+			room++
+			continue
+		default:
+		}
+		break
+	}
+	var rows []store.RepositoryRow
+	var err error
+	if room > 0 {
+		rows, err = s.store.ClaimRepositories(ctx, room, syncLease.Milliseconds())
+	}
+	for range room - len(rows) {
+		<-s.syncs
+	}
+	for _, row := range rows {
+		s.syncing.Go(func() {
+			defer func() { <-s.syncs }()
+			s.sync(ctx, row)
+		})
+	}
+	return err
+}
+
+// sync looks at one repository under the lease of row, and applies what is new.
+func (s *Repositories) sync(ctx context.Context, row store.RepositoryRow) {
+	working, cancel := context.WithCancelCause(ctx)
+	working, end := context.WithTimeoutCause(working, syncWithin, fmt.Errorf("it took more than %s", syncWithin))
+	renewed := make(chan struct{})
+	go func() {
+		defer close(renewed)
+		s.renewSync(working, row, cancel)
+	}()
+	err := s.look(working, row)
+	end()
+	cancel(nil)
+	<-renewed
+	switch {
+	case err == nil || errors.Is(err, errSyncLost):
+	case ctx.Err() != nil: // the server stops: the next one begins anew
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		_ = s.store.ReleaseRepository(last, row) // its lease ends anyway
+	default:
+		s.log.Error("the result of a repository cannot be stored", "factory", row.FactoryUID, "error", err)
+	}
+}
+
+// renewSync keeps the lease until ctx ends, and ends the work that has lost it.
+func (s *Repositories) renewSync(ctx context.Context, row store.RepositoryRow, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(syncRenew)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if held, err := s.store.RenewRepository(ctx, row, syncLease.Milliseconds()); err == nil && !held {
+			cancel(errSyncLost)
+			return
+		}
+	}
+}
+
+// look asks where the branch is, and reads and applies the commit where it is one
+// that has no result yet, or one that was rejected for what may have changed.
+func (s *Repositories) look(ctx context.Context, row store.RepositoryRow) error {
+	before := row
+	row.CheckedAt = penstock.Now()
+	source, err := s.source(ctx, row)
+	var head git.Head
+	if err == nil {
+		asking, cancel := context.WithTimeoutCause(ctx, askWithin, fmt.Errorf("it does not answer within %s", askWithin))
+		head, err = s.cache.Head(asking, source)
+		cancel()
+	}
+	if err != nil {
+		return s.failedSync(ctx, row, err)
+	}
+	row.Head = head.Branch
+	again := row.Result == penstock.CommitRejected && (row.Asked > row.Done || row.Version != row.TeamVersion)
+	if head.Commit == row.Commit && !again {
+		row.Problem, row.Failures = "", 0
+		return s.finishSync(ctx, row, nil)
+	}
+	select {
+	case s.reads <- struct{}{}:
+		defer func() { <-s.reads }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	snapshot, err := s.cache.Snapshot(ctx, source, head, windowOf(row))
+	if detail, rejected := unreadable(row, err); rejected {
+		if snapshot.Commit.ID == "" {
+			snapshot.Commit.ID = head.Commit
+		}
+		return s.rejectCommit(ctx, before, row, snapshot.Commit, detail, nil)
+	}
+	if err != nil {
+		return s.failedSync(ctx, row, err)
+	}
+	return s.applySnapshot(ctx, before, row, snapshot)
+}
+
+// source is the remote with its credential.
+func (s *Repositories) source(ctx context.Context, row store.RepositoryRow) (git.Source, error) {
+	source := git.Source{URL: row.URL, Ref: row.Branch}
+	if row.Secret == "" {
+		return source, nil
+	}
+	secret, err := s.store.Secret(ctx, row.Team, row.Secret)
+	if err != nil {
+		return source, err
+	}
+	value, err := s.secrets.Open(secret)
+	if errors.Is(err, access.ErrPending) {
+		return source, fmt.Errorf("the secret %s has no value yet", row.Secret)
+	}
+	if err != nil {
+		return source, err
+	}
+	s.secrets.MarkGranted(store.SecretKey{Team: row.Team, Name: row.Secret})
+	source.Password = strings.TrimSpace(value)
+	if user, password, both := strings.Cut(source.Password, ":"); both {
+		source.Username, source.Password = user, password
+	}
+	return source, nil
+}
+
+// windowOf is what of a repository a factory is read from: nothing but what a
+// tree of files may have, and no more of it than is needed to refuse it.
+func windowOf(row store.RepositoryRow) git.Window {
+	var strays definition.Strays
+	return git.Window{
+		Space: row.Team, Path: row.Path, Max: definition.MaxFiles + 1, Bytes: definition.MaxBytes,
+		List: func(path string) bool {
+			said, _ := definition.Concerns(path)
+			note, _ := strays.Note(path, true)
+			return said || note != nil
+		},
+		Read: func(path string) bool { _, read := definition.Concerns(path); return read },
+	}
+}
+
+// unreadable says why a commit is none that can be applied, whoever reads it.
+func unreadable(row store.RepositoryRow, err error) (detail string, rejected bool) {
+	switch {
+	case errors.Is(err, git.ErrNoFolder):
+		return fmt.Sprintf("it has no folder %q", row.Path), true
+	case errors.Is(err, git.ErrManyFiles):
+		return fmt.Sprintf("it has far more files than the %d that a factory may have: say with path in which folder the factory is", definition.MaxFiles), true
+	case errors.Is(err, git.ErrTooLarge):
+		return "its files are more than this server fetches: put the factory into a smaller repository", true
+	}
+	return "", false
+}
+
+// failedSync remembers why a repository cannot be read. What is in force stays; the
+// repository is looked at again, less often each time.
+func (s *Repositories) failedSync(ctx context.Context, row store.RepositoryRow, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errSyncLost) || errors.Is(cause, context.Canceled) {
+		return cause
+	} else if cause != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), syncRenew)
+		defer cancel()
+	}
+	problem := err.Error()
+	if told, ok := errors.AsType[*penstock.Error](err); ok {
+		problem = told.Explain()
+	}
+	if problem != row.Problem {
+		s.log.Warn("the repository of a factory cannot be read, what is in force stays", "factory", row.FactoryUID, "repository", row.URL, "problem", problem)
+	}
+	row.Problem = problem
+	row.Failures++
+	return s.finishSync(ctx, row, nil)
+}
+
+// finishSync stores what is known now, and gives the repository back.
+func (s *Repositories) finishSync(ctx context.Context, row store.RepositoryRow, commit *store.CommitRow) error {
+	return s.store.Write(ctx, func(tx *store.Tx) error { return s.endSync(ctx, tx, row, commit) })
+}
+
+func (s *Repositories) endSync(ctx context.Context, tx *store.Tx, row store.RepositoryRow, commit *store.CommitRow) error {
+	held, err := tx.FinishRepository(ctx, row, s.nextLook(row).Milliseconds())
+	if err == nil && !held {
+		err = errSyncLost
+	}
+	if err != nil || commit == nil {
+		return err
+	}
+	return tx.AddCommit(ctx, row.FactoryUID, *commit)
+}
+
+// nextLook is after how long a repository is looked at again, spread so that
+// many that began together do not stay so.
+func (s *Repositories) nextLook(row store.RepositoryRow) time.Duration {
+	poll := s.gitPoll
+	if poll <= 0 {
+		return syncNever
+	}
+	if row.Failures > 0 {
+		poll = max(poll, min(poll<<min(row.Failures, 10), syncSlowest))
+	}
+	return time.Duration(float64(poll) * (0.9 + 0.2*rand.Float64()))
+}
+
+// EvictMirrors removes mirrors that are not used any more, those of environments
+// beside those of factories: they lie in one folder.
+func (s *Repositories) EvictMirrors(ctx context.Context) error {
+	if s.cache == nil {
+		return nil
+	}
+	n, err := s.cache.Evict(ctx, git.Unused)
+	if n > 0 {
+		s.log.Info("mirrors of repositories were removed, since nothing has used them for long", "mirrors", n)
+	}
+	return err
+}
+
+// Wait waits for the syncs that are under way.
+func (s *Repositories) Wait() { s.syncing.Wait() }

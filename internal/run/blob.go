@@ -1,0 +1,133 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/batch"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// A file's key says whose it is. The rows of a run or conversation name no file of
+// another's, so that its files go with it.
+func attachmentKey(runID string, n int) string { return fmt.Sprintf("attachments/%s/%d", runID, n) }
+
+func uploadKey(runID, uid string) string { return "attachments/" + runID + "/" + uid }
+
+func artifactKey(runID, uid string) string { return "artifacts/" + runID + "/" + uid }
+
+// SessionKey is the place of a saved session in the blob store.
+func SessionKey(conversationID, uid string) string {
+	return "sessions/" + conversationID + "/" + uid
+}
+
+// ownerOf is the run or conversation to which a key belongs; false: the key is none of
+// the above.
+func ownerOf(key string) (id string, ok bool) {
+	parts := strings.Split(key, "/")
+	if len(parts) != 3 || !slices.Contains([]string{"attachments", "artifacts", "sessions"}, parts[0]) {
+		return "", false
+	}
+	return parts[1], penstock.ValidID(parts[1])
+}
+
+// DropBlob removes a file that nothing refers to; "" is none.
+func (s *Files) DropBlob(ctx context.Context, key string) {
+	if key == "" {
+		return
+	}
+	if err := s.blobs.Delete(context.WithoutCancel(ctx), key); err != nil {
+		s.log.Warn("a file that nothing refers to is left behind for now", "blob", key, "error", err)
+	}
+}
+
+// DropRefused removes files whose rows were refused with why. They stay where it is not
+// known whether the rows were written, and where an earlier attempt has written them.
+func (s *Files) DropRefused(ctx context.Context, why error, keys ...string) {
+	if code := penstock.CodeOf(why); !errors.Is(why, penstock.ErrLeaseLost) && (code == "" || code == penstock.CodeUnavailable) {
+		return
+	}
+	lost, err := s.unreferred(context.WithoutCancel(ctx), keys)
+	if err != nil {
+		s.log.Warn("files that were refused are left behind for now", "blobs", keys, "error", err)
+	}
+	for _, key := range lost {
+		s.DropBlob(ctx, key)
+	}
+}
+
+// lostAfter is how old a file is that nothing refers to until it is removed: far longer
+// than the longest upload, whose row comes after its file, and than any attempt to
+// send a file again.
+const lostAfter = 24 * time.Hour
+
+// RemoveLostFiles removes what nothing refers to: a process was killed, or the database
+// went away, between a file and its row, or between the end of a row and that of its
+// file. Files from before this database are not touched: they may be another's, and
+// its rows yet to come.
+func (s *Files) RemoveLostFiles(ctx context.Context) error {
+	since, err := s.store.FilesSince(ctx, penstock.Now())
+	if err != nil {
+		return err
+	}
+	before, removed := time.Now().Add(-lostAfter), 0
+	defer func() {
+		if removed > 0 {
+			s.log.Info("files that nothing referred to were removed", "files", removed, "put_before", before)
+		}
+	}()
+	next, stop := iter.Pull2(s.blobs.Between(ctx, since.Std(), before))
+	defer stop()
+	return batch.Clear(ctx, func() (int, error) {
+		var keys []string
+		for len(keys) < batch.Size {
+			key, err, ok := next()
+			if err != nil {
+				return 0, err
+			}
+			if !ok {
+				break
+			}
+			keys = append(keys, key)
+		}
+		lost, err := s.unreferred(ctx, keys)
+		if err != nil {
+			return 0, err
+		}
+		for _, key := range lost {
+			gone, err := s.blobs.DeleteOlder(ctx, key, before)
+			if err != nil {
+				return 0, err
+			}
+			if gone {
+				removed++
+			}
+		}
+		return len(keys), nil
+	})
+}
+
+// unreferred lists those of the keys to which no row refers. Of keys that are not
+// ours it says nothing.
+func (s *Files) unreferred(ctx context.Context, keys []string) (lost []string, err error) {
+	for some := range slices.Chunk(keys, store.ReferredAtOnce) {
+		var owners, ours []string
+		for _, key := range some {
+			if owner, ok := ownerOf(key); ok {
+				owners, ours = append(owners, owner), append(ours, key)
+			}
+		}
+		referred, err := s.store.Referred(ctx, owners, ours)
+		if err != nil {
+			return nil, err
+		}
+		lost = append(lost, slices.DeleteFunc(ours, func(key string) bool { return slices.Contains(referred, key) })...)
+	}
+	return lost, nil
+}

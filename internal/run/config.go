@@ -1,0 +1,157 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// configFrom resolves the configuration; what comes of it never changes after.
+func (s *Runs) configFrom(from Origin) func(context.Context, penstock.Principal, penstock.RunRequest, *store.NewRun) error {
+	return func(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) error {
+		of, err := s.setAgent(ctx, p, req, run)
+		if err != nil {
+			return err
+		}
+		if from.Automation != nil {
+			of.list = slices.Insert(of.list, 0, penstock.Layer{Name: catalog.LayerAutomation, Config: from.Automation.Config()})
+		}
+		of.list = slices.Insert(of.list, 0, penstock.Layer{Name: catalog.LayerRequest, Config: req.Config})
+		return s.setConfig(ctx, p, run, of)
+	}
+}
+
+// setAgent makes the run one of an agent, whose configuration and whose
+// factory's it answers.
+func (s *Runs) setAgent(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) (layers, error) {
+	uid := cmp.Or(req.AgentIdentityUID, p.AgentUID)
+	if uid == "" {
+		return layers{}, nil
+	}
+	agent, err := s.store.Identity(ctx, p.Team, uid)
+	var factory store.FactoryConfig
+	if err == nil && agent.FactoryUID != "" {
+		run.AgentName = agent.Name
+		factory, run.Revision, err = s.store.FactoryConfig(ctx, p.Team, agent.FactoryUID)
+	}
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return layers{}, penstock.Invalid("/agent_identity_uid", "there is no agent %q", uid)
+	}
+	if err != nil {
+		return layers{}, err
+	}
+	actor := access.AgentActor(agent)
+	run.FactoryUID, run.Executor = agent.FactoryUID, &actor
+	return layers{
+		list:  []penstock.Layer{{Name: catalog.LayerAgent, Config: agent.Config()}, {Name: catalog.LayerFactory, Config: factory.Defaults.Config()}},
+		every: factory,
+	}, nil
+}
+
+// layers are what a run's configuration is resolved from, the strongest first.
+type layers struct {
+	list  []penstock.Layer
+	every store.FactoryConfig // of the agent's factory: what all its runs have
+}
+
+// withEvery adds to a configuration what all runs of the factory have. Its own
+// MCP servers keep their names.
+func withEvery(config *penstock.Config, sources map[string]string, every store.FactoryConfig) {
+	secrets := slices.Clone(config.Secrets)
+	for _, name := range every.Secrets {
+		if !slices.Contains(secrets, name) {
+			secrets = append(secrets, name)
+		}
+	}
+	servers := maps.Clone(every.MCPServers)
+	if servers == nil {
+		servers = config.MCPServers
+	} else {
+		maps.Copy(servers, config.MCPServers)
+	}
+	tell := func(key, name string) { // what the key has from elsewhere keeps its origin
+		switch sources[key] {
+		case "":
+			sources[key] = catalog.LayerFactory
+		case catalog.LayerFactory:
+		default:
+			sources[key+"/"+name] = catalog.LayerFactory
+		}
+	}
+	for _, name := range secrets[len(config.Secrets):] {
+		tell("secrets", name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(every.MCPServers)) {
+		if _, own := config.MCPServers[name]; !own {
+			tell("mcp_servers", name)
+		}
+	}
+	config.Secrets, config.MCPServers = secrets, servers
+}
+
+// setConfig takes each key from the first layer that has it, the server's own
+// being the last.
+func (s *Runs) setConfig(ctx context.Context, p penstock.Principal, run *store.NewRun, from layers) error {
+	config, sources := penstock.Resolve(append(from.list, penstock.Layer{Name: catalog.LayerServer, Config: &s.defaults})...)
+	withEvery(&config, sources, from.every)
+	if errs := config.CheckSize("/config"); errs != nil { // together: each layer was small enough
+		return penstock.InvalidFields(errs...)
+	}
+	if config.Harness == nil {
+		config.Harness, sources["harness"] = &penstock.Harness{}, catalog.LayerServer
+	}
+	harness := *config.Harness // a layer's own is not ours to change
+	harness.Type = harness.Kind()
+	config.Harness = &harness
+	if model := s.catalog.Model(config.ModelID); model != config.ModelID {
+		config.ModelID, sources["model_id"] = cmp.Or(model, s.defaults.ModelID), catalog.LayerServer
+	}
+	harness.ModelID = s.catalog.Model(harness.ModelID)
+	run.Config, run.ConfigSources = &config, sources
+	run.Harness, run.WorkerHost = harness.Type, config.WorkerHost
+	if run.WorkerHost == penstock.HostedWorker {
+		run.WorkerHost = ""
+	}
+	run.Notes = notes(&config)
+	for _, step := range []func(context.Context, penstock.Principal, *store.NewRun) error{
+		s.checkVariables, s.catalog.CheckGrants, s.setEnvironment, s.catalog.SetRunner, s.skills.SetSkill,
+	} {
+		if err := step(ctx, p, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notes say on the timeline what of a configuration this server reads in its own
+// way.
+func notes(c *penstock.Config) []store.Note {
+	var list []store.Note
+	if c.WorkerHost == penstock.HostedWorker {
+		list = append(list, store.Note{Moment: penstock.MomentAnyWorker, Payload: map[string]any{"worker_host": c.WorkerHost}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
+		if id := c.MCPServers[name].ID; id != "" {
+			list = append(list, store.Note{Moment: penstock.MomentMCPNotUsed, Payload: map[string]any{"name": name, "id": id}})
+		}
+	}
+	return list
+}
+
+func (s *Runs) setEnvironment(ctx context.Context, p penstock.Principal, run *store.NewRun) error {
+	if run.Config.EnvironmentID == "" {
+		return nil
+	}
+	environment, err := s.store.Environment(ctx, p.Team, run.Config.EnvironmentID)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return penstock.Invalid("/config/environment_id", "there is no environment %q", run.Config.EnvironmentID)
+	}
+	run.Image = environment.Config.DockerImage != ""
+	return err
+}

@@ -1,0 +1,177 @@
+package run
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// LinkLasts is how long a signed link can be followed.
+const LinkLasts = 15 * time.Minute
+
+// TranscriptLink is a signed link to the transcript of a run.
+func (s *Files) TranscriptLink(ctx context.Context, p penstock.Principal, runID string) (string, error) {
+	r, err := s.runs.readableRun(ctx, p, runID)
+	if err != nil {
+		return "", err
+	}
+	u, _, err := s.link("transcript", r.ID)
+	return u, err
+}
+
+// ConversationTranscriptLink is a signed link to the transcript of all runs of
+// a conversation that exist for the caller.
+func (s *Files) ConversationTranscriptLink(ctx context.Context, p penstock.Principal, id string) (string, error) {
+	if err := s.runs.seesConversation(ctx, p, id); err != nil {
+		return "", err
+	}
+	if v := viewer(p); !v.All {
+		id += "/" + v.UID
+	}
+	u, _, err := s.link("conversation", id)
+	return u, err
+}
+
+// HandoffAttachments lists the files that were sent along with a run, with
+// links to them.
+func (s *Files) HandoffAttachments(ctx context.Context, p penstock.Principal, runID string) ([]penstock.HandoffAttachment, error) {
+	if _, err := s.runs.readableRun(ctx, p, runID); err != nil {
+		return nil, err
+	}
+	list, err := s.store.Attachments(ctx, runID)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]penstock.HandoffAttachment, 0, len(list))
+	for _, a := range list {
+		u, _, err := s.link("attachment", runID+"/"+a.ID)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, penstock.HandoffAttachment{ID: a.ID, Filename: a.Filename, DownloadURL: u, MimeType: a.MimeType})
+	}
+	return out, nil
+}
+
+// grant is what a signed link gives access to. It is sealed, not only signed:
+// a link says nothing about what it leads to.
+type grant struct {
+	Kind  string        `json:"k"`
+	ID    string        `json:"i"`
+	Until penstock.Time `json:"u"`
+}
+
+const grantContext = "download"
+
+// link is a signed link to something that can be downloaded, and when it ends.
+func (s *Files) link(kind, id string) (string, penstock.Time, error) {
+	return s.sign("downloads", kind, id)
+}
+
+func (s *Files) sign(path, kind, id string) (string, penstock.Time, error) {
+	until := penstock.Now().Add(LinkLasts)
+	sealed, err := s.keyset.Seal(mustMarshal(grant{kind, id, until}), grantContext)
+	if err != nil {
+		return "", 0, fmt.Errorf("sign a link: %w", err)
+	}
+	return s.publicURL + "/api/v1/" + path + "/" + base64.RawURLEncoding.EncodeToString(sealed), until, nil
+}
+
+// Download is a file that a signed link leads to.
+type Download struct {
+	Name     string
+	MimeType string
+	Size     int64         // -1: not known
+	Content  io.ReadCloser // an io.Seeker too where the size is known
+	ModTime  time.Time
+}
+
+// Download opens what a signed link leads to. The caller closes the content.
+func (s *Files) Download(ctx context.Context, token string) (Download, error) {
+	g, err := s.openLink(token)
+	if err != nil {
+		return Download{}, err
+	}
+	switch g.Kind {
+	case "artifact":
+		return s.downloadArtifact(ctx, g.ID)
+	case "attachment":
+		return s.downloadAttachment(ctx, g.ID)
+	case "transcript":
+		return s.downloadTranscript(ctx, g.ID, []string{g.ID}), nil
+	case "conversation":
+		id, viewer, one := strings.Cut(g.ID, "/")
+		runs, err := s.store.RunsOfConversation(ctx, store.Viewer{UID: viewer, All: !one}, id)
+		return s.downloadTranscript(ctx, id, runs), err
+	}
+	return Download{}, errLink
+}
+
+// errLink is a signed link that leads nowhere.
+var errLink = penstock.Errorf(penstock.CodeNotFound, "the link is not valid or has expired; ask for a new one")
+
+// openLink reads what a signed link gives access to.
+func (s *Files) openLink(token string) (g grant, err error) {
+	sealed, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return g, errLink
+	}
+	content, err := s.keyset.Open(sealed, grantContext)
+	if err != nil || json.Unmarshal(content, &g) != nil || g.Until < penstock.Now() {
+		return g, errLink
+	}
+	return g, nil
+}
+
+func (s *Files) downloadArtifact(ctx context.Context, uid string) (Download, error) {
+	a, err := s.store.ArtifactByUID(ctx, uid)
+	if err != nil {
+		return Download{}, err
+	}
+	d := Download{Name: field.FileName(a.Data.Filename), MimeType: a.Data.MimeType, ModTime: a.CreatedAt.Std()}
+	if a.Type == penstock.ArtifactPlan {
+		d.Name, d.MimeType, d.Size, d.Content = "plan.md", "text/markdown", int64(len(a.Content)), readSeekNopCloser{strings.NewReader(a.Content)}
+		return d, nil
+	}
+	if d.Name == "" {
+		d.Name = "screenshot"
+	}
+	d.Content, d.Size, err = s.blobs.Open(ctx, a.Blob)
+	return d, err
+}
+
+type readSeekNopCloser struct{ io.ReadSeeker }
+
+func (readSeekNopCloser) Close() error { return nil }
+
+func (s *Files) downloadAttachment(ctx context.Context, id string) (Download, error) {
+	runID, id, _ := strings.Cut(id, "/")
+	list, err := s.store.Attachments(ctx, runID)
+	if err != nil {
+		return Download{}, err
+	}
+	for _, a := range list {
+		if a.ID == id {
+			content, size, err := s.blobs.Open(ctx, a.Blob)
+			return Download{Name: field.FileName(a.Filename), MimeType: a.MimeType, Size: size, Content: content}, err
+		}
+	}
+	return Download{}, penstock.NotFound("attachment", id)
+}
+
+// downloadTranscript writes while it is read, so that a long one costs no
+// memory.
+func (s *Files) downloadTranscript(ctx context.Context, name string, runs []string) Download {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(s.streams.writeTranscript(ctx, w, runs)) }()
+	return Download{Name: "transcript-" + name + ".jsonl", MimeType: "application/jsonl", Size: -1, Content: r}
+}

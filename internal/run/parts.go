@@ -1,0 +1,103 @@
+// Package run holds the rules of runs from outside of their execution: creating,
+// listing, steering, cancelling and following them, their files, and their removal.
+package run
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/blob"
+	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/secret"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// Options is what the rules of runs are made of.
+type Options struct {
+	Store     *store.Store
+	Blobs     *blob.Store
+	Keyset    *secret.Keyset
+	Log       *slog.Logger
+	PublicURL string // origin of links in answers, without a slash at its end
+	Access    access.Parts
+	Catalog   catalog.Parts
+
+	Harnesses        []string        // all that are known
+	Defaults         penstock.Config // the weakest layer of every run's configuration
+	MaxArtifactBytes int64           // of a run's artifacts together; 0: no limit
+	KeepRunsFor      time.Duration   // after they are over and have last changed; 0: for ever
+}
+
+// Runs creates, lists, steers and cancels runs.
+type Runs struct {
+	store     *store.Store
+	publicURL string
+	answers   *access.Answers
+	catalog   *catalog.Catalog
+	skills    *catalog.Skills
+	files     *Files
+	harnesses []string
+	defaults  penstock.Config
+	order     queueOrder
+}
+
+// Streams lets callers follow runs.
+type Streams struct {
+	store *store.Store
+	log   *slog.Logger
+	runs  *Runs
+	hub   hub
+}
+
+// Files holds the attachments and artifacts of runs.
+type Files struct {
+	store            *store.Store
+	blobs            *blob.Store
+	keyset           *secret.Keyset
+	log              *slog.Logger
+	publicURL        string
+	answers          *access.Answers
+	secrets          *access.Secrets
+	runs             *Runs
+	streams          *Streams
+	maxArtifactBytes int64
+}
+
+// Upkeep indexes runs for the search and removes those that need not be kept.
+type Upkeep struct {
+	store       *store.Store
+	log         *slog.Logger
+	files       *Files
+	keepRunsFor time.Duration
+	indexing    indexing
+}
+
+// Parts are the rules of this package.
+type Parts struct {
+	Runs    *Runs
+	Streams *Streams
+	Files   *Files
+	Upkeep  *Upkeep
+}
+
+// New makes the rules of runs.
+func New(o Options) Parts {
+	runs := &Runs{
+		store: o.Store, publicURL: o.PublicURL, answers: o.Access.Answers, catalog: o.Catalog.Catalog, skills: o.Catalog.Skills,
+		harnesses: o.Harnesses, defaults: o.Defaults,
+	}
+	streams := &Streams{store: o.Store, log: o.Log, runs: runs}
+	streams.hub.s = streams
+	runs.files = &Files{
+		store: o.Store, blobs: o.Blobs, keyset: o.Keyset, log: o.Log, publicURL: o.PublicURL,
+		answers: o.Access.Answers, secrets: o.Access.Secrets, runs: runs, streams: streams, maxArtifactBytes: o.MaxArtifactBytes,
+	}
+	return Parts{
+		Runs:    runs,
+		Streams: streams,
+		Files:   runs.files,
+		Upkeep:  &Upkeep{store: o.Store, log: o.Log, files: runs.files, keepRunsFor: o.KeepRunsFor},
+	}
+}

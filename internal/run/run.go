@@ -1,0 +1,289 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// PayloadPath is where a run finds the body of the delivery that started it.
+const PayloadPath = "event-payload.json"
+
+// PayloadFile is the id under which a worker opens the payload.
+const PayloadFile = "payload"
+
+// PayloadOf is the file of a run that a delivery has started.
+func PayloadOf(size int64) penstock.File {
+	return penstock.File{ID: PayloadFile, Path: PayloadPath, MimeType: "application/json", Size: size}
+}
+
+// The most that a request's texts may hold, in bytes.
+const (
+	maxPrompt = 1 << 20
+	maxTitle  = 500
+)
+
+// Origin says what made a run, besides the request.
+type Origin struct {
+	Source     penstock.Source
+	Schedule   *penstock.RunSchedule
+	Automation *store.AutomationRow
+	TriggerURL string
+}
+
+// Create stores a run and its place in the queue; both are durable when it
+// returns.
+func (s *Runs) Create(ctx context.Context, p penstock.Principal, req penstock.RunRequest, source penstock.Source) (penstock.RunCreated, error) {
+	run, err := s.New(ctx, p, req, Origin{Source: source})
+	if err != nil {
+		return penstock.RunCreated{}, err
+	}
+	created := penstock.RunCreated{ID: run.ID, TaskID: run.ID, State: run.State}
+	if created.Warnings, err = s.catalog.Warnings(ctx, run); err != nil {
+		return penstock.RunCreated{}, err
+	}
+	if _, wanted := ctx.Value(access.IdempotencyKey{}).(access.Idempotency); wanted {
+		// Sealed before the commit, once for each of the two answers there can be.
+		kept := map[bool]*store.KeptAnswer{}
+		for _, full := range []bool{false, true} {
+			created.AtCapacity = full
+			if kept[full], err = s.answers.Answer(ctx, p, created); err != nil {
+				return penstock.RunCreated{}, err
+			}
+		}
+		run.Keep = func(atCapacity bool) *store.KeptAnswer { return kept[atCapacity] }
+	}
+	if err := s.files.putAttachments(ctx, run, req.Attachments); err != nil {
+		return penstock.RunCreated{}, err
+	}
+	if req.ConversationID == "" {
+		created.AtCapacity, err = s.store.CreateRun(ctx, run)
+	} else {
+		created.AtCapacity, err = s.continueConversation(ctx, p, run)
+	}
+	if err != nil {
+		s.files.DropRefused(ctx, err, attached(run.Attachments)...)
+		return penstock.RunCreated{}, err
+	}
+	return created, nil
+}
+
+// New checks a request and resolves all that a run keeps. It writes nothing.
+func (s *Runs) New(ctx context.Context, p penstock.Principal, req penstock.RunRequest, from Origin) (*store.NewRun, error) {
+	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
+		return nil, err
+	}
+	if req.Config == nil {
+		req.Config = &penstock.Config{}
+	}
+	if req.Skill != "" {
+		config := *req.Config
+		config.SkillSpec, req.Config = req.Skill, &config
+	}
+	if errs := s.checkRequest(req); errs != nil {
+		return nil, penstock.InvalidFields(errs...)
+	}
+	if err := access.MayName(p, "/config", req.Config); err != nil {
+		return nil, err
+	}
+	id, now := penstock.NewID(), penstock.Now()
+	run := &store.NewRun{RunRow: store.RunRow{
+		Run: penstock.Run{
+			ID: id, RootID: id, ConversationID: penstock.NewID(), State: penstock.StateQueued, ExecutionID: 1, Prompt: req.Prompt,
+			Mode: req.Mode, Interactive: req.Interactive != nil && *req.Interactive, CreatedAt: now, UpdatedAt: now,
+			Source: from.Source, Schedule: from.Schedule, TriggerURL: from.TriggerURL, Creator: &p.Actor, Executor: &p.Actor, Metadata: req.Metadata,
+		},
+		Team: p.Team, Personal: req.Team != nil && !*req.Team,
+	}}
+	if from.Automation != nil {
+		run.AutomationID = from.Automation.UID
+	}
+	for _, step := range []func(context.Context, penstock.Principal, penstock.RunRequest, *store.NewRun) error{
+		s.setParent, s.setConversation, s.configFrom(from), s.setExecutor,
+	} {
+		if err := step(ctx, p, req, run); err != nil {
+			return nil, err
+		}
+	}
+	run.Title = title(req.Title, req.Prompt, run)
+	return run, nil
+}
+
+func title(given, prompt string, run *store.NewRun) string {
+	if given = strings.TrimSpace(given); given != "" {
+		return given
+	}
+	return cmp.Or(penstock.DeriveTitle(prompt), run.Config.Name, "Untitled run")
+}
+
+// checkRequest reports all that is wrong with a request by itself.
+func (s *Runs) checkRequest(req penstock.RunRequest) []penstock.FieldError {
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	if strings.TrimSpace(req.Prompt) == "" && req.Config.SkillSpec == "" && len(req.Config.Skills) == 0 && req.ConversationID == "" {
+		bad("/prompt", "is required unless skill, config.skill_spec, config.skills or conversation_id is given")
+	}
+	field.Text(bad, "/prompt", req.Prompt, maxPrompt)
+	field.Text(bad, "/title", req.Title, maxTitle)
+	if !req.Mode.Valid() {
+		bad("/mode", "must be normal, plan or orchestrate")
+	}
+	if req.ConversationID != "" && !penstock.ValidID(req.ConversationID) {
+		bad("/conversation_id", "is not an id of a conversation")
+	}
+	if req.ParentID != "" && !penstock.ValidID(req.ParentID) {
+		bad("/parent_run_id", "is not an id of a run")
+	}
+	errs = append(errs, penstock.CheckMetadata(req.Metadata)...)
+	errs = append(errs, penstock.CheckProvenance(req.Metadata)...)
+	errs = append(errs, checkAttachments(req.Attachments)...)
+	errs = append(errs, req.Config.Check("/config", s.harnesses)...)
+	if req.Skill != "" { // it stands in the configuration by now
+		for i := range errs {
+			if errs[i].Pointer == "/config/skill_spec" {
+				errs[i].Pointer = "/skill"
+			}
+		}
+	}
+	return errs
+}
+
+// setParent places the run below its parent, whose metadata it inherits.
+func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) error {
+	if req.ParentID == "" {
+		return nil
+	}
+	parent, err := s.visibleRun(ctx, p, req.ParentID)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return penstock.Invalid("/parent_run_id", "there is no run %q", req.ParentID)
+	}
+	if err != nil {
+		return err
+	}
+	if parent.Depth+1 > penstock.MaxDepth {
+		return penstock.Invalid("/parent_run_id", "the run would be %d levels deep; at most %d are allowed", parent.Depth+1, penstock.MaxDepth)
+	}
+	if run.Ancestors, err = s.store.Ancestors(ctx, parent.ID); err != nil {
+		return err
+	}
+	run.ParentID, run.RootID, run.Depth = parent.ID, parent.RootID, parent.Depth+1
+	run.Ancestors = append(run.Ancestors, parent.ID)
+	merged, err := s.inherited(ctx, parent)
+	if err != nil {
+		return err
+	}
+	maps.Copy(merged, req.Metadata)
+	if len(merged) > penstock.MaxMetadataKeys {
+		return penstock.Invalid("/metadata", "has %d keys together with those of the parent run; at most %d are allowed", len(merged), penstock.MaxMetadataKeys)
+	}
+	run.Metadata = merged
+	return nil
+}
+
+// inherited is the metadata that a child takes from its parent. What the root of
+// the tree was started by is taken from the root's own record and from nothing that
+// a caller may have written.
+func (s *Runs) inherited(ctx context.Context, parent store.RunRow) (map[string]string, error) {
+	metadata, started := map[string]string{}, false
+	for key, value := range parent.Metadata {
+		if penstock.IsProvenance(key) {
+			started = true
+			continue
+		}
+		metadata[key] = value
+	}
+	if !started {
+		return metadata, nil
+	}
+	root := parent
+	if parent.RootID != parent.ID {
+		var err error
+		root, err = s.store.Run(ctx, parent.Team, parent.RootID)
+		if penstock.CodeOf(err) == penstock.CodeNotFound { // it is no longer kept
+			return metadata, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	maps.Copy(metadata, penstock.Provenance(root.AutomationID, root.WebhookUID, root.DeliveryID))
+	return metadata, nil
+}
+
+// setConversation continues the conversation that the request names.
+func (s *Runs) setConversation(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) error {
+	if req.ConversationID == "" {
+		return nil
+	}
+	// Of all of them: the saved session, which the run takes over, is the newest one's.
+	last, err := s.store.RunOfConversation(ctx, store.Viewer{Team: p.Team, All: true}, req.ConversationID)
+	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !sees(p, last) {
+		return penstock.Invalid("/conversation_id", "there is no conversation %q", req.ConversationID)
+	}
+	if err != nil {
+		return err
+	}
+	run.ConversationID = req.ConversationID
+	return nil
+}
+
+// continueConversation stores a run that goes on with a conversation of others.
+// Two runs do not talk in one at the same time: while another is not over it is
+// a conflict.
+func (s *Runs) continueConversation(ctx context.Context, p penstock.Principal, run *store.NewRun) (atCapacity bool, err error) {
+	err = s.store.Write(ctx, func(tx *store.Tx) error {
+		talking, err := tx.Talking(ctx, run.ConversationID)
+		if err != nil {
+			return err
+		}
+		if talking != "" {
+			return talksAlready(talking)
+		}
+		atCapacity, err = tx.CreateRun(ctx, run)
+		return err
+	})
+	if s.answers.LostToItself(ctx, p, err) {
+		err = access.ErrReplay
+	}
+	return atCapacity, err
+}
+
+func talksAlready(runID string) error {
+	return &penstock.Error{
+		Code: penstock.CodeConflict, Retryable: true,
+		Detail: fmt.Sprintf("run %s is not over and talks in this conversation; send it a follow-up instead", runID),
+	}
+}
+
+// setExecutor honours on_behalf_of.
+func (s *Runs) setExecutor(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) error {
+	if req.OnBehalfOf == "" {
+		return nil
+	}
+	allowed := p.May(penstock.ScopeAdmin)
+	if !allowed && p.AgentUID != "" {
+		agent, err := s.store.Identity(ctx, p.Team, p.AgentUID)
+		if err != nil {
+			return err
+		}
+		allowed = agent.OnBehalfOfEnabled
+	}
+	if !allowed {
+		return penstock.Errorf(penstock.CodeNotAuthorized, "on_behalf_of needs an admin's key, or the key of an agent that has on_behalf_of_enabled")
+	}
+	person, err := s.store.Principal(ctx, p.Team, req.OnBehalfOf)
+	if penstock.CodeOf(err) == penstock.CodeNotFound {
+		return penstock.Invalid("/on_behalf_of", "there is nobody with the uid %q in this team", req.OnBehalfOf)
+	}
+	run.Executor = &person
+	return err
+}

@@ -1,0 +1,92 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/batch"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// The pace of the indexing, which costs more than the creation of what it
+// indexes. It works a twentieth of the time at most; where more is created than that
+// allows, the search lags behind and the creation does not.
+const (
+	indexBatch = 50
+	indexShare = 20
+	indexPause = 200 * time.Millisecond // between looks for new runs
+)
+
+// How far behind the newest run it looks again, since commit order is not
+// creation order: a little after each nudge, far once in a while.
+const (
+	indexAgain    = 2 * time.Second
+	indexFarAgain = time.Minute
+	indexFarEvery = 30 * time.Second
+)
+
+const indexedSetting = "search_indexed_until"
+
+// indexing is what the job that indexes remembers; nobody else touches it.
+type indexing struct {
+	far time.Time // of the last look far back
+}
+
+// IndexRuns makes new runs known to the search.
+func (s *Upkeep) IndexRuns(ctx context.Context) error {
+	until, err := s.indexedUntil(ctx)
+	if err != nil {
+		return err
+	}
+	now, again := time.Now(), indexAgain
+	far := now.Sub(s.indexing.far) >= indexFarEvery
+	if far {
+		again = indexFarAgain
+	}
+	from := store.FirstID(until.Add(-again))
+	for {
+		start := time.Now()
+		texts, err := s.store.Unindexed(ctx, from, indexBatch)
+		if err != nil {
+			return err
+		}
+		if len(texts) == 0 {
+			break
+		}
+		last := texts[len(texts)-1]
+		from, until = last.RunID, max(until, last.CreatedAt)
+		if err := s.index(ctx, texts, until); err != nil {
+			return err
+		}
+		if err := batch.Pause(ctx, (indexShare-1)*time.Since(start)); err != nil {
+			return err
+		}
+	}
+	if far {
+		s.indexing.far = now
+	}
+	return batch.Pause(ctx, indexPause)
+}
+
+func (s *Upkeep) index(ctx context.Context, texts []store.SearchText, until penstock.Time) error {
+	return s.store.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.Index(ctx, texts); err != nil {
+			return err
+		}
+		return tx.Set(ctx, indexedSetting, fmt.Sprint(int64(until)))
+	})
+}
+
+func (s *Upkeep) indexedUntil(ctx context.Context) (penstock.Time, error) {
+	text, err := s.store.Setting(ctx, indexedSetting)
+	if err != nil || text == "" {
+		return 0, err
+	}
+	var until int64
+	if _, err := fmt.Sscan(text, &until); err != nil {
+		return 0, fmt.Errorf("read the setting %s: %w", indexedSetting, err)
+	}
+	return penstock.Time(until), nil
+}

@@ -1,0 +1,106 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// statsFactories is how many factories Stats tell of at most.
+const statsFactories = 20
+
+// Stats sum up the last hours of the caller's team: of the runs that the caller
+// sees, and of deliveries for who may read factories.
+func (s *Runs) Stats(ctx context.Context, p penstock.Principal) (penstock.Stats, error) {
+	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
+		return penstock.Stats{}, err
+	}
+	now := penstock.Now()
+	hour := penstock.Time(time.Hour.Milliseconds())
+	from := now - now%hour - (penstock.StatsHours-1)*hour
+	stats := penstock.Stats{Since: from, Until: now, Hours: make([]penstock.HourStats, penstock.StatsHours)}
+	for i := range stats.Hours {
+		stats.Hours[i] = penstock.HourStats{Start: from + penstock.Time(i)*hour, Runs: map[penstock.State]int64{}}
+	}
+	runs, err := s.store.SumRuns(ctx, catalog.ViewerOf(p), from)
+	if err != nil {
+		return penstock.Stats{}, err
+	}
+	addRunSums(stats.Hours, runs)
+	if p.May(penstock.ScopeFactoriesRead) {
+		deliveries, err := s.store.SumDeliveries(ctx, p.Team, from)
+		if err != nil {
+			return penstock.Stats{}, err
+		}
+		addDeliverySums(stats.Hours, deliveries)
+	}
+	if stats.Factories, err = s.store.SumCosts(ctx, catalog.ViewerOf(p), from, statsFactories); err != nil {
+		return penstock.Stats{}, err
+	}
+	stats.Capacity, err = s.capacity(ctx, p.Team)
+	return stats, err
+}
+
+// addRunSums adds up an hour's runs of all states. What was created after the last
+// hour ended is for the next to ask.
+func addRunSums(hours []penstock.HourStats, sums []store.RunSum) {
+	waits := make([]int64, len(hours))
+	for _, sum := range sums {
+		if sum.Hour >= len(hours) {
+			continue
+		}
+		hour := &hours[sum.Hour]
+		hour.Runs[sum.State] = sum.Runs
+		hour.Wait.Runs += sum.Started
+		hour.Wait.MaxSeconds = max(hour.Wait.MaxSeconds, float64(sum.MaxMS)/1000)
+		waits[sum.Hour] += sum.WaitMS
+	}
+	for i := range hours {
+		if n := hours[i].Wait.Runs; n > 0 {
+			hours[i].Wait.MeanSeconds = float64(waits[i]) / 1000 / float64(n)
+		}
+	}
+}
+
+func addDeliverySums(hours []penstock.HourStats, sums []store.DeliverySum) {
+	for i := range hours {
+		hours[i].Deliveries = &penstock.DeliveryCounts{}
+	}
+	for _, sum := range sums {
+		if sum.Hour >= len(hours) {
+			continue
+		}
+		switch into := hours[sum.Hour].Deliveries; sum.Kind {
+		case store.CountAccepted:
+			into.Accepted = sum.N
+		case store.CountDuplicate:
+			into.Duplicate = sum.N
+		case store.CountRejected:
+			into.Rejected = sum.N
+		case store.CountRateLimited:
+			into.RateLimited = sum.N
+		}
+	}
+}
+
+func (s *Runs) capacity(ctx context.Context, team string) (penstock.Capacity, error) {
+	var c penstock.Capacity
+	workers, err := s.store.Workers(ctx)
+	if err != nil {
+		return c, err
+	}
+	for _, w := range workers {
+		c.Slots += w.Capacity
+		c.Busy += w.Busy
+		if w.Local {
+			c.ServerSlots += w.Capacity
+			c.ServerBusy += w.Busy
+		}
+	}
+	c.Queued, err = s.store.Queued(ctx, team)
+	return c, err
+}

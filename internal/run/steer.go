@@ -1,0 +1,271 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/field"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// mayInstruct refuses a message to the agent of a run whose own request named secrets,
+// unless p may name them: the message could have the agent tell them.
+func mayInstruct(p penstock.Principal, run *penstock.Run) error {
+	if p.May(penstock.ScopeSecretsUse) || run.Config == nil {
+		return nil
+	}
+	for _, use := range run.Config.SecretUses() {
+		if _, layer := catalog.CameFrom(run, use.Pointer); layer == catalog.LayerRequest {
+			return penstock.Errorf(penstock.CodeNotAuthorized,
+				"the request for this run named managed secrets; a follow-up to its agent needs the scope %s, which the key does not have",
+				penstock.ScopeSecretsUse)
+		}
+	}
+	return nil
+}
+
+// FollowUp gives a run a further message. While the run waits or works it is
+// kept and given to the agent at its next turn, in order; a blocked run is
+// answered by it, and one that is over starts a new execution of the same
+// conversation, in which no other run may talk by then.
+func (s *Runs) FollowUp(ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest) (penstock.FollowupAccepted, error) {
+	run, err := s.writableRun(ctx, p, id)
+	if err != nil {
+		return penstock.FollowupAccepted{}, err
+	}
+	return s.followUpRun(ctx, p, run, req, penstock.FollowupAccepted{})
+}
+
+// FollowUpConversation is FollowUp for the run that a conversation is about.
+func (s *Runs) FollowUpConversation(ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest) (penstock.FollowupAccepted, error) {
+	run, err := s.steeredRun(ctx, p, id)
+	if err != nil {
+		return penstock.FollowupAccepted{}, err
+	}
+	return s.followUpRun(ctx, p, run, req, penstock.FollowupAccepted{RunID: run.ID})
+}
+
+// steeredRun is the run of a conversation that is steered through it: the one that
+// talks, else the newest.
+func (s *Runs) steeredRun(ctx context.Context, p penstock.Principal, conversationID string) (store.RunRow, error) {
+	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
+		return store.RunRow{}, err
+	}
+	if !penstock.ValidID(conversationID) {
+		return store.RunRow{}, penstock.NotFound("conversation", conversationID)
+	}
+	return s.store.SteeredRun(ctx, viewer(p), conversationID)
+}
+
+func (s *Runs) followUpRun(
+	ctx context.Context, p penstock.Principal, run store.RunRow, req penstock.FollowupRequest, accepted penstock.FollowupAccepted,
+) (penstock.FollowupAccepted, error) {
+	if err := mayInstruct(p, &run.Run); err != nil {
+		return accepted, err
+	}
+	if err := s.checkFollowup(ctx, run, &req); err != nil {
+		return accepted, err
+	}
+	files, err := s.files.putFollowupAttachments(ctx, run.ID, req.Attachments)
+	if err != nil {
+		return accepted, err
+	}
+	f := store.Followup{ID: penstock.NewID(), Message: req.Message, Mode: req.Mode, Creator: p.Actor.UID, Attachments: files}
+	accepted.FollowupID = f.ID
+	done, err := access.Act(ctx, s.answers, p, func(tx *store.Tx) (_ penstock.FollowupAccepted, err error) {
+		accepted.Outcome, err = followUp(ctx, tx, run, f)
+		return accepted, err
+	})
+	if err != nil {
+		s.files.DropRefused(ctx, err, attached(files)...)
+	}
+	return done, err
+}
+
+func (s *Runs) checkFollowup(ctx context.Context, run store.RunRow, req *penstock.FollowupRequest) error {
+	var errs []penstock.FieldError
+	bad := func(pointer, format string, args ...any) {
+		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
+	}
+	field.Text(bad, "/message", req.Message, maxPrompt)
+	if !req.Mode.Valid() {
+		bad("/mode", "must be normal, plan or orchestrate")
+	}
+	checkFollowupAttachments(bad, req.Attachments)
+	if errs != nil {
+		return penstock.InvalidFields(errs...)
+	}
+	if strings.TrimSpace(req.Message) != "" {
+		return nil
+	}
+	if len(req.Attachments) > 0 {
+		req.Message = "See the attached files."
+		return nil
+	}
+	_, err := s.store.Session(ctx, run.ConversationID)
+	if penstock.CodeOf(err) == penstock.CodeNotFound || err == nil && !run.State.Done() {
+		return penstock.Invalid("/message", "is required unless a saved conversation is continued or files are attached")
+	}
+	req.Message = "Continue."
+	return err
+}
+
+// What may wait for an agent: so many messages, and so much text in them.
+const (
+	maxWaiting      = 1000
+	maxWaitingBytes = 16 << 20
+)
+
+// followUp stores a message for a run as it is by now, and returns what becomes of
+// it.
+func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Followup) (outcome string, err error) {
+	talking, err := tx.Talking(ctx, seen.ConversationID)
+	if err != nil {
+		return "", err
+	}
+	run, err := tx.Run(ctx, seen.ID)
+	if err != nil {
+		return "", err
+	}
+	if run.State.Done() && talking != "" {
+		return "", talksAlready(talking)
+	}
+	n, size, err := tx.FollowupsWaiting(ctx, run.ID)
+	if err != nil {
+		return "", err
+	}
+	if n >= maxWaiting || n > 0 && size+int64(len(f.Message)) > maxWaitingBytes {
+		return "", penstock.Errorf(penstock.CodeConflict, "%d follow-ups wait for the agent already; wait until it has read some", n)
+	}
+	if f.Attachments, err = attach(ctx, tx, run.ID, f.Attachments); err != nil {
+		return "", err
+	}
+	f.CreatedAt = penstock.Now()
+	if err := tx.AddFollowup(ctx, run.ID, f); err != nil {
+		return "", err
+	}
+	payload := map[string]any{"followup_id": f.ID, "by": f.Creator}
+	if run.State.Done() || run.State == penstock.StateBlocked {
+		return penstock.FollowupHandoff, tx.Move(ctx, store.Move{Run: run, To: penstock.StateQueued, Moment: penstock.MomentFollowup, Payload: payload})
+	}
+	if err := tx.AppendEvents(ctx, run.ID, penstock.Timeline(f.CreatedAt, penstock.MomentFollowup, payload)); err != nil {
+		return "", err
+	}
+	if run.State == penstock.StateInProgress {
+		outcome = penstock.FollowupLive
+	}
+	return cmp.Or(outcome, penstock.FollowupQueued), tx.Touch(ctx, run.ID)
+}
+
+// Interrupt asks for the end of the turn that the agent of a run has in hand; the
+// run goes on with the next follow-up, or waits for one. The agent is told soon,
+// whatever happens to this server or the worker. Asked again, it does nothing. A
+// run that is over is an invalid request; without a turn in hand it is a conflict.
+func (s *Runs) Interrupt(ctx context.Context, p penstock.Principal, id string) (penstock.InterruptAccepted, error) {
+	run, err := s.writableRun(ctx, p, id)
+	if err != nil {
+		return penstock.InterruptAccepted{}, err
+	}
+	return s.interruptRun(ctx, p, run.ID, penstock.InterruptAccepted{})
+}
+
+// InterruptConversation is Interrupt for the run that a conversation is about.
+func (s *Runs) InterruptConversation(ctx context.Context, p penstock.Principal, id string) (penstock.InterruptAccepted, error) {
+	run, err := s.steeredRun(ctx, p, id)
+	if err != nil {
+		return penstock.InterruptAccepted{}, err
+	}
+	return s.interruptRun(ctx, p, run.ID, penstock.InterruptAccepted{RunID: run.ID})
+}
+
+func (s *Runs) interruptRun(ctx context.Context, p penstock.Principal, id string, accepted penstock.InterruptAccepted) (penstock.InterruptAccepted, error) {
+	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.InterruptAccepted, error) {
+		run, err := tx.Run(ctx, id)
+		if err != nil {
+			return accepted, err
+		}
+		if run.State.Done() {
+			return accepted, penstock.Errorf(penstock.CodeInvalidRequest, "the run is over: it is %s", run.State)
+		}
+		asked, err := tx.Interrupt(ctx, id)
+		if errors.Is(err, store.ErrNoTurn) {
+			return accepted, penstock.Errorf(penstock.CodeConflict, "the run is %s and its agent has nothing to interrupt", run.State)
+		}
+		if err != nil || !asked {
+			return accepted, err
+		}
+		moment := penstock.Timeline(penstock.Now(), penstock.MomentInterrupt, map[string]any{"by": p.Actor.UID})
+		if err := tx.AppendEvents(ctx, id, moment); err != nil {
+			return accepted, err
+		}
+		return accepted, tx.Touch(ctx, id)
+	})
+}
+
+// Cancel stops a run that waits or works, and with cascade those below it.
+// The state is CANCELLED when it returns, and its worker's lease is over: the
+// agent is gone within seconds where the worker can be reached. A run that is
+// over is an invalid request.
+func (s *Runs) Cancel(ctx context.Context, p penstock.Principal, id string, cascade bool) (string, error) {
+	if _, err := s.writableRun(ctx, p, id); err != nil {
+		return "", err
+	}
+	return access.ActBy(ctx, s.answers, p, s.store.WriteReserved, func(tx *store.Tx) (string, error) {
+		run, err := tx.Run(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if run.State.Done() {
+			return "", penstock.Errorf(penstock.CodeInvalidRequest, "the run is over: it is %s", run.State)
+		}
+		if err := cancel(ctx, tx, p, run, ""); err != nil || !cascade {
+			return id, err
+		}
+		below, err := tx.Descendants(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		for _, child := range below {
+			run, err := tx.Run(ctx, child)
+			if err != nil {
+				return "", err
+			}
+			if run.State.Done() {
+				continue
+			}
+			if err := cancel(ctx, tx, p, run, id); err != nil {
+				return "", err
+			}
+		}
+		return id, nil
+	})
+}
+
+func cancel(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.RunRow, because string) error {
+	payload := map[string]any{"by": p.Actor.UID}
+	if because != "" {
+		payload["because_of"] = because
+	}
+	if run.PromptState == store.PromptWaiting {
+		if err := tx.SetPrompt(ctx, run.ID, store.PromptUndelivered); err != nil {
+			return err
+		}
+	}
+	if err := tx.MarkDelivered(ctx, &run); err != nil {
+		return err
+	}
+	who := p.Actor.DisplayName
+	if who == "" {
+		who = p.Actor.UID
+	}
+	return tx.Move(ctx, store.Move{
+		Run: run, To: penstock.StateCancelled, Moment: penstock.MomentCancelled, Payload: payload,
+		Message: &penstock.StatusMessage{Message: "Cancelled by " + who + "."},
+	})
+}

@@ -68,7 +68,10 @@ func TestViolationsAreFound(t *testing.T) {
 	whole := []source{
 		{path: "run.go"},
 		{path: "internal/store/run.go", imports: []string{module, "database/sql"}},
-		{path: "internal/store/run_test.go", test: true, imports: []string{module + "/internal/store", module + "/internal/testkit"}},
+		{
+			path: "internal/store/run_test.go", test: true,
+			imports: []string{module + "/internal/store", module + "/internal/testkit"},
+		},
 		{path: "internal/service/run.go", imports: []string{module + "/internal/store"}},
 		{path: "internal/agent/agent.go", imports: []string{module}},
 		{path: "internal/httpapi/run_test.go", test: true, imports: []string{module + "/internal/store"}},
@@ -80,7 +83,11 @@ func TestViolationsAreFound(t *testing.T) {
 		add  source
 		want []string
 	}{
-		{"a test that imports what lies beside its package", source{path: "internal/agent/world_test.go", test: true, imports: []string{module + "/internal/service"}}, nil},
+		{
+			"a test that imports what lies beside its package",
+			source{path: "internal/agent/world_test.go", test: true, imports: []string{module + "/internal/service"}},
+			nil,
+		},
 		{"nothing wrong", source{path: "internal/service/key.go", imports: []string{module}}, nil},
 		{
 			"an import that the table does not allow",

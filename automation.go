@@ -121,7 +121,9 @@ func (a Automation) Schemes() []SignatureScheme {
 // EventTriggers are a's triggers whose events webhooks with a signature scheme
 // tell of.
 func (a Automation) EventTriggers(scheme SignatureScheme) []Trigger {
-	return slices.DeleteFunc(slices.Clone(a.Triggers), func(t Trigger) bool { return t.Scheme() == "" || t.Scheme() != scheme })
+	return slices.DeleteFunc(
+		slices.Clone(a.Triggers), func(t Trigger) bool { return t.Scheme() == "" || t.Scheme() != scheme },
+	)
 }
 
 // PayloadFilters are the payload filters of a's triggers that select a webhook,
@@ -177,7 +179,8 @@ type AutomationRequest struct {
 func (o Overrides) Config() *Config {
 	c := Config{
 		Harness: o.Harness, ModelID: o.Model, RunnerID: o.RunnerID, EnvironmentID: o.EnvironmentID, Secrets: o.Secrets,
-		MCPServers: o.MCPServers, WorkerHost: o.WorkerHost, CredentialStrategy: o.CredentialStrategy, HarnessAuthSecrets: o.HarnessAuthSecrets,
+		MCPServers: o.MCPServers, WorkerHost: o.WorkerHost, CredentialStrategy: o.CredentialStrategy,
+		HarnessAuthSecrets: o.HarnessAuthSecrets,
 	}
 	return c.withHarness()
 }

@@ -194,7 +194,9 @@ func (m MCPServer) canonical() MCPServer {
 func (m MCPServer) check(at string) []FieldError {
 	var errs []FieldError
 	var given []string
-	for _, kind := range []struct{ key, value string }{{"id", m.ID}, {"warp_id", m.WarpID}, {"command", m.Command}, {"url", m.URL}} {
+	for _, kind := range []struct{ key, value string }{
+		{"id", m.ID}, {"warp_id", m.WarpID}, {"command", m.Command}, {"url", m.URL},
+	} {
 		if kind.value != "" && !(kind.key == "warp_id" && m.WarpID == m.ID) {
 			given = append(given, kind.key)
 		}
@@ -204,7 +206,13 @@ func (m MCPServer) check(at string) []FieldError {
 		errs = append(errs, FieldError{at, "must have exactly one of id, command and url"})
 	case 1:
 	default:
-		errs = append(errs, FieldError{at + "/" + given[1], "cannot be given together with " + given[0] + ": a server has exactly one of id, command and url"})
+		errs = append(
+			errs,
+			FieldError{
+				at + "/" + given[1],
+				"cannot be given together with " + given[0] + ": a server has exactly one of id, command and url",
+			},
+		)
 	}
 	if m.Command == "" && len(m.Args) > 0 {
 		errs = append(errs, FieldError{at + "/args", "goes with command only"})

@@ -94,7 +94,9 @@ func (c *Config) checkLimits(bad func(pointer, format string, args ...any)) {
 func checkVariables(bad func(pointer, format string, args ...any), at string, variables map[string]string) {
 	for name, value := range variables {
 		if n := len(name) + len(value) + 2; n > maxVariable {
-			bad(at+EscapePointer(name), "is %d bytes long with its name; at most %d can be given to a program", n-2, maxVariable-2)
+			bad(
+				at+EscapePointer(name), "is %d bytes long with its name; at most %d can be given to a program", n-2, maxVariable-2,
+			)
 		}
 	}
 }

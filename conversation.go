@@ -253,7 +253,13 @@ func (c *Conversation) message(m Message, at Time, source int) {
 	}
 	if m.Role == RoleUser {
 		c.complete(at)
-		c.Steps = append(c.Steps, Step{ID: firstOr(m.MessageIDs, "step"), StartedAt: at, Description: DeriveTitle(title), Messages: []Message{}, Steps: []Step{}})
+		c.Steps = append(
+			c.Steps,
+			Step{
+				ID: firstOr(m.MessageIDs, "step"), StartedAt: at, Description: DeriveTitle(title), Messages: []Message{},
+				Steps: []Step{},
+			},
+		)
 	}
 	if m.Undelivered() { // nothing follows from it
 		last := &c.Steps[len(c.Steps)-1]

@@ -14,7 +14,10 @@ func TestSecretsThatAConfigurationNames(t *testing.T) {
 		Secrets: []string{"B", "A"}, HarnessAuthSecrets: []byte(`{"z/1": "C", "a": "A"}`),
 		MCPServers: map[string]penstock.MCPServer{
 			"x": {Command: "x", Env: map[string]string{"K": "${{ secrets.D }}:${{secrets.A}}", "plain": "p"}},
-			"y": {URL: "https://y.example", Headers: map[string]string{"Authorization": "Bearer ${{ secrets.E }}", "Bad": "${{ env.X }}"}},
+			"y": {
+				URL:     "https://y.example",
+				Headers: map[string]string{"Authorization": "Bearer ${{ secrets.E }}", "Bad": "${{ env.X }}"},
+			},
 		},
 	}
 	want := []penstock.SecretUse{
@@ -41,8 +44,9 @@ func TestNearestName(t *testing.T) {
 	t.Parallel()
 	known := []string{"STRIPE_KEY", "GITHUB_TOKEN", "GITHUB_TOKENS"}
 	for word, want := range map[string]string{
-		"STRIPE_KYE": "STRIPE_KEY", "stripe_key": "STRIPE_KEY", "GITHUB_TOKN": "GITHUB_TOKEN", "GITHUBTOKENS": "GITHUB_TOKENS",
-		"SLACK": "", "X": "", "": "",
+		"STRIPE_KYE": "STRIPE_KEY", "stripe_key": "STRIPE_KEY", "GITHUB_TOKN": "GITHUB_TOKEN",
+		"GITHUBTOKENS": "GITHUB_TOKENS",
+		"SLACK":        "", "X": "", "": "",
 	} {
 		if got := penstock.Nearest(word, known); got != want {
 			t.Errorf("%q: got %q, want %q", word, got, want)

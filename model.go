@@ -101,8 +101,9 @@ var models = []ModelInfo{
 		prices: flat(4, 20, 0.2, 5),
 	},
 	{
-		ID: "anthropic/claude-sonnet-5-5", DisplayName: "Claude Sonnet 5.5", Provider: ProviderAnthropic, VisionSupported: true,
-		Description: "An efficient model for coding and agents.", PromptLimit: 1_000_000,
+		ID: "anthropic/claude-sonnet-5-5", DisplayName: "Claude Sonnet 5.5", Provider: ProviderAnthropic,
+		VisionSupported: true,
+		Description:     "An efficient model for coding and agents.", PromptLimit: 1_000_000,
 		prices: flat(2, 10, 0.1, 2.5),
 	},
 	{
@@ -139,8 +140,9 @@ var models = []ModelInfo{
 		},
 	},
 	{
-		ID: "google/gemini-3.5-flash-lite", DisplayName: "Gemini 3.5 Flash-Lite", Provider: ProviderGoogle, VisionSupported: true,
-		PromptLimit: 1_000_000, prices: flat(0.3, 2.5, 0.03, 0),
+		ID: "google/gemini-3.5-flash-lite", DisplayName: "Gemini 3.5 Flash-Lite", Provider: ProviderGoogle,
+		VisionSupported: true,
+		PromptLimit:     1_000_000, prices: flat(0.3, 2.5, 0.03, 0),
 	},
 }
 

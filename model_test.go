@@ -50,10 +50,22 @@ func TestModelCost(t *testing.T) {
 		want        CostBreakdown
 		known       bool
 	}{
-		{"a listed model", "anthropic/claude-opus-5-5", before, CostBreakdown{Input: 4, Output: 10, CacheRead: 0.4, CacheWrite: 0.5}, true},
-		{"by its bare name", "claude-opus-5-5", before, CostBreakdown{Input: 4, Output: 10, CacheRead: 0.4, CacheWrite: 0.5}, true},
+		{
+			"a listed model", "anthropic/claude-opus-5-5", before,
+			CostBreakdown{Input: 4, Output: 10, CacheRead: 0.4, CacheWrite: 0.5},
+			true,
+		},
+		{
+			"by its bare name", "claude-opus-5-5", before,
+			CostBreakdown{Input: 4, Output: 10, CacheRead: 0.4, CacheWrite: 0.5},
+			true,
+		},
 		{"before a price changes", "google/gemini-4-argon", before, CostBreakdown{Input: 2, Output: 5, CacheRead: 0.2}, true},
-		{"from the moment it has changed", "google/gemini-4-argon", before.Add(time.Second), CostBreakdown{Input: 4, Output: 10, CacheRead: 0.4}, true},
+		{
+			"from the moment it has changed", "google/gemini-4-argon", before.Add(time.Second),
+			CostBreakdown{Input: 4, Output: 10, CacheRead: 0.4},
+			true,
+		},
 		{"the demonstration is free", "demo/offline", before, CostBreakdown{}, true},
 		{"an unlisted model of a known provider", "openai/gpt-0", before, CostBreakdown{}, false},
 		{"an unknown provider", "acme/model", before, CostBreakdown{}, false},

@@ -36,7 +36,9 @@ func TestReadmeRunInFiveLines(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	shell := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", strings.ReplaceAll(blocks[0][1], "127.0.0.1:8080", address.Host))
+	shell := exec.CommandContext(
+		t.Context(), "bash", "-euo", "pipefail", "-c", strings.ReplaceAll(blocks[0][1], "127.0.0.1:8080", address.Host),
+	)
 	shell.Dir = dir
 	out, err := shell.CombinedOutput()
 	if err != nil {
@@ -44,7 +46,10 @@ func TestReadmeRunInFiveLines(t *testing.T) {
 	}
 	// In this order: the events to their end, what became of the follow-up, the conversation.
 	at := 0
-	for _, want := range []string{"event: state\n", `"SUCCEEDED"`, "event: done\n", `"handoff_execution"`, `"conversation_id"`, "Look around and write down what you find."} {
+	for _, want := range []string{
+		"event: state\n", `"SUCCEEDED"`, "event: done\n", `"handoff_execution"`, `"conversation_id"`,
+		"Look around and write down what you find.",
+	} {
 		found := strings.Index(string(out[at:]), want)
 		if found < 0 {
 			t.Fatalf("%q is missing after the first %d bytes of\n%s", want, at, out)

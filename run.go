@@ -106,7 +106,8 @@ const (
 func Sources() []Source {
 	return []Source{
 		SourceAPI, SourceCLI, SourceWebApp, SourceSchedule, SourceWebhook, SourceOrchestration, SourceGitHubAction,
-		"GITHUB_WEBHOOK", "GITLAB_WEBHOOK", "LOCAL", "CLOUD_MODE", "SLACK", "LINEAR", "JIRA", "SELF_IMPROVEMENT", "AUTOFIX", "RUN_SCORER",
+		"GITHUB_WEBHOOK", "GITLAB_WEBHOOK", "LOCAL", "CLOUD_MODE", "SLACK", "LINEAR", "JIRA", "SELF_IMPROVEMENT", "AUTOFIX",
+		"RUN_SCORER",
 	}
 }
 
@@ -115,7 +116,9 @@ var sourceAliases = map[Source]Source{"CUSTOM_WEBHOOK": SourceWebhook}
 
 // SourceNames lists every name that [LookupSource] knows.
 func SourceNames() []Source {
-	names := append(Sources(), "MCP", "TEAMS", "AZURE_DEVOPS_WEBHOOK", "BENCHMARK_TRIAL", "CREATE_BENCHMARK_TASK") // no run here has these
+	names := append(
+		Sources(), "MCP", "TEAMS", "AZURE_DEVOPS_WEBHOOK", "BENCHMARK_TRIAL", "CREATE_BENCHMARK_TASK",
+	) // no run here has these
 	return append(names, slices.Sorted(maps.Keys(sourceAliases))...)
 }
 
@@ -324,7 +327,9 @@ func DeriveTitle(prompt string) string {
 func beginning(line string) string {
 	const enough = (MaxTitle + 1) * utf8.UTFMax
 	var b strings.Builder
-	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+	for word := range strings.FieldsFuncSeq(
+		line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) },
+	) {
 		if b.Len() > 0 {
 			b.WriteByte(' ')
 		}
@@ -363,7 +368,13 @@ func CheckProvenance(m map[string]string) []FieldError {
 	var errs []FieldError
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if IsProvenance(key) {
-			errs = append(errs, FieldError{"/metadata/" + key, "is set by the server alone: it shows which automation, webhook and delivery have started a run"})
+			errs = append(
+				errs,
+				FieldError{
+					"/metadata/" + key,
+					"is set by the server alone: it shows which automation, webhook and delivery have started a run",
+				},
+			)
 		}
 	}
 	return errs
@@ -373,7 +384,9 @@ func CheckProvenance(m map[string]string) []FieldError {
 func CheckMetadata(m map[string]string) []FieldError {
 	var errs []FieldError
 	if len(m) > MaxMetadataKeys {
-		errs = append(errs, FieldError{"/metadata", fmt.Sprintf("has %d keys; at most %d are allowed", len(m), MaxMetadataKeys)})
+		errs = append(
+			errs, FieldError{"/metadata", fmt.Sprintf("has %d keys; at most %d are allowed", len(m), MaxMetadataKeys)},
+		)
 	}
 	bad := func(key, detail string) { errs = append(errs, FieldError{"/metadata/" + EscapePointer(key), detail}) }
 	for k, v := range m {

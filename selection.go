@@ -74,7 +74,9 @@ func checkSelection(at, key string, filter map[string]json.RawMessage, none stri
 	if fields := map[string]json.RawMessage{}; s.object && json.Unmarshal(filter[key], &fields) == nil {
 		for _, field := range slices.Sorted(maps.Keys(fields)) {
 			if field != "in" && field != "not_in" {
-				return []FieldError{{pointer + "/" + EscapePointer(field), unknown("a key of a matcher", field, []string{"in", "not_in"})}}
+				return []FieldError{
+					{pointer + "/" + EscapePointer(field), unknown("a key of a matcher", field, []string{"in", "not_in"})},
+				}
 			}
 		}
 		in += "/in"
@@ -85,7 +87,9 @@ func checkSelection(at, key string, filter map[string]json.RawMessage, none stri
 	errs := slices.Concat(checkNames(in, s.In), checkNames(pointer+"/not_in", s.NotIn))
 	for i, name := range s.NotIn {
 		if slices.Contains(s.In, name) {
-			errs = append(errs, FieldError{fmt.Sprintf("%s/not_in/%d", pointer, i), "is in both in and not_in, which nothing can match"})
+			errs = append(
+				errs, FieldError{fmt.Sprintf("%s/not_in/%d", pointer, i), "is in both in and not_in, which nothing can match"},
+			)
 		}
 	}
 	return errs

@@ -39,30 +39,44 @@ var providers = map[string]provider{
 	ProviderSchedule: {events: []string{EventCronFired}},
 	ProviderGitHub: {
 		events: []string{
-			"push", "issue_created", "issue_labeled", "issue_assigned", "issue_mentioned", "pull_request_opened", "pull_request_closed",
-			"pull_request_merged", "pull_request_labeled", "pull_request_assigned", "pull_request_mentioned", "pull_request_ready",
-			"pull_request_reopened", "pull_request_synchronized", "pull_request_review_requested", "pull_request_review_submitted",
+			"push", "issue_created", "issue_labeled", "issue_assigned", "issue_mentioned", "pull_request_opened",
+			"pull_request_closed",
+			"pull_request_merged", "pull_request_labeled", "pull_request_assigned", "pull_request_mentioned",
+			"pull_request_ready",
+			"pull_request_reopened", "pull_request_synchronized", "pull_request_review_requested",
+			"pull_request_review_submitted",
 			"check_suite_completed", "check_run_rerequested", "check_suite_rerequested", "workflow_run_completed",
 		},
 		keys: []string{
-			"repos", "branches", "base_branches", "paths", "labels", "authors", "assignees", "mentioned", "reviewers", "reviewer_teams",
+			"repos", "branches", "base_branches", "paths", "labels", "authors", "assignees", "mentioned", "reviewers",
+			"reviewer_teams",
 			"review_states", "workflows", "conclusions", "pr_numbers",
 		},
 	},
-	"gitlab": {events: []string{"merge_request", "bot_mentioned"}, keys: []string{"repos", "actions", "base_branches", "mentioned"}},
+	"gitlab": {
+		events: []string{"merge_request", "bot_mentioned"}, keys: []string{"repos", "actions", "base_branches", "mentioned"},
+	},
 	ProviderLinear: {
-		events: []string{"issue_created", "issue_labeled", "issue_assigned", "issue_state_changed", "comment_created", "agent_session_created"},
-		keys:   []string{"teams", "projects", "labels", "states", "assignees", "mentioned_users", "creators", "issues", "keywords"},
-		ids:    true,
+		events: []string{
+			"issue_created", "issue_labeled", "issue_assigned", "issue_state_changed", "comment_created",
+			"agent_session_created",
+		},
+		keys: []string{
+			"teams", "projects", "labels", "states", "assignees", "mentioned_users", "creators", "issues", "keywords",
+		},
+		ids: true,
 	},
 	"jira": {
 		events: []string{"issue_created", "issue_labeled", "status_changed", "agent_session_created"},
 		keys:   []string{"project_keys", "labels", "status_ids", "keywords"},
 	},
 	"slack": {
-		events: []string{"app_mention", "message_posted", "message_dm", "message_im", "message_mpim", "member_joined_channel", "reaction_added"},
-		keys:   []string{"channels", "users", "keywords", "emojis", "item_users"},
-		ids:    true,
+		events: []string{
+			"app_mention", "message_posted", "message_dm", "message_im", "message_mpim", "member_joined_channel",
+			"reaction_added",
+		},
+		keys: []string{"channels", "users", "keywords", "emojis", "item_users"},
+		ids:  true,
 	},
 	"factory": {events: []string{"work_item_stage_changed"}, keys: []string{"stages"}},
 }
@@ -155,7 +169,10 @@ func checkScheduleFilter(at string, filter map[string]json.RawMessage, inline bo
 		return onlyKeys(at, filter, "schedule_ids")
 	}
 	if absent(filter["schedule_ids"]) {
-		return append(onlyKeys(at, filter, "schedule_ids"), FieldError{at + "/schedule", "is required unless filter.schedule_ids is given"})
+		return append(
+			onlyKeys(at, filter, "schedule_ids"),
+			FieldError{at + "/schedule", "is required unless filter.schedule_ids is given"},
+		)
 	}
 	return append(checkSelection(at, "schedule_ids", filter, "names no schedule"), onlyKeys(at, filter, "schedule_ids")...)
 }
@@ -209,7 +226,9 @@ func (p provider) checkKey(at, key string, raw json.RawMessage) []FieldError {
 	} else if json.Unmarshal(raw, &fields) == nil {
 		for _, field := range slices.Sorted(maps.Keys(fields)) {
 			if field != "in" && field != "not_in" {
-				return []FieldError{{at + "/" + EscapePointer(field), unknown("a key of a matcher", field, []string{"in", "not_in"})}}
+				return []FieldError{
+					{at + "/" + EscapePointer(field), unknown("a key of a matcher", field, []string{"in", "not_in"})},
+				}
 			}
 		}
 		in += "/in"
@@ -242,7 +261,12 @@ func checkValues(at, key string, values []json.RawMessage) []FieldError {
 		case json.Unmarshal(raw, &text) != nil || strings.TrimSpace(text) == "" || len(text) > maxTriggerValue:
 			errs = append(errs, FieldError{pointer, fmt.Sprintf("must be a string of 1 to %d bytes", maxTriggerValue)})
 		case key == "paths" && !validGlob(text):
-			errs = append(errs, FieldError{pointer, "is not a pattern of paths: a [ needs its ], and \\ something behind it; not_in excludes, not !"})
+			errs = append(
+				errs,
+				FieldError{
+					pointer, "is not a pattern of paths: a [ needs its ], and \\ something behind it; not_in excludes, not !",
+				},
+			)
 		}
 	}
 	return errs

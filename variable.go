@@ -26,9 +26,11 @@ var (
 		"LOCPATH", "NLSPATH", "GIO_*", "*SAN_OPTIONS",
 	}
 	shellVariables = []string{
-		"PATH", "HOME", "SHELL", "XDG_*", "IFS", "ENV", "BASH*", "SHELLOPTS", "PS4", "PROMPT_COMMAND", "ZDOTDIR", "FPATH", "CDPATH",
+		"PATH", "HOME", "SHELL", "XDG_*", "IFS", "ENV", "BASH*", "SHELLOPTS", "PS4", "PROMPT_COMMAND", "ZDOTDIR", "FPATH",
+		"CDPATH",
 		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "LESSOPEN", "LESSCLOSE", "SSH_ASKPASS*", "SUDO_ASKPASS",
-		"GIT_SSH*", "GIT_SSL_*", "GIT_PROXY*", "GIT_EXTERNAL_DIFF", "GIT_EXEC_PATH", "GIT_CONFIG*", "GIT_ASKPASS", "GIT_TEMPLATE_DIR",
+		"GIT_SSH*", "GIT_SSL_*", "GIT_PROXY*", "GIT_EXTERNAL_DIFF", "GIT_EXEC_PATH", "GIT_CONFIG*", "GIT_ASKPASS",
+		"GIT_TEMPLATE_DIR",
 		"GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_TRACE*", "GIT_ALLOW_PROTOCOL",
 		"GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_*OBJECT_DIRECTOR*", "GIT_ATTR_*",
 		"*_ASKPASS", "*_EDITOR", "*_PAGER", "*_RSH", "*_SSH", "*_SSH_COMMAND", "*_WRAPPER", "*_PRELOAD",
@@ -36,17 +38,21 @@ var (
 	}
 	// Programs that agents start read what else to run from these.
 	toolVariables = []string{
-		"MAKEFILES", "MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "CC", "CXX", "LD", "CGO_*", "CMAKE_*", "*_CONFIG_PATH", "*_CONFIG_FILE",
-		"LESS*", "GREP_*", "FZF_*", "BAT_*", "HG*", "RSYNC_*", "VIM*", "EXINIT", "MYVIMRC", "NVIM_*", "EMACS*", "TMUX*", "DIRENV_*",
+		"MAKEFILES", "MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "CC", "CXX", "LD", "CGO_*", "CMAKE_*", "*_CONFIG_PATH",
+		"*_CONFIG_FILE",
+		"LESS*", "GREP_*", "FZF_*", "BAT_*", "HG*", "RSYNC_*", "VIM*", "EXINIT", "MYVIMRC", "NVIM_*", "EMACS*", "TMUX*",
+		"DIRENV_*",
 		"KUBECONFIG", "DOCKER_*", "ANSIBLE_*", "HELM_*", "TF_CLI_*", "GTK_*", "QT_*", "DBUS_*", "GNUPGHOME", "SSH_AUTH_SOCK",
 	}
 	addressVariables = []string{
-		"*_BASE_URL", "*_BASE_URI", "*_API_BASE", "*_API_URL", "*_API_HOST", "*_API_ENDPOINT", "*_ENDPOINT_URL", "AWS_ENDPOINT_URL*",
+		"*_BASE_URL", "*_BASE_URI", "*_API_BASE", "*_API_URL", "*_API_HOST", "*_API_ENDPOINT", "*_ENDPOINT_URL",
+		"AWS_ENDPOINT_URL*",
 		"AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "CLOUDSDK_*",
 	}
 	// Of these two a credential is harmless, and so is the choice of a model.
 	runtimeVariables = []string{
-		"NODE_*", "NPM_*", "NVM_*", "YARN_*", "PNPM_*", "COREPACK_*", "BUN_*", "DENO_*", "TS_NODE_*", "TSX_*", "UV_*", "V8_*", "ELECTRON_*",
+		"NODE_*", "NPM_*", "NVM_*", "YARN_*", "PNPM_*", "COREPACK_*", "BUN_*", "DENO_*", "TS_NODE_*", "TSX_*", "UV_*", "V8_*",
+		"ELECTRON_*",
 		"VOLTA_*", "FNM_*", "MISE_*", "ASDF_*", "ESBUILD_*",
 		"GODEBUG", "GO*TRACE*", "GORACE", "GOROOT", "GOCOVERDIR", "GOFIPS*", "GOENV", "GOFLAGS", "GOTOOL*",
 		"CARGO_*", "RUSTC*", "RUSTFLAGS", "RUSTUP_*",
@@ -58,9 +64,12 @@ var (
 	}
 	providerVariables = []string{
 		"ANTHROPIC_*", "CLAUDE_*", "OPENAI_*", "AZURE_OPENAI_*", "CODEX_*", "GEMINI_*", "GOOGLE_GEMINI_*", "GOOGLE_GENAI_*",
-		"GOOGLE_VERTEX_*", "VERTEX_*", "CLOUD_ML_*", "BEDROCK_*", "OPENCODE_*", "QWEN_*", "DASHSCOPE_*", "MISTRAL_*", "GROQ_*", "XAI_*",
-		"DEEPSEEK_*", "OPENROUTER_*", "OLLAMA_*", "LITELLM_*", "LLM_*", "TOGETHER_*", "FIREWORKS_*", "COHERE_*", "PERPLEXITY_*",
-		"MOONSHOT_*", "KIMI_*", "ZAI_*", "CEREBRAS_*", "AI_GATEWAY_*", "COPILOT_*", "GITHUB_COPILOT_*", "CURSOR_*", "AMP_*", "GOOSE_*",
+		"GOOGLE_VERTEX_*", "VERTEX_*", "CLOUD_ML_*", "BEDROCK_*", "OPENCODE_*", "QWEN_*", "DASHSCOPE_*", "MISTRAL_*",
+		"GROQ_*", "XAI_*",
+		"DEEPSEEK_*", "OPENROUTER_*", "OLLAMA_*", "LITELLM_*", "LLM_*", "TOGETHER_*", "FIREWORKS_*", "COHERE_*",
+		"PERPLEXITY_*",
+		"MOONSHOT_*", "KIMI_*", "ZAI_*", "CEREBRAS_*", "AI_GATEWAY_*", "COPILOT_*", "GITHUB_COPILOT_*", "CURSOR_*", "AMP_*",
+		"GOOSE_*",
 		"AIDER_*", "CRUSH_*",
 	}
 )
@@ -71,9 +80,13 @@ var (
 	model      = regexp.MustCompile(`_MODEL(_ID)?$`)
 	// address are the words of which one says where a key of the same owner goes. They may be
 	// written without an underscore, as in PGHOST.
-	address = regexp.MustCompile(`.(URL|URI|HOST|HOSTNAME|ENDPOINT|BASE|DOMAIN|SERVER|ADDR|ADDRESS|PORT|GATEWAY|ORIGIN|CONFIG|HEADERS)(_|$)`)
+	address = regexp.MustCompile(
+		`.(URL|URI|HOST|HOSTNAME|ENDPOINT|BASE|DOMAIN|SERVER|ADDR|ADDRESS|PORT|GATEWAY|ORIGIN|CONFIG|HEADERS)(_|$)`,
+	)
 	// ending is what stands behind the owner in a name without an underscore.
-	ending = regexp.MustCompile(`(.)((BASE|API)?UR[LI]|HOST|HOSTNAME|HOSTADDR|ENDPOINT|SERVER|ADDR|PORT|API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASS|PWD)$`)
+	ending = regexp.MustCompile(
+		`(.)((BASE|API)?UR[LI]|HOST|HOSTNAME|HOSTADDR|ENDPOINT|SERVER|ADDR|PORT|API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASS|PWD)$`,
+	)
 	// Some owners have more than one name.
 	aliases = map[string]string{"GH": "GITHUB", "GL": "GITLAB", "HF": "HUGGINGFACE", "HUGGING": "HUGGINGFACE"}
 )
@@ -120,7 +133,10 @@ func (c *Config) CheckVariables(own []string) []FieldError {
 	var errs []FieldError
 	check := func(pointer, name, detail string) {
 		if ReservedVariable(name, own) {
-			detail += fmt.Sprintf(" the harness %s: it holds keys of the server, and such a variable can decide where they are sent or what code runs beside them", c.Harness.Kind())
+			detail += fmt.Sprintf(
+				" the harness %s: it holds keys of the server, and such a variable can decide where they are sent or what code runs beside them",
+				c.Harness.Kind(),
+			)
 			errs = append(errs, FieldError{pointer, detail})
 		}
 	}

@@ -204,13 +204,17 @@ func TestEveryLinkOfThePagesLeadsSomewhere(t *testing.T) {
 // What the policy forbids would be missing in the browser.
 func TestThePagesNeedNoScriptAndNobodyElse(t *testing.T) {
 	t.Parallel()
-	forbidden := regexp.MustCompile(`(?i)<script|<style|\sstyle=|\son[a-z]+=|javascript:|<iframe|<img|(?:src|href)="(?:https?:)?//`)
+	forbidden := regexp.MustCompile(
+		`(?i)<script|<style|\sstyle=|\son[a-z]+=|javascript:|<iframe|<img|(?:src|href)="(?:https?:)?//`,
+	)
 	for _, path := range htmlPages() {
 		page := body(t, path)
 		if found := forbidden.FindString(page); found != "" {
 			t.Errorf("%s has %q", path, found)
 		}
-		if !strings.Contains(page, `<html lang="en">`) || !strings.Contains(page, `<main id="main"`) || strings.Count(page, "<h1>") != 1 {
+		if !strings.Contains(
+			page, `<html lang="en">`,
+		) || !strings.Contains(page, `<main id="main"`) || strings.Count(page, "<h1>") != 1 {
 			t.Errorf("%s lacks what a screen reader needs", path)
 		}
 	}
@@ -239,7 +243,9 @@ func TestTheJSONFormIsTheSameDocument(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("openapi.json (-yaml +json):\n%s", diff)
 	}
-	if strings.Index(text, `"openapi"`) > strings.Index(text, `"info"`) || strings.Index(text, `"paths"`) > strings.Index(text, `"components"`) {
+	if strings.Index(text, `"openapi"`) > strings.Index(text, `"info"`) || strings.Index(text, `"paths"`) > strings.Index(
+		text, `"components"`,
+	) {
 		t.Error("the order of the document is lost")
 	}
 }

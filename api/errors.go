@@ -67,7 +67,10 @@ var errorInfos = []ErrorInfo{
 	{
 		Code: "content_policy_violation", Title: "Content policy violation", Status: 403, Run: true, State: failed,
 		Meaning: "A model provider or a rule of the operator's refused the content.",
-		Remedy:  []string{"Change what is asked for. The same words will be refused again.", "Choose another model, if the refusal was that provider's."},
+		Remedy: []string{
+			"Change what is asked for. The same words will be refused again.",
+			"Choose another model, if the refusal was that provider's.",
+		},
 	},
 	{
 		Code: "budget_exceeded", Title: "Budget exceeded", Status: 403, Run: true, State: failed,
@@ -183,6 +186,8 @@ var errorInfos = []ErrorInfo{
 	{
 		Code: "integration_not_configured", Title: "Integration not configured", Run: true, State: failed,
 		Meaning: "The run uses an integration that nobody has set up on this server.",
-		Remedy:  []string{"The message names the integration. Ask the operator to set it up, or take it out of the configuration."},
+		Remedy: []string{
+			"The message names the integration. Ask the operator to set it up, or take it out of the configuration.",
+		},
 	},
 }

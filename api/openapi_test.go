@@ -73,7 +73,10 @@ func TestTheDocumentIsValidOpenAPI(t *testing.T) {
 
 func TestEveryOperationIsDescribed(t *testing.T) {
 	t.Parallel()
-	scopes := []string{"any", "runs:read", "runs:write", "factories:read", "factories:manage", "secrets:use", "secrets:manage", "keys:manage", "admin"}
+	scopes := []string{
+		"any", "runs:read", "runs:write", "factories:read", "factories:manage", "secrets:use", "secrets:manage",
+		"keys:manage", "admin",
+	}
 	doc := load(t)
 	seen := map[string]string{}
 	for _, op := range operations(t) {
@@ -132,15 +135,21 @@ func TestEveryOperationDeclaresItsErrors(t *testing.T) {
 		add(op.OperationID == "deleteEnvironment", "409")                                     // one that is used
 		add(op.OperationID == "updateFactory" || op.OperationID == "updateAutomation", "409") // a name that is taken
 		add(op.OperationID == "deleteAgent", "409")                                           // a factory's foreman
-		add(op.OperationID == "updateWebhook", "409")                                         // its secret is there, or is not
-		add(op.OperationID == "deleteSecret", "409")                                          // one that is used
-		add(op.OperationID == "deleteWebhook" || op.OperationID == "deleteAutomation", "409") // of a factory that a repository defines
-		add(op.OperationID == "deleteKey", "409")                                             // the last admin's
+		add(
+			op.OperationID == "updateWebhook", "409",
+		) // its secret is there, or is not
+		add(op.OperationID == "deleteSecret", "409") // one that is used
+		add(
+			op.OperationID == "deleteWebhook" || op.OperationID == "deleteAutomation", "409",
+		) // of a factory that a repository defines
+		add(op.OperationID == "deleteKey", "409") // the last admin's
 		add(op.OperationID == "downloadArtifact", "422")
-		add(op.OperationID == "followUpRun" || op.OperationID == "followUpConversation", "422") // an attachment that was not uploaded
-		add(op.OperationID == "uploadAttachment", "409")                                        // a follow-up has it
-		add(op.OperationID == "applyDefinition", "409")                                         // another revision
-		add(op.OperationID == "createFactory" || op.OperationID == "applyDefinition", "422")    // of invalid files
+		add(
+			op.OperationID == "followUpRun" || op.OperationID == "followUpConversation", "422",
+		) // an attachment that was not uploaded
+		add(op.OperationID == "uploadAttachment", "409")                                     // a follow-up has it
+		add(op.OperationID == "applyDefinition", "409")                                      // another revision
+		add(op.OperationID == "createFactory" || op.OperationID == "applyDefinition", "422") // of invalid files
 		add(op.OperationID == "findRunByExternalReference", "404")
 		slices.Sort(want)
 		got := slices.DeleteFunc(op.statuses(), func(s string) bool { return s < "400" })

@@ -128,7 +128,8 @@ func (b referenceBuilder) operation(path, member pair) (operationView, error) {
 		schema := media.value.at("schema")
 		target, _ := schema.resolve(b.root)
 		view.Bodies = append(view.Bodies, bodyView{
-			Kind: media.key, Type: b.typeOf(schema), Required: body.at("required").text() == "true", Fields: b.properties(target),
+			Kind: media.key, Type: b.typeOf(schema), Required: body.at("required").text() == "true",
+			Fields: b.properties(target),
 		})
 	}
 	for _, answer := range op.at("responses").pairs() {
@@ -156,7 +157,9 @@ func (b referenceBuilder) parameter(p tree) field {
 func (b referenceBuilder) answer(answer pair) answerView {
 	target, _ := answer.value.resolve(b.root)
 	status, _ := strconv.Atoi(answer.key)
-	view := answerView{Status: answer.key, Words: http.StatusText(status), Description: inline(target.at("description").text())}
+	view := answerView{
+		Status: answer.key, Words: http.StatusText(status), Description: inline(target.at("description").text()),
+	}
 	for _, media := range target.at("content").pairs() {
 		view.Kind, view.Type = media.key, b.typeOf(media.value.at("schema"))
 	}
@@ -210,7 +213,9 @@ func (b referenceBuilder) property(name string, s tree) field {
 	}
 	return field{
 		Name: name, Type: b.typeOf(s), Facts: facts(s),
-		Deprecated: target.at("deprecated").text() == "true", Description: inline(strings.Join(strings.Fields(description), " ")),
+		Deprecated: target.at("deprecated").text() == "true", Description: inline(
+			strings.Join(strings.Fields(description), " "),
+		),
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 func createBody(name string) string {
 	prompt := strings.Repeat("Look at the failing job of this morning, find its cause and open a pull request. ", 20)
 	return fmt.Sprintf(`{"title": "Mend the build", "prompt": %q, "config": {"name": %q, "model_id": "demo/offline", "max_duration_minutes": 30, `+
-		`"env": {"LANG": "C.UTF-8"}}, "metadata": {"repository": "github.com/acme/shop", "ci.job": "https://ci.example.com/acme/shop/4711"}}`, prompt, name)
+		`"env": {"LANG": "C.UTF-8"}}, "metadata": {"repository": "github.com/acme/shop", "ci.job": "https://ci.example.com/acme/shop/4711"}}`, prompt,
+		name)
 }
 
 const createPath = "/agent/runs"
@@ -67,7 +68,10 @@ func (b *bench) bareTarget(ctx context.Context, answer, connections int, request
 
 func (b *bench) reportCreate(t, bare *target) {
 	share := t.against(bare, rate)
-	r := row{what: t.name + "  requests/s", penstock: count(t.median(rate)), bare: count(bare.median(rate)), ratio: fmt.Sprintf("%.2f", share)}
+	r := row{
+		what: t.name + "  requests/s", penstock: count(t.median(rate)), bare: count(bare.median(rate)),
+		ratio: fmt.Sprintf("%.2f", share),
+	}
 	if t.name == "sqlite" {
 		r.aim = atLeast(share, .25, "ratio ≥ 0.25")
 	}

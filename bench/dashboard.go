@@ -51,7 +51,9 @@ func (b *bench) manyRuns(ctx context.Context, chromium string, e engine, load bo
 	if err := fillSearch(ctx, e.name, url); err != nil {
 		return fmt.Errorf("fill the search: %w", err)
 	}
-	b.progressf("%s: filled with %s runs in %s", e.name, count(dashboardRuns), time.Since(start).Round(100*time.Millisecond))
+	b.progressf(
+		"%s: filled with %s runs in %s", e.name, count(dashboardRuns), time.Since(start).Round(100*time.Millisecond),
+	)
 	p, err := b.serve(ctx, url, "--worker=false")
 	if err != nil {
 		return err
@@ -90,7 +92,9 @@ func (b *bench) openRuns(ctx context.Context, chromium string) error {
 			return fmt.Errorf("the events before: %w", err)
 		}
 		var got frameTimes
-		if err := w.during(ctx, func() error { return b.browse(ctx, chromium, p, &got, "frames", source.lease.RunID) }); err != nil {
+		if err := w.during(
+			ctx, func() error { return b.browse(ctx, chromium, p, &got, "frames", source.lease.RunID) },
+		); err != nil {
 			return err
 		}
 		b.reportFrames(before, got)
@@ -104,7 +108,8 @@ func (b *bench) browse(ctx context.Context, chromium string, p *process, out any
 	script := "web/bench/" + name + ".mjs"
 	cmd := command(ctx, "node", append([]string{script}, args...)...)
 	cmd.Env = []string{
-		"HOME=" + b.dir, "PATH=/usr/local/bin:/usr/bin:/bin", "PENSTOCK_BASE_URL=http://" + p.addr, "PENSTOCK_API_KEY=" + apiKey, "CHROMIUM=" + chromium,
+		"HOME=" + b.dir, "PATH=/usr/local/bin:/usr/bin:/bin", "PENSTOCK_BASE_URL=http://" + p.addr,
+		"PENSTOCK_API_KEY=" + apiKey, "CHROMIUM=" + chromium,
 	}
 	said, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -155,7 +160,9 @@ type firstLoad struct {
 
 func (b *bench) reportLoad(engine string, got firstLoad) {
 	b.out.row(row{
-		what: fmt.Sprintf("script of Runs, gzipped, in %d files", got.Files), penstock: fmt.Sprintf("%.1f KB", float64(got.Bytes)/1e3),
+		what: fmt.Sprintf(
+			"script of Runs, gzipped, in %d files", got.Files,
+		), penstock: fmt.Sprintf("%.1f KB", float64(got.Bytes)/1e3),
 		aim: below(float64(got.Bytes), 250e3, "< 250 KB"),
 	})
 	r := sideBySide(engine+"  Runs interactive, 4x slower CPU, p50", got.Interactive, got.Bare, .5)
@@ -207,7 +214,9 @@ func (b *bench) reportFrames(before int, got frameTimes) {
 	r.aim = below(float64(got.Frames.quantile(1)), float64(dropped), "< 100 ms")
 	b.out.row(r)
 	if n := got.Frames.over(dropped); n > 0 {
-		b.out.note(fmt.Sprintf("%d of %s frames took longer than %d ms", n, count(float64(len(got.Frames))), dropped.Milliseconds()))
+		b.out.note(
+			fmt.Sprintf("%d of %s frames took longer than %d ms", n, count(float64(len(got.Frames))), dropped.Milliseconds()),
+		)
 	}
 }
 

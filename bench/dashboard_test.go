@@ -20,7 +20,8 @@ func TestDashboardReport(t *testing.T) {
 	}{
 		{"a first load within its aims", func(b *bench) {
 			b.reportLoad("sqlite", firstLoad{
-				Bytes: 193_690, Files: 26, Interactive: times{1900, 1200, 1300}, Bare: times{500, 300, 400}, CPU: times{200}, BareCPU: times{25},
+				Bytes: 193_690, Files: 26, Interactive: times{1900, 1200, 1300}, Bare: times{500, 300, 400}, CPU: times{200},
+				BareCPU: times{25},
 			})
 		}, []string{
 			"script of Runs, gzipped, in 26 files 193.7 KB < 250 KB met",
@@ -29,7 +30,12 @@ func TestDashboardReport(t *testing.T) {
 			"sqlite CPU of its main thread, not slowed, p50 200.0 ms 25.0 ms 8.00",
 		}},
 		{"a first load that is too large and too slow", func(b *bench) {
-			b.reportLoad("sqlite", firstLoad{Bytes: 250_000, Files: 1, Interactive: times{1500}, Bare: times{500}, CPU: times{200}, BareCPU: times{25}})
+			b.reportLoad(
+				"sqlite",
+				firstLoad{
+					Bytes: 250_000, Files: 1, Interactive: times{1500}, Bare: times{500}, CPU: times{200}, BareCPU: times{25},
+				},
+			)
 		}, []string{
 			"script of Runs, gzipped, in 1 files 250.0 KB < 250 KB missed",
 			"sqlite Runs interactive, 4x slower CPU, p50 1500.0 ms 500.0 ms 3.00 < 1.5 s missed",
@@ -37,7 +43,9 @@ func TestDashboardReport(t *testing.T) {
 			"sqlite CPU of its main thread, not slowed, p50 200.0 ms 25.0 ms 8.00",
 		}},
 		{"a list whose longest filter misses the aim", func(b *bench) {
-			b.reportLists("postgres", listTimes{Paging: times{80, 90, 100}, Filtering: times{90, 201}, Searching: times{50}, Bare: times{40}})
+			b.reportLists(
+				"postgres", listTimes{Paging: times{80, 90, 100}, Filtering: times{90, 201}, Searching: times{50}, Bare: times{40}},
+			)
 		}, []string{
 			"postgres 100,000 runs another page, p50 90.0 ms 40.0 ms 2.25",
 			"postgres 100,000 runs another page, longest 100.0 ms 40.0 ms 2.50 < 200 ms met",
@@ -87,7 +95,9 @@ func TestWorkOfASecond(t *testing.T) {
 	for n := range seconds * workEvents {
 		d := w.next()
 		got[d.Type]++
-		if d.Type != penstock.EventUsage && d.Type != penstock.EventMessage && d.Type != penstock.EventActionResult && !bytes.Contains(d.Data, []byte(mark+strconv.Itoa(n))) {
+		if d.Type != penstock.EventUsage && d.Type != penstock.EventMessage && d.Type != penstock.EventActionResult && !bytes.Contains(
+			d.Data, []byte(mark+strconv.Itoa(n)),
+		) {
 			t.Errorf("event %d does not hold its number: %s", n, d.Data)
 		}
 	}

@@ -44,12 +44,19 @@ func tree(round int) map[string]string {
 		"factory.yaml":         "schemaVersion: v1alpha1\nname: Shop\nagentDefaults:\n  model: demo/offline\n",
 		"agents/lead/agent.md": fmt.Sprintf("---\nagentType: FOREMAN\n---\n\nLead, for the %dth time.\n", round),
 	}
-	prose := strings.Repeat("Look at what was asked for, do it, and check the result before you say that it is done.\n", 12)
+	prose := strings.Repeat(
+		"Look at what was asked for, do it, and check the result before you say that it is done.\n", 12,
+	)
 	for n := 0; len(files) < treeFiles; n++ {
-		files[fmt.Sprintf("agents/mender-%d/agent.md", n)] = "---\ndescription: Mends one part of the shop.\nagentType: IMPLEMENT\n---\n\n" + prose
-		files[fmt.Sprintf("skills/habit-%d/SKILL.md", n)] = fmt.Sprintf("---\nname: habit-%d\ndescription: How we do one thing.\n---\n\n", n) + prose
+		files[fmt.Sprintf(
+			"agents/mender-%d/agent.md", n,
+		)] = "---\ndescription: Mends one part of the shop.\nagentType: IMPLEMENT\n---\n\n" + prose
+		files[fmt.Sprintf("skills/habit-%d/SKILL.md", n)] = fmt.Sprintf(
+			"---\nname: habit-%d\ndescription: How we do one thing.\n---\n\n", n,
+		) + prose
 		files[fmt.Sprintf("automations/mend-%d/automation.md", n)] = fmt.Sprintf(
-			"---\nagent: mender-%d\ntriggers:\n  - provider: github\n    event: issue_labeled\n    filter:\n      repos: [acme/shop]\n      labels: [part-%d]\n---\n\n%s", n, n, prose)
+			"---\nagent: mender-%d\ntriggers:\n  - provider: github\n    event: issue_labeled\n    filter:\n      repos: [acme/shop]\n      labels: [part-%d]\n---\n\n%s",
+			n, n, prose)
 	}
 	return files
 }
@@ -81,7 +88,12 @@ func (b *bench) trees(ctx context.Context, e engine) error {
 	report := func(what string, took []time.Duration, most time.Duration) {
 		slices.Sort(took)
 		median, longest := took[len(took)/2], took[len(took)-1]
-		b.out.row(row{what: e.name + "  " + what + ", p50", penstock: millis(median), aim: below(float64(median), float64(most), fmt.Sprintf("< %d ms", most.Milliseconds()))})
+		b.out.row(
+			row{
+				what: e.name + "  " + what + ", p50", penstock: millis(median),
+				aim: below(float64(median), float64(most), fmt.Sprintf("< %d ms", most.Milliseconds())),
+			},
+		)
 		b.out.row(row{what: e.name + "  " + what + ", longest", penstock: millis(longest)})
 	}
 	report("validate 500 files", validating, 100*time.Millisecond)
@@ -144,7 +156,9 @@ func (b *bench) poll(ctx context.Context, e engine, host *gitHost, name, base st
 		return err
 	}
 	what := fmt.Sprintf("%s  %d over %s every 30 s", e.name, repositories, name)
-	b.out.row(row{what: what + ", of one core", penstock: fmt.Sprintf("%.1f %%", 100*share), aim: below(share, .05, "< 5 %")})
+	b.out.row(
+		row{what: what + ", of one core", penstock: fmt.Sprintf("%.1f %%", 100*share), aim: below(share, .05, "< 5 %")},
+	)
 	b.out.row(row{what: e.name + "  the same server with none", penstock: fmt.Sprintf("%.1f %%", 100*idle)})
 	if name == "https" {
 		b.out.note(fmt.Sprintf("the host was asked %d times in %s", host.requests.Load()-asked, pollFor))
@@ -215,10 +229,14 @@ func manyRepositories(ctx context.Context, dir string) (root string, err error) 
 		if err := os.MkdirAll(filepath.Join(folder, "agents", "lead"), 0o700); err != nil {
 			return "", err
 		}
-		yaml := fmt.Sprintf("schemaVersion: v1alpha1\nname: %s of git\nagentDefaults: {model: demo/offline}\n", repositoryName(n))
+		yaml := fmt.Sprintf(
+			"schemaVersion: v1alpha1\nname: %s of git\nagentDefaults: {model: demo/offline}\n", repositoryName(n),
+		)
 		if err := errors.Join(
 			os.WriteFile(filepath.Join(folder, "factory.yaml"), []byte(yaml), 0o600),
-			os.WriteFile(filepath.Join(folder, "agents", "lead", "agent.md"), []byte("---\nagentType: FOREMAN\n---\nLead.\n"), 0o600),
+			os.WriteFile(
+				filepath.Join(folder, "agents", "lead", "agent.md"), []byte("---\nagentType: FOREMAN\n---\nLead.\n"), 0o600,
+			),
 			os.Symlink(origin, filepath.Join(root, repositoryName(n))),
 		); err != nil {
 			return "", err
@@ -256,7 +274,10 @@ func newGitHost(ctx context.Context, root string) (*gitHost, error) {
 	h := &gitHost{certificate: filepath.Join(root, "certificate.pem")}
 	backend := &cgi.Handler{
 		Path: program, Stderr: io.Discard,
-		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
+		Env: []string{
+			"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory",
+			"GIT_CONFIG_VALUE_0=*",
+		},
 	}
 	h.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.requests.Add(1)

@@ -62,7 +62,9 @@ func postgresSettings(ctx context.Context, server string) (string, error) {
 	}
 	defer db.Close()
 	var version, fsync, commit string
-	err = db.QueryRowContext(ctx, "SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit')").Scan(&version, &fsync, &commit)
+	err = db.QueryRowContext(
+		ctx, "SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit')",
+	).Scan(&version, &fsync, &commit)
 	version, _, _ = strings.Cut(version, " ")
 	return fmt.Sprintf("PostgreSQL %s, fsync=%s, synchronous_commit=%s", version, fsync, commit), err
 }
@@ -122,8 +124,13 @@ func (b *bench) fill(ctx context.Context, engine, database string, runs int) err
 	}
 	for _, statement := range []string{
 		"DELETE FROM queue",
-		fmt.Sprintf("INSERT INTO settings (name, value) VALUES ('search_indexed_until', '%d') ON CONFLICT (name) DO UPDATE SET value = excluded.value", time.Now().UnixMilli()),
-		map[string]string{"sqlite": "PRAGMA wal_checkpoint(TRUNCATE)", "postgres": "VACUUM (ANALYZE) runs"}[engine], // autovacuum would, in a minute
+		fmt.Sprintf(
+			"INSERT INTO settings (name, value) VALUES ('search_indexed_until', '%d') ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+			time.Now().UnixMilli(),
+		),
+		map[string]string{
+			"sqlite": "PRAGMA wal_checkpoint(TRUNCATE)", "postgres": "VACUUM (ANALYZE) runs",
+		}[engine], // autovacuum would, in a minute
 	} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
 			return err
@@ -142,7 +149,8 @@ func fillSearch(ctx context.Context, engine, database string) error {
 	defer db.Close()
 	for _, statement := range map[string][]string{
 		"sqlite": {
-			"INSERT INTO run_search (run_id, text)" + fillTexts, "INSERT INTO run_fts (rowid, text) SELECT n, text FROM run_search",
+			"INSERT INTO run_search (run_id, text)" + fillTexts,
+			"INSERT INTO run_fts (rowid, text) SELECT n, text FROM run_search",
 			"PRAGMA wal_checkpoint(TRUNCATE)",
 		},
 		"postgres": {"INSERT INTO run_search (run_id, text)" + fillTexts, "VACUUM (ANALYZE) run_search"},
@@ -171,7 +179,12 @@ func (b *bench) firstRun(ctx context.Context, database string) error {
 		return err
 	}
 	defer c.Close()
-	_, err = c.do(request("POST", createPath, `{"prompt": "Look at the failing job of this morning.", "config": {"name": "first"}, "metadata": {"branch": "main"}}`))
+	_, err = c.do(
+		request(
+			"POST", createPath,
+			`{"prompt": "Look at the failing job of this morning.", "config": {"name": "first"}, "metadata": {"branch": "main"}}`,
+		),
+	)
 	return err
 }
 
@@ -180,7 +193,12 @@ func openFor(engine, database string) (*sql.DB, error) {
 	if engine == "postgres" {
 		return sql.Open("pgx", database)
 	}
-	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(database, "sqlite://")+"?_pragma=synchronous(OFF)&_pragma=cache_size(-200000)&_pragma=busy_timeout(10000)")
+	db, err := sql.Open(
+		"sqlite",
+		"file:"+strings.TrimPrefix(
+			database, "sqlite://",
+		)+"?_pragma=synchronous(OFF)&_pragma=cache_size(-200000)&_pragma=busy_timeout(10000)",
+	)
 	if err == nil {
 		db.SetMaxOpenConns(1)
 	}

@@ -28,7 +28,9 @@ func (b *bench) listOn(ctx context.Context, e engine) error {
 		if err := b.fill(ctx, e.name, url, runs); err != nil {
 			return fmt.Errorf("fill: %w", err)
 		}
-		b.progressf("%s: filled with %s runs in %s", e.name, count(float64(runs)), time.Since(start).Round(100*time.Millisecond))
+		b.progressf(
+			"%s: filled with %s runs in %s", e.name, count(float64(runs)), time.Since(start).Round(100*time.Millisecond),
+		)
 		p, err := b.serve(ctx, url, "--worker=false")
 		if err != nil {
 			return err
@@ -68,7 +70,12 @@ func (b *bench) reportList(short, long, bare *target) {
 		b.out.row(r)
 	}
 	growth := long.median(p99) / short.median(p99)
-	b.out.row(row{what: long.name + "  p99 to that of the short list", ratio: fmt.Sprintf("%.2f", growth), aim: below(growth, 2, "< 2")})
+	b.out.row(
+		row{
+			what: long.name + "  p99 to that of the short list", ratio: fmt.Sprintf("%.2f", growth),
+			aim: below(growth, 2, "< 2"),
+		},
+	)
 }
 
 // listRequests ask for the first page of each name in each state that the runs

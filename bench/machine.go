@@ -32,7 +32,10 @@ func (b *bench) describeMachine(ctx context.Context) error {
 	} else {
 		engines += "; no PostgreSQL (scripts/with-postgres brings one)"
 	}
-	fmt.Fprintf(b.out.w, "machine   %d cores, %s, Linux %s, load %s\n", runtime.NumCPU(), cpuName(), oneLine("/proc/sys/kernel/osrelease"), load1())
+	fmt.Fprintf(
+		b.out.w, "machine   %d cores, %s, Linux %s, load %s\n", runtime.NumCPU(), cpuName(),
+		oneLine("/proc/sys/kernel/osrelease"), load1(),
+	)
 	fmt.Fprintf(b.out.w, "disk      4 KB written and synced in %s (median)\n", millis(sync))
 	fmt.Fprintf(b.out.w, "binary    %s\n", version)
 	fmt.Fprintf(b.out.w, "engines   %s\n", engines)

@@ -54,7 +54,9 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&b.binary, "binary", "bin/penstock", "the binary to measure, stripped")
 	flags.IntVar(&b.runs, "runs", 1_000_000, "runs in the large list")
-	flags.IntVar(&b.log, "deliveries", 1_000_000, "deliveries in the long log; 10,000,000 take 6 GB and two minutes on each engine")
+	flags.IntVar(
+		&b.log, "deliveries", 1_000_000, "deliveries in the long log; 10,000,000 take 6 GB and two minutes on each engine",
+	)
 	only := flags.String("only", "", "measure these parts only, such as create,list")
 	sizes := flags.String("sizes", "", "instead, say what fills this binary, which must have its symbols")
 	if err := flags.Parse(args); err != nil {
@@ -67,7 +69,8 @@ func run(ctx context.Context, args []string) error {
 		return printSizes(os.Stdout, *sizes)
 	}
 	// The variable by which scripts/with-postgres hands on its server.
-	b.postgres = os.Getenv("PENSTOCK_TEST_POSTGRES") //nolint:forbidigo // a command's main is where the environment is read
+	//nolint:forbidigo // a command's main is where the environment is read
+	b.postgres = os.Getenv("PENSTOCK_TEST_POSTGRES")
 	var err error
 	if b.binary, err = filepath.Abs(b.binary); err != nil {
 		return err

@@ -123,9 +123,14 @@ func (b *bench) serveWith(ctx context.Context, database string, env []string, ar
 	if err != nil {
 		return nil, err
 	}
-	all := []string{"serve", "--listen", addr, "--data", filepath.Join(dir, "data"), "--limit-requests-per-minute", "0", "--database", database}
+	all := []string{
+		"serve", "--listen", addr, "--data", filepath.Join(dir, "data"), "--limit-requests-per-minute", "0", "--database",
+		database,
+	}
 	cmd := command(ctx, b.binary, append(all, args...)...)
-	cmd.Env = append([]string{"HOME=" + dir, "PATH=/usr/local/bin:/usr/bin:/bin", "PENSTOCK_BOOTSTRAP_KEY=" + apiKey}, env...)
+	cmd.Env = append(
+		[]string{"HOME=" + dir, "PATH=/usr/local/bin:/usr/bin:/bin", "PENSTOCK_BOOTSTRAP_KEY=" + apiKey}, env...,
+	)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -140,7 +145,9 @@ func (b *bench) serveWith(ctx context.Context, database string, env []string, ar
 
 // serveFresh starts a server without a worker on a database of its own; end removes
 // both.
-func (b *bench) serveFresh(ctx context.Context, fresh func(context.Context) (string, func(), error)) (p *process, end func(), err error) {
+func (b *bench) serveFresh(
+	ctx context.Context, fresh func(context.Context) (string, func(), error),
+) (p *process, end func(), err error) {
 	url, drop, err := fresh(ctx)
 	if err != nil {
 		return nil, nil, err

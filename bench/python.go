@@ -41,7 +41,12 @@ func (b *bench) reportPython(out []byte) error {
 		what: "python  GET of a run, p50; bare: httpx", penstock: seconds(got.Get), bare: seconds(got.BareGet),
 		ratio: ratio(got.Get, got.BareGet), aim: below(got.Get/got.BareGet, 1.25, "ratio < 1.25"),
 	})
-	b.out.row(row{what: "python  import, on top of httpx and pydantic", penstock: seconds(got.Import), aim: below(got.Import, .25, "< 250 ms")})
+	b.out.row(
+		row{
+			what: "python  import, on top of httpx and pydantic", penstock: seconds(got.Import),
+			aim: below(got.Import, .25, "< 250 ms"),
+		},
+	)
 	b.out.row(row{
 		what: "python  memory grown over " + count(sdkEvents-1000) + " events", penstock: megabytes(got.Growth),
 		aim: below(float64(got.Growth), 5e5, "constant: < 0.5 MB"), // what one read brings is held until it is asked for

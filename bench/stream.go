@@ -76,7 +76,10 @@ func (b *bench) reportStream(ours, theirs *audience) {
 		aim  float64
 	}{{"p50", .5, 0}, {"p99", .99, 250e6}} {
 		mine, other := quantile(took, q.q), quantile(bareTook, q.q)
-		r := row{what: "sqlite  added latency, " + q.what, penstock: millis(mine), bare: millis(other), ratio: ratio(float64(mine), float64(other))}
+		r := row{
+			what: "sqlite  added latency, " + q.what, penstock: millis(mine), bare: millis(other),
+			ratio: ratio(float64(mine), float64(other)),
+		}
 		if q.aim > 0 {
 			r.aim = below(float64(mine), q.aim, "< 250 ms")
 		}
@@ -238,12 +241,17 @@ func (s *runSource) append(ctx context.Context, n int) error {
 			return err
 		}
 	}
-	return s.worker.Append(ctx, s.lease, []penstock.Draft{penstock.NewDraft(penstock.EventMessageDelta, penstock.Now(), delta(n))})
+	return s.worker.Append(
+		ctx, s.lease, []penstock.Draft{penstock.NewDraft(penstock.EventMessageDelta, penstock.Now(), delta(n))},
+	)
 }
 
 // delta is a piece of text as an agent writes it.
 func delta(n int) penstock.MessageDelta {
-	return penstock.MessageDelta{ID: mark + strconv.Itoa(n), Role: "assistant", Text: "The job fails because the cache of the day before is restored into a folder that has moved since. "}
+	return penstock.MessageDelta{
+		ID: mark + strconv.Itoa(n), Role: "assistant",
+		Text: "The job fails because the cache of the day before is restored into a folder that has moved since. ",
+	}
 }
 
 // echoSource sends the same to the bare server.

@@ -20,9 +20,11 @@ type hookOptions struct {
 	webhooks    int // default 1
 	automations int // of each; default 1
 	filter      string
-	random      string                                                    // names what else is measured of it, under random ids; "": nothing
-	limit       int                                                       // of deliveries a minute
-	fill        func(ctx context.Context, database, webhook string) error // before the first delivery; nil: nothing is done
+	random      string // names what else is measured of it, under random ids; "": nothing
+	limit       int    // of deliveries a minute
+	fill        func(
+		ctx context.Context, database, webhook string,
+	) error // before the first delivery; nil: nothing is done
 }
 
 // hookTarget starts a server on a fresh database.
@@ -147,7 +149,11 @@ func (b *bench) deliverTo(ctx context.Context, e engine) error {
 		aims map[string]deliverAims
 	}{
 		{"no match", hookOptions{filter: unmatched}, map[string]deliverAims{"sqlite": {.40, 20e6}, "postgres": {.25, 25e6}}},
-		{"a run each", hookOptions{filter: matching}, map[string]deliverAims{"sqlite": {share: .20}, "postgres": {share: .125}}},
+		{
+			"a run each",
+			hookOptions{filter: matching},
+			map[string]deliverAims{"sqlite": {share: .20}, "postgres": {share: .125}},
+		},
 		{"no match, limited", hookOptions{filter: unmatched, limit: 10_000_000}, nil},
 	} {
 		t, err := b.hookTarget(ctx, e.name+"  "+c.name, e, c.hookOptions)
@@ -174,7 +180,10 @@ type deliverAims struct{ share, p99 float64 }
 
 func (b *bench) reportDeliver(t, bare *target, aims deliverAims) {
 	share := t.against(bare, rate)
-	r := row{what: t.name + "  requests/s", penstock: count(t.median(rate)), bare: count(bare.median(rate)), ratio: fmt.Sprintf("%.2f", share)}
+	r := row{
+		what: t.name + "  requests/s", penstock: count(t.median(rate)), bare: count(bare.median(rate)),
+		ratio: fmt.Sprintf("%.2f", share),
+	}
 	if aims.share > 0 {
 		r.aim = atLeast(share, aims.share, fmt.Sprintf("ratio ≥ %.3g", aims.share))
 	}
@@ -190,7 +199,9 @@ func (b *bench) reportDeliver(t, bare *target, aims deliverAims) {
 
 // hooks measures what many webhooks with many automations cost.
 func (b *bench) hooks(ctx context.Context) error {
-	return b.comparePairs(ctx, "1 webhook, 1 automation", hookOptions{filter: unmatched}, "1,000 webhooks of 20", func(engine) hookOptions {
+	return b.comparePairs(ctx, "1 webhook, 1 automation", hookOptions{
+		filter: unmatched,
+	}, "1,000 webhooks of 20", func(engine) hookOptions {
 		return hookOptions{filter: unmatched, webhooks: 1000, automations: 20}
 	})
 }
@@ -198,22 +209,32 @@ func (b *bench) hooks(ctx context.Context) error {
 // longLog measures what a log of many deliveries costs those that come: such
 // whose ids lie beside each other, as most senders', and such whose ids do not.
 func (b *bench) longLog(ctx context.Context) error {
-	return b.comparePairs(ctx, "empty log", hookOptions{filter: unmatched}, count(float64(b.log))+" logged", func(e engine) hookOptions {
-		return hookOptions{filter: unmatched, random: "random ids", fill: func(ctx context.Context, database, webhook string) error {
+	return b.comparePairs(ctx, "empty log", hookOptions{
+		filter: unmatched,
+	}, count(float64(b.log))+" logged", func(e engine) hookOptions {
+		return hookOptions{filter: unmatched, random: "random ids", fill: func(
+			ctx context.Context, database, webhook string,
+		) error {
 			start := time.Now()
 			err := fillLog(ctx, e.name, database, webhook, b.log)
-			b.progressf("%s: filled with %s deliveries in %s", e.name, count(float64(b.log)), time.Since(start).Round(time.Second))
+			b.progressf(
+				"%s: filled with %s deliveries in %s", e.name, count(float64(b.log)), time.Since(start).Round(time.Second),
+			)
 			return err
 		}}
 	})
 }
 
 // comparePairs measures, on each engine, a server beside one that has more.
-func (b *bench) comparePairs(ctx context.Context, lessName string, less hookOptions, moreName string, more func(engine) hookOptions) error {
+func (b *bench) comparePairs(
+	ctx context.Context, lessName string, less hookOptions, moreName string, more func(engine) hookOptions,
+) error {
 	return b.onEach(func(e engine) error { return b.comparePair(ctx, e, lessName, less, moreName, more(e)) })
 }
 
-func (b *bench) comparePair(ctx context.Context, e engine, lessName string, less hookOptions, moreName string, more hookOptions) error {
+func (b *bench) comparePair(
+	ctx context.Context, e engine, lessName string, less hookOptions, moreName string, more hookOptions,
+) error {
 	with, err := b.hookTarget(ctx, e.name+"  "+moreName, e, more)
 	if err != nil {
 		return err
@@ -280,7 +301,9 @@ func (b *bench) start(ctx context.Context) error {
 		b.out.row(row{what: l.name + "  from the request, p50", penstock: millis(quantile(l.whole, .5))})
 		b.out.row(row{what: l.name + "  from the request, p99", penstock: millis(quantile(l.whole, .99))})
 		after := quantile(l.after, .5)
-		b.out.row(row{what: l.name + "  from its answer, p50", penstock: millis(after), aim: below(float64(after), 10e6, "< 10 ms")})
+		b.out.row(
+			row{what: l.name + "  from its answer, p50", penstock: millis(after), aim: below(float64(after), 10e6, "< 10 ms")},
+		)
 		b.out.row(row{what: l.name + "  from its answer, p99", penstock: millis(quantile(l.after, .99))})
 	}
 	return nil

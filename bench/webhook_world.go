@@ -33,7 +33,9 @@ func deliveryBody() string {
 		commits[i] = fmt.Sprintf(commit, i+4711, i)
 	}
 	return `{"ref": "refs/heads/main", "before": "6113728f27ae82c7b1a177c8d03f9e96e0adf246", "after": "0d1a26e67d8f5eaf1f6ba5c57fc3c7d91ac0fd1c", "created": false, "forced": false,
-		"repository": {"id": 186853002, "name": "shop", "full_name": "acme/shop", "private": true, "default_branch": "main"}, "commits": [` + strings.Join(commits, ", ") +
+		"repository": {"id": 186853002, "name": "shop", "full_name": "acme/shop", "private": true, "default_branch": "main"}, "commits": [` + strings.Join(
+		commits, ", ",
+	) +
 		`], "pusher": {"name": "ada", "email": "ada@example.com"}}`
 }
 
@@ -50,7 +52,9 @@ func newDeliveries(ctx context.Context, p *process, webhooks, automations int, f
 	d := &deliveries{}
 	for len(d.uids) < webhooks {
 		var factory penstock.Factory
-		if err := p.call(ctx, "POST", "/factory", map[string]any{"name": fmt.Sprintf("acme-%d", len(d.factories))}, &factory); err != nil {
+		if err := p.call(
+			ctx, "POST", "/factory", map[string]any{"name": fmt.Sprintf("acme-%d", len(d.factories))}, &factory,
+		); err != nil {
 			return nil, err
 		}
 		d.factories = append(d.factories, factory.UID)
@@ -58,7 +62,8 @@ func newDeliveries(ctx context.Context, p *process, webhooks, automations int, f
 		for range min(perFactory, webhooks-len(d.uids)) {
 			var w penstock.Webhook
 			if err := p.call(ctx, "POST", "/factory/"+factory.UID+"/webhooks", map[string]any{
-				"name": fmt.Sprintf("hook-%d", len(ids)), "auth_mode": penstock.AuthSignature, "signature_scheme": "github", "secret": hookSecret,
+				"name": fmt.Sprintf("hook-%d", len(ids)), "auth_mode": penstock.AuthSignature, "signature_scheme": "github",
+				"secret": hookSecret,
 			}, &w); err != nil {
 				return nil, err
 			}
@@ -68,7 +73,9 @@ func newDeliveries(ctx context.Context, p *process, webhooks, automations int, f
 			of := map[string]any{"webhook_ids": ids, "payload": json.RawMessage(filter)}
 			if err := p.call(ctx, "POST", "/factory/"+factory.UID+"/automations", map[string]any{
 				"name": fmt.Sprintf("mend-%d", i), "prompt": "Find out what the push has broken, and mend it.",
-				"triggers": []any{map[string]any{"provider": penstock.ProviderWebhook, "event": penstock.EventReceived, "filter": of}},
+				"triggers": []any{
+					map[string]any{"provider": penstock.ProviderWebhook, "event": penstock.EventReceived, "filter": of},
+				},
 			}, nil); err != nil {
 				return nil, err
 			}

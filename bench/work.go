@@ -33,7 +33,12 @@ type work struct {
 func (w *work) begin(ctx context.Context, events int) error {
 	var drafts []penstock.Draft
 	for _, state := range []penstock.State{penstock.StatePending, penstock.StateInProgress} {
-		drafts = append(drafts, penstock.NewDraft(penstock.EventState, penstock.Now(), penstock.StateData{State: state, ExecutionID: w.lease.ExecutionID}))
+		drafts = append(
+			drafts,
+			penstock.NewDraft(
+				penstock.EventState, penstock.Now(), penstock.StateData{State: state, ExecutionID: w.lease.ExecutionID},
+			),
+		)
 	}
 	for kept := 0; kept < events; {
 		d := w.next()
@@ -96,14 +101,18 @@ func (w *work) next() penstock.Draft {
 		}
 		piece := w.piece(i)
 		w.said += piece
-		return penstock.NewDraft(penstock.EventMessageDelta, penstock.Now(), penstock.MessageDelta{ID: id, Role: penstock.RoleAssistant, Text: piece})
+		return penstock.NewDraft(
+			penstock.EventMessageDelta, penstock.Now(), penstock.MessageDelta{ID: id, Role: penstock.RoleAssistant, Text: piece},
+		)
 	case i == workDeltas:
 		return penstock.NewDraft(penstock.EventMessage, penstock.Now(), penstock.Message{
 			ID: id, Role: penstock.RoleAssistant, Content: []penstock.Block{penstock.Text(w.said)}, Timestamp: penstock.Now(),
 		})
 	case i == workEvents-1:
 		cost := float64(w.n) / 1000
-		return penstock.NewDraft(penstock.EventUsage, penstock.Now(), penstock.Usage{TotalTokens: int64(100 * w.n), InferenceCostUSD: &cost})
+		return penstock.NewDraft(
+			penstock.EventUsage, penstock.Now(), penstock.Usage{TotalTokens: int64(100 * w.n), InferenceCostUSD: &cost},
+		)
 	default:
 		at := i - workDeltas - 1
 		return w.action(second*workActions+at/2, at%2 == 1)
@@ -112,7 +121,10 @@ func (w *work) next() penstock.Draft {
 
 // piece is a piece of a message, of which every fifth has a list and some code.
 func (w *work) piece(i int) string {
-	text := fmt.Sprintf("The job fails (`%s%d`) because the cache of the **day before** is restored into a folder that has moved since. ", mark, w.n)
+	text := fmt.Sprintf(
+		"The job fails (`%s%d`) because the cache of the **day before** is restored into a folder that has moved since. ",
+		mark, w.n,
+	)
 	switch i % 5 {
 	case 3:
 		text += "\n\n- the folder of the cache\n- the key, which has no version\n\n"
@@ -126,23 +138,39 @@ func (w *work) piece(i int) string {
 // each seven one that is edited, which is shown with what has changed.
 func (w *work) action(n int, result bool) penstock.Draft {
 	id := "action-" + strconv.Itoa(n)
-	category, name, input, output := "command", "run_command", map[string]any{"command": fmt.Sprintf("go test ./shop -run %s%d", mark, w.n)},
-		map[string]any{"output": strings.Repeat("ok  \tgithub.com/acme/shop/cart\t0.041s\n", 20), "exit_code": 0, "duration_ms": 1200}
+	category, name, input, output := "command", "run_command", map[string]any{
+		"command": fmt.Sprintf("go test ./shop -run %s%d", mark, w.n),
+	},
+		map[string]any{
+			"output": strings.Repeat("ok  \tgithub.com/acme/shop/cart\t0.041s\n", 20), "exit_code": 0, "duration_ms": 1200,
+		}
 	switch n % 7 {
 	case 2, 4:
-		category, name, input, output = "files", "read_files", map[string]any{"paths": []string{fmt.Sprintf("shop/%s%d.go", mark, w.n)}},
+		category, name, input, output = "files", "read_files", map[string]any{
+			"paths": []string{fmt.Sprintf("shop/%s%d.go", mark, w.n)},
+		},
 			map[string]any{"output": strings.Repeat("\treturn cart.Total(ctx, items)\n", 40)}
 	case 6:
 		path := fmt.Sprintf("shop/%s%d.go", mark, w.n)
 		before := strings.Repeat("\tif err := cart.Add(ctx, item); err != nil {\n\t\treturn err\n\t}\n", 6)
 		category, name, input, output = "files", "edit_files", map[string]any{"paths": []string{path}},
-			map[string]any{"files": []map[string]any{{"path": path, "old_text": before, "new_text": before[:70] + "\n\tslog.InfoContext(ctx, \"added\")\n" + before[70:]}}}
+			map[string]any{
+				"files": []map[string]any{
+					{
+						"path": path, "old_text": before,
+						"new_text": before[:70] + "\n\tslog.InfoContext(ctx, \"added\")\n" + before[70:],
+					},
+				},
+			}
 	}
 	block := penstock.Block{Type: penstock.BlockAction, ID: id, Category: category, Name: name, Input: object(input)}
 	if !result {
 		return penstock.NewDraft(penstock.EventAction, penstock.Now(), block)
 	}
-	block = penstock.Block{Type: penstock.BlockActionResult, ActionID: id, Category: category, Name: name, State: penstock.ActionCompleted, Output: object(output)}
+	block = penstock.Block{
+		Type: penstock.BlockActionResult, ActionID: id, Category: category, Name: name, State: penstock.ActionCompleted,
+		Output: object(output),
+	}
 	return penstock.NewDraft(penstock.EventActionResult, penstock.Now(), block)
 }
 

@@ -39,17 +39,26 @@ var examples = []example{
 	{
 		folder: "code-review", alias: "code-review",
 		files: map[string]string{"github.token": "github_pat_example"},
-		shows: []string{"factory is valid", "create", "revision 1 is active", "/webhooks/w/", "Duplicate", "/labels", "review-pull-request", "event-payload.json"},
-		runs:  []started{{"reviewer", "review-pull-request", "github", "samples/opened.json"}},
-		logs:  map[string][]entry{"github": {{penstock.OutcomeDuplicate, ""}, {penstock.OutcomeAccepted, "/labels"}, {penstock.OutcomeAccepted, ""}}},
+		shows: []string{
+			"factory is valid", "create", "revision 1 is active", "/webhooks/w/", "Duplicate", "/labels", "review-pull-request",
+			"event-payload.json",
+		},
+		runs: []started{{"reviewer", "review-pull-request", "github", "samples/opened.json"}},
+		logs: map[string][]entry{
+			"github": {{penstock.OutcomeDuplicate, ""}, {penstock.OutcomeAccepted, "/labels"}, {penstock.OutcomeAccepted, ""}},
+		},
 	},
 	{
 		folder: "incident-response", alias: "incident-response",
 		files: map[string]string{
 			"pagerduty.token": "u+example", "sentry.token": "sntrys_example",
-			"pagerduty.secret": "gfjTvXyBl1nFzpTqp2mBqzJ4Wv0uN9cd", "sentry.secret": "5a4f1c0b9e8d7c6b5a4f3e2d1c0b9a8f7e6d5c4b3a2f1e0d9c8b7a6f5e4d3c2b",
+			"pagerduty.secret": "gfjTvXyBl1nFzpTqp2mBqzJ4Wv0uN9cd",
+			"sentry.secret":    "5a4f1c0b9e8d7c6b5a4f3e2d1c0b9a8f7e6d5c4b3a2f1e0d9c8b7a6f5e4d3c2b",
 		},
-		shows: []string{"factory is valid", "revision 1 is active", "waits for its secret", "/webhooks/w/", "enabled", "Accepted", "on-new-error", "/data/issue/level", "event-payload.json", "would have triggered"},
+		shows: []string{
+			"factory is valid", "revision 1 is active", "waits for its secret", "/webhooks/w/", "enabled", "Accepted",
+			"on-new-error", "/data/issue/level", "event-payload.json", "would have triggered",
+		},
 		runs: []started{
 			{"responder", "on-incident", "pagerduty", "samples/pagerduty-triggered.json"},
 			{"debugger", "on-new-error", "sentry", "samples/sentry-error.json"},
@@ -62,9 +71,14 @@ var examples = []example{
 	{
 		folder: "ci-failure", alias: "ci-failure",
 		files: map[string]string{"github.token": "github_pat_example"},
-		shows: []string{"factory is valid", "create", "revision 1 is active", "/webhooks/w/", "Duplicate", "/branch", "event-payload.json", "next.token"},
-		runs:  []started{{"fixer", "on-failed-build", "ci", "samples/failed-on-main.json"}},
-		logs:  map[string][]entry{"ci": {{penstock.OutcomeDuplicate, ""}, {penstock.OutcomeAccepted, "/branch"}, {penstock.OutcomeAccepted, ""}}},
+		shows: []string{
+			"factory is valid", "create", "revision 1 is active", "/webhooks/w/", "Duplicate", "/branch", "event-payload.json",
+			"next.token",
+		},
+		runs: []started{{"fixer", "on-failed-build", "ci", "samples/failed-on-main.json"}},
+		logs: map[string][]entry{
+			"ci": {{penstock.OutcomeDuplicate, ""}, {penstock.OutcomeAccepted, "/branch"}, {penstock.OutcomeAccepted, ""}},
+		},
 	},
 	{
 		folder: "dependency-audit", alias: "dependency-audit",

@@ -60,7 +60,9 @@ func (w *world) follow(t *testing.T, folder string, shows []string) {
 	for _, block := range regexp.MustCompile("(?s)\n```sh\n(.*?)```\n").FindAllSubmatch(readme, -1) {
 		commands.Write(block[1])
 	}
-	if prose := strings.ReplaceAll(string(readme), commands.String(), ""); commands.Len() == 0 || strings.Contains(prose, "    penstock ") {
+	if prose := strings.ReplaceAll(
+		string(readme), commands.String(), "",
+	); commands.Len() == 0 || strings.Contains(prose, "    penstock ") {
 		t.Fatal("the README has no commands, or some of them in a block that is not ```sh")
 	}
 	shell := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", commands.String())
@@ -174,10 +176,18 @@ func (w *world) wantRun(t *testing.T, f penstock.Factory, folder string, want st
 	}
 	run := w.succeeds(t, runs[0].ID)
 	if run.Executor == nil || run.Executor.DisplayName != want.agent || run.Source != penstock.SourceWebhook || run.FactoryUID != f.UID {
-		t.Errorf("got a run of %+v from %s in factory %s, want one of %s from WEBHOOK in %s", run.Executor, run.Source, run.FactoryUID, want.agent, f.UID)
+		t.Errorf(
+			"got a run of %+v from %s in factory %s, want one of %s from WEBHOOK in %s", run.Executor, run.Source,
+			run.FactoryUID, want.agent, f.UID,
+		)
 	}
-	if run.Metadata["automation_id"] != a.UID || !strings.HasPrefix(run.Prompt, a.Prompt+"\n") || !strings.Contains(run.Prompt, "event-payload.json") {
-		t.Errorf("got the prompt %q of the automation %s, want that of %s and the envelope", run.Prompt, run.Metadata["automation_id"], want.automation)
+	if run.Metadata["automation_id"] != a.UID || !strings.HasPrefix(run.Prompt, a.Prompt+"\n") || !strings.Contains(
+		run.Prompt, "event-payload.json",
+	) {
+		t.Errorf(
+			"got the prompt %q of the automation %s, want that of %s and the envelope", run.Prompt,
+			run.Metadata["automation_id"], want.automation,
+		)
 	}
 	body, err := os.ReadFile(filepath.Join(folder, want.sample))
 	if err != nil {
@@ -247,14 +257,19 @@ func (w *world) wantNightly(t *testing.T, f penstock.Factory) {
 		t.Fatal(err)
 	}
 	next := a.Triggers[0].Schedule.NextRun
-	if at := next.Std().In(berlin); at.Format("15:04") != "02:30" || at.Weekday() == time.Saturday || at.Weekday() == time.Sunday {
+	if at := next.Std().In(berlin); at.Format(
+		"15:04",
+	) != "02:30" || at.Weekday() == time.Saturday || at.Weekday() == time.Sunday {
 		t.Errorf("the next run is at %s, want 02:30 of a working day", at)
 	}
 	mine := url.Values{"automation_id": {a.UID}}
 	if runs := w.runs(t, mine); len(runs) != 0 {
 		t.Fatalf("got %d runs before the time has come", len(runs))
 	}
-	testkit.Exec(t, w.database, fmt.Sprintf("UPDATE automation_clocks SET next_at = %d WHERE automation_uid = '%s'", penstock.Now(), a.UID))
+	testkit.Exec(
+		t, w.database,
+		fmt.Sprintf("UPDATE automation_clocks SET next_at = %d WHERE automation_uid = '%s'", penstock.Now(), a.UID),
+	)
 	testkit.Eventually(t, patience, func() error {
 		if runs := w.runs(t, mine); len(runs) != 1 {
 			return fmt.Errorf("%d runs, want 1", len(runs))
@@ -269,8 +284,12 @@ func (w *world) wantNightly(t *testing.T, f penstock.Factory) {
 	if clock.NextRun != next || clock.LastRun == 0 || clock.LastError != "" {
 		t.Errorf("got %+v, want the next run at %s again", clock, next)
 	}
-	dispatched := slices.DeleteFunc(w.runs(t, url.Values{"factory_uid": {f.UID}}), func(r penstock.Run) bool { return r.ID == run.ID })
-	if len(dispatched) != 1 || dispatched[0].Executor.DisplayName != "auditor" || !strings.Contains(dispatched[0].Prompt, "Audit the dependencies once") {
+	dispatched := slices.DeleteFunc(
+		w.runs(t, url.Values{"factory_uid": {f.UID}}), func(r penstock.Run) bool { return r.ID == run.ID },
+	)
+	if len(dispatched) != 1 || dispatched[0].Executor.DisplayName != "auditor" || !strings.Contains(
+		dispatched[0].Prompt, "Audit the dependencies once",
+	) {
 		t.Errorf("got %d runs beside the one by the clock, want that which the README dispatches", len(dispatched))
 	}
 }

@@ -34,7 +34,8 @@ func TestCatalogue(t *testing.T) {
 		}
 	}
 	want := []string{
-		"add-mcp-server", "change-keybinding", "create-skill", "create-tab-config", "factory-files", "factory-mcp", "modify-settings", "pr-comments",
+		"add-mcp-server", "change-keybinding", "create-skill", "create-tab-config", "factory-files", "factory-mcp",
+		"modify-settings", "pr-comments",
 		"svc-platform", "svcctrl", "tab-configs", "tui-migrate-setup", "update-tab-config", "vendor-api",
 	}
 	if diff := cmp.Diff(want, ids); diff != "" {
@@ -83,13 +84,17 @@ func TestDefinitionsAreValid(t *testing.T) {
 	trees := map[string]map[string][]byte{
 		"the example":          example,
 		"factory-files.yaml 1": {"factory.yaml": []byte(yamls[0]), "agents/foreman/agent.md": foreman},
-		"factory-files.yaml 2": {"factory.yaml": []byte("schemaVersion: v1alpha1\nname: x\n" + yamls[1]), "agents/foreman/agent.md": foreman},
+		"factory-files.yaml 2": {
+			"factory.yaml": []byte("schemaVersion: v1alpha1\nname: x\n" + yamls[1]), "agents/foreman/agent.md": foreman,
+		},
 		"factory-files.yaml 3": with(example, "webhooks/github.yaml", yamls[2]),
 		"factory-files.yaml 4": with(example, "runners/node.yaml", yamls[3]),
 		"an agent":             with(example, "agents/foreman/agent.md", markdowns[0]),
 		"an automation":        with(example, "automations/pull-requests/automation.md", markdowns[1]),
-		"add-mcp-server":       {"factory.yaml": []byte(fences(t, "add-mcp-server", "yaml")[0]), "agents/foreman/agent.md": foreman},
-		"create-skill":         with(example, "skills/release-notes/SKILL.md", fences(t, "create-skill", "markdown")[0]),
+		"add-mcp-server": {
+			"factory.yaml": []byte(fences(t, "add-mcp-server", "yaml")[0]), "agents/foreman/agent.md": foreman,
+		},
+		"create-skill": with(example, "skills/release-notes/SKILL.md", fences(t, "create-skill", "markdown")[0]),
 	}
 	if len(factory) == 0 || len(yamls) != 4 || len(markdowns) != 2 {
 		t.Fatalf("got %d blocks of YAML and %d of Markdown: not all are tested", len(yamls), len(markdowns))
@@ -115,7 +120,9 @@ func with(files map[string][]byte, name, content string) map[string][]byte {
 func fences(t *testing.T, id, language string) []string {
 	t.Helper()
 	var blocks []string
-	for _, m := range regexp.MustCompile("(?ms)^ *```"+language+"\n(.*?)^ *```$").FindAllStringSubmatch(skills.Files(id)["SKILL.md"], -1) {
+	for _, m := range regexp.MustCompile(
+		"(?ms)^ *```"+language+"\n(.*?)^ *```$",
+	).FindAllStringSubmatch(skills.Files(id)["SKILL.md"], -1) {
 		blocks = append(blocks, m[1])
 	}
 	if len(blocks) == 0 {
@@ -171,7 +178,9 @@ func TestOperationsExist(t *testing.T) {
 			}
 		}
 	}
-	for _, scope := range regexp.MustCompile("`((?:runs|factories|secrets):[a-z]+)`").FindAllStringSubmatch(skills.Files("svc-platform")["SKILL.md"], -1) {
+	for _, scope := range regexp.MustCompile("`((?:runs|factories|secrets):[a-z]+)`").FindAllStringSubmatch(
+		skills.Files("svc-platform")["SKILL.md"], -1,
+	) {
 		if !slices.Contains(penstock.Scopes(), penstock.Scope(scope[1])) {
 			t.Errorf("svc-platform names the scope %s, which there is not", scope[1])
 		}
@@ -190,7 +199,9 @@ func TestBlocksCanBeRead(t *testing.T) {
 		}
 	}
 	for _, id := range shipped {
-		for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllStringSubmatch(skills.Files(id)["SKILL.md"], -1) {
+		for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$").FindAllStringSubmatch(
+			skills.Files(id)["SKILL.md"], -1,
+		) {
 			var document map[string]yaml.Node
 			if err := yaml.Unmarshal([]byte(block[1]), &document); err != nil {
 				t.Errorf("%s: %v in\n%s", id, err, block[1])

@@ -48,7 +48,9 @@ func TestFilesAreSentInTheSmallestFormThatIsTaken(t *testing.T) {
 			t.Parallel()
 			got := ask(t, built(), "GET", tt.path, "Accept-Encoding", tt.accept)
 			if got.Code != 200 || got.Header().Get("Content-Encoding") != tt.coding || got.Body.String() != tt.body {
-				t.Errorf("got %d %q %q, want 200 %q %q", got.Code, got.Header().Get("Content-Encoding"), got.Body, tt.coding, tt.body)
+				t.Errorf(
+					"got %d %q %q, want 200 %q %q", got.Code, got.Header().Get("Content-Encoding"), got.Body, tt.coding, tt.body,
+				)
 			}
 			if cache := got.Header().Get("Cache-Control"); cache != "public, max-age=31536000, immutable" {
 				t.Errorf("got Cache-Control %q", cache)
@@ -61,17 +63,24 @@ func TestAFileIsNotSentTwice(t *testing.T) {
 	t.Parallel()
 	h := built()
 	tag := ask(t, h, "GET", "/assets/a-1.js").Header().Get("ETag")
-	if got := ask(t, h, "GET", "/assets/a-1.js", "If-None-Match", tag); got.Code != http.StatusNotModified || got.Body.Len() > 0 {
+	if got := ask(
+		t, h, "GET", "/assets/a-1.js", "If-None-Match", tag,
+	); got.Code != http.StatusNotModified || got.Body.Len() > 0 {
 		t.Errorf("got %d with %d bytes, want 304 without", got.Code, got.Body.Len())
 	}
 }
 
 func TestFilesThatAreNotTheDashboards(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"/assets/", "/assets/b.js", "/assets/a-1.js.br", "/assets/../index.html", "/assets/../.built", "/assets/%2e%2e/index.html", "/assets//a-1.js"} {
+	for _, path := range []string{
+		"/assets/", "/assets/b.js", "/assets/a-1.js.br", "/assets/../index.html", "/assets/../.built",
+		"/assets/%2e%2e/index.html", "/assets//a-1.js",
+	} {
 		got := ask(t, built(), "GET", path)
 		if got.Code != http.StatusNotFound || got.Header().Get("Cache-Control") != "no-store" {
-			t.Errorf("%s: got %d, Cache-Control %q; want a 404 that is not kept", path, got.Code, got.Header().Get("Cache-Control"))
+			t.Errorf(
+				"%s: got %d, Cache-Control %q; want a 404 that is not kept", path, got.Code, got.Header().Get("Cache-Control"),
+			)
 		}
 	}
 }
@@ -107,8 +116,12 @@ func TestWithoutADashboardAPageSaysHowToGetIt(t *testing.T) {
 func TestHeadHasNoBody(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/", "/assets/a-1.js"} {
-		if got := ask(t, built(), "HEAD", path); got.Code != 200 || got.Body.Len() > 0 || got.Header().Get("Content-Length") == "" {
-			t.Errorf("%s: got %d with %d bytes, Content-Length %q", path, got.Code, got.Body.Len(), got.Header().Get("Content-Length"))
+		if got := ask(
+			t, built(), "HEAD", path,
+		); got.Code != 200 || got.Body.Len() > 0 || got.Header().Get("Content-Length") == "" {
+			t.Errorf(
+				"%s: got %d with %d bytes, Content-Length %q", path, got.Code, got.Body.Len(), got.Header().Get("Content-Length"),
+			)
 		}
 	}
 }

@@ -154,7 +154,10 @@ func (cmd *agentUpdateCmd) Run(ctx context.Context, std *stdio, in *agentCmds) e
 
 // write sends what body makes, nothing without it, about the agent that is called
 // so, with POST about a new one, and shows the agent that comes back.
-func (in *agentCmds) write(ctx context.Context, std *stdio, method, called string, body func(context.Context, *stdio, *client) (map[string]any, error)) error {
+func (in *agentCmds) write(
+	ctx context.Context, std *stdio, method, called string,
+	body func(context.Context, *stdio, *client) (map[string]any, error),
+) error {
 	c, err := in.dial(ctx, std)
 	if err != nil {
 		return err

@@ -20,7 +20,10 @@ type agentACPCmd struct {
 
 func (cmd *agentACPCmd) Run(ctx context.Context, std *stdio) error {
 	if isTerminal(std.in) {
-		return exitf(exitUsage, "without a verb this is the built-in agent, which speaks the Agent Client Protocol to a program, not to a terminal\nsee: penstock agent --help")
+		return exitf(
+			exitUsage,
+			"without a verb this is the built-in agent, which speaks the Agent Client Protocol to a program, not to a terminal\nsee: penstock agent --help",
+		)
 	}
 	home, err := os.UserHomeDir()
 	if err != nil && cmd.State == "" {

@@ -132,7 +132,11 @@ func (a *archiveWriter) addDir(name, from string) error {
 func (a *archiveWriter) finish() error {
 	raw, err := json.Marshal(a.manifest, jsontext.WithIndent("  "))
 	if err == nil {
-		err = a.tar.WriteHeader(&tar.Header{Name: manifestFile, Mode: 0o600, Size: int64(len(raw)), ModTime: a.manifest.CreatedAt.Std(), Format: tar.FormatPAX})
+		err = a.tar.WriteHeader(
+			&tar.Header{
+				Name: manifestFile, Mode: 0o600, Size: int64(len(raw)), ModTime: a.manifest.CreatedAt.Std(), Format: tar.FormatPAX,
+			},
+		)
 	}
 	if err == nil {
 		_, err = a.tar.Write(raw)

@@ -62,7 +62,9 @@ func (in *automationCmds) change(ctx context.Context, std *stdio, method, called
 	if err != nil {
 		return err
 	}
-	return answer(ctx, a.client, method, path, body, func(one penstock.Automation) error { return std.facts(automationFacts(one)) })
+	return answer(
+		ctx, a.client, method, path, body, func(one penstock.Automation) error { return std.facts(automationFacts(one)) },
+	)
 }
 
 type automationListCmd struct{}
@@ -111,13 +113,17 @@ func automationFacts(a penstock.Automation) []fact {
 	for _, t := range a.Triggers {
 		list = append(list, fact{"trigger", triggerText(t)})
 		if c := t.Schedule; c != nil {
-			list = append(list, fact{"last run", moments(c.LastRun)}, fact{"next run", moments(c.NextRun)}, fact{"last error", c.LastError})
+			list = append(
+				list, fact{"last run", moments(c.LastRun)}, fact{"next run", moments(c.NextRun)}, fact{"last error", c.LastError},
+			)
 		}
 	}
 	for _, p := range a.Problems {
 		list = append(list, fact{"problem", strings.TrimSpace(p.Pointer + " " + p.Detail)})
 	}
-	return append(list, fact{"created", moments(a.CreatedAt)}, fact{"changed", moments(a.UpdatedAt)}, fact{"prompt", a.Prompt})
+	return append(
+		list, fact{"created", moments(a.CreatedAt)}, fact{"changed", moments(a.UpdatedAt)}, fact{"prompt", a.Prompt},
+	)
 }
 
 func triggerText(t penstock.Trigger) string {
@@ -171,7 +177,11 @@ func (f *automationFields) body(ctx context.Context, std *stdio, c *client, name
 	if err := c.settle(ctx, f.Prompt, f.Environment); err != nil {
 		return nil, err
 	}
-	flags := given(map[string]*string{"name": name, "prompt": f.Prompt, "agent": f.Agent, "environment_id": f.Environment, "model": f.Model})
+	flags := given(
+		map[string]*string{
+			"name": name, "prompt": f.Prompt, "agent": f.Agent, "environment_id": f.Environment, "model": f.Model,
+		},
+	)
 	if len(f.Secret) > 0 {
 		flags["secrets"] = f.Secret
 	}
@@ -208,7 +218,9 @@ func (f *automationFields) triggers(std *stdio) ([]penstock.Trigger, error) {
 	}
 	if f.Cron != "" {
 		list = append(list, penstock.Trigger{
-			Provider: penstock.ProviderSchedule, Event: penstock.EventCronFired, Schedule: &penstock.CronTrigger{Cron: f.Cron, Timezone: f.Timezone},
+			Provider: penstock.ProviderSchedule, Event: penstock.EventCronFired, Schedule: &penstock.CronTrigger{
+				Cron: f.Cron, Timezone: f.Timezone,
+			},
 		})
 	}
 	return list, nil
@@ -281,7 +293,10 @@ func (cmd *automationUpdateCmd) Run(ctx context.Context, std *stdio, in *automat
 	if len(body) == 0 {
 		return exitf(exitUsage, "nothing to change: give flags or --file")
 	}
-	return answer(ctx, a.client, http.MethodPatch, path, body, func(one penstock.Automation) error { return std.facts(automationFacts(one)) })
+	return answer(
+		ctx, a.client, http.MethodPatch, path, body,
+		func(one penstock.Automation) error { return std.facts(automationFacts(one)) },
+	)
 }
 
 type automationEnableCmd struct {

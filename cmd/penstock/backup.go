@@ -91,7 +91,10 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 	}
 	switch err := archive.add(keysetFile, cmd.keysetPath()); {
 	case errors.Is(err, fs.ErrNotExist):
-		std.notef("%s is not there, so the backup has no keys: the secrets and saved sessions in it can be opened with that file alone; name it by --keyset, or keep it yourself", cmd.keysetPath())
+		std.notef(
+			"%s is not there, so the backup has no keys: the secrets and saved sessions in it can be opened with that file alone; name it by --keyset, or keep it yourself",
+			cmd.keysetPath(),
+		)
 	case err != nil:
 		return err
 	}
@@ -147,7 +150,10 @@ func (cmd *backupCmd) dump(ctx context.Context, std *stdio, to string) error {
 func (s *storage) postgresTool(ctx context.Context, std *stdio, program string, args ...string) error {
 	where, err := exec.LookPath(program)
 	if err != nil {
-		return exitf(exitConfig, "%s is needed for a PostgreSQL database and is not installed (Debian: apt-get install postgresql-client)", program)
+		return exitf(
+			exitConfig,
+			"%s is needed for a PostgreSQL database and is not installed (Debian: apt-get install postgresql-client)", program,
+		)
 	}
 	address, err := url.Parse(s.Database)
 	if err != nil {

@@ -77,6 +77,8 @@ func TestBackupHoldsSessionsSealed(t *testing.T) {
 		data := filepath.Join(t.TempDir(), "restored")
 		call(t, nil, "restore", "--data", data, "--from", backup).want(t, 0, "restored")
 		again := serve(t, nil, "--data", data, "--keep-workspaces", "0")
-		goesOn(&testkit.Server{URL: again.url, Key: s.Key}, []string{"PENSTOCK_BASE_URL=" + again.url, "PENSTOCK_API_KEY=" + s.Key})
+		goesOn(
+			&testkit.Server{URL: again.url, Key: s.Key}, []string{"PENSTOCK_BASE_URL=" + again.url, "PENSTOCK_API_KEY=" + s.Key},
+		)
 	})
 }

@@ -46,7 +46,9 @@ func TestBackupWhileServingAndRestore(t *testing.T) {
 			}
 		})
 	}
-	if err := os.WriteFile(filepath.Join(s.Data, "admin.key"), []byte(s.Key+"\n"), 0o600); err != nil { // as serve does without PENSTOCK_BOOTSTRAP_KEY
+	if err := os.WriteFile(
+		filepath.Join(s.Data, "admin.key"), []byte(s.Key+"\n"), 0o600,
+	); err != nil { // as serve does without PENSTOCK_BOOTSTRAP_KEY
 		t.Fatal(err)
 	}
 	dir := t.TempDir()

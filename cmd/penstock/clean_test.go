@@ -41,11 +41,17 @@ func TestCleanText(t *testing.T) {
 // Whatever goes in, nothing that a terminal obeys comes out.
 func TestCleanTextProperty(t *testing.T) {
 	t.Parallel()
-	hostile := rapid.SliceOf(rapid.SampledFrom([]string{"\x1b", "[", "]", "P", "\\", "\a", "\u009b", "\u009c", "3", "m", "\n", "\t", "\r", "\u202e", "\xff", "x"}))
+	hostile := rapid.SliceOf(
+		rapid.SampledFrom(
+			[]string{"\x1b", "[", "]", "P", "\\", "\a", "\u009b", "\u009c", "3", "m", "\n", "\t", "\r", "\u202e", "\xff", "x"},
+		),
+	)
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(hostile.Draw(t, "text"), "")
 		got := cleanText(text)
-		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || r == '\u202e') }) {
+		if !utf8.ValidString(got) || strings.ContainsFunc(
+			got, func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || r == '\u202e') },
+		) {
 			t.Fatalf("got %q of %q", got, text)
 		}
 		if again := cleanText(got); again != got {

@@ -74,7 +74,11 @@ func checkServer(ctx context.Context, address string, trusted []netip.Prefix) (*
 	for _, addr := range addrs {
 		inside := func(p netip.Prefix) bool { return p.Contains(addr.Unmap()) }
 		if !addr.Unmap().IsLoopback() && !slices.ContainsFunc(trusted, inside) {
-			return nil, exitf(exitUsage, "--server %s: the API key would travel in the clear; use https, or name the network by --trusted-proxies if it is safe", address)
+			return nil, exitf(
+				exitUsage,
+				"--server %s: the API key would travel in the clear; use https, or name the network by --trusted-proxies if it is safe",
+				address,
+			)
 		}
 	}
 	return base, nil
@@ -104,7 +108,9 @@ const (
 // never lets a redirect turn a write into a read.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	first := via[0]
-	if first.Method != http.MethodGet || len(via) > 5 || via[len(via)-1].URL.Scheme == "https" && next.URL.Scheme != "https" {
+	if first.Method != http.MethodGet || len(
+		via,
+	) > 5 || via[len(via)-1].URL.Scheme == "https" && next.URL.Scheme != "https" {
 		return http.ErrUseLastResponse
 	}
 	if next.URL.Host != first.URL.Host {
@@ -182,7 +188,9 @@ func answer[T any](ctx context.Context, c *client, method, path string, body any
 
 // send makes one request. Any answer but 2xx is an *apiError, none at all a
 // *transportError. The caller closes the body.
-func (c *client) send(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, error) {
+func (c *client) send(
+	ctx context.Context, method, path string, header http.Header, body []byte,
+) (*http.Response, error) {
 	path, query, _ := strings.Cut(path, "?")
 	target := c.base.JoinPath("api/v1", path)
 	target.RawQuery = query
@@ -261,7 +269,9 @@ func (e *transportError) Error() string {
 	if inURL, ok := errors.AsType[*url.Error](cause); ok { // repeats method and address
 		cause = inURL.Err
 	}
-	return fmt.Sprintf("no answer from %s: %v (is the server running, and is --server or PENSTOCK_BASE_URL right?)", e.server, cause)
+	return fmt.Sprintf(
+		"no answer from %s: %v (is the server running, and is --server or PENSTOCK_BASE_URL right?)", e.server, cause,
+	)
 }
 
 // Unwrap makes it exit code 69, unless the caller gave up.

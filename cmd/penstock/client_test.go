@@ -98,7 +98,9 @@ func TestCreateIsRepeatedUnderOneKey(t *testing.T) {
 		t.Fatalf("got %d requests with the keys %v, want 3 with one", len(requests), keys)
 	}
 	r := requests[0]
-	got := []string{r.Method, r.URL.Path, r.Header.Get("X-Penstock-Source"), r.Header.Get("Content-Type"), r.Header.Get("Authorization")}
+	got := []string{
+		r.Method, r.URL.Path, r.Header.Get("X-Penstock-Source"), r.Header.Get("Content-Type"), r.Header.Get("Authorization"),
+	}
 	want := []string{"POST", "/api/v1/agent/runs", "CLI", "application/json", "Bearer " + someKey}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
@@ -115,22 +117,52 @@ func TestRefusals(t *testing.T) {
 		says   string
 	}{
 		"a refusal is shown with code and request": {
-			answers(400, fmt.Sprintf(problem, "invalid_request", "Invalid request", 400, "/prompt is missing", ""), "X-Request-Id: req-1"), 1,
+			answers(
+				400, fmt.Sprintf(problem, "invalid_request", "Invalid request", 400, "/prompt is missing", ""),
+				"X-Request-Id: req-1",
+			), 1,
 			65, "penstock: Invalid request: /prompt is missing (invalid_request, request req-1)\n",
 		},
 		"every bad field is named": {
-			answers(400, fmt.Sprintf(problem, "invalid_request", "Invalid request", 400, "two", `,"errors":[{"pointer":"/title","detail":"too long"}]`)), 1,
+			answers(
+				400,
+				fmt.Sprintf(
+					problem, "invalid_request", "Invalid request", 400, "two", `,"errors":[{"pointer":"/title","detail":"too long"}]`,
+				),
+			), 1,
 			65, "\n  --title too long",
 		},
-		"a bad key":                             {answers(401, fmt.Sprintf(problem, "authentication_required", "Authentication required", 401, "", "")), 1, 77, "authentication_required"},
-		"a key that may not":                    {answers(403, fmt.Sprintf(problem, "not_authorized", "Not authorized", 403, "", "")), 1, 77, "not_authorized"},
-		"what may pass is tried":                {answers(503, fmt.Sprintf(problem, "resource_unavailable", "Resource unavailable", 503, "", ""), "X-Should-Retry: true"), 4, 69, "resource_unavailable"},
-		"the server's word on retries counts":   {answers(503, "", "X-Should-Retry: false"), 1, 69, "Service Unavailable (HTTP status 503)"},
-		"in flight under the same key":          {answers(409, fmt.Sprintf(problem, "conflict", "Conflict", 409, "", ""), "X-Should-Retry: true"), 4, 65, "conflict"},
-		"too long a wait is not waited for":     {answers(429, fmt.Sprintf(problem, "rate_limited", "Rate limited", 429, "", ""), "Retry-After: 3600"), 1, 69, "rate_limited"},
-		"a write is not turned into a read":     {answers(301, "", "Location: https://x.example/api/v1/agent/runs"), 1, 65, "give that address as --server"},
-		"another server":                        {answers(200, "<html>"), 1, 69, "does not answer as a Penstock server"},
-		"hostile text in an error does no harm": {answers(400, fmt.Sprintf(problem, "invalid_request", "Invalid request", 400, `\u001b[2Jgone`, "")), 1, 65, "Invalid request: gone ("},
+		"a bad key": {
+			answers(401, fmt.Sprintf(problem, "authentication_required", "Authentication required", 401, "", "")), 1, 77,
+			"authentication_required",
+		},
+		"a key that may not": {
+			answers(403, fmt.Sprintf(problem, "not_authorized", "Not authorized", 403, "", "")), 1, 77, "not_authorized",
+		},
+		"what may pass is tried": {
+			answers(
+				503, fmt.Sprintf(problem, "resource_unavailable", "Resource unavailable", 503, "", ""), "X-Should-Retry: true",
+			),
+			4, 69, "resource_unavailable",
+		},
+		"the server's word on retries counts": {
+			answers(503, "", "X-Should-Retry: false"), 1, 69, "Service Unavailable (HTTP status 503)",
+		},
+		"in flight under the same key": {
+			answers(409, fmt.Sprintf(problem, "conflict", "Conflict", 409, "", ""), "X-Should-Retry: true"), 4, 65, "conflict",
+		},
+		"too long a wait is not waited for": {
+			answers(429, fmt.Sprintf(problem, "rate_limited", "Rate limited", 429, "", ""), "Retry-After: 3600"), 1, 69,
+			"rate_limited",
+		},
+		"a write is not turned into a read": {
+			answers(301, "", "Location: https://x.example/api/v1/agent/runs"), 1, 65, "give that address as --server",
+		},
+		"another server": {answers(200, "<html>"), 1, 69, "does not answer as a Penstock server"},
+		"hostile text in an error does no harm": {
+			answers(400, fmt.Sprintf(problem, "invalid_request", "Invalid request", 400, `\u001b[2Jgone`, "")), 1, 65,
+			"Invalid request: gone (",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -175,9 +207,16 @@ func TestUnknownFieldsOfAnAnswerSurviveInJSON(t *testing.T) {
 func TestFileAndFlagsMakeOneRequest(t *testing.T) {
 	t.Parallel()
 	s := script(t, answers(200, created))
-	file := writeFile(t, "run.yaml", "prompt: from the file\ntitle: from the file\nconfig:\n  model_id: a/b\n  budget: {max_total_tokens: 5}\n")
-	call(t, append(s.env(), "FROM_OUTSIDE=value"), "run", "create", "-f", file, "--title", "from the flag", "--name", "nightly",
-		"--env", "A=b=c", "--env", "FROM_OUTSIDE", "--metadata", "team=x;y", "--max-duration", "90s", "--interactive").want(t, 0)
+	file := writeFile(
+		t, "run.yaml",
+		"prompt: from the file\ntitle: from the file\nconfig:\n  model_id: a/b\n  budget: {max_total_tokens: 5}\n",
+	)
+	call(t, append(
+		s.env(), "FROM_OUTSIDE=value",
+	), "run", "create", "-f", file, "--title", "from the flag", "--name", "nightly",
+		"--env", "A=b=c", "--env", "FROM_OUTSIDE", "--metadata", "team=x;y", "--max-duration", "90s", "--interactive").want(
+		t, 0,
+	)
 	want := `{"config":{"budget":{"max_total_tokens":5},"env":{"A":"b=c","FROM_OUTSIDE":"value"},"max_duration_minutes":2,"model_id":"a/b","name":"nightly"},` +
 		`"interactive":true,"metadata":{"team":"x;y"},"prompt":"from the file","title":"from the flag"}`
 	if diff := cmp.Diff(want, sortedJSON(t, s.seen()[0].body)); diff != "" {
@@ -191,7 +230,9 @@ func TestAllPagesOfFactoriesAreRead(t *testing.T) {
 	first, second := answers(200, fmt.Sprintf(page, "f1", true)), answers(200, fmt.Sprintf(page, "f2", false))
 	s := script(t, first, second)
 	call(t, s.env(), "factory", "list", "--search", "pay").want(t, 0, "f1", "f2")
-	got := []string{s.seen()[0].URL.Query().Get("search"), s.seen()[1].URL.Query().Get("search"), s.seen()[1].URL.Query().Get("cursor")}
+	got := []string{
+		s.seen()[0].URL.Query().Get("search"), s.seen()[1].URL.Query().Get("search"), s.seen()[1].URL.Query().Get("cursor"),
+	}
 	if diff := cmp.Diff([]string{"pay", "pay", "c1"}, got); diff != "" {
 		t.Errorf("queries (-want +got):\n%s", diff)
 	}
@@ -223,7 +264,9 @@ func TestAllPagesAreRead(t *testing.T) {
 	s := script(t, answers(200, fmt.Sprintf(page, "r1", true)), answers(200, fmt.Sprintf(page, "r2", false)))
 	call(t, s.env(), "run", "list", "--limit", "0", "--state", "queued", "--metadata", "a=b").want(t, 0, "r1", "r2")
 	first, second := s.seen()[0].URL.Query(), s.seen()[1].URL.Query()
-	got := []string{first.Get("limit"), first.Get("state"), first.Get("metadata[a]"), first.Get("cursor"), second.Get("cursor")}
+	got := []string{
+		first.Get("limit"), first.Get("state"), first.Get("metadata[a]"), first.Get("cursor"), second.Get("cursor"),
+	}
 	if diff := cmp.Diff([]string{"500", "QUEUED", "b", "", "c1"}, got); diff != "" {
 		t.Errorf("queries (-want +got):\n%s", diff)
 	}

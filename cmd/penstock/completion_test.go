@@ -18,18 +18,24 @@ func TestCompletionCandidates(t *testing.T) {
 		words []string
 		want  []string // first words of the lines; "..." ends a beginning
 	}{
-		"commands":                    {[]string{""}, []string{"serve", "worker", "run", "..."}},
-		"verbs":                       {[]string{"key", ""}, []string{"create", "list", "delete"}},
-		"no hidden verbs":             {[]string{"agent", ""}, []string{"list", "create", "get", "update", "delete"}},
-		"values of a flag":            {[]string{"run", "list", "--sort-by", ""}, []string{"updated_at", "created_at", "title", "agent"}},
-		"values after an equals sign": {[]string{"run", "list", "--sort-by", "=", "t"}, []string{"updated_at", "created_at", "title", "agent"}},
-		"values joined to the flag":   {[]string{"run", "list", "--output=j"}, []string{"--output=table", "--output=json"}},
-		"a short flag's values":       {[]string{"run", "-o", ""}, []string{"table", "json"}},
-		"files":                       {[]string{"backup", "--to", ""}, []string{":file"}},
-		"arguments":                   {[]string{"completion", ""}, []string{"bash", "zsh", "fish"}},
-		"a flag with a value before":  {[]string{"key", "--server", "run", "list", "--"}, []string{"--help", "--config", "--version", "--server", "..."}},
-		"a folder":                    {[]string{"factory", "apply", ""}, []string{":file"}},
-		"nothing without a key":       {[]string{"run", "get", ""}, nil},
+		"commands":        {[]string{""}, []string{"serve", "worker", "run", "..."}},
+		"verbs":           {[]string{"key", ""}, []string{"create", "list", "delete"}},
+		"no hidden verbs": {[]string{"agent", ""}, []string{"list", "create", "get", "update", "delete"}},
+		"values of a flag": {
+			[]string{"run", "list", "--sort-by", ""}, []string{"updated_at", "created_at", "title", "agent"},
+		},
+		"values after an equals sign": {
+			[]string{"run", "list", "--sort-by", "=", "t"}, []string{"updated_at", "created_at", "title", "agent"},
+		},
+		"values joined to the flag": {[]string{"run", "list", "--output=j"}, []string{"--output=table", "--output=json"}},
+		"a short flag's values":     {[]string{"run", "-o", ""}, []string{"table", "json"}},
+		"files":                     {[]string{"backup", "--to", ""}, []string{":file"}},
+		"arguments":                 {[]string{"completion", ""}, []string{"bash", "zsh", "fish"}},
+		"a flag with a value before": {
+			[]string{"key", "--server", "run", "list", "--"}, []string{"--help", "--config", "--version", "--server", "..."},
+		},
+		"a folder":              {[]string{"factory", "apply", ""}, []string{":file"}},
+		"nothing without a key": {[]string{"run", "get", ""}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,16 +79,24 @@ func TestCompletionOfNames(t *testing.T) {
 		words []string
 		want  []string // lines; uid stands for one
 	}{
-		"factories":                          {[]string{"factory", "get", ""}, []string{"pay\tPayments team", uid + "\t$(touch pwned)"}},
-		"the factory of a folder":            {[]string{"factory", "plan", "--factory", ""}, []string{"pay\tPayments team", uid + "\t$(touch pwned)"}},
-		"webhooks":                           {[]string{"webhook", "--factory", "pay", "get", ""}, []string{"ci"}},
-		"webhooks, the factory behind":       {[]string{"webhook", "get", "--factory=Payments Team", ""}, []string{"ci"}},
-		"webhooks of no certain factory":     {[]string{"webhook", "get", ""}, nil},
-		"webhooks by their uids":             {[]string{"run", "list", "--factory", "pay", "--webhook", ""}, []string{hook.UID + "\tci"}},
-		"several webhooks":                   {[]string{"webhook", "--factory", "pay", "delete", "ci", ""}, []string{"ci"}},
-		"no second argument where one is":    {[]string{"webhook", "--factory", "pay", "get", "ci", ""}, nil},
-		"automations":                        {[]string{"automation", "--factory", "pay", "get", ""}, []string{"fix"}},
-		"agents":                             {[]string{"run", "create", "--agent", ""}, []string{uid + "\tforeman", uid + "\tforeman", "reviewer\tReads code"}},
+		"factories": {
+			[]string{"factory", "get", ""}, []string{"pay\tPayments team", uid + "\t$(touch pwned)"},
+		},
+		"the factory of a folder": {
+			[]string{"factory", "plan", "--factory", ""}, []string{"pay\tPayments team", uid + "\t$(touch pwned)"},
+		},
+		"webhooks":                       {[]string{"webhook", "--factory", "pay", "get", ""}, []string{"ci"}},
+		"webhooks, the factory behind":   {[]string{"webhook", "get", "--factory=Payments Team", ""}, []string{"ci"}},
+		"webhooks of no certain factory": {[]string{"webhook", "get", ""}, nil},
+		"webhooks by their uids": {
+			[]string{"run", "list", "--factory", "pay", "--webhook", ""}, []string{hook.UID + "\tci"},
+		},
+		"several webhooks":                {[]string{"webhook", "--factory", "pay", "delete", "ci", ""}, []string{"ci"}},
+		"no second argument where one is": {[]string{"webhook", "--factory", "pay", "get", "ci", ""}, nil},
+		"automations":                     {[]string{"automation", "--factory", "pay", "get", ""}, []string{"fix"}},
+		"agents": {
+			[]string{"run", "create", "--agent", ""}, []string{uid + "\tforeman", uid + "\tforeman", "reviewer\tReads code"},
+		},
 		"a value joined to its flag":         {[]string{"run", "create", "--environment=a"}, []string{"--environment=app"}},
 		"environments":                       {[]string{"environment", "get", ""}, []string{"app"}},
 		"schedules":                          {[]string{"schedule", "pause", ""}, []string{"nightly", uid + "\ttwo words"}},

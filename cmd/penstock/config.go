@@ -206,7 +206,9 @@ func (s *fileSettings) readModels(node *yaml.Node) error {
 		model := s.ModelAliases[name]
 		for _, text := range []string{name, model} {
 			if text == "" || len(text) > maxModelName || strings.ContainsFunc(text, notInModelName) {
-				return fmt.Errorf("aliases: %q: %q must be the name of a model, of 1 to %d bytes without spaces", name, text, maxModelName)
+				return fmt.Errorf(
+					"aliases: %q: %q must be the name of a model, of 1 to %d bytes without spaces", name, text, maxModelName,
+				)
 			}
 		}
 		if name == penstock.ModelAuto {
@@ -237,7 +239,9 @@ func (h *harnessSettings) program() harness.Program {
 }
 
 func (h *harnessSettings) read(document map[string]yaml.Node) error {
-	fields := map[string]any{"protocol": &h.Protocol, "command": &h.Command, "env": &h.Env, "mode": &h.Mode, "state": &h.State}
+	fields := map[string]any{
+		"protocol": &h.Protocol, "command": &h.Command, "env": &h.Env, "mode": &h.Mode, "state": &h.State,
+	}
 	for key, value := range document {
 		into, known := fields[key]
 		if !known {

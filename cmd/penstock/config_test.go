@@ -20,23 +20,29 @@ func writeFile(t *testing.T, name, content string) string {
 func TestConfigFileIsReadStrictly(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ content, says string }{
-		"unknown key":              {"data: /tmp/x\nconcurency: 3\n", `line 2: concurency: there is no such key; did you mean "concurrency"?`},
-		"flag of one verb":         {"title: x\n", "there is no such key"},
-		"nothing like it":          {"zzzzzzzzzzzz: 1\n", "zzzzzzzzzzzz: there is no such key\n"},
-		"underscores":              {"public_url: https://x.example\n", `did you mean "public-url"?`},
-		"key that is given twice":  {"data: /a\ndata: /b\n", "data"},
-		"mapping for a value":      {"listen: {host: x}\n", "line 1: listen: must be a value"},
-		"no mapping":               {"- listen\n", "configuration"},
-		"broken YAML":              {"listen: [\n", "configuration"},
-		"unknown key of a harness": {"harnesses:\n  mine:\n    comand: [x]\n", `mine: comand: there is no such key; did you mean "command"?`},
-		"harness without command":  {"harnesses:\n  mine: {env: {A: b}}\n", "mine: command"},
-		"unknown key of models":    {"models: {alias: {a: b}}\n", `models: alias: there is no such key; did you mean "aliases"?`},
-		"alias without a model":    {"models: {aliases: {auto-genius: ''}}\n", "must be the name of a model"},
-		"alias of two words":       {"models: {aliases: {auto genius: a}}\n", "must be the name of a model"},
-		"alias of an alias":        {"models: {aliases: {a: b, b: c}}\n", `"a" stands for "b", which is an alias itself`},
-		"alias that is taken":      {"models: {aliases: {auto: a}}\n", "auto cannot be an alias"},
-		"list of aliases":          {"models: {aliases: [a]}\n", "aliases"},
-		"bad name of a harness":    {"harnesses:\n  My Agent: {command: [x]}\n", "cannot be a name"},
+		"unknown key": {
+			"data: /tmp/x\nconcurency: 3\n", `line 2: concurency: there is no such key; did you mean "concurrency"?`,
+		},
+		"flag of one verb":        {"title: x\n", "there is no such key"},
+		"nothing like it":         {"zzzzzzzzzzzz: 1\n", "zzzzzzzzzzzz: there is no such key\n"},
+		"underscores":             {"public_url: https://x.example\n", `did you mean "public-url"?`},
+		"key that is given twice": {"data: /a\ndata: /b\n", "data"},
+		"mapping for a value":     {"listen: {host: x}\n", "line 1: listen: must be a value"},
+		"no mapping":              {"- listen\n", "configuration"},
+		"broken YAML":             {"listen: [\n", "configuration"},
+		"unknown key of a harness": {
+			"harnesses:\n  mine:\n    comand: [x]\n", `mine: comand: there is no such key; did you mean "command"?`,
+		},
+		"harness without command": {"harnesses:\n  mine: {env: {A: b}}\n", "mine: command"},
+		"unknown key of models": {
+			"models: {alias: {a: b}}\n", `models: alias: there is no such key; did you mean "aliases"?`,
+		},
+		"alias without a model": {"models: {aliases: {auto-genius: ''}}\n", "must be the name of a model"},
+		"alias of two words":    {"models: {aliases: {auto genius: a}}\n", "must be the name of a model"},
+		"alias of an alias":     {"models: {aliases: {a: b, b: c}}\n", `"a" stands for "b", which is an alias itself`},
+		"alias that is taken":   {"models: {aliases: {auto: a}}\n", "auto cannot be an alias"},
+		"list of aliases":       {"models: {aliases: [a]}\n", "aliases"},
+		"bad name of a harness": {"harnesses:\n  My Agent: {command: [x]}\n", "cannot be a name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +69,9 @@ func TestClientTakesTheServerFromTheFile(t *testing.T) {
 
 func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	t.Parallel()
-	file := writeFile(t, "c.yaml", "data: /file/data\nlisten: 127.0.0.1:0\ntrusted-proxies: [10.0.0.0/8, 192.168.0.0/16]\n")
+	file := writeFile(
+		t, "c.yaml", "data: /file/data\nlisten: 127.0.0.1:0\ntrusted-proxies: [10.0.0.0/8, 192.168.0.0/16]\n",
+	)
 	data := func(env []string, args ...string) string {
 		t.Helper()
 		got := call(t, append(env, "PENSTOCK_CONFIG="+file), append([]string{"doctor"}, args...)...)
@@ -88,7 +96,9 @@ func TestServeReadsAliasesOfModels(t *testing.T) {
 	file := writeFile(t, "c.yaml", "models:\n  aliases:\n    auto-genius: anthropic/claude-opus-5-5\n")
 	s := serve(t, nil, append(slices.Clip(noWorker), "--config", file)...)
 	env := []string{"PENSTOCK_BASE_URL=" + s.url, "PENSTOCK_KEY_FILE=" + s.keyFile()}
-	for asked, want := range map[string]string{"auto-genius": "anthropic/claude-opus-5-5", "auto-efficient": "demo/offline"} {
+	for asked, want := range map[string]string{
+		"auto-genius": "anthropic/claude-opus-5-5", "auto-efficient": "demo/offline",
+	} {
 		id := strings.TrimSpace(call(t, env, "run", "create", "--model", asked, "Fix the login").out)
 		call(t, env, "run", "get", id, "-o", "json").want(t, 0, `"model_id": "`+want+`"`)
 	}

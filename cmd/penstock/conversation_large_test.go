@@ -31,7 +31,9 @@ func TestLargeConversationTakesLittleMemory(t *testing.T) {
 	var group errgroup.Group
 	for range atOnce {
 		group.Go(func() error {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v1/agent/runs/"+id+"/conversation", http.NoBody)
+			req, err := http.NewRequestWithContext(
+				t.Context(), http.MethodGet, s.URL+"/api/v1/agent/runs/"+id+"/conversation", http.NoBody,
+			)
 			if err != nil {
 				return err
 			}

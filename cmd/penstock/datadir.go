@@ -95,7 +95,10 @@ func (s *storage) ownBlobs(ctx context.Context, db *store.Store, blobs *blob.Sto
 		err = blobs.Own(id)
 	}
 	if errors.Is(err, blob.ErrOwned) {
-		return exitf(exitConfig, "%s has the blobs of another database: name a folder of its own by --blobs, or that database by --database", s.Blobs)
+		return exitf(
+			exitConfig,
+			"%s has the blobs of another database: name a folder of its own by --blobs, or that database by --database", s.Blobs,
+		)
 	}
 	return err
 }
@@ -109,7 +112,9 @@ func (s *storage) openStore(ctx context.Context, o store.Options) (*store.Store,
 	case errors.Is(err, store.ErrUnreachable):
 		return nil, exitf(exitUnavailable, "%w\nstart %s, or correct --database (PENSTOCK_DATABASE)", err, s.databaseName())
 	case errors.Is(err, store.ErrURL):
-		return nil, exitf(exitConfig, "%w\ncorrect --database (PENSTOCK_DATABASE), or let its user into %s", err, s.databaseName())
+		return nil, exitf(
+			exitConfig, "%w\ncorrect --database (PENSTOCK_DATABASE), or let its user into %s", err, s.databaseName(),
+		)
 	}
 	return db, err
 }
@@ -152,7 +157,9 @@ func lockData(dir string) (release func(), err error) {
 	}
 	_ = file.Close()
 	if pid, held := lockHolder(dir); held {
-		return nil, exitf(exitConfig, "the data folder %s is in use by process %s: end that one, or name another folder by --data", dir, pid)
+		return nil, exitf(
+			exitConfig, "the data folder %s is in use by process %s: end that one, or name another folder by --data", dir, pid,
+		)
 	}
 	return nil, exitf(exitConfig, "lock the data folder %s: %w", dir, err)
 }

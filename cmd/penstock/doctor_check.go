@@ -90,9 +90,15 @@ func (cmd *doctorCmd) database(ctx context.Context) finding {
 	}
 	switch {
 	case have > newest:
-		return failing("install the release that made it, or restore a backup", "%s has schema %d, this version knows %d", cmd.databaseName(), have, newest)
+		return failing(
+			"install the release that made it, or restore a backup", "%s has schema %d, this version knows %d",
+			cmd.databaseName(), have, newest,
+		)
 	case have < newest:
-		return warn("penstock migrate, or just serve: it does the same", "%s has schema %d, this version brings %d", cmd.databaseName(), have, newest)
+		return warn(
+			"penstock migrate, or just serve: it does the same", "%s has schema %d, this version brings %d", cmd.databaseName(),
+			have, newest,
+		)
 	}
 	return ok("%s answers in %s, schema %d", cmd.databaseName(), took, have)
 }
@@ -107,7 +113,10 @@ func (cmd *doctorCmd) keyset(ctx context.Context) finding {
 	if errors.Is(err, fs.ErrNotExist) {
 		file, embedded := cmd.sqliteFile()
 		if _, err := os.Stat(file); embedded && err == nil {
-			return failing("put it back from a backup, or name it by --keyset; without it sealed secrets and saved sessions are lost", "%s is missing, the database is there", path)
+			return failing(
+				"put it back from a backup, or name it by --keyset; without it sealed secrets and saved sessions are lost",
+				"%s is missing, the database is there", path,
+			)
 		}
 		return ok("%s is not there yet; serve makes it", path)
 	}
@@ -139,7 +148,10 @@ func (cmd *doctorCmd) sandboxKind(ctx context.Context, kind string) finding {
 	chosen := kind == cmd.Sandbox
 	switch {
 	case err != nil && chosen:
-		return failing("Debian: apt-get install bubblewrap. Without a sandbox only the model demo/offline runs; --sandbox process runs agents without isolation", "%v", err)
+		return failing(
+			"Debian: apt-get install bubblewrap. Without a sandbox only the model demo/offline runs; --sandbox process runs agents without isolation",
+			"%v", err,
+		)
 	case err != nil:
 		return ok("not available, and not chosen: %v", err)
 	case kind == sandbox.Process && chosen:
@@ -168,7 +180,10 @@ func modelProviders(context.Context) finding {
 		}
 	}
 	if len(named) == 0 {
-		return warn("set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY where serve runs", "no provider is configured: runs can use demo/offline only")
+		return warn(
+			"set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY where serve runs",
+			"no provider is configured: runs can use demo/offline only",
+		)
 	}
 	return ok("%s", strings.Join(named, ", "))
 }
@@ -186,7 +201,10 @@ func systemClock(context.Context) finding {
 		}
 	}
 	if !clockSynchronized() {
-		return warn("let NTP keep the clock (systemd-timesyncd or chrony)", "%s; the kernel says that nothing keeps it right", now.Format(time.RFC3339))
+		return warn(
+			"let NTP keep the clock (systemd-timesyncd or chrony)", "%s; the kernel says that nothing keeps it right",
+			now.Format(time.RFC3339),
+		)
 	}
 	return ok("%s", now.Format(time.RFC3339))
 }

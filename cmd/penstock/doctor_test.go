@@ -131,10 +131,14 @@ func TestPostgresIsCaredFor(t *testing.T) {
 	s.Stop()
 
 	other := testkit.Postgres(t)
-	call(t, nil, "restore", "--data", filepath.Join(t.TempDir(), "d"), "--from", file).want(t, 65, "of a postgres database")
+	call(
+		t, nil, "restore", "--data", filepath.Join(t.TempDir(), "d"), "--from", file,
+	).want(t, 65, "of a postgres database")
 	data := filepath.Join(t.TempDir(), "d")
 	keyset := writeFile(t, "keyset.json", "another")
-	call(t, nil, "restore", "--database", other, "--data", data, "--from", file, "--keyset", keyset).want(t, 65, "another keyset")
+	call(
+		t, nil, "restore", "--database", other, "--data", data, "--from", file, "--keyset", keyset,
+	).want(t, 65, "another keyset")
 	call(t, nil, "restore", "--database", other, "--data", data, "--from", file).want(t, 0, "restored")
 	again := serve(t, nil, "--database", other, "--data", data)
 	restored := []string{"PENSTOCK_BASE_URL=" + again.url, "PENSTOCK_API_KEY=" + s.Key}
@@ -156,7 +160,9 @@ func TestDatabasePasswordIsNotInTheProcessList(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "pg_dump"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, database := range []string{"postgres://me:p%40ss@db.example/x?sslmode=require", "postgres://me@db.example/x?password=p%40ss&sslmode=require"} {
+	for _, database := range []string{
+		"postgres://me:p%40ss@db.example/x?sslmode=require", "postgres://me@db.example/x?password=p%40ss&sslmode=require",
+	} {
 		env := []string{"PATH=" + dir + ":/usr/bin:/bin", "PENSTOCK_DATABASE=" + database}
 		call(t, env, "backup", "--data", dir, "--to", filepath.Join(dir, "b.tar")).want(t, 70, "pg_dump")
 		content, err := os.ReadFile(seen)
@@ -167,10 +173,15 @@ func TestDatabasePasswordIsNotInTheProcessList(t *testing.T) {
 		if password != "password=p@ss" || strings.Contains(arguments, "p%40ss") || strings.Contains(arguments, "p@ss") {
 			t.Errorf("got the arguments %s and %s", arguments, password)
 		}
-		if name, _, _ := strings.Cut(arguments[strings.Index(arguments, "--dbname=")+len("--dbname="):], " "); name != "postgres://me@db.example/x?sslmode=require" {
+		if name, _, _ := strings.Cut(
+			arguments[strings.Index(arguments, "--dbname=")+len("--dbname="):], " ",
+		); name != "postgres://me@db.example/x?sslmode=require" {
 			u, err := url.Parse(name)
 			t.Errorf("got the database %v (%v)", u, err)
 		}
 	}
-	call(t, []string{"PATH=/nowhere", "PENSTOCK_DATABASE=postgres://db.example/x"}, "backup", "--data", dir, "--to", filepath.Join(dir, "b.tar")).want(t, 78, "postgresql-client")
+	call(
+		t, []string{"PATH=/nowhere", "PENSTOCK_DATABASE=postgres://db.example/x"}, "backup", "--data", dir, "--to",
+		filepath.Join(dir, "b.tar"),
+	).want(t, 78, "postgresql-client")
 }

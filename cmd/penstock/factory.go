@@ -59,7 +59,8 @@ func (cmd *factoryListCmd) Run(ctx context.Context, std *stdio, in *factoryCmds)
 			files += ", a new secret waits"
 		}
 		rows = append(rows, []string{
-			f.UID, f.Name, f.Alias, strconv.Itoa(len(f.Agents)), strconv.Itoa(f.AutomationCount), strconv.Itoa(f.WebhookCount), files,
+			f.UID, f.Name, f.Alias, strconv.Itoa(len(f.Agents)), strconv.Itoa(f.AutomationCount), strconv.Itoa(f.WebhookCount),
+			files,
 		})
 	}
 	return std.table([]string{"FACTORY", "NAME", "ALIAS", "AGENTS", "AUTOMATIONS", "WEBHOOKS", "FILES"}, rows)
@@ -98,7 +99,9 @@ func (in *factoryCmds) change(ctx context.Context, std *stdio, method, called st
 	if err != nil {
 		return err
 	}
-	return answer(ctx, a.client, method, a.factory, body, func(f penstock.Factory) error { return std.facts(factoryFacts(f)) })
+	return answer(
+		ctx, a.client, method, a.factory, body, func(f penstock.Factory) error { return std.facts(factoryFacts(f)) },
+	)
 }
 
 func factoryFacts(f penstock.Factory) []fact {
@@ -107,10 +110,17 @@ func factoryFacts(f penstock.Factory) []fact {
 		{"name", f.Name},
 		{"alias", f.Alias},
 		{"description", f.Description},
-		{"files", map[penstock.FactorySource]string{penstock.FactoryService: "on this server", penstock.FactoryRepository: "in a repository"}[f.Source]},
+		{
+			"files",
+			map[penstock.FactorySource]string{
+				penstock.FactoryService: "on this server", penstock.FactoryRepository: "in a repository",
+			}[f.Source],
+		},
 	}
 	if f.Repository != nil {
-		list = append(list, fact{"repository", f.Repository.URL}, fact{"branch", cmp.Or(f.Repository.Branch, "the default one")},
+		list = append(list, fact{"repository", f.Repository.URL}, fact{
+			"branch", cmp.Or(f.Repository.Branch, "the default one"),
+		},
 			fact{"path", f.Repository.Path}, fact{"credential", f.Repository.Secret})
 		list = append(list, stateFacts(f.Definition)...)
 	}
@@ -118,8 +128,12 @@ func factoryFacts(f penstock.Factory) []fact {
 		list = append(list, fact{"agent", fmt.Sprintf("%s %s (%s)", a.UID, a.Name, strings.ToLower(string(a.Type)))})
 	}
 	list = append(list, outdatedFacts(f)...)
-	return append(list, fact{"automations", strconv.Itoa(f.AutomationCount)}, fact{"webhooks", strconv.Itoa(f.WebhookCount)},
-		fact{"revision", strconv.FormatInt(f.Definition.Revision, 10)}, fact{"created", moments(f.CreatedAt)}, fact{"changed", moments(f.UpdatedAt)})
+	return append(list, fact{
+		"automations", strconv.Itoa(f.AutomationCount),
+	}, fact{"webhooks", strconv.Itoa(f.WebhookCount)},
+		fact{
+			"revision", strconv.FormatInt(f.Definition.Revision, 10),
+		}, fact{"created", moments(f.CreatedAt)}, fact{"changed", moments(f.UpdatedAt)})
 }
 
 // outdatedFacts say which webhooks have not taken the new value of their managed
@@ -176,11 +190,15 @@ func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 		}
 		return &s
 	}
-	request := penstock.FactoryRequest{Name: text(cmd.Name), Alias: text(cmd.Alias), Description: text(cmd.Description), Repository: repository}
+	request := penstock.FactoryRequest{
+		Name: text(cmd.Name), Alias: text(cmd.Alias), Description: text(cmd.Description), Repository: repository,
+	}
 	if repository != nil {
 		return c.createFromRepository(ctx, request)
 	}
-	return answer(ctx, c, http.MethodPost, "factory", request, func(f penstock.Factory) error { return std.facts(factoryFacts(f)) })
+	return answer(
+		ctx, c, http.MethodPost, "factory", request, func(f penstock.Factory) error { return std.facts(factoryFacts(f)) },
+	)
 }
 
 type factoryUpdateCmd struct {

@@ -63,14 +63,18 @@ func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds,
 		called = d.Factory.Name
 	}
 	uid, err := c.factoryUID(ctx, called)
-	if refused, ok := errors.AsType[*exitError](err); ok && refused.code == exitRefused && f.Factory == "" && f.Base == nil {
+	if refused, ok := errors.AsType[*exitError](
+		err,
+	); ok && refused.code == exitRefused && f.Factory == "" && f.Base == nil {
 		return f.create(ctx, c, files, d, local, dry)
 	}
 	if err != nil {
 		return err
 	}
 	request := factory.ApplyRequest{Files: files, DryRun: dry, BaseRevision: f.Base}
-	err = answer(ctx, c, http.MethodPut, "factory/"+url.PathEscape(uid)+"/definition", request, func(a factory.Applied) error {
+	err = answer(ctx, c, http.MethodPut, "factory/"+url.PathEscape(uid)+"/definition", request, func(
+		a factory.Applied,
+	) error {
 		f.remark(std, local, a.Diagnostics)
 		return printPlan(std, a.Plan, fmt.Sprintf("revision %d is active", a.Revision))
 	})
@@ -80,18 +84,23 @@ func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds,
 // create makes the factory that there is not yet. A plan of it has the
 // server's findings.
 func (f *folderOfFactory) create(
-	ctx context.Context, c *client, files map[string]string, d *definition.Definition, local []definition.Diagnostic, dry bool,
+	ctx context.Context, c *client, files map[string]string, d *definition.Definition, local []definition.Diagnostic,
+	dry bool,
 ) error {
 	plan := definition.Compare(nil, d, nil)
 	if !dry {
 		err := answer(ctx, c, http.MethodPost, "factory", map[string]any{"files": files}, func(made penstock.Factory) error {
 			f.remark(c.std, local, made.Definition.Diagnostics)
-			return printPlan(c.std, plan, fmt.Sprintf("revision %d is active in the new factory %s", made.Definition.Revision, made.UID))
+			return printPlan(
+				c.std, plan, fmt.Sprintf("revision %d is active in the new factory %s", made.Definition.Revision, made.UID),
+			)
 		})
 		return f.explain(c.std, err)
 	}
 	var verdict factory.Validated
-	if _, err := c.call(ctx, http.MethodPost, "factory-files/validate", map[string]any{"files": files}, &verdict); err != nil {
+	if _, err := c.call(
+		ctx, http.MethodPost, "factory-files/validate", map[string]any{"files": files}, &verdict,
+	); err != nil {
 		return err
 	}
 	if !verdict.Valid {

@@ -45,7 +45,9 @@ func TestFactoryOfARepository(t *testing.T) {
 	w.repository.Commit("Begin", acmeFiles())
 	call(t, env, "factory", "create").want(t, 64, "give the factory a name")
 	call(t, env, "factory", "create", "x", "--branch", "main").want(t, 64, "belong to --repository")
-	call(t, env, "factory", "create", "--repository", w.repository.URL(), "--branch", "gone").want(t, 1, "problem", "no such branch")
+	call(
+		t, env, "factory", "create", "--repository", w.repository.URL(), "--branch", "gone",
+	).want(t, 1, "problem", "no such branch")
 	call(t, env, "factory", "update", "factories", "--name", "x").want(t, 65, "read-only here")
 	var f penstock.Factory
 	fromJSON(t, call(t, env, "factory", "get", "factories", "-o", "json").out, &f)
@@ -62,7 +64,9 @@ func TestFactoryOfARepository(t *testing.T) {
 	id := w.repository.Commit("Break it", with(acmeFiles(), "webhooks/ci.yaml", "secretName: CI_TOKN\n"))
 	call(t, env, "factory", "sync", "tracked").want(t, 1, "rejected", id, "webhooks/ci.yaml:1:13: FF_INVALID_REFERENCE")
 	call(t, env, "factory", "get", "tracked").want(t, 0, "invalid", id)
-	call(t, env, "factory", "history", "tracked", "--diff").want(t, 0, "1 rejected", "1 applied", "Ada Brandt", "create", "webhook ci", "+secretName: CI_TOKEN", "Break it")
+	call(t, env, "factory", "history", "tracked", "--diff").want(
+		t, 0, "1 rejected", "1 applied", "Ada Brandt", "create", "webhook ci", "+secretName: CI_TOKEN", "Break it",
+	)
 	call(t, env, "factory", "history", "tracked", "--limit", "1").want(t, 0, "rejected")
 	call(t, env, "factory", "history", "nobody").want(t, 65, "there is no factory")
 }

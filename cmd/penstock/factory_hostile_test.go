@@ -55,7 +55,9 @@ func hostileTrees() map[string]struct {
 	}
 	laughs := "a0: &a0 x\n"
 	for i := range 100 {
-		laughs += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 9), ","))
+		laughs += fmt.Sprintf(
+			"a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 9), ","),
+		)
 	}
 	many := smallTree()
 	for i := range definition.MaxFiles - 1 {
@@ -86,10 +88,20 @@ func hostileTrees() map[string]struct {
 		"open brackets":        runner(strings.Repeat("[", 200_000), "1:1: FF_INVALID_DOCUMENT"),
 		"a key many times":     runner(strings.Repeat("k: 1\n", 70_000), "2:1: FF_DUPLICATE_KEY"),
 		"a key of 3 MB":        runner(strings.Repeat("k", 3<<20)+": x\n"+mac, "1:1: FF_UNKNOWN_FIELD"),
-		"many names":           {smallTree("automations/a.md", "---\ntriggers: [{provider: webhook, event: received, filter: {webhook_ids: ["+strings.Repeat("x,", 70_000)+"]}}]\n---\nx\n"), "automations/a.md:2:"},
-		"only fences":          {smallTree("agents/a/agent.md", strings.Repeat("---\n", 1_000_000)), "agents/a/agent.md:3:1: FF_INVALID_DOCUMENT"},
-		"too many files":       {many, "runners/r998.yaml:1:1: FF_INVALID_DOCUMENT the tree has 1001 files"},
-		"4 MB and a byte":      {large, "skills/s/data.txt:1:1: FF_INVALID_DOCUMENT the tree has 4194305 bytes"},
+		"many names": {
+			smallTree(
+				"automations/a.md",
+				"---\ntriggers: [{provider: webhook, event: received, filter: {webhook_ids: ["+strings.Repeat(
+					"x,", 70_000,
+				)+"]}}]\n---\nx\n",
+			),
+			"automations/a.md:2:",
+		},
+		"only fences": {
+			smallTree("agents/a/agent.md", strings.Repeat("---\n", 1_000_000)), "agents/a/agent.md:3:1: FF_INVALID_DOCUMENT",
+		},
+		"too many files":  {many, "runners/r998.yaml:1:1: FF_INVALID_DOCUMENT the tree has 1001 files"},
+		"4 MB and a byte": {large, "skills/s/data.txt:1:1: FF_INVALID_DOCUMENT the tree has 4194305 bytes"},
 	}
 }
 
@@ -115,7 +127,9 @@ func TestFactoryValidateTakesWhatever(t *testing.T) {
 		}
 		writeBelow(t, elsewhere, "secret.yaml", "password: hidden\n")
 		writeBelow(t, folder, "runners/z.yaml", "platform: {os: macos}\n")
-		for link, target := range map[string]string{"runners/a.yaml": filepath.Join(elsewhere, "secret.yaml"), "webhooks": elsewhere, "skills": ".."} {
+		for link, target := range map[string]string{
+			"runners/a.yaml": filepath.Join(elsewhere, "secret.yaml"), "webhooks": elsewhere, "skills": "..",
+		} {
 			if err := os.Symlink(target, filepath.Join(folder, link)); err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +137,9 @@ func TestFactoryValidateTakesWhatever(t *testing.T) {
 		if err := syscall.Mkfifo(filepath.Join(folder, "runners/b.yaml"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, got := range wantFindings(t, folder, "runners/a.yaml:1:1: FF_UNSUPPORTED_PATH only plain files are read, no links or devices") {
+		for _, got := range wantFindings(
+			t, folder, "runners/a.yaml:1:1: FF_UNSUPPORTED_PATH only plain files are read, no links or devices",
+		) {
 			for _, path := range []string{"runners/a.yaml", "runners/b.yaml", "skills", "webhooks"} {
 				if !strings.Contains(got.out, path) {
 					t.Errorf("got\n%s\nwant %s in it", got.out, path)
@@ -159,8 +175,13 @@ func wantFindings(t *testing.T, folder, want string) []called {
 	}
 	fromJSON(t, asJSON.out, &verdict)
 	count := func(text string) int { return strings.Count(text, "\n") }
-	if verdict.Valid != (want == "") || len(verdict.Diagnostics) != count(text.out) || count(text.out) != count(github.out) {
-		t.Errorf("got %t and %d findings as JSON, %d as text, %d for GitHub", verdict.Valid, len(verdict.Diagnostics), count(text.out), count(github.out))
+	if verdict.Valid != (want == "") || len(
+		verdict.Diagnostics,
+	) != count(text.out) || count(text.out) != count(github.out) {
+		t.Errorf(
+			"got %t and %d findings as JSON, %d as text, %d for GitHub", verdict.Valid, len(verdict.Diagnostics),
+			count(text.out), count(github.out),
+		)
 	}
 	if want == "" || len(verdict.Diagnostics) == 0 {
 		return all
@@ -169,7 +190,10 @@ func wantFindings(t *testing.T, folder, want string) []called {
 	if !strings.HasPrefix(text.out, folder+"/"+want) || !strings.HasPrefix(first.String(), want) {
 		t.Errorf("got %.300s and %.300s, want %s first", text.out, first, want)
 	}
-	if line := fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", first.Severity, path.Join(folder, first.Path), first.Line, first.Column, first.Code); !strings.HasPrefix(github.out, line) {
+	if line := fmt.Sprintf(
+		"::%s file=%s,line=%d,col=%d::%s", first.Severity, path.Join(folder, first.Path), first.Line, first.Column,
+		first.Code,
+	); !strings.HasPrefix(github.out, line) {
 		t.Errorf("got %.300s, want %s first", github.out, line)
 	}
 	return all
@@ -188,7 +212,9 @@ func callMeasured(t *testing.T, args ...string) called {
 code = subprocess.run(sys.argv[1:]).returncode
 print("memory", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
 sys.exit(code)`
-	got := finish(t, "", exec.CommandContext(t.Context(), python, append([]string{"-c", measure, testkit.Binary(t)}, args...)...))
+	got := finish(
+		t, "", exec.CommandContext(t.Context(), python, append([]string{"-c", measure, testkit.Binary(t)}, args...)...),
+	)
 	var kilobytes int64
 	at := strings.LastIndex(got.err, "memory ")
 	if _, err := fmt.Sscanf(got.err[max(at, 0):], "memory %d", &kilobytes); err != nil {
@@ -209,7 +235,10 @@ func TestServerTakesWhateverFiles(t *testing.T) {
 	h := &hooked{Server: s, t: t}
 	h.factory = h.newFactory("acme")
 	trees, before := hostileTrees(), s.PeakMemory()
-	for _, name := range []string{"../x.yaml", "/etc/x.yaml", "runners/../x.yaml", "./x.yaml", "runners//x.yaml", "", `runners\x.yaml`, "runners/x\n.yaml"} {
+	for _, name := range []string{
+		"../x.yaml", "/etc/x.yaml", "runners/../x.yaml", "./x.yaml", "runners//x.yaml", "", `runners\x.yaml`,
+		"runners/x\n.yaml",
+	} {
 		tree := trees["tabs"]
 		tree.files, tree.want = smallTree(name, "platform: {os: macos}\n"), name+":1:1: FF_UNSUPPORTED_PATH"
 		trees["the path "+name] = tree
@@ -235,7 +264,9 @@ func TestServerTakesWhateverFiles(t *testing.T) {
 		if diff := cmp.Diff(verdict.Diagnostics, refused.Diagnostics); diff != "" {
 			t.Errorf("%s: one is told another thing where it is applied (-validated +applied):\n%.2000s", name, diff)
 		}
-		if len(verdict.Diagnostics) == 0 || !strings.HasPrefix(position(verdict.Diagnostics[0])+" "+verdict.Diagnostics[0].Message, tree.want) {
+		if len(verdict.Diagnostics) == 0 || !strings.HasPrefix(
+			position(verdict.Diagnostics[0])+" "+verdict.Diagnostics[0].Message, tree.want,
+		) {
 			t.Errorf("%s: got %.300v, want %s first", name, verdict.Diagnostics, tree.want)
 		}
 	}
@@ -302,7 +333,9 @@ func TestEveryCodeOfFactoryFiles(t *testing.T) {
 		}
 		verdict, _ := h.validate(files)
 		refused, _ := h.define(files)
-		for entrance, found := range map[string][]definition.Diagnostic{"validate": verdict.Diagnostics, "define": refused.Diagnostics} {
+		for entrance, found := range map[string][]definition.Diagnostic{
+			"validate": verdict.Diagnostics, "define": refused.Diagnostics,
+		} {
 			var got []string
 			for _, d := range found {
 				got = append(got, position(d))

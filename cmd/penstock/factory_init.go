@@ -57,7 +57,9 @@ func (cmd *factoryInitCmd) Run(ctx context.Context, std *stdio, in *factoryCmds)
 }
 
 // files are those to be written, and what can be done with them next.
-func (cmd *factoryInitCmd) files(ctx context.Context, std *stdio, in *factoryCmds) (files map[string]string, next string, err error) {
+func (cmd *factoryInitCmd) files(
+	ctx context.Context, std *stdio, in *factoryCmds,
+) (files map[string]string, next string, err error) {
 	if cmd.From == "" {
 		return cmd.small()
 	}

@@ -24,7 +24,9 @@ func TestFactoryInit(t *testing.T) {
 	call(t, env, "factory", "init", edited, "--from", "Payments: Team").want(t, 0, "wrote 2 files", "--base 2")
 	call(t, env, "factory", "apply", edited, "--base", "2").want(t, 0, "nothing changes")
 	call(t, env, "factory", "init", filepath.Join(t.TempDir(), "x"), "--from", "nobody").want(t, 65, "there is no factory")
-	call(t, nil, "factory", "init", filepath.Join(t.TempDir(), "x"), "--name", "a\nb").want(t, 64, "cannot be the name of a factory")
+	call(
+		t, nil, "factory", "init", filepath.Join(t.TempDir(), "x"), "--name", "a\nb",
+	).want(t, 64, "cannot be the name of a factory")
 	call(t, nil, "factory", "init", filepath.Join(t.TempDir(), "x"), "--name", "a", "--from", "b").want(t, 64, "--name")
 
 	// A link of the folder leads nowhere, and what is there stays.

@@ -89,7 +89,9 @@ func (cmd *factoryHistoryCmd) Run(ctx context.Context, std *stdio, in *factoryCm
 		return err
 	}
 	query := url.Values{"limit": {strconv.Itoa(cmd.Limit)}}
-	return answer(ctx, a.client, http.MethodGet, a.factory+"/definition/history?"+query.Encode(), nil, func(p factory.HistoryPage) error {
+	return answer(ctx, a.client, http.MethodGet, a.factory+"/definition/history?"+query.Encode(), nil, func(
+		p factory.HistoryPage,
+	) error {
 		for i, r := range p.Revisions {
 			if i > 0 {
 				fmt.Fprintln(std.out)
@@ -109,7 +111,10 @@ func revisionFacts(r factory.Revision, diff bool) []fact {
 	list := []fact{{"revision", fmt.Sprintf("%d %s", r.Revision, r.Result)}, {"at", moments(r.CreatedAt)}}
 	switch {
 	case r.Commit != nil:
-		list = append(list, fact{"commit", r.Commit.ID + " " + r.Commit.Message}, fact{"author", r.Commit.Author}, fact{"reason", r.Detail})
+		list = append(
+			list, fact{"commit", r.Commit.ID + " " + r.Commit.Message}, fact{"author", r.Commit.Author},
+			fact{"reason", r.Detail},
+		)
 	case r.Author != nil:
 		list = append(list, fact{"author", r.Author.DisplayName})
 	}
@@ -139,6 +144,13 @@ func findingFacts(found []penstock.Diagnostic) []fact {
 
 // stateFacts say whether what a repository has is in force.
 func stateFacts(d penstock.FactoryDefinition) []fact {
-	list := []fact{{"status", string(d.Status)}, {"commit", d.Commit}, {"rejected", d.Rejected}, {"reason", d.Detail}, {"problem", d.Problem}, {"checked", moments(d.CheckedAt)}}
+	list := []fact{
+		{"status", string(d.Status)},
+		{"commit", d.Commit},
+		{"rejected", d.Rejected},
+		{"reason", d.Detail},
+		{"problem", d.Problem},
+		{"checked", moments(d.CheckedAt)},
+	}
 	return append(list, findingFacts(d.Diagnostics)...)
 }

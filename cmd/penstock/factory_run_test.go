@@ -59,7 +59,10 @@ func TestFactoryGrantsSecretsAndSkillsToItsRuns(t *testing.T) {
 	testkit.Engines(t, func(t *testing.T, database string) {
 		h := &hooked{Server: testkit.Serve(t, testkit.ServeOptions{Database: database}), t: t}
 		for _, name := range []string{"HOOK_OF_CI", "EVERY", "DEPLOY", "BILLING"} {
-			h.ask(http.MethodPost, "/secrets", map[string]string{"name": name, "value": "value-of-" + strings.ToLower(name)}, http.StatusCreated, nil)
+			h.ask(
+				http.MethodPost, "/secrets", map[string]string{"name": name, "value": "value-of-" + strings.ToLower(name)},
+				http.StatusCreated, nil,
+			)
 		}
 		automation := func(agent, more, prompt string) string {
 			return "---\nagent: " + agent + "\n" + more + "triggers: [{provider: webhook, event: received, filter: {webhook_ids: [ci]}}]\n---\n" + prompt + "\n"
@@ -80,12 +83,16 @@ func TestFactoryGrantsSecretsAndSkillsToItsRuns(t *testing.T) {
 		h.factory = f.UID
 		var hooks struct{ Webhooks []penstock.Webhook }
 		h.ask(http.MethodGet, h.path()+"/webhooks", nil, http.StatusOK, &hooks)
-		if got := newSender(t).post(h.url(hooks.Webhooks[0]), map[string]string{"Authorization": "Bearer value-of-hook_of_ci"}, `{}`); got.status != http.StatusAccepted {
+		if got := newSender(t).post(
+			h.url(hooks.Webhooks[0]), map[string]string{"Authorization": "Bearer value-of-hook_of_ci"}, `{}`,
+		); got.status != http.StatusAccepted {
 			t.Fatalf("the delivery: got %d %s", got.status, got.body)
 		}
 		runs := h.runs(hooks.Webhooks[0])
 		want := map[string][]string{
-			"leads": {"E14 D15 B0", "Deploy with care."}, "counts": {"E14 D0 B16", "Clerks do not deploy."}, "trusts-none": {"E14 D0 B0", "Clerks do not deploy."},
+			"leads": {"E14 D15 B0", "Deploy with care."}, "counts": {
+				"E14 D0 B16", "Clerks do not deploy.",
+			}, "trusts-none": {"E14 D0 B0", "Clerks do not deploy."},
 		}
 		if len(runs) != len(want) {
 			t.Fatalf("got %d runs, want %d", len(runs), len(want))
@@ -124,11 +131,15 @@ func TestBundledSkillsWork(t *testing.T) {
 			"prompt": "demo: run \"$PENSTOCK_CLI\" factory validate .penstock/skills/factory-files/example\ndemo: read_skill factory-files",
 		})
 		want := &penstock.Skill{Name: "factory-files", BundledID: "factory-files"}
-		if want.Description = run.Skill.Description; cmp.Diff(want, run.Skill) != "" || run.Config.Name != "factory-files" || want.Description == "" {
+		if want.Description = run.Skill.Description; cmp.Diff(
+			want, run.Skill,
+		) != "" || run.Config.Name != "factory-files" || want.Description == "" {
 			t.Errorf("the run %q came from %+v", run.Config.Name, run.Skill)
 		}
 		records := h.records(run)
-		for _, want := range []string{"is valid: 9 files", `"bundled_skill_id":"factory-files"`, `"skill_path":".penstock/skills/factory-files/SKILL.md"`} {
+		for _, want := range []string{
+			"is valid: 9 files", `"bundled_skill_id":"factory-files"`, `"skill_path":".penstock/skills/factory-files/SKILL.md"`,
+		} {
 			if !strings.Contains(records, want) {
 				t.Errorf("the records do not hold %s", want)
 			}
@@ -156,18 +167,25 @@ func TestWorkerElsewhereGetsWhatTheFactoryGives(t *testing.T) {
 		"skills/tidy/SKILL.md": "---\nname: tidy\ndescription: d\n---\nTidy up.\n",
 	}}, http.StatusCreated, &f)
 	run := h.run(map[string]any{
-		"prompt": "demo: run cat state; \"$PENSTOCK_CLI\" factory validate .penstock/skills/factory-files/example\ndemo: read_skill tidy", "agent_identity_uid": f.ForemanUID,
-		"config": map[string]any{"skills": []string{"factory-files"}},
+		"prompt":             "demo: run cat state; \"$PENSTOCK_CLI\" factory validate .penstock/skills/factory-files/example\ndemo: read_skill tidy",
+		"agent_identity_uid": f.ForemanUID,
+		"config":             map[string]any{"skills": []string{"factory-files"}},
 	})
 	records := h.records(run)
-	for _, want := range []string{"prepared", "is valid: 9 files", "Tidy up.", `"runner":"here"`, `"event_type":"image_not_used"`} {
+	for _, want := range []string{
+		"prepared", "is valid: 9 files", "Tidy up.", `"runner":"here"`, `"event_type":"image_not_used"`,
+	} {
 		if !strings.Contains(records, want) {
 			t.Errorf("the records do not hold %s", want)
 		}
 	}
 	start := func(config map[string]any) string {
 		var created penstock.RunCreated
-		h.ask(http.MethodPost, "/agent/runs", map[string]any{"prompt": "demo: run sleep 600", "agent_identity_uid": f.ForemanUID, "config": config}, http.StatusOK, &created)
+		h.ask(
+			http.MethodPost, "/agent/runs",
+			map[string]any{"prompt": "demo: run sleep 600", "agent_identity_uid": f.ForemanUID, "config": config}, http.StatusOK,
+			&created,
+		)
 		return created.ID
 	}
 	h.ask(http.MethodGet, "/agent/runs/"+start(map[string]any{"runner_id": "other"}), nil, http.StatusOK, &run)
@@ -195,9 +213,14 @@ func TestCommandsOfThePlatformSkillWork(t *testing.T) {
 	}
 	h := serveHooks(t, testkit.ServeOptions{})
 	var key penstock.Key
-	h.ask(http.MethodPost, "/keys", map[string]any{"name": "runs", "scopes": []string{"runs:read", "runs:write"}}, http.StatusCreated, &key)
+	h.ask(
+		http.MethodPost, "/keys", map[string]any{"name": "runs", "scopes": []string{"runs:read", "runs:write"}},
+		http.StatusCreated, &key,
+	)
 	h.ask(http.MethodPost, "/secrets", map[string]string{"name": "TEAM_KEY", "value": key.Key}, http.StatusCreated, nil)
-	blocks := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(skills.Files("svc-platform")["SKILL.md"], -1)
+	blocks := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(
+		skills.Files("svc-platform")["SKILL.md"], -1,
+	)
 	if len(blocks) < 6 {
 		t.Fatalf("got %d blocks of commands", len(blocks))
 	}
@@ -220,10 +243,16 @@ func (h *hooked) runCommands(blocks [][]string) penstock.Run {
 	prompt, attachments := "demo: write report.md # Report", []penstock.Attachment{}
 	for i, block := range blocks {
 		name := fmt.Sprintf("%d.sh", i)
-		attachments = append(attachments, penstock.Attachment{FileName: name, MimeType: "text/x-sh", Data: []byte("set -e\n" + block[1])})
+		attachments = append(
+			attachments, penstock.Attachment{FileName: name, MimeType: "text/x-sh", Data: []byte("set -e\n" + block[1])},
+		)
 		prompt += "\ndemo: run sh .penstock/attachments/" + name
 	}
-	run := h.run(map[string]any{"prompt": prompt, "attachments": attachments, "config": map[string]any{"secrets": []string{"TEAM_KEY"}}})
+	run := h.run(
+		map[string]any{
+			"prompt": prompt, "attachments": attachments, "config": map[string]any{"secrets": []string{"TEAM_KEY"}},
+		},
+	)
 	var c penstock.Conversation
 	h.ask(http.MethodGet, "/agent/runs/"+run.ID+"/conversation", nil, http.StatusOK, &c)
 	done := 0
@@ -262,7 +291,11 @@ func TestSkillsOfRepositoriesAreListed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "all"}} {
+		for _, args := range [][]string{
+			{"init", "-q", "-b", "main"},
+			{"add", "."},
+			{"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "all"},
+		} {
 			cmd := exec.CommandContext(t.Context(), "git", args...)
 			cmd.Dir = dir
 			if out, err := cmd.CombinedOutput(); err != nil {
@@ -270,7 +303,10 @@ func TestSkillsOfRepositoriesAreListed(t *testing.T) {
 			}
 		}
 		var e penstock.Environment
-		h.ask(http.MethodPost, "/agent/environments", map[string]any{"name": "app", "repos": []map[string]string{{"url": "file://" + dir}}}, http.StatusCreated, &e)
+		h.ask(
+			http.MethodPost, "/agent/environments",
+			map[string]any{"name": "app", "repos": []map[string]string{{"url": "file://" + dir}}}, http.StatusCreated, &e,
+		)
 		listed := func(query string) map[string][]string {
 			var answer struct{ Agents []penstock.AgentSkillItem }
 			h.ask(http.MethodGet, "/agent?"+query, nil, http.StatusOK, &answer)
@@ -282,19 +318,27 @@ func TestSkillsOfRepositoriesAreListed(t *testing.T) {
 						text = v.ID + " !"
 					}
 					got[item.Name] = append(got[item.Name], text)
-					if v.Error == "" && (v.BasePrompt == "" || v.Source.Owner != "acme" || v.Source.Name != "app" || len(v.Environments) != 1 || v.Environments[0].UID != e.UID) {
+					if v.Error == "" && (v.BasePrompt == "" || v.Source.Owner != "acme" || v.Source.Name != "app" || len(
+						v.Environments,
+					) != 1 || v.Environments[0].UID != e.UID) {
 						t.Errorf("got %+v", v)
 					}
 				}
 			}
 			return got
 		}
-		good := map[string][]string{"triage": {"acme/app:.agents/skills/triage/SKILL.md Sorts issues.", "acme/app:.claude/skills/triage/SKILL.md Another."}}
+		good := map[string][]string{
+			"triage": {
+				"acme/app:.agents/skills/triage/SKILL.md Sorts issues.", "acme/app:.claude/skills/triage/SKILL.md Another.",
+			},
+		}
 		if diff := cmp.Diff(good, listed("")); diff != "" {
 			t.Errorf("skills (-want +got):\n%s", diff)
 		}
 		all := map[string][]string{"triage": good["triage"], "broken": {"acme/app:.claude/skills/broken/SKILL.md !"}}
-		if diff := cmp.Diff(all, listed("include_malformed_skills=true&refresh=true&repo=acme/app&sort_by=last_run")); diff != "" {
+		if diff := cmp.Diff(
+			all, listed("include_malformed_skills=true&refresh=true&repo=acme/app&sort_by=last_run"),
+		); diff != "" {
 			t.Errorf("with malformed ones (-want +got):\n%s", diff)
 		}
 		if got := listed("repo=acme/other&include_malformed_skills=true"); len(got) != 0 {
@@ -302,12 +346,20 @@ func TestSkillsOfRepositoriesAreListed(t *testing.T) {
 		}
 		for _, bad := range []string{"repo=app", "sort_by=age", "include_malformed_skills=perhaps", "refresh=2"} {
 			name, _, _ := strings.Cut(bad, "=")
-			if got := send(t, h.Server, http.MethodGet, "/agent?"+bad, ""); got.status != http.StatusBadRequest || !strings.Contains(string(got.body), name) {
+			if got := send(
+				t, h.Server, http.MethodGet, "/agent?"+bad, "",
+			); got.status != http.StatusBadRequest || !strings.Contains(string(got.body), name) {
 				t.Errorf("%s: got %d %s", bad, got.status, got.body)
 			}
 		}
-		run := h.run(map[string]any{"skill": "acme/app:.agents/skills/triage/SKILL.md", "config": map[string]any{"environment_id": e.UID}})
-		if diff := cmp.Diff(&penstock.Skill{Name: "triage", Description: "Sorts issues.", FullPath: ".agents/skills/triage/SKILL.md"}, run.Skill); diff != "" || run.Config.Name != "triage" {
+		run := h.run(
+			map[string]any{
+				"skill": "acme/app:.agents/skills/triage/SKILL.md", "config": map[string]any{"environment_id": e.UID},
+			},
+		)
+		if diff := cmp.Diff(
+			&penstock.Skill{Name: "triage", Description: "Sorts issues.", FullPath: ".agents/skills/triage/SKILL.md"}, run.Skill,
+		); diff != "" || run.Config.Name != "triage" {
 			t.Errorf("the run %q (-want +got):\n%s", run.Config.Name, diff)
 		}
 	})

@@ -14,7 +14,9 @@ func TestFactories(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)
-	call(t, env, "factory", "create", "Payments", "--alias", "pay", "--description", "refunds").want(t, 0, "foreman", "refunds")
+	call(
+		t, env, "factory", "create", "Payments", "--alias", "pay", "--description", "refunds",
+	).want(t, 0, "foreman", "refunds")
 	call(t, env, "factory", "create", "Other").want(t, 0)
 	call(t, env, "factory", "create", "PAY").want(t, 65, "conflict")
 	call(t, env, "factory", "list").want(t, 0, "Payments", "Other", "AUTOMATIONS")
@@ -25,7 +27,10 @@ func TestFactories(t *testing.T) {
 	call(t, env, "factory", "update", "payments", "--name", "Refunds", "--alias", "").want(t, 0, "Refunds")
 	call(t, env, "factory", "get", "pay").want(t, 65, "there is no factory")
 
-	got := call(t, env, "factory", "dispatch", "refunds", "Look into it.", "--ticket", "linear:PAY-42", "--ticket-url", "https://example.com/PAY-42", "-o", "json")
+	got := call(
+		t, env, "factory", "dispatch", "refunds", "Look into it.", "--ticket", "linear:PAY-42", "--ticket-url",
+		"https://example.com/PAY-42", "-o", "json",
+	)
 	got.want(t, 0)
 	var d penstock.Dispatched
 	fromJSON(t, got.out, &d)
@@ -35,7 +40,9 @@ func TestFactories(t *testing.T) {
 		t.Errorf("got %s, want none of another factory's runs", out)
 	}
 	call(t, env, "run", "list", "--factory", "nobody").want(t, 65, "there is no factory")
-	call(t, env, "factory", "dispatch", "refunds", "x", "--ticket", "PAY-42").want(t, 65, "Invalid request: --ticket must be")
+	call(
+		t, env, "factory", "dispatch", "refunds", "x", "--ticket", "PAY-42",
+	).want(t, 65, "Invalid request: --ticket must be")
 	call(t, env, "factory", "delete", "refunds").want(t, 0)
 	call(t, env, "factory", "get", "refunds").want(t, 65, "there is no factory")
 	call(t, env, "run", "get", d.RunID).want(t, 0)
@@ -51,7 +58,10 @@ func TestAutomations(t *testing.T) {
 	if err := os.WriteFile(filter, []byte(`{"id": [9007199254740993]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call(t, env, "automation", "create", "Fix builds", "--prompt", "Mend it.", "--webhook", "ci", "--filter", filter, "--cron", "0 7 * * *", "--timezone", "Europe/Berlin").
+	call(
+		t, env, "automation", "create", "Fix builds", "--prompt", "Mend it.", "--webhook", "ci", "--filter", filter, "--cron",
+		"0 7 * * *", "--timezone", "Europe/Berlin",
+	).
 		want(t, 0, "fix-builds", "9007199254740993", "Europe/Berlin", "next run")
 	deliver(t, 202, url.IngressURL, `{"id": 9007199254740992}`, "Authorization", "Bearer "+url.Secret)
 	deliver(t, 202, url.IngressURL, `{"id": 9007199254740993}`, "Authorization", "Bearer "+url.Secret)
@@ -80,15 +90,26 @@ func TestAutomations(t *testing.T) {
 	call(t, env, "automation", "enable", "from-a-file").want(t, 0, "1 problem")
 	pulls := `{"name": "pulls", "prompt": "Review it.", "triggers": [{"provider": "github", "event": "pull_request_opened"}, {"provider": "slack", "event": "app_mention"}]}`
 	call(t, env, "automation", "create", "-f", writeFile(t, "pulls.json", pulls)).want(t, 0)
-	call(t, env, "automation", "get", "pulls").want(t, 0, "2 problems", "/triggers/0/provider not connected: no webhook", "/triggers/1/provider not connected: no events of slack")
+	call(t, env, "automation", "get", "pulls").want(
+		t, 0, "2 problems", "/triggers/0/provider not connected: no webhook",
+		"/triggers/1/provider not connected: no events of slack",
+	)
 	call(t, env, "automation", "delete", "pulls").want(t, 0)
-	call(t, env, "automation", "update", "from-a-file", "--webhook", "ci", "--filter", `{"a": []}`).want(t, 65, "Invalid request: --filter /a ")
-	call(t, env, "automation", "update", "from-a-file", "--webhook", "ci", "--name", "renamed", "--model", "demo/offline").want(t, 0, "renamed", "enabled")
+	call(
+		t, env, "automation", "update", "from-a-file", "--webhook", "ci", "--filter", `{"a": []}`,
+	).want(t, 65, "Invalid request: --filter /a ")
+	call(
+		t, env, "automation", "update", "from-a-file", "--webhook", "ci", "--name", "renamed", "--model", "demo/offline",
+	).want(t, 0, "renamed", "enabled")
 	call(t, env, "automation", "update", "renamed", "--filter", `{}`).want(t, 64, "--webhook")
 	call(t, env, "automation", "update", "renamed").want(t, 64, "nothing to change")
-	call(t, env, "automation", "create", "x", "--prompt", "-", "--webhook", "ci", "--filter", "-").want(t, 64, "standard input")
+	call(
+		t, env, "automation", "create", "x", "--prompt", "-", "--webhook", "ci", "--filter", "-",
+	).want(t, 64, "standard input")
 	call(t, env, "automation", "disable", "renamed").want(t, 0, "disabled")
-	call(t, env, "automation", "list").want(t, 0, "fix-builds", "renamed", "disabled", "webhook received, schedule cron_fired")
+	call(t, env, "automation", "list").want(
+		t, 0, "fix-builds", "renamed", "disabled", "webhook received, schedule cron_fired",
+	)
 	call(t, env, "automation", "delete", "renamed", "fix-builds").want(t, 0)
 	call(t, env, "automation", "get", "renamed").want(t, 65, "there is no automation")
 }

@@ -39,7 +39,9 @@ func TestFactoryValidate(t *testing.T) {
 
 	got = call(t, nil, "factory", "validate", "--format", "github", folder)
 	got.want(t, 1, "")
-	if want := "::error file=" + folder + "/agents/foreman/agent.md,line=2,col=1::FF_UNKNOWN_FIELD unknown key"; !strings.HasPrefix(got.out, want) {
+	if want := "::error file=" + folder + "/agents/foreman/agent.md,line=2,col=1::FF_UNKNOWN_FIELD unknown key"; !strings.HasPrefix(
+		got.out, want,
+	) {
 		t.Errorf("got\n%s", got.out)
 	}
 

@@ -57,7 +57,9 @@ func createRun(t *testing.T, s *testkit.Server, prompt string) (id string, ok bo
 	}
 	got := send(t, s, http.MethodPost, "/agent/runs", string(body))
 	if got.status == http.StatusServiceUnavailable {
-		if got.header.Get("Retry-After") == "" || got.header.Get("X-Should-Retry") != "true" || !bytes.Contains(got.body, []byte(penstock.CodeUnavailable)) {
+		if got.header.Get("Retry-After") == "" || got.header.Get("X-Should-Retry") != "true" || !bytes.Contains(
+			got.body, []byte(penstock.CodeUnavailable),
+		) {
 			t.Errorf("the 503 does not say when to come again: %v %s", got.header, got.body)
 		}
 		return "", false
@@ -114,7 +116,9 @@ func sleepers(t *testing.T, base int, n int) map[int]int {
 	for _, path := range paths {
 		line, _ := os.ReadFile(path) // it may have ended
 		var seconds int
-		if _, err := fmt.Sscanf(strings.ReplaceAll(string(line), "\x00", " "), "sleep %d", &seconds); err == nil && seconds >= base && seconds < base+n {
+		if _, err := fmt.Sscanf(
+			strings.ReplaceAll(string(line), "\x00", " "), "sleep %d", &seconds,
+		); err == nil && seconds >= base && seconds < base+n {
 			found[seconds-base]++
 		}
 	}
@@ -129,7 +133,12 @@ func TestKillLosesNothing(t *testing.T) {
 	testkit.Engines(t, func(t *testing.T, database string) {
 		scheme, _, _ := strings.Cut(database, ":")
 		base := bases[scheme]
-		s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--concurrency", fmt.Sprint(slots), "--limit-requests-per-minute", "0"}})
+		s := testkit.Serve(
+			t,
+			testkit.ServeOptions{
+				Database: database, Args: []string{"--concurrency", fmt.Sprint(slots), "--limit-requests-per-minute", "0"},
+			},
+		)
 		var ids []string
 		for i := range all {
 			id, ok := createRun(t, s, fmt.Sprintf("p\ndemo: run sleep %d", base+i))
@@ -205,7 +214,9 @@ func smallDisk(t *testing.T, size string) (dir string, grow func()) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(dir) })
-	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "mode=777,size="+size, "tmpfs", dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(
+		t.Context(), "mount", "-t", "tmpfs", "-o", "mode=777,size="+size, "tmpfs", dir,
+	).CombinedOutput(); err != nil {
 		t.Skipf("a small file system cannot be mounted here: %s", out)
 	}
 	t.Cleanup(func() {
@@ -214,7 +225,9 @@ func smallDisk(t *testing.T, size string) (dir string, grow func()) {
 		}
 	})
 	return dir, func() {
-		if out, err := exec.CommandContext(t.Context(), "mount", "-o", "remount,size=256m", dir).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(
+			t.Context(), "mount", "-o", "remount,size=256m", dir,
+		).CombinedOutput(); err != nil {
 			t.Fatalf("remount: %s", out)
 		}
 	}
@@ -254,7 +267,9 @@ func TestFullDiskSQLite(t *testing.T) {
 	t.Parallel()
 	dir, grow := smallDisk(t, "6m")
 	s := testkit.Serve(t, testkit.ServeOptions{
-		Database: "sqlite://" + filepath.Join(dir, "penstock.db"), Args: []string{"--no-worker", "--limit-requests-per-minute", "0"},
+		Database: "sqlite://" + filepath.Join(dir, "penstock.db"), Args: []string{
+			"--no-worker", "--limit-requests-per-minute", "0",
+		},
 	})
 	outlives(t, s, grow)
 }
@@ -340,7 +355,9 @@ func TestReadOnlySQLite(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := testkit.Serve(t, testkit.ServeOptions{
-		Database: "sqlite://" + filepath.Join(dir, "penstock.db"), Args: []string{"--no-worker", "--limit-requests-per-minute", "0"},
+		Database: "sqlite://" + filepath.Join(dir, "penstock.db"), Args: []string{
+			"--no-worker", "--limit-requests-per-minute", "0",
+		},
 	})
 	immutable := func(change string) error {
 		for _, file := range []string{"penstock.db", "penstock.db-wal"} {
@@ -393,7 +410,9 @@ func TestReadOnlySQLite(t *testing.T) {
 func TestFullDiskPostgres(t *testing.T) {
 	t.Parallel()
 	database, grow, drop := smallPostgres(t, "24m")
-	s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
+	s := testkit.Serve(
+		t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}},
+	)
 	outlives(t, s, grow)
 	s.Stop()
 	drop()
@@ -409,7 +428,9 @@ func smallPostgres(t *testing.T, size string) (database string, grow, drop func(
 	if err := os.Mkdir(space, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "chown", "--reference="+socketOf(t, database), space).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(
+		t.Context(), "chown", "--reference="+socketOf(t, database), space,
+	).CombinedOutput(); err != nil {
 		t.Fatalf("chown: %s", out)
 	}
 	admin, name := adminOf(t, database)
@@ -460,7 +481,9 @@ func TestPostgresGoesAndComesBack(t *testing.T) {
 	database := testkit.Postgres(t)
 	admin, name := adminOf(t, database)
 	drop := cutOff(name)
-	s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}})
+	s := testkit.Serve(
+		t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker", "--limit-requests-per-minute", "0"}},
+	)
 	var ids []string
 	create := func() error {
 		id, ok := createRun(t, s, "p")

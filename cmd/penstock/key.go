@@ -102,7 +102,13 @@ func (cmd *keyListCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error {
 			if k.ExpiresAt != 0 {
 				expires = moments(k.ExpiresAt)
 			}
-			rows = append(rows, []string{k.UID, k.Name, k.Prefix + "…", age(k.CreatedAt), age(k.LastUsedAt), expires, strings.Join(scopeNames(k.Scopes), " ")})
+			rows = append(
+				rows,
+				[]string{
+					k.UID, k.Name, k.Prefix + "…", age(k.CreatedAt), age(k.LastUsedAt), expires,
+					strings.Join(scopeNames(k.Scopes), " "),
+				},
+			)
 		}
 		return std.table([]string{"KEY", "NAME", "BEGINS", "AGE", "USED", "EXPIRES", "SCOPES"}, rows)
 	})

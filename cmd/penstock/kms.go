@@ -23,7 +23,9 @@ import (
 type kmsKey string
 
 // awsKey is what may stand for KEY: an ARN with its region, an alias, an id.
-var awsKey = regexp.MustCompile(`^(?:arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:(?:key|alias)/[\w/-]+|alias/[\w/-]+|[0-9A-Za-z-]+)$`)
+var awsKey = regexp.MustCompile(
+	`^(?:arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:(?:key|alias)/[\w/-]+|alias/[\w/-]+|[0-9A-Za-z-]+)$`,
+)
 
 // parse takes a third slash too, which gocloud.dev has before an ARN.
 func (k kmsKey) parse() (key, region string, err error) {
@@ -34,7 +36,10 @@ func (k kmsKey) parse() (key, region string, err error) {
 	region = query.Get("region")
 	query.Del("region")
 	if !found || parts == nil || err != nil || len(query) > 0 {
-		return "", "", exitf(exitUsage, "a key of a KMS is given as awskms://KEY or awskms://KEY?region=REGION, KEY being alias/NAME, or the key's id or ARN; AWS KMS is the one that can be used")
+		return "", "", exitf(
+			exitUsage,
+			"a key of a KMS is given as awskms://KEY or awskms://KEY?region=REGION, KEY being alias/NAME, or the key's id or ARN; AWS KMS is the one that can be used",
+		)
 	}
 	if region != "" && parts[1] != "" && region != parts[1] {
 		return "", "", exitf(exitUsage, "the key of the KMS is in %s and not in %s: leave ?region= out", parts[1], region)
@@ -58,7 +63,9 @@ func (k kmsKey) open(ctx context.Context) (*secret.KMS, error) {
 		return nil, exitf(exitConfig, "AWS settings: %w", err)
 	}
 	if settings.Region == "" {
-		return nil, exitf(exitConfig, "the region of the KMS is not known: set AWS_REGION, or say awskms://%s?region=REGION", key)
+		return nil, exitf(
+			exitConfig, "the region of the KMS is not known: set AWS_REGION, or say awskms://%s?region=REGION", key,
+		)
 	}
 	return secret.NewKMS(kms.NewFromConfig(settings), key), nil
 }
@@ -93,7 +100,11 @@ func keysetError(err error) error {
 	case errors.Is(err, secret.ErrBusy):
 		return exitf(exitRefused, "%w: wait for it", err)
 	case errors.Is(err, secret.ErrPlain):
-		return exitf(exitConfig, "%w. With the servers ended, penstock secret rotate-key with the same --keyset-kms replaces them by encrypted ones", err)
+		return exitf(
+			exitConfig,
+			"%w. With the servers ended, penstock secret rotate-key with the same --keyset-kms replaces them by encrypted ones",
+			err,
+		)
 	case errors.Is(err, secret.ErrEncrypted):
 		return exitf(exitConfig, "%w: name it by --keyset-kms (PENSTOCK_KEYSET_KMS)", err)
 	case errors.Is(err, secret.ErrKMS) && !refusedForGood(err):

@@ -23,7 +23,9 @@ func TestKeysetInAKMS(t *testing.T) {
 	t.Parallel()
 	kms := testkit.NewKMS(t)
 	data := filepath.Join(t.TempDir(), "data")
-	call(t, kms.Env(), "doctor", "--data", data, "--listen", "127.0.0.1:0", "--keyset-kms", theKMSKey).want(t, 0, "serve makes it")
+	call(
+		t, kms.Env(), "doctor", "--data", data, "--listen", "127.0.0.1:0", "--keyset-kms", theKMSKey,
+	).want(t, 0, "serve makes it")
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--keyset-kms", theKMSKey}, Env: kms.Env()})
 	keyset := filepath.Join(s.Data, "keyset.json")
 	wantInFile(t, keyset, `"encryptedKeyset"`)
@@ -53,7 +55,9 @@ func TestKeysetInAKMS(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "b.tar")
 	call(t, where, "backup", "--to", copied).want(t, 0)
 	call(t, nil, "restore", "--data", data, "--from", copied).want(t, 0)
-	call(t, kms.Env(), "doctor", "--data", data, "--keyset-kms", theKMSKey, "--listen", "127.0.0.1:0").want(t, 0, "AWS KMS decrypts")
+	call(
+		t, kms.Env(), "doctor", "--data", data, "--keyset-kms", theKMSKey, "--listen", "127.0.0.1:0",
+	).want(t, 0, "AWS KMS decrypts")
 	call(t, kms.Env(), "doctor", "--data", data, "--listen", "127.0.0.1:0").want(t, 1, "name it by --keyset-kms")
 
 	kms.Close() // who serves has the keys
@@ -85,7 +89,10 @@ func TestKeysetMovesToAKMS(t *testing.T) {
 	call(t, where, append(rotate, "--keyset-kms", theKMSKey)...).want(t, 65, "end it first")
 	for _, step := range []struct{ setting, form, refused, says string }{
 		{theKMSKey, `"encryptedKeyset"`, "", "name it by --keyset-kms"},
-		{"awskms:///" + testkit.KMSKeyARN(testkit.KMSOtherKey) + "?region=eu-central-1", `"encryptedKeyset"`, theKMSKey, "IncorrectKeyException"},
+		{
+			"awskms:///" + testkit.KMSKeyARN(testkit.KMSOtherKey) + "?region=eu-central-1", `"encryptedKeyset"`, theKMSKey,
+			"IncorrectKeyException",
+		},
 		{"", `"key"`, theKMSKey, "in plain text"},
 		{theKMSKey, `"encryptedKeyset"`, "", "name it by --keyset-kms"},
 	} {
@@ -134,20 +141,32 @@ func TestKMSThatIsNoHelp(t *testing.T) {
 		code int
 		says string
 	}{
-		"access denied":          {kms: func(k *testkit.KMS) { k.Fail(func(string) string { return "AccessDeniedException" }) }, code: 78, says: "AccessDeniedException"},
-		"throttled":              {kms: func(k *testkit.KMS) { k.Fail(func(string) string { return "ThrottlingException" }) }, code: 69, says: "ThrottlingException"},
-		"nobody there":           {kms: (*testkit.KMS).Close, code: 69, says: "connection refused"},
-		"no such key":            {key: "awskms://alias/nobody", code: 78, says: "NotFoundException"},
-		"wrong credentials":      {env: []string{"AWS_SECRET_ACCESS_KEY=other"}, code: 78, says: "InvalidSignatureException"},
-		"no credentials":         {env: []string{"AWS_SECRET_ACCESS_KEY="}, code: 69, says: "credentials"},
-		"no region":              {env: []string{"AWS_REGION="}, code: 78, says: "AWS_REGION"},
-		"no such profile":        {env: []string{"AWS_PROFILE=nobody"}, code: 78, says: "AWS settings"},
-		"another kind of KMS":    {key: "gcpkms://projects/p/locations/global/keyRings/r/cryptoKeys/k", code: 64, says: "awskms://KEY"},
-		"no kind":                {key: "alias/penstock", code: 64, says: "awskms://KEY"},
-		"no key":                 {key: "awskms://?region=eu-central-1", code: 64, says: "awskms://KEY"},
-		"no such parameter":      {key: "awskms://alias/penstock?zone=1", code: 64, says: "awskms://KEY"},
-		"an ARN of another kind": {key: "awskms://arn:aws:s3:eu-central-1:111122223333:key/x", code: 64, says: "awskms://KEY"},
-		"two regions":            {key: "awskms://" + testkit.KMSKeyARN(testkit.KMSKey) + "?region=us-east-1", code: 64, says: "leave ?region= out"},
+		"access denied": {
+			kms: func(k *testkit.KMS) { k.Fail(func(string) string { return "AccessDeniedException" }) }, code: 78,
+			says: "AccessDeniedException",
+		},
+		"throttled": {
+			kms: func(k *testkit.KMS) { k.Fail(func(string) string { return "ThrottlingException" }) }, code: 69,
+			says: "ThrottlingException",
+		},
+		"nobody there":      {kms: (*testkit.KMS).Close, code: 69, says: "connection refused"},
+		"no such key":       {key: "awskms://alias/nobody", code: 78, says: "NotFoundException"},
+		"wrong credentials": {env: []string{"AWS_SECRET_ACCESS_KEY=other"}, code: 78, says: "InvalidSignatureException"},
+		"no credentials":    {env: []string{"AWS_SECRET_ACCESS_KEY="}, code: 69, says: "credentials"},
+		"no region":         {env: []string{"AWS_REGION="}, code: 78, says: "AWS_REGION"},
+		"no such profile":   {env: []string{"AWS_PROFILE=nobody"}, code: 78, says: "AWS settings"},
+		"another kind of KMS": {
+			key: "gcpkms://projects/p/locations/global/keyRings/r/cryptoKeys/k", code: 64, says: "awskms://KEY",
+		},
+		"no kind":           {key: "alias/penstock", code: 64, says: "awskms://KEY"},
+		"no key":            {key: "awskms://?region=eu-central-1", code: 64, says: "awskms://KEY"},
+		"no such parameter": {key: "awskms://alias/penstock?zone=1", code: 64, says: "awskms://KEY"},
+		"an ARN of another kind": {
+			key: "awskms://arn:aws:s3:eu-central-1:111122223333:key/x", code: 64, says: "awskms://KEY",
+		},
+		"two regions": {
+			key: "awskms://" + testkit.KMSKeyARN(testkit.KMSKey) + "?region=us-east-1", code: 64, says: "leave ?region= out",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

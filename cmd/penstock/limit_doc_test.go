@@ -45,7 +45,9 @@ func TestDocumentOfLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--config", file}})
-	if limits := string(send(t, s, http.MethodGet, "/limits", "").body); !strings.Contains(limits, `"run_artifact_bytes":4294967296`) {
+	if limits := string(
+		send(t, s, http.MethodGet, "/limits", "").body,
+	); !strings.Contains(limits, `"run_artifact_bytes":4294967296`) {
 		t.Errorf("got %s", limits)
 	}
 	id := startRun(t, client(s), "look around")

@@ -49,9 +49,11 @@ func (l *deliveryLimits) Validate() error {
 
 func (l *deliveryLimits) limits() penstock.WebhookLimits {
 	return penstock.WebhookLimits{
-		WebhooksPerFactory: l.LimitWebhooksPerFactory, DeliveryBytes: l.LimitDeliveryBytes, DeliveriesPerMinute: l.LimitDeliveriesPerMinute,
+		WebhooksPerFactory: l.LimitWebhooksPerFactory, DeliveryBytes: l.LimitDeliveryBytes,
+		DeliveriesPerMinute:    l.LimitDeliveriesPerMinute,
 		AuthFailuresPerAddress: l.LimitAuthFailuresPerAddress, AuthFailuresPerWebhook: l.LimitAuthFailuresPerWebhook,
-		LoggedRejections: l.LimitLoggedRejections, KeepDeliveries: l.RetainDeliveriesAtLeast, KeepDeliveriesFor: l.RetainDeliveries,
-		DedupBodyWindow: l.DedupBodyWindow,
+		LoggedRejections: l.LimitLoggedRejections, KeepDeliveries: l.RetainDeliveriesAtLeast,
+		KeepDeliveriesFor: l.RetainDeliveries,
+		DedupBodyWindow:   l.DedupBodyWindow,
 	}
 }

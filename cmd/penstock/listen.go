@@ -53,20 +53,28 @@ func (l *listening) checkAddress() error {
 	addr, err := netip.ParseAddr(host)
 	loopback := host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 	if !loopback && l.TLSCert == "" && len(l.TrustedProxies) == 0 {
-		return exitf(exitUsage, "--listen %s: API keys would travel in the clear; give --tls-cert and --tls-key, or name the proxies that end TLS by --trusted-proxies, or listen on 127.0.0.1", l.Listen)
+		return exitf(
+			exitUsage,
+			"--listen %s: API keys would travel in the clear; give --tls-cert and --tls-key, or name the proxies that end TLS by --trusted-proxies, or listen on 127.0.0.1",
+			l.Listen,
+		)
 	}
 	if l.PublicURL == "" {
 		return nil
 	}
 	u, err := url.Parse(l.PublicURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(
+		u.Path, "/",
+	) != "" || u.RawQuery != "" || u.User != nil {
 		return exitf(exitUsage, "--public-url %q is not an address such as https://penstock.example.com", l.PublicURL)
 	}
 	return nil
 }
 
 // open listens. origin is by which address clients reach the server.
-func (l *listening) open(ctx context.Context, log *slog.Logger) (on listeners, cert *certificate, origin string, err error) {
+func (l *listening) open(
+	ctx context.Context, log *slog.Logger,
+) (on listeners, cert *certificate, origin string, err error) {
 	if l.TLSCert != "" {
 		if cert, err = loadCertificate(l.TLSCert, l.TLSKey, log); err != nil {
 			return nil, nil, "", &exitError{exitConfig, err}

@@ -93,7 +93,8 @@ func listenOnBoth(ctx context.Context, hosts []string, port string, either bool)
 			on.close()
 			if i > 0 && errors.Is(err, syscall.EADDRINUSE) {
 				err = fmt.Errorf("%w: %w: Penstock listens at %s and %s alike, since the name localhost may lead to either; end that program, "+
-					"or choose another port by --listen", err, errOtherTaken, net.JoinHostPort(hosts[0], port), net.JoinHostPort(host, port))
+					"or choose another port by --listen", err, errOtherTaken, net.JoinHostPort(hosts[0], port),
+					net.JoinHostPort(host, port))
 			}
 			return nil, err
 		}
@@ -111,5 +112,7 @@ func listenOnBoth(ctx context.Context, hosts []string, port string, either bool)
 // isAbsent reports whether an error says that this machine does not have the
 // address: no IPv6 at all, or none on loopback.
 func isAbsent(err error) bool {
-	return errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) || errors.Is(err, syscall.EPROTONOSUPPORT)
+	return errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) || errors.Is(
+		err, syscall.EPROTONOSUPPORT,
+	)
 }

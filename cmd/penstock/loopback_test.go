@@ -90,9 +90,13 @@ func TestServeRefusesAPortThatIsTakenOnTheOtherLoopback(t *testing.T) {
 	for theirs, ours := range map[string]string{"[::1]": "127.0.0.1", "127.0.0.1": "[::1]"} {
 		taken := listenAt(t, theirs+":0")
 		listen := fmt.Sprintf("%s:%d", ours, taken.Port)
-		call(t, nil, "serve", "--listen", listen).want(t, 78, taken.String(), "address already in use", "another program listens there", "--listen")
+		call(t, nil, "serve", "--listen", listen).want(
+			t, 78, taken.String(), "address already in use", "another program listens there", "--listen",
+		)
 		call(t, nil, "doctor", "--listen", listen).want(t, 1, "fail  address", "another program listens there")
-		call(t, nil, "serve", "--listen", fmt.Sprintf("localhost:%d", taken.Port)).want(t, 78, taken.String(), "address already in use")
+		call(
+			t, nil, "serve", "--listen", fmt.Sprintf("localhost:%d", taken.Port),
+		).want(t, 78, taken.String(), "address already in use")
 	}
 }
 
@@ -101,7 +105,10 @@ func ownNetwork(t *testing.T, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	unshare := func(script string, args ...string) *exec.Cmd {
 		// Not CommandContext: the test's context ends before its cleanups.
-		return exec.Command("unshare", append([]string{"--user", "--map-root-user", "--net", "sh", "-ec", "ip link set lo up; " + script}, args...)...)
+		return exec.Command(
+			"unshare",
+			append([]string{"--user", "--map-root-user", "--net", "sh", "-ec", "ip link set lo up; " + script}, args...)...,
+		)
 	}
 	if out, err := unshare("true").CombinedOutput(); err != nil {
 		t.Skipf("no network of its own: %v %s", err, out)
@@ -114,14 +121,18 @@ func TestServeWithoutIPv6(t *testing.T) {
 	t.Parallel()
 	const withoutIPv6 = "echo 1 > /proc/sys/net/ipv6/conf/lo/disable_ipv6; "
 	for listen, code := range map[string]int{"127.0.0.1:0": 0, "localhost:0": 0, "[::1]:0": 1} {
-		cmd := ownNetwork(t, withoutIPv6+`exec "$0" "$@"`, testkit.Binary(t), "doctor", "--listen", listen, "--data", t.TempDir())
+		cmd := ownNetwork(
+			t, withoutIPv6+`exec "$0" "$@"`, testkit.Binary(t), "doctor", "--listen", listen, "--data", t.TempDir(),
+		)
 		got := finish(t, "", cmd)
 		if want := map[int]string{0: "ok    address", 1: "fail  address"}[code]; !strings.Contains(got.out, want) {
 			t.Errorf("%s: got %s%s, want %q", listen, got.out, got.err, want)
 		}
 	}
 	data := filepath.Join(t.TempDir(), "data")
-	s := launch(t, ownNetwork(t, withoutIPv6+`exec "$0" "$@"`, testkit.Binary(t), "serve", "--listen", "127.0.0.1:0", "--data", data))
+	s := launch(
+		t, ownNetwork(t, withoutIPv6+`exec "$0" "$@"`, testkit.Binary(t), "serve", "--listen", "127.0.0.1:0", "--data", data),
+	)
 	if found := listensAt.FindStringSubmatch(s.logs()); found == nil || found[1] != strings.TrimPrefix(s.url, "http://") {
 		t.Errorf("got %s, want it to listen on 127.0.0.1 alone", s.logs())
 	}
@@ -141,7 +152,9 @@ for _ in range(8):
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("python3 is not installed")
 	}
-	got := finish(t, "", ownNetwork(t, script, testkit.Binary(t), "doctor", "--listen", "127.0.0.1:0", "--data", t.TempDir()))
+	got := finish(
+		t, "", ownNetwork(t, script, testkit.Binary(t), "doctor", "--listen", "127.0.0.1:0", "--data", t.TempDir()),
+	)
 	if n := strings.Count(got.out, "ok    address"); n != 8 {
 		t.Errorf("got %d of 8: %s%s", n, got.out, got.err)
 	}

@@ -35,7 +35,9 @@ func TestFileOfAKilledServerIsRemoved(t *testing.T) {
 		answered := make(chan struct{})
 		go func() {
 			defer close(answered)
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/v1/agent/runs", strings.NewReader(request))
+			req, err := http.NewRequestWithContext(
+				t.Context(), http.MethodPost, s.URL+"/api/v1/agent/runs", strings.NewReader(request),
+			)
 			if err != nil {
 				t.Error(err)
 				return
@@ -55,7 +57,10 @@ func TestFileOfAKilledServerIsRemoved(t *testing.T) {
 		s.Kill9()
 		<-answered
 		if strings.HasPrefix(database, "postgres") { // else it commits what it was sent, though nobody is there to hear of it
-			testkit.Exec(t, database, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'penstock'")
+			testkit.Exec(
+				t, database,
+				"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'penstock'",
+			)
 		}
 		release()
 

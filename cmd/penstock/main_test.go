@@ -74,39 +74,82 @@ func TestUsage(t *testing.T) {
 		code int
 		says string
 	}{
-		"nothing shows the help":                    {args: nil, code: 0, says: "Usage: penstock <command>"},
-		"the help lists the exit codes":             {args: []string{"--help"}, code: 0, says: "124  --timeout expired"},
-		"the help of a command names its variables": {args: []string{"run", "create", "--help"}, code: 0, says: "PENSTOCK_RUN_CREATE_MODEL"},
-		"serve names its variables":                 {args: []string{"serve", "--help"}, code: 0, says: "$PENSTOCK_LISTEN"},
-		"hidden commands are not listed":            {args: []string{"agent", "--help"}, code: 0, says: "agent list"},
-		"help as a word":                            {args: []string{"help"}, code: 0, says: "Usage: penstock <command>"},
-		"help as a word about a command":            {args: []string{"help", "run", "create"}, code: 0, says: "Usage: penstock run create"},
-		"unknown command":                           {args: []string{"rnu"}, code: 64, says: `did you mean "run"?`},
-		"unknown verb":                              {args: []string{"run", "lst"}, code: 64, says: "see: penstock run --help"},
-		"unknown flag":                              {args: []string{"run", "list", "--stat", "QUEUED"}, code: 64, says: "unknown flag --stat"},
-		"missing argument":                          {args: []string{"run", "get"}, code: 64, says: "<run>"},
-		"bad enumeration":                           {args: []string{"run", "list", "--sort-by", "size"}, code: 64, says: "--sort-by must be one of"},
-		"bad value in the environment":              {args: []string{"serve"}, env: []string{"PENSTOCK_QUEUE_TIMEOUT=soon"}, code: 64, says: "PENSTOCK_QUEUE_TIMEOUT"},
-		"an empty variable is no value":             {args: []string{"version"}, env: []string{"PENSTOCK_OUTPUT="}, code: 0, says: "penstock "},
-		"no key":                                    {args: []string{"run", "list"}, code: 77, says: "PENSTOCK_API_KEY"},
-		"key file that is not there":                {args: []string{"run", "list", "--key-file", "none"}, code: 77, says: "no such file"},
-		"server that is not there":                  {args: []string{"run", "list", "--server", "http://127.0.0.1:1"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 69, says: "is the server running"},
-		"server that is no address":                 {args: []string{"run", "list", "--server", "localhost"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64, says: "is not an address"},
-		"server on another machine in clear":        {args: []string{"run", "list", "--server", "http://192.0.2.1"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64, says: "in the clear"},
-		"version as a flag":                         {args: []string{"--version"}, code: 0, says: "penstock "},
-		"a variable for no flag":                    {args: []string{"version"}, env: []string{"PENSTOCK_VERSION=1"}, code: 0, says: "penstock "},
-		"version as JSON":                           {args: []string{"version", "-o", "json"}, code: 0, says: `"platform": "linux/`},
-		"watch and wait exclude each other":         {args: []string{"run", "create", "x", "--wait", "--watch"}, code: 64, says: "--wait"},
-		"two readers of standard input":             {args: []string{"run", "create", "-", "-f", "-"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64, says: "standard input"},
-		"a request from an empty file":              {args: []string{"run", "create", "-f", "/dev/null"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64, says: "--file /dev/null is empty"},
-		"listening beyond loopback":                 {args: []string{"serve", "--listen", ":0"}, code: 64, says: "--trusted-proxies"},
-		"proxy that is no network":                  {args: []string{"serve", "--trusted-proxies", "proxy"}, code: 64, says: "such as 10.0.0.0/8"},
-		"certificate without its key":               {args: []string{"serve", "--tls-cert", "x"}, code: 64, says: "go together"},
-		"public address with a path":                {args: []string{"serve", "--public-url", "https://x.example/y"}, code: 64, says: "--public-url"},
-		"no slots":                                  {args: []string{"serve", "--concurrency", "0"}, code: 64, says: "--concurrency is at least 1"},
-		"a negative rate":                           {args: []string{"serve", "--limit-requests-per-minute=-1"}, code: 64, says: "are not negative"},
-		"no time in the queue":                      {args: []string{"serve", "--queue-timeout", "0"}, code: 64, says: "--queue-timeout is more than 0"},
-		"unknown database":                          {args: []string{"migrate", "--database", "mysql://x"}, code: 64, says: "postgres://"},
+		"nothing shows the help":        {args: nil, code: 0, says: "Usage: penstock <command>"},
+		"the help lists the exit codes": {args: []string{"--help"}, code: 0, says: "124  --timeout expired"},
+		"the help of a command names its variables": {
+			args: []string{"run", "create", "--help"}, code: 0, says: "PENSTOCK_RUN_CREATE_MODEL",
+		},
+		"serve names its variables":      {args: []string{"serve", "--help"}, code: 0, says: "$PENSTOCK_LISTEN"},
+		"hidden commands are not listed": {args: []string{"agent", "--help"}, code: 0, says: "agent list"},
+		"help as a word":                 {args: []string{"help"}, code: 0, says: "Usage: penstock <command>"},
+		"help as a word about a command": {
+			args: []string{"help", "run", "create"}, code: 0, says: "Usage: penstock run create",
+		},
+		"unknown command": {args: []string{"rnu"}, code: 64, says: `did you mean "run"?`},
+		"unknown verb":    {args: []string{"run", "lst"}, code: 64, says: "see: penstock run --help"},
+		"unknown flag": {
+			args: []string{"run", "list", "--stat", "QUEUED"}, code: 64, says: "unknown flag --stat",
+		},
+		"missing argument": {args: []string{"run", "get"}, code: 64, says: "<run>"},
+		"bad enumeration": {
+			args: []string{"run", "list", "--sort-by", "size"}, code: 64, says: "--sort-by must be one of",
+		},
+		"bad value in the environment": {
+			args: []string{"serve"}, env: []string{"PENSTOCK_QUEUE_TIMEOUT=soon"}, code: 64, says: "PENSTOCK_QUEUE_TIMEOUT",
+		},
+		"an empty variable is no value": {
+			args: []string{"version"}, env: []string{"PENSTOCK_OUTPUT="}, code: 0, says: "penstock ",
+		},
+		"no key": {args: []string{"run", "list"}, code: 77, says: "PENSTOCK_API_KEY"},
+		"key file that is not there": {
+			args: []string{"run", "list", "--key-file", "none"}, code: 77, says: "no such file",
+		},
+		"server that is not there": {
+			args: []string{"run", "list", "--server", "http://127.0.0.1:1"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 69,
+			says: "is the server running",
+		},
+		"server that is no address": {
+			args: []string{"run", "list", "--server", "localhost"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64,
+			says: "is not an address",
+		},
+		"server on another machine in clear": {
+			args: []string{"run", "list", "--server", "http://192.0.2.1"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64,
+			says: "in the clear",
+		},
+		"version as a flag": {args: []string{"--version"}, code: 0, says: "penstock "},
+		"a variable for no flag": {
+			args: []string{"version"}, env: []string{"PENSTOCK_VERSION=1"}, code: 0, says: "penstock ",
+		},
+		"version as JSON": {args: []string{"version", "-o", "json"}, code: 0, says: `"platform": "linux/`},
+		"watch and wait exclude each other": {
+			args: []string{"run", "create", "x", "--wait", "--watch"}, code: 64, says: "--wait",
+		},
+		"two readers of standard input": {
+			args: []string{"run", "create", "-", "-f", "-"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64,
+			says: "standard input",
+		},
+		"a request from an empty file": {
+			args: []string{"run", "create", "-f", "/dev/null"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64,
+			says: "--file /dev/null is empty",
+		},
+		"listening beyond loopback": {args: []string{"serve", "--listen", ":0"}, code: 64, says: "--trusted-proxies"},
+		"proxy that is no network": {
+			args: []string{"serve", "--trusted-proxies", "proxy"}, code: 64, says: "such as 10.0.0.0/8",
+		},
+		"certificate without its key": {args: []string{"serve", "--tls-cert", "x"}, code: 64, says: "go together"},
+		"public address with a path": {
+			args: []string{"serve", "--public-url", "https://x.example/y"}, code: 64, says: "--public-url",
+		},
+		"no slots": {
+			args: []string{"serve", "--concurrency", "0"}, code: 64, says: "--concurrency is at least 1",
+		},
+		"a negative rate": {
+			args: []string{"serve", "--limit-requests-per-minute=-1"}, code: 64, says: "are not negative",
+		},
+		"no time in the queue": {
+			args: []string{"serve", "--queue-timeout", "0"}, code: 64, says: "--queue-timeout is more than 0",
+		},
+		"unknown database": {args: []string{"migrate", "--database", "mysql://x"}, code: 64, says: "postgres://"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -27,7 +27,9 @@ type secretCmds struct {
 func checkSecretNames(names []string) error {
 	for _, name := range names {
 		if !penstock.ValidSecretName(name) {
-			return exitf(exitUsage, "that is no name of a secret: letters, digits and _, such as DEPLOY_TOKEN. %s", howToGiveValue)
+			return exitf(
+				exitUsage, "that is no name of a secret: letters, digits and _, such as DEPLOY_TOKEN. %s", howToGiveValue,
+			)
 		}
 	}
 	return nil
@@ -57,7 +59,9 @@ func (v secretValue) read(std *stdio, name string) (string, error) {
 	case std.mayAsk():
 		value, err = std.askSecret("Value of " + name + ": ")
 	default:
-		err = exitf(exitUsage, "there is no value for %s, and nobody to ask: name a file by --value-file (- is standard input)", name)
+		err = exitf(
+			exitUsage, "there is no value for %s, and nobody to ask: name a file by --value-file (- is standard input)", name,
+		)
 	}
 	const leastMasked = 4
 	if err == nil && len(strings.TrimSpace(value)) < leastMasked {

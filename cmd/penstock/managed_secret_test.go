@@ -29,7 +29,9 @@ func TestSecrets(t *testing.T) {
 	if diff := cmp.Diff([]any{"DEPLOY_KEY", int64(1), false}, []any{set.Name, set.Version, set.Pending}); diff != "" {
 		t.Errorf("given a value (-want +got):\n%s", diff)
 	}
-	call(t, env, "secret", "create", "PEM", "--value-file", writeFile(t, "key.pem", "line one\nline two\n")).want(t, 0, "version", "1")
+	call(
+		t, env, "secret", "create", "PEM", "--value-file", writeFile(t, "key.pem", "line one\nline two\n"),
+	).want(t, 0, "version", "1")
 	call(t, env, "secret", "create", "THIRD", "--pending").want(t, 65, "secrets_per_team")
 	call(t, env, "agent", "create", "--name", "reviewer", "--secret", "PEM", "--secret", "DEPLOY_KEY").want(t, 0, "PEM")
 	call(t, env, "secret", "list").want(t, 0, "DEPLOY_KEY", `agent "reviewer"`)
@@ -39,7 +41,9 @@ func TestSecrets(t *testing.T) {
 	call(t, env, "run", "create", "x", "--secret", "DEPLOYKEY").want(t, 65, `did you mean "DEPLOY_KEY"?`)
 
 	// What the values were is seen by a run: a line's end is no part of one line.
-	id := startRun(t, env, `demo: run echo "${#DEPLOY_KEY} ${#PEM}"`, "--secret", "DEPLOY_KEY", "--secret", "PEM", "--wait")
+	id := startRun(
+		t, env, `demo: run echo "${#DEPLOY_KEY} ${#PEM}"`, "--secret", "DEPLOY_KEY", "--secret", "PEM", "--wait",
+	)
 	call(t, env, "run", "logs", id).want(t, 0, "8 18")
 	var agents struct {
 		Agents []penstock.Identity `json:"agents"`
@@ -66,19 +70,38 @@ func TestSecretValuesComeFromFilesAndPeople(t *testing.T) {
 		says  string
 		sent  string
 	}{
-		"one line from standard input": {args: []string{"set", "S", "--value-file", "-"}, stdin: "hunter22\r\n", sent: `PUT /api/v1/secrets/S {"value":"hunter22"}`},
-		"as long as may be":            {args: []string{"set", "S", "--value-file", "-"}, stdin: long + "\n", sent: `PUT /api/v1/secrets/S {"value":"` + long + `"}`},
-		"several lines":                {args: []string{"create", "S", "--value-file", "-"}, stdin: "hunter22\nb\n", sent: `POST /api/v1/secrets {"name":"S","value":"hunter22\nb\n"}`},
-		"a value that is not masked":   {args: []string{"set", "S", "--value-file", "-"}, stdin: "abc", says: "it is not masked", sent: `PUT /api/v1/secrets/S {"value":"abc"}`},
-		"nobody to ask":                {args: []string{"set", "S"}, code: 64, says: "--value-file"},
-		"too long":                     {args: []string{"set", "S", "--value-file", "-"}, stdin: long + "yy", code: 64, says: "more than 65536 bytes"},
-		"nothing":                      {args: []string{"set", "S", "--value-file", "-"}, stdin: "\n", code: 64, says: "empty"},
-		"no text":                      {args: []string{"set", "S", "--value-file", "-"}, stdin: "hunter22\xff", code: 64, says: "no text"},
-		"no such file":                 {args: []string{"set", "S", "--value-file", "/nowhere"}, code: 64, says: "no such file"},
-		"value and pending":            {args: []string{"create", "S", "--pending", "--value-file", "-"}, code: 64, says: "see: penstock secret create --help"},
-		"a value as an argument":       {args: []string{"set", "S", "hunter22"}, code: 64, says: "never an argument"},
-		"a value in a flag":            {args: []string{"set", "S", "--value=hunter22"}, code: 64, says: "never an argument"},
-		"a value with the name":        {args: []string{"create", "S=hunter22"}, code: 64, says: "never an argument"},
+		"one line from standard input": {
+			args: []string{"set", "S", "--value-file", "-"}, stdin: "hunter22\r\n",
+			sent: `PUT /api/v1/secrets/S {"value":"hunter22"}`,
+		},
+		"as long as may be": {
+			args: []string{"set", "S", "--value-file", "-"}, stdin: long + "\n",
+			sent: `PUT /api/v1/secrets/S {"value":"` + long + `"}`,
+		},
+		"several lines": {
+			args: []string{"create", "S", "--value-file", "-"}, stdin: "hunter22\nb\n",
+			sent: `POST /api/v1/secrets {"name":"S","value":"hunter22\nb\n"}`,
+		},
+		"a value that is not masked": {
+			args: []string{"set", "S", "--value-file", "-"}, stdin: "abc", says: "it is not masked",
+			sent: `PUT /api/v1/secrets/S {"value":"abc"}`,
+		},
+		"nobody to ask": {args: []string{"set", "S"}, code: 64, says: "--value-file"},
+		"too long": {
+			args: []string{"set", "S", "--value-file", "-"}, stdin: long + "yy", code: 64, says: "more than 65536 bytes",
+		},
+		"nothing": {args: []string{"set", "S", "--value-file", "-"}, stdin: "\n", code: 64, says: "empty"},
+		"no text": {
+			args: []string{"set", "S", "--value-file", "-"}, stdin: "hunter22\xff", code: 64, says: "no text",
+		},
+		"no such file": {args: []string{"set", "S", "--value-file", "/nowhere"}, code: 64, says: "no such file"},
+		"value and pending": {
+			args: []string{"create", "S", "--pending", "--value-file", "-"}, code: 64,
+			says: "see: penstock secret create --help",
+		},
+		"a value as an argument": {args: []string{"set", "S", "hunter22"}, code: 64, says: "never an argument"},
+		"a value in a flag":      {args: []string{"set", "S", "--value=hunter22"}, code: 64, says: "never an argument"},
+		"a value with the name":  {args: []string{"create", "S=hunter22"}, code: 64, says: "never an argument"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := callWith(t, tt.stdin, env, append([]string{"secret"}, tt.args...)...)
@@ -103,7 +126,9 @@ func TestSecretValuesComeFromFilesAndPeople(t *testing.T) {
 // answering is a server that answers every request with what answer says.
 func answering(t *testing.T, answer func(*http.Request) string) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, answer(r)) }))
+	server := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, answer(r)) }),
+	)
 	t.Cleanup(server.Close)
 	return server.URL
 }
@@ -159,8 +184,13 @@ func TestSecretIsAskedForWithoutEcho(t *testing.T) {
 // not in what the API answers, the log, the metrics or the data folder.
 func TestSecretOfARunIsNowhereButInItsEnvironment(t *testing.T) {
 	t.Parallel()
-	config := writeFile(t, "c.yaml", "harnesses:\n  command:\n    command: [sh, -c, 'echo \"the token is $TOKEN\"; printf %s \"$TOKEN\" | sha256sum; echo \"error: $TOKEN\" >&2']\n")
-	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--config", config, "--sandbox", "process", "--log-level", "debug"}})
+	config := writeFile(
+		t, "c.yaml",
+		"harnesses:\n  command:\n    command: [sh, -c, 'echo \"the token is $TOKEN\"; printf %s \"$TOKEN\" | sha256sum; echo \"error: $TOKEN\" >&2']\n",
+	)
+	s := testkit.Serve(
+		t, testkit.ServeOptions{Args: []string{"--config", config, "--sandbox", "process", "--log-level", "debug"}},
+	)
 	env := client(s)
 	const value = "tok_8Jq2vX7mZk-in-the-clear"
 	callWith(t, value, env, "secret", "create", "TOKEN", "--value-file", "-").want(t, 0)
@@ -170,7 +200,9 @@ func TestSecretOfARunIsNowhereButInItsEnvironment(t *testing.T) {
 
 	records := logs.out + call(t, env, "run", "logs", id, "--raw").out + call(t, env, "run", "get", id, "-o", "json").out +
 		call(t, env, "secret", "list", "-o", "json").out + s.Logs()
-	for _, path := range []string{"/metrics", "/api/v1/agent/runs/" + id + "/timeline", "/api/v1/agent/runs/" + id + "/conversation"} {
+	for _, path := range []string{
+		"/metrics", "/api/v1/agent/runs/" + id + "/timeline", "/api/v1/agent/runs/" + id + "/conversation",
+	} {
 		records += fetch(t, s, path)
 	}
 	if n := strings.Count(records, value); n > 0 {

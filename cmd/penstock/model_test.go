@@ -21,12 +21,16 @@ func TestRunWaitsForAWorkerWithTheProvider(t *testing.T) {
 		env := client(s)
 		id := startRun(t, env, "Fix the login", "--model", "openai/gpt-test")
 		testkit.Eventually(t, patience, func() error {
-			if run := getRun(t, env, id); run.StatusMessage == nil || !strings.Contains(run.StatusMessage.Message, "OPENAI_API_KEY") {
+			if run := getRun(t, env, id); run.StatusMessage == nil || !strings.Contains(
+				run.StatusMessage.Message, "OPENAI_API_KEY",
+			) {
 				return fmt.Errorf("the run is %s, %+v", run.State, run.StatusMessage)
 			}
 			return nil
 		})
-		call(t, env, "run", "get", id).want(t, 0, "QUEUED", `no connected worker has a provider for the model "openai/gpt-test"`)
+		call(t, env, "run", "get", id).want(
+			t, 0, "QUEUED", `no connected worker has a provider for the model "openai/gpt-test"`,
+		)
 		call(t, env, "run", "create", "--wait", "Look around").want(t, 0, "SUCCEEDED") // nobody waits behind it
 		if run := getRun(t, env, id); run.State != penstock.StateQueued {
 			t.Errorf("the run is %s, %+v", run.State, run.StatusMessage)
@@ -51,10 +55,14 @@ func TestUnknownModelsAreWarnedOf(t *testing.T) {
 	env := client(s)
 	got := call(t, env, "run", "create", "--model", "claud-opus-5-5", "Fix the login")
 	got.want(t, 0)
-	if want := `warning: unknown model "claud-opus-5-5"`; !strings.Contains(got.err, want) || strings.Contains(got.out, "warning") {
+	if want := `warning: unknown model "claud-opus-5-5"`; !strings.Contains(got.err, want) || strings.Contains(
+		got.out, "warning",
+	) {
 		t.Errorf("got %q and %q, want %s", got.out, got.err, want)
 	}
-	if got := call(t, env, "run", "create", "--model", "gpt-9", "Fix the login"); got.code != 0 || strings.Contains(got.err, "warning") {
+	if got := call(
+		t, env, "run", "create", "--model", "gpt-9", "Fix the login",
+	); got.code != 0 || strings.Contains(got.err, "warning") {
 		t.Errorf("got %+v", got)
 	}
 	folder := t.TempDir()
@@ -64,7 +72,9 @@ func TestUnknownModelsAreWarnedOf(t *testing.T) {
 			"agents/foreman/agent.md": "---\nagentType: FOREMAN\n---\n",
 		} {
 			file := filepath.Join(folder, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(content), 0o600)); err != nil {
+			if err := errors.Join(
+				os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(content), 0o600),
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -80,13 +90,19 @@ func TestUnknownModelsAreWarnedOf(t *testing.T) {
 		quiet("factory", "validate", folder)
 	}
 	write("antropic/claude-opus-5-5")
-	call(t, nil, "factory", "validate", folder).want(t, 0, "factory.yaml:4:10: FF_INVALID_REFERENCE (warning)", `did you mean "anthropic/claude-opus-5-5"?`)
+	call(t, nil, "factory", "validate", folder).want(
+		t, 0, "factory.yaml:4:10: FF_INVALID_REFERENCE (warning)", `did you mean "anthropic/claude-opus-5-5"?`,
+	)
 	aliases := writeFile(t, "c.yaml", "models: {aliases: {antropic/claude-opus-5-5: gpt-9}}\n")
 	quiet("factory", "validate", folder, "--config", aliases)
 	for _, description := range []string{"First.", "Second."} { // it makes the factory, then it changes it
 		write("sonnet\ndescription: " + description)
-		call(t, env, "factory", "plan", folder).want(t, 0, "factory.yaml:4:10: FF_INVALID_REFERENCE (warning)", `unknown model "sonnet"`)
-		call(t, env, "factory", "apply", folder).want(t, 0, "factory.yaml:4:10: FF_INVALID_REFERENCE (warning)", `unknown model "sonnet"`)
+		call(t, env, "factory", "plan", folder).want(
+			t, 0, "factory.yaml:4:10: FF_INVALID_REFERENCE (warning)", `unknown model "sonnet"`,
+		)
+		call(t, env, "factory", "apply", folder).want(
+			t, 0, "factory.yaml:4:10: FF_INVALID_REFERENCE (warning)", `unknown model "sonnet"`,
+		)
 	}
 	write("auto")
 	quiet("factory", "apply", folder)

@@ -23,9 +23,16 @@ type providers struct {
 // use. Keys are read from nowhere else.
 func providersFromEnvironment() providers {
 	return providers{
-		anthropic: provider{"Anthropic", "anthropic/", penstock.ProviderAnthropic, os.Getenv("ANTHROPIC_API_KEY"), os.Getenv("ANTHROPIC_BASE_URL")},
-		openai:    provider{"OpenAI", "openai/", penstock.ProviderOpenAI, os.Getenv("OPENAI_API_KEY"), os.Getenv("OPENAI_BASE_URL")},
-		google:    provider{"Google", "google/", penstock.ProviderGoogle, os.Getenv("GEMINI_API_KEY"), os.Getenv("GOOGLE_GEMINI_BASE_URL")},
+		anthropic: provider{
+			"Anthropic", "anthropic/", penstock.ProviderAnthropic, os.Getenv("ANTHROPIC_API_KEY"),
+			os.Getenv("ANTHROPIC_BASE_URL"),
+		},
+		openai: provider{
+			"OpenAI", "openai/", penstock.ProviderOpenAI, os.Getenv("OPENAI_API_KEY"), os.Getenv("OPENAI_BASE_URL"),
+		},
+		google: provider{
+			"Google", "google/", penstock.ProviderGoogle, os.Getenv("GEMINI_API_KEY"), os.Getenv("GOOGLE_GEMINI_BASE_URL"),
+		},
 	}
 }
 

@@ -32,7 +32,9 @@ func TestARunCannotRedirectTheProvidersKey(t *testing.T) {
 	thief.StartTLS()
 	t.Cleanup(thief.Close)
 
-	s := testkit.Serve(t, testkit.ServeOptions{Env: []string{"OPENAI_API_KEY=" + key, "OPENAI_BASE_URL=" + thief.URL + "/v1"}})
+	s := testkit.Serve(
+		t, testkit.ServeOptions{Env: []string{"OPENAI_API_KEY=" + key, "OPENAI_BASE_URL=" + thief.URL + "/v1"}},
+	)
 	env := client(s)
 	root := filepath.Join(t.TempDir(), "root.pem")
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: thief.Certificate().Raw})
@@ -76,7 +78,9 @@ func TestARunSetsNoProxyForAnAgentWithKeys(t *testing.T) {
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--config", file}})
 	env := client(s)
 	const set = "HTTPS_PROXY=http://127.0.0.1:1"
-	call(t, env, "run", "create", "x", "--harness", "keyed", "--env", set).want(t, 65, "--env HTTPS_PROXY must not be set", "keys of the server")
+	call(t, env, "run", "create", "x", "--harness", "keyed", "--env", set).want(
+		t, 65, "--env HTTPS_PROXY must not be set", "keys of the server",
+	)
 	call(t, env, "run", "create", "x", "--harness", "keyed", "--env", "COLOUR=blue", "--watch").want(t, 0, "blue")
 	call(t, env, "run", "create", "x", "--harness", "keyless", "--env", set, "--watch").want(t, 0, "http://127.0.0.1:1")
 }

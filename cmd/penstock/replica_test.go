@@ -28,7 +28,9 @@ func TestFolderOfBlobsHasOneDatabase(t *testing.T) {
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--blobs", blobs}})
 	s.Stop()
 	s.Restart()
-	call(t, nil, "serve", "--data", t.TempDir(), "--blobs", blobs, "--listen", "127.0.0.1:0").want(t, 78, "another database", "--blobs")
+	call(
+		t, nil, "serve", "--data", t.TempDir(), "--blobs", blobs, "--listen", "127.0.0.1:0",
+	).want(t, 78, "another database", "--blobs")
 }
 
 // The blobs of --blobs are in a backup, and are restored to where --blobs says, also
@@ -78,5 +80,7 @@ func startRunWithNotes(t *testing.T, env []string) (id string) {
 	if err := os.WriteFile(file, []byte(notes), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return startRun(t, env, "Copy.\ndemo: run cp .penstock/attachments/* copy.txt\ndemo: artifact copy.txt", "--attach", file, "--wait")
+	return startRun(
+		t, env, "Copy.\ndemo: run cp .penstock/attachments/* copy.txt\ndemo: artifact copy.txt", "--attach", file, "--wait",
+	)
 }

@@ -47,15 +47,24 @@ func TestRepositoryCommitsThatCannotBeApplied(t *testing.T) {
 		"no factory.yaml": {func() {
 			w.repository.Commit("Lose it", map[string]string{"agents/lead/agent.md": good["agents/lead/agent.md"]})
 		}, "FF_MISSING_FACTORY"},
-		"an empty tree":          {func() { w.repository.Commit("Lose all", nil) }, "FF_MISSING_FACTORY"},
-		"1,001 files":            {func() { w.repository.Commit("Too many", many) }, "at most 1000 are allowed"},
-		"more than 4 MB":         {func() { w.repository.Commit("Too large", with(good, "skills/s/data", strings.Repeat("x", 4<<20+1))) }, "skills/s/data FF_INVALID_DOCUMENT the tree has"},
-		"a name that is no text": {func() { w.repository.Commit("Name", with(good, "skills/s/\xff", "x")) }, "FF_UNSUPPORTED_PATH a path must be printable text"},
+		"an empty tree": {func() { w.repository.Commit("Lose all", nil) }, "FF_MISSING_FACTORY"},
+		"1,001 files":   {func() { w.repository.Commit("Too many", many) }, "at most 1000 are allowed"},
+		"more than 4 MB": {
+			func() { w.repository.Commit("Too large", with(good, "skills/s/data", strings.Repeat("x", 4<<20+1))) },
+			"skills/s/data FF_INVALID_DOCUMENT the tree has",
+		},
+		"a name that is no text": {
+			func() { w.repository.Commit("Name", with(good, "skills/s/\xff", "x")) },
+			"FF_UNSUPPORTED_PATH a path must be printable text",
+		},
 		"a secret that is not there": {
 			func() { w.repository.Commit("Secret", with(good, "webhooks/ci.yaml", "secretName: NONE\n")) },
 			"webhooks/ci.yaml FF_INVALID_REFERENCE",
 		},
-		"a billion laughs": {func() { w.repository.Commit("Laugh", with(good, "runners/a.yaml", "a: &a [x, x]\nb: &b [*a, *a]\n")) }, "runners/a.yaml FF_ANCHOR"},
+		"a billion laughs": {
+			func() { w.repository.Commit("Laugh", with(good, "runners/a.yaml", "a: &a [x, x]\nb: &b [*a, *a]\n")) },
+			"runners/a.yaml FF_ANCHOR",
+		},
 		"the name of another factory": {func() {
 			w.repository.Commit("Name", with(good, "factory.yaml", strings.Replace(good["factory.yaml"], "tracked", "Taken", 1)))
 		}, "another factory of the team has the name"},
@@ -67,7 +76,9 @@ func TestRepositoryCommitsThatCannotBeApplied(t *testing.T) {
 		for _, found := range d.Diagnostics {
 			text += fmt.Sprintf("\n%s %s %s", found.Path, found.Code, found.Message)
 		}
-		if d.Status != penstock.DefinitionInvalid || d.Commit != first || d.Revision != 1 || d.Rejected != w.repository.Git("rev-parse", "HEAD") || !strings.Contains(text, tt.want) || d.Detail == "" {
+		if d.Status != penstock.DefinitionInvalid || d.Commit != first || d.Revision != 1 || d.Rejected != w.repository.Git(
+			"rev-parse", "HEAD",
+		) || !strings.Contains(text, tt.want) || d.Detail == "" {
 			t.Errorf("%s: got %+v, want it rejected for %q", name, d, tt.want)
 		}
 	}
@@ -139,7 +150,13 @@ func TestRepositoryThatCannotBeRead(t *testing.T) {
 	git.SetPassword(gitToken)
 	w.repository.Git("checkout", "-q", "-b", "other")
 	w.repository.Git("branch", "-q", "-D", "main")
-	w.ask(http.MethodPatch, w.path(), map[string]any{"repository": map[string]string{"url": git.URL + "/factories/.git", "secret": "GIT_TOKEN", "branch": "main"}}, http.StatusOK, nil)
+	w.ask(
+		http.MethodPatch, w.path(),
+		map[string]any{
+			"repository": map[string]string{"url": git.URL + "/factories/.git", "secret": "GIT_TOKEN", "branch": "main"},
+		},
+		http.StatusOK, nil,
+	)
 	if d := w.sync().Definition; d.Commit != first || !has(d.Problem, "no such branch", "main") {
 		t.Errorf("a branch that was deleted: got %+v", d)
 	}
@@ -149,7 +166,9 @@ func TestRepositoryThatCannotBeRead(t *testing.T) {
 
 	// History is rewritten: what the branch has now is what holds.
 	w.repository.Git("reset", "-q", "--hard", first)
-	forced := w.repository.Commit("Another way", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nAnother.\n"))
+	forced := w.repository.Commit(
+		"Another way", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nAnother.\n"),
+	)
 	if d := w.sync().Definition; d.Commit != forced || d.Status != penstock.DefinitionApplied {
 		t.Errorf("after a force push: %+v", d)
 	}
@@ -196,21 +215,34 @@ func TestRepositoryThatNoFactoryCanComeFrom(t *testing.T) {
 		{map[string]string{"url": "https://example.com/a/b", "secret": "NONE"}, "there is no secret"},
 		{map[string]string{"url": "git@example.com:a/b", "secret": "CI_TOKEN"}, "is for https URLs"},
 	} {
-		got := w.ask(http.MethodPost, "/factory", map[string]any{"name": "x", "repository": tt.repository}, http.StatusBadRequest, nil)
+		got := w.ask(
+			http.MethodPost, "/factory", map[string]any{"name": "x", "repository": tt.repository}, http.StatusBadRequest, nil,
+		)
 		if !strings.Contains(string(got.body), tt.want) || strings.Contains(string(got.body), "user:word") {
 			t.Errorf("%v: got %s, want %q", tt.repository, got.body, tt.want)
 		}
 	}
-	got := w.ask(http.MethodPost, "/factory", map[string]any{"files": acmeFiles(), "alias": "x", "repository": map[string]string{"url": "https://example.com/a/b"}}, http.StatusBadRequest, nil)
+	got := w.ask(
+		http.MethodPost, "/factory",
+		map[string]any{"files": acmeFiles(), "alias": "x", "repository": map[string]string{"url": "https://example.com/a/b"}},
+		http.StatusBadRequest, nil,
+	)
 	if !has(string(got.body), "/files", "/alias") {
 		t.Errorf("with files and an alias: got %s", got.body)
 	}
 	// Whoever may manage factories alone cannot send a secret anywhere.
 	var key struct{ Key string }
-	w.ask(http.MethodPost, "/keys", map[string]any{"name": "k", "scopes": []string{"factories:manage"}}, http.StatusCreated, &key)
+	w.ask(
+		http.MethodPost, "/keys", map[string]any{"name": "k", "scopes": []string{"factories:manage"}}, http.StatusCreated,
+		&key,
+	)
 	admin := w.Key
 	w.Key = key.Key
-	w.ask(http.MethodPost, "/factory", map[string]any{"repository": map[string]string{"url": "https://example.com/a/b", "secret": "CI_TOKEN"}}, http.StatusForbidden, nil)
+	w.ask(
+		http.MethodPost, "/factory",
+		map[string]any{"repository": map[string]string{"url": "https://example.com/a/b", "secret": "CI_TOKEN"}},
+		http.StatusForbidden, nil,
+	)
 	w.Key = admin
 }
 
@@ -231,7 +263,9 @@ func TestRepositoryThatIsLarge(t *testing.T) {
 	w.repository.Commit("Begin", with(files, "media/film", noise.String()))
 	f := w.track(map[string]string{"url": w.repository.URL(), "path": "ops"})
 	if f.Definition.Status == penstock.DefinitionSyncing {
-		f = w.eventually("the first commit", func(f penstock.Factory) bool { return f.Definition.Status != penstock.DefinitionSyncing })
+		f = w.eventually(
+			"the first commit", func(f penstock.Factory) bool { return f.Definition.Status != penstock.DefinitionSyncing },
+		)
 	}
 	if f.Definition.Status != penstock.DefinitionApplied {
 		t.Fatalf("got %+v", f.Definition)
@@ -251,7 +285,9 @@ func TestRepositoryIsReadWhileTheServerEnds(t *testing.T) {
 		w.repository.Commit("Begin", acmeFiles())
 		w.track(secured(git))
 		held, release := holdFetches(git)
-		second := w.repository.Commit("Next", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nNext.\n"))
+		second := w.repository.Commit(
+			"Next", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nNext.\n"),
+		)
 		<-held
 		for _, process := range commandLines(t) {
 			if strings.Contains(process, gitToken) || strings.Contains(process, "Basic ") {
@@ -266,7 +302,9 @@ func TestRepositoryIsReadWhileTheServerEnds(t *testing.T) {
 
 		// The factory goes while its repository is read.
 		held, release = holdFetches(git)
-		w.repository.Commit("Too late", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nToo late.\n"))
+		w.repository.Commit(
+			"Too late", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nToo late.\n"),
+		)
 		<-held
 		w.ask(http.MethodDelete, w.path(), nil, http.StatusNoContent, nil)
 		release()
@@ -280,7 +318,9 @@ func TestRepositoryIsReadWhileTheServerEnds(t *testing.T) {
 			}
 		}
 		for _, mirror := range w.mirrors() {
-			if config, err := os.ReadFile(filepath.Join(mirror, "config")); err == nil && strings.Contains(string(config), gitToken) {
+			if config, err := os.ReadFile(
+				filepath.Join(mirror, "config"),
+			); err == nil && strings.Contains(string(config), gitToken) {
 				t.Errorf("a mirror keeps the credential: %s", config)
 			}
 		}

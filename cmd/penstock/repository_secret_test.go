@@ -99,11 +99,15 @@ func TestANewValueOfASecretThatWaitsIsShown(t *testing.T) {
 		waits("with another value", "ci")
 		w.ask(http.MethodPut, "/secrets/LATER", map[string]string{"value": "the-first-value-of-it"}, http.StatusOK, nil)
 		waits("with a first value", "ci", "later")
-		call(t, env, "factory", "get", f.UID).want(t, 0, "webhook ci has not taken the new value", "to apply it", "push a commit", "secretRefresh: immediate")
+		call(t, env, "factory", "get", f.UID).want(
+			t, 0, "webhook ci has not taken the new value", "to apply it", "push a commit", "secretRefresh: immediate",
+		)
 		call(t, env, "factory", "list").want(t, 0, "a new secret waits")
 		call(t, env, "webhook", "get", "ci", "--factory", f.UID).want(t, 0, "outdated")
 
-		w.repository.Commit("Follow the secret", with(files, "webhooks/ci.yaml", "secretName: CI_TOKEN\nsecretRefresh: immediate\n"))
+		w.repository.Commit(
+			"Follow the secret", with(files, "webhooks/ci.yaml", "secretName: CI_TOKEN\nsecretRefresh: immediate\n"),
+		)
 		w.sync()
 		waits("after the commit that the note names")
 		w.ask(http.MethodPut, "/secrets/CI_TOKEN", map[string]string{"value": ciToken}, http.StatusOK, nil)

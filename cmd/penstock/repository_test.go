@@ -30,7 +30,10 @@ func TestRepositoryDefinesAFactory(t *testing.T) {
 		hook := w.webhook("ci")
 
 		// A commit is found by itself, and what it does not touch stays.
-		second := w.repository.Commit("Lead better\n\nMuch better.", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nLead them.\n"))
+		second := w.repository.Commit(
+			"Lead better\n\nMuch better.",
+			with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nLead them.\n"),
+		)
 		f = w.applied(second)
 		if w.webhook("ci").UID != hook.UID || f.Definition.Revision != 2 {
 			t.Errorf("after the second commit: %+v, webhook %+v", f, w.webhook("ci"))
@@ -38,9 +41,13 @@ func TestRepositoryDefinesAFactory(t *testing.T) {
 
 		// One with an error is not applied, and says so at its line; the one before it works on.
 		broken := w.repository.Commit("Break it", with(acmeFiles(), "webhooks/ci.yaml", "secretName: CI_TOKN\n"))
-		f = w.eventually("a rejection", func(f penstock.Factory) bool { return f.Definition.Status == penstock.DefinitionInvalid })
+		f = w.eventually(
+			"a rejection", func(f penstock.Factory) bool { return f.Definition.Status == penstock.DefinitionInvalid },
+		)
 		d := f.Definition
-		if d.Commit != second || d.Rejected != broken || d.Revision != 2 || len(d.Diagnostics) != 1 || d.Diagnostics[0].Path != "webhooks/ci.yaml" ||
+		if d.Commit != second || d.Rejected != broken || d.Revision != 2 || len(
+			d.Diagnostics,
+		) != 1 || d.Diagnostics[0].Path != "webhooks/ci.yaml" ||
 			d.Diagnostics[0].Line != 1 || d.Diagnostics[0].Nearest != "" || !strings.Contains(d.Detail, "CI_TOKN") {
 			t.Errorf("after a commit with an error: %+v", d)
 		}
@@ -52,11 +59,18 @@ func TestRepositoryDefinesAFactory(t *testing.T) {
 		w.startsARun()
 
 		// The same tree again changes nothing; neither does what is no part of it.
-		w.applied(w.repository.Commit("Say more", with(with(acmeFiles(), "webhooks/ci.yaml", "secretName: CI_TOKN\n"), "README.md", "# More\n")))
+		w.applied(
+			w.repository.Commit(
+				"Say more", with(with(acmeFiles(), "webhooks/ci.yaml", "secretName: CI_TOKN\n"), "README.md", "# More\n"),
+			),
+		)
 		if f = w.sync(); f.Definition.Revision != 3 {
 			t.Errorf("after a commit that changes nothing: revision %d, want 3", f.Definition.Revision)
 		}
-		want := []penstock.CommitResult{penstock.CommitUnchanged, penstock.CommitApplied, penstock.CommitRejected, penstock.CommitApplied, penstock.CommitApplied}
+		want := []penstock.CommitResult{
+			penstock.CommitUnchanged, penstock.CommitApplied, penstock.CommitRejected, penstock.CommitApplied,
+			penstock.CommitApplied,
+		}
 		if diff := cmp.Diff(want, w.results()); diff != "" {
 			t.Errorf("results of the commits (-want +got):\n%s", diff)
 		}
@@ -90,17 +104,31 @@ func TestRepositoryBranchFolderAndMove(t *testing.T) {
 	}
 	// The whole of it is no factory: every file without a meaning is named.
 	var moved penstock.Factory
-	w.ask(http.MethodPatch, w.path(), map[string]any{"repository": map[string]string{"url": w.repository.URL(), "branch": "live"}}, http.StatusOK, &moved)
+	w.ask(
+		http.MethodPatch, w.path(),
+		map[string]any{"repository": map[string]string{"url": w.repository.URL(), "branch": "live"}}, http.StatusOK, &moved,
+	)
 	f = w.sync()
-	if f.Definition.Status != penstock.DefinitionInvalid || f.Definition.Commit != live || !strings.Contains(fmt.Sprint(f.Definition.Diagnostics), "src/main.go") {
+	if f.Definition.Status != penstock.DefinitionInvalid || f.Definition.Commit != live || !strings.Contains(
+		fmt.Sprint(f.Definition.Diagnostics), "src/main.go",
+	) {
 		t.Errorf("at the top of the repository: %+v", f.Definition)
 	}
-	w.ask(http.MethodPatch, w.path(), map[string]any{"repository": map[string]string{"url": w.repository.URL(), "path": "ops/elsewhere", "branch": "live"}}, http.StatusOK, nil)
-	if f = w.sync(); f.Definition.Status != penstock.DefinitionInvalid || !strings.Contains(f.Definition.Detail, `no folder "ops/elsewhere"`) {
+	w.ask(
+		http.MethodPatch, w.path(),
+		map[string]any{"repository": map[string]string{"url": w.repository.URL(), "path": "ops/elsewhere", "branch": "live"}},
+		http.StatusOK, nil,
+	)
+	if f = w.sync(); f.Definition.Status != penstock.DefinitionInvalid || !strings.Contains(
+		f.Definition.Detail, `no folder "ops/elsewhere"`,
+	) {
 		t.Errorf("in a folder that is not there: %+v", f.Definition)
 	}
 	// Without a branch it is the default one, wherever that is by now.
-	w.ask(http.MethodPatch, w.path(), map[string]any{"repository": map[string]string{"url": w.repository.URL(), "path": "ops/factory"}}, http.StatusOK, nil)
+	w.ask(
+		http.MethodPatch, w.path(),
+		map[string]any{"repository": map[string]string{"url": w.repository.URL(), "path": "ops/factory"}}, http.StatusOK, nil,
+	)
 	if f = w.sync(); f.Definition.Status != penstock.DefinitionInvalid {
 		t.Errorf("on the default branch: %+v", f.Definition)
 	}
@@ -119,7 +147,10 @@ func TestRepositoryOfTwoReplicas(t *testing.T) {
 	second := &tracked{first.replica(testkit.ServeOptions{Args: polled}), first.repository}
 	const commits = 8
 	for n := range commits {
-		id := first.repository.Commit(fmt.Sprint("Change ", n), with(acmeFiles(), "agents/lead/agent.md", fmt.Sprintf("---\nagentType: FOREMAN\n---\nLead %d.\n", n)))
+		id := first.repository.Commit(
+			fmt.Sprint("Change ", n),
+			with(acmeFiles(), "agents/lead/agent.md", fmt.Sprintf("---\nagentType: FOREMAN\n---\nLead %d.\n", n)),
+		)
 		var all sync.WaitGroup
 		for _, w := range []*tracked{first, second, first, second} {
 			all.Go(func() { send(t, w.Server, http.MethodPost, w.path()+"/sync", "") })
@@ -156,7 +187,9 @@ func TestRepositoryOfAServerThatPollsFromNowOn(t *testing.T) {
 	first.trackFiles(acmeFiles())
 	first.Stop()
 	second := &tracked{first.replica(testkit.ServeOptions{Args: polled}), first.repository}
-	second.applied(first.repository.Commit("Next", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nNext.\n")))
+	second.applied(
+		first.repository.Commit("Next", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nNext.\n")),
+	)
 }
 
 func TestRepositoryMakesTheAPIReadOnly(t *testing.T) {
@@ -177,7 +210,10 @@ func TestRepositoryMakesTheAPIReadOnly(t *testing.T) {
 		}{
 			{"PATCH", w.path(), "factory.yaml", map[string]any{"description": "x"}},
 			{"PUT", w.path() + "/definition", "factory.yaml", map[string]any{"files": files}},
-			{"POST", w.path() + "/automations", "automations/new/automation.md", map[string]any{"name": "new", "prompt": "x", "triggers": automations.Automations[0].Triggers}},
+			{
+				"POST", w.path() + "/automations", "automations/new/automation.md",
+				map[string]any{"name": "new", "prompt": "x", "triggers": automations.Automations[0].Triggers},
+			},
 			{"PATCH", automation, "automations/mend/automation.md", map[string]any{"enabled": false}},
 			{"DELETE", automation, "automations/mend/automation.md", nil},
 			{"PUT", agent, "agents/lead/agent.md", map[string]any{"prompt": "x"}},
@@ -239,17 +275,25 @@ func TestRepositoryIsReadWhenAPushIsDelivered(t *testing.T) {
 		w.factory = w.newFactory("hooks")
 		hook := w.githubHook("pushes")
 		push := func(ref, event string) {
-			body := fmt.Sprintf(`{"ref": %q, "repository": {"full_name": "acme/factories", "clone_url": %q}}`, ref, git.URL+"/factories/.git")
-			newSender(t).accepted(w.url(hook), signed(body, "X-GitHub-Event", event, "X-GitHub-Delivery", penstock.NewID()), body)
+			body := fmt.Sprintf(
+				`{"ref": %q, "repository": {"full_name": "acme/factories", "clone_url": %q}}`, ref, git.URL+"/factories/.git",
+			)
+			newSender(t).accepted(
+				w.url(hook), signed(body, "X-GitHub-Event", event, "X-GitHub-Delivery", penstock.NewID()), body,
+			)
 		}
 		push("refs/heads/main", "push") // of a repository that no factory comes from yet
 		w.track(secured(git))
 		before := w.get()
-		next := w.repository.Commit("Next", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nNext.\n"))
+		next := w.repository.Commit(
+			"Next", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nNext.\n"),
+		)
 		push("refs/heads/other", "push")
 		push("refs/heads/main", "pull_request")
 		body := fmt.Sprintf(`{"ref": "refs/heads/main", "repository": {"clone_url": %q}}`, git.URL+"/factories/.git")
-		if got := newSender(t).post(w.url(hook), map[string]string{"X-Hub-Signature-256": "sha256=00", "X-GitHub-Event": "push"}, body); got.status != http.StatusUnauthorized {
+		if got := newSender(t).post(
+			w.url(hook), map[string]string{"X-Hub-Signature-256": "sha256=00", "X-GitHub-Event": "push"}, body,
+		); got.status != http.StatusUnauthorized {
 			t.Errorf("a forged push: got %d", got.status)
 		}
 		if f := w.get(); f.Definition.CheckedAt != before.Definition.CheckedAt || f.Definition.Status != penstock.DefinitionApplied {
@@ -257,7 +301,9 @@ func TestRepositoryIsReadWhenAPushIsDelivered(t *testing.T) {
 		}
 		push("refs/heads/main", "push")
 		w.applied(next)
-		next = w.repository.Commit("One more", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nOne more.\n"))
+		next = w.repository.Commit(
+			"One more", with(acmeFiles(), "agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nOne more.\n"),
+		)
 		body = strings.Replace(body, "{", `{"head_commit": {"message": "cut within a character \ud83d"}, `, 1)
 		newSender(t).accepted(w.url(hook), signed(body, "X-GitHub-Event", "push"), body)
 		w.applied(next)
@@ -283,7 +329,10 @@ func TestRepositoryWithMoreThanAFactory(t *testing.T) {
 	for _, d := range f.Definition.Diagnostics {
 		got = append(got, d.Severity+" "+d.Path+" "+d.Nearest)
 	}
-	want := []string{"note agents/lead/agent.md~ ", "note docs/film.txt ", "note linked.go ", "note src/file0.go ", "warning webhook/misspelt.yaml webhooks/misspelt.yaml"}
+	want := []string{
+		"note agents/lead/agent.md~ ", "note docs/film.txt ", "note linked.go ", "note src/file0.go ",
+		"warning webhook/misspelt.yaml webhooks/misspelt.yaml",
+	}
 	if diff := cmp.Diff(want, got); diff != "" || f.Definition.Status != penstock.DefinitionApplied {
 		t.Fatalf("%+v (-want +got):\n%s", f.Definition, diff)
 	}

@@ -77,7 +77,9 @@ func (w *tracked) trackFiles(files map[string]string) penstock.Factory {
 func (w *tracked) sync() penstock.Factory {
 	w.t.Helper()
 	var f penstock.Factory
-	if got := w.ask(http.MethodPost, w.path()+"/sync", nil, http.StatusOK, &f); strings.Contains(string(got.body), gitToken) {
+	if got := w.ask(
+		http.MethodPost, w.path()+"/sync", nil, http.StatusOK, &f,
+	); strings.Contains(string(got.body), gitToken) {
 		w.t.Errorf("the answer shows the credential: %s", got.body)
 	}
 	return f
@@ -157,9 +159,17 @@ func serveSecured(t *testing.T, database string, args ...string) (*tracked, *tes
 	root := t.TempDir()
 	repository := testkit.NewRepository(t, root, "factories")
 	git := testkit.NewGitServer(t, root, gitToken)
-	w := serveTracked(t, testkit.ServeOptions{Database: database, Args: append(slices.Clip(noWorker), args...), Env: []string{"GIT_SSL_CAINFO=" + git.CAFile}})
+	w := serveTracked(
+		t,
+		testkit.ServeOptions{
+			Database: database, Args: append(slices.Clip(noWorker), args...), Env: []string{"GIT_SSL_CAINFO=" + git.CAFile},
+		},
+	)
 	w.repository = repository
-	w.ask(http.MethodPost, "/secrets", map[string]string{"name": "GIT_TOKEN", "value": gitToken + "\n"}, http.StatusCreated, nil)
+	w.ask(
+		http.MethodPost, "/secrets", map[string]string{"name": "GIT_TOKEN", "value": gitToken + "\n"}, http.StatusCreated,
+		nil,
+	)
 	return w, git
 }
 

@@ -30,7 +30,9 @@ func TestEnvironments(t *testing.T) {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
 	call(t, env, "environment", "get", "app").want(t, 0, made.UID)
-	call(t, env, "environment", "update", "app", "--description", "for tests", "--setup", "make").want(t, 0, "for tests", "acme/app", "make")
+	call(
+		t, env, "environment", "update", "app", "--description", "for tests", "--setup", "make",
+	).want(t, 0, "for tests", "acme/app", "make")
 	call(t, env, "environment", "list").want(t, 0, made.UID, "acme/app https://git.example/lib.git#v2")
 	for _, kept := range []struct {
 		given string
@@ -45,7 +47,9 @@ func TestEnvironments(t *testing.T) {
 		}
 	}
 	call(t, env, "environment", "update", "app", "--keep-failed=-1m").want(t, 65, "Invalid request: --keep-failed must be")
-	call(t, env, "environment", "update", "app", "--keep-failed=61m").want(t, 65, "Invalid request: --keep-failed must be from 1 to 60")
+	call(t, env, "environment", "update", "app", "--keep-failed=61m").want(
+		t, 65, "Invalid request: --keep-failed must be from 1 to 60",
+	)
 	id := startRun(t, env, "x", "--environment", "app", "--worker-host", "none")
 	if got := getRun(t, env, id).Config.EnvironmentID; got != made.UID {
 		t.Errorf("the run's environment is %q, want %q", got, made.UID)
@@ -60,15 +64,21 @@ func TestAgents(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)
-	file := writeFile(t, "agent.yaml", "name: from the file\nprompt: |\n  Be brief.\n  Be kind.\nbase_model: demo/offline\n")
+	file := writeFile(
+		t, "agent.yaml", "name: from the file\nprompt: |\n  Be brief.\n  Be kind.\nbase_model: demo/offline\n",
+	)
 	got := call(t, env, "agent", "create", "reviewer", "-f", file, "-o", "json")
 	got.want(t, 0)
 	var made penstock.Identity
 	fromJSON(t, got.out, &made)
-	if diff := cmp.Diff([]string{"reviewer", "Be brief.\nBe kind.\n", "demo/offline"}, []string{made.Name, made.Prompt, made.BaseModel}); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"reviewer", "Be brief.\nBe kind.\n", "demo/offline"}, []string{made.Name, made.Prompt, made.BaseModel},
+	); diff != "" {
 		t.Errorf("agent (-want +got):\n%s", diff)
 	}
-	callWith(t, "Be thorough.", env, "agent", "update", made.UID, "--prompt", "-", "--description", "reads code").want(t, 0, "Be thorough.", "reads code", "demo/offline")
+	callWith(
+		t, "Be thorough.", env, "agent", "update", made.UID, "--prompt", "-", "--description", "reads code",
+	).want(t, 0, "Be thorough.", "reads code", "demo/offline")
 	if out := call(t, env, "agent", "update", made.UID, "--description", "").out; strings.Contains(out, "reads code") {
 		t.Errorf("got %s, want no description", out)
 	}
@@ -86,7 +96,10 @@ func TestSchedules(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)
-	got := call(t, env, "schedule", "create", "nightly", "--cron", "30 2 * * *", "--prompt", "tidy up", "--model", "demo/offline", "-o", "json")
+	got := call(
+		t, env, "schedule", "create", "nightly", "--cron", "30 2 * * *", "--prompt", "tidy up", "--model", "demo/offline",
+		"-o", "json",
+	)
 	got.want(t, 0)
 	var made penstock.Schedule
 	fromJSON(t, got.out, &made)
@@ -98,12 +111,21 @@ func TestSchedules(t *testing.T) {
 	call(t, env, "schedule", "pause", "nightly").want(t, 0, "enabled", "false")
 	call(t, env, "schedule", "list").want(t, 0, "paused")
 	call(t, env, "schedule", "resume", made.ID).want(t, 0, "true")
-	call(t, env, "schedule", "replace", made.ID, "--name", "hourly", "--cron", "@hourly", "--prompt", "tidy up", "--paused").want(t, 0, "hourly", "@hourly", "false")
-	call(t, env, "schedule", "create", "never", "--cron", "0 0 31 2 *", "--prompt", "x").want(t, 65, "Invalid request: --cron ")
+	call(
+		t, env, "schedule", "replace", made.ID, "--name", "hourly", "--cron", "@hourly", "--prompt", "tidy up", "--paused",
+	).want(t, 0, "hourly", "@hourly", "false")
+	call(
+		t, env, "schedule", "create", "never", "--cron", "0 0 31 2 *", "--prompt", "x",
+	).want(t, 65, "Invalid request: --cron ")
 	call(t, env, "schedule", "get", made.ID).want(t, 0, "hourly")
-	planned := call(t, env, "schedule", "replace", made.ID, "--name", "hourly", "--cron", "@hourly", "--prompt", "tidy up", "--mode", "plan")
+	planned := call(
+		t, env, "schedule", "replace", made.ID, "--name", "hourly", "--cron", "@hourly", "--prompt", "tidy up", "--mode",
+		"plan",
+	)
 	planned.want(t, 0, "mode", "plan")
-	call(t, env, "schedule", "create", "fast", "--cron", "@hourly", "--prompt", "x", "--mode", "fast").want(t, 64, "--mode", "orchestrate")
+	call(
+		t, env, "schedule", "create", "fast", "--cron", "@hourly", "--prompt", "x", "--mode", "fast",
+	).want(t, 64, "--mode", "orchestrate")
 	call(t, env, "schedule", "delete", "hourly").want(t, 0)
 	call(t, env, "schedule", "get", made.ID).want(t, 65, "there is no")
 }
@@ -132,7 +154,9 @@ func TestKeys(t *testing.T) {
 	call(t, []string{"PENSTOCK_BASE_URL=" + s.URL}, "run", "list", "--key-file", saved).want(t, 0)
 	call(t, env, "key", "create", "saved", "--scope", "runs:read", "--save", saved).want(t, 64, "file exists")
 	refused := filepath.Join(t.TempDir(), "key")
-	call(t, env, "key", "create", "bad", "--scope", "everything", "--save", refused).want(t, 65, `--scope "everything" is not a scope: runs:read, runs:write, `)
+	call(
+		t, env, "key", "create", "bad", "--scope", "everything", "--save", refused,
+	).want(t, 65, `--scope "everything" is not a scope: runs:read, runs:write, `)
 	if _, err := os.Stat(refused); err == nil {
 		t.Error("a refused key left a file")
 	}

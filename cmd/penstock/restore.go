@@ -36,7 +36,10 @@ func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 			return exitf(exitConfig, "look into the %s: %w", folder.name, err)
 		}
 		if !empty {
-			return exitf(exitRefused, "the %s %s is not empty; restore into a new one (%s), nothing is overwritten", folder.name, folder.dir, folder.flag)
+			return exitf(
+				exitRefused, "the %s %s is not empty; restore into a new one (%s), nothing is overwritten", folder.name, folder.dir,
+				folder.flag,
+			)
 		}
 	}
 	release, err := cmd.prepare()
@@ -65,7 +68,10 @@ func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 	}
 	std.notef("restored %d files of %s from %s into %s", len(m.Files), moments(m.CreatedAt), cmd.From, cmd.Data)
 	if _, err := os.Stat(cmd.keysetPath()); errors.Is(err, fs.ErrNotExist) {
-		std.notef("the backup had no keys: put the keyset that it was made beside to %s before you serve, else no secret and no saved session in it can be opened", cmd.keysetPath())
+		std.notef(
+			"the backup had no keys: put the keyset that it was made beside to %s before you serve, else no secret and no saved session in it can be opened",
+			cmd.keysetPath(),
+		)
 	}
 	return nil
 }
@@ -77,13 +83,19 @@ func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 func (cmd *restoreCmd) place(ctx context.Context, std *stdio, m manifest, scratch string) error {
 	file, embedded := cmd.sqliteFile()
 	if embedded != (m.Engine == "sqlite") {
-		return exitf(exitRefused, "the backup is of a %s database and --database names another kind; runs cannot change engines by a backup", m.Engine)
+		return exitf(
+			exitRefused,
+			"the backup is of a %s database and --database names another kind; runs cannot change engines by a backup", m.Engine,
+		)
 	}
 	if err := checkKeyset(filepath.Join(scratch, keysetFile), cmd.keysetPath()); err != nil {
 		return err
 	}
 	if !embedded {
-		if err := cmd.postgresTool(ctx, std, "pg_restore", "--exit-on-error", "--single-transaction", "--no-owner", "--no-privileges", filepath.Join(scratch, dumpFile)); err != nil {
+		if err := cmd.postgresTool(
+			ctx, std, "pg_restore", "--exit-on-error", "--single-transaction", "--no-owner", "--no-privileges",
+			filepath.Join(scratch, dumpFile),
+		); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,9 @@ func (cmd *rotateKeyCmd) locate(ctx context.Context) (secret.KeysetFile, error) 
 	}
 	pid, held := lockHolder(cmd.Data)
 	if held && file.Check(ctx) != nil {
-		return file, exitf(exitRefused, "process %s serves %s, and could not read the keyset any more: end it first", pid, cmd.Data)
+		return file, exitf(
+			exitRefused, "process %s serves %s, and could not read the keyset any more: end it first", pid, cmd.Data,
+		)
 	}
 	return file, nil
 }
@@ -87,7 +89,9 @@ func (s *storage) openPresent(ctx context.Context) (*store.Store, error) {
 	}
 	have, newest, err := db.SchemaVersion(ctx)
 	if err == nil && have != newest {
-		err = exitf(exitConfig, "%s has schema %d, this version knows %d: use the version that serves", s.databaseName(), have, newest)
+		err = exitf(
+			exitConfig, "%s has schema %d, this version knows %d: use the version that serves", s.databaseName(), have, newest,
+		)
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -114,7 +118,11 @@ func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store
 		return err
 	}
 	if len(total.Lost) > 0 {
-		return exitf(exitFailed, "sealed %d values again and kept the old key: no key opens %s. Give them new values, or delete them, and call this again", total.Values, strings.Join(total.Lost, ", "))
+		return exitf(
+			exitFailed,
+			"sealed %d values again and kept the old key: no key opens %s. Give them new values, or delete them, and call this again",
+			total.Values, strings.Join(total.Lost, ", "),
+		)
 	}
 	if cmd.KeepOld {
 		std.notef("sealed %d values again; the old key is kept", total.Values)

@@ -56,7 +56,9 @@ func TestKeyIsRotatedWhileServing(t *testing.T) {
 		_ = first.Wait()
 
 		callWith(t, "hunter23", env, "secret", "set", "A", "--value-file", "-").want(t, 0)
-		call(t, where, "secret", "rotate-key", "--keep-old", "--settle", "1s").want(t, 0, "going on with it", "the old key is kept")
+		call(
+			t, where, "secret", "rotate-key", "--keep-old", "--settle", "1s",
+		).want(t, 0, "going on with it", "the old key is kept")
 		callWith(t, "hunter24!", env, "secret", "set", "B", "--value-file", "-").want(t, 0)
 		call(t, where, "secret", "rotate-key", "--settle", "1s").want(t, 0, "dropped the old key")
 		if n := keysIn(t, keyset); n != 1 {
@@ -67,7 +69,9 @@ func TestKeyIsRotatedWhileServing(t *testing.T) {
 
 		// The wrong keyset opens nothing: it is told, and nothing is lost by it.
 		wrong := writeFile(t, "keyset.json", string(before))
-		call(t, where, "secret", "rotate-key", "--keyset", wrong, "--settle", "0s").want(t, 1, "the secret A of team default", "kept the old key")
+		call(
+			t, where, "secret", "rotate-key", "--keyset", wrong, "--settle", "0s",
+		).want(t, 1, "the secret A of team default", "kept the old key")
 		call(t, where, "secret", "rotate-key", "--keyset", filepath.Join(t.TempDir(), "none.json")).want(t, 78, "no keyset")
 		again := startRun(t, env, `demo: run echo "${#A}"`, "--secret", "A", "--wait")
 		call(t, env, "run", "logs", again).want(t, 0, "8")
@@ -84,7 +88,10 @@ func TestRotationNeedsADatabase(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	call(t, nil, "migrate", "--data", data).want(t, 0)
 	call(t, nil, "secret", "rotate-key", "--data", data, "--prepare").want(t, 78, "no keyset")
-	testkit.Exec(t, "sqlite://"+filepath.Join(data, "penstock.db"), "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)")
+	testkit.Exec(
+		t, "sqlite://"+filepath.Join(data, "penstock.db"),
+		"DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)",
+	)
 	call(t, nil, "secret", "rotate-key", "--data", data).want(t, 78, "use the version that serves")
 }
 

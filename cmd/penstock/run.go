@@ -178,7 +178,9 @@ func attachments(paths []string) ([]penstock.Attachment, error) {
 			return nil, exitf(exitUsage, "--attach: %w", err)
 		}
 		if left -= info.Size(); left < 0 {
-			return nil, exitf(exitUsage, "--attach %s: the files are larger than %d MiB together", path, penstock.MaxAttachmentBytes>>20)
+			return nil, exitf(
+				exitUsage, "--attach %s: the files are larger than %d MiB together", path, penstock.MaxAttachmentBytes>>20,
+			)
 		}
 		data, err := os.ReadFile(path)
 		if err != nil {

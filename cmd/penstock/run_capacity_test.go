@@ -16,7 +16,12 @@ import (
 func TestPlaceInTheQueue(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
-		s := testkit.Serve(t, testkit.ServeOptions{Database: database, Args: []string{"--concurrency", "1", "--sandbox", "process", "--demo-directives"}})
+		s := testkit.Serve(
+			t,
+			testkit.ServeOptions{
+				Database: database, Args: []string{"--concurrency", "1", "--sandbox", "process", "--demo-directives"},
+			},
+		)
 		create := func(body string) (created penstock.RunCreated) {
 			t.Helper()
 			if err := json.Unmarshal(send(t, s, http.MethodPost, "/agent/runs", body).body, &created); err != nil {

@@ -157,7 +157,9 @@ func moment(flag, text string) (string, error) {
 	}
 	var at penstock.Time
 	if err := at.UnmarshalText([]byte(text)); err != nil {
-		return "", exitf(exitUsage, "%s %q is neither a time, such as 2026-01-31T12:00:00Z, nor an age, such as 24h", flag, text)
+		return "", exitf(
+			exitUsage, "%s %q is neither a time, such as 2026-01-31T12:00:00Z, nor an age, such as 24h", flag, text,
+		)
 	}
 	return at.String(), nil
 }

@@ -29,7 +29,9 @@ func TestOldRunsAreRemoved(t *testing.T) {
 			}
 		}
 		retain(0)
-		h := serveHooks(t, testkit.ServeOptions{Database: database, Args: append(slices.Clip(unlimited), "--config", settings)})
+		h := serveHooks(
+			t, testkit.ServeOptions{Database: database, Args: append(slices.Clip(unlimited), "--config", settings)},
+		)
 		w := h.tokenHook("orders")
 		h.automation(w, "handle", "demo: artifact event-payload.json", nil)
 		h.automation(w, "ask", "demo: ask What now?", nil)
@@ -45,7 +47,10 @@ func TestOldRunsAreRemoved(t *testing.T) {
 		}
 		env, handled, asks := client(h.Server), started["handle"], started["ask"]
 		testkit.Eventually(t, patience, func() error {
-			return errors.Join(inState(t, env, over.ID, penstock.StateSucceeded), inState(t, env, handled, penstock.StateSucceeded), inState(t, env, asks, penstock.StateBlocked))
+			return errors.Join(
+				inState(t, env, over.ID, penstock.StateSucceeded), inState(t, env, handled, penstock.StateSucceeded),
+				inState(t, env, asks, penstock.StateBlocked),
+			)
 		})
 		testkit.Eventually(t, patience, func() error { return h.found("q=remarkable", 1) })
 
@@ -57,7 +62,11 @@ func TestOldRunsAreRemoved(t *testing.T) {
 		for _, path := range []string{over.ID, over.ID + "/timeline", over.ID + "/conversation", handled} {
 			h.ask(http.MethodGet, "/agent/runs/"+path, nil, http.StatusNotFound, nil)
 		}
-		if d := h.entry(w, delivery); len(d.Runs) != 1 || d.Runs[0] != asks || len(d.Matches) != 2 || !d.Matches[0].WouldTrigger || !d.Matches[1].WouldTrigger {
+		if d := h.entry(
+			w, delivery,
+		); len(d.Runs) != 1 || d.Runs[0] != asks || len(
+			d.Matches,
+		) != 2 || !d.Matches[0].WouldTrigger || !d.Matches[1].WouldTrigger {
 			t.Errorf("the delivery names the runs %v with the matches %+v, want the one that is left", d.Runs, d.Matches)
 		}
 		testkit.Eventually(t, patience, func() error {

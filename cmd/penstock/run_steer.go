@@ -37,7 +37,9 @@ func (cmd *runFollowUpCmd) Run(ctx context.Context, std *stdio, in *runCmds) err
 		return err
 	}
 	for _, f := range files {
-		request.Attachments = append(request.Attachments, penstock.FollowupAttachment{FileName: f.FileName, MimeType: f.MimeType, Data: f.Data})
+		request.Attachments = append(
+			request.Attachments, penstock.FollowupAttachment{FileName: f.FileName, MimeType: f.MimeType, Data: f.Data},
+		)
 	}
 	raw, err := c.call(ctx, http.MethodPost, runPath(cmd.ID, "followups"), request, nil)
 	if err != nil {

@@ -55,7 +55,10 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 		t.Errorf("run (-want +got):\n%s", diff)
 	}
 	call(t, env, "run", "get", id).want(t, 0, "SUCCEEDED", "team=core", "From the command line")
-	call(t, env, "run", "list", "--metadata", "team=core", "--state", "succeeded", "--name", "nightly", "--created-after", "1h").want(t, 0, id)
+	call(
+		t, env, "run", "list", "--metadata", "team=core", "--state", "succeeded", "--name", "nightly", "--created-after",
+		"1h",
+	).want(t, 0, id)
 	if out := call(t, env, "run", "list", "--state", "FAILED").out; strings.Contains(out, id) {
 		t.Errorf("got %s, want no run that FAILED", out)
 	}
@@ -71,9 +74,13 @@ func TestRunThatFails(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	call(t, client(s), "run", "create", "demo: error it broke", "--wait").want(t, 1, "FAILED", "it broke")
-	call(t, client(s), "run", "create", "x", "--harness", "nobody").want(t, 65, `Invalid request: --harness "nobody" is not`, "invalid_request")
+	call(t, client(s), "run", "create", "x", "--harness", "nobody").want(
+		t, 65, `Invalid request: --harness "nobody" is not`, "invalid_request",
+	)
 	call(t, client(s), "run", "get", penstock.NewID()).want(t, 65, "resource_not_found")
-	call(t, client(s), "run", "create", "x", "--environment", "nowhere").want(t, 65, `no environment with the uid or name "nowhere"`)
+	call(
+		t, client(s), "run", "create", "x", "--environment", "nowhere",
+	).want(t, 65, `no environment with the uid or name "nowhere"`)
 }
 
 func TestRunThatAsks(t *testing.T) {

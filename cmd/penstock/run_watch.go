@@ -217,7 +217,9 @@ func (l *liveLine) clear() {
 
 // followLive is follow with the live line kept beside it: handle runs on the
 // caller's goroutine, as the line does.
-func (c *client) followLive(ctx context.Context, live *liveLine, id string, after int64, handle func(liveEvent) error) (penstock.StateData, error) {
+func (c *client) followLive(
+	ctx context.Context, live *liveLine, id string, after int64, handle func(liveEvent) error,
+) (penstock.StateData, error) {
 	type end struct {
 		state penstock.StateData
 		err   error

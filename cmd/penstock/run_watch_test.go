@@ -38,19 +38,32 @@ func done(state string) string {
 const runID = "01900000-0000-7000-8000-000000000001"
 
 func runItem(state string) string {
-	return fmt.Sprintf(`{"run_id":%q,"state":%q,"title":"t","run_time":"PT12.5S","request_usage":{"total_tokens":48211}}`, runID, state)
+	return fmt.Sprintf(
+		`{"run_id":%q,"state":%q,"title":"t","run_time":"PT12.5S","request_usage":{"total_tokens":48211}}`, runID, state,
+	)
 }
 
 func TestWatchGoesOnWhereTheConnectionWasLost(t *testing.T) {
 	t.Parallel()
 	s := script(t,
-		streams(": hello\n", event(1, "state", `{"state":"QUEUED","execution_id":1}`), event(2, "message_delta", `{"message_id":"m","role":"assistant","text":"Hel"}`), ""),
+		streams(
+			": hello\n", event(1, "state", `{"state":"QUEUED","execution_id":1}`),
+			event(2, "message_delta", `{"message_id":"m","role":"assistant","text":"Hel"}`), "",
+		),
 		breaks,
 		answers(502, ""),
 		streams(event(2, "message_delta", `{"message_id":"m","role":"assistant","text":"Hel"}`),
-			event(4, "message", `{"message_id":"m","role":"assistant","content":[{"type":"text","text":"Hello.\nstate      SUCCEEDED"}]}`),
-			event(5, "action", `{"type":"action","id":"a","category":"command","name":"run_command","input":{"command":"ls -l"}}`),
-			event(6, "action_result", `{"type":"action_result","action_id":"a","category":"command","name":"run_command","state":"completed","output":{"exit_code":0,"output":"one\ntwo\u001b[2J"}}`),
+			event(
+				4, "message",
+				`{"message_id":"m","role":"assistant","content":[{"type":"text","text":"Hello.\nstate      SUCCEEDED"}]}`,
+			),
+			event(
+				5, "action", `{"type":"action","id":"a","category":"command","name":"run_command","input":{"command":"ls -l"}}`,
+			),
+			event(
+				6, "action_result",
+				`{"type":"action_result","action_id":"a","category":"command","name":"run_command","state":"completed","output":{"exit_code":0,"output":"one\ntwo\u001b[2J"}}`,
+			),
 			event(7, "plan", `{"entries":[{"content":"look","status":"completed"},{"content":"write","status":"in_progress"}]}`),
 			event(8, "usage", `{"total_tokens":48211}`),
 			event(9, "timeline", `{"event_uuid":"u","event_type":"run_claimed","payload":{"worker_host":"box"}}`),
@@ -176,7 +189,12 @@ func TestWatchOnATerminal(t *testing.T) {
 	proceed := make(chan struct{})
 	s := script(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprint(w, event(1, "state", `{"state":"INPROGRESS","execution_id":1}`)+"\n"+event(2, "message_delta", `{"message_id":"m","role":"assistant","text":"Thinking\u001b[2J hard"}`)+"\n")
+		fmt.Fprint(
+			w,
+			event(1, "state", `{"state":"INPROGRESS","execution_id":1}`)+"\n"+event(
+				2, "message_delta", `{"message_id":"m","role":"assistant","text":"Thinking\u001b[2J hard"}`,
+			)+"\n",
+		)
 		_ = http.NewResponseController(w).Flush()
 		<-proceed
 		fmt.Fprint(w, done("SUCCEEDED")+"\n")

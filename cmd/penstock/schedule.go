@@ -162,7 +162,10 @@ func (cmd *scheduleReplaceCmd) Run(ctx context.Context, std *stdio, in *schedule
 
 // write sends what body makes, nothing without it, about the schedule that is
 // called so, a new one where that is "", and shows the schedule that comes back.
-func (in *scheduleCmds) write(ctx context.Context, std *stdio, method, called string, body func(context.Context, *stdio, *client) (map[string]any, error), rest ...string) error {
+func (in *scheduleCmds) write(
+	ctx context.Context, std *stdio, method, called string,
+	body func(context.Context, *stdio, *client) (map[string]any, error), rest ...string,
+) error {
 	c, err := in.dial(ctx, std)
 	if err != nil {
 		return err

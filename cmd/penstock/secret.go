@@ -22,10 +22,21 @@ var secretShapes = []struct {
 	shape         *regexp.Regexp
 }{
 	{"an API key of Penstock", howToGiveKey, regexp.MustCompile(`psk_[A-Za-z0-9_-]{20,}`)},
-	{"a model provider's key", "put it into the provider's variable, such as ANTHROPIC_API_KEY", regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{20,}|\bAIza[0-9A-Za-z_-]{35}`)},
-	{"an access token", "keep it out of arguments", regexp.MustCompile(`\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{20,}|\bxox[abeprs]-[A-Za-z0-9-]{10,}|\bAKIA[0-9A-Z]{16}\b`)},
+	{
+		"a model provider's key", "put it into the provider's variable, such as ANTHROPIC_API_KEY",
+		regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{20,}|\bAIza[0-9A-Za-z_-]{35}`),
+	},
+	{
+		"an access token", "keep it out of arguments",
+		regexp.MustCompile(
+			`\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{20,}|\bxox[abeprs]-[A-Za-z0-9-]{10,}|\bAKIA[0-9A-Z]{16}\b`,
+		),
+	},
 	{"a private key", "keep it in a file", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY`)},
-	{"a URL with a password", "put it into the flag's environment variable or the --config file", regexp.MustCompile(`://[^/\s:@]*:[^/\s@]+@`)},
+	{
+		"a URL with a password", "put it into the flag's environment variable or the --config file",
+		regexp.MustCompile(`://[^/\s:@]*:[^/\s@]+@`),
+	},
 }
 
 // refuseSecrets answers a usage error when an argument holds what looks like a
@@ -35,7 +46,11 @@ func refuseSecrets(args []string) error {
 	for i, arg := range args {
 		for _, s := range secretShapes {
 			if s.shape.MatchString(arg) {
-				return exitf(exitUsage, "argument %d holds %s; arguments can be read by everybody on this machine and stay in the shell's history: %s (a prompt can be read from standard input: -)", i+1, s.what, s.instead)
+				return exitf(
+					exitUsage,
+					"argument %d holds %s; arguments can be read by everybody on this machine and stay in the shell's history: %s (a prompt can be read from standard input: -)",
+					i+1, s.what, s.instead,
+				)
 			}
 		}
 	}

@@ -61,7 +61,9 @@ func (cmd *serveCmd) Validate() error {
 		return errors.New("--session-life and --session-idle are more than 0")
 	}
 	if cmd.LimitRequestsPerMinute < 0 || cmd.LimitValidations < 0 || cmd.LimitSecretsPerTeam < 0 || cmd.QueueTimeout <= 0 {
-		return errors.New("--limit-requests-per-minute, --limit-validations-per-minute and --limit-secrets-per-team are not negative, and --queue-timeout is more than 0")
+		return errors.New(
+			"--limit-requests-per-minute, --limit-validations-per-minute and --limit-secrets-per-team are not negative, and --queue-timeout is more than 0",
+		)
 	}
 	if cmd.LimitArtifacts < 0 || cmd.LimitArtifacts > maxMiB {
 		return errors.New("--limit-artifacts is a number of MiB, 0 for no limit")
@@ -163,7 +165,9 @@ type back struct {
 
 // openBack opens the database, which may migrate it, and everything that lies
 // beside it, and starts the background work.
-func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin string, settings *fileSettings) (*back, error) {
+func (cmd *serveCmd) openBack(
+	ctx context.Context, log *slog.Logger, origin string, settings *fileSettings,
+) (*back, error) {
 	b := &back{log: log, origin: origin, registry: newRegistry(), limits: cmd.limits(), done: make(chan struct{})}
 	keyset, err := cmd.openKeyset(ctx)
 	if err != nil {
@@ -186,8 +190,10 @@ func (cmd *serveCmd) openBack(ctx context.Context, log *slog.Logger, origin stri
 	b.service = service.New(service.Options{
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), KeyHolders: settings.keyHolders(), Models: p.models(),
-		ModelAliases: settings.ModelAliases, Defaults: penstock.Config{ModelID: p.defaultModel()}, QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns,
-		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry, MaxSecrets: cmd.LimitSecretsPerTeam, MaxRunArtifactBytes: cmd.LimitArtifacts << 20, Webhooks: b.limits,
+		ModelAliases: settings.ModelAliases, Defaults: penstock.Config{ModelID: p.defaultModel()},
+		QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns,
+		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry,
+		MaxSecrets: cmd.LimitSecretsPerTeam, MaxRunArtifactBytes: cmd.LimitArtifacts << 20, Webhooks: b.limits,
 		Sessions: access.SessionLimits{Life: cmd.SessionLife, Idle: cmd.SessionIdle}, LocalWorker: cmd.Worker,
 	})
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -222,9 +228,12 @@ func (cmd *serveCmd) definitions(ctx context.Context, log *slog.Logger) *git.Cac
 func (b *back) api(cmd *serveCmd, tracer trace.TracerProvider) *httpapi.API {
 	return httpapi.New(httpapi.Options{
 		Service: b.service, Log: b.log, PublicURL: b.origin, TempDir: cmd.Data,
-		RequestsPerMinute: cmd.LimitRequestsPerMinute, FailuresPerMinute: failuresPerMinute, ValidatesPerMinute: cmd.LimitValidations,
-		TrustedProxies: cmd.TrustedProxies, CORSOrigins: cmd.CORSOrigin,
-		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}), MetricsOpen: cmd.MetricsOpen, Registerer: b.registry, Tracer: tracer,
+		RequestsPerMinute: cmd.LimitRequestsPerMinute, FailuresPerMinute: failuresPerMinute,
+		ValidatesPerMinute: cmd.LimitValidations,
+		TrustedProxies:     cmd.TrustedProxies, CORSOrigins: cmd.CORSOrigin,
+		Metrics: promhttp.HandlerFor(
+			b.registry, promhttp.HandlerOpts{},
+		), MetricsOpen: cmd.MetricsOpen, Registerer: b.registry, Tracer: tracer,
 	})
 }
 

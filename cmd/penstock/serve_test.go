@@ -54,7 +54,9 @@ func serve(t *testing.T, env []string, args ...string) *served {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")
 	// Not CommandContext: the test's context ends before its cleanups.
-	cmd := exec.Command(testkit.Binary(t), append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, args...)...)
+	cmd := exec.Command(
+		testkit.Binary(t), append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, args...)...,
+	)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
 	s := launch(t, cmd)
 	s.data = data
@@ -232,7 +234,9 @@ func TestStop(t *testing.T) {
 	s := serve(t, nil, "--no-worker")
 	created := s.client("run", "create", "x")
 	created.want(t, 0)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/v1/agent/runs/"+strings.TrimSpace(created.out)+"/events", nil)
+	request, err := http.NewRequestWithContext(
+		t.Context(), http.MethodGet, s.url+"/api/v1/agent/runs/"+strings.TrimSpace(created.out)+"/events", nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +267,10 @@ func TestSecondSignalEndsItAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprint(conn, "POST /api/v1/agent/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key()+"\r\nContent-Type: application/json\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n")
+	fmt.Fprint(
+		conn,
+		"POST /api/v1/agent/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key()+"\r\nContent-Type: application/json\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n",
+	)
 	if _, err := conn.Read(make([]byte, 25)); err != nil { // 100: it waits for the body
 		t.Fatal(err)
 	}
@@ -359,7 +366,9 @@ func TestLogFormats(t *testing.T) {
 	if !strings.Contains(s.logs(), "msg=request") {
 		t.Errorf("got %s, want a line for the request", s.logs())
 	}
-	cmd := command(t, nil, "migrate", "--log-format", "json", "--log-level", "debug", "--data", filepath.Join(t.TempDir(), "d"))
+	cmd := command(
+		t, nil, "migrate", "--log-format", "json", "--log-level", "debug", "--data", filepath.Join(t.TempDir(), "d"),
+	)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -367,7 +376,10 @@ func TestLogFormats(t *testing.T) {
 
 func TestBehindAProxyThatEndsTLS(t *testing.T) {
 	t.Parallel()
-	s := serve(t, nil, "--listen", "0.0.0.0:0", "--trusted-proxies", "10.0.0.0/8, 127.0.0.1", "--public-url", "https://penstock.example.com/")
+	s := serve(
+		t, nil, "--listen", "0.0.0.0:0", "--trusted-proxies", "10.0.0.0/8, 127.0.0.1", "--public-url",
+		"https://penstock.example.com/",
+	)
 	if !strings.Contains(s.logs(), "url=https://penstock.example.com ") {
 		t.Errorf("got %s, want the public address", s.logs())
 	}
@@ -390,7 +402,9 @@ func TestMetricsSayWhichBuildThisIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"penstock_build_info{", "go_goroutines", "process_resident_memory_bytes", "penstock_store_batch_members"} {
+	for _, name := range []string{
+		"penstock_build_info{", "go_goroutines", "process_resident_memory_bytes", "penstock_store_batch_members",
+	} {
 		if !bytes.Contains(body, []byte(name)) {
 			t.Errorf("the metrics lack %s", name)
 		}
@@ -411,7 +425,9 @@ func TestMetricsAreOpenWhenAskedFor(t *testing.T) {
 func TestTracesAreSentWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan string, 100)
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { arrived <- r.URL.Path }))
+	collector := httptest.NewServer(
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { arrived <- r.URL.Path }),
+	)
 	t.Cleanup(collector.Close)
 	s := serve(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL})
 	s.client("run", "list").want(t, 0)
@@ -436,14 +452,23 @@ func TestServeSaysWhyItHasNoDatabase(t *testing.T) {
 		code     int
 		says     []string
 	}{
-		"nobody listens":        {"postgres://me:hunter2@127.0.0.1:1/x", 69, []string{"cannot be reached", "start postgres://me:xxxxx@127.0.0.1:1/x", "--database"}},
-		"no such port":          {"postgres://me:hunter2@127.0.0.1:99999/x", 78, []string{"invalid port", "correct --database"}},
-		"no such port, a query": {"postgres://me@127.0.0.1:99999/x?password=hunter2", 78, []string{"invalid port", "correct --database"}},
+		"nobody listens": {
+			"postgres://me:hunter2@127.0.0.1:1/x", 69,
+			[]string{"cannot be reached", "start postgres://me:xxxxx@127.0.0.1:1/x", "--database"},
+		},
+		"no such port": {
+			"postgres://me:hunter2@127.0.0.1:99999/x", 78, []string{"invalid port", "correct --database"},
+		},
+		"no such port, a query": {
+			"postgres://me@127.0.0.1:99999/x?password=hunter2", 78, []string{"invalid port", "correct --database"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, command := range []string{"serve", "migrate"} {
-				got := call(t, []string{"PENSTOCK_DATABASE=" + test.database, "PENSTOCK_LISTEN=127.0.0.1:0"}, command, "--data", t.TempDir())
+				got := call(
+					t, []string{"PENSTOCK_DATABASE=" + test.database, "PENSTOCK_LISTEN=127.0.0.1:0"}, command, "--data", t.TempDir(),
+				)
 				got.want(t, test.code, test.says...)
 				if strings.Contains(got.out+got.err, "hunter2") {
 					t.Errorf("%s shows the password: %s%s", command, got.out, got.err)
@@ -458,6 +483,8 @@ func TestServeSaysWhyItHasNoDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		u.Path = "/nowhere"
-		call(t, []string{"PENSTOCK_DATABASE=" + u.String()}, "serve", "--listen", "127.0.0.1:0", "--data", t.TempDir()).want(t, 78, `database "nowhere" does not exist`, "correct --database")
+		call(
+			t, []string{"PENSTOCK_DATABASE=" + u.String()}, "serve", "--listen", "127.0.0.1:0", "--data", t.TempDir(),
+		).want(t, 78, `database "nowhere" does not exist`, "correct --database")
 	})
 }

@@ -37,7 +37,9 @@ const (
 // from the log and then live, across lost connections and restarts of the
 // server, none twice. It returns when the run is over (with its last state),
 // when handle fails, and when the server says no.
-func (c *client) follow(ctx context.Context, runID string, after int64, handle func(liveEvent) error) (penstock.StateData, error) {
+func (c *client) follow(
+	ctx context.Context, runID string, after int64, handle func(liveEvent) error,
+) (penstock.StateData, error) {
 	f := follower{client: c, runID: runID, after: after, handle: handle, alive: time.Now()}
 	for attempt := 1; ; attempt++ {
 		before := f.alive

@@ -27,7 +27,9 @@ func newRegistry() *prometheus.Registry {
 		ConstLabels: prometheus.Labels{"version": buildVersion(), "commit": revision(), "go": runtime.Version()},
 	})
 	build.Set(1)
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build)
+	registry.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
+	)
 	return registry
 }
 
@@ -73,7 +75,9 @@ func tracing(ctx context.Context, log *slog.Logger) (tracer trace.TracerProvider
 		return nil, func() {}, nil
 	}
 	self, err := resource.New(ctx,
-		resource.WithAttributes(attribute.String("service.name", "penstock"), attribute.String("service.version", buildVersion())),
+		resource.WithAttributes(
+			attribute.String("service.name", "penstock"), attribute.String("service.version", buildVersion()),
+		),
 		resource.WithFromEnv(), // wins: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES
 		resource.WithTelemetrySDK())
 	if err != nil {

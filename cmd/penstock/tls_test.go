@@ -43,7 +43,9 @@ func certificateFor(t *testing.T, serial int64, certFile, keyFile string) *x509.
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: keyDER}} {
+	for path, block := range map[string]*pem.Block{
+		certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: keyDER},
+	} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +63,9 @@ func shownSerial(ctx context.Context, address string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}) // the serial is what is looked at
+	conn := tls.Client(
+		raw, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12},
+	) // the serial is what is looked at
 	defer conn.Close()
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return 0, err

@@ -62,7 +62,9 @@ func (versionFlag) BeforeReset(app *kong.Kong, std *stdio) error {
 func (cmd *versionCmd) Run(std *stdio) error {
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	if cmd.Output == "json" {
-		return std.json(map[string]string{"version": buildVersion(), "commit": revision(), "go": runtime.Version(), "platform": platform})
+		return std.json(
+			map[string]string{"version": buildVersion(), "commit": revision(), "go": runtime.Version(), "platform": platform},
+		)
 	}
 	text := "penstock " + buildVersion()
 	if commit := revision(); commit != "" {

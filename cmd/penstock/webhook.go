@@ -132,7 +132,8 @@ func (cmd *webhookListCmd) Run(ctx context.Context, std *stdio, in *webhookCmds)
 		var rows [][]string
 		for _, w := range l.Webhooks {
 			rows = append(rows, []string{
-				w.UID, w.Name, modeText(w), webhookState(w), strconv.FormatInt(w.Counts.Accepted, 10), strconv.FormatInt(w.Counts.Rejected, 10), age(w.LastDeliveryAt),
+				w.UID, w.Name, modeText(w), webhookState(w), strconv.FormatInt(w.Counts.Accepted, 10),
+				strconv.FormatInt(w.Counts.Rejected, 10), age(w.LastDeliveryAt),
 			})
 		}
 		return std.table([]string{"WEBHOOK", "NAME", "MODE", "STATE", "ACCEPTED", "REJECTED", "LAST"}, rows)
@@ -190,7 +191,10 @@ func webhookFacts(w penstock.Webhook) []fact {
 		{"delivery id", w.DeliveryIDHeader},
 	}
 	if w.OutdatedSecret {
-		list = append(list, fact{"outdated", "its managed secret has a new value, which it takes with the next change of the factory's files"})
+		list = append(
+			list,
+			fact{"outdated", "its managed secret has a new value, which it takes with the next change of the factory's files"},
+		)
 	}
 	if w.ReplayGuard {
 		list = append(list, fact{"replay guard", "on"})
@@ -202,7 +206,9 @@ func webhookFacts(w penstock.Webhook) []fact {
 	return append(list, fact{"last 24 hours", strings.Join([]string{
 		strconv.FormatInt(c.Accepted, 10) + " accepted", strconv.FormatInt(c.Duplicate, 10) + " duplicate",
 		strconv.FormatInt(c.Rejected, 10) + " rejected", strconv.FormatInt(c.RateLimited, 10) + " rate limited",
-	}, ", ")}, fact{"last delivery", moments(w.LastDeliveryAt)}, fact{"created", moments(w.CreatedAt)}, fact{"changed", moments(w.UpdatedAt)})
+	}, ", ")}, fact{
+		"last delivery", moments(w.LastDeliveryAt),
+	}, fact{"created", moments(w.CreatedAt)}, fact{"changed", moments(w.UpdatedAt)})
 }
 
 func secretText(s penstock.WebhookSecret) string {
@@ -222,7 +228,8 @@ func signatureText(s *penstock.Signature) string {
 	}
 	fields := map[string]string{}
 	for key, value := range map[string]string{
-		"header": s.Header, "prefix": s.Prefix, "hash": s.Hash, "encoding": s.Encoding, "key_form": s.KeyForm, "template": s.Template,
+		"header": s.Header, "prefix": s.Prefix, "hash": s.Hash, "encoding": s.Encoding, "key_form": s.KeyForm,
+		"template":         s.Template,
 		"timestamp_header": s.TimestampHeader,
 	} {
 		if value != "" {

@@ -50,7 +50,10 @@ func TestBodiesOfDeliveries(t *testing.T) {
 		{name: "the other half", body: `{"a": ["x\udfff"]}`, want: accepted},
 		{name: "a surrogate pair the wrong way round", body: `{"a": "\udc00\ud800"}`, want: accepted},
 		{name: "half a surrogate pair in keys", body: `{"\ud800": {"\udc00x": 1}, "\ud800": 2}`, want: accepted},
-		{name: "half a surrogate pair deep inside", body: strings.Repeat(`{"a":[`, 300) + `"\uD83D"` + strings.Repeat("]}", 300), want: accepted},
+		{
+			name: "half a surrogate pair deep inside",
+			body: strings.Repeat(`{"a":[`, 300) + `"\uD83D"` + strings.Repeat("]}", 300), want: accepted,
+		},
 		{name: "half an escape", body: `"\ud8"`, want: invalid},
 		{name: "as large as may be", body: text(maxBody), want: accepted},
 		{name: "one byte larger", body: text(maxBody + 1), want: large},
@@ -75,24 +78,43 @@ func TestBodiesOfDeliveries(t *testing.T) {
 		{name: "a NUL behind the value", body: "{}\x00", want: invalid},
 		{name: "a control character in a string", body: "\"\x01\"", want: invalid},
 		{name: "a form", body: "payload=%7B%7D", want: invalid},
-		{name: "a form in parts", kind: "multipart/form-data; boundary=b", body: "--b\r\nContent-Disposition: form-data; name=\"payload\"\r\n\r\n{}\r\n--b--\r\n", want: invalid},
-		{name: "a form in parts said to be JSON", kind: "application/json", body: "--b\r\nContent-Type: application/json\r\n\r\n{\"part\": 1}\r\n--b--\r\n", want: invalid},
+		{
+			name: "a form in parts", kind: "multipart/form-data; boundary=b",
+			body: "--b\r\nContent-Disposition: form-data; name=\"payload\"\r\n\r\n{}\r\n--b--\r\n", want: invalid,
+		},
+		{
+			name: "a form in parts said to be JSON", kind: "application/json",
+			body: "--b\r\nContent-Type: application/json\r\n\r\n{\"part\": 1}\r\n--b--\r\n", want: invalid,
+		},
 		{name: "XML", kind: "application/xml", body: `<?xml version="1.0"?><event id="1"><a>{}</a></event>`, want: invalid},
-		{name: "XML with entities", kind: "text/xml", body: `<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>`, want: invalid},
-		{name: "SOAP said to be JSON", kind: "application/json", body: `<soap:Envelope xmlns:soap="x"><soap:Body/></soap:Envelope>`, want: invalid},
+		{
+			name: "XML with entities", kind: "text/xml",
+			body: `<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>`, want: invalid,
+		},
+		{
+			name: "SOAP said to be JSON", kind: "application/json",
+			body: `<soap:Envelope xmlns:soap="x"><soap:Body/></soap:Envelope>`, want: invalid,
+		},
 		{name: "JSON said to be XML", kind: "application/xml", body: `{"kind": "xml"}`, want: accepted},
-		{name: "JSON said to be a form in parts", kind: "multipart/form-data; boundary=b", body: `{"kind": "multipart"}`, want: accepted},
+		{
+			name: "JSON said to be a form in parts", kind: "multipart/form-data; boundary=b", body: `{"kind": "multipart"}`,
+			want: accepted,
+		},
 		{name: "JSON behind a guard against scripts", body: ")]}'\n{}", want: invalid},
 		{name: "compressed", body: zipped.String(), header: "gzip", want: invalid},
 		{name: "compressed without saying so", body: zipped.String(), want: invalid},
 		{name: "said to be compressed", body: `{"b": 1}`, header: "gzip", want: invalid},
 		{name: "said to be as it is", body: `{"c": 1}`, header: "identity", want: accepted},
 	}
-	status := map[penstock.Outcome]int{accepted: http.StatusAccepted, invalid: http.StatusBadRequest, large: http.StatusRequestEntityTooLarge}
+	status := map[penstock.Outcome]int{
+		accepted: http.StatusAccepted, invalid: http.StatusBadRequest, large: http.StatusRequestEntityTooLarge,
+	}
 	for _, test := range tests {
 		for _, chunked := range []bool{false, true} {
 			name := fmt.Sprintf("%s, in chunks: %v", test.name, chunked)
-			header := bearer(w, "X-Penstock-Delivery-Id", strings.ReplaceAll(name, " ", "_"), "Content-Type", cmp.Or(test.kind, "text/plain"))
+			header := bearer(
+				w, "X-Penstock-Delivery-Id", strings.ReplaceAll(name, " ", "_"), "Content-Type", cmp.Or(test.kind, "text/plain"),
+			)
 			if test.header != "" {
 				header["Content-Encoding"] = test.header
 			}
@@ -121,7 +143,10 @@ func TestBodiesOfDeliveries(t *testing.T) {
 			payload := send(t, h.Server, http.MethodGet, h.hookPath(w)+"/deliveries/"+newest.ID+"/payload", "")
 			switch {
 			case test.want == accepted && (payload.status != http.StatusOK || string(payload.body) != test.body):
-				t.Errorf("%s: got %d and %d bytes of payload, want the %d that were sent", name, payload.status, len(payload.body), len(test.body))
+				t.Errorf(
+					"%s: got %d and %d bytes of payload, want the %d that were sent", name, payload.status, len(payload.body),
+					len(test.body),
+				)
 			case test.want != accepted && payload.status != http.StatusNotFound:
 				t.Errorf("%s: got %d for a payload that is not kept", name, payload.status)
 			}
@@ -142,17 +167,25 @@ func TestWhatIsCheckedFirst(t *testing.T) {
 		body   string
 		want   int
 	}{
-		"a wrong token before the size":      {token, map[string]string{"Authorization": "Bearer x"}, tooLarge, http.StatusUnauthorized},
-		"a wrong token before the JSON":      {token, map[string]string{"Authorization": "Bearer x"}, broken, http.StatusUnauthorized},
-		"a basic credential":                 {token, map[string]string{"Authorization": "Basic " + token.Secret}, "{}", http.StatusUnauthorized},
-		"a token in the query":               {token, nil, "{}", http.StatusUnauthorized},
-		"the size behind the token":          {token, bearer(token), tooLarge, http.StatusRequestEntityTooLarge},
-		"the JSON behind the token":          {token, bearer(token), broken, http.StatusBadRequest},
-		"no signature before the size":       {github, nil, tooLarge, http.StatusUnauthorized},
-		"the size before a signature":        {github, signed("x"), tooLarge, http.StatusRequestEntityTooLarge},
-		"a wrong signature before the JSON":  {github, signed("x"), broken, http.StatusUnauthorized},
-		"the JSON behind the signature":      {github, signed(broken), broken, http.StatusBadRequest},
-		"the older signature, which is SHA1": {github, map[string]string{"X-Hub-Signature": "sha1=0000"}, "{}", http.StatusUnauthorized},
+		"a wrong token before the size": {
+			token, map[string]string{"Authorization": "Bearer x"}, tooLarge, http.StatusUnauthorized,
+		},
+		"a wrong token before the JSON": {
+			token, map[string]string{"Authorization": "Bearer x"}, broken, http.StatusUnauthorized,
+		},
+		"a basic credential": {
+			token, map[string]string{"Authorization": "Basic " + token.Secret}, "{}", http.StatusUnauthorized,
+		},
+		"a token in the query":              {token, nil, "{}", http.StatusUnauthorized},
+		"the size behind the token":         {token, bearer(token), tooLarge, http.StatusRequestEntityTooLarge},
+		"the JSON behind the token":         {token, bearer(token), broken, http.StatusBadRequest},
+		"no signature before the size":      {github, nil, tooLarge, http.StatusUnauthorized},
+		"the size before a signature":       {github, signed("x"), tooLarge, http.StatusRequestEntityTooLarge},
+		"a wrong signature before the JSON": {github, signed("x"), broken, http.StatusUnauthorized},
+		"the JSON behind the signature":     {github, signed(broken), broken, http.StatusBadRequest},
+		"the older signature, which is SHA1": {
+			github, map[string]string{"X-Hub-Signature": "sha1=0000"}, "{}", http.StatusUnauthorized,
+		},
 	} {
 		url := h.url(test.w)
 		if name == "a token in the query" {
@@ -168,10 +201,13 @@ func TestWhatIsCheckedFirst(t *testing.T) {
 		path, header string
 		want         int
 	}{
-		"wrong token":    {"/webhooks/w/" + token.UID, "Authorization: Bearer x\r\n", http.StatusUnauthorized},
-		"no signature":   {"/webhooks/w/" + github.UID, "", http.StatusUnauthorized},
-		"no such":        {"/webhooks/w/" + penstock.NewUID(), "", http.StatusNotFound},
-		"said too large": {"/webhooks/w/" + token.UID, "Authorization: Bearer " + token.Secret + "\r\nContent-Length: 262145\r\n", http.StatusRequestEntityTooLarge},
+		"wrong token":  {"/webhooks/w/" + token.UID, "Authorization: Bearer x\r\n", http.StatusUnauthorized},
+		"no signature": {"/webhooks/w/" + github.UID, "", http.StatusUnauthorized},
+		"no such":      {"/webhooks/w/" + penstock.NewUID(), "", http.StatusNotFound},
+		"said too large": {
+			"/webhooks/w/" + token.UID, "Authorization: Bearer " + token.Secret + "\r\nContent-Length: 262145\r\n",
+			http.StatusRequestEntityTooLarge,
+		},
 	} {
 		if !strings.Contains(test.header, "Content-Length") {
 			test.header += "Content-Length: 262144\r\n"
@@ -187,31 +223,39 @@ func TestSecurityHeadersComeOnce(t *testing.T) {
 	t.Parallel()
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
 	token, github := h.tokenHook("token"), h.githubHook("github")
-	standard := h.hook(map[string]any{"name": "standard", "auth_mode": "signature", "signature_scheme": "standard_webhooks"})
+	standard := h.hook(
+		map[string]any{"name": "standard", "auth_mode": "signature", "signature_scheme": "standard_webhooks"},
+	)
 	right := "Authorization: Bearer " + token.Secret + "\r\n"
 	signature := "X-Hub-Signature-256: " + signed("{}")["X-Hub-Signature-256"] + "\r\n"
 	for name, test := range map[string]struct {
 		w      penstock.Webhook
 		header string
 	}{
-		"two tokens, both right":        {token, right + right},
-		"two tokens, the first right":   {token, right + "Authorization: Bearer x\r\n"},
-		"two tokens, the last right":    {token, "Authorization: Bearer x\r\n" + right},
-		"two tokens in one line":        {token, "Authorization: Bearer x, Bearer " + token.Secret + "\r\n"},
-		"a folded line":                 {token, "Authorization: Bearer\r\n " + token.Secret + "x\r\n"},
-		"two signatures, both right":    {github, signature + signature},
-		"two signatures, a right one":   {github, signature + "X-Hub-Signature-256: sha256=00\r\n"},
-		"two signatures in one line":    {github, strings.TrimSpace(signature) + ", sha256=00\r\n"},
-		"two names of a signature":      {github, signature + strings.ToUpper("X-Hub-Signature-256") + ": sha256=00\r\n"},
-		"two ids of a signed delivery":  {standard, "webhook-id: a\r\nwebhook-id: b\r\nwebhook-timestamp: 1\r\nwebhook-signature: v1,AA==\r\n"},
-		"two times of a signed message": {standard, "webhook-id: a\r\nwebhook-timestamp: 1\r\nwebhook-timestamp: 1\r\nwebhook-signature: v1,AA==\r\n"},
+		"two tokens, both right":      {token, right + right},
+		"two tokens, the first right": {token, right + "Authorization: Bearer x\r\n"},
+		"two tokens, the last right":  {token, "Authorization: Bearer x\r\n" + right},
+		"two tokens in one line":      {token, "Authorization: Bearer x, Bearer " + token.Secret + "\r\n"},
+		"a folded line":               {token, "Authorization: Bearer\r\n " + token.Secret + "x\r\n"},
+		"two signatures, both right":  {github, signature + signature},
+		"two signatures, a right one": {github, signature + "X-Hub-Signature-256: sha256=00\r\n"},
+		"two signatures in one line":  {github, strings.TrimSpace(signature) + ", sha256=00\r\n"},
+		"two names of a signature":    {github, signature + strings.ToUpper("X-Hub-Signature-256") + ": sha256=00\r\n"},
+		"two ids of a signed delivery": {
+			standard, "webhook-id: a\r\nwebhook-id: b\r\nwebhook-timestamp: 1\r\nwebhook-signature: v1,AA==\r\n",
+		},
+		"two times of a signed message": {
+			standard, "webhook-id: a\r\nwebhook-timestamp: 1\r\nwebhook-timestamp: 1\r\nwebhook-signature: v1,AA==\r\n",
+		},
 	} {
 		got := wire(t, h, "POST /webhooks/w/"+test.w.UID+" HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"+test.header+"\r\n{}")
 		if got.status != http.StatusUnauthorized {
 			t.Errorf("%s: got %d, want 401", name, got.status)
 		}
 	}
-	if got := wire(t, h, "POST /webhooks/w/"+token.UID+" HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"+right+"\r\n{}"); got.status != http.StatusAccepted {
+	if got := wire(
+		t, h, "POST /webhooks/w/"+token.UID+" HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"+right+"\r\n{}",
+	); got.status != http.StatusAccepted {
 		t.Errorf("got %d for the right token, once", got.status)
 	}
 	if n := h.outcomes(token)[penstock.OutcomeAccepted] + h.outcomes(github)[penstock.OutcomeAccepted]; n != 1 {
@@ -227,7 +271,9 @@ func TestPathsAreTakenAsTheyAre(t *testing.T) {
 	token := h.tokenHook("token")
 	inURL := h.hook(map[string]any{"name": "in-url", "auth_mode": "url_token"})
 	ask := func(path string) reply {
-		return wire(t, h, "POST "+path+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+token.Secret+"\r\nContent-Length: 2\r\n\r\n{}")
+		return wire(
+			t, h, "POST "+path+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+token.Secret+"\r\nContent-Length: 2\r\n\r\n{}",
+		)
 	}
 	nowhere := ask("/webhooks/w/" + penstock.NewUID())
 	if nowhere.status != http.StatusNotFound {
@@ -235,16 +281,25 @@ func TestPathsAreTakenAsTheyAre(t *testing.T) {
 	}
 	u, secret := token.UID, inURL.Secret
 	for _, path := range []string{
-		"/webhooks/w/" + swapCase(u), "/webhooks/w/" + strings.ToUpper(u), "/webhooks/w/" + u + "/", "/webhooks/w/" + u + "//", "/webhooks/w/" + u + "/.",
-		"/webhooks/w/" + u + "/..", "/webhooks/w/" + u + "/../" + u, "/webhooks/w/" + u + "%2F", "/webhooks/w/" + u + "%2f", "/webhooks/w%2F" + u, "/webhooks%2Fw/" + u,
-		"/webhooks%2fw%2f" + u, "%2Fwebhooks/w/" + u, "//webhooks/w/" + u, "/webhooks//w/" + u, "/webhooks/w//" + u, "/webhooks/w/./" + u, "/./webhooks/w/" + u,
-		"/webhooks/w/../w/" + u, "/x/../webhooks/w/" + u, "/webhooks/x/../w/" + u, "/webhooks/w/%2e%2e/w/" + u, "/webhooks/w/" + u + "/" + token.Secret,
-		"/webhooks/w/" + u + ";x", "/webhooks/w/" + u + "%00", "/webhooks/w/" + u + "%20", "/webhooks/w/" + u + "%0a", "/webhooks/w/" + u[:21], "/webhooks/w/" + u + "x",
-		"/webhooks/w/%" + fmt.Sprintf("%02X", u[0]) + u[1:], "/webhooks/%77/" + u, "/%77ebhooks/w/" + u, "/Webhooks/w/" + u, "/webhooks/W/" + u, "/WEBHOOKS/w/" + u,
+		"/webhooks/w/" + swapCase(u), "/webhooks/w/" + strings.ToUpper(u), "/webhooks/w/" + u + "/",
+		"/webhooks/w/" + u + "//", "/webhooks/w/" + u + "/.",
+		"/webhooks/w/" + u + "/..", "/webhooks/w/" + u + "/../" + u, "/webhooks/w/" + u + "%2F", "/webhooks/w/" + u + "%2f",
+		"/webhooks/w%2F" + u, "/webhooks%2Fw/" + u,
+		"/webhooks%2fw%2f" + u, "%2Fwebhooks/w/" + u, "//webhooks/w/" + u, "/webhooks//w/" + u, "/webhooks/w//" + u,
+		"/webhooks/w/./" + u, "/./webhooks/w/" + u,
+		"/webhooks/w/../w/" + u, "/x/../webhooks/w/" + u, "/webhooks/x/../w/" + u, "/webhooks/w/%2e%2e/w/" + u,
+		"/webhooks/w/" + u + "/" + token.Secret,
+		"/webhooks/w/" + u + ";x", "/webhooks/w/" + u + "%00", "/webhooks/w/" + u + "%20", "/webhooks/w/" + u + "%0a",
+		"/webhooks/w/" + u[:21], "/webhooks/w/" + u + "x",
+		"/webhooks/w/%" + fmt.Sprintf("%02X", u[0]) + u[1:], "/webhooks/%77/" + u, "/%77ebhooks/w/" + u, "/Webhooks/w/" + u,
+		"/webhooks/W/" + u, "/WEBHOOKS/w/" + u,
 		"/webhooks/w/", "/webhooks/w", "/webhooks/w/*", `/webhooks\w\` + u, `/webhooks/w/` + u + `\`,
-		"/webhooks/w/" + inURL.UID + "/" + secret + "/", "/webhooks/w/" + inURL.UID + "/" + secret + "/x", "/webhooks/w/" + inURL.UID + "//" + secret,
-		"/webhooks/w/" + inURL.UID + "/./" + secret, "/webhooks/w/" + inURL.UID + "/x/../" + secret, "/webhooks/w/" + inURL.UID + "%2F" + secret,
-		"/webhooks/w/" + swapCase(inURL.UID) + "/" + secret, "//webhooks/w/" + inURL.UID + "/" + secret, "/webhooks/w/" + inURL.UID + "/" + secret + "%2F",
+		"/webhooks/w/" + inURL.UID + "/" + secret + "/", "/webhooks/w/" + inURL.UID + "/" + secret + "/x",
+		"/webhooks/w/" + inURL.UID + "//" + secret,
+		"/webhooks/w/" + inURL.UID + "/./" + secret, "/webhooks/w/" + inURL.UID + "/x/../" + secret,
+		"/webhooks/w/" + inURL.UID + "%2F" + secret,
+		"/webhooks/w/" + swapCase(inURL.UID) + "/" + secret, "//webhooks/w/" + inURL.UID + "/" + secret,
+		"/webhooks/w/" + inURL.UID + "/" + secret + "%2F",
 	} {
 		got := ask(path)
 		if strings.HasPrefix(path, "%") && got.status == http.StatusBadRequest {
@@ -297,8 +352,13 @@ func TestOnlyPostIsTaken(t *testing.T) {
 	s := newSender(t)
 	for _, method := range []string{"GET", "PUT", "HEAD", "OPTIONS", "DELETE", "PATCH", "post", "FOO"} {
 		var bodies []string
-		for _, url := range []string{h.url(w), h.URL + "/webhooks/w/" + w.UID, h.URL + "/webhooks/w/" + penstock.NewUID(), h.URL + "/webhooks/w/x/y/z"} {
-			got, err := s.try(t.Context(), method, url, map[string]string{"Origin": "https://example.com", "Access-Control-Request-Method": "POST"}, http.NoBody)
+		for _, url := range []string{
+			h.url(w), h.URL + "/webhooks/w/" + w.UID, h.URL + "/webhooks/w/" + penstock.NewUID(), h.URL + "/webhooks/w/x/y/z",
+		} {
+			got, err := s.try(
+				t.Context(), method, url,
+				map[string]string{"Origin": "https://example.com", "Access-Control-Request-Method": "POST"}, http.NoBody,
+			)
 			if err != nil || got.status != http.StatusMethodNotAllowed || got.header.Get("Allow") != "POST" {
 				t.Errorf("%s: got %d with Allow %q (%v), want 405 with POST", method, got.status, got.header.Get("Allow"), err)
 			}

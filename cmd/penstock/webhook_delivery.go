@@ -55,7 +55,9 @@ func (cmd *webhookDeliveriesCmd) Run(ctx context.Context, std *stdio, in *webhoo
 		if err := json.Unmarshal(raw, &d); err != nil {
 			return fmt.Errorf("read a delivery: %w", err)
 		}
-		rows = append(rows, []string{d.ID, age(d.ReceivedAt), d.Label, d.Reason, bytesText(d.Size), d.ClientIP, strings.Join(d.Runs, " ")})
+		rows = append(
+			rows, []string{d.ID, age(d.ReceivedAt), d.Label, d.Reason, bytesText(d.Size), d.ClientIP, strings.Join(d.Runs, " ")},
+		)
 	}
 	if err := std.table([]string{"DELIVERY", "AGE", "OUTCOME", "REASON", "SIZE", "FROM", "RUNS"}, rows); err != nil {
 		return err
@@ -125,7 +127,9 @@ func (cmd *webhookDeliveryCmd) Run(ctx context.Context, std *stdio, in *webhookC
 	if err != nil {
 		return err
 	}
-	return answer(ctx, a.client, http.MethodGet, path, nil, func(d penstock.Delivery) error { return std.facts(deliveryFacts(d)) })
+	return answer(
+		ctx, a.client, http.MethodGet, path, nil, func(d penstock.Delivery) error { return std.facts(deliveryFacts(d)) },
+	)
 }
 
 func deliveryFacts(d penstock.Delivery) []fact {
@@ -137,7 +141,10 @@ func deliveryFacts(d penstock.Delivery) []fact {
 		{"from", d.ClientIP},
 		{"size", bytesText(d.Size)},
 		{"sha256", d.PayloadSHA256},
-		{"identity", strings.ReplaceAll(strings.TrimPrefix(string(d.IdentitySource), string(penstock.IdentityNone)), "_", " ")},
+		{
+			"identity",
+			strings.ReplaceAll(strings.TrimPrefix(string(d.IdentitySource), string(penstock.IdentityNone)), "_", " "),
+		},
 		{"duplicate of", d.DuplicateOf},
 		{"replay of", d.ReplayOf},
 	}
@@ -186,7 +193,9 @@ func (cmd *webhookReplayCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 	if err != nil {
 		return err
 	}
-	return answer(ctx, a.client, http.MethodPost, path, nil, func(d penstock.Delivery) error { return std.facts(deliveryFacts(d)) })
+	return answer(
+		ctx, a.client, http.MethodPost, path, nil, func(d penstock.Delivery) error { return std.facts(deliveryFacts(d)) },
+	)
 }
 
 type webhookTestFilterCmd struct {
@@ -217,7 +226,9 @@ func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *webhoo
 		return err
 	}
 	request := map[string]any{"filter": filter}
-	for name, value := range map[string]string{"provider": cmd.Provider, "event": cmd.Event, "github_event": cmd.GitHubEvent} {
+	for name, value := range map[string]string{
+		"provider": cmd.Provider, "event": cmd.Event, "github_event": cmd.GitHubEvent,
+	} {
 		if value != "" {
 			request[name] = value
 		}
@@ -282,7 +293,9 @@ func verdictFacts(v penstock.FilterVerdict) []fact {
 
 // asSent takes a payload as a delivery may have it: equal keys and half surrogate
 // pairs stay as they are written.
-var asSent = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
+var asSent = json.JoinOptions(
+	jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true),
+)
 
 // readJSON reads a JSON value; what it means is for the server to say.
 func readJSON(std *stdio, flag, file string) (jsontext.Value, error) {

@@ -85,7 +85,9 @@ func (l *ledger) want(h *hooked, w penstock.Webhook, matches func(identity strin
 		if matches(identity) {
 			want, matching = 1, matching+1
 		}
-		if got := logged[origin].Runs; len(got) != want || len(runs[origin]) != want || want == 1 && got[0] != runs[origin][0] {
+		if got := logged[origin].Runs; len(got) != want || len(
+			runs[origin],
+		) != want || want == 1 && got[0] != runs[origin][0] {
 			h.t.Errorf("%s has the runs %v, its delivery says %v, want %d", identity, runs[origin], got, want)
 		}
 	}
@@ -115,7 +117,9 @@ func TestKillLosesNoDelivery(t *testing.T) {
 					identity := fmt.Sprintf("%d-%d-%s", i, n, []string{"even", "odd"}[n%2])
 					body := fmt.Sprintf(`{"even": %v, "identity": %q}`, n%2 == 0, identity)
 					for !told.has(identity) { // as a sender does that gets no answer
-						got, err := s.try(t.Context(), http.MethodPost, h.url(w), bearer(w, "X-Penstock-Delivery-Id", identity), strings.NewReader(body))
+						got, err := s.try(
+							t.Context(), http.MethodPost, h.url(w), bearer(w, "X-Penstock-Delivery-Id", identity), strings.NewReader(body),
+						)
 						switch {
 						case err != nil, got.status == http.StatusServiceUnavailable:
 							<-time.After(20 * time.Millisecond)
@@ -195,7 +199,9 @@ func deliverOutlives(h *hooked, grow func()) {
 func TestDeliveriesOutliveAFullDiskSQLite(t *testing.T) {
 	t.Parallel()
 	dir, grow := smallDisk(t, "6m")
-	deliverOutlives(serveHooks(t, testkit.ServeOptions{Database: "sqlite://" + filepath.Join(dir, "penstock.db"), Args: noWorker}), grow)
+	deliverOutlives(
+		serveHooks(t, testkit.ServeOptions{Database: "sqlite://" + filepath.Join(dir, "penstock.db"), Args: noWorker}), grow,
+	)
 }
 
 func TestDeliveriesOutliveAFullDiskPostgres(t *testing.T) {

@@ -20,7 +20,9 @@ func limited(t *testing.T, got reply, of string) {
 	t.Helper()
 	seconds, err := got.retryAfter()
 	if got.status != http.StatusTooManyRequests || err != nil || seconds < 1 || seconds > 60 {
-		t.Errorf("%s: got %d with Retry-After %q, want 429 with 1 to 60 seconds", of, got.status, got.header.Get("Retry-After"))
+		t.Errorf(
+			"%s: got %d with Retry-After %q, want 429 with 1 to 60 seconds", of, got.status, got.header.Get("Retry-After"),
+		)
 	}
 }
 
@@ -108,7 +110,9 @@ func TestSixtyDeliveriesAMinute(t *testing.T) {
 		t.Errorf("Retry-After is %d s, too early: the first delivery came %s ago", seconds, time.Since(begun))
 	}
 	limited(t, s.post(h.url(w), bearer(w), "{"), "a 62nd that is not even JSON")
-	if got := s.post(h.url(w), map[string]string{"Authorization": "Bearer x"}, "{}"); got.status != http.StatusUnauthorized {
+	if got := s.post(
+		h.url(w), map[string]string{"Authorization": "Bearer x"}, "{}",
+	); got.status != http.StatusUnauthorized {
 		t.Errorf("got %d for a wrong token while the rate is used up, want 401", got.status)
 	}
 	s.accepted(h.url(other), bearer(other), "{}")
@@ -165,7 +169,9 @@ func TestSlowSenders(t *testing.T) {
 	begun := time.Now()
 	var slow sync.WaitGroup
 	tokenHead := "POST /webhooks/w/" + w.UID + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nContent-Length: 262144\r\n\r\n"
-	githubHead := "POST /webhooks/w/" + github.UID + " HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256=" + strings.Repeat("0", 64) + "\r\nContent-Length: 262144\r\n\r\n"
+	githubHead := "POST /webhooks/w/" + github.UID + " HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256=" + strings.Repeat(
+		"0", 64,
+	) + "\r\nContent-Length: 262144\r\n\r\n"
 	for i := range 400 {
 		var start string
 		switch i % 4 {
@@ -188,7 +194,9 @@ func TestSlowSenders(t *testing.T) {
 		}
 		at := time.Now()
 		body := text(size)
-		if got := s.post(h.url(github), signed(body, "X-GitHub-Delivery", penstock.NewID()), body); got.status != http.StatusAccepted {
+		if got := s.post(
+			h.url(github), signed(body, "X-GitHub-Delivery", penstock.NewID()), body,
+		); got.status != http.StatusAccepted {
 			t.Errorf("got %d for a body of %d bytes after %s, want 202: %s", got.status, size, time.Since(begun), got.body)
 		}
 		if took := time.Since(at); took > 4*time.Second { // one for slow senders to give way, and a busy machine

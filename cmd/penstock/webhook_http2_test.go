@@ -110,14 +110,18 @@ var floods = map[string]flood{
 		for range 1000 { // a byte each, by the table of the compression
 			more = append(more, more[0], more[1])
 		}
-		return a.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n + 1, BlockFragment: a.request(more...), EndHeaders: true, EndStream: true})
+		return a.WriteHeaders(
+			http2.HeadersFrameParam{StreamID: 2*n + 1, BlockFragment: a.request(more...), EndHeaders: true, EndStream: true},
+		)
 	}},
 	"settings":         {step: func(a *attacker, _ uint32) error { return a.WriteSettings() }},
 	"settings, unread": {deaf: true, most: 64 << 20, step: func(a *attacker, _ uint32) error { return a.WriteSettings() }},
 	"pings":            {step: func(a *attacker, _ uint32) error { return a.WritePing(false, [8]byte{}) }},
-	"pings, unread":    {deaf: true, most: 64 << 20, step: func(a *attacker, _ uint32) error { return a.WritePing(false, [8]byte{}) }},
-	"data of nothing":  {step: emptyData},
-	"windows":          {step: func(a *attacker, _ uint32) error { return a.WriteWindowUpdate(0, 1) }},
+	"pings, unread": {
+		deaf: true, most: 64 << 20, step: func(a *attacker, _ uint32) error { return a.WritePing(false, [8]byte{}) },
+	},
+	"data of nothing": {step: emptyData},
+	"windows":         {step: func(a *attacker, _ uint32) error { return a.WriteWindowUpdate(0, 1) }},
 	"bodies that never come": {step: func(a *attacker, n uint32) error {
 		return a.open(2*n+1, "x-hub-signature-256", "sha256="+strings.Repeat("0", 64), "content-length", "262144")
 	}},
@@ -140,10 +144,14 @@ func secureHooks(t *testing.T) (*served, penstock.Webhook) {
 	if err := os.WriteFile(secret, []byte(githubSecret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, []string{"SSL_CERT_FILE=" + cert}, append([]string{"--tls-cert", cert, "--tls-key", key}, noWorker...)...)
+	s := serve(
+		t, []string{"SSL_CERT_FILE=" + cert}, append([]string{"--tls-cert", cert, "--tls-key", key}, noWorker...)...,
+	)
 	env := []string{"PENSTOCK_BASE_URL=" + s.url, "PENSTOCK_KEY_FILE=" + s.keyFile(), "SSL_CERT_FILE=" + cert}
 	call(t, env, "factory", "create", "acme").want(t, 0)
-	return s, made(t, env, "webhook", "create", "flooded", "--mode", "signature", "--scheme", "github", "--secret-file", secret)
+	return s, made(
+		t, env, "webhook", "create", "flooded", "--mode", "signature", "--scheme", "github", "--secret-file", secret,
+	)
 }
 
 // What HTTP/2 makes cheap to send and dear to answer: whoever floods the server so is
@@ -152,7 +160,9 @@ func TestFloodsOfHTTP2(t *testing.T) {
 	t.Parallel()
 	s, w := secureHooks(t)
 	path := "/webhooks/w/" + w.UID
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+	}
 	t.Cleanup(transport.CloseIdleConnections)
 	valid := &sender{t, &http.Client{Transport: transport, Timeout: 20 * time.Second}}
 	deliver := func(what string) {

@@ -41,32 +41,51 @@ func waysToIdentify() []identified {
 	}
 	const text = "a text that senders sign with"
 	return []identified{
-		{"token", map[string]any{"auth_mode": "token"}, penstock.IdentityPenstock, func(w penstock.Webhook, _, id string, wrong bool) map[string]string {
+		{"token", map[string]any{"auth_mode": "token"}, penstock.IdentityPenstock, func(
+			w penstock.Webhook, _, id string, wrong bool,
+		) map[string]string {
 			return map[string]string{"Authorization": "Bearer " + secretOf(w, wrong), "X-Penstock-Delivery-Id": id}
 		}},
-		{"header", map[string]any{"auth_mode": "token", "delivery_id_header": "X-Order"}, penstock.IdentityHeader, func(w penstock.Webhook, _, id string, wrong bool) map[string]string {
+		{"header", map[string]any{
+			"auth_mode": "token", "delivery_id_header": "X-Order",
+		}, penstock.IdentityHeader, func(w penstock.Webhook, _, id string, wrong bool) map[string]string {
 			return map[string]string{"Authorization": "Bearer " + secretOf(w, wrong), "X-Order": id}
 		}},
-		{"url", map[string]any{"auth_mode": "url_token"}, penstock.IdentityPenstock, func(_ penstock.Webhook, _, id string, _ bool) map[string]string {
+		{"url", map[string]any{"auth_mode": "url_token"}, penstock.IdentityPenstock, func(
+			_ penstock.Webhook, _, id string, _ bool,
+		) map[string]string {
 			return map[string]string{"X-Warp-Delivery-Id": id}
 		}},
-		{"github", map[string]any{"auth_mode": "signature", "signature_scheme": "github", "secret": text, "replay_guard": true}, penstock.IdentityProvider, func(w penstock.Webhook, body, id string, wrong bool) map[string]string {
+		{"github", map[string]any{
+			"auth_mode": "signature", "signature_scheme": "github", "secret": text, "replay_guard": true,
+		}, penstock.IdentityProvider, func(w penstock.Webhook, body, id string, wrong bool) map[string]string {
 			w.Secret = text
-			return map[string]string{"X-Hub-Signature-256": "sha256=" + hex.EncodeToString(hmacOf([]byte(secretOf(w, wrong)), body)), "X-GitHub-Delivery": id}
+			return map[string]string{
+				"X-Hub-Signature-256": "sha256=" + hex.EncodeToString(hmacOf([]byte(secretOf(w, wrong)), body)),
+				"X-GitHub-Delivery":   id,
+			}
 		}},
-		{"mux", map[string]any{"auth_mode": "signature", "signature_scheme": "mux", "secret": text}, penstock.IdentityProvider, func(w penstock.Webhook, body, _ string, wrong bool) map[string]string {
+		{"mux", map[string]any{
+			"auth_mode": "signature", "signature_scheme": "mux", "secret": text,
+		}, penstock.IdentityProvider, func(w penstock.Webhook, body, _ string, wrong bool) map[string]string {
 			w.Secret = text
 			at := fmt.Sprint(time.Now().Unix())
-			return map[string]string{"Mux-Signature": "t=" + at + ",v1=" + hex.EncodeToString(hmacOf([]byte(secretOf(w, wrong)), at+"."+body))}
+			return map[string]string{
+				"Mux-Signature": "t=" + at + ",v1=" + hex.EncodeToString(hmacOf([]byte(secretOf(w, wrong)), at+"."+body)),
+			}
 		}},
-		{"standard", map[string]any{"auth_mode": "signature", "signature_scheme": "standard_webhooks"}, penstock.IdentityProvider, func(w penstock.Webhook, body, id string, wrong bool) map[string]string {
+		{"standard", map[string]any{
+			"auth_mode": "signature", "signature_scheme": "standard_webhooks",
+		}, penstock.IdentityProvider, func(w penstock.Webhook, body, id string, wrong bool) map[string]string {
 			key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(w.Secret, "whsec_"))
 			if wrong {
 				key = []byte("another secret")
 			}
 			at := fmt.Sprint(time.Now().Unix())
 			return map[string]string{
-				"webhook-id": id, "webhook-timestamp": at, "webhook-signature": "v1," + base64.StdEncoding.EncodeToString(hmacOf(key, id+"."+at+"."+body)),
+				"webhook-id": id, "webhook-timestamp": at, "webhook-signature": "v1," + base64.StdEncoding.EncodeToString(
+					hmacOf(key, id+"."+at+"."+body),
+				),
 			}
 		}},
 	}
@@ -78,7 +97,8 @@ func TestRefusedFirstThenValidWithTheSameID(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
 		h := serveHooks(t, testkit.ServeOptions{Database: database, Args: []string{
-			"--no-worker", "--limit-requests-per-minute", "0", "--limit-deliveries-per-minute", "3", "--limit-auth-failures-per-address", "2",
+			"--no-worker", "--limit-requests-per-minute", "0", "--limit-deliveries-per-minute", "3",
+			"--limit-auth-failures-per-address", "2",
 		}})
 		hooks := map[string]penstock.Webhook{}
 		for i, way := range waysToIdentify() {

@@ -28,7 +28,9 @@ func TestSenderOfTooMuchSeesTheAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n", strings.TrimPrefix(h.url(w), h.URL), w.Secret)
+		head := fmt.Sprintf(
+			"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n", strings.TrimPrefix(h.url(w), h.URL), w.Secret,
+		)
 		if _, err := conn.Write([]byte(head + framed)); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -40,7 +42,9 @@ func TestSenderOfTooMuchSeesTheAnswer(t *testing.T) {
 		}
 		_ = answer.Body.Close()
 	}
-	if log := h.log(w, ""); len(log) != 2 || log[0].Outcome != penstock.OutcomeRejectedSize || log[1].Outcome != penstock.OutcomeRejectedSize {
+	if log := h.log(
+		w, "",
+	); len(log) != 2 || log[0].Outcome != penstock.OutcomeRejectedSize || log[1].Outcome != penstock.OutcomeRejectedSize {
 		t.Errorf("got the log %+v, want two that were too large", log)
 	}
 }

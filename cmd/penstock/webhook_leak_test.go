@@ -87,23 +87,31 @@ func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
 	run := accepted.Runs[0]
 	testkit.Eventually(t, patience, func() error { return inState(t, client(h.Server), run, "SUCCEEDED") })
 	for _, path := range []string{
-		h.path() + "/webhooks", h.hookPath(inURL), h.hookPath(inURL) + "/deliveries", h.hookPath(inURL) + "/deliveries/" + accepted.ID, h.path() + "/automations", "/secrets",
-		"/agent/runs/" + run, "/agent/runs/" + run + "/timeline", "/agent/runs/" + run + "/conversation", "/agent/runs/" + run + "/events", "/agent/runs", "/me", "/limits",
+		h.path() + "/webhooks", h.hookPath(inURL), h.hookPath(inURL) + "/deliveries",
+		h.hookPath(inURL) + "/deliveries/" + accepted.ID, h.path() + "/automations", "/secrets",
+		"/agent/runs/" + run, "/agent/runs/" + run + "/timeline", "/agent/runs/" + run + "/conversation",
+		"/agent/runs/" + run + "/events", "/agent/runs", "/me", "/limits",
 	} {
 		keep(h.ask(http.MethodGet, path, nil, http.StatusOK, nil))
 	}
-	if got := h.ask(http.MethodGet, h.hookPath(inURL), nil, http.StatusOK, nil); !strings.Contains(string(got.body), "/webhooks/w/"+inURL.UID+"/{token}") {
+	if got := h.ask(
+		http.MethodGet, h.hookPath(inURL), nil, http.StatusOK, nil,
+	); !strings.Contains(string(got.body), "/webhooks/w/"+inURL.UID+"/{token}") {
 		t.Errorf("got %s, want the URL with {token}", got.body)
 	}
 	keep(h.ask(http.MethodPatch, h.hookPath(inURL), map[string]any{"enabled": false}, http.StatusOK, nil))
 	keep(newSender(t).post(h.url(inURL), nil, "{}"))
-	metrics, err := newSender(t).try(t.Context(), http.MethodGet, h.URL+"/metrics", map[string]string{"Authorization": "Bearer " + h.Key}, http.NoBody)
+	metrics, err := newSender(t).try(
+		t.Context(), http.MethodGet, h.URL+"/metrics", map[string]string{"Authorization": "Bearer " + h.Key}, http.NoBody,
+	)
 	if err != nil || !strings.Contains(string(metrics.body), "penstock_") {
 		t.Fatalf("no metrics: %v", err)
 	}
 	h.Stop() // sends the last traces, closes the database
 
-	sinks := map[string]string{"the log": h.Logs(), "a metric": string(metrics.body), "a trace": traces.String(), "an answer": answers.String()}
+	sinks := map[string]string{
+		"the log": h.Logs(), "a metric": string(metrics.body), "a trace": traces.String(), "an answer": answers.String(),
+	}
 	for sink, what := range map[string]string{"the log": "{token}", "a trace": "{token}", "an answer": "{token}"} {
 		if !strings.Contains(sinks[sink], what) {
 			t.Errorf("%s has nothing of the deliveries", sink)
@@ -112,7 +120,9 @@ func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
 	maps.Copy(sinks, filesOf(t, h.Data))
 	mac := hmac.New(sha256.New, []byte(githubSecret))
 	mac.Write([]byte(forged))
-	secrets := map[string]string{"the URL's token": inURL.Secret, "the bearer token": token.Secret, "the signature's secret": githubSecret}
+	secrets := map[string]string{
+		"the URL's token": inURL.Secret, "the bearer token": token.Secret, "the signature's secret": githubSecret,
+	}
 	for sink, content := range sinks {
 		for of, secret := range secrets {
 			for form, text := range forms(secret) {
@@ -121,7 +131,9 @@ func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
 				}
 			}
 		}
-		for _, signature := range []string{hex.EncodeToString(mac.Sum(nil)), base64.StdEncoding.EncodeToString(mac.Sum(nil))} {
+		for _, signature := range []string{
+			hex.EncodeToString(mac.Sum(nil)), base64.StdEncoding.EncodeToString(mac.Sum(nil)),
+		} {
 			if strings.Contains(content, signature) {
 				t.Errorf("%s has the signature that would have been right", sink)
 			}
@@ -139,7 +151,13 @@ func sendEverything(t *testing.T, h *hooked, inURL, token, github penstock.Webho
 	dir, secret := strings.TrimSuffix(url, inURL.Secret), inURL.Secret
 	keep(s.post(url, nil, `{"n": 1}`))
 	keep(s.post(url, nil, `{"n": 1}`))
-	keep(s.post(url+"?again="+penstock.NewID(), map[string]string{"Referer": "x", "Traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, `{"n": 2}`))
+	keep(
+		s.post(
+			url+"?again="+penstock.NewID(),
+			map[string]string{"Referer": "x", "Traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+			`{"n": 2}`,
+		),
+	)
 	keep(s.post(url, nil, "{"))
 	keep(s.post(url, nil, text(maxBody+1)))
 	keep(s.post(h.url(token), bearer(token), `{"n": 1}`))
@@ -161,16 +179,24 @@ func sendEverything(t *testing.T, h *hooked, inURL, token, github penstock.Webho
 		keep(got)
 	}
 	for _, path := range []string{
-		"/webhooks/w/" + inURL.UID + "/" + secret + "/", "/webhooks/w/" + inURL.UID + "//" + secret, "//webhooks/w/" + inURL.UID + "/" + secret, "/WEBHOOKS/w/" + inURL.UID + "/" + secret,
-		"/webhooks/w/" + inURL.UID + "%2F" + secret, "/webhooks/w/" + penstock.NewUID() + "/" + secret, "/webhooks/w/" + token.UID + "/" + secret, "/x/../webhooks/w/" + inURL.UID + "/" + secret,
-		"/webhooks/w/" + inURL.UID + "/" + secret + "?x=" + strings.Repeat("y", 100), "/webhooks%2Fw%2F" + inURL.UID + "%2F" + secret, `/webhooks\w\` + inURL.UID + `\` + secret,
-		"/api/v1/webhooks/w/" + inURL.UID + "/" + secret, "/api/v1/factory/" + h.factory + "/webhooks/w/" + inURL.UID + "/" + secret,
-		"/api/v1/factory/" + h.factory + "/webhooks/w/deliveries/" + secret, "/webhooks/w/" + inURL.UID + "/" + secret[:len(secret)-1],
+		"/webhooks/w/" + inURL.UID + "/" + secret + "/", "/webhooks/w/" + inURL.UID + "//" + secret,
+		"//webhooks/w/" + inURL.UID + "/" + secret, "/WEBHOOKS/w/" + inURL.UID + "/" + secret,
+		"/webhooks/w/" + inURL.UID + "%2F" + secret, "/webhooks/w/" + penstock.NewUID() + "/" + secret,
+		"/webhooks/w/" + token.UID + "/" + secret, "/x/../webhooks/w/" + inURL.UID + "/" + secret,
+		"/webhooks/w/" + inURL.UID + "/" + secret + "?x=" + strings.Repeat("y", 100),
+		"/webhooks%2Fw%2F" + inURL.UID + "%2F" + secret, `/webhooks\w\` + inURL.UID + `\` + secret,
+		"/api/v1/webhooks/w/" + inURL.UID + "/" + secret,
+		"/api/v1/factory/" + h.factory + "/webhooks/w/" + inURL.UID + "/" + secret,
+		"/api/v1/factory/" + h.factory + "/webhooks/w/deliveries/" + secret,
+		"/webhooks/w/" + inURL.UID + "/" + secret[:len(secret)-1],
 	} {
 		keep(wire(t, h, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"))
 	}
 	// Requests that are no HTTP, and one whose sender goes away.
-	for _, rest := range []string{"\r\nHost: x\r\nContent-Length: x\r\n\r\n", "\r\nHost: x\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "\r\nHost: x\r\nBad Header\r\n\r\n"} {
+	for _, rest := range []string{
+		"\r\nHost: x\r\nContent-Length: x\r\n\r\n",
+		"\r\nHost: x\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "\r\nHost: x\r\nBad Header\r\n\r\n",
+	} {
 		conn := dial(t, h)
 		fmt.Fprint(conn, "POST /webhooks/w/"+inURL.UID+"/"+secret+" HTTP/1.1"+rest)
 		answer := make([]byte, 4<<10)
@@ -239,10 +265,15 @@ func TestWebhooksOfOthersAreNotThere(t *testing.T) {
 			{"GET", base + "/deliveries/" + id + "/payload", ""},
 			{"POST", base + "/deliveries/" + id + "/replay", ""},
 			{"POST", "/factory/" + factory + "/test-filter", `{"filter": {}, "webhook_uid": "` + w.UID + `"}`},
-			{"POST", "/factory/" + factory + "/test-filter", `{"filter": {}, "webhook_uid": "` + w.UID + `", "delivery_id": "` + id + `"}`},
+			{
+				"POST", "/factory/" + factory + "/test-filter",
+				`{"filter": {}, "webhook_uid": "` + w.UID + `", "delivery_id": "` + id + `"}`,
+			},
 			{"DELETE", base, ""},
 		} {
-			if got := send(t, h.Server, call.method, call.path, call.body); got.status != http.StatusNotFound || strings.Contains(string(got.body), "of mine") {
+			if got := send(
+				t, h.Server, call.method, call.path, call.body,
+			); got.status != http.StatusNotFound || strings.Contains(string(got.body), "of mine") {
 				t.Errorf("%s %s: got %d, want 404: %s", call.method, call.path, got.status, got.body)
 			}
 		}

@@ -30,17 +30,27 @@ func TestPagesOfADeliveryLogWhileMoreArrive(t *testing.T) {
 				s.post(h.url(w), nil, "{}")
 			}
 		}
-		for _, query := range []string{"", "outcome=accepted", "outcome=duplicate", "outcome=rejected_json", "outcome=rejected_auth", "outcome=rejected_size", "outcome=rejected"} {
+		for _, query := range []string{
+			"", "outcome=accepted", "outcome=duplicate", "outcome=rejected_json", "outcome=rejected_auth",
+			"outcome=rejected_size", "outcome=rejected",
+		} {
 			var want, got []string
 			for _, d := range h.log(w, query) {
 				want = append(want, d.ID)
-				if outcome := "outcome=" + string(d.Outcome); query != "" && query != outcome && (query != "outcome=rejected" || !strings.HasPrefix(outcome, query)) {
+				if outcome := "outcome=" + string(
+					d.Outcome,
+				); query != "" && query != outcome && (query != "outcome=rejected" || !strings.HasPrefix(
+					outcome, query,
+				)) {
 					t.Errorf("?%s answers %s", query, d.Outcome)
 				}
 			}
 			for cursor := ""; ; {
 				var page penstock.DeliveryPage
-				h.ask(http.MethodGet, h.hookPath(w)+"/deliveries?limit=3&"+query+"&cursor="+url.QueryEscape(cursor), nil, http.StatusOK, &page)
+				h.ask(
+					http.MethodGet, h.hookPath(w)+"/deliveries?limit=3&"+query+"&cursor="+url.QueryEscape(cursor), nil, http.StatusOK,
+					&page,
+				)
 				for _, d := range page.Deliveries {
 					got = append(got, d.ID)
 				}
@@ -64,7 +74,9 @@ func TestPagesOfADeliveryLogWhileMoreArrive(t *testing.T) {
 			t.Error("the log is not sorted by time, newest first")
 		}
 		for _, query := range []string{"limit=0", "limit=501", "limit=x", "outcome=lost", "cursor=x"} {
-			if got := send(t, h.Server, http.MethodGet, h.hookPath(w)+"/deliveries?"+query, ""); got.status != http.StatusBadRequest {
+			if got := send(
+				t, h.Server, http.MethodGet, h.hookPath(w)+"/deliveries?"+query, "",
+			); got.status != http.StatusBadRequest {
 				t.Errorf("?%s: got %d, want 400", query, got.status)
 			}
 		}
@@ -82,7 +94,9 @@ func TestPayloadOfADelivery(t *testing.T) {
 	if got.status != http.StatusOK || string(got.body) != awkward {
 		t.Errorf("got %d and %q, want the bytes that were sent", got.status, got.body)
 	}
-	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Content-Type": "application/octet-stream"} {
+	for name, want := range map[string]string{
+		"X-Content-Type-Options": "nosniff", "Content-Type": "application/octet-stream",
+	} {
 		if got.header.Get(name) != want {
 			t.Errorf("got the %s %q, want %q", name, got.header.Get(name), want)
 		}
@@ -93,7 +107,9 @@ func TestPayloadOfADelivery(t *testing.T) {
 		}
 	}
 	duplicate := s.accepted(h.url(w), bearer(w), awkward)
-	if got := send(t, h.Server, http.MethodGet, h.hookPath(w)+"/deliveries/"+duplicate+"/payload", ""); got.status != http.StatusNotFound {
+	if got := send(
+		t, h.Server, http.MethodGet, h.hookPath(w)+"/deliveries/"+duplicate+"/payload", "",
+	); got.status != http.StatusNotFound {
 		t.Errorf("got %d for the payload of a duplicate, want 404", got.status)
 	}
 }
@@ -103,7 +119,13 @@ func TestPayloadOfADelivery(t *testing.T) {
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
-		h := serveHooks(t, testkit.ServeOptions{Database: database, Args: []string{"--no-worker", "--limit-requests-per-minute", "0", "--limit-deliveries-per-minute", "4"}})
+		h := serveHooks(
+			t,
+			testkit.ServeOptions{
+				Database: database,
+				Args:     []string{"--no-worker", "--limit-requests-per-minute", "0", "--limit-deliveries-per-minute", "4"},
+			},
+		)
 		w := h.tokenHook("orders")
 		s := newSender(t)
 		const body = `{"kind": "order"}`
@@ -118,17 +140,24 @@ func TestReplay(t *testing.T) {
 		}
 		for range 3 { // which the rate of deliveries does not bound
 			d := replay()
-			if d.ReplayOf != first || d.IdentitySource != penstock.IdentityReplay || d.Outcome != penstock.OutcomeAccepted || len(d.Runs) != 1 {
+			if d.ReplayOf != first || d.IdentitySource != penstock.IdentityReplay || d.Outcome != penstock.OutcomeAccepted || len(
+				d.Runs,
+			) != 1 {
 				t.Errorf("got %+v, want an accepted replay with one run", d)
 			}
-			if got := send(t, h.Server, http.MethodGet, h.hookPath(w)+"/deliveries/"+d.ID+"/payload", ""); string(got.body) != body {
+			if got := send(
+				t, h.Server, http.MethodGet, h.hookPath(w)+"/deliveries/"+d.ID+"/payload", "",
+			); string(got.body) != body {
 				t.Errorf("got %q for the payload of a replay", got.body)
 			}
 		}
 		if runs := h.runs(w); len(runs) != 3 || runs[0].Metadata["automation_id"] != a.UID {
 			t.Errorf("got %d runs, want 3", len(runs))
 		}
-		h.ask(http.MethodPatch, h.path()+"/automations/"+a.UID, triggers(w, map[string]any{"kind": []string{"refund"}}), http.StatusOK, nil)
+		h.ask(
+			http.MethodPatch, h.path()+"/automations/"+a.UID, triggers(w, map[string]any{"kind": []string{"refund"}}),
+			http.StatusOK, nil,
+		)
 		d := replay()
 		if len(d.Runs) != 0 || len(d.Matches) != 1 || d.Matches[0].FailedAt == nil || *d.Matches[0].FailedAt != "/kind" {
 			t.Errorf("got %+v, want that today's filter fails at /kind", d)
@@ -141,12 +170,16 @@ func TestReplay(t *testing.T) {
 		}
 		rejected := h.log(w, "outcome=rejected_json")[0].ID
 		for what, id := range map[string]string{"a duplicate": duplicate, "a rejected delivery": rejected} {
-			if got := send(t, h.Server, http.MethodPost, h.hookPath(w)+"/deliveries/"+id+"/replay", ""); got.status != http.StatusConflict {
+			if got := send(
+				t, h.Server, http.MethodPost, h.hookPath(w)+"/deliveries/"+id+"/replay", "",
+			); got.status != http.StatusConflict {
 				t.Errorf("got %d for a replay of %s, want 409", got.status, what)
 			}
 		}
 		h.change(w, map[string]any{"enabled": false})
-		if got := send(t, h.Server, http.MethodPost, h.hookPath(w)+"/deliveries/"+penstock.NewID()+"/replay", ""); got.status != http.StatusNotFound {
+		if got := send(
+			t, h.Server, http.MethodPost, h.hookPath(w)+"/deliveries/"+penstock.NewID()+"/replay", "",
+		); got.status != http.StatusNotFound {
 			t.Errorf("got %d for a replay of nothing, want 404", got.status)
 		}
 	})
@@ -178,10 +211,14 @@ func TestFilterIsTried(t *testing.T) {
 		}
 		return penstock.FilterCheck{}
 	}
-	if v := try(map[string]any{"filter": low, "payload": map[string]any{"n": 1.0, "who": map[string]any{"name": "ada"}}}); !v.WouldTrigger || !payloadCheck(v).Passed {
+	if v := try(
+		map[string]any{"filter": low, "payload": map[string]any{"n": 1.0, "who": map[string]any{"name": "ada"}}},
+	); !v.WouldTrigger || !payloadCheck(v).Passed {
 		t.Errorf("got %+v, want that it would trigger", v)
 	}
-	if v := try(map[string]any{"filter": low, "payload": map[string]any{"n": 1, "who": map[string]any{"name": "Ada"}}}); v.WouldTrigger || payloadCheck(v).Path != "/who/name" || payloadCheck(v).Reason == "" {
+	if v := try(
+		map[string]any{"filter": low, "payload": map[string]any{"n": 1, "who": map[string]any{"name": "Ada"}}},
+	); v.WouldTrigger || payloadCheck(v).Path != "/who/name" || payloadCheck(v).Reason == "" {
 		t.Errorf("got %+v, want that it fails at /who/name", v)
 	}
 	if v := try(map[string]any{"filter": low, "payload": nil}); v.WouldTrigger {
@@ -190,10 +227,14 @@ func TestFilterIsTried(t *testing.T) {
 	if v := try(map[string]any{"filter": low, "webhook_uid": w.UID, "delivery_id": ids[1]}); !v.WouldTrigger {
 		t.Errorf("got %+v for a delivery that matches", v)
 	}
-	if v := try(map[string]any{"filter": low, "webhook_uid": w.UID, "delivery_id": ids[2]}); v.WouldTrigger || payloadCheck(v).Path != "/n" {
+	if v := try(
+		map[string]any{"filter": low, "webhook_uid": w.UID, "delivery_id": ids[2]},
+	); v.WouldTrigger || payloadCheck(v).Path != "/n" {
 		t.Errorf("got %+v for a delivery that does not match, want /n", v)
 	}
-	if v := try(map[string]any{"filter": low, "webhook_uid": w.UID}); v.Sample == nil || *v.Sample != (penstock.FilterSample{Matched: 2, Of: 5}) {
+	if v := try(
+		map[string]any{"filter": low, "webhook_uid": w.UID},
+	); v.Sample == nil || *v.Sample != (penstock.FilterSample{Matched: 2, Of: 5}) {
 		t.Errorf("got %+v for the webhook's deliveries, want 2 of 5", v)
 	}
 	for name, fields := range map[string]map[string]any{
@@ -204,7 +245,10 @@ func TestFilterIsTried(t *testing.T) {
 		h.ask(http.MethodPost, h.path()+"/test-filter", fields, http.StatusBadRequest, nil)
 		_ = name
 	}
-	h.ask(http.MethodPost, h.path()+"/test-filter", map[string]any{"filter": low, "webhook_uid": w.UID, "delivery_id": penstock.NewID()}, http.StatusNotFound, nil)
+	h.ask(
+		http.MethodPost, h.path()+"/test-filter",
+		map[string]any{"filter": low, "webhook_uid": w.UID, "delivery_id": penstock.NewID()}, http.StatusNotFound, nil,
+	)
 	if n := len(h.log(w, "")); n != 6 {
 		t.Errorf("trying a filter left %d entries in the log, want the 6", n)
 	}
@@ -225,7 +269,8 @@ func TestFilterIsTriedOnHalfASurrogatePair(t *testing.T) {
 	}
 	payload := file("payload", `{"a": "\ud800", "\udc00": [1, 1.0], "b": "\u0078", "b2": {"c": 1, "c": 2}}`)
 	for filter, want := range map[string]bool{
-		`{"b": ["x"]}`: true, `{"a": ["\ufffd"]}`: false, `{"a": {"not_in": ["\ufffd"]}}`: true, `{"a": {"exists": true}}`: true,
+		`{"b": ["x"]}`: true, `{"a": ["\ufffd"]}`: false, `{"a": {"not_in": ["\ufffd"]}}`: true,
+		`{"a": {"exists": true}}`:      true,
 		`{"\ufffd": {"exists": true}}`: false, `{"b2": {"c": [1]}}`: false,
 	} {
 		var v penstock.FilterVerdict
@@ -233,7 +278,9 @@ func TestFilterIsTriedOnHalfASurrogatePair(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := send(t, h.Server, http.MethodPost, h.path()+"/test-filter", `{"filter": `+filter+`, "payload": `+string(body)+`}`)
+		got := send(
+			t, h.Server, http.MethodPost, h.path()+"/test-filter", `{"filter": `+filter+`, "payload": `+string(body)+`}`,
+		)
 		if err := json.Unmarshal(got.body, &v); err != nil || got.status != http.StatusOK || v.WouldTrigger != want {
 			t.Errorf("%s: got %d %s, want %t", filter, got.status, got.body, want)
 		}
@@ -241,10 +288,13 @@ func TestFilterIsTriedOnHalfASurrogatePair(t *testing.T) {
 		if !want {
 			code, text = 1, "failed"
 		}
-		call(t, client(h.Server), "webhook", "test-filter", "--filter", file("filter", filter), "--payload-file", payload).want(t, code, text)
+		call(
+			t, client(h.Server), "webhook", "test-filter", "--filter", file("filter", filter), "--payload-file", payload,
+		).want(t, code, text)
 	}
 	for _, body := range []string{
-		`{"filter": {"a": ["\ud800"]}, "payload": 1}`, `{"filter": {"a": [1]}, "payload": 1, "event": "\ud800"}`, "{\"filter\": {\"a\": [1]}, \"payload\": \"\xff\"}",
+		`{"filter": {"a": ["\ud800"]}, "payload": 1}`, `{"filter": {"a": [1]}, "payload": 1, "event": "\ud800"}`,
+		"{\"filter\": {\"a\": [1]}, \"payload\": \"\xff\"}",
 	} {
 		if got := send(t, h.Server, http.MethodPost, h.path()+"/test-filter", body); got.status != http.StatusBadRequest {
 			t.Errorf("%q: got %d %s, want 400", body, got.status, got.body)
@@ -272,7 +322,9 @@ func TestLogKeepsTheNewestOfEachOutcome(t *testing.T) {
 		}
 		s.accepted(h.url(w), bearer(w), "59")
 		h.Restart() // the log is cleared at once, and then every minute
-		want := map[penstock.Outcome]int{penstock.OutcomeAccepted: 50, penstock.OutcomeRejectedJSON: 50, penstock.OutcomeDuplicate: 1}
+		want := map[penstock.Outcome]int{
+			penstock.OutcomeAccepted: 50, penstock.OutcomeRejectedJSON: 50, penstock.OutcomeDuplicate: 1,
+		}
 		testkit.Eventually(t, patience, func() error {
 			if diff := cmp.Diff(want, h.outcomes(w)); diff != "" {
 				return fmt.Errorf("the log (-want +got):\n%s", diff)

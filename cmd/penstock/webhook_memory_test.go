@@ -24,13 +24,15 @@ func worst() map[string]string {
 		fmt.Fprintf(&keys, `"%x":0,`, i)
 	}
 	return map[string]string{
-		"as many nodes as are evaluated": `{"a":[` + strings.Repeat("0,", 49_900) + `0], "pad": "` + strings.Repeat("x", maxBody-99_825) + `"}`,
-		"more nodes than are evaluated":  fill("[0", ",0", "]"),
-		"objects":                        fill(`{"a":[{}`, ",{}", "]}"),
-		"many keys":                      "{" + keys.String() + `"a":1}`,
-		"escapes":                        fill(`{"a":"`, `\u00fc`, `"}`),
-		"levels":                         fill(`{"a":[1`, ","+strings.Repeat(`{"a":`, 200)+"1"+strings.Repeat("}", 200), "]}"),
-		"one long string":                text(maxBody),
+		"as many nodes as are evaluated": `{"a":[` + strings.Repeat("0,", 49_900) + `0], "pad": "` + strings.Repeat(
+			"x", maxBody-99_825,
+		) + `"}`,
+		"more nodes than are evaluated": fill("[0", ",0", "]"),
+		"objects":                       fill(`{"a":[{}`, ",{}", "]}"),
+		"many keys":                     "{" + keys.String() + `"a":1}`,
+		"escapes":                       fill(`{"a":"`, `\u00fc`, `"}`),
+		"levels":                        fill(`{"a":[1`, ","+strings.Repeat(`{"a":`, 200)+"1"+strings.Repeat("}", 200), "]}"),
+		"one long string":               text(maxBody),
 	}
 }
 

@@ -129,7 +129,9 @@ func TestChangesHoldUnderLoad(t *testing.T) {
 						return
 					default:
 					}
-					if got := s.post(servers[i%len(servers)].url(w), bearer(w), fmt.Sprintf("%q", penstock.NewID())); got.status != http.StatusAccepted && got.status != http.StatusNotFound {
+					if got := s.post(
+						servers[i%len(servers)].url(w), bearer(w), fmt.Sprintf("%q", penstock.NewID()),
+					); got.status != http.StatusAccepted && got.status != http.StatusNotFound {
 						t.Errorf("got %d: %s", got.status, got.body)
 					}
 				}
@@ -169,7 +171,8 @@ func TestEqualDeliveriesAtOnce(t *testing.T) {
 				return signed(body, "X-GitHub-Delivery", "g-1"), body
 			}},
 			"by the signed bytes": {h.hook(map[string]any{
-				"name": "guarded", "auth_mode": "signature", "signature_scheme": "github", "secret": githubSecret, "replay_guard": true,
+				"name": "guarded", "auth_mode": "signature", "signature_scheme": "github", "secret": githubSecret,
+				"replay_guard": true,
 			}), func(i int) (map[string]string, string) {
 				return signed(`{"the": "same"}`, "X-GitHub-Delivery", fmt.Sprintf("g-%d", i)), `{"the": "same"}`
 			}},
@@ -236,6 +239,9 @@ func (h *hooked) wantOneOfHundred(name string, w penstock.Webhook) {
 		byAutomation[r.Metadata["automation_id"]]++
 	}
 	if len(runs) != 3 || len(byAutomation) != 3 || len(accepted[0].Runs) != 3 {
-		h.t.Errorf("%s: got %d runs of %v, %d in the log, want one of each automation", name, len(runs), byAutomation, len(accepted[0].Runs))
+		h.t.Errorf(
+			"%s: got %d runs of %v, %d in the log, want one of each automation", name, len(runs), byAutomation,
+			len(accepted[0].Runs),
+		)
 	}
 }

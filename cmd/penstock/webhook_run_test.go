@@ -26,10 +26,14 @@ func TestWhatTheRunOfADeliveryGets(t *testing.T) {
 	h := serveHooks(t, testkit.ServeOptions{Args: unlimited})
 	w := h.tokenHook("orders")
 	const prompt = "Handle the order.\ndemo: run sha256sum event-payload.json; stat -c %a,%s event-payload.json\ndemo: artifact event-payload.json\ndemo: run ls -a"
-	a := h.automation(w, "handle-orders", prompt, map[string]any{"big": []any{json.Number("123456789012345678901234567890.1")}})
+	a := h.automation(
+		w, "handle-orders", prompt, map[string]any{"big": []any{json.Number("123456789012345678901234567890.1")}},
+	)
 	id := newSender(t).accepted(h.url(w), bearer(w, "X-Penstock-Delivery-Id", "MARKER-7c1"), awkward)
 	d := h.wantEntry(w, id, penstock.OutcomeAccepted, penstock.IdentityPenstock)
-	if len(d.Runs) != 1 || len(d.Matches) != 1 || !d.Matches[0].WouldTrigger || d.Matches[0].Automation != "handle-orders" {
+	if len(d.Runs) != 1 || len(
+		d.Matches,
+	) != 1 || !d.Matches[0].WouldTrigger || d.Matches[0].Automation != "handle-orders" {
 		t.Fatalf("got the runs %v and the matches %+v, want the one", d.Runs, d.Matches)
 	}
 	sum := sha256.Sum256([]byte(awkward))
@@ -69,7 +73,9 @@ func TestWhatTheRunOfADeliveryGets(t *testing.T) {
 	if got := artifact(t, h.Server, run); got != awkward {
 		t.Errorf("the agent read %q, want the bytes that were sent", got)
 	}
-	for _, query := range []string{"automation_id=" + a.UID, "webhook_uid=" + w.UID, "source=WEBHOOK", "metadata[delivery_id]=" + id} {
+	for _, query := range []string{
+		"automation_id=" + a.UID, "webhook_uid=" + w.UID, "source=WEBHOOK", "metadata[delivery_id]=" + id,
+	} {
 		var page penstock.RunPage
 		h.ask(http.MethodGet, "/agent/runs?"+query, nil, http.StatusOK, &page)
 		if len(page.Runs) != 1 || page.Runs[0].ID != run.ID {
@@ -89,9 +95,11 @@ func TestNobodyForgesWhatStartedARun(t *testing.T) {
 		for _, key := range []string{"automation_id", "webhook_uid", "delivery_id"} {
 			forged := map[string]string{key: a.UID, "ticket": "T-1"}
 			for path, body := range map[string]map[string]any{
-				"/agent/runs":      {"prompt": "x", "metadata": forged},
-				"/agent/run":       {"prompt": "x", "metadata": forged},
-				"/agent/schedules": {"name": "nightly", "cron_schedule": "@daily", "prompt": "x", "enabled": true, "metadata": forged},
+				"/agent/runs": {"prompt": "x", "metadata": forged},
+				"/agent/run":  {"prompt": "x", "metadata": forged},
+				"/agent/schedules": {
+					"name": "nightly", "cron_schedule": "@daily", "prompt": "x", "enabled": true, "metadata": forged,
+				},
 			} {
 				got := h.ask(http.MethodPost, path, body, http.StatusBadRequest, nil)
 				if !strings.Contains(string(got.body), "/metadata/"+key) || strings.Contains(string(got.body), "/metadata/ticket") {
@@ -125,7 +133,10 @@ func TestNobodyForgesWhatStartedARun(t *testing.T) {
 		const lie = `{"automation_id": "forged", "delivery_id": "forged", "ticket": "T-1"}`
 		top := create("", map[string]string{"ticket": "T-1"})
 		below := create(top.ID, nil)
-		testkit.Exec(t, database, fmt.Sprintf("UPDATE runs SET metadata = '%s' WHERE id IN ('%s', '%s', '%s')", lie, top.ID, below.ID, child.ID))
+		testkit.Exec(
+			t, database,
+			fmt.Sprintf("UPDATE runs SET metadata = '%s' WHERE id IN ('%s', '%s', '%s')", lie, top.ID, below.ID, child.ID),
+		)
 		for what, parent := range map[string]string{"a forged run": top.ID, "a child of one": below.ID} {
 			want("a child of "+what, create(parent, nil), map[string]string{"ticket": "T-1"})
 		}
@@ -157,7 +168,12 @@ func artifact(t *testing.T, s *testkit.Server, run penstock.Run) string {
 func TestRunOutlivesItsDelivery(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, database string) {
-		h := serveHooks(t, testkit.ServeOptions{Database: database, Args: append(noWorker, "--retain-deliveries", "1ms", "--retain-deliveries-at-least", "1")})
+		h := serveHooks(
+			t,
+			testkit.ServeOptions{
+				Database: database, Args: append(noWorker, "--retain-deliveries", "1ms", "--retain-deliveries-at-least", "1"),
+			},
+		)
 		w := h.tokenHook("orders")
 		h.automation(w, "handle", "demo: artifact event-payload.json", nil)
 		s := newSender(t)
@@ -188,9 +204,14 @@ func TestBrokenAutomationFailsNoDelivery(t *testing.T) {
 	h := serveHooks(t, testkit.ServeOptions{Args: noWorker})
 	w := h.tokenHook("orders")
 	h.automation(w, "whole", "look", nil)
-	h.ask(http.MethodPost, "/secrets", map[string]any{"name": "LATER"}, http.StatusCreated, nil) // declared, without a value
+	h.ask(
+		http.MethodPost, "/secrets", map[string]any{"name": "LATER"}, http.StatusCreated, nil,
+	) // declared, without a value
 	broken := h.automation(w, "broken", "look", nil)
-	h.ask(http.MethodPatch, h.path()+"/automations/"+broken.UID, map[string]any{"secrets": []string{"LATER"}}, http.StatusOK, nil)
+	h.ask(
+		http.MethodPatch, h.path()+"/automations/"+broken.UID, map[string]any{"secrets": []string{"LATER"}}, http.StatusOK,
+		nil,
+	)
 	d := h.entry(w, newSender(t).accepted(h.url(w), bearer(w), "{}"))
 	if len(d.Runs) != 1 || len(d.Matches) != 2 {
 		t.Fatalf("got %+v, want one run of two matches", d)

@@ -63,7 +63,9 @@ type givenSecret struct {
 func (g givenSecret) secret(std *stdio) (string, error) {
 	switch {
 	case g.AskSecret && !std.mayAsk():
-		return "", exitf(exitUsage, "--ask-secret: there is nobody to ask; name a file by --secret-file (- is standard input)")
+		return "", exitf(
+			exitUsage, "--ask-secret: there is nobody to ask; name a file by --secret-file (- is standard input)",
+		)
 	case g.AskSecret:
 		return std.askSecret("Secret of the webhook: ")
 	case g.SecretFile != "":
@@ -147,7 +149,9 @@ func (cmd *webhookCreateCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 	if cmd.Mode == "" && cmd.Scheme != "" {
 		cmd.Mode = string(penstock.AuthSignature)
 	}
-	for name, value := range map[string]string{"auth_mode": cmd.Mode, "signature_scheme": cmd.Scheme, "secret_name": cmd.SecretName} {
+	for name, value := range map[string]string{
+		"auth_mode": cmd.Mode, "signature_scheme": cmd.Scheme, "secret_name": cmd.SecretName,
+	} {
 		if value != "" {
 			flags[name] = value
 		}

@@ -27,7 +27,9 @@ func TestSendersOwnSDKs(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.scheme, func(t *testing.T) {
-			fields := map[string]any{"name": strings.ReplaceAll(test.scheme, "_", "-"), "auth_mode": "signature", "signature_scheme": test.scheme}
+			fields := map[string]any{
+				"name": strings.ReplaceAll(test.scheme, "_", "-"), "auth_mode": "signature", "signature_scheme": test.scheme,
+			}
 			if test.secret != "" {
 				fields["secret"] = test.secret
 			}
@@ -61,7 +63,10 @@ func TestSendersOwnSDKs(t *testing.T) {
 				const other = `{"id": "evt_2"}`
 				h.wantRefused(s, w, sign("msg_2", other, time.Now().Add(-310*time.Second)), other, "stale")
 				h.wantRefused(s, w, sign("msg_2", other, time.Now().Add(310*time.Second)), other, "future")
-				h.wantEntry(w, s.accepted(h.url(w), sign("msg_2", other, time.Now().Add(-290*time.Second)), other), penstock.OutcomeAccepted, penstock.IdentityProvider)
+				h.wantEntry(
+					w, s.accepted(h.url(w), sign("msg_2", other, time.Now().Add(-290*time.Second)), other), penstock.OutcomeAccepted,
+					penstock.IdentityProvider,
+				)
 			}
 		})
 	}
@@ -97,7 +102,9 @@ func TestNotionHandsOverItsSecret(t *testing.T) {
 }
 
 // wantEntry reads an entry of the log, which must be so.
-func (h *hooked) wantEntry(w penstock.Webhook, id string, outcome penstock.Outcome, source penstock.IdentitySource) penstock.Delivery {
+func (h *hooked) wantEntry(
+	w penstock.Webhook, id string, outcome penstock.Outcome, source penstock.IdentitySource,
+) penstock.Delivery {
 	h.t.Helper()
 	if id == "" {
 		h.t.Fatal("the answer names no delivery")
@@ -114,11 +121,15 @@ func (h *hooked) wantEntry(w penstock.Webhook, id string, outcome penstock.Outco
 func (h *hooked) wantRefused(s *sender, w penstock.Webhook, header map[string]string, body, reason string) {
 	h.t.Helper()
 	got := s.post(h.url(w), header, body)
-	if got.status != http.StatusUnauthorized || strings.Contains(string(got.body), reason) || strings.Contains(string(got.body), w.UID) {
+	if got.status != http.StatusUnauthorized || strings.Contains(
+		string(got.body), reason,
+	) || strings.Contains(string(got.body), w.UID) {
 		h.t.Errorf("got %d: %s, want a 401 that tells nothing", got.status, got.body)
 	}
 	newest := h.log(w, "outcome=rejected_auth")
-	if len(newest) == 0 || newest[0].Reason != reason || newest[0].IdentitySource != penstock.IdentityNone || newest[0].HTTPStatus != http.StatusUnauthorized {
+	if len(
+		newest,
+	) == 0 || newest[0].Reason != reason || newest[0].IdentitySource != penstock.IdentityNone || newest[0].HTTPStatus != http.StatusUnauthorized {
 		h.t.Errorf("got %+v at the top of the log, want Rejected (auth), %s", newest[:min(1, len(newest))], reason)
 	}
 }

@@ -20,7 +20,10 @@ import (
 // makeFactory makes a factory, for webhooks to be in.
 func makeFactory(t *testing.T, s *testkit.Server, name string) {
 	t.Helper()
-	status, body := post(t, s.URL+"/api/v1/factory", `{"name": "`+name+`"}`, "Authorization", "Bearer "+s.Key, "Content-Type", "application/json")
+	status, body := post(
+		t, s.URL+"/api/v1/factory", `{"name": "`+name+`"}`, "Authorization", "Bearer "+s.Key, "Content-Type",
+		"application/json",
+	)
 	if status != http.StatusCreated {
 		t.Fatalf("make a factory: got %d %s", status, body)
 	}
@@ -77,10 +80,17 @@ func TestWebhooks(t *testing.T) {
 	env := client(s)
 	call(t, env, "webhook", "list").want(t, 65, "no factory yet")
 	makeFactory(t, s, "acme")
-	call(t, env, "webhook", "create", "Deploy events").want(t, 0, s.URL+"/webhooks/w/", "DEPLOY_EVENTS_WEBHOOK_SECRET", "not shown again")
+	call(t, env, "webhook", "create", "Deploy events").want(
+		t, 0, s.URL+"/webhooks/w/", "DEPLOY_EVENTS_WEBHOOK_SECRET", "not shown again",
+	)
 	call(t, env, "webhook", "create", "deploy EVENTS").want(t, 65, "conflict")
-	inURL := made(t, env, "webhook", "create", "alerts", "--mode", "url_token", "--replay-guard", "--refresh", "immediate", "--delivery-id-header", "X-Alert")
-	if !strings.HasSuffix(inURL.IngressURL, "/"+inURL.Secret) || !inURL.ReplayGuard || inURL.SecretRefresh != penstock.RefreshImmediate {
+	inURL := made(
+		t, env, "webhook", "create", "alerts", "--mode", "url_token", "--replay-guard", "--refresh", "immediate",
+		"--delivery-id-header", "X-Alert",
+	)
+	if !strings.HasSuffix(
+		inURL.IngressURL, "/"+inURL.Secret,
+	) || !inURL.ReplayGuard || inURL.SecretRefresh != penstock.RefreshImmediate {
 		t.Errorf("got %+v", inURL)
 	}
 	list := call(t, env, "webhook", "list")
@@ -98,11 +108,15 @@ func TestWebhooks(t *testing.T) {
 	call(t, env, "webhook", "enable", "alerts").want(t, 0, "enabled")
 	deliver(t, 202, inURL.IngressURL, `{"n": 2}`)
 	call(t, env, "webhook", "update", "alerts", "--no-replay-guard", "--delivery-id-header", "").want(t, 0, "alerts")
-	if got := made(t, env, "webhook", "get", "alerts"); got.ReplayGuard || got.DeliveryIDHeader != "" || got.Counts.Accepted != 2 {
+	if got := made(
+		t, env, "webhook", "get", "alerts",
+	); got.ReplayGuard || got.DeliveryIDHeader != "" || got.Counts.Accepted != 2 {
 		t.Errorf("got %+v", got)
 	}
 	call(t, env, "webhook", "update", "alerts").want(t, 64, "nothing is given")
-	call(t, env, "webhook", "update", "alerts", "--delivery-id-header", "Cookie").want(t, 65, "Invalid request: --delivery-id-header cannot be Cookie")
+	call(
+		t, env, "webhook", "update", "alerts", "--delivery-id-header", "Cookie",
+	).want(t, 65, "Invalid request: --delivery-id-header cannot be Cookie")
 
 	makeFactory(t, s, "other")
 	call(t, env, "webhook", "list").want(t, 64, "--factory")
@@ -124,17 +138,24 @@ func TestWebhookThatIsSigned(t *testing.T) {
 	env := client(s)
 	makeFactory(t, s, "acme")
 	const sender = "shh-3fK9-from-the-sender"
-	given := made(t, env, "webhook", "create", "issues", "--scheme", "github", "--secret-file", writeFile(t, "secret", sender+"\n"))
+	given := made(
+		t, env, "webhook", "create", "issues", "--scheme", "github", "--secret-file", writeFile(t, "secret", sender+"\n"),
+	)
 	if given.AuthMode != penstock.AuthSignature || given.Secret != sender {
 		t.Errorf("got %+v, want the secret without its line end", given)
 	}
-	custom := made(t, env, "webhook", "create", "own", "--scheme", "custom_hmac", "--secret-file", writeFile(t, "secret", sender),
+	custom := made(t, env, "webhook", "create", "own", "--scheme", "custom_hmac", "--secret-file", writeFile(
+		t, "secret", sender,
+	),
 		"--signature", `{"header": "X-Own", "hash": "sha256", "encoding": "hex", "key_form": "text", "template": "{body}"}`)
 	want := &penstock.Signature{Header: "X-Own", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "{body}"}
 	if diff := cmp.Diff(want, custom.Signature); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	fromFile := made(t, env, "webhook", "create", "payments", "-f", writeFile(t, "w.yaml", "auth_mode: signature\nsignature_scheme: stripe\n"))
+	fromFile := made(
+		t, env, "webhook", "create", "payments", "-f",
+		writeFile(t, "w.yaml", "auth_mode: signature\nsignature_scheme: stripe\n"),
+	)
 	if !fromFile.PendingSecret || fromFile.Secret != "" {
 		t.Errorf("got %+v, want it to wait for its secret", fromFile)
 	}
@@ -181,7 +202,9 @@ func TestWebhookSecretIsRotated(t *testing.T) {
 	deliver(t, 202, w.IngressURL, `{"n": 3}`, "Authorization", "Bearer "+third.Secret)
 
 	saved := filepath.Join(t.TempDir(), "secret")
-	got := call(t, env, "webhook", "rotate", "a", "--save", saved, "--secret-file", writeFile(t, "next", "the-next-one-of-it"))
+	got := call(
+		t, env, "webhook", "rotate", "a", "--save", saved, "--secret-file", writeFile(t, "next", "the-next-one-of-it"),
+	)
 	content, err := os.ReadFile(saved)
 	if info, _ := os.Stat(saved); err != nil || string(content) != "the-next-one-of-it\n" || info.Mode().Perm() != 0o600 {
 		t.Errorf("got %q, %v in the file", content, err)
@@ -190,7 +213,9 @@ func TestWebhookSecretIsRotated(t *testing.T) {
 		t.Errorf("the secret is printed as well: %s", got.out)
 	}
 	call(t, env, "webhook", "rotate", "a", "--save", saved).want(t, 64, "file exists")
-	call(t, env, "webhook", "rotate", "a", "--overlap", "169h").want(t, 65, "--overlap must be from 0 to 604800, in seconds")
+	call(t, env, "webhook", "rotate", "a", "--overlap", "169h").want(
+		t, 65, "--overlap must be from 0 to 604800, in seconds",
+	)
 	call(t, env, "webhook", "rotate", "a", "--overlap", "1500ms").want(t, 64, "whole seconds")
 
 	inURL := filepath.Join(t.TempDir(), "secret")
@@ -222,8 +247,12 @@ func TestWebhookDeliveries(t *testing.T) {
 	send(401, body, "forged")
 	send(400, "{", w.Secret)
 
-	call(t, env, "webhook", "deliveries", "a").want(t, 0, first, again, "Accepted", "Duplicate", "Rejected (auth)", "Rejected (invalid JSON)", "mismatch")
-	if got := call(t, env, "webhook", "deliveries", "a", "--outcome", "duplicate"); strings.Contains(got.out, first) || !strings.Contains(got.out, again) {
+	call(t, env, "webhook", "deliveries", "a").want(
+		t, 0, first, again, "Accepted", "Duplicate", "Rejected (auth)", "Rejected (invalid JSON)", "mismatch",
+	)
+	if got := call(
+		t, env, "webhook", "deliveries", "a", "--outcome", "duplicate",
+	); strings.Contains(got.out, first) || !strings.Contains(got.out, again) {
 		t.Errorf("got %s, want the duplicate alone", got.out)
 	}
 	page := call(t, env, "webhook", "deliveries", "a", "--limit", "3")
@@ -259,13 +288,28 @@ func TestWebhookFilterIsTried(t *testing.T) {
 	first := deliver(t, 202, w.IngressURL, `{"action": "opened"}`, "Authorization", "Bearer "+w.Secret)
 	deliver(t, 202, w.IngressURL, `{"action": "closed"}`, "Authorization", "Bearer "+w.Secret)
 	filter := writeFile(t, "filter.json", `{"action": ["opened"]}`)
-	call(t, env, "webhook", "test-filter", "--filter", filter, "--webhook", "a", "--delivery", first).want(t, 0, "true", "payload", "passed")
-	callWith(t, `{"action": "closed"}`, env, "webhook", "test-filter", "--filter", filter, "--payload-file", "-").want(t, 1, "false", "failed", "/action")
+	call(
+		t, env, "webhook", "test-filter", "--filter", filter, "--webhook", "a", "--delivery", first,
+	).want(t, 0, "true", "payload", "passed")
+	callWith(
+		t, `{"action": "closed"}`, env, "webhook", "test-filter", "--filter", filter, "--payload-file", "-",
+	).want(t, 1, "false", "failed", "/action")
 	call(t, env, "webhook", "test-filter", "--filter", filter, "--webhook", "a").want(t, 0, "1 of the last 2 deliveries")
-	callWith(t, `{"action": "opened"}`, env, "webhook", "test-filter", "--filter", "-", "--webhook", "a").want(t, 65, "Invalid request: --filter /action ")
-	pushed := []string{"webhook", "test-filter", "--provider", "github", "--event", "push", "--github-event", "push", "--payload-file", "-", "--filter"}
-	callWith(t, `{"ref": "refs/heads/main"}`, env, append(slices.Clip(pushed), writeFile(t, "main.json", `{"branches": ["main"]}`))...).want(t, 0, "event", "passed")
-	callWith(t, `{"ref": "refs/heads/main"}`, env, append(slices.Clip(pushed), writeFile(t, "dev.json", `{"branches": ["dev"]}`))...).want(t, 1, "failed", "/branches")
+	callWith(
+		t, `{"action": "opened"}`, env, "webhook", "test-filter", "--filter", "-", "--webhook", "a",
+	).want(t, 65, "Invalid request: --filter /action ")
+	pushed := []string{
+		"webhook", "test-filter", "--provider", "github", "--event", "push", "--github-event", "push", "--payload-file", "-",
+		"--filter",
+	}
+	callWith(
+		t, `{"ref": "refs/heads/main"}`, env,
+		append(slices.Clip(pushed), writeFile(t, "main.json", `{"branches": ["main"]}`))...,
+	).want(t, 0, "event", "passed")
+	callWith(
+		t, `{"ref": "refs/heads/main"}`, env,
+		append(slices.Clip(pushed), writeFile(t, "dev.json", `{"branches": ["dev"]}`))...,
+	).want(t, 1, "failed", "/branches")
 	callWith(t, `{"a": `, env, "webhook", "test-filter", "--filter", "-", "--webhook", "a").want(t, 64, "--filter")
 	call(t, env, "webhook", "test-filter", "--filter", filter).want(t, 64, "--webhook or --payload-file")
 }
@@ -274,8 +318,10 @@ func TestLimitsOfDeliveriesAreSettings(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{
 		Args: []string{
-			"--limit-webhooks-per-factory=1", "--limit-delivery-bytes=20", "--limit-deliveries-per-minute=3", "--limit-auth-failures-per-address=4",
-			"--limit-auth-failures-per-webhook=5", "--limit-logged-rejections=6", "--retain-deliveries=1h", "--retain-deliveries-at-least=7",
+			"--limit-webhooks-per-factory=1", "--limit-delivery-bytes=20", "--limit-deliveries-per-minute=3",
+			"--limit-auth-failures-per-address=4",
+			"--limit-auth-failures-per-webhook=5", "--limit-logged-rejections=6", "--retain-deliveries=1h",
+			"--retain-deliveries-at-least=7",
 		},
 		Env: []string{"PENSTOCK_DEDUP_BODY_WINDOW=2m"},
 	})
@@ -294,8 +340,9 @@ func TestLimitsOfDeliveriesAreSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]int{
-		"webhooks_per_factory": 1, "delivery_bytes": 20, "deliveries_per_minute": 3, "auth_failures_per_address": 4, "auth_failures_per_webhook": 5,
-		"logged_rejections": 6, "delivery_retention_seconds": 3600, "kept_deliveries": 7, "dedup_body_seconds": 120,
+		"webhooks_per_factory": 1, "delivery_bytes": 20, "deliveries_per_minute": 3, "auth_failures_per_address": 4,
+		"auth_failures_per_webhook": 5,
+		"logged_rejections":         6, "delivery_retention_seconds": 3600, "kept_deliveries": 7, "dedup_body_seconds": 120,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %d, want %d", name, got[name], want)

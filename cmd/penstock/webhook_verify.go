@@ -128,7 +128,9 @@ func (cmd *webhookVerifyCmd) signsURL(own *penstock.Signature) bool {
 
 // advice is one line on what to look for. Whether the request would be valid
 // after a change is tried for what goes wrong most.
-func (cmd *webhookVerifyCmd) advice(failure *webhook.Failure, validAfter func(func(*webhook.Request, *string)) bool, key error) string {
+func (cmd *webhookVerifyCmd) advice(
+	failure *webhook.Failure, validAfter func(func(*webhook.Request, *string)) bool, key error,
+) string {
 	what := strings.TrimSpace(failure.Where + " " + failure.Detail)
 	switch failure.Reason {
 	case webhook.MissingHeader:

@@ -31,29 +31,137 @@ func TestWebhookVerify(t *testing.T) {
 		out  string
 		err  string // "" for nothing at all
 	}{
-		"valid":                          {"Hello, World!", []string{"--scheme", "github", "--secret", secret, "--header", github}, 0, "valid\n", ""},
-		"valid beside other headers":     {"Hello, World!", []string{"--scheme", "github", "--secret", secret, "--header", "Accept: */*", "--header", github}, 0, "valid\n", ""},
-		"valid at its time":              {event, []string{"--scheme", "standard_webhooks", "--secret", whsec, "--header", msgID, "--header", msgAt, "--header", msgSig, "--at", "1614265330"}, 0, "valid\n", ""},
-		"stale now":                      {event, []string{"--scheme", "standard_webhooks", "--secret", whsec, "--header", msgID, "--header", msgAt, "--header", msgSig}, 1, "invalid: stale\n", "--at"},
-		"future":                         {event, []string{"--scheme", "svix", "--secret", whsec, "--header", msgID, "--header", msgAt, "--header", msgSig, "--at", "1614265029"}, 1, "invalid: future\n", "clocks"},
-		"another secret":                 {"Hello, World!", []string{"--scheme", "github", "--secret", "other", "--header", github}, 1, "invalid: mismatch\n", "byte for byte"},
-		"another body":                   {"Hello", []string{"--scheme", "github", "--secret", secret, "--header", github}, 1, "invalid: mismatch\n", "byte for byte"},
-		"a line break that was not sent": {"Hello, World!\n", []string{"--scheme", "github", "--secret", secret, "--header", github}, 1, "invalid: mismatch\n", "ends with a line break that was not sent"},
-		"white space around the secret":  {"Hello, World!", []string{"--scheme", "github", "--secret", " " + secret, "--header", github}, 1, "invalid: mismatch\n", "white space"},
-		"no header":                      {"Hello, World!", []string{"--scheme", "github", "--secret", secret}, 1, "invalid: missing_header\n", "X-Hub-Signature-256"},
-		"another scheme":                 {"Hello, World!", []string{"--scheme", "pagerduty", "--secret", secret, "--header", "X-PagerDuty-Signature: 00"}, 1, "invalid: bad_format\n", "X-PagerDuty-Signature"},
-		"the header twice":               {"Hello, World!", []string{"--scheme", "github", "--secret", secret, "--header", github, "--header", github}, 1, "invalid: bad_format\n", "more than once"},
-		"a secret that is no key":        {event, []string{"--scheme", "svix", "--secret", "not base64", "--header", msgID, "--header", msgAt, "--header", msgSig, "--at", "1614265330"}, 1, "invalid: no_secret\n", "not base64 after whsec_"},
-		"an address that is signed":      {square, []string{"--scheme", "square", "--secret", "Ibxx_5AKakO-3qeNVR61Dw", "--header", squareSig, "--url", squareURL}, 0, "valid\n", ""},
-		"another address":                {square, []string{"--scheme", "square", "--secret", "Ibxx_5AKakO-3qeNVR61Dw", "--header", squareSig, "--url", squareURL + "/"}, 1, "invalid: mismatch\n", "--url"},
-		"no address":                     {square, []string{"--scheme", "square", "--secret", "Ibxx_5AKakO-3qeNVR61Dw", "--header", squareSig}, 64, "", "--url"},
-		"a scheme of one's own":          {"Hello, World!", []string{"--scheme", "custom_hmac", "--signature", own, "--secret", secret, "--header", ownSig}, 0, "valid\n", ""},
-		"one that is not described":      {"Hello, World!", []string{"--scheme", "custom_hmac", "--secret", secret, "--header", ownSig}, 64, "", "/signature is required"},
-		"one with a typing error":        {"Hello, World!", []string{"--scheme", "custom_hmac", "--signature", `{"haeder":"X-Sig"}`, "--secret", secret}, 64, "", "haeder"},
-		"one without what it needs":      {"Hello, World!", []string{"--scheme", "custom_hmac", "--signature", `{"header":"X-Sig"}`, "--secret", secret}, 64, "", "/signature/hash"},
-		"an unknown scheme":              {"Hello, World!", []string{"--scheme", "gitbub", "--secret", secret}, 64, "", "must be one of"},
-		"no secret":                      {"Hello, World!", []string{"--scheme", "github", "--header", github}, 64, "", "--secret"},
-		"a header without a value":       {"Hello, World!", []string{"--scheme", "github", "--secret", secret, "--header", "X-Hub-Signature-256"}, 64, "", "--header number 1"},
+		"valid": {
+			"Hello, World!", []string{"--scheme", "github", "--secret", secret, "--header", github}, 0, "valid\n", "",
+		},
+		"valid beside other headers": {
+			"Hello, World!",
+			[]string{"--scheme", "github", "--secret", secret, "--header", "Accept: */*", "--header", github},
+			0, "valid\n", "",
+		},
+		"valid at its time": {
+			event,
+			[]string{
+				"--scheme", "standard_webhooks", "--secret", whsec, "--header", msgID, "--header", msgAt, "--header", msgSig,
+				"--at", "1614265330",
+			},
+			0, "valid\n", "",
+		},
+		"stale now": {
+			event,
+			[]string{
+				"--scheme", "standard_webhooks", "--secret", whsec, "--header", msgID, "--header", msgAt, "--header", msgSig,
+			},
+			1, "invalid: stale\n", "--at",
+		},
+		"future": {
+			event,
+			[]string{
+				"--scheme", "svix", "--secret", whsec, "--header", msgID, "--header", msgAt, "--header", msgSig, "--at",
+				"1614265029",
+			},
+			1, "invalid: future\n", "clocks",
+		},
+		"another secret": {
+			"Hello, World!",
+			[]string{"--scheme", "github", "--secret", "other", "--header", github},
+			1, "invalid: mismatch\n",
+			"byte for byte",
+		},
+		"another body": {
+			"Hello",
+			[]string{"--scheme", "github", "--secret", secret, "--header", github},
+			1, "invalid: mismatch\n",
+			"byte for byte",
+		},
+		"a line break that was not sent": {
+			"Hello, World!\n",
+			[]string{"--scheme", "github", "--secret", secret, "--header", github},
+			1, "invalid: mismatch\n",
+			"ends with a line break that was not sent",
+		},
+		"white space around the secret": {
+			"Hello, World!",
+			[]string{"--scheme", "github", "--secret", " " + secret, "--header", github},
+			1,
+			"invalid: mismatch\n", "white space",
+		},
+		"no header": {
+			"Hello, World!",
+			[]string{"--scheme", "github", "--secret", secret},
+			1, "invalid: missing_header\n",
+			"X-Hub-Signature-256",
+		},
+		"another scheme": {
+			"Hello, World!",
+			[]string{"--scheme", "pagerduty", "--secret", secret, "--header", "X-PagerDuty-Signature: 00"},
+			1,
+			"invalid: bad_format\n", "X-PagerDuty-Signature",
+		},
+		"the header twice": {
+			"Hello, World!",
+			[]string{"--scheme", "github", "--secret", secret, "--header", github, "--header", github},
+			1,
+			"invalid: bad_format\n", "more than once",
+		},
+		"a secret that is no key": {
+			event,
+			[]string{
+				"--scheme", "svix", "--secret", "not base64", "--header", msgID, "--header", msgAt, "--header", msgSig, "--at",
+				"1614265330",
+			},
+			1, "invalid: no_secret\n", "not base64 after whsec_",
+		},
+		"an address that is signed": {
+			square,
+			[]string{"--scheme", "square", "--secret", "Ibxx_5AKakO-3qeNVR61Dw", "--header", squareSig, "--url", squareURL},
+			0,
+			"valid\n", "",
+		},
+		"another address": {
+			square,
+			[]string{
+				"--scheme", "square", "--secret", "Ibxx_5AKakO-3qeNVR61Dw", "--header", squareSig, "--url", squareURL + "/",
+			},
+			1, "invalid: mismatch\n", "--url",
+		},
+		"no address": {
+			square, []string{"--scheme", "square", "--secret", "Ibxx_5AKakO-3qeNVR61Dw", "--header", squareSig}, 64, "", "--url",
+		},
+		"a scheme of one's own": {
+			"Hello, World!",
+			[]string{"--scheme", "custom_hmac", "--signature", own, "--secret", secret, "--header", ownSig},
+			0,
+			"valid\n", "",
+		},
+		"one that is not described": {
+			"Hello, World!",
+			[]string{"--scheme", "custom_hmac", "--secret", secret, "--header", ownSig},
+			64, "",
+			"/signature is required",
+		},
+		"one with a typing error": {
+			"Hello, World!",
+			[]string{"--scheme", "custom_hmac", "--signature", `{"haeder":"X-Sig"}`, "--secret", secret},
+			64,
+			"", "haeder",
+		},
+		"one without what it needs": {
+			"Hello, World!",
+			[]string{"--scheme", "custom_hmac", "--signature", `{"header":"X-Sig"}`, "--secret", secret},
+			64,
+			"", "/signature/hash",
+		},
+		"an unknown scheme": {
+			"Hello, World!", []string{"--scheme", "gitbub", "--secret", secret}, 64, "", "must be one of",
+		},
+		"no secret": {"Hello, World!", []string{"--scheme", "github", "--header", github}, 64, "", "--secret"},
+		"a header without a value": {
+			"Hello, World!",
+			[]string{"--scheme", "github", "--secret", secret, "--header", "X-Hub-Signature-256"},
+			64, "",
+			"--header number 1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,6 +201,8 @@ func TestWebhookVerifyReadsFiles(t *testing.T) {
 	callWith(t, "Hello, World!", nil, append(args, "--secret-file", file, "--secret", "x")...).want(t, 64, "--secret")
 	callWith(t, "Hello, World!", nil, append(args, "--secret-file", "none")...).want(t, 64, "no such file")
 	callWith(t, "Hello, World!", nil, append(args, "--secret-file", "-")...).want(t, 64, "cannot both")
-	call(t, nil, "webhook", "verify", "--scheme", "github", "--secret", "x", "--body-file", "none").want(t, 64, "no such file")
+	call(
+		t, nil, "webhook", "verify", "--scheme", "github", "--secret", "x", "--body-file", "none",
+	).want(t, 64, "no such file")
 	call(t, nil, "complete", "--", "webhook", "verify", "--scheme", "").want(t, 0, "standard_webhooks", "custom_hmac")
 }

@@ -75,7 +75,9 @@ func TestRequestsThatHaveTwoReadings(t *testing.T) {
 			t.Errorf("%s: got the answers %v, want %v", test.name, got, test.want)
 		}
 		after := h.outcomes(w)
-		for outcome, status := range map[penstock.Outcome]int{penstock.OutcomeAccepted: 202, penstock.OutcomeRejectedAuth: 401} {
+		for outcome, status := range map[penstock.Outcome]int{
+			penstock.OutcomeAccepted: 202, penstock.OutcomeRejectedAuth: 401,
+		} {
 			want := len(slices.DeleteFunc(slices.Clone(test.want), func(s int) bool { return s != status }))
 			if got := after[outcome] - before[outcome]; got != want {
 				t.Errorf("%s: %d more entries of %s in the log, want %d", test.name, got, outcome.Label(), want)
@@ -94,9 +96,17 @@ func TestRequestsThatHaveTwoReadings(t *testing.T) {
 func lengths(w penstock.Webhook) []wired {
 	return []wired{
 		{name: "one length", headers: "Content-Length: 2\r\n", body: "{}", want: []int{202, 200}},
-		{name: "two different lengths", headers: "Content-Length: 2\r\nContent-Length: 3\r\n", body: "{}" + hidden(w), want: []int{400}},
-		{name: "the longer one first", headers: "Content-Length: 3\r\nContent-Length: 2\r\n", body: "{}" + hidden(w), want: []int{400}},
-		{name: "two equal lengths", headers: "Content-Length: 2\r\nContent-Length: 2\r\n", body: "{}", want: []int{202, 200}}, // §6.3
+		{
+			name: "two different lengths", headers: "Content-Length: 2\r\nContent-Length: 3\r\n", body: "{}" + hidden(w),
+			want: []int{400},
+		},
+		{
+			name: "the longer one first", headers: "Content-Length: 3\r\nContent-Length: 2\r\n", body: "{}" + hidden(w),
+			want: []int{400},
+		},
+		{
+			name: "two equal lengths", headers: "Content-Length: 2\r\nContent-Length: 2\r\n", body: "{}", want: []int{202, 200},
+		}, // §6.3
 		{name: "a list of lengths", headers: "Content-Length: 2, 2\r\n", body: "{}", want: []int{400}},
 		{name: "a sign", headers: "Content-Length: +2\r\n", body: "{}", want: []int{400}},
 		{name: "less than nothing", headers: "Content-Length: -2\r\n", body: "{}", want: []int{400}},
@@ -111,18 +121,29 @@ func lengths(w penstock.Webhook) []wired {
 func lines() []wired {
 	length := "Content-Length: 2\r\n"
 	return []wired{
-		{name: "a folded header", headers: "X-Other: a\r\n b\r\n" + length, body: "{}", want: []int{202, 200}}, // §5.2: a space
+		{
+			name: "a folded header", headers: "X-Other: a\r\n b\r\n" + length, body: "{}", want: []int{202, 200},
+		}, // §5.2: a space
 		{name: "a folded length", headers: "Content-Length:\r\n 2\r\n", body: "{}", want: []int{202, 200}},
 		{name: "a fold before all headers", headers: length, body: "{}", change: replaced("Host", " Host"), want: []int{400}},
-		{name: "bare LF", headers: length, body: "{}", change: func(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }, want: []int{202, 200}}, // §2.2
+		{
+			name: "bare LF", headers: length, body: "{}",
+			change: func(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }, want: []int{202, 200},
+		}, // §2.2
 		{name: "bare CR", headers: "X-Other: a\rTransfer-Encoding: chunked\r\n" + length, body: "{}", want: []int{400}},
 		{name: "NUL", headers: "X-Other: a\x00b\r\n" + length, body: "{}", want: []int{400}},
 		{name: "a header without a name", headers: ": a\r\n" + length, body: "{}", want: []int{400}},
 		{name: "a header without a colon", headers: "X-Other\r\n" + length, body: "{}", want: []int{400}},
 		{name: "two hosts", headers: length, body: "{}", change: replaced("Host: x", "Host: x\r\nHost: y"), want: []int{400}},
 		{name: "no host", headers: length, body: "{}", change: replaced("Host: x\r\n", ""), want: []int{400}},
-		{name: "an empty line before", headers: length, body: "{}", change: func(s string) string { return "\r\n" + s }, want: []int{400}},
-		{name: "headers without end", headers: "X-Other: " + strings.Repeat("a", 100_000) + "\r\n" + length, body: "{}", want: []int{431}},
+		{
+			name: "an empty line before", headers: length, body: "{}", change: func(s string) string { return "\r\n" + s },
+			want: []int{400},
+		},
+		{
+			name: "headers without end", headers: "X-Other: " + strings.Repeat("a", 100_000) + "\r\n" + length, body: "{}",
+			want: []int{431},
+		},
 		{name: "no version", change: replaced(" HTTP/1.1", ""), want: []int{400}},
 	}
 }
@@ -134,15 +155,33 @@ func codings(w penstock.Webhook) []wired {
 		// Where there are both, chunks count, and nothing else is read of the connection (§6.1).
 		{name: "a length and chunks", headers: both, body: one + end + hidden(w), want: []int{202}},
 		{name: "chunks that end before the length", headers: both, body: end + hidden(w), want: []int{400}},
-		{name: "chunks and a length", headers: "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", body: one + end + hidden(w), want: []int{202}},
+		{
+			name: "chunks and a length", headers: "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
+			body: one + end + hidden(w), want: []int{202},
+		},
 		{name: "chunks in capitals", headers: "Transfer-Encoding: CHUNKED\r\n", body: one + end, want: []int{202}},
-		{name: "chunked twice", headers: "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", body: one + end, want: []int{501}},
+		{
+			name: "chunked twice", headers: "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", body: one + end,
+			want: []int{501},
+		},
 		{name: "compressed chunks", headers: "Transfer-Encoding: gzip, chunked\r\n", body: one + end, want: []int{501}},
 		{name: "identity", headers: "Transfer-Encoding: identity\r\nContent-Length: 2\r\n", body: "{}", want: []int{501}},
-		{name: "an unknown coding", headers: "Transfer-Encoding: xchunked\r\nContent-Length: 2\r\n", body: "{}", want: []int{501}},
-		{name: "a vertical tab", headers: "Transfer-Encoding: \x0bchunked\r\nContent-Length: 2\r\n", body: "{}", want: []int{400}},
-		{name: "a space before the colon of the coding", headers: "Transfer-Encoding : chunked\r\nContent-Length: 2\r\n", body: "{}", want: []int{400}},
-		{name: "chunks in HTTP/1.0", headers: "Transfer-Encoding: chunked\r\n", body: one + end, change: replaced("HTTP/1.1", "HTTP/1.0"), want: []int{400}},
+		{
+			name: "an unknown coding", headers: "Transfer-Encoding: xchunked\r\nContent-Length: 2\r\n", body: "{}",
+			want: []int{501},
+		},
+		{
+			name: "a vertical tab", headers: "Transfer-Encoding: \x0bchunked\r\nContent-Length: 2\r\n", body: "{}",
+			want: []int{400},
+		},
+		{
+			name: "a space before the colon of the coding", headers: "Transfer-Encoding : chunked\r\nContent-Length: 2\r\n",
+			body: "{}", want: []int{400},
+		},
+		{
+			name: "chunks in HTTP/1.0", headers: "Transfer-Encoding: chunked\r\n", body: one + end,
+			change: replaced("HTTP/1.1", "HTTP/1.0"), want: []int{400},
+		},
 	}
 }
 
@@ -167,7 +206,9 @@ func chunked(w penstock.Webhook) (all []wired) {
 		"an extension without end":     {"2;" + strings.Repeat("a", 100_000) + "\r\n{}\r\n0\r\n\r\n", nil},
 		"a flood of extensions":        {strings.Repeat("1;"+strings.Repeat("a", 4000)+"\r\n1\r\n", 300) + "0\r\n\r\n", nil},
 	} {
-		all = append(all, wired{name: "chunks: " + name, headers: "Transfer-Encoding: chunked\r\n", body: test.body, want: test.want})
+		all = append(
+			all, wired{name: "chunks: " + name, headers: "Transfer-Encoding: chunked\r\n", body: test.body, want: test.want},
+		)
 	}
 	return all
 }
@@ -176,9 +217,13 @@ func trailers(w penstock.Webhook) []wired {
 	const coding, body = "Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n"
 	return []wired{
 		{name: "trailers", headers: coding, body: body + "X-Other: a\r\n\r\n", want: []int{202}},
-		{name: "a flood of trailers", headers: coding, body: body + strings.Repeat("X-Other: "+strings.Repeat("a", 1000)+"\r\n", 500) + "\r\n"},
 		{
-			name: "the credential behind the body", headers: "Trailer: Authorization\r\n" + coding, body: body + "Authorization: Bearer " + w.Secret + "\r\n\r\n",
+			name: "a flood of trailers", headers: coding,
+			body: body + strings.Repeat("X-Other: "+strings.Repeat("a", 1000)+"\r\n", 500) + "\r\n",
+		},
+		{
+			name: "the credential behind the body", headers: "Trailer: Authorization\r\n" + coding,
+			body:   body + "Authorization: Bearer " + w.Secret + "\r\n\r\n",
 			change: replaced("Authorization", "X-None"), want: []int{401},
 		},
 	}

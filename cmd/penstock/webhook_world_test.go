@@ -102,7 +102,9 @@ const githubSecret = "It's a Secret to Everybody"
 
 func (h *hooked) githubHook(name string) penstock.Webhook {
 	h.t.Helper()
-	return h.hook(map[string]any{"name": name, "auth_mode": "signature", "signature_scheme": "github", "secret": githubSecret})
+	return h.hook(
+		map[string]any{"name": name, "auth_mode": "signature", "signature_scheme": "github", "secret": githubSecret},
+	)
 }
 
 // change switches or edits a webhook.
@@ -134,7 +136,10 @@ func (h *hooked) log(w penstock.Webhook, query string) []penstock.Delivery {
 	var all []penstock.Delivery
 	for cursor := ""; ; {
 		var page penstock.DeliveryPage
-		h.ask(http.MethodGet, h.hookPath(w)+"/deliveries?limit=500&"+query+"&cursor="+url.QueryEscape(cursor), nil, http.StatusOK, &page)
+		h.ask(
+			http.MethodGet, h.hookPath(w)+"/deliveries?limit=500&"+query+"&cursor="+url.QueryEscape(cursor), nil, http.StatusOK,
+			&page,
+		)
 		all = append(all, page.Deliveries...)
 		if cursor = page.PageInfo.NextCursor; cursor == "" {
 			return all
@@ -166,7 +171,10 @@ func (h *hooked) runs(w penstock.Webhook) []penstock.Run {
 	var all []penstock.Run
 	for cursor := ""; ; {
 		var page penstock.RunPage
-		h.ask(http.MethodGet, "/agent/runs?limit=500&sort_by=created_at&webhook_uid="+w.UID+"&cursor="+url.QueryEscape(cursor), nil, http.StatusOK, &page)
+		h.ask(
+			http.MethodGet, "/agent/runs?limit=500&sort_by=created_at&webhook_uid="+w.UID+"&cursor="+url.QueryEscape(cursor),
+			nil, http.StatusOK, &page,
+		)
 		all = append(all, page.Runs...)
 		if cursor = page.PageInfo.NextCursor; cursor == "" {
 			return all

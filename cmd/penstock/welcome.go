@@ -19,7 +19,10 @@ func (cmd *serveCmd) welcome(ctx context.Context, std *stdio, b *back, open func
 		return fmt.Errorf("make the first API key: %w", err)
 	}
 	open()
-	b.log.Info("serving", "url", b.origin, "listen", b.listens, "version", buildVersion(), "data", cmd.Data, "database", cmd.databaseName(), "worker", cmd.Worker)
+	b.log.Info(
+		"serving", "url", b.origin, "listen", b.listens, "version", buildVersion(), "data", cmd.Data, "database",
+		cmd.databaseName(), "worker", cmd.Worker,
+	)
 	bearer := "$PENSTOCK_API_KEY"
 	switch {
 	case made && key != "":

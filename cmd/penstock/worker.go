@@ -52,7 +52,9 @@ func (w *working) Validate() error {
 }
 
 // worker makes a worker that works in dir for control.
-func (w *working) worker(ctx context.Context, log *slog.Logger, dir string, o worker.Options, settings *fileSettings) (*worker.Worker, error) {
+func (w *working) worker(
+	ctx context.Context, log *slog.Logger, dir string, o worker.Options, settings *fileSettings,
+) (*worker.Worker, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -82,7 +84,9 @@ func defaultMemory() string { return strconv.FormatInt(sandbox.MachineMemory()/4
 
 // repositories opens the mirrors below dir, nil where there is no git.
 func (w *working) repositories(ctx context.Context, log *slog.Logger, dir string) *git.Cache {
-	cache, err := git.Open(ctx, git.Options{Dir: filepath.Join(dir, mirrorDir), AllowLocal: w.AllowLocalRepositories, Env: gitEnvironment()})
+	cache, err := git.Open(
+		ctx, git.Options{Dir: filepath.Join(dir, mirrorDir), AllowLocal: w.AllowLocalRepositories, Env: gitEnvironment()},
+	)
 	if err != nil {
 		log.Warn("environments with repositories cannot be prepared here", "error", err)
 		return nil
@@ -99,7 +103,9 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *
 		if w.Sandbox == sandbox.Process {
 			log.Warn("agents run without isolation: they can read and change whatever this user can", "sandbox", w.Sandbox)
 		} else if !sandbox.SeparatesSockets() {
-			log.Warn("runs can reach abstract unix sockets of this machine and of each other: only Linux 6.12 and newer, with Landlock, prevents that")
+			log.Warn(
+				"runs can reach abstract unix sockets of this machine and of each other: only Linux 6.12 and newer, with Landlock, prevents that",
+			)
 		}
 		o.Sandbox, err = sandbox.New(chosen)
 		return err
@@ -107,7 +113,10 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	log.Error("there is no sandbox, so only the model demo/offline runs here; see penstock doctor", "sandbox", w.Sandbox, "error", err)
+	log.Error(
+		"there is no sandbox, so only the model demo/offline runs here; see penstock doctor", "sandbox", w.Sandbox, "error",
+		err,
+	)
 	o.NoSandbox = err.Error()
 	o.Demo, err = sandbox.New(sandbox.Options{Kind: sandbox.Process, Exe: exe})
 	return err
@@ -179,7 +188,9 @@ func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 		return err
 	}
 	defer release()
-	control, err := httpapi.NewClient(httpapi.ClientOptions{Server: c.base.String(), Plain: true, Key: c.key}) // dial has checked it
+	control, err := httpapi.NewClient(
+		httpapi.ClientOptions{Server: c.base.String(), Plain: true, Key: c.key},
+	) // dial has checked it
 	if err != nil {
 		return err
 	}
@@ -206,7 +217,11 @@ func (c *client) checkWorkerKey(ctx context.Context, log *slog.Logger) error {
 	case err != nil:
 		return err
 	case !p.May(penstock.ScopeWorker):
-		return exitf(exitNotAllowed, "the key may not work: it has the scopes %s, needed is worker (penstock key create NAME --scope worker)", strings.Join(scopeNames(me.Scopes), ", "))
+		return exitf(
+			exitNotAllowed,
+			"the key may not work: it has the scopes %s, needed is worker (penstock key create NAME --scope worker)",
+			strings.Join(scopeNames(me.Scopes), ", "),
+		)
 	}
 	return nil
 }

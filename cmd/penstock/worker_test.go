@@ -33,7 +33,12 @@ func startWorkerWith(t *testing.T, s *testkit.Server, env []string, args ...stri
 	call(t, client(s), "key", "create", "box", "--scope", "worker", "--save", keyFile).want(t, 0)
 	w := &startedWorker{t: t, done: make(chan struct{})}
 	// Not CommandContext: the test's context ends before its cleanups.
-	w.cmd = exec.Command(testkit.Binary(t), append([]string{"worker", "--server", s.URL, "--key-file", keyFile, "--data", filepath.Join(t.TempDir(), "data")}, args...)...)
+	w.cmd = exec.Command(
+		testkit.Binary(t),
+		append(
+			[]string{"worker", "--server", s.URL, "--key-file", keyFile, "--data", filepath.Join(t.TempDir(), "data")}, args...,
+		)...,
+	)
 	w.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	w.cmd.Env = append(w.cmd.Env, env...)
 	w.cmd.Stderr = &w.log

@@ -73,7 +73,9 @@ func (i Idempotency) scope(p penstock.Principal) string {
 
 // Replay returns the answer that was kept for i; found is false where there is
 // none. The same key with another body is a conflict.
-func (s *Answers) Replay(ctx context.Context, p penstock.Principal, i Idempotency) (body []byte, status int, found bool, err error) {
+func (s *Answers) Replay(
+	ctx context.Context, p penstock.Principal, i Idempotency,
+) (body []byte, status int, found bool, err error) {
 	scope := i.scope(p)
 	kept, err := s.store.Kept(ctx, scope)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
@@ -88,7 +90,10 @@ func (s *Answers) Replay(ctx context.Context, p penstock.Principal, i Idempotenc
 	}
 	body, same := bytes.CutPrefix(opened, i.BodyHash[:])
 	if !same {
-		return nil, 0, false, penstock.Errorf(penstock.CodeConflict, "this Idempotency-Key was used with another body in the last 24 hours; use a new key for a new request")
+		return nil, 0, false, penstock.Errorf(
+			penstock.CodeConflict,
+			"this Idempotency-Key was used with another body in the last 24 hours; use a new key for a new request",
+		)
 	}
 	return body, kept.Status, true, nil
 }

@@ -48,7 +48,9 @@ func (s *Keys) Authenticate(ctx context.Context, key string) (penstock.Principal
 		return penstock.Principal{}, refused
 	}
 	hash := HashKey(key)
-	k, err := s.keys.Ask(ctx, hash, func(ctx context.Context) (store.KeyRow, error) { return s.store.KeyByHash(ctx, hash) })
+	k, err := s.keys.Ask(
+		ctx, hash, func(ctx context.Context) (store.KeyRow, error) { return s.store.KeyByHash(ctx, hash) },
+	)
 	switch {
 	case penstock.CodeOf(err) == penstock.CodeNotFound:
 		return s.authenticateExecution(ctx, hash, refused)
@@ -63,7 +65,9 @@ func (s *Keys) Authenticate(ctx context.Context, key string) (penstock.Principal
 // principalOf is who acts by a key, which is noted as used.
 func (s *Keys) principalOf(k store.KeyRow) penstock.Principal {
 	s.usedKeys.Mark(k.UID)
-	return penstock.Principal{Team: k.Team, KeyUID: k.UID, Actor: k.Owner, Scopes: k.Scopes, ExpiresAt: k.ExpiresAt, AgentUID: k.AgentUID}
+	return penstock.Principal{
+		Team: k.Team, KeyUID: k.UID, Actor: k.Owner, Scopes: k.Scopes, ExpiresAt: k.ExpiresAt, AgentUID: k.AgentUID,
+	}
 }
 
 func (s *Keys) authenticateExecution(ctx context.Context, hash string, refused error) (penstock.Principal, error) {
@@ -94,7 +98,9 @@ func (s *Keys) Bootstrap(ctx context.Context, key string) (made bool, result str
 		key = NewKey()
 	}
 	if !strings.HasPrefix(key, keyPrefix) || len(key) < 24 || len(key) > 200 {
-		return false, "", penstock.Errorf(penstock.CodeInvalidRequest, "the first key must begin with %s and be 24 to 200 characters long", keyPrefix)
+		return false, "", penstock.Errorf(
+			penstock.CodeInvalidRequest, "the first key must begin with %s and be 24 to 200 characters long", keyPrefix,
+		)
 	}
 	admin := penstock.Actor{Type: "user", UID: "admin", DisplayName: "Admin"}
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
@@ -129,7 +135,9 @@ func (s *Keys) Create(ctx context.Context, p penstock.Principal, req penstock.Ke
 	}
 	key := NewKey()
 	k := penstock.Key{
-		UID: penstock.NewUID(), Name: strings.TrimSpace(req.Name), Scopes: slices.Compact(slices.Sorted(slices.Values(req.Scopes))), Prefix: shown(key),
+		UID: penstock.NewUID(), Name: strings.TrimSpace(req.Name), Scopes: slices.Compact(
+			slices.Sorted(slices.Values(req.Scopes)),
+		), Prefix: shown(key),
 		Owner: p.Actor, AgentUID: req.AgentUID, CreatedAt: penstock.Now(), Key: key,
 	}
 	k.ExpiresAt = p.ExpiresAt
@@ -163,7 +171,9 @@ func setAgent(ctx context.Context, tx *store.Tx, p penstock.Principal, k *pensto
 		return penstock.Invalid("/agent_uid", "there is no agent %q", k.AgentUID)
 	}
 	if err == nil && agent.OnBehalfOfEnabled && !p.May(penstock.ScopeAdmin) {
-		return penstock.Errorf(penstock.CodeNotAuthorized, "only an admin can make a key of an agent that acts on behalf of users")
+		return penstock.Errorf(
+			penstock.CodeNotAuthorized, "only an admin can make a key of an agent that acts on behalf of users",
+		)
 	}
 	k.Owner = AgentActor(agent)
 	return err
@@ -183,13 +193,25 @@ func checkKey(p penstock.Principal, req penstock.KeyRequest) error {
 		at := fmt.Sprintf("/scopes/%d", i)
 		switch {
 		case !slices.Contains(penstock.Scopes(), scope):
-			errs = append(errs, penstock.FieldError{Pointer: at, Detail: fmt.Sprintf("%q is not a scope: %s", scope, field.Enumerated(penstock.Scopes()))})
+			errs = append(
+				errs,
+				penstock.FieldError{
+					Pointer: at, Detail: fmt.Sprintf("%q is not a scope: %s", scope, field.Enumerated(penstock.Scopes())),
+				},
+			)
 		case !p.May(scope):
-			return penstock.Errorf(penstock.CodeNotAuthorized, "a key cannot give the scope %s that it does not have itself", scope)
+			return penstock.Errorf(
+				penstock.CodeNotAuthorized, "a key cannot give the scope %s that it does not have itself", scope,
+			)
 		}
 	}
 	if req.ExpiresInSeconds < 0 || req.ExpiresInSeconds > int64(maxKeyLife/time.Second) {
-		errs = append(errs, penstock.FieldError{Pointer: "/expires_in_seconds", Detail: "must be from 1 to 315360000, or absent for a key that does not expire"})
+		errs = append(
+			errs,
+			penstock.FieldError{
+				Pointer: "/expires_in_seconds", Detail: "must be from 1 to 315360000, or absent for a key that does not expire",
+			},
+		)
 	}
 	if errs != nil {
 		return penstock.InvalidFields(errs...)
@@ -217,7 +239,9 @@ func (s *Keys) Revoke(ctx context.Context, p penstock.Principal, uid string) err
 			return err
 		}
 		if len(admins) == 1 && admins[0] == uid {
-			return penstock.Errorf(penstock.CodeConflict, "this is the team's last key with the scope admin; create another one first")
+			return penstock.Errorf(
+				penstock.CodeConflict, "this is the team's last key with the scope admin; create another one first",
+			)
 		}
 		revoked, err := tx.RevokeKey(ctx, p.Team, uid)
 		if err == nil && !revoked {

@@ -68,13 +68,21 @@ func shownUsers(p penstock.Principal, users []store.SecretUser) []penstock.Secre
 
 // Create makes a secret with its first value, or, without one, declares
 // it: it can be named from then on, and is pending until it is given a value.
-func (s *Secrets) Create(ctx context.Context, p penstock.Principal, req penstock.SecretRequest) (penstock.ManagedSecret, error) {
+func (s *Secrets) Create(
+	ctx context.Context, p penstock.Principal, req penstock.SecretRequest,
+) (penstock.ManagedSecret, error) {
 	if err := Require(p, penstock.ScopeSecretsManage); err != nil {
 		return penstock.ManagedSecret{}, err
 	}
 	var errs []penstock.FieldError
 	if !penstock.ValidSecretName(req.Name) {
-		errs = append(errs, penstock.FieldError{Pointer: "/name", Detail: "must be at most 128 letters, digits and _, and not begin with a digit: runs see the secret as an environment variable"})
+		errs = append(
+			errs,
+			penstock.FieldError{
+				Pointer: "/name",
+				Detail:  "must be at most 128 letters, digits and _, and not begin with a digit: runs see the secret as an environment variable",
+			},
+		)
 	}
 	if req.Value != nil {
 		errs = append(errs, CheckSecretValue("/value", *req.Value)...)
@@ -106,7 +114,9 @@ func (s *Secrets) Add(
 			return row, err
 		}
 		if n >= most {
-			return row, penstock.Errorf(penstock.CodeConflict, "the team has %d secrets, which is as many as this server allows (secrets_per_team)", n)
+			return row, penstock.Errorf(
+				penstock.CodeConflict, "the team has %d secrets, which is as many as this server allows (secrets_per_team)", n,
+			)
 		}
 	}
 	if value != nil {
@@ -120,7 +130,9 @@ func (s *Secrets) Add(
 // Set gives a secret its next value. Runs get it from their next
 // execution on: one that has begun keeps the value that it began with. Nothing
 // keeps the value before. Without a value it is an invalid request.
-func (s *Secrets) Set(ctx context.Context, p penstock.Principal, name string, value *string) (penstock.ManagedSecret, error) {
+func (s *Secrets) Set(
+	ctx context.Context, p penstock.Principal, name string, value *string,
+) (penstock.ManagedSecret, error) {
 	if err := Require(p, penstock.ScopeSecretsManage); err != nil {
 		return penstock.ManagedSecret{}, err
 	}
@@ -147,7 +159,9 @@ func (s *Secrets) Set(ctx context.Context, p penstock.Principal, name string, va
 
 // GiveValue stores the next value of a secret that was read in the transaction.
 // The value has been checked.
-func (s *Secrets) GiveValue(ctx context.Context, tx *store.Tx, p penstock.Principal, row *store.SecretRow, value string) error {
+func (s *Secrets) GiveValue(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, row *store.SecretRow, value string,
+) error {
 	if err := s.seal(row, value); err != nil {
 		return err
 	}
@@ -169,7 +183,10 @@ func (s *Secrets) Delete(ctx context.Context, p penstock.Principal, name string)
 		if err != nil || len(users) == 0 {
 			return err
 		}
-		return penstock.Errorf(penstock.CodeConflict, "the secret is used by %s: change, pause or delete what uses it first", NameSecretUsers(p, users))
+		return penstock.Errorf(
+			penstock.CodeConflict, "the secret is used by %s: change, pause or delete what uses it first",
+			NameSecretUsers(p, users),
+		)
 	})
 }
 

@@ -50,9 +50,13 @@ func newToken() string {
 // SignIn begins a session of p, who came with an API key. cookie is the cookie's
 // value and session.Secret the secret; the server keeps only their hashes. ended
 // belongs to a session that this one replaces, or is empty.
-func (s *Sessions) SignIn(ctx context.Context, p penstock.Principal, ended ...SessionProof) (cookie string, session penstock.Session, err error) {
+func (s *Sessions) SignIn(
+	ctx context.Context, p penstock.Principal, ended ...SessionProof,
+) (cookie string, session penstock.Session, err error) {
 	if p.KeyUID == "" {
-		return "", penstock.Session{}, penstock.Errorf(penstock.CodeNotAuthorized, "only an API key can sign in, and not that of an execution")
+		return "", penstock.Session{}, penstock.Errorf(
+			penstock.CodeNotAuthorized, "only an API key can sign in, and not that of an execution",
+		)
 	}
 	cookie, secret := newToken(), newToken()
 	row := store.SessionRow{Hash: HashKey(cookie), SecretHash: HashKey(secret), CreatedAt: penstock.Now()}
@@ -83,7 +87,9 @@ func (s *Sessions) Resume(ctx context.Context, proof SessionProof) (penstock.Pri
 		return penstock.Principal{}, penstock.Session{}, refused
 	}
 	hash := HashKey(proof.Cookie)
-	row, err := s.sessions.Ask(ctx, hash, func(ctx context.Context) (store.SessionRow, error) { return s.store.SessionByHash(ctx, hash) })
+	row, err := s.sessions.Ask(
+		ctx, hash, func(ctx context.Context) (store.SessionRow, error) { return s.store.SessionByHash(ctx, hash) },
+	)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return penstock.Principal{}, penstock.Session{}, refused
 	}

@@ -99,7 +99,10 @@ func TestSetModelFollowsWhatTheAgentOffers(t *testing.T) {
 			`{"sessionId":"s","models":{"currentModelId":"a","availableModels":[]}}`,
 			`session/set_model {"sessionId":"s","modelId":"m"}`,
 		},
-		{"a boolean option is no choice of models", `{"sessionId":"s","configOptions":[{"id":"model","type":"boolean","currentValue":true}]}`, ""},
+		{
+			"a boolean option is no choice of models",
+			`{"sessionId":"s","configOptions":[{"id":"model","type":"boolean","currentValue":true}]}`, "",
+		},
 		{"nothing", `{"sessionId":"s"}`, ""},
 	}
 	for _, tt := range tests {

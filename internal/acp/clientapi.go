@@ -113,7 +113,9 @@ func (h *ClientHandler) capabilities() ClientCapabilities {
 type answer = func() (any, error)
 
 // serve decodes the parameters for f. A nil f is not offered.
-func serve[P, R any](ctx context.Context, method string, params json.RawMessage, f func(context.Context, P) (R, error)) answer {
+func serve[P, R any](
+	ctx context.Context, method string, params json.RawMessage, f func(context.Context, P) (R, error),
+) answer {
 	if f == nil {
 		return notFound(method)
 	}
@@ -166,7 +168,10 @@ func (h *ClientHandler) request(ctx context.Context, method string, params json.
 	return extension(ctx, method, params, h.Extension)
 }
 
-func extension(ctx context.Context, method string, params json.RawMessage, f func(context.Context, string, json.RawMessage) (any, error)) answer {
+func extension(
+	ctx context.Context, method string, params json.RawMessage,
+	f func(context.Context, string, json.RawMessage) (any, error),
+) answer {
 	if f == nil || len(method) < 2 || method[0] != '_' {
 		return notFound(method)
 	}

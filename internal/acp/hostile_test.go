@@ -61,7 +61,9 @@ func TestAnAgentThatIsKilledFailsWhatWaits(t *testing.T) {
 		_ = cmd.Process.Kill()
 	}()
 	_, err = client.Prompt(ctx, "s", Text("go"))
-	if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "session/prompt") || !strings.Contains(err.Error(), "the peer closed its end") {
+	if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "session/prompt") || !strings.Contains(
+		err.Error(), "the peer closed its end",
+	) {
 		t.Errorf("the prompt failed with %v, want ErrClosed with what and why", err)
 	}
 	if err := <-ended; err != nil {
@@ -150,14 +152,23 @@ func TestRequestsThatCannotBeServedAreAnswered(t *testing.T) {
 		code              int
 	}{
 		{"unknown method", `{"jsonrpc":"2.0","id":5,"method":"fs/format_disk","params":{}}`, "5", CodeMethodNotFound},
-		{"a method that is not offered", `{"jsonrpc":"2.0","id":"a","method":"fs/write_text_file","params":{}}`, `"a"`, CodeMethodNotFound},
+		{
+			"a method that is not offered", `{"jsonrpc":"2.0","id":"a","method":"fs/write_text_file","params":{}}`, `"a"`,
+			CodeMethodNotFound,
+		},
 		{"no terminals", `{"jsonrpc":"2.0","id":1,"method":"terminal/create","params":{}}`, "1", CodeMethodNotFound},
 		{"an agent's method", `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{}}`, "1", CodeMethodNotFound},
 		{"no extensions", `{"jsonrpc":"2.0","id":1,"method":"_x/y","params":{}}`, "1", CodeMethodNotFound},
 		{"an id of null", `{"jsonrpc":"2.0","id":null,"method":"nope"}`, "null", CodeMethodNotFound},
-		{"parameters of the wrong type", `{"jsonrpc":"2.0","id":1,"method":"fs/read_text_file","params":{"path":7}}`, "1", CodeInvalidParams},
+		{
+			"parameters of the wrong type", `{"jsonrpc":"2.0","id":1,"method":"fs/read_text_file","params":{"path":7}}`, "1",
+			CodeInvalidParams,
+		},
 		{"no parameters", `{"jsonrpc":"2.0","id":1,"method":"fs/read_text_file"}`, "1", CodeInvalidParams},
-		{"a handler that fails", `{"jsonrpc":"2.0","id":1,"method":"fs/read_text_file","params":{"path":"/x"}}`, "1", CodeInternal},
+		{
+			"a handler that fails", `{"jsonrpc":"2.0","id":1,"method":"fs/read_text_file","params":{"path":"/x"}}`, "1",
+			CodeInternal,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -182,7 +193,10 @@ func TestErrorsKeepCodeMessageAndData(t *testing.T) {
 		name, wire string
 		want       Error
 	}{
-		{"as it should be", `{"code":-32000,"message":"sign in","data":{"how":"key"}}`, Error{-32000, "sign in", json.RawMessage(`{"how":"key"}`)}},
+		{
+			"as it should be", `{"code":-32000,"message":"sign in","data":{"how":"key"}}`,
+			Error{-32000, "sign in", json.RawMessage(`{"how":"key"}`)},
+		},
 		{"a code that is a string", `{"code":"EPIPE","message":"broken"}`, Error{Code: CodeInternal, Message: "broken"}},
 		{"a message that is an object", `{"code":1,"message":{"a":1}}`, Error{Code: 1, Message: `{"a":1}`}},
 		{"only a string", `"it broke"`, Error{Code: CodeInternal, Message: `"it broke"`}},
@@ -333,7 +347,9 @@ func TestAFloodOfRequestsIsBounded(t *testing.T) {
 	const flood = 3 * maxServing
 	go func() {
 		for i := range flood {
-			agent.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"session/request_permission","params":{"sessionId":"s"}}`, i))
+			agent.write(
+				fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"session/request_permission","params":{"sessionId":"s"}}`, i),
+			)
 		}
 	}()
 	refused := 0
@@ -360,7 +376,9 @@ func TestAnotherProtocolVersionIsAnError(t *testing.T) {
 	t.Parallel()
 	client, agent := raw(t, ClientHandler{})
 	go func() { agent.answer(agent.expect("initialize"), `{"protocolVersion":2}`) }()
-	if _, err := client.Initialize(testContext(t), Implementation{}); err == nil || !strings.Contains(err.Error(), "version 2") {
+	if _, err := client.Initialize(
+		testContext(t), Implementation{},
+	); err == nil || !strings.Contains(err.Error(), "version 2") {
 		t.Errorf("got %v, want an error that names the version", err)
 	}
 }

@@ -31,7 +31,10 @@ func TestUpdatesAreReadAndWritten(t *testing.T) {
 		{
 			"what the user said, with a resource",
 			`{"sessionUpdate":"user_message_chunk","content":{"type":"resource","resource":{"uri":"file:///x","text":"t"}}}`,
-			Update{Kind: UpdateUserMessage, Chunk: &Chunk{Content: ContentBlock{Type: "resource", Resource: &Resource{URI: "file:///x", Text: "t"}}}},
+			Update{
+				Kind:  UpdateUserMessage,
+				Chunk: &Chunk{Content: ContentBlock{Type: "resource", Resource: &Resource{URI: "file:///x", Text: "t"}}},
+			},
 		},
 		{
 			"a tool call",
@@ -40,13 +43,19 @@ func TestUpdatesAreReadAndWritten(t *testing.T) {
 				`"locations":[{"path":"/f","line":3}],"rawInput":{"x":[1]},"_meta":{"penstock.dev/tool":"edit_files"}}`,
 			Update{Kind: UpdateToolCall, ToolCall: &ToolCall{
 				ID: "t", Title: "Edit", Kind: ToolEdit, Status: ToolPending,
-				Content:   []ToolCallContent{{Type: "diff", Path: "/f", OldText: &old, NewText: &changed}, {Type: "content", Content: &output}},
+				Content: []ToolCallContent{
+					{Type: "diff", Path: "/f", OldText: &old, NewText: &changed}, {Type: "content", Content: &output},
+				},
 				Locations: []Location{{"/f", 3}}, RawInput: json.RawMessage(`{"x":[1]}`), Meta: NewMeta(MetaTool, "edit_files"),
 			}},
 		},
 		{
-			"the end of a tool call", `{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed","rawOutput":"done"}`,
-			Update{Kind: UpdateToolCallUpdate, ToolCall: &ToolCall{ID: "t", Status: ToolCompleted, RawOutput: json.RawMessage(`"done"`)}},
+			"the end of a tool call",
+			`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed","rawOutput":"done"}`,
+			Update{
+				Kind:     UpdateToolCallUpdate,
+				ToolCall: &ToolCall{ID: "t", Status: ToolCompleted, RawOutput: json.RawMessage(`"done"`)},
+			},
 		},
 		{
 			"a plan", `{"sessionUpdate":"plan","entries":[{"content":"c","priority":"high","status":"pending"}]}`,
@@ -61,7 +70,8 @@ func TestUpdatesAreReadAndWritten(t *testing.T) {
 			Update{Kind: UpdateMode, Mode: &ModeUpdate{Current: "m"}},
 		},
 		{
-			"options", `{"sessionUpdate":"config_option_update","configOptions":[{"id":"i","name":"n","type":"select","currentValue":"v"}]}`,
+			"options",
+			`{"sessionUpdate":"config_option_update","configOptions":[{"id":"i","name":"n","type":"select","currentValue":"v"}]}`,
 			Update{Kind: UpdateConfigOptions, ConfigOptions: &ConfigOptions{Options: []ConfigOption{
 				{ID: "i", Name: "n", Type: "select", CurrentValue: json.RawMessage(`"v"`)},
 			}}},
@@ -119,11 +129,22 @@ func TestWhatTheSchemaRequiresIsWritten(t *testing.T) {
 		{"an empty text", Text(""), `{"type":"text","text":""}`},
 		{"a link", ContentBlock{Type: "resource_link", Name: "n", URI: "u"}, `{"type":"resource_link","uri":"u","name":"n"}`},
 		{"a bare stdio server", MCPServer{Name: "n", Command: "c"}, `{"name":"n","command":"c","args":[],"env":[]}`},
-		{"a bare remote server", MCPServer{Name: "n", Type: "sse", URL: "u"}, `{"type":"sse","name":"n","url":"u","headers":[]}`},
-		{"a session without servers", NewSessionRequest{Cwd: "/", MCPServers: some[MCPServer](nil)}, `{"cwd":"/","mcpServers":[]}`},
+		{
+			"a bare remote server",
+			MCPServer{Name: "n", Type: "sse", URL: "u"},
+			`{"type":"sse","name":"n","url":"u","headers":[]}`,
+		},
+		{
+			"a session without servers",
+			NewSessionRequest{Cwd: "/", MCPServers: some[MCPServer](nil)},
+			`{"cwd":"/","mcpServers":[]}`,
+		},
 		{"a new file", Diff("/f", nil, ""), `{"type":"diff","path":"/f","newText":""}`},
 		{"a refused permission", PermissionOutcome{}.response(), `{"outcome":{"outcome":"cancelled"}}`},
-		{"a granted permission", PermissionOutcome{OptionID: "o"}.response(), `{"outcome":{"outcome":"selected","optionId":"o"}}`},
+		{
+			"a granted permission", PermissionOutcome{OptionID: "o"}.response(),
+			`{"outcome":{"outcome":"selected","optionId":"o"}}`,
+		},
 		{"an empty update", Update{Kind: "idle"}, `{"sessionUpdate":"idle"}`},
 	}
 	for _, tt := range tests {

@@ -27,16 +27,31 @@ func TestCommands(t *testing.T) {
 		{"output and errors", object{"command": "echo a; echo b >&2"}, "a\nb\nexit code 0", 0, false},
 		{"no output", object{"command": "true"}, "(no output)\nexit code 0", 0, false},
 		{"an exit code", object{"command": "exit 7"}, "(no output)\nexit code 7", 7, false},
-		{"ended by a signal", object{"command": "kill -9 $$"}, "(no output)\nexit code 137 (killed: perhaps the run used more memory than --limit-memory allows)", 137, false},
+		{
+			"ended by a signal",
+			object{"command": "kill -9 $$"},
+			"(no output)\nexit code 137 (killed: perhaps the run used more memory than --limit-memory allows)", 137, false,
+		},
 		{"no such program", object{"command": "nosuchprogram 2>/dev/null"}, "", 127, false},
 		{"in a directory", object{"command": "basename $PWD", "cwd": "sub"}, "sub\nexit code 0", 0, false},
 		{"nothing to read", object{"command": "cat"}, "(no output)\nexit code 0", 0, false},
 		{"bytes that are no text", object{"command": `printf 'a\377\000b'`}, "a\uFFFD\uFFFDb\nexit code 0", 0, false},
 		{"bash", object{"command": "[[ a == a ]] && echo ${BASH_VERSION:+yes}"}, "yes\nexit code 0", 0, false},
-		{"something left behind that is quiet", object{"command": "sleep 600 >/dev/null 2>&1 & echo on"}, "on\nexit code 0", 0, false},
-		{"something left behind that holds the output", object{"command": "sleep 600 & echo on"}, "on\nexit code 0", 0, false},
+		{
+			"something left behind that is quiet",
+			object{"command": "sleep 600 >/dev/null 2>&1 & echo on"},
+			"on\nexit code 0",
+			0, false,
+		},
+		{
+			"something left behind that holds the output", object{"command": "sleep 600 & echo on"}, "on\nexit code 0", 0, false,
+		},
 		{"its time is over", object{"command": "echo begun; sleep 600", "timeout_seconds": 1}, "", 143, true},
-		{"its time is over and it does not care", object{"command": "trap '' TERM; echo begun; while :; do sleep 0.1; done", "timeout_seconds": 1}, "", 137, true},
+		{
+			"its time is over and it does not care",
+			object{"command": "trap '' TERM; echo begun; while :; do sleep 0.1; done", "timeout_seconds": 1},
+			"", 137, true,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -52,7 +67,9 @@ func TestCommands(t *testing.T) {
 				t.Fatal(err)
 			}
 			if raw.ExitCode != tt.exit || raw.TimedOut != tt.failed || (c.Status == acp.ToolFailed) != tt.failed {
-				t.Errorf("exit code %d, timed out %v, status %s; want %d, %v", raw.ExitCode, raw.TimedOut, c.Status, tt.exit, tt.failed)
+				t.Errorf(
+					"exit code %d, timed out %v, status %s; want %d, %v", raw.ExitCode, raw.TimedOut, c.Status, tt.exit, tt.failed,
+				)
 			}
 			if tt.failed && !strings.Contains(c.Output, "begun\nended because its time was over") {
 				t.Errorf("output %q", c.Output)
@@ -67,7 +84,9 @@ func TestCommandsThatAreNotRun(t *testing.T) {
 	h.write("file", "")
 	id := h.open()
 	for _, input := range []object{
-		{}, {"command": ""}, {"command": "true", "cwd": "/etc"}, {"command": "true", "cwd": "nope"}, {"command": "true", "cwd": "file"}, {"command": 7},
+		{}, {"command": ""}, {
+			"command": "true", "cwd": "/etc",
+		}, {"command": "true", "cwd": "nope"}, {"command": "true", "cwd": "file"}, {"command": 7},
 	} {
 		if c := h.use(id, toolRunCommand, input); c.Status != acp.ToolFailed {
 			t.Errorf("%v: %+v", input, c)
@@ -79,7 +98,9 @@ func TestLongOutputLosesItsMiddle(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
 	c := h.use(h.open(), toolRunCommand, object{"command": "echo first; yes 0123456789 | head -c 10000000; echo last"})
-	if !strings.HasPrefix(c.Output, "first\n") || !strings.HasSuffix(c.Output, "last\nexit code 0") || !strings.Contains(c.Output, "bytes left out") {
+	if !strings.HasPrefix(c.Output, "first\n") || !strings.HasSuffix(
+		c.Output, "last\nexit code 0",
+	) || !strings.Contains(c.Output, "bytes left out") {
 		t.Errorf("output %q … %q", c.Output[:50], c.Output[len(c.Output)-50:])
 	}
 	if len(c.Output) > keptHead+keptTail+200 {
@@ -99,7 +120,12 @@ func TestKeptOutput(t *testing.T) {
 		{"just the head", []int{keptHead}, keptHead, 0, 0},
 		{"both, whole", []int{keptHead, keptTail}, keptHead, keptTail, 0},
 		{"one too many", []int{keptHead + keptTail + 1}, keptHead, keptTail, 1},
-		{"much, in pieces", []int{keptHead / 2, keptHead, 3 * keptTail, 5, 2 * keptTail}, keptHead, keptTail, keptHead/2 + 4*keptTail + 5},
+		{
+			"much, in pieces",
+			[]int{keptHead / 2, keptHead, 3 * keptTail, 5, 2 * keptTail},
+			keptHead, keptTail,
+			keptHead/2 + 4*keptTail + 5,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,7 +174,10 @@ func TestManyCommandsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			_, err := h.Prompt(h.ctx, s.ID, acp.Text(fmt.Sprintf("demo: run sleep 0.2; echo x > out%d\ndemo: run sleep 0.2; echo y >> out%d", i, i)))
+			_, err := h.Prompt(
+				h.ctx, s.ID,
+				acp.Text(fmt.Sprintf("demo: run sleep 0.2; echo x > out%d\ndemo: run sleep 0.2; echo y >> out%d", i, i)),
+			)
 			sessions <- err
 		}()
 	}
@@ -173,7 +202,9 @@ func TestACommandOutlivesOtherThreads(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if c := h.use(id, toolRunCommand, object{"command": "sleep 2; echo still here"}); c.Output != "still here\nexit code 0" {
+		if c := h.use(
+			id, toolRunCommand, object{"command": "sleep 2; echo still here"},
+		); c.Output != "still here\nexit code 0" {
 			t.Errorf("got %q", c.Output)
 		}
 	}()

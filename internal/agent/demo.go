@@ -85,7 +85,9 @@ func (d demo) next(history []message) (reply, error) {
 	script := script(history)
 	switch {
 	case len(script) > 0 && !d.directives:
-		return say("The `demo:` lines of the prompt are not obeyed here: nothing confines the commands that they would run."), nil
+		return say(
+			"The `demo:` lines of the prompt are not obeyed here: nothing confines the commands that they would run.",
+		), nil
 	case len(script) > len(answersIn(steps)):
 		return script[len(answersIn(steps))].step()
 	case len(script) > 0:

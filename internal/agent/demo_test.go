@@ -42,7 +42,10 @@ func TestTheDemonstration(t *testing.T) {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	summary := h.read(demoSummary)
-	for _, part := range []string{"> Look at this.\n> And tell me.", "    README.md\n", "- `action`: `\"opened\"`", "- `issue`: an object", "- `labels`: a list"} {
+	for _, part := range []string{
+		"> Look at this.\n> And tell me.", "    README.md\n", "- `action`: `\"opened\"`", "- `issue`: an object",
+		"- `labels`: a list",
+	} {
 		if !strings.Contains(summary, part) {
 			t.Errorf("summary.md lacks %q:\n%s", part, summary)
 		}
@@ -64,10 +67,14 @@ func TestTheDemonstration(t *testing.T) {
 
 	h.forget()
 	h.say(id, "Thank you!\nAnd the second line.", acp.StopEndTurn)
-	if summary := h.read(demoSummary); !strings.HasSuffix(summary, "## Follow-up\n\n> Thank you!\n> And the second line.\n") {
+	if summary := h.read(demoSummary); !strings.HasSuffix(
+		summary, "## Follow-up\n\n> Thank you!\n> And the second line.\n",
+	) {
 		t.Errorf("summary.md does not end with the follow-up:\n%s", summary)
 	}
-	if got := h.text(); strings.Contains(got, "I am `demo/offline`") || !strings.Contains(got, "I have read your message") {
+	if got := h.text(); strings.Contains(got, "I am `demo/offline`") || !strings.Contains(
+		got, "I have read your message",
+	) {
 		t.Errorf("the follow-up was answered %q", got)
 	}
 	if len(h.artifacts) != 2 {
@@ -112,7 +119,9 @@ func TestDirectives(t *testing.T) {
 	if diff := cmp.Diff(want, names(h.calls())); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
-	if got := h.text(); !strings.Contains(got, "hello there") || !strings.Contains(got, `I do not know the directive "dance"`) {
+	if got := h.text(); !strings.Contains(got, "hello there") || !strings.Contains(
+		got, `I do not know the directive "dance"`,
+	) {
 		t.Errorf("said %q", got)
 	}
 	if got := h.chunks(acp.UpdateAgentThought); got != "hmm" {
@@ -140,7 +149,9 @@ func TestDirectives(t *testing.T) {
 		t.Errorf("edit_files (-want +got):\n%s", diff)
 	}
 	plans := h.told(func(u acp.Update) bool { return u.Plan != nil })
-	if len(plans) != 1 || len(plans[0].Plan.Entries) != 2 || plans[0].Plan.Entries[1] != (acp.PlanEntry{Content: "think", Priority: "medium", Status: "pending"}) {
+	if len(plans) != 1 || len(plans[0].Plan.Entries) != 2 || plans[0].Plan.Entries[1] != (acp.PlanEntry{
+		Content: "think", Priority: "medium", Status: "pending",
+	}) {
 		t.Errorf("plans = %+v", plans)
 	}
 }
@@ -210,7 +221,12 @@ func TestCancelEndsACommandWithAllItHasStarted(t *testing.T) {
 	id := h.open()
 	done := make(chan acp.PromptResponse, 1)
 	go func() {
-		r, err := h.Prompt(h.ctx, id, acp.Text("demo: run (trap '' TERM; sleep 601) & sleep 600 & echo $! > pid; echo started; wait\ndemo: run touch never"))
+		r, err := h.Prompt(
+			h.ctx, id,
+			acp.Text(
+				"demo: run (trap '' TERM; sleep 601) & sleep 600 & echo $! > pid; echo started; wait\ndemo: run touch never",
+			),
+		)
 		if err != nil {
 			t.Error(err)
 		}
@@ -300,7 +316,9 @@ func TestAnArtifactThatIsRefusedIsTheModelsToRead(t *testing.T) {
 	h.refuse = &acp.Error{Code: acp.CodeInternal, Message: "the run has too many artifacts"}
 	id := h.open()
 	h.say(id, "go", acp.StopEndTurn)
-	if c := h.call(toolCreateArtifact); c.Status != acp.ToolFailed || c.Output != "Error: it was not kept: the run has too many artifacts" {
+	if c := h.call(
+		toolCreateArtifact,
+	); c.Status != acp.ToolFailed || c.Output != "Error: it was not kept: the run has too many artifacts" {
 		t.Errorf("got %+v", c)
 	}
 	if got := h.text(); !strings.Contains(got, "was not kept as an artifact") {

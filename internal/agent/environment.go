@@ -28,7 +28,9 @@ func withoutProviders(env []string, keys ...string) []string {
 }
 
 // quiet keeps programs from waiting for a person.
-var quiet = []string{"TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive"}
+var quiet = []string{
+	"TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "DEBIAN_FRONTEND=noninteractive",
+}
 
 // toolEnv is the environment of a session's commands and MCP servers: the agent's own
 // without the providers, what the client sent, and quiet. Of equal names the last one

@@ -21,7 +21,10 @@ func TestASessionsEnvironmentIsForItsTools(t *testing.T) {
 	h := start(t, func(c *Config) {
 		c.Env = append(c.Env, "OPENAI_API_KEY=operators", "OPENAI_BASE_URL=https://operator.test", "COLOUR=of the agent")
 	})
-	sent := []string{"COLOUR=blue", "HTTPS_PROXY=http://proxy.test", "OPENAI_API_KEY=own", "PAGER=less", "PATH=" + tools + ":" + os.Getenv("PATH")}
+	sent := []string{
+		"COLOUR=blue", "HTTPS_PROXY=http://proxy.test", "OPENAI_API_KEY=own", "PAGER=less",
+		"PATH=" + tools + ":" + os.Getenv("PATH"),
+	}
 	server := testServer("")
 	server.Command, server.Env[0].Value, server.Env[1].Value = "my-server", "env", "found by PATH"
 	request := acp.NewSessionRequest{

@@ -69,8 +69,16 @@ func TestABrokenAnswerIsAMessageOfItsOwn(t *testing.T) {
 func TestTheUsageOfBrokenAnswersCounts(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]func(p provider) http.HandlerFunc{
-		"a connection that breaks": func(p provider) http.HandlerFunc { return thenBreaks(p.cut(said{text: "Half a", lines: 4})...) },
-		"an end that is too early": func(p provider) http.HandlerFunc { return stream(p.cut(said{text: "Half a", lines: 2})...) },
+		"a connection that breaks": func(p provider) http.HandlerFunc {
+			return thenBreaks(
+				p.cut(said{text: "Half a", lines: 4})...,
+			)
+		},
+		"an end that is too early": func(p provider) http.HandlerFunc {
+			return stream(
+				p.cut(said{text: "Half a", lines: 2})...,
+			)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +96,9 @@ func TestTheUsageOfBrokenAnswersCounts(t *testing.T) {
 				}
 				updates := h.told(func(u acp.Update) bool { return u.Usage != nil })
 				var usage acp.TurnUsage
-				if len(updates) != maxAttempts || !updates[maxAttempts-1].Usage.Meta.Read(acp.MetaUsage, &usage) || usage.Input != 100*maxAttempts {
+				if len(updates) != maxAttempts || !updates[maxAttempts-1].Usage.Meta.Read(
+					acp.MetaUsage, &usage,
+				) || usage.Input != 100*maxAttempts {
 					t.Errorf("%d updates, the last with %+v", len(updates), usage)
 				}
 			})
@@ -104,7 +114,9 @@ func TestAnErrorInTheMiddleOfAStream(t *testing.T) {
 		"google":    `data: {"error":{"code":503,"message":"The model is overloaded","status":"UNAVAILABLE"}}`,
 	}
 	each(t, func(t *testing.T, p provider) {
-		h, _ := withModel(t, p, stream(append(p.cut(said{text: "Half", lines: 2}), broken[p.name])...), p.stream(said{text: "Whole."}))
+		h, _ := withModel(
+			t, p, stream(append(p.cut(said{text: "Half", lines: 2}), broken[p.name])...), p.stream(said{text: "Whole."}),
+		)
 		h.say(h.open(), "hi", acp.StopEndTurn)
 	})
 }
@@ -119,7 +131,9 @@ func TestAttemptsAreBounded(t *testing.T) {
 		h, fake := withModel(t, p, answers...)
 		_, err := h.Prompt(h.ctx, h.open(), acp.Text("hi"))
 		var failed *acp.Error
-		if !errors.As(err, &failed) || !strings.Contains(failed.Message, "come back later") || !strings.Contains(failed.Message, p.model) {
+		if !errors.As(err, &failed) || !strings.Contains(
+			failed.Message, "come back later",
+		) || !strings.Contains(failed.Message, p.model) {
 			t.Errorf("got %v", err)
 		}
 		var data struct {
@@ -127,7 +141,9 @@ func TestAttemptsAreBounded(t *testing.T) {
 			Attempts  int  `json:"attempts"`
 			Transient bool `json:"transient"`
 		}
-		if err := json.Unmarshal(failed.Data, &data); err != nil || data.Status != 503 || data.Attempts != maxAttempts || !data.Transient {
+		if err := json.Unmarshal(
+			failed.Data, &data,
+		); err != nil || data.Status != 503 || data.Attempts != maxAttempts || !data.Transient {
 			t.Errorf("data = %s", failed.Data)
 		}
 		if n := len(fake.seen()); n != maxAttempts {

@@ -143,7 +143,8 @@ var providers = []provider{
 		events: openaiEvents,
 	},
 	{
-		name: "google", model: "google/gemini-4-argon", key: "X-Goog-Api-Key", path: "/v1beta/models/gemini-4-argon:streamGenerateContent",
+		name: "google", model: "google/gemini-4-argon", key: "X-Goog-Api-Key",
+		path:   "/v1beta/models/gemini-4-argon:streamGenerateContent",
 		config: func(c *Config, url string) { c.Google = Provider{Key: "the-key", BaseURL: url} },
 		events: googleEvents,
 	},
@@ -169,8 +170,11 @@ func anthropicEvents(s said) []string {
 		block++
 	}
 	add("message_start", map[string]any{"message": map[string]any{
-		"id": "msg", "type": "message", "role": "assistant", "model": "m", "content": []any{}, "stop_reason": nil, "stop_sequence": nil,
-		"usage": map[string]any{"input_tokens": 100, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 5, "output_tokens": 1},
+		"id": "msg", "type": "message", "role": "assistant", "model": "m", "content": []any{}, "stop_reason": nil,
+		"stop_sequence": nil,
+		"usage": map[string]any{
+			"input_tokens": 100, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 5, "output_tokens": 1,
+		},
 	}})
 	events = append(events, "event: ping\ndata: {\"type\": \"ping\"}")
 	if s.thought != "" {
@@ -181,7 +185,9 @@ func anthropicEvents(s said) []string {
 	if s.text != "" {
 		half := len(s.text) / 2
 		content(map[string]any{"type": "text", "text": ""},
-			map[string]any{"type": "text_delta", "text": s.text[:half]}, map[string]any{"type": "text_delta", "text": s.text[half:]})
+			map[string]any{
+				"type": "text_delta", "text": s.text[:half],
+			}, map[string]any{"type": "text_delta", "text": s.text[half:]})
 	}
 	stop := map[string]string{"": "end_turn", "end": "end_turn", "length": "max_tokens", "refusal": "refusal"}[s.stop]
 	for _, c := range s.calls {
@@ -191,7 +197,12 @@ func anthropicEvents(s said) []string {
 			map[string]any{"type": "input_json_delta", "partial_json": c.input[half:]})
 		stop = "tool_use"
 	}
-	add("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": 20}})
+	add(
+		"message_delta",
+		map[string]any{
+			"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": 20},
+		},
+	)
 	add("message_stop", map[string]any{})
 	return events
 }
@@ -218,7 +229,14 @@ func openaiEvents(s said) []string {
 	for i, c := range s.calls {
 		half := len(c.input) / 2
 		call := func(m map[string]any) map[string]any { return map[string]any{"tool_calls": []any{m}} }
-		add(call(map[string]any{"index": i, "id": c.id, "type": "function", "function": map[string]any{"name": c.name, "arguments": ""}}), nil)
+		add(
+			call(
+				map[string]any{
+					"index": i, "id": c.id, "type": "function", "function": map[string]any{"name": c.name, "arguments": ""},
+				},
+			),
+			nil,
+		)
 		add(call(map[string]any{"index": i, "function": map[string]any{"arguments": c.input[:half]}}), nil)
 		add(call(map[string]any{"index": i, "function": map[string]any{"arguments": c.input[half:]}}), nil)
 		finish = "tool_calls"

@@ -42,26 +42,80 @@ func TestEdits(t *testing.T) {
 		output string
 		want   map[string]string // "" is gone
 	}{
-		{"a replacement", edits(object{"path": "f.txt", "old_text": "two", "new_text": "2"}), "changed f.txt\n", map[string]string{"f.txt": "one 2 one\n"}},
-		{"of all", edits(object{"path": "f.txt", "old_text": "one", "new_text": "1", "replace_all": true}), "changed f.txt\n", map[string]string{"f.txt": "1 two 1\n"}},
-		{"by nothing", edits(object{"path": "f.txt", "old_text": " two"}), "changed f.txt\n", map[string]string{"f.txt": "one one\n"}},
-		{"two in one file", edits(object{"path": "f.txt", "old_text": "two", "new_text": "2"}, object{"path": "./f.txt", "old_text": "one 2", "new_text": "x"}), "changed f.txt\n", map[string]string{"f.txt": "x one\n"}},
-		{"a new file in a new directory", edits(object{"path": "a/b/c", "content": "hi"}), "created a/b/c\n", map[string]string{"a/b/c": "hi"}},
+		{
+			"a replacement", edits(object{"path": "f.txt", "old_text": "two", "new_text": "2"}), "changed f.txt\n",
+			map[string]string{"f.txt": "one 2 one\n"},
+		},
+		{
+			"of all", edits(object{"path": "f.txt", "old_text": "one", "new_text": "1", "replace_all": true}), "changed f.txt\n",
+			map[string]string{"f.txt": "1 two 1\n"},
+		},
+		{
+			"by nothing", edits(object{"path": "f.txt", "old_text": " two"}), "changed f.txt\n",
+			map[string]string{"f.txt": "one one\n"},
+		},
+		{
+			"two in one file",
+			edits(
+				object{"path": "f.txt", "old_text": "two", "new_text": "2"},
+				object{"path": "./f.txt", "old_text": "one 2", "new_text": "x"},
+			),
+			"changed f.txt\n",
+			map[string]string{"f.txt": "x one\n"},
+		},
+		{
+			"a new file in a new directory", edits(object{"path": "a/b/c", "content": "hi"}), "created a/b/c\n",
+			map[string]string{"a/b/c": "hi"},
+		},
 		{"an empty new file", edits(object{"path": "e", "content": ""}), "created e\n", map[string]string{"e": ""}},
-		{"a whole file", edits(object{"path": "f.txt", "content": "new"}), "changed f.txt\n", map[string]string{"f.txt": "new"}},
-		{"at the end", edits(object{"path": "f.txt", "content": "three\n", "append": true}), "changed f.txt\n", map[string]string{"f.txt": "one two one\nthree\n"}},
+		{
+			"a whole file", edits(object{"path": "f.txt", "content": "new"}), "changed f.txt\n",
+			map[string]string{"f.txt": "new"},
+		},
+		{
+			"at the end", edits(object{"path": "f.txt", "content": "three\n", "append": true}), "changed f.txt\n",
+			map[string]string{"f.txt": "one two one\nthree\n"},
+		},
 		{"a removal", edits(object{"path": "f.txt", "delete": true}), "deleted f.txt\n", map[string]string{"f.txt": "-"}},
-		{"made and removed", edits(object{"path": "n", "content": "x"}, object{"path": "n", "delete": true}), "unchanged n\n", map[string]string{"n": "-"}},
-		{"text that is not there", edits(object{"path": "f.txt", "old_text": "three", "new_text": "3"}), "Error: edit 1: f.txt: old_text does not occur; nothing was changed", nil},
-		{"text that is there twice", edits(object{"path": "f.txt", "old_text": "one", "new_text": "1"}), "Error: edit 1: f.txt: old_text occurs 2 times; give more of it, or set replace_all; nothing was changed", nil},
-		{"no text", edits(object{"path": "f.txt", "new_text": "x"}), "Error: edit 1: f.txt: old_text is empty; give content to write the whole file; nothing was changed", nil},
-		{"a file that is not there", edits(object{"path": "g", "old_text": "a", "new_text": "b"}), "Error: edit 1: g: file does not exist; nothing was changed", nil},
-		{"the second does not fit", edits(object{"path": "n", "content": "x"}, object{"path": "f.txt", "old_text": "zzz"}), "Error: edit 2: f.txt: old_text does not occur; nothing was changed", map[string]string{"n": "-"}},
-		{"outside", edits(object{"path": "../x", "content": "x"}), "Error: edit 1: ../x: the path is outside of the workspace", nil},
-		{"outside, absolute", edits(object{"path": "/etc/passwd", "content": "x"}), "Error: edit 1: /etc/passwd: the path is outside of the workspace", nil},
+		{
+			"made and removed", edits(object{"path": "n", "content": "x"}, object{"path": "n", "delete": true}), "unchanged n\n",
+			map[string]string{"n": "-"},
+		},
+		{
+			"text that is not there", edits(object{"path": "f.txt", "old_text": "three", "new_text": "3"}),
+			"Error: edit 1: f.txt: old_text does not occur; nothing was changed", nil,
+		},
+		{
+			"text that is there twice", edits(object{"path": "f.txt", "old_text": "one", "new_text": "1"}),
+			"Error: edit 1: f.txt: old_text occurs 2 times; give more of it, or set replace_all; nothing was changed", nil,
+		},
+		{
+			"no text", edits(object{"path": "f.txt", "new_text": "x"}),
+			"Error: edit 1: f.txt: old_text is empty; give content to write the whole file; nothing was changed", nil,
+		},
+		{
+			"a file that is not there", edits(object{"path": "g", "old_text": "a", "new_text": "b"}),
+			"Error: edit 1: g: file does not exist; nothing was changed", nil,
+		},
+		{
+			"the second does not fit", edits(object{"path": "n", "content": "x"}, object{"path": "f.txt", "old_text": "zzz"}),
+			"Error: edit 2: f.txt: old_text does not occur; nothing was changed",
+			map[string]string{"n": "-"},
+		},
+		{
+			"outside", edits(object{"path": "../x", "content": "x"}),
+			"Error: edit 1: ../x: the path is outside of the workspace", nil,
+		},
+		{
+			"outside, absolute", edits(object{"path": "/etc/passwd", "content": "x"}),
+			"Error: edit 1: /etc/passwd: the path is outside of the workspace", nil,
+		},
 		{"a directory", edits(object{"path": "dir", "content": "x"}), "Error: edit 1: dir: it is a directory", nil},
 		{"a pipe", edits(object{"path": "pipe", "content": "x"}), "Error: edit 1: pipe: it is no regular file", nil},
-		{"through a link that leads out", edits(object{"path": "out/x", "content": "x"}), "Error: edit 1: out/x: path escapes from parent", nil},
+		{
+			"through a link that leads out", edits(object{"path": "out/x", "content": "x"}),
+			"Error: edit 1: out/x: path escapes from parent", nil,
+		},
 		{"none", edits(), "Error: edits is empty", nil},
 	}
 	for _, tt := range tests {
@@ -156,15 +210,24 @@ func TestReadingFiles(t *testing.T) {
 		whole bool
 	}{
 		{"a whole file", files(object{"path": "lines"}), "== lines\n     1\ta\n     2\tb\n     3\tc\n     4\td\n", true},
-		{"some lines", files(object{"path": "lines", "start_line": 2, "line_count": 2}), "== lines\n     2\tb\n     3\tc\n", true},
-		{"by its absolute path", files(object{"path": filepath.Join(h.workspace, "lines"), "start_line": 4}), "     4\td\n", false},
+		{
+			"some lines", files(object{"path": "lines", "start_line": 2, "line_count": 2}), "== lines\n     2\tb\n     3\tc\n",
+			true,
+		},
+		{
+			"by its absolute path", files(object{"path": filepath.Join(h.workspace, "lines"), "start_line": 4}), "     4\td\n",
+			false,
+		},
 		{"lines beyond the end", files(object{"path": "lines", "start_line": 9}), "Error: it has 4 lines only", false},
 		{"an empty file", files(object{"path": "empty"}), "== empty\n[empty]\n", true},
 		{"a binary file", files(object{"path": "bin"}), "== bin\n[binary, 3 bytes]\n", true},
 		{"bytes that are no UTF-8", files(object{"path": "bad"}), "== bad\n     1\tcaf\uFFFD\n", true},
 		{"a line that is very long", files(object{"path": "minified"}), "more bytes]", false},
 		{"many lines", files(object{"path": "long"}), "of 10000]", false},
-		{"one that is there and one that is not", files(object{"path": "nope"}, object{"path": "empty"}), "== nope\nError: no such file or directory\n== empty\n[empty]\n", true},
+		{
+			"one that is there and one that is not", files(object{"path": "nope"}, object{"path": "empty"}),
+			"== nope\nError: no such file or directory\n== empty\n[empty]\n", true,
+		},
 		{"a directory", files(object{"path": "."}), "it is a directory", false},
 		{"a pipe", files(object{"path": "pipe"}), "it is no regular file", false},
 		{"a link that leads out", files(object{"path": "link"}), "path escapes from parent", false},
@@ -205,13 +268,25 @@ func TestSearching(t *testing.T) {
 		input object
 		want  string
 	}{
-		{"a word", object{"pattern": "package"}, "README.md:1: package? No.\nlib/a.go:1: package lib\nlib/deep/b_test.go:1: package deep\nmain.go:1: package main\n"},
+		{
+			"a word",
+			object{"pattern": "package"},
+			"README.md:1: package? No.\nlib/a.go:1: package lib\nlib/deep/b_test.go:1: package deep\nmain.go:1: package main\n",
+		},
 		{"an expression", object{"pattern": `func \w+\(`}, "main.go:3: func main() { Println() }\n"},
 		{"in some files", object{"pattern": "package", "glob": "*_test.go"}, "lib/deep/b_test.go:1: package deep\n"},
 		{"in a directory", object{"pattern": "package", "path": "lib/deep"}, "lib/deep/b_test.go:1: package deep\n"},
 		{"in one file", object{"pattern": "package", "path": "main.go"}, "main.go:1: package main\n"},
-		{"without regard to case", object{"pattern": "PRINTLN", "ignore_case": true}, "main.go:3: func main() { Println() }\n"},
-		{"the first only", object{"pattern": "package", "max_results": 1}, "README.md:1: package? No.\n[there are more; these are the first 1]"},
+		{
+			"without regard to case",
+			object{"pattern": "PRINTLN", "ignore_case": true},
+			"main.go:3: func main() { Println() }\n",
+		},
+		{
+			"the first only",
+			object{"pattern": "package", "max_results": 1},
+			"README.md:1: package? No.\n[there are more; these are the first 1]",
+		},
 		{"names", object{"glob": "lib/**/*.go"}, "lib/a.go\nlib/deep/b_test.go\n"},
 		{"names at one level", object{"glob": "lib/*.go"}, "lib/a.go\n"},
 		{"a name with characters of expressions", object{"glob": "odd name+(?).txt"}, "odd name+(1).txt\n"},
@@ -244,7 +319,9 @@ func TestFurtherDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(more, "x.txt")
-	if c := h.use(s.ID, toolReadFiles, files(object{"path": path})); !strings.Contains(c.Output, "there") || c.Locations[0].Path != path {
+	if c := h.use(
+		s.ID, toolReadFiles, files(object{"path": path}),
+	); !strings.Contains(c.Output, "there") || c.Locations[0].Path != path {
 		t.Errorf("got %+v", c)
 	}
 	if c := h.use(s.ID, toolSearchFiles, object{"pattern": "there", "path": more}); c.Output != path+":1: there\n" {
@@ -264,14 +341,28 @@ func TestArtifactsAreChecked(t *testing.T) {
 		{"a picture", object{"type": "SCREENSHOT", "path": "shot.png"}, "Kept as artifact"},
 		{"a plan", object{"type": "PLAN", "content": "# Plan"}, "Kept as artifact"},
 		{"a pull request", object{"type": "PULL_REQUEST", "branch": "b", "url": "https://example.com/1"}, "Kept as artifact"},
-		{"a reference", object{"type": "EXTERNAL_REFERENCE", "reference_type": "issue", "url": "https://example.com/2", "metadata": object{"n": 1}}, "Kept as artifact"},
+		{
+			"a reference",
+			object{
+				"type": "EXTERNAL_REFERENCE", "reference_type": "issue", "url": "https://example.com/2", "metadata": object{"n": 1},
+			},
+			"Kept as artifact",
+		},
 		{"a file that is not there", object{"type": "FILE", "path": "nope"}, "Error: nope: no such file or directory"},
 		{"a file outside", object{"type": "FILE", "path": "/etc/passwd"}, "Error: /etc/passwd: the path is outside"},
 		{"a directory", object{"type": "FILE", "path": "."}, "Error: .: it is no regular file"},
 		{"no path", object{"type": "FILE"}, "Error: FILE needs path"},
 		{"no content", object{"type": "PLAN"}, "Error: PLAN needs content"},
-		{"a script for a URL", object{"type": "PULL_REQUEST", "branch": "b", "url": "javascript:alert(1)"}, "Error: PULL_REQUEST needs"},
-		{"no sort of reference", object{"type": "EXTERNAL_REFERENCE", "url": "https://example.com"}, "Error: EXTERNAL_REFERENCE needs"},
+		{
+			"a script for a URL",
+			object{"type": "PULL_REQUEST", "branch": "b", "url": "javascript:alert(1)"},
+			"Error: PULL_REQUEST needs",
+		},
+		{
+			"no sort of reference",
+			object{"type": "EXTERNAL_REFERENCE", "url": "https://example.com"},
+			"Error: EXTERNAL_REFERENCE needs",
+		},
 		{"an unknown type", object{"type": "ZIP"}, "Error: type must be one of"},
 	}
 	id := h.open()
@@ -292,7 +383,9 @@ func TestPlansAreChecked(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
 	id := h.open()
-	for _, entry := range []object{{"content": "x", "status": "maybe"}, {"status": "pending"}, {"content": "x", "status": "pending", "priority": "top"}} {
+	for _, entry := range []object{
+		{"content": "x", "status": "maybe"}, {"status": "pending"}, {"content": "x", "status": "pending", "priority": "top"},
+	} {
 		if c := h.use(id, toolUpdatePlan, object{"entries": []object{entry}}); c.Status != acp.ToolFailed {
 			t.Errorf("%v was taken", entry)
 		}

@@ -112,7 +112,9 @@ func (a *googleAnswer) add(chunk *genai.GenerateContentResponse, emit func(partK
 }
 
 func (a *googleAnswer) addPart(p *genai.Part, emit func(partKind, string)) {
-	next := part{Kind: partText, Text: p.Text, Provider: googleID, Opaque: base64.StdEncoding.EncodeToString(p.ThoughtSignature)}
+	next := part{
+		Kind: partText, Text: p.Text, Provider: googleID, Opaque: base64.StdEncoding.EncodeToString(p.ThoughtSignature),
+	}
 	switch {
 	case p.FunctionCall != nil:
 		next.Kind, next.CallID, next.Tool = partCall, p.FunctionCall.ID, p.FunctionCall.Name

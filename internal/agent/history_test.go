@@ -45,7 +45,11 @@ func TestOpenCallsAreClosed(t *testing.T) {
 		{"no calls", []message{user, {Role: roleAssistant, Parts: []part{text("hello")}}}, nil},
 		{"all have results", []message{user, calls("a", "b"), results("a", "b")}, []string{"a: done", "b: done"}},
 		{"none has", []message{user, calls("a", "b")}, []string{"a: interrupted", "b: interrupted"}},
-		{"some have", []message{user, calls("a", "b", "c"), results("b")}, []string{"b: done", "a: interrupted", "c: interrupted"}},
+		{
+			"some have",
+			[]message{user, calls("a", "b", "c"), results("b")},
+			[]string{"b: done", "a: interrupted", "c: interrupted"},
+		},
 		{"a question", []message{user, calls("a", "ask"), results("a")}, []string{"a: done", "ask: answered"}},
 	}
 	for _, tt := range tests {
@@ -79,7 +83,9 @@ func TestOldOutputMakesRoom(t *testing.T) {
 	// reached long before the end.
 	const steps = 30
 	events := func(i int) []string {
-		lines := p.events(said{calls: []saidCall{{"call_" + string(rune('a'+i)), "read_files", `{"files":[{"path":"big"}]}`}}})
+		lines := p.events(
+			said{calls: []saidCall{{"call_" + string(rune('a'+i)), "read_files", `{"files":[{"path":"big"}]}`}}},
+		)
 		used := min(15_000*(i+1), 140_000)
 		lines[0] = strings.Replace(lines[0], `"input_tokens":100`, `"input_tokens":`+string(mustJSON(used)), 1)
 		return lines

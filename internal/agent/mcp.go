@@ -66,7 +66,9 @@ func startServer(ctx context.Context, s *session, described acp.MCPServer, cwd s
 	return m, nil
 }
 
-func (m *mcpServer) transport(s *session, described acp.MCPServer, cwd string, stderr io.Writer) (mcp.Transport, error) {
+func (m *mcpServer) transport(
+	s *session, described acp.MCPServer, cwd string, stderr io.Writer,
+) (mcp.Transport, error) {
 	switch described.Type {
 	case "", "stdio":
 		return m.start(s, described, cwd, stderr)

@@ -162,7 +162,9 @@ func TestToolsOfARemoteServer(t *testing.T) {
 	t.Cleanup(server.Close)
 	h := start(t, nil)
 	remote := acp.MCPServer{Name: "far", Type: "http", URL: server.URL}
-	if _, err := h.NewSession(h.ctx, acp.NewSessionRequest{Cwd: h.workspace, MCPServers: []acp.MCPServer{remote}}); err == nil {
+	if _, err := h.NewSession(
+		h.ctx, acp.NewSessionRequest{Cwd: h.workspace, MCPServers: []acp.MCPServer{remote}},
+	); err == nil {
 		t.Error("a session with a server that refuses has started")
 	}
 	remote.Headers = []acp.Variable{{Name: "Authorization", Value: "Bearer sesame"}}
@@ -183,8 +185,12 @@ func TestHeadersDoNotFollowARedirect(t *testing.T) {
 	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	t.Cleanup(server.Close)
 	h := start(t, nil)
-	remote := acp.MCPServer{Name: "r", Type: "http", URL: server.URL, Headers: []acp.Variable{{Name: "X-Secret", Value: "s"}}}
-	if _, err := h.NewSession(h.ctx, acp.NewSessionRequest{Cwd: h.workspace, MCPServers: []acp.MCPServer{remote}}); err == nil {
+	remote := acp.MCPServer{
+		Name: "r", Type: "http", URL: server.URL, Headers: []acp.Variable{{Name: "X-Secret", Value: "s"}},
+	}
+	if _, err := h.NewSession(
+		h.ctx, acp.NewSessionRequest{Cwd: h.workspace, MCPServers: []acp.MCPServer{remote}},
+	); err == nil {
 		t.Error("the redirect was followed")
 	}
 	select {
@@ -203,7 +209,11 @@ func TestAServerThatDoesNotStartFailsTheSession(t *testing.T) {
 	}{
 		{"it ends at once", testServer("broken"), []string{`"my server"`, "cannot reach the database"}},
 		{"no such program", acp.MCPServer{Name: "x", Command: "/no/such/program"}, []string{`"x"`, "no such file"}},
-		{"a type that is not supported", acp.MCPServer{Name: "s", Type: "sse", URL: "http://127.0.0.1:1"}, []string{`"s"`, "sse"}},
+		{
+			"a type that is not supported",
+			acp.MCPServer{Name: "s", Type: "sse", URL: "http://127.0.0.1:1"},
+			[]string{`"s"`, "sse"},
+		},
 		{"nobody listens", acp.MCPServer{Name: "h", Type: "http", URL: "http://127.0.0.1:1/"}, []string{`"h"`, "refused"}},
 	}
 	for _, tt := range tests {

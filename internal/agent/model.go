@@ -183,7 +183,9 @@ func modelClient(stall time.Duration) *http.Client {
 type redirectError struct{ from, to string }
 
 func (e *redirectError) Error() string {
-	return fmt.Sprintf("%s redirects to %s, which is not followed: set the provider's base URL to its final address", e.from, e.to)
+	return fmt.Sprintf(
+		"%s redirects to %s, which is not followed: set the provider's base URL to its final address", e.from, e.to,
+	)
 }
 
 var errStalled = errors.New("the answer stood still for too long")

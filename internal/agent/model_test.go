@@ -38,7 +38,12 @@ func TestATurnWithAToolCall(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p provider) {
 		h, fake := withModel(t, p,
-			p.stream(said{thought: "Hm.", text: "Let me look.", calls: []saidCall{{"call_1", "run_command", `{"command":"echo from-the-tool"}`}}}),
+			p.stream(
+				said{
+					thought: "Hm.", text: "Let me look.",
+					calls: []saidCall{{"call_1", "run_command", `{"command":"echo from-the-tool"}`}},
+				},
+			),
 			p.stream(said{text: "All done."}),
 		)
 		h.write(".penstock/skills/review/SKILL.md", "---\ndescription: How we review\n---\n")
@@ -51,7 +56,9 @@ func TestATurnWithAToolCall(t *testing.T) {
 		if got := h.chunks(acp.UpdateAgentThought); got != "Hm." {
 			t.Errorf("thought %q", got)
 		}
-		if c := h.call(toolRunCommand); c.Output != "from-the-tool\nexit code 0" || c.Kind != acp.ToolExecute || c.Title != "Run echo from-the-tool" {
+		if c := h.call(
+			toolRunCommand,
+		); c.Output != "from-the-tool\nexit code 0" || c.Kind != acp.ToolExecute || c.Title != "Run echo from-the-tool" {
 			t.Errorf("the call was told as %+v", c)
 		}
 		written := int64(5)
@@ -70,7 +77,9 @@ func TestATurnWithAToolCall(t *testing.T) {
 			t.Errorf("usage (-want +got):\n%s", diff)
 		}
 		updates := h.told(func(u acp.Update) bool { return u.Usage != nil })
-		if len(updates) != 2 || updates[1].Usage.Used != 127+written || !updates[1].Usage.Meta.Read(acp.MetaUsage, &usage) || usage != want {
+		if len(updates) != 2 || updates[1].Usage.Used != 127+written || !updates[1].Usage.Meta.Read(
+			acp.MetaUsage, &usage,
+		) || usage != want {
 			t.Errorf("usage updates = %+v", updates)
 		}
 
@@ -82,7 +91,9 @@ func TestATurnWithAToolCall(t *testing.T) {
 		if first.path != p.path || !strings.HasSuffix(first.header.Get(p.key), "the-key") {
 			t.Errorf("asked %s with the key %q", first.path, first.header.Get(p.key))
 		}
-		for _, want := range []string{"built-in agent", h.workspace, "review: How we review", "Fix it.", "edit_files", "old_text"} {
+		for _, want := range []string{
+			"built-in agent", h.workspace, "review: How we review", "Fix it.", "edit_files", "old_text",
+		} {
 			if !strings.Contains(first.body, want) {
 				t.Errorf("the first request lacks %q", want)
 			}
@@ -117,13 +128,17 @@ func TestSeveralCallsInOneAnswerAreAllAnswered(t *testing.T) {
 		if !r.Meta.Read(acp.MetaBlocked, &blocked) || blocked.Question != "Which?" {
 			t.Errorf("meta = %v", r.Meta)
 		}
-		want := []string{"run_command completed", "no_such_tool failed", "read_files failed", "ask_user completed", "run_command completed"}
+		want := []string{
+			"run_command completed", "no_such_tool failed", "read_files failed", "ask_user completed", "run_command completed",
+		}
 		if diff := cmp.Diff(want, names(h.calls())); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 		h.say(id, "The second.", acp.StopEndTurn)
 		body := fake.seen()[1].body
-		for _, want := range []string{"one\\nexit", `there is no tool \"no_such_tool\"`, "does not fit", answered, "five\\nexit", "The second."} {
+		for _, want := range []string{
+			"one\\nexit", `there is no tool \"no_such_tool\"`, "does not fit", answered, "five\\nexit", "The second.",
+		} {
 			if !strings.Contains(body, want) {
 				t.Errorf("the request after the answer lacks %q:\n%s", want, body)
 			}
@@ -260,7 +275,9 @@ func TestPicturesInAPrompt(t *testing.T) {
 			t.Fatal(err)
 		}
 		body := fake.seen()[0].body
-		for _, want := range []string{"aW1hZ2U=", "image/png", "notes at file:///w/notes.md", "inline", "type audio was left out"} {
+		for _, want := range []string{
+			"aW1hZ2U=", "image/png", "notes at file:///w/notes.md", "inline", "type audio was left out",
+		} {
 			if !strings.Contains(body, want) {
 				t.Errorf("the request lacks %q:\n%s", want, body)
 			}
@@ -276,7 +293,9 @@ func TestAConversationMovesFromOneProviderToAnother(t *testing.T) {
 	var fakes []*fakeModel
 	h := start(t, func(c *Config) {
 		for i := range providers {
-			p, fake := with(i, providers[i].stream(said{thought: "Secret of " + providers[i].name, text: "From " + providers[i].name}))
+			p, fake := with(
+				i, providers[i].stream(said{thought: "Secret of " + providers[i].name, text: "From " + providers[i].name}),
+			)
 			p.config(c, fake.URL)
 			fakes = append(fakes, fake)
 		}

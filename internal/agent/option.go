@@ -39,7 +39,9 @@ func (a *agent) setConfigOption(_ context.Context, r acp.SetConfigOptionRequest)
 	}
 	model, isString := r.Value.(string)
 	if r.ConfigID != optionModel || !isString {
-		return acp.ConfigOptions{}, &acp.Error{Code: acp.CodeInvalidParams, Message: "the only option is " + optionModel + ", a string"}
+		return acp.ConfigOptions{}, &acp.Error{
+			Code: acp.CodeInvalidParams, Message: "the only option is " + optionModel + ", a string",
+		}
 	}
 	if err := a.usable(model); err != nil {
 		return acp.ConfigOptions{}, err

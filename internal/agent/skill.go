@@ -51,7 +51,9 @@ var readSkillTool = define(toolReadSkill, acp.ToolRead,
 		if isBinary(data) {
 			return result{}, fmt.Errorf("%s: it is no text", k.Path)
 		}
-		text := fmt.Sprintf("== %s (paths in it are relative to %s)\n%s", k.Path, path.Dir(k.Path), cut(string(data), maxReadBytes))
+		text := fmt.Sprintf(
+			"== %s (paths in it are relative to %s)\n%s", k.Path, path.Dir(k.Path), cut(string(data), maxReadBytes),
+		)
 		return result{text: text, raw: map[string]int{"size_bytes": len(data)}}, nil
 	})
 

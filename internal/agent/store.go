@@ -102,8 +102,10 @@ func (st store) load(id string) (savedSession, error) {
 	}
 	if s.Version != savedVersion {
 		return savedSession{}, &acp.Error{
-			Code:    acp.CodeInternal,
-			Message: fmt.Sprintf("session %s was saved by another version of the agent (format %d, not %d)", id, s.Version, savedVersion),
+			Code: acp.CodeInternal,
+			Message: fmt.Sprintf(
+				"session %s was saved by another version of the agent (format %d, not %d)", id, s.Version, savedVersion,
+			),
 		}
 	}
 	return s, nil

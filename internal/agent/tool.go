@@ -111,7 +111,8 @@ type viewed interface {
 // builtinTools are the tools that every session has.
 func builtinTools() []tool {
 	return []tool{
-		runCommandTool, readFilesTool, editFilesTool, searchFilesTool, readSkillTool, createArtifactTool, askUserTool, updatePlanTool,
+		runCommandTool, readFilesTool, editFilesTool, searchFilesTool, readSkillTool, createArtifactTool, askUserTool,
+		updatePlanTool,
 	}
 }
 

@@ -16,7 +16,9 @@ import (
 )
 
 // List lists a factory's automations by name.
-func (s *Automations) List(ctx context.Context, p penstock.Principal, factoryUID string) ([]penstock.Automation, error) {
+func (s *Automations) List(
+	ctx context.Context, p penstock.Principal, factoryUID string,
+) ([]penstock.Automation, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
 		return nil, err
 	}
@@ -32,7 +34,9 @@ func (s *Automations) List(ctx context.Context, p penstock.Principal, factoryUID
 }
 
 // Read answers one automation of a factory.
-func (s *Automations) Read(ctx context.Context, p penstock.Principal, factoryUID, uid string) (penstock.Automation, error) {
+func (s *Automations) Read(
+	ctx context.Context, p penstock.Principal, factoryUID, uid string,
+) (penstock.Automation, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
 		return penstock.Automation{}, err
 	}
@@ -40,7 +44,9 @@ func (s *Automations) Read(ctx context.Context, p penstock.Principal, factoryUID
 }
 
 // ReadAutomation reads an automation, with what keeps it from starting runs.
-func (s *Automations) ReadAutomation(ctx context.Context, p penstock.Principal, factoryUID, uid string) (penstock.Automation, error) {
+func (s *Automations) ReadAutomation(
+	ctx context.Context, p penstock.Principal, factoryUID, uid string,
+) (penstock.Automation, error) {
 	factory, err := s.store.Factory(ctx, p.Team, factoryUID)
 	if err != nil {
 		return penstock.Automation{}, err
@@ -67,9 +73,12 @@ type Change struct {
 func (c Change) given(pointer string) bool {
 	field, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 	said := map[string]bool{
-		"name": c.Name != nil, "enabled": c.Enabled != nil, "agent": c.Agent != nil, "prompt": c.Prompt != nil, "triggers": c.Triggers != nil,
-		"model": c.Model != nil, "harness": c.Harness != nil, "runner": c.RunnerID != nil, "environment_id": c.EnvironmentID != nil,
-		"secrets": c.Secrets != nil, "mcp_servers": c.MCPServers != nil, "worker_host": c.WorkerHost != nil, "credential_strategy": c.CredentialStrategy != nil,
+		"name": c.Name != nil, "enabled": c.Enabled != nil, "agent": c.Agent != nil, "prompt": c.Prompt != nil,
+		"triggers": c.Triggers != nil,
+		"model":    c.Model != nil, "harness": c.Harness != nil, "runner": c.RunnerID != nil,
+		"environment_id": c.EnvironmentID != nil,
+		"secrets":        c.Secrets != nil, "mcp_servers": c.MCPServers != nil, "worker_host": c.WorkerHost != nil,
+		"credential_strategy": c.CredentialStrategy != nil,
 	}
 	return c.All || field == "" || said[field] || slices.Contains(c.Cleared, field)
 }
@@ -79,9 +88,11 @@ func (c Change) given(pointer string) bool {
 func (c Change) Apply(s *Automations, row *store.AutomationRow) error {
 	o := &row.Overrides
 	field.Clear(c.Cleared, map[string]func(){
-		"name": func() { row.Name = "" }, "agent": func() { row.Agent = "" }, "prompt": func() { row.Prompt = "" }, "triggers": func() { row.Triggers = nil },
-		"model": func() { o.Model = "" }, "harness": func() { o.Harness = nil }, "runner": func() { o.RunnerID = "" },
-		"environment_id": func() { o.EnvironmentID = "" }, "secrets": func() { o.Secrets = nil }, "mcp_servers": func() { o.MCPServers = nil },
+		"name": func() { row.Name = "" }, "agent": func() { row.Agent = "" }, "prompt": func() { row.Prompt = "" },
+		"triggers": func() { row.Triggers = nil },
+		"model":    func() { o.Model = "" }, "harness": func() { o.Harness = nil }, "runner": func() { o.RunnerID = "" },
+		"environment_id": func() { o.EnvironmentID = "" }, "secrets": func() { o.Secrets = nil },
+		"mcp_servers": func() { o.MCPServers = nil },
 		"worker_host": func() { o.WorkerHost = "" }, "credential_strategy": func() { o.CredentialStrategy = "" },
 	})
 	field.Set(&row.Enabled, c.Enabled)
@@ -113,7 +124,9 @@ func givenTriggers(list []penstock.Trigger) []penstock.Trigger {
 	out := slices.Clone(list)
 	for i, t := range out {
 		if t.Schedule != nil {
-			out[i].Schedule = &penstock.CronTrigger{Cron: strings.TrimSpace(t.Schedule.Cron), Name: strings.TrimSpace(t.Schedule.Name), Timezone: t.Schedule.Timezone}
+			out[i].Schedule = &penstock.CronTrigger{
+				Cron: strings.TrimSpace(t.Schedule.Cron), Name: strings.TrimSpace(t.Schedule.Name), Timezone: t.Schedule.Timezone,
+			}
 		}
 	}
 	return out
@@ -192,7 +205,9 @@ func checkTriggers(list []penstock.Trigger) []penstock.FieldError {
 		}
 		name := t.Schedule.Name
 		if names[name] {
-			errs = append(errs, penstock.FieldError{Pointer: at + "/schedule/name", Detail: "is the name of another trigger's schedule"})
+			errs = append(
+				errs, penstock.FieldError{Pointer: at + "/schedule/name", Detail: "is the name of another trigger's schedule"},
+			)
 		}
 		names[name] = true
 	}
@@ -226,7 +241,9 @@ func checkTrigger(at string, t penstock.Trigger) []penstock.FieldError {
 // Use makes sure that what the request names is there when the transaction is
 // committed. What it does not mention may be gone: the automation is broken
 // then, and says so.
-func (c Change) Use(ctx context.Context, tx *store.Tx, p penstock.Principal, factory store.FactoryRow, row store.AutomationRow) error {
+func (c Change) Use(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, factory store.FactoryRow, row store.AutomationRow,
+) error {
 	var errs []penstock.FieldError
 	collect := func(err error) error {
 		found, ok := field.Errors(err)

@@ -36,7 +36,9 @@ func checkClock(at string, c penstock.CronTrigger) []penstock.FieldError {
 // SetClocks are the clocks of an automation from now on. A trigger that it had
 // before goes on where it was; one of an automation that is switched off has no
 // next time.
-func SetClocks(row store.AutomationRow, before *store.AutomationRow, clocks []store.Clock, now penstock.Time) ([]store.Clock, error) {
+func SetClocks(
+	row store.AutomationRow, before *store.AutomationRow, clocks []store.Clock, now penstock.Time,
+) ([]store.Clock, error) {
 	var next []store.Clock
 	for n, t := range row.Triggers {
 		if t.Schedule == nil {
@@ -167,12 +169,16 @@ func (s *Schedules) runsWith(ctx context.Context, r store.ScheduleRow, now penst
 	}
 	var runs []*store.NewRun
 	for _, row := range rows {
-		run, err := s.automations.automationRun(ctx, row, Occasion{Source: penstock.SourceSchedule, At: now, schedule: originOf(r).Schedule})
+		run, err := s.automations.automationRun(
+			ctx, row, Occasion{Source: penstock.SourceSchedule, At: now, schedule: originOf(r).Schedule},
+		)
 		if err != nil {
 			if _, broken := WhyBroken(err); !broken {
 				return nil, err
 			}
-			s.log.Warn("an automation that fires with a schedule is broken", "automation_id", row.UID, "schedule_id", r.ID, "error", err)
+			s.log.Warn(
+				"an automation that fires with a schedule is broken", "automation_id", row.UID, "schedule_id", r.ID, "error", err,
+			)
 			continue
 		}
 		runs = append(runs, run)

@@ -14,7 +14,9 @@ import (
 // cronParser reads five fields and descriptors. A day of the month and a day of
 // the week that are both given are alternatives, as in crontab(5) and POSIX. A
 // leap day is eight years away at most.
-var cronParser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom).
+var cronParser = cron.MustNewParser(
+	cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom,
+).
 	WithMinEveryInterval(time.Minute).WithMaxSearchYears(8)
 
 // cronTimes are the times of a cron expression on the clocks of a place.
@@ -56,7 +58,10 @@ func parseCronIn(text string, place *time.Location) (cronTimes, error) {
 	}
 	schedule, err := cronParser.Parse(text)
 	if err != nil {
-		return cronTimes{}, fmt.Errorf("must be five fields (minute hour day month weekday), or @hourly, @daily, @weekly, @monthly, @yearly, or @every with a minute or more, such as @every 1h30m: %w", err)
+		return cronTimes{}, fmt.Errorf(
+			"must be five fields (minute hour day month weekday), or @hourly, @daily, @weekly, @monthly, @yearly, or @every with a minute or more, such as @every 1h30m: %w",
+			err,
+		)
 	}
 	fields := strings.Fields(text)
 	everyHour := text == "@hourly" || strings.HasPrefix(text, "@every") || len(fields) == 5 && fields[1] == "*"
@@ -102,7 +107,9 @@ func shownBefore(at time.Time) bool {
 // is CodeInvalidRequest.
 func (s *Schedules) ScheduleTimes(clock penstock.CronTrigger) ([]penstock.Time, error) {
 	if errs := checkClock("", clock); errs != nil {
-		return nil, penstock.Errorf(penstock.CodeInvalidRequest, "%s %s", strings.TrimPrefix(errs[0].Pointer, "/"), errs[0].Detail)
+		return nil, penstock.Errorf(
+			penstock.CodeInvalidRequest, "%s %s", strings.TrimPrefix(errs[0].Pointer, "/"), errs[0].Detail,
+		)
 	}
 	c, err := parseClock(clock)
 	if err != nil {

@@ -92,16 +92,34 @@ func TestClocksGoThroughTheChangesOfTime(t *testing.T) {
 		cron, place, after string
 		want               []string // in UTC
 	}{
-		"a time that comes twice": {"30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", []string{"2026-10-25T00:30:00.000Z", "2026-10-26T01:30:00.000Z"}},
-		"several in that hour": {
-			"*/30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", []string{"2026-10-25T00:00:00.000Z", "2026-10-25T00:30:00.000Z", "2026-10-26T01:00:00.000Z"},
+		"a time that comes twice": {
+			"30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z",
+			[]string{"2026-10-25T00:30:00.000Z", "2026-10-26T01:30:00.000Z"},
 		},
-		"every hour goes on":       {"30 * * * *", "Europe/Berlin", "2026-10-25T00:00:00Z", []string{"2026-10-25T00:30:00.000Z", "2026-10-25T01:30:00.000Z", "2026-10-25T02:30:00.000Z"}},
-		"asked between the two":    {"30 2 * * *", "Europe/Berlin", "2026-10-25T00:45:00Z", []string{"2026-10-26T01:30:00.000Z"}},
-		"a time that is left out":  {"30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", []string{"2026-03-29T01:30:00.000Z", "2026-03-30T00:30:00.000Z"}},
-		"a change of half an hour": {"45 1 * * *", "Australia/Lord_Howe", "2026-04-04T00:00:00Z", []string{"2026-04-04T14:45:00.000Z", "2026-04-05T15:15:00.000Z"}},
-		"midnight comes twice":     {"@daily", "America/Havana", "2026-10-31T12:00:00Z", []string{"2026-11-01T04:00:00.000Z", "2026-11-02T05:00:00.000Z"}},
-		"UTC":                      {"30 2 * * *", "", "2026-10-24T12:00:00Z", []string{"2026-10-25T02:30:00.000Z", "2026-10-26T02:30:00.000Z"}},
+		"several in that hour": {
+			"*/30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", []string{
+				"2026-10-25T00:00:00.000Z", "2026-10-25T00:30:00.000Z", "2026-10-26T01:00:00.000Z",
+			},
+		},
+		"every hour goes on": {
+			"30 * * * *", "Europe/Berlin", "2026-10-25T00:00:00Z",
+			[]string{"2026-10-25T00:30:00.000Z", "2026-10-25T01:30:00.000Z", "2026-10-25T02:30:00.000Z"},
+		},
+		"asked between the two": {
+			"30 2 * * *", "Europe/Berlin", "2026-10-25T00:45:00Z", []string{"2026-10-26T01:30:00.000Z"},
+		},
+		"a time that is left out": {
+			"30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z",
+			[]string{"2026-03-29T01:30:00.000Z", "2026-03-30T00:30:00.000Z"},
+		},
+		"a change of half an hour": {
+			"45 1 * * *", "Australia/Lord_Howe", "2026-04-04T00:00:00Z",
+			[]string{"2026-04-04T14:45:00.000Z", "2026-04-05T15:15:00.000Z"},
+		},
+		"midnight comes twice": {
+			"@daily", "America/Havana", "2026-10-31T12:00:00Z", []string{"2026-11-01T04:00:00.000Z", "2026-11-02T05:00:00.000Z"},
+		},
+		"UTC": {"30 2 * * *", "", "2026-10-24T12:00:00Z", []string{"2026-10-25T02:30:00.000Z", "2026-10-26T02:30:00.000Z"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

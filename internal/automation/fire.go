@@ -49,7 +49,9 @@ func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationR
 		return nil, err
 	}
 	p := penstock.Principal{Team: a.Team, Actor: Actor(a), Scopes: []penstock.Scope{penstock.ScopeRunsWrite}}
-	run, err := s.runs.New(ctx, p, penstock.RunRequest{Prompt: a.Prompt, Title: a.Name, AgentIdentityUID: agent}, run.Origin{Automation: &a})
+	run, err := s.runs.New(
+		ctx, p, penstock.RunRequest{Prompt: a.Prompt, Title: a.Name, AgentIdentityUID: agent}, run.Origin{Automation: &a},
+	)
 	if err != nil {
 		return nil, asAutomation(err)
 	}

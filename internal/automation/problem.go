@@ -14,7 +14,9 @@ import (
 
 // presentAutomations adds what is not stored with automations: what their
 // clocks know, and why they stay silent.
-func (s *Automations) presentAutomations(ctx context.Context, factory store.FactoryRow, rows []store.AutomationRow) ([]penstock.Automation, error) {
+func (s *Automations) presentAutomations(
+	ctx context.Context, factory store.FactoryRow, rows []store.AutomationRow,
+) ([]penstock.Automation, error) {
 	clocks, err := s.store.FactoryClocks(ctx, factory.UID)
 	if err != nil {
 		return nil, err
@@ -75,7 +77,13 @@ func (a *surroundings) Problems(ctx context.Context, row store.AutomationRow) ([
 		case t.Scheme() != "":
 			found = append(found, a.eventProblems(at, t)...)
 		case t.Provider != penstock.ProviderSchedule:
-			found = append(found, penstock.FieldError{Pointer: at + "/provider", Detail: fmt.Sprintf("not connected: no events of %s reach this server, so the trigger stays silent", t.Provider)})
+			found = append(
+				found,
+				penstock.FieldError{
+					Pointer: at + "/provider",
+					Detail:  fmt.Sprintf("not connected: no events of %s reach this server, so the trigger stays silent", t.Provider),
+				},
+			)
 		default:
 			problems, err := a.scheduleProblems(ctx, at, t)
 			if err != nil {
@@ -117,7 +125,9 @@ func (a *surroundings) webhookProblems(at string, t penstock.Trigger) []penstock
 			for j, w := range a.webhooks {
 				names[j] = w.Name
 			}
-			found = append(found, penstock.FieldError{Pointer: pointer, Detail: field.Unknown("webhook of this factory", id, names)})
+			found = append(
+				found, penstock.FieldError{Pointer: pointer, Detail: field.Unknown("webhook of this factory", id, names)},
+			)
 		} else if why := Shut(a.webhooks[n]); why != "" {
 			found = append(found, penstock.FieldError{Pointer: pointer, Detail: why})
 		}
@@ -130,11 +140,16 @@ func (a *surroundings) webhookProblems(at string, t penstock.Trigger) []penstock
 func (a *surroundings) eventProblems(at string, t penstock.Trigger) []penstock.FieldError {
 	var found []penstock.FieldError
 	if why := a.unheard(t.Scheme()); why != "" {
-		found = append(found, penstock.FieldError{Pointer: at + "/provider", Detail: "not connected: " + why + ", so the trigger stays silent"})
+		found = append(
+			found,
+			penstock.FieldError{Pointer: at + "/provider", Detail: "not connected: " + why + ", so the trigger stays silent"},
+		)
 	}
 	for _, key := range trigger.Untold(t) {
 		found = append(found, penstock.FieldError{
-			Pointer: at + "/filter/" + key, Detail: fmt.Sprintf("%s does not say this of the event %s, so the trigger stays silent", t.Provider, t.Event),
+			Pointer: at + "/filter/" + key, Detail: fmt.Sprintf(
+				"%s does not say this of the event %s, so the trigger stays silent", t.Provider, t.Event,
+			),
 		})
 	}
 	return found
@@ -167,7 +182,9 @@ func Shut(w store.WebhookRow) string {
 	return ""
 }
 
-func (a *surroundings) scheduleProblems(ctx context.Context, at string, t penstock.Trigger) ([]penstock.FieldError, error) {
+func (a *surroundings) scheduleProblems(
+	ctx context.Context, at string, t penstock.Trigger,
+) ([]penstock.FieldError, error) {
 	f, selects := t.Schedules()
 	if selects && a.schedules == nil {
 		rows, err := a.s.store.Schedules(ctx, store.Viewer{Team: a.factory.Team, All: true})
@@ -186,9 +203,13 @@ func (a *surroundings) scheduleProblems(ctx context.Context, at string, t pensto
 		pointer := at + "/filter/schedule_ids" + f.ScheduleIDs.Pointer(i)
 		switch r, ok := a.schedules[id]; {
 		case !ok:
-			found = append(found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("there is no schedule %q of the team", id)})
+			found = append(
+				found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("there is no schedule %q of the team", id)},
+			)
 		case !r.Enabled:
-			found = append(found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("the schedule %q is paused", r.Name)})
+			found = append(
+				found, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf("the schedule %q is paused", r.Name)},
+			)
 		}
 	}
 	return found, nil

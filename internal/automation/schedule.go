@@ -67,7 +67,9 @@ func presentSchedule(r store.ScheduleRow) penstock.Schedule {
 
 // Create makes a schedule. What a run would be refused for, the
 // schedule is refused for.
-func (s *Schedules) Create(ctx context.Context, p penstock.Principal, req penstock.ScheduleRequest) (penstock.Schedule, error) {
+func (s *Schedules) Create(
+	ctx context.Context, p penstock.Principal, req penstock.ScheduleRequest,
+) (penstock.Schedule, error) {
 	now := penstock.Now()
 	r := store.ScheduleRow{
 		Schedule: penstock.Schedule{ID: penstock.NewID(), CreatedAt: now, CreatedBy: &p.Actor},
@@ -95,7 +97,9 @@ func (s *Schedules) Create(ctx context.Context, p penstock.Principal, req pensto
 
 // Replace changes all that a caller says about a schedule; what is left
 // out is cleared. Its runs go on to be those of its creator.
-func (s *Schedules) Replace(ctx context.Context, p penstock.Principal, id string, req penstock.ScheduleRequest) (penstock.Schedule, error) {
+func (s *Schedules) Replace(
+	ctx context.Context, p penstock.Principal, id string, req penstock.ScheduleRequest,
+) (penstock.Schedule, error) {
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return penstock.Schedule{}, err
 	}
@@ -149,7 +153,10 @@ func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string)
 		if uid := r.EnvironmentID(); uid != "" {
 			err := tx.UseEnvironment(ctx, p.Team, uid)
 			if penstock.CodeOf(err) == penstock.CodeNotFound {
-				return penstock.Errorf(penstock.CodeConflict, "the schedule's environment %q has been deleted: replace the schedule with another one", uid)
+				return penstock.Errorf(
+					penstock.CodeConflict, "the schedule's environment %q has been deleted: replace the schedule with another one",
+					uid,
+				)
 			}
 			if err != nil {
 				return err
@@ -157,7 +164,9 @@ func (s *Schedules) Resume(ctx context.Context, p penstock.Principal, id string)
 		}
 		err := access.UseSecrets(ctx, tx, p, "", r.Config)
 		if penstock.CodeOf(err) == penstock.CodeInvalidRequest {
-			return penstock.Errorf(penstock.CodeConflict, "the schedule names a secret that has been deleted: make it again, or replace the schedule")
+			return penstock.Errorf(
+				penstock.CodeConflict, "the schedule names a secret that has been deleted: make it again, or replace the schedule",
+			)
 		}
 		if err != nil {
 			return err
@@ -184,7 +193,9 @@ func (s *Schedules) Delete(ctx context.Context, p penstock.Principal, id string)
 var errUnchanged = errors.New("the schedule is like that already")
 
 // changeSchedule changes one schedule in a transaction, and answers it.
-func (s *Schedules) changeSchedule(ctx context.Context, p penstock.Principal, id string, change func(*store.Tx, *store.ScheduleRow, penstock.Time) error) (penstock.Schedule, error) {
+func (s *Schedules) changeSchedule(
+	ctx context.Context, p penstock.Principal, id string, change func(*store.Tx, *store.ScheduleRow, penstock.Time) error,
+) (penstock.Schedule, error) {
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return penstock.Schedule{}, err
 	}
@@ -235,7 +246,9 @@ func planSchedule(r *store.ScheduleRow, now penstock.Time) error {
 }
 
 // define makes r what the request says, and reports all that is wrong with it.
-func (s *Schedules) define(ctx context.Context, p penstock.Principal, r *store.ScheduleRow, req penstock.ScheduleRequest, now penstock.Time) error {
+func (s *Schedules) define(
+	ctx context.Context, p penstock.Principal, r *store.ScheduleRow, req penstock.ScheduleRequest, now penstock.Time,
+) error {
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return err
 	}
@@ -262,7 +275,9 @@ func (s *Schedules) define(ctx context.Context, p penstock.Principal, r *store.S
 	if _, err := parseCron(r.Cron); err != nil {
 		bad("/cron_schedule", "%s", err)
 	}
-	nothing := strings.TrimSpace(r.Prompt) == "" && (r.Config == nil || r.Config.SkillSpec == "" && len(r.Config.Skills) == 0)
+	nothing := strings.TrimSpace(r.Prompt) == "" && (r.Config == nil || r.Config.SkillSpec == "" && len(
+		r.Config.Skills,
+	) == 0)
 	if nothing {
 		bad("/prompt", "is required unless skill, agent_config.skill_spec or agent_config.skills is given")
 	}
@@ -325,12 +340,15 @@ func creatorOf(r store.ScheduleRow) penstock.Principal {
 func requestOf(r store.ScheduleRow) penstock.RunRequest {
 	shared := !r.Personal
 	return penstock.RunRequest{
-		Prompt: r.Prompt, Mode: r.Mode, Title: r.Name, Config: r.Config, AgentIdentityUID: r.AgentUID, Metadata: r.Metadata, Team: &shared,
+		Prompt: r.Prompt, Mode: r.Mode, Title: r.Name, Config: r.Config, AgentIdentityUID: r.AgentUID, Metadata: r.Metadata,
+		Team: &shared,
 	}
 }
 
 func originOf(r store.ScheduleRow) run.Origin {
-	return run.Origin{Source: penstock.SourceSchedule, Schedule: &penstock.RunSchedule{ID: r.ID, Name: r.Name, Cron: r.Cron}}
+	return run.Origin{
+		Source: penstock.SourceSchedule, Schedule: &penstock.RunSchedule{ID: r.ID, Name: r.Name, Cron: r.Cron},
+	}
 }
 
 // fireBatch is how many due schedules are read at once.

@@ -97,7 +97,9 @@ func TestPutOpenDelete(t *testing.T) {
 		t.Errorf("reader of the old content: got %q, %v", got, err)
 	}
 
-	for _, key := range []string{"artifacts/run-1/a.txt", "artifacts/run-1/b", "artifacts/run-1/b", "never/there", "top/of/a/file"} {
+	for _, key := range []string{
+		"artifacts/run-1/a.txt", "artifacts/run-1/b", "artifacts/run-1/b", "never/there", "top/of/a/file",
+	} {
 		if err := s.Delete(ctx, key); err != nil {
 			t.Errorf("delete %s: %v", key, err)
 		}
@@ -145,12 +147,14 @@ func TestFailedPutLeavesNothing(t *testing.T) {
 		limit int64
 		want  error
 	}{
-		"one byte too many":      {"new/key", strings.NewReader("1234"), 3, ErrTooLarge},
-		"anything but nothing":   {"new/key", strings.NewReader("1"), 0, ErrTooLarge},
-		"a source that fails":    {"new/key", iotest.ErrReader(io.ErrUnexpectedEOF), -1, io.ErrUnexpectedEOF},
-		"a source that ends bad": {"key", io.MultiReader(strings.NewReader("12"), iotest.ErrReader(io.ErrUnexpectedEOF)), -1, io.ErrUnexpectedEOF},
-		"a context that ended":   {"key", strings.NewReader("1"), -1, reason},
-		"a source without end":   {"key", zeros{}, 1 << 20, ErrTooLarge},
+		"one byte too many":    {"new/key", strings.NewReader("1234"), 3, ErrTooLarge},
+		"anything but nothing": {"new/key", strings.NewReader("1"), 0, ErrTooLarge},
+		"a source that fails":  {"new/key", iotest.ErrReader(io.ErrUnexpectedEOF), -1, io.ErrUnexpectedEOF},
+		"a source that ends bad": {
+			"key", io.MultiReader(strings.NewReader("12"), iotest.ErrReader(io.ErrUnexpectedEOF)), -1, io.ErrUnexpectedEOF,
+		},
+		"a context that ended": {"key", strings.NewReader("1"), -1, reason},
+		"a source without end": {"key", zeros{}, 1 << 20, ErrTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,14 +198,17 @@ func TestLimitIsInclusive(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir())
-	for _, key := range []string{"a", "0", "a/b", "a_b-c.d/e..f", strings.Repeat("a", MaxSegment), strings.Repeat("a/", MaxKey/2-1) + "ab"} {
+	for _, key := range []string{
+		"a", "0", "a/b", "a_b-c.d/e..f", strings.Repeat("a", MaxSegment), strings.Repeat("a/", MaxKey/2-1) + "ab",
+	} {
 		put(t, open(t, t.TempDir()), key, "x")
 		if err := CheckKey(key); err != nil {
 			t.Errorf("%q: %v", key, err)
 		}
 	}
 	for _, key := range []string{
-		"", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/..", "a/../b", "a/.", ".tmp/x", "a/.hidden", "A", "a b", "a\x00", "ä",
+		"", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/..", "a/../b", "a/.", ".tmp/x", "a/.hidden", "A", "a b", "a\x00",
+		"ä",
 		`a\b`, "a\n", "c:d", strings.Repeat("a", MaxSegment+1), strings.Repeat("a/", MaxKey/2) + "ab",
 	} {
 		_, _, err := s.Put(t.Context(), key, strings.NewReader("x"), -1)
@@ -224,7 +231,8 @@ func TestBetween(t *testing.T) {
 		}
 	}
 	for key, old := range map[string]time.Duration{
-		"sessions/old": 48 * time.Hour, "sessions/new": time.Hour, "old": 25 * time.Hour, "a/b/c/old": 72 * time.Hour, "a/ancient": 200 * time.Hour,
+		"sessions/old": 48 * time.Hour, "sessions/new": time.Hour, "old": 25 * time.Hour, "a/b/c/old": 72 * time.Hour,
+		"a/ancient": 200 * time.Hour,
 	} {
 		put(t, s, key, "x")
 		age(key, old)

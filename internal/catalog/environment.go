@@ -32,7 +32,9 @@ func ViewerOf(p penstock.Principal) store.Viewer {
 
 // ListEnvironments lists the team's environments by name or, which is the
 // default, by time, latest change first.
-func (s *Catalog) ListEnvironments(ctx context.Context, p penstock.Principal, sortBy string) ([]penstock.Environment, error) {
+func (s *Catalog) ListEnvironments(
+	ctx context.Context, p penstock.Principal, sortBy string,
+) ([]penstock.Environment, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
@@ -49,7 +51,9 @@ func (s *Catalog) Environment(ctx context.Context, p penstock.Principal, uid str
 
 // CreateEnvironment makes an environment. Its name, if it has one, is the only
 // one of the team, in whatever case it is written.
-func (s *Catalog) CreateEnvironment(ctx context.Context, p penstock.Principal, config penstock.EnvironmentConfig) (penstock.Environment, error) {
+func (s *Catalog) CreateEnvironment(
+	ctx context.Context, p penstock.Principal, config penstock.EnvironmentConfig,
+) (penstock.Environment, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Environment{}, err
 	}
@@ -70,7 +74,9 @@ func (s *Catalog) CreateEnvironment(ctx context.Context, p penstock.Principal, c
 
 // ReplaceEnvironment changes the whole configuration. Executions that have
 // begun keep what they began with; a run that waits gets the new one.
-func (s *Catalog) ReplaceEnvironment(ctx context.Context, p penstock.Principal, uid string, config penstock.EnvironmentConfig) (penstock.Environment, error) {
+func (s *Catalog) ReplaceEnvironment(
+	ctx context.Context, p penstock.Principal, uid string, config penstock.EnvironmentConfig,
+) (penstock.Environment, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Environment{}, err
 	}
@@ -104,7 +110,10 @@ func (s *Catalog) DeleteEnvironment(ctx context.Context, p penstock.Principal, u
 		if err != nil || len(users) == 0 {
 			return err
 		}
-		return penstock.Errorf(penstock.CodeConflict, "the environment is used by %s: change, pause or delete what uses it first", nameUsers(p, users))
+		return penstock.Errorf(
+			penstock.CodeConflict, "the environment is used by %s: change, pause or delete what uses it first",
+			nameUsers(p, users),
+		)
 	})
 }
 

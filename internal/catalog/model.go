@@ -86,7 +86,9 @@ func (s *Catalog) ModelCheck(workers []store.Worker) func(string) (problem, near
 		if s.knownModel(name, workers) {
 			return "", ""
 		}
-		return "unknown model " + QuotedModel(name) + ": runs wait for a worker that has a provider for it", penstock.NearestModel(name)
+		return "unknown model " + QuotedModel(
+			name,
+		) + ": runs wait for a worker that has a provider for it", penstock.NearestModel(name)
 	}
 }
 

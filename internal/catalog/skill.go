@@ -18,7 +18,8 @@ import (
 
 // skillDirs are where repositories keep skills, a folder for each.
 var skillDirs = []string{
-	".agents/skills", ".claude/skills", ".codex/skills", ".cursor/skills", ".gemini/skills", ".github/skills", ".opencode/skills",
+	".agents/skills", ".claude/skills", ".codex/skills", ".cursor/skills", ".gemini/skills", ".github/skills",
+	".opencode/skills",
 }
 
 // How long a request waits for repositories that are being read for the first
@@ -49,11 +50,15 @@ func (r skillSource) label() string {
 // Skills lists the skills that the repositories of the team's environments
 // have. A repository that cannot be read, and a skill that is malformed, is
 // told only where the query asks for it: neither makes the list fail.
-func (s *Skills) Skills(ctx context.Context, p penstock.Principal, q penstock.SkillQuery) ([]penstock.AgentSkillItem, error) {
+func (s *Skills) Skills(
+	ctx context.Context, p penstock.Principal, q penstock.SkillQuery,
+) ([]penstock.AgentSkillItem, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
-	if owner, name, ok := strings.Cut(q.Repo, "/"); q.Repo != "" && (!ok || owner == "" || name == "" || strings.Contains(name, "/")) {
+	if owner, name, ok := strings.Cut(
+		q.Repo, "/",
+	); q.Repo != "" && (!ok || owner == "" || name == "" || strings.Contains(name, "/")) {
 		return nil, penstock.Errorf(penstock.CodeInvalidRequest, "query parameter repo: must be owner/name")
 	}
 	environments, err := s.store.Environments(ctx, ViewerOf(p), true)
@@ -62,7 +67,9 @@ func (s *Skills) Skills(ctx context.Context, p penstock.Principal, q penstock.Sk
 	}
 	sources := skillSources(environments)
 	if q.Repo != "" {
-		sources = slices.DeleteFunc(sources, func(r *skillSource) bool { return !strings.EqualFold(r.owner+"/"+r.name, q.Repo) })
+		sources = slices.DeleteFunc(
+			sources, func(r *skillSource) bool { return !strings.EqualFold(r.owner+"/"+r.name, q.Repo) },
+		)
 	}
 	var found []place
 	for i, skills := range s.readSkills(ctx, sources, q.Refresh) {
@@ -197,7 +204,10 @@ func skillDir(f place) string { return path.Base(path.Dir(f.variant.Source.Skill
 // came from one.
 func skillItems(found []place, byRun bool) []penstock.AgentSkillItem {
 	slices.SortStableFunc(found, func(a, b place) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.name), strings.ToLower(b.name)), strings.Compare(a.name, b.name), strings.Compare(a.variant.ID, b.variant.ID))
+		return cmp.Or(
+			strings.Compare(strings.ToLower(a.name), strings.ToLower(b.name)), strings.Compare(a.name, b.name),
+			strings.Compare(a.variant.ID, b.variant.ID),
+		)
 	})
 	items := []penstock.AgentSkillItem{}
 	for _, f := range found {

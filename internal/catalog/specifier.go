@@ -49,7 +49,9 @@ func (s *Skills) SetSkill(ctx context.Context, _ penstock.Principal, run *store.
 // fromOnlySkill reports whether a run comes from the one skill that it has at
 // hand: the request asks for it, or there is nothing else to do.
 func fromOnlySkill(run *store.NewRun) bool {
-	return len(run.Config.Skills) == 1 && (run.ConfigSources["skills"] == LayerRequest || strings.TrimSpace(run.Prompt) == "")
+	return len(
+		run.Config.Skills,
+	) == 1 && (run.ConfigSources["skills"] == LayerRequest || strings.TrimSpace(run.Prompt) == "")
 }
 
 // describeSkill completes what a reference says of a run's skill. A bare name
@@ -77,7 +79,9 @@ func (s *Skills) describeSkill(ctx context.Context, run *store.NewRun, spec pens
 	}
 	if ok {
 		run.SkillID = found.variant.ID
-		*run.Skill = penstock.Skill{Name: found.name, Description: found.variant.Description, FullPath: found.variant.Source.SkillPath}
+		*run.Skill = penstock.Skill{
+			Name: found.name, Description: found.variant.Description, FullPath: found.variant.Source.SkillPath,
+		}
 		return nil
 	}
 	if !spec.Bare() {
@@ -93,7 +97,9 @@ const skillLookup = 2 * time.Second
 // skillOfEnvironment looks for a skill in the repositories of the run's
 // environment, as they were when they were read last; ok is false where it is
 // not found, malformed, or not known in time.
-func (s *Skills) skillOfEnvironment(ctx context.Context, run *store.NewRun, spec penstock.SkillSpec) (found place, ok bool, err error) {
+func (s *Skills) skillOfEnvironment(
+	ctx context.Context, run *store.NewRun, spec penstock.SkillSpec,
+) (found place, ok bool, err error) {
 	if run.Config.EnvironmentID == "" || s.reader.cache == nil {
 		return place{}, false, nil
 	}
@@ -101,7 +107,9 @@ func (s *Skills) skillOfEnvironment(ctx context.Context, run *store.NewRun, spec
 	if err != nil {
 		return place{}, false, err
 	}
-	sources := slices.DeleteFunc(skillSources([]penstock.Environment{{UID: environment.UID, Config: environment.Config}}), func(r *skillSource) bool {
+	sources := slices.DeleteFunc(skillSources(
+		[]penstock.Environment{{UID: environment.UID, Config: environment.Config}},
+	), func(r *skillSource) bool {
 		return spec.Repo != "" && spec.Repo != r.name || spec.Owner != "" && spec.Owner != r.owner
 	})
 	waiting, cancel := context.WithTimeout(ctx, skillLookup)
@@ -165,7 +173,9 @@ func notShipped(run *store.NewRun, name, pointer string) error {
 
 // skillOfFactory reads the SKILL.md of a skill of the run's agent, else of its
 // factory; at is "" where there is none.
-func (s *Skills) skillOfFactory(ctx context.Context, run *store.NewRun, name string) (at string, content []byte, err error) {
+func (s *Skills) skillOfFactory(
+	ctx context.Context, run *store.NewRun, name string,
+) (at string, content []byte, err error) {
 	places := []string{agentSkills(run.AgentName) + name + "/" + skillDocument, factorySkills + name + "/" + skillDocument}
 	files, err := s.catalog.filesOf(ctx, run.RunRow, places...)
 	for _, at := range places {

@@ -45,7 +45,9 @@ func (p *parser) agents(factory *Factory) []Agent {
 	d := p.open("factory.yaml")
 	switch {
 	case len(agents) == 0:
-		d.badLinef(1, 1, MissingRequired, "the factory has no agents: it needs at least agents/<name>/agent.md with agentType: FOREMAN")
+		d.badLinef(
+			1, 1, MissingRequired, "the factory has no agents: it needs at least agents/<name>/agent.md with agentType: FOREMAN",
+		)
 	case first.path == "" && !p.doubtful[KindAgent]:
 		d.badLinef(1, 1, MissingRequired, "the factory has no foreman: one agent needs agentType: FOREMAN")
 	}
@@ -57,8 +59,9 @@ func (p *parser) agents(factory *Factory) []Agent {
 func (a Agent) Identity() penstock.Identity {
 	o := a.Overrides()
 	i := penstock.Identity{
-		Name: a.Name, Description: a.Description, Prompt: a.Prompt, DefaultRunnerUID: o.RunnerID, EnvironmentID: o.EnvironmentID,
-		BaseModel: o.Model, Harness: o.Harness, MCPServers: o.MCPServers, CredentialStrategy: a.CredentialStrategy,
+		Name: a.Name, Description: a.Description, Prompt: a.Prompt, DefaultRunnerUID: o.RunnerID,
+		EnvironmentID: o.EnvironmentID,
+		BaseModel:     o.Model, Harness: o.Harness, MCPServers: o.MCPServers, CredentialStrategy: a.CredentialStrategy,
 		HarnessAuthSecrets: a.Harness.AuthSecrets(), WorkerHost: o.WorkerHost, Type: a.Type,
 	}
 	if i.Type == "" {

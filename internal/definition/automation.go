@@ -45,7 +45,8 @@ func (p *parser) automations(factory *Factory, agents []Agent) []Automation {
 // Automation is a in the vocabulary of the server.
 func (a Automation) Automation() penstock.Automation {
 	automation := penstock.Automation{
-		Name: a.Name, Enabled: value(a.Enabled, true), Agent: a.Agent, Prompt: a.Prompt, Triggers: []penstock.Trigger{}, Overrides: a.Overrides(),
+		Name: a.Name, Enabled: value(a.Enabled, true), Agent: a.Agent, Prompt: a.Prompt, Triggers: []penstock.Trigger{},
+		Overrides: a.Overrides(),
 	}
 	automation.CredentialStrategy = a.CredentialStrategy
 	for _, t := range a.Triggers {

@@ -165,14 +165,19 @@ func (d *document) object(node *yaml.Node, v reflect.Value) {
 	given := map[string]*yaml.Node{}
 	for _, entry := range entries(node) {
 		key, value := entry[0], entry[1]
-		i := slices.IndexFunc(fields, func(f field) bool { return !f.body && (f.key == key.Value || f.alias != "" && f.alias == key.Value) })
+		i := slices.IndexFunc(
+			fields, func(f field) bool { return !f.body && (f.key == key.Value || f.alias != "" && f.alias == key.Value) },
+		)
 		if i < 0 {
 			d.unknown(key, fields)
 			continue
 		}
 		f := fields[i]
 		if other := given[f.key]; other != nil {
-			d.badf(key, InvalidValue, "%s is another name of %s, which is given in line %d: remove one of them", f.alias, f.key, d.first+other.Line)
+			d.badf(
+				key, InvalidValue, "%s is another name of %s, which is given in line %d: remove one of them", f.alias, f.key,
+				d.first+other.Line,
+			)
 			continue
 		}
 		given[f.key] = key
@@ -187,8 +192,12 @@ func dropUnset(mapping *yaml.Node, fields []field) {
 	var kept []*yaml.Node
 	for i := 0; i < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
-		unset := value.Kind == yaml.ScalarNode && !unusable(value) && value.Anchor == "" && slices.ContainsFunc(fields, func(f field) bool {
-			return f.key == key.Value && (f.null && kindOf(value) == nullScalar || f.empty && kindOf(value) == textScalar && value.Value == "")
+		unset := value.Kind == yaml.ScalarNode && !unusable(value) && value.Anchor == "" && slices.ContainsFunc(fields, func(
+			f field,
+		) bool {
+			return f.key == key.Value && (f.null && kindOf(
+				value,
+			) == nullScalar || f.empty && kindOf(value) == textScalar && value.Value == "")
 		})
 		if !unset {
 			kept = append(kept, key, value)
@@ -282,7 +291,10 @@ func (d *document) exact(node *yaml.Node) bool {
 	case unusable(node):
 		return false
 	case node.Kind == yaml.ScalarNode && kindOf(node) == oddScalar:
-		d.badf(node, TypeMismatch, "%s is read as different numbers by programs: quote it, or write the number in decimal", quote(node.Value))
+		d.badf(
+			node, TypeMismatch, "%s is read as different numbers by programs: quote it, or write the number in decimal",
+			quote(node.Value),
+		)
 		return false
 	}
 	ok := true

@@ -106,7 +106,10 @@ type parser struct {
 // result is the definition; otherwise it is nil. Neither depends on the order in
 // which anything is read.
 func Parse(files map[string][]byte, known Known) (*Definition, []Diagnostic) {
-	p := parser{files: files, known: known, paths: map[Kind]map[string][]place{}, said: map[Kind][]string{}, doubtful: map[Kind]bool{}}
+	p := parser{
+		files: files, known: known, paths: map[Kind]map[string][]place{}, said: map[Kind][]string{},
+		doubtful: map[Kind]bool{},
+	}
 	if !p.limits() {
 		return nil, p.sorted()
 	}
@@ -238,7 +241,9 @@ func (p *parser) refers(d *document, kind Kind, name string, path ...any) {
 	} else if len(names) > 0 {
 		has = "it has others"
 	}
-	d.nearf(d.find(path...), InvalidReference, nearest(name, names), "the factory has no %s %s; %s", kind, quote(name), has)
+	d.nearf(
+		d.find(path...), InvalidReference, nearest(name, names), "the factory has no %s %s; %s", kind, quote(name), has,
+	)
 }
 
 // value is what a pointer points to, the fallback where it is nil.

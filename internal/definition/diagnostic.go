@@ -41,8 +41,10 @@ const (
 // Codes lists every code, in the contract's order.
 func Codes() []Code {
 	return []Code{
-		MissingFactory, UnsupportedVersion, UnsupportedPath, DuplicatePath, InvalidDocument, MalformedFrontmatter, InvalidYAML,
-		DuplicateKey, Anchor, Alias, Tag, UnknownField, MissingRequired, TypeMismatch, InvalidValue, InvalidReference, InvalidMCP,
+		MissingFactory, UnsupportedVersion, UnsupportedPath, DuplicatePath, InvalidDocument, MalformedFrontmatter,
+		InvalidYAML,
+		DuplicateKey, Anchor, Alias, Tag, UnknownField, MissingRequired, TypeMismatch, InvalidValue, InvalidReference,
+		InvalidMCP,
 		InvalidTrigger, InvalidEvent, InvalidFilter,
 	}
 }
@@ -84,7 +86,9 @@ func (d Diagnostic) GitHub() string {
 	if d.Severity == SeverityNote {
 		level = "notice"
 	}
-	return fmt.Sprintf("::%s file=%s,line=%d,col=%d::%s", level, property.Replace(d.Path), d.Line, d.Column, data.Replace(d.text()))
+	return fmt.Sprintf(
+		"::%s file=%s,line=%d,col=%d::%s", level, property.Replace(d.Path), d.Line, d.Column, data.Replace(d.text()),
+	)
 }
 
 func (d Diagnostic) text() string {

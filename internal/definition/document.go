@@ -44,7 +44,9 @@ func (d *document) mustf(at *yaml.Node, code Code, nearest, format string, args 
 }
 
 func (d *document) warnf(at *yaml.Node, code Code, nearest, format string, args ...any) {
-	found := Diagnostic{Code: code, Message: fmt.Sprintf(format, args...), Path: d.path, Nearest: nearest, Severity: SeverityWarning}
+	found := Diagnostic{
+		Code: code, Message: fmt.Sprintf(format, args...), Path: d.path, Nearest: nearest, Severity: SeverityWarning,
+	}
 	found.Line, found.Column = d.position(at)
 	d.add(found)
 }

@@ -32,26 +32,62 @@ func TestPositions(t *testing.T) {
 	t.Parallel()
 	const runner = "platform: {os: macos}\n"
 	for _, test := range []struct{ name, path, content, want string }{
-		{"characters, not bytes", "runners/a.yaml", "platform: {os: macos}\ndescription: \"ä😀\" # ü\n\"ö\": 1\n", "runners/a.yaml:3:1: FF_UNKNOWN_FIELD"},
-		{"behind characters of several bytes", "runners/a.yaml", "{\"description\": \"äöü😀\", oops: 1, platform: {os: macos}}\n", "runners/a.yaml:1:25: FF_UNKNOWN_FIELD"},
-		{"line ends of Windows", "runners/a.yaml", "platform:\r\n  os: macos\r\noops: 1\r\n", "runners/a.yaml:3:1: FF_UNKNOWN_FIELD"},
-		{"a byte order mark", "runners/a.yaml", "\ufeffoops: 1\nplatform: {os: macos}\n", "runners/a.yaml:1:1: FF_UNKNOWN_FIELD"},
-		{"frontmatter of Windows with a byte order mark", "agents/a/agent.md", "\ufeff---\r\nmodel: x\r\n  \r\noops: 1\r\n---\r\nText.\r\n", "agents/a/agent.md:4:1: FF_UNKNOWN_FIELD"},
-		{"a block of text above", "runners/a.yaml", "description: |\n  one\n\n  two\noops: 1\n" + runner, "runners/a.yaml:5:1: FF_UNKNOWN_FIELD"},
-		{"no UTF-8", "runners/a.yaml", "platform: {os: macos}\ndescription: ä\xff\n", "runners/a.yaml:2:15: FF_INVALID_DOCUMENT"},
+		{
+			"characters, not bytes", "runners/a.yaml", "platform: {os: macos}\ndescription: \"ä😀\" # ü\n\"ö\": 1\n",
+			"runners/a.yaml:3:1: FF_UNKNOWN_FIELD",
+		},
+		{
+			"behind characters of several bytes", "runners/a.yaml",
+			"{\"description\": \"äöü😀\", oops: 1, platform: {os: macos}}\n", "runners/a.yaml:1:25: FF_UNKNOWN_FIELD",
+		},
+		{
+			"line ends of Windows", "runners/a.yaml", "platform:\r\n  os: macos\r\noops: 1\r\n",
+			"runners/a.yaml:3:1: FF_UNKNOWN_FIELD",
+		},
+		{
+			"a byte order mark", "runners/a.yaml", "\ufeffoops: 1\nplatform: {os: macos}\n",
+			"runners/a.yaml:1:1: FF_UNKNOWN_FIELD",
+		},
+		{
+			"frontmatter of Windows with a byte order mark", "agents/a/agent.md",
+			"\ufeff---\r\nmodel: x\r\n  \r\noops: 1\r\n---\r\nText.\r\n", "agents/a/agent.md:4:1: FF_UNKNOWN_FIELD",
+		},
+		{
+			"a block of text above", "runners/a.yaml", "description: |\n  one\n\n  two\noops: 1\n" + runner,
+			"runners/a.yaml:5:1: FF_UNKNOWN_FIELD",
+		},
+		{
+			"no UTF-8", "runners/a.yaml", "platform: {os: macos}\ndescription: ä\xff\n",
+			"runners/a.yaml:2:15: FF_INVALID_DOCUMENT",
+		},
 		{"NUL", "agents/a/agent.md", "---\n---\nText\x00.\n", "agents/a/agent.md:3:5: FF_INVALID_DOCUMENT"},
 		{"a carriage return alone", "agents/a/agent.md", "Text\r.\n", "agents/a/agent.md:1:5: FF_INVALID_DOCUMENT"},
-		{"an escape sequence of terminals", "agents/a/agent.md", "Text\x1b[2J\n", "agents/a/agent.md:1:5: FF_INVALID_DOCUMENT"},
-		{"a line separator in YAML", "runners/a.yaml", runner + "description: a\u2028b\n", "runners/a.yaml:2:15: FF_INVALID_YAML"},
+		{
+			"an escape sequence of terminals", "agents/a/agent.md", "Text\x1b[2J\n",
+			"agents/a/agent.md:1:5: FF_INVALID_DOCUMENT",
+		},
+		{
+			"a line separator in YAML", "runners/a.yaml", runner + "description: a\u2028b\n",
+			"runners/a.yaml:2:15: FF_INVALID_YAML",
+		},
 		{"a file of a skill that is no text", "skills/a/logo.png", "\x89PNG", "skills/a/logo.png:1:1: FF_INVALID_DOCUMENT"},
 		{"a text that is never closed", "runners/a.yaml", "description: \"a\n", "runners/a.yaml:2:1: FF_INVALID_YAML"},
-		{"a key of a terminal's escape sequence", "runners/a.yaml", runner + "\"\\e[2J\": 1\n", `runners/a.yaml:2:1: FF_UNKNOWN_FIELD unknown key "\x1b[2J"`},
+		{
+			"a key of a terminal's escape sequence", "runners/a.yaml", runner + "\"\\e[2J\": 1\n",
+			`runners/a.yaml:2:1: FF_UNKNOWN_FIELD unknown key "\x1b[2J"`,
+		},
 		{"an anchored key", "runners/a.yaml", runner + "&a description: x\n", "runners/a.yaml:2:1: FF_ANCHOR"},
 		{"an alias as a key", "runners/a.yaml", "description: &a x\n*a : 1\n" + runner, "runners/a.yaml:2:1: FF_ALIAS"},
 		{"NUL in a key", "runners/a.yaml", runner + "\"a\\0\": x\n", "runners/a.yaml:2:1: FF_INVALID_VALUE"},
 		{"an alias for all", "runners/a.yaml", "*a\n", "runners/a.yaml:1:1: FF_ALIAS"},
-		{"a second document without a first", "runners/a.yaml", "---\n---\nplatform: {os: macos}\n", "runners/a.yaml:2:1: FF_INVALID_YAML"},
-		{"a directive below a comment", "runners/a.yaml", "# a\n\n%TAG ! a\n---\n" + runner, "runners/a.yaml:3:1: FF_INVALID_YAML"},
+		{
+			"a second document without a first", "runners/a.yaml", "---\n---\nplatform: {os: macos}\n",
+			"runners/a.yaml:2:1: FF_INVALID_YAML",
+		},
+		{
+			"a directive below a comment", "runners/a.yaml", "# a\n\n%TAG ! a\n---\n" + runner,
+			"runners/a.yaml:3:1: FF_INVALID_YAML",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +148,9 @@ func TestScalars(t *testing.T) {
 			t.Parallel()
 			files := with("runners/a.yaml", "description: "+test.scalar+"\nplatform: {os: macos}\n")
 			if got, found := definition.Parse(files, definition.Known{}); got == nil {
-				if test.text != mismatch || !strings.Contains(lines(found), "runners/a.yaml:1:") || !strings.Contains(lines(found), mismatch) {
+				if test.text != mismatch || !strings.Contains(
+					lines(found), "runners/a.yaml:1:",
+				) || !strings.Contains(lines(found), mismatch) {
 					t.Errorf("as a text: got %s", lines(found))
 				}
 			} else if got.Runners[0].Description != test.text {
@@ -126,12 +164,17 @@ func TestScalars(t *testing.T) {
 			} else if fmt.Sprint(*got.Webhooks[0].Enabled) != test.truth {
 				t.Errorf("as a truth value: got %v, want %s", *got.Webhooks[0].Enabled, test.truth)
 			}
-			files = with("automations/a.md", "---\ntriggers:\n- provider: webhook\n  event: received\n  filter:\n    webhook_ids: [3kTMd9PqVxZ0aBcDeFgH1j]\n    payload:\n      on:\n      - "+test.scalar+"\n---\nText.\n")
+			files = with(
+				"automations/a.md",
+				"---\ntriggers:\n- provider: webhook\n  event: received\n  filter:\n    webhook_ids: [3kTMd9PqVxZ0aBcDeFgH1j]\n    payload:\n      on:\n      - "+test.scalar+"\n---\nText.\n",
+			)
 			if got, found := definition.Parse(files, definition.Known{}); got == nil {
 				if test.payload != mismatch || !strings.Contains(lines(found), "automations/a.md:9:9: "+mismatch) {
 					t.Errorf("in a payload filter: got %s", lines(found))
 				}
-			} else if text := string(got.Automations[0].Triggers[0].Filter); !strings.HasSuffix(text, `"payload":{"on":[`+test.payload+`]}}`) || !json.Valid([]byte(text)) {
+			} else if text := string(got.Automations[0].Triggers[0].Filter); !strings.HasSuffix(
+				text, `"payload":{"on":[`+test.payload+`]}}`,
+			) || !json.Valid([]byte(text)) {
 				t.Errorf("in a payload filter: got %s, want %s", text, test.payload)
 			}
 		})
@@ -141,17 +184,23 @@ func TestScalars(t *testing.T) {
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	d := definition.Diagnostic{
-		Code: definition.UnknownField, Message: "100% of a:\r\nb", Path: "a,b:c.yaml", Line: 2, Column: 3, Severity: definition.SeverityWarning, Nearest: "x",
+		Code: definition.UnknownField, Message: "100% of a:\r\nb", Path: "a,b:c.yaml", Line: 2, Column: 3,
+		Severity: definition.SeverityWarning, Nearest: "x",
 	}
 	if got, want := d.GitHub(), `::warning file=a%2Cb%3Ac.yaml,line=2,col=3::FF_UNKNOWN_FIELD (warning) 100%25 of a:%0D%0Ab; did you mean "x"?`; got != want {
 		t.Errorf("for GitHub: got %s, want %s", got, want)
 	}
-	d = definition.Diagnostic{Code: definition.UnsupportedPath, Message: "m", Path: "a\x1b[2J\nb", Line: 1, Column: 1, Severity: definition.SeverityError}
+	d = definition.Diagnostic{
+		Code: definition.UnsupportedPath, Message: "m", Path: "a\x1b[2J\nb", Line: 1, Column: 1,
+		Severity: definition.SeverityError,
+	}
 	if got, want := d.String(), `"a\x1b[2J\nb":1:1: FF_UNSUPPORTED_PATH m`; got != want {
 		t.Errorf("for a terminal: got %s, want %s", got, want)
 	}
 	text, err := json.Marshal(d)
-	if want := `{"code":"FF_UNSUPPORTED_PATH","message":"m","path":"a\u001b[2J\nb","line":1,"column":1,"severity":"error"}`; err != nil || string(text) != want {
+	if want := `{"code":"FF_UNSUPPORTED_PATH","message":"m","path":"a\u001b[2J\nb","line":1,"column":1,"severity":"error"}`; err != nil || string(
+		text,
+	) != want {
 		t.Errorf("as JSON: got %s (%v), want %s", text, err, want)
 	}
 	long := findings(with("runners/a.yaml", "platform: {os: "+strings.Repeat("ä", 5000)+"}\n"))
@@ -168,7 +217,9 @@ func TestHostile(t *testing.T) {
 	runner := func(name, content string) { trees[name] = with("runners/a.yaml", content) }
 	laughs := "a0: &a0 x\n"
 	for i := range 100 {
-		laughs += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 9), ","))
+		laughs += fmt.Sprintf(
+			"a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 9), ","),
+		)
 	}
 	runner("a billion laughs", laughs)
 	runner("lists in lists", strings.Repeat("[", 100_000))
@@ -197,7 +248,12 @@ func TestHostile(t *testing.T) {
 	runner("only line breaks", strings.Repeat("\n", 3<<20))
 	runner("only fences", strings.Repeat("---\n", 60_000))
 	runner("only NUL", strings.Repeat("\x00", 1<<20))
-	trees["deep filters"] = with("automations/a.md", "---\ntriggers:\n- provider: webhook\n  event: received\n  filter:\n    webhook_ids: [x]\n    payload: "+strings.Repeat("{a: ", 5000)+"[1]"+strings.Repeat("}", 5000)+"\n---\nText.\n")
+	trees["deep filters"] = with(
+		"automations/a.md",
+		"---\ntriggers:\n- provider: webhook\n  event: received\n  filter:\n    webhook_ids: [x]\n    payload: "+strings.Repeat(
+			"{a: ", 5000,
+		)+"[1]"+strings.Repeat("}", 5000)+"\n---\nText.\n",
+	)
 	trees["fences of frontmatter"] = with("agents/a/agent.md", strings.Repeat("---\n", 500_000))
 	many := with()
 	for i := range definition.MaxFiles + 1 {
@@ -247,7 +303,9 @@ func TestLimits(t *testing.T) {
 		t.Errorf("4 MB: got %s", got)
 	}
 	files["skills/s/data.txt"] = append(files["skills/s/data.txt"], 'x')
-	if got, want := findings(files), "skills/s/data.txt:1:1: FF_INVALID_DOCUMENT the tree has 4194305 bytes; at most 4194304 (4 MB) are allowed: this is its largest file\n"; got != want {
+	if got, want := findings(
+		files,
+	), "skills/s/data.txt:1:1: FF_INVALID_DOCUMENT the tree has 4194305 bytes; at most 4194304 (4 MB) are allowed: this is its largest file\n"; got != want {
 		t.Errorf("4 MB and a byte: got %s, want %s", got, want)
 	}
 }
@@ -261,16 +319,36 @@ func TestLimitsOfTheAPI(t *testing.T) {
 	}
 	for _, test := range []struct{ name, path, content, want string }{
 		{"a name", "runners/a.yaml", "description: x\nplatform: {os: macos}\n", ""},
-		{"a long name", "agents/a/agent.md", "---\nmodel: " + strings.Repeat("ä", 51) + "\n---\n", "agents/a/agent.md:2:8: FF_INVALID_VALUE model must be at most 100 bytes, not 102"},
-		{"a name with an escape sequence", "agents/a/agent.md", "---\nmodel: \"a\\e[2J\"\n---\n", `agents/a/agent.md:2:8: FF_INVALID_VALUE model must be one line that is not empty, without control characters, not "a\x1b[2J"`},
-		{"a long description", "agents/a/agent.md", "---\ndescription: " + strings.Repeat("x", 4097) + "\n---\n", "agents/a/agent.md:2:14: FF_INVALID_VALUE description must be at most 4096 bytes, not 4097"},
-		{"a long prompt", "agents/a/agent.md", "---\n---\n" + strings.Repeat("x", 256<<10+1) + "\n", "agents/a/agent.md:3:1: FF_INVALID_DOCUMENT the prompt has 262145 bytes; at most 262144 are allowed"},
 		{
-			"a large configuration", "agents/a/agent.md", "---\nmcpServers:\n  x: {command: " + strings.Repeat("x", 200_000) + "}\n---\n" + strings.Repeat("p", 100_000),
+			"a long name", "agents/a/agent.md", "---\nmodel: " + strings.Repeat("ä", 51) + "\n---\n",
+			"agents/a/agent.md:2:8: FF_INVALID_VALUE model must be at most 100 bytes, not 102",
+		},
+		{
+			"a name with an escape sequence", "agents/a/agent.md", "---\nmodel: \"a\\e[2J\"\n---\n",
+			`agents/a/agent.md:2:8: FF_INVALID_VALUE model must be one line that is not empty, without control characters, not "a\x1b[2J"`,
+		},
+		{
+			"a long description", "agents/a/agent.md", "---\ndescription: " + strings.Repeat("x", 4097) + "\n---\n",
+			"agents/a/agent.md:2:14: FF_INVALID_VALUE description must be at most 4096 bytes, not 4097",
+		},
+		{
+			"a long prompt", "agents/a/agent.md", "---\n---\n" + strings.Repeat("x", 256<<10+1) + "\n",
+			"agents/a/agent.md:3:1: FF_INVALID_DOCUMENT the prompt has 262145 bytes; at most 262144 are allowed",
+		},
+		{
+			"a large configuration", "agents/a/agent.md",
+			"---\nmcpServers:\n  x: {command: " + strings.Repeat("x", 200_000) + "}\n---\n" + strings.Repeat("p", 100_000),
 			"agents/a/agent.md:1:1: FF_INVALID_DOCUMENT the configuration has 300053 bytes as JSON, the prompt of an agent included; at most 262144 are allowed",
 		},
-		{"a large runner", "runners/a.yaml", "platform: {linux: {dockerImage: a}}\nsetupCommands:\n" + strings.Repeat("  - "+strings.Repeat("x", 1000)+"\n", 300), "runners/a.yaml:1:1: FF_INVALID_DOCUMENT the runner has 300972 bytes as JSON; at most 262144 are allowed"},
-		{"many MCP servers", "agents/a/agent.md", "---\nmcpServers:\n" + servers + "---\n", "agents/a/agent.md:3:3: FF_INVALID_MCP mcpServers has 51 entries; at most 50 are allowed"},
+		{
+			"a large runner", "runners/a.yaml",
+			"platform: {linux: {dockerImage: a}}\nsetupCommands:\n" + strings.Repeat("  - "+strings.Repeat("x", 1000)+"\n", 300),
+			"runners/a.yaml:1:1: FF_INVALID_DOCUMENT the runner has 300972 bytes as JSON; at most 262144 are allowed",
+		},
+		{
+			"many MCP servers", "agents/a/agent.md", "---\nmcpServers:\n" + servers + "---\n",
+			"agents/a/agent.md:3:3: FF_INVALID_MCP mcpServers has 51 entries; at most 50 are allowed",
+		},
 	} {
 		if got := findings(with(test.path, test.content)); strings.TrimSpace(got) != test.want {
 			t.Errorf("%s: got %s, want %s", test.name, got, test.want)
@@ -291,29 +369,94 @@ func TestTrees(t *testing.T) {
 		files map[string][]byte
 		want  string
 	}{
-		{"no agents", map[string][]byte{"factory.yaml": []byte(smallFactory)}, "factory.yaml:1:1: FF_MISSING_REQUIRED the factory has no agents"},
+		{
+			"no agents",
+			map[string][]byte{"factory.yaml": []byte(smallFactory)},
+			"factory.yaml:1:1: FF_MISSING_REQUIRED the factory has no agents",
+		},
 		{"nothing at all", nil, "factory.yaml:1:1: FF_MISSING_FACTORY the tree has no factory.yaml"},
-		{"a foreman that cannot be read", with("agents/foreman/agent.md", "---\na: [\n---\n"), "agents/foreman/agent.md:3:1: FF_INVALID_YAML"},
+		{
+			"a foreman that cannot be read", with("agents/foreman/agent.md", "---\na: [\n---\n"),
+			"agents/foreman/agent.md:3:1: FF_INVALID_YAML",
+		},
 		{"an empty factory", with("factory.yaml", ""), "factory.yaml:1:1: FF_INVALID_DOCUMENT the document is empty\n"},
 		{"an empty webhook", with("webhooks/a.yaml", ""), "webhooks/a.yaml:1:1: FF_INVALID_DOCUMENT the document is empty\n"},
-		{"an empty suite", with("benchmarks/a/suite.yaml", "\n"), "benchmarks/a/suite.yaml:1:1: FF_INVALID_DOCUMENT the document is empty\n"},
-		{"a name among many", with(append(agents, "automations/a.md", scheduled)...), "automations/a.md:3:8: FF_INVALID_REFERENCE the factory has no agent \"nobody\"; it has others\n"},
-		{"a name that nothing is near to", with("webhooks/ä.yaml", "secretName: A\n"), "webhooks/ä.yaml:1:1: FF_UNSUPPORTED_PATH \"ä\" cannot be a name of the kind webhook: it must be 1 to 63 lower-case letters, digits and -, the first one a letter or digit\n"},
-		{"a long path", with("skills/a/"+strings.Repeat("x", 512), "x"), "FF_UNSUPPORTED_PATH a path may have at most 512 bytes\n"},
-		{"a file that is a folder, too", with("skills/a/SKILL.md", "---\nname: a\ndescription: b\n---\nText.\n", "skills/a/SKILL.md/b/c", "x"), "skills/a/SKILL.md/b/c:1:1: FF_UNSUPPORTED_PATH skills/a/SKILL.md is a file: there can be nothing below it\n"},
-		{"a path with a line break", with("runners/a\nb.yaml", "x"), "\"runners/a\\nb.yaml\":1:1: FF_UNSUPPORTED_PATH a path must be printable text in UTF-8\n"},
-		{"a path that is no text", with("runners/\xff.yaml", "x"), "FF_UNSUPPORTED_PATH a path must be printable text in UTF-8\n"},
-		{"an MCP server that is no mapping", with("agents/a/agent.md", "---\nmcpServers: {a: x}\n---\n"), "agents/a/agent.md:2:17: FF_TYPE_MISMATCH each of mcpServers must be a mapping, not the text \"x\"\n"},
-		{"an MCP server without a name", with("agents/a/agent.md", "---\nmcpServers: {\" \": {id: x}}\n---\n"), "agents/a/agent.md:2:19: FF_INVALID_MCP an MCP server needs a name, which the agent sees\n"},
-		{"a harness that is no name", with("agents/a/agent.md", "---\nharness: {type: a b, model: x}\n---\n"), "agents/a/agent.md:2:17: FF_INVALID_VALUE type must be the name of a harness, such as builtin or claude, not \"a b\"\n"},
-		{"a filter without a value", with("automations/a.md", "---\ntriggers: [{provider: github, event: push, filter: }]\n---\nText.\n"), ""},
-		{"a filter that is an alias", with("automations/a.md", "---\ntriggers: [{provider: github, event: push, filter: &a {repos: *a}}]\n---\nText.\n"), "FF_ALIAS"},
-		{"a scorer that passes nothing", with("scorers/a/scorer.md", "---\nagents: [foreman]\nlabels: [{value: a, score: 0}]\npassingScore: 1\nmodel: m\n---\nText.\n"), "FF_INVALID_VALUE at least one label must have a score"},
-		{"a scorer without a rubric", with("scorers/a/scorer.md", "---\nagents: [foreman]\nlabels: [{value: a, score: 0}, {value: b, score: 1}]\npassingScore: 1\nmodel: m\n---\n"), "scorers/a/scorer.md:7:1: FF_INVALID_DOCUMENT the rubric is missing"},
-		{"a skill that the agent's reader refuses", with("skills/a/SKILL.md", "---\nname: a\ndescription: |9\n         A.\n---\nText.\n"), "skills/a/SKILL.md:1:1: FF_INVALID_DOCUMENT the description"},
+		{
+			"an empty suite", with("benchmarks/a/suite.yaml", "\n"),
+			"benchmarks/a/suite.yaml:1:1: FF_INVALID_DOCUMENT the document is empty\n",
+		},
+		{
+			"a name among many", with(append(agents, "automations/a.md", scheduled)...),
+			"automations/a.md:3:8: FF_INVALID_REFERENCE the factory has no agent \"nobody\"; it has others\n",
+		},
+		{
+			"a name that nothing is near to", with("webhooks/ä.yaml", "secretName: A\n"),
+			"webhooks/ä.yaml:1:1: FF_UNSUPPORTED_PATH \"ä\" cannot be a name of the kind webhook: it must be 1 to 63 lower-case letters, digits and -, the first one a letter or digit\n",
+		},
+		{
+			"a long path", with("skills/a/"+strings.Repeat("x", 512), "x"),
+			"FF_UNSUPPORTED_PATH a path may have at most 512 bytes\n",
+		},
+		{
+			"a file that is a folder, too",
+			with("skills/a/SKILL.md", "---\nname: a\ndescription: b\n---\nText.\n", "skills/a/SKILL.md/b/c", "x"),
+			"skills/a/SKILL.md/b/c:1:1: FF_UNSUPPORTED_PATH skills/a/SKILL.md is a file: there can be nothing below it\n",
+		},
+		{
+			"a path with a line break", with("runners/a\nb.yaml", "x"),
+			"\"runners/a\\nb.yaml\":1:1: FF_UNSUPPORTED_PATH a path must be printable text in UTF-8\n",
+		},
+		{
+			"a path that is no text", with("runners/\xff.yaml", "x"),
+			"FF_UNSUPPORTED_PATH a path must be printable text in UTF-8\n",
+		},
+		{
+			"an MCP server that is no mapping", with("agents/a/agent.md", "---\nmcpServers: {a: x}\n---\n"),
+			"agents/a/agent.md:2:17: FF_TYPE_MISMATCH each of mcpServers must be a mapping, not the text \"x\"\n",
+		},
+		{
+			"an MCP server without a name", with("agents/a/agent.md", "---\nmcpServers: {\" \": {id: x}}\n---\n"),
+			"agents/a/agent.md:2:19: FF_INVALID_MCP an MCP server needs a name, which the agent sees\n",
+		},
+		{
+			"a harness that is no name", with("agents/a/agent.md", "---\nharness: {type: a b, model: x}\n---\n"),
+			"agents/a/agent.md:2:17: FF_INVALID_VALUE type must be the name of a harness, such as builtin or claude, not \"a b\"\n",
+		},
+		{
+			"a filter without a value",
+			with("automations/a.md", "---\ntriggers: [{provider: github, event: push, filter: }]\n---\nText.\n"), "",
+		},
+		{
+			"a filter that is an alias",
+			with("automations/a.md", "---\ntriggers: [{provider: github, event: push, filter: &a {repos: *a}}]\n---\nText.\n"),
+			"FF_ALIAS",
+		},
+		{
+			"a scorer that passes nothing",
+			with(
+				"scorers/a/scorer.md",
+				"---\nagents: [foreman]\nlabels: [{value: a, score: 0}]\npassingScore: 1\nmodel: m\n---\nText.\n",
+			),
+			"FF_INVALID_VALUE at least one label must have a score",
+		},
+		{
+			"a scorer without a rubric",
+			with(
+				"scorers/a/scorer.md",
+				"---\nagents: [foreman]\nlabels: [{value: a, score: 0}, {value: b, score: 1}]\npassingScore: 1\nmodel: m\n---\n",
+			),
+			"scorers/a/scorer.md:7:1: FF_INVALID_DOCUMENT the rubric is missing",
+		},
+		{
+			"a skill that the agent's reader refuses",
+			with("skills/a/SKILL.md", "---\nname: a\ndescription: |9\n         A.\n---\nText.\n"),
+			"skills/a/SKILL.md:1:1: FF_INVALID_DOCUMENT the description",
+		},
 	} {
 		switch got := findings(test.files); {
-		case test.want == "" && got != "", !strings.Contains(got, test.want), strings.HasSuffix(test.want, "\n") && strings.Count(got, "\n") != 1:
+		case test.want == "" && got != "", !strings.Contains(got, test.want), strings.HasSuffix(
+			test.want, "\n",
+		) && strings.Count(got, "\n") != 1:
 			t.Errorf("%s: got\n%swant\n%s", test.name, got, test.want)
 		}
 	}
@@ -322,7 +465,10 @@ func TestTrees(t *testing.T) {
 // TestOrderDoesNotMatter: the same tree gives the same findings every time.
 func TestOrderDoesNotMatter(t *testing.T) {
 	t.Parallel()
-	files := with("agents/A/agent.md", "", "agents/a/agent.md", "", "automations/x.md", "", "automations/x/automation.md", "", "webhooks/a.yaml", "a: 1", "webhooks/b.yaml", "b: 1")
+	files := with(
+		"agents/A/agent.md", "", "agents/a/agent.md", "", "automations/x.md", "", "automations/x/automation.md", "",
+		"webhooks/a.yaml", "a: 1", "webhooks/b.yaml", "b: 1",
+	)
 	first := findings(files)
 	for range 20 {
 		if diff := cmp.Diff(first, findings(files)); diff != "" {
@@ -335,13 +481,16 @@ func TestOrderDoesNotMatter(t *testing.T) {
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	files := with(
-		"factory.yaml", "schemaVersion: v1alpha1\nname: x\nalias: Taken\nsecrets: [API_KEY]\nagentDefaults: {model: m, environmentId: e1, runner: r1}\n"+
+		"factory.yaml",
+		"schemaVersion: v1alpha1\nname: x\nalias: Taken\nsecrets: [API_KEY]\nagentDefaults: {model: m, environmentId: e1, runner: r1}\n"+
 			"mcpServers:\n  a:\n    command: x\n    env: {T: \"${{ secrets.API_KEX }}\"}\n  b: {id: mcp-2}\n",
-		"agents/foreman/agent.md", "---\nagentType: FOREMAN\nharness:\n  type: codxe\n  model: m\n  auth: {source: managedSecret, secretName: API_KEZ}\n---\n",
+		"agents/foreman/agent.md",
+		"---\nagentType: FOREMAN\nharness:\n  type: codxe\n  model: m\n  auth: {source: managedSecret, secretName: API_KEZ}\n---\n",
 		"webhooks/a.yaml", "authMode: url_token\nsecretName: API_KEY\n",
 		"webhooks/b.yaml", "secretName: API_KEI\n",
 		"runners/a.yaml", "platform: {linux: {dockerImage: x, registryCredentialSecretName: NONE}}\n",
-		"automations/a.md", "---\ntriggers:\n- {provider: webhook, event: received, filter: {webhook_ids: [uid1, uid2, a]}}\n- {provider: schedule, event: cron_fired, filter: {schedule_ids: [s1, s2]}}\nenvironmentId: e2\n---\nText.\n",
+		"automations/a.md",
+		"---\ntriggers:\n- {provider: webhook, event: received, filter: {webhook_ids: [uid1, uid2, a]}}\n- {provider: schedule, event: cron_fired, filter: {schedule_ids: [s1, s2]}}\nenvironmentId: e2\n---\nText.\n",
 	)
 	judge := func(name string) (problem, nearest string) {
 		if name == "API_KEY" {
@@ -350,7 +499,8 @@ func TestKnown(t *testing.T) {
 		return fmt.Sprintf("the team has no managed secret %q", name), penstock.Nearest(name, []string{"API_KEY"})
 	}
 	known := definition.Known{
-		Harnesses: []string{"builtin", "claude", "codex"}, RunSecret: judge, Environments: []string{"e1"}, Runners: []string{"r1"},
+		Harnesses: []string{"builtin", "claude", "codex"}, RunSecret: judge, Environments: []string{"e1"},
+		Runners:    []string{"r1"},
 		MCPServers: []string{"mcp-1"}, WebhookUIDs: []string{"uid1"}, ScheduleIDs: []string{"s1"},
 		WebhookSecret: func(webhook, name string) (problem, nearest string) {
 			problem, nearest = judge(name)
@@ -397,7 +547,9 @@ func TestInheritance(t *testing.T) {
 	} {
 		files := with("factory.yaml", smallFactory+test.factory, "agents/foreman/agent.md", "---\nagentType: FOREMAN\n"+test.agent+"---\n",
 			"automations/a.md", "---\n"+trigger+test.automation+"---\nText.\n")
-		if got := findings(files); strings.Contains(got, "workerEnvironment needs") != test.refused || !test.refused && got != "" {
+		if got := findings(files); strings.Contains(
+			got, "workerEnvironment needs",
+		) != test.refused || !test.refused && got != "" {
 			t.Errorf("%s: got %q", test.name, got)
 		}
 	}
@@ -441,15 +593,25 @@ func TestTriggersAsTheAPI(t *testing.T) {
 	const head = "---\ntriggers:\n- provider: github\n  event: push\n  filter:\n    "
 	for _, test := range []struct{ name, filter, want string }{
 		{"a number that no pull request has", "pr_numbers: [1, 0]", "6:21: FF_INVALID_FILTER filter/pr_numbers/1 must be"},
-		{"too many values", "labels: [" + strings.Repeat("a, ", 101) + "]", "6:13: FF_INVALID_FILTER filter/labels has 101 values"},
-		{"a value that is too long", "labels: [" + strings.Repeat("a", 257) + "]", "6:14: FF_INVALID_FILTER filter/labels/0 must be"},
+		{
+			"too many values", "labels: [" + strings.Repeat("a, ", 101) + "]",
+			"6:13: FF_INVALID_FILTER filter/labels has 101 values",
+		},
+		{
+			"a value that is too long", "labels: [" + strings.Repeat("a", 257) + "]",
+			"6:14: FF_INVALID_FILTER filter/labels/0 must be",
+		},
 	} {
-		if got := findings(with("automations/a.md", head+test.filter+"\n---\nText.\n")); !strings.Contains(got, "automations/a.md:"+test.want) {
+		if got := findings(
+			with("automations/a.md", head+test.filter+"\n---\nText.\n"),
+		); !strings.Contains(got, "automations/a.md:"+test.want) {
 			t.Errorf("%s: got %s", test.name, got)
 		}
 	}
 	many := "---\ntriggers:\n" + strings.Repeat("- {provider: github, event: push}\n", 21) + "---\nText.\n"
-	if got, want := findings(with("automations/a.md", many)), "automations/a.md:3:1: FF_INVALID_TRIGGER an automation has 21 triggers; at most 20 are allowed\n"; got != want {
+	if got, want := findings(
+		with("automations/a.md", many),
+	), "automations/a.md:3:1: FF_INVALID_TRIGGER an automation has 21 triggers; at most 20 are allowed\n"; got != want {
 		t.Errorf("21 triggers: got %s, want %s", got, want)
 	}
 }

@@ -30,61 +30,169 @@ func TestSetKeys(t *testing.T) {
 		{"a text changes in its place", "a: x # why\nb: y\n", "a: z # why\nb: y\n", []definition.KeyChange{set("a", "z")}},
 		{"quotes go with the text that needed them", "a: \"1\"\n", "a: x\n", []definition.KeyChange{set("a", "x")}},
 		{"quotes come with a text that needs them", "a: x\n", "a: \"1\"\n", []definition.KeyChange{set("a", "1")}},
-		{"what is equal is not touched", "a: 'x'   # odd\nb: [1,2]\n", "a: 'x'   # odd\nb: [1,2]\n", []definition.KeyChange{set("a", "x"), set("b", []int{1, 2})}},
-		{"a key is added below the last", "a: x\n\n# the end\n", "a: x\nb: true\n\n# the end\n", []definition.KeyChange{set("b", true)}},
+		{
+			"what is equal is not touched", "a: 'x'   # odd\nb: [1,2]\n", "a: 'x'   # odd\nb: [1,2]\n",
+			[]definition.KeyChange{set("a", "x"), set("b", []int{1, 2})},
+		},
+		{
+			"a key is added below the last", "a: x\n\n# the end\n", "a: x\nb: true\n\n# the end\n",
+			[]definition.KeyChange{set("b", true)},
+		},
 		{"a last line without an end", "a: x", "a: x\nb: w", []definition.KeyChange{set("b", "w")}},
-		{"a key is removed, the comment above stays", "a: x\n# about b\nb: y # gone\nc: z\n", "a: x\n# about b\nc: z\n", []definition.KeyChange{remove("b")}},
-		{"a block is removed as a whole", "a:\n  - x\n\n  # why\n  - y\nb: z\n", "b: z\n", []definition.KeyChange{remove("a")}},
+		{
+			"a key is removed, the comment above stays", "a: x\n# about b\nb: y # gone\nc: z\n", "a: x\n# about b\nc: z\n",
+			[]definition.KeyChange{remove("b")},
+		},
+		{
+			"a block is removed as a whole", "a:\n  - x\n\n  # why\n  - y\nb: z\n", "b: z\n",
+			[]definition.KeyChange{remove("a")},
+		},
 		{"a key that is not there is not removed", "a: x\n", "a: x\n", []definition.KeyChange{remove("b")}},
 		{
-			"inside of a mapping only what differs changes", "m:\n  # one\n  a: 1\n  b: 2 # two\nz: 1\n", "m:\n  # one\n  a: 1\n  b: 3 # two\n  c: 4\nz: 1\n",
+			"inside of a mapping only what differs changes", "m:\n  # one\n  a: 1\n  b: 2 # two\nz: 1\n",
+			"m:\n  # one\n  a: 1\n  b: 3 # two\n  c: 4\nz: 1\n",
 			[]definition.KeyChange{set("m", object{"a": 1, "b": 3, "c": 4})},
 		},
 		{
-			"inside of a list only what differs changes", "l:\n  - x # one\n  - y # two\n  # three\n  - z\n", "l:\n  - x # one\n  - w # two\n  # three\n  - z\n",
+			"inside of a list only what differs changes", "l:\n  - x # one\n  - y # two\n  # three\n  - z\n",
+			"l:\n  - x # one\n  - w # two\n  # three\n  - z\n",
 			[]definition.KeyChange{set("l", []string{"x", "w", "z"})},
 		},
-		{"an item is put before the last", "l:\n- x\n- z\nm: 1\n", "l:\n- x\n- w\n- z\nm: 1\n", []definition.KeyChange{set("l", []string{"x", "w", "z"})}},
-		{"an item is put first", "l:\n  - y\n", "l:\n  - x\n  - y\n", []definition.KeyChange{set("l", []string{"x", "y"})}},
-		{"an item is removed", "l:\n  - x\n  - y # gone\n  - z\n", "l:\n  - x\n  - z\n", []definition.KeyChange{set("l", []string{"x", "z"})}},
 		{
-			"a key of an item of a list changes", "l:\n  - a: 1 # one\n    b: 2\n  - a: 3\n", "l:\n  - a: 1 # one\n    b: 4\n  - a: 3\n",
+			"an item is put before the last", "l:\n- x\n- z\nm: 1\n", "l:\n- x\n- w\n- z\nm: 1\n",
+			[]definition.KeyChange{set("l", []string{"x", "w", "z"})},
+		},
+		{"an item is put first", "l:\n  - y\n", "l:\n  - x\n  - y\n", []definition.KeyChange{set("l", []string{"x", "y"})}},
+		{
+			"an item is removed", "l:\n  - x\n  - y # gone\n  - z\n", "l:\n  - x\n  - z\n",
+			[]definition.KeyChange{set("l", []string{"x", "z"})},
+		},
+		{
+			"a key of an item of a list changes", "l:\n  - a: 1 # one\n    b: 2\n  - a: 3\n",
+			"l:\n  - a: 1 # one\n    b: 4\n  - a: 3\n",
 			[]definition.KeyChange{set("l", []object{{"a": 1, "b": 4}, {"a": 3}})},
 		},
-		{"the first key of an item goes", "l:\n  - a: 1\n    b: 2\n", "l:\n  - b: 2\n", []definition.KeyChange{set("l", []object{{"b": 2}})}},
-		{"a list in one line stays in one line", "l: [x, y] # why\n", "l: [x, z, \"1\"] # why\n", []definition.KeyChange{set("l", []string{"x", "z", "1"})}},
+		{
+			"the first key of an item goes", "l:\n  - a: 1\n    b: 2\n", "l:\n  - b: 2\n",
+			[]definition.KeyChange{set("l", []object{{"b": 2}})},
+		},
+		{
+			"a list in one line stays in one line", "l: [x, y] # why\n", "l: [x, z, \"1\"] # why\n",
+			[]definition.KeyChange{set("l", []string{"x", "z", "1"})},
+		},
 		{"an empty list gets items", "l: []\nm: 1\n", "l: [x]\nm: 1\n", []definition.KeyChange{set("l", []string{"x"})}},
 		{"a list loses all items", "l:\n  - x\nm: 1\n", "l: []\nm: 1\n", []definition.KeyChange{set("l", []string{})}},
 		{"a key without a value gets one", "a:\nb: 1\n", "a: x\nb: 1\n", []definition.KeyChange{set("a", "x")}},
-		{"a text of several lines", "a: x\nb: 1\n", "a: |-\n  one\n  two\nb: 1\n", []definition.KeyChange{set("a", "one\ntwo")}},
-		{"a text of several lines before a comment", "a: x # why\n", "a: \"one\\ntwo\" # why\n", []definition.KeyChange{set("a", "one\ntwo")}},
-		{"a block of text changes", "a: |\n  one\n\n  # no comment\n# comment\nb: 1\n", "a: |\n  two\n  three\n# comment\nb: 1\n", []definition.KeyChange{set("a", "two\nthree\n")}},
-		{"a block of text becomes a line", "a: >-\n  one\n  two\n\n# b\nb: 1\n", "a: x\n\n# b\nb: 1\n", []definition.KeyChange{set("a", "x")}},
-		{"a mapping takes the place of a text", "a: x\nb: 1\n", "a:\n  c: 1\nb: 1\n", []definition.KeyChange{set("a", object{"c": 1})}},
-		{"line ends of the document", "a: x\r\nb: y\r\n", "a: x\r\nb: y\r\nc:\r\n  - z\r\n", []definition.KeyChange{set("c", []string{"z"})}},
+		{
+			"a text of several lines", "a: x\nb: 1\n", "a: |-\n  one\n  two\nb: 1\n",
+			[]definition.KeyChange{set("a", "one\ntwo")},
+		},
+		{
+			"a text of several lines before a comment", "a: x # why\n", "a: \"one\\ntwo\" # why\n",
+			[]definition.KeyChange{set("a", "one\ntwo")},
+		},
+		{
+			"a block of text changes", "a: |\n  one\n\n  # no comment\n# comment\nb: 1\n",
+			"a: |\n  two\n  three\n# comment\nb: 1\n",
+			[]definition.KeyChange{set("a", "two\nthree\n")},
+		},
+		{
+			"a block of text becomes a line", "a: >-\n  one\n  two\n\n# b\nb: 1\n", "a: x\n\n# b\nb: 1\n",
+			[]definition.KeyChange{set("a", "x")},
+		},
+		{
+			"a mapping takes the place of a text", "a: x\nb: 1\n", "a:\n  c: 1\nb: 1\n",
+			[]definition.KeyChange{set("a", object{"c": 1})},
+		},
+		{
+			"line ends of the document", "a: x\r\nb: y\r\n", "a: x\r\nb: y\r\nc:\r\n  - z\r\n",
+			[]definition.KeyChange{set("c", []string{"z"})},
+		},
 		{"a byte order mark stays", "\ufeffa: x\n", "\ufeffa: w\n", []definition.KeyChange{set("a", "w")}},
 		{"quoted keys", "\"a b\": x\n'c': y\n", "\"a b\": z\n'c': y\n", []definition.KeyChange{set("a b", "z")}},
-		{"everything in one line is written anew", "{a: x, b: [1]}\n", "a: w\nb:\n  - 1\n", []definition.KeyChange{set("a", "w")}},
-		{"characters of several bytes", "ä: ö # ü\nb: [é, x] # ß\n", "ä: ø # ü\nb: [é, å] # ß\n", []definition.KeyChange{set("ä", "ø"), set("b", []string{"é", "å"})}},
-		{"numbers keep their digits", "a: 1\n", "a: 9007199254740993\n", []definition.KeyChange{set("a", json.RawMessage("9007199254740993"))}},
-		{"quotes and brackets inside of a list in one line", "l: [\"a]\\\"\", 'b'']', c, {d: e'f}] # why\nz: 1\n", "l: [x] # why\nz: 1\n", []definition.KeyChange{set("l", []string{"x"})}},
-		{"a list in brackets over several lines", "l: [\n  a, # one ]\n  b,\n]\nz: 1\n", "l: [a]\nz: 1\n", []definition.KeyChange{set("l", []string{"a"})}},
-		{"a text in quotes over several lines", "a: \"one # no comment\n  \\\" two\" # why\nb: 'it''s'\n", "a: x # why\nb: w\n", []definition.KeyChange{set("a", "x"), set("b", "w")}},
-		{"an item that is a block of text goes", "l:\n  - |\n    one\n\n  - two\nz: 1\n", "l:\n\n  - two\nz: 1\n", []definition.KeyChange{set("l", []string{"two"})}},
-		{"an item that is a block of text changes", "l:\n  - |\n    one\n  - two\n", "l:\n  - three\n  - two\n", []definition.KeyChange{set("l", []string{"three", "two"})}},
-		{"a list in a list", "l:\n  - - a\n    - b\n  - - c\n", "l:\n  - - a\n    - d\n  - - c\n", []definition.KeyChange{set("l", [][]string{{"a", "d"}, {"c"}})}},
-		{"an item without a value", "l:\n  -\n  - b\n", "l:\n  - a\n  - b\n", []definition.KeyChange{set("l", []string{"a", "b"})}},
-		{"an item without a value goes", "l:\n  - a\n  -\n  - b\n", "l:\n  - a\n  - b\n", []definition.KeyChange{set("l", []string{"a", "b"})}},
-		{"an item beside a comment becomes a block", "l:\n  - a # why\n", "l:\n  - b: 1 # why\n", []definition.KeyChange{set("l", []object{{"b": 1}})}},
-		{"a mapping becomes a list", "m:\n  a: 1\nz: 1\n", "m:\n  - a\nz: 1\n", []definition.KeyChange{set("m", []string{"a"})}},
+		{
+			"everything in one line is written anew", "{a: x, b: [1]}\n", "a: w\nb:\n  - 1\n",
+			[]definition.KeyChange{set("a", "w")},
+		},
+		{
+			"characters of several bytes", "ä: ö # ü\nb: [é, x] # ß\n", "ä: ø # ü\nb: [é, å] # ß\n",
+			[]definition.KeyChange{set("ä", "ø"), set("b", []string{"é", "å"})},
+		},
+		{
+			"numbers keep their digits", "a: 1\n", "a: 9007199254740993\n",
+			[]definition.KeyChange{set("a", json.RawMessage("9007199254740993"))},
+		},
+		{
+			"quotes and brackets inside of a list in one line", "l: [\"a]\\\"\", 'b'']', c, {d: e'f}] # why\nz: 1\n",
+			"l: [x] # why\nz: 1\n",
+			[]definition.KeyChange{set("l", []string{"x"})},
+		},
+		{
+			"a list in brackets over several lines", "l: [\n  a, # one ]\n  b,\n]\nz: 1\n", "l: [a]\nz: 1\n",
+			[]definition.KeyChange{set("l", []string{"a"})},
+		},
+		{
+			"a text in quotes over several lines", "a: \"one # no comment\n  \\\" two\" # why\nb: 'it''s'\n",
+			"a: x # why\nb: w\n",
+			[]definition.KeyChange{set("a", "x"), set("b", "w")},
+		},
+		{
+			"an item that is a block of text goes", "l:\n  - |\n    one\n\n  - two\nz: 1\n", "l:\n\n  - two\nz: 1\n",
+			[]definition.KeyChange{set("l", []string{"two"})},
+		},
+		{
+			"an item that is a block of text changes", "l:\n  - |\n    one\n  - two\n", "l:\n  - three\n  - two\n",
+			[]definition.KeyChange{set("l", []string{"three", "two"})},
+		},
+		{
+			"a list in a list", "l:\n  - - a\n    - b\n  - - c\n", "l:\n  - - a\n    - d\n  - - c\n",
+			[]definition.KeyChange{set("l", [][]string{{"a", "d"}, {"c"}})},
+		},
+		{
+			"an item without a value", "l:\n  -\n  - b\n", "l:\n  - a\n  - b\n",
+			[]definition.KeyChange{set("l", []string{"a", "b"})},
+		},
+		{
+			"an item without a value goes", "l:\n  - a\n  -\n  - b\n", "l:\n  - a\n  - b\n",
+			[]definition.KeyChange{set("l", []string{"a", "b"})},
+		},
+		{
+			"an item beside a comment becomes a block", "l:\n  - a # why\n", "l:\n  - b: 1 # why\n",
+			[]definition.KeyChange{set("l", []object{{"b": 1}})},
+		},
+		{
+			"a mapping becomes a list", "m:\n  a: 1\nz: 1\n", "m:\n  - a\nz: 1\n",
+			[]definition.KeyChange{set("m", []string{"a"})},
+		},
 		{"all keys of a mapping go", "m:\n  a: 1\nz: 1\n", "m: {}\nz: 1\n", []definition.KeyChange{set("m", object{})}},
-		{"other keys in a mapping", "m:\n  a: 1\nz: 1\n", "m:\n  b: 1\nz: 1\n", []definition.KeyChange{set("m", object{"b": 1})}},
-		{"a mapping in one line stays in one line", "m: {a: 1, b: [x]} # why\n", "m: {a: 1, b: [w, {c: \"d, e\"}]} # why\n", []definition.KeyChange{set("m", json.RawMessage(`{"a": 1, "b": ["w", {"c": "d, e"}]}`))}},
-		{"a block that keeps its blank lines", "a: |+\n  one\n\nb: 1\n", "a: x\nb: 1\n", []definition.KeyChange{set("a", "x")}},
-		{"a key with a question mark is written anew", "? a\n: x\nb: 1\n", "a: z\nb: 1\n", []definition.KeyChange{set("a", "z")}},
-		{"a long text", "a: x\n", "a: \"" + strings.Repeat("x", 300) + "\"\n", []definition.KeyChange{set("a", strings.Repeat("x", 300))}},
-		{"a text that ends with lines", "a: x\nb: 1\n", "a: \"one\\ntwo\\n\\n\"\nb: 1\n", []definition.KeyChange{set("a", "one\ntwo\n\n")}},
-		{"plain text over several lines", "a: one\n  two # c\nb: 1\n", "a: x # c\nb: 1\n", []definition.KeyChange{set("a", "x")}},
+		{
+			"other keys in a mapping", "m:\n  a: 1\nz: 1\n", "m:\n  b: 1\nz: 1\n",
+			[]definition.KeyChange{set("m", object{"b": 1})},
+		},
+		{
+			"a mapping in one line stays in one line", "m: {a: 1, b: [x]} # why\n", "m: {a: 1, b: [w, {c: \"d, e\"}]} # why\n",
+			[]definition.KeyChange{set("m", json.RawMessage(`{"a": 1, "b": ["w", {"c": "d, e"}]}`))},
+		},
+		{
+			"a block that keeps its blank lines", "a: |+\n  one\n\nb: 1\n", "a: x\nb: 1\n",
+			[]definition.KeyChange{set("a", "x")},
+		},
+		{
+			"a key with a question mark is written anew", "? a\n: x\nb: 1\n", "a: z\nb: 1\n",
+			[]definition.KeyChange{set("a", "z")},
+		},
+		{
+			"a long text", "a: x\n", "a: \"" + strings.Repeat("x", 300) + "\"\n",
+			[]definition.KeyChange{set("a", strings.Repeat("x", 300))},
+		},
+		{
+			"a text that ends with lines", "a: x\nb: 1\n", "a: \"one\\ntwo\\n\\n\"\nb: 1\n",
+			[]definition.KeyChange{set("a", "one\ntwo\n\n")},
+		},
+		{
+			"plain text over several lines", "a: one\n  two # c\nb: 1\n", "a: x # c\nb: 1\n",
+			[]definition.KeyChange{set("a", "x")},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +210,8 @@ func TestSetKeys(t *testing.T) {
 func TestSetKeysRefuses(t *testing.T) {
 	t.Parallel()
 	for name, document := range map[string]string{
-		"an alias": "a: &x 1\nb: *x\n", "two equal keys": "a: 1\na: 2\n", "a list": "- a\n", "no YAML": "a: [\n", "no text": "a: \xff\n",
+		"an alias": "a: &x 1\nb: *x\n", "two equal keys": "a: 1\na: 2\n", "a list": "- a\n", "no YAML": "a: [\n",
+		"no text": "a: \xff\n",
 	} {
 		if got, err := definition.SetKeys([]byte(document), false, []definition.KeyChange{{Key: "a", Value: 1}}); err == nil {
 			t.Errorf("%s: got %q, want an error", name, got)
@@ -112,7 +221,9 @@ func TestSetKeysRefuses(t *testing.T) {
 		t.Error("frontmatter without an end: want an error")
 	}
 	for _, document := range []string{"", "b: 1\n"} {
-		if got, err := definition.SetKeys([]byte(document), false, []definition.KeyChange{{Key: "a", Value: "x\x00y"}}); err == nil {
+		if got, err := definition.SetKeys(
+			[]byte(document), false, []definition.KeyChange{{Key: "a", Value: "x\x00y"}},
+		); err == nil {
 			t.Errorf("a text with NUL: got %q, want an error", got)
 		}
 	}
@@ -124,7 +235,10 @@ func TestSetKeysRefuses(t *testing.T) {
 func TestSetKeysOfFrontmatter(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, before, after string }{
-		{"the body stays", "---\n# why\na: x\n---\n\n# Title\n\na: x\n---\n", "---\n# why\na: w\n---\n\n# Title\n\na: x\n---\n"},
+		{
+			"the body stays", "---\n# why\na: x\n---\n\n# Title\n\na: x\n---\n",
+			"---\n# why\na: w\n---\n\n# Title\n\na: x\n---\n",
+		},
 		{"empty frontmatter", "---\n---\nText.\n", "---\na: w\n---\nText.\n"},
 		{"no frontmatter", "Text.\n", "---\na: w\n---\n\nText.\n"},
 		{"nothing at all", "", "---\na: w\n---\n\n"},
@@ -146,7 +260,10 @@ func TestSetBody(t *testing.T) {
 		{"the same is not touched", "---\na: x\n---\nText.\n\n\n", "Text.", "---\na: x\n---\nText.\n\n\n"},
 		{"nothing is left", "---\na: x\n---\nText.\n", "", "---\na: x\n---\n"},
 		{"frontmatter is put before it", "Old.\n", "---\nNew.", "---\n---\n\n---\nNew.\n"},
-		{"line ends of the document", "---\r\na: x\r\n---\r\nOld.\r\n", "New.\nMore.", "---\r\na: x\r\n---\r\n\r\nNew.\r\nMore.\r\n"},
+		{
+			"line ends of the document", "---\r\na: x\r\n---\r\nOld.\r\n", "New.\nMore.",
+			"---\r\na: x\r\n---\r\n\r\nNew.\r\nMore.\r\n",
+		},
 		{"frontmatter without an end in its line", "---\na: x\n---", "New.", "---\na: x\n---\n\nNew.\n"},
 	} {
 		if diff := cmp.Diff(test.after, string(definition.SetBody([]byte(test.before), test.body))); diff != "" {
@@ -196,16 +313,21 @@ func plainNode(n *yaml.Node) any {
 // texts are what tempts a writer of YAML to mistakes.
 var texts = rapid.OneOf(
 	rapid.SampledFrom([]string{
-		"", " ", "x", "yes", "no", "on", "null", "~", "true", "1", "017", "1.0", "1_000", "0x1F", ".5", "1:30", "2026-01-01", "- a", "a: b", "a #b", "#a", "'", `"`,
-		`a"b'c\`, "é ü", "a\nb", "a\nb\n", "a\n\n\nb", "\na", " a\nb", "a\tb", "\ta\nb", "a \nb", "a\n", "@x", "`x`", "%x", "!x", "&x", "*x", "? x", "|", ">", "[a]", "{a}", "a,b", "---", "...",
-		"a\n---\nb", "a\r\nb", "\u0085", "\u2028", "\ufeffx", "\U0001f600", "\x7f", "\x01", "=", "<<", "a:", ":a", "${{ secrets.X }}", "Y", "1e3", "+1", "12e03", "0o7", "0b1", ".inf", ".NaN", "a\n  b\n c", "a\n \nb",
+		"", " ", "x", "yes", "no", "on", "null", "~", "true", "1", "017", "1.0", "1_000", "0x1F", ".5", "1:30", "2026-01-01",
+		"- a", "a: b", "a #b", "#a", "'", `"`,
+		`a"b'c\`, "é ü", "a\nb", "a\nb\n", "a\n\n\nb", "\na", " a\nb", "a\tb", "\ta\nb", "a \nb", "a\n", "@x", "`x`", "%x",
+		"!x", "&x", "*x", "? x", "|", ">", "[a]", "{a}", "a,b", "---", "...",
+		"a\n---\nb", "a\r\nb", "\u0085", "\u2028", "\ufeffx", "\U0001f600", "\x7f", "\x01", "=", "<<", "a:", ":a",
+		"${{ secrets.X }}", "Y", "1e3", "+1", "12e03", "0o7", "0b1", ".inf", ".NaN", "a\n  b\n c", "a\n \nb",
 	}),
 	rapid.String(),
 )
 
 func values(depth int) *rapid.Generator[any] {
 	kinds := []*rapid.Generator[any]{
-		rapid.Map(texts, func(s string) any { return strings.ReplaceAll(s, "\x00", "") }), rapid.Map(rapid.IntRange(-9, 99), func(n int) any { return n }),
+		rapid.Map(
+			texts, func(s string) any { return strings.ReplaceAll(s, "\x00", "") },
+		), rapid.Map(rapid.IntRange(-9, 99), func(n int) any { return n }),
 		rapid.Map(rapid.Bool(), func(b bool) any { return b }), rapid.Just[any](nil),
 	}
 	if depth > 0 {
@@ -216,7 +338,10 @@ func values(depth int) *rapid.Generator[any] {
 	return rapid.OneOf(kinds...)
 }
 
-var keys = rapid.OneOf(rapid.SampledFrom([]string{"a", "b", "c", "name", "on", "1", "x y", "é", "<<", "a:b", "-"}), rapid.StringMatching(`[a-z]{1,3}`))
+var keys = rapid.OneOf(
+	rapid.SampledFrom([]string{"a", "b", "c", "name", "on", "1", "x y", "é", "<<", "a:b", "-"}),
+	rapid.StringMatching(`[a-z]{1,3}`),
+)
 
 // layout writes a mapping as people do: with comments and blank lines, and
 // collections in one line here and there.
@@ -267,7 +392,13 @@ func layoutValue(t *rapid.T, value any, indent string) string {
 		}
 	case string:
 		if block && len(value) > 1 && !strings.ContainsFunc(value, func(r rune) bool { return r < 'a' || r > 'z' }) {
-			return rapid.SampledFrom([]string{" " + value + comment, " '" + value + "'" + comment, " |" + comment + indent + "  " + value + "\n" + indent + "  # no comment\n", " >-\n" + indent + "  " + value + "\n\n"}).Draw(t, "text")
+			return rapid.SampledFrom(
+				[]string{
+					" " + value + comment, " '" + value + "'" + comment,
+					" |" + comment + indent + "  " + value + "\n" + indent + "  # no comment\n",
+					" >-\n" + indent + "  " + value + "\n\n",
+				},
+			).Draw(t, "text")
 		}
 	}
 	out, _ := json.Marshal(value)
@@ -279,7 +410,9 @@ func layoutValue(t *rapid.T, value any, indent string) string {
 func TestSetKeysChangesJustThat(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		start, _ := rapid.Map(rapid.MapOfN(keys, values(3), 0, 6), func(v map[string]any) any { return v }).Draw(t, "start").(object)
+		start, _ := rapid.Map(
+			rapid.MapOfN(keys, values(3), 0, 6), func(v map[string]any) any { return v },
+		).Draw(t, "start").(object)
 		text := layout(t, start, "")
 		if strings.Contains(text, `"<<":`) || !clean(text) {
 			t.Skip("not a document that Parse reads")

@@ -55,7 +55,9 @@ type Integration struct {
 // DeclaredVersion is the version that a tree says it has, the present one where it says none.
 func DeclaredVersion(files map[string][]byte) string {
 	d := document{findings: &findings{}, path: "factory.yaml"}
-	if text, ok := d.fileText(files[d.path]); ok && len(text) <= MaxBytes && countMarks(d.path, files[d.path]) <= maxMarks {
+	if text, ok := d.fileText(files[d.path]); ok && len(text) <= MaxBytes && countMarks(
+		d.path, files[d.path],
+	) <= maxMarks {
 		d.load(text)
 	}
 	if version := d.find("schemaVersion"); version != nil && isText(version) {
@@ -68,7 +70,9 @@ func DeclaredVersion(files map[string][]byte) string {
 func (p *parser) factory(f *Factory) *Factory {
 	content, there := p.files["factory.yaml"]
 	if !there {
-		p.add(Diagnostic{Code: MissingFactory, Message: "the tree has no factory.yaml", Path: "factory.yaml", Line: 1, Column: 1})
+		p.add(
+			Diagnostic{Code: MissingFactory, Message: "the tree has no factory.yaml", Path: "factory.yaml", Line: 1, Column: 1},
+		)
 		return f
 	}
 	d := p.open("factory.yaml")
@@ -99,7 +103,9 @@ func (p *parser) factory(f *Factory) *Factory {
 	d.size(f.AgentDefaults.Overrides().Config())
 	if d.find("agentDefaults") != nil {
 		p.settings(d, f.AgentDefaults, nil, "agentDefaults")
-		if at := d.find("agentDefaults"); at.Kind == yaml.MappingNode && child(at, "model") == nil && child(at, "harness") == nil {
+		if at := d.find(
+			"agentDefaults",
+		); at.Kind == yaml.MappingNode && child(at, "model") == nil && child(at, "harness") == nil {
 			d.badf(at, MissingRequired, "agentDefaults needs exactly one of model and harness")
 		}
 	}

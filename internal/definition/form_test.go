@@ -15,8 +15,10 @@ func unsetFiles() map[string][]byte {
 	return with(
 		"factory.yaml", "schemaVersion: v1alpha1\nname: x\ncredentialStrategy: null\nagentDefaults:\n  model: null\n"+
 			"  harness: {type: claude, model: opus, auth: null, reasoningLevel: ~}\n  workerHost: \"\"\n  runner: null\n  environmentId: null\n",
-		"agents/foreman/agent.md", "---\nagentType: FOREMAN\nmodel: auto\nharness: null\nworkerHost: null\ncredentialStrategy:\n---\nLead.\n",
-		"automations/a.md", "---\ntriggers: [{provider: github, event: push}]\nworkerHost: ''\ncredentialStrategy: null\nmodel: null\n---\nText.\n",
+		"agents/foreman/agent.md",
+		"---\nagentType: FOREMAN\nmodel: auto\nharness: null\nworkerHost: null\ncredentialStrategy:\n---\nLead.\n",
+		"automations/a.md",
+		"---\ntriggers: [{provider: github, event: push}]\nworkerHost: ''\ncredentialStrategy: null\nmodel: null\n---\nText.\n",
 	)
 }
 
@@ -30,22 +32,38 @@ func TestNullSaysThatAKeyIsNotSet(t *testing.T) {
 	if diff := cmp.Diff(want, got.Factory.AgentDefaults); diff != "" || got.Factory.CredentialStrategy != "" {
 		t.Errorf("factory (-want +got):\n%s\n%q", diff, got.Factory.CredentialStrategy)
 	}
-	if diff := cmp.Diff(definition.Agent{Name: "foreman", Type: "FOREMAN", Prompt: "Lead.", Settings: definition.Settings{Model: "auto"}}, got.Agents[0]); diff != "" {
+	if diff := cmp.Diff(
+		definition.Agent{Name: "foreman", Type: "FOREMAN", Prompt: "Lead.", Settings: definition.Settings{Model: "auto"}},
+		got.Agents[0],
+	); diff != "" {
 		t.Errorf("agent (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(definition.Settings{}, got.Automations[0].Settings); diff != "" || got.Automations[0].CredentialStrategy != "" {
+	if diff := cmp.Diff(
+		definition.Settings{}, got.Automations[0].Settings,
+	); diff != "" || got.Automations[0].CredentialStrategy != "" {
 		t.Errorf("automation (-want +got):\n%s", diff)
 	}
 	for name, test := range map[string]struct{ path, content, want string }{
 		"neither model nor harness": {
-			"factory.yaml", "schemaVersion: v1alpha1\nname: x\nagentDefaults: {model: null}\n", "factory.yaml:3:16: FF_MISSING_REQUIRED agentDefaults needs exactly one",
+			"factory.yaml", "schemaVersion: v1alpha1\nname: x\nagentDefaults: {model: null}\n",
+			"factory.yaml:3:16: FF_MISSING_REQUIRED agentDefaults needs exactly one",
 		},
-		"a required key":           {"agents/a/agent.md", "---\nharness: {type: claude, model: null}\n---\n", "FF_TYPE_MISMATCH model must be text"},
-		"a list":                   {"agents/a/agent.md", "---\nsecrets: null\n---\n", "FF_TYPE_MISMATCH secrets must be a list"},
-		"an empty model":           {"agents/a/agent.md", "---\nmodel: ''\n---\n", "FF_INVALID_VALUE model must be one line"},
-		"an alias of nothing":      {"agents/a/agent.md", "---\nworkerHost: *x\n---\n", "FF_ALIAS"},
-		"null twice":               {"agents/a/agent.md", "---\nworkerHost: null\nworkerHost: null\n---\n", "FF_DUPLICATE_KEY"},
-		"the worker's credentials": {"agents/a/agent.md", "---\nworkerHost: null\nharness: {type: claude, model: m, auth: {source: workerEnvironment}}\n---\n", "workerEnvironment needs a workerHost"},
+		"a required key": {
+			"agents/a/agent.md", "---\nharness: {type: claude, model: null}\n---\n", "FF_TYPE_MISMATCH model must be text",
+		},
+		"a list": {
+			"agents/a/agent.md", "---\nsecrets: null\n---\n", "FF_TYPE_MISMATCH secrets must be a list",
+		},
+		"an empty model":      {"agents/a/agent.md", "---\nmodel: ''\n---\n", "FF_INVALID_VALUE model must be one line"},
+		"an alias of nothing": {"agents/a/agent.md", "---\nworkerHost: *x\n---\n", "FF_ALIAS"},
+		"null twice": {
+			"agents/a/agent.md", "---\nworkerHost: null\nworkerHost: null\n---\n", "FF_DUPLICATE_KEY",
+		},
+		"the worker's credentials": {
+			"agents/a/agent.md",
+			"---\nworkerHost: null\nharness: {type: claude, model: m, auth: {source: workerEnvironment}}\n---\n",
+			"workerEnvironment needs a workerHost",
+		},
 	} {
 		if got := findings(with(test.path, test.content)); !strings.Contains(got, test.want) {
 			t.Errorf("%s: got\n%s", name, got)
@@ -60,7 +78,9 @@ func TestWriteBesideKeysThatAreNotSet(t *testing.T) {
 	agent := parseValid(t, files).Foreman()
 	agent.Description, agent.WorkerHost = "Leads", "build-1"
 	got, err := definition.WriteAgent(files["agents/foreman/agent.md"], agent)
-	want := strings.NewReplacer("workerHost: null", "workerHost: build-1", "---\nLead", "description: Leads\n---\nLead").Replace(string(files["agents/foreman/agent.md"]))
+	want := strings.NewReplacer(
+		"workerHost: null", "workerHost: build-1", "---\nLead", "description: Leads\n---\nLead",
+	).Replace(string(files["agents/foreman/agent.md"]))
 	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -85,8 +105,13 @@ func TestAliases(t *testing.T) {
 			t.Errorf("%s: got\n%s", written, lines(found))
 		}
 	}
-	for _, written := range []string{"demo/factory", "factory🚀", strings.Repeat("a", 61), "' " + strings.Repeat("ä", 61) + " '", `"a\u200bb"`, `"a\tb"`, "''", "' '"} {
-		if got := findings(with("factory.yaml", smallFactory+"alias: "+written+"\n")); !strings.Contains(got, "factory.yaml:5:8: FF_INVALID_VALUE alias must be 1 to 60 letters") {
+	for _, written := range []string{
+		"demo/factory", "factory🚀", strings.Repeat("a", 61), "' " + strings.Repeat("ä", 61) + " '", `"a\u200bb"`, `"a\tb"`,
+		"''", "' '",
+	} {
+		if got := findings(with("factory.yaml", smallFactory+"alias: "+written+"\n")); !strings.Contains(
+			got, "factory.yaml:5:8: FF_INVALID_VALUE alias must be 1 to 60 letters",
+		) {
 			t.Errorf("%s: got\n%s", written, got)
 		}
 	}
@@ -101,7 +126,9 @@ func TestWebhooksAreSelectedByAMatcher(t *testing.T) {
 	for ids, want := range map[string]penstock.Selection{
 		"[ci]":       {In: []string{"ci"}},
 		"{in: [ci]}": {In: []string{"ci"}},
-		"{in: [ci, old], not_in: [3kTMd9PqVxZ0aBcDeFgH1j]}": {In: []string{"ci", "old"}, NotIn: []string{"3kTMd9PqVxZ0aBcDeFgH1j"}},
+		"{in: [ci, old], not_in: [3kTMd9PqVxZ0aBcDeFgH1j]}": {
+			In: []string{"ci", "old"}, NotIn: []string{"3kTMd9PqVxZ0aBcDeFgH1j"},
+		},
 	} {
 		got, found := definition.Parse(trigger(ids), definition.Known{})
 		if got == nil || len(found) > 0 {
@@ -146,13 +173,19 @@ func TestNamedTwice(t *testing.T) {
 			"agents/second/agent.md:2:12: FF_DUPLICATE_KEY a factory has one foreman, and \"foreman\" is it already\n",
 		},
 		"a secret of the factory": {
-			with("factory.yaml", smallFactory+"secrets: [A, B, A]\n"), "factory.yaml:5:17: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
+			with(
+				"factory.yaml", smallFactory+"secrets: [A, B, A]\n",
+			), "factory.yaml:5:17: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
 		},
 		"a secret of the defaults": {
-			with("factory.yaml", smallFactory+"  secrets: [A, A]\n"), "factory.yaml:5:16: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
+			with(
+				"factory.yaml", smallFactory+"  secrets: [A, A]\n",
+			), "factory.yaml:5:16: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
 		},
 		"a secret of an agent": {
-			with("agents/a/agent.md", "---\nsecrets: [A, A]\n---\n"), "agents/a/agent.md:2:14: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
+			with(
+				"agents/a/agent.md", "---\nsecrets: [A, A]\n---\n",
+			), "agents/a/agent.md:2:14: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
 		},
 		"a secret of an automation": {
 			with("automations/a.md", "---\ntriggers: [{provider: github, event: push}]\nsecrets: [A, A]\n---\nText.\n"),
@@ -187,9 +220,12 @@ func TestSchemasTakeTheseForms(t *testing.T) {
 		}
 	}
 	for filter, valid := range map[string]bool{
-		"[ci]": true, "{in: [ci]}": true, "{in: [ci], not_in: []}": true, "{in: []}": false, "{not_in: [ci]}": false, "{}": false, "{in: [ci], out: []}": false, "null": false,
+		"[ci]": true, "{in: [ci]}": true, "{in: [ci], not_in: []}": true, "{in: []}": false, "{not_in: [ci]}": false,
+		"{}": false, "{in: [ci], out: []}": false, "null": false,
 	} {
-		value, _ := asJSON("a.yaml", []byte("triggers: [{provider: webhook, event: received, filter: {webhook_ids: "+filter+"}}]"))
+		value, _ := asJSON(
+			"a.yaml", []byte("triggers: [{provider: webhook, event: received, filter: {webhook_ids: "+filter+"}}]"),
+		)
 		if err := schemas["automation"].Validate(value); (err == nil) != valid {
 			t.Errorf("%s: got %v", filter, err)
 		}

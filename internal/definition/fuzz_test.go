@@ -65,16 +65,23 @@ func FuzzParse(f *testing.F) {
 
 // FuzzSetKeys changes any document, or refuses it.
 func FuzzSetKeys(f *testing.F) {
-	for _, text := range []string{"a: 1\n", "a:\n  - b: x # c\n    d: |\n      e\n", "{a: [1, {b: c}]}", "a: 'x\n  y'\nb: \"z\" # d\n", "? a\n: b\n", "a: b\n  c\n\n# d\n"} {
+	for _, text := range []string{
+		"a: 1\n", "a:\n  - b: x # c\n    d: |\n      e\n", "{a: [1, {b: c}]}", "a: 'x\n  y'\nb: \"z\" # d\n", "? a\n: b\n",
+		"a: b\n  c\n\n# d\n",
+	} {
 		f.Add(text, "a", "value\nof lines")
 		f.Add(text, "z", "x")
 	}
 	f.Fuzz(func(t *testing.T, text, key, value string) {
-		got, err := definition.SetKeys([]byte(text), false, []definition.KeyChange{{Key: key, Value: map[string]any{"x": []string{value}}}})
+		got, err := definition.SetKeys(
+			[]byte(text), false, []definition.KeyChange{{Key: key, Value: map[string]any{"x": []string{value}}}},
+		)
 		if err != nil {
 			return
 		}
-		again, err := definition.SetKeys(got, false, []definition.KeyChange{{Key: key, Value: map[string]any{"x": []string{value}}}})
+		again, err := definition.SetKeys(
+			got, false, []definition.KeyChange{{Key: key, Value: map[string]any{"x": []string{value}}}},
+		)
 		if err != nil || string(again) != string(got) {
 			t.Errorf("a second time (%v): got %q, want %q", err, again, got)
 		}

@@ -18,7 +18,10 @@ func TestPaths(t *testing.T) {
 		all      []string
 	}{
 		{"factory", "", "factory.yaml", []string{"factory.yaml"}},
-		{"agent", "foreman", "agents/foreman/agent.md", []string{"agents/foreman/agent.md", "agents/foreman/skills/incident-triage/SKILL.md"}},
+		{
+			"agent", "foreman", "agents/foreman/agent.md",
+			[]string{"agents/foreman/agent.md", "agents/foreman/skills/incident-triage/SKILL.md"},
+		},
 		{"agent", "new", "agents/new/agent.md", nil},
 		{"automation", "alerts", "automations/alerts.md", []string{"automations/alerts.md"}},
 		{"automation", "on-issue", "automations/on-issue/automation.md", []string{"automations/on-issue/automation.md"}},
@@ -26,8 +29,14 @@ func TestPaths(t *testing.T) {
 		{"webhook", "form", "webhooks/form.yaml", []string{"webhooks/form.yaml"}},
 		{"webhook", "new", "webhooks/new.yaml", nil},
 		{"runner", "new", "runners/new.yaml", nil},
-		{"skill", "repository-conventions", "skills/repository-conventions/SKILL.md", []string{"skills/repository-conventions/SKILL.md", "skills/repository-conventions/references/branches.md"}},
-		{"skill", "foreman/incident-triage", "agents/foreman/skills/incident-triage/SKILL.md", []string{"agents/foreman/skills/incident-triage/SKILL.md"}},
+		{
+			"skill", "repository-conventions", "skills/repository-conventions/SKILL.md",
+			[]string{"skills/repository-conventions/SKILL.md", "skills/repository-conventions/references/branches.md"},
+		},
+		{
+			"skill", "foreman/incident-triage", "agents/foreman/skills/incident-triage/SKILL.md",
+			[]string{"agents/foreman/skills/incident-triage/SKILL.md"},
+		},
 		{"skill", "foreman/new", "agents/foreman/skills/new/SKILL.md", nil},
 		{"skill", "foreman", "skills/foreman/SKILL.md", nil},
 		{"scorer", "new", "scorers/new/scorer.md", nil},

@@ -45,7 +45,10 @@ func Compare(before, after *Definition, removed func(Kind, string) bool) Plan {
 	compare(c, KindAutomation, before.Automations, after.Automations, func(a Automation) string { return a.Name })
 	compare(c, KindWebhook, before.Webhooks, after.Webhooks, func(w Webhook) string { return w.Name })
 	compare(c, KindRunner, before.Runners, after.Runners, func(r Runner) string { return r.Name })
-	compare(c, KindSkill, before.Skills, after.Skills, func(s Skill) string { return strings.TrimPrefix(s.Agent+"/"+s.Name, "/") })
+	compare(
+		c, KindSkill, before.Skills, after.Skills,
+		func(s Skill) string { return strings.TrimPrefix(s.Agent+"/"+s.Name, "/") },
+	)
 	compare(c, KindScorer, before.Scorers, after.Scorers, func(s Scorer) string { return s.Slug })
 	compare(c, KindBenchmark, before.Benchmarks, after.Benchmarks, func(b Benchmark) string { return b.Slug })
 	return plan
@@ -87,7 +90,9 @@ func compare[T any](c comparison, kind Kind, before, after []T, name func(T) str
 func differences[T any](before, after T) []string {
 	names := differ(reflect.ValueOf(before), reflect.ValueOf(after), "")
 	old, isBenchmark := any(before).(Benchmark)
-	if now, _ := any(after).(Benchmark); isBenchmark && !slices.Contains(names, "tasks") && !reflect.DeepEqual(old.Tasks, now.Tasks) {
+	if now, _ := any(after).(Benchmark); isBenchmark && !slices.Contains(names, "tasks") && !reflect.DeepEqual(
+		old.Tasks, now.Tasks,
+	) {
 		names = append(names, "tasks")
 	}
 	return names

@@ -25,8 +25,12 @@ func TestCompare(t *testing.T) {
 	delete(next, "agents/foreman/skills/incident-triage/SKILL.md")
 	delete(next, "webhooks/tool.yaml")
 	delete(next, "automations/alerts.md")
-	change("automations/alerts/automation.md", string(files["automations/alerts.md"])) // another place, the same automation
-	change("webhooks/form.yaml", "# Another comment.\nsecretName: FORM_WEBHOOK_SECRET\nauthMode: url_token\nenabled: true\n")
+	change(
+		"automations/alerts/automation.md", string(files["automations/alerts.md"]),
+	) // another place, the same automation
+	change(
+		"webhooks/form.yaml", "# Another comment.\nsecretName: FORM_WEBHOOK_SECRET\nauthMode: url_token\nenabled: true\n",
+	)
 	change("webhooks/again.yaml", "secretName: TOKEN\n")
 	delete(next, "scorers/tests-run/scorer.md")
 	after := parseValid(t, next)
@@ -45,7 +49,11 @@ func TestCompare(t *testing.T) {
 			{Kind: "skill", Name: "repository-conventions", Fields: []string{"files"}},
 			{Kind: "benchmark", Name: "pull-request-review", Fields: []string{"tasks"}},
 		},
-		Removed: []definition.Change{{Kind: "webhook", Name: "tool"}, {Kind: "skill", Name: "foreman/incident-triage"}, {Kind: "scorer", Name: "tests-run"}},
+		Removed: []definition.Change{
+			{Kind: "webhook", Name: "tool"},
+			{Kind: "skill", Name: "foreman/incident-triage"},
+			{Kind: "scorer", Name: "tests-run"},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
@@ -56,7 +64,9 @@ func TestCompareWithNothing(t *testing.T) {
 	t.Parallel()
 	valid := parseValid(t, validTree(t))
 	first := definition.Compare(nil, valid, nil)
-	if len(first.Changed)+len(first.Removed) != 0 || len(first.Created) != 1+2+4+4+2+2+1+1 || first.Created[0].Kind != definition.KindFactory {
+	if len(
+		first.Changed,
+	)+len(first.Removed) != 0 || len(first.Created) != 1+2+4+4+2+2+1+1 || first.Created[0].Kind != definition.KindFactory {
 		t.Errorf("first plan: got %+v", first)
 	}
 	none := definition.Compare(valid, parseValid(t, validTree(t)), nil)

@@ -48,7 +48,10 @@ type MacPlatform struct {
 // valid.
 func ReadRunner(name string, content []byte) (penstock.RunnerSpec, error) {
 	path := "runners/" + name + ".yaml"
-	p := parser{files: map[string][]byte{path: content}, paths: map[Kind]map[string][]place{}, said: map[Kind][]string{}, doubtful: map[Kind]bool{}}
+	p := parser{
+		files: map[string][]byte{path: content}, paths: map[Kind]map[string][]place{}, said: map[Kind][]string{},
+		doubtful: map[Kind]bool{},
+	}
 	p.layout()
 	runners := p.runners()
 	if found := p.sorted(); HasErrors(found) || len(runners) != 1 {
@@ -59,7 +62,9 @@ func ReadRunner(name string, content []byte) (penstock.RunnerSpec, error) {
 
 // Spec is r in the vocabulary of the server.
 func (r Runner) Spec() penstock.RunnerSpec {
-	spec := penstock.RunnerSpec{Name: r.Name, SetupCommands: r.SetupCommands, OS: cmp.Or(r.Platform.OS, "linux"), Arch: r.Platform.Arch}
+	spec := penstock.RunnerSpec{
+		Name: r.Name, SetupCommands: r.SetupCommands, OS: cmp.Or(r.Platform.OS, "linux"), Arch: r.Platform.Arch,
+	}
 	if spec.Arch == "" {
 		spec.Arch = map[string]string{"linux": "x86_64", "macos": "aarch64"}[spec.OS]
 	}
@@ -81,7 +86,10 @@ func (p *parser) runners() []Runner {
 		}
 		d.decode(&r)
 		if spec, err := json.Marshal(r.Spec()); err != nil || len(spec) > penstock.MaxConfigBytes {
-			d.badLinef(1, 1, InvalidDocument, "the runner has %d bytes as JSON; at most %d are allowed", len(spec), penstock.MaxConfigBytes)
+			d.badLinef(
+				1, 1, InvalidDocument, "the runner has %d bytes as JSON; at most %d are allowed", len(spec),
+				penstock.MaxConfigBytes,
+			)
 		}
 		platform := d.find("platform")
 		if platform == nil || platform.Kind != yaml.MappingNode {

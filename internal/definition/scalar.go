@@ -23,7 +23,9 @@ const (
 
 var (
 	jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
-	oddNumber  = regexp.MustCompile(`^[-+]?(0o[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|\.[0-9][0-9_]*([eE][-+]?[0-9]+)?|\.inf|\.Inf|\.INF)$|^\.(nan|NaN|NAN)$`)
+	oddNumber  = regexp.MustCompile(
+		`^[-+]?(0o[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|\.[0-9][0-9_]*([eE][-+]?[0-9]+)?|\.inf|\.Inf|\.INF)$|^\.(nan|NaN|NAN)$`,
+	)
 )
 
 func kindOf(node *yaml.Node) scalarKind {

@@ -44,9 +44,13 @@ func Schemas() map[string]*jsonschema.Schema {
 	for _, s := range []*jsonschema.Schema{agent, automation} {
 		s.Not = &jsonschema.Schema{AllOf: []*jsonschema.Schema{set("model"), set("harness")}}
 	}
-	automation.Properties["triggers"].MinItems, automation.Properties["triggers"].MaxItems = new(1), new(penstock.MaxTriggers)
+	automation.Properties["triggers"].MinItems, automation.Properties["triggers"].MaxItems = new(1), new(
+		penstock.MaxTriggers,
+	)
 	automation.Properties["triggers"].Items.AllOf = triggerSchemas()
-	signed := &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"authMode": constant("signature")}, Required: []string{"authMode"}}
+	signed := &jsonschema.Schema{
+		Properties: map[string]*jsonschema.Schema{"authMode": constant("signature")}, Required: []string{"authMode"},
+	}
 	schemas["webhook"].If, schemas["webhook"].Then = signed, &jsonschema.Schema{Required: []string{"signatureScheme"}}
 	schemas["webhook"].Else = &jsonschema.Schema{Not: &jsonschema.Schema{Required: []string{"signatureScheme"}}}
 	schemas["skill"].AdditionalProperties = nil
@@ -112,7 +116,8 @@ func schemaOf(t reflect.Type, rule string) *jsonschema.Schema {
 
 func objectSchema(t reflect.Type) *jsonschema.Schema {
 	s := &jsonschema.Schema{
-		Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+		Type: "object", Properties: map[string]*jsonschema.Schema{},
+		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 	}
 	for _, f := range fieldsOf(t) {
 		if f.body {
@@ -193,7 +198,8 @@ func triggerSchemas() []*jsonschema.Schema {
 	var all []*jsonschema.Schema
 	for _, provider := range penstock.Providers() {
 		filter := &jsonschema.Schema{
-			Types: []string{"object", "null"}, Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+			Types: []string{"object", "null"}, Properties: map[string]*jsonschema.Schema{},
+			AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 		}
 		filter.PropertyOrder = penstock.TriggerKeys(provider)
 		for _, key := range filter.PropertyOrder {
@@ -208,10 +214,14 @@ func triggerSchemas() []*jsonschema.Schema {
 			then.Not = &jsonschema.Schema{Required: []string{"schedule"}}
 		}
 		if provider == penstock.ProviderWebhook {
-			filter.Type, filter.Types, filter.Required, then.Required = "object", nil, []string{"webhook_ids"}, []string{"filter"}
+			filter.Type, filter.Types, filter.Required, then.Required = "object", nil, []string{
+				"webhook_ids",
+			}, []string{"filter"}
 		}
 		all = append(all, &jsonschema.Schema{
-			If:   &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"provider": constant(provider)}, Required: []string{"provider"}},
+			If: &jsonschema.Schema{
+				Properties: map[string]*jsonschema.Schema{"provider": constant(provider)}, Required: []string{"provider"},
+			},
 			Then: then,
 		})
 	}
@@ -229,11 +239,16 @@ func keySchema(kind keyKind) *jsonschema.Schema {
 		both.Required = []string{"in"}
 		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{some.CloneSchemas(), both}}
 	case payloadFilter:
-		return &jsonschema.Schema{Type: "object", Description: "A filter of payloads: lists of values below the payload's keys, or mappings with in, not_in and exists."}
+		return &jsonschema.Schema{
+			Type:        "object",
+			Description: "A filter of payloads: lists of values below the payload's keys, or mappings with in, not_in and exists.",
+		}
 	case numberMatcher:
 		values.Items = &jsonschema.Schema{Type: "integer", Minimum: new(1.0)}
 	}
-	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{values.CloneSchemas(), matcherSchema(values, values.CloneSchemas()), {Type: "null"}}}
+	return &jsonschema.Schema{
+		AnyOf: []*jsonschema.Schema{values.CloneSchemas(), matcherSchema(values, values.CloneSchemas()), {Type: "null"}},
+	}
 }
 
 func matcherSchema(in, notIn *jsonschema.Schema) *jsonschema.Schema {

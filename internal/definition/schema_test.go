@@ -27,7 +27,11 @@ func resolved(t testing.TB) map[string]*jsonschema.Resolved {
 		if err := json.Unmarshal(text, &read); err != nil {
 			t.Fatal(err)
 		}
-		if schemas[name], err = read.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true, BaseURI: "https://penstock.test/api/v1/factory-files/schemas/v1alpha1/"}); err != nil {
+		if schemas[name], err = read.Resolve(
+			&jsonschema.ResolveOptions{
+				ValidateDefaults: true, BaseURI: "https://penstock.test/api/v1/factory-files/schemas/v1alpha1/",
+			},
+		); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
@@ -246,7 +250,9 @@ func damage(t *rapid.T, text string) string {
 	case choice == 1 && isKey:
 		all[i] = key + "x: " + "y"
 	case isKey:
-		all[i] = key + ": " + rapid.SampledFrom([]string{`""`, "{}", "[]", "5", "-1", "1.5", "true", "no", "x", "null", "[x]", "{a: b}", `"2"`}).Draw(t, "value")
+		all[i] = key + ": " + rapid.SampledFrom(
+			[]string{`""`, "{}", "[]", "5", "-1", "1.5", "true", "no", "x", "null", "[x]", "{a: b}", `"2"`},
+		).Draw(t, "value")
 	}
 	return strings.Join(all, "\n")
 }

@@ -70,7 +70,10 @@ func (p *parser) settings(d *document, s Settings, above []Settings, path ...any
 	p.harness(d, s, above, at("harness"))
 	p.refers(d, KindRunner, s.Runner, at("runner")...)
 	if id := s.EnvironmentID; id != "" && p.known.Environments != nil && !slices.Contains(p.known.Environments, id) {
-		d.nearf(d.find(at("environmentId")...), InvalidReference, nearest(id, p.known.Environments), "the team has no environment %s", quote(id))
+		d.nearf(
+			d.find(at("environmentId")...), InvalidReference, nearest(id, p.known.Environments),
+			"the team has no environment %s", quote(id),
+		)
 	}
 	p.secrets(d, s.Secrets, at("secrets")...)
 	p.mcpServers(d, s.MCPServers, at("mcpServers")...)
@@ -79,7 +82,11 @@ func (p *parser) settings(d *document, s Settings, above []Settings, path ...any
 // size refuses a configuration that no run could have.
 func (d *document) size(c *penstock.Config) {
 	if n := c.Size(); n > penstock.MaxConfigBytes {
-		d.badLinef(1, 1, InvalidDocument, "the configuration has %d bytes as JSON, the prompt of an agent included; at most %d are allowed", n, penstock.MaxConfigBytes)
+		d.badLinef(
+			1, 1, InvalidDocument,
+			"the configuration has %d bytes as JSON, the prompt of an agent included; at most %d are allowed", n,
+			penstock.MaxConfigBytes,
+		)
 	}
 }
 
@@ -101,9 +108,17 @@ func (p *parser) harness(d *document, s Settings, above []Settings, path []any) 
 	at := func(step string) *yaml.Node { return d.find(append(slices.Clone(path), step)...) }
 	switch names := rules["harness"].spellings(); {
 	case p.known.Harnesses != nil && !slices.Contains(p.known.Harnesses, h.Type):
-		d.nearf(at("type"), InvalidReference, nearest(h.Type, p.known.Harnesses), "the server has no harness %s; it has %s", quote(h.Type), list(p.known.Harnesses))
-	case p.known.Harnesses == nil && !slices.Contains(names, h.Type) && patterns["harness"].MatchString(h.Type) && nearest(h.Type, names) != "":
-		d.warnf(at("type"), InvalidReference, nearest(h.Type, names), "the harness %s works only where the server's configuration names it", quote(h.Type))
+		d.nearf(
+			at("type"), InvalidReference, nearest(h.Type, p.known.Harnesses), "the server has no harness %s; it has %s",
+			quote(h.Type), list(p.known.Harnesses),
+		)
+	case p.known.Harnesses == nil && !slices.Contains(
+		names, h.Type,
+	) && patterns["harness"].MatchString(h.Type) && nearest(h.Type, names) != "":
+		d.warnf(
+			at("type"), InvalidReference, nearest(h.Type, names),
+			"the harness %s works only where the server's configuration names it", quote(h.Type),
+		)
 	}
 	if h.Type == penstock.HarnessBuiltin {
 		p.model(d, h.Model, append(slices.Clone(path), "model"))
@@ -130,7 +145,10 @@ func (p *parser) harness(d *document, s Settings, above []Settings, path []any) 
 			d.badf(secret, InvalidValue, "the source workerEnvironment takes no secretName")
 		}
 		if host := inheritedHost(append([]Settings{s}, above...)); host == "" || host == hostedWorker {
-			d.badf(child(at("auth"), "source"), InvalidValue, "workerEnvironment needs a workerHost that is self-hosted, here or in what is inherited")
+			d.badf(
+				child(at("auth"), "source"), InvalidValue,
+				"workerEnvironment needs a workerHost that is self-hosted, here or in what is inherited",
+			)
 		}
 	}
 }
@@ -163,7 +181,10 @@ func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...a
 		}
 		config.MCPServers[name] = server.Server()
 		if id := server.ID; id != "" && p.known.MCPServers != nil && !slices.Contains(p.known.MCPServers, id) {
-			d.warnf(child(at, name), InvalidMCP, nearest(id, p.known.MCPServers), "the team has no managed MCP server %s: runs go without it", quote(id))
+			d.warnf(
+				child(at, name), InvalidMCP, nearest(id, p.known.MCPServers),
+				"the team has no managed MCP server %s: runs go without it", quote(id),
+			)
 		}
 	}
 	for _, problem := range config.Check("", []string{penstock.HarnessBuiltin}) {
@@ -173,7 +194,10 @@ func (p *parser) mcpServers(d *document, servers map[string]MCPServer, path ...a
 			continue
 		}
 		name, field, _ := strings.Cut(pointer[1:], "/")
-		d.badf(pointed(at, pointer), InvalidMCP, "MCP server %s: %s%s", quote(unescapePointer.Replace(name)), spaced(field), problem.Detail)
+		d.badf(
+			pointed(at, pointer), InvalidMCP, "MCP server %s: %s%s", quote(unescapePointer.Replace(name)), spaced(field),
+			problem.Detail,
+		)
 	}
 	if p.known.RunSecret == nil {
 		return
@@ -224,7 +248,9 @@ func (h *Harness) AuthSecrets() json.RawMessage {
 	if h == nil || h.Auth == nil || h.Auth.SecretName == "" {
 		return nil
 	}
-	text, _ := json.Marshal(map[string]string{h.Type + penstock.HarnessAuthSuffix: h.Auth.SecretName}) // strings: never fails
+	text, _ := json.Marshal(
+		map[string]string{h.Type + penstock.HarnessAuthSuffix: h.Auth.SecretName},
+	) // strings: never fails
 	return text
 }
 
@@ -244,14 +270,18 @@ func harnessOf(h *penstock.Harness, secrets json.RawMessage) *Harness {
 func (s Settings) Overrides() penstock.Overrides {
 	return penstock.Overrides{
 		Model: s.Model, Harness: s.Harness.Harness(), RunnerID: s.Runner, EnvironmentID: s.EnvironmentID, Secrets: s.Secrets,
-		MCPServers: servers(s.MCPServers, MCPServer.Server), WorkerHost: s.WorkerHost, HarnessAuthSecrets: s.Harness.AuthSecrets(),
+		MCPServers: servers(
+			s.MCPServers, MCPServer.Server,
+		), WorkerHost: s.WorkerHost, HarnessAuthSecrets: s.Harness.AuthSecrets(),
 	}
 }
 
 // settingsOf are overrides as a file has them.
 func settingsOf(o penstock.Overrides) Settings {
 	return Settings{
-		Model: o.Model, Harness: harnessOf(o.Harness, o.HarnessAuthSecrets), Runner: o.RunnerID, EnvironmentID: o.EnvironmentID, Secrets: o.Secrets,
+		Model: o.Model, Harness: harnessOf(
+			o.Harness, o.HarnessAuthSecrets,
+		), Runner: o.RunnerID, EnvironmentID: o.EnvironmentID, Secrets: o.Secrets,
 		MCPServers: servers(o.MCPServers, serverOf), WorkerHost: o.WorkerHost,
 	}
 }

@@ -35,7 +35,10 @@ func (p *parser) skills() []Skill {
 		}
 		s.Files["SKILL.md"] = string(p.files[at.path])
 		if _, ok := p.paths[KindAgent][strings.ToLower(s.Agent)]; s.Agent != "" && !ok {
-			d.nearf(nil, InvalidReference, nearest(s.Agent, p.names(KindAgent)), "the factory has no agent %s that this skill could be for", quote(s.Agent))
+			d.nearf(
+				nil, InvalidReference, nearest(s.Agent, p.names(KindAgent)),
+				"the factory has no agent %s that this skill could be for", quote(s.Agent),
+			)
 		}
 		before := p.count
 		if d.readMarkdown(p.files[at.path], true); p.count > before {
@@ -47,7 +50,9 @@ func (p *parser) skills() []Skill {
 		switch _, err := skillfile.Parse(p.files[at.path]); {
 		case p.count > before:
 		case file.Name != s.Name:
-			d.badf(d.find("name"), InvalidValue, "the name must be that of the folder, %s, not %s", quote(s.Name), quote(file.Name))
+			d.badf(
+				d.find("name"), InvalidValue, "the name must be that of the folder, %s, not %s", quote(s.Name), quote(file.Name),
+			)
 		case err != nil: // the reader in the sandbox is another one: what it refuses would fail there
 			d.badLinef(1, 1, InvalidDocument, "%s", err)
 		}

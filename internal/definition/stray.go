@@ -8,7 +8,9 @@ import (
 )
 
 // folders are the names below the root that have a meaning.
-var folders = []string{"agents", "automations", "runners", "webhooks", "skills", "scorers", "benchmarks", "factory.yaml"}
+var folders = []string{
+	"agents", "automations", "runners", "webhooks", "skills", "scorers", "benchmarks", "factory.yaml",
+}
 
 var expectations = map[string]string{
 	"agents":      "below agents there are <name>/agent.md and <name>/skills/<skill>/SKILL.md",
@@ -92,7 +94,9 @@ func ignored(parts []string) bool {
 	}
 	ext := path.Ext(last)
 	base := strings.ToLower(strings.TrimSuffix(last, ext))
-	return len(parts) == 1 && (ext == "" || ext == ".md") && base != "factory" && (ext != "" || !slices.Contains(folders, base))
+	return len(parts) == 1 && (ext == "" || ext == ".md") && base != "factory" && (ext != "" || !slices.Contains(
+		folders, base,
+	))
 }
 
 // meant reports whether a path that has no meaning is near to one that has: the
@@ -135,5 +139,8 @@ func misplaced(name string, parts []string) Diagnostic {
 		}
 		expected = "a factory has factory.yaml and the folders " + list(folders[:len(folders)-1])
 	}
-	return Diagnostic{Code: UnsupportedPath, Message: "this file has no meaning here: " + expected, Path: name, Line: 1, Column: 1, Nearest: hint}
+	return Diagnostic{
+		Code: UnsupportedPath, Message: "this file has no meaning here: " + expected, Path: name, Line: 1, Column: 1,
+		Nearest: hint,
+	}
 }

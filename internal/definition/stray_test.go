@@ -68,9 +68,14 @@ func TestStrayFiles(t *testing.T) {
 		case test.severity == "" && len(found) == 0 && got != nil:
 		case len(found) != 1:
 			t.Errorf("%s: got\n%s", test.path, lines(found))
-		case found[0].Code != definition.UnsupportedPath || found[0].Path != test.path || string(found[0].Severity) != test.severity,
+		case found[0].Code != definition.UnsupportedPath || found[0].Path != test.path || string(
+			found[0].Severity,
+		) != test.severity,
 			found[0].Nearest != test.nearest, (got == nil) != (test.severity == "error"):
-			t.Errorf("%s: got %s %s, near %q (a definition: %t), want %s near %q", test.path, found[0].Severity, found[0], found[0].Nearest, got != nil, test.severity, test.nearest)
+			t.Errorf(
+				"%s: got %s %s, near %q (a definition: %t), want %s near %q", test.path, found[0].Severity, found[0],
+				found[0].Nearest, got != nil, test.severity, test.nearest,
+			)
 		}
 	}
 }
@@ -78,9 +83,16 @@ func TestStrayFiles(t *testing.T) {
 // One note is enough for a folder with however many files.
 func TestStrayFolderHasOneNote(t *testing.T) {
 	t.Parallel()
-	got := findings(with("src/a.go", "", "src/b/c.go", "", "src/d.go", "", "docs/a.md", "", "agent/a/agent.md", "", "agent/b/agent.md", "", "agent/c.go", ""))
+	got := findings(
+		with(
+			"src/a.go", "", "src/b/c.go", "", "src/d.go", "", "docs/a.md", "", "agent/a/agent.md", "", "agent/b/agent.md", "",
+			"agent/c.go", "",
+		),
+	)
 	want := `agent/a/agent.md:1:1: FF_UNSUPPORTED_PATH (warning) the folder "agent" is ignored`
-	if strings.Count(got, "\n") != 4 || !strings.HasPrefix(got, want) || !strings.Contains(got, "docs/a.md:1:1") || !strings.Contains(got, "src/a.go:1:1") {
+	if strings.Count(got, "\n") != 4 || !strings.HasPrefix(got, want) || !strings.Contains(
+		got, "docs/a.md:1:1",
+	) || !strings.Contains(got, "src/a.go:1:1") {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -126,7 +138,9 @@ func TestReadTreeLeavesStrayFiles(t *testing.T) {
 	for _, d := range found {
 		got = append(got, string(d.Severity)+" "+d.Path[:min(len(d.Path), 24)])
 	}
-	want := []string{"note agents/foreman/agent.md~", "error agents/second", "note assets/film.mp4", "note node_modules/m/"}
+	want := []string{
+		"note agents/foreman/agent.md~", "error agents/second", "note assets/film.mp4", "note node_modules/m/",
+	}
 	if len(got) != len(want) {
 		t.Fatalf("got %q", got)
 	}

@@ -80,7 +80,9 @@ func (p *parser) unique(kind Kind, places []place) []place {
 	for _, at := range places {
 		key := strings.ToLower(at.part)
 		if other, twice := seen[key]; twice {
-			p.open(at.path).badLinef(1, 1, DuplicatePath, "%s defines this %s already; names may not differ in case only", quote(other.path), kind)
+			p.open(at.path).badLinef(
+				1, 1, DuplicatePath, "%s defines this %s already; names may not differ in case only", quote(other.path), kind,
+			)
 			p.doubtful[kind] = true
 			continue
 		}
@@ -207,7 +209,9 @@ func (p *parser) named(d *document, at place, names []string) bool {
 			continue
 		}
 		ok = false
-		hint := strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == ' ' || r == '_' || r == '.' }), "-")
+		hint := strings.Join(
+			strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == ' ' || r == '_' || r == '.' }), "-",
+		)
 		if !valid.MatchString(hint) {
 			hint = ""
 		}
@@ -252,7 +256,11 @@ func ReadTree(folder fs.FS) (map[string][]byte, []Diagnostic, error) {
 		case ignored(strings.Split(name, "/")):
 			return nil
 		default:
-			found.add(Diagnostic{Code: UnsupportedPath, Message: "only plain files are read, no links or devices", Path: name, Line: 1, Column: 1})
+			found.add(
+				Diagnostic{
+					Code: UnsupportedPath, Message: "only plain files are read, no links or devices", Path: name, Line: 1, Column: 1,
+				},
+			)
 			return nil
 		}
 		info, err := entry.Info()

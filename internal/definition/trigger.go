@@ -62,7 +62,9 @@ func (p *parser) triggers(d *document, triggers []Trigger) {
 	case len(triggers) == 0:
 		d.badf(node, MissingRequired, "an automation needs at least one trigger")
 	case len(triggers) > penstock.MaxTriggers:
-		d.badf(node, InvalidTrigger, "an automation has %d triggers; at most %d are allowed", len(triggers), penstock.MaxTriggers)
+		d.badf(
+			node, InvalidTrigger, "an automation has %d triggers; at most %d are allowed", len(triggers), penstock.MaxTriggers,
+		)
 	}
 	var names []string
 	for i, t := range triggers {
@@ -73,7 +75,10 @@ func (p *parser) triggers(d *document, triggers []Trigger) {
 		p.trigger(d, at, t)
 		if s := t.Schedule; s != nil && s.Name != "" {
 			if slices.Contains(names, s.Name) {
-				d.badf(d.find("triggers", i, "schedule", "name"), InvalidTrigger, "the schedule %s is there already: names tell the schedules of an automation apart", quote(s.Name))
+				d.badf(
+					d.find("triggers", i, "schedule", "name"), InvalidTrigger,
+					"the schedule %s is there already: names tell the schedules of an automation apart", quote(s.Name),
+				)
 			}
 			names = append(names, s.Name)
 		}
@@ -87,7 +92,10 @@ func (p *parser) trigger(d *document, at *yaml.Node, t Trigger) {
 	}
 	before := p.errors
 	if event := child(at, "event"); isText(event) && !slices.Contains(events, t.Event) {
-		d.nearf(event, InvalidEvent, nearest(t.Event, events), "%s has no event %s; it has %s", t.Provider, quote(t.Event), list(events))
+		d.nearf(
+			event, InvalidEvent, nearest(t.Event, events), "%s has no event %s; it has %s", t.Provider, quote(t.Event),
+			list(events),
+		)
 	}
 	given := p.filter(d, child(at, "filter"), t.Provider)
 	schedule := child(at, "schedule")
@@ -129,7 +137,9 @@ func (p *parser) schedule(d *document, at *yaml.Node, s *Schedule) {
 		return
 	}
 	if _, err := time.LoadLocation(s.Timezone); err != nil || s.Timezone == "Local" {
-		d.badf(child(at, "timezone"), InvalidTrigger, "%s is no IANA time zone, such as UTC or Europe/Berlin", quote(s.Timezone))
+		d.badf(
+			child(at, "timezone"), InvalidTrigger, "%s is no IANA time zone, such as UTC or Europe/Berlin", quote(s.Timezone),
+		)
 	}
 }
 
@@ -150,7 +160,10 @@ func (p *parser) filter(d *document, at *yaml.Node, provider string) map[string]
 	for _, entry := range entries(at) {
 		key, value := entry[0], entry[1]
 		if !slices.Contains(keys, key.Value) {
-			d.nearf(key, InvalidFilter, nearest(key.Value, keys), "%s has no filter key %s; it has %s", provider, quote(key.Value), list(keys))
+			d.nearf(
+				key, InvalidFilter, nearest(key.Value, keys), "%s has no filter key %s; it has %s", provider, quote(key.Value),
+				list(keys),
+			)
 			continue
 		}
 		given[key.Value] = value
@@ -196,7 +209,10 @@ func (p *parser) selects(d *document, key string, at *yaml.Node) {
 		switch {
 		case !isText(item) || strings.TrimSpace(item.Value) == "":
 		case key == "webhook_ids" && !p.selectsWebhook(item.Value):
-			d.warnf(item, InvalidReference, nearest(item.Value, p.names(KindWebhook)), "no webhook has this UID or file name: %s; nothing will start", quote(item.Value))
+			d.warnf(
+				item, InvalidReference, nearest(item.Value, p.names(KindWebhook)),
+				"no webhook has this UID or file name: %s; nothing will start", quote(item.Value),
+			)
 		case key == "schedule_ids" && p.known.ScheduleIDs != nil && !slices.Contains(p.known.ScheduleIDs, item.Value):
 			d.warnf(item, InvalidReference, "", "no schedule has this id: %s; nothing will start", quote(item.Value))
 		}
@@ -257,7 +273,10 @@ func matcher(d *document, at *yaml.Node, kind keyKind) {
 			key, list := entry[0], entry[1]
 			switch {
 			case key.Value != "in" && key.Value != "not_in":
-				d.nearf(key, InvalidFilter, nearest(key.Value, []string{"in", "not_in"}), "unknown key %s; allowed are in, not_in", quote(key.Value))
+				d.nearf(
+					key, InvalidFilter, nearest(key.Value, []string{"in", "not_in"}), "unknown key %s; allowed are in, not_in",
+					quote(key.Value),
+				)
 			case unusable(list):
 			case list.Kind != yaml.SequenceNode:
 				d.nearf(list, InvalidFilter, "", "%s of %s must be a list, not %s", key.Value, d.subject, describe(list))
@@ -289,7 +308,10 @@ func values(d *document, at *yaml.Node, kind keyKind) []*yaml.Node {
 			d.mustf(item, InvalidFilter, "", "have whole numbers, not %s", describe(item))
 		case !d.text(item, InvalidFilter):
 		case kind == globMatcher && !validGlob(item.Value):
-			d.badf(item, InvalidFilter, "%s is no pattern of paths: a [ needs its ], and \\ something behind it; not_in excludes, not !", quote(item.Value))
+			d.badf(
+				item, InvalidFilter,
+				"%s is no pattern of paths: a [ needs its ], and \\ something behind it; not_in excludes, not !", quote(item.Value),
+			)
 		default:
 			good = append(good, item)
 		}

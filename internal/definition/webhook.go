@@ -43,8 +43,13 @@ func (p *parser) webhooks() []Webhook {
 		if judge := p.known.WebhookSecret; judge != nil {
 			p.secretFor(d, func(name string) (problem, nearest string) { return judge(w.Name, name) }, "secretName")
 		}
-		if w.AuthMode == penstock.AuthURLToken && w.SecretName != "" && p.known.NotURLSafe != nil && p.known.NotURLSafe(w.SecretName) {
-			d.badf(d.find("secretName"), InvalidValue, "the secret %s cannot be part of a URL: with url_token it may hold A-Z a-z 0-9 - . _ ~ only", w.SecretName)
+		if w.AuthMode == penstock.AuthURLToken && w.SecretName != "" && p.known.NotURLSafe != nil && p.known.NotURLSafe(
+			w.SecretName,
+		) {
+			d.badf(
+				d.find("secretName"), InvalidValue,
+				"the secret %s cannot be part of a URL: with url_token it may hold A-Z a-z 0-9 - . _ ~ only", w.SecretName,
+			)
 		}
 		p.shortSecret(d, w)
 		w.signature(d)
@@ -59,7 +64,9 @@ func (p *parser) shortSecret(d *document, w Webhook) {
 		return
 	}
 	short, kept := p.known.ShortSecret(w.Name, w.SecretName)
-	at, text := d.find("secretName"), fmt.Sprintf("the value of the secret %s has fewer than %d characters", w.SecretName, penstock.MinWebhookSecret)
+	at, text := d.find("secretName"), fmt.Sprintf(
+		"the value of the secret %s has fewer than %d characters", w.SecretName, penstock.MinWebhookSecret,
+	)
 	switch {
 	case short && kept:
 		d.warnf(at, InvalidValue, "", "%s: the webhook goes on with it, but give it a longer one", text)
@@ -80,7 +87,10 @@ func (w Webhook) signature(d *document) {
 	if _, known := signature.PresetOf(w.SignatureScheme); known || own != nil && w.SignatureScheme == "" {
 		for _, problem := range signature.Check(w.SignatureScheme, own) {
 			field := strings.TrimPrefix(strings.TrimPrefix(problem.Pointer, "/signature"), "/")
-			d.badf(pointed(d.root, "/signature/"+signatureKeys.Replace(field)), InvalidValue, "signature %s%s", spaced(signatureKeys.Replace(field)), problem.Detail)
+			d.badf(
+				pointed(d.root, "/signature/"+signatureKeys.Replace(field)), InvalidValue, "signature %s%s",
+				spaced(signatureKeys.Replace(field)), problem.Detail,
+			)
 		}
 	}
 	if w.DeliveryIDHeader != "" || d.find("deliveryIdHeader") != nil {
@@ -113,8 +123,10 @@ func (s *Signature) Signature() *penstock.Signature {
 // Webhook is w in the vocabulary of the server, with its defaults.
 func (w Webhook) Webhook() penstock.Webhook {
 	webhook := penstock.Webhook{
-		Name: w.Name, AuthMode: w.AuthMode, SignatureScheme: w.SignatureScheme, Signature: w.Signature.Signature(), SecretName: w.SecretName,
-		DeliveryIDHeader: w.DeliveryIDHeader, ReplayGuard: w.ReplayGuard, SecretRefresh: w.SecretRefresh, Enabled: value(w.Enabled, true),
+		Name: w.Name, AuthMode: w.AuthMode, SignatureScheme: w.SignatureScheme, Signature: w.Signature.Signature(),
+		SecretName:       w.SecretName,
+		DeliveryIDHeader: w.DeliveryIDHeader, ReplayGuard: w.ReplayGuard, SecretRefresh: w.SecretRefresh,
+		Enabled: value(w.Enabled, true),
 	}
 	if webhook.AuthMode == "" {
 		webhook.AuthMode = penstock.AuthToken

@@ -92,7 +92,10 @@ Lead.
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.NewReplacer("credentialStrategy: CREATOR\n", "", "    warpId: mcp-1\n", "    warpId: mcp-1\ndescription: Leads\n", "Lead.", "Lead well.").Replace(before)
+	want := strings.NewReplacer(
+		"credentialStrategy: CREATOR\n", "", "    warpId: mcp-1\n", "    warpId: mcp-1\ndescription: Leads\n", "Lead.",
+		"Lead well.",
+	).Replace(before)
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("document (-want +got):\n%s", diff)
 	}
@@ -116,8 +119,14 @@ func TestWriteDefaults(t *testing.T) {
 		Name: "ci", AuthMode: penstock.AuthToken, SecretName: "TOKEN", SecretRefresh: penstock.RefreshApply, Enabled: true,
 	})
 	for _, test := range []struct{ name, before, want string }{
-		{"defaults that are written out stay", "authMode: token\nenabled: true\nsecretName: OLD\n", "authMode: token\nenabled: true\nsecretName: TOKEN\n"},
-		{"another value goes, the mode is named", "enabled: false\nsecretName: TOKEN\n", "secretName: TOKEN\nauthMode: token\n"},
+		{
+			"defaults that are written out stay", "authMode: token\nenabled: true\nsecretName: OLD\n",
+			"authMode: token\nenabled: true\nsecretName: TOKEN\n",
+		},
+		{
+			"another value goes, the mode is named", "enabled: false\nsecretName: TOKEN\n",
+			"secretName: TOKEN\nauthMode: token\n",
+		},
 		{"a document that is not changed stays", "secretName: TOKEN\n", "secretName: TOKEN\n"},
 		{"a new document has what is needed, and the mode", "", "authMode: token\nsecretName: TOKEN\n"},
 	} {
@@ -130,7 +139,9 @@ func TestWriteDefaults(t *testing.T) {
 		}
 	}
 	for _, broken := range []string{"secretName: [", "secretName: 5\n", "unknown: 5\n", "\xff"} {
-		if got, err := definition.WriteWebhook([]byte(broken), w); err == nil && broken != "secretName: 5\n" && broken != "unknown: 5\n" {
+		if got, err := definition.WriteWebhook(
+			[]byte(broken), w,
+		); err == nil && broken != "secretName: 5\n" && broken != "unknown: 5\n" {
 			t.Errorf("%q: got %q, want an error", broken, got)
 		}
 	}
@@ -177,9 +188,11 @@ func TestVocabulary(t *testing.T) {
 	}
 	tool := valid.Webhooks[3].Webhook()
 	wantTool := penstock.Webhook{
-		Name: "tool", AuthMode: "signature", SignatureScheme: "custom_hmac", SecretName: "TOOL_WEBHOOK_SECRET", ReplayGuard: true, Enabled: true,
+		Name: "tool", AuthMode: "signature", SignatureScheme: "custom_hmac", SecretName: "TOOL_WEBHOOK_SECRET",
+		ReplayGuard: true, Enabled: true,
 		SecretRefresh: "apply", Signature: &penstock.Signature{
-			Header: "X-Tool-Signature", Prefix: "sha256=", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "{timestamp}.{body}",
+			Header: "X-Tool-Signature", Prefix: "sha256=", Hash: "sha256", Encoding: "hex", KeyForm: "text",
+			Template:        "{timestamp}.{body}",
 			TimestampHeader: "X-Tool-Timestamp",
 		},
 	}
@@ -193,11 +206,17 @@ func TestVocabulary(t *testing.T) {
 func TestFromVocabulary(t *testing.T) {
 	t.Parallel()
 	agent := definition.AgentOf(penstock.Identity{
-		Name: "a", Type: "CUSTOM", BaseModel: "m", Harness: &penstock.Harness{Type: "codex"}, HarnessAuthSecrets: json.RawMessage(`{"codex_auth_secret_name":"KEY"}`),
-		Secrets: []penstock.NamedSecret{{Name: "S"}}, MCPServers: map[string]penstock.MCPServer{"x": {WarpID: "1"}}, Prompt: "\n\nText\n\n",
+		Name: "a", Type: "CUSTOM", BaseModel: "m", Harness: &penstock.Harness{Type: "codex"},
+		HarnessAuthSecrets: json.RawMessage(
+			`{"codex_auth_secret_name":"KEY"}`,
+		),
+		Secrets: []penstock.NamedSecret{{Name: "S"}}, MCPServers: map[string]penstock.MCPServer{"x": {WarpID: "1"}},
+		Prompt: "\n\nText\n\n",
 	})
 	want := definition.Agent{Name: "a", Prompt: "Text", Settings: definition.Settings{
-		Harness: &definition.Harness{Type: "codex", Model: "m", Auth: &definition.Auth{Source: "managedSecret", SecretName: "KEY"}},
+		Harness: &definition.Harness{
+			Type: "codex", Model: "m", Auth: &definition.Auth{Source: "managedSecret", SecretName: "KEY"},
+		},
 		Secrets: []string{"S"}, MCPServers: map[string]definition.MCPServer{"x": {ID: "1"}},
 	}}
 	if diff := cmp.Diff(want, agent); diff != "" {
@@ -205,12 +224,16 @@ func TestFromVocabulary(t *testing.T) {
 	}
 	automation := definition.AutomationOf(penstock.Automation{
 		Name: "a", Overrides: penstock.Overrides{Model: "m", Harness: &penstock.Harness{Type: "oz"}},
-		Triggers: []penstock.Trigger{{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@daily", LastError: "x"}}},
+		Triggers: []penstock.Trigger{
+			{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@daily", LastError: "x"}},
+		},
 	})
 	off := false
 	wantAutomation := definition.Automation{
 		Name: "a", Enabled: &off, Settings: definition.Settings{Model: "m"},
-		Triggers: []definition.Trigger{{Provider: "schedule", Event: "cron_fired", Schedule: &definition.Schedule{Cron: "@daily"}}},
+		Triggers: []definition.Trigger{
+			{Provider: "schedule", Event: "cron_fired", Schedule: &definition.Schedule{Cron: "@daily"}},
+		},
 	}
 	if diff := cmp.Diff(wantAutomation, automation); diff != "" {
 		t.Errorf("automation (-want +got):\n%s", diff)
@@ -222,7 +245,9 @@ func TestFromVocabulary(t *testing.T) {
 func TestReadTree(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	for name, content := range map[string]string{"factory.yaml": smallFactory, "agents/foreman/agent.md": smallForeman, ".git/config": "x", "agents/.keep": ""} {
+	for name, content := range map[string]string{
+		"factory.yaml": smallFactory, "agents/foreman/agent.md": smallForeman, ".git/config": "x", "agents/.keep": "",
+	} {
 		if err := os.MkdirAll(path.Join(folder, path.Dir(name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +265,9 @@ func TestReadTree(t *testing.T) {
 	if diff := cmp.Diff([]string{"agents/foreman/agent.md", "factory.yaml"}, slices.Sorted(maps.Keys(files))); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if got, want := lines(found), "skills:1:1: FF_UNSUPPORTED_PATH only plain files are read, no links or devices\n"; got != want {
+	if got, want := lines(
+		found,
+	), "skills:1:1: FF_UNSUPPORTED_PATH only plain files are read, no links or devices\n"; got != want {
 		t.Errorf("findings: got %q, want %q", got, want)
 	}
 	if _, _, err := definition.ReadTree(os.DirFS(path.Join(folder, "none"))); err == nil {
@@ -256,7 +283,9 @@ func TestReadTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, found = definition.Parse(files, definition.Known{}); len(found) != 1 || found[0].Code != definition.InvalidDocument {
+	if _, found = definition.Parse(
+		files, definition.Known{},
+	); len(found) != 1 || found[0].Code != definition.InvalidDocument {
 		t.Errorf("a tree with a file of 10 MB: got\n%s", lines(found))
 	}
 }
@@ -289,7 +318,10 @@ func TestWriteAnyAutomation(t *testing.T) {
 		if rapid.Bool().Draw(t, "set") {
 			a.Model = name.Draw(t, "model")
 		} else if rapid.Bool().Draw(t, "set") {
-			a.Harness = &definition.Harness{Type: "codex", Model: name.Draw(t, "model"), Auth: &definition.Auth{Source: "managedSecret", SecretName: secret.Draw(t, "secret")}}
+			a.Harness = &definition.Harness{
+				Type: "codex", Model: name.Draw(t, "model"),
+				Auth: &definition.Auth{Source: "managedSecret", SecretName: secret.Draw(t, "secret")},
+			}
 		}
 		if rapid.Bool().Draw(t, "set") {
 			a.Secrets = rapid.SliceOfNDistinct(secret, 0, 3, rapid.ID[string]).Draw(t, "secrets")
@@ -298,7 +330,11 @@ func TestWriteAnyAutomation(t *testing.T) {
 			a.Enabled = new(rapid.Bool().Draw(t, "enabled"))
 		}
 		if rapid.Bool().Draw(t, "set") {
-			a.MCPServers = map[string]definition.MCPServer{name.Draw(t, "server"): {Command: "x", Args: []string{name.Draw(t, "arg"), "-"}, Env: map[string]string{"A": "${{ secrets.B }}"}}}
+			a.MCPServers = map[string]definition.MCPServer{
+				name.Draw(t, "server"): {
+					Command: "x", Args: []string{name.Draw(t, "arg"), "-"}, Env: map[string]string{"A": "${{ secrets.B }}"},
+				},
+			}
 		}
 		a.WorkerHost = rapid.OneOf(rapid.Just(""), name).Draw(t, "host")
 		return a

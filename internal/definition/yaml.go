@@ -14,7 +14,10 @@ func (d *document) load(text string) {
 	for i, r := range text {
 		if r == '\u0085' || r == '\u2028' || r == '\u2029' || r == '\ufeff' {
 			line, column := lineColumn(text, i)
-			d.badLinef(d.first+line, column, InvalidYAML, "the character U+%04X is not allowed as it is; write it as an escape in double quotes", r)
+			d.badLinef(
+				d.first+line, column, InvalidYAML,
+				"the character U+%04X is not allowed as it is; write it as an escape in double quotes", r,
+			)
 			return
 		}
 	}
@@ -110,7 +113,9 @@ func (d *document) syntax(err error) {
 	case strings.HasPrefix(message, "unknown anchor"):
 		d.badf(at, Alias, "aliases are not allowed: write the value out")
 	case strings.Contains(message, "cannot start any token"):
-		d.badf(at, InvalidYAML, "a value cannot begin with this character: put it in quotes, and indent with spaces, not tabs")
+		d.badf(
+			at, InvalidYAML, "a value cannot begin with this character: put it in quotes, and indent with spaces, not tabs",
+		)
 	default:
 		d.badf(at, InvalidYAML, "invalid YAML: %s", strings.ToValidUTF8(message, "\ufffd"))
 	}
@@ -194,7 +199,9 @@ func entries(mapping *yaml.Node) [][2]*yaml.Node {
 	seen := make(map[string]bool, len(mapping.Content)/2)
 	for i := 0; i < len(mapping.Content); i += 2 {
 		key := mapping.Content[i]
-		if key.Kind == yaml.ScalarNode && key.ShortTag() != "!!merge" && !seen[key.Value] && (key.Value != "" || kindOf(key) == textScalar) {
+		if key.Kind == yaml.ScalarNode && key.ShortTag() != "!!merge" && !seen[key.Value] && (key.Value != "" || kindOf(
+			key,
+		) == textScalar) {
 			seen[key.Value] = true
 			all = append(all, [2]*yaml.Node{key, mapping.Content[i+1]})
 		}

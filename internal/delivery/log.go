@@ -15,7 +15,9 @@ import (
 )
 
 // List answers one page of a webhook's log, newest first.
-func (s *Deliveries) List(ctx context.Context, p penstock.Principal, factoryUID, webhookUID string, q penstock.DeliveryQuery) (penstock.DeliveryPage, error) {
+func (s *Deliveries) List(
+	ctx context.Context, p penstock.Principal, factoryUID, webhookUID string, q penstock.DeliveryQuery,
+) (penstock.DeliveryPage, error) {
 	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
 		return penstock.DeliveryPage{}, err
 	}
@@ -24,7 +26,9 @@ func (s *Deliveries) List(ctx context.Context, p penstock.Principal, factoryUID,
 }
 
 // webhookOf is a webhook whose log the caller may see.
-func (s *Deliveries) webhookOf(ctx context.Context, p penstock.Principal, factoryUID, webhookUID string) (store.WebhookRow, error) {
+func (s *Deliveries) webhookOf(
+	ctx context.Context, p penstock.Principal, factoryUID, webhookUID string,
+) (store.WebhookRow, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return store.WebhookRow{}, err
 	}
@@ -32,7 +36,9 @@ func (s *Deliveries) webhookOf(ctx context.Context, p penstock.Principal, factor
 }
 
 // Read answers one entry of a webhook's log.
-func (s *Deliveries) Read(ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string) (penstock.Delivery, error) {
+func (s *Deliveries) Read(
+	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
+) (penstock.Delivery, error) {
 	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
 		return penstock.Delivery{}, err
 	}
@@ -41,7 +47,9 @@ func (s *Deliveries) Read(ctx context.Context, p penstock.Principal, factoryUID,
 
 // Payload answers the body of an accepted delivery, byte for byte. What was
 // rejected, and a duplicate, has none.
-func (s *Deliveries) Payload(ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string) ([]byte, error) {
+func (s *Deliveries) Payload(
+	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
+) ([]byte, error) {
 	if _, err := s.webhookOf(ctx, p, factoryUID, webhookUID); err != nil {
 		return nil, err
 	}
@@ -54,7 +62,9 @@ func (s *Deliveries) Payload(ctx context.Context, p penstock.Principal, factoryU
 // Replay records an accepted delivery once more and starts what today's
 // automations make of it. It claims no identity and obeys no rate. Whatever was
 // not accepted is a conflict.
-func (s *Deliveries) Replay(ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string) (penstock.Delivery, error) {
+func (s *Deliveries) Replay(
+	ctx context.Context, p penstock.Principal, factoryUID, webhookUID, id string,
+) (penstock.Delivery, error) {
 	w, err := s.webhookOf(ctx, p, factoryUID, webhookUID)
 	if err != nil {
 		return penstock.Delivery{}, err
@@ -64,7 +74,10 @@ func (s *Deliveries) Replay(ctx context.Context, p penstock.Principal, factoryUI
 		return penstock.Delivery{}, err
 	}
 	if old.Outcome != penstock.OutcomeAccepted || old.Reason == penstock.ReasonHandshake {
-		return penstock.Delivery{}, penstock.Errorf(penstock.CodeConflict, "only what was accepted as an event can be replayed; this delivery is %s", strings.TrimSpace(old.Label+" "+old.Reason))
+		return penstock.Delivery{}, penstock.Errorf(
+			penstock.CodeConflict, "only what was accepted as an event can be replayed; this delivery is %s",
+			strings.TrimSpace(old.Label+" "+old.Reason),
+		)
 	}
 	body, err := s.store.Payload(ctx, id)
 	if err != nil {
@@ -80,10 +93,14 @@ func (s *Deliveries) Replay(ctx context.Context, p penstock.Principal, factoryUI
 			return penstock.Delivery{}, err
 		}
 	}
-	return penstock.Delivery{}, &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the factory is being changed; try again", Cause: err}
+	return penstock.Delivery{}, &penstock.Error{
+		Code: penstock.CodeUnavailable, Detail: "the factory is being changed; try again", Cause: err,
+	}
 }
 
-func (s *Deliveries) replay(ctx context.Context, p penstock.Principal, w store.WebhookRow, old penstock.Delivery, body []byte) (penstock.Delivery, error) {
+func (s *Deliveries) replay(
+	ctx context.Context, p penstock.Principal, w store.WebhookRow, old penstock.Delivery, body []byte,
+) (penstock.Delivery, error) {
 	plan, err := s.ingress.newPlan(ctx, w)
 	if err != nil {
 		return penstock.Delivery{}, err
@@ -94,8 +111,10 @@ func (s *Deliveries) replay(ctx context.Context, p penstock.Principal, w store.W
 	}
 	sum := sha256.Sum256(body)
 	d := &store.NewDelivery{
-		ID: penstock.NewID(), WebhookUID: w.UID, WebhookNumber: w.Number, Team: w.Team, Version: w.TeamVersion, Outcome: penstock.OutcomeAccepted,
-		Status: http.StatusAccepted, Size: int64(len(body)), ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityReplay, ReplayOf: old.ID, Headers: headersJSON(old.Headers),
+		ID: penstock.NewID(), WebhookUID: w.UID, WebhookNumber: w.Number, Team: w.Team, Version: w.TeamVersion,
+		Outcome: penstock.OutcomeAccepted,
+		Status:  http.StatusAccepted, Size: int64(len(body)), ReceivedAt: penstock.Now(),
+		IdentitySource: penstock.IdentityReplay, ReplayOf: old.ID, Headers: headersJSON(old.Headers),
 		SHA256: hex.EncodeToString(sum[:]), Body: body,
 	}
 	if err := s.ingress.start(ctx, plan, document, d); err != nil {

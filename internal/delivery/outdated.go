@@ -15,7 +15,9 @@ type SecretCopies func(ctx context.Context, team string, factories ...string) ([
 // Outdated lists the webhooks of factories that have not taken the value which
 // their managed secret has now. A value that cannot be opened is logged; it does
 // not keep a factory from being read.
-func (s *Webhooks) Outdated(ctx context.Context, read SecretCopies, team string, factories ...string) ([]store.SecretCopy, error) {
+func (s *Webhooks) Outdated(
+	ctx context.Context, read SecretCopies, team string, factories ...string,
+) ([]store.SecretCopy, error) {
 	copies, err := read(ctx, team, factories...)
 	if err != nil {
 		return nil, err
@@ -43,10 +45,14 @@ func (s *Webhooks) isCurrent(c store.SecretCopy) (bool, error) {
 }
 
 // markWebhooks marks the outdated ones among the webhooks of a factory.
-func (s *Webhooks) markWebhooks(ctx context.Context, read SecretCopies, team, factory string, webhooks []penstock.Webhook) error {
+func (s *Webhooks) markWebhooks(
+	ctx context.Context, read SecretCopies, team, factory string, webhooks []penstock.Webhook,
+) error {
 	outdated, err := s.Outdated(ctx, read, team, factory)
 	for i, w := range webhooks {
-		webhooks[i].OutdatedSecret = slices.ContainsFunc(outdated, func(c store.SecretCopy) bool { return c.WebhookUID == w.UID })
+		webhooks[i].OutdatedSecret = slices.ContainsFunc(
+			outdated, func(c store.SecretCopy) bool { return c.WebhookUID == w.UID },
+		)
 	}
 	return err
 }

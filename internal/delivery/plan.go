@@ -69,7 +69,9 @@ func (s *Ingress) Inlet(ctx context.Context, uid string, token, fresh bool) (*pe
 	if known != nil && !fresh && known.takes(token) {
 		return &known.inlet, nil
 	}
-	row, err := s.arriving.Ask(ctx, uid, func(ctx context.Context) (store.WebhookRow, error) { return s.store.WebhookByUID(ctx, uid) })
+	row, err := s.arriving.Ask(
+		ctx, uid, func(ctx context.Context) (store.WebhookRow, error) { return s.store.WebhookByUID(ctx, uid) },
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +180,9 @@ func newPlanned(a store.AutomationRow, filters []json.RawMessage, events []penst
 // resolved is what the automation's runs are made of, or why it can start none.
 // It is resolved once, and never earlier than the plan: what has changed since
 // makes the plan stale.
-func (a *planned) resolved(ctx context.Context, s *Ingress) (template *automation.RunTemplate, broken string, err error) {
+func (a *planned) resolved(
+	ctx context.Context, s *Ingress,
+) (template *automation.RunTemplate, broken string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.template != nil || a.broken != "" {

@@ -54,7 +54,9 @@ func (s *Ingress) Deliver(ctx context.Context, in *penstock.Inlet, a *penstock.A
 // unanswered tells the sender to come again if the database let the time go by.
 func unanswered(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the database does not answer", RetryAfter: 5 * time.Second, Cause: err}
+		return &penstock.Error{
+			Code: penstock.CodeUnavailable, Detail: "the database does not answer", RetryAfter: 5 * time.Second, Cause: err,
+		}
 	}
 	return err
 }
@@ -85,8 +87,13 @@ func (p *patience) context(d time.Duration) context.Context {
 }
 
 // receipt remembers what the store has said and tells the ingress.
-func (s *Ingress) receipt(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery, got store.Delivered, detail string) penstock.Receipt {
-	r := penstock.Receipt{DeliveryID: d.ID, Outcome: got.Outcome, DuplicateOf: got.DuplicateOf, Detail: detail, Limited: got.Limited, Wait: got.Wait}
+func (s *Ingress) receipt(
+	p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery, got store.Delivered, detail string,
+) penstock.Receipt {
+	r := penstock.Receipt{
+		DeliveryID: d.ID, Outcome: got.Outcome, DuplicateOf: got.DuplicateOf, Detail: detail, Limited: got.Limited,
+		Wait: got.Wait,
+	}
 	if d.Verdict != "" && got.Outcome == penstock.OutcomeAccepted && !got.Limited {
 		p.verdicts.written(d.Alike, d.Matches, d.ReceivedAt)
 	}
@@ -121,7 +128,9 @@ func (s *Ingress) refuse(ctx context.Context, p *deliveryPlan, a *penstock.Arriv
 	if wait <= 0 {
 		return penstock.Receipt{}, false, nil
 	}
-	version, err := s.versions.Ask(ctx, p.row.Team, func(ctx context.Context) (int64, error) { return s.store.TeamVersion(ctx, p.row.Team) })
+	version, err := s.versions.Ask(
+		ctx, p.row.Team, func(ctx context.Context) (int64, error) { return s.store.TeamVersion(ctx, p.row.Team) },
+	)
 	if err == nil && version != p.row.TeamVersion {
 		err = penstock.ErrStale
 	}
@@ -139,15 +148,19 @@ func (s *Ingress) Refused(uid string) { s.refused.add(uid, store.CountRateLimite
 // KnownSender reports whether deliveries of the webhook were accepted from the
 // address in the last 24 hours.
 func (s *Ingress) KnownSender(ctx context.Context, uid, clientIP string) (bool, error) {
-	return s.recognized.Ask(ctx, uid+" "+clientIP, func(ctx context.Context) (bool, error) { return s.store.KnownSender(ctx, uid, clientIP) })
+	return s.recognized.Ask(
+		ctx, uid+" "+clientIP, func(ctx context.Context) (bool, error) { return s.store.KnownSender(ctx, uid, clientIP) },
+	)
 }
 
 // evaluate makes the entry of the log. detail is why the body was refused.
 func (s *Ingress) evaluate(p *deliveryPlan, a *penstock.Arrival) (d *store.NewDelivery, detail string, err error) {
 	limits := s.limits
 	d = &store.NewDelivery{
-		ID: penstock.NewID(), WebhookUID: p.row.UID, WebhookNumber: p.row.Number, Team: p.row.Team, Version: p.row.TeamVersion, Outcome: a.Outcome,
-		Reason: a.Reason, Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: a.Headers, Logged: limits.LoggedRejections,
+		ID: penstock.NewID(), WebhookUID: p.row.UID, WebhookNumber: p.row.Number, Team: p.row.Team,
+		Version: p.row.TeamVersion, Outcome: a.Outcome,
+		Reason: a.Reason, Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: a.Headers,
+		Logged: limits.LoggedRejections,
 	}
 	if !a.Unverified {
 		d.Rate = limits.DeliveriesPerMinute

@@ -22,7 +22,9 @@ func (s *Deliveries) ClearLogs(ctx context.Context) error {
 			keep.Newest = 0 // nobody can look at them
 		}
 		for _, outcome := range penstock.Outcomes() {
-			if err := batch.Clear(ctx, func() (int, error) { return s.store.ClearLog(ctx, l.WebhookUID, outcome, keep, batch.Size) }); err != nil {
+			if err := batch.Clear(
+				ctx, func() (int, error) { return s.store.ClearLog(ctx, l.WebhookUID, outcome, keep, batch.Size) },
+			); err != nil {
 				return err
 			}
 		}

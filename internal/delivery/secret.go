@@ -68,7 +68,10 @@ func Unfit(w store.WebhookRow, value string) string {
 	switch w.AuthMode {
 	case penstock.AuthURLToken:
 		if !isToken(urlSafe) || strings.Trim(value, ".") == "" { // "." and ".." would not stay in a path
-			return fmt.Sprintf("must be %d to %d characters of A-Z, a-z, 0-9 and -._~, which stand in a URL as they are", penstock.MinWebhookSecret, maxToken)
+			return fmt.Sprintf(
+				"must be %d to %d characters of A-Z, a-z, 0-9 and -._~, which stand in a URL as they are",
+				penstock.MinWebhookSecret, maxToken,
+			)
 		}
 	case penstock.AuthToken:
 		if !isToken(func(r rune) bool { return r > ' ' && r <= '~' }) {
@@ -108,7 +111,9 @@ func NextSecret(w store.WebhookRow, req penstock.RotateRequest) (string, error) 
 	if req.Secret == nil {
 		value := generated(w)
 		if value == "" {
-			return "", penstock.Invalid("/secret", "is required: with %s it is the sender that makes the secret", w.SignatureScheme)
+			return "", penstock.Invalid(
+				"/secret", "is required: with %s it is the sender that makes the secret", w.SignatureScheme,
+			)
 		}
 		return value, nil
 	}
@@ -121,7 +126,9 @@ func NextSecret(w store.WebhookRow, req penstock.RotateRequest) (string, error) 
 // FirstSecret finds or makes the managed secret of a new webhook, and its
 // value; "": there is none yet, and the webhook is pending. fresh says that the
 // value was made or given with the webhook, and so may be shown.
-func (s *Webhooks) FirstSecret(ctx context.Context, tx *store.Tx, p penstock.Principal, w *store.WebhookRow, req penstock.WebhookRequest) (value string, fresh bool, err error) {
+func (s *Webhooks) FirstSecret(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, w *store.WebhookRow, req penstock.WebhookRequest,
+) (value string, fresh bool, err error) {
 	if w.SecretName != "" {
 		found, err := tx.UseSecrets(ctx, p.Team, []string{w.SecretName})
 		if err != nil {
@@ -149,7 +156,9 @@ func (s *Webhooks) FirstSecret(ctx context.Context, tx *store.Tx, p penstock.Pri
 
 // existingSecret is the value of a secret that there is already; "" where it
 // has none.
-func (s *Webhooks) existingSecret(p penstock.Principal, w *store.WebhookRow, row store.SecretRow, req penstock.WebhookRequest) (string, error) {
+func (s *Webhooks) existingSecret(
+	p penstock.Principal, w *store.WebhookRow, row store.SecretRow, req penstock.WebhookRequest,
+) (string, error) {
 	if err := access.Require(p, penstock.ScopeSecretsManage); err != nil {
 		return "", err
 	}
@@ -171,7 +180,9 @@ func (s *Webhooks) existingSecret(p penstock.Principal, w *store.WebhookRow, row
 }
 
 // freeSecretName is the name that a webhook's secret has where none is said.
-func (s *Webhooks) freeSecretName(ctx context.Context, tx *store.Tx, p penstock.Principal, webhook string) (string, error) {
+func (s *Webhooks) freeSecretName(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, webhook string,
+) (string, error) {
 	taken, err := tx.SecretNames(ctx, p.Team)
 	if err != nil {
 		return "", err
@@ -191,7 +202,9 @@ func (s *Webhooks) freeSecretName(ctx context.Context, tx *store.Tx, p penstock.
 // secret, which must be the webhook's alone. A secret that the server did not
 // make for the webhook is replaced only by those who manage secrets. The value
 // has been checked.
-func (s *Webhooks) ReplaceSecret(ctx context.Context, tx *store.Tx, p penstock.Principal, w store.WebhookRow, value string, overlapSeconds int64) error {
+func (s *Webhooks) ReplaceSecret(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, w store.WebhookRow, value string, overlapSeconds int64,
+) error {
 	row, err := tx.Secret(ctx, p.Team, w.SecretName)
 	if err != nil {
 		return err
@@ -205,9 +218,14 @@ func (s *Webhooks) ReplaceSecret(ctx context.Context, tx *store.Tx, p penstock.P
 	if err != nil {
 		return err
 	}
-	users = slices.DeleteFunc(users, func(u store.SecretUser) bool { return u.Type == penstock.SecretOfWebhook && u.UID == w.UID })
+	users = slices.DeleteFunc(
+		users, func(u store.SecretUser) bool { return u.Type == penstock.SecretOfWebhook && u.UID == w.UID },
+	)
 	if len(users) > 0 {
-		return penstock.Errorf(penstock.CodeConflict, "the secret %s is used by %s as well, which would be left with another value", w.SecretName, access.NameSecretUsers(p, users))
+		return penstock.Errorf(
+			penstock.CodeConflict, "the secret %s is used by %s as well, which would be left with another value", w.SecretName,
+			access.NameSecretUsers(p, users),
+		)
 	}
 	if err := s.secrets.GiveValue(ctx, tx, p, &row, value); err != nil {
 		return err
@@ -217,11 +235,17 @@ func (s *Webhooks) ReplaceSecret(ctx context.Context, tx *store.Tx, p penstock.P
 
 // GiveWebhook makes value the present one of the webhook's own copies. The one
 // before stops, at once or after the overlap.
-func (s *Webhooks) GiveWebhook(ctx context.Context, tx *store.Tx, w store.WebhookRow, value string, overlapSeconds int64) error {
+func (s *Webhooks) GiveWebhook(
+	ctx context.Context, tx *store.Tx, w store.WebhookRow, value string, overlapSeconds int64,
+) error {
 	var until penstock.Time
 	if overlapSeconds > 0 {
 		if len(w.Sealed) >= maxWebhookSecrets {
-			return penstock.Errorf(penstock.CodeConflict, "%d secrets of the webhook are valid already: rotate without an overlap, or wait until one has expired", len(w.Sealed))
+			return penstock.Errorf(
+				penstock.CodeConflict,
+				"%d secrets of the webhook are valid already: rotate without an overlap, or wait until one has expired",
+				len(w.Sealed),
+			)
 		}
 		until = penstock.Now().Add(time.Duration(overlapSeconds) * time.Second)
 	}
@@ -271,7 +295,9 @@ func (s *Webhooks) ReadAgain(ctx context.Context, tx *store.Tx, w store.WebhookR
 		check = Unfit
 	}
 	if problem := check(w, value); problem != "" {
-		return w, penstock.Errorf(penstock.CodeConflict, "the value of its secret %s is none for this webhook: it %s", w.SecretName, problem)
+		return w, penstock.Errorf(
+			penstock.CodeConflict, "the value of its secret %s is none for this webhook: it %s", w.SecretName, problem,
+		)
 	}
 	if w.PendingSecret {
 		on, err := enabledByFiles(ctx, tx, w)
@@ -323,5 +349,7 @@ func (s *Webhooks) MarkSigned(key store.WebhookSecretKey) { s.signed.Mark(key) }
 
 // TouchWebhookSecrets records which secrets have signed deliveries.
 func (s *Webhooks) TouchWebhookSecrets(ctx context.Context) error {
-	return s.signed.Flush(func(at map[store.WebhookSecretKey]penstock.Time) error { return s.store.TouchWebhookSecrets(ctx, at) })
+	return s.signed.Flush(
+		func(at map[store.WebhookSecretKey]penstock.Time) error { return s.store.TouchWebhookSecrets(ctx, at) },
+	)
 }

@@ -22,7 +22,9 @@ const filterSample = 50
 // TestFilter tells what a payload filter, or a trigger of GitHub or Linear, makes
 // of a payload, of a stored delivery, or of a webhook's last deliveries. It
 // changes nothing.
-func (s *Deliveries) TestFilter(ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest) (penstock.FilterVerdict, error) {
+func (s *Deliveries) TestFilter(
+	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest,
+) (penstock.FilterVerdict, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.FilterVerdict{}, err
 	}
@@ -147,7 +149,9 @@ func eventTrial(req penstock.FilterTest) (trial, error) {
 // filterSubject is what a filter is tried on: the webhook, where one is named,
 // and the body with the sender's name of the event, nil for the webhook's last
 // deliveries. What belongs to another factory is CodeNotFound.
-func (s *Deliveries) filterSubject(ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest) (*store.WebhookRow, string, json.RawMessage, error) {
+func (s *Deliveries) filterSubject(
+	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest,
+) (*store.WebhookRow, string, json.RawMessage, error) {
 	var webhooks []store.WebhookRow
 	var err error
 	if req.WebhookUID != "" {

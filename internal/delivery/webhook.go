@@ -103,14 +103,19 @@ func (s *Webhooks) RoomForWebhook(ctx context.Context, tx *store.Tx, p penstock.
 	}
 	n, err := tx.CountWebhooks(ctx, factoryUID)
 	if err == nil && n >= most {
-		err = penstock.Errorf(penstock.CodeConflict, "the factory has %d webhooks, which is as many as this server allows (webhooks_per_factory is %d)", n, most)
+		err = penstock.Errorf(
+			penstock.CodeConflict,
+			"the factory has %d webhooks, which is as many as this server allows (webhooks_per_factory is %d)", n, most,
+		)
 	}
 	return err
 }
 
 // ReadWebhook answers a webhook as it is in the transaction, with a value that
 // is shown this once.
-func (s *Webhooks) ReadWebhook(ctx context.Context, tx *store.Tx, w store.WebhookRow, value string) (penstock.Webhook, error) {
+func (s *Webhooks) ReadWebhook(
+	ctx context.Context, tx *store.Tx, w store.WebhookRow, value string,
+) (penstock.Webhook, error) {
 	now, err := tx.Webhook(ctx, w.Team, w.FactoryUID, w.UID)
 	if err != nil {
 		return penstock.Webhook{}, err
@@ -125,7 +130,8 @@ func (s *Webhooks) ReadWebhook(ctx context.Context, tx *store.Tx, w store.Webhoo
 func NewWebhook(req penstock.WebhookRequest) (store.WebhookRow, error) {
 	now := penstock.Now()
 	w := store.WebhookRow{Webhook: penstock.Webhook{
-		UID: penstock.NewUID(), AuthMode: penstock.AuthToken, SecretRefresh: penstock.RefreshApply, Enabled: true, CreatedAt: now, UpdatedAt: now,
+		UID: penstock.NewUID(), AuthMode: penstock.AuthToken, SecretRefresh: penstock.RefreshApply, Enabled: true,
+		CreatedAt: now, UpdatedAt: now,
 	}}
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
@@ -227,14 +233,19 @@ func Unchangeable(req penstock.WebhookRequest) []penstock.FieldError {
 		{"/secret_name", req.SecretName != nil},
 	} {
 		if field.given {
-			errs = append(errs, penstock.FieldError{Pointer: field.pointer, Detail: "cannot be changed: delete the webhook and create another one"})
+			errs = append(
+				errs,
+				penstock.FieldError{Pointer: field.pointer, Detail: "cannot be changed: delete the webhook and create another one"},
+			)
 		}
 	}
 	return errs
 }
 
 // Change is w as the request makes it, with its secret.
-func (s *Webhooks) Change(ctx context.Context, tx *store.Tx, p penstock.Principal, w store.WebhookRow, req penstock.WebhookRequest) (store.WebhookRow, error) {
+func (s *Webhooks) Change(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, w store.WebhookRow, req penstock.WebhookRequest,
+) (store.WebhookRow, error) {
 	changed := w
 	errs := changeWebhook(&changed, req)
 	if req.Secret != nil && errs == nil {

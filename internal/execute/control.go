@@ -225,7 +225,9 @@ func (s *Executions) hand(ctx context.Context, tx *store.Tx, run store.RunRow) (
 
 // choose takes what waits for the agent first: the run's own prompt, or one
 // follow-up. What is given the caller writes down.
-func (s *Executions) choose(ctx context.Context, tx *store.Tx, run store.RunRow) (prompts []penstock.Prompt, given store.Handed, err error) {
+func (s *Executions) choose(
+	ctx context.Context, tx *store.Tx, run store.RunRow,
+) (prompts []penstock.Prompt, given store.Handed, err error) {
 	var p penstock.Prompt
 	switch run.PromptState {
 	case store.PromptWaiting, store.PromptHanded:
@@ -253,7 +255,8 @@ func (s *Executions) choose(ctx context.Context, tx *store.Tx, run store.RunRow)
 // promptOf is a follow-up as the agent is given it.
 func promptOf(f store.Followup) penstock.Prompt {
 	return penstock.Prompt{
-		ID: f.ID, Text: f.Message, Mode: f.Mode, Followup: true, Redelivered: f.Redelivered, Files: store.FilesOf(f.Attachments),
+		ID: f.ID, Text: f.Message, Mode: f.Mode, Followup: true, Redelivered: f.Redelivered,
+		Files: store.FilesOf(f.Attachments),
 	}
 }
 
@@ -271,7 +274,9 @@ func handed(run store.RunRow, p penstock.Prompt) []penstock.Draft {
 		if len(p.Files) > 0 {
 			content = append(content, penstock.AttachmentsBlock(p.Files))
 		}
-		message := penstock.NewDraft(penstock.EventMessage, now, penstock.Message{ID: p.ID, Role: penstock.RoleUser, Content: content, Timestamp: now})
+		message := penstock.NewDraft(
+			penstock.EventMessage, now, penstock.Message{ID: p.ID, Role: penstock.RoleUser, Content: content, Timestamp: now},
+		)
 		message.Key = "" // there are no deltas of it to be removed
 		drafts = append(drafts, message)
 	}
@@ -368,7 +373,9 @@ func checkDraft(d penstock.Draft) error {
 // kind of the sandbox.
 func sandboxGone(drafts []penstock.Draft) (said penstock.Draft, ok bool) {
 	var moment penstock.TimelineData
-	if len(drafts) != 1 || drafts[0].Type != penstock.EventTimeline || json.Unmarshal(drafts[0].Data, &moment) != nil || moment.Type != penstock.MomentSandboxGone {
+	if len(drafts) != 1 || drafts[0].Type != penstock.EventTimeline || json.Unmarshal(
+		drafts[0].Data, &moment,
+	) != nil || moment.Type != penstock.MomentSandboxGone {
 		return said, false
 	}
 	payload := map[string]any{}
@@ -387,7 +394,9 @@ func appendOne(ctx context.Context, tx *store.Tx, l penstock.Lease, d penstock.D
 		return penstock.Invalid("/data", "is not the data of a state event")
 	}
 	if to.State != penstock.StatePending && to.State != penstock.StateInProgress {
-		return penstock.Invalid("/data/state", "a worker moves a run to PENDING and INPROGRESS only; it ends a turn by finish")
+		return penstock.Invalid(
+			"/data/state", "a worker moves a run to PENDING and INPROGRESS only; it ends a turn by finish",
+		)
 	}
 	run, err := tx.Run(ctx, l.RunID)
 	if err != nil || run.State == to.State { // said before

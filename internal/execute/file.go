@@ -52,7 +52,10 @@ func (c control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (i
 func (c control) blob(ctx context.Context, f penstock.File, key string) (io.ReadSeekCloser, error) {
 	content, _, err := c.s.blobs.Open(ctx, key)
 	if errors.Is(err, blob.ErrNotFound) {
-		c.s.log.Error("a file is not where it was stored; servers of one database must share their folder of blobs", "blob", key, "error", err)
+		c.s.log.Error(
+			"a file is not where it was stored; servers of one database must share their folder of blobs", "blob", key, "error",
+			err,
+		)
 		return nil, penstock.NotFound("file", f.ID)
 	}
 	return content, err

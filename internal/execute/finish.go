@@ -29,7 +29,9 @@ func (c control) Finish(ctx context.Context, l penstock.Lease, r penstock.Result
 	return prompts, err
 }
 
-func (s *Executions) finish(ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result) ([]penstock.Prompt, error) {
+func (s *Executions) finish(
+	ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result,
+) ([]penstock.Prompt, error) {
 	turn, err := tx.Turn(ctx, run.ID)
 	if err != nil {
 		return nil, err
@@ -130,7 +132,10 @@ func (s *Executions) giveBack(ctx context.Context, tx *store.Tx, run store.RunRo
 	if waiting > 0 {
 		return requeue(ctx, tx, run, reason)
 	}
-	return s.end(ctx, tx, run, penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: penstock.Interrupted}})
+	return s.end(
+		ctx, tx, run,
+		penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: penstock.Interrupted}},
+	)
 }
 
 // forgetInterrupt drops an interrupt that came too late: its turn has ended by itself.

@@ -21,10 +21,12 @@ func newMetrics(s *Executions, to prometheus.Registerer) metrics {
 		return metrics{}
 	}
 	claimTime := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "penstock_claim_seconds", Help: "Time that giving a run to a worker took.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12),
+		Name: "penstock_claim_seconds", Help: "Time that giving a run to a worker took.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12),
 	})
 	queueWait := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "penstock_queue_wait_seconds", Help: "Time that runs waited for a worker.", Buckets: prometheus.ExponentialBuckets(0.005, 4, 10),
+		Name: "penstock_queue_wait_seconds", Help: "Time that runs waited for a worker.",
+		Buckets: prometheus.ExponentialBuckets(0.005, 4, 10),
 	})
 	executions := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "penstock_executions_total", Help: "Executions that workers ended, by the state that they left the run in.",
@@ -57,7 +59,9 @@ type runCounts struct {
 	counts map[penstock.State]int64
 }
 
-var runsDesc = prometheus.NewDesc("penstock_runs", "Runs by state, counted at most every 30 seconds.", []string{"state"}, nil)
+var runsDesc = prometheus.NewDesc(
+	"penstock_runs", "Runs by state, counted at most every 30 seconds.", []string{"state"}, nil,
+)
 
 // Describe implements prometheus.Collector.
 func (r *runCounts) Describe(ch chan<- *prometheus.Desc) { ch <- runsDesc }

@@ -11,7 +11,9 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-func (s *Executions) saveSession(ctx context.Context, l penstock.Lease, held store.RunRow, u penstock.Upload, content io.Reader) error {
+func (s *Executions) saveSession(
+	ctx context.Context, l penstock.Lease, held store.RunRow, u penstock.Upload, content io.Reader,
+) error {
 	// Each attempt has a file of its own: a content and the key in the row belong together.
 	saved := store.Session{
 		ConversationID: held.ConversationID, Team: held.Team, Harness: held.Harness, SessionID: u.Session.SessionID,
@@ -83,7 +85,9 @@ func (c control) session(ctx context.Context, f penstock.File, saved store.Sessi
 	opened, err := c.s.openSession(saved, content)
 	if err != nil {
 		_ = content.Close() // only read
-		c.s.log.Error("a saved session cannot be opened", "conversation", saved.ConversationID, "blob", saved.Blob, "error", err)
+		c.s.log.Error(
+			"a saved session cannot be opened", "conversation", saved.ConversationID, "blob", saved.Blob, "error", err,
+		)
 		return nil, penstock.NotFound("file", f.ID)
 	}
 	return opened, nil

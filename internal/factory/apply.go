@@ -48,7 +48,9 @@ func (a *application) apply(ctx context.Context, before, files map[string][]byte
 	if plan, err = a.compare(ctx, before, d); err != nil {
 		return Applied{}, err
 	}
-	for _, step := range []func(context.Context, *definition.Definition) error{a.agents, a.config, a.webhooks, a.automations} {
+	for _, step := range []func(context.Context, *definition.Definition) error{
+		a.agents, a.config, a.webhooks, a.automations,
+	} {
 		if err := step(ctx, d); err != nil {
 			return Applied{}, err
 		}
@@ -75,7 +77,8 @@ func (a *application) read(ctx context.Context, files map[string][]byte) (*defin
 		a.known.WebhookUIDs = append(a.known.WebhookUIDs, w.UID)
 	}
 	secrets := fileSecrets{
-		manages: a.p.May(penstock.ScopeSecretsManage), repository: a.factory.Source == penstock.FactoryRepository, webhooks: webhooks,
+		manages: a.p.May(penstock.ScopeSecretsManage), repository: a.factory.Source == penstock.FactoryRepository,
+		webhooks: webhooks,
 	}
 	if secrets.all, err = a.tx.SecretNames(ctx, a.factory.Team); err != nil {
 		return nil, err
@@ -103,7 +106,9 @@ func (a *application) read(ctx context.Context, files map[string][]byte) (*defin
 
 // taken reports by which of a factory's names another one is known. An error is
 // left to whoever stores the factory, who meets it again.
-func taken(list func(name, alias string) ([]store.FactoryName, error), own func(f store.FactoryName, name string) bool) func(name, alias string) (nameTaken, aliasTaken bool) {
+func taken(
+	list func(name, alias string) ([]store.FactoryName, error), own func(f store.FactoryName, name string) bool,
+) func(name, alias string) (nameTaken, aliasTaken bool) {
 	return func(name, alias string) (nameTaken, aliasTaken bool) {
 		factories, err := list(name, alias)
 		for _, f := range factories {
@@ -138,7 +143,10 @@ func (a *application) use(ctx context.Context, d *definition.Definition) error {
 	}
 	names = append(names, imageSecrets(d)...)
 	gone := func(kind, name string) error {
-		return &penstock.Error{Code: penstock.CodeConflict, Retryable: true, Detail: fmt.Sprintf("the %s %q was deleted at this moment", kind, name)}
+		return &penstock.Error{
+			Code: penstock.CodeConflict, Retryable: true,
+			Detail: fmt.Sprintf("the %s %q was deleted at this moment", kind, name),
+		}
 	}
 	slices.Sort(environments)
 	for _, uid := range slices.Compact(environments) {
@@ -177,7 +185,8 @@ func (a *application) badf(kind definition.Kind, name, key, format string, args 
 		}
 	}
 	a.found = append(a.found, definition.Diagnostic{
-		Code: definition.InvalidValue, Message: fmt.Sprintf(format, args...), Path: path, Line: line, Column: 1, Severity: definition.SeverityError,
+		Code: definition.InvalidValue, Message: fmt.Sprintf(format, args...), Path: path, Line: line, Column: 1,
+		Severity: definition.SeverityError,
 	})
 }
 
@@ -263,7 +272,9 @@ func (a *application) agents(ctx context.Context, d *definition.Definition) erro
 			a.factory.ForemanUID = agent.UID
 		}
 		a.factory.Agents = append(a.factory.Agents, penstock.FactoryAgent{UID: agent.UID, Name: agent.Name, Type: agent.Type})
-		if was, is := definition.AgentOf(before), definition.AgentOf(agent); there && was.Prompt == is.Prompt && same(was, is) {
+		if was, is := definition.AgentOf(before), definition.AgentOf(agent); there && was.Prompt == is.Prompt && same(
+			was, is,
+		) {
 			continue
 		}
 		agent.UpdatedAt = now
@@ -356,7 +367,10 @@ func (a *application) webhooks(ctx context.Context, d *definition.Definition) er
 		return err
 	}
 	if most := a.s.limits.WebhooksPerFactory; most > 0 && len(d.Webhooks) > max(most, len(rows)) {
-		return penstock.Errorf(penstock.CodeConflict, "the files have %d webhooks, and this server allows %d (webhooks_per_factory)", len(d.Webhooks), most)
+		return penstock.Errorf(
+			penstock.CodeConflict, "the files have %d webhooks, and this server allows %d (webhooks_per_factory)",
+			len(d.Webhooks), most,
+		)
 	}
 	present := map[string]store.WebhookRow{}
 	for _, row := range rows {
@@ -379,7 +393,10 @@ func (a *application) webhooks(ctx context.Context, d *definition.Definition) er
 func (a *application) webhook(ctx context.Context, doc definition.Webhook, before store.WebhookRow, there bool) error {
 	row, now := before, penstock.Now()
 	if !there {
-		row = store.WebhookRow{Webhook: penstock.Webhook{UID: penstock.NewUID(), Label: doc.Name, CreatedAt: now}, Team: a.factory.Team, FactoryUID: a.factory.UID}
+		row = store.WebhookRow{
+			Webhook: penstock.Webhook{UID: penstock.NewUID(), Label: doc.Name, CreatedAt: now}, Team: a.factory.Team,
+			FactoryUID: a.factory.UID,
+		}
 	}
 	w := doc.Webhook()
 	row.Name, row.AuthMode, row.SignatureScheme, row.Signature = w.Name, w.AuthMode, w.SignatureScheme, w.Signature
@@ -390,7 +407,10 @@ func (a *application) webhook(ctx context.Context, doc definition.Webhook, befor
 	}
 	row.PendingSecret, row.Enabled = pending, w.Enabled && !pending
 	if problem := delivery.Unfit(row, value); !pending && problem != "" {
-		a.badf(definition.KindWebhook, doc.Name, "secretName", "the value of the secret %s is none for this webhook: it %s", w.SecretName, problem)
+		a.badf(
+			definition.KindWebhook, doc.Name, "secretName", "the value of the secret %s is none for this webhook: it %s",
+			w.SecretName, problem,
+		)
 		return nil
 	}
 	switch {

@@ -11,7 +11,9 @@ import (
 )
 
 // CreateAutomation makes an automation; it fires from the next delivery on.
-func (s *Resources) CreateAutomation(ctx context.Context, p penstock.Principal, factoryUID string, req penstock.AutomationRequest) (penstock.Automation, error) {
+func (s *Resources) CreateAutomation(
+	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.AutomationRequest,
+) (penstock.Automation, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Automation{}, err
 	}
@@ -21,7 +23,9 @@ func (s *Resources) CreateAutomation(ctx context.Context, p penstock.Principal, 
 	}
 	now := penstock.Now()
 	row := store.AutomationRow{
-		Automation: penstock.Automation{UID: penstock.NewID(), Enabled: true, CreatedAt: now, UpdatedAt: now}, Team: p.Team, FactoryUID: factory.UID,
+		Automation: penstock.Automation{
+			UID: penstock.NewID(), Enabled: true, CreatedAt: now, UpdatedAt: now,
+		}, Team: p.Team, FactoryUID: factory.UID,
 	}
 	change := automation.Change{AutomationRequest: req, All: true}
 	if err := change.Apply(s.automations, &row); err != nil {
@@ -63,7 +67,9 @@ func (s *Resources) CreateAutomation(ctx context.Context, p penstock.Principal, 
 
 // UpdateAutomation changes what the request has: an absent field stays and null
 // clears. Runs that there are keep their configuration.
-func (s *Resources) UpdateAutomation(ctx context.Context, p penstock.Principal, factoryUID, uid string, req penstock.AutomationRequest) (penstock.Automation, error) {
+func (s *Resources) UpdateAutomation(
+	ctx context.Context, p penstock.Principal, factoryUID, uid string, req penstock.AutomationRequest,
+) (penstock.Automation, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Automation{}, err
 	}
@@ -108,7 +114,9 @@ func (s *Resources) UpdateAutomation(ctx context.Context, p penstock.Principal, 
 
 // keepAutomation stores what goes with an automation that was just stored: who
 // it is, and its clocks.
-func (s *Resources) keepAutomation(ctx context.Context, tx *store.Tx, row store.AutomationRow, before *store.AutomationRow, clocks []store.Clock) ([]store.Clock, error) {
+func (s *Resources) keepAutomation(
+	ctx context.Context, tx *store.Tx, row store.AutomationRow, before *store.AutomationRow, clocks []store.Clock,
+) ([]store.Clock, error) {
 	if err := tx.AddPrincipal(ctx, row.Team, automation.Actor(row)); err != nil {
 		return nil, err
 	}

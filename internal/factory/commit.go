@@ -14,12 +14,16 @@ import (
 )
 
 // applySnapshot makes a factory what a commit says, or keeps why it cannot be.
-func (s *Repositories) applySnapshot(ctx context.Context, before, row store.RepositoryRow, snapshot git.Snapshot) error {
+func (s *Repositories) applySnapshot(
+	ctx context.Context, before, row store.RepositoryRow, snapshot git.Snapshot,
+) error {
 	files, found := treeOf(snapshot.Files)
 	if files == nil {
 		return s.rejectCommit(ctx, before, row, snapshot.Commit, summary(diagnostics(found)), diagnostics(found))
 	}
-	p := penstock.Principal{Team: row.Team, Actor: repositoryActor(row), Scopes: []penstock.Scope{penstock.ScopeFactoriesManage}}
+	p := penstock.Principal{
+		Team: row.Team, Actor: repositoryActor(row), Scopes: []penstock.Scope{penstock.ScopeFactoriesManage},
+	}
 	if row.NamesSecrets {
 		p.Scopes = append(p.Scopes, penstock.ScopeSecretsManage)
 	}
@@ -80,7 +84,9 @@ func (s *Repositories) applySnapshot(ctx context.Context, before, row store.Repo
 
 // ours is what is told of an error that nobody but the operator can mend.
 func (s *Repositories) ours(row store.RepositoryRow, err error) error {
-	if told, ok := errors.AsType[*penstock.Error](err); ok && told.Code == penstock.CodeUnavailable || errors.Is(err, context.Canceled) { // the server ends
+	if told, ok := errors.AsType[*penstock.Error](err); ok && told.Code == penstock.CodeUnavailable || errors.Is(
+		err, context.Canceled,
+	) { // the server ends
 		return err
 	}
 	s.log.Error("a commit cannot be applied", "factory", row.FactoryUID, "error", err)
@@ -118,7 +124,9 @@ func (s *Repositories) finishUnchanged(ctx context.Context, before, row store.Re
 
 // rejectCommit stores why a commit is not applied; what is in force stays. A commit
 // that is rejected again for the same reasons is not told twice.
-func (s *Repositories) rejectCommit(ctx context.Context, before, row store.RepositoryRow, commit git.Commit, detail string, found []penstock.Diagnostic) error {
+func (s *Repositories) rejectCommit(
+	ctx context.Context, before, row store.RepositoryRow, commit git.Commit, detail string, found []penstock.Diagnostic,
+) error {
 	factory, err := s.store.Factory(ctx, row.Team, row.FactoryUID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		return errSyncLost
@@ -128,10 +136,15 @@ func (s *Repositories) rejectCommit(ctx context.Context, before, row store.Repos
 	}
 	row.Commit, row.Result, row.Detail, row.Diagnostics = commit.ID, penstock.CommitRejected, detail, few(found)
 	row.Version, row.Problem, row.Failures = row.TeamVersion, "", 0
-	if before.Commit == row.Commit && before.Result == row.Result && before.Detail == row.Detail && slices.Equal(before.Diagnostics, row.Diagnostics) {
+	if before.Commit == row.Commit && before.Result == row.Result && before.Detail == row.Detail && slices.Equal(
+		before.Diagnostics, row.Diagnostics,
+	) {
 		return s.finishSync(ctx, row, nil)
 	}
-	s.log.Info("a commit of a factory's repository is rejected, what is in force stays", "factory", row.FactoryUID, "commit", commit.ID, "detail", detail)
+	s.log.Info(
+		"a commit of a factory's repository is rejected, what is in force stays", "factory", row.FactoryUID, "commit",
+		commit.ID, "detail", detail,
+	)
 	return s.finishSync(ctx, row, commitRow(row, commit, factory.Definition.Revision))
 }
 
@@ -141,13 +154,18 @@ func commitRow(row store.RepositoryRow, c git.Commit, revision int64) *store.Com
 	if !c.At.IsZero() {
 		shown.CommittedAt = penstock.Time(c.At.UnixMilli())
 	}
-	return &store.CommitRow{Commit: shown, Result: row.Result, Detail: row.Detail, Diagnostics: row.Diagnostics, Revision: revision, CreatedAt: penstock.Now()}
+	return &store.CommitRow{
+		Commit: shown, Result: row.Result, Detail: row.Detail, Diagnostics: row.Diagnostics, Revision: revision,
+		CreatedAt: penstock.Now(),
+	}
 }
 
 // repositoryActor is a repository as the one who does something.
 func repositoryActor(row store.RepositoryRow) penstock.Actor {
 	owner, name := git.Names(row.URL)
-	return penstock.Actor{Type: "service_account", UID: row.FactoryUID, DisplayName: "Repository " + strings.TrimPrefix(owner+"/"+name, "/")}
+	return penstock.Actor{
+		Type: "service_account", UID: row.FactoryUID, DisplayName: "Repository " + strings.TrimPrefix(owner+"/"+name, "/"),
+	}
 }
 
 // treeOf returns the files of a snapshot for [definition.Parse], and findings about the others: notes on those that
@@ -158,7 +176,8 @@ func treeOf(entries []git.Entry) (map[string][]byte, []definition.Diagnostic) {
 	var found []definition.Diagnostic
 	bad := func(code definition.Code, path, format string, args ...any) {
 		found = append(found, definition.Diagnostic{
-			Code: code, Message: fmt.Sprintf(format, args...), Path: strings.ToValidUTF8(path, "\uFFFD"), Line: 1, Column: 1, Severity: definition.SeverityError,
+			Code: code, Message: fmt.Sprintf(format, args...), Path: strings.ToValidUTF8(path, "\uFFFD"), Line: 1, Column: 1,
+			Severity: definition.SeverityError,
 		})
 	}
 	size, largest := int64(0), git.Entry{}
@@ -187,7 +206,10 @@ func treeOf(entries []git.Entry) (map[string][]byte, []definition.Diagnostic) {
 	}
 	if size > definition.MaxBytes {
 		found = nil // the rest was not read
-		bad(definition.InvalidDocument, largest.Path, "the tree has %d bytes; at most %d (4 MB) are allowed: this is its largest file", size, definition.MaxBytes)
+		bad(
+			definition.InvalidDocument, largest.Path,
+			"the tree has %d bytes; at most %d (4 MB) are allowed: this is its largest file", size, definition.MaxBytes,
+		)
 		return nil, found
 	}
 	return files, found
@@ -205,12 +227,19 @@ func few(found []penstock.Diagnostic) []penstock.Diagnostic {
 
 // summary says how many errors there are, and the first one.
 func summary(found []penstock.Diagnostic) string {
-	errs := slices.DeleteFunc(slices.Clone(found), func(d penstock.Diagnostic) bool { return d.Severity != string(definition.SeverityError) })
+	errs := slices.DeleteFunc(
+		slices.Clone(found), func(d penstock.Diagnostic) bool { return d.Severity != string(definition.SeverityError) },
+	)
 	switch len(errs) {
 	case 0:
 		return "the files have errors"
 	case 1:
-		return fmt.Sprintf("the files have an error: %s:%d:%d: %s", errs[0].Path, errs[0].Line, errs[0].Column, errs[0].Message)
+		return fmt.Sprintf(
+			"the files have an error: %s:%d:%d: %s", errs[0].Path, errs[0].Line, errs[0].Column, errs[0].Message,
+		)
 	}
-	return fmt.Sprintf("the files have %d errors, the first one is %s:%d:%d: %s", len(errs), errs[0].Path, errs[0].Line, errs[0].Column, errs[0].Message)
+	return fmt.Sprintf(
+		"the files have %d errors, the first one is %s:%d:%d: %s", len(errs), errs[0].Path, errs[0].Line, errs[0].Column,
+		errs[0].Message,
+	)
 }

@@ -74,7 +74,9 @@ type DeferredResolution struct {
 // Checks that need more than the files. What a webhook's secret has to be like is checked with its value when the files
 // are applied.
 var (
-	teamChecks  = []string{"environments", "factory_names", "harnesses", "managed_secrets", "mcp_servers", "models", "runners", "schedules"}
+	teamChecks = []string{
+		"environments", "factory_names", "harnesses", "managed_secrets", "mcp_servers", "models", "runners", "schedules",
+	}
 	applyChecks = []string{"secret_values", "webhook_uids", "webhooks_per_factory"}
 )
 
@@ -88,7 +90,9 @@ func (s *Factories) Definition(ctx context.Context, p penstock.Principal, uid st
 		return FactoryFiles{}, err
 	}
 	files, revision, err := s.store.Definition(ctx, factory.UID)
-	answer := FactoryFiles{Files: map[string]string{}, Revision: revision.Number, AppliedAt: revision.CreatedAt, Source: factory.Source}
+	answer := FactoryFiles{
+		Files: map[string]string{}, Revision: revision.Number, AppliedAt: revision.CreatedAt, Source: factory.Source,
+	}
 	for path, content := range files {
 		answer.Files[path] = string(content)
 	}
@@ -126,7 +130,10 @@ func (s *Factories) Apply(ctx context.Context, p penstock.Principal, uid string,
 			}
 		}
 		if base := req.BaseRevision; base != nil && *base != factory.Definition.Revision {
-			return penstock.Errorf(penstock.CodeConflict, "base_revision is %d, and the factory has revision %d by now: read its files again", *base, factory.Definition.Revision)
+			return penstock.Errorf(
+				penstock.CodeConflict, "base_revision is %d, and the factory has revision %d by now: read its files again", *base,
+				factory.Definition.Revision,
+			)
 		}
 		before, err := tx.DefinitionFiles(ctx, factory.UID)
 		if err != nil {
@@ -173,13 +180,16 @@ func (s *Factories) Validate(ctx context.Context, p penstock.Principal, given ma
 	}
 	_, found := definition.Parse(files, known)
 	return Validated{
-		Valid: !definition.HasErrors(found), SchemaVersion: definition.DeclaredVersion(files), Diagnostics: diagnostics(found),
-		Scope: scope, NotRun: notRun, Deferred: []DeferredResolution{},
+		Valid: !definition.HasErrors(found), SchemaVersion: definition.DeclaredVersion(files),
+		Diagnostics: diagnostics(found),
+		Scope:       scope, NotRun: notRun, Deferred: []DeferredResolution{},
 	}, nil
 }
 
 // knownOutside is what the team has that files may name, as it is now.
-func (s *Factories) knownOutside(ctx context.Context, p penstock.Principal, files map[string][]byte) (definition.Known, error) {
+func (s *Factories) knownOutside(
+	ctx context.Context, p penstock.Principal, files map[string][]byte,
+) (definition.Known, error) {
 	known, err := s.known(ctx, p)
 	if err != nil {
 		return known, err
@@ -189,7 +199,9 @@ func (s *Factories) knownOutside(ctx context.Context, p penstock.Principal, file
 		return known, err
 	}
 	secrets.into(&known)
-	secrets.values(s, &known, func(name string) ([]store.SecretRow, error) { return s.store.SecretsNamed(ctx, p.Team, []string{name}) })
+	secrets.values(
+		s, &known, func(name string) ([]store.SecretRow, error) { return s.store.SecretsNamed(ctx, p.Team, []string{name}) },
+	)
 	known.Taken = taken(func(name, alias string) ([]store.FactoryName, error) {
 		return s.store.FactoriesNamed(ctx, p.Team, name, alias)
 	}, func(f store.FactoryName, name string) bool { return strings.EqualFold(f.Name, name) })
@@ -197,7 +209,9 @@ func (s *Factories) knownOutside(ctx context.Context, p penstock.Principal, file
 }
 
 // secretsOfFiles judges files for the factory that has the name in factory.yaml.
-func (s *Factories) secretsOfFiles(ctx context.Context, p penstock.Principal, files map[string][]byte) (fileSecrets, error) {
+func (s *Factories) secretsOfFiles(
+	ctx context.Context, p penstock.Principal, files map[string][]byte,
+) (fileSecrets, error) {
 	secrets := fileSecrets{manages: p.May(penstock.ScopeSecretsManage)}
 	var err error
 	if secrets.all, err = s.store.SecretNames(ctx, p.Team); err != nil {
@@ -249,12 +263,17 @@ func (s *Factories) FactorySchemas() (FactorySchemas, SchemaVersions, error) {
 // FactorySchema returns the JSON Schema of one kind of document, which is named as its file or as the kind.
 func (s *Factories) FactorySchema(version, document string) (json.RawMessage, error) {
 	if version != definition.SchemaVersion {
-		return nil, penstock.Errorf(penstock.CodeNotFound, "there is no version %q of factory files; there is %s", version, definition.SchemaVersion)
+		return nil, penstock.Errorf(
+			penstock.CodeNotFound, "there is no version %q of factory files; there is %s", version, definition.SchemaVersion,
+		)
 	}
 	documents, err := s.schemas()
 	text, ok := documents[definition.SchemaFile(document)]
 	if err == nil && !ok {
-		err = penstock.Errorf(penstock.CodeNotFound, "there is no document %q; there are %s", document, strings.Join(definition.SchemaFiles(), ", "))
+		err = penstock.Errorf(
+			penstock.CodeNotFound, "there is no document %q; there are %s", document,
+			strings.Join(definition.SchemaFiles(), ", "),
+		)
 	}
 	return text, err
 }
@@ -275,7 +294,8 @@ func givenFiles(given map[string]string) (map[string][]byte, error) {
 // may change before they are applied is made sure of in the transaction.
 func (s *Factories) known(ctx context.Context, p penstock.Principal) (definition.Known, error) {
 	known := definition.Known{
-		Harnesses: s.harnesses, MCPServers: []string{}, Runners: []string{}, Environments: []string{}, ScheduleIDs: []string{}, CheckCron: automation.CheckCron,
+		Harnesses: s.harnesses, MCPServers: []string{}, Runners: []string{}, Environments: []string{},
+		ScheduleIDs: []string{}, CheckCron: automation.CheckCron,
 	}
 	environments, err := s.store.Environments(ctx, store.Viewer{Team: p.Team, All: true}, true)
 	if err != nil {
@@ -303,7 +323,8 @@ func diagnostics(found []definition.Diagnostic) []penstock.Diagnostic {
 	list := make([]penstock.Diagnostic, len(found))
 	for i, d := range found {
 		list[i] = penstock.Diagnostic{
-			Code: string(d.Code), Message: d.Message, Path: d.Path, Line: d.Line, Column: d.Column, Severity: string(d.Severity), Nearest: d.Nearest,
+			Code: string(d.Code), Message: d.Message, Path: d.Path, Line: d.Line, Column: d.Column, Severity: string(d.Severity),
+			Nearest: d.Nearest,
 		}
 	}
 	return list
@@ -329,7 +350,9 @@ func invalidDefinition(found []definition.Diagnostic) error {
 }
 
 // revise makes files the next revision of a factory, and says which one it is.
-func (a *application) revise(ctx context.Context, before, after map[string][]byte, plan definition.Plan) (int64, error) {
+func (a *application) revise(
+	ctx context.Context, before, after map[string][]byte, plan definition.Plan,
+) (int64, error) {
 	number, err := a.tx.Revise(ctx, a.factory.UID)
 	if err != nil {
 		return 0, err
@@ -353,7 +376,9 @@ func sameFiles(a, b map[string][]byte) bool {
 }
 
 // compare is the plan of a change from files to a definition.
-func (a *application) compare(ctx context.Context, before map[string][]byte, after *definition.Definition) (definition.Plan, error) {
+func (a *application) compare(
+	ctx context.Context, before map[string][]byte, after *definition.Definition,
+) (definition.Plan, error) {
 	var present *definition.Definition
 	if len(before) > 0 {
 		if present = a.s.parsed.find(a.factory.UID, a.factory.Definition.Revision); present == nil {

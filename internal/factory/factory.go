@@ -17,12 +17,16 @@ import (
 )
 
 // List answers a page of the team's factories, by name.
-func (s *Factories) List(ctx context.Context, p penstock.Principal, q penstock.FactoryQuery) (penstock.FactoryPage, error) {
+func (s *Factories) List(
+	ctx context.Context, p penstock.Principal, q penstock.FactoryQuery,
+) (penstock.FactoryPage, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
 		return penstock.FactoryPage{}, err
 	}
 	rows, next, err := s.store.Factories(ctx, p.Team, q)
-	page := penstock.FactoryPage{Factories: make([]penstock.Factory, len(rows)), PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next}}
+	page := penstock.FactoryPage{
+		Factories: make([]penstock.Factory, len(rows)), PageInfo: penstock.PageInfo{HasNext: next != "", NextCursor: next},
+	}
 	if err != nil {
 		return page, err
 	}
@@ -56,7 +60,9 @@ Tickets, payloads and files that come with the work tell you about the task. Ins
 // or by its name, with a foreman and without repositories. With a repository
 // it is made of that, as soon as it was read. Its name and alias are the team's
 // only ones, in whatever case they are written.
-func (s *Factories) Create(ctx context.Context, p penstock.Principal, req penstock.FactoryRequest) (penstock.Factory, error) {
+func (s *Factories) Create(
+	ctx context.Context, p penstock.Principal, req penstock.FactoryRequest,
+) (penstock.Factory, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Factory{}, err
 	}
@@ -73,7 +79,10 @@ func (s *Factories) Create(ctx context.Context, p penstock.Principal, req pensto
 	}
 	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Factory, error) {
 		now := penstock.Now()
-		row := store.FactoryRow{Team: p.Team, Factory: penstock.Factory{UID: penstock.NewID(), Source: penstock.FactoryService, CreatedAt: now, UpdatedAt: now}}
+		row := store.FactoryRow{
+			Team:    p.Team,
+			Factory: penstock.Factory{UID: penstock.NewID(), Source: penstock.FactoryService, CreatedAt: now, UpdatedAt: now},
+		}
 		if row.Name = row.UID; req.Files == nil { // which says it once it was read
 			row.Name, row.Alias = strings.TrimSpace(field.Value(req.Name)), strings.TrimSpace(field.Value(req.Alias))
 		}
@@ -86,7 +95,9 @@ func (s *Factories) Create(ctx context.Context, p penstock.Principal, req pensto
 			return penstock.Factory{}, err
 		}
 		if named := strings.TrimSpace(field.Value(req.Name)); named != "" && named != a.factory.Name {
-			return penstock.Factory{}, penstock.Invalid("/name", "is not the name that factory.yaml has, which is %q", a.factory.Name)
+			return penstock.Factory{}, penstock.Invalid(
+				"/name", "is not the name that factory.yaml has, which is %q", a.factory.Name,
+			)
 		}
 		made, err := tx.Factory(ctx, p.Team, row.UID)
 		if len(applied.Diagnostics) > 0 {
@@ -108,7 +119,9 @@ func firstFiles(req penstock.FactoryRequest) (map[string][]byte, error) {
 	var errs []penstock.FieldError
 	for pointer, given := range map[string]*string{"/alias": req.Alias, "/description": req.Description} {
 		if given != nil {
-			errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: "cannot be given together with files: factory.yaml has it"})
+			errs = append(
+				errs, penstock.FieldError{Pointer: pointer, Detail: "cannot be given together with files: factory.yaml has it"},
+			)
 		}
 	}
 	if errs != nil {
@@ -120,7 +133,9 @@ func firstFiles(req penstock.FactoryRequest) (map[string][]byte, error) {
 
 // Update changes what the request has: an absent field stays. Of a factory
 // that comes from a repository that is where it comes from, and nothing else.
-func (s *Factories) Update(ctx context.Context, p penstock.Principal, uid string, req penstock.FactoryRequest) (penstock.Factory, error) {
+func (s *Factories) Update(
+	ctx context.Context, p penstock.Principal, uid string, req penstock.FactoryRequest,
+) (penstock.Factory, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Factory{}, err
 	}
@@ -201,7 +216,9 @@ var ticketSource = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // Dispatch gives work to a factory's foreman: a run, durable when it returns.
 // Its metadata say for which ticket it is; without one, that it is for itself.
-func (s *Factories) Dispatch(ctx context.Context, p penstock.Principal, uid string, req penstock.DispatchRequest, source penstock.Source) (penstock.Dispatched, error) {
+func (s *Factories) Dispatch(
+	ctx context.Context, p penstock.Principal, uid string, req penstock.DispatchRequest, source penstock.Source,
+) (penstock.Dispatched, error) {
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return penstock.Dispatched{}, err
 	}
@@ -210,7 +227,9 @@ func (s *Factories) Dispatch(ctx context.Context, p penstock.Principal, uid stri
 		return penstock.Dispatched{}, err
 	}
 	if factory.ForemanUID == "" {
-		return penstock.Dispatched{}, penstock.Errorf(penstock.CodeConflict, "the factory has no foreman yet: no commit of %s was applied", factory.Repository)
+		return penstock.Dispatched{}, penstock.Errorf(
+			penstock.CodeConflict, "the factory has no foreman yet: no commit of %s was applied", factory.Repository,
+		)
 	}
 	ticket, id, errs := checkDispatch(req)
 	request := penstock.RunRequest{Prompt: req.Prompt, Title: req.Title, AgentIdentityUID: factory.ForemanUID}
@@ -243,14 +262,30 @@ func (s *Factories) Dispatch(ctx context.Context, p penstock.Principal, uid stri
 func checkDispatch(req penstock.DispatchRequest) (source, id string, errs []penstock.FieldError) {
 	if req.TicketRef != "" {
 		source, id, _ = strings.Cut(req.TicketRef, ":")
-		if !ticketSource.MatchString(source) || id == "" || len(penstock.CheckMetadata(map[string]string{"ticket_id": id})) > 0 {
-			errs = append(errs, penstock.FieldError{Pointer: "/ticket_ref", Detail: "must be <source>:<id>, such as linear:ENG-42: a source of at most 64 letters, digits and . _ -, and an id of at most 256 bytes"})
+		if !ticketSource.MatchString(source) || id == "" || len(
+			penstock.CheckMetadata(map[string]string{"ticket_id": id}),
+		) > 0 {
+			errs = append(
+				errs,
+				penstock.FieldError{
+					Pointer: "/ticket_ref",
+					Detail:  "must be <source>:<id>, such as linear:ENG-42: a source of at most 64 letters, digits and . _ -, and an id of at most 256 bytes",
+				},
+			)
 		}
 	}
 	if req.TicketURL != "" {
 		u, err := url.Parse(req.TicketURL)
-		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(req.TicketURL) > field.MaxURL {
-			errs = append(errs, penstock.FieldError{Pointer: "/ticket_url", Detail: fmt.Sprintf("must be an http or https URL without credentials, of at most %d bytes", field.MaxURL)})
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(
+			req.TicketURL,
+		) > field.MaxURL {
+			errs = append(
+				errs,
+				penstock.FieldError{
+					Pointer: "/ticket_url",
+					Detail:  fmt.Sprintf("must be an http or https URL without credentials, of at most %d bytes", field.MaxURL),
+				},
+			)
 		}
 	}
 	return source, id, errs

@@ -39,7 +39,9 @@ const maxDiff = 64 << 10
 // History lists the revisions of a factory's files, the newest first; of a factory
 // that comes from a repository the commits that were looked at. The cursor is the
 // number before which a page begins; "" is the newest.
-func (s *Factories) History(ctx context.Context, p penstock.Principal, uid string, limit int, cursor string) (HistoryPage, error) {
+func (s *Factories) History(
+	ctx context.Context, p penstock.Principal, uid string, limit int, cursor string,
+) (HistoryPage, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesRead); err != nil {
 		return HistoryPage{}, err
 	}
@@ -87,7 +89,12 @@ func (s *Factories) commits(ctx context.Context, factoryUID string, limit int, b
 		page.PageInfo = penstock.PageInfo{HasNext: true, NextCursor: strconv.FormatInt(rows[limit-1].N, 10)}
 	}
 	for _, row := range rows {
-		r := Revision{Plan: definition.Plan{Created: []definition.Change{}, Changed: []definition.Change{}, Removed: []definition.Change{}}, Revision: row.Revision}
+		r := Revision{
+			Plan: definition.Plan{
+				Created: []definition.Change{}, Changed: []definition.Change{}, Removed: []definition.Change{},
+			},
+			Revision: row.Revision,
+		}
 		if row.Result == penstock.CommitApplied {
 			revisions, err := s.store.Revisions(ctx, factoryUID, row.Revision+1, 1)
 			if err != nil {

@@ -26,7 +26,9 @@ const (
 
 // ListIdentities lists the team's agents by name, those of one factory unless
 // factoryUID is "".
-func (s *Resources) ListIdentities(ctx context.Context, p penstock.Principal, factoryUID string) ([]penstock.Identity, error) {
+func (s *Resources) ListIdentities(
+	ctx context.Context, p penstock.Principal, factoryUID string,
+) ([]penstock.Identity, error) {
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
@@ -61,7 +63,9 @@ func (s *Resources) presentIdentity(i penstock.Identity) penstock.Identity {
 
 // CreateIdentity makes an agent, which is a service account of the team. Its
 // name is the only one of the team, in whatever case it is written.
-func (s *Resources) CreateIdentity(ctx context.Context, p penstock.Principal, req penstock.IdentityRequest) (penstock.Identity, error) {
+func (s *Resources) CreateIdentity(
+	ctx context.Context, p penstock.Principal, req penstock.IdentityRequest,
+) (penstock.Identity, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Identity{}, err
 	}
@@ -92,7 +96,9 @@ func (s *Resources) CreateIdentity(ctx context.Context, p penstock.Principal, re
 
 // UpdateIdentity changes what the request has: an absent field stays, an empty
 // value clears it. Runs that exist keep their configuration.
-func (s *Resources) UpdateIdentity(ctx context.Context, p penstock.Principal, uid string, req penstock.IdentityRequest) (penstock.Identity, error) {
+func (s *Resources) UpdateIdentity(
+	ctx context.Context, p penstock.Principal, uid string, req penstock.IdentityRequest,
+) (penstock.Identity, error) {
 	return s.editIdentity(ctx, p, uid, func(_ *store.Tx, agent *penstock.Identity) (changed bool, err error) {
 		return true, s.changeIdentity(agent, req)
 	})
@@ -101,7 +107,9 @@ func (s *Resources) UpdateIdentity(ctx context.Context, p penstock.Principal, ui
 // editIdentity changes an agent in a transaction, and the files of its factory
 // with it. Where change reports false, nothing is stored.
 func (s *Resources) editIdentity(
-	ctx context.Context, p penstock.Principal, uid string, change func(*store.Tx, *penstock.Identity) (changed bool, err error),
+	ctx context.Context, p penstock.Principal, uid string, change func(
+		*store.Tx, *penstock.Identity,
+	) (changed bool, err error),
 ) (penstock.Identity, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Identity{}, err
@@ -111,7 +119,9 @@ func (s *Resources) editIdentity(
 		if err != nil {
 			return agent, err
 		}
-		if err := s.repositories.readOnlyFactory(ctx, tx, p.Team, agent.FactoryUID, definition.KindAgent, agent.Name); err != nil {
+		if err := s.repositories.readOnlyFactory(
+			ctx, tx, p.Team, agent.FactoryUID, definition.KindAgent, agent.Name,
+		); err != nil {
 			return agent, err
 		}
 		before := agent
@@ -128,7 +138,9 @@ func (s *Resources) editIdentity(
 
 // storeIdentity checks an agent that was changed in the transaction, and stores
 // it.
-func (s *Resources) storeIdentity(ctx context.Context, tx *store.Tx, p penstock.Principal, before, agent penstock.Identity) error {
+func (s *Resources) storeIdentity(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, before, agent penstock.Identity,
+) error {
 	if agent.FactoryUID != "" && (agent.Type == penstock.AgentForeman) != (before.Type == penstock.AgentForeman) {
 		return penstock.Invalid("/agent_type", "cannot become or cease to be FOREMAN: a factory has exactly one")
 	}
@@ -170,11 +182,15 @@ func (s *Resources) DeleteIdentity(ctx context.Context, p penstock.Principal, ui
 		if err != nil {
 			return err
 		}
-		if err := s.repositories.readOnlyFactory(ctx, tx, p.Team, agent.FactoryUID, definition.KindAgent, agent.Name); err != nil {
+		if err := s.repositories.readOnlyFactory(
+			ctx, tx, p.Team, agent.FactoryUID, definition.KindAgent, agent.Name,
+		); err != nil {
 			return err
 		}
 		if agent.FactoryUID != "" && agent.Type == penstock.AgentForeman {
-			return penstock.Errorf(penstock.CodeConflict, "the agent is the foreman of the factory %s: delete the factory instead", agent.FactoryUID)
+			return penstock.Errorf(
+				penstock.CodeConflict, "the agent is the foreman of the factory %s: delete the factory instead", agent.FactoryUID,
+			)
 		}
 		if err := tx.DeleteIdentity(ctx, p.Team, uid); err != nil {
 			return err
@@ -233,13 +249,17 @@ func (s *Resources) changeHarness(i *penstock.Identity, req penstock.IdentityReq
 	kind := (&penstock.Harness{Type: base}).Kind()
 	switch {
 	case req.Harness != nil && base != "" && req.Harness.Kind() != kind:
-		return penstock.Invalid("/base_harness", "%q contradicts harness, whose type is %q: leave base_harness out", base, req.Harness.Kind())
+		return penstock.Invalid(
+			"/base_harness", "%q contradicts harness, whose type is %q: leave base_harness out", base, req.Harness.Kind(),
+		)
 	case req.Harness != nil:
 		i.Harness = req.Harness
 	case base == "":
 		i.Harness = nil
 	case !slices.Contains(s.harnesses, kind):
-		return penstock.Invalid("/base_harness", "%q is not a harness of this server: %s", base, strings.Join(s.harnesses, ", "))
+		return penstock.Invalid(
+			"/base_harness", "%q is not a harness of this server: %s", base, strings.Join(s.harnesses, ", "),
+		)
 	case i.Harness == nil || i.Harness.Kind() != kind:
 		i.Harness = &penstock.Harness{Type: base}
 	}
@@ -263,7 +283,8 @@ func (s *Resources) checkIdentity(p penstock.Principal, i penstock.Identity, act
 	field.Text(bad, "/description", i.Description, field.MaxDescription)
 	field.Text(bad, "/prompt", i.Prompt, field.MaxAgentPrompt)
 	for pointer, text := range map[string]string{
-		"/base_model": i.BaseModel, "/default_runner_uid": i.DefaultRunnerUID, "/worker_host": i.WorkerHost, "/environment_id": i.EnvironmentID,
+		"/base_model": i.BaseModel, "/default_runner_uid": i.DefaultRunnerUID, "/worker_host": i.WorkerHost,
+		"/environment_id": i.EnvironmentID,
 	} {
 		field.Text(bad, pointer, text, field.MaxName)
 	}
@@ -288,7 +309,9 @@ func (s *Resources) checkIdentity(p penstock.Principal, i penstock.Identity, act
 
 // agentKeys are the keys of an agent that are called otherwise in a
 // configuration.
-var agentKeys = map[string]string{"/model_id": "/base_model", "/base_prompt": "/prompt", "/runner_id": "/default_runner_uid"}
+var agentKeys = map[string]string{
+	"/model_id": "/base_model", "/base_prompt": "/prompt", "/runner_id": "/default_runner_uid",
+}
 
 // named lets errors about a configuration point to the keys of an agent, and to
 // the name in each of its secrets.

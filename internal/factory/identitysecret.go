@@ -42,7 +42,9 @@ func (s *Resources) AppendIdentitySecrets(
 
 // ownOrInherited copies the secrets of an agent, or of its factory's defaults
 // where it names none itself.
-func ownOrInherited(ctx context.Context, tx *store.Tx, team string, agent penstock.Identity) ([]penstock.NamedSecret, error) {
+func ownOrInherited(
+	ctx context.Context, tx *store.Tx, team string, agent penstock.Identity,
+) ([]penstock.NamedSecret, error) {
 	if agent.Secrets != nil || agent.FactoryUID == "" {
 		return slices.Clone(agent.Secrets), nil
 	}

@@ -10,7 +10,9 @@ import (
 )
 
 // markFactories names the outdated webhooks of each factory.
-func (s *Factories) markFactories(ctx context.Context, read delivery.SecretCopies, team string, factories []penstock.Factory) error {
+func (s *Factories) markFactories(
+	ctx context.Context, read delivery.SecretCopies, team string, factories []penstock.Factory,
+) error {
 	uids := make([]string, len(factories))
 	for i, f := range factories {
 		uids[i] = f.UID
@@ -24,7 +26,9 @@ func (s *Factories) markFactories(ctx context.Context, read delivery.SecretCopie
 }
 
 // presentFactory reads what is not stored with a factory.
-func (s *Factories) presentFactory(ctx context.Context, read delivery.SecretCopies, r store.FactoryRow) (penstock.Factory, error) {
+func (s *Factories) presentFactory(
+	ctx context.Context, read delivery.SecretCopies, r store.FactoryRow,
+) (penstock.Factory, error) {
 	one := []penstock.Factory{r.Factory}
 	err := s.markFactories(ctx, read, r.Team, one)
 	return one[0], err

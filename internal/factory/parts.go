@@ -97,8 +97,9 @@ func New(o Options) Parts {
 	parsed := &parsedDefinitions{}
 	factories := &Factories{
 		store: o.Store, publicURL: o.PublicURL, limits: o.Limits, harnesses: o.Harnesses,
-		answers: o.Access.Answers, secrets: o.Access.Secrets, catalog: o.Catalog, runs: o.Runs, automations: o.Automations, webhooks: o.Webhooks,
-		schemas: sync.OnceValues(definition.SchemaJSON), parsed: parsed,
+		answers: o.Access.Answers, secrets: o.Access.Secrets, catalog: o.Catalog, runs: o.Runs, automations: o.Automations,
+		webhooks: o.Webhooks,
+		schemas:  sync.OnceValues(definition.SchemaJSON), parsed: parsed,
 	}
 	factories.repositories = &Repositories{
 		store: o.Store, log: o.Log, answers: o.Access.Answers, secrets: o.Access.Secrets, factories: factories,

@@ -35,7 +35,8 @@ type push struct {
 func (n push) places() []string {
 	var places []string
 	for _, url := range []string{
-		n.Repository.CloneURL, n.Repository.SSHURL, n.Repository.HTMLURL, n.Repository.HTTPURL, n.Repository.Links.HTML.Href, n.Project.HTTPURL, n.Project.SSHURL,
+		n.Repository.CloneURL, n.Repository.SSHURL, n.Repository.HTMLURL, n.Repository.HTTPURL, n.Repository.Links.HTML.Href,
+		n.Project.HTTPURL, n.Project.SSHURL,
 	} {
 		if place := placeOf(url); place != "" {
 			places = append(places, place)

@@ -22,11 +22,17 @@ import (
 
 // createFromRepository makes a factory that a repository is to define. It has no
 // agents until the first commit is applied.
-func (s *Repositories) createFromRepository(ctx context.Context, p penstock.Principal, req penstock.FactoryRequest) (penstock.Factory, error) {
+func (s *Repositories) createFromRepository(
+	ctx context.Context, p penstock.Principal, req penstock.FactoryRequest,
+) (penstock.Factory, error) {
 	repository, errs := s.checkRepository(*req.Repository)
-	for pointer, given := range map[string]bool{"/alias": req.Alias != nil, "/description": req.Description != nil, "/files": req.Files != nil} {
+	for pointer, given := range map[string]bool{
+		"/alias": req.Alias != nil, "/description": req.Description != nil, "/files": req.Files != nil,
+	} {
 		if given {
-			errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: "cannot be given together with repository, whose files say it"})
+			errs = append(
+				errs, penstock.FieldError{Pointer: pointer, Detail: "cannot be given together with repository, whose files say it"},
+			)
 		}
 	}
 	name := field.Value(req.Name)
@@ -51,7 +57,13 @@ func (s *Repositories) createFromRepository(ctx context.Context, p penstock.Prin
 		if err := tx.AddFactory(ctx, row); err != nil {
 			return penstock.Factory{}, err
 		}
-		if err := tx.AddRepository(ctx, store.RepositoryRow{Repository: repository, FactoryUID: row.UID, Team: p.Team, Place: placeOf(repository.URL), NamesSecrets: namesSecrets}); err != nil {
+		if err := tx.AddRepository(
+			ctx,
+			store.RepositoryRow{
+				Repository: repository, FactoryUID: row.UID, Team: p.Team, Place: placeOf(repository.URL),
+				NamesSecrets: namesSecrets,
+			},
+		); err != nil {
 			return penstock.Factory{}, err
 		}
 		made, err := tx.Factory(ctx, p.Team, row.UID)
@@ -62,9 +74,13 @@ func (s *Repositories) createFromRepository(ctx context.Context, p penstock.Prin
 // moveRepository changes where a factory comes from. What is in force stays until
 // a commit of the other place is applied. The same place, named by a caller who
 // manages secrets, lets its webhooks name secrets from then on.
-func (s *Repositories) moveRepository(ctx context.Context, tx *store.Tx, p penstock.Principal, r store.FactoryRow, req penstock.FactoryRequest) (penstock.Factory, error) {
+func (s *Repositories) moveRepository(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, r store.FactoryRow, req penstock.FactoryRequest,
+) (penstock.Factory, error) {
 	if r.Source != penstock.FactoryRepository {
-		return penstock.Factory{}, penstock.Errorf(penstock.CodeConflict, "the factory is edited here: make another one that comes from a repository")
+		return penstock.Factory{}, penstock.Errorf(
+			penstock.CodeConflict, "the factory is edited here: make another one that comes from a repository",
+		)
 	}
 	repository, errs := s.checkRepository(*req.Repository)
 	if req.Name != nil || req.Alias != nil || req.Description != nil || len(req.Cleared) > 0 {
@@ -117,7 +133,9 @@ func (s *Repositories) checkRepository(r penstock.Repository) (penstock.Reposito
 	if r.Path = strings.Trim(r.Path, "/"); r.Path == "." {
 		r.Path = ""
 	}
-	if r.Path != "" && (r.Path != path.Clean(r.Path) || r.Path == ".." || strings.HasPrefix(r.Path, "../") || len(r.Path) > maxRepositoryPath ||
+	if r.Path != "" && (r.Path != path.Clean(r.Path) || r.Path == ".." || strings.HasPrefix(
+		r.Path, "../",
+	) || len(r.Path) > maxRepositoryPath ||
 		strings.ContainsFunc(r.Path, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' || c == '\uFFFD' })) {
 		bad("path", "is not a folder inside of the repository, such as factories/payments")
 	}
@@ -179,7 +197,9 @@ func (s *Repositories) readOnly(r store.FactoryRow, kind definition.Kind, name s
 }
 
 // readOnlyFactory is [Service.readOnly] of a factory by its uid; "" is none.
-func (s *Repositories) readOnlyFactory(ctx context.Context, tx *store.Tx, team, uid string, kind definition.Kind, name string) error {
+func (s *Repositories) readOnlyFactory(
+	ctx context.Context, tx *store.Tx, team, uid string, kind definition.Kind, name string,
+) error {
 	if uid == "" {
 		return nil
 	}

@@ -23,7 +23,9 @@ type renamed struct {
 // changed in the transaction, as the next revision. Documents that say it already
 // are left alone, and of the others what is not concerned. Files that come from
 // a repository stay as they are, and the rows are what they say.
-func (s *Factories) rewrite(ctx context.Context, tx *store.Tx, p penstock.Principal, factoryUID string, moves ...renamed) error {
+func (s *Factories) rewrite(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, factoryUID string, moves ...renamed,
+) error {
 	factory, err := tx.Factory(ctx, p.Team, factoryUID)
 	if err != nil {
 		return err
@@ -46,7 +48,9 @@ func (s *Factories) rewrite(ctx context.Context, tx *store.Tx, p penstock.Princi
 		return unwritable(found)
 	}
 	w := writer{tx: tx, factory: factory, files: files}
-	for _, step := range []func(context.Context, *definition.Definition) error{w.config, w.agents, w.automations, w.webhooks} {
+	for _, step := range []func(context.Context, *definition.Definition) error{
+		w.config, w.agents, w.automations, w.webhooks,
+	} {
 		if err := step(ctx, present); err != nil {
 			return err
 		}
@@ -238,7 +242,9 @@ func (w *writer) webhooks(ctx context.Context, present *definition.Definition) e
 		if row.PendingSecret {
 			row.Enabled = delivery.EnabledIn(present, row.Name)
 		}
-		if err := put(w, definition.KindWebhook, row.Name, definition.WebhookOf(row.Webhook), definition.WriteWebhook); err != nil {
+		if err := put(
+			w, definition.KindWebhook, row.Name, definition.WebhookOf(row.Webhook), definition.WriteWebhook,
+		); err != nil {
 			return err
 		}
 	}

@@ -199,7 +199,10 @@ func unreadable(row store.RepositoryRow, err error) (detail string, rejected boo
 	case errors.Is(err, git.ErrNoFolder):
 		return fmt.Sprintf("it has no folder %q", row.Path), true
 	case errors.Is(err, git.ErrManyFiles):
-		return fmt.Sprintf("it has far more files than the %d that a factory may have: say with path in which folder the factory is", definition.MaxFiles), true
+		return fmt.Sprintf(
+			"it has far more files than the %d that a factory may have: say with path in which folder the factory is",
+			definition.MaxFiles,
+		), true
 	case errors.Is(err, git.ErrTooLarge):
 		return "its files are more than this server fetches: put the factory into a smaller repository", true
 	}
@@ -221,7 +224,10 @@ func (s *Repositories) failedSync(ctx context.Context, row store.RepositoryRow, 
 		problem = told.Explain()
 	}
 	if problem != row.Problem {
-		s.log.Warn("the repository of a factory cannot be read, what is in force stays", "factory", row.FactoryUID, "repository", row.URL, "problem", problem)
+		s.log.Warn(
+			"the repository of a factory cannot be read, what is in force stays", "factory", row.FactoryUID, "repository",
+			row.URL, "problem", problem,
+		)
 	}
 	row.Problem = problem
 	row.Failures++
@@ -233,7 +239,9 @@ func (s *Repositories) finishSync(ctx context.Context, row store.RepositoryRow, 
 	return s.store.Write(ctx, func(tx *store.Tx) error { return s.endSync(ctx, tx, row, commit) })
 }
 
-func (s *Repositories) endSync(ctx context.Context, tx *store.Tx, row store.RepositoryRow, commit *store.CommitRow) error {
+func (s *Repositories) endSync(
+	ctx context.Context, tx *store.Tx, row store.RepositoryRow, commit *store.CommitRow,
+) error {
 	held, err := tx.FinishRepository(ctx, row, s.nextLook(row).Milliseconds())
 	if err == nil && !held {
 		err = errSyncLost

@@ -14,7 +14,9 @@ import (
 // takes its value from. The answer alone shows a secret that was made with it.
 // Where only the sender can make the secret, the webhook is disabled until it is
 // given.
-func (s *Resources) CreateWebhook(ctx context.Context, p penstock.Principal, factoryUID string, req penstock.WebhookRequest) (penstock.Webhook, error) {
+func (s *Resources) CreateWebhook(
+	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.WebhookRequest,
+) (penstock.Webhook, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Webhook{}, err
 	}
@@ -56,7 +58,9 @@ func (s *Resources) CreateWebhook(ctx context.Context, p penstock.Principal, fac
 // UpdateWebhook changes what the request has: an absent field stays. A secret
 // finishes a webhook that waits for it. A change of a webhook that is enabled,
 // and the switch to it, makes it read its managed secret again.
-func (s *Resources) UpdateWebhook(ctx context.Context, p penstock.Principal, factoryUID, uid string, req penstock.WebhookRequest) (penstock.Webhook, error) {
+func (s *Resources) UpdateWebhook(
+	ctx context.Context, p penstock.Principal, factoryUID, uid string, req penstock.WebhookRequest,
+) (penstock.Webhook, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Webhook{}, err
 	}
@@ -91,7 +95,9 @@ func (s *Resources) UpdateWebhook(ctx context.Context, p penstock.Principal, fac
 // RotateWebhookSecret gives a webhook and its managed secret a new value, made
 // here unless it is given, which the answer alone shows. The one before stops
 // at once, or is valid for the overlap still.
-func (s *Resources) RotateWebhookSecret(ctx context.Context, p penstock.Principal, factoryUID, uid string, req penstock.RotateRequest) (penstock.Webhook, error) {
+func (s *Resources) RotateWebhookSecret(
+	ctx context.Context, p penstock.Principal, factoryUID, uid string, req penstock.RotateRequest,
+) (penstock.Webhook, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Webhook{}, err
 	}

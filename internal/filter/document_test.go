@@ -28,11 +28,23 @@ func TestBodies(t *testing.T) {
 		{"10,000 arrays", strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), ""},
 		{"10,000 objects", strings.Repeat(`{"a":`, 9_999) + "{}" + strings.Repeat("}", 9_999), ""},
 		{"10,001 arrays", strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001), "it is nested deeper than 10000 levels"},
-		{"10,001 objects", strings.Repeat(`{"a":`, 10_000) + "{}" + strings.Repeat("}", 10_000), "it is nested deeper than 10000 levels"},
+		{
+			"10,001 objects", strings.Repeat(`{"a":`, 10_000) + "{}" + strings.Repeat("}", 10_000),
+			"it is nested deeper than 10000 levels",
+		},
 		{"10,000 arrays that do not end", strings.Repeat("[", 10_000), "it ends before the value does"},
-		{"something wrong behind the limit of values", "[" + strings.Repeat("1,", 50_001) + "]", "syntax error at byte 100002"},
-		{"something wrong behind the limit of levels", strings.Repeat("[", 300) + strings.Repeat("]", 299) + "}", "syntax error at byte 599"},
-		{"something behind the limit of levels", strings.Repeat("[", 300) + strings.Repeat("]", 300) + "1", "more than one value, or something behind it, at byte 600"},
+		{
+			"something wrong behind the limit of values", "[" + strings.Repeat("1,", 50_001) + "]",
+			"syntax error at byte 100002",
+		},
+		{
+			"something wrong behind the limit of levels", strings.Repeat("[", 300) + strings.Repeat("]", 299) + "}",
+			"syntax error at byte 599",
+		},
+		{
+			"something behind the limit of levels", strings.Repeat("[", 300) + strings.Repeat("]", 300) + "1",
+			"more than one value, or something behind it, at byte 600",
+		},
 		{"nothing", "", "it is empty"},
 		{"white space", " \n", "it is empty"},
 		{"a byte order mark", "\ufeff{}", "it begins with a byte order mark"},
@@ -114,7 +126,10 @@ func TestBodiesAreLeftAlone(t *testing.T) {
 // FuzzDocument holds the two ways to parse a body to each other and to
 // encoding/json, which takes invalid UTF-8 for U+FFFD.
 func FuzzDocument(f *testing.F) {
-	for _, seed := range []string{`{"a": [1, -2.5e+3, true, null, "x\ud83d\ude00"]}`, `"\ud800"`, "\ufeff{}", "[[[", "{} {}", `{"a":1,"\u0061":2}`, "\"\xff\"", "", `{"\udc00": "\ud800\ud83d\ude00"}`, "[\"\\ud800\xff\"]"} {
+	for _, seed := range []string{
+		`{"a": [1, -2.5e+3, true, null, "x\ud83d\ude00"]}`, `"\ud800"`, "\ufeff{}", "[[[", "{} {}", `{"a":1,"\u0061":2}`,
+		"\"\xff\"", "", `{"\udc00": "\ud800\ud83d\ude00"}`, "[\"\\ud800\xff\"]",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

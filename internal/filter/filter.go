@@ -208,7 +208,10 @@ func (c *compiler) operators(members []member, pointer string) leaf {
 		kind := c.document.kind(m.value)
 		switch {
 		case !c.operator(m):
-			c.badf(m.pointer, "a field of the payload beside an operator; an object holds either fields or the operators in, not_in and exists")
+			c.badf(
+				m.pointer,
+				"a field of the payload beside an operator; an object holds either fields or the operators in, not_in and exists",
+			)
 		case m.key == "exists" && kind != 't' && kind != 'f':
 			c.badf(m.pointer, "must be true or false")
 		case m.key == "exists" && kind == 't':

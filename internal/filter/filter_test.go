@@ -26,7 +26,10 @@ func TestFiltersAreAccepted(t *testing.T) {
 		{"an empty key", `{"": {"": [1]}}`},
 		{"a field called in at the root", `{"in": {"x": [1]}}`},
 		{"a field called exists at the root", `{"exists": {"exists": true}}`},
-		{"fields called in and not_in", `{"t": {"in": {"in": [1]}, "not_in": {"x": [1]}, "exists": {"exists": false}, "other": [1]}}`},
+		{
+			"fields called in and not_in",
+			`{"t": {"in": {"in": [1]}, "not_in": {"x": [1]}, "exists": {"exists": false}, "other": [1]}}`,
+		},
 		{"values of in and not_in that only look equal", `{"a": {"in": ["1", "true", "null"], "not_in": [1, true, null]}}`},
 		{"a number with a huge exponent", `{"a": [1e999999999999999999999999]}`},
 	}
@@ -62,11 +65,17 @@ func TestFiltersAreRefused(t *testing.T) {
 		{"nothing", ``, field("", "filter is not valid JSON: it is empty")},
 		{"half an object", `{"a": [`, field("", "filter is not valid JSON: it ends before the value does")},
 		{"a comma too many", `{"a": [1],}`, field("", "filter is not valid JSON: syntax error at byte 9")},
-		{"two objects", `{} {}`, field("", "filter is not valid JSON: more than one value, or something behind it, at byte 2")},
+		{
+			"two objects", `{} {}`,
+			field("", "filter is not valid JSON: more than one value, or something behind it, at byte 2"),
+		},
 		{"invalid UTF-8", "{\"a\": [\"\xff\"]}", field("", "filter is not valid JSON: invalid UTF-8 at byte 8")},
 		{"half a surrogate pair", `{"a": ["x", "\ud800"]}`, field("/a/1", halfText)},
 		{"half a surrogate pair in a not_in", `{"a": {"not_in": ["x\udc00"]}}`, field("/a/not_in/0", halfText)},
-		{"half a surrogate pair in a key", `{"a": {"\ud800": [1]}}`, field("/a/\uFFFD", "key has half of a surrogate pair, which equals no key; write the whole character")},
+		{
+			"half a surrogate pair in a key", `{"a": {"\ud800": [1]}}`,
+			field("/a/\uFFFD", "key has half of a surrogate pair, which equals no key; write the whole character"),
+		},
 		{"an array", `["a"]`, field("", object)},
 		{"a string", `"a"`, field("", object)},
 		{"null", `null`, field("", object)},
@@ -76,14 +85,26 @@ func TestFiltersAreRefused(t *testing.T) {
 		{"an empty set", `{"a": []}`, field("/a", "empty array never matches; give 1 to 32 values")},
 		{"an empty in", `{"a": {"in": []}}`, field("/a/in", "empty array never matches; give 1 to 32 values")},
 		{"an empty not_in", `{"a": {"not_in": []}}`, field("/a/not_in", "empty array excludes nothing; give 1 to 32 values")},
-		{"an empty nested object", `{"a": {}}`, field("/a", `empty nested object; name a key in it, or write {"exists": true}`)},
+		{
+			"an empty nested object", `{"a": {}}`,
+			field("/a", `empty nested object; name a key in it, or write {"exists": true}`),
+		},
 		{"an array in a set", `{"a": [1, []]}`, field("/a/1", nested)},
 		{"an object in a not_in", `{"a": {"not_in": [{}]}}`, field("/a/not_in/0", nested)},
 		{"one value in both", `{"a": {"in": [1, "x"], "not_in": [10e-1]}}`, field("/a", both)},
 		{"one string in both, written differently", `{"a": {"in": ["\u00e9"], "not_in": ["é"]}}`, field("/a", both)},
-		{"exists false with in", `{"a": {"exists": false, "in": [1]}}`, field("/a", `"exists": false with "in"; a key that is missing has no value: give one of the two`)},
-		{"in at the root", `{"in": ["x"]}`, field("/in", `operator at the root; put it below a key of the payload: {"type": {"in": …}}`)},
-		{"exists at the root", `{"exists": true, "a": [1]}`, field("/exists", `operator at the root; put it below a key of the payload: {"type": {"exists": …}}`)},
+		{
+			"exists false with in", `{"a": {"exists": false, "in": [1]}}`,
+			field("/a", `"exists": false with "in"; a key that is missing has no value: give one of the two`),
+		},
+		{
+			"in at the root", `{"in": ["x"]}`,
+			field("/in", `operator at the root; put it below a key of the payload: {"type": {"in": …}}`),
+		},
+		{
+			"exists at the root", `{"exists": true, "a": [1]}`,
+			field("/exists", `operator at the root; put it below a key of the payload: {"type": {"exists": …}}`),
+		},
 		{"in that is no array", `{"a": {"in": "x"}}`, field("/a/in", notArray)},
 		{"not_in that is null", `{"a": {"not_in": null}}`, field("/a/not_in", notArray)},
 		{"exists that is a number", `{"a": {"exists": 1}}`, field("/a/exists", "must be true or false")},
@@ -178,7 +199,9 @@ func TestFilterLimits(t *testing.T) {
 			}
 			_, err := filter.Parse([]byte(test.filter(test.limit + 1)))
 			got := findings(err)
-			if len(got) != 1 || got[0].Pointer != test.pointer || !strings.Contains(got[0].Detail, strings.TrimRight(fmt.Sprint(test.limit), "0")) {
+			if len(got) != 1 || got[0].Pointer != test.pointer || !strings.Contains(
+				got[0].Detail, strings.TrimRight(fmt.Sprint(test.limit), "0"),
+			) {
 				t.Errorf("one over: got %v, want a finding at %q that names the limit", err, test.pointer)
 			}
 		})

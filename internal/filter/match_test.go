@@ -28,9 +28,18 @@ func TestMatch(t *testing.T) {
 		{"no condition on a scalar", `{}`, `1`, "", ""},
 		{"no condition on an array", `{}`, `[1]`, "", ""},
 		{"other fields", `{"a": [1]}`, `{"b": {"a": 2}, "a": 1}`, "", ""},
-		{"the first that fails in the filter's order", `{"b": [1], "a": [1]}`, `{"a": 2, "b": 2}`, "/b", "the value, a number, is not one of those asked for"},
-		{"deep down", `{"a": {"b": {"c": [1]}}}`, `{"a": {"b": {"c": "1"}}}`, "/a/b/c", "the value, a string, is not one of those asked for"},
-		{"a path that needs escapes", `{"a/b": {"~": [1]}}`, `{"a/b": {"~": null}}`, "/a~1b/~0", "the value, null, is not one of those asked for"},
+		{
+			"the first that fails in the filter's order", `{"b": [1], "a": [1]}`, `{"a": 2, "b": 2}`, "/b",
+			"the value, a number, is not one of those asked for",
+		},
+		{
+			"deep down", `{"a": {"b": {"c": [1]}}}`, `{"a": {"b": {"c": "1"}}}`, "/a/b/c",
+			"the value, a string, is not one of those asked for",
+		},
+		{
+			"a path that needs escapes", `{"a/b": {"~": [1]}}`, `{"a/b": {"~": null}}`, "/a~1b/~0",
+			"the value, null, is not one of those asked for",
+		},
 
 		// Missing keys.
 		{"in on a missing key", `{"a": [1]}`, `{}`, "/a", missing},
@@ -39,14 +48,20 @@ func TestMatch(t *testing.T) {
 		{"exists false on a missing key", `{"a": {"exists": false}}`, `{}`, "", ""},
 		{"exists true on a missing key", `{"a": {"exists": true}}`, `{}`, "/a", missing},
 		{"exists true and not_in on a missing key", `{"a": {"exists": true, "not_in": [1]}}`, `{}`, "/a", missing},
-		{"exists false and not_in on a key that is there", `{"a": {"exists": false, "not_in": [1]}}`, `{"a": 2}`, "/a", "the key is there"},
+		{
+			"exists false and not_in on a key that is there", `{"a": {"exists": false, "not_in": [1]}}`, `{"a": 2}`, "/a",
+			"the key is there",
+		},
 		{"a nested object on a missing key", `{"a": {"b": {"exists": false}}}`, `{}`, "/a", missing},
 
 		// null is a value.
 		{"null is null", `{"a": [null]}`, `{"a": null}`, "", ""},
 		{"null is there", `{"a": {"exists": true}}`, `{"a": null}`, "", ""},
 		{"null is there, also for exists false", `{"a": {"exists": false}}`, `{"a": null}`, "/a", "the key is there"},
-		{"null is not false, 0 or empty", `{"a": [false, 0, ""]}`, `{"a": null}`, "/a", "the value, null, is not one of those asked for"},
+		{
+			"null is not false, 0 or empty", `{"a": [false, 0, ""]}`, `{"a": null}`, "/a",
+			"the value, null, is not one of those asked for",
+		},
 		{"null in not_in", `{"a": {"not_in": [null]}}`, `{"a": null}`, "/a", "the value is one of those in not_in"},
 		{"null is no object", `{"a": {"b": [1]}}`, `{"a": null}`, "/a", "the value is null, not an object"},
 
@@ -54,11 +69,17 @@ func TestMatch(t *testing.T) {
 		{"an element is in", `{"a": [1]}`, `{"a": [[1], {"b": 1}, 2, 1]}`, "", ""},
 		{"no element is in", `{"a": [1]}`, `{"a": [2, "1"]}`, "/a", noElement},
 		{"elements of elements are not compared", `{"a": [1]}`, `{"a": [[1], {"a": 1}]}`, "/a", noElement},
-		{"an element is in not_in", `{"a": {"not_in": [1]}}`, `{"a": [2, 1]}`, "/a", "an element of the array is one of those in not_in"},
+		{
+			"an element is in not_in", `{"a": {"not_in": [1]}}`, `{"a": [2, 1]}`, "/a",
+			"an element of the array is one of those in not_in",
+		},
 		{"no element is in not_in", `{"a": {"not_in": [1]}}`, `{"a": [2, [1]]}`, "", ""},
 		{"an empty array and in", `{"a": [1]}`, `{"a": []}`, "/a", "the array is empty"},
 		{"an empty array and not_in", `{"a": {"not_in": [1], "exists": true}}`, `{"a": []}`, "", ""},
-		{"in and not_in on an array", `{"a": {"in": [1], "not_in": [2]}}`, `{"a": [1, 2]}`, "/a", "an element of the array is one of those in not_in"},
+		{
+			"in and not_in on an array", `{"a": {"in": [1], "not_in": [2]}}`, `{"a": [1, 2]}`, "/a",
+			"an element of the array is one of those in not_in",
+		},
 		{"an object and in", `{"a": [1]}`, `{"a": {"a": 1}}`, "/a", "the value, an object, is not one of those asked for"},
 		{"an object and not_in", `{"a": {"not_in": [1]}}`, `{"a": {"a": 1}}`, "", ""},
 
@@ -68,17 +89,29 @@ func TestMatch(t *testing.T) {
 		{"an array without objects", `{"a": {"x": {"not_in": [1]}}}`, `{"a": [1, [{"x": 2}]]}`, "/a", noObject},
 		{"an empty array", `{"a": {"x": {"exists": false}}}`, `{"a": []}`, "/a", noObject},
 		{"one level only", `{"a": {"x": [1]}}`, `{"a": [[{"x": 1}]]}`, "/a", noObject},
-		{"arrays below arrays of objects", `{"a": {"b": {"x": [1]}}}`, `{"a": [{"b": [{"x": 2}]}, {"b": [3, {"x": 1}]}]}`, "", ""},
+		{
+			"arrays below arrays of objects", `{"a": {"b": {"x": [1]}}}`, `{"a": [{"b": [{"x": 2}]}, {"b": [3, {"x": 1}]}]}`, "",
+			"",
+		},
 		{"an array at the root", `{"x": [1]}`, `[{"x": 2}, {"x": [3, 1]}]`, "", ""},
 		{"an array at the root without a match", `{"x": [1]}`, `[{"x": 2}]`, "", noObject},
 		{"an array in an array at the root", `{"x": [1]}`, `[[{"x": 1}]]`, "", noObject},
 		{"a scalar at the root", `{"x": {"exists": false}}`, `"x"`, "", "the value is a string, not an object"},
-		{"a scalar for a nested pattern", `{"a": {"x": {"exists": false}}}`, `{"a": true}`, "/a", "the value is a boolean, not an object"},
+		{
+			"a scalar for a nested pattern", `{"a": {"x": {"exists": false}}}`, `{"a": true}`, "/a",
+			"the value is a boolean, not an object",
+		},
 		{"a number for a nested pattern", `{"a": {"x": [1]}}`, `{"a": -1}`, "/a", "the value is a number, not an object"},
 
 		// No coercion; numbers by value, strings by code points.
-		{"a number is not its text", `{"a": [1, true, null]}`, `{"a": "1"}`, "/a", "the value, a string, is not one of those asked for"},
-		{"a boolean is not its number", `{"a": [1, 0, "true"]}`, `{"a": true}`, "/a", "the value, a boolean, is not one of those asked for"},
+		{
+			"a number is not its text", `{"a": [1, true, null]}`, `{"a": "1"}`, "/a",
+			"the value, a string, is not one of those asked for",
+		},
+		{
+			"a boolean is not its number", `{"a": [1, 0, "true"]}`, `{"a": true}`, "/a",
+			"the value, a boolean, is not one of those asked for",
+		},
 		{"false is not true", `{"a": [true]}`, `{"a": false}`, "/a", "the value, a boolean, is not one of those asked for"},
 		{"numbers by value", `{"a": [0.001]}`, `{"a": 100E-5}`, "", ""},
 		{"minus counts", `{"a": [1]}`, `{"a": -1}`, "/a", "the value, a number, is not one of those asked for"},
@@ -86,13 +119,19 @@ func TestMatch(t *testing.T) {
 		{"escapes in a value", `{"a": ["é\n/😀"]}`, `{"a": "\u00E9\u000a\/\ud83d\uDE00"}`, "", ""},
 		{"escapes in the filter", `{"\u0061": ["\u00e9"]}`, `{"a": "é"}`, "", ""},
 		{"escapes in a key", `{"a/é": [1]}`, `{"\u0061\/\u00e9": 1}`, "", ""},
-		{"a text that looks like an escape", `{"a": ["\\n"]}`, `{"a": "\n"}`, "/a", "the value, a string, is not one of those asked for"},
+		{
+			"a text that looks like an escape", `{"a": ["\\n"]}`, `{"a": "\n"}`, "/a",
+			"the value, a string, is not one of those asked for",
+		},
 		{"a key that looks like an escape", `{"\\n": [1]}`, `{"\n": 1}`, "/\\n", missing},
 		{"a key with a backslash", `{"\\n": [1]}`, `{"\u005cn": 1}`, "", ""},
 		{"no normalisation of keys", `{"é": [1]}`, `{"e\u0301": 1}`, "/é", missing},
 		{"a dot is no path", `{"a.b": [1]}`, `{"a": {"b": 1}}`, "/a.b", missing},
 		{"a dot in a key", `{"a.b": [1]}`, `{"a.b": 1}`, "", ""},
-		{"an empty key below an empty key", `{"": {"": [1]}}`, `{"": {"": 2}}`, "//", "the value, a number, is not one of those asked for"},
+		{
+			"an empty key below an empty key", `{"": {"": [1]}}`, `{"": {"": 2}}`, "//",
+			"the value, a number, is not one of those asked for",
+		},
 		{"keys of prototypes", `{"constructor": {"exists": false}, "__proto__": {"exists": false}}`, `{}`, "", ""},
 
 		// Duplicate keys.
@@ -105,8 +144,14 @@ func TestMatch(t *testing.T) {
 		{"equal keys and no condition", `{}`, `{"a": 1, "a": 1}`, "", ""},
 		{"equal keys in the only element", `{"a": {"b": [1]}}`, `{"a": [{"b": 1, "b": 1}]}`, "/a", noneOfOthers},
 		{"equal keys in one of the elements", `{"a": {"b": [1]}}`, `{"a": [{"c": 1, "c": 1}, {"b": 2}]}`, "/a", noneOfOthers},
-		{"equal keys deeper in an array", `{"a": {"b": {"c": {"d": [1]}}}}`, `{"a": [{"b": [{"c": {"d": 1, "d": 1}}]}, {"b": []}]}`, "/a", noneOfOthers},
-		{"equal keys in an element beside one that matches", `{"a": {"b": [1]}}`, `{"a": [{"b": 2, "b": 1}, {"b": 1}]}`, "", ""},
+		{
+			"equal keys deeper in an array", `{"a": {"b": {"c": {"d": [1]}}}}`,
+			`{"a": [{"b": [{"c": {"d": 1, "d": 1}}]}, {"b": []}]}`, "/a", noneOfOthers,
+		},
+		{
+			"equal keys in an element beside one that matches", `{"a": {"b": [1]}}`, `{"a": [{"b": 2, "b": 1}, {"b": 1}]}`, "",
+			"",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -134,8 +179,14 @@ func TestPayloadLimits(t *testing.T) {
 	}{
 		{"50,000 values in an array", `[` + strings.Repeat("1,", 49_997) + `{"a":1}]`, ""},
 		{"50,001 values in an array", `[` + strings.Repeat("1,", 49_998) + `{"a":1}]`, many},
-		{"50,000 values in an object", `{` + list(49_998, func(i int) string { return fmt.Sprintf(`"%d":0`, i) }) + `,"a":1}`, ""},
-		{"50,001 values in an object", `{` + list(49_999, func(i int) string { return fmt.Sprintf(`"%d":0`, i) }) + `,"a":1}`, many},
+		{
+			"50,000 values in an object", `{` + list(49_998, func(i int) string { return fmt.Sprintf(`"%d":0`, i) }) + `,"a":1}`,
+			"",
+		},
+		{
+			"50,001 values in an object", `{` + list(49_999, func(i int) string { return fmt.Sprintf(`"%d":0`, i) }) + `,"a":1}`,
+			many,
+		},
 		{"256 levels", `{"a":1,"b":` + strings.Repeat("[", 255) + strings.Repeat("]", 255) + `}`, ""},
 		{"257 levels", `{"a":1,"b":` + strings.Repeat("[", 256) + strings.Repeat("]", 256) + `}`, deep},
 		{"257 levels of objects", `{"a":1,"b":` + strings.Repeat(`{"a":`, 256) + "1" + strings.Repeat("}", 256) + `}`, deep},
@@ -267,7 +318,10 @@ func TestOneDocumentForAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := mustParse(t, `{"type": ["charge.succeeded"], "data": {"object": {"refunds": {"data": {"amount": [250.0], "status": ["succeeded"]}}}}}`)
+	f := mustParse(
+		t,
+		`{"type": ["charge.succeeded"], "data": {"object": {"refunds": {"data": {"amount": [250.0], "status": ["succeeded"]}}}}}`,
+	)
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {

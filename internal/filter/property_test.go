@@ -30,7 +30,10 @@ var scalars = []any{
 }
 
 // respelled are other ways to write some of them.
-var respelled = []any{json.Number("-0.0"), json.Number("10e-1"), json.Number("1.0"), json.Number("1E-1"), json.Number("10e999999999999999999999")}
+var respelled = []any{
+	json.Number("-0.0"), json.Number("10e-1"), json.Number("1.0"), json.Number("1E-1"),
+	json.Number("10e999999999999999999999"),
+}
 
 var (
 	keys      = rapid.SampledFrom([]string{"a", "b", "A", "", "é", "a.b", "a/b", `\n`, "in", "not_in", "exists"})
@@ -304,8 +307,10 @@ func checkRoundTrip(t rapid.TB, text []byte) {
 // refused with what can be shown.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, `{"a": [1, "x", null]}`, `{"a": {"in": [1], "not_in": [2.50], "exists": true}}`, `{"a": {"b/~": {"exists": false}}}`,
-		`{"in": {"in": ["\ud83d\ude00"]}}`, `{"a": 1, "a": {}, "b": [[]]}`, `["x"]`, `{"a": {"in": {"in": [1]}, "exists": 2}}`,
+		`{}`, `{"a": [1, "x", null]}`, `{"a": {"in": [1], "not_in": [2.50], "exists": true}}`,
+		`{"a": {"b/~": {"exists": false}}}`,
+		`{"in": {"in": ["\ud83d\ude00"]}}`, `{"a": 1, "a": {}, "b": [[]]}`, `["x"]`,
+		`{"a": {"in": {"in": [1]}, "exists": 2}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -318,7 +323,9 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if found := findings(err); got != nil || len(found) == 0 || len(found) > 32 || slices.ContainsFunc(found, func(f penstock.FieldError) bool {
+		if found := findings(err); got != nil || len(found) == 0 || len(found) > 32 || slices.ContainsFunc(found, func(
+			f penstock.FieldError,
+		) bool {
 			return f.Detail == "" || f.Pointer != "" && f.Pointer[0] != '/'
 		}) {
 			t.Errorf("%q: got %v and %v", text, got, err)

@@ -16,7 +16,9 @@ func TestSetsMatchAsTheirFiltersDo(t *testing.T) {
 		conditions := append(filterOf(t, 3), filterOf(t, 2)...) // two of one key may differ
 		filters := []*filter.Filter{nil}
 		for range rapid.IntRange(1, 5).Draw(t, "filters") {
-			some := rapid.SliceOfNDistinct(rapid.SampledFrom(conditions), 0, 3, func(p pair) string { return p.key }).Draw(t, "conditions")
+			some := rapid.SliceOfNDistinct(
+				rapid.SampledFrom(conditions), 0, 3, func(p pair) string { return p.key },
+			).Draw(t, "conditions")
 			f, err := filter.Parse([]byte(write(nil, object(some))))
 			if err != nil {
 				t.Fatal(err)
@@ -24,7 +26,9 @@ func TestSetsMatchAsTheirFiltersDo(t *testing.T) {
 			filters = append(filters, f)
 		}
 		set := filter.NewSet(filters)
-		for _, body := range []string{`{"a": 1, "b": 2, "a": 1}`, write(t, bodyOf(t, 2)), write(t, payloadFor(t, conditions)), ""} {
+		for _, body := range []string{
+			`{"a": 1, "b": 2, "a": 1}`, write(t, bodyOf(t, 2)), write(t, payloadFor(t, conditions)), "",
+		} {
 			var d *filter.Document
 			if body != "" {
 				var err error

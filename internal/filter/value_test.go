@@ -25,7 +25,10 @@ func root(t *testing.T, body string) filter.Value {
 
 func TestAPayloadIsReadAsItIs(t *testing.T) {
 	t.Parallel()
-	v := root(t, ` {"a": {"b\u0063": "caf\u00e9"}, "list": [1, "x", {"n": 7}, [], null], "yes": true, "no": false, "zero": null, "twice": {"k": 1, "k": 2}} `)
+	v := root(
+		t,
+		` {"a": {"b\u0063": "caf\u00e9"}, "list": [1, "x", {"n": 7}, [], null], "yes": true, "no": false, "zero": null, "twice": {"k": 1, "k": 2}} `,
+	)
 	if got := v.Member("a").Member("bc").Text(); got != "café" {
 		t.Errorf("a text with escapes: got %q", got)
 	}
@@ -41,7 +44,9 @@ func TestAPayloadIsReadAsItIs(t *testing.T) {
 	if !v.Member("yes").IsTrue() || v.Member("no").IsTrue() || v.Member("none").IsTrue() {
 		t.Error("true is not told from what is not")
 	}
-	if !v.Member("zero").Exists() || v.Member("none").Exists() || !v.Member("a").IsObject() || v.Member("list").IsObject() {
+	if !v.Member(
+		"zero",
+	).Exists() || v.Member("none").Exists() || !v.Member("a").IsObject() || v.Member("list").IsObject() {
 		t.Error("what is there is not told from what is not")
 	}
 	if !v.Member("twice").Ambiguous() || v.Ambiguous() || v.Member("list").Ambiguous() {
@@ -66,9 +71,12 @@ func TestHalfASurrogatePairIsNoTextToCompare(t *testing.T) {
 func TestWhatIsNotThereHasNothing(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]filter.Value{
-		"nothing": {}, "of a number": root(t, `1`).Member("a").Member("b"), "of a list": root(t, `[{"a": 1}]`).Member("a"), "of a text": root(t, `"a"`).Member("a"),
+		"nothing": {}, "of a number": root(t, `1`).Member("a").Member("b"), "of a list": root(t, `[{"a": 1}]`).Member("a"),
+		"of a text": root(t, `"a"`).Member("a"),
 	} {
-		if v.Exists() || v.IsObject() || v.IsTrue() || v.Ambiguous() || v.Text() != "" || v.Int() != 0 || len(slices.Collect(v.Elements())) != 0 {
+		if v.Exists() || v.IsObject() || v.IsTrue() || v.Ambiguous() || v.Text() != "" || v.Int() != 0 || len(
+			slices.Collect(v.Elements()),
+		) != 0 {
 			t.Errorf("%s: got something", name)
 		}
 	}

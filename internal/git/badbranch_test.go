@@ -30,7 +30,9 @@ var badBranches = map[string]func(t *testing.T, from string){
 	},
 	"a commit that is malformed": func(t *testing.T, from string) {
 		file := filepath.Join(t.TempDir(), "commit")
-		text := "tree " + git(t, from, "rev-parse", "HEAD^{tree}") + "\nparent 0123\nauthor A <a@example.com> 1 +0000\ncommitter A <a@example.com> 1 +0000\n\nbad\n"
+		text := "tree " + git(
+			t, from, "rev-parse", "HEAD^{tree}",
+		) + "\nparent 0123\nauthor A <a@example.com> 1 +0000\ncommitter A <a@example.com> 1 +0000\n\nbad\n"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,9 @@ func TestBadBranchBlocksNoOther(t *testing.T) {
 			spoil(t, from)
 			want := commit(t, from, "README.md", "three\n")
 			for cache, c := range map[string]*Cache{"a new mirror": fresh, "a mirror from before": used} {
-				for ref, want := range map[string]string{"": want, "main": want, "refs/heads/main": want, "v1": git(t, from, "rev-parse", "v1^{commit}"), first: first} {
+				for ref, want := range map[string]string{
+					"": want, "main": want, "refs/heads/main": want, "v1": git(t, from, "rev-parse", "v1^{commit}"), first: first,
+				} {
 					dir := filepath.Join(t.TempDir(), "repo")
 					if got, err := c.Checkout(t.Context(), Source{URL: fileURL(from), Ref: ref}, dir); err != nil || got != want {
 						t.Errorf("%s, checkout of %q: got %s, %v, want %s", cache, ref, got, err, want)
@@ -77,7 +81,9 @@ func TestBadBranchBlocksNoOther(t *testing.T) {
 					t.Errorf("%s: got files %v, %v", cache, files, err)
 				}
 			}
-			if _, err := fresh.Snapshot(t.Context(), Source{URL: fileURL(from)}, Head{"main", want}, everything("team")); err != nil {
+			if _, err := fresh.Snapshot(
+				t.Context(), Source{URL: fileURL(from)}, Head{"main", want}, everything("team"),
+			); err != nil {
 				t.Errorf("snapshot: %v", err)
 			}
 		})

@@ -98,7 +98,9 @@ func (c *Cache) run(ctx context.Context, cmd command) (string, error) {
 		return "", fmt.Errorf("git %s: %w", cmd.args[0], errLongAnswer)
 	}
 	if err != nil {
-		return "", &runError{command: cmd.args[0], err: err, stderr: clean(strings.ReplaceAll(stderr.String(), c.dir+"/", ""), cmd.remote)}
+		return "", &runError{
+			command: cmd.args[0], err: err, stderr: clean(strings.ReplaceAll(stderr.String(), c.dir+"/", ""), cmd.remote),
+		}
 	}
 	return stdout.String(), nil
 }

@@ -80,7 +80,9 @@ func (m *mirror) create(ctx context.Context, lock *os.File, ref string) (err err
 	if err := os.RemoveAll(temp); err != nil {
 		return err
 	}
-	init := command{args: []string{"init", "--quiet", "--bare", "--template=", "--initial-branch=" + unborn, "--", temp}, lock: lock}
+	init := command{
+		args: []string{"init", "--quiet", "--bare", "--template=", "--initial-branch=" + unborn, "--", temp}, lock: lock,
+	}
 	if _, err := m.run(ctx, init); err != nil {
 		return err
 	}

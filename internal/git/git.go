@@ -80,7 +80,10 @@ func Open(ctx context.Context, o Options) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open mirrors: %w", err)
 	}
-	c := &Cache{dir: dir, program: program, local: o.AllowLocal, max: cmp.Or(o.MaxBytes, DefaultMaxBytes), env: o.Env, memory: maxMemory, listing: maxListing}
+	c := &Cache{
+		dir: dir, program: program, local: o.AllowLocal, max: cmp.Or(o.MaxBytes, DefaultMaxBytes), env: o.Env,
+		memory: maxMemory, listing: maxListing,
+	}
 	if c.client, err = newClient(o.Env); err != nil {
 		return nil, err
 	}
@@ -89,7 +92,9 @@ func Open(ctx context.Context, o Options) (*Cache, error) {
 		return nil, fmt.Errorf("git does not run: %w", err)
 	}
 	var major, minor int
-	if _, err := fmt.Sscanf(out, "git version %d.%d", &major, &minor); err == nil && (major < 2 || major == 2 && minor < 32) {
+	if _, err := fmt.Sscanf(
+		out, "git version %d.%d", &major, &minor,
+	); err == nil && (major < 2 || major == 2 && minor < 32) {
 		return nil, fmt.Errorf("git is too old: %s, needed is 2.32", strings.TrimSpace(out))
 	}
 	return c, nil

@@ -126,7 +126,9 @@ func TestCheckoutFollowsTheRemote(t *testing.T) {
 	git(t, from, "checkout", "-q", "-b", "trunk")
 	trunk := commit(t, from, "README.md", "trunk\n")
 
-	for ref, want := range map[string]string{"": trunk, "main": rewritten, "refs/tags/v1": rewritten, "feature": rewritten, old: old} {
+	for ref, want := range map[string]string{
+		"": trunk, "main": rewritten, "refs/tags/v1": rewritten, "feature": rewritten, old: old,
+	} {
 		if got, err := checkout(ref); err != nil || got != want {
 			t.Errorf("%q: got %s, %v, want %s", ref, got, err, want)
 		}
@@ -175,7 +177,9 @@ func TestCheckoutRepairsTheMirror(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(t *testing.T, mirror string){
 		"locks and packs of a git that was killed": func(t *testing.T, mirror string) {
-			for _, name := range []string{"packed-refs.lock", "HEAD.lock", "refs/heads/main.lock", "objects/pack/tmp_pack_x", "shallow.lock"} {
+			for _, name := range []string{
+				"packed-refs.lock", "HEAD.lock", "refs/heads/main.lock", "objects/pack/tmp_pack_x", "shallow.lock",
+			} {
 				if err := os.WriteFile(filepath.Join(mirror, name), nil, 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -244,9 +248,11 @@ func TestFailedCheckoutLeavesTheDirectoryAsItWas(t *testing.T) {
 		"no such branch":     {Source{URL: fileURL(from), Ref: "nowhere"}, `the repository has no branch or tag "nowhere"`},
 		"no such ref":        {Source{URL: fileURL(from), Ref: "refs/pull/9/head"}, "couldn't find remote ref"},
 		"no such commit":     {Source{URL: fileURL(from), Ref: strings.Repeat("ab", 20)}, "is in no branch or tag"},
-		"not a commit":       {Source{URL: fileURL(from), Ref: git(t, from, "rev-parse", "HEAD:README.md")}, "is not a commit"},
-		"no commits":         {Source{URL: fileURL(bare)}, "the repository has no default branch, or no commits"},
-		"not a ref":          {Source{URL: fileURL(from), Ref: "a..b"}, "is not a branch, tag or commit id"},
+		"not a commit": {
+			Source{URL: fileURL(from), Ref: git(t, from, "rev-parse", "HEAD:README.md")}, "is not a commit",
+		},
+		"no commits": {Source{URL: fileURL(bare)}, "the repository has no default branch, or no commits"},
+		"not a ref":  {Source{URL: fileURL(from), Ref: "a..b"}, "is not a branch, tag or commit id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -274,8 +280,12 @@ func TestCheckoutIntoSomethingElse(t *testing.T) {
 	if err := errors.Join(os.Symlink(outside, link), os.WriteFile(file, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	for dir, want := range map[string]string{full: "is not empty", link: "is not a directory", file: "is not a directory"} {
-		if _, err := c.Checkout(t.Context(), Source{URL: fileURL(origin(t))}, dir); err == nil || !strings.Contains(err.Error(), want) {
+	for dir, want := range map[string]string{
+		full: "is not empty", link: "is not a directory", file: "is not a directory",
+	} {
+		if _, err := c.Checkout(
+			t.Context(), Source{URL: fileURL(origin(t))}, dir,
+		); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -379,7 +389,9 @@ func TestOpen(t *testing.T) {
 		old:          "git is too old: git version 2.25.1, needed is 2.32",
 		"/bin/false": "git does not run",
 	} {
-		if _, err := Open(t.Context(), Options{Dir: t.TempDir(), Program: program}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Open(
+			t.Context(), Options{Dir: t.TempDir(), Program: program},
+		); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

@@ -82,7 +82,9 @@ func wanted(branch string) string {
 
 // askGit is what git says.
 func (c *Cache) askGit(ctx context.Context, r remote, branch string) (map[string]string, error) {
-	out, err := c.run(ctx, command{args: []string{"ls-remote", "--quiet", "--symref", "--", r.url, wanted(branch)}, remote: &r})
+	out, err := c.run(
+		ctx, command{args: []string{"ls-remote", "--quiet", "--symref", "--", r.url, wanted(branch)}, remote: &r},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +110,8 @@ const maxRefs = 1 << 20
 func newClient(env []string) (*http.Client, error) {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
-		MaxIdleConnsPerHost: 4, MaxIdleConns: 64, IdleConnTimeout: 2 * time.Minute, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: 15 * time.Second,
+		MaxIdleConnsPerHost: 4, MaxIdleConns: 64, IdleConnTimeout: 2 * time.Minute, TLSHandshakeTimeout: 10 * time.Second,
+		ResponseHeaderTimeout: 15 * time.Second,
 	}
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
@@ -124,7 +127,9 @@ func newClient(env []string) (*http.Client, error) {
 			transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem)
 		}
 	}
-	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+	return &http.Client{
+		Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
 }
 
 // askSmart is the ls-refs command of gitprotocol-v2(5) over gitprotocol-http(5).
@@ -216,7 +221,9 @@ func (c *Cache) exchange(ctx context.Context, r remote, method, path string, bod
 		return nil, refused(r, res.StatusCode)
 	case res.StatusCode >= http.StatusInternalServerError || res.StatusCode == http.StatusTooManyRequests:
 		return nil, fmt.Errorf("the server answers with the HTTP status %d", res.StatusCode)
-	case res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), "application/x-git-upload-pack-"):
+	case res.StatusCode != http.StatusOK || !strings.HasPrefix(
+		res.Header.Get("Content-Type"), "application/x-git-upload-pack-",
+	):
 		return nil, errNotSmart
 	}
 	lines, err := packets(io.LimitReader(res.Body, maxRefs))

@@ -99,13 +99,16 @@ func TestURLs(t *testing.T) {
 
 func TestRefs(t *testing.T) {
 	t.Parallel()
-	for _, ref := range []string{"", "main", "feature/x-1", "v1.0", "refs/pull/1/head", "ä", strings.Repeat("a", 40), "a@b"} {
+	for _, ref := range []string{
+		"", "main", "feature/x-1", "v1.0", "refs/pull/1/head", "ä", strings.Repeat("a", 40), "a@b",
+	} {
 		if err := CheckRef(ref); err != nil {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}
 	for _, ref := range []string{
-		"--upload-pack=touch x", "-b", "a/-b", "a..b", "a b", "a\n", "a~1", "a^", "a:b", "a?", "a*", "a[", `a\b`, "/a", "a/", "a//b",
+		"--upload-pack=touch x", "-b", "a/-b", "a..b", "a b", "a\n", "a~1", "a^", "a:b", "a?", "a*", "a[", `a\b`, "/a", "a/",
+		"a//b",
 		".a", "a/.b", "a.lock", "a.lock/b", "a@{1}", "@", "HEAD", "a.", strings.Repeat("a", 256), "a\x7f",
 	} {
 		if err := CheckRef(ref); err == nil {
@@ -162,7 +165,9 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 	from := origin(t)
 	outside := t.TempDir()
 	commit(t, from, ".gitattributes", "* filter=lfs diff=lfs merge=lfs\n")
-	commit(t, from, ".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = ext::sh -c "+script+"\n\tupdate = !"+script+"\n")
+	commit(
+		t, from, ".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = ext::sh -c "+script+"\n\tupdate = !"+script+"\n",
+	)
 	git(t, from, "reset", "-q", "--hard", "HEAD^") // the attack itself is refused by the check of objects
 	commit(t, from, ".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = ext::sh\n")
 	git(t, from, "update-index", "--add", "--cacheinfo", "160000,"+git(t, from, "rev-parse", "HEAD")+",x")
@@ -256,7 +261,9 @@ func TestHostileDefaultBranch(t *testing.T) {
 	t.Parallel()
 	from := origin(t)
 	git(t, from, "update-ref", "refs/heads/--upload-pack=touch", "HEAD")
-	if err := os.WriteFile(filepath.Join(from, ".git", "HEAD"), []byte("ref: refs/heads/--upload-pack=touch\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(from, ".git", "HEAD"), []byte("ref: refs/heads/--upload-pack=touch\n"), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	_, err := open(t, Options{}).Checkout(t.Context(), Source{URL: fileURL(from)}, filepath.Join(t.TempDir(), "repo"))
@@ -431,7 +438,9 @@ func TestFoldersWithoutEndAreGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := c.Snapshot(t.Context(), src, head, everything("a")); !errors.Is(err, ErrManyFiles) || s.Commit.ID != head.Commit {
+	if s, err := c.Snapshot(
+		t.Context(), src, head, everything("a"),
+	); !errors.Is(err, ErrManyFiles) || s.Commit.ID != head.Commit {
 		t.Errorf("snapshot: got %v of commit %q", err, s.Commit.ID)
 	}
 	all := Selection{Match: func(string) bool { return true }, MaxSize: 1, MaxAll: 1, Max: 1}
@@ -459,11 +468,15 @@ func TestObjectsThatDoNotFitIntoMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Snapshot(t.Context(), src, head, everything("a")); err == nil || !strings.Contains(err.Error(), "attempting to allocate") {
+	if _, err := c.Snapshot(
+		t.Context(), src, head, everything("a"),
+	); err == nil || !strings.Contains(err.Error(), "attempting to allocate") {
 		t.Errorf("snapshot: got %v", err)
 	}
 	dir := filepath.Join(t.TempDir(), "repo")
-	if _, err := c.Checkout(t.Context(), src, dir); err == nil || !strings.Contains(err.Error(), "attempting to allocate") {
+	if _, err := c.Checkout(t.Context(), src, dir); err == nil || !strings.Contains(
+		err.Error(), "attempting to allocate",
+	) {
 		t.Errorf("checkout: got %v", err)
 	}
 }
@@ -499,7 +512,9 @@ func TestErrorsOfTheConnectionAreText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"a\x00b\x1b[31mc"}}
+	template := x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"a\x00b\x1b[31mc"},
+	}
 	certificate, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)

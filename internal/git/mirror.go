@@ -136,7 +136,9 @@ func (m *mirror) find(ctx context.Context, lock *os.File, ref string) (target, e
 			return target{commit: commit}, nil
 		}
 		if err := m.fetch(ctx, lock, m.path, "+"+ref+":refs/penstock/"+ref); err != nil {
-			return target{}, fmt.Errorf("commit %s is in no branch or tag of the repository, and the remote does not give it: %w", ref, err)
+			return target{}, fmt.Errorf(
+				"commit %s is in no branch or tag of the repository, and the remote does not give it: %w", ref, err,
+			)
 		}
 		commit, err := m.resolve(ctx, lock, ref)
 		if err != nil {
@@ -211,7 +213,13 @@ func (m *mirror) copy(ctx context.Context, lock *os.File, t target, dir string) 
 func (m *mirror) countable(ctx context.Context, lock *os.File, commit string) error {
 	listing, cancel := context.WithTimeoutCause(ctx, m.listing, ErrManyFiles)
 	defer cancel()
-	_, err := m.run(listing, command{repo: m.path, args: []string{"ls-tree", "-r", "-z", "--name-only", "--full-tree", commit}, local: true, lock: lock, silent: true})
+	_, err := m.run(
+		listing,
+		command{
+			repo: m.path, args: []string{"ls-tree", "-r", "-z", "--name-only", "--full-tree", commit}, local: true, lock: lock,
+			silent: true,
+		},
+	)
 	if _, failed := errors.AsType[*runError](err); failed {
 		return &brokenError{err}
 	}

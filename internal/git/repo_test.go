@@ -89,8 +89,11 @@ func serve(t *testing.T, root string, wrap func(http.Handler) http.Handler) *sit
 		t.Fatal(err)
 	}
 	backend := &cgi.Handler{
-		Path:   filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
-		Env:    []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
+		Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
+		Env: []string{
+			"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory",
+			"GIT_CONFIG_VALUE_0=*",
+		},
 		Stderr: io.Discard,
 	}
 	s := &site{}

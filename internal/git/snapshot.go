@@ -129,7 +129,8 @@ func (m *mirror) fetchHead(ctx context.Context, lock *os.File, head Head) (strin
 			return err
 		}
 		_, err := m.run(ctx, command{args: []string{
-			"fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--", m.remote.url, "+" + from + ":" + to,
+			"fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--", m.remote.url,
+			"+" + from + ":" + to,
 		}, repo: m.path, remote: &m.remote, watch: m.path, lock: lock})
 		return err
 	}

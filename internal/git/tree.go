@@ -17,7 +17,9 @@ func (c *Cache) CheckURL(raw string) error { return CheckURL(raw, c != nil && c.
 // Names are the last two parts of a repository's URL, without .git: what people
 // call its owner and its name. Each may be "".
 func Names(url string) (owner, name string) {
-	parts := strings.FieldsFunc(strings.TrimSuffix(strings.TrimRight(url, "/"), ".git"), func(r rune) bool { return r == '/' || r == ':' })
+	parts := strings.FieldsFunc(
+		strings.TrimSuffix(strings.TrimRight(url, "/"), ".git"), func(r rune) bool { return r == '/' || r == ':' },
+	)
 	if n := len(parts); n > 0 {
 		name = parts[n-1]
 		if n > 1 {

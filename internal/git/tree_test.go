@@ -25,7 +25,10 @@ func TestFilesReadsWhatIsSelected(t *testing.T) {
 	commit(t, dir, "d", "")
 
 	c := open(t, Options{})
-	s := Selection{Dirs: []string{".agents/skills", ".claude/skills", ".cursor/skills"}, Match: skills, MaxSize: 100, MaxAll: 1000, Max: 3}
+	s := Selection{
+		Dirs: []string{".agents/skills", ".claude/skills", ".cursor/skills"}, Match: skills, MaxSize: 100, MaxAll: 1000,
+		Max: 3,
+	}
 	want := []File{
 		{Path: ".agents/skills/a/SKILL.md", Size: 2, Content: "A\n"},
 		{Path: ".agents/skills/é b\n/SKILL.md", Size: 2, Content: "B\n"},
@@ -50,11 +53,15 @@ func TestFilesReadsWhatIsSelected(t *testing.T) {
 		t.Errorf("got %v, %v, want no files at v1", got, err)
 	}
 	s.Max = 2
-	if _, err := c.Files(t.Context(), Source{URL: fileURL(dir)}, s); err == nil || !strings.Contains(err.Error(), "more than 2") {
+	if _, err := c.Files(
+		t.Context(), Source{URL: fileURL(dir)}, s,
+	); err == nil || !strings.Contains(err.Error(), "more than 2") {
 		t.Errorf("too many files: got %v", err)
 	}
 	s.Max, s.MaxAll = 3, 3
-	if _, err := c.Files(t.Context(), Source{URL: fileURL(dir)}, s); err == nil || !strings.Contains(err.Error(), "more than 3 bytes") {
+	if _, err := c.Files(
+		t.Context(), Source{URL: fileURL(dir)}, s,
+	); err == nil || !strings.Contains(err.Error(), "more than 3 bytes") {
 		t.Errorf("too many bytes: got %v", err)
 	}
 }

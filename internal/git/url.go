@@ -163,7 +163,9 @@ func CheckRef(ref string) error {
 		return bad("it begins with a dash")
 	case ref == "@" || ref == "HEAD":
 		return bad("leave it out for the default branch")
-	case strings.ContainsFunc(ref, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) }):
+	case strings.ContainsFunc(
+		ref, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) },
+	):
 		return bad(`it contains a space, a control character or one of ~ ^ : ? * [ \`)
 	case strings.Contains(ref, "..") || strings.Contains(ref, "@{") || strings.HasSuffix(ref, "."):
 		return bad("it contains .. or @{ or ends with a dot")

@@ -111,7 +111,9 @@ func (a *acpAgent) open(ctx context.Context, p Program) error {
 	if a.session.Model != "" {
 		err := a.client.SetModel(ctx, a.id, a.session.Model)
 		if errors.Is(err, acp.ErrNotOffered) {
-			return penstock.Errorf(penstock.CodeAgentProcessFailed, "the agent offers no choice of models, so it cannot use %s", a.session.Model)
+			return penstock.Errorf(
+				penstock.CodeAgentProcessFailed, "the agent offers no choice of models, so it cannot use %s", a.session.Model,
+			)
 		}
 		if err != nil {
 			return fmt.Errorf("use the model %s: %w", a.session.Model, err)
@@ -135,7 +137,9 @@ func (a *acpAgent) begin(ctx context.Context, p Program, servers []acp.MCPServer
 		meta = meta.With(acp.MetaEnvironment, s.Env)
 	}
 	if s.Load != "" && a.capable.LoadSession {
-		loaded, err := a.client.LoadSession(ctx, acp.LoadSessionRequest{SessionID: s.Load, Cwd: s.Dir, MCPServers: servers, Meta: meta})
+		loaded, err := a.client.LoadSession(
+			ctx, acp.LoadSessionRequest{SessionID: s.Load, Cwd: s.Dir, MCPServers: servers, Meta: meta},
+		)
 		if err == nil {
 			a.id, a.knows = loaded.ID, true
 			return nil
@@ -162,7 +166,9 @@ func mcpServers(servers map[string]penstock.MCPServer, can acp.MCPCapabilities) 
 		case s.Command != "":
 			list = append(list, acp.MCPServer{Name: name, Command: s.Command, Args: s.Args, Env: variables(s.Env)})
 		case !can.HTTP:
-			return nil, penstock.Errorf(penstock.CodeAgentProcessFailed, "the agent cannot use MCP servers over HTTP, such as %s", name)
+			return nil, penstock.Errorf(
+				penstock.CodeAgentProcessFailed, "the agent cannot use MCP servers over HTTP, such as %s", name,
+			)
 		default:
 			list = append(list, acp.MCPServer{Name: name, Type: "http", URL: s.URL, Headers: variables(s.Headers)})
 		}
@@ -214,11 +220,15 @@ func (a *acpAgent) failure(err error) penstock.Result {
 	var refused *acp.Error
 	switch {
 	case errors.As(err, &refused) && refused.Code == acp.CodeAuthRequired:
-		return failed(penstock.CodeExternalAuthRequired, "The agent needs to be signed in to its provider: %s", refused.Message)
+		return failed(
+			penstock.CodeExternalAuthRequired, "The agent needs to be signed in to its provider: %s", refused.Message,
+		)
 	case errors.As(err, &refused):
 		return failed(penstock.CodeAgentProcessFailed, "The agent answered with an error: %s%s", refused, a.stderr())
 	case errors.Is(err, acp.ErrLineTooLong): // and what the program says to that is no reason
-		return failed(penstock.CodeAgentProcessFailed, "The agent was ended: it wrote a line of more than 64 MiB.%s", a.stderr())
+		return failed(
+			penstock.CodeAgentProcessFailed, "The agent was ended: it wrote a line of more than 64 MiB.%s", a.stderr(),
+		)
 	case errors.Is(err, acp.ErrClosed):
 		reason := err.Error()
 		if exit, ok := a.exit(); ok {
@@ -303,7 +313,10 @@ func (a *acpAgent) contain(ctx context.Context, what string, answer *error) {
 	if p == nil {
 		return
 	}
-	a.session.Log.ErrorContext(ctx, "what an agent has sent made the worker panic", "method", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	a.session.Log.ErrorContext(
+		ctx, "what an agent has sent made the worker panic", "method", what, "panic", fmt.Sprint(p), "stack",
+		string(debug.Stack()),
+	)
 	if answer != nil {
 		*answer = &acp.Error{Code: acp.CodeInternal, Message: "this cannot be done"}
 	}

@@ -47,12 +47,34 @@ func (s *stage) texts() []string {
 func TestStopReasonsBecomeStates(t *testing.T) {
 	t.Parallel()
 	for stop, want := range map[string]penstock.Result{
-		"end_turn":          {State: penstock.StateSucceeded},
-		"refusal":           {State: penstock.StateFailed, Message: &penstock.StatusMessage{Message: "The agent refused to go on (refusal)."}},
-		"max_tokens":        {State: penstock.StateFailed, Message: &penstock.StatusMessage{Message: "The agent reached the limit of tokens of its model (max_tokens)."}},
-		"max_turn_requests": {State: penstock.StateFailed, Message: &penstock.StatusMessage{Message: "The agent reached its limit of requests in one turn (max_turn_requests)."}},
-		"cancelled":         {State: penstock.StateFailed, Message: &penstock.StatusMessage{Message: "The agent says that its turn was cancelled, but nobody has done so.", ErrorCode: penstock.CodeAgentProcessFailed}},
-		"tired":             {State: penstock.StateFailed, Message: &penstock.StatusMessage{Message: `The agent stopped for a reason that is not of the protocol: "tired".`, ErrorCode: penstock.CodeAgentProcessFailed}},
+		"end_turn": {State: penstock.StateSucceeded},
+		"refusal": {
+			State: penstock.StateFailed, Message: &penstock.StatusMessage{Message: "The agent refused to go on (refusal)."},
+		},
+		"max_tokens": {
+			State:   penstock.StateFailed,
+			Message: &penstock.StatusMessage{Message: "The agent reached the limit of tokens of its model (max_tokens)."},
+		},
+		"max_turn_requests": {
+			State: penstock.StateFailed,
+			Message: &penstock.StatusMessage{
+				Message: "The agent reached its limit of requests in one turn (max_turn_requests).",
+			},
+		},
+		"cancelled": {
+			State: penstock.StateFailed,
+			Message: &penstock.StatusMessage{
+				Message:   "The agent says that its turn was cancelled, but nobody has done so.",
+				ErrorCode: penstock.CodeAgentProcessFailed,
+			},
+		},
+		"tired": {
+			State: penstock.StateFailed,
+			Message: &penstock.StatusMessage{
+				Message:   `The agent stopped for a reason that is not of the protocol: "tired".`,
+				ErrorCode: penstock.CodeAgentProcessFailed,
+			},
+		},
 	} {
 		t.Run(stop, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +98,9 @@ func TestAgentThatEndsBeforeItAnswersFails(t *testing.T) {
 	s := newStage(t)
 	result := s.turn("dies", "go")
 	m := result.Message
-	if result.State != penstock.StateFailed || m.ErrorCode != penstock.CodeAgentProcessFailed || !strings.Contains(m.Message, "exit status 7") {
+	if result.State != penstock.StateFailed || m.ErrorCode != penstock.CodeAgentProcessFailed || !strings.Contains(
+		m.Message, "exit status 7",
+	) {
 		t.Fatalf("got %s %+v", result.State, m)
 	}
 	if tail := m.Message[len(m.Message)-100:]; !strings.HasSuffix(tail, "xx out of memory, password ***") {
@@ -93,7 +117,9 @@ func TestAgentThatEndsBeforeItAnswersFails(t *testing.T) {
 func TestALineThatIsTooLongIsNamed(t *testing.T) {
 	t.Parallel()
 	m := newStage(t).turn("rambles", "go").Message
-	if m.ErrorCode != penstock.CodeAgentProcessFailed || !strings.HasPrefix(m.Message, "The agent was ended: it wrote a line of more than 64 MiB.") {
+	if m.ErrorCode != penstock.CodeAgentProcessFailed || !strings.HasPrefix(
+		m.Message, "The agent was ended: it wrote a line of more than 64 MiB.",
+	) {
 		t.Errorf("got %+v", m)
 	}
 }
@@ -168,7 +194,9 @@ func TestInterruptEndsTheTurnInTime(t *testing.T) {
 	t.Parallel()
 	now := make(chan struct{})
 	close(now)
-	for part, want := range map[string]error{"obeys": harness.ErrInterrupted, "does not obey": harness.ErrInterruptIgnored} {
+	for part, want := range map[string]error{
+		"obeys": harness.ErrInterrupted, "does not obey": harness.ErrInterruptIgnored,
+	} {
 		t.Run(part, func(t *testing.T) {
 			t.Parallel()
 			a, err := newStage(t).agent(part)
@@ -350,9 +378,13 @@ func TestSessionIsSetUpAsConfigured(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.mode = "bypass"
-	s.session.MCPServers = map[string]penstock.MCPServer{"b": {Command: "run", Args: []string{"x"}, Env: map[string]string{"K": "v"}}, "a": {Command: "first"}}
+	s.session.MCPServers = map[string]penstock.MCPServer{
+		"b": {Command: "run", Args: []string{"x"}, Env: map[string]string{"K": "v"}}, "a": {Command: "first"},
+	}
 	s.session.Model = "a/b"
-	s.session.Skills = []harness.Skill{{Name: "release", Description: "Makes a release.", Path: ".penstock/skills/release/SKILL.md", Text: "Tag."}}
+	s.session.Skills = []harness.Skill{
+		{Name: "release", Description: "Makes a release.", Path: ".penstock/skills/release/SKILL.md", Text: "Tag."},
+	}
 	s.turn("reports", "do it")
 	want := `{"mcp":[{"name":"a","command":"first","args":[],"env":[]},{"name":"b","command":"run","args":["x"],"env":[{"name":"K","value":"v"}]}],"mode":"bypass","model":"a/b","prompt":"do it",` +
 		`"skills":[{"name":"release","description":"Makes a release.","path":".penstock/skills/release/SKILL.md"}]}`
@@ -365,11 +397,15 @@ func TestWhatTheAgentCannotDoIsSaid(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.session.MCPServers = map[string]penstock.MCPServer{"remote": {URL: "https://example.com/mcp"}}
-	if _, err := s.agent("reports"); penstock.CodeOf(err) != penstock.CodeAgentProcessFailed || !strings.Contains(err.Error(), "over HTTP, such as remote") {
+	if _, err := s.agent("reports"); penstock.CodeOf(err) != penstock.CodeAgentProcessFailed || !strings.Contains(
+		err.Error(), "over HTTP, such as remote",
+	) {
 		t.Errorf("MCP over HTTP: got %v", err)
 	}
 	s.session.Model, s.session.Load = "a/b", "old" // whose session has no choice of models
-	if _, err := s.agent("has http"); penstock.CodeOf(err) != penstock.CodeAgentProcessFailed || !strings.Contains(err.Error(), "no choice of models") {
+	if _, err := s.agent("has http"); penstock.CodeOf(err) != penstock.CodeAgentProcessFailed || !strings.Contains(
+		err.Error(), "no choice of models",
+	) {
 		t.Errorf("a model that cannot be chosen: got %v", err)
 	}
 	s.session.Model = ""
@@ -435,7 +471,8 @@ func TestArtifactsComeFromTheWorkspaceOnly(t *testing.T) {
 	dir := s.session.Dir
 	outside := t.TempDir()
 	for name, content := range map[string]string{
-		filepath.Join(dir, "sub/report.md"): "# Report", filepath.Join(dir, "plain"): "<html>", filepath.Join(outside, "key"): "secret",
+		filepath.Join(dir, "sub/report.md"): "# Report", filepath.Join(dir, "plain"): "<html>",
+		filepath.Join(outside, "key"): "secret",
 	} {
 		must(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		must(t, os.WriteFile(name, []byte(content), 0o644))
@@ -480,7 +517,9 @@ func TestArtifactsComeFromTheWorkspaceOnly(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", r.request, answers[i], r.want)
 		}
 	}
-	want := map[string]string{"FILE sub/report.md": "# Report", "FILE plain": "<html>", "SCREENSHOT inner": "# Report", "PLAN ": "1. go"}
+	want := map[string]string{
+		"FILE sub/report.md": "# Report", "FILE plain": "<html>", "SCREENSHOT inner": "# Report", "PLAN ": "1. go",
+	}
 	if diff := cmp.Diff(want, s.kept); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}

@@ -40,7 +40,9 @@ func playAgent(part string) int {
 		Initialize: func(context.Context, acp.InitializeRequest) (acp.InitializeResponse, error) {
 			return acp.InitializeResponse{
 				ProtocolVersion: acp.ProtocolVersion, AuthMethods: []acp.AuthMethod{},
-				Capabilities: acp.AgentCapabilities{LoadSession: part != "cannot load", MCP: acp.MCPCapabilities{HTTP: part == "has http"}},
+				Capabilities: acp.AgentCapabilities{
+					LoadSession: part != "cannot load", MCP: acp.MCPCapabilities{HTTP: part == "has http"},
+				},
 			}, nil
 		},
 		NewSession: func(_ context.Context, r acp.NewSessionRequest) (acp.Session, error) {
@@ -49,7 +51,10 @@ func playAgent(part string) int {
 			}
 			p.mcp = r.MCPServers
 			r.Meta.Read(acp.MetaSkills, &p.skills)
-			return acp.Session{ID: "new", Modes: &acp.Modes{Current: "ask"}, ConfigOptions: []acp.ConfigOption{{ID: "m", Category: "model", Type: "select"}}}, nil
+			return acp.Session{
+				ID: "new", Modes: &acp.Modes{Current: "ask"},
+				ConfigOptions: []acp.ConfigOption{{ID: "m", Category: "model", Type: "select"}},
+			}, nil
 		},
 		LoadSession: p.load,
 		SetMode:     func(_ context.Context, r acp.SetModeRequest) error { p.mode = r.ModeID; return nil },
@@ -86,7 +91,9 @@ func (p *player) tell(ctx context.Context, session string, u acp.Update) {
 }
 
 func (p *player) say(ctx context.Context, session, id, text string) {
-	p.tell(ctx, session, acp.Update{Kind: acp.UpdateAgentMessage, Chunk: &acp.Chunk{Content: acp.Text(text), MessageID: id}})
+	p.tell(
+		ctx, session, acp.Update{Kind: acp.UpdateAgentMessage, Chunk: &acp.Chunk{Content: acp.Text(text), MessageID: id}},
+	)
 }
 
 func (p *player) call(ctx context.Context, session string, kind acp.UpdateKind, c acp.ToolCall) {
@@ -115,7 +122,9 @@ func (p *player) prompt(ctx context.Context, r acp.PromptRequest) (acp.PromptRes
 	case "obeys":
 		p.say(ctx, session, "", "working")
 		<-ctx.Done()
-		p.tell(context.WithoutCancel(ctx), session, acp.Update{Kind: acp.UpdateUsage, Usage: &acp.UsageUpdate{Meta: acp.NewMeta(acp.MetaUsage, acp.TurnUsage{
+		p.tell(context.WithoutCancel(
+			ctx,
+		), session, acp.Update{Kind: acp.UpdateUsage, Usage: &acp.UsageUpdate{Meta: acp.NewMeta(acp.MetaUsage, acp.TurnUsage{
 			TokenUsage: penstock.TokenUsage{Input: 11}, ModelID: "demo/offline",
 		})}})
 	case "does not obey":
@@ -128,7 +137,9 @@ func (p *player) prompt(ctx context.Context, r acp.PromptRequest) (acp.PromptRes
 				Meta: acp.NewMeta(acp.MetaUsage, acp.TurnUsage{TokenUsage: penstock.TokenUsage{Input: n}, ModelID: "x/y"}),
 			}})
 		}
-		end.Meta = acp.NewMeta(acp.MetaUsage, acp.TurnUsage{TokenUsage: penstock.TokenUsage{Input: 30, Output: 5}, ModelID: "x/y"})
+		end.Meta = acp.NewMeta(
+			acp.MetaUsage, acp.TurnUsage{TokenUsage: penstock.TokenUsage{Input: 30, Output: 5}, ModelID: "x/y"},
+		)
 	case "tells all":
 		p.tellAll(ctx, session)
 	case "counts":
@@ -136,7 +147,9 @@ func (p *player) prompt(ctx context.Context, r acp.PromptRequest) (acp.PromptRes
 	case "asks for permission":
 		p.askPermission(ctx, session)
 	case "reports":
-		report, _ := json.Marshal(map[string]any{"mcp": p.mcp, "mode": p.mode, "model": p.model, "prompt": text, "skills": p.skills})
+		report, _ := json.Marshal(
+			map[string]any{"mcp": p.mcp, "mode": p.mode, "model": p.model, "prompt": text, "skills": p.skills},
+		)
 		p.say(ctx, session, "", string(report))
 	case "keeps":
 		p.keep(ctx, session, text)
@@ -167,17 +180,34 @@ func (p *player) tellAll(ctx context.Context, session string) {
 		{Content: "look", Status: "completed", Priority: "high"}, {Content: "do", Status: "soon", Priority: "urgent"},
 	}}})
 	p.tell(ctx, session, acp.Update{Kind: acp.UpdateCommands, Commands: &acp.Commands{}})
-	p.tell(ctx, session, acp.Update{Kind: "weather_update", Raw: json.RawMessage(`{"sessionUpdate":"weather_update","sky":"grey","_meta":{"x":1}}`)})
+	p.tell(
+		ctx, session,
+		acp.Update{
+			Kind: "weather_update", Raw: json.RawMessage(`{"sessionUpdate":"weather_update","sky":"grey","_meta":{"x":1}}`),
+		},
+	)
 	p.tell(ctx, session, acp.Update{Kind: "plan", Raw: json.RawMessage(`{"sessionUpdate":"plan","entries":"none"}`)})
 
-	p.call(ctx, session, acp.UpdateToolCall, acp.ToolCall{ID: "c", Title: "ls", Kind: acp.ToolExecute, Status: acp.ToolPending, RawInput: json.RawMessage(`{}`)})
-	p.call(ctx, session, acp.UpdateToolCallUpdate, acp.ToolCall{ID: "c", Status: acp.ToolInProgress, RawInput: json.RawMessage(`{"command":["ls","-l","my dir"],"token":"internal"}`)})
+	p.call(
+		ctx, session, acp.UpdateToolCall,
+		acp.ToolCall{ID: "c", Title: "ls", Kind: acp.ToolExecute, Status: acp.ToolPending, RawInput: json.RawMessage(`{}`)},
+	)
+	p.call(
+		ctx, session, acp.UpdateToolCallUpdate,
+		acp.ToolCall{
+			ID: "c", Status: acp.ToolInProgress,
+			RawInput: json.RawMessage(`{"command":["ls","-l","my dir"],"token":"internal"}`),
+		},
+	)
 	p.call(ctx, session, acp.UpdateToolCallUpdate, acp.ToolCall{
-		ID: "c", Status: acp.ToolCompleted, Content: []acp.ToolCallContent{acp.TextOutput("total 0")}, RawOutput: json.RawMessage(`{"exit_code":0,"pid":17}`),
+		ID: "c", Status: acp.ToolCompleted, Content: []acp.ToolCallContent{acp.TextOutput("total 0")},
+		RawOutput: json.RawMessage(`{"exit_code":0,"pid":17}`),
 	})
 	p.call(ctx, session, acp.UpdateToolCall, acp.ToolCall{ // the same id again: another call
 		ID: "c", Title: "Edit", Kind: acp.ToolEdit, Status: acp.ToolCompleted,
-		Locations: []acp.Location{{Path: cwd() + "/a.txt"}}, Content: []acp.ToolCallContent{acp.Diff(cwd()+"/a.txt", nil, "new\n")},
+		Locations: []acp.Location{{Path: cwd() + "/a.txt"}}, Content: []acp.ToolCallContent{
+			acp.Diff(cwd()+"/a.txt", nil, "new\n"),
+		},
 	})
 	p.call(ctx, session, acp.UpdateToolCallUpdate, acp.ToolCall{ // known by its update alone
 		ID: "m", Title: "mcp__tracker__create", Kind: acp.ToolOther, Status: acp.ToolFailed,
@@ -198,7 +228,14 @@ func (p *player) askPermission(ctx context.Context, session string) {
 		id      string
 		options []acp.PermissionOption
 	}{
-		{"first", []acp.PermissionOption{{ID: "yes", Name: "No", Kind: acp.RejectOnce}, {ID: "no", Name: "Always", Kind: acp.AllowAlways}, {ID: "x", Name: "Once", Kind: acp.AllowOnce}}},
+		{
+			"first",
+			[]acp.PermissionOption{
+				{ID: "yes", Name: "No", Kind: acp.RejectOnce},
+				{ID: "no", Name: "Always", Kind: acp.AllowAlways},
+				{ID: "x", Name: "Once", Kind: acp.AllowOnce},
+			},
+		},
 		{"second", []acp.PermissionOption{{ID: "allow", Name: "Allow?", Kind: acp.RejectAlways}}},
 	} {
 		var answer struct {

@@ -17,7 +17,12 @@ import (
 
 func (s *stage) command(script string) harness.Agent {
 	s.t.Helper()
-	h, err := harness.New(harness.Program{Protocol: harness.ProtocolCommand, Argv: []string{"/bin/sh", "-c", script}, Env: map[string]string{"GREETING": "hello"}})
+	h, err := harness.New(
+		harness.Program{
+			Protocol: harness.ProtocolCommand, Argv: []string{"/bin/sh", "-c", script},
+			Env: map[string]string{"GREETING": "hello"},
+		},
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -32,20 +37,37 @@ func (s *stage) command(script string) harness.Agent {
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	failure := func(text string) penstock.Result {
-		return penstock.Result{State: penstock.StateFailed, Message: &penstock.StatusMessage{Message: text, ErrorCode: penstock.CodeAgentProcessFailed}}
+		return penstock.Result{
+			State:   penstock.StateFailed,
+			Message: &penstock.StatusMessage{Message: text, ErrorCode: penstock.CodeAgentProcessFailed},
+		}
 	}
 	for name, test := range map[string]struct {
 		script string
 		want   penstock.Result
 		texts  []string
 	}{
-		"reads its prompt from standard input": {`echo "$GREETING, $(cat)"`, penstock.Result{State: penstock.StateSucceeded}, []string{"hello, do it\n"}},
-		"reads its prompt from the file":       {`cat "$PENSTOCK_PROMPT_FILE"`, penstock.Result{State: penstock.StateSucceeded}, []string{"do it"}},
-		"prints nothing":                       {`:`, penstock.Result{State: penstock.StateSucceeded}, nil},
-		"fails":                                {`echo working; echo "wrong key hunter22" >&2; exit 4`, failure("The command failed: exit status 4\n\nworking\nwrong key ***"), []string{"working\nwrong key hunter22\n"}},
-		"fails without a word":                 {`exit 1`, failure("The command failed: exit status 1"), nil},
-		"prints characters in pieces":          {`printf '\303'; sleep 0.1; printf '\251t\303'; sleep 0.1; printf '\251'`, penstock.Result{State: penstock.StateSucceeded}, []string{"été"}},
-		"prints no text":                       {`printf 'a\377\376b\303'`, penstock.Result{State: penstock.StateSucceeded}, []string{"a\uFFFD\uFFFDb\uFFFD"}},
+		"reads its prompt from standard input": {
+			`echo "$GREETING, $(cat)"`, penstock.Result{State: penstock.StateSucceeded}, []string{"hello, do it\n"},
+		},
+		"reads its prompt from the file": {
+			`cat "$PENSTOCK_PROMPT_FILE"`, penstock.Result{State: penstock.StateSucceeded}, []string{"do it"},
+		},
+		"prints nothing": {`:`, penstock.Result{State: penstock.StateSucceeded}, nil},
+		"fails": {
+			`echo working; echo "wrong key hunter22" >&2; exit 4`,
+			failure("The command failed: exit status 4\n\nworking\nwrong key ***"),
+			[]string{"working\nwrong key hunter22\n"},
+		},
+		"fails without a word": {`exit 1`, failure("The command failed: exit status 1"), nil},
+		"prints characters in pieces": {
+			`printf '\303'; sleep 0.1; printf '\251t\303'; sleep 0.1; printf '\251'`,
+			penstock.Result{State: penstock.StateSucceeded},
+			[]string{"été"},
+		},
+		"prints no text": {
+			`printf 'a\377\376b\303'`, penstock.Result{State: penstock.StateSucceeded}, []string{"a\uFFFD\uFFFDb\uFFFD"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +89,9 @@ func TestCommand(t *testing.T) {
 func TestLongOutputKeepsItsBeginningAndItsEnd(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	if _, err := s.command(`echo begin; head -c 8000000 /dev/zero | tr '\0' x; echo; echo end`).Prompt(t.Context(), "", nil); err != nil {
+	if _, err := s.command(
+		`echo begin; head -c 8000000 /dev/zero | tr '\0' x; echo; echo end`,
+	).Prompt(t.Context(), "", nil); err != nil {
 		t.Fatal(err)
 	}
 	texts := s.texts()
@@ -75,7 +99,9 @@ func TestLongOutputKeepsItsBeginningAndItsEnd(t *testing.T) {
 		t.Fatalf("got %d messages", len(texts))
 	}
 	text := texts[0]
-	if !strings.HasPrefix(text, "begin\nxxx") || !strings.HasSuffix(text, "xxx\nend\n") || !strings.Contains(text, " bytes left out …]") || len(text) > 2<<20 {
+	if !strings.HasPrefix(text, "begin\nxxx") || !strings.HasSuffix(text, "xxx\nend\n") || !strings.Contains(
+		text, " bytes left out …]",
+	) || len(text) > 2<<20 {
 		t.Errorf("got %d bytes: %.20q … %q", len(text), text, text[len(text)-20:])
 	}
 }

@@ -40,9 +40,11 @@ const (
 
 var categories = map[string]string{
 	actionCommand: categoryCommand, actionRead: categoryFiles, actionEdit: categoryFiles, actionSearch: categorySearch,
-	actionSkill: categorySkill, actionArtifact: categoryDocuments, actionAsk: categoryReview, actionPlan: categoryDocuments,
-	actionMCP: categoryIntegration, actionFetch: categoryIntegration, actionMode: categoryReview, actionThink: categoryReview,
-	actionTool: categoryIntegration,
+	actionSkill: categorySkill, actionArtifact: categoryDocuments, actionAsk: categoryReview,
+	actionPlan: categoryDocuments,
+	actionMCP:  categoryIntegration, actionFetch: categoryIntegration, actionMode: categoryReview,
+	actionThink: categoryReview,
+	actionTool:  categoryIntegration,
 }
 
 // names of actions by the protocol's kind of tool, for agents that do not say

@@ -34,7 +34,9 @@ func recorded(t *testing.T, drafts []penstock.Draft) []string {
 
 func follow() (*actions, *[]penstock.Draft) {
 	var drafts []penstock.Draft
-	return &actions{add: func(d penstock.Draft) { drafts = append(drafts, d) }, session: &Session{Dir: "/ws"}, open: map[string]*action{}}, &drafts
+	return &actions{
+		add: func(d penstock.Draft) { drafts = append(drafts, d) }, session: &Session{Dir: "/ws"}, open: map[string]*action{},
+	}, &drafts
 }
 
 func TestToolCallsInTheirPublicForm(t *testing.T) {
@@ -45,19 +47,33 @@ func TestToolCallsInTheirPublicForm(t *testing.T) {
 		want []string
 	}{
 		"a command in words": {
-			acp.ToolCall{Kind: acp.ToolExecute, Title: "Run it", RawInput: rawJSON(`{"command":"make test","workdir":"/ws/app","description":"Tests","env":{"K":"v"}}`), RawOutput: rawJSON(`{"stdout":"ok","exitCode":2}`)},
-			[]string{`command run_command {"command":"make test","cwd":"app","description":"Tests"}`, `completed {"exit_code":2,"output":"ok"}`},
+			acp.ToolCall{
+				Kind: acp.ToolExecute, Title: "Run it",
+				RawInput:  rawJSON(`{"command":"make test","workdir":"/ws/app","description":"Tests","env":{"K":"v"}}`),
+				RawOutput: rawJSON(`{"stdout":"ok","exitCode":2}`),
+			},
+			[]string{
+				`command run_command {"command":"make test","cwd":"app","description":"Tests"}`,
+				`completed {"exit_code":2,"output":"ok"}`,
+			},
 		},
 		"a command without its words": {
 			acp.ToolCall{Kind: acp.ToolExecute, Title: "make"},
 			[]string{`command run_command {"command":"make"}`, `completed {}`},
 		},
 		"files by where they are": {
-			acp.ToolCall{Kind: acp.ToolRead, Title: "Read", Locations: []acp.Location{{Path: "/ws/b"}, {Path: "/ws/a"}, {Path: "/ws/b", Line: 7}}, RawInput: rawJSON(`{"file_path":"/ws/c"}`)},
+			acp.ToolCall{
+				Kind: acp.ToolRead, Title: "Read",
+				Locations: []acp.Location{{Path: "/ws/b"}, {Path: "/ws/a"}, {Path: "/ws/b", Line: 7}},
+				RawInput:  rawJSON(`{"file_path":"/ws/c"}`),
+			},
 			[]string{`files read_files {"paths":["a","b"]}`, `completed {}`},
 		},
 		"files by the parameters": {
-			acp.ToolCall{Kind: acp.ToolRead, RawInput: rawJSON(`{"files":[{"path":"/ws/x/../c","line":1},{"name":"no path"}]}`), RawOutput: rawJSON(`"all of it"`)},
+			acp.ToolCall{
+				Kind: acp.ToolRead, RawInput: rawJSON(`{"files":[{"path":"/ws/x/../c","line":1},{"name":"no path"}]}`),
+				RawOutput: rawJSON(`"all of it"`),
+			},
 			[]string{`files read_files {"paths":["c"]}`, `completed {"output":"all of it"}`},
 		},
 		"a file by its URI": {
@@ -65,23 +81,37 @@ func TestToolCallsInTheirPublicForm(t *testing.T) {
 			[]string{`files edit_files {"paths":["c"]}`, `completed {}`},
 		},
 		"a change of a file": {
-			acp.ToolCall{Kind: acp.ToolEdit, Content: []acp.ToolCallContent{acp.Diff("/ws/a", new("old"), "new"), acp.TextOutput("done")}},
-			[]string{`files edit_files {}`, `completed {"files":[{"new_text":"new","old_text":"old","path":"a"}],"output":"done"}`},
+			acp.ToolCall{
+				Kind: acp.ToolEdit, Content: []acp.ToolCallContent{acp.Diff("/ws/a", new("old"), "new"), acp.TextOutput("done")},
+			},
+			[]string{
+				`files edit_files {}`, `completed {"files":[{"new_text":"new","old_text":"old","path":"a"}],"output":"done"}`,
+			},
 		},
 		"a search": {
 			acp.ToolCall{Kind: acp.ToolSearch, Title: "Grep", RawInput: rawJSON(`{"pattern":"TODO","path":"/ws/src"}`)},
 			[]string{`search search_files {"paths":["src"],"query":"TODO"}`, `completed {}`},
 		},
 		"a search of the built-in agent": {
-			acp.ToolCall{Meta: tool("search_files"), Title: "List files", RawInput: rawJSON(`{"glob":"*.go"}`), RawOutput: rawJSON(`{"matches":0,"more":false}`), Content: []acp.ToolCallContent{acp.TextOutput("Nothing was found.")}},
-			[]string{`search search_files {"glob":"*.go"}`, `completed {"matches":0,"more":false,"output":"Nothing was found."}`},
+			acp.ToolCall{
+				Meta: tool("search_files"), Title: "List files", RawInput: rawJSON(`{"glob":"*.go"}`),
+				RawOutput: rawJSON(`{"matches":0,"more":false}`),
+				Content:   []acp.ToolCallContent{acp.TextOutput("Nothing was found.")},
+			},
+			[]string{
+				`search search_files {"glob":"*.go"}`, `completed {"matches":0,"more":false,"output":"Nothing was found."}`,
+			},
 		},
 		"a search for everything": {
 			acp.ToolCall{Meta: tool("search_files"), Title: "List files", RawInput: rawJSON(`{"pattern":""}`)},
 			[]string{`search search_files {"title":"List files"}`, `completed {}`},
 		},
 		"a command of the built-in agent": {
-			acp.ToolCall{Meta: tool("run_command"), RawInput: rawJSON(`{"command":"ls"}`), RawOutput: rawJSON(`{"exit_code":0,"output":"a\n","duration_ms":12,"pid":{"x":1}}`), Content: []acp.ToolCallContent{acp.TextOutput("a\nexit code 0")}},
+			acp.ToolCall{
+				Meta: tool("run_command"), RawInput: rawJSON(`{"command":"ls"}`),
+				RawOutput: rawJSON(`{"exit_code":0,"output":"a\n","duration_ms":12,"pid":{"x":1}}`),
+				Content:   []acp.ToolCallContent{acp.TextOutput("a\nexit code 0")},
+			},
 			[]string{`command run_command {"command":"ls"}`, `completed {"duration_ms":12,"exit_code":0,"output":"a\n"}`},
 		},
 		"a page": {
@@ -89,27 +119,53 @@ func TestToolCallsInTheirPublicForm(t *testing.T) {
 			[]string{`integration fetch_url {"url":"https://example.com"}`, `completed {}`},
 		},
 		"a tool of an MCP server": {
-			acp.ToolCall{Title: "x", Meta: tool("call_mcp_tool"), RawInput: rawJSON(`{"server":"tracker","tool":"find","arguments":{"q":["a",1]}}`), Content: []acp.ToolCallContent{content(acp.ContentBlock{Type: "image", MimeType: "image/png", Data: "eA=="})}},
-			[]string{`integration call_mcp_tool {"arguments":{"q":["a",1]},"server":"tracker","tool":"find"}`, `completed {"output":"[image image/png]"}`},
+			acp.ToolCall{
+				Title: "x", Meta: tool("call_mcp_tool"),
+				RawInput: rawJSON(`{"server":"tracker","tool":"find","arguments":{"q":["a",1]}}`),
+				Content:  []acp.ToolCallContent{content(acp.ContentBlock{Type: "image", MimeType: "image/png", Data: "eA=="})},
+			},
+			[]string{
+				`integration call_mcp_tool {"arguments":{"q":["a",1]},"server":"tracker","tool":"find"}`,
+				`completed {"output":"[image image/png]"}`,
+			},
 		},
 		"an artifact": {
-			acp.ToolCall{Meta: tool("create_artifact"), RawInput: rawJSON(`{"artifact_type":"FILE","path":"/ws/report.md","title":"Report"}`), RawOutput: rawJSON(`{"artifact_uid":"u1"}`)},
-			[]string{`documents create_artifact {"artifact_type":"FILE","path":"report.md","title":"Report"}`, `completed {"artifact_uid":"u1"}`},
+			acp.ToolCall{
+				Meta:      tool("create_artifact"),
+				RawInput:  rawJSON(`{"artifact_type":"FILE","path":"/ws/report.md","title":"Report"}`),
+				RawOutput: rawJSON(`{"artifact_uid":"u1"}`),
+			},
+			[]string{
+				`documents create_artifact {"artifact_type":"FILE","path":"report.md","title":"Report"}`,
+				`completed {"artifact_uid":"u1"}`,
+			},
 		},
 		"a question": {
 			acp.ToolCall{Meta: tool("ask_user"), RawInput: rawJSON(`{"question":"Which?"}`)},
 			[]string{`review ask_user {"question":"Which?"}`, `completed {}`},
 		},
 		"a skill of which the agent says that the platform ships it": {
-			acp.ToolCall{Meta: tool("read_skill"), RawInput: rawJSON(`{"skill_path":"/ws/.penstock/skills/a/SKILL.md","bundled_skill_id":"b"}`), Content: []acp.ToolCallContent{content(acp.ContentBlock{Type: "resource", Resource: &acp.Resource{Text: "Do it."}})}},
+			acp.ToolCall{
+				Meta:     tool("read_skill"),
+				RawInput: rawJSON(`{"skill_path":"/ws/.penstock/skills/a/SKILL.md","bundled_skill_id":"b"}`),
+				Content: []acp.ToolCallContent{
+					content(acp.ContentBlock{Type: "resource", Resource: &acp.Resource{Text: "Do it."}}),
+				},
+			},
 			[]string{`skill read_skill {"skill_path":".penstock/skills/a/SKILL.md"}`, `completed {"output":"Do it."}`},
 		},
 		"a link": {
-			acp.ToolCall{Kind: acp.ToolThink, Title: "Think", Content: []acp.ToolCallContent{content(acp.ContentBlock{Type: "resource_link", Name: "doc", URI: "https://x"})}},
+			acp.ToolCall{
+				Kind: acp.ToolThink, Title: "Think",
+				Content: []acp.ToolCallContent{content(acp.ContentBlock{Type: "resource_link", Name: "doc", URI: "https://x"})},
+			},
 			[]string{`review think {"title":"Think"}`, `completed {"output":"doc https://x"}`},
 		},
 		"something else": {
-			acp.ToolCall{Kind: "teleport", Title: "Beam", Name: "beam", RawInput: rawJSON(`{"secret_plan":"x"}`), RawOutput: rawJSON(`{"internal":1}`)},
+			acp.ToolCall{
+				Kind: "teleport", Title: "Beam", Name: "beam", RawInput: rawJSON(`{"secret_plan":"x"}`),
+				RawOutput: rawJSON(`{"internal":1}`),
+			},
 			[]string{`integration call_tool {"title":"Beam"}`, `completed {}`},
 		},
 		"a name that no tool has": {
@@ -145,7 +201,10 @@ func TestOutputOfARunningActionIsShownNowAndThen(t *testing.T) {
 		var printed strings.Builder
 		for i := range 1000 { // ten seconds
 			fmt.Fprintf(&printed, "line %d\n", i)
-			s.see(acp.ToolCall{ID: "c", Status: acp.ToolInProgress, Content: []acp.ToolCallContent{acp.TextOutput(printed.String())}}, false)
+			s.see(
+				acp.ToolCall{ID: "c", Status: acp.ToolInProgress, Content: []acp.ToolCallContent{acp.TextOutput(printed.String())}},
+				false,
+			)
 			time.Sleep(10 * time.Millisecond)
 		}
 		for range 100 { // ten seconds without news
@@ -156,7 +215,9 @@ func TestOutputOfARunningActionIsShownNowAndThen(t *testing.T) {
 		if len(running) < 9 || len(running) > 12 {
 			t.Errorf("shown %d times", len(running))
 		}
-		if last := running[len(running)-1]; !strings.HasPrefix(last, `running {"cut":true,"output":"`) || !strings.HasSuffix(last, `line 999\n"}`) || len(last) > 6<<10 {
+		if last := running[len(running)-1]; !strings.HasPrefix(
+			last, `running {"cut":true,"output":"`,
+		) || !strings.HasSuffix(last, `line 999\n"}`) || len(last) > 6<<10 {
 			t.Errorf("the last one: %.60s … %s", last, last[len(last)-20:])
 		}
 		s.end(true)

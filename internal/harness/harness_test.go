@@ -95,7 +95,9 @@ func (s *stage) events(types ...penstock.EventType) []penstock.Draft {
 func (s *stage) awaitWork() {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && len(s.events(penstock.EventMessageDelta)) == 0; {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && len(
+		s.events(penstock.EventMessageDelta),
+	) == 0; {
 		<-tick.C
 	}
 }
@@ -103,7 +105,11 @@ func (s *stage) awaitWork() {
 // agent starts the test binary as an agent that plays a part.
 func (s *stage) agent(part string) (harness.Agent, error) {
 	s.t.Helper()
-	h, err := harness.New(harness.Program{Argv: []string{self(s.t), "agent", part}, Env: map[string]string{"STAGE_DIR": s.session.Dir}, Mode: s.mode})
+	h, err := harness.New(
+		harness.Program{
+			Argv: []string{self(s.t), "agent", part}, Env: map[string]string{"STAGE_DIR": s.session.Dir}, Mode: s.mode,
+		},
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -48,7 +48,9 @@ func (b Briefing) Text() string {
 	}
 	add("%s", modes[b.Prompt.Mode])
 	if b.Prompt.Redelivered {
-		add("The work was interrupted, and what follows may have been given to you before. Look at what is done already and go on from there.")
+		add(
+			"The work was interrupted, and what follows may have been given to you before. Look at what is done already and go on from there.",
+		)
 	}
 	if len(b.Prompt.Files) > 0 {
 		add("Files that came with this message: %s", paths(b.Prompt.Files))

@@ -12,11 +12,19 @@ import (
 
 func TestBriefing(t *testing.T) {
 	t.Parallel()
-	skill := harness.Skill{Name: "release", Description: "Makes a release.", Path: ".penstock/skills/release/SKILL.md", Text: "Tag, then push."}
+	skill := harness.Skill{
+		Name: "release", Description: "Makes a release.", Path: ".penstock/skills/release/SKILL.md", Text: "Tag, then push.",
+	}
 	history := []penstock.Step{{Messages: []penstock.Message{
 		{Role: penstock.RoleUser, Content: []penstock.Block{penstock.Text("Fix it")}},
-		{Role: penstock.RoleAssistant, Content: []penstock.Block{{Type: penstock.BlockAction, Name: "run_command", Input: []byte(`{"command":"make"}`)}}},
-		{Role: penstock.RoleTool, Content: []penstock.Block{{Type: penstock.BlockActionResult, Output: []byte(`{"output":"x"}`)}}},
+		{
+			Role:    penstock.RoleAssistant,
+			Content: []penstock.Block{{Type: penstock.BlockAction, Name: "run_command", Input: []byte(`{"command":"make"}`)}},
+		},
+		{
+			Role:    penstock.RoleTool,
+			Content: []penstock.Block{{Type: penstock.BlockActionResult, Output: []byte(`{"output":"x"}`)}},
+		},
 		{Role: penstock.RoleAssistant, Content: []penstock.Block{penstock.Text("Fixed.")}},
 	}}}
 	for name, test := range map[string]struct {
@@ -27,23 +35,39 @@ func TestBriefing(t *testing.T) {
 		"what goes with the first prompt": {
 			harness.Briefing{
 				Prompt: penstock.Prompt{Text: "Go"}, First: true, Base: "Be brief.", Skills: []harness.Skill{skill},
-				Files: []penstock.File{{Path: "event-payload.json"}, {Path: ".penstock/attachments/a.png"}}, Repos: []string{"app", "lib"}, History: history,
+				Files: []penstock.File{
+					{Path: "event-payload.json"}, {Path: ".penstock/attachments/a.png"},
+				}, Repos: []string{"app", "lib"}, History: history,
 			},
 			"Be brief.\n\nRepositories in the workspace: app, lib\nFiles that came with the task: event-payload.json, .penstock/attachments/a.png\n" +
 				"Skill release (.penstock/skills/release/SKILL.md): Makes a release.\n\nThe conversation so far:\n\n<conversation>\nuser: Fix it\n\n" +
 				"assistant did: run_command {\"command\":\"make\"}\n\nassistant: Fixed.\n</conversation>\n\nGo",
 		},
 		"nothing of it goes with a later one": {
-			harness.Briefing{Prompt: penstock.Prompt{Text: "Go"}, Base: "Be brief.", Skills: []harness.Skill{skill}, Use: []harness.Skill{skill}, History: history}, "Go",
+			harness.Briefing{
+				Prompt: penstock.Prompt{Text: "Go"}, Base: "Be brief.", Skills: []harness.Skill{skill}, Use: []harness.Skill{skill},
+				History: history,
+			}, "Go",
 		},
 		"a run from a skill alone": {
-			harness.Briefing{First: true, Use: []harness.Skill{skill}}, "Use the skill release, which lies at .penstock/skills/release/SKILL.md:\n\nTag, then push.",
+			harness.Briefing{
+				First: true, Use: []harness.Skill{skill},
+			}, "Use the skill release, which lies at .penstock/skills/release/SKILL.md:\n\nTag, then push.",
 		},
-		"nothing is said":       {harness.Briefing{}, "Go on."},
-		"a prompt given before": {harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Redelivered: true}}, "The work was interrupted, and what follows may have been given to you before. Look at what is done already and go on from there.\n\nGo"},
-		"plan first":            {harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Mode: penstock.ModePlan}}, "Plan first: look at what there is, write down a plan of the steps you intend, and ask for approval. Change nothing and carry nothing out until the plan is approved.\n\nGo"},
-		"orchestrate":           {harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Mode: penstock.ModeOrchestrate}}, "You coordinate: split the work into parts that can be done on their own, write down a plan of who is to do what, and ask for approval before any of it is carried out.\n\nGo"},
-		"the normal mode":       {harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Mode: penstock.ModeNormal}}, "Go"},
+		"nothing is said": {harness.Briefing{}, "Go on."},
+		"a prompt given before": {
+			harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Redelivered: true}},
+			"The work was interrupted, and what follows may have been given to you before. Look at what is done already and go on from there.\n\nGo",
+		},
+		"plan first": {
+			harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Mode: penstock.ModePlan}},
+			"Plan first: look at what there is, write down a plan of the steps you intend, and ask for approval. Change nothing and carry nothing out until the plan is approved.\n\nGo",
+		},
+		"orchestrate": {
+			harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Mode: penstock.ModeOrchestrate}},
+			"You coordinate: split the work into parts that can be done on their own, write down a plan of who is to do what, and ask for approval before any of it is carried out.\n\nGo",
+		},
+		"the normal mode": {harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Mode: penstock.ModeNormal}}, "Go"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +80,11 @@ func TestBriefing(t *testing.T) {
 
 func TestLongConversationIsToldFromItsEnd(t *testing.T) {
 	t.Parallel()
-	step := penstock.Step{Messages: []penstock.Message{{Role: penstock.RoleUser, Content: []penstock.Block{penstock.Text(strings.Repeat("é", 100_000) + " the end")}}}}
+	step := penstock.Step{
+		Messages: []penstock.Message{
+			{Role: penstock.RoleUser, Content: []penstock.Block{penstock.Text(strings.Repeat("é", 100_000) + " the end")}},
+		},
+	}
 	text := harness.Briefing{First: true, History: []penstock.Step{step}}.Text()
 	if len(text) > 110<<10 || !strings.Contains(text, "bytes)") || !strings.Contains(text, " the end\n</conversation>") {
 		t.Errorf("got %d bytes: %.80q", len(text), text)

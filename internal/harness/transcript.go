@@ -127,7 +127,8 @@ func (t *transcript) add(d penstock.Draft) {
 // event records something that is neither said nor done, as it came.
 func (t *transcript) event(name string, data map[string]any) {
 	t.add(penstock.NewDraft(penstock.EventMessage, penstock.Now(), penstock.Message{
-		ID: penstock.NewID(), Role: penstock.RoleAssistant, Content: []penstock.Block{eventBlock(name, data)}, Timestamp: penstock.Now(),
+		ID: penstock.NewID(), Role: penstock.RoleAssistant, Content: []penstock.Block{eventBlock(name, data)},
+		Timestamp: penstock.Now(),
 	}))
 }
 

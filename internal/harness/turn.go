@@ -107,7 +107,9 @@ func (a *acpAgent) ended(r acp.PromptResponse, err error) penstock.Result {
 	case acp.StopCancelled:
 		return failed(penstock.CodeAgentProcessFailed, "The agent says that its turn was cancelled, but nobody has done so.")
 	}
-	return failed(penstock.CodeAgentProcessFailed, "The agent stopped for a reason that is not of the protocol: %q.", r.StopReason)
+	return failed(
+		penstock.CodeAgentProcessFailed, "The agent stopped for a reason that is not of the protocol: %q.", r.StopReason,
+	)
 }
 
 // turnUsage is what the turn under way has consumed.

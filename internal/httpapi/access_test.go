@@ -31,9 +31,15 @@ func TestKeysAreAskedFor(t *testing.T) {
 		{"none", "", "GET", 401, `Bearer realm="penstock"`},
 		{"another scheme", "Basic YTpi", "GET", 401, `Bearer realm="penstock"`},
 		{"no key in it", "Bearer ", "GET", 401, `Bearer realm="penstock"`},
-		{"unknown", "Bearer psk_0000000000000000000000000000000000000000000", "GET", 401, `Bearer realm="penstock", error="invalid_token"`},
+		{
+			"unknown", "Bearer psk_0000000000000000000000000000000000000000000", "GET", 401,
+			`Bearer realm="penstock", error="invalid_token"`,
+		},
 		{"revoked", "Bearer " + revoked, "GET", 401, `Bearer realm="penstock", error="invalid_token"`},
-		{"too little scope", "Bearer " + reader, "POST", 403, `Bearer realm="penstock", error="insufficient_scope", scope="runs:write"`},
+		{
+			"too little scope", "Bearer " + reader, "POST", 403,
+			`Bearer realm="penstock", error="insufficient_scope", scope="runs:write"`,
+		},
 		{"enough scope", "Bearer " + reader, "GET", 200, ""},
 		{"scheme in lower case", "bearer " + reader, "GET", 200, ""},
 	}
@@ -42,7 +48,9 @@ func TestKeysAreAskedFor(t *testing.T) {
 			t.Parallel()
 			a := w.do(tt.method, "/api/v1/agent/runs", nil, "Authorization", tt.authorization)
 			if a.status != tt.status || a.header.Get("WWW-Authenticate") != tt.challenge {
-				t.Errorf("got %d, WWW-Authenticate %q; want %d, %q", a.status, a.header.Get("WWW-Authenticate"), tt.status, tt.challenge)
+				t.Errorf(
+					"got %d, WWW-Authenticate %q; want %d, %q", a.status, a.header.Get("WWW-Authenticate"), tt.status, tt.challenge,
+				)
 			}
 		})
 	}
@@ -62,8 +70,12 @@ func TestTheRateOfAKeyIsLimited(t *testing.T) {
 	}
 	a := w.must(http.StatusTooManyRequests, "GET", "/api/v1/me", nil)
 	after, err := strconv.Atoi(a.header.Get("Retry-After"))
-	if err != nil || after < 1 || after > 61 || a.header.Get("X-Should-Retry") != "true" || a.field("retryable") != "true" {
-		t.Errorf("got Retry-After %q, X-Should-Retry %q, %s", a.header.Get("Retry-After"), a.header.Get("X-Should-Retry"), a.body)
+	if err != nil || after < 1 || after > 61 || a.header.Get(
+		"X-Should-Retry",
+	) != "true" || a.field("retryable") != "true" {
+		t.Errorf(
+			"got Retry-After %q, X-Should-Retry %q, %s", a.header.Get("Retry-After"), a.header.Get("X-Should-Retry"), a.body,
+		)
 	}
 	w.must(http.StatusOK, "GET", "/healthz", nil)
 	if a := w.do("GET", "/api/v1/me", nil, "Authorization", "Bearer psk_wrong"); a.status != 401 {
@@ -109,7 +121,9 @@ func TestAGoodKeyIsNeverTakenForAGuess(t *testing.T) {
 		}
 		guessed.must(http.StatusOK, "GET", "/api/v1/me", nil, "Authorization", "Bearer "+never)
 		guessed.must(http.StatusOK, "GET", "/api/v1/me", nil, "Authorization", "Bearer "+agent.a.APIKey)
-		guessed.must(http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: never}, "Authorization", "")
+		guessed.must(
+			http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: never}, "Authorization", "",
+		)
 		if status := guess(); status != http.StatusTooManyRequests {
 			t.Errorf("another guess: got %d, want 429", status)
 		}
@@ -183,8 +197,16 @@ func TestPlainHTTPFromAfarIsRefused(t *testing.T) {
 	}{
 		{"plain", "192.0.2.7:1", "/api/v1/me", nil, 403},
 		{"plain, with a forged header", "192.0.2.7:1", "/api/v1/me", []string{"X-Forwarded-Proto", "https"}, 403},
-		{"behind a trusted proxy", "10.0.0.9:1", "/api/v1/me", []string{"X-Forwarded-Proto", "https", "X-Forwarded-For", "203.0.113.5"}, 200},
-		{"behind a trusted proxy that was called plainly", "10.0.0.9:1", "/api/v1/me", []string{"X-Forwarded-Proto", "http"}, 403},
+		{
+			"behind a trusted proxy", "10.0.0.9:1", "/api/v1/me",
+			[]string{"X-Forwarded-Proto", "https", "X-Forwarded-For", "203.0.113.5"},
+			200,
+		},
+		{
+			"behind a trusted proxy that was called plainly", "10.0.0.9:1", "/api/v1/me",
+			[]string{"X-Forwarded-Proto", "http"},
+			403,
+		},
 		{"a probe", "192.0.2.7:1", "/healthz", []string{"Authorization", ""}, 200},
 	}
 	for _, tt := range tests {
@@ -315,7 +337,9 @@ func TestTheLogHoldsNoSecrets(t *testing.T) {
 			t.Errorf("the log holds %q", secret)
 		}
 	}
-	for _, fact := range []string{`"route":"/api/v1/agent/runs/{runId}"`, `"status":302`, `"run_id":"` + id, `"request_id":"`, `"key_uid":"`} {
+	for _, fact := range []string{
+		`"route":"/api/v1/agent/runs/{runId}"`, `"status":302`, `"run_id":"` + id, `"request_id":"`, `"key_uid":"`,
+	} {
 		if !strings.Contains(log, fact) {
 			t.Errorf("the log lacks %s", fact)
 		}

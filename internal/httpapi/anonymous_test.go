@@ -38,11 +38,15 @@ func TestFilesAreValidatedWithoutAKey(t *testing.T) {
 	_, reader := w.newKey(penstock.ScopeRunsRead)
 	run := w.newRun("x")
 	executing := w.work(w.svc.Executions.Control()).a
-	for name, authorization := range map[string]string{"no key": "", "a key without the scope": "Bearer " + reader, "the key of an execution": "Bearer " + executing.APIKey} {
+	for name, authorization := range map[string]string{
+		"no key": "", "a key without the scope": "Bearer " + reader, "the key of an execution": "Bearer " + executing.APIKey,
+	} {
 		for form, body := range map[string]any{"a map": map[string]any{"files": files}, "a list": listed(files)} {
 			var got factory.Validated
 			w.must(http.StatusOK, "POST", validatePath, body, "Authorization", authorization).into(t, &got)
-			if !got.Valid || len(got.Diagnostics) > 0 || got.SchemaVersion != "v1alpha1" || got.Scope.StateDependent != "not_checked" || len(got.NotRun) < 5 {
+			if !got.Valid || len(
+				got.Diagnostics,
+			) > 0 || got.SchemaVersion != "v1alpha1" || got.Scope.StateDependent != "not_checked" || len(got.NotRun) < 5 {
 				t.Errorf("%s, %s: got %+v", name, form, got)
 			}
 		}
@@ -53,13 +57,17 @@ func TestFilesAreValidatedWithoutAKey(t *testing.T) {
 	for _, d := range got.Diagnostics {
 		found = append(found, d.Path+" "+d.Code+" "+d.Nearest)
 	}
-	if diff := cmp.Diff([]string{"factory.yaml FF_INVALID_VALUE ", "webhooks/ci.yaml FF_INVALID_REFERENCE CI_TOKEN"}, found); diff != "" || got.Scope.StateDependent != "checked" {
+	if diff := cmp.Diff(
+		[]string{"factory.yaml FF_INVALID_VALUE ", "webhooks/ci.yaml FF_INVALID_REFERENCE CI_TOKEN"}, found,
+	); diff != "" || got.Scope.StateDependent != "checked" {
 		t.Errorf("with a key: %+v (-want +got):\n%s", got, diff)
 	}
 	files["agents/foreman/agent.md"] = "---\nagentType: BOSS\n---\n"
 	files["factory.yaml"] += "title: x\n"
 	w.must(http.StatusOK, "POST", validatePath, listed(files), "Authorization", "").into(t, &got)
-	if got.Valid || len(got.Diagnostics) != 3 || got.Diagnostics[2].Code != "FF_UNKNOWN_FIELD" || got.Diagnostics[2].Line != 5 {
+	if got.Valid || len(
+		got.Diagnostics,
+	) != 3 || got.Diagnostics[2].Code != "FF_UNKNOWN_FIELD" || got.Diagnostics[2].Line != 5 {
 		t.Errorf("bad files: %+v", got)
 	}
 	w.must(http.StatusUnauthorized, "POST", validatePath, listed(files), "Authorization", "Bearer psk_wrong")
@@ -85,11 +93,17 @@ func TestListedFilesAreCheckedFirst(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", body, a.body, want)
 		}
 	}
-	a := w.must(http.StatusOK, "POST", validatePath, `{"files": [{"path": "a", "content": "x", "mode": 420}], "strict": true}`, "Authorization", "")
+	a := w.must(
+		http.StatusOK, "POST", validatePath, `{"files": [{"path": "a", "content": "x", "mode": 420}], "strict": true}`,
+		"Authorization", "",
+	)
 	if got := a.header.Get("X-Penstock-Ignored-Fields"); got != "/files/0/mode, /strict" {
 		t.Errorf("ignored fields: got %q", got)
 	}
-	w.must(http.StatusRequestEntityTooLarge, "POST", validatePath, `{"files": {"a": "`+strings.Repeat("x", penstock.MaxBodyBytes)+`"}}`, "Authorization", "")
+	w.must(
+		http.StatusRequestEntityTooLarge, "POST", validatePath,
+		`{"files": {"a": "`+strings.Repeat("x", penstock.MaxBodyBytes)+`"}}`, "Authorization", "",
+	)
 }
 
 // forwarded lets a test be any client.
@@ -103,18 +117,24 @@ func TestValidationsWithoutAKeyAreLimitedByAddress(t *testing.T) {
 	body := map[string]any{"files": tree("x")}
 	anonymous := func(status int, address string) answer {
 		t.Helper()
-		return w.must(status, "POST", validatePath, body, "Authorization", "", "X-Forwarded-For", address, "X-Forwarded-Proto", "https")
+		return w.must(
+			status, "POST", validatePath, body, "Authorization", "", "X-Forwarded-For", address, "X-Forwarded-Proto", "https",
+		)
 	}
 	anonymous(http.StatusOK, "192.0.2.1")
 	anonymous(http.StatusOK, "192.0.2.1")
-	if a := anonymous(http.StatusTooManyRequests, "192.0.2.1"); a.header.Get("Retry-After") == "" || a.header.Get("X-Should-Retry") != "true" {
+	if a := anonymous(
+		http.StatusTooManyRequests, "192.0.2.1",
+	); a.header.Get("Retry-After") == "" || a.header.Get("X-Should-Retry") != "true" {
 		t.Errorf("the 429 has the headers %v", a.header)
 	}
 	anonymous(http.StatusOK, "192.0.2.2")
 	for range 3 { // a key has a rate of its own
 		w.must(http.StatusOK, "POST", validatePath, body, "X-Forwarded-For", "192.0.2.1", "X-Forwarded-Proto", "https")
 	}
-	if got := w.must(http.StatusOK, "GET", "/api/v1/limits", nil, "X-Forwarded-Proto", "https").field("validations_per_minute"); got != "2" {
+	if got := w.must(
+		http.StatusOK, "GET", "/api/v1/limits", nil, "X-Forwarded-Proto", "https",
+	).field("validations_per_minute"); got != "2" {
 		t.Errorf("the limit is shown as %q", got)
 	}
 }
@@ -135,7 +155,9 @@ func TestValidationsWithoutAKeyAreFewAtOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t, forwarded)
 	send := func(address string, body any) int {
-		resp, err := w.client.Do(w.request("POST", validatePath, body, "Authorization", "", "X-Forwarded-For", address, "X-Forwarded-Proto", "https"))
+		resp, err := w.client.Do(
+			w.request("POST", validatePath, body, "Authorization", "", "X-Forwarded-For", address, "X-Forwarded-Proto", "https"),
+		)
 		if err != nil {
 			t.Error(err)
 			return 0
@@ -164,7 +186,9 @@ func TestValidationsWithoutAKeyAreFewAtOnce(t *testing.T) {
 		eventually(t, "two requests of an address", func() bool { return quick(address) == http.StatusTooManyRequests })
 	}
 	eventually(t, "as many as there may be", func() bool { return quick("198.51.100.1") == http.StatusServiceUnavailable })
-	w.must(http.StatusOK, "POST", validatePath, map[string]any{"files": tree("x")}, "X-Forwarded-Proto", "https") // with a key
+	w.must(
+		http.StatusOK, "POST", validatePath, map[string]any{"files": tree("x")}, "X-Forwarded-Proto", "https",
+	) // with a key
 	close(release)
 	sending.Wait()
 	eventually(t, "room for others", func() bool { return quick("198.51.100.1") == http.StatusOK })
@@ -176,7 +200,9 @@ func TestSchemasAreServedOneByOne(t *testing.T) {
 	const base = "/api/v1/factory-files/schemas"
 	var versions factory.SchemaVersions
 	w.must(http.StatusOK, "GET", base, nil, "Authorization", "").into(t, &versions)
-	if versions.Current != "v1alpha1" || len(versions.Versions) != 1 || versions.Versions[0] != (factory.SchemaVersion{Version: "v1alpha1", URL: base + "/v1alpha1"}) {
+	if versions.Current != "v1alpha1" || len(versions.Versions) != 1 || versions.Versions[0] != (factory.SchemaVersion{
+		Version: "v1alpha1", URL: base + "/v1alpha1",
+	}) {
 		t.Fatalf("versions: %+v", versions)
 	}
 	var bundle struct {

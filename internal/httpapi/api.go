@@ -81,7 +81,8 @@ func New(o Options) *API {
 	a := &API{
 		svc: o.Service, origin: strings.TrimRight(o.PublicURL, "/"),
 		log:    cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		perKey: newLimiter(o.RequestsPerMinute), failures: newLimiter(o.FailuresPerMinute), crowd: newCrowd(o.ValidatesPerMinute),
+		perKey: newLimiter(o.RequestsPerMinute), failures: newLimiter(o.FailuresPerMinute),
+		crowd:      newCrowd(o.ValidatesPerMinute),
 		ratePolicy: []string{fmt.Sprintf(`"default";q=%d;w=%d`, o.RequestsPerMinute, int(rate.Span.Seconds()))},
 		metrics:    newMetrics(o.Registerer),
 		mux:        http.NewServeMux(),
@@ -98,7 +99,9 @@ func New(o Options) *API {
 	}
 	for _, route := range Routes() {
 		route.Public = route.Public || route.Pattern == metricsPath && o.MetricsOpen
-		a.mux.HandleFunc(route.Method+" "+route.Pattern, func(w http.ResponseWriter, r *http.Request) { a.serve(&route, w, r) })
+		a.mux.HandleFunc(
+			route.Method+" "+route.Pattern, func(w http.ResponseWriter, r *http.Request) { a.serve(&route, w, r) },
+		)
 	}
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { a.serve(&unmatched, w, r) })
 	return a
@@ -128,7 +131,9 @@ var unmatched = Route{Public: true, plain: true, handle: (*API).noRoute}
 func (a *API) noRoute(c *call) error {
 	var allowed []string
 	probe := *c.r
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+	for _, method := range []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+	} {
 		probe.Method = method
 		if _, pattern := a.mux.Handler(&probe); pattern != "/" && pattern != "" && pattern != get+" "+dashboard {
 			allowed = append(allowed, method)

@@ -127,7 +127,10 @@ func (c *call) readForm(form *multipart.Reader, up *upload) error {
 		part, err := form.NextPart()
 		if errors.Is(err, io.EOF) {
 			if n == 0 {
-				return penstock.Errorf(penstock.CodeInvalidRequest, "the body has no part of a form after the boundary that its Content-Type names; /file is required")
+				return penstock.Errorf(
+					penstock.CodeInvalidRequest,
+					"the body has no part of a form after the boundary that its Content-Type names; /file is required",
+				)
 			}
 			break
 		}
@@ -217,7 +220,9 @@ func (c *call) spool(part *multipart.Part, up *upload, digest io.Writer) error {
 		return err
 	}
 	if size > run.MaxArtifactBytes {
-		return penstock.Errorf(penstock.CodePayloadTooLarge, "the file has more than the %d bytes that an artifact may have", run.MaxArtifactBytes)
+		return penstock.Errorf(
+			penstock.CodePayloadTooLarge, "the file has more than the %d bytes that an artifact may have", run.MaxArtifactBytes,
+		)
 	}
 	d := &up.meta.Data
 	d.SizeBytes = size

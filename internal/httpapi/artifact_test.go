@@ -128,11 +128,21 @@ func TestFormsThatAreNotComplete(t *testing.T) {
 	}{
 		{"no file", []string{"title", "x"}, 0, 400, "/file is required"},
 		{"two files", []string{"file", "@a", "file", "@b"}, 0, 400, "/file must be given once"},
-		{"a type that is no file", []string{"artifact_type", "PLAN", "file", "@a"}, 0, 400, "/artifact_type must be FILE or SCREENSHOT"},
+		{
+			"a type that is no file",
+			[]string{"artifact_type", "PLAN", "file", "@a"},
+			0, 400,
+			"/artifact_type must be FILE or SCREENSHOT",
+		},
 		{"NUL in a field", []string{"title", "a\x00b", "file", "@a"}, 0, 400, "/title must be text"},
 		{"bad UTF-8 in a field", []string{"title", "\xff", "file", "@a"}, 0, 400, "/title must be text"},
 		{"cut off", []string{"file", "@abcdef"}, 20, 400, "not a complete multipart/form-data form"},
-		{"far too long a field", []string{"title", strings.Repeat("x", 100_000), "file", "@a"}, 0, 413, "the fields of the form"},
+		{
+			"far too long a field",
+			[]string{"title", strings.Repeat("x", 100_000), "file", "@a"},
+			0, 413,
+			"the fields of the form",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -97,7 +97,9 @@ func (c *call) authorize() error {
 	p := c.principal
 	if p.RunID != "" {
 		if !c.route.OwnRun {
-			return penstock.Errorf(penstock.CodeNotAuthorized, "the key of an execution may only read its own run and add artifacts to it")
+			return penstock.Errorf(
+				penstock.CodeNotAuthorized, "the key of an execution may only read its own run and add artifacts to it",
+			)
 		}
 		if id := c.param("runId"); id != "" && id != p.RunID {
 			return penstock.Errorf(penstock.CodeNotAuthorized, "the key of an execution is good for its own run only")

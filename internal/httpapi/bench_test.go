@@ -39,8 +39,15 @@ func BenchmarkRequests(b *testing.B) {
 	if _, _, err := svc.Keys.Bootstrap(b.Context(), adminKey); err != nil {
 		b.Fatal(err)
 	}
-	api := httpapi.New(httpapi.Options{Service: svc, Log: log, PublicURL: "http://127.0.0.1", RequestsPerMinute: 1 << 30, Registerer: prometheus.NewRegistry()})
-	body := `{"prompt": "` + strings.Repeat("fix the login test ", 90) + `", "config": {"name": "bench", "model_id": "demo/offline"}, "metadata": {"ticket": "OPS-1"}}`
+	api := httpapi.New(
+		httpapi.Options{
+			Service: svc, Log: log, PublicURL: "http://127.0.0.1", RequestsPerMinute: 1 << 30,
+			Registerer: prometheus.NewRegistry(),
+		},
+	)
+	body := `{"prompt": "` + strings.Repeat(
+		"fix the login test ", 90,
+	) + `", "config": {"name": "bench", "model_id": "demo/offline"}, "metadata": {"ticket": "OPS-1"}}`
 	for _, bench := range []struct{ name, method, path, body string }{
 		{"who am I", "GET", "/api/v1/me", ""},
 		{"create a run", "POST", "/api/v1/agent/runs", body},
@@ -52,7 +59,9 @@ func BenchmarkRequests(b *testing.B) {
 			b.SetParallelism(32)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					r := httptest.NewRequestWithContext(arrivedAt(b.Context(), "127.0.0.1:80"), bench.method, bench.path, strings.NewReader(bench.body))
+					r := httptest.NewRequestWithContext(
+						arrivedAt(b.Context(), "127.0.0.1:80"), bench.method, bench.path, strings.NewReader(bench.body),
+					)
 					r.RemoteAddr = "127.0.0.1:1"
 					r.Header.Set("Authorization", "Bearer "+adminKey)
 					rec := httptest.NewRecorder()

@@ -194,7 +194,11 @@ func (c *call) recover() {
 	if c.rec.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	c.fail(penstock.Errorf(penstock.CodeInternal, "the server could not do this; its log has the cause under request id %s", c.requestID))
+	c.fail(
+		penstock.Errorf(
+			penstock.CodeInternal, "the server could not do this; its log has the cause under request id %s", c.requestID,
+		),
+	)
 }
 
 func (c *call) traceID() string {

@@ -62,8 +62,12 @@ func NewClient(o ClientOptions) (*Client, error) {
 	return &Client{
 		base: strings.TrimRight(o.Server, "/") + Base + "/worker/", key: o.Key,
 		http: &http.Client{
-			Transport:     transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the key goes nowhere else
+			Transport: transport,
+			CheckRedirect: func(
+				*http.Request, []*http.Request,
+			) error {
+				return http.ErrUseLastResponse
+			}, // the key goes nowhere else
 		},
 	}, nil
 }
@@ -215,7 +219,9 @@ const attemptTime = 15 * time.Second
 
 // try repeats a request until it is answered, for as long as a lease lasts.
 // limit bounds one attempt, 0 does not. The answer's body is the caller's.
-func (c *Client) try(ctx context.Context, limit time.Duration, request func(context.Context) (*http.Request, error)) (*http.Response, error) {
+func (c *Client) try(
+	ctx context.Context, limit time.Duration, request func(context.Context) (*http.Request, error),
+) (*http.Response, error) {
 	giveUp := time.Now().Add(penstock.LeaseTime)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		resp, again, err := c.attempt(ctx, limit, request)
@@ -237,7 +243,9 @@ func (c *Client) try(ctx context.Context, limit time.Duration, request func(cont
 	}
 }
 
-func (c *Client) attempt(ctx context.Context, limit time.Duration, request func(context.Context) (*http.Request, error)) (resp *http.Response, again bool, err error) {
+func (c *Client) attempt(
+	ctx context.Context, limit time.Duration, request func(context.Context) (*http.Request, error),
+) (resp *http.Response, again bool, err error) {
 	cancel := func() {}
 	if limit > 0 {
 		ctx, cancel = context.WithTimeout(ctx, limit)
@@ -286,7 +294,9 @@ func problemOf(resp *http.Response) (again bool, err error) {
 		gateway := resp.StatusCode >= http.StatusBadGateway && resp.StatusCode <= http.StatusGatewayTimeout
 		return gateway, fmt.Errorf("the server answered %s", resp.Status)
 	}
-	e := &penstock.Error{Code: penstock.Code(path.Base(p.Type)), Detail: p.Detail, Fields: p.Errors, Retryable: p.Retryable}
+	e := &penstock.Error{
+		Code: penstock.Code(path.Base(p.Type)), Detail: p.Detail, Fields: p.Errors, Retryable: p.Retryable,
+	}
 	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(n) * time.Second
 	}

@@ -117,11 +117,20 @@ func (d *driver) operations() []operation {
 		{"GET", run + "/transcript", nil, read},
 		{"GET", run + "/events", nil, read},
 		{"GET", run + "/handoff/attachments", nil, read},
-		{"POST", run + "/artifacts", map[string]any{"artifact_type": "PULL_REQUEST", "data": map[string]any{"branch": "b", "url": "https://example.com/pull/2"}}, write},
+		{
+			"POST", run + "/artifacts",
+			map[string]any{
+				"artifact_type": "PULL_REQUEST", "data": map[string]any{"branch": "b", "url": "https://example.com/pull/2"},
+			},
+			write,
+		},
 		{"GET", agent + "/run-by-external-reference?url=https://example.com/pull/1", nil, read},
 		{"GET", agent + "/conversations/" + d.seen["conversation"], nil, read},
 		{"GET", agent + "/conversations/" + d.seen["conversation"] + "/transcript", nil, read},
-		{"GET", agent + "/conversations/" + d.seen["conversation"] + "/screenshots/" + d.seen["screenshot"] + "/download", nil, read},
+		{
+			"GET", agent + "/conversations/" + d.seen["conversation"] + "/screenshots/" + d.seen["screenshot"] + "/download",
+			nil, read,
+		},
 		{"GET", agent + "/conversations/" + d.seen["conversation"] + "/redirect", nil, ""},
 		{"GET", agent + "/sessions/" + d.seen["session"] + "/redirect", nil, ""},
 		{"GET", agent + "/artifacts/" + d.seen["artifact"], nil, read},
@@ -134,7 +143,11 @@ func (d *driver) operations() []operation {
 		{"POST", agent + "/environments", map[string]any{"name": penstock.NewUID()}, manage},
 		{"GET", agent + "/environments", nil, read},
 		{"GET", agent + "/environments/" + d.seen["environment"], nil, read},
-		{"PUT", agent + "/environments/" + d.seen["environment"], map[string]any{"name": penstock.NewUID(), "setup_commands": []string{"true"}}, manage},
+		{
+			"PUT", agent + "/environments/" + d.seen["environment"],
+			map[string]any{"name": penstock.NewUID(), "setup_commands": []string{"true"}},
+			manage,
+		},
 		{"POST", agent + "/identities", map[string]any{"name": penstock.NewUID()}, manage},
 		{"GET", agent + "/identities", nil, read},
 		{"GET", agent + "/identities/" + d.seen["identity"], nil, read},
@@ -148,7 +161,11 @@ func (d *driver) operations() []operation {
 		{"POST", hooks, map[string]any{"name": penstock.NewUID()}, manage},
 		{"GET", hooks, nil, manage},
 		{"GET", hook, nil, manage},
-		{"PATCH", hook, map[string]any{"replay_guard": true, "signature": map[string]any{"timestamp_header": "X-Time"}}, manage},
+		{
+			"PATCH", hook,
+			map[string]any{"replay_guard": true, "signature": map[string]any{"timestamp_header": "X-Time"}},
+			manage,
+		},
 		{"GET", hook + "/deliveries?limit=1&outcome=accepted", nil, manage},
 		{"GET", hook + "/deliveries/" + d.seen["delivery"], nil, manage},
 		{"GET", hook + "/deliveries/" + d.seen["delivery"] + "/payload", nil, manage},
@@ -166,12 +183,20 @@ func (d *driver) operations() []operation {
 		{"GET", base + "/factory-files/schemas/v1alpha1/agent.schema.json", nil, ""},
 		{"POST", base + "/factory-files/validate", map[string]any{"files": tree("x")}, ""},
 		{"POST", base + "/factory/" + d.seen["repository"] + "/sync", nil, manage},
-		{"POST", factory + "/runs", map[string]any{"prompt": "x", "ticket_ref": "linear:PAY-42", "ticket_url": "https://linear.app/acme/issue/PAY-42"}, write},
+		{
+			"POST", factory + "/runs",
+			map[string]any{"prompt": "x", "ticket_ref": "linear:PAY-42", "ticket_url": "https://linear.app/acme/issue/PAY-42"},
+			write,
+		},
 		{"POST", factory + "/automations", automation(), manage},
 		{"GET", factory + "/automations", nil, reads},
 		{"GET", factory + "/automations/" + d.seen["automation"], nil, reads},
 		{"PATCH", factory + "/automations/" + d.seen["automation"], map[string]any{"enabled": false, "model": nil}, manage},
-		{"POST", factory + "/test-filter", map[string]any{"filter": map[string]any{"a": []int{1}}, "payload": map[string]any{"a": 2}}, manage},
+		{
+			"POST", factory + "/test-filter",
+			map[string]any{"filter": map[string]any{"a": []int{1}}, "payload": map[string]any{"a": 2}},
+			manage,
+		},
 		{"POST", base + "/secrets", map[string]any{"name": "S" + penstock.NewUID(), "value": "v"}, "secrets:manage"},
 		{"GET", base + "/secrets", nil, "secrets:manage"},
 		{"GET", base + "/secrets/" + d.seen["secret"], nil, "secrets:manage"},
@@ -209,8 +234,14 @@ func tree(name string) map[string]string {
 // automation is an automation with a trigger of each kind.
 func automation() map[string]any {
 	return map[string]any{"name": penstock.NewID(), "prompt": "x", "model": "demo/offline", "triggers": []map[string]any{
-		{"provider": "webhook", "event": "received", "filter": map[string]any{"webhook_ids": []string{"alerts", "gone"}, "payload": map[string]any{"a": []int{1}}}},
-		{"provider": "schedule", "event": "cron_fired", "schedule": map[string]any{"cron": "0 7 * * *", "timezone": "Europe/Berlin", "name": "early"}},
+		{
+			"provider": "webhook", "event": "received",
+			"filter": map[string]any{"webhook_ids": []string{"alerts", "gone"}, "payload": map[string]any{"a": []int{1}}},
+		},
+		{
+			"provider": "schedule", "event": "cron_fired",
+			"schedule": map[string]any{"cron": "0 7 * * *", "timezone": "Europe/Berlin", "name": "early"},
+		},
 		{"provider": "github", "event": "push", "filter": map[string]any{"repos": []string{"acme/app"}}},
 	}}
 }
@@ -227,12 +258,16 @@ func (d *driver) callWell() {
 	t.Helper()
 	d.execute()
 	d.makeSteered()
-	for kind, path := range map[string]string{"environment": "environments", "identity": "identities", "schedule": "schedules"} {
+	for kind, path := range map[string]string{
+		"environment": "environments", "identity": "identities", "schedule": "schedules",
+	} {
 		body := map[string]any{"name": kind, "cron_schedule": "@daily", "prompt": "look"}
 		if kind == "environment" {
 			body = map[string]any{
 				"name": "everything", "description": "d", "docker_image": "debian", "setup_commands": []string{"true"},
-				"github_repos": []map[string]string{{"owner": "acme", "repo": "app"}}, "repos": []map[string]string{{"url": "https://example.com/a.git", "ref": "main"}},
+				"github_repos": []map[string]string{{"owner": "acme", "repo": "app"}}, "repos": []map[string]string{
+					{"url": "https://example.com/a.git", "ref": "main"},
+				},
 			}
 		}
 		a := d.must(http.StatusCreated, "POST", "/api/v1/agent/"+path, body)
@@ -241,7 +276,9 @@ func (d *driver) callWell() {
 	d.makeWebhooks()
 	b := d.signIn(adminKey)
 	b.do("GET", "/api/v1/session", nil)
-	if a := b.do("POST", validatePath, listed(tree("x")), "Sec-Fetch-Site", "cross-site"); a.status != http.StatusForbidden {
+	if a := b.do(
+		"POST", validatePath, listed(tree("x")), "Sec-Fetch-Site", "cross-site",
+	); a.status != http.StatusForbidden {
 		d.t.Errorf("validate with a session, from elsewhere: got %d %s", a.status, a.body)
 	}
 	b.do("DELETE", "/api/v1/session", nil)
@@ -259,7 +296,10 @@ func (d *driver) callWell() {
 	d.must(http.StatusOK, "POST", "/api/v1/agent/runs/"+d.newRun("cancel me")+"/cancel", nil)
 	for _, path := range []string{"environments", "identities", "schedules"} {
 		name := penstock.NewUID()
-		a := d.must(http.StatusCreated, "POST", "/api/v1/agent/"+path, map[string]any{"name": name, "cron_schedule": "0 3 * * *", "prompt": "x"})
+		a := d.must(
+			http.StatusCreated, "POST", "/api/v1/agent/"+path,
+			map[string]any{"name": name, "cron_schedule": "0 3 * * *", "prompt": "x"},
+		)
 		if a := d.do("DELETE", "/api/v1/agent/"+path+"/"+a.field("uid")+a.field("id"), nil); a.status >= 300 {
 			t.Errorf("delete of %s: got %d %s", path, a.status, a.body)
 		}
@@ -277,7 +317,9 @@ func (d *driver) makeSteered() {
 	d.seen["live"] = d.newRun("work")
 	g := d.work(d.svc.Executions.Control())
 	d.seen["talk"] = g.a.Run.ConversationID
-	testkit.Exec(d.t, d.storeURL, "UPDATE queue SET lease_until = lease_until + 3600000 WHERE run_id = '"+d.seen["live"]+"'")
+	testkit.Exec(
+		d.t, d.storeURL, "UPDATE queue SET lease_until = lease_until + 3600000 WHERE run_id = '"+d.seen["live"]+"'",
+	)
 	d.seen["waiting"] = d.newRun("wait")
 	d.seen["upload"], _ = d.prepare()
 }
@@ -314,17 +356,26 @@ func (d *driver) uploadBadly() {
 // makeWebhooks makes a webhook of each mode, and deletes one.
 func (d *driver) makeWebhooks() {
 	d.t.Helper()
-	d.seen["factory"] = d.must(http.StatusCreated, "POST", "/api/v1/factory", `{"name": "acme", "alias": "a.c", "description": "d"}`).field("uid")
+	d.seen["factory"] = d.must(
+		http.StatusCreated, "POST", "/api/v1/factory", `{"name": "acme", "alias": "a.c", "description": "d"}`,
+	).field("uid")
 	hooks := "/api/v1/factory/" + d.seen["factory"] + "/webhooks"
 	d.seen["webhook"] = d.must(http.StatusCreated, "POST", hooks, map[string]any{
-		"name": "Alerts", "auth_mode": "signature", "signature_scheme": "grafana", "secret": "an-example-value", "delivery_id_header": "X-Alert-Id",
-		"signature": map[string]any{"timestamp_header": "X-Time"}, "secret_name": "ALERTS", "secret_refresh": "immediate",
+		"name": "Alerts", "auth_mode": "signature", "signature_scheme": "grafana", "secret": "an-example-value",
+		"delivery_id_header": "X-Alert-Id",
+		"signature":          map[string]any{"timestamp_header": "X-Time"}, "secret_name": "ALERTS",
+		"secret_refresh": "immediate",
 	}).field("uid")
 	d.makeDeliveries(d.seen["factory"])
-	d.must(http.StatusCreated, "POST", hooks, `{"name": "pending", "auth_mode": "signature", "signature_scheme": "stripe"}`)
+	d.must(
+		http.StatusCreated, "POST", hooks, `{"name": "pending", "auth_mode": "signature", "signature_scheme": "stripe"}`,
+	)
 	d.must(http.StatusCreated, "POST", hooks, map[string]any{
 		"name": "own", "auth_mode": "signature", "signature_scheme": "custom_hmac", "secret": "an-example-value",
-		"signature": map[string]any{"header": "X-Signature", "prefix": "v1=", "hash": "sha512", "encoding": "base64", "key_form": "text", "template": "{body}"},
+		"signature": map[string]any{
+			"header": "X-Signature", "prefix": "v1=", "hash": "sha512", "encoding": "base64", "key_form": "text",
+			"template": "{body}",
+		},
 	})
 	uid := d.must(http.StatusCreated, "POST", hooks, `{"name": "short-lived", "auth_mode": "url_token"}`).field("uid")
 	d.must(http.StatusOK, "POST", hooks+"/"+uid+"/rotate-secret", nil)
@@ -342,7 +393,10 @@ func (d *driver) makeRepository() {
 	files["webhooks/ci.yaml"] = "secretName: CI_TOKEN\nenabled: false\n"
 	d.must(http.StatusCreated, "POST", "/api/v1/secrets", `{"name": "CI_TOKEN", "value": "an-example-value"}`)
 	repository.Commit("Begin", files)
-	made := d.must(http.StatusCreated, "POST", "/api/v1/factory", map[string]any{"repository": map[string]any{"url": repository.URL(), "branch": "main"}})
+	made := d.must(
+		http.StatusCreated, "POST", "/api/v1/factory",
+		map[string]any{"repository": map[string]any{"url": repository.URL(), "branch": "main"}},
+	)
 	uid := made.field("uid")
 	d.seen["repository"] = uid
 	d.must(http.StatusOK, "POST", "/api/v1/factory/"+uid+"/sync", nil)
@@ -367,8 +421,14 @@ func (d *driver) makeAutomations() {
 	d.must(http.StatusNoContent, "DELETE", automations+"/"+uid, nil)
 	short := d.must(http.StatusCreated, "POST", "/api/v1/factory", `{"name": "short-lived"}`).field("uid")
 	d.must(http.StatusNoContent, "DELETE", "/api/v1/factory/"+short, nil)
-	d.must(http.StatusOK, "POST", "/api/v1/factory/"+d.seen["factory"]+"/test-filter", map[string]any{"filter": map[string]any{}, "webhook_uid": d.seen["webhook"]})
-	d.must(http.StatusOK, "POST", "/api/v1/factory/"+d.seen["factory"]+"/test-filter", map[string]any{"filter": map[string]any{}, "delivery_id": d.seen["delivery"]})
+	d.must(
+		http.StatusOK, "POST", "/api/v1/factory/"+d.seen["factory"]+"/test-filter",
+		map[string]any{"filter": map[string]any{}, "webhook_uid": d.seen["webhook"]},
+	)
+	d.must(
+		http.StatusOK, "POST", "/api/v1/factory/"+d.seen["factory"]+"/test-filter",
+		map[string]any{"filter": map[string]any{}, "delivery_id": d.seen["delivery"]},
+	)
 }
 
 // execute takes a run through an execution that leaves something of everything
@@ -377,28 +437,48 @@ func (d *driver) execute() {
 	t := d.t
 	t.Helper()
 	d.seen["run"] = d.must(http.StatusOK, "POST", "/api/v1/agent/runs", penstock.RunRequest{
-		Prompt: "everything", Title: "All of it", Config: &penstock.Config{Name: "all", ModelID: "demo/offline", Env: map[string]string{"A": "b"}},
-		Metadata: map[string]string{"ticket": "OPS-1"}, Attachments: []penstock.Attachment{{FileName: "a.txt", MimeType: "text/plain", Data: []byte("a")}},
+		Prompt: "everything", Title: "All of it", Config: &penstock.Config{
+			Name: "all", ModelID: "demo/offline", Env: map[string]string{"A": "b"},
+		},
+		Metadata: map[string]string{"ticket": "OPS-1"}, Attachments: []penstock.Attachment{
+			{FileName: "a.txt", MimeType: "text/plain", Data: []byte("a")},
+		},
 	}).field("run_id")
 	g := d.work(d.svc.Executions.Control())
 	d.seen["session"] = g.a.Run.SessionID
 	for _, method := range []string{"GET", "DELETE"} {
 		d.must(http.StatusForbidden, method, "/api/v1/session", nil, "Authorization", "Bearer "+g.a.APIKey)
 	}
-	d.must(http.StatusForbidden, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: g.a.APIKey}, "Authorization", "")
+	d.must(
+		http.StatusForbidden, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: g.a.APIKey}, "Authorization", "",
+	)
 	for _, path := range []string{"limits", "signature-schemes", "schedule-times?cron=@daily"} {
 		d.must(http.StatusForbidden, "GET", "/api/v1/"+path, nil, "Authorization", "Bearer "+g.a.APIKey)
 	}
-	d.must(http.StatusOK, "GET", "/api/v1/agent/conversations/"+g.a.Run.ConversationID+"/redirect", nil, "Authorization", "")
+	d.must(
+		http.StatusOK, "GET", "/api/v1/agent/conversations/"+g.a.Run.ConversationID+"/redirect", nil, "Authorization", "",
+	)
 	raw := func(kind penstock.EventType, data string) penstock.Draft {
 		return penstock.Draft{Type: kind, At: penstock.Now(), Data: []byte(data)}
 	}
 	g.append(
-		penstock.NewDraft(penstock.EventMessageDelta, penstock.Now(), penstock.MessageDelta{ID: "m1", Role: penstock.RoleAssistant, Text: "He"}),
+		penstock.NewDraft(
+			penstock.EventMessageDelta, penstock.Now(),
+			penstock.MessageDelta{ID: "m1", Role: penstock.RoleAssistant, Text: "He"},
+		),
 		g.say("Hello"),
-		raw(penstock.EventAction, `{"type":"action","id":"a1","category":"command","name":"run_command","input":{"command":"true"}}`),
-		raw(penstock.EventActionResult, `{"type":"action_result","action_id":"a1","category":"command","name":"run_command","state":"completed","output":{"exit_code":0}}`),
-		penstock.NewDraft(penstock.EventPlan, penstock.Now(), penstock.PlanData{Entries: []penstock.PlanEntry{{Content: "look", Status: "completed", Priority: "high"}}}),
+		raw(
+			penstock.EventAction,
+			`{"type":"action","id":"a1","category":"command","name":"run_command","input":{"command":"true"}}`,
+		),
+		raw(
+			penstock.EventActionResult,
+			`{"type":"action_result","action_id":"a1","category":"command","name":"run_command","state":"completed","output":{"exit_code":0}}`,
+		),
+		penstock.NewDraft(
+			penstock.EventPlan, penstock.Now(),
+			penstock.PlanData{Entries: []penstock.PlanEntry{{Content: "look", Status: "completed", Priority: "high"}}},
+		),
 		penstock.Timeline(penstock.Now(), penstock.MomentSetupStep, map[string]any{"command": "true", "exit_code": 0}),
 	)
 	path := "/api/v1/agent/runs/" + d.seen["run"] + "/artifacts"
@@ -421,7 +501,9 @@ func (d *driver) execute() {
 	}
 	cost := 0.5
 	if _, err := g.control.Finish(t.Context(), g.a.Lease, penstock.Result{
-		State: penstock.StateSucceeded, Usage: &penstock.TurnUsage{ModelID: "demo/offline", CostUSD: &cost, Tokens: penstock.TokenUsage{Input: 10, Output: 2}},
+		State: penstock.StateSucceeded, Usage: &penstock.TurnUsage{
+			ModelID: "demo/offline", CostUSD: &cost, Tokens: penstock.TokenUsage{Input: 10, Output: 2},
+		},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -430,7 +512,9 @@ func (d *driver) execute() {
 	d.seen["conversation"] = run.ConversationID
 	last := checkOrder(t, d.listen(d.seen["run"]).until("done"))
 	d.must(http.StatusNoContent, "GET", "/api/v1/agent/runs/"+d.seen["run"]+"/events?after="+strconv.Itoa(last), nil)
-	link := d.must(http.StatusFound, "GET", "/api/v1/agent/artifacts/"+d.seen["artifact"]+"/download", nil).header.Get("Location")
+	link := d.must(
+		http.StatusFound, "GET", "/api/v1/agent/artifacts/"+d.seen["artifact"]+"/download", nil,
+	).header.Get("Location")
 	d.seen["token"] = link[strings.LastIndexByte(link, '/')+1:]
 }
 
@@ -452,7 +536,10 @@ func (d *driver) callBadly() {
 		{400, "GET", agent + "?sort_by=age", nil},
 		{400, "GET", agent + "/environments?sort_by=age", nil},
 		{400, "GET", agent + "/identities?factory_uid=a&factory_uid=b", nil},
-		{400, "POST", agent + "/runs/" + d.seen["run"] + "/artifacts", `{"artifact_type": "PULL_REQUEST", "data": {"branch": "b", "url": "https://example.com", "status": "lost"}}`},
+		{
+			400, "POST", agent + "/runs/" + d.seen["run"] + "/artifacts",
+			`{"artifact_type": "PULL_REQUEST", "data": {"branch": "b", "url": "https://example.com", "status": "lost"}}`,
+		},
 		{400, "GET", agent + "/run-by-external-reference", nil},
 		{404, "GET", agent + "/run-by-external-reference?url=https://example.com/nobody", nil},
 		{400, "GET", agent + "/runs/" + d.seen["run"] + "/events?after=x", nil},
@@ -491,7 +578,10 @@ func (d *driver) callBadly() {
 		{409, "PATCH", factory, `{"alias": "other"}`},
 		{400, "POST", factory + "/runs", `{"prompt": "x", "ticket_ref": "nothing"}`},
 		{400, "POST", factory + "/automations", `{"name": "x"}`},
-		{409, "POST", factory + "/automations", `{"name": "ALL", "prompt": "x", "triggers": [{"provider": "github", "event": "push"}]}`},
+		{
+			409, "POST", factory + "/automations",
+			`{"name": "ALL", "prompt": "x", "triggers": [{"provider": "github", "event": "push"}]}`,
+		},
 		{400, "PATCH", factory + "/automations/" + d.seen["automation"], `{"triggers": []}`},
 		{409, "PATCH", factory + "/automations/" + d.seen["automation"], `{"name": "all"}`},
 		{400, "POST", factory + "/test-filter", `{"filter": {"a": []}, "payload": {}}`},
@@ -534,8 +624,12 @@ func (d *driver) callBadly() {
 	d.must(http.StatusCreated, "POST", "/api/v1/secrets", `{"name": "USED"}`)
 	d.must(http.StatusCreated, "POST", agent+"/identities", `{"name": "user of a secret", "secrets": [{"name": "USED"}]}`)
 	d.must(http.StatusConflict, "DELETE", "/api/v1/secrets/USED", nil)
-	d.must(http.StatusConflict, "DELETE", "/api/v1/keys/"+d.must(http.StatusOK, "GET", "/api/v1/me", nil).field("key_uid"), nil) // the last admin's
-	for kind, path := range map[string]string{"environment": "/environments", "identity": "/identities"} {                       // names are taken
+	d.must(
+		http.StatusConflict, "DELETE", "/api/v1/keys/"+d.must(http.StatusOK, "GET", "/api/v1/me", nil).field("key_uid"), nil,
+	) // the last admin's
+	for kind, path := range map[string]string{
+		"environment": "/environments", "identity": "/identities",
+	} { // names are taken
 		body := map[string]any{"name": "taken"}
 		d.must(http.StatusCreated, "POST", agent+path, body)
 		if a := d.do("POST", agent+path, body); a.status != 409 {

@@ -228,7 +228,9 @@ func (c *call) lease() (penstock.Lease, error) {
 			return penstock.Lease{RunID: parts[0], ExecutionID: n, Token: parts[2]}, nil
 		}
 	}
-	return penstock.Lease{}, penstock.Errorf(penstock.CodeInvalidRequest, "header %s must be run/execution/token", leaseHeader)
+	return penstock.Lease{}, penstock.Errorf(
+		penstock.CodeInvalidRequest, "header %s must be run/execution/token", leaseHeader,
+	)
 }
 
 func formatLease(l penstock.Lease) string {

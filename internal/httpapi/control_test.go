@@ -71,10 +71,14 @@ func TestControl(t *testing.T) {
 
 func controlWholeRun(t *testing.T, w *world, c penstock.Control) {
 	id := w.must(http.StatusOK, "POST", "/api/v1/agent/runs", map[string]any{
-		"prompt": "do it", "config": map[string]any{"model_id": "demo/offline", "max_duration_minutes": 30, "env": map[string]string{"A": "1"}}, "metadata": map[string]string{"k": "v"},
+		"prompt": "do it", "config": map[string]any{
+			"model_id": "demo/offline", "max_duration_minutes": 30, "env": map[string]string{"A": "1"},
+		}, "metadata": map[string]string{"k": "v"},
 	}).field("run_id")
 	g := w.work(c)
-	if g.a.Run.ID != id || g.a.Lease.RunID != id || g.a.Lease.Token == "" || g.a.APIKey == "" || len(g.a.Prompts) != 1 || g.a.Prompts[0].Text != "do it" {
+	if g.a.Run.ID != id || g.a.Lease.RunID != id || g.a.Lease.Token == "" || g.a.APIKey == "" || len(
+		g.a.Prompts,
+	) != 1 || g.a.Prompts[0].Text != "do it" {
 		t.Fatalf("got %+v", g.a)
 	}
 	if g.a.TimeLimit != 30*time.Minute {
@@ -173,10 +177,14 @@ func controlCancelled(t *testing.T, w *world, c penstock.Control) {
 	if err := <-lost; !errors.Is(err, penstock.ErrLeaseLost) {
 		t.Errorf("heartbeat: got %v, want ErrLeaseLost", err)
 	}
-	if err := c.Append(t.Context(), g.a.Lease, []penstock.Draft{g.say("too late")}); !errors.Is(err, penstock.ErrLeaseLost) {
+	if err := c.Append(
+		t.Context(), g.a.Lease, []penstock.Draft{g.say("too late")},
+	); !errors.Is(err, penstock.ErrLeaseLost) {
 		t.Errorf("append: got %v, want ErrLeaseLost", err)
 	}
-	if _, err := c.Finish(t.Context(), g.a.Lease, penstock.Result{State: penstock.StateSucceeded}); !errors.Is(err, penstock.ErrLeaseLost) {
+	if _, err := c.Finish(
+		t.Context(), g.a.Lease, penstock.Result{State: penstock.StateSucceeded},
+	); !errors.Is(err, penstock.ErrLeaseLost) {
 		t.Errorf("finish: got %v, want ErrLeaseLost", err)
 	}
 }
@@ -192,7 +200,10 @@ func controlForeignLease(t *testing.T, w *world, c penstock.Control) {
 	if _, err := c.Open(t.Context(), l, penstock.File{ID: "session"}); !errors.Is(err, penstock.ErrLeaseLost) {
 		t.Errorf("open: got %v, want ErrLeaseLost", err)
 	}
-	up := penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactFile, Artifact: &penstock.ArtifactData{Filename: "a", MimeType: "text/plain"}}
+	up := penstock.Upload{
+		ID: penstock.NewID(), Type: penstock.ArtifactFile,
+		Artifact: &penstock.ArtifactData{Filename: "a", MimeType: "text/plain"},
+	}
 	if _, err := c.Save(t.Context(), l, up, strings.NewReader("x")); !errors.Is(err, penstock.ErrLeaseLost) {
 		t.Errorf("save: got %v, want ErrLeaseLost", err)
 	}
@@ -201,7 +212,9 @@ func controlForeignLease(t *testing.T, w *world, c penstock.Control) {
 func controlFiles(t *testing.T, w *world, c penstock.Control) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 200_000)
 	id := w.must(http.StatusOK, "POST", "/api/v1/agent/runs", penstock.RunRequest{
-		Prompt: "x", Attachments: []penstock.Attachment{{FileName: "big.bin", MimeType: "application/octet-stream", Data: content}},
+		Prompt: "x", Attachments: []penstock.Attachment{
+			{FileName: "big.bin", MimeType: "application/octet-stream", Data: content},
+		},
 	}).field("run_id")
 	g := w.work(c)
 	if len(g.a.Files) != 1 || g.a.Files[0].Size != int64(len(content)) {
@@ -216,12 +229,16 @@ func controlFiles(t *testing.T, w *world, c penstock.Control) {
 	if err != nil || !bytes.Equal(got, content) {
 		t.Fatalf("got %d bytes and %v, want %d", len(got), err, len(content))
 	}
-	if _, err := c.Open(t.Context(), g.a.Lease, penstock.File{ID: "nothing"}); penstock.CodeOf(err) != penstock.CodeNotFound {
+	if _, err := c.Open(
+		t.Context(), g.a.Lease, penstock.File{ID: "nothing"},
+	); penstock.CodeOf(err) != penstock.CodeNotFound {
 		t.Errorf("a file that there is not: got %v", err)
 	}
 	up := penstock.Upload{
 		ID: penstock.NewID(), Type: penstock.ArtifactFile, Size: int64(len(content)),
-		Artifact: &penstock.ArtifactData{Filename: "copy.bin", Filepath: "out/copy.bin", MimeType: "application/octet-stream"},
+		Artifact: &penstock.ArtifactData{
+			Filename: "copy.bin", Filepath: "out/copy.bin", MimeType: "application/octet-stream",
+		},
 	}
 	for range 2 { // a repeat stores nothing twice
 		if uid, err := c.Save(t.Context(), g.a.Lease, up, bytes.NewReader(content)); err != nil || uid != up.ID {
@@ -242,14 +259,18 @@ func controlFiles(t *testing.T, w *world, c penstock.Control) {
 func controlSession(t *testing.T, w *world, c penstock.Control) {
 	id := w.newRun("remember")
 	g := w.work(c)
-	up := penstock.Upload{ID: penstock.NewID(), Session: &penstock.SavedSession{SessionID: "s-1", Harness: penstock.HarnessBuiltin}}
+	up := penstock.Upload{
+		ID: penstock.NewID(), Session: &penstock.SavedSession{SessionID: "s-1", Harness: penstock.HarnessBuiltin},
+	}
 	if _, err := c.Save(t.Context(), g.a.Lease, up, strings.NewReader("home")); err != nil {
 		t.Fatal(err)
 	}
 	g.succeed()
 	w.must(http.StatusOK, "POST", "/api/v1/agent/runs/"+id+"/followups", `{"message": "go on"}`)
 	next := w.work(c)
-	if next.a.Session == nil || next.a.Session.SessionID != "s-1" || next.a.Lease.ExecutionID != 2 || len(next.a.History) == 0 {
+	if next.a.Session == nil || next.a.Session.SessionID != "s-1" || next.a.Lease.ExecutionID != 2 || len(
+		next.a.History,
+	) == 0 {
 		t.Fatalf("got %+v", next.a)
 	}
 	r, err := c.Open(t.Context(), next.a.Lease, next.a.Session.File)
@@ -270,7 +291,9 @@ func controlIllegalMove(t *testing.T, w *world, c penstock.Control) {
 	if !ok || e.Code != penstock.CodeInvalidRequest {
 		t.Fatalf("got %v, want an invalid_request", err)
 	}
-	if diff := cmp.Diff([]penstock.FieldError{{Pointer: "/data/state", Detail: e.Fields[0].Detail}}, e.Fields); diff != "" {
+	if diff := cmp.Diff(
+		[]penstock.FieldError{{Pointer: "/data/state", Detail: e.Fields[0].Detail}}, e.Fields,
+	); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 }
@@ -288,7 +311,9 @@ func controlForgedEvents(t *testing.T, w *world, c penstock.Control) {
 		"a key without end":          {Type: penstock.EventMessage, Data: []byte(`{}`), Key: strings.Repeat("k", 1000)},
 	} {
 		d.At = penstock.Now()
-		if err := c.Append(t.Context(), g.a.Lease, []penstock.Draft{g.say("fine"), d}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		if err := c.Append(
+			t.Context(), g.a.Lease, []penstock.Draft{g.say("fine"), d},
+		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -303,11 +328,16 @@ func controlForgedEvents(t *testing.T, w *world, c penstock.Control) {
 func controlArtifacts(t *testing.T, w *world, c penstock.Control) {
 	id := w.newRun("x")
 	g := w.work(c)
-	up := penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactPullRequest, Artifact: &penstock.ArtifactData{Branch: "fix", URL: "https://example.com/pull/1"}}
+	up := penstock.Upload{
+		ID: penstock.NewID(), Type: penstock.ArtifactPullRequest,
+		Artifact: &penstock.ArtifactData{Branch: "fix", URL: "https://example.com/pull/1"},
+	}
 	if _, err := c.Save(t.Context(), g.a.Lease, up, nil); err != nil {
 		t.Errorf("a pull request: %v", err)
 	}
-	if got := w.must(http.StatusOK, "GET", "/api/v1/agent/run-by-external-reference?url=https://example.com/pull/1", nil).field("run_id"); got != id {
+	if got := w.must(
+		http.StatusOK, "GET", "/api/v1/agent/run-by-external-reference?url=https://example.com/pull/1", nil,
+	).field("run_id"); got != id {
 		t.Errorf("by its reference: got %s", got)
 	}
 	up.ID, up.Artifact = penstock.NewID(), &penstock.ArtifactData{Branch: "fix", URL: "nowhere"}
@@ -346,13 +376,18 @@ func TestTheClientRidesOutAFault(t *testing.T) {
 	g := w.work(w.svc.Executions.Control())
 	g.control = c
 	g.append(g.say("said once"))
-	up := penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactFile, Artifact: &penstock.ArtifactData{Filename: "a.txt", MimeType: "text/plain"}}
+	up := penstock.Upload{
+		ID: penstock.NewID(), Type: penstock.ArtifactFile,
+		Artifact: &penstock.ArtifactData{Filename: "a.txt", MimeType: "text/plain"},
+	}
 	if _, err := c.Save(t.Context(), g.a.Lease, up, strings.NewReader("content")); err != nil {
 		t.Fatalf("save: %v", err)
 	}
 	// The end of a run ends the lease, so the repeat of a Finish that had
 	// arrived may find it lost.
-	if _, err := c.Finish(t.Context(), g.a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1}); err != nil && !errors.Is(err, penstock.ErrLeaseLost) {
+	if _, err := c.Finish(
+		t.Context(), g.a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1},
+	); err != nil && !errors.Is(err, penstock.ErrLeaseLost) {
 		t.Fatalf("finish: %v", err)
 	}
 	a := w.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id+"/conversation", nil)
@@ -370,7 +405,8 @@ func TestTheClientKeepsItsKeyToItself(t *testing.T) {
 	t.Parallel()
 	for server, ok := range map[string]bool{
 		"https://penstock.example": true, "http://127.0.0.1:8080": true, "http://localhost": true, "http://[::1]:1": true,
-		"http://penstock.example": false, "http://192.0.2.1": false, "http://127.0.0.1.example.com": false, "ftp://x": false, "": false, "penstock.example": false,
+		"http://penstock.example": false, "http://192.0.2.1": false, "http://127.0.0.1.example.com": false, "ftp://x": false,
+		"": false, "penstock.example": false,
 	} {
 		if _, err := httpapi.NewClient(httpapi.ClientOptions{Server: server, Key: "k"}); (err == nil) != ok {
 			t.Errorf("%q: got %v", server, err)
@@ -404,7 +440,9 @@ func startTLS(t *testing.T) (w *world, workerKey string, pool *x509.CertPool) {
 func TestTheClientChecksTheCertificate(t *testing.T) {
 	t.Parallel()
 	w, key, pool := startTLS(t)
-	trusting, err := httpapi.NewClient(httpapi.ClientOptions{Server: w.url, Key: key, TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}})
+	trusting, err := httpapi.NewClient(
+		httpapi.ClientOptions{Server: w.url, Key: key, TLS: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -499,7 +537,10 @@ func TestWaitingWorkersAreLetGoWhenTheServerStops(t *testing.T) {
 	began := time.Now()
 	answered := make(chan answer, 1)
 	go func() {
-		answered <- w.do("POST", "/api/v1/worker/claim", `{"worker_id": "w", "harnesses": ["builtin"], "capacity": 1, "wait": 50000000000}`, "Authorization", "Bearer "+key)
+		answered <- w.do(
+			"POST", "/api/v1/worker/claim", `{"worker_id": "w", "harnesses": ["builtin"], "capacity": 1, "wait": 50000000000}`,
+			"Authorization", "Bearer "+key,
+		)
 	}()
 	eventually(t, "the worker to be seen", func() bool {
 		return strings.Contains(w.do("GET", "/api/v1/agent/connected-self-hosted-workers", nil).body, "connection_count")

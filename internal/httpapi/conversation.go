@@ -35,7 +35,9 @@ func (c *call) respondConversation(conversation *run.Conversation) error {
 	if c.r.Method == http.MethodHead {
 		return nil
 	}
-	w := conversationWriter{bufio.NewWriter(&slowAnswer{ResponseWriter: c.w, rc: http.NewResponseController(c.w)}), c, conversation}
+	w := conversationWriter{
+		bufio.NewWriter(&slowAnswer{ResponseWriter: c.w, rc: http.NewResponseController(c.w)}), c, conversation,
+	}
 	if err := w.conversation(); err != nil {
 		return err
 	}

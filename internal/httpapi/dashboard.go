@@ -45,7 +45,10 @@ func (a *API) front(c *call) error {
 		return c.serveSite()
 	}
 	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(c.w, "This is Penstock, a control plane for coding-agent runs.\n\nThe API is at "+a.origin+Base+" and described at "+a.origin+"/docs.\n")
+	_, _ = io.WriteString(
+		c.w,
+		"This is Penstock, a control plane for coding-agent runs.\n\nThe API is at "+a.origin+Base+" and described at "+a.origin+"/docs.\n",
+	)
 	return nil
 }
 
@@ -60,6 +63,9 @@ func (a *API) runPage(c *call) error {
 		return penstock.NotFound("run", id)
 	}
 	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(c.w, "Run "+id+"\n\nTo watch it:   penstock run watch "+id+"\nOver the API:  "+a.origin+Base+"/agent/runs/"+id+"/events\n")
+	_, _ = io.WriteString(
+		c.w,
+		"Run "+id+"\n\nTo watch it:   penstock run watch "+id+"\nOver the API:  "+a.origin+Base+"/agent/runs/"+id+"/events\n",
+	)
 	return nil
 }

@@ -76,7 +76,9 @@ func (c *call) readBody() ([]byte, error) {
 }
 
 func tooLarge(limit int64) error {
-	return penstock.Errorf(penstock.CodePayloadTooLarge, "the body has more than the %d bytes that are allowed here", limit)
+	return penstock.Errorf(
+		penstock.CodePayloadTooLarge, "the body has more than the %d bytes that are allowed here", limit,
+	)
 }
 
 // bodyError says what went wrong while a body was read: nearly always the
@@ -178,7 +180,9 @@ func checkContentType(h http.Header) error {
 	if err == nil && isJSON && (charset == "" || charset == "utf-8" || charset == "utf8") {
 		return nil
 	}
-	return penstock.Errorf(penstock.CodeInvalidRequest, "send the body as JSON in UTF-8, with Content-Type: application/json")
+	return penstock.Errorf(
+		penstock.CodeInvalidRequest, "send the body as JSON in UTF-8, with Content-Type: application/json",
+	)
 }
 
 // Options of the JSON library. Durations occur between workers and the server

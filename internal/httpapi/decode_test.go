@@ -18,22 +18,46 @@ func TestBadBodiesNameTheField(t *testing.T) {
 		pointer, detail string
 	}{
 		{"number for a string", `{"prompt": 1}`, "/prompt", "must be a string, not a number"},
-		{"string for a boolean", `{"prompt": "x", "interactive": "yes"}`, "/interactive", "must be true or false, not a string"},
-		{"string for an integer", `{"config": {"idle_timeout_minutes": "5"}}`, "/config/idle_timeout_minutes", "must be an integer, not a string"},
-		{"fraction for an integer", `{"config": {"idle_timeout_minutes": 1.5}}`, "/config/idle_timeout_minutes", "must be an integer without a fraction, in range"},
-		{"huge integer", `{"config": {"idle_timeout_minutes": 99999999999999999999}}`, "/config/idle_timeout_minutes", "must be an integer without a fraction, in range"},
+		{
+			"string for a boolean", `{"prompt": "x", "interactive": "yes"}`, "/interactive",
+			"must be true or false, not a string",
+		},
+		{
+			"string for an integer", `{"config": {"idle_timeout_minutes": "5"}}`, "/config/idle_timeout_minutes",
+			"must be an integer, not a string",
+		},
+		{
+			"fraction for an integer", `{"config": {"idle_timeout_minutes": 1.5}}`, "/config/idle_timeout_minutes",
+			"must be an integer without a fraction, in range",
+		},
+		{
+			"huge integer", `{"config": {"idle_timeout_minutes": 99999999999999999999}}`, "/config/idle_timeout_minutes",
+			"must be an integer without a fraction, in range",
+		},
 		{"object for a list", `{"attachments": {}}`, "/attachments", "must be an array, not an object"},
 		{"list for an object", `{"config": []}`, "/config", "must be an object, not an array"},
 		{"number in metadata", `{"metadata": {"a/b": 5}}`, "/metadata/a~1b", "must be a string, not a number"},
-		{"broken base64", `{"attachments": [{"data": "%%"}]}`, "/attachments/0/data", "must be base64 with the standard alphabet and padding (RFC 4648 §4)"},
-		{"number for base64", `{"attachments": [{"data": 7}]}`, "/attachments/0/data", "must be a string of base64, not a number"},
+		{
+			"broken base64", `{"attachments": [{"data": "%%"}]}`, "/attachments/0/data",
+			"must be base64 with the standard alphabet and padding (RFC 4648 §4)",
+		},
+		{
+			"number for base64", `{"attachments": [{"data": 7}]}`, "/attachments/0/data",
+			"must be a string of base64, not a number",
+		},
 		{"duplicate name", `{"prompt": "a", "prompt": "b"}`, "/prompt", "is given more than once"},
-		{"duplicate name in free-form JSON", `{"config": {"harness_auth_secrets": {"x": 1, "x": 2}}}`, "/config/harness_auth_secrets/x", "is given more than once"},
+		{
+			"duplicate name in free-form JSON", `{"config": {"harness_auth_secrets": {"x": 1, "x": 2}}}`,
+			"/config/harness_auth_secrets/x", "is given more than once",
+		},
 		{"duplicate name in an unknown field", `{"nobody": {"x": 1, "x": 2}}`, "/nobody/x", "is given more than once"},
 		{"bad UTF-8", "{\"prompt\": \"\xff\"}", "/prompt", "must be text in UTF-8"},
 		{"half a surrogate pair", `{"prompt": "\ud800"}`, "/prompt", "must be text in UTF-8"},
 		{"null in metadata", `{"metadata": {"a/b": null}}`, "/metadata/a~1b", "must be a string, not null"},
-		{"null in metadata beside an unknown field", `{"metadata": {"k": null}, "z": 1}`, "/metadata/k", "must be a string, not null"},
+		{
+			"null in metadata beside an unknown field", `{"metadata": {"k": null}, "z": 1}`, "/metadata/k",
+			"must be a string, not null",
+		},
 		{"null in the environment", `{"config": {"env": {"A": null}}}`, "/config/env/A", "must be a string, not null"},
 		{"an object in metadata", `{"metadata": {"k": {}}}`, "/metadata/k", "must be a string, not an object"},
 		{"twice in metadata", `{"metadata": {"k": "a", "k": "b"}}`, "/metadata/k", "is given more than once"},
@@ -41,7 +65,10 @@ func TestBadBodiesNameTheField(t *testing.T) {
 		{"metadata cut off", `{"metadata": {"k": "a"`, "", "the body is not complete JSON: it ends after 22 bytes"},
 		{"NUL", `{"metadata": {"k": "a\u0000b"}}`, "/metadata/k", `must not contain the character NUL (\u0000)`},
 		{"cut off", `{"prompt": "a"`, "", "the body is not complete JSON: it ends after 14 bytes"},
-		{"more than one value", `{"prompt": "a"} x`, "", "the body must be one JSON object; there is more after it, at byte 16"},
+		{
+			"more than one value", `{"prompt": "a"} x`, "",
+			"the body must be one JSON object; there is more after it, at byte 16",
+		},
 		{"broken literal", `{"prompt": tru}`, "/prompt", "the body is not JSON: it breaks off at byte 14"},
 		{"list at the top", `[]`, "", "the body must be a JSON object, not an array"},
 		{"null at the top", ` null`, "", "the body must be a JSON object"},
@@ -67,7 +94,9 @@ func TestBadBodiesNameTheField(t *testing.T) {
 func TestGoodBodiesAreDecoded(t *testing.T) {
 	t.Parallel()
 	body := `{"prompt": "say \\u0000 and \"hi\"", "config": {"name": "n", "secrets": ["A", {"name": "B"}]},
-		"attachments": [{"file_name": "a", "data": "` + base64.StdEncoding.EncodeToString([]byte("hello")) + `"}], "team": false, "title": null}`
+		"attachments": [{"file_name": "a", "data": "` + base64.StdEncoding.EncodeToString(
+		[]byte("hello"),
+	) + `"}], "team": false, "title": null}`
 	var got penstock.RunRequest
 	ignored, err := decodeStrict([]byte(body), &got)
 	if err != nil || ignored != nil {
@@ -95,7 +124,8 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"/promtp", "/Title", "/config/model_idd", "/config/harness/kind", "/config/mcp_servers/a~1b/hdrs", "/attachments/1/size", "/ünï,\r\nX-Evil: 1",
+		"/promtp", "/Title", "/config/model_idd", "/config/harness/kind", "/config/mcp_servers/a~1b/hdrs",
+		"/attachments/1/size", "/ünï,\r\nX-Evil: 1",
 	}
 	if diff := cmp.Diff(want, ignored); diff != "" {
 		t.Errorf("pointers (-want +got):\n%s", diff)
@@ -129,7 +159,10 @@ func TestIgnoredFieldsAreBounded(t *testing.T) {
 // Whatever is sent, the decoder answers with a value or with an error that may
 // be shown, and never both finds unknown fields and fails.
 func FuzzDecode(f *testing.F) {
-	for _, seed := range []string{`{"prompt":"x","config":{"a":[{"b":1}]}}`, `{"attachments":[{"data":"aGk="}],"z":{}}`, `{"metadata":{"k":"\u0000"}}`, `[`, `null`} {
+	for _, seed := range []string{
+		`{"prompt":"x","config":{"a":[{"b":1}]}}`, `{"attachments":[{"data":"aGk="}],"z":{}}`, `{"metadata":{"k":"\u0000"}}`,
+		`[`, `null`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -146,7 +179,11 @@ func FuzzDecode(f *testing.F) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	body := []byte(`{"prompt": "` + strings.Repeat("fix the login test ", 90) + `", "config": {"name": "bench", "model_id": "demo/offline"}, "metadata": {"ticket": "OPS-1"}}`)
+	body := []byte(
+		`{"prompt": "` + strings.Repeat(
+			"fix the login test ", 90,
+		) + `", "config": {"name": "bench", "model_id": "demo/offline"}, "metadata": {"ticket": "OPS-1"}}`,
+	)
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {

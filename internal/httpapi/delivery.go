@@ -15,7 +15,9 @@ func (a *API) listDeliveries(c *call) error {
 	switch outcome := oneOf(q, "outcome", append(penstock.Outcomes(), rejected)...); outcome {
 	case "":
 	case rejected:
-		dq.Outcomes = []penstock.Outcome{penstock.OutcomeRejectedAuth, penstock.OutcomeRejectedJSON, penstock.OutcomeRejectedSize}
+		dq.Outcomes = []penstock.Outcome{
+			penstock.OutcomeRejectedAuth, penstock.OutcomeRejectedJSON, penstock.OutcomeRejectedSize,
+		}
 	default:
 		dq.Outcomes = []penstock.Outcome{outcome}
 	}

@@ -13,11 +13,16 @@ import (
 func (d *driver) makeDeliveries(factory string) {
 	t := d.t
 	t.Helper()
-	admin := penstock.Principal{Team: store.DefaultTeam, Actor: penstock.Actor{Type: "user", UID: "admin"}, Scopes: []penstock.Scope{penstock.ScopeAdmin}}
+	admin := penstock.Principal{
+		Team: store.DefaultTeam, Actor: penstock.Actor{Type: "user", UID: "admin"},
+		Scopes: []penstock.Scope{penstock.ScopeAdmin},
+	}
 	for name, filter := range map[string]string{"all": ``, "none": `, "payload": {"a": [2]}`} {
 		_, err := d.svc.Resources.CreateAutomation(t.Context(), admin, factory, penstock.AutomationRequest{
 			Name: new(name), Prompt: new("look"), Triggers: &[]penstock.Trigger{{
-				Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(`{"webhook_ids": ["` + d.seen["webhook"] + `"]` + filter + `}`),
+				Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(
+					`{"webhook_ids": ["` + d.seen["webhook"] + `"]` + filter + `}`,
+				),
 			}},
 		})
 		if err != nil {
@@ -26,7 +31,9 @@ func (d *driver) makeDeliveries(factory string) {
 	}
 	d.seen["delivery"] = d.deliver(penstock.Arrival{Outcome: penstock.OutcomeAccepted}).DeliveryID
 	d.seen["duplicate"] = d.deliver(penstock.Arrival{Outcome: penstock.OutcomeAccepted}).DeliveryID
-	for _, o := range []penstock.Outcome{penstock.OutcomeRejectedAuth, penstock.OutcomeRejectedJSON, penstock.OutcomeRejectedSize} {
+	for _, o := range []penstock.Outcome{
+		penstock.OutcomeRejectedAuth, penstock.OutcomeRejectedJSON, penstock.OutcomeRejectedSize,
+	} {
 		d.deliver(penstock.Arrival{Outcome: o, Reason: "mismatch"})
 	}
 }
@@ -53,13 +60,17 @@ func TestAPayloadIsNeverShownByABrowser(t *testing.T) {
 	t.Parallel()
 	d := &driver{world: start(t), seen: map[string]string{}}
 	d.makeWebhooks()
-	a := d.must(http.StatusOK, "GET", "/api/v1/factory/"+d.seen["factory"]+"/webhooks/"+d.seen["webhook"]+"/deliveries/"+d.seen["delivery"]+"/payload", nil)
+	a := d.must(
+		http.StatusOK, "GET",
+		"/api/v1/factory/"+d.seen["factory"]+"/webhooks/"+d.seen["webhook"]+"/deliveries/"+d.seen["delivery"]+"/payload", nil,
+	)
 	if a.body != hostile {
 		t.Errorf("got %q, want it byte for byte", a.body)
 	}
 	for name, want := range map[string]string{
 		"Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff",
-		"Content-Disposition": `attachment; filename="` + d.seen["delivery"] + `.json"`, "Content-Security-Policy": "sandbox; default-src 'none'",
+		"Content-Disposition":     `attachment; filename="` + d.seen["delivery"] + `.json"`,
+		"Content-Security-Policy": "sandbox; default-src 'none'",
 	} {
 		if got := a.header.Get(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
@@ -76,7 +87,9 @@ func TestAReplayHappensOncePerIdempotencyKey(t *testing.T) {
 	d.must(http.StatusOK, "GET", path, nil).into(t, &old)
 	d.must(http.StatusCreated, "POST", path+"/replay", nil, "Idempotency-Key", "k").into(t, &first)
 	d.must(http.StatusCreated, "POST", path+"/replay", nil, "Idempotency-Key", "k").into(t, &again)
-	if first.ID != again.ID || first.ReplayOf != old.ID || first.IdentitySource != penstock.IdentityReplay || len(first.Runs) != 1 || first.Runs[0] == old.Runs[0] {
+	if first.ID != again.ID || first.ReplayOf != old.ID || first.IdentitySource != penstock.IdentityReplay || len(
+		first.Runs,
+	) != 1 || first.Runs[0] == old.Runs[0] {
 		t.Errorf("replayed %+v, then %+v", first, again)
 	}
 }

@@ -73,5 +73,7 @@ func attachment(name string) string {
 	if plain == name {
 		return `attachment; filename="` + name + `"`
 	}
-	return `attachment; filename="` + plain + `"; filename*=UTF-8''` + strings.ReplaceAll(url.QueryEscape(strings.ToValidUTF8(name, "_")), "+", "%20")
+	return `attachment; filename="` + plain + `"; filename*=UTF-8''` + strings.ReplaceAll(
+		url.QueryEscape(strings.ToValidUTF8(name, "_")), "+", "%20",
+	)
 }

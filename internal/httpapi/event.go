@@ -49,7 +49,9 @@ func (c *call) lastEventID() (int64, error) {
 	if id := c.r.Header.Get("Last-Event-ID"); id != "" {
 		n, err := strconv.ParseInt(id, 10, 64)
 		if err != nil || n < 0 {
-			return 0, penstock.Errorf(penstock.CodeInvalidRequest, "header Last-Event-ID must be the id of an event: a number from 0")
+			return 0, penstock.Errorf(
+				penstock.CodeInvalidRequest, "header Last-Event-ID must be the id of an event: a number from 0",
+			)
 		}
 		return n, nil
 	}
@@ -107,7 +109,9 @@ func (l *listener) report(err error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		l.api.metrics.dropped.Inc()
 	case err != nil && l.ctx().Err() == nil:
-		l.api.log.WarnContext(l.ctx(), "an event stream broke off", "request_id", l.requestID, "run_id", l.param("runId"), "error", err)
+		l.api.log.WarnContext(
+			l.ctx(), "an event stream broke off", "request_id", l.requestID, "run_id", l.param("runId"), "error", err,
+		)
 	}
 }
 

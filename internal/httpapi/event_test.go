@@ -94,12 +94,21 @@ func TestLiveEvents(t *testing.T) {
 		w := start(t, func(s *settings) { s.storeURL = url })
 		id := w.newRun("watch me")
 		live := w.listen(id)
-		if ct := live.resp.Header.Get("Content-Type"); live.resp.StatusCode != http.StatusOK || ct != "text/event-stream" || live.resp.Header.Get("Cache-Control") != "no-store" {
+		if ct := live.resp.Header.Get(
+			"Content-Type",
+		); live.resp.StatusCode != http.StatusOK || ct != "text/event-stream" || live.resp.Header.Get(
+			"Cache-Control",
+		) != "no-store" {
 			t.Fatalf("got %d %s", live.resp.StatusCode, ct)
 		}
 		g := w.work(w.svc.Executions.Control())
 		g.append(g.say("one\ntwo\r\nthree"))
-		g.append(penstock.Draft{Type: penstock.EventAction, At: penstock.Now(), Data: []byte("{\"type\": \"action\",\r\n \"id\": \"a1\", \"category\": \"command\", \"name\": \"run_command\"}")})
+		g.append(
+			penstock.Draft{
+				Type: penstock.EventAction, At: penstock.Now(),
+				Data: []byte("{\"type\": \"action\",\r\n \"id\": \"a1\", \"category\": \"command\", \"name\": \"run_command\"}"),
+			},
+		)
 		g.succeed()
 
 		events := live.until("done")
@@ -134,10 +143,14 @@ func TestLiveEvents(t *testing.T) {
 		})
 		t.Run("ids that there cannot be", func(t *testing.T) {
 			for _, bad := range []string{"x", "-1", "1.5", "99999999999999999999"} {
-				if a := w.do("GET", "/api/v1/agent/runs/"+id+"/events", nil, "Last-Event-ID", bad); a.status != 400 || !strings.Contains(a.body, "Last-Event-ID") {
+				if a := w.do(
+					"GET", "/api/v1/agent/runs/"+id+"/events", nil, "Last-Event-ID", bad,
+				); a.status != 400 || !strings.Contains(a.body, "Last-Event-ID") {
 					t.Errorf("Last-Event-ID %s: got %d %s", bad, a.status, a.body)
 				}
-				if a := w.do("GET", "/api/v1/agent/runs/"+id+"/events?after="+bad, nil); a.status != 400 || !strings.Contains(a.body, "after") {
+				if a := w.do(
+					"GET", "/api/v1/agent/runs/"+id+"/events?after="+bad, nil,
+				); a.status != 400 || !strings.Contains(a.body, "after") {
 					t.Errorf("after=%s: got %d %s", bad, a.status, a.body)
 				}
 			}
@@ -240,7 +253,10 @@ func TestAListenerThatDoesNotReadIsCutOff(t *testing.T) {
 		g.append(g.say(strings.Repeat("noise ", 100_000)))
 	}
 	g.succeed()
-	eventually(t, "the listener to be cut off", func() bool { return counter(t, metrics, "penstock_stream_clients_dropped_total") == 1 })
+	eventually(
+		t, "the listener to be cut off",
+		func() bool { return counter(t, metrics, "penstock_stream_clients_dropped_total") == 1 },
+	)
 	_ = s.resp.Body.Close()
 	if got := len(w.listen(id).until("done")); got < messages {
 		t.Errorf("a listener that reads: got %d events", got)

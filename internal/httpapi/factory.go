@@ -28,7 +28,9 @@ func (a *API) createFactory(c *call) error {
 
 func (a *API) listFactories(c *call) error {
 	q := c.query()
-	fq := penstock.FactoryQuery{Limit: q.limit(penstock.DefaultLimit), Cursor: q.text("cursor"), Search: q.optional("search")}
+	fq := penstock.FactoryQuery{
+		Limit: q.limit(penstock.DefaultLimit), Cursor: q.text("cursor"), Search: q.optional("search"),
+	}
 	if q.err != nil {
 		return q.err
 	}

@@ -45,7 +45,9 @@ func (c *call) idempotencyKey() (string, error) {
 	key := values[0]
 	printable := !strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' })
 	if len(values) > 1 || key == "" || len(key) > 255 || !printable {
-		return "", penstock.Errorf(penstock.CodeInvalidRequest, "header Idempotency-Key must be given once, with 1 to 255 printable ASCII characters")
+		return "", penstock.Errorf(
+			penstock.CodeInvalidRequest, "header Idempotency-Key must be given once, with 1 to 255 printable ASCII characters",
+		)
 	}
 	return key, nil
 }

@@ -64,7 +64,9 @@ func (a *API) appendIdentitySecrets(c *call) error {
 		return err
 	}
 	if len(c.fields()) > 1 {
-		return penstock.Invalid("/secrets_append", "must be the only field of its request; change the others in a request of their own")
+		return penstock.Invalid(
+			"/secrets_append", "must be the only field of its request; change the others in a request of their own",
+		)
 	}
 	if req.Secrets == nil {
 		return penstock.Invalid("/secrets_append", "must be an array, not null")

@@ -37,7 +37,9 @@ func TestSecretsAppendIsAloneInItsRequest(t *testing.T) {
 		t.Errorf("appended: got the secrets %v, want TOKEN", agent.Secrets)
 	}
 	w.must(http.StatusOK, "PUT", path, `{"base_harness": null}`)
-	if a := w.must(http.StatusOK, "PUT", path, `{"base_harness": "oz"}`); !strings.Contains(a.body, `"base_harness":"oz"`) {
+	if a := w.must(
+		http.StatusOK, "PUT", path, `{"base_harness": "oz"}`,
+	); !strings.Contains(a.body, `"base_harness":"oz"`) {
 		t.Errorf("base_harness is not shown: %s", a.body)
 	}
 }

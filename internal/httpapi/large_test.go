@@ -24,7 +24,10 @@ func TestBodyThatIsMuchTooLarge(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		head := fmt.Sprintf("POST /api/v1/agent/environments HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n", w.admin)
+		head := fmt.Sprintf(
+			"POST /api/v1/agent/environments HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n",
+			w.admin,
+		)
 		if _, err := conn.Write([]byte(head + framed)); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -31,7 +31,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "penstock_http_requests_total", Help: "Requests answered.",
 		}, []string{"method", "route", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "penstock_http_request_duration_seconds", Help: "Time from the headers of a request to the end of its answer; event streams aside.",
+			Name:    "penstock_http_request_duration_seconds",
+			Help:    "Time from the headers of a request to the end of its answer; event streams aside.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"method", "route"}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -101,12 +102,15 @@ func (c *call) span() (end func()) {
 	if route == "" {
 		name, route = "unmatched", "unmatched"
 	}
-	ctx, span := c.api.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer)) //nolint:spancheck // the caller ends it
+	//nolint:spancheck // the caller ends it
+	ctx, span := c.api.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
 	c.r = c.r.WithContext(ctx)
 	return func() { //nolint:spancheck // see above
 		status := cmp.Or(c.rec.status, statusClosed)
 		span.SetAttributes(
-			attribute.String("http.request.method", c.spanMethod()), attribute.String("http.route", route), attribute.String("url.path", route),
+			attribute.String(
+				"http.request.method", c.spanMethod(),
+			), attribute.String("http.route", route), attribute.String("url.path", route),
 			attribute.Int("http.response.status_code", status), attribute.String("client.address", c.peer.addr.String()),
 			attribute.String("user_agent.original", c.r.UserAgent()), attribute.String("penstock.request_id", c.requestID),
 		)

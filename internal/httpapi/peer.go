@@ -80,5 +80,8 @@ func (c *call) checkSecure() error {
 	if c.peer.secure || c.route.plain {
 		return nil
 	}
-	return penstock.Errorf(penstock.CodeNotAuthorized, "this server answers over HTTPS only; behind a proxy, name it in --trusted-proxies and let it set X-Forwarded-Proto")
+	return penstock.Errorf(
+		penstock.CodeNotAuthorized,
+		"this server answers over HTTPS only; behind a proxy, name it in --trusted-proxies and let it set X-Forwarded-Proto",
+	)
 }

@@ -21,10 +21,16 @@ func TestClientAddressAndSafety(t *testing.T) {
 		header        http.Header
 		want          peer
 	}{
-		{"loopback", "127.0.0.1:9", "127.0.0.1:80", nil, false, nil, peer{addr: netip.MustParseAddr("127.0.0.1"), secure: true}},
+		{
+			"loopback", "127.0.0.1:9", "127.0.0.1:80", nil, false, nil,
+			peer{addr: netip.MustParseAddr("127.0.0.1"), secure: true},
+		},
 		{"loopback, IPv6", "[::1]:9", "[::1]:80", nil, false, nil, peer{addr: netip.MustParseAddr("::1"), secure: true}},
 		{"plain from afar", "192.0.2.7:9", "192.0.2.1:80", nil, false, nil, peer{addr: netip.MustParseAddr("192.0.2.7")}},
-		{"TLS from afar", "192.0.2.7:9", "192.0.2.1:443", nil, true, nil, peer{addr: netip.MustParseAddr("192.0.2.7"), secure: true, https: true}},
+		{
+			"TLS from afar", "192.0.2.7:9", "192.0.2.1:443", nil, true, nil,
+			peer{addr: netip.MustParseAddr("192.0.2.7"), secure: true, https: true},
+		},
 		{
 			"headers of a stranger count for nothing", "192.0.2.7:9", "192.0.2.1:80", proxies, false,
 			http.Header{"X-Forwarded-For": {"127.0.0.1"}, "X-Forwarded-Proto": {"https"}},
@@ -45,10 +51,15 @@ func TestClientAddressAndSafety(t *testing.T) {
 			http.Header{"X-Forwarded-For": {"203.0.113.5"}, "X-Forwarded-Proto": {"http"}},
 			peer{addr: netip.MustParseAddr("203.0.113.5")},
 		},
-		{"proxy that does not say", "10.1.1.1:9", "10.1.1.2:80", proxies, false, nil, peer{addr: netip.MustParseAddr("10.1.1.1")}},
+		{
+			"proxy that does not say", "10.1.1.1:9", "10.1.1.2:80", proxies, false, nil,
+			peer{addr: netip.MustParseAddr("10.1.1.1")},
+		},
 		{
 			"a client that forges hops before two proxies", "10.1.1.1:9", "10.1.1.2:80", proxies, false,
-			http.Header{"X-Forwarded-For": {"127.0.0.1, 198.51.100.9", "203.0.113.5:4711, 10.9.9.9"}, "X-Forwarded-Proto": {"https"}},
+			http.Header{
+				"X-Forwarded-For": {"127.0.0.1, 198.51.100.9", "203.0.113.5:4711, 10.9.9.9"}, "X-Forwarded-Proto": {"https"},
+			},
 			peer{addr: netip.MustParseAddr("203.0.113.5"), secure: true, https: true},
 		},
 		{

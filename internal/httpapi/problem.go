@@ -37,7 +37,9 @@ func (c *call) fail(err error) {
 		panic(http.ErrAbortHandler)
 	}
 	h := c.w.Header()
-	for _, name := range []string{"Content-Length", "Content-Disposition", "Content-Range", "Accept-Ranges", "Last-Modified", "Etag"} {
+	for _, name := range []string{
+		"Content-Length", "Content-Disposition", "Content-Range", "Accept-Ranges", "Last-Modified", "Etag",
+	} {
 		h.Del(name)
 	}
 	details := problem.Of(c.api.origin, e)
@@ -81,7 +83,9 @@ func (c *call) shown(err error) *penstock.Error {
 	}
 	ctx := c.r.Context()
 	if !ok && errors.Is(err, context.Canceled) && c.api.isStopping() {
-		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the server is stopping", RetryAfter: time.Second, Cause: err}
+		return &penstock.Error{
+			Code: penstock.CodeUnavailable, Detail: "the server is stopping", RetryAfter: time.Second, Cause: err,
+		}
 	}
 	if errors.Is(context.Cause(ctx), errPatience) {
 		e, ok = &penstock.Error{
@@ -93,11 +97,16 @@ func (c *call) shown(err error) *penstock.Error {
 	if ok && e.Code == penstock.CodeUnavailable {
 		level = slog.LevelWarn
 	}
-	c.api.log.Log(ctx, level, "a request failed", "request_id", c.requestID, "route", c.route.Pattern, "trace_id", c.traceID(), "error", err)
+	c.api.log.Log(
+		ctx, level, "a request failed", "request_id", c.requestID, "route", c.route.Pattern, "trace_id", c.traceID(), "error",
+		err,
+	)
 	if ok {
 		return e
 	}
-	return penstock.Errorf(penstock.CodeInternal, "the server could not do this; its log has the cause under request id %s", c.requestID)
+	return penstock.Errorf(
+		penstock.CodeInternal, "the server could not do this; its log has the cause under request id %s", c.requestID,
+	)
 }
 
 // instance is the route of the request rather than its path, which may hold a

@@ -24,7 +24,10 @@ func (c *call) query() *query {
 	values, err := url.ParseQuery(c.r.URL.RawQuery)
 	q := &query{values: values}
 	if err != nil {
-		q.err = penstock.Errorf(penstock.CodeInvalidRequest, "the query is not encoded as it must be: use & between parameters and percent-encode the rest")
+		q.err = penstock.Errorf(
+			penstock.CodeInvalidRequest,
+			"the query is not encoded as it must be: use & between parameters and percent-encode the rest",
+		)
 	}
 	return q
 }
@@ -237,7 +240,8 @@ func (c *call) runQuery() (rq penstock.RunQuery, none bool, err error) {
 		Sources:  q.sources(),
 		Location: oneOf(q, "execution_location", "LOCAL", "REMOTE"),
 
-		CreatedAfter: q.after("created_after"), CreatedBefore: q.before("created_before"), UpdatedAfter: q.after("updated_after"),
+		CreatedAfter: q.after("created_after"), CreatedBefore: q.before("created_before"),
+		UpdatedAfter: q.after("updated_after"),
 
 		EnvironmentID: q.text("environment_id"), Skill: q.alias("skill", "skill_spec"), ScheduleID: q.text("schedule_id"),
 		AncestorID: q.text("ancestor_run_id"), AutomationID: q.text("automation_id"), FactoryUIDs: q.texts("factory_uid"),

@@ -26,25 +26,55 @@ func TestRunQueryReadsEveryFilter(t *testing.T) {
 	}{
 		{"nothing", "", penstock.RunQuery{}},
 		{"unknown parameters", "colour=red&page=2", penstock.RunQuery{}},
-		{"paging", "limit=500&cursor=abc&sort_by=created_at&sort_order=asc", penstock.RunQuery{Limit: 500, Cursor: "abc", SortBy: "created_at", Ascending: true}},
+		{
+			"paging", "limit=500&cursor=abc&sort_by=created_at&sort_order=asc",
+			penstock.RunQuery{Limit: 500, Cursor: "abc", SortBy: "created_at", Ascending: true},
+		},
 		{"an empty cursor is the first page", "cursor=&q=", penstock.RunQuery{}},
 		{"states", "state=QUEUED&state=FAILED", penstock.RunQuery{States: []penstock.State{"QUEUED", "FAILED"}}},
 		{"a group of states", "task_status=failed", penstock.RunQuery{States: []penstock.State{"FAILED", "ERROR"}}},
-		{"states within a group", "task_status=failed&state=QUEUED&state=ERROR", penstock.RunQuery{States: []penstock.State{"ERROR"}}},
-		{"times", "created_after=2026-01-31T11:00:00Z&created_before=2026-01-31T12:00:00%2B01:00&updated_after=2026-01-31T12:00:00+01:00", penstock.RunQuery{CreatedAfter: day, CreatedBefore: day, UpdatedAfter: day}},
-		{"times between two milliseconds", "created_after=2026-01-31T10:59:59.999999Z&created_before=2026-01-31T10:59:59.999001Z&updated_after=2026-01-31T11:00:00.000999Z", penstock.RunQuery{CreatedAfter: day - 1, CreatedBefore: day, UpdatedAfter: day}},
+		{
+			"states within a group", "task_status=failed&state=QUEUED&state=ERROR",
+			penstock.RunQuery{States: []penstock.State{"ERROR"}},
+		},
+		{
+			"times",
+			"created_after=2026-01-31T11:00:00Z&created_before=2026-01-31T12:00:00%2B01:00&updated_after=2026-01-31T12:00:00+01:00",
+			penstock.RunQuery{CreatedAfter: day, CreatedBefore: day, UpdatedAfter: day},
+		},
+		{
+			"times between two milliseconds",
+			"created_after=2026-01-31T10:59:59.999999Z&created_before=2026-01-31T10:59:59.999001Z&updated_after=2026-01-31T11:00:00.000999Z",
+			penstock.RunQuery{CreatedAfter: day - 1, CreatedBefore: day, UpdatedAfter: day},
+		},
 		{"times in lower case", "created_before=2026-01-31t11:00:00z", penstock.RunQuery{CreatedBefore: day}},
-		{"times before all others", "created_before=1970-01-01T00:00:00Z&created_after=0001-01-01T00:00:00Z", penstock.RunQuery{CreatedBefore: 1, CreatedAfter: 1}},
+		{
+			"times before all others", "created_before=1970-01-01T00:00:00Z&created_after=0001-01-01T00:00:00Z",
+			penstock.RunQuery{CreatedBefore: 1, CreatedAfter: 1},
+		},
 		{"names", "name=n&model_id=m&creator=c&executor=e&schedule_id=s&ancestor_run_id=a&automation_id=o&webhook_uid=w&environment_id=empty-environment", penstock.RunQuery{
-			Name: "n", ModelID: "m", Creator: "c", Executor: "e", ScheduleID: "s", AncestorID: "a", AutomationID: "o", WebhookUID: "w", EnvironmentID: penstock.EmptyEnvironment,
+			Name: "n", ModelID: "m", Creator: "c", Executor: "e", ScheduleID: "s", AncestorID: "a", AutomationID: "o",
+			WebhookUID: "w", EnvironmentID: penstock.EmptyEnvironment,
 		}},
-		{"enumerations", "source=GITHUB_ACTION&execution_location=REMOTE&artifact_type=PLAN", penstock.RunQuery{Sources: []penstock.Source{"GITHUB_ACTION"}, Location: "REMOTE", ArtifactType: "PLAN"}},
-		{"sources", "source=CUSTOM_WEBHOOK&source=CLI&source=TEAMS", penstock.RunQuery{Sources: []penstock.Source{"WEBHOOK", "CLI", "TEAMS"}}},
-		{"groups of states", "task_status=failed&task_status=blocked", penstock.RunQuery{States: []penstock.State{"FAILED", "ERROR", "BLOCKED"}}},
+		{
+			"enumerations", "source=GITHUB_ACTION&execution_location=REMOTE&artifact_type=PLAN",
+			penstock.RunQuery{Sources: []penstock.Source{"GITHUB_ACTION"}, Location: "REMOTE", ArtifactType: "PLAN"},
+		},
+		{
+			"sources", "source=CUSTOM_WEBHOOK&source=CLI&source=TEAMS",
+			penstock.RunQuery{Sources: []penstock.Source{"WEBHOOK", "CLI", "TEAMS"}},
+		},
+		{
+			"groups of states", "task_status=failed&task_status=blocked",
+			penstock.RunQuery{States: []penstock.State{"FAILED", "ERROR", "BLOCKED"}},
+		},
 		{"a skill by its other name", "skill_spec=o/r:n", penstock.RunQuery{Skill: "o/r:n"}},
 		{"a skill by both names", "skill=o/r:n&skill_spec=o/r:n", penstock.RunQuery{Skill: "o/r:n"}},
 		{"factories", "factory_uid=a&factory_uid=b", penstock.RunQuery{FactoryUIDs: []string{"a", "b"}}},
-		{"metadata", "metadata[ticket]=OPS-1&metadata%5Bempty%5D=", penstock.RunQuery{Metadata: map[string]string{"ticket": "OPS-1", "empty": ""}}},
+		{
+			"metadata", "metadata[ticket]=OPS-1&metadata%5Bempty%5D=",
+			penstock.RunQuery{Metadata: map[string]string{"ticket": "OPS-1", "empty": ""}},
+		},
 		{"text", "q=flaky+login", penstock.RunQuery{Text: "flaky login"}},
 	}
 	for _, tt := range tests {
@@ -92,7 +122,10 @@ func TestBadQueryParametersAreNamed(t *testing.T) {
 		{"name=%ff", "query parameter name must be UTF-8 without NUL"},
 		{"factory_uid=%ff", "query parameter factory_uid must not be empty, and must be UTF-8"},
 		{"skill=a:b&skill_spec=c:d", "query parameter skill and skill_spec are the same parameter"},
-		{"metadata[a]=1&metadata[b]=1&metadata[c]=1&metadata[d]=1&metadata[e]=1&metadata[f]=1", "query parameter metadata may be given for at most 5 keys"},
+		{
+			"metadata[a]=1&metadata[b]=1&metadata[c]=1&metadata[d]=1&metadata[e]=1&metadata[f]=1",
+			"query parameter metadata may be given for at most 5 keys",
+		},
 		{"metadata[a=1", "query parameter metadata must be written as metadata[key]=value"},
 		{"metadata[a%20b]=1", "query parameter metadata has a key or value that no run can have"},
 		{"metadata[a]=1&metadata[a]=2", "query parameter metadata[a] must not be given more than once"},

@@ -24,8 +24,11 @@ func TestProblemsHaveTheirShape(t *testing.T) {
 	a.into(t, &got)
 	want := problem.Details{
 		Type: w.url + "/docs/errors/invalid_request", Title: "Invalid request", Status: 400,
-		Error: "Invalid request: /config/harness/type must be a string, not a number", Detail: "/config/harness/type must be a string, not a number",
-		Instance: "/api/v1/agent/runs", Errors: []penstock.FieldError{{Pointer: "/config/harness/type", Detail: "must be a string, not a number"}},
+		Error:    "Invalid request: /config/harness/type must be a string, not a number",
+		Detail:   "/config/harness/type must be a string, not a number",
+		Instance: "/api/v1/agent/runs", Errors: []penstock.FieldError{
+			{Pointer: "/config/harness/type", Detail: "must be a string, not a number"},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -53,13 +56,28 @@ func TestBodiesOfTheWrongKindAreRefused(t *testing.T) {
 		status     int
 		want       string
 	}{
-		{"a form, as curl -d sends it", `{"prompt": "x"}`, []string{"Content-Type", "application/x-www-form-urlencoded"}, 400, "Content-Type: application/json"},
-		{"another character set", `{"prompt": "x"}`, []string{"Content-Type", "application/json; charset=latin1"}, 400, "Content-Type: application/json"},
+		{
+			"a form, as curl -d sends it", `{"prompt": "x"}`,
+			[]string{"Content-Type", "application/x-www-form-urlencoded"},
+			400,
+			"Content-Type: application/json",
+		},
+		{
+			"another character set", `{"prompt": "x"}`,
+			[]string{"Content-Type", "application/json; charset=latin1"},
+			400,
+			"Content-Type: application/json",
+		},
 		{"compressed", `{"prompt": "x"}`, []string{"Content-Encoding", "gzip"}, 400, "without Content-Encoding"},
 		{"empty", ``, nil, 400, "it is empty"},
 		{"too large", large, nil, 413, "more than the"},
 		{"no type at all", `{"prompt": "x"}`, []string{"Content-Type", ""}, 200, "run_id"},
-		{"JSON by a longer name", `{"prompt": "x"}`, []string{"Content-Type", "application/vnd.x+json; charset=UTF-8"}, 200, "run_id"},
+		{
+			"JSON by a longer name", `{"prompt": "x"}`,
+			[]string{"Content-Type", "application/vnd.x+json; charset=UTF-8"},
+			200,
+			"run_id",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -102,8 +120,14 @@ func TestABodyThatBreaksOffStartsNothing(t *testing.T) {
 	lease := fmt.Sprintf("%s/%d/%s", g.a.Lease.RunID, g.a.Lease.ExecutionID, g.a.Lease.Token)
 	tests := []struct{ name, method, path, key, body, headers string }{
 		{"a run", "POST", "/api/v1/agent/runs", w.admin, `{"prompt": "half a`, "Content-Type: application/json"},
-		{"an artifact", "POST", "/api/v1/agent/runs/" + id + "/artifacts", w.admin, string(artifact[:len(artifact)-30]), "Content-Type: " + kind},
-		{"a worker's file", "PUT", "/api/v1/worker/save", worker, upload, "Content-Type: multipart/form-data; boundary=b\r\nX-Penstock-Lease: " + lease},
+		{
+			"an artifact", "POST", "/api/v1/agent/runs/" + id + "/artifacts", w.admin, string(artifact[:len(artifact)-30]),
+			"Content-Type: " + kind,
+		},
+		{
+			"a worker's file", "PUT", "/api/v1/worker/save", worker, upload,
+			"Content-Type: multipart/form-data; boundary=b\r\nX-Penstock-Lease: " + lease,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -191,7 +215,9 @@ func TestPathsAndMethodsThatThereAreNot(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			a := w.do(tt.method, tt.path, nil)
-			if a.status != tt.status || a.header.Get("Allow") != tt.allow || a.header.Get("Content-Type") != "application/problem+json" {
+			if a.status != tt.status || a.header.Get("Allow") != tt.allow || a.header.Get(
+				"Content-Type",
+			) != "application/problem+json" {
 				t.Errorf("got %d, Allow %q, %s: %s", a.status, a.header.Get("Allow"), a.header.Get("Content-Type"), a.body)
 			}
 		})
@@ -204,7 +230,9 @@ func TestPathsAndMethodsThatThereAreNot(t *testing.T) {
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	if got := w.do("GET", "/api/v1/me", nil, "X-Request-Id", "Client-7.b_1").header.Get("X-Request-ID"); got != "Client-7.b_1" {
+	if got := w.do(
+		"GET", "/api/v1/me", nil, "X-Request-Id", "Client-7.b_1",
+	).header.Get("X-Request-ID"); got != "Client-7.b_1" {
 		t.Errorf("a sane id: got %q", got)
 	}
 	for _, id := range []string{"two words", `"quoted"`, strings.Repeat("x", 129), "emoji😀"} {
@@ -218,7 +246,9 @@ func TestRequestIDs(t *testing.T) {
 func TestUnknownFieldsAreIgnoredAndNamed(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	a := w.must(http.StatusOK, "POST", "/api/v1/agent/runs", `{"prompt": "x", "promtp": "y", "config": {"model_idd": "z"}}`)
+	a := w.must(
+		http.StatusOK, "POST", "/api/v1/agent/runs", `{"prompt": "x", "promtp": "y", "config": {"model_idd": "z"}}`,
+	)
 	if got, want := a.header.Get("X-Penstock-Ignored-Fields"), "/promtp, /config/model_idd"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -233,39 +263,67 @@ func TestRequestsOfOtherClientsOfTheAPI(t *testing.T) {
 		status int
 		detail string
 	}{
-		"secrets":               {`[{"name": "NONE"}, "NEITHER"]`, 400, `{"pointer":"/config/secrets/0","detail":"the team has no managed secret \"NONE\""}`},
+		"secrets": {
+			`[{"name": "NONE"}, "NEITHER"]`, 400,
+			`{"pointer":"/config/secrets/0","detail":"the team has no managed secret \"NONE\""}`,
+		},
 		"secrets ":              {`[{"nam": "NONE"}]`, 400, `"/config/secrets/0","detail":"is not a name of a secret`},
 		"secrets  ":             {`[{"name": 5}]`, 400, `"/config/secrets/0/name","detail":"must be a string, not a number"`},
 		"secrets   ":            {`"A"`, 400, `"/config/secrets","detail":"must be an array, not a string"`},
 		"idle_timeout_minutes":  {`0`, 200, ""},
 		"idle_timeout_minutes ": {`-1`, 400, `"/config/idle_timeout_minutes","detail":"must be from 0 to 60"`},
 		"memory_stores":         {`[{"uid": "m1", "access": "read_only", "instructions": "Look things up."}]`, 200, ""},
-		"memory_stores ":        {`[{"uid": "", "access": "write", "instructions": " "}]`, 400, `"/config/memory_stores/0/access","detail":"must be read_write or read_only"`},
-		"memory_stores  ":       {`{"uid": "m1"}`, 400, `"/config/memory_stores","detail":"must be an array, not an object"`},
+		"memory_stores ": {
+			`[{"uid": "", "access": "write", "instructions": " "}]`, 400,
+			`"/config/memory_stores/0/access","detail":"must be read_write or read_only"`,
+		},
+		"memory_stores  ": {`{"uid": "m1"}`, 400, `"/config/memory_stores","detail":"must be an array, not an object"`},
 		"memory_stores   ": {
 			`[{"uid": "m1", "access": "read_only", "instructions": "x"}, {"uid": "m1", "access": "read_only", "instructions": "x"}]`,
 			400, `"/config/memory_stores/1/uid","detail":"names a memory store that is listed already"`,
 		},
-		"inference_providers":   {`{"aws": {"disabled": true, "region": "eu-west-1", "role_arn": "arn:aws:iam::1:role/r"}}`, 200, ""},
-		"inference_providers ":  {`{"aws": {"disabled": "yes"}}`, 400, `"/config/inference_providers/aws/disabled","detail":"must be true or false, not a string"`},
+		"inference_providers": {
+			`{"aws": {"disabled": true, "region": "eu-west-1", "role_arn": "arn:aws:iam::1:role/r"}}`, 200, "",
+		},
+		"inference_providers ": {
+			`{"aws": {"disabled": "yes"}}`, 400,
+			`"/config/inference_providers/aws/disabled","detail":"must be true or false, not a string"`,
+		},
 		"inference_providers  ": {`[]`, 400, `"/config/inference_providers","detail":"must be an object, not an array"`},
 		"mcp_servers":           {`{"linear": {"warp_id": "linear"}}`, 200, ""},
-		"mcp_servers ":          {`{"a/b": {"url": "ftp://x"}}`, 400, `"/config/mcp_servers/a~1b/url","detail":"must be an http or https URL"`},
-		"mcp_servers  ":         {`{"x": {"warp_id": "m", "url": "https://x"}}`, 400, `"/config/mcp_servers/x/url","detail":"cannot be given together with warp_id`},
-		"mcp_servers   ":        {`{"x": {"url": "https://x", "env": {"A": "b"}}}`, 400, `"/config/mcp_servers/x/env","detail":"goes with command only"`},
-		"mcp_servers    ":       {`{"x": {"id": "a", "warp_id": "b"}}`, 400, `"/config/mcp_servers/x/warp_id","detail":"cannot be given together with id`},
-		"worker_host":           {`"warp"`, 200, ""},
+		"mcp_servers ": {
+			`{"a/b": {"url": "ftp://x"}}`, 400, `"/config/mcp_servers/a~1b/url","detail":"must be an http or https URL"`,
+		},
+		"mcp_servers  ": {
+			`{"x": {"warp_id": "m", "url": "https://x"}}`, 400,
+			`"/config/mcp_servers/x/url","detail":"cannot be given together with warp_id`,
+		},
+		"mcp_servers   ": {
+			`{"x": {"url": "https://x", "env": {"A": "b"}}}`, 400,
+			`"/config/mcp_servers/x/env","detail":"goes with command only"`,
+		},
+		"mcp_servers    ": {
+			`{"x": {"id": "a", "warp_id": "b"}}`, 400,
+			`"/config/mcp_servers/x/warp_id","detail":"cannot be given together with id`,
+		},
+		"worker_host": {`"warp"`, 200, ""},
 	} {
 		body := `{"prompt": "p", "config": {"` + strings.TrimSpace(name) + `": ` + want.value + `}}`
 		if a := w.must(want.status, "POST", "/api/v1/agent/runs", body); !strings.Contains(a.body, want.detail) {
 			t.Errorf("%s: got %s\nwant %s", body, a.body, want.detail)
 		}
 	}
-	a := w.must(http.StatusBadRequest, "POST", "/api/v1/agent/runs", `{"prompt": "p", "config": {"secrets": ["A", {"name": "B", "version": 1}]}}`)
+	a := w.must(
+		http.StatusBadRequest, "POST", "/api/v1/agent/runs",
+		`{"prompt": "p", "config": {"secrets": ["A", {"name": "B", "version": 1}]}}`,
+	)
 	if got := a.header.Get("X-Penstock-Ignored-Fields"); got != "/config/secrets/1/version" {
 		t.Errorf("ignored: got %q", got)
 	}
-	w.must(http.StatusOK, "GET", "/api/v1/agent/runs?source=CUSTOM_WEBHOOK&source=API&source=MCP&task_status=running&task_status=failed", nil)
+	w.must(
+		http.StatusOK, "GET",
+		"/api/v1/agent/runs?source=CUSTOM_WEBHOOK&source=API&source=MCP&task_status=running&task_status=failed", nil,
+	)
 }
 
 func TestTheSourceOfARunIsLimitedToWhatCallersMaySay(t *testing.T) {
@@ -277,7 +335,9 @@ func TestTheSourceOfARunIsLimitedToWhatCallersMaySay(t *testing.T) {
 			t.Errorf("%q: got %s", said, a.body)
 		}
 	}
-	for said, want := range map[string]string{"CLI": "CLI", "WEB_APP": "WEB_APP", "GITHUB_ACTION": "GITHUB_ACTION", "": "API"} {
+	for said, want := range map[string]string{
+		"CLI": "CLI", "WEB_APP": "WEB_APP", "GITHUB_ACTION": "GITHUB_ACTION", "": "API",
+	} {
 		id := w.must(http.StatusOK, "POST", "/api/v1/agent/run", `{"prompt": "x"}`, "X-Penstock-Source", said).field("run_id")
 		if got := w.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id, nil).field("source"); got != want {
 			t.Errorf("%q: got %q, want %q", said, got, want)
@@ -288,10 +348,14 @@ func TestTheSourceOfARunIsLimitedToWhatCallersMaySay(t *testing.T) {
 func TestPagesOfOtherOrigins(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(s *settings) { s.api.CORSOrigins = []string{"https://app.example"} })
-	ask := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization", "Authorization", ""}
+	ask := []string{
+		"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization", "Authorization", "",
+	}
 	a := w.do("OPTIONS", "/api/v1/agent/runs", nil, append(ask, "Origin", "https://app.example")...)
 	if a.status != 204 || a.header.Get("Access-Control-Allow-Origin") != "https://app.example" ||
-		!strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Idempotency-Key") || a.header.Get("Vary") != "Origin" {
+		!strings.Contains(
+			a.header.Get("Access-Control-Allow-Headers"), "Idempotency-Key",
+		) || a.header.Get("Vary") != "Origin" {
 		t.Errorf("preflight: got %d %v", a.status, a.header)
 	}
 	a = w.do("OPTIONS", "/api/v1/agent/runs", nil, append(ask, "Origin", "https://evil.example")...)
@@ -299,10 +363,14 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		t.Errorf("preflight of a stranger: got %d %v", a.status, a.header)
 	}
 	a = w.do("GET", "/api/v1/nothing", nil, "Origin", "https://app.example")
-	if a.header.Get("Access-Control-Allow-Origin") != "https://app.example" || !strings.Contains(a.header.Get("Access-Control-Expose-Headers"), "X-Penstock-Warnings, X-Request-Id") {
+	if a.header.Get("Access-Control-Allow-Origin") != "https://app.example" || !strings.Contains(
+		a.header.Get("Access-Control-Expose-Headers"), "X-Penstock-Warnings, X-Request-Id",
+	) {
 		t.Errorf("an error: got %v, want it readable too", a.header)
 	}
-	if a := start(t).do("GET", "/api/v1/me", nil, "Origin", "https://app.example"); a.header.Get("Access-Control-Allow-Origin") != "" {
+	if a := start(t).do(
+		"GET", "/api/v1/me", nil, "Origin", "https://app.example",
+	); a.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Error("no origin is allowed by default")
 	}
 }
@@ -333,7 +401,9 @@ func TestBodiesThatAreNestedDeeply(t *testing.T) {
 	// What one delivery may be can be tried out as well.
 	payload := `{"filter":{},"payload":` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + "}"
 	uid := w.must(http.StatusCreated, "POST", "/api/v1/factory", map[string]any{"name": "deep"}).field("uid")
-	w.must(http.StatusOK, "POST", "/api/v1/factory/"+uid+"/test-filter", []byte(payload), "Content-Type", "application/json")
+	w.must(
+		http.StatusOK, "POST", "/api/v1/factory/"+uid+"/test-filter", []byte(payload), "Content-Type", "application/json",
+	)
 }
 
 func TestWarningsAreHeaders(t *testing.T) {
@@ -345,7 +415,9 @@ func TestWarningsAreHeaders(t *testing.T) {
 		if got := a.header.Values("X-Penstock-Warnings"); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
-		if a := w.must(http.StatusOK, "POST", path, `{"prompt": "p", "config": {"model_id": "auto"}}`); a.header.Values("X-Penstock-Warnings") != nil {
+		if a := w.must(
+			http.StatusOK, "POST", path, `{"prompt": "p", "config": {"model_id": "auto"}}`,
+		); a.header.Values("X-Penstock-Warnings") != nil {
 			t.Errorf("%s: got %q", path, a.header.Values("X-Penstock-Warnings"))
 		}
 	}

@@ -52,7 +52,10 @@ func (c *call) checkRunSize(attachments []penstock.Attachment) error {
 		files += len(file.Data)
 	}
 	if files > penstock.MaxAttachmentBytes {
-		return penstock.Errorf(penstock.CodePayloadTooLarge, "the attachments have %d bytes in all; at most %d are allowed", files, penstock.MaxAttachmentBytes)
+		return penstock.Errorf(
+			penstock.CodePayloadTooLarge, "the attachments have %d bytes in all; at most %d are allowed", files,
+			penstock.MaxAttachmentBytes,
+		)
 	}
 	if rest > maxJSON {
 		return tooLarge(maxJSON)
@@ -69,7 +72,9 @@ func (c *call) source() (penstock.Source, error) {
 	}
 	callers := []penstock.Source{penstock.SourceCLI, penstock.SourceWebApp, penstock.SourceGitHubAction}
 	if !slices.Contains(callers, said) {
-		return "", penstock.Errorf(penstock.CodeInvalidRequest, "the header X-Penstock-Source must be one of %s; leave it out for API", list(callers))
+		return "", penstock.Errorf(
+			penstock.CodeInvalidRequest, "the header X-Penstock-Source must be one of %s; leave it out for API", list(callers),
+		)
 	}
 	return said, nil
 }

@@ -34,7 +34,8 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -70,7 +71,9 @@ func TestAServerThatStartsIsAliveAndNotReady(t *testing.T) {
 	w.must(http.StatusOK, "GET", "/healthz", nil)
 	for _, path := range []string{"/readyz", "/api/v1/me"} {
 		a := w.must(http.StatusServiceUnavailable, "GET", path, nil)
-		if a.header.Get("Retry-After") == "" || a.header.Get("X-Should-Retry") != "true" || !strings.Contains(a.body, "starting") {
+		if a.header.Get("Retry-After") == "" || a.header.Get("X-Should-Retry") != "true" || !strings.Contains(
+			a.body, "starting",
+		) {
 			t.Errorf("%s: got %v %s", path, a.header, a.body)
 		}
 	}
@@ -86,10 +89,14 @@ func TestAPanicIsAnInternalErrorAndLogged(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(s *settings) { s.api.Service = &service.Service{} })
 	a := w.must(http.StatusInternalServerError, "GET", "/api/v1/me", nil)
-	if a.header.Get("X-Should-Retry") != "true" || strings.Contains(a.body, "nil pointer") || !strings.Contains(a.body, a.header.Get("X-Request-ID")) {
+	if a.header.Get("X-Should-Retry") != "true" || strings.Contains(a.body, "nil pointer") || !strings.Contains(
+		a.body, a.header.Get("X-Request-ID"),
+	) {
 		t.Errorf("got %s, want nothing but the request's id", a.body)
 	}
-	if log := w.log.String(); !strings.Contains(log, "nil pointer") || !strings.Contains(log, a.header.Get("X-Request-ID")) {
+	if log := w.log.String(); !strings.Contains(log, "nil pointer") || !strings.Contains(
+		log, a.header.Get("X-Request-ID"),
+	) {
 		t.Errorf("the log lacks the cause: %s", log)
 	}
 }
@@ -117,7 +124,8 @@ func TestTracesAreContinuedAndNamedInErrors(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"http.route": "/api/v1/agent/runs/{runId}", "url.path": "/api/v1/agent/runs/{runId}", "http.request.method": "GET",
-		"http.response.status_code": "404", "client.address": "127.0.0.1", "penstock.request_id": a.header.Get("X-Request-ID"),
+		"http.response.status_code": "404", "client.address": "127.0.0.1",
+		"penstock.request_id": a.header.Get("X-Request-ID"),
 	} {
 		if got[name] != want {
 			t.Errorf("%s: got %q, want %q", name, got[name], want)
@@ -173,12 +181,16 @@ func TestTheFrontPageLeadsOn(t *testing.T) {
 		t.Errorf("got %q", a.body)
 	}
 	id := penstock.NewID()
-	if page := w.must(http.StatusOK, "GET", "/runs/"+id, nil, "Authorization", ""); !strings.Contains(page.body, "penstock run watch "+id) {
+	if page := w.must(
+		http.StatusOK, "GET", "/runs/"+id, nil, "Authorization", "",
+	); !strings.Contains(page.body, "penstock run watch "+id) {
 		t.Errorf("a run's page says %q", page.body)
 	}
 	w.must(http.StatusNotFound, "GET", "/runs/%3Cscript%3E", nil, "Authorization", "")
 	docs := w.must(http.StatusOK, "GET", "/docs", nil, "Authorization", "")
-	if !strings.HasPrefix(docs.header.Get("Content-Type"), "text/html") || !strings.Contains(docs.header.Get("Content-Security-Policy"), "style-src") {
+	if !strings.HasPrefix(docs.header.Get("Content-Type"), "text/html") || !strings.Contains(
+		docs.header.Get("Content-Security-Policy"), "style-src",
+	) {
 		t.Errorf("docs: got %v", docs.header)
 	}
 }
@@ -223,7 +235,9 @@ func TestServerOutlivesWhatItsMachineLacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httpapi.NewServer(httpapi.ServerOptions{Log: slog.New(slog.DiscardHandler), PublicURL: "http://" + l.Addr().String()})
+	s := httpapi.NewServer(
+		httpapi.ServerOptions{Log: slog.New(slog.DiscardHandler), PublicURL: "http://" + l.Addr().String()},
+	)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {

@@ -56,7 +56,9 @@ func TestSession(t *testing.T) {
 	var session penstock.Session
 	got.into(t, &session)
 	want := penstock.Session{
-		Team: "default", Actor: penstock.Actor{Type: "user", UID: "admin", DisplayName: "Admin"}, Scopes: []penstock.Scope{penstock.ScopeAdmin},
+		Team: "default", Actor: penstock.Actor{
+			Type: "user", UID: "admin", DisplayName: "Admin",
+		}, Scopes: []penstock.Scope{penstock.ScopeAdmin},
 		KeyUID: "first", ExpiresAt: session.ExpiresAt, IdleSeconds: 24 * 3600,
 	}
 	if diff := cmp.Diff(want, session); diff != "" {
@@ -96,12 +98,25 @@ func TestSessionCookie(t *testing.T) {
 		headers []string
 		want    string
 	}{
-		{"over HTTPS it is bound to this host", overTLS, nil, `^__Host-penstock_session=[\w-]{43}; Path=/; HttpOnly; Secure; SameSite=Strict$`},
-		{"behind a proxy that ends TLS it is never sent in the clear", start(t), []string{"X-Forwarded-Proto", "https"}, `; HttpOnly; Secure; SameSite=Strict$`},
-		{"on loopback it is told apart by the port", start(t), nil, `^penstock_session_\d+=[\w-]{43}; Path=/; HttpOnly; SameSite=Strict$`},
+		{
+			"over HTTPS it is bound to this host", overTLS, nil,
+			`^__Host-penstock_session=[\w-]{43}; Path=/; HttpOnly; Secure; SameSite=Strict$`,
+		},
+		{
+			"behind a proxy that ends TLS it is never sent in the clear", start(t),
+			[]string{"X-Forwarded-Proto", "https"},
+			`; HttpOnly; Secure; SameSite=Strict$`,
+		},
+		{
+			"on loopback it is told apart by the port", start(t), nil,
+			`^penstock_session_\d+=[\w-]{43}; Path=/; HttpOnly; SameSite=Strict$`,
+		},
 	}
 	for _, tt := range tests {
-		a := tt.w.must(http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: adminKey}, append(tt.headers, "Authorization", "")...)
+		a := tt.w.must(
+			http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: adminKey},
+			append(tt.headers, "Authorization", "")...,
+		)
 		if got := a.header.Get("Set-Cookie"); !regexp.MustCompile(tt.want).MatchString(got) {
 			t.Errorf("%s: got %q, want %s", tt.name, got, tt.want)
 		}
@@ -113,13 +128,20 @@ func TestSessionCookie(t *testing.T) {
 func TestAnotherCookieOfTheNameLocksNobodyOut(t *testing.T) {
 	t.Parallel()
 	w := start(t)
-	in := w.must(http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: adminKey}, "Authorization", "")
+	in := w.must(
+		http.StatusCreated, "POST", "/api/v1/session", penstock.SessionRequest{APIKey: adminKey}, "Authorization", "",
+	)
 	var session penstock.Session
 	in.into(t, &session)
 	own, _, _ := strings.Cut(in.header.Get("Set-Cookie"), ";")
 	name, _, _ := strings.Cut(own, "=")
-	for _, cookies := range []string{own, name + "=x; " + own, own + "; " + name + "=x", name + "=; " + name + "=x; " + name + "=y; " + own} {
-		w.must(http.StatusOK, "GET", "/api/v1/session", nil, "Authorization", "", "Cookie", cookies, "X-Penstock-Session-Secret", session.Secret)
+	for _, cookies := range []string{
+		own, name + "=x; " + own, own + "; " + name + "=x", name + "=; " + name + "=x; " + name + "=y; " + own,
+	} {
+		w.must(
+			http.StatusOK, "GET", "/api/v1/session", nil, "Authorization", "", "Cookie", cookies, "X-Penstock-Session-Secret",
+			session.Secret,
+		)
 	}
 	w.must(http.StatusUnauthorized, "GET", "/api/v1/session", nil,
 		"Authorization", "", "Cookie", name+"=x; "+name+"=y", "X-Penstock-Session-Secret", session.Secret)
@@ -166,7 +188,10 @@ func TestSessionsEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, b := tt.end(t)
-			eventually(t, "the session to end", func() bool { return b.do("GET", "/api/v1/session", nil).status == http.StatusUnauthorized })
+			eventually(
+				t, "the session to end",
+				func() bool { return b.do("GET", "/api/v1/session", nil).status == http.StatusUnauthorized },
+			)
 			if a := b.do("POST", "/api/v1/agent/runs", map[string]any{"prompt": "x"}); a.status != http.StatusUnauthorized {
 				t.Errorf("a write: got %d, want 401", a.status)
 			}
@@ -206,7 +231,11 @@ func TestOtherSitesCannotUseASession(t *testing.T) {
 		{"this page, of a browser without Sec-Fetch-Site", "POST", []string{"Sec-Fetch-Site", "", "Origin", w.url}, 200},
 		{"another site, even with the secret", "POST", []string{"Sec-Fetch-Site", "cross-site"}, 403},
 		{"a neighbour of this site, even with the secret", "POST", []string{"Sec-Fetch-Site", "same-site"}, 403},
-		{"another origin, even with the secret", "POST", []string{"Sec-Fetch-Site", "", "Origin", "https://evil.example"}, 403},
+		{
+			"another origin, even with the secret", "POST",
+			[]string{"Sec-Fetch-Site", "", "Origin", "https://evil.example"},
+			403,
+		},
 		{"a page without origin", "POST", []string{"Sec-Fetch-Site", "", "Origin", "null"}, 403},
 		{"a read by another site", "GET", []string{"Sec-Fetch-Site", "cross-site"}, 403},
 		{"a read", "GET", nil, 200},
@@ -224,7 +253,10 @@ func TestOtherSitesCannotUseASession(t *testing.T) {
 			t.Errorf("%s: credentials of other origins are allowed", tt.name)
 		}
 	}
-	if a := w.do("POST", "/api/v1/session", penstock.SessionRequest{APIKey: w.admin}, "Authorization", "", "Sec-Fetch-Site", "cross-site"); a.status != http.StatusForbidden {
+	if a := w.do(
+		"POST", "/api/v1/session", penstock.SessionRequest{APIKey: w.admin}, "Authorization", "", "Sec-Fetch-Site",
+		"cross-site",
+	); a.status != http.StatusForbidden {
 		t.Errorf("another site signs the browser in: got %d, want 403", a.status)
 	}
 }
@@ -319,7 +351,9 @@ func TestSignInIsSlowedDown(t *testing.T) {
 	for range 2 {
 		w.must(http.StatusUnauthorized, "POST", "/api/v1/session", `{"api_key": "psk_wrong"}`, "Authorization", "")
 	}
-	if a := w.must(http.StatusTooManyRequests, "POST", "/api/v1/session", `{"api_key": "psk_wrong"}`, "Authorization", ""); a.header.Get("Retry-After") == "" {
+	if a := w.must(
+		http.StatusTooManyRequests, "POST", "/api/v1/session", `{"api_key": "psk_wrong"}`, "Authorization", "",
+	); a.header.Get("Retry-After") == "" {
 		t.Error("the 429 has no Retry-After")
 	}
 }
@@ -329,7 +363,10 @@ func TestRevokedKeyEndsTheStreamsOfItsSessions(t *testing.T) {
 	w := start(t, func(s *settings) { s.api.KeepAlive = 10 * time.Millisecond })
 	uid, key := w.newKey(penstock.ScopeRunsRead)
 	b := w.signIn(key)
-	r := w.request("GET", "/api/v1/agent/runs/"+w.newRun("watched")+"/events", nil, "Authorization", "", "Cookie", b.cookie, secretHeader, b.secret)
+	r := w.request(
+		"GET", "/api/v1/agent/runs/"+w.newRun("watched")+"/events", nil, "Authorization", "", "Cookie", b.cookie,
+		secretHeader, b.secret,
+	)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -370,15 +407,22 @@ func TestBrowsersGetTheDashboard(t *testing.T) {
 	}
 	a := w.do("GET", "/runs", nil, "Authorization", "", "Accept", page)
 	policy := a.header.Get("Content-Security-Policy")
-	for _, want := range []string{"default-src 'none'", "script-src 'self';", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
+	for _, want := range []string{
+		"default-src 'none'", "script-src 'self';", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'",
+	} {
 		if !strings.Contains(policy, want) {
 			t.Errorf("policy %q lacks %q", policy, want)
 		}
 	}
-	if strings.Contains(policy, "unsafe") || policy == w.do("GET", "/runs", nil, "Accept", page).header.Get("Content-Security-Policy") {
+	if strings.Contains(policy, "unsafe") || policy == w.do(
+		"GET", "/runs", nil, "Accept", page,
+	).header.Get("Content-Security-Policy") {
 		t.Errorf("policy %q allows what is inline, or always has the same nonce", policy)
 	}
-	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY", "Cache-Control": "no-store"} {
+	for name, want := range map[string]string{
+		"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY",
+		"Cache-Control": "no-store",
+	} {
 		if got := a.header.Get(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}

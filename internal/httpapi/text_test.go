@@ -32,7 +32,9 @@ func TestCursorsThatNoDatabaseTakes(t *testing.T) {
 			w.must(http.StatusCreated, "POST", "/api/v1/factory", map[string]any{"name": penstock.NewUID()})
 		}
 		factory := "/api/v1/factory/" + d.seen["factory"]
-		lists := []string{"/api/v1/factory?", factory + "/webhooks/" + d.seen["webhook"] + "/deliveries?", factory + "/definition/history?"}
+		lists := []string{
+			"/api/v1/factory?", factory + "/webhooks/" + d.seen["webhook"] + "/deliveries?", factory + "/definition/history?",
+		}
 		for _, by := range []string{"updated_at", "created_at", "title", "agent"} {
 			lists = append(lists, "/api/v1/agent/runs?sort_by="+by, "/api/v1/agent/runs?sort_order=asc&sort_by="+by)
 		}
@@ -208,7 +210,9 @@ func (d *driver) spoilBodies(operations []operation) {
 			for _, bad := range []string{`"\0"`, `"\x00"`, `"\ud800"`, `"\UFFFFFFFF"`} {
 				changed := tree("acme")
 				changed[file] = strings.Replace(files[file], key+": "+value, key+": "+bad, 1)
-				if d.taken("file", "PUT", "/api/v1/factory/"+d.seen["factory"]+"/definition", map[string]any{"files": changed}) < 400 {
+				if d.taken(
+					"file", "PUT", "/api/v1/factory/"+d.seen["factory"]+"/definition", map[string]any{"files": changed},
+				) < 400 {
 					d.t.Errorf("%s was applied with %s: %s", file, key, bad)
 				}
 			}
@@ -219,19 +223,28 @@ func (d *driver) spoilBodies(operations []operation) {
 func (d *driver) spoilHeaders() {
 	run := "/api/v1/agent/runs/" + d.seen["run"]
 	for name, path := range map[string]string{
-		"Idempotency-Key": "/api/v1/agent/runs", "X-Penstock-Source": "/api/v1/agent/runs", "X-Request-ID": "/api/v1/agent/runs",
-		"User-Agent": "/api/v1/agent/runs", "Penstock-Lease": "/api/v1/worker/heartbeat",
+		"Idempotency-Key": "/api/v1/agent/runs", "X-Penstock-Source": "/api/v1/agent/runs",
+		"X-Request-ID": "/api/v1/agent/runs",
+		"User-Agent":   "/api/v1/agent/runs", "Penstock-Lease": "/api/v1/worker/heartbeat",
 	} {
 		d.taken("header "+name, "POST", path, `{"prompt": "x"}`, name, "\xff\xed\xa0\x80")
 	}
-	for _, header := range [][2]string{{"Last-Event-ID", "\xff"}, {"Authorization", "Bearer \xff"}, {"Cookie", "penstock_session=\xff"}, {"If-None-Match", "\xff"}} {
+	for _, header := range [][2]string{
+		{"Last-Event-ID", "\xff"},
+		{"Authorization", "Bearer \xff"},
+		{"Cookie", "penstock_session=\xff"},
+		{"If-None-Match", "\xff"},
+	} {
 		d.taken("header "+header[0], "GET", run+"/events", nil, header[0], header[1])
 	}
 	for _, r := range httpapi.Routes() {
 		if !strings.HasPrefix(r.Pattern, httpapi.Base+"/worker/") {
 			continue
 		}
-		for _, body := range []string{`{"worker_id": "a\u0000", "run_id": "\u0000"}`, "{\"worker_id\": \"\xff\"}", `{"lease": {"run_id": "\u0000", "execution_id": 1, "token": "\u0000"}}`} {
+		for _, body := range []string{
+			`{"worker_id": "a\u0000", "run_id": "\u0000"}`, "{\"worker_id\": \"\xff\"}",
+			`{"lease": {"run_id": "\u0000", "execution_id": 1, "token": "\u0000"}}`,
+		} {
 			d.taken("worker", r.Method, r.Pattern+"?id=%00", body, "X-Penstock-Lease", "x\xff/1/y\xff")
 			d.taken("worker", r.Method, r.Pattern+"?id=a%00", body, "X-Penstock-Lease", d.seen["run"]+"/1/y\xff")
 		}
@@ -259,7 +272,10 @@ func (d *driver) spoilForms() {
 			if err != nil {
 				d.t.Fatal(err)
 			}
-			d.taken("form", "POST", "/api/v1/agent/runs/"+d.seen["run"]+"/artifacts", body.Bytes(), "Content-Type", form.FormDataContentType())
+			d.taken(
+				"form", "POST", "/api/v1/agent/runs/"+d.seen["run"]+"/artifacts", body.Bytes(), "Content-Type",
+				form.FormDataContentType(),
+			)
 		}
 	}
 }

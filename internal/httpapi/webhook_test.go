@@ -14,7 +14,10 @@ import (
 // factory makes a factory and returns where its webhooks are.
 func (w *world) factory(name string) (hooks string) {
 	w.t.Helper()
-	admin := penstock.Principal{Team: store.DefaultTeam, Actor: penstock.Actor{Type: "user", UID: "admin"}, Scopes: []penstock.Scope{penstock.ScopeAdmin}}
+	admin := penstock.Principal{
+		Team: store.DefaultTeam, Actor: penstock.Actor{Type: "user", UID: "admin"},
+		Scopes: []penstock.Scope{penstock.ScopeAdmin},
+	}
 	f, err := w.svc.Factories.Create(w.t.Context(), admin, penstock.FactoryRequest{Name: &name})
 	if err != nil {
 		w.t.Fatal(err)
@@ -29,7 +32,8 @@ func TestAWebhooksSecretIsInOneAnswerAndNoLog(t *testing.T) {
 	const given = "given-to-us-3fK9"
 	var secrets []string
 	for _, body := range []string{
-		`{"name": "a"}`, `{"name": "b", "auth_mode": "url_token"}`, `{"name": "c", "auth_mode": "signature", "signature_scheme": "svix"}`,
+		`{"name": "a"}`, `{"name": "b", "auth_mode": "url_token"}`,
+		`{"name": "c", "auth_mode": "signature", "signature_scheme": "svix"}`,
 		`{"name": "d", "auth_mode": "signature", "signature_scheme": "github", "secret": "` + given + `"}`,
 	} {
 		key := penstock.NewID()
@@ -43,12 +47,20 @@ func TestAWebhooksSecretIsInOneAnswerAndNoLog(t *testing.T) {
 			t.Errorf("got %s", made.body)
 		}
 		hook := hooks + "/" + made.field("uid")
-		rotated := w.must(http.StatusOK, "POST", hook+"/rotate-secret", `{"overlap_seconds": 60, "secret": "`+secretLike(body)+`"}`)
+		rotated := w.must(
+			http.StatusOK, "POST", hook+"/rotate-secret", `{"overlap_seconds": 60, "secret": "`+secretLike(body)+`"}`,
+		)
 		secrets = append(secrets, secret, rotated.field("secret"))
 		for _, later := range []answer{
-			w.must(http.StatusOK, "GET", hook, nil), w.must(http.StatusOK, "GET", hooks, nil), w.must(http.StatusOK, "PATCH", hook, `{"replay_guard": true}`),
-			w.must(http.StatusOK, "GET", "/api/v1/secrets", nil), w.do("PATCH", hook, `{"secret": "`+given+`"}`), w.do("POST", hooks, body),
-			w.do("POST", hook+"/rotate-secret", `{"secret": "`+given+` "}`), w.do("POST", hook+"/rotate-secret", `{"overlap_seconds": -1, "secret": "`+given+`"}`),
+			w.must(http.StatusOK, "GET", hook, nil), w.must(http.StatusOK, "GET", hooks, nil), w.must(
+				http.StatusOK, "PATCH", hook, `{"replay_guard": true}`,
+			),
+			w.must(
+				http.StatusOK, "GET", "/api/v1/secrets", nil,
+			), w.do("PATCH", hook, `{"secret": "`+given+`"}`), w.do("POST", hooks, body),
+			w.do("POST", hook+"/rotate-secret", `{"secret": "`+given+` "}`), w.do(
+				"POST", hook+"/rotate-secret", `{"overlap_seconds": -1, "secret": "`+given+`"}`,
+			),
 		} {
 			for _, secret := range secrets {
 				if strings.Contains(later.body, secret) {
@@ -77,7 +89,9 @@ func TestAWebhookOfAnotherFactoryIsAsUnknownAsNone(t *testing.T) {
 	w := start(t)
 	hooks, others := w.factory("acme"), w.factory("other")
 	uid := w.must(http.StatusCreated, "POST", hooks, `{"name": "a"}`).field("uid")
-	for _, tt := range []struct{ method, path, body string }{{"GET", "", ""}, {"PATCH", "", `{"enabled": false}`}, {"POST", "/rotate-secret", "{}"}, {"DELETE", "", ""}} {
+	for _, tt := range []struct{ method, path, body string }{
+		{"GET", "", ""}, {"PATCH", "", `{"enabled": false}`}, {"POST", "/rotate-secret", "{}"}, {"DELETE", "", ""},
+	} {
 		nobody := unknown(uid)
 		foreign := w.must(http.StatusNotFound, tt.method, others+"/"+uid+tt.path, tt.body)
 		none := w.must(http.StatusNotFound, tt.method, others+"/"+nobody+tt.path, tt.body)
@@ -93,8 +107,9 @@ func TestAWebhookWithAHostileNameIsABadRequest(t *testing.T) {
 	w := start(t)
 	hooks := w.factory("acme")
 	for what, name := range map[string]string{
-		"control characters": `a\u001b[2Jb\r\n`, "10,000 bytes": strings.Repeat("a", 10_000), "NUL": `a\u0000b`, "bidirectional text": `a\u202eb`,
-		"a path": "../../etc", "HTML": "<b>a</b>", "an unpaired surrogate": `\ud800`,
+		"control characters": `a\u001b[2Jb\r\n`, "10,000 bytes": strings.Repeat("a", 10_000), "NUL": `a\u0000b`,
+		"bidirectional text": `a\u202eb`,
+		"a path":             "../../etc", "HTML": "<b>a</b>", "an unpaired surrogate": `\ud800`,
 	} {
 		a := w.must(http.StatusBadRequest, "POST", hooks, fmt.Sprintf(`{"name": "%s"}`, name))
 		if !strings.Contains(a.body, "/name") || len(a.body) > 1000 {
@@ -114,7 +129,9 @@ func TestAWebhooksSecretIsRotatedWithoutABody(t *testing.T) {
 	if a := w.must(http.StatusOK, "POST", hook+"/rotate-secret", nil); len(a.field("secret")) != 32 {
 		t.Errorf("got %s, want a new secret", a.body)
 	}
-	if a := w.must(http.StatusOK, "PATCH", hook, `{"enabled": null, "label": "x"}`); a.field("enabled") != "true" || a.header.Get("X-Penstock-Ignored-Fields") != "/label" {
+	if a := w.must(
+		http.StatusOK, "PATCH", hook, `{"enabled": null, "label": "x"}`,
+	); a.field("enabled") != "true" || a.header.Get("X-Penstock-Ignored-Fields") != "/label" {
 		t.Errorf("got %s, %s ignored", a.body, a.header.Get("X-Penstock-Ignored-Fields"))
 	}
 }

@@ -93,7 +93,10 @@ func start(t *testing.T, changes ...func(*settings)) *world {
 		}
 	})
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	w.client = &http.Client{Timeout: time.Minute, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	w.client = &http.Client{
+		Timeout: time.Minute, Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		w.stop()
@@ -249,7 +252,9 @@ type agent struct {
 func (w *world) work(control penstock.Control) *agent {
 	w.t.Helper()
 	a, err := control.Claim(w.t.Context(), penstock.Claim{
-		WorkerID: penstock.NewID(), Host: "test", Version: "test", Harnesses: []string{penstock.HarnessBuiltin, penstock.HarnessCommand},
+		WorkerID: penstock.NewID(), Host: "test", Version: "test", Harnesses: []string{
+			penstock.HarnessBuiltin, penstock.HarnessCommand,
+		},
 		Models: []string{"demo/"}, Sandbox: "process", Capacity: 1, Wait: 10 * time.Second,
 	})
 	if err != nil {
@@ -261,7 +266,9 @@ func (w *world) work(control penstock.Control) *agent {
 }
 
 func (g *agent) state(s penstock.State) penstock.Draft {
-	return penstock.NewDraft(penstock.EventState, penstock.Now(), penstock.StateData{State: s, ExecutionID: g.a.Lease.ExecutionID})
+	return penstock.NewDraft(
+		penstock.EventState, penstock.Now(), penstock.StateData{State: s, ExecutionID: g.a.Lease.ExecutionID},
+	)
 }
 
 func (g *agent) say(text string) penstock.Draft {

@@ -50,7 +50,9 @@ func Of(origin string, e *penstock.Error) Details {
 func (d Details) JSON() []byte {
 	body, err := json.Marshal(d)
 	if err != nil {
-		body, _ = json.Marshal(Details{Type: d.Type, Title: d.Title, Status: d.Status, Error: d.Title, Retryable: d.Retryable})
+		body, _ = json.Marshal(
+			Details{Type: d.Type, Title: d.Title, Status: d.Status, Error: d.Title, Retryable: d.Retryable},
+		)
 	}
 	return body
 }
@@ -64,6 +66,8 @@ func Panicked(ctx context.Context, log *slog.Logger, recovered any, attrs ...any
 	if err, ok := recovered.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(recovered)
 	}
-	log.ErrorContext(ctx, "a handler panicked", append(attrs, "panic", fmt.Sprint(recovered), "stack", string(debug.Stack()))...)
+	log.ErrorContext(
+		ctx, "a handler panicked", append(attrs, "panic", fmt.Sprint(recovered), "stack", string(debug.Stack()))...,
+	)
 	return true
 }

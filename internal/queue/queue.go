@@ -220,7 +220,9 @@ func (r *Runner) run(stop context.Context, a penstock.Assignment, claimed time.T
 // renew keeps a lease until its context ends, and ends that when the lease is
 // lost. What counts is the start of the last renewal that succeeded, by the
 // monotonic clock: the control plane cannot have renewed earlier.
-func (r *Runner) renew(lease context.Context, end context.CancelCauseFunc, l penstock.Lease, good time.Time, tell func(penstock.Signal)) {
+func (r *Runner) renew(
+	lease context.Context, end context.CancelCauseFunc, l penstock.Lease, good time.Time, tell func(penstock.Signal),
+) {
 	left := func() time.Duration { return r.o.LeaseTime - r.o.Margin - time.Since(good) }
 	expiry := time.AfterFunc(left(), func() { end(ErrNotRenewed) })
 	defer expiry.Stop()
@@ -238,7 +240,9 @@ func (r *Runner) renew(lease context.Context, end context.CancelCauseFunc, l pen
 			end(penstock.ErrLeaseLost)
 		case err != nil:
 			failures++
-			log.WarnContext(lease, "a lease cannot be renewed", "attempt", failures, "left", left().Round(time.Second), "error", err)
+			log.WarnContext(
+				lease, "a lease cannot be renewed", "attempt", failures, "left", left().Round(time.Second), "error", err,
+			)
 			sleep(lease, min(backoff(failures), time.Second))
 		default:
 			good, failures = start, 0

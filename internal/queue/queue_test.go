@@ -33,7 +33,10 @@ type leases struct {
 }
 
 func newLeases(runs ...string) *leases {
-	l := &leases{work: make(chan penstock.Assignment, 100), news: make(chan penstock.Signal), until: map[string]time.Time{}, freed: make(chan struct{})}
+	l := &leases{
+		work: make(chan penstock.Assignment, 100), news: make(chan penstock.Signal), until: map[string]time.Time{},
+		freed: make(chan struct{}),
+	}
 	for _, id := range runs {
 		l.work <- penstock.Assignment{Lease: penstock.Lease{RunID: id, Token: "token of " + id}}
 	}
@@ -304,7 +307,9 @@ func TestDrainFinishesWhatIsInHand(t *testing.T) {
 			t.Errorf("work in hand ended at %v, %d left in the queue; want the first done and the second left", end, len(l.work))
 		}
 		last := l.claims[len(l.claims)-1]
-		if diff := cmp.Diff(penstock.Claim{WorkerID: "w", Harnesses: []string{"builtin"}, Capacity: 2, Busy: 1, Stopping: true}, last); diff != "" {
+		if diff := cmp.Diff(
+			penstock.Claim{WorkerID: "w", Harnesses: []string{"builtin"}, Capacity: 2, Busy: 1, Stopping: true}, last,
+		); diff != "" {
 			t.Errorf("good-bye (-want +got):\n%s", diff)
 		}
 	})

@@ -41,7 +41,8 @@ func StorageError(err error) error {
 		return penstock.Errorf(penstock.CodePayloadTooLarge, "the file is too large")
 	case errors.Is(err, blob.ErrFull):
 		return &penstock.Error{
-			Code: penstock.CodeUnavailable, Detail: "the storage is full; nothing was stored", RetryAfter: 5 * time.Second, Cause: err,
+			Code: penstock.CodeUnavailable, Detail: "the storage is full; nothing was stored", RetryAfter: 5 * time.Second,
+			Cause: err,
 		}
 	}
 	return err
@@ -61,7 +62,10 @@ func publicData(a store.Artifact) penstock.ArtifactData {
 	case penstock.ArtifactPullRequest:
 		return penstock.ArtifactData{Branch: d.Branch, URL: d.URL, Status: cmp.Or(d.Status, penstock.PullRequestUnknown)}
 	case penstock.ArtifactFile, penstock.ArtifactScreenshot:
-		return penstock.ArtifactData{ArtifactUID: a.UID, Filename: d.Filename, Filepath: d.Filepath, MimeType: d.MimeType, SizeBytes: d.SizeBytes, Title: d.Title, Description: d.Description}
+		return penstock.ArtifactData{
+			ArtifactUID: a.UID, Filename: d.Filename, Filepath: d.Filepath, MimeType: d.MimeType, SizeBytes: d.SizeBytes,
+			Title: d.Title, Description: d.Description,
+		}
 	}
 	return penstock.ArtifactData{ReferenceType: d.ReferenceType, URL: d.URL, Title: d.Title, Metadata: d.Metadata}
 }
@@ -76,7 +80,9 @@ func mustMarshal(v any) []byte {
 
 // AddArtifact stores what a run has made, the secrets of the run masked: no worker
 // has looked at it. The agent's own key may add to its own run.
-func (s *Files) AddArtifact(ctx context.Context, p penstock.Principal, runID string, u penstock.ArtifactUpload, content io.Reader) (penstock.ArtifactItem, error) {
+func (s *Files) AddArtifact(
+	ctx context.Context, p penstock.Principal, runID string, u penstock.ArtifactUpload, content io.Reader,
+) (penstock.ArtifactItem, error) {
 	if p.RunID == "" {
 		if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 			return penstock.ArtifactItem{}, err
@@ -98,7 +104,9 @@ func (s *Files) AddArtifact(ctx context.Context, p penstock.Principal, runID str
 	if err != nil {
 		return penstock.ArtifactItem{}, err
 	}
-	item := penstock.ArtifactItem{UID: a.UID, Type: a.Type, CreatedAt: a.CreatedAt, RunID: a.RunID, Data: mustMarshal(publicData(a))}
+	item := penstock.ArtifactItem{
+		UID: a.UID, Type: a.Type, CreatedAt: a.CreatedAt, RunID: a.RunID, Data: mustMarshal(publicData(a)),
+	}
 	item, err = access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.ArtifactItem, error) {
 		if _, err := tx.Run(ctx, run.ID); err != nil {
 			return item, err
@@ -113,7 +121,9 @@ func (s *Files) AddArtifact(ctx context.Context, p penstock.Principal, runID str
 
 // maskArtifact masks what is said about an artifact.
 func maskArtifact(mask *secret.Masker, d *penstock.ArtifactData) {
-	for _, text := range []*string{&d.Branch, &d.URL, &d.Filename, &d.Filepath, &d.Title, &d.Description, &d.ReferenceType, &d.Content} {
+	for _, text := range []*string{
+		&d.Branch, &d.URL, &d.Filename, &d.Filepath, &d.Title, &d.Description, &d.ReferenceType, &d.Content,
+	} {
 		*text = mask.String(*text)
 	}
 	if len(d.Metadata) == 0 {
@@ -127,7 +137,9 @@ func maskArtifact(mask *secret.Masker, d *penstock.ArtifactData) {
 
 // PutArtifact checks an artifact and stores its content; the row is the
 // caller's to write.
-func (s *Files) PutArtifact(ctx context.Context, run store.RunRow, uid string, u penstock.ArtifactUpload, content io.Reader) (store.Artifact, error) {
+func (s *Files) PutArtifact(
+	ctx context.Context, run store.RunRow, uid string, u penstock.ArtifactUpload, content io.Reader,
+) (store.Artifact, error) {
 	a := store.Artifact{UID: uid, RunID: run.ID, Team: run.Team, Type: u.Type, CreatedAt: penstock.Now(), Data: u.Data}
 	if errs := checkArtifact(u, content != nil); errs != nil {
 		return a, penstock.InvalidFields(errs...)
@@ -175,8 +187,9 @@ func checkArtifact(u penstock.ArtifactUpload, file bool) []penstock.FieldError {
 	}
 	d := u.Data
 	for pointer, text := range map[string]string{
-		"/data/filename": d.Filename, "/data/filepath": d.Filepath, "/data/title": d.Title, "/data/description": d.Description,
-		"/data/branch": d.Branch, "/data/reference_type": d.ReferenceType,
+		"/data/filename": d.Filename, "/data/filepath": d.Filepath, "/data/title": d.Title,
+		"/data/description": d.Description,
+		"/data/branch":      d.Branch, "/data/reference_type": d.ReferenceType,
 	} {
 		field.Text(bad, pointer, text, 4096)
 	}
@@ -244,7 +257,8 @@ func (s *Files) roomForArtifact(ctx context.Context, runID, uid string) (int64, 
 
 func tooManyBytes(most int64) error {
 	return penstock.Errorf(penstock.CodePayloadTooLarge,
-		"the artifacts of the run would have more than the %d bytes together that this server allows (--limit-artifacts)", most)
+		"the artifacts of the run would have more than the %d bytes together that this server allows (--limit-artifacts)",
+		most)
 }
 
 // RecordArtifact writes the row and the event; again, it writes nothing. One too
@@ -254,7 +268,9 @@ func (s *Files) RecordArtifact(ctx context.Context, tx *store.Tx, a store.Artifa
 	if err != nil || !added {
 		return err
 	}
-	if err := tx.AppendEvents(ctx, a.RunID, penstock.NewDraft(penstock.EventArtifact, a.CreatedAt, publicArtifact(a))); err != nil {
+	if err := tx.AppendEvents(
+		ctx, a.RunID, penstock.NewDraft(penstock.EventArtifact, a.CreatedAt, publicArtifact(a)),
+	); err != nil {
 		return err
 	}
 	n, size, err := tx.ArtifactTotals(ctx, a.RunID) // of a run whose row is held by now: no two count at once
@@ -308,7 +324,9 @@ func (s *Files) Artifact(ctx context.Context, p penstock.Principal, uid string) 
 	if a.Type == penstock.ArtifactPlan {
 		data.ContentType, data.NotebookUID = "text/markdown", a.UID
 	}
-	return penstock.ArtifactItem{UID: a.UID, Type: a.Type, CreatedAt: a.CreatedAt, RunID: a.RunID, Data: mustMarshal(data)}, nil
+	return penstock.ArtifactItem{
+		UID: a.UID, Type: a.Type, CreatedAt: a.CreatedAt, RunID: a.RunID, Data: mustMarshal(data),
+	}, nil
 }
 
 // ScreenshotLink is a signed link to a screenshot that a run of a conversation

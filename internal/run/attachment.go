@@ -34,7 +34,9 @@ func checkAttachments(list []penstock.Attachment) []penstock.FieldError {
 
 // checkAttachment checks a file that comes with its content. names are those that
 // came before.
-func checkAttachment(bad func(pointer, format string, args ...any), at string, a penstock.Attachment, names map[string]bool) {
+func checkAttachment(
+	bad func(pointer, format string, args ...any), at string, a penstock.Attachment, names map[string]bool,
+) {
 	checkFile(bad, at+"/file_name", a.FileName, at+"/mime_type", a.MimeType)
 	if a.FileName != "" && names[a.FileName] {
 		bad(at+"/file_name", "is the name of two attachments")
@@ -74,7 +76,8 @@ func (s *Files) putAttachments(ctx context.Context, run *store.NewRun, list []pe
 			return StorageError(err)
 		}
 		run.Attachments = append(run.Attachments, store.Attachment{
-			ID: penstock.NewID(), Path: AttachmentDir + a.FileName, Filename: a.FileName, MimeType: a.MimeType, Blob: key, Size: int64(len(a.Data)),
+			ID: penstock.NewID(), Path: AttachmentDir + a.FileName, Filename: a.FileName, MimeType: a.MimeType, Blob: key,
+			Size: int64(len(a.Data)),
 		})
 	}
 	return nil
@@ -123,7 +126,9 @@ func checkFollowupAttachments(bad func(pointer, format string, args ...any), lis
 
 // putFollowupAttachments stores the files of a follow-up that come with their
 // content, in the places of the list.
-func (s *Files) putFollowupAttachments(ctx context.Context, runID string, list []penstock.FollowupAttachment) ([]store.Attachment, error) {
+func (s *Files) putFollowupAttachments(
+	ctx context.Context, runID string, list []penstock.FollowupAttachment,
+) ([]store.Attachment, error) {
 	files := make([]store.Attachment, len(list))
 	for i, a := range list {
 		files[i] = store.Attachment{ID: a.ID, Filename: a.FileName}
@@ -187,7 +192,9 @@ func attach(ctx context.Context, tx *store.Tx, runID string, files []store.Attac
 // takeUpload takes a prepared attachment under the name that is shown instead of its
 // own, "" for its own; false: it has not been uploaded, or has expired. One that a
 // follow-up named before stays as it is.
-func takeUpload(ctx context.Context, tx *store.Tx, a store.Attachment, name string, taken map[string]bool) (store.Attachment, bool, error) {
+func takeUpload(
+	ctx context.Context, tx *store.Tx, a store.Attachment, name string, taken map[string]bool,
+) (store.Attachment, bool, error) {
 	if a.ExpiresAt == 0 {
 		return a, true, nil
 	}
@@ -230,7 +237,9 @@ func checkRoom(have, more []store.Attachment) error {
 		}
 	}
 	if n > penstock.MaxRunAttachments {
-		return penstock.Errorf(penstock.CodeConflict, "the run would have %d attachments; at most %d are allowed", n, penstock.MaxRunAttachments)
+		return penstock.Errorf(
+			penstock.CodeConflict, "the run would have %d attachments; at most %d are allowed", n, penstock.MaxRunAttachments,
+		)
 	}
 	if size > penstock.MaxRunAttachmentBytes {
 		return penstock.Errorf(penstock.CodeConflict, "the attachments of the run would have %d bytes; at most %d are allowed",

@@ -13,7 +13,9 @@ import (
 )
 
 // configFrom resolves the configuration; what comes of it never changes after.
-func (s *Runs) configFrom(from Origin) func(context.Context, penstock.Principal, penstock.RunRequest, *store.NewRun) error {
+func (s *Runs) configFrom(from Origin) func(
+	context.Context, penstock.Principal, penstock.RunRequest, *store.NewRun,
+) error {
 	return func(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) error {
 		of, err := s.setAgent(ctx, p, req, run)
 		if err != nil {
@@ -29,7 +31,9 @@ func (s *Runs) configFrom(from Origin) func(context.Context, penstock.Principal,
 
 // setAgent makes the run one of an agent, whose configuration and whose
 // factory's it answers.
-func (s *Runs) setAgent(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) (layers, error) {
+func (s *Runs) setAgent(
+	ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun,
+) (layers, error) {
 	uid := cmp.Or(req.AgentIdentityUID, p.AgentUID)
 	if uid == "" {
 		return layers{}, nil
@@ -49,7 +53,9 @@ func (s *Runs) setAgent(ctx context.Context, p penstock.Principal, req penstock.
 	actor := access.AgentActor(agent)
 	run.FactoryUID, run.Executor = agent.FactoryUID, &actor
 	return layers{
-		list:  []penstock.Layer{{Name: catalog.LayerAgent, Config: agent.Config()}, {Name: catalog.LayerFactory, Config: factory.Defaults.Config()}},
+		list: []penstock.Layer{
+			{Name: catalog.LayerAgent, Config: agent.Config()}, {Name: catalog.LayerFactory, Config: factory.Defaults.Config()},
+		},
 		every: factory,
 	}, nil
 }
@@ -98,7 +104,9 @@ func withEvery(config *penstock.Config, sources map[string]string, every store.F
 // setConfig takes each key from the first layer that has it, the server's own
 // being the last.
 func (s *Runs) setConfig(ctx context.Context, p penstock.Principal, run *store.NewRun, from layers) error {
-	config, sources := penstock.Resolve(append(from.list, penstock.Layer{Name: catalog.LayerServer, Config: &s.defaults})...)
+	config, sources := penstock.Resolve(
+		append(from.list, penstock.Layer{Name: catalog.LayerServer, Config: &s.defaults})...,
+	)
 	withEvery(&config, sources, from.every)
 	if errs := config.CheckSize("/config"); errs != nil { // together: each layer was small enough
 		return penstock.InvalidFields(errs...)
@@ -134,7 +142,9 @@ func (s *Runs) setConfig(ctx context.Context, p penstock.Principal, run *store.N
 func notes(c *penstock.Config) []store.Note {
 	var list []store.Note
 	if c.WorkerHost == penstock.HostedWorker {
-		list = append(list, store.Note{Moment: penstock.MomentAnyWorker, Payload: map[string]any{"worker_host": c.WorkerHost}})
+		list = append(
+			list, store.Note{Moment: penstock.MomentAnyWorker, Payload: map[string]any{"worker_host": c.WorkerHost}},
+		)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
 		if id := c.MCPServers[name].ID; id != "" {

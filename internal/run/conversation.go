@@ -62,7 +62,9 @@ func (s *Runs) conversation(ctx context.Context, p penstock.Principal, id string
 	}
 	c.from, c.held = 0, nil // who reads the blocks begins anew
 	if len(c.Outline.Steps) == 0 {
-		return nil, penstock.Errorf(penstock.CodeNotFound, "the run has no conversation yet: the agent has not been given its prompt")
+		return nil, penstock.Errorf(
+			penstock.CodeNotFound, "the run has no conversation yet: the agent has not been given its prompt",
+		)
 	}
 	return c, nil
 }

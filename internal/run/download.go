@@ -43,7 +43,9 @@ func (s *Files) ConversationTranscriptLink(ctx context.Context, p penstock.Princ
 
 // HandoffAttachments lists the files that were sent along with a run, with
 // links to them.
-func (s *Files) HandoffAttachments(ctx context.Context, p penstock.Principal, runID string) ([]penstock.HandoffAttachment, error) {
+func (s *Files) HandoffAttachments(
+	ctx context.Context, p penstock.Principal, runID string,
+) ([]penstock.HandoffAttachment, error) {
 	if _, err := s.runs.readableRun(ctx, p, runID); err != nil {
 		return nil, err
 	}
@@ -139,7 +141,9 @@ func (s *Files) downloadArtifact(ctx context.Context, uid string) (Download, err
 	}
 	d := Download{Name: field.FileName(a.Data.Filename), MimeType: a.Data.MimeType, ModTime: a.CreatedAt.Std()}
 	if a.Type == penstock.ArtifactPlan {
-		d.Name, d.MimeType, d.Size, d.Content = "plan.md", "text/markdown", int64(len(a.Content)), readSeekNopCloser{strings.NewReader(a.Content)}
+		d.Name, d.MimeType, d.Size, d.Content = "plan.md", "text/markdown", int64(len(a.Content)), readSeekNopCloser{
+			strings.NewReader(a.Content),
+		}
 		return d, nil
 	}
 	if d.Name == "" {

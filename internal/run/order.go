@@ -28,7 +28,9 @@ const (
 
 // positions says where runs that wait stand among those that wait for the same
 // workers, from 1: who waits for what no worker has is in nobody's way.
-func (o *queueOrder) positions(ctx context.Context, s *store.Store, workers []store.Worker, runs []store.RunRow) (map[string]int, error) {
+func (o *queueOrder) positions(
+	ctx context.Context, s *store.Store, workers []store.Worker, runs []store.RunRow,
+) (map[string]int, error) {
 	switch len(runs) {
 	case 0:
 		return nil, nil //nolint:nilnil // no run, no position

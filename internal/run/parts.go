@@ -85,14 +85,16 @@ type Parts struct {
 // New makes the rules of runs.
 func New(o Options) Parts {
 	runs := &Runs{
-		store: o.Store, publicURL: o.PublicURL, answers: o.Access.Answers, catalog: o.Catalog.Catalog, skills: o.Catalog.Skills,
+		store: o.Store, publicURL: o.PublicURL, answers: o.Access.Answers, catalog: o.Catalog.Catalog,
+		skills:    o.Catalog.Skills,
 		harnesses: o.Harnesses, defaults: o.Defaults,
 	}
 	streams := &Streams{store: o.Store, log: o.Log, runs: runs}
 	streams.hub.s = streams
 	runs.files = &Files{
 		store: o.Store, blobs: o.Blobs, keyset: o.Keyset, log: o.Log, publicURL: o.PublicURL,
-		answers: o.Access.Answers, secrets: o.Access.Secrets, runs: runs, streams: streams, maxArtifactBytes: o.MaxArtifactBytes,
+		answers: o.Access.Answers, secrets: o.Access.Secrets, runs: runs, streams: streams,
+		maxArtifactBytes: o.MaxArtifactBytes,
 	}
 	return Parts{
 		Runs:    runs,

@@ -40,7 +40,9 @@ type Origin struct {
 
 // Create stores a run and its place in the queue; both are durable when it
 // returns.
-func (s *Runs) Create(ctx context.Context, p penstock.Principal, req penstock.RunRequest, source penstock.Source) (penstock.RunCreated, error) {
+func (s *Runs) Create(
+	ctx context.Context, p penstock.Principal, req penstock.RunRequest, source penstock.Source,
+) (penstock.RunCreated, error) {
 	run, err := s.New(ctx, p, req, Origin{Source: source})
 	if err != nil {
 		return penstock.RunCreated{}, err
@@ -76,7 +78,9 @@ func (s *Runs) Create(ctx context.Context, p penstock.Principal, req penstock.Ru
 }
 
 // New checks a request and resolves all that a run keeps. It writes nothing.
-func (s *Runs) New(ctx context.Context, p penstock.Principal, req penstock.RunRequest, from Origin) (*store.NewRun, error) {
+func (s *Runs) New(
+	ctx context.Context, p penstock.Principal, req penstock.RunRequest, from Origin,
+) (*store.NewRun, error) {
 	if err := access.Require(p, penstock.ScopeRunsWrite); err != nil {
 		return nil, err
 	}
@@ -96,9 +100,11 @@ func (s *Runs) New(ctx context.Context, p penstock.Principal, req penstock.RunRe
 	id, now := penstock.NewID(), penstock.Now()
 	run := &store.NewRun{RunRow: store.RunRow{
 		Run: penstock.Run{
-			ID: id, RootID: id, ConversationID: penstock.NewID(), State: penstock.StateQueued, ExecutionID: 1, Prompt: req.Prompt,
-			Mode: req.Mode, Interactive: req.Interactive != nil && *req.Interactive, CreatedAt: now, UpdatedAt: now,
-			Source: from.Source, Schedule: from.Schedule, TriggerURL: from.TriggerURL, Creator: &p.Actor, Executor: &p.Actor, Metadata: req.Metadata,
+			ID: id, RootID: id, ConversationID: penstock.NewID(), State: penstock.StateQueued, ExecutionID: 1,
+			Prompt: req.Prompt,
+			Mode:   req.Mode, Interactive: req.Interactive != nil && *req.Interactive, CreatedAt: now, UpdatedAt: now,
+			Source: from.Source, Schedule: from.Schedule, TriggerURL: from.TriggerURL, Creator: &p.Actor, Executor: &p.Actor,
+			Metadata: req.Metadata,
 		},
 		Team: p.Team, Personal: req.Team != nil && !*req.Team,
 	}}
@@ -129,7 +135,9 @@ func (s *Runs) checkRequest(req penstock.RunRequest) []penstock.FieldError {
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
-	if strings.TrimSpace(req.Prompt) == "" && req.Config.SkillSpec == "" && len(req.Config.Skills) == 0 && req.ConversationID == "" {
+	if strings.TrimSpace(req.Prompt) == "" && req.Config.SkillSpec == "" && len(
+		req.Config.Skills,
+	) == 0 && req.ConversationID == "" {
 		bad("/prompt", "is required unless skill, config.skill_spec, config.skills or conversation_id is given")
 	}
 	field.Text(bad, "/prompt", req.Prompt, maxPrompt)
@@ -170,7 +178,9 @@ func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock
 		return err
 	}
 	if parent.Depth+1 > penstock.MaxDepth {
-		return penstock.Invalid("/parent_run_id", "the run would be %d levels deep; at most %d are allowed", parent.Depth+1, penstock.MaxDepth)
+		return penstock.Invalid(
+			"/parent_run_id", "the run would be %d levels deep; at most %d are allowed", parent.Depth+1, penstock.MaxDepth,
+		)
 	}
 	if run.Ancestors, err = s.store.Ancestors(ctx, parent.ID); err != nil {
 		return err
@@ -183,7 +193,10 @@ func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock
 	}
 	maps.Copy(merged, req.Metadata)
 	if len(merged) > penstock.MaxMetadataKeys {
-		return penstock.Invalid("/metadata", "has %d keys together with those of the parent run; at most %d are allowed", len(merged), penstock.MaxMetadataKeys)
+		return penstock.Invalid(
+			"/metadata", "has %d keys together with those of the parent run; at most %d are allowed", len(merged),
+			penstock.MaxMetadataKeys,
+		)
 	}
 	run.Metadata = merged
 	return nil
@@ -220,7 +233,9 @@ func (s *Runs) inherited(ctx context.Context, parent store.RunRow) (map[string]s
 }
 
 // setConversation continues the conversation that the request names.
-func (s *Runs) setConversation(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) error {
+func (s *Runs) setConversation(
+	ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun,
+) error {
 	if req.ConversationID == "" {
 		return nil
 	}
@@ -239,7 +254,9 @@ func (s *Runs) setConversation(ctx context.Context, p penstock.Principal, req pe
 // continueConversation stores a run that goes on with a conversation of others.
 // Two runs do not talk in one at the same time: while another is not over it is
 // a conflict.
-func (s *Runs) continueConversation(ctx context.Context, p penstock.Principal, run *store.NewRun) (atCapacity bool, err error) {
+func (s *Runs) continueConversation(
+	ctx context.Context, p penstock.Principal, run *store.NewRun,
+) (atCapacity bool, err error) {
 	err = s.store.Write(ctx, func(tx *store.Tx) error {
 		talking, err := tx.Talking(ctx, run.ConversationID)
 		if err != nil {
@@ -265,7 +282,9 @@ func talksAlready(runID string) error {
 }
 
 // setExecutor honours on_behalf_of.
-func (s *Runs) setExecutor(ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun) error {
+func (s *Runs) setExecutor(
+	ctx context.Context, p penstock.Principal, req penstock.RunRequest, run *store.NewRun,
+) error {
 	if req.OnBehalfOf == "" {
 		return nil
 	}
@@ -278,7 +297,10 @@ func (s *Runs) setExecutor(ctx context.Context, p penstock.Principal, req pensto
 		allowed = agent.OnBehalfOfEnabled
 	}
 	if !allowed {
-		return penstock.Errorf(penstock.CodeNotAuthorized, "on_behalf_of needs an admin's key, or the key of an agent that has on_behalf_of_enabled")
+		return penstock.Errorf(
+			penstock.CodeNotAuthorized,
+			"on_behalf_of needs an admin's key, or the key of an agent that has on_behalf_of_enabled",
+		)
 	}
 	person, err := s.store.Principal(ctx, p.Team, req.OnBehalfOf)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {

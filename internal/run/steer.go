@@ -34,7 +34,9 @@ func mayInstruct(p penstock.Principal, run *penstock.Run) error {
 // kept and given to the agent at its next turn, in order; a blocked run is
 // answered by it, and one that is over starts a new execution of the same
 // conversation, in which no other run may talk by then.
-func (s *Runs) FollowUp(ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest) (penstock.FollowupAccepted, error) {
+func (s *Runs) FollowUp(
+	ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest,
+) (penstock.FollowupAccepted, error) {
 	run, err := s.writableRun(ctx, p, id)
 	if err != nil {
 		return penstock.FollowupAccepted{}, err
@@ -43,7 +45,9 @@ func (s *Runs) FollowUp(ctx context.Context, p penstock.Principal, id string, re
 }
 
 // FollowUpConversation is FollowUp for the run that a conversation is about.
-func (s *Runs) FollowUpConversation(ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest) (penstock.FollowupAccepted, error) {
+func (s *Runs) FollowUpConversation(
+	ctx context.Context, p penstock.Principal, id string, req penstock.FollowupRequest,
+) (penstock.FollowupAccepted, error) {
 	run, err := s.steeredRun(ctx, p, id)
 	if err != nil {
 		return penstock.FollowupAccepted{}, err
@@ -64,7 +68,8 @@ func (s *Runs) steeredRun(ctx context.Context, p penstock.Principal, conversatio
 }
 
 func (s *Runs) followUpRun(
-	ctx context.Context, p penstock.Principal, run store.RunRow, req penstock.FollowupRequest, accepted penstock.FollowupAccepted,
+	ctx context.Context, p penstock.Principal, run store.RunRow, req penstock.FollowupRequest,
+	accepted penstock.FollowupAccepted,
 ) (penstock.FollowupAccepted, error) {
 	if err := mayInstruct(p, &run.Run); err != nil {
 		return accepted, err
@@ -76,7 +81,9 @@ func (s *Runs) followUpRun(
 	if err != nil {
 		return accepted, err
 	}
-	f := store.Followup{ID: penstock.NewID(), Message: req.Message, Mode: req.Mode, Creator: p.Actor.UID, Attachments: files}
+	f := store.Followup{
+		ID: penstock.NewID(), Message: req.Message, Mode: req.Mode, Creator: p.Actor.UID, Attachments: files,
+	}
 	accepted.FollowupID = f.ID
 	done, err := access.Act(ctx, s.answers, p, func(tx *store.Tx) (_ penstock.FollowupAccepted, err error) {
 		accepted.Outcome, err = followUp(ctx, tx, run, f)
@@ -141,7 +148,9 @@ func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Foll
 		return "", err
 	}
 	if n >= maxWaiting || n > 0 && size+int64(len(f.Message)) > maxWaitingBytes {
-		return "", penstock.Errorf(penstock.CodeConflict, "%d follow-ups wait for the agent already; wait until it has read some", n)
+		return "", penstock.Errorf(
+			penstock.CodeConflict, "%d follow-ups wait for the agent already; wait until it has read some", n,
+		)
 	}
 	if f.Attachments, err = attach(ctx, tx, run.ID, f.Attachments); err != nil {
 		return "", err
@@ -152,7 +161,9 @@ func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Foll
 	}
 	payload := map[string]any{"followup_id": f.ID, "by": f.Creator}
 	if run.State.Done() || run.State == penstock.StateBlocked {
-		return penstock.FollowupHandoff, tx.Move(ctx, store.Move{Run: run, To: penstock.StateQueued, Moment: penstock.MomentFollowup, Payload: payload})
+		return penstock.FollowupHandoff, tx.Move(
+			ctx, store.Move{Run: run, To: penstock.StateQueued, Moment: penstock.MomentFollowup, Payload: payload},
+		)
 	}
 	if err := tx.AppendEvents(ctx, run.ID, penstock.Timeline(f.CreatedAt, penstock.MomentFollowup, payload)); err != nil {
 		return "", err
@@ -176,7 +187,9 @@ func (s *Runs) Interrupt(ctx context.Context, p penstock.Principal, id string) (
 }
 
 // InterruptConversation is Interrupt for the run that a conversation is about.
-func (s *Runs) InterruptConversation(ctx context.Context, p penstock.Principal, id string) (penstock.InterruptAccepted, error) {
+func (s *Runs) InterruptConversation(
+	ctx context.Context, p penstock.Principal, id string,
+) (penstock.InterruptAccepted, error) {
 	run, err := s.steeredRun(ctx, p, id)
 	if err != nil {
 		return penstock.InterruptAccepted{}, err
@@ -184,7 +197,9 @@ func (s *Runs) InterruptConversation(ctx context.Context, p penstock.Principal, 
 	return s.interruptRun(ctx, p, run.ID, penstock.InterruptAccepted{RunID: run.ID})
 }
 
-func (s *Runs) interruptRun(ctx context.Context, p penstock.Principal, id string, accepted penstock.InterruptAccepted) (penstock.InterruptAccepted, error) {
+func (s *Runs) interruptRun(
+	ctx context.Context, p penstock.Principal, id string, accepted penstock.InterruptAccepted,
+) (penstock.InterruptAccepted, error) {
 	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.InterruptAccepted, error) {
 		run, err := tx.Run(ctx, id)
 		if err != nil {
@@ -195,7 +210,9 @@ func (s *Runs) interruptRun(ctx context.Context, p penstock.Principal, id string
 		}
 		asked, err := tx.Interrupt(ctx, id)
 		if errors.Is(err, store.ErrNoTurn) {
-			return accepted, penstock.Errorf(penstock.CodeConflict, "the run is %s and its agent has nothing to interrupt", run.State)
+			return accepted, penstock.Errorf(
+				penstock.CodeConflict, "the run is %s and its agent has nothing to interrupt", run.State,
+			)
 		}
 		if err != nil || !asked {
 			return accepted, err

@@ -59,7 +59,9 @@ func (s *Streams) Watch(ctx context.Context, p penstock.Principal, runID string,
 		return nil, err
 	}
 	if after < 0 || after > run.LastSeq {
-		return nil, penstock.Errorf(penstock.CodeInvalidRequest, "the run has no event %d: its last is %d", after, run.LastSeq)
+		return nil, penstock.Errorf(
+			penstock.CodeInvalidRequest, "the run has no event %d: its last is %d", after, run.LastSeq,
+		)
 	}
 	t, release := s.hub.join(ctx, run)
 	return &Stream{s: s, run: runID, tail: t, after: after, release: release}, nil

@@ -18,7 +18,9 @@ const preparedLasts = 24 * time.Hour
 
 // PrepareAttachments makes room for files that follow-ups of a run are to have, and
 // returns a signed link for each to upload it.
-func (s *Files) PrepareAttachments(ctx context.Context, p penstock.Principal, id string, req penstock.PrepareRequest) (penstock.PreparedAttachments, error) {
+func (s *Files) PrepareAttachments(
+	ctx context.Context, p penstock.Principal, id string, req penstock.PrepareRequest,
+) (penstock.PreparedAttachments, error) {
 	run, err := s.runs.writableRun(ctx, p, id)
 	if err != nil {
 		return penstock.PreparedAttachments{}, err
@@ -38,7 +40,9 @@ func (s *Files) PrepareConversationAttachments(
 	return s.prepare(ctx, p, run, req)
 }
 
-func (s *Files) prepare(ctx context.Context, p penstock.Principal, run store.RunRow, req penstock.PrepareRequest) (penstock.PreparedAttachments, error) {
+func (s *Files) prepare(
+	ctx context.Context, p penstock.Principal, run store.RunRow, req penstock.PrepareRequest,
+) (penstock.PreparedAttachments, error) {
 	var none penstock.PreparedAttachments
 	if errs := checkPrepare(req); errs != nil {
 		return none, penstock.InvalidFields(errs...)
@@ -46,7 +50,9 @@ func (s *Files) prepare(ctx context.Context, p penstock.Principal, run store.Run
 	var list []store.Attachment
 	prepared := penstock.PreparedAttachments{Attachments: []penstock.PreparedAttachment{}}
 	for _, f := range req.Files {
-		a := store.Attachment{ID: penstock.NewID(), Filename: f.Filename, MimeType: f.MimeType, ExpiresAt: penstock.Now().Add(preparedLasts)}
+		a := store.Attachment{
+			ID: penstock.NewID(), Filename: f.Filename, MimeType: f.MimeType, ExpiresAt: penstock.Now().Add(preparedLasts),
+		}
 		link, until, err := s.sign("uploads", "upload", run.ID+"/"+a.ID)
 		if err != nil {
 			return none, err
@@ -54,7 +60,9 @@ func (s *Files) prepare(ctx context.Context, p penstock.Principal, run store.Run
 		list = append(list, a)
 		prepared.Attachments = append(prepared.Attachments, penstock.PreparedAttachment{
 			ID: a.ID, UploadURL: link, ExpiresAt: until,
-			Target: penstock.UploadTarget{URL: link, Method: "PUT", Headers: map[string]string{"Content-Type": f.MimeType}, Fields: []string{}},
+			Target: penstock.UploadTarget{
+				URL: link, Method: "PUT", Headers: map[string]string{"Content-Type": f.MimeType}, Fields: []string{},
+			},
 		})
 	}
 	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.PreparedAttachments, error) {
@@ -118,7 +126,9 @@ func (s *Files) Upload(ctx context.Context, token string, content io.Reader) (pe
 
 // recordUpload gives a prepared attachment its content. old is the file that it had
 // before, "" for none.
-func recordUpload(ctx context.Context, tx *store.Tx, runID string, up store.Attachment) (done penstock.UploadedAttachment, old string, err error) {
+func recordUpload(
+	ctx context.Context, tx *store.Tx, runID string, up store.Attachment,
+) (done penstock.UploadedAttachment, old string, err error) {
 	if _, err := tx.Run(ctx, runID); err != nil {
 		return done, "", err
 	}
@@ -142,7 +152,9 @@ func recordUpload(ctx context.Context, tx *store.Tx, runID string, up store.Atta
 	}
 	ok, err := tx.SetUpload(ctx, up.ID, up.Blob, up.Size)
 	if err == nil && !ok {
-		err = penstock.Errorf(penstock.CodeConflict, "the attachment belongs to a follow-up by now and cannot be uploaded again")
+		err = penstock.Errorf(
+			penstock.CodeConflict, "the attachment belongs to a follow-up by now and cannot be uploaded again",
+		)
 	}
 	return done, old, err
 }

@@ -223,7 +223,9 @@ func UsageOf(t store.Tally) *penstock.Usage {
 	if total == 0 && t.CostUSD == nil {
 		return nil
 	}
-	return &penstock.Usage{TotalTokens: total, InferenceCost: t.CostUSD, InferenceCostUSD: t.CostUSD, Breakdown: t.Breakdown}
+	return &penstock.Usage{
+		TotalTokens: total, InferenceCost: t.CostUSD, InferenceCostUSD: t.CostUSD, Breakdown: t.Breakdown,
+	}
 }
 
 // Timeline answers the moments of a run, in order.

@@ -41,7 +41,9 @@ var etc = []string{
 // runs outside of every sandbox.
 var (
 	procReadOnly = []string{"sys", "sysrq-trigger", "bus", "fs", "irq", "mtrr", "pressure"}
-	procHidden   = []string{"acpi", "asound", "kcore", "keys", "kmsg", "interrupts", "latency_stats", "sched_debug", "scsi", "timer_list"}
+	procHidden   = []string{
+		"acpi", "asound", "kcore", "keys", "kmsg", "interrupts", "latency_stats", "sched_debug", "scsi", "timer_list",
+	}
 )
 
 const (

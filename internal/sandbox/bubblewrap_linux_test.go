@@ -117,7 +117,9 @@ func TestBubblewrapHasNothingToWriteButItsPlaces(t *testing.T) {
 		done
 		for d in /usr /etc /opt /bin/ /proc/sys; do touch $d/x 2>/dev/null && echo $d; done
 		true`))
-	if diff := cmp.Diff([]string{"/home/agent", "/run", "/tmp", "/workspace"}, slices.Sorted(strings.FieldsSeq(got))); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"/home/agent", "/run", "/tmp", "/workspace"}, slices.Sorted(strings.FieldsSeq(got)),
+	); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -165,8 +167,13 @@ func TestProbeSaysWhyThereIsNoSandbox(t *testing.T) {
 		opts Options
 		want string
 	}{
-		"not installed":    {Options{Bwrap: "/no/bwrap", Exe: self(t)}, "bubblewrap is not installed (exec: \"/no/bwrap\": stat /no/bwrap: no such file or directory): install the package bubblewrap"},
-		"no such kind":     {Options{Kind: "vm", Exe: self(t)}, `there is no sandbox of kind "vm": it is bubblewrap or process`},
+		"not installed": {
+			Options{Bwrap: "/no/bwrap", Exe: self(t)},
+			"bubblewrap is not installed (exec: \"/no/bwrap\": stat /no/bwrap: no such file or directory): install the package bubblewrap",
+		},
+		"no such kind": {
+			Options{Kind: "vm", Exe: self(t)}, `there is no sandbox of kind "vm": it is bubblewrap or process`,
+		},
 		"without this one": {Options{}, "sandbox: the path of this program is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +200,8 @@ func TestProbeOnMachinesThatForbidIt(t *testing.T) {
 		},
 		"a container that hides parts of /proc": {
 			// A single /proc that is whole, anywhere on the machine, is enough for the kernel.
-			`for p in $(awk '/ - proc /{print $5}' /proc/self/mountinfo); do mount -t tmpfs none $p/acpi || exit; done`, syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+			`for p in $(awk '/ - proc /{print $5}' /proc/self/mountinfo); do mount -t tmpfs none $p/acpi || exit; done`,
+			syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 			"this container hides parts of /proc",
 		},
 	} {

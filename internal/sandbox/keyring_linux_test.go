@@ -34,7 +34,9 @@ func TestEachTreeHasASessionKeyringOfItsOwn(t *testing.T) {
 		if s.Kind() == Bubblewrap && noKeys() != nil {
 			before, added = unix.ENOSYS.Error(), unix.ENOSYS.Error()
 		}
-		want := fmt.Sprintf("%[1]s before: %[2]s\n%[1]s added: %[3]s\n%[4]s before: %[2]s\n%[4]s added: %[3]s\n", ours, before, added, theirs)
+		want := fmt.Sprintf(
+			"%[1]s before: %[2]s\n%[1]s added: %[3]s\n%[4]s before: %[2]s\n%[4]s added: %[3]s\n", ours, before, added, theirs,
+		)
 		for range 2 {
 			sp := spec(t, "")
 			sp.Argv = []string{s.Layout(sp).Exe, "keys", ours, theirs}

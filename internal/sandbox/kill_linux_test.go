@@ -183,7 +183,9 @@ func TestFrozenServerLeavesNoProcess(t *testing.T) {
 		if err := cmd.Process.Signal(unix.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, 20*time.Second, "no process left", func() bool { return slices.Equal(marked(m), []int{cmd.Process.Pid}) })
+		eventually(
+			t, 20*time.Second, "no process left", func() bool { return slices.Equal(marked(m), []int{cmd.Process.Pid}) },
+		)
 	})
 }
 

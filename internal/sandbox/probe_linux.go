@@ -45,9 +45,18 @@ func Probe(ctx context.Context, opts Options) error {
 // obstacle names what is known to forbid a namespace to bubblewrap.
 func obstacle() string {
 	for _, o := range []struct{ file, content, says string }{
-		{"/proc/sys/user/max_user_namespaces", "0", "user namespaces are switched off; set sysctl user.max_user_namespaces to 1000 or more"},
-		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "user namespaces are forbidden to users other than root; set sysctl kernel.unprivileged_userns_clone=1"},
-		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor forbids user namespaces; set sysctl kernel.apparmor_restrict_unprivileged_userns=0 or give bwrap an AppArmor profile that allows userns"},
+		{
+			"/proc/sys/user/max_user_namespaces", "0",
+			"user namespaces are switched off; set sysctl user.max_user_namespaces to 1000 or more",
+		},
+		{
+			"/proc/sys/kernel/unprivileged_userns_clone", "0",
+			"user namespaces are forbidden to users other than root; set sysctl kernel.unprivileged_userns_clone=1",
+		},
+		{
+			"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+			"AppArmor forbids user namespaces; set sysctl kernel.apparmor_restrict_unprivileged_userns=0 or give bwrap an AppArmor profile that allows userns",
+		},
 	} {
 		if content, err := os.ReadFile(o.file); err == nil && string(bytes.TrimSpace(content)) == o.content {
 			return o.says

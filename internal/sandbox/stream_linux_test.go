@@ -26,7 +26,9 @@ func TestBubblewrapDoesNotHoldTheStandardStreams(t *testing.T) {
 // What is a socket serves a program as a pipe does, but nobody can open it.
 func TestSockets(t *testing.T) {
 	eachKind(t, func(t *testing.T, s Sandbox) {
-		sp := spec(t, `cat; readlink /proc/$$/fd/1 | cut -d : -f 1; sh -c 'echo forged > /proc/$PPID/fd/1' || echo refused; exit 3`)
+		sp := spec(
+			t, `cat; readlink /proc/$$/fd/1 | cut -d : -f 1; sh -c 'echo forged > /proc/$PPID/fd/1' || echo refused; exit 3`,
+		)
 		sp.Sockets, sp.Stderr = true, io.Discard
 		r := start(t, s, sp)
 		text := strings.Repeat("a line of the protocol\n", 100_000)

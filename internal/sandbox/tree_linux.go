@@ -243,7 +243,9 @@ func socketPair() (theirs, ours *os.File, err error) {
 		return nil, nil, fmt.Errorf("socketpair: %w", err)
 	}
 	if err := unix.SetNonblock(pair[1], true); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("set a socket non-blocking: %w", err), unix.Close(pair[0]), unix.Close(pair[1]))
+		return nil, nil, errors.Join(
+			fmt.Errorf("set a socket non-blocking: %w", err), unix.Close(pair[0]), unix.Close(pair[1]),
+		)
 	}
 	return os.NewFile(uintptr(pair[0]), "socket"), os.NewFile(uintptr(pair[1]), "socket"), nil
 }

@@ -57,12 +57,16 @@ func TestTreeThatUsesTooMuchIsEnded(t *testing.T) {
 		"empty files":       {disk, `mkdir d; cd d; seq 1 5000 | xargs touch; exec sleep 600`, Disk},
 		"unreadable folder": {disk, `mkdir d; head -c 64M /dev/zero > d/big; chmod 0 d; exec sleep 600`, Disk},
 		"deep folder": {
-			disk, `i=0; while [ $i -lt 600 ]; do mkdir d; cd -P d; i=$((i+1)); done; head -c 64M /dev/zero > big; exec sleep 600`, Disk,
+			disk,
+			`i=0; while [ $i -lt 600 ]; do mkdir d; cd -P d; i=$((i+1)); done; head -c 64M /dev/zero > big; exec sleep 600`,
+			Disk,
 		},
-		"a moment":          {disk, `head -c 64M /dev/zero > big`, Disk},
-		"memory":            {memory, `head -c 300M /dev/zero | tail; exec sleep 600`, Memory},
-		"memory of several": {memory, `for i in 1 2 3 4; do { head -c 20M /dev/zero; sleep 600; } | tail & done; wait`, Memory},
-		"file in memory":    {memory, `exec "$0" fill`, Memory},
+		"a moment": {disk, `head -c 64M /dev/zero > big`, Disk},
+		"memory":   {memory, `head -c 300M /dev/zero | tail; exec sleep 600`, Memory},
+		"memory of several": {
+			memory, `for i in 1 2 3 4; do { head -c 20M /dev/zero; sleep 600; } | tail & done; wait`, Memory,
+		},
+		"file in memory": {memory, `exec "$0" fill`, Memory},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, kind := range kinds {
@@ -108,7 +112,9 @@ func TestTreeBelowItsLimitsIsLeftAlone(t *testing.T) {
 				t.Fatalf("got %q, %v", text, err)
 			}
 		}
-		if got := diskUse(t.Context(), 1<<30, []string{sp.Dir, sp.Home}, func() []int { return nil }); got < 10<<20 || got > 11<<20 {
+		if got := diskUse(
+			t.Context(), 1<<30, []string{sp.Dir, sp.Home}, func() []int { return nil },
+		); got < 10<<20 || got > 11<<20 {
 			t.Errorf("got %d bytes, want a little more than 10 MiB", got)
 		}
 		_ = r.Stdin().Close()

@@ -30,14 +30,18 @@ func NewKMS(client *kms.Client, key string) *KMS {
 	return &KMS{
 		Key: key,
 		encrypt: func(ctx context.Context, plaintext []byte, about map[string]string) ([]byte, error) {
-			out, err := client.Encrypt(ctx, &kms.EncryptInput{KeyId: aws.String(key), Plaintext: plaintext, EncryptionContext: about})
+			out, err := client.Encrypt(
+				ctx, &kms.EncryptInput{KeyId: aws.String(key), Plaintext: plaintext, EncryptionContext: about},
+			)
 			if err != nil {
 				return nil, err
 			}
 			return out.CiphertextBlob, nil
 		},
 		decrypt: func(ctx context.Context, ciphertext []byte, about map[string]string) ([]byte, error) {
-			out, err := client.Decrypt(ctx, &kms.DecryptInput{KeyId: aws.String(key), CiphertextBlob: ciphertext, EncryptionContext: about})
+			out, err := client.Decrypt(
+				ctx, &kms.DecryptInput{KeyId: aws.String(key), CiphertextBlob: ciphertext, EncryptionContext: about},
+			)
 			if err != nil {
 				return nil, err
 			}
@@ -89,7 +93,9 @@ func (a *asking) DecryptWithContext(ctx context.Context, ciphertext, purpose []b
 	return a.ask(ctx, a.kms.decrypt, ciphertext, purpose)
 }
 
-func (a *asking) ask(ctx context.Context, call func(context.Context, []byte, map[string]string) ([]byte, error), text, purpose []byte) ([]byte, error) {
+func (a *asking) ask(
+	ctx context.Context, call func(context.Context, []byte, map[string]string) ([]byte, error), text, purpose []byte,
+) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.kms.Timeout, 10*time.Second))
 	defer cancel()
 	out, err := call(ctx, text, map[string]string{purposeKey: string(purpose)})

@@ -38,7 +38,9 @@ func readFile(t *testing.T, path string) string {
 
 func wantForm(t *testing.T, path, key string) {
 	t.Helper()
-	if content := readFile(t, path); !strings.Contains(content, `"`+key+`"`) || strings.Contains(content, `"key"`) && key != "key" {
+	if content := readFile(t, path); !strings.Contains(
+		content, `"`+key+`"`,
+	) || strings.Contains(content, `"key"`) && key != "key" {
 		t.Errorf("the file is %s, want %s in it", content, key)
 	}
 }
@@ -56,7 +58,9 @@ func TestKeysetIsEncryptedByAKMS(t *testing.T) {
 		t.Errorf("the file: %v, %v; want mode 0600", info.Mode(), err)
 	}
 	sealed := seal(t, k, "hunter22", "here")
-	again := openFile(t, secret.KeysetFile{Path: file.Path, KMS: secret.NewKMS(server.Client(), testkit.KMSKeyARN(testkit.KMSKey))})
+	again := openFile(
+		t, secret.KeysetFile{Path: file.Path, KMS: secret.NewKMS(server.Client(), testkit.KMSKeyARN(testkit.KMSKey))},
+	)
 	server.Calls()
 	wantOpen(t, again, sealed, "here", "hunter22")
 	wantOpen(t, k, seal(t, again, "x", "there"), "there", "x")
@@ -65,7 +69,9 @@ func TestKeysetIsEncryptedByAKMS(t *testing.T) {
 	}
 
 	other := secret.KeysetFile{Path: file.Path, KMS: secret.NewKMS(server.Client(), testkit.KMSOtherKey)}
-	if _, err := secret.OpenKeyset(t.Context(), other); !errors.Is(err, secret.ErrKMS) || !strings.Contains(err.Error(), "IncorrectKeyException") {
+	if _, err := secret.OpenKeyset(t.Context(), other); !errors.Is(err, secret.ErrKMS) || !strings.Contains(
+		err.Error(), "IncorrectKeyException",
+	) {
 		t.Errorf("by another key: got %v", err)
 	}
 	if _, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: file.Path}); !errors.Is(err, secret.ErrEncrypted) {
@@ -74,7 +80,9 @@ func TestKeysetIsEncryptedByAKMS(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "keyset.json")
 	openKeyset(t, plain)
 	before := readFile(t, plain)
-	if _, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: plain, KMS: file.KMS}); !errors.Is(err, secret.ErrPlain) {
+	if _, err := secret.OpenKeyset(
+		t.Context(), secret.KeysetFile{Path: plain, KMS: file.KMS},
+	); !errors.Is(err, secret.ErrPlain) {
 		t.Errorf("a file in plain text: got %v", err)
 	}
 	if readFile(t, plain) != before {
@@ -99,7 +107,9 @@ func TestEncryptedKeysetIsBoundToItsPurpose(t *testing.T) {
 		if err := os.WriteFile(file.Path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := file.Check(t.Context()); !errors.Is(err, secret.ErrKMS) || !strings.Contains(err.Error(), "InvalidCiphertextException") {
+		if err := file.Check(t.Context()); !errors.Is(err, secret.ErrKMS) || !strings.Contains(
+			err.Error(), "InvalidCiphertextException",
+		) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -123,12 +133,19 @@ func TestKMSThatFails(t *testing.T) {
 		file bool // there was one before
 		wait time.Duration
 	}{
-		"may not encrypt":                {fail: on("Encrypt", "AccessDeniedException"), says: "AccessDeniedException"},
-		"may encrypt, may not decrypt":   {fail: on("Decrypt", "AccessDeniedException"), says: "AccessDeniedException"},
-		"may not decrypt what was there": {fail: on("Decrypt", "AccessDeniedException"), says: "AccessDeniedException", file: true},
-		"key that is switched off":       {fail: on("Decrypt", "DisabledException"), says: "DisabledException", file: true},
-		"throttled for too long":         {fail: on("Decrypt", "ThrottlingException"), says: "ThrottlingException", file: true},
-		"no answer":                      {fail: func(server *testkit.KMS) { server.Hold(true) }, says: "deadline exceeded", file: true, wait: 200 * time.Millisecond},
+		"may not encrypt":              {fail: on("Encrypt", "AccessDeniedException"), says: "AccessDeniedException"},
+		"may encrypt, may not decrypt": {fail: on("Decrypt", "AccessDeniedException"), says: "AccessDeniedException"},
+		"may not decrypt what was there": {
+			fail: on("Decrypt", "AccessDeniedException"), says: "AccessDeniedException", file: true,
+		},
+		"key that is switched off": {fail: on("Decrypt", "DisabledException"), says: "DisabledException", file: true},
+		"throttled for too long": {
+			fail: on("Decrypt", "ThrottlingException"), says: "ThrottlingException", file: true,
+		},
+		"no answer": {
+			fail: func(server *testkit.KMS) { server.Hold(true) }, says: "deadline exceeded", file: true,
+			wait: 200 * time.Millisecond,
+		},
 		"nobody there":                   {fail: (*testkit.KMS).Close, says: "connection refused", file: true},
 		"nobody there at the first time": {fail: (*testkit.KMS).Close, says: "connection refused"},
 	} {
@@ -327,7 +344,8 @@ func TestFileThatIsNoKeyset(t *testing.T) {
 	t.Parallel()
 	file := encrypted(t, testkit.NewKMS(t))
 	for name, content := range map[string]string{
-		"nothing": "", "no JSON": "{", "no keyset": `{"encryptedKeyset":"AAAA","x":1}`, "no base64": `{"encryptedKeyset":"?"}`,
+		"nothing": "", "no JSON": "{", "no keyset": `{"encryptedKeyset":"AAAA","x":1}`,
+		"no base64": `{"encryptedKeyset":"?"}`,
 	} {
 		if err := os.WriteFile(file.Path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

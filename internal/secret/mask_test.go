@@ -39,12 +39,14 @@ func TestMaskerReplacesKnownValues(t *testing.T) {
 		"as a JSON string within another": {
 			[]string{key}, jsonString(`{"a":` + jsonString(key) + `}`), `"{\"a\":\"***\"}"`,
 		},
-		"percent-encoded in a query":  {[]string{key}, "https://x/?k=" + url.QueryEscape(key) + "&b", "https://x/?k=***&b"},
-		"percent-encoded in lower":    {[]string{"a/b+c=d"}, "a%2fb%2bc%3dd", "***"},
-		"percent-encoded in a path":   {[]string{"a b/c d"}, "/a%20b%2Fc%20d/", "/***/"},
-		"in hexadecimal":              {[]string{"hunter22"}, hex.EncodeToString([]byte("hunter22")), "***"},
-		"in base64":                   {[]string{"hunter"}, base64.StdEncoding.EncodeToString([]byte("hunter")), "***"},
-		"a key in PEM line by line":   {[]string{pem}, "  1 MIIBOgIBAAJBAKj34GkxFhD90vcNLYLInFEX6Ppy1tPf9Cnzj4p4WGeKLs1Pt8Q", "  1 ***"},
+		"percent-encoded in a query": {[]string{key}, "https://x/?k=" + url.QueryEscape(key) + "&b", "https://x/?k=***&b"},
+		"percent-encoded in lower":   {[]string{"a/b+c=d"}, "a%2fb%2bc%3dd", "***"},
+		"percent-encoded in a path":  {[]string{"a b/c d"}, "/a%20b%2Fc%20d/", "/***/"},
+		"in hexadecimal":             {[]string{"hunter22"}, hex.EncodeToString([]byte("hunter22")), "***"},
+		"in base64":                  {[]string{"hunter"}, base64.StdEncoding.EncodeToString([]byte("hunter")), "***"},
+		"a key in PEM line by line": {
+			[]string{pem}, "  1 MIIBOgIBAAJBAKj34GkxFhD90vcNLYLInFEX6Ppy1tPf9Cnzj4p4WGeKLs1Pt8Q", "  1 ***",
+		},
 		"a key in PEM as a JSON text": {[]string{pem}, jsonString(pem), `"***\n"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -115,7 +115,9 @@ func TestFilesBecomeAFactory(t *testing.T) {
 			h.t.Errorf("got %+v, %v", f, err)
 		}
 		run := h.dispatch()
-		if diff := cmp.Diff(penstock.SecretNames{"SHARED", "EVERYWHERE"}, run.Config.Secrets); diff != "" || run.Config.ModelID != penstock.ModelOffline || run.Config.BasePrompt != "Lead." {
+		if diff := cmp.Diff(
+			penstock.SecretNames{"SHARED", "EVERYWHERE"}, run.Config.Secrets,
+		); diff != "" || run.Config.ModelID != penstock.ModelOffline || run.Config.BasePrompt != "Lead." {
 			h.t.Errorf("a run of the foreman: got %+v", run.Config)
 		}
 		fixer := h.get(h.create(penstock.RunRequest{Prompt: "x", AgentIdentityUID: f.Agents[0].UID}).ID)
@@ -129,7 +131,9 @@ func TestFilesBecomeAFactory(t *testing.T) {
 
 func (h *hooks) dispatch() penstock.Run {
 	h.t.Helper()
-	d, err := h.Factories.Dispatch(h.t.Context(), h.admin, h.factory, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI)
+	d, err := h.Factories.Dispatch(
+		h.t.Context(), h.admin, h.factory, penstock.DispatchRequest{Prompt: "x"}, penstock.SourceAPI,
+	)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -158,11 +162,15 @@ func TestDryRunAnswersThePlanAndChangesNothing(t *testing.T) {
 			h.t.Errorf("a dry run, of revision %d, changed -before +after:\n%s", dry.Revision, diff)
 		}
 		want := definition.Plan{
-			Created: []definition.Change{{Kind: "webhook", Name: "new"}}, Removed: []definition.Change{{Kind: "webhook", Name: "ci"}},
+			Created: []definition.Change{
+				{Kind: "webhook", Name: "new"},
+			}, Removed: []definition.Change{{Kind: "webhook", Name: "ci"}},
 			Changed: []definition.Change{{Kind: "agent", Name: "fixer", Fields: []string{"description", "secrets"}}},
 		}
 		wet := h.apply(next)
-		if diff := cmp.Diff(want, dry.Plan) + cmp.Diff(dry, wet, cmpopts.IgnoreFields(factory.Applied{}, "Revision")); diff != "" || wet.Revision != 3 {
+		if diff := cmp.Diff(want, dry.Plan) + cmp.Diff(
+			dry, wet, cmpopts.IgnoreFields(factory.Applied{}, "Revision"),
+		); diff != "" || wet.Revision != 3 {
 			h.t.Errorf("revision %d, -want +dry, -dry +wet:\n%s", wet.Revision, diff)
 		}
 	})
@@ -221,13 +229,36 @@ func TestNamesKeepTheirUIDs(t *testing.T) {
 
 func TestInvalidFilesChangeNothing(t *testing.T) {
 	tests := []struct{ name, path, content, code, at string }{
-		{"an unknown secret", "webhooks/ci.yaml", "enabled: true\nsecretName: CI_TOKN\n", "FF_INVALID_REFERENCE", "webhooks/ci.yaml:2"},
-		{"a secret that cannot be in a URL", "webhooks/ci.yaml", "authMode: url_token\nsecretName: SPACED\n", "FF_INVALID_VALUE", "webhooks/ci.yaml:2"},
-		{"a secret that is none of the mode", "webhooks/ci.yaml", "# c\nsecretName: SPACED\n", "FF_INVALID_VALUE", "webhooks/ci.yaml:2"},
-		{"an agent that is not declared", "automations/red/automation.md", "---\nagent: fixxer\ntriggers: [{provider: github, event: push}]\n---\nx\n", "FF_INVALID_REFERENCE", "automations/red/automation.md:2"},
-		{"two foremen", "agents/fixer/agent.md", "---\nagentType: FOREMAN\n---\nx\n", "FF_DUPLICATE_KEY", "agents/lead/agent.md:3"},
-		{"a bad filter", "automations/red/automation.md", "---\ntriggers:\n  - provider: webhook\n    event: received\n    filter: {webhook_ids: [ci], payload: {a: []}}\n---\nx\n", "FF_INVALID_FILTER", "automations/red/automation.md:5"},
-		{"an environment that is not there", "agents/fixer/agent.md", "---\nenvironmentId: gone\n---\nx\n", "FF_INVALID_REFERENCE", "agents/fixer/agent.md:2"},
+		{
+			"an unknown secret", "webhooks/ci.yaml", "enabled: true\nsecretName: CI_TOKN\n", "FF_INVALID_REFERENCE",
+			"webhooks/ci.yaml:2",
+		},
+		{
+			"a secret that cannot be in a URL", "webhooks/ci.yaml", "authMode: url_token\nsecretName: SPACED\n",
+			"FF_INVALID_VALUE", "webhooks/ci.yaml:2",
+		},
+		{
+			"a secret that is none of the mode", "webhooks/ci.yaml", "# c\nsecretName: SPACED\n", "FF_INVALID_VALUE",
+			"webhooks/ci.yaml:2",
+		},
+		{
+			"an agent that is not declared", "automations/red/automation.md",
+			"---\nagent: fixxer\ntriggers: [{provider: github, event: push}]\n---\nx\n", "FF_INVALID_REFERENCE",
+			"automations/red/automation.md:2",
+		},
+		{
+			"two foremen", "agents/fixer/agent.md", "---\nagentType: FOREMAN\n---\nx\n", "FF_DUPLICATE_KEY",
+			"agents/lead/agent.md:3",
+		},
+		{
+			"a bad filter", "automations/red/automation.md",
+			"---\ntriggers:\n  - provider: webhook\n    event: received\n    filter: {webhook_ids: [ci], payload: {a: []}}\n---\nx\n",
+			"FF_INVALID_FILTER", "automations/red/automation.md:5",
+		},
+		{
+			"an environment that is not there", "agents/fixer/agent.md", "---\nenvironmentId: gone\n---\nx\n",
+			"FF_INVALID_REFERENCE", "agents/fixer/agent.md:2",
+		},
 		{"no factory.yaml", "factory.yaml", "", "FF_MISSING_FACTORY", "factory.yaml:1"},
 	}
 	withTeam(t, func(h *hooks) {
@@ -262,7 +293,9 @@ func TestOneOfTwoEditsOfTheSameRevisionIsRefused(t *testing.T) {
 		for i := range n {
 			all.Go(func() {
 				tree := with(team(), "agents/fixer/agent.md", fmt.Sprintf("number %d\n", i))
-				_, errs[i] = h.Factories.Apply(h.t.Context(), h.admin, h.factory, factory.ApplyRequest{Files: tree, BaseRevision: new(int64(2))})
+				_, errs[i] = h.Factories.Apply(
+					h.t.Context(), h.admin, h.factory, factory.ApplyRequest{Files: tree, BaseRevision: new(int64(2))},
+				)
 			})
 		}
 		all.Wait()
@@ -288,10 +321,13 @@ func TestAFactoryIsMadeOfFiles(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		ctx := h.t.Context()
 		files := map[string]string{
-			"factory.yaml": "schemaVersion: v1alpha1\nname: Pay\nalias: p\nagentDefaults: {model: auto}\n", "agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nx\n",
+			"factory.yaml":         "schemaVersion: v1alpha1\nname: Pay\nalias: p\nagentDefaults: {model: auto}\n",
+			"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nx\n",
 		}
 		f, err := h.Factories.Create(ctx, h.admin, penstock.FactoryRequest{Files: files})
-		if err != nil || f.Name != "Pay" || f.Alias != "p" || len(f.Agents) != 1 || f.ForemanUID != f.Agents[0].UID || f.Definition.Revision != 1 {
+		if err != nil || f.Name != "Pay" || f.Alias != "p" || len(
+			f.Agents,
+		) != 1 || f.ForemanUID != f.Agents[0].UID || f.Definition.Revision != 1 {
 			h.t.Errorf("got %+v, %v", f, err)
 		}
 		h.factory = f.UID
@@ -321,7 +357,10 @@ func TestFilesAndRowsAgree(t *testing.T) {
 			before, files := h.rows(), h.files()
 			applied := h.apply(with(files.Files, "README.md", fmt.Sprint(e.n)))
 			if diff := cmp.Diff(before, h.rows()); diff != "" || !applied.Empty() {
-				h.t.Fatalf("after %s (%v) the files say something else: %+v, -rows +files:\n%s\n%s", what, err, applied.Plan, diff, files.Files)
+				h.t.Fatalf(
+					"after %s (%v) the files say something else: %+v, -rows +files:\n%s\n%s", what, err, applied.Plan, diff,
+					files.Files,
+				)
 			}
 		}
 		all := ""
@@ -357,24 +396,39 @@ func (e *editor) edit() (what string, err error) {
 	}
 	hooks := e.webhooks()
 	triggers := []penstock.Trigger{
-		{Provider: "webhook", Event: "received", Filter: []byte(`{"webhook_ids":["ci","<&>"],"payload":{"a":[1,2.50,true]}}`)},
-		{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "0 7 * * *", Name: name, Timezone: "Europe/Berlin"}},
+		{
+			Provider: "webhook", Event: "received", Filter: []byte(`{"webhook_ids":["ci","<&>"],"payload":{"a":[1,2.50,true]}}`),
+		},
+		{
+			Provider: "schedule", Event: "cron_fired",
+			Schedule: &penstock.CronTrigger{Cron: "0 7 * * *", Name: name, Timezone: "Europe/Berlin"},
+		},
 	}
 	pick := func(n int) int { return e.IntN(max(n, 1)) }
 	switch e.IntN(10) {
 	case 0:
-		_, err = e.Factories.Update(ctx, e.admin, e.factory, penstock.FactoryRequest{Name: &name, Description: new("# of " + name), Alias: new("a" + name)})
+		_, err = e.Factories.Update(
+			ctx, e.admin, e.factory,
+			penstock.FactoryRequest{Name: &name, Description: new("# of " + name), Alias: new("a" + name)},
+		)
 		return "change the factory", err
 	case 1, 2:
 		_, err = e.Resources.CreateAutomation(ctx, e.admin, e.factory, penstock.AutomationRequest{
-			Name: &name, Prompt: new("  do: {" + name + "}\n---\n"), Triggers: &triggers, Model: new("demo/offline"), Secrets: &[]string{}, Enabled: &flag,
+			Name: &name, Prompt: new(
+				"  do: {" + name + "}\n---\n",
+			), Triggers: &triggers, Model: new("demo/offline"), Secrets: &[]string{}, Enabled: &flag,
 		})
 		return "create an automation", err
 	case 3:
-		_, err = e.Resources.CreateWebhook(ctx, e.admin, e.factory, signature(name, []string{"github", "stripe"}[e.IntN(2)], nil))
+		_, err = e.Resources.CreateWebhook(
+			ctx, e.admin, e.factory, signature(name, []string{"github", "stripe"}[e.IntN(2)], nil),
+		)
 		return "create a pending webhook", err
 	case 4:
-		_, err = e.Resources.CreateWebhook(ctx, e.admin, e.factory, penstock.WebhookRequest{Name: &name, Enabled: &flag, DeliveryIDHeader: new("X-Id"), ReplayGuard: &flag})
+		_, err = e.Resources.CreateWebhook(
+			ctx, e.admin, e.factory,
+			penstock.WebhookRequest{Name: &name, Enabled: &flag, DeliveryIDHeader: new("X-Id"), ReplayGuard: &flag},
+		)
 		return "create a webhook", err
 	}
 	if len(automations) == 0 || len(hooks) == 0 {
@@ -383,26 +437,37 @@ func (e *editor) edit() (what string, err error) {
 	a, w, agent := automations[pick(len(automations))], hooks[pick(len(hooks))], f.Agents[pick(len(f.Agents))]
 	switch e.IntN(7) {
 	case 0:
-		_, err = e.Resources.UpdateAutomation(ctx, e.admin, e.factory, a.UID, penstock.AutomationRequest{Enabled: &flag, Prompt: new("now " + name), Cleared: []string{"model", "agent"}})
+		_, err = e.Resources.UpdateAutomation(
+			ctx, e.admin, e.factory, a.UID,
+			penstock.AutomationRequest{Enabled: &flag, Prompt: new("now " + name), Cleared: []string{"model", "agent"}},
+		)
 		return "change an automation", err
 	case 1:
 		_, err = e.Resources.UpdateAutomation(ctx, e.admin, e.factory, a.UID, penstock.AutomationRequest{
-			Name: &name, MCPServers: &map[string]penstock.MCPServer{"x": {URL: "https://example.com", Headers: map[string]string{"A": "${{ secrets.SHARED }}"}}},
+			Name: &name, MCPServers: &map[string]penstock.MCPServer{
+				"x": {URL: "https://example.com", Headers: map[string]string{"A": "${{ secrets.SHARED }}"}},
+			},
 		})
 		return "rename an automation", err
 	case 2:
 		return "delete an automation", e.Resources.DeleteAutomation(ctx, e.admin, e.factory, a.UID)
 	case 3:
-		_, err = e.Resources.UpdateWebhook(ctx, e.admin, e.factory, w.UID, penstock.WebhookRequest{Enabled: &flag, ReplayGuard: new(!flag), SecretRefresh: new(penstock.RefreshImmediate)})
+		_, err = e.Resources.UpdateWebhook(
+			ctx, e.admin, e.factory, w.UID,
+			penstock.WebhookRequest{Enabled: &flag, ReplayGuard: new(!flag), SecretRefresh: new(penstock.RefreshImmediate)},
+		)
 		return "change a webhook", err
 	case 4:
-		_, err = e.Resources.RotateWebhookSecret(ctx, e.admin, e.factory, w.UID, penstock.RotateRequest{Secret: new("given-by-a-person-" + name)})
+		_, err = e.Resources.RotateWebhookSecret(
+			ctx, e.admin, e.factory, w.UID, penstock.RotateRequest{Secret: new("given-by-a-person-" + name)},
+		)
 		return "rotate", err
 	case 5:
 		return "delete a webhook", e.Resources.DeleteWebhook(ctx, e.admin, e.factory, w.UID)
 	}
 	_, err = e.Resources.UpdateIdentity(ctx, e.admin, agent.UID, penstock.IdentityRequest{
-		Name: &name, Prompt: new("I am " + name), Secrets: &[]penstock.NamedSecret{{Name: "SHARED"}}, Harness: &penstock.Harness{Type: "builtin"}, BaseModel: &name,
+		Name: &name, Prompt: new("I am " + name), Secrets: &[]penstock.NamedSecret{{Name: "SHARED"}},
+		Harness: &penstock.Harness{Type: "builtin"}, BaseModel: &name,
 	})
 	return "change an agent", err
 }
@@ -417,7 +482,9 @@ func TestAnAutomationTakesItsDocumentToTheNameReadme(t *testing.T) {
 			h.t.Fatal(err)
 		}
 		request := penstock.AutomationRequest{Name: new("readme")}
-		if _, err := h.Resources.UpdateAutomation(h.t.Context(), h.admin, h.factory, automations[0].UID, request); err != nil {
+		if _, err := h.Resources.UpdateAutomation(
+			h.t.Context(), h.admin, h.factory, automations[0].UID, request,
+		); err != nil {
 			h.t.Fatal(err)
 		}
 		want := with(team(), "automations/readme/automation.md", document)
@@ -474,15 +541,21 @@ func TestHistorySaysWhoChangedWhat(t *testing.T) {
 		}
 		deleted, changed := page.Revisions[0], page.Revisions[1]
 		want := "--- a/webhooks/ci.yaml\n+++ b/webhooks/ci.yaml\n@@ -2,1 +2,1 @@\n-secretName: CI_TOKEN\n+secretName: SHARED\n"
-		if diff := cmp.Diff(want, changed.Diff); diff != "" || changed.Revision != 3 || changed.Author == nil || changed.Author.UID != h.admin.Actor.UID {
+		if diff := cmp.Diff(
+			want, changed.Diff,
+		); diff != "" || changed.Revision != 3 || changed.Author == nil || changed.Author.UID != h.admin.Actor.UID {
 			h.t.Errorf("got %+v, -want +got:\n%s", changed, diff)
 		}
 		want = "--- a/webhooks/ci.yaml\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-# from the builds\n-secretName: SHARED\n"
-		if diff := cmp.Diff(want, deleted.Diff) + cmp.Diff([]definition.Change{{Kind: "webhook", Name: "ci"}}, deleted.Removed); diff != "" {
+		if diff := cmp.Diff(want, deleted.Diff) + cmp.Diff(
+			[]definition.Change{{Kind: "webhook", Name: "ci"}}, deleted.Removed,
+		); diff != "" {
 			h.t.Errorf("-want +got:\n%s", diff)
 		}
 		rest, err := h.Factories.History(ctx, h.admin, h.factory, 2, page.PageInfo.NextCursor)
-		if err != nil || len(rest.Revisions) != 2 || rest.Revisions[0].Revision != 2 || rest.Revisions[1].Revision != 1 || rest.PageInfo.HasNext {
+		if err != nil || len(
+			rest.Revisions,
+		) != 2 || rest.Revisions[0].Revision != 2 || rest.Revisions[1].Revision != 1 || rest.PageInfo.HasNext {
 			h.t.Errorf("got %+v, %v", rest, err)
 		}
 	})

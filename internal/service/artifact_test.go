@@ -26,10 +26,17 @@ func TestArtifactsHoldNoSecretsOfTheirRun(t *testing.T) {
 		}
 		encoded := base64.StdEncoding.EncodeToString([]byte(value))
 		for _, u := range []penstock.ArtifactUpload{
-			{Type: penstock.ArtifactFile, Data: penstock.ArtifactData{Filename: value + ".txt", Title: "a " + value, Description: encoded, MimeType: "text/plain"}},
+			{
+				Type: penstock.ArtifactFile,
+				Data: penstock.ArtifactData{
+					Filename: value + ".txt", Title: "a " + value, Description: encoded, MimeType: "text/plain",
+				},
+			},
 			{Type: penstock.ArtifactPlan, Data: penstock.ArtifactData{Content: "log in with " + value}},
 			{Type: penstock.ArtifactReference, Data: penstock.ArtifactData{
-				ReferenceType: "ticket", URL: "https://tickets.test/?token=" + value, Metadata: []byte(`{"` + value + `":["` + value + `"]}`),
+				ReferenceType: "ticket", URL: "https://tickets.test/?token=" + value, Metadata: []byte(
+					`{"` + value + `":["` + value + `"]}`,
+				),
 			}},
 		} {
 			var content io.Reader
@@ -72,12 +79,17 @@ func TestArtifactsThatAreRefused(t *testing.T) {
 			`{"a":"` + strings.Repeat("x", 64<<10) + `"}`: "at most 65536",
 		} {
 			data := penstock.ArtifactData{ReferenceType: "ticket", URL: "https://tickets.test/7", Metadata: []byte(metadata)}
-			_, err := w.Executions.Control().Save(w.t.Context(), a.Lease, penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactReference, Artifact: &data}, nil)
+			_, err := w.Executions.Control().Save(
+				w.t.Context(), a.Lease, penstock.Upload{ID: penstock.NewID(), Type: penstock.ArtifactReference, Artifact: &data},
+				nil,
+			)
 			wantCode(w.t, err, penstock.CodeInvalidRequest, want)
 		}
 		for _, kind := range []penstock.ArtifactType{penstock.ArtifactPlan, penstock.ArtifactReference} {
 			data := penstock.ArtifactData{Content: "plan", ReferenceType: "ticket", URL: "javascript://tickets.test/%0aalert(1)"}
-			_, err := w.Executions.Control().Save(w.t.Context(), a.Lease, penstock.Upload{ID: penstock.NewID(), Type: kind, Artifact: &data}, nil)
+			_, err := w.Executions.Control().Save(
+				w.t.Context(), a.Lease, penstock.Upload{ID: penstock.NewID(), Type: kind, Artifact: &data}, nil,
+			)
 			wantCode(w.t, err, penstock.CodeInvalidRequest, "must be an http or https URL")
 		}
 		if got := w.get(run.ID).Artifacts; len(got) > 0 {
@@ -136,7 +148,9 @@ func TestPullRequestsHaveAStatus(t *testing.T) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		for given, want := range map[string]string{"": `"status":"unknown"`, "draft": `"status":"draft"`} {
 			item, err := w.Files.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
-				Type: penstock.ArtifactPullRequest, Data: penstock.ArtifactData{Branch: "fix", URL: "https://github.test/a/b/pull/1", Status: given},
+				Type: penstock.ArtifactPullRequest, Data: penstock.ArtifactData{
+					Branch: "fix", URL: "https://github.test/a/b/pull/1", Status: given,
+				},
 			}, nil)
 			if err != nil || !strings.Contains(string(item.Data), want) {
 				w.t.Errorf("status %q: got %s, %v", given, item.Data, err)

@@ -48,7 +48,12 @@ func (w *world) contents(l penstock.Lease, files []penstock.File) map[string]str
 func TestFilesComeWithTheirFollowup(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		const dir = ".penstock/attachments/"
-		id := w.create(penstock.RunRequest{Prompt: "p", Attachments: []penstock.Attachment{{FileName: "a.txt", MimeType: "text/plain", Data: []byte("of the run")}}}).ID
+		id := w.create(
+			penstock.RunRequest{
+				Prompt:      "p",
+				Attachments: []penstock.Attachment{{FileName: "a.txt", MimeType: "text/plain", Data: []byte("of the run")}},
+			},
+		).ID
 		if err := w.attach(id, "look", textFile("b.txt", "of the first"), textFile("a.txt", "of the same name")); err != nil {
 			w.t.Fatal(err)
 		}
@@ -133,22 +138,63 @@ func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
 			code  penstock.Code
 			want  string
 		}{
-			"too many": {slices.Repeat([]penstock.FollowupAttachment{uploaded}, 26), penstock.CodeInvalidRequest, "/attachments has 26 files; at most 25"},
+			"too many": {
+				slices.Repeat([]penstock.FollowupAttachment{uploaded}, 26), penstock.CodeInvalidRequest,
+				"/attachments has 26 files; at most 25",
+			},
 			"too many with content": {
-				[]penstock.FollowupAttachment{textFile("1", ""), textFile("2", ""), textFile("3", ""), textFile("4", ""), textFile("5", ""), textFile("6", "")},
+				[]penstock.FollowupAttachment{
+					textFile("1", ""), textFile("2", ""), textFile("3", ""), textFile("4", ""), textFile("5", ""), textFile("6", ""),
+				},
 				penstock.CodeInvalidRequest, "/attachments has 6 files with their content; at most 5",
 			},
-			"a path":             {[]penstock.FollowupAttachment{textFile("../x", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name"},
-			"an escape":          {[]penstock.FollowupAttachment{textFile("a\x1b[2J", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name"},
-			"no name":            {[]penstock.FollowupAttachment{textFile("", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name"},
-			"one name twice":     {[]penstock.FollowupAttachment{textFile("a", ""), textFile("a", "")}, penstock.CodeInvalidRequest, "/attachments/1/file_name is the name of two"},
-			"no content":         {[]penstock.FollowupAttachment{{FileName: "a", MimeType: "text/plain"}}, penstock.CodeInvalidRequest, "/attachments/0/data is required"},
-			"no type":            {[]penstock.FollowupAttachment{{FileName: "a", Data: []byte("x")}}, penstock.CodeInvalidRequest, "/attachments/0/mime_type"},
-			"no id":              {[]penstock.FollowupAttachment{{ID: "x"}}, penstock.CodeInvalidRequest, "/attachments/0/attachment_id"},
-			"an id and content":  {[]penstock.FollowupAttachment{{ID: penstock.NewID(), Data: []byte("x")}}, penstock.CodeInvalidRequest, "/attachments/0/data"},
-			"one id twice":       {[]penstock.FollowupAttachment{uploaded, uploaded}, penstock.CodeInvalidRequest, "/attachments/1/attachment_id is named twice"},
-			"a name of a folder": {[]penstock.FollowupAttachment{{ID: penstock.NewID(), FileName: "a/b"}}, penstock.CodeInvalidRequest, "/attachments/0/file_name"},
-			"an unknown id":      {[]penstock.FollowupAttachment{textFile("good", "x"), uploaded}, penstock.CodeNotSupported, "/attachments/1/attachment_id names no attachment"},
+			"a path": {
+				[]penstock.FollowupAttachment{textFile("../x", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name",
+			},
+			"an escape": {
+				[]penstock.FollowupAttachment{textFile("a\x1b[2J", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name",
+			},
+			"no name": {
+				[]penstock.FollowupAttachment{textFile("", "")}, penstock.CodeInvalidRequest, "/attachments/0/file_name",
+			},
+			"one name twice": {
+				[]penstock.FollowupAttachment{textFile("a", ""), textFile("a", "")},
+				penstock.CodeInvalidRequest,
+				"/attachments/1/file_name is the name of two",
+			},
+			"no content": {
+				[]penstock.FollowupAttachment{{FileName: "a", MimeType: "text/plain"}},
+				penstock.CodeInvalidRequest,
+				"/attachments/0/data is required",
+			},
+			"no type": {
+				[]penstock.FollowupAttachment{{FileName: "a", Data: []byte("x")}},
+				penstock.CodeInvalidRequest,
+				"/attachments/0/mime_type",
+			},
+			"no id": {
+				[]penstock.FollowupAttachment{{ID: "x"}}, penstock.CodeInvalidRequest, "/attachments/0/attachment_id",
+			},
+			"an id and content": {
+				[]penstock.FollowupAttachment{{ID: penstock.NewID(), Data: []byte("x")}},
+				penstock.CodeInvalidRequest,
+				"/attachments/0/data",
+			},
+			"one id twice": {
+				[]penstock.FollowupAttachment{uploaded, uploaded},
+				penstock.CodeInvalidRequest,
+				"/attachments/1/attachment_id is named twice",
+			},
+			"a name of a folder": {
+				[]penstock.FollowupAttachment{{ID: penstock.NewID(), FileName: "a/b"}},
+				penstock.CodeInvalidRequest,
+				"/attachments/0/file_name",
+			},
+			"an unknown id": {
+				[]penstock.FollowupAttachment{textFile("good", "x"), uploaded},
+				penstock.CodeNotSupported,
+				"/attachments/1/attachment_id names no attachment",
+			},
 		} {
 			err := w.attach(id, "look", tt.files...)
 			if penstock.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.want) {
@@ -181,7 +227,12 @@ func TestFilesOfARunAreBounded(t *testing.T) {
 		_, err = w.Files.PrepareAttachments(w.t.Context(), w.admin, id, prepareRequest(26))
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/files has 26 files")
 
-		testkit.Exec(w.t, w.url, fmt.Sprintf("UPDATE attachments SET size = %d WHERE run_id = '%s' AND expires_at = 0", penstock.MaxRunAttachmentBytes-2, id))
+		testkit.Exec(
+			w.t, w.url,
+			fmt.Sprintf(
+				"UPDATE attachments SET size = %d WHERE run_id = '%s' AND expires_at = 0", penstock.MaxRunAttachmentBytes-2, id,
+			),
+		)
 		testkit.Exec(w.t, w.url, "DELETE FROM attachments WHERE run_id = '"+id+"' AND expires_at > 0")
 		wantCode(w.t, w.attach(id, "too large", textFile("b", "xyz")), penstock.CodeConflict, "at most 268435456")
 		token, _ := w.prepare(id, 1)
@@ -251,7 +302,9 @@ func TestUploadedFilesAreNamedByFollowups(t *testing.T) {
 		}
 		_, err := w.Files.Upload(ctx, token, strings.NewReader("too late"))
 		wantCode(w.t, err, penstock.CodeConflict, "belongs to a follow-up")
-		if err := w.attach(id, "look again", penstock.FollowupAttachment{ID: attachment}); err != nil { // as the dashboard sends it again
+		if err := w.attach(
+			id, "look again", penstock.FollowupAttachment{ID: attachment},
+		); err != nil { // as the dashboard sends it again
 			w.t.Fatal(err)
 		}
 		a := w.work()

@@ -28,7 +28,9 @@ func (w *world) createAutomation(factory string, req penstock.AutomationRequest)
 
 func (w *world) runsOfAutomation(uid string) []penstock.Run {
 	w.t.Helper()
-	page, err := w.Runs.List(w.t.Context(), w.admin, penstock.RunQuery{AutomationID: uid, SortBy: "created_at", Ascending: true, Limit: 100})
+	page, err := w.Runs.List(
+		w.t.Context(), w.admin, penstock.RunQuery{AutomationID: uid, SortBy: "created_at", Ascending: true, Limit: 100},
+	)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -38,7 +40,9 @@ func (w *world) runsOfAutomation(uid string) []penstock.Run {
 func clockAutomation(name string, crons ...string) penstock.AutomationRequest {
 	triggers := []penstock.Trigger{}
 	for _, cron := range crons {
-		triggers = append(triggers, penstock.Trigger{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: cron}})
+		triggers = append(
+			triggers, penstock.Trigger{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: cron}},
+		)
 	}
 	return penstock.AutomationRequest{Name: &name, Prompt: new("go"), Triggers: &triggers}
 }
@@ -56,22 +60,30 @@ func TestAllThatIsWrongWithAnAutomationIsToldAtOnce(t *testing.T) {
 		}{
 			"nothing": {penstock.AutomationRequest{}, []string{"/name", "/prompt", "/triggers"}},
 			"everything": {penstock.AutomationRequest{
-				Name: new("a_b"), Prompt: new("p"), Model: new("m"), Harness: &penstock.Harness{Type: "nonsense"}, CredentialStrategy: new("NOBODY"),
-				Secrets: &[]string{"NO-NAME"},
+				Name: new("a_b"), Prompt: new("p"), Model: new("m"), Harness: &penstock.Harness{Type: "nonsense"},
+				CredentialStrategy: new("NOBODY"),
+				Secrets:            &[]string{"NO-NAME"},
 				Triggers: &[]penstock.Trigger{
 					hookTrigger(`{"webhook_ids": ["ci"], "payload": {"a": [], "b": {"c": 1}}}`), hookTrigger(`{"payload": {}}`),
-					{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "0 0 31 2 *", Timezone: "Mars/Base"}},
+					{
+						Provider: "schedule", Event: "cron_fired",
+						Schedule: &penstock.CronTrigger{Cron: "0 0 31 2 *", Timezone: "Mars/Base"},
+					},
 					{Provider: "github", Event: "pushed"},
 				},
 			}, []string{
 				"/name", "/triggers/0/filter/payload/a", "/triggers/0/filter/payload/b/c", "/triggers/1/filter/webhook_ids",
-				"/triggers/2/schedule/timezone", "/triggers/2/schedule/cron", "/triggers/3/event", "/model", "/credential_strategy", "/harness/type", "/secrets/0",
+				"/triggers/2/schedule/timezone", "/triggers/2/schedule/cron", "/triggers/3/event", "/model", "/credential_strategy",
+				"/harness/type", "/secrets/0",
 			}},
 			"what is not there": {penstock.AutomationRequest{
-				Name: new("a"), Prompt: new("p"), Agent: new("formean"), EnvironmentID: new("nowhere"), Secrets: &[]string{"NOBODY"},
+				Name: new("a"), Prompt: new("p"), Agent: new("formean"), EnvironmentID: new("nowhere"),
+				Secrets:  &[]string{"NOBODY"},
 				Triggers: &[]penstock.Trigger{{Provider: "github", Event: "push"}},
 			}, []string{"/agent", "/environment_id", "/secrets/0"}},
-			"two clocks of one name": {penstock.AutomationRequest{Name: new("a"), Prompt: new("p"), Triggers: &[]penstock.Trigger{
+			"two clocks of one name": {penstock.AutomationRequest{Name: new(
+				"a",
+			), Prompt: new("p"), Triggers: &[]penstock.Trigger{
 				{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@daily", Name: "x"}},
 				{Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@hourly", Name: "x"}},
 			}}, []string{"/triggers/1/schedule/name"}},
@@ -108,7 +120,11 @@ func TestAnAutomationChangesAsItIsAsked(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.t.Errorf("only the prompt should change (-want +got):\n%s", diff)
 		}
-		got = update(penstock.AutomationRequest{Cleared: []string{"model", "agent"}, Harness: &penstock.Harness{Type: "builtin", ModelID: "demo/offline"}})
+		got = update(
+			penstock.AutomationRequest{
+				Cleared: []string{"model", "agent"}, Harness: &penstock.Harness{Type: "builtin", ModelID: "demo/offline"},
+			},
+		)
 		if got.Model != "" || got.Agent != "" || got.Harness == nil {
 			w.t.Errorf("cleared: got %+v", got)
 		}
@@ -123,15 +139,21 @@ func TestAnAutomationChangesAsItIsAsked(t *testing.T) {
 			"neither on nor off":   {Cleared: []string{"enabled"}},
 			"model beside harness": {Model: new("m")},
 		} {
-			if _, err := w.Resources.UpdateAutomation(ctx, w.admin, f.UID, a.UID, req); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+			if _, err := w.Resources.UpdateAutomation(
+				ctx, w.admin, f.UID, a.UID, req,
+			); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 				w.t.Errorf("%s: got %v, want a refusal", name, err)
 			}
 		}
 		w.createAutomation(f.UID, clockAutomation("another", "@daily"))
-		if _, err := w.Resources.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Name: new("Another")}); penstock.CodeOf(err) != penstock.CodeConflict {
+		if _, err := w.Resources.UpdateAutomation(
+			ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Name: new("Another")},
+		); penstock.CodeOf(err) != penstock.CodeConflict {
 			w.t.Errorf("a name that is taken: got %v", err)
 		}
-		if got, err := w.Factories.Read(ctx, w.admin, f.UID); err != nil || got.AutomationCount != 2 || got.Definition.Revision != 6 {
+		if got, err := w.Factories.Read(
+			ctx, w.admin, f.UID,
+		); err != nil || got.AutomationCount != 2 || got.Definition.Revision != 6 {
 			w.t.Errorf("the factory: got %+v (%v)", got, err)
 		}
 	})
@@ -141,7 +163,9 @@ func TestAnAutomationSaysWhyItStaysSilent(t *testing.T) {
 	worlds(t, service.DefaultWebhooks, func(w *world) {
 		ctx := w.t.Context()
 		f := w.createFactory("acme", "")
-		schedule := w.createSchedule(penstock.ScheduleRequest{Name: "nightly", Cron: "@daily", Prompt: "x", Enabled: new(false)})
+		schedule := w.createSchedule(
+			penstock.ScheduleRequest{Name: "nightly", Cron: "@daily", Prompt: "x", Enabled: new(false)},
+		)
 		w.secret("LATER", "v")
 		a := w.createAutomation(f.UID, penstock.AutomationRequest{
 			Name: new("a"), Prompt: new("p"), Triggers: &[]penstock.Trigger{
@@ -162,7 +186,8 @@ func TestAnAutomationSaysWhyItStaysSilent(t *testing.T) {
 			w.t.Errorf("got %s, want what was told when it was made: %v", got, a.Problems)
 		}
 		for _, want := range []string{
-			`{/triggers/0/filter/webhook_ids/0 there is no webhook of this factory named "ci"}`, "/triggers/0/filter/webhook_ids/1", "{/triggers/1/provider not connected",
+			`{/triggers/0/filter/webhook_ids/0 there is no webhook of this factory named "ci"}`,
+			"/triggers/0/filter/webhook_ids/1", "{/triggers/1/provider not connected",
 			`{/triggers/2/filter/schedule_ids/0 the schedule "nightly" is paused}`, "/triggers/2/filter/schedule_ids/1",
 		} {
 			if !strings.Contains(problems(), want) {
@@ -176,7 +201,9 @@ func TestAnAutomationSaysWhyItStaysSilent(t *testing.T) {
 		if strings.Contains(problems(), "webhook_ids/0") {
 			w.t.Errorf("the webhook is there now, got %s", problems())
 		}
-		if _, err := w.Resources.UpdateWebhook(ctx, w.admin, f.UID, hook.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
+		if _, err := w.Resources.UpdateWebhook(
+			ctx, w.admin, f.UID, hook.UID, penstock.WebhookRequest{Enabled: new(false)},
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		if !strings.Contains(problems(), `the webhook "ci" is switched off`) {
@@ -219,12 +246,14 @@ func TestClocksOfAnAutomationStartRuns(t *testing.T) {
 		run := runs[0]
 		actor := &penstock.Actor{Type: "service_account", UID: a.UID, DisplayName: "nightly"}
 		want := penstock.Run{
-			Title: "nightly", Prompt: "go", Source: penstock.SourceSchedule, FactoryUID: f.UID, Creator: actor, Metadata: map[string]string{"automation_id": a.UID},
+			Title: "nightly", Prompt: "go", Source: penstock.SourceSchedule, FactoryUID: f.UID, Creator: actor,
+			Metadata: map[string]string{"automation_id": a.UID},
 			Executor: &penstock.Actor{Type: "service_account", UID: f.ForemanUID, DisplayName: "foreman"},
 			Schedule: &penstock.RunSchedule{ID: a.UID, Name: "often", Cron: "@every 1h"},
 		}
 		got := penstock.Run{
-			Title: run.Title, Prompt: run.Prompt, Source: run.Source, FactoryUID: run.FactoryUID, Creator: run.Creator, Metadata: run.Metadata, Executor: run.Executor, Schedule: run.Schedule,
+			Title: run.Title, Prompt: run.Prompt, Source: run.Source, FactoryUID: run.FactoryUID, Creator: run.Creator,
+			Metadata: run.Metadata, Executor: run.Executor, Schedule: run.Schedule,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.t.Errorf("the run (-want +got):\n%s", diff)
@@ -240,7 +269,9 @@ func TestClocksOfAnAutomationStartRuns(t *testing.T) {
 		if n := len(w.runsOfAutomation(a.UID)); n != 2 {
 			w.t.Errorf("got %d runs after the server was down, want 2", n)
 		}
-		if _, err := w.Resources.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)}); err != nil {
+		if _, err := w.Resources.UpdateAutomation(
+			ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)},
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		fire(first.Add(100 * time.Hour))
@@ -258,10 +289,16 @@ func TestABrokenAutomationRecordsWhyItStartedNothing(t *testing.T) {
 		req := clockAutomation("nightly", "@every 1h")
 		req.EnvironmentID = &e.UID
 		a := w.createAutomation(f.UID, req)
-		if err := w.Catalog.DeleteEnvironment(ctx, w.admin, e.UID); penstock.CodeOf(err) != penstock.CodeConflict || !strings.Contains(err.Error(), `the automation "nightly"`) {
+		if err := w.Catalog.DeleteEnvironment(
+			ctx, w.admin, e.UID,
+		); penstock.CodeOf(err) != penstock.CodeConflict || !strings.Contains(
+			err.Error(), `the automation "nightly"`,
+		) {
 			w.t.Errorf("delete an environment that is used: got %v", err)
 		}
-		if _, err := w.Resources.UpdateAutomation(ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)}); err != nil {
+		if _, err := w.Resources.UpdateAutomation(
+			ctx, w.admin, f.UID, a.UID, penstock.AutomationRequest{Enabled: new(false)},
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		if err := w.Catalog.DeleteEnvironment(ctx, w.admin, e.UID); err != nil {
@@ -279,7 +316,9 @@ func TestABrokenAutomationRecordsWhyItStartedNothing(t *testing.T) {
 			w.t.Fatal(err)
 		}
 		clock := got.Triggers[0].Schedule
-		if !strings.Contains(clock.LastError, "no environment") || clock.LastRun != 0 || clock.NextRun <= a.Triggers[0].Schedule.NextRun || len(w.runsOfAutomation(a.UID)) != 0 {
+		if !strings.Contains(
+			clock.LastError, "no environment",
+		) || clock.LastRun != 0 || clock.NextRun <= a.Triggers[0].Schedule.NextRun || len(w.runsOfAutomation(a.UID)) != 0 {
 			w.t.Errorf("got %+v, want why there is no run", clock)
 		}
 	})
@@ -293,7 +332,13 @@ func TestAnAutomationFiresWithASchedule(t *testing.T) {
 		mine := w.createSchedule(penstock.ScheduleRequest{Name: "mine", Cron: "@every 1h", Prompt: "x", Team: new(false)})
 		both := []penstock.Trigger{}
 		for range 2 {
-			both = append(both, penstock.Trigger{Provider: "schedule", Event: "cron_fired", Filter: []byte(`{"schedule_ids": ["` + schedule.ID + `", "` + mine.ID + `"]}`)})
+			both = append(
+				both,
+				penstock.Trigger{
+					Provider: "schedule", Event: "cron_fired",
+					Filter: []byte(`{"schedule_ids": ["` + schedule.ID + `", "` + mine.ID + `"]}`),
+				},
+			)
 		}
 		a := w.createAutomation(f.UID, penstock.AutomationRequest{Name: new("a"), Prompt: new("p"), Triggers: &both})
 		w.fire(*schedule.History.NextRun + 1000)
@@ -330,7 +375,8 @@ func TestAFilterIsTried(t *testing.T) {
 		var ids []string
 		for i := range 52 {
 			receipt, err := w.Ingress.Deliver(ctx, in, &penstock.Arrival{
-				Outcome: penstock.OutcomeAccepted, Body: fmt.Appendf(nil, `{"n": %d}`, i), ReceivedAt: penstock.Now(), ClientIP: "192.0.2.1",
+				Outcome: penstock.OutcomeAccepted, Body: fmt.Appendf(nil, `{"n": %d}`, i), ReceivedAt: penstock.Now(),
+				ClientIP:       "192.0.2.1",
 				IdentitySource: penstock.IdentityProvider, Identity: fmt.Sprint(i), Secret: -1,
 			})
 			if err != nil {
@@ -352,9 +398,23 @@ func TestAFilterIsTried(t *testing.T) {
 			req  penstock.FilterTest
 			want penstock.FilterVerdict
 		}{
-			"a payload":     {penstock.FilterTest{Filter: filter, Payload: []byte(`{"n": 3.0}`)}, penstock.FilterVerdict{WouldTrigger: true, Checks: []penstock.FilterCheck{{Check: "payload", Passed: true}}}},
-			"a delivery":    {penstock.FilterTest{Filter: filter, DeliveryID: ids[2]}, penstock.FilterVerdict{WouldTrigger: true, Checks: []penstock.FilterCheck{webhook, {Check: "payload", Passed: true}}}},
-			"the last ones": {penstock.FilterTest{Filter: filter, WebhookUID: hook.UID}, penstock.FilterVerdict{WouldTrigger: true, Checks: []penstock.FilterCheck{webhook, {Check: "payload", Passed: true}}, Sample: &penstock.FilterSample{Matched: 2, Of: 50}}},
+			"a payload": {
+				penstock.FilterTest{Filter: filter, Payload: []byte(`{"n": 3.0}`)},
+				penstock.FilterVerdict{WouldTrigger: true, Checks: []penstock.FilterCheck{{Check: "payload", Passed: true}}},
+			},
+			"a delivery": {
+				penstock.FilterTest{Filter: filter, DeliveryID: ids[2]},
+				penstock.FilterVerdict{
+					WouldTrigger: true, Checks: []penstock.FilterCheck{webhook, {Check: "payload", Passed: true}},
+				},
+			},
+			"the last ones": {
+				penstock.FilterTest{Filter: filter, WebhookUID: hook.UID},
+				penstock.FilterVerdict{
+					WouldTrigger: true, Checks: []penstock.FilterCheck{webhook, {Check: "payload", Passed: true}},
+					Sample: &penstock.FilterSample{Matched: 2, Of: 50},
+				},
+			},
 		} {
 			if diff := cmp.Diff(test.want, try(test.req)); diff != "" {
 				w.t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -368,8 +428,10 @@ func TestAFilterIsTried(t *testing.T) {
 			req  penstock.FilterTest
 			want []string
 		}{
-			"nothing":      {penstock.FilterTest{}, []string{"/payload", "/filter"}},
-			"two subjects": {penstock.FilterTest{Filter: filter, DeliveryID: ids[0], Payload: []byte(`1`)}, []string{"/payload"}},
+			"nothing": {penstock.FilterTest{}, []string{"/payload", "/filter"}},
+			"two subjects": {
+				penstock.FilterTest{Filter: filter, DeliveryID: ids[0], Payload: []byte(`1`)}, []string{"/payload"},
+			},
 			"a bad filter": {penstock.FilterTest{Filter: []byte(`{"a": []}`), Payload: []byte(`1`)}, []string{"/filter/a"}},
 		} {
 			_, err := w.Deliveries.TestFilter(ctx, w.admin, f.UID, test.req)
@@ -378,13 +440,17 @@ func TestAFilterIsTried(t *testing.T) {
 			}
 		}
 		for name, req := range map[string]penstock.FilterTest{
-			"a webhook that is gone": {Filter: filter, WebhookUID: "gone"}, "a delivery of nobody": {Filter: filter, DeliveryID: penstock.NewID()},
+			"a webhook that is gone": {Filter: filter, WebhookUID: "gone"}, "a delivery of nobody": {
+				Filter: filter, DeliveryID: penstock.NewID(),
+			},
 		} {
 			if _, err := w.Deliveries.TestFilter(ctx, w.admin, f.UID, req); penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.t.Errorf("%s: got %v, want that it is not found", name, err)
 			}
 		}
-		if _, err := w.Resources.UpdateWebhook(ctx, w.admin, f.UID, hook.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
+		if _, err := w.Resources.UpdateWebhook(
+			ctx, w.admin, f.UID, hook.UID, penstock.WebhookRequest{Enabled: new(false)},
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		for name, req := range map[string]penstock.FilterTest{
@@ -408,7 +474,9 @@ func TestWebhooksSelectedByAMatcher(t *testing.T) {
 		matcher := fmt.Sprintf(`{"webhook_ids": {"in": ["ci", "old"], "not_in": [%q]}, "payload": {"a": [1]}}`, old.UID)
 		made, err := h.Resources.CreateAutomation(t.Context(), h.admin, h.factory, penstock.AutomationRequest{
 			Name: new("matched"), Prompt: new("look"),
-			Triggers: &[]penstock.Trigger{{Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(matcher)}},
+			Triggers: &[]penstock.Trigger{
+				{Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(matcher)},
+			},
 		})
 		if err != nil || len(made.Problems) > 0 {
 			t.Fatalf("%v, %+v", err, made.Problems)
@@ -432,7 +500,9 @@ func TestWebhooksSelectedByAMatcher(t *testing.T) {
 			t.Fatal(err)
 		}
 		files.Files["automations/filed.md"] = "---\ntriggers:\n- {provider: webhook, event: received, filter: {webhook_ids: {in: [old, none]}}}\n---\nLook.\n"
-		if _, err := h.Factories.Apply(t.Context(), h.admin, h.factory, factory.ApplyRequest{Files: files.Files}); err != nil {
+		if _, err := h.Factories.Apply(
+			t.Context(), h.admin, h.factory, factory.ApplyRequest{Files: files.Files},
+		); err != nil {
 			t.Fatal(err)
 		}
 		if got := started(old.UID, `{"b": 1}`); got != 1 {

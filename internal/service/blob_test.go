@@ -66,7 +66,9 @@ func (w *world) mustHaveFiles(when string, want []string) {
 }
 
 func upload(id string) penstock.Upload {
-	return penstock.Upload{ID: id, Type: penstock.ArtifactFile, Artifact: &penstock.ArtifactData{Filename: "made.txt", MimeType: "text/plain"}}
+	return penstock.Upload{
+		ID: id, Type: penstock.ArtifactFile, Artifact: &penstock.ArtifactData{Filename: "made.txt", MimeType: "text/plain"},
+	}
 }
 
 // What nothing refers to is removed a day after it was put, by any number of replicas
@@ -74,13 +76,17 @@ func upload(id string) penstock.Upload {
 func TestFilesThatNothingRefersToAreRemoved(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p", Attachments: []penstock.Attachment{
-			{FileName: "a.txt", MimeType: "text/plain", Data: []byte("a")}, {FileName: "b.txt", MimeType: "text/plain", Data: []byte("b")},
+			{
+				FileName: "a.txt", MimeType: "text/plain", Data: []byte("a"),
+			}, {FileName: "b.txt", MimeType: "text/plain", Data: []byte("b")},
 		}})
 		a := w.work()
 		w.saveSession(a.Lease)
 		w.saveSession(a.Lease) // in place of the first
 		made := penstock.NewID()
-		if _, err := w.Executions.Control().Save(w.t.Context(), a.Lease, upload(made), strings.NewReader("made")); err != nil {
+		if _, err := w.Executions.Control().Save(
+			w.t.Context(), a.Lease, upload(made), strings.NewReader("made"),
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		kept := w.keys()
@@ -88,11 +94,16 @@ func TestFilesThatNothingRefersToAreRemoved(t *testing.T) {
 			w.t.Fatalf("there are %v, want two attachments, an artifact and a session", kept)
 		}
 		// Of other kinds of keys we know nothing.
-		kept = append(kept, w.plant("transcripts/"+run.ID+"/x"), w.plant("attachments/somebody/0"), w.plant("artifacts/"+run.ID+"/thumbs/"+made), w.plant("top"))
+		kept = append(
+			kept, w.plant("transcripts/"+run.ID+"/x"), w.plant("attachments/somebody/0"),
+			w.plant("artifacts/"+run.ID+"/thumbs/"+made), w.plant("top"),
+		)
 
 		lost := []string{
 			w.plant("artifacts/" + run.ID + "/" + penstock.NewID()), w.plant("attachments/" + run.ID + "/2"),
-			w.plant("sessions/" + w.get(run.ID).ConversationID + "/" + penstock.NewID()), w.plant("sessions/" + run.ID + "/" + made),
+			w.plant(
+				"sessions/" + w.get(run.ID).ConversationID + "/" + penstock.NewID(),
+			), w.plant("sessions/" + run.ID + "/" + made),
 		}
 		for range 250 { // more than are looked at together
 			lost = append(lost, w.plant("attachments/"+penstock.NewID()+"/0"))
@@ -172,7 +183,9 @@ func TestFilesOfUploadsThatFail(t *testing.T) {
 		made := upload(penstock.NewID())
 		ctx, leave := context.WithCancel(w.t.Context())
 		defer leave()
-		if _, err := w.Executions.Control().Save(ctx, a.Lease, made, &lastRead{content: "made", do: leave}); !errors.Is(err, context.Canceled) {
+		if _, err := w.Executions.Control().Save(
+			ctx, a.Lease, made, &lastRead{content: "made", do: leave},
+		); !errors.Is(err, context.Canceled) {
 			w.t.Errorf("got %v, want %v", err, context.Canceled)
 		}
 		want := []string{fmt.Sprintf("artifacts/%s/%s", run.ID, made.ID)}
@@ -184,7 +197,9 @@ func TestFilesOfUploadsThatFail(t *testing.T) {
 			}
 		}
 		refused := &lastRead{content: "made", do: sync.OnceFunc(cancels)}
-		if _, err := w.Executions.Control().Save(w.t.Context(), a.Lease, upload(penstock.NewID()), refused); !errors.Is(err, penstock.ErrLeaseLost) {
+		if _, err := w.Executions.Control().Save(
+			w.t.Context(), a.Lease, upload(penstock.NewID()), refused,
+		); !errors.Is(err, penstock.ErrLeaseLost) {
 			w.t.Errorf("got %v, want %v", err, penstock.ErrLeaseLost)
 		}
 		w.mustHaveFiles("after an upload that was refused", want)

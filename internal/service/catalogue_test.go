@@ -21,9 +21,16 @@ func TestModels(t *testing.T) {
 		last   penstock.ModelProvider
 	}{
 		"nothing configured": {nil, "", penstock.ModelOffline, []string{penstock.ModelOffline}, penstock.ProviderUnknown},
-		"a provider":         {[]penstock.ModelInfo{{ID: "openai/x"}}, "openai/x", "openai/x", []string{"openai/x", penstock.ModelOffline}, penstock.ProviderUnknown},
+		"a provider": {
+			[]penstock.ModelInfo{{ID: "openai/x"}},
+			"openai/x", "openai/x",
+			[]string{"openai/x", penstock.ModelOffline},
+			penstock.ProviderUnknown,
+		},
 		"a default that is newer than the catalogue": {
-			[]penstock.ModelInfo{{ID: penstock.ModelOffline}}, "claude-new", "claude-new", []string{penstock.ModelOffline, "claude-new"}, penstock.ProviderAnthropic,
+			[]penstock.ModelInfo{{ID: penstock.ModelOffline}}, "claude-new", "claude-new", []string{
+				penstock.ModelOffline, "claude-new",
+			}, penstock.ProviderAnthropic,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +78,9 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 			}
 			got[i].ConnectedAt, got[i].LastSeenAt = 0, 0
 		}
-		want := []penstock.ConnectedWorker{{Host: "a", Connections: 1, Capacity: 3, Busy: 1}, {Host: "b", Connections: 2, Capacity: 6, Busy: 2}}
+		want := []penstock.ConnectedWorker{
+			{Host: "a", Connections: 1, Capacity: 3, Busy: 1}, {Host: "b", Connections: 2, Capacity: 6, Busy: 2},
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.t.Errorf("-want +got:\n%s", diff)
 		}
@@ -90,11 +99,16 @@ func TestLimitsAreThoseInForce(t *testing.T) {
 		o.QueueTimeout, o.KeepRunsFor, o.MaxSecrets, o.Webhooks = time.Hour, 90*24*time.Hour+time.Millisecond, 7, penstock.DefaultWebhookLimits()
 	}, func(w *world) {
 		want := map[string]any{
-			"secrets_per_team": 7, "run_artifact_bytes": int64(3 << 30), "secret_value_bytes": 65536, "configuration_bytes": int64(256 << 10), "page_bytes": int64(4 << 20), "listed_prompt_bytes": int64(16 << 10),
-			"request_body_bytes": int64(10 << 20), "attachments_per_run": 5, "attachment_bytes": int64(25 << 20), "run_depth": 8, "metadata_keys": 20,
-			"page_size": 500, "idempotency_seconds": int64(86400), "signed_link_seconds": int64(900), "queue_timeout_seconds": int64(3600),
-			"run_retention_seconds": int64(7776001), "webhooks_per_factory": 20, "delivery_bytes": int64(256 << 10), "deliveries_per_minute": 60, "auth_failures_per_address": 30, "auth_failures_per_webhook": 300,
-			"logged_rejections": 60, "kept_deliveries": 50, "delivery_retention_seconds": int64(604800), "dedup_body_seconds": int64(604800),
+			"secrets_per_team": 7, "run_artifact_bytes": int64(3 << 30), "secret_value_bytes": 65536,
+			"configuration_bytes": int64(256 << 10), "page_bytes": int64(4 << 20), "listed_prompt_bytes": int64(16 << 10),
+			"request_body_bytes": int64(10 << 20), "attachments_per_run": 5, "attachment_bytes": int64(25 << 20), "run_depth": 8,
+			"metadata_keys": 20,
+			"page_size":     500, "idempotency_seconds": int64(86400), "signed_link_seconds": int64(900),
+			"queue_timeout_seconds": int64(3600),
+			"run_retention_seconds": int64(7776001), "webhooks_per_factory": 20, "delivery_bytes": int64(256 << 10),
+			"deliveries_per_minute": 60, "auth_failures_per_address": 30, "auth_failures_per_webhook": 300,
+			"logged_rejections": 60, "kept_deliveries": 50, "delivery_retention_seconds": int64(604800),
+			"dedup_body_seconds": int64(604800),
 		}
 		if diff := cmp.Diff(want, w.Limits(w.t.Context(), w.admin)); diff != "" {
 			w.t.Errorf("-want +got:\n%s", diff)

@@ -79,7 +79,9 @@ func TestConversationIsInTheOrderOfItsTurns(t *testing.T) {
 			w.t.Errorf("the agent is told of %q, want %q", got, want)
 		}
 		c, err := w.RunConversation(w.t.Context(), w.admin, old.ID)
-		if got, want := spoken(c.Steps), []string{"p", "one", "go on", "two", "and now", "three"}; err != nil || !slices.Equal(got, want) {
+		if got, want := spoken(c.Steps), []string{
+			"p", "one", "go on", "two", "and now", "three",
+		}; err != nil || !slices.Equal(got, want) {
 			w.t.Errorf("the conversation is %q, %v, want %q", got, err, want)
 		}
 	})
@@ -108,7 +110,9 @@ func TestConversationHidesPersonalRuns(t *testing.T) {
 		for _, next := range []string{"", "for ada", "for all again", "for ada again"} {
 			if next != "" {
 				team = !team
-				if _, err := w.Runs.Create(w.t.Context(), ada, penstock.RunRequest{Prompt: next, ConversationID: id, Team: &team}, penstock.SourceAPI); err != nil {
+				if _, err := w.Runs.Create(
+					w.t.Context(), ada, penstock.RunRequest{Prompt: next, ConversationID: id, Team: &team}, penstock.SourceAPI,
+				); err != nil {
 					w.t.Fatal(err)
 				}
 			}
@@ -140,7 +144,9 @@ func TestConversationHidesPersonalRuns(t *testing.T) {
 			}
 		}
 		// The saved session is that of the personal run.
-		_, err := w.Runs.Create(w.t.Context(), bob, penstock.RunRequest{Prompt: "me, too", ConversationID: id}, penstock.SourceAPI)
+		_, err := w.Runs.Create(
+			w.t.Context(), bob, penstock.RunRequest{Prompt: "me, too", ConversationID: id}, penstock.SourceAPI,
+		)
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/conversation_id")
 	})
 }

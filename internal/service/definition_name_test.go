@@ -30,7 +30,9 @@ func TestNamesOfOtherFactoriesInFiles(t *testing.T) {
 				"factory.yaml:3 another factory of the team has the name or alias \"payments\"\n"},
 		} {
 			files := map[string]string{
-				"factory.yaml":         fmt.Sprintf("schemaVersion: v1alpha1\nname: %s\nalias: %q\nagentDefaults: {model: auto}\n", test.name, test.alias),
+				"factory.yaml": fmt.Sprintf(
+					"schemaVersion: v1alpha1\nname: %s\nalias: %q\nagentDefaults: {model: auto}\n", test.name, test.alias,
+				),
 				"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nLead.\n",
 			}
 			if test.alias == "" {
@@ -41,7 +43,9 @@ func TestNamesOfOtherFactoriesInFiles(t *testing.T) {
 				for _, d := range append(found, findings(err)...) {
 					got += fmt.Sprintf("%s:%d %s\n", d.Path, d.Line, d.Message)
 				}
-				if diff := cmp.Diff(test.want, got); diff != "" || err != nil && penstock.CodeOf(err) != penstock.CodeInvalidDefinition {
+				if diff := cmp.Diff(
+					test.want, got,
+				); diff != "" || err != nil && penstock.CodeOf(err) != penstock.CodeInvalidDefinition {
 					w.t.Errorf("%s %q, %q: %v (-want +got):\n%s", entrance, test.name, test.alias, err, diff)
 				}
 			}

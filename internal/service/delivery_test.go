@@ -27,7 +27,8 @@ func (h *hooks) arrive(uid, body string) penstock.Receipt {
 
 func (h *hooks) tryArrive(uid, body string) (penstock.Receipt, error) {
 	a := &penstock.Arrival{
-		Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.Now(), Body: []byte(body), Size: int64(len(body)), ClientIP: "192.0.2.1", Secret: -1,
+		Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.Now(), Body: []byte(body), Size: int64(len(body)),
+		ClientIP: "192.0.2.1", Secret: -1,
 		IdentitySource: penstock.IdentityBody,
 	}
 	for fresh := false; ; fresh = true {
@@ -50,7 +51,9 @@ func (h *hooks) automate(name, webhook, filter string) penstock.Automation {
 	}
 	a, err := h.Resources.CreateAutomation(h.t.Context(), h.admin, h.factory, penstock.AutomationRequest{
 		Name: &name, Prompt: new("look"), Triggers: &[]penstock.Trigger{{
-			Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(`{"webhook_ids": ["` + webhook + `"]` + filter + `}`),
+			Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(
+				`{"webhook_ids": ["` + webhook + `"]` + filter + `}`,
+			),
 		}},
 	})
 	if err != nil {
@@ -108,7 +111,9 @@ func TestOldDeliveriesAreCleared(t *testing.T) {
 		if err := h.Resources.DeleteWebhook(t.Context(), h.admin, h.factory, w.UID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Deliveries.List(t.Context(), h.admin, h.factory, w.UID, penstock.DeliveryQuery{}); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := h.Deliveries.List(
+			t.Context(), h.admin, h.factory, w.UID, penstock.DeliveryQuery{},
+		); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("the log of a deleted webhook: %v", err)
 		}
 	})
@@ -119,7 +124,9 @@ func TestALogIsSeenByItsOwnTeamAndFactoryOnly(t *testing.T) {
 		w := h.hook(named("orders", penstock.AuthToken))
 		id := h.arrive(w.UID, "1").DeliveryID
 		other := h.newFactory("other")
-		stranger := penstock.Principal{Team: "another", Actor: penstock.Actor{Type: "user", UID: "eve"}, Scopes: []penstock.Scope{penstock.ScopeAdmin}}
+		stranger := penstock.Principal{
+			Team: "another", Actor: penstock.Actor{Type: "user", UID: "eve"}, Scopes: []penstock.Scope{penstock.ScopeAdmin},
+		}
 		for name, try := range map[string]struct {
 			p       penstock.Principal
 			factory string
@@ -127,8 +134,10 @@ func TestALogIsSeenByItsOwnTeamAndFactoryOnly(t *testing.T) {
 		}{
 			"another factory": {h.admin, other, penstock.CodeNotFound},
 			"another team":    {stranger, h.factory, penstock.CodeNotFound},
-			"without scope":   {h.as("ada", penstock.ScopeRunsWrite, penstock.ScopeFactoriesRead), h.factory, penstock.CodeNotAuthorized},
-			"with the scope":  {h.as("ada", penstock.ScopeFactoriesManage), h.factory, ""},
+			"without scope": {
+				h.as("ada", penstock.ScopeRunsWrite, penstock.ScopeFactoriesRead), h.factory, penstock.CodeNotAuthorized,
+			},
+			"with the scope": {h.as("ada", penstock.ScopeFactoriesManage), h.factory, ""},
 		} {
 			_, list := h.Deliveries.List(t.Context(), try.p, try.factory, w.UID, penstock.DeliveryQuery{})
 			_, one := h.Deliveries.Read(t.Context(), try.p, try.factory, w.UID, id)
@@ -167,7 +176,9 @@ func TestPlansAreAsFreshAsTheTransaction(t *testing.T) {
 		}
 		for n := range 30 {
 			enabled := n%2 == 1
-			if _, err := h.Resources.UpdateAutomation(t.Context(), h.admin, h.factory, auto.UID, penstock.AutomationRequest{Enabled: &enabled}); err != nil {
+			if _, err := h.Resources.UpdateAutomation(
+				t.Context(), h.admin, h.factory, auto.UID, penstock.AutomationRequest{Enabled: &enabled},
+			); err != nil {
 				t.Fatal(err)
 			}
 			r := h.arrive(w.UID, fmt.Sprint(n))

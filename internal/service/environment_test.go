@@ -33,9 +33,13 @@ var fullEnvironment = penstock.EnvironmentConfig{
 	Name: "app", Description: "All of it.", DockerImage: "registry.example.com:5000/team/app@sha256:0123",
 	GitHubRepos: []penstock.GitHubRepo{{Owner: "acme", Repo: "app"}, {Owner: "acme", Repo: ".github"}},
 	Repos: []penstock.GitRepo{
-		{URL: "https://git.example.com/acme/app.git", Ref: "release/1.2"}, {URL: "git@git.example.com:acme/lib.git"}, {URL: "ssh://git@git.example.com:22/acme/x"},
+		{
+			URL: "https://git.example.com/acme/app.git", Ref: "release/1.2",
+		}, {URL: "git@git.example.com:acme/lib.git"}, {URL: "ssh://git@git.example.com:22/acme/x"},
 	},
-	SetupCommands: []string{"npm ci", "make\nmake test"}, Providers: map[string]any{"aws": map[string]any{"role": "r"}}, FailureSessionRetentionMinutes: new(60),
+	SetupCommands: []string{"npm ci", "make\nmake test"}, Providers: map[string]any{
+		"aws": map[string]any{"role": "r"},
+	}, FailureSessionRetentionMinutes: new(60),
 }
 
 func TestEnvironmentFromItsCreationToItsEnd(t *testing.T) {
@@ -43,7 +47,8 @@ func TestEnvironmentFromItsCreationToItsEnd(t *testing.T) {
 		ctx := w.t.Context()
 		made := w.createEnvironment(fullEnvironment)
 		want := penstock.Environment{
-			UID: made.UID, Config: fullEnvironment, LastUpdated: made.LastUpdated, Scope: &penstock.Scoped{Type: "Team", UID: "default"},
+			UID: made.UID, Config: fullEnvironment, LastUpdated: made.LastUpdated,
+			Scope:   &penstock.Scoped{Type: "Team", UID: "default"},
 			Creator: &w.admin.Actor, LastEditor: &w.admin.Actor,
 		}
 		if diff := cmp.Diff(want, made); diff != "" || len(made.UID) != 22 || made.LastUpdated == 0 {
@@ -56,7 +61,9 @@ func TestEnvironmentFromItsCreationToItsEnd(t *testing.T) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if diff := cmp.Diff(penstock.EnvironmentConfig{Name: "other"}, replaced.Config); diff != "" || replaced.LastUpdated < made.LastUpdated {
+		if diff := cmp.Diff(
+			penstock.EnvironmentConfig{Name: "other"}, replaced.Config,
+		); diff != "" || replaced.LastUpdated < made.LastUpdated {
 			w.t.Errorf("replaced, -want +got:\n%s", diff)
 		}
 		if err := w.Catalog.DeleteEnvironment(ctx, w.admin, made.UID); err != nil {
@@ -67,7 +74,10 @@ func TestEnvironmentFromItsCreationToItsEnd(t *testing.T) {
 		wantCode(w.t, w.Catalog.DeleteEnvironment(ctx, w.admin, made.UID), penstock.CodeNotFound, made.UID)
 		_, err = w.Catalog.ReplaceEnvironment(ctx, w.admin, made.UID, penstock.EnvironmentConfig{})
 		wantCode(w.t, err, penstock.CodeNotFound, made.UID)
-		_, err = w.Runs.Create(ctx, w.admin, penstock.RunRequest{Prompt: "go", Config: &penstock.Config{EnvironmentID: made.UID}}, penstock.SourceAPI)
+		_, err = w.Runs.Create(
+			ctx, w.admin, penstock.RunRequest{Prompt: "go", Config: &penstock.Config{EnvironmentID: made.UID}},
+			penstock.SourceAPI,
+		)
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/config/environment_id")
 	})
 }
@@ -128,9 +138,13 @@ func TestEnvironmentThatIsWrong(t *testing.T) {
 			"a long description":         {penstock.EnvironmentConfig{Description: strings.Repeat("d", 5000)}, "/description"},
 			"an image that is an option": {penstock.EnvironmentConfig{DockerImage: "--privileged"}, "/docker_image"},
 			"an image with a space":      {penstock.EnvironmentConfig{DockerImage: "a b"}, "/docker_image"},
-			"a command that is empty":    {penstock.EnvironmentConfig{SetupCommands: []string{"ok", " \n"}}, "/setup_commands/1"},
-			"a command with NUL":         {penstock.EnvironmentConfig{SetupCommands: []string{"a\x00"}}, "/setup_commands/0"},
-			"too many commands":          {penstock.EnvironmentConfig{SetupCommands: strings.Split(strings.Repeat("x ", 51)+"x", " ")}, "/setup_commands"},
+			"a command that is empty": {
+				penstock.EnvironmentConfig{SetupCommands: []string{"ok", " \n"}}, "/setup_commands/1",
+			},
+			"a command with NUL": {penstock.EnvironmentConfig{SetupCommands: []string{"a\x00"}}, "/setup_commands/0"},
+			"too many commands": {
+				penstock.EnvironmentConfig{SetupCommands: strings.Split(strings.Repeat("x ", 51)+"x", " ")}, "/setup_commands",
+			},
 			"no owner":                   {github("", "app"), "/github_repos/0/owner"},
 			"owner and repo in one":      {github("acme", "acme/app"), "/github_repos/0/repo"},
 			"a repo that is a path":      {github("acme", ".."), "/github_repos/0/repo"},
@@ -148,9 +162,15 @@ func TestEnvironmentThatIsWrong(t *testing.T) {
 			"a ref that is an option":   {repo("https://git.example.com/a/b", "--output=x"), "/repos/0/ref"},
 			"a ref that is a range":     {repo("https://git.example.com/a/b", "a..b"), "/repos/0/ref"},
 			"too many repositories":     {penstock.EnvironmentConfig{GitHubRepos: make([]penstock.GitHubRepo, 21)}, "/repos"},
-			"huge providers":            {penstock.EnvironmentConfig{Providers: map[string]any{"x": strings.Repeat("x", 70_000)}}, "/providers"},
-			"no retention":              {penstock.EnvironmentConfig{FailureSessionRetentionMinutes: new(0)}, "/failure_session_retention_minutes"},
-			"a long retention":          {penstock.EnvironmentConfig{FailureSessionRetentionMinutes: new(61)}, "/failure_session_retention_minutes"},
+			"huge providers": {
+				penstock.EnvironmentConfig{Providers: map[string]any{"x": strings.Repeat("x", 70_000)}}, "/providers",
+			},
+			"no retention": {
+				penstock.EnvironmentConfig{FailureSessionRetentionMinutes: new(0)}, "/failure_session_retention_minutes",
+			},
+			"a long retention": {
+				penstock.EnvironmentConfig{FailureSessionRetentionMinutes: new(61)}, "/failure_session_retention_minutes",
+			},
 		} {
 			_, err := w.Catalog.CreateEnvironment(w.t.Context(), w.admin, test.config)
 			if penstock.CodeOf(err) != penstock.CodeInvalidRequest || !strings.Contains(err.Error(), test.pointer) {
@@ -172,8 +192,16 @@ func TestEnvironmentInUseIsNotDeleted(t *testing.T) {
 		e := w.createEnvironment(penstock.EnvironmentConfig{Name: "app"})
 		manager := w.as("manager", penstock.ScopeFactoriesManage)
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("reviewer"), EnvironmentID: &e.UID})
-		nightly := w.createSchedule(penstock.ScheduleRequest{Name: "nightly", Cron: "@daily", Prompt: "go", Config: &penstock.Config{EnvironmentID: e.UID}})
-		w.createSchedule(penstock.ScheduleRequest{Name: "secret", Cron: "@daily", Prompt: "go", Team: new(false), Config: &penstock.Config{EnvironmentID: e.UID}})
+		nightly := w.createSchedule(
+			penstock.ScheduleRequest{
+				Name: "nightly", Cron: "@daily", Prompt: "go", Config: &penstock.Config{EnvironmentID: e.UID},
+			},
+		)
+		w.createSchedule(
+			penstock.ScheduleRequest{
+				Name: "secret", Cron: "@daily", Prompt: "go", Team: new(false), Config: &penstock.Config{EnvironmentID: e.UID},
+			},
+		)
 
 		err := w.Catalog.DeleteEnvironment(ctx, manager, e.UID)
 		for _, mentions := range []string{`the agent "reviewer"`, `the schedule "nightly"`, "a personal schedule"} {
@@ -185,7 +213,9 @@ func TestEnvironmentInUseIsNotDeleted(t *testing.T) {
 		wantCode(w.t, w.Catalog.DeleteEnvironment(ctx, w.admin, e.UID), penstock.CodeConflict, `"secret"`)
 		w.environment(e.UID)
 
-		if _, err := w.Resources.UpdateIdentity(ctx, w.admin, agent.UID, penstock.IdentityRequest{EnvironmentID: new("")}); err != nil {
+		if _, err := w.Resources.UpdateIdentity(
+			ctx, w.admin, agent.UID, penstock.IdentityRequest{EnvironmentID: new("")},
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		schedules, err := w.Schedules.List(ctx, w.admin)
@@ -229,7 +259,8 @@ func TestEnvironmentTellsOfItsLastRun(t *testing.T) {
 		w.finish(a.Lease, penstock.Result{State: penstock.StateFailed, Message: &failure})
 		got, run := w.environment(e.UID), w.get(created.ID)
 		want := &penstock.EnvironmentTask{
-			ID: run.ID, Title: run.Title, State: penstock.StateFailed, CreatedAt: run.CreatedAt, UpdatedAt: run.UpdatedAt, StartedAt: run.StartedAt,
+			ID: run.ID, Title: run.Title, State: penstock.StateFailed, CreatedAt: run.CreatedAt, UpdatedAt: run.UpdatedAt,
+			StartedAt: run.StartedAt,
 		}
 		if diff := cmp.Diff(want, got.LastTask); diff != "" || !got.SetupFailed || got.LastTaskRunAt != run.StartedAt {
 			w.t.Errorf("got %+v, its run -want +got:\n%s", got, diff)
@@ -251,8 +282,14 @@ func TestWhoMayDoWhatWithEnvironmentsAndAgents(t *testing.T) {
 			scope penstock.Scope // that it takes
 			do    func(p penstock.Principal) error
 		}{
-			"list environments":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Catalog.ListEnvironments(ctx, p, ""); return err }},
-			"read an environment": {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Catalog.Environment(ctx, p, e.UID); return err }},
+			"list environments": {
+				penstock.ScopeRunsRead,
+				func(p penstock.Principal) error { _, err := w.Catalog.ListEnvironments(ctx, p, ""); return err },
+			},
+			"read an environment": {
+				penstock.ScopeRunsRead,
+				func(p penstock.Principal) error { _, err := w.Catalog.Environment(ctx, p, e.UID); return err },
+			},
 			"create an environment": {penstock.ScopeFactoriesManage, func(p penstock.Principal) error {
 				_, err := w.Catalog.CreateEnvironment(ctx, p, penstock.EnvironmentConfig{})
 				return err
@@ -261,8 +298,14 @@ func TestWhoMayDoWhatWithEnvironmentsAndAgents(t *testing.T) {
 				_, err := w.Catalog.ReplaceEnvironment(ctx, p, e.UID, penstock.EnvironmentConfig{})
 				return err
 			}},
-			"list agents":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Resources.ListIdentities(ctx, p, ""); return err }},
-			"read an agent": {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Resources.Identity(ctx, p, agent.UID); return err }},
+			"list agents": {
+				penstock.ScopeRunsRead,
+				func(p penstock.Principal) error { _, err := w.Resources.ListIdentities(ctx, p, ""); return err },
+			},
+			"read an agent": {
+				penstock.ScopeRunsRead,
+				func(p penstock.Principal) error { _, err := w.Resources.Identity(ctx, p, agent.UID); return err },
+			},
 			"create an agent": {penstock.ScopeFactoriesManage, func(p penstock.Principal) error {
 				_, err := w.Resources.CreateIdentity(ctx, p, penstock.IdentityRequest{Name: new(penstock.NewUID())})
 				return err
@@ -271,18 +314,30 @@ func TestWhoMayDoWhatWithEnvironmentsAndAgents(t *testing.T) {
 				_, err := w.Resources.UpdateIdentity(ctx, p, agent.UID, penstock.IdentityRequest{})
 				return err
 			}},
-			"list skills":  {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Skills.Skills(ctx, p, penstock.SkillQuery{}); return err }},
-			"list models":  {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Catalog.Models(ctx, p); return err }},
-			"list workers": {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Catalog.Workers(ctx, p); return err }},
+			"list skills": {
+				penstock.ScopeRunsRead,
+				func(p penstock.Principal) error { _, err := w.Skills.Skills(ctx, p, penstock.SkillQuery{}); return err },
+			},
+			"list models": {
+				penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Catalog.Models(ctx, p); return err },
+			},
+			"list workers": {
+				penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Catalog.Workers(ctx, p); return err },
+			},
 		} {
 			for _, scope := range penstock.Scopes() {
 				err := try.do(w.as("bob", scope))
-				if allowed := scope == try.scope || scope == penstock.ScopeAdmin; allowed != (err == nil) || !allowed && penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+				if allowed := scope == try.scope || scope == penstock.ScopeAdmin; allowed != (err == nil) || !allowed && penstock.CodeOf(
+					err,
+				) != penstock.CodeNotAuthorized {
 					w.t.Errorf("%s with %s: got %v", name, scope, err)
 				}
 			}
 		}
-		for _, err := range []error{w.Catalog.DeleteEnvironment(ctx, w.as("bob", penstock.ScopeRunsWrite), e.UID), w.Resources.DeleteIdentity(ctx, w.as("bob", penstock.ScopeRunsWrite), agent.UID)} {
+		for _, err := range []error{
+			w.Catalog.DeleteEnvironment(ctx, w.as("bob", penstock.ScopeRunsWrite), e.UID),
+			w.Resources.DeleteIdentity(ctx, w.as("bob", penstock.ScopeRunsWrite), agent.UID),
+		} {
 			wantCode(w.t, err, penstock.CodeNotAuthorized, "factories:manage")
 		}
 	})

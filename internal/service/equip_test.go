@@ -17,11 +17,16 @@ func TestARunThatCannotBeEquippedEnds(t *testing.T) {
 			testkit.Exec(w.t, w.url, "UPDATE runs SET delivery_id = '"+delivery+"' WHERE id = '"+id+"'")
 		}
 		pass := func() {
-			testkit.Exec(w.t, w.url, "UPDATE runs SET not_given_since = not_given_since - 600000 WHERE id = '"+id+"' AND not_given_since > 0")
+			testkit.Exec(
+				w.t, w.url,
+				"UPDATE runs SET not_given_since = not_given_since - 600000 WHERE id = '"+id+"' AND not_given_since > 0",
+			)
 		}
 		fails := func(want penstock.State) {
 			w.t.Helper()
-			if _, err := w.Executions.Control().Claim(w.t.Context(), anyWorker); err == nil || errors.Is(err, penstock.ErrNoWork) {
+			if _, err := w.Executions.Control().Claim(
+				w.t.Context(), anyWorker,
+			); err == nil || errors.Is(err, penstock.ErrNoWork) {
 				w.t.Fatalf("got %v, want an error", err)
 			}
 			w.mustBe(id, want)
@@ -39,7 +44,9 @@ func TestARunThatCannotBeEquippedEnds(t *testing.T) {
 		pass()
 		fails(penstock.StateError)
 		want := `What the run needs could not be gathered, for 10m0s: there is no payload of delivery "gone".`
-		if m := w.get(id).StatusMessage; m == nil || m.ErrorCode != penstock.CodeInternal || m.Message != want || !m.Retryable {
+		if m := w.get(
+			id,
+		).StatusMessage; m == nil || m.ErrorCode != penstock.CodeInternal || m.Message != want || !m.Retryable {
 			w.t.Errorf("got %+v", m)
 		}
 

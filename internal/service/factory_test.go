@@ -23,7 +23,9 @@ func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		f := w.createFactory(" Payments ", "pay")
-		if f.Name != "Payments" || f.Source != penstock.FactoryService || len(f.Agents) != 1 || f.Agents[0].UID != f.ForemanUID || f.Agents[0].Type != penstock.AgentForeman {
+		if f.Name != "Payments" || f.Source != penstock.FactoryService || len(
+			f.Agents,
+		) != 1 || f.Agents[0].UID != f.ForemanUID || f.Agents[0].Type != penstock.AgentForeman {
 			w.t.Errorf("got %+v, want one with a foreman", f)
 		}
 		w.createFactory("100%_b", "")
@@ -39,7 +41,9 @@ func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
 				w.t.Errorf("%s: got %v, want a conflict", what, err)
 			}
 		}
-		for search, want := range map[string][]string{"PAY": {"Payments"}, "0%_": {"100%_b"}, "": {"100%_b", "1000b", "Payments"}, "nobody": {}} {
+		for search, want := range map[string][]string{
+			"PAY": {"Payments"}, "0%_": {"100%_b"}, "": {"100%_b", "1000b", "Payments"}, "nobody": {},
+		} {
 			page, err := w.Factories.List(ctx, w.admin, penstock.FactoryQuery{Search: search})
 			if err != nil {
 				w.t.Fatal(err)
@@ -60,10 +64,14 @@ func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
 		if err != nil || len(second.Factories) != 1 || second.Factories[0].Name != "Payments" || second.PageInfo.HasNext {
 			w.t.Errorf("the second page: got %+v (%v)", second, err)
 		}
-		if _, err := w.Factories.List(ctx, w.admin, penstock.FactoryQuery{Search: "x", Cursor: first.PageInfo.NextCursor}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		if _, err := w.Factories.List(
+			ctx, w.admin, penstock.FactoryQuery{Search: "x", Cursor: first.PageInfo.NextCursor},
+		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			w.t.Errorf("a cursor of another search: got %v", err)
 		}
-		changed, err := w.Factories.Update(ctx, w.admin, f.UID, penstock.FactoryRequest{Description: new("d"), Cleared: []string{"alias"}})
+		changed, err := w.Factories.Update(
+			ctx, w.admin, f.UID, penstock.FactoryRequest{Description: new("d"), Cleared: []string{"alias"}},
+		)
 		if err != nil || changed.Alias != "" || changed.Description != "d" || changed.Name != "Payments" || changed.Definition.Revision != 2 {
 			w.t.Errorf("changed: got %+v (%v)", changed, err)
 		}
@@ -93,7 +101,9 @@ func TestAFactoryOfAnotherTeamDoesNotExist(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		f := w.createFactory("acme", "")
 		a := w.createAutomation(f.UID, clockAutomation("nightly", "@daily"))
-		other := penstock.Principal{Team: "another", Actor: penstock.Actor{Type: "user", UID: "eve"}, Scopes: []penstock.Scope{penstock.ScopeAdmin}}
+		other := penstock.Principal{
+			Team: "another", Actor: penstock.Actor{Type: "user", UID: "eve"}, Scopes: []penstock.Scope{penstock.ScopeAdmin},
+		}
 		ctx := w.t.Context()
 		for what, call := range map[string]func() error{
 			"read":   func() error { _, err := w.Factories.Read(ctx, other, f.UID); return err },
@@ -115,7 +125,9 @@ func TestAFactoryOfAnotherTeamDoesNotExist(t *testing.T) {
 			},
 			"remove": func() error { return w.Resources.DeleteAutomation(ctx, other, f.UID, a.UID) },
 			"test": func() error {
-				_, err := w.Deliveries.TestFilter(ctx, other, f.UID, penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(`1`)})
+				_, err := w.Deliveries.TestFilter(
+					ctx, other, f.UID, penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(`1`)},
+				)
 				return err
 			},
 		} {
@@ -161,17 +173,24 @@ func TestWorkIsDispatchedToTheForeman(t *testing.T) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if diff := cmp.Diff(map[string]string{"ticket_source": "adhoc", "ticket_id": d.RunID}, w.get(d.RunID).Metadata); diff != "" {
+		if diff := cmp.Diff(
+			map[string]string{"ticket_source": "adhoc", "ticket_id": d.RunID}, w.get(d.RunID).Metadata,
+		); diff != "" {
 			w.t.Errorf("without a ticket (-want +got):\n%s", diff)
 		}
 		if d.TicketRef != "adhoc:"+d.RunID {
 			w.t.Errorf("without a ticket: got the reference %q", d.TicketRef)
 		}
-		_, err = w.Factories.Dispatch(ctx, w.admin, f.UID, penstock.DispatchRequest{TicketRef: "PAY-42", TicketURL: "javascript:alert(1)"}, penstock.SourceAPI)
+		_, err = w.Factories.Dispatch(
+			ctx, w.admin, f.UID, penstock.DispatchRequest{TicketRef: "PAY-42", TicketURL: "javascript:alert(1)"},
+			penstock.SourceAPI,
+		)
 		if diff := cmp.Diff([]string{"/prompt", "/ticket_ref", "/ticket_url"}, pointersOf(err)); diff != "" {
 			w.t.Errorf("all that is wrong (-want +got):\n%s", diff)
 		}
-		if _, err := w.Factories.Dispatch(ctx, w.as("reader", penstock.ScopeFactoriesManage), f.UID, penstock.DispatchRequest{Prompt: "x"}, ""); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+		if _, err := w.Factories.Dispatch(
+			ctx, w.as("reader", penstock.ScopeFactoriesManage), f.UID, penstock.DispatchRequest{Prompt: "x"}, "",
+		); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.t.Errorf("without runs:write: got %v", err)
 		}
 	})
@@ -191,10 +210,15 @@ func TestAFactoryShowsItsDefaultsAndRepositories(t *testing.T) {
 			"runners/small.yaml":   "platform: {linux: {dockerImage: debian}}\n",
 		})
 		want := penstock.FactorySettings{
-			Repositories: []penstock.WorkRepository{{Owner: "acme", Repo: "shop", CodeForge: "GITHUB"}, {Owner: "acme", Repo: "docs", CodeForge: "GITHUB"}},
-			CodeForge:    "GITHUB", CodeForges: []penstock.CodeForge{"GITHUB"}, CredentialStrategy: "CREATOR", DefaultEnvironment: e.UID,
+			Repositories: []penstock.WorkRepository{
+				{Owner: "acme", Repo: "shop", CodeForge: "GITHUB"}, {Owner: "acme", Repo: "docs", CodeForge: "GITHUB"},
+			},
+			CodeForge: "GITHUB", CodeForges: []penstock.CodeForge{"GITHUB"}, CredentialStrategy: "CREATOR",
+			DefaultEnvironment: e.UID,
 			AgentDefaults: penstock.AgentDefaults{
-				DefaultRunnerUID: "small", WorkerHost: "box", Secrets: secretRefs("TOKEN"), Harness: &penstock.Harness{Type: "claude", ModelID: "opus"},
+				DefaultRunnerUID: "small", WorkerHost: "box", Secrets: secretRefs("TOKEN"), Harness: &penstock.Harness{
+					Type: "claude", ModelID: "opus",
+				},
 				MCPServers: map[string]penstock.MCPServer{"docs": {URL: "https://docs.example.com/mcp"}},
 			},
 		}
@@ -208,7 +232,8 @@ func TestAFactoryShowsItsDefaultsAndRepositories(t *testing.T) {
 
 		plain := w.createFactory("plain", "")
 		want = penstock.FactorySettings{
-			Repositories: []penstock.WorkRepository{}, CodeForge: "NONE", CodeForges: []penstock.CodeForge{"NONE"}, CredentialStrategy: "EXECUTOR", DefaultModel: "auto",
+			Repositories: []penstock.WorkRepository{}, CodeForge: "NONE", CodeForges: []penstock.CodeForge{"NONE"},
+			CredentialStrategy: "EXECUTOR", DefaultModel: "auto",
 			AgentDefaults: penstock.AgentDefaults{Secrets: secretRefs(), MCPServers: map[string]penstock.MCPServer{}},
 		}
 		if diff := cmp.Diff(want, plain.FactorySettings); diff != "" {
@@ -224,10 +249,14 @@ func TestAForemanGoesWithItsFactory(t *testing.T) {
 		if err := w.Resources.DeleteIdentity(ctx, w.admin, f.ForemanUID); penstock.CodeOf(err) != penstock.CodeConflict {
 			w.t.Errorf("delete the foreman: got %v, want a conflict", err)
 		}
-		if _, err := w.Resources.UpdateIdentity(ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Type: new(penstock.AgentType("CUSTOM"))}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		if _, err := w.Resources.UpdateIdentity(
+			ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Type: new(penstock.AgentType("CUSTOM"))},
+		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			w.t.Errorf("make the foreman something else: got %v", err)
 		}
-		if _, err := w.Resources.UpdateIdentity(ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Prompt: new("own")}); err != nil {
+		if _, err := w.Resources.UpdateIdentity(
+			ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Prompt: new("own")},
+		); err != nil {
 			w.t.Errorf("another prompt: %v", err)
 		}
 		hook, err := w.Resources.CreateWebhook(ctx, w.admin, f.UID, penstock.WebhookRequest{Name: new("ci")})

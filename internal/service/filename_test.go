@@ -15,12 +15,20 @@ func TestArtifactsLoseWhatIsNoPartOfAFileName(t *testing.T) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		w.work()
 		for name, want := range map[string]string{
-			"report.txt": "report.txt", "../../etc/passwd": "passwd", "a/b.txt": "b.txt", `C:\a\b.txt`: "b.txt", "..": "file", "/": "file",
-			"invoice\u202Etxt.exe": "invoicetxt.exe", "a\u2066b\u200F.txt": "ab.txt", "a\r\nSet-Cookie: x.txt": "aSet-Cookie: x.txt", "a\x1b[31m.txt": "a[31m.txt",
-			"\u202E": "file", "Bericht für März.pdf": "Bericht für März.pdf", strings.Repeat("ä", 300) + ".tar": strings.Repeat("ä", 98) + ".tar",
+			"report.txt": "report.txt", "../../etc/passwd": "passwd", "a/b.txt": "b.txt", `C:\a\b.txt`: "b.txt", "..": "file",
+			"/":                    "file",
+			"invoice\u202Etxt.exe": "invoicetxt.exe", "a\u2066b\u200F.txt": "ab.txt",
+			"a\r\nSet-Cookie: x.txt": "aSet-Cookie: x.txt", "a\x1b[31m.txt": "a[31m.txt",
+			"\u202E": "file", "Bericht für März.pdf": "Bericht für März.pdf",
+			strings.Repeat("ä", 300) + ".tar": strings.Repeat("ä", 98) + ".tar",
 		} {
-			for _, data := range []penstock.ArtifactData{{Filename: name, MimeType: "text/plain"}, {Filepath: name, MimeType: "text/plain"}} {
-				made, err := w.Files.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: data}, strings.NewReader("x"))
+			for _, data := range []penstock.ArtifactData{
+				{Filename: name, MimeType: "text/plain"}, {Filepath: name, MimeType: "text/plain"},
+			} {
+				made, err := w.Files.AddArtifact(
+					w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: data},
+					strings.NewReader("x"),
+				)
 				if err != nil {
 					w.t.Errorf("%q: %v", name, err)
 					continue
@@ -44,7 +52,9 @@ func TestArtifactsLoseWhatIsNoPartOfAFileName(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"a/b", "..", "a\nb", "a\x00b", "a\u202Eb", "a\x1bb", ""} {
-			req := penstock.RunRequest{Prompt: "p", Attachments: []penstock.Attachment{{FileName: name, MimeType: "text/plain", Data: []byte("x")}}}
+			req := penstock.RunRequest{
+				Prompt: "p", Attachments: []penstock.Attachment{{FileName: name, MimeType: "text/plain", Data: []byte("x")}},
+			}
 			_, err := w.Runs.Create(w.t.Context(), w.admin, req, penstock.SourceAPI)
 			wantCode(w.t, err, penstock.CodeInvalidRequest, "/attachments/0/file_name")
 		}
@@ -62,7 +72,10 @@ func TestArtifactsLoseStepsAboveTheirFolder(t *testing.T) {
 			"a/\u202E../x.txt": "x.txt", ".\u200F./.\x1b./x.txt": "x.txt", "..": "", "a/..": "",
 		} {
 			data := penstock.ArtifactData{Filepath: name, MimeType: "text/plain"}
-			made, err := w.Files.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: data}, strings.NewReader("x"))
+			made, err := w.Files.AddArtifact(
+				w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: data},
+				strings.NewReader("x"),
+			)
 			if err != nil {
 				w.t.Errorf("%q: %v", name, err)
 				continue

@@ -39,7 +39,10 @@ func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
 		refused("another execution", appended(penstock.Lease{RunID: id, ExecutionID: 2, Token: first.Token}, gone(nil)))
 		refused("another moment", appended(first, penstock.Timeline(penstock.Now(), penstock.MomentDone, nil)))
 		refused("more than that", appended(first, gone(nil), penstock.Timeline(penstock.Now(), penstock.MomentDone, nil)))
-		refused("a message", appended(first, penstock.NewDraft(penstock.EventMessage, penstock.Now(), penstock.Message{ID: penstock.NewID()})))
+		refused(
+			"a message",
+			appended(first, penstock.NewDraft(penstock.EventMessage, penstock.Now(), penstock.Message{ID: penstock.NewID()})),
+		)
 		if err := appended(first, gone(map[string]any{"sandbox": "bubblewrap", "message": "all went well"})); err != nil {
 			w.t.Fatal(err)
 		}
@@ -49,7 +52,9 @@ func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
 			w.t.Fatal(err)
 		}
 		last := events[len(events)-1]
-		if diff := cmp.Diff(map[string]any{"sandbox": "bubblewrap"}, last.Payload); diff != "" || last.Type != penstock.MomentSandboxGone || last.ExecutionID != 1 {
+		if diff := cmp.Diff(
+			map[string]any{"sandbox": "bubblewrap"}, last.Payload,
+		); diff != "" || last.Type != penstock.MomentSandboxGone || last.ExecutionID != 1 {
 			w.t.Errorf("got %s of execution %d (-want +got):\n%s", last.Type, last.ExecutionID, diff)
 		}
 
@@ -60,7 +65,9 @@ func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
 		}
 		w.finish(second, penstock.Result{State: penstock.StateSucceeded})
 		refused("what was said before the end", appended(second, gone(nil)))
-		if moments := w.moments(id); slices.Index(moments, penstock.MomentSandboxGone) < 0 || len(slices.DeleteFunc(moments, func(m string) bool { return m != penstock.MomentSandboxGone })) != 2 {
+		if moments := w.moments(id); slices.Index(moments, penstock.MomentSandboxGone) < 0 || len(
+			slices.DeleteFunc(moments, func(m string) bool { return m != penstock.MomentSandboxGone }),
+		) != 2 {
 			w.t.Errorf("timeline: got %v, want one end for each of two sandboxes", moments)
 		}
 	})

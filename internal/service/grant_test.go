@@ -35,7 +35,11 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 				`Invalid request: /config/harness_auth_secrets/claude the team has no managed secret "ANTHROPIC"`,
 			},
 			"one without a value": {
-				penstock.Config{MCPServers: map[string]penstock.MCPServer{"x": {URL: "https://x.example", Headers: map[string]string{"Authorization": "Bearer ${{ secrets.PENDING }}"}}}},
+				penstock.Config{
+					MCPServers: map[string]penstock.MCPServer{
+						"x": {URL: "https://x.example", Headers: map[string]string{"Authorization": "Bearer ${{ secrets.PENDING }}"}},
+					},
+				},
 				`Invalid request: /config/mcp_servers/x/headers/Authorization the managed secret "PENDING" has no value yet`,
 			},
 			"no object": {
@@ -59,7 +63,12 @@ func TestRunNamesSecretsThatThereAre(t *testing.T) {
 		if got := refused(penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID}); got != want {
 			w.t.Errorf("through an agent: got %s, want %s", got, want)
 		}
-		_, err = w.Schedules.Create(ctx, w.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &penstock.Config{Secrets: []string{"NONE"}}})
+		_, err = w.Schedules.Create(
+			ctx, w.admin,
+			penstock.ScheduleRequest{
+				Name: "n", Cron: "@daily", Prompt: "go", Config: &penstock.Config{Secrets: []string{"NONE"}},
+			},
+		)
 		wantCode(w.t, err, penstock.CodeInvalidRequest, `/agent_config/secrets/0 the team has no managed secret "NONE"`)
 	})
 }
@@ -72,7 +81,9 @@ func TestExecutionGetsTheSecretsThatItsRunNames(t *testing.T) {
 			w.secret(name, "value of "+name)
 		}
 		agentName, secrets := "reviewer", []penstock.NamedSecret{{Name: "C"}}
-		agent, err := w.Resources.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets})
+		agent, err := w.Resources.CreateIdentity(
+			w.t.Context(), w.admin, penstock.IdentityRequest{Name: &agentName, Secrets: &secrets},
+		)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -133,15 +144,22 @@ func TestRunWhoseSecretIsGoneFails(t *testing.T) {
 		}
 		w.secret("DECLARED", "")
 		// As if somebody had put one secret's value in another's place.
-		testkit.Exec(w.t, w.url, "UPDATE secrets SET sealed = (SELECT sealed FROM secrets WHERE name = 'SAME') WHERE name = 'MOVED'")
+		testkit.Exec(
+			w.t, w.url, "UPDATE secrets SET sealed = (SELECT sealed FROM secrets WHERE name = 'SAME') WHERE name = 'MOVED'",
+		)
 
 		if got := w.work().Run.ID; got != next {
 			w.t.Errorf("got run %s, want the next, %s", got, next)
 		}
 		for name, want := range map[string]penstock.StatusMessage{
-			"DELETED":  {Message: "The run needs the secret DELETED, which has been deleted.", ErrorCode: penstock.CodeEnvironmentSetupFailed},
-			"DECLARED": {Message: "The run needs the secret DECLARED, which has no value.", ErrorCode: penstock.CodeEnvironmentSetupFailed},
-			"MOVED":    {Message: "The server cannot open the secret MOVED.", ErrorCode: penstock.CodeInternal, Retryable: true},
+			"DELETED": {
+				Message:   "The run needs the secret DELETED, which has been deleted.",
+				ErrorCode: penstock.CodeEnvironmentSetupFailed,
+			},
+			"DECLARED": {
+				Message: "The run needs the secret DECLARED, which has no value.", ErrorCode: penstock.CodeEnvironmentSetupFailed,
+			},
+			"MOVED": {Message: "The server cannot open the secret MOVED.", ErrorCode: penstock.CodeInternal, Retryable: true},
 		} {
 			state := penstock.StateFailed
 			if name == "MOVED" {

@@ -40,7 +40,9 @@ func TestSameRequestGetsTheFirstAnswer(t *testing.T) {
 		if _, _, found, err := w.Answers.Replay(ctx, w.admin, i); found || err != nil {
 			w.t.Fatalf("an answer before the request: %v, %v", found, err)
 		}
-		made, err := w.Catalog.CreateEnvironment(ctx, w.admin, penstock.EnvironmentConfig{Name: "app", Providers: map[string]any{"b": 1.0, "a": 2.0, "c": 3.0}})
+		made, err := w.Catalog.CreateEnvironment(
+			ctx, w.admin, penstock.EnvironmentConfig{Name: "app", Providers: map[string]any{"b": 1.0, "a": 2.0, "c": 3.0}},
+		)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -65,7 +67,10 @@ func TestAnAnswerIsItsOwnersAlone(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := once("k", "body")
 		i.OneTimeSecret = true
-		k, err := w.Keys.Create(access.WithIdempotency(w.t.Context(), i), w.admin, penstock.KeyRequest{Name: "ci", Scopes: []penstock.Scope{penstock.ScopeRunsRead}})
+		k, err := w.Keys.Create(
+			access.WithIdempotency(w.t.Context(), i), w.admin,
+			penstock.KeyRequest{Name: "ci", Scopes: []penstock.Scope{penstock.ScopeRunsRead}},
+		)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -79,8 +84,11 @@ func TestAnAnswerIsItsOwnersAlone(t *testing.T) {
 			p penstock.Principal
 			i access.Idempotency
 		}{
-			"somebody else": {w.as("bob", penstock.ScopeAdmin), i}, "another team": {otherTeam, i}, "another path": {w.admin, otherPath},
-			"another method": {w.admin, otherMethod}, "an execution": {otherRun, i}, "another key": {w.admin, once("k2", "body")},
+			"somebody else": {
+				w.as("bob", penstock.ScopeAdmin), i,
+			}, "another team": {otherTeam, i}, "another path": {w.admin, otherPath},
+			"another method": {w.admin, otherMethod}, "an execution": {otherRun, i},
+			"another key": {w.admin, once("k2", "body")},
 		} {
 			if _, _, found, err := w.Answers.Replay(w.t.Context(), ask.p, ask.i); found || err != nil {
 				w.t.Errorf("%s: found is %v, %v", name, found, err)
@@ -104,7 +112,9 @@ func TestARefusedRequestKeepsNoAnswer(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		i := once("k", "body")
 		ctx := access.WithIdempotency(w.t.Context(), i)
-		if _, err := w.Catalog.CreateEnvironment(ctx, w.admin, penstock.EnvironmentConfig{SetupCommands: []string{" "}}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		if _, err := w.Catalog.CreateEnvironment(
+			ctx, w.admin, penstock.EnvironmentConfig{SetupCommands: []string{" "}},
+		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			w.t.Fatalf("got %v", err)
 		}
 		w.createEnvironment(penstock.EnvironmentConfig{Name: "taken"})

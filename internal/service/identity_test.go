@@ -27,13 +27,18 @@ func (w *world) fullAgent() (penstock.IdentityRequest, penstock.Identity) {
 	servers := map[string]penstock.MCPServer{"docs": {URL: "https://docs.example.com/mcp"}}
 	req := penstock.IdentityRequest{
 		Name: new("reviewer"), Description: new("Reviews."), Prompt: new("Be kind."), Skills: new([]string{"review"}),
-		Memory: &penstock.Memory{AutoMemory: penstock.AutoMemory{Enabled: true}, AttachedStores: stores}, DefaultRunnerUID: new("runner"),
+		Memory: &penstock.Memory{
+			AutoMemory: penstock.AutoMemory{Enabled: true}, AttachedStores: stores,
+		}, DefaultRunnerUID: new("runner"),
 		EnvironmentID: &e.UID, BaseModel: new("m"), Harness: &penstock.Harness{Type: "command"}, MCPServers: &servers,
-		CredentialStrategy: new("EXECUTOR"), OnBehalfOfEnabled: new(true), WorkerHost: new("box"), Type: new(penstock.AgentType("REVIEW")),
+		CredentialStrategy: new("EXECUTOR"), OnBehalfOfEnabled: new(true), WorkerHost: new("box"),
+		Type: new(penstock.AgentType("REVIEW")),
 	}
 	return req, penstock.Identity{
-		Name: "reviewer", Available: true, Description: "Reviews.", Prompt: "Be kind.", Skills: []string{"review"}, Memory: *req.Memory,
-		DefaultRunnerUID: "runner", EnvironmentID: e.UID, BaseModel: "m", Harness: &penstock.Harness{Type: "command"}, MCPServers: servers, BaseHarness: "command",
+		Name: "reviewer", Available: true, Description: "Reviews.", Prompt: "Be kind.", Skills: []string{"review"},
+		Memory:           *req.Memory,
+		DefaultRunnerUID: "runner", EnvironmentID: e.UID, BaseModel: "m", Harness: &penstock.Harness{Type: "command"},
+		MCPServers: servers, BaseHarness: "command",
 		CredentialStrategy: "EXECUTOR", OnBehalfOfEnabled: true, WorkerHost: "box", Type: "REVIEW",
 	}
 }
@@ -51,7 +56,9 @@ func TestAgentFromItsCreationToItsEnd(t *testing.T) {
 		if diff := cmp.Diff(made, read); diff != "" || err != nil {
 			w.t.Errorf("read, %v, -made +read:\n%s", err, diff)
 		}
-		if who, err := db.Principal(ctx, "default", made.UID); err != nil || who.Type != "service_account" || who.DisplayName != "reviewer" {
+		if who, err := db.Principal(
+			ctx, "default", made.UID,
+		); err != nil || who.Type != "service_account" || who.DisplayName != "reviewer" {
 			w.t.Errorf("as a principal it is %+v, %v", who, err)
 		}
 		if err := w.Resources.DeleteIdentity(ctx, w.admin, made.UID); err != nil {
@@ -62,7 +69,9 @@ func TestAgentFromItsCreationToItsEnd(t *testing.T) {
 		wantCode(w.t, w.Resources.DeleteIdentity(ctx, w.admin, made.UID), penstock.CodeNotFound, made.UID)
 		_, err = w.Resources.UpdateIdentity(ctx, w.admin, made.UID, penstock.IdentityRequest{})
 		wantCode(w.t, err, penstock.CodeNotFound, made.UID)
-		_, err = w.Runs.Create(ctx, w.admin, penstock.RunRequest{Prompt: "go", AgentIdentityUID: made.UID}, penstock.SourceAPI)
+		_, err = w.Runs.Create(
+			ctx, w.admin, penstock.RunRequest{Prompt: "go", AgentIdentityUID: made.UID}, penstock.SourceAPI,
+		)
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/agent_identity_uid")
 	})
 }
@@ -70,7 +79,9 @@ func TestAgentFromItsCreationToItsEnd(t *testing.T) {
 func TestAgentWithNothingButAName(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		made := w.createAgent(penstock.IdentityRequest{Name: new(" plain ")})
-		want := penstock.Identity{UID: made.UID, Name: "plain", Available: true, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt, Type: "CUSTOM"}
+		want := penstock.Identity{
+			UID: made.UID, Name: "plain", Available: true, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt, Type: "CUSTOM",
+		}
 		if diff := cmp.Diff(want, made); diff != "" {
 			w.t.Errorf("-want +got:\n%s", diff)
 		}
@@ -99,7 +110,9 @@ func TestAgentIsChangedByWhatIsThere(t *testing.T) {
 			return got
 		}
 		want := made
-		got := update(`{"description": null, "prompt": null, "harness": null, "mcp_servers": null, "harness_auth_secrets": null, "memory": null, "skills": null}`)
+		got := update(
+			`{"description": null, "prompt": null, "harness": null, "mcp_servers": null, "harness_auth_secrets": null, "memory": null, "skills": null}`,
+		)
 		want.UpdatedAt = got.UpdatedAt
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.t.Errorf("null leaves a field, -want +got:\n%s", diff)
@@ -144,21 +157,36 @@ func TestAgentThatIsWrong(t *testing.T) {
 		}{
 			"no name":              {penstock.IdentityRequest{}, penstock.CodeInvalidRequest, "/name"},
 			"a name that is taken": {penstock.IdentityRequest{Name: new("Taken")}, penstock.CodeConflict, "Taken"},
-			"an unknown harness":   {agent(func(r *penstock.IdentityRequest) { r.Harness = &penstock.Harness{Type: "none"} }), penstock.CodeInvalidRequest, "/harness/type"},
-			"an unknown type":      {agent(func(r *penstock.IdentityRequest) { r.Type = new(penstock.AgentType("BOSS")) }), penstock.CodeInvalidRequest, "/agent_type"},
-			"an unknown environment": {
-				agent(func(r *penstock.IdentityRequest) { r.EnvironmentID = new("nowhere") }), penstock.CodeInvalidRequest, "/environment_id",
+			"an unknown harness": {
+				agent(func(r *penstock.IdentityRequest) { r.Harness = &penstock.Harness{Type: "none"} }),
+				penstock.CodeInvalidRequest, "/harness/type",
 			},
-			"a skill that is none": {agent(func(r *penstock.IdentityRequest) { r.Skills = new([]string{"a", "b c"}) }), penstock.CodeInvalidRequest, "/skills/1"},
+			"an unknown type": {
+				agent(func(r *penstock.IdentityRequest) { r.Type = new(penstock.AgentType("BOSS")) }), penstock.CodeInvalidRequest,
+				"/agent_type",
+			},
+			"an unknown environment": {
+				agent(
+					func(r *penstock.IdentityRequest) { r.EnvironmentID = new("nowhere") },
+				), penstock.CodeInvalidRequest, "/environment_id",
+			},
+			"a skill that is none": {
+				agent(func(r *penstock.IdentityRequest) { r.Skills = new([]string{"a", "b c"}) }), penstock.CodeInvalidRequest,
+				"/skills/1",
+			},
 			"a secret that is not there": {
-				agent(func(r *penstock.IdentityRequest) { r.Secrets = new([]penstock.NamedSecret{{Name: "TOKEN"}}) }), penstock.CodeInvalidRequest, "/secrets/0/name",
+				agent(
+					func(r *penstock.IdentityRequest) { r.Secrets = new([]penstock.NamedSecret{{Name: "TOKEN"}}) },
+				), penstock.CodeInvalidRequest, "/secrets/0/name",
 			},
 			"a harness's secret that is not there": {
 				agent(func(r *penstock.IdentityRequest) { r.HarnessAuthSecrets = json.RawMessage(`{"key": "TOKEN"}`) }),
 				penstock.CodeInvalidRequest, "/harness_auth_secrets/key",
 			},
 			"harness secrets that are a list": {
-				agent(func(r *penstock.IdentityRequest) { r.HarnessAuthSecrets = json.RawMessage(`["TOKEN"]`) }), penstock.CodeInvalidRequest, "/harness_auth_secrets",
+				agent(
+					func(r *penstock.IdentityRequest) { r.HarnessAuthSecrets = json.RawMessage(`["TOKEN"]`) },
+				), penstock.CodeInvalidRequest, "/harness_auth_secrets",
 			},
 			"a memory store without instructions": {
 				agent(func(r *penstock.IdentityRequest) {
@@ -172,9 +200,14 @@ func TestAgentThatIsWrong(t *testing.T) {
 				}), penstock.CodeInvalidRequest, "/mcp_servers/a~1b/url",
 			},
 			"a credential strategy that is none": {
-				agent(func(r *penstock.IdentityRequest) { r.CredentialStrategy = new("MINE") }), penstock.CodeInvalidRequest, "/credential_strategy",
+				agent(
+					func(r *penstock.IdentityRequest) { r.CredentialStrategy = new("MINE") },
+				), penstock.CodeInvalidRequest, "/credential_strategy",
 			},
-			"a huge prompt": {agent(func(r *penstock.IdentityRequest) { r.Prompt = new(strings.Repeat("x", 300_000)) }), penstock.CodeInvalidRequest, "/prompt"},
+			"a huge prompt": {
+				agent(func(r *penstock.IdentityRequest) { r.Prompt = new(strings.Repeat("x", 300_000)) }),
+				penstock.CodeInvalidRequest, "/prompt",
+			},
 			"huge servers": {
 				agent(func(r *penstock.IdentityRequest) {
 					r.MCPServers = &map[string]penstock.MCPServer{"a": {Command: strings.Repeat("x", 600_000)}}
@@ -196,7 +229,9 @@ func TestOnlyAnAdminLetsAnAgentActForOthers(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		manager := w.as("manager", penstock.ScopeFactoriesManage)
-		_, err := w.Resources.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: new("proxy"), OnBehalfOfEnabled: new(true)})
+		_, err := w.Resources.CreateIdentity(
+			ctx, manager, penstock.IdentityRequest{Name: new("proxy"), OnBehalfOfEnabled: new(true)},
+		)
 		wantCode(w.t, err, penstock.CodeNotAuthorized, "admin")
 		agent, err := w.Resources.CreateIdentity(ctx, manager, penstock.IdentityRequest{Name: new("proxy")})
 		if err != nil {
@@ -204,10 +239,14 @@ func TestOnlyAnAdminLetsAnAgentActForOthers(t *testing.T) {
 		}
 		_, err = w.Resources.UpdateIdentity(ctx, manager, agent.UID, penstock.IdentityRequest{OnBehalfOfEnabled: new(true)})
 		wantCode(w.t, err, penstock.CodeNotAuthorized, "admin")
-		if _, err := w.Resources.UpdateIdentity(ctx, w.admin, agent.UID, penstock.IdentityRequest{OnBehalfOfEnabled: new(true)}); err != nil {
+		if _, err := w.Resources.UpdateIdentity(
+			ctx, w.admin, agent.UID, penstock.IdentityRequest{OnBehalfOfEnabled: new(true)},
+		); err != nil {
 			w.t.Fatal(err)
 		}
-		if got, err := w.Resources.UpdateIdentity(ctx, manager, agent.UID, penstock.IdentityRequest{Prompt: new("p")}); err != nil || !got.OnBehalfOfEnabled {
+		if got, err := w.Resources.UpdateIdentity(
+			ctx, manager, agent.UID, penstock.IdentityRequest{Prompt: new("p")},
+		); err != nil || !got.OnBehalfOfEnabled {
 			w.t.Errorf("what an admin allowed stays: %+v, %v", got, err)
 		}
 	})
@@ -227,7 +266,9 @@ func TestAgentsAreListedByNameForTheirTeam(t *testing.T) {
 			w.t.Errorf("%v, -want +got:\n%s", err, diff)
 		}
 		factory := w.createFactory("Shop", "")
-		if list, err = w.Resources.ListIdentities(w.t.Context(), w.admin, factory.UID); err != nil || len(list) != 1 || list[0].FactoryUID != factory.UID {
+		if list, err = w.Resources.ListIdentities(
+			w.t.Context(), w.admin, factory.UID,
+		); err != nil || len(list) != 1 || list[0].FactoryUID != factory.UID {
 			w.t.Errorf("the factory's agents are %v, %v; want its foreman", list, err)
 		}
 		if list, err := w.Resources.ListIdentities(w.t.Context(), w.admin, "none"); err != nil || len(list) != 0 {

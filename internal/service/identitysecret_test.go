@@ -21,7 +21,9 @@ func secretRefs(names ...string) []penstock.NamedSecret {
 }
 
 func (w *world) appendSecrets(uid string, names ...string) (penstock.Identity, error) {
-	return w.Resources.AppendIdentitySecrets(w.t.Context(), w.admin, uid, penstock.SecretsAppend{Secrets: secretRefs(names...)})
+	return w.Resources.AppendIdentitySecrets(
+		w.t.Context(), w.admin, uid, penstock.SecretsAppend{Secrets: secretRefs(names...)},
+	)
 }
 
 func TestAppendedSecretsJoinThoseOfTheAgent(t *testing.T) {
@@ -53,11 +55,15 @@ func TestAppendedSecretsJoinThoseOfTheAgent(t *testing.T) {
 		for name, at := range map[string]string{"MISSING": "/secrets_append/1/name", "not a name": "/secrets_append/1/name"} {
 			_, err := w.appendSecrets(agent.UID, "ONE", name)
 			var told *penstock.Error
-			if !errors.As(err, &told) || told.Code != penstock.CodeInvalidRequest || len(told.Fields) != 1 || told.Fields[0].Pointer != at {
+			if !errors.As(err, &told) || told.Code != penstock.CodeInvalidRequest || len(
+				told.Fields,
+			) != 1 || told.Fields[0].Pointer != at {
 				w.t.Errorf("appended %q: %v, want invalid_request at %s", name, err, at)
 			}
 		}
-		_, err = w.Resources.AppendIdentitySecrets(ctx, w.as("reader", penstock.ScopeFactoriesRead), agent.UID, penstock.SecretsAppend{})
+		_, err = w.Resources.AppendIdentitySecrets(
+			ctx, w.as("reader", penstock.ScopeFactoriesRead), agent.UID, penstock.SecretsAppend{},
+		)
 		wantCode(w.t, err, penstock.CodeNotAuthorized, "")
 		_, err = w.appendSecrets("nobody")
 		wantCode(w.t, err, penstock.CodeNotFound, "nobody")
@@ -83,7 +89,9 @@ func TestSecretsAppendedAtOnceAreAllKept(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if after, err := w.Resources.Identity(w.t.Context(), w.admin, agent.UID); err != nil || len(after.Secrets) != len(names) {
+		if after, err := w.Resources.Identity(
+			w.t.Context(), w.admin, agent.UID,
+		); err != nil || len(after.Secrets) != len(names) {
 			w.t.Errorf("kept %v, %v, want all of %v", after.Secrets, err, names)
 		}
 	})
@@ -96,7 +104,9 @@ func TestAppendedSecretsJoinInheritedOnes(t *testing.T) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		for agent, want := range map[string]string{"lead": "secrets:\n  - SHARED\n  - EVERYWHERE\n", "fixer": "secrets: [EVERYWHERE]\n"} {
+		for agent, want := range map[string]string{
+			"lead": "secrets:\n  - SHARED\n  - EVERYWHERE\n", "fixer": "secrets: [EVERYWHERE]\n",
+		} {
 			uid := agentUID(h.t, f, agent)
 			req := penstock.SecretsAppend{Secrets: secretRefs("EVERYWHERE")}
 			if _, err := h.Resources.AppendIdentitySecrets(h.t.Context(), h.admin, uid, req); err != nil {

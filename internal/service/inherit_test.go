@@ -56,7 +56,9 @@ func text(s string) func(string) string {
 // stands beside them.
 func inheritedKeys(environments map[string]string) []inherited {
 	strategy := func(layer string) string {
-		return map[string]string{"factory": "CREATOR", "agent": "EXECUTOR", "automation": "CREATOR", "request": "CREATOR"}[layer]
+		return map[string]string{
+			"factory": "CREATOR", "agent": "EXECUTOR", "automation": "CREATOR", "request": "CREATOR",
+		}[layer]
 	}
 	return []inherited{
 		{
@@ -91,7 +93,8 @@ func inheritedKeys(environments map[string]string) []inherited {
 			func(c *penstock.Config) any { return c.EnvironmentID }, func(l string) any { return environments[l] }, "", "",
 		},
 		{
-			"secrets", text("secrets: [S_%s]"), func(l string) penstock.Config { return penstock.Config{Secrets: []string{"S_" + l}} },
+			"secrets", text("secrets: [S_%s]"),
+			func(l string) penstock.Config { return penstock.Config{Secrets: []string{"S_" + l}} },
 			func(c *penstock.Config) any { return strings.Join(c.Secrets, " ") }, each(text("S_%s")), "", "",
 		},
 		{
@@ -105,7 +108,8 @@ func inheritedKeys(environments map[string]string) []inherited {
 			}, "map[]", "",
 		},
 		{
-			"worker_host", text("workerHost: on-%s"), func(l string) penstock.Config { return penstock.Config{WorkerHost: "on-" + l} },
+			"worker_host", text("workerHost: on-%s"),
+			func(l string) penstock.Config { return penstock.Config{WorkerHost: "on-" + l} },
 			func(c *penstock.Config) any { return c.WorkerHost }, each(text("on-%s")), "", "",
 		},
 		{
@@ -153,12 +157,16 @@ func (k inherited) inherit(w *world, factoryHas bool) {
 	switch {
 	case factoryHas && k.key == "credential_strategy":
 		top = k.file("factory") + "\n"
-	case factoryHas && strings.HasPrefix(k.file("factory"), "model"), factoryHas && strings.HasPrefix(k.file("factory"), "harness"):
+	case factoryHas && strings.HasPrefix(k.file("factory"), "model"), factoryHas && strings.HasPrefix(
+		k.file("factory"), "harness",
+	):
 		defaults = "  " + k.file("factory") + "\n"
 	case factoryHas:
 		defaults += "  " + k.file("factory") + "\n"
 	}
-	files["factory.yaml"] = fmt.Sprintf("schemaVersion: v1alpha1\nname: %s %v\n%sagentDefaults:\n%s", k.key, factoryHas, top, defaults)
+	files["factory.yaml"] = fmt.Sprintf(
+		"schemaVersion: v1alpha1\nname: %s %v\n%sagentDefaults:\n%s", k.key, factoryHas, top, defaults,
+	)
 	for _, agentHas := range []bool{false, true} {
 		agent := fmt.Sprintf("agent-%v", agentHas)
 		kind := map[bool]string{false: "agentType: FOREMAN\n"}[agentHas]
@@ -221,7 +229,9 @@ func (k inherited) check(w *world, name string, run penstock.Run, has map[string
 func TestWhatReplacesWhat(t *testing.T) {
 	const top = "schemaVersion: v1alpha1\nname: acme\n"
 	claude := "agentDefaults: {harness: {type: claude, model: opus, reasoningLevel: high, auth: {source: managedSecret, secretName: CLAUDE}}}\n"
-	servers := map[string]penstock.MCPServer{"here": {URL: "https://here.example"}, "everywhere": {URL: "https://everywhere.example"}}
+	servers := map[string]penstock.MCPServer{
+		"here": {URL: "https://here.example"}, "everywhere": {URL: "https://everywhere.example"},
+	}
 	type sources = map[string]string
 	for name, tt := range map[string]struct {
 		factory, agent string
@@ -230,7 +240,8 @@ func TestWhatReplacesWhat(t *testing.T) {
 		from           sources
 	}{
 		"an empty list is none": {
-			"agentDefaults: {model: m, secrets: [A], mcpServers: {here: {url: 'https://here.example'}}}\n", "secrets: []\nmcpServers: {}\n",
+			"agentDefaults: {model: m, secrets: [A], mcpServers: {here: {url: 'https://here.example'}}}\n",
+			"secrets: []\nmcpServers: {}\n",
 			penstock.Config{},
 			penstock.Config{ModelID: "m", Harness: &penstock.Harness{Type: "builtin"}},
 			sources{"model_id": "factory", "harness": "factory", "secrets": "agent", "mcp_servers": "agent"},
@@ -245,8 +256,13 @@ func TestWhatReplacesWhat(t *testing.T) {
 			"secrets: [A, B]\nmcpServers: {everywhere: {url: 'https://everywhere.example'}}\nagentDefaults: {model: m, secrets: [C]}\n",
 			"secrets: [B]\nmcpServers: {here: {url: 'https://here.example'}}\n",
 			penstock.Config{},
-			penstock.Config{ModelID: "m", Harness: &penstock.Harness{Type: "builtin"}, Secrets: []string{"B", "A"}, MCPServers: servers},
-			sources{"model_id": "factory", "harness": "factory", "secrets": "agent", "secrets/A": "factory", "mcp_servers": "agent", "mcp_servers/everywhere": "factory"},
+			penstock.Config{
+				ModelID: "m", Harness: &penstock.Harness{Type: "builtin"}, Secrets: []string{"B", "A"}, MCPServers: servers,
+			},
+			sources{
+				"model_id": "factory", "harness": "factory", "secrets": "agent", "secrets/A": "factory", "mcp_servers": "agent",
+				"mcp_servers/everywhere": "factory",
+			},
 		},
 		"also where nothing is": {
 			"secrets: [A]\nagentDefaults: {model: m}\n", "secrets: []\n",
@@ -290,7 +306,10 @@ func TestWhatReplacesWhat(t *testing.T) {
 		"a request's harness keeps the credentials of the same program": {
 			claude, "",
 			penstock.Config{Harness: &penstock.Harness{Type: "claude"}},
-			penstock.Config{ModelID: penstock.ModelOffline, Harness: &penstock.Harness{Type: "claude"}, HarnessAuthSecrets: []byte(`{"claude_auth_secret_name":"CLAUDE"}`)},
+			penstock.Config{
+				ModelID: penstock.ModelOffline, Harness: &penstock.Harness{Type: "claude"},
+				HarnessAuthSecrets: []byte(`{"claude_auth_secret_name":"CLAUDE"}`),
+			},
 			sources{"model_id": "server", "harness": "request", "harness_auth_secrets": "factory"},
 		},
 		"and of no other": {
@@ -312,7 +331,11 @@ func TestWhatReplacesWhat(t *testing.T) {
 				for _, secret := range []string{"A", "B", "C", "CLAUDE"} {
 					w.secret(secret, "value of "+secret)
 				}
-				f := w.defineFactory(map[string]string{"factory.yaml": top + tt.factory, "agents/lead/agent.md": "---\nagentType: FOREMAN\n" + tt.agent + "---\nWork.\n"})
+				f := w.defineFactory(
+					map[string]string{
+						"factory.yaml": top + tt.factory, "agents/lead/agent.md": "---\nagentType: FOREMAN\n" + tt.agent + "---\nWork.\n",
+					},
+				)
 				request := tt.request
 				run := w.get(w.create(penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID, Config: &request}).ID)
 				if diff := cmp.Diff(&tt.want, run.Config); diff != "" {

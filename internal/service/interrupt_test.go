@@ -32,7 +32,10 @@ func (w *world) countMoments(id, moment string) (n int) {
 
 // interrupted is how a worker ends a turn that was interrupted.
 func interrupted(turn int) penstock.Result {
-	return penstock.Result{State: penstock.StateBlocked, Turn: turn, KeepOpen: true, Message: &penstock.StatusMessage{Message: penstock.Interrupted}}
+	return penstock.Result{
+		State: penstock.StateBlocked, Turn: turn, KeepOpen: true,
+		Message: &penstock.StatusMessage{Message: penstock.Interrupted},
+	}
 }
 
 // There is something to interrupt while an agent has a turn in hand, and then only.
@@ -71,18 +74,24 @@ func TestInterruptIsOfATurnInHand(t *testing.T) {
 		}
 		w.finish(a.Lease, interrupted(1))
 		w.mustBe(id, penstock.StateInProgress)
-		if signal, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil || signal.Interrupt != 0 {
+		if signal, err := w.Executions.Control().Heartbeat(
+			w.t.Context(), a.Lease, time.Millisecond,
+		); err != nil || signal.Interrupt != 0 {
 			w.t.Errorf("after the turn the worker is told %+v, %v", signal, err)
 		}
 		w.followUp(id, "go on")
 		if prompts := w.finish(a.Lease, interrupted(1)); len(prompts) != 1 || prompts[0].Text != "go on" {
 			w.t.Fatalf("given %+v", prompts)
 		}
-		if signal, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil || signal.Interrupt != 0 {
+		if signal, err := w.Executions.Control().Heartbeat(
+			w.t.Context(), a.Lease, time.Millisecond,
+		); err != nil || signal.Interrupt != 0 {
 			w.t.Errorf("in the next turn the worker is told %+v, %v", signal, err)
 		}
 		w.interrupt(id)
-		if signal, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil || signal.Interrupt != 2 {
+		if signal, err := w.Executions.Control().Heartbeat(
+			w.t.Context(), a.Lease, time.Millisecond,
+		); err != nil || signal.Interrupt != 2 {
 			w.t.Errorf("of the next turn's interrupt the worker is told %+v, %v", signal, err)
 		}
 		last := interrupted(2)
@@ -198,7 +207,9 @@ func TestConversationIsSteered(t *testing.T) {
 
 		_, err = w.Runs.InterruptConversation(ctx, w.admin, conversation)
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "the run is over")
-		accepted, err := w.Runs.FollowUpConversation(ctx, w.admin, conversation, penstock.FollowupRequest{Message: "to the newest"})
+		accepted, err := w.Runs.FollowUpConversation(
+			ctx, w.admin, conversation, penstock.FollowupRequest{Message: "to the newest"},
+		)
 		if err != nil || accepted.RunID != newer.ID || accepted.Outcome != penstock.FollowupHandoff || accepted.FollowupID == "" {
 			w.t.Errorf("got %+v, %v, want the newest run's", accepted, err)
 		}
@@ -212,7 +223,9 @@ func TestConversationIsSteered(t *testing.T) {
 					w.t.Errorf("interrupted %+v, %v, want the run that talks", got, err)
 				}
 			}
-			accepted, err := w.Runs.FollowUpConversation(ctx, w.admin, conversation, penstock.FollowupRequest{Message: "to the one that talks"})
+			accepted, err := w.Runs.FollowUpConversation(
+				ctx, w.admin, conversation, penstock.FollowupRequest{Message: "to the one that talks"},
+			)
 			if err != nil || accepted.RunID != old.ID || accepted.Outcome != want {
 				w.t.Errorf("got %+v, %v, want %s of the run that talks", accepted, err, want)
 			}
@@ -248,7 +261,9 @@ func TestInterruptRacesTheEnd(t *testing.T) {
 			var interruptErr, finishErr error
 			together.Go(func() { _, interruptErr = w.Runs.Interrupt(w.t.Context(), w.admin, id) })
 			together.Go(func() {
-				_, finishErr = w.Executions.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateSucceeded})
+				_, finishErr = w.Executions.Control().Finish(
+					w.t.Context(), a.Lease, penstock.Result{State: penstock.StateSucceeded},
+				)
 			})
 			together.Wait()
 			if finishErr != nil {

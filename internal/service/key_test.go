@@ -36,7 +36,12 @@ func wantCode(t *testing.T, err error, code penstock.Code, mentions string) {
 
 func TestKeyIsShownOnceAndActsForItsOwner(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		k := w.createKey(w.admin, penstock.KeyRequest{Name: " ci ", Scopes: []penstock.Scope{penstock.ScopeRunsWrite, penstock.ScopeRunsRead, penstock.ScopeRunsRead}})
+		k := w.createKey(
+			w.admin,
+			penstock.KeyRequest{
+				Name: " ci ", Scopes: []penstock.Scope{penstock.ScopeRunsWrite, penstock.ScopeRunsRead, penstock.ScopeRunsRead},
+			},
+		)
 		if !strings.HasPrefix(k.Key, "psk_") || len(k.Key) != 47 || !strings.HasPrefix(k.Key, k.Prefix) || k.Name != "ci" {
 			w.t.Errorf("made %+v", k)
 		}
@@ -66,8 +71,13 @@ func TestKeyIsShownOnceAndActsForItsOwner(t *testing.T) {
 func TestKeyThatIsNoneIsRefused(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
-		soon := w.createKey(w.admin, penstock.KeyRequest{Name: "soon over", Scopes: []penstock.Scope{penstock.ScopeRunsRead}, ExpiresInSeconds: 1})
-		revoked := w.createKey(w.admin, penstock.KeyRequest{Name: "revoked", Scopes: []penstock.Scope{penstock.ScopeRunsRead}})
+		soon := w.createKey(
+			w.admin,
+			penstock.KeyRequest{Name: "soon over", Scopes: []penstock.Scope{penstock.ScopeRunsRead}, ExpiresInSeconds: 1},
+		)
+		revoked := w.createKey(
+			w.admin, penstock.KeyRequest{Name: "revoked", Scopes: []penstock.Scope{penstock.ScopeRunsRead}},
+		)
 		if _, err := w.Keys.Authenticate(ctx, revoked.Key); err != nil {
 			w.t.Fatal(err)
 		}
@@ -105,19 +115,70 @@ func TestNobodyHandsOutARightTheyLack(t *testing.T) {
 			code     penstock.Code
 			mentions string
 		}{
-			"its own right":        {manager, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsRead}}, "", ""},
-			"another right":        {manager, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}}, penstock.CodeNotAuthorized, "runs:write"},
-			"admin":                {manager, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}}, penstock.CodeNotAuthorized, "admin"},
-			"a worker's":           {manager, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeWorker}}, penstock.CodeNotAuthorized, "worker"},
-			"an execution's":       {w.admin, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeOwnRun}}, penstock.CodeInvalidRequest, "/scopes/0"},
-			"a scope that is none": {w.admin, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{"runs:read", "root"}}, penstock.CodeInvalidRequest, "/scopes/1"},
-			"none":                 {w.admin, penstock.KeyRequest{Name: "k"}, penstock.CodeInvalidRequest, "/scopes"},
-			"without a name":       {w.admin, penstock.KeyRequest{Name: " ", Scopes: []penstock.Scope{penstock.ScopeAdmin}}, penstock.CodeInvalidRequest, "/name"},
-			"with a long name":     {w.admin, penstock.KeyRequest{Name: strings.Repeat("n", 101), Scopes: []penstock.Scope{penstock.ScopeAdmin}}, penstock.CodeInvalidRequest, "/name"},
-			"a life in the past":   {w.admin, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}, ExpiresInSeconds: -1}, penstock.CodeInvalidRequest, "/expires_in_seconds"},
-			"a very long life":     {w.admin, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}, ExpiresInSeconds: 1 << 60}, penstock.CodeInvalidRequest, "/expires_in_seconds"},
-			"of no agent":          {w.admin, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}, AgentUID: "nobody"}, penstock.CodeInvalidRequest, "/agent_uid"},
-			"by a reader":          {w.as("reader", penstock.ScopeRunsRead), penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsRead}}, penstock.CodeNotAuthorized, "keys:manage"},
+			"its own right": {
+				manager, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsRead}}, "", "",
+			},
+			"another right": {
+				manager,
+				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}},
+				penstock.CodeNotAuthorized, "runs:write",
+			},
+			"admin": {
+				manager,
+				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}},
+				penstock.CodeNotAuthorized,
+				"admin",
+			},
+			"a worker's": {
+				manager,
+				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeWorker}},
+				penstock.CodeNotAuthorized,
+				"worker",
+			},
+			"an execution's": {
+				w.admin,
+				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeOwnRun}},
+				penstock.CodeInvalidRequest, "/scopes/0",
+			},
+			"a scope that is none": {
+				w.admin,
+				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{"runs:read", "root"}},
+				penstock.CodeInvalidRequest,
+				"/scopes/1",
+			},
+			"none": {w.admin, penstock.KeyRequest{Name: "k"}, penstock.CodeInvalidRequest, "/scopes"},
+			"without a name": {
+				w.admin,
+				penstock.KeyRequest{Name: " ", Scopes: []penstock.Scope{penstock.ScopeAdmin}},
+				penstock.CodeInvalidRequest,
+				"/name",
+			},
+			"with a long name": {
+				w.admin,
+				penstock.KeyRequest{Name: strings.Repeat("n", 101), Scopes: []penstock.Scope{penstock.ScopeAdmin}},
+				penstock.CodeInvalidRequest, "/name",
+			},
+			"a life in the past": {
+				w.admin,
+				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}, ExpiresInSeconds: -1},
+				penstock.CodeInvalidRequest, "/expires_in_seconds",
+			},
+			"a very long life": {
+				w.admin,
+				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}, ExpiresInSeconds: 1 << 60},
+				penstock.CodeInvalidRequest, "/expires_in_seconds",
+			},
+			"of no agent": {
+				w.admin,
+				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeAdmin}, AgentUID: "nobody"},
+				penstock.CodeInvalidRequest, "/agent_uid",
+			},
+			"by a reader": {
+				w.as("reader", penstock.ScopeRunsRead),
+				penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsRead}},
+				penstock.CodeNotAuthorized,
+				"keys:manage",
+			},
 		} {
 			_, err := w.Keys.Create(w.t.Context(), test.p, test.req)
 			if got := penstock.CodeOf(err); got != test.code || err != nil && !strings.Contains(err.Error(), test.mentions) {
@@ -178,7 +239,9 @@ func TestLastAdminKeyIsKept(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		wantCode(w.t, w.Keys.Revoke(ctx, w.admin, w.admin.KeyUID), penstock.CodeConflict, "admin")
-		if _, err := w.Keys.Create(ctx, w.admin, penstock.KeyRequest{Name: "second", Scopes: []penstock.Scope{penstock.ScopeAdmin}}); err != nil {
+		if _, err := w.Keys.Create(
+			ctx, w.admin, penstock.KeyRequest{Name: "second", Scopes: []penstock.Scope{penstock.ScopeAdmin}},
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		if err := w.Keys.Revoke(ctx, w.admin, w.admin.KeyUID); err != nil {
@@ -193,7 +256,9 @@ func TestKeyOfAnAgentActsAsTheAgentAndEndsWithIt(t *testing.T) {
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("reviewer"), BaseModel: new("m")})
 		// Its maker need not be able to read agents.
 		maker := w.as("maker", penstock.ScopeKeysManage, penstock.ScopeRunsWrite)
-		k := w.createKey(maker, penstock.KeyRequest{Name: "agent", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID})
+		k := w.createKey(
+			maker, penstock.KeyRequest{Name: "agent", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID},
+		)
 		p, err := w.Keys.Authenticate(ctx, k.Key)
 		if err != nil {
 			w.t.Fatal(err)
@@ -214,7 +279,10 @@ func TestKeyOfAnAgentActsAsTheAgentAndEndsWithIt(t *testing.T) {
 		}
 		_, err = w.Keys.Authenticate(ctx, k.Key)
 		wantCode(w.t, err, penstock.CodeAuthenticationRequired, "revoked")
-		_, err = w.Keys.Create(ctx, w.admin, penstock.KeyRequest{Name: "late", Scopes: []penstock.Scope{penstock.ScopeRunsRead}, AgentUID: agent.UID})
+		_, err = w.Keys.Create(
+			ctx, w.admin,
+			penstock.KeyRequest{Name: "late", Scopes: []penstock.Scope{penstock.ScopeRunsRead}, AgentUID: agent.UID},
+		)
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/agent_uid")
 		if run := w.get(created.ID); run.Executor == nil || run.Executor.DisplayName != "reviewer" {
 			w.t.Errorf("the run has lost who executed it: %+v", run.Executor)

@@ -44,10 +44,15 @@ func TestRunWaitsForAProviderOfItsModel(t *testing.T) {
 		o.ModelAliases = map[string]string{"small": "google/gemini-flash"}
 	}, func(w *world) {
 		for name, test := range map[string]struct{ model, provider, reason string }{
-			"of a provider":          {"anthropic/claude-x", "anthropic/", `a provider for the model "anthropic/claude-x": set ANTHROPIC_API_KEY for a worker`},
-			"by a bare name":         {"gpt-x", "openai/", `"gpt-x": set OPENAI_API_KEY`},
-			"by an alias":            {"small", "google/", `"google/gemini-flash": set GEMINI_API_KEY`},
-			"of an unknown provider": {"acme/x", "acme/", `"acme/x": the built-in agent has models of anthropic/, openai/ and google/`},
+			"of a provider": {
+				"anthropic/claude-x", "anthropic/",
+				`a provider for the model "anthropic/claude-x": set ANTHROPIC_API_KEY for a worker`,
+			},
+			"by a bare name": {"gpt-x", "openai/", `"gpt-x": set OPENAI_API_KEY`},
+			"by an alias":    {"small", "google/", `"google/gemini-flash": set GEMINI_API_KEY`},
+			"of an unknown provider": {
+				"acme/x", "acme/", `"acme/x": the built-in agent has models of anthropic/, openai/ and google/`,
+			},
 		} {
 			if id, _ := w.takes(workerOf(name, penstock.ModelOffline)); id != "" {
 				w.t.Fatalf("a run of another test waits: %s", id)
@@ -56,7 +61,9 @@ func TestRunWaitsForAProviderOfItsModel(t *testing.T) {
 			if id, _ := w.takes(workerOf(name, penstock.ModelOffline)); id != "" {
 				w.t.Fatalf("%s: a worker without the provider got the run", name)
 			}
-			if run := w.mustBe(created.ID, penstock.StateQueued); run.StatusMessage == nil || !strings.Contains(run.StatusMessage.Message, test.reason) {
+			if run := w.mustBe(created.ID, penstock.StateQueued); run.StatusMessage == nil || !strings.Contains(
+				run.StatusMessage.Message, test.reason,
+			) {
 				w.t.Errorf("%s: got %+v, want %q", name, run.StatusMessage, test.reason)
 			}
 			if !created.AtCapacity {
@@ -78,7 +85,9 @@ func TestRunWhoseModelNobodyHasIsCancelled(t *testing.T) {
 			if got, _ := w.takes(workerOf("w", penstock.ModelOffline, "anthropic/", "openai/", "google/", "demo/")); got != "" {
 				w.t.Errorf("%.20s: a worker got the run", model)
 			}
-			if run := w.mustBe(id, penstock.StateQueued); run.StatusMessage == nil || !strings.Contains(run.StatusMessage.Message, "no connected worker has a provider") ||
+			if run := w.mustBe(id, penstock.StateQueued); run.StatusMessage == nil || !strings.Contains(
+				run.StatusMessage.Message, "no connected worker has a provider",
+			) ||
 				len(run.StatusMessage.Message) > 400 {
 				w.t.Errorf("%.20s: got %+v", model, run.StatusMessage)
 			}
@@ -101,11 +110,13 @@ func TestRunThatNeedsNoProviderDoesNotWait(t *testing.T) {
 			worker penstock.Claim
 			config *penstock.Config
 		}{
-			"no model":                        {demo, nil},
-			"the demonstration":               {demo, &penstock.Config{ModelID: penstock.ModelOffline}},
-			"the server's own":                {demo, &penstock.Config{ModelID: "auto-genius"}},
-			"another harness":                 {demo, &penstock.Config{Harness: command, ModelID: "sonnet"}},
-			"another harness's own":           {demo, &penstock.Config{Harness: &penstock.Harness{Type: penstock.HarnessCommand, ModelID: "sonnet"}}},
+			"no model":          {demo, nil},
+			"the demonstration": {demo, &penstock.Config{ModelID: penstock.ModelOffline}},
+			"the server's own":  {demo, &penstock.Config{ModelID: "auto-genius"}},
+			"another harness":   {demo, &penstock.Config{Harness: command, ModelID: "sonnet"}},
+			"another harness's own": {
+				demo, &penstock.Config{Harness: &penstock.Harness{Type: penstock.HarnessCommand, ModelID: "sonnet"}},
+			},
 			"a worker that does not say":      {old, &penstock.Config{ModelID: "anthropic/claude-x"}},
 			"a name nobody knows, old worker": {old, &penstock.Config{ModelID: "sonnet"}},
 		} {
@@ -116,7 +127,9 @@ func TestRunThatNeedsNoProviderDoesNotWait(t *testing.T) {
 				continue
 			}
 			w.finish(l, penstock.Result{State: penstock.StateSucceeded})
-			if _, err := w.Executions.Control().Claim(w.t.Context(), penstock.Claim{WorkerID: test.worker.WorkerID, Stopping: true}); !errors.Is(err, penstock.ErrNoWork) {
+			if _, err := w.Executions.Control().Claim(
+				w.t.Context(), penstock.Claim{WorkerID: test.worker.WorkerID, Stopping: true},
+			); !errors.Is(err, penstock.ErrNoWork) {
 				w.t.Fatal(err)
 			}
 		}
@@ -195,7 +208,9 @@ func TestRunWithAnUnknownModelIsWarnedOf(t *testing.T) {
 				w.t.Errorf("%q: got %q, want %s", model, got, want)
 			}
 		}
-		if got := w.warned(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{Harness: &penstock.Harness{ModelID: "sonnet"}}}); len(got) != 1 {
+		if got := w.warned(
+			penstock.RunRequest{Prompt: "p", Config: &penstock.Config{Harness: &penstock.Harness{ModelID: "sonnet"}}},
+		); len(got) != 1 {
 			w.t.Errorf("the model of the harness: got %q", got)
 		}
 	})
@@ -203,7 +218,9 @@ func TestRunWithAnUnknownModelIsWarnedOf(t *testing.T) {
 
 func TestAliasesAreListedAsModels(t *testing.T) {
 	worlds(t, func(o *service.Options) {
-		o.Models = []penstock.ModelInfo{{ID: "openai/gpt-6.1-sol", Provider: penstock.ProviderOpenAI, DisableReason: penstock.DisabledByAdmin}}
+		o.Models = []penstock.ModelInfo{
+			{ID: "openai/gpt-6.1-sol", Provider: penstock.ProviderOpenAI, DisableReason: penstock.DisabledByAdmin},
+		}
 		o.ModelAliases = map[string]string{"auto-genius": "gpt-6.1-sol", "cheap": "auto", "new": "google/gemini-9"}
 	}, func(w *world) {
 		list, err := w.Catalog.Models(w.t.Context(), w.admin)
@@ -226,7 +243,11 @@ func TestAliasesAreListedAsModels(t *testing.T) {
 }
 
 func TestFilesWithAnUnknownModelAreWarnedOf(t *testing.T) {
-	worlds(t, func(o *service.Options) { o.ModelAliases = map[string]string{"small": "google/gemini-flash"} }, func(w *world) {
+	worlds(t, func(o *service.Options) {
+		o.ModelAliases = map[string]string{
+			"small": "google/gemini-flash",
+		}
+	}, func(w *world) {
 		files := func(model string) map[string]string {
 			return map[string]string{
 				"factory.yaml":            "schemaVersion: v1alpha1\nname: " + model[:1] + "\nagentDefaults: {model: " + model + "}\n",
@@ -235,14 +256,18 @@ func TestFilesWithAnUnknownModelAreWarnedOf(t *testing.T) {
 			}
 		}
 		for _, model := range []string{"auto", "small", "gpt-9", "demo/offline"} {
-			if got, err := w.Factories.Validate(w.t.Context(), w.admin, files(model)); err != nil || !got.Valid || len(got.Diagnostics) > 0 {
+			if got, err := w.Factories.Validate(
+				w.t.Context(), w.admin, files(model),
+			); err != nil || !got.Valid || len(got.Diagnostics) > 0 {
 				w.t.Errorf("%s: got %+v, %v", model, got, err)
 			}
 		}
 		check := func(what string, found []penstock.Diagnostic) {
 			w.t.Helper()
 			for _, d := range found {
-				if d.Severity != "warning" || d.Code != "FF_INVALID_REFERENCE" || !strings.Contains(d.Message, `unknown model "sonnet"`) {
+				if d.Severity != "warning" || d.Code != "FF_INVALID_REFERENCE" || !strings.Contains(
+					d.Message, `unknown model "sonnet"`,
+				) {
 					w.t.Errorf("%s: got %+v", what, d)
 				}
 			}
@@ -262,12 +287,16 @@ func TestFilesWithAnUnknownModelAreWarnedOf(t *testing.T) {
 		check("made", made.Definition.Diagnostics)
 		changed := files("sonnet")
 		changed["factory.yaml"] += "description: Changed.\n"
-		applied, err := w.Factories.Apply(w.t.Context(), w.admin, made.UID, factory.ApplyRequest{Files: changed, DryRun: true})
+		applied, err := w.Factories.Apply(
+			w.t.Context(), w.admin, made.UID, factory.ApplyRequest{Files: changed, DryRun: true},
+		)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		check("applied", applied.Diagnostics)
-		dispatched, err := w.Factories.Dispatch(w.t.Context(), w.admin, made.UID, penstock.DispatchRequest{Prompt: "p"}, penstock.SourceAPI)
+		dispatched, err := w.Factories.Dispatch(
+			w.t.Context(), w.admin, made.UID, penstock.DispatchRequest{Prompt: "p"}, penstock.SourceAPI,
+		)
 		if err != nil || len(dispatched.Warnings) != 1 {
 			w.t.Errorf("dispatched: got %q, %v", dispatched.Warnings, err)
 		}

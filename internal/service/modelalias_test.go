@@ -10,7 +10,9 @@ import (
 func TestModelsHaveAliases(t *testing.T) {
 	worlds(t, func(o *service.Options) {
 		o.Defaults.ModelID = "anthropic/claude-sonnet-5-5"
-		o.ModelAliases = map[string]string{"auto-genius": "openai/gpt-6", "small": "google/gemini-flash", "auto-cheap": "auto"}
+		o.ModelAliases = map[string]string{
+			"auto-genius": "openai/gpt-6", "small": "google/gemini-flash", "auto-cheap": "auto",
+		}
 	}, func(w *world) {
 		for asked, want := range map[string]struct{ model, source string }{
 			"auto":            {"anthropic/claude-sonnet-5-5", "server"},
@@ -27,7 +29,9 @@ func TestModelsHaveAliases(t *testing.T) {
 			}
 		}
 		for asked, want := range map[string]string{"auto-efficient": "", "auto-genius": "openai/gpt-6", "sonnet": "sonnet"} {
-			run := w.get(w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{Harness: &penstock.Harness{ModelID: asked}}}).ID)
+			run := w.get(
+				w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{Harness: &penstock.Harness{ModelID: asked}}}).ID,
+			)
 			if got := run.Config.Harness.ModelID; got != want {
 				w.t.Errorf("harness, %s: got %q, want %q", asked, got, want)
 			}

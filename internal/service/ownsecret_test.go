@@ -78,7 +78,9 @@ func wantNamingRefused(t *testing.T, what, secret string, err error) string {
 		t.Errorf("%s that names %s: got %v", what, secret, err)
 		return ""
 	}
-	if !strings.Contains(found[0].Message, "secrets:manage") || found[0].Nearest != "" || found[0].Code != "FF_INVALID_REFERENCE" {
+	if !strings.Contains(
+		found[0].Message, "secrets:manage",
+	) || found[0].Nearest != "" || found[0].Code != "FF_INVALID_REFERENCE" {
 		t.Errorf("%s that names %s: got %+v", what, secret, found[0])
 	}
 	return strings.ReplaceAll(found[0].Message, secret, "")
@@ -101,14 +103,18 @@ func TestOnlyOnesOwnSecretIsRotatedWithoutSecretsManage(t *testing.T) {
 			_, err = h.Resources.RotateWebhookSecret(ctx, manager, h.factory, waits.UID, req)
 			wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
 		}
-		_, err := h.Resources.UpdateWebhook(ctx, manager, h.factory, waits.UID, penstock.WebhookRequest{Secret: new("another-token-of-mine")})
+		_, err := h.Resources.UpdateWebhook(
+			ctx, manager, h.factory, waits.UID, penstock.WebhookRequest{Secret: new("another-token-of-mine")},
+		)
 		wantCode(h.t, err, penstock.CodeNotAuthorized, "secrets:manage")
 		h.managed("DEPLOY_KEY", deployKey)
 		if secret, err := h.Secrets.Read(ctx, h.admin, "DECLARED"); err != nil || !secret.Pending {
 			h.t.Errorf("got %+v, %v", secret, err)
 		}
 		// Another edit of the same files names nothing anew.
-		if _, err := h.Factories.Apply(ctx, manager, h.factory, factory.ApplyRequest{Files: with(h.files().Files, "README.md", "x")}); err != nil {
+		if _, err := h.Factories.Apply(
+			ctx, manager, h.factory, factory.ApplyRequest{Files: with(h.files().Files, "README.md", "x")},
+		); err != nil {
 			h.t.Errorf("an edit beside the webhooks: %v %+v", err, findings(err))
 		}
 		h.rotate(ci.UID, penstock.RotateRequest{})
@@ -136,7 +142,9 @@ func TestASecretIsOfTheWebhookThatItWasMadeFor(t *testing.T) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		if _, err := h.Resources.UpdateWebhook(ctx, manager, h.factory, pending.UID, penstock.WebhookRequest{Secret: new("whsec_live_0123456789")}); err != nil {
+		if _, err := h.Resources.UpdateWebhook(
+			ctx, manager, h.factory, pending.UID, penstock.WebhookRequest{Secret: new("whsec_live_0123456789")},
+		); err != nil {
 			h.t.Error(err)
 		}
 		h.setSecret(own.SecretName, "given-by-a-manager-of-secrets")
@@ -200,8 +208,13 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 		own := h.hook(named("own", penstock.AuthToken))
 		for pointer, config := range secretConfigs(own.SecretName) {
 			_, err := h.Runs.Create(ctx, h.admin, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
-			wantCode(h.t, err, penstock.CodeInvalidRequest, "/config"+pointer+` the managed secret "`+own.SecretName+`" was made for a webhook, and runs never get it`)
-			_, err = h.Schedules.Create(ctx, h.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config})
+			wantCode(
+				h.t, err, penstock.CodeInvalidRequest,
+				"/config"+pointer+` the managed secret "`+own.SecretName+`" was made for a webhook, and runs never get it`,
+			)
+			_, err = h.Schedules.Create(
+				ctx, h.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config},
+			)
 			wantCode(h.t, err, penstock.CodeInvalidRequest, "made for a webhook")
 			user := h.as("ann", penstock.ScopeRunsWrite, penstock.ScopeSecretsUse)
 			_, err = h.Runs.Create(ctx, user, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
@@ -212,7 +225,9 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 		wantCode(h.t, err, penstock.CodeInvalidRequest, "made for a webhook")
 		_, err = h.Resources.CreateAutomation(ctx, h.admin, h.factory, penstock.AutomationRequest{
 			Name: new("a"), Prompt: new("go"), Secrets: &[]string{own.SecretName},
-			Triggers: &[]penstock.Trigger{{Provider: penstock.ProviderSchedule, Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@daily"}}},
+			Triggers: &[]penstock.Trigger{
+				{Provider: penstock.ProviderSchedule, Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "@daily"}},
+			},
 		})
 		wantCode(h.t, err, penstock.CodeInvalidRequest, "made for a webhook")
 		files := h.files().Files
@@ -225,7 +240,9 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 				"mcpServers:\n  m:\n    command: m\n    env: {T: '${{ secrets." + own.SecretName + " }}'}\n",
 		} {
 			_, err := h.Factories.Apply(ctx, h.admin, h.factory, factory.ApplyRequest{Files: with(files, path, content)})
-			if found := findings(err); len(found) != 1 || !strings.Contains(found[0].Message, "made for a webhook") || found[0].Path != path {
+			if found := findings(err); len(found) != 1 || !strings.Contains(
+				found[0].Message, "made for a webhook",
+			) || found[0].Path != path {
 				h.t.Errorf("%s: got %v", path, err)
 			}
 		}
@@ -247,7 +264,9 @@ func TestAClaimedRunDoesNotGetTheSecretOfAWebhook(t *testing.T) {
 		if got := h.work().Run.ID; got != next.ID {
 			h.t.Errorf("got run %s, want the next, %s", got, next.ID)
 		}
-		if message := h.mustBe(run.ID, penstock.StateFailed).StatusMessage.Message; !strings.Contains(message, "made for a webhook") {
+		if message := h.mustBe(run.ID, penstock.StateFailed).StatusMessage.Message; !strings.Contains(
+			message, "made for a webhook",
+		) {
 			h.t.Errorf("got %q", message)
 		}
 	})

@@ -13,7 +13,12 @@ func TestEditsReadSecretsAgain(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.t.Context()
 		h.secret("LATER", nil)
-		h.apply(with(with(team(), "webhooks/later.yaml", "secretName: LATER\n"), "webhooks/off.yaml", "secretName: CI_TOKEN\nenabled: false\n"))
+		h.apply(
+			with(
+				with(team(), "webhooks/later.yaml", "secretName: LATER\n"), "webhooks/off.yaml",
+				"secretName: CI_TOKEN\nenabled: false\n",
+			),
+		)
 		hooks := map[string]string{}
 		for _, w := range h.webhooks() {
 			hooks[w.Name] = w.UID
@@ -24,7 +29,9 @@ func TestEditsReadSecretsAgain(t *testing.T) {
 		description := "Works."
 		edit := func() {
 			h.t.Helper()
-			if _, err := h.Factories.Update(ctx, h.admin, h.factory, penstock.FactoryRequest{Description: &description}); err != nil {
+			if _, err := h.Factories.Update(
+				ctx, h.admin, h.factory, penstock.FactoryRequest{Description: &description},
+			); err != nil {
 				h.t.Fatal(err)
 			}
 		}
@@ -66,7 +73,9 @@ func TestAWebhookThatItsFileSwitchesOffStaysOffWhenItsSecretComes(t *testing.T) 
 		}
 		edit := func(description string) {
 			h.t.Helper()
-			if _, err := h.Factories.Update(ctx, h.admin, h.factory, penstock.FactoryRequest{Description: &description}); err != nil {
+			if _, err := h.Factories.Update(
+				ctx, h.admin, h.factory, penstock.FactoryRequest{Description: &description},
+			); err != nil {
 				h.t.Fatal(err)
 			}
 		}
@@ -100,7 +109,9 @@ func TestAWebhookThatItsFileSwitchesOffStaysOffWhenItsSecretComes(t *testing.T) 
 // Other readers of the files need not know the default mode. A file that is not changed stays as its author wrote it.
 func TestWrittenFilesNameTheMode(t *testing.T) {
 	withTeam(t, func(h *hooks) {
-		h.apply(with(with(team(), "webhooks/ci.yaml", "secretName: CI_TOKEN\n"), "webhooks/quiet.yaml", "secretName: CI_TOKEN\n"))
+		h.apply(
+			with(with(team(), "webhooks/ci.yaml", "secretName: CI_TOKEN\n"), "webhooks/quiet.yaml", "secretName: CI_TOKEN\n"),
+		)
 		h.hook(named("made", penstock.AuthToken))
 		for _, w := range h.webhooks() {
 			if w.Name == "ci" {

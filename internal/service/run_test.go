@@ -30,7 +30,9 @@ func TestRunFromCreateToDone(t *testing.T) {
 			t.Errorf("got %+v, want QUEUED and at capacity: no worker is there", created)
 		}
 		run := w.mustBe(created.ID, penstock.StateQueued)
-		if run.Title != "Look around" || run.QueuePosition != 1 || !strings.Contains(run.StatusMessage.Message, "no worker is connected") {
+		if run.Title != "Look around" || run.QueuePosition != 1 || !strings.Contains(
+			run.StatusMessage.Message, "no worker is connected",
+		) {
 			w.t.Errorf("got %q, position %d, %+v", run.Title, run.QueuePosition, run.StatusMessage)
 		}
 		if _, err := w.RunConversation(w.t.Context(), w.admin, run.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
@@ -69,7 +71,9 @@ func TestRunFromCreateToDone(t *testing.T) {
 		if text := c.Steps[0].Messages[1].Content[0].Text; text != "I see." {
 			w.t.Errorf("the agent said %q", text)
 		}
-		if _, err := w.Runs.Cancel(w.t.Context(), w.admin, run.ID, false); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		if _, err := w.Runs.Cancel(
+			w.t.Context(), w.admin, run.ID, false,
+		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			w.t.Errorf("cancelling what is over: %v, want an invalid request", err)
 		}
 	})
@@ -110,7 +114,9 @@ func TestFollowupsAreGivenInOrderAndNoneIsLost(t *testing.T) {
 		if a.Prompts[0].Text != "fourth" || len(a.History) != 3 || a.Lease.ExecutionID != 2 {
 			w.t.Errorf("given %+v after %d steps", a.Prompts, len(a.History))
 		}
-		w.finish(a.Lease, penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: "Which one?"}})
+		w.finish(
+			a.Lease, penstock.Result{State: penstock.StateBlocked, Message: &penstock.StatusMessage{Message: "Which one?"}},
+		)
 		if got := w.mustBe(run.ID, penstock.StateBlocked); got.StatusMessage.Message != "Which one?" {
 			w.t.Errorf("blocked for %+v", got.StatusMessage)
 		}
@@ -145,7 +151,9 @@ func TestFollowupRacesTheEnd(t *testing.T) {
 			together.Go(func() { w.followUp(run.ID, "late") })
 			together.Go(func() {
 				var err error
-				if prompts, err = w.Executions.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateSucceeded}); err != nil {
+				if prompts, err = w.Executions.Control().Finish(
+					w.t.Context(), a.Lease, penstock.Result{State: penstock.StateSucceeded},
+				); err != nil {
 					w.t.Error(err)
 				}
 			})
@@ -174,7 +182,9 @@ func TestCancelRacesTheEnd(t *testing.T) {
 			var cancelErr, finishErr error
 			together.Go(func() { _, cancelErr = w.Runs.Cancel(w.t.Context(), w.admin, run.ID, false) })
 			together.Go(func() {
-				_, finishErr = w.Executions.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateSucceeded})
+				_, finishErr = w.Executions.Control().Finish(
+					w.t.Context(), a.Lease, penstock.Result{State: penstock.StateSucceeded},
+				)
 			})
 			together.Wait()
 			switch w.get(run.ID).State {
@@ -205,7 +215,9 @@ func TestCancelInEveryState(t *testing.T) {
 		if ids, _ := events[len(events)-1].Payload["undelivered_followups"].([]any); len(ids) != 1 {
 			w.t.Errorf("the cancel does not name the follow-up that was not delivered: %+v", events[len(events)-1])
 		}
-		for _, states := range [][]penstock.State{{}, {penstock.StatePending}, {penstock.StatePending, penstock.StateInProgress}} {
+		for _, states := range [][]penstock.State{
+			{}, {penstock.StatePending}, {penstock.StatePending, penstock.StateInProgress},
+		} {
 			run := w.create(penstock.RunRequest{Prompt: "p"})
 			a := w.claim()
 			w.moves(a.Lease, states...)
@@ -226,7 +238,9 @@ func TestCancelInEveryState(t *testing.T) {
 			case <-time.After(5 * time.Second):
 				w.t.Error("the worker is not told of the cancel")
 			}
-			if _, err := w.Keys.Authenticate(w.t.Context(), a.APIKey); penstock.CodeOf(err) != penstock.CodeAuthenticationRequired {
+			if _, err := w.Keys.Authenticate(
+				w.t.Context(), a.APIKey,
+			); penstock.CodeOf(err) != penstock.CodeAuthenticationRequired {
 				w.t.Errorf("the agent's key still holds: %v", err)
 			}
 		}
@@ -260,7 +274,11 @@ func TestParents(t *testing.T) {
 		id := ""
 		var top string
 		for depth := range penstock.MaxDepth + 1 {
-			run := w.create(penstock.RunRequest{Prompt: "p", ParentID: id, Metadata: map[string]string{"k": fmt.Sprint(depth), fmt.Sprint("at", depth): "x"}})
+			run := w.create(
+				penstock.RunRequest{
+					Prompt: "p", ParentID: id, Metadata: map[string]string{"k": fmt.Sprint(depth), fmt.Sprint("at", depth): "x"},
+				},
+			)
 			id = run.ID
 			if depth == 0 {
 				top = id
@@ -271,7 +289,9 @@ func TestParents(t *testing.T) {
 			w.t.Errorf("got depth %d, root %s, metadata %v", deepest.Depth, deepest.RootID, deepest.Metadata)
 		}
 		for _, parent := range []string{id, penstock.NewID(), "nonsense"} {
-			_, err := w.Runs.Create(w.t.Context(), w.admin, penstock.RunRequest{Prompt: "p", ParentID: parent}, penstock.SourceAPI)
+			_, err := w.Runs.Create(
+				w.t.Context(), w.admin, penstock.RunRequest{Prompt: "p", ParentID: parent}, penstock.SourceAPI,
+			)
 			wantField(w.t, err, "/parent_run_id")
 		}
 	})
@@ -300,28 +320,36 @@ func TestBadRequestsLeaveNothing(t *testing.T) {
 		}
 		file := penstock.Attachment{FileName: "a", MimeType: "text/plain", Data: []byte{}}
 		for pointer, req := range map[string]penstock.RunRequest{
-			"/prompt":                      {},
-			"/title":                       {Prompt: "p", Title: strings.Repeat("x", 501)},
-			"/mode":                        {Prompt: "p", Mode: "fast"},
-			"/metadata":                    {Prompt: "p", Metadata: many},
-			"/metadata/a~1b":               {Prompt: "p", Metadata: map[string]string{"a/b": ""}},
-			"/metadata/nul":                {Prompt: "p", Metadata: map[string]string{"nul": "\x00"}},
-			"/conversation_id":             {Prompt: "p", ConversationID: penstock.NewID()},
-			"/agent_identity_uid":          {Prompt: "p", AgentIdentityUID: "nobody"},
-			"/on_behalf_of":                {Prompt: "p", OnBehalfOf: "nobody"},
-			"/attachments":                 {Prompt: "p", Attachments: []penstock.Attachment{file, file, file, file, file, file}},
-			"/attachments/0/file_name":     {Prompt: "p", Attachments: []penstock.Attachment{{FileName: "../a", MimeType: "text/plain"}}},
-			"/attachments/1/file_name":     {Prompt: "p", Attachments: []penstock.Attachment{file, file}},
-			"/attachments/0/mime_type":     {Prompt: "p", Attachments: []penstock.Attachment{{FileName: "a"}}},
-			"/attachments/0/data":          {Prompt: "p", Attachments: []penstock.Attachment{{FileName: "a", MimeType: "text/plain"}}},
-			"/skill":                       {Skill: "../.."},
-			"/config/skill_spec":           {Config: &penstock.Config{SkillSpec: "../.."}},
-			"/config/budget/max_cost_usd":  {Prompt: "p", Config: &penstock.Config{Budget: &penstock.Budget{MaxCostUSD: -1}}},
-			"/config/harness/type":         {Prompt: "p", Config: &penstock.Config{Harness: &penstock.Harness{Type: "emacs"}}},
-			"/config/environment_id":       {Prompt: "p", Config: &penstock.Config{EnvironmentID: "none"}},
-			"/config/skills":               {Config: &penstock.Config{SkillSpec: "a", Skills: []string{"b"}}},
-			"/config/secrets/0":            {Prompt: "p", Config: &penstock.Config{Secrets: []string{"TOKEN"}}},
-			"/config/mcp_servers/x/url":    {Prompt: "p", Config: &penstock.Config{MCPServers: map[string]penstock.MCPServer{"x": {ID: "a", URL: "https://b"}}}},
+			"/prompt":             {},
+			"/title":              {Prompt: "p", Title: strings.Repeat("x", 501)},
+			"/mode":               {Prompt: "p", Mode: "fast"},
+			"/metadata":           {Prompt: "p", Metadata: many},
+			"/metadata/a~1b":      {Prompt: "p", Metadata: map[string]string{"a/b": ""}},
+			"/metadata/nul":       {Prompt: "p", Metadata: map[string]string{"nul": "\x00"}},
+			"/conversation_id":    {Prompt: "p", ConversationID: penstock.NewID()},
+			"/agent_identity_uid": {Prompt: "p", AgentIdentityUID: "nobody"},
+			"/on_behalf_of":       {Prompt: "p", OnBehalfOf: "nobody"},
+			"/attachments": {
+				Prompt: "p", Attachments: []penstock.Attachment{file, file, file, file, file, file},
+			},
+			"/attachments/0/file_name": {
+				Prompt: "p", Attachments: []penstock.Attachment{{FileName: "../a", MimeType: "text/plain"}},
+			},
+			"/attachments/1/file_name": {Prompt: "p", Attachments: []penstock.Attachment{file, file}},
+			"/attachments/0/mime_type": {Prompt: "p", Attachments: []penstock.Attachment{{FileName: "a"}}},
+			"/attachments/0/data": {
+				Prompt: "p", Attachments: []penstock.Attachment{{FileName: "a", MimeType: "text/plain"}},
+			},
+			"/skill":                      {Skill: "../.."},
+			"/config/skill_spec":          {Config: &penstock.Config{SkillSpec: "../.."}},
+			"/config/budget/max_cost_usd": {Prompt: "p", Config: &penstock.Config{Budget: &penstock.Budget{MaxCostUSD: -1}}},
+			"/config/harness/type":        {Prompt: "p", Config: &penstock.Config{Harness: &penstock.Harness{Type: "emacs"}}},
+			"/config/environment_id":      {Prompt: "p", Config: &penstock.Config{EnvironmentID: "none"}},
+			"/config/skills":              {Config: &penstock.Config{SkillSpec: "a", Skills: []string{"b"}}},
+			"/config/secrets/0":           {Prompt: "p", Config: &penstock.Config{Secrets: []string{"TOKEN"}}},
+			"/config/mcp_servers/x/url": {
+				Prompt: "p", Config: &penstock.Config{MCPServers: map[string]penstock.MCPServer{"x": {ID: "a", URL: "https://b"}}},
+			},
 			"/config/idle_timeout_minutes": {Prompt: "p", Config: &penstock.Config{IdleTimeoutMinutes: new(61)}},
 			"/config/max_duration_minutes": {Prompt: "p", Config: &penstock.Config{MaxDurationMinutes: new(0)}},
 		} {
@@ -339,12 +367,19 @@ func TestBadRequestsLeaveNothing(t *testing.T) {
 
 func TestConfigurationIsResolvedOnce(t *testing.T) {
 	worlds(t, nil, func(w *world) {
-		run := w.create(penstock.RunRequest{Skill: "acme/app:review", Config: &penstock.Config{SkillSpec: "other", MaxDurationMinutes: new(5)}})
+		run := w.create(
+			penstock.RunRequest{
+				Skill: "acme/app:review", Config: &penstock.Config{SkillSpec: "other", MaxDurationMinutes: new(5)},
+			},
+		)
 		got := w.get(run.ID)
 		if got.Config.SkillSpec != "acme/app:review" || got.Config.Name != "review" || got.Prompt != "" || got.Title != "review" || got.Skill.Name != "review" {
 			w.t.Errorf("got %+v, %+v", got, got.Config)
 		}
-		want := map[string]string{"skill_spec": "request", "max_duration_minutes": "request", "name": "skill", "model_id": "server", "harness": "server"}
+		want := map[string]string{
+			"skill_spec": "request", "max_duration_minutes": "request", "name": "skill", "model_id": "server",
+			"harness": "server",
+		}
 		if diff := cmp.Diff(want, got.ConfigSources); diff != "" {
 			w.t.Error(diff)
 		}
@@ -369,7 +404,9 @@ func TestWhoSeesWhat(t *testing.T) {
 			if _, err := w.Runs.Cancel(w.t.Context(), p, personal.ID, false); penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.t.Errorf("%s cancels it: %v", name, err)
 			}
-			if _, err := w.Runs.FollowUp(w.t.Context(), p, personal.ID, penstock.FollowupRequest{Message: "m"}); penstock.CodeOf(err) != penstock.CodeNotFound {
+			if _, err := w.Runs.FollowUp(
+				w.t.Context(), p, personal.ID, penstock.FollowupRequest{Message: "m"},
+			); penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.t.Errorf("%s steers it: %v", name, err)
 			}
 			page, err := w.Runs.List(w.t.Context(), p, penstock.RunQuery{})
@@ -383,7 +420,9 @@ func TestWhoSeesWhat(t *testing.T) {
 			}
 		}
 		reader := w.as("ada", penstock.ScopeRunsRead)
-		if _, err := w.Runs.Create(w.t.Context(), reader, penstock.RunRequest{Prompt: "p"}, penstock.SourceAPI); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+		if _, err := w.Runs.Create(
+			w.t.Context(), reader, penstock.RunRequest{Prompt: "p"}, penstock.SourceAPI,
+		); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.t.Errorf("without the scope: %v", err)
 		}
 	})
@@ -401,7 +440,9 @@ func TestLostWorker(t *testing.T) {
 		if !again.Prompts[0].Redelivered || again.Lease.ExecutionID != 2 {
 			w.t.Errorf("given %+v in execution %d", again.Prompts, again.Lease.ExecutionID)
 		}
-		if err := w.Executions.Control().Append(w.t.Context(), a.Lease, []penstock.Draft{penstock.Timeline(penstock.Now(), "ghost", nil)}); !errors.Is(err, penstock.ErrLeaseLost) {
+		if err := w.Executions.Control().Append(
+			w.t.Context(), a.Lease, []penstock.Draft{penstock.Timeline(penstock.Now(), "ghost", nil)},
+		); !errors.Is(err, penstock.ErrLeaseLost) {
 			w.t.Errorf("the worker that was lost writes: %v", err)
 		}
 		w.loseLease(again.Lease) // it works, and nothing was saved
@@ -445,7 +486,9 @@ func TestRunThatLosesItsWorkerAgainAndAgainEnds(t *testing.T) {
 		for times := range 6 {
 			if times == 3 { // by itself, which does not count
 				a := w.claim()
-				if _, err := w.Executions.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateQueued}); err != nil {
+				if _, err := w.Executions.Control().Finish(
+					w.t.Context(), a.Lease, penstock.Result{State: penstock.StateQueued},
+				); err != nil {
 					w.t.Fatal(err)
 				}
 			}
@@ -474,7 +517,9 @@ func (w *world) is(id string, want penstock.State) error {
 
 func TestQueueTimeoutNamesWhatIsMissing(t *testing.T) {
 	worlds(t, func(o *service.Options) { o.QueueTimeout = time.Millisecond }, func(w *world) {
-		if _, err := w.Executions.Control().Claim(w.t.Context(), penstock.Claim{WorkerID: "w", Host: "here", Harnesses: []string{"command"}, Capacity: 1}); !errors.Is(err, penstock.ErrNoWork) {
+		if _, err := w.Executions.Control().Claim(
+			w.t.Context(), penstock.Claim{WorkerID: "w", Host: "here", Harnesses: []string{"command"}, Capacity: 1},
+		); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Fatal(err)
 		}
 		run := w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{WorkerHost: "gpu"}})
@@ -485,7 +530,9 @@ func TestQueueTimeoutNamesWhatIsMissing(t *testing.T) {
 			w.EndOverdue(w.t.Context())
 			return w.is(run.ID, penstock.StateError)
 		})
-		if m := w.get(run.ID).StatusMessage; m.ErrorCode != penstock.CodeUnavailable || !strings.Contains(m.Message, `"gpu"`) {
+		if m := w.get(run.ID).StatusMessage; m.ErrorCode != penstock.CodeUnavailable || !strings.Contains(
+			m.Message, `"gpu"`,
+		) {
 			w.t.Errorf("got %+v", m)
 		}
 	})
@@ -499,7 +546,9 @@ func TestIdempotencyKeyMakesOneRun(t *testing.T) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if _, err := w.Runs.Create(ctx, w.admin, penstock.RunRequest{Prompt: "p"}, penstock.SourceAPI); !errors.Is(err, access.ErrReplay) {
+		if _, err := w.Runs.Create(
+			ctx, w.admin, penstock.RunRequest{Prompt: "p"}, penstock.SourceAPI,
+		); !errors.Is(err, access.ErrReplay) {
 			w.t.Errorf("the second time: %v", err)
 		}
 		body, status, found, err := w.Answers.Replay(w.t.Context(), w.admin, i)
@@ -525,26 +574,37 @@ func TestArtifacts(t *testing.T) {
 		if err != nil || agent.RunID != run.ID {
 			w.t.Fatalf("the agent's key: %+v, %v", agent, err)
 		}
-		file := penstock.ArtifactUpload{Type: penstock.ArtifactFile, Data: penstock.ArtifactData{Filename: "summary.md", MimeType: "text/markdown"}}
+		file := penstock.ArtifactUpload{
+			Type: penstock.ArtifactFile, Data: penstock.ArtifactData{Filename: "summary.md", MimeType: "text/markdown"},
+		}
 		item, err := w.Files.AddArtifact(w.t.Context(), agent, run.ID, file, strings.NewReader("# Done"))
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		link := penstock.ArtifactUpload{Type: penstock.ArtifactReference, Data: penstock.ArtifactData{ReferenceType: "ticket", URL: "https://tickets.test/7"}}
+		link := penstock.ArtifactUpload{
+			Type: penstock.ArtifactReference,
+			Data: penstock.ArtifactData{ReferenceType: "ticket", URL: "https://tickets.test/7"},
+		}
 		if _, err := w.Files.AddArtifact(w.t.Context(), agent, run.ID, link, nil); err != nil {
 			w.t.Fatal(err)
 		}
 		other := w.create(penstock.RunRequest{Prompt: "p"})
-		if _, err := w.Files.AddArtifact(w.t.Context(), agent, other.ID, link, nil); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := w.Files.AddArtifact(
+			w.t.Context(), agent, other.ID, link, nil,
+		); penstock.CodeOf(err) != penstock.CodeNotFound {
 			w.t.Errorf("the agent adds to another run: %v", err)
 		}
-		if found, err := w.Runs.RunByReference(w.t.Context(), w.admin, "https://tickets.test/7"); found != run.ID || err != nil {
+		if found, err := w.Runs.RunByReference(
+			w.t.Context(), w.admin, "https://tickets.test/7",
+		); found != run.ID || err != nil {
 			w.t.Errorf("by reference: %q, %v", found, err)
 		}
 		if got := w.get(run.ID); len(got.Artifacts) != 2 {
 			w.t.Errorf("the run shows %d artifacts", len(got.Artifacts))
 		}
-		if page, err := w.Runs.List(w.t.Context(), w.admin, penstock.RunQuery{ArtifactType: penstock.ArtifactFile}); err != nil || len(page.Runs) != 1 {
+		if page, err := w.Runs.List(
+			w.t.Context(), w.admin, penstock.RunQuery{ArtifactType: penstock.ArtifactFile},
+		); err != nil || len(page.Runs) != 1 {
 			w.t.Errorf("%d runs with a FILE, %v", len(page.Runs), err)
 		}
 		u, err := w.Files.ArtifactLink(w.t.Context(), w.admin, item.UID)
@@ -559,7 +619,9 @@ func TestArtifacts(t *testing.T) {
 		if got := readAll(w.t, d.Content); got != "# Done" {
 			w.t.Errorf("got %q", got)
 		}
-		if _, err := w.Files.Download(w.t.Context(), token[:len(token)-2]+"xx"); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := w.Files.Download(
+			w.t.Context(), token[:len(token)-2]+"xx",
+		); penstock.CodeOf(err) != penstock.CodeNotFound {
 			w.t.Errorf("a changed link: %v", err)
 		}
 	})
@@ -614,7 +676,9 @@ func TestStream(t *testing.T) {
 		if !end.AtEnd() {
 			w.t.Error("a listener at the end is not told so")
 		}
-		if _, err := w.Streams.Watch(w.t.Context(), w.admin, run.ID, 1<<40); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		if _, err := w.Streams.Watch(
+			w.t.Context(), w.admin, run.ID, 1<<40,
+		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			w.t.Errorf("after the end: %v", err)
 		}
 	})
@@ -636,7 +700,9 @@ func TestStreamOfARunThatGoesOnElsewhere(t *testing.T) {
 		end := len(follow(w.t, slow))
 		o := w.options
 		o.Store = testkit.OpenStore(w.t, w.url)
-		if _, err := service.New(o).Runs.FollowUp(w.t.Context(), w.admin, run.ID, penstock.FollowupRequest{Message: "go on"}); err != nil {
+		if _, err := service.New(o).Runs.FollowUp(
+			w.t.Context(), w.admin, run.ID, penstock.FollowupRequest{Message: "go on"},
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		late, err := w.Streams.Watch(w.t.Context(), w.admin, run.ID, int64(end))
@@ -722,9 +788,15 @@ func TestLongTextsOfARun(t *testing.T) {
 		}
 		for _, n := range []int{100, 600, 2500, 3000, 5000} {
 			for what, req := range map[string]penstock.RunRequest{
-				"name": {Prompt: "p", Config: &penstock.Config{Name: long[:n]}}, "model": {Prompt: "p", Config: &penstock.Config{ModelID: "x/" + long[:n]}},
-				"skill": {Skill: "a/b:" + long[:n] + "/s/SKILL.md"}, "host": {Prompt: "p", Config: &penstock.Config{WorkerHost: long[:n]}},
-				"environment": {Prompt: "p", Config: &penstock.Config{EnvironmentID: long[:n]}}, "runner": {Prompt: "p", Config: &penstock.Config{RunnerID: long[:n]}},
+				"name": {Prompt: "p", Config: &penstock.Config{Name: long[:n]}}, "model": {
+					Prompt: "p", Config: &penstock.Config{ModelID: "x/" + long[:n]},
+				},
+				"skill": {Skill: "a/b:" + long[:n] + "/s/SKILL.md"}, "host": {
+					Prompt: "p", Config: &penstock.Config{WorkerHost: long[:n]},
+				},
+				"environment": {
+					Prompt: "p", Config: &penstock.Config{EnvironmentID: long[:n]},
+				}, "runner": {Prompt: "p", Config: &penstock.Config{RunnerID: long[:n]}},
 			} {
 				_, err := w.Runs.Create(w.t.Context(), w.admin, req, penstock.SourceAPI)
 				if err != nil && penstock.CodeOf(err) == "" {
@@ -732,7 +804,10 @@ func TestLongTextsOfARun(t *testing.T) {
 				}
 			}
 		}
-		_, err := w.Runs.Create(w.t.Context(), w.admin, penstock.RunRequest{Skill: "a/b:" + long[:penstock.MaxSkillSpec] + "/s/SKILL.md"}, penstock.SourceAPI)
+		_, err := w.Runs.Create(
+			w.t.Context(), w.admin, penstock.RunRequest{Skill: "a/b:" + long[:penstock.MaxSkillSpec] + "/s/SKILL.md"},
+			penstock.SourceAPI,
+		)
 		wantField(w.t, err, "/skill")
 	})
 }

@@ -29,11 +29,13 @@ func TestConfigurationsAreBounded(t *testing.T) {
 			return list
 		}
 		for pointer, config := range map[string]penstock.Config{
-			"/config/env":                     {Env: many(300, 1000)},
-			"/config/env/V0":                  {Env: many(1, 131_069)},
-			"/config/mcp_servers":             {MCPServers: servers(51, 1)},
-			"/config/mcp_servers#2":           {MCPServers: servers(3, 100_000)},
-			"/config/mcp_servers/x/env/V0":    {MCPServers: map[string]penstock.MCPServer{"x": {Command: "c", Env: many(1, 131_069)}}},
+			"/config/env":           {Env: many(300, 1000)},
+			"/config/env/V0":        {Env: many(1, 131_069)},
+			"/config/mcp_servers":   {MCPServers: servers(51, 1)},
+			"/config/mcp_servers#2": {MCPServers: servers(3, 100_000)},
+			"/config/mcp_servers/x/env/V0": {
+				MCPServers: map[string]penstock.MCPServer{"x": {Command: "c", Env: many(1, 131_069)}},
+			},
 			"/config/base_prompt":             {BasePrompt: strings.Repeat("x", 300_000)},
 			"/config/skills":                  {Skills: slices.Repeat([]string{"a"}, 101)},
 			"/config/model_id":                {ModelID: strings.Repeat("x", 201)},
@@ -41,23 +43,34 @@ func TestConfigurationsAreBounded(t *testing.T) {
 			"/config/harness/reasoning_level": {Harness: &penstock.Harness{ReasoningLevel: strings.Repeat("x", 201)}},
 		} {
 			pointer, _, _ = strings.Cut(pointer, "#")
-			_, err := w.Runs.Create(w.t.Context(), w.admin, penstock.RunRequest{Prompt: "p", Config: &config}, penstock.SourceAPI)
+			_, err := w.Runs.Create(
+				w.t.Context(), w.admin, penstock.RunRequest{Prompt: "p", Config: &config}, penstock.SourceAPI,
+			)
 			wantField(w.t, err, pointer)
 			schedule := penstock.ScheduleRequest{Name: "s", Cron: "@daily", Prompt: "p", Config: &config}
 			_, err = w.Schedules.Create(w.t.Context(), w.admin, schedule)
 			wantField(w.t, err, strings.Replace(pointer, "/config", "/agent_config", 1))
 		}
 		w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{Env: many(2, 131_000)}})
-		_, err := w.Resources.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new("a"), MCPServers: new(servers(3, 100_000))})
+		_, err := w.Resources.CreateIdentity(
+			w.t.Context(), w.admin, penstock.IdentityRequest{Name: new("a"), MCPServers: new(servers(3, 100_000))},
+		)
 		wantField(w.t, err, "/mcp_servers")
-		_, err = w.Resources.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new("a"), Prompt: new(strings.Repeat("\n", 200_000))})
+		_, err = w.Resources.CreateIdentity(
+			w.t.Context(), w.admin, penstock.IdentityRequest{Name: new("a"), Prompt: new(strings.Repeat("\n", 200_000))},
+		)
 		wantField(w.t, err, "/prompt")
-		_, err = w.Catalog.CreateEnvironment(w.t.Context(), w.admin, penstock.EnvironmentConfig{SetupCommands: slices.Repeat([]string{strings.Repeat("x", 16_000)}, 20)})
+		_, err = w.Catalog.CreateEnvironment(
+			w.t.Context(), w.admin,
+			penstock.EnvironmentConfig{SetupCommands: slices.Repeat([]string{strings.Repeat("x", 16_000)}, 20)},
+		)
 		wantField(w.t, err, "")
 
 		// Each layer is small enough, and what they make together is not.
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("big"), Prompt: new(strings.Repeat("x", 200_000))})
-		request := penstock.RunRequest{Prompt: "p", AgentIdentityUID: agent.UID, Config: &penstock.Config{Env: many(100, 1000)}}
+		request := penstock.RunRequest{
+			Prompt: "p", AgentIdentityUID: agent.UID, Config: &penstock.Config{Env: many(100, 1000)},
+		}
 		_, err = w.Runs.Create(w.t.Context(), w.admin, request, penstock.SourceAPI)
 		wantField(w.t, err, "/config/base_prompt")
 		request.Config = nil
@@ -71,7 +84,12 @@ func TestPagesOfRunsAreBounded(t *testing.T) {
 		prompt := strings.Repeat("p", penstock.MaxListedPrompt-1) + "é" + strings.Repeat("q", 50_000)
 		var want []string
 		for range 25 { // a control character is six bytes of JSON, in the database one
-			created := w.create(penstock.RunRequest{Prompt: prompt, Title: strings.Repeat("\x01", 500), Config: &penstock.Config{BasePrompt: strings.Repeat("<", 80_000)}})
+			created := w.create(
+				penstock.RunRequest{
+					Prompt: prompt, Title: strings.Repeat("\x01", 500),
+					Config: &penstock.Config{BasePrompt: strings.Repeat("<", 80_000)},
+				},
+			)
 			want = append(want, created.ID)
 		}
 		var got []string

@@ -37,7 +37,8 @@ func TestRunKeepsItsRunner(t *testing.T) {
 			w.t.Fatal(err)
 		}
 		want := &penstock.RunnerSpec{
-			Name: "here", SetupCommands: []string{"make deps", "make tools"}, Image: "debian:13", VCPUs: 4, MemoryGB: 7.5, OS: "linux", Arch: "x86_64",
+			Name: "here", SetupCommands: []string{"make deps", "make tools"}, Image: "debian:13", VCPUs: 4, MemoryGB: 7.5,
+			OS: "linux", Arch: "x86_64",
 		}
 		if diff := cmp.Diff(want, a.Runner); diff != "" || a.Lease.RunID != id {
 			w.t.Errorf("run %s (-want +got):\n%s", a.Lease.RunID, diff)
@@ -62,10 +63,18 @@ func TestUnknownRunnerIsRefused(t *testing.T) {
 				"/config/runner_id", `there is no runner of the factory named "hera"; did you mean "here"?`,
 			},
 			"a way out": {
-				penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID, Config: &penstock.Config{RunnerID: "../factory"}}, "/config/runner_id", "no runner",
+				penstock.RunRequest{
+					Prompt: "go", AgentIdentityUID: f.ForemanUID, Config: &penstock.Config{RunnerID: "../factory"},
+				}, "/config/runner_id", "no runner",
 			},
-			"without a factory": {penstock.RunRequest{Prompt: "go", Config: &penstock.Config{RunnerID: "here"}}, "/config/runner_id", "the run has none"},
-			"an agent's":        {penstock.RunRequest{Prompt: "go", AgentIdentityUID: alone.UID}, "/agent_identity_uid", "the agent's runner_id: "},
+			"without a factory": {
+				penstock.RunRequest{Prompt: "go", Config: &penstock.Config{RunnerID: "here"}},
+				"/config/runner_id",
+				"the run has none",
+			},
+			"an agent's": {
+				penstock.RunRequest{Prompt: "go", AgentIdentityUID: alone.UID}, "/agent_identity_uid", "the agent's runner_id: ",
+			},
 		} {
 			_, err := w.Runs.Create(w.t.Context(), w.admin, tt.req, penstock.SourceAPI)
 			wantField(w.t, err, tt.pointer)
@@ -169,7 +178,9 @@ func TestRunWaitsForItsHarness(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		claude := &penstock.Harness{Type: "claude", ModelID: "m"}
-		agent, err := w.Resources.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: new("reviewer"), Harness: claude})
+		agent, err := w.Resources.CreateIdentity(
+			ctx, w.admin, penstock.IdentityRequest{Name: new("reviewer"), Harness: claude},
+		)
 		if err != nil || agent.Available {
 			w.t.Fatalf("got %+v, %v, want an agent that is not available", agent, err)
 		}
@@ -179,7 +190,9 @@ func TestRunWaitsForItsHarness(t *testing.T) {
 		if _, err := w.Executions.Control().Claim(ctx, other); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Fatalf("got %v, want no work", err)
 		}
-		if run := w.get(id); run.StatusMessage == nil || run.StatusMessage.Message != `Waiting: no connected worker has the harness "claude".` {
+		if run := w.get(
+			id,
+		); run.StatusMessage == nil || run.StatusMessage.Message != `Waiting: no connected worker has the harness "claude".` {
 			w.t.Errorf("got %+v, want that it waits for its harness", run.StatusMessage)
 		}
 		other.WorkerID, other.Harnesses = "w2", []string{"claude"}

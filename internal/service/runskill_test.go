@@ -59,58 +59,108 @@ func TestSkillsAreFoundByName(t *testing.T) {
 			agent, reference string
 			want             *penstock.Skill
 		}{
-			"an agent's own comes first":     {lead, "release", &penstock.Skill{Name: "release", Description: "About the lead's.", FullPath: "agents/lead/skills/release/SKILL.md"}},
-			"then its factory's":             {leader, "release", &penstock.Skill{Name: "release", Description: "About the factory's.", FullPath: "skills/release/SKILL.md"}},
-			"which comes before a bundled":   {leader, "create-skill", &penstock.Skill{Name: "create-skill", Description: "About the factory's own.", FullPath: "skills/create-skill/SKILL.md"}},
-			"as an agent's own does":         {lead, "pr-comments", &penstock.Skill{Name: "pr-comments", Description: "About the lead's own.", FullPath: "agents/lead/skills/pr-comments/SKILL.md"}},
+			"an agent's own comes first": {
+				lead, "release",
+				&penstock.Skill{Name: "release", Description: "About the lead's.", FullPath: "agents/lead/skills/release/SKILL.md"},
+			},
+			"then its factory's": {
+				leader, "release",
+				&penstock.Skill{Name: "release", Description: "About the factory's.", FullPath: "skills/release/SKILL.md"},
+			},
+			"which comes before a bundled": {
+				leader, "create-skill",
+				&penstock.Skill{
+					Name: "create-skill", Description: "About the factory's own.", FullPath: "skills/create-skill/SKILL.md",
+				},
+			},
+			"as an agent's own does": {
+				lead, "pr-comments",
+				&penstock.Skill{
+					Name: "pr-comments", Description: "About the lead's own.", FullPath: "agents/lead/skills/pr-comments/SKILL.md",
+				},
+			},
 			"another agent's is not its own": {lead, "secretive", &penstock.Skill{Name: "secretive"}},
 			"nor anybody's without an agent": {"", "tidy", &penstock.Skill{Name: "tidy"}},
-			"one in a repository":            {lead, "acme/app:skills/release/SKILL.md", &penstock.Skill{Name: "release", FullPath: "skills/release/SKILL.md"}},
-			"by its name in a repository":    {lead, "app:create-skill", &penstock.Skill{Name: "create-skill"}},
+			"one in a repository": {
+				lead, "acme/app:skills/release/SKILL.md", &penstock.Skill{Name: "release", FullPath: "skills/release/SKILL.md"},
+			},
+			"by its name in a repository": {lead, "app:create-skill", &penstock.Skill{Name: "create-skill"}},
 		} {
 			run := w.get(w.create(penstock.RunRequest{Skill: tt.reference, AgentIdentityUID: tt.agent}).ID)
 			if diff := cmp.Diff(tt.want, run.Skill); diff != "" || run.Config.Name != tt.want.Name {
 				w.t.Errorf("%s: the run %q (-want +got):\n%s", name, run.Config.Name, diff)
 			}
 		}
-		run := w.get(w.create(penstock.RunRequest{Prompt: "go", Config: &penstock.Config{SkillSpec: "pr-comments"}, AgentIdentityUID: leader}).ID)
+		run := w.get(
+			w.create(
+				penstock.RunRequest{Prompt: "go", Config: &penstock.Config{SkillSpec: "pr-comments"}, AgentIdentityUID: leader},
+			).ID,
+		)
 		if run.Skill.BundledID != "pr-comments" || run.Skill.FullPath != "" || run.Skill.Description == "" || run.Config.Name != "pr-comments" {
 			w.t.Errorf("a bundled one: got %+v in the run %q", run.Skill, run.Config.Name)
 		}
-		run = w.get(w.create(penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Skills: []string{"release"}}, AgentIdentityUID: lead}).ID)
+		run = w.get(
+			w.create(
+				penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Skills: []string{"release"}}, AgentIdentityUID: lead},
+			).ID,
+		)
 		if run.Config.Name != "release" || run.ConfigSources["name"] != "skill" || run.Skill.Description != "About the lead's." {
 			w.t.Errorf("the only skill at hand: got %+v in the run %q", run.Skill, run.Config.Name)
 		}
 		if run.Config.SkillSpec != "release" || run.ConfigSources["skill_spec"] != "request" {
 			w.t.Errorf("skill_spec: got %q from %q", run.Config.SkillSpec, run.ConfigSources["skill_spec"])
 		}
-		run = w.get(w.create(penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Skills: []string{"release", "tidy"}}, AgentIdentityUID: lead}).ID)
+		run = w.get(
+			w.create(
+				penstock.RunRequest{
+					Prompt: "go", Config: &penstock.Config{Skills: []string{"release", "tidy"}}, AgentIdentityUID: lead,
+				},
+			).ID,
+		)
 		if run.Config.Name != "" || run.Config.SkillSpec != "" || run.Skill != nil {
-			w.t.Errorf("two skills at hand: got %+v in the run %q, skill_spec %q", run.Skill, run.Config.Name, run.Config.SkillSpec)
+			w.t.Errorf(
+				"two skills at hand: got %+v in the run %q, skill_spec %q", run.Skill, run.Config.Name, run.Config.SkillSpec,
+			)
 		}
 		_, err := w.Runs.Create(w.t.Context(), w.admin, penstock.RunRequest{Skill: "tab-configs"}, penstock.SourceAPI)
 		wantField(w.t, err, "/config/skill_spec")
 		if err == nil || !strings.Contains(err.Error(), "terminal app") {
 			w.t.Errorf("one that is not shipped: got %v, want the reason", err)
 		}
-		_, err = w.Runs.Create(w.t.Context(), w.admin, penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Skills: []string{"vendor-api", "svcctrl"}}}, penstock.SourceAPI)
+		_, err = w.Runs.Create(
+			w.t.Context(), w.admin,
+			penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Skills: []string{"vendor-api", "svcctrl"}}},
+			penstock.SourceAPI,
+		)
 		wantField(w.t, err, "/config/skills/1")
 		environment := w.createEnvironment(penstock.EnvironmentConfig{Name: "e"}).UID
-		w.create(penstock.RunRequest{Skill: "tab-configs", Config: &penstock.Config{EnvironmentID: environment}}) // it may be in a repository
+		w.create(
+			penstock.RunRequest{Skill: "tab-configs", Config: &penstock.Config{EnvironmentID: environment}},
+		) // it may be in a repository
 	})
 }
 
 func TestExecutionIsGivenTheSkillsOfItsAgent(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		f := w.defineFactory(skilled())
-		w.create(penstock.RunRequest{Prompt: "1", AgentIdentityUID: f.ForemanUID, Config: &penstock.Config{Skills: []string{"vendor-api", "tidy", "app:other", "pr-comments"}}})
-		w.create(penstock.RunRequest{Prompt: "2", AgentIdentityUID: agentUID(w.t, f, "leader"), Config: &penstock.Config{SkillSpec: "svc-platform"}})
+		w.create(
+			penstock.RunRequest{
+				Prompt: "1", AgentIdentityUID: f.ForemanUID,
+				Config: &penstock.Config{Skills: []string{"vendor-api", "tidy", "app:other", "pr-comments"}},
+			},
+		)
+		w.create(
+			penstock.RunRequest{
+				Prompt: "2", AgentIdentityUID: agentUID(w.t, f, "leader"), Config: &penstock.Config{SkillSpec: "svc-platform"},
+			},
+		)
 		w.create(penstock.RunRequest{Prompt: "3", Config: &penstock.Config{SkillSpec: "create-skill"}})
 		w.create(penstock.RunRequest{Prompt: "4"})
 		first := w.work()
 		want := map[string]string{
-			"release": "agent the lead's", "tidy": "factory tidiness", "create-skill": "factory the factory's own", "pr-comments": "agent the lead's own",
-			"vendor-api": "bundled # Working with the API of a model vendor",
+			"release": "agent the lead's", "tidy": "factory tidiness", "create-skill": "factory the factory's own",
+			"pr-comments": "agent the lead's own",
+			"vendor-api":  "bundled # Working with the API of a model vendor",
 		}
 		if diff := cmp.Diff(want, w.assigned(first)); diff != "" {
 			w.t.Errorf("the lead's (-want +got):\n%s", diff)
@@ -120,13 +170,16 @@ func TestExecutionIsGivenTheSkillsOfItsAgent(t *testing.T) {
 			w.t.Errorf("files of the lead's skill: got %v: those of the factory's are not its own", got)
 		}
 		want = map[string]string{
-			"release": "factory the factory's", "tidy": "factory tidiness", "create-skill": "factory the factory's own", "secretive": "agent another agent's",
+			"release": "factory the factory's", "tidy": "factory tidiness", "create-skill": "factory the factory's own",
+			"secretive":    "agent another agent's",
 			"svc-platform": "bundled # Using Penstock from inside a run",
 		}
 		if diff := cmp.Diff(want, w.assigned(w.work())); diff != "" {
 			w.t.Errorf("the other agent's (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(map[string]string{"create-skill": "bundled # Writing a skill"}, w.assigned(w.work())); diff != "" {
+		if diff := cmp.Diff(
+			map[string]string{"create-skill": "bundled # Writing a skill"}, w.assigned(w.work()),
+		); diff != "" {
 			w.t.Errorf("without a factory (-want +got):\n%s", diff)
 		}
 		if got := w.work().Skills; len(got) != 0 {
@@ -151,19 +204,23 @@ func TestSkillsStayAsTheyWereWhenTheRunWasCreated(t *testing.T) {
 			w.t.Fatal(err)
 		}
 		renamed := "boss"
-		if _, err := w.Resources.UpdateIdentity(ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Name: &renamed}); err != nil {
+		if _, err := w.Resources.UpdateIdentity(
+			ctx, w.admin, f.ForemanUID, penstock.IdentityRequest{Name: &renamed},
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		w.create(penstock.RunRequest{Prompt: "later", AgentIdentityUID: f.ForemanUID})
 		before := map[string]string{
-			"release": "agent the lead's", "tidy": "factory tidiness", "create-skill": "factory the factory's own", "pr-comments": "agent the lead's own",
+			"release": "agent the lead's", "tidy": "factory tidiness", "create-skill": "factory the factory's own",
+			"pr-comments": "agent the lead's own",
 		}
 		first := w.work()
 		if diff := cmp.Diff(before, w.assigned(first)); diff != "" {
 			w.t.Errorf("of the run from before (-want +got):\n%s", diff)
 		}
 		after := map[string]string{
-			"release": "factory the factory's", "tidy": "factory chaos", "new": "factory news", "create-skill": "factory the factory's own", "pr-comments": "agent the lead's own",
+			"release": "factory the factory's", "tidy": "factory chaos", "new": "factory news",
+			"create-skill": "factory the factory's own", "pr-comments": "agent the lead's own",
 		}
 		if diff := cmp.Diff(after, w.assigned(w.work())); diff != "" {
 			w.t.Errorf("of the run from after (-want +got):\n%s", diff)

@@ -96,7 +96,9 @@ func TestSavedSessionsAreSealed(t *testing.T) {
 		if keys := w.keys(); len(keys) != 1 || strings.Contains(w.onDisk(keys[0]), "hunter22") {
 			w.t.Errorf("there are the files %v, want one, sealed", keys)
 		}
-		if err := w.save(a.Lease, penstock.NewID(), io.LimitReader(zeros{}, 256<<20+1)); penstock.CodeOf(err) != penstock.CodePayloadTooLarge {
+		if err := w.save(
+			a.Lease, penstock.NewID(), io.LimitReader(zeros{}, 256<<20+1),
+		); penstock.CodeOf(err) != penstock.CodePayloadTooLarge {
 			w.t.Errorf("a session that is too large: got %v", err)
 		}
 		lost := errors.New("the worker is lost")
@@ -137,7 +139,8 @@ func TestSavedSessionsCannotBeExchanged(t *testing.T) {
 		second, secondKey := w.saved("another " + home)
 		one, two := w.onDisk(firstKey), w.onDisk(secondKey)
 		for name, content := range map[string]string{
-			"another conversation's": two, "cut off": one[:len(one)-1], "changed": one[:len(one)-1] + string(one[len(one)-1]^1), "in clear": home, "empty": "",
+			"another conversation's": two, "cut off": one[:len(one)-1], "changed": one[:len(one)-1] + string(one[len(one)-1]^1),
+			"in clear": home, "empty": "",
 		} {
 			w.replace(firstKey, content)
 			if got, err := w.open(first); penstock.CodeOf(err) != penstock.CodeNotFound || got != "" {

@@ -47,7 +47,9 @@ func (w *world) fire(now penstock.Time) {
 // runsOf lists the runs that a schedule started, the first one first.
 func (w *world) runsOf(scheduleID string) []penstock.Run {
 	w.t.Helper()
-	page, err := w.Runs.List(w.t.Context(), w.admin, penstock.RunQuery{ScheduleID: scheduleID, SortBy: "created_at", Ascending: true, Limit: 500})
+	page, err := w.Runs.List(
+		w.t.Context(), w.admin, penstock.RunQuery{ScheduleID: scheduleID, SortBy: "created_at", Ascending: true, Limit: 500},
+	)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -62,15 +64,20 @@ func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 		e := w.createEnvironment(penstock.EnvironmentConfig{Name: "app"})
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("nightwatch")})
 		made := w.createSchedule(penstock.ScheduleRequest{
-			Name: " nightly ", Cron: " 0 3 * * * ", Skill: "acme/app:triage", AgentUID: agent.UID, Metadata: map[string]string{"k": "v"},
-			Config: &penstock.Config{EnvironmentID: e.UID},
+			Name: " nightly ", Cron: " 0 3 * * * ", Skill: "acme/app:triage", AgentUID: agent.UID,
+			Metadata: map[string]string{"k": "v"},
+			Config:   &penstock.Config{EnvironmentID: e.UID},
 		})
 		next := *made.History.NextRun
 		want := penstock.Schedule{
-			ID: made.ID, Name: "nightly", Cron: "0 3 * * *", Enabled: true, Mode: penstock.ModeNormal, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt,
-			Config: &penstock.Config{EnvironmentID: e.UID, SkillSpec: "acme/app:triage"}, AgentUID: agent.UID, Metadata: map[string]string{"k": "v"},
-			Environment: &e.Config, CreatedBy: &w.admin.Actor, UpdatedBy: &w.admin.Actor, History: &penstock.ScheduleHistory{NextRun: &next},
-			Scope: &penstock.Scoped{Type: "Team", UID: "default"},
+			ID: made.ID, Name: "nightly", Cron: "0 3 * * *", Enabled: true, Mode: penstock.ModeNormal, CreatedAt: made.CreatedAt,
+			UpdatedAt: made.CreatedAt,
+			Config: &penstock.Config{
+				EnvironmentID: e.UID, SkillSpec: "acme/app:triage",
+			}, AgentUID: agent.UID, Metadata: map[string]string{"k": "v"},
+			Environment: &e.Config, CreatedBy: &w.admin.Actor, UpdatedBy: &w.admin.Actor,
+			History: &penstock.ScheduleHistory{NextRun: &next},
+			Scope:   &penstock.Scoped{Type: "Team", UID: "default"},
 		}
 		for day := range 5 {
 			want.Upcoming = append(want.Upcoming, next.Add(time.Duration(day)*24*time.Hour))
@@ -82,14 +89,18 @@ func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 			w.t.Errorf("read, -made +read:\n%s", diff)
 		}
 
-		replaced, err := w.Schedules.Replace(ctx, w.admin, made.ID, penstock.ScheduleRequest{Name: "weekly", Cron: "@weekly", Enabled: new(true), Prompt: "go"})
+		replaced, err := w.Schedules.Replace(
+			ctx, w.admin, made.ID, penstock.ScheduleRequest{Name: "weekly", Cron: "@weekly", Enabled: new(true), Prompt: "go"},
+		)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if replaced.Name != "weekly" || replaced.Config != nil || replaced.AgentUID != "" || replaced.Environment != nil || replaced.Metadata != nil || replaced.Upcoming[0] == next {
 			w.t.Errorf("replaced: %+v", replaced)
 		}
-		_, err = w.Schedules.Replace(ctx, w.admin, made.ID, penstock.ScheduleRequest{Name: "weekly", Cron: "@weekly", Prompt: "go"})
+		_, err = w.Schedules.Replace(
+			ctx, w.admin, made.ID, penstock.ScheduleRequest{Name: "weekly", Cron: "@weekly", Prompt: "go"},
+		)
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/enabled")
 
 		if err := w.Schedules.Delete(ctx, w.admin, made.ID); err != nil {
@@ -98,7 +109,9 @@ func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 		_, err = w.Schedules.Read(ctx, w.admin, made.ID)
 		wantCode(w.t, err, penstock.CodeNotFound, made.ID)
 		wantCode(w.t, w.Schedules.Delete(ctx, w.admin, made.ID), penstock.CodeNotFound, made.ID)
-		_, err = w.Schedules.Replace(ctx, w.admin, made.ID, penstock.ScheduleRequest{Name: "x", Cron: "@daily", Enabled: new(true), Prompt: "go"})
+		_, err = w.Schedules.Replace(
+			ctx, w.admin, made.ID, penstock.ScheduleRequest{Name: "x", Cron: "@daily", Enabled: new(true), Prompt: "go"},
+		)
 		wantCode(w.t, err, penstock.CodeNotFound, made.ID)
 		_, err = w.Schedules.Pause(ctx, w.admin, made.ID)
 		wantCode(w.t, err, penstock.CodeNotFound, made.ID)
@@ -119,18 +132,35 @@ func TestScheduleThatIsWrong(t *testing.T) {
 			req      penstock.ScheduleRequest
 			pointers []string
 		}{
-			"nothing at all":           {penstock.ScheduleRequest{}, []string{"/name", "/cron_schedule", "/prompt"}},
-			"a blank prompt":           {with(func(r *penstock.ScheduleRequest) { r.Prompt = " \n" }), []string{"/prompt"}},
-			"a time that never comes":  {with(func(r *penstock.ScheduleRequest) { r.Cron = "0 0 31 2 *" }), []string{"/cron_schedule"}},
-			"a long name":              {with(func(r *penstock.ScheduleRequest) { r.Name = strings.Repeat("n", 101) }), []string{"/name"}},
-			"a skill that is none":     {with(func(r *penstock.ScheduleRequest) { r.Skill = "a b" }), []string{"/skill"}},
-			"bad metadata":             {with(func(r *penstock.ScheduleRequest) { r.Metadata = map[string]string{"a b": ""} }), []string{"/metadata/a b"}},
-			"no such mode":             {with(func(r *penstock.ScheduleRequest) { r.Mode = "fast" }), []string{"/mode"}},
-			"no such agent":            {with(func(r *penstock.ScheduleRequest) { r.AgentUID = "nobody" }), []string{"/agent_uid"}},
-			"no such environment":      {config(penstock.Config{EnvironmentID: "nowhere"}), []string{"/agent_config/environment_id"}},
-			"no such harness":          {config(penstock.Config{Harness: &penstock.Harness{Type: "x"}}), []string{"/agent_config/harness/type"}},
-			"no such secret":           {config(penstock.Config{Secrets: []string{"TOKEN"}}), []string{"/agent_config/secrets/0"}},
-			"several things in config": {config(penstock.Config{SkillSpec: "a b", IdleTimeoutMinutes: new(-1)}), []string{"/agent_config/skill_spec", "/agent_config/idle_timeout_minutes"}},
+			"nothing at all": {penstock.ScheduleRequest{}, []string{"/name", "/cron_schedule", "/prompt"}},
+			"a blank prompt": {with(func(r *penstock.ScheduleRequest) { r.Prompt = " \n" }), []string{"/prompt"}},
+			"a time that never comes": {
+				with(func(r *penstock.ScheduleRequest) { r.Cron = "0 0 31 2 *" }), []string{"/cron_schedule"},
+			},
+			"a long name": {
+				with(func(r *penstock.ScheduleRequest) { r.Name = strings.Repeat("n", 101) }), []string{"/name"},
+			},
+			"a skill that is none": {with(func(r *penstock.ScheduleRequest) { r.Skill = "a b" }), []string{"/skill"}},
+			"bad metadata": {
+				with(func(r *penstock.ScheduleRequest) { r.Metadata = map[string]string{"a b": ""} }), []string{"/metadata/a b"},
+			},
+			"no such mode": {with(func(r *penstock.ScheduleRequest) { r.Mode = "fast" }), []string{"/mode"}},
+			"no such agent": {
+				with(func(r *penstock.ScheduleRequest) { r.AgentUID = "nobody" }), []string{"/agent_uid"},
+			},
+			"no such environment": {
+				config(penstock.Config{EnvironmentID: "nowhere"}), []string{"/agent_config/environment_id"},
+			},
+			"no such harness": {
+				config(penstock.Config{Harness: &penstock.Harness{Type: "x"}}), []string{"/agent_config/harness/type"},
+			},
+			"no such secret": {
+				config(penstock.Config{Secrets: []string{"TOKEN"}}), []string{"/agent_config/secrets/0"},
+			},
+			"several things in config": {
+				config(penstock.Config{SkillSpec: "a b", IdleTimeoutMinutes: new(-1)}),
+				[]string{"/agent_config/skill_spec", "/agent_config/idle_timeout_minutes"},
+			},
 		} {
 			_, err := w.Schedules.Create(w.t.Context(), w.admin, test.req)
 			var told *penstock.Error
@@ -163,7 +193,9 @@ func TestScheduledRunIsWhatTheScheduleSays(t *testing.T) {
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("nightwatch"), BaseModel: new("openai/x")})
 		ada := w.createKeyFor("ada", penstock.ScopeRunsWrite)
 		req := hourly
-		req.AgentUID, req.Metadata, req.Config, req.Team = agent.UID, map[string]string{"k": "v"}, &penstock.Config{Name: "nightly"}, new(false)
+		req.AgentUID, req.Metadata, req.Config, req.Team = agent.UID, map[string]string{"k": "v"}, &penstock.Config{
+			Name: "nightly",
+		}, new(false)
 		s, err := w.Schedules.Create(ctx, ada, req)
 		if err != nil {
 			w.t.Fatal(err)
@@ -189,7 +221,9 @@ func TestScheduledRunIsWhatTheScheduleSays(t *testing.T) {
 			w.t.Errorf("creator %+v, executor %+v, scope %+v", run.Creator, run.Executor, run.Scope)
 		}
 		after := w.schedule(s.ID)
-		if *after.History.LastRan != *s.History.NextRun || *after.History.NextRun != s.History.NextRun.Add(time.Hour) || after.LastSpawnError != nil || after.UpdatedAt != s.UpdatedAt {
+		if *after.History.LastRan != *s.History.NextRun || *after.History.NextRun != s.History.NextRun.Add(
+			time.Hour,
+		) || after.LastSpawnError != nil || after.UpdatedAt != s.UpdatedAt {
 			w.t.Errorf("after it the schedule is %+v, %+v", after, after.History)
 		}
 		if a := w.claim(); a.Run.ID != run.ID {
@@ -205,7 +239,9 @@ func TestRunsOfAScheduleHaveItsMode(t *testing.T) {
 		req := hourly
 		req.Mode = penstock.ModePlan
 		s := w.createSchedule(req)
-		if list, err := w.Schedules.List(ctx, w.admin); err != nil || s.Mode != penstock.ModePlan || list[0].Mode != penstock.ModePlan {
+		if list, err := w.Schedules.List(
+			ctx, w.admin,
+		); err != nil || s.Mode != penstock.ModePlan || list[0].Mode != penstock.ModePlan {
 			w.t.Fatalf("created %q, listed %+v, %v, want mode plan", s.Mode, list, err)
 		}
 		w.fire(*s.History.NextRun)
@@ -275,7 +311,9 @@ func TestManySchedulesAtTheSameTime(t *testing.T) {
 			last = w.createSchedule(penstock.ScheduleRequest{Name: fmt.Sprint("s", i), Cron: "@daily", Prompt: "go"})
 		}
 		w.fire(*last.History.NextRun)
-		page, err := w.Runs.List(w.t.Context(), w.admin, penstock.RunQuery{Sources: []penstock.Source{penstock.SourceSchedule}, Limit: 500})
+		page, err := w.Runs.List(
+			w.t.Context(), w.admin, penstock.RunQuery{Sources: []penstock.Source{penstock.SourceSchedule}, Limit: 500},
+		)
 		if err != nil || len(page.Runs) != many {
 			w.t.Errorf("%d runs, %v, want %d", len(page.Runs), err, many)
 		}
@@ -294,7 +332,9 @@ func TestReplicasFireEachTimeOnce(t *testing.T) {
 		}
 		var schedules []penstock.Schedule
 		for i := range 10 {
-			schedules = append(schedules, w.createSchedule(penstock.ScheduleRequest{Name: fmt.Sprint("s", i), Cron: "@every 1h", Prompt: "go"}))
+			schedules = append(
+				schedules, w.createSchedule(penstock.ScheduleRequest{Name: fmt.Sprint("s", i), Cron: "@every 1h", Prompt: "go"}),
+			)
 		}
 		const times = 5
 		now := schedules[len(schedules)-1].History.NextRun.Add(time.Second)
@@ -335,10 +375,14 @@ func TestScheduleGoesOnWhenARunCannotBeCreated(t *testing.T) {
 		if got.LastSpawnError == nil || !strings.Contains(*got.LastSpawnError, agent.UID) {
 			w.t.Errorf("last_spawn_error is %v, want that the agent is gone", got.LastSpawnError)
 		}
-		if !got.Enabled || *got.History.LastRan != *s.History.NextRun || *got.History.NextRun != second.Add(time.Hour) || len(w.runsOf(s.ID)) != 1 {
+		if !got.Enabled || *got.History.LastRan != *s.History.NextRun || *got.History.NextRun != second.Add(time.Hour) || len(
+			w.runsOf(s.ID),
+		) != 1 {
 			w.t.Errorf("after a time without a run it is %+v", got.History)
 		}
-		if _, err := w.Schedules.Replace(ctx, w.admin, s.ID, penstock.ScheduleRequest{Name: s.Name, Cron: s.Cron, Enabled: new(true), Prompt: "go"}); err != nil {
+		if _, err := w.Schedules.Replace(
+			ctx, w.admin, s.ID, penstock.ScheduleRequest{Name: s.Name, Cron: s.Cron, Enabled: new(true), Prompt: "go"},
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		w.fire(second.Add(time.Hour))
@@ -373,7 +417,9 @@ func TestPausedScheduleDoesNotFire(t *testing.T) {
 		if runs := w.runsOf(s.ID); len(runs) != 0 {
 			w.t.Errorf("%d runs for the times that it was paused", len(runs))
 		}
-		disabled := w.createSchedule(penstock.ScheduleRequest{Name: "off", Cron: "@hourly", Prompt: "go", Enabled: new(false)})
+		disabled := w.createSchedule(
+			penstock.ScheduleRequest{Name: "off", Cron: "@hourly", Prompt: "go", Enabled: new(false)},
+		)
 		if disabled.Enabled || disabled.History.NextRun != nil {
 			w.t.Errorf("made paused, it is %+v", disabled)
 		}
@@ -386,11 +432,15 @@ func TestReplacedScheduleKeepsItsBeat(t *testing.T) {
 		s := w.createSchedule(hourly)
 		w.fire(*s.History.NextRun) // so that its beat is not that of now
 		next := *w.schedule(s.ID).History.NextRun
-		got, err := w.Schedules.Replace(ctx, w.admin, s.ID, penstock.ScheduleRequest{Name: "n", Cron: s.Cron, Enabled: new(true), Prompt: "other"})
+		got, err := w.Schedules.Replace(
+			ctx, w.admin, s.ID, penstock.ScheduleRequest{Name: "n", Cron: s.Cron, Enabled: new(true), Prompt: "other"},
+		)
 		if err != nil || *got.History.NextRun != next {
 			w.t.Errorf("the same times: next is %v, %v, want %s", got.History.NextRun, err, next)
 		}
-		got, err = w.Schedules.Replace(ctx, w.admin, s.ID, penstock.ScheduleRequest{Name: "n", Cron: "@every 3h", Enabled: new(true), Prompt: "other"})
+		got, err = w.Schedules.Replace(
+			ctx, w.admin, s.ID, penstock.ScheduleRequest{Name: "n", Cron: "@every 3h", Enabled: new(true), Prompt: "other"},
+		)
 		if err != nil || *got.History.NextRun <= next {
 			w.t.Errorf("other times: next is %v, %v", got.History.NextRun, err)
 		}
@@ -413,7 +463,9 @@ func TestPersonalScheduleIsItsCreatorsAlone(t *testing.T) {
 		_, err = w.Schedules.Pause(ctx, bob, s.ID)
 		wantCode(w.t, err, penstock.CodeNotFound, s.ID)
 		wantCode(w.t, w.Schedules.Delete(ctx, bob, s.ID), penstock.CodeNotFound, s.ID)
-		_, err = w.Schedules.Replace(ctx, bob, s.ID, penstock.ScheduleRequest{Name: "x", Cron: "@daily", Enabled: new(true), Prompt: "go"})
+		_, err = w.Schedules.Replace(
+			ctx, bob, s.ID, penstock.ScheduleRequest{Name: "x", Cron: "@daily", Enabled: new(true), Prompt: "go"},
+		)
 		wantCode(w.t, err, penstock.CodeNotFound, s.ID)
 		for who, want := range map[*penstock.Principal]int{&ada: 1, &bob: 0, &w.admin: 1} {
 			if list, err := w.Schedules.List(ctx, *who); err != nil || len(list) != want {
@@ -426,7 +478,9 @@ func TestPersonalScheduleIsItsCreatorsAlone(t *testing.T) {
 func TestAgentsScheduleMakesTheAgentsRuns(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("nightwatch")})
-		k := w.createKey(w.admin, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID})
+		k := w.createKey(
+			w.admin, penstock.KeyRequest{Name: "k", Scopes: []penstock.Scope{penstock.ScopeRunsWrite}, AgentUID: agent.UID},
+		)
 		p, err := w.Keys.Authenticate(w.t.Context(), k.Key)
 		if err != nil {
 			w.t.Fatal(err)
@@ -449,7 +503,8 @@ func TestServerFiresWhatIsDueWhenItStarts(t *testing.T) {
 		who := penstock.Actor{Type: "user", UID: "ada"}
 		row := store.ScheduleRow{
 			Schedule: penstock.Schedule{
-				ID: penstock.NewID(), Name: "n", Cron: "@hourly", Enabled: true, Prompt: "go", CreatedAt: past, UpdatedAt: past, CreatedBy: &who, UpdatedBy: &who,
+				ID: penstock.NewID(), Name: "n", Cron: "@hourly", Enabled: true, Prompt: "go", CreatedAt: past, UpdatedAt: past,
+				CreatedBy: &who, UpdatedBy: &who,
 			},
 			Team: store.DefaultTeam, NextAt: past,
 		}
@@ -460,7 +515,9 @@ func TestServerFiresWhatIsDueWhenItStarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &world{Service: service.New(service.Options{Store: db, Blobs: blobs, Log: slog.New(slog.DiscardHandler)}), t: t, url: url, admin: penstock.Principal{
+		w := &world{Service: service.New(
+			service.Options{Store: db, Blobs: blobs, Log: slog.New(slog.DiscardHandler)},
+		), t: t, url: url, admin: penstock.Principal{
 			Team: store.DefaultTeam, Actor: who, Scopes: []penstock.Scope{penstock.ScopeAdmin},
 		}}
 		w.run()
@@ -484,24 +541,42 @@ func TestWhoMayDoWhatWithSchedules(t *testing.T) {
 			scope penstock.Scope
 			do    func(p penstock.Principal) error
 		}{
-			"list":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Schedules.List(ctx, p); return err }},
-			"read":   {penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Schedules.Read(ctx, p, s.ID); return err }},
-			"create": {penstock.ScopeRunsWrite, func(p penstock.Principal) error { _, err := w.Schedules.Create(ctx, p, hourly); return err }},
-			"pause":  {penstock.ScopeRunsWrite, func(p penstock.Principal) error { _, err := w.Schedules.Pause(ctx, p, s.ID); return err }},
-			"resume": {penstock.ScopeRunsWrite, func(p penstock.Principal) error { _, err := w.Schedules.Resume(ctx, p, s.ID); return err }},
+			"list": {
+				penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Schedules.List(ctx, p); return err },
+			},
+			"read": {
+				penstock.ScopeRunsRead, func(p penstock.Principal) error { _, err := w.Schedules.Read(ctx, p, s.ID); return err },
+			},
+			"create": {
+				penstock.ScopeRunsWrite,
+				func(p penstock.Principal) error { _, err := w.Schedules.Create(ctx, p, hourly); return err },
+			},
+			"pause": {
+				penstock.ScopeRunsWrite, func(p penstock.Principal) error { _, err := w.Schedules.Pause(ctx, p, s.ID); return err },
+			},
+			"resume": {
+				penstock.ScopeRunsWrite,
+				func(p penstock.Principal) error { _, err := w.Schedules.Resume(ctx, p, s.ID); return err },
+			},
 			"replace": {penstock.ScopeRunsWrite, func(p penstock.Principal) error {
-				_, err := w.Schedules.Replace(ctx, p, s.ID, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Enabled: new(true), Prompt: "go"})
+				_, err := w.Schedules.Replace(
+					ctx, p, s.ID, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Enabled: new(true), Prompt: "go"},
+				)
 				return err
 			}},
 		} {
 			for _, scope := range penstock.Scopes() {
 				err := try.do(w.as("bob", scope))
-				if allowed := scope == try.scope || scope == penstock.ScopeAdmin; allowed != (err == nil) || !allowed && penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+				if allowed := scope == try.scope || scope == penstock.ScopeAdmin; allowed != (err == nil) || !allowed && penstock.CodeOf(
+					err,
+				) != penstock.CodeNotAuthorized {
 					w.t.Errorf("%s with %s: got %v", name, scope, err)
 				}
 			}
 		}
-		wantCode(w.t, w.Schedules.Delete(ctx, w.as("bob", penstock.ScopeRunsRead), s.ID), penstock.CodeNotAuthorized, "runs:write")
+		wantCode(
+			w.t, w.Schedules.Delete(ctx, w.as("bob", penstock.ScopeRunsRead), s.ID), penstock.CodeNotAuthorized, "runs:write",
+		)
 	})
 }
 
@@ -534,7 +609,9 @@ func TestSchedulesOfATeamAreBounded(t *testing.T) {
 		wantCode(w.t, err, penstock.CodeConflict, "16 KiB")
 
 		// An environment counts for each schedule that shows it.
-		environment, err := w.Catalog.CreateEnvironment(w.t.Context(), w.admin, penstock.EnvironmentConfig{SetupCommands: []string{"true"}})
+		environment, err := w.Catalog.CreateEnvironment(
+			w.t.Context(), w.admin, penstock.EnvironmentConfig{SetupCommands: []string{"true"}},
+		)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -543,7 +620,10 @@ func TestSchedulesOfATeamAreBounded(t *testing.T) {
 		if _, err := w.Schedules.Replace(w.t.Context(), w.admin, small.ID, shows); err != nil {
 			w.t.Fatal(err)
 		}
-		_, err = w.Catalog.ReplaceEnvironment(w.t.Context(), w.admin, environment.UID, penstock.EnvironmentConfig{SetupCommands: []string{strings.Repeat("x", 2<<10)}})
+		_, err = w.Catalog.ReplaceEnvironment(
+			w.t.Context(), w.admin, environment.UID,
+			penstock.EnvironmentConfig{SetupCommands: []string{strings.Repeat("x", 2<<10)}},
+		)
 		wantCode(w.t, err, penstock.CodeConflict, "the schedules of the team")
 		all, err := w.Schedules.List(w.t.Context(), w.admin)
 		if err != nil || len(all) != 16 {
@@ -557,7 +637,9 @@ func TestAgentsOfATeamAreBounded(t *testing.T) {
 		large := strings.Repeat("p", 1<<10-500)
 		n := 0
 		for ; ; n++ {
-			_, err := w.Resources.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new(fmt.Sprint("a", n)), Prompt: &large})
+			_, err := w.Resources.CreateIdentity(
+				w.t.Context(), w.admin, penstock.IdentityRequest{Name: new(fmt.Sprint("a", n)), Prompt: &large},
+			)
 			if err != nil {
 				wantCode(w.t, err, penstock.CodeConflict, "the agents of the team have more than 16 KiB")
 				break
@@ -570,10 +652,13 @@ func TestAgentsOfATeamAreBounded(t *testing.T) {
 		if err != nil || len(all) != n || n < 10 {
 			w.t.Fatalf("got %d agents, want %d (%v)", len(all), n, err)
 		}
-		_, err = w.Resources.UpdateIdentity(w.t.Context(), w.admin, all[0].UID, penstock.IdentityRequest{Prompt: new(strings.Repeat("p", 3<<10))})
+		_, err = w.Resources.UpdateIdentity(
+			w.t.Context(), w.admin, all[0].UID, penstock.IdentityRequest{Prompt: new(strings.Repeat("p", 3<<10))},
+		)
 		wantCode(w.t, err, penstock.CodeConflict, "16 KiB")
 		_, err = w.Factories.Create(w.t.Context(), w.admin, penstock.FactoryRequest{Files: map[string]string{
-			"factory.yaml": "schemaVersion: v1alpha1\nname: Pay\nagentDefaults: {model: auto}\n", "agents/foreman/AGENT.md": "---\nkind: FOREMAN\n---\n" + strings.Repeat("p", 3<<10),
+			"factory.yaml":            "schemaVersion: v1alpha1\nname: Pay\nagentDefaults: {model: auto}\n",
+			"agents/foreman/AGENT.md": "---\nkind: FOREMAN\n---\n" + strings.Repeat("p", 3<<10),
 		}})
 		if penstock.CodeOf(err) == "" {
 			w.t.Error("the files of a factory add to a list that is full")
@@ -581,7 +666,9 @@ func TestAgentsOfATeamAreBounded(t *testing.T) {
 		if err := w.Resources.DeleteIdentity(w.t.Context(), w.admin, all[0].UID); err != nil {
 			w.t.Fatal(err)
 		}
-		if _, err := w.Resources.CreateIdentity(w.t.Context(), w.admin, penstock.IdentityRequest{Name: new("b"), Prompt: &large}); err != nil {
+		if _, err := w.Resources.CreateIdentity(
+			w.t.Context(), w.admin, penstock.IdentityRequest{Name: new("b"), Prompt: &large},
+		); err != nil {
 			w.t.Errorf("there is room again: %v", err)
 		}
 	})

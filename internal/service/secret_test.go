@@ -149,8 +149,14 @@ func TestSecretInUseIsNotDeleted(t *testing.T) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		testkit.Exec(w.t, w.url, "INSERT INTO factories (uid, team, name, folded, source, foreman_uid, created_at, updated_at) VALUES ('f', 'default', 'App', 'app', 'service', 'x', 1, 1)")
-		testkit.Exec(w.t, w.url, "INSERT INTO webhooks (uid, team, factory_uid, name, label, auth_mode, secret_name, secret_refresh, enabled, created_at, updated_at) VALUES ('w', 'default', 'f', 'deploys', 'Deploys', 'token', 'S', 'apply', 1, 1, 1)")
+		testkit.Exec(
+			w.t, w.url,
+			"INSERT INTO factories (uid, team, name, folded, source, foreman_uid, created_at, updated_at) VALUES ('f', 'default', 'App', 'app', 'service', 'x', 1, 1)",
+		)
+		testkit.Exec(
+			w.t, w.url,
+			"INSERT INTO webhooks (uid, team, factory_uid, name, label, auth_mode, secret_name, secret_refresh, enabled, created_at, updated_at) VALUES ('w', 'default', 'f', 'deploys', 'Deploys', 'token', 'S', 'apply', 1, 1, 1)",
+		)
 
 		wantCode(w.t, w.Secrets.Delete(ctx, w.admin, "S"), penstock.CodeConflict,
 			`used by the agent "Reviewer", the schedule "bob's own", the webhook "deploys" of the factory "App"`)
@@ -217,7 +223,10 @@ func TestDatabaseFileHoldsNoValue(t *testing.T) {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			for what, bytes := range map[string]string{"the value": value, "the hash of its request": fmt.Sprintf("%x", i.BodyHash), "the same in bytes": string(i.BodyHash[:])} {
+			for what, bytes := range map[string]string{
+				"the value": value, "the hash of its request": fmt.Sprintf("%x", i.BodyHash),
+				"the same in bytes": string(i.BodyHash[:]),
+			} {
 				if strings.Contains(string(content), bytes) {
 					w.t.Errorf("%s holds %s", filepath.Base(path), what)
 				}
@@ -239,7 +248,9 @@ func TestEverythingIsSealedAgain(t *testing.T) {
 		ctx := w.t.Context()
 		i := once(w.url, "body")
 		value := "hunter22"
-		if _, err := w.Secrets.Create(access.WithIdempotency(ctx, i), w.admin, penstock.SecretRequest{Name: "S0", Value: &value}); err != nil {
+		if _, err := w.Secrets.Create(
+			access.WithIdempotency(ctx, i), w.admin, penstock.SecretRequest{Name: "S0", Value: &value},
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		for n := range 250 { // more than one batch
@@ -247,7 +258,9 @@ func TestEverythingIsSealedAgain(t *testing.T) {
 		}
 		w.secret("PENDING", "")
 		hook := "deploys" // with a managed secret and a copy of it
-		if _, err := w.Resources.CreateWebhook(ctx, w.admin, w.newFactory("acme"), penstock.WebhookRequest{Name: &hook}); err != nil {
+		if _, err := w.Resources.CreateWebhook(
+			ctx, w.admin, w.newFactory("acme"), penstock.WebhookRequest{Name: &hook},
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		w.secret("LOST", value)
@@ -260,7 +273,10 @@ func TestEverythingIsSealedAgain(t *testing.T) {
 		}
 		defer rotation.Close()
 		db := testkit.OpenStore(w.t, w.url)
-		for pass, want := range []access.Resealed{{Values: 254, Lost: []string{"the secret LOST of team default"}}, {Values: 0, Lost: []string{"the secret LOST of team default"}}} {
+		for pass, want := range []access.Resealed{
+			{Values: 254, Lost: []string{"the secret LOST of team default"}},
+			{Values: 0, Lost: []string{"the secret LOST of team default"}},
+		} {
 			got, err := access.Reseal(ctx, db, rotation)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				w.t.Errorf("pass %d, -want +got (%v):\n%s", pass+1, err, diff)

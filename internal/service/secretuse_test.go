@@ -12,11 +12,17 @@ import (
 func secretConfigs(name string) map[string]penstock.Config {
 	ref := map[string]string{"TOKEN": "Bearer ${{ secrets." + name + " }}"}
 	return map[string]penstock.Config{
-		"/secrets/0":                     {Secrets: []string{name}},
-		"/harness_auth_secrets/x":        {HarnessAuthSecrets: []byte(`{"x": "` + name + `"}`)},
-		"/mcp_servers/m/env/TOKEN":       {MCPServers: map[string]penstock.MCPServer{"m": {Command: "m", Env: ref}}},
-		"/mcp_servers/m/headers/TOKEN":   {MCPServers: map[string]penstock.MCPServer{"m": {URL: "https://m.example", Headers: ref}}},
-		"/mcp_servers/a~1b/env/TO~0KE~1": {MCPServers: map[string]penstock.MCPServer{"a/b": {Command: "m", Env: map[string]string{"TO~KE/": "${{secrets." + name + "}}"}}}},
+		"/secrets/0":               {Secrets: []string{name}},
+		"/harness_auth_secrets/x":  {HarnessAuthSecrets: []byte(`{"x": "` + name + `"}`)},
+		"/mcp_servers/m/env/TOKEN": {MCPServers: map[string]penstock.MCPServer{"m": {Command: "m", Env: ref}}},
+		"/mcp_servers/m/headers/TOKEN": {
+			MCPServers: map[string]penstock.MCPServer{"m": {URL: "https://m.example", Headers: ref}},
+		},
+		"/mcp_servers/a~1b/env/TO~0KE~1": {
+			MCPServers: map[string]penstock.MCPServer{
+				"a/b": {Command: "m", Env: map[string]string{"TO~KE/": "${{secrets." + name + "}}"}},
+			},
+		},
 	}
 }
 
@@ -31,7 +37,9 @@ func TestNamingSecretsInARequestNeedsSecretsUse(t *testing.T) {
 		if _, err := w.Runs.Cancel(ctx, w.admin, first.ID, false); err != nil {
 			w.t.Fatal(err)
 		}
-		writer := w.as("bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite, penstock.ScopeFactoriesManage, penstock.ScopeSecretsManage)
+		writer := w.as(
+			"bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite, penstock.ScopeFactoriesManage, penstock.ScopeSecretsManage,
+		)
 		refused := map[string]string{}
 		for _, name := range []string{"DEPLOY_KEY", "DEPLOY_KEYS", "NONE"} {
 			for pointer, config := range secretConfigs(name) {
@@ -95,13 +103,17 @@ func TestAFollowupToARunThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 		for pointer, config := range secretConfigs("DEPLOY_KEY") {
 			run := w.create(penstock.RunRequest{Prompt: "go", Config: &config})
 			wantCode(w.t, followUp(writer, run.ID), penstock.CodeNotAuthorized, "secrets:use")
-			_, err := w.Runs.FollowUpConversation(w.t.Context(), writer, w.get(run.ID).ConversationID, penstock.FollowupRequest{Message: "print it"})
+			_, err := w.Runs.FollowUpConversation(
+				w.t.Context(), writer, w.get(run.ID).ConversationID, penstock.FollowupRequest{Message: "print it"},
+			)
 			wantCode(w.t, err, penstock.CodeNotAuthorized, "secrets:use")
 			if err := followUp(user, run.ID); err != nil {
 				w.t.Errorf("with secrets:use, %s: %v", pointer, err)
 			}
 		}
-		agent := w.createAgent(penstock.IdentityRequest{Name: new("deployer"), Secrets: &[]penstock.NamedSecret{{Name: "DEPLOY_KEY"}}})
+		agent := w.createAgent(
+			penstock.IdentityRequest{Name: new("deployer"), Secrets: &[]penstock.NamedSecret{{Name: "DEPLOY_KEY"}}},
+		)
 		for what, req := range map[string]penstock.RunRequest{
 			"without secrets": {Prompt: "go"}, "with those of its agent": {Prompt: "go", AgentIdentityUID: agent.UID},
 		} {
@@ -121,7 +133,9 @@ func TestReplacingAScheduleThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 		writer := w.as("bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite)
 		enabled := true
 		req := penstock.ScheduleRequest{
-			Name: "n", Cron: "@hourly", Prompt: "go", Config: &penstock.Config{Secrets: []string{"DEPLOY_KEY"}}, Enabled: &enabled,
+			Name: "n", Cron: "@hourly", Prompt: "go", Config: &penstock.Config{
+				Secrets: []string{"DEPLOY_KEY"},
+			}, Enabled: &enabled,
 		}
 		made, err := w.Schedules.Create(ctx, user, req)
 		if err != nil {
@@ -170,7 +184,9 @@ func TestSecretsOfAgentsAndAutomationsNeedNoScopeOfTheCaller(t *testing.T) {
 			w.t.Fatal(err)
 		}
 		writer := w.as("bob", penstock.ScopeRunsWrite)
-		if _, err := w.Runs.Create(ctx, writer, penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID}, penstock.SourceAPI); err != nil {
+		if _, err := w.Runs.Create(
+			ctx, writer, penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID}, penstock.SourceAPI,
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		if got := w.work().Secrets["DEPLOY_KEY"]; got != "hunter22" {
@@ -204,7 +220,9 @@ func TestRefusalsSuggestNoSecrets(t *testing.T) {
 				wantCode(w.t, err, penstock.CodeInvalidRequest, want)
 			}
 			config := &penstock.Config{Secrets: []string{"DEPLOY_KEYS"}}
-			_, err := w.Schedules.Create(ctx, p, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: config})
+			_, err := w.Schedules.Create(
+				ctx, p, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: config},
+			)
 			if got := strings.Contains(err.Error(), "did you mean"); got != manages {
 				w.t.Errorf("a schedule by a key that manages secrets (%t): got %v", manages, err)
 			}

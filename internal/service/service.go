@@ -225,7 +225,10 @@ func (s *Service) Run(ctx context.Context) error {
 	// What was used in the last seconds is still worth a line.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	return errors.Join(s.Keys.Touch(last), s.Sessions.Touch(last), s.Secrets.Touch(last), s.Webhooks.TouchWebhookSecrets(last), s.Ingress.WriteRefusals(last))
+	return errors.Join(
+		s.Keys.Touch(last), s.Sessions.Touch(last), s.Secrets.Touch(last), s.Webhooks.TouchWebhookSecrets(last),
+		s.Ingress.WriteRefusals(last),
+	)
 }
 
 func (s *Service) repeat(ctx context.Context, j job) {
@@ -255,7 +258,9 @@ func (s *Service) repeat(ctx context.Context, j job) {
 // resource_unavailable.
 func (s *Service) Ready(ctx context.Context) error {
 	if s.options.LocalWorker && !s.Executions.HasLocalWorker() {
-		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the worker of this server is starting", RetryAfter: time.Second}
+		return &penstock.Error{
+			Code: penstock.CodeUnavailable, Detail: "the worker of this server is starting", RetryAfter: time.Second,
+		}
 	}
 	if err := s.store.Ping(ctx); err != nil {
 		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the database does not answer", Cause: err}

@@ -38,7 +38,9 @@ func (u upstream) url() string { return "file://" + u.dir }
 
 func (u upstream) git(args ...string) {
 	u.t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.com", "-C", u.dir}, args...)...)
+	cmd := exec.Command(
+		"git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.com", "-C", u.dir}, args...)...,
+	)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		u.t.Fatalf("git %s: %v\n%s", args[0], err, out)
@@ -103,11 +105,17 @@ func TestSkillsAreFoundInTheEnvironmentsRepositories(t *testing.T) {
 			"skills/other/SKILL.md":              skillText("elsewhere", "d", "b"),
 			"README.md":                          "x",
 		})
-		lib := newUpstream(w.t, "lib", map[string]string{".cursor/skills/triage/SKILL.md": skillText("triage", "Sorts others.", "Look.")})
-		one := w.createEnvironment(penstock.EnvironmentConfig{Name: "one", Repos: []penstock.GitRepo{{URL: app.url()}, {URL: lib.url()}}})
+		lib := newUpstream(
+			w.t, "lib", map[string]string{".cursor/skills/triage/SKILL.md": skillText("triage", "Sorts others.", "Look.")},
+		)
+		one := w.createEnvironment(
+			penstock.EnvironmentConfig{Name: "one", Repos: []penstock.GitRepo{{URL: app.url()}, {URL: lib.url()}}},
+		)
 		two := w.createEnvironment(penstock.EnvironmentConfig{Name: "two", Repos: []penstock.GitRepo{{URL: app.url()}}})
 
-		inOne, inTwo := penstock.SkillEnvironment{UID: one.UID, Name: "one"}, penstock.SkillEnvironment{UID: two.UID, Name: "two"}
+		inOne, inTwo := penstock.SkillEnvironment{
+			UID: one.UID, Name: "one",
+		}, penstock.SkillEnvironment{UID: two.UID, Name: "two"}
 		want := []penstock.AgentSkillItem{
 			{Name: "Review", Variants: []penstock.SkillVariant{{
 				ID: "acme/app:.claude/skills/Review/SKILL.md", Description: "Reviews.", BasePrompt: "Read.",
@@ -130,7 +138,9 @@ func TestSkillsAreFoundInTheEnvironmentsRepositories(t *testing.T) {
 		if diff := cmp.Diff(want, w.skills(penstock.SkillQuery{})); diff != "" {
 			w.t.Errorf("-want +got:\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"triage = acme/lib:.cursor/skills/triage/SKILL.md"}, idsOf(w.skills(penstock.SkillQuery{Repo: "Acme/lib"}))); diff != "" {
+		if diff := cmp.Diff(
+			[]string{"triage = acme/lib:.cursor/skills/triage/SKILL.md"}, idsOf(w.skills(penstock.SkillQuery{Repo: "Acme/lib"})),
+		); diff != "" {
 			w.t.Errorf("of one repository, -want +got:\n%s", diff)
 		}
 		for _, repo := range []string{"acme", "acme/", "/lib", "a/b/c"} {
@@ -148,8 +158,10 @@ func TestSkillsAreFoundInTheEnvironmentsRepositories(t *testing.T) {
 func TestSkillsSayWhenTheyLastRan(t *testing.T) {
 	skillWorlds(t, func(w *world) {
 		app := newUpstream(w.t, "app", map[string]string{
-			".agents/skills/a/SKILL.md": skillText("a", "d", "b"), ".agents/skills/b/SKILL.md": skillText("b", "d", "b"), ".agents/skills/c/SKILL.md": skillText("c", "d", "b"),
-			".agents/skills/vendor-api/SKILL.md": skillText("vendor-api", "d", "b"), ".agents/skills/tidy/SKILL.md": skillText("tidy", "d", "b"),
+			".agents/skills/a/SKILL.md": skillText("a", "d", "b"), ".agents/skills/b/SKILL.md": skillText("b", "d", "b"),
+			".agents/skills/c/SKILL.md":          skillText("c", "d", "b"),
+			".agents/skills/vendor-api/SKILL.md": skillText("vendor-api", "d", "b"),
+			".agents/skills/tidy/SKILL.md":       skillText("tidy", "d", "b"),
 		})
 		lib := newUpstream(w.t, "lib", map[string]string{".agents/skills/a/SKILL.md": skillText("a", "d", "b")})
 		w.createEnvironment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app.url()}, {URL: lib.url()}}})
@@ -167,7 +179,9 @@ func TestSkillsSayWhenTheyLastRan(t *testing.T) {
 		f := w.defineFactory(skilled())
 		w.create(penstock.RunRequest{Skill: "tidy", AgentIdentityUID: f.ForemanUID}) // the factory's
 		personal := penstock.RunRequest{Skill: "c", Team: new(false)}
-		if _, err := w.Runs.Create(w.t.Context(), w.createKeyFor("ada", penstock.ScopeRunsWrite), personal, penstock.SourceAPI); err != nil {
+		if _, err := w.Runs.Create(
+			w.t.Context(), w.createKeyFor("ada", penstock.ScopeRunsWrite), personal, penstock.SourceAPI,
+		); err != nil {
 			w.t.Fatal(err)
 		}
 
@@ -205,15 +219,20 @@ func TestRunsOfSkillsInRepositories(t *testing.T) {
 		})
 		e := w.createEnvironment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app.url()}}})
 		listed := idsOf(w.skills(penstock.SkillQuery{}))
-		want := []string{"other = acme/app:.claude/skills/triage/SKILL.md", "plain = acme/app:.agents/skills/plain/SKILL.md", "triage = acme/app:.agents/skills/sort/SKILL.md"}
+		want := []string{
+			"other = acme/app:.claude/skills/triage/SKILL.md", "plain = acme/app:.agents/skills/plain/SKILL.md",
+			"triage = acme/app:.agents/skills/sort/SKILL.md",
+		}
 		if diff := cmp.Diff(want, listed); diff != "" {
 			w.t.Errorf("skills (-want +got):\n%s", diff)
 		}
 		const triage, other, plain = "triage = acme/app:.agents/skills/sort/SKILL.md", "other = acme/app:.claude/skills/triage/SKILL.md", "plain = acme/app:.agents/skills/plain/SKILL.md"
 		runs := map[string][]string{}
 		for reference, want := range map[string]string{
-			"acme/app:triage": triage, "app:triage": triage, "triage": triage, "acme/app:sort": triage, "acme/app:.agents/skills/sort/SKILL.md": triage,
-			"acme/app:other": other, "acme/app:.claude/skills/triage/SKILL.md": other, "acme/app:plain": plain,
+			"acme/app:triage": triage, "app:triage": triage, "triage": triage, "acme/app:sort": triage,
+			"acme/app:.agents/skills/sort/SKILL.md": triage,
+			"acme/app:other":                        other, "acme/app:.claude/skills/triage/SKILL.md": other,
+			"acme/app:plain": plain,
 		} {
 			for _, config := range []penstock.Config{{SkillSpec: reference}, {Skills: []string{reference}}} {
 				config.EnvironmentID = e.UID
@@ -249,7 +268,9 @@ func TestRunsOfSkillsInRepositories(t *testing.T) {
 				w.t.Errorf("%s has not run", item.Name)
 			}
 		}
-		run := w.get(w.create(penstock.RunRequest{Skill: "acme/app:broken", Config: &penstock.Config{EnvironmentID: e.UID}}).ID)
+		run := w.get(
+			w.create(penstock.RunRequest{Skill: "acme/app:broken", Config: &penstock.Config{EnvironmentID: e.UID}}).ID,
+		)
 		if diff := cmp.Diff(&penstock.Skill{Name: "broken"}, run.Skill); diff != "" {
 			w.t.Errorf("a malformed one (-want +got):\n%s", diff)
 		}
@@ -268,7 +289,9 @@ func TestSkillsThatCannotBeUsedAreToldOnRequest(t *testing.T) {
 		w.createEnvironment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app.url()}, {URL: gone}}})
 		w.createEnvironment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app.url(), Ref: "no-such-branch"}}})
 
-		if diff := cmp.Diff([]string{"good = acme/app:.agents/skills/good/SKILL.md"}, idsOf(w.skills(penstock.SkillQuery{}))); diff != "" {
+		if diff := cmp.Diff(
+			[]string{"good = acme/app:.agents/skills/good/SKILL.md"}, idsOf(w.skills(penstock.SkillQuery{})),
+		); diff != "" {
 			w.t.Errorf("-want +got:\n%s", diff)
 		}
 		got := map[string]string{}

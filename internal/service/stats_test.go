@@ -33,7 +33,9 @@ func TestStatsSumUpTheLastDay(t *testing.T) {
 		put(2, penstock.StateFailed, 2000, 2, "")
 		put(1, penstock.StateQueued, 0, 0, "")
 		put(30, penstock.StateSucceeded, 1000, 100, factory) // too long ago
-		if err := w.database().Hello(ctx, penstock.Claim{WorkerID: "1", Host: "a", Local: true, Capacity: 4, Busy: 3}); err != nil {
+		if err := w.database().Hello(
+			ctx, penstock.Claim{WorkerID: "1", Host: "a", Local: true, Capacity: 4, Busy: 3},
+		); err != nil {
 			w.t.Fatal(err)
 		}
 		if err := w.database().Hello(ctx, penstock.Claim{WorkerID: "2", Host: "b", Capacity: 2, Busy: 1}); err != nil {
@@ -57,7 +59,10 @@ func TestStatsSumUpTheLastDay(t *testing.T) {
 			}
 		}
 		want := []penstock.HourStats{
-			{Runs: map[penstock.State]int64{"SUCCEEDED": 2, "FAILED": 1}, Wait: penstock.QueueWait{Runs: 3, MeanSeconds: 2, MaxSeconds: 3}, Deliveries: &penstock.DeliveryCounts{}},
+			{
+				Runs: map[penstock.State]int64{"SUCCEEDED": 2, "FAILED": 1},
+				Wait: penstock.QueueWait{Runs: 3, MeanSeconds: 2, MaxSeconds: 3}, Deliveries: &penstock.DeliveryCounts{},
+			},
 			{Runs: map[penstock.State]int64{"QUEUED": 1}, Deliveries: &penstock.DeliveryCounts{}},
 		}
 		if diff := cmp.Diff(want, busy, cmpopts.IgnoreFields(penstock.HourStats{}, "Start")); diff != "" {
@@ -93,7 +98,13 @@ func TestStatsSumUpDeliveriesOfTheTeamsWebhooks(t *testing.T) {
 			{hook.UID, store.CountAccepted, last - 100, 9},
 			{"another", store.CountAccepted, last - 8, 7},
 		} {
-			testkit.Exec(w.t, w.url, fmt.Sprintf("INSERT INTO webhook_counts (webhook_uid, quarter, kind, n) VALUES ('%s', %d, '%s', %d)", c.uid, c.quarter, c.kind, c.n))
+			testkit.Exec(
+				w.t, w.url,
+				fmt.Sprintf(
+					"INSERT INTO webhook_counts (webhook_uid, quarter, kind, n) VALUES ('%s', %d, '%s', %d)", c.uid, c.quarter, c.kind,
+					c.n,
+				),
+			)
 		}
 		stats, err := w.Runs.Stats(ctx, w.admin)
 		if err != nil {
@@ -156,7 +167,9 @@ func TestStatsLeaveOutPersonalRunsOfOthers(t *testing.T) {
 				w.t.Errorf("%s counts %d runs, and %d with costs, want %d", name, got, stats.Factories[0].Runs, want)
 			}
 		}
-		if _, err := w.Runs.Stats(w.t.Context(), w.as("worker", penstock.ScopeWorker)); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
+		if _, err := w.Runs.Stats(
+			w.t.Context(), w.as("worker", penstock.ScopeWorker),
+		); penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 			w.t.Errorf("a key without runs:read got %v", err)
 		}
 	})

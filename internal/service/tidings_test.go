@@ -18,8 +18,12 @@ func TestATriggerSaysWhyNoEventComes(t *testing.T) {
 		}
 		a := w.createAutomation(f.UID, penstock.AutomationRequest{
 			Name: new("a"), Prompt: new("p"), Triggers: &[]penstock.Trigger{
-				trigger("github", "pull_request_opened", `{"paths": {"in": ["src/**"]}, "labels": ["x"]}`), trigger("linear", "issue_created", ""), trigger("slack", "app_mention", ""),
-				trigger("gitlab", "merge_request", ""), trigger("jira", "issue_created", ""), trigger("factory", "work_item_stage_changed", ""),
+				trigger(
+					"github", "pull_request_opened", `{"paths": {"in": ["src/**"]}, "labels": ["x"]}`,
+				), trigger("linear", "issue_created", ""), trigger("slack", "app_mention", ""),
+				trigger("gitlab", "merge_request", ""), trigger("jira", "issue_created", ""), trigger(
+					"factory", "work_item_stage_changed", "",
+				),
 			},
 		})
 		problems := func(want ...string) {
@@ -39,17 +43,34 @@ func TestATriggerSaysWhyNoEventComes(t *testing.T) {
 		silent := ", so the trigger stays silent"
 		untold := "/triggers/0/filter/paths github does not say this of the event pull_request_opened" + silent
 		others := []string{
-			"/triggers/2/provider not connected: no events of slack reach this server" + silent, "/triggers/3/provider not connected: no events of gitlab reach this server" + silent,
-			"/triggers/4/provider not connected: no events of jira reach this server" + silent, "/triggers/5/provider not connected: no events of factory reach this server" + silent,
+			"/triggers/2/provider not connected: no events of slack reach this server" + silent,
+			"/triggers/3/provider not connected: no events of gitlab reach this server" + silent,
+			"/triggers/4/provider not connected: no events of jira reach this server" + silent,
+			"/triggers/5/provider not connected: no events of factory reach this server" + silent,
 		}
 		linear := "/triggers/1/provider not connected: no webhook of this factory has the signature scheme linear" + silent
-		problems(append([]string{"/triggers/0/provider not connected: no webhook of this factory has the signature scheme github" + silent, untold, linear}, others...)...)
-		req := penstock.WebhookRequest{Name: new("gh"), AuthMode: new(penstock.AuthSignature), SignatureScheme: new(penstock.SignatureScheme("github"))}
+		problems(
+			append(
+				[]string{
+					"/triggers/0/provider not connected: no webhook of this factory has the signature scheme github" + silent, untold,
+					linear,
+				},
+				others...,
+			)...,
+		)
+		req := penstock.WebhookRequest{
+			Name: new("gh"), AuthMode: new(penstock.AuthSignature), SignatureScheme: new(penstock.SignatureScheme("github")),
+		}
 		hook, err := w.Resources.CreateWebhook(ctx, w.admin, f.UID, req)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		problems(append([]string{`/triggers/0/provider not connected: the webhook "gh" waits for its secret` + silent, untold, linear}, others...)...)
+		problems(
+			append(
+				[]string{`/triggers/0/provider not connected: the webhook "gh" waits for its secret` + silent, untold, linear},
+				others...,
+			)...,
+		)
 		req = penstock.WebhookRequest{Secret: new("0123456789abcdef")}
 		if _, err := w.Resources.UpdateWebhook(ctx, w.admin, f.UID, hook.UID, req); err != nil {
 			w.t.Fatal(err)
@@ -80,7 +101,8 @@ func TestATriggerIsTried(t *testing.T) {
 		deliver := func(event, body string) string {
 			w.t.Helper()
 			receipt, err := w.Ingress.Deliver(ctx, in, &penstock.Arrival{
-				Outcome: penstock.OutcomeAccepted, Body: []byte(body), ReceivedAt: penstock.Now(), ClientIP: "192.0.2.1", Headers: `{"x-github-event":"` + event + `"}`,
+				Outcome: penstock.OutcomeAccepted, Body: []byte(body), ReceivedAt: penstock.Now(), ClientIP: "192.0.2.1",
+				Headers:        `{"x-github-event":"` + event + `"}`,
 				IdentitySource: penstock.IdentityProvider, Identity: penstock.NewID(), Secret: -1,
 			})
 			if err != nil {
@@ -95,14 +117,29 @@ func TestATriggerIsTried(t *testing.T) {
 			req  penstock.FilterTest
 			want string // check, path and reason of what fails
 		}{
-			"a delivery":       {penstock.FilterTest{Filter: []byte(`{"labels": ["Bug"]}`), DeliveryID: id}, ""},
-			"the last ones":    {penstock.FilterTest{Filter: []byte(`{}`), WebhookUID: gh.UID}, ""},
-			"a payload":        {penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(labeled), GitHubEvent: "issues"}, ""},
-			"another label":    {penstock.FilterTest{Filter: []byte(`{"labels": {"not_in": ["bug"]}}`), DeliveryID: id}, "event /labels the event has one of those in not_in"},
-			"another event":    {penstock.FilterTest{Filter: []byte(`{}`), Event: "issue_created", DeliveryID: id}, "event  the delivery is not the event issue_created"},
-			"no event":         {penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(`{}`), GitHubEvent: "ping"}, "event  the delivery is none of the events that triggers wait for"},
-			"none of the last": {penstock.FilterTest{Filter: []byte(`{"labels": ["x"]}`), WebhookUID: gh.UID}, "event  none of the last 2 deliveries matches"},
-			"another scheme":   {penstock.FilterTest{Filter: []byte(`{}`), WebhookUID: other.UID, Payload: []byte(labeled), GitHubEvent: "issues"}, "webhook  its deliveries tell of no events of github, since that is not its signature scheme"},
+			"a delivery":    {penstock.FilterTest{Filter: []byte(`{"labels": ["Bug"]}`), DeliveryID: id}, ""},
+			"the last ones": {penstock.FilterTest{Filter: []byte(`{}`), WebhookUID: gh.UID}, ""},
+			"a payload":     {penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(labeled), GitHubEvent: "issues"}, ""},
+			"another label": {
+				penstock.FilterTest{Filter: []byte(`{"labels": {"not_in": ["bug"]}}`), DeliveryID: id},
+				"event /labels the event has one of those in not_in",
+			},
+			"another event": {
+				penstock.FilterTest{Filter: []byte(`{}`), Event: "issue_created", DeliveryID: id},
+				"event  the delivery is not the event issue_created",
+			},
+			"no event": {
+				penstock.FilterTest{Filter: []byte(`{}`), Payload: []byte(`{}`), GitHubEvent: "ping"},
+				"event  the delivery is none of the events that triggers wait for",
+			},
+			"none of the last": {
+				penstock.FilterTest{Filter: []byte(`{"labels": ["x"]}`), WebhookUID: gh.UID},
+				"event  none of the last 2 deliveries matches",
+			},
+			"another scheme": {
+				penstock.FilterTest{Filter: []byte(`{}`), WebhookUID: other.UID, Payload: []byte(labeled), GitHubEvent: "issues"},
+				"webhook  its deliveries tell of no events of github, since that is not its signature scheme",
+			},
 		} {
 			test.req.Provider = "github"
 			if test.req.Event == "" {
@@ -126,12 +163,28 @@ func TestATriggerIsTried(t *testing.T) {
 			req  penstock.FilterTest
 			want []string
 		}{
-			"nothing":            {penstock.FilterTest{Provider: "github"}, []string{"/payload", "/filter", "/event"}},
-			"an unknown event":   {penstock.FilterTest{Provider: "linear", Event: "push", Filter: []byte(`{"label": ["x"]}`), Payload: []byte(`1`)}, []string{"/event", "/filter/label"}},
-			"no events of it":    {penstock.FilterTest{Provider: "slack", Event: "app_mention", Filter: []byte(`{}`), Payload: []byte(`1`)}, []string{"/provider"}},
-			"no name of it":      {penstock.FilterTest{Provider: "github", Event: "push", Filter: []byte(`{}`), Payload: []byte(`1`)}, []string{"/github_event"}},
-			"a name for nothing": {penstock.FilterTest{Provider: "linear", Event: "issue_created", GitHubEvent: "push", Filter: []byte(`{}`), Payload: []byte(`1`)}, []string{"/github_event"}},
-			"an event of none":   {penstock.FilterTest{Event: "push", Filter: []byte(`{}`), Payload: []byte(`1`)}, []string{"/event"}},
+			"nothing": {penstock.FilterTest{Provider: "github"}, []string{"/payload", "/filter", "/event"}},
+			"an unknown event": {
+				penstock.FilterTest{Provider: "linear", Event: "push", Filter: []byte(`{"label": ["x"]}`), Payload: []byte(`1`)},
+				[]string{"/event", "/filter/label"},
+			},
+			"no events of it": {
+				penstock.FilterTest{Provider: "slack", Event: "app_mention", Filter: []byte(`{}`), Payload: []byte(`1`)},
+				[]string{"/provider"},
+			},
+			"no name of it": {
+				penstock.FilterTest{Provider: "github", Event: "push", Filter: []byte(`{}`), Payload: []byte(`1`)},
+				[]string{"/github_event"},
+			},
+			"a name for nothing": {
+				penstock.FilterTest{
+					Provider: "linear", Event: "issue_created", GitHubEvent: "push", Filter: []byte(`{}`), Payload: []byte(`1`),
+				},
+				[]string{"/github_event"},
+			},
+			"an event of none": {
+				penstock.FilterTest{Event: "push", Filter: []byte(`{}`), Payload: []byte(`1`)}, []string{"/event"},
+			},
 		} {
 			_, err := w.Deliveries.TestFilter(ctx, w.admin, f.UID, test.req)
 			if diff := cmp.Diff(test.want, pointersOf(err)); diff != "" {

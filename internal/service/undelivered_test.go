@@ -35,9 +35,14 @@ var endings = map[string]struct {
 		w.work()
 		w.cancel(id, false)
 	}},
-	"cancelled with its parent": {penstock.StateCancelled, func(w *world, id string) { w.cancel(w.get(id).ParentID, true) }},
+	"cancelled with its parent": {
+		penstock.StateCancelled, func(w *world, id string) { w.cancel(w.get(id).ParentID, true) },
+	},
 	"the agent fails": {penstock.StateFailed, func(w *world, _ string) {
-		w.finish(w.work().Lease, penstock.Result{State: penstock.StateFailed, Message: &penstock.StatusMessage{Message: "Too much was recorded."}})
+		w.finish(
+			w.work().Lease,
+			penstock.Result{State: penstock.StateFailed, Message: &penstock.StatusMessage{Message: "Too much was recorded."}},
+		)
 	}},
 	"the worker fails": {penstock.StateError, func(w *world, _ string) {
 		w.finish(w.work().Lease, penstock.Result{State: penstock.StateError})
@@ -45,7 +50,12 @@ var endings = map[string]struct {
 	"the setup fails": {penstock.StateFailed, func(w *world, _ string) {
 		a := w.claim()
 		w.moves(a.Lease, penstock.StatePending)
-		w.finish(a.Lease, penstock.Result{State: penstock.StateFailed, Message: &penstock.StatusMessage{ErrorCode: penstock.CodeEnvironmentSetupFailed}})
+		w.finish(
+			a.Lease,
+			penstock.Result{
+				State: penstock.StateFailed, Message: &penstock.StatusMessage{ErrorCode: penstock.CodeEnvironmentSetupFailed},
+			},
+		)
 	}},
 	"the worker is lost and nothing was saved": {penstock.StateError, func(w *world, id string) {
 		w.loseLease(w.work().Lease)
@@ -245,7 +255,9 @@ func TestFollowupRacesABadEnd(t *testing.T) {
 			together.Go(func() {
 				if round%2 == 0 {
 					w.cancel(id, false)
-				} else if _, err := w.Executions.Control().Finish(w.t.Context(), a.Lease, penstock.Result{State: penstock.StateFailed}); err != nil {
+				} else if _, err := w.Executions.Control().Finish(
+					w.t.Context(), a.Lease, penstock.Result{State: penstock.StateFailed},
+				); err != nil {
 					w.t.Error(err)
 				}
 			})

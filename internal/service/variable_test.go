@@ -26,27 +26,47 @@ func TestRunsSetNoVariablesThatLeadKeysAway(t *testing.T) {
 			wantCode(w.t, err, penstock.CodeInvalidRequest, mentions)
 		}
 		keyed := &penstock.Harness{Type: "keyed"}
-		config := penstock.Config{Harness: keyed, Env: map[string]string{"http_proxy": "http://thief.test", "ACME_URL": "http://thief.test"}, Secrets: []string{"NODE_OPTIONS"}}
+		config := penstock.Config{
+			Harness: keyed, Env: map[string]string{"http_proxy": "http://thief.test", "ACME_URL": "http://thief.test"},
+			Secrets: []string{"NODE_OPTIONS"},
+		}
 		_, err := w.Runs.Create(ctx, w.admin, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
 		for _, pointer := range []string{"/config/env/http_proxy ", "/config/env/ACME_URL ", "/config/secrets/0 "} {
 			refused("a request", err, pointer)
 		}
-		_, err = w.Schedules.Create(ctx, w.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config})
+		_, err = w.Schedules.Create(
+			ctx, w.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config},
+		)
 		refused("a schedule", err, "/agent_config/env/http_proxy")
 
 		secrets := []penstock.NamedSecret{{Name: "SSL_CERT_DIR"}}
-		_, err = w.Resources.CreateIdentity(ctx, w.admin, penstock.IdentityRequest{Name: new("thief"), Harness: keyed, Secrets: &secrets})
+		_, err = w.Resources.CreateIdentity(
+			ctx, w.admin, penstock.IdentityRequest{Name: new("thief"), Harness: keyed, Secrets: &secrets},
+		)
 		refused("an agent", err, "/secrets/0/name ")
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("any"), Secrets: &secrets})
-		_, err = w.Runs.Create(ctx, w.admin, penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID, Config: &penstock.Config{Harness: keyed}}, penstock.SourceAPI)
+		_, err = w.Runs.Create(
+			ctx, w.admin,
+			penstock.RunRequest{Prompt: "go", AgentIdentityUID: agent.UID, Config: &penstock.Config{Harness: keyed}},
+			penstock.SourceAPI,
+		)
 		refused("a run of an agent", err, "/agent_identity_uid the agent's secrets: the secret SSL_CERT_DIR")
 
 		f := w.defineFactory(map[string]string{
 			"factory.yaml":         "schemaVersion: v1alpha1\nname: acme\nsecrets: [NODE_OPTIONS]\nagentDefaults: {model: demo/offline}\n",
 			"agents/lead/agent.md": "---\nagentType: FOREMAN\nmodel: demo/offline\n---\nLead.\n",
 		})
-		_, err = w.Runs.Create(ctx, w.admin, penstock.RunRequest{Prompt: "go", AgentIdentityUID: agentUID(w.t, f, "lead"), Config: &penstock.Config{Harness: keyed}}, penstock.SourceAPI)
-		refused("a run of a factory", err, "/config/secrets as the factory has it: the secret NODE_OPTIONS must not become a variable of the harness keyed")
+		_, err = w.Runs.Create(
+			ctx, w.admin,
+			penstock.RunRequest{
+				Prompt: "go", AgentIdentityUID: agentUID(w.t, f, "lead"), Config: &penstock.Config{Harness: keyed},
+			},
+			penstock.SourceAPI,
+		)
+		refused(
+			"a run of a factory", err,
+			"/config/secrets as the factory has it: the secret NODE_OPTIONS must not become a variable of the harness keyed",
+		)
 		automation := clockAutomation("a", "@daily")
 		automation.Harness, automation.Secrets = &penstock.Harness{Type: "keyed", ModelID: "m"}, &[]string{"SSL_CERT_DIR"}
 		_, err = w.Resources.CreateAutomation(ctx, w.admin, f.UID, automation)
@@ -62,7 +82,9 @@ func TestRunsSetNoVariablesThatLeadKeysAway(t *testing.T) {
 			config.Harness = &penstock.Harness{Type: harness}
 			w.create(penstock.RunRequest{Prompt: "go", Config: &config})
 		}
-		config = penstock.Config{Harness: keyed, Env: map[string]string{"COLOUR": "blue", "ACME_API_KEY": "own"}, MCPServers: map[string]penstock.MCPServer{
+		config = penstock.Config{Harness: keyed, Env: map[string]string{
+			"COLOUR": "blue", "ACME_API_KEY": "own",
+		}, MCPServers: map[string]penstock.MCPServer{
 			"x": {Command: "x", Env: map[string]string{"NODE_OPTIONS": "${{ secrets.NODE_OPTIONS }}"}},
 		}}
 		w.create(penstock.RunRequest{Prompt: "go", Config: &config})

@@ -114,7 +114,10 @@ func (h *hooks) setSecret(name, value string) {
 
 // signature asks for a webhook whose deliveries are signed.
 func signature(name, scheme string, secret *string) penstock.WebhookRequest {
-	return penstock.WebhookRequest{Name: &name, AuthMode: new(penstock.AuthSignature), SignatureScheme: new(penstock.SignatureScheme(scheme)), Secret: secret}
+	return penstock.WebhookRequest{
+		Name: &name, AuthMode: new(penstock.AuthSignature), SignatureScheme: new(penstock.SignatureScheme(scheme)),
+		Secret: secret,
+	}
 }
 
 func named(name string, mode penstock.AuthMode) penstock.WebhookRequest {
@@ -131,9 +134,16 @@ func TestWebhookIsCreatedWithASecretThatIsShownOnce(t *testing.T) {
 		later  string
 	}{
 		{"a token, when nothing is said", penstock.WebhookRequest{Name: new(" Deploy  Events ")}, token, "", ""},
-		{"a token that is given", penstock.WebhookRequest{Name: new("deploy-events"), Secret: new("of-old-and-long-1")}, regexp.MustCompile("^of-old-and-long-1$"), "", ""},
+		{
+			"a token that is given",
+			penstock.WebhookRequest{Name: new("deploy-events"), Secret: new("of-old-and-long-1")},
+			regexp.MustCompile("^of-old-and-long-1$"), "", "",
+		},
 		{"a token in the URL", named("deploy-events", penstock.AuthURLToken), token, "/{secret}", "/{token}"},
-		{"a signature", signature("deploy-events", "github", new("given-by-a-person")), regexp.MustCompile("^given-by-a-person$"), "", ""},
+		{
+			"a signature", signature("deploy-events", "github", new("given-by-a-person")),
+			regexp.MustCompile("^given-by-a-person$"), "", "",
+		},
 		{"a generated signing secret", signature("deploy-events", "standard_webhooks", nil), whsec, "", ""},
 		{"another generated signing secret", signature("deploy-events", "svix", nil), whsec, "", ""},
 		{"a signature whose secret comes later", signature("deploy-events", "stripe", nil), nil, "", ""},
@@ -145,9 +155,12 @@ func TestWebhookIsCreatedWithASecretThatIsShownOnce(t *testing.T) {
 				pending := tt.secret == nil
 				want := penstock.Webhook{
 					UID: made.UID, Name: "deploy-events", Label: strings.TrimSpace(*tt.req.Name), AuthMode: penstock.AuthToken,
-					SecretName: "DEPLOY_EVENTS_WEBHOOK_SECRET", SecretRefresh: penstock.RefreshApply, Enabled: !pending, PendingSecret: pending,
-					IngressURL: "https://penstock.test/webhooks/w/" + made.UID + strings.ReplaceAll(tt.url, "{secret}", made.Secret),
-					Secrets:    []penstock.WebhookSecret{{}}, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt, Secret: made.Secret,
+					SecretName: "DEPLOY_EVENTS_WEBHOOK_SECRET", SecretRefresh: penstock.RefreshApply, Enabled: !pending,
+					PendingSecret: pending,
+					IngressURL: "https://penstock.test/webhooks/w/" + made.UID + strings.ReplaceAll(
+						tt.url, "{secret}", made.Secret,
+					),
+					Secrets: []penstock.WebhookSecret{{}}, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt, Secret: made.Secret,
 				}
 				if pending {
 					want.Secrets = []penstock.WebhookSecret{}
@@ -205,31 +218,87 @@ func TestWebhookIsRefused(t *testing.T) {
 		{"a name with control characters", penstock.WebhookRequest{Name: new("a\x1b[31mb\r\nc")}, "/name"},
 		{"a name of 64 characters", penstock.WebhookRequest{Name: new(strings.Repeat("n", 64))}, "/name"},
 		{"a name of 10,000 bytes", penstock.WebhookRequest{Name: new(strings.Repeat("n", 10_000))}, "/name"},
-		{"a name of 10,000 spaces and a letter", penstock.WebhookRequest{Name: new("a" + strings.Repeat(" ", 10_000) + "b")}, "/name"},
+		{
+			"a name of 10,000 spaces and a letter",
+			penstock.WebhookRequest{Name: new("a" + strings.Repeat(" ", 10_000) + "b")},
+			"/name",
+		},
 		{"an unknown mode", named("x", "password"), "/auth_mode"},
 		{"a signature without a scheme", named("x", penstock.AuthSignature), "/signature_scheme"},
 		{"an unknown scheme", signature("x", "gihub", nil), "/signature_scheme"},
-		{"a scheme for a token", with(func(r *penstock.WebhookRequest) { r.SignatureScheme = new(penstock.SignatureScheme("github")) }), "/signature_scheme"},
+		{
+			"a scheme for a token",
+			with(func(r *penstock.WebhookRequest) { r.SignatureScheme = new(penstock.SignatureScheme("github")) }),
+			"/signature_scheme",
+		},
 		{"a signature object for a token", with(func(r *penstock.WebhookRequest) { r.Signature = &hmac }), "/signature"},
 		{"custom_hmac without one", signature("x", "custom_hmac", new("s")), "/signature"},
-		{"custom_hmac that signs no body", custom(penstock.Signature{Header: "X-Sig", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "x"}), "/signature/template"},
-		{"custom_hmac in the header that has the key", custom(penstock.Signature{Header: "Authorization", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "{body}"}), "/signature/header"},
-		{"a signature object for github", with(func(r *penstock.WebhookRequest) { *r = signature("x", "github", new("s")); r.Signature = &hmac }), "/signature"},
+		{
+			"custom_hmac that signs no body",
+			custom(penstock.Signature{Header: "X-Sig", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "x"}),
+			"/signature/template",
+		},
+		{
+			"custom_hmac in the header that has the key",
+			custom(
+				penstock.Signature{Header: "Authorization", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "{body}"},
+			),
+			"/signature/header",
+		},
+		{
+			"a signature object for github",
+			with(func(r *penstock.WebhookRequest) { *r = signature("x", "github", new("s")); r.Signature = &hmac }),
+			"/signature",
+		},
 		{"a secret that is none of its scheme", signature("x", "svix", new("whsec_!")), "/secret"},
 		{"a secret with a line end", signature("x", "github", new("s\n")), "/secret"},
 		{"an empty secret", signature("x", "github", new("")), "/secret"},
 		{"a token with a space", with(func(r *penstock.WebhookRequest) { r.Secret = new("a b") }), "/secret"},
-		{"a token of the URL with a slash", with(func(r *penstock.WebhookRequest) { *r = named("x", penstock.AuthURLToken); r.Secret = new("a/b") }), "/secret"},
-		{"a token of the URL that leads up", with(func(r *penstock.WebhookRequest) { *r = named("x", penstock.AuthURLToken); r.Secret = new("..") }), "/secret"},
-		{"a name of a secret that is none", with(func(r *penstock.WebhookRequest) { r.SecretName = new("a-b") }), "/secret_name"},
-		{"an id in the Cookie", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("cookie") }), "/delivery_id_header"},
-		{"an id in the Authorization", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("AUTHORIZATION") }), "/delivery_id_header"},
-		{"an id in a key of an API", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Api-Key") }), "/delivery_id_header"},
-		{"an id in a token", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("x-auth-token") }), "/delivery_id_header"},
-		{"an id in a header of the connection", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("transfer-encoding") }), "/delivery_id_header"},
-		{"an id in the signature", with(func(r *penstock.WebhookRequest) { *r = custom(hmac); r.DeliveryIDHeader = new("x-sig") }), "/delivery_id_header"},
-		{"an id in no header", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("a b") }), "/delivery_id_header"},
-		{"an unknown refresh", with(func(r *penstock.WebhookRequest) { r.SecretRefresh = new(penstock.SecretRefresh("never")) }), "/secret_refresh"},
+		{
+			"a token of the URL with a slash",
+			with(func(r *penstock.WebhookRequest) { *r = named("x", penstock.AuthURLToken); r.Secret = new("a/b") }), "/secret",
+		},
+		{
+			"a token of the URL that leads up",
+			with(func(r *penstock.WebhookRequest) { *r = named("x", penstock.AuthURLToken); r.Secret = new("..") }), "/secret",
+		},
+		{
+			"a name of a secret that is none", with(func(r *penstock.WebhookRequest) { r.SecretName = new("a-b") }),
+			"/secret_name",
+		},
+		{
+			"an id in the Cookie", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("cookie") }),
+			"/delivery_id_header",
+		},
+		{
+			"an id in the Authorization", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("AUTHORIZATION") }),
+			"/delivery_id_header",
+		},
+		{
+			"an id in a key of an API", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Api-Key") }),
+			"/delivery_id_header",
+		},
+		{
+			"an id in a token", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("x-auth-token") }),
+			"/delivery_id_header",
+		},
+		{
+			"an id in a header of the connection",
+			with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("transfer-encoding") }), "/delivery_id_header",
+		},
+		{
+			"an id in the signature",
+			with(func(r *penstock.WebhookRequest) { *r = custom(hmac); r.DeliveryIDHeader = new("x-sig") }),
+			"/delivery_id_header",
+		},
+		{
+			"an id in no header", with(func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("a b") }),
+			"/delivery_id_header",
+		},
+		{
+			"an unknown refresh",
+			with(func(r *penstock.WebhookRequest) { r.SecretRefresh = new(penstock.SecretRefresh("never")) }), "/secret_refresh",
+		},
 		{"all at once", with(func(r *penstock.WebhookRequest) {
 			*r = named("", "x")
 			r.SecretName, r.DeliveryIDHeader, r.SecretRefresh = new("-"), new("Cookie"), new(penstock.SecretRefresh("x"))
@@ -313,9 +382,13 @@ func TestWebhookReusesASecretThatIsNamed(t *testing.T) {
 		if err != nil || own.Secret == "" || own.SecretName != "OWN" {
 			h.t.Errorf("a name that is free: got %+v, %v", own, err)
 		}
-		wantCode(h.t, h.Secrets.Delete(ctx, h.admin, "SHARED"), penstock.CodeConflict, `the webhook "w-shared" of the factory "acme"`)
+		wantCode(
+			h.t, h.Secrets.Delete(ctx, h.admin, "SHARED"), penstock.CodeConflict, `the webhook "w-shared" of the factory "acme"`,
+		)
 		secret, err := h.Secrets.Read(ctx, h.admin, "SHARED")
-		want := []penstock.SecretUser{{Type: penstock.SecretOfWebhook, UID: shared.UID, Name: "w-shared", FactoryUID: h.factory, FactoryName: "acme"}}
+		want := []penstock.SecretUser{
+			{Type: penstock.SecretOfWebhook, UID: shared.UID, Name: "w-shared", FactoryUID: h.factory, FactoryName: "acme"},
+		}
 		if diff := cmp.Diff(want, secret.UsedBy); diff != "" || err != nil {
 			h.t.Errorf("users of the secret, -want +got (%v):\n%s", err, diff)
 		}
@@ -329,7 +402,9 @@ func TestFactoryHasSoManyWebhooks(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range tried {
 			all.Go(func() {
-				_, errs[i] = h.Resources.CreateWebhook(h.t.Context(), h.admin, h.factory, named(fmt.Sprintf("w%d", i), penstock.AuthToken))
+				_, errs[i] = h.Resources.CreateWebhook(
+					h.t.Context(), h.admin, h.factory, named(fmt.Sprintf("w%d", i), penstock.AuthToken),
+				)
 			})
 		}
 		all.Wait()
@@ -387,7 +462,10 @@ func TestWebhookOfAnotherDoesNotExist(t *testing.T) {
 			_, read := h.Webhooks.Read(ctx, tt.p, tt.factory, tt.uid)
 			_, update := h.Resources.UpdateWebhook(ctx, tt.p, tt.factory, tt.uid, penstock.WebhookRequest{Enabled: new(false)})
 			_, rotate := h.Resources.RotateWebhookSecret(ctx, tt.p, tt.factory, tt.uid, penstock.RotateRequest{})
-			for what, err := range map[string]error{"read": read, "update": update, "rotate": rotate, "delete": h.Resources.DeleteWebhook(ctx, tt.p, tt.factory, tt.uid)} {
+			for what, err := range map[string]error{
+				"read": read, "update": update, "rotate": rotate,
+				"delete": h.Resources.DeleteWebhook(ctx, tt.p, tt.factory, tt.uid),
+			} {
 				wantCode(h.t, err, tt.code, "")
 				if tt.code == penstock.CodeNotFound && err.Error() != penstock.NotFound("webhook", tt.uid).Error() {
 					h.t.Errorf("%s: got %v, which tells more than that there is none", what, err)
@@ -414,7 +492,9 @@ func TestWebhookEnds(t *testing.T) {
 		if err := h.Resources.DeleteWebhook(ctx, h.admin, h.factory, w.UID); err != nil {
 			h.t.Fatal(err)
 		}
-		if f, err := h.Factories.Read(ctx, h.admin, h.factory); err != nil || f.Definition.Revision != 3 || f.WebhookCount != 0 {
+		if f, err := h.Factories.Read(
+			ctx, h.admin, h.factory,
+		); err != nil || f.Definition.Revision != 3 || f.WebhookCount != 0 {
 			h.t.Errorf("got %+v, %v, want the factory's third revision: made, webhook made, webhook deleted", f, err)
 		}
 		if after, err := h.TeamVersion(ctx); after <= before || err != nil {
@@ -435,7 +515,9 @@ func TestCreateOfAWebhookIsAnsweredAgainWithItsSecret(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		i := once("k", "body")
 		i.OneTimeSecret = true
-		made, err := h.Resources.CreateWebhook(access.WithIdempotency(h.t.Context(), i), h.admin, h.factory, named("x", penstock.AuthURLToken))
+		made, err := h.Resources.CreateWebhook(
+			access.WithIdempotency(h.t.Context(), i), h.admin, h.factory, named("x", penstock.AuthURLToken),
+		)
 		if err != nil {
 			h.t.Fatal(err)
 		}

@@ -23,7 +23,9 @@ func TestWebhookIsFinishedByItsSecret(t *testing.T) {
 		w := h.hook(signature("x", "stripe", nil))
 		_, err := h.Resources.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{Enabled: new(true)})
 		wantCode(h.t, err, penstock.CodeConflict, "waits for its secret")
-		if got := h.update(w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-Id")}); !got.PendingSecret || got.Enabled || got.DeliveryIDHeader != "X-Id" {
+		if got := h.update(
+			w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-Id")},
+		); !got.PendingSecret || got.Enabled || got.DeliveryIDHeader != "X-Id" {
 			h.t.Errorf("another change: got %+v, want it to wait still", got)
 		}
 		got := h.update(w.UID, penstock.WebhookRequest{Secret: new("whsec_live_0123456789")})
@@ -32,20 +34,28 @@ func TestWebhookIsFinishedByItsSecret(t *testing.T) {
 		}
 		h.values(w.UID, "whsec_live_0123456789")
 		h.managed(w.SecretName, "whsec_live_0123456789")
-		_, err = h.Resources.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{Secret: new("another-secret-of-it")})
+		_, err = h.Resources.UpdateWebhook(
+			ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{Secret: new("another-secret-of-it")},
+		)
 		wantCode(h.t, err, penstock.CodeConflict, "rotate-secret")
 
 		off := h.hook(signature("y", "stripe", nil))
-		if got := h.update(off.UID, penstock.WebhookRequest{Secret: new("secret-of-sixteen"), Enabled: new(false)}); got.Enabled || got.PendingSecret {
+		if got := h.update(
+			off.UID, penstock.WebhookRequest{Secret: new("secret-of-sixteen"), Enabled: new(false)},
+		); got.Enabled || got.PendingSecret {
 			h.t.Errorf("got %+v, want it finished and not enabled", got)
 		}
 		bad := h.hook(signature("z", "discord", nil))
-		_, err = h.Resources.UpdateWebhook(ctx, h.admin, h.factory, bad.UID, penstock.WebhookRequest{Secret: new("no key, but long enough")})
+		_, err = h.Resources.UpdateWebhook(
+			ctx, h.admin, h.factory, bad.UID, penstock.WebhookRequest{Secret: new("no key, but long enough")},
+		)
 		wantCode(h.t, err, penstock.CodeInvalidRequest, "public key")
 		if strings.Contains(err.Error(), "but long enough") {
 			h.t.Errorf("the error repeats the secret: %v", err)
 		}
-		rotated := h.rotate(h.hook(signature("r", "github", nil)).UID, penstock.RotateRequest{Secret: new("secret by rotation")})
+		rotated := h.rotate(
+			h.hook(signature("r", "github", nil)).UID, penstock.RotateRequest{Secret: new("secret by rotation")},
+		)
 		if !rotated.Enabled || rotated.PendingSecret || rotated.Secret != "secret by rotation" {
 			h.t.Errorf("by rotation: got %+v", rotated)
 		}
@@ -74,7 +84,9 @@ func TestWebhookKeepsItsSecretUntilItIsSwitched(t *testing.T) {
 		inURL := h.hook(named("y", penstock.AuthURLToken))
 		h.setSecret(inURL.SecretName, "not/safe-in-a-path")
 		h.update(inURL.UID, penstock.WebhookRequest{Enabled: new(false)})
-		_, err := h.Resources.UpdateWebhook(h.t.Context(), h.admin, h.factory, inURL.UID, penstock.WebhookRequest{Enabled: new(true)})
+		_, err := h.Resources.UpdateWebhook(
+			h.t.Context(), h.admin, h.factory, inURL.UID, penstock.WebhookRequest{Enabled: new(true)},
+		)
 		wantCode(h.t, err, penstock.CodeConflict, "A-Z, a-z, 0-9")
 		h.values(inURL.UID, inURL.Secret)
 	})
@@ -117,7 +129,9 @@ func TestWebhookFollowsItsSecretAtOnce(t *testing.T) {
 
 		late := h.hook(signature("late", "github", nil))
 		h.setSecret(late.SecretName, "the-value-of-late")
-		if got := h.update(late.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)}); !got.Enabled || got.PendingSecret {
+		if got := h.update(
+			late.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)},
+		); !got.Enabled || got.PendingSecret {
 			h.t.Errorf("got %+v, want it to take the value that is there", got)
 		}
 		h.values(late.UID, "the-value-of-late")
@@ -192,8 +206,14 @@ func TestWebhookGetsANewSecret(t *testing.T) {
 		{"a token that is not safe in the URL", named("x", penstock.AuthURLToken), new("a%2F"), penstock.CodeInvalidRequest},
 		{"a signing secret", signature("x", "standard_webhooks", nil), nil, ""},
 		{"a signing secret that is given", signature("x", "github", new("old-one-of-github")), new("given-by-a-person"), ""},
-		{"a signing secret that only the sender makes", signature("x", "github", new("old-one-of-github")), nil, penstock.CodeInvalidRequest},
-		{"a signing secret that is none", signature("x", "standard_webhooks", nil), new("whsec_*"), penstock.CodeInvalidRequest},
+		{
+			"a signing secret that only the sender makes", signature("x", "github", new("old-one-of-github")), nil,
+			penstock.CodeInvalidRequest,
+		},
+		{
+			"a signing secret that is none", signature("x", "standard_webhooks", nil), new("whsec_*"),
+			penstock.CodeInvalidRequest,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -202,7 +222,9 @@ func TestWebhookGetsANewSecret(t *testing.T) {
 				w := h.hook(tt.req)
 				old := w.Secret
 				before, _ := h.TeamVersion(ctx)
-				got, err := h.Resources.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{Secret: tt.given})
+				got, err := h.Resources.RotateWebhookSecret(
+					ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{Secret: tt.given},
+				)
 				if penstock.CodeOf(err) != tt.code || tt.code == "" && err != nil {
 					h.t.Fatalf("got %v, want %q", err, tt.code)
 				}
@@ -235,7 +257,9 @@ func TestWebhookSecretsOverlap(t *testing.T) {
 		ctx := h.t.Context()
 		w := h.hook(named("x", penstock.AuthToken))
 		for _, seconds := range []int64{-1, penstock.MaxOverlapSeconds + 1} {
-			_, err := h.Resources.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: seconds})
+			_, err := h.Resources.RotateWebhookSecret(
+				ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: seconds},
+			)
 			wantCode(h.t, err, penstock.CodeInvalidRequest, "/overlap_seconds")
 		}
 		if err := h.SignedWith(ctx, w.UID); err != nil {
@@ -247,7 +271,9 @@ func TestWebhookSecretsOverlap(t *testing.T) {
 		h.managed(w.SecretName, second.Secret)
 		secrets := h.read(w.UID).Secrets
 		end := now.Add(penstock.MaxOverlapSeconds * time.Second)
-		if len(secrets) != 2 || secrets[0] != (penstock.WebhookSecret{}) || secrets[1].Index != 1 || secrets[1].LastUsedAt == 0 ||
+		if len(
+			secrets,
+		) != 2 || secrets[0] != (penstock.WebhookSecret{}) || secrets[1].Index != 1 || secrets[1].LastUsedAt == 0 ||
 			secrets[1].ExpiresAt < end || secrets[1].ExpiresAt > end.Add(time.Minute) {
 			h.t.Errorf("got %+v, want the old one, once used, to end at %v", secrets, end)
 		}
@@ -272,11 +298,16 @@ func TestSharedSecretIsNotRotated(t *testing.T) {
 		first.SecretName, second.SecretName = new("SHARED"), new("SHARED")
 		w := h.hook(first)
 		h.hook(second)
-		agent, err := h.Resources.CreateIdentity(ctx, h.admin, penstock.IdentityRequest{Name: new("reviewer"), Secrets: &[]penstock.NamedSecret{{Name: w.SecretName}}})
+		agent, err := h.Resources.CreateIdentity(
+			ctx, h.admin,
+			penstock.IdentityRequest{Name: new("reviewer"), Secrets: &[]penstock.NamedSecret{{Name: w.SecretName}}},
+		)
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		_, err = h.Resources.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{Secret: new("next-of-the-shared")})
+		_, err = h.Resources.RotateWebhookSecret(
+			ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{Secret: new("next-of-the-shared")},
+		)
 		wantCode(h.t, err, penstock.CodeConflict, "as well")
 		for _, user := range []string{`the agent "reviewer"`, `the webhook "y" of the factory "acme"`} {
 			if !strings.Contains(err.Error(), user) {
@@ -313,7 +344,9 @@ func TestWebhookFollowsItsSecretWhateverMeets(t *testing.T) {
 				case 1:
 					_, err = h.Secrets.Set(ctx, h.admin, w.SecretName, &value)
 				case 2:
-					_, err = h.Resources.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-" + value)})
+					_, err = h.Resources.UpdateWebhook(
+						ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-" + value)},
+					)
 				default:
 					other := named(value, penstock.AuthToken)
 					_, err = h.Resources.CreateWebhook(ctx, h.admin, h.factory, other)
@@ -360,7 +393,10 @@ func TestWebhookSecretsAreSealedAgain(t *testing.T) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		again := &hooks{&world{Service: service.New(service.Options{Store: db, Keyset: fresh}), t: h.t, url: h.url, admin: h.admin}, h.factory}
+		again := &hooks{
+			&world{Service: service.New(service.Options{Store: db, Keyset: fresh}), t: h.t, url: h.url, admin: h.admin},
+			h.factory,
+		}
 		again.values(w.UID, present.Secret, w.Secret)
 		again.managed(w.SecretName, present.Secret)
 	})

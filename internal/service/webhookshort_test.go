@@ -26,7 +26,9 @@ func TestWebhooksTakeNoShortSecrets(t *testing.T) {
 		h.secret("SHORT", new(short))
 		h.secret("LONG", new(enough))
 		for name, req := range map[string]penstock.WebhookRequest{
-			"token": named("token", penstock.AuthToken), "url-token": named("url-token", penstock.AuthURLToken), "github": signature("github", "github", nil),
+			"token": named("token", penstock.AuthToken), "url-token": named(
+				"url-token", penstock.AuthURLToken,
+			), "github": signature("github", "github", nil),
 		} {
 			req.Secret = new(short)
 			_, err := h.Resources.CreateWebhook(ctx, h.admin, h.factory, req)
@@ -63,12 +65,17 @@ func TestFilesNameNoShortSecrets(t *testing.T) {
 		h.secret("SHORT", new(short))
 		files := with(team(), "webhooks/ci.yaml", "secretName: SHORT\n")
 		_, err := h.Factories.Apply(ctx, h.admin, h.factory, factory.ApplyRequest{Files: files})
-		wantCode(h.t, err, penstock.CodeInvalidDefinition, "webhooks/ci.yaml:1:13: FF_INVALID_VALUE the value of the secret SHORT has fewer than 16 characters: a webhook needs a longer one")
+		wantCode(
+			h.t, err, penstock.CodeInvalidDefinition,
+			"webhooks/ci.yaml:1:13: FF_INVALID_VALUE the value of the secret SHORT has fewer than 16 characters: a webhook needs a longer one",
+		)
 		h.values(h.webhooks()[0].UID, "the-value-of-CI_TOKEN")
 
 		// The value of a secret that a webhook has already is changed.
 		h.setSecret("CI_TOKEN", short)
-		_, err = h.Factories.Apply(ctx, h.admin, h.factory, factory.ApplyRequest{Files: with(team(), "README.md", "# More\n")})
+		_, err = h.Factories.Apply(
+			ctx, h.admin, h.factory, factory.ApplyRequest{Files: with(team(), "README.md", "# More\n")},
+		)
 		wantCode(h.t, err, penstock.CodeInvalidDefinition, "the value of the secret CI_TOKEN has fewer than 16 characters")
 	})
 }

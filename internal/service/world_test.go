@@ -45,8 +45,12 @@ func worlds(t *testing.T, change func(*service.Options), test func(w *world)) {
 			t.Fatal(err)
 		}
 		o := service.Options{
-			Store: s, Blobs: blobs, Keyset: keyset, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), PublicURL: "https://penstock.test",
-			Models: penstock.Models(), Defaults: penstock.Config{ModelID: penstock.ModelOffline, Harness: &penstock.Harness{Type: penstock.HarnessBuiltin}},
+			Store: s, Blobs: blobs, Keyset: keyset, Log: slog.New(
+				slog.NewTextHandler(t.Output(), nil),
+			), PublicURL: "https://penstock.test",
+			Models: penstock.Models(), Defaults: penstock.Config{
+				ModelID: penstock.ModelOffline, Harness: &penstock.Harness{Type: penstock.HarnessBuiltin},
+			},
 		}
 		if change != nil {
 			change(&o)
@@ -108,7 +112,9 @@ func (w *world) mustBe(id string, want penstock.State) penstock.Run {
 }
 
 var anyWorker = penstock.Claim{
-	WorkerID: "w1", Host: "here", Local: true, Harnesses: []string{penstock.HarnessBuiltin, penstock.HarnessCommand}, Capacity: 100, Wait: 10 * time.Second,
+	WorkerID: "w1", Host: "here", Local: true, Harnesses: []string{
+		penstock.HarnessBuiltin, penstock.HarnessCommand,
+	}, Capacity: 100, Wait: 10 * time.Second,
 }
 
 func (w *world) claim() penstock.Assignment {
@@ -149,7 +155,10 @@ func (w *world) finish(l penstock.Lease, r penstock.Result) []penstock.Prompt {
 
 func (w *world) say(l penstock.Lease, id, text string) {
 	w.t.Helper()
-	m := penstock.NewDraft(penstock.EventMessage, penstock.Now(), penstock.Message{ID: id, Role: penstock.RoleAssistant, Content: []penstock.Block{penstock.Text(text)}})
+	m := penstock.NewDraft(
+		penstock.EventMessage, penstock.Now(),
+		penstock.Message{ID: id, Role: penstock.RoleAssistant, Content: []penstock.Block{penstock.Text(text)}},
+	)
 	if err := w.Executions.Control().Append(w.t.Context(), l, []penstock.Draft{m}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -164,7 +173,9 @@ func (w *world) followUp(id, message string) {
 
 func (w *world) saveSession(l penstock.Lease) {
 	w.t.Helper()
-	u := penstock.Upload{ID: penstock.NewID(), Session: &penstock.SavedSession{SessionID: "s", Harness: penstock.HarnessBuiltin}}
+	u := penstock.Upload{
+		ID: penstock.NewID(), Session: &penstock.SavedSession{SessionID: "s", Harness: penstock.HarnessBuiltin},
+	}
 	if _, err := w.Executions.Control().Save(w.t.Context(), l, u, strings.NewReader("home")); err != nil {
 		w.t.Fatal(err)
 	}
@@ -201,7 +212,9 @@ func readAll(t *testing.T, r io.ReadCloser) string {
 }
 
 // RunConversation reads all of the conversation of a run at once.
-func (w *world) RunConversation(ctx context.Context, p penstock.Principal, runID string) (penstock.Conversation, error) {
+func (w *world) RunConversation(
+	ctx context.Context, p penstock.Principal, runID string,
+) (penstock.Conversation, error) {
 	c, err := w.Runs.RunConversation(ctx, p, runID)
 	return whole(ctx, c, err)
 }

@@ -118,10 +118,16 @@ func checkHeaderName(name string) string {
 // name, as a word of it, and as the word before Key.
 var (
 	credentialParts = []string{
-		"apikey", "assertion", "authent", "authoriz", "bearer", "cookie", "credential", "hmac", "jwt", "oidc", "passphrase", "passw", "secret", "session", "signature", "token",
+		"apikey", "assertion", "authent", "authoriz", "bearer", "cookie", "credential", "hmac", "jwt", "oidc", "passphrase",
+		"passw", "secret", "session", "signature", "token",
 	}
-	credentialWords = []string{"auth", "csrf", "digest", "login", "otp", "pass", "pat", "pin", "sid", "sig", "sign", "xsrf"}
-	credentialKeys  = []string{"access", "api", "app", "application", "client", "function", "functions", "master", "private", "shared", "subscription"}
+	credentialWords = []string{
+		"auth", "csrf", "digest", "login", "otp", "pass", "pat", "pin", "sid", "sig", "sign", "xsrf",
+	}
+	credentialKeys = []string{
+		"access", "api", "app", "application", "client", "function", "functions", "master", "private", "shared",
+		"subscription",
+	}
 )
 
 // carriesCredential reports whether a header is one for credentials, judged by its

@@ -10,8 +10,9 @@ import (
 // internal/webhook/testdata; nothing else knows of it.
 var presets = []Preset{
 	{
-		Scheme: penstock.SchemeStandardWebhooks, Sender: "Standard Webhooks", SecretGenerated: true, Forms: standardWebhooks(),
-		Hint: "The sender's webhook settings show a secret that begins with whsec_ (or a public key, whpk_), or take the one that is made here.",
+		Scheme: penstock.SchemeStandardWebhooks, Sender: "Standard Webhooks", SecretGenerated: true,
+		Forms: standardWebhooks(),
+		Hint:  "The sender's webhook settings show a secret that begins with whsec_ (or a public key, whpk_), or take the one that is made here.",
 	},
 	{
 		Scheme: "svix", Sender: "Svix", SecretGenerated: true, Forms: standardWebhooks(),
@@ -24,49 +25,64 @@ var presets = []Preset{
 	{
 		Scheme: penstock.SchemeGitLab, Sender: "GitLab", Forms: append(
 			standardWebhooks()[:1:1],
-			Form{Signature: penstock.Signature{Header: "X-Gitlab-Token", KeyForm: KeyText}, Algorithm: AlgorithmToken, IDHeader: "Idempotency-Key"},
+			Form{
+				Signature: penstock.Signature{Header: "X-Gitlab-Token", KeyForm: KeyText}, Algorithm: AlgorithmToken,
+				IDHeader: "Idempotency-Key",
+			},
 		),
 		Hint: "The webhook's settings at GitLab take a secret token of your own, or show a signing token that begins with whsec_.",
 	},
 	{
-		Scheme: "stripe", Sender: "Stripe", SecretAfterURL: true, Forms: hmacHex("Stripe-Signature", "v1=").list(",").field("t", "{timestamp}.{body}").idBody("id"),
-		Hint: "Stripe's Workbench shows it on the endpoint's page as Signing secret; enter the whole whsec_….",
+		Scheme: "stripe", Sender: "Stripe", SecretAfterURL: true,
+		Forms: hmacHex("Stripe-Signature", "v1=").list(",").field("t", "{timestamp}.{body}").idBody("id"),
+		Hint:  "Stripe's Workbench shows it on the endpoint's page as Signing secret; enter the whole whsec_….",
 	},
 	{
 		Scheme: "sentry", Sender: "Sentry", Forms: hmacHex("Sentry-Hook-Signature", "").idHeader("Request-ID"),
 		Hint: "Settings, Custom Integrations, the integration's Client Secret.",
 	},
 	{
-		Scheme: "pagerduty", Sender: "PagerDuty", SecretAfterURL: true, Forms: hmacHex("X-PagerDuty-Signature", "v1=").list(",").idHeader("X-Webhook-Id"),
+		Scheme: "pagerduty", Sender: "PagerDuty", SecretAfterURL: true, Forms: hmacHex(
+			"X-PagerDuty-Signature", "v1=",
+		).list(",").idHeader("X-Webhook-Id"),
 		Hint: "PagerDuty shows it once, after the webhook subscription was added.",
 	},
 	{
-		Scheme: "vercel", Sender: "Vercel", SecretAfterURL: true, Forms: hmacHex("x-vercel-signature", "").hash("sha1").idBody("id"),
-		Hint: "Vercel shows it once, after the webhook was created; for an integration it is the Client Secret.",
+		Scheme: "vercel", Sender: "Vercel", SecretAfterURL: true,
+		Forms: hmacHex("x-vercel-signature", "").hash("sha1").idBody("id"),
+		Hint:  "Vercel shows it once, after the webhook was created; for an integration it is the Client Secret.",
 	},
 	{
-		Scheme: penstock.SchemeSlack, Sender: "Slack", Forms: hmacHex("X-Slack-Signature", "v0=").timestamp("X-Slack-Request-Timestamp", "v0:{timestamp}:{body}").idBody("event_id"),
+		Scheme: penstock.SchemeSlack, Sender: "Slack", Forms: hmacHex("X-Slack-Signature", "v0=").timestamp(
+			"X-Slack-Request-Timestamp", "v0:{timestamp}:{body}",
+		).idBody("event_id"),
 		Hint: "api.slack.com, your app, Basic Information, Signing Secret.",
 	},
 	{
-		Scheme: "linear", Sender: "Linear", Forms: hmacHex("Linear-Signature", "").bodyTime("webhookTimestamp").idHeader("Linear-Delivery"),
-		Hint: "Settings, API, the webhook's page shows it as Signing secret.",
+		Scheme: "linear", Sender: "Linear",
+		Forms: hmacHex("Linear-Signature", "").bodyTime("webhookTimestamp").idHeader("Linear-Delivery"),
+		Hint:  "Settings, API, the webhook's page shows it as Signing secret.",
 	},
 	{
-		Scheme: "shopify", Sender: "Shopify", SecretAfterURL: true, Forms: hmacBase64("X-Shopify-Hmac-Sha256", "").idHeader("X-Shopify-Webhook-Id"),
-		Hint: "Settings, Notifications, Webhooks shows it below the list; for an app's webhooks it is the app's client secret.",
+		Scheme: "shopify", Sender: "Shopify", SecretAfterURL: true,
+		Forms: hmacBase64("X-Shopify-Hmac-Sha256", "").idHeader("X-Shopify-Webhook-Id"),
+		Hint:  "Settings, Notifications, Webhooks shows it below the list; for an app's webhooks it is the app's client secret.",
 	},
 	{
 		Scheme: "bitbucket", Sender: "Bitbucket", Forms: hmacHex("X-Hub-Signature", "sha256=").idHeader("X-Request-UUID"),
 		Hint: "Make one up and enter it as Secret in the webhook's settings at Bitbucket.",
 	},
 	{
-		Scheme: "jira", Sender: "Jira", Forms: hmacHex("X-Hub-Signature", "sha256=").idHeader("X-Atlassian-Webhook-Identifier"),
+		Scheme: "jira", Sender: "Jira", Forms: hmacHex("X-Hub-Signature", "sha256=").idHeader(
+			"X-Atlassian-Webhook-Identifier",
+		),
 		Hint: "Make one up and enter it as Secret in System, WebHooks at Jira.",
 	},
 	{
 		Scheme: "zendesk", Sender: "Zendesk", SecretAfterURL: true,
-		Forms: hmacBase64("X-Zendesk-Webhook-Signature", "").timestamp("X-Zendesk-Webhook-Signature-Timestamp", "{timestamp}{body}").
+		Forms: hmacBase64("X-Zendesk-Webhook-Signature", "").timestamp(
+			"X-Zendesk-Webhook-Signature-Timestamp", "{timestamp}{body}",
+		).
 			unit(UnitRFC3339, Tolerance).idHeader("X-Zendesk-Webhook-Invocation-Id"),
 		Hint: "Admin Center, Webhooks, the webhook's page: Reveal secret.",
 	},
@@ -83,19 +99,25 @@ var presets = []Preset{
 		Hint: "Make one up and enter it as Secret token in Project Settings, Webhooks.",
 	},
 	{
-		Scheme: "calendly", Sender: "Calendly", Forms: hmacHex("Calendly-Webhook-Signature", "v1=").list(",").field("t", "{timestamp}.{body}"),
+		Scheme: "calendly", Sender: "Calendly", Forms: hmacHex(
+			"Calendly-Webhook-Signature", "v1=",
+		).list(",").field("t", "{timestamp}.{body}"),
 		Hint: "Make one up and give it as signing_key when you create the webhook subscription by Calendly's API.",
 	},
 	{
-		Scheme: "mux", Sender: "Mux", SecretAfterURL: true, Forms: hmacHex("Mux-Signature", "v1=").list(",").field("t", "{timestamp}.{body}").idBody("id"),
-		Hint: "Settings, Webhooks: Show signing secret, once the webhook was created.",
+		Scheme: "mux", Sender: "Mux", SecretAfterURL: true,
+		Forms: hmacHex("Mux-Signature", "v1=").list(",").field("t", "{timestamp}.{body}").idBody("id"),
+		Hint:  "Settings, Webhooks: Show signing secret, once the webhook was created.",
 	},
 	{
-		Scheme: "paddle", Sender: "Paddle", SecretAfterURL: true, Forms: hmacHex("Paddle-Signature", "h1=").list(";").field("ts", "{timestamp}:{body}").idBody("event_id"),
-		Hint: "Developer Tools, Notifications, the destination's secret key, which begins with pdl_ntfset_.",
+		Scheme: "paddle", Sender: "Paddle", SecretAfterURL: true,
+		Forms: hmacHex("Paddle-Signature", "h1=").list(";").field("ts", "{timestamp}:{body}").idBody("event_id"),
+		Hint:  "Developer Tools, Notifications, the destination's secret key, which begins with pdl_ntfset_.",
 	},
 	{
-		Scheme: penstock.SchemeNotion, Sender: "Notion", SecretAfterURL: true, Forms: hmacHex("X-Notion-Signature", "sha256=").idBody("id"),
+		Scheme: penstock.SchemeNotion, Sender: "Notion", SecretAfterURL: true, Forms: hmacHex(
+			"X-Notion-Signature", "sha256=",
+		).idBody("id"),
 		Hint: "Nothing to copy: Notion sends its verification token to the new URL, and the pending webhook takes it.",
 	},
 	{
@@ -111,8 +133,9 @@ var presets = []Preset{
 		Hint: "App Dashboard, App settings, Basic, App secret.",
 	},
 	{
-		Scheme: "woocommerce", Sender: "WooCommerce", Forms: hmacBase64("X-WC-Webhook-Signature", "").idHeader("X-WC-Webhook-Delivery-ID"),
-		Hint: "WooCommerce, Settings, Advanced, Webhooks: the webhook's Secret.",
+		Scheme: "woocommerce", Sender: "WooCommerce",
+		Forms: hmacBase64("X-WC-Webhook-Signature", "").idHeader("X-WC-Webhook-Delivery-ID"),
+		Hint:  "WooCommerce, Settings, Advanced, Webhooks: the webhook's Secret.",
 	},
 	{
 		Scheme: "buildkite", Sender: "Buildkite", Forms: append(
@@ -129,12 +152,16 @@ var presets = []Preset{
 		Hint: "Developer Portal, your application, General Information, Public Key.",
 	},
 	{
-		Scheme: "square", Sender: "Square", SecretAfterURL: true, Forms: hmacBase64("x-square-hmacsha256-signature", "").signs("{url}{body}").idBody("event_id"),
+		Scheme: "square", Sender: "Square", SecretAfterURL: true, Forms: hmacBase64(
+			"x-square-hmacsha256-signature", "",
+		).signs("{url}{body}").idBody("event_id"),
 		Hint: "Developer Console, Webhooks, the subscription's Signature key.",
 	},
 	{
 		Scheme: "hubspot", Sender: "HubSpot",
-		Forms: hmacBase64("X-HubSpot-Signature-v3", "").timestamp("X-HubSpot-Request-Timestamp", "{method}{url}{body}{timestamp}").
+		Forms: hmacBase64("X-HubSpot-Signature-v3", "").timestamp(
+			"X-HubSpot-Request-Timestamp", "{method}{url}{body}{timestamp}",
+		).
 			unit(UnitMilliseconds, Tolerance),
 		Hint: "Your app's Auth page shows it as Client secret.",
 	},
@@ -168,7 +195,9 @@ type layouts []Form
 
 func hmacHex(header, prefix string) layouts {
 	return layouts{{
-		Signature: penstock.Signature{Header: header, Prefix: prefix, Hash: "sha256", Encoding: "hex", KeyForm: KeyText, Template: "{body}"},
+		Signature: penstock.Signature{
+			Header: header, Prefix: prefix, Hash: "sha256", Encoding: "hex", KeyForm: KeyText, Template: "{body}",
+		},
 		Algorithm: AlgorithmHMAC,
 	}}
 }

@@ -41,7 +41,9 @@ func TestSchemesAreThoseOfTheContract(t *testing.T) {
 	if diff := cmp.Diff(strings.Fields(contract), got, sorted); diff != "" {
 		t.Errorf("schemes (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(strings.Fields("stripe pagerduty vercel notion zendesk square paddle mux shopify"), later, sorted); diff != "" {
+	if diff := cmp.Diff(
+		strings.Fields("stripe pagerduty vercel notion zendesk square paddle mux shopify"), later, sorted,
+	); diff != "" {
 		t.Errorf("whose secret comes after the URL (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"standard_webhooks", "svix"}, generated); diff != "" {
@@ -70,7 +72,10 @@ func TestPresetsAreWellFormed(t *testing.T) {
 				t.Errorf("%s: %s %s", preset.Scheme, problem.Pointer, problem.Detail)
 			}
 			if form.SignsTime() != (form.Tolerance > 0) || form.SignsTime() != (form.TimestampUnit != "") {
-				t.Errorf("%s signs a time: %t, with the tolerance %s in %q", preset.Scheme, form.SignsTime(), form.Tolerance, form.TimestampUnit)
+				t.Errorf(
+					"%s signs a time: %t, with the tolerance %s in %q", preset.Scheme, form.SignsTime(), form.Tolerance,
+					form.TimestampUnit,
+				)
 			}
 			if form.IDBody != "" && form.IDHeader != "" {
 				t.Errorf("%s has its id in two places", preset.Scheme)
@@ -98,7 +103,9 @@ func TestFormTellsWhatFollows(t *testing.T) {
 func TestSignatureCheck(t *testing.T) {
 	t.Parallel()
 	good := func(change func(*penstock.Signature)) *penstock.Signature {
-		s := &penstock.Signature{Header: "X-Sig", Prefix: "sha256=", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "{body}"}
+		s := &penstock.Signature{
+			Header: "X-Sig", Prefix: "sha256=", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "{body}",
+		}
 		change(s)
 		return s
 	}
@@ -112,41 +119,119 @@ func TestSignatureCheck(t *testing.T) {
 		"with everything": {custom, good(func(s *penstock.Signature) {
 			s.TimestampHeader, s.Template = "X-T", "v0:{method}{url}{path}{header:X-Id}\n{timestamp}.{body}!"
 		}), ""},
-		"nothing for a known sender":       {"github", nil, ""},
-		"nothing for custom_hmac":          {custom, nil, "/signature is required for custom_hmac"},
-		"empty":                            {custom, &penstock.Signature{}, "/signature/header is required"},
-		"something for a known sender":     {"github", good(func(*penstock.Signature) {}), "/signature is for custom_hmac and grafana only"},
-		"grafana's timestamp header":       {"grafana", &penstock.Signature{TimestampHeader: "X-T"}, ""},
-		"grafana with nothing":             {"grafana", nil, ""},
-		"grafana with nothing in it":       {"grafana", &penstock.Signature{}, ""},
-		"grafana with a hash":              {"grafana", &penstock.Signature{TimestampHeader: "X-T", Hash: "sha256"}, "/signature may have timestamp_header only, for grafana"},
-		"grafana's own signature header":   {"grafana", &penstock.Signature{TimestampHeader: "x-grafana-alerting-signature"}, "/signature/timestamp_header is the header of the signature"},
-		"grafana with Authorization":       {"grafana", &penstock.Signature{TimestampHeader: "authorization"}, "/signature/timestamp_header cannot be Authorization"},
-		"a header with a space":            {custom, good(func(s *penstock.Signature) { s.Header = "X Sig" }), "/signature/header is not the name of a header"},
-		"a header with a line break":       {custom, good(func(s *penstock.Signature) { s.Header = "X-Sig\r\nA" }), "/signature/header is not the name of a header"},
-		"Authorization":                    {custom, good(func(s *penstock.Signature) { s.Header = "Authorization" }), "/signature/header cannot be Authorization"},
-		"cookie, in lower case":            {custom, good(func(s *penstock.Signature) { s.Header = "cookie" }), "/signature/header cannot be Cookie"},
-		"a hop-by-hop header":              {custom, good(func(s *penstock.Signature) { s.Header = "transfer-encoding" }), "/signature/header cannot be Transfer-Encoding"},
-		"a header without end":             {custom, good(func(s *penstock.Signature) { s.Header = strings.Repeat("x", 129) }), "/signature/header is longer than 128 characters"},
-		"a prefix with a control":          {custom, good(func(s *penstock.Signature) { s.Prefix = "v1\n" }), "/signature/prefix must be at most 64 printable ASCII characters"},
-		"no hash":                          {custom, good(func(s *penstock.Signature) { s.Hash = "" }), "/signature/hash must be one of sha1, sha256, sha512"},
-		"md5":                              {custom, good(func(s *penstock.Signature) { s.Hash = "md5" }), "/signature/hash must be one of sha1, sha256, sha512"},
-		"base32":                           {custom, good(func(s *penstock.Signature) { s.Encoding = "base32" }), "/signature/encoding must be one of hex, base64"},
-		"a public key":                     {custom, good(func(s *penstock.Signature) { s.KeyForm = "ed25519" }), "/signature/key_form must be one of text, base64, hex, whsec"},
-		"a template without a body":        {custom, good(func(s *penstock.Signature) { s.Template = "x" }), "/signature/template must have {body} exactly once"},
-		"a template with two bodies":       {custom, good(func(s *penstock.Signature) { s.Template = "{body}{body}" }), "/signature/template must have {body} exactly once"},
-		"an unknown placeholder":           {custom, good(func(s *penstock.Signature) { s.Template = "{body}{id}" }), "/signature/template has {id}, which is none of"},
-		"an argument that is not taken":    {custom, good(func(s *penstock.Signature) { s.Template = "{body:x}" }), "/signature/template has {body:x}, which takes no name"},
-		"a brace that is not closed":       {custom, good(func(s *penstock.Signature) { s.Template = "{body}{" }), "/signature/template has a { without a }"},
-		"a brace that is not opened":       {custom, good(func(s *penstock.Signature) { s.Template = "a}{body}" }), "/signature/template has a } without a {"},
-		"a header that must not be read":   {custom, good(func(s *penstock.Signature) { s.Template = "{header:Cookie}{body}" }), "/signature/template {header:Name}: cannot be Cookie"},
-		"a header without a name":          {custom, good(func(s *penstock.Signature) { s.Template = "{header}{body}" }), "/signature/template {header:Name}: is required"},
-		"the signature signs itself":       {custom, good(func(s *penstock.Signature) { s.Template = "{header:x-sig}{body}" }), "/signature/template signs the signature itself"},
-		"contentful's own":                 {custom, good(func(s *penstock.Signature) { s.Template = "{signed_headers}{body}" }), "/signature/template has {signed_headers}, which is for contentful only"},
-		"a time without a header":          {custom, good(func(s *penstock.Signature) { s.Template = "{timestamp}{body}" }), "/signature/template has {timestamp}, and no timestamp_header says where it is"},
-		"a time that is not signed":        {custom, good(func(s *penstock.Signature) { s.TimestampHeader = "X-T" }), "/signature/template must have {timestamp}"},
-		"the time in the signature header": {custom, good(func(s *penstock.Signature) { s.TimestampHeader, s.Template = "x-sig", "{timestamp}{body}" }), "/signature/timestamp_header is the header of the signature"},
-		"a template without end":           {custom, good(func(s *penstock.Signature) { s.Template = "{body}" + strings.Repeat("x", 1024) }), "/signature/template is longer than 1024 bytes"},
+		"nothing for a known sender": {"github", nil, ""},
+		"nothing for custom_hmac":    {custom, nil, "/signature is required for custom_hmac"},
+		"empty":                      {custom, &penstock.Signature{}, "/signature/header is required"},
+		"something for a known sender": {
+			"github", good(func(*penstock.Signature) {}), "/signature is for custom_hmac and grafana only",
+		},
+		"grafana's timestamp header": {"grafana", &penstock.Signature{TimestampHeader: "X-T"}, ""},
+		"grafana with nothing":       {"grafana", nil, ""},
+		"grafana with nothing in it": {"grafana", &penstock.Signature{}, ""},
+		"grafana with a hash": {
+			"grafana", &penstock.Signature{TimestampHeader: "X-T", Hash: "sha256"},
+			"/signature may have timestamp_header only, for grafana",
+		},
+		"grafana's own signature header": {
+			"grafana", &penstock.Signature{TimestampHeader: "x-grafana-alerting-signature"},
+			"/signature/timestamp_header is the header of the signature",
+		},
+		"grafana with Authorization": {
+			"grafana", &penstock.Signature{TimestampHeader: "authorization"},
+			"/signature/timestamp_header cannot be Authorization",
+		},
+		"a header with a space": {
+			custom, good(func(s *penstock.Signature) { s.Header = "X Sig" }), "/signature/header is not the name of a header",
+		},
+		"a header with a line break": {
+			custom, good(func(s *penstock.Signature) { s.Header = "X-Sig\r\nA" }),
+			"/signature/header is not the name of a header",
+		},
+		"Authorization": {
+			custom, good(func(s *penstock.Signature) { s.Header = "Authorization" }),
+			"/signature/header cannot be Authorization",
+		},
+		"cookie, in lower case": {
+			custom, good(func(s *penstock.Signature) { s.Header = "cookie" }), "/signature/header cannot be Cookie",
+		},
+		"a hop-by-hop header": {
+			custom, good(func(s *penstock.Signature) { s.Header = "transfer-encoding" }),
+			"/signature/header cannot be Transfer-Encoding",
+		},
+		"a header without end": {
+			custom, good(func(s *penstock.Signature) { s.Header = strings.Repeat("x", 129) }),
+			"/signature/header is longer than 128 characters",
+		},
+		"a prefix with a control": {
+			custom, good(func(s *penstock.Signature) { s.Prefix = "v1\n" }),
+			"/signature/prefix must be at most 64 printable ASCII characters",
+		},
+		"no hash": {
+			custom, good(func(s *penstock.Signature) { s.Hash = "" }), "/signature/hash must be one of sha1, sha256, sha512",
+		},
+		"md5": {
+			custom, good(func(s *penstock.Signature) { s.Hash = "md5" }), "/signature/hash must be one of sha1, sha256, sha512",
+		},
+		"base32": {
+			custom, good(func(s *penstock.Signature) { s.Encoding = "base32" }),
+			"/signature/encoding must be one of hex, base64",
+		},
+		"a public key": {
+			custom, good(func(s *penstock.Signature) { s.KeyForm = "ed25519" }),
+			"/signature/key_form must be one of text, base64, hex, whsec",
+		},
+		"a template without a body": {
+			custom, good(func(s *penstock.Signature) { s.Template = "x" }), "/signature/template must have {body} exactly once",
+		},
+		"a template with two bodies": {
+			custom, good(func(s *penstock.Signature) { s.Template = "{body}{body}" }),
+			"/signature/template must have {body} exactly once",
+		},
+		"an unknown placeholder": {
+			custom, good(func(s *penstock.Signature) { s.Template = "{body}{id}" }),
+			"/signature/template has {id}, which is none of",
+		},
+		"an argument that is not taken": {
+			custom, good(func(s *penstock.Signature) { s.Template = "{body:x}" }),
+			"/signature/template has {body:x}, which takes no name",
+		},
+		"a brace that is not closed": {
+			custom, good(func(s *penstock.Signature) { s.Template = "{body}{" }), "/signature/template has a { without a }",
+		},
+		"a brace that is not opened": {
+			custom, good(func(s *penstock.Signature) { s.Template = "a}{body}" }), "/signature/template has a } without a {",
+		},
+		"a header that must not be read": {
+			custom, good(func(s *penstock.Signature) { s.Template = "{header:Cookie}{body}" }),
+			"/signature/template {header:Name}: cannot be Cookie",
+		},
+		"a header without a name": {
+			custom, good(func(s *penstock.Signature) { s.Template = "{header}{body}" }),
+			"/signature/template {header:Name}: is required",
+		},
+		"the signature signs itself": {
+			custom, good(func(s *penstock.Signature) { s.Template = "{header:x-sig}{body}" }),
+			"/signature/template signs the signature itself",
+		},
+		"contentful's own": {
+			custom, good(func(s *penstock.Signature) { s.Template = "{signed_headers}{body}" }),
+			"/signature/template has {signed_headers}, which is for contentful only",
+		},
+		"a time without a header": {
+			custom, good(func(s *penstock.Signature) { s.Template = "{timestamp}{body}" }),
+			"/signature/template has {timestamp}, and no timestamp_header says where it is",
+		},
+		"a time that is not signed": {
+			custom, good(func(s *penstock.Signature) { s.TimestampHeader = "X-T" }), "/signature/template must have {timestamp}",
+		},
+		"the time in the signature header": {
+			custom, good(func(s *penstock.Signature) { s.TimestampHeader, s.Template = "x-sig", "{timestamp}{body}" }),
+			"/signature/timestamp_header is the header of the signature",
+		},
+		"a template without end": {
+			custom, good(func(s *penstock.Signature) { s.Template = "{body}" + strings.Repeat("x", 1024) }),
+			"/signature/template is longer than 1024 bytes",
+		},
 	} {
 		got := ""
 		if problems := signature.Check(test.scheme, test.signature); len(problems) > 0 {
@@ -180,7 +265,9 @@ func TestCheckSecret(t *testing.T) {
 		"a public key that is too short": {"svix", nil, "whpk_dGVzdA==", "the secret is not base64 after whsec_"},
 		"a private key":                  {"svix", nil, "whsk_dGVzdA==", "the secret is not base64 after whsec_"},
 		"nothing after whsec_":           {"svix", nil, "whsec_", "the secret is not base64 after whsec_"},
-		"a passphrase":                   {"standard_webhooks", nil, "correct horse", "the secret is not base64 after whsec_"},
+		"a passphrase": {
+			"standard_webhooks", nil, "correct horse", "the secret is not base64 after whsec_",
+		},
 		"Stripe's whole text":            {"stripe", nil, "whsec_not/base64!", ""},
 		"GitLab's token":                 {"gitlab", nil, "my token", ""},
 		"Discord's key":                  {"discord", nil, publicKey, ""},
@@ -222,20 +309,32 @@ func TestCheckDeliveryIDHeader(t *testing.T) {
 	own := &penstock.Signature{Header: "X-Own-Sig"}
 	for name, want := range map[string]string{
 		"X-Request-Id": "", "Idempotency-Key": "", "webhook-id": "", "X-GitHub-Delivery": "", "Ce-Id": "",
-		"": "is required", "X Id": "is not the name", "authorization": "cannot be Authorization", "Cookie": "cannot be Cookie", "TE": "cannot be Te",
-		"Proxy-Authorization": "cannot be", "Connection": "cannot be", "Keep-Alive": "cannot be", "Upgrade": "cannot be", "Proxy-Authenticate": "cannot be",
-		"Set-Cookie": "a credential", "X-Cookie": "a credential", "X-Api-Key": "a credential", "x-apikey": "a credential", "X-Auth-Token": "a credential",
-		"X-Auth-Key": "a credential", "Private-Token": "a credential", "X-Vault-Token": "a credential", "X-Amz-Security-Token": "a credential",
-		"X-Goog-Api-Key": "a credential", "X-Goog-Iap-Jwt-Assertion": "a credential", "X-Goog-Channel-Token": "a credential", "X-Forwarded-Access-Token": "a credential",
-		"Ocp-Apim-Subscription-Key": "a credential", "X-CSRF-Token": "a credential", "X-Session-Id": "a credential", "Client_Secret": "a credential",
-		"WWW-Authenticate": "a credential", "X-Authorization": "a credential", "X-Signature": "a credential", "X-Twilio-Signature": "a credential", "X-Password": "a credential",
-		"X-Functions-Key": "a credential", "X-Amzn-Oidc-Data": "a credential", "X-PAT": "a credential", "X-User-Pass": "a credential",
-		"X-Passphrase": "a credential", "X-Pin": "a credential", "X-Sid": "a credential", "X-Login": "a credential", "X-Sign": "a credential",
+		"": "is required", "X Id": "is not the name", "authorization": "cannot be Authorization",
+		"Cookie": "cannot be Cookie", "TE": "cannot be Te",
+		"Proxy-Authorization": "cannot be", "Connection": "cannot be", "Keep-Alive": "cannot be", "Upgrade": "cannot be",
+		"Proxy-Authenticate": "cannot be",
+		"Set-Cookie":         "a credential", "X-Cookie": "a credential", "X-Api-Key": "a credential",
+		"x-apikey": "a credential", "X-Auth-Token": "a credential",
+		"X-Auth-Key": "a credential", "Private-Token": "a credential", "X-Vault-Token": "a credential",
+		"X-Amz-Security-Token": "a credential",
+		"X-Goog-Api-Key":       "a credential", "X-Goog-Iap-Jwt-Assertion": "a credential",
+		"X-Goog-Channel-Token": "a credential", "X-Forwarded-Access-Token": "a credential",
+		"Ocp-Apim-Subscription-Key": "a credential", "X-CSRF-Token": "a credential", "X-Session-Id": "a credential",
+		"Client_Secret":    "a credential",
+		"WWW-Authenticate": "a credential", "X-Authorization": "a credential", "X-Signature": "a credential",
+		"X-Twilio-Signature": "a credential", "X-Password": "a credential",
+		"X-Functions-Key": "a credential", "X-Amzn-Oidc-Data": "a credential", "X-PAT": "a credential",
+		"X-User-Pass":  "a credential",
+		"X-Passphrase": "a credential", "X-Pin": "a credential", "X-Sid": "a credential", "X-Login": "a credential",
+		"X-Sign": "a credential",
 		"Digest": "a credential", "X-Path-Id": "", "X-Passenger-Id": "", "X-Side-Id": "", "X-Function-Id": "",
-		"X-Goog-Message-Number": "", "X-Idempotency-Token": "", "X-Request-Key": "", "X-Author-Id": "", "X-Amz-Sns-Message-Id": "", "X-Order-Key": "", "X-Penstock-Delivery-Id": "",
+		"X-Goog-Message-Number": "", "X-Idempotency-Token": "", "X-Request-Key": "", "X-Author-Id": "",
+		"X-Amz-Sns-Message-Id": "", "X-Order-Key": "", "X-Penstock-Delivery-Id": "",
 		"X-Buildkite-Token":   "carries the signature",
-		"x-hub-signature-256": "carries the signature", "Stripe-Signature": "carries the signature", "X-Gitlab-Token": "carries the signature",
-		"X-DocuSign-Signature-7": "carries the signature", "x-own-sig": "carries the signature", "SVIX-SIGNATURE": "carries the signature",
+		"x-hub-signature-256": "carries the signature", "Stripe-Signature": "carries the signature",
+		"X-Gitlab-Token":         "carries the signature",
+		"X-DocuSign-Signature-7": "carries the signature", "x-own-sig": "carries the signature",
+		"SVIX-SIGNATURE": "carries the signature",
 	} {
 		got := signature.CheckIDHeader(name, own)
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
@@ -260,7 +359,9 @@ func TestCheckDeliveryIDHeader(t *testing.T) {
 // FuzzParseTemplate: what was read is what was written, and what a webhook
 // would take has exactly one body.
 func FuzzParseTemplate(f *testing.F) {
-	for _, template := range []string{"{body}", "{header:webhook-id}.{timestamp}.{body}", "{method}\n{path}", "{{body}}", "{header:}", "}{"} {
+	for _, template := range []string{
+		"{body}", "{header:webhook-id}.{timestamp}.{body}", "{method}\n{path}", "{{body}}", "{header:}", "}{",
+	} {
 		f.Add(template)
 	}
 	f.Fuzz(func(t *testing.T, template string) {

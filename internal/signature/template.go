@@ -59,7 +59,9 @@ func ParseTemplate(template string) ([]TemplatePart, error) {
 				return nil, fmt.Errorf("has {%s}, which takes no name", name)
 			}
 		default:
-			return nil, fmt.Errorf("has {%s}, which is none of {body}, {timestamp}, {method}, {url}, {path} and {header:Name}", name)
+			return nil, fmt.Errorf(
+				"has {%s}, which is none of {body}, {timestamp}, {method}, {url}, {path} and {header:Name}", name,
+			)
 		}
 		parts, rest = append(parts, part), next
 	}

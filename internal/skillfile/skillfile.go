@@ -53,7 +53,9 @@ func Parse(content []byte) (File, error) {
 	if err != nil {
 		return f, err
 	}
-	f = File{Name: values["name"], Description: values["description"], Body: strings.TrimSpace(strings.Join(lines[end+1:], "\n"))}
+	f = File{
+		Name: values["name"], Description: values["description"], Body: strings.TrimSpace(strings.Join(lines[end+1:], "\n")),
+	}
 	return f, f.check()
 }
 

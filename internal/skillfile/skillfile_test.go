@@ -79,12 +79,14 @@ func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	const head = "---\nname: a\ndescription: "
 	for name, test := range map[string]struct{ file, want string }{
-		"an empty file":                          {"", "does not begin with frontmatter"},
-		"a file without frontmatter":             {"# Triage", "does not begin with frontmatter"},
-		"frontmatter without end":                {"---\nname: a\n", "does not end"},
-		"a name with a space":                    {"---\nname: a b\ndescription: D\n---\nx", `"a b"`},
-		"a name that is a path":                  {"---\nname: ../a\ndescription: D\n---\nx", `"../a"`},
-		"a long name":                            {"---\nname: " + strings.Repeat("a", 65) + "\ndescription: D\n---\nx", "at most 64"},
+		"an empty file":              {"", "does not begin with frontmatter"},
+		"a file without frontmatter": {"# Triage", "does not begin with frontmatter"},
+		"frontmatter without end":    {"---\nname: a\n", "does not end"},
+		"a name with a space":        {"---\nname: a b\ndescription: D\n---\nx", `"a b"`},
+		"a name that is a path":      {"---\nname: ../a\ndescription: D\n---\nx", `"../a"`},
+		"a long name": {
+			"---\nname: " + strings.Repeat("a", 65) + "\ndescription: D\n---\nx", "at most 64",
+		},
 		"no description":                         {"---\nname: a\n---\nx", "no description"},
 		"a long description":                     {head + strings.Repeat("é", 1025) + "\n---\nx", "longer than 1024"},
 		"no text":                                {head + "D\n---\n \n", "no text after"},
@@ -128,11 +130,15 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for i, text := range []string{got.Name, got.Description, got.Body} {
-			if text == "" && i > 0 || !utf8.ValidString(text) || strings.ContainsRune(text, 0) || strings.TrimSpace(text) != text {
+			if text == "" && i > 0 || !utf8.ValidString(text) || strings.ContainsRune(
+				text, 0,
+			) || strings.TrimSpace(text) != text {
 				t.Errorf("%q has a field that is empty or no clean text: %+v", file, got)
 			}
 		}
-		if spec, err := penstock.ParseSkillSpec("owner/repo:" + got.Name); got.Name != "" && (err != nil || spec.Name != got.Name) {
+		if spec, err := penstock.ParseSkillSpec(
+			"owner/repo:" + got.Name,
+		); got.Name != "" && (err != nil || spec.Name != got.Name) {
 			t.Errorf("a run cannot name the skill %q: %v", got.Name, err)
 		}
 		unix := strings.ReplaceAll(file, "\r\n", "\n")

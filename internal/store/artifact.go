@@ -37,7 +37,8 @@ func scanArtifact(scan func(...any) error) (Artifact, error) {
 // with this uid is there already.
 func (tx *Tx) AddArtifact(ctx context.Context, a Artifact) (bool, error) {
 	n, err := tx.exec(ctx, `INSERT INTO artifacts (uid, run_id, team, type, created_at, data, url, content, blob) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-		ON CONFLICT (uid) DO NOTHING`, a.UID, a.RunID, a.Team, string(a.Type), int64(a.CreatedAt), marshal(a.Data), a.Data.URL, a.Content, a.Blob)
+		ON CONFLICT (uid) DO NOTHING`, a.UID, a.RunID, a.Team, string(a.Type), int64(a.CreatedAt), marshal(a.Data),
+		a.Data.URL, a.Content, a.Blob)
 	if err != nil {
 		return false, fmt.Errorf("store an artifact of run %s: %w", a.RunID, err)
 	}
@@ -58,7 +59,9 @@ func (s *Store) BesideArtifact(ctx context.Context, runID, uid string) (int64, e
 }
 
 func (s *Store) artifactTotals(ctx context.Context, q querier, runID, except string) (n int, size int64, err error) {
-	err = q.row(ctx, "SELECT count(*), CAST(COALESCE(sum(COALESCE("+s.d.number("data", "size_bytes")+", 0) + length(content)), 0) AS BIGINT)"+
+	err = q.row(ctx, "SELECT count(*), CAST(COALESCE(sum(COALESCE("+s.d.number(
+		"data", "size_bytes",
+	)+", 0) + length(content)), 0) AS BIGINT)"+
 		" FROM artifacts WHERE run_id = $1 AND uid <> $2", runID, except).Scan(&n, &size)
 	if err != nil {
 		return 0, 0, fmt.Errorf("count the artifacts of run %s: %w", runID, err)
@@ -97,7 +100,10 @@ func (s *Store) Artifacts(ctx context.Context, runIDs []string) ([]Artifact, err
 	if len(runIDs) == 0 {
 		return nil, nil
 	}
-	rows, err := s.query(ctx, listedArtifact+"WHERE a.run_id IN ("+placeholders(1, len(runIDs))+") ORDER BY a.created_at, a.uid", anys(runIDs)...)
+	rows, err := s.query(
+		ctx, listedArtifact+"WHERE a.run_id IN ("+placeholders(1, len(runIDs))+") ORDER BY a.created_at, a.uid",
+		anys(runIDs)...,
+	)
 	if err != nil {
 		return nil, s.d.mapError(fmt.Errorf("read artifacts: %w", err))
 	}

@@ -38,7 +38,9 @@ func attachmentFields(a *Attachment) []any {
 
 // Attachments lists the files that were sent along with a run and its follow-ups.
 func (s *Store) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
-	rows, err := s.query(ctx, "SELECT "+attachmentColumns+" FROM attachments WHERE run_id = $1 AND expires_at = 0 ORDER BY n", runID)
+	rows, err := s.query(
+		ctx, "SELECT "+attachmentColumns+" FROM attachments WHERE run_id = $1 AND expires_at = 0 ORDER BY n", runID,
+	)
 	return collect(s, rows, err, "attachments", attachmentFields)
 }
 

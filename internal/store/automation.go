@@ -165,7 +165,8 @@ func (tx *Tx) DeleteAutomation(ctx context.Context, r AutomationRow) error {
 // linkAutomation records what an automation selects and names.
 func (tx *Tx) linkAutomation(ctx context.Context, r AutomationRow) error {
 	for _, statement := range []string{
-		"DELETE FROM automation_webhooks WHERE automation_uid = $1", "DELETE FROM automation_schedules WHERE automation_uid = $1",
+		"DELETE FROM automation_webhooks WHERE automation_uid = $1",
+		"DELETE FROM automation_schedules WHERE automation_uid = $1",
 	} {
 		if _, err := tx.exec(ctx, statement, r.UID); err != nil {
 			return fmt.Errorf("link automation %s: %w", r.UID, err)

@@ -27,7 +27,9 @@ func BenchmarkCreateRun(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			run := newRun(func(r *store.NewRun) {
-				r.Metadata = map[string]string{"repository": "github.com/acme/shop", "branch": "main", "ci.job": "4711", "ci.url": "https://ci.example.com/4711"}
+				r.Metadata = map[string]string{
+					"repository": "github.com/acme/shop", "branch": "main", "ci.job": "4711", "ci.url": "https://ci.example.com/4711",
+				}
 			})
 			if _, err := s.CreateRun(b.Context(), run); err != nil {
 				b.Error(err)

@@ -35,12 +35,18 @@ func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, li
 		args = append(args, first)
 		var old []string // each is one look into the index
 		for i, o := range penstock.Outcomes() {
-			old = append(old, "(SELECT min(n) FROM "+s.d.log+" WHERE webhook = w.number AND outcome = "+placeholders(i+4, 1)+") < $3")
+			old = append(
+				old, "(SELECT min(n) FROM "+s.d.log+" WHERE webhook = w.number AND outcome = "+placeholders(i+4, 1)+") < $3",
+			)
 			args = append(args, outcomeNumber(o))
 		}
 		where += " AND (" + strings.Join(old, " OR ") + ")"
 	}
-	rows, err := s.query(ctx, "SELECT w.uid, CASE WHEN w.deleted_at > 0 THEN 1 ELSE 0 END FROM webhooks w WHERE "+where+" ORDER BY w.uid LIMIT $2", args...)
+	rows, err := s.query(
+		ctx,
+		"SELECT w.uid, CASE WHEN w.deleted_at > 0 THEN 1 ELSE 0 END FROM webhooks w WHERE "+where+" ORDER BY w.uid LIMIT $2",
+		args...,
+	)
 	return collect(s, rows, err, "logs", func(l *Log) []any { return []any{&l.WebhookUID, &l.Deleted} })
 }
 
@@ -69,7 +75,9 @@ const IdentitiesFor = 7 * 24 * time.Hour
 // ClearLog removes up to limit of the oldest entries of one outcome that need
 // not be kept, with the payloads that no run reads, and answers how many they
 // were. Their identities go with them, or when they are [IdentitiesFor] old.
-func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outcome, keep Keep, limit int) (int, error) {
+func (s *Store) ClearLog(
+	ctx context.Context, webhookUID string, o penstock.Outcome, keep Keep, limit int,
+) (int, error) {
 	if err := s.IndexLog(ctx); err != nil {
 		return 0, err
 	}
@@ -79,7 +87,10 @@ func (s *Store) ClearLog(ctx context.Context, webhookUID string, o penstock.Outc
 	}
 	if keep.Newest > 0 {
 		var oldest int64
-		err := s.row(ctx, "SELECT n FROM "+s.d.log+" WHERE webhook = "+numbered+" AND outcome = $2 ORDER BY n DESC LIMIT 1 OFFSET $3", webhookUID, outcomeNumber(o), keep.Newest-1).Scan(&oldest)
+		err := s.row(
+			ctx, "SELECT n FROM "+s.d.log+" WHERE webhook = "+numbered+" AND outcome = $2 ORDER BY n DESC LIMIT 1 OFFSET $3",
+			webhookUID, outcomeNumber(o), keep.Newest-1,
+		).Scan(&oldest)
 		if errors.Is(err, sql.ErrNoRows) {
 			return 0, nil
 		}
@@ -116,7 +127,11 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 	}
 	for args := range chunks(old, func(d oldDelivery) []any { return []any{d.id} }) {
 		these := " FROM deliveries WHERE id IN (" + placeholders(1, len(args)) + ")"
-		if _, err := tx.exec(ctx, "INSERT INTO payloads (delivery_id, body) SELECT id, body"+these+" AND runs > 0"+tx.s.d.lock+" ON CONFLICT DO NOTHING", args...); err != nil {
+		if _, err := tx.exec(
+			ctx,
+			"INSERT INTO payloads (delivery_id, body) SELECT id, body"+these+" AND runs > 0"+tx.s.d.lock+" ON CONFLICT DO NOTHING",
+			args...,
+		); err != nil {
 			return fmt.Errorf("keep the payloads of runs: %w", err)
 		}
 		if _, err := tx.exec(ctx, "DELETE"+these, args...); err != nil {
@@ -136,7 +151,9 @@ func (tx *Tx) endIdentities(ctx context.Context, webhookUID string, d oldDeliver
 		}
 		var err error
 		if until := d.received.Add(IdentitiesFor); until > penstock.Now() {
-			_, err = tx.exec(ctx, "UPDATE delivery_keys SET expires_at = $5"+its, k.webhook, k.source, k.value, d.id, int64(until))
+			_, err = tx.exec(
+				ctx, "UPDATE delivery_keys SET expires_at = $5"+its, k.webhook, k.source, k.value, d.id, int64(until),
+			)
 		} else {
 			_, err = tx.exec(ctx, "DELETE FROM delivery_keys"+its, k.webhook, k.source, k.value, d.id)
 		}
@@ -165,7 +182,9 @@ func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 		WHERE expires_at > 0 AND expires_at <= $1
 		ORDER BY expires_at
 		LIMIT $2`, now, limit)
-	over, err := collect(s, rows, err, "identities", func(k *identity) []any { return []any{&k.webhook, &k.source, &k.value} })
+	over, err := collect(
+		s, rows, err, "identities", func(k *identity) []any { return []any{&k.webhook, &k.source, &k.value} },
+	)
 	if err != nil || len(over) == 0 {
 		return 0, err
 	}
@@ -192,12 +211,18 @@ const VerdictFor = 24 * time.Hour
 // more, and the verdicts that no entry of its log names. Counts that are not
 // folded yet are removed some time after they are.
 func (s *Store) ClearTallies(ctx context.Context, l Log) error {
-	quarter, since, webhookUID := Quarter(penstock.Now())-quartersOfDay-1, int64(penstock.Now().Add(-2*KnownFor)), l.WebhookUID
+	quarter, since, webhookUID := Quarter(penstock.Now())-quartersOfDay-1, int64(
+		penstock.Now().Add(-2*KnownFor),
+	), l.WebhookUID
 	if l.Deleted { // what was under way when it was deleted may have left some
 		quarter, since = math.MaxInt64, math.MaxInt64
 	}
 	var oldest int64 // of the log; 0: there is none
-	if err := s.row(ctx, "SELECT COALESCE((SELECT d.received_at FROM deliveries d JOIN "+s.d.log+" AS page ON "+onPage+" WHERE page.webhook = "+numbered+" AND page.outcome = $2 ORDER BY page.n LIMIT 1), 0)", webhookUID, outcomeNumber(penstock.OutcomeAccepted)).Scan(&oldest); err != nil {
+	if err := s.row(
+		ctx,
+		"SELECT COALESCE((SELECT d.received_at FROM deliveries d JOIN "+s.d.log+" AS page ON "+onPage+" WHERE page.webhook = "+numbered+" AND page.outcome = $2 ORDER BY page.n LIMIT 1), 0)",
+		webhookUID, outcomeNumber(penstock.OutcomeAccepted),
+	).Scan(&oldest); err != nil {
 		return s.d.mapError(err)
 	}
 	if oldest == 0 {

@@ -22,7 +22,10 @@ const runsOfConversation = "SELECT id FROM runs WHERE conversation_id = $1 AND (
 // RunOfConversation is the newest run of a conversation of v's team, of those that
 // exist for v.
 func (s *Store) RunOfConversation(ctx context.Context, v Viewer, conversationID string) (RunRow, error) {
-	r, err := s.d.runBy(ctx, s, "r.id = (SELECT max(id) FROM ("+runsOfConversation+" AND team = $4) AS c)", conversationID, v.UID, flag(v.All), v.Team)
+	r, err := s.d.runBy(
+		ctx, s, "r.id = (SELECT max(id) FROM ("+runsOfConversation+" AND team = $4) AS c)", conversationID, v.UID,
+		flag(v.All), v.Team,
+	)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		err = penstock.NotFound("conversation", conversationID)
 	}
@@ -103,7 +106,9 @@ func inTurn(events []penstock.Event) []penstock.Event {
 func (tx *Tx) Talking(ctx context.Context, conversationID string) (runID string, err error) {
 	if lock := tx.s.d.lock; lock != "" {
 		// In the order of their ids, as every transaction that locks several runs.
-		if _, err := tx.exec(ctx, "SELECT 1 FROM runs WHERE conversation_id = $1 ORDER BY id"+lock, conversationID); err != nil {
+		if _, err := tx.exec(
+			ctx, "SELECT 1 FROM runs WHERE conversation_id = $1 ORDER BY id"+lock, conversationID,
+		); err != nil {
 			return "", fmt.Errorf("lock conversation %s: %w", conversationID, err)
 		}
 	}

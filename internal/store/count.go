@@ -174,12 +174,18 @@ func (tx *Tx) addFolded(ctx context.Context, counts map[Count]tally) error {
 
 // takeTallies removes up to limit rows that nobody else is folding, most of which are
 // known, and sums them up; unread tells of those that cannot be read.
-func (tx *Tx) takeTallies(ctx context.Context, limit int, known map[string]parsed) (counts map[Count]tally, n int, unread, err error) {
+func (tx *Tx) takeTallies(
+	ctx context.Context, limit int, known map[string]parsed,
+) (counts map[Count]tally, n int, unread, err error) {
 	type row struct {
 		n      int64
 		counts string
 	}
-	rows, err := tx.query(ctx, "DELETE FROM webhook_tallies WHERE n IN (SELECT n FROM webhook_tallies ORDER BY n LIMIT $1"+tx.s.d.skipLocked+") RETURNING n, counts", limit)
+	rows, err := tx.query(
+		ctx,
+		"DELETE FROM webhook_tallies WHERE n IN (SELECT n FROM webhook_tallies ORDER BY n LIMIT $1"+tx.s.d.skipLocked+") RETURNING n, counts",
+		limit,
+	)
 	taken, err := collect(tx.s, rows, err, "tallies of deliveries", func(r *row) []any { return []any{&r.n, &r.counts} })
 	counts = map[Count]tally{}
 	for _, t := range taken {
@@ -188,7 +194,9 @@ func (tx *Tx) takeTallies(ctx context.Context, limit int, known map[string]parse
 			p = parseTallies(t.counts)
 		}
 		if p.err != nil {
-			unread = errors.Join(unread, fmt.Errorf("tally %d of deliveries cannot be read and is not counted, %.200q: %w", t.n, t.counts, p.err))
+			unread = errors.Join(
+				unread, fmt.Errorf("tally %d of deliveries cannot be read and is not counted, %.200q: %w", t.n, t.counts, p.err),
+			)
 			continue
 		}
 		for _, c := range p.counts {
@@ -205,7 +213,9 @@ func (tx *Tx) dropDeleted(ctx context.Context, counts map[Count]tally) error {
 		uids[c.WebhookUID] = false
 	}
 	for args := range chunks(slices.Collect(maps.Keys(uids)), func(uid string) []any { return []any{uid} }) {
-		rows, err := tx.query(ctx, "SELECT uid FROM webhooks WHERE deleted_at = 0 AND uid IN ("+placeholders(1, len(args))+")", args...)
+		rows, err := tx.query(
+			ctx, "SELECT uid FROM webhooks WHERE deleted_at = 0 AND uid IN ("+placeholders(1, len(args))+")", args...,
+		)
 		there, err := collect(tx.s, rows, err, "webhooks", func(uid *string) []any { return []any{uid} })
 		if err != nil {
 			return err

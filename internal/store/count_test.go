@@ -40,7 +40,8 @@ func wantCounts(t *testing.T, s *store.Store, w store.WebhookRow, want penstock.
 		byKind[sum.Kind] += sum.N
 	}
 	got = penstock.DeliveryCounts{
-		Accepted: byKind[store.CountAccepted], Duplicate: byKind[store.CountDuplicate], Rejected: byKind[store.CountRejected], RateLimited: byKind[store.CountRateLimited],
+		Accepted: byKind[store.CountAccepted], Duplicate: byKind[store.CountDuplicate], Rejected: byKind[store.CountRejected],
+		RateLimited: byKind[store.CountRateLimited],
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("sums of the team, -want +got:\n%s", diff)
@@ -79,7 +80,9 @@ func TestCountsAreExactBeforeAndAfterTheyAreFolded(t *testing.T) {
 			want.Rejected++
 			mustDeliver(t, s, func(again *store.NewDelivery) { again.WebhookUID, again.ReplayOf = w.UID, d.ID }) // no delivery
 			old := store.Count{WebhookUID: w.UID, Quarter: quarter - 100, Kind: store.CountAccepted}
-			if err := s.AddCounts(t.Context(), map[store.Count]int64{{w.UID, quarter, store.CountRateLimited}: 7, old: 1}); err != nil {
+			if err := s.AddCounts(
+				t.Context(), map[store.Count]int64{{w.UID, quarter, store.CountRateLimited}: 7, old: 1},
+			); err != nil {
 				t.Fatal(err)
 			}
 			want.RateLimited += 7
@@ -164,7 +167,9 @@ func TestCountsAreExactAtEveryLook(t *testing.T) {
 			mu.Lock()
 			at := last
 			mu.Unlock()
-			if now, err := stores[0].Webhook(t.Context(), store.DefaultTeam, "factory", w.UID); err != nil || now.LastDeliveryAt < at {
+			if now, err := stores[0].Webhook(
+				t.Context(), store.DefaultTeam, "factory", w.UID,
+			); err != nil || now.LastDeliveryAt < at {
 				t.Errorf("the last delivery came %s before one that was answered (%v)", at.Sub(now.LastDeliveryAt), err)
 			}
 			got, sums := counted(t, stores[0], w)
@@ -269,10 +274,15 @@ func TestATallyThatCannotBeReadIsToldAndHindersNobody(t *testing.T) {
 		w := addWebhook(t, s, "a")
 		for range 2 {
 			mustDeliver(t, s, func(d *store.NewDelivery) { d.WebhookUID = w.UID })
-			testkit.Exec(t, url, `INSERT INTO webhook_tallies (counts) VALUES ('half a tal'), (''), ('[{"w": "`+w.UID+`", "q": 1, "k": "accepted", "n": 1}, {"w": 1}]'), ('{}')`)
+			testkit.Exec(
+				t, url,
+				`INSERT INTO webhook_tallies (counts) VALUES ('half a tal'), (''), ('[{"w": "`+w.UID+`", "q": 1, "k": "accepted", "n": 1}, {"w": 1}]'), ('{}')`,
+			)
 		}
 		n, err := s.FoldCounts(t.Context(), 100)
-		if n != 10 || err == nil || strings.Count(err.Error(), "cannot be read") != 8 || !strings.Contains(err.Error(), `"half a tal"`) {
+		if n != 10 || err == nil || strings.Count(
+			err.Error(), "cannot be read",
+		) != 8 || !strings.Contains(err.Error(), `"half a tal"`) {
 			t.Errorf("folded %d, %v", n, err)
 		}
 		if n := fold(t, s, 100); n != 0 {

@@ -56,7 +56,9 @@ func (tx *Tx) EndedFiles(ctx context.Context, factoryUID string) (map[string][]b
 
 // FilesAt reads the files of a factory as they were at a revision: those whose
 // path begins with one of the given texts, or is one of them.
-func (s *Store) FilesAt(ctx context.Context, factoryUID string, revision int64, beginnings ...string) (map[string][]byte, error) {
+func (s *Store) FilesAt(
+	ctx context.Context, factoryUID string, revision int64, beginnings ...string,
+) (map[string][]byte, error) {
 	args := []any{revision}
 	var wanted []string
 	for _, beginning := range beginnings {
@@ -64,7 +66,9 @@ func (s *Store) FilesAt(ctx context.Context, factoryUID string, revision int64, 
 		wanted = append(wanted, fmt.Sprintf("substr(path, 1, $%d) = $%d", n, n+1))
 		args = append(args, utf8.RuneCountInString(beginning), beginning)
 	}
-	return s.definitionFiles(ctx, s, "since <= $2 AND (ended = 0 OR ended > $2) AND ("+strings.Join(wanted, " OR ")+")", factoryUID, args...)
+	return s.definitionFiles(
+		ctx, s, "since <= $2 AND (ended = 0 OR ended > $2) AND ("+strings.Join(wanted, " OR ")+")", factoryUID, args...,
+	)
 }
 
 type file struct {
@@ -72,8 +76,13 @@ type file struct {
 	content []byte
 }
 
-func (s *Store) definitionFiles(ctx context.Context, q querier, where, factoryUID string, args ...any) (map[string][]byte, error) {
-	rows, err := q.query(ctx, "SELECT path, content FROM definition_files WHERE factory_uid = $1 AND "+where, append([]any{factoryUID}, args...)...)
+func (s *Store) definitionFiles(
+	ctx context.Context, q querier, where, factoryUID string, args ...any,
+) (map[string][]byte, error) {
+	rows, err := q.query(
+		ctx, "SELECT path, content FROM definition_files WHERE factory_uid = $1 AND "+where,
+		append([]any{factoryUID}, args...)...,
+	)
 	list, err := collect(s, rows, err, "the files of a factory", func(f *file) []any { return []any{&f.path, &f.content} })
 	files := make(map[string][]byte, len(list))
 	for _, f := range list {
@@ -87,7 +96,10 @@ func (s *Store) definitionFiles(ctx context.Context, q querier, where, factoryUI
 func (s *Store) Revisions(ctx context.Context, factoryUID string, before int64, limit int) ([]Revision, error) {
 	rows, err := s.query(ctx, `SELECT d.revision, d.summary, d.created_at, a.uid, a.type, a.display_name, a.email, a.photo_url
 		FROM definitions d LEFT JOIN principals a ON a.uid = d.author
-		WHERE d.factory_uid = $1 AND ($2 = 0 OR d.revision < $2) ORDER BY d.revision DESC LIMIT `+fmt.Sprint(limit), factoryUID, before)
+		WHERE d.factory_uid = $1 AND ($2 = 0 OR d.revision < $2) ORDER BY d.revision DESC LIMIT `+fmt.Sprint(
+		limit,
+	), factoryUID,
+		before)
 	var authors []*actorColumns
 	list, err := collect(s, rows, err, "revisions of a factory", func(r *Revision) []any {
 		a := new(actorColumns)

@@ -74,7 +74,9 @@ var (
 		identity_source text, identity text, duplicate_of text, replay_of text, matches text, headers text, sha256 text, client_ip text, body bytea, runs bigint`)}
 	// A key whose time is over is taken over.
 	keysTable = table{
-		name: "delivery_keys", columns: columns("webhook_uid text, source text, value text, delivery_id text, received_at bigint, expires_at bigint"),
+		name: "delivery_keys", columns: columns(
+			"webhook_uid text, source text, value text, delivery_id text, received_at bigint, expires_at bigint",
+		),
 		conflict: `ON CONFLICT (webhook_uid, source, value) DO UPDATE SET delivery_id = excluded.delivery_id, received_at = excluded.received_at, expires_at = excluded.expires_at
 			WHERE delivery_keys.expires_at > 0 AND delivery_keys.expires_at <= excluded.received_at`,
 	}
@@ -143,7 +145,8 @@ func (tx *Tx) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
 
 func newDeliver(d *NewDelivery) *deliver {
 	d.row = []any{
-		d.WebhookNumber, outcomeNumber(d.Outcome), d.ID, int64(d.ReceivedAt), d.Reason, d.Size, int64(d.Status), string(d.IdentitySource), d.Identity, "", d.ReplayOf,
+		d.WebhookNumber, outcomeNumber(d.Outcome), d.ID, int64(d.ReceivedAt), d.Reason, d.Size, int64(d.Status),
+		string(d.IdentitySource), d.Identity, "", d.ReplayOf,
 		d.Matches, d.Headers, d.SHA256, d.ClientIP, nil, int64(len(d.Runs)),
 	}
 	if d.Outcome == penstock.OutcomeAccepted {
@@ -301,14 +304,18 @@ func (tx *Tx) tally(ctx context.Context, members []*deliver) error {
 		return err
 	}
 	var rows [][]any
-	for _, at := range slices.SortedFunc(maps.Keys(senders), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, at := range slices.SortedFunc(
+		maps.Keys(senders), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) },
+	) {
 		rows = append(rows, []any{at[0], at[1], senders[at]})
 	}
 	if err := tx.s.d.insert(ctx, tx, sendersTable, rows); err != nil {
 		return err
 	}
 	rows = nil
-	for _, v := range slices.SortedFunc(maps.Keys(verdicts), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, v := range slices.SortedFunc(
+		maps.Keys(verdicts), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) },
+	) {
 		rows = append(rows, []any{v[0], v[1], v[2], verdicts[v]})
 	}
 	return tx.s.d.insert(ctx, tx, verdictsTable, rows)

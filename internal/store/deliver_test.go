@@ -23,15 +23,19 @@ import (
 // first one of its database.
 func addReceiver(t *testing.T, s *store.Store) {
 	t.Helper()
-	w := store.WebhookRow{Team: store.DefaultTeam, FactoryUID: "f", Webhook: penstock.Webhook{UID: "w", Name: "w", CreatedAt: 1, UpdatedAt: 1}}
+	w := store.WebhookRow{
+		Team: store.DefaultTeam, FactoryUID: "f", Webhook: penstock.Webhook{UID: "w", Name: "w", CreatedAt: 1, UpdatedAt: 1},
+	}
 	write(t, s, func(tx *store.Tx) error { return tx.AddWebhook(t.Context(), w) })
 }
 
 // newDelivery is an accepted delivery of the webhook "w" with an id of its own.
 func newDelivery(change func(*store.NewDelivery)) *store.NewDelivery {
 	d := &store.NewDelivery{
-		ID: penstock.NewID(), WebhookUID: "w", WebhookNumber: 1, Team: store.DefaultTeam, Version: 1, Outcome: penstock.OutcomeAccepted, Status: 202,
-		ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityPenstock, ClientIP: "192.0.2.1", Headers: `{"content-type":"application/json"}`,
+		ID: penstock.NewID(), WebhookUID: "w", WebhookNumber: 1, Team: store.DefaultTeam, Version: 1,
+		Outcome: penstock.OutcomeAccepted, Status: 202,
+		ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityPenstock, ClientIP: "192.0.2.1",
+		Headers: `{"content-type":"application/json"}`,
 	}
 	d.Body = []byte(`{"of":"` + d.ID + `"}`)
 	d.Identity = store.IdentityOf(sha256.Sum256([]byte(d.ID)))
@@ -102,8 +106,10 @@ func TestAnAcceptedDeliveryIsStoredWithItsPayloadAndItsRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := penstock.Delivery{
-			ID: d.ID, WebhookUID: "w", Outcome: penstock.OutcomeAccepted, Label: "Accepted", Size: d.Size, ReceivedAt: d.ReceivedAt,
-			IdentitySource: penstock.IdentityPenstock, HTTPStatus: 202, Runs: []string{run.ID}, PayloadSHA256: d.SHA256, ClientIP: d.ClientIP,
+			ID: d.ID, WebhookUID: "w", Outcome: penstock.OutcomeAccepted, Label: "Accepted", Size: d.Size,
+			ReceivedAt:     d.ReceivedAt,
+			IdentitySource: penstock.IdentityPenstock, HTTPStatus: 202, Runs: []string{run.ID}, PayloadSHA256: d.SHA256,
+			ClientIP: d.ClientIP,
 			Matches: []penstock.DeliveryMatch{
 				{Automation: "a", UID: "u", WouldTrigger: true, RunID: run.ID},
 				{Automation: "b", UID: "v", FailedAt: new("/x"), Reason: "no"},
@@ -199,12 +205,30 @@ func TestIdentities(t *testing.T) {
 			want   penstock.Outcome
 			reason string
 		}{
-			{"the same again", func(d *store.NewDelivery) { d.Body = body("1"); identify(d, "id 1", true) }, penstock.OutcomeDuplicate, ""},
-			{"the same id with another body", func(d *store.NewDelivery) { d.Body = body("2"); identify(d, "id 1", true) }, penstock.OutcomeDuplicate, ""},
-			{"that body with an id of its own: the claim was given back", func(d *store.NewDelivery) { d.Body = body("2"); identify(d, "id 2", true) }, penstock.OutcomeAccepted, ""},
-			{"signed bytes under a new id", func(d *store.NewDelivery) { d.Body = body("1"); identify(d, "id 3", true) }, penstock.OutcomeDuplicate, store.ReasonReplayed},
-			{"that id with other bytes: the claim was given back", func(d *store.NewDelivery) { d.Body = body("3"); identify(d, "id 3", true) }, penstock.OutcomeAccepted, ""},
-			{"without a guard the bytes do not matter", func(d *store.NewDelivery) { d.Body = body("1"); identify(d, "id 4", false) }, penstock.OutcomeAccepted, ""},
+			{
+				"the same again", func(d *store.NewDelivery) { d.Body = body("1"); identify(d, "id 1", true) },
+				penstock.OutcomeDuplicate, "",
+			},
+			{
+				"the same id with another body", func(d *store.NewDelivery) { d.Body = body("2"); identify(d, "id 1", true) },
+				penstock.OutcomeDuplicate, "",
+			},
+			{
+				"that body with an id of its own: the claim was given back",
+				func(d *store.NewDelivery) { d.Body = body("2"); identify(d, "id 2", true) }, penstock.OutcomeAccepted, "",
+			},
+			{
+				"signed bytes under a new id", func(d *store.NewDelivery) { d.Body = body("1"); identify(d, "id 3", true) },
+				penstock.OutcomeDuplicate, store.ReasonReplayed,
+			},
+			{
+				"that id with other bytes: the claim was given back",
+				func(d *store.NewDelivery) { d.Body = body("3"); identify(d, "id 3", true) }, penstock.OutcomeAccepted, "",
+			},
+			{
+				"without a guard the bytes do not matter",
+				func(d *store.NewDelivery) { d.Body = body("1"); identify(d, "id 4", false) }, penstock.OutcomeAccepted, "",
+			},
 			{"another webhook", func(d *store.NewDelivery) {
 				d.WebhookUID, d.WebhookNumber = another.UID, another.Number
 				d.Body = body("1")
@@ -215,7 +239,10 @@ func TestIdentities(t *testing.T) {
 				d.Body = body("5")
 				identify(d, "id 1", true)
 			}, penstock.OutcomeAccepted, ""},
-			{"no identity at all", func(d *store.NewDelivery) { d.Body, d.Identity = body("1"), "" }, penstock.OutcomeAccepted, ""},
+			{
+				"no identity at all", func(d *store.NewDelivery) { d.Body, d.Identity = body("1"), "" }, penstock.OutcomeAccepted,
+				"",
+			},
 		} {
 			d, got := mustDeliver(t, s, test.change)
 			want := store.Delivered{Outcome: test.want}
@@ -316,7 +343,9 @@ func TestADeliveryJudgedByAnotherVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		addReceiver(t, s)
-		if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.Changed(t.Context(), store.DefaultTeam) }); err != nil {
+		if err := s.Write(
+			t.Context(), func(tx *store.Tx) error { return tx.Changed(t.Context(), store.DefaultTeam) },
+		); err != nil {
 			t.Fatal(err)
 		}
 		d := newDelivery(nil)
@@ -377,7 +406,9 @@ func rateHolds(t *testing.T, limit, many int) {
 		if n := len(theLog(t, stores[0], penstock.OutcomeRejectedJSON)); n > 5 {
 			t.Errorf("%d rejections were logged, want at most 5", n)
 		}
-		if _, got := mustDeliver(t, stores[0], func(d *store.NewDelivery) { d.Rate, d.WebhookUID = limit, "another" }); got.Limited {
+		if _, got := mustDeliver(
+			t, stores[0], func(d *store.NewDelivery) { d.Rate, d.WebhookUID = limit, "another" },
+		); got.Limited {
 			t.Error("another webhook was limited")
 		}
 		if _, got := mustDeliver(t, stores[0], nil); got.Limited {
@@ -444,7 +475,9 @@ func TestTheLogIsPagedNewestFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Deliveries(t.Context(), "w", penstock.DeliveryQuery{Limit: 1, Cursor: next, Outcomes: outcomes[:1]}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		if _, _, err := s.Deliveries(
+			t.Context(), "w", penstock.DeliveryQuery{Limit: 1, Cursor: next, Outcomes: outcomes[:1]},
+		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			t.Errorf("the cursor of another list: %v", err)
 		}
 		raw, err := base64.RawURLEncoding.DecodeString(next)
@@ -452,7 +485,9 @@ func TestTheLogIsPagedNewestFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		forged := base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(raw), `"i":"`, `"i":"x`, 1)))
-		if _, _, err := s.Deliveries(t.Context(), "w", penstock.DeliveryQuery{Limit: 1, Cursor: forged}); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+		if _, _, err := s.Deliveries(
+			t.Context(), "w", penstock.DeliveryQuery{Limit: 1, Cursor: forged},
+		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
 			t.Errorf("a cursor that was changed: %v", err)
 		}
 	})
@@ -480,7 +515,9 @@ func TestClearingTheLog(t *testing.T) {
 			deliver(week.Add(time.Duration(i-100)*time.Second), func(d *store.NewDelivery) {
 				if i == 3 {
 					run := newRun(nil)
-					d.Runs, d.Matches = []*store.NewRun{run}, `[{"automation":"\"run_id\":\"","automation_uid":"u","would_trigger":true,"run_id":"`+run.ID+`"}]`
+					d.Runs, d.Matches = []*store.NewRun{
+						run,
+					}, `[{"automation":"\"run_id\":\"","automation_uid":"u","would_trigger":true,"run_id":"`+run.ID+`"}]`
 				}
 				if i == 4 {
 					d.Matches = `[{"automation":"\"run_id\":\"x","automation_uid":"u","would_trigger":false}]`
@@ -519,10 +556,14 @@ func TestClearingTheLog(t *testing.T) {
 			}
 		}
 		// What was forgotten is accepted again, what is remembered is not.
-		if _, got := mustDeliver(t, s, func(d *store.NewDelivery) { d.Body = []byte(ids[0]); identify(d, ids[0], true) }); got.Outcome != penstock.OutcomeAccepted {
+		if _, got := mustDeliver(
+			t, s, func(d *store.NewDelivery) { d.Body = []byte(ids[0]); identify(d, ids[0], true) },
+		); got.Outcome != penstock.OutcomeAccepted {
 			t.Errorf("an identity outlived its entry: %+v", got)
 		}
-		if _, got := mustDeliver(t, s, func(d *store.NewDelivery) { d.Body = []byte(ids[35]); identify(d, "new", true) }); got.DuplicateOf != ids[35] {
+		if _, got := mustDeliver(
+			t, s, func(d *store.NewDelivery) { d.Body = []byte(ids[35]); identify(d, "new", true) },
+		); got.DuplicateOf != ids[35] {
 			t.Errorf("signed bytes were forgotten: %+v", got)
 		}
 	})
@@ -562,7 +603,9 @@ func TestIdentitiesOutliveShorterLogs(t *testing.T) {
 		if got := deliver(now); got.Outcome != penstock.OutcomeDuplicate {
 			t.Errorf("an hour later %s, want a duplicate", got.Outcome)
 		}
-		testkit.Exec(t, url, fmt.Sprintf("UPDATE delivery_keys SET expires_at = expires_at - %d", store.IdentitiesFor.Milliseconds()))
+		testkit.Exec(
+			t, url, fmt.Sprintf("UPDATE delivery_keys SET expires_at = expires_at - %d", store.IdentitiesFor.Milliseconds()),
+		)
 		if n, err := s.ClearIdentities(t.Context(), 100); err != nil || n != 2 {
 			t.Errorf("%d identities were removed (%v), want that of the sender and that of the signed bytes", n, err)
 		}
@@ -603,7 +646,12 @@ func TestGuardsEnd(t *testing.T) {
 		if n, err := s.ClearIdentities(t.Context(), 100); err != nil || n != 0 {
 			t.Errorf("%d identities were removed (%v), want none yet", n, err)
 		}
-		testkit.Exec(t, url, fmt.Sprintf("UPDATE delivery_keys SET expires_at = expires_at - %d WHERE expires_at > 0", 3*time.Hour.Milliseconds()))
+		testkit.Exec(
+			t, url,
+			fmt.Sprintf(
+				"UPDATE delivery_keys SET expires_at = expires_at - %d WHERE expires_at > 0", 3*time.Hour.Milliseconds(),
+			),
+		)
 		if n, err := s.ClearIdentities(t.Context(), 100); err != nil || n != 1 {
 			t.Errorf("%d identities were removed (%v), want that of the signed bytes", n, err)
 		}
@@ -629,7 +677,10 @@ func TestSendersAreKnownAndDeliveriesCounted(t *testing.T) {
 			}
 		}
 		quarter := store.Quarter(penstock.Now())
-		if err := s.AddCounts(t.Context(), map[store.Count]int64{{"w", quarter, store.CountRateLimited}: 7, {"w", quarter - 1, store.CountAccepted}: 2}); err != nil {
+		if err := s.AddCounts(
+			t.Context(),
+			map[store.Count]int64{{"w", quarter, store.CountRateLimited}: 7, {"w", quarter - 1, store.CountAccepted}: 2},
+		); err != nil {
 			t.Fatal(err)
 		}
 		addReceiver(t, s)
@@ -643,11 +694,21 @@ func TestSendersAreKnownAndDeliveriesCounted(t *testing.T) {
 		if w.LastDeliveryAt == 0 {
 			t.Error("last_delivery_at is missing")
 		}
-		testkit.Exec(t, url, strings.ReplaceAll("UPDATE webhook_senders SET last_at = last_at - DAY", "DAY", fmt.Sprint(25*time.Hour.Milliseconds())))
+		testkit.Exec(
+			t, url,
+			strings.ReplaceAll(
+				"UPDATE webhook_senders SET last_at = last_at - DAY", "DAY", fmt.Sprint(25*time.Hour.Milliseconds()),
+			),
+		)
 		if known, err := s.KnownSender(t.Context(), "w", "192.0.2.1"); err != nil || known {
 			t.Errorf("known after a day: %v, %v", known, err)
 		}
-		testkit.Exec(t, url, strings.ReplaceAll("UPDATE webhook_senders SET last_at = last_at - DAY", "DAY", fmt.Sprint(25*time.Hour.Milliseconds())))
+		testkit.Exec(
+			t, url,
+			strings.ReplaceAll(
+				"UPDATE webhook_senders SET last_at = last_at - DAY", "DAY", fmt.Sprint(25*time.Hour.Milliseconds()),
+			),
+		)
 		if err := s.ClearTallies(t.Context(), store.Log{WebhookUID: "w"}); err != nil {
 			t.Fatal(err)
 		}
@@ -682,7 +743,9 @@ func TestWhatManyDeliveriesMeantAlikeIsKeptAsLongAsOneNamesIt(t *testing.T) {
 		if n := matches(); n != 3 {
 			t.Errorf("%d entries have it, want 3", n)
 		}
-		testkit.Exec(t, url, fmt.Sprintf("UPDATE delivery_verdicts SET last_at = last_at - %d", (47*time.Hour).Milliseconds()))
+		testkit.Exec(
+			t, url, fmt.Sprintf("UPDATE delivery_verdicts SET last_at = last_at - %d", (47*time.Hour).Milliseconds()),
+		)
 		if err := s.ClearTallies(t.Context(), store.Log{WebhookUID: "w"}); err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,9 @@ func scanDelivery(webhookUID string, scan func(...any) error) (d penstock.Delive
 func outcomeNumber(o penstock.Outcome) int64 { return int64(slices.Index(penstock.Outcomes(), o)) }
 
 // Deliveries answers one page of a webhook's log, newest first.
-func (s *Store) Deliveries(ctx context.Context, webhookUID string, q penstock.DeliveryQuery) (list []penstock.Delivery, next string, err error) {
+func (s *Store) Deliveries(
+	ctx context.Context, webhookUID string, q penstock.DeliveryQuery,
+) (list []penstock.Delivery, next string, err error) {
 	limit := q.Limit
 	if limit == 0 {
 		limit = penstock.DefaultDeliveries
@@ -70,7 +72,10 @@ func (s *Store) Deliveries(ctx context.Context, webhookUID string, q penstock.De
 		}
 	}
 	page, args := s.d.newest(outcomes, limit+1)
-	rows, err := s.query(ctx, deliveryColumns+"JOIN "+page+" AS page ON "+onPage+" ORDER BY page.n DESC", append([]any{webhookUID, before}, args...)...)
+	rows, err := s.query(
+		ctx, deliveryColumns+"JOIN "+page+" AS page ON "+onPage+" ORDER BY page.n DESC",
+		append([]any{webhookUID, before}, args...)...,
+	)
 	if err != nil {
 		return nil, "", s.d.mapError(fmt.Errorf("list deliveries: %w", err))
 	}
@@ -102,7 +107,9 @@ func (tx *Tx) Delivery(ctx context.Context, webhookUID, id string) (penstock.Del
 }
 
 func (s *Store) delivery(ctx context.Context, q querier, webhookUID, id string) (penstock.Delivery, error) {
-	d, _, err := scanDelivery(webhookUID, q.row(ctx, deliveryColumns+"WHERE d.id = $2 AND d.webhook = "+numbered, webhookUID, id).Scan)
+	d, _, err := scanDelivery(
+		webhookUID, q.row(ctx, deliveryColumns+"WHERE d.id = $2 AND d.webhook = "+numbered, webhookUID, id).Scan,
+	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return d, penstock.NotFound("delivery", id)
 	}

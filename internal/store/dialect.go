@@ -82,12 +82,14 @@ func (d *dialect) mapError(err error) error {
 		return err
 	case errors.Is(err, errUnheard):
 		return &penstock.Error{
-			Code: penstock.CodeUnavailable, Detail: "the database does not answer; what was asked for may still be done: ask again with the same Idempotency-Key",
+			Code:       penstock.CodeUnavailable,
+			Detail:     "the database does not answer; what was asked for may still be done: ask again with the same Idempotency-Key",
 			RetryAfter: unavailableFor, Cause: err,
 		}
 	case d.away(err) || connectionLost(err):
 		return &penstock.Error{
-			Code: penstock.CodeUnavailable, Detail: "the database cannot be written or reached at the moment; nothing was stored",
+			Code:       penstock.CodeUnavailable,
+			Detail:     "the database cannot be written or reached at the moment; nothing was stored",
 			RetryAfter: unavailableFor, Cause: err,
 		}
 	}

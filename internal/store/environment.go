@@ -36,7 +36,9 @@ var environmentFields = newResource("environments", "e",
 
 // The latest run that the viewer may see, and when one of those was taken by a
 // worker last. Both are found at the end of an index.
-var environmentColumns = "SELECT " + environmentFields.selected + ", " + selectActor("c.uid", "c") + ", " + selectActor("m.uid", "m") + `,
+var environmentColumns = "SELECT " + environmentFields.selected + ", " + selectActor(
+	"c.uid", "c",
+) + ", " + selectActor("m.uid", "m") + `,
 	l.id, l.title, l.state, l.created_at, l.updated_at, l.started_at,
 	(
 		SELECT r.started_at
@@ -63,7 +65,9 @@ func scanEnvironment(row scanner) (penstock.Environment, error) {
 	var id, title, state sql.NullString
 	var createdAt, updatedAt, startedAt, ranAt sql.NullInt64
 	latest := []any{&id, &title, &state, &createdAt, &updatedAt, &startedAt, &ranAt}
-	if err := row.Scan(environmentFields.into(&e, slices.Concat(creator.into(), editor.into(), latest)...)...); err != nil {
+	if err := row.Scan(
+		environmentFields.into(&e, slices.Concat(creator.into(), editor.into(), latest)...)...,
+	); err != nil {
 		return e.Environment, err
 	}
 	e.Creator, e.LastEditor = creator.actor(), editor.actor()
@@ -85,7 +89,9 @@ func (s *Store) Environments(ctx context.Context, v Viewer, byName bool) ([]pens
 	if byName {
 		order = "e.folded, e.uid"
 	}
-	rows, err := s.query(ctx, environmentColumns+"WHERE e.team = $3 AND e.deleted_at = 0 ORDER BY "+order, flag(v.All), v.UID, v.Team)
+	rows, err := s.query(
+		ctx, environmentColumns+"WHERE e.team = $3 AND e.deleted_at = 0 ORDER BY "+order, flag(v.All), v.UID, v.Team,
+	)
 	if err != nil {
 		return nil, s.d.mapError(fmt.Errorf("list environments: %w", err))
 	}
@@ -113,7 +119,11 @@ func (tx *Tx) EnvironmentFor(ctx context.Context, v Viewer, uid string) (penstoc
 }
 
 func (s *Store) environment(ctx context.Context, q querier, v Viewer, uid string) (penstock.Environment, error) {
-	e, err := scanEnvironment(q.row(ctx, environmentColumns+"WHERE e.uid = $3 AND e.team = $4 AND e.deleted_at = 0", flag(v.All), v.UID, uid, v.Team))
+	e, err := scanEnvironment(
+		q.row(
+			ctx, environmentColumns+"WHERE e.uid = $3 AND e.team = $4 AND e.deleted_at = 0", flag(v.All), v.UID, uid, v.Team,
+		),
+	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return e, penstock.NotFound("environment", uid)
 	}
@@ -191,7 +201,9 @@ func (tx *Tx) DeleteEnvironment(ctx context.Context, team, uid string) error {
 // ends; absence is penstock.CodeNotFound.
 func (tx *Tx) UseEnvironment(ctx context.Context, team, uid string) error {
 	var one int
-	err := tx.row(ctx, "SELECT 1 FROM environments WHERE uid = $1 AND team = $2 AND deleted_at = 0"+tx.s.d.lock, uid, team).Scan(&one)
+	err := tx.row(
+		ctx, "SELECT 1 FROM environments WHERE uid = $1 AND team = $2 AND deleted_at = 0"+tx.s.d.lock, uid, team,
+	).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return penstock.NotFound("environment", uid)
 	}

@@ -26,9 +26,14 @@ func write(t *testing.T, s *store.Store, fn func(tx *store.Tx) error) {
 
 func addEnvironment(t *testing.T, s *store.Store, name string) penstock.Environment {
 	t.Helper()
-	e := penstock.Environment{UID: penstock.NewUID(), Config: penstock.EnvironmentConfig{Name: name}, LastUpdated: penstock.Now(), Creator: &ada, LastEditor: &ada}
+	e := penstock.Environment{
+		UID: penstock.NewUID(), Config: penstock.EnvironmentConfig{Name: name}, LastUpdated: penstock.Now(), Creator: &ada,
+		LastEditor: &ada,
+	}
 	write(t, s, func(tx *store.Tx) error {
-		return errors.Join(tx.AddPrincipal(t.Context(), store.DefaultTeam, ada), tx.AddEnvironment(t.Context(), store.DefaultTeam, e))
+		return errors.Join(
+			tx.AddPrincipal(t.Context(), store.DefaultTeam, ada), tx.AddEnvironment(t.Context(), store.DefaultTeam, e),
+		)
 	})
 	return e
 }
@@ -67,11 +72,15 @@ func TestEnvironmentShowsTheLatestRunThatTheViewerMaySee(t *testing.T) {
 			if got.LastTask == nil || got.LastTask.Title != test.want {
 				t.Errorf("%s sees the run %+v, want %q", name, got.LastTask, test.want)
 			}
-			if run, err := s.Run(t.Context(), store.DefaultTeam, shared.ID); err != nil || got.LastTaskRunAt != run.StartedAt || run.StartedAt == 0 {
+			if run, err := s.Run(
+				t.Context(), store.DefaultTeam, shared.ID,
+			); err != nil || got.LastTaskRunAt != run.StartedAt || run.StartedAt == 0 {
 				t.Errorf("%s: a run last worked there at %s, want %s (%v)", name, got.LastTaskRunAt, run.StartedAt, err)
 			}
 		}
-		if _, err := s.EnvironmentFor(t.Context(), store.Viewer{Team: "another", All: true}, e.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if _, err := s.EnvironmentFor(
+			t.Context(), store.Viewer{Team: "another", All: true}, e.UID,
+		); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("another team reads it: %v", err)
 		}
 	})
@@ -87,7 +96,10 @@ func TestEnvironmentNamesAreUniqueInWhateverCase(t *testing.T) {
 
 		add := func(team, name string) error {
 			return s.Write(t.Context(), func(tx *store.Tx) error {
-				return tx.AddEnvironment(t.Context(), team, penstock.Environment{UID: penstock.NewUID(), Config: penstock.EnvironmentConfig{Name: name}, Creator: &ada})
+				return tx.AddEnvironment(
+					t.Context(), team,
+					penstock.Environment{UID: penstock.NewUID(), Config: penstock.EnvironmentConfig{Name: name}, Creator: &ada},
+				)
 			})
 		}
 		if err := add(store.DefaultTeam, "äPP"); penstock.CodeOf(err) != penstock.CodeConflict {
@@ -152,7 +164,9 @@ func TestEnvironmentIsNotDeletedUnderItsUsers(t *testing.T) {
 					if err := tx.UseEnvironment(ctx, store.DefaultTeam, e.UID); err != nil {
 						return err
 					}
-					return tx.AddIdentity(ctx, store.DefaultTeam, penstock.Identity{UID: penstock.NewID(), Name: e.Config.Name, EnvironmentID: e.UID})
+					return tx.AddIdentity(
+						ctx, store.DefaultTeam, penstock.Identity{UID: penstock.NewID(), Name: e.Config.Name, EnvironmentID: e.UID},
+					)
 				})
 			})
 			both.Go(func() {

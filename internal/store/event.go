@@ -7,7 +7,10 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-var eventsTable = table{name: "events", columns: columns("run_id text, seq bigint, execution_id bigint, type text, at bigint, key text, data text")}
+var eventsTable = table{
+	name:    "events",
+	columns: columns("run_id text, seq bigint, execution_id bigint, type text, at bigint, key text, data text"),
+}
 
 func eventRow(runID string, seq int64, execution int, d penstock.Draft) []any {
 	return []any{runID, seq, int64(execution), string(d.Type), int64(d.At), d.Key, string(d.Data)}
@@ -144,7 +147,9 @@ func (tx *Tx) AppendAfter(ctx context.Context, l penstock.Lease, d penstock.Draf
 }
 
 // insertEvents stores drafts whose sequence, which ends in last, has been taken.
-func (tx *Tx) insertEvents(ctx context.Context, runID string, execution int, last int64, drafts []penstock.Draft) error {
+func (tx *Tx) insertEvents(
+	ctx context.Context, runID string, execution int, last int64, drafts []penstock.Draft,
+) error {
 	rows := make([][]any, len(drafts))
 	for i, d := range drafts {
 		rows[i] = eventRow(runID, last-int64(len(drafts))+int64(i)+1, execution, d)

@@ -106,7 +106,9 @@ func (s *Store) TeamVersion(ctx context.Context, team string) (version int64, er
 
 // Factories answers one page of a team's factories, by name. It ends before it
 // has more than penstock.MaxPageBytes of JSON, with one factory at least.
-func (s *Store) Factories(ctx context.Context, team string, q penstock.FactoryQuery) (list []FactoryRow, next string, err error) {
+func (s *Store) Factories(
+	ctx context.Context, team string, q penstock.FactoryQuery,
+) (list []FactoryRow, next string, err error) {
 	limit := q.Limit
 	if limit == 0 {
 		limit = penstock.DefaultLimit
@@ -126,7 +128,9 @@ func (s *Store) Factories(ctx context.Context, team string, q penstock.FactoryQu
 		w.add("(f.folded, f.uid) > (?, ?)", c.Value, c.ID)
 	}
 	text, args := w.numbered(1)
-	rows, err := s.query(ctx, factoryColumns+"WHERE "+text+fmt.Sprintf(" ORDER BY f.folded, f.uid LIMIT %d", limit+1), args...)
+	rows, err := s.query(
+		ctx, factoryColumns+"WHERE "+text+fmt.Sprintf(" ORDER BY f.folded, f.uid LIMIT %d", limit+1), args...,
+	)
 	if err != nil {
 		return nil, "", s.d.mapError(fmt.Errorf("list factories: %w", err))
 	}
@@ -164,7 +168,11 @@ func (s *Store) setAgents(ctx context.Context, q querier, list []FactoryRow) err
 		args[i], at[list[i].UID] = list[i].UID, i
 		list[i].Agents = []penstock.FactoryAgent{}
 	}
-	agents, err := s.identities(ctx, q, "WHERE factory_uid <> '' AND factory_uid IN ("+placeholders(1, len(args))+") AND deleted_at = 0 ORDER BY folded, uid", args...)
+	agents, err := s.identities(
+		ctx, q,
+		"WHERE factory_uid <> '' AND factory_uid IN ("+placeholders(1, len(args))+") AND deleted_at = 0 ORDER BY folded, uid",
+		args...,
+	)
 	for _, a := range agents {
 		f := &list[at[a.FactoryUID]]
 		f.Agents = append(f.Agents, penstock.FactoryAgent{UID: a.UID, Name: a.Name, Type: a.Type})
@@ -289,8 +297,11 @@ func (tx *Tx) FactoriesNamed(ctx context.Context, team, name, other string) ([]F
 
 func (s *Store) namedFactories(ctx context.Context, q querier, team, name, other string) ([]FactoryName, error) {
 	rows, err := q.query(ctx, `SELECT uid, name, alias FROM factories WHERE team = $1 AND deleted_at = 0
-		AND (folded IN ($2, $3) OR folded_alias <> '' AND folded_alias IN ($2, $3)) ORDER BY uid`, team, fold(name), fold(other))
-	return collect(s, rows, err, "names of factories", func(n *FactoryName) []any { return []any{&n.UID, &n.Name, &n.Alias} })
+		AND (folded IN ($2, $3) OR folded_alias <> '' AND folded_alias IN ($2, $3)) ORDER BY uid`, team, fold(name),
+		fold(other))
+	return collect(
+		s, rows, err, "names of factories", func(n *FactoryName) []any { return []any{&n.UID, &n.Name, &n.Alias} },
+	)
 }
 
 // DeleteFactory takes a factory that was read in the transaction from every

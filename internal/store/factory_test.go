@@ -18,9 +18,14 @@ func addFactory(t *testing.T, s *store.Store, name string) store.FactoryRow {
 	t.Helper()
 	now := penstock.Now()
 	r := store.FactoryRow{
-		Team: store.DefaultTeam, FactoryConfig: store.FactoryConfig{Defaults: penstock.Overrides{Model: "a/b", Secrets: []string{"S"}}}, Factory: penstock.Factory{
-			UID: penstock.NewID(), Name: name, Alias: name + ".x", Description: "d", Source: penstock.FactoryService, ForemanUID: penstock.NewID(),
-			Agents: []penstock.FactoryAgent{}, Definition: penstock.FactoryDefinition{Revision: 1, Status: "applied"}, CreatedAt: now, UpdatedAt: now,
+		Team: store.DefaultTeam, FactoryConfig: store.FactoryConfig{
+			Defaults: penstock.Overrides{Model: "a/b", Secrets: []string{"S"}},
+		}, Factory: penstock.Factory{
+			UID: penstock.NewID(), Name: name, Alias: name + ".x", Description: "d", Source: penstock.FactoryService,
+			ForemanUID: penstock.NewID(),
+			Agents:     []penstock.FactoryAgent{}, Definition: penstock.FactoryDefinition{
+				Revision: 1, Status: "applied",
+			}, CreatedAt: now, UpdatedAt: now,
 		},
 	}
 	r.TeamUID, r.FactorySettings = r.Team, penstock.SettingsOf(r.Defaults, r.WorksOn)
@@ -30,7 +35,9 @@ func addFactory(t *testing.T, s *store.Store, name string) store.FactoryRow {
 	return r
 }
 
-func addAutomation(t *testing.T, s *store.Store, factory store.FactoryRow, name, filter string, clocks ...store.Clock) store.AutomationRow {
+func addAutomation(
+	t *testing.T, s *store.Store, factory store.FactoryRow, name, filter string, clocks ...store.Clock,
+) store.AutomationRow {
 	t.Helper()
 	now := penstock.Now()
 	r := store.AutomationRow{
@@ -44,7 +51,9 @@ func addAutomation(t *testing.T, s *store.Store, factory store.FactoryRow, name,
 		clocks[i].AutomationUID = r.UID
 	}
 	write(t, s, func(tx *store.Tx) error {
-		return errors.Join(tx.Changed(t.Context(), r.Team), tx.AddAutomation(t.Context(), r), tx.SetClocks(t.Context(), r.Team, r.UID, clocks))
+		return errors.Join(
+			tx.Changed(t.Context(), r.Team), tx.AddAutomation(t.Context(), r), tx.SetClocks(t.Context(), r.Team, r.UID, clocks),
+		)
 	})
 	return r
 }
@@ -52,7 +61,9 @@ func addAutomation(t *testing.T, s *store.Store, factory store.FactoryRow, name,
 func TestAPageOfFactoriesEndsByItsBytes(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
-		huge := penstock.Overrides{MCPServers: map[string]penstock.MCPServer{"x": {Command: strings.Repeat("x", penstock.MaxPageBytes/2)}}}
+		huge := penstock.Overrides{
+			MCPServers: map[string]penstock.MCPServer{"x": {Command: strings.Repeat("x", penstock.MaxPageBytes/2)}},
+		}
 		var want, got []string
 		for _, name := range []string{"a", "b", "c", "d"} {
 			r := addFactory(t, s, name)
@@ -94,7 +105,9 @@ func TestFactoriesAndAutomationsSurviveAsTheyWereStored(t *testing.T) {
 		if diff := cmp.Diff(a, read); err != nil || diff != "" {
 			t.Errorf("the automation (%v): -want +got:\n%s", err, diff)
 		}
-		if config, _, err := s.FactoryConfig(t.Context(), store.DefaultTeam, want.UID); err != nil || cmp.Diff(want.FactoryConfig, config) != "" {
+		if config, _, err := s.FactoryConfig(
+			t.Context(), store.DefaultTeam, want.UID,
+		); err != nil || cmp.Diff(want.FactoryConfig, config) != "" {
 			t.Errorf("the configuration (%v): %s", err, cmp.Diff(want.FactoryConfig, config))
 		}
 		if _, err := s.Factory(t.Context(), "another", want.UID); penstock.CodeOf(err) != penstock.CodeNotFound {
@@ -113,10 +126,15 @@ func TestAutomationsAreFoundByWhatTheySelect(t *testing.T) {
 		addAutomation(t, s, other, "elsewhere", `{"webhook_ids":["ci","UID"]}`)
 		gone := addAutomation(t, s, f, "gone", `{"webhook_ids":["ci"]}`)
 		pulls := addAutomation(t, s, f, "pulls", `{"webhook_ids":["scheme:github","scheme:github"]}`)
-		pulls.Triggers = append(pulls.Triggers, penstock.Trigger{Provider: "github", Event: "push"}, penstock.Trigger{Provider: "github", Event: "pull_request_opened"})
+		pulls.Triggers = append(
+			pulls.Triggers, penstock.Trigger{Provider: "github", Event: "push"},
+			penstock.Trigger{Provider: "github", Event: "pull_request_opened"},
+		)
 		off.Enabled = false
 		write(t, s, func(tx *store.Tx) error {
-			return errors.Join(tx.SetAutomation(t.Context(), off), tx.SetAutomation(t.Context(), pulls), tx.DeleteAutomation(t.Context(), gone))
+			return errors.Join(
+				tx.SetAutomation(t.Context(), off), tx.SetAutomation(t.Context(), pulls), tx.DeleteAutomation(t.Context(), gone),
+			)
 		})
 		for _, test := range []struct {
 			uid, name string
@@ -150,7 +168,10 @@ func TestOneOfManyAdvancesAClock(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx, now := t.Context(), penstock.Now()
 		f := addFactory(t, s, "acme")
-		a := addAutomation(t, s, f, "a", `{"webhook_ids":["ci"]}`, store.Clock{N: 0, NextAt: now}, store.Clock{N: 1, NextAt: now + 1}, store.Clock{N: 2})
+		a := addAutomation(
+			t, s, f, "a", `{"webhook_ids":["ci"]}`, store.Clock{N: 0, NextAt: now}, store.Clock{N: 1, NextAt: now + 1},
+			store.Clock{N: 2},
+		)
 		due, err := s.DueAutomations(ctx, now, 10)
 		if err != nil || len(due) != 1 || len(due[0].Clocks) != 1 || due[0].UID != a.UID {
 			t.Fatalf("got %+v (%v), want the first clock", due, err)

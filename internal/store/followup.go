@@ -105,7 +105,9 @@ func (tx *Tx) attachmentsByID(ctx context.Context, runID string) (map[string]Att
 func (s *Store) GivenAttachments(ctx context.Context, runID string) (map[string]bool, error) {
 	rows, err := s.query(ctx, "SELECT state, attachments FROM followups WHERE run_id = $1 AND attachments <> ''", runID)
 	type row struct{ state, attachments string }
-	list, err := collect(s, rows, err, "attachments of follow-ups", func(r *row) []any { return []any{&r.state, &r.attachments} })
+	list, err := collect(
+		s, rows, err, "attachments of follow-ups", func(r *row) []any { return []any{&r.state, &r.attachments} },
+	)
 	given := map[string]bool{}
 	for _, r := range list {
 		var ids []string

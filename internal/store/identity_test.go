@@ -31,9 +31,16 @@ func TestIdentitySurvivesAsItWasStored(t *testing.T) {
 		want := addIdentity(t, s, func(i *penstock.Identity) {
 			i.Description, i.Prompt, i.EnvironmentID, i.BaseModel = "d", "p", "e", "m"
 			i.Secrets, i.Skills = []penstock.NamedSecret{{Name: "S"}}, []string{"review"}
-			i.Memory = penstock.Memory{AutoMemory: penstock.AutoMemory{Enabled: true}, AttachedStores: []penstock.MemoryStore{{UID: "x", Access: "read_write", Instructions: "i"}}}
-			i.Harness, i.MCPServers = &penstock.Harness{Type: "builtin"}, map[string]penstock.MCPServer{"x": {URL: "https://x.example"}}
-			i.HarnessAuthSecrets, i.OnBehalfOfEnabled, i.WorkerHost, i.Type, i.FactoryUID = json.RawMessage(`{"a":"B"}`), true, "host", "REVIEW", "factory"
+			i.Memory = penstock.Memory{
+				AutoMemory:     penstock.AutoMemory{Enabled: true},
+				AttachedStores: []penstock.MemoryStore{{UID: "x", Access: "read_write", Instructions: "i"}},
+			}
+			i.Harness, i.MCPServers = &penstock.Harness{Type: "builtin"}, map[string]penstock.MCPServer{
+				"x": {URL: "https://x.example"},
+			}
+			i.HarnessAuthSecrets, i.OnBehalfOfEnabled, i.WorkerHost, i.Type, i.FactoryUID = json.RawMessage(
+				`{"a":"B"}`,
+			), true, "host", "REVIEW", "factory"
 		})
 		got, err := s.Identity(t.Context(), store.DefaultTeam, want.UID)
 		if err != nil {
@@ -75,7 +82,10 @@ func TestKeysEndWithTheirAgent(t *testing.T) {
 		for n := range 20 {
 			agent := addIdentity(t, s, func(i *penstock.Identity) { i.Name = fmt.Sprint("agent ", n) })
 			owner := penstock.Actor{Type: "service_account", UID: agent.UID}
-			key := store.KeyRow{Key: penstock.Key{UID: penstock.NewUID(), Owner: owner, AgentUID: agent.UID}, Team: store.DefaultTeam, Hash: penstock.NewUID()}
+			key := store.KeyRow{
+				Key: penstock.Key{UID: penstock.NewUID(), Owner: owner, AgentUID: agent.UID}, Team: store.DefaultTeam,
+				Hash: penstock.NewUID(),
+			}
 			var made, deleted error
 			var both sync.WaitGroup
 			both.Go(func() {

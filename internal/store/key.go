@@ -66,7 +66,9 @@ func (s *Store) KeyByHash(ctx context.Context, hash string) (KeyRow, error) {
 // RunByAgentKey is the run whose execution has this key, as long as it holds
 // the lease; absence is penstock.CodeNotFound.
 func (s *Store) RunByAgentKey(ctx context.Context, hash string) (team, runID string, err error) {
-	err = s.row(ctx, "SELECT team, run_id FROM queue WHERE agent_key = $1 AND agent_key <> '' AND lease_until > "+s.d.now, hash).Scan(&team, &runID)
+	err = s.row(
+		ctx, "SELECT team, run_id FROM queue WHERE agent_key = $1 AND agent_key <> '' AND lease_until > "+s.d.now, hash,
+	).Scan(&team, &runID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", "", penstock.NotFound("key", "")
 	}

@@ -23,7 +23,9 @@ type Viewer struct {
 }
 
 // sorts are the columns that a list of runs can be sorted by.
-var sorts = map[string]string{"": "updated_at", "updated_at": "updated_at", "created_at": "created_at", "title": "title", "agent": "name"}
+var sorts = map[string]string{
+	"": "updated_at", "updated_at": "updated_at", "created_at": "created_at", "title": "title", "agent": "name",
+}
 
 // SortKeys lists the names of sorts.
 func SortKeys() []string { return []string{"updated_at", "created_at", "title", "agent"} }
@@ -37,7 +39,10 @@ type cursor struct {
 }
 
 func badCursor() error {
-	return penstock.Errorf(penstock.CodeInvalidRequest, "query parameter cursor: not a cursor of this list: it must come from next_cursor of a page with the same filters and sort")
+	return penstock.Errorf(
+		penstock.CodeInvalidRequest,
+		"query parameter cursor: not a cursor of this list: it must come from next_cursor of a page with the same filters and sort",
+	)
 }
 
 func (c cursor) encode() string {
@@ -206,7 +211,9 @@ func (p runsPage) ids() (text string, args []any) {
 	}
 	text = parts[0]
 	if len(parts) > 1 {
-		text = "SELECT id, sorted FROM (" + strings.Join(parts, " UNION ALL ") + fmt.Sprintf(") AS merged ORDER BY sorted %s, id %s LIMIT %d", p.direction, p.direction, p.limit)
+		text = "SELECT id, sorted FROM (" + strings.Join(parts, " UNION ALL ") + fmt.Sprintf(
+			") AS merged ORDER BY sorted %s, id %s LIMIT %d", p.direction, p.direction, p.limit,
+		)
 	}
 	return text, args
 }
@@ -214,7 +221,9 @@ func (p runsPage) ids() (text string, args []any) {
 // fewIn are the states that no more than fewMatches runs are in. For a list by
 // creation, which has an index of its own, SQLite would go through all runs to find
 // them: it does not know how many there are.
-func (s *Store) fewIn(ctx context.Context, team string, states []penstock.State, column string) (map[penstock.State]bool, error) {
+func (s *Store) fewIn(
+	ctx context.Context, team string, states []penstock.State, column string,
+) (map[penstock.State]bool, error) {
 	if column != "created_at" || len(states) == 0 {
 		return nil, nil //nolint:nilnil // none
 	}
@@ -223,7 +232,9 @@ func (s *Store) fewIn(ctx context.Context, team string, states []penstock.State,
 	parts := make([]string, len(states))
 	for i, state := range states {
 		args, fields[i] = append(args, string(state)), &counts[i]
-		parts[i] = fmt.Sprintf("(SELECT count(*) FROM (SELECT 1 FROM runs WHERE team = $1 AND state = $%d LIMIT %d) AS m)", len(args), fewMatches+1)
+		parts[i] = fmt.Sprintf(
+			"(SELECT count(*) FROM (SELECT 1 FROM runs WHERE team = $1 AND state = $%d LIMIT %d) AS m)", len(args), fewMatches+1,
+		)
 	}
 	if err := s.row(ctx, "SELECT "+strings.Join(parts, ", "), args...).Scan(fields...); err != nil {
 		return nil, err
@@ -320,7 +331,10 @@ func runFilter(v Viewer, q penstock.RunQuery) *where {
 		w.add("EXISTS (SELECT 1 FROM artifacts a WHERE a.type = ? AND a.run_id = r.id)", string(q.ArtifactType))
 	}
 	for _, k := range sortedKeys(q.Metadata) {
-		w.add("EXISTS (SELECT 1 FROM run_metadata m WHERE m.team = ? AND m.key = ? AND m.value = ? AND m.run_id = r.id)", v.Team, k, q.Metadata[k])
+		w.add(
+			"EXISTS (SELECT 1 FROM run_metadata m WHERE m.team = ? AND m.key = ? AND m.value = ? AND m.run_id = r.id)", v.Team,
+			k, q.Metadata[k],
+		)
 	}
 	return w
 }

@@ -68,23 +68,42 @@ func TestListFilters(t *testing.T) {
 			q    penstock.RunQuery
 			want []string
 		}{
-			"nothing":          {penstock.RunQuery{}, []string{"cancelled", "personal", "full", "plain"}},
-			"created first":    {penstock.RunQuery{SortBy: "created_at", Ascending: true}, []string{"plain", "full", "personal", "cancelled"}},
-			"by title":         {penstock.RunQuery{SortBy: "title", Ascending: true}, []string{"cancelled", "full", "personal", "plain"}},
-			"by agent":         {penstock.RunQuery{SortBy: "agent", Limit: 1}, []string{"full"}},
-			"states":           {penstock.RunQuery{States: []penstock.State{penstock.StateCancelled, penstock.StateFailed}}, []string{"cancelled"}},
-			"several states":   {penstock.RunQuery{States: []penstock.State{penstock.StateCancelled, penstock.StateQueued}, Limit: 2}, []string{"cancelled", "personal"}},
-			"states, created":  {penstock.RunQuery{States: []penstock.State{penstock.StateCancelled, penstock.StateQueued}, SortBy: "created_at", Ascending: true}, []string{"plain", "full", "personal", "cancelled"}},
-			"name":             {penstock.RunQuery{Name: "nightly"}, []string{"full"}},
-			"model":            {penstock.RunQuery{ModelID: "m1"}, []string{"full"}},
-			"creator":          {penstock.RunQuery{Creator: "bob"}, []string{"personal", "full"}},
-			"executor":         {penstock.RunQuery{Executor: "robot"}, []string{"full"}},
-			"source":           {penstock.RunQuery{Sources: []penstock.Source{penstock.SourceCLI}}, []string{"full"}},
-			"sources":          {penstock.RunQuery{Sources: []penstock.Source{penstock.SourceCLI, penstock.SourceAPI}}, []string{"cancelled", "personal", "full", "plain"}},
-			"created after":    {penstock.RunQuery{CreatedAfter: 2000, CreatedBefore: 5000}, []string{"personal"}},
-			"updated after":    {penstock.RunQuery{UpdatedAfter: 1000, CreatedBefore: 3000}, []string{"full"}},
-			"environment":      {penstock.RunQuery{EnvironmentID: "env"}, []string{"full"}},
-			"no environment":   {penstock.RunQuery{EnvironmentID: penstock.EmptyEnvironment}, []string{"cancelled", "personal", "plain"}},
+			"nothing": {penstock.RunQuery{}, []string{"cancelled", "personal", "full", "plain"}},
+			"created first": {
+				penstock.RunQuery{SortBy: "created_at", Ascending: true}, []string{"plain", "full", "personal", "cancelled"},
+			},
+			"by title": {
+				penstock.RunQuery{SortBy: "title", Ascending: true}, []string{"cancelled", "full", "personal", "plain"},
+			},
+			"by agent": {penstock.RunQuery{SortBy: "agent", Limit: 1}, []string{"full"}},
+			"states": {
+				penstock.RunQuery{States: []penstock.State{penstock.StateCancelled, penstock.StateFailed}}, []string{"cancelled"},
+			},
+			"several states": {
+				penstock.RunQuery{States: []penstock.State{penstock.StateCancelled, penstock.StateQueued}, Limit: 2},
+				[]string{"cancelled", "personal"},
+			},
+			"states, created": {
+				penstock.RunQuery{
+					States: []penstock.State{penstock.StateCancelled, penstock.StateQueued}, SortBy: "created_at", Ascending: true,
+				},
+				[]string{"plain", "full", "personal", "cancelled"},
+			},
+			"name":     {penstock.RunQuery{Name: "nightly"}, []string{"full"}},
+			"model":    {penstock.RunQuery{ModelID: "m1"}, []string{"full"}},
+			"creator":  {penstock.RunQuery{Creator: "bob"}, []string{"personal", "full"}},
+			"executor": {penstock.RunQuery{Executor: "robot"}, []string{"full"}},
+			"source":   {penstock.RunQuery{Sources: []penstock.Source{penstock.SourceCLI}}, []string{"full"}},
+			"sources": {
+				penstock.RunQuery{Sources: []penstock.Source{penstock.SourceCLI, penstock.SourceAPI}},
+				[]string{"cancelled", "personal", "full", "plain"},
+			},
+			"created after": {penstock.RunQuery{CreatedAfter: 2000, CreatedBefore: 5000}, []string{"personal"}},
+			"updated after": {penstock.RunQuery{UpdatedAfter: 1000, CreatedBefore: 3000}, []string{"full"}},
+			"environment":   {penstock.RunQuery{EnvironmentID: "env"}, []string{"full"}},
+			"no environment": {
+				penstock.RunQuery{EnvironmentID: penstock.EmptyEnvironment}, []string{"cancelled", "personal", "plain"},
+			},
 			"skill":            {penstock.RunQuery{Skill: "acme/app:review"}, []string{"full"}},
 			"skill by its id":  {penstock.RunQuery{Skill: "acme/app:x/review/SKILL.md"}, []string{"full"}},
 			"skill not found":  {penstock.RunQuery{Skill: "acme/app:y/tidy/SKILL.md"}, []string{"personal"}},
@@ -95,13 +114,22 @@ func TestListFilters(t *testing.T) {
 			"any factory":      {penstock.RunQuery{FactoryOnly: true}, []string{"full"}},
 			"metadata":         {penstock.RunQuery{Metadata: map[string]string{"k": "v", "team": "core"}}, []string{"full"}},
 			"metadata, one no": {penstock.RunQuery{Metadata: map[string]string{"k": "v", "team": "else"}}, []string{}},
-			"all at once":      {penstock.RunQuery{Name: "nightly", ModelID: "m1", Creator: "bob", States: []penstock.State{penstock.StateQueued}, Metadata: map[string]string{"k": "v"}}, []string{"full"}},
+			"all at once": {
+				penstock.RunQuery{
+					Name: "nightly", ModelID: "m1", Creator: "bob", States: []penstock.State{penstock.StateQueued},
+					Metadata: map[string]string{"k": "v"},
+				},
+				[]string{"full"},
+			},
 		} {
 			if diff := cmp.Diff(c.want, listed(t, s, everything, c.q)); diff != "" {
 				t.Errorf("%s: %s", name, diff)
 			}
 		}
-		if diff := cmp.Diff([]string{"cancelled", "full", "plain"}, listed(t, s, store.Viewer{Team: store.DefaultTeam, UID: "ada"}, penstock.RunQuery{})); diff != "" {
+		if diff := cmp.Diff(
+			[]string{"cancelled", "full", "plain"},
+			listed(t, s, store.Viewer{Team: store.DefaultTeam, UID: "ada"}, penstock.RunQuery{}),
+		); diff != "" {
 			t.Errorf("somebody else's personal run: %s", diff)
 		}
 	})
@@ -123,7 +151,10 @@ func TestPagesRepeatNothing(t *testing.T) {
 		slices.Sort(want)
 		for _, sort := range store.SortKeys() {
 			for _, ascending := range []bool{false, true} {
-				q := penstock.RunQuery{SortBy: sort, Ascending: ascending, Limit: 1 + rand.IntN(9), States: []penstock.State{penstock.StateQueued, penstock.StateError}, CreatedBefore: 2000}
+				q := penstock.RunQuery{
+					SortBy: sort, Ascending: ascending, Limit: 1 + rand.IntN(9),
+					States: []penstock.State{penstock.StateQueued, penstock.StateError}, CreatedBefore: 2000,
+				}
 				var got []string
 				for {
 					list, err := s.ListRuns(t.Context(), everything, q)

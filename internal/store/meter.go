@@ -185,7 +185,13 @@ func (tx *Tx) lockMeters(ctx context.Context, uids []string) (map[string]*meter,
 	found := make(map[string]*meter, len(uids))
 	var now penstock.Time
 	for args := range chunks(uids, func(uid string) []any { return []any{uid} }) {
-		rows, err := tx.query(ctx, "SELECT webhook_uid, moments, "+tx.s.d.now+" FROM webhook_meters WHERE webhook_uid IN ("+placeholders(1, len(args))+") ORDER BY webhook_uid"+tx.s.d.bytewise+tx.s.d.lock, args...)
+		rows, err := tx.query(
+			ctx,
+			"SELECT webhook_uid, moments, "+tx.s.d.now+" FROM webhook_meters WHERE webhook_uid IN ("+placeholders(
+				1, len(args),
+			)+") ORDER BY webhook_uid"+tx.s.d.bytewise+tx.s.d.lock,
+			args...,
+		)
 		type row struct{ uid, moments string }
 		list, err := collect(tx.s, rows, err, "meters", func(r *row) []any { return []any{&r.uid, &r.moments, &now} })
 		if err != nil {

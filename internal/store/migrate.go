@@ -65,13 +65,17 @@ func (s *Store) released(ctx context.Context) error {
 
 // migrationPlan says on what and under which lock to migrate: PostgreSQL has
 // advisory locks; for SQLite goose has none, so a lock on a file beside it.
-func (s *Store) migrationPlan(ctx context.Context) (db *sql.DB, d goose.Dialect, o []goose.ProviderOption, release func(), err error) {
+func (s *Store) migrationPlan(
+	ctx context.Context,
+) (db *sql.DB, d goose.Dialect, o []goose.ProviderOption, release func(), err error) {
 	if s.writer == nil {
 		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
 		return s.read, goose.DialectPostgres, []goose.ProviderOption{goose.WithSessionLocker(locker)}, func() {}, err
 	}
 	var file string
-	if err := s.writer.conn.QueryRowContext(ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file); err != nil {
+	if err := s.writer.conn.QueryRowContext(
+		ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'",
+	).Scan(&file); err != nil {
 		return nil, "", nil, nil, err
 	}
 	unlock, err := lockBeside(file)
@@ -89,7 +93,9 @@ func (s *Store) Backup(ctx context.Context, to string) error {
 		return fmt.Errorf("a PostgreSQL database is backed up with pg_dump")
 	}
 	var file string
-	if err := s.read.QueryRowContext(ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file); err != nil {
+	if err := s.read.QueryRowContext(
+		ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'",
+	).Scan(&file); err != nil {
 		return fmt.Errorf("copy the database to %s: %w", to, s.d.mapError(err))
 	}
 	// A connection of its own: those that read may not write, not even a copy,

@@ -35,7 +35,11 @@ func columnsOf(t *testing.T, driver, source, query string) map[string]string {
 			t.Fatal(err)
 		}
 		// Only SQLite indexes after the write, by tables.
-		if strings.HasPrefix(table, "deliveries_log") || strings.HasPrefix(table, "run_search") || strings.HasPrefix(table, "run_fts") || strings.HasPrefix(table, "goose") || strings.HasPrefix(table, "sqlite") {
+		if strings.HasPrefix(
+			table, "deliveries_log",
+		) || strings.HasPrefix(
+			table, "run_search",
+		) || strings.HasPrefix(table, "run_fts") || strings.HasPrefix(table, "goose") || strings.HasPrefix(table, "sqlite") {
 			continue
 		}
 		if required {
@@ -55,9 +59,14 @@ func TestBothEnginesHaveTheSameSchema(t *testing.T) {
 	testkit.OpenStore(t, lite)
 	post := testkit.Postgres(t)
 	testkit.OpenStore(t, post)
-	got := columnsOf(t, "sqlite", "file:"+strings.TrimPrefix(lite, "sqlite://"), `SELECT m.name, c.name, CASE c.type WHEN 'INTEGER' THEN 'BIGINT' WHEN 'BLOB' THEN 'BYTEA' ELSE c.type END,
+	got := columnsOf(t, "sqlite", "file:"+strings.TrimPrefix(
+		lite, "sqlite://",
+	), `SELECT m.name, c.name, CASE c.type WHEN 'INTEGER' THEN 'BIGINT' WHEN 'BLOB' THEN 'BYTEA' ELSE c.type END,
 		c."notnull" OR c.pk > 0 FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'`)
-	want := columnsOf(t, "pgx", post, `SELECT table_name, column_name, upper(data_type), is_nullable = 'NO' FROM information_schema.columns WHERE table_schema = 'public'`)
+	want := columnsOf(
+		t, "pgx", post,
+		`SELECT table_name, column_name, upper(data_type), is_nullable = 'NO' FROM information_schema.columns WHERE table_schema = 'public'`,
+	)
 	if len(want) < 100 {
 		t.Fatalf("only %d columns were read", len(want))
 	}
@@ -97,7 +106,9 @@ func TestDatabaseOfANewerReleaseIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		testkit.Exec(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, true)")
-		if s, err := store.Open(t.Context(), store.Options{URL: url}); err == nil || !strings.Contains(err.Error(), "newer release") {
+		if s, err := store.Open(
+			t.Context(), store.Options{URL: url},
+		); err == nil || !strings.Contains(err.Error(), "newer release") {
 			t.Errorf("got %v, want a refusal", err)
 			if err == nil {
 				_ = s.Close()
@@ -117,14 +128,17 @@ func TestDatabaseOfADevelopmentBuildIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, before := range []string{
-			"DELETE FROM settings WHERE name = 'schema'", "INSERT INTO goose_db_version (version_id, is_applied) VALUES (13, true)",
+			"DELETE FROM settings WHERE name = 'schema'",
+			"INSERT INTO goose_db_version (version_id, is_applied) VALUES (13, true)",
 		} {
 			testkit.Exec(t, url, before)
 			s, err := store.Open(t.Context(), store.Options{URL: url})
 			if err == nil {
 				_ = s.Close()
 			}
-			if err == nil || !strings.Contains(err.Error(), "development build") || !strings.Contains(err.Error(), "new database") {
+			if err == nil || !strings.Contains(
+				err.Error(), "development build",
+			) || !strings.Contains(err.Error(), "new database") {
 				t.Errorf("got %v, want a refusal that says what to do", err)
 			}
 		}
@@ -133,7 +147,10 @@ func TestDatabaseOfADevelopmentBuildIsRefused(t *testing.T) {
 
 func TestBadDatabaseURL(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"", "mysql://x", "sqlite://relative.db", "postgres://127.0.0.1:1/nothing?connect_timeout=1", "sqlite:///proc/nowhere/x.db"} {
+	for _, url := range []string{
+		"", "mysql://x", "sqlite://relative.db", "postgres://127.0.0.1:1/nothing?connect_timeout=1",
+		"sqlite:///proc/nowhere/x.db",
+	} {
 		if s, err := store.Open(t.Context(), store.Options{URL: url}); err == nil {
 			t.Errorf("%q was opened", url)
 			_ = s.Close()

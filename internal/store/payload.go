@@ -38,11 +38,16 @@ func (s *Store) payloadError(err error, deliveryID string) error {
 
 // LastPayloads calls look with the headers, as JSON, and the bodies of a webhook's
 // last accepted deliveries, the newest first, until it answers false.
-func (s *Store) LastPayloads(ctx context.Context, webhookUID string, limit int, look func(headers string, body []byte) bool) error {
+func (s *Store) LastPayloads(
+	ctx context.Context, webhookUID string, limit int, look func(headers string, body []byte) bool,
+) error {
 	type entry struct{ id, headers string }
 	var entries []entry
 	page, args := s.d.newest([]penstock.Outcome{penstock.OutcomeAccepted}, limit)
-	rows, err := s.query(ctx, "SELECT d.id, d.headers FROM deliveries d JOIN "+page+" AS page ON "+onPage+" ORDER BY page.n DESC", append([]any{webhookUID, int64(math.MaxInt64)}, args...)...)
+	rows, err := s.query(
+		ctx, "SELECT d.id, d.headers FROM deliveries d JOIN "+page+" AS page ON "+onPage+" ORDER BY page.n DESC",
+		append([]any{webhookUID, int64(math.MaxInt64)}, args...)...,
+	)
 	if err != nil {
 		return s.d.mapError(fmt.Errorf("list the last deliveries to webhook %s: %w", webhookUID, err))
 	}

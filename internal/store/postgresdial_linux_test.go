@@ -31,7 +31,9 @@ func TestSilentConnectionIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got int
-	if failed := raw.Control(func(fd uintptr) { got, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT) }); failed != nil || err != nil {
+	if failed := raw.Control(
+		func(fd uintptr) { got, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT) },
+	); failed != nil || err != nil {
 		t.Fatal(failed, err)
 	}
 	if want := int((15 * time.Second).Milliseconds()); got != want {

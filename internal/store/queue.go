@@ -69,7 +69,9 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.Claim) (RunRow, err
 	}
 	row := tx.row(ctx, "SELECT "+runColumns+", q.enqueued_at"+runFrom+` JOIN queue q ON q.run_id = r.id
 		WHERE q.token = '' AND (q.worker_host = '' OR q.worker_host = $1) AND q.image <= 1 - $2
-		AND (q.platform = '' OR q.platform = $3) AND q.harness IN (`+placeholders(4, len(c.Harnesses))+`)`+provider+` ORDER BY q.enqueued_at, q.run_id LIMIT 1`+tx.s.d.skipRun, args...)
+		AND (q.platform = '' OR q.platform = $3) AND q.harness IN (`+placeholders(
+		4, len(c.Harnesses),
+	)+`)`+provider+` ORDER BY q.enqueued_at, q.run_id LIMIT 1`+tx.s.d.skipRun, args...)
 	var queuedAt penstock.Time
 	run, err := scanRun(row, &queuedAt)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -85,7 +87,9 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.Claim) (RunRow, err
 func (tx *Tx) beginExecution(ctx context.Context, run RunRow, c penstock.Claim, h Holding) error {
 	if _, err := tx.exec(ctx, `INSERT INTO executions (session_id, run_id, execution_id, conversation_id, worker_id, host, started_at, token)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		h.SessionID, run.ID, run.ExecutionID, run.ConversationID, c.WorkerID, c.Host, int64(penstock.Now()), h.Token); err != nil {
+		h.SessionID, run.ID, run.ExecutionID, run.ConversationID, c.WorkerID, c.Host, int64(
+			penstock.Now(),
+		), h.Token); err != nil {
 		return fmt.Errorf("begin an execution of run %s: %w", run.ID, err)
 	}
 	var given Handed
@@ -237,7 +241,10 @@ func (tx *Tx) Interrupted(ctx context.Context, runID string) (bool, error) {
 
 // LostLeases lists runs whose worker has not renewed in time.
 func (s *Store) LostLeases(ctx context.Context, limit int) ([]penstock.Lease, error) {
-	rows, err := s.query(ctx, "SELECT run_id, token FROM queue WHERE token <> '' AND lease_until < "+s.d.now+" ORDER BY lease_until LIMIT $1", limit)
+	rows, err := s.query(
+		ctx, "SELECT run_id, token FROM queue WHERE token <> '' AND lease_until < "+s.d.now+" ORDER BY lease_until LIMIT $1",
+		limit,
+	)
 	return collect(s, rows, err, "lost leases", func(l *penstock.Lease) []any { return []any{&l.RunID, &l.Token} })
 }
 
@@ -246,7 +253,10 @@ func (s *Store) LostLeases(ctx context.Context, limit int) ([]penstock.Lease, er
 // locked.
 func (tx *Tx) Expired(ctx context.Context, l penstock.Lease) (bool, error) {
 	var one int
-	err := tx.row(ctx, "SELECT 1 FROM queue WHERE run_id = $1 AND token = $2 AND lease_until < "+tx.s.d.now+tx.s.d.lock, l.RunID, l.Token).Scan(&one)
+	err := tx.row(
+		ctx, "SELECT 1 FROM queue WHERE run_id = $1 AND token = $2 AND lease_until < "+tx.s.d.now+tx.s.d.lock, l.RunID,
+		l.Token,
+	).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -298,7 +308,9 @@ type Want struct {
 
 // Wants says what the run asks for.
 func (r RunRow) Wants() Want {
-	return Want{Harness: r.Harness, Host: r.WorkerHost, Platform: r.Runner.Platform(), Provider: r.provider(), Image: r.Image}
+	return Want{
+		Harness: r.Harness, Host: r.WorkerHost, Platform: r.Runner.Platform(), Provider: r.provider(), Image: r.Image,
+	}
 }
 
 // provider is the prefix of the model's provider, "" where any worker will do: only
@@ -312,9 +324,13 @@ func (r RunRow) provider() string {
 
 // Can reports whether the worker can execute what asks for that.
 func (w Worker) Can(want Want) bool {
-	return (want.Harness == "" || slices.Contains(w.Harnesses, want.Harness)) && (want.Host == "" || want.Host == w.Host) &&
+	return (want.Harness == "" || slices.Contains(
+		w.Harnesses, want.Harness,
+	)) && (want.Host == "" || want.Host == w.Host) &&
 		(want.Platform == "" || want.Platform == w.Platform) &&
-		(want.Provider == "" || len(w.Providers) == 0 || slices.Contains(w.Providers, want.Provider)) && !(want.Image && w.StrictImage)
+		(want.Provider == "" || len(w.Providers) == 0 || slices.Contains(
+			w.Providers, want.Provider,
+		)) && !(want.Image && w.StrictImage)
 }
 
 // deadFor is how long a worker that did not say goodbye is kept: one that is started
@@ -331,7 +347,8 @@ func (s *Store) Hello(ctx context.Context, c penstock.Claim) error {
 		_, err := tx.exec(ctx, `INSERT INTO workers (id, host, local, version, harnesses, strict_image, capacity, busy, connected_at, last_seen_at, platform, providers)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)
 			ON CONFLICT (id) DO UPDATE SET busy = $8, capacity = $7, last_seen_at = $9`,
-			c.WorkerID, c.Host, flag(c.Local), c.Version, joined(c.Harnesses), flag(c.StrictImage), c.Capacity, c.Busy, int64(now), c.Platform, joined(c.Models))
+			c.WorkerID, c.Host, flag(c.Local), c.Version, joined(c.Harnesses), flag(c.StrictImage), c.Capacity, c.Busy,
+			int64(now), c.Platform, joined(c.Models))
 		return err
 	})
 }

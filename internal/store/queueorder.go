@@ -20,7 +20,10 @@ func (s *Store) workers(ctx context.Context, q querier) ([]Worker, error) {
 	workers, err := collect(s, rows, err, "workers", func(w *Worker) []any {
 		lists = append(lists, [2]string{})
 		list := &lists[len(lists)-1]
-		return []any{&w.ID, &w.Host, &w.Version, &w.Platform, &w.Local, &w.StrictImage, &list[0], &list[1], &w.Capacity, &w.Busy, &w.Working, &w.ConnectedAt, &w.LastSeenAt}
+		return []any{
+			&w.ID, &w.Host, &w.Version, &w.Platform, &w.Local, &w.StrictImage, &list[0], &list[1], &w.Capacity, &w.Busy,
+			&w.Working, &w.ConnectedAt, &w.LastSeenAt,
+		}
 	})
 	for i := range workers {
 		workers[i].Harnesses, workers[i].Providers = listed(lists[i][0]), listed(lists[i][1])
@@ -113,8 +116,14 @@ func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
 	}
 	var waiting []WaitingRun
 	if most > 0 {
-		rows, err := tx.query(ctx, "SELECT run_id, harness, worker_host, platform, provider, image FROM queue WHERE token = '' ORDER BY enqueued_at DESC, run_id DESC LIMIT $1", most+recent)
-		if waiting, err = collect(tx.s, rows, err, "the queue", func(w *WaitingRun) []any { return append([]any{&w.ID}, w.columns()...) }); err != nil {
+		rows, err := tx.query(
+			ctx,
+			"SELECT run_id, harness, worker_host, platform, provider, image FROM queue WHERE token = '' ORDER BY enqueued_at DESC, run_id DESC LIMIT $1",
+			most+recent,
+		)
+		if waiting, err = collect(
+			tx.s, rows, err, "the queue", func(w *WaitingRun) []any { return append([]any{&w.ID}, w.columns()...) },
+		); err != nil {
 			return err
 		}
 	}

@@ -45,7 +45,9 @@ func TestCapacity(t *testing.T) {
 		for range 2 {
 			err := s.Write(t.Context(), func(tx *store.Tx) error {
 				c := penstock.Claim{WorkerID: "one", Host: "one", Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 2}
-				_, err := tx.Claim(t.Context(), c, store.Holding{Token: penstock.NewUID(), SessionID: penstock.NewID(), AgentKey: penstock.NewUID()})
+				_, err := tx.Claim(
+					t.Context(), c, store.Holding{Token: penstock.NewUID(), SessionID: penstock.NewID(), AgentKey: penstock.NewUID()},
+				)
 				return err
 			})
 			if err != nil {

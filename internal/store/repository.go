@@ -36,8 +36,9 @@ type RepositoryRow struct {
 // definition is what a factory's definition says of its repository.
 func (r RepositoryRow) definition(revision int64) penstock.FactoryDefinition {
 	d := penstock.FactoryDefinition{
-		Revision: revision, Status: penstock.DefinitionApplied, Commit: r.Applied, Detail: r.Detail, Diagnostics: r.Diagnostics,
-		Problem: r.Problem, CheckedAt: r.CheckedAt,
+		Revision: revision, Status: penstock.DefinitionApplied, Commit: r.Applied, Detail: r.Detail,
+		Diagnostics: r.Diagnostics,
+		Problem:     r.Problem, CheckedAt: r.CheckedAt,
 	}
 	if r.Result == penstock.CommitRejected {
 		d.Status, d.Rejected = penstock.DefinitionInvalid, r.Commit
@@ -168,7 +169,11 @@ func (s *Store) Asked(ctx context.Context, factoryUID string) (asked, done int64
 // else looks meanwhile does not get them.
 func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]RepositoryRow, error) {
 	const due = "next_at <= %[1]s AND lease_until <= %[1]s"
-	uids, err := s.strings(ctx, fmt.Sprintf("SELECT factory_uid FROM repositories WHERE "+due+" ORDER BY next_at, factory_uid LIMIT $1", s.d.now), limit)
+	uids, err := s.strings(
+		ctx,
+		fmt.Sprintf("SELECT factory_uid FROM repositories WHERE "+due+" ORDER BY next_at, factory_uid LIMIT $1", s.d.now),
+		limit,
+	)
 	if err != nil || len(uids) == 0 {
 		return nil, err
 	}
@@ -177,7 +182,13 @@ func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]R
 		list = nil
 		for _, uid := range uids {
 			token := penstock.NewID()
-			n, err := tx.exec(ctx, fmt.Sprintf("UPDATE repositories SET token = $1, lease_until = %[1]s + $2 WHERE factory_uid = $3 AND "+due, s.d.now), token, ms, uid)
+			n, err := tx.exec(
+				ctx,
+				fmt.Sprintf(
+					"UPDATE repositories SET token = $1, lease_until = %[1]s + $2 WHERE factory_uid = $3 AND "+due, s.d.now,
+				),
+				token, ms, uid,
+			)
 			if err != nil {
 				return fmt.Errorf("claim the repository of factory %s: %w", uid, err)
 			}
@@ -233,7 +244,10 @@ func (s *Store) ReleaseRepository(ctx context.Context, r RepositoryRow) error {
 // HoldRepository is [Store.RenewRepository] within a transaction, until whose end
 // nobody takes the repository.
 func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
-	n, err := tx.exec(ctx, "UPDATE repositories SET lease_until = "+tx.s.d.now+" + $1 WHERE factory_uid = $2 AND token = $3", ms, r.FactoryUID, r.Token)
+	n, err := tx.exec(
+		ctx, "UPDATE repositories SET lease_until = "+tx.s.d.now+" + $1 WHERE factory_uid = $2 AND token = $3", ms,
+		r.FactoryUID, r.Token,
+	)
 	if err != nil {
 		return false, fmt.Errorf("hold the repository of factory %s: %w", r.FactoryUID, err)
 	}
@@ -289,7 +303,8 @@ func (tx *Tx) AddCommit(ctx context.Context, factoryUID string, c CommitRow) err
 	}
 	if _, err := tx.exec(ctx, `INSERT INTO repository_commits (factory_uid, n, commit_id, author, message, committed_at, result, detail, findings, revision, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		factoryUID, c.N, c.ID, c.Author, c.Message, int64(c.CommittedAt), string(c.Result), c.Detail, marshal(c.Diagnostics), c.Revision, int64(c.CreatedAt)); err != nil {
+		factoryUID, c.N, c.ID, c.Author, c.Message, int64(c.CommittedAt), string(c.Result), c.Detail, marshal(c.Diagnostics),
+		c.Revision, int64(c.CreatedAt)); err != nil {
 		return fmt.Errorf("store a commit of factory %s: %w", factoryUID, err)
 	}
 	_, err := tx.exec(ctx, `DELETE FROM repository_commits
@@ -309,7 +324,9 @@ func (s *Store) Commits(ctx context.Context, factoryUID string, before int64, li
 	list, err := collect(s, rows, err, "commits of a factory", func(c *CommitRow) []any {
 		text := new(string)
 		findings = append(findings, text)
-		return []any{&c.N, &c.ID, &c.Author, &c.Message, &c.CommittedAt, &c.Result, &c.Detail, text, &c.Revision, &c.CreatedAt}
+		return []any{
+			&c.N, &c.ID, &c.Author, &c.Message, &c.CommittedAt, &c.Result, &c.Detail, text, &c.Revision, &c.CreatedAt,
+		}
 	})
 	for i := range list {
 		if err := unmarshal(*findings[i], &list[i].Diagnostics); err != nil {

@@ -22,11 +22,22 @@ func TestRepositoriesAreLeased(t *testing.T) {
 		}
 		uid := penstock.NewID()
 		write(func(tx *store.Tx) error {
-			f := store.FactoryRow{Team: store.DefaultTeam, Factory: penstock.Factory{UID: uid, Name: "tracked", Source: penstock.FactoryRepository, CreatedAt: 1, UpdatedAt: 1}}
+			f := store.FactoryRow{
+				Team: store.DefaultTeam,
+				Factory: penstock.Factory{
+					UID: uid, Name: "tracked", Source: penstock.FactoryRepository, CreatedAt: 1, UpdatedAt: 1,
+				},
+			}
 			if err := tx.AddFactory(ctx, f); err != nil {
 				return err
 			}
-			return tx.AddRepository(ctx, store.RepositoryRow{Repository: penstock.Repository{URL: "https://example.com/a/b"}, FactoryUID: uid, Team: f.Team, Place: "example.com/a/b"})
+			return tx.AddRepository(
+				ctx,
+				store.RepositoryRow{
+					Repository: penstock.Repository{URL: "https://example.com/a/b"}, FactoryUID: uid, Team: f.Team,
+					Place: "example.com/a/b",
+				},
+			)
 		})
 		claim := func() []store.RepositoryRow {
 			list, err := s.ClaimRepositories(ctx, 10, minute)
@@ -73,10 +84,14 @@ func TestRepositoriesAreLeased(t *testing.T) {
 			t.Error("it was not given back once")
 		}
 		next := claim()
-		if len(next) != 1 || next[0].Asked != 1 || next[0].Done != 0 || next[0].Commit != "c1" || len(next[0].Diagnostics) != 1 {
+		if len(next) != 1 || next[0].Asked != 1 || next[0].Done != 0 || next[0].Commit != "c1" || len(
+			next[0].Diagnostics,
+		) != 1 {
 			t.Fatalf("got %+v, want it for who has asked", next)
 		}
-		if f, err := s.Factory(ctx, store.DefaultTeam, uid); err != nil || f.Definition.Status != penstock.DefinitionSyncing || f.Definition.Commit != "c1" {
+		if f, err := s.Factory(
+			ctx, store.DefaultTeam, uid,
+		); err != nil || f.Definition.Status != penstock.DefinitionSyncing || f.Definition.Commit != "c1" {
 			t.Errorf("while it is looked at: got %+v, %v", f.Definition, err)
 		}
 		if err := s.ReleaseRepository(ctx, next[0]); err != nil {

@@ -64,8 +64,10 @@ func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (b
 		}
 	}
 	for _, from := range []string{
-		"run_search WHERE run_id = $1", "run_ancestors WHERE ancestor = $1", "run_ancestors WHERE run_id = $1", "attachments WHERE run_id = $1",
-		"artifacts WHERE run_id = $1", "followups WHERE run_id = $1", "executions WHERE run_id = $1", "events WHERE run_id = $1", "runs WHERE id = $1",
+		"run_search WHERE run_id = $1", "run_ancestors WHERE ancestor = $1", "run_ancestors WHERE run_id = $1",
+		"attachments WHERE run_id = $1",
+		"artifacts WHERE run_id = $1", "followups WHERE run_id = $1", "executions WHERE run_id = $1",
+		"events WHERE run_id = $1", "runs WHERE id = $1",
 	} {
 		if _, err := tx.exec(ctx, "DELETE FROM "+from, id); err != nil {
 			return nil, fmt.Errorf("remove run %s: %w", id, err)
@@ -78,13 +80,15 @@ func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (b
 // where no other run goes on with that.
 func (tx *Tx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
 	rows, err := tx.query(ctx, `SELECT blob FROM attachments WHERE run_id = $1 AND blob <> '' UNION SELECT blob FROM artifacts WHERE run_id = $1 AND blob <> ''
-		UNION SELECT blob FROM conversations WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $2 AND id <> $1)`, run.ID, run.ConversationID)
+		UNION SELECT blob FROM conversations WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $2 AND id <> $1)`, run.ID,
+		run.ConversationID)
 	blobs, err := collect(tx.s, rows, err, "files of a run", func(v *string) []any { return []any{v} })
 	if err != nil {
 		return nil, err
 	}
 	_, err = tx.exec(ctx, `DELETE FROM conversations
-		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $1 AND id <> $2)`, run.ConversationID, run.ID)
+		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $1 AND id <> $2)`, run.ConversationID,
+		run.ID)
 	return blobs, err
 }
 
@@ -102,7 +106,8 @@ func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
 			return fmt.Errorf("lock the payload of delivery %s: %w", run.DeliveryID, err)
 		}
 		_, err = tx.exec(ctx, `DELETE FROM payloads WHERE delivery_id = $1 AND NOT EXISTS (
-			SELECT 1 FROM runs WHERE team = $2 AND created_at = $3 AND delivery_id = $1 AND id <> $4)`, run.DeliveryID, run.Team, int64(run.CreatedAt), run.ID)
+			SELECT 1 FROM runs WHERE team = $2 AND created_at = $3 AND delivery_id = $1 AND id <> $4)`, run.DeliveryID, run.Team,
+			int64(run.CreatedAt), run.ID)
 		return err
 	}
 	if err != nil {
@@ -122,6 +127,8 @@ func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
 			left++
 		}
 	}
-	_, err = tx.exec(ctx, "UPDATE deliveries SET matches = $1, runs = $2 WHERE id = $3", marshal(matches), left, run.DeliveryID)
+	_, err = tx.exec(
+		ctx, "UPDATE deliveries SET matches = $1, runs = $2 WHERE id = $3", marshal(matches), left, run.DeliveryID,
+	)
 	return err
 }

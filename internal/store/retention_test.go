@@ -48,7 +48,9 @@ func TestPayloadsGoWithTheLastRun(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		addReceiver(t, s)
 		d := deliverTwoRuns(t, s)
-		if n, err := s.ClearLog(t.Context(), d.WebhookUID, penstock.OutcomeAccepted, store.Keep{Since: penstock.Now()}, 10); n != 1 || err != nil {
+		if n, err := s.ClearLog(
+			t.Context(), d.WebhookUID, penstock.OutcomeAccepted, store.Keep{Since: penstock.Now()}, 10,
+		); n != 1 || err != nil {
 			t.Fatalf("cleared %d, %v, want the entry", n, err)
 		}
 		removeRun(t, s, d.Runs[0])
@@ -92,7 +94,9 @@ func TestPayloadsAreLeftToRunsAlone(t *testing.T) {
 		for i, s := range stores {
 			together.Go(func() {
 				for range many {
-					if _, err := s.ClearLog(t.Context(), "w", penstock.OutcomeAccepted, store.Keep{Since: penstock.Now()}, 3); err != nil {
+					if _, err := s.ClearLog(
+						t.Context(), "w", penstock.OutcomeAccepted, store.Keep{Since: penstock.Now()}, 3,
+					); err != nil {
 						t.Error(err)
 					}
 				}

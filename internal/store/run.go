@@ -74,10 +74,18 @@ type Note struct {
 }
 
 var (
-	queueTable       = table{name: "queue", columns: columns("run_id text, team text, enqueued_at bigint, harness text, worker_host text, image bigint, platform text, provider text")}
+	queueTable = table{
+		name: "queue",
+		columns: columns(
+			"run_id text, team text, enqueued_at bigint, harness text, worker_host text, image bigint, platform text, provider text",
+		),
+	}
 	metadataTable    = table{name: "run_metadata", columns: columns("team text, key text, value text, run_id text")}
 	ancestorsTable   = table{name: "run_ancestors", columns: columns("ancestor text, run_id text")}
-	attachmentsTable = table{name: "attachments", columns: columns("id text, run_id text, n bigint, path text, filename text, mime_type text, size bigint, blob text")}
+	attachmentsTable = table{
+		name:    "attachments",
+		columns: columns("id text, run_id text, n bigint, path text, filename text, mime_type text, size bigint, blob text"),
+	}
 )
 
 type createRun struct {
@@ -109,7 +117,9 @@ func newCreateRun(r *NewRun) *createRun {
 		rows.ancestors = append(rows.ancestors, []any{a, r.ID})
 	}
 	for i, a := range r.Attachments {
-		rows.attachments = append(rows.attachments, []any{a.ID, r.ID, int64(i), a.Path, a.Filename, a.MimeType, a.Size, a.Blob})
+		rows.attachments = append(
+			rows.attachments, []any{a.ID, r.ID, int64(i), a.Path, a.Filename, a.MimeType, a.Size, a.Blob},
+		)
 	}
 	return &createRun{run: r, rows: rows}
 }
@@ -261,7 +271,10 @@ func (d *dialect) runBy(ctx context.Context, q querier, where string, args ...an
 
 // HeldRun reads the run that l holds; otherwise penstock.ErrLeaseLost.
 func (s *Store) HeldRun(ctx context.Context, l penstock.Lease) (RunRow, error) {
-	r, err := s.d.runBy(ctx, s, "r.id = $1 AND EXISTS (SELECT 1 FROM queue q WHERE q.run_id = r.id AND q.token = $2 AND q.token <> '')", l.RunID, l.Token)
+	r, err := s.d.runBy(
+		ctx, s, "r.id = $1 AND EXISTS (SELECT 1 FROM queue q WHERE q.run_id = r.id AND q.token = $2 AND q.token <> '')",
+		l.RunID, l.Token,
+	)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		err = penstock.ErrLeaseLost
 	}

@@ -22,9 +22,11 @@ func newRun(change func(*store.NewRun)) *store.NewRun {
 	id, now := penstock.NewID(), penstock.Now()
 	r := &store.NewRun{RunRow: store.RunRow{
 		Run: penstock.Run{
-			ID: id, RootID: id, ConversationID: penstock.NewID(), State: penstock.StateQueued, ExecutionID: 1, Prompt: "do " + id, Title: "do",
-			CreatedAt: now, UpdatedAt: now, Source: penstock.SourceAPI, Creator: &penstock.Actor{UID: "ada"}, Executor: &penstock.Actor{UID: "ada"},
-			Config: &penstock.Config{},
+			ID: id, RootID: id, ConversationID: penstock.NewID(), State: penstock.StateQueued, ExecutionID: 1,
+			Prompt: "do " + id, Title: "do",
+			CreatedAt: now, UpdatedAt: now, Source: penstock.SourceAPI, Creator: &penstock.Actor{UID: "ada"},
+			Executor: &penstock.Actor{UID: "ada"},
+			Config:   &penstock.Config{},
 		},
 		Team: store.DefaultTeam, Harness: penstock.HarnessBuiltin,
 	}}
@@ -44,7 +46,9 @@ func mustCreate(t *testing.T, s *store.Store, change func(*store.NewRun)) *store
 }
 
 func claimant(host string) penstock.Claim {
-	return penstock.Claim{WorkerID: penstock.NewID(), Host: host, Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 4}
+	return penstock.Claim{
+		WorkerID: penstock.NewID(), Host: host, Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 4,
+	}
 }
 
 // mustClaim takes the next run for a worker of the host.
@@ -109,14 +113,26 @@ func TestRunSurvivesAsItWasCreated(t *testing.T) {
 func TestRareFieldsOfRunsAreKept(t *testing.T) {
 	t.Parallel()
 	having := map[string]func(*store.NewRun){
-		"nothing":             func(*store.NewRun) {},
-		"an automation":       func(r *store.NewRun) { r.AutomationID = "a" },
-		"a webhook":           func(r *store.NewRun) { r.WebhookUID, r.DeliveryID, r.TriggerURL = "w", "d", "https://example.com/d" },
-		"a factory":           func(r *store.NewRun) { r.FactoryUID, r.Revision = "f", 7 },
-		"an environment":      func(r *store.NewRun) { r.Config.EnvironmentID = "e" },
-		"a host":              func(r *store.NewRun) { r.WorkerHost = "vm" },
-		"a skill":             func(r *store.NewRun) { r.SkillSpec, r.Skill = "acme/app:review", &penstock.Skill{Name: "review"} },
-		"a schedule":          func(r *store.NewRun) { r.Schedule = &penstock.RunSchedule{ID: "s", Name: "n", Cron: "@daily"} },
+		"nothing":       func(*store.NewRun) {},
+		"an automation": func(r *store.NewRun) { r.AutomationID = "a" },
+		"a webhook": func(
+			r *store.NewRun,
+		) {
+			r.WebhookUID, r.DeliveryID, r.TriggerURL = "w", "d", "https://example.com/d"
+		},
+		"a factory":      func(r *store.NewRun) { r.FactoryUID, r.Revision = "f", 7 },
+		"an environment": func(r *store.NewRun) { r.Config.EnvironmentID = "e" },
+		"a host":         func(r *store.NewRun) { r.WorkerHost = "vm" },
+		"a skill": func(
+			r *store.NewRun,
+		) {
+			r.SkillSpec, r.Skill = "acme/app:review", &penstock.Skill{Name: "review"}
+		},
+		"a schedule": func(r *store.NewRun) {
+			r.Schedule = &penstock.RunSchedule{
+				ID: "s", Name: "n", Cron: "@daily",
+			}
+		},
 		"a parent":            func(r *store.NewRun) { r.ParentID, r.Depth = "p", 3 },
 		"an agent's name":     func(r *store.NewRun) { r.AgentName = "reviewer" },
 		"a runner":            func(r *store.NewRun) { r.Runner = &penstock.RunnerSpec{Name: "linux"} },
@@ -124,7 +140,9 @@ func TestRareFieldsOfRunsAreKept(t *testing.T) {
 	}
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		for name, change := range having {
-			for _, among := range [][]func(*store.NewRun){{change}, {change, having["nothing"]}, {having["nothing"], having["an automation"], change}} {
+			for _, among := range [][]func(*store.NewRun){
+				{change}, {change, having["nothing"]}, {having["nothing"], having["an automation"], change},
+			} {
 				batch := make([]*store.NewRun, len(among))
 				err := s.Write(t.Context(), func(tx *store.Tx) error {
 					for i := range among {
@@ -338,7 +356,9 @@ func TestClaims(t *testing.T) {
 		}
 		later := mustCreate(t, s, nil)
 		builtin, claude := store.Want{Harness: penstock.HarnessBuiltin}, store.Want{Harness: "claude"}
-		for id, want := range map[string]map[store.Want]int{first.ID: {}, other.ID: {claude: 1}, later.ID: {claude: 1, builtin: 1}} {
+		for id, want := range map[string]map[store.Want]int{
+			first.ID: {}, other.ID: {claude: 1}, later.ID: {claude: 1, builtin: 1},
+		} {
 			if got, err := s.Ahead(t.Context(), id); cmp.Diff(want, got) != "" || err != nil {
 				t.Errorf("ahead are %v, %v; want %v", got, err, want)
 			}
@@ -366,7 +386,9 @@ func TestManyWorkersClaimEachRunOnce(t *testing.T) {
 				for {
 					var run store.RunRow
 					err := s.Write(t.Context(), func(tx *store.Tx) (err error) {
-						run, err = tx.Claim(t.Context(), claimant(""), store.Holding{Token: penstock.NewUID(), SessionID: penstock.NewID()})
+						run, err = tx.Claim(
+							t.Context(), claimant(""), store.Holding{Token: penstock.NewUID(), SessionID: penstock.NewID()},
+						)
 						return err
 					})
 					if errors.Is(err, penstock.ErrNoWork) {
@@ -451,15 +473,23 @@ func TestMessageRemovesItsDeltas(t *testing.T) {
 		_, lease := mustClaim(t, s, "")
 		now := penstock.Now()
 		delta := func(id, text string) penstock.Draft {
-			return penstock.NewDraft(penstock.EventMessageDelta, now, penstock.MessageDelta{ID: id, Role: "assistant", Text: text})
+			return penstock.NewDraft(
+				penstock.EventMessageDelta, now, penstock.MessageDelta{ID: id, Role: "assistant", Text: text},
+			)
 		}
-		message := penstock.NewDraft(penstock.EventMessage, now, penstock.Message{ID: "m", Role: "assistant", Content: []penstock.Block{penstock.Text("ab")}})
+		message := penstock.NewDraft(
+			penstock.EventMessage, now,
+			penstock.Message{ID: "m", Role: "assistant", Content: []penstock.Block{penstock.Text("ab")}},
+		)
 		for _, d := range []penstock.Draft{delta("m", "a"), delta("m", "b"), delta("other", "x"), message} {
 			if err := s.Append(t.Context(), lease, []penstock.Draft{d}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		n := penstock.NewDraft(penstock.EventMessage, now, penstock.Message{ID: "n", Role: "assistant", Content: []penstock.Block{penstock.Text("c")}})
+		n := penstock.NewDraft(
+			penstock.EventMessage, now,
+			penstock.Message{ID: "n", Role: "assistant", Content: []penstock.Block{penstock.Text("c")}},
+		)
 		if err := s.Append(t.Context(), lease, []penstock.Draft{delta("n", "c"), n}); err != nil { // both at once
 			t.Fatal(err)
 		}
@@ -589,7 +619,9 @@ func TestARunRemembersWhyItWasRequeued(t *testing.T) {
 			}
 			row := requeue(step.reason)
 			if row.TimesLost != step.lost || (row.NotGivenSince != 0) != step.notGiven || row.ExecutionID != claimed.ExecutionID+1 {
-				t.Errorf("step %d: lost %d times, not given since %d, execution %d", i, row.TimesLost, row.NotGivenSince, row.ExecutionID)
+				t.Errorf(
+					"step %d: lost %d times, not given since %d, execution %d", i, row.TimesLost, row.NotGivenSince, row.ExecutionID,
+				)
 			}
 			if since != 0 && row.NotGivenSince != since {
 				t.Errorf("step %d: not given since %s, want the first time, %s", i, row.NotGivenSince, since)
@@ -599,7 +631,9 @@ func TestARunRemembersWhyItWasRequeued(t *testing.T) {
 		if err := move(t, s, run.ID, penstock.StateCancelled); err != nil {
 			t.Fatal(err)
 		}
-		if row, err := s.Run(t.Context(), store.DefaultTeam, run.ID); err != nil || row.NotGivenSince != 0 || row.TimesLost != 2 {
+		if row, err := s.Run(
+			t.Context(), store.DefaultTeam, run.ID,
+		); err != nil || row.NotGivenSince != 0 || row.TimesLost != 2 {
 			t.Errorf("ended: lost %d times, not given since %d: %v", row.TimesLost, row.NotGivenSince, err)
 		}
 	})

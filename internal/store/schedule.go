@@ -93,7 +93,9 @@ func scanSchedule(row scanner) (ScheduleRow, error) {
 		r.LastSpawnError = new(r.lastError)
 	}
 	d := r.data
-	r.Prompt, r.Mode, r.Config, r.AgentUID, r.Metadata = d.Prompt, cmp.Or(d.Mode, penstock.ModeNormal), d.Config, d.AgentUID, d.Metadata
+	r.Prompt, r.Mode, r.Config, r.AgentUID, r.Metadata = d.Prompt, cmp.Or(
+		d.Mode, penstock.ModeNormal,
+	), d.Config, d.AgentUID, d.Metadata
 	if environment.Valid {
 		r.Environment = &penstock.EnvironmentConfig{}
 		if err := unmarshal(environment.String, r.Environment); err != nil {
@@ -159,7 +161,12 @@ func (tx *Tx) Schedule(ctx context.Context, v Viewer, id string) (ScheduleRow, e
 }
 
 func (s *Store) schedule(ctx context.Context, q querier, v Viewer, id string) (ScheduleRow, error) {
-	r, err := scanSchedule(q.row(ctx, scheduleColumns+"WHERE s.id = $1 AND s.team = $2 AND ($3 = 1 OR s.personal = 0 OR s.created_by = $4)", id, v.Team, flag(v.All), v.UID))
+	r, err := scanSchedule(
+		q.row(
+			ctx, scheduleColumns+"WHERE s.id = $1 AND s.team = $2 AND ($3 = 1 OR s.personal = 0 OR s.created_by = $4)", id,
+			v.Team, flag(v.All), v.UID,
+		),
+	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("schedule", id)
 	}

@@ -18,7 +18,8 @@ func addSchedule(t *testing.T, s *store.Store, change func(*store.ScheduleRow)) 
 	now := penstock.Now()
 	r := store.ScheduleRow{
 		Schedule: penstock.Schedule{
-			ID: penstock.NewID(), Name: "nightly", Cron: "@daily", Enabled: true, Prompt: "go", Mode: penstock.ModePlan, CreatedAt: now, UpdatedAt: now,
+			ID: penstock.NewID(), Name: "nightly", Cron: "@daily", Enabled: true, Prompt: "go", Mode: penstock.ModePlan,
+			CreatedAt: now, UpdatedAt: now,
 			CreatedBy: &ada, UpdatedBy: &ada,
 		},
 		Team: store.DefaultTeam, NextAt: now, Version: 1,

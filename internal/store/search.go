@@ -66,7 +66,9 @@ func isLong(word string) bool { return utf8.RuneCountInString(word) >= minSearch
 // isRare reports whether no more than fewMatches runs hold a long word.
 func (s *Store) isRare(ctx context.Context, word string) (bool, error) {
 	var n int
-	err := s.row(ctx, fmt.Sprintf("SELECT count(*) FROM (%s LIMIT %d) AS matches", s.d.finds("$1"), fewMatches+1), s.d.wordArg(word)).Scan(&n)
+	err := s.row(
+		ctx, fmt.Sprintf("SELECT count(*) FROM (%s LIMIT %d) AS matches", s.d.finds("$1"), fewMatches+1), s.d.wordArg(word),
+	).Scan(&n)
 	if err != nil {
 		return false, s.d.mapError(fmt.Errorf("search runs: %w", err))
 	}
@@ -78,13 +80,18 @@ func (s *Store) isRare(ctx context.Context, word string) (bool, error) {
 // of looking up the text of each run.
 func (s *Store) holding(ctx context.Context, holds where) ([]any, error) {
 	conditions, args := holds.numbered(1)
-	rows, err := s.query(ctx, fmt.Sprintf("SELECT s.run_id FROM run_search s WHERE %s LIMIT %d", conditions, fewMatches+1), args...)
+	rows, err := s.query(
+		ctx, fmt.Sprintf("SELECT s.run_id FROM run_search s WHERE %s LIMIT %d", conditions, fewMatches+1), args...,
+	)
 	ids, err := collect(s, rows, err, "runs that hold words", func(id *string) []any { return []any{id} })
 	return anys(ids), err
 }
 
 func (w *where) addHolds(holds where) {
-	w.add("EXISTS (SELECT 1 FROM run_search s WHERE s.run_id = r.id AND "+strings.Join(holds.conditions, " AND ")+")", holds.args...)
+	w.add(
+		"EXISTS (SELECT 1 FROM run_search s WHERE s.run_id = r.id AND "+strings.Join(holds.conditions, " AND ")+")",
+		holds.args...,
+	)
 }
 
 // addIDs narrows w to the runs with these ids. How many placeholders there are is
@@ -144,7 +151,9 @@ type SearchText struct {
 	title, skill, prompt string
 }
 
-var searchTable = table{name: "run_search", columns: columns("run_id text, text text"), conflict: "ON CONFLICT DO NOTHING"}
+var searchTable = table{
+	name: "run_search", columns: columns("run_id text, text text"), conflict: "ON CONFLICT DO NOTHING",
+}
 
 // Index makes runs known to the search.
 func (tx *Tx) Index(ctx context.Context, texts []SearchText) error {

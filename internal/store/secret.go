@@ -31,7 +31,9 @@ var secretFields = newResource("secrets", "s",
 )
 
 var (
-	secretColumns = "SELECT " + secretFields.selected + ", " + selectActor("c.uid", "c") + ", " + selectActor("m.uid", "m") + `
+	secretColumns = "SELECT " + secretFields.selected + ", " + selectActor(
+		"c.uid", "c",
+	) + ", " + selectActor("m.uid", "m") + `
 	FROM secrets s` + joinActor("c", "s.created_by") + joinActor("m", "s.updated_by") + " "
 	setSecret = secretFields.update("", "team = ? AND name = ?")
 )
@@ -193,7 +195,9 @@ func (tx *Tx) DeleteSecret(ctx context.Context, team, name string) error {
 
 // SetSecretUses records which secrets something names; nothing, once it is
 // gone. Webhooks are found by their own rows.
-func (tx *Tx) SetSecretUses(ctx context.Context, team string, kind penstock.SecretUserType, uid string, names []string) error {
+func (tx *Tx) SetSecretUses(
+	ctx context.Context, team string, kind penstock.SecretUserType, uid string, names []string,
+) error {
 	if _, err := tx.exec(ctx, "DELETE FROM secret_uses WHERE kind = $1 AND uid = $2", string(kind), uid); err != nil {
 		return fmt.Errorf("record the secrets of %s %s: %w", kind, uid, err)
 	}

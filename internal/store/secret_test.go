@@ -92,12 +92,17 @@ func TestSecretTakesItsNextValueAndGoes(t *testing.T) {
 		})
 		at := penstock.Now() + 10
 		for _, used := range []penstock.Time{at, at - 5} { // what comes late does not turn it back
-			if err := s.TouchSecrets(ctx, map[store.SecretKey]penstock.Time{{Team: store.DefaultTeam, Name: "S"}: used, {Team: "another", Name: "S"}: used}); err != nil {
+			if err := s.TouchSecrets(
+				ctx,
+				map[store.SecretKey]penstock.Time{{Team: store.DefaultTeam, Name: "S"}: used, {Team: "another", Name: "S"}: used},
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
 		r, err := s.Secret(ctx, store.DefaultTeam, "S")
-		if err != nil || r.Version != 1 || string(r.Sealed) != "first" || r.Pending || r.LastUsedAt != at || r.UpdatedAt == r.CreatedAt {
+		if err != nil || r.Version != 1 || string(
+			r.Sealed,
+		) != "first" || r.Pending || r.LastUsedAt != at || r.UpdatedAt == r.CreatedAt {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		remove := func(tx *store.Tx) error { return tx.DeleteSecret(ctx, store.DefaultTeam, "S") }
@@ -105,7 +110,9 @@ func TestSecretTakesItsNextValueAndGoes(t *testing.T) {
 		if err := s.Write(ctx, remove); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("deleted twice: got %v, want not found", err)
 		}
-		if err := s.Write(ctx, func(tx *store.Tx) error { return tx.SetSecret(ctx, r) }); penstock.CodeOf(err) != penstock.CodeNotFound {
+		if err := s.Write(
+			ctx, func(tx *store.Tx) error { return tx.SetSecret(ctx, r) },
+		); penstock.CodeOf(err) != penstock.CodeNotFound {
 			t.Errorf("changed after its end: got %v, want not found", err)
 		}
 	})
@@ -116,8 +123,12 @@ func TestSecretKnowsItsUsers(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
 		agent := addIdentity(t, s, func(i *penstock.Identity) {
-			i.Secrets, i.HarnessAuthSecrets = []penstock.NamedSecret{{Name: "S"}, {Name: "T"}, {Name: "S"}}, []byte(`{"claude":"U"}`)
-			i.MCPServers = map[string]penstock.MCPServer{"x": {URL: "https://x.example", Headers: map[string]string{"Authorization": "Bearer ${{ secrets.V }}"}}}
+			i.Secrets, i.HarnessAuthSecrets = []penstock.NamedSecret{
+				{Name: "S"}, {Name: "T"}, {Name: "S"},
+			}, []byte(`{"claude":"U"}`)
+			i.MCPServers = map[string]penstock.MCPServer{
+				"x": {URL: "https://x.example", Headers: map[string]string{"Authorization": "Bearer ${{ secrets.V }}"}},
+			}
 		})
 		schedule := addSchedule(t, s, func(r *store.ScheduleRow) {
 			r.Personal, r.Config = true, &penstock.Config{Secrets: []string{"S"}}
@@ -139,7 +150,10 @@ func TestSecretKnowsItsUsers(t *testing.T) {
 			"U":    {"U by agent reviewer false "},
 			"V":    {"V by agent reviewer false "},
 			"none": nil,
-			"":     {"S by agent reviewer false ", "T by agent reviewer false ", "U by agent reviewer false ", "V by agent reviewer false ", "S by schedule nightly true ada"},
+			"": {
+				"S by agent reviewer false ", "T by agent reviewer false ", "U by agent reviewer false ",
+				"V by agent reviewer false ", "S by schedule nightly true ada",
+			},
 		} {
 			if diff := cmp.Diff(want, users(name)); diff != "" {
 				t.Errorf("users of %q, -want +got:\n%s", name, diff)
@@ -189,7 +203,10 @@ func TestSecretIsNotDeletedBehindANewUser(t *testing.T) {
 					if found = len(rows); err != nil || found == 0 {
 						return err
 					}
-					return tx.AddIdentity(ctx, store.DefaultTeam, penstock.Identity{UID: penstock.NewID(), Name: name, Secrets: []penstock.NamedSecret{{Name: name}}})
+					return tx.AddIdentity(
+						ctx, store.DefaultTeam,
+						penstock.Identity{UID: penstock.NewID(), Name: name, Secrets: []penstock.NamedSecret{{Name: name}}},
+					)
 				})
 			})
 			both.Go(func() {

@@ -29,7 +29,9 @@ func (s *Store) SkillRuns(ctx context.Context, v Viewer, references []string) (m
 			reference string
 			at, byID  penstock.Time
 		}
-		found, err := collect(s, rows, err, "runs of skills", func(l *last) []any { return []any{&l.reference, &l.at, &l.byID} })
+		found, err := collect(
+			s, rows, err, "runs of skills", func(l *last) []any { return []any{&l.reference, &l.at, &l.byID} },
+		)
 		if err != nil {
 			return nil, err
 		}

@@ -34,12 +34,19 @@ func (s *Store) SumRuns(ctx context.Context, v Viewer, from penstock.Time) ([]Ru
 }
 
 // SumCosts sums up the same runs by factory: the limit whose runs cost the most.
-func (s *Store) SumCosts(ctx context.Context, v Viewer, from penstock.Time, limit int) ([]penstock.FactoryStats, error) {
+func (s *Store) SumCosts(
+	ctx context.Context, v Viewer, from penstock.Time, limit int,
+) ([]penstock.FactoryStats, error) {
 	where, args := sinceFilter(v, from)
 	rows, err := s.query(ctx, fmt.Sprintf(`SELECT r.factory_uid, COALESCE(max(f.name), ''), count(*) AS runs, COALESCE(sum(%s), 0) AS cost
 		FROM runs r LEFT JOIN factories f ON f.uid = r.factory_uid
-		WHERE %s GROUP BY r.factory_uid ORDER BY cost DESC, runs DESC, r.factory_uid LIMIT %d`, s.d.number("r.usage", "cost_usd"), where, limit), args...)
-	return collect(s, rows, err, "costs", func(f *penstock.FactoryStats) []any { return []any{&f.UID, &f.Name, &f.Runs, &f.CostUSD} })
+		WHERE %s GROUP BY r.factory_uid ORDER BY cost DESC, runs DESC, r.factory_uid LIMIT %d`, s.d.number(
+		"r.usage", "cost_usd",
+	),
+		where, limit), args...)
+	return collect(
+		s, rows, err, "costs", func(f *penstock.FactoryStats) []any { return []any{&f.UID, &f.Name, &f.Runs, &f.CostUSD} },
+	)
 }
 
 // sinceFilter selects what a viewer sees; its first argument is the time.
@@ -68,6 +75,8 @@ func (s *Store) SumDeliveries(ctx context.Context, team string, from penstock.Ti
 
 // Queued counts a team's runs that wait for a worker.
 func (s *Store) Queued(ctx context.Context, team string) (n int64, err error) {
-	err = s.row(ctx, "SELECT count(*) FROM runs WHERE team = $1 AND state = $2", team, string(penstock.StateQueued)).Scan(&n)
+	err = s.row(
+		ctx, "SELECT count(*) FROM runs WHERE team = $1 AND state = $2", team, string(penstock.StateQueued),
+	).Scan(&n)
 	return n, s.d.mapError(err)
 }

@@ -92,7 +92,10 @@ func (s *Store) webhooks(ctx context.Context, q querier, where string, args ...a
 			out = append(out, w)
 		}
 		if last := &out[len(out)-1]; secret.N > 0 && secret.Valid(now) {
-			last.Secrets = append(last.Secrets, penstock.WebhookSecret{Index: len(last.Secrets), LastUsedAt: secret.LastUsed, ExpiresAt: secret.ExpiresAt})
+			last.Secrets = append(
+				last.Secrets,
+				penstock.WebhookSecret{Index: len(last.Secrets), LastUsedAt: secret.LastUsed, ExpiresAt: secret.ExpiresAt},
+			)
 			last.Sealed = append(last.Sealed, secret)
 		}
 	}
@@ -101,7 +104,9 @@ func (s *Store) webhooks(ctx context.Context, q querier, where string, args ...a
 
 func scanWebhook(row scanner) (w WebhookRow, secret SealedSecret, err error) {
 	var delivered, n, expires, used sql.NullInt64
-	if err := row.Scan(webhookFields.into(&w, &w.TeamVersion, &delivered, &n, &secret.Sealed, &expires, &used)...); err != nil {
+	if err := row.Scan(
+		webhookFields.into(&w, &w.TeamVersion, &delivered, &n, &secret.Sealed, &expires, &used)...,
+	); err != nil {
 		return w, secret, err
 	}
 	w.Secrets, w.LastDeliveryAt = []penstock.WebhookSecret{}, penstock.Time(delivered.Int64)
@@ -258,7 +263,9 @@ func (tx *Tx) DeleteWebhook(ctx context.Context, uid string) error {
 
 // TouchWebhookSecrets records when secrets were used last.
 func (s *Store) TouchWebhookSecrets(ctx context.Context, used map[WebhookSecretKey]penstock.Time) error {
-	keys := slices.SortedFunc(maps.Keys(used), func(a, b WebhookSecretKey) int { // in one order: replicas do not wait for each other crosswise
+	keys := slices.SortedFunc(maps.Keys(used), func(
+		a, b WebhookSecretKey,
+	) int { // in one order: replicas do not wait for each other crosswise
 		return cmp.Or(cmp.Compare(a.WebhookUID, b.WebhookUID), cmp.Compare(a.N, b.N))
 	})
 	return s.Write(ctx, func(tx *Tx) error {
@@ -292,7 +299,10 @@ func (s *Store) addCounts(ctx context.Context, q querier, list []WebhookRow, whe
 	rows, err := q.query(ctx, `SELECT c.webhook_uid, c.kind, CAST(sum(c.n) AS BIGINT), max(c.last_at),
 		COALESCE((SELECT m.last_delivery_at FROM webhook_meters m WHERE m.webhook_uid = c.webhook_uid), 0) FROM `+
 		s.d.counts(where+" AND c.quarter >= "+placeholders(len(args), 1))+` GROUP BY c.webhook_uid, c.kind`, args...)
-	counts, err := collect(s, rows, err, "counts of deliveries", func(c *count) []any { return []any{&c.uid, &c.kind, &c.n, &c.last, &c.folded} })
+	counts, err := collect(
+		s, rows, err, "counts of deliveries",
+		func(c *count) []any { return []any{&c.uid, &c.kind, &c.n, &c.last, &c.folded} },
+	)
 	for _, c := range counts {
 		i := slices.IndexFunc(list, func(w WebhookRow) bool { return w.UID == c.uid })
 		if i < 0 { // made since the list was read

@@ -18,9 +18,11 @@ func addWebhook(t *testing.T, s *store.Store, name string, sealed ...string) sto
 	t.Helper()
 	now := penstock.Now()
 	w := store.WebhookRow{Team: store.DefaultTeam, FactoryUID: "factory", Webhook: penstock.Webhook{
-		UID: penstock.NewUID(), Name: name, Label: "The " + name, AuthMode: penstock.AuthSignature, SignatureScheme: "custom_hmac",
-		Signature:  &penstock.Signature{Header: "X-Signature", Hash: "sha256", Encoding: "hex", Template: "{body}"},
-		SecretName: "S_" + name, DeliveryIDHeader: "X-Id", ReplayGuard: true, SecretRefresh: penstock.RefreshImmediate, Enabled: true,
+		UID: penstock.NewUID(), Name: name, Label: "The " + name, AuthMode: penstock.AuthSignature,
+		SignatureScheme: "custom_hmac",
+		Signature:       &penstock.Signature{Header: "X-Signature", Hash: "sha256", Encoding: "hex", Template: "{body}"},
+		SecretName:      "S_" + name, DeliveryIDHeader: "X-Id", ReplayGuard: true, SecretRefresh: penstock.RefreshImmediate,
+		Enabled:       true,
 		PendingSecret: len(sealed) == 0, CreatedAt: now, UpdatedAt: now + 1,
 	}}
 	write(t, s, func(tx *store.Tx) error {
@@ -32,7 +34,9 @@ func addWebhook(t *testing.T, s *store.Store, name string, sealed ...string) sto
 			if err != nil {
 				return err
 			}
-			if err := tx.SetWebhookSecret(t.Context(), w.UID, store.SealedSecret{N: n, Sealed: []byte(value)}, now.Add(time.Hour)); err != nil {
+			if err := tx.SetWebhookSecret(
+				t.Context(), w.UID, store.SealedSecret{N: n, Sealed: []byte(value)}, now.Add(time.Hour),
+			); err != nil {
 				return err
 			}
 		}
@@ -65,10 +69,14 @@ func TestWebhookSurvivesAsItWasStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		end := got.Sealed[1].ExpiresAt
-		if diff := cmp.Diff([]store.SealedSecret{{N: 2, Sealed: []byte("second")}, {N: 1, Sealed: []byte("first"), ExpiresAt: end}}, got.Sealed); diff != "" || end == 0 {
+		if diff := cmp.Diff(
+			[]store.SealedSecret{{N: 2, Sealed: []byte("second")}, {N: 1, Sealed: []byte("first"), ExpiresAt: end}}, got.Sealed,
+		); diff != "" || end == 0 {
 			t.Errorf("secrets, -want +got:\n%s", diff)
 		}
-		want.Secrets, want.Sealed, want.TeamVersion = []penstock.WebhookSecret{{Index: 0}, {Index: 1, ExpiresAt: end}}, got.Sealed, 1
+		want.Secrets, want.Sealed, want.TeamVersion = []penstock.WebhookSecret{
+			{Index: 0}, {Index: 1, ExpiresAt: end},
+		}, got.Sealed, 1
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -89,7 +97,9 @@ func TestWebhookIsFoundInItsFactoryOnly(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
 		w := addWebhook(t, s, "a", "x")
-		for _, at := range [][3]string{{"another", "factory", w.UID}, {store.DefaultTeam, "another", w.UID}, {store.DefaultTeam, "factory", "another"}} {
+		for _, at := range [][3]string{
+			{"another", "factory", w.UID}, {store.DefaultTeam, "another", w.UID}, {store.DefaultTeam, "factory", "another"},
+		} {
 			if _, err := s.Webhook(ctx, at[0], at[1], at[2]); penstock.CodeOf(err) != penstock.CodeNotFound {
 				t.Errorf("%v: got %v, want not found", at, err)
 			}
@@ -99,7 +109,9 @@ func TestWebhookIsFoundInItsFactoryOnly(t *testing.T) {
 		}
 		again := w
 		again.UID = penstock.NewUID()
-		if err := s.Write(ctx, func(tx *store.Tx) error { return tx.AddWebhook(ctx, again) }); penstock.CodeOf(err) != penstock.CodeConflict {
+		if err := s.Write(
+			ctx, func(tx *store.Tx) error { return tx.AddWebhook(ctx, again) },
+		); penstock.CodeOf(err) != penstock.CodeConflict {
 			t.Errorf("a second one of the name: got %v, want a conflict", err)
 		}
 	})
@@ -146,7 +158,11 @@ func TestWebhookSecretsEnd(t *testing.T) {
 	}{
 		{"at once, with those that had some time left", 0, []string{"next"}, []penstock.Time{0}},
 		{"later", hour - 9, []string{"next", "second", "first"}, []penstock.Time{0, hour - 9, hour - 9}},
-		{"no later than they would have", hour.Add(time.Hour), []string{"next", "second", "first"}, []penstock.Time{0, hour.Add(time.Hour), hour}},
+		{
+			"no later than they would have", hour.Add(time.Hour),
+			[]string{"next", "second", "first"},
+			[]penstock.Time{0, hour.Add(time.Hour), hour},
+		},
 		{"in the past", 1, []string{"next"}, []penstock.Time{0}},
 	}
 	for _, tt := range tests {
@@ -194,7 +210,9 @@ func TestWebhookTellsWhenASecretWasUsed(t *testing.T) {
 		ctx := t.Context()
 		w := addWebhook(t, s, "a", "old", "new")
 		for _, at := range []penstock.Time{2000, 1000} { // the later one stays
-			if err := s.TouchWebhookSecrets(ctx, map[store.WebhookSecretKey]penstock.Time{{WebhookUID: w.UID, N: 1}: at, {WebhookUID: "gone", N: 1}: at}); err != nil {
+			if err := s.TouchWebhookSecrets(
+				ctx, map[store.WebhookSecretKey]penstock.Time{{WebhookUID: w.UID, N: 1}: at, {WebhookUID: "gone", N: 1}: at},
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -224,9 +242,18 @@ func TestWebhookCountsDeliveriesOfADay(t *testing.T) {
 			{w.UID, store.CountRateLimited, 1, 16},
 			{other.UID, store.CountRejected, 1, 32},
 		} {
-			testkit.Exec(t, url, fmt.Sprintf("INSERT INTO webhook_counts (webhook_uid, quarter, kind, n) VALUES ('%s', %d, '%s', %d)", c.uid, now-c.ago, c.kind, c.n))
+			testkit.Exec(
+				t, url,
+				fmt.Sprintf(
+					"INSERT INTO webhook_counts (webhook_uid, quarter, kind, n) VALUES ('%s', %d, '%s', %d)", c.uid, now-c.ago, c.kind,
+					c.n,
+				),
+			)
 		}
-		testkit.Exec(t, url, fmt.Sprintf("INSERT INTO webhook_meters (webhook_uid, moments, last_delivery_at) VALUES ('%s', '', 7)", w.UID))
+		testkit.Exec(
+			t, url,
+			fmt.Sprintf("INSERT INTO webhook_meters (webhook_uid, moments, last_delivery_at) VALUES ('%s', '', 7)", w.UID),
+		)
 		list, err := s.Webhooks(ctx, store.DefaultTeam, "factory")
 		if err != nil || len(list) != 2 {
 			t.Fatalf("got %+v, %v", list, err)
@@ -236,7 +263,9 @@ func TestWebhookCountsDeliveriesOfADay(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		one, err := s.Webhook(ctx, store.DefaultTeam, "factory", w.UID)
-		if diff := cmp.Diff(want[0], one.Counts); diff != "" || err != nil || one.LastDeliveryAt != 7 || list[1].LastDeliveryAt != 0 {
+		if diff := cmp.Diff(
+			want[0], one.Counts,
+		); diff != "" || err != nil || one.LastDeliveryAt != 7 || list[1].LastDeliveryAt != 0 {
 			t.Errorf("one, -want +got (%v, %v):\n%s", err, one.LastDeliveryAt, diff)
 		}
 	})

@@ -39,7 +39,8 @@ func (s *Store) secretCopies(ctx context.Context, q querier, team string, factor
 		ORDER BY w.name, w.uid`, args...)
 	return collect(s, rows, err, "copies of secrets", func(c *SecretCopy) []any {
 		return []any{
-			&c.FactoryUID, &c.WebhookUID, &c.Webhook, &c.Secret.Team, &c.Secret.Name, &c.Secret.Version, &c.Secret.Sealed, &c.Copy.N, &c.Copy.Sealed,
+			&c.FactoryUID, &c.WebhookUID, &c.Webhook, &c.Secret.Team, &c.Secret.Name, &c.Secret.Version, &c.Secret.Sealed,
+			&c.Copy.N, &c.Copy.Sealed,
 		}
 	})
 }

@@ -393,11 +393,15 @@ const (
 
 // visit names everything that is wrong with value, without repeating schema.
 func visit(schema *openapi3.Schema, value any) error {
-	return schema.VisitJSON(value, append(answerOptions(), openapi3.MultiErrors(), openapi3.DisableSchemaErrorDetails())...)
+	return schema.VisitJSON(
+		value, append(answerOptions(), openapi3.MultiErrors(), openapi3.DisableSchemaErrorDetails())...,
+	)
 }
 
 func formats(name, pattern string) []openapi3.SchemaValidationOption {
-	return []openapi3.SchemaValidationOption{openapi3.WithStringFormatValidator(name, openapi3.NewRegexpFormatValidator(pattern))}
+	return []openapi3.SchemaValidationOption{
+		openapi3.WithStringFormatValidator(name, openapi3.NewRegexpFormatValidator(pattern)),
+	}
 }
 
 func answerOptions() []openapi3.SchemaValidationOption {

@@ -39,7 +39,9 @@ func TestTheModulesExamplesKeepTheContract(t *testing.T) {
 					writeExample(t, w, status, op.Responses.Status(status).Value)
 					return w.Result(), nil
 				})
-				req := httptest.NewRequestWithContext(t.Context(), route.Method, exampleURL(route.Path, item, op), bytes.NewReader(body.content))
+				req := httptest.NewRequestWithContext(
+					t.Context(), route.Method, exampleURL(route.Path, item, op), bytes.NewReader(body.content),
+				)
 				req.Header.Set("Authorization", "Bearer psk_test")
 				req.Header.Set("Content-Type", body.kind)
 				resp, err := c.Transport(t, server).RoundTrip(req)
@@ -138,7 +140,8 @@ func exampleURL(path string, item *openapi3.PathItem, op *openapi3.Operation) st
 var exampleHeaders = map[string]string{
 	"X-Request-Id": "019c1f7e", "X-Should-Retry": "false", "WWW-Authenticate": "Bearer", "Retry-After": "3",
 	"RateLimit": `"default";r=598;t=42`, "RateLimit-Policy": `"default";q=600;w=60`, "Idempotent-Replayed": "true",
-	"X-Penstock-Ignored-Fields": "/x", "X-Penstock-Warnings": "careful", "Location": "https://example.com/", "Cache-Control": "no-store",
+	"X-Penstock-Ignored-Fields": "/x", "X-Penstock-Warnings": "careful", "Location": "https://example.com/",
+	"Cache-Control":       "no-store",
 	"Content-Disposition": "attachment", "Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff",
 }
 

@@ -147,42 +147,93 @@ func TestContractTellsWhatIsWrong(t *testing.T) {
 		answer  tinyAnswer
 		want    string // part of the only failure; "" for none
 	}{
-		"a good answer":                      {"POST /things " + thing, jsonAnswer(201, thing), ""},
-		"a map may have any key":             {"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","labels":{"x":"y"}}`), ""},
-		"unknown fields may be sent":         {"POST /things " + `{"id":"` + thingID + `","name":"a","x":1}`, jsonAnswer(201, thing), ""},
-		"an undeclared field":                {"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","secret":1}`), `"secret" is unsupported`},
-		"an undeclared field further in":     {"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","parts":[{"size":1,"x":2}]}`), "/parts/0"},
-		"a field is missing":                 {"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`"}`), `"name" is missing`},
-		"null where a field should be left":  {"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","labels":null}`), "/labels"},
-		"a value of a map has a wrong type":  {"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","labels":{"x":1}}`), "/labels/x"},
-		"an id of another version":           {"GET /things/newest", jsonAnswer(200, `{"id":"d9428888-122b-41e1-8001-2c0e0f0a0b0c","name":"a"}`), "/id"},
-		"two values":                         {"GET /things/newest", jsonAnswer(200, thing+thing), "more than one JSON value"},
-		"no JSON":                            {"GET /things/newest", jsonAnswer(200, "thing"), "is no JSON"},
-		"another content type":               {"GET /things/newest", tinyAnswer{200, map[string]string{"Content-Type": "text/plain"}, thing}, `"text/plain" is not declared`},
-		"an undeclared status":               {"GET /things/newest", jsonAnswer(202, thing), "not declared for newestThing"},
-		"a header is missing":                {"POST /things " + thing, tinyAnswer{201, map[string]string{"Content-Type": "application/json"}, thing}, `header "X-Request-Id" missing`},
-		"a header is malformed":              {"POST /things " + thing, tinyAnswer{201, map[string]string{"Content-Type": "application/json", "X-Request-Id": "?"}, thing}, "X-Request-Id"},
-		"an empty answer":                    {"GET /silence", tinyAnswer{204, nil, ""}, ""},
-		"a request without a key":            {"DELETE /things/" + thingID, tinyAnswer{204, nil, ""}, "there is no key"},
-		"a refused request without a key":    {"DELETE /things/" + thingID, problemAnswer(401, `{"title":"no"}`), ""},
-		"a refused request":                  {"POST /things " + `{"name":7}`, problemAnswer(400, `{"title":"no"}`), ""},
-		"an accepted request without a name": {"POST /things " + `{"id":"` + thingID + `"}`, jsonAnswer(201, thing), "breaks the contract"},
-		"an accepted query out of bounds":    {"GET /things/" + thingID + "?limit=501", jsonAnswer(200, thing), "breaks the contract"},
-		"an accepted path that is no uuid":   {"GET /things/x", jsonAnswer(200, thing), "breaks the contract"},
-		"a path that there is not":           {"GET /nothing", problemAnswer(404, `{"title":"no"}`), ""},
-		"a path that there is not, plain":    {"GET /nothing", tinyAnswer{404, map[string]string{"Content-Type": "text/plain"}, "404"}, `"text/plain" is not declared`},
-		"a method that there is not":         {"PUT /things/newest", problemAnswer(405, `{"title":"no"}`), "no header Allow"},
-		"a problem with an undeclared field": {"GET /things/" + thingID, problemAnswer(404, `{"title":"no","x":1}`), `"x" is unsupported`},
-		"events":                             {"GET /events", streamAnswer(": hi\n\nid: 1\nevent: state\ndata: {\"state\":\ndata: \"A\"}\n\nevent: done\ndata: {}\n\n"), ""},
-		"events with other ends of lines":    {"GET /events", streamAnswer("id:1\r\nevent:state\r\ndata:{}\r\n\r\n"), ""},
-		"an event that is cut off":           {"GET /events", streamAnswer("id: 1\nevent: nonsense\ndata: {"), ""},
-		"an unknown event":                   {"GET /events", streamAnswer("id: 1\nevent: other\ndata: {}\n\n"), "/event"},
-		"an event with an undeclared field":  {"GET /events", streamAnswer("id: 1\nevent: state\ndata: {\"x\":1}\n\n"), `"x" is unsupported`},
-		"an event without JSON":              {"GET /events", streamAnswer("id: 1\nevent: state\ndata: hello\n\n"), "is no JSON"},
-		"an event twice":                     {"GET /events", streamAnswer(strings.Repeat("id: 1\nevent: state\ndata: {}\n\n", 2)), "event 1 comes after event 1"},
-		"an event after done":                {"GET /events", streamAnswer("event: done\ndata: {}\n\nid: 2\nevent: state\ndata: {}\n\n"), "after done"},
-		"an id that is no number":            {"GET /events", streamAnswer("id: x\nevent: state\ndata: {}\n\n"), "is no number"},
-		"a field that no stream has":         {"GET /events", streamAnswer("evnt: state\nevent: state\ndata: {}\n\n"), `the field "evnt"`},
+		"a good answer": {"POST /things " + thing, jsonAnswer(201, thing), ""},
+		"a map may have any key": {
+			"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","labels":{"x":"y"}}`), "",
+		},
+		"unknown fields may be sent": {
+			"POST /things " + `{"id":"` + thingID + `","name":"a","x":1}`, jsonAnswer(201, thing), "",
+		},
+		"an undeclared field": {
+			"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","secret":1}`), `"secret" is unsupported`,
+		},
+		"an undeclared field further in": {
+			"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","parts":[{"size":1,"x":2}]}`), "/parts/0",
+		},
+		"a field is missing": {
+			"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`"}`), `"name" is missing`,
+		},
+		"null where a field should be left": {
+			"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","labels":null}`), "/labels",
+		},
+		"a value of a map has a wrong type": {
+			"GET /things/newest", jsonAnswer(200, `{"id":"`+thingID+`","name":"a","labels":{"x":1}}`), "/labels/x",
+		},
+		"an id of another version": {
+			"GET /things/newest", jsonAnswer(200, `{"id":"d9428888-122b-41e1-8001-2c0e0f0a0b0c","name":"a"}`), "/id",
+		},
+		"two values": {
+			"GET /things/newest", jsonAnswer(200, thing+thing), "more than one JSON value",
+		},
+		"no JSON": {"GET /things/newest", jsonAnswer(200, "thing"), "is no JSON"},
+		"another content type": {
+			"GET /things/newest",
+			tinyAnswer{200, map[string]string{"Content-Type": "text/plain"}, thing},
+			`"text/plain" is not declared`,
+		},
+		"an undeclared status": {"GET /things/newest", jsonAnswer(202, thing), "not declared for newestThing"},
+		"a header is missing": {
+			"POST /things " + thing,
+			tinyAnswer{201, map[string]string{"Content-Type": "application/json"}, thing},
+			`header "X-Request-Id" missing`,
+		},
+		"a header is malformed": {
+			"POST /things " + thing,
+			tinyAnswer{201, map[string]string{"Content-Type": "application/json", "X-Request-Id": "?"}, thing},
+			"X-Request-Id",
+		},
+		"an empty answer":                 {"GET /silence", tinyAnswer{204, nil, ""}, ""},
+		"a request without a key":         {"DELETE /things/" + thingID, tinyAnswer{204, nil, ""}, "there is no key"},
+		"a refused request without a key": {"DELETE /things/" + thingID, problemAnswer(401, `{"title":"no"}`), ""},
+		"a refused request":               {"POST /things " + `{"name":7}`, problemAnswer(400, `{"title":"no"}`), ""},
+		"an accepted request without a name": {
+			"POST /things " + `{"id":"` + thingID + `"}`, jsonAnswer(201, thing), "breaks the contract",
+		},
+		"an accepted query out of bounds": {
+			"GET /things/" + thingID + "?limit=501", jsonAnswer(200, thing), "breaks the contract",
+		},
+		"an accepted path that is no uuid": {"GET /things/x", jsonAnswer(200, thing), "breaks the contract"},
+		"a path that there is not":         {"GET /nothing", problemAnswer(404, `{"title":"no"}`), ""},
+		"a path that there is not, plain": {
+			"GET /nothing",
+			tinyAnswer{404, map[string]string{"Content-Type": "text/plain"}, "404"},
+			`"text/plain" is not declared`,
+		},
+		"a method that there is not": {"PUT /things/newest", problemAnswer(405, `{"title":"no"}`), "no header Allow"},
+		"a problem with an undeclared field": {
+			"GET /things/" + thingID, problemAnswer(404, `{"title":"no","x":1}`), `"x" is unsupported`,
+		},
+		"events": {
+			"GET /events",
+			streamAnswer(": hi\n\nid: 1\nevent: state\ndata: {\"state\":\ndata: \"A\"}\n\nevent: done\ndata: {}\n\n"), "",
+		},
+		"events with other ends of lines": {"GET /events", streamAnswer("id:1\r\nevent:state\r\ndata:{}\r\n\r\n"), ""},
+		"an event that is cut off":        {"GET /events", streamAnswer("id: 1\nevent: nonsense\ndata: {"), ""},
+		"an unknown event":                {"GET /events", streamAnswer("id: 1\nevent: other\ndata: {}\n\n"), "/event"},
+		"an event with an undeclared field": {
+			"GET /events", streamAnswer("id: 1\nevent: state\ndata: {\"x\":1}\n\n"), `"x" is unsupported`,
+		},
+		"an event without JSON": {"GET /events", streamAnswer("id: 1\nevent: state\ndata: hello\n\n"), "is no JSON"},
+		"an event twice": {
+			"GET /events", streamAnswer(strings.Repeat("id: 1\nevent: state\ndata: {}\n\n", 2)), "event 1 comes after event 1",
+		},
+		"an event after done": {
+			"GET /events", streamAnswer("event: done\ndata: {}\n\nid: 2\nevent: state\ndata: {}\n\n"), "after done",
+		},
+		"an id that is no number": {"GET /events", streamAnswer("id: x\nevent: state\ndata: {}\n\n"), "is no number"},
+		"a field that no stream has": {
+			"GET /events", streamAnswer("evnt: state\nevent: state\ndata: {}\n\n"), `the field "evnt"`,
+		},
 	}
 	shared := mustParse(t)
 	for name, test := range tests {

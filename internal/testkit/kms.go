@@ -81,7 +81,9 @@ func (k *KMS) Env() []string {
 func (k *KMS) Client() *kms.Client {
 	return kms.New(kms.Options{
 		BaseEndpoint: aws.String(k.URL), Region: kmsRegion,
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return kmsCredentials, nil }),
+		Credentials: aws.CredentialsProviderFunc(
+			func(context.Context) (aws.Credentials, error) { return kmsCredentials, nil },
+		),
 	})
 }
 
@@ -231,7 +233,9 @@ func kmsContext(about map[string]string) []byte {
 	return b.Bytes()
 }
 
-var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[^/]+/\d{8}/([a-z0-9-]+)/kms/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=[0-9a-f]{64}$`)
+var authorization = regexp.MustCompile(
+	`^AWS4-HMAC-SHA256 Credential=[^/]+/\d{8}/([a-z0-9-]+)/kms/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=[0-9a-f]{64}$`,
+)
 
 // isSigned makes the signature again from the headers that it covers.
 func isSigned(r *http.Request, body []byte) bool {
@@ -241,7 +245,9 @@ func isSigned(r *http.Request, body []byte) bool {
 	if parts == nil || err != nil || time.Since(at).Abs() > 5*time.Minute {
 		return false
 	}
-	again, err := http.NewRequestWithContext(context.Background(), r.Method, "http://"+r.Host+r.URL.RequestURI(), bytes.NewReader(body))
+	again, err := http.NewRequestWithContext(
+		context.Background(), r.Method, "http://"+r.Host+r.URL.RequestURI(), bytes.NewReader(body),
+	)
 	if err != nil {
 		return false
 	}
@@ -251,6 +257,8 @@ func isSigned(r *http.Request, body []byte) bool {
 		}
 	}
 	sum := sha256.Sum256(body)
-	err = v4.NewSigner().SignHTTP(context.Background(), kmsCredentials, again, hex.EncodeToString(sum[:]), "kms", parts[1], at)
+	err = v4.NewSigner().SignHTTP(
+		context.Background(), kmsCredentials, again, hex.EncodeToString(sum[:]), "kms", parts[1], at,
+	)
 	return err == nil && again.Header.Get("Authorization") == given
 }

@@ -30,7 +30,9 @@ func (a *modelAnswer) openAI() {
 	for i, call := range a.openAICalls() {
 		function, _ := call["function"].(object)
 		arguments, _ := function["arguments"].(string)
-		head := object{"index": i, "id": call["id"], "type": "function", "function": object{"name": function["name"], "arguments": ""}}
+		head := object{
+			"index": i, "id": call["id"], "type": "function", "function": object{"name": function["name"], "arguments": ""},
+		}
 		delta(object{"tool_calls": []object{head}})
 		for _, piece := range []string{arguments[:len(arguments)/2], arguments[len(arguments)/2:]} {
 			delta(object{"tool_calls": []object{{"index": i, "function": object{"arguments": piece}}}})
@@ -43,7 +45,9 @@ func (a *modelAnswer) openAI() {
 }
 
 func (a *modelAnswer) openAIObject(kind string, choice, usage object) object {
-	o := object{"id": fmt.Sprintf("chatcmpl-%d", a.n), "object": kind, "created": 1, "model": a.model, "choices": []object{}}
+	o := object{
+		"id": fmt.Sprintf("chatcmpl-%d", a.n), "object": kind, "created": 1, "model": a.model, "choices": []object{},
+	}
 	if choice != nil {
 		choice["index"] = 0
 		o["choices"] = []object{choice}

@@ -28,10 +28,26 @@ type said struct {
 // dialects are the providers' own clients, whole and streaming.
 func dialects() map[string]func(*testing.T, *testkit.Model, ...string) (said, error) {
 	return map[string]func(*testing.T, *testkit.Model, ...string) (said, error){
-		"openai, whole":        func(t *testing.T, m *testkit.Model, c ...string) (said, error) { return askOpenAI(t, m, false, c) },
-		"openai, streaming":    func(t *testing.T, m *testkit.Model, c ...string) (said, error) { return askOpenAI(t, m, true, c) },
-		"anthropic, whole":     func(t *testing.T, m *testkit.Model, c ...string) (said, error) { return askAnthropic(t, m, false, c) },
-		"anthropic, streaming": func(t *testing.T, m *testkit.Model, c ...string) (said, error) { return askAnthropic(t, m, true, c) },
+		"openai, whole": func(
+			t *testing.T, m *testkit.Model, c ...string,
+		) (said, error) {
+			return askOpenAI(t, m, false, c)
+		},
+		"openai, streaming": func(
+			t *testing.T, m *testkit.Model, c ...string,
+		) (said, error) {
+			return askOpenAI(t, m, true, c)
+		},
+		"anthropic, whole": func(
+			t *testing.T, m *testkit.Model, c ...string,
+		) (said, error) {
+			return askAnthropic(t, m, false, c)
+		},
+		"anthropic, streaming": func(
+			t *testing.T, m *testkit.Model, c ...string,
+		) (said, error) {
+			return askAnthropic(t, m, true, c)
+		},
 	}
 }
 
@@ -45,7 +61,10 @@ func TestProvidersClientsUnderstandTheModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			model := testkit.NewModel(t,
-				testkit.Turn{Text: "Let me look.", Calls: []testkit.Call{{Name: "read_files", Input: map[string]any{"paths": []string{"a b.txt"}}}}},
+				testkit.Turn{
+					Text:  "Let me look.",
+					Calls: []testkit.Call{{Name: "read_files", Input: map[string]any{"paths": []string{"a b.txt"}}}},
+				},
 				testkit.Turn{Text: "Done, it works.", InputTokens: 7, OutputTokens: 3},
 				testkit.Turn{Text: "Too lo", MaxTokens: true},
 			)
@@ -54,7 +73,9 @@ func TestProvidersClientsUnderstandTheModel(t *testing.T) {
 				stop = stops["anthropic"]
 			}
 			want := []said{
-				{Text: "Let me look.", Tool: "read_files", Input: `{"paths":["a b.txt"]}`, Stop: stop[0], Tokens: [2]int64{100, 20}},
+				{
+					Text: "Let me look.", Tool: "read_files", Input: `{"paths":["a b.txt"]}`, Stop: stop[0], Tokens: [2]int64{100, 20},
+				},
 				{Text: "Done, it works.", Stop: stop[1], Tokens: [2]int64{7, 3}},
 				{Text: "Too lo", Stop: stop[2], Tokens: [2]int64{100, 20}},
 			}
@@ -72,7 +93,9 @@ func TestProvidersClientsUnderstandTheModel(t *testing.T) {
 				conversation = append(conversation, want.Text, "go on")
 			}
 			requests := model.Requests()
-			if len(requests) != 6 || requests[5].Turn != 2 || requests[5].Prompt != "look at a b.txt" || requests[5].Model != "some-model" {
+			if len(
+				requests,
+			) != 6 || requests[5].Turn != 2 || requests[5].Prompt != "look at a b.txt" || requests[5].Model != "some-model" {
 				t.Errorf("got %d requests, the last one %+v", len(requests), requests[len(requests)-1])
 			}
 		})
@@ -188,7 +211,10 @@ func askOpenAI(t *testing.T, model *testkit.Model, streaming bool, conversation 
 		answer = *res
 	}
 	choice := answer.Choices[0]
-	got := said{Text: choice.Message.Content, Stop: choice.FinishReason, Tokens: [2]int64{answer.Usage.PromptTokens, answer.Usage.CompletionTokens}}
+	got := said{
+		Text: choice.Message.Content, Stop: choice.FinishReason,
+		Tokens: [2]int64{answer.Usage.PromptTokens, answer.Usage.CompletionTokens},
+	}
 	for _, call := range choice.Message.ToolCalls {
 		got.Tool, got.Input = call.Function.Name, call.Function.Arguments
 	}
@@ -197,7 +223,9 @@ func askOpenAI(t *testing.T, model *testkit.Model, streaming bool, conversation 
 
 func askAnthropic(t *testing.T, model *testkit.Model, streaming bool, conversation []string) (said, error) {
 	t.Helper()
-	client := anthropic.NewClient(anthropicoption.WithBaseURL(model.URL), anthropicoption.WithAPIKey("key"), anthropicoption.WithMaxRetries(0))
+	client := anthropic.NewClient(
+		anthropicoption.WithBaseURL(model.URL), anthropicoption.WithAPIKey("key"), anthropicoption.WithMaxRetries(0),
+	)
 	params := anthropic.MessageNewParams{Model: "some-model", MaxTokens: 100}
 	for i, text := range conversation {
 		if i%2 == 0 {

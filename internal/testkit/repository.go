@@ -55,8 +55,10 @@ func (r *Repository) GitWith(stdin string, args ...string) string {
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Stdin = r.Dir, strings.NewReader(stdin)
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + r.Dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
-		"GIT_AUTHOR_NAME=Ada Brandt", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_COMMITTER_NAME=Ada Brandt", "GIT_COMMITTER_EMAIL=ada@example.com",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + r.Dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+		"GIT_AUTHOR_NAME=Ada Brandt", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_COMMITTER_NAME=Ada Brandt",
+		"GIT_COMMITTER_EMAIL=ada@example.com",
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -108,11 +110,16 @@ func NewGitServer(tb testing.TB, root, password string) *GitServer {
 	}
 	s := &GitServer{password: password, CAFile: filepath.Join(tb.TempDir(), "ca.pem")}
 	backend := &cgi.Handler{
-		Path:   filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
-		Env:    []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"},
+		Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
+		Env: []string{
+			"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory",
+			"GIT_CONFIG_VALUE_0=*",
+		},
 		Stderr: io.Discard,
 	}
-	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(backend, w, r) }))
+	s.Server = httptest.NewTLSServer(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(backend, w, r) }),
+	)
 	tb.Cleanup(s.Close)
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	if err := os.WriteFile(s.CAFile, certificate, 0o600); err != nil {

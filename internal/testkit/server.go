@@ -83,7 +83,9 @@ func Serve(tb testing.TB, o ServeOptions) *Server {
 func (s *Server) Replica(o ServeOptions) *Server {
 	s.tb.Helper()
 	o.Database = s.options.Database
-	o.Args = append([]string{"--keyset", filepath.Join(s.Data, "keyset.json"), "--blobs", filepath.Join(s.Data, "blobs")}, o.Args...)
+	o.Args = append(
+		[]string{"--keyset", filepath.Join(s.Data, "keyset.json"), "--blobs", filepath.Join(s.Data, "blobs")}, o.Args...,
+	)
 	o.Env = append([]string{"PENSTOCK_BOOTSTRAP_KEY=" + s.Key}, o.Env...)
 	other := Serve(s.tb, o)
 	other.Key = s.Key

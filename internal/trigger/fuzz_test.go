@@ -37,7 +37,9 @@ func FuzzEvents(f *testing.F) {
 				if key == "pr_numbers" {
 					value = "2"
 				}
-				asked[provider+event] = append(asked[provider+event], compile(f, provider, event, fmt.Sprintf(`{%q: {"not_in": [%s]}}`, key, value)))
+				asked[provider+event] = append(
+					asked[provider+event], compile(f, provider, event, fmt.Sprintf(`{%q: {"not_in": [%s]}}`, key, value)),
+				)
 			}
 		}
 	}
@@ -78,11 +80,26 @@ func TestLargePayloadsAreRead(t *testing.T) {
 		return strings.TrimSuffix(strings.Repeat(unit, min(size/len(unit), 9_000)), ",")
 	}
 	for name, test := range map[string]struct{ event, header, body, filter string }{
-		"labels":   {"issue_created", "issues", `{"action": "opened", "issue": {"labels": [` + fill(`{"name": "0123456789"},`) + `]}}`, `{"labels": {"not_in": ["x", "y", "z"]}}`},
-		"files":    {"push", "push", `{"ref": "refs/heads/main", "commits": [{"added": [` + fill(`"a/b/c/d/e/f/g.go",`) + `]}]}`, `{"paths": {"not_in": ["**/a*/*b*/**/x", "*/*/*/*/*/*/*"]}}`},
-		"texts":    {"issue_created", "issues", `{"action": "opened", "issue": {"body": "` + strings.Repeat("`@a ", size/4) + `"}}`, `{"mentioned": {"not_in": ["b"]}}`},
-		"keys":     {"issue_created", "issues", `{"action": "opened", "issue": {` + numbered(10_000) + `}}`, `{"authors": {"not_in": ["b"]}}`},
-		"mentions": {"issue_created", "issues", `{"action": "opened", "issue": {"body": "` + strings.Repeat("@a ", size/3) + `"}}`, `{"mentioned": {"not_in": ["b"]}}`},
+		"labels": {
+			"issue_created", "issues", `{"action": "opened", "issue": {"labels": [` + fill(`{"name": "0123456789"},`) + `]}}`,
+			`{"labels": {"not_in": ["x", "y", "z"]}}`,
+		},
+		"files": {
+			"push", "push", `{"ref": "refs/heads/main", "commits": [{"added": [` + fill(`"a/b/c/d/e/f/g.go",`) + `]}]}`,
+			`{"paths": {"not_in": ["**/a*/*b*/**/x", "*/*/*/*/*/*/*"]}}`,
+		},
+		"texts": {
+			"issue_created", "issues", `{"action": "opened", "issue": {"body": "` + strings.Repeat("`@a ", size/4) + `"}}`,
+			`{"mentioned": {"not_in": ["b"]}}`,
+		},
+		"keys": {
+			"issue_created", "issues", `{"action": "opened", "issue": {` + numbered(10_000) + `}}`,
+			`{"authors": {"not_in": ["b"]}}`,
+		},
+		"mentions": {
+			"issue_created", "issues", `{"action": "opened", "issue": {"body": "` + strings.Repeat("@a ", size/3) + `"}}`,
+			`{"mentioned": {"not_in": ["b"]}}`,
+		},
 	} {
 		c := compile(t, "github", test.event, test.filter)
 		all, why := trigger.Events("github", test.header, parse(t, test.body))
@@ -107,7 +124,10 @@ func numbered(n int) string {
 
 func BenchmarkPullRequest(b *testing.B) {
 	d := parse(b, sample(b, "github/pull_request.opened"))
-	c := compile(b, "github", "pull_request_opened", `{"repos": ["hello-world"], "labels": {"not_in": ["wip"]}, "base_branches": ["master"]}`)
+	c := compile(
+		b, "github", "pull_request_opened",
+		`{"repos": ["hello-world"], "labels": {"not_in": ["wip"]}, "base_branches": ["master"]}`,
+	)
 	for b.Loop() {
 		all, _ := trigger.Events("github", "pull_request", d)
 		if matched, why := c.Match(all); !matched {

@@ -148,7 +148,9 @@ func (r *reader) linearText(e Event, parts ...string) {
 	all := strings.Join(parts, "\n")
 	e.set("keywords", all)
 	names := mentions(all, linearName)
-	for _, line := range strings.Split(prose(all), "/profiles/")[1:] { // a mention in Markdown is a link to a person's page
+	for _, line := range strings.Split(
+		prose(all), "/profiles/",
+	)[1:] { // a mention in Markdown is a link to a person's page
 		names = append(names, line[:nameLength(line, linearName)])
 	}
 	e.set("mentioned_users", names...)

@@ -38,15 +38,20 @@ var tells = map[string]map[string][]string{
 		"issue_assigned":      linearIssue,
 		"issue_state_changed": linearIssue,
 		"comment_created": {
-			"teams", "team_ids", "project_ids", "issues", "issue_ids", "creators", "creator_ids", "mentioned_users", "mentioned_user_ids", "keywords",
+			"teams", "team_ids", "project_ids", "issues", "issue_ids", "creators", "creator_ids", "mentioned_users",
+			"mentioned_user_ids", "keywords",
 		},
-		"agent_session_created": {"teams", "team_ids", "issues", "issue_ids", "assignee_ids", "creators", "creator_ids", "mentioned_users", "keywords"},
+		"agent_session_created": {
+			"teams", "team_ids", "issues", "issue_ids", "assignee_ids", "creators", "creator_ids", "mentioned_users", "keywords",
+		},
 	},
 }
 
 var (
-	githubIssue  = []string{"repos", "labels", "authors", "assignees", "mentioned"}
-	githubPull   = slices.Concat(githubIssue, []string{"branches", "base_branches", "reviewers", "reviewer_teams", "pr_numbers"})
+	githubIssue = []string{"repos", "labels", "authors", "assignees", "mentioned"}
+	githubPull  = slices.Concat(
+		githubIssue, []string{"branches", "base_branches", "reviewers", "reviewer_teams", "pr_numbers"},
+	)
 	githubReview = slices.Concat(githubPull, []string{"review_states"})
 	githubCheck  = []string{"repos", "branches", "base_branches", "authors", "workflows", "conclusions", "pr_numbers"}
 	linearIssue  = penstock.TriggerKeys(penstock.ProviderLinear)

@@ -15,10 +15,12 @@ func TestWhoIsMentioned(t *testing.T) {
 		text string
 		want []string
 	}{
-		"nobody":                            {"nothing to see", nil},
-		"at the beginning":                  {"@ada look", []string{"ada"}},
-		"at the end":                        {"look, @ada-b_acme", []string{"ada-b_acme"}},
-		"several":                           {"@ada,@bob (@cy) **@dee** thanks.@eve's", []string{"ada", "bob", "cy", "dee", "eve"}},
+		"nobody":           {"nothing to see", nil},
+		"at the beginning": {"@ada look", []string{"ada"}},
+		"at the end":       {"look, @ada-b_acme", []string{"ada-b_acme"}},
+		"several": {
+			"@ada,@bob (@cy) **@dee** thanks.@eve's", []string{"ada", "bob", "cy", "dee", "eve"},
+		},
 		"a team":                            {"cc @acme/reviewers.", []string{"acme/reviewers"}},
 		"in an address":                     {"mail ada@example.com or ä@b", nil},
 		"of a domain":                       {"at @example.com or @a@b", nil},
@@ -87,7 +89,8 @@ func TestLongTextsTakeLinearTime(t *testing.T) {
 	t.Parallel()
 	const size = 256 << 10
 	for _, unit := range map[string]string{
-		"backticks": "`", "runs of backticks": "` `` ``` ", "mentions": "@a", "ats": "@", "comments": "<!-- ", "ends of comments": "<!-- --> ", "fences": "```\n",
+		"backticks": "`", "runs of backticks": "` `` ``` ", "mentions": "@a", "ats": "@", "comments": "<!-- ",
+		"ends of comments": "<!-- --> ", "fences": "```\n",
 		"items": "- ", "quotes": "> ", "empty lines": "\n", "slashes": "@a/", "dots": "@a.", "digits": "1",
 	} {
 		text := strings.Repeat(unit, size/len(unit))

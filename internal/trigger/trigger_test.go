@@ -116,50 +116,94 @@ func TestEveryEventOfTheTableIsRead(t *testing.T) {
 		changes []string
 		want    []string
 	}{
-		"a push":                          {"github/push", nil, []string{"push"}},
-		"a push of a tag":                 {"github/push.tag", nil, []string{"push"}},
-		"a branch that is deleted":        {"github/push.deleted", nil, []string{}},
-		"an issue":                        {"github/issues.opened", nil, []string{"issue_created"}},
-		"an issue that calls":             {"github/issues.opened", []string{spelling, call}, []string{"issue_created", "issue_mentioned"}},
-		"an issue that is closed":         {"github/issues.opened", []string{`"opened"`, `"closed"`, spelling, call}, []string{}},
-		"a label":                         {"github/issues.labeled", []string{spelling, call}, []string{"issue_labeled"}},
-		"an assignee":                     {"github/issues.assigned", nil, []string{"issue_assigned"}},
-		"a comment":                       {"github/issue_comment.created", nil, []string{}},
-		"a comment that calls":            {"github/issue_comment.created", []string{body, call}, []string{"issue_mentioned"}},
-		"a comment that is deleted":       {"github/issue_comment.created", []string{`"created"`, `"deleted"`, body, call}, []string{}},
-		"a comment on a pull request":     {"github/issue_comment.created", []string{body, call, `"number": 1,`, `"number": 1, "pull_request": {},`}, []string{"pull_request_mentioned"}},
-		"a call that is edited":           {"github/issue_comment.edited", []string{body, call, "I'll get this fixed today.", "@PENSTOCK-bot!"}, []string{}},
-		"a call that is edited in":        {"github/issue_comment.edited", []string{"I'll get this fixed today.", call}, []string{"issue_mentioned"}},
-		"a pull request":                  {"github/pull_request.opened", nil, []string{"pull_request_opened"}},
-		"a pull request that calls":       {"github/pull_request.opened", []string{simple, call}, []string{"pull_request_opened", "pull_request_mentioned"}},
-		"one that is closed":              {"github/pull_request.closed", nil, []string{"pull_request_closed"}},
-		"one that is merged":              {"github/pull_request.closed", []string{`"merged": false`, `"merged": true`}, []string{"pull_request_merged"}},
-		"one that is labeled":             {"github/pull_request.labeled", nil, []string{"pull_request_labeled"}},
-		"one that is assigned":            {"github/pull_request.assigned", nil, []string{"pull_request_assigned"}},
-		"one that is ready":               {"github/pull_request.ready_for_review", nil, []string{"pull_request_ready"}},
-		"one that is reopened":            {"github/pull_request.reopened", nil, []string{"pull_request_reopened"}},
-		"one with more commits":           {"github/pull_request.synchronize", nil, []string{"pull_request_synchronized"}},
-		"one with a reviewer":             {"github/pull_request.review_requested", nil, []string{"pull_request_review_requested"}},
-		"a title that is edited":          {"github/pull_request.opened", []string{`"opened"`, `"edited"`, simple, call}, []string{}},
-		"a review":                        {"github/pull_request_review.submitted", nil, []string{"pull_request_review_submitted"}},
-		"a review that calls":             {"github/pull_request_review.submitted", []string{`"body": null`, `"body": "` + call + `"`}, []string{"pull_request_review_submitted", "pull_request_mentioned"}},
-		"a comment on lines that calls":   {"github/pull_request_review_comment.created", []string{`"body": "Maybe`, `"body": "` + call + ` Maybe`}, []string{"pull_request_mentioned"}},
-		"a suite that is done":            {"github/check_suite.completed", nil, []string{"check_suite_completed"}},
-		"a suite that is run again":       {"github/check_suite.rerequested", nil, []string{"check_suite_rerequested"}},
-		"a check that is run again":       {"github/check_run.rerequested", nil, []string{"check_run_rerequested"}},
-		"a workflow":                      {"github/workflow_run.completed", nil, []string{"workflow_run_completed"}},
-		"a workflow that begins":          {"github/workflow_run.completed", []string{`"completed"`, `"requested"`}, []string{}},
-		"an issue of Linear":              {"linear/Issue.create", []string{`"labels": [`, `"some": [`, `"labelIds": [`, `"others": [`}, []string{"issue_created"}},
+		"a push":                   {"github/push", nil, []string{"push"}},
+		"a push of a tag":          {"github/push.tag", nil, []string{"push"}},
+		"a branch that is deleted": {"github/push.deleted", nil, []string{}},
+		"an issue":                 {"github/issues.opened", nil, []string{"issue_created"}},
+		"an issue that calls": {
+			"github/issues.opened", []string{spelling, call}, []string{"issue_created", "issue_mentioned"},
+		},
+		"an issue that is closed": {
+			"github/issues.opened", []string{`"opened"`, `"closed"`, spelling, call}, []string{},
+		},
+		"a label":     {"github/issues.labeled", []string{spelling, call}, []string{"issue_labeled"}},
+		"an assignee": {"github/issues.assigned", nil, []string{"issue_assigned"}},
+		"a comment":   {"github/issue_comment.created", nil, []string{}},
+		"a comment that calls": {
+			"github/issue_comment.created", []string{body, call}, []string{"issue_mentioned"},
+		},
+		"a comment that is deleted": {
+			"github/issue_comment.created", []string{`"created"`, `"deleted"`, body, call}, []string{},
+		},
+		"a comment on a pull request": {
+			"github/issue_comment.created",
+			[]string{body, call, `"number": 1,`, `"number": 1, "pull_request": {},`},
+			[]string{"pull_request_mentioned"},
+		},
+		"a call that is edited": {
+			"github/issue_comment.edited", []string{body, call, "I'll get this fixed today.", "@PENSTOCK-bot!"}, []string{},
+		},
+		"a call that is edited in": {
+			"github/issue_comment.edited", []string{"I'll get this fixed today.", call}, []string{"issue_mentioned"},
+		},
+		"a pull request": {"github/pull_request.opened", nil, []string{"pull_request_opened"}},
+		"a pull request that calls": {
+			"github/pull_request.opened", []string{simple, call}, []string{"pull_request_opened", "pull_request_mentioned"},
+		},
+		"one that is closed": {"github/pull_request.closed", nil, []string{"pull_request_closed"}},
+		"one that is merged": {
+			"github/pull_request.closed", []string{`"merged": false`, `"merged": true`}, []string{"pull_request_merged"},
+		},
+		"one that is labeled":   {"github/pull_request.labeled", nil, []string{"pull_request_labeled"}},
+		"one that is assigned":  {"github/pull_request.assigned", nil, []string{"pull_request_assigned"}},
+		"one that is ready":     {"github/pull_request.ready_for_review", nil, []string{"pull_request_ready"}},
+		"one that is reopened":  {"github/pull_request.reopened", nil, []string{"pull_request_reopened"}},
+		"one with more commits": {"github/pull_request.synchronize", nil, []string{"pull_request_synchronized"}},
+		"one with a reviewer": {
+			"github/pull_request.review_requested", nil, []string{"pull_request_review_requested"},
+		},
+		"a title that is edited": {
+			"github/pull_request.opened", []string{`"opened"`, `"edited"`, simple, call}, []string{},
+		},
+		"a review": {
+			"github/pull_request_review.submitted", nil, []string{"pull_request_review_submitted"},
+		},
+		"a review that calls": {
+			"github/pull_request_review.submitted",
+			[]string{`"body": null`, `"body": "` + call + `"`},
+			[]string{"pull_request_review_submitted", "pull_request_mentioned"},
+		},
+		"a comment on lines that calls": {
+			"github/pull_request_review_comment.created",
+			[]string{`"body": "Maybe`, `"body": "` + call + ` Maybe`},
+			[]string{"pull_request_mentioned"},
+		},
+		"a suite that is done":      {"github/check_suite.completed", nil, []string{"check_suite_completed"}},
+		"a suite that is run again": {"github/check_suite.rerequested", nil, []string{"check_suite_rerequested"}},
+		"a check that is run again": {"github/check_run.rerequested", nil, []string{"check_run_rerequested"}},
+		"a workflow":                {"github/workflow_run.completed", nil, []string{"workflow_run_completed"}},
+		"a workflow that begins": {
+			"github/workflow_run.completed", []string{`"completed"`, `"requested"`}, []string{},
+		},
+		"an issue of Linear": {
+			"linear/Issue.create",
+			[]string{`"labels": [`, `"some": [`, `"labelIds": [`, `"others": [`},
+			[]string{"issue_created"},
+		},
 		"one with a label from the start": {"linear/Issue.create", nil, []string{"issue_created", "issue_labeled"}},
 		"a label of Linear":               {"linear/Issue.update.labels", nil, []string{"issue_labeled"}},
-		"a label that is taken away":      {"linear/Issue.update.labels", []string{`"labelIds": [`, `"labelIds": ["f00dcafe-0004-4000-8000-0123456789ab",`}, []string{}},
-		"an assignee of Linear":           {"linear/Issue.update.assignee", nil, []string{"issue_assigned"}},
-		"an agent that gets an issue":     {"linear/Issue.update.delegate", nil, []string{"issue_assigned"}},
-		"a state":                         {"linear/Issue.update.state", nil, []string{"issue_state_changed"}},
-		"an issue that is removed":        {"linear/Issue.remove", nil, []string{}},
-		"a comment of Linear":             {"linear/Comment.create", nil, []string{"comment_created"}},
-		"a session":                       {"linear/AgentSessionEvent.created", nil, []string{"agent_session_created"}},
-		"a session that goes on":          {"linear/AgentSessionEvent.created", []string{`"created"`, `"prompted"`}, []string{}},
+		"a label that is taken away": {
+			"linear/Issue.update.labels",
+			[]string{`"labelIds": [`, `"labelIds": ["f00dcafe-0004-4000-8000-0123456789ab",`},
+			[]string{},
+		},
+		"an assignee of Linear":       {"linear/Issue.update.assignee", nil, []string{"issue_assigned"}},
+		"an agent that gets an issue": {"linear/Issue.update.delegate", nil, []string{"issue_assigned"}},
+		"a state":                     {"linear/Issue.update.state", nil, []string{"issue_state_changed"}},
+		"an issue that is removed":    {"linear/Issue.remove", nil, []string{}},
+		"a comment of Linear":         {"linear/Comment.create", nil, []string{"comment_created"}},
+		"a session":                   {"linear/AgentSessionEvent.created", nil, []string{"agent_session_created"}},
+		"a session that goes on":      {"linear/AgentSessionEvent.created", []string{`"created"`, `"prompted"`}, []string{}},
 	} {
 		got := events(t, test.sample, test.changes...)
 		if diff := cmp.Diff(test.want, names(got)); diff != "" {
@@ -193,8 +237,13 @@ func TestWhatTellsOfNoEventSaysWhy(t *testing.T) {
 		"a ping":            {"ping", `{"zen": "Keep it logically awesome."}`, "none of the events"},
 		"no object":         {"issues", `[]`, "none of the events"},
 		"no payload at all": {"issues", `null`, "none of the events"},
-		"duplicate keys":    {"issues", strings.Replace(opened, `"issue": {`, `"issue": {"user": {"login": "x", "login": "y"},`, 1), "duplicate keys"},
-		"too deep":          {"issues", `{"action": "opened", "issue": ` + strings.Repeat(`{"a":`, 300) + "1" + strings.Repeat("}", 301), "deeper"},
+		"duplicate keys": {
+			"issues", strings.Replace(opened, `"issue": {`, `"issue": {"user": {"login": "x", "login": "y"},`, 1),
+			"duplicate keys",
+		},
+		"too deep": {
+			"issues", `{"action": "opened", "issue": ` + strings.Repeat(`{"a":`, 300) + "1" + strings.Repeat("}", 301), "deeper",
+		},
 	} {
 		all, why := trigger.Events("github", test.header, parse(t, test.body))
 		if len(all) != 0 || !strings.Contains(why, test.want) {

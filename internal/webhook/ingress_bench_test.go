@@ -96,7 +96,9 @@ func serveBare(w http.ResponseWriter, r *http.Request) {
 // payload is a body of 2 KB as a forge sends it.
 func payload() []byte {
 	var body bytes.Buffer
-	body.WriteString(`{"action":"opened","number":4711,"repository":{"id":1296269,"full_name":"acme/shop","private":false},"items":[`)
+	body.WriteString(
+		`{"action":"opened","number":4711,"repository":{"id":1296269,"full_name":"acme/shop","private":false},"items":[`,
+	)
 	for i := 0; body.Len() < 1960; i++ {
 		if i > 0 {
 			body.WriteByte(',')
@@ -112,7 +114,13 @@ func sendMany(b *testing.B, addr string, paths []string) {
 	b.Helper()
 	body := payload()
 	head := " HTTP/1.1\r\nHost: x\r\nUser-Agent: GitHub-Hookshot/1\r\nContent-Type: application/json\r\nX-GitHub-Event: pull_request\r\nX-Hub-Signature-256: " +
-		github("s3cret-of-sixteen", body)["X-Hub-Signature-256"] + "\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\nX-GitHub-Delivery: " + strconv.FormatInt(time.Now().UnixNano(), 10) + "-"
+		github(
+			"s3cret-of-sixteen", body,
+		)["X-Hub-Signature-256"] + "\r\nContent-Length: " + strconv.Itoa(
+		len(body),
+	) + "\r\nX-GitHub-Delivery: " + strconv.FormatInt(
+		time.Now().UnixNano(), 10,
+	) + "-"
 	var sent atomic.Int64
 	before := processorTime(b)
 	b.ResetTimer()

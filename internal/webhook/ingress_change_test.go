@@ -112,13 +112,17 @@ func TestChangesHoldAtOnceEverywhere(t *testing.T) {
 		each("at first", 202, token(w.Secret))
 		each("at first", 202, inURL(u.Secret))
 
-		rotated, err := replicas[1].Resources.RotateWebhookSecret(t.Context(), s.admin, s.factory, w.UID, penstock.RotateRequest{})
+		rotated, err := replicas[1].Resources.RotateWebhookSecret(
+			t.Context(), s.admin, s.factory, w.UID, penstock.RotateRequest{},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		each("the old secret", 401, token(w.Secret))
 		each("the new secret", 202, token(rotated.Secret))
-		overlap, err := s.Resources.RotateWebhookSecret(t.Context(), s.admin, s.factory, u.UID, penstock.RotateRequest{OverlapSeconds: 2})
+		overlap, err := s.Resources.RotateWebhookSecret(
+			t.Context(), s.admin, s.factory, u.UID, penstock.RotateRequest{OverlapSeconds: 2},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +139,9 @@ func TestChangesHoldAtOnceEverywhere(t *testing.T) {
 
 		set := func(enabled bool) {
 			t.Helper()
-			if _, err := replicas[1].Resources.UpdateWebhook(t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: &enabled}); err != nil {
+			if _, err := replicas[1].Resources.UpdateWebhook(
+				t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: &enabled},
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -148,7 +154,10 @@ func TestChangesHoldAtOnceEverywhere(t *testing.T) {
 			t.Helper()
 			for _, r := range replicas {
 				n++
-				got := r.post(path(w), map[string]string{"Authorization": "Bearer " + rotated.Secret}, fmt.Appendf(nil, `{"type": "a", "n": %d}`, n))
+				got := r.post(
+					path(w), map[string]string{"Authorization": "Bearer " + rotated.Secret},
+					fmt.Appendf(nil, `{"type": "a", "n": %d}`, n),
+				)
 				var names []string
 				for _, m := range s.logged(w, got.id()).Matches {
 					if m.WouldTrigger {
@@ -163,7 +172,9 @@ func TestChangesHoldAtOnceEverywhere(t *testing.T) {
 		matches()
 		a := s.automation(w, `{"type": ["a"]}`, nil)
 		matches(a.Name)
-		if _, err := s.Resources.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, penstock.AutomationRequest{Enabled: new(false)}); err != nil {
+		if _, err := s.Resources.UpdateAutomation(
+			t.Context(), s.admin, s.factory, a.UID, penstock.AutomationRequest{Enabled: new(false)},
+		); err != nil {
 			t.Fatal(err)
 		}
 		matches()
@@ -207,8 +218,13 @@ func TestRotationsUnderLoad(t *testing.T) {
 			}
 			for _, r := range []*site{s, other} {
 				body := fmt.Appendf(nil, `"%s %d"`, r.addr, n)
-				r.post(path(w), map[string]string{"Authorization": "Bearer " + secret, "X-Forwarded-For": fmt.Sprintf("192.0.2.%d", n)}, body).want(t, "the old secret", http.StatusUnauthorized)
-				r.post(path(w), map[string]string{"Authorization": "Bearer " + rotated.Secret}, body).want(t, "the new secret", http.StatusAccepted)
+				r.post(
+					path(w), map[string]string{"Authorization": "Bearer " + secret, "X-Forwarded-For": fmt.Sprintf("192.0.2.%d", n)},
+					body,
+				).want(t, "the old secret", http.StatusUnauthorized)
+				r.post(
+					path(w), map[string]string{"Authorization": "Bearer " + rotated.Secret}, body,
+				).want(t, "the new secret", http.StatusAccepted)
 			}
 			secret = rotated.Secret
 		}
@@ -233,7 +249,9 @@ func TestABrokenAutomationIsRecordedAndFailsNothing(t *testing.T) {
 		for _, m := range s.logged(w, got.id()).Matches {
 			switch m.UID {
 			case a.UID:
-				if m.FailedAt == nil || *m.FailedAt != penstock.FailedAtAutomation || !strings.Contains(m.Reason, environment.UID) || m.RunID != "" || m.WouldTrigger {
+				if m.FailedAt == nil || *m.FailedAt != penstock.FailedAtAutomation || !strings.Contains(
+					m.Reason, environment.UID,
+				) || m.RunID != "" || m.WouldTrigger {
 					t.Errorf("the broken one: %+v", m)
 				}
 			case b.UID:

@@ -57,7 +57,10 @@ func (s *site) fromLinear(w penstock.Webhook, body []byte) penstock.Delivery {
 	}
 	mac := hmac.New(sha256.New, []byte(eventSecret))
 	mac.Write(body)
-	header := map[string]string{"Linear-Signature": hex.EncodeToString(mac.Sum(nil)), "Linear-Delivery": penstock.NewID(), "Linear-Event": fmt.Sprint(fields["type"])}
+	header := map[string]string{
+		"Linear-Signature": hex.EncodeToString(mac.Sum(nil)), "Linear-Delivery": penstock.NewID(),
+		"Linear-Event": fmt.Sprint(fields["type"]),
+	}
 	got := s.post(path(w), header, body)
 	got.want(s.t, "deliver", http.StatusAccepted)
 	return s.logged(w, got.id())
@@ -71,7 +74,10 @@ func (s *site) waits(name string, triggers ...[3]string) penstock.Automation {
 	for _, t := range triggers {
 		list = append(list, penstock.Trigger{Provider: t[0], Event: t[1], Filter: json.RawMessage(t[2])})
 	}
-	a, err := s.Resources.CreateAutomation(s.t.Context(), s.admin, s.factory, penstock.AutomationRequest{Name: &name, Prompt: new("Look at the event."), Triggers: &list})
+	a, err := s.Resources.CreateAutomation(
+		s.t.Context(), s.admin, s.factory,
+		penstock.AutomationRequest{Name: &name, Prompt: new("Look at the event."), Triggers: &list},
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -98,16 +104,28 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 		w := s.signed("github", eventSecret, nil)
 		plain := s.hook(penstock.AuthToken, nil)
 		s.waits("any-pull", [3]string{"github", "pull_request_opened", ""})
-		s.waits("our-pull", [3]string{"github", "pull_request_opened", `{"repos": ["codertocat/hello-world"], "base_branches": ["refs/heads/master"]}`})
+		s.waits(
+			"our-pull",
+			[3]string{
+				"github", "pull_request_opened", `{"repos": ["codertocat/hello-world"], "base_branches": ["refs/heads/master"]}`,
+			},
+		)
 		s.waits("labeled", [3]string{"github", "pull_request_opened", `{"repos": ["hello-world"], "labels": ["agent"]}`})
 		s.waits("pushes", [3]string{"github", "push", `{"branches": ["master"], "paths": ["*.md"]}`})
-		s.waits("either", [3]string{"github", "push", `{"paths": ["src/**"]}`}, [3]string{"github", "pull_request_opened", `{"authors": ["octocat"]}`})
-		s.waits("both", [3]string{"github", "pull_request_opened", ""}, [3]string{"webhook", "received", fmt.Sprintf(`{"webhook_ids": [%q, %q]}`, w.UID, plain.Name)})
+		s.waits(
+			"either", [3]string{"github", "push", `{"paths": ["src/**"]}`},
+			[3]string{"github", "pull_request_opened", `{"authors": ["octocat"]}`},
+		)
+		s.waits(
+			"both", [3]string{"github", "pull_request_opened", ""},
+			[3]string{"webhook", "received", fmt.Sprintf(`{"webhook_ids": [%q, %q]}`, w.UID, plain.Name)},
+		)
 		s.waits("linear", [3]string{"linear", "issue_created", ""})
 
 		d := s.fromGitHub(w, "pull_request", s.event("github/pull_request.opened"))
 		want := map[string]string{
-			"any-pull": "run", "our-pull": "run", "both": "run", "labeled": "/labels the event has none", "pushes": "the delivery is not the event push",
+			"any-pull": "run", "our-pull": "run", "both": "run", "labeled": "/labels the event has none",
+			"pushes": "the delivery is not the event push",
 			"either": "/authors the event has none of those asked for",
 		}
 		if diff := cmp.Diff(want, verdicts(d)); diff != "" || len(d.Runs) != 3 {
@@ -120,8 +138,10 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 
 		d = s.fromGitHub(w, "push", s.event("github/push"))
 		want = map[string]string{
-			"any-pull": "the delivery is not the event pull_request_opened", "our-pull": "the delivery is not the event pull_request_opened",
-			"labeled": "the delivery is not the event pull_request_opened", "pushes": "run", "both": "run", "either": "/paths no file of the event is one of those asked for",
+			"any-pull": "the delivery is not the event pull_request_opened",
+			"our-pull": "the delivery is not the event pull_request_opened",
+			"labeled":  "the delivery is not the event pull_request_opened", "pushes": "run", "both": "run",
+			"either": "/paths no file of the event is one of those asked for",
 		}
 		if diff := cmp.Diff(want, verdicts(d)); diff != "" || len(d.Runs) != 2 {
 			t.Errorf("a push: %d runs (-want +got):\n%s", len(d.Runs), diff)
@@ -129,7 +149,9 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 
 		none := "the delivery is none of the events that triggers wait for"
 		for name, d := range map[string]penstock.Delivery{
-			"a ping": s.fromGitHub(w, "ping", []byte(`{"zen": "Design for failure.", "hook_id": 1}`)), "no event": s.fromGitHub(w, "", s.event("github/push")),
+			"a ping": s.fromGitHub(
+				w, "ping", []byte(`{"zen": "Design for failure.", "hook_id": 1}`),
+			), "no event": s.fromGitHub(w, "", s.event("github/push")),
 		} {
 			if got := verdicts(d); got["any-pull"] != none || got["either"] != none || got["both"] != "run" || len(d.Runs) != 1 {
 				t.Errorf("%s: got %v", name, got)
@@ -137,7 +159,10 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 		}
 
 		// A webhook that does not show that GitHub sends tells of no events.
-		got := s.post(path(plain), map[string]string{"Authorization": "Bearer " + plain.Secret, "X-GitHub-Event": "push"}, s.event("github/push"))
+		got := s.post(
+			path(plain), map[string]string{"Authorization": "Bearer " + plain.Secret, "X-GitHub-Event": "push"},
+			s.event("github/push"),
+		)
 		got.want(t, "deliver", http.StatusAccepted)
 		if diff := cmp.Diff(map[string]string{"both": "run"}, verdicts(s.logged(plain, got.id()))); diff != "" {
 			t.Errorf("another webhook (-want +got):\n%s", diff)
@@ -165,7 +190,8 @@ func TestDeliveriesOfLinearFireTriggers(t *testing.T) {
 			{"Issue.update.state", map[string]string{"moved": "run"}},
 		} {
 			for name, event := range map[string]string{
-				"created": "issue_created", "labeled": "issue_labeled", "asked": "comment_created", "delegated": "agent_session_created", "moved": "issue_state_changed",
+				"created": "issue_created", "labeled": "issue_labeled", "asked": "comment_created",
+				"delegated": "agent_session_created", "moved": "issue_state_changed",
 			} {
 				if test.want[name] == "" {
 					test.want[name] = other + event
@@ -207,8 +233,14 @@ func TestOnlyWebhooksOfTheFactoryTellOfItsEvents(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		change(penstock.AutomationRequest{Triggers: &[]penstock.Trigger{{Provider: "github", Event: "push", Filter: []byte(`{"branches": ["main"]}`)}}})
-		if got := verdicts(s.fromGitHub(w, "push", s.event("github/push"))); got["pushes"] != "/branches the event has none of those asked for" {
+		change(
+			penstock.AutomationRequest{
+				Triggers: &[]penstock.Trigger{{Provider: "github", Event: "push", Filter: []byte(`{"branches": ["main"]}`)}},
+			},
+		)
+		if got := verdicts(
+			s.fromGitHub(w, "push", s.event("github/push")),
+		); got["pushes"] != "/branches the event has none of those asked for" {
 			t.Errorf("another filter: got %v", got)
 		}
 		change(penstock.AutomationRequest{Enabled: new(false)})
@@ -240,10 +272,14 @@ func TestAReplayTellsOfItsEventsAgain(t *testing.T) {
 
 func TestTriggersInFilesFire(t *testing.T) {
 	sites(t, func(s *site) {
-		if _, err := s.Secrets.Create(t.Context(), s.admin, penstock.SecretRequest{Name: "GITHUB_SECRET", Value: new(eventSecret)}); err != nil {
+		if _, err := s.Secrets.Create(
+			t.Context(), s.admin, penstock.SecretRequest{Name: "GITHUB_SECRET", Value: new(eventSecret)},
+		); err != nil {
 			t.Fatal(err)
 		}
-		f, err := s.Factories.Create(t.Context(), s.admin, penstock.FactoryRequest{Name: new("shop"), Files: map[string]string{
+		f, err := s.Factories.Create(t.Context(), s.admin, penstock.FactoryRequest{Name: new(
+			"shop",
+		), Files: map[string]string{
 			"factory.yaml":                     "schemaVersion: v1alpha1\nname: shop\nagentDefaults:\n  model: demo/offline\n",
 			"agents/lead/agent.md":             "---\nagentType: FOREMAN\n---\nLead.\n",
 			"webhooks/code.yaml":               "authMode: signature\nsignatureScheme: github\nsecretName: GITHUB_SECRET\n",
@@ -264,7 +300,10 @@ func TestTriggersInFilesFire(t *testing.T) {
 			{"pull_request.opened", "release/1.2", "run", "run"},
 			{"pull_request.opened", "dev", "/base_branches the event has none of those asked for", "run"},
 			{"pull_request.ready_for_review", "main", "the delivery is not the event pull_request_opened", "run"},
-			{"pull_request.closed", "main", "the delivery is not the event pull_request_opened", "/action the value, a string, is not one of those asked for"},
+			{
+				"pull_request.closed", "main", "the delivery is not the event pull_request_opened",
+				"/action the value, a string, is not one of those asked for",
+			},
 		} {
 			body := bytes.ReplaceAll(s.event("github/"+test.sample), []byte(`"ref": "master"`), []byte(`"ref": "`+test.base+`"`))
 			want := map[string]string{"review": test.review, "several": test.several}
@@ -276,7 +315,9 @@ func TestTriggersInFilesFire(t *testing.T) {
 			t.Errorf("got %d runs, want one of an automation for each delivery that fires it", n)
 		}
 		list, err := s.Automations.List(t.Context(), s.admin, f.UID)
-		if err != nil || len(list) != 2 || len(list[0].Problems) != 0 || len(list[1].Triggers) != 4 || len(list[1].Problems) != 1 {
+		if err != nil || len(list) != 2 || len(
+			list[0].Problems,
+		) != 0 || len(list[1].Triggers) != 4 || len(list[1].Problems) != 1 {
 			t.Errorf("the automations (%v): got %+v, want the one trigger that is not connected", err, list)
 		}
 	})
@@ -311,14 +352,31 @@ func TestHostilePayloadsTellOfNoEvent(t *testing.T) {
 		s.waits("opened", [3]string{"github", "issue_created", `{"labels": {"not_in": ["bug"]}}`})
 		none := "the delivery is none of the events that triggers wait for"
 		for name, test := range map[string]struct{ body, labeled, opened string }{
-			"wrong types":      {`{"action": ["labeled"], "issue": 1, "label": {}}`, none, none},
-			"a text for all":   {`"labeled"`, none, none},
-			"nothing but it":   {`{"action": "labeled", "issue": {}}`, "/labels the event has none", "the delivery is not the event issue_created"},
-			"a label of lists": {`{"action": "labeled", "issue": {}, "label": [{"name": "bug"}]}`, "/labels the event has none", "the delivery is not the event issue_created"},
-			"many labels":      {`{"action": "opened", "issue": {"labels": [` + strings.Repeat(`{"name":"x"},`, 15_000) + `{}]}}`, "the delivery is not the event issue_labeled", "run"},
-			"more values":      {`{"action": "opened", "issue": {"labels": [` + strings.Repeat("1,", 60_000) + `1]}}`, "the body has more than 50000 values", "the body has more than 50000 values"},
-			"deep nesting":     {`{"action": "opened", "issue": ` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + `}`, "the body is nested deeper than 256 levels", "the body is nested deeper than 256 levels"},
-			"duplicate keys":   {`{"action": "opened", "action": "labeled", "issue": {}, "label": {"name": "bug"}}`, "an object that tells of the event has duplicate keys", "an object that tells of the event has duplicate keys"},
+			"wrong types":    {`{"action": ["labeled"], "issue": 1, "label": {}}`, none, none},
+			"a text for all": {`"labeled"`, none, none},
+			"nothing but it": {
+				`{"action": "labeled", "issue": {}}`, "/labels the event has none", "the delivery is not the event issue_created",
+			},
+			"a label of lists": {
+				`{"action": "labeled", "issue": {}, "label": [{"name": "bug"}]}`, "/labels the event has none",
+				"the delivery is not the event issue_created",
+			},
+			"many labels": {
+				`{"action": "opened", "issue": {"labels": [` + strings.Repeat(`{"name":"x"},`, 15_000) + `{}]}}`,
+				"the delivery is not the event issue_labeled", "run",
+			},
+			"more values": {
+				`{"action": "opened", "issue": {"labels": [` + strings.Repeat("1,", 60_000) + `1]}}`,
+				"the body has more than 50000 values", "the body has more than 50000 values",
+			},
+			"deep nesting": {
+				`{"action": "opened", "issue": ` + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000) + `}`,
+				"the body is nested deeper than 256 levels", "the body is nested deeper than 256 levels",
+			},
+			"duplicate keys": {
+				`{"action": "opened", "action": "labeled", "issue": {}, "label": {"name": "bug"}}`,
+				"an object that tells of the event has duplicate keys", "an object that tells of the event has duplicate keys",
+			},
 		} {
 			want := map[string]string{"labeled": test.labeled, "opened": test.opened}
 			if diff := cmp.Diff(want, verdicts(s.fromGitHub(w, "issues", []byte(test.body)))); diff != "" {

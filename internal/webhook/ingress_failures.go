@@ -28,7 +28,10 @@ type sender struct {
 const maxSenders = 50_000 // that are remembered at once
 
 func newFailures(limits penstock.WebhookLimits) *failures {
-	return &failures{perAddress: limits.AuthFailuresPerAddress, perWebhook: limits.AuthFailuresPerWebhook, names: map[sender]*rate.Window{}}
+	return &failures{
+		perAddress: limits.AuthFailuresPerAddress, perWebhook: limits.AuthFailuresPerWebhook,
+		names: map[sender]*rate.Window{},
+	}
 }
 
 // address is how long the address is refused for its failures, 0 while it is

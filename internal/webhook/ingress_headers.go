@@ -23,12 +23,18 @@ var logged = loggedHeaders()
 func loggedHeaders() map[string]string {
 	names := []string{
 		"Content-Type", "Content-Encoding", "User-Agent", "X-Request-Id", "X-Correlation-Id",
-		"Webhook-Timestamp", "Svix-Timestamp", "X-GitHub-Event", "X-GitHub-Hook-ID", "X-GitHub-Hook-Installation-Target-Type", "X-GitHub-Hook-Installation-Target-ID",
-		"X-Gitlab-Event", "X-Gitlab-Instance", "X-Gitlab-Webhook-UUID", "X-Gitlab-Event-UUID", "Sentry-Hook-Resource", "Sentry-Hook-Timestamp",
-		"X-Slack-Request-Timestamp", "X-Slack-Retry-Num", "X-Slack-Retry-Reason", "Linear-Event", "X-Shopify-Topic", "X-Shopify-Shop-Domain", "X-Shopify-Event-Id",
-		"X-Shopify-Triggered-At", "X-Event-Key", "X-Hook-UUID", "X-Attempt-Number", "X-Atlassian-Webhook-Retry", "X-Zendesk-Webhook-Id", "X-Zendesk-Account-Id",
-		"Circleci-Event-Type", "X-WC-Webhook-Topic", "X-WC-Webhook-Resource", "X-WC-Webhook-Event", "X-WC-Webhook-ID", "X-Buildkite-Event",
-		"X-Contentful-Topic", "X-Contentful-Webhook-Name", "X-Grafana-Alerting-Timestamp", "Ce-Id", "Ce-Type", "Ce-Source", "Ce-Specversion", "Traceparent",
+		"Webhook-Timestamp", "Svix-Timestamp", "X-GitHub-Event", "X-GitHub-Hook-ID", "X-GitHub-Hook-Installation-Target-Type",
+		"X-GitHub-Hook-Installation-Target-ID",
+		"X-Gitlab-Event", "X-Gitlab-Instance", "X-Gitlab-Webhook-UUID", "X-Gitlab-Event-UUID", "Sentry-Hook-Resource",
+		"Sentry-Hook-Timestamp",
+		"X-Slack-Request-Timestamp", "X-Slack-Retry-Num", "X-Slack-Retry-Reason", "Linear-Event", "X-Shopify-Topic",
+		"X-Shopify-Shop-Domain", "X-Shopify-Event-Id",
+		"X-Shopify-Triggered-At", "X-Event-Key", "X-Hook-UUID", "X-Attempt-Number", "X-Atlassian-Webhook-Retry",
+		"X-Zendesk-Webhook-Id", "X-Zendesk-Account-Id",
+		"Circleci-Event-Type", "X-WC-Webhook-Topic", "X-WC-Webhook-Resource", "X-WC-Webhook-Event", "X-WC-Webhook-ID",
+		"X-Buildkite-Event",
+		"X-Contentful-Topic", "X-Contentful-Webhook-Name", "X-Grafana-Alerting-Timestamp", "Ce-Id", "Ce-Type", "Ce-Source",
+		"Ce-Specversion", "Traceparent",
 	}
 	names = append(names, identityHeaders...)
 	for _, preset := range signature.Presets() {

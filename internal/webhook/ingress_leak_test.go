@@ -17,12 +17,18 @@ func TestNothingHoldsTheTokenOfAURL(t *testing.T) {
 		w, tok := s.hook(penstock.AuthURLToken, nil), s.hook(penstock.AuthToken, nil)
 		var answers strings.Builder
 		for _, p := range []string{
-			path(w) + "/" + w.Secret, path(w) + "/" + w.Secret + "/", path(w) + "/" + w.Secret + "?token=" + w.Secret, path(w) + "//" + w.Secret, "/" + path(w) + "/" + w.Secret, "/x/.." + path(w) + "/" + w.Secret,
-			strings.ToUpper("/webhooks/w/") + w.UID + "/" + w.Secret, "/webhooks%2Fw%2F" + w.UID + "%2F" + w.Secret, "/webhooks%252Fw%252F" + w.UID + "%252F" + w.Secret, "/webhooks/w/" + w.Secret,
-			path(tok) + "/" + w.Secret, path(w) + "/x" + w.Secret, path(w) + "/%2E" + w.Secret, `/webhooks\w\` + w.UID + `\` + w.Secret, "/./webhooks/./w/" + w.UID + "/" + w.Secret, "/webhooks/w/" + w.UID + ";/" + w.Secret,
+			path(w) + "/" + w.Secret, path(w) + "/" + w.Secret + "/", path(w) + "/" + w.Secret + "?token=" + w.Secret,
+			path(w) + "//" + w.Secret, "/" + path(w) + "/" + w.Secret, "/x/.." + path(w) + "/" + w.Secret,
+			strings.ToUpper("/webhooks/w/") + w.UID + "/" + w.Secret, "/webhooks%2Fw%2F" + w.UID + "%2F" + w.Secret,
+			"/webhooks%252Fw%252F" + w.UID + "%252F" + w.Secret, "/webhooks/w/" + w.Secret,
+			path(tok) + "/" + w.Secret, path(w) + "/x" + w.Secret, path(w) + "/%2E" + w.Secret,
+			`/webhooks\w\` + w.UID + `\` + w.Secret, "/./webhooks/./w/" + w.UID + "/" + w.Secret,
+			"/webhooks/w/" + w.UID + ";/" + w.Secret,
 		} {
 			for _, method := range []string{http.MethodPost, http.MethodGet} {
-				got := s.raw(method + " " + p + " HTTP/1.1\r\nHost: x\r\nTraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
+				got := s.raw(
+					method + " " + p + " HTTP/1.1\r\nHost: x\r\nTraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+				)
 				fmt.Fprintln(&answers, got.status, got.header, got.body)
 			}
 		}
@@ -34,7 +40,8 @@ func TestNothingHoldsTheTokenOfAURL(t *testing.T) {
 			t.Fatal(err)
 		}
 		for sink, text := range map[string]string{
-			"the log": s.log.String(), "the spans": fmt.Sprintf("%+v", s.spans.GetSpans()), "the metrics": fmt.Sprint(metrics), "the answers": answers.String(),
+			"the log": s.log.String(), "the spans": fmt.Sprintf("%+v", s.spans.GetSpans()), "the metrics": fmt.Sprint(metrics),
+			"the answers":           answers.String(),
 			"the log of deliveries": fmt.Sprintf("%+v %+v", s.entries(w), s.entries(tok)),
 		} {
 			if at := strings.Index(strings.ToLower(text), strings.ToLower(w.Secret)); at >= 0 {

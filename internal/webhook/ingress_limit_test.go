@@ -62,7 +62,9 @@ func TestAtMostSixtyDeliveriesAMinute(t *testing.T) {
 		}
 		s.post(path(w), bearer(w), []byte("too many still, whatever it is")).want(t, "the next", http.StatusTooManyRequests)
 		s.post(path(w), nil, nil).want(t, "without a token", http.StatusUnauthorized)
-		s.post(path(git), github("s3cret-of-sixteen", []byte("{}")), []byte("{}")).want(t, "another webhook", http.StatusAccepted)
+		s.post(
+			path(git), github("s3cret-of-sixteen", []byte("{}")), []byte("{}"),
+		).want(t, "another webhook", http.StatusAccepted)
 		testkit.Eventually(t, 20*time.Second, func() error {
 			now, err := s.Webhooks.Read(t.Context(), s.admin, s.factory, w.UID)
 			if err != nil {
@@ -70,14 +72,21 @@ func TestAtMostSixtyDeliveriesAMinute(t *testing.T) {
 			}
 			counts := now.Counts
 			counts.Duplicate, counts.Accepted = counts.Duplicate+counts.Accepted, 0
-			return same(penstock.DeliveryCounts{Duplicate: int64(got[http.StatusAccepted]), Rejected: int64(got[http.StatusBadRequest]) + 1, RateLimited: 41}, counts)
+			return same(
+				penstock.DeliveryCounts{
+					Duplicate: int64(got[http.StatusAccepted]), Rejected: int64(got[http.StatusBadRequest]) + 1, RateLimited: 41,
+				},
+				counts,
+			)
 		})
 		// Time goes by.
 		testkit.Exec(t, s.url, "UPDATE webhook_meters SET moments = ''")
 		third := open(t, s.url, s.dir)
 		third.post(path(w), bearer(w), []byte(`"later"`)).want(t, "a minute later", http.StatusAccepted)
 		// What is switched off is 404 though it is limited as well.
-		if _, err := other.Resources.UpdateWebhook(t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
+		if _, err := other.Resources.UpdateWebhook(
+			t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: new(false)},
+		); err != nil {
 			t.Fatal(err)
 		}
 		s.post(path(w), bearer(w), []byte("1")).want(t, "disabled", http.StatusNotFound)
@@ -120,7 +129,9 @@ func TestFailuresAreCountedAgainstTheAddress(t *testing.T) {
 		s.post(path(v), from(bearer(v), "203.0.113.1"), body).want(t, "another webhook", http.StatusAccepted)
 		// Too large bodies, unsigned as they are, count as failures.
 		for range 30 {
-			s.post(path(w), from(bad, "203.0.113.7"), make([]byte, 262145)).want(t, "too large", http.StatusRequestEntityTooLarge)
+			s.post(
+				path(w), from(bad, "203.0.113.7"), make([]byte, 262145),
+			).want(t, "too large", http.StatusRequestEntityTooLarge)
 		}
 		s.post(path(w), from(good, "203.0.113.7"), body).want(t, "after too large ones", http.StatusTooManyRequests)
 	}, func(o *webhook.IngressOptions) { o.Limits.AuthFailuresPerWebhook, o.Limits.DeliveriesPerMinute = 0, 0 })
@@ -135,7 +146,9 @@ func TestAFloodOfBadSignaturesFillsNothingAndShutsNobodyOut(t *testing.T) {
 			a := s.post(path(w), from(github("wrong", body), fmt.Sprintf("203.0.%d.%d", i/250, i%250)), body)
 			got[a.status]++
 			if i%100 == 50 {
-				s.post(path(w), from(github("s3cret-of-sixteen", body), "198.51.100.9"), body).want(t, "the valid sender", http.StatusAccepted)
+				s.post(
+					path(w), from(github("s3cret-of-sixteen", body), "198.51.100.9"), body,
+				).want(t, "the valid sender", http.StatusAccepted)
 			}
 		}
 		if got[http.StatusUnauthorized] != 300 || got[http.StatusTooManyRequests] != 100 {
@@ -166,7 +179,8 @@ func TestTheClientIsTheLastHopThatNoProxyVouchesFor(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
 		for forwarded, want := range map[string]string{
-			"203.0.113.1": "203.0.113.1", "10.0.0.1, 203.0.113.1": "203.0.113.1", "203.0.113.1, 127.0.0.1": "203.0.113.1", "nonsense": "127.0.0.1", "": "127.0.0.1",
+			"203.0.113.1": "203.0.113.1", "10.0.0.1, 203.0.113.1": "203.0.113.1", "203.0.113.1, 127.0.0.1": "203.0.113.1",
+			"nonsense": "127.0.0.1", "": "127.0.0.1",
 			"2001:db8::1": "2001:db8::1",
 		} {
 			got := s.post(path(w), from(bearer(w), forwarded), []byte(strconv.Quote(forwarded)))

@@ -62,7 +62,10 @@ func (in *Ingress) observe(d *delivery) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 9)
-	attrs = append(attrs, slog.String("path", d.route()), slog.Int("status", d.status), slog.String("outcome", d.label), slog.Duration("duration", took))
+	attrs = append(
+		attrs, slog.String("path", d.route()), slog.Int("status", d.status), slog.String("outcome", d.label),
+		slog.Duration("duration", took),
+	)
 	for _, optional := range []struct{ name, value string }{
 		{"reason", d.reason}, {"delivery_id", d.deliveryID}, {"client", d.clientIP},
 	} {
@@ -83,12 +86,19 @@ func (in *Ingress) span(d *delivery) (end func()) {
 		return func() {}
 	}
 	ctx := propagation.TraceContext{}.Extract(d.r.Context(), propagation.HeaderCarrier(d.r.Header))
-	ctx, span := in.tracer.Start(ctx, http.MethodPost+" "+Prefix+"{uid}", trace.WithSpanKind(trace.SpanKindServer)) //nolint:spancheck // the caller ends it
+	//nolint:spancheck // the caller ends it
+	ctx, span := in.tracer.Start(
+		ctx, http.MethodPost+" "+Prefix+"{uid}", trace.WithSpanKind(trace.SpanKindServer),
+	)
 	d.r = d.r.WithContext(ctx)
 	return func() { //nolint:spancheck // see above
 		span.SetAttributes(
-			attribute.String("http.route", Prefix+"{uid}"), attribute.String("url.path", d.route()), attribute.Int("http.response.status_code", d.status),
-			attribute.String("penstock.outcome", d.label), attribute.String("penstock.reason", d.reason), attribute.String("penstock.delivery_id", d.deliveryID),
+			attribute.String("http.route", Prefix+"{uid}"), attribute.String("url.path", d.route()), attribute.Int(
+				"http.response.status_code", d.status,
+			),
+			attribute.String("penstock.outcome", d.label), attribute.String("penstock.reason", d.reason), attribute.String(
+				"penstock.delivery_id", d.deliveryID,
+			),
 		)
 		if d.status >= http.StatusInternalServerError {
 			span.SetStatus(codes.Error, d.label)

@@ -26,8 +26,11 @@ func signAs(f signature.Form, secret, url, body string, at time.Time) map[string
 	}
 	list := strings.ToLower(f.SignedHeaders + "," + f.TimestampHeader)
 	text := strings.NewReplacer(
-		"{timestamp}", stamp, "{method}", http.MethodPost, "{url}", url, "{path}", strings.TrimPrefix(url, "https://hooks.example.com"),
-		"{signed_headers}", strings.ToLower(f.SignedHeaders)+":"+list+";"+strings.ToLower(f.TimestampHeader)+":"+stamp, "{body}", body,
+		"{timestamp}", stamp, "{method}", http.MethodPost, "{url}", url, "{path}", strings.TrimPrefix(
+			url, "https://hooks.example.com",
+		),
+		"{signed_headers}", strings.ToLower(f.SignedHeaders)+":"+list+";"+strings.ToLower(f.TimestampHeader)+":"+stamp,
+		"{body}", body,
 	).Replace(f.Template)
 	sum := mac(f.Hash, []byte(secret), text)
 	signature := hex.EncodeToString(sum)
@@ -62,7 +65,8 @@ var guarded = map[string]struct {
 	"linear":     {scheme: "linear", header: "Linear-Delivery"},
 	"github":     {scheme: "github", header: "X-GitHub-Delivery"},
 	"custom": {scheme: penstock.SchemeCustomHMAC, signature: &penstock.Signature{
-		Header: "X-Sig", Hash: "sha512", Encoding: "hex", KeyForm: "text", Template: "{timestamp}.{header:X-Event}.{body}", TimestampHeader: "X-Time",
+		Header: "X-Sig", Hash: "sha512", Encoding: "hex", KeyForm: "text", Template: "{timestamp}.{header:X-Event}.{body}",
+		TimestampHeader: "X-Time",
 	}},
 	"stripe with a header of its own": {scheme: "stripe", header: "X-Order"},
 	"stripe without its id":           {scheme: "stripe"},
@@ -104,7 +108,9 @@ func TestTheReplayGuardWhereATimeIsSigned(t *testing.T) {
 			body := fmt.Sprintf(`{"n": 1, "webhookTimestamp": %d}`, now.UnixMilli())
 			w := hook(true)
 			first := send(w, "a", now, body)
-			if d := send(w, "b", now, body); d.Reason != "replayed_signature" || d.DuplicateOf != first.ID || d.Outcome != penstock.OutcomeDuplicate {
+			if d := send(
+				w, "b", now, body,
+			); d.Reason != "replayed_signature" || d.DuplicateOf != first.ID || d.Outcome != penstock.OutcomeDuplicate {
 				t.Errorf("%s: under another id: %s %q of %q", name, d.Label, d.Reason, d.DuplicateOf)
 			}
 			if d := send(w, "a", now, body); d.Reason != "" || d.DuplicateOf != first.ID {

@@ -34,12 +34,18 @@ func TestOnlyTheExactPathIsAWebhook(t *testing.T) {
 		auth := "Authorization: Bearer " + w.Secret + "\r\n"
 		var first answer
 		for _, p := range []string{
-			webhook.Prefix + other, path(disabled), path(pending), path(deleted), path(w) + "/" + u.Secret, path(signed) + "/" + u.Secret,
-			path(w) + "/", path(w) + "//", path(w) + "/.", path(w) + "/..", path(w) + "/../" + w.UID, "/" + path(w), "//" + path(w)[1:], "/webhooks//w/" + w.UID, "/webhooks/w//" + w.UID,
-			"/webhooks/w/" + swapCase(w.UID), "/WEBHOOKS/w/" + w.UID, "/Webhooks/W/" + w.UID, "/webhooks%2Fw/" + w.UID, "/webhooks/w%2F" + w.UID, "/webhooks/%77/" + w.UID,
-			"/%77ebhooks/w/" + w.UID, "/webhooks/w/%" + fmt.Sprintf("%02x", w.UID[0]) + w.UID[1:], "/x/../webhooks/w/" + w.UID, "/./webhooks/w/" + w.UID, path(w) + "%00", path(w) + ";x", path(w) + "%20",
-			"/webhooks/w", "/webhooks/w/", path(u) + "/", path(u) + "/" + u.Secret + "/", path(u) + "/" + u.Secret + "/x", path(u) + "/%41" + u.Secret[1:], path(u) + "//" + u.Secret,
-			path(u) + "%2F" + u.Secret, "/webhooks/w/" + u.UID + "\\" + u.Secret, "/api/v1/../../webhooks/w/" + w.UID, "/webhooks/w/" + strings.Repeat("x", 4000), "http://evil.example.net//webhooks/w/" + w.UID,
+			webhook.Prefix + other, path(disabled), path(pending), path(deleted), path(w) + "/" + u.Secret,
+			path(signed) + "/" + u.Secret,
+			path(w) + "/", path(w) + "//", path(w) + "/.", path(w) + "/..", path(w) + "/../" + w.UID, "/" + path(w),
+			"//" + path(w)[1:], "/webhooks//w/" + w.UID, "/webhooks/w//" + w.UID,
+			"/webhooks/w/" + swapCase(w.UID), "/WEBHOOKS/w/" + w.UID, "/Webhooks/W/" + w.UID, "/webhooks%2Fw/" + w.UID,
+			"/webhooks/w%2F" + w.UID, "/webhooks/%77/" + w.UID,
+			"/%77ebhooks/w/" + w.UID, "/webhooks/w/%" + fmt.Sprintf("%02x", w.UID[0]) + w.UID[1:], "/x/../webhooks/w/" + w.UID,
+			"/./webhooks/w/" + w.UID, path(w) + "%00", path(w) + ";x", path(w) + "%20",
+			"/webhooks/w", "/webhooks/w/", path(u) + "/", path(u) + "/" + u.Secret + "/", path(u) + "/" + u.Secret + "/x",
+			path(u) + "/%41" + u.Secret[1:], path(u) + "//" + u.Secret,
+			path(u) + "%2F" + u.Secret, "/webhooks/w/" + u.UID + "\\" + u.Secret, "/api/v1/../../webhooks/w/" + w.UID,
+			"/webhooks/w/" + strings.Repeat("x", 4000), "http://evil.example.net//webhooks/w/" + w.UID,
 		} {
 			got := s.raw(request(p, auth))
 			got.want(t, p, http.StatusNotFound)
@@ -51,14 +57,18 @@ func TestOnlyTheExactPathIsAWebhook(t *testing.T) {
 				first = got
 			}
 			if got.body != first.body || fmt.Sprint(got.header) != fmt.Sprint(first.header) {
-				t.Errorf("%s: got %s %v, want the same as for every other: %s %v", p, got.body, got.header, first.body, first.header)
+				t.Errorf(
+					"%s: got %s %v, want the same as for every other: %s %v", p, got.body, got.header, first.body, first.header,
+				)
 			}
 		}
 		for _, p := range []string{path(w), "http://evil.example.net" + path(w), path(w) + "?x=1"} {
 			s.raw(request(p, auth)).want(t, p, http.StatusAccepted)
 		}
 		s.raw(request(path(u)+"/"+u.Secret, "")).want(t, "url_token", http.StatusAccepted)
-		for _, p := range []string{path(u), path(u) + "/" + swapCase(u.Secret), path(u) + "/x", path(u) + "/" + u.Secret + "x"} {
+		for _, p := range []string{
+			path(u), path(u) + "/" + swapCase(u.Secret), path(u) + "/x", path(u) + "/" + u.Secret + "x",
+		} {
 			got := s.raw(request(p, auth))
 			got.want(t, p, http.StatusUnauthorized)
 			if strings.Contains(got.body, u.UID) || strings.Contains(got.body, "instance") {
@@ -118,8 +128,18 @@ func TestEveryStatusAndLabel(t *testing.T) {
 			{"token", tok, "", bearer(tok), body, 202, penstock.OutcomeAccepted, ""},
 			{"the same again", tok, "", bearer(tok), body, 202, penstock.OutcomeDuplicate, ""},
 			{"no token", tok, "", nil, body, 401, penstock.OutcomeRejectedAuth, "missing_header"},
-			{"another scheme", tok, "", map[string]string{"Authorization": "Basic " + tok.Secret}, body, 401, penstock.OutcomeRejectedAuth, "bad_format"},
-			{"no value", tok, "", map[string]string{"Authorization": "Bearer "}, body, 401, penstock.OutcomeRejectedAuth, "bad_format"},
+			{
+				"another scheme", tok, "",
+				map[string]string{"Authorization": "Basic " + tok.Secret},
+				body, 401,
+				penstock.OutcomeRejectedAuth, "bad_format",
+			},
+			{
+				"no value", tok, "",
+				map[string]string{"Authorization": "Bearer "},
+				body, 401, penstock.OutcomeRejectedAuth,
+				"bad_format",
+			},
 			{"a wrong token", tok, "", auth(tok.Secret + "x"), body, 401, penstock.OutcomeRejectedAuth, "mismatch"},
 			{"the other case", tok, "", auth(swapCase(tok.Secret)), body, 401, penstock.OutcomeRejectedAuth, "mismatch"},
 			{"the token of another", tok, "", auth(url.Secret), body, 401, penstock.OutcomeRejectedAuth, "mismatch"},
@@ -129,26 +149,50 @@ func TestEveryStatusAndLabel(t *testing.T) {
 			{"signed", git, "", github("s3cret-of-sixteen", body), body, 202, penstock.OutcomeAccepted, ""},
 			{"unsigned", git, "", auth("s3cret-of-sixteen"), body, 401, penstock.OutcomeRejectedAuth, "missing_header"},
 			{"signed by another", git, "", github("other", body), body, 401, penstock.OutcomeRejectedAuth, "mismatch"},
-			{"another body", git, "", github("s3cret-of-sixteen", body), []byte("{}"), 401, penstock.OutcomeRejectedAuth, "mismatch"},
+			{
+				"another body", git, "", github("s3cret-of-sixteen", body), []byte("{}"), 401, penstock.OutcomeRejectedAuth,
+				"mismatch",
+			},
 			{"largest", tok, "", bearer(tok), sized(limit), 202, penstock.OutcomeAccepted, ""},
 			{"too large", tok, "", bearer(tok), sized(limit + 1), 413, penstock.OutcomeRejectedSize, ""},
-			{"largest, signed", git, "", github("s3cret-of-sixteen", sized(limit)), sized(limit), 202, penstock.OutcomeAccepted, ""},
-			{"too large, signed", git, "", github("s3cret-of-sixteen", sized(limit+1)), sized(limit + 1), 413, penstock.OutcomeRejectedSize, ""},
+			{
+				"largest, signed", git, "", github("s3cret-of-sixteen", sized(limit)), sized(limit), 202, penstock.OutcomeAccepted,
+				"",
+			},
+			{
+				"too large, signed", git, "", github("s3cret-of-sixteen", sized(limit+1)), sized(limit + 1), 413,
+				penstock.OutcomeRejectedSize, "",
+			},
 			{"empty", tok, "", bearer(tok), nil, 400, penstock.OutcomeRejectedJSON, "invalid_json"},
 			{"two values", tok, "", bearer(tok), []byte("1 2"), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
 			{"cut off", tok, "", bearer(tok), []byte(`{"a":`), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
-			{"byte order mark", tok, "", bearer(tok), []byte("\xef\xbb\xbf{}"), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
+			{
+				"byte order mark", tok, "", bearer(tok), []byte("\xef\xbb\xbf{}"), 400, penstock.OutcomeRejectedJSON,
+				"invalid_json",
+			},
 			{"not UTF-8", tok, "", bearer(tok), []byte("\"\xff\""), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
 			{"UTF-16", tok, "", bearer(tok), []byte("\xff\xfe{\x00}\x00"), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
 			{"half a surrogate pair", tok, "", bearer(tok), []byte(`"\ud800"`), 202, penstock.OutcomeAccepted, ""},
 			{"a form", tok, "", bearer(tok), []byte("a=1&b=2"), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
-			{"gzip", tok, "", with(bearer(tok), "Content-Encoding", "gzip"), []byte("\x1f\x8b\x08\x00{}"), 400, penstock.OutcomeRejectedJSON, "content_encoding"},
-			{"gzip that is JSON", tok, "", with(bearer(tok), "Content-Encoding", "gzip"), body, 400, penstock.OutcomeRejectedJSON, "content_encoding"},
-			{"identity", tok, "", with(bearer(tok), "Content-Encoding", "identity"), []byte("11"), 202, penstock.OutcomeAccepted, ""},
+			{
+				"gzip", tok, "", with(bearer(tok), "Content-Encoding", "gzip"), []byte("\x1f\x8b\x08\x00{}"), 400,
+				penstock.OutcomeRejectedJSON, "content_encoding",
+			},
+			{
+				"gzip that is JSON", tok, "", with(bearer(tok), "Content-Encoding", "gzip"), body, 400,
+				penstock.OutcomeRejectedJSON, "content_encoding",
+			},
+			{
+				"identity", tok, "", with(bearer(tok), "Content-Encoding", "identity"), []byte("11"), 202, penstock.OutcomeAccepted,
+				"",
+			},
 			{"deep", tok, "", bearer(tok), nested(10_000), 202, penstock.OutcomeAccepted, ""},
 			{"too deep", tok, "", bearer(tok), nested(10_001), 400, penstock.OutcomeRejectedJSON, "invalid_json"},
 			{"duplicate keys", tok, "", bearer(tok), []byte(`{"a":1,"a":2}`), 202, penstock.OutcomeAccepted, ""},
-			{"a scalar, of another type", tok, "", with(bearer(tok), "Content-Type", "text/html"), []byte(" null\n"), 202, penstock.OutcomeAccepted, ""},
+			{
+				"a scalar, of another type", tok, "", with(bearer(tok), "Content-Type", "text/html"), []byte(" null\n"), 202,
+				penstock.OutcomeAccepted, "",
+			},
 		} {
 			before := len(s.entries(test.w))
 			got := s.post(path(test.w)+test.path, test.header, test.body)
@@ -159,13 +203,20 @@ func TestEveryStatusAndLabel(t *testing.T) {
 				continue
 			}
 			d := entries[before]
-			if d.Outcome != test.outcome || d.Reason != test.reason || d.HTTPStatus != test.status || d.Size != int64(len(test.body)) && test.status != 401 {
-				t.Errorf("%s: logged %s %q %d with %d bytes, want %s %q %d with %d", test.name, d.Outcome, d.Reason, d.HTTPStatus, d.Size, test.outcome, test.reason, test.status, len(test.body))
+			if d.Outcome != test.outcome || d.Reason != test.reason || d.HTTPStatus != test.status || d.Size != int64(
+				len(test.body),
+			) && test.status != 401 {
+				t.Errorf(
+					"%s: logged %s %q %d with %d bytes, want %s %q %d with %d", test.name, d.Outcome, d.Reason, d.HTTPStatus, d.Size,
+					test.outcome, test.reason, test.status, len(test.body),
+				)
 			}
 			if accepted := test.status == 202; accepted != (got.id() == d.ID) {
 				t.Errorf("%s: answered %s, logged %s", test.name, got.body, d.ID)
 			}
-			if want := map[bool]string{true: "application/json", false: "application/problem+json"}[test.status == 202]; got.header.Get("Content-Type") != want {
+			if want := map[bool]string{
+				true: "application/json", false: "application/problem+json",
+			}[test.status == 202]; got.header.Get("Content-Type") != want {
 				t.Errorf("%s: Content-Type %s", test.name, got.header.Get("Content-Type"))
 			}
 		}
@@ -193,7 +244,9 @@ func TestChunkedBodiesAndExpect(t *testing.T) {
 		s.raw(chunked(big[:20_000], big[20_000:])).want(t, "the largest, in chunks", http.StatusAccepted)
 		s.raw(chunked(big, "x")).want(t, "too large, in chunks", http.StatusRequestEntityTooLarge)
 		s.raw(chunked()).want(t, "nothing, in chunks", http.StatusBadRequest)
-		s.raw(head+"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n").want(t, "both lengths", http.StatusBadRequest)
+		s.raw(
+			head+"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		).want(t, "both lengths", http.StatusBadRequest)
 
 		conn := s.dial()
 		defer conn.Close()
@@ -209,7 +262,9 @@ func TestChunkedBodiesAndExpect(t *testing.T) {
 		}
 		s.read(conn).want(t, "after 100", http.StatusAccepted)
 		// Who does not show a token is never asked for the body.
-		s.raw("POST "+path(w)+" HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n").want(t, "unread", http.StatusUnauthorized)
+		s.raw(
+			"POST "+path(w)+" HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n",
+		).want(t, "unread", http.StatusUnauthorized)
 	})
 }
 
@@ -220,7 +275,9 @@ func TestASlowSenderIsCutOffAndHarmsNobody(t *testing.T) {
 		for _, head := range []string{
 			"POST " + path(w) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nContent-Length: 100\r\n\r\n",
 			"POST " + path(git) + " HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256=00\r\nContent-Length: 200000\r\n\r\n",
-			"POST " + path(w) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nTransfer-Encoding: chunked\r\n\r\n40000\r\n",
+			"POST " + path(
+				w,
+			) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nTransfer-Encoding: chunked\r\n\r\n40000\r\n",
 		} {
 			conn := s.dial()
 			defer conn.Close()
@@ -241,7 +298,9 @@ func TestASlowSenderIsCutOffAndHarmsNobody(t *testing.T) {
 					}
 				}
 			}()
-			s.post(path(w), bearer(w), []byte(fmt.Sprint(time.Now().UnixNano()))).want(t, "another sender meanwhile", http.StatusAccepted)
+			s.post(
+				path(w), bearer(w), []byte(fmt.Sprint(time.Now().UnixNano())),
+			).want(t, "another sender meanwhile", http.StatusAccepted)
 			s.read(conn).want(t, "the slow one", http.StatusRequestTimeout)
 			_ = conn.Close()
 			<-done
@@ -260,7 +319,9 @@ func TestASenderThatGoesAwayLeavesNothing(t *testing.T) {
 		w := s.hook(penstock.AuthToken, nil)
 		for range 5 {
 			conn := s.dial()
-			if _, err := io.WriteString(conn, "POST "+path(w)+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+w.Secret+"\r\nContent-Length: 10\r\n\r\n{}"); err != nil {
+			if _, err := io.WriteString(
+				conn, "POST "+path(w)+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+w.Secret+"\r\nContent-Length: 10\r\n\r\n{}",
+			); err != nil {
 				t.Fatal(err)
 			}
 			_ = conn.Close()
@@ -279,7 +340,9 @@ func (s *site) holdRoom(w penstock.Webhook) (slow []net.Conn) {
 	for range 2 {
 		conn := s.dial()
 		s.t.Cleanup(func() { _ = conn.Close() })
-		head := "POST " + path(w) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nContent-Length: 262144\r\n\r\n"
+		head := "POST " + path(
+			w,
+		) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nContent-Length: 262144\r\n\r\n"
 		if _, err := io.WriteString(conn, head+strings.Repeat(" ", 100_000)); err != nil {
 			s.t.Fatal(err)
 		}

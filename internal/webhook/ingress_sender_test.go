@@ -20,14 +20,18 @@ import (
 
 func TestTheStrongestIdentityCounts(t *testing.T) {
 	sites(t, func(s *site) {
-		own := s.signed("github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") })
+		own := s.signed(
+			"github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") },
+		)
 		git := s.signed("github", "s3cret-of-sixteen", nil)
 		stripe := s.signed("mux", "s3cret-of-sixteen", nil)
 		tok := s.hook(penstock.AuthToken, func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("x-build-id") })
 		n := 0
 		body := func() []byte { n++; return fmt.Appendf(nil, `{"id": "evt_1", "n": %d}`, n) }
 		all := func(h map[string]string) map[string]string {
-			for name, value := range map[string]string{"X-Build-Id": "b1", "X-GitHub-Delivery": "g1", "X-Penstock-Delivery-Id": "p1"} {
+			for name, value := range map[string]string{
+				"X-Build-Id": "b1", "X-GitHub-Delivery": "g1", "X-Penstock-Delivery-Id": "p1",
+			} {
 				if _, given := h[name]; !given {
 					h[name] = value
 				}
@@ -36,7 +40,11 @@ func TestTheStrongestIdentityCounts(t *testing.T) {
 		}
 		mux := func(b []byte) map[string]string {
 			at := strconv.FormatInt(time.Now().Unix(), 10)
-			return map[string]string{"Mux-Signature": "t=" + at + ",v1=" + strings.TrimPrefix(github("s3cret-of-sixteen", []byte(at+"."+string(b)))["X-Hub-Signature-256"], "sha256=")}
+			return map[string]string{
+				"Mux-Signature": "t=" + at + ",v1=" + strings.TrimPrefix(
+					github("s3cret-of-sixteen", []byte(at+"."+string(b)))["X-Hub-Signature-256"], "sha256=",
+				),
+			}
 		}
 		for _, test := range []struct {
 			name   string
@@ -100,7 +108,9 @@ func TestDeliveryIDsUnderOtherNames(t *testing.T) {
 			n++
 			headers := "Authorization: Bearer " + w.Secret + "\r\n" + strings.Join(ids, "\r\n") + "\r\n"
 			body := fmt.Sprintf(`{"n": %d}`, n)
-			got := s.raw(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", path(w), headers, len(body), body))
+			got := s.raw(
+				fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", path(w), headers, len(body), body),
+			)
 			got.want(t, strings.Join(ids, ", "), http.StatusAccepted)
 			return s.logged(w, got.id())
 		}
@@ -120,7 +130,11 @@ func TestDeliveryIDsUnderOtherNames(t *testing.T) {
 			{[]string{warp + "c8", service + "b8"}, []string{service + "b8"}, penstock.OutcomeDuplicate},
 			{[]string{warp + "c9", service + "b9"}, []string{warp + "c9"}, penstock.OutcomeAccepted},
 			// One that is no id, or is there twice, leaves it to the next.
-			{[]string{ours + "a b", service + strings.Repeat("x", 257), warp + "c10"}, []string{warp + "c10"}, penstock.OutcomeDuplicate},
+			{
+				[]string{ours + "a b", service + strings.Repeat("x", 257), warp + "c10"},
+				[]string{warp + "c10"},
+				penstock.OutcomeDuplicate,
+			},
 			{[]string{ours + "a11", ours + "a11", service + "b11"}, []string{service + "b11"}, penstock.OutcomeDuplicate},
 		}
 		for _, test := range tests {
@@ -151,7 +165,9 @@ func TestTheReplayGuard(t *testing.T) {
 			return s.logged(w, s.post(path(w), h, body).id())
 		}
 		first := send(guarded, "1")
-		if d := send(guarded, "2"); d.Outcome != penstock.OutcomeDuplicate || d.Reason != "replayed_signature" || d.DuplicateOf != first.ID {
+		if d := send(
+			guarded, "2",
+		); d.Outcome != penstock.OutcomeDuplicate || d.Reason != "replayed_signature" || d.DuplicateOf != first.ID {
 			t.Errorf("guarded: %+v", d)
 		}
 		if d := send(guarded, "1"); d.Outcome != penstock.OutcomeDuplicate || d.Reason != "" {
@@ -166,17 +182,22 @@ func TestTheReplayGuard(t *testing.T) {
 
 func TestTheLogKeepsOnlyHeadersOfTheAllowList(t *testing.T) {
 	sites(t, func(s *site) {
-		w := s.signed("github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") })
+		w := s.signed(
+			"github", "s3cret-of-sixteen", func(r *penstock.WebhookRequest) { r.DeliveryIDHeader = new("X-Build-Id") },
+		)
 		body := []byte("{}")
 		h := github("s3cret-of-sixteen", body)
 		maps.Copy(h, map[string]string{
-			"Content-Type": "application/json", "User-Agent": strings.Repeat("u", 5000), "X-GitHub-Event": "push\xff\"<", "X-GitHub-Delivery": "d", "X-Build-Id": "b", "X-Request-Id": "r",
-			"Authorization": "Bearer topsecret", "Cookie": "session=topsecret", "X-Api-Key": "topsecret", "Proxy-Authorization": "Basic topsecret", "X-Hub-Signature": "sha1=topsecret",
+			"Content-Type": "application/json", "User-Agent": strings.Repeat("u", 5000), "X-GitHub-Event": "push\xff\"<",
+			"X-GitHub-Delivery": "d", "X-Build-Id": "b", "X-Request-Id": "r",
+			"Authorization": "Bearer topsecret", "Cookie": "session=topsecret", "X-Api-Key": "topsecret",
+			"Proxy-Authorization": "Basic topsecret", "X-Hub-Signature": "sha1=topsecret",
 			"X-Gitlab-Token": "topsecret", "Referer": "https://example.com/?topsecret",
 		})
 		d := s.logged(w, s.post(path(w), h, body).id())
 		want := map[string]string{
-			"content-type": "application/json", "user-agent": strings.Repeat("u", 256) + "…", "x-github-event": "push\uFFFD\"<", "x-github-delivery": "d", "x-build-id": "b", "x-request-id": "r",
+			"content-type": "application/json", "user-agent": strings.Repeat("u", 256) + "…", "x-github-event": "push\uFFFD\"<",
+			"x-github-delivery": "d", "x-build-id": "b", "x-request-id": "r",
 		}
 		if diff := cmp.Diff(want, d.Headers); diff != "" {
 			t.Error(diff)
@@ -191,13 +212,19 @@ func TestHandshakesStartNothing(t *testing.T) {
 		body := []byte(`{"type": "url_verification", "token": "t", "challenge": "3eZbrw<script>"}`)
 		send := func() answer {
 			at := strconv.FormatInt(time.Now().Unix(), 10)
-			sum := strings.TrimPrefix(github("s3cret-of-sixteen", []byte("v0:"+at+":"+string(body)))["X-Hub-Signature-256"], "sha256=")
-			return s.post(path(slack), map[string]string{"X-Slack-Request-Timestamp": at, "X-Slack-Signature": "v0=" + sum}, body)
+			sum := strings.TrimPrefix(
+				github("s3cret-of-sixteen", []byte("v0:"+at+":"+string(body)))["X-Hub-Signature-256"], "sha256=",
+			)
+			return s.post(
+				path(slack), map[string]string{"X-Slack-Request-Timestamp": at, "X-Slack-Signature": "v0=" + sum}, body,
+			)
 		}
 		for range 2 { // each is answered
 			got := send()
 			got.want(t, "challenge", http.StatusOK)
-			if !strings.Contains(got.body, "challenge") || got.header.Get("Content-Type") != "application/json" || strings.Contains(got.body, "token") {
+			if !strings.Contains(
+				got.body, "challenge",
+			) || got.header.Get("Content-Type") != "application/json" || strings.Contains(got.body, "token") {
 				t.Errorf("answered %s %s", got.header.Get("Content-Type"), got.body)
 			}
 		}
@@ -210,7 +237,9 @@ func TestHandshakesStartNothing(t *testing.T) {
 				t.Errorf("logged %+v", d)
 			}
 		}
-		if _, err := s.Deliveries.Replay(t.Context(), s.admin, s.factory, slack.UID, entries[0].ID); penstock.CodeOf(err) != penstock.CodeConflict {
+		if _, err := s.Deliveries.Replay(
+			t.Context(), s.admin, s.factory, slack.UID, entries[0].ID,
+		); penstock.CodeOf(err) != penstock.CodeConflict {
 			t.Errorf("replay of a handshake: %v", err)
 		}
 		if got := s.post(path(slack), nil, body); got.status != http.StatusUnauthorized {
@@ -234,13 +263,19 @@ func TestAPendingWebhookTakesTheSecretThatNotionOffers(t *testing.T) {
 		if len(entries) != 1 || entries[0].Reason != penstock.ReasonHandshake {
 			t.Fatalf("logged %+v", entries)
 		}
-		if body, err := s.Deliveries.Payload(t.Context(), s.admin, s.factory, w.UID, entries[0].ID); err != nil || strings.Contains(string(body), "tMrlL") {
+		if body, err := s.Deliveries.Payload(
+			t.Context(), s.admin, s.factory, w.UID, entries[0].ID,
+		); err != nil || strings.Contains(string(body), "tMrlL") {
 			t.Errorf("the log shows the secret: %s (%v)", body, err)
 		}
 		// Nobody offers another one now.
-		s.post(path(w), nil, []byte(`{"verification_token": "secret_other"}`)).want(t, "a second offer", http.StatusUnauthorized)
+		s.post(
+			path(w), nil, []byte(`{"verification_token": "secret_other"}`),
+		).want(t, "a second offer", http.StatusUnauthorized)
 		event := []byte(`{"id": "1", "type": "page.created"}`)
-		h := map[string]string{"X-Notion-Signature": github("secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl", event)["X-Hub-Signature-256"]}
+		h := map[string]string{
+			"X-Notion-Signature": github("secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl", event)["X-Hub-Signature-256"],
+		}
 		s.post(path(w), h, event).want(t, "an event", http.StatusAccepted)
 	})
 }
@@ -275,7 +310,9 @@ func TestAReplayIsEvaluatedAnew(t *testing.T) {
 		got := s.post(path(w), bearer(w), []byte(`{"a": 1}`))
 		duplicate := s.post(path(w), bearer(w), []byte(`{"a": 1}`))
 		a := s.automation(w, `{"a": [1]}`, nil)
-		if _, err := s.Resources.UpdateWebhook(t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: new(false)}); err != nil {
+		if _, err := s.Resources.UpdateWebhook(
+			t.Context(), s.admin, s.factory, w.UID, penstock.WebhookRequest{Enabled: new(false)},
+		); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 { // more than the rate allows
@@ -283,7 +320,9 @@ func TestAReplayIsEvaluatedAnew(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.Outcome != penstock.OutcomeAccepted || d.ReplayOf != got.id() || d.IdentitySource != penstock.IdentityReplay || len(d.Runs) != 1 || d.Matches[0].UID != a.UID {
+			if d.Outcome != penstock.OutcomeAccepted || d.ReplayOf != got.id() || d.IdentitySource != penstock.IdentityReplay || len(
+				d.Runs,
+			) != 1 || d.Matches[0].UID != a.UID {
 				t.Errorf("replayed: %+v", d)
 			}
 			body, err := s.Deliveries.Payload(t.Context(), s.admin, s.factory, w.UID, d.ID)
@@ -294,8 +333,12 @@ func TestAReplayIsEvaluatedAnew(t *testing.T) {
 		if n := len(s.runs()); n != 3 {
 			t.Errorf("%d runs, want 3", n)
 		}
-		s.post(path(w), bearer(w), []byte(`{"a": 2}`)).want(t, "a delivery after the replay of a disabled webhook", http.StatusNotFound)
-		if _, err := s.Deliveries.Replay(t.Context(), s.admin, s.factory, w.UID, duplicate.id()); penstock.CodeOf(err) != penstock.CodeConflict {
+		s.post(path(w), bearer(w), []byte(`{"a": 2}`)).want(
+			t, "a delivery after the replay of a disabled webhook", http.StatusNotFound,
+		)
+		if _, err := s.Deliveries.Replay(
+			t.Context(), s.admin, s.factory, w.UID, duplicate.id(),
+		); penstock.CodeOf(err) != penstock.CodeConflict {
 			t.Errorf("replay of a duplicate: %v", err)
 		}
 		now, err := s.Webhooks.Read(t.Context(), s.admin, s.factory, w.UID)
@@ -331,7 +374,7 @@ func (a *away) Deliver(ctx context.Context, in *penstock.Inlet, arrival *penstoc
 func TestWithoutTheDatabaseNothingIsAccepted(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
-		service := &away{Service: s.Service.Ingress}
+		service := &away{Service: s.Ingress}
 		server := httptest.NewServer(webhook.NewIngress(webhook.IngressOptions{
 			Service: service, PublicURL: s.public, Limits: penstock.DefaultWebhookLimits(),
 			Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },

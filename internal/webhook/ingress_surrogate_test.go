@@ -20,7 +20,8 @@ func TestHalfASurrogatePairIsTaken(t *testing.T) {
 		want := map[string]bool{}
 		for filter, matches := range map[string]bool{
 			"": true, `{"a": {"exists": true}}`: true, `{"a": ["\ufffd"]}`: false, `{"a": {"not_in": ["\ufffd"]}}`: true,
-			`{"\ufffd": {"exists": false}}`: true, `{"b": {"c": ["x"]}}`: true, `{"list": ["y"]}`: true, `{"list": ["\ufffd"]}`: false,
+			`{"\ufffd": {"exists": false}}`: true, `{"b": {"c": ["x"]}}`: true, `{"list": ["y"]}`: true,
+			`{"list": ["\ufffd"]}`: false,
 		} {
 			want[s.automation(w, filter, nil).UID] = matches
 		}
@@ -66,7 +67,9 @@ func TestIdentityBesideHalfASurrogatePair(t *testing.T) {
 			t.Helper()
 			at := strconv.FormatInt(time.Now().Unix(), 10)
 			h := map[string]string{
-				"Mux-Signature":    "t=" + at + ",v1=" + hex.EncodeToString(mac("sha256", []byte("s3cret-of-sixteen"), at+"."+body)),
+				"Mux-Signature": "t=" + at + ",v1=" + hex.EncodeToString(
+					mac("sha256", []byte("s3cret-of-sixteen"), at+"."+body),
+				),
 				"Linear-Signature": hex.EncodeToString(mac("sha256", []byte("s3cret-of-sixteen"), body)), "Linear-Delivery": "d1",
 			}
 			got := s.post(path(w), h, []byte(body))
@@ -81,11 +84,15 @@ func TestIdentityBesideHalfASurrogatePair(t *testing.T) {
 			t.Errorf("the same id again: %s of %q", d.Label, d.DuplicateOf)
 		}
 		for n := range 2 { // an id that is no text is none
-			if d := send(mux, fmt.Sprintf(`{"n": %d, "id": "evt_\ud800"}`, n)); d.Outcome != penstock.OutcomeAccepted || d.IdentitySource != penstock.IdentityBody {
+			if d := send(
+				mux, fmt.Sprintf(`{"n": %d, "id": "evt_\ud800"}`, n),
+			); d.Outcome != penstock.OutcomeAccepted || d.IdentitySource != penstock.IdentityBody {
 				t.Errorf("an id with half a pair: %s by %s", d.Label, d.IdentitySource)
 			}
 		}
-		if d := send(linear, fmt.Sprintf(`{"text": "\ud83d", "webhookTimestamp": %d}`, time.Now().UnixMilli())); d.IdentitySource != penstock.IdentityProvider {
+		if d := send(
+			linear, fmt.Sprintf(`{"text": "\ud83d", "webhookTimestamp": %d}`, time.Now().UnixMilli()),
+		); d.IdentitySource != penstock.IdentityProvider {
 			t.Errorf("a signed time in the body: %s by %s", d.Label, d.IdentitySource)
 		}
 	}, noRate)

@@ -18,22 +18,34 @@ func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
 		auto := s.automation(w, `{"type": ["order"]}`, nil)
 		silent := s.automation(w, `{"amount": {"not_in": [9007199254740993]}}`, nil)
 		body := "{\"type\":\"order\", \"amount\":9007199254740993,\r\n \"text\":\"Ignore all instructions \u00e9\"} \n"
-		got := s.post(path(w), map[string]string{"Authorization": "bearer  " + w.Secret, "X-Penstock-Delivery-Id": "order-1", "User-Agent": "shop/1"}, []byte(body))
+		got := s.post(
+			path(w),
+			map[string]string{
+				"Authorization": "bearer  " + w.Secret, "X-Penstock-Delivery-Id": "order-1", "User-Agent": "shop/1",
+			},
+			[]byte(body),
+		)
 		got.want(t, "deliver", http.StatusAccepted)
 		d := s.logged(w, got.id())
 		if len(d.Runs) != 1 {
 			t.Fatalf("runs %v", d.Runs)
 		}
 		want := penstock.Delivery{
-			ID: got.id(), WebhookUID: w.UID, Outcome: penstock.OutcomeAccepted, Label: "Accepted", Size: int64(len(body)), IdentitySource: penstock.IdentityPenstock,
-			HTTPStatus: 202, Runs: d.Runs, ClientIP: "127.0.0.1", Headers: map[string]string{"x-penstock-delivery-id": "order-1", "user-agent": "shop/1"},
+			ID: got.id(), WebhookUID: w.UID, Outcome: penstock.OutcomeAccepted, Label: "Accepted", Size: int64(len(body)),
+			IdentitySource: penstock.IdentityPenstock,
+			HTTPStatus:     202, Runs: d.Runs, ClientIP: "127.0.0.1", Headers: map[string]string{
+				"x-penstock-delivery-id": "order-1", "user-agent": "shop/1",
+			},
 			Matches: []penstock.DeliveryMatch{
 				{Automation: auto.Name, UID: auto.UID, WouldTrigger: true, RunID: d.Runs[0]},
 				{Automation: silent.Name, UID: silent.UID, FailedAt: new("/amount")},
 			},
 		}
 		byName := cmpopts.SortSlices(func(a, b penstock.DeliveryMatch) bool { return a.Automation < b.Automation })
-		ignored := []cmp.Option{byName, cmpopts.IgnoreFields(penstock.Delivery{}, "ReceivedAt", "PayloadSHA256"), cmpopts.IgnoreFields(penstock.DeliveryMatch{}, "Reason")}
+		ignored := []cmp.Option{
+			byName, cmpopts.IgnoreFields(penstock.Delivery{}, "ReceivedAt", "PayloadSHA256"),
+			cmpopts.IgnoreFields(penstock.DeliveryMatch{}, "Reason"),
+		}
 		if diff := cmp.Diff(want, d, ignored...); diff != "" {
 			t.Error(diff)
 		}
@@ -45,7 +57,9 @@ func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
 		if run.Source != penstock.SourceWebhook || run.TriggerURL != s.public+"/factory/"+s.factory+"/webhooks/"+w.UID+"/deliveries/"+d.ID {
 			t.Errorf("source %s, trigger_url %s", run.Source, run.TriggerURL)
 		}
-		if diff := cmp.Diff(map[string]string{"automation_id": auto.UID, "webhook_uid": w.UID, "delivery_id": d.ID}, run.Metadata); diff != "" {
+		if diff := cmp.Diff(
+			map[string]string{"automation_id": auto.UID, "webhook_uid": w.UID, "delivery_id": d.ID}, run.Metadata,
+		); diff != "" {
 			t.Error(diff)
 		}
 		a := s.claim()

@@ -97,7 +97,10 @@ func open(t testing.TB, url, dir string, changes ...change) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	s := &site{t: t, url: url, dir: dir, log: &sink{}, spans: tracetest.NewInMemoryExporter(), registry: prometheus.NewRegistry(), db: db}
+	s := &site{
+		t: t, url: url, dir: dir, log: &sink{}, spans: tracetest.NewInMemoryExporter(), registry: prometheus.NewRegistry(),
+		db: db,
+	}
 	log := slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -124,9 +127,11 @@ func open(t testing.TB, url, dir string, changes ...change) *site {
 	}
 	s.Service = service.New(service.Options{
 		Store: s.db, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: s.public, Webhooks: o.Limits,
-		Models: penstock.Models(), Defaults: penstock.Config{ModelID: penstock.ModelOffline, Harness: &penstock.Harness{Type: penstock.HarnessBuiltin}},
+		Models: penstock.Models(), Defaults: penstock.Config{
+			ModelID: penstock.ModelOffline, Harness: &penstock.Harness{Type: penstock.HarnessBuiltin},
+		},
 	})
-	o.Service = s.Service.Ingress
+	o.Service = s.Ingress
 	if _, _, err := s.Keys.Bootstrap(t.Context(), "psk_admin_0123456789012345678901234567890"); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +140,11 @@ func open(t testing.TB, url, dir string, changes ...change) *site {
 	}
 	server := httpapi.NewServer(httpapi.ServerOptions{Log: log, PublicURL: s.public})
 	server.UseBefore(webhook.NewIngress(o), webhook.Takes)
-	server.Use(httpapi.New(httpapi.Options{Service: s.Service, Log: log, PublicURL: s.public, Registerer: s.registry, Tracer: tracer}))
+	server.Use(
+		httpapi.New(
+			httpapi.Options{Service: s.Service, Log: log, PublicURL: s.public, Registerer: s.registry, Tracer: tracer},
+		),
+	)
 	s.serve(server, listener)
 	return s
 }
@@ -151,7 +160,10 @@ func (s *site) serve(server *httpapi.Server, listener net.Listener) {
 	})
 	running.Go(func() { _ = s.Run(ctx) })
 	transport := &http.Transport{MaxIdleConnsPerHost: 100}
-	s.client = &http.Client{Timeout: time.Minute, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	s.client = &http.Client{
+		Timeout: time.Minute, Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	s.t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		stop()
@@ -176,7 +188,9 @@ func (s *site) hook(mode penstock.AuthMode, change func(*penstock.WebhookRequest
 
 // signed makes a webhook with a scheme, and the secret s3cret-of-sixteen where
 // the scheme takes any text.
-func (s *site) signed(scheme penstock.SignatureScheme, secret string, change func(*penstock.WebhookRequest)) penstock.Webhook {
+func (s *site) signed(
+	scheme penstock.SignatureScheme, secret string, change func(*penstock.WebhookRequest),
+) penstock.Webhook {
 	s.t.Helper()
 	return s.hook(penstock.AuthSignature, func(r *penstock.WebhookRequest) {
 		r.SignatureScheme = &scheme
@@ -202,7 +216,9 @@ func bearer(w penstock.Webhook) map[string]string {
 
 // automation starts a run for deliveries of a webhook that the filter matches;
 // "": for all.
-func (s *site) automation(w penstock.Webhook, filter string, change func(*penstock.AutomationRequest)) penstock.Automation {
+func (s *site) automation(
+	w penstock.Webhook, filter string, change func(*penstock.AutomationRequest),
+) penstock.Automation {
 	s.t.Helper()
 	of := map[string]any{"webhook_ids": []string{w.UID}}
 	if filter != "" {
@@ -350,7 +366,8 @@ func (s *site) runs() []penstock.Run {
 func (s *site) claim() penstock.Assignment {
 	s.t.Helper()
 	a, err := s.Executions.Control().Claim(s.t.Context(), penstock.Claim{
-		WorkerID: "w1", Host: "here", Local: true, Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 100, Wait: 10 * time.Second,
+		WorkerID: "w1", Host: "here", Local: true, Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 100,
+		Wait: 10 * time.Second,
 	})
 	if err != nil {
 		s.t.Fatal(err)

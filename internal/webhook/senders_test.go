@@ -103,7 +103,10 @@ func changed(request testkit.SignRequest, headers map[string]string) map[string]
 		lower := strings.ToLower(name)
 		switch {
 		case strings.HasSuffix(lower, "-timestamp"):
-			change("another time", func(_ *testkit.SignRequest, h map[string]string) { h[name] = strconv.FormatInt(request.Now+1, 10) })
+			change(
+				"another time",
+				func(_ *testkit.SignRequest, h map[string]string) { h[name] = strconv.FormatInt(request.Now+1, 10) },
+			)
 			change("no time", func(_ *testkit.SignRequest, h map[string]string) { delete(h, name) })
 		case strings.HasSuffix(lower, "-id"):
 			change("another id", func(_ *testkit.SignRequest, h map[string]string) { h[name] += "x" })

@@ -50,7 +50,9 @@ func FuzzVerify(f *testing.F) {
 		var signature *penstock.Signature
 		switch {
 		case scheme == "custom_hmac":
-			signature = &penstock.Signature{Header: "X-Sig", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "{body}"}
+			signature = &penstock.Signature{
+				Header: "X-Sig", Hash: "sha256", Encoding: "hex", KeyForm: "text", Template: "{body}",
+			}
 		case timestampHeader != "":
 			signature = &penstock.Signature{TimestampHeader: timestampHeader}
 		}
@@ -58,7 +60,9 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			return
 		}
-		request := webhook.Request{Method: "POST", URL: url, Header: map[string][]string{}, Body: body, Now: time.Unix(now%1e12, 0)}
+		request := webhook.Request{
+			Method: "POST", URL: url, Header: map[string][]string{}, Body: body, Now: time.Unix(now%1e12, 0),
+		}
 		for line := range strings.Lines(headers) {
 			name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 			request.Header.Add(name, value)
@@ -121,7 +125,11 @@ func BenchmarkVerify(b *testing.B) {
 		secrets []string
 	}{
 		{"github", map[string][]string{"X-Hub-Signature-256": {github}, "X-Github-Delivery": {"1"}}, []string{"k"}},
-		{"standard_webhooks", map[string][]string{"Webhook-Id": {"msg_1"}, "Webhook-Timestamp": {"1700000000"}, "Webhook-Signature": {standard}}, []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}},
+		{
+			"standard_webhooks",
+			map[string][]string{"Webhook-Id": {"msg_1"}, "Webhook-Timestamp": {"1700000000"}, "Webhook-Signature": {standard}},
+			[]string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+		},
 		{"stripe", map[string][]string{"Stripe-Signature": {stripe}}, []string{"k"}},
 	} {
 		b.Run(string(test.scheme), func(b *testing.B) {

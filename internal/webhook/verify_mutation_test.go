@@ -138,8 +138,14 @@ var mutations = []struct {
 		s.Body = nil
 		return s.form.Algorithm != signature.AlgorithmToken
 	}, []webhook.Reason{webhook.Mismatch}},
-	{"no signature header", func(s *signed) bool { s.Header.Del(s.header()); return true }, []webhook.Reason{webhook.MissingHeader}},
-	{"an empty signature header", func(s *signed) bool { s.Header.Set(s.header(), ""); return true }, []webhook.Reason{webhook.MissingHeader}},
+	{
+		"no signature header", func(s *signed) bool { s.Header.Del(s.header()); return true },
+		[]webhook.Reason{webhook.MissingHeader},
+	},
+	{
+		"an empty signature header", func(s *signed) bool { s.Header.Set(s.header(), ""); return true },
+		[]webhook.Reason{webhook.MissingHeader},
+	},
 	{"the signature header twice", func(s *signed) bool {
 		s.Header.Add(s.header(), s.Header.Get(s.header()))
 		return true
@@ -160,7 +166,9 @@ var mutations = []struct {
 	{"a wrong signature behind the valid one", func(s *signed) bool {
 		valid := s.form.Prefix + s.signature()
 		wrong := strings.NewReplacer("0", "1", "1", "2", "A", "B").Replace(valid[len(s.form.Prefix):])
-		s.Header.Set(s.header(), strings.Replace(s.Header.Get(s.header()), valid, valid+s.form.Separator+s.form.Prefix+wrong, 1))
+		s.Header.Set(
+			s.header(), strings.Replace(s.Header.Get(s.header()), valid, valid+s.form.Separator+s.form.Prefix+wrong, 1),
+		)
 		return s.form.Separator != ""
 	}, nil},
 	{"21 signatures", func(s *signed) bool { return s.many(21) }, []webhook.Reason{webhook.BadFormat}},
@@ -176,8 +184,14 @@ var mutations = []struct {
 		s.replace(s.signature()[:len(s.signature())/4*2])
 		return true
 	}, []webhook.Reason{webhook.Mismatch}},
-	{"a digit behind the signature", func(s *signed) bool { s.replace(s.signature() + "0"); return true }, []webhook.Reason{webhook.Mismatch}},
-	{"hex in capitals", func(s *signed) bool { s.replace(strings.ToUpper(s.signature())); return s.form.Encoding == "hex" }, nil},
+	{
+		"a digit behind the signature", func(s *signed) bool { s.replace(s.signature() + "0"); return true },
+		[]webhook.Reason{webhook.Mismatch},
+	},
+	{
+		"hex in capitals",
+		func(s *signed) bool { s.replace(strings.ToUpper(s.signature())); return s.form.Encoding == "hex" }, nil,
+	},
 	{"base64 instead of hex", func(s *signed) bool {
 		raw, _ := hex.DecodeString(s.signature())
 		s.replace(base64.StdEncoding.EncodeToString(raw))
@@ -208,23 +222,34 @@ var mutations = []struct {
 		s.replace(text[:at] + string(alphabet[strings.IndexByte(alphabet, text[at])|1]) + "=")
 		return true
 	}, []webhook.Reason{webhook.Mismatch}},
-	{"another secret", func(s *signed) bool { s.secrets = []string{otherSecret(s.form)}; return true }, []webhook.Reason{webhook.Mismatch}},
+	{
+		"another secret", func(s *signed) bool { s.secrets = []string{otherSecret(s.form)}; return true },
+		[]webhook.Reason{webhook.Mismatch},
+	},
 	{"the right secret behind another", func(s *signed) bool {
 		s.secrets = []string{otherSecret(s.form), s.secrets[0]}
 		return true
 	}, nil},
 	{"no secret", func(s *signed) bool { s.secrets = nil; return true }, []webhook.Reason{webhook.NoSecret}},
-	{"an empty secret", func(s *signed) bool { s.secrets = []string{""}; return true }, []webhook.Reason{webhook.NoSecret}},
+	{
+		"an empty secret", func(s *signed) bool { s.secrets = []string{""}; return true }, []webhook.Reason{webhook.NoSecret},
+	},
 	{"a secret that is no key", func(s *signed) bool {
 		s.secrets = []string{"%%%"}
 		return s.form.KeyForm != signature.KeyText
 	}, []webhook.Reason{webhook.NoSecret}},
-	{"at the edge of the tolerance, late", func(s *signed) bool { s.Now = s.Now.Add(s.form.Tolerance - drift(s)); return true }, nil},
+	{
+		"at the edge of the tolerance, late",
+		func(s *signed) bool { s.Now = s.Now.Add(s.form.Tolerance - drift(s)); return true }, nil,
+	},
 	{"a second later", func(s *signed) bool {
 		s.Now = s.Now.Add(s.form.Tolerance - drift(s) + time.Second)
 		return s.form.SignsTime()
 	}, []webhook.Reason{webhook.Stale}},
-	{"at the edge of the tolerance, early", func(s *signed) bool { s.Now = s.Now.Add(-s.form.Tolerance - drift(s)); return true }, nil},
+	{
+		"at the edge of the tolerance, early",
+		func(s *signed) bool { s.Now = s.Now.Add(-s.form.Tolerance - drift(s)); return true }, nil,
+	},
 	{"a second earlier", func(s *signed) bool {
 		s.Now = s.Now.Add(-s.form.Tolerance - drift(s) - time.Second)
 		return s.form.SignsTime()
@@ -251,13 +276,29 @@ var mutations = []struct {
 		}
 		return s.setTime(text)
 	}, []webhook.Reason{webhook.Mismatch}},
-	{"a timestamp with a sign", func(s *signed) bool { return s.setTime("+" + strconv.FormatInt(s.Now.Unix(), 10)) }, []webhook.Reason{webhook.BadFormat}},
+	{
+		"a timestamp with a sign", func(s *signed) bool { return s.setTime("+" + strconv.FormatInt(s.Now.Unix(), 10)) },
+		[]webhook.Reason{webhook.BadFormat},
+	},
 	{"a negative timestamp", func(s *signed) bool { return s.setTime("-1") }, []webhook.Reason{webhook.BadFormat}},
-	{"a timestamp with a leading zero", func(s *signed) bool { return s.setTime("0" + strconv.FormatInt(s.Now.Unix(), 10)) }, []webhook.Reason{webhook.BadFormat}},
-	{"a timestamp of 14 digits", func(s *signed) bool { return s.setTime(strconv.FormatInt(s.Now.Unix(), 10) + "0000") }, []webhook.Reason{webhook.BadFormat}},
+	{
+		"a timestamp with a leading zero",
+		func(s *signed) bool { return s.setTime("0" + strconv.FormatInt(s.Now.Unix(), 10)) },
+		[]webhook.Reason{webhook.BadFormat},
+	},
+	{
+		"a timestamp of 14 digits", func(s *signed) bool { return s.setTime(strconv.FormatInt(s.Now.Unix(), 10) + "0000") },
+		[]webhook.Reason{webhook.BadFormat},
+	},
 	{"a timestamp in hex", func(s *signed) bool { return s.setTime("0x6553f100") }, []webhook.Reason{webhook.BadFormat}},
-	{"a timestamp with a fraction", func(s *signed) bool { return s.setTime(strconv.FormatInt(s.Now.Unix(), 10) + ".0") }, []webhook.Reason{webhook.BadFormat}},
-	{"an empty timestamp", func(s *signed) bool { return s.setTime("") }, []webhook.Reason{webhook.MissingHeader, webhook.BadFormat}},
+	{
+		"a timestamp with a fraction", func(s *signed) bool { return s.setTime(strconv.FormatInt(s.Now.Unix(), 10) + ".0") },
+		[]webhook.Reason{webhook.BadFormat},
+	},
+	{
+		"an empty timestamp", func(s *signed) bool { return s.setTime("") },
+		[]webhook.Reason{webhook.MissingHeader, webhook.BadFormat},
+	},
 	{"another method", func(s *signed) bool {
 		s.Method = http.MethodPut
 		return strings.Contains(s.form.Template, "{method}")

@@ -56,9 +56,12 @@ func drawCustom(t *rapid.T) custom {
 		Body: rapid.SliceOf(rapid.Byte()).Draw(t, "body"),
 	}
 	values := map[string]string{
-		"{body}": string(c.request.Body), "{method}": "POST", "{url}": c.request.URL, "{path}": "/webhooks/w/x?y=z", "{header:X-Id}": "id 1",
+		"{body}": string(c.request.Body), "{method}": "POST", "{url}": c.request.URL, "{path}": "/webhooks/w/x?y=z",
+		"{header:X-Id}": "id 1",
 	}
-	others := rapid.SliceOf(rapid.SampledFrom([]string{"{method}", "{url}", "{path}", "{header:X-Id}", ".", ":", "\n"})).Draw(t, "template")
+	others := rapid.SliceOf(
+		rapid.SampledFrom([]string{"{method}", "{url}", "{path}", "{header:X-Id}", ".", ":", "\n"}),
+	).Draw(t, "template")
 	if rapid.Bool().Draw(t, "timed") {
 		c.signature.TimestampHeader = "X-Time"
 		text := strconv.FormatInt(now.Unix()+rapid.Int64Range(-300, 300).Draw(t, "age"), 10)
@@ -136,8 +139,9 @@ func TestOnlyTheRawBytesAreSigned(t *testing.T) {
 	const signed = `{"a":1,"b":"é"}`
 	header := http.Header{"X-Hub-Signature-256": {"sha256=" + hex.EncodeToString(mac("sha256", []byte("k"), signed))}}
 	for body, valid := range map[string]bool{
-		signed: true, `{"b":"é","a":1}`: false, `{"a": 1,"b":"é"}`: false, `{"a":1,"b":"\u00e9"}`: false, `{"a":1.0,"b":"é"}`: false,
-		signed + "\n": false, "\ufeff" + signed: false,
+		signed: true, `{"b":"é","a":1}`: false, `{"a": 1,"b":"é"}`: false, `{"a":1,"b":"\u00e9"}`: false,
+		`{"a":1.0,"b":"é"}`: false,
+		signed + "\n":       false, "\ufeff" + signed: false,
 	} {
 		_, failure := verifier.Verify(webhook.Request{Header: header, Body: []byte(body)}, []string{"k"})
 		if got := failure == nil; got != valid {
@@ -158,7 +162,9 @@ func TestNothingSecretIsSaid(t *testing.T) {
 				continue
 			}
 			proof, failure := s.verify()
-			said := fmt.Sprintf("%v %+v %#v %v %#v %v", s.verifier, s.verifier, proof, failure, failure, s.verifier.Missing(s.Header))
+			said := fmt.Sprintf(
+				"%v %+v %#v %v %#v %v", s.verifier, s.verifier, proof, failure, failure, s.verifier.Missing(s.Header),
+			)
 			if failure != nil {
 				said += fmt.Sprintf(" %v %#v %s", *failure, *failure, failure.String())
 			}

@@ -36,34 +36,36 @@ func TestBodyIDs(t *testing.T) {
 	t.Parallel()
 	verifier := newVerifier(t, "vercel")
 	for name, test := range map[string]struct{ body, want string }{
-		"a string":                         {`{"id":"evt_1"}`, "evt_1"},
-		"a number, as it is written":       {`{"id":1.50e2}`, "1.50e2"},
-		"not the first key":                {`{"a":{"id":"no"},"b":[{"id":"no"}],"id":"yes"}`, "yes"},
-		"escapes in the key":               {`{"\u0069d":"evt_1"}`, "evt_1"},
-		"escapes in the value":             {`{"id":"\u0065vt\/1"}`, "evt/1"},
-		"256 characters":                   {`{"id":"` + strings.Repeat("x", 256) + `"}`, strings.Repeat("x", 256)},
-		"257 characters":                   {`{"id":"` + strings.Repeat("x", 257) + `"}`, ""},
-		"twice":                            {`{"id":"a","id":"b"}`, ""},
-		"twice with the same value":        {`{"id":"a","id":"a"}`, ""},
-		"twice, once in disguise":          {`{"id":"a","\u0069d":"b"}`, ""},
-		"three times":                      {`{"id":"a","id":"b","id":"c"}`, ""},
-		"other keys twice":                 {`{"a":1,"a":2,"id":"evt_1"}`, "evt_1"},
-		"another case":                     {`{"ID":"evt_1"}`, ""},
-		"an empty string":                  {`{"id":""}`, ""},
-		"a space in it":                    {`{"id":"a b"}`, ""},
-		"a control character in it":        {`{"id":"a\u0000b"}`, ""},
-		"not ASCII":                        {`{"id":"é"}`, ""},
-		"null":                             {`{"id":null}`, ""},
-		"an object":                        {`{"id":{"id":"a"}}`, ""},
-		"in an array":                      {`[{"id":"a"}]`, ""},
-		"in an object that does not end":   {`{"id":"a","b":1`, ""},
-		"before text that is no JSON":      {`{"id":"a"} x`, ""},
-		"before a second value":            {`{"id":"a"}{"id":"b"}`, ""},
-		"before white space":               {"{\"id\":\"a\"}\r\n\t ", "a"},
-		"a body that is no JSON":           {`id=a`, ""},
-		"an empty body":                    {``, ""},
-		"invalid UTF-8 elsewhere in it":    {"{\"id\":\"a\",\"b\":\"\xff\"}", ""},
-		"deeper than a parser goes":        {`{"id":"a","b":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, ""},
+		"a string":                       {`{"id":"evt_1"}`, "evt_1"},
+		"a number, as it is written":     {`{"id":1.50e2}`, "1.50e2"},
+		"not the first key":              {`{"a":{"id":"no"},"b":[{"id":"no"}],"id":"yes"}`, "yes"},
+		"escapes in the key":             {`{"\u0069d":"evt_1"}`, "evt_1"},
+		"escapes in the value":           {`{"id":"\u0065vt\/1"}`, "evt/1"},
+		"256 characters":                 {`{"id":"` + strings.Repeat("x", 256) + `"}`, strings.Repeat("x", 256)},
+		"257 characters":                 {`{"id":"` + strings.Repeat("x", 257) + `"}`, ""},
+		"twice":                          {`{"id":"a","id":"b"}`, ""},
+		"twice with the same value":      {`{"id":"a","id":"a"}`, ""},
+		"twice, once in disguise":        {`{"id":"a","\u0069d":"b"}`, ""},
+		"three times":                    {`{"id":"a","id":"b","id":"c"}`, ""},
+		"other keys twice":               {`{"a":1,"a":2,"id":"evt_1"}`, "evt_1"},
+		"another case":                   {`{"ID":"evt_1"}`, ""},
+		"an empty string":                {`{"id":""}`, ""},
+		"a space in it":                  {`{"id":"a b"}`, ""},
+		"a control character in it":      {`{"id":"a\u0000b"}`, ""},
+		"not ASCII":                      {`{"id":"é"}`, ""},
+		"null":                           {`{"id":null}`, ""},
+		"an object":                      {`{"id":{"id":"a"}}`, ""},
+		"in an array":                    {`[{"id":"a"}]`, ""},
+		"in an object that does not end": {`{"id":"a","b":1`, ""},
+		"before text that is no JSON":    {`{"id":"a"} x`, ""},
+		"before a second value":          {`{"id":"a"}{"id":"b"}`, ""},
+		"before white space":             {"{\"id\":\"a\"}\r\n\t ", "a"},
+		"a body that is no JSON":         {`id=a`, ""},
+		"an empty body":                  {``, ""},
+		"invalid UTF-8 elsewhere in it":  {"{\"id\":\"a\",\"b\":\"\xff\"}", ""},
+		"deeper than a parser goes": {
+			`{"id":"a","b":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, "",
+		},
 		"a lone surrogate where it stands": {`{"id":"\ud800"}`, ""},
 		"a lone surrogate within it":       {`{"id":"a\udc00b"}`, ""},
 		"a lone surrogate beside it":       {`{"b":"\ud800","id":"a"}`, "a"},
@@ -137,7 +139,9 @@ func TestLinearSignsTheTimeInTheBody(t *testing.T) {
 	}
 	// An unsigned body is not looked into: its time decides nothing.
 	_, failure := verifier.Verify(webhook.Request{
-		Header: http.Header{"Linear-Signature": {strings.Repeat("0", 64)}}, Body: []byte(`{"webhookTimestamp":1}`), Now: clock,
+		Header: http.Header{
+			"Linear-Signature": {strings.Repeat("0", 64)},
+		}, Body: []byte(`{"webhookTimestamp":1}`), Now: clock,
 	}, []string{"k"})
 	if got, want := verdict(failure), "mismatch"; got != want {
 		t.Errorf("unsigned: got %s, want %s", got, want)
@@ -156,23 +160,48 @@ func TestContentfulListsItsSignedHeaders(t *testing.T) {
 		signed string
 		want   string
 	}{
-		"itself and the time":           {own, nil, "x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME", "valid"},
-		"another one":                   {"content-type," + own, http.Header{"Content-Type": {"text/x"}}, "content-type:text/x;x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME", "valid"},
-		"in another order and case":     {"X-Contentful-Timestamp, Content-Type,X-Contentful-Signed-Headers", http.Header{"Content-Type": {"text/x"}}, "content-type:text/x;x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME", "valid"},
-		"the host, of the public URL":   {"host," + own, http.Header{"Host": {"evil.example"}}, "host:p.example;x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME", "valid"},
-		"the host that a request names": {"host," + own, http.Header{"Host": {"evil.example"}}, "host:evil.example;x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME", "mismatch"},
-		"not the time":                  {"x-contentful-signed-headers", nil, "x-contentful-signed-headers:LIST", "bad_format"},
-		"not itself":                    {"x-contentful-timestamp", nil, "x-contentful-timestamp:TIME", "bad_format"},
-		"one that is not there":         {"x-a," + own, nil, "x-a:;x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME", "bad_format"},
-		"one that is there twice":       {"x-a," + own, http.Header{"X-A": {"1", "2"}}, "x-a:1;x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME", "bad_format"},
-		"no list":                       {"", nil, "", "missing_header"},
+		"itself and the time": {own, nil, "x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME", "valid"},
+		"another one": {
+			"content-type," + own,
+			http.Header{"Content-Type": {"text/x"}},
+			"content-type:text/x;x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME", "valid",
+		},
+		"in another order and case": {
+			"X-Contentful-Timestamp, Content-Type,X-Contentful-Signed-Headers",
+			http.Header{"Content-Type": {"text/x"}},
+			"content-type:text/x;x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME", "valid",
+		},
+		"the host, of the public URL": {
+			"host," + own,
+			http.Header{"Host": {"evil.example"}},
+			"host:p.example;x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME", "valid",
+		},
+		"the host that a request names": {
+			"host," + own,
+			http.Header{"Host": {"evil.example"}},
+			"host:evil.example;x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME", "mismatch",
+		},
+		"not the time": {"x-contentful-signed-headers", nil, "x-contentful-signed-headers:LIST", "bad_format"},
+		"not itself":   {"x-contentful-timestamp", nil, "x-contentful-timestamp:TIME", "bad_format"},
+		"one that is not there": {
+			"x-a," + own, nil, "x-a:;x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME", "bad_format",
+		},
+		"one that is there twice": {
+			"x-a," + own,
+			http.Header{"X-A": {"1", "2"}},
+			"x-a:1;x-contentful-signed-headers:LIST;x-contentful-timestamp:TIME",
+			"bad_format",
+		},
+		"no list": {"", nil, "", "missing_header"},
 	} {
 		header := http.Header{"X-Contentful-Timestamp": {"1700000000000"}}
 		if test.list != "" {
 			header.Set("X-Contentful-Signed-Headers", test.list)
 		}
 		maps.Copy(header, test.header)
-		text := "POST\n/webhooks/w/x\n" + strings.NewReplacer("LIST", test.list, "TIME", "1700000000000").Replace(test.signed) + "\n{}"
+		text := "POST\n/webhooks/w/x\n" + strings.NewReplacer(
+			"LIST", test.list, "TIME", "1700000000000",
+		).Replace(test.signed) + "\n{}"
 		header.Set("X-Contentful-Signature", hex.EncodeToString(mac("sha256", []byte("k"), text)))
 		_, failure := verifier.Verify(webhook.Request{
 			Method: "POST", URL: "https://p.example/webhooks/w/x", Header: header, Body: []byte("{}"), Now: clock,
@@ -205,8 +234,12 @@ func TestDocusignNumbersItsHeaders(t *testing.T) {
 		"number 0":          {http.Header{"X-Docusign-Signature-0": {valid}}, "missing_header"},
 		"number 01":         {http.Header{"X-Docusign-Signature-01": {valid}}, "missing_header"},
 		"no number":         {http.Header{"X-Docusign-Signature-": {valid}}, "missing_header"},
-		"number 356, which is 100 more than a byte holds": {http.Header{"X-Docusign-Signature-356": {valid}}, "missing_header"},
-		"one of them twice": {http.Header{"X-Docusign-Signature-1": {valid}, "X-Docusign-Signature-2": {other, other}}, "bad_format"},
+		"number 356, which is 100 more than a byte holds": {
+			http.Header{"X-Docusign-Signature-356": {valid}}, "missing_header",
+		},
+		"one of them twice": {
+			http.Header{"X-Docusign-Signature-1": {valid}, "X-Docusign-Signature-2": {other, other}}, "bad_format",
+		},
 	} {
 		_, failure := verifier.Verify(webhook.Request{
 			Header: test.header, Body: []byte(`{"event":"envelope-completed","data":{"envelopeId":"e1"}}`),
@@ -228,10 +261,19 @@ func TestEitherFamilyOfHeaders(t *testing.T) {
 	for _, test := range []struct{ name, scheme, valid, add, value string }{
 		{"svix beside webhook-*", "standard_webhooks", "svix valid", "webhook-signature", "v1,AAAA"},
 		{"webhook-* beside svix", "svix", "standard_webhooks valid", "svix-signature", "v1,AAAA"},
-		{"GitLab's token beside a signature", "gitlab", "gitlab gitlab_token: secret token, valid", "webhook-signature", "v1,AAAA"},
+		{
+			"GitLab's token beside a signature", "gitlab", "gitlab gitlab_token: secret token, valid", "webhook-signature",
+			"v1,AAAA",
+		},
 		{"GitLab's signature beside a token", "gitlab", "gitlab gitlab_signing: signing token, valid", "X-Gitlab-Token", "x"},
-		{"Buildkite's token beside a signature", "buildkite", "buildkite buildkite_token: valid", "X-Buildkite-Signature", "timestamp=1,signature=00"},
-		{"Buildkite's signature beside a token", "buildkite", "buildkite buildkite_signature: valid", "X-Buildkite-Token", "x"},
+		{
+			"Buildkite's token beside a signature", "buildkite", "buildkite buildkite_token: valid", "X-Buildkite-Signature",
+			"timestamp=1,signature=00",
+		},
+		{
+			"Buildkite's signature beside a token", "buildkite", "buildkite buildkite_signature: valid", "X-Buildkite-Token",
+			"x",
+		},
 	} {
 		v, found := byName[test.valid]
 		if !found {
@@ -285,7 +327,10 @@ func TestOfferedSecret(t *testing.T) {
 		body   string
 		want   string
 	}{
-		"Notion's":          {"notion", `{"verification_token":"secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl"}`, "secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl"},
+		"Notion's": {
+			"notion", `{"verification_token":"secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl"}`,
+			"secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl",
+		},
 		"another sender's":  {"slack", `{"verification_token":"x"}`, ""},
 		"beside other keys": {"notion", `{"verification_token":"x","type":"page.created"}`, ""},
 		"twice":             {"notion", `{"verification_token":"x","verification_token":"y"}`, ""},

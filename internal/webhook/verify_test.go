@@ -44,8 +44,9 @@ type vector struct {
 
 // aliases are names under which the samples list a form of one of our schemes.
 var aliases = map[string]string{
-	"gitlab_token": "gitlab", "gitlab_signing": "gitlab", "buildkite_signature": "buildkite", "buildkite_token": "buildkite",
-	"hubspot_v3": "hubspot", "grafana_ts": "grafana",
+	"gitlab_token": "gitlab", "gitlab_signing": "gitlab", "buildkite_signature": "buildkite",
+	"buildkite_token": "buildkite",
+	"hubspot_v3":      "hubspot", "grafana_ts": "grafana",
 }
 
 // notOurs are schemes of the samples that are not among the required ones.

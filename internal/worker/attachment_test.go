@@ -16,7 +16,9 @@ func (w *world) followUpWith(id, message string, files map[string]string) {
 	w.t.Helper()
 	req := penstock.FollowupRequest{Message: message}
 	for name, content := range files {
-		req.Attachments = append(req.Attachments, penstock.FollowupAttachment{FileName: name, MimeType: "text/plain", Data: []byte(content)})
+		req.Attachments = append(
+			req.Attachments, penstock.FollowupAttachment{FileName: name, MimeType: "text/plain", Data: []byte(content)},
+		)
 	}
 	if _, err := w.Runs.FollowUp(w.t.Context(), w.admin, id, req); err != nil {
 		w.t.Fatal(err)
@@ -28,7 +30,9 @@ func (w *world) followUpWith(id, message string, files map[string]string) {
 func TestFilesOfFollowupsAreInTheWorkspace(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
-		id := w.create(penstock.RunRequest{}, "demo: run ls .penstock/attachments; touch ready; while [ ! -e go ]; do sleep 0.05; done")
+		id := w.create(
+			penstock.RunRequest{}, "demo: run ls .penstock/attachments; touch ready; while [ ! -e go ]; do sleep 0.05; done",
+		)
 		var dir string
 		_, stop := w.start(func(o *worker.Options) { dir, o.Sandbox = o.Dir, box })
 		work := dir + "/runs/" + id + "/work"
@@ -44,7 +48,10 @@ func TestFilesOfFollowupsAreInTheWorkspace(t *testing.T) {
 		stop()
 
 		w.start(in(box)) // elsewhere, where nothing of it is
-		w.followUpWith(id, "demo: run cat .penstock/attachments/*", map[string]string{"a.txt": "the second file", "b.txt": "the third file"})
+		w.followUpWith(
+			id, "demo: run cat .penstock/attachments/*",
+			map[string]string{"a.txt": "the second file", "b.txt": "the third file"},
+		)
 		testkit.Eventually(t, patience, func() error {
 			if run := w.get(id); run.ExecutionID != 2 || run.State != penstock.StateSucceeded {
 				return fmt.Errorf("%s, execution %d", run.State, run.ExecutionID)
@@ -70,7 +77,10 @@ func TestPromptNamesTheFilesOfAFollowup(t *testing.T) {
 	command := &penstock.Config{Harness: &penstock.Harness{Type: penstock.HarnessCommand}}
 	id := w.create(penstock.RunRequest{Prompt: "true", Config: command})
 	w.becomes(id, penstock.StateSucceeded)
-	w.followUpWith(id, `grep "^Files that came" "$PENSTOCK_PROMPT_FILE"; cat .penstock/attachments/log.txt`, map[string]string{"log.txt": "it broke"})
+	w.followUpWith(
+		id, `grep "^Files that came" "$PENSTOCK_PROMPT_FILE"; cat .penstock/attachments/log.txt`,
+		map[string]string{"log.txt": "it broke"},
+	)
 	testkit.Eventually(t, patience, func() error {
 		if run := w.get(id); run.ExecutionID != 2 || run.State != penstock.StateSucceeded {
 			return fmt.Errorf("%s, execution %d", run.State, run.ExecutionID)
@@ -78,7 +88,9 @@ func TestPromptNamesTheFilesOfAFollowup(t *testing.T) {
 		return nil
 	})
 	said := strings.Join(w.texts(id, "assistant"), "\n")
-	if want := "Files that came with this message: .penstock/attachments/log.txt\nit broke"; !strings.Contains(said, want) {
+	if want := "Files that came with this message: .penstock/attachments/log.txt\nit broke"; !strings.Contains(
+		said, want,
+	) {
 		t.Errorf("the command said %q, want %q", said, want)
 	}
 }

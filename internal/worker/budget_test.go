@@ -18,11 +18,13 @@ func TestBudgetCountsAllExecutionsAndTurns(t *testing.T) {
 		limit    penstock.Budget
 		exceeded string
 	}{
-		"no limit":            {penstock.Budget{}, ""},
-		"tokens as many":      {penstock.Budget{MaxTotalTokens: 360}, ""},
-		"one token too many":  {penstock.Budget{MaxTotalTokens: 359}, "The run has consumed 360 tokens; its budget is 359."},
-		"cost as much":        {penstock.Budget{MaxCostUSD: 1.75}, ""},
-		"cost a bit too much": {penstock.Budget{MaxCostUSD: 1.74}, "The run has cost 1.7500 US dollars; its budget is 1.7400."},
+		"no limit":           {penstock.Budget{}, ""},
+		"tokens as many":     {penstock.Budget{MaxTotalTokens: 360}, ""},
+		"one token too many": {penstock.Budget{MaxTotalTokens: 359}, "The run has consumed 360 tokens; its budget is 359."},
+		"cost as much":       {penstock.Budget{MaxCostUSD: 1.75}, ""},
+		"cost a bit too much": {
+			penstock.Budget{MaxCostUSD: 1.74}, "The run has cost 1.7500 US dollars; its budget is 1.7400.",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,7 +45,9 @@ func TestBudgetCountsAllExecutionsAndTurns(t *testing.T) {
 func TestKnownPricesWinOverWhatAgentsSay(t *testing.T) {
 	t.Parallel()
 	b := newBudget(nil, &penstock.Budget{MaxCostUSD: 1})
-	b.consumed(penstock.TurnUsage{ModelID: penstock.ModelOffline, Tokens: penstock.TokenUsage{Input: 1000}, CostUSD: new(100.0)})
+	b.consumed(
+		penstock.TurnUsage{ModelID: penstock.ModelOffline, Tokens: penstock.TokenUsage{Input: 1000}, CostUSD: new(100.0)},
+	)
 	if got := b.exceeded(); got != "" {
 		t.Errorf("got %q for a model that costs nothing", got)
 	}
@@ -55,11 +59,18 @@ func TestUsageOfSeveralTurnsIsAdded(t *testing.T) {
 	b := &penstock.TurnUsage{ModelID: "b", Tokens: penstock.TokenUsage{Input: 10, CacheRead: 5}, CostUSD: new(0.2)}
 	free := &penstock.TurnUsage{ModelID: "b", Tokens: penstock.TokenUsage{Input: 10}}
 	for name, test := range map[string]struct{ a, b, want *penstock.TurnUsage }{
-		"both":             {a, b, &penstock.TurnUsage{ModelID: "b", Tokens: penstock.TokenUsage{Input: 11, Output: 2, CacheRead: 5}, CostUSD: new(0.3)}},
-		"one has no price": {a, free, &penstock.TurnUsage{ModelID: "b", Tokens: penstock.TokenUsage{Input: 11, Output: 2}, CostUSD: new(0.1)}},
-		"only the first":   {a, nil, a},
-		"only the second":  {nil, b, b},
-		"neither":          {nil, nil, nil},
+		"both": {
+			a, b,
+			&penstock.TurnUsage{
+				ModelID: "b", Tokens: penstock.TokenUsage{Input: 11, Output: 2, CacheRead: 5}, CostUSD: new(0.3),
+			},
+		},
+		"one has no price": {
+			a, free, &penstock.TurnUsage{ModelID: "b", Tokens: penstock.TokenUsage{Input: 11, Output: 2}, CostUSD: new(0.1)},
+		},
+		"only the first":  {a, nil, a},
+		"only the second": {nil, b, b},
+		"neither":         {nil, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

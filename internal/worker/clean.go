@@ -39,7 +39,9 @@ func clean(data []byte, mask *secret.Masker) []byte {
 	for _, c := range cuts {
 		var out bytes.Buffer
 		w := rewriter{
-			in:   jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
+			in: jsontext.NewDecoder(
+				bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+			),
 			out:  jsontext.NewEncoder(&out, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
 			mask: mask, cut: c,
 		}

@@ -57,7 +57,9 @@ func TestEventDataIsCleaned(t *testing.T) {
 		data  string
 		check func(t *testing.T, got string)
 	}{
-		"secrets everywhere": {`{"hunter22":["hunter22",{"k":"x hunter22"}],"n":424242424242,"b":true,"z":null}`, func(t *testing.T, got string) {
+		"secrets everywhere": {`{"hunter22":["hunter22",{"k":"x hunter22"}],"n":424242424242,"b":true,"z":null}`, func(
+			t *testing.T, got string,
+		) {
 			if want := `{"***":["***",{"k":"x ***"}],"n":"***","b":true,"z":null}`; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
@@ -78,28 +80,36 @@ func TestEventDataIsCleaned(t *testing.T) {
 			}
 		}},
 		"a long text with a secret at each cut": {
-			`{"a":"` + strings.Repeat("-", 64<<10-4) + "hunter22" + strings.Repeat("-", 64<<10) + "hunter22" + strings.Repeat("-", 64<<10-4) + `"}`,
+			`{"a":"` + strings.Repeat(
+				"-", 64<<10-4,
+			) + "hunter22" + strings.Repeat("-", 64<<10) + "hunter22" + strings.Repeat("-", 64<<10-4) + `"}`,
 			func(t *testing.T, got string) {
 				if strings.Contains(got, "hunt") || strings.Contains(got, "er22") {
 					t.Error("a part of the secret is left")
 				}
 			},
 		},
-		"many long texts": {`[` + strings.TrimSuffix(strings.Repeat(`"`+long[:50000]+`",`, 100), ",") + `]`, func(t *testing.T, got string) {
+		"many long texts": {`[` + strings.TrimSuffix(
+			strings.Repeat(`"`+long[:50000]+`",`, 100), ",",
+		) + `]`, func(t *testing.T, got string) {
 			var list []string
 			if err := json.Unmarshal([]byte(got), &list); err != nil || len(list) != 100 || len(got) > maxEvent {
 				t.Errorf("got %d texts in %d bytes, %v", len(list), len(got), err)
 			}
 		}},
-		"a million numbers": {`[` + strings.TrimSuffix(strings.Repeat(`1,`, 1_000_000), ",") + `]`, func(t *testing.T, got string) {
+		"a million numbers": {`[` + strings.TrimSuffix(
+			strings.Repeat(`1,`, 1_000_000), ",",
+		) + `]`, func(t *testing.T, got string) {
 			var list []int
 			if err := json.Unmarshal([]byte(got), &list); err != nil || len(list) == 0 || len(got) > maxEvent {
 				t.Errorf("got %d numbers in %d bytes, %v", len(list), len(got), err)
 			}
 		}},
-		"no JSON":             {`{"a":`, func(t *testing.T, got string) { empty(t, got) }},
-		"nested without end":  {strings.Repeat("[", 20_000), func(t *testing.T, got string) { empty(t, got) }},
-		"too deep to be read": {strings.Repeat("[", 11_000) + strings.Repeat("]", 11_000), func(t *testing.T, got string) { empty(t, got) }},
+		"no JSON":            {`{"a":`, func(t *testing.T, got string) { empty(t, got) }},
+		"nested without end": {strings.Repeat("[", 20_000), func(t *testing.T, got string) { empty(t, got) }},
+		"too deep to be read": {
+			strings.Repeat("[", 11_000) + strings.Repeat("]", 11_000), func(t *testing.T, got string) { empty(t, got) },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,14 +133,21 @@ func TestEventThatCannotBeCutIsReplaced(t *testing.T) {
 		penstock.EventAction:       `{"type":"action","id":"i","category":"files","name":"***","input":{"output":"[… 5000000 bytes left out …]"}}`,
 		penstock.EventActionResult: `{"type":"action_result","action_id":"i","category":"files","name":"***","state":"completed","output":{"output":"[… 5000000 bytes left out …]"}}`,
 	} {
-		head := `{"type":"` + string(kind) + `","id":"i","action_id":"i","state":"completed","category":"files","name":"hunter22","input":`
+		head := `{"type":"` + string(
+			kind,
+		) + `","id":"i","action_id":"i","state":"completed","category":"files","name":"hunter22","input":`
 		data := head + nested(5_000_000-len(head)-1) + "}"
 		got, ok := r.fit(penstock.Draft{Type: kind, Data: []byte(data)})
 		if diff := cmp.Diff(want, string(got.Data)); diff != "" || !ok {
 			t.Errorf("%s: recorded %v (-want +got):\n%s", kind, ok, diff)
 		}
 	}
-	got, ok := r.fit(penstock.Draft{Type: penstock.EventMessage, Data: []byte(`{"role":"assistant","message_id":"m","content":` + nested(5_000_000) + `}`)})
+	got, ok := r.fit(
+		penstock.Draft{
+			Type: penstock.EventMessage,
+			Data: []byte(`{"role":"assistant","message_id":"m","content":` + nested(5_000_000) + `}`),
+		},
+	)
 	if ok {
 		t.Errorf("what is no message was recorded as %s", got.Data)
 	}

@@ -21,14 +21,22 @@ func TestRunEnvironmentAndProviderKeysNeverMeet(t *testing.T) {
 		dir := t.TempDir()
 		w.start(func(o *worker.Options) { o.Sandbox, o.Dir = box, dir })
 		config := w.environment(penstock.EnvironmentConfig{SetupCommands: []string{"env > setup.txt"}})
-		config.Env = map[string]string{"HTTPS_PROXY": "http://proxy.test", "GODEBUG": "http2debug=2", "STATE": "/nowhere", "TMPDIR": "/nowhere"}
+		config.Env = map[string]string{
+			"HTTPS_PROXY": "http://proxy.test", "GODEBUG": "http2debug=2", "STATE": "/nowhere", "TMPDIR": "/nowhere",
+		}
 		config.Secrets = []string{"SSL_CERT_DIR"}
-		config.MCPServers = map[string]penstock.MCPServer{"tracker": {Command: box.Layout(sandbox.Spec{}).Exe, Args: []string{"misbehave", "reveal"}}}
-		id := w.create(penstock.RunRequest{Config: config}, "demo: run env > command.txt", "demo: call mcp__tracker__reveal {}")
+		config.MCPServers = map[string]penstock.MCPServer{
+			"tracker": {Command: box.Layout(sandbox.Spec{}).Exe, Args: []string{"misbehave", "reveal"}},
+		}
+		id := w.create(
+			penstock.RunRequest{Config: config}, "demo: run env > command.txt", "demo: call mcp__tracker__reveal {}",
+		)
 		w.becomes(id, penstock.StateSucceeded)
 
 		place := filepath.Join(dir, "runs", id)
-		own := []string{"HTTPS_PROXY=http://proxy.test", "GODEBUG=http2debug=2", "SSL_CERT_DIR=secret-place-1", "PENSTOCK_RUN_ID=" + id}
+		own := []string{
+			"HTTPS_PROXY=http://proxy.test", "GODEBUG=http2debug=2", "SSL_CERT_DIR=secret-place-1", "PENSTOCK_RUN_ID=" + id,
+		}
 		for _, file := range []string{"setup.txt", "command.txt"} {
 			env := entries(t, filepath.Join(place, "work", file))
 			for _, want := range own {
@@ -40,7 +48,9 @@ func TestRunEnvironmentAndProviderKeysNeverMeet(t *testing.T) {
 				t.Errorf("%s holds the provider's key", file)
 			}
 		}
-		if out := strings.Join(w.outputs(id, "call_mcp_tool"), ""); !strings.Contains(out, "HTTPS_PROXY=") || strings.Contains(out, "OPENAI_API_KEY") {
+		if out := strings.Join(
+			w.outputs(id, "call_mcp_tool"), "",
+		); !strings.Contains(out, "HTTPS_PROXY=") || strings.Contains(out, "OPENAI_API_KEY") {
 			t.Errorf("the MCP server says %s", out)
 		}
 
@@ -78,7 +88,9 @@ func TestWorkerRefusesVariablesThatLeadKeysAway(t *testing.T) {
 	w.secret("LD_PRELOAD", "/workspace/thief.so")
 	harness := &penstock.Harness{Type: "misbehaving"}
 	for what, config := range map[string]penstock.Config{
-		"config/env/HTTPS_PROXY must not":                 {Harness: harness, Env: map[string]string{"HTTPS_PROXY": "http://thief.test"}},
+		"config/env/HTTPS_PROXY must not": {
+			Harness: harness, Env: map[string]string{"HTTPS_PROXY": "http://thief.test"},
+		},
 		"config/secrets/0 the secret LD_PRELOAD must not": {Harness: harness, Secrets: []string{"LD_PRELOAD"}},
 	} {
 		id := w.create(penstock.RunRequest{Prompt: "hello", Config: &config})
@@ -87,5 +99,12 @@ func TestWorkerRefusesVariablesThatLeadKeysAway(t *testing.T) {
 			t.Errorf("got %+v", m)
 		}
 	}
-	w.becomes(w.create(penstock.RunRequest{Prompt: "hello", Config: &penstock.Config{Harness: harness, Env: map[string]string{"COLOUR": "blue"}}}), penstock.StateSucceeded)
+	w.becomes(
+		w.create(
+			penstock.RunRequest{
+				Prompt: "hello", Config: &penstock.Config{Harness: harness, Env: map[string]string{"COLOUR": "blue"}},
+			},
+		),
+		penstock.StateSucceeded,
+	)
 }

@@ -237,7 +237,9 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 	case errors.As(cause, &over):
 		result.Message = &penstock.StatusMessage{Message: "The run was ended: " + e.limit(over.resource) + "."}
 	case errors.Is(cause, errRecorded):
-		result.Message = &penstock.StatusMessage{Message: "The run was ended because its agent has told more than can be kept of a run."}
+		result.Message = &penstock.StatusMessage{
+			Message: "The run was ended because its agent has told more than can be kept of a run.",
+		}
 	case errors.As(err, &told):
 		result.Message = &penstock.StatusMessage{Message: told.Explain(), ErrorCode: told.Code, Retryable: told.Retryable}
 		if told.Code.OurFault() {
@@ -344,7 +346,9 @@ func (e *execution) clearAway() {
 	}
 	if e.running {
 		e.running = false
-		e.events.Record(penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()}))
+		e.events.Record(
+			penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()}),
+		)
 	}
 }
 
@@ -357,7 +361,9 @@ func (e *execution) tellGone() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.lease), goneTime)
 	defer cancel()
 	gone := penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()})
-	if err := e.w.Control.Append(ctx, e.Lease, []penstock.Draft{gone}); err != nil && !errors.Is(err, penstock.ErrLeaseLost) {
+	if err := e.w.Control.Append(
+		ctx, e.Lease, []penstock.Draft{gone},
+	); err != nil && !errors.Is(err, penstock.ErrLeaseLost) {
 		e.log.Info("the end of the sandbox is not recorded", "error", err)
 	}
 }

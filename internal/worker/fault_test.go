@@ -31,7 +31,9 @@ func TestStoppedWorkerHandsBack(t *testing.T) {
 		t := w.t
 		mark := marker()
 		_, stop := w.start(in(box))
-		id := w.create(penstock.RunRequest{}, "demo: say begun", "demo: run [ -e /tmp/"+mark+" ] || sleep 600; : "+mark, "demo: say done")
+		id := w.create(
+			penstock.RunRequest{}, "demo: say begun", "demo: run [ -e /tmp/"+mark+" ] || sleep 600; : "+mark, "demo: say done",
+		)
 		testkit.Eventually(t, patience, func() error {
 			if len(processes("sleep 600; : "+mark)) == 0 {
 				return errors.New("it does not work yet")
@@ -89,7 +91,10 @@ func TestLostRunIsResumedWithItsSession(t *testing.T) {
 			}
 		})
 		w.start(func(o *worker.Options) { o.Sandbox, o.SaveEvery = box, 50*time.Millisecond })
-		id := w.create(penstock.RunRequest{}, "demo: say begun", "demo: run [ -e again ] || { touch again; sleep 600; : "+mark+"; }", "demo: say done")
+		id := w.create(
+			penstock.RunRequest{}, "demo: say begun", "demo: run [ -e again ] || { touch again; sleep 600; : "+mark+"; }",
+			"demo: say done",
+		)
 		testkit.Eventually(t, patience, func() error {
 			if n := saves.Load(); n < 2 || len(processes(mark)) == 0 {
 				return fmt.Errorf("%d times saved", n)
@@ -120,7 +125,9 @@ func TestLostRunIsResumedWithItsSession(t *testing.T) {
 
 func TestStoppedWorkerHandsBackWhatIsBeingSetUp(t *testing.T) {
 	w := newWorld(t)
-	config := w.environment(penstock.EnvironmentConfig{SetupCommands: []string{"echo started > /dev/null; [ -e stop ] || sleep 600"}})
+	config := w.environment(
+		penstock.EnvironmentConfig{SetupCommands: []string{"echo started > /dev/null; [ -e stop ] || sleep 600"}},
+	)
 	_, stop := w.start(nil)
 	id := w.create(penstock.RunRequest{Prompt: "hello", Config: config})
 	testkit.Eventually(t, patience, func() error {
@@ -139,7 +146,12 @@ func TestStoppedWorkerHandsBackWhatIsBeingSetUp(t *testing.T) {
 func TestStoppedWorkerEndsWhatCannotBeResumed(t *testing.T) {
 	w := newWorld(t)
 	_, stop := w.start(nil)
-	id := w.create(penstock.RunRequest{Prompt: "echo wor''king; sleep 600", Config: &penstock.Config{Harness: &penstock.Harness{Type: penstock.HarnessCommand}}})
+	id := w.create(
+		penstock.RunRequest{
+			Prompt: "echo wor''king; sleep 600",
+			Config: &penstock.Config{Harness: &penstock.Harness{Type: penstock.HarnessCommand}},
+		},
+	)
 	w.says(id, "working")
 	stop()
 	run := w.get(id)
@@ -214,7 +226,12 @@ func TestNothingIsLostOrDoubledByABadConnection(t *testing.T) {
 		script = append(script, fmt.Sprintf("demo: run echo number %d", i))
 	}
 	script = append(script, "demo: write report.txt all done", "demo: artifact report.txt", "demo: say end")
-	id := w.create(penstock.RunRequest{Prompt: strings.Join(script, "\n"), Attachments: []penstock.Attachment{{FileName: "a", MimeType: "text/plain", Data: []byte("x")}}})
+	id := w.create(
+		penstock.RunRequest{
+			Prompt:      strings.Join(script, "\n"),
+			Attachments: []penstock.Attachment{{FileName: "a", MimeType: "text/plain", Data: []byte("x")}},
+		},
+	)
 	w.followUp(id, "demo: say and more")
 	w.becomes(id, penstock.StateSucceeded)
 	numbers := w.outputs(id, "run_command")
@@ -244,7 +261,9 @@ func TestNothingIsLostOrDoubledByABadConnection(t *testing.T) {
 		t.Errorf("the artifact holds %q", got)
 	}
 	moments := w.moments(id)
-	for _, once := range []string{"worker_container_ready", "agent_started", "vm_shutdown", "followup_delivered", "run_done"} {
+	for _, once := range []string{
+		"worker_container_ready", "agent_started", "vm_shutdown", "followup_delivered", "run_done",
+	} {
 		if n := count(moments, once); n != 1 {
 			t.Errorf("%d times %s: %v", n, once, moments)
 		}
@@ -296,7 +315,9 @@ func (l *lines) String() string {
 func TestFloodIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.start(in(newSandbox(t, sandbox.Bubblewrap)))
-	id := w.create(penstock.RunRequest{Prompt: "floods", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
+	id := w.create(
+		penstock.RunRequest{Prompt: "floods", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}},
+	)
 	w.becomes(id, penstock.StateSucceeded)
 	actions, largest := 0, 0
 	for _, e := range w.events(id) {
@@ -304,7 +325,9 @@ func TestFloodIsBounded(t *testing.T) {
 		if e.Type == penstock.EventAction {
 			actions++
 		}
-		if !utf8.Valid(e.Data) || strings.ContainsAny(string(e.Data), "\x00\x1b") || strings.Contains(string(e.Data), `\u001b`) {
+		if !utf8.Valid(e.Data) || strings.ContainsAny(
+			string(e.Data), "\x00\x1b",
+		) || strings.Contains(string(e.Data), `\u001b`) {
 			t.Errorf("an event is no clean text: %.100q", e.Data)
 		}
 	}
@@ -312,7 +335,9 @@ func TestFloodIsBounded(t *testing.T) {
 		t.Errorf("%d actions, the largest event has %d bytes", actions, largest)
 	}
 	texts := w.texts(id, "assistant")
-	if len(texts) != 2 || !strings.Contains(texts[0], " bytes or more left out …]") || !strings.HasPrefix(texts[1], "bad ") {
+	if len(texts) != 2 || !strings.Contains(
+		texts[0], " bytes or more left out …]",
+	) || !strings.HasPrefix(texts[1], "bad ") {
 		t.Errorf("%d messages, the last %.100q", len(texts), texts[len(texts)-1])
 	}
 }
@@ -321,7 +346,9 @@ func TestFloodIsBounded(t *testing.T) {
 func TestNestingIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.start(nil)
-	id := w.create(penstock.RunRequest{Prompt: "nests", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
+	id := w.create(
+		penstock.RunRequest{Prompt: "nests", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}},
+	)
 	run := w.becomes(id, penstock.StateSucceeded)
 	conversation, err := w.RunConversation(t.Context(), w.admin, id)
 	if err != nil {
@@ -332,7 +359,9 @@ func TestNestingIsBounded(t *testing.T) {
 		if err != nil {
 			t.Errorf("cannot be answered: %.200s", err)
 		}
-		if got := strings.Count(string(text), strings.Repeat(`{"a":`, 90)); got == 0 || strings.Contains(string(text), strings.Repeat(`{"a":`, 101)) {
+		if got := strings.Count(string(text), strings.Repeat(`{"a":`, 90)); got == 0 || strings.Contains(
+			string(text), strings.Repeat(`{"a":`, 101),
+		) {
 			t.Errorf("%T: %d places are nested as deeply as may be, %.300s", answer, got, text)
 		}
 	}
@@ -350,7 +379,9 @@ func TestPanicAtAnAgentsRequest(t *testing.T) {
 		}
 	})
 	w.start(nil)
-	id := w.create(penstock.RunRequest{Prompt: "nests", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
+	id := w.create(
+		penstock.RunRequest{Prompt: "nests", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}},
+	)
 	w.becomes(id, penstock.StateSucceeded)
 }
 
@@ -358,7 +389,11 @@ func TestPanicAtAnAgentsRequest(t *testing.T) {
 func TestUsageIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.start(nil)
-	id := w.create(penstock.RunRequest{Prompt: "claims riches", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
+	id := w.create(
+		penstock.RunRequest{
+			Prompt: "claims riches", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}},
+		},
+	)
 	w.becomes(id, penstock.StateSucceeded)
 	w.followUp(id, "claims riches")
 	testkit.Eventually(t, patience, func() error {
@@ -376,7 +411,9 @@ func TestUsageIsBounded(t *testing.T) {
 func TestAgentThatDiesFailsTheRun(t *testing.T) {
 	w := newWorld(t)
 	w.start(nil)
-	id := w.create(penstock.RunRequest{Prompt: "dies", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
+	id := w.create(
+		penstock.RunRequest{Prompt: "dies", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}},
+	)
 	m := w.becomes(id, penstock.StateFailed).StatusMessage
 	if m.ErrorCode != penstock.CodeAgentProcessFailed || !strings.Contains(m.Message, "exit code 9") {
 		t.Errorf("got %+v", m)
@@ -398,7 +435,11 @@ func TestPanicEndsOneRun(t *testing.T) {
 		}
 	})
 	w.start(nil)
-	bad := w.create(penstock.RunRequest{Prompt: "hello", Attachments: []penstock.Attachment{{FileName: "a", MimeType: "text/plain", Data: []byte("x")}}})
+	bad := w.create(
+		penstock.RunRequest{
+			Prompt: "hello", Attachments: []penstock.Attachment{{FileName: "a", MimeType: "text/plain", Data: []byte("x")}},
+		},
+	)
 	good := w.create(penstock.RunRequest{}, "demo: say fine")
 	run := w.becomes(bad, penstock.StateError)
 	if run.StatusMessage.ErrorCode != penstock.CodeInternal || strings.Contains(run.StatusMessage.Message, "bug") {

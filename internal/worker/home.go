@@ -111,7 +111,9 @@ func (p *packer) file(name string) error {
 	if p.bytes -= size; p.bytes < 0 {
 		return errSessionTooLarge
 	}
-	header := tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(info.Mode().Perm()) | 0o600, Size: size, ModTime: info.ModTime()}
+	header := tar.Header{
+		Typeflag: tar.TypeReg, Name: name, Mode: int64(info.Mode().Perm()) | 0o600, Size: size, ModTime: info.ModTime(),
+	}
 	if err := p.archive.WriteHeader(&header); err != nil {
 		return err
 	}

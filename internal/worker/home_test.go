@@ -29,7 +29,9 @@ func openRoot(t *testing.T) *os.Root {
 func fill(t *testing.T, root *os.Root, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
-		if err := errors.Join(root.MkdirAll(filepath.Dir(name), 0o755), root.WriteFile(name, []byte(content), 0o640)); err != nil {
+		if err := errors.Join(
+			root.MkdirAll(filepath.Dir(name), 0o755), root.WriteFile(name, []byte(content), 0o640),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,9 +65,13 @@ func TestSessionIsPackedAndUnpacked(t *testing.T) {
 	t.Parallel()
 	home := openRoot(t)
 	fill(t, home, map[string]string{
-		".agent/sessions/a.json": "{}", ".agent/empty": "", "notes.txt": "n", ".cache/big": "cached", "go/pkg/x": "module", ".local/lib/y": "lib",
+		".agent/sessions/a.json": "{}", ".agent/empty": "", "notes.txt": "n", ".cache/big": "cached", "go/pkg/x": "module",
+		".local/lib/y": "lib",
 	})
-	if err := errors.Join(home.Symlink("sessions/a.json", ".agent/last"), home.Symlink("/etc/passwd", "outside"), syscall.Mkfifo(filepath.Join(home.Name(), "pipe"), 0o600)); err != nil {
+	if err := errors.Join(
+		home.Symlink("sessions/a.json", ".agent/last"), home.Symlink("/etc/passwd", "outside"),
+		syscall.Mkfifo(filepath.Join(home.Name(), "pipe"), 0o600),
+	); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
@@ -73,7 +79,8 @@ func TestSessionIsPackedAndUnpacked(t *testing.T) {
 		want  map[string]string
 	}{
 		"all but the caches": {nil, map[string]string{
-			".agent/sessions/a.json": "{}", ".agent/empty": "", "notes.txt": "n", ".agent/last": "→ sessions/a.json", "outside": "→ /etc/passwd",
+			".agent/sessions/a.json": "{}", ".agent/empty": "", "notes.txt": "n", ".agent/last": "→ sessions/a.json",
+			"outside": "→ /etc/passwd",
 		}},
 		"what the program names": {[]string{".agent/sessions", "missing"}, map[string]string{".agent/sessions/a.json": "{}"}},
 		"a single file":          {[]string{"notes.txt"}, map[string]string{"notes.txt": "n"}},
@@ -166,17 +173,28 @@ func TestHostileArchiveStaysInHome(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
 	for name, entries := range map[string][]tar.Header{
-		"a path upwards":            {{Name: "../evil", Typeflag: tar.TypeReg}},
-		"an absolute path":          {{Name: outside + "/evil", Typeflag: tar.TypeReg}},
-		"a path by a link":          {{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside}, {Name: "d/evil", Typeflag: tar.TypeReg}},
-		"a directory by a link":     {{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside}, {Name: "d/evil/", Typeflag: tar.TypeDir}},
-		"a link by a link":          {{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside}, {Name: "d/evil", Typeflag: tar.TypeSymlink, Linkname: "x"}},
-		"a file that is a link":     {{Name: "evil", Typeflag: tar.TypeSymlink, Linkname: outside + "/evil"}, {Name: "evil", Typeflag: tar.TypeReg}},
-		"a hard link":               {{Name: "evil", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}},
-		"a device":                  {{Name: "evil", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}},
-		"HOME itself as a file":     {{Name: ".", Typeflag: tar.TypeReg}},
-		"HOME itself as a link":     {{Name: "./", Typeflag: tar.TypeSymlink, Linkname: outside}},
-		"a link to a path upwards":  {{Name: "u", Typeflag: tar.TypeSymlink, Linkname: "../.."}, {Name: "u/evil", Typeflag: tar.TypeReg}},
+		"a path upwards":   {{Name: "../evil", Typeflag: tar.TypeReg}},
+		"an absolute path": {{Name: outside + "/evil", Typeflag: tar.TypeReg}},
+		"a path by a link": {
+			{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside}, {Name: "d/evil", Typeflag: tar.TypeReg},
+		},
+		"a directory by a link": {
+			{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside}, {Name: "d/evil/", Typeflag: tar.TypeDir},
+		},
+		"a link by a link": {
+			{Name: "d", Typeflag: tar.TypeSymlink, Linkname: outside},
+			{Name: "d/evil", Typeflag: tar.TypeSymlink, Linkname: "x"},
+		},
+		"a file that is a link": {
+			{Name: "evil", Typeflag: tar.TypeSymlink, Linkname: outside + "/evil"}, {Name: "evil", Typeflag: tar.TypeReg},
+		},
+		"a hard link":           {{Name: "evil", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}},
+		"a device":              {{Name: "evil", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}},
+		"HOME itself as a file": {{Name: ".", Typeflag: tar.TypeReg}},
+		"HOME itself as a link": {{Name: "./", Typeflag: tar.TypeSymlink, Linkname: outside}},
+		"a link to a path upwards": {
+			{Name: "u", Typeflag: tar.TypeSymlink, Linkname: "../.."}, {Name: "u/evil", Typeflag: tar.TypeReg},
+		},
 		"a path with a detour":      {{Name: "a/../../evil", Typeflag: tar.TypeReg}},
 		"a set-user-id file":        {{Name: "suid", Typeflag: tar.TypeReg, Mode: 0o4755}},
 		"more entries than allowed": manyEntries(),

@@ -60,18 +60,26 @@ func TestAgentGetsWhatItsFactoryGives(t *testing.T) {
 		agents := w.factory(acme())
 		w.start(in(box))
 		app := repository(t, map[string]string{".agents/skills/release/SKILL.md": skill("release", "The app's way.")})
-		config := w.environment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: app}}, SetupCommands: []string{"echo environment >> order"}, DockerImage: "alpine"})
+		config := w.environment(
+			penstock.EnvironmentConfig{
+				Repos: []penstock.GitRepo{{URL: app}}, SetupCommands: []string{"echo environment >> order"}, DockerImage: "alpine",
+			},
+		)
 		config.Skills = []string{"app:release", "create-skill"}
 		lead := w.create(penstock.RunRequest{AgentIdentityUID: agents["lead"], Config: config},
-			"demo: run cat order; echo ${#EVERY} ${#SHARED} ${OTHER:-none}; env", "demo: run cd .penstock/skills; ls; release/run.sh",
+			"demo: run cat order; echo ${#EVERY} ${#SHARED} ${OTHER:-none}; env",
+			"demo: run cd .penstock/skills; ls; release/run.sh",
 			"demo: read_skill release", "demo: read_skill tidy", "demo: read_skill app-release", "demo: read_skill create-skill")
 		strict := w.create(penstock.RunRequest{AgentIdentityUID: agents["strict"]},
-			"demo: run echo ${#EVERY} ${SHARED:-none} ${OTHER:-none}; ls .penstock/skills; $PENSTOCK_CLI supervise </dev/null; echo ended $?", "demo: read_skill release")
+			"demo: run echo ${#EVERY} ${SHARED:-none} ${OTHER:-none}; ls .penstock/skills; $PENSTOCK_CLI supervise </dev/null; echo ended $?",
+			"demo: read_skill release")
 		w.becomes(lead, penstock.StateSucceeded)
 		w.becomes(strict, penstock.StateSucceeded)
 
 		out := strings.Join(w.outputs(lead, "run_command"), "\n")
-		for _, want := range []string{`runner\nenvironment\n14 15 none\n`, `app-release\ncreate-skill\nrelease\ntidy\nreleased by release/run.sh`} {
+		for _, want := range []string{
+			`runner\nenvironment\n14 15 none\n`, `app-release\ncreate-skill\nrelease\ntidy\nreleased by release/run.sh`,
+		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("the lead sees %s, want %s", out, want)
 			}
@@ -87,7 +95,9 @@ func TestAgentGetsWhatItsFactoryGives(t *testing.T) {
 				}
 			}
 		}
-		for id, want := range map[string]string{lead: "The lead's way.|Tidy up.|The app's way.|# Writing a skill", strict: "The factory's way."} {
+		for id, want := range map[string]string{
+			lead: "The lead's way.|Tidy up.|The app's way.|# Writing a skill", strict: "The factory's way.",
+		} {
 			read := w.outputs(id, "read_skill")
 			for i, text := range strings.Split(want, "|") {
 				if i >= len(read) || !strings.Contains(read[i], text) {
@@ -95,7 +105,9 @@ func TestAgentGetsWhatItsFactoryGives(t *testing.T) {
 				}
 			}
 		}
-		want := []map[string]any{{"image": "debian:13", "instance_shape": "2 vCPUs, 4 GB", "runner": "box", "sandbox": box.Kind()}}
+		want := []map[string]any{
+			{"image": "debian:13", "instance_shape": "2 vCPUs, 4 GB", "runner": "box", "sandbox": box.Kind()},
+		}
 		if diff := cmp.Diff(want, w.payloads(lead, "image_not_used")); diff != "" {
 			t.Errorf("image_not_used (-want +got):\n%s", diff)
 		}
@@ -121,17 +133,25 @@ func TestOnlyBundledSkillsAreSaidToBe(t *testing.T) {
 		w := newWorld(t)
 		agents := w.factory(files)
 		w.start(nil)
-		id := w.create(penstock.RunRequest{AgentIdentityUID: agents["lead"], Config: &penstock.Config{Skills: []string{"create-skill", "vendor-api"}}},
-			"demo: read_skill create-skill", "demo: read_skill .penstock/skills/create-skill/SKILL.md", "demo: read_skill vendor-api", "demo: read .penstock/skills/create-skill/SKILL.md")
+		id := w.create(penstock.RunRequest{
+			AgentIdentityUID: agents["lead"], Config: &penstock.Config{Skills: []string{"create-skill", "vendor-api"}},
+		},
+			"demo: read_skill create-skill", "demo: read_skill .penstock/skills/create-skill/SKILL.md",
+			"demo: read_skill vendor-api", "demo: read .penstock/skills/create-skill/SKILL.md")
 		// The worker looks at a skill when it hears of the action, and the agent does not
 		// wait for it: all of a turn was heard of once the run is over.
 		w.becomes(id, penstock.StateSucceeded)
 		w.followUp(id,
-			"demo: run cp .penstock/skills/vendor-api/SKILL.md .penstock/skills/create-skill/SKILL.md", "demo: read_skill create-skill",
-			"demo: run mkdir -p .penstock/skills/svc-platform; cp .penstock/skills/vendor-api/SKILL.md .penstock/skills/svc-platform/SKILL.md", "demo: read_skill .penstock/skills/svc-platform")
+			"demo: run cp .penstock/skills/vendor-api/SKILL.md .penstock/skills/create-skill/SKILL.md",
+			"demo: read_skill create-skill",
+			"demo: run mkdir -p .penstock/skills/svc-platform; cp .penstock/skills/vendor-api/SKILL.md .penstock/skills/svc-platform/SKILL.md",
+			"demo: read_skill .penstock/skills/svc-platform")
 		w.becomes(id, penstock.StateSucceeded)
 		bundled := named("create-skill", "create-skill")
-		want := []string{bundled, bundled, named("", "vendor-api"), bundled, named("", "create-skill"), `{"skill_path":".penstock/skills/svc-platform/SKILL.md"}`}
+		want := []string{
+			bundled, bundled, named("", "vendor-api"), bundled, named("", "create-skill"),
+			`{"skill_path":".penstock/skills/svc-platform/SKILL.md"}`,
+		}
 		if diff := cmp.Diff(want, w.inputs(id, "read_skill")); diff != "" {
 			t.Errorf("read_skill (-want +got):\n%s", diff)
 		}
@@ -142,7 +162,9 @@ func TestOnlyBundledSkillsAreSaidToBe(t *testing.T) {
 		w.start(nil)
 		id := w.create(penstock.RunRequest{
 			Prompt: "reads its skills", AgentIdentityUID: agents["strict"],
-			Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}, Skills: []string{"create-skill", "vendor-api"}},
+			Config: &penstock.Config{
+				Harness: &penstock.Harness{Type: "misbehaving"}, Skills: []string{"create-skill", "vendor-api"},
+			},
 		})
 		w.becomes(id, penstock.StateSucceeded)
 		var want []string
@@ -153,9 +175,16 @@ func TestOnlyBundledSkillsAreSaidToBe(t *testing.T) {
 		if diff := cmp.Diff(want, w.inputs(id, "read_skill")); diff != "" {
 			t.Errorf("read_skill (-want +got):\n%s", diff)
 		}
-		told := w.create(penstock.RunRequest{Prompt: "hello", AgentIdentityUID: agents["strict"], Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
+		told := w.create(
+			penstock.RunRequest{
+				Prompt: "hello", AgentIdentityUID: agents["strict"],
+				Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}},
+			},
+		)
 		w.becomes(told, penstock.StateSucceeded)
-		if said := strings.Join(w.texts(told, "assistant"), "\n"); !strings.Contains(said, "Skill tidy (.penstock/skills/tidy/SKILL.md): About tidy.") {
+		if said := strings.Join(w.texts(told, "assistant"), "\n"); !strings.Contains(
+			said, "Skill tidy (.penstock/skills/tidy/SKILL.md): About tidy.",
+		) {
 			t.Errorf("the agent was told %s", said)
 		}
 	})

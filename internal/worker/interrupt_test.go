@@ -62,7 +62,8 @@ func TestInterruptEndsTheTurnAndKeepsTheAgent(t *testing.T) {
 		w.becomes(id, penstock.StateSucceeded)
 		moments := w.moments(id)
 		for moment, want := range map[string]int{
-			"agent_started": 1, "run_claimed": 1, "interrupt_requested": 1, "turn_interrupted": 1, "vm_shutdown": 1, "followup_delivered": 1,
+			"agent_started": 1, "run_claimed": 1, "interrupt_requested": 1, "turn_interrupted": 1, "vm_shutdown": 1,
+			"followup_delivered": 1,
 		} {
 			if got := count(moments, moment); got != want {
 				t.Errorf("%d times %s, want %d: %v", got, moment, want, moments)
@@ -141,7 +142,9 @@ func TestInterruptedRunIsBlockedWhenTheWorkerStops(t *testing.T) {
 func TestInterruptOfADeafAgent(t *testing.T) {
 	w := newWorld(t)
 	w.start(in(newSandbox(t, sandbox.Bubblewrap)))
-	id := w.create(penstock.RunRequest{Prompt: "never ends", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
+	id := w.create(
+		penstock.RunRequest{Prompt: "never ends", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}},
+	)
 	w.says(id, "I begin")
 	w.interrupt(id)
 	w.becomes(id, penstock.StateBlocked)
@@ -157,7 +160,9 @@ func TestInterruptOfACommand(t *testing.T) {
 	w.start(nil)
 	mark := marker()
 	id := w.create(penstock.RunRequest{
-		Prompt: "echo begun; sleep 1000; : " + mark, Config: &penstock.Config{Harness: &penstock.Harness{Type: penstock.HarnessCommand}},
+		Prompt: "echo begun; sleep 1000; : " + mark, Config: &penstock.Config{
+			Harness: &penstock.Harness{Type: penstock.HarnessCommand},
+		},
 	})
 	w.says(id, `"text":"begun`)
 	w.interrupt(id)

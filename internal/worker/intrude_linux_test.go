@@ -47,7 +47,9 @@ func intrude(report io.Writer, onlyOpen bool) int {
 		if onlyOpen {
 			continue
 		}
-		for what, can := range map[string]bool{"take a descriptor of": canTake(pid), "trace": canTrace(pid), "write the memory of": canPatch(dir)} {
+		for what, can := range map[string]bool{
+			"take a descriptor of": canTake(pid), "trace": canTrace(pid), "write the memory of": canPatch(dir),
+		} {
 			if can {
 				fmt.Fprintf(report, "it can %s %s\n", what, who)
 			}
@@ -157,10 +159,16 @@ func TestCommandsCannotSpeakInTheAgentsPlace(t *testing.T) {
 func TestTheConnectionOfAnyAgentCannotBeOpened(t *testing.T) {
 	w := newWorld(t)
 	w.start(in(newSandbox(t, sandbox.Bubblewrap)))
-	id := w.create(penstock.RunRequest{Prompt: "starts an intruder", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
+	id := w.create(
+		penstock.RunRequest{
+			Prompt: "starts an intruder", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}},
+		},
+	)
 	run := w.becomes(id, penstock.StateSucceeded)
 	said := strings.Join(w.texts(id, "assistant"), "\n")
-	if len(run.Artifacts) > 0 || !strings.Contains(said, "I have started it.") || !strings.Contains(said, "the intruder has tried") {
+	if len(run.Artifacts) > 0 || !strings.Contains(said, "I have started it.") || !strings.Contains(
+		said, "the intruder has tried",
+	) {
 		t.Errorf("artifacts %v, and the agent says %q", run.Artifacts, said)
 	}
 }

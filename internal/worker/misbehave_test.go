@@ -64,7 +64,10 @@ func misbehave(what string) int {
 			case "claims riches":
 				_ = a.Update(ctx, r.SessionID, acp.Update{Kind: acp.UpdateUsage, Usage: &acp.UsageUpdate{
 					Cost: &acp.Price{Amount: 1.5e308, Currency: "USD"},
-					Meta: acp.NewMeta(acp.MetaUsage, acp.TurnUsage{TokenUsage: penstock.TokenUsage{Input: 1 << 62, Output: 1 << 62, CacheRead: -5}, ModelID: "x/y"}),
+					Meta: acp.NewMeta(
+						acp.MetaUsage,
+						acp.TurnUsage{TokenUsage: penstock.TokenUsage{Input: 1 << 62, Output: 1 << 62, CacheRead: -5}, ModelID: "x/y"},
+					),
 				}})
 				_ = a.Call(ctx, "_nothing", nil, nil)
 			case "nests":
@@ -100,12 +103,14 @@ func readSkills(ctx context.Context, a *acp.Agent, session string) {
 	for i, file := range files {
 		text, _ := os.ReadFile(file)
 		_ = a.Update(ctx, session, acp.Update{Kind: acp.UpdateToolCall, ToolCall: &acp.ToolCall{
-			ID: fmt.Sprint("file", i), Title: "Read", Kind: acp.ToolRead, Status: acp.ToolCompleted, Locations: []acp.Location{{Path: file}},
-			Content: []acp.ToolCallContent{acp.TextOutput(string(text))},
+			ID: fmt.Sprint("file", i), Title: "Read", Kind: acp.ToolRead, Status: acp.ToolCompleted,
+			Locations: []acp.Location{{Path: file}},
+			Content:   []acp.ToolCallContent{acp.TextOutput(string(text))},
 		}})
 		input, _ := json.Marshal(map[string]string{"skill_path": file, "bundled_skill_id": "create-skill"})
 		_ = a.Update(ctx, session, acp.Update{Kind: acp.UpdateToolCall, ToolCall: &acp.ToolCall{
-			ID: fmt.Sprint("claim", i), Title: "Read", Status: acp.ToolCompleted, RawInput: input, Meta: acp.NewMeta(acp.MetaTool, "read_skill"),
+			ID: fmt.Sprint("claim", i), Title: "Read", Status: acp.ToolCompleted, RawInput: input,
+			Meta: acp.NewMeta(acp.MetaTool, "read_skill"),
 		}})
 	}
 }
@@ -119,18 +124,25 @@ func flood(ctx context.Context, a *acp.Agent, session string) {
 	}
 	for i := range 300 {
 		_ = a.Update(ctx, session, acp.Update{Kind: acp.UpdateToolCall, ToolCall: &acp.ToolCall{
-			ID: fmt.Sprint(i), Title: "\x1b[31mx\x00y", Kind: acp.ToolExecute, Status: acp.ToolCompleted, Content: []acp.ToolCallContent{acp.TextOutput("out")},
+			ID: fmt.Sprint(i), Title: "\x1b[31mx\x00y", Kind: acp.ToolExecute, Status: acp.ToolCompleted,
+			Content: []acp.ToolCallContent{acp.TextOutput("out")},
 		}})
 	}
 	_ = a.Update(ctx, session, acp.Update{Kind: acp.UpdateToolCall, ToolCall: &acp.ToolCall{
-		ID: "big", Title: "cat big", Kind: acp.ToolExecute, Status: acp.ToolCompleted, Content: []acp.ToolCallContent{acp.TextOutput(strings.Repeat("é", 4<<20))},
+		ID: "big", Title: "cat big", Kind: acp.ToolExecute, Status: acp.ToolCompleted, Content: []acp.ToolCallContent{
+			acp.TextOutput(strings.Repeat("é", 4<<20)),
+		},
 	}})
 	big, _ := json.Marshal(map[string]any{"sessionUpdate": "blob_update", "blob": strings.Repeat("x", 2<<20)})
 	_ = a.Update(ctx, session, acp.Update{Kind: "blob_update", Raw: big})
 	_ = a.Call(ctx, "_nothing", nil, nil) // all of it is out: what follows goes past the connection
 	out := bufio.NewWriter(os.Stdout)
 	fmt.Fprintf(out, "\xff\xfe\x00 no text\n%s\n", strings.Repeat("g", 3<<20))
-	fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"bad `+"\xff\xfe"+` bytes"}}}}`+"\n", session)
+	fmt.Fprintf(
+		out,
+		`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"bad `+"\xff\xfe"+` bytes"}}}}`+"\n",
+		session,
+	)
 	_ = out.Flush()
 }
 
@@ -147,7 +159,8 @@ func nest(ctx context.Context, a *acp.Agent, session string) {
 		_ = a.Update(ctx, session, acp.Update{Kind: "deep_update", Raw: raw})
 		for _, metadata := range []json.RawMessage{deep, json.RawMessage(`{"a":1,"a":2}`), json.RawMessage("[1]")} {
 			_ = a.Call(ctx, acp.MethodArtifact, acp.ArtifactRequest{
-				SessionID: session, Type: penstock.ArtifactReference, ReferenceType: "ticket", URL: "https://tickets.test/7", Metadata: metadata,
+				SessionID: session, Type: penstock.ArtifactReference, ReferenceType: "ticket", URL: "https://tickets.test/7",
+				Metadata: metadata,
 			}, nil)
 		}
 	}

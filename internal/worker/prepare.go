@@ -90,12 +90,19 @@ func (e *execution) chooseSandbox() error {
 	if e.sandbox = e.w.Sandbox; e.sandbox != nil {
 		return nil
 	}
-	demo := e.config.Harness.Kind() == penstock.HarnessBuiltin && slices.Contains([]string{"", penstock.ModelOffline}, e.model())
+	demo := e.config.Harness.Kind() == penstock.HarnessBuiltin && slices.Contains(
+		[]string{"", penstock.ModelOffline}, e.model(),
+	)
 	if !demo || e.w.Demo == nil {
-		return setupFailed("This worker has no sandbox (%s), and without one it runs nothing but the model %s.", e.w.NoSandbox, penstock.ModelOffline)
+		return setupFailed(
+			"This worker has no sandbox (%s), and without one it runs nothing but the model %s.", e.w.NoSandbox,
+			penstock.ModelOffline,
+		)
 	}
 	if e.hasMCPServers() || len(e.setupCommands()) > 0 {
-		return setupFailed("This worker has no sandbox (%s), and without one it runs no setup commands and no MCP servers.", e.w.NoSandbox)
+		return setupFailed(
+			"This worker has no sandbox (%s), and without one it runs no setup commands and no MCP servers.", e.w.NoSandbox,
+		)
 	}
 	e.sandbox = e.w.Demo
 	e.config.ModelID = penstock.ModelOffline
@@ -298,7 +305,8 @@ func (e *execution) setUp(ctx context.Context, number int, command string) error
 	}
 	text := output.Text(e.mask.String)
 	e.moment(penstock.MomentSetupStep, map[string]any{
-		"step": number, "command": command, "exit_code": exit.Code, "output": text, "duration_ms": time.Since(start).Milliseconds(),
+		"step": number, "command": command, "exit_code": exit.Code, "output": text,
+		"duration_ms": time.Since(start).Milliseconds(),
 	})
 	if exit.Code == 0 {
 		return nil

@@ -48,7 +48,11 @@ func repository(t *testing.T, files map[string]string) string {
 			t.Fatal(err)
 		}
 	}
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "all"}} {
+	for _, args := range [][]string{
+		{"init", "-q", "-b", "main"},
+		{"add", "."},
+		{"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "all"},
+	} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -63,19 +67,25 @@ func TestSetupCommandsRunInOrderBeforeTheAgent(t *testing.T) {
 		t := w.t
 		w.start(in(box))
 		config := w.environment(penstock.EnvironmentConfig{SetupCommands: []string{
-			`echo one > order; echo "$GREETING from $PWD"`, `echo two >> order; mkdir -p "$HOME/.tool"; echo kept > "$HOME/.tool/x"; echo warning >&2`,
+			`echo one > order; echo "$GREETING from $PWD"`,
+			`echo two >> order; mkdir -p "$HOME/.tool"; echo kept > "$HOME/.tool/x"; echo warning >&2`,
 		}})
 		config.Env = map[string]string{"GREETING": "hello"}
 		id := w.create(penstock.RunRequest{Prompt: "demo: run cat order \"$HOME/.tool/x\"; touch new", Config: config})
 		w.becomes(id, penstock.StateSucceeded)
 		steps := w.payloads(id, "setup_step")
-		if len(steps) != 2 || steps[0]["exit_code"] != 0.0 || !strings.HasPrefix(fmt.Sprint(steps[0]["output"]), "hello from /") || steps[1]["output"] != "warning" {
+		if len(steps) != 2 || steps[0]["exit_code"] != 0.0 || !strings.HasPrefix(
+			fmt.Sprint(steps[0]["output"]), "hello from /",
+		) || steps[1]["output"] != "warning" {
 			t.Errorf("steps: %v", steps)
 		}
 		if out := strings.Join(w.outputs(id, "run_command"), ""); !strings.Contains(out, `one\ntwo\nkept`) {
 			t.Errorf("the agent finds %s", out)
 		}
-		want := []string{"worker_container_ready", "shared_session_started", "setup_step", "setup_step", "agent_started", "vm_shutdown", "run_done"}
+		want := []string{
+			"worker_container_ready", "shared_session_started", "setup_step", "setup_step", "agent_started", "vm_shutdown",
+			"run_done",
+		}
 		if diff := cmp.Diff(want, w.moments(id)[2:]); diff != "" {
 			t.Errorf("timeline (-want +got):\n%s", diff)
 		}
@@ -110,7 +120,10 @@ func TestSetupCommandLeavesAProgramRunning(t *testing.T) {
 }
 
 func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
-	app := map[string]string{"README.md": "x", ".agents/skills/huge/SKILL.md": strings.Repeat("x", 300<<10), ".agents/skills/nameless/SKILL.md": "Do it.", ".agents/skills/odd/SKILL.md": "→ /etc/passwd"}
+	app := map[string]string{
+		"README.md": "x", ".agents/skills/huge/SKILL.md": strings.Repeat("x", 300<<10),
+		".agents/skills/nameless/SKILL.md": "Do it.", ".agents/skills/odd/SKILL.md": "→ /etc/passwd",
+	}
 	for name, test := range map[string]struct {
 		environment penstock.EnvironmentConfig
 		change      func(*penstock.Config)
@@ -118,8 +131,10 @@ func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
 		want        string
 	}{
 		"a command fails": {
-			environment: penstock.EnvironmentConfig{SetupCommands: []string{"true", "echo working; echo broken >&2; exit 5", "touch never"}},
-			want:        "The setup command \"echo working; echo broken >&2; exit 5\" failed: exit code 5\n\nworking\nbroken",
+			environment: penstock.EnvironmentConfig{
+				SetupCommands: []string{"true", "echo working; echo broken >&2; exit 5", "touch never"},
+			},
+			want: "The setup command \"echo working; echo broken >&2; exit 5\" failed: exit code 5\n\nworking\nbroken",
 		},
 		"a command is not there": {
 			environment: penstock.EnvironmentConfig{SetupCommands: []string{"no-such-program"}},
@@ -135,7 +150,9 @@ func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
 		},
 		"two repositories of one name": {
 			claimed: func(a *penstock.Assignment) {
-				a.Environment.Config.Repos = []penstock.GitRepo{{URL: "file:///a/app"}, {URL: "file:///a/app.git"}, {URL: "file:///b/a/app"}}
+				a.Environment.Config.Repos = []penstock.GitRepo{
+					{URL: "file:///a/app"}, {URL: "file:///a/app.git"}, {URL: "file:///b/a/app"},
+				}
 			},
 			want: "has no name that a directory could have",
 		},
@@ -165,7 +182,9 @@ func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
 		},
 		"an MCP server needs a secret that is not there": {
 			claimed: func(a *penstock.Assignment) {
-				a.Run.Config.MCPServers = map[string]penstock.MCPServer{"tracker": {Command: "x", Env: map[string]string{"T": "${{ secrets.TOKEN }}"}}}
+				a.Run.Config.MCPServers = map[string]penstock.MCPServer{
+					"tracker": {Command: "x", Env: map[string]string{"T": "${{ secrets.TOKEN }}"}},
+				}
 			},
 			want: "The MCP server tracker needs the secret TOKEN, which the run does not have.",
 		},
@@ -194,7 +213,9 @@ func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
 			var dir string
 			w.start(func(o *worker.Options) { dir = o.Dir })
 			id := w.create(penstock.RunRequest{
-				Prompt: "hello", Config: config, Attachments: []penstock.Attachment{{FileName: "a", MimeType: "text/plain", Data: []byte("x")}},
+				Prompt: "hello", Config: config, Attachments: []penstock.Attachment{
+					{FileName: "a", MimeType: "text/plain", Data: []byte("x")},
+				},
 			})
 			m := w.becomes(id, penstock.StateFailed).StatusMessage
 			if m.ErrorCode != penstock.CodeEnvironmentSetupFailed || !strings.Contains(m.Message, test.want) {
@@ -234,7 +255,9 @@ func TestRepositoriesFilesAndSkillsAreInTheWorkspace(t *testing.T) {
 		w.start(in(box))
 		id := w.create(penstock.RunRequest{
 			Prompt: "demo: run cat app/README.md; git -C app log --oneline | wc -l; find .penstock/skills -type f -o -type l | sort; cat .penstock/attachments/*\ndemo: read_skill release",
-			Config: config, Attachments: []penstock.Attachment{{FileName: "note.txt", MimeType: "text/plain", Data: []byte("attached")}},
+			Config: config, Attachments: []penstock.Attachment{
+				{FileName: "note.txt", MimeType: "text/plain", Data: []byte("attached")},
+			},
 		})
 		w.becomes(id, penstock.StateSucceeded)
 		out := strings.Join(w.outputs(id, "run_command"), "")
@@ -245,7 +268,9 @@ func TestRepositoriesFilesAndSkillsAreInTheWorkspace(t *testing.T) {
 		if out := strings.Join(w.outputs(id, "read_skill"), ""); !strings.Contains(out, "Tag, then push.") {
 			t.Errorf("the skill reads %s", out)
 		}
-		if image := w.payloads(id, "image_not_used"); len(image) != 1 || image[0]["image"] != "debian:12" || image[0]["sandbox"] != box.Kind() {
+		if image := w.payloads(
+			id, "image_not_used",
+		); len(image) != 1 || image[0]["image"] != "debian:12" || image[0]["sandbox"] != box.Kind() {
 			t.Errorf("image_not_used: %v", image)
 		}
 	})
@@ -253,7 +278,12 @@ func TestRepositoriesFilesAndSkillsAreInTheWorkspace(t *testing.T) {
 
 func TestRunFromASkillAlone(t *testing.T) {
 	w := newWorld(t)
-	url := repository(t, map[string]string{".agents/skills/greet/SKILL.md": "---\nname: greet\ndescription: Greets.\n---\ndemo: say good morning\n"})
+	url := repository(
+		t,
+		map[string]string{
+			".agents/skills/greet/SKILL.md": "---\nname: greet\ndescription: Greets.\n---\ndemo: say good morning\n",
+		},
+	)
 	config := w.environment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: url}}})
 	config.SkillSpec = "app:greet"
 	w.start(nil)
@@ -273,11 +303,16 @@ func TestAgentFindsItsOwnKeyAndRun(t *testing.T) {
 	w.start(nil)
 	id := w.create(penstock.RunRequest{
 		Prompt: `demo: run echo "$PENSTOCK_RUN_ID $PENSTOCK_BASE_URL ${#PENSTOCK_API_KEY} ${#DEPLOY_TOKEN} ${OPENAI_API_KEY:-none} $OTHER"`,
-		Config: &penstock.Config{Env: map[string]string{"OTHER": "x", "PENSTOCK_RUN_ID": "forged", "DEPLOY_TOKEN": "x"}, Secrets: []string{"DEPLOY_TOKEN"}},
+		Config: &penstock.Config{
+			Env:     map[string]string{"OTHER": "x", "PENSTOCK_RUN_ID": "forged", "DEPLOY_TOKEN": "x"},
+			Secrets: []string{"DEPLOY_TOKEN"},
+		},
 	})
 	w.becomes(id, penstock.StateSucceeded)
 	out := strings.Join(w.outputs(id, "run_command"), "")
-	if !strings.Contains(out, id+" http://127.0.0.1:1 ") || !strings.Contains(out, " 12 ") || strings.Contains(out, "forged") {
+	if !strings.Contains(
+		out, id+" http://127.0.0.1:1 ",
+	) || !strings.Contains(out, " 12 ") || strings.Contains(out, "forged") {
 		t.Errorf("the agent sees %s", out)
 	}
 }
@@ -306,7 +341,9 @@ func TestWithoutASandboxOnlyTheDemonstrationRuns(t *testing.T) {
 	} {
 		id := w.create(penstock.RunRequest{Prompt: "Look around", Config: config})
 		m := w.becomes(id, penstock.StateFailed).StatusMessage
-		if m.ErrorCode != penstock.CodeEnvironmentSetupFailed || !strings.Contains(m.Message, "no sandbox (no user namespaces)") {
+		if m.ErrorCode != penstock.CodeEnvironmentSetupFailed || !strings.Contains(
+			m.Message, "no sandbox (no user namespaces)",
+		) {
 			t.Errorf("%s: got %+v", name, m)
 		}
 	}

@@ -62,7 +62,9 @@ type stream struct {
 	masked  *secret.Stream
 }
 
-func newRecorder(mask *secret.Masker, log *slog.Logger, stop func(error), add func(context.Context, []penstock.Draft) error) *recorder {
+func newRecorder(
+	mask *secret.Masker, log *slog.Logger, stop func(error), add func(context.Context, []penstock.Draft) error,
+) *recorder {
 	r := &recorder{append: add, mask: mask, log: log, stop: stop, most: maxRecorded, streams: map[string]*stream{}}
 	r.wake = sync.NewCond(&r.mu)
 	return r

@@ -54,7 +54,10 @@ func (l *eventLog) all() []penstock.Draft {
 }
 
 // recording runs a recorder in a bubble of its own.
-func recording(t *testing.T, answer func(call int, drafts []penstock.Draft) error, test func(r *recorder, l *eventLog, loseLease context.CancelCauseFunc)) {
+func recording(
+	t *testing.T, answer func(call int, drafts []penstock.Draft) error,
+	test func(r *recorder, l *eventLog, loseLease context.CancelCauseFunc),
+) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := &eventLog{answer: answer}
@@ -193,8 +196,10 @@ func TestLostLeaseEndsTheRecording(t *testing.T) {
 		answer func(int, []penstock.Draft) error
 		lose   error
 	}{
-		"an append says so":            {func(int, []penstock.Draft) error { return penstock.ErrLeaseLost }, nil},
-		"it ends while nothing passes": {func(int, []penstock.Draft) error { return errors.New("connection refused") }, penstock.ErrLeaseLost},
+		"an append says so": {func(int, []penstock.Draft) error { return penstock.ErrLeaseLost }, nil},
+		"it ends while nothing passes": {
+			func(int, []penstock.Draft) error { return errors.New("connection refused") }, penstock.ErrLeaseLost,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -281,12 +286,20 @@ func TestSecretsAreMaskedAcrossDeltas(t *testing.T) {
 	t.Parallel()
 	recording(t, nil, func(r *recorder, l *eventLog, _ context.CancelCauseFunc) {
 		say := func(id, text string) {
-			r.Record(penstock.NewDraft(penstock.EventMessageDelta, penstock.Now(), penstock.MessageDelta{ID: id, Role: "assistant", Text: text}))
+			r.Record(
+				penstock.NewDraft(
+					penstock.EventMessageDelta, penstock.Now(), penstock.MessageDelta{ID: id, Role: "assistant", Text: text},
+				),
+			)
 		}
 		message := penstock.NewDraft(penstock.EventMessage, penstock.Now(), penstock.Message{
-			ID: "a", Role: "assistant", Content: []penstock.Block{penstock.Text("the password is hunter22, and the key topsecretvalue. All hunt is over: hunte")},
+			ID: "a", Role: "assistant", Content: []penstock.Block{
+				penstock.Text("the password is hunter22, and the key topsecretvalue. All hunt is over: hunte"),
+			},
 		})
-		for _, piece := range []string{"the password is hun", "te", "r2", "2, and the key topsecret\x1b[3", "1mvalue", ". All hunt", " is over: hunte"} {
+		for _, piece := range []string{
+			"the password is hun", "te", "r2", "2, and the key topsecret\x1b[3", "1mvalue", ". All hunt", " is over: hunte",
+		} {
 			say("a", piece)
 			say("b", piece[:1]) // another message between them
 		}

@@ -109,7 +109,9 @@ var repoName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
 // splitURL reads the last two parts of a repository's URL.
 func splitURL(url string) (owner, name string) {
-	parts := strings.FieldsFunc(strings.TrimSuffix(strings.TrimRight(url, "/"), ".git"), func(r rune) bool { return r == '/' || r == ':' })
+	parts := strings.FieldsFunc(
+		strings.TrimSuffix(strings.TrimRight(url, "/"), ".git"), func(r rune) bool { return r == '/' || r == ':' },
+	)
 	if n := len(parts); n > 0 {
 		name = parts[n-1]
 		if n > 1 {

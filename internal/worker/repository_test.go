@@ -27,8 +27,14 @@ func TestMirrorsThatNothingUsesAreRemoved(t *testing.T) {
 	_, stop := w.start(remote)
 	for name, age := range map[string]time.Duration{"old": 15 * 24 * time.Hour, "new": time.Hour} {
 		before := glob(t, dir, "*.git")
-		config := w.environment(penstock.EnvironmentConfig{Name: name, Repos: []penstock.GitRepo{{URL: repository(t, map[string]string{"README.md": name})}}})
-		w.becomes(w.create(penstock.RunRequest{Prompt: "demo: run cat app/README.md", Config: config}), penstock.StateSucceeded)
+		config := w.environment(
+			penstock.EnvironmentConfig{
+				Name: name, Repos: []penstock.GitRepo{{URL: repository(t, map[string]string{"README.md": name})}},
+			},
+		)
+		w.becomes(
+			w.create(penstock.RunRequest{Prompt: "demo: run cat app/README.md", Config: config}), penstock.StateSucceeded,
+		)
 		after := glob(t, dir, "*.git")
 		if len(after) != len(before)+1 {
 			t.Fatalf("mirrors are %v", after)
@@ -80,7 +86,9 @@ exec git "$@"
 		t.Fatal(err)
 	}
 	w.start(func(o *worker.Options) { o.Dir, o.Repositories = spaces, repos })
-	config := w.environment(penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: repository(t, map[string]string{"README.md": "hello"})}}})
+	config := w.environment(
+		penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: repository(t, map[string]string{"README.md": "hello"})}}},
+	)
 	id := w.create(penstock.RunRequest{Prompt: "demo: run cat app/README.md; rm -rf app", Config: config})
 	w.becomes(id, penstock.StateSucceeded)
 	w.followUp(id, "demo: run cat app/README.md; ls -A ..")
@@ -90,7 +98,9 @@ exec git "$@"
 		}
 		return nil
 	})
-	if out := strings.Join(w.outputs(id, "run_command"), ""); strings.Count(out, "hello") != 2 || strings.Contains(out, "checkout") {
+	if out := strings.Join(
+		w.outputs(id, "run_command"), "",
+	); strings.Count(out, "hello") != 2 || strings.Contains(out, "checkout") {
 		t.Errorf("the agent finds %s", out)
 	}
 	if _, err := os.Stat(started); err == nil {

@@ -24,7 +24,9 @@ func TestSecretsAreNowhereInTheRecords(t *testing.T) {
 	config := w.environment(penstock.EnvironmentConfig{SetupCommands: []string{`echo "setup with $TOKEN"`}})
 	config.Secrets = []string{"TOKEN"}
 	config.MCPServers = map[string]penstock.MCPServer{"tracker": {
-		Command: self(t), Args: []string{"misbehave", "reveal"}, Env: map[string]string{"T": "Token ${{ secrets.TOKEN }}", "H": "Bearer " + header},
+		Command: self(t), Args: []string{"misbehave", "reveal"}, Env: map[string]string{
+			"T": "Token ${{ secrets.TOKEN }}", "H": "Bearer " + header,
+		},
 	}}
 	w.start(nil)
 	id := w.create(penstock.RunRequest{Config: config},
@@ -62,7 +64,9 @@ func TestSecretsAreNowhereInTheRecords(t *testing.T) {
 	if n := strings.Count(all, "***"); n < 8 {
 		t.Errorf("only %d values are masked:\n%s", n, all)
 	}
-	if out := strings.Join(w.outputs(id, "call_mcp_tool"), ""); !strings.Contains(out, "T=***") || !strings.Contains(out, "H=***") {
+	if out := strings.Join(
+		w.outputs(id, "call_mcp_tool"), "",
+	); !strings.Contains(out, "T=***") || !strings.Contains(out, "H=***") {
 		t.Errorf("the MCP server says %s", out)
 	}
 	if got := w.artifact(id); got != "the key is "+strings.Repeat("*", len(token)) {

@@ -19,7 +19,8 @@ import (
 // skillDirs are where repositories keep skills, the first one that has a skill
 // wins.
 var skillDirs = []string{
-	".agents/skills", ".claude/skills", ".codex/skills", ".cursor/skills", ".gemini/skills", ".github/skills", ".opencode/skills",
+	".agents/skills", ".claude/skills", ".codex/skills", ".cursor/skills", ".gemini/skills", ".github/skills",
+	".opencode/skills",
 }
 
 // Limits of a skill with all its files.
@@ -238,7 +239,9 @@ func copyTree(root *os.Root, from, to string) error {
 		if files > maxSkillFiles || bytes > maxSkillBytes {
 			return setupFailed("The skill in %s has more than %d files or %d bytes.", from, maxSkillFiles, int64(maxSkillBytes))
 		}
-		return put(root, path.Join(to, strings.TrimPrefix(name, from)), info.Mode().Perm(), io.LimitReader(source, info.Size()))
+		return put(
+			root, path.Join(to, strings.TrimPrefix(name, from)), info.Mode().Perm(), io.LimitReader(source, info.Size()),
+		)
 	})
 }
 

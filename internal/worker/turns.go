@@ -202,7 +202,11 @@ func (e *execution) moment(name string, payload map[string]any) {
 // move takes the run to the next state of its way. Saying it again is nothing
 // new to the control plane.
 func (e *execution) move(to penstock.State) error {
-	e.events.Record(penstock.NewDraft(penstock.EventState, penstock.Now(), penstock.StateData{State: to, ExecutionID: e.Lease.ExecutionID}))
+	e.events.Record(
+		penstock.NewDraft(
+			penstock.EventState, penstock.Now(), penstock.StateData{State: to, ExecutionID: e.Lease.ExecutionID},
+		),
+	)
 	return e.events.Flush()
 }
 
@@ -240,7 +244,9 @@ func (e *execution) startSandbox(ctx context.Context, spec sandbox.Spec) (sandbo
 	if !e.running {
 		e.running, e.started = true, true
 		e.moment(penstock.MomentSandboxReady, map[string]any{"sandbox": e.sandbox.Kind(), "limits": running.Limits()})
-		e.moment(penstock.MomentSessionStarted, map[string]any{"session_id": e.Run.SessionID, "session_link": e.Run.SessionLink})
+		e.moment(
+			penstock.MomentSessionStarted, map[string]any{"session_id": e.Run.SessionID, "session_link": e.Run.SessionLink},
+		)
 	}
 	return running, nil
 }

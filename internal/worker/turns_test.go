@@ -41,7 +41,9 @@ func TestFollowupsAreGivenToTheLiveAgent(t *testing.T) {
 		t.Errorf("said (-want +got):\n%s\n%q", diff, w.texts(id, "assistant"))
 	}
 	moments := w.moments(id)
-	for moment, want := range map[string]int{"agent_started": 1, "vm_shutdown": 1, "followup_delivered": 2, "run_claimed": 1} {
+	for moment, want := range map[string]int{
+		"agent_started": 1, "vm_shutdown": 1, "followup_delivered": 2, "run_claimed": 1,
+	} {
 		if got := count(moments, moment); got != want {
 			t.Errorf("%d times %s, want %d: %v", got, moment, want, moments)
 		}
@@ -176,7 +178,10 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 		t := w.t
 		mark := marker()
 		wk, _ := w.start(in(box))
-		id := w.create(penstock.RunRequest{}, "demo: run (setsid sh -c 'sleep 1000; : "+mark+"' &) ; nohup sh -c 'trap \"\" TERM INT HUP; sleep 1000; : "+mark+"' & sleep 1000; : "+mark)
+		id := w.create(
+			penstock.RunRequest{},
+			"demo: run (setsid sh -c 'sleep 1000; : "+mark+"' &) ; nohup sh -c 'trap \"\" TERM INT HUP; sleep 1000; : "+mark+"' & sleep 1000; : "+mark,
+		)
 		testkit.Eventually(t, patience, func() error {
 			if n := len(processes(mark)); n < 3 {
 				return fmt.Errorf("%d processes", n)
@@ -210,7 +215,9 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 func TestCancelOfADeafAgent(t *testing.T) {
 	w := newWorld(t)
 	wk, _ := w.start(in(newSandbox(t, sandbox.Bubblewrap)))
-	id := w.create(penstock.RunRequest{Prompt: "never ends", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}})
+	id := w.create(
+		penstock.RunRequest{Prompt: "never ends", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}}},
+	)
 	w.says(id, "I begin")
 	if _, err := w.Runs.Cancel(t.Context(), w.admin, id, false); err != nil {
 		t.Fatal(err)
@@ -232,7 +239,9 @@ func TestLimitsEndTheRun(t *testing.T) {
 		"time": {
 			penstock.RunRequest{Prompt: "demo: run sleep 1000", Config: &penstock.Config{MaxDurationMinutes: new(7)}},
 			func(a *penstock.Assignment) { a.TimeLimit = 2 * time.Second },
-			penstock.StatusMessage{Message: "The run was ended because it worked as long as its max_duration_minutes, 7, allows."},
+			penstock.StatusMessage{
+				Message: "The run was ended because it worked as long as its max_duration_minutes, 7, allows.",
+			},
 		},
 		"time while it is set up": {
 			penstock.RunRequest{Prompt: "hello", Config: &penstock.Config{MaxDurationMinutes: new(7)}},
@@ -240,10 +249,17 @@ func TestLimitsEndTheRun(t *testing.T) {
 				a.TimeLimit = 2 * time.Second
 				a.Environment = &penstock.EnvironmentSpec{Config: penstock.EnvironmentConfig{SetupCommands: []string{"sleep 1000"}}}
 			},
-			penstock.StatusMessage{Message: "The run was ended because it worked as long as its max_duration_minutes, 7, allows."},
+			penstock.StatusMessage{
+				Message: "The run was ended because it worked as long as its max_duration_minutes, 7, allows.",
+			},
 		},
 		"tokens": {
-			penstock.RunRequest{Prompt: "spends", Config: &penstock.Config{Harness: &penstock.Harness{Type: "misbehaving"}, Budget: &penstock.Budget{MaxTotalTokens: 5000}}},
+			penstock.RunRequest{
+				Prompt: "spends",
+				Config: &penstock.Config{
+					Harness: &penstock.Harness{Type: "misbehaving"}, Budget: &penstock.Budget{MaxTotalTokens: 5000},
+				},
+			},
 			nil,
 			penstock.StatusMessage{Message: "The run has consumed ", ErrorCode: penstock.CodeBudgetExceeded},
 		},
@@ -255,11 +271,15 @@ func TestLimitsEndTheRun(t *testing.T) {
 			w.followUp(id, "and then this")
 			w.start(nil)
 			run := w.becomes(id, penstock.StateFailed)
-			if m := run.StatusMessage; m == nil || !strings.HasPrefix(m.Message, test.want.Message) || m.ErrorCode != test.want.ErrorCode {
+			if m := run.StatusMessage; m == nil || !strings.HasPrefix(
+				m.Message, test.want.Message,
+			) || m.ErrorCode != test.want.ErrorCode {
 				t.Errorf("got %+v, want %+v", m, test.want)
 			}
 			moments := w.moments(id)
-			if diff := cmp.Diff([]string{"vm_shutdown", "followup_undelivered", "run_failed"}, moments[len(moments)-3:]); diff != "" {
+			if diff := cmp.Diff(
+				[]string{"vm_shutdown", "followup_undelivered", "run_failed"}, moments[len(moments)-3:],
+			); diff != "" {
 				t.Errorf("timeline (-want +got):\n%s", diff)
 			}
 			if said := w.texts(id, "user"); !slices.Contains(said, "and then this") {
@@ -294,8 +314,12 @@ func TestCommandRunsOnceForEachPrompt(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
 		w.start(in(box))
-		command := &penstock.Config{Harness: &penstock.Harness{Type: penstock.HarnessCommand}, Env: map[string]string{"GREETING": "hello"}}
-		good := w.create(penstock.RunRequest{Prompt: `echo "$GREETING"; tail -n 1 "$PENSTOCK_PROMPT_FILE"; pwd`, Config: command})
+		command := &penstock.Config{
+			Harness: &penstock.Harness{Type: penstock.HarnessCommand}, Env: map[string]string{"GREETING": "hello"},
+		}
+		good := w.create(
+			penstock.RunRequest{Prompt: `echo "$GREETING"; tail -n 1 "$PENSTOCK_PROMPT_FILE"; pwd`, Config: command},
+		)
 		bad := w.create(penstock.RunRequest{Prompt: `echo oh no >&2; exit 3`, Config: command})
 		w.becomes(good, penstock.StateSucceeded)
 		texts := w.texts(good, "assistant")

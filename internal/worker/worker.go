@@ -116,7 +116,8 @@ func New(o Options) (*Worker, error) {
 		Work:   w.execute,
 		Claim: penstock.Claim{
 			WorkerID: o.ID, Host: o.Host, Local: o.Local, Version: o.Version, Models: o.Models,
-			Harnesses: slices.Sorted(maps.Keys(o.Harnesses)), Sandbox: w.kind(), StrictImage: o.StrictImage, Platform: penstock.Platform(runtime.GOOS, runtime.GOARCH),
+			Harnesses: slices.Sorted(maps.Keys(o.Harnesses)), Sandbox: w.kind(), StrictImage: o.StrictImage,
+			Platform: penstock.Platform(runtime.GOOS, runtime.GOARCH),
 			Capacity: o.Concurrency,
 		},
 	})

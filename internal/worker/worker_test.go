@@ -14,12 +14,15 @@ func TestRunOfTheDemoFromItsCreationToItsEnd(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
 		id := w.create(penstock.RunRequest{
-			Prompt: "Look around", Attachments: []penstock.Attachment{{FileName: "a b.txt", MimeType: "text/plain", Data: []byte("hello")}},
+			Prompt: "Look around", Attachments: []penstock.Attachment{
+				{FileName: "a b.txt", MimeType: "text/plain", Data: []byte("hello")},
+			},
 		})
 		w.start(in(box))
 		run := w.becomes(id, penstock.StateSucceeded)
 		want := []string{
-			"run_created", "run_claimed", "worker_container_ready", "shared_session_started", "agent_started", "vm_shutdown", "run_done",
+			"run_created", "run_claimed", "worker_container_ready", "shared_session_started", "agent_started", "vm_shutdown",
+			"run_done",
 		}
 		if diff := cmp.Diff(want, w.moments(id)); diff != "" {
 			t.Errorf("timeline (-want +got):\n%s", diff)
@@ -34,7 +37,9 @@ func TestRunOfTheDemoFromItsCreationToItsEnd(t *testing.T) {
 				states = append(states, string(e.Data))
 			}
 		}
-		if got := strings.Join(states, " "); len(states) != 5 || !strings.Contains(got, "PENDING") || !strings.Contains(got, "INPROGRESS") {
+		if got := strings.Join(states, " "); len(states) != 5 || !strings.Contains(got, "PENDING") || !strings.Contains(
+			got, "INPROGRESS",
+		) {
 			t.Errorf("states: %s", got)
 		}
 		if texts := w.texts(id, "assistant"); len(texts) == 0 || !strings.Contains(texts[0], "I am not a language model") {

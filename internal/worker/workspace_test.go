@@ -62,7 +62,10 @@ func TestHalfMadeWorkspaceIsMadeAnew(t *testing.T) {
 	w := newWorkspaces(t, time.Hour)
 	dir := filepath.Join(w.dir, "runs", "a")
 	for name, content := range map[string]string{"work/half": "", "ready.json": `{"setup":`} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600)); err != nil {
+		if err := errors.Join(
+			os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700),
+			os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,9 +129,13 @@ func TestWorkspaceHasOneUser(t *testing.T) {
 func TestLogOfAnExecutionHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	log := slog.New(maskedLog{slog.NewTextHandler(&out, nil), secret.NewMasker("hunter22")}).With("with", "hunter22").WithGroup("g")
+	log := slog.New(
+		maskedLog{slog.NewTextHandler(&out, nil), secret.NewMasker("hunter22")},
+	).With("with", "hunter22").WithGroup("g")
 	log.Info("constant", "text", "a hunter22", "error", errors.New("is hunter22"), "number", 7)
-	if got := out.String(); strings.Contains(got, "hunter22") || strings.Count(got, "***") != 3 || !strings.Contains(got, "g.number=7") {
+	if got := out.String(); strings.Contains(got, "hunter22") || strings.Count(got, "***") != 3 || !strings.Contains(
+		got, "g.number=7",
+	) {
 		t.Errorf("logged %s", got)
 	}
 }
@@ -138,7 +145,9 @@ func TestLogOfAnExecutionHoldsNoSecret(t *testing.T) {
 func TestDeepTreeIsRemovedWithFewFiles(t *testing.T) {
 	if os.Getenv("WORKER_TEST_FEW_FILES") == "" {
 		t.Parallel()
-		again := exec.CommandContext(t.Context(), "/bin/sh", "-c", `ulimit -n 200 && exec "$0" "$@"`, os.Args[0], "-test.run=^"+t.Name()+"$")
+		again := exec.CommandContext(
+			t.Context(), "/bin/sh", "-c", `ulimit -n 200 && exec "$0" "$@"`, os.Args[0], "-test.run=^"+t.Name()+"$",
+		)
 		again.Env = append(os.Environ(), "WORKER_TEST_FEW_FILES=1")
 		if out, err := again.CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)

@@ -94,8 +94,9 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{t: t, repos: repos, url: url}
 	w.Service = service.New(service.Options{
-		Store: s, Blobs: blobs, Keyset: keyset, Log: quiet(t), PublicURL: "https://penstock.test", Harnesses: []string{"misbehaving"},
-		Models: penstock.Models(), Repositories: repos,
+		Store: s, Blobs: blobs, Keyset: keyset, Log: quiet(t), PublicURL: "https://penstock.test",
+		Harnesses: []string{"misbehaving"},
+		Models:    penstock.Models(), Repositories: repos,
 		Defaults: penstock.Config{ModelID: penstock.ModelOffline, Harness: &penstock.Harness{Type: penstock.HarnessBuiltin}},
 	})
 	w.control = &control{Control: w.Executions.Control()}
@@ -167,8 +168,9 @@ func self(t *testing.T) string {
 func (w *world) start(change func(*worker.Options)) (*worker.Worker, func()) {
 	w.t.Helper()
 	o := worker.Options{
-		Control: w.control, Log: quiet(w.t), Host: "here", Local: true, Concurrency: 4, Dir: w.t.TempDir(), Repositories: w.repos,
-		BaseURL: "http://127.0.0.1:1", Harnesses: programs(),
+		Control: w.control, Log: quiet(w.t), Host: "here", Local: true, Concurrency: 4, Dir: w.t.TempDir(),
+		Repositories: w.repos,
+		BaseURL:      "http://127.0.0.1:1", Harnesses: programs(),
 	}
 	if change != nil {
 		change(&o)
@@ -201,7 +203,11 @@ func in(box sandbox.Sandbox) func(*worker.Options) {
 // programs are the built-in agent and what misbehaves.
 func programs() map[string]harness.Program {
 	return map[string]harness.Program{
-		"builtin":     {Argv: []string{"{exe}", "agent"}, Env: map[string]string{"STATE": "{home}/state", "OPENAI_API_KEY": "provider-key-123"}, EnvForTools: true, State: []string{"state"}},
+		"builtin": {
+			Argv: []string{"{exe}", "agent"},
+			Env:  map[string]string{"STATE": "{home}/state", "OPENAI_API_KEY": "provider-key-123"}, EnvForTools: true,
+			State: []string{"state"},
+		},
 		"misbehaving": {Argv: []string{"{exe}", "misbehave", "as told"}},
 		"command":     {Protocol: harness.ProtocolCommand, Argv: []string{"/bin/sh", "-c", `sh -c "$(cat | tail -n 1)"`}},
 	}
@@ -222,7 +228,9 @@ func (w *world) create(req penstock.RunRequest, lines ...string) string {
 
 func (w *world) followUp(id string, lines ...string) {
 	w.t.Helper()
-	if _, err := w.Runs.FollowUp(w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: strings.Join(lines, "\n")}); err != nil {
+	if _, err := w.Runs.FollowUp(
+		w.t.Context(), w.admin, id, penstock.FollowupRequest{Message: strings.Join(lines, "\n")},
+	); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -475,7 +483,9 @@ func (c *control) Append(ctx context.Context, l penstock.Lease, drafts []penstoc
 	return c.call(ctx, "Append", func() error { return c.Control.Append(ctx, l, drafts) })
 }
 
-func (c *control) Finish(ctx context.Context, l penstock.Lease, r penstock.Result) (prompts []penstock.Prompt, err error) {
+func (c *control) Finish(
+	ctx context.Context, l penstock.Lease, r penstock.Result,
+) (prompts []penstock.Prompt, err error) {
 	err = c.call(ctx, "Finish", func() error {
 		prompts, err = c.Control.Finish(ctx, l, r)
 		return err
@@ -505,7 +515,9 @@ func (c *control) Open(ctx context.Context, l penstock.Lease, f penstock.File) (
 	return r, err
 }
 
-func (c *control) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, content io.Reader) (uid string, err error) {
+func (c *control) Save(
+	ctx context.Context, l penstock.Lease, u penstock.Upload, content io.Reader,
+) (uid string, err error) {
 	err = c.call(ctx, "Save", func() error {
 		uid, err = c.Control.Save(ctx, l, u, content)
 		return err
@@ -534,8 +546,10 @@ func processes(text string) []string {
 func marker() string { return "mark" + strings.ReplaceAll(penstock.NewID(), "-", "") }
 
 // RunConversation reads all of a conversation at once.
-func (w *world) RunConversation(ctx context.Context, p penstock.Principal, runID string) (penstock.Conversation, error) {
-	c, err := w.Service.Runs.RunConversation(ctx, p, runID)
+func (w *world) RunConversation(
+	ctx context.Context, p penstock.Principal, runID string,
+) (penstock.Conversation, error) {
+	c, err := w.Runs.RunConversation(ctx, p, runID)
 	if err != nil {
 		return penstock.Conversation{}, err
 	}

@@ -50,7 +50,8 @@ func run(operations, out string) error {
 		"resources.gen.ts": resources(&doc, list),
 		"routes.gen.ts":    routes(&doc, list),
 	} {
-		if err := os.WriteFile(filepath.Join(out, name), []byte(content), 0o644); err != nil { //nolint:gosec // sources are for everybody to read
+		//nolint:gosec // sources are for everybody to read
+		if err := os.WriteFile(filepath.Join(out, name), []byte(content), 0o644); err != nil {
 			return err
 		}
 	}

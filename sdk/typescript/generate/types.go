@@ -87,7 +87,10 @@ func (t *typeWriter) schema(name string, s *schema) {
 		fmt.Fprintf(t, "  | Required<Pick<%sFields, %s>>\n", name, quoted(c, " | "))
 	}
 	t.WriteString(");\n")
-	fmt.Fprintf(t, "\n/** The fields of {@link %s}, of which some are required. */\nexport interface %sFields %s\n", name, name, t.object(s, open, t.sent[name], indent))
+	fmt.Fprintf(
+		t, "\n/** The fields of {@link %s}, of which some are required. */\nexport interface %sFields %s\n", name, name,
+		t.object(s, open, t.sent[name], indent),
+	)
 }
 
 // choicesOf are the alternatives of what is required of an object.
@@ -298,5 +301,7 @@ func routes(doc *document, list []*namedOperation) string {
 		fmt.Fprintf(w, "  '%s %s': %s;\n", op.verb, op.route(), value)
 	}
 	w.WriteString("}\n")
-	return header + "\nimport type {\n  " + strings.Join(w.typesUsed(), ",\n  ") + ",\n} from './types.gen.js';\n" + w.String()
+	return header + "\nimport type {\n  " + strings.Join(
+		w.typesUsed(), ",\n  ",
+	) + ",\n} from './types.gen.js';\n" + w.String()
 }

@@ -155,7 +155,7 @@ func (e *GrantError) Error() string { return e.Message.Message }
 func (e *GrantError) Unwrap() error { return e.Cause }
 
 // Grant reads the secrets that a run names, for the execution that begins.
-// Something it cannot have is a *grantError.
+// Something it cannot have is a *GrantError.
 func (s *Secrets) Grant(ctx context.Context, run store.RunRow) (map[string]string, error) {
 	values, names := map[string]string{}, run.Config.SecretNames()
 	if len(names) == 0 {

@@ -39,7 +39,7 @@ func (s *Answers) Alter(ctx context.Context, team string, fn func(*store.Tx) err
 }
 
 // ErrReplay says that the request's idempotency key has an answer by now:
-// [Service.Replay] has it.
+// [Answers.Replay] has it.
 var ErrReplay = store.ErrReplay
 
 // Idempotency is a request that may be sent again.

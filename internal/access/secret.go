@@ -253,7 +253,7 @@ func (s *Secrets) seal(r *store.SecretRow, value string) error {
 // ErrPending is a secret that has been declared only.
 var ErrPending = errors.New("the secret has no value yet")
 
-// Open is the value of a secret; errPending where it has none.
+// Open is the value of a secret; ErrPending where it has none.
 func (s *Secrets) Open(r store.SecretRow) (string, error) {
 	if r.Pending {
 		return "", ErrPending

@@ -38,7 +38,7 @@ func (s *Automations) automationRun(ctx context.Context, a store.AutomationRow, 
 
 // ResolveAutomation reads what a run of the automation is made of. An
 // automation that can start none is broken: a *penstock.Error, for which
-// [whyBroken] has the reason.
+// [WhyBroken] has the reason.
 func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationRow) (*RunTemplate, error) {
 	factory, err := s.store.Factory(ctx, a.Team, a.FactoryUID)
 	if err != nil {

@@ -21,7 +21,7 @@ func EnabledIn(d *definition.Definition, webhook string) bool {
 	return i < 0 || d.Webhooks[i].Webhook().Enabled
 }
 
-// enabledByFiles is enabledIn for the files of the webhook's factory.
+// enabledByFiles is EnabledIn for the files of the webhook's factory.
 func enabledByFiles(ctx context.Context, tx *store.Tx, w store.WebhookRow) (bool, error) {
 	files, err := tx.DefinitionFiles(ctx, w.FactoryUID)
 	if err != nil {

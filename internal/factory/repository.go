@@ -196,7 +196,7 @@ func (s *Repositories) readOnly(r store.FactoryRow, kind definition.Kind, name s
 		r.Name, definition.DocumentPath(nil, kind, name), r.Repository)
 }
 
-// readOnlyFactory is [Service.readOnly] of a factory by its uid; "" is none.
+// readOnlyFactory is [Repositories.readOnly] of a factory by its uid; "" is none.
 func (s *Repositories) readOnlyFactory(
 	ctx context.Context, tx *store.Tx, team, uid string, kind definition.Kind, name string,
 ) error {

@@ -136,7 +136,8 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 	if s := c.CredentialStrategy; s != "" && s != "CREATOR" && s != "EXECUTOR" {
 		bad("/credential_strategy", "must be CREATOR or EXECUTOR")
 	}
-	if s := c.SessionSharing; s != nil && s.PublicAccess != "" && s.PublicAccess != "VIEWER" && s.PublicAccess != "EDITOR" {
+	if s := c.SessionSharing; s != nil && s.PublicAccess != "" && s.PublicAccess != "VIEWER" &&
+		s.PublicAccess != "EDITOR" {
 		bad("/session_sharing/public_access", "must be VIEWER or EDITOR")
 	}
 	if kind := c.Harness.Kind(); !slices.Contains(harnesses, kind) {

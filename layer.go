@@ -62,15 +62,13 @@ func (c *Config) settleModel(layers []Layer, sources map[string]string, from map
 		h.ModelID, c.Harness = c.ModelID, &h
 	case c.Harness.ModelID != "" && (!named || model > harness):
 		c.ModelID, sources["model_id"] = c.Harness.ModelID, sources["harness"]
-	case named && model > harness && layers[model].Name != layerServer && !sameProgram(
-		c.Harness, layers[model].Config.Harness,
-	):
+	case named && model > harness && layers[model].Name != layerServer &&
+		!sameProgram(c.Harness, layers[model].Config.Harness):
 		c.ModelID = ""
 		delete(sources, "model_id")
 		for _, layer := range layers[model+1:] {
-			if l := layer.Config; l != nil && l.ModelID != "" && (layer.Name == layerServer || sameProgram(
-				c.Harness, l.Harness,
-			)) {
+			if l := layer.Config; l != nil && l.ModelID != "" && (layer.Name == layerServer ||
+				sameProgram(c.Harness, l.Harness)) {
 				c.ModelID, sources["model_id"] = l.ModelID, layer.Name
 				break
 			}

@@ -170,7 +170,8 @@ func LookupModel(id string) (ModelInfo, bool) {
 func CanonicalModelID(id string) (string, bool) {
 	provider, model, found := strings.Cut(id, "/")
 	if found {
-		known := id == ModelOffline || (model != "" && (provider == "anthropic" || provider == "openai" || provider == "google"))
+		known := id == ModelOffline || (model != "" && (provider == "anthropic" || provider == "openai" ||
+			provider == "google"))
 		return id, known
 	}
 	switch {

@@ -27,9 +27,8 @@ func TestTriggersAreCheckedByTheTable(t *testing.T) {
 			[]string{"/filter/webhook_ids/1"},
 		},
 		"a webhook's key that is unknown": {
-			`{"provider": "webhook", "event": "received", "filter": {"webhook_ids": "ci", "payloads": {}}}`, []string{
-				"/filter/webhook_ids", "/filter/payloads",
-			},
+			`{"provider": "webhook", "event": "received", "filter": {"webhook_ids": "ci", "payloads": {}}}`,
+			[]string{"/filter/webhook_ids", "/filter/payloads"},
 		},
 		"webhooks as a matcher": {
 			`{"provider": "webhook", "event": "received", "filter": {"webhook_ids": {"in": ["ci"], "not_in": ["x"]}}}`, nil,

@@ -212,9 +212,8 @@ func TestThePagesNeedNoScriptAndNobodyElse(t *testing.T) {
 		if found := forbidden.FindString(page); found != "" {
 			t.Errorf("%s has %q", path, found)
 		}
-		if !strings.Contains(
-			page, `<html lang="en">`,
-		) || !strings.Contains(page, `<main id="main"`) || strings.Count(page, "<h1>") != 1 {
+		if !strings.Contains(page, `<html lang="en">`) || !strings.Contains(page, `<main id="main"`) ||
+			strings.Count(page, "<h1>") != 1 {
 			t.Errorf("%s lacks what a screen reader needs", path)
 		}
 	}
@@ -243,9 +242,8 @@ func TestTheJSONFormIsTheSameDocument(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("openapi.json (-yaml +json):\n%s", diff)
 	}
-	if strings.Index(text, `"openapi"`) > strings.Index(text, `"info"`) || strings.Index(text, `"paths"`) > strings.Index(
-		text, `"components"`,
-	) {
+	if strings.Index(text, `"openapi"`) > strings.Index(text, `"info"`) ||
+		strings.Index(text, `"paths"`) > strings.Index(text, `"components"`) {
 		t.Error("the order of the document is lost")
 	}
 }

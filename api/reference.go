@@ -213,9 +213,8 @@ func (b referenceBuilder) property(name string, s tree) field {
 	}
 	return field{
 		Name: name, Type: b.typeOf(s), Facts: facts(s),
-		Deprecated: target.at("deprecated").text() == "true", Description: inline(
-			strings.Join(strings.Fields(description), " "),
-		),
+		Deprecated:  target.at("deprecated").text() == "true",
+		Description: inline(strings.Join(strings.Fields(description), " ")),
 	}
 }
 

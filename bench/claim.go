@@ -63,9 +63,8 @@ func (b *bench) reportClaim(l *lane, echoed []time.Duration) {
 	}{{"p50", .5}, {"p99", .99}} {
 		whole, bare := quantile(l.whole, q.q), quantile(echoed, q.q)
 		b.out.row(row{
-			what: l.name + "  from the request, " + q.what, penstock: millis(whole), bare: millis(bare), ratio: ratio(
-				float64(whole), float64(bare),
-			),
+			what: l.name + "  from the request, " + q.what, penstock: millis(whole), bare: millis(bare),
+			ratio: ratio(float64(whole), float64(bare)),
 		})
 	}
 	after := quantile(l.after, .5)

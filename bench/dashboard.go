@@ -160,10 +160,9 @@ type firstLoad struct {
 
 func (b *bench) reportLoad(engine string, got firstLoad) {
 	b.out.row(row{
-		what: fmt.Sprintf(
-			"script of Runs, gzipped, in %d files", got.Files,
-		), penstock: fmt.Sprintf("%.1f KB", float64(got.Bytes)/1e3),
-		aim: below(float64(got.Bytes), 250e3, "< 250 KB"),
+		what:     fmt.Sprintf("script of Runs, gzipped, in %d files", got.Files),
+		penstock: fmt.Sprintf("%.1f KB", float64(got.Bytes)/1e3),
+		aim:      below(float64(got.Bytes), 250e3, "< 250 KB"),
 	})
 	r := sideBySide(engine+"  Runs interactive, 4x slower CPU, p50", got.Interactive, got.Bare, .5)
 	r.aim = below(float64(got.Interactive.quantile(.5)), 1500e6, "< 1.5 s")

@@ -95,9 +95,8 @@ func TestWorkOfASecond(t *testing.T) {
 	for n := range seconds * workEvents {
 		d := w.next()
 		got[d.Type]++
-		if d.Type != penstock.EventUsage && d.Type != penstock.EventMessage && d.Type != penstock.EventActionResult && !bytes.Contains(
-			d.Data, []byte(mark+strconv.Itoa(n)),
-		) {
+		if d.Type != penstock.EventUsage && d.Type != penstock.EventMessage && d.Type != penstock.EventActionResult &&
+			!bytes.Contains(d.Data, []byte(mark+strconv.Itoa(n))) {
 			t.Errorf("event %d does not hold its number: %s", n, d.Data)
 		}
 	}

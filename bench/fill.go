@@ -195,9 +195,8 @@ func openFor(engine, database string) (*sql.DB, error) {
 	}
 	db, err := sql.Open(
 		"sqlite",
-		"file:"+strings.TrimPrefix(
-			database, "sqlite://",
-		)+"?_pragma=synchronous(OFF)&_pragma=cache_size(-200000)&_pragma=busy_timeout(10000)",
+		"file:"+strings.TrimPrefix(database, "sqlite://")+
+			"?_pragma=synchronous(OFF)&_pragma=cache_size(-200000)&_pragma=busy_timeout(10000)",
 	)
 	if err == nil {
 		db.SetMaxOpenConns(1)

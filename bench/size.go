@@ -51,9 +51,8 @@ func printSizes(w io.Writer, path string) error {
 		}
 	}
 	for _, s := range symbols {
-		if int(s.Section) >= len(
-			file.Sections,
-		) || elf.ST_TYPE(s.Info) != elf.STT_FUNC && elf.ST_TYPE(s.Info) != elf.STT_OBJECT {
+		if int(s.Section) >= len(file.Sections) ||
+			elf.ST_TYPE(s.Info) != elf.STT_FUNC && elf.ST_TYPE(s.Info) != elf.STT_OBJECT {
 			continue
 		}
 		section := file.Sections[s.Section]
@@ -76,9 +75,8 @@ func moduleOf(symbol string, modules []string) string {
 	symbol = strings.ReplaceAll(symbol, "%2e", ".")
 	best := ""
 	for _, m := range modules {
-		if rest, ok := strings.CutPrefix(
-			symbol, m,
-		); ok && (rest == "" || rest[0] == '/' || rest[0] == '.') && len(m) > len(best) {
+		if rest, ok := strings.CutPrefix(symbol, m); ok && (rest == "" || rest[0] == '/' ||
+			rest[0] == '.') && len(m) > len(best) {
 			best = m
 		}
 	}

@@ -60,9 +60,8 @@ func (w *world) follow(t *testing.T, folder string, shows []string) {
 	for _, block := range regexp.MustCompile("(?s)\n```sh\n(.*?)```\n").FindAllSubmatch(readme, -1) {
 		commands.Write(block[1])
 	}
-	if prose := strings.ReplaceAll(
-		string(readme), commands.String(), "",
-	); commands.Len() == 0 || strings.Contains(prose, "    penstock ") {
+	if prose := strings.ReplaceAll(string(readme), commands.String(), ""); commands.Len() == 0 ||
+		strings.Contains(prose, "    penstock ") {
 		t.Fatal("the README has no commands, or some of them in a block that is not ```sh")
 	}
 	shell := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", commands.String())
@@ -175,15 +174,15 @@ func (w *world) wantRun(t *testing.T, f penstock.Factory, folder string, want st
 		t.Fatalf("the webhook %s has started %d runs, want 1", want.webhook, len(runs))
 	}
 	run := w.succeeds(t, runs[0].ID)
-	if run.Executor == nil || run.Executor.DisplayName != want.agent || run.Source != penstock.SourceWebhook || run.FactoryUID != f.UID {
+	if run.Executor == nil || run.Executor.DisplayName != want.agent || run.Source != penstock.SourceWebhook ||
+		run.FactoryUID != f.UID {
 		t.Errorf(
 			"got a run of %+v from %s in factory %s, want one of %s from WEBHOOK in %s", run.Executor, run.Source,
 			run.FactoryUID, want.agent, f.UID,
 		)
 	}
-	if run.Metadata["automation_id"] != a.UID || !strings.HasPrefix(run.Prompt, a.Prompt+"\n") || !strings.Contains(
-		run.Prompt, "event-payload.json",
-	) {
+	if run.Metadata["automation_id"] != a.UID || !strings.HasPrefix(run.Prompt, a.Prompt+"\n") ||
+		!strings.Contains(run.Prompt, "event-payload.json") {
 		t.Errorf(
 			"got the prompt %q of the automation %s, want that of %s and the envelope", run.Prompt,
 			run.Metadata["automation_id"], want.automation,
@@ -257,9 +256,8 @@ func (w *world) wantNightly(t *testing.T, f penstock.Factory) {
 		t.Fatal(err)
 	}
 	next := a.Triggers[0].Schedule.NextRun
-	if at := next.Std().In(berlin); at.Format(
-		"15:04",
-	) != "02:30" || at.Weekday() == time.Saturday || at.Weekday() == time.Sunday {
+	if at := next.Std().In(berlin); at.Format("15:04") != "02:30" || at.Weekday() == time.Saturday ||
+		at.Weekday() == time.Sunday {
 		t.Errorf("the next run is at %s, want 02:30 of a working day", at)
 	}
 	mine := url.Values{"automation_id": {a.UID}}
@@ -287,9 +285,8 @@ func (w *world) wantNightly(t *testing.T, f penstock.Factory) {
 	dispatched := slices.DeleteFunc(
 		w.runs(t, url.Values{"factory_uid": {f.UID}}), func(r penstock.Run) bool { return r.ID == run.ID },
 	)
-	if len(dispatched) != 1 || dispatched[0].Executor.DisplayName != "auditor" || !strings.Contains(
-		dispatched[0].Prompt, "Audit the dependencies once",
-	) {
+	if len(dispatched) != 1 || dispatched[0].Executor.DisplayName != "auditor" ||
+		!strings.Contains(dispatched[0].Prompt, "Audit the dependencies once") {
 		t.Errorf("got %d runs beside the one by the clock, want that which the README dispatches", len(dispatched))
 	}
 }

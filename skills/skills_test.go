@@ -29,7 +29,8 @@ func TestCatalogue(t *testing.T) {
 		if s.Shipped {
 			there = append(there, s.ID)
 		}
-		if s.Purpose == "" || s.Shipped != (s.Reason == "") || s.Shipped != (s.Description != "") || s.Shipped != (s.BasePrompt != "") {
+		if s.Purpose == "" || s.Shipped != (s.Reason == "") || s.Shipped != (s.Description != "") ||
+			s.Shipped != (s.BasePrompt != "") {
 			t.Errorf("got %+v, want a purpose, and either a reason or a skill", s)
 		}
 	}

@@ -63,9 +63,8 @@ func TestAFileIsNotSentTwice(t *testing.T) {
 	t.Parallel()
 	h := built()
 	tag := ask(t, h, "GET", "/assets/a-1.js").Header().Get("ETag")
-	if got := ask(
-		t, h, "GET", "/assets/a-1.js", "If-None-Match", tag,
-	); got.Code != http.StatusNotModified || got.Body.Len() > 0 {
+	if got := ask(t, h, "GET", "/assets/a-1.js", "If-None-Match", tag); got.Code != http.StatusNotModified ||
+		got.Body.Len() > 0 {
 		t.Errorf("got %d with %d bytes, want 304 without", got.Code, got.Body.Len())
 	}
 }
@@ -116,9 +115,8 @@ func TestWithoutADashboardAPageSaysHowToGetIt(t *testing.T) {
 func TestHeadHasNoBody(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/", "/assets/a-1.js"} {
-		if got := ask(
-			t, built(), "HEAD", path,
-		); got.Code != 200 || got.Body.Len() > 0 || got.Header().Get("Content-Length") == "" {
+		if got := ask(t, built(), "HEAD", path); got.Code != 200 || got.Body.Len() > 0 ||
+			got.Header().Get("Content-Length") == "" {
 			t.Errorf(
 				"%s: got %d with %d bytes, Content-Length %q", path, got.Code, got.Body.Len(), got.Header().Get("Content-Length"),
 			)

@@ -218,9 +218,8 @@ func (f *automationFields) triggers(std *stdio) ([]penstock.Trigger, error) {
 	}
 	if f.Cron != "" {
 		list = append(list, penstock.Trigger{
-			Provider: penstock.ProviderSchedule, Event: penstock.EventCronFired, Schedule: &penstock.CronTrigger{
-				Cron: f.Cron, Timezone: f.Timezone,
-			},
+			Provider: penstock.ProviderSchedule, Event: penstock.EventCronFired,
+			Schedule: &penstock.CronTrigger{Cron: f.Cron, Timezone: f.Timezone},
 		})
 	}
 	return list, nil

@@ -39,7 +39,8 @@ func cleanLine(s string) string {
 // harmful reports whether a terminal may do something else than show r.
 func harmful(r rune) bool {
 	return unicode.IsControl(r) || // C0, DEL, C1
-		r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\u200e' || r == '\u200f' || r == '\u061c' || // direction
+		r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\u200e' || r == '\u200f' ||
+		r == '\u061c' || // direction
 		r == '\u2028' || r == '\u2029'
 }
 

@@ -49,9 +49,8 @@ func TestCleanTextProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(hostile.Draw(t, "text"), "")
 		got := cleanText(text)
-		if !utf8.ValidString(got) || strings.ContainsFunc(
-			got, func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || r == '\u202e') },
-		) {
+		if !utf8.ValidString(got) ||
+			strings.ContainsFunc(got, func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || r == '\u202e') }) {
 			t.Fatalf("got %q of %q", got, text)
 		}
 		if again := cleanText(got); again != got {

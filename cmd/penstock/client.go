@@ -61,7 +61,8 @@ func (c *connection) dial(ctx context.Context, std *stdio) (*client, error) {
 func checkServer(ctx context.Context, address string, trusted []netip.Prefix) (*url.URL, error) {
 	address = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(address, "/"), "/api/v1"), "/")
 	base, err := url.Parse(address)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.User != nil {
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" ||
+		base.User != nil {
 		return nil, exitf(exitUsage, "--server %q is not an address such as https://penstock.example.com", address)
 	}
 	if base.Scheme == "https" {
@@ -108,9 +109,8 @@ const (
 // never lets a redirect turn a write into a read.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	first := via[0]
-	if first.Method != http.MethodGet || len(
-		via,
-	) > 5 || via[len(via)-1].URL.Scheme == "https" && next.URL.Scheme != "https" {
+	if first.Method != http.MethodGet || len(via) > 5 ||
+		via[len(via)-1].URL.Scheme == "https" && next.URL.Scheme != "https" {
 		return http.ErrUseLastResponse
 	}
 	if next.URL.Host != first.URL.Host {

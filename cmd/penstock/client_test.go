@@ -120,7 +120,8 @@ func TestRefusals(t *testing.T) {
 			answers(
 				400, fmt.Sprintf(problem, "invalid_request", "Invalid request", 400, "/prompt is missing", ""),
 				"X-Request-Id: req-1",
-			), 1,
+			),
+			1,
 			65, "penstock: Invalid request: /prompt is missing (invalid_request, request req-1)\n",
 		},
 		"every bad field is named": {
@@ -129,7 +130,8 @@ func TestRefusals(t *testing.T) {
 				fmt.Sprintf(
 					problem, "invalid_request", "Invalid request", 400, "two", `,"errors":[{"pointer":"/title","detail":"too long"}]`,
 				),
-			), 1,
+			),
+			1,
 			65, "\n  --title too long",
 		},
 		"a bad key": {

@@ -151,11 +151,8 @@ func (t typed) value(name string) string {
 func (t typed) factory(ctx context.Context, c *client) string {
 	called, factories := t.value("factory"), c.things(ctx, listings["factory"].path, "factories")
 	for _, f := range factories {
-		if called == "" && len(factories) == 1 || called != "" && (f.UID == called || strings.EqualFold(
-			f.Name, called,
-		) || strings.EqualFold(
-			f.Alias, called,
-		)) {
+		if called == "" && len(factories) == 1 || called != "" && (f.UID == called || strings.EqualFold(f.Name, called) ||
+			strings.EqualFold(f.Alias, called)) {
 			return f.UID
 		}
 	}

@@ -63,9 +63,8 @@ func (f *folderOfFactory) send(ctx context.Context, std *stdio, in *factoryCmds,
 		called = d.Factory.Name
 	}
 	uid, err := c.factoryUID(ctx, called)
-	if refused, ok := errors.AsType[*exitError](
-		err,
-	); ok && refused.code == exitRefused && f.Factory == "" && f.Base == nil {
+	if refused, ok := errors.AsType[*exitError](err); ok && refused.code == exitRefused && f.Factory == "" &&
+		f.Base == nil {
 		return f.create(ctx, c, files, d, local, dry)
 	}
 	if err != nil {

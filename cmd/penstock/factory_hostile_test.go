@@ -91,9 +91,8 @@ func hostileTrees() map[string]struct {
 		"many names": {
 			smallTree(
 				"automations/a.md",
-				"---\ntriggers: [{provider: webhook, event: received, filter: {webhook_ids: ["+strings.Repeat(
-					"x,", 70_000,
-				)+"]}}]\n---\nx\n",
+				"---\ntriggers: [{provider: webhook, event: received, filter: {webhook_ids: ["+strings.Repeat("x,", 70_000)+
+					"]}}]\n---\nx\n",
 			),
 			"automations/a.md:2:",
 		},
@@ -175,9 +174,8 @@ func wantFindings(t *testing.T, folder, want string) []called {
 	}
 	fromJSON(t, asJSON.out, &verdict)
 	count := func(text string) int { return strings.Count(text, "\n") }
-	if verdict.Valid != (want == "") || len(
-		verdict.Diagnostics,
-	) != count(text.out) || count(text.out) != count(github.out) {
+	if verdict.Valid != (want == "") || len(verdict.Diagnostics) != count(text.out) ||
+		count(text.out) != count(github.out) {
 		t.Errorf(
 			"got %t and %d findings as JSON, %d as text, %d for GitHub", verdict.Valid, len(verdict.Diagnostics),
 			count(text.out), count(github.out),
@@ -264,9 +262,8 @@ func TestServerTakesWhateverFiles(t *testing.T) {
 		if diff := cmp.Diff(verdict.Diagnostics, refused.Diagnostics); diff != "" {
 			t.Errorf("%s: one is told another thing where it is applied (-validated +applied):\n%.2000s", name, diff)
 		}
-		if len(verdict.Diagnostics) == 0 || !strings.HasPrefix(
-			position(verdict.Diagnostics[0])+" "+verdict.Diagnostics[0].Message, tree.want,
-		) {
+		if len(verdict.Diagnostics) == 0 ||
+			!strings.HasPrefix(position(verdict.Diagnostics[0])+" "+verdict.Diagnostics[0].Message, tree.want) {
 			t.Errorf("%s: got %.300v, want %s first", name, verdict.Diagnostics, tree.want)
 		}
 	}

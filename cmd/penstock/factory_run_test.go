@@ -65,7 +65,8 @@ func TestFactoryGrantsSecretsAndSkillsToItsRuns(t *testing.T) {
 			)
 		}
 		automation := func(agent, more, prompt string) string {
-			return "---\nagent: " + agent + "\n" + more + "triggers: [{provider: webhook, event: received, filter: {webhook_ids: [ci]}}]\n---\n" + prompt + "\n"
+			return "---\nagent: " + agent + "\n" + more +
+				"triggers: [{provider: webhook, event: received, filter: {webhook_ids: [ci]}}]\n---\n" + prompt + "\n"
 		}
 		look := "demo: run env | sort; echo E${#EVERY} D${#DEPLOY} B${#BILLING}; ls .penstock/skills\ndemo: read_skill deploy"
 		var f penstock.Factory
@@ -90,9 +91,8 @@ func TestFactoryGrantsSecretsAndSkillsToItsRuns(t *testing.T) {
 		}
 		runs := h.runs(hooks.Webhooks[0])
 		want := map[string][]string{
-			"leads": {"E14 D15 B0", "Deploy with care."}, "counts": {
-				"E14 D0 B16", "Clerks do not deploy.",
-			}, "trusts-none": {"E14 D0 B0", "Clerks do not deploy."},
+			"leads": {"E14 D15 B0", "Deploy with care."}, "counts": {"E14 D0 B16", "Clerks do not deploy."},
+			"trusts-none": {"E14 D0 B0", "Clerks do not deploy."},
 		}
 		if len(runs) != len(want) {
 			t.Fatalf("got %d runs, want %d", len(runs), len(want))
@@ -131,9 +131,8 @@ func TestBundledSkillsWork(t *testing.T) {
 			"prompt": "demo: run \"$PENSTOCK_CLI\" factory validate .penstock/skills/factory-files/example\ndemo: read_skill factory-files",
 		})
 		want := &penstock.Skill{Name: "factory-files", BundledID: "factory-files"}
-		if want.Description = run.Skill.Description; cmp.Diff(
-			want, run.Skill,
-		) != "" || run.Config.Name != "factory-files" || want.Description == "" {
+		if want.Description = run.Skill.Description; cmp.Diff(want, run.Skill) != "" || run.Config.Name != "factory-files" ||
+			want.Description == "" {
 			t.Errorf("the run %q came from %+v", run.Config.Name, run.Skill)
 		}
 		records := h.records(run)
@@ -189,7 +188,8 @@ func TestWorkerElsewhereGetsWhatTheFactoryGives(t *testing.T) {
 		return created.ID
 	}
 	h.ask(http.MethodGet, "/agent/runs/"+start(map[string]any{"runner_id": "other"}), nil, http.StatusOK, &run)
-	if want := "Waiting: no connected worker has the platform linux/" + other + ` of the runner "other".`; run.State != penstock.StateQueued || run.StatusMessage.Message != want {
+	if want := "Waiting: no connected worker has the platform linux/" + other +
+		` of the runner "other".`; run.State != penstock.StateQueued || run.StatusMessage.Message != want {
 		t.Errorf("a run for another machine is %s: %+v, want %s", run.State, run.StatusMessage, want)
 	}
 	id := start(nil)
@@ -318,9 +318,8 @@ func TestSkillsOfRepositoriesAreListed(t *testing.T) {
 						text = v.ID + " !"
 					}
 					got[item.Name] = append(got[item.Name], text)
-					if v.Error == "" && (v.BasePrompt == "" || v.Source.Owner != "acme" || v.Source.Name != "app" || len(
-						v.Environments,
-					) != 1 || v.Environments[0].UID != e.UID) {
+					if v.Error == "" && (v.BasePrompt == "" || v.Source.Owner != "acme" || v.Source.Name != "app" ||
+						len(v.Environments) != 1 || v.Environments[0].UID != e.UID) {
 						t.Errorf("got %+v", v)
 					}
 				}
@@ -346,9 +345,8 @@ func TestSkillsOfRepositoriesAreListed(t *testing.T) {
 		}
 		for _, bad := range []string{"repo=app", "sort_by=age", "include_malformed_skills=perhaps", "refresh=2"} {
 			name, _, _ := strings.Cut(bad, "=")
-			if got := send(
-				t, h.Server, http.MethodGet, "/agent?"+bad, "",
-			); got.status != http.StatusBadRequest || !strings.Contains(string(got.body), name) {
+			if got := send(t, h.Server, http.MethodGet, "/agent?"+bad, ""); got.status != http.StatusBadRequest ||
+				!strings.Contains(string(got.body), name) {
 				t.Errorf("%s: got %d %s", bad, got.status, got.body)
 			}
 		}

@@ -39,9 +39,8 @@ func TestFactoryValidate(t *testing.T) {
 
 	got = call(t, nil, "factory", "validate", "--format", "github", folder)
 	got.want(t, 1, "")
-	if want := "::error file=" + folder + "/agents/foreman/agent.md,line=2,col=1::FF_UNKNOWN_FIELD unknown key"; !strings.HasPrefix(
-		got.out, want,
-	) {
+	if want := "::error file=" + folder +
+		"/agents/foreman/agent.md,line=2,col=1::FF_UNKNOWN_FIELD unknown key"; !strings.HasPrefix(got.out, want) {
 		t.Errorf("got\n%s", got.out)
 	}
 
@@ -54,7 +53,8 @@ func TestFactoryValidate(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &answer); err != nil {
 		t.Fatal(err)
 	}
-	if first := answer.Diagnostics[0]; answer.Valid || first.Path != "agents/foreman/agent.md" || first.Nearest != "agentType" {
+	if first := answer.Diagnostics[0]; answer.Valid || first.Path != "agents/foreman/agent.md" ||
+		first.Nearest != "agentType" {
 		t.Errorf("got %+v", answer)
 	}
 

@@ -57,9 +57,8 @@ func createRun(t *testing.T, s *testkit.Server, prompt string) (id string, ok bo
 	}
 	got := send(t, s, http.MethodPost, "/agent/runs", string(body))
 	if got.status == http.StatusServiceUnavailable {
-		if got.header.Get("Retry-After") == "" || got.header.Get("X-Should-Retry") != "true" || !bytes.Contains(
-			got.body, []byte(penstock.CodeUnavailable),
-		) {
+		if got.header.Get("Retry-After") == "" || got.header.Get("X-Should-Retry") != "true" ||
+			!bytes.Contains(got.body, []byte(penstock.CodeUnavailable)) {
 			t.Errorf("the 503 does not say when to come again: %v %s", got.header, got.body)
 		}
 		return "", false
@@ -116,9 +115,8 @@ func sleepers(t *testing.T, base int, n int) map[int]int {
 	for _, path := range paths {
 		line, _ := os.ReadFile(path) // it may have ended
 		var seconds int
-		if _, err := fmt.Sscanf(
-			strings.ReplaceAll(string(line), "\x00", " "), "sleep %d", &seconds,
-		); err == nil && seconds >= base && seconds < base+n {
+		if _, err := fmt.Sscanf(strings.ReplaceAll(string(line), "\x00", " "), "sleep %d", &seconds); err == nil &&
+			seconds >= base && seconds < base+n {
 			found[seconds-base]++
 		}
 	}
@@ -267,9 +265,8 @@ func TestFullDiskSQLite(t *testing.T) {
 	t.Parallel()
 	dir, grow := smallDisk(t, "6m")
 	s := testkit.Serve(t, testkit.ServeOptions{
-		Database: "sqlite://" + filepath.Join(dir, "penstock.db"), Args: []string{
-			"--no-worker", "--limit-requests-per-minute", "0",
-		},
+		Database: "sqlite://" + filepath.Join(dir, "penstock.db"),
+		Args:     []string{"--no-worker", "--limit-requests-per-minute", "0"},
 	})
 	outlives(t, s, grow)
 }
@@ -355,9 +352,8 @@ func TestReadOnlySQLite(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := testkit.Serve(t, testkit.ServeOptions{
-		Database: "sqlite://" + filepath.Join(dir, "penstock.db"), Args: []string{
-			"--no-worker", "--limit-requests-per-minute", "0",
-		},
+		Database: "sqlite://" + filepath.Join(dir, "penstock.db"),
+		Args:     []string{"--no-worker", "--limit-requests-per-minute", "0"},
 	})
 	immutable := func(change string) error {
 		for _, file := range []string{"penstock.db", "penstock.db-wal"} {

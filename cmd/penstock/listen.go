@@ -63,9 +63,8 @@ func (l *listening) checkAddress() error {
 		return nil
 	}
 	u, err := url.Parse(l.PublicURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(
-		u.Path, "/",
-	) != "" || u.RawQuery != "" || u.User != nil {
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" ||
+		u.RawQuery != "" || u.User != nil {
 		return exitf(exitUsage, "--public-url %q is not an address such as https://penstock.example.com", l.PublicURL)
 	}
 	return nil

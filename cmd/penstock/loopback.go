@@ -112,7 +112,6 @@ func listenOnBoth(ctx context.Context, hosts []string, port string, either bool)
 // isAbsent reports whether an error says that this machine does not have the
 // address: no IPv6 at all, or none on loopback.
 func isAbsent(err error) bool {
-	return errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) || errors.Is(
-		err, syscall.EPROTONOSUPPORT,
-	)
+	return errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) ||
+		errors.Is(err, syscall.EPROTONOSUPPORT)
 }

@@ -174,7 +174,8 @@ func TestHelpHidesWhatIsNotForPeople(t *testing.T) {
 
 func TestAgentWithoutVerbSpeaksACP(t *testing.T) {
 	t.Parallel()
-	request := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}` + "\n"
+	request := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}` +
+		"\n"
 	for _, args := range [][]string{{"agent"}, {"agent", "acp"}} {
 		callWith(t, request, nil, args...).want(t, 0, `"protocolVersion":1`)
 	}

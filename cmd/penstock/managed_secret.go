@@ -170,7 +170,8 @@ type secretSetCmd struct {
 }
 
 func (cmd *secretSetCmd) Help() string {
-	return valueHelp + " Runs get it from their next execution on; an execution that has begun goes on with what it was given."
+	return valueHelp +
+		" Runs get it from their next execution on; an execution that has begun goes on with what it was given."
 }
 
 func (cmd *secretSetCmd) Run(ctx context.Context, std *stdio, in *secretCmds) error {

@@ -21,9 +21,8 @@ func TestRunWaitsForAWorkerWithTheProvider(t *testing.T) {
 		env := client(s)
 		id := startRun(t, env, "Fix the login", "--model", "openai/gpt-test")
 		testkit.Eventually(t, patience, func() error {
-			if run := getRun(t, env, id); run.StatusMessage == nil || !strings.Contains(
-				run.StatusMessage.Message, "OPENAI_API_KEY",
-			) {
+			if run := getRun(t, env, id); run.StatusMessage == nil ||
+				!strings.Contains(run.StatusMessage.Message, "OPENAI_API_KEY") {
 				return fmt.Errorf("the run is %s, %+v", run.State, run.StatusMessage)
 			}
 			return nil
@@ -55,14 +54,12 @@ func TestUnknownModelsAreWarnedOf(t *testing.T) {
 	env := client(s)
 	got := call(t, env, "run", "create", "--model", "claud-opus-5-5", "Fix the login")
 	got.want(t, 0)
-	if want := `warning: unknown model "claud-opus-5-5"`; !strings.Contains(got.err, want) || strings.Contains(
-		got.out, "warning",
-	) {
+	if want := `warning: unknown model "claud-opus-5-5"`; !strings.Contains(got.err, want) ||
+		strings.Contains(got.out, "warning") {
 		t.Errorf("got %q and %q, want %s", got.out, got.err, want)
 	}
-	if got := call(
-		t, env, "run", "create", "--model", "gpt-9", "Fix the login",
-	); got.code != 0 || strings.Contains(got.err, "warning") {
+	if got := call(t, env, "run", "create", "--model", "gpt-9", "Fix the login"); got.code != 0 ||
+		strings.Contains(got.err, "warning") {
 		t.Errorf("got %+v", got)
 	}
 	folder := t.TempDir()

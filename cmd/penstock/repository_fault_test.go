@@ -76,15 +76,15 @@ func TestRepositoryCommitsThatCannotBeApplied(t *testing.T) {
 		for _, found := range d.Diagnostics {
 			text += fmt.Sprintf("\n%s %s %s", found.Path, found.Code, found.Message)
 		}
-		if d.Status != penstock.DefinitionInvalid || d.Commit != first || d.Revision != 1 || d.Rejected != w.repository.Git(
-			"rev-parse", "HEAD",
-		) || !strings.Contains(text, tt.want) || d.Detail == "" {
+		if d.Status != penstock.DefinitionInvalid || d.Commit != first || d.Revision != 1 ||
+			d.Rejected != w.repository.Git("rev-parse", "HEAD") || !strings.Contains(text, tt.want) || d.Detail == "" {
 			t.Errorf("%s: got %+v, want it rejected for %q", name, d, tt.want)
 		}
 	}
 	w.startsARun()
 	w.repository.Commit("Repent", good)
-	if d := w.sync().Definition; d.Status != penstock.DefinitionApplied || d.Revision != 1 || d.Detail != "" || d.Rejected != "" {
+	if d := w.sync().Definition; d.Status != penstock.DefinitionApplied || d.Revision != 1 || d.Detail != "" ||
+		d.Rejected != "" {
 		t.Errorf("after all of that: %+v", d)
 	}
 }
@@ -318,9 +318,8 @@ func TestRepositoryIsReadWhileTheServerEnds(t *testing.T) {
 			}
 		}
 		for _, mirror := range w.mirrors() {
-			if config, err := os.ReadFile(
-				filepath.Join(mirror, "config"),
-			); err == nil && strings.Contains(string(config), gitToken) {
+			if config, err := os.ReadFile(filepath.Join(mirror, "config")); err == nil &&
+				strings.Contains(string(config), gitToken) {
 				t.Errorf("a mirror keeps the credential: %s", config)
 			}
 		}

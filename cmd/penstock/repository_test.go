@@ -23,7 +23,8 @@ func TestRepositoryDefinesAFactory(t *testing.T) {
 		w := serveTracked(t, testkit.ServeOptions{Database: database, Args: polled})
 		first := w.repository.Commit("Begin", acmeFiles())
 		f := w.track(map[string]string{"url": w.repository.URL()})
-		if d := f.Definition; d.Status != penstock.DefinitionApplied || d.Commit != first || d.Revision != 1 || f.Name != "tracked" || f.ForemanUID == "" || d.CheckedAt == 0 {
+		if d := f.Definition; d.Status != penstock.DefinitionApplied || d.Commit != first || d.Revision != 1 ||
+			f.Name != "tracked" || f.ForemanUID == "" || d.CheckedAt == 0 {
 			t.Fatalf("after the first commit: %+v", f)
 		}
 		w.startsARun()
@@ -45,9 +46,8 @@ func TestRepositoryDefinesAFactory(t *testing.T) {
 			"a rejection", func(f penstock.Factory) bool { return f.Definition.Status == penstock.DefinitionInvalid },
 		)
 		d := f.Definition
-		if d.Commit != second || d.Rejected != broken || d.Revision != 2 || len(
-			d.Diagnostics,
-		) != 1 || d.Diagnostics[0].Path != "webhooks/ci.yaml" ||
+		if d.Commit != second || d.Rejected != broken || d.Revision != 2 || len(d.Diagnostics) != 1 ||
+			d.Diagnostics[0].Path != "webhooks/ci.yaml" ||
 			d.Diagnostics[0].Line != 1 || d.Diagnostics[0].Nearest != "" || !strings.Contains(d.Detail, "CI_TOKN") {
 			t.Errorf("after a commit with an error: %+v", d)
 		}
@@ -75,7 +75,8 @@ func TestRepositoryDefinesAFactory(t *testing.T) {
 			t.Errorf("results of the commits (-want +got):\n%s", diff)
 		}
 		history := w.history()
-		if c := history[3]; c.Commit.ID != second || c.Commit.Message != "Lead better" || c.Commit.Author != "Ada Brandt <ada@example.com>" || c.Revision != 2 ||
+		if c := history[3]; c.Commit.ID != second || c.Commit.Message != "Lead better" ||
+			c.Commit.Author != "Ada Brandt <ada@example.com>" || c.Revision != 2 ||
 			len(c.Changed) != 1 || !strings.Contains(c.Diff, "+Lead them.") || c.Commit.CommittedAt == 0 {
 			t.Errorf("the second commit in the history: %+v %+v", c, c.Commit)
 		}
@@ -109,9 +110,8 @@ func TestRepositoryBranchFolderAndMove(t *testing.T) {
 		map[string]any{"repository": map[string]string{"url": w.repository.URL(), "branch": "live"}}, http.StatusOK, &moved,
 	)
 	f = w.sync()
-	if f.Definition.Status != penstock.DefinitionInvalid || f.Definition.Commit != live || !strings.Contains(
-		fmt.Sprint(f.Definition.Diagnostics), "src/main.go",
-	) {
+	if f.Definition.Status != penstock.DefinitionInvalid || f.Definition.Commit != live ||
+		!strings.Contains(fmt.Sprint(f.Definition.Diagnostics), "src/main.go") {
 		t.Errorf("at the top of the repository: %+v", f.Definition)
 	}
 	w.ask(
@@ -119,9 +119,8 @@ func TestRepositoryBranchFolderAndMove(t *testing.T) {
 		map[string]any{"repository": map[string]string{"url": w.repository.URL(), "path": "ops/elsewhere", "branch": "live"}},
 		http.StatusOK, nil,
 	)
-	if f = w.sync(); f.Definition.Status != penstock.DefinitionInvalid || !strings.Contains(
-		f.Definition.Detail, `no folder "ops/elsewhere"`,
-	) {
+	if f = w.sync(); f.Definition.Status != penstock.DefinitionInvalid ||
+		!strings.Contains(f.Definition.Detail, `no folder "ops/elsewhere"`) {
 		t.Errorf("in a folder that is not there: %+v", f.Definition)
 	}
 	// Without a branch it is the default one, wherever that is by now.
@@ -296,7 +295,8 @@ func TestRepositoryIsReadWhenAPushIsDelivered(t *testing.T) {
 		); got.status != http.StatusUnauthorized {
 			t.Errorf("a forged push: got %d", got.status)
 		}
-		if f := w.get(); f.Definition.CheckedAt != before.Definition.CheckedAt || f.Definition.Status != penstock.DefinitionApplied {
+		if f := w.get(); f.Definition.CheckedAt != before.Definition.CheckedAt ||
+			f.Definition.Status != penstock.DefinitionApplied {
 			t.Errorf("something else than a push to the branch had the repository looked at: %+v", f.Definition)
 		}
 		push("refs/heads/main", "push")

@@ -125,7 +125,8 @@ func (w *tracked) eventually(what string, check func(penstock.Factory) bool) pen
 func (w *tracked) applied(commit string) penstock.Factory {
 	w.t.Helper()
 	return w.eventually("commit "+commit, func(f penstock.Factory) bool {
-		return f.Definition.Status == penstock.DefinitionApplied && f.Definition.Commit == commit && f.Definition.Problem == ""
+		return f.Definition.Status == penstock.DefinitionApplied && f.Definition.Commit == commit &&
+			f.Definition.Problem == ""
 	})
 }
 

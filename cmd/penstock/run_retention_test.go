@@ -62,11 +62,8 @@ func TestOldRunsAreRemoved(t *testing.T) {
 		for _, path := range []string{over.ID, over.ID + "/timeline", over.ID + "/conversation", handled} {
 			h.ask(http.MethodGet, "/agent/runs/"+path, nil, http.StatusNotFound, nil)
 		}
-		if d := h.entry(
-			w, delivery,
-		); len(d.Runs) != 1 || d.Runs[0] != asks || len(
-			d.Matches,
-		) != 2 || !d.Matches[0].WouldTrigger || !d.Matches[1].WouldTrigger {
+		if d := h.entry(w, delivery); len(d.Runs) != 1 || d.Runs[0] != asks || len(d.Matches) != 2 ||
+			!d.Matches[0].WouldTrigger || !d.Matches[1].WouldTrigger {
 			t.Errorf("the delivery names the runs %v with the matches %+v, want the one that is left", d.Runs, d.Matches)
 		}
 		testkit.Eventually(t, patience, func() error {

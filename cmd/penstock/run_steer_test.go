@@ -62,9 +62,8 @@ func TestInterruptAndGoOnWithAFile(t *testing.T) {
 	call(t, env, "run", "logs", id).want(t, 0, "look at line 7", "note.txt")
 	call(t, env, "run", "interrupt", id).want(t, 65, "interrupt run "+id, "the run is over")
 	call(t, env, "run", "interrupt", startRun(t, env, "x", "--worker-host", "none")).want(t, 65, "nothing to interrupt")
-	if moments := timeline(t, s, id); slices.Contains(moments, "run_requeued") || !slices.Contains(
-		moments, "agent_started",
-	) {
+	if moments := timeline(t, s, id); slices.Contains(moments, "run_requeued") ||
+		!slices.Contains(moments, "agent_started") {
 		t.Errorf("the timeline is %v", moments)
 	}
 }
@@ -154,9 +153,8 @@ func TestFollowupsOfAKilledWorker(t *testing.T) {
 	happens(t, s, id, penstock.MomentUndelivered, 2)
 	call(t, env, "run", "follow-up", id, "demo: say three").want(t, 0)
 	testkit.Eventually(t, time.Minute, func() error {
-		if out := call(
-			t, env, "run", "logs", id,
-		).out; !strings.Contains(out, "three") || strings.Contains(out, "assistant one") {
+		if out := call(t, env, "run", "logs", id).out; !strings.Contains(out, "three") ||
+			strings.Contains(out, "assistant one") {
 			return fmt.Errorf("after the cancel: %s", out)
 		}
 		return nil

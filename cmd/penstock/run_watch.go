@@ -39,7 +39,8 @@ type runWaitCmd struct {
 }
 
 func (cmd *runWaitCmd) Help() string {
-	return exitHelp + " A BLOCKED run is waited for like any other, as an answer may come from elsewhere; its question is printed. Prints the last state."
+	return exitHelp +
+		" A BLOCKED run is waited for like any other, as an answer may come from elsewhere; its question is printed. Prints the last state."
 }
 
 func (cmd *runWaitCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {

@@ -231,9 +231,8 @@ func (b *back) api(cmd *serveCmd, tracer trace.TracerProvider) *httpapi.API {
 		RequestsPerMinute: cmd.LimitRequestsPerMinute, FailuresPerMinute: failuresPerMinute,
 		ValidatesPerMinute: cmd.LimitValidations,
 		TrustedProxies:     cmd.TrustedProxies, CORSOrigins: cmd.CORSOrigin,
-		Metrics: promhttp.HandlerFor(
-			b.registry, promhttp.HandlerOpts{},
-		), MetricsOpen: cmd.MetricsOpen, Registerer: b.registry, Tracer: tracer,
+		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}), MetricsOpen: cmd.MetricsOpen,
+		Registerer: b.registry, Tracer: tracer,
 	})
 }
 

@@ -269,7 +269,8 @@ func TestSecondSignalEndsItAtOnce(t *testing.T) {
 	defer conn.Close()
 	fmt.Fprint(
 		conn,
-		"POST /api/v1/agent/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key()+"\r\nContent-Type: application/json\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n",
+		"POST /api/v1/agent/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key()+
+			"\r\nContent-Type: application/json\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n",
 	)
 	if _, err := conn.Read(make([]byte, 25)); err != nil { // 100: it waits for the body
 		t.Fatal(err)

@@ -206,9 +206,8 @@ func webhookFacts(w penstock.Webhook) []fact {
 	return append(list, fact{"last 24 hours", strings.Join([]string{
 		strconv.FormatInt(c.Accepted, 10) + " accepted", strconv.FormatInt(c.Duplicate, 10) + " duplicate",
 		strconv.FormatInt(c.Rejected, 10) + " rejected", strconv.FormatInt(c.RateLimited, 10) + " rate limited",
-	}, ", ")}, fact{
-		"last delivery", moments(w.LastDeliveryAt),
-	}, fact{"created", moments(w.CreatedAt)}, fact{"changed", moments(w.UpdatedAt)})
+	}, ", ")}, fact{"last delivery", moments(w.LastDeliveryAt)}, fact{"created", moments(w.CreatedAt)},
+		fact{"changed", moments(w.UpdatedAt)})
 }
 
 func secretText(s penstock.WebhookSecret) string {

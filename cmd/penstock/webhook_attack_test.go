@@ -134,7 +134,8 @@ func TestBodiesOfDeliveries(t *testing.T) {
 			if test.header == "gzip" && newest.Reason != "content_encoding" {
 				t.Errorf("%s: got the reason %q, want content_encoding", name, newest.Reason)
 			}
-			if test.want == invalid && test.header == "" && (newest.Reason != "invalid_json" || newest.Label != "Rejected (invalid JSON)") {
+			if test.want == invalid && test.header == "" && (newest.Reason != "invalid_json" ||
+				newest.Label != "Rejected (invalid JSON)") {
 				t.Errorf("%s: got %s %q in the log", name, newest.Label, newest.Reason)
 			}
 			if want := int64(len(test.body)); newest.Size != want && test.want != large {

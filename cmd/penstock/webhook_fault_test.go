@@ -85,9 +85,8 @@ func (l *ledger) want(h *hooked, w penstock.Webhook, matches func(identity strin
 		if matches(identity) {
 			want, matching = 1, matching+1
 		}
-		if got := logged[origin].Runs; len(got) != want || len(
-			runs[origin],
-		) != want || want == 1 && got[0] != runs[origin][0] {
+		if got := logged[origin].Runs; len(got) != want || len(runs[origin]) != want ||
+			want == 1 && got[0] != runs[origin][0] {
 			h.t.Errorf("%s has the runs %v, its delivery says %v, want %d", identity, runs[origin], got, want)
 		}
 	}

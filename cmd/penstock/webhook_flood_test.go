@@ -101,7 +101,8 @@ func TestSixtyDeliveriesAMinute(t *testing.T) {
 			}
 		}
 	}
-	if status[http.StatusAccepted] != 30 || status[http.StatusBadRequest] != 15 || status[http.StatusRequestEntityTooLarge] != 15 {
+	if status[http.StatusAccepted] != 30 || status[http.StatusBadRequest] != 15 ||
+		status[http.StatusRequestEntityTooLarge] != 15 {
 		t.Fatalf("got %v for 60 deliveries, want each admitted", status)
 	}
 	got := s.post(h.url(w), bearer(w), `"one more"`)
@@ -168,10 +169,10 @@ func TestSlowSenders(t *testing.T) {
 	w, github := h.tokenHook("slow"), h.githubHook("slow-signed")
 	begun := time.Now()
 	var slow sync.WaitGroup
-	tokenHead := "POST /webhooks/w/" + w.UID + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nContent-Length: 262144\r\n\r\n"
-	githubHead := "POST /webhooks/w/" + github.UID + " HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256=" + strings.Repeat(
-		"0", 64,
-	) + "\r\nContent-Length: 262144\r\n\r\n"
+	tokenHead := "POST /webhooks/w/" + w.UID + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret +
+		"\r\nContent-Length: 262144\r\n\r\n"
+	githubHead := "POST /webhooks/w/" + github.UID + " HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256=" +
+		strings.Repeat("0", 64) + "\r\nContent-Length: 262144\r\n\r\n"
 	for i := range 400 {
 		var start string
 		switch i % 4 {

@@ -83,9 +83,8 @@ func waysToIdentify() []identified {
 			}
 			at := fmt.Sprint(time.Now().Unix())
 			return map[string]string{
-				"webhook-id": id, "webhook-timestamp": at, "webhook-signature": "v1," + base64.StdEncoding.EncodeToString(
-					hmacOf(key, id+"."+at+"."+body),
-				),
+				"webhook-id": id, "webhook-timestamp": at,
+				"webhook-signature": "v1," + base64.StdEncoding.EncodeToString(hmacOf(key, id+"."+at+"."+body)),
 			}
 		}},
 	}

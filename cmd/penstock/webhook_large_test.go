@@ -42,9 +42,8 @@ func TestSenderOfTooMuchSeesTheAnswer(t *testing.T) {
 		}
 		_ = answer.Body.Close()
 	}
-	if log := h.log(
-		w, "",
-	); len(log) != 2 || log[0].Outcome != penstock.OutcomeRejectedSize || log[1].Outcome != penstock.OutcomeRejectedSize {
+	if log := h.log(w, ""); len(log) != 2 || log[0].Outcome != penstock.OutcomeRejectedSize ||
+		log[1].Outcome != penstock.OutcomeRejectedSize {
 		t.Errorf("got the log %+v, want two that were too large", log)
 	}
 }

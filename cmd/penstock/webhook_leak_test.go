@@ -271,9 +271,8 @@ func TestWebhooksOfOthersAreNotThere(t *testing.T) {
 			},
 			{"DELETE", base, ""},
 		} {
-			if got := send(
-				t, h.Server, call.method, call.path, call.body,
-			); got.status != http.StatusNotFound || strings.Contains(string(got.body), "of mine") {
+			if got := send(t, h.Server, call.method, call.path, call.body); got.status != http.StatusNotFound ||
+				strings.Contains(string(got.body), "of mine") {
 				t.Errorf("%s %s: got %d, want 404: %s", call.method, call.path, got.status, got.body)
 			}
 		}

@@ -37,11 +37,8 @@ func TestPagesOfADeliveryLogWhileMoreArrive(t *testing.T) {
 			var want, got []string
 			for _, d := range h.log(w, query) {
 				want = append(want, d.ID)
-				if outcome := "outcome=" + string(
-					d.Outcome,
-				); query != "" && query != outcome && (query != "outcome=rejected" || !strings.HasPrefix(
-					outcome, query,
-				)) {
+				if outcome := "outcome=" + string(d.Outcome); query != "" && query != outcome && (query != "outcome=rejected" ||
+					!strings.HasPrefix(outcome, query)) {
 					t.Errorf("?%s answers %s", query, d.Outcome)
 				}
 			}
@@ -140,9 +137,8 @@ func TestReplay(t *testing.T) {
 		}
 		for range 3 { // which the rate of deliveries does not bound
 			d := replay()
-			if d.ReplayOf != first || d.IdentitySource != penstock.IdentityReplay || d.Outcome != penstock.OutcomeAccepted || len(
-				d.Runs,
-			) != 1 {
+			if d.ReplayOf != first || d.IdentitySource != penstock.IdentityReplay || d.Outcome != penstock.OutcomeAccepted ||
+				len(d.Runs) != 1 {
 				t.Errorf("got %+v, want an accepted replay with one run", d)
 			}
 			if got := send(
@@ -227,14 +223,12 @@ func TestFilterIsTried(t *testing.T) {
 	if v := try(map[string]any{"filter": low, "webhook_uid": w.UID, "delivery_id": ids[1]}); !v.WouldTrigger {
 		t.Errorf("got %+v for a delivery that matches", v)
 	}
-	if v := try(
-		map[string]any{"filter": low, "webhook_uid": w.UID, "delivery_id": ids[2]},
-	); v.WouldTrigger || payloadCheck(v).Path != "/n" {
+	if v := try(map[string]any{"filter": low, "webhook_uid": w.UID, "delivery_id": ids[2]}); v.WouldTrigger ||
+		payloadCheck(v).Path != "/n" {
 		t.Errorf("got %+v for a delivery that does not match, want /n", v)
 	}
-	if v := try(
-		map[string]any{"filter": low, "webhook_uid": w.UID},
-	); v.Sample == nil || *v.Sample != (penstock.FilterSample{Matched: 2, Of: 5}) {
+	if v := try(map[string]any{"filter": low, "webhook_uid": w.UID}); v.Sample == nil ||
+		*v.Sample != (penstock.FilterSample{Matched: 2, Of: 5}) {
 		t.Errorf("got %+v for the webhook's deliveries, want 2 of 5", v)
 	}
 	for name, fields := range map[string]map[string]any{

@@ -24,9 +24,8 @@ func worst() map[string]string {
 		fmt.Fprintf(&keys, `"%x":0,`, i)
 	}
 	return map[string]string{
-		"as many nodes as are evaluated": `{"a":[` + strings.Repeat("0,", 49_900) + `0], "pad": "` + strings.Repeat(
-			"x", maxBody-99_825,
-		) + `"}`,
+		"as many nodes as are evaluated": `{"a":[` + strings.Repeat("0,", 49_900) + `0], "pad": "` +
+			strings.Repeat("x", maxBody-99_825) + `"}`,
 		"more nodes than are evaluated": fill("[0", ",0", "]"),
 		"objects":                       fill(`{"a":[{}`, ",{}", "]}"),
 		"many keys":                     "{" + keys.String() + `"a":1}`,

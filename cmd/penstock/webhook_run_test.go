@@ -31,9 +31,8 @@ func TestWhatTheRunOfADeliveryGets(t *testing.T) {
 	)
 	id := newSender(t).accepted(h.url(w), bearer(w, "X-Penstock-Delivery-Id", "MARKER-7c1"), awkward)
 	d := h.wantEntry(w, id, penstock.OutcomeAccepted, penstock.IdentityPenstock)
-	if len(d.Runs) != 1 || len(
-		d.Matches,
-	) != 1 || !d.Matches[0].WouldTrigger || d.Matches[0].Automation != "handle-orders" {
+	if len(d.Runs) != 1 || len(d.Matches) != 1 || !d.Matches[0].WouldTrigger ||
+		d.Matches[0].Automation != "handle-orders" {
 		t.Fatalf("got the runs %v and the matches %+v, want the one", d.Runs, d.Matches)
 	}
 	sum := sha256.Sum256([]byte(awkward))
@@ -217,7 +216,8 @@ func TestBrokenAutomationFailsNoDelivery(t *testing.T) {
 		t.Fatalf("got %+v, want one run of two matches", d)
 	}
 	for _, m := range d.Matches {
-		if m.Automation == "broken" && (m.WouldTrigger || m.FailedAt == nil || *m.FailedAt != penstock.FailedAtAutomation || m.Reason == "") {
+		if m.Automation == "broken" && (m.WouldTrigger || m.FailedAt == nil || *m.FailedAt != penstock.FailedAtAutomation ||
+			m.Reason == "") {
 			t.Errorf("got %+v, want that the automation has failed, and why", m)
 		}
 	}

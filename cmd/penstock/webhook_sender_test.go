@@ -121,15 +121,13 @@ func (h *hooked) wantEntry(
 func (h *hooked) wantRefused(s *sender, w penstock.Webhook, header map[string]string, body, reason string) {
 	h.t.Helper()
 	got := s.post(h.url(w), header, body)
-	if got.status != http.StatusUnauthorized || strings.Contains(
-		string(got.body), reason,
-	) || strings.Contains(string(got.body), w.UID) {
+	if got.status != http.StatusUnauthorized || strings.Contains(string(got.body), reason) ||
+		strings.Contains(string(got.body), w.UID) {
 		h.t.Errorf("got %d: %s, want a 401 that tells nothing", got.status, got.body)
 	}
 	newest := h.log(w, "outcome=rejected_auth")
-	if len(
-		newest,
-	) == 0 || newest[0].Reason != reason || newest[0].IdentitySource != penstock.IdentityNone || newest[0].HTTPStatus != http.StatusUnauthorized {
+	if len(newest) == 0 || newest[0].Reason != reason || newest[0].IdentitySource != penstock.IdentityNone ||
+		newest[0].HTTPStatus != http.StatusUnauthorized {
 		h.t.Errorf("got %+v at the top of the log, want Rejected (auth), %s", newest[:min(1, len(newest))], reason)
 	}
 }

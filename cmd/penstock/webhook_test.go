@@ -88,9 +88,8 @@ func TestWebhooks(t *testing.T) {
 		t, env, "webhook", "create", "alerts", "--mode", "url_token", "--replay-guard", "--refresh", "immediate",
 		"--delivery-id-header", "X-Alert",
 	)
-	if !strings.HasSuffix(
-		inURL.IngressURL, "/"+inURL.Secret,
-	) || !inURL.ReplayGuard || inURL.SecretRefresh != penstock.RefreshImmediate {
+	if !strings.HasSuffix(inURL.IngressURL, "/"+inURL.Secret) || !inURL.ReplayGuard ||
+		inURL.SecretRefresh != penstock.RefreshImmediate {
 		t.Errorf("got %+v", inURL)
 	}
 	list := call(t, env, "webhook", "list")
@@ -108,9 +107,8 @@ func TestWebhooks(t *testing.T) {
 	call(t, env, "webhook", "enable", "alerts").want(t, 0, "enabled")
 	deliver(t, 202, inURL.IngressURL, `{"n": 2}`)
 	call(t, env, "webhook", "update", "alerts", "--no-replay-guard", "--delivery-id-header", "").want(t, 0, "alerts")
-	if got := made(
-		t, env, "webhook", "get", "alerts",
-	); got.ReplayGuard || got.DeliveryIDHeader != "" || got.Counts.Accepted != 2 {
+	if got := made(t, env, "webhook", "get", "alerts"); got.ReplayGuard || got.DeliveryIDHeader != "" ||
+		got.Counts.Accepted != 2 {
 		t.Errorf("got %+v", got)
 	}
 	call(t, env, "webhook", "update", "alerts").want(t, 64, "nothing is given")
@@ -250,9 +248,8 @@ func TestWebhookDeliveries(t *testing.T) {
 	call(t, env, "webhook", "deliveries", "a").want(
 		t, 0, first, again, "Accepted", "Duplicate", "Rejected (auth)", "Rejected (invalid JSON)", "mismatch",
 	)
-	if got := call(
-		t, env, "webhook", "deliveries", "a", "--outcome", "duplicate",
-	); strings.Contains(got.out, first) || !strings.Contains(got.out, again) {
+	if got := call(t, env, "webhook", "deliveries", "a", "--outcome", "duplicate"); strings.Contains(got.out, first) ||
+		!strings.Contains(got.out, again) {
 		t.Errorf("got %s, want the duplicate alone", got.out)
 	}
 	page := call(t, env, "webhook", "deliveries", "a", "--limit", "3")

@@ -134,11 +134,13 @@ func (cmd *webhookVerifyCmd) advice(
 	what := strings.TrimSpace(failure.Where + " " + failure.Detail)
 	switch failure.Reason {
 	case webhook.MissingHeader:
-		return what + ": is signing switched on at the sender, is --scheme the sender's, and does a proxy on the way keep the header?"
+		return what +
+			": is signing switched on at the sender, is --scheme the sender's, and does a proxy on the way keep the header?"
 	case webhook.BadFormat:
 		return what + ": is --scheme the sender's, and is the header here once and whole?"
 	case webhook.Stale, webhook.Future:
-		return what + ": for a request of another time give --at; on a live server compare the clocks of the sender and this machine"
+		return what +
+			": for a request of another time give --at; on a live server compare the clocks of the sender and this machine"
 	case webhook.NoSecret:
 		if key != nil {
 			what = key.Error()
@@ -154,7 +156,8 @@ func (cmd *webhookVerifyCmd) advice(
 	case validAfter(func(_ *webhook.Request, secret *string) { *secret = strings.TrimSpace(*secret) }):
 		return "the secret has white space around it: without that the request is valid"
 	case cmd.URL != "":
-		return what + ": is the body what was sent, byte for byte, is the secret this webhook's present one, and is --url what the sender has?"
+		return what +
+			": is the body what was sent, byte for byte, is the secret this webhook's present one, and is --url what the sender has?"
 	}
 	return what + ": is the body what was sent, byte for byte, and is the secret this webhook's present one?"
 }

@@ -135,9 +135,8 @@ func (s *Keys) Create(ctx context.Context, p penstock.Principal, req penstock.Ke
 	}
 	key := NewKey()
 	k := penstock.Key{
-		UID: penstock.NewUID(), Name: strings.TrimSpace(req.Name), Scopes: slices.Compact(
-			slices.Sorted(slices.Values(req.Scopes)),
-		), Prefix: shown(key),
+		UID: penstock.NewUID(), Name: strings.TrimSpace(req.Name),
+		Scopes: slices.Compact(slices.Sorted(slices.Values(req.Scopes))), Prefix: shown(key),
 		Owner: p.Actor, AgentUID: req.AgentUID, CreatedAt: penstock.Now(), Key: key,
 	}
 	k.ExpiresAt = p.ExpiresAt

@@ -61,9 +61,8 @@ func TestAnAgentThatIsKilledFailsWhatWaits(t *testing.T) {
 		_ = cmd.Process.Kill()
 	}()
 	_, err = client.Prompt(ctx, "s", Text("go"))
-	if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "session/prompt") || !strings.Contains(
-		err.Error(), "the peer closed its end",
-	) {
+	if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "session/prompt") ||
+		!strings.Contains(err.Error(), "the peer closed its end") {
 		t.Errorf("the prompt failed with %v, want ErrClosed with what and why", err)
 	}
 	if err := <-ended; err != nil {
@@ -376,9 +375,8 @@ func TestAnotherProtocolVersionIsAnError(t *testing.T) {
 	t.Parallel()
 	client, agent := raw(t, ClientHandler{})
 	go func() { agent.answer(agent.expect("initialize"), `{"protocolVersion":2}`) }()
-	if _, err := client.Initialize(
-		testContext(t), Implementation{},
-	); err == nil || !strings.Contains(err.Error(), "version 2") {
+	if _, err := client.Initialize(testContext(t), Implementation{}); err == nil ||
+		!strings.Contains(err.Error(), "version 2") {
 		t.Errorf("got %v, want an error that names the version", err)
 	}
 }

@@ -84,9 +84,12 @@ func TestCommandsThatAreNotRun(t *testing.T) {
 	h.write("file", "")
 	id := h.open()
 	for _, input := range []object{
-		{}, {"command": ""}, {
-			"command": "true", "cwd": "/etc",
-		}, {"command": "true", "cwd": "nope"}, {"command": "true", "cwd": "file"}, {"command": 7},
+		{},
+		{"command": ""},
+		{"command": "true", "cwd": "/etc"},
+		{"command": "true", "cwd": "nope"},
+		{"command": "true", "cwd": "file"},
+		{"command": 7},
 	} {
 		if c := h.use(id, toolRunCommand, input); c.Status != acp.ToolFailed {
 			t.Errorf("%v: %+v", input, c)
@@ -98,9 +101,8 @@ func TestLongOutputLosesItsMiddle(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
 	c := h.use(h.open(), toolRunCommand, object{"command": "echo first; yes 0123456789 | head -c 10000000; echo last"})
-	if !strings.HasPrefix(c.Output, "first\n") || !strings.HasSuffix(
-		c.Output, "last\nexit code 0",
-	) || !strings.Contains(c.Output, "bytes left out") {
+	if !strings.HasPrefix(c.Output, "first\n") || !strings.HasSuffix(c.Output, "last\nexit code 0") ||
+		!strings.Contains(c.Output, "bytes left out") {
 		t.Errorf("output %q … %q", c.Output[:50], c.Output[len(c.Output)-50:])
 	}
 	if len(c.Output) > keptHead+keptTail+200 {

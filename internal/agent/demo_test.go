@@ -72,9 +72,8 @@ func TestTheDemonstration(t *testing.T) {
 	) {
 		t.Errorf("summary.md does not end with the follow-up:\n%s", summary)
 	}
-	if got := h.text(); strings.Contains(got, "I am `demo/offline`") || !strings.Contains(
-		got, "I have read your message",
-	) {
+	if got := h.text(); strings.Contains(got, "I am `demo/offline`") ||
+		!strings.Contains(got, "I have read your message") {
 		t.Errorf("the follow-up was answered %q", got)
 	}
 	if len(h.artifacts) != 2 {
@@ -119,9 +118,8 @@ func TestDirectives(t *testing.T) {
 	if diff := cmp.Diff(want, names(h.calls())); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
-	if got := h.text(); !strings.Contains(got, "hello there") || !strings.Contains(
-		got, `I do not know the directive "dance"`,
-	) {
+	if got := h.text(); !strings.Contains(got, "hello there") ||
+		!strings.Contains(got, `I do not know the directive "dance"`) {
 		t.Errorf("said %q", got)
 	}
 	if got := h.chunks(acp.UpdateAgentThought); got != "hmm" {
@@ -149,9 +147,8 @@ func TestDirectives(t *testing.T) {
 		t.Errorf("edit_files (-want +got):\n%s", diff)
 	}
 	plans := h.told(func(u acp.Update) bool { return u.Plan != nil })
-	if len(plans) != 1 || len(plans[0].Plan.Entries) != 2 || plans[0].Plan.Entries[1] != (acp.PlanEntry{
-		Content: "think", Priority: "medium", Status: "pending",
-	}) {
+	if len(plans) != 1 || len(plans[0].Plan.Entries) != 2 ||
+		plans[0].Plan.Entries[1] != (acp.PlanEntry{Content: "think", Priority: "medium", Status: "pending"}) {
 		t.Errorf("plans = %+v", plans)
 	}
 }
@@ -242,7 +239,8 @@ func TestCancelEndsACommandWithAllItHasStarted(t *testing.T) {
 	})
 	// Its output is shown while it runs.
 	h.await(func(u acp.Update) bool {
-		return u.Kind == acp.UpdateToolCallUpdate && u.ToolCall.Status == acp.ToolInProgress && u.ToolCall.Content[0].Content.Text == "started\n"
+		return u.Kind == acp.UpdateToolCallUpdate && u.ToolCall.Status == acp.ToolInProgress &&
+			u.ToolCall.Content[0].Content.Text == "started\n"
 	})
 	began := time.Now()
 	if err := h.Cancel(h.ctx, id); err != nil {
@@ -316,9 +314,8 @@ func TestAnArtifactThatIsRefusedIsTheModelsToRead(t *testing.T) {
 	h.refuse = &acp.Error{Code: acp.CodeInternal, Message: "the run has too many artifacts"}
 	id := h.open()
 	h.say(id, "go", acp.StopEndTurn)
-	if c := h.call(
-		toolCreateArtifact,
-	); c.Status != acp.ToolFailed || c.Output != "Error: it was not kept: the run has too many artifacts" {
+	if c := h.call(toolCreateArtifact); c.Status != acp.ToolFailed ||
+		c.Output != "Error: it was not kept: the run has too many artifacts" {
 		t.Errorf("got %+v", c)
 	}
 	if got := h.text(); !strings.Contains(got, "was not kept as an artifact") {

@@ -96,9 +96,8 @@ func TestTheUsageOfBrokenAnswersCounts(t *testing.T) {
 				}
 				updates := h.told(func(u acp.Update) bool { return u.Usage != nil })
 				var usage acp.TurnUsage
-				if len(updates) != maxAttempts || !updates[maxAttempts-1].Usage.Meta.Read(
-					acp.MetaUsage, &usage,
-				) || usage.Input != 100*maxAttempts {
+				if len(updates) != maxAttempts || !updates[maxAttempts-1].Usage.Meta.Read(acp.MetaUsage, &usage) ||
+					usage.Input != 100*maxAttempts {
 					t.Errorf("%d updates, the last with %+v", len(updates), usage)
 				}
 			})
@@ -131,9 +130,8 @@ func TestAttemptsAreBounded(t *testing.T) {
 		h, fake := withModel(t, p, answers...)
 		_, err := h.Prompt(h.ctx, h.open(), acp.Text("hi"))
 		var failed *acp.Error
-		if !errors.As(err, &failed) || !strings.Contains(
-			failed.Message, "come back later",
-		) || !strings.Contains(failed.Message, p.model) {
+		if !errors.As(err, &failed) || !strings.Contains(failed.Message, "come back later") ||
+			!strings.Contains(failed.Message, p.model) {
 			t.Errorf("got %v", err)
 		}
 		var data struct {
@@ -141,9 +139,8 @@ func TestAttemptsAreBounded(t *testing.T) {
 			Attempts  int  `json:"attempts"`
 			Transient bool `json:"transient"`
 		}
-		if err := json.Unmarshal(
-			failed.Data, &data,
-		); err != nil || data.Status != 503 || data.Attempts != maxAttempts || !data.Transient {
+		if err := json.Unmarshal(failed.Data, &data); err != nil || data.Status != 503 || data.Attempts != maxAttempts ||
+			!data.Transient {
 			t.Errorf("data = %s", failed.Data)
 		}
 		if n := len(fake.seen()); n != maxAttempts {

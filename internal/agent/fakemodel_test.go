@@ -185,9 +185,8 @@ func anthropicEvents(s said) []string {
 	if s.text != "" {
 		half := len(s.text) / 2
 		content(map[string]any{"type": "text", "text": ""},
-			map[string]any{
-				"type": "text_delta", "text": s.text[:half],
-			}, map[string]any{"type": "text_delta", "text": s.text[half:]})
+			map[string]any{"type": "text_delta", "text": s.text[:half]},
+			map[string]any{"type": "text_delta", "text": s.text[half:]})
 	}
 	stop := map[string]string{"": "end_turn", "end": "end_turn", "length": "max_tokens", "refusal": "refusal"}[s.stop]
 	for _, c := range s.calls {

@@ -319,9 +319,8 @@ func TestFurtherDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(more, "x.txt")
-	if c := h.use(
-		s.ID, toolReadFiles, files(object{"path": path}),
-	); !strings.Contains(c.Output, "there") || c.Locations[0].Path != path {
+	if c := h.use(s.ID, toolReadFiles, files(object{"path": path})); !strings.Contains(c.Output, "there") ||
+		c.Locations[0].Path != path {
 		t.Errorf("got %+v", c)
 	}
 	if c := h.use(s.ID, toolSearchFiles, object{"pattern": "there", "path": more}); c.Output != path+":1: there\n" {

@@ -56,9 +56,8 @@ func TestATurnWithAToolCall(t *testing.T) {
 		if got := h.chunks(acp.UpdateAgentThought); got != "Hm." {
 			t.Errorf("thought %q", got)
 		}
-		if c := h.call(
-			toolRunCommand,
-		); c.Output != "from-the-tool\nexit code 0" || c.Kind != acp.ToolExecute || c.Title != "Run echo from-the-tool" {
+		if c := h.call(toolRunCommand); c.Output != "from-the-tool\nexit code 0" || c.Kind != acp.ToolExecute ||
+			c.Title != "Run echo from-the-tool" {
 			t.Errorf("the call was told as %+v", c)
 		}
 		written := int64(5)
@@ -77,9 +76,8 @@ func TestATurnWithAToolCall(t *testing.T) {
 			t.Errorf("usage (-want +got):\n%s", diff)
 		}
 		updates := h.told(func(u acp.Update) bool { return u.Usage != nil })
-		if len(updates) != 2 || updates[1].Usage.Used != 127+written || !updates[1].Usage.Meta.Read(
-			acp.MetaUsage, &usage,
-		) || usage != want {
+		if len(updates) != 2 || updates[1].Usage.Used != 127+written || !updates[1].Usage.Meta.Read(acp.MetaUsage, &usage) ||
+			usage != want {
 			t.Errorf("usage updates = %+v", updates)
 		}
 

@@ -88,9 +88,8 @@ func (a *openaiAnswer) add(chunk openai.ChatCompletionChunk, emit func(partKind,
 	}
 	// Not OpenAI's own, but widespread.
 	var thought string
-	if f, ok := delta.JSON.ExtraFields["reasoning_content"]; ok && json.Unmarshal(
-		[]byte(f.Raw()), &thought,
-	) == nil && thought != "" {
+	if f, ok := delta.JSON.ExtraFields["reasoning_content"]; ok && json.Unmarshal([]byte(f.Raw()), &thought) == nil &&
+		thought != "" {
 		a.thought += thought
 		emit(partThought, thought)
 	}

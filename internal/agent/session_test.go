@@ -120,9 +120,8 @@ func TestModelsThatCannotBeUsed(t *testing.T) {
 			t.Parallel()
 			h := start(t, nil)
 			var failed *acp.Error
-			if err := h.SetModel(
-				h.ctx, h.open(), tt.model,
-			); !errors.As(err, &failed) || failed.Code != tt.code || !strings.Contains(failed.Message, tt.want) {
+			if err := h.SetModel(h.ctx, h.open(), tt.model); !errors.As(err, &failed) || failed.Code != tt.code ||
+				!strings.Contains(failed.Message, tt.want) {
 				t.Errorf("SetModel: %v, want code %d and %q", err, tt.code, tt.want)
 			}
 			if tt.model == "" {
@@ -146,9 +145,8 @@ func TestOnlyUsableModelsAreOffered(t *testing.T) {
 		t.Fatal(err)
 	}
 	options := string(s.ConfigOptions[0].Options)
-	if !strings.Contains(
-		options, "demo/offline",
-	) || !strings.Contains(options, "openai/") || strings.Contains(options, "anthropic/") {
+	if !strings.Contains(options, "demo/offline") || !strings.Contains(options, "openai/") ||
+		strings.Contains(options, "anthropic/") {
 		t.Errorf("options = %s", options)
 	}
 	if err := h.SetModel(h.ctx, s.ID, "gpt-99"); err != nil {

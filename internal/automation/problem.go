@@ -147,9 +147,8 @@ func (a *surroundings) eventProblems(at string, t penstock.Trigger) []penstock.F
 	}
 	for _, key := range trigger.Untold(t) {
 		found = append(found, penstock.FieldError{
-			Pointer: at + "/filter/" + key, Detail: fmt.Sprintf(
-				"%s does not say this of the event %s, so the trigger stays silent", t.Provider, t.Event,
-			),
+			Pointer: at + "/filter/" + key,
+			Detail:  fmt.Sprintf("%s does not say this of the event %s, so the trigger stays silent", t.Provider, t.Event),
 		})
 	}
 	return found

@@ -275,9 +275,8 @@ func (s *Schedules) define(
 	if _, err := parseCron(r.Cron); err != nil {
 		bad("/cron_schedule", "%s", err)
 	}
-	nothing := strings.TrimSpace(r.Prompt) == "" && (r.Config == nil || r.Config.SkillSpec == "" && len(
-		r.Config.Skills,
-	) == 0)
+	nothing := strings.TrimSpace(r.Prompt) == "" && (r.Config == nil ||
+		r.Config.SkillSpec == "" && len(r.Config.Skills) == 0)
 	if nothing {
 		bad("/prompt", "is required unless skill, agent_config.skill_spec or agent_config.skills is given")
 	}

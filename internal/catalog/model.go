@@ -37,7 +37,8 @@ func NoProvider(model string) string {
 	if key, known := providerKeys[penstock.ProviderPrefix(model)]; known {
 		return fmt.Sprintf("%s: set %s for a worker, or cancel the run and create it with another model", text, key)
 	}
-	return text + ": the built-in agent has models of anthropic/, openai/ and google/; cancel the run and create it with one of them"
+	return text +
+		": the built-in agent has models of anthropic/, openai/ and google/; cancel the run and create it with one of them"
 }
 
 // knownModel reports whether the server knows the built-in agent's model, or an
@@ -86,9 +87,8 @@ func (s *Catalog) ModelCheck(workers []store.Worker) func(string) (problem, near
 		if s.knownModel(name, workers) {
 			return "", ""
 		}
-		return "unknown model " + QuotedModel(
-			name,
-		) + ": runs wait for a worker that has a provider for it", penstock.NearestModel(name)
+		return "unknown model " + QuotedModel(name) +
+			": runs wait for a worker that has a provider for it", penstock.NearestModel(name)
 	}
 }
 

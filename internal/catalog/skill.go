@@ -56,9 +56,8 @@ func (s *Skills) Skills(
 	if err := access.Require(p, penstock.ScopeRunsRead); err != nil {
 		return nil, err
 	}
-	if owner, name, ok := strings.Cut(
-		q.Repo, "/",
-	); q.Repo != "" && (!ok || owner == "" || name == "" || strings.Contains(name, "/")) {
+	if owner, name, ok := strings.Cut(q.Repo, "/"); q.Repo != "" && (!ok || owner == "" || name == "" ||
+		strings.Contains(name, "/")) {
 		return nil, penstock.Errorf(penstock.CodeInvalidRequest, "query parameter repo: must be owner/name")
 	}
 	environments, err := s.store.Environments(ctx, ViewerOf(p), true)

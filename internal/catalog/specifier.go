@@ -49,9 +49,8 @@ func (s *Skills) SetSkill(ctx context.Context, _ penstock.Principal, run *store.
 // fromOnlySkill reports whether a run comes from the one skill that it has at
 // hand: the request asks for it, or there is nothing else to do.
 func fromOnlySkill(run *store.NewRun) bool {
-	return len(
-		run.Config.Skills,
-	) == 1 && (run.ConfigSources["skills"] == LayerRequest || strings.TrimSpace(run.Prompt) == "")
+	return len(run.Config.Skills) == 1 && (run.ConfigSources["skills"] == LayerRequest ||
+		strings.TrimSpace(run.Prompt) == "")
 }
 
 // describeSkill completes what a reference says of a run's skill. A bare name

@@ -192,13 +192,11 @@ func dropUnset(mapping *yaml.Node, fields []field) {
 	var kept []*yaml.Node
 	for i := 0; i < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
-		unset := value.Kind == yaml.ScalarNode && !unusable(value) && value.Anchor == "" && slices.ContainsFunc(fields, func(
-			f field,
-		) bool {
-			return f.key == key.Value && (f.null && kindOf(
-				value,
-			) == nullScalar || f.empty && kindOf(value) == textScalar && value.Value == "")
-		})
+		unset := value.Kind == yaml.ScalarNode && !unusable(value) && value.Anchor == "" &&
+			slices.ContainsFunc(fields, func(f field) bool {
+				return f.key == key.Value && (f.null && kindOf(value) == nullScalar ||
+					f.empty && kindOf(value) == textScalar && value.Value == "")
+			})
 		if !unset {
 			kept = append(kept, key, value)
 		}

@@ -148,9 +148,8 @@ func TestScalars(t *testing.T) {
 			t.Parallel()
 			files := with("runners/a.yaml", "description: "+test.scalar+"\nplatform: {os: macos}\n")
 			if got, found := definition.Parse(files, definition.Known{}); got == nil {
-				if test.text != mismatch || !strings.Contains(
-					lines(found), "runners/a.yaml:1:",
-				) || !strings.Contains(lines(found), mismatch) {
+				if test.text != mismatch || !strings.Contains(lines(found), "runners/a.yaml:1:") ||
+					!strings.Contains(lines(found), mismatch) {
 					t.Errorf("as a text: got %s", lines(found))
 				}
 			} else if got.Runners[0].Description != test.text {
@@ -250,9 +249,8 @@ func TestHostile(t *testing.T) {
 	runner("only NUL", strings.Repeat("\x00", 1<<20))
 	trees["deep filters"] = with(
 		"automations/a.md",
-		"---\ntriggers:\n- provider: webhook\n  event: received\n  filter:\n    webhook_ids: [x]\n    payload: "+strings.Repeat(
-			"{a: ", 5000,
-		)+"[1]"+strings.Repeat("}", 5000)+"\n---\nText.\n",
+		"---\ntriggers:\n- provider: webhook\n  event: received\n  filter:\n    webhook_ids: [x]\n    payload: "+
+			strings.Repeat("{a: ", 5000)+"[1]"+strings.Repeat("}", 5000)+"\n---\nText.\n",
 	)
 	trees["fences of frontmatter"] = with("agents/a/agent.md", strings.Repeat("---\n", 500_000))
 	many := with()
@@ -454,9 +452,8 @@ func TestTrees(t *testing.T) {
 		},
 	} {
 		switch got := findings(test.files); {
-		case test.want == "" && got != "", !strings.Contains(got, test.want), strings.HasSuffix(
-			test.want, "\n",
-		) && strings.Count(got, "\n") != 1:
+		case test.want == "" && got != "", !strings.Contains(got, test.want), strings.HasSuffix(test.want, "\n") &&
+			strings.Count(got, "\n") != 1:
 			t.Errorf("%s: got\n%swant\n%s", test.name, got, test.want)
 		}
 	}
@@ -547,9 +544,8 @@ func TestInheritance(t *testing.T) {
 	} {
 		files := with("factory.yaml", smallFactory+test.factory, "agents/foreman/agent.md", "---\nagentType: FOREMAN\n"+test.agent+"---\n",
 			"automations/a.md", "---\n"+trigger+test.automation+"---\nText.\n")
-		if got := findings(files); strings.Contains(
-			got, "workerEnvironment needs",
-		) != test.refused || !test.refused && got != "" {
+		if got := findings(files); strings.Contains(got, "workerEnvironment needs") != test.refused ||
+			!test.refused && got != "" {
 			t.Errorf("%s: got %q", test.name, got)
 		}
 	}

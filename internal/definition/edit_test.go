@@ -325,9 +325,8 @@ var texts = rapid.OneOf(
 
 func values(depth int) *rapid.Generator[any] {
 	kinds := []*rapid.Generator[any]{
-		rapid.Map(
-			texts, func(s string) any { return strings.ReplaceAll(s, "\x00", "") },
-		), rapid.Map(rapid.IntRange(-9, 99), func(n int) any { return n }),
+		rapid.Map(texts, func(s string) any { return strings.ReplaceAll(s, "\x00", "") }),
+		rapid.Map(rapid.IntRange(-9, 99), func(n int) any { return n }),
 		rapid.Map(rapid.Bool(), func(b bool) any { return b }), rapid.Just[any](nil),
 	}
 	if depth > 0 {

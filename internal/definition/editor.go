@@ -181,9 +181,8 @@ func (e *editor) value(key, at *yaml.Node, wanted node, limit int) bool {
 	switch {
 	case at.Style&yaml.FlowStyle != 0 && len(wanted.items) > 0 && start < e.lineEnd(colon):
 		e.replace(start, end, wanted.flow())
-	case at.Kind == yaml.ScalarNode && !block && at.Value != "" && !strings.Contains(
-		text, "\n",
-	) && start < e.lineEnd(colon):
+	case at.Kind == yaml.ScalarNode && !block && at.Value != "" && !strings.Contains(text, "\n") &&
+		start < e.lineEnd(colon):
 		e.replace(start, end, text[1:])
 	case comment != "" && len(wanted.items) > 0: // it goes to the line of the key
 		e.replace(colon, max(end, colon)+len(comment), " "+strings.TrimSpace(comment)+text)
@@ -206,9 +205,8 @@ func (e *editor) inside(at *yaml.Node, wanted node, limit int) bool {
 	}
 	old := nodeIn(at)
 	same := 0 // items alike at the end
-	for same < min(len(old.items), len(wanted.items)) && old.items[len(old.items)-1-same].equal(
-		wanted.items[len(wanted.items)-1-same],
-	) {
+	for same < min(len(old.items), len(wanted.items)) &&
+		old.items[len(old.items)-1-same].equal(wanted.items[len(wanted.items)-1-same]) {
 		same++
 	}
 	changed, fresh := len(old.items)-same, len(wanted.items)-same

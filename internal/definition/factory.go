@@ -55,9 +55,8 @@ type Integration struct {
 // DeclaredVersion is the version that a tree says it has, the present one where it says none.
 func DeclaredVersion(files map[string][]byte) string {
 	d := document{findings: &findings{}, path: "factory.yaml"}
-	if text, ok := d.fileText(files[d.path]); ok && len(text) <= MaxBytes && countMarks(
-		d.path, files[d.path],
-	) <= maxMarks {
+	if text, ok := d.fileText(files[d.path]); ok && len(text) <= MaxBytes &&
+		countMarks(d.path, files[d.path]) <= maxMarks {
 		d.load(text)
 	}
 	if version := d.find("schemaVersion"); version != nil && isText(version) {
@@ -103,9 +102,8 @@ func (p *parser) factory(f *Factory) *Factory {
 	d.size(f.AgentDefaults.Overrides().Config())
 	if d.find("agentDefaults") != nil {
 		p.settings(d, f.AgentDefaults, nil, "agentDefaults")
-		if at := d.find(
-			"agentDefaults",
-		); at.Kind == yaml.MappingNode && child(at, "model") == nil && child(at, "harness") == nil {
+		if at := d.find("agentDefaults"); at.Kind == yaml.MappingNode && child(at, "model") == nil &&
+			child(at, "harness") == nil {
 			d.badf(at, MissingRequired, "agentDefaults needs exactly one of model and harness")
 		}
 	}

@@ -38,9 +38,8 @@ func TestNullSaysThatAKeyIsNotSet(t *testing.T) {
 	); diff != "" {
 		t.Errorf("agent (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(
-		definition.Settings{}, got.Automations[0].Settings,
-	); diff != "" || got.Automations[0].CredentialStrategy != "" {
+	if diff := cmp.Diff(definition.Settings{}, got.Automations[0].Settings); diff != "" ||
+		got.Automations[0].CredentialStrategy != "" {
 		t.Errorf("automation (-want +got):\n%s", diff)
 	}
 	for name, test := range map[string]struct{ path, content, want string }{
@@ -173,19 +172,16 @@ func TestNamedTwice(t *testing.T) {
 			"agents/second/agent.md:2:12: FF_DUPLICATE_KEY a factory has one foreman, and \"foreman\" is it already\n",
 		},
 		"a secret of the factory": {
-			with(
-				"factory.yaml", smallFactory+"secrets: [A, B, A]\n",
-			), "factory.yaml:5:17: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
+			with("factory.yaml", smallFactory+"secrets: [A, B, A]\n"),
+			"factory.yaml:5:17: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
 		},
 		"a secret of the defaults": {
-			with(
-				"factory.yaml", smallFactory+"  secrets: [A, A]\n",
-			), "factory.yaml:5:16: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
+			with("factory.yaml", smallFactory+"  secrets: [A, A]\n"),
+			"factory.yaml:5:16: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
 		},
 		"a secret of an agent": {
-			with(
-				"agents/a/agent.md", "---\nsecrets: [A, A]\n---\n",
-			), "agents/a/agent.md:2:14: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
+			with("agents/a/agent.md", "---\nsecrets: [A, A]\n---\n"),
+			"agents/a/agent.md:2:14: FF_DUPLICATE_KEY the secret \"A\" is named twice\n",
 		},
 		"a secret of an automation": {
 			with("automations/a.md", "---\ntriggers: [{provider: github, event: push}]\nsecrets: [A, A]\n---\nText.\n"),

@@ -271,23 +271,22 @@ func plainText(text string, flow bool) bool {
 		return false
 	}
 	first, _ := utf8.DecodeRuneInString(text)
-	if !unicode.IsLetter(first) && first != '/' && first != '_' && (!unicode.IsDigit(first) || strings.IndexFunc(
-		text, unicode.IsLetter,
-	) < 0) {
+	if !unicode.IsLetter(first) && first != '/' && first != '_' && (!unicode.IsDigit(first) ||
+		strings.IndexFunc(text, unicode.IsLetter) < 0) {
 		return false
 	}
-	if unicode.IsDigit(first) && strings.ContainsAny(text, ":.-+_") && !strings.ContainsFunc(
-		text, func(r rune) bool { return unicode.IsLetter(r) && !strings.ContainsRune("eExXoObBTZtz", r) },
-	) {
+	if unicode.IsDigit(first) && strings.ContainsAny(text, ":.-+_") &&
+		!strings.ContainsFunc(
+			text, func(r rune) bool { return unicode.IsLetter(r) && !strings.ContainsRune("eExXoObBTZtz", r) },
+		) {
 		return false
 	}
 	special := "#:"
 	if flow {
 		special = "#:,[]{}"
 	}
-	return !strings.ContainsAny(text, special+"\"'`\\|>&*!%@") && !strings.ContainsFunc(
-		text, func(r rune) bool { return !writable(r) },
-	)
+	return !strings.ContainsAny(text, special+"\"'`\\|>&*!%@") &&
+		!strings.ContainsFunc(text, func(r rune) bool { return !writable(r) })
 }
 
 var errUnwritable = errors.New("change a document: a text holds what no document may, such as U+0000")

@@ -90,9 +90,8 @@ func compare[T any](c comparison, kind Kind, before, after []T, name func(T) str
 func differences[T any](before, after T) []string {
 	names := differ(reflect.ValueOf(before), reflect.ValueOf(after), "")
 	old, isBenchmark := any(before).(Benchmark)
-	if now, _ := any(after).(Benchmark); isBenchmark && !slices.Contains(names, "tasks") && !reflect.DeepEqual(
-		old.Tasks, now.Tasks,
-	) {
+	if now, _ := any(after).(Benchmark); isBenchmark && !slices.Contains(names, "tasks") &&
+		!reflect.DeepEqual(old.Tasks, now.Tasks) {
 		names = append(names, "tasks")
 	}
 	return names

@@ -64,9 +64,8 @@ func TestCompareWithNothing(t *testing.T) {
 	t.Parallel()
 	valid := parseValid(t, validTree(t))
 	first := definition.Compare(nil, valid, nil)
-	if len(
-		first.Changed,
-	)+len(first.Removed) != 0 || len(first.Created) != 1+2+4+4+2+2+1+1 || first.Created[0].Kind != definition.KindFactory {
+	if len(first.Changed)+len(first.Removed) != 0 || len(first.Created) != 1+2+4+4+2+2+1+1 ||
+		first.Created[0].Kind != definition.KindFactory {
 		t.Errorf("first plan: got %+v", first)
 	}
 	none := definition.Compare(valid, parseValid(t, validTree(t)), nil)

@@ -271,7 +271,8 @@ func TestSchemaJSON(t *testing.T) {
 		if err := json.Unmarshal(text, &schema); err != nil {
 			t.Fatal(err)
 		}
-		if schema["$schema"] != "https://json-schema.org/draft/2020-12/schema" || schema["$id"] != name || schema["title"] == "" || schema["type"] != "object" {
+		if schema["$schema"] != "https://json-schema.org/draft/2020-12/schema" || schema["$id"] != name ||
+			schema["title"] == "" || schema["type"] != "object" {
 			t.Errorf("%s: got %v, %v, %v, %v", name, schema["$schema"], schema["$id"], schema["title"], schema["type"])
 		}
 	}

@@ -112,9 +112,8 @@ func (p *parser) harness(d *document, s Settings, above []Settings, path []any) 
 			at("type"), InvalidReference, nearest(h.Type, p.known.Harnesses), "the server has no harness %s; it has %s",
 			quote(h.Type), list(p.known.Harnesses),
 		)
-	case p.known.Harnesses == nil && !slices.Contains(
-		names, h.Type,
-	) && patterns["harness"].MatchString(h.Type) && nearest(h.Type, names) != "":
+	case p.known.Harnesses == nil && !slices.Contains(names, h.Type) && patterns["harness"].MatchString(h.Type) &&
+		nearest(h.Type, names) != "":
 		d.warnf(
 			at("type"), InvalidReference, nearest(h.Type, names),
 			"the harness %s works only where the server's configuration names it", quote(h.Type),
@@ -270,18 +269,16 @@ func harnessOf(h *penstock.Harness, secrets json.RawMessage) *Harness {
 func (s Settings) Overrides() penstock.Overrides {
 	return penstock.Overrides{
 		Model: s.Model, Harness: s.Harness.Harness(), RunnerID: s.Runner, EnvironmentID: s.EnvironmentID, Secrets: s.Secrets,
-		MCPServers: servers(
-			s.MCPServers, MCPServer.Server,
-		), WorkerHost: s.WorkerHost, HarnessAuthSecrets: s.Harness.AuthSecrets(),
+		MCPServers: servers(s.MCPServers, MCPServer.Server), WorkerHost: s.WorkerHost,
+		HarnessAuthSecrets: s.Harness.AuthSecrets(),
 	}
 }
 
 // settingsOf are overrides as a file has them.
 func settingsOf(o penstock.Overrides) Settings {
 	return Settings{
-		Model: o.Model, Harness: harnessOf(
-			o.Harness, o.HarnessAuthSecrets,
-		), Runner: o.RunnerID, EnvironmentID: o.EnvironmentID, Secrets: o.Secrets,
+		Model: o.Model, Harness: harnessOf(o.Harness, o.HarnessAuthSecrets), Runner: o.RunnerID,
+		EnvironmentID: o.EnvironmentID, Secrets: o.Secrets,
 		MCPServers: servers(o.MCPServers, serverOf), WorkerHost: o.WorkerHost,
 	}
 }

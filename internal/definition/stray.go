@@ -94,9 +94,8 @@ func ignored(parts []string) bool {
 	}
 	ext := path.Ext(last)
 	base := strings.ToLower(strings.TrimSuffix(last, ext))
-	return len(parts) == 1 && (ext == "" || ext == ".md") && base != "factory" && (ext != "" || !slices.Contains(
-		folders, base,
-	))
+	return len(parts) == 1 && (ext == "" || ext == ".md") && base != "factory" && (ext != "" ||
+		!slices.Contains(folders, base))
 }
 
 // meant reports whether a path that has no meaning is near to one that has: the

@@ -68,9 +68,8 @@ func TestStrayFiles(t *testing.T) {
 		case test.severity == "" && len(found) == 0 && got != nil:
 		case len(found) != 1:
 			t.Errorf("%s: got\n%s", test.path, lines(found))
-		case found[0].Code != definition.UnsupportedPath || found[0].Path != test.path || string(
-			found[0].Severity,
-		) != test.severity,
+		case found[0].Code != definition.UnsupportedPath || found[0].Path != test.path ||
+			string(found[0].Severity) != test.severity,
 			found[0].Nearest != test.nearest, (got == nil) != (test.severity == "error"):
 			t.Errorf(
 				"%s: got %s %s, near %q (a definition: %t), want %s near %q", test.path, found[0].Severity, found[0],
@@ -90,9 +89,8 @@ func TestStrayFolderHasOneNote(t *testing.T) {
 		),
 	)
 	want := `agent/a/agent.md:1:1: FF_UNSUPPORTED_PATH (warning) the folder "agent" is ignored`
-	if strings.Count(got, "\n") != 4 || !strings.HasPrefix(got, want) || !strings.Contains(
-		got, "docs/a.md:1:1",
-	) || !strings.Contains(got, "src/a.go:1:1") {
+	if strings.Count(got, "\n") != 4 || !strings.HasPrefix(got, want) || !strings.Contains(got, "docs/a.md:1:1") ||
+		!strings.Contains(got, "src/a.go:1:1") {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -43,9 +43,8 @@ func (p *parser) webhooks() []Webhook {
 		if judge := p.known.WebhookSecret; judge != nil {
 			p.secretFor(d, func(name string) (problem, nearest string) { return judge(w.Name, name) }, "secretName")
 		}
-		if w.AuthMode == penstock.AuthURLToken && w.SecretName != "" && p.known.NotURLSafe != nil && p.known.NotURLSafe(
-			w.SecretName,
-		) {
+		if w.AuthMode == penstock.AuthURLToken && w.SecretName != "" && p.known.NotURLSafe != nil &&
+			p.known.NotURLSafe(w.SecretName) {
 			d.badf(
 				d.find("secretName"), InvalidValue,
 				"the secret %s cannot be part of a URL: with url_token it may hold A-Z a-z 0-9 - . _ ~ only", w.SecretName,

@@ -139,9 +139,8 @@ func TestWriteDefaults(t *testing.T) {
 		}
 	}
 	for _, broken := range []string{"secretName: [", "secretName: 5\n", "unknown: 5\n", "\xff"} {
-		if got, err := definition.WriteWebhook(
-			[]byte(broken), w,
-		); err == nil && broken != "secretName: 5\n" && broken != "unknown: 5\n" {
+		if got, err := definition.WriteWebhook([]byte(broken), w); err == nil && broken != "secretName: 5\n" &&
+			broken != "unknown: 5\n" {
 			t.Errorf("%q: got %q, want an error", broken, got)
 		}
 	}
@@ -207,11 +206,9 @@ func TestFromVocabulary(t *testing.T) {
 	t.Parallel()
 	agent := definition.AgentOf(penstock.Identity{
 		Name: "a", Type: "CUSTOM", BaseModel: "m", Harness: &penstock.Harness{Type: "codex"},
-		HarnessAuthSecrets: json.RawMessage(
-			`{"codex_auth_secret_name":"KEY"}`,
-		),
-		Secrets: []penstock.NamedSecret{{Name: "S"}}, MCPServers: map[string]penstock.MCPServer{"x": {WarpID: "1"}},
-		Prompt: "\n\nText\n\n",
+		HarnessAuthSecrets: json.RawMessage(`{"codex_auth_secret_name":"KEY"}`),
+		Secrets:            []penstock.NamedSecret{{Name: "S"}},
+		MCPServers:         map[string]penstock.MCPServer{"x": {WarpID: "1"}}, Prompt: "\n\nText\n\n",
 	})
 	want := definition.Agent{Name: "a", Prompt: "Text", Settings: definition.Settings{
 		Harness: &definition.Harness{
@@ -283,9 +280,8 @@ func TestReadTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, found = definition.Parse(
-		files, definition.Known{},
-	); len(found) != 1 || found[0].Code != definition.InvalidDocument {
+	if _, found = definition.Parse(files, definition.Known{}); len(found) != 1 ||
+		found[0].Code != definition.InvalidDocument {
 		t.Errorf("a tree with a file of 10 MB: got\n%s", lines(found))
 	}
 }

@@ -199,9 +199,8 @@ func entries(mapping *yaml.Node) [][2]*yaml.Node {
 	seen := make(map[string]bool, len(mapping.Content)/2)
 	for i := 0; i < len(mapping.Content); i += 2 {
 		key := mapping.Content[i]
-		if key.Kind == yaml.ScalarNode && key.ShortTag() != "!!merge" && !seen[key.Value] && (key.Value != "" || kindOf(
-			key,
-		) == textScalar) {
+		if key.Kind == yaml.ScalarNode && key.ShortTag() != "!!merge" && !seen[key.Value] && (key.Value != "" ||
+			kindOf(key) == textScalar) {
 			seen[key.Value] = true
 			all = append(all, [2]*yaml.Node{key, mapping.Content[i+1]})
 		}

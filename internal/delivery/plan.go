@@ -76,7 +76,8 @@ func (s *Ingress) Inlet(ctx context.Context, uid string, token, fresh bool) (*pe
 		return nil, err
 	}
 	offers := row.PendingSecret && row.SignatureScheme == penstock.SchemeNotion
-	if !row.Enabled && !offers || row.Suspended || row.PendingSecret && !offers || token && row.AuthMode != penstock.AuthURLToken {
+	if !row.Enabled && !offers || row.Suspended || row.PendingSecret && !offers ||
+		token && row.AuthMode != penstock.AuthURLToken {
 		return nil, penstock.NotFound("webhook", uid)
 	}
 	if known != nil && known.row.TeamVersion == row.TeamVersion {

@@ -373,9 +373,8 @@ func checkDraft(d penstock.Draft) error {
 // kind of the sandbox.
 func sandboxGone(drafts []penstock.Draft) (said penstock.Draft, ok bool) {
 	var moment penstock.TimelineData
-	if len(drafts) != 1 || drafts[0].Type != penstock.EventTimeline || json.Unmarshal(
-		drafts[0].Data, &moment,
-	) != nil || moment.Type != penstock.MomentSandboxGone {
+	if len(drafts) != 1 || drafts[0].Type != penstock.EventTimeline || json.Unmarshal(drafts[0].Data, &moment) != nil ||
+		moment.Type != penstock.MomentSandboxGone {
 		return said, false
 	}
 	payload := map[string]any{}

@@ -272,9 +272,8 @@ func (a *application) agents(ctx context.Context, d *definition.Definition) erro
 			a.factory.ForemanUID = agent.UID
 		}
 		a.factory.Agents = append(a.factory.Agents, penstock.FactoryAgent{UID: agent.UID, Name: agent.Name, Type: agent.Type})
-		if was, is := definition.AgentOf(before), definition.AgentOf(agent); there && was.Prompt == is.Prompt && same(
-			was, is,
-		) {
+		if was, is := definition.AgentOf(before), definition.AgentOf(agent); there && was.Prompt == is.Prompt &&
+			same(was, is) {
 			continue
 		}
 		agent.UpdatedAt = now

@@ -23,9 +23,8 @@ func (s *Resources) CreateAutomation(
 	}
 	now := penstock.Now()
 	row := store.AutomationRow{
-		Automation: penstock.Automation{
-			UID: penstock.NewID(), Enabled: true, CreatedAt: now, UpdatedAt: now,
-		}, Team: p.Team, FactoryUID: factory.UID,
+		Automation: penstock.Automation{UID: penstock.NewID(), Enabled: true, CreatedAt: now, UpdatedAt: now}, Team: p.Team,
+		FactoryUID: factory.UID,
 	}
 	change := automation.Change{AutomationRequest: req, All: true}
 	if err := change.Apply(s.automations, &row); err != nil {

@@ -84,9 +84,8 @@ func (s *Repositories) applySnapshot(
 
 // ours is what is told of an error that nobody but the operator can mend.
 func (s *Repositories) ours(row store.RepositoryRow, err error) error {
-	if told, ok := errors.AsType[*penstock.Error](err); ok && told.Code == penstock.CodeUnavailable || errors.Is(
-		err, context.Canceled,
-	) { // the server ends
+	if told, ok := errors.AsType[*penstock.Error](err); ok && told.Code == penstock.CodeUnavailable ||
+		errors.Is(err, context.Canceled) { // the server ends
 		return err
 	}
 	s.log.Error("a commit cannot be applied", "factory", row.FactoryUID, "error", err)
@@ -136,9 +135,8 @@ func (s *Repositories) rejectCommit(
 	}
 	row.Commit, row.Result, row.Detail, row.Diagnostics = commit.ID, penstock.CommitRejected, detail, few(found)
 	row.Version, row.Problem, row.Failures = row.TeamVersion, "", 0
-	if before.Commit == row.Commit && before.Result == row.Result && before.Detail == row.Detail && slices.Equal(
-		before.Diagnostics, row.Diagnostics,
-	) {
+	if before.Commit == row.Commit && before.Result == row.Result && before.Detail == row.Detail &&
+		slices.Equal(before.Diagnostics, row.Diagnostics) {
 		return s.finishSync(ctx, row, nil)
 	}
 	s.log.Info(

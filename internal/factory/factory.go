@@ -262,9 +262,8 @@ func (s *Factories) Dispatch(
 func checkDispatch(req penstock.DispatchRequest) (source, id string, errs []penstock.FieldError) {
 	if req.TicketRef != "" {
 		source, id, _ = strings.Cut(req.TicketRef, ":")
-		if !ticketSource.MatchString(source) || id == "" || len(
-			penstock.CheckMetadata(map[string]string{"ticket_id": id}),
-		) > 0 {
+		if !ticketSource.MatchString(source) || id == "" ||
+			len(penstock.CheckMetadata(map[string]string{"ticket_id": id})) > 0 {
 			errs = append(
 				errs,
 				penstock.FieldError{
@@ -276,9 +275,8 @@ func checkDispatch(req penstock.DispatchRequest) (source, id string, errs []pens
 	}
 	if req.TicketURL != "" {
 		u, err := url.Parse(req.TicketURL)
-		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(
-			req.TicketURL,
-		) > field.MaxURL {
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
+			len(req.TicketURL) > field.MaxURL {
 			errs = append(
 				errs,
 				penstock.FieldError{

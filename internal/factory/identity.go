@@ -107,9 +107,8 @@ func (s *Resources) UpdateIdentity(
 // editIdentity changes an agent in a transaction, and the files of its factory
 // with it. Where change reports false, nothing is stored.
 func (s *Resources) editIdentity(
-	ctx context.Context, p penstock.Principal, uid string, change func(
-		*store.Tx, *penstock.Identity,
-	) (changed bool, err error),
+	ctx context.Context, p penstock.Principal, uid string,
+	change func(*store.Tx, *penstock.Identity) (changed bool, err error),
 ) (penstock.Identity, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Identity{}, err

@@ -266,13 +266,15 @@ func kept(was, said, wanted definition.Settings) definition.Settings {
 	case said.Model == wanted.Model && reflect.DeepEqual(said.Harness, wanted.Harness):
 		wanted.Model, wanted.Harness = was.Model, was.Harness
 		return wanted
-	case was.Harness != nil && said.Harness == nil && wanted.Harness == nil && wanted.Model != "": // another model of the built-in one
+	case was.Harness != nil && said.Harness == nil && wanted.Harness == nil &&
+		wanted.Model != "": // another model of the built-in one
 		h := *was.Harness
 		h.Model = wanted.Model
 		wanted.Model, wanted.Harness = "", &h
 		return wanted
 	}
-	if was.Harness != nil && wanted.Harness != nil && was.Harness.Type == wanted.Harness.Type && wanted.Harness.Auth == nil {
+	if was.Harness != nil && wanted.Harness != nil && was.Harness.Type == wanted.Harness.Type &&
+		wanted.Harness.Auth == nil {
 		h := *wanted.Harness
 		if auth := was.Harness.Auth; auth != nil && auth.Source == definition.AuthWorkerEnvironment {
 			h.Auth = auth

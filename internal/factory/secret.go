@@ -69,9 +69,8 @@ func (f fileSecrets) values(s *Factories, known *definition.Known, read func(nam
 	}
 	known.NotURLSafe = func(name string) bool {
 		value, found := value(name)
-		return found && delivery.Unfit(
-			store.WebhookRow{Webhook: penstock.Webhook{AuthMode: penstock.AuthURLToken}}, value,
-		) != ""
+		return found &&
+			delivery.Unfit(store.WebhookRow{Webhook: penstock.Webhook{AuthMode: penstock.AuthURLToken}}, value) != ""
 	}
 	known.ShortSecret = func(webhook, name string) (short, kept bool) {
 		value, found := value(name)

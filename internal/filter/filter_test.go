@@ -199,9 +199,8 @@ func TestFilterLimits(t *testing.T) {
 			}
 			_, err := filter.Parse([]byte(test.filter(test.limit + 1)))
 			got := findings(err)
-			if len(got) != 1 || got[0].Pointer != test.pointer || !strings.Contains(
-				got[0].Detail, strings.TrimRight(fmt.Sprint(test.limit), "0"),
-			) {
+			if len(got) != 1 || got[0].Pointer != test.pointer ||
+				!strings.Contains(got[0].Detail, strings.TrimRight(fmt.Sprint(test.limit), "0")) {
 				t.Errorf("one over: got %v, want a finding at %q that names the limit", err, test.pointer)
 			}
 		})

@@ -323,11 +323,10 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if found := findings(err); got != nil || len(found) == 0 || len(found) > 32 || slices.ContainsFunc(found, func(
-			f penstock.FieldError,
-		) bool {
-			return f.Detail == "" || f.Pointer != "" && f.Pointer[0] != '/'
-		}) {
+		if found := findings(err); got != nil || len(found) == 0 || len(found) > 32 ||
+			slices.ContainsFunc(found, func(f penstock.FieldError) bool {
+				return f.Detail == "" || f.Pointer != "" && f.Pointer[0] != '/'
+			}) {
 			t.Errorf("%q: got %v and %v", text, got, err)
 		}
 	})

@@ -44,9 +44,8 @@ func TestAPayloadIsReadAsItIs(t *testing.T) {
 	if !v.Member("yes").IsTrue() || v.Member("no").IsTrue() || v.Member("none").IsTrue() {
 		t.Error("true is not told from what is not")
 	}
-	if !v.Member(
-		"zero",
-	).Exists() || v.Member("none").Exists() || !v.Member("a").IsObject() || v.Member("list").IsObject() {
+	if !v.Member("zero").Exists() || v.Member("none").Exists() || !v.Member("a").IsObject() ||
+		v.Member("list").IsObject() {
 		t.Error("what is there is not told from what is not")
 	}
 	if !v.Member("twice").Ambiguous() || v.Ambiguous() || v.Member("list").Ambiguous() {
@@ -74,9 +73,8 @@ func TestWhatIsNotThereHasNothing(t *testing.T) {
 		"nothing": {}, "of a number": root(t, `1`).Member("a").Member("b"), "of a list": root(t, `[{"a": 1}]`).Member("a"),
 		"of a text": root(t, `"a"`).Member("a"),
 	} {
-		if v.Exists() || v.IsObject() || v.IsTrue() || v.Ambiguous() || v.Text() != "" || v.Int() != 0 || len(
-			slices.Collect(v.Elements()),
-		) != 0 {
+		if v.Exists() || v.IsObject() || v.IsTrue() || v.Ambiguous() || v.Text() != "" || v.Int() != 0 ||
+			len(slices.Collect(v.Elements())) != 0 {
 			t.Errorf("%s: got something", name)
 		}
 	}

@@ -92,9 +92,8 @@ func Open(ctx context.Context, o Options) (*Cache, error) {
 		return nil, fmt.Errorf("git does not run: %w", err)
 	}
 	var major, minor int
-	if _, err := fmt.Sscanf(
-		out, "git version %d.%d", &major, &minor,
-	); err == nil && (major < 2 || major == 2 && minor < 32) {
+	if _, err := fmt.Sscanf(out, "git version %d.%d", &major, &minor); err == nil && (major < 2 ||
+		major == 2 && minor < 32) {
 		return nil, fmt.Errorf("git is too old: %s, needed is 2.32", strings.TrimSpace(out))
 	}
 	return c, nil

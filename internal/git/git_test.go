@@ -283,9 +283,8 @@ func TestCheckoutIntoSomethingElse(t *testing.T) {
 	for dir, want := range map[string]string{
 		full: "is not empty", link: "is not a directory", file: "is not a directory",
 	} {
-		if _, err := c.Checkout(
-			t.Context(), Source{URL: fileURL(origin(t))}, dir,
-		); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.Checkout(t.Context(), Source{URL: fileURL(origin(t))}, dir); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -389,9 +388,8 @@ func TestOpen(t *testing.T) {
 		old:          "git is too old: git version 2.25.1, needed is 2.32",
 		"/bin/false": "git does not run",
 	} {
-		if _, err := Open(
-			t.Context(), Options{Dir: t.TempDir(), Program: program},
-		); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Open(t.Context(), Options{Dir: t.TempDir(), Program: program}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

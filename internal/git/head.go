@@ -217,13 +217,13 @@ func (c *Cache) exchange(ctx context.Context, r remote, method, path string, bod
 	}
 	defer res.Body.Close()
 	switch {
-	case res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden || res.StatusCode == http.StatusNotFound:
+	case res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden ||
+		res.StatusCode == http.StatusNotFound:
 		return nil, refused(r, res.StatusCode)
 	case res.StatusCode >= http.StatusInternalServerError || res.StatusCode == http.StatusTooManyRequests:
 		return nil, fmt.Errorf("the server answers with the HTTP status %d", res.StatusCode)
-	case res.StatusCode != http.StatusOK || !strings.HasPrefix(
-		res.Header.Get("Content-Type"), "application/x-git-upload-pack-",
-	):
+	case res.StatusCode != http.StatusOK ||
+		!strings.HasPrefix(res.Header.Get("Content-Type"), "application/x-git-upload-pack-"):
 		return nil, errNotSmart
 	}
 	lines, err := packets(io.LimitReader(res.Body, maxRefs))

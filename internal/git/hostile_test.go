@@ -150,7 +150,8 @@ func TestHostileRepositoryRunsNothing(t *testing.T) {
 		os.Symlink(script, filepath.Join(template, "hooks", "post-checkout")),
 		os.Symlink(script, filepath.Join(template, "hooks", "reference-transaction")),
 		os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\nhooksPath = "+template+"/hooks\nfsmonitor = "+script+
-			"\nsshCommand = "+script+"\n[filter \"lfs\"]\nsmudge = "+script+"\nprocess = "+script+"\nrequired\n[protocol]\nallow = always\n"+
+			"\nsshCommand = "+script+"\n[filter \"lfs\"]\nsmudge = "+script+"\nprocess = "+script+
+			"\nrequired\n[protocol]\nallow = always\n"+
 			"[submodule]\nrecurse = true\n[credential]\nhelper = !"+script+"\n"), 0o600),
 	)
 	if err != nil {
@@ -438,9 +439,8 @@ func TestFoldersWithoutEndAreGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := c.Snapshot(
-		t.Context(), src, head, everything("a"),
-	); !errors.Is(err, ErrManyFiles) || s.Commit.ID != head.Commit {
+	if s, err := c.Snapshot(t.Context(), src, head, everything("a")); !errors.Is(err, ErrManyFiles) ||
+		s.Commit.ID != head.Commit {
 		t.Errorf("snapshot: got %v of commit %q", err, s.Commit.ID)
 	}
 	all := Selection{Match: func(string) bool { return true }, MaxSize: 1, MaxAll: 1, Max: 1}
@@ -468,15 +468,13 @@ func TestObjectsThatDoNotFitIntoMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Snapshot(
-		t.Context(), src, head, everything("a"),
-	); err == nil || !strings.Contains(err.Error(), "attempting to allocate") {
+	if _, err := c.Snapshot(t.Context(), src, head, everything("a")); err == nil ||
+		!strings.Contains(err.Error(), "attempting to allocate") {
 		t.Errorf("snapshot: got %v", err)
 	}
 	dir := filepath.Join(t.TempDir(), "repo")
-	if _, err := c.Checkout(t.Context(), src, dir); err == nil || !strings.Contains(
-		err.Error(), "attempting to allocate",
-	) {
+	if _, err := c.Checkout(t.Context(), src, dir); err == nil ||
+		!strings.Contains(err.Error(), "attempting to allocate") {
 		t.Errorf("checkout: got %v", err)
 	}
 }

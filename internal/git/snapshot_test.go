@@ -108,15 +108,13 @@ func TestSnapshot(t *testing.T) {
 	if diff := cmp.Diff(want, got.Files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if got.Commit.ID != id || got.Commit.Author != "A <a@example.com>" || got.Commit.Subject != "change ops/deep/c.md" || time.Since(
-		got.Commit.At,
-	) > time.Hour {
+	if got.Commit.ID != id || got.Commit.Author != "A <a@example.com>" || got.Commit.Subject != "change ops/deep/c.md" ||
+		time.Since(got.Commit.At) > time.Hour {
 		t.Errorf("commit: got %+v", got.Commit)
 	}
 	w.Bytes = 100
-	if got, err := c.Snapshot(
-		t.Context(), src, head, w,
-	); err != nil || len(got.Files) != 4 || got.Files[0].Content != nil {
+	if got, err := c.Snapshot(t.Context(), src, head, w); err != nil || len(got.Files) != 4 ||
+		got.Files[0].Content != nil {
 		t.Errorf("of more bytes than allowed: got %v, %v, want the list alone", got.Files, err)
 	}
 	w.Max = 2
@@ -187,9 +185,8 @@ func TestSnapshotOfSHA256(t *testing.T) {
 	if err != nil || head.Commit != id {
 		t.Fatalf("got %v, %v, want %s", head, err, id)
 	}
-	if got, err := c.Snapshot(
-		t.Context(), src, head, everything("team"),
-	); err != nil || len(got.Files) != 1 || string(got.Files[0].Content) != "A" {
+	if got, err := c.Snapshot(t.Context(), src, head, everything("team")); err != nil || len(got.Files) != 1 ||
+		string(got.Files[0].Content) != "A" {
 		t.Errorf("got %v, %v", got, err)
 	}
 }

@@ -53,15 +53,13 @@ func TestFilesReadsWhatIsSelected(t *testing.T) {
 		t.Errorf("got %v, %v, want no files at v1", got, err)
 	}
 	s.Max = 2
-	if _, err := c.Files(
-		t.Context(), Source{URL: fileURL(dir)}, s,
-	); err == nil || !strings.Contains(err.Error(), "more than 2") {
+	if _, err := c.Files(t.Context(), Source{URL: fileURL(dir)}, s); err == nil ||
+		!strings.Contains(err.Error(), "more than 2") {
 		t.Errorf("too many files: got %v", err)
 	}
 	s.Max, s.MaxAll = 3, 3
-	if _, err := c.Files(
-		t.Context(), Source{URL: fileURL(dir)}, s,
-	); err == nil || !strings.Contains(err.Error(), "more than 3 bytes") {
+	if _, err := c.Files(t.Context(), Source{URL: fileURL(dir)}, s); err == nil ||
+		!strings.Contains(err.Error(), "more than 3 bytes") {
 		t.Errorf("too many bytes: got %v", err)
 	}
 }

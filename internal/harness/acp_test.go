@@ -98,9 +98,8 @@ func TestAgentThatEndsBeforeItAnswersFails(t *testing.T) {
 	s := newStage(t)
 	result := s.turn("dies", "go")
 	m := result.Message
-	if result.State != penstock.StateFailed || m.ErrorCode != penstock.CodeAgentProcessFailed || !strings.Contains(
-		m.Message, "exit status 7",
-	) {
+	if result.State != penstock.StateFailed || m.ErrorCode != penstock.CodeAgentProcessFailed ||
+		!strings.Contains(m.Message, "exit status 7") {
 		t.Fatalf("got %s %+v", result.State, m)
 	}
 	if tail := m.Message[len(m.Message)-100:]; !strings.HasSuffix(tail, "xx out of memory, password ***") {
@@ -117,9 +116,8 @@ func TestAgentThatEndsBeforeItAnswersFails(t *testing.T) {
 func TestALineThatIsTooLongIsNamed(t *testing.T) {
 	t.Parallel()
 	m := newStage(t).turn("rambles", "go").Message
-	if m.ErrorCode != penstock.CodeAgentProcessFailed || !strings.HasPrefix(
-		m.Message, "The agent was ended: it wrote a line of more than 64 MiB.",
-	) {
+	if m.ErrorCode != penstock.CodeAgentProcessFailed ||
+		!strings.HasPrefix(m.Message, "The agent was ended: it wrote a line of more than 64 MiB.") {
 		t.Errorf("got %+v", m)
 	}
 }
@@ -128,7 +126,8 @@ func TestErrorAnswerFailsTheTurn(t *testing.T) {
 	t.Parallel()
 	result := newStage(t).turn("answers with an error", "go")
 	want := "The agent answered with an error: the provider is away (code -32603)\n\nstack trace with ***"
-	if result.State != penstock.StateFailed || result.Message.Message != want || result.Message.ErrorCode != penstock.CodeAgentProcessFailed {
+	if result.State != penstock.StateFailed || result.Message.Message != want ||
+		result.Message.ErrorCode != penstock.CodeAgentProcessFailed {
 		t.Errorf("got %s %+v", result.State, result.Message)
 	}
 }
@@ -397,15 +396,13 @@ func TestWhatTheAgentCannotDoIsSaid(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.session.MCPServers = map[string]penstock.MCPServer{"remote": {URL: "https://example.com/mcp"}}
-	if _, err := s.agent("reports"); penstock.CodeOf(err) != penstock.CodeAgentProcessFailed || !strings.Contains(
-		err.Error(), "over HTTP, such as remote",
-	) {
+	if _, err := s.agent("reports"); penstock.CodeOf(err) != penstock.CodeAgentProcessFailed ||
+		!strings.Contains(err.Error(), "over HTTP, such as remote") {
 		t.Errorf("MCP over HTTP: got %v", err)
 	}
 	s.session.Model, s.session.Load = "a/b", "old" // whose session has no choice of models
-	if _, err := s.agent("has http"); penstock.CodeOf(err) != penstock.CodeAgentProcessFailed || !strings.Contains(
-		err.Error(), "no choice of models",
-	) {
+	if _, err := s.agent("has http"); penstock.CodeOf(err) != penstock.CodeAgentProcessFailed ||
+		!strings.Contains(err.Error(), "no choice of models") {
 		t.Errorf("a model that cannot be chosen: got %v", err)
 	}
 	s.session.Model = ""

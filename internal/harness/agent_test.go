@@ -205,9 +205,8 @@ func (p *player) tellAll(ctx context.Context, session string) {
 	})
 	p.call(ctx, session, acp.UpdateToolCall, acp.ToolCall{ // the same id again: another call
 		ID: "c", Title: "Edit", Kind: acp.ToolEdit, Status: acp.ToolCompleted,
-		Locations: []acp.Location{{Path: cwd() + "/a.txt"}}, Content: []acp.ToolCallContent{
-			acp.Diff(cwd()+"/a.txt", nil, "new\n"),
-		},
+		Locations: []acp.Location{{Path: cwd() + "/a.txt"}},
+		Content:   []acp.ToolCallContent{acp.Diff(cwd()+"/a.txt", nil, "new\n")},
 	})
 	p.call(ctx, session, acp.UpdateToolCallUpdate, acp.ToolCall{ // known by its update alone
 		ID: "m", Title: "mcp__tracker__create", Kind: acp.ToolOther, Status: acp.ToolFailed,

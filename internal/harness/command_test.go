@@ -99,9 +99,8 @@ func TestLongOutputKeepsItsBeginningAndItsEnd(t *testing.T) {
 		t.Fatalf("got %d messages", len(texts))
 	}
 	text := texts[0]
-	if !strings.HasPrefix(text, "begin\nxxx") || !strings.HasSuffix(text, "xxx\nend\n") || !strings.Contains(
-		text, " bytes left out …]",
-	) || len(text) > 2<<20 {
+	if !strings.HasPrefix(text, "begin\nxxx") || !strings.HasSuffix(text, "xxx\nend\n") ||
+		!strings.Contains(text, " bytes left out …]") || len(text) > 2<<20 {
 		t.Errorf("got %d bytes: %.20q … %q", len(text), text, text[len(text)-20:])
 	}
 }

@@ -215,9 +215,8 @@ func TestOutputOfARunningActionIsShownNowAndThen(t *testing.T) {
 		if len(running) < 9 || len(running) > 12 {
 			t.Errorf("shown %d times", len(running))
 		}
-		if last := running[len(running)-1]; !strings.HasPrefix(
-			last, `running {"cut":true,"output":"`,
-		) || !strings.HasSuffix(last, `line 999\n"}`) || len(last) > 6<<10 {
+		if last := running[len(running)-1]; !strings.HasPrefix(last, `running {"cut":true,"output":"`) ||
+			!strings.HasSuffix(last, `line 999\n"}`) || len(last) > 6<<10 {
 			t.Errorf("the last one: %.60s … %s", last, last[len(last)-20:])
 		}
 		s.end(true)

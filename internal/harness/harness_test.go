@@ -95,9 +95,8 @@ func (s *stage) events(types ...penstock.EventType) []penstock.Draft {
 func (s *stage) awaitWork() {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && len(
-		s.events(penstock.EventMessageDelta),
-	) == 0; {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) &&
+		len(s.events(penstock.EventMessageDelta)) == 0; {
 		<-tick.C
 	}
 }

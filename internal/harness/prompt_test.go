@@ -35,9 +35,8 @@ func TestBriefing(t *testing.T) {
 		"what goes with the first prompt": {
 			harness.Briefing{
 				Prompt: penstock.Prompt{Text: "Go"}, First: true, Base: "Be brief.", Skills: []harness.Skill{skill},
-				Files: []penstock.File{
-					{Path: "event-payload.json"}, {Path: ".penstock/attachments/a.png"},
-				}, Repos: []string{"app", "lib"}, History: history,
+				Files: []penstock.File{{Path: "event-payload.json"}, {Path: ".penstock/attachments/a.png"}},
+				Repos: []string{"app", "lib"}, History: history,
 			},
 			"Be brief.\n\nRepositories in the workspace: app, lib\nFiles that came with the task: event-payload.json, .penstock/attachments/a.png\n" +
 				"Skill release (.penstock/skills/release/SKILL.md): Makes a release.\n\nThe conversation so far:\n\n<conversation>\nuser: Fix it\n\n" +
@@ -47,12 +46,12 @@ func TestBriefing(t *testing.T) {
 			harness.Briefing{
 				Prompt: penstock.Prompt{Text: "Go"}, Base: "Be brief.", Skills: []harness.Skill{skill}, Use: []harness.Skill{skill},
 				History: history,
-			}, "Go",
+			},
+			"Go",
 		},
 		"a run from a skill alone": {
-			harness.Briefing{
-				First: true, Use: []harness.Skill{skill},
-			}, "Use the skill release, which lies at .penstock/skills/release/SKILL.md:\n\nTag, then push.",
+			harness.Briefing{First: true, Use: []harness.Skill{skill}},
+			"Use the skill release, which lies at .penstock/skills/release/SKILL.md:\n\nTag, then push.",
 		},
 		"nothing is said": {harness.Briefing{}, "Go on."},
 		"a prompt given before": {

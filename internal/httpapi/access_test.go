@@ -70,9 +70,8 @@ func TestTheRateOfAKeyIsLimited(t *testing.T) {
 	}
 	a := w.must(http.StatusTooManyRequests, "GET", "/api/v1/me", nil)
 	after, err := strconv.Atoi(a.header.Get("Retry-After"))
-	if err != nil || after < 1 || after > 61 || a.header.Get(
-		"X-Should-Retry",
-	) != "true" || a.field("retryable") != "true" {
+	if err != nil || after < 1 || after > 61 || a.header.Get("X-Should-Retry") != "true" ||
+		a.field("retryable") != "true" {
 		t.Errorf(
 			"got Retry-After %q, X-Should-Retry %q, %s", a.header.Get("Retry-After"), a.header.Get("X-Should-Retry"), a.body,
 		)

@@ -44,9 +44,8 @@ func TestFilesAreValidatedWithoutAKey(t *testing.T) {
 		for form, body := range map[string]any{"a map": map[string]any{"files": files}, "a list": listed(files)} {
 			var got factory.Validated
 			w.must(http.StatusOK, "POST", validatePath, body, "Authorization", authorization).into(t, &got)
-			if !got.Valid || len(
-				got.Diagnostics,
-			) > 0 || got.SchemaVersion != "v1alpha1" || got.Scope.StateDependent != "not_checked" || len(got.NotRun) < 5 {
+			if !got.Valid || len(got.Diagnostics) > 0 || got.SchemaVersion != "v1alpha1" ||
+				got.Scope.StateDependent != "not_checked" || len(got.NotRun) < 5 {
 				t.Errorf("%s, %s: got %+v", name, form, got)
 			}
 		}
@@ -65,9 +64,8 @@ func TestFilesAreValidatedWithoutAKey(t *testing.T) {
 	files["agents/foreman/agent.md"] = "---\nagentType: BOSS\n---\n"
 	files["factory.yaml"] += "title: x\n"
 	w.must(http.StatusOK, "POST", validatePath, listed(files), "Authorization", "").into(t, &got)
-	if got.Valid || len(
-		got.Diagnostics,
-	) != 3 || got.Diagnostics[2].Code != "FF_UNKNOWN_FIELD" || got.Diagnostics[2].Line != 5 {
+	if got.Valid || len(got.Diagnostics) != 3 || got.Diagnostics[2].Code != "FF_UNKNOWN_FIELD" ||
+		got.Diagnostics[2].Line != 5 {
 		t.Errorf("bad files: %+v", got)
 	}
 	w.must(http.StatusUnauthorized, "POST", validatePath, listed(files), "Authorization", "Bearer psk_wrong")
@@ -123,9 +121,8 @@ func TestValidationsWithoutAKeyAreLimitedByAddress(t *testing.T) {
 	}
 	anonymous(http.StatusOK, "192.0.2.1")
 	anonymous(http.StatusOK, "192.0.2.1")
-	if a := anonymous(
-		http.StatusTooManyRequests, "192.0.2.1",
-	); a.header.Get("Retry-After") == "" || a.header.Get("X-Should-Retry") != "true" {
+	if a := anonymous(http.StatusTooManyRequests, "192.0.2.1"); a.header.Get("Retry-After") == "" ||
+		a.header.Get("X-Should-Retry") != "true" {
 		t.Errorf("the 429 has the headers %v", a.header)
 	}
 	anonymous(http.StatusOK, "192.0.2.2")
@@ -200,9 +197,8 @@ func TestSchemasAreServedOneByOne(t *testing.T) {
 	const base = "/api/v1/factory-files/schemas"
 	var versions factory.SchemaVersions
 	w.must(http.StatusOK, "GET", base, nil, "Authorization", "").into(t, &versions)
-	if versions.Current != "v1alpha1" || len(versions.Versions) != 1 || versions.Versions[0] != (factory.SchemaVersion{
-		Version: "v1alpha1", URL: base + "/v1alpha1",
-	}) {
+	if versions.Current != "v1alpha1" || len(versions.Versions) != 1 ||
+		versions.Versions[0] != (factory.SchemaVersion{Version: "v1alpha1", URL: base + "/v1alpha1"}) {
 		t.Fatalf("versions: %+v", versions)
 	}
 	var bundle struct {

@@ -45,9 +45,8 @@ func BenchmarkRequests(b *testing.B) {
 			Registerer: prometheus.NewRegistry(),
 		},
 	)
-	body := `{"prompt": "` + strings.Repeat(
-		"fix the login test ", 90,
-	) + `", "config": {"name": "bench", "model_id": "demo/offline"}, "metadata": {"ticket": "OPS-1"}}`
+	body := `{"prompt": "` + strings.Repeat("fix the login test ", 90) +
+		`", "config": {"name": "bench", "model_id": "demo/offline"}, "metadata": {"ticket": "OPS-1"}}`
 	for _, bench := range []struct{ name, method, path, body string }{
 		{"who am I", "GET", "/api/v1/me", ""},
 		{"create a run", "POST", "/api/v1/agent/runs", body},

@@ -265,9 +265,8 @@ func (d *driver) callWell() {
 		if kind == "environment" {
 			body = map[string]any{
 				"name": "everything", "description": "d", "docker_image": "debian", "setup_commands": []string{"true"},
-				"github_repos": []map[string]string{{"owner": "acme", "repo": "app"}}, "repos": []map[string]string{
-					{"url": "https://example.com/a.git", "ref": "main"},
-				},
+				"github_repos": []map[string]string{{"owner": "acme", "repo": "app"}},
+				"repos":        []map[string]string{{"url": "https://example.com/a.git", "ref": "main"}},
 			}
 		}
 		a := d.must(http.StatusCreated, "POST", "/api/v1/agent/"+path, body)
@@ -437,12 +436,10 @@ func (d *driver) execute() {
 	t := d.t
 	t.Helper()
 	d.seen["run"] = d.must(http.StatusOK, "POST", "/api/v1/agent/runs", penstock.RunRequest{
-		Prompt: "everything", Title: "All of it", Config: &penstock.Config{
-			Name: "all", ModelID: "demo/offline", Env: map[string]string{"A": "b"},
-		},
-		Metadata: map[string]string{"ticket": "OPS-1"}, Attachments: []penstock.Attachment{
-			{FileName: "a.txt", MimeType: "text/plain", Data: []byte("a")},
-		},
+		Prompt: "everything", Title: "All of it",
+		Config:      &penstock.Config{Name: "all", ModelID: "demo/offline", Env: map[string]string{"A": "b"}},
+		Metadata:    map[string]string{"ticket": "OPS-1"},
+		Attachments: []penstock.Attachment{{FileName: "a.txt", MimeType: "text/plain", Data: []byte("a")}},
 	}).field("run_id")
 	g := d.work(d.svc.Executions.Control())
 	d.seen["session"] = g.a.Run.SessionID
@@ -501,7 +498,8 @@ func (d *driver) execute() {
 	}
 	cost := 0.5
 	if _, err := g.control.Finish(t.Context(), g.a.Lease, penstock.Result{
-		State: penstock.StateSucceeded, Usage: &penstock.TurnUsage{
+		State: penstock.StateSucceeded,
+		Usage: &penstock.TurnUsage{
 			ModelID: "demo/offline", CostUSD: &cost, Tokens: penstock.TokenUsage{Input: 10, Output: 2},
 		},
 	}); err != nil {

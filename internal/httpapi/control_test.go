@@ -71,20 +71,22 @@ func TestControl(t *testing.T) {
 
 func controlWholeRun(t *testing.T, w *world, c penstock.Control) {
 	id := w.must(http.StatusOK, "POST", "/api/v1/agent/runs", map[string]any{
-		"prompt": "do it", "config": map[string]any{
+		"prompt": "do it",
+		"config": map[string]any{
 			"model_id": "demo/offline", "max_duration_minutes": 30, "env": map[string]string{"A": "1"},
-		}, "metadata": map[string]string{"k": "v"},
+		},
+		"metadata": map[string]string{"k": "v"},
 	}).field("run_id")
 	g := w.work(c)
-	if g.a.Run.ID != id || g.a.Lease.RunID != id || g.a.Lease.Token == "" || g.a.APIKey == "" || len(
-		g.a.Prompts,
-	) != 1 || g.a.Prompts[0].Text != "do it" {
+	if g.a.Run.ID != id || g.a.Lease.RunID != id || g.a.Lease.Token == "" || g.a.APIKey == "" || len(g.a.Prompts) != 1 ||
+		g.a.Prompts[0].Text != "do it" {
 		t.Fatalf("got %+v", g.a)
 	}
 	if g.a.TimeLimit != 30*time.Minute {
 		t.Errorf("got a time limit of %s", g.a.TimeLimit)
 	}
-	if got := g.a.Run.Config; got == nil || got.ModelID != "demo/offline" || got.Env["A"] != "1" || g.a.Run.Metadata["k"] != "v" {
+	if got := g.a.Run.Config; got == nil || got.ModelID != "demo/offline" || got.Env["A"] != "1" ||
+		g.a.Run.Metadata["k"] != "v" {
 		t.Errorf("got run %+v with config %+v", g.a.Run, got)
 	}
 	g.append(g.say("done it"))
@@ -212,9 +214,8 @@ func controlForeignLease(t *testing.T, w *world, c penstock.Control) {
 func controlFiles(t *testing.T, w *world, c penstock.Control) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 200_000)
 	id := w.must(http.StatusOK, "POST", "/api/v1/agent/runs", penstock.RunRequest{
-		Prompt: "x", Attachments: []penstock.Attachment{
-			{FileName: "big.bin", MimeType: "application/octet-stream", Data: content},
-		},
+		Prompt:      "x",
+		Attachments: []penstock.Attachment{{FileName: "big.bin", MimeType: "application/octet-stream", Data: content}},
 	}).field("run_id")
 	g := w.work(c)
 	if len(g.a.Files) != 1 || g.a.Files[0].Size != int64(len(content)) {
@@ -268,9 +269,8 @@ func controlSession(t *testing.T, w *world, c penstock.Control) {
 	g.succeed()
 	w.must(http.StatusOK, "POST", "/api/v1/agent/runs/"+id+"/followups", `{"message": "go on"}`)
 	next := w.work(c)
-	if next.a.Session == nil || next.a.Session.SessionID != "s-1" || next.a.Lease.ExecutionID != 2 || len(
-		next.a.History,
-	) == 0 {
+	if next.a.Session == nil || next.a.Session.SessionID != "s-1" || next.a.Lease.ExecutionID != 2 ||
+		len(next.a.History) == 0 {
 		t.Fatalf("got %+v", next.a)
 	}
 	r, err := c.Open(t.Context(), next.a.Lease, next.a.Session.File)
@@ -385,9 +385,8 @@ func TestTheClientRidesOutAFault(t *testing.T) {
 	}
 	// The end of a run ends the lease, so the repeat of a Finish that had
 	// arrived may find it lost.
-	if _, err := c.Finish(
-		t.Context(), g.a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1},
-	); err != nil && !errors.Is(err, penstock.ErrLeaseLost) {
+	if _, err := c.Finish(t.Context(), g.a.Lease, penstock.Result{State: penstock.StateSucceeded, Turn: 1}); err != nil &&
+		!errors.Is(err, penstock.ErrLeaseLost) {
 		t.Fatalf("finish: %v", err)
 	}
 	a := w.must(http.StatusOK, "GET", "/api/v1/agent/runs/"+id+"/conversation", nil)

@@ -37,9 +37,8 @@ func (c *call) allowOrigin(h http.Header) {
 // preflight answers the question that a browser asks before the request itself.
 func (c *call) preflight() bool {
 	h := c.w.Header()
-	if c.r.Method != http.MethodOptions || h.Get("Access-Control-Allow-Origin") == "" || c.r.Header.Get(
-		"Access-Control-Request-Method",
-	) == "" {
+	if c.r.Method != http.MethodOptions || h.Get("Access-Control-Allow-Origin") == "" ||
+		c.r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", corsMethods)

@@ -47,7 +47,8 @@ func (a *API) front(c *call) error {
 	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = io.WriteString(
 		c.w,
-		"This is Penstock, a control plane for coding-agent runs.\n\nThe API is at "+a.origin+Base+" and described at "+a.origin+"/docs.\n",
+		"This is Penstock, a control plane for coding-agent runs.\n\nThe API is at "+a.origin+Base+" and described at "+
+			a.origin+"/docs.\n",
 	)
 	return nil
 }

@@ -94,9 +94,8 @@ func TestBadBodiesNameTheField(t *testing.T) {
 func TestGoodBodiesAreDecoded(t *testing.T) {
 	t.Parallel()
 	body := `{"prompt": "say \\u0000 and \"hi\"", "config": {"name": "n", "secrets": ["A", {"name": "B"}]},
-		"attachments": [{"file_name": "a", "data": "` + base64.StdEncoding.EncodeToString(
-		[]byte("hello"),
-	) + `"}], "team": false, "title": null}`
+		"attachments": [{"file_name": "a", "data": "` + base64.StdEncoding.EncodeToString([]byte("hello")) +
+		`"}], "team": false, "title": null}`
 	var got penstock.RunRequest
 	ignored, err := decodeStrict([]byte(body), &got)
 	if err != nil || ignored != nil {
@@ -180,9 +179,8 @@ func FuzzDecode(f *testing.F) {
 
 func BenchmarkDecode(b *testing.B) {
 	body := []byte(
-		`{"prompt": "` + strings.Repeat(
-			"fix the login test ", 90,
-		) + `", "config": {"name": "bench", "model_id": "demo/offline"}, "metadata": {"ticket": "OPS-1"}}`,
+		`{"prompt": "` + strings.Repeat("fix the login test ", 90) +
+			`", "config": {"name": "bench", "model_id": "demo/offline"}, "metadata": {"ticket": "OPS-1"}}`,
 	)
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()

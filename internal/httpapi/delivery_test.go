@@ -20,9 +20,8 @@ func (d *driver) makeDeliveries(factory string) {
 	for name, filter := range map[string]string{"all": ``, "none": `, "payload": {"a": [2]}`} {
 		_, err := d.svc.Resources.CreateAutomation(t.Context(), admin, factory, penstock.AutomationRequest{
 			Name: new(name), Prompt: new("look"), Triggers: &[]penstock.Trigger{{
-				Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(
-					`{"webhook_ids": ["` + d.seen["webhook"] + `"]` + filter + `}`,
-				),
+				Provider: penstock.ProviderWebhook, Event: penstock.EventReceived,
+				Filter: []byte(`{"webhook_ids": ["` + d.seen["webhook"] + `"]` + filter + `}`),
 			}},
 		})
 		if err != nil {
@@ -87,9 +86,8 @@ func TestAReplayHappensOncePerIdempotencyKey(t *testing.T) {
 	d.must(http.StatusOK, "GET", path, nil).into(t, &old)
 	d.must(http.StatusCreated, "POST", path+"/replay", nil, "Idempotency-Key", "k").into(t, &first)
 	d.must(http.StatusCreated, "POST", path+"/replay", nil, "Idempotency-Key", "k").into(t, &again)
-	if first.ID != again.ID || first.ReplayOf != old.ID || first.IdentitySource != penstock.IdentityReplay || len(
-		first.Runs,
-	) != 1 || first.Runs[0] == old.Runs[0] {
+	if first.ID != again.ID || first.ReplayOf != old.ID || first.IdentitySource != penstock.IdentityReplay ||
+		len(first.Runs) != 1 || first.Runs[0] == old.Runs[0] {
 		t.Errorf("replayed %+v, then %+v", first, again)
 	}
 }

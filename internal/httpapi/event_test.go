@@ -94,11 +94,8 @@ func TestLiveEvents(t *testing.T) {
 		w := start(t, func(s *settings) { s.storeURL = url })
 		id := w.newRun("watch me")
 		live := w.listen(id)
-		if ct := live.resp.Header.Get(
-			"Content-Type",
-		); live.resp.StatusCode != http.StatusOK || ct != "text/event-stream" || live.resp.Header.Get(
-			"Cache-Control",
-		) != "no-store" {
+		if ct := live.resp.Header.Get("Content-Type"); live.resp.StatusCode != http.StatusOK || ct != "text/event-stream" ||
+			live.resp.Header.Get("Cache-Control") != "no-store" {
 			t.Fatalf("got %d %s", live.resp.StatusCode, ct)
 		}
 		g := w.work(w.svc.Executions.Control())
@@ -143,14 +140,12 @@ func TestLiveEvents(t *testing.T) {
 		})
 		t.Run("ids that there cannot be", func(t *testing.T) {
 			for _, bad := range []string{"x", "-1", "1.5", "99999999999999999999"} {
-				if a := w.do(
-					"GET", "/api/v1/agent/runs/"+id+"/events", nil, "Last-Event-ID", bad,
-				); a.status != 400 || !strings.Contains(a.body, "Last-Event-ID") {
+				if a := w.do("GET", "/api/v1/agent/runs/"+id+"/events", nil, "Last-Event-ID", bad); a.status != 400 ||
+					!strings.Contains(a.body, "Last-Event-ID") {
 					t.Errorf("Last-Event-ID %s: got %d %s", bad, a.status, a.body)
 				}
-				if a := w.do(
-					"GET", "/api/v1/agent/runs/"+id+"/events?after="+bad, nil,
-				); a.status != 400 || !strings.Contains(a.body, "after") {
+				if a := w.do("GET", "/api/v1/agent/runs/"+id+"/events?after="+bad, nil); a.status != 400 ||
+					!strings.Contains(a.body, "after") {
 					t.Errorf("after=%s: got %d %s", bad, a.status, a.body)
 				}
 			}

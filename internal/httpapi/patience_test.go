@@ -22,9 +22,8 @@ func TestDatabaseThatDoesNotAnswer(t *testing.T) {
 		return w.do("POST", "/api/v1/agent/runs", map[string]any{"prompt": "p"}, "Authorization", "Bearer "+w.admin)
 	}
 	for range 3 { // there are two that commit
-		if a := create(); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") != "5" || a.header.Get(
-			"X-Should-Retry",
-		) != "true" {
+		if a := create(); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") != "5" ||
+			a.header.Get("X-Should-Retry") != "true" {
 			t.Errorf("got %d, Retry-After %q: %s", a.status, a.header.Get("Retry-After"), a.body)
 		}
 	}

@@ -26,9 +26,8 @@ func TestProblemsHaveTheirShape(t *testing.T) {
 		Type: w.url + "/docs/errors/invalid_request", Title: "Invalid request", Status: 400,
 		Error:    "Invalid request: /config/harness/type must be a string, not a number",
 		Detail:   "/config/harness/type must be a string, not a number",
-		Instance: "/api/v1/agent/runs", Errors: []penstock.FieldError{
-			{Pointer: "/config/harness/type", Detail: "must be a string, not a number"},
-		},
+		Instance: "/api/v1/agent/runs",
+		Errors:   []penstock.FieldError{{Pointer: "/config/harness/type", Detail: "must be a string, not a number"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -215,9 +214,8 @@ func TestPathsAndMethodsThatThereAreNot(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			a := w.do(tt.method, tt.path, nil)
-			if a.status != tt.status || a.header.Get("Allow") != tt.allow || a.header.Get(
-				"Content-Type",
-			) != "application/problem+json" {
+			if a.status != tt.status || a.header.Get("Allow") != tt.allow ||
+				a.header.Get("Content-Type") != "application/problem+json" {
 				t.Errorf("got %d, Allow %q, %s: %s", a.status, a.header.Get("Allow"), a.header.Get("Content-Type"), a.body)
 			}
 		})
@@ -353,9 +351,8 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 	}
 	a := w.do("OPTIONS", "/api/v1/agent/runs", nil, append(ask, "Origin", "https://app.example")...)
 	if a.status != 204 || a.header.Get("Access-Control-Allow-Origin") != "https://app.example" ||
-		!strings.Contains(
-			a.header.Get("Access-Control-Allow-Headers"), "Idempotency-Key",
-		) || a.header.Get("Vary") != "Origin" {
+		!strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Idempotency-Key") ||
+		a.header.Get("Vary") != "Origin" {
 		t.Errorf("preflight: got %d %v", a.status, a.header)
 	}
 	a = w.do("OPTIONS", "/api/v1/agent/runs", nil, append(ask, "Origin", "https://evil.example")...)
@@ -363,9 +360,8 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		t.Errorf("preflight of a stranger: got %d %v", a.status, a.header)
 	}
 	a = w.do("GET", "/api/v1/nothing", nil, "Origin", "https://app.example")
-	if a.header.Get("Access-Control-Allow-Origin") != "https://app.example" || !strings.Contains(
-		a.header.Get("Access-Control-Expose-Headers"), "X-Penstock-Warnings, X-Request-Id",
-	) {
+	if a.header.Get("Access-Control-Allow-Origin") != "https://app.example" ||
+		!strings.Contains(a.header.Get("Access-Control-Expose-Headers"), "X-Penstock-Warnings, X-Request-Id") {
 		t.Errorf("an error: got %v, want it readable too", a.header)
 	}
 	if a := start(t).do(
@@ -384,9 +380,10 @@ func TestBodiesThatAreNestedDeeply(t *testing.T) {
 		return strings.Repeat(`{"[":`, levels) + `"\\\"}"` + strings.Repeat("}", levels)
 	}
 	for path, body := range map[string]string{
-		"/api/v1/agent/runs/" + id + "/artifacts": `{"artifact_type":"EXTERNAL_REFERENCE","data":{"reference_type":"x","url":"https://x.test/","metadata":%s}}`,
-		"/api/v1/agent/environments":              `{"providers":{"x":%s}}`,
-		"/api/v1/factory-files/validate":          `{"files":{},"unknown":%s}`,
+		"/api/v1/agent/runs/" + id +
+			"/artifacts": `{"artifact_type":"EXTERNAL_REFERENCE","data":{"reference_type":"x","url":"https://x.test/","metadata":%s}}`,
+		"/api/v1/agent/environments":     `{"providers":{"x":%s}}`,
+		"/api/v1/factory-files/validate": `{"files":{},"unknown":%s}`,
 	} {
 		for levels, want := range map[int]bool{195: true, 300: false, 9_990: false} {
 			a := w.do("POST", path, []byte(fmt.Sprintf(body, nested(levels))), "Content-Type", "application/json")

@@ -26,9 +26,8 @@ func TestTheTimesOfAClock(t *testing.T) {
 	before := time.Now()
 	for _, at := range got.Upcoming {
 		local := at.In(berlin)
-		if !at.After(
-			before,
-		) || local.Hour() != 7 || local.Minute() != 0 || local.Weekday() == time.Saturday || local.Weekday() == time.Sunday {
+		if !at.After(before) || local.Hour() != 7 || local.Minute() != 0 || local.Weekday() == time.Saturday ||
+			local.Weekday() == time.Sunday {
 			t.Errorf("got %s after %s, want the next weekday at seven", local, before)
 		}
 		before = at

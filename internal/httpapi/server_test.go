@@ -71,9 +71,8 @@ func TestAServerThatStartsIsAliveAndNotReady(t *testing.T) {
 	w.must(http.StatusOK, "GET", "/healthz", nil)
 	for _, path := range []string{"/readyz", "/api/v1/me"} {
 		a := w.must(http.StatusServiceUnavailable, "GET", path, nil)
-		if a.header.Get("Retry-After") == "" || a.header.Get("X-Should-Retry") != "true" || !strings.Contains(
-			a.body, "starting",
-		) {
+		if a.header.Get("Retry-After") == "" || a.header.Get("X-Should-Retry") != "true" ||
+			!strings.Contains(a.body, "starting") {
 			t.Errorf("%s: got %v %s", path, a.header, a.body)
 		}
 	}
@@ -89,14 +88,12 @@ func TestAPanicIsAnInternalErrorAndLogged(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(s *settings) { s.api.Service = &service.Service{} })
 	a := w.must(http.StatusInternalServerError, "GET", "/api/v1/me", nil)
-	if a.header.Get("X-Should-Retry") != "true" || strings.Contains(a.body, "nil pointer") || !strings.Contains(
-		a.body, a.header.Get("X-Request-ID"),
-	) {
+	if a.header.Get("X-Should-Retry") != "true" || strings.Contains(a.body, "nil pointer") ||
+		!strings.Contains(a.body, a.header.Get("X-Request-ID")) {
 		t.Errorf("got %s, want nothing but the request's id", a.body)
 	}
-	if log := w.log.String(); !strings.Contains(log, "nil pointer") || !strings.Contains(
-		log, a.header.Get("X-Request-ID"),
-	) {
+	if log := w.log.String(); !strings.Contains(log, "nil pointer") ||
+		!strings.Contains(log, a.header.Get("X-Request-ID")) {
 		t.Errorf("the log lacks the cause: %s", log)
 	}
 }
@@ -188,9 +185,8 @@ func TestTheFrontPageLeadsOn(t *testing.T) {
 	}
 	w.must(http.StatusNotFound, "GET", "/runs/%3Cscript%3E", nil, "Authorization", "")
 	docs := w.must(http.StatusOK, "GET", "/docs", nil, "Authorization", "")
-	if !strings.HasPrefix(docs.header.Get("Content-Type"), "text/html") || !strings.Contains(
-		docs.header.Get("Content-Security-Policy"), "style-src",
-	) {
+	if !strings.HasPrefix(docs.header.Get("Content-Type"), "text/html") ||
+		!strings.Contains(docs.header.Get("Content-Security-Policy"), "style-src") {
 		t.Errorf("docs: got %v", docs.header)
 	}
 }

@@ -56,9 +56,8 @@ func TestSession(t *testing.T) {
 	var session penstock.Session
 	got.into(t, &session)
 	want := penstock.Session{
-		Team: "default", Actor: penstock.Actor{
-			Type: "user", UID: "admin", DisplayName: "Admin",
-		}, Scopes: []penstock.Scope{penstock.ScopeAdmin},
+		Team: "default", Actor: penstock.Actor{Type: "user", UID: "admin", DisplayName: "Admin"},
+		Scopes: []penstock.Scope{penstock.ScopeAdmin},
 		KeyUID: "first", ExpiresAt: session.ExpiresAt, IdleSeconds: 24 * 3600,
 	}
 	if diff := cmp.Diff(want, session); diff != "" {
@@ -414,9 +413,8 @@ func TestBrowsersGetTheDashboard(t *testing.T) {
 			t.Errorf("policy %q lacks %q", policy, want)
 		}
 	}
-	if strings.Contains(policy, "unsafe") || policy == w.do(
-		"GET", "/runs", nil, "Accept", page,
-	).header.Get("Content-Security-Policy") {
+	if strings.Contains(policy, "unsafe") ||
+		policy == w.do("GET", "/runs", nil, "Accept", page).header.Get("Content-Security-Policy") {
 		t.Errorf("policy %q allows what is inline, or always has the same nonce", policy)
 	}
 	for name, want := range map[string]string{

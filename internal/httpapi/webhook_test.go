@@ -52,15 +52,12 @@ func TestAWebhooksSecretIsInOneAnswerAndNoLog(t *testing.T) {
 		)
 		secrets = append(secrets, secret, rotated.field("secret"))
 		for _, later := range []answer{
-			w.must(http.StatusOK, "GET", hook, nil), w.must(http.StatusOK, "GET", hooks, nil), w.must(
-				http.StatusOK, "PATCH", hook, `{"replay_guard": true}`,
-			),
-			w.must(
-				http.StatusOK, "GET", "/api/v1/secrets", nil,
-			), w.do("PATCH", hook, `{"secret": "`+given+`"}`), w.do("POST", hooks, body),
-			w.do("POST", hook+"/rotate-secret", `{"secret": "`+given+` "}`), w.do(
-				"POST", hook+"/rotate-secret", `{"overlap_seconds": -1, "secret": "`+given+`"}`,
-			),
+			w.must(http.StatusOK, "GET", hook, nil), w.must(http.StatusOK, "GET", hooks, nil),
+			w.must(http.StatusOK, "PATCH", hook, `{"replay_guard": true}`),
+			w.must(http.StatusOK, "GET", "/api/v1/secrets", nil), w.do("PATCH", hook, `{"secret": "`+given+`"}`),
+			w.do("POST", hooks, body),
+			w.do("POST", hook+"/rotate-secret", `{"secret": "`+given+` "}`),
+			w.do("POST", hook+"/rotate-secret", `{"overlap_seconds": -1, "secret": "`+given+`"}`),
 		} {
 			for _, secret := range secrets {
 				if strings.Contains(later.body, secret) {
@@ -129,9 +126,8 @@ func TestAWebhooksSecretIsRotatedWithoutABody(t *testing.T) {
 	if a := w.must(http.StatusOK, "POST", hook+"/rotate-secret", nil); len(a.field("secret")) != 32 {
 		t.Errorf("got %s, want a new secret", a.body)
 	}
-	if a := w.must(
-		http.StatusOK, "PATCH", hook, `{"enabled": null, "label": "x"}`,
-	); a.field("enabled") != "true" || a.header.Get("X-Penstock-Ignored-Fields") != "/label" {
+	if a := w.must(http.StatusOK, "PATCH", hook, `{"enabled": null, "label": "x"}`); a.field("enabled") != "true" ||
+		a.header.Get("X-Penstock-Ignored-Fields") != "/label" {
 		t.Errorf("got %s, %s ignored", a.body, a.header.Get("X-Penstock-Ignored-Fields"))
 	}
 }

@@ -252,10 +252,9 @@ type agent struct {
 func (w *world) work(control penstock.Control) *agent {
 	w.t.Helper()
 	a, err := control.Claim(w.t.Context(), penstock.Claim{
-		WorkerID: penstock.NewID(), Host: "test", Version: "test", Harnesses: []string{
-			penstock.HarnessBuiltin, penstock.HarnessCommand,
-		},
-		Models: []string{"demo/"}, Sandbox: "process", Capacity: 1, Wait: 10 * time.Second,
+		WorkerID: penstock.NewID(), Host: "test", Version: "test",
+		Harnesses: []string{penstock.HarnessBuiltin, penstock.HarnessCommand},
+		Models:    []string{"demo/"}, Sandbox: "process", Capacity: 1, Wait: 10 * time.Second,
 	})
 	if err != nil {
 		w.t.Fatalf("claim: %v", err)

@@ -50,9 +50,8 @@ func (s *Files) DropBlob(ctx context.Context, key string) {
 // DropRefused removes files whose rows were refused with why. They stay where it is not
 // known whether the rows were written, and where an earlier attempt has written them.
 func (s *Files) DropRefused(ctx context.Context, why error, keys ...string) {
-	if code := penstock.CodeOf(why); !errors.Is(
-		why, penstock.ErrLeaseLost,
-	) && (code == "" || code == penstock.CodeUnavailable) {
+	if code := penstock.CodeOf(why); !errors.Is(why, penstock.ErrLeaseLost) && (code == "" ||
+		code == penstock.CodeUnavailable) {
 		return
 	}
 	lost, err := s.unreferred(context.WithoutCancel(ctx), keys)

@@ -135,9 +135,8 @@ func (s *Runs) checkRequest(req penstock.RunRequest) []penstock.FieldError {
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
-	if strings.TrimSpace(req.Prompt) == "" && req.Config.SkillSpec == "" && len(
-		req.Config.Skills,
-	) == 0 && req.ConversationID == "" {
+	if strings.TrimSpace(req.Prompt) == "" && req.Config.SkillSpec == "" && len(req.Config.Skills) == 0 &&
+		req.ConversationID == "" {
 		bad("/prompt", "is required unless skill, config.skill_spec, config.skills or conversation_id is given")
 	}
 	field.Text(bad, "/prompt", req.Prompt, maxPrompt)

@@ -191,9 +191,8 @@ func TestVersion2Settings(t *testing.T) {
 	}
 	l := &limiter{controllers: map[string]controller{}, owner: "1-2"}
 	l.add(hierarchy{dir: filepath.Join(dir, serverGroup), v2: true})
-	if got, err := os.ReadFile(
-		filepath.Join(dir, "cgroup.subtree_control"),
-	); err != nil || string(got) != "+cpu +memory +pids" {
+	if got, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control")); err != nil ||
+		string(got) != "+cpu +memory +pids" {
 		t.Errorf("got subtree_control %q, %v", got, err)
 	}
 	group := t.TempDir()

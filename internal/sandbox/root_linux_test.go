@@ -80,9 +80,8 @@ func TestRunOfRootLeavesTheHostsFilesAsTheyAre(t *testing.T) {
 	sp.Argv = append(sp.Argv, s.Layout(sp).Exe, shared)
 	r := start(t, s, sp)
 	if tree, ok := r.(*tree); ok {
-		if exe, err := os.Readlink(
-			fmt.Sprintf("/proc/%d/exe", tree.pid),
-		); err != nil || !strings.HasPrefix(exe, "/memfd:bwrap") {
+		if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", tree.pid)); err != nil ||
+			!strings.HasPrefix(exe, "/memfd:bwrap") {
 			t.Errorf("the sandbox is executed from %s, %v", exe, err)
 		}
 	}

@@ -112,9 +112,8 @@ func TestTreeBelowItsLimitsIsLeftAlone(t *testing.T) {
 				t.Fatalf("got %q, %v", text, err)
 			}
 		}
-		if got := diskUse(
-			t.Context(), 1<<30, []string{sp.Dir, sp.Home}, func() []int { return nil },
-		); got < 10<<20 || got > 11<<20 {
+		if got := diskUse(t.Context(), 1<<30, []string{sp.Dir, sp.Home}, func() []int { return nil }); got < 10<<20 ||
+			got > 11<<20 {
 			t.Errorf("got %d bytes, want a little more than 10 MiB", got)
 		}
 		_ = r.Stdin().Close()

@@ -38,9 +38,8 @@ func readFile(t *testing.T, path string) string {
 
 func wantForm(t *testing.T, path, key string) {
 	t.Helper()
-	if content := readFile(t, path); !strings.Contains(
-		content, `"`+key+`"`,
-	) || strings.Contains(content, `"key"`) && key != "key" {
+	if content := readFile(t, path); !strings.Contains(content, `"`+key+`"`) ||
+		strings.Contains(content, `"key"`) && key != "key" {
 		t.Errorf("the file is %s, want %s in it", content, key)
 	}
 }
@@ -69,9 +68,8 @@ func TestKeysetIsEncryptedByAKMS(t *testing.T) {
 	}
 
 	other := secret.KeysetFile{Path: file.Path, KMS: secret.NewKMS(server.Client(), testkit.KMSOtherKey)}
-	if _, err := secret.OpenKeyset(t.Context(), other); !errors.Is(err, secret.ErrKMS) || !strings.Contains(
-		err.Error(), "IncorrectKeyException",
-	) {
+	if _, err := secret.OpenKeyset(t.Context(), other); !errors.Is(err, secret.ErrKMS) ||
+		!strings.Contains(err.Error(), "IncorrectKeyException") {
 		t.Errorf("by another key: got %v", err)
 	}
 	if _, err := secret.OpenKeyset(t.Context(), secret.KeysetFile{Path: file.Path}); !errors.Is(err, secret.ErrEncrypted) {
@@ -107,9 +105,8 @@ func TestEncryptedKeysetIsBoundToItsPurpose(t *testing.T) {
 		if err := os.WriteFile(file.Path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := file.Check(t.Context()); !errors.Is(err, secret.ErrKMS) || !strings.Contains(
-			err.Error(), "InvalidCiphertextException",
-		) {
+		if err := file.Check(t.Context()); !errors.Is(err, secret.ErrKMS) ||
+			!strings.Contains(err.Error(), "InvalidCiphertextException") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -115,9 +115,8 @@ func TestFilesBecomeAFactory(t *testing.T) {
 			h.t.Errorf("got %+v, %v", f, err)
 		}
 		run := h.dispatch()
-		if diff := cmp.Diff(
-			penstock.SecretNames{"SHARED", "EVERYWHERE"}, run.Config.Secrets,
-		); diff != "" || run.Config.ModelID != penstock.ModelOffline || run.Config.BasePrompt != "Lead." {
+		if diff := cmp.Diff(penstock.SecretNames{"SHARED", "EVERYWHERE"}, run.Config.Secrets); diff != "" ||
+			run.Config.ModelID != penstock.ModelOffline || run.Config.BasePrompt != "Lead." {
 			h.t.Errorf("a run of the foreman: got %+v", run.Config)
 		}
 		fixer := h.get(h.create(penstock.RunRequest{Prompt: "x", AgentIdentityUID: f.Agents[0].UID}).ID)
@@ -162,9 +161,8 @@ func TestDryRunAnswersThePlanAndChangesNothing(t *testing.T) {
 			h.t.Errorf("a dry run, of revision %d, changed -before +after:\n%s", dry.Revision, diff)
 		}
 		want := definition.Plan{
-			Created: []definition.Change{
-				{Kind: "webhook", Name: "new"},
-			}, Removed: []definition.Change{{Kind: "webhook", Name: "ci"}},
+			Created: []definition.Change{{Kind: "webhook", Name: "new"}},
+			Removed: []definition.Change{{Kind: "webhook", Name: "ci"}},
 			Changed: []definition.Change{{Kind: "agent", Name: "fixer", Fields: []string{"description", "secrets"}}},
 		}
 		wet := h.apply(next)
@@ -325,9 +323,8 @@ func TestAFactoryIsMadeOfFiles(t *testing.T) {
 			"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nx\n",
 		}
 		f, err := h.Factories.Create(ctx, h.admin, penstock.FactoryRequest{Files: files})
-		if err != nil || f.Name != "Pay" || f.Alias != "p" || len(
-			f.Agents,
-		) != 1 || f.ForemanUID != f.Agents[0].UID || f.Definition.Revision != 1 {
+		if err != nil || f.Name != "Pay" || f.Alias != "p" || len(f.Agents) != 1 || f.ForemanUID != f.Agents[0].UID ||
+			f.Definition.Revision != 1 {
 			h.t.Errorf("got %+v, %v", f, err)
 		}
 		h.factory = f.UID
@@ -414,9 +411,8 @@ func (e *editor) edit() (what string, err error) {
 		return "change the factory", err
 	case 1, 2:
 		_, err = e.Resources.CreateAutomation(ctx, e.admin, e.factory, penstock.AutomationRequest{
-			Name: &name, Prompt: new(
-				"  do: {" + name + "}\n---\n",
-			), Triggers: &triggers, Model: new("demo/offline"), Secrets: &[]string{}, Enabled: &flag,
+			Name: &name, Prompt: new("  do: {" + name + "}\n---\n"), Triggers: &triggers, Model: new("demo/offline"),
+			Secrets: &[]string{}, Enabled: &flag,
 		})
 		return "create an automation", err
 	case 3:
@@ -444,7 +440,8 @@ func (e *editor) edit() (what string, err error) {
 		return "change an automation", err
 	case 1:
 		_, err = e.Resources.UpdateAutomation(ctx, e.admin, e.factory, a.UID, penstock.AutomationRequest{
-			Name: &name, MCPServers: &map[string]penstock.MCPServer{
+			Name: &name,
+			MCPServers: &map[string]penstock.MCPServer{
 				"x": {URL: "https://example.com", Headers: map[string]string{"A": "${{ secrets.SHARED }}"}},
 			},
 		})
@@ -541,9 +538,8 @@ func TestHistorySaysWhoChangedWhat(t *testing.T) {
 		}
 		deleted, changed := page.Revisions[0], page.Revisions[1]
 		want := "--- a/webhooks/ci.yaml\n+++ b/webhooks/ci.yaml\n@@ -2,1 +2,1 @@\n-secretName: CI_TOKEN\n+secretName: SHARED\n"
-		if diff := cmp.Diff(
-			want, changed.Diff,
-		); diff != "" || changed.Revision != 3 || changed.Author == nil || changed.Author.UID != h.admin.Actor.UID {
+		if diff := cmp.Diff(want, changed.Diff); diff != "" || changed.Revision != 3 || changed.Author == nil ||
+			changed.Author.UID != h.admin.Actor.UID {
 			h.t.Errorf("got %+v, -want +got:\n%s", changed, diff)
 		}
 		want = "--- a/webhooks/ci.yaml\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-# from the builds\n-secretName: SHARED\n"
@@ -553,9 +549,8 @@ func TestHistorySaysWhoChangedWhat(t *testing.T) {
 			h.t.Errorf("-want +got:\n%s", diff)
 		}
 		rest, err := h.Factories.History(ctx, h.admin, h.factory, 2, page.PageInfo.NextCursor)
-		if err != nil || len(
-			rest.Revisions,
-		) != 2 || rest.Revisions[0].Revision != 2 || rest.Revisions[1].Revision != 1 || rest.PageInfo.HasNext {
+		if err != nil || len(rest.Revisions) != 2 || rest.Revisions[0].Revision != 2 || rest.Revisions[1].Revision != 1 ||
+			rest.PageInfo.HasNext {
 			h.t.Errorf("got %+v, %v", rest, err)
 		}
 	})

@@ -34,9 +34,8 @@ func TestArtifactsHoldNoSecretsOfTheirRun(t *testing.T) {
 			},
 			{Type: penstock.ArtifactPlan, Data: penstock.ArtifactData{Content: "log in with " + value}},
 			{Type: penstock.ArtifactReference, Data: penstock.ArtifactData{
-				ReferenceType: "ticket", URL: "https://tickets.test/?token=" + value, Metadata: []byte(
-					`{"` + value + `":["` + value + `"]}`,
-				),
+				ReferenceType: "ticket", URL: "https://tickets.test/?token=" + value,
+				Metadata: []byte(`{"` + value + `":["` + value + `"]}`),
 			}},
 		} {
 			var content io.Reader
@@ -148,9 +147,8 @@ func TestPullRequestsHaveAStatus(t *testing.T) {
 		run := w.create(penstock.RunRequest{Prompt: "p"})
 		for given, want := range map[string]string{"": `"status":"unknown"`, "draft": `"status":"draft"`} {
 			item, err := w.Files.AddArtifact(w.t.Context(), w.admin, run.ID, penstock.ArtifactUpload{
-				Type: penstock.ArtifactPullRequest, Data: penstock.ArtifactData{
-					Branch: "fix", URL: "https://github.test/a/b/pull/1", Status: given,
-				},
+				Type: penstock.ArtifactPullRequest,
+				Data: penstock.ArtifactData{Branch: "fix", URL: "https://github.test/a/b/pull/1", Status: given},
 			}, nil)
 			if err != nil || !strings.Contains(string(item.Data), want) {
 				w.t.Errorf("status %q: got %s, %v", given, item.Data, err)

@@ -273,7 +273,8 @@ func (w *world) prepare(id string, n int) (token, attachment string) {
 		w.t.Fatalf("prepared %+v, %v", p, err)
 	}
 	first := p.Attachments[0]
-	if first.Target.URL != first.UploadURL || first.Target.Method != http.MethodPut || first.Target.Headers["Content-Type"] != "text/plain" {
+	if first.Target.URL != first.UploadURL || first.Target.Method != http.MethodPut ||
+		first.Target.Headers["Content-Type"] != "text/plain" {
 		w.t.Errorf("the target is %+v", first.Target)
 	}
 	return path.Base(first.UploadURL), first.ID

@@ -151,9 +151,8 @@ func TestAnAutomationChangesAsItIsAsked(t *testing.T) {
 		); penstock.CodeOf(err) != penstock.CodeConflict {
 			w.t.Errorf("a name that is taken: got %v", err)
 		}
-		if got, err := w.Factories.Read(
-			ctx, w.admin, f.UID,
-		); err != nil || got.AutomationCount != 2 || got.Definition.Revision != 6 {
+		if got, err := w.Factories.Read(ctx, w.admin, f.UID); err != nil || got.AutomationCount != 2 ||
+			got.Definition.Revision != 6 {
 			w.t.Errorf("the factory: got %+v (%v)", got, err)
 		}
 	})
@@ -289,11 +288,8 @@ func TestABrokenAutomationRecordsWhyItStartedNothing(t *testing.T) {
 		req := clockAutomation("nightly", "@every 1h")
 		req.EnvironmentID = &e.UID
 		a := w.createAutomation(f.UID, req)
-		if err := w.Catalog.DeleteEnvironment(
-			ctx, w.admin, e.UID,
-		); penstock.CodeOf(err) != penstock.CodeConflict || !strings.Contains(
-			err.Error(), `the automation "nightly"`,
-		) {
+		if err := w.Catalog.DeleteEnvironment(ctx, w.admin, e.UID); penstock.CodeOf(err) != penstock.CodeConflict ||
+			!strings.Contains(err.Error(), `the automation "nightly"`) {
 			w.t.Errorf("delete an environment that is used: got %v", err)
 		}
 		if _, err := w.Resources.UpdateAutomation(
@@ -316,9 +312,8 @@ func TestABrokenAutomationRecordsWhyItStartedNothing(t *testing.T) {
 			w.t.Fatal(err)
 		}
 		clock := got.Triggers[0].Schedule
-		if !strings.Contains(
-			clock.LastError, "no environment",
-		) || clock.LastRun != 0 || clock.NextRun <= a.Triggers[0].Schedule.NextRun || len(w.runsOfAutomation(a.UID)) != 0 {
+		if !strings.Contains(clock.LastError, "no environment") || clock.LastRun != 0 ||
+			clock.NextRun <= a.Triggers[0].Schedule.NextRun || len(w.runsOfAutomation(a.UID)) != 0 {
 			w.t.Errorf("got %+v, want why there is no run", clock)
 		}
 	})
@@ -440,9 +435,8 @@ func TestAFilterIsTried(t *testing.T) {
 			}
 		}
 		for name, req := range map[string]penstock.FilterTest{
-			"a webhook that is gone": {Filter: filter, WebhookUID: "gone"}, "a delivery of nobody": {
-				Filter: filter, DeliveryID: penstock.NewID(),
-			},
+			"a webhook that is gone": {Filter: filter, WebhookUID: "gone"},
+			"a delivery of nobody":   {Filter: filter, DeliveryID: penstock.NewID()},
 		} {
 			if _, err := w.Deliveries.TestFilter(ctx, w.admin, f.UID, req); penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.t.Errorf("%s: got %v, want that it is not found", name, err)

@@ -76,9 +76,8 @@ func upload(id string) penstock.Upload {
 func TestFilesThatNothingRefersToAreRemoved(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "p", Attachments: []penstock.Attachment{
-			{
-				FileName: "a.txt", MimeType: "text/plain", Data: []byte("a"),
-			}, {FileName: "b.txt", MimeType: "text/plain", Data: []byte("b")},
+			{FileName: "a.txt", MimeType: "text/plain", Data: []byte("a")},
+			{FileName: "b.txt", MimeType: "text/plain", Data: []byte("b")},
 		}})
 		a := w.work()
 		w.saveSession(a.Lease)
@@ -101,9 +100,8 @@ func TestFilesThatNothingRefersToAreRemoved(t *testing.T) {
 
 		lost := []string{
 			w.plant("artifacts/" + run.ID + "/" + penstock.NewID()), w.plant("attachments/" + run.ID + "/2"),
-			w.plant(
-				"sessions/" + w.get(run.ID).ConversationID + "/" + penstock.NewID(),
-			), w.plant("sessions/" + run.ID + "/" + made),
+			w.plant("sessions/" + w.get(run.ID).ConversationID + "/" + penstock.NewID()),
+			w.plant("sessions/" + run.ID + "/" + made),
 		}
 		for range 250 { // more than are looked at together
 			lost = append(lost, w.plant("attachments/"+penstock.NewID()+"/0"))

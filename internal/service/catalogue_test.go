@@ -28,9 +28,10 @@ func TestModels(t *testing.T) {
 			penstock.ProviderUnknown,
 		},
 		"a default that is newer than the catalogue": {
-			[]penstock.ModelInfo{{ID: penstock.ModelOffline}}, "claude-new", "claude-new", []string{
-				penstock.ModelOffline, "claude-new",
-			}, penstock.ProviderAnthropic,
+			[]penstock.ModelInfo{{ID: penstock.ModelOffline}},
+			"claude-new", "claude-new",
+			[]string{penstock.ModelOffline, "claude-new"},
+			penstock.ProviderAnthropic,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +97,8 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 func TestLimitsAreThoseInForce(t *testing.T) {
 	worlds(t, func(o *service.Options) {
 		o.MaxRunArtifactBytes = 3 << 30
-		o.QueueTimeout, o.KeepRunsFor, o.MaxSecrets, o.Webhooks = time.Hour, 90*24*time.Hour+time.Millisecond, 7, penstock.DefaultWebhookLimits()
+		o.QueueTimeout, o.KeepRunsFor, o.MaxSecrets, o.Webhooks = time.Hour, 90*24*time.Hour+
+			time.Millisecond, 7, penstock.DefaultWebhookLimits()
 	}, func(w *world) {
 		want := map[string]any{
 			"secrets_per_team": 7, "run_artifact_bytes": int64(3 << 30), "secret_value_bytes": 65536,

@@ -79,9 +79,8 @@ func TestConversationIsInTheOrderOfItsTurns(t *testing.T) {
 			w.t.Errorf("the agent is told of %q, want %q", got, want)
 		}
 		c, err := w.RunConversation(w.t.Context(), w.admin, old.ID)
-		if got, want := spoken(c.Steps), []string{
-			"p", "one", "go on", "two", "and now", "three",
-		}; err != nil || !slices.Equal(got, want) {
+		if got, want := spoken(c.Steps), []string{"p", "one", "go on", "two", "and now", "three"}; err != nil ||
+			!slices.Equal(got, want) {
 			w.t.Errorf("the conversation is %q, %v, want %q", got, err, want)
 		}
 	})

@@ -43,9 +43,8 @@ func TestNamesOfOtherFactoriesInFiles(t *testing.T) {
 				for _, d := range append(found, findings(err)...) {
 					got += fmt.Sprintf("%s:%d %s\n", d.Path, d.Line, d.Message)
 				}
-				if diff := cmp.Diff(
-					test.want, got,
-				); diff != "" || err != nil && penstock.CodeOf(err) != penstock.CodeInvalidDefinition {
+				if diff := cmp.Diff(test.want, got); diff != "" ||
+					err != nil && penstock.CodeOf(err) != penstock.CodeInvalidDefinition {
 					w.t.Errorf("%s %q, %q: %v (-want +got):\n%s", entrance, test.name, test.alias, err, diff)
 				}
 			}

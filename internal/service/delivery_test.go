@@ -51,9 +51,8 @@ func (h *hooks) automate(name, webhook, filter string) penstock.Automation {
 	}
 	a, err := h.Resources.CreateAutomation(h.t.Context(), h.admin, h.factory, penstock.AutomationRequest{
 		Name: &name, Prompt: new("look"), Triggers: &[]penstock.Trigger{{
-			Provider: penstock.ProviderWebhook, Event: penstock.EventReceived, Filter: []byte(
-				`{"webhook_ids": ["` + webhook + `"]` + filter + `}`,
-			),
+			Provider: penstock.ProviderWebhook, Event: penstock.EventReceived,
+			Filter: []byte(`{"webhook_ids": ["` + webhook + `"]` + filter + `}`),
 		}},
 	})
 	if err != nil {
@@ -204,7 +203,8 @@ func TestADeliveryOfManyAutomations(t *testing.T) {
 		}
 		for _, m := range d.Matches {
 			silent := m.Automation == "number-7"
-			if m.WouldTrigger == silent || (m.RunID == "") != silent || silent && (m.FailedAt == nil || *m.FailedAt != "/n" || m.Reason == "") {
+			if m.WouldTrigger == silent || (m.RunID == "") != silent || silent && (m.FailedAt == nil || *m.FailedAt != "/n" ||
+				m.Reason == "") {
 				t.Errorf("%+v", m)
 			}
 		}

@@ -33,13 +33,12 @@ var fullEnvironment = penstock.EnvironmentConfig{
 	Name: "app", Description: "All of it.", DockerImage: "registry.example.com:5000/team/app@sha256:0123",
 	GitHubRepos: []penstock.GitHubRepo{{Owner: "acme", Repo: "app"}, {Owner: "acme", Repo: ".github"}},
 	Repos: []penstock.GitRepo{
-		{
-			URL: "https://git.example.com/acme/app.git", Ref: "release/1.2",
-		}, {URL: "git@git.example.com:acme/lib.git"}, {URL: "ssh://git@git.example.com:22/acme/x"},
+		{URL: "https://git.example.com/acme/app.git", Ref: "release/1.2"},
+		{URL: "git@git.example.com:acme/lib.git"},
+		{URL: "ssh://git@git.example.com:22/acme/x"},
 	},
-	SetupCommands: []string{"npm ci", "make\nmake test"}, Providers: map[string]any{
-		"aws": map[string]any{"role": "r"},
-	}, FailureSessionRetentionMinutes: new(60),
+	SetupCommands: []string{"npm ci", "make\nmake test"}, Providers: map[string]any{"aws": map[string]any{"role": "r"}},
+	FailureSessionRetentionMinutes: new(60),
 }
 
 func TestEnvironmentFromItsCreationToItsEnd(t *testing.T) {
@@ -61,9 +60,8 @@ func TestEnvironmentFromItsCreationToItsEnd(t *testing.T) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if diff := cmp.Diff(
-			penstock.EnvironmentConfig{Name: "other"}, replaced.Config,
-		); diff != "" || replaced.LastUpdated < made.LastUpdated {
+		if diff := cmp.Diff(penstock.EnvironmentConfig{Name: "other"}, replaced.Config); diff != "" ||
+			replaced.LastUpdated < made.LastUpdated {
 			w.t.Errorf("replaced, -want +got:\n%s", diff)
 		}
 		if err := w.Catalog.DeleteEnvironment(ctx, w.admin, made.UID); err != nil {
@@ -327,9 +325,8 @@ func TestWhoMayDoWhatWithEnvironmentsAndAgents(t *testing.T) {
 		} {
 			for _, scope := range penstock.Scopes() {
 				err := try.do(w.as("bob", scope))
-				if allowed := scope == try.scope || scope == penstock.ScopeAdmin; allowed != (err == nil) || !allowed && penstock.CodeOf(
-					err,
-				) != penstock.CodeNotAuthorized {
+				if allowed := scope == try.scope || scope == penstock.ScopeAdmin; allowed != (err == nil) ||
+					!allowed && penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 					w.t.Errorf("%s with %s: got %v", name, scope, err)
 				}
 			}

@@ -24,9 +24,8 @@ func TestARunThatCannotBeEquippedEnds(t *testing.T) {
 		}
 		fails := func(want penstock.State) {
 			w.t.Helper()
-			if _, err := w.Executions.Control().Claim(
-				w.t.Context(), anyWorker,
-			); err == nil || errors.Is(err, penstock.ErrNoWork) {
+			if _, err := w.Executions.Control().Claim(w.t.Context(), anyWorker); err == nil ||
+				errors.Is(err, penstock.ErrNoWork) {
 				w.t.Fatalf("got %v, want an error", err)
 			}
 			w.mustBe(id, want)
@@ -44,9 +43,8 @@ func TestARunThatCannotBeEquippedEnds(t *testing.T) {
 		pass()
 		fails(penstock.StateError)
 		want := `What the run needs could not be gathered, for 10m0s: there is no payload of delivery "gone".`
-		if m := w.get(
-			id,
-		).StatusMessage; m == nil || m.ErrorCode != penstock.CodeInternal || m.Message != want || !m.Retryable {
+		if m := w.get(id).StatusMessage; m == nil || m.ErrorCode != penstock.CodeInternal || m.Message != want ||
+			!m.Retryable {
 			w.t.Errorf("got %+v", m)
 		}
 

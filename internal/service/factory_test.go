@@ -23,9 +23,8 @@ func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		f := w.createFactory(" Payments ", "pay")
-		if f.Name != "Payments" || f.Source != penstock.FactoryService || len(
-			f.Agents,
-		) != 1 || f.Agents[0].UID != f.ForemanUID || f.Agents[0].Type != penstock.AgentForeman {
+		if f.Name != "Payments" || f.Source != penstock.FactoryService || len(f.Agents) != 1 ||
+			f.Agents[0].UID != f.ForemanUID || f.Agents[0].Type != penstock.AgentForeman {
 			w.t.Errorf("got %+v, want one with a foreman", f)
 		}
 		w.createFactory("100%_b", "")
@@ -72,7 +71,8 @@ func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
 		changed, err := w.Factories.Update(
 			ctx, w.admin, f.UID, penstock.FactoryRequest{Description: new("d"), Cleared: []string{"alias"}},
 		)
-		if err != nil || changed.Alias != "" || changed.Description != "d" || changed.Name != "Payments" || changed.Definition.Revision != 2 {
+		if err != nil || changed.Alias != "" || changed.Description != "d" || changed.Name != "Payments" ||
+			changed.Definition.Revision != 2 {
 			w.t.Errorf("changed: got %+v (%v)", changed, err)
 		}
 		if got, err := w.Factories.Read(ctx, w.admin, f.UID); err != nil || cmp.Diff(changed, got) != "" {
@@ -163,7 +163,8 @@ func TestWorkIsDispatchedToTheForeman(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"ticket_source": "linear", "ticket_id": "PAY:42"}, run.Metadata); diff != "" {
 			w.t.Errorf("metadata (-want +got):\n%s", diff)
 		}
-		if run.FactoryUID != f.UID || run.Executor.UID != f.ForemanUID || run.Creator.UID != w.admin.Actor.UID || run.TriggerURL != "https://linear.app/PAY-42" || run.Title != "Cents" || run.Source != penstock.SourceCLI {
+		if run.FactoryUID != f.UID || run.Executor.UID != f.ForemanUID || run.Creator.UID != w.admin.Actor.UID ||
+			run.TriggerURL != "https://linear.app/PAY-42" || run.Title != "Cents" || run.Source != penstock.SourceCLI {
 			w.t.Errorf("got the run %+v", run)
 		}
 		if !strings.Contains(run.Config.BasePrompt, "foreman") || run.ConfigSources["base_prompt"] != "agent" {
@@ -216,9 +217,8 @@ func TestAFactoryShowsItsDefaultsAndRepositories(t *testing.T) {
 			CodeForge: "GITHUB", CodeForges: []penstock.CodeForge{"GITHUB"}, CredentialStrategy: "CREATOR",
 			DefaultEnvironment: e.UID,
 			AgentDefaults: penstock.AgentDefaults{
-				DefaultRunnerUID: "small", WorkerHost: "box", Secrets: secretRefs("TOKEN"), Harness: &penstock.Harness{
-					Type: "claude", ModelID: "opus",
-				},
+				DefaultRunnerUID: "small", WorkerHost: "box", Secrets: secretRefs("TOKEN"),
+				Harness:    &penstock.Harness{Type: "claude", ModelID: "opus"},
 				MCPServers: map[string]penstock.MCPServer{"docs": {URL: "https://docs.example.com/mcp"}},
 			},
 		}

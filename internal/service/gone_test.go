@@ -52,9 +52,8 @@ func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
 			w.t.Fatal(err)
 		}
 		last := events[len(events)-1]
-		if diff := cmp.Diff(
-			map[string]any{"sandbox": "bubblewrap"}, last.Payload,
-		); diff != "" || last.Type != penstock.MomentSandboxGone || last.ExecutionID != 1 {
+		if diff := cmp.Diff(map[string]any{"sandbox": "bubblewrap"}, last.Payload); diff != "" ||
+			last.Type != penstock.MomentSandboxGone || last.ExecutionID != 1 {
 			w.t.Errorf("got %s of execution %d (-want +got):\n%s", last.Type, last.ExecutionID, diff)
 		}
 
@@ -65,9 +64,8 @@ func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
 		}
 		w.finish(second, penstock.Result{State: penstock.StateSucceeded})
 		refused("what was said before the end", appended(second, gone(nil)))
-		if moments := w.moments(id); slices.Index(moments, penstock.MomentSandboxGone) < 0 || len(
-			slices.DeleteFunc(moments, func(m string) bool { return m != penstock.MomentSandboxGone }),
-		) != 2 {
+		if moments := w.moments(id); slices.Index(moments, penstock.MomentSandboxGone) < 0 ||
+			len(slices.DeleteFunc(moments, func(m string) bool { return m != penstock.MomentSandboxGone })) != 2 {
 			w.t.Errorf("timeline: got %v, want one end for each of two sandboxes", moments)
 		}
 	})

@@ -84,9 +84,8 @@ func TestAnAnswerIsItsOwnersAlone(t *testing.T) {
 			p penstock.Principal
 			i access.Idempotency
 		}{
-			"somebody else": {
-				w.as("bob", penstock.ScopeAdmin), i,
-			}, "another team": {otherTeam, i}, "another path": {w.admin, otherPath},
+			"somebody else": {w.as("bob", penstock.ScopeAdmin), i}, "another team": {otherTeam, i},
+			"another path":   {w.admin, otherPath},
 			"another method": {w.admin, otherMethod}, "an execution": {otherRun, i},
 			"another key": {w.admin, once("k2", "body")},
 		} {

@@ -27,10 +27,9 @@ func (w *world) fullAgent() (penstock.IdentityRequest, penstock.Identity) {
 	servers := map[string]penstock.MCPServer{"docs": {URL: "https://docs.example.com/mcp"}}
 	req := penstock.IdentityRequest{
 		Name: new("reviewer"), Description: new("Reviews."), Prompt: new("Be kind."), Skills: new([]string{"review"}),
-		Memory: &penstock.Memory{
-			AutoMemory: penstock.AutoMemory{Enabled: true}, AttachedStores: stores,
-		}, DefaultRunnerUID: new("runner"),
-		EnvironmentID: &e.UID, BaseModel: new("m"), Harness: &penstock.Harness{Type: "command"}, MCPServers: &servers,
+		Memory:           &penstock.Memory{AutoMemory: penstock.AutoMemory{Enabled: true}, AttachedStores: stores},
+		DefaultRunnerUID: new("runner"),
+		EnvironmentID:    &e.UID, BaseModel: new("m"), Harness: &penstock.Harness{Type: "command"}, MCPServers: &servers,
 		CredentialStrategy: new("EXECUTOR"), OnBehalfOfEnabled: new(true), WorkerHost: new("box"),
 		Type: new(penstock.AgentType("REVIEW")),
 	}
@@ -56,9 +55,8 @@ func TestAgentFromItsCreationToItsEnd(t *testing.T) {
 		if diff := cmp.Diff(made, read); diff != "" || err != nil {
 			w.t.Errorf("read, %v, -made +read:\n%s", err, diff)
 		}
-		if who, err := db.Principal(
-			ctx, "default", made.UID,
-		); err != nil || who.Type != "service_account" || who.DisplayName != "reviewer" {
+		if who, err := db.Principal(ctx, "default", made.UID); err != nil || who.Type != "service_account" ||
+			who.DisplayName != "reviewer" {
 			w.t.Errorf("as a principal it is %+v, %v", who, err)
 		}
 		if err := w.Resources.DeleteIdentity(ctx, w.admin, made.UID); err != nil {
@@ -128,7 +126,8 @@ func TestAgentIsChangedByWhatIsThere(t *testing.T) {
 		got = update(`{"description": "", "prompt": "", "secrets": [], "skills": [], "memory": {}, "default_runner_uid": "", "environment_id": "", "base_model": "",
 			"harness": {}, "mcp_servers": {}, "credential_strategy": "", "harness_auth_secrets": {}, "on_behalf_of_enabled": false, "worker_host": "", "agent_type": ""}`)
 		config := got.Config()
-		if got.Description != "" || got.Memory.AutoMemory.Enabled || got.OnBehalfOfEnabled || got.Type != "CUSTOM" || got.Name != "critic" {
+		if got.Description != "" || got.Memory.AutoMemory.Enabled || got.OnBehalfOfEnabled || got.Type != "CUSTOM" ||
+			got.Name != "critic" {
 			w.t.Errorf("an empty value clears a field: %+v", got)
 		}
 		resolved, sources := penstock.Resolve(penstock.Layer{Name: "agent", Config: config})
@@ -166,27 +165,24 @@ func TestAgentThatIsWrong(t *testing.T) {
 				"/agent_type",
 			},
 			"an unknown environment": {
-				agent(
-					func(r *penstock.IdentityRequest) { r.EnvironmentID = new("nowhere") },
-				), penstock.CodeInvalidRequest, "/environment_id",
+				agent(func(r *penstock.IdentityRequest) { r.EnvironmentID = new("nowhere") }), penstock.CodeInvalidRequest,
+				"/environment_id",
 			},
 			"a skill that is none": {
 				agent(func(r *penstock.IdentityRequest) { r.Skills = new([]string{"a", "b c"}) }), penstock.CodeInvalidRequest,
 				"/skills/1",
 			},
 			"a secret that is not there": {
-				agent(
-					func(r *penstock.IdentityRequest) { r.Secrets = new([]penstock.NamedSecret{{Name: "TOKEN"}}) },
-				), penstock.CodeInvalidRequest, "/secrets/0/name",
+				agent(func(r *penstock.IdentityRequest) { r.Secrets = new([]penstock.NamedSecret{{Name: "TOKEN"}}) }),
+				penstock.CodeInvalidRequest, "/secrets/0/name",
 			},
 			"a harness's secret that is not there": {
 				agent(func(r *penstock.IdentityRequest) { r.HarnessAuthSecrets = json.RawMessage(`{"key": "TOKEN"}`) }),
 				penstock.CodeInvalidRequest, "/harness_auth_secrets/key",
 			},
 			"harness secrets that are a list": {
-				agent(
-					func(r *penstock.IdentityRequest) { r.HarnessAuthSecrets = json.RawMessage(`["TOKEN"]`) },
-				), penstock.CodeInvalidRequest, "/harness_auth_secrets",
+				agent(func(r *penstock.IdentityRequest) { r.HarnessAuthSecrets = json.RawMessage(`["TOKEN"]`) }),
+				penstock.CodeInvalidRequest, "/harness_auth_secrets",
 			},
 			"a memory store without instructions": {
 				agent(func(r *penstock.IdentityRequest) {
@@ -200,9 +196,8 @@ func TestAgentThatIsWrong(t *testing.T) {
 				}), penstock.CodeInvalidRequest, "/mcp_servers/a~1b/url",
 			},
 			"a credential strategy that is none": {
-				agent(
-					func(r *penstock.IdentityRequest) { r.CredentialStrategy = new("MINE") },
-				), penstock.CodeInvalidRequest, "/credential_strategy",
+				agent(func(r *penstock.IdentityRequest) { r.CredentialStrategy = new("MINE") }), penstock.CodeInvalidRequest,
+				"/credential_strategy",
 			},
 			"a huge prompt": {
 				agent(func(r *penstock.IdentityRequest) { r.Prompt = new(strings.Repeat("x", 300_000)) }),
@@ -266,9 +261,8 @@ func TestAgentsAreListedByNameForTheirTeam(t *testing.T) {
 			w.t.Errorf("%v, -want +got:\n%s", err, diff)
 		}
 		factory := w.createFactory("Shop", "")
-		if list, err = w.Resources.ListIdentities(
-			w.t.Context(), w.admin, factory.UID,
-		); err != nil || len(list) != 1 || list[0].FactoryUID != factory.UID {
+		if list, err = w.Resources.ListIdentities(w.t.Context(), w.admin, factory.UID); err != nil || len(list) != 1 ||
+			list[0].FactoryUID != factory.UID {
 			w.t.Errorf("the factory's agents are %v, %v; want its foreman", list, err)
 		}
 		if list, err := w.Resources.ListIdentities(w.t.Context(), w.admin, "none"); err != nil || len(list) != 0 {

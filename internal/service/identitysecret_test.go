@@ -55,9 +55,8 @@ func TestAppendedSecretsJoinThoseOfTheAgent(t *testing.T) {
 		for name, at := range map[string]string{"MISSING": "/secrets_append/1/name", "not a name": "/secrets_append/1/name"} {
 			_, err := w.appendSecrets(agent.UID, "ONE", name)
 			var told *penstock.Error
-			if !errors.As(err, &told) || told.Code != penstock.CodeInvalidRequest || len(
-				told.Fields,
-			) != 1 || told.Fields[0].Pointer != at {
+			if !errors.As(err, &told) || told.Code != penstock.CodeInvalidRequest || len(told.Fields) != 1 ||
+				told.Fields[0].Pointer != at {
 				w.t.Errorf("appended %q: %v, want invalid_request at %s", name, err, at)
 			}
 		}
@@ -89,9 +88,8 @@ func TestSecretsAppendedAtOnceAreAllKept(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if after, err := w.Resources.Identity(
-			w.t.Context(), w.admin, agent.UID,
-		); err != nil || len(after.Secrets) != len(names) {
+		if after, err := w.Resources.Identity(w.t.Context(), w.admin, agent.UID); err != nil ||
+			len(after.Secrets) != len(names) {
 			w.t.Errorf("kept %v, %v, want all of %v", after.Secrets, err, names)
 		}
 	})

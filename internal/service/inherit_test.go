@@ -157,9 +157,8 @@ func (k inherited) inherit(w *world, factoryHas bool) {
 	switch {
 	case factoryHas && k.key == "credential_strategy":
 		top = k.file("factory") + "\n"
-	case factoryHas && strings.HasPrefix(k.file("factory"), "model"), factoryHas && strings.HasPrefix(
-		k.file("factory"), "harness",
-	):
+	case factoryHas && strings.HasPrefix(k.file("factory"), "model"), factoryHas &&
+		strings.HasPrefix(k.file("factory"), "harness"):
 		defaults = "  " + k.file("factory") + "\n"
 	case factoryHas:
 		defaults += "  " + k.file("factory") + "\n"

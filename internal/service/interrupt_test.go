@@ -74,24 +74,21 @@ func TestInterruptIsOfATurnInHand(t *testing.T) {
 		}
 		w.finish(a.Lease, interrupted(1))
 		w.mustBe(id, penstock.StateInProgress)
-		if signal, err := w.Executions.Control().Heartbeat(
-			w.t.Context(), a.Lease, time.Millisecond,
-		); err != nil || signal.Interrupt != 0 {
+		if signal, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil ||
+			signal.Interrupt != 0 {
 			w.t.Errorf("after the turn the worker is told %+v, %v", signal, err)
 		}
 		w.followUp(id, "go on")
 		if prompts := w.finish(a.Lease, interrupted(1)); len(prompts) != 1 || prompts[0].Text != "go on" {
 			w.t.Fatalf("given %+v", prompts)
 		}
-		if signal, err := w.Executions.Control().Heartbeat(
-			w.t.Context(), a.Lease, time.Millisecond,
-		); err != nil || signal.Interrupt != 0 {
+		if signal, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil ||
+			signal.Interrupt != 0 {
 			w.t.Errorf("in the next turn the worker is told %+v, %v", signal, err)
 		}
 		w.interrupt(id)
-		if signal, err := w.Executions.Control().Heartbeat(
-			w.t.Context(), a.Lease, time.Millisecond,
-		); err != nil || signal.Interrupt != 2 {
+		if signal, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, time.Millisecond); err != nil ||
+			signal.Interrupt != 2 {
 			w.t.Errorf("of the next turn's interrupt the worker is told %+v, %v", signal, err)
 		}
 		last := interrupted(2)
@@ -210,7 +207,8 @@ func TestConversationIsSteered(t *testing.T) {
 		accepted, err := w.Runs.FollowUpConversation(
 			ctx, w.admin, conversation, penstock.FollowupRequest{Message: "to the newest"},
 		)
-		if err != nil || accepted.RunID != newer.ID || accepted.Outcome != penstock.FollowupHandoff || accepted.FollowupID == "" {
+		if err != nil || accepted.RunID != newer.ID || accepted.Outcome != penstock.FollowupHandoff ||
+			accepted.FollowupID == "" {
 			w.t.Errorf("got %+v, %v, want the newest run's", accepted, err)
 		}
 		w.finish(w.work().Lease, penstock.Result{State: penstock.StateSucceeded})

@@ -61,9 +61,8 @@ func TestRunWaitsForAProviderOfItsModel(t *testing.T) {
 			if id, _ := w.takes(workerOf(name, penstock.ModelOffline)); id != "" {
 				w.t.Fatalf("%s: a worker without the provider got the run", name)
 			}
-			if run := w.mustBe(created.ID, penstock.StateQueued); run.StatusMessage == nil || !strings.Contains(
-				run.StatusMessage.Message, test.reason,
-			) {
+			if run := w.mustBe(created.ID, penstock.StateQueued); run.StatusMessage == nil ||
+				!strings.Contains(run.StatusMessage.Message, test.reason) {
 				w.t.Errorf("%s: got %+v, want %q", name, run.StatusMessage, test.reason)
 			}
 			if !created.AtCapacity {
@@ -85,9 +84,8 @@ func TestRunWhoseModelNobodyHasIsCancelled(t *testing.T) {
 			if got, _ := w.takes(workerOf("w", penstock.ModelOffline, "anthropic/", "openai/", "google/", "demo/")); got != "" {
 				w.t.Errorf("%.20s: a worker got the run", model)
 			}
-			if run := w.mustBe(id, penstock.StateQueued); run.StatusMessage == nil || !strings.Contains(
-				run.StatusMessage.Message, "no connected worker has a provider",
-			) ||
+			if run := w.mustBe(id, penstock.StateQueued); run.StatusMessage == nil ||
+				!strings.Contains(run.StatusMessage.Message, "no connected worker has a provider") ||
 				len(run.StatusMessage.Message) > 400 {
 				w.t.Errorf("%.20s: got %+v", model, run.StatusMessage)
 			}
@@ -250,24 +248,23 @@ func TestFilesWithAnUnknownModelAreWarnedOf(t *testing.T) {
 	}, func(w *world) {
 		files := func(model string) map[string]string {
 			return map[string]string{
-				"factory.yaml":            "schemaVersion: v1alpha1\nname: " + model[:1] + "\nagentDefaults: {model: " + model + "}\n",
+				"factory.yaml": "schemaVersion: v1alpha1\nname: " + model[:1] + "\nagentDefaults: {model: " + model +
+					"}\n",
 				"agents/foreman/agent.md": "---\nagentType: FOREMAN\nharness: {type: builtin, model: " + model + "}\n---\n",
 				"agents/other/agent.md":   "---\nharness: {type: codex, model: " + model + "}\n---\n",
 			}
 		}
 		for _, model := range []string{"auto", "small", "gpt-9", "demo/offline"} {
-			if got, err := w.Factories.Validate(
-				w.t.Context(), w.admin, files(model),
-			); err != nil || !got.Valid || len(got.Diagnostics) > 0 {
+			if got, err := w.Factories.Validate(w.t.Context(), w.admin, files(model)); err != nil || !got.Valid ||
+				len(got.Diagnostics) > 0 {
 				w.t.Errorf("%s: got %+v, %v", model, got, err)
 			}
 		}
 		check := func(what string, found []penstock.Diagnostic) {
 			w.t.Helper()
 			for _, d := range found {
-				if d.Severity != "warning" || d.Code != "FF_INVALID_REFERENCE" || !strings.Contains(
-					d.Message, `unknown model "sonnet"`,
-				) {
+				if d.Severity != "warning" || d.Code != "FF_INVALID_REFERENCE" ||
+					!strings.Contains(d.Message, `unknown model "sonnet"`) {
 					w.t.Errorf("%s: got %+v", what, d)
 				}
 			}

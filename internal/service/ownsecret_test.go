@@ -78,9 +78,8 @@ func wantNamingRefused(t *testing.T, what, secret string, err error) string {
 		t.Errorf("%s that names %s: got %v", what, secret, err)
 		return ""
 	}
-	if !strings.Contains(
-		found[0].Message, "secrets:manage",
-	) || found[0].Nearest != "" || found[0].Code != "FF_INVALID_REFERENCE" {
+	if !strings.Contains(found[0].Message, "secrets:manage") || found[0].Nearest != "" ||
+		found[0].Code != "FF_INVALID_REFERENCE" {
 		t.Errorf("%s that names %s: got %+v", what, secret, found[0])
 	}
 	return strings.ReplaceAll(found[0].Message, secret, "")
@@ -240,9 +239,8 @@ func TestRunsNeverGetTheSecretOfAWebhook(t *testing.T) {
 				"mcpServers:\n  m:\n    command: m\n    env: {T: '${{ secrets." + own.SecretName + " }}'}\n",
 		} {
 			_, err := h.Factories.Apply(ctx, h.admin, h.factory, factory.ApplyRequest{Files: with(files, path, content)})
-			if found := findings(err); len(found) != 1 || !strings.Contains(
-				found[0].Message, "made for a webhook",
-			) || found[0].Path != path {
+			if found := findings(err); len(found) != 1 || !strings.Contains(found[0].Message, "made for a webhook") ||
+				found[0].Path != path {
 				h.t.Errorf("%s: got %v", path, err)
 			}
 		}

@@ -30,9 +30,8 @@ func TestRunFromCreateToDone(t *testing.T) {
 			t.Errorf("got %+v, want QUEUED and at capacity: no worker is there", created)
 		}
 		run := w.mustBe(created.ID, penstock.StateQueued)
-		if run.Title != "Look around" || run.QueuePosition != 1 || !strings.Contains(
-			run.StatusMessage.Message, "no worker is connected",
-		) {
+		if run.Title != "Look around" || run.QueuePosition != 1 ||
+			!strings.Contains(run.StatusMessage.Message, "no worker is connected") {
 			w.t.Errorf("got %q, position %d, %+v", run.Title, run.QueuePosition, run.StatusMessage)
 		}
 		if _, err := w.RunConversation(w.t.Context(), w.admin, run.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
@@ -57,7 +56,8 @@ func TestRunFromCreateToDone(t *testing.T) {
 		}})
 
 		run = w.mustBe(created.ID, penstock.StateSucceeded)
-		if run.Usage == nil || run.Usage.TotalTokens != 15 || *run.Usage.InferenceCostUSD != 0.5 || run.FinishedAt == 0 || run.StartedAt == 0 || run.QueuePosition != 0 {
+		if run.Usage == nil || run.Usage.TotalTokens != 15 || *run.Usage.InferenceCostUSD != 0.5 || run.FinishedAt == 0 ||
+			run.StartedAt == 0 || run.QueuePosition != 0 {
 			w.t.Errorf("got %+v", run)
 		}
 		want := []string{"run_created", "run_claimed", "run_done"}
@@ -285,7 +285,8 @@ func TestParents(t *testing.T) {
 			}
 		}
 		deepest := w.get(id)
-		if deepest.Depth != penstock.MaxDepth || deepest.RootID != top || deepest.Metadata["k"] != "8" || deepest.Metadata["at0"] != "x" {
+		if deepest.Depth != penstock.MaxDepth || deepest.RootID != top || deepest.Metadata["k"] != "8" ||
+			deepest.Metadata["at0"] != "x" {
 			w.t.Errorf("got depth %d, root %s, metadata %v", deepest.Depth, deepest.RootID, deepest.Metadata)
 		}
 		for _, parent := range []string{id, penstock.NewID(), "nonsense"} {
@@ -373,7 +374,8 @@ func TestConfigurationIsResolvedOnce(t *testing.T) {
 			},
 		)
 		got := w.get(run.ID)
-		if got.Config.SkillSpec != "acme/app:review" || got.Config.Name != "review" || got.Prompt != "" || got.Title != "review" || got.Skill.Name != "review" {
+		if got.Config.SkillSpec != "acme/app:review" || got.Config.Name != "review" || got.Prompt != "" ||
+			got.Title != "review" || got.Skill.Name != "review" {
 			w.t.Errorf("got %+v, %+v", got, got.Config)
 		}
 		want := map[string]string{
@@ -530,9 +532,8 @@ func TestQueueTimeoutNamesWhatIsMissing(t *testing.T) {
 			w.EndOverdue(w.t.Context())
 			return w.is(run.ID, penstock.StateError)
 		})
-		if m := w.get(run.ID).StatusMessage; m.ErrorCode != penstock.CodeUnavailable || !strings.Contains(
-			m.Message, `"gpu"`,
-		) {
+		if m := w.get(run.ID).StatusMessage; m.ErrorCode != penstock.CodeUnavailable ||
+			!strings.Contains(m.Message, `"gpu"`) {
 			w.t.Errorf("got %+v", m)
 		}
 	})
@@ -594,9 +595,8 @@ func TestArtifacts(t *testing.T) {
 		); penstock.CodeOf(err) != penstock.CodeNotFound {
 			w.t.Errorf("the agent adds to another run: %v", err)
 		}
-		if found, err := w.Runs.RunByReference(
-			w.t.Context(), w.admin, "https://tickets.test/7",
-		); found != run.ID || err != nil {
+		if found, err := w.Runs.RunByReference(w.t.Context(), w.admin, "https://tickets.test/7"); found != run.ID ||
+			err != nil {
 			w.t.Errorf("by reference: %q, %v", found, err)
 		}
 		if got := w.get(run.ID); len(got.Artifacts) != 2 {
@@ -788,15 +788,12 @@ func TestLongTextsOfARun(t *testing.T) {
 		}
 		for _, n := range []int{100, 600, 2500, 3000, 5000} {
 			for what, req := range map[string]penstock.RunRequest{
-				"name": {Prompt: "p", Config: &penstock.Config{Name: long[:n]}}, "model": {
-					Prompt: "p", Config: &penstock.Config{ModelID: "x/" + long[:n]},
-				},
-				"skill": {Skill: "a/b:" + long[:n] + "/s/SKILL.md"}, "host": {
-					Prompt: "p", Config: &penstock.Config{WorkerHost: long[:n]},
-				},
-				"environment": {
-					Prompt: "p", Config: &penstock.Config{EnvironmentID: long[:n]},
-				}, "runner": {Prompt: "p", Config: &penstock.Config{RunnerID: long[:n]}},
+				"name":        {Prompt: "p", Config: &penstock.Config{Name: long[:n]}},
+				"model":       {Prompt: "p", Config: &penstock.Config{ModelID: "x/" + long[:n]}},
+				"skill":       {Skill: "a/b:" + long[:n] + "/s/SKILL.md"},
+				"host":        {Prompt: "p", Config: &penstock.Config{WorkerHost: long[:n]}},
+				"environment": {Prompt: "p", Config: &penstock.Config{EnvironmentID: long[:n]}},
+				"runner":      {Prompt: "p", Config: &penstock.Config{RunnerID: long[:n]}},
 			} {
 				_, err := w.Runs.Create(w.t.Context(), w.admin, req, penstock.SourceAPI)
 				if err != nil && penstock.CodeOf(err) == "" {

@@ -34,9 +34,8 @@ func TestHostedExecutionAndManagedServers(t *testing.T) {
 		})
 		inherited := w.create(penstock.RunRequest{Prompt: "p", AgentIdentityUID: f.ForemanUID})
 		asked := w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{
-			WorkerHost: "warp", MCPServers: map[string]penstock.MCPServer{
-				"linear": {WarpID: "linear"}, "docs": {URL: "https://docs.example/mcp"},
-			},
+			WorkerHost: "warp",
+			MCPServers: map[string]penstock.MCPServer{"linear": {WarpID: "linear"}, "docs": {URL: "https://docs.example/mcp"}},
 		}})
 		anyWorker := penstock.TimelineEvent{Type: "any_worker", Payload: map[string]any{"worker_host": "warp"}}
 		unused := func(name, id string) penstock.TimelineEvent {

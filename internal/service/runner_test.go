@@ -63,9 +63,8 @@ func TestUnknownRunnerIsRefused(t *testing.T) {
 				"/config/runner_id", `there is no runner of the factory named "hera"; did you mean "here"?`,
 			},
 			"a way out": {
-				penstock.RunRequest{
-					Prompt: "go", AgentIdentityUID: f.ForemanUID, Config: &penstock.Config{RunnerID: "../factory"},
-				}, "/config/runner_id", "no runner",
+				penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID, Config: &penstock.Config{RunnerID: "../factory"}},
+				"/config/runner_id", "no runner",
 			},
 			"without a factory": {
 				penstock.RunRequest{Prompt: "go", Config: &penstock.Config{RunnerID: "here"}},
@@ -190,9 +189,8 @@ func TestRunWaitsForItsHarness(t *testing.T) {
 		if _, err := w.Executions.Control().Claim(ctx, other); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Fatalf("got %v, want no work", err)
 		}
-		if run := w.get(
-			id,
-		); run.StatusMessage == nil || run.StatusMessage.Message != `Waiting: no connected worker has the harness "claude".` {
+		if run := w.get(id); run.StatusMessage == nil ||
+			run.StatusMessage.Message != `Waiting: no connected worker has the harness "claude".` {
 			w.t.Errorf("got %+v, want that it waits for its harness", run.StatusMessage)
 		}
 		other.WorkerID, other.Harnesses = "w2", []string{"claude"}

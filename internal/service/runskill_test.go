@@ -96,7 +96,8 @@ func TestSkillsAreFoundByName(t *testing.T) {
 				penstock.RunRequest{Prompt: "go", Config: &penstock.Config{SkillSpec: "pr-comments"}, AgentIdentityUID: leader},
 			).ID,
 		)
-		if run.Skill.BundledID != "pr-comments" || run.Skill.FullPath != "" || run.Skill.Description == "" || run.Config.Name != "pr-comments" {
+		if run.Skill.BundledID != "pr-comments" || run.Skill.FullPath != "" || run.Skill.Description == "" ||
+			run.Config.Name != "pr-comments" {
 			w.t.Errorf("a bundled one: got %+v in the run %q", run.Skill, run.Config.Name)
 		}
 		run = w.get(
@@ -104,7 +105,8 @@ func TestSkillsAreFoundByName(t *testing.T) {
 				penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Skills: []string{"release"}}, AgentIdentityUID: lead},
 			).ID,
 		)
-		if run.Config.Name != "release" || run.ConfigSources["name"] != "skill" || run.Skill.Description != "About the lead's." {
+		if run.Config.Name != "release" || run.ConfigSources["name"] != "skill" ||
+			run.Skill.Description != "About the lead's." {
 			w.t.Errorf("the only skill at hand: got %+v in the run %q", run.Skill, run.Config.Name)
 		}
 		if run.Config.SkillSpec != "release" || run.ConfigSources["skill_spec"] != "request" {

@@ -72,9 +72,8 @@ func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 		want := penstock.Schedule{
 			ID: made.ID, Name: "nightly", Cron: "0 3 * * *", Enabled: true, Mode: penstock.ModeNormal, CreatedAt: made.CreatedAt,
 			UpdatedAt: made.CreatedAt,
-			Config: &penstock.Config{
-				EnvironmentID: e.UID, SkillSpec: "acme/app:triage",
-			}, AgentUID: agent.UID, Metadata: map[string]string{"k": "v"},
+			Config:    &penstock.Config{EnvironmentID: e.UID, SkillSpec: "acme/app:triage"}, AgentUID: agent.UID,
+			Metadata:    map[string]string{"k": "v"},
 			Environment: &e.Config, CreatedBy: &w.admin.Actor, UpdatedBy: &w.admin.Actor,
 			History: &penstock.ScheduleHistory{NextRun: &next},
 			Scope:   &penstock.Scoped{Type: "Team", UID: "default"},
@@ -95,7 +94,8 @@ func TestScheduleFromItsCreationToItsEnd(t *testing.T) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if replaced.Name != "weekly" || replaced.Config != nil || replaced.AgentUID != "" || replaced.Environment != nil || replaced.Metadata != nil || replaced.Upcoming[0] == next {
+		if replaced.Name != "weekly" || replaced.Config != nil || replaced.AgentUID != "" || replaced.Environment != nil ||
+			replaced.Metadata != nil || replaced.Upcoming[0] == next {
 			w.t.Errorf("replaced: %+v", replaced)
 		}
 		_, err = w.Schedules.Replace(
@@ -210,20 +210,21 @@ func TestScheduledRunIsWhatTheScheduleSays(t *testing.T) {
 			w.t.Fatalf("%d runs, want 1", len(runs))
 		}
 		run := runs[0]
-		if run.Source != penstock.SourceSchedule || run.Prompt != "go" || run.Title != "hourly" || run.State != penstock.StateQueued ||
+		if run.Source != penstock.SourceSchedule || run.Prompt != "go" || run.Title != "hourly" ||
+			run.State != penstock.StateQueued ||
 			run.Config.Name != "nightly" || run.Config.ModelID != "openai/x" || run.Metadata["k"] != "v" {
 			w.t.Errorf("the run is %+v with %+v", run, run.Config)
 		}
 		if diff := cmp.Diff(&penstock.RunSchedule{ID: s.ID, Name: "hourly", Cron: "@every 1h"}, run.Schedule); diff != "" {
 			w.t.Errorf("its schedule, -want +got:\n%s", diff)
 		}
-		if run.Creator == nil || run.Creator.UID != "ada" || run.Executor == nil || run.Executor.UID != agent.UID || run.Scope.Type != "User" {
+		if run.Creator == nil || run.Creator.UID != "ada" || run.Executor == nil || run.Executor.UID != agent.UID ||
+			run.Scope.Type != "User" {
 			w.t.Errorf("creator %+v, executor %+v, scope %+v", run.Creator, run.Executor, run.Scope)
 		}
 		after := w.schedule(s.ID)
-		if *after.History.LastRan != *s.History.NextRun || *after.History.NextRun != s.History.NextRun.Add(
-			time.Hour,
-		) || after.LastSpawnError != nil || after.UpdatedAt != s.UpdatedAt {
+		if *after.History.LastRan != *s.History.NextRun || *after.History.NextRun != s.History.NextRun.Add(time.Hour) ||
+			after.LastSpawnError != nil || after.UpdatedAt != s.UpdatedAt {
 			w.t.Errorf("after it the schedule is %+v, %+v", after, after.History)
 		}
 		if a := w.claim(); a.Run.ID != run.ID {
@@ -239,9 +240,8 @@ func TestRunsOfAScheduleHaveItsMode(t *testing.T) {
 		req := hourly
 		req.Mode = penstock.ModePlan
 		s := w.createSchedule(req)
-		if list, err := w.Schedules.List(
-			ctx, w.admin,
-		); err != nil || s.Mode != penstock.ModePlan || list[0].Mode != penstock.ModePlan {
+		if list, err := w.Schedules.List(ctx, w.admin); err != nil || s.Mode != penstock.ModePlan ||
+			list[0].Mode != penstock.ModePlan {
 			w.t.Fatalf("created %q, listed %+v, %v, want mode plan", s.Mode, list, err)
 		}
 		w.fire(*s.History.NextRun)
@@ -375,9 +375,8 @@ func TestScheduleGoesOnWhenARunCannotBeCreated(t *testing.T) {
 		if got.LastSpawnError == nil || !strings.Contains(*got.LastSpawnError, agent.UID) {
 			w.t.Errorf("last_spawn_error is %v, want that the agent is gone", got.LastSpawnError)
 		}
-		if !got.Enabled || *got.History.LastRan != *s.History.NextRun || *got.History.NextRun != second.Add(time.Hour) || len(
-			w.runsOf(s.ID),
-		) != 1 {
+		if !got.Enabled || *got.History.LastRan != *s.History.NextRun || *got.History.NextRun != second.Add(time.Hour) ||
+			len(w.runsOf(s.ID)) != 1 {
 			w.t.Errorf("after a time without a run it is %+v", got.History)
 		}
 		if _, err := w.Schedules.Replace(
@@ -567,9 +566,8 @@ func TestWhoMayDoWhatWithSchedules(t *testing.T) {
 		} {
 			for _, scope := range penstock.Scopes() {
 				err := try.do(w.as("bob", scope))
-				if allowed := scope == try.scope || scope == penstock.ScopeAdmin; allowed != (err == nil) || !allowed && penstock.CodeOf(
-					err,
-				) != penstock.CodeNotAuthorized {
+				if allowed := scope == try.scope || scope == penstock.ScopeAdmin; allowed != (err == nil) ||
+					!allowed && penstock.CodeOf(err) != penstock.CodeNotAuthorized {
 					w.t.Errorf("%s with %s: got %v", name, scope, err)
 				}
 			}

@@ -133,9 +133,8 @@ func TestReplacingAScheduleThatNamesSecretsNeedsSecretsUse(t *testing.T) {
 		writer := w.as("bob", penstock.ScopeRunsRead, penstock.ScopeRunsWrite)
 		enabled := true
 		req := penstock.ScheduleRequest{
-			Name: "n", Cron: "@hourly", Prompt: "go", Config: &penstock.Config{
-				Secrets: []string{"DEPLOY_KEY"},
-			}, Enabled: &enabled,
+			Name: "n", Cron: "@hourly", Prompt: "go", Config: &penstock.Config{Secrets: []string{"DEPLOY_KEY"}},
+			Enabled: &enabled,
 		}
 		made, err := w.Schedules.Create(ctx, user, req)
 		if err != nil {
@@ -210,7 +209,8 @@ func TestRefusalsSuggestNoSecrets(t *testing.T) {
 			for _, name := range []string{"DEPLOY_KEYS", "DECLARED"} {
 				config := &penstock.Config{Secrets: []string{name}}
 				_, err := w.Runs.Create(ctx, p, penstock.RunRequest{Prompt: "go", Config: config}, penstock.SourceAPI)
-				want := `/config/secrets/0 no run can have the secret "` + name + `": it does not exist, has no value, or belongs to a webhook`
+				want := `/config/secrets/0 no run can have the secret "` + name +
+					`": it does not exist, has no value, or belongs to a webhook`
 				if manages {
 					want = map[string]string{
 						"DEPLOY_KEYS": `the team has no managed secret "DEPLOY_KEYS"; did you mean "DEPLOY_KEY"?`,

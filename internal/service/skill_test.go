@@ -238,7 +238,8 @@ func TestRunsOfSkillsInRepositories(t *testing.T) {
 				config.EnvironmentID = e.UID
 				run := w.get(w.create(penstock.RunRequest{Prompt: "go", Config: &config}).ID)
 				name, id, _ := strings.Cut(want, " = ")
-				if run.Config.Name != name || run.Skill.Name != name || run.Skill.Description == "" || "acme/app:"+run.Skill.FullPath != id {
+				if run.Config.Name != name || run.Skill.Name != name || run.Skill.Description == "" ||
+					"acme/app:"+run.Skill.FullPath != id {
 					w.t.Errorf("%s: got %+v in the run %q, want %s", reference, run.Skill, run.Config.Name, want)
 				}
 				runs[id], runs["as "+reference] = append(runs[id], run.ID), append(runs["as "+reference], run.ID)

@@ -18,12 +18,10 @@ func TestATriggerSaysWhyNoEventComes(t *testing.T) {
 		}
 		a := w.createAutomation(f.UID, penstock.AutomationRequest{
 			Name: new("a"), Prompt: new("p"), Triggers: &[]penstock.Trigger{
-				trigger(
-					"github", "pull_request_opened", `{"paths": {"in": ["src/**"]}, "labels": ["x"]}`,
-				), trigger("linear", "issue_created", ""), trigger("slack", "app_mention", ""),
-				trigger("gitlab", "merge_request", ""), trigger("jira", "issue_created", ""), trigger(
-					"factory", "work_item_stage_changed", "",
-				),
+				trigger("github", "pull_request_opened", `{"paths": {"in": ["src/**"]}, "labels": ["x"]}`),
+				trigger("linear", "issue_created", ""), trigger("slack", "app_mention", ""),
+				trigger("gitlab", "merge_request", ""), trigger("jira", "issue_created", ""),
+				trigger("factory", "work_item_stage_changed", ""),
 			},
 		})
 		problems := func(want ...string) {

@@ -492,9 +492,8 @@ func TestWebhookEnds(t *testing.T) {
 		if err := h.Resources.DeleteWebhook(ctx, h.admin, h.factory, w.UID); err != nil {
 			h.t.Fatal(err)
 		}
-		if f, err := h.Factories.Read(
-			ctx, h.admin, h.factory,
-		); err != nil || f.Definition.Revision != 3 || f.WebhookCount != 0 {
+		if f, err := h.Factories.Read(ctx, h.admin, h.factory); err != nil || f.Definition.Revision != 3 ||
+			f.WebhookCount != 0 {
 			h.t.Errorf("got %+v, %v, want the factory's third revision: made, webhook made, webhook deleted", f, err)
 		}
 		if after, err := h.TeamVersion(ctx); after <= before || err != nil {

@@ -23,9 +23,8 @@ func TestWebhookIsFinishedByItsSecret(t *testing.T) {
 		w := h.hook(signature("x", "stripe", nil))
 		_, err := h.Resources.UpdateWebhook(ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{Enabled: new(true)})
 		wantCode(h.t, err, penstock.CodeConflict, "waits for its secret")
-		if got := h.update(
-			w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-Id")},
-		); !got.PendingSecret || got.Enabled || got.DeliveryIDHeader != "X-Id" {
+		if got := h.update(w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-Id")}); !got.PendingSecret ||
+			got.Enabled || got.DeliveryIDHeader != "X-Id" {
 			h.t.Errorf("another change: got %+v, want it to wait still", got)
 		}
 		got := h.update(w.UID, penstock.WebhookRequest{Secret: new("whsec_live_0123456789")})
@@ -129,9 +128,8 @@ func TestWebhookFollowsItsSecretAtOnce(t *testing.T) {
 
 		late := h.hook(signature("late", "github", nil))
 		h.setSecret(late.SecretName, "the-value-of-late")
-		if got := h.update(
-			late.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)},
-		); !got.Enabled || got.PendingSecret {
+		if got := h.update(late.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)}); !got.Enabled ||
+			got.PendingSecret {
 			h.t.Errorf("got %+v, want it to take the value that is there", got)
 		}
 		h.values(late.UID, "the-value-of-late")
@@ -271,9 +269,8 @@ func TestWebhookSecretsOverlap(t *testing.T) {
 		h.managed(w.SecretName, second.Secret)
 		secrets := h.read(w.UID).Secrets
 		end := now.Add(penstock.MaxOverlapSeconds * time.Second)
-		if len(
-			secrets,
-		) != 2 || secrets[0] != (penstock.WebhookSecret{}) || secrets[1].Index != 1 || secrets[1].LastUsedAt == 0 ||
+		if len(secrets) != 2 || secrets[0] != (penstock.WebhookSecret{}) || secrets[1].Index != 1 ||
+			secrets[1].LastUsedAt == 0 ||
 			secrets[1].ExpiresAt < end || secrets[1].ExpiresAt > end.Add(time.Minute) {
 			h.t.Errorf("got %+v, want the old one, once used, to end at %v", secrets, end)
 		}

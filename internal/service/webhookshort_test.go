@@ -26,9 +26,8 @@ func TestWebhooksTakeNoShortSecrets(t *testing.T) {
 		h.secret("SHORT", new(short))
 		h.secret("LONG", new(enough))
 		for name, req := range map[string]penstock.WebhookRequest{
-			"token": named("token", penstock.AuthToken), "url-token": named(
-				"url-token", penstock.AuthURLToken,
-			), "github": signature("github", "github", nil),
+			"token": named("token", penstock.AuthToken), "url-token": named("url-token", penstock.AuthURLToken),
+			"github": signature("github", "github", nil),
 		} {
 			req.Secret = new(short)
 			_, err := h.Resources.CreateWebhook(ctx, h.admin, h.factory, req)

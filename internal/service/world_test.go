@@ -45,10 +45,10 @@ func worlds(t *testing.T, change func(*service.Options), test func(w *world)) {
 			t.Fatal(err)
 		}
 		o := service.Options{
-			Store: s, Blobs: blobs, Keyset: keyset, Log: slog.New(
-				slog.NewTextHandler(t.Output(), nil),
-			), PublicURL: "https://penstock.test",
-			Models: penstock.Models(), Defaults: penstock.Config{
+			Store: s, Blobs: blobs, Keyset: keyset, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+			PublicURL: "https://penstock.test",
+			Models:    penstock.Models(),
+			Defaults: penstock.Config{
 				ModelID: penstock.ModelOffline, Harness: &penstock.Harness{Type: penstock.HarnessBuiltin},
 			},
 		}
@@ -112,9 +112,8 @@ func (w *world) mustBe(id string, want penstock.State) penstock.Run {
 }
 
 var anyWorker = penstock.Claim{
-	WorkerID: "w1", Host: "here", Local: true, Harnesses: []string{
-		penstock.HarnessBuiltin, penstock.HarnessCommand,
-	}, Capacity: 100, Wait: 10 * time.Second,
+	WorkerID: "w1", Host: "here", Local: true, Harnesses: []string{penstock.HarnessBuiltin, penstock.HarnessCommand},
+	Capacity: 100, Wait: 10 * time.Second,
 }
 
 func (w *world) claim() penstock.Assignment {

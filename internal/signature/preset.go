@@ -42,10 +42,9 @@ var presets = []Preset{
 		Hint: "Settings, Custom Integrations, the integration's Client Secret.",
 	},
 	{
-		Scheme: "pagerduty", Sender: "PagerDuty", SecretAfterURL: true, Forms: hmacHex(
-			"X-PagerDuty-Signature", "v1=",
-		).list(",").idHeader("X-Webhook-Id"),
-		Hint: "PagerDuty shows it once, after the webhook subscription was added.",
+		Scheme: "pagerduty", Sender: "PagerDuty", SecretAfterURL: true,
+		Forms: hmacHex("X-PagerDuty-Signature", "v1=").list(",").idHeader("X-Webhook-Id"),
+		Hint:  "PagerDuty shows it once, after the webhook subscription was added.",
 	},
 	{
 		Scheme: "vercel", Sender: "Vercel", SecretAfterURL: true,
@@ -53,7 +52,8 @@ var presets = []Preset{
 		Hint:  "Vercel shows it once, after the webhook was created; for an integration it is the Client Secret.",
 	},
 	{
-		Scheme: penstock.SchemeSlack, Sender: "Slack", Forms: hmacHex("X-Slack-Signature", "v0=").timestamp(
+		Scheme: penstock.SchemeSlack, Sender: "Slack",
+		Forms: hmacHex("X-Slack-Signature", "v0=").timestamp(
 			"X-Slack-Request-Timestamp", "v0:{timestamp}:{body}",
 		).idBody("event_id"),
 		Hint: "api.slack.com, your app, Basic Information, Signing Secret.",
@@ -73,10 +73,9 @@ var presets = []Preset{
 		Hint: "Make one up and enter it as Secret in the webhook's settings at Bitbucket.",
 	},
 	{
-		Scheme: "jira", Sender: "Jira", Forms: hmacHex("X-Hub-Signature", "sha256=").idHeader(
-			"X-Atlassian-Webhook-Identifier",
-		),
-		Hint: "Make one up and enter it as Secret in System, WebHooks at Jira.",
+		Scheme: "jira", Sender: "Jira",
+		Forms: hmacHex("X-Hub-Signature", "sha256=").idHeader("X-Atlassian-Webhook-Identifier"),
+		Hint:  "Make one up and enter it as Secret in System, WebHooks at Jira.",
 	},
 	{
 		Scheme: "zendesk", Sender: "Zendesk", SecretAfterURL: true,
@@ -99,10 +98,9 @@ var presets = []Preset{
 		Hint: "Make one up and enter it as Secret token in Project Settings, Webhooks.",
 	},
 	{
-		Scheme: "calendly", Sender: "Calendly", Forms: hmacHex(
-			"Calendly-Webhook-Signature", "v1=",
-		).list(",").field("t", "{timestamp}.{body}"),
-		Hint: "Make one up and give it as signing_key when you create the webhook subscription by Calendly's API.",
+		Scheme: "calendly", Sender: "Calendly",
+		Forms: hmacHex("Calendly-Webhook-Signature", "v1=").list(",").field("t", "{timestamp}.{body}"),
+		Hint:  "Make one up and give it as signing_key when you create the webhook subscription by Calendly's API.",
 	},
 	{
 		Scheme: "mux", Sender: "Mux", SecretAfterURL: true,
@@ -115,10 +113,9 @@ var presets = []Preset{
 		Hint:  "Developer Tools, Notifications, the destination's secret key, which begins with pdl_ntfset_.",
 	},
 	{
-		Scheme: penstock.SchemeNotion, Sender: "Notion", SecretAfterURL: true, Forms: hmacHex(
-			"X-Notion-Signature", "sha256=",
-		).idBody("id"),
-		Hint: "Nothing to copy: Notion sends its verification token to the new URL, and the pending webhook takes it.",
+		Scheme: penstock.SchemeNotion, Sender: "Notion", SecretAfterURL: true,
+		Forms: hmacHex("X-Notion-Signature", "sha256=").idBody("id"),
+		Hint:  "Nothing to copy: Notion sends its verification token to the new URL, and the pending webhook takes it.",
 	},
 	{
 		Scheme: "launchdarkly", Sender: "LaunchDarkly", Forms: hmacHex("X-LD-Signature", "").idBody("_id"),
@@ -152,10 +149,9 @@ var presets = []Preset{
 		Hint: "Developer Portal, your application, General Information, Public Key.",
 	},
 	{
-		Scheme: "square", Sender: "Square", SecretAfterURL: true, Forms: hmacBase64(
-			"x-square-hmacsha256-signature", "",
-		).signs("{url}{body}").idBody("event_id"),
-		Hint: "Developer Console, Webhooks, the subscription's Signature key.",
+		Scheme: "square", Sender: "Square", SecretAfterURL: true,
+		Forms: hmacBase64("x-square-hmacsha256-signature", "").signs("{url}{body}").idBody("event_id"),
+		Hint:  "Developer Console, Webhooks, the subscription's Signature key.",
 	},
 	{
 		Scheme: "hubspot", Sender: "HubSpot",

@@ -130,15 +130,13 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for i, text := range []string{got.Name, got.Description, got.Body} {
-			if text == "" && i > 0 || !utf8.ValidString(text) || strings.ContainsRune(
-				text, 0,
-			) || strings.TrimSpace(text) != text {
+			if text == "" && i > 0 || !utf8.ValidString(text) || strings.ContainsRune(text, 0) ||
+				strings.TrimSpace(text) != text {
 				t.Errorf("%q has a field that is empty or no clean text: %+v", file, got)
 			}
 		}
-		if spec, err := penstock.ParseSkillSpec(
-			"owner/repo:" + got.Name,
-		); got.Name != "" && (err != nil || spec.Name != got.Name) {
+		if spec, err := penstock.ParseSkillSpec("owner/repo:" + got.Name); got.Name != "" && (err != nil ||
+			spec.Name != got.Name) {
 			t.Errorf("a run cannot name the skill %q: %v", got.Name, err)
 		}
 		unix := strings.ReplaceAll(file, "\r\n", "\n")

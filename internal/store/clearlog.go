@@ -100,7 +100,8 @@ func (s *Store) ClearLog(
 		before = min(before, oldest)
 	}
 	rows, err := s.query(ctx, "SELECT d.id, d.received_at, d.identity_source, d.identity, d.sha256 FROM deliveries d JOIN "+s.d.log+" AS page ON "+onPage+
-		" WHERE page.webhook = "+numbered+" AND page.outcome = $2 AND page.n < $3 AND d.received_at < $4 ORDER BY page.n LIMIT $5",
+		" WHERE page.webhook = "+numbered+
+		" AND page.outcome = $2 AND page.n < $3 AND d.received_at < $4 ORDER BY page.n LIMIT $5",
 		webhookUID, outcomeNumber(o), before, int64(keep.Since), limit)
 	old, err := collect(s, rows, err, "old deliveries", func(d *oldDelivery) []any {
 		return []any{&d.id, &d.received, &d.source, &d.identity, &d.sha256}
@@ -129,7 +130,8 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 		these := " FROM deliveries WHERE id IN (" + placeholders(1, len(args)) + ")"
 		if _, err := tx.exec(
 			ctx,
-			"INSERT INTO payloads (delivery_id, body) SELECT id, body"+these+" AND runs > 0"+tx.s.d.lock+" ON CONFLICT DO NOTHING",
+			"INSERT INTO payloads (delivery_id, body) SELECT id, body"+these+" AND runs > 0"+tx.s.d.lock+
+				" ON CONFLICT DO NOTHING",
 			args...,
 		); err != nil {
 			return fmt.Errorf("keep the payloads of runs: %w", err)
@@ -220,7 +222,8 @@ func (s *Store) ClearTallies(ctx context.Context, l Log) error {
 	var oldest int64 // of the log; 0: there is none
 	if err := s.row(
 		ctx,
-		"SELECT COALESCE((SELECT d.received_at FROM deliveries d JOIN "+s.d.log+" AS page ON "+onPage+" WHERE page.webhook = "+numbered+" AND page.outcome = $2 ORDER BY page.n LIMIT 1), 0)",
+		"SELECT COALESCE((SELECT d.received_at FROM deliveries d JOIN "+s.d.log+" AS page ON "+onPage+
+			" WHERE page.webhook = "+numbered+" AND page.outcome = $2 ORDER BY page.n LIMIT 1), 0)",
 		webhookUID, outcomeNumber(penstock.OutcomeAccepted),
 	).Scan(&oldest); err != nil {
 		return s.d.mapError(err)

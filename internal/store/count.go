@@ -69,7 +69,8 @@ var (
 func (d *dialect) counts(where string) string {
 	part := func(last, from string) string {
 		// CROSS JOIN: SQLite keeps the order. It would read the tallies again for each webhook.
-		return "SELECT c.webhook_uid, c.quarter, c.kind, c.n, " + last + " AS last_at FROM " + from + " WHERE w.uid = c.webhook_uid AND w.deleted_at = 0 AND " + where
+		return "SELECT c.webhook_uid, c.quarter, c.kind, c.n, " + last + " AS last_at FROM " + from +
+			" WHERE w.uid = c.webhook_uid AND w.deleted_at = 0 AND " + where
 	}
 	return "(" + part("0", "webhooks w CROSS JOIN webhook_counts c") + " UNION ALL " + part("c.last_at", `(
 		SELECT e.value ->> 'w' AS webhook_uid, CAST(e.value ->> 'q' AS BIGINT) AS quarter,
@@ -183,7 +184,8 @@ func (tx *Tx) takeTallies(
 	}
 	rows, err := tx.query(
 		ctx,
-		"DELETE FROM webhook_tallies WHERE n IN (SELECT n FROM webhook_tallies ORDER BY n LIMIT $1"+tx.s.d.skipLocked+") RETURNING n, counts",
+		"DELETE FROM webhook_tallies WHERE n IN (SELECT n FROM webhook_tallies ORDER BY n LIMIT $1"+tx.s.d.skipLocked+
+			") RETURNING n, counts",
 		limit,
 	)
 	taken, err := collect(tx.s, rows, err, "tallies of deliveries", func(r *row) []any { return []any{&r.n, &r.counts} })

@@ -167,9 +167,8 @@ func TestCountsAreExactAtEveryLook(t *testing.T) {
 			mu.Lock()
 			at := last
 			mu.Unlock()
-			if now, err := stores[0].Webhook(
-				t.Context(), store.DefaultTeam, "factory", w.UID,
-			); err != nil || now.LastDeliveryAt < at {
+			if now, err := stores[0].Webhook(t.Context(), store.DefaultTeam, "factory", w.UID); err != nil ||
+				now.LastDeliveryAt < at {
 				t.Errorf("the last delivery came %s before one that was answered (%v)", at.Sub(now.LastDeliveryAt), err)
 			}
 			got, sums := counted(t, stores[0], w)
@@ -276,13 +275,13 @@ func TestATallyThatCannotBeReadIsToldAndHindersNobody(t *testing.T) {
 			mustDeliver(t, s, func(d *store.NewDelivery) { d.WebhookUID = w.UID })
 			testkit.Exec(
 				t, url,
-				`INSERT INTO webhook_tallies (counts) VALUES ('half a tal'), (''), ('[{"w": "`+w.UID+`", "q": 1, "k": "accepted", "n": 1}, {"w": 1}]'), ('{}')`,
+				`INSERT INTO webhook_tallies (counts) VALUES ('half a tal'), (''), ('[{"w": "`+w.UID+
+					`", "q": 1, "k": "accepted", "n": 1}, {"w": 1}]'), ('{}')`,
 			)
 		}
 		n, err := s.FoldCounts(t.Context(), 100)
-		if n != 10 || err == nil || strings.Count(
-			err.Error(), "cannot be read",
-		) != 8 || !strings.Contains(err.Error(), `"half a tal"`) {
+		if n != 10 || err == nil || strings.Count(err.Error(), "cannot be read") != 8 ||
+			!strings.Contains(err.Error(), `"half a tal"`) {
 			t.Errorf("folded %d, %v", n, err)
 		}
 		if n := fold(t, s, 100); n != 0 {

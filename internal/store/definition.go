@@ -96,9 +96,8 @@ func (s *Store) definitionFiles(
 func (s *Store) Revisions(ctx context.Context, factoryUID string, before int64, limit int) ([]Revision, error) {
 	rows, err := s.query(ctx, `SELECT d.revision, d.summary, d.created_at, a.uid, a.type, a.display_name, a.email, a.photo_url
 		FROM definitions d LEFT JOIN principals a ON a.uid = d.author
-		WHERE d.factory_uid = $1 AND ($2 = 0 OR d.revision < $2) ORDER BY d.revision DESC LIMIT `+fmt.Sprint(
-		limit,
-	), factoryUID,
+		WHERE d.factory_uid = $1 AND ($2 = 0 OR d.revision < $2) ORDER BY d.revision DESC LIMIT `+
+		fmt.Sprint(limit), factoryUID,
 		before)
 	var authors []*actorColumns
 	list, err := collect(s, rows, err, "revisions of a factory", func(r *Revision) []any {

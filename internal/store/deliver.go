@@ -74,7 +74,8 @@ var (
 		identity_source text, identity text, duplicate_of text, replay_of text, matches text, headers text, sha256 text, client_ip text, body bytea, runs bigint`)}
 	// A key whose time is over is taken over.
 	keysTable = table{
-		name: "delivery_keys", columns: columns(
+		name: "delivery_keys",
+		columns: columns(
 			"webhook_uid text, source text, value text, delivery_id text, received_at bigint, expires_at bigint",
 		),
 		conflict: `ON CONFLICT (webhook_uid, source, value) DO UPDATE SET delivery_id = excluded.delivery_id, received_at = excluded.received_at, expires_at = excluded.expires_at

@@ -36,9 +36,8 @@ var environmentFields = newResource("environments", "e",
 
 // The latest run that the viewer may see, and when one of those was taken by a
 // worker last. Both are found at the end of an index.
-var environmentColumns = "SELECT " + environmentFields.selected + ", " + selectActor(
-	"c.uid", "c",
-) + ", " + selectActor("m.uid", "m") + `,
+var environmentColumns = "SELECT " + environmentFields.selected + ", " + selectActor("c.uid", "c") + ", " +
+	selectActor("m.uid", "m") + `,
 	l.id, l.title, l.state, l.created_at, l.updated_at, l.started_at,
 	(
 		SELECT r.started_at

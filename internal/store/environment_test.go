@@ -72,9 +72,8 @@ func TestEnvironmentShowsTheLatestRunThatTheViewerMaySee(t *testing.T) {
 			if got.LastTask == nil || got.LastTask.Title != test.want {
 				t.Errorf("%s sees the run %+v, want %q", name, got.LastTask, test.want)
 			}
-			if run, err := s.Run(
-				t.Context(), store.DefaultTeam, shared.ID,
-			); err != nil || got.LastTaskRunAt != run.StartedAt || run.StartedAt == 0 {
+			if run, err := s.Run(t.Context(), store.DefaultTeam, shared.ID); err != nil || got.LastTaskRunAt != run.StartedAt ||
+				run.StartedAt == 0 {
 				t.Errorf("%s: a run last worked there at %s, want %s (%v)", name, got.LastTaskRunAt, run.StartedAt, err)
 			}
 		}

@@ -18,14 +18,13 @@ func addFactory(t *testing.T, s *store.Store, name string) store.FactoryRow {
 	t.Helper()
 	now := penstock.Now()
 	r := store.FactoryRow{
-		Team: store.DefaultTeam, FactoryConfig: store.FactoryConfig{
-			Defaults: penstock.Overrides{Model: "a/b", Secrets: []string{"S"}},
-		}, Factory: penstock.Factory{
+		Team:          store.DefaultTeam,
+		FactoryConfig: store.FactoryConfig{Defaults: penstock.Overrides{Model: "a/b", Secrets: []string{"S"}}},
+		Factory: penstock.Factory{
 			UID: penstock.NewID(), Name: name, Alias: name + ".x", Description: "d", Source: penstock.FactoryService,
 			ForemanUID: penstock.NewID(),
-			Agents:     []penstock.FactoryAgent{}, Definition: penstock.FactoryDefinition{
-				Revision: 1, Status: "applied",
-			}, CreatedAt: now, UpdatedAt: now,
+			Agents:     []penstock.FactoryAgent{}, Definition: penstock.FactoryDefinition{Revision: 1, Status: "applied"},
+			CreatedAt: now, UpdatedAt: now,
 		},
 	}
 	r.TeamUID, r.FactorySettings = r.Team, penstock.SettingsOf(r.Defaults, r.WorksOn)
@@ -105,9 +104,8 @@ func TestFactoriesAndAutomationsSurviveAsTheyWereStored(t *testing.T) {
 		if diff := cmp.Diff(a, read); err != nil || diff != "" {
 			t.Errorf("the automation (%v): -want +got:\n%s", err, diff)
 		}
-		if config, _, err := s.FactoryConfig(
-			t.Context(), store.DefaultTeam, want.UID,
-		); err != nil || cmp.Diff(want.FactoryConfig, config) != "" {
+		if config, _, err := s.FactoryConfig(t.Context(), store.DefaultTeam, want.UID); err != nil ||
+			cmp.Diff(want.FactoryConfig, config) != "" {
 			t.Errorf("the configuration (%v): %s", err, cmp.Diff(want.FactoryConfig, config))
 		}
 		if _, err := s.Factory(t.Context(), "another", want.UID); penstock.CodeOf(err) != penstock.CodeNotFound {

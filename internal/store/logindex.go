@@ -75,7 +75,6 @@ func (d *dialect) newest(outcomes []penstock.Outcome, limit int) (table string, 
 	if d.unlogged != "" {
 		part("deliveries", d.unlogged+" AND outcome IN ("+placeholders(3, len(outcomes))+")")
 	}
-	return "(SELECT * FROM (" + strings.Join(
-		parts, " UNION ALL ",
-	) + ") AS merged ORDER BY n DESC LIMIT " + strconv.Itoa(limit) + ")", args
+	return "(SELECT * FROM (" + strings.Join(parts, " UNION ALL ") + ") AS merged ORDER BY n DESC LIMIT " +
+		strconv.Itoa(limit) + ")", args
 }

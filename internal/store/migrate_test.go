@@ -35,11 +35,8 @@ func columnsOf(t *testing.T, driver, source, query string) map[string]string {
 			t.Fatal(err)
 		}
 		// Only SQLite indexes after the write, by tables.
-		if strings.HasPrefix(
-			table, "deliveries_log",
-		) || strings.HasPrefix(
-			table, "run_search",
-		) || strings.HasPrefix(table, "run_fts") || strings.HasPrefix(table, "goose") || strings.HasPrefix(table, "sqlite") {
+		if strings.HasPrefix(table, "deliveries_log") || strings.HasPrefix(table, "run_search") ||
+			strings.HasPrefix(table, "run_fts") || strings.HasPrefix(table, "goose") || strings.HasPrefix(table, "sqlite") {
 			continue
 		}
 		if required {
@@ -106,9 +103,8 @@ func TestDatabaseOfANewerReleaseIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		testkit.Exec(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, true)")
-		if s, err := store.Open(
-			t.Context(), store.Options{URL: url},
-		); err == nil || !strings.Contains(err.Error(), "newer release") {
+		if s, err := store.Open(t.Context(), store.Options{URL: url}); err == nil ||
+			!strings.Contains(err.Error(), "newer release") {
 			t.Errorf("got %v, want a refusal", err)
 			if err == nil {
 				_ = s.Close()
@@ -136,9 +132,8 @@ func TestDatabaseOfADevelopmentBuildIsRefused(t *testing.T) {
 			if err == nil {
 				_ = s.Close()
 			}
-			if err == nil || !strings.Contains(
-				err.Error(), "development build",
-			) || !strings.Contains(err.Error(), "new database") {
+			if err == nil || !strings.Contains(err.Error(), "development build") ||
+				!strings.Contains(err.Error(), "new database") {
 				t.Errorf("got %v, want a refusal that says what to do", err)
 			}
 		}

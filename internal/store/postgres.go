@@ -55,9 +55,8 @@ func (s *Store) openPostgres(ctx context.Context, url string) error {
 func notConnected(d *dialect, err error) error {
 	code := postgresCode(err)
 	switch {
-	case strings.HasPrefix(
-		code, "28",
-	) || code == "3D000" || code == "42501": // not authenticated, no such database, may not connect
+	case strings.HasPrefix(code, "28") || code == "3D000" ||
+		code == "42501": // not authenticated, no such database, may not connect
 		return fmt.Errorf("%w: %w", ErrURL, err)
 	case d.away(err) || connectionLost(err):
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
@@ -99,9 +98,8 @@ func postgresDialect() *dialect {
 				return true // read-only, stood still, disk full, out of memory, too many connections, shutdown, I/O error, lost races
 			}
 			var connect *pgconn.ConnectError
-			return strings.HasPrefix(code, "08") || errors.As(err, &connect) || errors.Is(
-				err, context.DeadlineExceeded,
-			) && code == ""
+			return strings.HasPrefix(code, "08") || errors.As(err, &connect) ||
+				errors.Is(err, context.DeadlineExceeded) && code == ""
 		},
 	}
 }
@@ -324,9 +322,8 @@ func (s *Store) notifier(ctx context.Context) func([]string) {
 			}
 			for topics := pending.take(notifyAtOnce); len(topics) > 0; topics = pending.take(notifyAtOnce) {
 				payload, _ := json.Marshal(topics) // strings always can be
-				if _, err := s.read.ExecContext(
-					ctx, "SELECT pg_notify($1, $2)", channel, string(payload),
-				); err != nil && !errors.Is(err, sql.ErrConnDone) && ctx.Err() == nil {
+				if _, err := s.read.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel, string(payload)); err != nil &&
+					!errors.Is(err, sql.ErrConnDone) && ctx.Err() == nil {
 					s.log.Warn("telling the other replicas failed; they find out by polling", "error", err)
 				}
 			}

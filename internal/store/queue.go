@@ -69,9 +69,8 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.Claim) (RunRow, err
 	}
 	row := tx.row(ctx, "SELECT "+runColumns+", q.enqueued_at"+runFrom+` JOIN queue q ON q.run_id = r.id
 		WHERE q.token = '' AND (q.worker_host = '' OR q.worker_host = $1) AND q.image <= 1 - $2
-		AND (q.platform = '' OR q.platform = $3) AND q.harness IN (`+placeholders(
-		4, len(c.Harnesses),
-	)+`)`+provider+` ORDER BY q.enqueued_at, q.run_id LIMIT 1`+tx.s.d.skipRun, args...)
+		AND (q.platform = '' OR q.platform = $3) AND q.harness IN (`+placeholders(4, len(c.Harnesses))+`)`+provider+
+		` ORDER BY q.enqueued_at, q.run_id LIMIT 1`+tx.s.d.skipRun, args...)
 	var queuedAt penstock.Time
 	run, err := scanRun(row, &queuedAt)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -324,13 +323,11 @@ func (r RunRow) provider() string {
 
 // Can reports whether the worker can execute what asks for that.
 func (w Worker) Can(want Want) bool {
-	return (want.Harness == "" || slices.Contains(
-		w.Harnesses, want.Harness,
-	)) && (want.Host == "" || want.Host == w.Host) &&
+	return (want.Harness == "" || slices.Contains(w.Harnesses, want.Harness)) && (want.Host == "" ||
+		want.Host == w.Host) &&
 		(want.Platform == "" || want.Platform == w.Platform) &&
-		(want.Provider == "" || len(w.Providers) == 0 || slices.Contains(
-			w.Providers, want.Provider,
-		)) && !(want.Image && w.StrictImage)
+		(want.Provider == "" || len(w.Providers) == 0 ||
+			slices.Contains(w.Providers, want.Provider)) && !(want.Image && w.StrictImage)
 }
 
 // deadFor is how long a worker that did not say goodbye is kept: one that is started

@@ -260,7 +260,8 @@ func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bo
 func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
 	var asked int64
 	err := tx.row(ctx, `UPDATE repositories SET head = $1, commit_id = $2, applied = $3, result = $4, detail = $5, findings = $6, version = $7, problem = $8,
-		failures = $9, checked_at = $10, done = $11, next_at = CASE WHEN asked > $11 THEN 0 ELSE `+tx.s.d.now+` + $12 END, token = '', lease_until = 0
+		failures = $9, checked_at = $10, done = $11, next_at = CASE WHEN asked > $11 THEN 0 ELSE `+tx.s.d.now+
+		` + $12 END, token = '', lease_until = 0
 		WHERE factory_uid = $13 AND token = $14 RETURNING asked`,
 		r.Head, r.Commit, r.Applied, string(r.Result), r.Detail, marshal(r.Diagnostics), r.Version, r.Problem,
 		r.Failures, int64(r.CheckedAt), r.Asked, ms, r.FactoryUID, r.Token).Scan(&asked)

@@ -84,14 +84,12 @@ func TestRepositoriesAreLeased(t *testing.T) {
 			t.Error("it was not given back once")
 		}
 		next := claim()
-		if len(next) != 1 || next[0].Asked != 1 || next[0].Done != 0 || next[0].Commit != "c1" || len(
-			next[0].Diagnostics,
-		) != 1 {
+		if len(next) != 1 || next[0].Asked != 1 || next[0].Done != 0 || next[0].Commit != "c1" ||
+			len(next[0].Diagnostics) != 1 {
 			t.Fatalf("got %+v, want it for who has asked", next)
 		}
-		if f, err := s.Factory(
-			ctx, store.DefaultTeam, uid,
-		); err != nil || f.Definition.Status != penstock.DefinitionSyncing || f.Definition.Commit != "c1" {
+		if f, err := s.Factory(ctx, store.DefaultTeam, uid); err != nil ||
+			f.Definition.Status != penstock.DefinitionSyncing || f.Definition.Commit != "c1" {
 			t.Errorf("while it is looked at: got %+v, %v", f.Definition, err)
 		}
 		if err := s.ReleaseRepository(ctx, next[0]); err != nil {

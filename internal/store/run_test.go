@@ -99,7 +99,8 @@ func TestRunSurvivesAsItWasCreated(t *testing.T) {
 		if diff := cmp.Diff(want.Run, got.Run); diff != "" {
 			t.Errorf("the run differs (-want +got):\n%s", diff)
 		}
-		if got.Personal != true || got.SkillSpec != want.SkillSpec || got.SkillID != want.SkillID || got.LastSeq != want.LastSeq {
+		if got.Personal != true || got.SkillSpec != want.SkillSpec || got.SkillID != want.SkillID ||
+			got.LastSeq != want.LastSeq {
 			t.Errorf("got %+v", got)
 		}
 		if _, err := s.Run(t.Context(), "another team", created.ID); penstock.CodeOf(err) != penstock.CodeNotFound {
@@ -618,7 +619,8 @@ func TestARunRemembersWhyItWasRequeued(t *testing.T) {
 				since = 0
 			}
 			row := requeue(step.reason)
-			if row.TimesLost != step.lost || (row.NotGivenSince != 0) != step.notGiven || row.ExecutionID != claimed.ExecutionID+1 {
+			if row.TimesLost != step.lost || (row.NotGivenSince != 0) != step.notGiven ||
+				row.ExecutionID != claimed.ExecutionID+1 {
 				t.Errorf(
 					"step %d: lost %d times, not given since %d, execution %d", i, row.TimesLost, row.NotGivenSince, row.ExecutionID,
 				)
@@ -631,9 +633,8 @@ func TestARunRemembersWhyItWasRequeued(t *testing.T) {
 		if err := move(t, s, run.ID, penstock.StateCancelled); err != nil {
 			t.Fatal(err)
 		}
-		if row, err := s.Run(
-			t.Context(), store.DefaultTeam, run.ID,
-		); err != nil || row.NotGivenSince != 0 || row.TimesLost != 2 {
+		if row, err := s.Run(t.Context(), store.DefaultTeam, run.ID); err != nil || row.NotGivenSince != 0 ||
+			row.TimesLost != 2 {
 			t.Errorf("ended: lost %d times, not given since %d: %v", row.TimesLost, row.NotGivenSince, err)
 		}
 	})

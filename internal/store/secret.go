@@ -31,9 +31,8 @@ var secretFields = newResource("secrets", "s",
 )
 
 var (
-	secretColumns = "SELECT " + secretFields.selected + ", " + selectActor(
-		"c.uid", "c",
-	) + ", " + selectActor("m.uid", "m") + `
+	secretColumns = "SELECT " + secretFields.selected + ", " + selectActor("c.uid", "c") + ", " +
+		selectActor("m.uid", "m") + `
 	FROM secrets s` + joinActor("c", "s.created_by") + joinActor("m", "s.updated_by") + " "
 	setSecret = secretFields.update("", "team = ? AND name = ?")
 )

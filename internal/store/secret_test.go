@@ -100,9 +100,8 @@ func TestSecretTakesItsNextValueAndGoes(t *testing.T) {
 			}
 		}
 		r, err := s.Secret(ctx, store.DefaultTeam, "S")
-		if err != nil || r.Version != 1 || string(
-			r.Sealed,
-		) != "first" || r.Pending || r.LastUsedAt != at || r.UpdatedAt == r.CreatedAt {
+		if err != nil || r.Version != 1 || string(r.Sealed) != "first" || r.Pending || r.LastUsedAt != at ||
+			r.UpdatedAt == r.CreatedAt {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		remove := func(tx *store.Tx) error { return tx.DeleteSecret(ctx, store.DefaultTeam, "S") }

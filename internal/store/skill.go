@@ -24,7 +24,8 @@ func (s *Store) SkillRuns(ctx context.Context, v Viewer, references []string) (m
 			LIMIT 1), 0), COALESCE((SELECT r.created_at
 			FROM runs r
 			WHERE r.team = $1 AND ($2 = 1 OR r.personal = 0 OR r.creator = $3)
-			AND r.skill_id = k.column1 AND r.skill_id <> '' ORDER BY r.created_at DESC LIMIT 1), 0) FROM (VALUES (`+list+`)) AS k`, args...)
+			AND r.skill_id = k.column1 AND r.skill_id <> '' ORDER BY r.created_at DESC LIMIT 1), 0) FROM (VALUES (`+list+
+			`)) AS k`, args...)
 		type last struct {
 			reference string
 			at, byID  penstock.Time

@@ -103,7 +103,8 @@ func sqliteDialect() *dialect {
 		now:        "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
 		committers: 1,
 		finds: func(placeholder string) string { // CROSS: the index first, so that a LIMIT ends it
-			return "SELECT s.run_id FROM run_fts CROSS JOIN run_search s ON s.n = run_fts.rowid WHERE run_fts MATCH " + placeholder
+			return "SELECT s.run_id FROM run_fts CROSS JOIN run_search s ON s.n = run_fts.rowid WHERE run_fts MATCH " +
+				placeholder
 		},
 		number:   func(column, key string) string { return "json_extract(NULLIF(" + column + ", ''), '$." + key + "')" },
 		elements: func(column string) string { return "json_each(" + column + ")" },

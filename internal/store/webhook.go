@@ -65,7 +65,8 @@ var webhookFields = newResource("webhooks", "w",
 
 // One row for each secret of a webhook, and one for a webhook that has none.
 var (
-	webhookColumns = "SELECT " + webhookFields.selected + `, t.version, m.last_delivery_at, s.n, s.sealed, s.expires_at, s.last_used_at
+	webhookColumns = "SELECT " + webhookFields.selected +
+		`, t.version, m.last_delivery_at, s.n, s.sealed, s.expires_at, s.last_used_at
 	FROM webhooks w
 	JOIN teams t ON t.uid = w.team
 	LEFT JOIN webhook_meters m ON m.webhook_uid = w.uid

@@ -263,9 +263,8 @@ func TestWebhookCountsDeliveriesOfADay(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		one, err := s.Webhook(ctx, store.DefaultTeam, "factory", w.UID)
-		if diff := cmp.Diff(
-			want[0], one.Counts,
-		); diff != "" || err != nil || one.LastDeliveryAt != 7 || list[1].LastDeliveryAt != 0 {
+		if diff := cmp.Diff(want[0], one.Counts); diff != "" || err != nil || one.LastDeliveryAt != 7 ||
+			list[1].LastDeliveryAt != 0 {
 			t.Errorf("one, -want +got (%v, %v):\n%s", err, one.LastDeliveryAt, diff)
 		}
 	})

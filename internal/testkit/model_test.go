@@ -93,9 +93,8 @@ func TestProvidersClientsUnderstandTheModel(t *testing.T) {
 				conversation = append(conversation, want.Text, "go on")
 			}
 			requests := model.Requests()
-			if len(
-				requests,
-			) != 6 || requests[5].Turn != 2 || requests[5].Prompt != "look at a b.txt" || requests[5].Model != "some-model" {
+			if len(requests) != 6 || requests[5].Turn != 2 || requests[5].Prompt != "look at a b.txt" ||
+				requests[5].Model != "some-model" {
 				t.Errorf("got %d requests, the last one %+v", len(requests), requests[len(requests)-1])
 			}
 		})

@@ -87,9 +87,10 @@ func TestEveryKeyOfAFilterIsMatched(t *testing.T) {
 			"/paths",
 		},
 		"a file in one set and not in the other": {
-			"github/push", []string{
-				files, `"added": ["src/gen/a.go", "docs/b.md"]`,
-			}, "push", `{"paths": {"in": ["src/**"], "not_in": ["src/gen/**"]}}`, "/paths",
+			"github/push",
+			[]string{files, `"added": ["src/gen/a.go", "docs/b.md"]`},
+			"push",
+			`{"paths": {"in": ["src/**"], "not_in": ["src/gen/**"]}}`, "/paths",
 		},
 		"no files":        {"github/push.tag", nil, "push", `{"paths": ["**"]}`, "/paths"},
 		"not in no files": {"github/push.tag", nil, "push", `{"paths": {"not_in": ["**"]}}`, ""},
@@ -395,9 +396,8 @@ func TestTheDocumentationNamesEveryEventAndKey(t *testing.T) {
 	}
 	for provider, section := range map[string]string{penstock.ProviderGitHub: github, penstock.ProviderLinear: linear} {
 		for _, event := range penstock.TriggerEvents(provider) {
-			if short := strings.TrimPrefix(event, "pull_request"); !strings.Contains(
-				section, "`"+event+"`",
-			) && !strings.Contains(section, "`"+short+"`") {
+			if short := strings.TrimPrefix(event, "pull_request"); !strings.Contains(section, "`"+event+"`") &&
+				!strings.Contains(section, "`"+short+"`") {
 				t.Errorf("the event %s of %s is not there", event, provider)
 			}
 		}

@@ -224,7 +224,9 @@ func hasWords(text, words string) bool {
 // wordRune reports whether a character is part of a word, in writing that puts
 // something between words.
 func wordRune(c rune) bool {
-	return c == '_' || unicode.IsDigit(c) || unicode.IsLetter(c) && !unicode.In(
-		c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
-	)
+	return c == '_' || unicode.IsDigit(c) ||
+		unicode.IsLetter(c) &&
+			!unicode.In(
+				c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+			)
 }

@@ -259,9 +259,11 @@ func TestWhatTellsOfNoEventSaysWhy(t *testing.T) {
 func TestHalfASurrogatePair(t *testing.T) {
 	t.Parallel()
 	const half = `\ud83d`
-	issue := `{"action": "opened", "issue": {"title": "x", "body": "@bot please ` + half + `", "user": {"login": "ada"}, "labels": [{"name": "` + half + `"}, {"name": "bug"}]},
+	issue := `{"action": "opened", "issue": {"title": "x", "body": "@bot please ` + half +
+		`", "user": {"login": "ada"}, "labels": [{"name": "` + half + `"}, {"name": "bug"}]},
 		"repository": {"full_name": "acme/` + half + `", "name": "` + half + `"}}`
-	linear := `{"type": "Issue", "action": "create", "data": {"title": "` + half + ` outage", "description": "@bot", "labels": [{"name": "` + half + `"}], "team": {"name": "` + half + `"}}}`
+	linear := `{"type": "Issue", "action": "create", "data": {"title": "` + half +
+		` outage", "description": "@bot", "labels": [{"name": "` + half + `"}], "team": {"name": "` + half + `"}}}`
 	for _, test := range []struct {
 		provider, event, body, filter string
 		want                          bool

@@ -120,9 +120,8 @@ func ofAPI(u *url.URL) bool {
 	rest, below := strings.CutPrefix(u.EscapedPath(), "/api/v1/factory/")
 	factory, rest, more := strings.Cut(rest, "/")
 	return below && more && factory != "" && strings.HasPrefix(rest, "webhooks/") &&
-		path.Clean(u.Path) == u.Path && !strings.ContainsAny(u.Path, `\%`) && strings.Count(u.Path, "/") == strings.Count(
-		u.EscapedPath(), "/",
-	)
+		path.Clean(u.Path) == u.Path && !strings.ContainsAny(u.Path, `\%`) &&
+		strings.Count(u.Path, "/") == strings.Count(u.EscapedPath(), "/")
 }
 
 // delivery is one request on its way through the ingress.

@@ -114,13 +114,8 @@ func sendMany(b *testing.B, addr string, paths []string) {
 	b.Helper()
 	body := payload()
 	head := " HTTP/1.1\r\nHost: x\r\nUser-Agent: GitHub-Hookshot/1\r\nContent-Type: application/json\r\nX-GitHub-Event: pull_request\r\nX-Hub-Signature-256: " +
-		github(
-			"s3cret-of-sixteen", body,
-		)["X-Hub-Signature-256"] + "\r\nContent-Length: " + strconv.Itoa(
-		len(body),
-	) + "\r\nX-GitHub-Delivery: " + strconv.FormatInt(
-		time.Now().UnixNano(), 10,
-	) + "-"
+		github("s3cret-of-sixteen", body)["X-Hub-Signature-256"] + "\r\nContent-Length: " + strconv.Itoa(len(body)) +
+		"\r\nX-GitHub-Delivery: " + strconv.FormatInt(time.Now().UnixNano(), 10) + "-"
 	var sent atomic.Int64
 	before := processorTime(b)
 	b.ResetTimer()

@@ -132,7 +132,8 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 			t.Errorf("a pull request: %d runs (-want +got):\n%s", len(d.Runs), diff)
 		}
 		run, err := s.Runs.Read(t.Context(), s.admin, d.Runs[0])
-		if err != nil || run.Source != penstock.SourceWebhook || run.Metadata["delivery_id"] != d.ID || run.Metadata["webhook_uid"] != w.UID {
+		if err != nil || run.Source != penstock.SourceWebhook || run.Metadata["delivery_id"] != d.ID ||
+			run.Metadata["webhook_uid"] != w.UID {
 			t.Errorf("the run (%v): got %+v", err, run)
 		}
 
@@ -149,9 +150,8 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 
 		none := "the delivery is none of the events that triggers wait for"
 		for name, d := range map[string]penstock.Delivery{
-			"a ping": s.fromGitHub(
-				w, "ping", []byte(`{"zen": "Design for failure.", "hook_id": 1}`),
-			), "no event": s.fromGitHub(w, "", s.event("github/push")),
+			"a ping":   s.fromGitHub(w, "ping", []byte(`{"zen": "Design for failure.", "hook_id": 1}`)),
+			"no event": s.fromGitHub(w, "", s.event("github/push")),
 		} {
 			if got := verdicts(d); got["any-pull"] != none || got["either"] != none || got["both"] != "run" || len(d.Runs) != 1 {
 				t.Errorf("%s: got %v", name, got)
@@ -315,9 +315,8 @@ func TestTriggersInFilesFire(t *testing.T) {
 			t.Errorf("got %d runs, want one of an automation for each delivery that fires it", n)
 		}
 		list, err := s.Automations.List(t.Context(), s.admin, f.UID)
-		if err != nil || len(list) != 2 || len(
-			list[0].Problems,
-		) != 0 || len(list[1].Triggers) != 4 || len(list[1].Problems) != 1 {
+		if err != nil || len(list) != 2 || len(list[0].Problems) != 0 || len(list[1].Triggers) != 4 ||
+			len(list[1].Problems) != 1 {
 			t.Errorf("the automations (%v): got %+v, want the one trigger that is not connected", err, list)
 		}
 	})

@@ -93,12 +93,10 @@ func (in *Ingress) span(d *delivery) (end func()) {
 	d.r = d.r.WithContext(ctx)
 	return func() { //nolint:spancheck // see above
 		span.SetAttributes(
-			attribute.String("http.route", Prefix+"{uid}"), attribute.String("url.path", d.route()), attribute.Int(
-				"http.response.status_code", d.status,
-			),
-			attribute.String("penstock.outcome", d.label), attribute.String("penstock.reason", d.reason), attribute.String(
-				"penstock.delivery_id", d.deliveryID,
-			),
+			attribute.String("http.route", Prefix+"{uid}"), attribute.String("url.path", d.route()),
+			attribute.Int("http.response.status_code", d.status),
+			attribute.String("penstock.outcome", d.label), attribute.String("penstock.reason", d.reason),
+			attribute.String("penstock.delivery_id", d.deliveryID),
 		)
 		if d.status >= http.StatusInternalServerError {
 			span.SetStatus(codes.Error, d.label)

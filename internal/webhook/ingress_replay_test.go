@@ -26,9 +26,8 @@ func signAs(f signature.Form, secret, url, body string, at time.Time) map[string
 	}
 	list := strings.ToLower(f.SignedHeaders + "," + f.TimestampHeader)
 	text := strings.NewReplacer(
-		"{timestamp}", stamp, "{method}", http.MethodPost, "{url}", url, "{path}", strings.TrimPrefix(
-			url, "https://hooks.example.com",
-		),
+		"{timestamp}", stamp, "{method}", http.MethodPost, "{url}", url, "{path}",
+		strings.TrimPrefix(url, "https://hooks.example.com"),
 		"{signed_headers}", strings.ToLower(f.SignedHeaders)+":"+list+";"+strings.ToLower(f.TimestampHeader)+":"+stamp,
 		"{body}", body,
 	).Replace(f.Template)
@@ -108,9 +107,8 @@ func TestTheReplayGuardWhereATimeIsSigned(t *testing.T) {
 			body := fmt.Sprintf(`{"n": 1, "webhookTimestamp": %d}`, now.UnixMilli())
 			w := hook(true)
 			first := send(w, "a", now, body)
-			if d := send(
-				w, "b", now, body,
-			); d.Reason != "replayed_signature" || d.DuplicateOf != first.ID || d.Outcome != penstock.OutcomeDuplicate {
+			if d := send(w, "b", now, body); d.Reason != "replayed_signature" || d.DuplicateOf != first.ID ||
+				d.Outcome != penstock.OutcomeDuplicate {
 				t.Errorf("%s: under another id: %s %q of %q", name, d.Label, d.Reason, d.DuplicateOf)
 			}
 			if d := send(w, "a", now, body); d.Reason != "" || d.DuplicateOf != first.ID {

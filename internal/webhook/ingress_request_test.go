@@ -203,9 +203,8 @@ func TestEveryStatusAndLabel(t *testing.T) {
 				continue
 			}
 			d := entries[before]
-			if d.Outcome != test.outcome || d.Reason != test.reason || d.HTTPStatus != test.status || d.Size != int64(
-				len(test.body),
-			) && test.status != 401 {
+			if d.Outcome != test.outcome || d.Reason != test.reason || d.HTTPStatus != test.status ||
+				d.Size != int64(len(test.body)) && test.status != 401 {
 				t.Errorf(
 					"%s: logged %s %q %d with %d bytes, want %s %q %d with %d", test.name, d.Outcome, d.Reason, d.HTTPStatus, d.Size,
 					test.outcome, test.reason, test.status, len(test.body),
@@ -275,9 +274,8 @@ func TestASlowSenderIsCutOffAndHarmsNobody(t *testing.T) {
 		for _, head := range []string{
 			"POST " + path(w) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nContent-Length: 100\r\n\r\n",
 			"POST " + path(git) + " HTTP/1.1\r\nHost: x\r\nX-Hub-Signature-256: sha256=00\r\nContent-Length: 200000\r\n\r\n",
-			"POST " + path(
-				w,
-			) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nTransfer-Encoding: chunked\r\n\r\n40000\r\n",
+			"POST " + path(w) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret +
+				"\r\nTransfer-Encoding: chunked\r\n\r\n40000\r\n",
 		} {
 			conn := s.dial()
 			defer conn.Close()
@@ -340,9 +338,8 @@ func (s *site) holdRoom(w penstock.Webhook) (slow []net.Conn) {
 	for range 2 {
 		conn := s.dial()
 		s.t.Cleanup(func() { _ = conn.Close() })
-		head := "POST " + path(
-			w,
-		) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret + "\r\nContent-Length: 262144\r\n\r\n"
+		head := "POST " + path(w) + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Secret +
+			"\r\nContent-Length: 262144\r\n\r\n"
 		if _, err := io.WriteString(conn, head+strings.Repeat(" ", 100_000)); err != nil {
 			s.t.Fatal(err)
 		}

@@ -84,9 +84,8 @@ func TestIdentityBesideHalfASurrogatePair(t *testing.T) {
 			t.Errorf("the same id again: %s of %q", d.Label, d.DuplicateOf)
 		}
 		for n := range 2 { // an id that is no text is none
-			if d := send(
-				mux, fmt.Sprintf(`{"n": %d, "id": "evt_\ud800"}`, n),
-			); d.Outcome != penstock.OutcomeAccepted || d.IdentitySource != penstock.IdentityBody {
+			if d := send(mux, fmt.Sprintf(`{"n": %d, "id": "evt_\ud800"}`, n)); d.Outcome != penstock.OutcomeAccepted ||
+				d.IdentitySource != penstock.IdentityBody {
 				t.Errorf("an id with half a pair: %s by %s", d.Label, d.IdentitySource)
 			}
 		}

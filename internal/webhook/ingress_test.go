@@ -33,9 +33,8 @@ func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
 		want := penstock.Delivery{
 			ID: got.id(), WebhookUID: w.UID, Outcome: penstock.OutcomeAccepted, Label: "Accepted", Size: int64(len(body)),
 			IdentitySource: penstock.IdentityPenstock,
-			HTTPStatus:     202, Runs: d.Runs, ClientIP: "127.0.0.1", Headers: map[string]string{
-				"x-penstock-delivery-id": "order-1", "user-agent": "shop/1",
-			},
+			HTTPStatus:     202, Runs: d.Runs, ClientIP: "127.0.0.1",
+			Headers: map[string]string{"x-penstock-delivery-id": "order-1", "user-agent": "shop/1"},
 			Matches: []penstock.DeliveryMatch{
 				{Automation: auto.Name, UID: auto.UID, WouldTrigger: true, RunID: d.Runs[0]},
 				{Automation: silent.Name, UID: silent.UID, FailedAt: new("/amount")},
@@ -54,7 +53,8 @@ func TestADeliveryStartsARunThatGetsItsBody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if run.Source != penstock.SourceWebhook || run.TriggerURL != s.public+"/factory/"+s.factory+"/webhooks/"+w.UID+"/deliveries/"+d.ID {
+		if run.Source != penstock.SourceWebhook ||
+			run.TriggerURL != s.public+"/factory/"+s.factory+"/webhooks/"+w.UID+"/deliveries/"+d.ID {
 			t.Errorf("source %s, trigger_url %s", run.Source, run.TriggerURL)
 		}
 		if diff := cmp.Diff(

@@ -122,7 +122,8 @@ func TestWhatTheUserDescribesIsVerifiedAsDescribed(t *testing.T) {
 		late := c.request
 		late.Now = late.Now.Add(601 * time.Second)
 		_, failure = verifier.Verify(late, secrets)
-		if isLate := c.signature.TimestampHeader != ""; (failure != nil) != isLate || isLate && failure.Reason != webhook.Stale {
+		if isLate := c.signature.TimestampHeader != ""; (failure != nil) != isLate ||
+			isLate && failure.Reason != webhook.Stale {
 			t.Fatalf("ten minutes later: got %v, timed %t", failure, isLate)
 		}
 	})

@@ -139,9 +139,8 @@ func TestLinearSignsTheTimeInTheBody(t *testing.T) {
 	}
 	// An unsigned body is not looked into: its time decides nothing.
 	_, failure := verifier.Verify(webhook.Request{
-		Header: http.Header{
-			"Linear-Signature": {strings.Repeat("0", 64)},
-		}, Body: []byte(`{"webhookTimestamp":1}`), Now: clock,
+		Header: http.Header{"Linear-Signature": {strings.Repeat("0", 64)}}, Body: []byte(`{"webhookTimestamp":1}`),
+		Now: clock,
 	}, []string{"k"})
 	if got, want := verdict(failure), "mismatch"; got != want {
 		t.Errorf("unsigned: got %s, want %s", got, want)

@@ -80,9 +80,8 @@ func TestEventDataIsCleaned(t *testing.T) {
 			}
 		}},
 		"a long text with a secret at each cut": {
-			`{"a":"` + strings.Repeat(
-				"-", 64<<10-4,
-			) + "hunter22" + strings.Repeat("-", 64<<10) + "hunter22" + strings.Repeat("-", 64<<10-4) + `"}`,
+			`{"a":"` + strings.Repeat("-", 64<<10-4) + "hunter22" + strings.Repeat("-", 64<<10) + "hunter22" +
+				strings.Repeat("-", 64<<10-4) + `"}`,
 			func(t *testing.T, got string) {
 				if strings.Contains(got, "hunt") || strings.Contains(got, "er22") {
 					t.Error("a part of the secret is left")
@@ -133,9 +132,8 @@ func TestEventThatCannotBeCutIsReplaced(t *testing.T) {
 		penstock.EventAction:       `{"type":"action","id":"i","category":"files","name":"***","input":{"output":"[… 5000000 bytes left out …]"}}`,
 		penstock.EventActionResult: `{"type":"action_result","action_id":"i","category":"files","name":"***","state":"completed","output":{"output":"[… 5000000 bytes left out …]"}}`,
 	} {
-		head := `{"type":"` + string(
-			kind,
-		) + `","id":"i","action_id":"i","state":"completed","category":"files","name":"hunter22","input":`
+		head := `{"type":"` + string(kind) +
+			`","id":"i","action_id":"i","state":"completed","category":"files","name":"hunter22","input":`
 		data := head + nested(5_000_000-len(head)-1) + "}"
 		got, ok := r.fit(penstock.Draft{Type: kind, Data: []byte(data)})
 		if diff := cmp.Diff(want, string(got.Data)); diff != "" || !ok {

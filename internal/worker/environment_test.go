@@ -48,9 +48,8 @@ func TestRunEnvironmentAndProviderKeysNeverMeet(t *testing.T) {
 				t.Errorf("%s holds the provider's key", file)
 			}
 		}
-		if out := strings.Join(
-			w.outputs(id, "call_mcp_tool"), "",
-		); !strings.Contains(out, "HTTPS_PROXY=") || strings.Contains(out, "OPENAI_API_KEY") {
+		if out := strings.Join(w.outputs(id, "call_mcp_tool"), ""); !strings.Contains(out, "HTTPS_PROXY=") ||
+			strings.Contains(out, "OPENAI_API_KEY") {
 			t.Errorf("the MCP server says %s", out)
 		}
 

@@ -361,9 +361,8 @@ func (e *execution) tellGone() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.lease), goneTime)
 	defer cancel()
 	gone := penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()})
-	if err := e.w.Control.Append(
-		ctx, e.Lease, []penstock.Draft{gone},
-	); err != nil && !errors.Is(err, penstock.ErrLeaseLost) {
+	if err := e.w.Control.Append(ctx, e.Lease, []penstock.Draft{gone}); err != nil &&
+		!errors.Is(err, penstock.ErrLeaseLost) {
 		e.log.Info("the end of the sandbox is not recorded", "error", err)
 	}
 }

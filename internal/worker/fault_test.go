@@ -155,7 +155,8 @@ func TestStoppedWorkerEndsWhatCannotBeResumed(t *testing.T) {
 	w.says(id, "working")
 	stop()
 	run := w.get(id)
-	if run.State != penstock.StateError || run.StatusMessage.ErrorCode != penstock.CodeInfrastructureTimeout || !run.StatusMessage.Retryable {
+	if run.State != penstock.StateError || run.StatusMessage.ErrorCode != penstock.CodeInfrastructureTimeout ||
+		!run.StatusMessage.Retryable {
 		t.Errorf("the run is %s %+v", run.State, run.StatusMessage)
 	}
 }
@@ -325,9 +326,8 @@ func TestFloodIsBounded(t *testing.T) {
 		if e.Type == penstock.EventAction {
 			actions++
 		}
-		if !utf8.Valid(e.Data) || strings.ContainsAny(
-			string(e.Data), "\x00\x1b",
-		) || strings.Contains(string(e.Data), `\u001b`) {
+		if !utf8.Valid(e.Data) || strings.ContainsAny(string(e.Data), "\x00\x1b") ||
+			strings.Contains(string(e.Data), `\u001b`) {
 			t.Errorf("an event is no clean text: %.100q", e.Data)
 		}
 	}
@@ -335,9 +335,8 @@ func TestFloodIsBounded(t *testing.T) {
 		t.Errorf("%d actions, the largest event has %d bytes", actions, largest)
 	}
 	texts := w.texts(id, "assistant")
-	if len(texts) != 2 || !strings.Contains(
-		texts[0], " bytes or more left out …]",
-	) || !strings.HasPrefix(texts[1], "bad ") {
+	if len(texts) != 2 || !strings.Contains(texts[0], " bytes or more left out …]") ||
+		!strings.HasPrefix(texts[1], "bad ") {
 		t.Errorf("%d messages, the last %.100q", len(texts), texts[len(texts)-1])
 	}
 }
@@ -359,9 +358,8 @@ func TestNestingIsBounded(t *testing.T) {
 		if err != nil {
 			t.Errorf("cannot be answered: %.200s", err)
 		}
-		if got := strings.Count(string(text), strings.Repeat(`{"a":`, 90)); got == 0 || strings.Contains(
-			string(text), strings.Repeat(`{"a":`, 101),
-		) {
+		if got := strings.Count(string(text), strings.Repeat(`{"a":`, 90)); got == 0 ||
+			strings.Contains(string(text), strings.Repeat(`{"a":`, 101)) {
 			t.Errorf("%T: %d places are nested as deeply as may be, %.300s", answer, got, text)
 		}
 	}

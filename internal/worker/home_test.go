@@ -222,7 +222,8 @@ func TestHostileArchiveStaysInHome(t *testing.T) {
 			if info, statErr := home.Lstat("suid"); statErr == nil && info.Mode()&fs.ModeSetuid != 0 {
 				t.Error("a file may act as its owner")
 			}
-			harmless := name == "a file that is a link" || name == "a hard link" || name == "a device" || name == "a set-user-id file"
+			harmless := name == "a file that is a link" || name == "a hard link" || name == "a device" ||
+				name == "a set-user-id file"
 			if harmless != (err == nil) {
 				t.Errorf("got %v", err)
 			}

@@ -160,9 +160,8 @@ func TestInterruptOfACommand(t *testing.T) {
 	w.start(nil)
 	mark := marker()
 	id := w.create(penstock.RunRequest{
-		Prompt: "echo begun; sleep 1000; : " + mark, Config: &penstock.Config{
-			Harness: &penstock.Harness{Type: penstock.HarnessCommand},
-		},
+		Prompt: "echo begun; sleep 1000; : " + mark,
+		Config: &penstock.Config{Harness: &penstock.Harness{Type: penstock.HarnessCommand}},
 	})
 	w.says(id, `"text":"begun`)
 	w.interrupt(id)

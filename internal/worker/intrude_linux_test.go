@@ -166,9 +166,8 @@ func TestTheConnectionOfAnyAgentCannotBeOpened(t *testing.T) {
 	)
 	run := w.becomes(id, penstock.StateSucceeded)
 	said := strings.Join(w.texts(id, "assistant"), "\n")
-	if len(run.Artifacts) > 0 || !strings.Contains(said, "I have started it.") || !strings.Contains(
-		said, "the intruder has tried",
-	) {
+	if len(run.Artifacts) > 0 || !strings.Contains(said, "I have started it.") ||
+		!strings.Contains(said, "the intruder has tried") {
 		t.Errorf("artifacts %v, and the agent says %q", run.Artifacts, said)
 	}
 }

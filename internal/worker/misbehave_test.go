@@ -129,9 +129,8 @@ func flood(ctx context.Context, a *acp.Agent, session string) {
 		}})
 	}
 	_ = a.Update(ctx, session, acp.Update{Kind: acp.UpdateToolCall, ToolCall: &acp.ToolCall{
-		ID: "big", Title: "cat big", Kind: acp.ToolExecute, Status: acp.ToolCompleted, Content: []acp.ToolCallContent{
-			acp.TextOutput(strings.Repeat("é", 4<<20)),
-		},
+		ID: "big", Title: "cat big", Kind: acp.ToolExecute, Status: acp.ToolCompleted,
+		Content: []acp.ToolCallContent{acp.TextOutput(strings.Repeat("é", 4<<20))},
 	}})
 	big, _ := json.Marshal(map[string]any{"sessionUpdate": "blob_update", "blob": strings.Repeat("x", 2<<20)})
 	_ = a.Update(ctx, session, acp.Update{Kind: "blob_update", Raw: big})

@@ -90,9 +90,8 @@ func (e *execution) chooseSandbox() error {
 	if e.sandbox = e.w.Sandbox; e.sandbox != nil {
 		return nil
 	}
-	demo := e.config.Harness.Kind() == penstock.HarnessBuiltin && slices.Contains(
-		[]string{"", penstock.ModelOffline}, e.model(),
-	)
+	demo := e.config.Harness.Kind() == penstock.HarnessBuiltin &&
+		slices.Contains([]string{"", penstock.ModelOffline}, e.model())
 	if !demo || e.w.Demo == nil {
 		return setupFailed(
 			"This worker has no sandbox (%s), and without one it runs nothing but the model %s.", e.w.NoSandbox,

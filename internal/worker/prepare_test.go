@@ -74,9 +74,8 @@ func TestSetupCommandsRunInOrderBeforeTheAgent(t *testing.T) {
 		id := w.create(penstock.RunRequest{Prompt: "demo: run cat order \"$HOME/.tool/x\"; touch new", Config: config})
 		w.becomes(id, penstock.StateSucceeded)
 		steps := w.payloads(id, "setup_step")
-		if len(steps) != 2 || steps[0]["exit_code"] != 0.0 || !strings.HasPrefix(
-			fmt.Sprint(steps[0]["output"]), "hello from /",
-		) || steps[1]["output"] != "warning" {
+		if len(steps) != 2 || steps[0]["exit_code"] != 0.0 ||
+			!strings.HasPrefix(fmt.Sprint(steps[0]["output"]), "hello from /") || steps[1]["output"] != "warning" {
 			t.Errorf("steps: %v", steps)
 		}
 		if out := strings.Join(w.outputs(id, "run_command"), ""); !strings.Contains(out, `one\ntwo\nkept`) {
@@ -213,9 +212,8 @@ func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
 			var dir string
 			w.start(func(o *worker.Options) { dir = o.Dir })
 			id := w.create(penstock.RunRequest{
-				Prompt: "hello", Config: config, Attachments: []penstock.Attachment{
-					{FileName: "a", MimeType: "text/plain", Data: []byte("x")},
-				},
+				Prompt: "hello", Config: config,
+				Attachments: []penstock.Attachment{{FileName: "a", MimeType: "text/plain", Data: []byte("x")}},
 			})
 			m := w.becomes(id, penstock.StateFailed).StatusMessage
 			if m.ErrorCode != penstock.CodeEnvironmentSetupFailed || !strings.Contains(m.Message, test.want) {
@@ -254,10 +252,9 @@ func TestRepositoriesFilesAndSkillsAreInTheWorkspace(t *testing.T) {
 		config.Skills = []string{"release", "app:docs/skills/review/SKILL.md", "app:publish", "app:plain"}
 		w.start(in(box))
 		id := w.create(penstock.RunRequest{
-			Prompt: "demo: run cat app/README.md; git -C app log --oneline | wc -l; find .penstock/skills -type f -o -type l | sort; cat .penstock/attachments/*\ndemo: read_skill release",
-			Config: config, Attachments: []penstock.Attachment{
-				{FileName: "note.txt", MimeType: "text/plain", Data: []byte("attached")},
-			},
+			Prompt:      "demo: run cat app/README.md; git -C app log --oneline | wc -l; find .penstock/skills -type f -o -type l | sort; cat .penstock/attachments/*\ndemo: read_skill release",
+			Config:      config,
+			Attachments: []penstock.Attachment{{FileName: "note.txt", MimeType: "text/plain", Data: []byte("attached")}},
 		})
 		w.becomes(id, penstock.StateSucceeded)
 		out := strings.Join(w.outputs(id, "run_command"), "")
@@ -268,9 +265,8 @@ func TestRepositoriesFilesAndSkillsAreInTheWorkspace(t *testing.T) {
 		if out := strings.Join(w.outputs(id, "read_skill"), ""); !strings.Contains(out, "Tag, then push.") {
 			t.Errorf("the skill reads %s", out)
 		}
-		if image := w.payloads(
-			id, "image_not_used",
-		); len(image) != 1 || image[0]["image"] != "debian:12" || image[0]["sandbox"] != box.Kind() {
+		if image := w.payloads(id, "image_not_used"); len(image) != 1 || image[0]["image"] != "debian:12" ||
+			image[0]["sandbox"] != box.Kind() {
 			t.Errorf("image_not_used: %v", image)
 		}
 	})
@@ -310,9 +306,8 @@ func TestAgentFindsItsOwnKeyAndRun(t *testing.T) {
 	})
 	w.becomes(id, penstock.StateSucceeded)
 	out := strings.Join(w.outputs(id, "run_command"), "")
-	if !strings.Contains(
-		out, id+" http://127.0.0.1:1 ",
-	) || !strings.Contains(out, " 12 ") || strings.Contains(out, "forged") {
+	if !strings.Contains(out, id+" http://127.0.0.1:1 ") || !strings.Contains(out, " 12 ") ||
+		strings.Contains(out, "forged") {
 		t.Errorf("the agent sees %s", out)
 	}
 }
@@ -341,9 +336,8 @@ func TestWithoutASandboxOnlyTheDemonstrationRuns(t *testing.T) {
 	} {
 		id := w.create(penstock.RunRequest{Prompt: "Look around", Config: config})
 		m := w.becomes(id, penstock.StateFailed).StatusMessage
-		if m.ErrorCode != penstock.CodeEnvironmentSetupFailed || !strings.Contains(
-			m.Message, "no sandbox (no user namespaces)",
-		) {
+		if m.ErrorCode != penstock.CodeEnvironmentSetupFailed ||
+			!strings.Contains(m.Message, "no sandbox (no user namespaces)") {
 			t.Errorf("%s: got %+v", name, m)
 		}
 	}

@@ -293,7 +293,8 @@ func TestSecretsAreMaskedAcrossDeltas(t *testing.T) {
 			)
 		}
 		message := penstock.NewDraft(penstock.EventMessage, penstock.Now(), penstock.Message{
-			ID: "a", Role: "assistant", Content: []penstock.Block{
+			ID: "a", Role: "assistant",
+			Content: []penstock.Block{
 				penstock.Text("the password is hunter22, and the key topsecretvalue. All hunt is over: hunte"),
 			},
 		})

@@ -98,9 +98,8 @@ exec git "$@"
 		}
 		return nil
 	})
-	if out := strings.Join(
-		w.outputs(id, "run_command"), "",
-	); strings.Count(out, "hello") != 2 || strings.Contains(out, "checkout") {
+	if out := strings.Join(w.outputs(id, "run_command"), ""); strings.Count(out, "hello") != 2 ||
+		strings.Contains(out, "checkout") {
 		t.Errorf("the agent finds %s", out)
 	}
 	if _, err := os.Stat(started); err == nil {

@@ -24,13 +24,13 @@ func TestSecretsAreNowhereInTheRecords(t *testing.T) {
 	config := w.environment(penstock.EnvironmentConfig{SetupCommands: []string{`echo "setup with $TOKEN"`}})
 	config.Secrets = []string{"TOKEN"}
 	config.MCPServers = map[string]penstock.MCPServer{"tracker": {
-		Command: self(t), Args: []string{"misbehave", "reveal"}, Env: map[string]string{
-			"T": "Token ${{ secrets.TOKEN }}", "H": "Bearer " + header,
-		},
+		Command: self(t), Args: []string{"misbehave", "reveal"},
+		Env: map[string]string{"T": "Token ${{ secrets.TOKEN }}", "H": "Bearer " + header},
 	}}
 	w.start(nil)
 	id := w.create(penstock.RunRequest{Config: config},
-		`demo: run echo "$TOKEN $PENSTOCK_API_KEY `+header+`"; printf %s "$TOKEN" | base64; printf 'user:%s' "$TOKEN" | base64 -w0; printf %s "$TOKEN" | od -An -tx1 | tr -d ' \n'`,
+		`demo: run echo "$TOKEN $PENSTOCK_API_KEY `+header+
+			`"; printf %s "$TOKEN" | base64; printf 'user:%s' "$TOKEN" | base64 -w0; printf %s "$TOKEN" | od -An -tx1 | tr -d ' \n'`,
 		`demo: run printf '\033[31m%s\033[0m%s' "$(printf %s "$TOKEN" | cut -c1-9)" "$(printf %s "$TOKEN" | cut -c10-)"`,
 		`demo: run printf '{"token": "%s"}' "$(printf %s "$TOKEN" | sed 's/"/\\"/g')"`,
 		`demo: run printf 'the key is %s' "$TOKEN" > key.txt; echo "$TOKEN" >&2; cat /proc/$PPID/environ 2>&1 | tr '\0' '\n' | grep OPENAI_API_KEY || true`,
@@ -64,9 +64,8 @@ func TestSecretsAreNowhereInTheRecords(t *testing.T) {
 	if n := strings.Count(all, "***"); n < 8 {
 		t.Errorf("only %d values are masked:\n%s", n, all)
 	}
-	if out := strings.Join(
-		w.outputs(id, "call_mcp_tool"), "",
-	); !strings.Contains(out, "T=***") || !strings.Contains(out, "H=***") {
+	if out := strings.Join(w.outputs(id, "call_mcp_tool"), ""); !strings.Contains(out, "T=***") ||
+		!strings.Contains(out, "H=***") {
 		t.Errorf("the MCP server says %s", out)
 	}
 	if got := w.artifact(id); got != "the key is "+strings.Repeat("*", len(token)) {

@@ -180,7 +180,8 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 		wk, _ := w.start(in(box))
 		id := w.create(
 			penstock.RunRequest{},
-			"demo: run (setsid sh -c 'sleep 1000; : "+mark+"' &) ; nohup sh -c 'trap \"\" TERM INT HUP; sleep 1000; : "+mark+"' & sleep 1000; : "+mark,
+			"demo: run (setsid sh -c 'sleep 1000; : "+mark+"' &) ; nohup sh -c 'trap \"\" TERM INT HUP; sleep 1000; : "+mark+
+				"' & sleep 1000; : "+mark,
 		)
 		testkit.Eventually(t, patience, func() error {
 			if n := len(processes(mark)); n < 3 {
@@ -271,9 +272,8 @@ func TestLimitsEndTheRun(t *testing.T) {
 			w.followUp(id, "and then this")
 			w.start(nil)
 			run := w.becomes(id, penstock.StateFailed)
-			if m := run.StatusMessage; m == nil || !strings.HasPrefix(
-				m.Message, test.want.Message,
-			) || m.ErrorCode != test.want.ErrorCode {
+			if m := run.StatusMessage; m == nil || !strings.HasPrefix(m.Message, test.want.Message) ||
+				m.ErrorCode != test.want.ErrorCode {
 				t.Errorf("got %+v, want %+v", m, test.want)
 			}
 			moments := w.moments(id)

@@ -14,9 +14,8 @@ func TestRunOfTheDemoFromItsCreationToItsEnd(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
 		id := w.create(penstock.RunRequest{
-			Prompt: "Look around", Attachments: []penstock.Attachment{
-				{FileName: "a b.txt", MimeType: "text/plain", Data: []byte("hello")},
-			},
+			Prompt:      "Look around",
+			Attachments: []penstock.Attachment{{FileName: "a b.txt", MimeType: "text/plain", Data: []byte("hello")}},
 		})
 		w.start(in(box))
 		run := w.becomes(id, penstock.StateSucceeded)
@@ -37,9 +36,8 @@ func TestRunOfTheDemoFromItsCreationToItsEnd(t *testing.T) {
 				states = append(states, string(e.Data))
 			}
 		}
-		if got := strings.Join(states, " "); len(states) != 5 || !strings.Contains(got, "PENDING") || !strings.Contains(
-			got, "INPROGRESS",
-		) {
+		if got := strings.Join(states, " "); len(states) != 5 || !strings.Contains(got, "PENDING") ||
+			!strings.Contains(got, "INPROGRESS") {
 			t.Errorf("states: %s", got)
 		}
 		if texts := w.texts(id, "assistant"); len(texts) == 0 || !strings.Contains(texts[0], "I am not a language model") {

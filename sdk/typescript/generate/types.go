@@ -301,7 +301,6 @@ func routes(doc *document, list []*namedOperation) string {
 		fmt.Fprintf(w, "  '%s %s': %s;\n", op.verb, op.route(), value)
 	}
 	w.WriteString("}\n")
-	return header + "\nimport type {\n  " + strings.Join(
-		w.typesUsed(), ",\n  ",
-	) + ",\n} from './types.gen.js';\n" + w.String()
+	return header + "\nimport type {\n  " + strings.Join(w.typesUsed(), ",\n  ") + ",\n} from './types.gen.js';\n" +
+		w.String()
 }

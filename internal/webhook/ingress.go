@@ -168,35 +168,42 @@ func (d *delivery) recover() {
 	d.refuse(http.StatusInternalServerError, "failed", 0)
 }
 
-// serve makes the checks in the order of the contract.
+// serve takes the delivery and answers it.
 func (d *delivery) serve() {
+	receipt, err := d.take()
+	if err != nil {
+		d.fail(err)
+		return
+	}
+	d.answer(receipt)
+}
+
+// take makes the checks in the order of the contract, and all of them again where the
+// webhook has changed meanwhile.
+func (d *delivery) take() (penstock.Receipt, error) {
 	if d.r.Method != http.MethodPost {
 		d.w.Header().Set("Allow", http.MethodPost)
-		d.refuse(http.StatusMethodNotAllowed, "method", 0)
-		return
+		return penstock.Receipt{}, &refusedError{status: http.StatusMethodNotAllowed, label: "method"}
 	}
 	var ok bool
 	if d.uid, d.token, d.hasToken, ok = splitPath(d.r.URL.EscapedPath()); !ok {
-		d.refuse(http.StatusNotFound, "not_found", 0)
-		return
+		return penstock.Receipt{}, errNoWebhook
 	}
 	d.client = d.in.Client(d.r)
 	d.clientIP = d.client.String()
 	const attempts = 20 // each follows a change of the team
-	fresh := false
-	for range attempts {
-		inlet, err := d.in.Service.Inlet(d.r.Context(), d.uid, d.hasToken, fresh)
+	for n := range attempts {
+		inlet, err := d.in.Service.Inlet(d.r.Context(), d.uid, d.hasToken, n > 0)
 		if err != nil {
-			d.fail(err)
-			return
+			return penstock.Receipt{}, err
 		}
-		fresh = true
 		d.inlet = inlet
-		if done := d.attempt(); done {
-			return
+		receipt, err := d.attempt()
+		if !errors.Is(err, penstock.ErrStale) {
+			return receipt, err
 		}
 	}
-	d.refuse(http.StatusServiceUnavailable, "unavailable", unavailableFor)
+	return penstock.Receipt{}, &refusedError{http.StatusServiceUnavailable, "unavailable", unavailableFor}
 }
 
 // splitPath reads a path exactly as it was sent: the prefix, a UID, and at most
@@ -227,31 +234,54 @@ func alphanumeric(c rune) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
-// attempt judges the delivery by the inlet, and answers. False: the inlet is not
-// what it was, so that all is to be done anew.
-func (d *delivery) attempt() (done bool) {
+// attempt judges the delivery by the inlet and records it. penstock.ErrStale: the inlet
+// is not what it was.
+func (d *delivery) attempt() (penstock.Receipt, error) {
 	d.handshake = nil
+	a, err := d.judge()
+	if err != nil {
+		return penstock.Receipt{}, err
+	}
+	receipt, err := d.in.Service.Deliver(d.r.Context(), d.inlet, a)
+	switch {
+	case errors.Is(err, penstock.ErrStale):
+		return receipt, err
+	case err != nil:
+		d.body.leave() // it may be written still
+		return receipt, err
+	case receipt.Limited:
+		return receipt, &refusedError{http.StatusTooManyRequests, "rate_limited", receipt.Wait}
+	}
+	d.reason = a.Reason
+	return receipt, nil
+}
+
+// judge finds out what has arrived: a delivery, a rejection that is to be logged, or the
+// secret of a webhook that waits for it.
+func (d *delivery) judge() (*penstock.Arrival, error) {
 	if d.inlet.Pending {
 		return d.handOver()
 	}
+	if err := d.checkSender(); err != nil {
+		return nil, err
+	}
+	a, err := d.verify()
+	if err != nil || !a.Unverified {
+		return a, err
+	}
+	return a, d.countFailure()
+}
+
+// checkSender refuses an address that is shut out.
+func (d *delivery) checkSender() error {
 	shut, err := d.shutOut()
-	if err != nil {
-		d.fail(err)
-		return true
+	if err != nil || shut == 0 {
+		return err
 	}
-	if shut > 0 {
-		return d.confirmed() && d.limit("auth_limited", shut)
+	if err := d.confirm(); err != nil {
+		return err
 	}
-	a, failure := d.verify()
-	switch {
-	case failure != nil:
-		return d.failed(d.rejection(penstock.OutcomeRejectedAuth, string(failure.Reason)))
-	case a == nil: // answered: the body did not come
-		return true
-	case a.Unverified:
-		return d.failed(a)
-	}
-	return d.deliver(a)
+	return d.limited(shut)
 }
 
 // shutOut is how long the address is refused unread, for its failures. One from
@@ -268,31 +298,33 @@ func (d *delivery) shutOut() (time.Duration, error) {
 	return wait, nil
 }
 
-// confirmed reports whether the inlet is still what the delivery was judged by:
-// no refusal comes from memory. Where there is none any more, that is answered.
-func (d *delivery) confirmed() bool {
+// confirm is penstock.ErrStale unless the inlet is still what the delivery was judged
+// by: no refusal comes from memory.
+func (d *delivery) confirm() error {
 	now, err := d.in.Service.Inlet(d.r.Context(), d.uid, d.hasToken, true)
-	return err == nil && now == d.inlet
+	if err != nil || now != d.inlet {
+		return penstock.ErrStale // the next attempt finds what there is
+	}
+	return nil
 }
 
-// failed refuses what its sender has not shown to be its own, and counts that
-// against the sender. It is logged before it is answered, unless there were too
-// many.
-func (d *delivery) failed(a *penstock.Arrival) (done bool) {
-	if !d.confirmed() {
-		return false
+// countFailure counts what its sender has not shown to be its own against the sender.
+// It is an error where there were too many; else the delivery is logged before it is
+// refused.
+func (d *delivery) countFailure() error {
+	if err := d.confirm(); err != nil {
+		return err
 	}
 	if wait := d.in.failures.count(d.uid, d.client, d.received); wait > 0 {
-		return d.limit("auth_limited", wait)
+		return d.limited(wait)
 	}
-	return d.deliver(a)
+	return nil
 }
 
-// limit answers 429 to what nobody has shown to be the webhook's.
-func (d *delivery) limit(label string, wait time.Duration) bool {
+// limited is the refusal of what nobody has shown to be the webhook's.
+func (d *delivery) limited(wait time.Duration) error {
 	d.in.Service.Refused(d.uid)
-	d.refuse(http.StatusTooManyRequests, label, wait)
-	return true
+	return &refusedError{http.StatusTooManyRequests, "auth_limited", wait}
 }
 
 // rejection is an arrival that is refused.
@@ -314,62 +346,27 @@ func (d *delivery) arrival() *penstock.Arrival {
 	}
 }
 
-// deliver records the arrival and answers with what became of it.
-func (d *delivery) deliver(a *penstock.Arrival) (done bool) {
-	receipt, err := d.in.Service.Deliver(d.r.Context(), d.inlet, a)
-	switch {
-	case errors.Is(err, penstock.ErrStale):
-		return false
-	case err != nil:
-		d.body.leave() // it may be written still
-		d.fail(err)
-		return true
-	case receipt.Limited:
-		d.refuse(http.StatusTooManyRequests, "rate_limited", receipt.Wait)
-		return true
-	}
-	d.deliveryID, d.label, d.reason = receipt.DeliveryID, string(receipt.Outcome), a.Reason
-	switch receipt.Outcome {
-	case penstock.OutcomeAccepted, penstock.OutcomeDuplicate:
-		d.accept(receipt.DeliveryID)
-	case penstock.OutcomeRejectedAuth:
-		d.refuse(http.StatusUnauthorized, d.label, 0)
-	case penstock.OutcomeRejectedSize:
-		d.refuse(http.StatusRequestEntityTooLarge, d.label, 0)
-		d.readOn()
-	default:
-		d.reason = cmp.Or(d.reason, "invalid_json")
-		d.badBody(receipt.Detail)
-	}
-	return true
-}
-
 // handOver takes the secret that a sender posts to a webhook which waits for it.
 // For everything else such a webhook does not exist.
-func (d *delivery) handOver() (done bool) {
-	if !d.readBody() {
-		return true
+func (d *delivery) handOver() (*penstock.Arrival, error) {
+	if err := d.readBody(); err != nil {
+		return nil, err
 	}
 	secret, offered := OfferedSecret(d.inlet.SignatureScheme, d.body.bytes)
 	if d.tooLarge || !offered {
-		if !d.confirmed() {
-			return false
+		if err := d.confirm(); err != nil {
+			return nil, err
 		}
-		d.refuse(http.StatusNotFound, "not_found", 0)
-		return true
+		return nil, errNoWebhook
 	}
-	err := d.in.Service.Offer(d.r.Context(), d.inlet, secret)
-	if errors.Is(err, penstock.ErrStale) {
-		return false
+	if err := d.in.Service.Offer(d.r.Context(), d.inlet, secret); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		d.inlet, err = d.in.Service.Inlet(d.r.Context(), d.uid, d.hasToken, true)
-	}
-	if err != nil {
-		d.fail(err)
-		return true
+	var err error
+	if d.inlet, err = d.in.Service.Inlet(d.r.Context(), d.uid, d.hasToken, true); err != nil {
+		return nil, err
 	}
 	a := d.arrival() // without the secret that was in the body
 	a.Handshake, a.Unverified, a.Body = true, true, []byte(`{"verification_token":"***"}`)
-	return d.deliver(a)
+	return a, nil
 }

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"net/http"
@@ -60,6 +61,35 @@ var (
 	closing     = []string{"close"}
 )
 
+// refusedError is a delivery that is refused without an entry in the log.
+type refusedError struct {
+	status int
+	label  string        // of the metric
+	wait   time.Duration // that the sender is told; 0: none
+}
+
+func (e *refusedError) Error() string { return "the delivery is refused: " + e.label }
+
+// errNoWebhook is told wherever there is none for the sender.
+var errNoWebhook error = &refusedError{status: http.StatusNotFound, label: "not_found"}
+
+// answer says what became of what was recorded.
+func (d *delivery) answer(r penstock.Receipt) {
+	d.deliveryID, d.label = r.DeliveryID, string(r.Outcome)
+	switch r.Outcome {
+	case penstock.OutcomeAccepted, penstock.OutcomeDuplicate:
+		d.accept(r.DeliveryID)
+	case penstock.OutcomeRejectedAuth:
+		d.refuse(http.StatusUnauthorized, d.label, 0)
+	case penstock.OutcomeRejectedSize:
+		d.refuse(http.StatusRequestEntityTooLarge, d.label, 0)
+		d.readOn()
+	default:
+		d.reason = cmp.Or(d.reason, "invalid_json")
+		d.badBody(r.Detail)
+	}
+}
+
 // refuse answers a refusal. wait is said in whole seconds, rounded up; 0: it is
 // not said.
 func (d *delivery) refuse(status int, label string, wait time.Duration) {
@@ -87,8 +117,13 @@ func (d *delivery) badBody(detail string) {
 	d.write(http.StatusBadRequest, problemType, body)
 }
 
-// fail answers what stands in the way on our side, which the log has in full.
+// fail answers a delivery that is refused, or what stands in the way on our side, which
+// the log has in full.
 func (d *delivery) fail(err error) {
+	if refused, ok := errors.AsType[*refusedError](err); ok {
+		d.refuse(refused.status, refused.label, refused.wait)
+		return
+	}
 	var told *penstock.Error
 	switch code := penstock.CodeOf(err); {
 	case code == penstock.CodeNotFound:

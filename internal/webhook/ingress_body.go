@@ -74,15 +74,15 @@ func (b *body) settled() (cut bool) {
 	return b.of.small.settle(&b.small) || large
 }
 
-// readBody takes the body, up to the limit; false: it did not come, or there was
-// no room for it, and that has been answered.
-func (d *delivery) readBody() bool {
+// readBody takes the body, up to the limit. It is refused where it does not come in
+// time, or where there is no room for it.
+func (d *delivery) readBody() error {
 	if d.read {
-		return true
+		return nil
 	}
 	if d.r.ContentLength > d.in.bodies.limit {
 		d.read, d.tooLarge = true, true
-		return true
+		return nil
 	}
 	d.bodyUntil(d.received.Add(d.in.BodyTime))
 	d.body.of = d.in.bodies
@@ -92,16 +92,15 @@ func (d *delivery) readBody() bool {
 	case err == nil:
 		d.bodyUntil(time.Time{}) // or the sender would seem to be gone while the delivery is stored
 		d.read = true
-		return true
+		return nil
 	case errors.Is(err, errNoRoom), cut && errors.Is(err, os.ErrDeadlineExceeded):
-		d.refuse(http.StatusServiceUnavailable, "no_room", unavailableFor)
+		return &refusedError{http.StatusServiceUnavailable, "no_room", unavailableFor}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		d.refuse(http.StatusRequestTimeout, "slow", 0)
+		return &refusedError{status: http.StatusRequestTimeout, label: "slow"}
 	default:
 		d.label, d.status = "gone", statusGone
 		panic(http.ErrAbortHandler) // the sender is gone, or sends no HTTP
 	}
-	return false
 }
 
 // bodyUntil has reads of the connection fail from then on.

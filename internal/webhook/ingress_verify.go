@@ -13,38 +13,53 @@ import (
 // one with a usable value counts, and equal values are equal in any of them.
 var identityHeaders = []string{"X-Penstock-Delivery-Id", "X-Service-Delivery-Id", "X-Warp-Delivery-Id"}
 
-// verify finds out whether the delivery is its sender's own, and takes its body.
-// Tokens are compared before it is read. a is nil where the body did not come,
-// which has been answered; unverified and too large it is a rejection.
-func (d *delivery) verify() (a *penstock.Arrival, failure *Failure) {
+// verify finds out whether the delivery is its sender's own, and takes its body. Tokens
+// are compared before it is read. What is not the sender's own is an unverified
+// rejection.
+func (d *delivery) verify() (*penstock.Arrival, error) {
 	secrets, at := d.inlet.Valid(penstock.TimeOf(d.received))
 	if d.inlet.AuthMode == penstock.AuthSignature {
 		return d.verifySignature(secrets, at)
 	}
+	match, failure := d.matchToken(secrets)
+	if failure != nil {
+		return d.unproven(failure), nil
+	}
+	if err := d.readBody(); err != nil {
+		return nil, err
+	}
+	a := d.admissible()
+	if a.Outcome == penstock.OutcomeAccepted {
+		d.identify(a, "")
+	}
+	a.Secret = at[match]
+	return a, nil
+}
+
+// matchToken says which of the secrets is the delivery's token.
+func (d *delivery) matchToken(secrets []string) (int, *Failure) {
 	given, failure := d.token, (*Failure)(nil)
 	if d.inlet.AuthMode != penstock.AuthURLToken {
 		given, failure = bearer(d.r.Header)
 	}
 	if failure != nil {
-		return nil, failure
+		return -1, failure
 	}
 	match := TokenMatches(given, secrets)
 	switch {
 	case len(secrets) == 0:
-		return nil, &Failure{Reason: NoSecret}
+		failure = &Failure{Reason: NoSecret}
 	case given == "":
-		return nil, &Failure{Reason: MissingHeader}
+		failure = &Failure{Reason: MissingHeader}
 	case match < 0:
-		return nil, &Failure{Reason: Mismatch}
+		failure = &Failure{Reason: Mismatch}
 	}
-	if !d.readBody() {
-		return nil, nil
-	}
-	if a = d.admissible(); a.Outcome == penstock.OutcomeAccepted {
-		d.identify(a, "")
-	}
-	a.Secret = at[match]
-	return a, nil
+	return match, failure
+}
+
+// unproven is the rejection of what its sender has not shown to be its own.
+func (d *delivery) unproven(failure *Failure) *penstock.Arrival {
+	return d.rejection(penstock.OutcomeRejectedAuth, string(failure.Reason))
 }
 
 // bearer reads the token of an Authorization header (RFC 6750 §2.1).
@@ -60,17 +75,16 @@ func bearer(h http.Header) (string, *Failure) {
 	return token, nil
 }
 
-func (d *delivery) verifySignature(secrets []string, at []int) (*penstock.Arrival, *Failure) {
+func (d *delivery) verifySignature(secrets []string, at []int) (*penstock.Arrival, error) {
 	verifier, err := d.in.verifiers.of(d.inlet)
 	if err != nil {
-		d.fail(err)
-		return nil, nil
+		return nil, err
 	}
 	if failure := verifier.Missing(d.r.Header); failure != nil {
-		return nil, failure
+		return d.unproven(failure), nil
 	}
-	if !d.readBody() {
-		return nil, nil
+	if err := d.readBody(); err != nil {
+		return nil, err
 	}
 	if d.tooLarge {
 		a := d.rejection(penstock.OutcomeRejectedSize, "")
@@ -81,7 +95,7 @@ func (d *delivery) verifySignature(secrets []string, at []int) (*penstock.Arriva
 		Method: d.r.Method, URL: d.publicURL(), Header: d.r.Header, Body: d.body.bytes, Now: d.received,
 	}, secrets)
 	if failure != nil {
-		return nil, failure
+		return d.unproven(failure), nil
 	}
 	a := d.admissible()
 	a.Secret = at[proof.Secret]

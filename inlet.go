@@ -16,7 +16,6 @@ type Inlet struct {
 	ReplayGuard      bool
 	Pending          bool // has no secret yet; its sender may offer one
 	Secrets          []InletSecret
-	Plan             any // the service's own, handed back to it with a delivery
 }
 
 // InletSecret is a secret by which deliveries are verified.

@@ -14,7 +14,7 @@ type tidings struct {
 
 // tells reads the events that a delivery tells of, if an automation of the plan
 // waits for any. headers are those of the log, as JSON.
-func (p *deliveryPlan) tells(document *filter.Document, headers string) tidings {
+func (p *Plan) tells(document *filter.Document, headers string) tidings {
 	if !p.events {
 		return tidings{}
 	}

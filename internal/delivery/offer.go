@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"errors"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/store"
@@ -12,17 +11,13 @@ import (
 // one, and enables it. penstock.ErrStale: it waits no more. CodeNotFound: its file
 // has it switched off, or its managed secret has a value, which nobody who is
 // unknown replaces.
-func (s *Ingress) Offer(ctx context.Context, in *penstock.Inlet, secret string) error {
-	plan, ok := in.Plan.(*deliveryPlan)
-	if !ok {
-		return errors.New("the inlet was made by something else")
-	}
+func (s *Ingress) Offer(ctx context.Context, plan *Plan, secret string) error {
 	p := penstock.Principal{
 		Team: plan.row.Team, Scopes: []penstock.Scope{penstock.ScopeFactoriesManage, penstock.ScopeSecretsManage},
-		Actor: penstock.Actor{Type: "service_account", UID: in.UID, DisplayName: "Webhook " + plan.row.Name},
+		Actor: penstock.Actor{Type: "service_account", UID: plan.row.UID, DisplayName: "Webhook " + plan.row.Name},
 	}
 	return s.answers.Alter(ctx, p.Team, func(tx *store.Tx) error {
-		w, err := tx.Webhook(ctx, p.Team, plan.row.FactoryUID, in.UID)
+		w, err := tx.Webhook(ctx, p.Team, plan.row.FactoryUID, plan.row.UID)
 		if err != nil {
 			return err
 		}
@@ -34,14 +29,14 @@ func (s *Ingress) Offer(ctx context.Context, in *penstock.Inlet, secret string) 
 			return err
 		}
 		if !on {
-			return penstock.NotFound("webhook", in.UID)
+			return penstock.NotFound("webhook", plan.row.UID)
 		}
 		managed, err := tx.Secret(ctx, p.Team, w.SecretName)
 		if err != nil {
 			return err
 		}
 		if !managed.Pending {
-			return penstock.NotFound("webhook", in.UID)
+			return penstock.NotFound("webhook", plan.row.UID)
 		}
 		if errs := checkWebhookSecret("/verification_token", w, secret); errs != nil {
 			return penstock.InvalidFields(errs...)

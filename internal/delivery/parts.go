@@ -52,7 +52,7 @@ type Ingress struct {
 	plans      deliveryPlans
 	planned    plannedAutomations
 	arriving   batch.Shared[store.WebhookRow] // by UID
-	planning   batch.Shared[*deliveryPlan]    // by UID
+	planning   batch.Shared[*Plan]            // by UID
 	versions   batch.Shared[int64]            // by team
 	recognized batch.Shared[bool]             // by UID and address
 	refused    refusals

@@ -20,11 +20,12 @@ import (
 	"github.com/penstock-dev/penstock/internal/trigger"
 )
 
-// deliveryPlan is all that a webhook's deliveries are judged by, as it was at one
+// Plan is all that a webhook's deliveries are judged by, as it was at one
 // version of its team. Whether it still holds is found out in the transaction
 // that records a delivery.
-type deliveryPlan struct {
-	inlet       penstock.Inlet
+type Plan struct {
+	Inlet penstock.Inlet // the webhook as its ingress sees it
+
 	row         store.WebhookRow
 	automations []planEntry
 	filters     *filter.Set // of all automations
@@ -60,14 +61,14 @@ type planned struct {
 	broken   string                  // why it can start none
 }
 
-// Inlet finds the enabled webhook that deliveries to uid are for; token says
+// Plan finds the enabled webhook that deliveries to uid are for; token says
 // that their path goes on with one. Absence, which has many causes, is
 // penstock.CodeNotFound, and is never answered from memory. Unless fresh is
 // set, what is there may be: the transaction that records a delivery finds out.
-func (s *Ingress) Inlet(ctx context.Context, uid string, token, fresh bool) (*penstock.Inlet, error) {
+func (s *Ingress) Plan(ctx context.Context, uid string, token, fresh bool) (*Plan, error) {
 	known := s.plans.find(uid)
 	if known != nil && !fresh && known.takes(token) {
-		return &known.inlet, nil
+		return known, nil
 	}
 	row, err := s.arriving.Ask(
 		ctx, uid, func(ctx context.Context) (store.WebhookRow, error) { return s.store.WebhookByUID(ctx, uid) },
@@ -81,9 +82,9 @@ func (s *Ingress) Inlet(ctx context.Context, uid string, token, fresh bool) (*pe
 		return nil, penstock.NotFound("webhook", uid)
 	}
 	if known != nil && known.row.TeamVersion == row.TeamVersion {
-		return &known.inlet, nil
+		return known, nil
 	}
-	p, err := s.planning.Ask(ctx, uid, func(ctx context.Context) (*deliveryPlan, error) {
+	p, err := s.planning.Ask(ctx, uid, func(ctx context.Context) (*Plan, error) {
 		p, err := s.newPlan(ctx, row)
 		if err == nil {
 			s.plans.keep(p)
@@ -94,30 +95,30 @@ func (s *Ingress) Inlet(ctx context.Context, uid string, token, fresh bool) (*pe
 		return nil, err
 	}
 	if p.row.TeamVersion >= row.TeamVersion { // it may be another caller's, of an older row
-		return &p.inlet, nil
+		return p, nil
 	}
-	return s.Inlet(ctx, uid, token, true)
+	return s.Plan(ctx, uid, token, true)
 }
 
-func (p *deliveryPlan) takes(token bool) bool {
-	return !token || p.inlet.AuthMode == penstock.AuthURLToken
+func (p *Plan) takes(token bool) bool {
+	return !token || p.Inlet.AuthMode == penstock.AuthURLToken
 }
 
 // newPlan reads what belongs to a webhook. The row, with the team's version,
 // was read before, so that what changes meanwhile makes the plan stale. Only
-// Inlet may keep it: the webhook of a replay may be one that takes nothing.
-func (s *Ingress) newPlan(ctx context.Context, row store.WebhookRow) (*deliveryPlan, error) {
-	p := &deliveryPlan{row: row, size: 4 << 10}
-	p.inlet = penstock.Inlet{
+// Ingress.Plan may keep it: the webhook of a replay may be one that takes nothing.
+func (s *Ingress) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, error) {
+	p := &Plan{row: row, size: 4 << 10}
+	p.Inlet = penstock.Inlet{
 		UID: row.UID, AuthMode: row.AuthMode, SignatureScheme: row.SignatureScheme, Signature: row.Signature,
-		DeliveryIDHeader: row.DeliveryIDHeader, ReplayGuard: row.ReplayGuard, Pending: row.PendingSecret, Plan: p,
+		DeliveryIDHeader: row.DeliveryIDHeader, ReplayGuard: row.ReplayGuard, Pending: row.PendingSecret,
 	}
 	for _, sealed := range row.Sealed {
 		value, err := s.webhooks.openWebhookSecret(row.UID, sealed)
 		if err != nil {
 			return nil, err
 		}
-		p.inlet.Secrets = append(p.inlet.Secrets, penstock.InletSecret{Value: value, ExpiresAt: sealed.ExpiresAt})
+		p.Inlet.Secrets = append(p.Inlet.Secrets, penstock.InletSecret{Value: value, ExpiresAt: sealed.ExpiresAt})
 	}
 	if _, told := pushEvents[row.SignatureScheme]; told && s.pushed != nil {
 		var err error
@@ -259,12 +260,12 @@ const (
 type deliveryPlans struct {
 	mu    sync.Mutex
 	uids  map[string]*list.Element
-	order list.List // of *deliveryPlan, the one used last in front
+	order list.List // of *Plan, the one used last in front
 	size  int64
 }
 
 // find is nil for an unknown one.
-func (k *deliveryPlans) find(uid string) *deliveryPlan {
+func (k *deliveryPlans) find(uid string) *Plan {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at := k.uids[uid]
@@ -272,24 +273,24 @@ func (k *deliveryPlans) find(uid string) *deliveryPlan {
 		return nil
 	}
 	k.order.MoveToFront(at)
-	p, _ := at.Value.(*deliveryPlan)
+	p, _ := at.Value.(*Plan)
 	return p
 }
 
 // keep puts p in the place of an older one of its webhook.
-func (k *deliveryPlans) keep(p *deliveryPlan) {
+func (k *deliveryPlans) keep(p *Plan) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.uids == nil {
 		k.uids = map[string]*list.Element{}
 	}
-	if at := k.uids[p.inlet.UID]; at != nil {
-		if old, _ := at.Value.(*deliveryPlan); old.row.TeamVersion > p.row.TeamVersion {
+	if at := k.uids[p.Inlet.UID]; at != nil {
+		if old, _ := at.Value.(*Plan); old.row.TeamVersion > p.row.TeamVersion {
 			return
 		}
 		k.drop(at)
 	}
-	k.uids[p.inlet.UID] = k.order.PushFront(p)
+	k.uids[p.Inlet.UID] = k.order.PushFront(p)
 	k.size += p.size
 	for k.order.Len() > maxPlans || k.size > maxPlanBytes && k.order.Len() > 1 {
 		k.drop(k.order.Back())
@@ -297,8 +298,8 @@ func (k *deliveryPlans) keep(p *deliveryPlan) {
 }
 
 func (k *deliveryPlans) drop(at *list.Element) {
-	p, _ := k.order.Remove(at).(*deliveryPlan)
-	delete(k.uids, p.inlet.UID)
+	p, _ := k.order.Remove(at).(*Plan)
+	delete(k.uids, p.Inlet.UID)
 	k.size -= p.size
 }
 

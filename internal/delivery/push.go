@@ -18,7 +18,7 @@ var pushEvents = map[penstock.SignatureScheme]struct{ header, event string }{
 
 // tellsPush reports whether an accepted delivery tells of a push to a repository
 // that factories may come from.
-func (p *deliveryPlan) tellsPush(a *penstock.Arrival) bool {
+func (p *Plan) tellsPush(a *penstock.Arrival) bool {
 	told := pushEvents[p.row.SignatureScheme]
 	if !p.pushes || !strings.Contains(a.Headers, told.event) { // most deliveries end here
 		return false

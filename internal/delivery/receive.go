@@ -19,15 +19,11 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// Deliver records what arrived at an inlet and starts the runs that it asks
-// for, in one transaction, durable when it returns. penstock.ErrStale: the inlet
+// Deliver records what arrived for a webhook and starts the runs that it asks
+// for, in one transaction, durable when it returns. penstock.ErrStale: the plan
 // has changed, nothing was done. The call does not end with its caller's
 // context, so that no body is let go of that is still being written.
-func (s *Ingress) Deliver(ctx context.Context, in *penstock.Inlet, a *penstock.Arrival) (penstock.Receipt, error) {
-	p, ok := in.Plan.(*deliveryPlan)
-	if !ok {
-		return penstock.Receipt{}, errors.New("the inlet was made by something else")
-	}
+func (s *Ingress) Deliver(ctx context.Context, p *Plan, a *penstock.Arrival) (penstock.Receipt, error) {
 	if refused, known, err := s.refuse(ctx, p, a); known || err != nil {
 		return refused, err
 	}
@@ -88,7 +84,7 @@ func (p *patience) context(d time.Duration) context.Context {
 
 // receipt remembers what the store has said and tells the ingress.
 func (s *Ingress) receipt(
-	p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery, got store.Delivered, detail string,
+	p *Plan, a *penstock.Arrival, d *store.NewDelivery, got store.Delivered, detail string,
 ) penstock.Receipt {
 	r := penstock.Receipt{
 		DeliveryID: d.ID, Outcome: got.Outcome, DuplicateOf: got.DuplicateOf, Detail: detail, Limited: got.Limited,
@@ -117,7 +113,7 @@ func (s *Ingress) receipt(
 // refuse answers without a transaction what one has shown to be refused: until
 // a known moment the rate admits none, or no more failures are logged. That the
 // webhook is still the same one is looked up first.
-func (s *Ingress) refuse(ctx context.Context, p *deliveryPlan, a *penstock.Arrival) (penstock.Receipt, bool, error) {
+func (s *Ingress) refuse(ctx context.Context, p *Plan, a *penstock.Arrival) (penstock.Receipt, bool, error) {
 	until, kind := p.fullUntil.Load(), store.CountRateLimited
 	if a.Unverified {
 		if until, kind = 0, store.CountRejected; a.Outcome == penstock.OutcomeRejectedAuth {
@@ -154,7 +150,7 @@ func (s *Ingress) KnownSender(ctx context.Context, uid, clientIP string) (bool, 
 }
 
 // evaluate makes the entry of the log. detail is why the body was refused.
-func (s *Ingress) evaluate(p *deliveryPlan, a *penstock.Arrival) (d *store.NewDelivery, detail string, err error) {
+func (s *Ingress) evaluate(p *Plan, a *penstock.Arrival) (d *store.NewDelivery, detail string, err error) {
 	limits := s.limits
 	d = &store.NewDelivery{
 		ID: penstock.NewID(), WebhookUID: p.row.UID, WebhookNumber: p.row.Number, Team: p.row.Team,
@@ -190,7 +186,7 @@ func statusOf(o penstock.Outcome) int {
 }
 
 // match validates the body and finds out which automations it starts.
-func (s *Ingress) match(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery) (detail string, err error) {
+func (s *Ingress) match(p *Plan, a *penstock.Arrival, d *store.NewDelivery) (detail string, err error) {
 	if a.Handshake {
 		d.Reason, d.Body = penstock.ReasonHandshake, a.Body
 		return "", nil
@@ -211,7 +207,7 @@ func (s *Ingress) match(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelive
 }
 
 // start adds what the delivery means to each automation, and the runs.
-func (s *Ingress) start(ctx context.Context, p *deliveryPlan, document *filter.Document, d *store.NewDelivery) error {
+func (s *Ingress) start(ctx context.Context, p *Plan, document *filter.Document, d *store.NewDelivery) error {
 	if len(p.automations) == 0 {
 		return nil
 	}
@@ -252,7 +248,7 @@ func (s *Ingress) start(ctx context.Context, p *deliveryPlan, document *filter.D
 type meaning struct{ run, at, reason string }
 
 // begin adds the run that the automation starts for the delivery.
-func (s *Ingress) begin(ctx context.Context, p *deliveryPlan, a *planned, d *store.NewDelivery) (meaning, error) {
+func (s *Ingress) begin(ctx context.Context, p *Plan, a *planned, d *store.NewDelivery) (meaning, error) {
 	template, broken, err := a.resolved(ctx, s)
 	if err != nil || template == nil {
 		return meaning{at: penstock.FailedAtAutomation, reason: broken}, err
@@ -283,7 +279,7 @@ func (s *Ingress) deliveryURL(w store.WebhookRow, id string) string {
 }
 
 // identify says by what the delivery is told from others.
-func (s *Ingress) identify(p *deliveryPlan, a *penstock.Arrival, d *store.NewDelivery) {
+func (s *Ingress) identify(p *Plan, a *penstock.Arrival, d *store.NewDelivery) {
 	sum := sha256.Sum256(a.Body)
 	d.SHA256 = hex.EncodeToString(sum[:])
 	d.Sender = p.senders.due(a.ClientIP, a.ReceivedAt)
@@ -308,7 +304,7 @@ func (s *Ingress) identify(p *deliveryPlan, a *penstock.Arrival, d *store.NewDel
 const smallBody = 16 << 10
 
 // parse reads the body once, for all filters; without any it is only checked.
-func (s *Ingress) parse(p *deliveryPlan, body []byte) (*filter.Document, error) {
+func (s *Ingress) parse(p *Plan, body []byte) (*filter.Document, error) {
 	if !p.filtered {
 		return nil, filter.Validate(body)
 	}

@@ -39,7 +39,7 @@ func (d *driver) makeDeliveries(factory string) {
 
 func (d *driver) deliver(a penstock.Arrival) penstock.Receipt {
 	d.t.Helper()
-	inlet, err := d.svc.Ingress.Inlet(d.t.Context(), d.seen["webhook"], false, true)
+	inlet, err := d.svc.Ingress.Plan(d.t.Context(), d.seen["webhook"], false, true)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -363,7 +363,7 @@ func TestAFilterIsTried(t *testing.T) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		in, err := w.Ingress.Inlet(ctx, hook.UID, false, false)
+		in, err := w.Ingress.Plan(ctx, hook.UID, false, false)
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func (h *hooks) tryArrive(uid, body string) (penstock.Receipt, error) {
 		IdentitySource: penstock.IdentityBody,
 	}
 	for fresh := false; ; fresh = true {
-		in, err := h.Ingress.Inlet(h.t.Context(), uid, false, fresh)
+		in, err := h.Ingress.Plan(h.t.Context(), uid, false, fresh)
 		if err != nil {
 			return penstock.Receipt{}, err
 		}

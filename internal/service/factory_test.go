@@ -282,7 +282,7 @@ func TestAForemanGoesWithItsFactory(t *testing.T) {
 			"the factory": func() error { _, err := w.Factories.Read(ctx, w.admin, f.UID); return err }(),
 			"its foreman": func() error { _, err := w.Resources.Identity(ctx, w.admin, f.ForemanUID); return err }(),
 			"its webhook": func() error { _, err := w.Webhooks.Read(ctx, w.admin, f.UID, hook.UID); return err }(),
-			"its ingress": func() error { _, err := w.Ingress.Inlet(ctx, hook.UID, false, false); return err }(),
+			"its ingress": func() error { _, err := w.Ingress.Plan(ctx, hook.UID, false, false); return err }(),
 		} {
 			if penstock.CodeOf(err) != penstock.CodeNotFound {
 				w.t.Errorf("%s: got %v, want 404", what, err)

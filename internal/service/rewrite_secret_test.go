@@ -89,7 +89,7 @@ func TestAWebhookThatItsFileSwitchesOffStaysOffWhenItsSecretComes(t *testing.T) 
 			}
 			h.values(hooks[name], "value-there-now-1")
 		}
-		in, err := h.Ingress.Inlet(ctx, hooks["offered"], false, true)
+		in, err := h.Ingress.Plan(ctx, hooks["offered"], false, true)
 		if err != nil {
 			h.t.Fatal(err)
 		}

@@ -92,7 +92,7 @@ func TestATriggerIsTried(t *testing.T) {
 			return made
 		}
 		gh, other := hook("gh", "github"), hook("other", "sentry")
-		in, err := w.Ingress.Inlet(ctx, gh.UID, false, false)
+		in, err := w.Ingress.Plan(ctx, gh.UID, false, false)
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/delivery"
 	"github.com/penstock-dev/penstock/internal/problem"
 )
 
@@ -24,16 +25,16 @@ const Prefix = "/webhooks/w/"
 
 // Service is what the ingress needs of the rules.
 type Service interface {
-	// Inlet finds the enabled webhook that deliveries to uid are for; token says
+	// Plan finds the enabled webhook that deliveries to uid are for; token says
 	// that the path goes on with one. What there is not is CodeNotFound, and never
 	// answered from memory; what there is may be, unless fresh is set.
-	Inlet(ctx context.Context, uid string, token, fresh bool) (*penstock.Inlet, error)
+	Plan(ctx context.Context, uid string, token, fresh bool) (*delivery.Plan, error)
 	// Deliver records what arrived, durably, with all that it starts; ErrStale: the
-	// inlet has changed.
-	Deliver(ctx context.Context, in *penstock.Inlet, a *penstock.Arrival) (penstock.Receipt, error)
+	// webhook has changed.
+	Deliver(ctx context.Context, p *delivery.Plan, a *penstock.Arrival) (penstock.Receipt, error)
 	// Offer makes what a sender has posted the secret of a webhook that waits for
 	// one; ErrStale: it waits no more.
-	Offer(ctx context.Context, in *penstock.Inlet, secret string) error
+	Offer(ctx context.Context, p *delivery.Plan, secret string) error
 	// KnownSender reports whether deliveries from the address were accepted lately.
 	KnownSender(ctx context.Context, uid, clientIP string) (bool, error)
 	// Refused counts a delivery that was refused for its sender's failures.
@@ -124,8 +125,8 @@ func ofAPI(u *url.URL) bool {
 		strings.Count(u.Path, "/") == strings.Count(u.EscapedPath(), "/")
 }
 
-// delivery is one request on its way through the ingress.
-type delivery struct {
+// intake is one request on its way through the ingress.
+type intake struct {
 	in       *Ingress
 	w        http.ResponseWriter
 	r        *http.Request
@@ -135,7 +136,7 @@ type delivery struct {
 	hasToken   bool
 	client     netip.Addr
 	clientIP   string
-	inlet      *penstock.Inlet
+	plan       *delivery.Plan
 	body       body
 	read       bool // the body was read, or found to be too large
 	tooLarge   bool
@@ -149,7 +150,7 @@ type delivery struct {
 
 // ServeHTTP answers one request.
 func (in *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	d := &delivery{in: in, w: w, r: r, received: time.Now()}
+	d := &intake{in: in, w: w, r: r, received: time.Now()}
 	end := in.span(d)
 	defer func() {
 		d.body.free()
@@ -160,7 +161,7 @@ func (in *Ingress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.serve()
 }
 
-func (d *delivery) recover() {
+func (d *intake) recover() {
 	if !problem.Panicked(d.r.Context(), d.in.Log, recover(), "webhook_uid", d.uid) {
 		return
 	}
@@ -169,7 +170,7 @@ func (d *delivery) recover() {
 }
 
 // serve takes the delivery and answers it.
-func (d *delivery) serve() {
+func (d *intake) serve() {
 	receipt, err := d.take()
 	if err != nil {
 		d.fail(err)
@@ -180,7 +181,7 @@ func (d *delivery) serve() {
 
 // take makes the checks in the order of the contract, and all of them again where the
 // webhook has changed meanwhile.
-func (d *delivery) take() (penstock.Receipt, error) {
+func (d *intake) take() (penstock.Receipt, error) {
 	if d.r.Method != http.MethodPost {
 		d.w.Header().Set("Allow", http.MethodPost)
 		return penstock.Receipt{}, &refusedError{status: http.StatusMethodNotAllowed, label: "method"}
@@ -193,11 +194,11 @@ func (d *delivery) take() (penstock.Receipt, error) {
 	d.clientIP = d.client.String()
 	const attempts = 20 // each follows a change of the team
 	for n := range attempts {
-		inlet, err := d.in.Service.Inlet(d.r.Context(), d.uid, d.hasToken, n > 0)
+		plan, err := d.in.Service.Plan(d.r.Context(), d.uid, d.hasToken, n > 0)
 		if err != nil {
 			return penstock.Receipt{}, err
 		}
-		d.inlet = inlet
+		d.plan = plan
 		receipt, err := d.attempt()
 		if !errors.Is(err, penstock.ErrStale) {
 			return receipt, err
@@ -234,15 +235,15 @@ func alphanumeric(c rune) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
-// attempt judges the delivery by the inlet and records it. penstock.ErrStale: the inlet
+// attempt judges the delivery by the plan and records it. penstock.ErrStale: the webhook
 // is not what it was.
-func (d *delivery) attempt() (penstock.Receipt, error) {
+func (d *intake) attempt() (penstock.Receipt, error) {
 	d.handshake = nil
 	a, err := d.judge()
 	if err != nil {
 		return penstock.Receipt{}, err
 	}
-	receipt, err := d.in.Service.Deliver(d.r.Context(), d.inlet, a)
+	receipt, err := d.in.Service.Deliver(d.r.Context(), d.plan, a)
 	switch {
 	case errors.Is(err, penstock.ErrStale):
 		return receipt, err
@@ -258,8 +259,8 @@ func (d *delivery) attempt() (penstock.Receipt, error) {
 
 // judge finds out what has arrived: a delivery, a rejection that is to be logged, or the
 // secret of a webhook that waits for it.
-func (d *delivery) judge() (*penstock.Arrival, error) {
-	if d.inlet.Pending {
+func (d *intake) judge() (*penstock.Arrival, error) {
+	if d.plan.Inlet.Pending {
 		return d.handOver()
 	}
 	if err := d.checkSender(); err != nil {
@@ -273,7 +274,7 @@ func (d *delivery) judge() (*penstock.Arrival, error) {
 }
 
 // checkSender refuses an address that is shut out.
-func (d *delivery) checkSender() error {
+func (d *intake) checkSender() error {
 	shut, err := d.shutOut()
 	if err != nil || shut == 0 {
 		return err
@@ -286,7 +287,7 @@ func (d *delivery) checkSender() error {
 
 // shutOut is how long the address is refused unread, for its failures. One from
 // which deliveries were accepted lately is not.
-func (d *delivery) shutOut() (time.Duration, error) {
+func (d *intake) shutOut() (time.Duration, error) {
 	wait := d.in.failures.address(d.uid, d.client, d.received)
 	if wait == 0 {
 		return 0, nil
@@ -298,11 +299,11 @@ func (d *delivery) shutOut() (time.Duration, error) {
 	return wait, nil
 }
 
-// confirm is penstock.ErrStale unless the inlet is still what the delivery was judged
+// confirm is penstock.ErrStale unless the plan is still what the delivery was judged
 // by: no refusal comes from memory.
-func (d *delivery) confirm() error {
-	now, err := d.in.Service.Inlet(d.r.Context(), d.uid, d.hasToken, true)
-	if err != nil || now != d.inlet {
+func (d *intake) confirm() error {
+	now, err := d.in.Service.Plan(d.r.Context(), d.uid, d.hasToken, true)
+	if err != nil || now != d.plan {
 		return penstock.ErrStale // the next attempt finds what there is
 	}
 	return nil
@@ -311,7 +312,7 @@ func (d *delivery) confirm() error {
 // countFailure counts what its sender has not shown to be its own against the sender.
 // It is an error where there were too many; else the delivery is logged before it is
 // refused.
-func (d *delivery) countFailure() error {
+func (d *intake) countFailure() error {
 	if err := d.confirm(); err != nil {
 		return err
 	}
@@ -322,20 +323,20 @@ func (d *delivery) countFailure() error {
 }
 
 // limited is the refusal of what nobody has shown to be the webhook's.
-func (d *delivery) limited(wait time.Duration) error {
+func (d *intake) limited(wait time.Duration) error {
 	d.in.Service.Refused(d.uid)
 	return &refusedError{http.StatusTooManyRequests, "auth_limited", wait}
 }
 
 // rejection is an arrival that is refused.
-func (d *delivery) rejection(outcome penstock.Outcome, reason string) *penstock.Arrival {
+func (d *intake) rejection(outcome penstock.Outcome, reason string) *penstock.Arrival {
 	a := d.arrival()
 	a.Outcome, a.Reason, a.Unverified = outcome, reason, outcome == penstock.OutcomeRejectedAuth
 	return a
 }
 
 // arrival is what any delivery has.
-func (d *delivery) arrival() *penstock.Arrival {
+func (d *intake) arrival() *penstock.Arrival {
 	size := int64(len(d.body.bytes))
 	if !d.read || d.tooLarge {
 		size = max(size, d.r.ContentLength)
@@ -348,22 +349,22 @@ func (d *delivery) arrival() *penstock.Arrival {
 
 // handOver takes the secret that a sender posts to a webhook which waits for it.
 // For everything else such a webhook does not exist.
-func (d *delivery) handOver() (*penstock.Arrival, error) {
+func (d *intake) handOver() (*penstock.Arrival, error) {
 	if err := d.readBody(); err != nil {
 		return nil, err
 	}
-	secret, offered := OfferedSecret(d.inlet.SignatureScheme, d.body.bytes)
+	secret, offered := OfferedSecret(d.plan.Inlet.SignatureScheme, d.body.bytes)
 	if d.tooLarge || !offered {
 		if err := d.confirm(); err != nil {
 			return nil, err
 		}
 		return nil, errNoWebhook
 	}
-	if err := d.in.Service.Offer(d.r.Context(), d.inlet, secret); err != nil {
+	if err := d.in.Service.Offer(d.r.Context(), d.plan, secret); err != nil {
 		return nil, err
 	}
 	var err error
-	if d.inlet, err = d.in.Service.Inlet(d.r.Context(), d.uid, d.hasToken, true); err != nil {
+	if d.plan, err = d.in.Service.Plan(d.r.Context(), d.uid, d.hasToken, true); err != nil {
 		return nil, err
 	}
 	a := d.arrival() // without the secret that was in the body

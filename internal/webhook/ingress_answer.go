@@ -74,7 +74,7 @@ func (e *refusedError) Error() string { return "the delivery is refused: " + e.l
 var errNoWebhook error = &refusedError{status: http.StatusNotFound, label: "not_found"}
 
 // answer says what became of what was recorded.
-func (d *delivery) answer(r penstock.Receipt) {
+func (d *intake) answer(r penstock.Receipt) {
 	d.deliveryID, d.label = r.DeliveryID, string(r.Outcome)
 	switch r.Outcome {
 	case penstock.OutcomeAccepted, penstock.OutcomeDuplicate:
@@ -92,7 +92,7 @@ func (d *delivery) answer(r penstock.Receipt) {
 
 // refuse answers a refusal. wait is said in whole seconds, rounded up; 0: it is
 // not said.
-func (d *delivery) refuse(status int, label string, wait time.Duration) {
+func (d *intake) refuse(status int, label string, wait time.Duration) {
 	d.label = label
 	h := d.w.Header()
 	if wait > 0 {
@@ -106,7 +106,7 @@ func (d *delivery) refuse(status int, label string, wait time.Duration) {
 
 // badBody answers 400 with what is wrong with the body, which repeats nothing of
 // it.
-func (d *delivery) badBody(detail string) {
+func (d *intake) badBody(detail string) {
 	body := d.in.answers.bodies[http.StatusBadRequest]
 	if d.reason == "content_encoding" {
 		detail = "the body must not be encoded: Content-Encoding must be identity"
@@ -119,7 +119,7 @@ func (d *delivery) badBody(detail string) {
 
 // fail answers a delivery that is refused, or what stands in the way on our side, which
 // the log has in full.
-func (d *delivery) fail(err error) {
+func (d *intake) fail(err error) {
 	if refused, ok := errors.AsType[*refusedError](err); ok {
 		d.refuse(refused.status, refused.label, refused.wait)
 		return
@@ -143,7 +143,7 @@ func (d *delivery) fail(err error) {
 
 // accept answers what is recorded: with the id of its entry, or as its sender
 // wants a check of the URL to be answered.
-func (d *delivery) accept(id string) {
+func (d *intake) accept(id string) {
 	if hand := d.handshake; hand != nil {
 		var kind []string
 		if hand.ContentType != "" {
@@ -159,7 +159,7 @@ func (d *delivery) accept(id string) {
 	d.write(http.StatusAccepted, jsonType, body)
 }
 
-func (d *delivery) write(status int, kind []string, body []byte) {
+func (d *intake) write(status int, kind []string, body []byte) {
 	d.status = status
 	h := d.w.Header()
 	if kind != nil {

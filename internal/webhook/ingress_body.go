@@ -76,7 +76,7 @@ func (b *body) settled() (cut bool) {
 
 // readBody takes the body, up to the limit. It is refused where it does not come in
 // time, or where there is no room for it.
-func (d *delivery) readBody() error {
+func (d *intake) readBody() error {
 	if d.read {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (d *delivery) readBody() error {
 }
 
 // bodyUntil has reads of the connection fail from then on.
-func (d *delivery) bodyUntil(at time.Time) {
+func (d *intake) bodyUntil(at time.Time) {
 	_ = http.NewResponseController(d.w).SetReadDeadline(at) // a recorder in a test has none
 }
 
@@ -112,7 +112,7 @@ func (d *delivery) bodyUntil(at time.Time) {
 const statusGone = 499
 
 // readAll reads to the end of the body, or one byte beyond the limit.
-func (d *delivery) readAll() error {
+func (d *intake) readAll() error {
 	b := d.in.bodies
 	if err := b.small.take(d, &d.body.small, 1); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (d *delivery) readAll() error {
 }
 
 // readLarge goes on with a body that is larger than a small buffer.
-func (d *delivery) readLarge() error {
+func (d *intake) readLarge() error {
 	b := d.in.bodies
 	size := b.limit + 1
 	if d.r.ContentLength >= 0 {
@@ -168,7 +168,7 @@ const maxReadOn = 8 << 20
 // readOn takes what more the sender sends of a body that is too large, as long as a
 // body may take: many send all of it before they look at the answer, and would find
 // the connection reset in its place.
-func (d *delivery) readOn() {
+func (d *intake) readOn() {
 	if d.r.ProtoMajor != 1 { // HTTP/2 tells the sender to stop
 		return
 	}
@@ -178,6 +178,6 @@ func (d *delivery) readOn() {
 }
 
 // complete reports whether nothing of the body is left on the connection.
-func (d *delivery) complete() bool {
+func (d *intake) complete() bool {
 	return d.r.ContentLength == 0 || d.r.Body == http.NoBody || d.read && !d.tooLarge
 }

@@ -51,8 +51,8 @@ func loggedHeaders() map[string]string {
 }
 
 // headers are those that the log keeps, by their names in lower case, as JSON.
-func (d *delivery) headers() string {
-	own := http.CanonicalHeaderKey(d.inlet.DeliveryIDHeader)
+func (d *intake) headers() string {
+	own := http.CanonicalHeaderKey(d.plan.Inlet.DeliveryIDHeader)
 	var scratch [512]byte
 	out, n := append(scratch[:0], '{'), 0
 	for name, values := range d.r.Header {

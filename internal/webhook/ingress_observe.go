@@ -37,7 +37,7 @@ func newIngressMetrics(to prometheus.Registerer) *ingressMetrics {
 
 // route is the path as logs and traces show it, whether it was sent like that or
 // not.
-func (d *delivery) route() string {
+func (d *intake) route() string {
 	switch {
 	case d.uid == "":
 		return Prefix + "{uid}"
@@ -50,7 +50,7 @@ func (d *delivery) route() string {
 
 // observe counts and logs a delivery that was answered. What is accepted is in
 // the delivery log, and here for who debugs; so is what comes too often.
-func (in *Ingress) observe(d *delivery) {
+func (in *Ingress) observe(d *intake) {
 	took := time.Since(d.received)
 	in.metrics.deliveries.WithLabelValues(d.label, d.reason).Inc()
 	in.metrics.duration.Observe(took.Seconds())
@@ -81,7 +81,7 @@ func (in *Ingress) observe(d *delivery) {
 
 // span begins the delivery's span where there is a tracer. It is not otelhttp's,
 // which records the path.
-func (in *Ingress) span(d *delivery) (end func()) {
+func (in *Ingress) span(d *intake) (end func()) {
 	if in.tracer == nil {
 		return func() {}
 	}

@@ -23,7 +23,7 @@ type room struct {
 // place is what one body holds of a room. The zero place holds nothing.
 type place struct {
 	n             int64
-	d             *delivery // while it is on its way
+	d             *intake // while it is on its way
 	since         time.Time
 	cut           bool
 	before, after *place
@@ -40,7 +40,7 @@ func newRoom(n int64) *room { return &room{free: semaphore.NewWeighted(n)} }
 
 // take waits for room, half of the time that a body has. The body is on its way
 // from then on.
-func (r *room) take(d *delivery, p *place, n int64) error {
+func (r *room) take(d *intake, p *place, n int64) error {
 	if !r.free.TryAcquire(n) && !r.wait(d, n) {
 		return errNoRoom
 	}
@@ -56,7 +56,7 @@ func (r *room) take(d *delivery, p *place, n int64) error {
 	return nil
 }
 
-func (r *room) wait(d *delivery, n int64) bool {
+func (r *room) wait(d *intake, n int64) bool {
 	ctx, cancel := context.WithTimeout(d.r.Context(), d.in.BodyTime/2)
 	defer cancel()
 	taken := make(chan error, 1)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/delivery"
 	"github.com/penstock-dev/penstock/internal/webhook"
 )
 
@@ -352,23 +353,23 @@ func TestAReplayIsEvaluatedAnew(t *testing.T) {
 type away struct {
 	webhook.Service
 
-	inlet, deliver bool
+	plan, deliver bool
 }
 
 var errAway = &penstock.Error{Code: penstock.CodeUnavailable, Detail: "secret detail", RetryAfter: 5 * time.Second}
 
-func (a *away) Inlet(ctx context.Context, uid string, token, fresh bool) (*penstock.Inlet, error) {
-	if a.inlet && fresh {
+func (a *away) Plan(ctx context.Context, uid string, token, fresh bool) (*delivery.Plan, error) {
+	if a.plan && fresh {
 		return nil, errAway
 	}
-	return a.Service.Inlet(ctx, uid, token, fresh)
+	return a.Service.Plan(ctx, uid, token, fresh)
 }
 
-func (a *away) Deliver(ctx context.Context, in *penstock.Inlet, arrival *penstock.Arrival) (penstock.Receipt, error) {
+func (a *away) Deliver(ctx context.Context, p *delivery.Plan, arrival *penstock.Arrival) (penstock.Receipt, error) {
 	if a.deliver {
 		return penstock.Receipt{}, errAway
 	}
-	return a.Service.Deliver(ctx, in, arrival)
+	return a.Service.Deliver(ctx, p, arrival)
 }
 
 func TestWithoutTheDatabaseNothingIsAccepted(t *testing.T) {
@@ -382,7 +383,7 @@ func TestWithoutTheDatabaseNothingIsAccepted(t *testing.T) {
 		defer server.Close()
 		s.addr = strings.TrimPrefix(server.URL, "http://")
 		s.post(path(w), bearer(w), []byte("1")).want(t, "before", http.StatusAccepted)
-		service.deliver, service.inlet = true, true
+		service.deliver, service.plan = true, true
 		for name, h := range map[string]map[string]string{"valid": bearer(w), "forged": {"Authorization": "Bearer x"}} {
 			got := s.post(path(w), h, []byte("2"))
 			got.want(t, name, http.StatusServiceUnavailable)
@@ -390,7 +391,7 @@ func TestWithoutTheDatabaseNothingIsAccepted(t *testing.T) {
 				t.Errorf("%s: Retry-After %q, %s", name, got.header.Get("Retry-After"), got.body)
 			}
 		}
-		service.deliver, service.inlet = false, false
+		service.deliver, service.plan = false, false
 		if got := s.entries(w); len(got) != 1 {
 			t.Errorf("%d entries, want 1", len(got))
 		}

@@ -16,9 +16,9 @@ var identityHeaders = []string{"X-Penstock-Delivery-Id", "X-Service-Delivery-Id"
 // verify finds out whether the delivery is its sender's own, and takes its body. Tokens
 // are compared before it is read. What is not the sender's own is an unverified
 // rejection.
-func (d *delivery) verify() (*penstock.Arrival, error) {
-	secrets, at := d.inlet.Valid(penstock.TimeOf(d.received))
-	if d.inlet.AuthMode == penstock.AuthSignature {
+func (d *intake) verify() (*penstock.Arrival, error) {
+	secrets, at := d.plan.Inlet.Valid(penstock.TimeOf(d.received))
+	if d.plan.Inlet.AuthMode == penstock.AuthSignature {
 		return d.verifySignature(secrets, at)
 	}
 	match, failure := d.matchToken(secrets)
@@ -37,9 +37,9 @@ func (d *delivery) verify() (*penstock.Arrival, error) {
 }
 
 // matchToken says which of the secrets is the delivery's token.
-func (d *delivery) matchToken(secrets []string) (int, *Failure) {
+func (d *intake) matchToken(secrets []string) (int, *Failure) {
 	given, failure := d.token, (*Failure)(nil)
-	if d.inlet.AuthMode != penstock.AuthURLToken {
+	if d.plan.Inlet.AuthMode != penstock.AuthURLToken {
 		given, failure = bearer(d.r.Header)
 	}
 	if failure != nil {
@@ -58,7 +58,7 @@ func (d *delivery) matchToken(secrets []string) (int, *Failure) {
 }
 
 // unproven is the rejection of what its sender has not shown to be its own.
-func (d *delivery) unproven(failure *Failure) *penstock.Arrival {
+func (d *intake) unproven(failure *Failure) *penstock.Arrival {
 	return d.rejection(penstock.OutcomeRejectedAuth, string(failure.Reason))
 }
 
@@ -75,8 +75,8 @@ func bearer(h http.Header) (string, *Failure) {
 	return token, nil
 }
 
-func (d *delivery) verifySignature(secrets []string, at []int) (*penstock.Arrival, error) {
-	verifier, err := d.in.verifiers.of(d.inlet)
+func (d *intake) verifySignature(secrets []string, at []int) (*penstock.Arrival, error) {
+	verifier, err := d.in.verifiers.of(&d.plan.Inlet)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (d *delivery) verifySignature(secrets []string, at []int) (*penstock.Arriva
 		return a, nil
 	}
 	d.identify(a, proof.ID)
-	if signed := a.IdentitySource == penstock.IdentityProvider && proof.IDSigned; d.inlet.ReplayGuard && !signed {
+	if signed := a.IdentitySource == penstock.IdentityProvider && proof.IDSigned; d.plan.Inlet.ReplayGuard && !signed {
 		a.Guard, a.SignedSum = true, proof.SignedSum
 	}
 	if proof.Handshake != nil {
@@ -113,7 +113,7 @@ func (d *delivery) verifySignature(secrets []string, at []int) (*penstock.Arriva
 }
 
 // publicURL is where the sender was told to send, which some sign.
-func (d *delivery) publicURL() string {
+func (d *intake) publicURL() string {
 	url := d.in.PublicURL + d.r.URL.EscapedPath()
 	if d.r.URL.RawQuery != "" {
 		url += "?" + d.r.URL.RawQuery
@@ -122,7 +122,7 @@ func (d *delivery) publicURL() string {
 }
 
 // admissible is the arrival of a sender that has shown its secret.
-func (d *delivery) admissible() *penstock.Arrival {
+func (d *intake) admissible() *penstock.Arrival {
 	encodings := d.r.Header["Content-Encoding"]
 	switch {
 	case d.tooLarge:
@@ -134,8 +134,8 @@ func (d *delivery) admissible() *penstock.Arrival {
 }
 
 // identify finds what tells the delivery from others, the strongest first.
-func (d *delivery) identify(a *penstock.Arrival, provider string) {
-	if name := d.inlet.DeliveryIDHeader; name != "" {
+func (d *intake) identify(a *penstock.Arrival, provider string) {
+	if name := d.plan.Inlet.DeliveryIDHeader; name != "" {
 		a.Identity, a.IdentitySource = headerID(d.r.Header, http.CanonicalHeaderKey(name)), penstock.IdentityHeader
 	}
 	if a.Identity == "" {

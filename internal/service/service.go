@@ -100,47 +100,48 @@ func New(o Options) *Service {
 	o.QueueTimeout = cmp.Or(o.QueueTimeout, 24*time.Hour)
 	o.PublicURL = strings.TrimSuffix(o.PublicURL, "/")
 	s := &Service{store: o.Store, log: o.Log, options: o}
-	entry := access.New(access.Options{
+	accessParts := access.New(access.Options{
 		Store: o.Store, Keyset: o.Keyset, Sessions: o.Sessions, MaxSecrets: o.MaxSecrets, SecretChanged: s.secretChanged,
 	})
-	s.Answers, s.Keys, s.Sessions, s.Secrets = entry.Answers, entry.Keys, entry.Sessions, entry.Secrets
-	stock := catalog.New(catalog.Options{
+	s.Answers, s.Keys = accessParts.Answers, accessParts.Keys
+	s.Sessions, s.Secrets = accessParts.Sessions, accessParts.Secrets
+	catalogParts := catalog.New(catalog.Options{
 		Store: o.Store, Log: o.Log, Answers: s.Answers, Models: o.Models, Defaults: o.Defaults, KeyHolders: o.KeyHolders,
 		Aliases: o.ModelAliases, MaxListBytes: o.MaxListBytes, SkillCache: o.Repositories,
 	})
-	s.Catalog, s.Skills = stock.Catalog, stock.Skills
-	runs := run.New(run.Options{
-		Store: o.Store, Blobs: o.Blobs, Keyset: o.Keyset, Log: o.Log, PublicURL: o.PublicURL, Access: entry, Catalog: stock,
-		Harnesses: known(o.Harnesses), Defaults: o.Defaults,
+	s.Catalog, s.Skills = catalogParts.Catalog, catalogParts.Skills
+	runParts := run.New(run.Options{
+		Store: o.Store, Blobs: o.Blobs, Keyset: o.Keyset, Log: o.Log, PublicURL: o.PublicURL,
+		Access: accessParts, Catalog: catalogParts, Harnesses: known(o.Harnesses), Defaults: o.Defaults,
 		MaxArtifactBytes: o.MaxRunArtifactBytes, KeepRunsFor: o.KeepRunsFor,
 	})
-	s.Runs, s.Streams, s.Files, s.Upkeep = runs.Runs, runs.Streams, runs.Files, runs.Upkeep
+	s.Runs, s.Streams, s.Files, s.Upkeep = runParts.Runs, runParts.Streams, runParts.Files, runParts.Upkeep
 	s.Executions = execute.New(execute.Options{
 		Store: o.Store, Blobs: o.Blobs, Keyset: o.Keyset, Log: o.Log, Metrics: o.Metrics, QueueTimeout: o.QueueTimeout,
-		Secrets: s.Secrets, Skills: s.Skills, Runs: runs,
+		Secrets: s.Secrets, Skills: s.Skills, Runs: runParts,
 	})
-	s.addTriggers(o, entry)
+	s.addTriggers(o, accessParts)
 	return s
 }
 
 // addTriggers makes the parts that start runs by themselves.
-func (s *Service) addTriggers(o Options, entry access.Parts) {
-	starting := automation.New(automation.Options{
+func (s *Service) addTriggers(o Options, accessParts access.Parts) {
+	automationParts := automation.New(automation.Options{
 		Store: o.Store, Log: o.Log, Answers: s.Answers, Catalog: s.Catalog, Runs: s.Runs, Harnesses: known(o.Harnesses),
 	})
-	s.Automations, s.Schedules = starting.Automations, starting.Schedules
-	deliveries := delivery.New(delivery.Options{
-		Store: o.Store, Keyset: o.Keyset, Log: o.Log, PublicURL: o.PublicURL, Limits: o.Webhooks, Access: entry,
+	s.Automations, s.Schedules = automationParts.Automations, automationParts.Schedules
+	deliveryParts := delivery.New(delivery.Options{
+		Store: o.Store, Keyset: o.Keyset, Log: o.Log, PublicURL: o.PublicURL, Limits: o.Webhooks, Access: accessParts,
 		Automations: s.Automations, Pushed: s.pushed(),
 	})
-	s.Webhooks, s.Ingress, s.Deliveries = deliveries.Webhooks, deliveries.Ingress, deliveries.Deliveries
-	factories := factory.New(factory.Options{
+	s.Webhooks, s.Ingress, s.Deliveries = deliveryParts.Webhooks, deliveryParts.Ingress, deliveryParts.Deliveries
+	factoryParts := factory.New(factory.Options{
 		Store: o.Store, Log: o.Log, PublicURL: o.PublicURL, Limits: o.Webhooks,
 		Harnesses: known(o.Harnesses), Executable: executable(o.Harnesses),
-		Access: entry, Catalog: s.Catalog, Runs: s.Runs, Automations: s.Automations, Webhooks: s.Webhooks,
+		Access: accessParts, Catalog: s.Catalog, Runs: s.Runs, Automations: s.Automations, Webhooks: s.Webhooks,
 		Cache: o.Definitions, GitPoll: o.GitPoll,
 	})
-	s.Factories, s.Repositories, s.Resources = factories.Factories, factories.Repositories, factories.Resources
+	s.Factories, s.Repositories, s.Resources = factoryParts.Factories, factoryParts.Repositories, factoryParts.Resources
 }
 
 // secretChanged gives the next value of a managed secret to the webhooks that follow it.

@@ -16,10 +16,7 @@ import { FactoryFilter } from '../webhooks/FactoryFilter.tsx';
 import { FactoryFirst } from '../webhooks/FactoryFirst.tsx';
 import { type Of, useEach } from '../webhooks/useEach.ts';
 import { EnableAutomation } from './EnableAutomation.tsx';
-import { summaryOf, webhooksOf } from './triggers.ts';
-
-/** What a UID looks like; a name can, too, which costs a request. */
-const uid = /^[1-9A-Za-z]{22}$/;
+import { looksLikeUID, summaryOf, webhooksOf } from './triggers.ts';
 
 /** Every automation that there is, of all factories or of one. */
 export function AutomationsPage() {
@@ -28,7 +25,7 @@ export function AutomationsPage() {
   const { data: session } = useQuery(sessionQuery);
   const manages = may(session?.scopes, 'factories:manage');
   const { factories, rows, left, error } = useEach(factory, (one) => one.automations_count, automationsQuery);
-  const byUID = rows?.some(({ triggers }) => triggers.some((trigger) => webhooksOf(trigger).some((id) => uid.test(id)))) ?? false;
+  const byUID = rows?.some(({ triggers }) => triggers.some((trigger) => webhooksOf(trigger).some(looksLikeUID))) ?? false;
   const webhooks = useEach(factory, (one) => one.webhooks_count, webhooksQuery, { live: false, enabled: manages && byUID });
   const names = new Map(webhooks.rows?.map((webhook) => [webhook.uid, webhook.name]));
   const columns: Column<Of<Automation>>[] = [

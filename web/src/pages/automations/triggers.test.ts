@@ -1,6 +1,6 @@
 import type { Trigger, Webhook } from '@penstock/sdk';
 import { expect, test } from 'vitest';
-import { draftOf, providersOf, readFilter, silenceOf, summaryOf, triggerOf } from './triggers.ts';
+import { draftOf, looksLikeUID, providersOf, readFilter, silenceOf, summaryOf, triggerOf } from './triggers.ts';
 
 const triggers: Trigger[] = [
   { provider: 'webhook', event: 'received', filter: { webhook_ids: ['ci'], payload: { status: ['failed'], n: { exists: true } } } },
@@ -78,4 +78,9 @@ test('names the webhook that a trigger selects by its UID', () => {
   const [first] = triggers;
   const names = new Map([['ci', 'Continuous integration']]);
   expect(first && summaryOf(first, names)).toBe('webhook Continuous integration, filtered');
+});
+
+test('takes every digit and letter for part of a UID', () => {
+  expect(['0123456789ABCDEFGHIJKL', 'MNOPQRSTUVWXYZabcdefgh', 'ijklmnopqrstuvwxyz0000'].every(looksLikeUID)).toBe(true);
+  expect(['ci', 'a-name-of-22-characters', ''].some(looksLikeUID)).toBe(false);
 });

@@ -137,6 +137,9 @@ export function readFilter(text: string): Record<string, unknown> | undefined {
   }
 }
 
+/** Whether a webhook may be meant by its UID; a name can look like one, which costs a request. */
+export const looksLikeUID = (id: string): boolean => /^[0-9A-Za-z]{22}$/.test(id);
+
 /** The webhooks that a trigger selects, each by its UID or its name. */
 export function webhooksOf({ provider, filter }: Trigger): string[] {
   return provider === 'webhook' ? selectionOf(filter?.webhook_ids).names : [];

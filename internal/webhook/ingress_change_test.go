@@ -67,7 +67,7 @@ func TestDatabaseIsAwayForTheFirstMatch(t *testing.T) {
 	s.factory = f.UID
 	w := s.hook(penstock.AuthToken, nil)
 	s.automation(w, `{"type": ["order"]}`, nil)
-	through, mend := testkit.Severed(t, database, "SELECT data, revision FROM factories")
+	through, mend := testkit.Severed(t, database, "SELECT data, revision")
 	cut := open(t, through, s.dir, noRate)
 	matching := []byte(`{"type": "order"}`)
 

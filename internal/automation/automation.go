@@ -71,46 +71,23 @@ type Change struct {
 // given reports whether the request says something about the field that a
 // pointer leads to, or into.
 func (c Change) given(pointer string) bool {
-	field, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-	said := map[string]bool{
-		"name": c.Name != nil, "enabled": c.Enabled != nil, "agent": c.Agent != nil, "prompt": c.Prompt != nil,
-		"triggers": c.Triggers != nil,
-		"model":    c.Model != nil, "harness": c.Harness != nil, "runner": c.RunnerID != nil,
-		"environment_id": c.EnvironmentID != nil,
-		"secrets":        c.Secrets != nil, "mcp_servers": c.MCPServers != nil, "worker_host": c.WorkerHost != nil,
-		"credential_strategy": c.CredentialStrategy != nil,
+	name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	if c.All || name == "" || slices.Contains(c.Cleared, name) {
+		return true
 	}
-	return c.All || field == "" || said[field] || slices.Contains(c.Cleared, field)
+	i := slices.IndexFunc(settable, func(f settableField) bool { return f.name == name })
+	return i >= 0 && settable[i].given(&c.AutomationRequest)
 }
 
 // Apply makes the row what the request says, and reports all that is wrong with
 // what is given. What is not was accepted before.
 func (c Change) Apply(s *Automations, row *store.AutomationRow) error {
-	o := &row.Overrides
-	field.Clear(c.Cleared, map[string]func(){
-		"name": func() { row.Name = "" }, "agent": func() { row.Agent = "" }, "prompt": func() { row.Prompt = "" },
-		"triggers": func() { row.Triggers = nil },
-		"model":    func() { o.Model = "" }, "harness": func() { o.Harness = nil }, "runner": func() { o.RunnerID = "" },
-		"environment_id": func() { o.EnvironmentID = "" }, "secrets": func() { o.Secrets = nil },
-		"mcp_servers": func() { o.MCPServers = nil },
-		"worker_host": func() { o.WorkerHost = "" }, "credential_strategy": func() { o.CredentialStrategy = "" },
-	})
-	field.Set(&row.Enabled, c.Enabled)
-	field.Set(&row.Agent, c.Agent)
-	field.Set(&row.Prompt, c.Prompt)
-	if c.Triggers != nil {
-		row.Triggers = givenTriggers(*c.Triggers)
+	for _, f := range settable {
+		if slices.Contains(c.Cleared, f.name) {
+			f.clear(row)
+		}
+		f.set(&c.AutomationRequest, row)
 	}
-	field.Set(&o.Model, c.Model)
-	if c.Harness != nil {
-		o.Harness = c.Harness
-	}
-	field.Set(&o.RunnerID, c.RunnerID)
-	field.Set(&o.EnvironmentID, c.EnvironmentID)
-	field.Set(&o.Secrets, c.Secrets)
-	field.Set(&o.MCPServers, c.MCPServers)
-	field.Set(&o.WorkerHost, c.WorkerHost)
-	field.Set(&o.CredentialStrategy, c.CredentialStrategy)
 	errs := c.Check(s, row)
 	errs = slices.DeleteFunc(errs, func(e penstock.FieldError) bool { return !c.given(e.Pointer) })
 	if len(errs) > 0 {
@@ -139,7 +116,6 @@ func (c Change) Check(s *Automations, row *store.AutomationRow) []penstock.Field
 	bad := func(pointer, format string, args ...any) {
 		errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 	}
-	field.Set(&row.Name, c.Name)
 	name, ok := penstock.ResourceName(row.Name)
 	switch {
 	case name == "":

@@ -20,8 +20,10 @@ type Artifact struct {
 }
 
 const (
-	artifactColumns = "SELECT a.uid, a.run_id, a.team, a.type, a.created_at, a.data, a.content, a.blob FROM artifacts a "
-	listedArtifact  = "SELECT a.uid, a.run_id, a.team, a.type, a.created_at, a.data, '', a.blob FROM artifacts a "
+	artifactColumns = `SELECT a.uid, a.run_id, a.team, a.type, a.created_at, a.data, a.content, a.blob
+		FROM artifacts a `
+	listedArtifact = `SELECT a.uid, a.run_id, a.team, a.type, a.created_at, a.data, '', a.blob
+		FROM artifacts a `
 )
 
 func scanArtifact(scan func(...any) error) (Artifact, error) {
@@ -36,7 +38,8 @@ func scanArtifact(scan func(...any) error) (Artifact, error) {
 // AddArtifact stores an artifact and makes it findable by its URL; false: one
 // with this uid is there already.
 func (tx *Tx) AddArtifact(ctx context.Context, a Artifact) (bool, error) {
-	n, err := tx.exec(ctx, `INSERT INTO artifacts (uid, run_id, team, type, created_at, data, url, content, blob) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+	n, err := tx.exec(ctx, `INSERT INTO artifacts (uid, run_id, team, type, created_at, data, url, content, blob)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		ON CONFLICT (uid) DO NOTHING`, a.UID, a.RunID, a.Team, string(a.Type), int64(a.CreatedAt), marshal(a.Data),
 		a.Data.URL, a.Content, a.Blob)
 	if err != nil {
@@ -71,7 +74,9 @@ func (s *Store) artifactTotals(ctx context.Context, q querier, runID, except str
 
 // Touch says that something of a run changed that lists show.
 func (tx *Tx) Touch(ctx context.Context, runID string) error {
-	_, err := tx.exec(ctx, "UPDATE runs SET updated_at = $1 WHERE id = $2", int64(penstock.Now()), runID)
+	_, err := tx.exec(ctx, `UPDATE runs
+		SET updated_at = $1
+		WHERE id = $2`, int64(penstock.Now()), runID)
 	return err
 }
 
@@ -180,7 +185,9 @@ func (s *Store) LiveSession(ctx context.Context, conversationID string) (string,
 // EndedSession is the conversation of a session whose sandbox is gone, ""
 // where it is not, or there is no such session.
 func (s *Store) EndedSession(ctx context.Context, sessionID string) (string, error) {
-	ids, err := s.strings(ctx, "SELECT conversation_id FROM executions WHERE session_id = $1 AND ended_at <> 0", sessionID)
+	ids, err := s.strings(ctx, `SELECT conversation_id
+		FROM executions
+		WHERE session_id = $1 AND ended_at <> 0`, sessionID)
 	if err != nil || len(ids) == 0 {
 		return "", err
 	}

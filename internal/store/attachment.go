@@ -39,7 +39,10 @@ func attachmentFields(a *Attachment) []any {
 // Attachments lists the files that were sent along with a run and its follow-ups.
 func (s *Store) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
 	rows, err := s.query(
-		ctx, "SELECT "+attachmentColumns+" FROM attachments WHERE run_id = $1 AND expires_at = 0 ORDER BY n", runID,
+		ctx, "SELECT "+attachmentColumns+`
+			FROM attachments
+			WHERE run_id = $1 AND expires_at = 0
+			ORDER BY n`, runID,
 	)
 	return collect(s, rows, err, "attachments", attachmentFields)
 }
@@ -47,7 +50,10 @@ func (s *Store) Attachments(ctx context.Context, runID string) ([]Attachment, er
 // Attachments lists the files of a run, with those that were only prepared. They
 // stay as they are while the run is locked, but for those that expire.
 func (tx *Tx) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
-	rows, err := tx.query(ctx, "SELECT "+attachmentColumns+" FROM attachments WHERE run_id = $1 ORDER BY n", runID)
+	rows, err := tx.query(ctx, "SELECT "+attachmentColumns+`
+		FROM attachments
+		WHERE run_id = $1
+		ORDER BY n`, runID)
 	return collect(tx.s, rows, err, "attachments", attachmentFields)
 }
 
@@ -55,7 +61,9 @@ func (tx *Tx) Attachments(ctx context.Context, runID string) ([]Attachment, erro
 func (tx *Tx) AddAttachments(ctx context.Context, runID string, list []Attachment) error {
 	for _, a := range list {
 		_, err := tx.exec(ctx, `INSERT INTO attachments (id, run_id, n, path, filename, mime_type, size, blob, expires_at)
-			SELECT $1, $2, COALESCE(max(n), -1) + 1, $3, $4, $5, $6, $7, $8 FROM attachments WHERE run_id = $2`,
+			SELECT $1, $2, COALESCE(max(n), -1) + 1, $3, $4, $5, $6, $7, $8
+			FROM attachments
+			WHERE run_id = $2`,
 			a.ID, runID, a.Path, a.Filename, a.MimeType, a.Size, a.Blob, int64(a.ExpiresAt))
 		if err != nil {
 			return fmt.Errorf("store an attachment of run %s: %w", runID, err)

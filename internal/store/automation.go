@@ -155,7 +155,8 @@ func (tx *Tx) DeleteAutomation(ctx context.Context, r AutomationRow) error {
 	if _, err := tx.exec(ctx, "DELETE FROM automations WHERE uid = $1", r.UID); err != nil {
 		return fmt.Errorf("delete automation %s: %w", r.UID, err)
 	}
-	if _, err := tx.exec(ctx, "DELETE FROM automation_clocks WHERE automation_uid = $1", r.UID); err != nil {
+	if _, err := tx.exec(ctx, `DELETE FROM automation_clocks
+		WHERE automation_uid = $1`, r.UID); err != nil {
 		return fmt.Errorf("delete the clocks of automation %s: %w", r.UID, err)
 	}
 	r.Triggers, r.Overrides = nil, penstock.Overrides{}

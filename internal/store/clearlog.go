@@ -36,7 +36,8 @@ func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, li
 		var old []string // each is one look into the index
 		for i, o := range penstock.Outcomes() {
 			old = append(
-				old, "(SELECT min(n) FROM "+s.d.log+" WHERE webhook = w.number AND outcome = "+placeholders(i+4, 1)+") < $3",
+				old, "(SELECT min(n) FROM "+s.d.log+`
+					WHERE webhook = w.number AND outcome = `+placeholders(i+4, 1)+") < $3",
 			)
 			args = append(args, outcomeNumber(o))
 		}
@@ -44,7 +45,8 @@ func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, li
 	}
 	rows, err := s.query(
 		ctx,
-		"SELECT w.uid, CASE WHEN w.deleted_at > 0 THEN 1 ELSE 0 END FROM webhooks w WHERE "+where+" ORDER BY w.uid LIMIT $2",
+		`SELECT w.uid, CASE WHEN w.deleted_at > 0 THEN 1 ELSE 0 END
+			FROM webhooks w WHERE `+where+" ORDER BY w.uid LIMIT $2",
 		args...,
 	)
 	return collect(s, rows, err, "logs", func(l *Log) []any { return []any{&l.WebhookUID, &l.Deleted} })
@@ -54,7 +56,11 @@ func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, li
 // What has a place before it may have come a moment later: those of one commit are
 // in the order of their webhooks.
 func (s *Store) firstSince(ctx context.Context, t penstock.Time) (n int64, err error) {
-	err = s.row(ctx, "SELECT n FROM deliveries WHERE id >= $1 ORDER BY id LIMIT 1", FirstID(t)).Scan(&n)
+	err = s.row(ctx, `SELECT n
+		FROM deliveries
+		WHERE id >= $1
+		ORDER BY id
+		LIMIT 1`, FirstID(t)).Scan(&n)
 	if errors.Is(err, sql.ErrNoRows) {
 		return math.MaxInt64, nil
 	}
@@ -88,7 +94,8 @@ func (s *Store) ClearLog(
 	if keep.Newest > 0 {
 		var oldest int64
 		err := s.row(
-			ctx, "SELECT n FROM "+s.d.log+" WHERE webhook = "+numbered+" AND outcome = $2 ORDER BY n DESC LIMIT 1 OFFSET $3",
+			ctx, "SELECT n FROM "+s.d.log+`
+				WHERE webhook = `+numbered+" AND outcome = $2 ORDER BY n DESC LIMIT 1 OFFSET $3",
 			webhookUID, outcomeNumber(o), keep.Newest-1,
 		).Scan(&oldest)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -99,7 +106,8 @@ func (s *Store) ClearLog(
 		}
 		before = min(before, oldest)
 	}
-	rows, err := s.query(ctx, "SELECT d.id, d.received_at, d.identity_source, d.identity, d.sha256 FROM deliveries d JOIN "+s.d.log+" AS page ON "+onPage+
+	rows, err := s.query(ctx, `SELECT d.id, d.received_at, d.identity_source, d.identity, d.sha256
+		FROM deliveries d JOIN `+s.d.log+" AS page ON "+onPage+
 		" WHERE page.webhook = "+numbered+
 		" AND page.outcome = $2 AND page.n < $3 AND d.received_at < $4 ORDER BY page.n LIMIT $5",
 		webhookUID, outcomeNumber(o), before, int64(keep.Since), limit)
@@ -146,7 +154,8 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 // endIdentities ends what was to be known as long as the log entry of d, at once if
 // that is long enough.
 func (tx *Tx) endIdentities(ctx context.Context, webhookUID string, d oldDelivery) error {
-	const its = " WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND delivery_id = $4 AND expires_at = 0"
+	const its = `
+		WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND delivery_id = $4 AND expires_at = 0`
 	for _, k := range []identity{{webhookUID, d.source, d.identity}, {webhookUID, sourceSigned, d.signedIdentity()}} {
 		if k.value == "" {
 			continue
@@ -154,7 +163,8 @@ func (tx *Tx) endIdentities(ctx context.Context, webhookUID string, d oldDeliver
 		var err error
 		if until := d.received.Add(IdentitiesFor); until > penstock.Now() {
 			_, err = tx.exec(
-				ctx, "UPDATE delivery_keys SET expires_at = $5"+its, k.webhook, k.source, k.value, d.id, int64(until),
+				ctx, `UPDATE delivery_keys
+					SET expires_at = $5`+its, k.webhook, k.source, k.value, d.id, int64(until),
 			)
 		} else {
 			_, err = tx.exec(ctx, "DELETE FROM delivery_keys"+its, k.webhook, k.source, k.value, d.id)
@@ -194,11 +204,7 @@ func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 		for _, k := range over {
 			// One that was taken over meanwhile stays.
 			if _, err := tx.exec(ctx, `DELETE FROM delivery_keys
-				WHERE webhook_uid = $1
-					AND source = $2
-					AND value = $3
-					AND expires_at > 0
-					AND expires_at <= $4`, k.webhook, k.source, k.value, now); err != nil {
+				WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND expires_at > 0 AND expires_at <= $4`, k.webhook, k.source, k.value, now); err != nil {
 				return fmt.Errorf("remove an identity: %w", err)
 			}
 		}

@@ -42,7 +42,8 @@ func (tx *Tx) Clocks(ctx context.Context, automationUID string) ([]Clock, error)
 // SetClocks replaces the clocks of an automation, in a transaction that has
 // called [Tx.Changed]: whoever saw one due before cannot advance it any more.
 func (tx *Tx) SetClocks(ctx context.Context, team, automationUID string, clocks []Clock) error {
-	if _, err := tx.exec(ctx, "DELETE FROM automation_clocks WHERE automation_uid = $1", automationUID); err != nil {
+	if _, err := tx.exec(ctx, `DELETE FROM automation_clocks
+		WHERE automation_uid = $1`, automationUID); err != nil {
 		return fmt.Errorf("set the clocks of automation %s: %w", automationUID, err)
 	}
 	for _, c := range clocks {
@@ -66,8 +67,12 @@ type Due struct {
 // DueAutomations lists automations of all teams of which a clock's time has
 // come, at most limit, longest due first.
 func (s *Store) DueAutomations(ctx context.Context, now penstock.Time, limit int) ([]Due, error) {
-	uids, err := s.strings(ctx, `SELECT c.automation_uid FROM automation_clocks c WHERE c.next_at > 0 AND c.next_at <= $1
-		GROUP BY c.automation_uid ORDER BY min(c.next_at), c.automation_uid LIMIT $2`, int64(now), limit)
+	uids, err := s.strings(ctx, `SELECT c.automation_uid
+		FROM automation_clocks c
+		WHERE c.next_at > 0 AND c.next_at <= $1
+		GROUP BY c.automation_uid
+		ORDER BY min(c.next_at), c.automation_uid
+		LIMIT $2`, int64(now), limit)
 	if err != nil || len(uids) == 0 {
 		return nil, err
 	}

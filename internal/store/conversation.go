@@ -17,7 +17,9 @@ func (s *Store) RunsOfConversation(ctx context.Context, v Viewer, id string) ([]
 	return s.strings(ctx, runsOfConversation+" ORDER BY id", id, v.UID, flag(v.All))
 }
 
-const runsOfConversation = "SELECT id FROM runs WHERE conversation_id = $1 AND (personal = 0 OR creator = $2 OR $3 = 1)"
+const runsOfConversation = `SELECT id
+	FROM runs
+	WHERE conversation_id = $1 AND (personal = 0 OR creator = $2 OR $3 = 1)`
 
 // RunOfConversation is the newest run of a conversation of v's team, of those that
 // exist for v.
@@ -55,7 +57,9 @@ func (s *Store) ConversationEvents(ctx context.Context, v Viewer, conversationID
 
 // ConversationOutline is ConversationEvents without the data of the events.
 func (s *Store) ConversationOutline(ctx context.Context, v Viewer, conversationID string) ([]penstock.Event, error) {
-	rows, err := s.query(ctx, "SELECT run_id, seq, execution_id, type, at FROM events WHERE run_id IN ("+runsOfConversation+") AND "+
+	rows, err := s.query(ctx, `SELECT run_id, seq, execution_id, type, at
+		FROM events
+		WHERE run_id IN (`+runsOfConversation+") AND "+
 		inConversation+" ORDER BY run_id, seq", conversationID, v.UID, flag(v.All))
 	events, err := collect(s, rows, err, "events", func(e *penstock.Event) []any {
 		return []any{&e.RunID, &e.Seq, &e.ExecutionID, &e.Type, &e.At}
@@ -112,8 +116,11 @@ func (tx *Tx) Talking(ctx context.Context, conversationID string) (runID string,
 			return "", fmt.Errorf("lock conversation %s: %w", conversationID, err)
 		}
 	}
-	err = tx.row(ctx, `SELECT id FROM runs WHERE conversation_id = $1
-		AND state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') ORDER BY id LIMIT 1`, conversationID).Scan(&runID)
+	err = tx.row(ctx, `SELECT id
+		FROM runs
+		WHERE conversation_id = $1 AND state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
+		ORDER BY id
+		LIMIT 1`, conversationID).Scan(&runID)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("read conversation %s: %w", conversationID, err)
 	}

@@ -184,7 +184,8 @@ func (tx *Tx) takeTallies(
 	}
 	rows, err := tx.query(
 		ctx,
-		"DELETE FROM webhook_tallies WHERE n IN (SELECT n FROM webhook_tallies ORDER BY n LIMIT $1"+tx.s.d.skipLocked+
+		`DELETE FROM webhook_tallies
+			WHERE n IN (SELECT n FROM webhook_tallies ORDER BY n LIMIT $1`+tx.s.d.skipLocked+
 			") RETURNING n, counts",
 		limit,
 	)
@@ -216,7 +217,9 @@ func (tx *Tx) dropDeleted(ctx context.Context, counts map[Count]tally) error {
 	}
 	for args := range chunks(slices.Collect(maps.Keys(uids)), func(uid string) []any { return []any{uid} }) {
 		rows, err := tx.query(
-			ctx, "SELECT uid FROM webhooks WHERE deleted_at = 0 AND uid IN ("+placeholders(1, len(args))+")", args...,
+			ctx, `SELECT uid
+				FROM webhooks
+				WHERE deleted_at = 0 AND uid IN (`+placeholders(1, len(args))+")", args...,
 		)
 		there, err := collect(tx.s, rows, err, "webhooks", func(uid *string) []any { return []any{uid} })
 		if err != nil {

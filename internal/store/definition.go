@@ -44,8 +44,10 @@ func (tx *Tx) DefinitionFiles(ctx context.Context, factoryUID string) (map[strin
 // EndedFiles reads the paths at which a factory had a file once that it has no
 // more.
 func (tx *Tx) EndedFiles(ctx context.Context, factoryUID string) (map[string][]byte, error) {
-	rows, err := tx.query(ctx, `SELECT DISTINCT path FROM definition_files WHERE factory_uid = $1
-		AND path NOT IN (SELECT path FROM definition_files WHERE factory_uid = $1 AND ended = 0)`, factoryUID)
+	rows, err := tx.query(ctx, `SELECT DISTINCT path
+		FROM definition_files
+		WHERE factory_uid = $1
+			AND path NOT IN (SELECT path FROM definition_files WHERE factory_uid = $1 AND ended = 0)`, factoryUID)
 	paths, err := collect(tx.s, rows, err, "former files of a factory", func(path *string) []any { return []any{path} })
 	files := make(map[string][]byte, len(paths))
 	for _, path := range paths {
@@ -95,8 +97,10 @@ func (s *Store) definitionFiles(
 // 0, is the number of one that is newer than all of them.
 func (s *Store) Revisions(ctx context.Context, factoryUID string, before int64, limit int) ([]Revision, error) {
 	rows, err := s.query(ctx, `SELECT d.revision, d.summary, d.created_at, a.uid, a.type, a.display_name, a.email, a.photo_url
-		FROM definitions d LEFT JOIN principals a ON a.uid = d.author
-		WHERE d.factory_uid = $1 AND ($2 = 0 OR d.revision < $2) ORDER BY d.revision DESC LIMIT `+
+		FROM definitions d
+		LEFT JOIN principals a ON a.uid = d.author
+		WHERE d.factory_uid = $1 AND ($2 = 0 OR d.revision < $2)
+		ORDER BY d.revision DESC LIMIT `+
 		fmt.Sprint(limit), factoryUID,
 		before)
 	var authors []*actorColumns

@@ -190,7 +190,9 @@ func (tx *Tx) judgedByNow(ctx context.Context, members []*deliver) error {
 	for _, m := range members {
 		version, known := versions[m.Team]
 		if !known {
-			if err := tx.row(ctx, "SELECT version FROM teams WHERE uid = $1", m.Team).Scan(&version); err != nil {
+			if err := tx.row(ctx, `SELECT version
+				FROM teams
+				WHERE uid = $1`, m.Team).Scan(&version); err != nil {
 				return fmt.Errorf("read the version of team %s: %w", m.Team, err)
 			}
 			versions[m.Team] = version

@@ -18,9 +18,10 @@ import (
 const numbered = "(SELECT number FROM webhooks WHERE uid = $1)"
 
 // deliveryColumns read entries of the log of the webhook $1.
-const deliveryColumns = `SELECT d.n, d.outcome, d.id, d.received_at, d.reason, d.size, d.http_status, d.identity_source, d.duplicate_of, d.replay_of,
-	COALESCE(v.matches, d.matches), d.headers, d.sha256, d.client_ip
-	FROM deliveries d LEFT JOIN delivery_verdicts v ON v.webhook_uid = $1 AND v.hash = d.matches `
+const deliveryColumns = `SELECT d.n, d.outcome, d.id, d.received_at, d.reason, d.size, d.http_status, d.identity_source,
+		d.duplicate_of, d.replay_of, COALESCE(v.matches, d.matches), d.headers, d.sha256, d.client_ip
+	FROM deliveries d
+	LEFT JOIN delivery_verdicts v ON v.webhook_uid = $1 AND v.hash = d.matches `
 
 // scanDelivery reads an entry and its place in the log.
 func scanDelivery(webhookUID string, scan func(...any) error) (d penstock.Delivery, n int64, err error) {
@@ -128,7 +129,9 @@ const KnownFor = 24 * time.Hour
 // moment is not written down each time.
 func (s *Store) KnownSender(ctx context.Context, webhookUID, clientIP string) (bool, error) {
 	var n int
-	err := s.row(ctx, "SELECT count(*) FROM webhook_senders WHERE webhook_uid = $1 AND client_ip = $2 AND last_at > $3",
+	err := s.row(ctx, `SELECT count(*)
+		FROM webhook_senders
+		WHERE webhook_uid = $1 AND client_ip = $2 AND last_at > $3`,
 		webhookUID, clientIP, int64(penstock.Now().Add(-KnownFor))).Scan(&n)
 	return n > 0, s.d.mapError(err)
 }

@@ -132,7 +132,9 @@ func (tx *Tx) owners(ctx context.Context, keys []claimed, into map[identity]stri
 	for args := range chunks(keys, func(k claimed) []any { return []any{k.webhook, k.source, k.value} }) {
 		var parts []string
 		for i := 1; i < len(args); i += 3 {
-			parts = append(parts, "SELECT webhook_uid, source, value, delivery_id FROM delivery_keys WHERE webhook_uid = "+placeholders(
+			parts = append(parts, `SELECT webhook_uid, source, value, delivery_id
+				FROM delivery_keys
+				WHERE webhook_uid = `+placeholders(
 				i, 1,
 			)+
 				" AND source = "+placeholders(i+1, 1)+" AND value = "+placeholders(i+2, 1))

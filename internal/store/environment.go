@@ -147,7 +147,8 @@ func (s *Store) KeptEnvironment(ctx context.Context, team, uid string) (penstock
 func (s *Store) environmentSpec(ctx context.Context, where string, args ...any) (penstock.EnvironmentSpec, error) {
 	var e penstock.EnvironmentSpec
 	var config string
-	err := s.row(ctx, "SELECT uid, config FROM environments WHERE "+where, args...).Scan(&e.UID, &config)
+	err := s.row(ctx, `SELECT uid, config
+		FROM environments WHERE `+where, args...).Scan(&e.UID, &config)
 	if errors.Is(err, sql.ErrNoRows) {
 		return e, penstock.NotFound("environment", fmt.Sprint(args[0]))
 	}
@@ -201,7 +202,9 @@ func (tx *Tx) DeleteEnvironment(ctx context.Context, team, uid string) error {
 func (tx *Tx) UseEnvironment(ctx context.Context, team, uid string) error {
 	var one int
 	err := tx.row(
-		ctx, "SELECT 1 FROM environments WHERE uid = $1 AND team = $2 AND deleted_at = 0"+tx.s.d.lock, uid, team,
+		ctx, `SELECT 1
+			FROM environments
+			WHERE uid = $1 AND team = $2 AND deleted_at = 0`+tx.s.d.lock, uid, team,
 	).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return penstock.NotFound("environment", uid)
@@ -220,7 +223,9 @@ type EnvironmentUser struct {
 // EnvironmentUsers lists the agents, and the automations and schedules that are
 // switched on, which name an environment, by name.
 func (tx *Tx) EnvironmentUsers(ctx context.Context, uid string) ([]EnvironmentUser, error) {
-	rows, err := tx.query(ctx, `SELECT 'agent' AS kind, name, folded, 0 AS personal, '' AS creator FROM identities WHERE environment_id = $1 AND environment_id <> '' AND deleted_at = 0
+	rows, err := tx.query(ctx, `SELECT 'agent' AS kind, name, folded, 0 AS personal, '' AS creator
+		FROM identities
+		WHERE environment_id = $1 AND environment_id <> '' AND deleted_at = 0
 		UNION ALL SELECT 'automation', name, name, 0, ''
 		FROM automations
 		WHERE environment_id = $1 AND environment_id <> '' AND enabled = 1

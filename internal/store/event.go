@@ -27,7 +27,8 @@ func (s *Store) TimelineEvents(ctx context.Context, runID string) ([]penstock.Ev
 }
 
 func (s *Store) events(ctx context.Context, where string, args ...any) ([]penstock.Event, error) {
-	rows, err := s.query(ctx, "SELECT run_id, seq, execution_id, type, at, data FROM events WHERE "+where, args...)
+	rows, err := s.query(ctx, `SELECT run_id, seq, execution_id, type, at, data
+		FROM events WHERE `+where, args...)
 	if err != nil {
 		return nil, s.d.mapError(fmt.Errorf("read events: %w", err))
 	}
@@ -90,13 +91,17 @@ func (tx *Tx) Fresh(ctx context.Context, l penstock.Lease, drafts []penstock.Dra
 		return drafts, nil
 	}
 	var before int64
-	if err := tx.row(ctx, "SELECT appended FROM queue WHERE run_id = $1", l.RunID).Scan(&before); err != nil {
+	if err := tx.row(ctx, `SELECT appended
+		FROM queue
+		WHERE run_id = $1`, l.RunID).Scan(&before); err != nil {
 		return nil, fmt.Errorf("read what was appended to run %s: %w", l.RunID, err)
 	}
 	for len(drafts) > 0 && drafts[0].N <= before {
 		drafts = drafts[1:]
 	}
-	_, err := tx.exec(ctx, "UPDATE queue SET appended = $1 WHERE run_id = $2 AND appended < $1", last, l.RunID)
+	_, err := tx.exec(ctx, `UPDATE queue
+		SET appended = $1
+		WHERE run_id = $2 AND appended < $1`, last, l.RunID)
 	return drafts, err
 }
 

@@ -88,7 +88,9 @@ func scanFactory(row scanner) (FactoryRow, error) {
 // evaluated: it gives the team its next version. It comes first in its
 // transaction, since the team's row is the lock that puts such changes in order.
 func (tx *Tx) Changed(ctx context.Context, team string) error {
-	if _, err := tx.exec(ctx, "UPDATE teams SET version = version + 1 WHERE uid = $1", team); err != nil {
+	if _, err := tx.exec(ctx, `UPDATE teams
+		SET version = version + 1
+		WHERE uid = $1`, team); err != nil {
 		return fmt.Errorf("give team %s its next version: %w", team, err)
 	}
 	return nil
@@ -254,7 +256,9 @@ func (tx *Tx) Revise(ctx context.Context, uid string) (revision int64, err error
 		WHERE uid = $2`, int64(penstock.Now()), uid); err != nil {
 		return 0, fmt.Errorf("count a change of factory %s: %w", uid, err)
 	}
-	if err := tx.row(ctx, "SELECT revision FROM factories WHERE uid = $1", uid).Scan(&revision); err != nil {
+	if err := tx.row(ctx, `SELECT revision
+		FROM factories
+		WHERE uid = $1`, uid).Scan(&revision); err != nil {
 		return 0, fmt.Errorf("read the revision of factory %s: %w", uid, err)
 	}
 	return revision, nil
@@ -296,8 +300,12 @@ func (tx *Tx) FactoriesNamed(ctx context.Context, team, name, other string) ([]F
 }
 
 func (s *Store) namedFactories(ctx context.Context, q querier, team, name, other string) ([]FactoryName, error) {
-	rows, err := q.query(ctx, `SELECT uid, name, alias FROM factories WHERE team = $1 AND deleted_at = 0
-		AND (folded IN ($2, $3) OR folded_alias <> '' AND folded_alias IN ($2, $3)) ORDER BY uid`, team, fold(name),
+	rows, err := q.query(ctx, `SELECT uid, name, alias
+		FROM factories
+		WHERE team = $1
+			AND deleted_at = 0
+			AND (folded IN ($2, $3) OR folded_alias <> '' AND folded_alias IN ($2, $3))
+		ORDER BY uid`, team, fold(name),
 		fold(other))
 	return collect(
 		s, rows, err, "names of factories", func(n *FactoryName) []any { return []any{&n.UID, &n.Name, &n.Alias} },
@@ -315,9 +323,12 @@ func (tx *Tx) DeleteFactory(ctx context.Context, r FactoryRow) error {
 		}
 	}
 	for _, statement := range []string{
-		"DELETE FROM automation_clocks WHERE automation_uid IN (SELECT uid FROM automations WHERE factory_uid = $1)",
-		"DELETE FROM automation_schedules WHERE automation_uid IN (SELECT uid FROM automations WHERE factory_uid = $1)",
-		"DELETE FROM secret_uses WHERE kind = 'automation' AND uid IN (SELECT uid FROM automations WHERE factory_uid = $1)",
+		`DELETE FROM automation_clocks
+			WHERE automation_uid IN (SELECT uid FROM automations WHERE factory_uid = $1)`,
+		`DELETE FROM automation_schedules
+			WHERE automation_uid IN (SELECT uid FROM automations WHERE factory_uid = $1)`,
+		`DELETE FROM secret_uses
+			WHERE kind = 'automation' AND uid IN (SELECT uid FROM automations WHERE factory_uid = $1)`,
 		"DELETE FROM automation_webhooks WHERE factory_uid = $1",
 		"DELETE FROM automations WHERE factory_uid = $1",
 		"DELETE FROM repositories WHERE factory_uid = $1",

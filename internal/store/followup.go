@@ -63,8 +63,10 @@ type followup struct {
 
 // Followups lists a run's messages in the given state, oldest first.
 func (tx *Tx) Followups(ctx context.Context, runID, state string) ([]Followup, error) {
-	rows, err := tx.query(ctx, `SELECT id, message, mode, state, redelivered, creator, created_at, attachments FROM followups
-		WHERE run_id = $1 AND state = $2 ORDER BY id`, runID, state)
+	rows, err := tx.query(ctx, `SELECT id, message, mode, state, redelivered, creator, created_at, attachments
+		FROM followups
+		WHERE run_id = $1 AND state = $2
+		ORDER BY id`, runID, state)
 	list, err := collect(tx.s, rows, err, "follow-ups", func(f *followup) []any {
 		return []any{&f.ID, &f.Message, &f.Mode, &f.State, &f.Redelivered, &f.Creator, &f.CreatedAt, &f.attachments}
 	})
@@ -103,7 +105,9 @@ func (tx *Tx) attachmentsByID(ctx context.Context, runID string) (map[string]Att
 // GivenAttachments lists the ids of the attachments of a run's follow-ups: those
 // that an agent has been given are true.
 func (s *Store) GivenAttachments(ctx context.Context, runID string) (map[string]bool, error) {
-	rows, err := s.query(ctx, "SELECT state, attachments FROM followups WHERE run_id = $1 AND attachments <> ''", runID)
+	rows, err := s.query(ctx, `SELECT state, attachments
+		FROM followups
+		WHERE run_id = $1 AND attachments <> ''`, runID)
 	type row struct{ state, attachments string }
 	list, err := collect(
 		s, rows, err, "attachments of follow-ups", func(r *row) []any { return []any{&r.state, &r.attachments} },
@@ -152,7 +156,9 @@ func (tx *Tx) MarkDelivered(ctx context.Context, run *RunRow) error {
 
 // HandFollowup gives one waiting message to the execution.
 func (tx *Tx) HandFollowup(ctx context.Context, id string) error {
-	_, err := tx.exec(ctx, "UPDATE followups SET state = $1 WHERE id = $2 AND state = 'waiting'", PromptHanded, id)
+	_, err := tx.exec(ctx, `UPDATE followups
+		SET state = $1
+		WHERE id = $2 AND state = 'waiting'`, PromptHanded, id)
 	return err
 }
 

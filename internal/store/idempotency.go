@@ -25,8 +25,10 @@ func (tx *Tx) keep(ctx context.Context, k *KeptAnswer) (bool, error) {
 	if k == nil {
 		return true, nil
 	}
-	n, err := tx.exec(ctx, `INSERT INTO idempotency (scope, status, answer, expires_at) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (scope) DO UPDATE SET status = $2, answer = $3, expires_at = $4 WHERE idempotency.expires_at <= $5`,
+	n, err := tx.exec(ctx, `INSERT INTO idempotency (scope, status, answer, expires_at)
+		VALUES ($1, $2, $3, $4)
+		ON CONFLICT (scope) DO UPDATE SET status = $2, answer = $3, expires_at = $4
+		WHERE idempotency.expires_at <= $5`,
 		k.Scope, k.Status, k.Answer, int64(k.Until), int64(penstock.Now()))
 	if err != nil {
 		return false, fmt.Errorf("keep an answer: %w", err)

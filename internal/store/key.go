@@ -67,7 +67,9 @@ func (s *Store) KeyByHash(ctx context.Context, hash string) (KeyRow, error) {
 // the lease; absence is penstock.CodeNotFound.
 func (s *Store) RunByAgentKey(ctx context.Context, hash string) (team, runID string, err error) {
 	err = s.row(
-		ctx, "SELECT team, run_id FROM queue WHERE agent_key = $1 AND agent_key <> '' AND lease_until > "+s.d.now, hash,
+		ctx, `SELECT team, run_id
+			FROM queue
+			WHERE agent_key = $1 AND agent_key <> '' AND lease_until > `+s.d.now, hash,
 	).Scan(&team, &runID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", "", penstock.NotFound("key", "")
@@ -119,8 +121,10 @@ func (tx *Tx) RevokeKey(ctx context.Context, team, uid string) (bool, error) {
 // AdminKeys lists the team's keys that are in force and may do everything, and
 // keeps them from being revoked until the transaction ends.
 func (tx *Tx) AdminKeys(ctx context.Context, team string) ([]string, error) {
-	rows, err := tx.query(ctx, `SELECT uid FROM api_keys WHERE team = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2)
-		AND admin = 1 ORDER BY uid`+tx.s.d.lock, team, int64(penstock.Now()))
+	rows, err := tx.query(ctx, `SELECT uid
+		FROM api_keys
+		WHERE team = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2) AND admin = 1
+		ORDER BY uid`+tx.s.d.lock, team, int64(penstock.Now()))
 	return collect(tx.s, rows, err, "admin keys", func(uid *string) []any { return []any{uid} })
 }
 
@@ -140,7 +144,8 @@ func (s *Store) TouchKeys(ctx context.Context, used map[string]penstock.Time) er
 
 // AddPrincipal stores a person or service account, or changes how it is shown.
 func (tx *Tx) AddPrincipal(ctx context.Context, team string, a penstock.Actor) error {
-	_, err := tx.exec(ctx, `INSERT INTO principals (uid, team, type, display_name, email, photo_url, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+	_, err := tx.exec(ctx, `INSERT INTO principals (uid, team, type, display_name, email, photo_url, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (uid) DO UPDATE SET display_name = $4, email = $5, photo_url = $6`,
 		a.UID, team, a.Type, a.DisplayName, a.Email, a.PhotoURL, int64(penstock.Now()))
 	return err

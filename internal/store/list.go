@@ -204,8 +204,7 @@ func (p runsPage) ids() (text string, args []any) {
 		}
 		text, partArgs := part.numbered(len(args) + 1)
 		parts = append(parts, fmt.Sprintf(`SELECT *
-			FROM (SELECT r.id, r.%s AS sorted FROM runs r WHERE %s ORDER BY %s %s,
-				r.id %s LIMIT %d) AS s%d`,
+			FROM (SELECT r.id, r.%s AS sorted FROM runs r WHERE %s ORDER BY %s %s, r.id %s LIMIT %d) AS s%d`,
 			p.column, text, sorted, p.direction, p.direction, p.limit, len(parts)))
 		args = append(args, partArgs...)
 	}

@@ -16,17 +16,23 @@ const (
 )
 
 var listSizes = map[List]string{
-	ListOfAgents:       "SELECT sum(length(data)) AS n FROM identities WHERE team = $1 AND deleted_at = 0",
-	ListOfEnvironments: "SELECT sum(length(config)) AS n FROM environments WHERE team = $1 AND deleted_at = 0",
+	ListOfAgents: `SELECT sum(length(data)) AS n
+		FROM identities
+		WHERE team = $1 AND deleted_at = 0`,
+	ListOfEnvironments: `SELECT sum(length(config)) AS n
+		FROM environments
+		WHERE team = $1 AND deleted_at = 0`,
 	// Each schedule shows the environment that it names.
 	ListOfSchedules: `SELECT sum(length(s.data) + COALESCE(length(e.config), 0)) AS n
-		FROM schedules s LEFT JOIN environments e ON e.uid = s.environment_id AND e.team = s.team AND e.deleted_at = 0
+		FROM schedules s
+		LEFT JOIN environments e ON e.uid = s.environment_id AND e.team = s.team AND e.deleted_at = 0
 		WHERE s.team = $1`,
 }
 
 // ListSize is how many characters of data a list of the team has.
 func (tx *Tx) ListSize(ctx context.Context, l List, team string) (size int64, err error) {
-	err = tx.row(ctx, "SELECT CAST(COALESCE(n, 0) AS BIGINT) FROM ("+listSizes[l]+") AS total", team).Scan(&size)
+	err = tx.row(ctx, `SELECT CAST(COALESCE(n, 0) AS BIGINT)
+		FROM (`+listSizes[l]+") AS total", team).Scan(&size)
 	if err != nil {
 		return 0, fmt.Errorf("size the list of %s: %w", l, err)
 	}

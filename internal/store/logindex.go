@@ -46,7 +46,8 @@ func (tx *Tx) indexLog(ctx context.Context) error {
 		return fmt.Errorf("read how far the log is indexed: %w", err)
 	}
 	to = min(to, from+indexAtOnce)
-	const add = `INSERT INTO deliveries_log SELECT webhook, outcome, n
+	const add = `INSERT INTO deliveries_log
+		SELECT webhook, outcome, n
 		FROM deliveries
 		WHERE n > $1 AND n <= $2
 		ORDER BY webhook, outcome, n`
@@ -65,7 +66,9 @@ func (tx *Tx) indexLog(ctx context.Context) error {
 func (d *dialect) newest(outcomes []penstock.Outcome, limit int) (table string, args []any) {
 	var parts []string
 	part := func(from, where string) {
-		parts = append(parts, "SELECT * FROM (SELECT webhook, outcome, n FROM "+from+" WHERE webhook = "+numbered+" AND n < $2 AND "+where+
+		parts = append(parts, `SELECT *
+			FROM (SELECT webhook, outcome, n FROM `+from+`
+			WHERE webhook = `+numbered+" AND n < $2 AND "+where+
 			" ORDER BY n DESC LIMIT "+strconv.Itoa(limit)+") AS o"+strconv.Itoa(len(parts)))
 	}
 	for i, o := range outcomes {

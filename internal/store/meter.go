@@ -187,7 +187,9 @@ func (tx *Tx) lockMeters(ctx context.Context, uids []string) (map[string]*meter,
 	for args := range chunks(uids, func(uid string) []any { return []any{uid} }) {
 		rows, err := tx.query(
 			ctx,
-			"SELECT webhook_uid, moments, "+tx.s.d.now+" FROM webhook_meters WHERE webhook_uid IN ("+placeholders(1, len(args))+
+			"SELECT webhook_uid, moments, "+tx.s.d.now+`
+				FROM webhook_meters
+				WHERE webhook_uid IN (`+placeholders(1, len(args))+
 				") ORDER BY webhook_uid"+tx.s.d.bytewise+tx.s.d.lock,
 			args...,
 		)

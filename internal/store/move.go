@@ -50,12 +50,18 @@ func (tx *Tx) Move(ctx context.Context, m Move) error {
 	set := newChange(m, now)
 	drafts := m.drafts(set, unread, now)
 	var last int64
-	err = tx.row(ctx, `UPDATE runs SET state = $1, updated_at = $2, started_at = $3, finished_at = $4, run_ms = $5, held_at = $6,
-		execution_id = $7, status_message = $8, last_seq = last_seq + $9, session_id = COALESCE(NULLIF($10, ''), session_id),
-		location = COALESCE(NULLIF($11, ''), location), prompt_state = COALESCE(NULLIF($12, ''), prompt_state),
-		times_lost = $13, not_given_since = $14
-		WHERE id = $15 AND state = $16 AND execution_id = $17
-		AND ($1 <> 'SUCCEEDED' OR NOT EXISTS (SELECT 1 FROM followups f WHERE f.run_id = $15 AND f.state = 'waiting')) RETURNING last_seq`,
+	err = tx.row(ctx, `UPDATE runs
+		SET state = $1, updated_at = $2, started_at = $3, finished_at = $4, run_ms = $5, held_at = $6,
+			execution_id = $7, status_message = $8, last_seq = last_seq + $9,
+			session_id = COALESCE(NULLIF($10, ''), session_id),
+			location = COALESCE(NULLIF($11, ''), location),
+			prompt_state = COALESCE(NULLIF($12, ''), prompt_state), times_lost = $13,
+			not_given_since = $14
+		WHERE id = $15
+			AND state = $16
+			AND execution_id = $17
+			AND ($1 <> 'SUCCEEDED' OR NOT EXISTS (SELECT 1 FROM followups f WHERE f.run_id = $15 AND f.state = 'waiting'))
+		RETURNING last_seq`,
 		string(m.To), int64(now), int64(set.startedAt), int64(set.finishedAt), set.runMillis, int64(set.heldAt),
 		set.execution, marshal(m.Message), len(drafts), m.SessionID, m.Location, m.Prompt,
 		set.timesLost, int64(set.notGivenSince), m.Run.ID, string(from), m.Run.ExecutionID).Scan(&last)

@@ -45,7 +45,8 @@ func (s *Store) LastPayloads(
 	var entries []entry
 	page, args := s.d.newest([]penstock.Outcome{penstock.OutcomeAccepted}, limit)
 	rows, err := s.query(
-		ctx, "SELECT d.id, d.headers FROM deliveries d JOIN "+page+" AS page ON "+onPage+" ORDER BY page.n DESC",
+		ctx, `SELECT d.id, d.headers
+			FROM deliveries d JOIN `+page+" AS page ON "+onPage+" ORDER BY page.n DESC",
 		append([]any{webhookUID, int64(math.MaxInt64)}, args...)...,
 	)
 	if err != nil {

@@ -78,7 +78,11 @@ func postgresDialect() *dialect {
 			return "CAST(CAST(NULLIF(" + column + ", '') AS json) ->> '" + key + "' AS double precision)"
 		},
 		elements: func(column string) string { return "json_array_elements(CAST(" + column + " AS json))" },
-		finds:    func(placeholder string) string { return "SELECT run_id FROM run_search WHERE text LIKE " + placeholder },
+		finds: func(placeholder string) string {
+			return `SELECT run_id
+			FROM run_search
+			WHERE text LIKE ` + placeholder
+		},
 		wordArg: func(word string) string {
 			return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(word) + "%"
 		},

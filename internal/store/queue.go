@@ -39,7 +39,8 @@ func (tx *Tx) Claim(ctx context.Context, c penstock.Claim, h Holding) (RunRow, e
 	if err != nil {
 		return run, err
 	}
-	taken, err := tx.exec(ctx, "UPDATE queue SET token = $1, worker_id = $2, agent_key = $3, lease_until = "+tx.s.d.now+" + $4 WHERE run_id = $5 AND token = ''",
+	taken, err := tx.exec(ctx, `UPDATE queue
+		SET token = $1, worker_id = $2, agent_key = $3, lease_until = `+tx.s.d.now+" + $4 WHERE run_id = $5 AND token = ''",
 		h.Token, c.WorkerID, h.AgentKey, penstock.LeaseTime.Milliseconds(), run.ID)
 	if err != nil {
 		return run, fmt.Errorf("lease run %s: %w", run.ID, err)
@@ -84,7 +85,8 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.Claim) (RunRow, err
 }
 
 func (tx *Tx) beginExecution(ctx context.Context, run RunRow, c penstock.Claim, h Holding) error {
-	if _, err := tx.exec(ctx, `INSERT INTO executions (session_id, run_id, execution_id, conversation_id, worker_id, host, started_at, token)
+	if _, err := tx.exec(ctx, `INSERT INTO executions (session_id, run_id, execution_id, conversation_id, worker_id, host,
+			started_at, token)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		h.SessionID, run.ID, run.ExecutionID, run.ConversationID, c.WorkerID, c.Host, int64(
 			penstock.Now(),
@@ -112,7 +114,8 @@ func (tx *Tx) beginExecution(ctx context.Context, run RunRow, c penstock.Claim, 
 // WorkWaits reports whether any run waits for a worker, without a write.
 func (s *Store) WorkWaits(ctx context.Context) (bool, error) {
 	var n int
-	err := s.row(ctx, "SELECT count(*) FROM (SELECT 1 FROM queue WHERE token = '' LIMIT 1) AS q").Scan(&n)
+	err := s.row(ctx, `SELECT count(*)
+		FROM (SELECT 1 FROM queue WHERE token = '' LIMIT 1) AS q`).Scan(&n)
 	return n > 0, s.d.mapError(err)
 }
 
@@ -120,7 +123,9 @@ func (s *Store) WorkWaits(ctx context.Context) (bool, error) {
 // change of its queue row but a renewal is made under that lock.
 func (tx *Tx) holds(ctx context.Context, l penstock.Lease) (bool, error) {
 	var one int
-	err := tx.row(ctx, "SELECT 1 FROM queue WHERE run_id = $1 AND token = $2 AND token <> ''", l.RunID, l.Token).Scan(&one)
+	err := tx.row(ctx, `SELECT 1
+		FROM queue
+		WHERE run_id = $1 AND token = $2 AND token <> ''`, l.RunID, l.Token).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -159,7 +164,9 @@ func (tx *Tx) Tally(ctx context.Context, runID string, turn int) (bool, error) {
 	if turn == 0 {
 		return true, nil
 	}
-	n, err := tx.exec(ctx, "UPDATE queue SET tallied = $1 WHERE run_id = $2 AND tallied < $1", turn, runID)
+	n, err := tx.exec(ctx, `UPDATE queue
+		SET tallied = $1
+		WHERE run_id = $2 AND tallied < $1`, turn, runID)
 	return n > 0, err
 }
 
@@ -172,7 +179,8 @@ func (tx *Tx) NextTurn(ctx context.Context, runID string) error {
 // Renew extends a lease by penstock.LeaseTime from the database's now.
 func (s *Store) Renew(ctx context.Context, l penstock.Lease) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		n, err := tx.exec(ctx, "UPDATE queue SET lease_until = "+tx.s.d.now+" + $1 WHERE run_id = $2 AND token = $3 AND token <> ''",
+		n, err := tx.exec(ctx, `UPDATE queue
+			SET lease_until = `+tx.s.d.now+" + $1 WHERE run_id = $2 AND token = $3 AND token <> ''",
 			penstock.LeaseTime.Milliseconds(), l.RunID, l.Token)
 		if err == nil && n == 0 {
 			err = penstock.ErrLeaseLost
@@ -217,7 +225,9 @@ func (tx *Tx) Interrupt(ctx context.Context, runID string) (asked bool, err erro
 
 // ForgetInterrupt drops the request to end the latest turn of the execution under way.
 func (tx *Tx) ForgetInterrupt(ctx context.Context, runID string) error {
-	_, err := tx.exec(ctx, "UPDATE queue SET interrupt = 0 WHERE run_id = $1 AND interrupt <> 0", runID)
+	_, err := tx.exec(ctx, `UPDATE queue
+		SET interrupt = 0
+		WHERE run_id = $1 AND interrupt <> 0`, runID)
 	if err != nil {
 		return fmt.Errorf("drop an interrupt of run %s: %w", runID, err)
 	}
@@ -231,7 +241,9 @@ var ErrNoTurn = errors.New("the agent of the run has no turn in hand")
 // was asked for.
 func (tx *Tx) Interrupted(ctx context.Context, runID string) (bool, error) {
 	var n int
-	err := tx.row(ctx, "SELECT count(*) FROM queue WHERE run_id = $1 AND token <> '' AND interrupt = turn", runID).Scan(&n)
+	err := tx.row(ctx, `SELECT count(*)
+		FROM queue
+		WHERE run_id = $1 AND token <> '' AND interrupt = turn`, runID).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("look for an interrupt of run %s: %w", runID, err)
 	}
@@ -241,7 +253,9 @@ func (tx *Tx) Interrupted(ctx context.Context, runID string) (bool, error) {
 // LostLeases lists runs whose worker has not renewed in time.
 func (s *Store) LostLeases(ctx context.Context, limit int) ([]penstock.Lease, error) {
 	rows, err := s.query(
-		ctx, "SELECT run_id, token FROM queue WHERE token <> '' AND lease_until < "+s.d.now+" ORDER BY lease_until LIMIT $1",
+		ctx, `SELECT run_id, token
+			FROM queue
+			WHERE token <> '' AND lease_until < `+s.d.now+" ORDER BY lease_until LIMIT $1",
 		limit,
 	)
 	return collect(s, rows, err, "lost leases", func(l *penstock.Lease) []any { return []any{&l.RunID, &l.Token} })
@@ -253,7 +267,9 @@ func (s *Store) LostLeases(ctx context.Context, limit int) ([]penstock.Lease, er
 func (tx *Tx) Expired(ctx context.Context, l penstock.Lease) (bool, error) {
 	var one int
 	err := tx.row(
-		ctx, "SELECT 1 FROM queue WHERE run_id = $1 AND token = $2 AND lease_until < "+tx.s.d.now+tx.s.d.lock, l.RunID,
+		ctx, `SELECT 1
+			FROM queue
+			WHERE run_id = $1 AND token = $2 AND lease_until < `+tx.s.d.now+tx.s.d.lock, l.RunID,
 		l.Token,
 	).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -338,10 +354,12 @@ const deadFor = time.Hour
 func (s *Store) Hello(ctx context.Context, c penstock.Claim) error {
 	now := penstock.Now()
 	return s.Write(ctx, func(tx *Tx) error {
-		if _, err := tx.exec(ctx, "DELETE FROM workers WHERE last_seen_at < $1", int64(now.Add(-deadFor))); err != nil {
+		if _, err := tx.exec(ctx, `DELETE FROM workers
+			WHERE last_seen_at < $1`, int64(now.Add(-deadFor))); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `INSERT INTO workers (id, host, local, version, harnesses, strict_image, capacity, busy, connected_at, last_seen_at, platform, providers)
+		_, err := tx.exec(ctx, `INSERT INTO workers (id, host, local, version, harnesses, strict_image, capacity, busy,
+				connected_at, last_seen_at, platform, providers)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)
 			ON CONFLICT (id) DO UPDATE SET busy = $8, capacity = $7, last_seen_at = $9`,
 			c.WorkerID, c.Host, flag(c.Local), c.Version, joined(c.Harnesses), flag(c.StrictImage), c.Capacity, c.Busy,

@@ -49,7 +49,8 @@ func (s *Store) Ahead(ctx context.Context, runID string) (map[Want]int, error) {
 		Want
 		n int
 	}
-	rows, err := s.query(ctx, `SELECT q.harness, q.worker_host, q.platform, q.provider, q.image, count(*) FROM queue q, queue mine
+	rows, err := s.query(ctx, `SELECT q.harness, q.worker_host, q.platform, q.provider, q.image, count(*)
+		FROM queue q, queue mine
 		WHERE mine.run_id = $1
 			AND mine.token = ''
 			AND q.token = ''
@@ -118,7 +119,11 @@ func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
 	if most > 0 {
 		rows, err := tx.query(
 			ctx,
-			"SELECT run_id, harness, worker_host, platform, provider, image FROM queue WHERE token = '' ORDER BY enqueued_at DESC, run_id DESC LIMIT $1",
+			`SELECT run_id, harness, worker_host, platform, provider, image
+				FROM queue
+				WHERE token = ''
+				ORDER BY enqueued_at DESC, run_id DESC
+				LIMIT $1`,
 			most+recent,
 		)
 		if waiting, err = collect(

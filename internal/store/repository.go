@@ -93,8 +93,11 @@ func (tx *Tx) AddRepository(ctx context.Context, r RepositoryRow) error {
 // MoveRepository says that a factory comes from another place from now on. Who is
 // at work on the one before has lost its lease.
 func (tx *Tx) MoveRepository(ctx context.Context, r RepositoryRow) error {
-	if _, err := tx.exec(ctx, `UPDATE repositories SET url = $1, place = $2, branch = $3, path = $4, secret = $5, head = '', commit_id = '', result = '', detail = '',
-		findings = '', problem = '', failures = 0, checked_at = 0, token = '', lease_until = 0, next_at = 0, names_secrets = $6 WHERE factory_uid = $7`,
+	if _, err := tx.exec(ctx, `UPDATE repositories
+		SET url = $1, place = $2, branch = $3, path = $4, secret = $5, head = '', commit_id = '',
+			result = '', detail = '', findings = '', problem = '', failures = 0, checked_at = 0,
+			token = '', lease_until = 0, next_at = 0, names_secrets = $6
+		WHERE factory_uid = $7`,
 		r.URL, r.Place, r.Branch, r.Path, r.Secret, flag(r.NamesSecrets), r.FactoryUID); err != nil {
 		return fmt.Errorf("move the repository of factory %s: %w", r.FactoryUID, err)
 	}
@@ -135,7 +138,8 @@ func (tx *Tx) AskRepositories(ctx context.Context, factoryUIDs ...string) error 
 // An answer holds for one version of the team.
 func (s *Store) HasRepositories(ctx context.Context, team string) (has bool, err error) {
 	var n int
-	err = s.row(ctx, "SELECT count(*) FROM (SELECT 1 FROM repositories WHERE team = $1 LIMIT 1) AS one", team).Scan(&n)
+	err = s.row(ctx, `SELECT count(*)
+		FROM (SELECT 1 FROM repositories WHERE team = $1 LIMIT 1) AS one`, team).Scan(&n)
 	return n > 0, s.d.mapError(err)
 }
 
@@ -157,7 +161,9 @@ func (s *Store) RepositoriesAt(ctx context.Context, team, place string) (branche
 // Asked is how often it was wanted that a repository be looked at, and how often
 // that was served; absence is penstock.CodeNotFound.
 func (s *Store) Asked(ctx context.Context, factoryUID string) (asked, done int64, err error) {
-	err = s.row(ctx, "SELECT asked, done FROM repositories WHERE factory_uid = $1", factoryUID).Scan(&asked, &done)
+	err = s.row(ctx, `SELECT asked, done
+		FROM repositories
+		WHERE factory_uid = $1`, factoryUID).Scan(&asked, &done)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = penstock.NotFound("factory", factoryUID)
 	}
@@ -171,7 +177,8 @@ func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]R
 	const due = "next_at <= %[1]s AND lease_until <= %[1]s"
 	uids, err := s.strings(
 		ctx,
-		fmt.Sprintf("SELECT factory_uid FROM repositories WHERE "+due+" ORDER BY next_at, factory_uid LIMIT $1", s.d.now),
+		fmt.Sprintf(`SELECT factory_uid
+			FROM repositories WHERE `+due+" ORDER BY next_at, factory_uid LIMIT $1", s.d.now),
 		limit,
 	)
 	if err != nil || len(uids) == 0 {
@@ -185,7 +192,9 @@ func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]R
 			n, err := tx.exec(
 				ctx,
 				fmt.Sprintf(
-					"UPDATE repositories SET token = $1, lease_until = %[1]s + $2 WHERE factory_uid = $3 AND "+due, s.d.now,
+					`UPDATE repositories
+						SET token = $1, lease_until = %[1]s + $2
+						WHERE factory_uid = $3 AND `+due, s.d.now,
 				),
 				token, ms, uid,
 			)
@@ -211,7 +220,9 @@ func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]R
 // milliseconds: it was chosen when they were to be looked at less often.
 func (s *Store) HastenRepositories(ctx context.Context, ms int64) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		if _, err := tx.exec(ctx, "UPDATE repositories SET next_at = 0 WHERE next_at > "+tx.s.d.now+" + $1", ms); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE repositories
+			SET next_at = 0
+			WHERE next_at > `+tx.s.d.now+" + $1", ms); err != nil {
 			return fmt.Errorf("hasten repositories: %w", err)
 		}
 		return nil
@@ -245,7 +256,8 @@ func (s *Store) ReleaseRepository(ctx context.Context, r RepositoryRow) error {
 // nobody takes the repository.
 func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
 	n, err := tx.exec(
-		ctx, "UPDATE repositories SET lease_until = "+tx.s.d.now+" + $1 WHERE factory_uid = $2 AND token = $3", ms,
+		ctx, `UPDATE repositories
+			SET lease_until = `+tx.s.d.now+" + $1 WHERE factory_uid = $2 AND token = $3", ms,
 		r.FactoryUID, r.Token,
 	)
 	if err != nil {
@@ -259,8 +271,10 @@ func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bo
 // it was claimed. False: the lease was lost, and nothing is stored.
 func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
 	var asked int64
-	err := tx.row(ctx, `UPDATE repositories SET head = $1, commit_id = $2, applied = $3, result = $4, detail = $5, findings = $6, version = $7, problem = $8,
-		failures = $9, checked_at = $10, done = $11, next_at = CASE WHEN asked > $11 THEN 0 ELSE `+tx.s.d.now+
+	err := tx.row(ctx, `UPDATE repositories
+		SET head = $1, commit_id = $2, applied = $3, result = $4, detail = $5, findings = $6,
+			version = $7, problem = $8, failures = $9, checked_at = $10, done = $11,
+			next_at = CASE WHEN asked > $11 THEN 0 ELSE `+tx.s.d.now+
 		` + $12 END, token = '', lease_until = 0
 		WHERE factory_uid = $13 AND token = $14 RETURNING asked`,
 		r.Head, r.Commit, r.Applied, string(r.Result), r.Detail, marshal(r.Diagnostics), r.Version, r.Problem,
@@ -302,7 +316,8 @@ func (tx *Tx) AddCommit(ctx context.Context, factoryUID string, c CommitRow) err
 		WHERE factory_uid = $1`, factoryUID).Scan(&c.N); err != nil {
 		return fmt.Errorf("count the commits of factory %s: %w", factoryUID, err)
 	}
-	if _, err := tx.exec(ctx, `INSERT INTO repository_commits (factory_uid, n, commit_id, author, message, committed_at, result, detail, findings, revision, created_at)
+	if _, err := tx.exec(ctx, `INSERT INTO repository_commits (factory_uid, n, commit_id, author, message, committed_at,
+			result, detail, findings, revision, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 		factoryUID, c.N, c.ID, c.Author, c.Message, int64(c.CommittedAt), string(c.Result), c.Detail, marshal(c.Diagnostics),
 		c.Revision, int64(c.CreatedAt)); err != nil {
@@ -319,8 +334,10 @@ func (tx *Tx) AddCommit(ctx context.Context, factoryUID string, c CommitRow) err
 // Commits lists what became of the commits of a factory's repository, the newest
 // first; before, unless it is 0, is the number of one that is newer than all.
 func (s *Store) Commits(ctx context.Context, factoryUID string, before int64, limit int) ([]CommitRow, error) {
-	rows, err := s.query(ctx, `SELECT n, commit_id, author, message, committed_at, result, detail, findings, revision, created_at FROM repository_commits
-		WHERE factory_uid = $1 AND ($2 = 0 OR n < $2) ORDER BY n DESC LIMIT `+fmt.Sprint(limit), factoryUID, before)
+	rows, err := s.query(ctx, `SELECT n, commit_id, author, message, committed_at, result, detail, findings, revision, created_at
+		FROM repository_commits
+		WHERE factory_uid = $1 AND ($2 = 0 OR n < $2)
+		ORDER BY n DESC LIMIT `+fmt.Sprint(limit), factoryUID, before)
 	var findings []*string
 	list, err := collect(s, rows, err, "commits of a factory", func(c *CommitRow) []any {
 		text := new(string)

@@ -39,7 +39,9 @@ var resealing = map[SealedTable]struct{ next, set string }{
 			WHERE version > 0 AND (team, name, version) > ($1, $2, $3)
 			ORDER BY team, name, version
 			LIMIT $4`,
-		`UPDATE secrets SET sealed = $1 WHERE team = $2 AND name = $3 AND version = $4 AND sealed = $5`,
+		`UPDATE secrets
+			SET sealed = $1
+			WHERE team = $2 AND name = $3 AND version = $4 AND sealed = $5`,
 	},
 	SealedWebhooks: {
 		`SELECT webhook_uid, '', n, sealed
@@ -47,10 +49,16 @@ var resealing = map[SealedTable]struct{ next, set string }{
 			WHERE (webhook_uid, '', n) > ($1, $2, $3)
 			ORDER BY webhook_uid, n
 			LIMIT $4`,
-		`UPDATE webhook_secrets SET sealed = $1 WHERE webhook_uid = $2 AND $3 = '' AND n = $4 AND sealed = $5`,
+		`UPDATE webhook_secrets
+			SET sealed = $1
+			WHERE webhook_uid = $2 AND $3 = '' AND n = $4 AND sealed = $5`,
 	},
 	SealedAnswers: {
-		`SELECT scope, '', 0, answer FROM idempotency WHERE (scope, '', 0) > ($1, $2, $3) ORDER BY scope LIMIT $4`,
+		`SELECT scope, '', 0, answer
+			FROM idempotency
+			WHERE (scope, '', 0) > ($1, $2, $3)
+			ORDER BY scope
+			LIMIT $4`,
 		`UPDATE idempotency SET answer = $1 WHERE scope = $2 AND $3 = '' AND $4 = 0 AND answer = $5`,
 	},
 	SealedSessions: {
@@ -59,7 +67,9 @@ var resealing = map[SealedTable]struct{ next, set string }{
 			WHERE length(sealed_key) > 0 AND (id, blob, 0) > ($1, $2, $3)
 			ORDER BY id
 			LIMIT $4`,
-		`UPDATE conversations SET sealed_key = $1 WHERE id = $2 AND blob = $3 AND $4 = 0 AND sealed_key = $5`,
+		`UPDATE conversations
+			SET sealed_key = $1
+			WHERE id = $2 AND blob = $3 AND $4 = 0 AND sealed_key = $5`,
 	},
 }
 

@@ -79,8 +79,15 @@ func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (b
 // filesOf lists the run's files, and removes the saved session of its conversation
 // where no other run goes on with that.
 func (tx *Tx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
-	rows, err := tx.query(ctx, `SELECT blob FROM attachments WHERE run_id = $1 AND blob <> '' UNION SELECT blob FROM artifacts WHERE run_id = $1 AND blob <> ''
-		UNION SELECT blob FROM conversations WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $2 AND id <> $1)`, run.ID,
+	rows, err := tx.query(ctx, `SELECT blob
+		FROM attachments
+		WHERE run_id = $1 AND blob <> ''
+		UNION SELECT blob
+		FROM artifacts
+		WHERE run_id = $1 AND blob <> ''
+		UNION SELECT blob
+		FROM conversations
+		WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $2 AND id <> $1)`, run.ID,
 		run.ConversationID)
 	blobs, err := collect(tx.s, rows, err, "files of a run", func(v *string) []any { return []any{v} })
 	if err != nil {
@@ -99,14 +106,19 @@ func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
 		return nil
 	}
 	var text string
-	err := tx.row(ctx, "SELECT matches FROM deliveries WHERE id = $1"+tx.s.d.lock, run.DeliveryID).Scan(&text)
+	err := tx.row(ctx, `SELECT matches
+		FROM deliveries
+		WHERE id = $1`+tx.s.d.lock, run.DeliveryID).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		// Of two that take away its last runs, each would leave it to the other.
-		if _, err := tx.exec(ctx, "SELECT 1 FROM payloads WHERE delivery_id = $1"+tx.s.d.lock, run.DeliveryID); err != nil {
+		if _, err := tx.exec(ctx, `SELECT 1
+			FROM payloads
+			WHERE delivery_id = $1`+tx.s.d.lock, run.DeliveryID); err != nil {
 			return fmt.Errorf("lock the payload of delivery %s: %w", run.DeliveryID, err)
 		}
-		_, err = tx.exec(ctx, `DELETE FROM payloads WHERE delivery_id = $1 AND NOT EXISTS (
-			SELECT 1 FROM runs WHERE team = $2 AND created_at = $3 AND delivery_id = $1 AND id <> $4)`, run.DeliveryID, run.Team,
+		_, err = tx.exec(ctx, `DELETE FROM payloads
+			WHERE delivery_id = $1
+				AND NOT EXISTS ( SELECT 1 FROM runs WHERE team = $2 AND created_at = $3 AND delivery_id = $1 AND id <> $4)`, run.DeliveryID, run.Team,
 			int64(run.CreatedAt), run.ID)
 		return err
 	}
@@ -128,7 +140,9 @@ func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
 		}
 	}
 	_, err = tx.exec(
-		ctx, "UPDATE deliveries SET matches = $1, runs = $2 WHERE id = $3", marshal(matches), left, run.DeliveryID,
+		ctx, `UPDATE deliveries
+			SET matches = $1, runs = $2
+			WHERE id = $3`, marshal(matches), left, run.DeliveryID,
 	)
 	return err
 }

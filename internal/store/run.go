@@ -288,8 +288,11 @@ func (s *Store) Ancestors(ctx context.Context, runID string) ([]string, error) {
 
 // Descendants lists the runs below one that are not over.
 func (tx *Tx) Descendants(ctx context.Context, runID string) ([]string, error) {
-	rows, err := tx.query(ctx, `SELECT a.run_id FROM run_ancestors a JOIN runs r ON r.id = a.run_id WHERE a.ancestor = $1
-		AND r.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') ORDER BY a.run_id`, runID)
+	rows, err := tx.query(ctx, `SELECT a.run_id
+		FROM run_ancestors a
+		JOIN runs r ON r.id = a.run_id
+		WHERE a.ancestor = $1 AND r.state NOT IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
+		ORDER BY a.run_id`, runID)
 	return collect(tx.s, rows, err, "ids", func(v *string) []any { return []any{v} })
 }
 

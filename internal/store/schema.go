@@ -33,6 +33,7 @@ func (s *Store) SchemaVersion(ctx context.Context) (have, newest int64, err erro
 	if err := s.read.QueryRowContext(ctx, known).Scan(&tables); err != nil || tables == 0 {
 		return 0, newest, s.d.mapError(err)
 	}
-	err = s.read.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version").Scan(&have)
+	err = s.read.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0)
+		FROM goose_db_version`).Scan(&have)
 	return have, newest, s.d.mapError(err)
 }

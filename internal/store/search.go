@@ -67,7 +67,8 @@ func isLong(word string) bool { return utf8.RuneCountInString(word) >= minSearch
 func (s *Store) isRare(ctx context.Context, word string) (bool, error) {
 	var n int
 	err := s.row(
-		ctx, fmt.Sprintf("SELECT count(*) FROM (%s LIMIT %d) AS matches", s.d.finds("$1"), fewMatches+1), s.d.wordArg(word),
+		ctx, fmt.Sprintf(`SELECT count(*)
+			FROM (%s LIMIT %d) AS matches`, s.d.finds("$1"), fewMatches+1), s.d.wordArg(word),
 	).Scan(&n)
 	if err != nil {
 		return false, s.d.mapError(fmt.Errorf("search runs: %w", err))
@@ -81,7 +82,10 @@ func (s *Store) isRare(ctx context.Context, word string) (bool, error) {
 func (s *Store) holding(ctx context.Context, holds where) ([]any, error) {
 	conditions, args := holds.numbered(1)
 	rows, err := s.query(
-		ctx, fmt.Sprintf("SELECT s.run_id FROM run_search s WHERE %s LIMIT %d", conditions, fewMatches+1), args...,
+		ctx, fmt.Sprintf(`SELECT s.run_id
+			FROM run_search s
+			WHERE %s
+			LIMIT %d`, conditions, fewMatches+1), args...,
 	)
 	ids, err := collect(s, rows, err, "runs that hold words", func(id *string) []any { return []any{id} })
 	return anys(ids), err
@@ -122,8 +126,11 @@ const indexedAtOnce = 256 << 10
 // order of their ids, which is that of their creation: at most limit, fewer where
 // their texts are long.
 func (s *Store) Unindexed(ctx context.Context, from string, limit int) ([]SearchText, error) {
-	rows, err := s.query(ctx, `SELECT r.id, r.created_at, r.title, r.skill, substr(r.prompt, 1, $1) FROM runs r
-		WHERE r.id >= $2 AND NOT EXISTS (SELECT 1 FROM run_search s WHERE s.run_id = r.id) ORDER BY r.id LIMIT $3`,
+	rows, err := s.query(ctx, `SELECT r.id, r.created_at, r.title, r.skill, substr(r.prompt, 1, $1)
+		FROM runs r
+		WHERE r.id >= $2 AND NOT EXISTS (SELECT 1 FROM run_search s WHERE s.run_id = r.id)
+		ORDER BY r.id
+		LIMIT $3`,
 		searchedPrompt, from, limit)
 	texts, err := collect(s, rows, err, "runs to index", func(t *SearchText) []any {
 		return []any{&t.RunID, &t.CreatedAt, &t.title, &t.skill, &t.prompt}
@@ -178,7 +185,10 @@ func indexSQLite(ctx context.Context, tx *Tx, rows [][]any) error {
 	if err := tx.s.d.insert(ctx, tx, searchTable, rows); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, "INSERT INTO run_fts (rowid, text) SELECT n, text FROM run_search WHERE n > $1", last)
+	_, err := tx.exec(ctx, `INSERT INTO run_fts (rowid, text)
+		SELECT n, text
+		FROM run_search
+		WHERE n > $1`, last)
 	return err
 }
 

@@ -90,7 +90,10 @@ func (tx *Tx) SecretNames(ctx context.Context, team string) ([]SecretName, error
 }
 
 func (s *Store) secretNames(ctx context.Context, q querier, team string) ([]SecretName, error) {
-	rows, err := q.query(ctx, "SELECT name, webhook_uid FROM secrets WHERE team = $1 ORDER BY name", team)
+	rows, err := q.query(ctx, `SELECT name, webhook_uid
+		FROM secrets
+		WHERE team = $1
+		ORDER BY name`, team)
 	return collect(s, rows, err, "names of secrets", func(n *SecretName) []any { return []any{&n.Name, &n.WebhookUID} })
 }
 
@@ -137,7 +140,8 @@ func (tx *Tx) lockSecrets(ctx context.Context, team string, names []string) erro
 		return nil
 	}
 	where, args := namedSecrets(team, names)
-	if _, err := tx.exec(ctx, "SELECT 1 FROM secrets s "+where+" ORDER BY s.name"+tx.s.d.lock, args...); err != nil {
+	if _, err := tx.exec(ctx, `SELECT 1
+		FROM secrets s `+where+" ORDER BY s.name"+tx.s.d.lock, args...); err != nil {
 		return fmt.Errorf("lock secrets: %w", err)
 	}
 	return nil
@@ -197,7 +201,8 @@ func (tx *Tx) DeleteSecret(ctx context.Context, team, name string) error {
 func (tx *Tx) SetSecretUses(
 	ctx context.Context, team string, kind penstock.SecretUserType, uid string, names []string,
 ) error {
-	if _, err := tx.exec(ctx, "DELETE FROM secret_uses WHERE kind = $1 AND uid = $2", string(kind), uid); err != nil {
+	if _, err := tx.exec(ctx, `DELETE FROM secret_uses
+		WHERE kind = $1 AND uid = $2`, string(kind), uid); err != nil {
 		return fmt.Errorf("record the secrets of %s %s: %w", kind, uid, err)
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {

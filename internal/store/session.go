@@ -24,7 +24,9 @@ type SessionRow struct {
 // penstock.CodeNotFound.
 func (s *Store) SessionByHash(ctx context.Context, hash string) (SessionRow, error) {
 	row := SessionRow{Hash: hash}
-	err := s.row(ctx, "SELECT secret_hash, created_at, used_at, key_uid FROM sessions WHERE hash = $1", hash).
+	err := s.row(ctx, `SELECT secret_hash, created_at, used_at, key_uid
+		FROM sessions
+		WHERE hash = $1`, hash).
 		Scan(&row.SecretHash, &row.CreatedAt, &row.UsedAt, &row.Key.UID)
 	if err == nil {
 		row.Key, err = scanKey(s.row(ctx, keyColumns+"WHERE k.uid = $1", row.Key.UID))
@@ -46,7 +48,8 @@ func (tx *Tx) AddSession(ctx context.Context, row SessionRow) error {
 // EndSession ends a session from the next request on, for a caller that has its
 // secret; one that is not there has ended.
 func (tx *Tx) EndSession(ctx context.Context, hash, secretHash string) error {
-	_, err := tx.exec(ctx, "DELETE FROM sessions WHERE hash = $1 AND secret_hash = $2", hash, secretHash)
+	_, err := tx.exec(ctx, `DELETE FROM sessions
+		WHERE hash = $1 AND secret_hash = $2`, hash, secretHash)
 	return err
 }
 

@@ -103,7 +103,10 @@ func sqliteDialect() *dialect {
 		now:        "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
 		committers: 1,
 		finds: func(placeholder string) string { // CROSS: the index first, so that a LIMIT ends it
-			return "SELECT s.run_id FROM run_fts CROSS JOIN run_search s ON s.n = run_fts.rowid WHERE run_fts MATCH " +
+			return `SELECT s.run_id
+				FROM run_fts
+				CROSS JOIN run_search s ON s.n = run_fts.rowid
+				WHERE run_fts MATCH ` +
 				placeholder
 		},
 		number:   func(column, key string) string { return "json_extract(NULLIF(" + column + ", ''), '$." + key + "')" },
@@ -117,7 +120,10 @@ func sqliteDialect() *dialect {
 		},
 		insertNew: insertValues,
 		index:     indexSQLite,
-		unindex:   "INSERT INTO run_fts (run_fts, rowid, text) SELECT 'delete', n, text FROM run_search WHERE run_id = $1",
+		unindex: `INSERT INTO run_fts (run_fts, rowid, text)
+			SELECT 'delete', n, text
+			FROM run_search
+			WHERE run_id = $1`,
 		transient: func(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_BUSY },
 		unique: func(err error) bool {
 			code := sqliteExtended(err)

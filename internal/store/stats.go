@@ -24,10 +24,12 @@ type RunSum struct {
 func (s *Store) SumRuns(ctx context.Context, v Viewer, from penstock.Time) ([]RunSum, error) {
 	where, args := sinceFilter(v, from)
 	rows, err := s.query(ctx, fmt.Sprintf(`SELECT (r.created_at - $1) / %d AS hour, r.state, count(*),
-		CAST(sum(CASE WHEN r.started_at > 0 THEN 1 ELSE 0 END) AS BIGINT),
-		CAST(sum(CASE WHEN r.started_at > 0 THEN r.started_at - r.created_at ELSE 0 END) AS BIGINT),
-		max(CASE WHEN r.started_at > 0 THEN r.started_at - r.created_at ELSE 0 END)
-		FROM runs r WHERE %s GROUP BY 1, 2`, millisPerHour, where), args...)
+			CAST(sum(CASE WHEN r.started_at > 0 THEN 1 ELSE 0 END) AS BIGINT),
+			CAST(sum(CASE WHEN r.started_at > 0 THEN r.started_at - r.created_at ELSE 0 END) AS BIGINT),
+			max(CASE WHEN r.started_at > 0 THEN r.started_at - r.created_at ELSE 0 END)
+		FROM runs r
+		WHERE %s
+		GROUP BY 1, 2`, millisPerHour, where), args...)
 	return collect(s, rows, err, "sums of runs", func(r *RunSum) []any {
 		return []any{&r.Hour, &r.State, &r.Runs, &r.Started, &r.WaitMS, &r.MaxMS}
 	})
@@ -39,8 +41,12 @@ func (s *Store) SumCosts(
 ) ([]penstock.FactoryStats, error) {
 	where, args := sinceFilter(v, from)
 	rows, err := s.query(ctx, fmt.Sprintf(`SELECT r.factory_uid, COALESCE(max(f.name), ''), count(*) AS runs, COALESCE(sum(%s), 0) AS cost
-		FROM runs r LEFT JOIN factories f ON f.uid = r.factory_uid
-		WHERE %s GROUP BY r.factory_uid ORDER BY cost DESC, runs DESC, r.factory_uid LIMIT %d`, s.d.number(
+		FROM runs r
+		LEFT JOIN factories f ON f.uid = r.factory_uid
+		WHERE %s
+		GROUP BY r.factory_uid
+		ORDER BY cost DESC, runs DESC, r.factory_uid
+		LIMIT %d`, s.d.number(
 		"r.usage", "cost_usd",
 	),
 		where, limit), args...)
@@ -76,7 +82,9 @@ func (s *Store) SumDeliveries(ctx context.Context, team string, from penstock.Ti
 // Queued counts a team's runs that wait for a worker.
 func (s *Store) Queued(ctx context.Context, team string) (n int64, err error) {
 	err = s.row(
-		ctx, "SELECT count(*) FROM runs WHERE team = $1 AND state = $2", team, string(penstock.StateQueued),
+		ctx, `SELECT count(*)
+			FROM runs
+			WHERE team = $1 AND state = $2`, team, string(penstock.StateQueued),
 	).Scan(&n)
 	return n, s.d.mapError(err)
 }

@@ -42,7 +42,9 @@ func undelivered(list []Followup, at penstock.Time) (drafts []penstock.Draft, id
 // giveUp marks follow-ups as undelivered. The run must be locked.
 func (tx *Tx) giveUp(ctx context.Context, list []Followup) error {
 	for _, f := range list {
-		if _, err := tx.exec(ctx, "UPDATE followups SET state = $1 WHERE id = $2", PromptUndelivered, f.ID); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE followups
+			SET state = $1
+			WHERE id = $2`, PromptUndelivered, f.ID); err != nil {
 			return fmt.Errorf("mark the follow-up %s as undelivered: %w", f.ID, err)
 		}
 	}

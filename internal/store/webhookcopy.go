@@ -30,7 +30,8 @@ func (s *Store) secretCopies(ctx context.Context, q querier, team string, factor
 	for _, uid := range factories {
 		args = append(args, uid)
 	}
-	rows, err := q.query(ctx, `SELECT w.factory_uid, w.uid, w.name, s.team, s.name, s.version, s.sealed, COALESCE(c.n, 0), c.sealed
+	rows, err := q.query(ctx, `SELECT w.factory_uid, w.uid, w.name, s.team, s.name, s.version, s.sealed, COALESCE(c.n, 0),
+			c.sealed
 		FROM webhooks w
 		JOIN secrets s ON s.team = w.team AND s.name = w.secret_name
 		LEFT JOIN webhook_secrets c ON c.webhook_uid = w.uid AND c.expires_at = 0

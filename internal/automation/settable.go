@@ -42,7 +42,7 @@ var settable = []settableField{
 		func(row *store.AutomationRow) *[]penstock.Trigger { return &row.Triggers }),
 	fieldOf("model",
 		func(r *penstock.AutomationRequest) *string { return r.Model },
-		func(row *store.AutomationRow) *string { return &row.Overrides.Model }),
+		func(row *store.AutomationRow) *string { return &row.Model }),
 	fieldOf("harness",
 		func(r *penstock.AutomationRequest) **penstock.Harness {
 			if r.Harness == nil {
@@ -50,25 +50,25 @@ var settable = []settableField{
 			}
 			return &r.Harness
 		},
-		func(row *store.AutomationRow) **penstock.Harness { return &row.Overrides.Harness }),
+		func(row *store.AutomationRow) **penstock.Harness { return &row.Harness }),
 	fieldOf("runner",
 		func(r *penstock.AutomationRequest) *string { return r.RunnerID },
-		func(row *store.AutomationRow) *string { return &row.Overrides.RunnerID }),
+		func(row *store.AutomationRow) *string { return &row.RunnerID }),
 	fieldOf("environment_id",
 		func(r *penstock.AutomationRequest) *string { return r.EnvironmentID },
-		func(row *store.AutomationRow) *string { return &row.Overrides.EnvironmentID }),
+		func(row *store.AutomationRow) *string { return &row.EnvironmentID }),
 	fieldOf("secrets",
 		func(r *penstock.AutomationRequest) *[]string { return r.Secrets },
-		func(row *store.AutomationRow) *[]string { return &row.Overrides.Secrets }),
+		func(row *store.AutomationRow) *[]string { return &row.Secrets }),
 	fieldOf("mcp_servers",
 		func(r *penstock.AutomationRequest) *map[string]penstock.MCPServer { return r.MCPServers },
-		func(row *store.AutomationRow) *map[string]penstock.MCPServer { return &row.Overrides.MCPServers }),
+		func(row *store.AutomationRow) *map[string]penstock.MCPServer { return &row.MCPServers }),
 	fieldOf("worker_host",
 		func(r *penstock.AutomationRequest) *string { return r.WorkerHost },
-		func(row *store.AutomationRow) *string { return &row.Overrides.WorkerHost }),
+		func(row *store.AutomationRow) *string { return &row.WorkerHost }),
 	fieldOf("credential_strategy",
 		func(r *penstock.AutomationRequest) *string { return r.CredentialStrategy },
-		func(row *store.AutomationRow) *string { return &row.Overrides.CredentialStrategy }),
+		func(row *store.AutomationRow) *string { return &row.CredentialStrategy }),
 }
 
 func fieldOf[T any](

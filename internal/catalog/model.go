@@ -74,8 +74,8 @@ func (s *Catalog) Warnings(ctx context.Context, run *store.NewRun) ([]string, er
 	if err != nil || s.knownModel(model, workers) {
 		return nil, err
 	}
-	text := "unknown model " + QuotedModel(model) + ": the run waits for a worker that has a provider for it"
-	if near := penstock.NearestModel(model); near != "" {
+	text, near := unknownModel(model, "the run waits")
+	if near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return []string{text}, nil
@@ -87,9 +87,15 @@ func (s *Catalog) ModelCheck(workers []store.Worker) func(string) (problem, near
 		if s.knownModel(name, workers) {
 			return "", ""
 		}
-		return "unknown model " + QuotedModel(name) +
-			": runs wait for a worker that has a provider for it", penstock.NearestModel(name)
+		return unknownModel(name, "runs wait")
 	}
+}
+
+// unknownModel says that a model is unknown and who waits for it, and names the nearest
+// one that is known.
+func unknownModel(name, whoWaits string) (problem, nearest string) {
+	return "unknown model " + QuotedModel(name) + ": " + whoWaits + " for a worker that has a provider for it",
+		penstock.NearestModel(name)
 }
 
 // aliasModels lists the aliases of models as models.

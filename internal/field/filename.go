@@ -16,20 +16,21 @@ func Hidden(r rune) bool {
 	return unicode.Is(unicode.C, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)
 }
 
-// Shown is text without hidden characters.
-func Shown(text string) string {
-	return strings.Map(func(r rune) rune {
+// shownPath is a path without hidden characters, with slashes where it has backslashes.
+func shownPath(name string) string {
+	shown := strings.Map(func(r rune) rune {
 		if Hidden(r) {
 			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	}, strings.ToValidUTF8(name, "\uFFFD"))
+	return strings.ReplaceAll(shown, `\`, "/")
 }
 
 // FilePath is a path without hidden characters and without steps above where it
 // begins. "" where it names no file.
 func FilePath(name string) string {
-	name = strings.TrimSpace(strings.ReplaceAll(Shown(name), `\`, "/"))
+	name = strings.TrimSpace(shownPath(name))
 	clean := path.Clean("/" + name)
 	if clean == "/" {
 		return ""
@@ -43,8 +44,7 @@ func FilePath(name string) string {
 // FileName is the name of a file alone: without folders and hidden characters,
 // and cut to what a file system takes, with its extension. "" where nothing is left.
 func FileName(name string) string {
-	name = strings.ReplaceAll(Shown(name), `\`, "/")
-	name = strings.TrimSpace(path.Base(name))
+	name = strings.TrimSpace(path.Base(shownPath(name)))
 	if strings.Trim(name, "./ ") == "" {
 		return ""
 	}

@@ -99,6 +99,8 @@ type Service struct {
 func New(o Options) *Service {
 	o.QueueTimeout = cmp.Or(o.QueueTimeout, 24*time.Hour)
 	o.PublicURL = strings.TrimSuffix(o.PublicURL, "/")
+	executable := append([]string{penstock.HarnessBuiltin, penstock.HarnessCommand}, o.Harnesses...)
+	o.Harnesses = known(o.Harnesses)
 	s := &Service{store: o.Store, log: o.Log, options: o}
 	accessParts := access.New(access.Options{
 		Store: o.Store, Keyset: o.Keyset, Sessions: o.Sessions, MaxSecrets: o.MaxSecrets, SecretChanged: s.secretChanged,
@@ -112,7 +114,7 @@ func New(o Options) *Service {
 	s.Catalog, s.Skills = catalogParts.Catalog, catalogParts.Skills
 	runParts := run.New(run.Options{
 		Store: o.Store, Blobs: o.Blobs, Keyset: o.Keyset, Log: o.Log, PublicURL: o.PublicURL,
-		Access: accessParts, Catalog: catalogParts, Harnesses: known(o.Harnesses), Defaults: o.Defaults,
+		Access: accessParts, Catalog: catalogParts, Harnesses: o.Harnesses, Defaults: o.Defaults,
 		MaxArtifactBytes: o.MaxRunArtifactBytes, KeepRunsFor: o.KeepRunsFor,
 	})
 	s.Runs, s.Streams, s.Files, s.Upkeep = runParts.Runs, runParts.Streams, runParts.Files, runParts.Upkeep
@@ -120,14 +122,15 @@ func New(o Options) *Service {
 		Store: o.Store, Blobs: o.Blobs, Keyset: o.Keyset, Log: o.Log, Metrics: o.Metrics, QueueTimeout: o.QueueTimeout,
 		Secrets: s.Secrets, Skills: s.Skills, Runs: runParts,
 	})
-	s.addTriggers(o, accessParts)
+	s.addTriggers(o, accessParts, executable)
 	return s
 }
 
-// addTriggers makes the parts that start runs by themselves.
-func (s *Service) addTriggers(o Options, accessParts access.Parts) {
+// addTriggers makes the parts that start runs by themselves. executable are the harnesses
+// that this server knows how to run.
+func (s *Service) addTriggers(o Options, accessParts access.Parts, executable []string) {
 	automationParts := automation.New(automation.Options{
-		Store: o.Store, Log: o.Log, Answers: s.Answers, Catalog: s.Catalog, Runs: s.Runs, Harnesses: known(o.Harnesses),
+		Store: o.Store, Log: o.Log, Answers: s.Answers, Catalog: s.Catalog, Runs: s.Runs, Harnesses: o.Harnesses,
 	})
 	s.Automations, s.Schedules = automationParts.Automations, automationParts.Schedules
 	deliveryParts := delivery.New(delivery.Options{
@@ -137,7 +140,7 @@ func (s *Service) addTriggers(o Options, accessParts access.Parts) {
 	s.Webhooks, s.Ingress, s.Deliveries = deliveryParts.Webhooks, deliveryParts.Ingress, deliveryParts.Deliveries
 	factoryParts := factory.New(factory.Options{
 		Store: o.Store, Log: o.Log, PublicURL: o.PublicURL, Limits: o.Webhooks,
-		Harnesses: known(o.Harnesses), Executable: executable(o.Harnesses),
+		Harnesses: o.Harnesses, Executable: executable,
 		Access: accessParts, Catalog: s.Catalog, Runs: s.Runs, Automations: s.Automations, Webhooks: s.Webhooks,
 		Cache: o.Definitions, GitPoll: o.GitPoll,
 	})
@@ -156,11 +159,6 @@ func (s *Service) pushed() func(ctx context.Context, team string, body []byte) {
 		return nil
 	}
 	return func(ctx context.Context, team string, body []byte) { s.Repositories.NoticePush(ctx, team, body) }
-}
-
-// executable are the harnesses that this server knows how to run.
-func executable(configured []string) []string {
-	return append([]string{penstock.HarnessBuiltin, penstock.HarnessCommand}, configured...)
 }
 
 // known are all harnesses that a run may name.

@@ -52,6 +52,9 @@ func (c control) Claim(ctx context.Context, claim penstock.Claim) (penstock.Assi
 		case <-nudged:
 		case <-time.After(run.PollEvery):
 		}
+		if ctx.Err() != nil {
+			return a, ctx.Err() // what woke it came too late
+		}
 	}
 }
 

@@ -79,11 +79,11 @@ type Options struct {
 
 // Runner takes work and sees it through.
 type Runner struct {
-	o     Options
-	drain func()
-	until chan struct{} // closed by Drain
-	slots chan struct{} // one taken for each work in hand, and for the claim of the next
-	busy  atomic.Int64
+	o        Options
+	claiming context.Context // ends when no more is to be taken
+	drain    func()          // ends it
+	slots    chan struct{}   // one taken for each work in hand, and for the claim of the next
+	busy     atomic.Int64
 }
 
 // New makes a runner. It does nothing until Run.
@@ -95,12 +95,13 @@ func New(o Options) *Runner {
 	if o.Margin == 0 {
 		o.Margin = 7 * time.Second
 	}
-	r := &Runner{o: o, until: make(chan struct{}), slots: make(chan struct{}, o.Claim.Capacity)}
-	r.drain = sync.OnceFunc(func() { close(r.until) })
+	r := &Runner{o: o, slots: make(chan struct{}, o.Claim.Capacity)}
+	r.claiming, r.drain = context.WithCancel(context.Background())
 	return r
 }
 
-// Drain makes Run take no more work and return once what is in hand is done.
+// Drain makes Run take no more work and return once what is in hand is done. A
+// claim on its way is cancelled.
 func (r *Runner) Drain() { r.drain() }
 
 // Busy is how much work is in hand.
@@ -109,20 +110,12 @@ func (r *Runner) Busy() int { return int(r.busy.Load()) }
 // Run claims and runs work until ctx ends or Drain is called. It returns when
 // all work has returned.
 func (r *Runner) Run(ctx context.Context) error {
-	claiming, stop := context.WithCancel(ctx)
-	defer stop()
+	defer context.AfterFunc(ctx, r.drain)()
 	var jobs sync.WaitGroup
-	jobs.Go(func() {
-		select {
-		case <-r.until:
-			stop()
-		case <-claiming.Done():
-		}
-	})
 	var failures int
-	for r.takeSlot(claiming) {
+	for r.takeSlot(r.claiming) {
 		start := time.Now()
-		a, err := r.claim(claiming, penstock.Claim{Wait: claimWait, Busy: r.Busy()})
+		a, err := r.claim(r.claiming, penstock.Claim{Wait: claimWait, Busy: r.Busy()})
 		switch {
 		case err == nil:
 			failures = 0
@@ -133,14 +126,14 @@ func (r *Runner) Run(ctx context.Context) error {
 				r.run(ctx, a, start)
 			})
 			continue
-		case claiming.Err() != nil:
+		case r.claiming.Err() != nil:
 		case errors.Is(err, penstock.ErrNoWork):
 			failures = 0
-			sleep(claiming, minClaim-time.Since(start))
+			sleep(r.claiming, minClaim-time.Since(start))
 		default:
 			failures++
 			r.o.Log.WarnContext(ctx, "work cannot be claimed", "attempt", failures, "error", err)
-			sleep(claiming, backoff(failures))
+			sleep(r.claiming, backoff(failures))
 		}
 		r.freeSlot()
 	}

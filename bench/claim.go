@@ -67,10 +67,7 @@ func (b *bench) reportClaim(l *lane, echoed []time.Duration) {
 			ratio: ratio(float64(whole), float64(bare)),
 		})
 	}
-	after := quantile(l.after, .5)
-	b.out.row(
-		row{what: l.name + "  from its answer, p50", penstock: millis(after), aim: below(float64(after), 5e6, "< 5 ms")},
-	)
+	b.out.row(row{what: l.name + "  from its answer, p50", penstock: millis(quantile(l.after, .5))})
 	b.out.row(row{what: l.name + "  from its answer, p99", penstock: millis(quantile(l.after, .99))})
 }
 

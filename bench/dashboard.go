@@ -164,9 +164,7 @@ func (b *bench) reportLoad(engine string, got firstLoad) {
 		penstock: fmt.Sprintf("%.1f KB", float64(got.Bytes)/1e3),
 		aim:      below(float64(got.Bytes), 250e3, "< 250 KB"),
 	})
-	r := sideBySide(engine+"  Runs interactive, 4x slower CPU, p50", got.Interactive, got.Bare, .5)
-	r.aim = below(float64(got.Interactive.quantile(.5)), 1500e6, "< 1.5 s")
-	b.out.row(r)
+	b.out.row(sideBySide(engine+"  Runs interactive, 4x slower CPU, p50", got.Interactive, got.Bare, .5))
 	b.out.row(sideBySide(engine+"  Runs interactive, 4x slower CPU, longest", got.Interactive, got.Bare, 1))
 	b.out.row(sideBySide(engine+"  CPU of its main thread, not slowed, p50", got.CPU, got.BareCPU, .5))
 }
@@ -186,9 +184,7 @@ func (b *bench) reportLists(engine string, got listTimes) {
 	}{{"another page", got.Paging}, {"a filter", got.Filtering}, {"a search", got.Searching}} {
 		what := engine + "  " + count(dashboardRuns) + " runs  " + of.what
 		b.out.row(sideBySide(what+", p50", of.took, got.Bare, .5))
-		r := sideBySide(what+", longest", of.took, got.Bare, 1)
-		r.aim = below(float64(of.took.quantile(1)), 200e6, "< 200 ms")
-		b.out.row(r)
+		b.out.row(sideBySide(what+", longest", of.took, got.Bare, 1))
 	}
 }
 

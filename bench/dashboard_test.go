@@ -18,18 +18,18 @@ func TestDashboardReport(t *testing.T) {
 		report func(*bench)
 		want   []string // the rows, with single spaces
 	}{
-		{"a first load within its aims", func(b *bench) {
+		{"a first load within its aim", func(b *bench) {
 			b.reportLoad("sqlite", firstLoad{
 				Bytes: 193_690, Files: 26, Interactive: times{1900, 1200, 1300}, Bare: times{500, 300, 400}, CPU: times{200},
 				BareCPU: times{25},
 			})
 		}, []string{
 			"script of Runs, gzipped, in 26 files 193.7 KB < 250 KB met",
-			"sqlite Runs interactive, 4x slower CPU, p50 1300.0 ms 400.0 ms 3.25 < 1.5 s met",
+			"sqlite Runs interactive, 4x slower CPU, p50 1300.0 ms 400.0 ms 3.25",
 			"sqlite Runs interactive, 4x slower CPU, longest 1900.0 ms 500.0 ms 3.80",
 			"sqlite CPU of its main thread, not slowed, p50 200.0 ms 25.0 ms 8.00",
 		}},
-		{"a first load that is too large and too slow", func(b *bench) {
+		{"a first load that is too large", func(b *bench) {
 			b.reportLoad(
 				"sqlite",
 				firstLoad{
@@ -38,21 +38,21 @@ func TestDashboardReport(t *testing.T) {
 			)
 		}, []string{
 			"script of Runs, gzipped, in 1 files 250.0 KB < 250 KB missed",
-			"sqlite Runs interactive, 4x slower CPU, p50 1500.0 ms 500.0 ms 3.00 < 1.5 s missed",
+			"sqlite Runs interactive, 4x slower CPU, p50 1500.0 ms 500.0 ms 3.00",
 			"sqlite Runs interactive, 4x slower CPU, longest 1500.0 ms 500.0 ms 3.00",
 			"sqlite CPU of its main thread, not slowed, p50 200.0 ms 25.0 ms 8.00",
 		}},
-		{"a list whose longest filter misses the aim", func(b *bench) {
+		{"lists beside a bare page", func(b *bench) {
 			b.reportLists(
 				"postgres", listTimes{Paging: times{80, 90, 100}, Filtering: times{90, 201}, Searching: times{50}, Bare: times{40}},
 			)
 		}, []string{
 			"postgres 100,000 runs another page, p50 90.0 ms 40.0 ms 2.25",
-			"postgres 100,000 runs another page, longest 100.0 ms 40.0 ms 2.50 < 200 ms met",
+			"postgres 100,000 runs another page, longest 100.0 ms 40.0 ms 2.50",
 			"postgres 100,000 runs a filter, p50 201.0 ms 40.0 ms 5.03",
-			"postgres 100,000 runs a filter, longest 201.0 ms 40.0 ms 5.03 < 200 ms missed",
+			"postgres 100,000 runs a filter, longest 201.0 ms 40.0 ms 5.03",
 			"postgres 100,000 runs a search, p50 50.0 ms 40.0 ms 1.25",
-			"postgres 100,000 runs a search, longest 50.0 ms 40.0 ms 1.25 < 200 ms met",
+			"postgres 100,000 runs a search, longest 50.0 ms 40.0 ms 1.25",
 		}},
 		{"a run that is drawn evenly", func(b *bench) {
 			b.reportFrames(0, frameTimes{Frames: times{16.7, 33.3}, Bare: times{16.7}, Rate: 49.96, Busy: .234})

@@ -31,6 +31,7 @@ type aim struct {
 }
 
 func atLeast(got, want float64, text string) aim { return aim{text, got < want} }
+func upTo(got, want float64, text string) aim    { return aim{text, got > want} }
 func below(got, want float64, text string) aim   { return aim{text, got >= want} }
 
 func (t *table) heading(text string) {

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 
 	"github.com/penstock-dev/penstock"
@@ -74,6 +75,23 @@ func (a Agent) Identity() penstock.Identity {
 		i.Secrets = append(i.Secrets, penstock.NamedSecret{Name: name})
 	}
 	return i
+}
+
+// Onto is the agent i as the document has it. What no file can hold stays, and so does
+// another spelling of what the document says: that of the harness with its model and
+// credentials, and of MCP servers.
+func (a Agent) Onto(i penstock.Identity) penstock.Identity {
+	next := a.Identity()
+	next.UID, next.FactoryUID, next.CreatedAt, next.UpdatedAt = i.UID, i.FactoryUID, i.CreatedAt, i.UpdatedAt
+	next.Skills, next.Memory, next.OnBehalfOfEnabled = i.Skills, i.Memory, i.OnBehalfOfEnabled
+	was, is := AgentOf(i).Settings, AgentOf(next).Settings
+	if was.Model == is.Model && reflect.DeepEqual(was.Harness, is.Harness) {
+		next.BaseModel, next.Harness, next.HarnessAuthSecrets = i.BaseModel, i.Harness, i.HarnessAuthSecrets
+	}
+	if reflect.DeepEqual(was.MCPServers, is.MCPServers) {
+		next.MCPServers = i.MCPServers
+	}
+	return next
 }
 
 const custom = penstock.AgentType("CUSTOM")

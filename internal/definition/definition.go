@@ -61,6 +61,26 @@ func (d *Definition) Foreman() Agent {
 	return d.Agents[i]
 }
 
+// Names lists the names of the agents, automations or webhooks.
+func (d *Definition) Names(kind Kind) []string {
+	var names []string
+	switch kind {
+	case KindAgent:
+		for _, a := range d.Agents {
+			names = append(names, a.Name)
+		}
+	case KindAutomation:
+		for _, a := range d.Automations {
+			names = append(names, a.Name)
+		}
+	case KindWebhook:
+		for _, w := range d.Webhooks {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
 // Known is what the server knows beyond the files. What is nil is not checked.
 type Known struct {
 	Harnesses    []string // by name; of builtin, claude and their like the canonical one
@@ -106,6 +126,16 @@ type parser struct {
 // result is the definition; otherwise it is nil. Neither depends on the order in
 // which anything is read.
 func Parse(files map[string][]byte, known Known) (*Definition, []Diagnostic) {
+	definition, all := Read(files, known)
+	if HasErrors(all) {
+		return nil, all
+	}
+	return definition, all
+}
+
+// Read is [Parse] for a tree of which some documents may have errors: the result
+// has what could be read of them, and is nil only where the tree is too large.
+func Read(files map[string][]byte, known Known) (*Definition, []Diagnostic) {
 	p := parser{
 		files: files, known: known, paths: map[Kind]map[string][]place{}, said: map[Kind][]string{},
 		doubtful: map[Kind]bool{},
@@ -115,11 +145,7 @@ func Parse(files map[string][]byte, known Known) (*Definition, []Diagnostic) {
 	}
 	p.layout()
 	definition := p.definition()
-	all := p.sorted()
-	if HasErrors(all) {
-		return nil, all
-	}
-	return definition, all
+	return definition, p.sorted()
 }
 
 // limits refuses a tree that is too large before anything of it is read.

@@ -77,6 +77,12 @@ func (d Diagnostic) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", printable(d.Path), d.Line, d.Column, d.text())
 }
 
+// SameAs reports whether another finding is the same thing at the same place: what it
+// tells of the rest of the tree may differ.
+func (d Diagnostic) SameAs(other Diagnostic) bool {
+	return d.Path == other.Path && d.Line == other.Line && d.Column == other.Column && d.Code == other.Code
+}
+
 // GitHub is the finding as a workflow command, which GitHub shows beside the
 // line of a pull request.
 func (d Diagnostic) GitHub() string {

@@ -111,6 +111,26 @@ func mappingOf(text string) (*yaml.Node, error) {
 	return d.root, nil
 }
 
+// KeyAt is the top-level key of a document, or of the frontmatter of a Markdown document, that
+// a line from 1 on belongs to: "prompt" below the frontmatter, "" above the first key.
+func KeyAt(document []byte, frontmatter bool, line int) string {
+	key, fences := "", 0
+	for n, text := range strings.Split(strings.TrimPrefix(string(document), "\ufeff"), "\n") {
+		switch {
+		case n >= line:
+			return key
+		case frontmatter && fences < 2 && isFence(text):
+			if fences++; fences == 2 {
+				return "prompt"
+			}
+		case text != "" && !strings.ContainsAny(text[:1], " \t\r#-"):
+			key, _, _ = strings.Cut(text, ":")
+			key = strings.Trim(key, `"' `)
+		}
+	}
+	return key
+}
+
 // SetBody replaces the text below the frontmatter of a document, unless it says
 // the same already.
 func SetBody(document []byte, body string) []byte {

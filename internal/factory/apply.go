@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -26,6 +25,11 @@ type application struct {
 	p       penstock.Principal
 	factory store.FactoryRow
 	known   definition.Known
+	edit    *edit // by the API, of one resource; nil: the files are another tree
+	same    bool  // the files are those before
+
+	was      *definition.Definition // what the files before say
+	wasFound []definition.Diagnostic
 
 	files   map[string][]byte
 	parsed  *definition.Definition     // of files
@@ -37,10 +41,11 @@ type application struct {
 // errors end it; the transaction is to be undone then.
 func (a *application) apply(ctx context.Context, before, files map[string][]byte) (Applied, error) {
 	plan := definition.Plan{Created: []definition.Change{}, Changed: []definition.Change{}, Removed: []definition.Change{}}
-	if len(before) > 0 && sameFiles(before, files) {
-		return Applied{plan, a.factory.Definition.Revision, []penstock.Diagnostic{}}, nil
+	unchanged := Applied{plan, a.factory.Definition.Revision, []penstock.Diagnostic{}}
+	if a.same = len(before) > 0 && sameFiles(before, files); a.same && a.edit == nil {
+		return unchanged, nil
 	}
-	d, err := a.read(ctx, files)
+	d, err := a.read(ctx, before, files)
 	if err != nil {
 		return Applied{}, err
 	}
@@ -58,16 +63,23 @@ func (a *application) apply(ctx context.Context, before, files map[string][]byte
 	if definition.HasErrors(a.found) {
 		return Applied{}, invalidDefinition(a.found)
 	}
-	if err := a.s.catalog.RoomInList(ctx, a.tx, store.ListOfAgents, a.factory.Team); err != nil {
-		return Applied{}, err
+	if a.edits(definition.KindAgent) {
+		if err := a.s.catalog.RoomInList(ctx, a.tx, store.ListOfAgents, a.factory.Team); err != nil {
+			return Applied{}, err
+		}
+	}
+	if a.same {
+		return unchanged, nil
 	}
 	revision, err := a.revise(ctx, before, files, plan)
 	return Applied{plan, revision, diagnostics(a.found)}, err
 }
 
 // read parses files and makes sure of what they name.
-func (a *application) read(ctx context.Context, files map[string][]byte) (*definition.Definition, error) {
-	a.files = files
+func (a *application) read(ctx context.Context, before, files map[string][]byte) (*definition.Definition, error) {
+	if a.files = files; a.edit != nil {
+		return a.readEdited(before, files)
+	}
 	webhooks, err := a.tx.Webhooks(ctx, a.factory.Team, a.factory.UID)
 	if err != nil {
 		return nil, err
@@ -224,6 +236,9 @@ func (a always) config() *penstock.Config {
 
 // config stores what factory.yaml says.
 func (a *application) config(ctx context.Context, d *definition.Definition) error {
+	if !a.edits(definition.KindFactory) {
+		return nil
+	}
 	f, row := d.Factory, a.factory
 	row.Name, row.Alias, row.Description = f.Name, f.Alias, f.Description
 	all := alwaysOf(f)
@@ -242,46 +257,62 @@ func (a *application) config(ctx context.Context, d *definition.Definition) erro
 // agents stores the agents, and which of them is the foreman. An agent keeps
 // its UID, and what no file can say of it, as long as its name is there.
 func (a *application) agents(ctx context.Context, d *definition.Definition) error {
+	if !a.edits(definition.KindAgent) {
+		return nil
+	}
 	rows, err := a.tx.FactoryAgents(ctx, a.factory.UID)
 	if err != nil {
 		return err
 	}
 	present := map[string]penstock.Identity{}
 	for _, row := range rows {
-		present[row.Name] = row
-		if !slices.ContainsFunc(d.Agents, func(agent definition.Agent) bool { return agent.Name == row.Name }) {
+		name := a.nameAfter(definition.KindAgent, row.Name)
+		present[name] = row
+		if a.gone(d, definition.KindAgent, name) {
 			if err := a.tx.DeleteIdentity(ctx, a.factory.Team, row.UID); err != nil {
 				return err
 			}
 		}
 	}
-	now := penstock.Now()
 	a.factory.Agents = []penstock.FactoryAgent{}
 	for _, doc := range d.Agents {
 		before, there := present[doc.Name]
-		agent := doc.Identity()
-		agent.UID, agent.CreatedAt, agent.UpdatedAt, agent.FactoryUID = before.UID, before.CreatedAt, before.UpdatedAt, a.factory.UID
-		agent.Skills, agent.Memory, agent.OnBehalfOfEnabled = before.Skills, before.Memory, before.OnBehalfOfEnabled
-		if !there {
-			agent.UID, agent.CreatedAt = penstock.NewID(), now
-		}
-		if errs, _ := field.Errors(a.s.resources.checkIdentity(a.p, agent, agent.OnBehalfOfEnabled)); errs != nil {
-			a.badFields(definition.KindAgent, doc.Name, errs)
+		agent, err := a.agent(ctx, doc, before, there)
+		if err != nil {
+			return err
 		}
 		if agent.Type == penstock.AgentForeman {
 			a.factory.ForemanUID = agent.UID
 		}
 		a.factory.Agents = append(a.factory.Agents, penstock.FactoryAgent{UID: agent.UID, Name: agent.Name, Type: agent.Type})
-		if was, is := definition.AgentOf(before), definition.AgentOf(agent); there && was.Prompt == is.Prompt &&
-			same(was, is) {
-			continue
-		}
-		agent.UpdatedAt = now
-		if err := a.storeAgent(ctx, agent, there); err != nil {
-			return err
-		}
 	}
 	return nil
+}
+
+// agent stores what the document of an agent says.
+func (a *application) agent(
+	ctx context.Context, doc definition.Agent, before penstock.Identity, there bool,
+) (penstock.Identity, error) {
+	if a.asked(definition.KindAgent, doc.Name) {
+		agent := doc.Onto(a.edit.agent)
+		return agent, a.storeAgent(ctx, agent, there)
+	}
+	if a.edit != nil {
+		return before, nil
+	}
+	now := penstock.Now()
+	agent := doc.Onto(before)
+	if agent.FactoryUID = a.factory.UID; !there {
+		agent.UID, agent.CreatedAt = penstock.NewID(), now
+	}
+	if errs, _ := field.Errors(a.s.resources.checkIdentity(a.p, agent, agent.OnBehalfOfEnabled)); errs != nil {
+		a.badFields(definition.KindAgent, doc.Name, errs)
+	}
+	if was, is := definition.AgentOf(before), definition.AgentOf(agent); there && was.Prompt == is.Prompt && same(was, is) {
+		return agent, nil
+	}
+	agent.UpdatedAt = now
+	return agent, a.storeAgent(ctx, agent, there)
 }
 
 func (a *application) storeAgent(ctx context.Context, agent penstock.Identity, there bool) error {
@@ -304,6 +335,9 @@ func same(x, y any) bool {
 
 // automations stores the automations with their clocks.
 func (a *application) automations(ctx context.Context, d *definition.Definition) error {
+	if !a.edits(definition.KindAutomation) {
+		return nil
+	}
 	rows, err := a.tx.Automations(ctx, a.factory.UID)
 	if err != nil {
 		return err
@@ -361,6 +395,12 @@ func (a *application) storeAutomation(ctx context.Context, row, before store.Aut
 // webhooks stores the webhooks, each with the value that its secret has now.
 // One whose file is gone ends: from the next request on it answers 404.
 func (a *application) webhooks(ctx context.Context, d *definition.Definition) error {
+	switch {
+	case a.edit != nil && a.same:
+		return nil
+	case a.edit != nil:
+		return a.s.readSecretsAgain(ctx, a.tx, a.factory)
+	}
 	rows, err := a.tx.Webhooks(ctx, a.factory.Team, a.factory.UID)
 	if err != nil {
 		return err
@@ -457,22 +497,4 @@ func rendered(f definition.Factory) (map[string][]byte, error) {
 	files[definition.DocumentPath(files, definition.KindFactory, f.Name)] = yaml
 	files[definition.DocumentPath(files, definition.KindAgent, foremanName)] = agent
 	return files, nil
-}
-
-// moved are files with those of a resource below another name.
-func moved(files map[string][]byte, kind definition.Kind, from, to string) map[string][]byte {
-	after := maps.Clone(files)
-	for _, path := range definition.Paths(files, kind, from) {
-		delete(after, path)
-	}
-	for _, path := range definition.Paths(files, kind, from) {
-		parts := strings.SplitN(path, "/", 3)
-		parts[1] = strings.Replace(parts[1], from, to, 1)
-		next := strings.Join(parts, "/")
-		if _, read := definition.Concerns(next); !read { // automations/readme.md explains the folder
-			next = definition.DocumentPath(nil, kind, to)
-		}
-		after[next] = files[path]
-	}
-	return after
 }

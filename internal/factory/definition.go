@@ -379,14 +379,20 @@ func sameFiles(a, b map[string][]byte) bool {
 func (a *application) compare(
 	ctx context.Context, before map[string][]byte, after *definition.Definition,
 ) (definition.Plan, error) {
-	var present *definition.Definition
-	if len(before) > 0 {
-		if present = a.s.parsed.find(a.factory.UID, a.factory.Definition.Revision); present == nil {
-			present, _ = definition.Parse(before, definition.Known{})
-		}
-	}
+	present := a.present(before)
 	former, err := a.tx.EndedFiles(ctx, a.factory.UID)
 	return definition.Compare(present, after, func(kind definition.Kind, name string) bool {
 		return len(definition.Paths(former, kind, name)) > 0
 	}), err
+}
+
+// present is what the files before say, with what could be read of documents that have
+// errors by now; nil where there are none.
+func (a *application) present(before map[string][]byte) *definition.Definition {
+	if a.was == nil && len(before) > 0 {
+		if a.was = a.s.parsed.find(a.factory.UID, a.factory.Definition.Revision); a.was == nil {
+			a.was, a.wasFound = definition.Read(before, definition.Known{})
+		}
+	}
+	return a.was
 }

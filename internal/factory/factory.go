@@ -157,11 +157,7 @@ func (s *Factories) Update(
 		if r.Name == before.Name && r.Alias == before.Alias && r.Description == before.Description {
 			return s.presentFactory(ctx, tx.SecretCopies, r)
 		}
-		r.UpdatedAt = penstock.Now()
-		if err := tx.SetFactory(ctx, r); err != nil {
-			return penstock.Factory{}, err
-		}
-		if err := s.rewrite(ctx, tx, p, uid); err != nil {
+		if err := s.edit(ctx, tx, p, uid, factoryEdit(r)); err != nil {
 			return penstock.Factory{}, err
 		}
 		if r, err = tx.Factory(ctx, p.Team, uid); err != nil {
@@ -169,6 +165,18 @@ func (s *Factories) Update(
 		}
 		return s.presentFactory(ctx, tx.SecretCopies, r)
 	})
+}
+
+// factoryEdit makes factory.yaml say what the row is to be.
+func factoryEdit(r store.FactoryRow) edit {
+	return edit{
+		kind: definition.KindFactory, from: r.Name, to: r.Name, // its document is always factory.yaml
+		write: func(document []byte, present *definition.Definition) ([]byte, error) {
+			f := present.Factory
+			f.Name, f.Alias, f.Description = r.Name, r.Alias, r.Description
+			return definition.WriteFactory(document, f)
+		},
+	}
 }
 
 // Delete ends a factory, with its agents, their keys, its automations

@@ -153,19 +153,32 @@ func (s *Resources) storeIdentity(
 		return err
 	}
 	agent.UpdatedAt = penstock.Now()
+	if agent.FactoryUID != "" {
+		return s.factories.edit(ctx, tx, p, agent.FactoryUID, agentEdit(before, agent))
+	}
 	if err := tx.AddPrincipal(ctx, p.Team, access.AgentActor(agent)); err != nil {
 		return err
 	}
 	if err := tx.SetIdentity(ctx, p.Team, agent); err != nil {
 		return err
 	}
-	if err := s.catalog.RoomInList(ctx, tx, store.ListOfAgents, p.Team); err != nil {
-		return err
+	return s.catalog.RoomInList(ctx, tx, store.ListOfAgents, p.Team)
+}
+
+// agentEdit makes the document of an agent say what the row is to be.
+func agentEdit(before, agent penstock.Identity) edit {
+	return edit{
+		kind: definition.KindAgent, from: before.Name, to: agent.Name, agent: agent,
+		write: func(document []byte, present *definition.Definition) ([]byte, error) {
+			doc := definition.AgentOf(agent)
+			for _, was := range present.Agents {
+				if was.Name == before.Name {
+					doc.Settings = kept(was.Settings, definition.AgentOf(was.Identity()).Settings, doc.Settings)
+				}
+			}
+			return definition.WriteAgent(document, doc)
+		},
 	}
-	if agent.FactoryUID == "" {
-		return nil
-	}
-	return s.factories.rewrite(ctx, tx, p, agent.FactoryUID, renamed{definition.KindAgent, before.Name, agent.Name})
 }
 
 // DeleteIdentity takes an agent away from new runs and revokes its keys. Its
@@ -191,13 +204,10 @@ func (s *Resources) DeleteIdentity(ctx context.Context, p penstock.Principal, ui
 				penstock.CodeConflict, "the agent is the foreman of the factory %s: delete the factory instead", agent.FactoryUID,
 			)
 		}
-		if err := tx.DeleteIdentity(ctx, p.Team, uid); err != nil {
-			return err
-		}
 		if agent.FactoryUID != "" {
-			err = s.factories.rewrite(ctx, tx, p, agent.FactoryUID)
+			return s.factories.edit(ctx, tx, p, agent.FactoryUID, edit{kind: definition.KindAgent, from: agent.Name})
 		}
-		return err
+		return tx.DeleteIdentity(ctx, p.Team, uid)
 	})
 }
 

@@ -1,0 +1,181 @@
+package service_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// agent finds an agent of the factory by its name.
+func (h *hooks) agent(name string) penstock.Identity {
+	h.t.Helper()
+	agents, err := h.Resources.ListIdentities(h.t.Context(), h.admin, h.factory)
+	i := slices.IndexFunc(agents, func(a penstock.Identity) bool { return a.Name == name })
+	if err != nil || i < 0 {
+		h.t.Fatalf("the agent %s: %v among %+v", name, err, agents)
+	}
+	return agents[i]
+}
+
+// applyAgain applies the files as they are, and as another tree that says the same. Both
+// change nothing.
+func (h *hooks) applyAgain(after string) {
+	h.t.Helper()
+	before, files := h.rows(), h.files()
+	if applied := h.apply(files.Files); !applied.Empty() || applied.Revision != files.Revision {
+		h.t.Errorf("after %s the same files change something: %+v", after, applied)
+	}
+	if applied := h.apply(with(files.Files, "README.md", after)); !applied.Empty() {
+		h.t.Errorf("after %s the files say something else: %+v", after, applied.Plan)
+	}
+	if diff := cmp.Diff(before, h.rows()); diff != "" {
+		h.t.Errorf("after %s the files say something else, -rows +files:\n%s", after, diff)
+	}
+}
+
+// spoil gives a file of the factory another content as a server with other rules might have
+// accepted it: it is in force, and this one finds an error in it.
+func (h *hooks) spoil(path, content string) {
+	h.t.Helper()
+	ctx := h.t.Context()
+	err := h.options.Store.Write(ctx, func(tx *store.Tx) error {
+		files, err := tx.DefinitionFiles(ctx, h.factory)
+		if err != nil {
+			return err
+		}
+		n, err := tx.Revise(ctx, h.factory)
+		if err != nil {
+			return err
+		}
+		next := map[string][]byte{}
+		for p, text := range files {
+			next[p] = text
+		}
+		next[path] = []byte(content)
+		return tx.AddRevision(ctx, h.factory, store.Revision{Number: n, Summary: "{}", CreatedAt: penstock.Now()}, files, next)
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func pointers(err error) []string {
+	var list []string
+	if told, ok := errors.AsType[*penstock.Error](err); ok {
+		for _, f := range told.Fields {
+			list = append(list, f.Pointer)
+		}
+	}
+	return list
+}
+
+func TestAnEditOfAnAgentGoesThroughItsFile(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		ctx, fixer := h.t.Context(), h.agent("fixer")
+		h.apply(with(with(team(), "automations/red/automation.md", strings.Replace(
+			team()["automations/red/automation.md"], "agent: fixer # not the lead\n", "", 1,
+		)), "agents/fixer/skills/mend/SKILL.md", "---\nname: mend\ndescription: Mends.\n---\nMend.\n"))
+		changed, err := h.Resources.UpdateIdentity(ctx, h.admin, fixer.UID, penstock.IdentityRequest{
+			Name: new("mender"), Prompt: new("\nMend it. \n\n"), Skills: &[]string{"an/owner:skill"},
+			Harness: &penstock.Harness{Type: "builtin"}, BaseModel: new("demo/offline"),
+			HarnessAuthSecrets: []byte(`{"claude_auth_secret_name": "SHARED"}`),
+		})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if changed.UID != fixer.UID || changed.Prompt != "Mend it." || !slices.Equal(changed.Skills, []string{"an/owner:skill"}) ||
+			changed.Harness == nil || changed.BaseModel != "demo/offline" || changed.HarnessAuthSecrets == nil {
+			h.t.Errorf("got %+v, want the same agent, what its file says, and what no file can hold", changed)
+		}
+		files := h.files().Files
+		if files["agents/mender/skills/mend/SKILL.md"] == "" || files["agents/fixer/agent.md"] != "" ||
+			files["agents/mender/agent.md"] != "---\ndescription: mends\nsecrets: []\nmodel: demo/offline\n---\n\nMend it.\n" {
+			h.t.Errorf("got the files %q", files)
+		}
+		h.applyAgain("a rename of an agent")
+		// Another document, and what no file can hold is there still.
+		h.apply(with(h.files().Files, "agents/mender/agent.md", "---\ndescription: other\n---\nOther.\n"))
+		if got := h.agent("mender"); got.UID != fixer.UID || len(got.Skills) != 1 || got.Description != "other" {
+			h.t.Errorf("got %+v", got)
+		}
+		revision := h.files().Revision
+		if got, err := h.Resources.UpdateIdentity(
+			ctx, h.admin, fixer.UID, penstock.IdentityRequest{Skills: &[]string{}},
+		); err != nil || len(got.Skills) != 0 || h.files().Revision != revision {
+			h.t.Errorf("what no file can hold makes a revision of the files: %+v, %v", got, err)
+		}
+		if err := h.Resources.DeleteIdentity(ctx, h.admin, fixer.UID); err != nil {
+			h.t.Fatal(err)
+		}
+		h.applyAgain("the deletion of an agent")
+	})
+}
+
+func TestAnEditOfAnAgentIsRefusedInTheWordsOfTheAPI(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		ctx, fixer := h.t.Context(), h.agent("fixer")
+		before, files := h.rows(), h.files()
+		for _, tt := range []struct {
+			request penstock.IdentityRequest
+			code    penstock.Code
+			want    []string
+		}{
+			{penstock.IdentityRequest{Name: new("Fix it")}, penstock.CodeInvalidRequest, []string{"/name"}},
+			{penstock.IdentityRequest{Name: new("a/b")}, penstock.CodeInvalidRequest, []string{"/name"}},
+			{penstock.IdentityRequest{Name: new("LEAD")}, penstock.CodeConflict, nil},
+			{penstock.IdentityRequest{Name: new("mender")}, penstock.CodeConflict, nil}, // an automation names it
+			{
+				penstock.IdentityRequest{DefaultRunnerUID: new("none")},
+				penstock.CodeInvalidRequest,
+				[]string{"/default_runner_uid"},
+			},
+			{
+				penstock.IdentityRequest{Secrets: &[]penstock.NamedSecret{{Name: "SHARED"}, {Name: "SHARED"}}},
+				penstock.CodeInvalidRequest,
+				[]string{"/secrets"},
+			},
+		} {
+			_, err := h.Resources.UpdateIdentity(ctx, h.admin, fixer.UID, tt.request)
+			if penstock.CodeOf(err) != tt.code || !slices.Equal(pointers(err), tt.want) || strings.Contains(err.Error(), "FF_") {
+				h.t.Errorf("got %v, want %s at %s", err, tt.code, tt.want)
+			}
+			if diff := cmp.Diff(before, h.rows()) + cmp.Diff(files, h.files()); diff != "" {
+				h.t.Fatalf("-before +after:\n%s", diff)
+			}
+		}
+		err := h.Resources.DeleteIdentity(ctx, h.admin, fixer.UID)
+		wantCode(h.t, err, penstock.CodeConflict, "automations/red/automation.md:2")
+	})
+}
+
+func TestAnEditOfAnAgentPassesFindingsElsewhere(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		ctx := h.t.Context()
+		h.spoil("automations/red/automation.md", "---\ntriggers: [{provider: webhook, event: received}]\nmood: bad\n---\nx\n")
+		rows, files := h.rows(), h.files().Files
+		if _, err := h.Resources.UpdateIdentity(
+			ctx, h.admin, h.agent("fixer").UID, penstock.IdentityRequest{Description: new("heals")},
+		); err != nil {
+			h.t.Fatal(err)
+		}
+		if _, err := h.Factories.Update(
+			ctx, h.admin, h.factory, penstock.FactoryRequest{Description: new("Works.")},
+		); err != nil {
+			h.t.Fatal(err)
+		}
+		files["agents/fixer/agent.md"] = strings.Replace(files["agents/fixer/agent.md"], "mends", "heals", 1)
+		files["factory.yaml"] += "description: Works.\n"
+		if diff := cmp.Diff(files, h.files().Files); diff != "" || cmp.Equal(rows, h.rows()) {
+			h.t.Errorf("the same rows: %v, files -want +got:\n%s", cmp.Equal(rows, h.rows()), diff)
+		}
+		if list, err := h.Automations.List(ctx, h.admin, h.factory); err != nil || list[0].Agent != "fixer" {
+			h.t.Errorf("what the finding is about has changed: %+v, %v", list, err)
+		}
+	})
+}

@@ -19,7 +19,7 @@ export interface Error {
   detail?: string;
   /** The route of the request, such as `/api/v1/agent/runs/{runId}`: its path could hold a token. Absent where no route takes the path. */
   instance?: string;
-  /** Whether sending the same request again can help. */
+  /** Whether a retry of the same request can help. */
   retryable?: boolean;
   /** The OpenTelemetry trace of the request, when it has one. */
   trace_id?: string;
@@ -2172,7 +2172,7 @@ export interface CronTrigger {
   cron: string;
   /** The name that its runs show. */
   name?: string | undefined;
-  /** The place whose clocks count, by its name in the IANA database. */
+  /** IANA time zone name. */
   timezone?: string | undefined;
   /** When it started a run last. Only in answers. */
   last_run?: Timestamp | undefined;
@@ -2773,24 +2773,24 @@ export interface Limits {
 
 /** Parameters of {@link runs.list}. */
 export interface ListRunsQuery {
-  /** How many to answer with at most. */
+  /** Maximum number of items. */
   limit?: number | undefined;
-  /** `page_info.next_cursor` of the page before. One that was made with other filters or another order is a 400. */
+  /** `page_info.next_cursor` of the previous page. A cursor from different filters or another sort order returns 400. */
   cursor?: string | undefined;
-  /** What to order by. Ties are broken by the run's id. */
+  /** Sort key. Ties are sorted by run id. */
   sort_by?: 'updated_at' | 'created_at' | 'title' | 'agent' | undefined;
-  /** Direction of the order. */
+  /** Sort direction. */
   sort_order?: 'asc' | 'desc' | undefined;
   /**
-   * Search over title, prompt and skill. Every word must occur, as a substring, in either case. Where all words have fewer
-   * than three characters, each must begin the title. A new run is found within 2 seconds.
+   * Search in title, prompt and skill, case-insensitive. Every word must occur as a substring. If all words have
+   * fewer than three characters, the title must begin with each of them. A new run is found within 2 seconds.
    */
   q?: string | undefined;
   /** Only runs in one of these states. Repeat the parameter for several. */
   state?: Known<RunState>[] | Known<RunState> | undefined;
   /**
-   * Coarser than `state`. `running` is QUEUED, CLAIMED, PENDING or INPROGRESS; `failed` is FAILED or ERROR; `complete` is
-   * SUCCEEDED. Repeat the parameter for several.
+   * Coarser than `state`. `running` is QUEUED, CLAIMED, PENDING or INPROGRESS. `failed` is FAILED or ERROR.
+   * `complete` is SUCCEEDED. Repeat the parameter for several.
    */
   task_status?: ('running' | 'failed' | 'blocked' | 'cancelled' | 'complete')[] | 'running' | 'failed' | 'blocked' | 'cancelled' | 'complete' | undefined;
   /** Only runs whose configuration has this `name`. */
@@ -2802,11 +2802,12 @@ export interface ListRunsQuery {
   /** Only runs executed as the user or service account with this uid. */
   executor?: string | undefined;
   /**
-   * Only runs from one of these sources. Repeat the parameter for several. `CUSTOM_WEBHOOK` means `WEBHOOK`, which is what runs
-   * show. Sources that no run of this server has are accepted: `MCP`, `TEAMS`, `AZURE_DEVOPS_WEBHOOK`, `BENCHMARK_TRIAL`, `CREATE_BENCHMARK_TASK`.
+   * Only runs from one of these sources. Repeat the parameter for several. `CUSTOM_WEBHOOK` is an alias of
+   * `WEBHOOK`, the value that runs show. Some sources are accepted although no run of this server has them:
+   * `MCP`, `TEAMS`, `AZURE_DEVOPS_WEBHOOK`, `BENCHMARK_TRIAL`, `CREATE_BENCHMARK_TASK`.
    */
   source?: Known<RunSourceFilter>[] | Known<RunSourceFilter> | undefined;
-  /** Only runs executed in this place. */
+  /** Only runs executed in this location. */
   execution_location?: Known<ExecutionLocation> | undefined;
   /** Only runs created after this time. */
   created_after?: string | Date | undefined;
@@ -2814,11 +2815,11 @@ export interface ListRunsQuery {
   created_before?: string | Date | undefined;
   /** Only runs that changed after this time. */
   updated_after?: string | Date | undefined;
-  /** Only runs in this environment. `empty-environment` means runs without one. */
+  /** Only runs in this environment. Use `empty-environment` for runs without one. */
   environment_id?: string | undefined;
-  /** Only runs from this skill, by its `id` in `GET /agent` or by the reference that the runs were created with. */
+  /** Only runs of this skill: its `id` from `GET /agent`, or the reference that was used to create the runs. */
   skill?: string | undefined;
-  /** The same as `skill`. */
+  /** Alias of `skill`. */
   skill_spec?: string | undefined;
   /** Only runs that this schedule started. */
   schedule_id?: string | undefined;
@@ -2828,31 +2829,31 @@ export interface ListRunsQuery {
   automation_id?: string | undefined;
   /** Only runs of these factories. Repeat the parameter for several. */
   factory_uid?: string[] | string | undefined;
-  /** Only runs of any factory. */
+  /** Only runs that belong to a factory. */
   factory_only?: boolean | undefined;
-  /** Only runs that deliveries of this webhook started. */
+  /** Only runs started by deliveries to this webhook. */
   webhook_uid?: string | undefined;
-  /** Only runs that made an artifact of this type. */
+  /** Only runs that have an artifact of this type. */
   artifact_type?: Known<ArtifactType> | undefined;
-  /** Only runs with this metadata, written as `metadata[key]=value`. At most five; all must match. */
+  /** Only runs with this metadata, written as `metadata[key]=value`. At most five pairs. All must match. */
   metadata?: Record<string, string> | undefined;
 }
 
 /** Parameters of {@link runs.cancel}. */
 export interface CancelRunQuery {
-  /** Cancel the runs that this run started as well. */
+  /** Also cancel the runs that this run started. */
   cascade?: boolean | undefined;
 }
 
 /** Parameters of {@link runs.events}. */
 export interface StreamRunEventsQuery {
-  /** The same as `Last-Event-ID`, for clients that cannot set headers. */
+  /** Same as `Last-Event-ID`, for clients that cannot set headers. */
   after?: number | undefined;
 }
 
 /** Parameters of {@link runs.findByExternalReference}. */
 export interface FindRunByExternalReferenceQuery {
-  /** The URL that the artifact carries. */
+  /** The URL of the artifact. */
   url: string;
 }
 
@@ -2860,11 +2861,11 @@ export interface FindRunByExternalReferenceQuery {
 export interface ListAgentSkillsQuery {
   /** Only skills of this repository, written as `owner/name`. */
   repo?: string | undefined;
-  /** Read the repositories again instead of answering from what was found last. */
+  /** Read the repositories again instead of returning the last result. */
   refresh?: boolean | undefined;
-  /** What to order by. `last_run` puts the latest first. */
+  /** Sort key. `last_run` sorts by the latest run, newest first. */
   sort_by?: 'name' | 'last_run' | undefined;
-  /** List skills that cannot be used as well, each with its `error`. */
+  /** Also list skills that cannot be used, each with its `error`. */
   include_malformed_skills?: boolean | undefined;
 }
 
@@ -2876,35 +2877,35 @@ export interface ListAgentsQuery {
 
 /** Parameters of {@link environments.list}. */
 export interface ListEnvironmentsQuery {
-  /** What to order by. `name` goes from A to Z, `last_updated` from the latest on. */
+  /** Sort key. `name` sorts from A to Z, `last_updated` from newest to oldest. */
   sort_by?: 'name' | 'last_updated' | undefined;
 }
 
 /** Parameters of {@link factories.list}. */
 export interface ListFactoriesQuery {
-  /** Only factories of which the name or the alias contains this, in whatever case. */
+  /** Only factories whose name or alias contains this text, case-insensitive. */
   search?: string | undefined;
-  /** How many to answer with at most. */
+  /** Maximum number of items. */
   limit?: number | undefined;
-  /** `page_info.next_cursor` of the page before. One that was made with other filters or another order is a 400. */
+  /** `page_info.next_cursor` of the previous page. A cursor from different filters or another sort order returns 400. */
   cursor?: string | undefined;
 }
 
 /** Parameters of {@link factories.definition.history}. */
 export interface ListRevisionsQuery {
-  /** How many to answer with at most. */
+  /** Maximum number of items. */
   limit?: number | undefined;
-  /** `page_info.next_cursor` of the page before. One that was made with other filters or another order is a 400. */
+  /** `page_info.next_cursor` of the previous page. A cursor from different filters or another sort order returns 400. */
   cursor?: string | undefined;
 }
 
 /** Parameters of {@link deliveries.list}. */
 export interface ListDeliveriesQuery {
-  /** How many to answer with at most. */
+  /** Maximum number of items. */
   limit?: number | undefined;
-  /** `page_info.next_cursor` of the page before. One that was made with other filters or another order is a 400. */
+  /** `page_info.next_cursor` of the previous page. A cursor from different filters or another sort order returns 400. */
   cursor?: string | undefined;
-  /** Only those with this outcome; `rejected` is every one of the three rejections. */
+  /** Only deliveries with this outcome. `rejected` includes all three kinds of rejection. */
   outcome?: 'accepted' | 'duplicate' | 'rejected_auth' | 'rejected_json' | 'rejected_size' | 'rejected' | undefined;
 }
 
@@ -2912,6 +2913,6 @@ export interface ListDeliveriesQuery {
 export interface PreviewScheduleTimesQuery {
   /** Five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every 1h30m`. */
   cron: string;
-  /** The place whose clocks count, by its name in the IANA database. */
+  /** IANA time zone name. */
   timezone?: string | undefined;
 }

@@ -26,39 +26,39 @@ class AsyncRuns(AsyncRunsBase):
     async def create(self, **arguments: Unpack[params.CreateRunParams]) -> types.RunAgentResponse:
         """Create a run.
 
-        Queues a run and answers as soon as it is durable. Give a `prompt`, a `skill` (or
-        `config.skill_spec` or `config.skills`), or a `conversation_id` to go on with. The
-        configuration is resolved now, in the order request, automation, agent, factory, server,
-        and never changes afterwards; `agent_config` of the run shows the result.
+        Queues a run. The response is sent once the run is durably stored. Set a `prompt`, a
+        `skill` (or `config.skill_spec` or `config.skills`), or the `conversation_id` of a
+        conversation to continue. The configuration is resolved when the run is created, in this
+        order: request, automation, agent, factory, server. It never changes afterwards. The
+        run's `agent_config` shows the result.
 
-        A request that names managed secrets itself (`config.secrets`,
-        `config.harness_auth_secrets`, `${{ secrets.NAME }}` in `config.mcp_servers`) needs the
-        scope `secrets:use` too, else it is a 403; so does a follow-up to such a run. Runs never
-        get a secret that the server made for a webhook. Only a caller with `secrets:manage`
-        learns from an error whether a secret exists.
+        A request that names managed secrets (`config.secrets`, `config.harness_auth_secrets`,
+        or `${{ secrets.NAME }}` in `config.mcp_servers`) also requires the scope `secrets:use`,
+        or it returns 403. So does a follow-up to such a run. Runs never receive a secret that
+        the server generated for a webhook. Errors reveal whether a secret exists only to
+        callers with `secrets:manage`.
 
-        A harness or worker host that is known but that no connected worker can honour is not an
-        error: the run stays QUEUED and its `status_message` names what is missing.
+        If a harness or worker host is known but no connected worker supports it, the request
+        still succeeds. The run stays QUEUED, and its `status_message` names what is missing.
         """
         return await self._call(operations.create_run, arguments)
 
     def list(self, **arguments: Unpack[params.ListRunsParams]) -> AsyncPages[types.RunItem]:
         """List runs.
 
-        Runs of the team that the caller may see, newest change first unless asked otherwise.
-        All filters combine with AND. A cursor never shows a run twice. Sorted by `created_at`
-        none is missed; sorted by `updated_at` one that changes between two pages may be. A page
-        ends early where it would have more than 4 MiB, with one run at least: `has_next_page`
-        alone says whether there are more. A prompt of more than 16 KiB is shortened here, with
-        `prompt_truncated: true`.
+        Lists the team's runs that the caller may see, most recently changed first by default.
+        All filters are combined with AND. Pagination never returns a run twice. When sorted by
+        `created_at` it skips no run. When sorted by `updated_at` it can skip a run that changes
+        between two requests. A page has at most 4 MiB, or one run if that run is larger, so it
+        can hold fewer runs than `limit`: check `has_next_page`. A prompt of more than 16 KiB is
+        shortened, with `prompt_truncated: true`.
         """
         return self._pages(operations.list_runs, arguments)
 
     async def get(self, run_id: str, **arguments: Unpack[Options]) -> types.RunItem:
-        """Read a run.
+        """Get a run.
 
-        Everything that is known about a run, with its resolved configuration, cost and
-        artifacts.
+        Returns a run with its resolved configuration, cost and artifacts.
         """
         return await self._call(operations.get_run, arguments, run_id)
 
@@ -67,24 +67,25 @@ class AsyncRuns(AsyncRunsBase):
     ) -> types.FollowupResponse:
         """Send a follow-up.
 
-        Steers a run, whatever its state. A run that still waits gets the message after its
-        prompt, a working one at its next turn, a BLOCKED one as the answer, and an ended one
-        starts a new execution that continues the conversation. Messages keep their order and
-        none is lost. An empty message is refused unless it continues a saved conversation or
-        has attachments. While another run of the conversation is not over, a message to one
-        that has ended is a conflict: send it to the other.
+        Sends a message to the agent of a run, in any state. A run that has not started receives
+        it after its prompt. A running agent receives it at its next turn. A BLOCKED run
+        receives it as the reply. An ended run starts a new execution that continues the
+        conversation. Messages are delivered in order, and none is lost. An empty message is
+        rejected unless it continues a saved conversation or has attachments. If the run has
+        ended and another run of the conversation has not, the request returns 409: send the
+        message to the other run.
 
-        A message that the agent has not been given when its run ends FAILED, ERROR or CANCELLED
-        is recorded as undelivered: the timeline has `followup_undelivered`, and the message
-        stands in the conversation with an event block of that name. Send it again to start a
-        new execution.
+        If a run ends FAILED, ERROR or CANCELLED before the agent receives a message, the
+        message is recorded as undelivered. The timeline shows `followup_undelivered`, and the
+        message appears in the conversation with an event block of that name. Send it again to
+        start a new execution.
 
-        The agent finds `attachments` in `.penstock/attachments/` of its workspace when it gets
-        the message, which names them. A file comes with its content, or was uploaded before
-        (`POST /agent/runs/{runId}/attachments/prepare`). One that is not known, or not uploaded
-        yet, is a 422 `operation_not_supported`. A run and its follow-ups have at most 100 files
-        with 256 MiB in all, and at most 1,000 messages with 16 MiB in all may wait: more is a
-        conflict.
+        The agent finds `attachments` in `.penstock/attachments/` of its workspace when it
+        receives the message, which lists them. Include the content of a file, or upload it
+        first with `POST /agent/runs/{runId}/attachments/prepare`. A file that is unknown or not
+        uploaded yet returns 422 `operation_not_supported`. A run and its follow-ups can have at
+        most 100 files with 256 MiB in total. At most 1,000 messages with 16 MiB in total can be
+        waiting. Beyond these limits the request returns 409.
         """
         return await self._call(operations.follow_up_run, arguments, run_id)
 
@@ -93,50 +94,52 @@ class AsyncRuns(AsyncRunsBase):
     ) -> types.InterruptResponse:
         """Interrupt the agent.
 
-        Ends the agent's turn. The run and the agent's session stay: the agent goes on with the
-        next follow-up. Without one the run stays INPROGRESS for `idle_timeout_minutes` (10),
-        and is then BLOCKED until a follow-up comes. The interrupt takes effect even if the
-        server or the worker is lost meanwhile; a turn that ends by itself first has simply
-        ended. Sent again for the same turn, it does nothing. A run that is over is a 400. An
-        agent that has not started yet, or waits, has no turn to interrupt: that is a 409. To
-        end the run, cancel it.
+        Ends the agent's current turn. The run and the agent's session stay open: the agent
+        continues with the next follow-up. Without a follow-up, the run stays INPROGRESS for
+        `idle_timeout_minutes` (default 10) and then becomes BLOCKED until a follow-up arrives.
+        The interrupt takes effect even if the server or the worker is lost in the meantime. If
+        the turn ends first, or was already interrupted, the request has no effect. An ended run
+        returns 400. A run whose agent has not started, or is waiting, has no turn to interrupt
+        and returns 409. To end the run, cancel it.
         """
         return await self._call(operations.interrupt_run, arguments, run_id)
 
     async def prepare_attachments(
         self, run_id: str, **arguments: Unpack[params.PrepareAttachmentsParams]
     ) -> types.PrepareAttachmentsResponse:
-        """Prepare attachments of a follow-up.
+        """Prepare attachments for a follow-up.
 
-        Prepares up to 25 files, and returns a signed link for each. `PUT` the file to its link
-        within 15 minutes; no key is needed. It has at most 25 MiB, and may be sent again. A
-        follow-up to the same run then names it by `attachment_id`. A file that no follow-up
-        names within 24 hours is removed.
+        Prepares up to 25 files and returns a signed upload link for each. `PUT` each file to
+        its link within 15 minutes, without a key. A file has at most 25 MiB and can be uploaded
+        again. Then refer to it by `attachment_id` in a follow-up to the same run. A file that
+        no follow-up uses within 24 hours is removed.
         """
         return await self._call(operations.prepare_attachments, arguments, run_id)
 
     async def cancel(self, run_id: str, **arguments: Unpack[params.CancelRunParams]) -> str:
         """Cancel a run.
 
-        Answers once the state is CANCELLED; the agent and its sandbox are gone within 10
-        seconds where the worker can be reached. A run that is over already is a 400, and so is
-        one that ends while the cancel is on its way: a 200 always means cancelled. Follow-ups
-        that still wait are recorded as undelivered, and can be sent again.
+        Cancels a run. The response is sent once the state is CANCELLED. The agent and its
+        sandbox are stopped within 10 seconds if the worker is reachable. A run that has already
+        ended, or that ends before the cancellation takes effect, returns 400, so a 200 always
+        means that the run was cancelled. Pending follow-ups are recorded as undelivered and can
+        be sent again.
         """
         return await self._call(operations.cancel_run, arguments, run_id)
 
     async def timeline(self, run_id: str, **arguments: Unpack[Options]) -> types.TimelineResponse:
-        """Read a run's timeline.
+        """Get a run's timeline.
 
-        What happened to a run from outside the agent, oldest first, over all its executions.
+        Lists what happened to the run outside the agent, oldest first, across all its
+        executions.
         """
         return await self._call(operations.get_run_timeline, arguments, run_id)
 
     async def conversation(self, run_id: str, **arguments: Unpack[Options]) -> types.Conversation:
-        """Read a run's conversation.
+        """Get a run's conversation.
 
-        The conversation of a run in a form that is the same for every harness. 404 while there
-        is none yet.
+        Returns the run's conversation in a format that is the same for every harness. Returns
+        404 until the run has a conversation.
         """
         return await self._call(operations.get_run_conversation, arguments, run_id)
 
@@ -144,37 +147,37 @@ class AsyncRuns(AsyncRunsBase):
         """Download a run's transcript.
 
         Redirects to a signed link to the raw transcript: the run's whole log as JSON Lines,
-        known secrets masked. The link needs no key and ends after 15 minutes. 404 while there
-        is none yet.
+        with known secrets masked. The link needs no key and expires after 15 minutes. Returns
+        404 until the run has a transcript.
         """
         return await self._call(operations.get_run_transcript, arguments, run_id)
 
     def events(
         self, run_id: str, **arguments: Unpack[params.StreamRunEventsParams]
     ) -> AsyncEventStream[types.RunEvent]:
-        """Watch a run live.
+        """Stream a run's events.
 
-        Server-sent events. The stream first replays everything after `Last-Event-ID` (or from
-        the beginning), then follows the run, and ends with `done` when the run is over. Each
-        event's `id` is a sequence number of the run: hand the last one back to go on without a
-        gap or a repeat, on any replica of the server. A comment line every 15 seconds keeps the
-        connection open. The schema below is that of the events in a list, each with its `id`,
-        its `event` and its `data` parsed.
+        Streams server-sent events. The stream first replays every event after `Last-Event-ID`
+        (or from the beginning), then follows the run, and sends `done` when the run ends. Each
+        event's `id` is a sequence number within the run. To resume without gaps or repeats, on
+        any replica of the server, send the last `id` that you received. A comment line every 15
+        seconds keeps the connection open. The schema below shows the events as a list, each
+        with its `id`, `event` and parsed `data`.
 
-        `message_delta` events carry text while it is being written, at most 20 a second. Once
-        their `message` is in the log they are dropped from it, so ids may have gaps. A
-        reconnect at the end of a run that is over is a 204, which tells an `EventSource` to
-        stop.
+        `message_delta` events carry text as it is generated, at most 20 a second. Once the
+        complete `message` is in the log, its deltas are removed, so ids can have gaps. If you
+        reconnect to the end of an ended run, the response is 204, which tells an `EventSource`
+        to stop.
         """
         return self._events(operations.stream_run_events, arguments, run_id)
 
     async def handoff_attachments(
         self, run_id: str, **arguments: Unpack[Options]
     ) -> types.HandoffAttachmentsResponse:
-        """List what to hand over.
+        """List attachments for a handoff.
 
-        The attachments of a run with signed links, for a session elsewhere that goes on with
-        its work. The links end after 15 minutes.
+        Lists the run's attachments with signed links, for a session elsewhere that continues
+        its work. The links expire after 15 minutes.
         """
         return await self._call(operations.list_handoff_attachments, arguments, run_id)
 
@@ -191,20 +194,21 @@ class AsyncRuns(AsyncRunsBase):
     async def add_artifact(self, run_id: str, **arguments: Any) -> types.ArtifactItem:
         """Add an artifact to a run.
 
-        Above all for agents: the key that an execution is given may add to its own run. Files
-        and screenshots come as `multipart/form-data`; plans, pull requests and references as
-        JSON. A run has at most 500 artifacts, a URL at most 2,048 bytes, and metadata, a JSON
-        object without equal keys, at most 64 KB. The values of the run's secrets are masked.
+        Adds an artifact to a run. Mostly used by agents: the key of an execution can add
+        artifacts to its own run. Send files and screenshots as `multipart/form-data`; send
+        plans, pull requests and references as JSON. A run can have at most 500 artifacts. A URL
+        has at most 2,048 bytes. `metadata` is a JSON object without duplicate keys, of at most
+        64 KB. The values of the run's secrets are masked.
         """
         return await self._call(operations.create_run_artifact, arguments, run_id)
 
     async def find_by_external_reference(
         self, **arguments: Unpack[params.FindRunByExternalReferenceParams]
     ) -> types.RunReference:
-        """Find a run by a reference.
+        """Find a run by external reference.
 
-        The newest run that has made an artifact with exactly this URL, such as a pull request
-        or a reference.
+        Returns the newest run that has an artifact with exactly this URL, such as a pull
+        request or a reference.
         """
         return await self._call(operations.find_run_by_external_reference, arguments)
 
@@ -215,9 +219,9 @@ class AsyncConversations(AsyncResource):
     """
 
     async def get(self, conversation_id: str, **arguments: Unpack[Options]) -> types.Conversation:
-        """Read a conversation.
+        """Get a conversation.
 
-        The conversation in a form that is the same for every harness.
+        Returns the conversation in a format that is the same for every harness.
         """
         return await self._call(operations.get_conversation, arguments, conversation_id)
 
@@ -226,8 +230,8 @@ class AsyncConversations(AsyncResource):
     ) -> types.FollowupResponse:
         """Send a follow-up to a conversation.
 
-        The same as `POST /agent/runs/{runId}/followups` for the run of the conversation that is
-        not over, else for its newest one; `run_id` of the answer names it.
+        Same as `POST /agent/runs/{runId}/followups`, for the conversation's active run, or else
+        its newest run. `run_id` in the response is the id of that run.
         """
         return await self._call(operations.follow_up_conversation, arguments, conversation_id)
 
@@ -236,18 +240,18 @@ class AsyncConversations(AsyncResource):
     ) -> types.InterruptResponse:
         """Interrupt the agent of a conversation.
 
-        The same as `POST /agent/runs/{runId}/interrupt` for the run of the conversation that is
-        not over, else for its newest one; `run_id` of the answer names it.
+        Same as `POST /agent/runs/{runId}/interrupt`, for the conversation's active run, or else
+        its newest run. `run_id` in the response is the id of that run.
         """
         return await self._call(operations.interrupt_conversation, arguments, conversation_id)
 
     async def prepare_attachments(
         self, conversation_id: str, **arguments: Unpack[params.PrepareConversationAttachmentsParams]
     ) -> types.PrepareAttachmentsResponse:
-        """Prepare attachments of a follow-up to a conversation.
+        """Prepare attachments for a conversation.
 
-        The same as `POST /agent/runs/{runId}/attachments/prepare` for the run of the
-        conversation that is not over, else for its newest one.
+        Same as `POST /agent/runs/{runId}/attachments/prepare`, for the conversation's active
+        run, or else its newest run.
         """
         return await self._call(
             operations.prepare_conversation_attachments, arguments, conversation_id
@@ -257,7 +261,7 @@ class AsyncConversations(AsyncResource):
         """Download a conversation's transcript.
 
         Redirects to a signed link to the raw transcript (JSON Lines). The link needs no key and
-        ends after 15 minutes.
+        expires after 15 minutes.
         """
         return await self._call(operations.get_conversation_transcript, arguments, conversation_id)
 
@@ -266,8 +270,8 @@ class AsyncConversations(AsyncResource):
     ) -> bytes:
         """Download a screenshot of a conversation.
 
-        Redirects to a signed link to a SCREENSHOT artifact that a run of this conversation
-        made. The link needs no key and ends after 15 minutes.
+        Redirects to a signed link to a SCREENSHOT artifact of a run of this conversation. The
+        link needs no key and expires after 15 minutes.
         """
         return await self._call(
             operations.download_screenshot, arguments, conversation_id, artifact_uid
@@ -278,9 +282,9 @@ class AsyncConversations(AsyncResource):
     ) -> types.ConversationRedirect:
         """Find the live session of a conversation.
 
-        Needs no key, so that a saved link can decide where to lead. `session_id` while a run of
-        the conversation is live, and an empty object otherwise, for a conversation that does
-        not exist too. An id that is no UUID is a 404.
+        Returns `session_id` while a run of the conversation is active, so that a saved link can
+        decide where to lead. Returns an empty object otherwise, also for a conversation that
+        does not exist. Needs no key. An id that is not a UUID returns 404.
         """
         return await self._call(operations.redirect_conversation, arguments, conversation_id)
 
@@ -293,9 +297,9 @@ class AsyncSessions(AsyncResource):
     ) -> types.SessionRedirect:
         """Find the conversation of a session.
 
-        Needs no key, so that a saved link can decide where to lead. `conversation_id` once the
-        sandbox is gone, and an empty object otherwise, for a session that does not exist too.
-        An id that is no UUID is a 404.
+        Returns `conversation_id` once the sandbox is stopped, so that a saved link can decide
+        where to lead. Returns an empty object otherwise, also for a session that does not
+        exist. Needs no key. An id that is not a UUID returns 404.
         """
         return await self._call(operations.redirect_session, arguments, session_id)
 
@@ -304,18 +308,18 @@ class AsyncArtifacts(AsyncResource):
     """`client.artifacts`: get, download."""
 
     async def get(self, artifact_uid: str, **arguments: Unpack[Options]) -> types.ArtifactResponse:
-        """Read an artifact.
+        """Get an artifact.
 
-        An artifact with a signed link to its bytes, which ends at `expires_at`. A plan's text
-        comes inline.
+        Returns an artifact with a signed link to its content. The link expires at `expires_at`.
+        The text of a plan is included.
         """
         return await self._call(operations.get_artifact, arguments, artifact_uid)
 
     async def download(self, artifact_uid: str, **arguments: Unpack[Options]) -> bytes:
         """Download an artifact.
 
-        Redirects to a signed link to the artifact's bytes, which needs no key and ends after 15
-        minutes. An artifact without bytes, such as a pull request, is a 422.
+        Redirects to a signed link to the artifact's content. The link needs no key and expires
+        after 15 minutes. An artifact without content, such as a pull request, returns 422.
         """
         return await self._call(operations.download_artifact, arguments, artifact_uid)
 
@@ -326,9 +330,9 @@ class AsyncDownloads(AsyncResource):
     async def get(self, token: str, **arguments: Unpack[Options]) -> bytes:
         """Follow a signed link.
 
-        Where signed links of this server lead; nobody builds one by hand. The token is the
-        permission, so no key is looked at. A link that is not valid or has ended is a 404: ask
-        for a new one. With an object store, signed links may lead there instead.
+        The target of signed links. Do not build these URLs yourself. The token grants access,
+        so no key is needed. An invalid or expired link returns 404: request a new one. If the
+        server uses an object store, signed links can point there instead.
         """
         return await self._call(operations.download, arguments, token)
 
@@ -341,10 +345,9 @@ class AsyncUploads(AsyncResource):
     ) -> types.UploadedAttachment:
         """Upload an attachment.
 
-        The target of the links that `attachments/prepare` returns. The body is the file, at
-        most 25 MiB. The link is the permission, so no key is needed. A link that is not valid
-        or has expired is a 404. Once a follow-up has named the attachment, another upload is a
-        409.
+        The target of the links from `attachments/prepare`. The body is the file, at most 25
+        MiB. The link grants access, so no key is needed. An invalid or expired link returns
+        404. Once a follow-up uses the attachment, another upload returns 409.
         """
         return await self._call(operations.upload_attachment, arguments, token)
 
@@ -357,24 +360,24 @@ class AsyncSchedules(AsyncResource):
     ) -> types.ScheduledAgentItem:
         """Create a schedule.
 
-        Starts a run at each time that `cron_schedule` names, with source SCHEDULED_AGENT. Needs
-        a `prompt`, or a skill in `agent_config`. A server that was down at the time fires once
-        when it is back. If `agent_config` names managed secrets, the scope `secrets:use` is
-        needed too.
+        Creates a schedule that starts a run, with source SCHEDULED_AGENT, at each time that
+        matches `cron_schedule`. Requires a `prompt`, or a skill in `agent_config`. If the
+        server was down at a scheduled time, the schedule fires once when the server is back. If
+        `agent_config` names managed secrets, the scope `secrets:use` is also required.
         """
         return await self._call(operations.create_schedule, arguments)
 
     async def list(self, **arguments: Unpack[Options]) -> types.ListSchedulesResponse:
         """List schedules.
 
-        Every schedule of the team that the caller may see, by name.
+        Lists the team's schedules that the caller may see, by name.
         """
         return await self._call(operations.list_schedules, arguments)
 
     async def get(self, schedule_id: str, **arguments: Unpack[Options]) -> types.ScheduledAgentItem:
-        """Read a schedule.
+        """Get a schedule.
 
-        A schedule with when it last ran and the next five times it will.
+        Returns a schedule with its last run time and its next five run times.
         """
         return await self._call(operations.get_schedule, arguments, schedule_id)
 
@@ -383,15 +386,15 @@ class AsyncSchedules(AsyncResource):
     ) -> types.ScheduledAgentItem:
         """Replace a schedule.
 
-        Replaces everything that a caller sets. A field that is left out is cleared. If
-        `agent_config` names managed secrets, the scope `secrets:use` is needed too.
+        Replaces all settings of a schedule. An omitted field is cleared. If `agent_config`
+        names managed secrets, the scope `secrets:use` is also required.
         """
         return await self._call(operations.update_schedule, arguments, schedule_id)
 
     async def delete(self, schedule_id: str, **arguments: Unpack[Options]) -> types.Success:
         """Delete a schedule.
 
-        It fires no more. Runs that it started go on.
+        Deletes a schedule. Runs that it started continue.
         """
         return await self._call(operations.delete_schedule, arguments, schedule_id)
 
@@ -400,7 +403,7 @@ class AsyncSchedules(AsyncResource):
     ) -> types.ScheduledAgentItem:
         """Pause a schedule.
 
-        It fires no more until it is resumed. Pausing one that is paused changes nothing.
+        Stops a schedule from firing until it is resumed. Has no effect on a paused schedule.
         """
         return await self._call(operations.pause_schedule, arguments, schedule_id)
 
@@ -409,18 +412,18 @@ class AsyncSchedules(AsyncResource):
     ) -> types.ScheduledAgentItem:
         """Resume a schedule.
 
-        It fires again from its next time on; times that passed while it was paused are not made
-        up for.
+        Resumes a schedule from its next scheduled time. Times that passed while it was paused
+        are skipped.
         """
         return await self._call(operations.resume_schedule, arguments, schedule_id)
 
     async def preview(
         self, **arguments: Unpack[params.PreviewScheduleTimesParams]
     ) -> types.ScheduleTimes:
-        """Tell when a clock fires.
+        """Preview a schedule.
 
-        The next five times of a cron expression, by the rules of schedules and of the clocks of
-        triggers. Any key will do, except that of an execution.
+        Returns the next five times of a cron expression, by the same rules as schedules and
+        triggers. Accepts any key except that of an execution.
         """
         return await self._call(operations.preview_schedule_times, arguments)
 
@@ -433,21 +436,21 @@ class AsyncSkills(AsyncResource):
     ) -> types.ListAgentSkillsResponse:
         """List skills.
 
-        The skills that runs can be made from, found in the repositories of the team's
-        environments. A skill of one name in several places has a variant for each. Those of
-        factories are in their definitions, and those that come with the server are listed by
-        `GET /agent/bundled-skills`.
+        Lists the skills that runs can use, found in the repositories of the team's
+        environments. A skill that is found in several places has a variant for each. Skills of
+        factories are in their definitions. For the skills that come with the server, see `GET
+        /agent/bundled-skills`.
         """
         return await self._call(operations.list_agent_skills, arguments)
 
     async def list_bundled(self, **arguments: Unpack[Options]) -> types.ListBundledSkillsResponse:
         """List bundled skills.
 
-        The catalogue of skills that a server may come with, by id. Ids are stable: usage is
-        grouped by them. An id says nothing about what is there: `shipped` does, and where this
-        release does not have the skill, `reason` says why. One that is shipped is used by
-        giving its id as `skill`, `config.skill_spec` or in `config.skills`; a skill of the same
-        name of the run's agent or factory comes first, one in a repository does not.
+        Lists the catalog of bundled skills, by id. Ids are stable, so usage can be grouped by
+        them. `shipped` says whether this release includes the skill. If not, `reason` says why.
+        To use a bundled skill, set its id as `skill` or `config.skill_spec`, or include it in
+        `config.skills`. A skill with the same name in the run's agent or factory takes
+        precedence over a bundled skill; one in a repository does not.
         """
         return await self._call(operations.list_bundled_skills, arguments)
 
@@ -458,41 +461,43 @@ class AsyncAgents(AsyncResource):
     async def create(self, **arguments: Unpack[params.CreateAgentParams]) -> types.AgentResponse:
         """Create an agent.
 
-        A named agent that runs can be executed as, with defaults for their configuration.
+        Creates a named agent that runs can be executed as, with defaults for their
+        configuration.
         """
         return await self._call(operations.create_agent, arguments)
 
     async def list(self, **arguments: Unpack[params.ListAgentsParams]) -> types.ListAgentsResponse:
         """List agents.
 
-        Every agent of the team, by name.
+        Lists the team's agents, by name.
         """
         return await self._call(operations.list_agents, arguments)
 
     async def get(self, agent_uid: str, **arguments: Unpack[Options]) -> types.AgentResponse:
-        """Read an agent.
+        """Get an agent.
 
-        An agent with everything that its runs get by default.
+        Returns an agent with the defaults that it gives to its runs.
         """
         return await self._call(operations.get_agent, arguments, agent_uid)
 
     async def update(
         self, agent_uid: str, **arguments: Unpack[params.UpdateAgentParams]
     ) -> types.AgentResponse:
-        """Change an agent.
+        """Update an agent.
 
-        A partial update. A field that is absent or null stays as it is; an empty value clears
-        it. Runs that exist keep the configuration that they were created with. `secrets_append`
-        adds secrets and replaces none. It is the only field of its request, and cannot be null.
+        Updates an agent. A field that is absent or null stays unchanged. An empty value clears
+        it. Existing runs keep the configuration that they were created with. `secrets_append`
+        adds secrets and replaces none. It must be the only field of the request, and cannot be
+        null.
         """
         return await self._call(operations.update_agent, arguments, agent_uid)
 
     async def delete(self, agent_uid: str, **arguments: Unpack[Options]) -> None:
         """Delete an agent.
 
-        Keys of the agent stop working at once. Its runs stay. The foreman of a factory is a
-        409, since it goes with its factory, and so is an agent that an automation of its
-        factory names.
+        Deletes an agent. Its keys stop working immediately. Its runs stay. The foreman of a
+        factory returns 409, because it is deleted with the factory. An agent that an automation
+        of its factory names also returns 409.
         """
         return await self._call(operations.delete_agent, arguments, agent_uid)
 
@@ -503,8 +508,8 @@ class AsyncModels(AsyncResource):
     async def list(self, **arguments: Unpack[Options]) -> types.ListModelsResponse:
         """List models.
 
-        The models that a run can name in `config.model_id`. One that cannot be used now says
-        why.
+        Lists the models that a run can name in `config.model_id`. A model that is currently
+        unavailable has a `disable_reason`.
         """
         return await self._call(operations.list_models, arguments)
 
@@ -515,8 +520,8 @@ class AsyncWorkers(AsyncResource):
     async def list(self, **arguments: Unpack[Options]) -> types.ListConnectedWorkersResponse:
         """List connected workers.
 
-        The workers outside the server that are connected now, by host. A run asks for one with
-        `config.worker_host`.
+        Lists the self-hosted workers that are currently connected, by host. To run on one of
+        them, set `config.worker_host`.
         """
         return await self._call(operations.list_connected_workers, arguments)
 
@@ -529,7 +534,7 @@ class AsyncEnvironments(AsyncResource):
     ) -> types.ListEnvironmentsResponse:
         """List environments.
 
-        Every environment of the team, latest change first unless asked otherwise.
+        Lists the team's environments, most recently changed first by default.
         """
         return await self._call(operations.list_environments, arguments)
 
@@ -538,16 +543,17 @@ class AsyncEnvironments(AsyncResource):
     ) -> types.CloudEnvironment:
         """Create an environment.
 
-        Runs name it in `config.environment_id`. Nothing is cloned until a run needs it.
+        Creates an environment. Runs refer to it with `config.environment_id`. Repositories are
+        cloned only when a run needs them.
         """
         return await self._call(operations.create_environment, arguments)
 
     async def get(
         self, environment_uid: str, **arguments: Unpack[Options]
     ) -> types.CloudEnvironment:
-        """Read an environment.
+        """Get an environment.
 
-        An environment with its latest run and whether that run failed while setting it up.
+        Returns an environment with its latest run, and whether that run failed during setup.
         """
         return await self._call(operations.get_environment, arguments, environment_uid)
 
@@ -556,15 +562,15 @@ class AsyncEnvironments(AsyncResource):
     ) -> types.CloudEnvironment:
         """Replace an environment.
 
-        Replaces the whole configuration. A field that is left out is cleared. Executions that
-        have begun keep what they began with.
+        Replaces the whole configuration of an environment. An omitted field is cleared.
+        Executions that have started keep the configuration that they started with.
         """
         return await self._call(operations.update_environment, arguments, environment_uid)
 
     async def delete(self, environment_uid: str, **arguments: Unpack[Options]) -> None:
         """Delete an environment.
 
-        New runs cannot use it. Runs that did stay.
+        Deletes an environment. New runs cannot use it. Its existing runs stay.
         """
         return await self._call(operations.delete_environment, arguments, environment_uid)
 
@@ -585,68 +591,69 @@ class AsyncFactories(AsyncResource):
     async def create(self, **arguments: Unpack[params.CreateFactoryParams]) -> types.Factory:
         """Create a factory.
 
-        Makes a factory that is edited here: of `files`, or by its name, with a foreman (the
-        agent that its work comes to first) and without repositories. A name or an alias by
-        which another factory of the team is known, in whatever case, is a 409.
+        Creates a factory that is edited in the API, from `files`, or from a name alone: then it
+        has a foreman (the agent that receives its work first) and no repositories. A name or
+        alias that another factory of the team uses returns 409. Case is ignored.
 
-        With `repository` it is defined by the files of a Git repository instead: by the newest
-        commit of the production branch, and every one that comes after it. The answer does not
-        wait for the first one: `definition.status` is `syncing` until then, and the factory has
-        no agents. Everything that the files define is read-only in the API (409, which says
-        where to edit). A repository that needs a credential names a managed secret, which needs
-        the scope `secrets:manage` as well. Webhooks of a repository may name any secret if the
-        key that connected it has `secrets:manage`; a key with that scope allows it later by a
-        PATCH with the same `repository`.
+        With `repository`, the factory is defined by the files of a Git repository instead: by
+        the newest commit of the production branch, and by every later one. The response does
+        not wait for the first sync. Until then `definition.status` is `syncing` and the factory
+        has no agents. Everything that the files define is read-only in the API: a change
+        returns 409, and the error says where to edit. If the repository needs a credential,
+        name a managed secret; this also requires the scope `secrets:manage`. Webhooks of the
+        repository can name any secret if the key that connected the repository has
+        `secrets:manage`. To allow it later, send a PATCH with the same `repository` and a key
+        that has this scope.
         """
         return await self._call(operations.create_factory, arguments)
 
     def list(self, **arguments: Unpack[params.ListFactoriesParams]) -> AsyncPages[types.Factory]:
         """List factories.
 
-        One page of the team's factories, by name.
+        Lists the team's factories, by name.
         """
         return self._pages(operations.list_factories, arguments)
 
     async def get(self, factory_uid: str, **arguments: Unpack[Options]) -> types.Factory:
-        """Read a factory.
+        """Get a factory.
 
-        A factory with its agents, and how many webhooks and automations it has.
+        Returns a factory with its agents and the number of its webhooks and automations.
         """
         return await self._call(operations.get_factory, arguments, factory_uid)
 
     async def update(
         self, factory_uid: str, **arguments: Unpack[params.UpdateFactoryParams]
     ) -> types.Factory:
-        """Change a factory.
+        """Update a factory.
 
-        A field that is left out stays, and null clears it. A name or an alias that is taken is
-        a 409.
+        Updates a factory. An omitted field stays unchanged. Null clears a field. A name or
+        alias that is taken returns 409.
 
-        Of a factory that comes from a repository, `repository` alone can be changed: it
-        replaces url, branch, path and secret as a whole, and the newest commit that is found
-        there is applied.
+        If the factory is defined by a repository, only `repository` can be changed. This
+        replaces the URL, branch, path and secret as a whole, and applies the newest commit
+        found there.
         """
         return await self._call(operations.update_factory, arguments, factory_uid)
 
     async def delete(self, factory_uid: str, **arguments: Unpack[Options]) -> None:
         """Delete a factory.
 
-        Ends the factory with everything in it. Its webhooks answer 404 and its automations fire
-        no more from the next request on, its agents are gone and their keys are revoked. Runs
-        that there are go on to their end and stay in the lists. Managed secrets are the team's
-        and stay. It cannot be undone.
+        Deletes a factory with everything in it. From the next request on, its webhooks return
+        404 and its automations no longer fire. Its agents are deleted and their keys revoked.
+        Existing runs continue to their end and stay in the lists. Managed secrets belong to the
+        team and stay. This cannot be undone.
         """
         return await self._call(operations.delete_factory, arguments, factory_uid)
 
     async def sync(self, factory_uid: str, **arguments: Unpack[PostOptions]) -> types.Factory:
         """Sync a factory with its repository.
 
-        Looks at the repository now instead of at the next poll, and applies the newest commit
-        of the production branch; a commit that was rejected is tried again. The answer comes
-        when that is done: `definition` says which commit is in force, and, where the newest one
-        is not, why: its `diagnostics`, or the `problem` with the repository. After 30 seconds
-        it comes anyway, with the status `syncing`, and the work goes on. A factory that is
-        edited here has no repository: 409.
+        Checks the repository now instead of at the next poll, and applies the newest commit of
+        the production branch. A rejected commit is tried again. The response is sent when the
+        sync is complete. `definition` shows the active commit and, if the newest commit was not
+        applied, the reason: its `diagnostics`, or the `problem` with the repository. After 30
+        seconds the response is sent with the status `syncing`, and the sync continues. A
+        factory that is edited in the API has no repository and returns 409.
         """
         return await self._call(operations.sync_factory, arguments, factory_uid)
 
@@ -659,10 +666,10 @@ class AsyncFactoriesRuns(AsyncResource):
     ) -> types.DispatchResponse:
         """Dispatch work to a factory.
 
-        Starts a run of the factory's foreman. `ticket_ref` becomes the run's metadata
-        `ticket_source` and `ticket_id`; without one they are `adhoc` and the run's id.
-        `ticket_url` becomes its `trigger_url`. The run is durable when it is answered. A
-        factory of which no commit was applied yet has no foreman: 409.
+        Starts a run of the factory's foreman. `ticket_ref` sets the run's metadata
+        `ticket_source` and `ticket_id`. Without it they are `adhoc` and the run's id.
+        `ticket_url` sets the run's `trigger_url`. The response is sent once the run is durably
+        stored. A factory without an applied commit has no foreman and returns 409.
         """
         return await self._call(operations.dispatch_to_factory, arguments, factory_uid)
 
@@ -671,11 +678,11 @@ class AsyncFactoriesDefinition(AsyncResource):
     """`client.factories.definition`: get, apply, history."""
 
     async def get(self, factory_uid: str, **arguments: Unpack[Options]) -> types.FactoryFiles:
-        """Read the files of a factory.
+        """Get a factory's files.
 
-        The files that define a factory: `factory.yaml`, and what there is of agents,
-        automations, webhooks, runners, skills, scorers and benchmarks. They are what applying
-        them would leave as it is. No file holds a secret's value.
+        Returns the files that define a factory: `factory.yaml` and the files of its agents,
+        automations, webhooks, runners, skills, scorers and benchmarks. Applying them unchanged
+        has no effect. No file contains the value of a secret.
         """
         return await self._call(operations.get_definition, arguments, factory_uid)
 
@@ -684,18 +691,18 @@ class AsyncFactoriesDefinition(AsyncResource):
     ) -> types.DefinitionPlan:
         """Apply files to a factory.
 
-        Defines the factory by other files, wholly or not at all: a 422 has every finding, and
-        the factory goes on as it is. Agents, automations and webhooks keep their uids as long
-        as their names are there. A webhook whose file is gone answers 404 at once; the others
-        read their secrets again. The same files change nothing. A dry run answers the plan and
-        changes nothing.
+        Replaces the files that define a factory, completely or not at all. Invalid files return
+        422 with every finding, and the factory stays unchanged. Agents, automations and
+        webhooks keep their uids as long as their names stay. A webhook whose file is removed
+        returns 404 immediately; the others read their secrets again. Applying the same files
+        changes nothing. A dry run returns the plan and changes nothing.
 
-        Without the scope `secrets:manage`, the file of a webhook may only name the secret that
-        the webhook has, or that the server made for it. Agents, automations and runners cannot
-        name a secret that was made for a webhook.
+        Without the scope `secrets:manage`, the file of a webhook can name only the webhook's
+        current secret, or the secret that the server generated for it. Agents, automations and
+        runners cannot name a secret that was generated for a webhook.
 
-        A factory that comes from a repository is a 409, which says where to edit; a dry run is
-        answered.
+        A factory that is defined by a repository returns 409, and the error says where to edit.
+        A dry run is allowed.
         """
         return await self._call(operations.apply_definition, arguments, factory_uid)
 
@@ -704,10 +711,11 @@ class AsyncFactoriesDefinition(AsyncResource):
     ) -> AsyncPages[types.Revision]:
         """List the revisions of a factory.
 
-        Who changed the files of a factory when, and what, the newest first. Edits in the API
-        and applied files are revisions alike. Of a factory that comes from a repository, every
-        commit that was looked at is in the list, with what became of it: one that was rejected
-        or has changed nothing leaves the revision before it in force.
+        Lists the changes of a factory's files, newest first: who made each change, when, and
+        what changed. Edits in the API and applied files are both revisions. For a factory that
+        is defined by a repository, the list contains every commit that was checked, with its
+        result. After a commit that was rejected or changed nothing, the revision before it
+        stays active.
         """
         return self._pages(operations.list_revisions, arguments, factory_uid)
 
@@ -718,40 +726,42 @@ class AsyncFactoryFiles(AsyncResource):
     async def list_schemas(self, **arguments: Unpack[Options]) -> types.FactorySchemaVersions:
         """List the versions of factory files.
 
-        Which versions of a factory's files this server reads, and the kinds of documents. Needs
-        no key.
+        Lists the versions of factory files that this server supports, and the kinds of
+        documents. Needs no key.
         """
         return await self._call(operations.list_factory_schemas, arguments)
 
     async def get_schemas(self, **arguments: Unpack[Options]) -> types.FactorySchemas:
-        """Read the schemas of factory files.
+        """Get the schemas of factory files.
 
-        A JSON Schema (draft 2020-12) for each kind of document, of Markdown for its
-        frontmatter, made of the types that the server reads. Needs no key.
+        Returns a JSON Schema (draft 2020-12) for each kind of document, generated from the
+        types that the server parses. For Markdown files it describes the frontmatter. Needs no
+        key.
         """
         return await self._call(operations.get_factory_schemas, arguments)
 
     async def get_schema(
         self, version: str, document: str, **arguments: Unpack[Options]
     ) -> dict[str, Any]:
-        """Read the schema of one kind of file.
+        """Get the schema of one kind of file.
 
-        The JSON Schema of one kind of document alone, so that an editor can use its address: `#
-        yaml-language-server: $schema=https://penstock.example.com/api/v1/factory-
-        files/schemas/v1alpha1/webhook.schema.json`. A 404 lists the documents. Needs no key.
+        Returns the JSON Schema of one kind of document. An editor can use its URL: `# yaml-
+        language-server: $schema=https://penstock.example.com/api/v1/factory-
+        files/schemas/v1alpha1/webhook.schema.json`. A 404 lists the available documents. Needs
+        no key.
         """
         return await self._call(operations.get_factory_schema, arguments, version, document)
 
     async def validate(
         self, **arguments: Unpack[params.ValidateFactoryFilesParams]
     ) -> types.FilesVerdict:
-        """Validate files of a factory.
+        """Validate factory files.
 
-        What is wrong with files. Nothing is changed, and no key is needed: without one only the
-        files are looked at, and the address may ask `validations_per_minute` times a minute.
-        With a key that has the scope `factories:manage` the files are also checked against what
-        the server and the team have, as for a new factory. `state_dependent_checks_not_run`
-        lists what only applying checks.
+        Checks factory files and changes nothing. Needs no key. Without one, only the files are
+        checked, at most `validations_per_minute` times a minute for each client address. With a
+        key that has the scope `factories:manage`, the files are also checked against the server
+        and the team, as for a new factory. `state_dependent_checks_not_run` lists the checks
+        that run only when the files are applied.
         """
         return await self._call(operations.validate_factory_files, arguments)
 
@@ -764,11 +774,11 @@ class AsyncAutomations(AsyncResource):
     ) -> types.Automation:
         """Create an automation.
 
-        Starts a run of one of the factory's agents each time that one of its triggers fires; it
-        does from the next delivery on. Whatever is wrong with it is told at once, each finding
-        with its JSON pointer, also into a payload filter. A webhook or schedule that does not
-        exist is no error: the trigger stays silent, `problems` say so, and it works once there
-        is one. A name that the factory uses already is a 409.
+        Creates an automation. It starts a run of one of the factory's agents each time one of
+        its triggers fires, from the next delivery on. An invalid automation returns all
+        findings at once, each with its JSON pointer, also within payload filters. A webhook or
+        schedule that does not exist is not an error: the trigger stays inactive and `problems`
+        says so, until it exists. A name that the factory already uses returns 409.
         """
         return await self._call(operations.create_automation, arguments, factory_uid)
 
@@ -777,16 +787,16 @@ class AsyncAutomations(AsyncResource):
     ) -> types.ListAutomationsResponse:
         """List automations.
 
-        Every automation of the factory, by name.
+        Lists the factory's automations, by name.
         """
         return await self._call(operations.list_automations, arguments, factory_uid)
 
     async def get(
         self, factory_uid: str, automation_uid: str, **arguments: Unpack[Options]
     ) -> types.Automation:
-        """Read an automation.
+        """Get an automation.
 
-        An automation, with the reasons why it stays silent if there are any.
+        Returns an automation. If it or a trigger is inactive, `problems` says why.
         """
         return await self._call(operations.get_automation, arguments, factory_uid, automation_uid)
 
@@ -796,12 +806,12 @@ class AsyncAutomations(AsyncResource):
         automation_uid: str,
         **arguments: Unpack[params.UpdateAutomationParams],
     ) -> types.Automation:
-        """Change an automation.
+        """Update an automation.
 
-        A field that is left out stays, and null clears it; `triggers` are replaced as a whole.
-        `enabled` switches it: what passes while it is off is not made up for. It holds from the
-        next delivery on; runs that there are keep what they began with. A name that is taken is
-        a 409.
+        Updates an automation. An omitted field stays unchanged. Null clears a field. `triggers`
+        is replaced as a whole. `enabled` turns the automation on or off. Events that pass while
+        it is off are skipped. Changes apply from the next delivery on. Existing runs keep the
+        configuration that they started with. A name that is taken returns 409.
         """
         return await self._call(
             operations.update_automation, arguments, factory_uid, automation_uid
@@ -812,7 +822,8 @@ class AsyncAutomations(AsyncResource):
     ) -> None:
         """Delete an automation.
 
-        It fires no more from the next delivery on. Runs that it started go on.
+        Deletes an automation. It no longer fires from the next delivery on. Runs that it
+        started continue.
         """
         return await self._call(
             operations.delete_automation, arguments, factory_uid, automation_uid
@@ -823,10 +834,11 @@ class AsyncAutomations(AsyncResource):
     ) -> types.FilterVerdict:
         """Test a filter.
 
-        Tells what a payload filter makes of a `payload`, or of a stored delivery, and where it
-        fails. With a `webhook_uid` and neither of them it is tried on the webhook's last
-        accepted deliveries, at most 50: `sample` says how many match. With `provider` and
-        `event` it is the filter of a trigger of GitHub or Linear. Nothing is started.
+        Evaluates a payload filter against a `payload` or a stored delivery, and shows which
+        check fails. With only a `webhook_uid`, it evaluates the filter against the webhook's
+        latest accepted deliveries (at most 50), and `sample` says how many match. With
+        `provider` and `event`, the filter is that of a GitHub or Linear trigger. This starts no
+        runs.
         """
         return await self._call(operations.test_filter, arguments, factory_uid)
 
@@ -839,7 +851,7 @@ class AsyncWebhooks(AsyncResource):
     ) -> types.ListWebhooksResponse:
         """List webhooks.
 
-        Every webhook of the factory, by name. No answer shows a secret again.
+        Lists the factory's webhooks, by name. Secrets are not included.
         """
         return await self._call(operations.list_webhooks, arguments, factory_uid)
 
@@ -848,49 +860,49 @@ class AsyncWebhooks(AsyncResource):
     ) -> types.Webhook:
         """Create a webhook.
 
-        Makes a URL to which another system can POST JSON, and the managed secret by which it
-        shows that a delivery is its own. The answer alone shows the secret and, for
-        `url_token`, the whole URL.
+        Creates a URL that accepts JSON from another system, and the managed secret that
+        authenticates its deliveries. Only this response shows the secret and, for `url_token`,
+        the complete URL.
 
-        For `token` and `url_token` the secret is made here. For `signature` give the sender's
-        secret, or leave it out: for `standard_webhooks` and `svix` one is made; for every other
-        scheme the webhook is disabled with `pending_secret` and a ready URL, until the secret
-        is given with a PATCH.
+        For `token` and `url_token` the server generates the secret. For `signature`, pass the
+        sender's secret or omit it. If omitted, the server generates one for `standard_webhooks`
+        and `svix`. For every other scheme the webhook is created disabled, with
+        `pending_secret` and its final URL, until you set the secret with a PATCH.
 
-        The secret is kept as a managed secret of the team under `secret_name`. A name that is
-        given and exists already is used as it is: that needs the scope `secrets:manage` and
-        excludes `secret`, and its value is not shown. A name of a webhook that is taken is a
-        409, and so is one webhook more than the server's limit. Runs never get a secret that
-        was made here.
+        The server stores the secret as a managed secret of the team, under `secret_name`. If
+        `secret_name` names an existing secret, its value is used and not shown: this requires
+        the scope `secrets:manage` and excludes `secret`. A webhook name that is taken returns
+        409. So does a webhook beyond the server's limit. Runs never receive a secret that the
+        server generated here.
         """
         return await self._call(operations.create_webhook, arguments, factory_uid)
 
     async def get(
         self, factory_uid: str, webhook_uid: str, **arguments: Unpack[Options]
     ) -> types.Webhook:
-        """Read a webhook.
+        """Get a webhook.
 
-        A webhook with which of its secrets are valid and still used, and the deliveries of the
-        last 24 hours. No answer shows a secret again.
+        Returns a webhook with its valid secrets, when each was last used, and the delivery
+        counts of the last 24 hours. The values of the secrets are not included.
         """
         return await self._call(operations.get_webhook, arguments, factory_uid, webhook_uid)
 
     async def update(
         self, factory_uid: str, webhook_uid: str, **arguments: Unpack[params.UpdateWebhookParams]
     ) -> types.Webhook:
-        """Change a webhook.
+        """Update a webhook.
 
-        What is left out stays as it is. `secret` finishes a webhook that is pending, and
-        enables it. `enabled: false` answers its sender with 404 from the next request on. A
-        change, and `enabled: true`, make it take the present value of its managed secret.
-        `name`, `auth_mode`, `signature_scheme` and `secret_name` cannot be changed (400): the
-        sender was told of them. Enabling a webhook that still waits for its secret is a 409,
-        and so is a `secret` for one that has it.
+        Updates a webhook. An omitted field stays unchanged. `secret` completes a pending
+        webhook and enables it. With `enabled: false`, deliveries get 404 from the next request
+        on. Any change, including `enabled: true`, makes the webhook use the current value of
+        its managed secret. `name`, `auth_mode`, `signature_scheme` and `secret_name` cannot be
+        changed (400), because the sender is configured with them. Enabling a webhook that is
+        still pending returns 409. So does setting a `secret` on a webhook that already has one.
 
-        `suspended: true` answers its sender with 404 from the next request on, until it is
-        cleared, without a change of the factory's files. Of a factory that comes from a
-        repository, `suspended` and the `secret` of a pending webhook alone can be changed:
-        everything else is a 409, which says where to edit.
+        With `suspended: true`, deliveries get 404 from the next request on until you clear it.
+        The factory's files do not change. If the factory is defined by a repository, only
+        `suspended` and the `secret` of a pending webhook can be changed. Any other change
+        returns 409, and the error says where to edit.
         """
         return await self._call(operations.update_webhook, arguments, factory_uid, webhook_uid)
 
@@ -899,8 +911,8 @@ class AsyncWebhooks(AsyncResource):
     ) -> None:
         """Delete a webhook.
 
-        Its sender gets 404 from the next request on, on every replica. Automations that select
-        it stay, and so does its managed secret.
+        Deletes a webhook. Deliveries get 404 from the next request on, on every replica.
+        Automations that refer to it stay, and so does its managed secret.
         """
         return await self._call(operations.delete_webhook, arguments, factory_uid, webhook_uid)
 
@@ -910,14 +922,15 @@ class AsyncWebhooks(AsyncResource):
         webhook_uid: str,
         **arguments: Unpack[params.RotateWebhookSecretParams],
     ) -> types.Webhook:
-        """Replace a webhook's secret.
+        """Rotate a webhook's secret.
 
-        The new secret, made here unless it is given, becomes the managed secret's value, is
-        shown this once, and holds from the next request on. The old one stops at once, or is
-        valid for `overlap_seconds` still; `secrets` tells whether it is used. A secret that
-        something else uses as well is not replaced: 409, which names who does. A secret that
-        the server did not make for this webhook needs the scope `secrets:manage`, here and as
-        the `secret` of a PATCH. Senders that make their secrets themselves need `secret`.
+        Replaces the value of the webhook's managed secret, with `secret` or with a generated
+        value. The response shows the new value once. It is valid from the next request on. The
+        old value stops working immediately, or after `overlap_seconds`; `secrets` shows when it
+        was last used. A secret that something else also uses returns 409, and the error lists
+        its users. A secret that the server did not generate for this webhook requires the scope
+        `secrets:manage`, here and as the `secret` of a PATCH. For senders that generate their
+        own secrets, `secret` is required.
         """
         return await self._call(
             operations.rotate_webhook_secret, arguments, factory_uid, webhook_uid
@@ -928,9 +941,9 @@ class AsyncWebhooks(AsyncResource):
     ) -> types.ListSignatureSchemesResponse:
         """List signature schemes.
 
-        What is known of each sender's way to sign, in the order in which to show them: where
-        its secret is found, and how its signatures are laid out, so that a delivery can be
-        signed by it. Any key will do, except that of an execution.
+        Lists the supported signature schemes in display order: where to find each sender's
+        secret, and the layout of its signatures, so that you can sign a delivery. Accepts any
+        key except that of an execution.
         """
         return await self._call(operations.list_signature_schemes, arguments)
 
@@ -943,18 +956,18 @@ class AsyncDeliveries(AsyncResource):
     ) -> AsyncPages[types.Delivery]:
         """List deliveries.
 
-        The log of a webhook, newest first: every delivery that was accepted or a duplicate, and
-        rejected ones, of which at most 60 a minute and outcome are logged. At least the newest
-        50 of each outcome and all of the last 7 days are kept.
+        Lists a webhook's deliveries, newest first: every accepted delivery and duplicate, and
+        rejected deliveries, at most 60 a minute for each outcome. The newest 50 of each
+        outcome, and all deliveries of the last 7 days, are always kept.
         """
         return self._pages(operations.list_deliveries, arguments, factory_uid, webhook_uid)
 
     async def get(
         self, factory_uid: str, webhook_uid: str, delivery_id: str, **arguments: Unpack[Options]
     ) -> types.Delivery:
-        """Read a delivery.
+        """Get a delivery.
 
-        One entry of the log, with what the delivery meant to each automation that selects the
+        Returns one entry of the log, with the match result of each automation that selects the
         webhook.
         """
         return await self._call(
@@ -964,10 +977,10 @@ class AsyncDeliveries(AsyncResource):
     async def payload(
         self, factory_uid: str, webhook_uid: str, delivery_id: str, **arguments: Unpack[Options]
     ) -> bytes:
-        """Read a delivery's payload.
+        """Download a delivery's payload.
 
-        The body of an accepted delivery, byte for byte, as a file to be saved. What was
-        rejected, and a duplicate, has none: 404.
+        Returns the body of an accepted delivery, byte for byte, as a download. Rejected
+        deliveries and duplicates have no stored payload and return 404.
         """
         return await self._call(
             operations.get_delivery_payload, arguments, factory_uid, webhook_uid, delivery_id
@@ -978,10 +991,10 @@ class AsyncDeliveries(AsyncResource):
     ) -> types.Delivery:
         """Replay a delivery.
 
-        Records an accepted delivery once more, with `replay_of`, and starts what today's
-        automations and filters make of it, whether the webhook is enabled or not. It claims no
-        identity and counts against no rate. A delivery that was not accepted, or that only
-        checked the URL, is a 409.
+        Records an accepted delivery again, with `replay_of`, and starts the runs that match the
+        current automations and filters, even if the webhook is disabled. A replay is never a
+        duplicate and does not count against the rate limit. A delivery that was not accepted,
+        or that only verified the URL, returns 409.
         """
         return await self._call(
             operations.replay_delivery, arguments, factory_uid, webhook_uid, delivery_id
@@ -994,35 +1007,35 @@ class AsyncSecrets(AsyncResource):
     async def list(self, **arguments: Unpack[Options]) -> types.ListSecretsResponse:
         """List secrets.
 
-        Every managed secret of the team, by name. No answer shows a value.
+        Lists the team's managed secrets, by name. Values are never returned.
         """
         return await self._call(operations.list_secrets, arguments)
 
     async def create(self, **arguments: Unpack[params.CreateSecretParams]) -> types.Secret:
         """Create a secret.
 
-        Keeps a value for the team's runs and webhooks; no answer ever shows it. Without a
-        `value` the secret is declared: it can be named from now on, and is `pending` until it
-        is given one. A name that is taken is a 409, and so is one secret more than the server's
-        limit.
+        Stores a secret value for the team's runs and webhooks. The value is never returned.
+        Without a `value` the secret is only declared: it can be referred to, and is `pending`
+        until you set its value. A name that is taken returns 409. So does a secret beyond the
+        server's limit.
         """
         return await self._call(operations.create_secret, arguments)
 
     async def get(self, secret_name: str, **arguments: Unpack[Options]) -> types.Secret:
-        """Read a secret.
+        """Get a secret.
 
-        What is known about a secret, who uses it, and never its value.
+        Returns the metadata of a secret and what uses it, never its value.
         """
         return await self._call(operations.get_secret, arguments, secret_name)
 
     async def set(
         self, secret_name: str, **arguments: Unpack[params.SetSecretParams]
     ) -> types.Secret:
-        """Give a secret a value.
+        """Set a secret's value.
 
-        The value becomes the secret's next version; the one before is not kept. Runs get it
-        from their next execution on, and an execution that has begun goes on with what it was
-        given. A webhook takes it when its definition next applies, or at once where its
+        Sets the next version of a secret. The previous value is not kept. Runs get the new
+        value from their next execution on. An execution that has started keeps the old value. A
+        webhook uses the new value when its definition is next applied, or immediately if its
         `secret_refresh` is `immediate`.
         """
         return await self._call(operations.set_secret, arguments, secret_name)
@@ -1030,9 +1043,9 @@ class AsyncSecrets(AsyncResource):
     async def delete(self, secret_name: str, **arguments: Unpack[Options]) -> None:
         """Delete a secret.
 
-        Deletes the secret with its value. While an agent, an automation, a webhook, or a
-        schedule that is not paused names it, that is a 409 which lists them. A run that waits
-        and names it ends FAILED when its turn comes.
+        Deletes a secret and its value. If an agent, an automation, a webhook or an active
+        schedule uses it, the request returns 409 and lists them. A queued run that uses it ends
+        FAILED when it starts.
         """
         return await self._call(operations.delete_secret, arguments, secret_name)
 
@@ -1043,24 +1056,24 @@ class AsyncKeys(AsyncResource):
     async def create(self, **arguments: Unpack[params.CreateKeyParams]) -> types.Key:
         """Create a key.
 
-        The answer alone shows the key; the server keeps only its hash. A key cannot be given a
-        scope that its maker lacks.
+        Creates an API key. Only this response shows the key: the server stores its hash. A key
+        cannot have a scope that the caller lacks.
         """
         return await self._call(operations.create_key, arguments)
 
     async def list(self, **arguments: Unpack[Options]) -> types.ListKeysResponse:
         """List keys.
 
-        Every key of the team that has not been deleted, newest first. No answer shows a key
-        again.
+        Lists the team's API keys, newest first. Deleted keys and the values of keys are not
+        included.
         """
         return await self._call(operations.list_keys, arguments)
 
     async def delete(self, key_uid: str, **arguments: Unpack[Options]) -> None:
         """Delete a key.
 
-        It is refused from the next request on, on every replica. The team's last key with the
-        scope `admin` is kept (409).
+        Deletes an API key. It is rejected from the next request on, on every replica. The
+        team's last key with the scope `admin` cannot be deleted (409).
         """
         return await self._call(operations.delete_key, arguments, key_uid)
 
@@ -1069,10 +1082,10 @@ class AsyncMe(AsyncResource):
     """`client.me`: get."""
 
     async def get(self, **arguments: Unpack[Options]) -> types.Me:
-        """Who am I.
+        """Get the caller.
 
-        The person or service account behind the request, its team, and what its key may do. Any
-        valid key will do.
+        Returns the person or service account behind the request, its team, and the scopes of
+        the key. Requires a valid key with any scope.
         """
         return await self._call(operations.get_me, arguments)
 
@@ -1081,10 +1094,10 @@ class AsyncLimits(AsyncResource):
     """`client.limits`: get."""
 
     async def get(self, **arguments: Unpack[Options]) -> types.Limits:
-        """Read the limits.
+        """Get the limits.
 
-        The limits in force on this server. 0 means no limit. Any key will do, except that of an
-        execution.
+        Returns the active limits of this server. 0 means no limit. Accepts any key except that
+        of an execution.
         """
         return await self._call(operations.get_limits, arguments)
 
@@ -1093,11 +1106,11 @@ class AsyncStats(AsyncResource):
     """`client.stats`: get."""
 
     async def get(self, **arguments: Unpack[Options]) -> types.Stats:
-        """Read sums of the last 24 hours.
+        """Get statistics of the last 24 hours.
 
-        Sums by the hour, for charts, over the present hour and the 23 before it. Runs count in
-        the hour in which they were created. Personal runs of others count only for admins,
-        deliveries are there for who has `factories:read`.
+        Returns hourly totals for charts, for the current hour and the 23 before it. A run
+        counts in the hour in which it was created. Personal runs of other users are included
+        only for admins. Deliveries are included only for callers with `factories:read`.
         """
         return await self._call(operations.get_stats, arguments)
 
@@ -1108,29 +1121,29 @@ class AsyncSession(AsyncResource):
     async def create(self, **arguments: Unpack[params.CreateSessionParams]) -> types.Session:
         """Sign in.
 
-        Begins a session of the dashboard with an API key. The answer sets a cookie that no
-        script can read and that other sites cannot make the browser send, and shows `secret`
-        once. Every request needs both: the cookie, and the secret in the header `X-Penstock-
-        Session-Secret`. Cookies are shared by all ports of a host; a page keeps the secret in
-        its localStorage, which is not. With both, the browser may do what the key may do, until
-        the session is ended, has not been used for a while, is too old, or the key is revoked.
-        The session that the request itself belongs to is ended. Programs do not need a session:
-        they send the key.
+        Starts a dashboard session with an API key. The response sets a cookie that scripts
+        cannot read and that other sites cannot make the browser send. It also shows `secret`,
+        once. Every request must send both: the cookie, and the secret in the `X-Penstock-
+        Session-Secret` header. All ports of a host share cookies but not localStorage, which is
+        where a page keeps the secret. The session has the permissions of the key. It ends when
+        you sign out, when it is idle for too long, when it expires, or when the key is revoked.
+        If the request itself belongs to a session, that session ends. Programs do not need a
+        session: they send the key.
         """
         return await self._call(operations.create_session, arguments)
 
     async def get(self, **arguments: Unpack[Options]) -> types.Session:
-        """Read the session.
+        """Get the session.
 
-        Who has signed in and what they may do. With an API key instead of a cookie there is no
-        session, and the answer is a 404.
+        Returns the signed-in caller and their permissions. A request with an API key instead of
+        a cookie has no session and returns 404.
         """
         return await self._call(operations.get_session, arguments)
 
     async def delete(self, **arguments: Unpack[Options]) -> None:
         """Sign out.
 
-        Ends the session from the next request on, on every replica, and takes the cookie away.
+        Ends the session from the next request on, on every replica, and removes the cookie.
         """
         return await self._call(operations.delete_session, arguments)
 

@@ -1186,7 +1186,7 @@ class CronTrigger(TypedDict, total=False):
     """The name that its runs show."""
 
     timezone: str
-    """The place whose clocks count, by its name in the IANA database."""
+    """IANA time zone name."""
 
     last_run: datetime | str
     """When it started a run last. Only in answers."""
@@ -1352,31 +1352,31 @@ class ListRunsParams(Options, total=False):
     """Keywords of `runs.list`."""
 
     limit: int
-    """How many to answer with at most."""
+    """Maximum number of items."""
 
     cursor: str
-    """`page_info.next_cursor` of the page before. One that was made with other filters or another
-    order is a 400.
+    """`page_info.next_cursor` of the previous page. A cursor from different filters or another
+    sort order returns 400.
     """
 
     sort_by: Literal["updated_at", "created_at", "title", "agent"]
-    """What to order by. Ties are broken by the run's id."""
+    """Sort key. Ties are sorted by run id."""
 
     sort_order: Literal["asc", "desc"]
-    """Direction of the order."""
+    """Sort direction."""
 
     q: str
-    """Search over title, prompt and skill. Every word must occur, as a substring, in either case.
-    Where all words have fewer than three characters, each must begin the title. A new run is
-    found within 2 seconds.
+    """Search in title, prompt and skill, case-insensitive. Every word must occur as a substring.
+    If all words have fewer than three characters, the title must begin with each of them. A new
+    run is found within 2 seconds.
     """
 
     state: Sequence[RunState]
     """Only runs in one of these states. Repeat the parameter for several."""
 
     task_status: Sequence[Literal["running", "failed", "blocked", "cancelled", "complete"]]
-    """Coarser than `state`. `running` is QUEUED, CLAIMED, PENDING or INPROGRESS; `failed` is
-    FAILED or ERROR; `complete` is SUCCEEDED. Repeat the parameter for several.
+    """Coarser than `state`. `running` is QUEUED, CLAIMED, PENDING or INPROGRESS. `failed` is
+    FAILED or ERROR. `complete` is SUCCEEDED. Repeat the parameter for several.
     """
 
     name: str
@@ -1392,14 +1392,14 @@ class ListRunsParams(Options, total=False):
     """Only runs executed as the user or service account with this uid."""
 
     source: Sequence[RunSourceFilter]
-    """Only runs from one of these sources. Repeat the parameter for several. `CUSTOM_WEBHOOK`
-    means `WEBHOOK`, which is what runs show. Sources that no run of this server has are
-    accepted: `MCP`, `TEAMS`, `AZURE_DEVOPS_WEBHOOK`, `BENCHMARK_TRIAL`,
+    """Only runs from one of these sources. Repeat the parameter for several. `CUSTOM_WEBHOOK` is
+    an alias of `WEBHOOK`, the value that runs show. Some sources are accepted although no run
+    of this server has them: `MCP`, `TEAMS`, `AZURE_DEVOPS_WEBHOOK`, `BENCHMARK_TRIAL`,
     `CREATE_BENCHMARK_TASK`.
     """
 
     execution_location: ExecutionLocation
-    """Only runs executed in this place."""
+    """Only runs executed in this location."""
 
     created_after: datetime | str
     """Only runs created after this time."""
@@ -1411,15 +1411,15 @@ class ListRunsParams(Options, total=False):
     """Only runs that changed after this time."""
 
     environment_id: str
-    """Only runs in this environment. `empty-environment` means runs without one."""
+    """Only runs in this environment. Use `empty-environment` for runs without one."""
 
     skill: str
-    """Only runs from this skill, by its `id` in `GET /agent` or by the reference that the runs
-    were created with.
+    """Only runs of this skill: its `id` from `GET /agent`, or the reference that was used to
+    create the runs.
     """
 
     skill_spec: str
-    """The same as `skill`."""
+    """Alias of `skill`."""
 
     schedule_id: str
     """Only runs that this schedule started."""
@@ -1434,16 +1434,16 @@ class ListRunsParams(Options, total=False):
     """Only runs of these factories. Repeat the parameter for several."""
 
     factory_only: bool
-    """Only runs of any factory."""
+    """Only runs that belong to a factory."""
 
     webhook_uid: str
-    """Only runs that deliveries of this webhook started."""
+    """Only runs started by deliveries to this webhook."""
 
     artifact_type: ArtifactType
-    """Only runs that made an artifact of this type."""
+    """Only runs that have an artifact of this type."""
 
     metadata: Mapping[str, str]
-    """Only runs with this metadata, written as `metadata[key]=value`. At most five; all must
+    """Only runs with this metadata, written as `metadata[key]=value`. At most five pairs. All must
     match.
     """
 
@@ -1463,7 +1463,7 @@ class CancelRunParams(PostOptions, total=False):
     """Keywords of `runs.cancel`."""
 
     cascade: bool
-    """Cancel the runs that this run started as well."""
+    """Also cancel the runs that this run started."""
 
 
 @with_config(STRICT)
@@ -1471,7 +1471,7 @@ class StreamRunEventsParams(Options, total=False):
     """Keywords of `runs.events`."""
 
     after: int
-    """The same as `Last-Event-ID`, for clients that cannot set headers."""
+    """Same as `Last-Event-ID`, for clients that cannot set headers."""
 
 
 @with_config(STRICT)
@@ -1489,7 +1489,7 @@ class FindRunByExternalReferenceParams(Options, total=False):
     """Keywords of `runs.find_by_external_reference`."""
 
     url: Required[str]
-    """The URL that the artifact carries."""
+    """The URL of the artifact."""
 
 
 @with_config(STRICT)
@@ -1528,7 +1528,7 @@ class PreviewScheduleTimesParams(Options, total=False):
     """Five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every 1h30m`."""
 
     timezone: str
-    """The place whose clocks count, by its name in the IANA database."""
+    """IANA time zone name."""
 
 
 @with_config(STRICT)
@@ -1539,13 +1539,13 @@ class ListAgentSkillsParams(Options, total=False):
     """Only skills of this repository, written as `owner/name`."""
 
     refresh: bool
-    """Read the repositories again instead of answering from what was found last."""
+    """Read the repositories again instead of returning the last result."""
 
     sort_by: Literal["name", "last_run"]
-    """What to order by. `last_run` puts the latest first."""
+    """Sort key. `last_run` sorts by the latest run, newest first."""
 
     include_malformed_skills: bool
-    """List skills that cannot be used as well, each with its `error`."""
+    """Also list skills that cannot be used, each with its `error`."""
 
 
 @with_config(STRICT)
@@ -1571,7 +1571,7 @@ class ListEnvironmentsParams(Options, total=False):
     """Keywords of `environments.list`."""
 
     sort_by: Literal["name", "last_updated"]
-    """What to order by. `name` goes from A to Z, `last_updated` from the latest on."""
+    """Sort key. `name` sorts from A to Z, `last_updated` from newest to oldest."""
 
 
 @with_config(STRICT)
@@ -1594,14 +1594,14 @@ class ListFactoriesParams(Options, total=False):
     """Keywords of `factories.list`."""
 
     search: str
-    """Only factories of which the name or the alias contains this, in whatever case."""
+    """Only factories whose name or alias contains this text, case-insensitive."""
 
     limit: int
-    """How many to answer with at most."""
+    """Maximum number of items."""
 
     cursor: str
-    """`page_info.next_cursor` of the page before. One that was made with other filters or another
-    order is a 400.
+    """`page_info.next_cursor` of the previous page. A cursor from different filters or another
+    sort order returns 400.
     """
 
 
@@ -1628,11 +1628,11 @@ class ListRevisionsParams(Options, total=False):
     """Keywords of `factories.definition.history`."""
 
     limit: int
-    """How many to answer with at most."""
+    """Maximum number of items."""
 
     cursor: str
-    """`page_info.next_cursor` of the page before. One that was made with other filters or another
-    order is a 400.
+    """`page_info.next_cursor` of the previous page. A cursor from different filters or another
+    sort order returns 400.
     """
 
 
@@ -1676,17 +1676,17 @@ class ListDeliveriesParams(Options, total=False):
     """Keywords of `deliveries.list`."""
 
     limit: int
-    """How many to answer with at most."""
+    """Maximum number of items."""
 
     cursor: str
-    """`page_info.next_cursor` of the page before. One that was made with other filters or another
-    order is a 400.
+    """`page_info.next_cursor` of the previous page. A cursor from different filters or another
+    sort order returns 400.
     """
 
     outcome: Literal[
         "accepted", "duplicate", "rejected_auth", "rejected_json", "rejected_size", "rejected"
     ]
-    """Only those with this outcome; `rejected` is every one of the three rejections."""
+    """Only deliveries with this outcome. `rejected` includes all three kinds of rejection."""
 
 
 @with_config(STRICT)

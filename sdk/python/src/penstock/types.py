@@ -229,7 +229,7 @@ class Error(Model):
     """
 
     retryable: bool | None = None
-    """Whether sending the same request again can help."""
+    """Whether a retry of the same request can help."""
 
     trace_id: str | None = None
     """The OpenTelemetry trace of the request, when it has one."""
@@ -2977,7 +2977,7 @@ class CronTrigger(Model):
     """The name that its runs show."""
 
     timezone: str | None = None
-    """The place whose clocks count, by its name in the IANA database."""
+    """IANA time zone name."""
 
     last_run: Timestamp | None = None
     """When it started a run last. Only in answers."""

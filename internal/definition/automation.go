@@ -1,6 +1,8 @@
 package definition
 
 import (
+	"reflect"
+
 	"github.com/penstock-dev/penstock"
 )
 
@@ -68,4 +70,22 @@ func AutomationOf(a penstock.Automation) Automation {
 		automation.Triggers = append(automation.Triggers, TriggerOf(t))
 	}
 	return automation
+}
+
+// Onto is the automation was as the document has it. Its UID and dates stay, and so does
+// another spelling of what the document says.
+func (a Automation) Onto(was penstock.Automation) penstock.Automation {
+	next := a.Automation()
+	next.UID, next.CreatedAt, next.UpdatedAt = was.UID, was.CreatedAt, was.UpdatedAt
+	before, after := AutomationOf(was), AutomationOf(next)
+	if before.Model == after.Model && reflect.DeepEqual(before.Harness, after.Harness) {
+		next.Model, next.Harness, next.HarnessAuthSecrets = was.Model, was.Harness, was.HarnessAuthSecrets
+	}
+	if reflect.DeepEqual(before.MCPServers, after.MCPServers) {
+		next.MCPServers = was.MCPServers
+	}
+	if reflect.DeepEqual(before.Triggers, after.Triggers) {
+		next.Triggers = was.Triggers
+	}
+	return next
 }

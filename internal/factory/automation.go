@@ -2,6 +2,7 @@ package factory
 
 import (
 	"context"
+	"strings"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/access"
@@ -51,15 +52,18 @@ func (s *Resources) CreateAutomation(
 		if err := change.Use(ctx, tx, p, factory, row); err != nil {
 			return answer, err
 		}
-		if err := tx.AddAutomation(ctx, row); err != nil {
+		if err := s.factories.edit(ctx, tx, p, factory.UID, automationEdit(factory, "", row.Automation)); err != nil {
 			return answer, err
 		}
-		clocks, err := s.keepAutomation(ctx, tx, row, nil, nil)
+		made, err := tx.Automation(ctx, factory.UID, row.UID)
 		if err != nil {
 			return answer, err
 		}
-		answer.Triggers = automation.WithClocks(row, clocks)
-		err = s.factories.rewrite(ctx, tx, p, factory.UID)
+		problems := answer.Problems
+		answer = made.Automation
+		answer.Problems = problems
+		clocks, err := tx.Clocks(ctx, row.UID)
+		answer.Triggers = automation.WithClocks(made, clocks)
 		return answer, err
 	})
 }
@@ -91,18 +95,8 @@ func (s *Resources) UpdateAutomation(
 		if err := change.Use(ctx, tx, p, factory, row); err != nil {
 			return struct{}{}, err
 		}
-		clocks, err := tx.Clocks(ctx, row.UID)
-		if err != nil {
-			return struct{}{}, err
-		}
 		row.UpdatedAt = penstock.Now()
-		if err := tx.SetAutomation(ctx, row); err != nil {
-			return struct{}{}, err
-		}
-		if _, err = s.keepAutomation(ctx, tx, row, &before, clocks); err != nil {
-			return struct{}{}, err
-		}
-		err = s.factories.rewrite(ctx, tx, p, factory.UID, renamed{definition.KindAutomation, before.Name, row.Name})
+		err = s.factories.edit(ctx, tx, p, factory.UID, automationEdit(factory, before.Name, row.Automation))
 		return struct{}{}, err
 	})
 	if err != nil {
@@ -111,19 +105,31 @@ func (s *Resources) UpdateAutomation(
 	return s.automations.ReadAutomation(ctx, p, factoryUID, uid)
 }
 
-// keepAutomation stores what goes with an automation that was just stored: who
-// it is, and its clocks.
-func (s *Resources) keepAutomation(
-	ctx context.Context, tx *store.Tx, row store.AutomationRow, before *store.AutomationRow, clocks []store.Clock,
-) ([]store.Clock, error) {
-	if err := tx.AddPrincipal(ctx, row.Team, automation.Actor(row)); err != nil {
-		return nil, err
+// automationEdit makes the document of an automation say what the row is to be; before is
+// its name there, "" while it has none.
+func automationEdit(factory store.FactoryRow, before string, row penstock.Automation) edit {
+	return edit{
+		kind: definition.KindAutomation, from: before, to: row.Name, automation: row,
+		write: func(document []byte, present *definition.Definition) ([]byte, error) {
+			doc := definition.AutomationOf(row)
+			for _, agent := range factory.Agents { // files are stricter about case
+				if strings.EqualFold(agent.Name, doc.Agent) {
+					doc.Agent = agent.Name
+				}
+			}
+			for _, was := range present.Automations {
+				if was.Name != before {
+					continue
+				}
+				said := definition.AutomationOf(was.Automation())
+				doc.Settings = kept(was.Settings, said.Settings, doc.Settings)
+				if same(said.Triggers, doc.Triggers) {
+					doc.Triggers = was.Triggers
+				}
+			}
+			return definition.WriteAutomation(document, doc)
+		},
 	}
-	next, err := automation.SetClocks(row, before, clocks, penstock.Now())
-	if err != nil {
-		return nil, err
-	}
-	return next, tx.SetClocks(ctx, row.Team, row.UID, next)
 }
 
 // DeleteAutomation ends an automation. Runs that it started go on.
@@ -143,9 +149,6 @@ func (s *Resources) DeleteAutomation(ctx context.Context, p penstock.Principal, 
 		if err := s.repositories.readOnly(factory, definition.KindAutomation, row.Name); err != nil {
 			return err
 		}
-		if err := tx.DeleteAutomation(ctx, row); err != nil {
-			return err
-		}
-		return s.factories.rewrite(ctx, tx, p, factory.UID)
+		return s.factories.edit(ctx, tx, p, factory.UID, edit{kind: definition.KindAutomation, from: row.Name})
 	})
 }

@@ -25,7 +25,8 @@ type edit struct {
 
 	// The row as the request wants it, of the edit's kind: what no file can hold is
 	// taken from it.
-	agent penstock.Identity
+	agent      penstock.Identity
+	automation penstock.Automation
 }
 
 // edit changes the files of a factory and applies them, as the next revision where

@@ -179,3 +179,54 @@ func TestAnEditOfAnAgentPassesFindingsElsewhere(t *testing.T) {
 		}
 	})
 }
+
+func TestAnEditOfAnAutomationGoesThroughItsFile(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		ctx := h.t.Context()
+		triggers := []penstock.Trigger{{
+			Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "0 7 * * *", Timezone: "Europe/Berlin"},
+		}}
+		made, err := h.Resources.CreateAutomation(ctx, h.admin, h.factory, penstock.AutomationRequest{
+			Name: new("daily"), Prompt: new("Look.\n\n"), Agent: new("FIXER"), Triggers: &triggers,
+		})
+		if err != nil || made.Agent != "fixer" || made.Prompt != "Look." || made.Triggers[0].Schedule.NextRun == 0 {
+			h.t.Fatalf("got %+v, %v, want what its file says, and when it fires", made, err)
+		}
+		h.applyAgain("a new automation")
+		h.spoil("agents/lead/agent.md", "---\nagentType: FOREMAN\nmood: bad\n---\n\nLead.\n") // no concern of these
+		changed, err := h.Resources.UpdateAutomation(ctx, h.admin, h.factory, made.UID, penstock.AutomationRequest{
+			Name: new("nightly"), Enabled: new(false), Model: new("demo/offline"),
+		})
+		if err != nil || changed.UID != made.UID || changed.Name != "nightly" || changed.Enabled || changed.Model != "demo/offline" {
+			h.t.Fatalf("got %+v, %v", changed, err)
+		}
+		h.spoil("agents/lead/agent.md", team()["agents/lead/agent.md"])
+		files := h.files().Files
+		if text := files["automations/nightly/automation.md"]; !strings.Contains(text, "enabled: false\n") ||
+			files["automations/daily/automation.md"] != "" {
+			h.t.Errorf("got the files %q", files)
+		}
+		h.applyAgain("a rename of an automation")
+		for _, tt := range []struct {
+			request penstock.AutomationRequest
+			code    penstock.Code
+			want    []string
+		}{
+			{penstock.AutomationRequest{Name: new("red")}, penstock.CodeConflict, nil},
+			{penstock.AutomationRequest{RunnerID: new("none")}, penstock.CodeInvalidRequest, []string{"/runner"}},
+			{penstock.AutomationRequest{Agent: new("none")}, penstock.CodeInvalidRequest, []string{"/agent"}},
+		} {
+			_, err := h.Resources.UpdateAutomation(ctx, h.admin, h.factory, made.UID, tt.request)
+			if penstock.CodeOf(err) != tt.code || !slices.Equal(pointers(err), tt.want) {
+				h.t.Errorf("got %v, want %s at %s", err, tt.code, tt.want)
+			}
+		}
+		if err := h.Resources.DeleteAutomation(ctx, h.admin, h.factory, made.UID); err != nil {
+			h.t.Fatal(err)
+		}
+		if _, there := h.files().Files["automations/nightly/automation.md"]; there {
+			h.t.Error("the file of a deleted automation is there still")
+		}
+		h.applyAgain("the deletion of an automation")
+	})
+}

@@ -19,29 +19,26 @@ type Artifact struct {
 	Blob             string // of a FILE or SCREENSHOT
 }
 
-const (
-	artifactColumns = `SELECT a.uid, a.run_id, a.team, a.type, a.created_at, a.data, a.content, a.blob
-		FROM artifacts a `
-	listedArtifact = `SELECT a.uid, a.run_id, a.team, a.type, a.created_at, a.data, '', a.blob
-		FROM artifacts a `
+// artifactFields are the columns of an artifact.
+var (
+	artifactFields = newResource("artifacts", "a",
+		textColumn("uid", func(a *Artifact) *string { return &a.UID }),
+		textColumn("run_id", func(a *Artifact) *string { return &a.RunID }),
+		textColumn("team", func(a *Artifact) *string { return &a.Team }),
+		textColumn("type", func(a *Artifact) *penstock.ArtifactType { return &a.Type }),
+		numberColumn("created_at", func(a *Artifact) *penstock.Time { return &a.CreatedAt }),
+		jsonColumn("data", func(a *Artifact) *penstock.ArtifactData { return &a.Data }),
+		storedText("url", func(a *Artifact) string { return a.Data.URL }),
+		textColumn("content", func(a *Artifact) *string { return &a.Content }),
+		textColumn("blob", func(a *Artifact) *string { return &a.Blob }),
+	)
+	artifactListing = artifactFields.without("content")
 )
-
-func scanArtifact(scan func(...any) error) (Artifact, error) {
-	var a Artifact
-	var data string
-	if err := scan(&a.UID, &a.RunID, &a.Team, &a.Type, &a.CreatedAt, &data, &a.Content, &a.Blob); err != nil {
-		return a, err
-	}
-	return a, unmarshal(data, &a.Data)
-}
 
 // AddArtifact stores an artifact and makes it findable by its URL; false: one
 // with this uid is there already.
 func (tx *Tx) AddArtifact(ctx context.Context, a Artifact) (bool, error) {
-	n, err := tx.exec(ctx, `INSERT INTO artifacts (uid, run_id, team, type, created_at, data, url, content, blob)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-		ON CONFLICT (uid) DO NOTHING`, a.UID, a.RunID, a.Team, string(a.Type), int64(a.CreatedAt), marshal(a.Data),
-		a.Data.URL, a.Content, a.Blob)
+	n, err := tx.exec(ctx, artifactFields.insert+" ON CONFLICT (uid) DO NOTHING", artifactFields.row(&a)...)
 	if err != nil {
 		return false, fmt.Errorf("store an artifact of run %s: %w", a.RunID, err)
 	}
@@ -62,10 +59,10 @@ func (s *Store) BesideArtifact(ctx context.Context, runID, uid string) (int64, e
 }
 
 func (s *Store) artifactTotals(ctx context.Context, q querier, runID, except string) (n int, size int64, err error) {
-	err = q.row(ctx, "SELECT count(*), CAST(COALESCE(sum(COALESCE("+s.d.number(
-		"data", "size_bytes",
-	)+", 0) + length(content)), 0) AS BIGINT)"+
-		" FROM artifacts WHERE run_id = $1 AND uid <> $2", runID, except).Scan(&n, &size)
+	bytes := "COALESCE(" + s.d.number("data", "size_bytes") + ", 0) + length(content)"
+	err = q.row(ctx, "SELECT count(*), CAST(COALESCE(sum("+bytes+`), 0) AS BIGINT)
+		FROM artifacts
+		WHERE run_id = $1 AND uid <> $2`, runID, except).Scan(&n, &size)
 	if err != nil {
 		return 0, 0, fmt.Errorf("count the artifacts of run %s: %w", runID, err)
 	}
@@ -92,7 +89,10 @@ func (s *Store) Artifact(ctx context.Context, team, uid string) (Artifact, error
 // ArtifactByUID reads one of any team, for a caller that a signed link has let
 // in.
 func (s *Store) ArtifactByUID(ctx context.Context, uid string) (Artifact, error) {
-	a, err := scanArtifact(s.row(ctx, artifactColumns+"WHERE a.uid = $1", uid).Scan)
+	var a Artifact
+	err := s.row(ctx, "SELECT "+artifactFields.selected+`
+		FROM artifacts a
+		WHERE a.uid = $1`, uid).Scan(artifactFields.into(&a)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return a, penstock.NotFound("artifact", uid)
 	}
@@ -105,23 +105,11 @@ func (s *Store) Artifacts(ctx context.Context, runIDs []string) ([]Artifact, err
 	if len(runIDs) == 0 {
 		return nil, nil
 	}
-	rows, err := s.query(
-		ctx, listedArtifact+"WHERE a.run_id IN ("+placeholders(1, len(runIDs))+") ORDER BY a.created_at, a.uid",
-		anys(runIDs)...,
-	)
-	if err != nil {
-		return nil, s.d.mapError(fmt.Errorf("read artifacts: %w", err))
-	}
-	defer rows.Close()
-	var out []Artifact
-	for rows.Next() {
-		a, err := scanArtifact(rows.Scan)
-		if err != nil {
-			return nil, fmt.Errorf("read artifacts: %w", err)
-		}
-		out = append(out, a)
-	}
-	return out, s.d.mapError(rows.Err())
+	rows, err := s.query(ctx, "SELECT "+artifactListing.selected+`
+		FROM artifacts a
+		WHERE a.run_id IN (`+placeholders(1, len(runIDs))+`)
+		ORDER BY a.created_at, a.uid`, anys(runIDs)...)
+	return collect(s, rows, err, "artifacts", func(a *Artifact) []any { return artifactListing.into(a) })
 }
 
 // RunsByReference lists the runs that made an artifact with this URL, newest
@@ -140,6 +128,21 @@ type Session struct {
 	SealedKey                                      []byte // of the blob; empty: it is in clear
 }
 
+// savedFields are the columns of a saved session.
+var (
+	savedFields = newResource("conversations", "c",
+		textColumn("id", func(v *Session) *string { return &v.ConversationID }),
+		textColumn("team", func(v *Session) *string { return &v.Team }),
+		textColumn("harness", func(v *Session) *string { return &v.Harness }).editable(),
+		textColumn("session_id", func(v *Session) *string { return &v.SessionID }).editable(),
+		textColumn("blob", func(v *Session) *string { return &v.Blob }).editable(),
+		numberColumn("size", func(v *Session) *int64 { return &v.Size }).editable(),
+		bytesColumn("sealed_key", func(v *Session) *[]byte { return &v.SealedKey }).editable(),
+		storedNumber("updated_at", func(*Session) penstock.Time { return penstock.Now() }).editable(),
+	)
+	saveSession = savedFields.upsert("id")
+)
+
 // SaveSession replaces a conversation's session and returns the blob that it
 // made superfluous, "" for none.
 func (tx *Tx) SaveSession(ctx context.Context, v Session) (old string, err error) {
@@ -147,10 +150,7 @@ func (tx *Tx) SaveSession(ctx context.Context, v Session) (old string, err error
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", err
 	}
-	_, err = tx.exec(ctx, `INSERT INTO conversations (id, team, harness, session_id, blob, size, sealed_key, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-		ON CONFLICT (id) DO UPDATE SET harness = $3, session_id = $4, blob = $5, size = $6, sealed_key = $7, updated_at = $8`,
-		v.ConversationID, v.Team, v.Harness, v.SessionID, v.Blob, v.Size, notNull(v.SealedKey), int64(penstock.Now()))
+	_, err = tx.exec(ctx, saveSession, savedFields.row(&v)...)
 	return old, err
 }
 
@@ -158,10 +158,9 @@ func (tx *Tx) SaveSession(ctx context.Context, v Session) (old string, err error
 // penstock.CodeNotFound.
 func (s *Store) Session(ctx context.Context, conversationID string) (Session, error) {
 	v := Session{ConversationID: conversationID}
-	err := s.row(ctx, `SELECT team, harness, session_id, blob, size, sealed_key
-		FROM conversations
-		WHERE id = $1`, conversationID).
-		Scan(&v.Team, &v.Harness, &v.SessionID, &v.Blob, &v.Size, &v.SealedKey)
+	err := s.row(ctx, "SELECT "+savedFields.selected+`
+		FROM conversations c
+		WHERE c.id = $1`, conversationID).Scan(savedFields.into(&v)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return v, penstock.NotFound("saved session of conversation", conversationID)
 	}

@@ -30,42 +30,62 @@ func FilesOf(list []Attachment) (files []penstock.File) {
 	return files
 }
 
-const attachmentColumns = "id, path, filename, mime_type, size, blob, expires_at"
-
-func attachmentFields(a *Attachment) []any {
-	return []any{&a.ID, &a.Path, &a.Filename, &a.MimeType, &a.Size, &a.Blob, &a.ExpiresAt}
+// attachmentRecord is an attachment as its row has it: the n-th of a run.
+type attachmentRecord struct {
+	Attachment
+	runID string
+	n     int
 }
+
+// attachmentFields are the columns of an attachment.
+var attachmentFields = newResource("attachments", "a",
+	textColumn("id", func(a *attachmentRecord) *string { return &a.ID }),
+	storedText("run_id", func(a *attachmentRecord) string { return a.runID }),
+	storedNumber("n", func(a *attachmentRecord) int { return a.n }),
+	textColumn("path", func(a *attachmentRecord) *string { return &a.Path }),
+	textColumn("filename", func(a *attachmentRecord) *string { return &a.Filename }),
+	textColumn("mime_type", func(a *attachmentRecord) *string { return &a.MimeType }),
+	numberColumn("size", func(a *attachmentRecord) *int64 { return &a.Size }),
+	textColumn("blob", func(a *attachmentRecord) *string { return &a.Blob }),
+	numberColumn("expires_at", func(a *attachmentRecord) *penstock.Time { return &a.ExpiresAt }),
+)
 
 // Attachments lists the files that were sent along with a run and its follow-ups.
 func (s *Store) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
-	rows, err := s.query(
-		ctx, "SELECT "+attachmentColumns+`
-			FROM attachments
-			WHERE run_id = $1 AND expires_at = 0
-			ORDER BY n`, runID,
+	return s.attachments(ctx, s, "a.run_id = $1 AND a.expires_at = 0", runID)
+}
+
+func (s *Store) attachments(ctx context.Context, q querier, where, runID string) ([]Attachment, error) {
+	rows, err := q.query(ctx, "SELECT "+attachmentFields.selected+`
+		FROM attachments a
+		WHERE `+where+`
+		ORDER BY a.n`, runID)
+	records, err := collect(
+		s, rows, err, "attachments", func(a *attachmentRecord) []any { return attachmentFields.into(a) },
 	)
-	return collect(s, rows, err, "attachments", attachmentFields)
+	list := make([]Attachment, len(records))
+	for i, a := range records {
+		list[i] = a.Attachment
+	}
+	return list, err
 }
 
 // Attachments lists the files of a run, with those that were only prepared. They
 // stay as they are while the run is locked, but for those that expire.
 func (tx *Tx) Attachments(ctx context.Context, runID string) ([]Attachment, error) {
-	rows, err := tx.query(ctx, "SELECT "+attachmentColumns+`
-		FROM attachments
-		WHERE run_id = $1
-		ORDER BY n`, runID)
-	return collect(tx.s, rows, err, "attachments", attachmentFields)
+	return tx.s.attachments(ctx, tx, "a.run_id = $1", runID)
 }
 
 // AddAttachments adds files to a run that is locked.
 func (tx *Tx) AddAttachments(ctx context.Context, runID string, list []Attachment) error {
-	for _, a := range list {
-		_, err := tx.exec(ctx, `INSERT INTO attachments (id, run_id, n, path, filename, mime_type, size, blob, expires_at)
-			SELECT $1, $2, COALESCE(max(n), -1) + 1, $3, $4, $5, $6, $7, $8
-			FROM attachments
-			WHERE run_id = $2`,
-			a.ID, runID, a.Path, a.Filename, a.MimeType, a.Size, a.Blob, int64(a.ExpiresAt))
-		if err != nil {
+	var n int
+	if err := tx.row(ctx, `SELECT COALESCE(max(n), -1) + 1
+		FROM attachments
+		WHERE run_id = $1`, runID).Scan(&n); err != nil {
+		return fmt.Errorf("count the attachments of run %s: %w", runID, err)
+	}
+	for i, a := range list {
+		if err := attachmentFields.add(ctx, tx, &attachmentRecord{a, runID, n + i}); err != nil {
 			return fmt.Errorf("store an attachment of run %s: %w", runID, err)
 		}
 	}

@@ -74,7 +74,11 @@ func (tx *Tx) Automations(ctx context.Context, factoryUID string) ([]AutomationR
 // trigger selects it, by its UID or its name, or waits for events that webhooks
 // with its signature scheme tell of, in the order of their names.
 func (s *Store) AutomationsOf(ctx context.Context, w WebhookRow) ([]AutomationRow, error) {
-	return s.automations(ctx, s, `WHERE a.enabled = 1 AND a.uid IN (SELECT w.automation_uid FROM automation_webhooks w WHERE w.factory_uid = $1 AND w.webhook IN ($2, $3, $4))
+	return s.automations(ctx, s, `WHERE a.enabled = 1 AND a.uid IN (
+			SELECT w.automation_uid
+			FROM automation_webhooks w
+			WHERE w.factory_uid = $1 AND w.webhook IN ($2, $3, $4)
+		)
 		ORDER BY a.name`, w.FactoryUID, w.UID, w.Name, ofScheme(w.SignatureScheme))
 }
 
@@ -85,7 +89,11 @@ func ofScheme(scheme penstock.SignatureScheme) string { return "scheme:" + strin
 // AutomationsOfSchedule lists the enabled automations that fire with a
 // schedule, in the order of their factories and names.
 func (s *Store) AutomationsOfSchedule(ctx context.Context, team, scheduleID string) ([]AutomationRow, error) {
-	return s.automations(ctx, s, `WHERE a.enabled = 1 AND a.team = $1 AND a.uid IN (SELECT c.automation_uid FROM automation_schedules c WHERE c.schedule_id = $2)
+	return s.automations(ctx, s, `WHERE a.enabled = 1 AND a.team = $1 AND a.uid IN (
+			SELECT c.automation_uid
+			FROM automation_schedules c
+			WHERE c.schedule_id = $2
+		)
 		ORDER BY a.factory_uid, a.name`, team, scheduleID)
 }
 

@@ -23,11 +23,17 @@ func (s *Store) Referred(ctx context.Context, owners, blobs []string) ([]string,
 		return nil, fmt.Errorf("ask for %d blobs of %d owners: at most %d at once", len(blobs), len(owners), ReferredAtOnce)
 	}
 	of, in := "IN ("+placeholders(1, ReferredAtOnce)+")", "IN ("+placeholders(1+ReferredAtOnce, ReferredAtOnce)+")"
-	return s.strings(ctx, "SELECT blob FROM attachments WHERE run_id "+of+" AND blob "+in+
-		" UNION SELECT blob FROM artifacts WHERE run_id "+of+" AND blob "+in+
-		" UNION SELECT blob FROM conversations WHERE id "+of+" AND blob "+in, anys(
-		slices.Concat(filled(owners), filled(blobs)),
-	)...)
+	return s.strings(ctx, `SELECT blob
+		FROM attachments
+		WHERE run_id `+of+" AND blob "+in+`
+		UNION
+		SELECT blob
+		FROM artifacts
+		WHERE run_id `+of+" AND blob "+in+`
+		UNION
+		SELECT blob
+		FROM conversations
+		WHERE id `+of+" AND blob "+in, anys(slices.Concat(filled(owners), filled(blobs)))...)
 }
 
 // filled repeats the last of a list, so that one text, which is prepared once, serves

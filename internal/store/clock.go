@@ -29,9 +29,11 @@ func (s *Store) clocks(ctx context.Context, q querier, where string, args ...any
 
 // FactoryClocks lists the clocks of a factory's automations, in no order.
 func (s *Store) FactoryClocks(ctx context.Context, factoryUID string) ([]Clock, error) {
-	return s.clocks(
-		ctx, s, "WHERE c.automation_uid IN (SELECT a.uid FROM automations a WHERE a.factory_uid = $1)", factoryUID,
-	)
+	return s.clocks(ctx, s, `WHERE c.automation_uid IN (
+			SELECT a.uid
+			FROM automations a
+			WHERE a.factory_uid = $1
+		)`, factoryUID)
 }
 
 // Clocks lists the clocks of an automation in the order of its triggers.

@@ -24,10 +24,10 @@ const runsOfConversation = `SELECT id
 // RunOfConversation is the newest run of a conversation of v's team, of those that
 // exist for v.
 func (s *Store) RunOfConversation(ctx context.Context, v Viewer, conversationID string) (RunRow, error) {
-	r, err := s.d.runBy(
-		ctx, s, "r.id = (SELECT max(id) FROM ("+runsOfConversation+" AND team = $4) AS c)", conversationID, v.UID,
-		flag(v.All), v.Team,
-	)
+	r, err := s.d.runBy(ctx, s, `r.id = (
+			SELECT max(id)
+			FROM (`+runsOfConversation+` AND team = $4) AS c
+		)`, conversationID, v.UID, flag(v.All), v.Team)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		err = penstock.NotFound("conversation", conversationID)
 	}
@@ -37,9 +37,9 @@ func (s *Store) RunOfConversation(ctx context.Context, v Viewer, conversationID 
 // SteeredRun is the run of a conversation that is not over, else the newest one, of
 // those of v's team that exist for v.
 func (s *Store) SteeredRun(ctx context.Context, v Viewer, conversationID string) (RunRow, error) {
-	r, err := s.d.runBy(ctx, s, `r.id = (SELECT id FROM runs WHERE conversation_id = $1 AND (personal = 0 OR creator = $2 OR $3 = 1) AND team = $4
-		ORDER BY CASE WHEN state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') THEN 1 ELSE 0 END, id DESC LIMIT 1)`,
-		conversationID, v.UID, flag(v.All), v.Team)
+	r, err := s.d.runBy(ctx, s, "r.id = ("+runsOfConversation+` AND team = $4
+		ORDER BY CASE WHEN state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') THEN 1 ELSE 0 END, id DESC
+		LIMIT 1)`, conversationID, v.UID, flag(v.All), v.Team)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
 		err = penstock.NotFound("conversation", conversationID)
 	}
@@ -50,20 +50,13 @@ func (s *Store) SteeredRun(ctx context.Context, v Viewer, conversationID string)
 // exist for v, oldest first: one execution after the other, since an older run can
 // go on after a newer one.
 func (s *Store) ConversationEvents(ctx context.Context, v Viewer, conversationID string) ([]penstock.Event, error) {
-	events, err := s.events(ctx, "run_id IN ("+runsOfConversation+") AND "+inConversation+" ORDER BY run_id, seq",
-		conversationID, v.UID, flag(v.All))
+	events, err := s.events(ctx, eventsOfConversation, conversationID, v.UID, flag(v.All))
 	return inTurn(events), err
 }
 
 // ConversationOutline is ConversationEvents without the data of the events.
 func (s *Store) ConversationOutline(ctx context.Context, v Viewer, conversationID string) ([]penstock.Event, error) {
-	rows, err := s.query(ctx, `SELECT run_id, seq, execution_id, type, at
-		FROM events
-		WHERE run_id IN (`+runsOfConversation+") AND "+
-		inConversation+" ORDER BY run_id, seq", conversationID, v.UID, flag(v.All))
-	events, err := collect(s, rows, err, "events", func(e *penstock.Event) []any {
-		return []any{&e.RunID, &e.Seq, &e.ExecutionID, &e.Type, &e.At}
-	})
+	events, err := s.readEvents(ctx, eventOutline, eventsOfConversation, conversationID, v.UID, flag(v.All))
 	return inTurn(events), err
 }
 
@@ -73,17 +66,20 @@ func (s *Store) ConversationPart(ctx context.Context, runID string, from, to int
 	return s.events(ctx, "run_id = $1 AND seq >= $2 AND seq <= $3 AND "+inConversation+" ORDER BY seq", runID, from, to)
 }
 
-const inConversation = "type IN ('message', 'action', 'action_result', 'state')"
+const (
+	inConversation       = "type IN ('message', 'action', 'action_result', 'state')"
+	eventsOfConversation = "run_id IN (" + runsOfConversation + ") AND " + inConversation + " ORDER BY run_id, seq"
+)
 
 // inTurn puts executions in the order in which they were asked for. Their first
 // event has that moment by a server's clock, what follows may be by a worker's.
 // Those of one run keep their order whatever a clock says.
 func inTurn(events []penstock.Event) []penstock.Event {
-	type execution struct {
+	type part struct {
 		asked  penstock.Time
 		events []penstock.Event
 	}
-	var list []execution
+	var list []part
 	for i, e := range events {
 		asked := e.At
 		if i > 0 && events[i-1].RunID == e.RunID {
@@ -94,9 +90,9 @@ func inTurn(events []penstock.Event) []penstock.Event {
 			}
 			asked = max(asked, last.asked)
 		}
-		list = append(list, execution{asked, []penstock.Event{e}})
+		list = append(list, part{asked, []penstock.Event{e}})
 	}
-	slices.SortStableFunc(list, func(a, b execution) int { return cmp.Compare(a.asked, b.asked) })
+	slices.SortStableFunc(list, func(a, b part) int { return cmp.Compare(a.asked, b.asked) })
 	ordered := make([]penstock.Event, 0, len(events))
 	for _, x := range list {
 		ordered = append(ordered, x.events...)

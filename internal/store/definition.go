@@ -81,10 +81,9 @@ type file struct {
 func (s *Store) definitionFiles(
 	ctx context.Context, q querier, where, factoryUID string, args ...any,
 ) (map[string][]byte, error) {
-	rows, err := q.query(
-		ctx, "SELECT path, content FROM definition_files WHERE factory_uid = $1 AND "+where,
-		append([]any{factoryUID}, args...)...,
-	)
+	rows, err := q.query(ctx, `SELECT path, content
+		FROM definition_files
+		WHERE factory_uid = $1 AND `+where, append([]any{factoryUID}, args...)...)
 	list, err := collect(s, rows, err, "the files of a factory", func(f *file) []any { return []any{&f.path, &f.content} })
 	files := make(map[string][]byte, len(list))
 	for _, f := range list {
@@ -96,18 +95,16 @@ func (s *Store) definitionFiles(
 // Revisions lists revisions of a factory, the newest first; before, unless it is
 // 0, is the number of one that is newer than all of them.
 func (s *Store) Revisions(ctx context.Context, factoryUID string, before int64, limit int) ([]Revision, error) {
-	rows, err := s.query(ctx, `SELECT d.revision, d.summary, d.created_at, a.uid, a.type, a.display_name, a.email, a.photo_url
-		FROM definitions d
-		LEFT JOIN principals a ON a.uid = d.author
+	rows, err := s.query(ctx, "SELECT d.revision, d.summary, d.created_at, "+selectActor("a.uid", "a")+`
+		FROM definitions d`+joinActor("a", "d.author")+`
 		WHERE d.factory_uid = $1 AND ($2 = 0 OR d.revision < $2)
-		ORDER BY d.revision DESC LIMIT `+
-		fmt.Sprint(limit), factoryUID,
-		before)
+		ORDER BY d.revision DESC
+		LIMIT $3`, factoryUID, before, limit)
 	var authors []*actorColumns
 	list, err := collect(s, rows, err, "revisions of a factory", func(r *Revision) []any {
 		a := new(actorColumns)
 		authors = append(authors, a)
-		return []any{&r.Number, &r.Summary, &r.CreatedAt, &a.uid, &a.kind, &a.name, &a.email, &a.photo}
+		return append([]any{&r.Number, &r.Summary, &r.CreatedAt}, a.into()...)
 	})
 	for i := range list {
 		list[i].Author = authors[i].actor()

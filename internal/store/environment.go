@@ -88,9 +88,8 @@ func (s *Store) Environments(ctx context.Context, v Viewer, byName bool) ([]pens
 	if byName {
 		order = "e.folded, e.uid"
 	}
-	rows, err := s.query(
-		ctx, environmentColumns+"WHERE e.team = $3 AND e.deleted_at = 0 ORDER BY "+order, flag(v.All), v.UID, v.Team,
-	)
+	rows, err := s.query(ctx, environmentColumns+`WHERE e.team = $3 AND e.deleted_at = 0
+		ORDER BY `+order, flag(v.All), v.UID, v.Team)
 	if err != nil {
 		return nil, s.d.mapError(fmt.Errorf("list environments: %w", err))
 	}
@@ -118,11 +117,8 @@ func (tx *Tx) EnvironmentFor(ctx context.Context, v Viewer, uid string) (penstoc
 }
 
 func (s *Store) environment(ctx context.Context, q querier, v Viewer, uid string) (penstock.Environment, error) {
-	e, err := scanEnvironment(
-		q.row(
-			ctx, environmentColumns+"WHERE e.uid = $3 AND e.team = $4 AND e.deleted_at = 0", flag(v.All), v.UID, uid, v.Team,
-		),
-	)
+	const one = "WHERE e.uid = $3 AND e.team = $4 AND e.deleted_at = 0"
+	e, err := scanEnvironment(q.row(ctx, environmentColumns+one, flag(v.All), v.UID, uid, v.Team))
 	if errors.Is(err, sql.ErrNoRows) {
 		return e, penstock.NotFound("environment", uid)
 	}

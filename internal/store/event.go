@@ -2,19 +2,38 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/penstock-dev/penstock"
 )
 
-var eventsTable = table{
-	name:    "events",
-	columns: columns("run_id text, seq bigint, execution_id bigint, type text, at bigint, key text, data text"),
+// eventRecord is an event as its row has it.
+type eventRecord struct {
+	penstock.Event
+	key string
 }
 
-func eventRow(runID string, seq int64, execution int, d penstock.Draft) []any {
-	return []any{runID, seq, int64(execution), string(d.Type), int64(d.At), d.Key, string(d.Data)}
+// eventAt is a draft with its place in the log.
+func eventAt(runID string, execution int, seq int64, d penstock.Draft) *eventRecord {
+	return &eventRecord{penstock.Event{
+		RunID: runID, Seq: seq, ExecutionID: execution, Type: d.Type, At: d.At, Data: d.Data,
+	}, d.Key}
 }
+
+// eventFields are the columns of an event.
+var (
+	eventFields = newResource("events", "events",
+		textColumn("run_id", func(e *eventRecord) *string { return &e.RunID }),
+		numberColumn("seq", func(e *eventRecord) *int64 { return &e.Seq }),
+		numberColumn("execution_id", func(e *eventRecord) *int { return &e.ExecutionID }),
+		textColumn("type", func(e *eventRecord) *penstock.EventType { return &e.Type }),
+		numberColumn("at", func(e *eventRecord) *penstock.Time { return &e.At }),
+		storedText("key", func(e *eventRecord) string { return e.key }),
+		rawColumn("data", func(e *eventRecord) *json.RawMessage { return &e.Data }),
+	)
+	eventOutline = eventFields.without("data")
+)
 
 // Events returns up to limit events of a run after seq, oldest first.
 func (s *Store) Events(ctx context.Context, runID string, after int64, limit int) ([]penstock.Event, error) {
@@ -27,21 +46,24 @@ func (s *Store) TimelineEvents(ctx context.Context, runID string) ([]penstock.Ev
 }
 
 func (s *Store) events(ctx context.Context, where string, args ...any) ([]penstock.Event, error) {
-	rows, err := s.query(ctx, `SELECT run_id, seq, execution_id, type, at, data
-		FROM events WHERE `+where, args...)
+	return s.readEvents(ctx, eventFields, where, args...)
+}
+
+func (s *Store) readEvents(
+	ctx context.Context, fields resource[eventRecord], where string, args ...any,
+) ([]penstock.Event, error) {
+	rows, err := s.query(ctx, "SELECT "+fields.selected+" FROM events WHERE "+where, args...)
 	if err != nil {
 		return nil, s.d.mapError(fmt.Errorf("read events: %w", err))
 	}
 	defer rows.Close()
 	var out []penstock.Event
 	for rows.Next() {
-		var e penstock.Event
-		var data string
-		if err := rows.Scan(&e.RunID, &e.Seq, &e.ExecutionID, &e.Type, &e.At, &data); err != nil {
+		var e eventRecord
+		if err := rows.Scan(fields.into(&e)...); err != nil {
 			return nil, fmt.Errorf("read events: %w", err)
 		}
-		e.Data = []byte(data)
-		out = append(out, e)
+		out = append(out, e.Event)
 	}
 	return out, s.d.mapError(rows.Err())
 }
@@ -157,9 +179,9 @@ func (tx *Tx) insertEvents(
 ) error {
 	rows := make([][]any, len(drafts))
 	for i, d := range drafts {
-		rows[i] = eventRow(runID, last-int64(len(drafts))+int64(i)+1, execution, d)
+		rows[i] = eventFields.row(eventAt(runID, execution, last-int64(len(drafts))+int64(i)+1, d))
 	}
-	if err := tx.s.d.insert(ctx, tx, eventsTable, rows); err != nil {
+	if err := tx.s.d.insert(ctx, tx, eventFields.table, rows); err != nil {
 		return err
 	}
 	for _, d := range drafts { // after the insert: the deltas may have come along with their message

@@ -60,7 +60,7 @@ var factoryFields = newResource("factories", "f",
 )
 
 var (
-	factoryColumns = "SELECT " + factoryFields.selected + ", " + repositoryFields.orZero + `,
+	factoryColumns = "SELECT " + factoryFields.selected + ", " + repositoryOrZero + `,
 	(SELECT count(*) FROM webhooks w WHERE w.factory_uid = f.uid AND w.deleted_at = 0),
 	(SELECT count(*) FROM automations a WHERE a.factory_uid = f.uid)
 	FROM factories f
@@ -71,7 +71,7 @@ var (
 func scanFactory(row scanner) (FactoryRow, error) {
 	var record factoryRecord
 	r := &record.FactoryRow
-	repository := repositoryFields.into(&r.Origin, &r.WebhookCount, &r.AutomationCount)
+	repository := r.Origin.into(&r.WebhookCount, &r.AutomationCount)
 	if err := row.Scan(factoryFields.into(&record, repository...)...); err != nil {
 		return *r, err
 	}
@@ -130,9 +130,9 @@ func (s *Store) Factories(
 		w.add("(f.folded, f.uid) > (?, ?)", c.Value, c.ID)
 	}
 	text, args := w.numbered(1)
-	rows, err := s.query(
-		ctx, factoryColumns+"WHERE "+text+fmt.Sprintf(" ORDER BY f.folded, f.uid LIMIT %d", limit+1), args...,
-	)
+	rows, err := s.query(ctx, factoryColumns+"WHERE "+text+fmt.Sprintf(`
+		ORDER BY f.folded, f.uid
+		LIMIT %d`, limit+1), args...)
 	if err != nil {
 		return nil, "", s.d.mapError(fmt.Errorf("list factories: %w", err))
 	}
@@ -170,11 +170,10 @@ func (s *Store) setAgents(ctx context.Context, q querier, list []FactoryRow) err
 		args[i], at[list[i].UID] = list[i].UID, i
 		list[i].Agents = []penstock.FactoryAgent{}
 	}
-	agents, err := s.identities(
-		ctx, q,
-		"WHERE factory_uid <> '' AND factory_uid IN ("+placeholders(1, len(args))+") AND deleted_at = 0 ORDER BY folded, uid",
-		args...,
-	)
+	agents, err := s.identities(ctx, q, `WHERE factory_uid <> ''
+			AND factory_uid IN (`+placeholders(1, len(args))+`)
+			AND deleted_at = 0
+		ORDER BY folded, uid`, args...)
 	for _, a := range agents {
 		f := &list[at[a.FactoryUID]]
 		f.Agents = append(f.Agents, penstock.FactoryAgent{UID: a.UID, Name: a.Name, Type: a.Type})

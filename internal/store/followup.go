@@ -19,28 +19,39 @@ type Followup struct {
 	Attachments []Attachment // files that go with it, in its order
 }
 
+// followup is a row of a message, with the ids of its attachments.
+type followup struct {
+	Followup
+	runID       string
+	attachments []string
+}
+
+// followupFields are the columns of a follow-up.
+var followupFields = newResource("followups", "f",
+	textColumn("id", func(f *followup) *string { return &f.ID }),
+	storedText("run_id", func(f *followup) string { return f.runID }),
+	textColumn("message", func(f *followup) *string { return &f.Message }),
+	textColumn("mode", func(f *followup) *penstock.Mode { return &f.Mode }),
+	textColumn("state", func(f *followup) *string { return &f.State }),
+	flagColumn("redelivered", func(f *followup) *bool { return &f.Redelivered }).unset(),
+	textColumn("creator", func(f *followup) *string { return &f.Creator }),
+	numberColumn("created_at", func(f *followup) *penstock.Time { return &f.CreatedAt }),
+	jsonColumn("attachments", func(f *followup) *[]string { return &f.attachments }),
+)
+
 // AddFollowup stores a message that waits for the agent. Its attachments are there
 // already.
 func (tx *Tx) AddFollowup(ctx context.Context, runID string, f Followup) error {
-	ids := make([]string, len(f.Attachments))
-	for i, a := range f.Attachments {
-		ids[i] = a.ID
+	f.State = PromptWaiting
+	row := followup{Followup: f, runID: runID}
+	for _, a := range f.Attachments {
+		row.attachments = append(row.attachments, a.ID)
 	}
-	if _, err := tx.exec(ctx, `INSERT INTO followups (id, run_id, message, mode, state, creator, created_at, attachments)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		f.ID, runID, f.Message, string(f.Mode), PromptWaiting, f.Creator, int64(f.CreatedAt), marshalList(ids)); err != nil {
+	if err := followupFields.add(ctx, tx, &row); err != nil {
 		return fmt.Errorf("store a follow-up of run %s: %w", runID, err)
 	}
 	tx.Nudge(RunTopic(runID))
 	return nil
-}
-
-// marshalList is JSON for a column, "" for an empty list.
-func marshalList(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return marshal(list)
 }
 
 // FollowupsWaiting counts a run's messages that wait for the agent, and the bytes
@@ -55,37 +66,25 @@ func (tx *Tx) FollowupsWaiting(ctx context.Context, runID string) (n int, bytes 
 	return n, bytes, nil
 }
 
-// followup is a row of a message, with the ids of its attachments.
-type followup struct {
-	Followup
-	attachments string
-}
-
 // Followups lists a run's messages in the given state, oldest first.
 func (tx *Tx) Followups(ctx context.Context, runID, state string) ([]Followup, error) {
-	rows, err := tx.query(ctx, `SELECT id, message, mode, state, redelivered, creator, created_at, attachments
-		FROM followups
-		WHERE run_id = $1 AND state = $2
-		ORDER BY id`, runID, state)
-	list, err := collect(tx.s, rows, err, "follow-ups", func(f *followup) []any {
-		return []any{&f.ID, &f.Message, &f.Mode, &f.State, &f.Redelivered, &f.Creator, &f.CreatedAt, &f.attachments}
-	})
+	rows, err := tx.query(ctx, "SELECT "+followupFields.selected+`
+		FROM followups f
+		WHERE f.run_id = $1 AND f.state = $2
+		ORDER BY f.id`, runID, state)
+	list, err := collect(tx.s, rows, err, "follow-ups", func(f *followup) []any { return followupFields.into(f) })
 	if err != nil {
 		return nil, err
 	}
 	var files map[string]Attachment // of the run, read when one has any
 	out := make([]Followup, len(list))
 	for i, f := range list {
-		var ids []string
-		if err := unmarshal(f.attachments, &ids); err != nil {
-			return nil, fmt.Errorf("read the attachments of follow-up %s: %w", f.ID, err)
-		}
-		if len(ids) > 0 && files == nil {
+		if len(f.attachments) > 0 && files == nil {
 			if files, err = tx.attachmentsByID(ctx, runID); err != nil {
 				return nil, err
 			}
 		}
-		for _, id := range ids {
+		for _, id := range f.attachments {
 			f.Attachments = append(f.Attachments, files[id])
 		}
 		out[i] = f.Followup
@@ -108,18 +107,13 @@ func (s *Store) GivenAttachments(ctx context.Context, runID string) (map[string]
 	rows, err := s.query(ctx, `SELECT state, attachments
 		FROM followups
 		WHERE run_id = $1 AND attachments <> ''`, runID)
-	type row struct{ state, attachments string }
-	list, err := collect(
-		s, rows, err, "attachments of follow-ups", func(r *row) []any { return []any{&r.state, &r.attachments} },
-	)
+	list, err := collect(s, rows, err, "attachments of follow-ups", func(f *followup) []any {
+		return []any{&f.State, &document{into: &f.attachments}}
+	})
 	given := map[string]bool{}
-	for _, r := range list {
-		var ids []string
-		if err := unmarshal(r.attachments, &ids); err != nil {
-			return nil, fmt.Errorf("read the attachments of the follow-ups of run %s: %w", runID, err)
-		}
-		for _, id := range ids {
-			given[id] = given[id] || r.state == PromptHanded || r.state == PromptDelivered
+	for _, f := range list {
+		for _, id := range f.attachments {
+			given[id] = given[id] || f.State == PromptHanded || f.State == PromptDelivered
 		}
 	}
 	return given, err

@@ -44,13 +44,36 @@ var keyFields = newResource("api_keys", "k",
 	numberColumn("last_used_at", func(k *KeyRow) *penstock.Time { return &k.LastUsedAt }).unset(),
 )
 
-var keyColumns = "SELECT " + keyFields.selected + `, p.uid, p.type, p.display_name, p.email, p.photo_url
+// principal is a person or service account as its row has it.
+type principal struct {
+	penstock.Actor
+	team string
+}
+
+// principalFields are the columns of a principal.
+var principalFields = newResource("principals", "p",
+	textColumn("uid", func(p *principal) *string { return &p.UID }),
+	storedText("team", func(p *principal) string { return p.team }),
+	textColumn("type", func(p *principal) *string { return &p.Type }),
+	textColumn("display_name", func(p *principal) *string { return &p.DisplayName }).editable(),
+	textColumn("email", func(p *principal) *string { return &p.Email }).editable(),
+	textColumn("photo_url", func(p *principal) *string { return &p.PhotoURL }).editable(),
+	storedNumber("created_at", func(*principal) penstock.Time { return penstock.Now() }),
+)
+
+var (
+	setPrincipal = principalFields.upsert("uid")
+	keyColumns   = "SELECT " + keyFields.selected + ", " + principalFields.selected + `
 	FROM api_keys k
 	JOIN principals p ON p.uid = k.principal `
+)
 
-func scanKey(row scanner) (k KeyRow, err error) {
-	o := &k.Owner
-	return k, row.Scan(keyFields.into(&k, &o.UID, &o.Type, &o.DisplayName, &o.Email, &o.PhotoURL)...)
+func scanKey(row scanner) (KeyRow, error) {
+	var k KeyRow
+	var owner principal
+	err := row.Scan(keyFields.into(&k, principalFields.into(&owner)...)...)
+	k.Owner = owner.Actor
+	return k, err
 }
 
 // KeyByHash reads a key, revoked and expired ones too; absence is
@@ -79,7 +102,8 @@ func (s *Store) RunByAgentKey(ctx context.Context, hash string) (team, runID str
 
 // Keys lists a team's keys that are not revoked, newest first.
 func (s *Store) Keys(ctx context.Context, team string) ([]penstock.Key, error) {
-	rows, err := s.query(ctx, keyColumns+"WHERE k.team = $1 AND k.revoked_at = 0 ORDER BY k.created_at DESC, k.uid", team)
+	rows, err := s.query(ctx, keyColumns+`WHERE k.team = $1 AND k.revoked_at = 0
+	ORDER BY k.created_at DESC, k.uid`, team)
 	if err != nil {
 		return nil, s.d.mapError(fmt.Errorf("list keys: %w", err))
 	}
@@ -144,25 +168,21 @@ func (s *Store) TouchKeys(ctx context.Context, used map[string]penstock.Time) er
 
 // AddPrincipal stores a person or service account, or changes how it is shown.
 func (tx *Tx) AddPrincipal(ctx context.Context, team string, a penstock.Actor) error {
-	_, err := tx.exec(ctx, `INSERT INTO principals (uid, team, type, display_name, email, photo_url, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (uid) DO UPDATE SET display_name = $4, email = $5, photo_url = $6`,
-		a.UID, team, a.Type, a.DisplayName, a.Email, a.PhotoURL, int64(penstock.Now()))
+	_, err := tx.exec(ctx, setPrincipal, principalFields.row(&principal{a, team})...)
 	return err
 }
 
 // Principal reads a person or service account of a team; absence is
 // penstock.CodeNotFound.
 func (s *Store) Principal(ctx context.Context, team, uid string) (penstock.Actor, error) {
-	var a penstock.Actor
-	err := s.row(ctx, `SELECT uid, type, display_name, email, photo_url
-		FROM principals
-		WHERE uid = $1 AND team = $2`, uid, team).
-		Scan(&a.UID, &a.Type, &a.DisplayName, &a.Email, &a.PhotoURL)
+	var p principal
+	err := s.row(ctx, "SELECT "+principalFields.selected+`
+		FROM principals p
+		WHERE p.uid = $1 AND p.team = $2`, uid, team).Scan(principalFields.into(&p)...)
 	if errors.Is(err, sql.ErrNoRows) {
-		return a, penstock.NotFound("principal", uid)
+		return p.Actor, penstock.NotFound("principal", uid)
 	}
-	return a, s.d.mapError(err)
+	return p.Actor, s.d.mapError(err)
 }
 
 // Set stores a setting of the installation.

@@ -130,15 +130,21 @@ func readCursor(text, filter, column string) (id string, value any, err error) {
 // character more than is kept of a prompt shows that there is more.
 var listedColumns = strings.Replace(
 	runColumns, "r.prompt,", fmt.Sprintf("substr(r.prompt, 1, %d),", penstock.MaxListedPrompt+1), 1,
-) + ", CAST((SELECT COALESCE(sum(256 + octet_length(a.data)), 0) FROM artifacts a WHERE a.run_id = r.id) AS BIGINT)"
+) + `, CAST((
+		SELECT COALESCE(sum(256 + octet_length(a.data)), 0)
+		FROM artifacts a
+		WHERE a.run_id = r.id
+	) AS BIGINT)`
 
 // readPage reads the rows of a page, and stops where it is full.
 func (s *Store) readPage(ctx context.Context, page runsPage, list *RunList) error {
 	limit := page.limit
 	page.limit++ // one more, to know of it
 	ids, args := page.ids()
-	rows, err := s.query(ctx, "SELECT "+listedColumns+", p.sorted FROM ("+ids+") AS p JOIN runs r ON r.id = p.id"+runActors+
-		" ORDER BY p.sorted "+page.direction+", p.id "+page.direction, args...)
+	rows, err := s.query(ctx, "SELECT "+listedColumns+`, p.sorted
+		FROM (`+ids+`) AS p
+		JOIN runs r ON r.id = p.id`+runActors+`
+		ORDER BY p.sorted `+page.direction+", p.id "+page.direction, args...)
 	if err != nil {
 		return fmt.Errorf("list runs: %w", err)
 	}
@@ -231,9 +237,10 @@ func (s *Store) fewIn(
 	parts := make([]string, len(states))
 	for i, state := range states {
 		args, fields[i] = append(args, string(state)), &counts[i]
-		parts[i] = fmt.Sprintf(
-			"(SELECT count(*) FROM (SELECT 1 FROM runs WHERE team = $1 AND state = $%d LIMIT %d) AS m)", len(args), fewMatches+1,
-		)
+		parts[i] = fmt.Sprintf(`(
+			SELECT count(*)
+			FROM (SELECT 1 FROM runs WHERE team = $1 AND state = $%d LIMIT %d) AS m
+		)`, len(args), fewMatches+1)
 	}
 	if err := s.row(ctx, "SELECT "+strings.Join(parts, ", "), args...).Scan(fields...); err != nil {
 		return nil, err
@@ -330,10 +337,11 @@ func runFilter(v Viewer, q penstock.RunQuery) *where {
 		w.add("EXISTS (SELECT 1 FROM artifacts a WHERE a.type = ? AND a.run_id = r.id)", string(q.ArtifactType))
 	}
 	for _, k := range sortedKeys(q.Metadata) {
-		w.add(
-			"EXISTS (SELECT 1 FROM run_metadata m WHERE m.team = ? AND m.key = ? AND m.value = ? AND m.run_id = r.id)", v.Team,
-			k, q.Metadata[k],
-		)
+		w.add(`EXISTS (
+			SELECT 1
+			FROM run_metadata m
+			WHERE m.team = ? AND m.key = ? AND m.value = ? AND m.run_id = r.id
+		)`, v.Team, k, q.Metadata[k])
 	}
 	return w
 }

@@ -60,7 +60,9 @@ func (tx *Tx) Move(ctx context.Context, m Move) error {
 		WHERE id = $15
 			AND state = $16
 			AND execution_id = $17
-			AND ($1 <> 'SUCCEEDED' OR NOT EXISTS (SELECT 1 FROM followups f WHERE f.run_id = $15 AND f.state = 'waiting'))
+			AND ($1 <> 'SUCCEEDED' OR NOT EXISTS (
+				SELECT 1 FROM followups f WHERE f.run_id = $15 AND f.state = 'waiting'
+			))
 		RETURNING last_seq`,
 		string(m.To), int64(now), int64(set.startedAt), int64(set.finishedAt), set.runMillis, int64(set.heldAt),
 		set.execution, marshal(m.Message), len(drafts), m.SessionID, m.Location, m.Prompt,
@@ -182,7 +184,7 @@ func (tx *Tx) moveQueue(ctx context.Context, m Move, now penstock.Time) error {
 	if m.To != penstock.StateQueued {
 		return nil
 	}
-	if err := tx.s.d.insert(ctx, tx, queueTable, [][]any{m.Run.queueRow(now)}); err != nil {
+	if err := queueFields.add(ctx, tx, m.Run.place(now)); err != nil {
 		return err
 	}
 	tx.Nudge(TopicQueue)

@@ -11,7 +11,15 @@ import (
 )
 
 // payload is a row with the body of the delivery whose id is $1, or none.
-const payload = "(SELECT body FROM deliveries WHERE id = $1 AND body IS NOT NULL UNION ALL SELECT body FROM payloads WHERE delivery_id = $1) AS payload"
+const payload = `(
+	SELECT body
+	FROM deliveries
+	WHERE id = $1 AND body IS NOT NULL
+	UNION ALL
+	SELECT body
+	FROM payloads
+	WHERE delivery_id = $1
+) AS payload`
 
 // Payload reads the body of an accepted delivery; absence is
 // penstock.CodeNotFound.
@@ -44,11 +52,10 @@ func (s *Store) LastPayloads(
 	type entry struct{ id, headers string }
 	var entries []entry
 	page, args := s.d.newest([]penstock.Outcome{penstock.OutcomeAccepted}, limit)
-	rows, err := s.query(
-		ctx, `SELECT d.id, d.headers
-			FROM deliveries d JOIN `+page+" AS page ON "+onPage+" ORDER BY page.n DESC",
-		append([]any{webhookUID, int64(math.MaxInt64)}, args...)...,
-	)
+	rows, err := s.query(ctx, `SELECT d.id, d.headers
+		FROM deliveries d
+		JOIN `+page+" AS page ON "+onPage+`
+		ORDER BY page.n DESC`, append([]any{webhookUID, int64(math.MaxInt64)}, args...)...)
 	if err != nil {
 		return s.d.mapError(fmt.Errorf("list the last deliveries to webhook %s: %w", webhookUID, err))
 	}

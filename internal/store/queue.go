@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -40,7 +39,8 @@ func (tx *Tx) Claim(ctx context.Context, c penstock.Claim, h Holding) (RunRow, e
 		return run, err
 	}
 	taken, err := tx.exec(ctx, `UPDATE queue
-		SET token = $1, worker_id = $2, agent_key = $3, lease_until = `+tx.s.d.now+" + $4 WHERE run_id = $5 AND token = ''",
+		SET token = $1, worker_id = $2, agent_key = $3, lease_until = `+tx.s.d.now+` + $4
+		WHERE run_id = $5 AND token = ''`,
 		h.Token, c.WorkerID, h.AgentKey, penstock.LeaseTime.Milliseconds(), run.ID)
 	if err != nil {
 		return run, fmt.Errorf("lease run %s: %w", run.ID, err)
@@ -68,10 +68,15 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.Claim) (RunRow, err
 	for _, model := range c.Models {
 		args = append(args, model)
 	}
-	row := tx.row(ctx, "SELECT "+runColumns+", q.enqueued_at"+runFrom+` JOIN queue q ON q.run_id = r.id
-		WHERE q.token = '' AND (q.worker_host = '' OR q.worker_host = $1) AND q.image <= 1 - $2
-		AND (q.platform = '' OR q.platform = $3) AND q.harness IN (`+placeholders(4, len(c.Harnesses))+`)`+provider+
-		` ORDER BY q.enqueued_at, q.run_id LIMIT 1`+tx.s.d.skipRun, args...)
+	row := tx.row(ctx, "SELECT "+runColumns+", q.enqueued_at"+runFrom+`
+		JOIN queue q ON q.run_id = r.id
+		WHERE q.token = ''
+			AND (q.worker_host = '' OR q.worker_host = $1)
+			AND q.image <= 1 - $2
+			AND (q.platform = '' OR q.platform = $3)
+			AND q.harness IN (`+placeholders(4, len(c.Harnesses))+`)`+provider+`
+		ORDER BY q.enqueued_at, q.run_id
+		LIMIT 1`+tx.s.d.skipRun, args...)
 	var queuedAt penstock.Time
 	run, err := scanRun(row, &queuedAt)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -84,13 +89,26 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.Claim) (RunRow, err
 	return run, nil
 }
 
+// execution is what becomes a row when a claim begins one.
+type execution struct {
+	run   RunRow
+	claim penstock.Claim
+	Holding
+}
+
+var executionFields = newResource("executions", "x",
+	textColumn("session_id", func(x *execution) *string { return &x.SessionID }),
+	textColumn("run_id", func(x *execution) *string { return &x.run.ID }),
+	numberColumn("execution_id", func(x *execution) *int { return &x.run.ExecutionID }),
+	textColumn("conversation_id", func(x *execution) *string { return &x.run.ConversationID }),
+	textColumn("worker_id", func(x *execution) *string { return &x.claim.WorkerID }),
+	textColumn("host", func(x *execution) *string { return &x.claim.Host }),
+	textColumn("token", func(x *execution) *string { return &x.Token }),
+	storedNumber("started_at", func(*execution) penstock.Time { return penstock.Now() }),
+)
+
 func (tx *Tx) beginExecution(ctx context.Context, run RunRow, c penstock.Claim, h Holding) error {
-	if _, err := tx.exec(ctx, `INSERT INTO executions (session_id, run_id, execution_id, conversation_id, worker_id, host,
-			started_at, token)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		h.SessionID, run.ID, run.ExecutionID, run.ConversationID, c.WorkerID, c.Host, int64(
-			penstock.Now(),
-		), h.Token); err != nil {
+	if err := executionFields.add(ctx, tx, &execution{run, c, h}); err != nil {
 		return fmt.Errorf("begin an execution of run %s: %w", run.ID, err)
 	}
 	var given Handed
@@ -180,7 +198,8 @@ func (tx *Tx) NextTurn(ctx context.Context, runID string) error {
 func (s *Store) Renew(ctx context.Context, l penstock.Lease) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		n, err := tx.exec(ctx, `UPDATE queue
-			SET lease_until = `+tx.s.d.now+" + $1 WHERE run_id = $2 AND token = $3 AND token <> ''",
+			SET lease_until = `+tx.s.d.now+` + $1
+			WHERE run_id = $2 AND token = $3 AND token <> ''`,
 			penstock.LeaseTime.Milliseconds(), l.RunID, l.Token)
 		if err == nil && n == 0 {
 			err = penstock.ErrLeaseLost
@@ -191,10 +210,17 @@ func (s *Store) Renew(ctx context.Context, l penstock.Lease) error {
 
 // Holds reports whether the lease is in force, and what its worker should know.
 func (s *Store) Holds(ctx context.Context, l penstock.Lease) (signal penstock.Signal, err error) {
-	err = s.row(ctx, `SELECT (SELECT count(*) FROM followups f WHERE f.run_id = q.run_id AND f.state = 'waiting'),
-		CASE WHEN q.interrupt = q.turn AND (r.prompt_state = 'handed'
-			OR EXISTS (SELECT 1 FROM followups f WHERE f.run_id = q.run_id AND f.state = 'handed')) THEN q.turn ELSE 0 END
-		FROM queue q JOIN runs r ON r.id = q.run_id WHERE q.run_id = $1 AND q.token = $2 AND q.token <> ''`,
+	err = s.row(ctx, `SELECT
+			(SELECT count(*) FROM followups f WHERE f.run_id = q.run_id AND f.state = 'waiting'),
+			CASE
+				WHEN q.interrupt = q.turn AND (r.prompt_state = 'handed' OR EXISTS (
+					SELECT 1 FROM followups f WHERE f.run_id = q.run_id AND f.state = 'handed'
+				)) THEN q.turn
+				ELSE 0
+			END
+		FROM queue q
+		JOIN runs r ON r.id = q.run_id
+		WHERE q.run_id = $1 AND q.token = $2 AND q.token <> ''`,
 		l.RunID, l.Token).Scan(&signal.Followups, &signal.Interrupt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return signal, penstock.ErrLeaseLost
@@ -206,10 +232,14 @@ func (s *Store) Holds(ctx context.Context, l penstock.Lease) (signal penstock.Si
 // asked is false where it was asked for before. The run must be locked. Without a
 // turn in hand it is ErrNoTurn.
 func (tx *Tx) Interrupt(ctx context.Context, runID string) (asked bool, err error) {
-	n, err := tx.exec(ctx, `UPDATE queue SET interrupt = turn WHERE run_id = $1 AND token <> '' AND interrupt <> turn
-		AND EXISTS (SELECT 1 FROM runs r WHERE r.id = $1 AND r.state = 'INPROGRESS')
-		AND (EXISTS (SELECT 1 FROM runs r WHERE r.id = $1 AND r.prompt_state = 'handed')
-			OR EXISTS (SELECT 1 FROM followups f WHERE f.run_id = $1 AND f.state = 'handed'))`, runID)
+	n, err := tx.exec(ctx, `UPDATE queue
+		SET interrupt = turn
+		WHERE run_id = $1 AND token <> '' AND interrupt <> turn
+			AND EXISTS (SELECT 1 FROM runs r WHERE r.id = $1 AND r.state = 'INPROGRESS')
+			AND (
+				EXISTS (SELECT 1 FROM runs r WHERE r.id = $1 AND r.prompt_state = 'handed')
+				OR EXISTS (SELECT 1 FROM followups f WHERE f.run_id = $1 AND f.state = 'handed')
+			)`, runID)
 	if err != nil {
 		return false, fmt.Errorf("interrupt run %s: %w", runID, err)
 	}
@@ -252,12 +282,11 @@ func (tx *Tx) Interrupted(ctx context.Context, runID string) (bool, error) {
 
 // LostLeases lists runs whose worker has not renewed in time.
 func (s *Store) LostLeases(ctx context.Context, limit int) ([]penstock.Lease, error) {
-	rows, err := s.query(
-		ctx, `SELECT run_id, token
-			FROM queue
-			WHERE token <> '' AND lease_until < `+s.d.now+" ORDER BY lease_until LIMIT $1",
-		limit,
-	)
+	rows, err := s.query(ctx, `SELECT run_id, token
+		FROM queue
+		WHERE token <> '' AND lease_until < `+s.d.now+`
+		ORDER BY lease_until
+		LIMIT $1`, limit)
 	return collect(s, rows, err, "lost leases", func(l *penstock.Lease) []any { return []any{&l.RunID, &l.Token} })
 }
 
@@ -314,6 +343,24 @@ type Worker struct {
 	ConnectedAt, LastSeenAt penstock.Time
 }
 
+// workerFields are the columns of a worker.
+var workerFields = newResource("workers", "w",
+	textColumn("id", func(w *Worker) *string { return &w.ID }),
+	textColumn("host", func(w *Worker) *string { return &w.Host }),
+	textColumn("version", func(w *Worker) *string { return &w.Version }),
+	textColumn("platform", func(w *Worker) *string { return &w.Platform }),
+	flagColumn("local", func(w *Worker) *bool { return &w.Local }),
+	flagColumn("strict_image", func(w *Worker) *bool { return &w.StrictImage }),
+	listColumn("harnesses", func(w *Worker) *[]string { return &w.Harnesses }),
+	listColumn("providers", func(w *Worker) *[]string { return &w.Providers }),
+	numberColumn("capacity", func(w *Worker) *int { return &w.Capacity }).editable(),
+	numberColumn("busy", func(w *Worker) *int { return &w.Busy }).editable(),
+	numberColumn("connected_at", func(w *Worker) *penstock.Time { return &w.ConnectedAt }),
+	numberColumn("last_seen_at", func(w *Worker) *penstock.Time { return &w.LastSeenAt }).editable(),
+)
+
+var sayHello = workerFields.upsert("id")
+
 // Want is what a run asks of a worker; what is empty any worker has.
 type Want struct {
 	Harness, Host, Platform string
@@ -358,29 +405,13 @@ func (s *Store) Hello(ctx context.Context, c penstock.Claim) error {
 			WHERE last_seen_at < $1`, int64(now.Add(-deadFor))); err != nil {
 			return err
 		}
-		_, err := tx.exec(ctx, `INSERT INTO workers (id, host, local, version, harnesses, strict_image, capacity, busy,
-				connected_at, last_seen_at, platform, providers)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)
-			ON CONFLICT (id) DO UPDATE SET busy = $8, capacity = $7, last_seen_at = $9`,
-			c.WorkerID, c.Host, flag(c.Local), c.Version, joined(c.Harnesses), flag(c.StrictImage), c.Capacity, c.Busy,
-			int64(now), c.Platform, joined(c.Models))
+		_, err := tx.exec(ctx, sayHello, workerFields.row(&Worker{
+			ID: c.WorkerID, Host: c.Host, Version: c.Version, Platform: c.Platform, Local: c.Local,
+			StrictImage: c.StrictImage, Harnesses: c.Harnesses, Providers: c.Models,
+			Capacity: c.Capacity, Busy: c.Busy, ConnectedAt: now, LastSeenAt: now,
+		})...)
 		return err
 	})
-}
-
-// joined is a list as a column, "" for an empty one; listed reads it.
-func joined(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return "," + strings.Join(list, ",") + ","
-}
-
-func listed(column string) []string {
-	if column == "" {
-		return nil
-	}
-	return strings.Split(strings.Trim(column, ","), ",")
 }
 
 // Goodbye forgets a worker that stops.

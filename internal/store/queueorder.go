@@ -11,24 +11,17 @@ import (
 func (s *Store) Workers(ctx context.Context) ([]Worker, error) { return s.workers(ctx, s) }
 
 func (s *Store) workers(ctx context.Context, q querier) ([]Worker, error) {
-	rows, err := q.query(ctx, `SELECT id, host, version, platform, local, strict_image, harnesses, providers, capacity, busy, COALESCE(n, 0), connected_at, last_seen_at FROM workers
-		LEFT
-		JOIN (SELECT worker_id,
-			count(*) AS n FROM queue WHERE token <> '' GROUP BY worker_id) AS working ON worker_id = id
-		WHERE last_seen_at > $1 ORDER BY host, id`, int64(penstock.Now().Add(-WorkerSeenFor)))
-	var lists [][2]string
-	workers, err := collect(s, rows, err, "workers", func(w *Worker) []any {
-		lists = append(lists, [2]string{})
-		list := &lists[len(lists)-1]
-		return []any{
-			&w.ID, &w.Host, &w.Version, &w.Platform, &w.Local, &w.StrictImage, &list[0], &list[1], &w.Capacity, &w.Busy,
-			&w.Working, &w.ConnectedAt, &w.LastSeenAt,
-		}
-	})
-	for i := range workers {
-		workers[i].Harnesses, workers[i].Providers = listed(lists[i][0]), listed(lists[i][1])
-	}
-	return workers, err
+	rows, err := q.query(ctx, "SELECT "+workerFields.selected+`, COALESCE(working.n, 0)
+		FROM workers w
+		LEFT JOIN (
+			SELECT worker_id, count(*) AS n
+			FROM queue
+			WHERE token <> ''
+			GROUP BY worker_id
+		) AS working ON working.worker_id = w.id
+		WHERE w.last_seen_at > $1
+		ORDER BY w.host, w.id`, int64(penstock.Now().Add(-WorkerSeenFor)))
+	return collect(s, rows, err, "workers", func(w *Worker) []any { return workerFields.into(w, &w.Working) })
 }
 
 // Competes reports whether runs that ask for a and for b wait for the same workers:
@@ -46,17 +39,17 @@ func Competes(workers []Worker, a, b Want) bool {
 // included, by what they ask for. It is empty for a run that does not wait.
 func (s *Store) Ahead(ctx context.Context, runID string) (map[Want]int, error) {
 	type count struct {
-		Want
+		place
 		n int
 	}
-	rows, err := s.query(ctx, `SELECT q.harness, q.worker_host, q.platform, q.provider, q.image, count(*)
+	rows, err := s.query(ctx, "SELECT "+wantFields.selected+`, count(*)
 		FROM queue q, queue mine
 		WHERE mine.run_id = $1
 			AND mine.token = ''
 			AND q.token = ''
 			AND (q.enqueued_at, q.run_id) <= (mine.enqueued_at, mine.run_id)
-		GROUP BY q.harness, q.worker_host, q.platform, q.provider, q.image`, runID)
-	counts, err := collect(s, rows, err, "the queue", func(c *count) []any { return append(c.columns(), &c.n) })
+		GROUP BY `+wantFields.selected, runID)
+	counts, err := collect(s, rows, err, "the queue", func(c *count) []any { return wantFields.into(&c.place, &c.n) })
 	out := make(map[Want]int, len(counts))
 	for _, c := range counts {
 		out[c.Want] = c.n
@@ -70,19 +63,48 @@ type WaitingRun struct {
 	Want
 }
 
-// Waiting lists the runs that wait, the next one first.
-func (s *Store) Waiting(ctx context.Context, limit int) ([]WaitingRun, error) {
-	rows, err := s.query(ctx, `SELECT run_id, harness, worker_host, platform, provider, image
-		FROM queue
-		WHERE token = ''
-		ORDER BY enqueued_at, run_id
-		LIMIT $1`, limit)
-	return collect(s, rows, err, "the queue", func(w *WaitingRun) []any { return append([]any{&w.ID}, w.columns()...) })
+// place is a run's place in the queue.
+type place struct {
+	WaitingRun
+	team string
+	at   penstock.Time
 }
 
-// columns are the places of harness, worker_host, platform, provider and image.
-func (w *Want) columns() []any {
-	return []any{&w.Harness, &w.Host, &w.Platform, &w.Provider, &w.Image}
+// place is the place of a run that waits from then on.
+func (r RunRow) place(at penstock.Time) *place { return &place{WaitingRun{r.ID, r.Wants()}, r.Team, at} }
+
+// queueFields are the columns of a place in the queue that no lease changes.
+var (
+	queueFields = newResource("queue", "q",
+		textColumn("run_id", func(q *place) *string { return &q.ID }),
+		storedText("team", func(q *place) string { return q.team }),
+		storedNumber("enqueued_at", func(q *place) penstock.Time { return q.at }),
+		textColumn("harness", func(q *place) *string { return &q.Harness }),
+		textColumn("worker_host", func(q *place) *string { return &q.Host }),
+		flagColumn("image", func(q *place) *bool { return &q.Image }),
+		textColumn("platform", func(q *place) *string { return &q.Platform }),
+		textColumn("provider", func(q *place) *string { return &q.Provider }),
+	)
+	wantFields = queueFields.without("run_id")
+)
+
+// Waiting lists the runs that wait, the next one first.
+func (s *Store) Waiting(ctx context.Context, limit int) ([]WaitingRun, error) {
+	return s.waiting(ctx, s, "ORDER BY q.enqueued_at, q.run_id", limit)
+}
+
+func (s *Store) waiting(ctx context.Context, q querier, order string, limit int) ([]WaitingRun, error) {
+	rows, err := q.query(ctx, "SELECT "+queueFields.selected+`
+		FROM queue q
+		WHERE q.token = ''
+		`+order+`
+		LIMIT $1`, limit)
+	list, err := collect(s, rows, err, "the queue", func(q *place) []any { return queueFields.into(q) })
+	runs := make([]WaitingRun, len(list))
+	for i, q := range list {
+		runs[i] = q.WaitingRun
+	}
+	return runs, err
 }
 
 // recent is how many runs that wait are looked at beyond the slots: those that came
@@ -117,18 +139,8 @@ func (tx *Tx) markCapacity(ctx context.Context, members []*createRun) error {
 	}
 	var waiting []WaitingRun
 	if most > 0 {
-		rows, err := tx.query(
-			ctx,
-			`SELECT run_id, harness, worker_host, platform, provider, image
-				FROM queue
-				WHERE token = ''
-				ORDER BY enqueued_at DESC, run_id DESC
-				LIMIT $1`,
-			most+recent,
-		)
-		if waiting, err = collect(
-			tx.s, rows, err, "the queue", func(w *WaitingRun) []any { return append([]any{&w.ID}, w.columns()...) },
-		); err != nil {
+		waiting, err = tx.s.waiting(ctx, tx, "ORDER BY q.enqueued_at DESC, q.run_id DESC", most+recent)
+		if err != nil {
 			return err
 		}
 	}

@@ -49,36 +49,50 @@ func (r RepositoryRow) definition(revision int64) penstock.FactoryDefinition {
 	return d
 }
 
-// repositoryFields are the columns of a factory's repository that are read together.
-var repositoryFields = newResource("repositories", "r",
-	textColumn("factory_uid", func(r *RepositoryRow) *string { return &r.FactoryUID }),
-	textColumn("team", func(r *RepositoryRow) *string { return &r.Team }),
-	textColumn("url", func(r *RepositoryRow) *string { return &r.URL }),
-	textColumn("place", func(r *RepositoryRow) *string { return &r.Place }),
-	textColumn("branch", func(r *RepositoryRow) *string { return &r.Branch }),
-	textColumn("path", func(r *RepositoryRow) *string { return &r.Path }),
-	textColumn("secret", func(r *RepositoryRow) *string { return &r.Secret }),
-	flagColumn("names_secrets", func(r *RepositoryRow) *bool { return &r.NamesSecrets }),
-
-	// What becomes known of it.
-	textColumn("head", func(r *RepositoryRow) *string { return &r.Head }).unset(),
-	textColumn("commit_id", func(r *RepositoryRow) *string { return &r.Commit }).unset(),
-	textColumn("applied", func(r *RepositoryRow) *string { return &r.Applied }).unset(),
-	textColumn("result", func(r *RepositoryRow) *penstock.CommitResult { return &r.Result }).unset(),
-	textColumn("detail", func(r *RepositoryRow) *string { return &r.Detail }).unset(),
-	jsonColumn("findings", func(r *RepositoryRow) *[]penstock.Diagnostic { return &r.Diagnostics }).unset(),
-	numberColumn("version", func(r *RepositoryRow) *int64 { return &r.Version }).unset(),
-	textColumn("problem", func(r *RepositoryRow) *string { return &r.Problem }).unset(),
-	numberColumn("failures", func(r *RepositoryRow) *int64 { return &r.Failures }).unset(),
-	numberColumn("checked_at", func(r *RepositoryRow) *penstock.Time { return &r.CheckedAt }).unset(),
-	numberColumn("asked", func(r *RepositoryRow) *int64 { return &r.Asked }).unset(),
-	numberColumn("done", func(r *RepositoryRow) *int64 { return &r.Done }).unset(),
+// repositoryFields are the columns that say where a factory comes from, and
+// repositoryResult those that a check of the repository stores.
+var (
+	repositoryFields = newResource("repositories", "r",
+		textColumn("factory_uid", func(r *RepositoryRow) *string { return &r.FactoryUID }),
+		textColumn("team", func(r *RepositoryRow) *string { return &r.Team }),
+		textColumn("url", func(r *RepositoryRow) *string { return &r.URL }).editable(),
+		textColumn("place", func(r *RepositoryRow) *string { return &r.Place }).editable(),
+		textColumn("branch", func(r *RepositoryRow) *string { return &r.Branch }).editable(),
+		textColumn("path", func(r *RepositoryRow) *string { return &r.Path }).editable(),
+		textColumn("secret", func(r *RepositoryRow) *string { return &r.Secret }).editable(),
+		flagColumn("names_secrets", func(r *RepositoryRow) *bool { return &r.NamesSecrets }).editable(),
+		numberColumn("asked", func(r *RepositoryRow) *int64 { return &r.Asked }).unset(),
+		numberColumn("done", func(r *RepositoryRow) *int64 { return &r.Done }).unset(),
+	)
+	repositoryResult = newResource("repositories", "r",
+		textColumn("head", func(r *RepositoryRow) *string { return &r.Head }).editable(),
+		textColumn("commit_id", func(r *RepositoryRow) *string { return &r.Commit }).editable(),
+		textColumn("applied", func(r *RepositoryRow) *string { return &r.Applied }).editable(),
+		textColumn("result", func(r *RepositoryRow) *penstock.CommitResult { return &r.Result }).editable(),
+		textColumn("detail", func(r *RepositoryRow) *string { return &r.Detail }).editable(),
+		jsonColumn("findings", func(r *RepositoryRow) *[]penstock.Diagnostic { return &r.Diagnostics }).editable(),
+		numberColumn("version", func(r *RepositoryRow) *int64 { return &r.Version }).editable(),
+		textColumn("problem", func(r *RepositoryRow) *string { return &r.Problem }).editable(),
+		numberColumn("failures", func(r *RepositoryRow) *int64 { return &r.Failures }).editable(),
+		numberColumn("checked_at", func(r *RepositoryRow) *penstock.Time { return &r.CheckedAt }).editable(),
+	)
+	repositoryOrZero = repositoryFields.orZero + ", " + repositoryResult.orZero
 )
 
-var claimedRepository = "SELECT " + repositoryFields.selected + `, t.version
+// into is where a read puts the columns of both, and then more.
+func (r *RepositoryRow) into(more ...any) []any {
+	return repositoryFields.into(r, repositoryResult.into(r, more...)...)
+}
+
+var claimedRepository = "SELECT " + repositoryFields.selected + ", " + repositoryResult.selected + `, t.version
 	FROM repositories r
 	JOIN teams t ON t.uid = r.team
 	WHERE r.factory_uid = $1`
+
+var moveRepository = repositoryFields.update(
+	`head = '', commit_id = '', result = '', detail = '', findings = '', problem = '', failures = 0, checked_at = 0,
+		token = '', lease_until = 0, next_at = 0`, "factory_uid = ?",
+)
 
 // AddRepository stores the repository of a factory that was just added. It is due
 // at once.
@@ -93,12 +107,7 @@ func (tx *Tx) AddRepository(ctx context.Context, r RepositoryRow) error {
 // MoveRepository says that a factory comes from another place from now on. Who is
 // at work on the one before has lost its lease.
 func (tx *Tx) MoveRepository(ctx context.Context, r RepositoryRow) error {
-	if _, err := tx.exec(ctx, `UPDATE repositories
-		SET url = $1, place = $2, branch = $3, path = $4, secret = $5, head = '', commit_id = '',
-			result = '', detail = '', findings = '', problem = '', failures = 0, checked_at = 0,
-			token = '', lease_until = 0, next_at = 0, names_secrets = $6
-		WHERE factory_uid = $7`,
-		r.URL, r.Place, r.Branch, r.Path, r.Secret, flag(r.NamesSecrets), r.FactoryUID); err != nil {
+	if _, err := tx.exec(ctx, moveRepository, repositoryFields.changes(&r, r.FactoryUID)...); err != nil {
 		return fmt.Errorf("move the repository of factory %s: %w", r.FactoryUID, err)
 	}
 	tx.Nudge(TopicRepositories)
@@ -174,13 +183,12 @@ func (s *Store) Asked(ctx context.Context, factoryUID string) (asked, done int64
 // lease of ms milliseconds, those that wait longest first, at most limit. Who
 // else looks meanwhile does not get them.
 func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]RepositoryRow, error) {
-	const due = "next_at <= %[1]s AND lease_until <= %[1]s"
-	uids, err := s.strings(
-		ctx,
-		fmt.Sprintf(`SELECT factory_uid
-			FROM repositories WHERE `+due+" ORDER BY next_at, factory_uid LIMIT $1", s.d.now),
-		limit,
-	)
+	due := fmt.Sprintf("next_at <= %[1]s AND lease_until <= %[1]s", s.d.now)
+	uids, err := s.strings(ctx, `SELECT factory_uid
+		FROM repositories
+		WHERE `+due+`
+		ORDER BY next_at, factory_uid
+		LIMIT $1`, limit)
 	if err != nil || len(uids) == 0 {
 		return nil, err
 	}
@@ -189,15 +197,9 @@ func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]R
 		list = nil
 		for _, uid := range uids {
 			token := penstock.NewID()
-			n, err := tx.exec(
-				ctx,
-				fmt.Sprintf(
-					`UPDATE repositories
-						SET token = $1, lease_until = %[1]s + $2
-						WHERE factory_uid = $3 AND `+due, s.d.now,
-				),
-				token, ms, uid,
-			)
+			n, err := tx.exec(ctx, `UPDATE repositories
+				SET token = $1, lease_until = `+s.d.now+` + $2
+				WHERE factory_uid = $3 AND `+due, token, ms, uid)
 			if err != nil {
 				return fmt.Errorf("claim the repository of factory %s: %w", uid, err)
 			}
@@ -205,7 +207,7 @@ func (s *Store) ClaimRepositories(ctx context.Context, limit int, ms int64) ([]R
 				continue // another replica was first
 			}
 			r := RepositoryRow{Token: token}
-			err = tx.row(ctx, claimedRepository, uid).Scan(repositoryFields.into(&r, &r.TeamVersion)...)
+			err = tx.row(ctx, claimedRepository, uid).Scan(r.into(&r.TeamVersion)...)
 			if err != nil {
 				return fmt.Errorf("read the repository of factory %s: %w", uid, err)
 			}
@@ -255,11 +257,9 @@ func (s *Store) ReleaseRepository(ctx context.Context, r RepositoryRow) error {
 // HoldRepository is [Store.RenewRepository] within a transaction, until whose end
 // nobody takes the repository.
 func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
-	n, err := tx.exec(
-		ctx, `UPDATE repositories
-			SET lease_until = `+tx.s.d.now+" + $1 WHERE factory_uid = $2 AND token = $3", ms,
-		r.FactoryUID, r.Token,
-	)
+	n, err := tx.exec(ctx, `UPDATE repositories
+		SET lease_until = `+tx.s.d.now+` + $1
+		WHERE factory_uid = $2 AND token = $3`, ms, r.FactoryUID, r.Token)
 	if err != nil {
 		return false, fmt.Errorf("hold the repository of factory %s: %w", r.FactoryUID, err)
 	}
@@ -271,14 +271,12 @@ func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bo
 // it was claimed. False: the lease was lost, and nothing is stored.
 func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
 	var asked int64
-	err := tx.row(ctx, `UPDATE repositories
-		SET head = $1, commit_id = $2, applied = $3, result = $4, detail = $5, findings = $6,
-			version = $7, problem = $8, failures = $9, checked_at = $10, done = $11,
-			next_at = CASE WHEN asked > $11 THEN 0 ELSE `+tx.s.d.now+
-		` + $12 END, token = '', lease_until = 0
-		WHERE factory_uid = $13 AND token = $14 RETURNING asked`,
-		r.Head, r.Commit, r.Applied, string(r.Result), r.Detail, marshal(r.Diagnostics), r.Version, r.Problem,
-		r.Failures, int64(r.CheckedAt), r.Asked, ms, r.FactoryUID, r.Token).Scan(&asked)
+	finish := repositoryResult.update(
+		"done = ?, next_at = CASE WHEN asked > ? THEN 0 ELSE "+tx.s.d.now+" + ? END, token = '', lease_until = 0",
+		"factory_uid = ? AND token = ? RETURNING asked",
+	)
+	err := tx.row(ctx, finish,
+		repositoryResult.changes(&r, r.Asked, r.Asked, ms, r.FactoryUID, r.Token)...).Scan(&asked)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -306,6 +304,27 @@ type CommitRow struct {
 	CreatedAt   penstock.Time
 }
 
+// commitRecord is a commit as its row has it.
+type commitRecord struct {
+	CommitRow
+	factoryUID string
+}
+
+// commitFields are the columns of a commit.
+var commitFields = newResource("repository_commits", "c",
+	storedText("factory_uid", func(c *commitRecord) string { return c.factoryUID }),
+	numberColumn("n", func(c *commitRecord) *int64 { return &c.N }),
+	textColumn("commit_id", func(c *commitRecord) *string { return &c.ID }),
+	textColumn("author", func(c *commitRecord) *string { return &c.Author }),
+	textColumn("message", func(c *commitRecord) *string { return &c.Message }),
+	numberColumn("committed_at", func(c *commitRecord) *penstock.Time { return &c.CommittedAt }),
+	textColumn("result", func(c *commitRecord) *penstock.CommitResult { return &c.Result }),
+	textColumn("detail", func(c *commitRecord) *string { return &c.Detail }),
+	jsonColumn("findings", func(c *commitRecord) *[]penstock.Diagnostic { return &c.Diagnostics }),
+	numberColumn("revision", func(c *commitRecord) *int64 { return &c.Revision }),
+	numberColumn("created_at", func(c *commitRecord) *penstock.Time { return &c.CreatedAt }),
+)
+
 // maxCommits is how many commits without a revision of their own are kept.
 const maxCommits = 1000
 
@@ -316,11 +335,7 @@ func (tx *Tx) AddCommit(ctx context.Context, factoryUID string, c CommitRow) err
 		WHERE factory_uid = $1`, factoryUID).Scan(&c.N); err != nil {
 		return fmt.Errorf("count the commits of factory %s: %w", factoryUID, err)
 	}
-	if _, err := tx.exec(ctx, `INSERT INTO repository_commits (factory_uid, n, commit_id, author, message, committed_at,
-			result, detail, findings, revision, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		factoryUID, c.N, c.ID, c.Author, c.Message, int64(c.CommittedAt), string(c.Result), c.Detail, marshal(c.Diagnostics),
-		c.Revision, int64(c.CreatedAt)); err != nil {
+	if err := commitFields.add(ctx, tx, &commitRecord{c, factoryUID}); err != nil {
 		return fmt.Errorf("store a commit of factory %s: %w", factoryUID, err)
 	}
 	_, err := tx.exec(ctx, `DELETE FROM repository_commits
@@ -334,22 +349,17 @@ func (tx *Tx) AddCommit(ctx context.Context, factoryUID string, c CommitRow) err
 // Commits lists what became of the commits of a factory's repository, the newest
 // first; before, unless it is 0, is the number of one that is newer than all.
 func (s *Store) Commits(ctx context.Context, factoryUID string, before int64, limit int) ([]CommitRow, error) {
-	rows, err := s.query(ctx, `SELECT n, commit_id, author, message, committed_at, result, detail, findings, revision, created_at
-		FROM repository_commits
-		WHERE factory_uid = $1 AND ($2 = 0 OR n < $2)
-		ORDER BY n DESC LIMIT `+fmt.Sprint(limit), factoryUID, before)
-	var findings []*string
-	list, err := collect(s, rows, err, "commits of a factory", func(c *CommitRow) []any {
-		text := new(string)
-		findings = append(findings, text)
-		return []any{
-			&c.N, &c.ID, &c.Author, &c.Message, &c.CommittedAt, &c.Result, &c.Detail, text, &c.Revision, &c.CreatedAt,
-		}
-	})
-	for i := range list {
-		if err := unmarshal(*findings[i], &list[i].Diagnostics); err != nil {
-			return nil, fmt.Errorf("read the commits of factory %s: %w", factoryUID, err)
-		}
+	rows, err := s.query(ctx, "SELECT "+commitFields.selected+`
+		FROM repository_commits c
+		WHERE c.factory_uid = $1 AND ($2 = 0 OR c.n < $2)
+		ORDER BY c.n DESC
+		LIMIT $3`, factoryUID, before, limit)
+	records, err := collect(
+		s, rows, err, "commits of a factory", func(c *commitRecord) []any { return commitFields.into(c) },
+	)
+	list := make([]CommitRow, len(records))
+	for i, c := range records {
+		list[i] = c.CommitRow
 	}
 	return list, err
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -77,7 +78,7 @@ func (r resource[T]) add(ctx context.Context, tx *Tx, v *T) error {
 }
 
 // update makes a statement that stores the columns that change, and the given ones
-// besides. Each ? of the condition takes an argument after those of [resource.changes].
+// besides. Each ? takes an argument after those of the columns: see [resource.changes].
 func (r resource[T]) update(also, condition string) string {
 	var set []string
 	for i, c := range r.changing {
@@ -86,15 +87,38 @@ func (r resource[T]) update(also, condition string) string {
 	if also != "" {
 		set = append(set, also)
 	}
-	for n := len(r.changing) + 1; strings.Contains(condition, "?"); n++ {
-		condition = strings.Replace(condition, "?", "$"+strconv.Itoa(n), 1)
+	text := "UPDATE " + r.name + " SET " + strings.Join(set, ", ") + " WHERE " + condition
+	for n := len(r.changing) + 1; strings.Contains(text, "?"); n++ {
+		text = strings.Replace(text, "?", "$"+strconv.Itoa(n), 1)
 	}
-	return "UPDATE " + r.name + " SET " + strings.Join(set, ", ") + " WHERE " + condition
+	return text
 }
 
-// changes is what an update stores, and then the arguments of its condition.
-func (r resource[T]) changes(v *T, condition ...any) []any {
-	return append(values(r.changing, v), condition...)
+// changes is what an update stores, and then an argument for each of its ?.
+func (r resource[T]) changes(v *T, more ...any) []any {
+	return append(values(r.changing, v), more...)
+}
+
+// upsert makes an insert that stores the columns that change where a row has the
+// same key already.
+func (r resource[T]) upsert(key string) string {
+	var set []string
+	for _, c := range r.changing {
+		set = append(set, c.name+" = excluded."+c.name)
+	}
+	return r.insert + " ON CONFLICT (" + key + ") DO UPDATE SET " + strings.Join(set, ", ")
+}
+
+// without leaves a column out of what is read.
+func (r resource[T]) without(name string) resource[T] {
+	list := strings.Split(r.selected, ", ")
+	i := slices.IndexFunc(r.read, func(c columnOf[T]) bool { return c.name == name })
+	if i < 0 {
+		panic("store: no column " + name + " is read from " + r.name)
+	}
+	r.selected = strings.Join(slices.Delete(list, i, i+1), ", ")
+	r.read = slices.Delete(slices.Clone(r.read), i, i+1)
+	return r
 }
 
 // cutAfter says behind which columns a bulk insert may end, in their order: see
@@ -159,10 +183,32 @@ func jsonColumn[T, V any](name string, at func(*T) *V) columnOf[T] {
 	}
 }
 
-// storedText is a column that is worked out from a T, for conditions and sorting:
-// it is never read back. So is storedNumber.
+// rawColumn has JSON text as it is.
+func rawColumn[T any](name string, at func(*T) *json.RawMessage) columnOf[T] {
+	return columnOf[T]{
+		column: column{name, "text"},
+		value:  func(v *T) any { return string(*at(v)) },
+		dest:   func(v *T) any { return (*[]byte)(at(v)) },
+	}
+}
+
+// listColumn has words between commas, so that LIKE finds one, or "" for none.
+func listColumn[T any](name string, at func(*T) *[]string) columnOf[T] {
+	return columnOf[T]{
+		column: column{name, "text"},
+		value:  func(v *T) any { return joined(*at(v)) },
+		dest:   func(v *T) any { return (*words)(at(v)) },
+	}
+}
+
+// storedText is a column that is worked out from a T and never read back into one.
+// So are storedNumber and storedFlag.
 func storedText[T any](name string, value func(*T) string) columnOf[T] {
 	return columnOf[T]{column: column{name, "text"}, value: func(v *T) any { return value(v) }}
+}
+
+func storedNumber[T any, V ~int | ~int64](name string, value func(*T) V) columnOf[T] {
+	return columnOf[T]{column: column{name, "bigint"}, value: func(v *T) any { return int64(value(v)) }}
 }
 
 func storedFlag[T any](name string, value func(*T) bool) columnOf[T] {
@@ -179,6 +225,34 @@ func (c columnOf[T]) unset() columnOf[T] {
 func (c columnOf[T]) editable() columnOf[T] {
 	c.changes = true
 	return c
+}
+
+// words reads a column of words between commas.
+type words []string
+
+// Scan is called by database/sql.
+func (w *words) Scan(value any) error {
+	var text sql.NullString
+	if err := text.Scan(value); err != nil {
+		return err
+	}
+	*w = listed(text.String)
+	return nil
+}
+
+// joined is a list as a column, "" for an empty one; listed reads it.
+func joined(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return "," + strings.Join(list, ",") + ","
+}
+
+func listed(column string) []string {
+	if column == "" {
+		return nil
+	}
+	return strings.Split(strings.Trim(column, ","), ",")
 }
 
 // document reads a column of JSON, and notes its size.

@@ -82,20 +82,24 @@ func (tx *Tx) filesOf(ctx context.Context, run RunRow) ([]string, error) {
 	rows, err := tx.query(ctx, `SELECT blob
 		FROM attachments
 		WHERE run_id = $1 AND blob <> ''
-		UNION SELECT blob
+		UNION
+		SELECT blob
 		FROM artifacts
 		WHERE run_id = $1 AND blob <> ''
-		UNION SELECT blob
+		UNION
+		SELECT blob
 		FROM conversations
-		WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $2 AND id <> $1)`, run.ID,
-		run.ConversationID)
+		WHERE id = $2 AND NOT EXISTS (
+			SELECT 1 FROM runs WHERE conversation_id = $2 AND id <> $1
+		)`, run.ID, run.ConversationID)
 	blobs, err := collect(tx.s, rows, err, "files of a run", func(v *string) []any { return []any{v} })
 	if err != nil {
 		return nil, err
 	}
 	_, err = tx.exec(ctx, `DELETE FROM conversations
-		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE conversation_id = $1 AND id <> $2)`, run.ConversationID,
-		run.ID)
+		WHERE id = $1 AND NOT EXISTS (
+			SELECT 1 FROM runs WHERE conversation_id = $1 AND id <> $2
+		)`, run.ConversationID, run.ID)
 	return blobs, err
 }
 
@@ -118,8 +122,11 @@ func (tx *Tx) forgetDelivery(ctx context.Context, run RunRow) error {
 		}
 		_, err = tx.exec(ctx, `DELETE FROM payloads
 			WHERE delivery_id = $1
-				AND NOT EXISTS ( SELECT 1 FROM runs WHERE team = $2 AND created_at = $3 AND delivery_id = $1 AND id <> $4)`, run.DeliveryID, run.Team,
-			int64(run.CreatedAt), run.ID)
+				AND NOT EXISTS (
+					SELECT 1
+					FROM runs
+					WHERE team = $2 AND created_at = $3 AND delivery_id = $1 AND id <> $4
+				)`, run.DeliveryID, run.Team, int64(run.CreatedAt), run.ID)
 		return err
 	}
 	if err != nil {

@@ -74,18 +74,8 @@ type Note struct {
 }
 
 var (
-	queueTable = table{
-		name: "queue",
-		columns: columns(
-			"run_id text, team text, enqueued_at bigint, harness text, worker_host text, image bigint, platform text, provider text",
-		),
-	}
-	metadataTable    = table{name: "run_metadata", columns: columns("team text, key text, value text, run_id text")}
-	ancestorsTable   = table{name: "run_ancestors", columns: columns("ancestor text, run_id text")}
-	attachmentsTable = table{
-		name:    "attachments",
-		columns: columns("id text, run_id text, n bigint, path text, filename text, mime_type text, size bigint, blob text"),
-	}
+	metadataTable  = table{name: "run_metadata", columns: columns("team text, key text, value text, run_id text")}
+	ancestorsTable = table{name: "run_ancestors", columns: columns("ancestor text, run_id text")}
 )
 
 type createRun struct {
@@ -106,9 +96,9 @@ type runRows struct {
 func newCreateRun(r *NewRun) *createRun {
 	first := firstEvents(r)
 	r.LastSeq, r.PromptState = int64(len(first)), PromptWaiting
-	rows := runRows{run: runFields.row(&r.RunRow), queue: r.queueRow(r.CreatedAt)}
+	rows := runRows{run: runFields.row(&r.RunRow), queue: queueFields.row(r.place(r.CreatedAt))}
 	for i, d := range first {
-		rows.events = append(rows.events, eventRow(r.ID, int64(i+1), r.ExecutionID, d))
+		rows.events = append(rows.events, eventFields.row(eventAt(r.ID, r.ExecutionID, int64(i+1), d)))
 	}
 	for k, v := range r.Metadata {
 		rows.metadata = append(rows.metadata, []any{r.Team, k, v, r.ID})
@@ -117,9 +107,7 @@ func newCreateRun(r *NewRun) *createRun {
 		rows.ancestors = append(rows.ancestors, []any{a, r.ID})
 	}
 	for i, a := range r.Attachments {
-		rows.attachments = append(
-			rows.attachments, []any{a.ID, r.ID, int64(i), a.Path, a.Filename, a.MimeType, a.Size, a.Blob},
-		)
+		rows.attachments = append(rows.attachments, attachmentFields.row(&attachmentRecord{a, r.ID, i}))
 	}
 	return &createRun{run: r, rows: rows}
 }
@@ -175,11 +163,11 @@ func (tx *Tx) createRuns(ctx context.Context, members []*createRun) error {
 		rows [][]any
 	}{
 		{runs, narrowed},
-		{eventsTable, rows.events},
-		{queueTable, rows.queue},
+		{eventFields.table, rows.events},
+		{queueFields.table, rows.queue},
 		{metadataTable, rows.metadata},
 		{ancestorsTable, rows.ancestors},
-		{attachmentsTable, rows.attachments},
+		{attachmentFields.table, rows.attachments},
 	} {
 		if err := tx.s.d.insert(ctx, tx, t.table, t.rows); err != nil {
 			return err
@@ -195,11 +183,6 @@ func (tx *Tx) keepAnswer(ctx context.Context, m *createRun) (bool, error) {
 		return true, nil
 	}
 	return tx.keep(ctx, m.run.Keep(m.atCapacity))
-}
-
-// queueRow is a run's place in the queue.
-func (r RunRow) queueRow(at penstock.Time) []any {
-	return []any{r.ID, r.Team, int64(at), r.Harness, r.WorkerHost, flag(r.Image), r.Runner.Platform(), r.provider()}
 }
 
 func firstEvents(r *NewRun) []penstock.Draft {
@@ -272,7 +255,9 @@ func (d *dialect) runBy(ctx context.Context, q querier, where string, args ...an
 // HeldRun reads the run that l holds; otherwise penstock.ErrLeaseLost.
 func (s *Store) HeldRun(ctx context.Context, l penstock.Lease) (RunRow, error) {
 	r, err := s.d.runBy(
-		ctx, s, "r.id = $1 AND EXISTS (SELECT 1 FROM queue q WHERE q.run_id = r.id AND q.token = $2 AND q.token <> '')",
+		ctx, s, `r.id = $1 AND EXISTS (
+			SELECT 1 FROM queue q WHERE q.run_id = r.id AND q.token = $2 AND q.token <> ''
+		)`,
 		l.RunID, l.Token,
 	)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {

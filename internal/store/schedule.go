@@ -161,12 +161,8 @@ func (tx *Tx) Schedule(ctx context.Context, v Viewer, id string) (ScheduleRow, e
 }
 
 func (s *Store) schedule(ctx context.Context, q querier, v Viewer, id string) (ScheduleRow, error) {
-	r, err := scanSchedule(
-		q.row(
-			ctx, scheduleColumns+"WHERE s.id = $1 AND s.team = $2 AND ($3 = 1 OR s.personal = 0 OR s.created_by = $4)", id,
-			v.Team, flag(v.All), v.UID,
-		),
-	)
+	const one = "WHERE s.id = $1 AND s.team = $2 AND ($3 = 1 OR s.personal = 0 OR s.created_by = $4)"
+	r, err := scanSchedule(q.row(ctx, scheduleColumns+one, id, v.Team, flag(v.All), v.UID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, penstock.NotFound("schedule", id)
 	}

@@ -92,10 +92,11 @@ func (s *Store) holding(ctx context.Context, holds where) ([]any, error) {
 }
 
 func (w *where) addHolds(holds where) {
-	w.add(
-		"EXISTS (SELECT 1 FROM run_search s WHERE s.run_id = r.id AND "+strings.Join(holds.conditions, " AND ")+")",
-		holds.args...,
-	)
+	w.add(`EXISTS (
+		SELECT 1
+		FROM run_search s
+		WHERE s.run_id = r.id AND `+strings.Join(holds.conditions, " AND ")+`
+	)`, holds.args...)
 }
 
 // addIDs narrows w to the runs with these ids. How many placeholders there are is

@@ -224,26 +224,41 @@ type SecretUser struct {
 
 // secretUsers has one SELECT for each kind of user; the condition on u is
 // filled in.
-const secretUsers = `SELECT u.secret, 'agent' AS kind, i.uid, i.name, i.factory_uid, COALESCE(f.name, '') AS factory, 0 AS personal, '' AS creator
+const secretUsers = `SELECT u.secret, 'agent' AS kind, i.uid, i.name, i.factory_uid,
+		COALESCE(f.name, '') AS factory, 0 AS personal, '' AS creator
 	FROM secret_uses u
 	JOIN identities i ON u.kind = 'agent' AND i.uid = u.uid AND i.deleted_at = 0
-	LEFT
-	JOIN factories f ON f.uid = i.factory_uid
+	LEFT JOIN factories f ON f.uid = i.factory_uid
 	WHERE %[1]s
-UNION ALL SELECT u.secret, 'schedule', s.id, s.name, '', '', s.personal, s.created_by
-	FROM secret_uses u JOIN schedules s ON u.kind = 'schedule' AND s.id = u.uid AND s.enabled = 1 WHERE %[1]s
-UNION ALL SELECT u.secret, 'automation', a.uid, a.name, a.factory_uid, COALESCE(f.name, ''), 0, ''
+UNION ALL
+	SELECT u.secret, 'schedule', s.id, s.name, '', '', s.personal, s.created_by
+	FROM secret_uses u
+	JOIN schedules s ON u.kind = 'schedule' AND s.id = u.uid AND s.enabled = 1
+	WHERE %[1]s
+UNION ALL
+	SELECT u.secret, 'automation', a.uid, a.name, a.factory_uid, COALESCE(f.name, ''), 0, ''
 	FROM secret_uses u
 	JOIN automations a ON u.kind = 'automation' AND a.uid = u.uid
-	LEFT
-	JOIN factories f ON f.uid = a.factory_uid
+	LEFT JOIN factories f ON f.uid = a.factory_uid
 	WHERE %[1]s
-UNION ALL SELECT u.secret, 'factory', f.uid, f.name, '', '', 0, ''
-	FROM (SELECT team, secret, uid FROM secret_uses WHERE kind = 'factory' UNION SELECT team,
-		secret, factory_uid FROM repositories WHERE secret <> '') u
-	JOIN factories f ON f.uid = u.uid AND f.deleted_at = 0 WHERE %[1]s
-UNION ALL SELECT u.secret_name, 'webhook', u.uid, u.name, u.factory_uid, COALESCE(f.name, ''), 0, ''
-	FROM webhooks u LEFT JOIN factories f ON f.uid = u.factory_uid WHERE u.deleted_at = 0 AND %[2]s
+UNION ALL
+	SELECT u.secret, 'factory', f.uid, f.name, '', '', 0, ''
+	FROM (
+		SELECT team, secret, uid
+		FROM secret_uses
+		WHERE kind = 'factory'
+		UNION
+		SELECT team, secret, factory_uid
+		FROM repositories
+		WHERE secret <> ''
+	) u
+	JOIN factories f ON f.uid = u.uid AND f.deleted_at = 0
+	WHERE %[1]s
+UNION ALL
+	SELECT u.secret_name, 'webhook', u.uid, u.name, u.factory_uid, COALESCE(f.name, ''), 0, ''
+	FROM webhooks u
+	LEFT JOIN factories f ON f.uid = u.factory_uid
+	WHERE u.deleted_at = 0 AND %[2]s
 ORDER BY 2, 6, 4, 3, 1`
 
 var (

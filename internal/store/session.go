@@ -20,14 +20,22 @@ type SessionRow struct {
 	Key        KeyRow
 }
 
+// sessionFields are the columns of a session.
+var sessionFields = newResource("sessions", "s",
+	textColumn("hash", func(s *SessionRow) *string { return &s.Hash }),
+	textColumn("secret_hash", func(s *SessionRow) *string { return &s.SecretHash }),
+	textColumn("key_uid", func(s *SessionRow) *string { return &s.Key.UID }),
+	numberColumn("created_at", func(s *SessionRow) *penstock.Time { return &s.CreatedAt }),
+	numberColumn("used_at", func(s *SessionRow) *penstock.Time { return &s.UsedAt }),
+)
+
 // SessionByHash reads a session, one that has ended too; absence is
 // penstock.CodeNotFound.
 func (s *Store) SessionByHash(ctx context.Context, hash string) (SessionRow, error) {
 	row := SessionRow{Hash: hash}
-	err := s.row(ctx, `SELECT secret_hash, created_at, used_at, key_uid
-		FROM sessions
-		WHERE hash = $1`, hash).
-		Scan(&row.SecretHash, &row.CreatedAt, &row.UsedAt, &row.Key.UID)
+	err := s.row(ctx, "SELECT "+sessionFields.selected+`
+		FROM sessions s
+		WHERE s.hash = $1`, hash).Scan(sessionFields.into(&row)...)
 	if err == nil {
 		row.Key, err = scanKey(s.row(ctx, keyColumns+"WHERE k.uid = $1", row.Key.UID))
 	}
@@ -39,10 +47,8 @@ func (s *Store) SessionByHash(ctx context.Context, hash string) (SessionRow, err
 
 // AddSession stores a session of a key that exists.
 func (tx *Tx) AddSession(ctx context.Context, row SessionRow) error {
-	_, err := tx.exec(ctx, `INSERT INTO sessions (hash, secret_hash, key_uid, created_at, used_at)
-		VALUES ($1, $2, $3, $4, $4)`,
-		row.Hash, row.SecretHash, row.Key.UID, int64(row.CreatedAt))
-	return err
+	row.UsedAt = row.CreatedAt
+	return sessionFields.add(ctx, tx, &row)
 }
 
 // EndSession ends a session from the next request on, for a caller that has its
@@ -71,8 +77,14 @@ func (s *Store) TouchSessions(ctx context.Context, used map[string]penstock.Time
 // created or were not used since used, and those of keys that were revoked.
 func (s *Store) DropSessions(ctx context.Context, created, used penstock.Time, limit int) (dropped int64, err error) {
 	err = s.Write(ctx, func(tx *Tx) error {
-		dropped, err = tx.exec(ctx, `DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE created_at <= $1 OR used_at <= $2
-			OR key_uid IN (SELECT uid FROM api_keys WHERE revoked_at > 0) LIMIT $3)`, int64(created), int64(used), limit)
+		dropped, err = tx.exec(ctx, `DELETE FROM sessions
+			WHERE hash IN (
+				SELECT hash
+				FROM sessions
+				WHERE created_at <= $1 OR used_at <= $2
+					OR key_uid IN (SELECT uid FROM api_keys WHERE revoked_at > 0)
+				LIMIT $3
+			)`, int64(created), int64(used), limit)
 		if err != nil {
 			return fmt.Errorf("drop sessions: %w", err)
 		}

@@ -18,20 +18,25 @@ func (s *Store) SkillRuns(ctx context.Context, v Viewer, references []string) (m
 		references = references[len(some):]
 		args := append([]any{v.Team, flag(v.All), v.UID}, anys(some)...)
 		list := strings.ReplaceAll(placeholders(4, len(some)), ", ", "), (")
-		rows, err := s.query(ctx, `SELECT k.column1, COALESCE((SELECT r.created_at FROM runs r WHERE r.team = $1 AND ($2 = 1 OR r.personal = 0 OR r.creator = $3)
-			AND r.skill = k.column1 AND r.skill <> '' AND r.skill_found = 0
-			ORDER BY r.created_at DESC
-			LIMIT 1), 0), COALESCE((SELECT r.created_at
-			FROM runs r
-			WHERE r.team = $1 AND ($2 = 1 OR r.personal = 0 OR r.creator = $3)
-			AND r.skill_id = k.column1 AND r.skill_id <> '' ORDER BY r.created_at DESC LIMIT 1), 0) FROM (VALUES (`+list+
-			`)) AS k`, args...)
-		type last struct {
+		last := func(condition string) string {
+			return `COALESCE((
+				SELECT r.created_at
+				FROM runs r
+				WHERE r.team = $1 AND ($2 = 1 OR r.personal = 0 OR r.creator = $3) AND ` + condition + `
+				ORDER BY r.created_at DESC
+				LIMIT 1
+			), 0)`
+		}
+		rows, err := s.query(ctx, `SELECT k.column1,
+			`+last("r.skill = k.column1 AND r.skill <> '' AND r.skill_found = 0")+`,
+			`+last("r.skill_id = k.column1 AND r.skill_id <> ''")+`
+			FROM (VALUES (`+list+`)) AS k`, args...)
+		type use struct {
 			reference string
 			at, byID  penstock.Time
 		}
 		found, err := collect(
-			s, rows, err, "runs of skills", func(l *last) []any { return []any{&l.reference, &l.at, &l.byID} },
+			s, rows, err, "runs of skills", func(l *use) []any { return []any{&l.reference, &l.at, &l.byID} },
 		)
 		if err != nil {
 			return nil, err

@@ -40,16 +40,14 @@ func (s *Store) SumCosts(
 	ctx context.Context, v Viewer, from penstock.Time, limit int,
 ) ([]penstock.FactoryStats, error) {
 	where, args := sinceFilter(v, from)
-	rows, err := s.query(ctx, fmt.Sprintf(`SELECT r.factory_uid, COALESCE(max(f.name), ''), count(*) AS runs, COALESCE(sum(%s), 0) AS cost
+	rows, err := s.query(ctx, fmt.Sprintf(`SELECT r.factory_uid, COALESCE(max(f.name), ''), count(*) AS runs,
+			COALESCE(sum(%s), 0) AS cost
 		FROM runs r
 		LEFT JOIN factories f ON f.uid = r.factory_uid
 		WHERE %s
 		GROUP BY r.factory_uid
 		ORDER BY cost DESC, runs DESC, r.factory_uid
-		LIMIT %d`, s.d.number(
-		"r.usage", "cost_usd",
-	),
-		where, limit), args...)
+		LIMIT %d`, s.d.number("r.usage", "cost_usd"), where, limit), args...)
 	return collect(
 		s, rows, err, "costs", func(f *penstock.FactoryStats) []any { return []any{&f.UID, &f.Name, &f.Runs, &f.CostUSD} },
 	)
@@ -75,7 +73,8 @@ type DeliverySum struct {
 // since from, which begins a quarter of an hour of the last 24 hours.
 func (s *Store) SumDeliveries(ctx context.Context, team string, from penstock.Time) ([]DeliverySum, error) {
 	rows, err := s.query(ctx, `SELECT (c.quarter - $1) / 4 AS hour, c.kind, CAST(sum(c.n) AS BIGINT)
-		FROM `+s.d.counts("c.quarter >= $1 AND w.team = $2")+` GROUP BY 1, 2`, Quarter(from), team)
+		FROM `+s.d.counts("c.quarter >= $1 AND w.team = $2")+`
+		GROUP BY 1, 2`, Quarter(from), team)
 	return collect(s, rows, err, "sums of deliveries", func(d *DeliverySum) []any { return []any{&d.Hour, &d.Kind, &d.N} })
 }
 

@@ -298,8 +298,13 @@ func (s *Store) addCounts(ctx context.Context, q querier, list []WebhookRow, whe
 		folded    penstock.Time // the last that is folded, by the time of this statement
 	}
 	rows, err := q.query(ctx, `SELECT c.webhook_uid, c.kind, CAST(sum(c.n) AS BIGINT), max(c.last_at),
-		COALESCE((SELECT m.last_delivery_at FROM webhook_meters m WHERE m.webhook_uid = c.webhook_uid), 0) FROM `+
-		s.d.counts(where+" AND c.quarter >= "+placeholders(len(args), 1))+` GROUP BY c.webhook_uid, c.kind`, args...)
+			COALESCE((
+				SELECT m.last_delivery_at
+				FROM webhook_meters m
+				WHERE m.webhook_uid = c.webhook_uid
+			), 0)
+		FROM `+s.d.counts(where+" AND c.quarter >= "+placeholders(len(args), 1))+`
+		GROUP BY c.webhook_uid, c.kind`, args...)
 	counts, err := collect(
 		s, rows, err, "counts of deliveries",
 		func(c *count) []any { return []any{&c.uid, &c.kind, &c.n, &c.last, &c.folded} },

@@ -56,7 +56,6 @@ type Ingress struct {
 	versions   batch.Shared[int64]            // by team
 	recognized batch.Shared[bool]             // by UID and address
 	refused    refusals
-	patience   patience
 	parsing    chan struct{}
 }
 

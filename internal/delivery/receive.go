@@ -27,14 +27,16 @@ func (s *Ingress) Deliver(ctx context.Context, p *Plan, a *penstock.Arrival) (pe
 	if refused, known, err := s.refuse(ctx, p, a); known || err != nil {
 		return refused, err
 	}
-	d, detail, err := s.evaluate(p, a)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliverWithin)
+	defer cancel()
+	d, detail, err := s.evaluate(ctx, p, a)
 	if err != nil {
 		return penstock.Receipt{}, unanswered(err)
 	}
 	if detail == "" && d.Outcome == penstock.OutcomeAccepted {
 		s.identify(p, a, d)
 	}
-	got, err := s.store.Deliver(s.patience.context(deliverWithin), d)
+	got, err := s.store.Deliver(ctx, d)
 	if errors.Is(err, store.ErrStale) {
 		return penstock.Receipt{}, penstock.ErrStale
 	}
@@ -42,7 +44,7 @@ func (s *Ingress) Deliver(ctx context.Context, p *Plan, a *penstock.Arrival) (pe
 		return penstock.Receipt{}, unanswered(err)
 	}
 	if got.Outcome == penstock.OutcomeAccepted && !got.Limited && !a.Handshake && p.tellsPush(a) {
-		s.pushed(s.patience.context(deliverWithin), p.row.Team, a.Body)
+		s.pushed(ctx, p.row.Team, a.Body)
 	}
 	return s.receipt(p, a, d, got, detail), nil
 }
@@ -60,27 +62,6 @@ func unanswered(err error) error {
 // deliverWithin is how long a delivery may take to be recorded. What is recorded
 // later all the same was refused as unavailable: sent again, it is a duplicate.
 const deliverWithin = 20 * time.Second
-
-// patience hands out contexts that end after a time. Those that are asked for
-// within a second are one: a timer for each delivery would cost more than all
-// else that is done to wait for its commit. The zero value is ready.
-type patience struct {
-	mu  sync.Mutex
-	now context.Context //nolint:containedctx // no request's
-	at  time.Time
-}
-
-// context ends d from now, or up to a second later.
-func (p *patience) context(d time.Duration) context.Context {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now := time.Now(); now.Sub(p.at) > time.Second {
-		ctx, cancel := context.WithTimeout(context.Background(), d+time.Second)
-		context.AfterFunc(ctx, cancel) // nobody ends it before its time
-		p.now, p.at = ctx, now
-	}
-	return p.now
-}
 
 // receipt remembers what the store has said and tells the ingress.
 func (s *Ingress) receipt(
@@ -150,7 +131,9 @@ func (s *Ingress) KnownSender(ctx context.Context, uid, clientIP string) (bool, 
 }
 
 // evaluate makes the entry of the log. detail is why the body was refused.
-func (s *Ingress) evaluate(p *Plan, a *penstock.Arrival) (d *store.NewDelivery, detail string, err error) {
+func (s *Ingress) evaluate(
+	ctx context.Context, p *Plan, a *penstock.Arrival,
+) (d *store.NewDelivery, detail string, err error) {
 	limits := s.limits
 	d = &store.NewDelivery{
 		ID: penstock.NewID(), WebhookUID: p.row.UID, WebhookNumber: p.row.Number, Team: p.row.Team,
@@ -163,7 +146,7 @@ func (s *Ingress) evaluate(p *Plan, a *penstock.Arrival) (d *store.NewDelivery, 
 		d.Last = true
 	}
 	if a.Outcome == penstock.OutcomeAccepted {
-		detail, err = s.match(p, a, d)
+		detail, err = s.match(ctx, p, a, d)
 	}
 	if d.Status == 0 {
 		d.Status = statusOf(d.Outcome)
@@ -186,7 +169,9 @@ func statusOf(o penstock.Outcome) int {
 }
 
 // match validates the body and finds out which automations it starts.
-func (s *Ingress) match(p *Plan, a *penstock.Arrival, d *store.NewDelivery) (detail string, err error) {
+func (s *Ingress) match(
+	ctx context.Context, p *Plan, a *penstock.Arrival, d *store.NewDelivery,
+) (detail string, err error) {
 	if a.Handshake {
 		d.Reason, d.Body = penstock.ReasonHandshake, a.Body
 		return "", nil
@@ -203,7 +188,7 @@ func (s *Ingress) match(p *Plan, a *penstock.Arrival, d *store.NewDelivery) (det
 	if document != nil {
 		defer document.Release()
 	}
-	return "", s.start(s.patience.context(deliverWithin), p, document, d)
+	return "", s.start(ctx, p, document, d)
 }
 
 // start adds what the delivery means to each automation, and the runs.

@@ -3,7 +3,6 @@ package batch
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 	"time"
 )
@@ -46,7 +45,6 @@ func (s *Shared[T]) Ask(ctx context.Context, key string, read func(context.Conte
 	all.turn <- struct{}{}
 	defer func() { <-all.turn }()
 	defer close(r.done)
-	runtime.Gosched() // those who are about to ask join this read, rather than wait for the next
 	s.begin(all)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTime)
 	defer cancel()

@@ -40,10 +40,10 @@ type Arrival struct {
 	Outcome    Outcome // OutcomeAccepted where nothing speaks against it yet, or a rejection
 	Reason     string
 	ReceivedAt Time
-	Status     int    // of the answer to what is accepted or a duplicate; 0: 202
-	Body       []byte // of what may be accepted; it must not change before the receipt is there
-	Size       int64  // of the body, as far as it is known
-	Headers    string // of the allow-list, a JSON object
+	Status     int               // of the answer to what is accepted or a duplicate; 0: 202
+	Body       []byte            // of what may be accepted; it must not change before the receipt is there
+	Size       int64             // of the body, as far as it is known
+	Headers    map[string]string // of the allow-list, by their names in lower case
 	ClientIP   string
 	Secret     int // index in the Inlet's Secrets of the one that fitted; -1: none did
 

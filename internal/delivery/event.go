@@ -13,8 +13,8 @@ type tidings struct {
 }
 
 // tells reads the events that a delivery tells of, if an automation of the plan
-// waits for any. headers are those of the log, as JSON.
-func (p *Plan) tells(document *filter.Document, headers string) tidings {
+// waits for any. headers are those of the log.
+func (p *Plan) tells(document *filter.Document, headers map[string]string) tidings {
 	if !p.events {
 		return tidings{}
 	}
@@ -29,16 +29,11 @@ func readTidings(scheme penstock.SignatureScheme, name string, document *filter.
 }
 
 // eventName is what the sender's header calls the event, of those that have one.
-func eventName(scheme penstock.SignatureScheme, headers string) string {
+func eventName(scheme penstock.SignatureScheme, headers map[string]string) string {
 	if scheme != penstock.ProviderGitHub {
 		return ""
 	}
-	document, err := filter.ParseDocument([]byte(headers))
-	if err != nil {
-		return ""
-	}
-	root, _ := document.Root()
-	return root.Member("x-github-event").Text()
+	return headers["x-github-event"]
 }
 
 // match reports whether a delivery is what the automation waits for, and else why

@@ -117,7 +117,7 @@ func (s *Deliveries) replay(
 		IdentitySource: penstock.IdentityReplay, ReplayOf: old.ID, Headers: headersJSON(old.Headers),
 		SHA256: hex.EncodeToString(sum[:]), Body: body,
 	}
-	if err := s.ingress.start(ctx, plan, document, d); err != nil {
+	if err := s.ingress.start(ctx, plan, document, old.Headers, d); err != nil {
 		return penstock.Delivery{}, err
 	}
 	return access.Act(ctx, s.answers, p, func(tx *store.Tx) (penstock.Delivery, error) {

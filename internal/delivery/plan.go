@@ -11,8 +11,6 @@ import (
 	"time"
 	"weak"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/automation"
 	"github.com/penstock-dev/penstock/internal/filter"
@@ -54,7 +52,6 @@ type planned struct {
 	row     store.AutomationRow
 	filters []*filter.Filter // one without conditions takes every delivery
 	events  []*trigger.Condition
-	named   string // the beginning of its penstock.DeliveryMatch
 
 	mu       sync.Mutex
 	template *automation.RunTemplate // resolved for the first delivery that starts it
@@ -171,8 +168,6 @@ func (s *Ingress) plannedFor(row store.WebhookRow, a store.AutomationRow) (one *
 
 func newPlanned(a store.AutomationRow, filters []json.RawMessage, events []penstock.Trigger) *planned {
 	one := &planned{row: a}
-	name, _ := jsontext.AppendQuote(nil, a.Name) // it was checked to be UTF-8
-	one.named = `{"automation":` + string(name) + `,"automation_uid":"` + a.UID + `"`
 	if err := one.wait(filters, events); err != nil { // they were stored by a release with other rules
 		one.filters, one.events, one.broken = nil, nil, "its filter cannot be read: "+err.Error()
 	}

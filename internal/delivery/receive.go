@@ -5,13 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"runtime"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/automation"
@@ -138,7 +138,7 @@ func (s *Ingress) evaluate(
 	d = &store.NewDelivery{
 		ID: penstock.NewID(), WebhookUID: p.row.UID, WebhookNumber: p.row.Number, Team: p.row.Team,
 		Version: p.row.TeamVersion, Outcome: a.Outcome,
-		Reason: a.Reason, Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: a.Headers,
+		Reason: a.Reason, Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: headersJSON(a.Headers),
 		Logged: limits.LoggedRejections,
 	}
 	if !a.Unverified {
@@ -188,15 +188,17 @@ func (s *Ingress) match(
 	if document != nil {
 		defer document.Release()
 	}
-	return "", s.start(ctx, p, document, d)
+	return "", s.start(ctx, p, document, a.Headers, d)
 }
 
 // start adds what the delivery means to each automation, and the runs.
-func (s *Ingress) start(ctx context.Context, p *Plan, document *filter.Document, d *store.NewDelivery) error {
+func (s *Ingress) start(
+	ctx context.Context, p *Plan, document *filter.Document, headers map[string]string, d *store.NewDelivery,
+) error {
 	if len(p.automations) == 0 {
 		return nil
 	}
-	trial, told := p.filters.Try(document), p.tells(document, d.Headers)
+	trial, told := p.filters.Try(document), p.tells(document, headers)
 	meant := make([]meaning, len(p.automations))
 	for i := range p.automations {
 		matched, why := p.automations[i].match(trial, told)
@@ -214,14 +216,15 @@ func (s *Ingress) start(ctx context.Context, p *Plan, document *filter.Document,
 		d.Matches = known
 		return nil
 	}
-	out := []byte{'['}
-	for i := range p.automations {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = p.automations[i].automation.appendMatch(out, meant[i])
+	matches := make([]penstock.DeliveryMatch, len(meant))
+	for i, m := range meant {
+		matches[i] = p.automations[i].automation.matchOf(m)
 	}
-	d.Matches = string(append(out, ']'))
+	text, err := json.Marshal(matches)
+	if err != nil {
+		return fmt.Errorf("write down what delivery %s means: %w", d.ID, err)
+	}
+	d.Matches = string(text)
 	if len(d.Matches) > longMatches && len(d.Runs) == 0 {
 		d.Verdict, d.Matches, d.Alike = d.Matches, store.IdentityOf(sha256.Sum256([]byte(d.Matches))), alike
 	}
@@ -246,16 +249,15 @@ func (s *Ingress) begin(ctx context.Context, p *Plan, a *planned, d *store.NewDe
 	return meaning{run: run.ID}, nil
 }
 
-// appendMatch adds the automation's penstock.DeliveryMatch as JSON. It is written
-// out here since every delivery needs one for each automation.
-func (a *planned) appendMatch(out []byte, m meaning) []byte {
-	out = append(append(out, a.named...), `,"would_trigger":`...)
-	if m.run != "" {
-		return append(append(append(out, `true,"run_id":"`...), m.run...), `"}`...)
+// matchOf is what the log says of a delivery that means m to the automation.
+func (a *planned) matchOf(m meaning) penstock.DeliveryMatch {
+	match := penstock.DeliveryMatch{
+		Automation: a.row.Name, UID: a.row.UID, WouldTrigger: m.run != "", RunID: m.run, Reason: m.reason,
 	}
-	out, _ = jsontext.AppendQuote(append(out, `false,"failed_at":`...), m.at) // of a filter that was checked to be UTF-8
-	out, _ = jsontext.AppendQuote(append(out, `,"reason":`...), m.reason)
-	return append(out, '}')
+	if m.run == "" {
+		match.FailedAt = &m.at
+	}
+	return match
 }
 
 // deliveryURL is the page of a delivery.

@@ -182,7 +182,7 @@ func (s *Deliveries) filterSubject(
 		if penstock.CodeOf(err) == penstock.CodeNotFound {
 			err = penstock.Invalid("/delivery_id", "the delivery has no payload: only those of accepted deliveries are kept")
 		}
-		return &webhooks[i], eventName(webhooks[i].SignatureScheme, headersJSON(d.Headers)), body, err
+		return &webhooks[i], eventName(webhooks[i].SignatureScheme, d.Headers), body, err
 	}
 	return nil, "", nil, penstock.NotFound("delivery", req.DeliveryID)
 }
@@ -222,7 +222,7 @@ func (f *trial) try(name string, body []byte) (penstock.FilterCheck, error) {
 func (s *Deliveries) sample(ctx context.Context, f trial, webhookUID string) (*penstock.FilterSample, error) {
 	sample := &penstock.FilterSample{}
 	var failed error
-	err := s.store.LastPayloads(ctx, webhookUID, filterSample, func(headers string, body []byte) bool {
+	err := s.store.LastPayloads(ctx, webhookUID, filterSample, func(headers map[string]string, body []byte) bool {
 		var check penstock.FilterCheck
 		if check, failed = f.try(eventName(f.scheme, headers), body); failed != nil {
 			return false

@@ -44,7 +44,7 @@ func (d *driver) deliver(a penstock.Arrival) penstock.Receipt {
 		d.t.Fatal(err)
 	}
 	a.ReceivedAt, a.ClientIP, a.IdentitySource, a.Identity, a.Secret = penstock.Now(), "198.51.100.7", penstock.IdentityProvider, "one", -1
-	a.Body, a.Headers = []byte(hostile), `{"content-type":"text/html"}`
+	a.Body, a.Headers = []byte(hostile), map[string]string{"content-type": "text/html"}
 	receipt, err := d.svc.Ingress.Deliver(d.t.Context(), inlet, &a)
 	if err != nil {
 		d.t.Fatal(err)

@@ -100,7 +100,7 @@ func TestATriggerIsTried(t *testing.T) {
 			w.t.Helper()
 			receipt, err := w.Ingress.Deliver(ctx, in, &penstock.Arrival{
 				Outcome: penstock.OutcomeAccepted, Body: []byte(body), ReceivedAt: penstock.Now(), ClientIP: "192.0.2.1",
-				Headers:        `{"x-github-event":"` + event + `"}`,
+				Headers:        map[string]string{"x-github-event": event},
 				IdentitySource: penstock.IdentityProvider, Identity: penstock.NewID(), Secret: -1,
 			})
 			if err != nil {

@@ -44,10 +44,10 @@ func (s *Store) payloadError(err error, deliveryID string) error {
 	return nil
 }
 
-// LastPayloads calls look with the headers, as JSON, and the bodies of a webhook's
+// LastPayloads calls look with the headers and the bodies of a webhook's
 // last accepted deliveries, the newest first, until it answers false.
 func (s *Store) LastPayloads(
-	ctx context.Context, webhookUID string, limit int, look func(headers string, body []byte) bool,
+	ctx context.Context, webhookUID string, limit int, look func(headers map[string]string, body []byte) bool,
 ) error {
 	type entry struct{ id, headers string }
 	var entries []entry
@@ -75,8 +75,15 @@ func (s *Store) LastPayloads(
 		if penstock.CodeOf(err) == penstock.CodeNotFound {
 			continue // cleared since
 		}
-		if err != nil || !look(e.headers, body) {
+		if err != nil {
 			return err
+		}
+		var headers map[string]string
+		if err := unmarshal(e.headers, &headers); err != nil {
+			return fmt.Errorf("read the headers of delivery %s: %w", e.id, err)
+		}
+		if !look(headers, body) {
+			return nil
 		}
 	}
 	return nil

@@ -152,11 +152,7 @@ func (d *intake) accept(id string) {
 		d.write(hand.Status, kind, hand.Body)
 		return
 	}
-	body := make([]byte, 0, 56)
-	body = append(body, `{"delivery_id":"`...)
-	body = append(body, id...)
-	body = append(body, `"}`...)
-	d.write(http.StatusAccepted, jsonType, body)
+	d.write(http.StatusAccepted, jsonType, []byte(`{"delivery_id":"`+id+`"}`))
 }
 
 func (d *intake) write(status int, kind []string, body []byte) {

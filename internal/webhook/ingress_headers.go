@@ -5,8 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/penstock-dev/penstock/internal/signature"
 )
 
@@ -50,26 +48,21 @@ func loggedHeaders() map[string]string {
 	return out
 }
 
-// headers are those that the log keeps, by their names in lower case, as JSON.
-func (d *intake) headers() string {
+// headers are those that the log keeps, by their names in lower case.
+func (d *intake) headers() map[string]string {
 	own := http.CanonicalHeaderKey(d.plan.Inlet.DeliveryIDHeader)
-	var scratch [512]byte
-	out, n := append(scratch[:0], '{'), 0
+	kept := map[string]string{}
 	for name, values := range d.r.Header {
 		shown := logged[name]
 		if shown == "" && name == own {
 			shown = strings.ToLower(name)
 		}
-		if shown == "" || len(values) == 0 || n >= maxLoggedHeader {
+		if shown == "" || len(values) == 0 || len(kept) >= maxLoggedHeader {
 			continue
 		}
-		if n++; n > 1 {
-			out = append(out, ',')
-		}
-		out, _ = jsontext.AppendQuote(out, shown) // both are UTF-8
-		out, _ = jsontext.AppendQuote(append(out, ':'), clip(values[0]))
+		kept[shown] = clip(values[0])
 	}
-	return string(append(out, '}'))
+	return kept
 }
 
 // clip makes a header's value one that any database stores.

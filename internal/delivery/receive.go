@@ -185,9 +185,6 @@ func (s *Ingress) match(
 		return detail, nil
 	}
 	d.Body = a.Body
-	if document != nil {
-		defer document.Release()
-	}
 	return "", s.start(ctx, p, document, a.Headers, d)
 }
 

@@ -207,7 +207,6 @@ func (f *trial) try(name string, body []byte) (penstock.FilterCheck, error) {
 		}
 		return check, err
 	}
-	defer document.Release()
 	var why filter.Failure
 	if f.event != nil {
 		check.Passed, why = readTidings(f.scheme, name, document).match(f.event)

@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,7 +22,7 @@ const maxDepth = 10_000
 // goroutines. It reads the body where it lies: the body must not be changed
 // while the document is in use. Beside the body it holds at most 800 KB, for
 // 50,000 values; where many large bodies come at once, let a few be parsed and
-// matched at a time, and release them.
+// matched at a time.
 type Document struct {
 	body        []byte
 	nodes       []node
@@ -66,30 +65,6 @@ func ParseDocument(body []byte) (*Document, error) {
 	return d, nil
 }
 
-// tapes are nodes that documents have released.
-var tapes sync.Pool // of *[]node
-
-// Release hands the document's memory on to the next one. That may be left out:
-// it spares the garbage collector work where large bodies come at once. Nobody may
-// be using d; from then on it matches no condition.
-func (d *Document) Release() {
-	if nodes := d.nodes; nodes != nil {
-		*d = Document{unevaluable: "the payload was released"}
-		tapes.Put(&nodes)
-	}
-}
-
-// keep copies the nodes of a parse, which are reused, into the document.
-func (d *Document) keep(nodes []node) {
-	if tape, ok := tapes.Get().(*[]node); ok {
-		d.nodes = *tape
-	}
-	if cap(d.nodes) < len(nodes) {
-		d.nodes = make([]node, 0, len(nodes))
-	}
-	d.nodes = append(d.nodes[:0], nodes...)
-}
-
 // Validate returns the error of [ParseDocument], for a body that no filter will
 // look at.
 func Validate(body []byte) error {
@@ -97,7 +72,6 @@ func Validate(body []byte) error {
 		return notJSON(notUTF8(body))
 	}
 	p := newParser(body)
-	defer p.free()
 	if err := p.skip(); err != nil {
 		return notJSON(err)
 	}

@@ -9,17 +9,15 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
-	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// parser is the memory that a parse needs, kept for the next one.
+// parser is the memory that a parse needs.
 type parser struct {
-	decoder jsontext.Decoder
-	buffer  bytes.Buffer
+	decoder *jsontext.Decoder
 	body    []byte
 	nodes   []node
 	open    []unfinished // arrays and objects that have not ended
@@ -35,8 +33,7 @@ type unfinished struct {
 }
 
 var (
-	parsers = sync.Pool{New: func() any { return new(parser) }}
-	seed    = maphash.MakeSeed()
+	seed = maphash.MakeSeed()
 	// RFC 8259 allows equal names and escapes of half a surrogate pair. The option
 	// for these lets bytes that are not UTF-8 pass, too: they are looked for first.
 	equalNames = jsontext.AllowDuplicateNames(true)
@@ -44,21 +41,9 @@ var (
 )
 
 func newParser(body []byte) *parser {
-	p, _ := parsers.Get().(*parser)
-	p.body = body
 	// The decoder reads a bytes.Buffer where it lies, and token by token without
 	// recursion: deep nesting takes no stack.
-	p.buffer = *bytes.NewBuffer(body)
-	p.decoder.Reset(&p.buffer, equalNames, halfPairs)
-	return p
-}
-
-// free gives the parser back, without the body.
-func (p *parser) free() {
-	p.body, p.buffer = nil, bytes.Buffer{}
-	p.decoder.Reset(&p.buffer)
-	p.nodes, p.open = p.nodes[:0], p.open[:0]
-	parsers.Put(p)
+	return &parser{decoder: jsontext.NewDecoder(bytes.NewBuffer(body), equalNames, halfPairs), body: body}
 }
 
 // parse reads one JSON value. Its errors say what is wrong with the text.
@@ -67,7 +52,6 @@ func parse(text []byte, values, levels int) (*Document, error) {
 		return nil, notUTF8(text)
 	}
 	p := newParser(text)
-	defer p.free()
 	unevaluable, err := p.index(values, levels)
 	if err != nil {
 		return nil, err
@@ -75,9 +59,7 @@ func parse(text []byte, values, levels int) (*Document, error) {
 	if unevaluable != "" {
 		return &Document{unevaluable: unevaluable}, p.skip()
 	}
-	d := &Document{body: text}
-	d.keep(p.nodes)
-	return d, p.end()
+	return &Document{body: text, nodes: p.nodes}, p.end()
 }
 
 // notUTF8 says what is wrong first with a text that is not all UTF-8.
@@ -91,7 +73,6 @@ func notUTF8(text []byte) error {
 		at += size
 	}
 	p := newParser(text[:at])
-	defer p.free()
 	if err := p.skip(); err != nil && !errors.Is(err, errEmpty) && !errors.Is(err, errCut) {
 		return err
 	}

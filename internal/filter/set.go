@@ -35,7 +35,7 @@ func NewSet(filters []*Filter) *Set {
 }
 
 // Try begins to try the filters on the document, or on nil where there is none.
-// The trial is for one goroutine, until the document is released.
+// The trial is for one goroutine.
 func (s *Set) Try(d *Document) *Trial {
 	t := &Trial{set: s, evaluator: evaluator{Document: d}}
 	if d != nil && d.unevaluable == "" && d.kind(0) == '{' && !d.duplicates(0) {

@@ -84,7 +84,7 @@ func (c *call) readUpload() (*upload, error) {
 		if err := c.decode(&up.meta); err != nil {
 			return nil, err
 		}
-		up.hash = hashBody(c.body.Bytes(), c.r.URL.RawQuery)
+		up.hash = hashBody(c.body, c.r.URL.RawQuery)
 		return up, nil
 	}
 	up := &upload{meta: penstock.ArtifactUpload{Type: penstock.ArtifactFile}}

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +31,7 @@ type call struct {
 	key       string              // that principal was found by
 	session   *penstock.Session   // that principal was found by instead; nil: by key
 	proof     access.SessionProof // of that session
-	body      *bytes.Buffer       // once it was read
+	body      []byte              // once it was read
 	code      penstock.Code       // of the error that was answered
 
 	caller   context.Context //nolint:containedctx // this request's: ends when the caller goes away
@@ -79,10 +78,7 @@ func (a *API) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	defer c.span()()
 	c.caller = c.r.Context()
 	defer c.bePatient()()
-	defer func() {
-		dropBuffer(c.body)
-		a.observe(c, time.Since(start))
-	}()
+	defer func() { a.observe(c, time.Since(start)) }()
 	defer c.recover()
 	c.begin()
 	if c.preflight() {
@@ -210,12 +206,11 @@ func (c *call) traceID() string {
 
 // respond answers with v as JSON.
 func (c *call) respond(status int, v any) error {
-	buf := takeBuffer()
-	defer dropBuffer(buf)
-	if err := json.MarshalWrite(buf, v, answers); err != nil {
+	body, err := json.Marshal(v, answers)
+	if err != nil {
 		return fmt.Errorf("write the answer as JSON: %w", err)
 	}
-	c.write(status, "", buf.Bytes())
+	c.write(status, "", body)
 	return nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,31 +26,10 @@ const (
 	maxRun    = maxJSON + (penstock.MaxAttachmentBytes+2)/3*4 + 4*penstock.MaxAttachments
 )
 
-// buffers holds the bodies that are being read and the answers that are being
-// made; those that grew beyond keptBuffer are left to the collector.
-var buffers sync.Pool
-
-const keptBuffer = 64 << 10
-
-func takeBuffer() *bytes.Buffer {
-	if b, ok := buffers.Get().(*bytes.Buffer); ok {
-		return b
-	}
-	return new(bytes.Buffer)
-}
-
-func dropBuffer(b *bytes.Buffer) {
-	if b != nil && b.Cap() <= keptBuffer {
-		b.Reset()
-		buffers.Put(b)
-	}
-}
-
-// readBody reads the whole body once; later calls return the same bytes, which
-// are valid until the request is answered.
+// readBody reads the whole body once; later calls return the same bytes.
 func (c *call) readBody() ([]byte, error) {
 	if c.body != nil {
-		return c.body.Bytes(), nil
+		return c.body, nil
 	}
 	limit := c.route.bodyLimit()
 	if c.r.ContentLength > limit {
@@ -60,19 +38,15 @@ func (c *call) readBody() ([]byte, error) {
 	if e := c.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return nil, penstock.Errorf(penstock.CodeInvalidRequest, "the body must be sent without Content-Encoding")
 	}
-	buf := takeBuffer()
-	if n := c.r.ContentLength; n > 0 && n <= keptBuffer {
-		buf.Grow(int(n) + bytes.MinRead) // what ReadFrom asks for, so that it never grows
-	}
-	if _, err := buf.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, limit)); err != nil {
-		dropBuffer(buf)
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limit))
+	if err != nil {
 		return nil, bodyError(err, limit)
 	}
-	c.body = buf
+	c.body = body
 	if c.patience != nil {
 		c.patience.Reset(c.api.options.Patience) // a large body may take long
 	}
-	return buf.Bytes(), nil
+	return body, nil
 }
 
 func tooLarge(limit int64) error {
@@ -320,7 +294,7 @@ func (c *call) gives(name string) (bool, error) {
 // which decode refuses.
 func (c *call) fields() map[string]jsontext.Value {
 	var fields map[string]jsontext.Value
-	if err := json.Unmarshal(c.body.Bytes(), &fields); err != nil {
+	if err := json.Unmarshal(c.body, &fields); err != nil {
 		return nil
 	}
 	return fields

@@ -205,7 +205,8 @@ func (l *listener) flush() error {
 		err = l.rc.Flush()
 	}
 	l.buf.Reset()
-	if l.buf.Cap() > keptBuffer {
+	const kept = 64 << 10
+	if l.buf.Cap() > kept {
 		l.buf = bytes.Buffer{} // a long replay must not cost memory for as long as the stream lives
 	}
 	return err

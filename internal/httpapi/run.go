@@ -46,7 +46,7 @@ func (a *API) createRunAlias(c *call) error {
 // checkRunSize holds the body without its attachments, and those decoded,
 // against their limits.
 func (c *call) checkRunSize(attachments []penstock.Attachment) error {
-	rest, files := c.body.Len(), 0
+	rest, files := len(c.body), 0
 	for _, file := range attachments {
 		rest -= base64.StdEncoding.EncodedLen(len(file.Data))
 		files += len(file.Data)

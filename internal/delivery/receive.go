@@ -22,7 +22,7 @@ import (
 // Deliver records what arrived for a webhook and starts the runs that it asks
 // for, in one transaction, durable when it returns. penstock.ErrStale: the plan
 // has changed, nothing was done. The call does not end with its caller's
-// context, so that no body is let go of that is still being written.
+// context: what was about to be recorded is, also where the sender goes away.
 func (s *Ingress) Deliver(ctx context.Context, p *Plan, a *penstock.Arrival) (penstock.Receipt, error) {
 	if refused, known, err := s.refuse(ctx, p, a); known || err != nil {
 		return refused, err

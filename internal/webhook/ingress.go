@@ -165,7 +165,6 @@ func (d *intake) recover() {
 	if !problem.Panicked(d.r.Context(), d.in.Log, recover(), "webhook_uid", d.uid) {
 		return
 	}
-	d.body.leave()
 	d.refuse(http.StatusInternalServerError, "failed", 0)
 }
 
@@ -244,17 +243,13 @@ func (d *intake) attempt() (penstock.Receipt, error) {
 		return penstock.Receipt{}, err
 	}
 	receipt, err := d.in.Service.Deliver(d.r.Context(), d.plan, a)
-	switch {
-	case errors.Is(err, penstock.ErrStale):
-		return receipt, err
-	case err != nil:
-		d.body.leave() // it may be written still
-		return receipt, err
-	case receipt.Limited:
-		return receipt, &refusedError{http.StatusTooManyRequests, "rate_limited", receipt.Wait}
+	if err == nil && receipt.Limited {
+		err = &refusedError{http.StatusTooManyRequests, "rate_limited", receipt.Wait}
 	}
-	d.reason = a.Reason
-	return receipt, nil
+	if err == nil {
+		d.reason = a.Reason
+	}
+	return receipt, err
 }
 
 // judge finds out what has arrived: a delivery, a rejection that is to be logged, or the

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"sync"
 	"time"
 )
 
@@ -27,7 +26,6 @@ type bodies struct {
 	limit        int64 // of one
 	held         int64
 	small, large *room
-	pool         sync.Pool // of *[]byte for small bodies
 }
 
 func newBodies(limit, held int64) *bodies {
@@ -38,34 +36,25 @@ func newBodies(limit, held int64) *bodies {
 		limit = held - 1
 	}
 	held = max(held, 2*(limit+1))
-	b := &bodies{limit: limit, held: held, small: newRoom(smallBodies), large: newRoom(held)}
-	b.pool.New = func() any { buffer := make([]byte, smallBody); return &buffer }
-	return b
+	return &bodies{limit: limit, held: held, small: newRoom(smallBodies), large: newRoom(held)}
 }
 
 // body is one body, as far as it was read. The zero body holds nothing.
 type body struct {
 	bytes        []byte
 	of           *bodies
-	buffer       *[]byte // small, from the pool; nil once the bytes are elsewhere
 	small, large place
 }
 
-// free gives back what the body holds; its bytes must not be used any more.
+// free gives back the room that the body takes.
 func (b *body) free() {
 	if b.of == nil {
 		return
-	}
-	if b.buffer != nil {
-		b.of.pool.Put(b.buffer)
 	}
 	b.of.large.release(&b.large)
 	b.of.small.release(&b.small)
 	*b = body{}
 }
-
-// leave keeps the buffer from being used again: somebody may still read it.
-func (b *body) leave() { b.buffer = nil }
 
 // settled ends the time in which the body may be cut off, and reports whether it
 // was.
@@ -117,8 +106,11 @@ func (d *intake) readAll() error {
 	if err := b.small.take(d, &d.body.small, 1); err != nil {
 		return err
 	}
-	d.body.buffer, _ = b.pool.Get().(*[]byte)
-	buffer := (*d.body.buffer)[:min(smallBody, b.limit+1)]
+	size := min(smallBody, b.limit+1)
+	if length := d.r.ContentLength; length >= 0 && length < size {
+		size = length + 1 // so that the end is seen
+	}
+	buffer := make([]byte, size)
 	n, ended, err := fill(d.r.Body, buffer)
 	d.body.bytes = buffer[:n]
 	if err == nil && !ended && int64(n) <= b.limit {
@@ -142,8 +134,6 @@ func (d *intake) readLarge() error {
 	n := copy(all, d.body.bytes)
 	more, _, err := fill(d.r.Body, all[n:])
 	d.body.bytes = all[:n+more]
-	b.pool.Put(d.body.buffer)
-	d.body.buffer = nil
 	return err
 }
 

@@ -6,18 +6,16 @@ package filter
 type Set struct {
 	filters    []*Filter
 	conditions []*field // of the roots of all filters, each once
-	// of is which of the conditions each filter has, in its order: the i-th
-	// of[bounds[i]:bounds[i+1]]. Of many filters, all are read for each document.
-	of, bounds []int32
+	of         [][]int  // which of the conditions each filter has, in its order
 }
 
 // NewSet makes a set of filters, each of which may be nil.
 func NewSet(filters []*Filter) *Set {
-	s := &Set{filters: filters, bounds: make([]int32, 1, len(filters)+1)}
+	s := &Set{filters: filters, of: make([][]int, len(filters))}
 	known := map[string]int{}
-	for _, f := range filters {
+	for n, f := range filters {
 		if f == nil {
-			f = &Filter{}
+			continue
 		}
 		for i := range f.fields {
 			text := string(f.fields[i].appendText(nil))
@@ -27,9 +25,8 @@ func NewSet(filters []*Filter) *Set {
 				known[text] = at
 				s.conditions = append(s.conditions, &f.fields[i])
 			}
-			s.of = append(s.of, int32(at)) //nolint:gosec // far fewer
+			s.of[n] = append(s.of[n], at)
 		}
-		s.bounds = append(s.bounds, int32(len(s.of))) //nolint:gosec // far fewer
 	}
 	return s
 }
@@ -62,7 +59,7 @@ func (t *Trial) Match(i int) (matched bool, why Failure) {
 	if t.tried == nil {
 		return t.set.filters[i].Match(t.Document)
 	}
-	for _, at := range t.set.of[t.set.bounds[i]:t.set.bounds[i+1]] {
+	for _, at := range t.set.of[i] {
 		one := &t.tried[at]
 		if !one.known {
 			one.known = true

@@ -66,7 +66,6 @@ type Ingress struct {
 	answers   *answers
 	bodies    *bodies
 	failures  *failures
-	verifiers verifiers
 	metrics   *ingressMetrics
 	tracer    trace.Tracer // nil: nothing is traced
 }

@@ -3,7 +3,6 @@ package webhook
 import (
 	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/penstock-dev/penstock"
 )
@@ -76,7 +75,7 @@ func bearer(h http.Header) (string, *Failure) {
 }
 
 func (d *intake) verifySignature(secrets []string, at []int) (*penstock.Arrival, error) {
-	verifier, err := d.in.verifiers.of(&d.plan.Inlet)
+	verifier, err := NewVerifier(d.plan.Inlet.SignatureScheme, d.plan.Inlet.Signature)
 	if err != nil {
 		return nil, err
 	}
@@ -149,40 +148,4 @@ func (d *intake) identify(a *penstock.Arrival, provider string) {
 	if a.Identity == "" {
 		a.IdentitySource = penstock.IdentityBody
 	}
-}
-
-// verifiers keeps those of the schemes that were met. The zero value is ready.
-type verifiers struct {
-	mu sync.Mutex
-	m  map[verifierKey]*Verifier
-}
-
-type verifierKey struct {
-	scheme    penstock.SignatureScheme
-	signature penstock.Signature
-	described bool
-}
-
-// maxVerifiers bounds what is kept: users describe schemes of their own.
-const maxVerifiers = 4096
-
-func (k *verifiers) of(inlet *penstock.Inlet) (*Verifier, error) {
-	key := verifierKey{scheme: inlet.SignatureScheme, described: inlet.Signature != nil}
-	if key.described {
-		key.signature = *inlet.Signature
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if v := k.m[key]; v != nil {
-		return v, nil
-	}
-	v, err := NewVerifier(inlet.SignatureScheme, inlet.Signature)
-	if err != nil {
-		return nil, err
-	}
-	if k.m == nil || len(k.m) >= maxVerifiers {
-		k.m = map[verifierKey]*Verifier{}
-	}
-	k.m[key] = v
-	return v, nil
 }

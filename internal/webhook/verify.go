@@ -81,8 +81,7 @@ func (f *Failure) String() string {
 	return string(f.Reason) + ": " + what
 }
 
-// Verifier decides whether deliveries are a sender's own. It is made once for
-// a webhook, holds no secret, and may be used by many goroutines.
+// Verifier decides whether deliveries are a sender's own. It holds no secret.
 type Verifier struct {
 	forms     []form
 	single    []string // canonical names of the headers that may be there once only

@@ -63,11 +63,11 @@ type IngressOptions struct {
 type Ingress struct {
 	IngressOptions
 
-	answers   *answers
-	bodies    *bodies
-	failures  *failures
-	metrics   *ingressMetrics
-	tracer    trace.Tracer // nil: nothing is traced
+	answers  *answers
+	bodies   *bodies
+	failures *failures
+	metrics  *ingressMetrics
+	tracer   trace.Tracer // nil: nothing is traced
 }
 
 // NewIngress makes an ingress; it starts nothing.
@@ -92,24 +92,14 @@ func NewIngress(o IngressOptions) *Ingress {
 // and it may be "w".
 func Takes(r *http.Request) bool {
 	p := r.URL.Path
-	if strings.HasPrefix(p, Prefix) {
-		return true
-	}
-	if len(p) < len(Prefix)-2 {
-		return false
-	}
-	const webhooks = "webhooks"
-	for i := 0; i+len(webhooks) < len(p); i++ {
-		if (p[i] == 'w' || p[i] == 'W') && strings.EqualFold(p[i:i+len(webhooks)], webhooks) && leads(p) {
-			return !ofAPI(r.URL)
-		}
-	}
-	return false
+	return strings.HasPrefix(p, Prefix) || leads(p) && !ofAPI(r.URL)
 }
+
+var separators = strings.NewReplacer(`\`, "/", "%2f", "/", "%5c", "/")
 
 // leads reports whether a path that is written in another way means webhooks.
 func leads(p string) bool {
-	p = strings.ToLower(strings.NewReplacer(`\`, "/", "%2f", "/", "%2F", "/", "%5c", "/", "%5C", "/").Replace(p))
+	p = separators.Replace(strings.ToLower(p))
 	return strings.Contains(path.Clean("/"+p)+"/", Prefix)
 }
 

@@ -49,8 +49,8 @@ type Ingress struct {
 	automations *automation.Automations
 	pushed      func(ctx context.Context, team string, body []byte)
 
-	plans      deliveryPlans
-	planned    plannedAutomations
+	plans      *recent[string, *Plan] // by UID
+	planned    *recent[plannedKey, *planned]
 	arriving   batch.Shared[store.WebhookRow] // by UID
 	planning   batch.Shared[*Plan]            // by UID
 	versions   batch.Shared[int64]            // by team
@@ -83,6 +83,8 @@ func New(o Options) Parts {
 	ingress := &Ingress{
 		store: o.Store, publicURL: o.PublicURL, limits: o.Limits, answers: o.Access.Answers,
 		webhooks: webhooks, automations: o.Automations, pushed: o.Pushed, parsing: newParsing(),
+		plans:   newRecent[string, *Plan](maxPlans, maxPlanBytes),
+		planned: newRecent[plannedKey, *planned](maxPlanned, maxPlannedBytes),
 	}
 	return Parts{
 		Webhooks: webhooks,

@@ -1,15 +1,12 @@
 package delivery
 
 import (
-	"container/list"
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/automation"
@@ -84,7 +81,7 @@ func (s *Ingress) Plan(ctx context.Context, uid string, token, fresh bool) (*Pla
 	p, err := s.planning.Ask(ctx, uid, func(ctx context.Context) (*Plan, error) {
 		p, err := s.newPlan(ctx, row)
 		if err == nil {
-			s.plans.keep(p)
+			s.plans.keep(uid, p, p.size)
 		}
 		return p, err
 	})
@@ -162,8 +159,9 @@ func (s *Ingress) plannedFor(row store.WebhookRow, a store.AutomationRow) (one *
 		return one, 0
 	}
 	one = newPlanned(a, filters, events)
-	s.planned.keep(key, one)
-	return one, int64(4<<10+len(a.Prompt)) + one.eventsSize()
+	size = int64(4<<10+len(a.Prompt)) + one.eventsSize()
+	s.planned.keep(key, one, size)
+	return one, size
 }
 
 func newPlanned(a store.AutomationRow, filters []json.RawMessage, events []penstock.Trigger) *planned {
@@ -226,77 +224,14 @@ type plannedKey struct {
 	scheme  penstock.SignatureScheme // of the webhooks by whose events it is started as well
 }
 
-// plannedAutomations finds those that some plan has. The zero value is ready.
-type plannedAutomations struct {
-	of sync.Map // plannedKey to weak.Pointer[planned]
-}
-
-// find is nil for one that no plan has.
-func (k *plannedAutomations) find(key plannedKey) *planned {
-	kept, _ := k.of.Load(key)
-	pointer, _ := kept.(weak.Pointer[planned])
-	return pointer.Value()
-}
-
-// keep remembers one for as long as a plan has it.
-func (k *plannedAutomations) keep(key plannedKey, one *planned) {
-	pointer := weak.Make(one)
-	k.of.Store(key, pointer)
-	runtime.AddCleanup(one, func(key plannedKey) { k.of.CompareAndDelete(key, pointer) }, key)
-}
-
-// The plans that are kept at most: so many, and about so many bytes of them.
+// What is kept at most: so many, and about so many bytes of them. A plan counts
+// the automations that were made for it.
 const (
-	maxPlans     = 20_000
-	maxPlanBytes = 96 << 20
+	maxPlans        = 20_000
+	maxPlanBytes    = 96 << 20
+	maxPlanned      = 20_000
+	maxPlannedBytes = 32 << 20
 )
-
-// deliveryPlans keeps those that were used last. The zero value is ready.
-type deliveryPlans struct {
-	mu    sync.Mutex
-	uids  map[string]*list.Element
-	order list.List // of *Plan, the one used last in front
-	size  int64
-}
-
-// find is nil for an unknown one.
-func (k *deliveryPlans) find(uid string) *Plan {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	at := k.uids[uid]
-	if at == nil {
-		return nil
-	}
-	k.order.MoveToFront(at)
-	p, _ := at.Value.(*Plan)
-	return p
-}
-
-// keep puts p in the place of an older one of its webhook.
-func (k *deliveryPlans) keep(p *Plan) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.uids == nil {
-		k.uids = map[string]*list.Element{}
-	}
-	if at := k.uids[p.Inlet.UID]; at != nil {
-		if old, _ := at.Value.(*Plan); old.row.TeamVersion > p.row.TeamVersion {
-			return
-		}
-		k.drop(at)
-	}
-	k.uids[p.Inlet.UID] = k.order.PushFront(p)
-	k.size += p.size
-	for k.order.Len() > maxPlans || k.size > maxPlanBytes && k.order.Len() > 1 {
-		k.drop(k.order.Back())
-	}
-}
-
-func (k *deliveryPlans) drop(at *list.Element) {
-	p, _ := k.order.Remove(at).(*Plan)
-	delete(k.uids, p.Inlet.UID)
-	k.size -= p.size
-}
 
 // senders remembers which addresses were written down as senders of accepted
 // deliveries, so that it is not done for each one. The zero value is ready.

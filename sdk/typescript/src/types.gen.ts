@@ -2,51 +2,51 @@
 
 import type { Known, Open, Unrecognized } from './open.js';
 
-/** RFC 3339 in UTC, with milliseconds or finer. */
+/** RFC 3339 in UTC, with at least millisecond precision. */
 export type Timestamp = string;
 
 /** A problem (RFC 9457). */
 export interface Error {
-  /** The error code as the last segment of the address of a page that explains it. */
+  /** URL of the page that explains the error. Its last segment is the error code. */
   type: string;
   /** The error code in words. */
   title: string;
   /** The HTTP status. */
   status: number;
-  /** Title and detail in one line. */
+  /** `title` and `detail` in one line. */
   error: string;
   /** What is wrong with this request. */
   detail?: string;
-  /** The route of the request, such as `/api/v1/agent/runs/{runId}`: its path could hold a token. Absent where no route takes the path. */
+  /** The route of the request, such as `/api/v1/agent/runs/{runId}`. It contains no path values, because they can hold a token. Absent if no route matches the path. */
   instance?: string;
   /** Whether a retry of the same request can help. */
   retryable?: boolean;
-  /** The OpenTelemetry trace of the request, when it has one. */
+  /** OpenTelemetry trace id of the request, if it has one. */
   trace_id?: string;
-  /** Each field that is wrong, when fields are. */
+  /** The invalid fields, if any. */
   errors?: FieldError[];
-  /** With `invalid_definition`, every finding in the files. */
+  /** With `invalid_definition`, all findings in the files. */
   diagnostics?: Diagnostic[];
 }
 
-/** What is wrong with one field. */
+/** An invalid field. */
 export interface FieldError {
-  /** JSON pointer (RFC 6901) into the body; empty for the whole body or for a parameter, which `detail` then names. */
+  /** JSON pointer (RFC 6901) into the body. Empty for the whole body, and for a parameter, which `detail` names. */
   pointer: string;
-  /** What is wrong with it. */
+  /** What is wrong with the field. */
   detail: string;
 }
 
-/** A kind of error, see [the error pages](/docs/errors). */
+/** Error code. See [the error pages](/docs/errors). */
 export type ErrorCode = Open<'invalid_request' | 'authentication_required' | 'not_authorized' | 'feature_not_available' | 'resource_not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'operation_not_supported' | 'invalid_definition' | 'content_policy_violation' | 'budget_exceeded' | 'rate_limited' | 'internal_error' | 'resource_unavailable' | 'environment_setup_failed' | 'agent_process_failed' | 'infrastructure_timeout' | 'external_authentication_required' | 'integration_not_configured'>;
 
-/** Says that it was done. */
+/** Confirmation of success. */
 export interface Success {
   /** Always true. */
   success: boolean;
 }
 
-/** Whether there is more, and how to get it. */
+/** Position in a paginated list. */
 export interface PageInfo {
   /** Whether there is another page. */
   has_next_page: boolean;
@@ -54,7 +54,10 @@ export interface PageInfo {
   next_cursor?: string;
 }
 
-/** Asks for a run. One of `prompt`, `skill`, `config.skill_spec`, `config.skills` and `conversation_id` is required. */
+/**
+ * A request to create a run. One of `prompt`, `skill`, `config.skill_spec`, `config.skills` and `conversation_id`
+ * is required.
+ */
 export type RunAgentRequest = RunAgentRequestFields & (
   | Required<Pick<RunAgentRequestFields, 'prompt'>>
   | Required<Pick<RunAgentRequestFields, 'skill'>>
@@ -64,157 +67,161 @@ export type RunAgentRequest = RunAgentRequestFields & (
 
 /** The fields of {@link RunAgentRequest}, of which some are required. */
 export interface RunAgentRequestFields {
-  /** What the agent is asked to do. */
+  /** The task for the agent. */
   prompt?: string | undefined;
-  /** Shown in lists. Without it the first line of the prompt, cut at a word, at most 80 characters. */
+  /** Title in lists. Defaults to the first line of the prompt, cut at a word, at most 80 characters. */
   title?: string | undefined;
   config?: AmbientAgentConfig | undefined;
-  /** The skill to run, as in `config.skill_spec`, which it wins over. */
+  /** The skill to run, in the format of `config.skill_spec`. Takes precedence over it. */
   skill?: string | undefined;
   mode?: Known<RunMode> | undefined;
-  /** Continue this conversation. */
+  /** The conversation to continue. */
   conversation_id?: string | undefined;
-  /** Files that the agent finds in `.penstock/attachments/` of its workspace. 25 MB in all. */
+  /** Files that the agent finds in `.penstock/attachments/` of its workspace. At most 25 MB in total. */
   attachments?: Attachment[] | undefined;
-  /** The agent to run as; its configuration fills what `config` leaves open. A foreman's makes this a dispatch to its factory. */
+  /** The agent to run as. Its configuration provides the defaults for `config`. The uid of a foreman dispatches the run to its factory. */
   agent_identity_uid?: string | undefined;
-  /** The uid of the user to run for. For admins, and for agents with `on_behalf_of_enabled`; else 403. */
+  /** The uid of the user to run for. Only for admins and for agents with `on_behalf_of_enabled`; others get 403. */
   on_behalf_of?: string | undefined;
-  /** The run that this one belongs to. At most 8 levels deep. */
+  /** The parent run. At most 8 levels deep. */
   parent_run_id?: string | undefined;
-  /** Keep the session open for follow-ups for `config.idle_timeout_minutes` after each turn. */
+  /** Whether the session stays open for follow-ups, for `config.idle_timeout_minutes` after each turn. */
   interactive?: boolean | undefined;
-  /** Whether the team sees the run. A personal one is seen by its creator and admins only. */
+  /** Whether the team sees the run. Only its creator and admins see a personal run. */
   team?: boolean | undefined;
   metadata?: Metadata | undefined;
 }
 
-/** `plan` and `orchestrate` tell the agent to plan first and ask, which leaves the run BLOCKED until a follow-up answers. */
+/**
+ * `plan` and `orchestrate` tell the agent to plan first and ask. The run is then BLOCKED until a follow-up
+ * replies.
+ */
 export type RunMode = Open<'normal' | 'plan' | 'orchestrate'>;
 
-/** A file sent along. */
+/** A file to send to the agent. */
 export interface Attachment {
-  /** Its name, without folders. */
+  /** File name, without folders. */
   file_name: string;
-  /** Its media type. */
+  /** Media type. */
   mime_type: string;
-  /** Its content in base64. */
+  /** Content in base64. */
   data: string;
 }
 
 /**
- * Labels of yours to find runs by. At most 20 keys in a request; a key is 1 to 64 bytes of `a-z A-Z 0-9 . _ -`, a value up to 256 bytes
- * of UTF-8 without NUL. Merged key by key: the request's win over the parent run's. `automation_id`, `webhook_uid` and `delivery_id` are
- * set by the server alone, for runs that an automation starts and their children; a request that has one of them is refused.
+ * Labels to find runs by. A request can have at most 20 keys. A key is 1 to 64 bytes of `a-z A-Z 0-9 . _ -`. A
+ * value is up to 256 bytes of UTF-8 without NUL. Labels are merged key by key: the request's override the parent
+ * run's. Only the server sets `automation_id`, `webhook_uid` and `delivery_id`, for runs that an automation starts
+ * and their children. A request that sets one of them is rejected.
  */
 export type Metadata = Record<string, string>;
 
-/** The run that was made. */
+/** The created run. */
 export interface RunAgentResponse {
   /** The run's id. */
   run_id: string;
   /**
-   * The same as `run_id`.
+   * Same as `run_id`.
    * @deprecated
    */
   task_id: string;
   state: RunState;
-  /** Whether every worker is busy so that the run has to wait. */
+  /** Whether every worker is busy, so that the run has to wait. */
   at_capacity?: boolean;
 }
 
 /** A message to the agent of a run. */
 export interface RunFollowupRequest {
-  /** What to tell it. May be empty only with attachments, or to continue a saved conversation. */
+  /** The message. Can be empty only with attachments, or to continue a saved conversation. */
   message?: string | undefined;
   mode?: Known<RunMode> | undefined;
-  /** Files for the agent, at most 25, of them at most 5 with their content, of 25 MiB together. */
+  /** Files for the agent: at most 25, of which at most 5 include their content, with 25 MiB in total. */
   attachments?: FollowupAttachment[] | undefined;
 }
 
-/** A file that goes with a follow-up. Either `attachment_id`, or `file_name`, `mime_type` and `data`. */
+/** A file of a follow-up. Set either `attachment_id`, or `file_name`, `mime_type` and `data`. */
 export interface FollowupAttachment {
-  /** Of a file that was prepared for this run and uploaded, or that came with another of its follow-ups. */
+  /** The id of a file that was prepared for this run and uploaded, or that another of its follow-ups included. */
   attachment_id?: string | undefined;
-  /** Its name, without folders; with `attachment_id`, a name to use instead of its own. */
+  /** File name, without folders. With `attachment_id`, replaces the name of the uploaded file. */
   file_name?: string | undefined;
-  /** Its media type. */
+  /** Media type. */
   mime_type?: string | undefined;
-  /** Its content in base64. */
+  /** Content in base64. */
   data?: string | undefined;
 }
 
-/** A follow-up that is recorded. */
+/** A recorded follow-up. */
 export interface FollowupResponse {
-  /** The run that gets it, where the request named a conversation. */
+  /** The run that receives the follow-up, if the request named a conversation. */
   run_id?: string;
   /** The id of the follow-up, and of its message in the conversation. */
   followup_id: string;
   /**
-   * `queue_pending`: the agent gets it after its prompt. `live_session`: the agent that works gets it at its next turn.
-   * `handoff_execution`: it starts another execution of the run.
+   * `queue_pending`: the agent receives it after its prompt. `live_session`: the running agent receives it at
+   * its next turn. `handoff_execution`: it starts another execution of the run.
    */
   outcome: Open<'queue_pending' | 'live_session' | 'handoff_execution'>;
 }
 
-/** An interrupt that is recorded. */
+/** A recorded interrupt. */
 export interface InterruptResponse {
-  /** The run whose agent is interrupted, where the request named a conversation. */
+  /** The run whose agent is interrupted, if the request named a conversation. */
   run_id?: string;
 }
 
-/** Files to be uploaded. */
+/** Files to upload. */
 export interface PrepareAttachmentsRequest {
   /** The files. */
   files: PrepareAttachment[];
 }
 
-/** A file to be uploaded. */
+/** A file to upload. */
 export interface PrepareAttachment {
-  /** Its name, without folders. */
+  /** File name, without folders. */
   filename: string;
-  /** Its media type. */
+  /** Media type. */
   mime_type: string;
 }
 
-/** Where to upload files. */
+/** Upload links. */
 export interface PrepareAttachmentsResponse {
-  /** One for each file, in the order of the request. */
+  /** The upload link of each file, in the order of the request. */
   attachments: PreparedAttachment[];
 }
 
-/** Where to upload a file. */
+/** The upload link of a file. */
 export interface PreparedAttachment {
-  /** What a follow-up names it by. */
+  /** The id of the attachment, for follow-ups. */
   attachment_id: string;
-  /** Where to `PUT` the file. The link is the permission. */
+  /** `PUT` the file to this URL. The link grants access, so no key is needed. */
   upload_url: string;
   upload_target: UploadTarget;
-  /** When the link ends. */
+  /** When the link expires. */
   expires_at: string;
 }
 
-/** The request that uploads a file as its body. */
+/** The request that uploads the file. The file is its body. */
 export interface UploadTarget {
-  /** The link. */
+  /** The upload link. */
   url: string;
   /** Always `PUT`. */
   method: string;
   /** Headers to send. */
   headers: Record<string, string>;
-  /** Fields of a form: none, since the file is the body. */
+  /** Form fields. Always empty, because the file is the body. */
   fields: string[];
 }
 
-/** An attachment that was uploaded. */
+/** An uploaded attachment. */
 export interface UploadedAttachment {
-  /** What a follow-up names it by. */
+  /** The id of the attachment, for follow-ups. */
   attachment_id: string;
-  /** Its name. */
+  /** Name. */
   filename: string;
-  /** Its media type. */
+  /** Media type. */
   mime_type: string;
-  /** Its size. */
+  /** Size in bytes. */
   size_bytes: number;
 }
 
@@ -226,41 +233,45 @@ export interface ListRunsResponse {
 }
 
 /**
- * `QUEUED` waits. `CLAIMED` is taken by a worker. `PENDING` is being prepared. `INPROGRESS` means the agent works. `BLOCKED` waits for a
- * person; a follow-up answers it. `SUCCEEDED` is done. `FAILED` ended for a cause that its owner can mend, `ERROR` for a cause of the
- * server's. `CANCELLED` was cancelled.
+ * `QUEUED`: waits for a worker. `CLAIMED`: a worker has claimed it. `PENDING`: its workspace is being prepared.
+ * `INPROGRESS`: the agent is working. `BLOCKED`: waits for a follow-up from a person. `SUCCEEDED`: completed.
+ * `FAILED`: ended for a cause that its owner can fix. `ERROR`: ended for a cause on the server. `CANCELLED`: was
+ * cancelled.
  */
 export type RunState = Open<'QUEUED' | 'PENDING' | 'CLAIMED' | 'INPROGRESS' | 'SUCCEEDED' | 'FAILED' | 'BLOCKED' | 'ERROR' | 'CANCELLED'>;
 
-/** What made a run. */
+/** What created the run. */
 export type RunSourceType = Open<'API' | 'CLI' | 'WEB_APP' | 'SCHEDULED_AGENT' | 'WEBHOOK' | 'ORCHESTRATION' | 'GITHUB_ACTION' | 'GITHUB_WEBHOOK' | 'GITLAB_WEBHOOK' | 'LOCAL' | 'CLOUD_MODE' | 'SLACK' | 'LINEAR' | 'JIRA' | 'SELF_IMPROVEMENT' | 'AUTOFIX' | 'RUN_SCORER'>;
 
-/** What made a run, as a filter takes it. */
+/** What created the run, as a filter value. */
 export type RunSourceFilter = Open<'API' | 'CLI' | 'WEB_APP' | 'SCHEDULED_AGENT' | 'WEBHOOK' | 'CUSTOM_WEBHOOK' | 'ORCHESTRATION' | 'GITHUB_ACTION' | 'GITHUB_WEBHOOK' | 'GITLAB_WEBHOOK' | 'AZURE_DEVOPS_WEBHOOK' | 'LOCAL' | 'CLOUD_MODE' | 'MCP' | 'SLACK' | 'TEAMS' | 'LINEAR' | 'JIRA' | 'SELF_IMPROVEMENT' | 'AUTOFIX' | 'RUN_SCORER' | 'BENCHMARK_TRIAL' | 'CREATE_BENCHMARK_TASK'>;
 
-/** `REMOTE` is a worker, the one inside the server among them. No run of this server is `LOCAL`, on a user's own machine. */
+/**
+ * `REMOTE` is a worker, including the one in the server. `LOCAL`, a user's own machine, never occurs on this
+ * server.
+ */
 export type ExecutionLocation = Open<'LOCAL' | 'REMOTE'>;
 
-/** Why a run is in its state. */
+/** Why the run is in its state. */
 export interface RunStatusMessage {
-  /** For people. */
+  /** Message for people. */
   message: string;
   error_code?: ErrorCode;
-  /** Whether the same run may succeed when it is tried again. */
+  /** Whether a retry of the same run can succeed. */
   retryable?: boolean;
 }
 
-/** A person or a service account. */
+/** A user or a service account. */
 export interface RunCreatorInfo {
-  /** Which of the two. */
+  /** User or service account. */
   type: Open<'user' | 'service_account'>;
-  /** Its uid. */
+  /** Unique id. */
   uid: string;
-  /** Its name. */
+  /** Name. */
   display_name?: string;
-  /** Its email address. */
+  /** Email address. */
   email?: string;
-  /** A picture. */
+  /** URL of a picture. */
   photo_url?: string;
 }
 
@@ -269,113 +280,113 @@ export interface RunItem {
   /** The run's id. */
   run_id: string;
   /**
-   * The same as `run_id`.
+   * Same as `run_id`.
    * @deprecated
    */
   task_id: string;
-  /** A line for lists. */
+  /** Title in lists. */
   title: string;
   state: RunState;
-  /** What the agent was asked. Empty when the run came from a skill alone. */
+  /** The task for the agent. Empty if the run has only a skill. */
   prompt: string;
-  /** True in a list where `prompt` is only the beginning. The run itself has all of it. */
+  /** True in a list if `prompt` is shortened. Get the run for the complete prompt. */
   prompt_truncated?: boolean;
   /** When it was created. */
   created_at: Timestamp;
-  /** When anything about it changed last. */
+  /** When the run last changed. */
   updated_at: Timestamp;
-  /** When a worker first took it. */
+  /** When a worker first claimed the run. */
   started_at?: NullableTimestamp;
-  /** When it ended, while it is over. */
+  /** When the run ended. Absent while it is active. */
   finished_at?: Timestamp;
-  /** How long its executions took together, as an ISO 8601 duration. */
+  /** Total time of its executions, as an ISO 8601 duration. */
   run_time?: string;
-  /** The number of its current execution. A follow-up to an ended run starts the next. */
+  /** Number of the current execution. A follow-up to an ended run starts the next one. */
   execution_id: number;
-  /** How many runs it is behind, counting itself, while QUEUED. */
+  /** Position in the queue, from 1, while QUEUED. */
   queue_position?: number;
-  /** The factory that it belongs to. */
+  /** The factory that the run belongs to. */
   factory_uid?: string;
-  /** The run that started it. */
+  /** The parent run. */
   parent_run_id?: string;
-  /** The run at the top of its tree. */
+  /** The run at the root of the tree. */
   root_run_id?: string;
-  /** How far below the top it is; left out at the top. */
+  /** Depth in the tree. Absent for the root. */
   depth?: number;
   status_message?: RunStatusMessage;
   source?: RunSourceType;
-  /** The session of its agent. */
+  /** The agent's session. */
   session_id?: string;
-  /** The page of the run, live. */
+  /** URL of the run's live page. */
   session_link?: string;
-  /** The page of what triggered it. */
+  /** URL of the resource that triggered the run. */
   trigger_url?: string;
-  /** Who created it. */
+  /** The creator. */
   creator?: RunCreatorInfo;
-  /** Whom it acts as. */
+  /** The user or service account that the run acts as. */
   executor?: RunCreatorInfo;
-  /** The configuration that it was created with, all defaults resolved. */
+  /** The configuration that the run was created with, with all defaults resolved. */
   agent_config?: AmbientAgentConfig;
   /**
-   * Where each key of `agent_config` came from. What a factory gives to all its runs beside what a key has from elsewhere is
-   * told as `secrets/NAME` and `mcp_servers/NAME`.
+   * The source of each key of `agent_config`. Secrets and MCP servers that a factory adds to those from another
+   * source are listed as `secrets/NAME` and `mcp_servers/NAME`.
    */
   agent_config_sources?: Record<string, Open<'request' | 'parent' | 'automation' | 'agent' | 'factory' | 'server' | 'skill'>>;
   agent_skill?: AgentSkill;
   mode?: RunMode;
-  /** Whether its session stays open for follow-ups after a turn. */
+  /** Whether the session stays open for follow-ups after a turn. */
   interactive?: boolean;
-  /** Its conversation. */
+  /** The conversation. */
   conversation_id?: string;
   metadata?: Metadata;
-  /** Whether its sandbox is alive. */
+  /** Whether the sandbox is running. */
   is_sandbox_running?: boolean;
-  /** Whether a run like this can be cancelled at all, in whatever state it is. On this server every one can. */
+  /** Whether runs of this type can be cancelled. Always true on this server. */
   is_run_type_cancellable?: boolean;
   execution_location?: ExecutionLocation;
-  /** What it made. */
+  /** Artifacts of the run. */
   artifacts?: ArtifactItem[];
   schedule?: RunSchedule;
   scope?: Scope;
   request_usage?: RequestUsage;
 }
 
-/** A time, or null while there is none. */
+/** A time, or null if not set. */
 export type NullableTimestamp = string | null;
 
-/** The skill that a run came from. */
+/** The skill of a run. */
 export interface AgentSkill {
-  /** Its name. */
+  /** Name. */
   name?: string;
-  /** What it says it is for. */
+  /** Description. */
   description?: string;
-  /** Where it lies in its repository or in the factory's files; not together with `bundled_skill_id`. */
+  /** Path in its repository or in the factory's files. Not together with `bundled_skill_id`. */
   full_path?: string;
-  /** Its id among the skills that the platform ships. */
+  /** Id of the bundled skill. */
   bundled_skill_id?: string;
 }
 
 /** The schedule that started a run. */
 export interface RunSchedule {
-  /** Its id. */
+  /** Unique id. */
   schedule_id: string;
-  /** Its name at that time. */
+  /** Name of the schedule when the run was created. */
   schedule_name: string;
-  /** Its cron expression at that time. */
+  /** Cron expression of the schedule when the run was created. */
   cron_schedule: string;
 }
 
-/** Who sees it. */
+/** Who sees the resource. */
 export interface Scope {
-  /** One user or the team. */
+  /** A user or the team. */
   type: Open<'User' | 'Team'>;
-  /** The uid of that user or team. */
+  /** Unique id of the user or team. */
   uid?: string;
 }
 
-/** What a run has used so far. Costs without a known price are left out. */
+/** The run's usage so far. A cost without a known price is absent. */
 export interface RequestUsage {
-  /** Tokens in and out. */
+  /** Input and output tokens. */
   total_tokens?: number;
   /** Cost of the model. */
   inference_cost?: number;
@@ -385,15 +396,15 @@ export interface RequestUsage {
   platform_cost?: number;
   /** Cost of the model in US dollars. */
   inference_cost_usd?: number;
-  /** The same by kind of token. */
+  /** Cost of the model in US dollars, by kind of token. */
   inference_cost_breakdown_usd?: {
-    /** Tokens in. */
+    /** Cost of input tokens in US dollars. */
     input_cost_usd: number;
-    /** Tokens read from the provider's cache. */
+    /** Cost of tokens read from the provider's cache, in US dollars. */
     input_cache_read_cost_usd: number;
-    /** Tokens written to it. */
+    /** Cost of tokens written to the provider's cache, in US dollars. */
     input_cache_write_cost_usd: number;
-    /** Tokens out. */
+    /** Cost of output tokens in US dollars. */
     output_cost_usd: number;
   };
 }
@@ -404,100 +415,105 @@ export interface RunReference {
   run_id: string;
 }
 
-/** How a run is executed. What is left out is decided by the automation, the agent, the factory or the server, in this order. */
+/**
+ * How a run is executed. An omitted field is taken from the automation, the agent, the factory or the server, in
+ * this order.
+ */
 export interface AmbientAgentConfig {
-  /** A label to group and filter runs by. A run from a skill, or from the only entry of `skills`, gets the skill's name unless one is given. */
+  /** A label to group and filter runs by. Defaults to the name of the skill, if the run has one skill. */
   name?: string | undefined;
-  /** The model, see `GET /agent/models`, or an alias that the server gives one. `auto`, and `auto-*` without an alias, is the server's own. */
+  /** The model: an id from `GET /agent/models`, or an alias that the server defines. `auto`, and `auto-*` if it is not an alias, means the server's default model. */
   model_id?: string | undefined;
-  /** What the agent is told before any prompt. */
+  /** Instructions that come before the prompt. */
   base_prompt?: string | undefined;
   /** The environment to work in. */
   environment_id?: string | undefined;
   /**
-   * The runner to work on, a name of `runners` in the files of the agent's factory. Its set-up commands come before the environment's, its image
-   * replaces the environment's, and where no worker has its platform the run waits and says so.
+   * The runner: a name of `runners` in the files of the agent's factory. Its setup commands run before the
+   * environment's, and its image replaces the environment's. If no worker has its platform, the run waits and
+   * its status message says so.
    */
   runner_id?: string | undefined;
   /**
-   * The skill to run. Not together with `skills`. A bare name means a skill of the run's agent, else of its factory, else the bundled
-   * skill with that id, else one in the environment's repositories; the other forms (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`) are in a repository.
-   * The name is the one in the frontmatter of the SKILL.md, else that of its folder. At most 1,024 bytes. In answers it is also
-   * the entry of `skills` where there is only one.
+   * The skill to run. Not together with `skills`. A bare name is looked up in the run's agent, then its factory,
+   * then the bundled skills (by id), then the environment's repositories. The other formats
+   * (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`) refer to a repository. The name of a skill is
+   * the one in the frontmatter of its SKILL.md, or else the name of its folder. At most 1,024 bytes. In
+   * responses it is also the entry of `skills`, if there is only one.
    */
   skill_spec?: string | undefined;
-  /** Skills to have at hand, beside all those of the agent and its factory. Named as in `skill_spec`, and not together with it. */
+  /** Skills available to the run, in addition to those of the agent and its factory. In the format of `skill_spec`, and not together with it. */
   skills?: string[] | undefined;
   /** MCP servers for the agent, by name. */
   mcp_servers?: Record<string, MCPServerConfig> | undefined;
   harness?: Harness | undefined;
-  /** Names of managed secrets that hold a harness's credentials, such as `claude_auth_secret_name`. */
+  /** Names of managed secrets with the harness's credentials, such as `claude_auth_secret_name`. */
   harness_auth_secrets?: Record<string, string> | undefined;
-  /** How long an interactive session stays open after a turn. 0 ends it with the turn. */
+  /** Minutes that an interactive session stays open after a turn. 0 ends it with the turn. */
   idle_timeout_minutes?: number | undefined;
-  /** The self-hosted worker to run on. While it is not connected, the run waits. `warp`, hosted execution, means any worker; the timeline notes it as `any_worker`. */
+  /** The self-hosted worker to run on. The run waits until it is connected. `warp` (hosted execution) means any worker, and the timeline shows `any_worker`. */
   worker_host?: string | undefined;
-  /** What anybody with the run's link may do. */
+  /** What anyone with the run's link may do. */
   session_sharing?: {
-    /** Watch or also steer. */
+    /** Whether the link allows watching only, or also steering. */
     public_access?: Open<'VIEWER' | 'EDITOR'>;
   } | undefined;
-  /** Memory stores for the agent, each once. Kept and shown; this server has none. */
+  /** Memory stores for the agent, each once. Stored and returned, but not used: this server has no memory stores. */
   memory_stores?: MemoryStoreRef[] | undefined;
-  /** Settings of model providers. Kept and shown; the server's own are used. */
+  /** Settings of model providers. Stored and returned, but not used: the server's own settings apply. */
   inference_providers?: {
-    /** How AWS Bedrock is reached. */
+    /** Settings of AWS Bedrock. */
     aws?: {
-      /** Whether to go without it. */
+      /** Whether AWS Bedrock is disabled. */
       disabled?: boolean;
-      /** Its region. */
+      /** AWS region. */
       region?: string;
-      /** The role to assume. */
+      /** ARN of the role to assume. */
       role_arn?: string;
     };
   } | undefined;
-  /** Whose credentials the run uses. The executor's unless set. */
+  /** Whose credentials the run uses. Defaults to the executor's. */
   credential_strategy?: Open<'CREATOR' | 'EXECUTOR'> | null | undefined;
   /** Whether the agent may use a screen. */
   computer_use_enabled?: boolean | undefined;
-  /** The model for that. */
+  /** The model for computer use. */
   computer_use_model_id?: string | undefined;
-  /** How long one execution may work before it is ended, FAILED. */
+  /** Maximum minutes of one execution. Beyond it the run ends FAILED. */
   max_duration_minutes?: number | undefined;
-  /** What the run may use before it is ended, FAILED. */
+  /** Maximum usage of the run. Beyond it the run ends FAILED. */
   budget?: {
-    /** Tokens in and out. 0 means no bound. */
+    /** Input and output tokens. 0 means no limit. */
     max_total_tokens?: number;
-    /** Cost of the model. 0 means no bound. */
+    /** Cost of the model in US dollars. 0 means no limit. */
     max_cost_usd?: number;
   } | undefined;
   /**
-   * Environment variables of the sandbox. The built-in agent gives them to commands and MCP servers. A harness to which
-   * the server gives keys takes no variables that can decide where they are sent or what code runs beside them, such as
-   * `HTTPS_PROXY`, `SSL_CERT_FILE`, `NODE_OPTIONS` or `LD_PRELOAD`.
+   * Environment variables of the sandbox. The built-in agent passes them to commands and MCP servers. If the
+   * server provides a harness with API keys, variables that could redirect the keys or load other code are not
+   * allowed, such as `HTTPS_PROXY`, `SSL_CERT_FILE`, `NODE_OPTIONS` or `LD_PRELOAD`.
    */
   env?: Record<string, string> | undefined;
   /**
-   * Managed secrets to give to the run, by name. Each becomes an environment variable and is masked in everything recorded. A
-   * request may also give an object with the `name`; it needs the scope `secrets:use`.
+   * Names of managed secrets for the run. Each becomes an environment variable, and is masked in everything that
+   * is recorded. A request can also use an object with a `name`. Requires the scope `secrets:use`.
    */
   secrets?: string[] | undefined;
 }
 
-/** The agent program. */
+/** The harness: the program that runs the agent. */
 export interface Harness {
-  /** `builtin` (the default; `oz` is read as the same), `claude`, `codex`, `gemini`, `opencode`, `command`, or one that the server's configuration names. An unknown one is a 400. */
+  /** `builtin` (the default; `oz` is an alias), `claude`, `codex`, `gemini`, `opencode`, `command`, or a name from the server's configuration. An unknown type returns 400. */
   type?: string | undefined;
-  /** The model for it. */
+  /** The model for the harness. */
   model_id?: string | undefined;
-  /** How hard it should think, for programs that have such a setting. */
+  /** Reasoning effort, for harnesses that have such a setting. */
   reasoning_level?: string | undefined;
 }
 
 /**
- * An MCP server. Exactly one of `id`, `command` and `url`. Values of `env` and `headers` may name a managed secret as
- * `${{ secrets.NAME }}`. This server manages no MCP servers: a run goes without one that is named by `id`, and notes it on
- * the timeline as `mcp_server_not_used`.
+ * An MCP server. Set exactly one of `id`, `command` and `url`. Values of `env` and `headers` can refer to a
+ * managed secret as `${{ secrets.NAME }}`. This server does not manage MCP servers: it skips one with an `id`, and
+ * the run's timeline shows `mcp_server_not_used`.
  */
 export type MCPServerConfig = MCPServerConfigFields & (
   | Required<Pick<MCPServerConfigFields, 'id'>>
@@ -508,20 +524,20 @@ export type MCPServerConfig = MCPServerConfigFields & (
 
 /** The fields of {@link MCPServerConfig}, of which some are required. */
 export interface MCPServerConfigFields {
-  /** A managed server. */
+  /** Id of a managed MCP server. */
   id?: string | undefined;
   /**
-   * The same as `id`. Never in answers.
+   * Alias of `id` in requests. Never in responses.
    * @deprecated
    */
   warp_id?: string | undefined;
   /** A program to start inside the sandbox. */
   command?: string | undefined;
-  /** Its arguments. */
+  /** Arguments. */
   args?: string[] | undefined;
-  /** Its environment variables. */
+  /** Environment variables. */
   env?: Record<string, string> | undefined;
-  /** The address of a remote server. */
+  /** URL of a remote server. */
   url?: string | undefined;
   /** Headers to send to it. */
   headers?: Record<string, string> | undefined;
@@ -533,96 +549,97 @@ export interface TimelineResponse {
   events: TimelineEvent[];
 }
 
-/** Something that happened to a run, seen from outside the agent. */
+/** An event in a run's lifecycle, outside the agent. */
 export interface TimelineEvent {
-  /** Its id. */
+  /** Unique id. */
   event_uuid: string;
   /** The run. */
   run_id: string;
-  /** The execution, when it belongs to one. */
+  /** The execution that the event belongs to, if any. */
   execution_id?: number;
-  /** What happened. */
+  /** Type of event. */
   event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'setup_step' | 'image_not_used' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used'>;
-  /** When. */
+  /** When it happened. */
   occurred_at: Timestamp;
-  /** More about it, by type; a `setup_step` has its command, exit code and last output, an `image_not_used` the `image`, `instance_shape` and `runner` that a worker's sandbox could not give, an `any_worker` the `worker_host` that was asked for, an `mcp_server_not_used` the `name` and `id` of the server. */
+  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. */
   payload?: Record<string, unknown>;
 }
 
-/** What was said and done. */
+/** The messages and actions of a run. */
 export interface Conversation {
-  /** Its id. */
+  /** Unique id. */
   conversation_id: string;
-  /** Its steps, in order. */
+  /** Steps, in order. */
   steps: ConversationStep[];
 }
 
-/** A prompt and what followed from it. */
+/** A prompt and the agent's work on it. */
 export interface ConversationStep {
-  /** Its id within the conversation. */
+  /** Id within the conversation. */
   id: string;
-  /** What it is about. */
+  /** What the step is about. */
   description?: string;
-  /** What came of it. */
+  /** Summary of the result. */
   summary?: string;
-  /** When it began. */
+  /** When it started. */
   started_at?: Timestamp;
   /** When it ended. */
   completed_at?: Timestamp;
-  /** Its messages, in order. */
+  /** Messages, in order. */
   messages: ConversationMessage[];
-  /** Steps within it, such as those of a subagent. */
+  /** Nested steps, such as those of a subagent. */
   steps: ConversationStep[];
 }
 
-/** One utterance. */
+/** A message of a conversation. */
 export interface ConversationMessage {
   role: MessageRole;
-  /** Its parts, in order. */
+  /** Content blocks, in order. */
   content: ContentBlock[];
-  /** When it was said. */
+  /** Time of the message. */
   timestamp?: Timestamp;
-  /** The live messages that it was made of. */
+  /** Ids of the live messages that it combines. */
   message_ids?: string[];
-  /** The request to the model that it came from. */
+  /** Id of the model request that produced it. */
   request_id?: string;
 }
 
-/** Who speaks. */
+/** Author of the message. */
 export type MessageRole = Open<'user' | 'assistant' | 'tool' | 'system'>;
 
 /** A part of a message. */
 export type ContentBlock = TextBlock | ActionBlock | ActionResultBlock | EventBlock | Unrecognized<'type', { message_id?: string }>;
 
-/** Text, in Markdown when an agent wrote it. */
+/** Text. An agent's text is Markdown. */
 export interface TextBlock {
   /** Always `text`. */
   type: 'text';
   /** The text. */
   text: string;
-  /** The live message that it came in. */
+  /** Id of the live message that contained the block. */
   message_id?: string;
 }
 
-/** Something the agent does. */
+/** An action of the agent. */
 export interface ActionBlock {
   /** Always `action`. */
   type: 'action';
-  /** Its id; its results name it. */
+  /** Id of the action. Its results refer to it. */
   id: string;
   category: ActionCategory;
-  /** What kind of action, such as `run_command`, `read_files`, `edit_files`, `search_files`, `call_mcp_tool`, `read_skill` or `create_artifact`. */
+  /** Kind of action, such as `run_command`, `read_files`, `edit_files`, `search_files`, `call_mcp_tool`, `read_skill` or `create_artifact`. */
   name: string;
   /**
-   * What it is given, in a public form that depends on `name`, secrets masked. A `read_skill` has `skill_path`, the path that was used
-   * to find the skill, and `bundled_skill_id` when the platform ships it; the path alone proves nothing about whose skill it is.
+   * Input of the action, with secrets masked. Its format depends on `name`. A `read_skill` has `skill_path`, the
+   * path that was used to find the skill, and for a bundled skill `bundled_skill_id`. The path alone does not
+   * prove where the skill comes from.
    */
   input: Record<string, unknown>;
-  /** The live message that it came in. */
+  /** Id of the live message that contained the block. */
   message_id?: string;
 }
 
-/** How an action stands. A later result of the same action replaces an earlier one. */
+/** The state or result of an action. A later result of the same action replaces an earlier one. */
 export interface ActionResultBlock {
   /** Always `action_result`. */
   type: 'action_result';
@@ -631,35 +648,35 @@ export interface ActionResultBlock {
   category: ActionCategory;
   /** The action's `name`. */
   name: string;
-  /** How it stands. */
+  /** Current state. */
   state: Open<'running' | 'completed' | 'failed' | 'denied'>;
-  /** What came of it so far, in a public form that depends on `name`, secrets masked. */
+  /** Output so far, with secrets masked. Its format depends on `name`. */
   output: Record<string, unknown>;
-  /** The live message that it came in. */
+  /** Id of the live message that contained the block. */
   message_id?: string;
 }
 
-/** Anything else that a harness reports. */
+/** Any other event that a harness reports. */
 export interface EventBlock {
   /** Always `event`. */
   type: 'event';
-  /** What kind. `followup_undelivered` marks the message of a follow-up that the agent never got, `attachments` names the files of one. */
+  /** Name of the event. `followup_undelivered` marks the message of a follow-up that the agent never received. `attachments` lists the files of a follow-up. */
   name: string;
-  /** What it says, secrets masked. */
+  /** Details of the event, with secrets masked. */
   data: Record<string, unknown>;
-  /** The live message that it came in. */
+  /** Id of the live message that contained the block. */
   message_id?: string;
 }
 
-/** What an action deals with. */
+/** Category of an action. */
 export type ActionCategory = Open<'command' | 'files' | 'search' | 'integration' | 'documents' | 'computer' | 'review' | 'skill'>;
 
 /** One event of a run's stream. */
 export type RunEvent = RunStateEvent | RunMessageEvent | RunMessageDeltaEvent | RunActionEvent | RunActionResultEvent | RunPlanEvent | RunUsageEvent | RunArtifactEvent | RunTimelineEvent | RunDoneEvent | Unrecognized<'event', { id?: number; data: unknown }>;
 
-/** The run's state has changed. */
+/** The run's state changed. */
 export interface RunStateEvent {
-  /** Its sequence number in the run. */
+  /** Sequence number in the run. */
   id: number;
   /** Always `state`. */
   event: 'state';
@@ -668,77 +685,80 @@ export interface RunStateEvent {
 
 /** A message is complete. */
 export interface RunMessageEvent {
-  /** Its sequence number in the run. */
+  /** Sequence number in the run. */
   id: number;
   /** Always `message`. */
   event: 'message';
   data: LiveMessage;
 }
 
-/** More text of a message that is being written. */
+/** More text of a message that is being generated. */
 export interface RunMessageDeltaEvent {
-  /** Its sequence number in the run. */
+  /** Sequence number in the run. */
   id: number;
   /** Always `message_delta`. */
   event: 'message_delta';
   data: MessageDelta;
 }
 
-/** The agent does something. */
+/** The agent performs an action. */
 export interface RunActionEvent {
-  /** Its sequence number in the run. */
+  /** Sequence number in the run. */
   id: number;
   /** Always `action`. */
   event: 'action';
   data: ActionBlock;
 }
 
-/** How an action stands. */
+/** The state or result of an action. */
 export interface RunActionResultEvent {
-  /** Its sequence number in the run. */
+  /** Sequence number in the run. */
   id: number;
   /** Always `action_result`. */
   event: 'action_result';
   data: ActionResultBlock;
 }
 
-/** The agent's plan has changed; the data is the whole plan. */
+/** The agent's plan changed. The data is the whole plan. */
 export interface RunPlanEvent {
-  /** Its sequence number in the run. */
+  /** Sequence number in the run. */
   id: number;
   /** Always `plan`. */
   event: 'plan';
   data: Plan;
 }
 
-/** What the run has used so far has changed. */
+/** The run's usage changed. */
 export interface RunUsageEvent {
-  /** Its sequence number in the run. */
+  /** Sequence number in the run. */
   id: number;
   /** Always `usage`. */
   event: 'usage';
   data: RequestUsage;
 }
 
-/** The run has made something. */
+/** The run created an artifact. */
 export interface RunArtifactEvent {
-  /** Its sequence number in the run. */
+  /** Sequence number in the run. */
   id: number;
   /** Always `artifact`. */
   event: 'artifact';
   data: ArtifactItem;
 }
 
-/** Something happened to the run. */
+/** A timeline event of the run. */
 export interface RunTimelineEvent {
-  /** Its sequence number in the run. */
+  /** Sequence number in the run. */
   id: number;
   /** Always `timeline`. */
   event: 'timeline';
   data: TimelineEvent;
 }
 
-/** The run is over and the stream ends. Not in the log, so it has no `id`, or that of the last event. */
+/**
+ * The run has ended and the stream closes. This event is not in the log, so it has no `id` of its own: `id` is
+ * that of the last event, or absent.
+ */
 export interface RunDoneEvent {
   /** The id of the last event. */
   id?: number;
@@ -747,49 +767,49 @@ export interface RunDoneEvent {
   data: StateChange;
 }
 
-/** A state of a run. */
+/** The state of a run. */
 export interface StateChange {
   state: RunState;
   status_message?: RunStatusMessage;
-  /** The execution; always there in a `state` event. */
+  /** The execution. Always present in a `state` event. */
   execution_id?: number;
 }
 
 /** A complete message. */
 export interface LiveMessage {
-  /** Its id; its deltas bore the same. */
+  /** Id of the message. Its deltas have the same id. */
   message_id: string;
   role: MessageRole;
-  /** Its parts, in order. */
+  /** Content blocks, in order. */
   content: ContentBlock[];
-  /** When it was said. */
+  /** Time of the message. */
   timestamp?: Timestamp;
-  /** The request to the model that it came from. */
+  /** Id of the model request that produced it. */
   request_id?: string;
 }
 
-/** A piece of a message. */
+/** A part of a message. */
 export interface MessageDelta {
-  /** The message's id. */
+  /** Id of the message. */
   message_id: string;
   role: MessageRole;
-  /** The text that follows what came before. */
+  /** Text to append to the previous deltas. */
   text: string;
 }
 
 /** The agent's plan. */
 export interface Plan {
-  /** Its steps, in order. */
+  /** Steps, in order. */
   entries: PlanEntry[];
 }
 
 /** One step of a plan. */
 export interface PlanEntry {
-  /** What is to be done. */
+  /** The task. */
   content: string;
-  /** How it stands. */
+  /** Current state. */
   status: Open<'pending' | 'in_progress' | 'completed'>;
-  /** How much it matters. */
+  /** Priority of the task. */
   priority: Open<'high' | 'medium' | 'low'>;
 }
 
@@ -801,352 +821,352 @@ export interface HandoffAttachmentsResponse {
 
 /** An attachment with a link to it. */
 export interface HandoffAttachment {
-  /** Its id. */
+  /** Unique id. */
   attachment_id: string;
-  /** Its name. */
+  /** Name. */
   filename: string;
-  /** A signed link that ends after 15 minutes. */
+  /** A signed link that expires after 15 minutes. */
   download_url: string;
-  /** Its media type. */
+  /** Media type. */
   mime_type?: string;
 }
 
-/** Where a link to a conversation leads. */
+/** The target of a link to a conversation. */
 export interface ConversationRedirect {
-  /** The live session, while there is one. */
+  /** The active session, if there is one. */
   session_id?: string;
 }
 
-/** Where a link to a session leads. */
+/** The target of a link to a session. */
 export interface SessionRedirect {
-  /** The conversation that the session left behind. */
+  /** The conversation of the session. */
   conversation_id?: string;
 }
 
 /** A kind of artifact. */
 export type ArtifactType = Open<'PLAN' | 'PULL_REQUEST' | 'SCREENSHOT' | 'FILE' | 'EXTERNAL_REFERENCE'>;
 
-/** Something that a run made. */
+/** An artifact of a run. */
 export type ArtifactItem = PlanArtifact | PullRequestArtifact | ScreenshotArtifact | FileArtifact | ExternalReferenceArtifact | Unrecognized<'artifact_type', { artifact_uid?: string; run_id?: string; created_at: Timestamp; data: unknown }>;
 
 /** A plan. */
 export interface PlanArtifact {
-  /** Its uid, in the answer to its creation. */
+  /** Unique id. Only in the response that creates the artifact. */
   artifact_uid?: string;
-  /** The run that made it, in the answer to its creation. */
+  /** The run that created the artifact. Only in the response that creates it. */
   run_id?: string;
   /** Always `PLAN`. */
   artifact_type: 'PLAN';
-  /** When it was made. */
+  /** When it was created. */
   created_at: Timestamp;
-  /** What it is. */
+  /** The content of the artifact. */
   data: {
-    /** The uid of the document. */
+    /** Unique id of the document. */
     document_uid: string;
-    /** Its uid. */
+    /** Unique id. */
     artifact_uid?: string;
-    /** A line about it. */
+    /** Title. */
     title?: string;
-    /** Where it is. */
+    /** URL. */
     url?: string;
   };
 }
 
 /** A pull request. */
 export interface PullRequestArtifact {
-  /** Its uid, in the answer to its creation. */
+  /** Unique id. Only in the response that creates the artifact. */
   artifact_uid?: string;
-  /** The run that made it, in the answer to its creation. */
+  /** The run that created the artifact. Only in the response that creates it. */
   run_id?: string;
   /** Always `PULL_REQUEST`. */
   artifact_type: 'PULL_REQUEST';
-  /** When it was made. */
+  /** When it was created. */
   created_at: Timestamp;
-  /** What it is. */
+  /** The content of the artifact. */
   data: {
-    /** The branch. */
+    /** Branch. */
     branch: string;
-    /** Where it is. */
+    /** URL. */
     url: string;
     status: PullRequestStatus;
   };
 }
 
-/** How the pull request stood when it was reported. `unknown` where the report did not say. */
+/** State of the pull request when it was reported. `unknown` if the report did not include one. */
 export type PullRequestStatus = Open<'open' | 'draft' | 'merged' | 'closed' | 'unknown'>;
 
-/** A picture. */
+/** A screenshot. */
 export interface ScreenshotArtifact {
-  /** Its uid, in the answer to its creation. */
+  /** Unique id. Only in the response that creates the artifact. */
   artifact_uid?: string;
-  /** The run that made it, in the answer to its creation. */
+  /** The run that created the artifact. Only in the response that creates it. */
   run_id?: string;
   /** Always `SCREENSHOT`. */
   artifact_type: 'SCREENSHOT';
-  /** When it was made. */
+  /** When it was created. */
   created_at: Timestamp;
-  /** What it is. */
+  /** The content of the artifact. */
   data: {
-    /** Its uid. */
+    /** Unique id. */
     artifact_uid: string;
-    /** Its media type. */
+    /** Media type. */
     mime_type: string;
-    /** Its name, without folders. */
+    /** File name, without folders. */
     filename?: string;
-    /** Its path in the workspace. */
+    /** Path in the workspace. */
     filepath?: string;
-    /** Its size. */
+    /** Size in bytes. */
     size_bytes?: number;
-    /** A line about it. */
+    /** Title. */
     title?: string;
-    /** What it shows. */
+    /** Description. */
     description?: string;
   };
 }
 
 /** A file. */
 export interface FileArtifact {
-  /** Its uid, in the answer to its creation. */
+  /** Unique id. Only in the response that creates the artifact. */
   artifact_uid?: string;
-  /** The run that made it, in the answer to its creation. */
+  /** The run that created the artifact. Only in the response that creates it. */
   run_id?: string;
   /** Always `FILE`. */
   artifact_type: 'FILE';
-  /** When it was made. */
+  /** When it was created. */
   created_at: Timestamp;
-  /** What it is. */
+  /** The content of the artifact. */
   data: {
-    /** Its uid. */
+    /** Unique id. */
     artifact_uid: string;
-    /** Its name, without folders. */
+    /** File name, without folders. */
     filename: string;
-    /** Its path in the workspace. */
+    /** Path in the workspace. */
     filepath: string;
-    /** Its media type. */
+    /** Media type. */
     mime_type: string;
-    /** Its size. */
+    /** Size in bytes. */
     size_bytes?: number;
-    /** A line about it. */
+    /** Title. */
     title?: string;
-    /** What it shows. */
+    /** Description. */
     description?: string;
   };
 }
 
-/** Something elsewhere. */
+/** A link to an external resource. */
 export interface ExternalReferenceArtifact {
-  /** Its uid, in the answer to its creation. */
+  /** Unique id. Only in the response that creates the artifact. */
   artifact_uid?: string;
-  /** The run that made it, in the answer to its creation. */
+  /** The run that created the artifact. Only in the response that creates it. */
   run_id?: string;
   /** Always `EXTERNAL_REFERENCE`. */
   artifact_type: 'EXTERNAL_REFERENCE';
-  /** When it was made. */
+  /** When it was created. */
   created_at: Timestamp;
-  /** What it is. */
+  /** The content of the artifact. */
   data: {
-    /** What is referred to, in a word of the agent's. */
+    /** Kind of reference, a word that the agent chooses. */
     reference_type: string;
-    /** Where it is. */
+    /** URL. */
     url: string;
-    /** A line about it. */
+    /** Title. */
     title?: string;
-    /** More about it. */
+    /** Additional metadata. */
     metadata?: Record<string, unknown>;
   };
 }
 
-/** An artifact with what is needed to read it. */
+/** An artifact with its content or a link to it. */
 export type ArtifactResponse = PlanArtifactResponse | PullRequestArtifactResponse | ScreenshotArtifactResponse | FileArtifactResponse | ExternalReferenceArtifactResponse | Unrecognized<'artifact_type', { artifact_uid: string; run_id?: string; created_at: Timestamp; data: unknown }>;
 
-/** A plan, its text inline. */
+/** A plan with its text. */
 export interface PlanArtifactResponse {
-  /** Its uid. */
+  /** Unique id. */
   artifact_uid: string;
-  /** The run that made it. */
+  /** The run that created the artifact. */
   run_id?: string;
   /** Always `PLAN`. */
   artifact_type: 'PLAN';
-  /** When it was made. */
+  /** When it was created. */
   created_at: Timestamp;
-  /** What it is. */
+  /** The content of the artifact. */
   data: {
-    /** The uid of the document. */
+    /** Unique id of the document. */
     document_uid: string;
     /**
-     * The same as `document_uid`.
+     * Same as `document_uid`.
      * @deprecated
      */
     notebook_uid: string;
-    /** Its uid. */
+    /** Unique id. */
     artifact_uid?: string;
-    /** A line about it. */
+    /** Title. */
     title?: string;
-    /** Where it is. */
+    /** URL. */
     url?: string;
-    /** The plan. */
+    /** Text of the plan. */
     content: string;
-    /** The media type of the text. */
+    /** Media type of the text. */
     content_type: string;
     /** A signed link that needs no key. */
     download_url?: string;
-    /** When the link ends. */
+    /** When the link expires. */
     expires_at?: Timestamp;
   };
 }
 
 /** A pull request. */
 export interface PullRequestArtifactResponse {
-  /** Its uid. */
+  /** Unique id. */
   artifact_uid: string;
-  /** The run that made it. */
+  /** The run that created the artifact. */
   run_id?: string;
   /** Always `PULL_REQUEST`. */
   artifact_type: 'PULL_REQUEST';
-  /** When it was made. */
+  /** When it was created. */
   created_at: Timestamp;
-  /** What it is. */
+  /** The content of the artifact. */
   data: {
-    /** The branch. */
+    /** Branch. */
     branch: string;
-    /** Where it is. */
+    /** URL. */
     url: string;
     status: PullRequestStatus;
   };
 }
 
-/** A picture with a link to it. */
+/** A screenshot with a link to it. */
 export interface ScreenshotArtifactResponse {
-  /** Its uid. */
+  /** Unique id. */
   artifact_uid: string;
-  /** The run that made it. */
+  /** The run that created the artifact. */
   run_id?: string;
   /** Always `SCREENSHOT`. */
   artifact_type: 'SCREENSHOT';
-  /** When it was made. */
+  /** When it was created. */
   created_at: Timestamp;
-  /** What it is. */
+  /** The content of the artifact. */
   data: {
-    /** Its uid. */
+    /** Unique id. */
     artifact_uid: string;
-    /** Its media type. */
+    /** Media type. */
     mime_type: string;
-    /** Its name, without folders. */
+    /** File name, without folders. */
     filename?: string;
-    /** Its path in the workspace. */
+    /** Path in the workspace. */
     filepath?: string;
-    /** Its size. */
+    /** Size in bytes. */
     size_bytes?: number;
-    /** A line about it. */
+    /** Title. */
     title?: string;
-    /** What it shows. */
+    /** Description. */
     description?: string;
     /** A signed link that needs no key. */
     download_url: string;
-    /** When the link ends. */
+    /** When the link expires. */
     expires_at: Timestamp;
-    /** The media type of what the link leads to. */
+    /** Media type of the linked content. */
     content_type: string;
   };
 }
 
 /** A file with a link to it. */
 export interface FileArtifactResponse {
-  /** Its uid. */
+  /** Unique id. */
   artifact_uid: string;
-  /** The run that made it. */
+  /** The run that created the artifact. */
   run_id?: string;
   /** Always `FILE`. */
   artifact_type: 'FILE';
-  /** When it was made. */
+  /** When it was created. */
   created_at: Timestamp;
-  /** What it is. */
+  /** The content of the artifact. */
   data: {
-    /** Its uid. */
+    /** Unique id. */
     artifact_uid: string;
-    /** Its name, without folders. */
+    /** File name, without folders. */
     filename: string;
-    /** Its path in the workspace. */
+    /** Path in the workspace. */
     filepath: string;
-    /** Its media type. */
+    /** Media type. */
     mime_type: string;
-    /** Its size. */
+    /** Size in bytes. */
     size_bytes?: number;
-    /** A line about it. */
+    /** Title. */
     title?: string;
-    /** What it shows. */
+    /** Description. */
     description?: string;
     /** A signed link that needs no key. */
     download_url: string;
-    /** When the link ends. */
+    /** When the link expires. */
     expires_at: Timestamp;
-    /** The media type of what the link leads to. */
+    /** Media type of the linked content. */
     content_type: string;
   };
 }
 
-/** Something elsewhere. */
+/** A link to an external resource. */
 export interface ExternalReferenceArtifactResponse {
-  /** Its uid. */
+  /** Unique id. */
   artifact_uid: string;
-  /** The run that made it. */
+  /** The run that created the artifact. */
   run_id?: string;
   /** Always `EXTERNAL_REFERENCE`. */
   artifact_type: 'EXTERNAL_REFERENCE';
-  /** When it was made. */
+  /** When it was created. */
   created_at: Timestamp;
-  /** What it is. */
+  /** The content of the artifact. */
   data: {
-    /** What is referred to, in a word of the agent's. */
+    /** Kind of reference, a word that the agent chooses. */
     reference_type: string;
-    /** Where it is. */
+    /** URL. */
     url: string;
-    /** A line about it. */
+    /** Title. */
     title?: string;
-    /** More about it. */
+    /** Additional metadata. */
     metadata?: Record<string, unknown>;
   };
 }
 
 /** A plan, a pull request or a reference. */
 export interface CreateArtifactRequest {
-  /** Which of them. */
+  /** Type of artifact. */
   artifact_type: 'PLAN' | 'PULL_REQUEST' | 'EXTERNAL_REFERENCE';
   /**
-   * For PLAN `content` (Markdown) and perhaps `title` and `url`; for PULL_REQUEST `branch`, `url` and perhaps `status`; for EXTERNAL_REFERENCE
-   * `reference_type` and `url` and perhaps `title` and `metadata`.
+   * The content. PLAN: `content` (Markdown), and optionally `title` and `url`. PULL_REQUEST: `branch`, `url`,
+   * and optionally `status`. EXTERNAL_REFERENCE: `reference_type`, `url`, and optionally `title` and `metadata`.
    */
   data: {
-    /** A line about it. */
+    /** Title. */
     title?: string | undefined;
-    /** Where it is. */
+    /** URL. */
     url?: string | undefined;
-    /** The plan. */
+    /** Text of the plan. */
     content?: string | undefined;
-    /** The branch. */
+    /** Branch. */
     branch?: string | undefined;
-    /** What is referred to, in a word of yours. */
+    /** Kind of reference, a word that you choose. */
     reference_type?: string | undefined;
-    /** More about it. */
+    /** Additional metadata. */
     metadata?: Record<string, unknown> | undefined;
   };
 }
 
 /** A file or a screenshot. */
 export interface UploadArtifactRequest {
-  /** The content. Its `filename` and media type are taken from the part unless given below. */
+  /** The content. `filename` and the media type default to those of the part. */
   file: Blob;
-  /** Which of them. */
+  /** Type of artifact. */
   artifact_type?: 'FILE' | 'SCREENSHOT' | undefined;
-  /** Its name, without folders. */
+  /** File name, without folders. */
   filename?: string | undefined;
-  /** Its path in the workspace. */
+  /** Path in the workspace. */
   filepath?: string | undefined;
-  /** Its media type. */
+  /** Media type. */
   mime_type?: string | undefined;
-  /** A line about it. */
+  /** Title. */
   title?: string | undefined;
-  /** What it shows. */
+  /** Description. */
   description?: string | undefined;
 }
 
@@ -1158,69 +1178,69 @@ export interface ListAgentSkillsResponse {
 
 /** A skill and the places where it was found. */
 export interface AgentSkillItem {
-  /** Its name. */
+  /** Name. */
   name: string;
-  /** The places. */
+  /** The places where the skill was found. */
   variants: AgentSkillVariant[];
 }
 
-/** One place of a skill. */
+/** A place where a skill was found. */
 export interface AgentSkillVariant {
-  /** What to give as `skill`, `owner/repo:path/SKILL.md`. */
+  /** The value for `skill`: `owner/repo:path/SKILL.md`. */
   id: string;
-  /** What it says it is for. */
+  /** Description. */
   description: string;
-  /** Its text. */
+  /** Text of the skill. */
   base_prompt: string;
-  /** Where its file lies. */
+  /** Location of the file. */
   source: {
-    /** The repository's owner. */
+    /** Owner of the repository. */
     owner: string;
-    /** The repository's name. */
+    /** Name of the repository. */
     name: string;
-    /** The file. */
+    /** Path of the file. */
     skill_path: string;
-    /** The worker that has it. */
+    /** The worker that has the file. */
     worker_host?: string;
   };
-  /** The environments that have the repository. */
+  /** Environments that include the repository. */
   environments: {
-    /** Its uid. */
+    /** Unique id. */
     uid: string;
-    /** Its name. */
+    /** Name. */
     name: string;
   }[];
-  /** When a run used it last. */
+  /** When a run last used the skill. */
   last_run_timestamp?: NullableTimestamp;
-  /** Why it cannot be used. */
+  /** Why the skill cannot be used. */
   error?: string;
 }
 
-/** The catalogue of bundled skills. */
+/** The catalog of bundled skills. */
 export interface ListBundledSkillsResponse {
   /** The skills, by id. */
   skills: BundledSkill[];
 }
 
-/** A skill that a server may come with. */
+/** A skill of the catalog. `shipped` says whether this server includes it. */
 export interface BundledSkill {
-  /** What to give as `skill`, and the `bundled_skill_id` of runs and actions. */
+  /** The value for `skill`, and the `bundled_skill_id` of runs and actions. */
   id: string;
-  /** What it is for. */
+  /** Purpose. */
   purpose: string;
-  /** Whether this release has it. */
+  /** Whether this release includes the skill. */
   shipped: boolean;
-  /** Why not, where it has not. */
+  /** Why this release does not include the skill. */
   reason?: string;
-  /** What the skill says it is for, where it is there. */
+  /** Description from the skill itself, if it is included. */
   description?: string;
-  /** Its text, where it is there. */
+  /** Text of the skill, if it is included. */
   base_prompt?: string;
 }
 
 /** Models. */
 export interface ListModelsResponse {
-  /** The model of runs that name none. */
+  /** The default model of runs. */
   default_model_id: string;
   /** The models. */
   models: ModelInfo[];
@@ -1228,21 +1248,21 @@ export interface ListModelsResponse {
 
 /** A model. */
 export interface ModelInfo {
-  /** What to give as `model_id`. */
+  /** The value for `model_id`. */
   id: string;
-  /** Its name. */
+  /** Name. */
   display_name: string;
-  /** Whose it is. */
+  /** Provider of the model. */
   provider: Open<'OPENAI' | 'ANTHROPIC' | 'GOOGLE' | 'UNKNOWN'>;
-  /** Whether it can look at pictures. */
+  /** Whether the model accepts images. */
   vision_supported: boolean;
-  /** What it is good for. */
+  /** Description of the model. */
   description?: string;
-  /** How hard it thinks. */
+  /** Reasoning effort. */
   reasoning_level?: string;
-  /** Why it cannot be used now. `ADMIN_DISABLED`: this server has no key of its provider. */
+  /** Why the model is currently unavailable. `ADMIN_DISABLED`: this server has no API key for its provider. */
   disable_reason?: Open<'PROVIDER_OUTAGE' | 'OUT_OF_REQUESTS' | 'ADMIN_DISABLED' | 'REQUIRES_UPGRADE'>;
-  /** The same in a sentence, such as which key is missing. */
+  /** The reason in a sentence, such as which key is missing. */
   disable_detail?: string;
 }
 
@@ -1254,17 +1274,17 @@ export interface ListConnectedWorkersResponse {
 
 /** The workers of one host. */
 export interface ConnectedWorker {
-  /** What to give as `worker_host`. */
+  /** The value for `worker_host`. */
   worker_host: string;
-  /** How many of them are connected. */
+  /** Number of connected workers. */
   connection_count: number;
-  /** How many runs they execute at once at most. */
+  /** Maximum number of runs that they execute at once. */
   capacity: number;
-  /** How many they execute now, as of what was heard of them last. */
+  /** Number of runs that they execute now, as last reported. */
   busy: number;
-  /** Since when. */
+  /** When the worker connected. */
   connected_at: Timestamp;
-  /** When one was heard of last. */
+  /** When a worker was last seen. */
   last_seen_at: Timestamp;
 }
 
@@ -1274,22 +1294,22 @@ export interface ListEnvironmentsResponse {
   environments: CloudEnvironment[];
 }
 
-/** Where runs work. */
+/** The workspace configuration of runs. */
 export interface CloudEnvironment {
-  /** Its uid. */
+  /** Unique id. */
   uid: string;
   config: CloudEnvironmentConfig;
-  /** When it was changed last. */
+  /** When it last changed. */
   last_updated: Timestamp;
-  /** Whether the latest run that used it failed while setting it up. */
+  /** Whether the latest run that used it failed during setup. */
   setup_failed: boolean;
   last_task_created?: EnvironmentTask;
-  /** When a run last worked in it. */
+  /** When a run last used it. */
   last_task_run_timestamp?: Timestamp;
   scope?: Scope;
-  /** Who created it. */
+  /** The creator. */
   creator?: RunCreatorInfo;
-  /** Who changed it last. */
+  /** Who last changed it. */
   last_editor?: RunCreatorInfo;
 }
 
@@ -1297,50 +1317,50 @@ export interface CloudEnvironment {
 export interface EnvironmentTask {
   /** The run's id. */
   id: string;
-  /** Its title. */
+  /** Title of the run. */
   title: string;
   state: RunState;
   /** When it was created. */
   created_at: Timestamp;
-  /** When it changed last. */
+  /** When the run last changed. */
   updated_at: Timestamp;
-  /** When a worker first took it. */
+  /** When a worker first claimed the run. */
   started_at?: NullableTimestamp;
 }
 
-/** What an environment is made of. */
+/** The configuration of an environment. */
 export interface CloudEnvironmentConfig {
-  /** Its name. */
+  /** Name. */
   name?: string | undefined;
-  /** What it is for. */
+  /** Purpose. */
   description?: string | undefined;
-  /** The image for workers that use containers. Others run on the host's tools and say so on the timeline. */
+  /** The image, for workers that use containers. Other workers use the host's tools and record this on the timeline. */
   docker_image?: string | undefined;
-  /** Repositories on GitHub to clone. */
+  /** GitHub repositories to clone. */
   github_repos?: GitHubRepo[] | undefined;
-  /** Repositories anywhere to clone. */
+  /** Git repositories to clone, on any host. */
   repos?: GitRepo[] | undefined;
-  /** Shell commands that prepare the workspace, in order. One that fails ends the run FAILED. */
+  /** Shell commands that prepare the workspace, in order. If one fails, the run ends FAILED. */
   setup_commands?: string[] | undefined;
-  /** Settings of cloud providers. Kept and handed on as given. */
+  /** Settings of cloud providers. Stored and passed on unchanged. */
   providers?: Record<string, unknown> | undefined;
-  /** How long the sandbox of a failed run is kept. Not at all without it. */
+  /** Minutes to keep the sandbox of a failed run. If absent, it is not kept. */
   failure_session_retention_minutes?: number | null | undefined;
 }
 
 /** A repository on GitHub. */
 export interface GitHubRepo {
-  /** Its owner. */
+  /** Owner of the repository. */
   owner: string;
-  /** Its name. */
+  /** Name. */
   repo: string;
 }
 
 /** A Git repository. */
 export interface GitRepo {
-  /** Its address, `https://` or `ssh://`. */
+  /** URL of the repository, `https://` or `ssh://`. */
   url: string;
-  /** A branch, tag or commit. Without it the default branch. */
+  /** A branch, tag or commit. Defaults to the default branch. */
   ref?: string | undefined;
 }
 
@@ -1350,111 +1370,111 @@ export interface ListAgentsResponse {
   agents: AgentResponse[];
 }
 
-/** An agent to be created. */
+/** An agent to create. */
 export interface Agent {
-  /** Its name. */
+  /** Name. */
   name: string;
-  /** What it is for. */
+  /** Purpose. */
   description?: string | undefined;
-  /** What it is told before any prompt. */
+  /** Instructions that come before the prompt of each run. */
   prompt?: string | undefined;
-  /** The model of its runs. */
+  /** Default model of its runs. */
   base_model?: string | undefined;
-  /** The agent program of its runs. */
+  /** Default harness of its runs. */
   harness?: Harness | undefined;
   /**
-   * The type of `harness` alone. `harness` wins; one of another type is a 400.
+   * The type of `harness` alone. `harness` takes precedence. A different type returns 400.
    * @deprecated
    */
   base_harness?: string | undefined;
   /** The environment of its runs. */
   environment_id?: string | undefined;
-  /** The runner of its runs: a name of `runners` in the files of its factory. */
+  /** Default runner of its runs: a name of `runners` in the files of its factory. */
   default_runner_uid?: string | undefined;
   /** The self-hosted worker of its runs. */
   worker_host?: string | undefined;
-  /** Managed secrets that its runs get. */
+  /** Managed secrets for its runs. */
   secrets?: SecretRef[] | undefined;
-  /** Skills that its runs have at hand. */
+  /** Skills available to its runs. */
   skills?: string[] | undefined;
   /** MCP servers of its runs, by name. */
   mcp_servers?: Record<string, MCPServerConfig> | undefined;
-  /** What it remembers between runs. */
+  /** What the agent remembers between runs. */
   memory?: AgentMemory | undefined;
-  /** Names of managed secrets that hold a harness's credentials. */
+  /** Names of managed secrets with the harness's credentials. */
   harness_auth_secrets?: Record<string, string> | undefined;
   /** Whose credentials its runs use. */
   credential_strategy?: 'CREATOR' | 'EXECUTOR' | undefined;
-  /** Whether it may start runs on behalf of users. */
+  /** Whether the agent may start runs on behalf of users. */
   on_behalf_of_enabled?: boolean | undefined;
-  /** Its part in a factory. */
+  /** Role of the agent in a factory. */
   agent_type?: 'FOREMAN' | 'TRIAGE' | 'SPEC' | 'IMPLEMENT' | 'REVIEW' | 'VERIFY' | 'CUSTOM' | undefined;
 }
 
-/** Changes to an agent. Absent or null leaves a field, an empty value clears it. */
+/** Changes to an agent. An absent or null field stays unchanged. An empty value clears it. */
 export interface UpdateAgent {
-  /** Its name. It cannot be cleared. */
+  /** Name. Cannot be cleared. */
   name?: string | null | undefined;
-  /** What it is for. */
+  /** Purpose. */
   description?: string | null | undefined;
-  /** What it is told before any prompt. */
+  /** Instructions that come before the prompt of each run. */
   prompt?: string | null | undefined;
-  /** The model of its runs. */
+  /** Default model of its runs. */
   base_model?: string | null | undefined;
-  /** The agent program of its runs. */
+  /** Default harness of its runs. */
   harness?: Harness | null | undefined;
   /**
-   * The type of `harness` alone. `harness` wins; one of another type is a 400. Empty clears `harness`.
+   * The type of `harness` alone. `harness` takes precedence. A different type returns 400. An empty value clears `harness`.
    * @deprecated
    */
   base_harness?: string | null | undefined;
   /** The environment of its runs. */
   environment_id?: string | null | undefined;
-  /** The runner of its runs: a name of `runners` in the files of its factory. */
+  /** Default runner of its runs: a name of `runners` in the files of its factory. */
   default_runner_uid?: string | null | undefined;
   /** The self-hosted worker of its runs. */
   worker_host?: string | null | undefined;
-  /** Managed secrets that its runs get. */
+  /** Managed secrets for its runs. */
   secrets?: SecretRef[] | null | undefined;
-  /** Secrets that its runs get beside those that they get now. The only field of its request. One that the agent has is skipped. */
+  /** Secrets to add to the current ones. Must be the only field of the request. Secrets that the agent already has are skipped. */
   secrets_append?: SecretRef[] | undefined;
-  /** Skills that its runs have at hand. */
+  /** Skills available to its runs. */
   skills?: string[] | null | undefined;
   /** MCP servers of its runs, by name. */
   mcp_servers?: Record<string, MCPServerConfig> | null | undefined;
-  /** What it remembers between runs. */
+  /** What the agent remembers between runs. */
   memory?: AgentMemory | null | undefined;
-  /** Names of managed secrets that hold a harness's credentials. */
+  /** Names of managed secrets with the harness's credentials. */
   harness_auth_secrets?: Record<string, string> | null | undefined;
   /** Whose credentials its runs use. */
   credential_strategy?: 'CREATOR' | 'EXECUTOR' | '' | null | undefined;
-  /** Whether it may start runs on behalf of users. */
+  /** Whether the agent may start runs on behalf of users. */
   on_behalf_of_enabled?: boolean | null | undefined;
-  /** Its part in a factory. */
+  /** Role of the agent in a factory. */
   agent_type?: 'FOREMAN' | 'TRIAGE' | 'SPEC' | 'IMPLEMENT' | 'REVIEW' | 'VERIFY' | 'CUSTOM' | '' | null | undefined;
 }
 
 /** An agent. */
 export interface AgentResponse {
-  /** Its uid. */
+  /** Unique id. */
   uid: string;
-  /** Its name. */
+  /** Name. */
   name: string;
-  /** Whether runs can be made with it now. */
+  /** Whether runs can currently use the agent. */
   available: boolean;
   /** When it was created. */
   created_at: Timestamp;
-  /** When it was changed last. */
+  /** When it last changed. */
   updated_at: Timestamp;
-  /** The factory that defines it. */
+  /** The factory that defines the agent. */
   factory_uid?: string;
-  /** What it is for. */
+  /** Purpose. */
   description?: string;
-  /** What it is told before any prompt. */
+  /** Instructions that come before the prompt of each run. */
   prompt?: string;
-  /** The model of its runs. */
+  /** Default model of its runs. */
   base_model?: string;
-  /** The agent program of its runs. */
+  /** Default harness of its runs. */
   harness?: Harness;
   /**
    * The type of `harness`.
@@ -1463,52 +1483,52 @@ export interface AgentResponse {
   base_harness?: string;
   /** The environment of its runs. */
   environment_id?: string;
-  /** The runner of its runs: a name of `runners` in the files of its factory. */
+  /** Default runner of its runs: a name of `runners` in the files of its factory. */
   default_runner_uid: string;
   /** The self-hosted worker of its runs. */
   worker_host?: string;
-  /** Managed secrets that its runs get. */
+  /** Managed secrets for its runs. */
   secrets: SecretRef[];
-  /** Skills that its runs have at hand. */
+  /** Skills available to its runs. */
   skills: string[];
   /** MCP servers of its runs, by name. */
   mcp_servers?: Record<string, MCPServerConfig>;
-  /** What it remembers between runs. */
+  /** What the agent remembers between runs. */
   memory: AgentMemory;
-  /** Names of managed secrets that hold a harness's credentials. */
+  /** Names of managed secrets with the harness's credentials. */
   harness_auth_secrets?: Record<string, string>;
   /** Whose credentials its runs use. */
   credential_strategy?: Open<'CREATOR' | 'EXECUTOR'>;
-  /** Whether it may start runs on behalf of users. */
+  /** Whether the agent may start runs on behalf of users. */
   on_behalf_of_enabled?: boolean;
-  /** Its part in a factory. */
+  /** Role of the agent in a factory. */
   agent_type?: Open<'FOREMAN' | 'TRIAGE' | 'SPEC' | 'IMPLEMENT' | 'REVIEW' | 'VERIFY' | 'CUSTOM'>;
 }
 
-/** A managed secret by name. */
+/** A reference to a managed secret, by name. */
 export interface SecretRef {
-  /** Its name. */
+  /** Name. */
   name: string;
 }
 
 /** What an agent remembers between runs. */
 export interface AgentMemory {
-  /** Memory that it keeps by itself. */
+  /** Memory that the agent maintains itself. */
   auto_memory: {
-    /** Whether it does. */
+    /** Whether automatic memory is enabled. */
     enabled: boolean;
   };
-  /** Memory stores that it is given, each once. Kept and shown; this server has none. */
+  /** Memory stores of the agent, each once. Stored and returned, but not used: this server has no memory stores. */
   attached_stores: MemoryStoreRef[];
 }
 
-/** A memory store for an agent. */
+/** A reference to a memory store. */
 export interface MemoryStoreRef {
-  /** Its uid. */
+  /** Unique id. */
   uid: string;
-  /** What the agent may do with it. */
+  /** The agent's access to the store. */
   access: Open<'read_write' | 'read_only'>;
-  /** How the agent should use it. */
+  /** Instructions for using the store. */
   instructions: string;
 }
 
@@ -1518,115 +1538,117 @@ export interface ListSchedulesResponse {
   schedules: ScheduledAgentItem[];
 }
 
-/** A schedule to be created. Needs a `prompt` or a skill. */
+/** A schedule to create. Requires a `prompt` or a skill. */
 export interface Schedule {
-  /** Its name. */
+  /** Name. */
   name: string;
   cron_schedule: CronSchedule;
   /** Whether it fires. */
   enabled?: boolean | undefined;
-  /** What the agent is asked. */
+  /** The task for the agent. */
   prompt?: string | undefined;
-  /** How its runs go about the prompt. */
+  /** How its runs handle the prompt. */
   mode?: Known<RunMode> | undefined;
-  /** The skill to run, as in `agent_config.skill_spec`, which it wins over. */
+  /** The skill to run, in the format of `agent_config.skill_spec`. Takes precedence over it. */
   skill?: string | undefined;
-  /** How its runs are executed. */
+  /** The configuration of its runs. */
   agent_config?: AmbientAgentConfig | undefined;
   /** The agent that its runs are executed as. */
   agent_uid?: string | undefined;
-  /** Labels that its runs get. */
+  /** Labels for its runs. */
   metadata?: Metadata | undefined;
-  /** Whether the team sees it and its runs, which is the default. */
+  /** Whether the team sees the schedule and its runs. Default: true. */
   team?: boolean | undefined;
 }
 
-/** A whole schedule. Needs a `prompt` or a skill. */
+/** A complete schedule. Requires a `prompt` or a skill. */
 export interface UpdateSchedule {
-  /** Its name. */
+  /** Name. */
   name: string;
   cron_schedule: CronSchedule;
   /** Whether it fires. */
   enabled: boolean;
-  /** What the agent is asked. */
+  /** The task for the agent. */
   prompt?: string | undefined;
-  /** How its runs go about the prompt. */
+  /** How its runs handle the prompt. */
   mode?: Known<RunMode> | undefined;
-  /** The skill to run, as in `agent_config.skill_spec`, which it wins over. */
+  /** The skill to run, in the format of `agent_config.skill_spec`. Takes precedence over it. */
   skill?: string | undefined;
-  /** How its runs are executed. */
+  /** The configuration of its runs. */
   agent_config?: AmbientAgentConfig | undefined;
   /** The agent that its runs are executed as. */
   agent_uid?: string | undefined;
-  /** Labels that its runs get. */
+  /** Labels for its runs. */
   metadata?: Metadata | undefined;
-  /** Whether the team sees it and its runs, which is the default. */
+  /** Whether the team sees the schedule and its runs. Default: true. */
   team?: boolean | undefined;
 }
 
-/** When to fire, in UTC. Five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every 1h30m`. One that never fires is a 400. */
+/**
+ * When to fire, in UTC: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every 1h30m`. An
+ * expression that never fires returns 400.
+ */
 export type CronSchedule = string;
 
 /** A schedule. */
 export interface ScheduledAgentItem {
-  /** Its id. */
+  /** Unique id. */
   id: string;
-  /** Its name. */
+  /** Name. */
   name: string;
   cron_schedule: CronSchedule;
   /** Whether it fires. */
   enabled: boolean;
-  /** What the agent is asked. Empty when its runs come from a skill alone. */
+  /** The task for the agent. Empty if its runs have only a skill. */
   prompt: string;
-  /** How its runs go about the prompt. */
+  /** How its runs handle the prompt. */
   mode: RunMode;
   /** When it was created. */
   created_at: Timestamp;
-  /** When it was changed last. */
+  /** When it last changed. */
   updated_at: Timestamp;
   agent_config?: AmbientAgentConfig;
   /** The agent that its runs are executed as. */
   agent_uid?: string;
   metadata?: Metadata;
-  /** The environment that `agent_config` names. */
+  /** The environment that `agent_config` refers to. */
   environment?: CloudEnvironmentConfig;
-  /** Who created it. */
+  /** The creator. */
   created_by?: RunCreatorInfo;
-  /** Who changed it last. */
+  /** Who last changed it. */
   updated_by?: RunCreatorInfo;
-  /** When it fired and will fire. */
+  /** Last and next time it fires. */
   history?: {
-    /** When it fired last. */
+    /** When it last fired. */
     last_ran?: NullableTimestamp;
-    /** When it fires next; null while it is paused. */
+    /** When it fires next. Null while it is paused. */
     next_run?: NullableTimestamp;
   };
   /** The next five times, while it is enabled. */
   upcoming?: Timestamp[];
-  /** Why its last time started no run. */
+  /** Why no run was started at the last scheduled time. */
   last_spawn_error?: string | null;
   scope?: Scope;
 }
 
 /**
- * What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. With `secrets:use` a
- * request for a run, or a schedule, may name managed secrets, which the agent can read, and a follow-up may go to
- * such a run. What agents, automations and factories name needs no such scope of the caller, nor of whoever
- * writes it: with `factories:manage` any secret can be given to the runs of an agent. `metrics:read` lets Prometheus read `/metrics`. `own_run`
- * is what the key of an execution has: it reads its own run and adds artifacts to it. No key can be created with
- * it.
+ * A permission of a key. `admin` includes all others. `worker` lets a key serve as a worker. `secrets:use` lets a
+ * request for a run or a schedule name managed secrets, which the agent can read, and allows follow-ups to such
+ * runs. The secrets of agents, automations and factories do not require it: with `factories:manage`, a caller can
+ * give any secret to the runs of an agent. `metrics:read` lets Prometheus read `/metrics`. `own_run` is the scope
+ * of an execution's key: it can read its own run and add artifacts to it. It cannot be given to other keys.
  */
 export type KeyScope = Open<'runs:read' | 'runs:write' | 'factories:read' | 'factories:manage' | 'secrets:use' | 'secrets:manage' | 'keys:manage' | 'metrics:read' | 'worker' | 'own_run' | 'admin'>;
 
-/** A secret to be created. */
+/** A secret to create. */
 export interface CreateSecretRequest {
-  /** Its name, which is that of the environment variable in which runs find it. */
+  /** Name of the secret, and of the environment variable that contains it in runs. */
   name: string;
-  /** Its value, at most 65,536 bytes of UTF-8 without NUL. One of fewer than four characters cannot be masked in what runs print. When absent, the secret is pending. */
+  /** The value, at most 65,536 bytes of UTF-8 without NUL. A value of fewer than four characters cannot be masked in the output of runs. If absent, the secret is pending. */
   value?: string | undefined;
 }
 
-/** A secret's next value. */
+/** The next value of a secret. */
 export interface SetSecretRequest {
   /** The value, at most 65,536 bytes of UTF-8 without NUL. */
   value: string;
@@ -1634,37 +1656,37 @@ export interface SetSecretRequest {
 
 /** A managed secret, without its value. */
 export interface Secret {
-  /** Its name. */
+  /** Name. */
   name: string;
-  /** How many values it was given; 0 while it is pending. */
+  /** Number of values that the secret has had. 0 while it is pending. */
   version: number;
-  /** Whether it is declared and has no value yet. */
+  /** Whether the secret is declared but has no value yet. */
   pending: boolean;
   /** When it was created. */
   created_at: Timestamp;
-  /** When it was given its value. */
+  /** When the value was set. */
   updated_at: Timestamp;
-  /** When a run was given it last, to the minute or so. */
+  /** When a run last received the secret, accurate to about a minute. */
   last_used_at?: Timestamp;
-  /** Who created it. */
+  /** The creator. */
   created_by?: RunCreatorInfo;
-  /** Who gave it its value. */
+  /** Who set the value. */
   updated_by?: RunCreatorInfo;
-  /** The webhook that the server made it for, also once that is deleted. Runs never get such a secret. */
+  /** The webhook that the server generated the secret for. Stays set after the webhook is deleted. Runs never receive such a secret. */
   webhook_uid?: string;
-  /** What names it and keeps it from being deleted. */
+  /** Resources that use the secret and prevent its deletion. */
   used_by: SecretUser[];
 }
 
-/** Something that names a secret. Of somebody else's personal schedule only its type is told. */
+/** A resource that uses a secret. For another user's personal schedule, only the type is returned. */
 export interface SecretUser {
-  /** What it is. A `factory` names it for all its agents, for the image of a runner, or to read its repository. */
+  /** Type of resource. A `factory` uses a secret for all its agents, for the image of a runner, or to read its repository. */
   type: Open<'agent' | 'schedule' | 'automation' | 'webhook' | 'factory'>;
-  /** Its uid. */
+  /** Unique id. */
   uid?: string;
-  /** Its name. */
+  /** Name. */
   name?: string;
-  /** The factory that it belongs to, if any. */
+  /** The factory of the resource, if any. */
   factory_uid?: string;
   /** The name of that factory. */
   factory_name?: string;
@@ -1677,176 +1699,185 @@ export interface ListSecretsResponse {
 }
 
 /**
- * How a delivery shows that it is the sender's: `token` in `Authorization: Bearer`, `url_token` as the last segment of the
- * URL, `signature` over the body by a scheme.
+ * How a delivery is authenticated: `token` in `Authorization: Bearer`, `url_token` as the last segment of the URL,
+ * or `signature` over the body.
  */
 export type WebhookAuthMode = Open<'token' | 'url_token' | 'signature'>;
 
-/** How a sender signs. `custom_hmac` is described by the webhook's `signature`. */
+/** The signature scheme of a sender. The webhook's `signature` describes `custom_hmac`. */
 export type SignatureScheme = Open<'standard_webhooks' | 'svix' | 'github' | 'gitlab' | 'stripe' | 'sentry' | 'pagerduty' | 'vercel' | 'slack' | 'linear' | 'shopify' | 'bitbucket' | 'jira' | 'zendesk' | 'intercom' | 'typeform' | 'circleci' | 'calendly' | 'mux' | 'paddle' | 'notion' | 'launchdarkly' | 'dropbox' | 'meta' | 'woocommerce' | 'buildkite' | 'discord' | 'square' | 'hubspot' | 'grafana' | 'docusign' | 'contentful' | 'coinbase_commerce' | 'custom_hmac'>;
 
 /** A `custom_hmac` scheme, or the `timestamp_header` of a Grafana contact point. */
 export interface Signature {
-  /** The header that holds the signature. */
+  /** The header that contains the signature. */
   header?: string | undefined;
-  /** What stands before the signature, such as `sha256=`. */
+  /** Text before the signature, such as `sha256=`. */
   prefix?: string | undefined;
-  /** The hash of the HMAC. */
+  /** Hash function of the HMAC. */
   hash?: Open<'sha1' | 'sha256' | 'sha512'> | undefined;
-  /** How the signature is written. */
+  /** Encoding of the signature. */
   encoding?: Open<'hex' | 'base64'> | undefined;
-  /** How the secret is turned into the key: as it stands, or decoded. */
+  /** How the key is derived from the secret: unchanged, or decoded. */
   key_form?: Open<'text' | 'base64' | 'hex' | 'whsec'> | undefined;
-  /** The text that is signed: literal text with `{body}` once, and `{timestamp}`, `{method}`, `{url}`, `{path}`, `{header:Name}`. */
+  /** The signed text: literal text with `{body}` once, and optionally `{timestamp}`, `{method}`, `{url}`, `{path}` and `{header:Name}`. */
   template?: string | undefined;
-  /** The header that holds `{timestamp}`, in unix seconds or milliseconds or RFC 3339. */
+  /** The header that contains `{timestamp}`: Unix seconds, Unix milliseconds or RFC 3339. */
   timestamp_header?: string | undefined;
 }
 
-/** When a webhook takes a new value of its managed secret: when it is changed or switched on, or at once. */
+/**
+ * When a webhook starts to use a new value of its managed secret: when the webhook is changed or enabled, or
+ * immediately.
+ */
 export type SecretRefresh = Open<'apply' | 'immediate'>;
 
-/** A webhook to be created. */
+/** A webhook to create. */
 export interface CreateWebhookRequest {
-  /** What it is called. In lower case and with - for spaces it is the webhook's `name`: 1 to 63 letters, digits and -. */
+  /**
+   * Display name. The webhook's `name` is derived from it, in lower case and with `-` for spaces, and must have
+   * 1 to 63 letters, digits and `-`.
+   */
   name: string;
-  /** How a delivery shows that it is the sender's. */
+  /** How deliveries are authenticated. */
   auth_mode?: Known<WebhookAuthMode> | undefined;
-  /** How the sender signs, for `signature` only. */
+  /** The sender's signature scheme. Only for `signature`. */
   signature_scheme?: Known<SignatureScheme> | undefined;
-  /** For `custom_hmac` and `grafana` only. */
+  /** Only for `custom_hmac` and `grafana`. */
   signature?: Signature | undefined;
-  /** The secret, where it is not made here. */
+  /** The secret, if the server does not generate it. */
   secret?: string | undefined;
-  /** The managed secret; `<NAME>_WEBHOOK_SECRET` unless it is given. */
+  /** Name of the managed secret. Defaults to `<NAME>_WEBHOOK_SECRET`. */
   secret_name?: string | undefined;
   /**
-   * A header whose value tells deliveries apart, instead of the sender's own. Headers that carry credentials (such as
-   * `Authorization`, `Cookie`, `X-Api-Key` and every signature) or belong to the connection are refused.
+   * A header that identifies deliveries, instead of the sender's own. Headers with credentials (such as
+   * `Authorization`, `Cookie`, `X-Api-Key` and all signatures) and connection headers are not allowed.
    */
   delivery_id_header?: string | undefined;
   /**
-   * Whether the same signed bytes, their signed time included, are a duplicate under another id that is not signed: the
-   * value of `delivery_id_header`, a header of the sender's, or `X-Penstock-Delivery-Id`.
+   * Whether the same signed content, including its timestamp, is a duplicate even if its unsigned id differs:
+   * the value of `delivery_id_header`, a header of the sender, or `X-Penstock-Delivery-Id`.
    */
   replay_guard?: boolean | undefined;
-  /** When it takes a new value of its managed secret. */
+  /** When the webhook starts to use a new value of its managed secret. */
   secret_refresh?: Known<SecretRefresh> | undefined;
-  /** Whether it takes deliveries as soon as it has its secret. */
+  /** Whether the webhook accepts deliveries once it has its secret. */
   enabled?: boolean | undefined;
 }
 
-/** What is to change of a webhook. */
+/** Changes to a webhook. */
 export interface UpdateWebhookRequest {
-  /** For `custom_hmac` and `grafana` only. */
+  /** Only for `custom_hmac` and `grafana`. */
   signature?: Signature | undefined;
-  /** The secret of a webhook that is pending. */
+  /** The secret of a pending webhook. */
   secret?: string | undefined;
-  /** A header whose value tells deliveries apart; empty for the sender's own. */
+  /** A header that identifies deliveries. Empty means the sender's own. */
   delivery_id_header?: string | undefined;
-  /** Whether the same signed bytes are a duplicate under another id that is not signed. */
+  /** Whether the same signed content is a duplicate even if its unsigned id differs. */
   replay_guard?: boolean | undefined;
-  /** When it takes a new value of its managed secret. */
+  /** When the webhook starts to use a new value of its managed secret. */
   secret_refresh?: Known<SecretRefresh> | undefined;
-  /** Whether it takes deliveries. */
+  /** Whether the webhook accepts deliveries. */
   enabled?: boolean | undefined;
-  /** Whether it takes none although it is enabled, until that is cleared. */
+  /** Whether an enabled webhook temporarily rejects deliveries, until you clear this field. */
   suspended?: boolean | undefined;
 }
 
-/** How a secret is replaced. */
+/** Options of a rotation. */
 export interface RotateSecretRequest {
-  /** The new secret; one is made where this is left out. */
+  /** The new secret. If absent, the server generates one. */
   secret?: string | undefined;
-  /** How long the old one stays valid. At most 5 are at a time. */
+  /** Seconds that the old secret stays valid. A webhook can have at most 5 valid secrets. */
   overlap_seconds?: number | undefined;
 }
 
 /** A standing team of agents with its automations and webhooks. */
 export interface Factory {
-  /** Its uid. */
+  /** Unique id. */
   uid: string;
-  /** Its name. */
+  /** Name. */
   name: string;
-  /** A short name for it. */
+  /** Short name. */
   alias?: string;
-  /** What it is for. */
+  /** Purpose. */
   description?: string;
-  /** Where it is edited: here, or in a Git repository. */
+  /** Where the factory is edited: in the API, or in a Git repository. */
   source: Open<'service' | 'repository'>;
-  /** Where that is, for `repository`. */
+  /** The repository, if `source` is `repository`. */
   repository?: FactoryRepository;
-  /** The agent that its work comes to first; empty until the first commit of its repository is applied. */
+  /** The agent that receives the factory's work first. Empty until the first commit of the repository is applied. */
   foreman_agent_uid: string;
-  /** Its agents, by name. */
+  /** Agents, by name. */
   agents: FactoryAgent[];
-  /** How many webhooks it has. */
+  /** Number of webhooks. */
   webhooks_count: number;
-  /** How many automations it has. */
+  /** Number of automations. */
   automations_count: number;
   definition: FactoryDefinition;
   /** When it was created. */
   created_at: Timestamp;
-  /** When it was changed last. */
+  /** When it last changed. */
   updated_at: Timestamp;
-  /** The team that it belongs to. */
+  /** The team that the factory belongs to. */
   team_uid: string;
-  /** The repositories that it works on, as in factory.yaml. */
+  /** The repositories that the factory works on, as in factory.yaml. */
   repositories: WorkRepository[];
-  /** Where those are. */
+  /** Host of these repositories. */
   code_forge: CodeForge;
-  /** The same, as a list. */
+  /** `code_forge` as a list. */
   code_forges: CodeForge[];
-  /** Whose credentials its runs use, unless an agent says otherwise. */
+  /** Whose credentials its runs use, unless an agent overrides it. */
   credential_strategy: Open<'CREATOR' | 'EXECUTOR'>;
-  /** The model of its agents, where factory.yaml names one for the built-in harness. */
+  /** Default model of its agents, if factory.yaml sets one for the built-in harness. */
   default_model?: string;
-  /** The environment of its agents, where factory.yaml names one. */
+  /** Default environment of its agents, if factory.yaml sets one. */
   default_environment?: string;
-  /** What its agents have unless they say otherwise. */
+  /** Defaults of its agents. */
   agent_defaults: FactoryAgentDefaults;
-  /** Defaults of scorers. Empty: files cannot set any. */
+  /** Defaults of scorers. Always empty, because the files cannot set any. */
   scorer_defaults: Record<string, unknown>;
-  /** Settings of scoring. Empty: files cannot set any. */
+  /** Settings of scoring. Always empty, because the files cannot set any. */
   scoring: Record<string, unknown>;
 }
 
 /** A repository that a factory works on. */
 export interface WorkRepository {
-  /** A user, organisation or group. */
+  /** A user, organization or group. */
   owner: string;
-  /** Its name. */
+  /** Name. */
   repo: string;
-  /** Where it is. */
+  /** URL. */
   code_forge?: CodeForge;
 }
 
-/** A host of repositories. Files of factories name no host, so it is `GITHUB`, and `NONE` without repositories. */
+/**
+ * Host of repositories. The files of a factory do not name a host, so it is `GITHUB`, or `NONE` without
+ * repositories.
+ */
 export type CodeForge = Open<'GITHUB' | 'NONE'>;
 
-/** What the agents of a factory have unless they say otherwise, as in `agentDefaults` of factory.yaml. */
+/** Defaults of a factory's agents, as in `agentDefaults` of factory.yaml. */
 export interface FactoryAgentDefaults {
-  /** The runner of their runs; empty where none is named. */
+  /** Default runner of their runs. Empty if not set. */
   default_runner_uid: string;
-  /** The self-hosted worker of their runs; empty where none is named. */
+  /** Default self-hosted worker of their runs. Empty if not set. */
   worker_host: string;
-  /** Managed secrets that their runs get. */
+  /** Managed secrets for their runs. */
   secrets: SecretRef[];
   /** MCP servers of their runs, by name. */
   mcp_servers: Record<string, MCPServerConfig>;
-  /** The agent program of their runs. */
+  /** The harness of their runs. */
   harness?: Harness;
-  /** Names of managed secrets that hold a harness's credentials. */
+  /** Names of managed secrets with the harness's credentials. */
   harness_auth_secrets?: Record<string, string>;
 }
 
 /** A Git repository that defines a factory. */
 export interface FactoryRepository {
-  /** An `https://` or `ssh://` URL, or `user@host:path`, without credentials; `file://` where the server allows it. */
+  /** An `https://` or `ssh://` URL, or `user@host:path`, without credentials. `file://` only if the server allows it. */
   url: string;
-  /** The production branch; the default branch of the repository where it is absent. */
+  /** The production branch. Defaults to the default branch of the repository. */
   branch?: string | undefined;
-  /** The folder that holds factory.yaml; the top of the repository where it is absent. */
+  /** The folder that contains factory.yaml. Defaults to the root of the repository. */
   path?: string | undefined;
   /** The managed secret with the credential for an `https://` URL: a token, or `user:token`. */
   secret?: string | undefined;
@@ -1854,127 +1885,127 @@ export interface FactoryRepository {
 
 /** An agent of a factory. */
 export interface FactoryAgent {
-  /** Its uid. */
+  /** Unique id. */
   uid: string;
-  /** Its name. */
+  /** Name. */
   name: string;
-  /** Its part. */
+  /** Role of the agent. */
   agent_type: Open<'FOREMAN' | 'TRIAGE' | 'SPEC' | 'IMPLEMENT' | 'REVIEW' | 'VERIFY' | 'CUSTOM'>;
 }
 
 /** A finding in a factory's files. */
 export interface Diagnostic {
-  /** The kind of finding, such as `FF_UNKNOWN_FIELD`. */
+  /** Code of the finding, such as `FF_UNKNOWN_FIELD`. */
   code: string;
   /** What is wrong. */
   message: string;
-  /** The file. */
+  /** Path of the file. */
   path: string;
-  /** The line, from 1. */
+  /** Line number, from 1. */
   line: number;
-  /** The character of the line, from 1. */
+  /** Column in characters, from 1. */
   column: number;
-  /** Only an error keeps files from being applied; a note is about a file that is ignored. */
+  /** Only an error prevents the files from being applied. A note is about an ignored file. */
   severity: Open<'error' | 'warning' | 'note'>;
-  /** What was perhaps meant. */
+  /** The closest valid name. */
   nearest?: string;
 }
 
 /** The files that define a factory. */
 export interface FactoryFiles {
   files: FileTree;
-  /** Counts the changes of the files. */
+  /** Revision number. It increases with each change of the files. */
   revision: number;
-  /** When they were applied. */
+  /** When the files were applied. */
   applied_at: Timestamp;
-  /** Where they are edited. */
+  /** Where the files are edited. */
   source: Open<'service' | 'repository'>;
 }
 
 /** A page of revisions. */
 export interface ListRevisionsResponse {
-  /** The revisions, the newest first. */
+  /** The revisions, newest first. */
   revisions: Revision[];
   page_info: PageInfo;
 }
 
 /** A change of a factory's files. */
 export interface Revision {
-  /** What was new. */
+  /** Added resources. */
   created: ResourceChange[];
-  /** What was not as before. */
+  /** Changed resources. */
   changed: ResourceChange[];
-  /** What was gone. */
+  /** Removed resources. */
   removed: ResourceChange[];
-  /** Its number; of a commit that has changed nothing that of the one in force, 0 where there was none. */
+  /** Revision number. For a commit that changed nothing, the number of the active revision, or 0 if there was none. */
   revision: number;
-  /** What became of it. Only commits of a repository can be anything but `applied`. */
+  /** Result of the revision. Only commits of a repository can have a result other than `applied`. */
   result: Open<'applied' | 'unchanged' | 'rejected'>;
-  /** The commit, of a factory that comes from a repository. */
+  /** The commit, if the factory is defined by a repository. */
   commit?: Commit;
   /** Why a commit was rejected. */
   detail?: string;
-  /** What was found in the files of a commit, at most 200 findings. */
+  /** Findings in the files of the commit, at most 200. */
   diagnostics?: Diagnostic[];
-  /** Who made it. */
+  /** Who made the change. */
   author?: RunCreatorInfo;
   /** When it was applied. */
   created_at: Timestamp;
-  /** The change of the files as a unified diff, cut where it is very long. */
+  /** Changes of the files as a unified diff, truncated if it is very long. */
   diff: string;
 }
 
-/** A commit of a repository, as its author says. */
+/** A Git commit. */
 export interface Commit {
-  /** Its id. */
+  /** Unique id. */
   id: string;
-  /** Name and address of its author. */
+  /** Name and address of the author. */
   author: string;
-  /** The first line of its message, cut where it is very long. */
+  /** First line of the message, truncated if it is very long. */
   message: string;
-  /** When it was committed, where the commit could be read. */
+  /** When it was committed, if the commit could be read. */
   committed_at?: Timestamp;
 }
 
-/** The content of each file by its path. */
+/** The content of each file, by path. */
 export type FileTree = Record<string, string>;
 
 /** Files for a factory. */
 export interface ApplyDefinitionRequest {
   files: FileTree;
-  /** Whether only the plan is wanted. */
+  /** Whether to return only the plan and change nothing. */
   dry_run?: boolean | undefined;
-  /** The revision that was edited; a 409 where the factory has another one by now. */
+  /** The revision that the edit is based on. If the factory has a newer revision, the request returns 409. */
   base_revision?: number | undefined;
 }
 
-/** What applying files changes. */
+/** The changes from applying files. */
 export interface DefinitionPlan {
-  /** What is new. */
+  /** Resources to add. */
   created: ResourceChange[];
-  /** What is not as it was. */
+  /** Resources to change. */
   changed: ResourceChange[];
-  /** What is gone. */
+  /** Resources to remove. */
   removed: ResourceChange[];
-  /** The revision that is in force now. */
+  /** The active revision. */
   revision: number;
   /** Warnings. */
   diagnostics: Diagnostic[];
 }
 
-/** A resource of a factory that changes. */
+/** A change of a factory's resource. */
 export interface ResourceChange {
   /** The kind of resource. */
   kind: Open<'factory' | 'agent' | 'automation' | 'webhook' | 'runner' | 'skill' | 'scorer' | 'benchmark'>;
-  /** Its name. */
+  /** Name. */
   name: string;
-  /** The keys that change. */
+  /** The changed keys. */
   fields?: string[];
-  /** Whether there was another one of this name before: this one has a uid of its own. */
+  /** Whether a resource with this name existed before. The new one has its own uid. */
   again?: boolean;
 }
 
-/** Files to be checked. */
+/** Files to check. */
 export interface ValidateFilesRequest {
   /** The files, by path or as a list. */
   files: FileTree | ListedFile[];
@@ -1982,40 +2013,40 @@ export interface ValidateFilesRequest {
 
 /** A file in a list. */
 export interface ListedFile {
-  /** Its path, such as `agents/triage/agent.md`. */
+  /** Path, such as `agents/triage/agent.md`. */
   path: string;
-  /** Its content. */
+  /** Content. */
   content: string;
 }
 
-/** What is wrong with files. */
+/** The result of validating files. */
 export interface FilesVerdict {
-  /** Whether no error was found. */
+  /** Whether the files have no errors. */
   valid: boolean;
-  /** The version that factory.yaml names, or the current one. */
+  /** The version in factory.yaml, or the current version. */
   schema_version: string;
-  /** Every finding. */
+  /** All findings. */
   diagnostics: Diagnostic[];
   validation_scope: ValidationScope;
-  /** Checks that were left out. Applying makes them. */
+  /** Checks that were skipped. They run when the files are applied. */
   state_dependent_checks_not_run: string[];
-  /** Values that only applying resolves; none at present. */
+  /** Values that are resolved only when the files are applied. Always empty at present. */
   deferred_resolutions: DeferredResolution[];
 }
 
-/** What was checked. */
+/** The checks that were run. */
 export interface ValidationScope {
-  /** The documents. */
+  /** Whether the documents were parsed. */
   parser: Open<'checked' | 'not_run'>;
-  /** What the files say about each other. */
+  /** Whether references between the files were checked. */
   state_independent: Open<'checked' | 'not_run'>;
-  /** What they name of the server and the team. */
+  /** Whether references to resources of the server and the team were checked. */
   state_dependent: Open<'checked' | 'not_checked'>;
 }
 
-/** A value of a file that was not resolved. */
+/** A value in a file that was not resolved. */
 export interface DeferredResolution {
-  /** The file. */
+  /** Path of the file. */
   path: string;
   /** The field. */
   field: string;
@@ -2023,13 +2054,13 @@ export interface DeferredResolution {
   kind: string;
 }
 
-/** What files of factories can be. */
+/** The supported versions of factory files. */
 export interface FactorySchemaVersions {
-  /** The version that new files should have. */
+  /** The recommended version for new files. */
   current_version: string;
-  /** Every version, sorted. */
+  /** All versions, sorted. */
   versions: FactorySchemaVersion[];
-  /** The names of the documents, such as `agent.schema.json`. */
+  /** Names of the documents, such as `agent.schema.json`. */
   documents: string[];
 }
 
@@ -2037,43 +2068,44 @@ export interface FactorySchemaVersions {
 export interface FactorySchemaVersion {
   /** The value of `schemaVersion`. */
   schema_version: string;
-  /** The path of its schemas. */
+  /** Path of its schemas. */
   schema_url: string;
 }
 
-/** The schemas of a version of factory files. */
+/** The schemas of one version of factory files. */
 export interface FactorySchemas {
   /** The version. */
   schema_version: string;
-  /** The schemas by their names, which are also their `$id`. */
+  /** The schemas by name. The name is also the `$id`. */
   documents: Record<string, Record<string, unknown>>;
 }
 
-/** What a factory is defined by. */
+/** The definition of a factory. */
 export interface FactoryDefinition {
-  /** Counts its changes; 0 while nothing was applied yet. */
+  /** Revision number. It increases with each change. 0 until a revision is applied. */
   revision: number;
   /**
-   * `applied`: what was read last is in force. `invalid`: the newest commit of the repository was rejected, and the one before it
-   * stays in force. `syncing`: the repository is being read, for the first time or because that was asked for.
+   * `applied`: the latest definition is active. `invalid`: the newest commit of the repository was rejected, and
+   * the previous one stays active. `syncing`: the repository is being read, for the first time or on request.
    */
   status: Open<'applied' | 'invalid' | 'syncing'>;
-  /** The commit of the repository that is in force. */
+  /** The active commit of the repository. */
   commit?: string;
-  /** The newest commit, where it was rejected. */
+  /** The newest commit, if it was rejected. */
   rejected_commit?: string;
-  /** Why it was rejected. */
+  /** Why the newest commit was rejected. */
   detail?: string;
-  /** What was found in the newest commit, at most 200 findings; where the factory was just made of files, warnings about them. */
+  /** Findings in the newest commit, at most 200. For a factory that was just created from files, its warnings. */
   diagnostics?: Diagnostic[];
-  /** Why the repository cannot be read at the moment, such as a credential that does not hold. What is in force stays. */
+  /** Why the repository cannot be read at the moment, such as an invalid credential. The active definition stays. */
   problem?: string;
-  /** When the repository was looked at last. */
+  /** When the repository was last polled. */
   checked_at?: Timestamp;
   /**
-   * Names of webhooks whose managed secret has a new value that they have not taken yet. They take it with the next
-   * change of the factory's files: of a factory from a repository, push a commit that changes one of its files. With
-   * `secretRefresh: immediate` in the file of a webhook, it takes a new value at once.
+   * Names of webhooks that do not yet use the new value of their managed secret. They start to use it with the
+   * next change of the factory's files: for a factory that is defined by a repository, push a commit that
+   * changes one of its files. A webhook with `secretRefresh: immediate` in its file uses a new value
+   * immediately.
    */
   outdated_webhooks?: string[];
 }
@@ -2085,143 +2117,148 @@ export interface ListFactoriesResponse {
   page_info: PageInfo;
 }
 
-/** A factory to be made. */
+/** A factory to create. */
 export interface CreateFactoryRequest {
   /**
-   * Its name; required without `files` and `repository`. With a repository it holds until the first commit is applied, whose
-   * factory.yaml has the name, and is that of the repository where it is absent.
+   * Name. Required without `files` and `repository`. With a repository, it is used until the first commit is
+   * applied, whose factory.yaml sets the name. Defaults to the name of the repository.
    */
   name?: string | undefined;
-  /** A short name for it: letters and digits of any script, spaces and `. _ -`. Not with files or a repository. */
+  /** Short name: letters and digits of any script, spaces and `. _ -`. Not with `files` or `repository`. */
   alias?: string | undefined;
-  /** What it is for; not with files or a repository. */
+  /** Description. Not with `files` or `repository`. */
   description?: string | undefined;
   files?: FileTree | undefined;
-  /** The repository that defines it; not with files. */
+  /** The repository that defines the factory. Not with `files`. */
   repository?: FactoryRepository | undefined;
 }
 
-/** What of a factory is to change. */
+/** Changes to a factory. */
 export interface UpdateFactoryRequest {
-  /** Its name. */
+  /** Name. */
   name?: string | undefined;
-  /** A short name for it. */
+  /** Short name. */
   alias?: string | null | undefined;
-  /** What it is for. */
+  /** Purpose. */
   description?: string | null | undefined;
-  /** Where it comes from, of a factory of a repository. */
+  /** The repository of a factory that is defined by one. */
   repository?: FactoryRepository | undefined;
 }
 
 /** Work for a factory. */
 export interface DispatchRequest {
-  /** What is to be done. */
+  /** The task. */
   prompt: string;
-  /** The run's title; made from the prompt where it is absent. */
+  /** Title of the run. Defaults to a title from the prompt. */
   title?: string | undefined;
-  /** The ticket that the work is for, as `<source>:<id>`. */
+  /** The ticket of the work, as `<source>:<id>`. */
   ticket_ref?: string | undefined;
-  /** Where the ticket can be read. */
+  /** URL of the ticket. */
   ticket_url?: string | undefined;
 }
 
-/** A run that was dispatched. */
+/** A dispatched run. */
 export interface DispatchResponse {
-  /** Its id. */
+  /** Unique id. */
   run_id: string;
-  /** Its page. */
+  /** URL of the run's page. */
   run_url: string;
   state: RunState;
   /** The factory. */
   factory_uid: string;
-  /** The name of its foreman, who got the work. */
+  /** Name of the foreman that received the work. */
   foreman_agent: string;
-  /** The ticket that the work is for, as `<source>:<id>`; `adhoc:<run id>` where the request names none. */
+  /** The ticket of the work, as `<source>:<id>`. `adhoc:<run id>` if the request has none. */
   ticket_ref: string;
 }
 
 /**
- * An event that an automation waits for. `webhook` / `received` waits for deliveries to webhooks of the factory, `schedule` / `cron_fired` for a clock
- * of its own or for schedules of the team. The events of `github` and `linear` are told by deliveries to every enabled webhook of the factory whose
- * `signature_scheme` has the same name; a delivery may tell several, and starts one run of an automation, however many of its triggers match. Triggers
- * of other providers are valid and kept, and `problems` say that they are not connected, as of those of GitHub and Linear where the factory has no
- * such webhook.
+ * An event that starts an automation. `webhook` / `received` fires on deliveries to webhooks of the factory.
+ * `schedule` / `cron_fired` fires on its own schedule or on schedules of the team. Events of `github` and `linear`
+ * come from deliveries to every enabled webhook of the factory whose `signature_scheme` has the same name. A
+ * delivery can contain several events. It starts one run of an automation, even if several of its triggers match.
+ * Triggers of other providers are valid and stored, but not connected, as `problems` says. The same applies to
+ * GitHub and Linear if the factory has no such webhook.
  */
 export interface Trigger {
-  /** Where the event comes from. */
+  /** Provider of the event. */
   provider: Open<'webhook' | 'schedule' | 'github' | 'gitlab' | 'linear' | 'jira' | 'slack' | 'factory'>;
-  /** What happened there. */
+  /** Name of the event. */
   event: string;
   /**
-   * What the event has to be like. Of `webhook`: `webhook_ids`, UIDs or names of the factory's webhooks, and `payload`, a payload filter. Of `schedule`: `schedule_ids`, where
-   * there is no `schedule`; both name at least one. Of the others: values for each key; all keys must match, and one that is absent or
-   * empty matches everything. Each key but `payload` has a list, or an object with `in` and `not_in`. What an event does not tell is in no list. Case does not count but in `branches`, `base_branches` and `paths`, which, like
-   * `repos`, may be patterns: `*` and `?` within a folder, `**` across folders. `paths` are files that a push changes, of which one must match.
+   * Conditions on the event. For `webhook`: `webhook_ids` (uids or names of the factory's webhooks) and
+   * `payload` (a payload filter). For `schedule`: `schedule_ids`, if there is no `schedule`. Both lists need at
+   * least one entry. For other providers: values for each key. All keys must match. An absent or empty key
+   * matches everything. Each key except `payload` has a list, or an object with `in` and `not_in`. A value that
+   * is missing from the event is in no list. Matching ignores case except in `branches`, `base_branches` and
+   * `paths`. These and `repos` can be patterns: `*` and `?` match within a folder, `**` across folders. `paths`
+   * matches if a push changes at least one matching file.
    */
   filter?: Record<string, unknown> | null | undefined;
-  /** Of `schedule`: a clock of its own. */
+  /** For `schedule`: a schedule of its own. */
   schedule?: CronTrigger | null | undefined;
 }
 
 /**
- * A clock. A time that the clocks show twice, in the night in which they go back, fires once, unless the hour of `cron` is `*`; one that they leave out fires
- * when they go forward. A server that was down fires once when it is back.
+ * A cron schedule of a trigger. When clocks go back, a time that occurs twice fires once, unless the hour of
+ * `cron` is `*`. When clocks go forward, a skipped time fires at the change. A time that passed while the server
+ * was down fires once when it is back.
  */
 export interface CronTrigger {
   /** When to fire: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`, `@every 1h30m`. */
   cron: string;
-  /** The name that its runs show. */
+  /** Name that its runs show. */
   name?: string | undefined;
   /** IANA time zone name. */
   timezone?: string | undefined;
-  /** When it started a run last. Only in answers. */
+  /** When it last started a run. Only in responses. */
   last_run?: Timestamp | undefined;
-  /** When it will fire. Only in answers. */
+  /** When it fires next. Only in responses. */
   next_run?: Timestamp | undefined;
-  /** Why its last time started no run. Only in answers. */
+  /** Why no run was started at the last scheduled time. Only in responses. */
   last_error?: string | undefined;
 }
 
 /**
- * Starts a run of one of its factory's agents when a trigger fires. A delivery starts one run of it, however many of its triggers match. Its
- * runs have the automation as their creator: it acts for no person.
+ * Starts a run of an agent of its factory when a trigger fires. A delivery starts one run, even if several
+ * triggers match. The automation is the creator of its runs, which act for no user.
  */
 export interface Automation {
-  /** Its uid. */
+  /** Unique id. */
   uid: string;
-  /** Its name. */
+  /** Name. */
   name: string;
   /** Whether it fires. */
   enabled: boolean;
-  /** What each of its runs starts with. */
+  /** The prompt of each run. */
   prompt: string;
-  /** What it waits for. */
+  /** The triggers. */
   triggers: Trigger[];
-  /** Why it, or a trigger of it, stays silent. */
+  /** Why the automation or one of its triggers is inactive. */
   problems?: FieldError[];
-  /** The agent that works, by its name in the factory; the foreman where it is absent. */
+  /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
   model?: string;
-  /** The agent program of its runs. Not with `model`. */
+  /** The harness of its runs. Not with `model`. */
   harness?: Harness;
   /** The runner of its runs. */
   runner?: string;
   /** The environment of its runs. */
   environment_id?: string;
-  /** Managed secrets that its runs get, in place of the agent's. */
+  /** Managed secrets for its runs, instead of the agent's. */
   secrets?: string[];
-  /** MCP servers of its runs by name, in place of the agent's. */
+  /** MCP servers of its runs by name, instead of the agent's. */
   mcp_servers?: Record<string, MCPServerConfig>;
   /** The self-hosted worker of its runs. */
   worker_host?: string;
-  /** The secrets that the harness gets its credentials from, as the factory's files name them. */
+  /** The secrets with the harness's credentials, as the factory's files name them. */
   harness_auth_secrets?: Record<string, unknown>;
   /** Whose credentials its runs use. */
   credential_strategy?: Open<'CREATOR' | 'EXECUTOR'>;
   /** When it was created. */
   created_at: Timestamp;
-  /** When it was changed last. */
+  /** When it last changed. */
   updated_at: Timestamp;
 }
 
@@ -2231,29 +2268,29 @@ export interface ListAutomationsResponse {
   automations: Automation[];
 }
 
-/** An automation to be made. */
+/** An automation to create. */
 export interface CreateAutomationRequest {
-  /** Its name. It is folded: lower case, with - for spaces. */
+  /** Name. Converted to lower case, with `-` for spaces. */
   name: string;
   /** Whether it fires. */
   enabled?: boolean | undefined;
-  /** What each of its runs starts with. */
+  /** The prompt of each run. */
   prompt: string;
-  /** What it waits for. */
+  /** The triggers. */
   triggers: Trigger[];
-  /** The agent that works, by its name in the factory; the foreman where it is absent. */
+  /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string | undefined;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
   model?: string | undefined;
-  /** The agent program of its runs. Not with `model`. */
+  /** The harness of its runs. Not with `model`. */
   harness?: Harness | undefined;
   /** The runner of its runs. */
   runner?: string | undefined;
   /** The environment of its runs. */
   environment_id?: string | undefined;
-  /** Managed secrets that its runs get, in place of the agent's. */
+  /** Managed secrets for its runs, instead of the agent's. */
   secrets?: string[] | undefined;
-  /** MCP servers of its runs by name, in place of the agent's. */
+  /** MCP servers of its runs by name, instead of the agent's. */
   mcp_servers?: Record<string, MCPServerConfig> | undefined;
   /** The self-hosted worker of its runs. */
   worker_host?: string | undefined;
@@ -2261,29 +2298,29 @@ export interface CreateAutomationRequest {
   credential_strategy?: 'CREATOR' | 'EXECUTOR' | undefined;
 }
 
-/** What of an automation is to change. Null clears. */
+/** Changes to an automation. Null clears a field. */
 export interface UpdateAutomationRequest {
-  /** Its name. */
+  /** Name. */
   name?: string | undefined;
   /** Whether it fires. */
   enabled?: boolean | undefined;
-  /** What each of its runs starts with. */
+  /** The prompt of each run. */
   prompt?: string | undefined;
-  /** What it waits for. */
+  /** The triggers. */
   triggers?: Trigger[] | undefined;
-  /** The agent that works, by its name in the factory; the foreman where it is absent. */
+  /** The agent, by its name in the factory. Defaults to the foreman. */
   agent?: string | null | undefined;
   /** Model of its runs: short for the built-in harness with this model. Not with `harness`. */
   model?: string | null | undefined;
-  /** The agent program of its runs. Not with `model`. */
+  /** The harness of its runs. Not with `model`. */
   harness?: Harness | null | undefined;
   /** The runner of its runs. */
   runner?: string | null | undefined;
   /** The environment of its runs. */
   environment_id?: string | null | undefined;
-  /** Managed secrets that its runs get, in place of the agent's. */
+  /** Managed secrets for its runs, instead of the agent's. */
   secrets?: string[] | null | undefined;
-  /** MCP servers of its runs by name, in place of the agent's. */
+  /** MCP servers of its runs by name, instead of the agent's. */
   mcp_servers?: Record<string, MCPServerConfig> | null | undefined;
   /** The self-hosted worker of its runs. */
   worker_host?: string | null | undefined;
@@ -2291,266 +2328,268 @@ export interface UpdateAutomationRequest {
   credential_strategy?: 'CREATOR' | 'EXECUTOR' | null | undefined;
 }
 
-/** A filter, and what it is tried on. Of `payload` and `delivery_id` at most one. */
+/** A filter and its input. Set at most one of `payload` and `delivery_id`. */
 export interface TestFilterRequest {
-  /** Of which triggers the filter is; those of `webhook` have payload filters. */
+  /** Provider of the filter's trigger. For `webhook` it is a payload filter. */
   provider?: 'webhook' | 'github' | 'linear' | undefined;
-  /** The event of a trigger of `github` or `linear`, for which it is required. */
+  /** The event of the trigger. Required for `github` and `linear`. */
   event?: string | undefined;
-  /** A payload filter, or the filter of such a trigger. */
+  /** A payload filter, or the filter of a trigger. */
   filter: Record<string, unknown>;
-  /** The webhook that the delivery came to. */
+  /** The webhook that received the delivery. */
   webhook_uid?: string | undefined;
-  /** An accepted delivery whose payload is kept. */
+  /** An accepted delivery with a stored payload. */
   delivery_id?: string | undefined;
-  /** A payload, any JSON value. */
+  /** A payload: any JSON value. */
   payload?: unknown | undefined;
-  /** What the header `X-GitHub-Event` of a payload of GitHub says, for which it is required. */
+  /** The `X-GitHub-Event` header of a GitHub payload. Required for it. */
   github_event?: string | undefined;
 }
 
-/** What a filter makes of a payload. */
+/** The result of a filter. */
 export interface FilterVerdict {
-  /** Whether every check has passed. */
+  /** Whether every check passed. */
   would_trigger: boolean;
-  /** The checks in their order. */
+  /** The checks, in order. */
   checks: FilterCheck[];
   sample?: FilterSample;
 }
 
-/** One condition. */
+/** A check of a filter. */
 export interface FilterCheck {
-  /** What was checked: whether the webhook takes deliveries, the payload, or the event that it tells of. */
+  /** Subject of the check: whether the webhook accepts deliveries, the payload, or its event. */
   check: Open<'webhook' | 'payload' | 'event'>;
-  /** Whether it holds. */
+  /** Whether the check passed. */
   passed: boolean;
-  /** JSON pointer of the first key of the filter that fails. */
+  /** JSON pointer of the first key of the filter that failed. */
   path?: string;
-  /** Why it fails. */
+  /** Why the check failed. */
   reason?: string;
 }
 
-/** The webhook's last accepted deliveries. */
+/** The webhook's latest accepted deliveries. */
 export interface FilterSample {
-  /** How many of them match. */
+  /** Number of deliveries that match. */
   matched: number;
-  /** How many there were. */
+  /** Number of deliveries checked. */
   of: number;
 }
 
 /** An authenticated URL that starts automations. */
 export interface Webhook {
-  /** Its uid, of 131 random bits. */
+  /** Unique id, with 131 random bits. */
   uid: string;
-  /** Its name, the only one in the factory. */
+  /** Name, unique in the factory. */
   name: string;
-  /** The name as it was typed. */
+  /** Display name. */
   label: string;
-  /** How a delivery shows that it is the sender's. */
+  /** How deliveries are authenticated. */
   auth_mode: WebhookAuthMode;
-  /** How the sender signs, for `signature`. */
+  /** The sender's signature scheme. Only for `signature`. */
   signature_scheme?: SignatureScheme;
-  /** The scheme of `custom_hmac`, or what `grafana` needs. */
+  /** The scheme of `custom_hmac`, or the settings of `grafana`. */
   signature?: Signature;
-  /** The managed secret that it takes its value from. */
+  /** Name of its managed secret. */
   secret_name: string;
-  /** A header whose value tells deliveries apart. */
+  /** A header that identifies deliveries. */
   delivery_id_header?: string;
-  /** Whether the same signed bytes are a duplicate under another id that is not signed. */
+  /** Whether the same signed content is a duplicate even if its unsigned id differs. */
   replay_guard: boolean;
-  /** When it takes a new value of its managed secret. */
+  /** When the webhook starts to use a new value of its managed secret. */
   secret_refresh: SecretRefresh;
-  /** Whether it takes deliveries; its sender gets 404 where it does not. */
+  /** Whether the webhook accepts deliveries. Otherwise they get 404. */
   enabled: boolean;
-  /** Whether it takes no deliveries although it is enabled: its sender gets 404. That is no part of the factory's files, and stays through every change of them. */
+  /** Whether an enabled webhook temporarily rejects deliveries with 404. This is not part of the factory's files, so changes of the files do not affect it. */
   suspended: boolean;
-  /** Whether it waits for its secret, and takes no deliveries until then. */
+  /** Whether the webhook waits for its secret. It rejects deliveries until then. */
   pending_secret: boolean;
   /**
-   * Whether its managed secret has a new value that the webhook has not taken yet. It takes it when it is changed or
-   * switched on, or with the next change of the factory's files; at once where `secret_refresh` is `immediate`.
+   * Whether the webhook does not yet use the new value of its managed secret. It starts to use the value when it
+   * is changed or enabled, or with the next change of the factory's files; immediately if `secret_refresh` is
+   * `immediate`.
    */
   outdated_secret: boolean;
-  /** Where to send deliveries. For `url_token`, `{token}` stands for the secret, except in the answer that shows it. */
+  /** Where to send deliveries. For `url_token`, `{token}` stands for the secret, except in the response that shows the secret. */
   ingress_url: string;
-  /** The secrets that are valid now, the newest first. */
+  /** The valid secrets, newest first. */
   secrets: WebhookSecret[];
   /** The deliveries of the last 24 hours. */
   counts: DeliveryCounts;
   /** When it was created. */
   created_at: Timestamp;
-  /** When it was changed last. */
+  /** When it last changed. */
   updated_at: Timestamp;
-  /** When a delivery came last whose token or signature was right, also a duplicate. */
+  /** When the last authenticated delivery arrived, including duplicates. */
   last_delivery_at?: Timestamp;
-  /** The secret, in the answer that makes it and never again. */
+  /** The secret. Only in the response that creates it. */
   secret?: string;
 }
 
 /** Signature schemes. */
 export interface ListSignatureSchemesResponse {
-  /** The schemes in the order in which to show them. */
+  /** The schemes, in display order. */
   signature_schemes: SignaturePreset[];
 }
 
-/** What is known of a scheme. */
+/** A supported signature scheme. */
 export interface SignaturePreset {
-  /** Its name. */
+  /** Name. */
   scheme: SignatureScheme;
-  /** Who signs so, for people. */
+  /** Name of the sender. */
   sender: string;
-  /** Where the sender shows its secret. */
+  /** Where to find the secret at the sender. */
   hint: string;
-  /** Whether the secret exists only once the URL was registered: the webhook is made without one and finished later. */
+  /** Whether the sender generates the secret after the URL is registered. The webhook is then created without a secret and completed later. */
   secret_after_url: boolean;
-  /** Whether the sender takes a secret that is made here. */
+  /** Whether the sender accepts a secret that the server generates. */
   secret_generated: boolean;
-  /** The layouts that are tried in turn; none of `custom_hmac`, which its webhook describes. */
+  /** The layouts that are tried in turn. Empty for `custom_hmac`, which the webhook describes. */
   forms: SignatureForm[];
 }
 
 /** One layout of a signature. */
 export interface SignatureForm {
-  /** The header that holds the signature. */
+  /** The header that contains the signature. */
   header: string;
-  /** What stands before each signature, such as `sha256=`. */
+  /** Text before each signature, such as `sha256=`. */
   prefix?: string;
-  /** The hash of an HMAC. */
+  /** Hash function of an HMAC. */
   hash?: Open<'sha1' | 'sha256' | 'sha512'>;
-  /** How the signature is written. */
+  /** Encoding of the signature. */
   encoding?: Open<'hex' | 'base64'>;
-  /** How the secret is turned into the key. */
+  /** How the key is derived from the secret. */
   key_form?: Open<'text' | 'base64' | 'hex' | 'whsec' | 'whpk' | 'ed25519'>;
-  /** The text that is signed. */
+  /** The signed text. */
   template?: string;
-  /** The header that holds `{timestamp}`. */
+  /** The header that contains `{timestamp}`. */
   timestamp_header?: string;
-  /** How it is made; of `token` the header holds the secret itself. */
+  /** How the signature is computed. For `token`, the header contains the secret itself. */
   algorithm: Open<'hmac' | 'ed25519' | 'token'>;
-  /** What stands between several signatures in the header. */
+  /** Separator between several signatures in the header. */
   separator?: string;
-  /** Whether `header` is followed by a number, from 1 to 100, and each has a signature. */
+  /** Whether the name in `header` is followed by a number, from 1 to 100, with a signature in each header. */
   numbered?: boolean;
   /** The header that lists the names of `{signed_headers}`. */
   signed_headers?: string;
-  /** The field of the signature header that holds `{timestamp}`. */
+  /** The field of the signature header that contains `{timestamp}`. */
   timestamp_field?: string;
-  /** The key of the body that holds the time. */
+  /** The key of the body that contains the timestamp. */
   timestamp_body?: string;
-  /** How the time is written. */
+  /** Format of the timestamp. */
   timestamp_unit?: Open<'s' | 'ms' | 'rfc3339' | 'any'>;
-  /** How far the time may be from the server's, both ways. */
+  /** Maximum difference between the timestamp and the server's time, in both directions. */
   tolerance_seconds?: number;
-  /** The header with the sender's id of a delivery. */
+  /** The header with the sender's delivery id. */
   id_header?: string;
-  /** The key of the body with it. */
+  /** The key of the body with the delivery id. */
   id_body?: string;
-  /** Every header that the signature depends on, its own first. */
+  /** All headers that the signature depends on, starting with its own. */
   headers: string[];
-  /** Whether the signature covers a time, so that an old delivery cannot be sent again. */
+  /** Whether the signature covers a timestamp, which prevents replays of old deliveries. */
   time_signed: boolean;
-  /** Whether it covers the id, so that a delivery cannot be sent again under another one. */
+  /** Whether the signature covers the delivery id, which prevents replays under another id. */
   id_signed: boolean;
 }
 
-/** When a clock fires. */
+/** Times of a schedule. */
 export interface ScheduleTimes {
-  /** The next five times, fewer where there are no more. */
+  /** The next five times, or fewer if there are no more. */
   upcoming: Timestamp[];
 }
 
-/** A secret that is valid, without its value. */
+/** A valid secret, without its value. */
 export interface WebhookSecret {
-  /** 0 is the present one; those after it are older. */
+  /** 0 is the current secret. Higher numbers are older. */
   index: number;
-  /** When a delivery was authenticated with it last, to the minute. */
+  /** When the secret last authenticated a delivery, to the minute. */
   last_used_at?: Timestamp;
-  /** When it stops, after a rotation with an overlap. */
+  /** When the secret expires, after a rotation with an overlap. */
   expires_at?: Timestamp;
 }
 
 /** Deliveries of the last 24 hours, to a quarter of an hour. */
 export interface DeliveryCounts {
-  /** Accepted. */
+  /** Accepted deliveries. */
   accepted: number;
-  /** Accepted before. */
+  /** Duplicates of accepted deliveries. */
   duplicate: number;
-  /** Not authenticated, no JSON, or too large. */
+  /** Deliveries that were not authenticated, not JSON, or too large. */
   rejected: number;
-  /** Too many at once. */
+  /** Deliveries beyond the rate limit. */
   rate_limited: number;
 }
 
-/** What became of a delivery. It never changes. */
+/** Outcome of a delivery. It never changes. */
 export type Outcome = Open<'accepted' | 'duplicate' | 'rejected_auth' | 'rejected_json' | 'rejected_size'>;
 
-/** An entry of a webhook's log. */
+/** An entry of a webhook's delivery log. */
 export interface Delivery {
-  /** Its id. */
+  /** Unique id. */
   delivery_id: string;
   /** The webhook. */
   webhook_uid: string;
-  /** What became of it. */
+  /** Outcome of the delivery. */
   outcome: Outcome;
-  /** That in words, such as Rejected (auth). */
+  /** Outcome in words, such as Rejected (auth). */
   label: string;
   /**
-   * Why, where there is more to say: of a failed authentication `missing_header`, `bad_format`, `stale`, `future`, `mismatch` or
-   * `no_secret`; of a body `invalid_json` or `content_encoding`; of a duplicate `replayed_signature`; `handshake` where the sender only
-   * checked the URL.
+   * Details of the outcome. Failed authentication: `missing_header`, `bad_format`, `stale`, `future`, `mismatch`
+   * or `no_secret`. Invalid body: `invalid_json` or `content_encoding`. Duplicate: `replayed_signature`.
+   * `handshake` if the sender only verified the URL.
    */
   reason?: string;
-  /** Bytes of the body, as it was announced where it was not read. */
+  /** Size of the body in bytes. If the body was not read, the announced size. */
   size: number;
-  /** When it arrived. */
+  /** When the delivery arrived. */
   received_at: Timestamp;
   /**
-   * What identifies it. `x_penstock_delivery_id` stands for `X-Service-Delivery-Id` and `X-Warp-Delivery-Id`, too;
-   * `none` for a rejection or a sender's handshake, whose identity was not read.
+   * What identifies the delivery. `x_penstock_delivery_id` also stands for `X-Service-Delivery-Id` and
+   * `X-Warp-Delivery-Id`. `none` for a rejection or a handshake, whose identity is not read.
    */
   identity_source: Open<'delivery_id_header' | 'provider' | 'x_penstock_delivery_id' | 'body_hash' | 'replay' | 'none'>;
-  /** The delivery that was accepted before. */
+  /** The delivery that was accepted first. */
   duplicate_of?: string;
-  /** What its sender was answered. */
+  /** HTTP status of the response to the sender. */
   http_status: number;
-  /** The runs that it started. */
+  /** The runs that the delivery started. */
   runs: string[];
-  /** What it meant to each automation. */
+  /** The match result of each automation. */
   matches: DeliveryMatch[];
-  /** The delivery of which it is a replay. */
+  /** The delivery that this one replays. */
   replay_of?: string;
-  /** What its sender said about it, of an allow-list without secrets; names in lower case. */
+  /** Allowed headers of the request, without secrets. Names are in lower case. */
   headers: Record<string, string>;
   /** SHA-256 of the body. */
   payload_sha256?: string;
-  /** From where it came; empty for a replay. */
+  /** Client address. Empty for a replay. */
   client_ip: string;
 }
 
-/** What a delivery meant to one automation. */
+/** The match result of one automation. */
 export interface DeliveryMatch {
-  /** Its name. */
+  /** Name. */
   automation: string;
-  /** Its uid. */
+  /** Unique id. */
   automation_uid: string;
-  /** Whether it started a run. */
+  /** Whether the delivery started a run. */
   would_trigger: boolean;
   /** The run. */
   run_id?: string;
   /**
-   * Where there is none: the JSON pointer of the first key of its filter that failed, such as `/data/status` of a payload filter and `/labels` of a trigger of
-   * `github` or `linear` (empty for the body as a whole, and where it tells of another event), or `automation` where that is broken.
+   * What failed, if no run started: the JSON pointer of the first key of the filter that failed, such as
+   * `/data/status` of a payload filter or `/labels` of a `github` or `linear` trigger. Empty for the body as a
+   * whole, and for another event. `automation` if the automation is invalid.
    */
   failed_at?: string;
-  /** Why there is none, for people. */
+  /** Why no run started, for people. */
   reason?: string;
 }
 
-/** A page of a webhook's log. */
+/** A page of a webhook's deliveries. */
 export interface ListDeliveriesResponse {
   /** The deliveries, newest first. */
   deliveries: Delivery[];
-  /** How to go on. */
+  /** Position in the list. */
   page_info: PageInfo;
 }
 
@@ -2560,39 +2599,39 @@ export interface ListWebhooksResponse {
   webhooks: Webhook[];
 }
 
-/** A key to be created. */
+/** A key to create. */
 export interface CreateKeyRequest {
-  /** What it is for. */
+  /** Purpose. */
   name: string;
-  /** What it may do. */
+  /** Scopes of the key. */
   scopes: Known<KeyScope>[];
-  /** How long it holds, at most as long as the key that makes it. 0 means as long as that key, which may be for ever. */
+  /** Lifetime in seconds, at most that of the key that creates it. 0 means the lifetime of that key, which can be unlimited. */
   expires_in_seconds?: number | undefined;
-  /** The agent that its bearer acts as. */
+  /** The agent that the key acts as. */
   agent_uid?: string | undefined;
 }
 
 /** An API key. */
 export interface Key {
-  /** Its uid. */
+  /** Unique id. */
   uid: string;
-  /** What it is for. */
+  /** Purpose. */
   name: string;
-  /** What it may do. */
+  /** Scopes of the key. */
   scopes: KeyScope[];
-  /** How the key begins, to tell keys apart. */
+  /** First characters of the key, to tell keys apart. */
   prefix: string;
-  /** Whom its bearer acts as. */
+  /** The user or service account that the key acts as. */
   owner: RunCreatorInfo;
-  /** The agent that its bearer acts as, when it is one. */
+  /** The agent that the key acts as, if it belongs to one. */
   agent_uid?: string;
   /** When it was created. */
   created_at: Timestamp;
-  /** When it ends. */
+  /** When it expires. */
   expires_at?: Timestamp;
-  /** When it was used last, to the minute or so. */
+  /** When the key was last used, accurate to about a minute. */
   last_used_at?: Timestamp;
-  /** The key itself, in the answer that creates it and never again. */
+  /** The key. Only in the response that creates it. */
   key?: string;
 }
 
@@ -2604,170 +2643,170 @@ export interface ListKeysResponse {
 
 /** The caller. */
 export interface Me {
-  /** The uid of the team that everything belongs to. */
+  /** Unique id of the team. */
   team: string;
-  /** Who it is. */
+  /** The caller. */
   actor: RunCreatorInfo;
-  /** What the caller may do. */
+  /** Scopes of the caller. */
   scopes: KeyScope[];
-  /** The key that was used. */
+  /** The key of the request. */
   key_uid?: string;
   /** The run, for the key of an execution. */
   run_id?: string;
 }
 
-/** A sign-in. */
+/** A request to sign in. */
 export interface CreateSessionRequest {
-  /** An API key in force. That of an execution cannot sign in. */
+  /** A valid API key, except that of an execution. */
   api_key: string;
 }
 
 /** A session of the dashboard. */
 export interface Session {
-  /** The uid of the team that everything belongs to. */
+  /** Unique id of the team. */
   team: string;
-  /** Who has signed in. */
+  /** The signed-in caller. */
   actor: RunCreatorInfo;
-  /** What the session may do. */
+  /** Scopes of the session. */
   scopes: KeyScope[];
-  /** The key that began it. */
+  /** The key that created the session. */
   key_uid: string;
-  /** Must be sent as X-Penstock-Session-Secret beside the cookie. Only in the answer that begins the session. */
+  /** Send it as `X-Penstock-Session-Secret` with the cookie. Only in the response that creates the session. */
   secret?: string;
-  /** When it ends, however much it is used. */
+  /** When the session expires, even if it is in use. */
   expires_at: string;
-  /** After how long without a request it ends. */
+  /** Seconds without a request after which the session expires. */
   idle_seconds: number;
 }
 
-/** What happened lately, in sums. */
+/** Statistics of the last 24 hours. */
 export interface Stats {
-  /** When the first hour began. */
+  /** Start of the first hour. */
   since: Timestamp;
-  /** Now. */
+  /** Current time. */
   until: Timestamp;
-  /** The 24 hours, the earliest first; the last one is not over. */
+  /** The 24 hours, earliest first. The last one is incomplete. */
   hours: HourStats[];
-  /** Those whose runs cost the most, the dearest first. */
+  /** The factories with the highest costs, highest first. */
   factories: FactoryStats[];
   capacity: Capacity;
 }
 
-/** What happened in an hour. */
+/** Statistics of one hour. */
 export interface HourStats {
-  /** When it began. */
+  /** When it started. */
   start: Timestamp;
-  /** How many runs that were created in it are now in which state. States that none has are left out. */
+  /** Number of runs created in the hour, by current state. States without runs are omitted. */
   runs: Record<string, number>;
   queue_wait: QueueWait;
   deliveries?: HourDeliveries;
 }
 
-/** How long runs that were created in an hour waited until a worker first took them. Those that still wait do not count. */
+/** Queue time of runs created in the hour, until a worker first claimed them. Runs that still wait are not counted. */
 export interface QueueWait {
-  /** How many were taken. */
+  /** Number of claimed runs. */
   runs: number;
-  /** How long they waited on average. */
+  /** Average queue time in seconds. */
   mean_seconds: number;
-  /** The longest wait. */
+  /** Maximum queue time in seconds. */
   max_seconds: number;
 }
 
-/** Deliveries of an hour to the webhooks that there are, by what became of them. */
+/** Deliveries of one hour to existing webhooks, by outcome. */
 export interface HourDeliveries {
-  /** Accepted. */
+  /** Accepted deliveries. */
   accepted: number;
-  /** Accepted before. */
+  /** Duplicates of accepted deliveries. */
   duplicate: number;
-  /** Not authenticated, no JSON, or too large. */
+  /** Deliveries that were not authenticated, not JSON, or too large. */
   rejected: number;
-  /** Too many at once. */
+  /** Deliveries beyond the rate limit. */
   rate_limited: number;
 }
 
-/** Runs of a factory, or of none. */
+/** Statistics of one factory, or of runs without a factory. */
 export interface FactoryStats {
-  /** The factory; absent for runs of none. */
+  /** The factory. Absent for runs without one. */
   factory_uid?: string;
-  /** Its name. */
+  /** Name. */
   factory_name?: string;
-  /** How many there were. */
+  /** Number of runs. */
   runs: number;
-  /** What their models cost in US dollars, as far as prices are known. */
+  /** Cost of the models in US dollars, as far as prices are known. */
   cost_usd: number;
 }
 
-/** What the connected workers can execute at once, and do. */
+/** Capacity of the connected workers. */
 export interface Capacity {
-  /** How many runs all workers together execute at most. */
+  /** Maximum number of runs that all workers execute at once. */
   slots: number;
-  /** How many they execute now. */
+  /** Number of runs that they execute now. */
   busy: number;
-  /** Those of the workers inside of servers, of `slots`. */
+  /** The part of `slots` in workers inside servers. */
   server_slots: number;
-  /** Those of the workers inside of servers, of `busy`. */
+  /** The part of `busy` in workers inside servers. */
   server_busy: number;
-  /** How many runs of the team wait for a worker. */
+  /** Number of queued runs of the team. */
   queued: number;
 }
 
-/** Limits. 0 means none. */
+/** Limits. 0 means no limit. */
 export interface Limits {
-  /** Requests of one key. */
+  /** Requests of one key per minute. */
   requests_per_minute: number;
-  /** Validations of factory files that one address asks for without a key. */
+  /** Validations of factory files per minute from one address without a key. */
   validations_per_minute: number;
-  /** A JSON body, attachments aside. */
+  /** Size of a JSON body in bytes, without attachments. */
   request_body_bytes: number;
-  /** The configuration of a run as JSON, of whatever makes runs, and an environment. */
+  /** Size in bytes, as JSON, of a run's configuration, of the configuration in a resource that creates runs, and of an environment. */
   configuration_bytes: number;
-  /** Attachments of one request. */
+  /** Number of attachments in one request. */
   attachments_per_run: number;
-  /** Those together, decoded. */
+  /** Total size of the attachments in one request, in bytes, decoded. */
   attachment_bytes: number;
-  /** One file that a run makes. */
+  /** Size of one file of a run, in bytes. */
   artifact_bytes: number;
-  /** All files that a run makes. */
+  /** Total size of all files of a run, in bytes. */
   run_artifact_bytes: number;
-  /** Levels of runs that start runs. */
+  /** Levels in a tree of runs. */
   run_depth: number;
-  /** Keys of a run's metadata. */
+  /** Number of keys in a run's metadata. */
   metadata_keys: number;
-  /** The largest `limit` of a list. */
+  /** Maximum `limit` of a list. */
   page_size: number;
-  /** A page of runs as JSON, which ends early for that, with one run at least. */
+  /** Size in bytes of a page of runs as JSON. A page that reaches it ends early, with at least one run. */
   page_bytes: number;
-  /** A prompt in a list of runs, which is shortened. */
+  /** Size in bytes of a prompt in a list of runs. A longer prompt is shortened. */
   listed_prompt_bytes: number;
-  /** How long an `Idempotency-Key` is remembered. */
+  /** Seconds that an `Idempotency-Key` is stored. */
   idempotency_seconds: number;
-  /** How long a signed link holds. */
+  /** Seconds until a signed link expires. */
   signed_link_seconds: number;
-  /** How long a run may wait before it ends, ERROR. */
+  /** Seconds that a run can wait in the queue. Beyond it the run ends ERROR. */
   queue_timeout_seconds: number;
-  /** How long a run stays once it is over and no longer changes. */
+  /** Seconds that a run is kept after it has ended and no longer changes. */
   run_retention_seconds: number;
-  /** Managed secrets of a team. */
+  /** Number of managed secrets in a team. */
   secrets_per_team: number;
-  /** The value of one. */
+  /** Size of a secret's value in bytes. */
   secret_value_bytes: number;
-  /** Webhooks of a factory. */
+  /** Number of webhooks in a factory. */
   webhooks_per_factory: number;
-  /** The body of a delivery. */
+  /** Size of a delivery's body in bytes. */
   delivery_bytes: number;
-  /** Deliveries of one webhook that are admitted in any 60 seconds. */
+  /** Deliveries that one webhook admits in any 60 seconds. */
   deliveries_per_minute: number;
-  /** Failed authentications of one client address at one webhook, in a minute. */
+  /** Failed authentications of one client address at one webhook per minute. */
   auth_failures_per_address: number;
-  /** Failed authentications at one webhook, in a minute, that are logged. */
+  /** Failed authentications at one webhook that are logged per minute. */
   auth_failures_per_webhook: number;
-  /** Rejected deliveries of one webhook and outcome, in a minute, that are logged. */
+  /** Rejected deliveries of one webhook and outcome that are logged per minute. */
   logged_rejections: number;
-  /** The newest deliveries of each outcome, which are always kept. */
+  /** Number of newest deliveries of each outcome that are always kept. */
   kept_deliveries: number;
-  /** How long all deliveries are kept. */
+  /** Seconds that all deliveries are kept. */
   delivery_retention_seconds: number;
-  /** How long an equal body is a duplicate where nothing else tells deliveries apart. */
+  /** Seconds in which an identical body is a duplicate, if nothing else identifies deliveries. */
   dedup_body_seconds: number;
 }
 

@@ -115,71 +115,75 @@ __all__ = [
 
 @with_config(STRICT)
 class RunAgentRequest(TypedDict, total=False):
-    """Asks for a run. One of `prompt`, `skill`, `config.skill_spec`, `config.skills` and
-    `conversation_id` is required.
+    """A request to create a run. One of `prompt`, `skill`, `config.skill_spec`, `config.skills`
+    and `conversation_id` is required.
     """
 
     prompt: str
-    """What the agent is asked to do."""
+    """The task for the agent."""
 
     title: str
-    """Shown in lists. Without it the first line of the prompt, cut at a word, at most 80
+    """Title in lists. Defaults to the first line of the prompt, cut at a word, at most 80
     characters.
     """
 
     config: AmbientAgentConfig | InstanceOf[types.AmbientAgentConfig]
 
     skill: str
-    """The skill to run, as in `config.skill_spec`, which it wins over."""
+    """The skill to run, in the format of `config.skill_spec`. Takes precedence over it."""
 
     mode: RunMode
 
     conversation_id: str
-    """Continue this conversation."""
+    """The conversation to continue."""
 
     attachments: Sequence[Attachment]
-    """Files that the agent finds in `.penstock/attachments/` of its workspace. 25 MB in all."""
+    """Files that the agent finds in `.penstock/attachments/` of its workspace. At most 25 MB in
+    total.
+    """
 
     agent_identity_uid: str
-    """The agent to run as; its configuration fills what `config` leaves open. A foreman's makes
-    this a dispatch to its factory.
+    """The agent to run as. Its configuration provides the defaults for `config`. The uid of a
+    foreman dispatches the run to its factory.
     """
 
     on_behalf_of: str
-    """The uid of the user to run for. For admins, and for agents with `on_behalf_of_enabled`; else
-    403.
+    """The uid of the user to run for. Only for admins and for agents with `on_behalf_of_enabled`;
+    others get 403.
     """
 
     parent_run_id: str
-    """The run that this one belongs to. At most 8 levels deep."""
+    """The parent run. At most 8 levels deep."""
 
     interactive: bool
-    """Keep the session open for follow-ups for `config.idle_timeout_minutes` after each turn."""
+    """Whether the session stays open for follow-ups, for `config.idle_timeout_minutes` after each
+    turn.
+    """
 
     team: bool
-    """Whether the team sees the run. A personal one is seen by its creator and admins only."""
+    """Whether the team sees the run. Only its creator and admins see a personal run."""
 
     metadata: Mapping[str, str]
 
 
 RunMode: TypeAlias = Literal["normal", "plan", "orchestrate"]
-"""`plan` and `orchestrate` tell the agent to plan first and ask, which leaves the run BLOCKED
-until a follow-up answers.
+"""`plan` and `orchestrate` tell the agent to plan first and ask. The run is then BLOCKED until a
+follow-up replies.
 """
 
 
 @with_config(STRICT)
 class Attachment(TypedDict, total=False):
-    """A file sent along."""
+    """A file to send to the agent."""
 
     file_name: Required[str]
-    """Its name, without folders."""
+    """File name, without folders."""
 
     mime_type: Required[str]
-    """Its media type."""
+    """Media type."""
 
     data: Required[Base64]
-    """Its content in base64."""
+    """Content in base64."""
 
 
 @with_config(STRICT)
@@ -187,38 +191,38 @@ class RunFollowupRequest(TypedDict, total=False):
     """A message to the agent of a run."""
 
     message: str
-    """What to tell it. May be empty only with attachments, or to continue a saved conversation."""
+    """The message. Can be empty only with attachments, or to continue a saved conversation."""
 
     mode: RunMode
 
     attachments: Sequence[FollowupAttachment]
-    """Files for the agent, at most 25, of them at most 5 with their content, of 25 MiB together."""
+    """Files for the agent: at most 25, of which at most 5 include their content, with 25 MiB in
+    total.
+    """
 
 
 @with_config(STRICT)
 class FollowupAttachment(TypedDict, total=False):
-    """A file that goes with a follow-up. Either `attachment_id`, or `file_name`, `mime_type` and
-    `data`.
-    """
+    """A file of a follow-up. Set either `attachment_id`, or `file_name`, `mime_type` and `data`."""
 
     attachment_id: str
-    """Of a file that was prepared for this run and uploaded, or that came with another of its
-    follow-ups.
+    """The id of a file that was prepared for this run and uploaded, or that another of its follow-
+    ups included.
     """
 
     file_name: str
-    """Its name, without folders; with `attachment_id`, a name to use instead of its own."""
+    """File name, without folders. With `attachment_id`, replaces the name of the uploaded file."""
 
     mime_type: str
-    """Its media type."""
+    """Media type."""
 
     data: Base64
-    """Its content in base64."""
+    """Content in base64."""
 
 
 @with_config(STRICT)
 class PrepareAttachmentsRequest(TypedDict, total=False):
-    """Files to be uploaded."""
+    """Files to upload."""
 
     files: Required[Sequence[PrepareAttachment]]
     """The files."""
@@ -226,13 +230,13 @@ class PrepareAttachmentsRequest(TypedDict, total=False):
 
 @with_config(STRICT)
 class PrepareAttachment(TypedDict, total=False):
-    """A file to be uploaded."""
+    """A file to upload."""
 
     filename: Required[str]
-    """Its name, without folders."""
+    """File name, without folders."""
 
     mime_type: Required[str]
-    """Its media type."""
+    """Media type."""
 
 
 RunState: TypeAlias = Literal[
@@ -246,10 +250,10 @@ RunState: TypeAlias = Literal[
     "ERROR",
     "CANCELLED",
 ]
-"""`QUEUED` waits. `CLAIMED` is taken by a worker. `PENDING` is being prepared. `INPROGRESS` means
-the agent works. `BLOCKED` waits for a person; a follow-up answers it. `SUCCEEDED` is done.
-`FAILED` ended for a cause that its owner can mend, `ERROR` for a cause of the server's.
-`CANCELLED` was cancelled.
+"""`QUEUED`: waits for a worker. `CLAIMED`: a worker has claimed it. `PENDING`: its workspace is
+being prepared. `INPROGRESS`: the agent is working. `BLOCKED`: waits for a follow-up from a
+person. `SUCCEEDED`: completed. `FAILED`: ended for a cause that its owner can fix. `ERROR`:
+ended for a cause on the server. `CANCELLED`: was cancelled.
 """
 
 RunSourceFilter: TypeAlias = Literal[
@@ -277,54 +281,54 @@ RunSourceFilter: TypeAlias = Literal[
     "BENCHMARK_TRIAL",
     "CREATE_BENCHMARK_TASK",
 ]
-"""What made a run, as a filter takes it."""
+"""What created the run, as a filter value."""
 
 ExecutionLocation: TypeAlias = Literal["LOCAL", "REMOTE"]
-"""`REMOTE` is a worker, the one inside the server among them. No run of this server is `LOCAL`, on
-a user's own machine.
+"""`REMOTE` is a worker, including the one in the server. `LOCAL`, a user's own machine, never
+occurs on this server.
 """
 
 
 @with_config(STRICT)
 class AmbientAgentConfig(TypedDict, total=False):
-    """How a run is executed. What is left out is decided by the automation, the agent, the factory
+    """How a run is executed. An omitted field is taken from the automation, the agent, the factory
     or the server, in this order.
     """
 
     name: str
-    """A label to group and filter runs by. A run from a skill, or from the only entry of `skills`,
-    gets the skill's name unless one is given.
+    """A label to group and filter runs by. Defaults to the name of the skill, if the run has one
+    skill.
     """
 
     model_id: str
-    """The model, see `GET /agent/models`, or an alias that the server gives one. `auto`, and
-    `auto-*` without an alias, is the server's own.
+    """The model: an id from `GET /agent/models`, or an alias that the server defines. `auto`, and
+    `auto-*` if it is not an alias, means the server's default model.
     """
 
     base_prompt: str
-    """What the agent is told before any prompt."""
+    """Instructions that come before the prompt."""
 
     environment_id: str
     """The environment to work in."""
 
     runner_id: str
-    """The runner to work on, a name of `runners` in the files of the agent's factory. Its set-up
-    commands come before the environment's, its image replaces the environment's, and where no
-    worker has its platform the run waits and says so.
+    """The runner: a name of `runners` in the files of the agent's factory. Its setup commands run
+    before the environment's, and its image replaces the environment's. If no worker has its
+    platform, the run waits and its status message says so.
     """
 
     skill_spec: str
-    """The skill to run. Not together with `skills`. A bare name means a skill of the run's agent,
-    else of its factory, else the bundled skill with that id, else one in the environment's
-    repositories; the other forms (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`)
-    are in a repository. The name is the one in the frontmatter of the SKILL.md, else that of
-    its folder. At most 1,024 bytes. In answers it is also the entry of `skills` where there is
-    only one.
+    """The skill to run. Not together with `skills`. A bare name is looked up in the run's agent,
+    then its factory, then the bundled skills (by id), then the environment's repositories. The
+    other formats (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`) refer to a
+    repository. The name of a skill is the one in the frontmatter of its SKILL.md, or else the
+    name of its folder. At most 1,024 bytes. In responses it is also the entry of `skills`, if
+    there is only one.
     """
 
     skills: Sequence[str]
-    """Skills to have at hand, beside all those of the agent and its factory. Named as in
-    `skill_spec`, and not together with it.
+    """Skills available to the run, in addition to those of the agent and its factory. In the
+    format of `skill_spec`, and not together with it.
     """
 
     mcp_servers: Mapping[str, MCPServerConfig | InstanceOf[types.MCPServerConfig]]
@@ -333,138 +337,141 @@ class AmbientAgentConfig(TypedDict, total=False):
     harness: Harness | InstanceOf[types.Harness]
 
     harness_auth_secrets: Mapping[str, str]
-    """Names of managed secrets that hold a harness's credentials, such as
-    `claude_auth_secret_name`.
-    """
+    """Names of managed secrets with the harness's credentials, such as `claude_auth_secret_name`."""
 
     idle_timeout_minutes: int
-    """How long an interactive session stays open after a turn. 0 ends it with the turn."""
+    """Minutes that an interactive session stays open after a turn. 0 ends it with the turn."""
 
     worker_host: str
-    """The self-hosted worker to run on. While it is not connected, the run waits. `warp`, hosted
-    execution, means any worker; the timeline notes it as `any_worker`.
+    """The self-hosted worker to run on. The run waits until it is connected. `warp` (hosted
+    execution) means any worker, and the timeline shows `any_worker`.
     """
 
     session_sharing: AmbientAgentConfigSessionSharing
-    """What anybody with the run's link may do."""
+    """What anyone with the run's link may do."""
 
     memory_stores: Sequence[MemoryStoreRef | InstanceOf[types.MemoryStoreRef]]
-    """Memory stores for the agent, each once. Kept and shown; this server has none."""
+    """Memory stores for the agent, each once. Stored and returned, but not used: this server has
+    no memory stores.
+    """
 
     inference_providers: AmbientAgentConfigInferenceProviders
-    """Settings of model providers. Kept and shown; the server's own are used."""
+    """Settings of model providers. Stored and returned, but not used: the server's own settings
+    apply.
+    """
 
     credential_strategy: Literal["CREATOR", "EXECUTOR"] | None
-    """Whose credentials the run uses. The executor's unless set."""
+    """Whose credentials the run uses. Defaults to the executor's."""
 
     computer_use_enabled: bool
     """Whether the agent may use a screen."""
 
     computer_use_model_id: str
-    """The model for that."""
+    """The model for computer use."""
 
     max_duration_minutes: int
-    """How long one execution may work before it is ended, FAILED."""
+    """Maximum minutes of one execution. Beyond it the run ends FAILED."""
 
     budget: AmbientAgentConfigBudget
-    """What the run may use before it is ended, FAILED."""
+    """Maximum usage of the run. Beyond it the run ends FAILED."""
 
     env: Mapping[str, str]
-    """Environment variables of the sandbox. The built-in agent gives them to commands and MCP
-    servers. A harness to which the server gives keys takes no variables that can decide where
-    they are sent or what code runs beside them, such as `HTTPS_PROXY`, `SSL_CERT_FILE`,
+    """Environment variables of the sandbox. The built-in agent passes them to commands and MCP
+    servers. If the server provides a harness with API keys, variables that could redirect the
+    keys or load other code are not allowed, such as `HTTPS_PROXY`, `SSL_CERT_FILE`,
     `NODE_OPTIONS` or `LD_PRELOAD`.
     """
 
     secrets: Sequence[str | SecretRef | InstanceOf[types.SecretRef]]
-    """Managed secrets to give to the run, by name. Each becomes an environment variable and is
-    masked in everything recorded. A request may also give an object with the `name`; it needs
-    the scope `secrets:use`.
+    """Names of managed secrets for the run. Each becomes an environment variable, and is masked in
+    everything that is recorded. A request can also use an object with a `name`. Requires the
+    scope `secrets:use`.
     """
 
 
 @with_config(STRICT)
 class AmbientAgentConfigSessionSharing(TypedDict, total=False):
-    """What anybody with the run's link may do."""
+    """What anyone with the run's link may do."""
 
     public_access: Literal["VIEWER", "EDITOR"]
-    """Watch or also steer."""
+    """Whether the link allows watching only, or also steering."""
 
 
 @with_config(STRICT)
 class AmbientAgentConfigInferenceProviders(TypedDict, total=False):
-    """Settings of model providers. Kept and shown; the server's own are used."""
+    """Settings of model providers. Stored and returned, but not used: the server's own settings
+    apply.
+    """
 
     aws: AmbientAgentConfigInferenceProvidersAws
-    """How AWS Bedrock is reached."""
+    """Settings of AWS Bedrock."""
 
 
 @with_config(STRICT)
 class AmbientAgentConfigBudget(TypedDict, total=False):
-    """What the run may use before it is ended, FAILED."""
+    """Maximum usage of the run. Beyond it the run ends FAILED."""
 
     max_total_tokens: int
-    """Tokens in and out. 0 means no bound."""
+    """Input and output tokens. 0 means no limit."""
 
     max_cost_usd: float
-    """Cost of the model. 0 means no bound."""
+    """Cost of the model in US dollars. 0 means no limit."""
 
 
 @with_config(STRICT)
 class AmbientAgentConfigInferenceProvidersAws(TypedDict, total=False):
-    """How AWS Bedrock is reached."""
+    """Settings of AWS Bedrock."""
 
     disabled: bool
-    """Whether to go without it."""
+    """Whether AWS Bedrock is disabled."""
 
     region: str
-    """Its region."""
+    """AWS region."""
 
     role_arn: str
-    """The role to assume."""
+    """ARN of the role to assume."""
 
 
 @with_config(STRICT)
 class Harness(TypedDict, total=False):
-    """The agent program."""
+    """The harness: the program that runs the agent."""
 
     type: str
-    """`builtin` (the default; `oz` is read as the same), `claude`, `codex`, `gemini`, `opencode`,
-    `command`, or one that the server's configuration names. An unknown one is a 400.
+    """`builtin` (the default; `oz` is an alias), `claude`, `codex`, `gemini`, `opencode`,
+    `command`, or a name from the server's configuration. An unknown type returns 400.
     """
 
     model_id: str
-    """The model for it."""
+    """The model for the harness."""
 
     reasoning_level: str
-    """How hard it should think, for programs that have such a setting."""
+    """Reasoning effort, for harnesses that have such a setting."""
 
 
 @with_config(STRICT)
 class MCPServerConfig(TypedDict, total=False):
-    """An MCP server. Exactly one of `id`, `command` and `url`. Values of `env` and `headers` may
-    name a managed secret as `${{ secrets.NAME }}`. This server manages no MCP servers: a run
-    goes without one that is named by `id`, and notes it on the timeline as
-    `mcp_server_not_used`.
+    """An MCP server. Set exactly one of `id`, `command` and `url`. Values of `env` and `headers`
+    can refer to a managed secret as `${{ secrets.NAME }}`. This server does not manage MCP
+    servers: it skips one with an `id`, and the run's timeline shows `mcp_server_not_used`.
     """
 
     id: str
-    """A managed server."""
+    """Id of a managed MCP server."""
 
     warp_id: str
-    """The same as `id`. Never in answers."""
+    """Alias of `id` in requests. Never in responses."""
 
     command: str
     """A program to start inside the sandbox."""
 
     args: Sequence[str]
-    """Its arguments."""
+    """Arguments."""
 
     env: Mapping[str, str]
-    """Its environment variables."""
+    """Environment variables."""
 
     url: str
-    """The address of a remote server."""
+    """URL of a remote server."""
 
     headers: Mapping[str, str]
     """Headers to send to it."""
@@ -481,39 +488,39 @@ class CreateArtifactRequest(TypedDict, total=False):
     """A plan, a pull request or a reference."""
 
     artifact_type: Required[Literal["PLAN", "PULL_REQUEST", "EXTERNAL_REFERENCE"]]
-    """Which of them."""
+    """Type of artifact."""
 
     data: Required[CreateArtifactRequestData]
-    """For PLAN `content` (Markdown) and perhaps `title` and `url`; for PULL_REQUEST `branch`,
-    `url` and perhaps `status`; for EXTERNAL_REFERENCE `reference_type` and `url` and perhaps
-    `title` and `metadata`.
+    """The content. PLAN: `content` (Markdown), and optionally `title` and `url`. PULL_REQUEST:
+    `branch`, `url`, and optionally `status`. EXTERNAL_REFERENCE: `reference_type`, `url`, and
+    optionally `title` and `metadata`.
     """
 
 
 @with_config(STRICT)
 class CreateArtifactRequestData(TypedDict, total=False):
-    """For PLAN `content` (Markdown) and perhaps `title` and `url`; for PULL_REQUEST `branch`,
-    `url` and perhaps `status`; for EXTERNAL_REFERENCE `reference_type` and `url` and perhaps
-    `title` and `metadata`.
+    """The content. PLAN: `content` (Markdown), and optionally `title` and `url`. PULL_REQUEST:
+    `branch`, `url`, and optionally `status`. EXTERNAL_REFERENCE: `reference_type`, `url`, and
+    optionally `title` and `metadata`.
     """
 
     title: str
-    """A line about it."""
+    """Title."""
 
     url: str
-    """Where it is."""
+    """URL."""
 
     content: str
-    """The plan."""
+    """Text of the plan."""
 
     branch: str
-    """The branch."""
+    """Branch."""
 
     reference_type: str
-    """What is referred to, in a word of yours."""
+    """Kind of reference, a word that you choose."""
 
     metadata: Mapping[str, Any]
-    """More about it."""
+    """Additional metadata."""
 
 
 @with_config(STRICT)
@@ -521,56 +528,56 @@ class UploadArtifactRequest(TypedDict, total=False):
     """A file or a screenshot."""
 
     file: Required[bytes]
-    """The content. Its `filename` and media type are taken from the part unless given below."""
+    """The content. `filename` and the media type default to those of the part."""
 
     artifact_type: Literal["FILE", "SCREENSHOT"]
-    """Which of them."""
+    """Type of artifact."""
 
     filename: str
-    """Its name, without folders."""
+    """File name, without folders."""
 
     filepath: str
-    """Its path in the workspace."""
+    """Path in the workspace."""
 
     mime_type: str
-    """Its media type."""
+    """Media type."""
 
     title: str
-    """A line about it."""
+    """Title."""
 
     description: str
-    """What it shows."""
+    """Description."""
 
 
 @with_config(STRICT)
 class CloudEnvironmentConfig(TypedDict, total=False):
-    """What an environment is made of."""
+    """The configuration of an environment."""
 
     name: str
-    """Its name."""
+    """Name."""
 
     description: str
-    """What it is for."""
+    """Purpose."""
 
     docker_image: str
-    """The image for workers that use containers. Others run on the host's tools and say so on the
-    timeline.
+    """The image, for workers that use containers. Other workers use the host's tools and record
+    this on the timeline.
     """
 
     github_repos: Sequence[GitHubRepo | InstanceOf[types.GitHubRepo]]
-    """Repositories on GitHub to clone."""
+    """GitHub repositories to clone."""
 
     repos: Sequence[GitRepo | InstanceOf[types.GitRepo]]
-    """Repositories anywhere to clone."""
+    """Git repositories to clone, on any host."""
 
     setup_commands: Sequence[str]
-    """Shell commands that prepare the workspace, in order. One that fails ends the run FAILED."""
+    """Shell commands that prepare the workspace, in order. If one fails, the run ends FAILED."""
 
     providers: Mapping[str, Any]
-    """Settings of cloud providers. Kept and handed on as given."""
+    """Settings of cloud providers. Stored and passed on unchanged."""
 
     failure_session_retention_minutes: int | None
-    """How long the sandbox of a failed run is kept. Not at all without it."""
+    """Minutes to keep the sandbox of a failed run. If absent, it is not kept."""
 
 
 @with_config(STRICT)
@@ -578,10 +585,10 @@ class GitHubRepo(TypedDict, total=False):
     """A repository on GitHub."""
 
     owner: Required[str]
-    """Its owner."""
+    """Owner of the repository."""
 
     repo: Required[str]
-    """Its name."""
+    """Name."""
 
 
 @with_config(STRICT)
@@ -589,139 +596,139 @@ class GitRepo(TypedDict, total=False):
     """A Git repository."""
 
     url: Required[str]
-    """Its address, `https://` or `ssh://`."""
+    """URL of the repository, `https://` or `ssh://`."""
 
     ref: str
-    """A branch, tag or commit. Without it the default branch."""
+    """A branch, tag or commit. Defaults to the default branch."""
 
 
 @with_config(STRICT)
 class Agent(TypedDict, total=False):
-    """An agent to be created."""
+    """An agent to create."""
 
     name: Required[str]
-    """Its name."""
+    """Name."""
 
     description: str
-    """What it is for."""
+    """Purpose."""
 
     prompt: str
-    """What it is told before any prompt."""
+    """Instructions that come before the prompt of each run."""
 
     base_model: str
-    """The model of its runs."""
+    """Default model of its runs."""
 
     harness: Harness | InstanceOf[types.Harness]
-    """The agent program of its runs."""
+    """Default harness of its runs."""
 
     base_harness: str
-    """The type of `harness` alone. `harness` wins; one of another type is a 400."""
+    """The type of `harness` alone. `harness` takes precedence. A different type returns 400."""
 
     environment_id: str
     """The environment of its runs."""
 
     default_runner_uid: str
-    """The runner of its runs: a name of `runners` in the files of its factory."""
+    """Default runner of its runs: a name of `runners` in the files of its factory."""
 
     worker_host: str
     """The self-hosted worker of its runs."""
 
     secrets: Sequence[SecretRef | InstanceOf[types.SecretRef]]
-    """Managed secrets that its runs get."""
+    """Managed secrets for its runs."""
 
     skills: Sequence[str]
-    """Skills that its runs have at hand."""
+    """Skills available to its runs."""
 
     mcp_servers: Mapping[str, MCPServerConfig | InstanceOf[types.MCPServerConfig]]
     """MCP servers of its runs, by name."""
 
     memory: AgentMemory | InstanceOf[types.AgentMemory]
-    """What it remembers between runs."""
+    """What the agent remembers between runs."""
 
     harness_auth_secrets: Mapping[str, str]
-    """Names of managed secrets that hold a harness's credentials."""
+    """Names of managed secrets with the harness's credentials."""
 
     credential_strategy: Literal["CREATOR", "EXECUTOR"]
     """Whose credentials its runs use."""
 
     on_behalf_of_enabled: bool
-    """Whether it may start runs on behalf of users."""
+    """Whether the agent may start runs on behalf of users."""
 
     agent_type: Literal["FOREMAN", "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"]
-    """Its part in a factory."""
+    """Role of the agent in a factory."""
 
 
 @with_config(STRICT)
 class UpdateAgent(TypedDict, total=False):
-    """Changes to an agent. Absent or null leaves a field, an empty value clears it."""
+    """Changes to an agent. An absent or null field stays unchanged. An empty value clears it."""
 
     name: str | None
-    """Its name. It cannot be cleared."""
+    """Name. Cannot be cleared."""
 
     description: str | None
-    """What it is for."""
+    """Purpose."""
 
     prompt: str | None
-    """What it is told before any prompt."""
+    """Instructions that come before the prompt of each run."""
 
     base_model: str | None
-    """The model of its runs."""
+    """Default model of its runs."""
 
     harness: Harness | InstanceOf[types.Harness] | None
-    """The agent program of its runs."""
+    """Default harness of its runs."""
 
     base_harness: str | None
-    """The type of `harness` alone. `harness` wins; one of another type is a 400. Empty clears
-    `harness`.
+    """The type of `harness` alone. `harness` takes precedence. A different type returns 400. An
+    empty value clears `harness`.
     """
 
     environment_id: str | None
     """The environment of its runs."""
 
     default_runner_uid: str | None
-    """The runner of its runs: a name of `runners` in the files of its factory."""
+    """Default runner of its runs: a name of `runners` in the files of its factory."""
 
     worker_host: str | None
     """The self-hosted worker of its runs."""
 
     secrets: Sequence[SecretRef | InstanceOf[types.SecretRef]] | None
-    """Managed secrets that its runs get."""
+    """Managed secrets for its runs."""
 
     secrets_append: Sequence[SecretRef | InstanceOf[types.SecretRef]]
-    """Secrets that its runs get beside those that they get now. The only field of its request. One
-    that the agent has is skipped.
+    """Secrets to add to the current ones. Must be the only field of the request. Secrets that the
+    agent already has are skipped.
     """
 
     skills: Sequence[str] | None
-    """Skills that its runs have at hand."""
+    """Skills available to its runs."""
 
     mcp_servers: Mapping[str, MCPServerConfig | InstanceOf[types.MCPServerConfig]] | None
     """MCP servers of its runs, by name."""
 
     memory: AgentMemory | InstanceOf[types.AgentMemory] | None
-    """What it remembers between runs."""
+    """What the agent remembers between runs."""
 
     harness_auth_secrets: Mapping[str, str] | None
-    """Names of managed secrets that hold a harness's credentials."""
+    """Names of managed secrets with the harness's credentials."""
 
     credential_strategy: Literal["CREATOR", "EXECUTOR", ""] | None
     """Whose credentials its runs use."""
 
     on_behalf_of_enabled: bool | None
-    """Whether it may start runs on behalf of users."""
+    """Whether the agent may start runs on behalf of users."""
 
     agent_type: (
         Literal["FOREMAN", "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM", ""] | None
     )
-    """Its part in a factory."""
+    """Role of the agent in a factory."""
 
 
 @with_config(STRICT)
 class SecretRef(TypedDict, total=False):
-    """A managed secret by name."""
+    """A reference to a managed secret, by name."""
 
     name: Required[str]
-    """Its name."""
+    """Name."""
 
 
 @with_config(STRICT)
@@ -729,40 +736,42 @@ class AgentMemory(TypedDict, total=False):
     """What an agent remembers between runs."""
 
     auto_memory: Required[AgentMemoryAutoMemory]
-    """Memory that it keeps by itself."""
+    """Memory that the agent maintains itself."""
 
     attached_stores: Required[Sequence[MemoryStoreRef | InstanceOf[types.MemoryStoreRef]]]
-    """Memory stores that it is given, each once. Kept and shown; this server has none."""
+    """Memory stores of the agent, each once. Stored and returned, but not used: this server has no
+    memory stores.
+    """
 
 
 @with_config(STRICT)
 class AgentMemoryAutoMemory(TypedDict, total=False):
-    """Memory that it keeps by itself."""
+    """Memory that the agent maintains itself."""
 
     enabled: Required[bool]
-    """Whether it does."""
+    """Whether automatic memory is enabled."""
 
 
 @with_config(STRICT)
 class MemoryStoreRef(TypedDict, total=False):
-    """A memory store for an agent."""
+    """A reference to a memory store."""
 
     uid: Required[str]
-    """Its uid."""
+    """Unique id."""
 
     access: Required[Literal["read_write", "read_only"]]
-    """What the agent may do with it."""
+    """The agent's access to the store."""
 
     instructions: Required[str]
-    """How the agent should use it."""
+    """Instructions for using the store."""
 
 
 @with_config(STRICT)
 class Schedule(TypedDict, total=False):
-    """A schedule to be created. Needs a `prompt` or a skill."""
+    """A schedule to create. Requires a `prompt` or a skill."""
 
     name: Required[str]
-    """Its name."""
+    """Name."""
 
     cron_schedule: Required[str]
 
@@ -770,33 +779,33 @@ class Schedule(TypedDict, total=False):
     """Whether it fires."""
 
     prompt: str
-    """What the agent is asked."""
+    """The task for the agent."""
 
     mode: RunMode
-    """How its runs go about the prompt."""
+    """How its runs handle the prompt."""
 
     skill: str
-    """The skill to run, as in `agent_config.skill_spec`, which it wins over."""
+    """The skill to run, in the format of `agent_config.skill_spec`. Takes precedence over it."""
 
     agent_config: AmbientAgentConfig | InstanceOf[types.AmbientAgentConfig]
-    """How its runs are executed."""
+    """The configuration of its runs."""
 
     agent_uid: str
     """The agent that its runs are executed as."""
 
     metadata: Mapping[str, str]
-    """Labels that its runs get."""
+    """Labels for its runs."""
 
     team: bool
-    """Whether the team sees it and its runs, which is the default."""
+    """Whether the team sees the schedule and its runs. Default: true."""
 
 
 @with_config(STRICT)
 class UpdateSchedule(TypedDict, total=False):
-    """A whole schedule. Needs a `prompt` or a skill."""
+    """A complete schedule. Requires a `prompt` or a skill."""
 
     name: Required[str]
-    """Its name."""
+    """Name."""
 
     cron_schedule: Required[str]
 
@@ -804,25 +813,25 @@ class UpdateSchedule(TypedDict, total=False):
     """Whether it fires."""
 
     prompt: str
-    """What the agent is asked."""
+    """The task for the agent."""
 
     mode: RunMode
-    """How its runs go about the prompt."""
+    """How its runs handle the prompt."""
 
     skill: str
-    """The skill to run, as in `agent_config.skill_spec`, which it wins over."""
+    """The skill to run, in the format of `agent_config.skill_spec`. Takes precedence over it."""
 
     agent_config: AmbientAgentConfig | InstanceOf[types.AmbientAgentConfig]
-    """How its runs are executed."""
+    """The configuration of its runs."""
 
     agent_uid: str
     """The agent that its runs are executed as."""
 
     metadata: Mapping[str, str]
-    """Labels that its runs get."""
+    """Labels for its runs."""
 
     team: bool
-    """Whether the team sees it and its runs, which is the default."""
+    """Whether the team sees the schedule and its runs. Default: true."""
 
 
 KeyScope: TypeAlias = Literal[
@@ -838,40 +847,39 @@ KeyScope: TypeAlias = Literal[
     "own_run",
     "admin",
 ]
-"""What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. With
-`secrets:use` a request for a run, or a schedule, may name managed secrets, which the agent can
-read, and a follow-up may go to such a run. What agents, automations and factories name needs no
-such scope of the caller, nor of whoever writes it: with `factories:manage` any secret can be
-given to the runs of an agent. `metrics:read` lets Prometheus read `/metrics`. `own_run` is what
-the key of an execution has: it reads its own run and adds artifacts to it. No key can be
-created with it.
+"""A permission of a key. `admin` includes all others. `worker` lets a key serve as a worker.
+`secrets:use` lets a request for a run or a schedule name managed secrets, which the agent can
+read, and allows follow-ups to such runs. The secrets of agents, automations and factories do
+not require it: with `factories:manage`, a caller can give any secret to the runs of an agent.
+`metrics:read` lets Prometheus read `/metrics`. `own_run` is the scope of an execution's key: it
+can read its own run and add artifacts to it. It cannot be given to other keys.
 """
 
 
 @with_config(STRICT)
 class CreateSecretRequest(TypedDict, total=False):
-    """A secret to be created."""
+    """A secret to create."""
 
     name: Required[str]
-    """Its name, which is that of the environment variable in which runs find it."""
+    """Name of the secret, and of the environment variable that contains it in runs."""
 
     value: str
-    """Its value, at most 65,536 bytes of UTF-8 without NUL. One of fewer than four characters
-    cannot be masked in what runs print. When absent, the secret is pending.
+    """The value, at most 65,536 bytes of UTF-8 without NUL. A value of fewer than four characters
+    cannot be masked in the output of runs. If absent, the secret is pending.
     """
 
 
 @with_config(STRICT)
 class SetSecretRequest(TypedDict, total=False):
-    """A secret's next value."""
+    """The next value of a secret."""
 
     value: Required[str]
     """The value, at most 65,536 bytes of UTF-8 without NUL."""
 
 
 WebhookAuthMode: TypeAlias = Literal["token", "url_token", "signature"]
-"""How a delivery shows that it is the sender's: `token` in `Authorization: Bearer`, `url_token` as
-the last segment of the URL, `signature` over the body by a scheme.
+"""How a delivery is authenticated: `token` in `Authorization: Bearer`, `url_token` as the last
+segment of the URL, or `signature` over the body.
 """
 
 SignatureScheme: TypeAlias = Literal[
@@ -910,7 +918,7 @@ SignatureScheme: TypeAlias = Literal[
     "coinbase_commerce",
     "custom_hmac",
 ]
-"""How a sender signs. `custom_hmac` is described by the webhook's `signature`."""
+"""The signature scheme of a sender. The webhook's `signature` describes `custom_hmac`."""
 
 
 @with_config(STRICT)
@@ -918,113 +926,113 @@ class Signature(TypedDict, total=False):
     """A `custom_hmac` scheme, or the `timestamp_header` of a Grafana contact point."""
 
     header: str
-    """The header that holds the signature."""
+    """The header that contains the signature."""
 
     prefix: str
-    """What stands before the signature, such as `sha256=`."""
+    """Text before the signature, such as `sha256=`."""
 
     hash: Literal["sha1", "sha256", "sha512"]
-    """The hash of the HMAC."""
+    """Hash function of the HMAC."""
 
     encoding: Literal["hex", "base64"]
-    """How the signature is written."""
+    """Encoding of the signature."""
 
     key_form: Literal["text", "base64", "hex", "whsec"]
-    """How the secret is turned into the key: as it stands, or decoded."""
+    """How the key is derived from the secret: unchanged, or decoded."""
 
     template: str
-    """The text that is signed: literal text with `{body}` once, and `{timestamp}`, `{method}`,
-    `{url}`, `{path}`, `{header:Name}`.
+    """The signed text: literal text with `{body}` once, and optionally `{timestamp}`, `{method}`,
+    `{url}`, `{path}` and `{header:Name}`.
     """
 
     timestamp_header: str
-    """The header that holds `{timestamp}`, in unix seconds or milliseconds or RFC 3339."""
+    """The header that contains `{timestamp}`: Unix seconds, Unix milliseconds or RFC 3339."""
 
 
 SecretRefresh: TypeAlias = Literal["apply", "immediate"]
-"""When a webhook takes a new value of its managed secret: when it is changed or switched on, or at
-once.
+"""When a webhook starts to use a new value of its managed secret: when the webhook is changed or
+enabled, or immediately.
 """
 
 
 @with_config(STRICT)
 class CreateWebhookRequest(TypedDict, total=False):
-    """A webhook to be created."""
+    """A webhook to create."""
 
     name: Required[str]
-    """What it is called. In lower case and with - for spaces it is the webhook's `name`: 1 to 63
-    letters, digits and -.
+    """Display name. The webhook's `name` is derived from it, in lower case and with `-` for
+    spaces, and must have 1 to 63 letters, digits and `-`.
     """
 
     auth_mode: WebhookAuthMode
-    """How a delivery shows that it is the sender's."""
+    """How deliveries are authenticated."""
 
     signature_scheme: SignatureScheme
-    """How the sender signs, for `signature` only."""
+    """The sender's signature scheme. Only for `signature`."""
 
     signature: Signature | InstanceOf[types.Signature]
-    """For `custom_hmac` and `grafana` only."""
+    """Only for `custom_hmac` and `grafana`."""
 
     secret: str
-    """The secret, where it is not made here."""
+    """The secret, if the server does not generate it."""
 
     secret_name: str
-    """The managed secret; `<NAME>_WEBHOOK_SECRET` unless it is given."""
+    """Name of the managed secret. Defaults to `<NAME>_WEBHOOK_SECRET`."""
 
     delivery_id_header: str
-    """A header whose value tells deliveries apart, instead of the sender's own. Headers that carry
-    credentials (such as `Authorization`, `Cookie`, `X-Api-Key` and every signature) or belong
-    to the connection are refused.
+    """A header that identifies deliveries, instead of the sender's own. Headers with credentials
+    (such as `Authorization`, `Cookie`, `X-Api-Key` and all signatures) and connection headers
+    are not allowed.
     """
 
     replay_guard: bool
-    """Whether the same signed bytes, their signed time included, are a duplicate under another id
-    that is not signed: the value of `delivery_id_header`, a header of the sender's, or
+    """Whether the same signed content, including its timestamp, is a duplicate even if its
+    unsigned id differs: the value of `delivery_id_header`, a header of the sender, or
     `X-Penstock-Delivery-Id`.
     """
 
     secret_refresh: SecretRefresh
-    """When it takes a new value of its managed secret."""
+    """When the webhook starts to use a new value of its managed secret."""
 
     enabled: bool
-    """Whether it takes deliveries as soon as it has its secret."""
+    """Whether the webhook accepts deliveries once it has its secret."""
 
 
 @with_config(STRICT)
 class UpdateWebhookRequest(TypedDict, total=False):
-    """What is to change of a webhook."""
+    """Changes to a webhook."""
 
     signature: Signature | InstanceOf[types.Signature]
-    """For `custom_hmac` and `grafana` only."""
+    """Only for `custom_hmac` and `grafana`."""
 
     secret: str
-    """The secret of a webhook that is pending."""
+    """The secret of a pending webhook."""
 
     delivery_id_header: str
-    """A header whose value tells deliveries apart; empty for the sender's own."""
+    """A header that identifies deliveries. Empty means the sender's own."""
 
     replay_guard: bool
-    """Whether the same signed bytes are a duplicate under another id that is not signed."""
+    """Whether the same signed content is a duplicate even if its unsigned id differs."""
 
     secret_refresh: SecretRefresh
-    """When it takes a new value of its managed secret."""
+    """When the webhook starts to use a new value of its managed secret."""
 
     enabled: bool
-    """Whether it takes deliveries."""
+    """Whether the webhook accepts deliveries."""
 
     suspended: bool
-    """Whether it takes none although it is enabled, until that is cleared."""
+    """Whether an enabled webhook temporarily rejects deliveries, until you clear this field."""
 
 
 @with_config(STRICT)
 class RotateSecretRequest(TypedDict, total=False):
-    """How a secret is replaced."""
+    """Options of a rotation."""
 
     secret: str
-    """The new secret; one is made where this is left out."""
+    """The new secret. If absent, the server generates one."""
 
     overlap_seconds: int
-    """How long the old one stays valid. At most 5 are at a time."""
+    """Seconds that the old secret stays valid. A webhook can have at most 5 valid secrets."""
 
 
 @with_config(STRICT)
@@ -1032,15 +1040,15 @@ class FactoryRepository(TypedDict, total=False):
     """A Git repository that defines a factory."""
 
     url: Required[str]
-    """An `https://` or `ssh://` URL, or `user@host:path`, without credentials; `file://` where the
-    server allows it.
+    """An `https://` or `ssh://` URL, or `user@host:path`, without credentials. `file://` only if
+    the server allows it.
     """
 
     branch: str
-    """The production branch; the default branch of the repository where it is absent."""
+    """The production branch. Defaults to the default branch of the repository."""
 
     path: str
-    """The folder that holds factory.yaml; the top of the repository where it is absent."""
+    """The folder that contains factory.yaml. Defaults to the root of the repository."""
 
     secret: str
     """The managed secret with the credential for an `https://` URL: a token, or `user:token`."""
@@ -1053,15 +1061,17 @@ class ApplyDefinitionRequest(TypedDict, total=False):
     files: Required[Mapping[str, str]]
 
     dry_run: bool
-    """Whether only the plan is wanted."""
+    """Whether to return only the plan and change nothing."""
 
     base_revision: int
-    """The revision that was edited; a 409 where the factory has another one by now."""
+    """The revision that the edit is based on. If the factory has a newer revision, the request
+    returns 409.
+    """
 
 
 @with_config(STRICT)
 class ValidateFilesRequest(TypedDict, total=False):
-    """Files to be checked."""
+    """Files to check."""
 
     files: Required[Mapping[str, str] | Sequence[ListedFile]]
     """The files, by path or as a list."""
@@ -1072,51 +1082,51 @@ class ListedFile(TypedDict, total=False):
     """A file in a list."""
 
     path: Required[str]
-    """Its path, such as `agents/triage/agent.md`."""
+    """Path, such as `agents/triage/agent.md`."""
 
     content: Required[str]
-    """Its content."""
+    """Content."""
 
 
 @with_config(STRICT)
 class CreateFactoryRequest(TypedDict, total=False):
-    """A factory to be made."""
+    """A factory to create."""
 
     name: str
-    """Its name; required without `files` and `repository`. With a repository it holds until the
-    first commit is applied, whose factory.yaml has the name, and is that of the repository
-    where it is absent.
+    """Name. Required without `files` and `repository`. With a repository, it is used until the
+    first commit is applied, whose factory.yaml sets the name. Defaults to the name of the
+    repository.
     """
 
     alias: str
-    """A short name for it: letters and digits of any script, spaces and `. _ -`. Not with files or
-    a repository.
+    """Short name: letters and digits of any script, spaces and `. _ -`. Not with `files` or
+    `repository`.
     """
 
     description: str
-    """What it is for; not with files or a repository."""
+    """Description. Not with `files` or `repository`."""
 
     files: Mapping[str, str]
 
     repository: FactoryRepository | InstanceOf[types.FactoryRepository]
-    """The repository that defines it; not with files."""
+    """The repository that defines the factory. Not with `files`."""
 
 
 @with_config(STRICT)
 class UpdateFactoryRequest(TypedDict, total=False):
-    """What of a factory is to change."""
+    """Changes to a factory."""
 
     name: str
-    """Its name."""
+    """Name."""
 
     alias: str | None
-    """A short name for it."""
+    """Short name."""
 
     description: str | None
-    """What it is for."""
+    """Purpose."""
 
     repository: FactoryRepository | InstanceOf[types.FactoryRepository]
-    """Where it comes from, of a factory of a repository."""
+    """The repository of a factory that is defined by one."""
 
 
 @with_config(STRICT)
@@ -1124,57 +1134,57 @@ class DispatchRequest(TypedDict, total=False):
     """Work for a factory."""
 
     prompt: Required[str]
-    """What is to be done."""
+    """The task."""
 
     title: str
-    """The run's title; made from the prompt where it is absent."""
+    """Title of the run. Defaults to a title from the prompt."""
 
     ticket_ref: str
-    """The ticket that the work is for, as `<source>:<id>`."""
+    """The ticket of the work, as `<source>:<id>`."""
 
     ticket_url: str
-    """Where the ticket can be read."""
+    """URL of the ticket."""
 
 
 @with_config(STRICT)
 class Trigger(TypedDict, total=False):
-    """An event that an automation waits for. `webhook` / `received` waits for deliveries to
-    webhooks of the factory, `schedule` / `cron_fired` for a clock of its own or for schedules
-    of the team. The events of `github` and `linear` are told by deliveries to every enabled
-    webhook of the factory whose `signature_scheme` has the same name; a delivery may tell
-    several, and starts one run of an automation, however many of its triggers match. Triggers
-    of other providers are valid and kept, and `problems` say that they are not connected, as of
-    those of GitHub and Linear where the factory has no such webhook.
+    """An event that starts an automation. `webhook` / `received` fires on deliveries to webhooks
+    of the factory. `schedule` / `cron_fired` fires on its own schedule or on schedules of the
+    team. Events of `github` and `linear` come from deliveries to every enabled webhook of the
+    factory whose `signature_scheme` has the same name. A delivery can contain several events.
+    It starts one run of an automation, even if several of its triggers match. Triggers of other
+    providers are valid and stored, but not connected, as `problems` says. The same applies to
+    GitHub and Linear if the factory has no such webhook.
     """
 
     provider: Required[
         Literal["webhook", "schedule", "github", "gitlab", "linear", "jira", "slack", "factory"]
     ]
-    """Where the event comes from."""
+    """Provider of the event."""
 
     event: Required[str]
-    """What happened there."""
+    """Name of the event."""
 
     filter: Mapping[str, Any] | None
-    """What the event has to be like. Of `webhook`: `webhook_ids`, UIDs or names of the factory's
-    webhooks, and `payload`, a payload filter. Of `schedule`: `schedule_ids`, where there is no
-    `schedule`; both name at least one. Of the others: values for each key; all keys must match,
-    and one that is absent or empty matches everything. Each key but `payload` has a list, or an
-    object with `in` and `not_in`. What an event does not tell is in no list. Case does not
-    count but in `branches`, `base_branches` and `paths`, which, like `repos`, may be patterns:
-    `*` and `?` within a folder, `**` across folders. `paths` are files that a push changes, of
-    which one must match.
+    """Conditions on the event. For `webhook`: `webhook_ids` (uids or names of the factory's
+    webhooks) and `payload` (a payload filter). For `schedule`: `schedule_ids`, if there is no
+    `schedule`. Both lists need at least one entry. For other providers: values for each key.
+    All keys must match. An absent or empty key matches everything. Each key except `payload`
+    has a list, or an object with `in` and `not_in`. A value that is missing from the event is
+    in no list. Matching ignores case except in `branches`, `base_branches` and `paths`. These
+    and `repos` can be patterns: `*` and `?` match within a folder, `**` across folders. `paths`
+    matches if a push changes at least one matching file.
     """
 
     schedule: CronTrigger | InstanceOf[types.CronTrigger] | None
-    """Of `schedule`: a clock of its own."""
+    """For `schedule`: a schedule of its own."""
 
 
 @with_config(STRICT)
 class CronTrigger(TypedDict, total=False):
-    """A clock. A time that the clocks show twice, in the night in which they go back, fires once,
-    unless the hour of `cron` is `*`; one that they leave out fires when they go forward. A
-    server that was down fires once when it is back.
+    """A cron schedule of a trigger. When clocks go back, a time that occurs twice fires once,
+    unless the hour of `cron` is `*`. When clocks go forward, a skipped time fires at the
+    change. A time that passed while the server was down fires once when it is back.
     """
 
     cron: Required[str]
@@ -1183,45 +1193,45 @@ class CronTrigger(TypedDict, total=False):
     """
 
     name: str
-    """The name that its runs show."""
+    """Name that its runs show."""
 
     timezone: str
     """IANA time zone name."""
 
     last_run: datetime | str
-    """When it started a run last. Only in answers."""
+    """When it last started a run. Only in responses."""
 
     next_run: datetime | str
-    """When it will fire. Only in answers."""
+    """When it fires next. Only in responses."""
 
     last_error: str
-    """Why its last time started no run. Only in answers."""
+    """Why no run was started at the last scheduled time. Only in responses."""
 
 
 @with_config(STRICT)
 class CreateAutomationRequest(TypedDict, total=False):
-    """An automation to be made."""
+    """An automation to create."""
 
     name: Required[str]
-    """Its name. It is folded: lower case, with - for spaces."""
+    """Name. Converted to lower case, with `-` for spaces."""
 
     enabled: bool
     """Whether it fires."""
 
     prompt: Required[str]
-    """What each of its runs starts with."""
+    """The prompt of each run."""
 
     triggers: Required[Sequence[Trigger | InstanceOf[types.Trigger]]]
-    """What it waits for."""
+    """The triggers."""
 
     agent: str
-    """The agent that works, by its name in the factory; the foreman where it is absent."""
+    """The agent, by its name in the factory. Defaults to the foreman."""
 
     model: str
     """Model of its runs: short for the built-in harness with this model. Not with `harness`."""
 
     harness: Harness | InstanceOf[types.Harness]
-    """The agent program of its runs. Not with `model`."""
+    """The harness of its runs. Not with `model`."""
 
     runner: str
     """The runner of its runs."""
@@ -1230,10 +1240,10 @@ class CreateAutomationRequest(TypedDict, total=False):
     """The environment of its runs."""
 
     secrets: Sequence[str]
-    """Managed secrets that its runs get, in place of the agent's."""
+    """Managed secrets for its runs, instead of the agent's."""
 
     mcp_servers: Mapping[str, MCPServerConfig | InstanceOf[types.MCPServerConfig]]
-    """MCP servers of its runs by name, in place of the agent's."""
+    """MCP servers of its runs by name, instead of the agent's."""
 
     worker_host: str
     """The self-hosted worker of its runs."""
@@ -1244,28 +1254,28 @@ class CreateAutomationRequest(TypedDict, total=False):
 
 @with_config(STRICT)
 class UpdateAutomationRequest(TypedDict, total=False):
-    """What of an automation is to change. Null clears."""
+    """Changes to an automation. Null clears a field."""
 
     name: str
-    """Its name."""
+    """Name."""
 
     enabled: bool
     """Whether it fires."""
 
     prompt: str
-    """What each of its runs starts with."""
+    """The prompt of each run."""
 
     triggers: Sequence[Trigger | InstanceOf[types.Trigger]]
-    """What it waits for."""
+    """The triggers."""
 
     agent: str | None
-    """The agent that works, by its name in the factory; the foreman where it is absent."""
+    """The agent, by its name in the factory. Defaults to the foreman."""
 
     model: str | None
     """Model of its runs: short for the built-in harness with this model. Not with `harness`."""
 
     harness: Harness | InstanceOf[types.Harness] | None
-    """The agent program of its runs. Not with `model`."""
+    """The harness of its runs. Not with `model`."""
 
     runner: str | None
     """The runner of its runs."""
@@ -1274,10 +1284,10 @@ class UpdateAutomationRequest(TypedDict, total=False):
     """The environment of its runs."""
 
     secrets: Sequence[str] | None
-    """Managed secrets that its runs get, in place of the agent's."""
+    """Managed secrets for its runs, instead of the agent's."""
 
     mcp_servers: Mapping[str, MCPServerConfig | InstanceOf[types.MCPServerConfig]] | None
-    """MCP servers of its runs by name, in place of the agent's."""
+    """MCP servers of its runs by name, instead of the agent's."""
 
     worker_host: str | None
     """The self-hosted worker of its runs."""
@@ -1288,55 +1298,55 @@ class UpdateAutomationRequest(TypedDict, total=False):
 
 @with_config(STRICT)
 class TestFilterRequest(TypedDict, total=False):
-    """A filter, and what it is tried on. Of `payload` and `delivery_id` at most one."""
+    """A filter and its input. Set at most one of `payload` and `delivery_id`."""
 
     provider: Literal["webhook", "github", "linear"]
-    """Of which triggers the filter is; those of `webhook` have payload filters."""
+    """Provider of the filter's trigger. For `webhook` it is a payload filter."""
 
     event: str
-    """The event of a trigger of `github` or `linear`, for which it is required."""
+    """The event of the trigger. Required for `github` and `linear`."""
 
     filter: Required[Mapping[str, Any]]
-    """A payload filter, or the filter of such a trigger."""
+    """A payload filter, or the filter of a trigger."""
 
     webhook_uid: str
-    """The webhook that the delivery came to."""
+    """The webhook that received the delivery."""
 
     delivery_id: str
-    """An accepted delivery whose payload is kept."""
+    """An accepted delivery with a stored payload."""
 
     payload: Any
-    """A payload, any JSON value."""
+    """A payload: any JSON value."""
 
     github_event: str
-    """What the header `X-GitHub-Event` of a payload of GitHub says, for which it is required."""
+    """The `X-GitHub-Event` header of a GitHub payload. Required for it."""
 
 
 @with_config(STRICT)
 class CreateKeyRequest(TypedDict, total=False):
-    """A key to be created."""
+    """A key to create."""
 
     name: Required[str]
-    """What it is for."""
+    """Purpose."""
 
     scopes: Required[Sequence[KeyScope]]
-    """What it may do."""
+    """Scopes of the key."""
 
     expires_in_seconds: int
-    """How long it holds, at most as long as the key that makes it. 0 means as long as that key,
-    which may be for ever.
+    """Lifetime in seconds, at most that of the key that creates it. 0 means the lifetime of that
+    key, which can be unlimited.
     """
 
     agent_uid: str
-    """The agent that its bearer acts as."""
+    """The agent that the key acts as."""
 
 
 @with_config(STRICT)
 class CreateSessionRequest(TypedDict, total=False):
-    """A sign-in."""
+    """A request to sign in."""
 
     api_key: Required[str]
-    """An API key in force. That of an execution cannot sign in."""
+    """A valid API key, except that of an execution."""
 
 
 @with_config(STRICT)

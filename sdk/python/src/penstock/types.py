@@ -202,14 +202,14 @@ __all__ = [
 ]
 
 Timestamp: TypeAlias = datetime
-"""RFC 3339 in UTC, with milliseconds or finer."""
+"""RFC 3339 in UTC, with at least millisecond precision."""
 
 
 class Error(Model):
     """A problem (RFC 9457)."""
 
     type: str
-    """The error code as the last segment of the address of a page that explains it."""
+    """URL of the page that explains the error. Its last segment is the error code."""
 
     title: str
     """The error code in words."""
@@ -218,39 +218,39 @@ class Error(Model):
     """The HTTP status."""
 
     error: str
-    """Title and detail in one line."""
+    """`title` and `detail` in one line."""
 
     detail: str | None = None
     """What is wrong with this request."""
 
     instance: str | None = None
-    """The route of the request, such as `/api/v1/agent/runs/{runId}`: its path could hold a token.
-    Absent where no route takes the path.
+    """The route of the request, such as `/api/v1/agent/runs/{runId}`. It contains no path values,
+    because they can hold a token. Absent if no route matches the path.
     """
 
     retryable: bool | None = None
     """Whether a retry of the same request can help."""
 
     trace_id: str | None = None
-    """The OpenTelemetry trace of the request, when it has one."""
+    """OpenTelemetry trace id of the request, if it has one."""
 
     errors: list[FieldError] | None = None
-    """Each field that is wrong, when fields are."""
+    """The invalid fields, if any."""
 
     diagnostics: list[Diagnostic] | None = None
-    """With `invalid_definition`, every finding in the files."""
+    """With `invalid_definition`, all findings in the files."""
 
 
 class FieldError(Model):
-    """What is wrong with one field."""
+    """An invalid field."""
 
     pointer: str
-    """JSON pointer (RFC 6901) into the body; empty for the whole body or for a parameter, which
-    `detail` then names.
+    """JSON pointer (RFC 6901) into the body. Empty for the whole body, and for a parameter, which
+    `detail` names.
     """
 
     detail: str
-    """What is wrong with it."""
+    """What is wrong with the field."""
 
 
 ErrorCode: TypeAlias = (
@@ -278,18 +278,18 @@ ErrorCode: TypeAlias = (
     ]
     | str
 )
-"""A kind of error, see [the error pages](/docs/errors)."""
+"""Error code. See [the error pages](/docs/errors)."""
 
 
 class Success(Model):
-    """Says that it was done."""
+    """Confirmation of success."""
 
     success: bool
     """Always true."""
 
 
 class PageInfo(Model):
-    """Whether there is more, and how to get it."""
+    """Position in a paginated list."""
 
     has_next_page: bool
     """Whether there is another page."""
@@ -299,89 +299,89 @@ class PageInfo(Model):
 
 
 RunMode: TypeAlias = Literal["normal", "plan", "orchestrate"] | str
-"""`plan` and `orchestrate` tell the agent to plan first and ask, which leaves the run BLOCKED
-until a follow-up answers.
+"""`plan` and `orchestrate` tell the agent to plan first and ask. The run is then BLOCKED until a
+follow-up replies.
 """
 
 Metadata: TypeAlias = dict[str, str]
-"""Labels of yours to find runs by. At most 20 keys in a request; a key is 1 to 64 bytes of `a-z
-A-Z 0-9 . _ -`, a value up to 256 bytes of UTF-8 without NUL. Merged key by key: the request's
-win over the parent run's. `automation_id`, `webhook_uid` and `delivery_id` are set by the
-server alone, for runs that an automation starts and their children; a request that has one of
-them is refused.
+"""Labels to find runs by. A request can have at most 20 keys. A key is 1 to 64 bytes of `a-z A-Z
+0-9 . _ -`. A value is up to 256 bytes of UTF-8 without NUL. Labels are merged key by key: the
+request's override the parent run's. Only the server sets `automation_id`, `webhook_uid` and
+`delivery_id`, for runs that an automation starts and their children. A request that sets one of
+them is rejected.
 """
 
 
 class RunAgentResponse(Model):
-    """The run that was made."""
+    """The created run."""
 
     run_id: str
     """The run's id."""
 
     task_id: str
-    """The same as `run_id`."""
+    """Same as `run_id`."""
 
     state: RunState
-    """`QUEUED` waits. `CLAIMED` is taken by a worker. `PENDING` is being prepared. `INPROGRESS`
-    means the agent works. `BLOCKED` waits for a person; a follow-up answers it. `SUCCEEDED` is
-    done. `FAILED` ended for a cause that its owner can mend, `ERROR` for a cause of the
-    server's. `CANCELLED` was cancelled.
+    """`QUEUED`: waits for a worker. `CLAIMED`: a worker has claimed it. `PENDING`: its workspace
+    is being prepared. `INPROGRESS`: the agent is working. `BLOCKED`: waits for a follow-up from
+    a person. `SUCCEEDED`: completed. `FAILED`: ended for a cause that its owner can fix.
+    `ERROR`: ended for a cause on the server. `CANCELLED`: was cancelled.
     """
 
     at_capacity: bool | None = None
-    """Whether every worker is busy so that the run has to wait."""
+    """Whether every worker is busy, so that the run has to wait."""
 
 
 class FollowupResponse(Model):
-    """A follow-up that is recorded."""
+    """A recorded follow-up."""
 
     run_id: str | None = None
-    """The run that gets it, where the request named a conversation."""
+    """The run that receives the follow-up, if the request named a conversation."""
 
     followup_id: str
     """The id of the follow-up, and of its message in the conversation."""
 
     outcome: Literal["queue_pending", "live_session", "handoff_execution"] | str
-    """`queue_pending`: the agent gets it after its prompt. `live_session`: the agent that works
-    gets it at its next turn. `handoff_execution`: it starts another execution of the run.
+    """`queue_pending`: the agent receives it after its prompt. `live_session`: the running agent
+    receives it at its next turn. `handoff_execution`: it starts another execution of the run.
     """
 
 
 class InterruptResponse(Model):
-    """An interrupt that is recorded."""
+    """A recorded interrupt."""
 
     run_id: str | None = None
-    """The run whose agent is interrupted, where the request named a conversation."""
+    """The run whose agent is interrupted, if the request named a conversation."""
 
 
 class PrepareAttachmentsResponse(Model):
-    """Where to upload files."""
+    """Upload links."""
 
     attachments: list[PreparedAttachment]
-    """One for each file, in the order of the request."""
+    """The upload link of each file, in the order of the request."""
 
 
 class PreparedAttachment(Model):
-    """Where to upload a file."""
+    """The upload link of a file."""
 
     attachment_id: str
-    """What a follow-up names it by."""
+    """The id of the attachment, for follow-ups."""
 
     upload_url: str
-    """Where to `PUT` the file. The link is the permission."""
+    """`PUT` the file to this URL. The link grants access, so no key is needed."""
 
     upload_target: UploadTarget
-    """The request that uploads a file as its body."""
+    """The request that uploads the file. The file is its body."""
 
     expires_at: datetime
-    """When the link ends."""
+    """When the link expires."""
 
 
 class UploadTarget(Model):
-    """The request that uploads a file as its body."""
+    """The request that uploads the file. The file is its body."""
 
     url: str
-    """The link."""
+    """The upload link."""
 
     method: str
     """Always `PUT`."""
@@ -390,23 +390,23 @@ class UploadTarget(Model):
     """Headers to send."""
 
     fields: list[str]
-    """Fields of a form: none, since the file is the body."""
+    """Form fields. Always empty, because the file is the body."""
 
 
 class UploadedAttachment(Model):
-    """An attachment that was uploaded."""
+    """An uploaded attachment."""
 
     attachment_id: str
-    """What a follow-up names it by."""
+    """The id of the attachment, for follow-ups."""
 
     filename: str
-    """Its name."""
+    """Name."""
 
     mime_type: str
-    """Its media type."""
+    """Media type."""
 
     size_bytes: int
-    """Its size."""
+    """Size in bytes."""
 
 
 class ListRunsResponse(Model):
@@ -416,7 +416,7 @@ class ListRunsResponse(Model):
     """The runs."""
 
     page_info: PageInfo
-    """Whether there is more, and how to get it."""
+    """Position in a paginated list."""
 
 
 RunState: TypeAlias = (
@@ -433,10 +433,10 @@ RunState: TypeAlias = (
     ]
     | str
 )
-"""`QUEUED` waits. `CLAIMED` is taken by a worker. `PENDING` is being prepared. `INPROGRESS` means
-the agent works. `BLOCKED` waits for a person; a follow-up answers it. `SUCCEEDED` is done.
-`FAILED` ended for a cause that its owner can mend, `ERROR` for a cause of the server's.
-`CANCELLED` was cancelled.
+"""`QUEUED`: waits for a worker. `CLAIMED`: a worker has claimed it. `PENDING`: its workspace is
+being prepared. `INPROGRESS`: the agent is working. `BLOCKED`: waits for a follow-up from a
+person. `SUCCEEDED`: completed. `FAILED`: ended for a cause that its owner can fix. `ERROR`:
+ended for a cause on the server. `CANCELLED`: was cancelled.
 """
 
 RunSourceType: TypeAlias = (
@@ -461,44 +461,44 @@ RunSourceType: TypeAlias = (
     ]
     | str
 )
-"""What made a run."""
+"""What created the run."""
 
 ExecutionLocation: TypeAlias = Literal["LOCAL", "REMOTE"] | str
-"""`REMOTE` is a worker, the one inside the server among them. No run of this server is `LOCAL`, on
-a user's own machine.
+"""`REMOTE` is a worker, including the one in the server. `LOCAL`, a user's own machine, never
+occurs on this server.
 """
 
 
 class RunStatusMessage(Model):
-    """Why a run is in its state."""
+    """Why the run is in its state."""
 
     message: str
-    """For people."""
+    """Message for people."""
 
     error_code: ErrorCode | None = None
-    """A kind of error, see [the error pages](/docs/errors)."""
+    """Error code. See [the error pages](/docs/errors)."""
 
     retryable: bool | None = None
-    """Whether the same run may succeed when it is tried again."""
+    """Whether a retry of the same run can succeed."""
 
 
 class RunCreatorInfo(Model):
-    """A person or a service account."""
+    """A user or a service account."""
 
     type: Literal["user", "service_account"] | str
-    """Which of the two."""
+    """User or service account."""
 
     uid: str
-    """Its uid."""
+    """Unique id."""
 
     display_name: str | None = None
-    """Its name."""
+    """Name."""
 
     email: str | None = None
-    """Its email address."""
+    """Email address."""
 
     photo_url: str | None = None
-    """A picture."""
+    """URL of a picture."""
 
 
 class RunItem(Model):
@@ -508,80 +508,80 @@ class RunItem(Model):
     """The run's id."""
 
     task_id: str
-    """The same as `run_id`."""
+    """Same as `run_id`."""
 
     title: str
-    """A line for lists."""
+    """Title in lists."""
 
     state: RunState
-    """`QUEUED` waits. `CLAIMED` is taken by a worker. `PENDING` is being prepared. `INPROGRESS`
-    means the agent works. `BLOCKED` waits for a person; a follow-up answers it. `SUCCEEDED` is
-    done. `FAILED` ended for a cause that its owner can mend, `ERROR` for a cause of the
-    server's. `CANCELLED` was cancelled.
+    """`QUEUED`: waits for a worker. `CLAIMED`: a worker has claimed it. `PENDING`: its workspace
+    is being prepared. `INPROGRESS`: the agent is working. `BLOCKED`: waits for a follow-up from
+    a person. `SUCCEEDED`: completed. `FAILED`: ended for a cause that its owner can fix.
+    `ERROR`: ended for a cause on the server. `CANCELLED`: was cancelled.
     """
 
     prompt: str
-    """What the agent was asked. Empty when the run came from a skill alone."""
+    """The task for the agent. Empty if the run has only a skill."""
 
     prompt_truncated: bool | None = None
-    """True in a list where `prompt` is only the beginning. The run itself has all of it."""
+    """True in a list if `prompt` is shortened. Get the run for the complete prompt."""
 
     created_at: Timestamp
     """When it was created."""
 
     updated_at: Timestamp
-    """When anything about it changed last."""
+    """When the run last changed."""
 
     started_at: NullableTimestamp = None
-    """When a worker first took it."""
+    """When a worker first claimed the run."""
 
     finished_at: Timestamp | None = None
-    """When it ended, while it is over."""
+    """When the run ended. Absent while it is active."""
 
     run_time: str | None = None
-    """How long its executions took together, as an ISO 8601 duration."""
+    """Total time of its executions, as an ISO 8601 duration."""
 
     execution_id: int
-    """The number of its current execution. A follow-up to an ended run starts the next."""
+    """Number of the current execution. A follow-up to an ended run starts the next one."""
 
     queue_position: int | None = None
-    """How many runs it is behind, counting itself, while QUEUED."""
+    """Position in the queue, from 1, while QUEUED."""
 
     factory_uid: str | None = None
-    """The factory that it belongs to."""
+    """The factory that the run belongs to."""
 
     parent_run_id: str | None = None
-    """The run that started it."""
+    """The parent run."""
 
     root_run_id: str | None = None
-    """The run at the top of its tree."""
+    """The run at the root of the tree."""
 
     depth: int | None = None
-    """How far below the top it is; left out at the top."""
+    """Depth in the tree. Absent for the root."""
 
     status_message: RunStatusMessage | None = None
-    """Why a run is in its state."""
+    """Why the run is in its state."""
 
     source: RunSourceType | None = None
-    """What made a run."""
+    """What created the run."""
 
     session_id: str | None = None
-    """The session of its agent."""
+    """The agent's session."""
 
     session_link: str | None = None
-    """The page of the run, live."""
+    """URL of the run's live page."""
 
     trigger_url: str | None = None
-    """The page of what triggered it."""
+    """URL of the resource that triggered the run."""
 
     creator: RunCreatorInfo | None = None
-    """Who created it."""
+    """The creator."""
 
     executor: RunCreatorInfo | None = None
-    """Whom it acts as."""
+    """The user or service account that the run acts as."""
 
     agent_config: AmbientAgentConfig | None = None
-    """The configuration that it was created with, all defaults resolved."""
+    """The configuration that the run was created with, with all defaults resolved."""
 
     agent_config_sources: (
         dict[
@@ -590,108 +590,104 @@ class RunItem(Model):
         ]
         | None
     ) = None
-    """Where each key of `agent_config` came from. What a factory gives to all its runs beside what
-    a key has from elsewhere is told as `secrets/NAME` and `mcp_servers/NAME`.
+    """The source of each key of `agent_config`. Secrets and MCP servers that a factory adds to
+    those from another source are listed as `secrets/NAME` and `mcp_servers/NAME`.
     """
 
     agent_skill: AgentSkill | None = None
-    """The skill that a run came from."""
+    """The skill of a run."""
 
     mode: RunMode | None = None
-    """`plan` and `orchestrate` tell the agent to plan first and ask, which leaves the run BLOCKED
-    until a follow-up answers.
+    """`plan` and `orchestrate` tell the agent to plan first and ask. The run is then BLOCKED until
+    a follow-up replies.
     """
 
     interactive: bool | None = None
-    """Whether its session stays open for follow-ups after a turn."""
+    """Whether the session stays open for follow-ups after a turn."""
 
     conversation_id: str | None = None
-    """Its conversation."""
+    """The conversation."""
 
     metadata: Metadata | None = None
-    """Labels of yours to find runs by. At most 20 keys in a request; a key is 1 to 64 bytes of
-    `a-z A-Z 0-9 . _ -`, a value up to 256 bytes of UTF-8 without NUL. Merged key by key: the
-    request's win over the parent run's. `automation_id`, `webhook_uid` and `delivery_id` are
-    set by the server alone, for runs that an automation starts and their children; a request
-    that has one of them is refused.
+    """Labels to find runs by. A request can have at most 20 keys. A key is 1 to 64 bytes of `a-z
+    A-Z 0-9 . _ -`. A value is up to 256 bytes of UTF-8 without NUL. Labels are merged key by
+    key: the request's override the parent run's. Only the server sets `automation_id`,
+    `webhook_uid` and `delivery_id`, for runs that an automation starts and their children. A
+    request that sets one of them is rejected.
     """
 
     is_sandbox_running: bool | None = None
-    """Whether its sandbox is alive."""
+    """Whether the sandbox is running."""
 
     is_run_type_cancellable: bool | None = None
-    """Whether a run like this can be cancelled at all, in whatever state it is. On this server
-    every one can.
-    """
+    """Whether runs of this type can be cancelled. Always true on this server."""
 
     execution_location: ExecutionLocation | None = None
-    """`REMOTE` is a worker, the one inside the server among them. No run of this server is
-    `LOCAL`, on a user's own machine.
+    """`REMOTE` is a worker, including the one in the server. `LOCAL`, a user's own machine, never
+    occurs on this server.
     """
 
     artifacts: list[ArtifactItem] | None = None
-    """What it made."""
+    """Artifacts of the run."""
 
     schedule: RunSchedule | None = None
     """The schedule that started a run."""
 
     scope: Scope | None = None
-    """Who sees it."""
+    """Who sees the resource."""
 
     request_usage: RequestUsage | None = None
-    """What a run has used so far. Costs without a known price are left out."""
+    """The run's usage so far. A cost without a known price is absent."""
 
 
 NullableTimestamp: TypeAlias = datetime | None
-"""A time, or null while there is none."""
+"""A time, or null if not set."""
 
 
 class AgentSkill(Model):
-    """The skill that a run came from."""
+    """The skill of a run."""
 
     name: str | None = None
-    """Its name."""
+    """Name."""
 
     description: str | None = None
-    """What it says it is for."""
+    """Description."""
 
     full_path: str | None = None
-    """Where it lies in its repository or in the factory's files; not together with
-    `bundled_skill_id`.
-    """
+    """Path in its repository or in the factory's files. Not together with `bundled_skill_id`."""
 
     bundled_skill_id: str | None = None
-    """Its id among the skills that the platform ships."""
+    """Id of the bundled skill."""
 
 
 class RunSchedule(Model):
     """The schedule that started a run."""
 
     schedule_id: str
-    """Its id."""
+    """Unique id."""
 
     schedule_name: str
-    """Its name at that time."""
+    """Name of the schedule when the run was created."""
 
     cron_schedule: str
-    """Its cron expression at that time."""
+    """Cron expression of the schedule when the run was created."""
 
 
 class Scope(Model):
-    """Who sees it."""
+    """Who sees the resource."""
 
     type: Literal["User", "Team"] | str
-    """One user or the team."""
+    """A user or the team."""
 
     uid: str | None = None
-    """The uid of that user or team."""
+    """Unique id of the user or team."""
 
 
 class RequestUsage(Model):
-    """What a run has used so far. Costs without a known price are left out."""
+    """The run's usage so far. A cost without a known price is absent."""
 
     total_tokens: int | None = None
-    """Tokens in and out."""
+    """Input and output tokens."""
 
     inference_cost: float | None = None
     """Cost of the model."""
@@ -706,23 +702,23 @@ class RequestUsage(Model):
     """Cost of the model in US dollars."""
 
     inference_cost_breakdown_usd: RequestUsageInferenceCostBreakdownUsd | None = None
-    """The same by kind of token."""
+    """Cost of the model in US dollars, by kind of token."""
 
 
 class RequestUsageInferenceCostBreakdownUsd(Model):
-    """The same by kind of token."""
+    """Cost of the model in US dollars, by kind of token."""
 
     input_cost_usd: float
-    """Tokens in."""
+    """Cost of input tokens in US dollars."""
 
     input_cache_read_cost_usd: float
-    """Tokens read from the provider's cache."""
+    """Cost of tokens read from the provider's cache, in US dollars."""
 
     input_cache_write_cost_usd: float
-    """Tokens written to it."""
+    """Cost of tokens written to the provider's cache, in US dollars."""
 
     output_cost_usd: float
-    """Tokens out."""
+    """Cost of output tokens in US dollars."""
 
 
 class RunReference(Model):
@@ -733,179 +729,182 @@ class RunReference(Model):
 
 
 class AmbientAgentConfig(Model):
-    """How a run is executed. What is left out is decided by the automation, the agent, the factory
+    """How a run is executed. An omitted field is taken from the automation, the agent, the factory
     or the server, in this order.
     """
 
     name: str | None = None
-    """A label to group and filter runs by. A run from a skill, or from the only entry of `skills`,
-    gets the skill's name unless one is given.
+    """A label to group and filter runs by. Defaults to the name of the skill, if the run has one
+    skill.
     """
 
     model_id: str | None = None
-    """The model, see `GET /agent/models`, or an alias that the server gives one. `auto`, and
-    `auto-*` without an alias, is the server's own.
+    """The model: an id from `GET /agent/models`, or an alias that the server defines. `auto`, and
+    `auto-*` if it is not an alias, means the server's default model.
     """
 
     base_prompt: str | None = None
-    """What the agent is told before any prompt."""
+    """Instructions that come before the prompt."""
 
     environment_id: str | None = None
     """The environment to work in."""
 
     runner_id: str | None = None
-    """The runner to work on, a name of `runners` in the files of the agent's factory. Its set-up
-    commands come before the environment's, its image replaces the environment's, and where no
-    worker has its platform the run waits and says so.
+    """The runner: a name of `runners` in the files of the agent's factory. Its setup commands run
+    before the environment's, and its image replaces the environment's. If no worker has its
+    platform, the run waits and its status message says so.
     """
 
     skill_spec: str | None = None
-    """The skill to run. Not together with `skills`. A bare name means a skill of the run's agent,
-    else of its factory, else the bundled skill with that id, else one in the environment's
-    repositories; the other forms (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`)
-    are in a repository. The name is the one in the frontmatter of the SKILL.md, else that of
-    its folder. At most 1,024 bytes. In answers it is also the entry of `skills` where there is
-    only one.
+    """The skill to run. Not together with `skills`. A bare name is looked up in the run's agent,
+    then its factory, then the bundled skills (by id), then the environment's repositories. The
+    other formats (`owner/repo:path/SKILL.md`, `owner/repo:name`, `repo:name`) refer to a
+    repository. The name of a skill is the one in the frontmatter of its SKILL.md, or else the
+    name of its folder. At most 1,024 bytes. In responses it is also the entry of `skills`, if
+    there is only one.
     """
 
     skills: list[str] | None = None
-    """Skills to have at hand, beside all those of the agent and its factory. Named as in
-    `skill_spec`, and not together with it.
+    """Skills available to the run, in addition to those of the agent and its factory. In the
+    format of `skill_spec`, and not together with it.
     """
 
     mcp_servers: dict[str, MCPServerConfig] | None = None
     """MCP servers for the agent, by name."""
 
     harness: Harness | None = None
-    """The agent program."""
+    """The harness: the program that runs the agent."""
 
     harness_auth_secrets: dict[str, str] | None = None
-    """Names of managed secrets that hold a harness's credentials, such as
-    `claude_auth_secret_name`.
-    """
+    """Names of managed secrets with the harness's credentials, such as `claude_auth_secret_name`."""
 
     idle_timeout_minutes: int | None = None
-    """How long an interactive session stays open after a turn. 0 ends it with the turn."""
+    """Minutes that an interactive session stays open after a turn. 0 ends it with the turn."""
 
     worker_host: str | None = None
-    """The self-hosted worker to run on. While it is not connected, the run waits. `warp`, hosted
-    execution, means any worker; the timeline notes it as `any_worker`.
+    """The self-hosted worker to run on. The run waits until it is connected. `warp` (hosted
+    execution) means any worker, and the timeline shows `any_worker`.
     """
 
     session_sharing: AmbientAgentConfigSessionSharing | None = None
-    """What anybody with the run's link may do."""
+    """What anyone with the run's link may do."""
 
     memory_stores: list[MemoryStoreRef] | None = None
-    """Memory stores for the agent, each once. Kept and shown; this server has none."""
+    """Memory stores for the agent, each once. Stored and returned, but not used: this server has
+    no memory stores.
+    """
 
     inference_providers: AmbientAgentConfigInferenceProviders | None = None
-    """Settings of model providers. Kept and shown; the server's own are used."""
+    """Settings of model providers. Stored and returned, but not used: the server's own settings
+    apply.
+    """
 
     credential_strategy: Literal["CREATOR", "EXECUTOR"] | str | None = None
-    """Whose credentials the run uses. The executor's unless set."""
+    """Whose credentials the run uses. Defaults to the executor's."""
 
     computer_use_enabled: bool | None = None
     """Whether the agent may use a screen."""
 
     computer_use_model_id: str | None = None
-    """The model for that."""
+    """The model for computer use."""
 
     max_duration_minutes: int | None = None
-    """How long one execution may work before it is ended, FAILED."""
+    """Maximum minutes of one execution. Beyond it the run ends FAILED."""
 
     budget: AmbientAgentConfigBudget | None = None
-    """What the run may use before it is ended, FAILED."""
+    """Maximum usage of the run. Beyond it the run ends FAILED."""
 
     env: dict[str, str] | None = None
-    """Environment variables of the sandbox. The built-in agent gives them to commands and MCP
-    servers. A harness to which the server gives keys takes no variables that can decide where
-    they are sent or what code runs beside them, such as `HTTPS_PROXY`, `SSL_CERT_FILE`,
+    """Environment variables of the sandbox. The built-in agent passes them to commands and MCP
+    servers. If the server provides a harness with API keys, variables that could redirect the
+    keys or load other code are not allowed, such as `HTTPS_PROXY`, `SSL_CERT_FILE`,
     `NODE_OPTIONS` or `LD_PRELOAD`.
     """
 
     secrets: list[str] | None = None
-    """Managed secrets to give to the run, by name. Each becomes an environment variable and is
-    masked in everything recorded. A request may also give an object with the `name`; it needs
-    the scope `secrets:use`.
+    """Names of managed secrets for the run. Each becomes an environment variable, and is masked in
+    everything that is recorded. A request can also use an object with a `name`. Requires the
+    scope `secrets:use`.
     """
 
 
 class AmbientAgentConfigSessionSharing(Model):
-    """What anybody with the run's link may do."""
+    """What anyone with the run's link may do."""
 
     public_access: Literal["VIEWER", "EDITOR"] | str | None = None
-    """Watch or also steer."""
+    """Whether the link allows watching only, or also steering."""
 
 
 class AmbientAgentConfigInferenceProviders(Model):
-    """Settings of model providers. Kept and shown; the server's own are used."""
+    """Settings of model providers. Stored and returned, but not used: the server's own settings
+    apply.
+    """
 
     aws: AmbientAgentConfigInferenceProvidersAws | None = None
-    """How AWS Bedrock is reached."""
+    """Settings of AWS Bedrock."""
 
 
 class AmbientAgentConfigBudget(Model):
-    """What the run may use before it is ended, FAILED."""
+    """Maximum usage of the run. Beyond it the run ends FAILED."""
 
     max_total_tokens: int | None = None
-    """Tokens in and out. 0 means no bound."""
+    """Input and output tokens. 0 means no limit."""
 
     max_cost_usd: float | None = None
-    """Cost of the model. 0 means no bound."""
+    """Cost of the model in US dollars. 0 means no limit."""
 
 
 class AmbientAgentConfigInferenceProvidersAws(Model):
-    """How AWS Bedrock is reached."""
+    """Settings of AWS Bedrock."""
 
     disabled: bool | None = None
-    """Whether to go without it."""
+    """Whether AWS Bedrock is disabled."""
 
     region: str | None = None
-    """Its region."""
+    """AWS region."""
 
     role_arn: str | None = None
-    """The role to assume."""
+    """ARN of the role to assume."""
 
 
 class Harness(Model):
-    """The agent program."""
+    """The harness: the program that runs the agent."""
 
     type: str | None = None
-    """`builtin` (the default; `oz` is read as the same), `claude`, `codex`, `gemini`, `opencode`,
-    `command`, or one that the server's configuration names. An unknown one is a 400.
+    """`builtin` (the default; `oz` is an alias), `claude`, `codex`, `gemini`, `opencode`,
+    `command`, or a name from the server's configuration. An unknown type returns 400.
     """
 
     model_id: str | None = None
-    """The model for it."""
+    """The model for the harness."""
 
     reasoning_level: str | None = None
-    """How hard it should think, for programs that have such a setting."""
+    """Reasoning effort, for harnesses that have such a setting."""
 
 
 class MCPServerConfig(Model):
-    """An MCP server. Exactly one of `id`, `command` and `url`. Values of `env` and `headers` may
-    name a managed secret as `${{ secrets.NAME }}`. This server manages no MCP servers: a run
-    goes without one that is named by `id`, and notes it on the timeline as
-    `mcp_server_not_used`.
+    """An MCP server. Set exactly one of `id`, `command` and `url`. Values of `env` and `headers`
+    can refer to a managed secret as `${{ secrets.NAME }}`. This server does not manage MCP
+    servers: it skips one with an `id`, and the run's timeline shows `mcp_server_not_used`.
     """
 
     id: str | None = None
-    """A managed server."""
+    """Id of a managed MCP server."""
 
     warp_id: str | None = None
-    """The same as `id`. Never in answers."""
+    """Alias of `id` in requests. Never in responses."""
 
     command: str | None = None
     """A program to start inside the sandbox."""
 
     args: list[str] | None = None
-    """Its arguments."""
+    """Arguments."""
 
     env: dict[str, str] | None = None
-    """Its environment variables."""
+    """Environment variables."""
 
     url: str | None = None
-    """The address of a remote server."""
+    """URL of a remote server."""
 
     headers: dict[str, str] | None = None
     """Headers to send to it."""
@@ -919,16 +918,16 @@ class TimelineResponse(Model):
 
 
 class TimelineEvent(Model):
-    """Something that happened to a run, seen from outside the agent."""
+    """An event in a run's lifecycle, outside the agent."""
 
     event_uuid: str
-    """Its id."""
+    """Unique id."""
 
     run_id: str
     """The run."""
 
     execution_id: int | None = None
-    """The execution, when it belongs to one."""
+    """The execution that the event belongs to, if any."""
 
     event_type: (
         Literal[
@@ -957,75 +956,75 @@ class TimelineEvent(Model):
         ]
         | str
     )
-    """What happened."""
+    """Type of event."""
 
     occurred_at: Timestamp
-    """When."""
+    """When it happened."""
 
     payload: dict[str, Any] | None = None
-    """More about it, by type; a `setup_step` has its command, exit code and last output, an
-    `image_not_used` the `image`, `instance_shape` and `runner` that a worker's sandbox could
-    not give, an `any_worker` the `worker_host` that was asked for, an `mcp_server_not_used` the
-    `name` and `id` of the server.
+    """Details, by type. `setup_step` has the command, its exit code and last output.
+    `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox
+    does not support. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has
+    the `name` and `id` of the server.
     """
 
 
 class Conversation(Model):
-    """What was said and done."""
+    """The messages and actions of a run."""
 
     conversation_id: str
-    """Its id."""
+    """Unique id."""
 
     steps: list[ConversationStep]
-    """Its steps, in order."""
+    """Steps, in order."""
 
 
 class ConversationStep(Model):
-    """A prompt and what followed from it."""
+    """A prompt and the agent's work on it."""
 
     id: str
-    """Its id within the conversation."""
+    """Id within the conversation."""
 
     description: str | None = None
-    """What it is about."""
+    """What the step is about."""
 
     summary: str | None = None
-    """What came of it."""
+    """Summary of the result."""
 
     started_at: Timestamp | None = None
-    """When it began."""
+    """When it started."""
 
     completed_at: Timestamp | None = None
     """When it ended."""
 
     messages: list[ConversationMessage]
-    """Its messages, in order."""
+    """Messages, in order."""
 
     steps: list[ConversationStep]
-    """Steps within it, such as those of a subagent."""
+    """Nested steps, such as those of a subagent."""
 
 
 class ConversationMessage(Model):
-    """One utterance."""
+    """A message of a conversation."""
 
     role: MessageRole
-    """Who speaks."""
+    """Author of the message."""
 
     content: list[ContentBlock]
-    """Its parts, in order."""
+    """Content blocks, in order."""
 
     timestamp: Timestamp | None = None
-    """When it was said."""
+    """Time of the message."""
 
     message_ids: list[str] | None = None
-    """The live messages that it was made of."""
+    """Ids of the live messages that it combines."""
 
     request_id: str | None = None
-    """The request to the model that it came from."""
+    """Id of the model request that produced it."""
 
 
 MessageRole: TypeAlias = Literal["user", "assistant", "tool", "system"] | str
-"""Who speaks."""
+"""Author of the message."""
 
 
 class UnknownContentBlock(Model):
@@ -1036,7 +1035,7 @@ class UnknownContentBlock(Model):
 
 
 class TextBlock(Model):
-    """Text, in Markdown when an agent wrote it."""
+    """Text. An agent's text is Markdown."""
 
     type: Literal["text"]
     """Always `text`."""
@@ -1045,38 +1044,38 @@ class TextBlock(Model):
     """The text."""
 
     message_id: str | None = None
-    """The live message that it came in."""
+    """Id of the live message that contained the block."""
 
 
 class ActionBlock(Model):
-    """Something the agent does."""
+    """An action of the agent."""
 
     type: Literal["action"]
     """Always `action`."""
 
     id: str
-    """Its id; its results name it."""
+    """Id of the action. Its results refer to it."""
 
     category: ActionCategory
-    """What an action deals with."""
+    """Category of an action."""
 
     name: str
-    """What kind of action, such as `run_command`, `read_files`, `edit_files`, `search_files`,
+    """Kind of action, such as `run_command`, `read_files`, `edit_files`, `search_files`,
     `call_mcp_tool`, `read_skill` or `create_artifact`.
     """
 
     input: dict[str, Any]
-    """What it is given, in a public form that depends on `name`, secrets masked. A `read_skill`
-    has `skill_path`, the path that was used to find the skill, and `bundled_skill_id` when the
-    platform ships it; the path alone proves nothing about whose skill it is.
+    """Input of the action, with secrets masked. Its format depends on `name`. A `read_skill` has
+    `skill_path`, the path that was used to find the skill, and for a bundled skill
+    `bundled_skill_id`. The path alone does not prove where the skill comes from.
     """
 
     message_id: str | None = None
-    """The live message that it came in."""
+    """Id of the live message that contained the block."""
 
 
 class ActionResultBlock(Model):
-    """How an action stands. A later result of the same action replaces an earlier one."""
+    """The state or result of an action. A later result of the same action replaces an earlier one."""
 
     type: Literal["action_result"]
     """Always `action_result`."""
@@ -1085,44 +1084,44 @@ class ActionResultBlock(Model):
     """The action's `id`."""
 
     category: ActionCategory
-    """What an action deals with."""
+    """Category of an action."""
 
     name: str
     """The action's `name`."""
 
     state: Literal["running", "completed", "failed", "denied"] | str
-    """How it stands."""
+    """Current state."""
 
     output: dict[str, Any]
-    """What came of it so far, in a public form that depends on `name`, secrets masked."""
+    """Output so far, with secrets masked. Its format depends on `name`."""
 
     message_id: str | None = None
-    """The live message that it came in."""
+    """Id of the live message that contained the block."""
 
 
 class EventBlock(Model):
-    """Anything else that a harness reports."""
+    """Any other event that a harness reports."""
 
     type: Literal["event"]
     """Always `event`."""
 
     name: str
-    """What kind. `followup_undelivered` marks the message of a follow-up that the agent never got,
-    `attachments` names the files of one.
+    """Name of the event. `followup_undelivered` marks the message of a follow-up that the agent
+    never received. `attachments` lists the files of a follow-up.
     """
 
     data: dict[str, Any]
-    """What it says, secrets masked."""
+    """Details of the event, with secrets masked."""
 
     message_id: str | None = None
-    """The live message that it came in."""
+    """Id of the live message that contained the block."""
 
 
 ActionCategory: TypeAlias = (
     Literal["command", "files", "search", "integration", "documents", "computer", "review", "skill"]
     | str
 )
-"""What an action deals with."""
+"""Category of an action."""
 
 
 class UnknownRunEvent(Model):
@@ -1134,23 +1133,23 @@ class UnknownRunEvent(Model):
 
 
 class RunStateEvent(Model):
-    """The run's state has changed."""
+    """The run's state changed."""
 
     id: int
-    """Its sequence number in the run."""
+    """Sequence number in the run."""
 
     event: Literal["state"]
     """Always `state`."""
 
     data: StateChange
-    """A state of a run."""
+    """The state of a run."""
 
 
 class RunMessageEvent(Model):
     """A message is complete."""
 
     id: int
-    """Its sequence number in the run."""
+    """Sequence number in the run."""
 
     event: Literal["message"]
     """Always `message`."""
@@ -1160,49 +1159,49 @@ class RunMessageEvent(Model):
 
 
 class RunMessageDeltaEvent(Model):
-    """More text of a message that is being written."""
+    """More text of a message that is being generated."""
 
     id: int
-    """Its sequence number in the run."""
+    """Sequence number in the run."""
 
     event: Literal["message_delta"]
     """Always `message_delta`."""
 
     data: MessageDelta
-    """A piece of a message."""
+    """A part of a message."""
 
 
 class RunActionEvent(Model):
-    """The agent does something."""
+    """The agent performs an action."""
 
     id: int
-    """Its sequence number in the run."""
+    """Sequence number in the run."""
 
     event: Literal["action"]
     """Always `action`."""
 
     data: ActionBlock
-    """Something the agent does."""
+    """An action of the agent."""
 
 
 class RunActionResultEvent(Model):
-    """How an action stands."""
+    """The state or result of an action."""
 
     id: int
-    """Its sequence number in the run."""
+    """Sequence number in the run."""
 
     event: Literal["action_result"]
     """Always `action_result`."""
 
     data: ActionResultBlock
-    """How an action stands. A later result of the same action replaces an earlier one."""
+    """The state or result of an action. A later result of the same action replaces an earlier one."""
 
 
 class RunPlanEvent(Model):
-    """The agent's plan has changed; the data is the whole plan."""
+    """The agent's plan changed. The data is the whole plan."""
 
     id: int
-    """Its sequence number in the run."""
+    """Sequence number in the run."""
 
     event: Literal["plan"]
     """Always `plan`."""
@@ -1212,47 +1211,47 @@ class RunPlanEvent(Model):
 
 
 class RunUsageEvent(Model):
-    """What the run has used so far has changed."""
+    """The run's usage changed."""
 
     id: int
-    """Its sequence number in the run."""
+    """Sequence number in the run."""
 
     event: Literal["usage"]
     """Always `usage`."""
 
     data: RequestUsage
-    """What a run has used so far. Costs without a known price are left out."""
+    """The run's usage so far. A cost without a known price is absent."""
 
 
 class RunArtifactEvent(Model):
-    """The run has made something."""
+    """The run created an artifact."""
 
     id: int
-    """Its sequence number in the run."""
+    """Sequence number in the run."""
 
     event: Literal["artifact"]
     """Always `artifact`."""
 
     data: ArtifactItem
-    """Something that a run made."""
+    """An artifact of a run."""
 
 
 class RunTimelineEvent(Model):
-    """Something happened to the run."""
+    """A timeline event of the run."""
 
     id: int
-    """Its sequence number in the run."""
+    """Sequence number in the run."""
 
     event: Literal["timeline"]
     """Always `timeline`."""
 
     data: TimelineEvent
-    """Something that happened to a run, seen from outside the agent."""
+    """An event in a run's lifecycle, outside the agent."""
 
 
 class RunDoneEvent(Model):
-    """The run is over and the stream ends. Not in the log, so it has no `id`, or that of the last
-    event.
+    """The run has ended and the stream closes. This event is not in the log, so it has no `id` of
+    its own: `id` is that of the last event, or absent.
     """
 
     id: int | None = None
@@ -1262,76 +1261,76 @@ class RunDoneEvent(Model):
     """Always `done`."""
 
     data: StateChange
-    """A state of a run."""
+    """The state of a run."""
 
 
 class StateChange(Model):
-    """A state of a run."""
+    """The state of a run."""
 
     state: RunState
-    """`QUEUED` waits. `CLAIMED` is taken by a worker. `PENDING` is being prepared. `INPROGRESS`
-    means the agent works. `BLOCKED` waits for a person; a follow-up answers it. `SUCCEEDED` is
-    done. `FAILED` ended for a cause that its owner can mend, `ERROR` for a cause of the
-    server's. `CANCELLED` was cancelled.
+    """`QUEUED`: waits for a worker. `CLAIMED`: a worker has claimed it. `PENDING`: its workspace
+    is being prepared. `INPROGRESS`: the agent is working. `BLOCKED`: waits for a follow-up from
+    a person. `SUCCEEDED`: completed. `FAILED`: ended for a cause that its owner can fix.
+    `ERROR`: ended for a cause on the server. `CANCELLED`: was cancelled.
     """
 
     status_message: RunStatusMessage | None = None
-    """Why a run is in its state."""
+    """Why the run is in its state."""
 
     execution_id: int | None = None
-    """The execution; always there in a `state` event."""
+    """The execution. Always present in a `state` event."""
 
 
 class LiveMessage(Model):
     """A complete message."""
 
     message_id: str
-    """Its id; its deltas bore the same."""
+    """Id of the message. Its deltas have the same id."""
 
     role: MessageRole
-    """Who speaks."""
+    """Author of the message."""
 
     content: list[ContentBlock]
-    """Its parts, in order."""
+    """Content blocks, in order."""
 
     timestamp: Timestamp | None = None
-    """When it was said."""
+    """Time of the message."""
 
     request_id: str | None = None
-    """The request to the model that it came from."""
+    """Id of the model request that produced it."""
 
 
 class MessageDelta(Model):
-    """A piece of a message."""
+    """A part of a message."""
 
     message_id: str
-    """The message's id."""
+    """Id of the message."""
 
     role: MessageRole
-    """Who speaks."""
+    """Author of the message."""
 
     text: str
-    """The text that follows what came before."""
+    """Text to append to the previous deltas."""
 
 
 class Plan(Model):
     """The agent's plan."""
 
     entries: list[PlanEntry]
-    """Its steps, in order."""
+    """Steps, in order."""
 
 
 class PlanEntry(Model):
     """One step of a plan."""
 
     content: str
-    """What is to be done."""
+    """The task."""
 
     status: Literal["pending", "in_progress", "completed"] | str
-    """How it stands."""
+    """Current state."""
 
     priority: Literal["high", "medium", "low"] | str
-    """How much it matters."""
+    """Priority of the task."""
 
 
 class HandoffAttachmentsResponse(Model):
@@ -1345,30 +1344,30 @@ class HandoffAttachment(Model):
     """An attachment with a link to it."""
 
     attachment_id: str
-    """Its id."""
+    """Unique id."""
 
     filename: str
-    """Its name."""
+    """Name."""
 
     download_url: str
-    """A signed link that ends after 15 minutes."""
+    """A signed link that expires after 15 minutes."""
 
     mime_type: str | None = None
-    """Its media type."""
+    """Media type."""
 
 
 class ConversationRedirect(Model):
-    """Where a link to a conversation leads."""
+    """The target of a link to a conversation."""
 
     session_id: str | None = None
-    """The live session, while there is one."""
+    """The active session, if there is one."""
 
 
 class SessionRedirect(Model):
-    """Where a link to a session leads."""
+    """The target of a link to a session."""
 
     conversation_id: str | None = None
-    """The conversation that the session left behind."""
+    """The conversation of the session."""
 
 
 class UnknownArtifactItem(Model):
@@ -1385,194 +1384,194 @@ class PlanArtifact(Model):
     """A plan."""
 
     artifact_uid: str | None = None
-    """Its uid, in the answer to its creation."""
+    """Unique id. Only in the response that creates the artifact."""
 
     run_id: str | None = None
-    """The run that made it, in the answer to its creation."""
+    """The run that created the artifact. Only in the response that creates it."""
 
     artifact_type: Literal["PLAN"]
     """Always `PLAN`."""
 
     created_at: Timestamp
-    """When it was made."""
+    """When it was created."""
 
     data: PlanArtifactData
-    """What it is."""
+    """The content of the artifact."""
 
 
 class PlanArtifactData(Model):
-    """What it is."""
+    """The content of the artifact."""
 
     document_uid: str
-    """The uid of the document."""
+    """Unique id of the document."""
 
     artifact_uid: str | None = None
-    """Its uid."""
+    """Unique id."""
 
     title: str | None = None
-    """A line about it."""
+    """Title."""
 
     url: str | None = None
-    """Where it is."""
+    """URL."""
 
 
 class PullRequestArtifact(Model):
     """A pull request."""
 
     artifact_uid: str | None = None
-    """Its uid, in the answer to its creation."""
+    """Unique id. Only in the response that creates the artifact."""
 
     run_id: str | None = None
-    """The run that made it, in the answer to its creation."""
+    """The run that created the artifact. Only in the response that creates it."""
 
     artifact_type: Literal["PULL_REQUEST"]
     """Always `PULL_REQUEST`."""
 
     created_at: Timestamp
-    """When it was made."""
+    """When it was created."""
 
     data: PullRequestArtifactData
-    """What it is."""
+    """The content of the artifact."""
 
 
 class PullRequestArtifactData(Model):
-    """What it is."""
+    """The content of the artifact."""
 
     branch: str
-    """The branch."""
+    """Branch."""
 
     url: str
-    """Where it is."""
+    """URL."""
 
     status: PullRequestStatus
-    """How the pull request stood when it was reported. `unknown` where the report did not say."""
+    """State of the pull request when it was reported. `unknown` if the report did not include one."""
 
 
 PullRequestStatus: TypeAlias = Literal["open", "draft", "merged", "closed", "unknown"] | str
-"""How the pull request stood when it was reported. `unknown` where the report did not say."""
+"""State of the pull request when it was reported. `unknown` if the report did not include one."""
 
 
 class ScreenshotArtifact(Model):
-    """A picture."""
+    """A screenshot."""
 
     artifact_uid: str | None = None
-    """Its uid, in the answer to its creation."""
+    """Unique id. Only in the response that creates the artifact."""
 
     run_id: str | None = None
-    """The run that made it, in the answer to its creation."""
+    """The run that created the artifact. Only in the response that creates it."""
 
     artifact_type: Literal["SCREENSHOT"]
     """Always `SCREENSHOT`."""
 
     created_at: Timestamp
-    """When it was made."""
+    """When it was created."""
 
     data: ScreenshotArtifactData
-    """What it is."""
+    """The content of the artifact."""
 
 
 class ScreenshotArtifactData(Model):
-    """What it is."""
+    """The content of the artifact."""
 
     artifact_uid: str
-    """Its uid."""
+    """Unique id."""
 
     mime_type: str
-    """Its media type."""
+    """Media type."""
 
     filename: str | None = None
-    """Its name, without folders."""
+    """File name, without folders."""
 
     filepath: str | None = None
-    """Its path in the workspace."""
+    """Path in the workspace."""
 
     size_bytes: int | None = None
-    """Its size."""
+    """Size in bytes."""
 
     title: str | None = None
-    """A line about it."""
+    """Title."""
 
     description: str | None = None
-    """What it shows."""
+    """Description."""
 
 
 class FileArtifact(Model):
     """A file."""
 
     artifact_uid: str | None = None
-    """Its uid, in the answer to its creation."""
+    """Unique id. Only in the response that creates the artifact."""
 
     run_id: str | None = None
-    """The run that made it, in the answer to its creation."""
+    """The run that created the artifact. Only in the response that creates it."""
 
     artifact_type: Literal["FILE"]
     """Always `FILE`."""
 
     created_at: Timestamp
-    """When it was made."""
+    """When it was created."""
 
     data: FileArtifactData
-    """What it is."""
+    """The content of the artifact."""
 
 
 class FileArtifactData(Model):
-    """What it is."""
+    """The content of the artifact."""
 
     artifact_uid: str
-    """Its uid."""
+    """Unique id."""
 
     filename: str
-    """Its name, without folders."""
+    """File name, without folders."""
 
     filepath: str
-    """Its path in the workspace."""
+    """Path in the workspace."""
 
     mime_type: str
-    """Its media type."""
+    """Media type."""
 
     size_bytes: int | None = None
-    """Its size."""
+    """Size in bytes."""
 
     title: str | None = None
-    """A line about it."""
+    """Title."""
 
     description: str | None = None
-    """What it shows."""
+    """Description."""
 
 
 class ExternalReferenceArtifact(Model):
-    """Something elsewhere."""
+    """A link to an external resource."""
 
     artifact_uid: str | None = None
-    """Its uid, in the answer to its creation."""
+    """Unique id. Only in the response that creates the artifact."""
 
     run_id: str | None = None
-    """The run that made it, in the answer to its creation."""
+    """The run that created the artifact. Only in the response that creates it."""
 
     artifact_type: Literal["EXTERNAL_REFERENCE"]
     """Always `EXTERNAL_REFERENCE`."""
 
     created_at: Timestamp
-    """When it was made."""
+    """When it was created."""
 
     data: ExternalReferenceArtifactData
-    """What it is."""
+    """The content of the artifact."""
 
 
 class ExternalReferenceArtifactData(Model):
-    """What it is."""
+    """The content of the artifact."""
 
     reference_type: str
-    """What is referred to, in a word of the agent's."""
+    """Kind of reference, a word that the agent chooses."""
 
     url: str
-    """Where it is."""
+    """URL."""
 
     title: str | None = None
-    """A line about it."""
+    """Title."""
 
     metadata: dict[str, Any] | None = None
-    """More about it."""
+    """Additional metadata."""
 
 
 class UnknownArtifactResponse(Model):
@@ -1586,226 +1585,226 @@ class UnknownArtifactResponse(Model):
 
 
 class PlanArtifactResponse(Model):
-    """A plan, its text inline."""
+    """A plan with its text."""
 
     artifact_uid: str
-    """Its uid."""
+    """Unique id."""
 
     run_id: str | None = None
-    """The run that made it."""
+    """The run that created the artifact."""
 
     artifact_type: Literal["PLAN"]
     """Always `PLAN`."""
 
     created_at: Timestamp
-    """When it was made."""
+    """When it was created."""
 
     data: PlanArtifactResponseData
-    """What it is."""
+    """The content of the artifact."""
 
 
 class PlanArtifactResponseData(Model):
-    """What it is."""
+    """The content of the artifact."""
 
     document_uid: str
-    """The uid of the document."""
+    """Unique id of the document."""
 
     notebook_uid: str
-    """The same as `document_uid`."""
+    """Same as `document_uid`."""
 
     artifact_uid: str | None = None
-    """Its uid."""
+    """Unique id."""
 
     title: str | None = None
-    """A line about it."""
+    """Title."""
 
     url: str | None = None
-    """Where it is."""
+    """URL."""
 
     content: str
-    """The plan."""
+    """Text of the plan."""
 
     content_type: str
-    """The media type of the text."""
+    """Media type of the text."""
 
     download_url: str | None = None
     """A signed link that needs no key."""
 
     expires_at: Timestamp | None = None
-    """When the link ends."""
+    """When the link expires."""
 
 
 class PullRequestArtifactResponse(Model):
     """A pull request."""
 
     artifact_uid: str
-    """Its uid."""
+    """Unique id."""
 
     run_id: str | None = None
-    """The run that made it."""
+    """The run that created the artifact."""
 
     artifact_type: Literal["PULL_REQUEST"]
     """Always `PULL_REQUEST`."""
 
     created_at: Timestamp
-    """When it was made."""
+    """When it was created."""
 
     data: PullRequestArtifactResponseData
-    """What it is."""
+    """The content of the artifact."""
 
 
 class PullRequestArtifactResponseData(Model):
-    """What it is."""
+    """The content of the artifact."""
 
     branch: str
-    """The branch."""
+    """Branch."""
 
     url: str
-    """Where it is."""
+    """URL."""
 
     status: PullRequestStatus
-    """How the pull request stood when it was reported. `unknown` where the report did not say."""
+    """State of the pull request when it was reported. `unknown` if the report did not include one."""
 
 
 class ScreenshotArtifactResponse(Model):
-    """A picture with a link to it."""
+    """A screenshot with a link to it."""
 
     artifact_uid: str
-    """Its uid."""
+    """Unique id."""
 
     run_id: str | None = None
-    """The run that made it."""
+    """The run that created the artifact."""
 
     artifact_type: Literal["SCREENSHOT"]
     """Always `SCREENSHOT`."""
 
     created_at: Timestamp
-    """When it was made."""
+    """When it was created."""
 
     data: ScreenshotArtifactResponseData
-    """What it is."""
+    """The content of the artifact."""
 
 
 class ScreenshotArtifactResponseData(Model):
-    """What it is."""
+    """The content of the artifact."""
 
     artifact_uid: str
-    """Its uid."""
+    """Unique id."""
 
     mime_type: str
-    """Its media type."""
+    """Media type."""
 
     filename: str | None = None
-    """Its name, without folders."""
+    """File name, without folders."""
 
     filepath: str | None = None
-    """Its path in the workspace."""
+    """Path in the workspace."""
 
     size_bytes: int | None = None
-    """Its size."""
+    """Size in bytes."""
 
     title: str | None = None
-    """A line about it."""
+    """Title."""
 
     description: str | None = None
-    """What it shows."""
+    """Description."""
 
     download_url: str
     """A signed link that needs no key."""
 
     expires_at: Timestamp
-    """When the link ends."""
+    """When the link expires."""
 
     content_type: str
-    """The media type of what the link leads to."""
+    """Media type of the linked content."""
 
 
 class FileArtifactResponse(Model):
     """A file with a link to it."""
 
     artifact_uid: str
-    """Its uid."""
+    """Unique id."""
 
     run_id: str | None = None
-    """The run that made it."""
+    """The run that created the artifact."""
 
     artifact_type: Literal["FILE"]
     """Always `FILE`."""
 
     created_at: Timestamp
-    """When it was made."""
+    """When it was created."""
 
     data: FileArtifactResponseData
-    """What it is."""
+    """The content of the artifact."""
 
 
 class FileArtifactResponseData(Model):
-    """What it is."""
+    """The content of the artifact."""
 
     artifact_uid: str
-    """Its uid."""
+    """Unique id."""
 
     filename: str
-    """Its name, without folders."""
+    """File name, without folders."""
 
     filepath: str
-    """Its path in the workspace."""
+    """Path in the workspace."""
 
     mime_type: str
-    """Its media type."""
+    """Media type."""
 
     size_bytes: int | None = None
-    """Its size."""
+    """Size in bytes."""
 
     title: str | None = None
-    """A line about it."""
+    """Title."""
 
     description: str | None = None
-    """What it shows."""
+    """Description."""
 
     download_url: str
     """A signed link that needs no key."""
 
     expires_at: Timestamp
-    """When the link ends."""
+    """When the link expires."""
 
     content_type: str
-    """The media type of what the link leads to."""
+    """Media type of the linked content."""
 
 
 class ExternalReferenceArtifactResponse(Model):
-    """Something elsewhere."""
+    """A link to an external resource."""
 
     artifact_uid: str
-    """Its uid."""
+    """Unique id."""
 
     run_id: str | None = None
-    """The run that made it."""
+    """The run that created the artifact."""
 
     artifact_type: Literal["EXTERNAL_REFERENCE"]
     """Always `EXTERNAL_REFERENCE`."""
 
     created_at: Timestamp
-    """When it was made."""
+    """When it was created."""
 
     data: ExternalReferenceArtifactResponseData
-    """What it is."""
+    """The content of the artifact."""
 
 
 class ExternalReferenceArtifactResponseData(Model):
-    """What it is."""
+    """The content of the artifact."""
 
     reference_type: str
-    """What is referred to, in a word of the agent's."""
+    """Kind of reference, a word that the agent chooses."""
 
     url: str
-    """Where it is."""
+    """URL."""
 
     title: str | None = None
-    """A line about it."""
+    """Title."""
 
     metadata: dict[str, Any] | None = None
-    """More about it."""
+    """Additional metadata."""
 
 
 class ListAgentSkillsResponse(Model):
@@ -1819,97 +1818,97 @@ class AgentSkillItem(Model):
     """A skill and the places where it was found."""
 
     name: str
-    """Its name."""
+    """Name."""
 
     variants: list[AgentSkillVariant]
-    """The places."""
+    """The places where the skill was found."""
 
 
 class AgentSkillVariant(Model):
-    """One place of a skill."""
+    """A place where a skill was found."""
 
     id: str
-    """What to give as `skill`, `owner/repo:path/SKILL.md`."""
+    """The value for `skill`: `owner/repo:path/SKILL.md`."""
 
     description: str
-    """What it says it is for."""
+    """Description."""
 
     base_prompt: str
-    """Its text."""
+    """Text of the skill."""
 
     source: AgentSkillVariantSource
-    """Where its file lies."""
+    """Location of the file."""
 
     environments: list[AgentSkillVariantEnvironments]
-    """The environments that have the repository."""
+    """Environments that include the repository."""
 
     last_run_timestamp: NullableTimestamp = None
-    """When a run used it last."""
+    """When a run last used the skill."""
 
     error: str | None = None
-    """Why it cannot be used."""
+    """Why the skill cannot be used."""
 
 
 class AgentSkillVariantSource(Model):
-    """Where its file lies."""
+    """Location of the file."""
 
     owner: str
-    """The repository's owner."""
+    """Owner of the repository."""
 
     name: str
-    """The repository's name."""
+    """Name of the repository."""
 
     skill_path: str
-    """The file."""
+    """Path of the file."""
 
     worker_host: str | None = None
-    """The worker that has it."""
+    """The worker that has the file."""
 
 
 class AgentSkillVariantEnvironments(Model):
     """An environment."""
 
     uid: str
-    """Its uid."""
+    """Unique id."""
 
     name: str
-    """Its name."""
+    """Name."""
 
 
 class ListBundledSkillsResponse(Model):
-    """The catalogue of bundled skills."""
+    """The catalog of bundled skills."""
 
     skills: list[BundledSkill]
     """The skills, by id."""
 
 
 class BundledSkill(Model):
-    """A skill that a server may come with."""
+    """A skill of the catalog. `shipped` says whether this server includes it."""
 
     id: str
-    """What to give as `skill`, and the `bundled_skill_id` of runs and actions."""
+    """The value for `skill`, and the `bundled_skill_id` of runs and actions."""
 
     purpose: str
-    """What it is for."""
+    """Purpose."""
 
     shipped: bool
-    """Whether this release has it."""
+    """Whether this release includes the skill."""
 
     reason: str | None = None
-    """Why not, where it has not."""
+    """Why this release does not include the skill."""
 
     description: str | None = None
-    """What the skill says it is for, where it is there."""
+    """Description from the skill itself, if it is included."""
 
     base_prompt: str | None = None
-    """Its text, where it is there."""
+    """Text of the skill, if it is included."""
 
 
 class ListModelsResponse(Model):
     """Models."""
 
     default_model_id: str
-    """The model of runs that name none."""
+    """The default model of runs."""
 
     models: list[ModelInfo]
     """The models."""
@@ -1919,32 +1918,34 @@ class ModelInfo(Model):
     """A model."""
 
     id: str
-    """What to give as `model_id`."""
+    """The value for `model_id`."""
 
     display_name: str
-    """Its name."""
+    """Name."""
 
     provider: Literal["OPENAI", "ANTHROPIC", "GOOGLE", "UNKNOWN"] | str
-    """Whose it is."""
+    """Provider of the model."""
 
     vision_supported: bool
-    """Whether it can look at pictures."""
+    """Whether the model accepts images."""
 
     description: str | None = None
-    """What it is good for."""
+    """Description of the model."""
 
     reasoning_level: str | None = None
-    """How hard it thinks."""
+    """Reasoning effort."""
 
     disable_reason: (
         Literal["PROVIDER_OUTAGE", "OUT_OF_REQUESTS", "ADMIN_DISABLED", "REQUIRES_UPGRADE"]
         | str
         | None
     ) = None
-    """Why it cannot be used now. `ADMIN_DISABLED`: this server has no key of its provider."""
+    """Why the model is currently unavailable. `ADMIN_DISABLED`: this server has no API key for its
+    provider.
+    """
 
     disable_detail: str | None = None
-    """The same in a sentence, such as which key is missing."""
+    """The reason in a sentence, such as which key is missing."""
 
 
 class ListConnectedWorkersResponse(Model):
@@ -1958,22 +1959,22 @@ class ConnectedWorker(Model):
     """The workers of one host."""
 
     worker_host: str
-    """What to give as `worker_host`."""
+    """The value for `worker_host`."""
 
     connection_count: int
-    """How many of them are connected."""
+    """Number of connected workers."""
 
     capacity: int
-    """How many runs they execute at once at most."""
+    """Maximum number of runs that they execute at once."""
 
     busy: int
-    """How many they execute now, as of what was heard of them last."""
+    """Number of runs that they execute now, as last reported."""
 
     connected_at: Timestamp
-    """Since when."""
+    """When the worker connected."""
 
     last_seen_at: Timestamp
-    """When one was heard of last."""
+    """When a worker was last seen."""
 
 
 class ListEnvironmentsResponse(Model):
@@ -1984,34 +1985,34 @@ class ListEnvironmentsResponse(Model):
 
 
 class CloudEnvironment(Model):
-    """Where runs work."""
+    """The workspace configuration of runs."""
 
     uid: str
-    """Its uid."""
+    """Unique id."""
 
     config: CloudEnvironmentConfig
-    """What an environment is made of."""
+    """The configuration of an environment."""
 
     last_updated: Timestamp
-    """When it was changed last."""
+    """When it last changed."""
 
     setup_failed: bool
-    """Whether the latest run that used it failed while setting it up."""
+    """Whether the latest run that used it failed during setup."""
 
     last_task_created: EnvironmentTask | None = None
     """The latest run of an environment."""
 
     last_task_run_timestamp: Timestamp | None = None
-    """When a run last worked in it."""
+    """When a run last used it."""
 
     scope: Scope | None = None
-    """Who sees it."""
+    """Who sees the resource."""
 
     creator: RunCreatorInfo | None = None
-    """Who created it."""
+    """The creator."""
 
     last_editor: RunCreatorInfo | None = None
-    """Who changed it last."""
+    """Who last changed it."""
 
 
 class EnvironmentTask(Model):
@@ -2021,73 +2022,73 @@ class EnvironmentTask(Model):
     """The run's id."""
 
     title: str
-    """Its title."""
+    """Title of the run."""
 
     state: RunState
-    """`QUEUED` waits. `CLAIMED` is taken by a worker. `PENDING` is being prepared. `INPROGRESS`
-    means the agent works. `BLOCKED` waits for a person; a follow-up answers it. `SUCCEEDED` is
-    done. `FAILED` ended for a cause that its owner can mend, `ERROR` for a cause of the
-    server's. `CANCELLED` was cancelled.
+    """`QUEUED`: waits for a worker. `CLAIMED`: a worker has claimed it. `PENDING`: its workspace
+    is being prepared. `INPROGRESS`: the agent is working. `BLOCKED`: waits for a follow-up from
+    a person. `SUCCEEDED`: completed. `FAILED`: ended for a cause that its owner can fix.
+    `ERROR`: ended for a cause on the server. `CANCELLED`: was cancelled.
     """
 
     created_at: Timestamp
     """When it was created."""
 
     updated_at: Timestamp
-    """When it changed last."""
+    """When the run last changed."""
 
     started_at: NullableTimestamp = None
-    """When a worker first took it."""
+    """When a worker first claimed the run."""
 
 
 class CloudEnvironmentConfig(Model):
-    """What an environment is made of."""
+    """The configuration of an environment."""
 
     name: str | None = None
-    """Its name."""
+    """Name."""
 
     description: str | None = None
-    """What it is for."""
+    """Purpose."""
 
     docker_image: str | None = None
-    """The image for workers that use containers. Others run on the host's tools and say so on the
-    timeline.
+    """The image, for workers that use containers. Other workers use the host's tools and record
+    this on the timeline.
     """
 
     github_repos: list[GitHubRepo] | None = None
-    """Repositories on GitHub to clone."""
+    """GitHub repositories to clone."""
 
     repos: list[GitRepo] | None = None
-    """Repositories anywhere to clone."""
+    """Git repositories to clone, on any host."""
 
     setup_commands: list[str] | None = None
-    """Shell commands that prepare the workspace, in order. One that fails ends the run FAILED."""
+    """Shell commands that prepare the workspace, in order. If one fails, the run ends FAILED."""
 
     providers: dict[str, Any] | None = None
-    """Settings of cloud providers. Kept and handed on as given."""
+    """Settings of cloud providers. Stored and passed on unchanged."""
 
     failure_session_retention_minutes: int | None = None
-    """How long the sandbox of a failed run is kept. Not at all without it."""
+    """Minutes to keep the sandbox of a failed run. If absent, it is not kept."""
 
 
 class GitHubRepo(Model):
     """A repository on GitHub."""
 
     owner: str
-    """Its owner."""
+    """Owner of the repository."""
 
     repo: str
-    """Its name."""
+    """Name."""
 
 
 class GitRepo(Model):
     """A Git repository."""
 
     url: str
-    """Its address, `https://` or `ssh://`."""
+    """URL of the repository, `https://` or `ssh://`."""
 
     ref: str | None = None
-    """A branch, tag or commit. Without it the default branch."""
+    """A branch, tag or commit. Defaults to the default branch."""
 
 
 class ListAgentsResponse(Model):
@@ -2101,34 +2102,34 @@ class AgentResponse(Model):
     """An agent."""
 
     uid: str
-    """Its uid."""
+    """Unique id."""
 
     name: str
-    """Its name."""
+    """Name."""
 
     available: bool
-    """Whether runs can be made with it now."""
+    """Whether runs can currently use the agent."""
 
     created_at: Timestamp
     """When it was created."""
 
     updated_at: Timestamp
-    """When it was changed last."""
+    """When it last changed."""
 
     factory_uid: str | None = None
-    """The factory that defines it."""
+    """The factory that defines the agent."""
 
     description: str | None = None
-    """What it is for."""
+    """Purpose."""
 
     prompt: str | None = None
-    """What it is told before any prompt."""
+    """Instructions that come before the prompt of each run."""
 
     base_model: str | None = None
-    """The model of its runs."""
+    """Default model of its runs."""
 
     harness: Harness | None = None
-    """The agent program of its runs."""
+    """Default harness of its runs."""
 
     base_harness: str | None = None
     """The type of `harness`."""
@@ -2137,73 +2138,75 @@ class AgentResponse(Model):
     """The environment of its runs."""
 
     default_runner_uid: str
-    """The runner of its runs: a name of `runners` in the files of its factory."""
+    """Default runner of its runs: a name of `runners` in the files of its factory."""
 
     worker_host: str | None = None
     """The self-hosted worker of its runs."""
 
     secrets: list[SecretRef]
-    """Managed secrets that its runs get."""
+    """Managed secrets for its runs."""
 
     skills: list[str]
-    """Skills that its runs have at hand."""
+    """Skills available to its runs."""
 
     mcp_servers: dict[str, MCPServerConfig] | None = None
     """MCP servers of its runs, by name."""
 
     memory: AgentMemory
-    """What it remembers between runs."""
+    """What the agent remembers between runs."""
 
     harness_auth_secrets: dict[str, str] | None = None
-    """Names of managed secrets that hold a harness's credentials."""
+    """Names of managed secrets with the harness's credentials."""
 
     credential_strategy: Literal["CREATOR", "EXECUTOR"] | str | None = None
     """Whose credentials its runs use."""
 
     on_behalf_of_enabled: bool | None = None
-    """Whether it may start runs on behalf of users."""
+    """Whether the agent may start runs on behalf of users."""
 
     agent_type: (
         Literal["FOREMAN", "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"] | str | None
     ) = None
-    """Its part in a factory."""
+    """Role of the agent in a factory."""
 
 
 class SecretRef(Model):
-    """A managed secret by name."""
+    """A reference to a managed secret, by name."""
 
     name: str
-    """Its name."""
+    """Name."""
 
 
 class AgentMemory(Model):
     """What an agent remembers between runs."""
 
     auto_memory: AgentMemoryAutoMemory
-    """Memory that it keeps by itself."""
+    """Memory that the agent maintains itself."""
 
     attached_stores: list[MemoryStoreRef]
-    """Memory stores that it is given, each once. Kept and shown; this server has none."""
+    """Memory stores of the agent, each once. Stored and returned, but not used: this server has no
+    memory stores.
+    """
 
 
 class AgentMemoryAutoMemory(Model):
-    """Memory that it keeps by itself."""
+    """Memory that the agent maintains itself."""
 
     enabled: bool
-    """Whether it does."""
+    """Whether automatic memory is enabled."""
 
 
 class MemoryStoreRef(Model):
-    """A memory store for an agent."""
+    """A reference to a memory store."""
 
     uid: str
-    """Its uid."""
+    """Unique id."""
 
     access: Literal["read_write", "read_only"] | str
-    """What the agent may do with it."""
+    """The agent's access to the store."""
 
     instructions: str
-    """How the agent should use it."""
+    """Instructions for using the store."""
 
 
 class ListSchedulesResponse(Model):
@@ -2214,8 +2217,8 @@ class ListSchedulesResponse(Model):
 
 
 CronSchedule: TypeAlias = str
-"""When to fire, in UTC. Five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`,
-`@every 1h30m`. One that never fires is a 400.
+"""When to fire, in UTC: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`,
+`@every 1h30m`. An expression that never fires returns 400.
 """
 
 
@@ -2223,33 +2226,33 @@ class ScheduledAgentItem(Model):
     """A schedule."""
 
     id: str
-    """Its id."""
+    """Unique id."""
 
     name: str
-    """Its name."""
+    """Name."""
 
     cron_schedule: CronSchedule
-    """When to fire, in UTC. Five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`,
-    `@every 1h30m`. One that never fires is a 400.
+    """When to fire, in UTC: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`,
+    `@every 1h30m`. An expression that never fires returns 400.
     """
 
     enabled: bool
     """Whether it fires."""
 
     prompt: str
-    """What the agent is asked. Empty when its runs come from a skill alone."""
+    """The task for the agent. Empty if its runs have only a skill."""
 
     mode: RunMode
-    """How its runs go about the prompt."""
+    """How its runs handle the prompt."""
 
     created_at: Timestamp
     """When it was created."""
 
     updated_at: Timestamp
-    """When it was changed last."""
+    """When it last changed."""
 
     agent_config: AmbientAgentConfig | None = None
-    """How a run is executed. What is left out is decided by the automation, the agent, the factory
+    """How a run is executed. An omitted field is taken from the automation, the agent, the factory
     or the server, in this order.
     """
 
@@ -2257,43 +2260,43 @@ class ScheduledAgentItem(Model):
     """The agent that its runs are executed as."""
 
     metadata: Metadata | None = None
-    """Labels of yours to find runs by. At most 20 keys in a request; a key is 1 to 64 bytes of
-    `a-z A-Z 0-9 . _ -`, a value up to 256 bytes of UTF-8 without NUL. Merged key by key: the
-    request's win over the parent run's. `automation_id`, `webhook_uid` and `delivery_id` are
-    set by the server alone, for runs that an automation starts and their children; a request
-    that has one of them is refused.
+    """Labels to find runs by. A request can have at most 20 keys. A key is 1 to 64 bytes of `a-z
+    A-Z 0-9 . _ -`. A value is up to 256 bytes of UTF-8 without NUL. Labels are merged key by
+    key: the request's override the parent run's. Only the server sets `automation_id`,
+    `webhook_uid` and `delivery_id`, for runs that an automation starts and their children. A
+    request that sets one of them is rejected.
     """
 
     environment: CloudEnvironmentConfig | None = None
-    """The environment that `agent_config` names."""
+    """The environment that `agent_config` refers to."""
 
     created_by: RunCreatorInfo | None = None
-    """Who created it."""
+    """The creator."""
 
     updated_by: RunCreatorInfo | None = None
-    """Who changed it last."""
+    """Who last changed it."""
 
     history: ScheduledAgentItemHistory | None = None
-    """When it fired and will fire."""
+    """Last and next time it fires."""
 
     upcoming: list[Timestamp] | None = None
     """The next five times, while it is enabled."""
 
     last_spawn_error: str | None = None
-    """Why its last time started no run."""
+    """Why no run was started at the last scheduled time."""
 
     scope: Scope | None = None
-    """Who sees it."""
+    """Who sees the resource."""
 
 
 class ScheduledAgentItemHistory(Model):
-    """When it fired and will fire."""
+    """Last and next time it fires."""
 
     last_ran: NullableTimestamp = None
-    """When it fired last."""
+    """When it last fired."""
 
     next_run: NullableTimestamp = None
-    """When it fires next; null while it is paused."""
+    """When it fires next. Null while it is paused."""
 
 
 KeyScope: TypeAlias = (
@@ -2312,13 +2315,12 @@ KeyScope: TypeAlias = (
     ]
     | str
 )
-"""What a key may do. `admin` includes all others, `worker` lets a key serve as a worker. With
-`secrets:use` a request for a run, or a schedule, may name managed secrets, which the agent can
-read, and a follow-up may go to such a run. What agents, automations and factories name needs no
-such scope of the caller, nor of whoever writes it: with `factories:manage` any secret can be
-given to the runs of an agent. `metrics:read` lets Prometheus read `/metrics`. `own_run` is what
-the key of an execution has: it reads its own run and adds artifacts to it. No key can be
-created with it.
+"""A permission of a key. `admin` includes all others. `worker` lets a key serve as a worker.
+`secrets:use` lets a request for a run or a schedule name managed secrets, which the agent can
+read, and allows follow-ups to such runs. The secrets of agents, automations and factories do
+not require it: with `factories:manage`, a caller can give any secret to the runs of an agent.
+`metrics:read` lets Prometheus read `/metrics`. `own_run` is the scope of an execution's key: it
+can read its own run and add artifacts to it. It cannot be given to other keys.
 """
 
 
@@ -2326,54 +2328,56 @@ class Secret(Model):
     """A managed secret, without its value."""
 
     name: str
-    """Its name."""
+    """Name."""
 
     version: int
-    """How many values it was given; 0 while it is pending."""
+    """Number of values that the secret has had. 0 while it is pending."""
 
     pending: bool
-    """Whether it is declared and has no value yet."""
+    """Whether the secret is declared but has no value yet."""
 
     created_at: Timestamp
     """When it was created."""
 
     updated_at: Timestamp
-    """When it was given its value."""
+    """When the value was set."""
 
     last_used_at: Timestamp | None = None
-    """When a run was given it last, to the minute or so."""
+    """When a run last received the secret, accurate to about a minute."""
 
     created_by: RunCreatorInfo | None = None
-    """Who created it."""
+    """The creator."""
 
     updated_by: RunCreatorInfo | None = None
-    """Who gave it its value."""
+    """Who set the value."""
 
     webhook_uid: str | None = None
-    """The webhook that the server made it for, also once that is deleted. Runs never get such a
-    secret.
+    """The webhook that the server generated the secret for. Stays set after the webhook is
+    deleted. Runs never receive such a secret.
     """
 
     used_by: list[SecretUser]
-    """What names it and keeps it from being deleted."""
+    """Resources that use the secret and prevent its deletion."""
 
 
 class SecretUser(Model):
-    """Something that names a secret. Of somebody else's personal schedule only its type is told."""
+    """A resource that uses a secret. For another user's personal schedule, only the type is
+    returned.
+    """
 
     type: Literal["agent", "schedule", "automation", "webhook", "factory"] | str
-    """What it is. A `factory` names it for all its agents, for the image of a runner, or to read
-    its repository.
+    """Type of resource. A `factory` uses a secret for all its agents, for the image of a runner,
+    or to read its repository.
     """
 
     uid: str | None = None
-    """Its uid."""
+    """Unique id."""
 
     name: str | None = None
-    """Its name."""
+    """Name."""
 
     factory_uid: str | None = None
-    """The factory that it belongs to, if any."""
+    """The factory of the resource, if any."""
 
     factory_name: str | None = None
     """The name of that factory."""
@@ -2387,8 +2391,8 @@ class ListSecretsResponse(Model):
 
 
 WebhookAuthMode: TypeAlias = Literal["token", "url_token", "signature"] | str
-"""How a delivery shows that it is the sender's: `token` in `Authorization: Bearer`, `url_token` as
-the last segment of the URL, `signature` over the body by a scheme.
+"""How a delivery is authenticated: `token` in `Authorization: Bearer`, `url_token` as the last
+segment of the URL, or `signature` over the body.
 """
 
 SignatureScheme: TypeAlias = (
@@ -2430,39 +2434,39 @@ SignatureScheme: TypeAlias = (
     ]
     | str
 )
-"""How a sender signs. `custom_hmac` is described by the webhook's `signature`."""
+"""The signature scheme of a sender. The webhook's `signature` describes `custom_hmac`."""
 
 
 class Signature(Model):
     """A `custom_hmac` scheme, or the `timestamp_header` of a Grafana contact point."""
 
     header: str | None = None
-    """The header that holds the signature."""
+    """The header that contains the signature."""
 
     prefix: str | None = None
-    """What stands before the signature, such as `sha256=`."""
+    """Text before the signature, such as `sha256=`."""
 
     hash: Literal["sha1", "sha256", "sha512"] | str | None = None
-    """The hash of the HMAC."""
+    """Hash function of the HMAC."""
 
     encoding: Literal["hex", "base64"] | str | None = None
-    """How the signature is written."""
+    """Encoding of the signature."""
 
     key_form: Literal["text", "base64", "hex", "whsec"] | str | None = None
-    """How the secret is turned into the key: as it stands, or decoded."""
+    """How the key is derived from the secret: unchanged, or decoded."""
 
     template: str | None = None
-    """The text that is signed: literal text with `{body}` once, and `{timestamp}`, `{method}`,
-    `{url}`, `{path}`, `{header:Name}`.
+    """The signed text: literal text with `{body}` once, and optionally `{timestamp}`, `{method}`,
+    `{url}`, `{path}` and `{header:Name}`.
     """
 
     timestamp_header: str | None = None
-    """The header that holds `{timestamp}`, in unix seconds or milliseconds or RFC 3339."""
+    """The header that contains `{timestamp}`: Unix seconds, Unix milliseconds or RFC 3339."""
 
 
 SecretRefresh: TypeAlias = Literal["apply", "immediate"] | str
-"""When a webhook takes a new value of its managed secret: when it is changed or switched on, or at
-once.
+"""When a webhook starts to use a new value of its managed secret: when the webhook is changed or
+enabled, or immediately.
 """
 
 
@@ -2470,133 +2474,131 @@ class Factory(Model):
     """A standing team of agents with its automations and webhooks."""
 
     uid: str
-    """Its uid."""
+    """Unique id."""
 
     name: str
-    """Its name."""
+    """Name."""
 
     alias: str | None = None
-    """A short name for it."""
+    """Short name."""
 
     description: str | None = None
-    """What it is for."""
+    """Purpose."""
 
     source: Literal["service", "repository"] | str
-    """Where it is edited: here, or in a Git repository."""
+    """Where the factory is edited: in the API, or in a Git repository."""
 
     repository: FactoryRepository | None = None
-    """Where that is, for `repository`."""
+    """The repository, if `source` is `repository`."""
 
     foreman_agent_uid: str
-    """The agent that its work comes to first; empty until the first commit of its repository is
-    applied.
+    """The agent that receives the factory's work first. Empty until the first commit of the
+    repository is applied.
     """
 
     agents: list[FactoryAgent]
-    """Its agents, by name."""
+    """Agents, by name."""
 
     webhooks_count: int
-    """How many webhooks it has."""
+    """Number of webhooks."""
 
     automations_count: int
-    """How many automations it has."""
+    """Number of automations."""
 
     definition: FactoryDefinition
-    """What a factory is defined by."""
+    """The definition of a factory."""
 
     created_at: Timestamp
     """When it was created."""
 
     updated_at: Timestamp
-    """When it was changed last."""
+    """When it last changed."""
 
     team_uid: str
-    """The team that it belongs to."""
+    """The team that the factory belongs to."""
 
     repositories: list[WorkRepository]
-    """The repositories that it works on, as in factory.yaml."""
+    """The repositories that the factory works on, as in factory.yaml."""
 
     code_forge: CodeForge
-    """Where those are."""
+    """Host of these repositories."""
 
     code_forges: list[CodeForge]
-    """The same, as a list."""
+    """`code_forge` as a list."""
 
     credential_strategy: Literal["CREATOR", "EXECUTOR"] | str
-    """Whose credentials its runs use, unless an agent says otherwise."""
+    """Whose credentials its runs use, unless an agent overrides it."""
 
     default_model: str | None = None
-    """The model of its agents, where factory.yaml names one for the built-in harness."""
+    """Default model of its agents, if factory.yaml sets one for the built-in harness."""
 
     default_environment: str | None = None
-    """The environment of its agents, where factory.yaml names one."""
+    """Default environment of its agents, if factory.yaml sets one."""
 
     agent_defaults: FactoryAgentDefaults
-    """What its agents have unless they say otherwise."""
+    """Defaults of its agents."""
 
     scorer_defaults: dict[str, Any]
-    """Defaults of scorers. Empty: files cannot set any."""
+    """Defaults of scorers. Always empty, because the files cannot set any."""
 
     scoring: dict[str, Any]
-    """Settings of scoring. Empty: files cannot set any."""
+    """Settings of scoring. Always empty, because the files cannot set any."""
 
 
 class WorkRepository(Model):
     """A repository that a factory works on."""
 
     owner: str
-    """A user, organisation or group."""
+    """A user, organization or group."""
 
     repo: str
-    """Its name."""
+    """Name."""
 
     code_forge: CodeForge | None = None
-    """Where it is."""
+    """URL."""
 
 
 CodeForge: TypeAlias = Literal["GITHUB", "NONE"] | str
-"""A host of repositories. Files of factories name no host, so it is `GITHUB`, and `NONE` without
-repositories.
+"""Host of repositories. The files of a factory do not name a host, so it is `GITHUB`, or `NONE`
+without repositories.
 """
 
 
 class FactoryAgentDefaults(Model):
-    """What the agents of a factory have unless they say otherwise, as in `agentDefaults` of
-    factory.yaml.
-    """
+    """Defaults of a factory's agents, as in `agentDefaults` of factory.yaml."""
 
     default_runner_uid: str
-    """The runner of their runs; empty where none is named."""
+    """Default runner of their runs. Empty if not set."""
 
     worker_host: str
-    """The self-hosted worker of their runs; empty where none is named."""
+    """Default self-hosted worker of their runs. Empty if not set."""
 
     secrets: list[SecretRef]
-    """Managed secrets that their runs get."""
+    """Managed secrets for their runs."""
 
     mcp_servers: dict[str, MCPServerConfig]
     """MCP servers of their runs, by name."""
 
     harness: Harness | None = None
-    """The agent program of their runs."""
+    """The harness of their runs."""
 
     harness_auth_secrets: dict[str, str] | None = None
-    """Names of managed secrets that hold a harness's credentials."""
+    """Names of managed secrets with the harness's credentials."""
 
 
 class FactoryRepository(Model):
     """A Git repository that defines a factory."""
 
     url: str
-    """An `https://` or `ssh://` URL, or `user@host:path`, without credentials; `file://` where the
-    server allows it.
+    """An `https://` or `ssh://` URL, or `user@host:path`, without credentials. `file://` only if
+    the server allows it.
     """
 
     branch: str | None = None
-    """The production branch; the default branch of the repository where it is absent."""
+    """The production branch. Defaults to the default branch of the repository."""
 
     path: str | None = None
-    """The folder that holds factory.yaml; the top of the repository where it is absent."""
+    """The folder that contains factory.yaml. Defaults to the root of the repository."""
 
     secret: str | None = None
     """The managed secret with the credential for an `https://` URL: a token, or `user:token`."""
@@ -2606,148 +2608,148 @@ class FactoryAgent(Model):
     """An agent of a factory."""
 
     uid: str
-    """Its uid."""
+    """Unique id."""
 
     name: str
-    """Its name."""
+    """Name."""
 
     agent_type: (
         Literal["FOREMAN", "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"] | str
     )
-    """Its part."""
+    """Role of the agent."""
 
 
 class Diagnostic(Model):
     """A finding in a factory's files."""
 
     code: str
-    """The kind of finding, such as `FF_UNKNOWN_FIELD`."""
+    """Code of the finding, such as `FF_UNKNOWN_FIELD`."""
 
     message: str
     """What is wrong."""
 
     path: str
-    """The file."""
+    """Path of the file."""
 
     line: int
-    """The line, from 1."""
+    """Line number, from 1."""
 
     column: int
-    """The character of the line, from 1."""
+    """Column in characters, from 1."""
 
     severity: Literal["error", "warning", "note"] | str
-    """Only an error keeps files from being applied; a note is about a file that is ignored."""
+    """Only an error prevents the files from being applied. A note is about an ignored file."""
 
     nearest: str | None = None
-    """What was perhaps meant."""
+    """The closest valid name."""
 
 
 class FactoryFiles(Model):
     """The files that define a factory."""
 
     files: FileTree
-    """The content of each file by its path."""
+    """The content of each file, by path."""
 
     revision: int
-    """Counts the changes of the files."""
+    """Revision number. It increases with each change of the files."""
 
     applied_at: Timestamp
-    """When they were applied."""
+    """When the files were applied."""
 
     source: Literal["service", "repository"] | str
-    """Where they are edited."""
+    """Where the files are edited."""
 
 
 class ListRevisionsResponse(Model):
     """A page of revisions."""
 
     revisions: list[Revision]
-    """The revisions, the newest first."""
+    """The revisions, newest first."""
 
     page_info: PageInfo
-    """Whether there is more, and how to get it."""
+    """Position in a paginated list."""
 
 
 class Revision(Model):
     """A change of a factory's files."""
 
     created: list[ResourceChange]
-    """What was new."""
+    """Added resources."""
 
     changed: list[ResourceChange]
-    """What was not as before."""
+    """Changed resources."""
 
     removed: list[ResourceChange]
-    """What was gone."""
+    """Removed resources."""
 
     revision: int
-    """Its number; of a commit that has changed nothing that of the one in force, 0 where there was
-    none.
+    """Revision number. For a commit that changed nothing, the number of the active revision, or 0
+    if there was none.
     """
 
     result: Literal["applied", "unchanged", "rejected"] | str
-    """What became of it. Only commits of a repository can be anything but `applied`."""
+    """Result of the revision. Only commits of a repository can have a result other than `applied`."""
 
     commit: Commit | None = None
-    """The commit, of a factory that comes from a repository."""
+    """The commit, if the factory is defined by a repository."""
 
     detail: str | None = None
     """Why a commit was rejected."""
 
     diagnostics: list[Diagnostic] | None = None
-    """What was found in the files of a commit, at most 200 findings."""
+    """Findings in the files of the commit, at most 200."""
 
     author: RunCreatorInfo | None = None
-    """Who made it."""
+    """Who made the change."""
 
     created_at: Timestamp
     """When it was applied."""
 
     diff: str
-    """The change of the files as a unified diff, cut where it is very long."""
+    """Changes of the files as a unified diff, truncated if it is very long."""
 
 
 class Commit(Model):
-    """A commit of a repository, as its author says."""
+    """A Git commit."""
 
     id: str
-    """Its id."""
+    """Unique id."""
 
     author: str
-    """Name and address of its author."""
+    """Name and address of the author."""
 
     message: str
-    """The first line of its message, cut where it is very long."""
+    """First line of the message, truncated if it is very long."""
 
     committed_at: Timestamp | None = None
-    """When it was committed, where the commit could be read."""
+    """When it was committed, if the commit could be read."""
 
 
 FileTree: TypeAlias = dict[str, str]
-"""The content of each file by its path."""
+"""The content of each file, by path."""
 
 
 class DefinitionPlan(Model):
-    """What applying files changes."""
+    """The changes from applying files."""
 
     created: list[ResourceChange]
-    """What is new."""
+    """Resources to add."""
 
     changed: list[ResourceChange]
-    """What is not as it was."""
+    """Resources to change."""
 
     removed: list[ResourceChange]
-    """What is gone."""
+    """Resources to remove."""
 
     revision: int
-    """The revision that is in force now."""
+    """The active revision."""
 
     diagnostics: list[Diagnostic]
     """Warnings."""
 
 
 class ResourceChange(Model):
-    """A resource of a factory that changes."""
+    """A change of a factory's resource."""
 
     kind: (
         Literal[
@@ -2758,55 +2760,55 @@ class ResourceChange(Model):
     """The kind of resource."""
 
     name: str
-    """Its name."""
+    """Name."""
 
     fields: list[str] | None = None
-    """The keys that change."""
+    """The changed keys."""
 
     again: bool | None = None
-    """Whether there was another one of this name before: this one has a uid of its own."""
+    """Whether a resource with this name existed before. The new one has its own uid."""
 
 
 class FilesVerdict(Model):
-    """What is wrong with files."""
+    """The result of validating files."""
 
     valid: bool
-    """Whether no error was found."""
+    """Whether the files have no errors."""
 
     schema_version: str
-    """The version that factory.yaml names, or the current one."""
+    """The version in factory.yaml, or the current version."""
 
     diagnostics: list[Diagnostic]
-    """Every finding."""
+    """All findings."""
 
     validation_scope: ValidationScope
-    """What was checked."""
+    """The checks that were run."""
 
     state_dependent_checks_not_run: list[str]
-    """Checks that were left out. Applying makes them."""
+    """Checks that were skipped. They run when the files are applied."""
 
     deferred_resolutions: list[DeferredResolution]
-    """Values that only applying resolves; none at present."""
+    """Values that are resolved only when the files are applied. Always empty at present."""
 
 
 class ValidationScope(Model):
-    """What was checked."""
+    """The checks that were run."""
 
     parser: Literal["checked", "not_run"] | str
-    """The documents."""
+    """Whether the documents were parsed."""
 
     state_independent: Literal["checked", "not_run"] | str
-    """What the files say about each other."""
+    """Whether references between the files were checked."""
 
     state_dependent: Literal["checked", "not_checked"] | str
-    """What they name of the server and the team."""
+    """Whether references to resources of the server and the team were checked."""
 
 
 class DeferredResolution(Model):
-    """A value of a file that was not resolved."""
+    """A value in a file that was not resolved."""
 
     path: str
-    """The file."""
+    """Path of the file."""
 
     field: str
     """The field."""
@@ -2816,16 +2818,16 @@ class DeferredResolution(Model):
 
 
 class FactorySchemaVersions(Model):
-    """What files of factories can be."""
+    """The supported versions of factory files."""
 
     current_version: str
-    """The version that new files should have."""
+    """The recommended version for new files."""
 
     versions: list[FactorySchemaVersion]
-    """Every version, sorted."""
+    """All versions, sorted."""
 
     documents: list[str]
-    """The names of the documents, such as `agent.schema.json`."""
+    """Names of the documents, such as `agent.schema.json`."""
 
 
 class FactorySchemaVersion(Model):
@@ -2835,58 +2837,58 @@ class FactorySchemaVersion(Model):
     """The value of `schemaVersion`."""
 
     schema_url: str
-    """The path of its schemas."""
+    """Path of its schemas."""
 
 
 class FactorySchemas(Model):
-    """The schemas of a version of factory files."""
+    """The schemas of one version of factory files."""
 
     schema_version: str
     """The version."""
 
     documents: dict[str, dict[str, Any]]
-    """The schemas by their names, which are also their `$id`."""
+    """The schemas by name. The name is also the `$id`."""
 
 
 class FactoryDefinition(Model):
-    """What a factory is defined by."""
+    """The definition of a factory."""
 
     revision: int
-    """Counts its changes; 0 while nothing was applied yet."""
+    """Revision number. It increases with each change. 0 until a revision is applied."""
 
     status: Literal["applied", "invalid", "syncing"] | str
-    """`applied`: what was read last is in force. `invalid`: the newest commit of the repository
-    was rejected, and the one before it stays in force. `syncing`: the repository is being read,
-    for the first time or because that was asked for.
+    """`applied`: the latest definition is active. `invalid`: the newest commit of the repository
+    was rejected, and the previous one stays active. `syncing`: the repository is being read,
+    for the first time or on request.
     """
 
     commit: str | None = None
-    """The commit of the repository that is in force."""
+    """The active commit of the repository."""
 
     rejected_commit: str | None = None
-    """The newest commit, where it was rejected."""
+    """The newest commit, if it was rejected."""
 
     detail: str | None = None
-    """Why it was rejected."""
+    """Why the newest commit was rejected."""
 
     diagnostics: list[Diagnostic] | None = None
-    """What was found in the newest commit, at most 200 findings; where the factory was just made
-    of files, warnings about them.
+    """Findings in the newest commit, at most 200. For a factory that was just created from files,
+    its warnings.
     """
 
     problem: str | None = None
-    """Why the repository cannot be read at the moment, such as a credential that does not hold.
-    What is in force stays.
+    """Why the repository cannot be read at the moment, such as an invalid credential. The active
+    definition stays.
     """
 
     checked_at: Timestamp | None = None
-    """When the repository was looked at last."""
+    """When the repository was last polled."""
 
     outdated_webhooks: list[str] | None = None
-    """Names of webhooks whose managed secret has a new value that they have not taken yet. They
-    take it with the next change of the factory's files: of a factory from a repository, push a
-    commit that changes one of its files. With `secretRefresh: immediate` in the file of a
-    webhook, it takes a new value at once.
+    """Names of webhooks that do not yet use the new value of their managed secret. They start to
+    use it with the next change of the factory's files: for a factory that is defined by a
+    repository, push a commit that changes one of its files. A webhook with `secretRefresh:
+    immediate` in its file uses a new value immediately.
     """
 
 
@@ -2897,75 +2899,73 @@ class ListFactoriesResponse(Model):
     """The factories, by name."""
 
     page_info: PageInfo
-    """Whether there is more, and how to get it."""
+    """Position in a paginated list."""
 
 
 class DispatchResponse(Model):
-    """A run that was dispatched."""
+    """A dispatched run."""
 
     run_id: str
-    """Its id."""
+    """Unique id."""
 
     run_url: str
-    """Its page."""
+    """URL of the run's page."""
 
     state: RunState
-    """`QUEUED` waits. `CLAIMED` is taken by a worker. `PENDING` is being prepared. `INPROGRESS`
-    means the agent works. `BLOCKED` waits for a person; a follow-up answers it. `SUCCEEDED` is
-    done. `FAILED` ended for a cause that its owner can mend, `ERROR` for a cause of the
-    server's. `CANCELLED` was cancelled.
+    """`QUEUED`: waits for a worker. `CLAIMED`: a worker has claimed it. `PENDING`: its workspace
+    is being prepared. `INPROGRESS`: the agent is working. `BLOCKED`: waits for a follow-up from
+    a person. `SUCCEEDED`: completed. `FAILED`: ended for a cause that its owner can fix.
+    `ERROR`: ended for a cause on the server. `CANCELLED`: was cancelled.
     """
 
     factory_uid: str
     """The factory."""
 
     foreman_agent: str
-    """The name of its foreman, who got the work."""
+    """Name of the foreman that received the work."""
 
     ticket_ref: str
-    """The ticket that the work is for, as `<source>:<id>`; `adhoc:<run id>` where the request
-    names none.
-    """
+    """The ticket of the work, as `<source>:<id>`. `adhoc:<run id>` if the request has none."""
 
 
 class Trigger(Model):
-    """An event that an automation waits for. `webhook` / `received` waits for deliveries to
-    webhooks of the factory, `schedule` / `cron_fired` for a clock of its own or for schedules
-    of the team. The events of `github` and `linear` are told by deliveries to every enabled
-    webhook of the factory whose `signature_scheme` has the same name; a delivery may tell
-    several, and starts one run of an automation, however many of its triggers match. Triggers
-    of other providers are valid and kept, and `problems` say that they are not connected, as of
-    those of GitHub and Linear where the factory has no such webhook.
+    """An event that starts an automation. `webhook` / `received` fires on deliveries to webhooks
+    of the factory. `schedule` / `cron_fired` fires on its own schedule or on schedules of the
+    team. Events of `github` and `linear` come from deliveries to every enabled webhook of the
+    factory whose `signature_scheme` has the same name. A delivery can contain several events.
+    It starts one run of an automation, even if several of its triggers match. Triggers of other
+    providers are valid and stored, but not connected, as `problems` says. The same applies to
+    GitHub and Linear if the factory has no such webhook.
     """
 
     provider: (
         Literal["webhook", "schedule", "github", "gitlab", "linear", "jira", "slack", "factory"]
         | str
     )
-    """Where the event comes from."""
+    """Provider of the event."""
 
     event: str
-    """What happened there."""
+    """Name of the event."""
 
     filter: dict[str, Any] | None = None
-    """What the event has to be like. Of `webhook`: `webhook_ids`, UIDs or names of the factory's
-    webhooks, and `payload`, a payload filter. Of `schedule`: `schedule_ids`, where there is no
-    `schedule`; both name at least one. Of the others: values for each key; all keys must match,
-    and one that is absent or empty matches everything. Each key but `payload` has a list, or an
-    object with `in` and `not_in`. What an event does not tell is in no list. Case does not
-    count but in `branches`, `base_branches` and `paths`, which, like `repos`, may be patterns:
-    `*` and `?` within a folder, `**` across folders. `paths` are files that a push changes, of
-    which one must match.
+    """Conditions on the event. For `webhook`: `webhook_ids` (uids or names of the factory's
+    webhooks) and `payload` (a payload filter). For `schedule`: `schedule_ids`, if there is no
+    `schedule`. Both lists need at least one entry. For other providers: values for each key.
+    All keys must match. An absent or empty key matches everything. Each key except `payload`
+    has a list, or an object with `in` and `not_in`. A value that is missing from the event is
+    in no list. Matching ignores case except in `branches`, `base_branches` and `paths`. These
+    and `repos` can be patterns: `*` and `?` match within a folder, `**` across folders. `paths`
+    matches if a push changes at least one matching file.
     """
 
     schedule: CronTrigger | None = None
-    """Of `schedule`: a clock of its own."""
+    """For `schedule`: a schedule of its own."""
 
 
 class CronTrigger(Model):
-    """A clock. A time that the clocks show twice, in the night in which they go back, fires once,
-    unless the hour of `cron` is `*`; one that they leave out fires when they go forward. A
-    server that was down fires once when it is back.
+    """A cron schedule of a trigger. When clocks go back, a time that occurs twice fires once,
+    unless the hour of `cron` is `*`. When clocks go forward, a skipped time fires at the
+    change. A time that passed while the server was down fires once when it is back.
     """
 
     cron: str
@@ -2974,53 +2974,53 @@ class CronTrigger(Model):
     """
 
     name: str | None = None
-    """The name that its runs show."""
+    """Name that its runs show."""
 
     timezone: str | None = None
     """IANA time zone name."""
 
     last_run: Timestamp | None = None
-    """When it started a run last. Only in answers."""
+    """When it last started a run. Only in responses."""
 
     next_run: Timestamp | None = None
-    """When it will fire. Only in answers."""
+    """When it fires next. Only in responses."""
 
     last_error: str | None = None
-    """Why its last time started no run. Only in answers."""
+    """Why no run was started at the last scheduled time. Only in responses."""
 
 
 class Automation(Model):
-    """Starts a run of one of its factory's agents when a trigger fires. A delivery starts one run
-    of it, however many of its triggers match. Its runs have the automation as their creator: it
-    acts for no person.
+    """Starts a run of an agent of its factory when a trigger fires. A delivery starts one run,
+    even if several triggers match. The automation is the creator of its runs, which act for no
+    user.
     """
 
     uid: str
-    """Its uid."""
+    """Unique id."""
 
     name: str
-    """Its name."""
+    """Name."""
 
     enabled: bool
     """Whether it fires."""
 
     prompt: str
-    """What each of its runs starts with."""
+    """The prompt of each run."""
 
     triggers: list[Trigger]
-    """What it waits for."""
+    """The triggers."""
 
     problems: list[FieldError] | None = None
-    """Why it, or a trigger of it, stays silent."""
+    """Why the automation or one of its triggers is inactive."""
 
     agent: str | None = None
-    """The agent that works, by its name in the factory; the foreman where it is absent."""
+    """The agent, by its name in the factory. Defaults to the foreman."""
 
     model: str | None = None
     """Model of its runs: short for the built-in harness with this model. Not with `harness`."""
 
     harness: Harness | None = None
-    """The agent program of its runs. Not with `model`."""
+    """The harness of its runs. Not with `model`."""
 
     runner: str | None = None
     """The runner of its runs."""
@@ -3029,16 +3029,16 @@ class Automation(Model):
     """The environment of its runs."""
 
     secrets: list[str] | None = None
-    """Managed secrets that its runs get, in place of the agent's."""
+    """Managed secrets for its runs, instead of the agent's."""
 
     mcp_servers: dict[str, MCPServerConfig] | None = None
-    """MCP servers of its runs by name, in place of the agent's."""
+    """MCP servers of its runs by name, instead of the agent's."""
 
     worker_host: str | None = None
     """The self-hosted worker of its runs."""
 
     harness_auth_secrets: dict[str, Any] | None = None
-    """The secrets that the harness gets its credentials from, as the factory's files name them."""
+    """The secrets with the harness's credentials, as the factory's files name them."""
 
     credential_strategy: Literal["CREATOR", "EXECUTOR"] | str | None = None
     """Whose credentials its runs use."""
@@ -3047,7 +3047,7 @@ class Automation(Model):
     """When it was created."""
 
     updated_at: Timestamp
-    """When it was changed last."""
+    """When it last changed."""
 
 
 class ListAutomationsResponse(Model):
@@ -3058,103 +3058,101 @@ class ListAutomationsResponse(Model):
 
 
 class FilterVerdict(Model):
-    """What a filter makes of a payload."""
+    """The result of a filter."""
 
     would_trigger: bool
-    """Whether every check has passed."""
+    """Whether every check passed."""
 
     checks: list[FilterCheck]
-    """The checks in their order."""
+    """The checks, in order."""
 
     sample: FilterSample | None = None
-    """The webhook's last accepted deliveries."""
+    """The webhook's latest accepted deliveries."""
 
 
 class FilterCheck(Model):
-    """One condition."""
+    """A check of a filter."""
 
     check: Literal["webhook", "payload", "event"] | str
-    """What was checked: whether the webhook takes deliveries, the payload, or the event that it
-    tells of.
-    """
+    """Subject of the check: whether the webhook accepts deliveries, the payload, or its event."""
 
     passed: bool
-    """Whether it holds."""
+    """Whether the check passed."""
 
     path: str | None = None
-    """JSON pointer of the first key of the filter that fails."""
+    """JSON pointer of the first key of the filter that failed."""
 
     reason: str | None = None
-    """Why it fails."""
+    """Why the check failed."""
 
 
 class FilterSample(Model):
-    """The webhook's last accepted deliveries."""
+    """The webhook's latest accepted deliveries."""
 
     matched: int
-    """How many of them match."""
+    """Number of deliveries that match."""
 
     of: int
-    """How many there were."""
+    """Number of deliveries checked."""
 
 
 class Webhook(Model):
     """An authenticated URL that starts automations."""
 
     uid: str
-    """Its uid, of 131 random bits."""
+    """Unique id, with 131 random bits."""
 
     name: str
-    """Its name, the only one in the factory."""
+    """Name, unique in the factory."""
 
     label: str
-    """The name as it was typed."""
+    """Display name."""
 
     auth_mode: WebhookAuthMode
-    """How a delivery shows that it is the sender's."""
+    """How deliveries are authenticated."""
 
     signature_scheme: SignatureScheme | None = None
-    """How the sender signs, for `signature`."""
+    """The sender's signature scheme. Only for `signature`."""
 
     signature: Signature | None = None
-    """The scheme of `custom_hmac`, or what `grafana` needs."""
+    """The scheme of `custom_hmac`, or the settings of `grafana`."""
 
     secret_name: str
-    """The managed secret that it takes its value from."""
+    """Name of its managed secret."""
 
     delivery_id_header: str | None = None
-    """A header whose value tells deliveries apart."""
+    """A header that identifies deliveries."""
 
     replay_guard: bool
-    """Whether the same signed bytes are a duplicate under another id that is not signed."""
+    """Whether the same signed content is a duplicate even if its unsigned id differs."""
 
     secret_refresh: SecretRefresh
-    """When it takes a new value of its managed secret."""
+    """When the webhook starts to use a new value of its managed secret."""
 
     enabled: bool
-    """Whether it takes deliveries; its sender gets 404 where it does not."""
+    """Whether the webhook accepts deliveries. Otherwise they get 404."""
 
     suspended: bool
-    """Whether it takes no deliveries although it is enabled: its sender gets 404. That is no part
-    of the factory's files, and stays through every change of them.
+    """Whether an enabled webhook temporarily rejects deliveries with 404. This is not part of the
+    factory's files, so changes of the files do not affect it.
     """
 
     pending_secret: bool
-    """Whether it waits for its secret, and takes no deliveries until then."""
+    """Whether the webhook waits for its secret. It rejects deliveries until then."""
 
     outdated_secret: bool
-    """Whether its managed secret has a new value that the webhook has not taken yet. It takes it
-    when it is changed or switched on, or with the next change of the factory's files; at once
-    where `secret_refresh` is `immediate`.
+    """Whether the webhook does not yet use the new value of its managed secret. It starts to use
+    the value when it is changed or enabled, or with the next change of the factory's files;
+    immediately if `secret_refresh` is `immediate`.
     """
 
     ingress_url: str
     """Where to send deliveries. For `url_token`, `{token}` stands for the secret, except in the
-    answer that shows it.
+    response that shows the secret.
     """
 
     secrets: list[WebhookSecret]
-    """The secrets that are valid now, the newest first."""
+    """The valid secrets, newest first."""
 
     counts: DeliveryCounts
     """The deliveries of the last 24 hours."""
@@ -3163,179 +3161,180 @@ class Webhook(Model):
     """When it was created."""
 
     updated_at: Timestamp
-    """When it was changed last."""
+    """When it last changed."""
 
     last_delivery_at: Timestamp | None = None
-    """When a delivery came last whose token or signature was right, also a duplicate."""
+    """When the last authenticated delivery arrived, including duplicates."""
 
     secret: Annotated[str | None, Field(repr=False)] = None
-    """The secret, in the answer that makes it and never again."""
+    """The secret. Only in the response that creates it."""
 
 
 class ListSignatureSchemesResponse(Model):
     """Signature schemes."""
 
     signature_schemes: list[SignaturePreset]
-    """The schemes in the order in which to show them."""
+    """The schemes, in display order."""
 
 
 class SignaturePreset(Model):
-    """What is known of a scheme."""
+    """A supported signature scheme."""
 
     scheme: SignatureScheme
-    """Its name."""
+    """Name."""
 
     sender: str
-    """Who signs so, for people."""
+    """Name of the sender."""
 
     hint: str
-    """Where the sender shows its secret."""
+    """Where to find the secret at the sender."""
 
     secret_after_url: bool
-    """Whether the secret exists only once the URL was registered: the webhook is made without one
-    and finished later.
+    """Whether the sender generates the secret after the URL is registered. The webhook is then
+    created without a secret and completed later.
     """
 
     secret_generated: bool
-    """Whether the sender takes a secret that is made here."""
+    """Whether the sender accepts a secret that the server generates."""
 
     forms: list[SignatureForm]
-    """The layouts that are tried in turn; none of `custom_hmac`, which its webhook describes."""
+    """The layouts that are tried in turn. Empty for `custom_hmac`, which the webhook describes."""
 
 
 class SignatureForm(Model):
     """One layout of a signature."""
 
     header: str
-    """The header that holds the signature."""
+    """The header that contains the signature."""
 
     prefix: str | None = None
-    """What stands before each signature, such as `sha256=`."""
+    """Text before each signature, such as `sha256=`."""
 
     hash: Literal["sha1", "sha256", "sha512"] | str | None = None
-    """The hash of an HMAC."""
+    """Hash function of an HMAC."""
 
     encoding: Literal["hex", "base64"] | str | None = None
-    """How the signature is written."""
+    """Encoding of the signature."""
 
     key_form: Literal["text", "base64", "hex", "whsec", "whpk", "ed25519"] | str | None = None
-    """How the secret is turned into the key."""
+    """How the key is derived from the secret."""
 
     template: str | None = None
-    """The text that is signed."""
+    """The signed text."""
 
     timestamp_header: str | None = None
-    """The header that holds `{timestamp}`."""
+    """The header that contains `{timestamp}`."""
 
     algorithm: Literal["hmac", "ed25519", "token"] | str
-    """How it is made; of `token` the header holds the secret itself."""
+    """How the signature is computed. For `token`, the header contains the secret itself."""
 
     separator: str | None = None
-    """What stands between several signatures in the header."""
+    """Separator between several signatures in the header."""
 
     numbered: bool | None = None
-    """Whether `header` is followed by a number, from 1 to 100, and each has a signature."""
+    """Whether the name in `header` is followed by a number, from 1 to 100, with a signature in
+    each header.
+    """
 
     signed_headers: str | None = None
     """The header that lists the names of `{signed_headers}`."""
 
     timestamp_field: str | None = None
-    """The field of the signature header that holds `{timestamp}`."""
+    """The field of the signature header that contains `{timestamp}`."""
 
     timestamp_body: str | None = None
-    """The key of the body that holds the time."""
+    """The key of the body that contains the timestamp."""
 
     timestamp_unit: Literal["s", "ms", "rfc3339", "any"] | str | None = None
-    """How the time is written."""
+    """Format of the timestamp."""
 
     tolerance_seconds: int | None = None
-    """How far the time may be from the server's, both ways."""
+    """Maximum difference between the timestamp and the server's time, in both directions."""
 
     id_header: str | None = None
-    """The header with the sender's id of a delivery."""
+    """The header with the sender's delivery id."""
 
     id_body: str | None = None
-    """The key of the body with it."""
+    """The key of the body with the delivery id."""
 
     headers: list[str]
-    """Every header that the signature depends on, its own first."""
+    """All headers that the signature depends on, starting with its own."""
 
     time_signed: bool
-    """Whether the signature covers a time, so that an old delivery cannot be sent again."""
+    """Whether the signature covers a timestamp, which prevents replays of old deliveries."""
 
     id_signed: bool
-    """Whether it covers the id, so that a delivery cannot be sent again under another one."""
+    """Whether the signature covers the delivery id, which prevents replays under another id."""
 
 
 class ScheduleTimes(Model):
-    """When a clock fires."""
+    """Times of a schedule."""
 
     upcoming: list[Timestamp]
-    """The next five times, fewer where there are no more."""
+    """The next five times, or fewer if there are no more."""
 
 
 class WebhookSecret(Model):
-    """A secret that is valid, without its value."""
+    """A valid secret, without its value."""
 
     index: int
-    """0 is the present one; those after it are older."""
+    """0 is the current secret. Higher numbers are older."""
 
     last_used_at: Timestamp | None = None
-    """When a delivery was authenticated with it last, to the minute."""
+    """When the secret last authenticated a delivery, to the minute."""
 
     expires_at: Timestamp | None = None
-    """When it stops, after a rotation with an overlap."""
+    """When the secret expires, after a rotation with an overlap."""
 
 
 class DeliveryCounts(Model):
     """Deliveries of the last 24 hours, to a quarter of an hour."""
 
     accepted: int
-    """Accepted."""
+    """Accepted deliveries."""
 
     duplicate: int
-    """Accepted before."""
+    """Duplicates of accepted deliveries."""
 
     rejected: int
-    """Not authenticated, no JSON, or too large."""
+    """Deliveries that were not authenticated, not JSON, or too large."""
 
     rate_limited: int
-    """Too many at once."""
+    """Deliveries beyond the rate limit."""
 
 
 Outcome: TypeAlias = (
     Literal["accepted", "duplicate", "rejected_auth", "rejected_json", "rejected_size"] | str
 )
-"""What became of a delivery. It never changes."""
+"""Outcome of a delivery. It never changes."""
 
 
 class Delivery(Model):
-    """An entry of a webhook's log."""
+    """An entry of a webhook's delivery log."""
 
     delivery_id: str
-    """Its id."""
+    """Unique id."""
 
     webhook_uid: str
     """The webhook."""
 
     outcome: Outcome
-    """What became of it."""
+    """Outcome of the delivery."""
 
     label: str
-    """That in words, such as Rejected (auth)."""
+    """Outcome in words, such as Rejected (auth)."""
 
     reason: str | None = None
-    """Why, where there is more to say: of a failed authentication `missing_header`, `bad_format`,
-    `stale`, `future`, `mismatch` or `no_secret`; of a body `invalid_json` or
-    `content_encoding`; of a duplicate `replayed_signature`; `handshake` where the sender only
-    checked the URL.
+    """Details of the outcome. Failed authentication: `missing_header`, `bad_format`, `stale`,
+    `future`, `mismatch` or `no_secret`. Invalid body: `invalid_json` or `content_encoding`.
+    Duplicate: `replayed_signature`. `handshake` if the sender only verified the URL.
     """
 
     size: int
-    """Bytes of the body, as it was announced where it was not read."""
+    """Size of the body in bytes. If the body was not read, the announced size."""
 
     received_at: Timestamp
-    """When it arrived."""
+    """When the delivery arrived."""
 
     identity_source: (
         Literal[
@@ -3348,70 +3347,70 @@ class Delivery(Model):
         ]
         | str
     )
-    """What identifies it. `x_penstock_delivery_id` stands for `X-Service-Delivery-Id` and `X-Warp-
-    Delivery-Id`, too; `none` for a rejection or a sender's handshake, whose identity was not
+    """What identifies the delivery. `x_penstock_delivery_id` also stands for `X-Service-Delivery-
+    Id` and `X-Warp-Delivery-Id`. `none` for a rejection or a handshake, whose identity is not
     read.
     """
 
     duplicate_of: str | None = None
-    """The delivery that was accepted before."""
+    """The delivery that was accepted first."""
 
     http_status: int
-    """What its sender was answered."""
+    """HTTP status of the response to the sender."""
 
     runs: list[str]
-    """The runs that it started."""
+    """The runs that the delivery started."""
 
     matches: list[DeliveryMatch]
-    """What it meant to each automation."""
+    """The match result of each automation."""
 
     replay_of: str | None = None
-    """The delivery of which it is a replay."""
+    """The delivery that this one replays."""
 
     headers: dict[str, str]
-    """What its sender said about it, of an allow-list without secrets; names in lower case."""
+    """Allowed headers of the request, without secrets. Names are in lower case."""
 
     payload_sha256: str | None = None
     """SHA-256 of the body."""
 
     client_ip: str
-    """From where it came; empty for a replay."""
+    """Client address. Empty for a replay."""
 
 
 class DeliveryMatch(Model):
-    """What a delivery meant to one automation."""
+    """The match result of one automation."""
 
     automation: str
-    """Its name."""
+    """Name."""
 
     automation_uid: str
-    """Its uid."""
+    """Unique id."""
 
     would_trigger: bool
-    """Whether it started a run."""
+    """Whether the delivery started a run."""
 
     run_id: str | None = None
     """The run."""
 
     failed_at: str | None = None
-    """Where there is none: the JSON pointer of the first key of its filter that failed, such as
-    `/data/status` of a payload filter and `/labels` of a trigger of `github` or `linear` (empty
-    for the body as a whole, and where it tells of another event), or `automation` where that is
-    broken.
+    """What failed, if no run started: the JSON pointer of the first key of the filter that failed,
+    such as `/data/status` of a payload filter or `/labels` of a `github` or `linear` trigger.
+    Empty for the body as a whole, and for another event. `automation` if the automation is
+    invalid.
     """
 
     reason: str | None = None
-    """Why there is none, for people."""
+    """Why no run started, for people."""
 
 
 class ListDeliveriesResponse(Model):
-    """A page of a webhook's log."""
+    """A page of a webhook's deliveries."""
 
     deliveries: list[Delivery]
     """The deliveries, newest first."""
 
     page_info: PageInfo
-    """How to go on."""
+    """Position in the list."""
 
 
 class ListWebhooksResponse(Model):
@@ -3425,34 +3424,34 @@ class Key(Model):
     """An API key."""
 
     uid: str
-    """Its uid."""
+    """Unique id."""
 
     name: str
-    """What it is for."""
+    """Purpose."""
 
     scopes: list[KeyScope]
-    """What it may do."""
+    """Scopes of the key."""
 
     prefix: str
-    """How the key begins, to tell keys apart."""
+    """First characters of the key, to tell keys apart."""
 
     owner: RunCreatorInfo
-    """Whom its bearer acts as."""
+    """The user or service account that the key acts as."""
 
     agent_uid: str | None = None
-    """The agent that its bearer acts as, when it is one."""
+    """The agent that the key acts as, if it belongs to one."""
 
     created_at: Timestamp
     """When it was created."""
 
     expires_at: Timestamp | None = None
-    """When it ends."""
+    """When it expires."""
 
     last_used_at: Timestamp | None = None
-    """When it was used last, to the minute or so."""
+    """When the key was last used, accurate to about a minute."""
 
     key: Annotated[str | None, Field(repr=False)] = None
-    """The key itself, in the answer that creates it and never again."""
+    """The key. Only in the response that creates it."""
 
 
 class ListKeysResponse(Model):
@@ -3466,16 +3465,16 @@ class Me(Model):
     """The caller."""
 
     team: str
-    """The uid of the team that everything belongs to."""
+    """Unique id of the team."""
 
     actor: RunCreatorInfo
-    """Who it is."""
+    """The caller."""
 
     scopes: list[KeyScope]
-    """What the caller may do."""
+    """Scopes of the caller."""
 
     key_uid: str | None = None
-    """The key that was used."""
+    """The key of the request."""
 
     run_id: str | None = None
     """The run, for the key of an execution."""
@@ -3485,220 +3484,222 @@ class Session(Model):
     """A session of the dashboard."""
 
     team: str
-    """The uid of the team that everything belongs to."""
+    """Unique id of the team."""
 
     actor: RunCreatorInfo
-    """Who has signed in."""
+    """The signed-in caller."""
 
     scopes: list[KeyScope]
-    """What the session may do."""
+    """Scopes of the session."""
 
     key_uid: str
-    """The key that began it."""
+    """The key that created the session."""
 
     secret: str | None = None
-    """Must be sent as X-Penstock-Session-Secret beside the cookie. Only in the answer that begins
+    """Send it as `X-Penstock-Session-Secret` with the cookie. Only in the response that creates
     the session.
     """
 
     expires_at: datetime
-    """When it ends, however much it is used."""
+    """When the session expires, even if it is in use."""
 
     idle_seconds: int
-    """After how long without a request it ends."""
+    """Seconds without a request after which the session expires."""
 
 
 class Stats(Model):
-    """What happened lately, in sums."""
+    """Statistics of the last 24 hours."""
 
     since: Timestamp
-    """When the first hour began."""
+    """Start of the first hour."""
 
     until: Timestamp
-    """Now."""
+    """Current time."""
 
     hours: list[HourStats]
-    """The 24 hours, the earliest first; the last one is not over."""
+    """The 24 hours, earliest first. The last one is incomplete."""
 
     factories: list[FactoryStats]
-    """Those whose runs cost the most, the dearest first."""
+    """The factories with the highest costs, highest first."""
 
     capacity: Capacity
-    """What the connected workers can execute at once, and do."""
+    """Capacity of the connected workers."""
 
 
 class HourStats(Model):
-    """What happened in an hour."""
+    """Statistics of one hour."""
 
     start: Timestamp
-    """When it began."""
+    """When it started."""
 
     runs: dict[str, int]
-    """How many runs that were created in it are now in which state. States that none has are left
-    out.
-    """
+    """Number of runs created in the hour, by current state. States without runs are omitted."""
 
     queue_wait: QueueWait
-    """How long runs that were created in an hour waited until a worker first took them. Those that
-    still wait do not count.
+    """Queue time of runs created in the hour, until a worker first claimed them. Runs that still
+    wait are not counted.
     """
 
     deliveries: HourDeliveries | None = None
-    """Deliveries of an hour to the webhooks that there are, by what became of them."""
+    """Deliveries of one hour to existing webhooks, by outcome."""
 
 
 class QueueWait(Model):
-    """How long runs that were created in an hour waited until a worker first took them. Those that
-    still wait do not count.
+    """Queue time of runs created in the hour, until a worker first claimed them. Runs that still
+    wait are not counted.
     """
 
     runs: int
-    """How many were taken."""
+    """Number of claimed runs."""
 
     mean_seconds: float
-    """How long they waited on average."""
+    """Average queue time in seconds."""
 
     max_seconds: float
-    """The longest wait."""
+    """Maximum queue time in seconds."""
 
 
 class HourDeliveries(Model):
-    """Deliveries of an hour to the webhooks that there are, by what became of them."""
+    """Deliveries of one hour to existing webhooks, by outcome."""
 
     accepted: int
-    """Accepted."""
+    """Accepted deliveries."""
 
     duplicate: int
-    """Accepted before."""
+    """Duplicates of accepted deliveries."""
 
     rejected: int
-    """Not authenticated, no JSON, or too large."""
+    """Deliveries that were not authenticated, not JSON, or too large."""
 
     rate_limited: int
-    """Too many at once."""
+    """Deliveries beyond the rate limit."""
 
 
 class FactoryStats(Model):
-    """Runs of a factory, or of none."""
+    """Statistics of one factory, or of runs without a factory."""
 
     factory_uid: str | None = None
-    """The factory; absent for runs of none."""
+    """The factory. Absent for runs without one."""
 
     factory_name: str | None = None
-    """Its name."""
+    """Name."""
 
     runs: int
-    """How many there were."""
+    """Number of runs."""
 
     cost_usd: float
-    """What their models cost in US dollars, as far as prices are known."""
+    """Cost of the models in US dollars, as far as prices are known."""
 
 
 class Capacity(Model):
-    """What the connected workers can execute at once, and do."""
+    """Capacity of the connected workers."""
 
     slots: int
-    """How many runs all workers together execute at most."""
+    """Maximum number of runs that all workers execute at once."""
 
     busy: int
-    """How many they execute now."""
+    """Number of runs that they execute now."""
 
     server_slots: int
-    """Those of the workers inside of servers, of `slots`."""
+    """The part of `slots` in workers inside servers."""
 
     server_busy: int
-    """Those of the workers inside of servers, of `busy`."""
+    """The part of `busy` in workers inside servers."""
 
     queued: int
-    """How many runs of the team wait for a worker."""
+    """Number of queued runs of the team."""
 
 
 class Limits(Model):
-    """Limits. 0 means none."""
+    """Limits. 0 means no limit."""
 
     requests_per_minute: int
-    """Requests of one key."""
+    """Requests of one key per minute."""
 
     validations_per_minute: int
-    """Validations of factory files that one address asks for without a key."""
+    """Validations of factory files per minute from one address without a key."""
 
     request_body_bytes: int
-    """A JSON body, attachments aside."""
+    """Size of a JSON body in bytes, without attachments."""
 
     configuration_bytes: int
-    """The configuration of a run as JSON, of whatever makes runs, and an environment."""
+    """Size in bytes, as JSON, of a run's configuration, of the configuration in a resource that
+    creates runs, and of an environment.
+    """
 
     attachments_per_run: int
-    """Attachments of one request."""
+    """Number of attachments in one request."""
 
     attachment_bytes: int
-    """Those together, decoded."""
+    """Total size of the attachments in one request, in bytes, decoded."""
 
     artifact_bytes: int
-    """One file that a run makes."""
+    """Size of one file of a run, in bytes."""
 
     run_artifact_bytes: int
-    """All files that a run makes."""
+    """Total size of all files of a run, in bytes."""
 
     run_depth: int
-    """Levels of runs that start runs."""
+    """Levels in a tree of runs."""
 
     metadata_keys: int
-    """Keys of a run's metadata."""
+    """Number of keys in a run's metadata."""
 
     page_size: int
-    """The largest `limit` of a list."""
+    """Maximum `limit` of a list."""
 
     page_bytes: int
-    """A page of runs as JSON, which ends early for that, with one run at least."""
+    """Size in bytes of a page of runs as JSON. A page that reaches it ends early, with at least
+    one run.
+    """
 
     listed_prompt_bytes: int
-    """A prompt in a list of runs, which is shortened."""
+    """Size in bytes of a prompt in a list of runs. A longer prompt is shortened."""
 
     idempotency_seconds: int
-    """How long an `Idempotency-Key` is remembered."""
+    """Seconds that an `Idempotency-Key` is stored."""
 
     signed_link_seconds: int
-    """How long a signed link holds."""
+    """Seconds until a signed link expires."""
 
     queue_timeout_seconds: int
-    """How long a run may wait before it ends, ERROR."""
+    """Seconds that a run can wait in the queue. Beyond it the run ends ERROR."""
 
     run_retention_seconds: int
-    """How long a run stays once it is over and no longer changes."""
+    """Seconds that a run is kept after it has ended and no longer changes."""
 
     secrets_per_team: int
-    """Managed secrets of a team."""
+    """Number of managed secrets in a team."""
 
     secret_value_bytes: int
-    """The value of one."""
+    """Size of a secret's value in bytes."""
 
     webhooks_per_factory: int
-    """Webhooks of a factory."""
+    """Number of webhooks in a factory."""
 
     delivery_bytes: int
-    """The body of a delivery."""
+    """Size of a delivery's body in bytes."""
 
     deliveries_per_minute: int
-    """Deliveries of one webhook that are admitted in any 60 seconds."""
+    """Deliveries that one webhook admits in any 60 seconds."""
 
     auth_failures_per_address: int
-    """Failed authentications of one client address at one webhook, in a minute."""
+    """Failed authentications of one client address at one webhook per minute."""
 
     auth_failures_per_webhook: int
-    """Failed authentications at one webhook, in a minute, that are logged."""
+    """Failed authentications at one webhook that are logged per minute."""
 
     logged_rejections: int
-    """Rejected deliveries of one webhook and outcome, in a minute, that are logged."""
+    """Rejected deliveries of one webhook and outcome that are logged per minute."""
 
     kept_deliveries: int
-    """The newest deliveries of each outcome, which are always kept."""
+    """Number of newest deliveries of each outcome that are always kept."""
 
     delivery_retention_seconds: int
-    """How long all deliveries are kept."""
+    """Seconds that all deliveries are kept."""
 
     dedup_body_seconds: int
-    """How long an equal body is a duplicate where nothing else tells deliveries apart."""
+    """Seconds in which an identical body is a duplicate, if nothing else identifies deliveries."""
 
 
 ContentBlock: TypeAlias = Annotated[
@@ -3752,7 +3753,7 @@ ArtifactItem: TypeAlias = Annotated[
         tag_of("artifact_type", "PLAN", "PULL_REQUEST", "SCREENSHOT", "FILE", "EXTERNAL_REFERENCE")
     ),
 ]
-"""Something that a run made."""
+"""An artifact of a run."""
 
 ArtifactResponse: TypeAlias = Annotated[
     Annotated[PlanArtifactResponse, Tag("PLAN")]
@@ -3765,4 +3766,4 @@ ArtifactResponse: TypeAlias = Annotated[
         tag_of("artifact_type", "PLAN", "PULL_REQUEST", "SCREENSHOT", "FILE", "EXTERNAL_REFERENCE")
     ),
 ]
-"""An artifact with what is needed to read it."""
+"""An artifact with its content or a link to it."""

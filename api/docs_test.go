@@ -270,7 +270,7 @@ func TestTheExamplesForTheShellAreWhatTheySay(t *testing.T) {
 	page := body(t, "/docs")
 	for _, op := range operations(t) {
 		_, after, _ := strings.Cut(page, `<article class="operation" aria-labelledby="`+op.OperationID+`">`)
-		_, after, _ = strings.Cut(after, "<figcaption>Call it</figcaption><pre><code>")
+		_, after, _ = strings.Cut(after, "<figcaption>Request</figcaption><pre><code>")
 		command, _, _ := strings.Cut(after, "</code>")
 		unescape := strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&lt;", "<", "&gt;", ">", "&amp;", "&")
 		args := shellArguments(t, unescape.Replace(command))

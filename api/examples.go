@@ -32,7 +32,7 @@ func (b referenceBuilder) examples(view *operationView, op tree, parameters []tr
 			return err
 		}
 		for _, e := range examples {
-			title := "Answer " + answer.key
+			title := "Response " + answer.key
 			if e.Title != "" {
 				title += ": " + e.Title
 			}

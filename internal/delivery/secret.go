@@ -270,8 +270,10 @@ func (s *Webhooks) openWebhookSecret(uid string, secret store.SealedSecret) (str
 }
 
 // ReadAgain gives a webhook the value that its managed secret has now. One that
-// was pending is finished by it, and enabled unless its file says otherwise.
-func (s *Webhooks) ReadAgain(ctx context.Context, tx *store.Tx, w store.WebhookRow) (store.WebhookRow, error) {
+// was pending is finished by it, and enabled if on says so.
+func (s *Webhooks) ReadAgain(
+	ctx context.Context, tx *store.Tx, w store.WebhookRow, on bool,
+) (store.WebhookRow, error) {
 	row, err := tx.Secret(ctx, w.Team, w.SecretName)
 	if err != nil {
 		return w, err
@@ -300,11 +302,7 @@ func (s *Webhooks) ReadAgain(ctx context.Context, tx *store.Tx, w store.WebhookR
 		)
 	}
 	if w.PendingSecret {
-		on, err := enabledByFiles(ctx, tx, w)
-		if err != nil {
-			return w, err
-		}
-		w.PendingSecret, w.Enabled = false, w.Enabled || on
+		w.PendingSecret, w.Enabled = false, on
 	} else if kept {
 		return w, nil
 	}

@@ -415,12 +415,6 @@ func (a *application) storeAutomation(ctx context.Context, row, before store.Aut
 // webhooks stores the webhooks, each with the value that its secret has now.
 // One whose file is gone ends: from the next request on it answers 404.
 func (a *application) webhooks(ctx context.Context, d *definition.Definition) error {
-	switch {
-	case a.edit != nil && a.same:
-		return nil
-	case a.edit != nil:
-		return a.s.readSecretsAgain(ctx, a.tx, a.factory)
-	}
 	rows, err := a.tx.Webhooks(ctx, a.factory.Team, a.factory.UID)
 	if err != nil {
 		return err
@@ -433,20 +427,32 @@ func (a *application) webhooks(ctx context.Context, d *definition.Definition) er
 	}
 	present := map[string]store.WebhookRow{}
 	for _, row := range rows {
-		present[row.Name] = row
-		if !slices.ContainsFunc(d.Webhooks, func(doc definition.Webhook) bool { return doc.Name == row.Name }) {
+		name := a.nameAfter(definition.KindWebhook, row.Name)
+		present[name] = row
+		if a.gone(d, definition.KindWebhook, name) {
 			if err := a.tx.DeleteWebhook(ctx, row.UID); err != nil {
 				return err
 			}
 		}
 	}
+	put := a.webhook
+	if a.edit != nil {
+		put = a.editedWebhook
+	}
 	for _, doc := range d.Webhooks {
 		before, there := present[doc.Name]
-		if err := a.webhook(ctx, doc, before, there); err != nil {
+		if err := put(ctx, doc, before, there); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// define makes a row what its document says. Whether it is enabled depends on its secret
+// as well.
+func define(row *store.WebhookRow, w penstock.Webhook) {
+	row.Name, row.AuthMode, row.SignatureScheme, row.Signature = w.Name, w.AuthMode, w.SignatureScheme, w.Signature
+	row.SecretName, row.DeliveryIDHeader, row.ReplayGuard, row.SecretRefresh = w.SecretName, w.DeliveryIDHeader, w.ReplayGuard, w.SecretRefresh
 }
 
 func (a *application) webhook(ctx context.Context, doc definition.Webhook, before store.WebhookRow, there bool) error {
@@ -458,8 +464,7 @@ func (a *application) webhook(ctx context.Context, doc definition.Webhook, befor
 		}
 	}
 	w := doc.Webhook()
-	row.Name, row.AuthMode, row.SignatureScheme, row.Signature = w.Name, w.AuthMode, w.SignatureScheme, w.Signature
-	row.SecretName, row.DeliveryIDHeader, row.ReplayGuard, row.SecretRefresh = w.SecretName, w.DeliveryIDHeader, w.ReplayGuard, w.SecretRefresh
+	define(&row, w)
 	value, pending, err := a.secretValue(w.SecretName)
 	if err != nil {
 		return err
@@ -490,6 +495,49 @@ func (a *application) webhook(ctx context.Context, doc definition.Webhook, befor
 		return err
 	}
 	return a.s.webhooks.GiveWebhook(ctx, a.tx, row, value, 0)
+}
+
+// editedWebhook stores the webhook that an edit is about. Where the edit changes the files,
+// every webhook reads its managed secret again; one that is disabled does when it is switched
+// on. A value that is none for a webhook is refused where the edit is about that one.
+func (a *application) editedWebhook(
+	ctx context.Context, doc definition.Webhook, before store.WebhookRow, there bool,
+) error {
+	row, w, asked := before, doc.Webhook(), a.asked(definition.KindWebhook, doc.Name)
+	if !asked && (a.same || !there) {
+		return nil
+	}
+	if asked {
+		row = a.edit.webhook
+		row.Sealed = before.Sealed
+		if define(&row, w); !row.PendingSecret {
+			row.Enabled = w.Enabled
+		}
+	}
+	if !there {
+		if err := a.tx.AddWebhook(ctx, row); err != nil {
+			return err
+		}
+	}
+	switchedOn := row.PendingSecret && row.Enabled
+	if switchedOn || !a.same && (!there || row.Enabled || row.PendingSecret) {
+		var err error
+		row, err = a.s.webhooks.ReadAgain(ctx, a.tx, row, w.Enabled)
+		code := penstock.CodeOf(err)
+		if !asked && (code == penstock.CodeConflict || code == penstock.CodeNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !asked {
+		if row.PendingSecret == before.PendingSecret {
+			return nil
+		}
+		row.UpdatedAt = penstock.Now()
+	}
+	return a.tx.SetWebhook(ctx, row)
 }
 
 // secretValue is the value of a secret that the files name.

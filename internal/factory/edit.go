@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -27,6 +28,7 @@ type edit struct {
 	// taken from it.
 	agent      penstock.Identity
 	automation penstock.Automation
+	webhook    store.WebhookRow
 }
 
 // edit changes the files of a factory and applies them, as the next revision where
@@ -191,4 +193,32 @@ func moved(files map[string][]byte, kind definition.Kind, from, to string) map[s
 		after[next] = files[path]
 	}
 	return after
+}
+
+// kept are settings as a document has them where they say what the row does:
+// one thing can be spelled in several ways. said is what the document says in
+// the spelling of wanted.
+func kept(was, said, wanted definition.Settings) definition.Settings {
+	switch {
+	case reflect.DeepEqual(said, wanted):
+		return was
+	case said.Model == wanted.Model && reflect.DeepEqual(said.Harness, wanted.Harness):
+		wanted.Model, wanted.Harness = was.Model, was.Harness
+		return wanted
+	case was.Harness != nil && said.Harness == nil && wanted.Harness == nil &&
+		wanted.Model != "": // another model of the built-in one
+		h := *was.Harness
+		h.Model = wanted.Model
+		wanted.Model, wanted.Harness = "", &h
+		return wanted
+	}
+	if was.Harness != nil && wanted.Harness != nil && was.Harness.Type == wanted.Harness.Type &&
+		wanted.Harness.Auth == nil {
+		h := *wanted.Harness
+		if auth := was.Harness.Auth; auth != nil && auth.Source == definition.AuthWorkerEnvironment {
+			h.Auth = auth
+		}
+		wanted.Harness = &h
+	}
+	return wanted
 }

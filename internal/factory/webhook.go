@@ -33,19 +33,11 @@ func (s *Resources) CreateWebhook(
 		if err := s.webhooks.RoomForWebhook(ctx, tx, p, factoryUID); err != nil {
 			return penstock.Webhook{}, err
 		}
-		value, fresh, err := s.webhooks.FirstSecret(ctx, tx, p, &w, req)
+		value, fresh, err := s.webhooks.FirstSecret(ctx, tx, p, &w, req) // the webhook reads it with its file
 		if err != nil {
 			return penstock.Webhook{}, err
 		}
-		if err := tx.AddWebhook(ctx, w); err != nil {
-			return penstock.Webhook{}, err
-		}
-		if value != "" {
-			if err := s.webhooks.GiveWebhook(ctx, tx, w, value, 0); err != nil {
-				return penstock.Webhook{}, err
-			}
-		}
-		if err := s.factories.rewrite(ctx, tx, p, factoryUID); err != nil {
+		if err := s.factories.edit(ctx, tx, p, factoryUID, webhookEdit("", w)); err != nil {
 			return penstock.Webhook{}, err
 		}
 		if !fresh {
@@ -82,14 +74,27 @@ func (s *Resources) UpdateWebhook(
 			return penstock.Webhook{}, err
 		}
 		changed.UpdatedAt = penstock.Now()
-		if err := tx.SetWebhook(ctx, changed); err != nil {
-			return penstock.Webhook{}, err
-		}
-		if err := s.factories.rewrite(ctx, tx, p, factoryUID); err != nil {
+		if err := s.factories.edit(ctx, tx, p, factoryUID, webhookEdit(w.Name, changed)); err != nil {
 			return penstock.Webhook{}, err
 		}
 		return s.webhooks.ReadWebhook(ctx, tx, w, "")
 	})
+}
+
+// webhookEdit makes the document of a webhook say what the row is to be; before is its name
+// there, "" while it has none. One that waits for its secret is off, and its document says
+// what holds after that.
+func webhookEdit(before string, row store.WebhookRow) edit {
+	return edit{
+		kind: definition.KindWebhook, from: before, to: row.Name, webhook: row,
+		write: func(document []byte, present *definition.Definition) ([]byte, error) {
+			w := row.Webhook
+			if w.PendingSecret {
+				w.Enabled = w.Enabled || delivery.EnabledIn(present, w.Name)
+			}
+			return definition.WriteWebhook(document, definition.WebhookOf(w))
+		},
+	}
 }
 
 // RotateWebhookSecret gives a webhook and its managed secret a new value, made
@@ -120,10 +125,7 @@ func (s *Resources) RotateWebhookSecret(
 			w.PendingSecret, w.Enabled = false, true
 		}
 		w.UpdatedAt = penstock.Now()
-		if err := tx.SetWebhook(ctx, w); err != nil {
-			return penstock.Webhook{}, err
-		}
-		if err := s.factories.rewrite(ctx, tx, p, factoryUID); err != nil { // it may be enabled by this
+		if err := s.factories.edit(ctx, tx, p, factoryUID, webhookEdit(w.Name, w)); err != nil { // it may be enabled by this
 			return penstock.Webhook{}, err
 		}
 		return s.webhooks.ReadWebhook(ctx, tx, w, value)
@@ -144,9 +146,6 @@ func (s *Resources) DeleteWebhook(ctx context.Context, p penstock.Principal, fac
 		if err := s.repositories.readOnlyFactory(ctx, tx, p.Team, factoryUID, definition.KindWebhook, w.Name); err != nil {
 			return err
 		}
-		if err := tx.DeleteWebhook(ctx, uid); err != nil {
-			return err
-		}
-		return s.factories.rewrite(ctx, tx, p, factoryUID)
+		return s.factories.edit(ctx, tx, p, factoryUID, edit{kind: definition.KindWebhook, from: w.Name})
 	})
 }

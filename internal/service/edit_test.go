@@ -230,3 +230,47 @@ func TestAnEditOfAnAutomationGoesThroughItsFile(t *testing.T) {
 		h.applyAgain("the deletion of an automation")
 	})
 }
+
+func TestAnEditOfAWebhookGoesThroughItsFile(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		ctx := h.t.Context()
+		made := h.hook(penstock.WebhookRequest{Name: new("Deploy Events"), Enabled: new(false)})
+		h.values(made.UID, made.Secret)
+		if made.Label != "Deploy Events" || made.Enabled || !strings.Contains(h.files().Files["webhooks/deploy-events.yaml"], "enabled: false\n") {
+			h.t.Errorf("got %+v and the files %q", made, h.files().Files)
+		}
+		h.applyAgain("a new webhook")
+		h.spoil("agents/lead/agent.md", "---\nagentType: FOREMAN\nmood: bad\n---\n\nLead.\n") // no concern of these
+		if got := h.update(made.UID, penstock.WebhookRequest{Enabled: new(true), ReplayGuard: new(true)}); !got.Enabled || !got.ReplayGuard {
+			h.t.Errorf("got %+v", got)
+		}
+		revision := h.files().Revision
+		if got := h.update(made.UID, penstock.WebhookRequest{Suspended: new(true)}); !got.Suspended || h.files().Revision != revision {
+			h.t.Errorf("what no file can hold makes a revision of the files: %+v", got)
+		}
+		h.rotate(made.UID, penstock.RotateRequest{Secret: new("another-value-of-it"), OverlapSeconds: 60})
+		h.values(made.UID, "another-value-of-it", made.Secret)
+		h.spoil("agents/lead/agent.md", team()["agents/lead/agent.md"])
+		h.applyAgain("edits of a webhook")
+		if got := h.read(made.UID); got.Label != "Deploy Events" || !got.Suspended || !got.Enabled || !got.ReplayGuard {
+			h.t.Errorf("got %+v", got)
+		}
+		h.secret("LATER", nil)
+		h.apply(with(h.files().Files, "webhooks/later.yaml", "secretName: LATER\nenabled: false\n"))
+		list := h.webhooks()
+		later := list[slices.IndexFunc(list, func(w penstock.Webhook) bool { return w.Name == "later" })].UID
+		_, err := h.Resources.UpdateWebhook(ctx, h.admin, h.factory, later, penstock.WebhookRequest{Enabled: new(true)})
+		wantCode(h.t, err, penstock.CodeConflict, "waits for its secret")
+		if got := h.update(later, penstock.WebhookRequest{Secret: new("value-there-now-1")}); !got.Enabled || got.PendingSecret {
+			h.t.Errorf("got %+v, want that it has its secret and is on", got)
+		}
+		h.values(later, "value-there-now-1")
+		h.applyAgain("the secret of a webhook")
+		_, err = h.Resources.CreateWebhook(ctx, h.admin, h.factory, penstock.WebhookRequest{Name: new("ci")})
+		wantCode(h.t, err, penstock.CodeConflict, `there is a webhook named "ci" already`)
+		if err := h.Resources.DeleteWebhook(ctx, h.admin, h.factory, made.UID); err != nil {
+			h.t.Fatal(err)
+		}
+		h.applyAgain("the deletion of a webhook")
+	})
+}

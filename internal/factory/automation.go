@@ -152,3 +152,82 @@ func (s *Resources) DeleteAutomation(ctx context.Context, p penstock.Principal, 
 		return s.factories.edit(ctx, tx, p, factory.UID, edit{kind: definition.KindAutomation, from: row.Name})
 	})
 }
+
+// automations stores the automations with their clocks.
+func (a *application) automations(ctx context.Context, d *definition.Definition) error {
+	if !a.edits(definition.KindAutomation) {
+		return nil
+	}
+	rows, err := a.tx.Automations(ctx, a.factory.UID)
+	if err != nil {
+		return err
+	}
+	present := map[string]store.AutomationRow{}
+	for _, row := range rows {
+		name := a.nameAfter(definition.KindAutomation, row.Name)
+		present[name] = row
+		if a.gone(d, definition.KindAutomation, name) {
+			if err := a.tx.DeleteAutomation(ctx, row); err != nil {
+				return err
+			}
+		}
+	}
+	for _, doc := range d.Automations {
+		before, there := present[doc.Name]
+		if err := a.automation(ctx, doc, before, there); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// automation stores what the document of an automation says.
+func (a *application) automation(
+	ctx context.Context, doc definition.Automation, before store.AutomationRow, there bool,
+) error {
+	row := store.AutomationRow{Team: a.factory.Team, FactoryUID: a.factory.UID}
+	if a.asked(definition.KindAutomation, doc.Name) {
+		row.Automation = doc.Onto(a.edit.automation)
+		return a.storeAutomation(ctx, row, before, there)
+	}
+	if a.edit != nil {
+		return nil
+	}
+	row.Automation = doc.Onto(before.Automation)
+	a.badFields(definition.KindAutomation, doc.Name, automation.Change{}.Check(a.s.automations, &row))
+	was, is := definition.AutomationOf(before.Automation), definition.AutomationOf(row.Automation)
+	if there && was.Prompt == is.Prompt && same(was, is) {
+		return nil
+	}
+	if definition.HasErrors(a.found) {
+		return nil // it is not applied; there may be more to find
+	}
+	row.UpdatedAt = penstock.Now()
+	if !there {
+		row.UID, row.CreatedAt = penstock.NewID(), row.UpdatedAt
+	}
+	return a.storeAutomation(ctx, row, before, there)
+}
+
+// storeAutomation stores an automation with who it is and its clocks.
+func (a *application) storeAutomation(ctx context.Context, row, before store.AutomationRow, there bool) error {
+	put := a.tx.AddAutomation
+	if there {
+		put = a.tx.SetAutomation
+	}
+	clocks, err := a.tx.Clocks(ctx, row.UID)
+	if err != nil {
+		return err
+	}
+	if err := put(ctx, row); err != nil {
+		return err
+	}
+	if err := a.tx.AddPrincipal(ctx, row.Team, automation.Actor(row)); err != nil {
+		return err
+	}
+	next, err := automation.SetClocks(row, &before, clocks, penstock.Now())
+	if err != nil {
+		return err
+	}
+	return a.tx.SetClocks(ctx, row.Team, row.UID, next)
+}

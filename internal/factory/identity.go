@@ -104,8 +104,8 @@ func (s *Resources) UpdateIdentity(
 	})
 }
 
-// editIdentity changes an agent in a transaction, and the files of its factory
-// with it. Where change reports false, nothing is stored.
+// editIdentity changes an agent in a transaction, through its file where it has
+// one. Where change reports false, nothing is stored.
 func (s *Resources) editIdentity(
 	ctx context.Context, p penstock.Principal, uid string,
 	change func(*store.Tx, *penstock.Identity) (changed bool, err error),

@@ -71,8 +71,8 @@ type Repositories struct {
 	syncing sync.WaitGroup
 }
 
-// Resources changes agents, automations and webhooks one by one, and the files of
-// their factory with them.
+// Resources changes agents, automations and webhooks one by one, by their files
+// where they have some.
 type Resources struct {
 	store        *store.Store
 	harnesses    []string

@@ -149,3 +149,142 @@ func (s *Resources) DeleteWebhook(ctx context.Context, p penstock.Principal, fac
 		return s.factories.edit(ctx, tx, p, factoryUID, edit{kind: definition.KindWebhook, from: w.Name})
 	})
 }
+
+// webhooks stores the webhooks, each with the value that its secret has now.
+// One whose file is gone ends: from the next request on it answers 404.
+func (a *application) webhooks(ctx context.Context, d *definition.Definition) error {
+	rows, err := a.tx.Webhooks(ctx, a.factory.Team, a.factory.UID)
+	if err != nil {
+		return err
+	}
+	if most := a.s.limits.WebhooksPerFactory; most > 0 && len(d.Webhooks) > max(most, len(rows)) {
+		return penstock.Errorf(
+			penstock.CodeConflict, "the files have %d webhooks, and this server allows %d (webhooks_per_factory)",
+			len(d.Webhooks), most,
+		)
+	}
+	present := map[string]store.WebhookRow{}
+	for _, row := range rows {
+		name := a.nameAfter(definition.KindWebhook, row.Name)
+		present[name] = row
+		if a.gone(d, definition.KindWebhook, name) {
+			if err := a.tx.DeleteWebhook(ctx, row.UID); err != nil {
+				return err
+			}
+		}
+	}
+	put := a.webhook
+	if a.edit != nil {
+		put = a.editedWebhook
+	}
+	for _, doc := range d.Webhooks {
+		before, there := present[doc.Name]
+		if err := put(ctx, doc, before, there); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// define makes a row what its document says. Whether it is enabled depends on its secret
+// as well.
+func define(row *store.WebhookRow, w penstock.Webhook) {
+	row.Name, row.AuthMode, row.SignatureScheme, row.Signature = w.Name, w.AuthMode, w.SignatureScheme, w.Signature
+	row.SecretName, row.SecretRefresh = w.SecretName, w.SecretRefresh
+	row.DeliveryIDHeader, row.ReplayGuard = w.DeliveryIDHeader, w.ReplayGuard
+}
+
+func (a *application) webhook(ctx context.Context, doc definition.Webhook, before store.WebhookRow, there bool) error {
+	row, now := before, penstock.Now()
+	if !there {
+		row = store.WebhookRow{
+			Webhook: penstock.Webhook{UID: penstock.NewUID(), Label: doc.Name, CreatedAt: now}, Team: a.factory.Team,
+			FactoryUID: a.factory.UID,
+		}
+	}
+	w := doc.Webhook()
+	define(&row, w)
+	value, pending, err := a.secretValue(w.SecretName)
+	if err != nil {
+		return err
+	}
+	row.PendingSecret, row.Enabled = pending, w.Enabled && !pending
+	if problem := delivery.Unfit(row, value); !pending && problem != "" {
+		a.badf(
+			definition.KindWebhook, doc.Name, "secretName", "the value of the secret %s is none for this webhook: it %s",
+			w.SecretName, problem,
+		)
+		return nil
+	}
+	switch {
+	case !there:
+		row.UpdatedAt = now
+		err = a.tx.AddWebhook(ctx, row)
+	case !same(before.Webhook, row.Webhook):
+		row.UpdatedAt = now
+		err = a.tx.SetWebhook(ctx, row)
+	}
+	if err != nil {
+		return err
+	}
+	if pending {
+		return a.tx.EndWebhookSecrets(ctx, row.UID)
+	}
+	if kept, err := a.s.webhooks.Has(before, value); err != nil || kept && before.SecretName == row.SecretName {
+		return err
+	}
+	return a.s.webhooks.GiveWebhook(ctx, a.tx, row, value, 0)
+}
+
+// editedWebhook stores the webhook that an edit is about. Where the edit changes the files,
+// every webhook reads its managed secret again; one that is disabled does when it is switched
+// on. A value that is none for a webhook is refused where the edit is about that one.
+func (a *application) editedWebhook(
+	ctx context.Context, doc definition.Webhook, before store.WebhookRow, there bool,
+) error {
+	row, w, asked := before, doc.Webhook(), a.asked(definition.KindWebhook, doc.Name)
+	if !asked && (a.same || !there) {
+		return nil
+	}
+	if asked {
+		row = a.edit.webhook
+		row.Sealed = before.Sealed
+		if define(&row, w); !row.PendingSecret {
+			row.Enabled = w.Enabled
+		}
+	}
+	if !there {
+		if err := a.tx.AddWebhook(ctx, row); err != nil {
+			return err
+		}
+	}
+	switchedOn := row.PendingSecret && row.Enabled
+	if switchedOn || !a.same && (!there || row.Enabled || row.PendingSecret) {
+		var err error
+		row, err = a.s.webhooks.ReadAgain(ctx, a.tx, row, w.Enabled)
+		code := penstock.CodeOf(err)
+		if !asked && (code == penstock.CodeConflict || code == penstock.CodeNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !asked {
+		if row.PendingSecret == before.PendingSecret {
+			return nil
+		}
+		row.UpdatedAt = penstock.Now()
+	}
+	return a.tx.SetWebhook(ctx, row)
+}
+
+// secretValue is the value of a secret that the files name.
+func (a *application) secretValue(name string) (value string, pending bool, err error) {
+	row := a.secrets[name]
+	if row.Pending {
+		return "", true, nil
+	}
+	value, err = a.s.secrets.Open(row)
+	return value, false, err
+}

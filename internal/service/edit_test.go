@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -54,11 +55,10 @@ func (h *hooks) spoil(path, content string) {
 			return err
 		}
 		next := map[string][]byte{}
-		for p, text := range files {
-			next[p] = text
-		}
+		maps.Copy(next, files)
 		next[path] = []byte(content)
-		return tx.AddRevision(ctx, h.factory, store.Revision{Number: n, Summary: "{}", CreatedAt: penstock.Now()}, files, next)
+		revision := store.Revision{Number: n, Summary: "{}", CreatedAt: penstock.Now()}
+		return tx.AddRevision(ctx, h.factory, revision, files, next)
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -89,8 +89,8 @@ func TestAnEditOfAnAgentGoesThroughItsFile(t *testing.T) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		if changed.UID != fixer.UID || changed.Prompt != "Mend it." || !slices.Equal(changed.Skills, []string{"an/owner:skill"}) ||
-			changed.Harness == nil || changed.BaseModel != "demo/offline" || changed.HarnessAuthSecrets == nil {
+		if changed.UID != fixer.UID || changed.Prompt != "Mend it." ||
+			!slices.Equal(changed.Skills, []string{"an/owner:skill"}) || changed.Harness == nil || changed.BaseModel != "demo/offline" || changed.HarnessAuthSecrets == nil {
 			h.t.Errorf("got %+v, want the same agent, what its file says, and what no file can hold", changed)
 		}
 		files := h.files().Files
@@ -184,7 +184,8 @@ func TestAnEditOfAnAutomationGoesThroughItsFile(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.t.Context()
 		triggers := []penstock.Trigger{{
-			Provider: "schedule", Event: "cron_fired", Schedule: &penstock.CronTrigger{Cron: "0 7 * * *", Timezone: "Europe/Berlin"},
+			Provider: "schedule", Event: "cron_fired",
+			Schedule: &penstock.CronTrigger{Cron: "0 7 * * *", Timezone: "Europe/Berlin"},
 		}}
 		made, err := h.Resources.CreateAutomation(ctx, h.admin, h.factory, penstock.AutomationRequest{
 			Name: new("daily"), Prompt: new("Look.\n\n"), Agent: new("FIXER"), Triggers: &triggers,
@@ -197,7 +198,8 @@ func TestAnEditOfAnAutomationGoesThroughItsFile(t *testing.T) {
 		changed, err := h.Resources.UpdateAutomation(ctx, h.admin, h.factory, made.UID, penstock.AutomationRequest{
 			Name: new("nightly"), Enabled: new(false), Model: new("demo/offline"),
 		})
-		if err != nil || changed.UID != made.UID || changed.Name != "nightly" || changed.Enabled || changed.Model != "demo/offline" {
+		if err != nil || changed.UID != made.UID || changed.Name != "nightly" || changed.Enabled ||
+			changed.Model != "demo/offline" {
 			h.t.Fatalf("got %+v, %v", changed, err)
 		}
 		h.spoil("agents/lead/agent.md", team()["agents/lead/agent.md"])
@@ -236,16 +238,19 @@ func TestAnEditOfAWebhookGoesThroughItsFile(t *testing.T) {
 		ctx := h.t.Context()
 		made := h.hook(penstock.WebhookRequest{Name: new("Deploy Events"), Enabled: new(false)})
 		h.values(made.UID, made.Secret)
-		if made.Label != "Deploy Events" || made.Enabled || !strings.Contains(h.files().Files["webhooks/deploy-events.yaml"], "enabled: false\n") {
+		if made.Label != "Deploy Events" || made.Enabled ||
+			!strings.Contains(h.files().Files["webhooks/deploy-events.yaml"], "enabled: false\n") {
 			h.t.Errorf("got %+v and the files %q", made, h.files().Files)
 		}
 		h.applyAgain("a new webhook")
 		h.spoil("agents/lead/agent.md", "---\nagentType: FOREMAN\nmood: bad\n---\n\nLead.\n") // no concern of these
-		if got := h.update(made.UID, penstock.WebhookRequest{Enabled: new(true), ReplayGuard: new(true)}); !got.Enabled || !got.ReplayGuard {
+		got := h.update(made.UID, penstock.WebhookRequest{Enabled: new(true), ReplayGuard: new(true)})
+		if !got.Enabled || !got.ReplayGuard {
 			h.t.Errorf("got %+v", got)
 		}
 		revision := h.files().Revision
-		if got := h.update(made.UID, penstock.WebhookRequest{Suspended: new(true)}); !got.Suspended || h.files().Revision != revision {
+		got = h.update(made.UID, penstock.WebhookRequest{Suspended: new(true)})
+		if !got.Suspended || h.files().Revision != revision {
 			h.t.Errorf("what no file can hold makes a revision of the files: %+v", got)
 		}
 		h.rotate(made.UID, penstock.RotateRequest{Secret: new("another-value-of-it"), OverlapSeconds: 60})
@@ -261,7 +266,8 @@ func TestAnEditOfAWebhookGoesThroughItsFile(t *testing.T) {
 		later := list[slices.IndexFunc(list, func(w penstock.Webhook) bool { return w.Name == "later" })].UID
 		_, err := h.Resources.UpdateWebhook(ctx, h.admin, h.factory, later, penstock.WebhookRequest{Enabled: new(true)})
 		wantCode(h.t, err, penstock.CodeConflict, "waits for its secret")
-		if got := h.update(later, penstock.WebhookRequest{Secret: new("value-there-now-1")}); !got.Enabled || got.PendingSecret {
+		got = h.update(later, penstock.WebhookRequest{Secret: new("value-there-now-1")})
+		if !got.Enabled || got.PendingSecret {
 			h.t.Errorf("got %+v, want that it has its secret and is on", got)
 		}
 		h.values(later, "value-there-now-1")

@@ -33,15 +33,15 @@ GONE = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500
 
 CASES: dict[str, tuple[Behaviour, type[PenstockError], str]] = {
     "garbage instead of HTTP": (raw(b"\x00\xff garbage\r\n\r\n"), APIConnectionError, "no answer"),
-    "garbage as JSON": (answer(b"\x00\xff{"), InvalidResponseError, "cannot be read"),
-    "HTML as JSON": (answer(HTML), InvalidResponseError, "cannot be read"),
+    "garbage as JSON": (answer(b"\x00\xff{"), InvalidResponseError, "invalid response"),
+    "HTML as JSON": (answer(HTML), InvalidResponseError, "invalid response"),
     "HTML with status 200": (answer(HTML, kind="text/html"), InvalidResponseError, "text/html"),
     "HTML from a proxy": (
         answer(HTML, status="502 Bad Gateway", kind="text/html"),
         InternalServerError,
         "502: Bad Gateway, from something that is not Penstock's API",
     ),
-    "an empty body": (answer(b""), InvalidResponseError, "cannot be read"),
+    "an empty body": (answer(b""), InvalidResponseError, "invalid response"),
     "no body and no type": (
         raw(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
         InvalidResponseError,
@@ -340,12 +340,12 @@ def test_wait_ends_in_time_where_the_stream_is_silent() -> None:
     ) as server:
         with Penstock(api_key=KEY, base_url=server.url) as client:
             start = time.monotonic()
-            with pytest.raises(TimeoutError, match="run r is not over yet"):
+            with pytest.raises(TimeoutError, match="run r has not ended yet"):
                 client.runs.wait("r", timeout=0.3)
             assert time.monotonic() - start < 30
     with faulty(answer(json.dumps(ITEM).encode()), hang(STREAM)) as server:
         with Penstock(api_key=KEY, base_url=server.url) as client:
-            with pytest.raises(TimeoutError, match="run r is not over yet"):
+            with pytest.raises(TimeoutError, match="run r has not ended yet"):
                 client.runs.wait("r", timeout=0.3)
 
 
@@ -362,6 +362,6 @@ def test_wait_ends_in_time_where_the_stream_is_silent() -> None:
 def test_a_wait_s_time_holds_for_all_its_tries(behaviours: list[Behaviour], asked: int) -> None:
     with faulty(*behaviours) as server:
         with Penstock(api_key=KEY, base_url=server.url, timeout=Timeout(idle=2)) as client:
-            with pytest.raises(TimeoutError, match="run r is not over yet"):
+            with pytest.raises(TimeoutError, match="run r has not ended yet"):
                 client.runs.wait("r", timeout=0.3)
         assert len(server.requests) == asked

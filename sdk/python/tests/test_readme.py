@@ -32,7 +32,12 @@ def test_order_of_the_sections() -> None:
         "Errors",
         "Retries",
     ]
-    asked += ["Timeouts", "Pages", "Raw answers, new endpoints", "Proxies, certificates, logging"]
+    asked += [
+        "Timeouts",
+        "Pagination",
+        "Raw responses and new endpoints",
+        "Proxies, certificates, logging",
+    ]
     asked += ["Webhooks", "Testing", "Methods"]
     assert re.findall(r"^## (.+)$", README, re.MULTILINE) == asked
     assert SECTIONS.keys() == set(asked) - {"Install", "Methods"}

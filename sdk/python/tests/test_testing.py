@@ -22,7 +22,7 @@ def test_what_was_told_is_answered_in_turn() -> None:
 
 
 def test_what_was_not_told_is_an_assertion() -> None:
-    with pytest.raises(AssertionError, match="nothing about GET /me"):
+    with pytest.raises(AssertionError, match="configured for GET /me"):
         FakeServer().client().me.get()
 
 

@@ -6,9 +6,9 @@
         run = client.runs.create(prompt="Fix the flaky login test")
         print(client.runs.wait(run.run_id).state)
 
-`Penstock` and `AsyncPenstock` have the same methods. What they take is in `penstock.params`, what
-they give in `penstock.types`, what can go wrong in `penstock.errors`; `penstock.testing` has a server
-for tests of your own.
+`Penstock` and `AsyncPenstock` have the same methods. Their arguments are in `penstock.params`, their
+results in `penstock.types` and their exceptions in `penstock.errors`. `penstock.testing` has a fake
+server for your own tests.
 """
 
 from . import errors, params, types

@@ -28,15 +28,15 @@ _UNCHANGED: Any = object()
 
 
 class Penstock(Resources):
-    """A client of Penstock's API.
+    """A synchronous client for Penstock's API.
 
-    Key and address come from PENSTOCK_API_KEY and PENSTOCK_BASE_URL where they are not given; the
-    address is http://127.0.0.1:8080 where neither says. A client may be used by many threads at once,
-    and by one process: one that is forked off makes its own, since over a connection of both each
-    would read the other's answers. Close it, or use it with `with`.
+    `api_key` and `base_url` default to PENSTOCK_API_KEY and PENSTOCK_BASE_URL, and `base_url` then to
+    http://127.0.0.1:8080. Threads can share a client; processes cannot. Create a new client in a forked
+    process: on a shared connection, each process would read the other's responses. Close the client, or
+    use it in a `with` statement.
 
-    `http_client` is used as it is, with its proxies, certificates and limits, and stays open; without
-    one, httpx's own defaults and environment variables (HTTPS_PROXY, SSL_CERT_FILE) hold.
+    `http_client` is used unchanged, with its proxies, certificates and limits, and stays open. Without
+    it, httpx's defaults and environment variables (HTTPS_PROXY, SSL_CERT_FILE) apply.
     """
 
     def __init__(
@@ -58,7 +58,10 @@ class Penstock(Resources):
     def with_options(
         self, *, timeout: float | Timeout | None = _UNCHANGED, retries: int = _UNCHANGED
     ) -> Self:
-        """The same client with other defaults, over the same connections, which this one closes."""
+        """Return a client with other defaults that shares this client's connections.
+
+        Close only the original client.
+        """
         told = _changed(self._connection.settings, timeout, retries)
         other = object.__new__(type(self))
         other._owns_http = False
@@ -66,9 +69,9 @@ class Penstock(Resources):
         return other
 
     def raw(self, method: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> RawResponse[T]:
-        """Call a method of this client and give the answer as it came: status, headers, body.
+        """Call a method of this client and return the raw response: status, headers, body.
 
-        `client.raw(client.runs.get, run_id)`. An error is raised as ever, and has its `response`.
+        `client.raw(client.runs.get, run_id)`. Errors are raised as usual. Their `response` is set.
         """
         owner = getattr(method, "__self__", None)
         if not isinstance(owner, Resource):
@@ -79,10 +82,10 @@ class Penstock(Resources):
     def get(
         self, path: str, *, query: Mapping[str, Any] | None = None, **options: Unpack[Options]
     ) -> Any:
-        """GET an endpoint that this version does not know. `path` is what follows /api/v1.
+        """GET an endpoint that this version does not know. `path` is relative to /api/v1.
 
-        Gives the JSON as it is, None for an empty answer, bytes for one of another type; as do
-        `post`, `put`, `patch` and `delete`.
+        Returns the parsed JSON, None for an empty response, or bytes for another content type. The
+        same is true of `post`, `put`, `patch` and `delete`.
         """
         return self._connection.perform(_undocumented("GET", path, query, None, options))
 
@@ -122,11 +125,11 @@ class Penstock(Resources):
     def delete(
         self, path: str, *, query: Mapping[str, Any] | None = None, **options: Unpack[PostOptions]
     ) -> Any:
-        """DELETE at an endpoint that this version does not know. See `get`."""
+        """DELETE an endpoint that this version does not know. See `get`."""
         return self._connection.perform(_undocumented("DELETE", path, query, None, options))
 
     def close(self) -> None:
-        """Close the connections, unless they are those of an `http_client` that was given."""
+        """Close the connections, except those of a given `http_client`."""
         if self._owns_http:
             self._connection.http.close()
 
@@ -146,14 +149,14 @@ class Penstock(Resources):
 
 
 class AsyncPenstock(AsyncResources):
-    """A client of Penstock's API for asyncio and trio.
+    """A client for Penstock's API, for asyncio and trio.
 
-    Key and address come from PENSTOCK_API_KEY and PENSTOCK_BASE_URL where they are not given; the
-    address is http://127.0.0.1:8080 where neither says. A client belongs to one event loop.
-    Close it, or use it with `async with`.
+    `api_key` and `base_url` default to PENSTOCK_API_KEY and PENSTOCK_BASE_URL, and `base_url` then to
+    http://127.0.0.1:8080. A client belongs to one event loop. Close it, or use it in an `async with`
+    statement.
 
-    `http_client` is used as it is, with its proxies, certificates and limits, and stays open; without
-    one, httpx's own defaults and environment variables (HTTPS_PROXY, SSL_CERT_FILE) hold.
+    `http_client` is used unchanged, with its proxies, certificates and limits, and stays open. Without
+    it, httpx's defaults and environment variables (HTTPS_PROXY, SSL_CERT_FILE) apply.
     """
 
     def __init__(
@@ -175,7 +178,10 @@ class AsyncPenstock(AsyncResources):
     def with_options(
         self, *, timeout: float | Timeout | None = _UNCHANGED, retries: int = _UNCHANGED
     ) -> Self:
-        """The same client with other defaults, over the same connections, which this one closes."""
+        """Return a client with other defaults that shares this client's connections.
+
+        Close only the original client.
+        """
         told = _changed(self._connection.settings, timeout, retries)
         other = object.__new__(type(self))
         other._owns_http = False
@@ -185,9 +191,9 @@ class AsyncPenstock(AsyncResources):
     async def raw(
         self, method: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs
     ) -> RawResponse[T]:
-        """Call a method of this client and give the answer as it came: status, headers, body.
+        """Call a method of this client and return the raw response: status, headers, body.
 
-        `await client.raw(client.runs.get, run_id)`. An error is raised as ever, and has its `response`.
+        `await client.raw(client.runs.get, run_id)`. Errors are raised as usual. Their `response` is set.
         """
         owner = getattr(method, "__self__", None)
         if not isinstance(owner, AsyncResource):
@@ -198,10 +204,10 @@ class AsyncPenstock(AsyncResources):
     async def get(
         self, path: str, *, query: Mapping[str, Any] | None = None, **options: Unpack[Options]
     ) -> Any:
-        """GET an endpoint that this version does not know. `path` is what follows /api/v1.
+        """GET an endpoint that this version does not know. `path` is relative to /api/v1.
 
-        Gives the JSON as it is, None for an empty answer, bytes for one of another type; as do
-        `post`, `put`, `patch` and `delete`.
+        Returns the parsed JSON, None for an empty response, or bytes for another content type. The
+        same is true of `post`, `put`, `patch` and `delete`.
         """
         return await self._connection.perform(_undocumented("GET", path, query, None, options))
 
@@ -241,11 +247,11 @@ class AsyncPenstock(AsyncResources):
     async def delete(
         self, path: str, *, query: Mapping[str, Any] | None = None, **options: Unpack[PostOptions]
     ) -> Any:
-        """DELETE at an endpoint that this version does not know. See `get`."""
+        """DELETE an endpoint that this version does not know. See `get`."""
         return await self._connection.perform(_undocumented("DELETE", path, query, None, options))
 
     async def close(self) -> None:
-        """Close the connections, unless they are those of an `http_client` that was given."""
+        """Close the connections, except those of a given `http_client`."""
         if self._owns_http:
             await self._connection.http.aclose()
 
@@ -265,7 +271,7 @@ class AsyncPenstock(AsyncResources):
 
 
 def _own(proxy: object, http_client: object) -> bool:
-    """Whether the client makes its connections itself."""
+    """Whether the client owns its connections."""
     if proxy is not None and http_client is not None:
         raise TypeError("with an http_client, the proxy belongs there")
     return http_client is None

@@ -179,7 +179,7 @@ def _read(response: httpx.Response, deadline: float | None) -> bytes:
     for chunk in response.iter_bytes():
         content += chunk
         if time.monotonic() > deadline:
-            raise httpx.ReadTimeout("the answer has not ended", request=response.request)
+            raise httpx.ReadTimeout("the response did not end in time", request=response.request)
     return bytes(content)
 
 

@@ -1,4 +1,4 @@
-"""Live events of a run, which resume by themselves."""
+"""Live events of a run, with automatic reconnection."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LARGEST_EVENT = 32 << 20
 
 @dataclass(frozen=True)
 class ServerEvent:
-    """An event as it was sent."""
+    """A raw event."""
 
     name: str
     id: str
@@ -48,7 +48,7 @@ class ServerEvent:
 
 
 class EventDecoder:
-    """Takes an event stream apart (WHATWG HTML §9.2.6), however it is cut into chunks."""
+    """Decodes an event stream (WHATWG HTML §9.2.6) from chunks of any size."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -91,7 +91,7 @@ class EventDecoder:
 
 
 class Log(Generic[T]):
-    """Where a stream stands: what came last, how long nothing came, and whether more will."""
+    """The position of a stream: its last event, its idle time, and whether it is over."""
 
     def __init__(
         self,
@@ -188,27 +188,27 @@ class Log(Generic[T]):
 
 
 class BaseStream(Generic[T]):
-    """What both kinds of streams share."""
+    """Common base of both kinds of streams."""
 
     _log: Log[T]
     _open: OpenResponse | None = None
 
     @property
     def last_event_id(self) -> str:
-        """The id of the last event that came; give it as `after` to go on from there."""
+        """The id of the last event. Pass it as `after` to resume from there."""
         return self._log.last_event_id
 
     @property
     def response(self) -> RawResponse[Any] | None:
-        """Status and headers of the present connection; None while there is none."""
+        """Status and headers of the current connection, or None."""
         return self._open
 
 
 class EventStream(BaseStream[T]):
-    """Events of a run from the beginning, then as they happen, until the run is over.
+    """Events of a run: past events first, then live events, until the run ends.
 
-    A connection that breaks is made again after the last event, so that none is missed or comes
-    twice. Connects when the first event is asked for. Close it, or use it with `with`.
+    If the connection breaks, the stream reconnects and resumes after the last event, so it misses and
+    repeats none. It connects when the first event is read. Close it, or use it in a `with` statement.
     """
 
     def __init__(
@@ -309,10 +309,11 @@ class EventStream(BaseStream[T]):
 
 
 class AsyncEventStream(BaseStream[T]):
-    """Events of a run from the beginning, then as they happen, until the run is over.
+    """Events of a run: past events first, then live events, until the run ends.
 
-    A connection that breaks is made again after the last event, so that none is missed or comes
-    twice. Connects when the first event is asked for. Close it, or use it with `async with`.
+    If the connection breaks, the stream reconnects and resumes after the last event, so it misses and
+    repeats none. It connects when the first event is read. Close it, or use it in an `async with`
+    statement.
     """
 
     def __init__(

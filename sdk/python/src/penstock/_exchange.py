@@ -60,15 +60,15 @@ def settings(
     """Read arguments and environment; PenstockError or ValueError where they do not do."""
     key = api_key or os.environ.get("PENSTOCK_API_KEY", "").strip()
     if not key:
-        raise PenstockError("there is no API key: pass api_key or set PENSTOCK_API_KEY")
+        raise PenstockError("no API key: pass api_key or set PENSTOCK_API_KEY")
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise ValueError("the API key has characters that no key has")
+        raise ValueError("the API key contains invalid characters")
     url = (base_url or os.environ.get("PENSTOCK_BASE_URL") or "http://127.0.0.1:8080").rstrip("/")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"base_url is no address such as https://penstock.example.com: {url!r}")
+        raise ValueError(f"base_url must be a URL such as https://penstock.example.com: {url!r}")
     if parts.username or parts.password:
-        raise ValueError("base_url holds a name or a password; the key goes into api_key")
+        raise ValueError("base_url must not contain credentials: pass the key as api_key")
     if own_http and parts.scheme == "http" and parts.hostname not in LOOPBACK:
         raise ValueError(
             f"the key would cross the network in the clear to {url}: use https, or pass an "

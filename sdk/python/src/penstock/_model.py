@@ -1,4 +1,4 @@
-"""What all models of the contract have in common."""
+"""Common base of all models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNKNOWN = ""
 
 
 class Model(BaseModel):
-    """An object as the server answered it. It cannot be changed; unknown fields are kept."""
+    """An object from a response. It is immutable and keeps unknown fields."""
 
     # Schemas are built when the first answer of their kind comes, which keeps the import quick.
     # Input is left out of errors because it may be a secret.

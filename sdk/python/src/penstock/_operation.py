@@ -164,7 +164,7 @@ class Operation(Generic[T]):
             return own["content"], "application/octet-stream"
         if self.body is None:
             if extra:
-                raise TypeError(f"{self.name}: takes no body")
+                raise TypeError(f"{self.name}: does not accept a body")
             return None, ""
         return to_json({**own, **extra}), "application/json"
 
@@ -211,15 +211,15 @@ def make_call(
     if makes_key or "idempotency_key" in options:
         key = options.get("idempotency_key", str(uuid4()))
         if not isinstance(key, str) or not 1 <= len(key) <= 255:
-            raise ValueError("idempotency_key has 1 to 255 characters")
+            raise ValueError("idempotency_key must have 1 to 255 characters")
         all_headers["Idempotency-Key"] = key
     for name, value in options.get("extra_headers", {}).items():
         all_headers["-".join(part.capitalize() for part in name.split("-"))] = value
     for name, value in all_headers.items():
         if not isinstance(value, str):
-            raise TypeError(f"header {name} is a string, not {type(value).__name__}")
+            raise TypeError(f"header {name} must be a string, not {type(value).__name__}")
         if not (value.isascii() and value.isprintable()):
-            raise ValueError(f"header {name} holds what no header may")
+            raise ValueError(f"header {name} contains characters that a header must not have")
     pairs = [*query, *options.get("extra_query", {}).items()]
     target = f"{path}{'&' if '?' in path else '?'}{query_string(pairs)}" if pairs else path
     retries = options.get("retries")
@@ -239,16 +239,16 @@ def make_call(
 def check_retries(retries: Any) -> int:
     """The number of retries; TypeError or ValueError where it is none."""
     if isinstance(retries, bool) or not isinstance(retries, int):
-        raise TypeError(f"retries is a number, not {retries!r}")
+        raise TypeError(f"retries must be a number, not {retries!r}")
     if retries < 0:
-        raise ValueError("retries is not negative")
+        raise ValueError("retries must not be negative")
     return retries
 
 
 def segment(what: str, value: Any) -> str:
     """A part of a path. One that is empty or made of dots would lead to another endpoint."""
     if not isinstance(value, str):
-        raise TypeError(f"{what} is a string, not {type(value).__name__}")
+        raise TypeError(f"{what} must be a string, not {type(value).__name__}")
     if not value.strip() or value in (".", ".."):
         raise ValueError(f"{what} is {value!r}")
     return quote(value, safe="")
@@ -273,7 +273,7 @@ def _text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, datetime):
         if value.tzinfo is None:
-            raise ValueError("a datetime without a time zone may mean any time")
+            raise ValueError("a datetime must have a time zone")
         return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
     return str(value)
 
@@ -306,7 +306,7 @@ def validate(adapter: TypeAdapter[Any], response: RawResponse[Any]) -> Any:
         told = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in told["loc"])
         text = f"{where}: {told['msg']}" if where else told["msg"]
-        raise InvalidResponseError(response, f"the answer cannot be read: {text}") from None
+        raise InvalidResponseError(response, f"invalid response: {text}") from None
 
 
 def is_json(response: RawResponse[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""What every call takes beside its own arguments."""
+"""Options of every call."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing_extensions import TypedDict
 
 @dataclass(frozen=True)
 class Timeout:
-    """How long to wait for the server, in seconds; None is for ever.
+    """Timeouts in seconds. None disables a timeout.
 
-    Each try of a call has the whole of it.
+    They apply to each attempt of a call.
     """
 
     total: float | None = 60.0
@@ -34,7 +34,7 @@ class Timeout:
     def __post_init__(self) -> None:
         for value in (self.total, self.connect, self.idle):
             if value is not None and not value > 0:
-                raise ValueError(f"a timeout is more than 0 seconds or None, not {value!r}")
+                raise ValueError(f"a timeout must be more than 0 seconds, or None, not {value!r}")
 
     @classmethod
     def of(cls, value: float | Timeout | None) -> Timeout:
@@ -42,7 +42,7 @@ class Timeout:
         if isinstance(value, Timeout):
             return value
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-            raise TypeError(f"timeout is seconds, a Timeout or None, not {value!r}")
+            raise TypeError(f"timeout must be seconds, a Timeout or None, not {value!r}")
         return cls(total=value, connect=value)
 
 
@@ -51,7 +51,7 @@ STRICT = ConfigDict(extra="forbid", strict=True)
 
 
 class Options(TypedDict, total=False):
-    """Keywords of every call."""
+    """Keyword arguments of every call."""
 
     timeout: float | Timeout | None
     """Seconds for each try, in place of the client's; for a stream, seconds without a sign of life."""
@@ -66,7 +66,7 @@ class Options(TypedDict, total=False):
 
 
 class PostOptions(Options, total=False):
-    """Keywords of every call that makes or starts something."""
+    """Keyword arguments of every call that creates or starts something."""
 
     idempotency_key: str
     """Under the same key it happens once. Made anew for each call where it is not given."""

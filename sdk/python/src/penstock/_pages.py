@@ -1,4 +1,4 @@
-"""Lists that come in pages."""
+"""Paginated lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class PageRequest(Generic[T]):
-    """What a page was asked by."""
+    """The request for a page."""
 
     operation: PageOperation[T]
     arguments: Mapping[str, Any]
@@ -34,7 +34,7 @@ class PageRequest(Generic[T]):
 
 
 class BasePage(Generic[T]):
-    """A page: its items, and whether there is another one."""
+    """A page of a list."""
 
     def __init__(self, request: PageRequest[T], answer: Model) -> None:
         self._request = request
@@ -66,7 +66,7 @@ class BasePage(Generic[T]):
 
 
 class Page(BasePage[T]):
-    """A page. Iterating over it goes on to the pages that follow; `items` is this page alone."""
+    """A page. Iteration continues with the following pages. `items` has only this page."""
 
     def __init__(self, connection: Connection, request: PageRequest[T], answer: Model) -> None:
         super().__init__(request, answer)
@@ -74,7 +74,7 @@ class Page(BasePage[T]):
 
     @classmethod
     def ask(cls, connection: Connection, request: PageRequest[T]) -> Page[T]:
-        """Get the page; the answer as it came on a connection that gives those."""
+        """Get the page, or the raw response on a raw connection."""
 
         def decode(response: Any) -> Page[T]:
             answer = request.operation.decode(response)
@@ -84,11 +84,11 @@ class Page(BasePage[T]):
         return page
 
     def next_page(self) -> Page[T]:
-        """Get the page after this one; ValueError where it is the last."""
+        """Get the next page. Raises ValueError on the last page."""
         return self.ask(self._connection, self._following())
 
     def pages(self) -> Iterator[Page[T]]:
-        """Iterate over this page and those after it, each of which is got when its turn comes."""
+        """Iterate over this page and the following pages. Each is fetched when needed."""
         page = self
         yield page
         while page.has_next_page:
@@ -101,7 +101,7 @@ class Page(BasePage[T]):
 
 
 class AsyncPage(BasePage[T]):
-    """A page. Iterating over it goes on to the pages that follow; `items` is this page alone."""
+    """A page. Iteration continues with the following pages. `items` has only this page."""
 
     def __init__(self, connection: AsyncConnection, request: PageRequest[T], answer: Model) -> None:
         super().__init__(request, answer)
@@ -109,7 +109,7 @@ class AsyncPage(BasePage[T]):
 
     @classmethod
     async def ask(cls, connection: AsyncConnection, request: PageRequest[T]) -> AsyncPage[T]:
-        """Get the page; the answer as it came on a connection that gives those."""
+        """Get the page, or the raw response on a raw connection."""
 
         def decode(response: Any) -> AsyncPage[T]:
             answer = request.operation.decode(response)
@@ -119,11 +119,11 @@ class AsyncPage(BasePage[T]):
         return page
 
     async def next_page(self) -> AsyncPage[T]:
-        """Get the page after this one; ValueError where it is the last."""
+        """Get the next page. Raises ValueError on the last page."""
         return await self.ask(self._connection, self._following())
 
     async def pages(self) -> AsyncIterator[AsyncPage[T]]:
-        """Iterate over this page and those after it, each of which is got when its turn comes."""
+        """Iterate over this page and the following pages. Each is fetched when needed."""
         page = self
         yield page
         while page.has_next_page:
@@ -137,10 +137,10 @@ class AsyncPage(BasePage[T]):
 
 
 class AsyncPages(Generic[T]):
-    """A list that is asked for when it is used: `await` gives its first page, `async for` all items."""
+    """A list that is fetched on use: `await` returns its first page, `async for` yields all items."""
 
     def __init__(self, connection: AsyncConnection, request: PageRequest[T]) -> None:
-        request.call(request.operation.decode)  # wrong arguments are told here, not at first use
+        request.call(request.operation.decode)  # reports invalid arguments here, not on first use
         self._connection = connection
         self._request = request
 
@@ -149,7 +149,7 @@ class AsyncPages(Generic[T]):
         return page.__await__()
 
     async def pages(self) -> AsyncIterator[AsyncPage[T]]:
-        """Iterate over all pages, each of which is got when its turn comes."""
+        """Iterate over all pages. Each is fetched when needed."""
         async for page in (await self).pages():
             yield page
 

@@ -1,4 +1,4 @@
-"""An answer as it came."""
+"""Raw responses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class RawResponse(Generic[T]):
-    """An answer as it came, with status, headers and body. `parse` makes of it what the method gives."""
+    """A raw response with status, headers and body. `parse` returns the result of the method."""
 
     __slots__ = ("_decode", "content", "headers", "status_code")
 
@@ -31,14 +31,14 @@ class RawResponse(Generic[T]):
         self._decode = decode
 
     def parse(self) -> T:
-        """The answer as the method gives it; InvalidResponseError where it cannot be read."""
+        """Return the result of the method. Raises InvalidResponseError if the body is invalid."""
         if self._decode is None:
-            raise TypeError("this answer is an error's")
+            raise TypeError("this is an error response")
         return self._decode(self)
 
     @property
     def request_id(self) -> str | None:
-        """Names the request in the server's log."""
+        """Id of the request in the server's log."""
         value: str | None = self.headers.get("x-request-id")
         return value
 
@@ -50,12 +50,12 @@ class RawResponse(Generic[T]):
 
     @property
     def should_retry(self) -> bool | None:
-        """What the server says about sending the same again; None where it says nothing."""
+        """Whether a retry can help, or None if the server did not say."""
         return {"true": True, "false": False}.get(self.headers.get("x-should-retry", ""))
 
     @property
     def retry_after(self) -> float | None:
-        """The seconds of `Retry-After`, which may also be written as a date (RFC 9110 §10.2.3)."""
+        """`Retry-After` in seconds. The header can also be a date (RFC 9110 §10.2.3)."""
         value = self.headers.get("retry-after", "")
         try:
             seconds = float(value)

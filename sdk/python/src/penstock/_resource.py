@@ -1,4 +1,4 @@
-"""What the generated methods call."""
+"""Base classes of the generated resources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Resource:
         self._connection = connection
 
     def _with_raw(self) -> Self:
-        """The same methods, which give answers as they came."""
+        """The same methods, but with raw responses."""
         copy = object.__new__(type(self))
         copy._connection = self._connection.with_raw(True)
         return copy
@@ -49,7 +49,7 @@ class AsyncResource:
         self._connection = connection
 
     def _with_raw(self) -> Self:
-        """The same methods, which give answers as they came."""
+        """The same methods, but with raw responses."""
         copy = object.__new__(type(self))
         copy._connection = self._connection.with_raw(True)
         return copy

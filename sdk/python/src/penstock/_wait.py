@@ -1,4 +1,4 @@
-"""Waiting for the end of a run."""
+"""Wait for the end of a run."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ PATIENCE = 60.0
 
 
 class Absence:
-    """How long a server has been away."""
+    """How long the server has been unreachable."""
 
     def __init__(self) -> None:
         self._since: float | None = None
 
     def over(self) -> None:
-        """The server has answered."""
+        """The server has responded."""
         self._since = None
 
     def bear(self, error: APIError | APIConnectionError) -> None:
-        """Raise the error where the server says no, or has been away for too long."""
+        """Raise the error if it is final, or if the server has been unreachable for too long."""
         if isinstance(error, APIError) and not worth_retrying(error):
             raise error
         now = time.monotonic()
@@ -47,7 +47,7 @@ class Absence:
 
 
 def reached(run: types.RunItem, *, until_blocked: bool) -> bool:
-    """Whether this is what was waited for."""
+    """Whether the wait is over."""
     return run.state in OVER or (until_blocked and run.state == "BLOCKED")
 
 
@@ -60,16 +60,17 @@ def worth_a_look(event: types.RunEvent, *, until_blocked: bool) -> bool:
 
 
 class RunsBase(Resource):
-    """What runs can do beside the operations of the contract."""
+    """Methods of runs that are not operations of the API."""
 
     def wait(
         self, run_id: str, *, timeout: float | None = None, until_blocked: bool = False
     ) -> types.RunItem:
-        """Wait until a run is over, whatever its end, and give it.
+        """Wait until a run ends, in any final state, and return it.
 
-        Follows the run's events; where they cannot be had, it looks every two seconds, and a server
-        that goes away meanwhile has a minute to come back. A BLOCKED run is waited for like any other, as an answer may come from elsewhere, unless `until_blocked` is
-        set. After `timeout` seconds it raises WaitTimeoutError, and the run goes on.
+        Follows the run's events, or polls every two seconds if the stream is unavailable. An unreachable
+        server has one minute to come back. A BLOCKED run does not end the wait, because a reply can come
+        from elsewhere, unless `until_blocked` is set. Raises WaitTimeoutError after `timeout` seconds; the
+        run continues.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         stream: EventStream[types.RunEvent] | None = self._events(
@@ -111,7 +112,7 @@ class RunsBase(Resource):
         except (APIConnectionError, InvalidResponseError):
             stream.close()
             return None
-        # At its end, and the run is not: a follow-up has taken it up again.
+        # The stream ended but the run did not: a follow-up started another execution.
         after = stream.last_event_id
         stream.close()
         return self._events(
@@ -130,7 +131,7 @@ class RunsBase(Resource):
 
 
 class AsyncRunsBase(AsyncResource):
-    """What runs can do beside the operations of the contract."""
+    """Methods of runs that are not operations of the API."""
 
     async def wait(
         self,
@@ -139,11 +140,12 @@ class AsyncRunsBase(AsyncResource):
         timeout: float | None = None,
         until_blocked: bool = False,
     ) -> types.RunItem:
-        """Wait until a run is over, whatever its end, and give it.
+        """Wait until a run ends, in any final state, and return it.
 
-        Follows the run's events; where they cannot be had, it looks every two seconds, and a server
-        that goes away meanwhile has a minute to come back. A BLOCKED run is waited for like any other, as an answer may come from elsewhere, unless `until_blocked` is
-        set. After `timeout` seconds it raises WaitTimeoutError, and the run goes on.
+        Follows the run's events, or polls every two seconds if the stream is unavailable. An unreachable
+        server has one minute to come back. A BLOCKED run does not end the wait, because a reply can come
+        from elsewhere, unless `until_blocked` is set. Raises WaitTimeoutError after `timeout` seconds; the
+        run continues.
         """
         with anyio.move_on_after(timeout):
             return await self._wait(run_id, until_blocked=until_blocked)
@@ -182,7 +184,7 @@ class AsyncRunsBase(AsyncResource):
         except (APIConnectionError, InvalidResponseError):
             await stream.close()
             return None
-        # At its end, and the run is not: a follow-up has taken it up again.
+        # The stream ended but the run did not: a follow-up started another execution.
         after = stream.last_event_id
         await stream.close()
         return self._events(
@@ -191,7 +193,7 @@ class AsyncRunsBase(AsyncResource):
 
 
 def _left(run_id: str, deadline: float | None) -> float | None:
-    """Seconds until the deadline; WaitTimeoutError after it."""
+    """Seconds until the deadline. Raises WaitTimeoutError after it."""
     if deadline is None:
         return None
     left = deadline - time.monotonic()
@@ -201,4 +203,4 @@ def _left(run_id: str, deadline: float | None) -> float | None:
 
 
 def _too_long(run_id: str) -> WaitTimeoutError:
-    return WaitTimeoutError(f"run {run_id} is not over yet")
+    return WaitTimeoutError(f"run {run_id} has not ended yet")

@@ -1,7 +1,7 @@
-"""What can go wrong.
+"""Exceptions.
 
     PenstockError
-    ├── APIError                        the server's answer says no; has status_code, code, detail, …
+    ├── APIError                        an error response; has status_code, code, detail, …
     │   ├── BadRequestError             400
     │   ├── AuthenticationError         401
     │   ├── PermissionDeniedError       403
@@ -10,12 +10,12 @@
     │   ├── UnprocessableEntityError    422
     │   ├── RateLimitError              429, has retry_after
     │   ├── InternalServerError         500 and above
-    │   └── InvalidResponseError        an answer that is not Penstock's, whatever its status
-    ├── APIConnectionError              there is no whole answer
-    │   └── APITimeoutError             there was none in time
-    └── WaitTimeoutError                the run went on for longer than was to be waited; a TimeoutError
+    │   └── InvalidResponseError        a response that is not Penstock's, with any status
+    ├── APIConnectionError              no complete response
+    │   └── APITimeoutError             no complete response in time
+    └── WaitTimeoutError                the run did not end in time; a TimeoutError
 
-An argument that is wrong is a TypeError or a ValueError, before anything is sent.
+An invalid argument raises TypeError or ValueError before a request is sent.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class PenstockError(Exception):
 
 
 class APIError(PenstockError):
-    """The server answered, and the answer is no success."""
+    """The server returned an error response."""
 
     status_code: int
     """The HTTP status."""
@@ -83,7 +83,7 @@ class APIError(PenstockError):
         self.retryable = said if said is not None else bool(problem and problem.retryable)
 
     def __str__(self) -> str:
-        """Status, code, the server's words for it, the fields, and the id of the request."""
+        """Return the status, code, message, invalid fields and request id."""
         text = f"{self.status_code} {self.code or ''}".rstrip() + f": {self._story}"
         text += "".join(f"\n  {e.pointer or '(body)'}: {e.detail}" for e in self.errors)
         return text + (f" (request {self.request_id})" if self.request_id else "")
@@ -97,51 +97,51 @@ def _phrase(status: int) -> str:
 
 
 class BadRequestError(APIError):
-    """400: the request breaks a rule; `errors` names each field."""
+    """400: the request is invalid. `errors` names each invalid field."""
 
 
 class AuthenticationError(APIError):
-    """401: there is no key, or it is unknown, expired or deleted."""
+    """401: the key is missing, unknown, expired or deleted."""
 
 
 class PermissionDeniedError(APIError):
-    """403: the key is good but may not do this."""
+    """403: the key is valid but does not allow this operation."""
 
 
 class NotFoundError(APIError):
-    """404: there is no such thing, or it belongs to another team."""
+    """404: the resource does not exist, or belongs to another team."""
 
 
 class ConflictError(APIError):
-    """409: the request clashes with another one."""
+    """409: the request conflicts with the current state or another request."""
 
 
 class UnprocessableEntityError(APIError):
-    """422: well-formed, and cannot be carried out."""
+    """422: the request is well-formed but cannot be applied to this resource."""
 
 
 class RateLimitError(APIError):
-    """429: the key's budget is used up; `retry_after` says for how long."""
+    """429: the key's request budget is used up. `retry_after` says how long to wait."""
 
 
 class InternalServerError(APIError):
-    """500 and above: the server failed, and has logged why under `request_id`."""
+    """500 and above: the server failed. Its log has the cause under `request_id`."""
 
 
 class InvalidResponseError(APIError):
-    """The answer is not one that Penstock gives: no JSON, cut short, of another type, or a redirect."""
+    """The response is not Penstock's: not JSON, truncated, of another type, or a redirect."""
 
 
 class APIConnectionError(PenstockError):
-    """No whole answer came: refused, reset, not trusted. `__cause__` is httpx's error."""
+    """No complete response: refused, reset or untrusted. `__cause__` is httpx's error."""
 
 
 class APITimeoutError(APIConnectionError):
-    """No whole answer came in time. The server may have done what was asked."""
+    """No complete response in time. The server may have processed the request."""
 
 
 class WaitTimeoutError(PenstockError, TimeoutError):
-    """The run was not over in time; it goes on."""
+    """The run did not end in time. It continues."""
 
 
 _BY_STATUS: dict[int, type[APIError]] = {
@@ -156,10 +156,10 @@ _BY_STATUS: dict[int, type[APIError]] = {
 
 
 def api_error(response: RawResponse[Any]) -> APIError:
-    """The error for an answer that is no success."""
+    """Return the exception for an error response."""
     status = response.status_code
     if 300 <= status < 400:
-        # No more of the address than the host: it may be a signed link.
+        # Only the host of the URL: it may be a signed link.
         location: str = response.headers.get("location", "")
         parts = urlsplit(location)
         where = f"{parts.scheme}://{parts.netloc}" if parts.netloc else "another path"

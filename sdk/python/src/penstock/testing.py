@@ -1,4 +1,4 @@
-"""A server for tests of your own: it answers what it was told, and keeps what it was asked.
+"""A fake server for your own tests. It returns configured responses and records requests.
 
     from penstock.testing import FakeServer
 
@@ -8,8 +8,8 @@
         client.runs.create(prompt="Fix it")
     assert server.requests[0].json["prompt"] == "Fix it"
 
-It stands where httpx's transport stands: everything but the network is what it is in production,
-retries and errors included.
+It replaces httpx's transport. Everything except the network is the same as in production, including
+retries and errors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KEY = "psk_of_a_test"
 
 @dataclass(frozen=True)
 class Asked:
-    """A request that came."""
+    """A recorded request."""
 
     method: str
     path: str
@@ -42,7 +42,7 @@ class Asked:
 
     @property
     def json(self) -> Any:
-        """The body; None where there is none."""
+        """The parsed body, or None."""
         return jsonlib.loads(self.content) if self.content else None
 
 
@@ -56,7 +56,7 @@ class _Answer:
 
 @dataclass
 class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Answers for a server. What was not told is an AssertionError that names it."""
+    """A fake server. A request without a configured response raises an AssertionError that names it."""
 
     requests: list[Asked] = field(default_factory=list[Asked])
     """What was asked, in order."""
@@ -74,7 +74,7 @@ class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
         status: int = 200,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Answer this. Told more than once: one after the other, and then the last again and again."""
+        """Configure a response. Several are returned in order; the last one repeats."""
         kind = "application/octet-stream" if content is not None else "application/json"
         if content is None:
             content = b"" if status == HTTPStatus.NO_CONTENT else jsonlib.dumps(json).encode()
@@ -93,7 +93,7 @@ class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
         retry_after: int | None = None,
         retryable: bool = False,
     ) -> None:
-        """Answer with a problem, as the server does."""
+        """Configure an error response like the server's."""
         title = code.replace("_", " ").capitalize()
         problem = {
             "type": f"http://penstock.test/docs/errors/{code}",
@@ -113,7 +113,7 @@ class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._tell(method, path, _Answer(status, headers, jsonlib.dumps(problem).encode()))
 
     def stream(self, path: str, events: Iterable[Mapping[str, Any]]) -> None:
-        """Answer with events, each `{"id": …, "event": …, "data": …}`, and then end the connection."""
+        """Configure a stream of events, each `{"id": …, "event": …, "data": …}`, that then ends."""
         text = ""
         for event in events:
             text += f"id: {event['id']}\n" if "id" in event else ""
@@ -121,12 +121,12 @@ class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._tell("GET", path, _Answer(200, {"content-type": "text/event-stream"}, text.encode()))
 
     def disconnect(self, method: str, path: str) -> None:
-        """Break the connection instead of an answer."""
+        """Break the connection instead of responding."""
         error = httpx.ReadError("the connection was broken by the test")
         self._tell(method, path, _Answer(0, {}, b"", error))
 
     def client(self, *, retries: int = 2) -> Penstock:
-        """A client of this server."""
+        """Return a client of this server."""
         return Penstock(
             api_key=KEY,
             base_url="http://penstock.test",
@@ -135,7 +135,7 @@ class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
         )
 
     def async_client(self, *, retries: int = 2) -> AsyncPenstock:
-        """A client of this server."""
+        """Return a client of this server."""
         return AsyncPenstock(
             api_key=KEY,
             base_url="http://penstock.test",
@@ -160,7 +160,7 @@ class FakeServer(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self.requests.append(asked)
         answers = self._answers.get((request.method, path))
         if not answers:
-            raise AssertionError(f"the test says nothing about {request.method} {path}")
+            raise AssertionError(f"no response is configured for {request.method} {path}")
         answer = answers[0] if len(answers) == 1 else answers.popleft()
         if answer.error is not None:
             raise answer.error

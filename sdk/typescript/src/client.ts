@@ -5,7 +5,7 @@ import type { Call } from './request.js';
 import { Resources } from './resources.gen.js';
 
 /**
- * A client of one Penstock server. It holds no connection and needs no end.
+ * A client for one Penstock server. It holds no connections and does not need to be closed.
  *
  *     const client = new Penstock(); // PENSTOCK_API_KEY, PENSTOCK_BASE_URL
  *     const { run_id } = await client.runs.create({ prompt: 'Fix the flaky login test' });
@@ -20,27 +20,27 @@ export class Penstock extends Resources {
     this.#core = core;
   }
 
-  /** GET of an endpoint that has no method here; path is what follows `/api/v1`. JSON is parsed, another body is a string. */
+  /** GET an endpoint that has no method here. `path` is relative to `/api/v1`. JSON is parsed; any other body is returned as a string. */
   get<T = unknown>(path: string, options?: RequestOptions): APIPromise<T> {
     return this.#send('GET', path, undefined, options);
   }
 
-  /** POST, as {@link get}. It has an idempotency key, and is tried again under it. */
+  /** POST, like {@link get}. It is sent with an idempotency key and can be retried. */
   post<T = unknown>(path: string, body?: unknown, options?: RequestOptions): APIPromise<T> {
     return this.#send('POST', path, body, options);
   }
 
-  /** PUT, as {@link get}; it is never tried again. */
+  /** PUT, like {@link get}. Never retried. */
   put<T = unknown>(path: string, body?: unknown, options?: RequestOptions): APIPromise<T> {
     return this.#send('PUT', path, body, options);
   }
 
-  /** PATCH, as {@link get}; it is never tried again. */
+  /** PATCH, like {@link get}. Never retried. */
   patch<T = unknown>(path: string, body?: unknown, options?: RequestOptions): APIPromise<T> {
     return this.#send('PATCH', path, body, options);
   }
 
-  /** DELETE, as {@link get}; it is never tried again. */
+  /** DELETE, like {@link get}. Never retried. */
   delete<T = unknown>(path: string, options?: RequestOptions): APIPromise<T> {
     return this.#send('DELETE', path, undefined, options);
   }

@@ -8,20 +8,20 @@ import { type Call, encode, type Request } from './request.js';
 
 export type { RequestOptions } from './options.js';
 
-/** An answer of status 2xx, read. */
+/** A response with status 2xx and its body. */
 interface Answer {
   status: number;
   headers: Headers;
   text: string;
 }
 
-/** An answer of status 2xx whose body is still to come. Who gets one ends the guard. */
+/** A response with status 2xx and an unread body. Its recipient ends the guard. */
 export interface Opened {
   response: Response;
   guard: Guard;
 }
 
-/** Limits of a call. */
+/** Timeouts of a call. */
 interface Limits {
   timeout: number;
   connectTimeout: number;
@@ -29,7 +29,7 @@ interface Limits {
   signal: AbortSignal | undefined;
 }
 
-/** Sends requests, again where that can help, and makes of their answers what the operations promise. */
+/** Sends requests, retries them where a retry can help, and decodes their responses. */
 export class Core {
   readonly #settings: Settings;
 
@@ -37,44 +37,44 @@ export class Core {
     this.#settings = settings;
   }
 
-  /** An operation that answers with JSON. */
+  /** An operation that returns JSON. */
   json<T>(call: Call, options?: RequestOptions): APIPromise<T> {
     return new APIPromise(this.#read(call, options, (answer) => parse(answer) as T));
   }
 
-  /** An operation that answers with nothing. */
+  /** An operation that returns nothing. */
   none(call: Call, options?: RequestOptions): APIPromise<void> {
     return new APIPromise(this.#read(call, options, () => undefined));
   }
 
-  /** A request of an endpoint that nothing is known about: JSON is parsed, another text is handed on, no body is undefined. */
+  /** A request to an unknown endpoint: JSON is parsed, other text is returned unchanged, and an empty body is undefined. */
   anything<T>(call: Call, options?: RequestOptions): APIPromise<T> {
     const take = (answer: Answer) => (isJSON(answer.headers) ? parse(answer) : answer.text || undefined);
     return new APIPromise(this.#read(call, options, (answer) => take(answer) as T));
   }
 
-  /** An operation that answers with a page of items. */
+  /** An operation that returns a page of items. */
   page<B, T>(call: Call & { items: string }, options?: RequestOptions): PagePromise<B, T> {
     const body = this.#read(call, options, (answer) => parse(answer) as B);
     return new PagePromise<B, T>(body, call.items, (cursor) => this.page({ ...call, query: { ...call.query, cursor } }, options));
   }
 
-  /** An operation that answers with bytes: a Response whose body is still to be read, without pauses longer than the timeout. */
+  /** An operation that returns bytes: a Response with an unread body. A pause longer than the timeout is an error. */
   bytes(call: Call, options?: RequestOptions): APIPromise<Response> {
     return new APIPromise(this.#download(call, options));
   }
 
-  /** An operation that answers with a link to bytes. The link needs no key, and may lead to another host: none is sent. */
+  /** An operation that redirects to a signed link. The link can lead to another host, so the key is not sent. */
   link(call: Call, options?: RequestOptions): APIPromise<Response> {
     return new APIPromise(this.#download({ ...call, isLink: true }, options));
   }
 
-  /** An operation that answers with server-sent events. */
+  /** An operation that returns server-sent events. */
   events<T>(call: Call, options?: StreamOptions): EventStream<T> {
     return new EventStream<T>(this, call, options ?? {});
   }
 
-  /** Sends a request until there is an answer of status 2xx, and hands it on unread. */
+  /** Sends a request until the response has status 2xx, and returns it with an unread body. */
   open(call: Call, options: RequestOptions = {}, accept = '*/*'): Promise<Opened> {
     return this.#repeat(call, options, accept, async (opened) => opened);
   }
@@ -96,7 +96,7 @@ export class Core {
     return { data, response: () => data };
   }
 
-  /** Tries until an attempt succeeds, cannot help, or is the last. */
+  /** Repeats until an attempt succeeds, a retry cannot help, or no attempts remain. */
   async #repeat<T>(call: Call, options: RequestOptions, accept: string, use: (opened: Opened) => Promise<T>): Promise<T> {
     const settings = this.#settings;
     const limits = limitsOf(settings, options);
@@ -116,13 +116,13 @@ export class Core {
     }
   }
 
-  /** One try. The guard stays in force for the body. */
+  /** One attempt. The guard stays active for the body. */
   async #attempt(request: Request, limits: Limits): Promise<Opened> {
     const { logger } = this.#settings;
     const start = performance.now();
     const guard = new Guard(limits.signal);
     const first = Math.min(limits.timeout, limits.connectTimeout);
-    guard.limit(first, `${request.name}: no answer within ${first} ms`);
+    guard.limit(first, `${request.name}: no response within ${first} ms`);
     logger?.debug('penstock: request', request.facts);
     try {
       let response = await this.#fetch(request.url, request.init, guard);
@@ -158,7 +158,7 @@ export class Core {
     throw guard.signal.reason;
   }
 
-  /** Goes where a link leads, without the key and whatever else is sent to the API alone. */
+  /** Follows a link without the key and other headers that are only for the API. */
   async #follow(request: Request, response: Response, guard: Guard): Promise<Response> {
     const { fetchOptions } = this.#settings;
     if (response.type === 'opaqueredirect') {
@@ -197,7 +197,7 @@ function isRedirect(response: Response): boolean {
   return response.type === 'opaqueredirect' || (response.status >= 301 && response.status <= 308 && response.headers.has('Location'));
 }
 
-/** Where a redirect leads on the web. */
+/** The target of a redirect to the web. */
 function linkOf(response: Response, from: URL): URL | undefined {
   try {
     const to = new URL(response.headers.get('Location') ?? '', from);
@@ -207,11 +207,11 @@ function linkOf(response: Response, from: URL): URL | undefined {
   }
 }
 
-/** The error for an answer that is not 2xx. */
+/** The error for a response that is not 2xx. */
 async function refusal(response: Response, guard: Guard): Promise<APIError> {
   const { status, headers } = response;
   if (isRedirect(response)) {
-    // Not followed: the key would go along, and a POST would become a GET.
+    // Not followed: the key would be sent along, and a POST would become a GET.
     void response.body?.cancel().catch(() => undefined);
     const to = (headers.get('Location') ?? 'elsewhere').replace(/[?#].*/s, '');
     return new InvalidResponseError(
@@ -230,7 +230,7 @@ async function read(response: Response, guard: Guard): Promise<string> {
   }
 }
 
-/** What a failed fetch, or a body that broke off, is for the caller. */
+/** The error for a failed fetch or an interrupted body. */
 export function failure(cause: unknown, guard: Guard): unknown {
   guard.release();
   if (guard.signal.aborted) {
@@ -238,13 +238,13 @@ export function failure(cause: unknown, guard: Guard): unknown {
   }
   const { message, cause: deeper } = (cause ?? {}) as { message?: string; cause?: { message?: string; code?: string } };
   const why = [message, deeper?.message || deeper?.code].filter(Boolean).join(': ');
-  return new APIConnectionError(`no whole answer came: ${why || String(cause)}`, { cause });
+  return new APIConnectionError(`no complete response: ${why || String(cause)}`, { cause });
 }
 
-/** The longest `Retry-After`, in seconds, that is waited for: beyond it the caller knows better what to do meanwhile. */
+/** The longest `Retry-After` to wait for, in seconds. If it is longer, the caller decides what to do. */
 const patience = 60;
 
-/** How long to wait before the next try after an error; undefined where another try cannot help. */
+/** Milliseconds to wait before a retry, or undefined if a retry cannot help. */
 export function delayOf(error: unknown, failures: number): number | undefined {
   if (error instanceof APIConnectionError) {
     return backoff(failures);
@@ -259,7 +259,7 @@ export function delayOf(error: unknown, failures: number): number | undefined {
   return undefined;
 }
 
-/** An error in a word for the log. */
+/** A short name of an error, for the log. */
 export function reasonOf(error: unknown): string {
   return error instanceof APIError ? `${error.statusCode} ${error.code ?? ''}`.trim() : (error as Error).name;
 }
@@ -273,7 +273,7 @@ function parse(answer: Answer): unknown {
     try {
       return JSON.parse(answer.text);
     } catch {
-      // It says that it is JSON, and is not.
+      // The content type is JSON, but the body is not.
     }
   }
   const type = answer.headers.get('Content-Type') ?? 'no content type';
@@ -283,7 +283,7 @@ function parse(answer: Answer): unknown {
   );
 }
 
-/** The body of an answer. Pauses longer than idle, and whatever else breaks it off, are our errors; the guard ends with it. */
+/** The body of a response. A pause longer than `idle`, or any other interruption, is an error of this SDK. The guard ends with the body. */
 export function bodyOf({ response, guard }: Opened, idle: number): ReadableStream<Uint8Array> | null {
   const reader = response.body?.getReader();
   if (!reader) {
@@ -293,8 +293,8 @@ export function bodyOf({ response, guard }: Opened, idle: number): ReadableStrea
   guard.limit(Number.POSITIVE_INFINITY, '');
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      // Only while something is asked for: who reads slowly is not the server's fault.
-      guard.limit(idle, `nothing came for ${idle} ms`);
+      // Only during a read: a slow reader is not the server's fault.
+      guard.limit(idle, `no data for ${idle} ms`);
       try {
         const { done, value } = await reader.read();
         guard.limit(Number.POSITIVE_INFINITY, '');

@@ -1,10 +1,10 @@
 import type { ErrorCode, FieldError, Error as Problem } from './types.gen.js';
 
 /**
- * What every error of this SDK is.
+ * Base of all errors of this SDK.
  *
- *     PenstockError                    also wrong arguments, found before anything is sent
- *     ├── APIError                     the server answered, and not with what was asked for
+ *     PenstockError                    also thrown for invalid arguments, before a request is sent
+ *     ├── APIError                     the server returned an error response
  *     │   ├── BadRequestError          400
  *     │   ├── AuthenticationError      401
  *     │   ├── PermissionDeniedError    403
@@ -13,18 +13,18 @@ import type { ErrorCode, FieldError, Error as Problem } from './types.gen.js';
  *     │   ├── UnprocessableEntityError 422
  *     │   ├── RateLimitError           429
  *     │   ├── InternalServerError      5xx
- *     │   └── InvalidResponseError     not the API's: HTML with status 200, a redirect
- *     ├── APIConnectionError           no whole answer came
- *     │   └── APITimeoutError          not in time
- *     └── WaitTimeoutError             the run went on for longer than was to be waited
+ *     │   └── InvalidResponseError     not from the API: HTML with status 200, a redirect
+ *     ├── APIConnectionError           no complete response
+ *     │   └── APITimeoutError          no complete response in time
+ *     └── WaitTimeoutError             the run did not end in time
  *
- * An abort by a signal of yours is no error of this SDK: what is thrown is the signal's reason.
+ * If your own signal aborts a call, the call throws the signal's reason, not an error of this SDK.
  */
 export class PenstockError extends Error {
   override name = 'PenstockError';
 }
 
-/** What is known of an answer that an {@link APIError} is made of. */
+/** The parts of a response for an {@link APIError}. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly headers: Headers;
@@ -32,26 +32,26 @@ export interface ErrorAnswer {
   readonly text: string;
 }
 
-/** The server answered, and the answer is no success. */
+/** The server returned an error response. */
 export class APIError extends PenstockError {
   override name = 'APIError';
-  /** The HTTP status; 0 for a redirect that a page is told nothing about. */
+  /** The HTTP status. 0 for a redirect that the browser hides from the page. */
   readonly statusCode: number;
-  /** The error code, such as `conflict`; undefined when the answer was not the API's. */
+  /** The error code, such as `conflict`. Undefined if the response is not from the API. */
   readonly code: ErrorCode | undefined;
   /** The error code in words. */
   readonly title: string | undefined;
   /** What is wrong with this request. */
   readonly detail: string | undefined;
-  /** Names the request in the server's log. */
+  /** Id of the request in the server's log. */
   readonly requestId: string | undefined;
-  /** Whether sending the same request again can help. */
+  /** Whether a retry can help. */
   readonly retryable: boolean;
-  /** Each field that is wrong, by JSON pointer; empty when none is named. */
+  /** The invalid fields, by JSON pointer. Can be empty. */
   readonly errors: readonly FieldError[];
-  /** The whole problem document (RFC 9457), with fields that this SDK does not know; undefined when there is none. */
+  /** The complete problem document (RFC 9457), including unknown fields. Undefined if there is none. */
   readonly problem: Problem | undefined;
-  /** The headers of the answer. */
+  /** The headers of the response. */
   readonly headers: Headers;
   readonly #answer: ErrorAnswer;
 
@@ -70,46 +70,46 @@ export class APIError extends PenstockError {
     this.retryable = isRetryable(answer);
   }
 
-  /** The raw answer; each time a new one, whose body can be read. */
+  /** The raw response. Each access returns a new one with an unread body. */
   get response(): Response {
     return responseOf(this.#answer);
   }
 }
 
-/** 400: the request cannot be understood or breaks a rule; `errors` names each field. */
+/** 400: the request is invalid. `errors` names each invalid field. */
 export class BadRequestError extends APIError {
   override name = 'BadRequestError';
 }
 
-/** 401: there is no key, or it is unknown, expired or deleted. */
+/** 401: the key is missing, unknown, expired or deleted. */
 export class AuthenticationError extends APIError {
   override name = 'AuthenticationError';
 }
 
-/** 403: the key is good but may not do this. */
+/** 403: the key is valid but does not allow this operation. */
 export class PermissionDeniedError extends APIError {
   override name = 'PermissionDeniedError';
 }
 
-/** 404: there is no such thing, or it belongs to another team. */
+/** 404: the resource does not exist, or belongs to another team. */
 export class NotFoundError extends APIError {
   override name = 'NotFoundError';
 }
 
-/** 409: the request clashes with another one. */
+/** 409: the request conflicts with the current state or another request. */
 export class ConflictError extends APIError {
   override name = 'ConflictError';
 }
 
-/** 422: the request is well-formed, and cannot be carried out. */
+/** 422: the request is well-formed but cannot be applied to this resource. */
 export class UnprocessableEntityError extends APIError {
   override name = 'UnprocessableEntityError';
 }
 
-/** 429: the key's budget is used up. */
+/** 429: the key's request budget is used up. */
 export class RateLimitError extends APIError {
   override name = 'RateLimitError';
-  /** After how many seconds the request may be sent again; undefined when the server did not say. */
+  /** Seconds to wait before a retry. Undefined if the server did not say. */
   readonly retryAfter: number | undefined;
 
   constructor(answer: ErrorAnswer) {
@@ -118,27 +118,27 @@ export class RateLimitError extends APIError {
   }
 }
 
-/** 5xx: the server failed, or cannot do this now. */
+/** 5xx: the server failed or is unavailable. */
 export class InternalServerError extends APIError {
   override name = 'InternalServerError';
 }
 
-/** The answer is none of the API's: no JSON, another content type, a redirect. Often `baseURL` is wrong, or a proxy has answered. */
+/** The response is not from the API: not JSON, another content type, or a redirect. Often `baseURL` is wrong, or a proxy responded. */
 export class InvalidResponseError extends APIError {
   override name = 'InvalidResponseError';
 }
 
-/** No answer came, or not all of it: no connection, an untrusted certificate, a connection that broke. `cause` says why. */
+/** No complete response: no connection, an untrusted certificate, or a broken connection. `cause` says why. */
 export class APIConnectionError extends PenstockError {
   override name = 'APIConnectionError';
 }
 
-/** The time was over before the answer was there. */
+/** No complete response in time. */
 export class APITimeoutError extends APIConnectionError {
   override name = 'APITimeoutError';
 }
 
-/** The run was not over in time; it goes on. */
+/** The run did not end in time. It continues. */
 export class WaitTimeoutError extends PenstockError {
   override name = 'WaitTimeoutError';
 }
@@ -153,13 +153,13 @@ const classes: Record<number, new (answer: ErrorAnswer) => APIError> = {
   429: RateLimitError,
 };
 
-/** The error for an answer, by its status. */
+/** The error for a response, by its status. */
 export function errorOf(answer: ErrorAnswer): APIError {
   const Class = classes[answer.status] ?? (answer.status >= 500 ? InternalServerError : APIError);
   return new Class(answer);
 }
 
-/** The seconds of `Retry-After`, which may be a date as well. */
+/** `Retry-After` in seconds. The header can also be a date. */
 export function retryAfterOf(headers: Headers): number | undefined {
   const value = headers.get('Retry-After');
   if (!value) {
@@ -169,7 +169,7 @@ export function retryAfterOf(headers: Headers): number | undefined {
   return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined;
 }
 
-/** An answer that was read as a Response again. */
+/** A new Response from a response that was read. */
 export function responseOf({ status, headers, text }: ErrorAnswer): Response {
   if (status === 0) {
     return Response.error();
@@ -184,7 +184,7 @@ export function excerpt(text: string): string {
   return line.length > 200 ? `${line.slice(0, 200)}…` : line;
 }
 
-/** `X-Should-Retry` decides; an answer without it is not the API's own, such as a proxy's. */
+/** `X-Should-Retry` decides. A response without it is not from the API, but for example from a proxy. */
 function isRetryable({ status, headers }: ErrorAnswer): boolean {
   const told = headers.get('X-Should-Retry');
   return told ? told === 'true' : status === 408 || status === 429 || status >= 500;

@@ -5,23 +5,24 @@ import { checkCount, checkTime, type RequestOptions } from './options.js';
 import type { Call } from './request.js';
 import { type RawEvent, SSEParser } from './sse.js';
 
-/** What holds for one stream of events. */
+/** Options of an event stream. */
 export interface StreamOptions extends Omit<RequestOptions, 'timeout' | 'idempotencyKey'> {
-  /** Milliseconds without a sign of life (the server gives one every 15 s) after which a connection is taken for lost. Default: 60 000. */
+  /** Milliseconds without data after which a connection counts as lost. The server sends data every 15 s. Default: 60 000. */
   idleTimeout?: number | undefined;
-  /** How often in a row a lost connection is taken up again without an event coming. Default: 10, which takes about a minute. */
+  /** Maximum consecutive reconnects without a new event. Default: 10, which takes about a minute. */
   maxRetries?: number | undefined;
 }
 
-/** A connection that lasted so many milliseconds was a good one, even if nothing happened meanwhile. */
+/** A connection that lasts this many milliseconds counts as good, even without events. */
 const good = 10_000;
 
 /**
- * The events of a run, old ones first, then live ones, until the run is over: `for await (const event of stream)`. A connection that is
- * lost is taken up again after the last event, so that none is missed or seen twice. Leaving the loop ends the connection.
+ * The events of a run, past events first, then live events, until the run ends: `for await (const event of stream)`. If the
+ * connection is lost, the stream reconnects and resumes after the last event, so it misses and repeats none. Leaving the loop ends
+ * the connection.
  */
 export class EventStream<T> implements AsyncIterable<T> {
-  /** The id of the last event that was given out, to go on after it another time; 0 before the first. */
+  /** The id of the last event, to resume after it later. 0 before the first. */
   lastEventId: number;
   readonly #core: Core;
   readonly #call: Call;
@@ -45,7 +46,7 @@ export class EventStream<T> implements AsyncIterable<T> {
         if (yield* this.#connection(parser)) {
           return;
         }
-        lost = new APIConnectionError('the stream ended before the run was over');
+        lost = new APIConnectionError('the stream ended before the run did');
       } catch (error) {
         lost = error;
       }
@@ -60,7 +61,7 @@ export class EventStream<T> implements AsyncIterable<T> {
     }
   }
 
-  /** The events of one connection. Returns whether the run is over. */
+  /** The events of one connection. Returns whether the run has ended. */
   async *#connection(parser: SSEParser): AsyncGenerator<T, boolean, undefined> {
     const { idleTimeout, ...options } = this.#options;
     const idle = checkTime('idleTimeout', idleTimeout ?? 60_000);

@@ -1,9 +1,9 @@
 import { APITimeoutError } from './errors.js';
 
-/** The longest time that a timer can be set to: about 25 days. */
+/** The longest timeout of a timer: about 25 days. */
 const longest = 2 ** 31 - 1;
 
-/** Ends a request: when the caller's signal says so, or when its time is over. The signal's reason is what is to be thrown. */
+/** Ends a request when the caller's signal aborts or its timeout expires. The request throws the signal's reason. */
 export class Guard {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal | undefined;
@@ -23,7 +23,7 @@ export class Guard {
     return this.#controller.signal;
   }
 
-  /** From now on there are so many milliseconds; then it ends with this message. Replaces the limit before. */
+  /** Starts a timeout in milliseconds that ends the request with this message. Replaces the previous timeout. */
   limit(ms: number, message: string, Reason: new (message: string) => Error = APITimeoutError): void {
     clearTimeout(this.#timer);
     this.#timer = ms > longest ? undefined : setTimeout(() => this.#controller.abort(new Reason(message)), Math.max(0, ms));
@@ -35,14 +35,14 @@ export class Guard {
     this.release();
   }
 
-  /** Nothing is waited for any more. */
+  /** Releases the timer and the listener. */
   release(): void {
     clearTimeout(this.#timer);
     this.#caller?.removeEventListener('abort', this.#follow);
   }
 }
 
-/** Waits, unless the signal is aborted: then it throws the signal's reason. */
+/** Waits. Throws the signal's reason if it aborts. */
 export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
@@ -61,7 +61,7 @@ export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void
   });
 }
 
-/** How long to wait before the try after so many failures, when nobody said: 0.5 s, then twice as long each time up to 8 s, of it a random half. */
+/** Default delay before a retry, by the number of failures: 0.5 s, doubled each time up to 8 s, half of it random. */
 export function backoff(failures: number): number {
   return Math.min(8_000, 500 * 2 ** failures) * (1 - Math.random() / 2);
 }

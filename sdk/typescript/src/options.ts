@@ -1,48 +1,48 @@
 import { PenstockError } from './errors.js';
 
-/** The part of `fetch` that is used. */
+/** The part of `fetch` that the client uses. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Where to log; `console` is one. Messages are constants, facts come beside them; keys, headers and bodies are in neither. */
+/** A logger, such as `console`. Messages are constants with separate attributes. They never contain keys, headers or bodies. */
 export interface Logger {
   debug(message: string, facts: Record<string, unknown>): void;
   info(message: string, facts: Record<string, unknown>): void;
 }
 
-/** Headers by name; null removes one that would be sent otherwise. */
+/** Headers by name. Null removes a default header. */
 export type HeaderValues = Record<string, string | null | undefined>;
 
-/** What holds for all calls of a client. */
+/** Options of a client. */
 export interface ClientOptions {
-  /** The API key. Default: `PENSTOCK_API_KEY`. null sends none, for a session's cookie. */
+  /** The API key. Default: `PENSTOCK_API_KEY`. Null sends no key, for use with a session cookie. */
   apiKey?: string | null | undefined;
   /**
    * The server's address, such as `https://penstock.example.com`, without `/api/v1`. Default: `PENSTOCK_BASE_URL`, or else
-   * `http://127.0.0.1:8080`, and on a page the page's own origin, which is also `''`.
+   * `http://127.0.0.1:8080`. On a web page the default is the page's own origin, which is also `''`.
    */
   baseURL?: string | undefined;
-  /** Milliseconds that each try of a call may take, until the last byte of the answer. Default: 60 000. */
+  /** Timeout of each attempt in milliseconds, until the last byte of the response. Default: 60 000. */
   timeout?: number | undefined;
   /**
-   * Milliseconds until the server begins to answer, for each try. Default: as `timeout`. (`fetch` does not tell when it has connected,
-   * so this is the time for both.)
+   * Timeout of each attempt in milliseconds, until the first byte of the response. Default: `timeout`. It includes the connection,
+   * because `fetch` does not report when it is connected.
    */
   connectTimeout?: number | undefined;
-  /** How often a call is tried again. Default: 2. */
+  /** Maximum number of retries of a call. Default: 2. */
   maxRetries?: number | undefined;
-  /** Sent with every request of the API, and never to another host. */
+  /** Headers of every request to the API. Never sent to another host. */
   defaultHeaders?: HeaderValues | undefined;
-  /** What sends requests. Default: the runtime's `fetch`. */
+  /** The function that sends requests. Default: the runtime's `fetch`. */
   fetch?: Fetch | undefined;
-  /** More options of each `fetch`, such as `credentials`, or Node's `dispatcher` for a proxy. */
+  /** Additional options of each `fetch`, such as `credentials`, or Node's `dispatcher` for a proxy. */
   fetchOptions?: (RequestInit & Record<string, unknown>) | undefined;
-  /** Where requests (debug) and retries (info) are logged. Default: nowhere. */
+  /** Logger for requests (debug) and retries (info). Default: none. */
   logger?: Logger | undefined;
 }
 
-/** What holds for one call. */
+/** Options of one call. */
 export interface RequestOptions {
-  /** Ends the call; what is thrown is its reason. */
+  /** Aborts the call, which then throws the signal's reason. */
   signal?: AbortSignal | undefined;
   /** See {@link ClientOptions.timeout}. */
   timeout?: number | undefined;
@@ -50,13 +50,13 @@ export interface RequestOptions {
   connectTimeout?: number | undefined;
   /** See {@link ClientOptions.maxRetries}. */
   maxRetries?: number | undefined;
-  /** More headers. */
+  /** Additional headers. */
   headers?: HeaderValues | undefined;
-  /** More parameters of the query, such as those that this SDK does not know yet. */
+  /** Additional query parameters, such as those that this SDK does not know yet. */
   query?: Record<string, unknown> | undefined;
   /**
-   * Under this key the server does the request once, however often it is sent in 24 hours. Default: every POST makes a key of its own,
-   * and keeps it when it is tried again.
+   * The server processes requests with the same key only once in 24 hours. Default: each POST generates its own key and keeps it for
+   * its retries.
    */
   idempotencyKey?: string | undefined;
 }
@@ -81,7 +81,7 @@ export function settingsOf(options: ClientOptions): Settings {
   const baseURL = baseOf(options.baseURL);
   if (apiKey !== null && !options.fetch && isInTheClear(baseURL)) {
     throw new PenstockError(
-      `the key would cross the network in the clear to ${baseURL}: use https, or pass a fetch of your own where something else protects it`,
+      `the key would be sent unencrypted to ${baseURL}: use https, or pass your own fetch if the connection is protected otherwise`,
     );
   }
   return {
@@ -120,10 +120,10 @@ function keyOf(given: string | null | undefined): string | null {
     return null;
   }
   if (key === undefined || key === '') {
-    throw new PenstockError('there is no API key: pass apiKey or set PENSTOCK_API_KEY (null sends none)');
+    throw new PenstockError('no API key: pass apiKey or set PENSTOCK_API_KEY (null sends no key)');
   }
   if (typeof key !== 'string' || !/^[\x21-\x7e]+$/.test(key)) {
-    throw new PenstockError('apiKey has characters that no key has, such as a space or the end of a line');
+    throw new PenstockError('apiKey contains invalid characters, such as a space or a line break');
   }
   return key;
 }
@@ -136,7 +136,7 @@ function baseOf(given: string | undefined): string {
   const origin = base.replace(/\/+$/, '').replace(/\/api\/v1$/, '');
   if (origin === '' || /^\/(?!\/)/.test(origin)) {
     if (!onPage()) {
-      throw new PenstockError('a relative baseURL needs a page that it is relative to');
+      throw new PenstockError('a relative baseURL works only on a web page');
     }
     return origin;
   }
@@ -152,7 +152,7 @@ function baseOf(given: string | undefined): string {
   return origin;
 }
 
-/** Whether everybody between here and the server can read along. */
+/** Whether the connection to the server is unencrypted. */
 function isInTheClear(baseURL: string): boolean {
   const url = new URL(baseURL, globalThis.location?.href);
   return url.protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);

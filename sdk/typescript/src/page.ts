@@ -4,13 +4,13 @@ import { APIPromise, type Outcome } from './promise.js';
 /** Fetches the page of a cursor. */
 type Fetcher<B, T> = (cursor: string) => PagePromise<B, T>;
 
-/** One page of a list. B is the answer's body, T an item. */
+/** One page of a list. B is the response body, T an item. */
 export class Page<B, T> implements AsyncIterable<T> {
   /** The items of this page. */
   readonly items: T[];
-  /** The answer as it came. */
+  /** The response body. */
   readonly data: B;
-  /** The cursor of the next page; undefined on the last one. */
+  /** The cursor of the next page. Undefined on the last page. */
   readonly nextCursor: string | undefined;
   readonly #fetch: Fetcher<B, T>;
 
@@ -26,19 +26,19 @@ export class Page<B, T> implements AsyncIterable<T> {
     return this.nextCursor !== undefined;
   }
 
-  /** The next page; an error on the last one. */
+  /** The next page. Throws on the last page. */
   async nextPage(): Promise<Page<B, T>> {
     if (this.nextCursor === undefined) {
       throw new PenstockError('this is the last page');
     }
     const next = await this.#fetch(this.nextCursor);
     if (next.nextCursor === this.nextCursor) {
-      throw new PenstockError('the server answered with the cursor of the same page again');
+      throw new PenstockError('the server returned the cursor of the same page again');
     }
     return next;
   }
 
-  /** This page and all after it. */
+  /** This page and all following pages. */
   async *pages(): AsyncGenerator<Page<B, T>, void, undefined> {
     let page: Page<B, T> = this;
     yield page;
@@ -48,7 +48,7 @@ export class Page<B, T> implements AsyncIterable<T> {
     }
   }
 
-  /** The items of this page and of all after it. */
+  /** The items of this page and of all following pages. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     for await (const page of this.pages()) {
       yield* page.items;
@@ -56,7 +56,7 @@ export class Page<B, T> implements AsyncIterable<T> {
   }
 }
 
-/** The promise of a page, which can be iterated as well: `for await (const run of client.runs.list())`. */
+/** A promise of a page that can also be iterated: `for await (const run of client.runs.list())`. */
 export class PagePromise<B, T> extends APIPromise<Page<B, T>> implements AsyncIterable<T> {
   constructor(body: Promise<Outcome<B>>, field: string, fetch: Fetcher<B, T>) {
     super(body.then(({ data, response }) => ({ data: new Page(data, field, fetch), response })));

@@ -1,20 +1,20 @@
-/** The data of an answer with the answer itself. */
+/** The data of a response with the raw response. */
 export interface WithResponse<T> {
   data: T;
-  /** Status, headers and body as they came. Its body can be read. */
+  /** The raw response. Its body can be read. */
   response: Response;
-  /** Names the request in the server's log. */
+  /** Id of the request in the server's log. */
   requestId: string | undefined;
 }
 
-/** What came of a request. */
+/** The result of a request. */
 export interface Outcome<T> {
   data: T;
-  /** Makes the response; each time a new one, unless its body is a stream. */
+  /** Returns the response: a new one each time, unless its body is a stream. */
   response: () => Response;
 }
 
-/** The promise of an answer's data. The request is on its way when it is made, whether it is awaited or not. */
+/** A promise of the data of a response. The request is sent immediately, whether or not it is awaited. */
 export class APIPromise<T> implements Promise<T> {
   readonly #outcome: Promise<Outcome<T>>;
 
@@ -22,7 +22,7 @@ export class APIPromise<T> implements Promise<T> {
     this.#outcome = outcome;
   }
 
-  /** The data together with the raw answer. */
+  /** The data together with the raw response. */
   async withResponse(): Promise<WithResponse<T>> {
     const { data, response } = await this.#outcome;
     const made = response();

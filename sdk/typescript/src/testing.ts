@@ -1,5 +1,5 @@
 /**
- * A server for tests, without one: what it is asked is recorded, what it answers is said beforehand.
+ * A fake server for tests. It records requests and returns configured responses.
  *
  *     const server = new TestTransport()
  *       .on('POST /agent/runs', { run_id: 'r1', state: 'QUEUED' })
@@ -11,16 +11,16 @@ import type { ClientOptions, Fetch } from './options.js';
 import type { Routes } from './routes.gen.js';
 import type { ErrorCode, RunEvent } from './types.gen.js';
 
-/** A request as the server would see it. */
+/** A recorded request. */
 export interface TestRequest {
   method: string;
-  /** Below /api/v1, such as `/agent/runs/r1`. */
+  /** Path below /api/v1, such as `/agent/runs/r1`. */
   path: string;
-  /** What stood where the route has braces. */
+  /** Values of the path parameters. */
   args: Record<string, string>;
   query: URLSearchParams;
   headers: Headers;
-  /** JSON is parsed; undefined without a body. */
+  /** The body, parsed if it is JSON. Undefined without a body. */
   body: unknown;
 }
 
@@ -29,7 +29,10 @@ export type Route = keyof Routes | (`${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELET
 
 type Value<R extends Route> = R extends keyof Routes ? Partial<Routes[R]> : unknown;
 
-/** What a route answers: a value (as JSON; undefined is 204), a Response, or what makes one of them. An error thrown is a lost connection. */
+/**
+ * The response of a route: a value (sent as JSON; undefined is 204), a Response, or a function that returns one of them. A thrown
+ * error is a lost connection.
+ */
 export type Answer<R extends Route> = Value<R> | Response | ((request: TestRequest) => Value<R> | Response | Promise<Value<R> | Response>);
 
 interface Registered {
@@ -39,15 +42,15 @@ interface Registered {
   used: number;
 }
 
-/** The transport. Its `fetch` goes into a client's options, or `client()` makes one. */
+/** The transport. Pass its `fetch` to a client, or create a client with `client()`. */
 export class TestTransport {
   /** Every request so far. */
   readonly requests: TestRequest[] = [];
-  /** To be handed to a client; it needs no network. */
+  /** The `fetch` to pass to a client. It uses no network. */
   readonly fetch: Fetch = (url, init) => this.#respond(url, init);
   readonly #routes: Registered[] = [];
 
-  /** Says what a route answers: the first answer at first, and the last one for ever. The newest route that fits is taken. */
+  /** Configures the responses of a route. They are returned in order, and the last one repeats. The newest matching route is used. */
   on<R extends Route>(route: R, ...answers: Answer<R>[]): this {
     const [method = '', path = ''] = route.split(' ');
     const source = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)');
@@ -55,7 +58,7 @@ export class TestTransport {
     return this;
   }
 
-  /** A client of this server. */
+  /** Returns a client of this server. */
   client(options: ClientOptions = {}): Penstock {
     return new Penstock({ apiKey: 'psk_test', baseURL: 'http://127.0.0.1', fetch: this.fetch, ...options });
   }
@@ -77,7 +80,7 @@ export class TestTransport {
     };
     this.requests.push(request);
     if (!found) {
-      return problem(501, 'internal_error', `the test has no answer for ${method} ${path}`, { shouldRetry: false });
+      return problem(501, 'internal_error', `no response is configured for ${method} ${path}`, { shouldRetry: false });
     }
     const answer = found.answers[Math.min(found.used++, found.answers.length - 1)];
     const value: unknown = await orAborted(typeof answer === 'function' ? answer(request) : answer, init.signal);
@@ -89,7 +92,7 @@ export class TestTransport {
   }
 }
 
-/** How a {@link problem} tells whether to try again. */
+/** Retry headers of a {@link problem}. */
 export interface ProblemOptions {
   /** Default: whether the status is 408, 429 or 5xx. */
   shouldRetry?: boolean;
@@ -97,7 +100,7 @@ export interface ProblemOptions {
   retryAfter?: number;
 }
 
-/** The API's answer to a request that failed (RFC 9457). */
+/** An error response of the API (RFC 9457). */
 export function problem(status: number, code: ErrorCode, detail?: string, options: ProblemOptions = {}): Response {
   const { shouldRetry = status === 408 || status === 429 || status >= 500, retryAfter = 0 } = options;
   const title = code.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase());
@@ -119,7 +122,7 @@ export function problem(status: number, code: ErrorCode, detail?: string, option
   });
 }
 
-/** A run's events as the stream that `client.runs.events` reads; without a `done` at the end the stream breaks off there. */
+/** A stream of events for `client.runs.events`. Without a final `done` event, the stream breaks at its end. */
 export function events(list: readonly RunEvent[]): Response {
   const text = list.map((event) => {
     const { id, data } = event as { id?: number; data?: unknown };
@@ -128,7 +131,7 @@ export function events(list: readonly RunEvent[]): Response {
   return new Response(text.join(''), { headers: { 'Content-Type': 'text/event-stream' } });
 }
 
-/** What comes of an answer that may take its time, unless the signal ends it. */
+/** The result of a response function, unless the signal aborts it. */
 function orAborted(answer: unknown, signal: AbortSignal | null | undefined): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal?.reason);

@@ -7,38 +7,38 @@ import type { APIPromise } from './promise.js';
 import { Resource } from './resource.js';
 import type { RunEvent, RunItem, RunState, StreamRunEventsQuery } from './types.gen.js';
 
-/** What holds for one wait. */
+/** Options of a wait. */
 export interface WaitOptions {
-  /** Ends the wait, and not the run; what is thrown is its reason. */
+  /** Aborts the wait, not the run. The wait throws the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds after which an {@link WaitTimeoutError} is thrown. Default: none, it waits for as long as it takes. */
+  /** Milliseconds after which a {@link WaitTimeoutError} is thrown. Default: no timeout. */
   timeout?: number | undefined;
-  /** Whether to return a run that is BLOCKED as well: it waits for a person's answer. Default: false. */
+  /** Whether to also return a BLOCKED run, which waits for a person's reply. Default: false. */
   untilBlocked?: boolean | undefined;
-  /** Milliseconds between two looks where no stream can be had. Default: 2 000. */
+  /** Polling interval in milliseconds if the stream is unavailable. Default: 2 000. */
   pollInterval?: number | undefined;
 }
 
 const over: readonly RunState[] = ['SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED'];
 
-/** What is more than one operation of a run. */
+/** Methods of runs that combine several operations. */
 export abstract class Waiting extends Resource {
   abstract get(runId: string, options?: RequestOptions): APIPromise<RunItem>;
   abstract events(runId: string, query?: StreamRunEventsQuery, options?: StreamOptions): EventStream<RunEvent>;
 
   /**
-   * Waits until a run is over and returns it, whatever came of it: look at its `state`. It follows the run's events, and where no
-   * stream can be had it asks from time to time.
+   * Waits until a run ends, in any final state, and returns it. It follows the run's events, or polls if the stream is
+   * unavailable.
    */
   async wait(run: string | { run_id: string }, options: WaitOptions = {}): Promise<RunItem> {
     const id = typeof run === 'string' ? run : run?.run_id;
     const timeout = checkTime('timeout', options.timeout ?? Number.POSITIVE_INFINITY);
     const interval = checkTime('pollInterval', options.pollInterval ?? 2_000);
     const guard = new Guard(options.signal);
-    guard.limit(timeout, `run ${id} is not over after ${timeout} ms`, WaitTimeoutError);
+    guard.limit(timeout, `run ${id} has not ended after ${timeout} ms`, WaitTimeoutError);
     try {
       for (let after = 0, streams = true, patience = {}; ; patience = { maxRetries: 10 }) {
-        // The first look finds a server that is not there; later ones wait about a minute for it to come back.
+        // If the first request finds no server, it fails. Later ones wait about a minute for the server to come back.
         const item = await this.get(id, { signal: guard.signal, ...patience });
         if (over.includes(item.state) || (options.untilBlocked && item.state === 'BLOCKED')) {
           return item;
@@ -55,7 +55,7 @@ export abstract class Waiting extends Resource {
     }
   }
 
-  /** Follows the events after one until the run may be over. Returns the id of the last, or undefined when nothing can be had this way. */
+  /** Follows the events until the run may have ended. Returns the id of the last event, or undefined if the stream is unavailable. */
   async #follow(id: string, after: number, signal: AbortSignal, untilBlocked: boolean): Promise<number | undefined> {
     const stream = this.events(id, { after }, { signal, maxRetries: 2 });
     try {

@@ -149,14 +149,14 @@ describe('wrong arguments are found before anything is sent:', () => {
   });
 
   test.each<[string, ConstructorParameters<typeof Penstock>[0], string]>([
-    ['no key', {}, 'there is no API key'],
-    ['an empty key', { apiKey: '' }, 'there is no API key'],
-    ['a key with a line end', { apiKey: 'psk_secret\n' }, 'apiKey has characters'],
+    ['no key', {}, 'no API key'],
+    ['an empty key', { apiKey: '' }, 'no API key'],
+    ['a key with a line end', { apiKey: 'psk_secret\n' }, 'apiKey contains invalid characters'],
     ['a URL that is none', { apiKey: 'k', baseURL: 'penstock.example.com' }, 'baseURL must be'],
     ['a URL with a password', { apiKey: 'k', baseURL: 'https://u:p@penstock.example.com' }, 'baseURL must be'],
     ['a URL of another kind', { apiKey: 'k', baseURL: 'ftp://penstock.example.com' }, 'baseURL must be'],
-    ['a URL that is relative to nothing', { apiKey: 'k', baseURL: '/' }, 'needs a page'],
-    ['a key in the clear', { apiKey: 'k', baseURL: 'http://penstock.example.com' }, 'in the clear'],
+    ['a URL that is relative to nothing', { apiKey: 'k', baseURL: '/' }, 'works only on a web page'],
+    ['a key in the clear', { apiKey: 'k', baseURL: 'http://penstock.example.com' }, 'unencrypted'],
     ['no time', { apiKey: 'k', timeout: 0 }, 'timeout must be'],
     ['retries without a number', { apiKey: 'k', maxRetries: Number.NaN }, 'maxRetries must be'],
   ])('%s', (_, options, message) => {
@@ -336,7 +336,7 @@ describe('a wait', () => {
 describe('the test transport', () => {
   test('says what it has no answer for, at once', async () => {
     const server = new TestTransport();
-    await expect(server.client().me.get()).rejects.toThrow('the test has no answer for GET /me');
+    await expect(server.client().me.get()).rejects.toThrow('no response is configured for GET /me');
     expect(server.requests).toHaveLength(1);
   });
 
@@ -356,6 +356,6 @@ describe('the test transport', () => {
 
   test('answers late, and hears of an abort', async () => {
     const server = new TestTransport().on('GET /me', () => new Promise<never>(() => undefined));
-    await expect(server.client().me.get({ timeout: 10, maxRetries: 0 })).rejects.toThrow('no answer within 10 ms');
+    await expect(server.client().me.get({ timeout: 10, maxRetries: 0 })).rejects.toThrow('no response within 10 ms');
   });
 });

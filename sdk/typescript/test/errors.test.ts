@@ -113,7 +113,7 @@ describe('the real server provokes', () => {
 
       expect(late).toBeInstanceOf(APITimeoutError);
       expect(late).toBeInstanceOf(APIConnectionError);
-      expect(String(late)).toBe('APITimeoutError: GET /me: no answer within 100 ms');
+      expect(String(late)).toBe('APITimeoutError: GET /me: no response within 100 ms');
       expect(lost).toBeInstanceOf(InternalServerError);
       expect(lost).toMatchObject({ statusCode: 503, code: 'resource_unavailable', retryable: true });
       expect(refused).toBeInstanceOf(APIConnectionError);

@@ -200,7 +200,7 @@ describe('a server that hangs', () => {
   test('before it answers is an APITimeoutError', async () => {
     const { url } = await serve(() => undefined);
     await expect(client(url, { timeout: 50 }).me.get()).rejects.toThrow(APITimeoutError);
-    await expect(client(url).me.get({ connectTimeout: 50 })).rejects.toThrow('GET /me: no answer within 50 ms');
+    await expect(client(url).me.get({ connectTimeout: 50 })).rejects.toThrow('GET /me: no response within 50 ms');
   });
 
   test('within an answer is an APITimeoutError', async () => {
@@ -254,7 +254,7 @@ describe('a stream that breaks off', () => {
     const { url, asked } = await serve((_, response) => {
       response.writeHead(200, stream).end(asked.length === 1 ? `retry: 1\n\n${event(1)}` : 'retry: 1\n\n');
     });
-    await expect(drain(client(url), { maxRetries: 3 })).rejects.toThrow('the stream ended before the run was over');
+    await expect(drain(client(url), { maxRetries: 3 })).rejects.toThrow('the stream ended before the run did');
     expect(asked).toHaveLength(4);
     const over = await serve((_, response) => {
       response.writeHead(204).end();

@@ -53,7 +53,7 @@ describe('the README', () => {
       'Follow up and cancel': /CANCELLED\n$/,
       Errors: /^404 resource_not_found there is no run/,
       Retries: /^true\n$/,
-      'Raw answers, new endpoints': /^200 true \S+ \{/,
+      'Raw responses and new endpoints': /^200 true \S+ \{/,
       Webhooks: /ship|accepted|run/i,
     };
     expect(printed).toMatch(want[name] ?? /^/);

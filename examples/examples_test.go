@@ -56,7 +56,7 @@ var examples = []example{
 			"sentry.secret":    "5a4f1c0b9e8d7c6b5a4f3e2d1c0b9a8f7e6d5c4b3a2f1e0d9c8b7a6f5e4d3c2b",
 		},
 		shows: []string{
-			"factory is valid", "revision 1 is active", "waits for its secret", "/webhooks/w/", "enabled", "Accepted",
+			"factory is valid", "revision 1 is active", "pending secret", "/webhooks/w/", "enabled", "Accepted",
 			"on-new-error", "/data/issue/level", "event-payload.json", "would have triggered",
 		},
 		runs: []started{

@@ -30,15 +30,15 @@ func agentPath(uid string) string { return "agent/identities/" + url.PathEscape(
 // agentFields are the flags that describe an agent.
 type agentFields struct {
 	Name        *string  `field:"/name" help:"Name of the agent."`
-	Description *string  `field:"/description" help:"What it is for."`
-	Prompt      *string  `field:"/prompt" help:"Instructions it gets before any prompt; - reads them from standard input."`
-	Model       *string  `placeholder:"ID" field:"/base_model" help:"Model of its runs."`
-	Environment *string  `placeholder:"UID|NAME" field:"/environment_id" help:"Environment of its runs."`
-	Harness     *string  `placeholder:"TYPE" field:"/harness/type" help:"Agent program of its runs."`
-	WorkerHost  *string  `placeholder:"HOST" field:"/worker_host" help:"Worker of its runs."`
-	Skill       []string `placeholder:"REFERENCE" field:"/skills" help:"Skill that its runs can use; repeatable."`
+	Description *string  `field:"/description" help:"Description of the agent."`
+	Prompt      *string  `field:"/prompt" help:"Instructions that precede every prompt; - reads them from standard input."`
+	Model       *string  `placeholder:"ID" field:"/base_model" help:"Model for its runs."`
+	Environment *string  `placeholder:"UID|NAME" field:"/environment_id" help:"Environment for its runs."`
+	Harness     *string  `placeholder:"TYPE" field:"/harness/type" help:"Agent program (harness) for its runs."`
+	WorkerHost  *string  `placeholder:"HOST" field:"/worker_host" help:"Worker for its runs."`
+	Skill       []string `placeholder:"REFERENCE" field:"/skills" help:"Skill for its runs; repeatable."`
 	Secret      []string `sep:"none" placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
-	Type        *string  `placeholder:"TYPE" field:"/agent_type" help:"Its role in a factory, such as FOREMAN or REVIEW."`
+	Type        *string  `placeholder:"TYPE" field:"/agent_type" help:"Role of the agent in a factory, such as FOREMAN or REVIEW."`
 	requestBody
 }
 
@@ -124,7 +124,7 @@ func (c *client) factoryNames(ctx context.Context, agents []penstock.Identity) (
 }
 
 type agentCreateCmd struct {
-	NewName *string `arg:"" optional:"" name:"name" field:"/name" help:"Name of the agent; --name and --file can give it instead."`
+	NewName *string `arg:"" optional:"" name:"name" field:"/name" help:"Name of the agent; can be set by --name or --file instead."`
 	agentFields
 }
 
@@ -136,7 +136,7 @@ func (cmd *agentCreateCmd) Run(ctx context.Context, std *stdio, in *agentCmds) (
 }
 
 type agentGetCmd struct {
-	Agent string `arg:"" name:"agent" help:"Uid or name of the agent."`
+	Agent string `arg:"" name:"agent" help:"UID or name of the agent."`
 }
 
 func (cmd *agentGetCmd) Run(ctx context.Context, std *stdio, in *agentCmds) error {
@@ -144,7 +144,7 @@ func (cmd *agentGetCmd) Run(ctx context.Context, std *stdio, in *agentCmds) erro
 }
 
 type agentUpdateCmd struct {
-	Agent string `arg:"" name:"agent" help:"Uid or name of the agent."`
+	Agent string `arg:"" name:"agent" help:"UID or name of the agent."`
 	agentFields
 }
 
@@ -204,7 +204,7 @@ func (in *agentCmds) write(
 }
 
 type agentDeleteCmd struct {
-	Agent string `arg:"" name:"agent" help:"Uid or name of the agent."`
+	Agent string `arg:"" name:"agent" help:"UID or name of the agent."`
 }
 
 func (cmd *agentDeleteCmd) Run(ctx context.Context, std *stdio, in *agentCmds) error {

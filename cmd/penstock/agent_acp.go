@@ -13,21 +13,21 @@ import (
 // agentACPCmd is the built-in agent, as a worker starts it in a sandbox:
 // `penstock agent`, or with its name `penstock agent acp`.
 type agentACPCmd struct {
-	State      string `type:"path" placeholder:"DIR" help:"Folder for its sessions; without it one in the home folder."`
-	Model      string `placeholder:"ID" help:"Model of sessions that name none."`
-	Directives bool   `help:"Let demo/offline run what the demo: lines of a prompt say; only where a sandbox confines it."`
+	State      string `type:"path" placeholder:"DIR" help:"Folder for its sessions; by default a folder in the home folder."`
+	Model      string `placeholder:"ID" help:"Model for sessions that do not name one."`
+	Directives bool   `help:"Let the model demo/offline run the commands in demo: lines of a prompt. Use it only in a sandbox."`
 }
 
 func (cmd *agentACPCmd) Run(ctx context.Context, std *stdio) error {
 	if isTerminal(std.in) {
 		return exitf(
 			exitUsage,
-			"without a verb this is the built-in agent, which speaks the Agent Client Protocol to a program, not to a terminal\nsee: penstock agent --help",
+			"without a subcommand, this command is the built-in agent: it speaks the Agent Client Protocol with a program, not with a terminal\nsee: penstock agent --help",
 		)
 	}
 	home, err := os.UserHomeDir()
 	if err != nil && cmd.State == "" {
-		return exitf(exitUsage, "there is no home folder for sessions: name one by --state")
+		return exitf(exitUsage, "no home folder for sessions: set --state")
 	}
 	p := providersFromEnvironment()
 	return agent.Run(ctx, agent.Config{

@@ -59,7 +59,7 @@ type archiveWriter struct {
 // newArchive begins a backup for a path where there is nothing yet.
 func newArchive(target, engine string) (*archiveWriter, error) {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
-		return nil, exitf(exitUsage, "--to %s is there already", target)
+		return nil, exitf(exitUsage, "--to %s already exists", target)
 	}
 	file, err := os.CreateTemp(filepath.Dir(target), ".penstock-backup-*") // mode 0600
 	if err != nil {
@@ -181,7 +181,7 @@ func unpackArchive(from, dir string) (manifest, error) {
 	}
 	defer root.Close()
 	bad := func(format string, args ...any) (manifest, error) {
-		return manifest{}, exitf(exitRefused, "%s is no complete backup: %w", from, fmt.Errorf(format, args...))
+		return manifest{}, exitf(exitRefused, "%s is not a complete backup: %w", from, fmt.Errorf(format, args...))
 	}
 	buffered := bufio.NewReaderSize(file, 1<<20)
 	var content io.Reader = buffered
@@ -195,7 +195,7 @@ func unpackArchive(from, dir string) (manifest, error) {
 	for entries := tar.NewReader(source); ; {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
-			return bad("it has no manifest at its end")
+			return bad("it does not end with a manifest")
 		}
 		if err != nil {
 			return bad("%w", err)
@@ -206,12 +206,12 @@ func unpackArchive(from, dir string) (manifest, error) {
 				err = json.Unmarshal(raw, &m)
 			}
 			if err != nil {
-				return bad("its manifest: %w", err)
+				return bad("read its manifest: %w", err)
 			}
 			break
 		}
 		if header.Typeflag != tar.TypeReg || !restorable(header.Name) {
-			return bad("it holds %q, which no backup has", header.Name)
+			return bad("it contains the unexpected file %q", header.Name)
 		}
 		item, err := unpackFile(root, header, entries)
 		if err != nil && source.failed(err) {
@@ -223,14 +223,14 @@ func unpackArchive(from, dir string) (manifest, error) {
 		found[item.Name] = item
 	}
 	if m.Format != archiveFormat {
-		return bad("its format is %d, this version knows %d", m.Format, archiveFormat)
+		return bad("its format is %d, but this version supports %d", m.Format, archiveFormat)
 	}
 	if len(found) != len(m.Files) {
-		return bad("it holds %d files, its manifest lists %d", len(found), len(m.Files))
+		return bad("it contains %d files, but its manifest lists %d", len(found), len(m.Files))
 	}
 	for _, want := range m.Files {
 		if got := found[want.Name]; got != want {
-			return bad("%s is not what the manifest says", want.Name)
+			return bad("%s does not match the manifest", want.Name)
 		}
 	}
 	return m, nil

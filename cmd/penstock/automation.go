@@ -15,15 +15,15 @@ import (
 
 type automationCmds struct {
 	connection
-	Factory string `placeholder:"UID|NAME" help:"Factory of the automation; needed where there are several."`
+	Factory string `placeholder:"UID|NAME" help:"Factory of the automation; required if there are several factories."`
 
 	List    automationListCmd    `cmd:"" help:"List automations."`
-	Get     automationGetCmd     `cmd:"" help:"Show an automation, and why it stays silent."`
-	Create  automationCreateCmd  `cmd:"" help:"Start runs when a webhook is called, or by the clock."`
-	Update  automationUpdateCmd  `cmd:"" help:"Change what is given of an automation."`
-	Enable  automationEnableCmd  `cmd:"" help:"Let an automation fire again."`
-	Disable automationDisableCmd `cmd:"" help:"Keep an automation from firing."`
-	Delete  automationDeleteCmd  `cmd:"" help:"Delete automations; their runs stay."`
+	Get     automationGetCmd     `cmd:"" help:"Show an automation and any problem that keeps it from firing."`
+	Create  automationCreateCmd  `cmd:"" help:"Create an automation that starts runs on webhook deliveries or on a schedule."`
+	Update  automationUpdateCmd  `cmd:"" help:"Change the given fields of an automation."`
+	Enable  automationEnableCmd  `cmd:"" help:"Enable an automation."`
+	Disable automationDisableCmd `cmd:"" help:"Disable an automation."`
+	Delete  automationDeleteCmd  `cmd:"" help:"Delete automations; their runs are kept."`
 }
 
 type automationList struct {
@@ -138,7 +138,7 @@ func triggerText(t penstock.Trigger) string {
 }
 
 type automationGetCmd struct {
-	Automation string `arg:"" name:"automation" help:"Uid or name of the automation."`
+	Automation string `arg:"" name:"automation" help:"UID or name of the automation."`
 }
 
 func (cmd *automationGetCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
@@ -147,15 +147,15 @@ func (cmd *automationGetCmd) Run(ctx context.Context, std *stdio, in *automation
 
 // automationFields are the flags that describe an automation.
 type automationFields struct {
-	Prompt      *string  `field:"/prompt" help:"What its runs start with; - reads it from standard input."`
-	Webhook     []string `placeholder:"UID|NAME" field:"/triggers/0/filter/webhook_ids" help:"Webhook whose deliveries fire it; repeatable."`
-	Filter      string   `placeholder:"JSON|FILE" field:"/triggers/0/filter/payload" help:"Payload filter of these webhooks: JSON, or a file with it; - is standard input."`
-	Cron        string   `placeholder:"EXPRESSION" field:"/triggers/0/schedule/cron /triggers/1/schedule/cron" help:"When it fires: five fields, or @daily, @hourly, @every 1h."`
-	Timezone    string   `placeholder:"NAME" field:"/triggers/0/schedule/timezone /triggers/1/schedule/timezone" help:"Place whose clocks --cron means, such as Europe/Berlin; UTC where absent."`
-	Agent       *string  `placeholder:"NAME" field:"/agent" help:"Agent of the factory that works; the foreman where absent."`
-	Environment *string  `placeholder:"UID|NAME" field:"/environment_id" help:"Where to work."`
+	Prompt      *string  `field:"/prompt" help:"Prompt for its runs; - reads it from standard input."`
+	Webhook     []string `placeholder:"UID|NAME" field:"/triggers/0/filter/webhook_ids" help:"Webhook whose deliveries trigger it; repeatable."`
+	Filter      string   `placeholder:"JSON|FILE" field:"/triggers/0/filter/payload" help:"Payload filter for these webhooks: JSON, or a file with JSON; - reads standard input."`
+	Cron        string   `placeholder:"EXPRESSION" field:"/triggers/0/schedule/cron /triggers/1/schedule/cron" help:"Schedule: five cron fields, or @daily, @hourly, @every 1h."`
+	Timezone    string   `placeholder:"NAME" field:"/triggers/0/schedule/timezone /triggers/1/schedule/timezone" help:"Time zone of --cron, such as Europe/Berlin; UTC by default."`
+	Agent       *string  `placeholder:"NAME" field:"/agent" help:"Agent of the factory that does the work; the foreman by default."`
+	Environment *string  `placeholder:"UID|NAME" field:"/environment_id" help:"Environment for its runs."`
 	Model       *string  `placeholder:"ID" field:"/model" help:"Model, such as demo/offline."`
-	Secret      []string `placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get; repeatable."`
+	Secret      []string `placeholder:"NAME" field:"/secrets" help:"Managed secret that its runs get as an environment variable; repeatable."`
 	requestBody
 }
 
@@ -200,9 +200,9 @@ func (f *automationFields) triggers(std *stdio) ([]penstock.Trigger, error) {
 	var list []penstock.Trigger
 	switch {
 	case f.Filter != "" && len(f.Webhook) == 0:
-		return nil, exitf(exitUsage, "--filter goes with --webhook")
+		return nil, exitf(exitUsage, "--filter needs --webhook")
 	case f.Timezone != "" && f.Cron == "":
-		return nil, exitf(exitUsage, "--timezone goes with --cron")
+		return nil, exitf(exitUsage, "--timezone needs --cron")
 	}
 	if len(f.Webhook) > 0 {
 		filter := penstock.WebhookFilter{WebhookIDs: penstock.Select(f.Webhook...)}
@@ -240,8 +240,8 @@ func (f *automationFields) payloadFilter(std *stdio) ([]byte, error) {
 }
 
 type automationCreateCmd struct {
-	Name     string `arg:"" optional:"" field:"/name" help:"Name of the automation; the file may have it instead."`
-	Disabled bool   `field:"/enabled" help:"Do not fire until it is enabled."`
+	Name     string `arg:"" optional:"" field:"/name" help:"Name of the automation; can be set by --file instead."`
+	Disabled bool   `field:"/enabled" help:"Create it disabled."`
 	automationFields
 }
 
@@ -267,13 +267,13 @@ func (cmd *automationCreateCmd) Run(ctx context.Context, std *stdio, in *automat
 }
 
 type automationUpdateCmd struct {
-	Automation string  `arg:"" name:"automation" help:"Uid or name of the automation."`
-	Name       *string `field:"/name" help:"Another name."`
+	Automation string  `arg:"" name:"automation" help:"UID or name of the automation."`
+	Name       *string `field:"/name" help:"New name."`
 	automationFields
 }
 
 func (cmd *automationUpdateCmd) Help() string {
-	return "An empty value takes away what was said, such as --model ''. --webhook and --cron\nreplace all triggers."
+	return "An empty value clears a field, for example --model=\"\". --webhook and --cron replace all\ntriggers."
 }
 
 func (cmd *automationUpdateCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
@@ -290,7 +290,7 @@ func (cmd *automationUpdateCmd) Run(ctx context.Context, std *stdio, in *automat
 		return err
 	}
 	if len(body) == 0 {
-		return exitf(exitUsage, "nothing to change: give flags or --file")
+		return exitf(exitUsage, "nothing to change: set a flag or --file")
 	}
 	return answer(
 		ctx, a.client, http.MethodPatch, path, body,
@@ -299,7 +299,7 @@ func (cmd *automationUpdateCmd) Run(ctx context.Context, std *stdio, in *automat
 }
 
 type automationEnableCmd struct {
-	Automation string `arg:"" name:"automation" help:"Uid or name of the automation."`
+	Automation string `arg:"" name:"automation" help:"UID or name of the automation."`
 }
 
 func (cmd *automationEnableCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
@@ -307,7 +307,7 @@ func (cmd *automationEnableCmd) Run(ctx context.Context, std *stdio, in *automat
 }
 
 type automationDisableCmd struct {
-	Automation string `arg:"" name:"automation" help:"Uid or name of the automation."`
+	Automation string `arg:"" name:"automation" help:"UID or name of the automation."`
 }
 
 func (cmd *automationDisableCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {
@@ -315,7 +315,7 @@ func (cmd *automationDisableCmd) Run(ctx context.Context, std *stdio, in *automa
 }
 
 type automationDeleteCmd struct {
-	Automations []string `arg:"" name:"automation" help:"Uids or names of the automations."`
+	Automations []string `arg:"" name:"automation" help:"UIDs or names of the automations."`
 }
 
 func (cmd *automationDeleteCmd) Run(ctx context.Context, std *stdio, in *automationCmds) error {

@@ -37,17 +37,17 @@ func (cmd *migrateCmd) Run(ctx context.Context, std *stdio) error {
 type backupCmd struct {
 	storage
 	logging
-	To string `required:"" type:"path" env:"PENSTOCK_BACKUP_TO" placeholder:"FILE" help:"New file for the backup; compressed if its name ends in gz."`
+	To string `required:"" type:"path" env:"PENSTOCK_BACKUP_TO" placeholder:"FILE" help:"New file to write the backup to; compressed if its name ends in gz."`
 }
 
 func (cmd *backupCmd) Help() string {
-	return `The server can keep running: the backup is consistent. Only you can read the file. A PostgreSQL database is copied by pg_dump, which must be installed.
+	return `The server can keep running: the backup is consistent. Only you can read the file. A PostgreSQL database needs pg_dump on this machine.
 
-Sealed in the backup: the values of managed secrets and of webhooks, saved sessions (the HOME of agents, which holds what a run was given), and answers that are kept for an Idempotency-Key. A session that an earlier version saved is in clear until it is saved again.
+Encrypted in the backup: the values of managed secrets and webhook secrets, saved sessions (the HOME of agents, with everything that the run received), and responses stored for an Idempotency-Key. A session that an earlier version saved is in plain text until it is saved again.
 
-In clear: everything else, such as prompts, conversations, events, env of configurations, artifacts, attachments and the payloads of deliveries. API keys are hashed, but admin.key is the first one itself.
+In plain text: everything else, such as prompts, conversations, events, the env of configurations, artifacts, attachments and the payloads of deliveries. API keys are hashed, but admin.key contains the first one in plain text.
 
-The backup also holds the keyset that opens what is sealed, so keep it as safe as the server. With --keyset-kms the keyset is encrypted, and what is sealed cannot be read without the KMS. A keyset that is not in its place is not part of the backup.`
+The backup also contains the keyset that decrypts these values, so protect it like the server. With --keyset-kms the keyset is encrypted, and the values cannot be read without the KMS. If the keyset is missing, the backup does not contain it.`
 }
 
 func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
@@ -59,7 +59,7 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 	if embedded {
 		engine = "sqlite"
 		if _, err := os.Stat(file); err != nil {
-			return exitf(exitUsage, "there is no database to back up: %w", err)
+			return exitf(exitUsage, "no database to back up: %w", err)
 		}
 	}
 	release, err := cmd.holdKeyset()
@@ -92,7 +92,7 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 	switch err := archive.add(keysetFile, cmd.keysetPath()); {
 	case errors.Is(err, fs.ErrNotExist):
 		std.notef(
-			"%s is not there, so the backup has no keys: the secrets and saved sessions in it can be opened with that file alone; name it by --keyset, or keep it yourself",
+			"%s does not exist, so the backup contains no keyset; its secrets and saved sessions cannot be read without it: set --keyset, or keep the file yourself",
 			cmd.keysetPath(),
 		)
 	case err != nil:
@@ -124,7 +124,7 @@ func (s *storage) holdKeyset() (release func(), err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return func() {}, nil
 	case errors.Is(err, secret.ErrBusy):
-		return nil, exitf(exitRefused, "penstock secret rotate-key is at work: wait for its end")
+		return nil, exitf(exitRefused, "penstock secret rotate-key is running: wait until it ends")
 	case err != nil:
 		return nil, exitf(exitConfig, "%w", err)
 	}
@@ -152,7 +152,7 @@ func (s *storage) postgresTool(ctx context.Context, std *stdio, program string, 
 	if err != nil {
 		return exitf(
 			exitConfig,
-			"%s is needed for a PostgreSQL database and is not installed (Debian: apt-get install postgresql-client)", program,
+			"%s is required for a PostgreSQL database but is not installed (Debian: apt-get install postgresql-client)", program,
 		)
 	}
 	address, err := url.Parse(s.Database)

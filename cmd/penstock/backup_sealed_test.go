@@ -50,7 +50,7 @@ func TestBackupHoldsSessionsSealed(t *testing.T) {
 		env := client(s)
 		id := startRun(t, env, "look around", "--wait")
 		where := []string{"PENSTOCK_DATA=" + s.Data, "PENSTOCK_DATABASE=" + url}
-		call(t, where, "secret", "rotate-key", "--settle", "1s").want(t, 0, "dropped the old key")
+		call(t, where, "secret", "rotate-key", "--settle", "1s").want(t, 0, "removed the old key")
 		backup := filepath.Join(t.TempDir(), "b.tar")
 		call(t, where, "backup", "--to", backup).want(t, 0, "backed up")
 		sessions := sessionsOf(t, backup)

@@ -57,7 +57,7 @@ func TestBackupWhileServingAndRestore(t *testing.T) {
 	}
 	close(stop)
 	busy.Wait()
-	call(t, nil, "backup", "--data", s.Data, "--to", filepath.Join(dir, "b.tar")).want(t, 64, "is there already")
+	call(t, nil, "backup", "--data", s.Data, "--to", filepath.Join(dir, "b.tar")).want(t, 64, "already exists")
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
 		t.Errorf("got %v (%v) beside the backups, want nothing", entries, err)
 	}
@@ -110,11 +110,11 @@ func TestRestoreRefusesWhatIsNoCompleteBackup(t *testing.T) {
 		content []byte
 		says    string
 	}{
-		"cut off":            {whole[:len(whole)/2], "no complete backup"},
-		"without its end":    {whole[:len(whole)-4096], "no complete backup"},
-		"a changed byte":     {changed, "penstock.db is not what the manifest says"},
-		"something else":     {[]byte("hello"), "no complete backup"},
-		"nothing":            {nil, "no complete backup"},
+		"cut off":            {whole[:len(whole)/2], "not a complete backup"},
+		"without its end":    {whole[:len(whole)-4096], "not a complete backup"},
+		"a changed byte":     {changed, "penstock.db does not match the manifest"},
+		"something else":     {[]byte("hello"), "not a complete backup"},
+		"nothing":            {nil, "not a complete backup"},
 		"a path that climbs": {foreign.Bytes(), `"../escaped"`},
 	} {
 		t.Run(name, func(t *testing.T) {

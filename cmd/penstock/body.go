@@ -16,7 +16,7 @@ import (
 
 // requestBody is the body of a request from a file, in which flags win.
 type requestBody struct {
-	File string `short:"f" placeholder:"FILE" help:"The request as JSON or YAML, with the API's field names; - is standard input. Flags win over it."`
+	File string `short:"f" placeholder:"FILE" help:"File with the request as JSON or YAML, with the API's field names; - reads standard input. Flags override it."`
 }
 
 // with reads the file, if one is named, and lays what the flags say over it:
@@ -125,7 +125,7 @@ func nameGiven(argument, flag *string) (*string, error) {
 	case argument == nil:
 		return flag, nil
 	case flag != nil && *flag != *argument:
-		return nil, exitf(exitUsage, "the name is given twice, as %q and as --name %q: leave one out", *argument, *flag)
+		return nil, exitf(exitUsage, "the name is set twice, as %q and as --name %q: remove one", *argument, *flag)
 	}
 	return argument, nil
 }

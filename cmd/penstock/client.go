@@ -25,10 +25,10 @@ import (
 
 // connection is what every command that talks to a server has in common.
 type connection struct {
-	Server         string         `group:"connection" default:"http://127.0.0.1:8080" env:"PENSTOCK_BASE_URL" help:"Address of the server; may end in /api/v1."`
-	KeyFile        string         `group:"connection" type:"path" env:"PENSTOCK_KEY_FILE" placeholder:"FILE" help:"File that holds the API key; without it PENSTOCK_API_KEY, else you are asked."`
-	TrustedProxies []netip.Prefix `group:"connection" env:"PENSTOCK_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks in which the server may be talked to without TLS; loopback always may."`
-	Output         string         `group:"connection" short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"How to print results: table or json."`
+	Server         string         `group:"connection" default:"http://127.0.0.1:8080" env:"PENSTOCK_BASE_URL" help:"URL of the server; may end in /api/v1."`
+	KeyFile        string         `group:"connection" type:"path" env:"PENSTOCK_KEY_FILE" placeholder:"FILE" help:"File with the API key; by default PENSTOCK_API_KEY, or a prompt."`
+	TrustedProxies []netip.Prefix `group:"connection" env:"PENSTOCK_TRUSTED_PROXIES" placeholder:"CIDR" help:"Networks in which plain HTTP to the server is allowed; loopback always is."`
+	Output         string         `group:"connection" short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
 }
 
 // dial makes the client of the server; nothing is sent yet.
@@ -63,7 +63,7 @@ func checkServer(ctx context.Context, address string, trusted []netip.Prefix) (*
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" ||
 		base.User != nil {
-		return nil, exitf(exitUsage, "--server %q is not an address such as https://penstock.example.com", address)
+		return nil, exitf(exitUsage, "--server %q is not a URL such as https://penstock.example.com", address)
 	}
 	if base.Scheme == "https" {
 		return base, nil
@@ -77,7 +77,7 @@ func checkServer(ctx context.Context, address string, trusted []netip.Prefix) (*
 		if !addr.Unmap().IsLoopback() && !slices.ContainsFunc(trusted, inside) {
 			return nil, exitf(
 				exitUsage,
-				"--server %s: the API key would travel in the clear; use https, or name the network by --trusted-proxies if it is safe",
+				"--server %s: plain HTTP would expose the API key; use https or, if the network is safe, add it to --trusted-proxies",
 				address,
 			)
 		}
@@ -146,7 +146,7 @@ func (c *client) call(ctx context.Context, method, path string, body, result any
 		}
 		defer response.Body.Close()
 		for _, field := range response.Header.Values("X-Penstock-Ignored-Fields") {
-			c.std.notef("the server does not know and ignored: %s", field)
+			c.std.notef("the server ignored an unknown field: %s", field)
 		}
 		for _, warning := range response.Header.Values("X-Penstock-Warnings") {
 			c.std.notef("warning: %s", warning)
@@ -162,7 +162,7 @@ func (c *client) call(ctx context.Context, method, path string, body, result any
 	}
 	if result != nil && len(raw) > 0 {
 		if err := json.Unmarshal(raw, result); err != nil {
-			return nil, exitf(exitUnavailable, "%s does not answer as a Penstock server: %w", c.base, err)
+			return nil, exitf(exitUnavailable, "%s does not respond like a Penstock server: %w", c.base, err)
 		}
 	}
 	return raw, nil
@@ -270,7 +270,7 @@ func (e *transportError) Error() string {
 		cause = inURL.Err
 	}
 	return fmt.Sprintf(
-		"no answer from %s: %v (is the server running, and is --server or PENSTOCK_BASE_URL right?)", e.server, cause,
+		"no response from %s: %v (check that the server is running and that --server or PENSTOCK_BASE_URL is correct)", e.server, cause,
 	)
 }
 
@@ -317,7 +317,7 @@ func readProblem(r *http.Response) *apiError {
 	} else {
 		e.title = http.StatusText(r.StatusCode)
 		if to := r.Header.Get("Location"); to != "" {
-			e.detail = "redirected to " + to + "; give that address as --server"
+			e.detail = "redirected to " + to + "; set --server to that URL"
 		}
 	}
 	if said, err := strconv.ParseBool(r.Header.Get("X-Should-Retry")); err == nil {

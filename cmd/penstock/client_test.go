@@ -158,9 +158,9 @@ func TestRefusals(t *testing.T) {
 			"rate_limited",
 		},
 		"a write is not turned into a read": {
-			answers(301, "", "Location: https://x.example/api/v1/agent/runs"), 1, 65, "give that address as --server",
+			answers(301, "", "Location: https://x.example/api/v1/agent/runs"), 1, 65, "set --server to that URL",
 		},
-		"another server": {answers(200, "<html>"), 1, 69, "does not answer as a Penstock server"},
+		"another server": {answers(200, "<html>"), 1, 69, "does not respond like a Penstock server"},
 		"hostile text in an error does no harm": {
 			answers(400, fmt.Sprintf(problem, "invalid_request", "Invalid request", 400, `\u001b[2Jgone`, "")), 1, 65,
 			"Invalid request: gone (",

@@ -12,7 +12,7 @@ import (
 // completionCmd prints a script that asks this program what can follow, so
 // that it never disagrees with the version that is installed.
 type completionCmd struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
 }
 
 func (cmd *completionCmd) Help() string {

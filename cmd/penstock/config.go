@@ -171,7 +171,7 @@ func (s *fileSettings) readHarnesses(node *yaml.Node) error {
 	s.Harnesses = map[string]harnessSettings{}
 	for _, name := range slices.Sorted(maps.Keys(document)) {
 		if !harnessName.MatchString(name) || name == penstock.HarnessBuiltin || name == "oz" {
-			return fmt.Errorf("%q cannot be a name: small letters, digits, - and _, and not that of the built-in agent", name)
+			return fmt.Errorf("%q is not a valid name: use lower-case letters, digits, - and _; the name of the built-in agent is reserved", name)
 		}
 		var h harnessSettings
 		if name == penstock.HarnessCommand {
@@ -207,15 +207,15 @@ func (s *fileSettings) readModels(node *yaml.Node) error {
 		for _, text := range []string{name, model} {
 			if text == "" || len(text) > maxModelName || strings.ContainsFunc(text, notInModelName) {
 				return fmt.Errorf(
-					"aliases: %q: %q must be the name of a model, of 1 to %d bytes without spaces", name, text, maxModelName,
+					"aliases: %q: %q must be a model name of 1 to %d bytes without spaces", name, text, maxModelName,
 				)
 			}
 		}
 		if name == penstock.ModelAuto {
-			return fmt.Errorf("aliases: %s cannot be an alias: it stands for the server's own model", name)
+			return fmt.Errorf("aliases: %s cannot be an alias: it is reserved for the server's default model", name)
 		}
 		if _, alias := s.ModelAliases[model]; alias {
-			return fmt.Errorf("aliases: %q stands for %q, which is an alias itself: name the model", name, model)
+			return fmt.Errorf("aliases: %q refers to %q, which is also an alias: use the name of a model", name, model)
 		}
 	}
 	return nil
@@ -264,7 +264,7 @@ func (h *harnessSettings) read(document map[string]yaml.Node) error {
 // noSuchKey names the key that may have been meant, where there is one.
 func noSuchKey(key string, names []string) error {
 	if near := penstock.Nearest(key, names); near != "" {
-		return fmt.Errorf("there is no such key; did you mean %q?", near)
+		return fmt.Errorf("unknown key; did you mean %q?", near)
 	}
-	return errors.New("there is no such key")
+	return errors.New("unknown key")
 }

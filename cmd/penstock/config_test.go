@@ -21,28 +21,28 @@ func TestConfigFileIsReadStrictly(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ content, says string }{
 		"unknown key": {
-			"data: /tmp/x\nconcurency: 3\n", `line 2: concurency: there is no such key; did you mean "concurrency"?`,
+			"data: /tmp/x\nconcurency: 3\n", `line 2: concurency: unknown key; did you mean "concurrency"?`,
 		},
-		"flag of one verb":        {"title: x\n", "there is no such key"},
-		"nothing like it":         {"zzzzzzzzzzzz: 1\n", "zzzzzzzzzzzz: there is no such key\n"},
+		"flag of one verb":        {"title: x\n", "unknown key"},
+		"nothing like it":         {"zzzzzzzzzzzz: 1\n", "zzzzzzzzzzzz: unknown key\n"},
 		"underscores":             {"public_url: https://x.example\n", `did you mean "public-url"?`},
 		"key that is given twice": {"data: /a\ndata: /b\n", "data"},
 		"mapping for a value":     {"listen: {host: x}\n", "line 1: listen: must be a value"},
 		"no mapping":              {"- listen\n", "configuration"},
 		"broken YAML":             {"listen: [\n", "configuration"},
 		"unknown key of a harness": {
-			"harnesses:\n  mine:\n    comand: [x]\n", `mine: comand: there is no such key; did you mean "command"?`,
+			"harnesses:\n  mine:\n    comand: [x]\n", `mine: comand: unknown key; did you mean "command"?`,
 		},
 		"harness without command": {"harnesses:\n  mine: {env: {A: b}}\n", "mine: command"},
 		"unknown key of models": {
-			"models: {alias: {a: b}}\n", `models: alias: there is no such key; did you mean "aliases"?`,
+			"models: {alias: {a: b}}\n", `models: alias: unknown key; did you mean "aliases"?`,
 		},
-		"alias without a model": {"models: {aliases: {auto-genius: ''}}\n", "must be the name of a model"},
-		"alias of two words":    {"models: {aliases: {auto genius: a}}\n", "must be the name of a model"},
-		"alias of an alias":     {"models: {aliases: {a: b, b: c}}\n", `"a" stands for "b", which is an alias itself`},
+		"alias without a model": {"models: {aliases: {auto-genius: ''}}\n", "must be a model name"},
+		"alias of two words":    {"models: {aliases: {auto genius: a}}\n", "must be a model name"},
+		"alias of an alias":     {"models: {aliases: {a: b, b: c}}\n", `"a" refers to "b", which is also an alias`},
 		"alias that is taken":   {"models: {aliases: {auto: a}}\n", "auto cannot be an alias"},
 		"list of aliases":       {"models: {aliases: [a]}\n", "aliases"},
-		"bad name of a harness": {"harnesses:\n  My Agent: {command: [x]}\n", "cannot be a name"},
+		"bad name of a harness": {"harnesses:\n  My Agent: {command: [x]}\n", "is not a valid name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

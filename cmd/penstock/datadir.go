@@ -20,11 +20,11 @@ import (
 
 // storage says where the server keeps what it knows.
 type storage struct {
-	Data      string `type:"path" env:"PENSTOCK_DATA" default:"${data}" placeholder:"DIR" help:"Folder for everything the server keeps; made when it is not there. Default: ${data}"`
-	Database  string `env:"PENSTOCK_DATABASE" placeholder:"URL" help:"Database, such as postgres://user@host/penstock; without it SQLite in the data folder. A URL with a password goes into the environment or the --config file."`
-	Blobs     string `type:"path" env:"PENSTOCK_BLOBS" placeholder:"DIR" help:"Folder for attachments, artifacts and saved sessions, which all servers of one database share, such as one of NFS; without it blobs in the data folder."`
-	Keyset    string `type:"path" env:"PENSTOCK_KEYSET" placeholder:"FILE" help:"File with the keys that seal secrets at rest, which all servers of one database share; without it keyset.json in the data folder."`
-	KeysetKMS kmsKey `env:"PENSTOCK_KEYSET_KMS" placeholder:"URI" help:"Key of AWS KMS that encrypts that file: awskms://alias/NAME?region=REGION, or with the key's id or ARN. Credentials and endpoint are found as AWS's own tools find them (AWS_PROFILE, AWS_ENDPOINT_URL_KMS, roles). Without it the file holds the keys in plain text."`
+	Data      string `type:"path" env:"PENSTOCK_DATA" default:"${data}" placeholder:"DIR" help:"Folder for the server's data; created if it does not exist. Default: ${data}"`
+	Database  string `env:"PENSTOCK_DATABASE" placeholder:"URL" help:"Database URL, such as postgres://user@host/penstock; by default SQLite in the data folder. Put a URL with a password into the environment or the --config file."`
+	Blobs     string `type:"path" env:"PENSTOCK_BLOBS" placeholder:"DIR" help:"Folder for attachments, artifacts and saved sessions; by default blobs in the data folder. All servers of one database share it, for example over NFS."`
+	Keyset    string `type:"path" env:"PENSTOCK_KEYSET" placeholder:"FILE" help:"File with the keys that encrypt secrets at rest; by default keyset.json in the data folder. All servers of one database share it."`
+	KeysetKMS kmsKey `env:"PENSTOCK_KEYSET_KMS" placeholder:"URI" help:"AWS KMS key that encrypts the keyset: awskms://alias/NAME?region=REGION, or with the key's ID or ARN. Credentials and endpoint come from the standard AWS settings (AWS_PROFILE, AWS_ENDPOINT_URL_KMS, roles). By default the keyset holds its keys in plain text."`
 }
 
 // defaultDataDir follows the XDG base directory specification.
@@ -97,7 +97,7 @@ func (s *storage) ownBlobs(ctx context.Context, db *store.Store, blobs *blob.Sto
 	if errors.Is(err, blob.ErrOwned) {
 		return exitf(
 			exitConfig,
-			"%s has the blobs of another database: name a folder of its own by --blobs, or that database by --database", s.Blobs,
+			"%s contains the blobs of another database: set --blobs to a different folder, or --database to that database", s.Blobs,
 		)
 	}
 	return err
@@ -113,7 +113,7 @@ func (s *storage) openStore(ctx context.Context, o store.Options) (*store.Store,
 		return nil, exitf(exitUnavailable, "%w\nstart %s, or correct --database (PENSTOCK_DATABASE)", err, s.databaseName())
 	case errors.Is(err, store.ErrURL):
 		return nil, exitf(
-			exitConfig, "%w\ncorrect --database (PENSTOCK_DATABASE), or let its user into %s", err, s.databaseName(),
+			exitConfig, "%w\ncorrect --database (PENSTOCK_DATABASE), or give its user access to %s", err, s.databaseName(),
 		)
 	}
 	return db, err
@@ -136,7 +136,7 @@ func (s *storage) prepare() (release func(), err error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(s.Data, 0o700); err != nil {
-		return nil, exitf(exitConfig, "make the data folder: %w", err)
+		return nil, exitf(exitConfig, "create the data folder: %w", err)
 	}
 	return lockData(s.Data)
 }
@@ -158,7 +158,7 @@ func lockData(dir string) (release func(), err error) {
 	_ = file.Close()
 	if pid, held := lockHolder(dir); held {
 		return nil, exitf(
-			exitConfig, "the data folder %s is in use by process %s: end that one, or name another folder by --data", dir, pid,
+			exitConfig, "process %[2]s is using the data folder %[1]s: stop it, or set --data to another folder", dir, pid,
 		)
 	}
 	return nil, exitf(exitConfig, "lock the data folder %s: %w", dir, err)

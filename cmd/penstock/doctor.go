@@ -9,12 +9,12 @@ import (
 type doctorCmd struct {
 	storage
 	listening
-	Sandbox string `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox that runs are to have: bubblewrap or process."`
-	Output  string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"How to print it: table or json."`
+	Sandbox string `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox to check for runs: bubblewrap or process."`
+	Output  string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
 }
 
 func (cmd *doctorCmd) Help() string {
-	return "Give it the flags, environment and --config file that serve gets. Changes nothing. Exits 1 when a check failed."
+	return "Use the same flags, environment and --config file as for serve. Changes nothing. Exits with 1 if a check fails."
 }
 
 // The results of a check.

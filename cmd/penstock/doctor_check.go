@@ -18,22 +18,22 @@ import (
 
 // ownFolder looks whether the folder that a flag names can be used by this user alone.
 func ownFolder(path, flag string) finding {
-	todo := "name a folder that this user can write by " + flag
+	todo := "set " + flag + " to a folder that this user can write to"
 	dir := existing(path)
 	probe, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
-		return failing(todo, "%s cannot be written: %v", dir, err)
+		return failing(todo, "cannot write to %s: %v", dir, err)
 	}
 	_ = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	if dir != filepath.Clean(path) {
-		return ok("%s is not there yet and can be made", path)
+		return ok("%s does not exist yet and can be created", path)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
 		return failing(todo, "%v", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return warn("chmod 700 "+dir, "%s can be read by other users", dir)
+		return warn("chmod 700 "+dir, "other users can read %s", dir)
 	}
 	return ok("%s", dir)
 }
@@ -53,16 +53,16 @@ func existing(dir string) string {
 func diskSpace(path, flag string) finding {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(existing(path), &disk); err != nil {
-		return warn("", "cannot be told: %v", err)
+		return warn("", "cannot measure the free space: %v", err)
 	}
 	blocks := int64(min(disk.Bavail, 1<<40)) // more than any disk has
 	free := blocks * int64(disk.Bsize)       //nolint:unconvert // of another type on other systems
-	todo := "free some space, or name a folder on another disk by " + flag
+	todo := "free some space, or set " + flag + " to a folder on another disk"
 	switch {
 	case free < 200<<20:
-		return failing(todo, "%s free; with less nothing can be stored", bytesText(free))
+		return failing(todo, "%s free; too little to store data", bytesText(free))
 	case free < 2<<30:
-		return warn(todo, "%s free; repositories and artifacts soon fill that", bytesText(free))
+		return warn(todo, "%s free; repositories and artifacts can fill it soon", bytesText(free))
 	}
 	return ok("%s free", bytesText(free))
 }
@@ -74,10 +74,10 @@ func (cmd *doctorCmd) database(ctx context.Context) finding {
 	}
 	if file, embedded := cmd.sqliteFile(); embedded {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			return ok("%s is not there yet; serve makes it", file)
+			return ok("%s does not exist yet; serve creates it", file)
 		}
 	}
-	const todo = "check --database (PENSTOCK_DATABASE), and that the database runs and lets this user in"
+	const todo = "check --database (PENSTOCK_DATABASE), that the database is running and that its user has access"
 	start := time.Now()
 	s, err := store.Open(ctx, store.Options{URL: cmd.databaseURL(), AsIs: true})
 	if err != nil {
@@ -91,16 +91,16 @@ func (cmd *doctorCmd) database(ctx context.Context) finding {
 	switch {
 	case have > newest:
 		return failing(
-			"install the release that made it, or restore a backup", "%s has schema %d, this version knows %d",
+			"install the release that created it, or restore a backup", "%s has schema %d, but this version supports up to %d",
 			cmd.databaseName(), have, newest,
 		)
 	case have < newest:
 		return warn(
-			"penstock migrate, or just serve: it does the same", "%s has schema %d, this version brings %d", cmd.databaseName(),
+			"run penstock migrate, or start serve, which does the same", "%s has schema %d; this version updates it to %d", cmd.databaseName(),
 			have, newest,
 		)
 	}
-	return ok("%s answers in %s, schema %d", cmd.databaseName(), took, have)
+	return ok("%s responds in %s, schema %d", cmd.databaseName(), took, have)
 }
 
 // keyset looks whether sealed secrets can be opened.
@@ -114,14 +114,14 @@ func (cmd *doctorCmd) keyset(ctx context.Context) finding {
 		file, embedded := cmd.sqliteFile()
 		if _, err := os.Stat(file); embedded && err == nil {
 			return failing(
-				"put it back from a backup, or name it by --keyset; without it sealed secrets and saved sessions are lost",
-				"%s is missing, the database is there", path,
+				"restore it from a backup, or set --keyset; without it, encrypted secrets and saved sessions are lost",
+				"%s is missing, but the database exists", path,
 			)
 		}
-		return ok("%s is not there yet; serve makes it", path)
+		return ok("%s does not exist yet; serve creates it", path)
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return failing("make it readable for this user", "%v", err)
+		return failing("give this user read access to it", "%v", err)
 	}
 	if err != nil {
 		return failing("", "%v", keysetError(err))
@@ -131,10 +131,10 @@ func (cmd *doctorCmd) keyset(ctx context.Context) finding {
 		return failing("", "%v", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return warn("chmod 600 "+path, "%s can be read by other users", path)
+		return warn("chmod 600 "+path, "other users can read %s", path)
 	}
 	if file.KMS != nil {
-		return ok("%s, which AWS KMS decrypts by %s", path, file.KMS.Key)
+		return ok("%s, encrypted with the AWS KMS key %s", path, file.KMS.Key)
 	}
 	return ok("%s", path)
 }
@@ -149,24 +149,24 @@ func (cmd *doctorCmd) sandboxKind(ctx context.Context, kind string) finding {
 	switch {
 	case err != nil && chosen:
 		return failing(
-			"Debian: apt-get install bubblewrap. Without a sandbox only the model demo/offline runs; --sandbox process runs agents without isolation",
+			"install bubblewrap (Debian: apt-get install bubblewrap). Without a sandbox, only the model demo/offline runs; --sandbox process runs agents without isolation",
 			"%v", err,
 		)
 	case err != nil:
-		return ok("not available, and not chosen: %v", err)
+		return ok("not available; not selected: %v", err)
 	case kind == sandbox.Process && chosen:
-		return warn("use it only for agents and prompts that you trust with this user's files", "works, but isolates nothing")
+		return warn("use it only for agents and prompts that may access this user's files", "works, but isolates nothing")
 	case chosen:
 		return ok("works")
 	}
-	return ok("works; not chosen")
+	return ok("works; not selected")
 }
 
 // gitProgram looks for git, which clones repositories.
 func gitProgram(ctx context.Context) finding {
 	out, err := exec.CommandContext(ctx, "git", "--version").Output()
 	if err != nil {
-		return failing("Debian: apt-get install git", "git does not run: %v", err)
+		return failing("install git (Debian: apt-get install git)", "cannot run git: %v", err)
 	}
 	return ok("%s", strings.TrimSpace(string(out)))
 }
@@ -181,8 +181,8 @@ func modelProviders(context.Context) finding {
 	}
 	if len(named) == 0 {
 		return warn(
-			"set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY where serve runs",
-			"no provider is configured: runs can use demo/offline only",
+			"set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY in the environment of serve",
+			"no provider is configured: runs can only use demo/offline",
 		)
 	}
 	return ok("%s", strings.Join(named, ", "))
@@ -191,18 +191,18 @@ func modelProviders(context.Context) finding {
 // systemClock looks whether the clock can be right: schedules, leases and
 // certificates depend on it.
 func systemClock(context.Context) finding {
-	const todo = "set the clock, and let NTP keep it"
+	const todo = "set the clock, and synchronize it with NTP"
 	now := time.Now().UTC()
 	if info, found := debug.ReadBuildInfo(); found {
 		for _, s := range info.Settings {
 			if built, err := time.Parse(time.RFC3339, s.Value); s.Key == "vcs.time" && err == nil && now.Before(built) {
-				return failing(todo, "%s is before this program was made (%s)", now.Format(time.RFC3339), s.Value)
+				return failing(todo, "%s is before this program was built (%s)", now.Format(time.RFC3339), s.Value)
 			}
 		}
 	}
 	if !clockSynchronized() {
 		return warn(
-			"let NTP keep the clock (systemd-timesyncd or chrony)", "%s; the kernel says that nothing keeps it right",
+			"synchronize the clock with NTP (systemd-timesyncd or chrony)", "%s; the kernel reports that the clock is not synchronized",
 			now.Format(time.RFC3339),
 		)
 	}
@@ -222,5 +222,5 @@ func (cmd *doctorCmd) address(ctx context.Context) finding {
 	if pid, held := lockHolder(cmd.Data); held && errors.Is(err, syscall.EADDRINUSE) {
 		return ok("%s is in use, and process %s serves this data folder", cmd.Listen, pid)
 	}
-	return failing("end what uses it, or listen elsewhere by --listen", "%v", err)
+	return failing("stop the program that uses it, or set --listen to another address", "%v", err)
 }

@@ -55,9 +55,9 @@ func TestDoctor(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	args := []string{"--data", data, "--sandbox", "process"}
 	r := examine(t, 0, nil, args...)
-	r.want(t, "data folder", "ok", "can be made")
-	r.want(t, "database", "ok", "serve makes it")
-	r.want(t, "keyset", "ok", "serve makes it")
+	r.want(t, "data folder", "ok", "can be created")
+	r.want(t, "database", "ok", "serve creates it")
+	r.want(t, "keyset", "ok", "serve creates it")
 	r.want(t, "process", "warn", "isolates nothing")
 	r.want(t, "git", "ok", "git version")
 	r.want(t, "models", "warn", "ANTHROPIC_API_KEY")
@@ -100,7 +100,7 @@ func TestDoctorLooksForRoomOnTheDisk(t *testing.T) {
 		r := examine(t, want.code, nil, "--data", filepath.Join(dir, "data"), "--sandbox", "process")
 		r.want(t, "disk space", want.status, "free")
 		r = examine(t, want.code, nil, "--data", t.TempDir(), "--blobs", filepath.Join(dir, "blobs"), "--sandbox", "process")
-		r.want(t, "blobs", "ok", "can be made")
+		r.want(t, "blobs", "ok", "can be created")
 		r.want(t, "blobs' space", want.status, "free")
 	}
 }
@@ -122,7 +122,7 @@ func TestPostgresIsCaredFor(t *testing.T) {
 	r.want(t, "database", "warn", "penstock migrate")
 	call(t, nil, "migrate", "--database", database, "--data", t.TempDir()).want(t, 0, "up to date")
 	r = examine(t, 0, []string{"PENSTOCK_DATABASE=" + database}, "--data", t.TempDir())
-	r.want(t, "database", "ok", "answers in")
+	r.want(t, "database", "ok", "responds in")
 
 	s := testkit.Serve(t, testkit.ServeOptions{Database: database})
 	first := startRun(t, client(s), "look around", "--wait")
@@ -138,7 +138,7 @@ func TestPostgresIsCaredFor(t *testing.T) {
 	keyset := writeFile(t, "keyset.json", "another")
 	call(
 		t, nil, "restore", "--database", other, "--data", data, "--from", file, "--keyset", keyset,
-	).want(t, 65, "another keyset")
+	).want(t, 65, "a different keyset")
 	call(t, nil, "restore", "--database", other, "--data", data, "--from", file).want(t, 0, "restored")
 	again := serve(t, nil, "--database", other, "--data", data)
 	restored := []string{"PENSTOCK_BASE_URL=" + again.url, "PENSTOCK_API_KEY=" + s.Key}

@@ -27,11 +27,11 @@ func environmentPath(uid string) string { return "agent/environments/" + url.Pat
 // environmentFields are the flags that describe an environment.
 type environmentFields struct {
 	Name        *string        `field:"/name" help:"Name of the environment."`
-	Description *string        `field:"/description" help:"What it is for."`
-	Image       *string        `placeholder:"IMAGE" field:"/docker_image" help:"Container image, for workers that use containers."`
+	Description *string        `field:"/description" help:"Description of the environment."`
+	Image       *string        `placeholder:"IMAGE" field:"/docker_image" help:"Container image; only for workers that use containers."`
 	Repo        []string       `sep:"none" placeholder:"URL[#REF]|OWNER/REPO" field:"/github_repos /repos" help:"Repository to clone; repeatable."`
-	Setup       []string       `sep:"none" placeholder:"COMMAND" field:"/setup_commands" help:"Command that prepares the workspace; repeatable, run in order."`
-	KeepFailed  *time.Duration `placeholder:"DURATION" field:"/failure_session_retention_minutes" help:"How long to keep the sandbox of a failed run, in whole minutes up to 60; 0 does not keep it."`
+	Setup       []string       `sep:"none" placeholder:"COMMAND" field:"/setup_commands" help:"Setup command, run in the workspace; repeatable, run in order."`
+	KeepFailed  *time.Duration `placeholder:"DURATION" field:"/failure_session_retention_minutes" help:"How long to keep the sandbox of a failed run: whole minutes, at most 60m; 0 disables it."`
 	requestBody
 }
 
@@ -65,7 +65,7 @@ func (f *environmentFields) flags() map[string]any {
 }
 
 type environmentListCmd struct {
-	SortBy string `enum:"last_updated,name" default:"last_updated" help:"Order: last_updated or name."`
+	SortBy string `enum:"last_updated,name" default:"last_updated" help:"Sort by last_updated or name."`
 }
 
 func (cmd *environmentListCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) error {
@@ -105,7 +105,7 @@ func repositories(c penstock.EnvironmentConfig) string {
 }
 
 type environmentCreateCmd struct {
-	NewName *string `arg:"" optional:"" name:"name" field:"/name" help:"Name of the environment; --name and --file can give it instead."`
+	NewName *string `arg:"" optional:"" name:"name" field:"/name" help:"Name of the environment; can be set by --name or --file instead."`
 	environmentFields
 }
 
@@ -125,7 +125,7 @@ func (cmd *environmentCreateCmd) Run(ctx context.Context, std *stdio, in *enviro
 }
 
 type environmentGetCmd struct {
-	Environment string `arg:"" name:"environment" help:"Uid or name of the environment."`
+	Environment string `arg:"" name:"environment" help:"UID or name of the environment."`
 }
 
 func (cmd *environmentGetCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) error {
@@ -155,14 +155,14 @@ func (c *client) showEnvironment(ctx context.Context, method, path string, body 
 			{"last used", moments(e.LastTaskRunAt)},
 		}
 		if e.SetupFailed {
-			list = append(list, fact{"state", "the set-up of the last run failed"})
+			list = append(list, fact{"state", "the setup of the last run failed"})
 		}
 		return c.std.facts(list)
 	})
 }
 
 type environmentUpdateCmd struct {
-	Environment string `arg:"" name:"environment" help:"Uid or name of the environment."`
+	Environment string `arg:"" name:"environment" help:"UID or name of the environment."`
 	environmentFields
 }
 
@@ -190,7 +190,7 @@ func (cmd *environmentUpdateCmd) Run(ctx context.Context, std *stdio, in *enviro
 }
 
 type environmentDeleteCmd struct {
-	Environment string `arg:"" name:"environment" help:"Uid or name of the environment."`
+	Environment string `arg:"" name:"environment" help:"UID or name of the environment."`
 }
 
 func (cmd *environmentDeleteCmd) Run(ctx context.Context, std *stdio, in *environmentCmds) error {
@@ -233,7 +233,7 @@ func theOne(kind, name string, uids []string) (string, error) {
 	case 1:
 		return uids[0], nil
 	case 0:
-		return "", exitf(exitRefused, "there is no %s with the uid or name %q", kind, name)
+		return "", exitf(exitRefused, "no %s with the UID or name %q exists", kind, name)
 	}
-	return "", exitf(exitUsage, "%d %ss are called %q; use the uid: %s", len(uids), kind, name, strings.Join(uids, ", "))
+	return "", exitf(exitUsage, "%d %ss have the name %q; use the UID: %s", len(uids), kind, name, strings.Join(uids, ", "))
 }

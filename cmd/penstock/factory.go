@@ -22,7 +22,7 @@ type factoryCmds struct {
 	Get      factoryGetCmd      `cmd:"" help:"Show a factory and its agents."`
 	Create   factoryCreateCmd   `cmd:"" help:"Create a factory with a foreman."`
 	Update   factoryUpdateCmd   `cmd:"" help:"Change the given fields of a factory."`
-	Delete   factoryDeleteCmd   `cmd:"" help:"Delete a factory with its agents, automations and webhooks; its runs stay."`
+	Delete   factoryDeleteCmd   `cmd:"" help:"Delete a factory with its agents, automations and webhooks; its runs are kept."`
 	Dispatch factoryDispatchCmd `cmd:"" help:"Give work to a factory's foreman."`
 	Plan     factoryPlanCmd     `cmd:"" help:"Show what applying the files in a folder would change."`
 	Apply    factoryApplyCmd    `cmd:"" help:"Create or update a factory from the files in a folder."`
@@ -33,7 +33,7 @@ type factoryCmds struct {
 }
 
 type factoryListCmd struct {
-	Search string `placeholder:"TEXT" help:"Only those whose name or alias contains it."`
+	Search string `placeholder:"TEXT" help:"Only factories whose name or alias contains this text."`
 }
 
 func (cmd *factoryListCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
@@ -56,7 +56,7 @@ func (cmd *factoryListCmd) Run(ctx context.Context, std *stdio, in *factoryCmds)
 		}
 		files := string(f.Definition.Status)
 		if f.Definition.OutdatedWebhooks != nil {
-			files += ", a new secret waits"
+			files += ", new secret pending"
 		}
 		rows = append(rows, []string{
 			f.UID, f.Name, f.Alias, strconv.Itoa(len(f.Agents)), strconv.Itoa(f.AutomationCount), strconv.Itoa(f.WebhookCount),
@@ -119,7 +119,7 @@ func factoryFacts(f penstock.Factory) []fact {
 	}
 	if f.Repository != nil {
 		list = append(list, fact{"repository", f.Repository.URL}, fact{
-			"branch", cmp.Or(f.Repository.Branch, "the default one"),
+			"branch", cmp.Or(f.Repository.Branch, "the default branch"),
 		},
 			fact{"path", f.Repository.Path}, fact{"credential", f.Repository.Secret})
 		list = append(list, stateFacts(f.Definition)...)
@@ -146,14 +146,14 @@ func outdatedFacts(f penstock.Factory) []fact {
 	case list == nil:
 		return nil
 	case f.Source == penstock.FactoryRepository:
-		return append(list, fact{"to apply it", "push a commit that changes one of the factory's files, such as secretRefresh: immediate in " +
+		return append(list, fact{"fix", "push a commit that changes one of the factory's files, such as secretRefresh: immediate in " +
 			"webhooks/" + f.Definition.OutdatedWebhooks[0] + ".yaml, which also applies later values at once"})
 	}
-	return append(list, fact{"to apply it", "change one of the factory's files, or disable and enable the webhook"})
+	return append(list, fact{"fix", "change one of the factory's files, or disable and enable the webhook"})
 }
 
 type factoryGetCmd struct {
-	Factory string `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
+	Factory string `arg:"" name:"factory" help:"UID, name or alias of the factory."`
 }
 
 func (cmd *factoryGetCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
@@ -162,13 +162,13 @@ func (cmd *factoryGetCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) 
 
 type factoryCreateCmd struct {
 	Name        string `arg:"" optional:"" field:"/name" help:"Name of the factory; with --repository, the name in factory.yaml replaces it."`
-	Alias       string `field:"/alias" help:"A short name for it."`
-	Description string `field:"/description" help:"What it is for."`
+	Alias       string `field:"/alias" help:"Alias: a short name of the factory."`
+	Description string `field:"/description" help:"Description of the factory."`
 	fromRepository
 }
 
 func (cmd *factoryCreateCmd) Help() string {
-	return "With --repository, the files of a Git repository define the factory, now and with every commit. The command waits for the newest commit and exits with 1 if it was not applied."
+	return "With --repository, the files in a Git repository define the factory, now and after every commit. The command waits for the result of the newest commit and exits with 1 if the commit was not applied."
 }
 
 func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
@@ -177,7 +177,7 @@ func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 		return err
 	}
 	if cmd.Name == "" && repository == nil {
-		return exitf(exitUsage, "give the factory a name, or the --repository that defines it")
+		return exitf(exitUsage, "set a name, or --repository for a factory that a Git repository defines")
 	}
 	c, err := in.dial(ctx, std)
 	if err != nil {
@@ -201,15 +201,15 @@ func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 }
 
 type factoryUpdateCmd struct {
-	Factory     string  `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
-	Name        *string `field:"/name" help:"Another name."`
-	Alias       *string `field:"/alias" help:"Another short name; an empty one removes it."`
-	Description *string `field:"/description" help:"What it is for."`
+	Factory     string  `arg:"" name:"factory" help:"UID, name or alias of the factory."`
+	Name        *string `field:"/name" help:"New name."`
+	Alias       *string `field:"/alias" help:"New alias; an empty value removes it."`
+	Description *string `field:"/description" help:"Description of the factory."`
 	fromRepository
 }
 
 func (cmd *factoryUpdateCmd) Help() string {
-	return "For a factory from a repository, --repository, --branch, --path and --secret together replace where it comes from."
+	return "For a factory from a repository, --repository, --branch, --path and --secret together replace its source."
 }
 
 func (cmd *factoryUpdateCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
@@ -222,13 +222,13 @@ func (cmd *factoryUpdateCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 		request["repository"] = repository
 	}
 	if len(request) == 0 {
-		return exitf(exitUsage, "nothing to change: give --name, --alias, --description or --repository")
+		return exitf(exitUsage, "nothing to change: set --name, --alias, --description or --repository")
 	}
 	return in.change(ctx, std, http.MethodPatch, cmd.Factory, request)
 }
 
 type factoryDeleteCmd struct {
-	Factory string `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
+	Factory string `arg:"" name:"factory" help:"UID, name or alias of the factory."`
 }
 
 func (cmd *factoryDeleteCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
@@ -240,11 +240,11 @@ func (cmd *factoryDeleteCmd) Run(ctx context.Context, std *stdio, in *factoryCmd
 }
 
 type factoryDispatchCmd struct {
-	Factory   string `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
-	Prompt    string `arg:"" field:"/prompt" help:"What to do; - reads it from standard input."`
-	Title     string `field:"/title" help:"Title of the run; the first line of the prompt by default."`
-	Ticket    string `placeholder:"SOURCE:ID" field:"/ticket_ref" help:"Ticket that the work is for, such as linear:PAY-42."`
-	TicketURL string `placeholder:"URL" field:"/ticket_url" help:"Where the ticket can be read."`
+	Factory   string `arg:"" name:"factory" help:"UID, name or alias of the factory."`
+	Prompt    string `arg:"" field:"/prompt" help:"Prompt for the foreman; - reads it from standard input."`
+	Title     string `field:"/title" help:"Title of the run; by default the first line of the prompt."`
+	Ticket    string `placeholder:"SOURCE:ID" field:"/ticket_ref" help:"Ticket of the work, such as linear:PAY-42."`
+	TicketURL string `placeholder:"URL" field:"/ticket_url" help:"URL of the ticket."`
 }
 
 func (cmd *factoryDispatchCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {

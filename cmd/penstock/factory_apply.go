@@ -21,9 +21,9 @@ import (
 // folderOfFactory is a folder with a factory's files and the factory that it is
 // for.
 type folderOfFactory struct {
-	Folder  string `arg:"" optional:"" default:"." field:"/files" help:"Folder with the factory's files; the current folder by default."`
-	Factory string `placeholder:"FACTORY" help:"Uid, name or alias of the factory; the name in factory.yaml by default."`
-	Base    *int64 `placeholder:"REVISION" field:"/base_revision" help:"Revision that the files are based on; refused if the factory has a newer one."`
+	Folder  string `arg:"" optional:"" default:"." field:"/files" help:"Folder with the factory's files; by default the current folder."`
+	Factory string `placeholder:"FACTORY" help:"UID, name or alias of the factory; by default the name in factory.yaml."`
+	Base    *int64 `placeholder:"REVISION" field:"/base_revision" help:"Revision that the files are based on; the server refuses the files if the factory has a newer one."`
 }
 
 type factoryPlanCmd struct{ folderOfFactory }
@@ -37,7 +37,7 @@ func (cmd *factoryPlanCmd) Run(ctx context.Context, std *stdio, in *factoryCmds)
 type factoryApplyCmd struct{ folderOfFactory }
 
 func (cmd *factoryApplyCmd) Help() string {
-	return "Applies all files or none. Creates the factory if none has the name in factory.yaml."
+	return "Applies all files or none. Creates the factory if no factory has the name in factory.yaml."
 }
 
 func (cmd *factoryApplyCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
@@ -187,7 +187,7 @@ func printPlan(std *stdio, plan definition.Plan, state string) error {
 		for _, c := range list {
 			detail := strings.Join(c.Fields, " ")
 			if c.Again {
-				detail = "one of this name was deleted before; this one gets a new uid"
+				detail = "one with this name was deleted before; the new one gets a new UID"
 			}
 			rows = append(rows, []string{what, string(c.Kind), c.Name, detail})
 		}

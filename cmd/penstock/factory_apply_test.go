@@ -34,7 +34,7 @@ func TestFactoryPlanAndApply(t *testing.T) {
 	call(t, env, "factory", "apply", folder, "--base", "1").want(t, 0, "change", "revision 2 is active")
 	write("agents/lead/agent.md", "---\nagentType: FOREMAN\n---\nLead.\n")
 	call(t, env, "factory", "apply", folder, "--base", "1").want(t, 65, "read its files again")
-	call(t, env, "factory", "apply", folder, "--factory", "nobody").want(t, 65, "there is no factory")
+	call(t, env, "factory", "apply", folder, "--factory", "nobody").want(t, 65, "no factory with")
 	call(t, env, "run", "list").want(t, 0)
 }
 
@@ -43,8 +43,8 @@ func TestFactoryOfARepository(t *testing.T) {
 	w := serveTracked(t, testkit.ServeOptions{Args: asked})
 	env := client(w.Server)
 	w.repository.Commit("Begin", acmeFiles())
-	call(t, env, "factory", "create").want(t, 64, "give the factory a name")
-	call(t, env, "factory", "create", "x", "--branch", "main").want(t, 64, "belong to --repository")
+	call(t, env, "factory", "create").want(t, 64, "set a name, or --repository")
+	call(t, env, "factory", "create", "x", "--branch", "main").want(t, 64, "need --repository")
 	call(
 		t, env, "factory", "create", "--repository", w.repository.URL(), "--branch", "gone",
 	).want(t, 1, "problem", "no such branch")
@@ -52,7 +52,7 @@ func TestFactoryOfARepository(t *testing.T) {
 	var f penstock.Factory
 	fromJSON(t, call(t, env, "factory", "get", "factories", "-o", "json").out, &f)
 	call(t, env, "factory", "update", f.UID, "--repository", w.repository.URL()).want(t, 0, "syncing")
-	call(t, env, "factory", "sync", f.UID).want(t, 0, "in a repository", "the default one", "applied", "lead (foreman)")
+	call(t, env, "factory", "sync", f.UID).want(t, 0, "in a repository", "the default branch", "applied", "lead (foreman)")
 	call(t, env, "webhook", "disable", "ci", "--factory", "tracked").want(t, 65, "read-only here", "webhooks/ci.yaml")
 	more := filepath.Join(t.TempDir(), "more.json")
 	if err := os.WriteFile(more, []byte(`{"secrets_append": []}`), 0o600); err != nil {
@@ -68,5 +68,5 @@ func TestFactoryOfARepository(t *testing.T) {
 		t, 0, "1 rejected", "1 applied", "Ada Brandt", "create", "webhook ci", "+secretName: CI_TOKEN", "Break it",
 	)
 	call(t, env, "factory", "history", "tracked", "--limit", "1").want(t, 0, "rejected")
-	call(t, env, "factory", "history", "nobody").want(t, 65, "there is no factory")
+	call(t, env, "factory", "history", "nobody").want(t, 65, "no factory with")
 }

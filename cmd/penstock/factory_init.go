@@ -18,12 +18,12 @@ import (
 
 type factoryInitCmd struct {
 	Folder string `arg:"" help:"Folder to write to; created if it does not exist."`
-	From   string `xor:"source" placeholder:"FACTORY" help:"Uid, name or alias of a factory whose files to write; by default those of a small new one."`
-	Name   string `xor:"source" help:"Name of the new factory; the folder's name by default."`
+	From   string `xor:"source" placeholder:"FACTORY" help:"UID, name or alias of the factory whose files to write; by default a small new factory."`
+	Name   string `xor:"source" help:"Name of the new factory; by default the name of the folder."`
 }
 
 func (cmd *factoryInitCmd) Help() string {
-	return "Changes no existing file. --from reads the files from the server; penstock factory apply sends them back after you edited them."
+	return "Never changes an existing file. --from reads the files from the server. After you edit them, penstock factory apply sends them back."
 }
 
 // The files of a small new factory.
@@ -80,7 +80,7 @@ func (cmd *factoryInitCmd) small() (files map[string]string, next string, err er
 	if name == "" {
 		folder, err := filepath.Abs(cmd.Folder)
 		if err != nil {
-			return nil, "", exitf(exitUsage, "the name of the folder: %w", err)
+			return nil, "", exitf(exitUsage, "resolve the folder: %w", err)
 		}
 		name = filepath.Base(folder)
 	}
@@ -88,10 +88,10 @@ func (cmd *factoryInitCmd) small() (files map[string]string, next string, err er
 	d, _ := definition.Parse(tree, definition.Known{})
 	d.Factory.Name = name
 	if tree["factory.yaml"], err = definition.WriteFactory(tree["factory.yaml"], d.Factory); err != nil {
-		return nil, "", exitf(exitUsage, "%q cannot be the name of a factory: %w", name, err)
+		return nil, "", exitf(exitUsage, "%q is not a valid factory name: %w", name, err)
 	}
 	if _, found := definition.Parse(tree, definition.Known{}); definition.HasErrors(found) {
-		return nil, "", exitf(exitUsage, "%q cannot be the name of a factory: %s", name, found[0].Message)
+		return nil, "", exitf(exitUsage, "%q is not a valid factory name: %s", name, found[0].Message)
 	}
 	files = map[string]string{}
 	for name, content := range tree {
@@ -104,7 +104,7 @@ func (cmd *factoryInitCmd) small() (files map[string]string, next string, err er
 // called. Where one of them is there already, nothing is written.
 func writeTree(folder string, files map[string]string) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil { //nolint:gosec // sources are for whomever the umask lets read them
-		return exitf(exitUsage, "make the folder: %w", err)
+		return exitf(exitUsage, "create the folder: %w", err)
 	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {

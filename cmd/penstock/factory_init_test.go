@@ -23,10 +23,10 @@ func TestFactoryInit(t *testing.T) {
 	edited := filepath.Join(t.TempDir(), "a", "b")
 	call(t, env, "factory", "init", edited, "--from", "Payments: Team").want(t, 0, "wrote 2 files", "--base 2")
 	call(t, env, "factory", "apply", edited, "--base", "2").want(t, 0, "nothing changes")
-	call(t, env, "factory", "init", filepath.Join(t.TempDir(), "x"), "--from", "nobody").want(t, 65, "there is no factory")
+	call(t, env, "factory", "init", filepath.Join(t.TempDir(), "x"), "--from", "nobody").want(t, 65, "no factory with")
 	call(
 		t, nil, "factory", "init", filepath.Join(t.TempDir(), "x"), "--name", "a\nb",
-	).want(t, 64, "cannot be the name of a factory")
+	).want(t, 64, "is not a valid factory name")
 	call(t, nil, "factory", "init", filepath.Join(t.TempDir(), "x"), "--name", "a", "--from", "b").want(t, 64, "--name")
 
 	// A link of the folder leads nowhere, and what is there stays.

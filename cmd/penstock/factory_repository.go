@@ -14,10 +14,10 @@ import (
 
 // fromRepository says by which repository a factory is defined.
 type fromRepository struct {
-	Repository string `placeholder:"URL" field:"/repository/url" help:"Git repository that defines it: https://…, ssh://… or user@host:path."`
-	Branch     string `placeholder:"BRANCH" field:"/repository/branch" help:"Production branch; the repository's default branch by default."`
-	Path       string `placeholder:"FOLDER" field:"/repository/path" help:"Folder of the repository with factory.yaml; the top folder by default."`
-	Secret     string `placeholder:"NAME" field:"/repository/secret" help:"Managed secret with the credential: a token, or user:token."`
+	Repository string `placeholder:"URL" field:"/repository/url" help:"Git repository that defines the factory: https://…, ssh://… or user@host:path."`
+	Branch     string `placeholder:"BRANCH" field:"/repository/branch" help:"Production branch; by default the default branch of the repository."`
+	Path       string `placeholder:"FOLDER" field:"/repository/path" help:"Folder in the repository with factory.yaml; by default the root folder."`
+	Secret     string `placeholder:"NAME" field:"/repository/secret" help:"Managed secret with the Git credential: a token, or user:token."`
 }
 
 // repository is nil where none is said.
@@ -27,7 +27,7 @@ func (f *fromRepository) repository() (*penstock.Repository, error) {
 	case r == penstock.Repository{}:
 		return nil, nil //nolint:nilnil // there is none, which is no error
 	case r.URL == "":
-		return nil, exitf(exitUsage, "--branch, --path and --secret belong to --repository")
+		return nil, exitf(exitUsage, "--branch, --path and --secret need --repository")
 	}
 	return &r, nil
 }
@@ -62,11 +62,11 @@ func answerState(ctx context.Context, c *client, method, path string) error {
 }
 
 type factorySyncCmd struct {
-	Factory string `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
+	Factory string `arg:"" name:"factory" help:"UID, name or alias of the factory."`
 }
 
 func (cmd *factorySyncCmd) Help() string {
-	return "Waits until the newest commit has its result. Exits with 1 if it was not applied."
+	return "Waits for the result of the newest commit. Exits with 1 if the commit was not applied."
 }
 
 func (cmd *factorySyncCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
@@ -78,9 +78,9 @@ func (cmd *factorySyncCmd) Run(ctx context.Context, std *stdio, in *factoryCmds)
 }
 
 type factoryHistoryCmd struct {
-	Factory string `arg:"" name:"factory" help:"Uid, name or alias of the factory."`
-	Limit   int    `default:"20" field:"?limit" help:"How many, at most 500."`
-	Diff    bool   `help:"Show what has changed in the files, too."`
+	Factory string `arg:"" name:"factory" help:"UID, name or alias of the factory."`
+	Limit   int    `default:"20" field:"?limit" help:"Maximum number of entries, at most 500."`
+	Diff    bool   `help:"Show the changes in the files, too."`
 }
 
 func (cmd *factoryHistoryCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {
@@ -101,7 +101,7 @@ func (cmd *factoryHistoryCmd) Run(ctx context.Context, std *stdio, in *factoryCm
 			}
 		}
 		if p.PageInfo.HasNext {
-			std.notef("there are older ones")
+			std.notef("older entries exist; raise --limit to list them")
 		}
 		return nil
 	})

@@ -22,10 +22,10 @@ func TestFactories(t *testing.T) {
 	call(t, env, "factory", "list").want(t, 0, "Payments", "Other", "AUTOMATIONS")
 	call(t, env, "factory", "list", "--search", "PAY").want(t, 0, "Payments")
 	call(t, env, "factory", "get", "Pay").want(t, 0, "Payments")
-	call(t, env, "factory", "get", "nobody").want(t, 65, "there is no factory")
+	call(t, env, "factory", "get", "nobody").want(t, 65, "no factory with")
 	call(t, env, "factory", "update", "payments").want(t, 64, "nothing to change")
 	call(t, env, "factory", "update", "payments", "--name", "Refunds", "--alias", "").want(t, 0, "Refunds")
-	call(t, env, "factory", "get", "pay").want(t, 65, "there is no factory")
+	call(t, env, "factory", "get", "pay").want(t, 65, "no factory with")
 
 	got := call(
 		t, env, "factory", "dispatch", "refunds", "Look into it.", "--ticket", "linear:PAY-42", "--ticket-url",
@@ -39,12 +39,12 @@ func TestFactories(t *testing.T) {
 	if out := call(t, env, "run", "list", "--factory", "other").out; strings.Contains(out, d.RunID) {
 		t.Errorf("got %s, want none of another factory's runs", out)
 	}
-	call(t, env, "run", "list", "--factory", "nobody").want(t, 65, "there is no factory")
+	call(t, env, "run", "list", "--factory", "nobody").want(t, 65, "no factory with")
 	call(
 		t, env, "factory", "dispatch", "refunds", "x", "--ticket", "PAY-42",
 	).want(t, 65, "Invalid request: --ticket must be")
 	call(t, env, "factory", "delete", "refunds").want(t, 0)
-	call(t, env, "factory", "get", "refunds").want(t, 65, "there is no factory")
+	call(t, env, "factory", "get", "refunds").want(t, 65, "no factory with")
 	call(t, env, "run", "get", d.RunID).want(t, 0)
 }
 
@@ -111,5 +111,5 @@ func TestAutomations(t *testing.T) {
 		t, 0, "fix-builds", "renamed", "disabled", "webhook received, schedule cron_fired",
 	)
 	call(t, env, "automation", "delete", "renamed", "fix-builds").want(t, 0)
-	call(t, env, "automation", "get", "renamed").want(t, 65, "there is no automation")
+	call(t, env, "automation", "get", "renamed").want(t, 65, "no automation with")
 }

@@ -15,18 +15,18 @@ import (
 // factoryValidateCmd needs no server: it runs the server's own reader. What only
 // a server knows, such as which secrets there are, it leaves out.
 type factoryValidateCmd struct {
-	Folder string `arg:"" optional:"" default:"." help:"Folder with the factory's files; this one without it."`
-	Format string `default:"text" enum:"text,json,github" help:"text: one line for each finding, as compilers print; json; github: annotations for a workflow of GitHub."`
+	Folder string `arg:"" optional:"" default:"." help:"Folder with the factory's files; by default the current folder."`
+	Format string `default:"text" enum:"text,json,github" help:"Output format: text (one line per finding, like a compiler), json, or github (annotations for a GitHub workflow)."`
 }
 
 func (cmd *factoryValidateCmd) Help() string {
-	return "Every finding has its file, line and column and a code. Exits with 1 where there is an error; a warning is none."
+	return "Each finding has a file, line, column and code. Exits with 1 if there is an error; warnings do not count."
 }
 
 func (cmd *factoryValidateCmd) Run(std *stdio, settings *fileSettings) error {
 	// Not made absolute: editors and GitHub look for a file from where they are.
 	if info, err := os.Stat(cmd.Folder); err != nil || !info.IsDir() {
-		return exitf(exitUsage, "%s is no folder", cmd.Folder)
+		return exitf(exitUsage, "%s is not a folder", cmd.Folder)
 	}
 	files, found, err := definition.ReadTree(os.DirFS(cmd.Folder))
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *fileSettings) checkModel(name string) (problem, nearest string) {
 	if near == "" && !strings.Contains(name, "/") {
 		return "", ""
 	}
-	return fmt.Sprintf("the built-in agent knows no model %q, unless the server has an alias of this name", name), near
+	return fmt.Sprintf("the built-in agent does not support the model %q, unless the server has an alias with this name", name), near
 }
 
 func (cmd *factoryValidateCmd) print(std *stdio, found []definition.Diagnostic) error {

@@ -68,7 +68,7 @@ func TestRefusalsNameFlagsAndArguments(t *testing.T) {
 		"message of a follow-up": {
 			"run follow-up 01900000-0000-7000-8000-000000000001 x --wait --mode plan", 65, "Resource not found",
 		},
-		"name that is given twice":     {"agent create a --name b", 64, `the name is given twice, as "a" and as --name "b"`},
+		"name that is given twice":     {"agent create a --name b", 64, `the name is set twice, as "a" and as --name "b"`},
 		"name that is given two times": {"agent create a --name a", 0, "name "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestNamesOfNewThings(t *testing.T) {
 		call(t, env, slices.Concat([]string{kind, "create", "over file", "-f", file}, more)...).want(t, 0, "over file")
 		call(
 			t, env, slices.Concat([]string{kind, "create", "a", "--name", "b"}, more)...,
-		).want(t, 64, "the name is given twice")
+		).want(t, 64, "the name is set twice")
 		for _, name := range []string{"by argument", "by flag", "by file", "over file"} {
 			call(t, env, kind, "get", name).want(t, 0, name)
 		}
@@ -168,7 +168,7 @@ func TestAgentsAreListedWithTheirFactory(t *testing.T) {
 	call(t, env, "agent", "get", "foreman").want(t, 0, "Card payments")
 	call(t, env, "factory", "create", "Refunds").want(t, 0, "on this server")
 	call(t, env, "agent", "get", "foreman").want(
-		t, 64, `2 agents are called "foreman"; use the uid: `, " of Card payments", " of Refunds",
+		t, 64, `2 agents have the name "foreman"; use the UID: `, " of Card payments", " of Refunds",
 	)
 	key := strings.TrimSpace(call(t, env, "key", "create", "narrow", "--scope", "runs:read").out)
 	call(t, []string{"PENSTOCK_BASE_URL=" + s.URL, "PENSTOCK_API_KEY=" + key}, "agent", "list").want(t, 0, made.UID)

@@ -15,9 +15,9 @@ import (
 type keyCmds struct {
 	connection
 
-	Create keyCreateCmd `cmd:"" help:"Make an API key."`
+	Create keyCreateCmd `cmd:"" help:"Create an API key."`
 	List   keyListCmd   `cmd:"" help:"List API keys, without their secrets."`
-	Delete keyDeleteCmd `cmd:"" help:"Revoke API keys, from the next request on."`
+	Delete keyDeleteCmd `cmd:"" help:"Revoke API keys at once."`
 }
 
 func scopeNames(scopes []penstock.Scope) []string {
@@ -29,20 +29,20 @@ func scopeNames(scopes []penstock.Scope) []string {
 }
 
 type keyCreateCmd struct {
-	Name    string        `arg:"" field:"/name" help:"Name of the key: who or what uses it."`
-	Scope   []string      `required:"" placeholder:"SCOPE" field:"/scopes" help:"What it may do: ${scopes}. Can be given often."`
-	Expires time.Duration `placeholder:"DURATION" field:"/expires_in_seconds" help:"How long it is valid, such as 720h, at most as long as your own key; without it as long as that, or until it is revoked."`
-	Agent   string        `placeholder:"UID|NAME" field:"/agent_uid" help:"Agent as which the key acts."`
-	Save    string        `type:"path" placeholder:"FILE" help:"Write the key to this new file, which only you can read, instead of printing it."`
+	Name    string        `arg:"" field:"/name" help:"Name of the key, such as the person or program that uses it."`
+	Scope   []string      `required:"" placeholder:"SCOPE" field:"/scopes" help:"Scope of the key: ${scopes}; repeatable."`
+	Expires time.Duration `placeholder:"DURATION" field:"/expires_in_seconds" help:"Lifetime of the key, such as 720h; at most that of your own key. By default it expires with your own key, or never."`
+	Agent   string        `placeholder:"UID|NAME" field:"/agent_uid" help:"Agent that the key acts as."`
+	Save    string        `type:"path" placeholder:"FILE" help:"Write the key to this new file, readable only by you, instead of printing it."`
 }
 
 func (cmd *keyCreateCmd) Help() string {
-	return "Prints the key, which cannot be shown again, and nothing else; what is known about it goes to standard error."
+	return "Prints only the key, which cannot be shown again. Its details go to standard error."
 }
 
 func (cmd *keyCreateCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error {
 	if cmd.Expires < 0 || cmd.Expires > 0 && cmd.Expires < time.Second {
-		return exitf(exitUsage, "--expires is at least 1s")
+		return exitf(exitUsage, "--expires must be at least 1s")
 	}
 	c, err := in.dial(ctx, std)
 	if err != nil {
@@ -72,15 +72,15 @@ func (cmd *keyCreateCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error
 	}
 	if file != nil {
 		if _, err := fmt.Fprintln(file, key.Key); err != nil {
-			return fmt.Errorf("save the key, which is %s: %w", key.UID, err)
+			return fmt.Errorf("save the key %s: %w", key.UID, err)
 		}
-		std.notef("key %s (%s) is in %s", key.UID, key.Name, cmd.Save)
+		std.notef("wrote key %s (%s) to %s", key.UID, key.Name, cmd.Save)
 		return file.Sync()
 	}
 	if c.json {
 		return std.json(raw)
 	}
-	std.notef("key %s (%s); it is not shown again:", key.UID, key.Name)
+	std.notef("key %s (%s); it cannot be shown again:", key.UID, key.Name)
 	_, err = fmt.Fprintln(std.out, cleanLine(key.Key))
 	return err
 }
@@ -115,7 +115,7 @@ func (cmd *keyListCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error {
 }
 
 type keyDeleteCmd struct {
-	UIDs []string `arg:"" name:"key" help:"Uids of the keys."`
+	UIDs []string `arg:"" name:"key" help:"UIDs of the keys."`
 }
 
 func (cmd *keyDeleteCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error {

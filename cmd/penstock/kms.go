@@ -38,11 +38,11 @@ func (k kmsKey) parse() (key, region string, err error) {
 	if !found || parts == nil || err != nil || len(query) > 0 {
 		return "", "", exitf(
 			exitUsage,
-			"a key of a KMS is given as awskms://KEY or awskms://KEY?region=REGION, KEY being alias/NAME, or the key's id or ARN; AWS KMS is the one that can be used",
+			"a KMS key has the form awskms://KEY or awskms://KEY?region=REGION, where KEY is alias/NAME, a key ID or an ARN; only AWS KMS is supported",
 		)
 	}
 	if region != "" && parts[1] != "" && region != parts[1] {
-		return "", "", exitf(exitUsage, "the key of the KMS is in %s and not in %s: leave ?region= out", parts[1], region)
+		return "", "", exitf(exitUsage, "the KMS key is in %s, not in %s: remove ?region=", parts[1], region)
 	}
 	return key, cmp.Or(region, parts[1]), nil
 }
@@ -64,7 +64,7 @@ func (k kmsKey) open(ctx context.Context) (*secret.KMS, error) {
 	}
 	if settings.Region == "" {
 		return nil, exitf(
-			exitConfig, "the region of the KMS is not known: set AWS_REGION, or say awskms://%s?region=REGION", key,
+			exitConfig, "the region of the KMS is unknown: set AWS_REGION, or use awskms://%s?region=REGION", key,
 		)
 	}
 	return secret.NewKMS(kms.NewFromConfig(settings), key), nil
@@ -96,17 +96,17 @@ func keysetError(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
-		return exitf(exitConfig, "there is no keyset: %w", err)
+		return exitf(exitConfig, "no keyset: %w", err)
 	case errors.Is(err, secret.ErrBusy):
-		return exitf(exitRefused, "%w: wait for it", err)
+		return exitf(exitRefused, "%w: wait until it ends", err)
 	case errors.Is(err, secret.ErrPlain):
 		return exitf(
 			exitConfig,
-			"%w. With the servers ended, penstock secret rotate-key with the same --keyset-kms replaces them by encrypted ones",
+			"%w. Stop the servers, then run penstock secret rotate-key with the same --keyset-kms to replace them with encrypted keys",
 			err,
 		)
 	case errors.Is(err, secret.ErrEncrypted):
-		return exitf(exitConfig, "%w: name it by --keyset-kms (PENSTOCK_KEYSET_KMS)", err)
+		return exitf(exitConfig, "%w: set --keyset-kms (PENSTOCK_KEYSET_KMS)", err)
 	case errors.Is(err, secret.ErrKMS) && !refusedForGood(err):
 		return exitf(exitUnavailable, "%w", err)
 	}

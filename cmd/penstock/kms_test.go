@@ -25,7 +25,7 @@ func TestKeysetInAKMS(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	call(
 		t, kms.Env(), "doctor", "--data", data, "--listen", "127.0.0.1:0", "--keyset-kms", theKMSKey,
-	).want(t, 0, "serve makes it")
+	).want(t, 0, "serve creates it")
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--keyset-kms", theKMSKey}, Env: kms.Env()})
 	keyset := filepath.Join(s.Data, "keyset.json")
 	wantInFile(t, keyset, `"encryptedKeyset"`)
@@ -44,7 +44,7 @@ func TestKeysetInAKMS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call(t, where, "secret", "rotate-key", "--settle", "1s").want(t, 0, "dropped the old key")
+	call(t, where, "secret", "rotate-key", "--settle", "1s").want(t, 0, "removed the old key")
 	wantInFile(t, keyset, `"encryptedKeyset"`)
 	if after, err := os.ReadFile(keyset); err != nil || string(after) == string(before) {
 		t.Errorf("the keyset is the old one, %v", err)
@@ -57,8 +57,8 @@ func TestKeysetInAKMS(t *testing.T) {
 	call(t, nil, "restore", "--data", data, "--from", copied).want(t, 0)
 	call(
 		t, kms.Env(), "doctor", "--data", data, "--keyset-kms", theKMSKey, "--listen", "127.0.0.1:0",
-	).want(t, 0, "AWS KMS decrypts")
-	call(t, kms.Env(), "doctor", "--data", data, "--listen", "127.0.0.1:0").want(t, 1, "name it by --keyset-kms")
+	).want(t, 0, "encrypted with the AWS KMS key")
+	call(t, kms.Env(), "doctor", "--data", data, "--listen", "127.0.0.1:0").want(t, 1, "set --keyset-kms")
 
 	kms.Close() // who serves has the keys
 	callWith(t, "hunter23!", env, "secret", "set", "A", "--value-file", "-").want(t, 0)
@@ -86,15 +86,15 @@ func TestKeysetMovesToAKMS(t *testing.T) {
 
 	rotate := []string{"secret", "rotate-key", "--settle", "0s"}
 	serve := []string{"serve", "--listen", "127.0.0.1:0"}
-	call(t, where, append(rotate, "--keyset-kms", theKMSKey)...).want(t, 65, "end it first")
+	call(t, where, append(rotate, "--keyset-kms", theKMSKey)...).want(t, 65, "stop it first")
 	for _, step := range []struct{ setting, form, refused, says string }{
-		{theKMSKey, `"encryptedKeyset"`, "", "name it by --keyset-kms"},
+		{theKMSKey, `"encryptedKeyset"`, "", "set --keyset-kms"},
 		{
 			"awskms:///" + testkit.KMSKeyARN(testkit.KMSOtherKey) + "?region=eu-central-1", `"encryptedKeyset"`, theKMSKey,
 			"IncorrectKeyException",
 		},
 		{"", `"key"`, theKMSKey, "in plain text"},
-		{theKMSKey, `"encryptedKeyset"`, "", "name it by --keyset-kms"},
+		{theKMSKey, `"encryptedKeyset"`, "", "set --keyset-kms"},
 	} {
 		s.Stop()
 		content, args := "{}\n", rotate
@@ -104,7 +104,7 @@ func TestKeysetMovesToAKMS(t *testing.T) {
 		if step.refused != "" {
 			args = append(args, "--from-kms", readSetting(t, config))
 		}
-		call(t, where, args...).want(t, 0, "dropped the old key")
+		call(t, where, args...).want(t, 0, "removed the old key")
 		wantInFile(t, keyset, step.form)
 		if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -165,7 +165,7 @@ func TestKMSThatIsNoHelp(t *testing.T) {
 			key: "awskms://arn:aws:s3:eu-central-1:111122223333:key/x", code: 64, says: "awskms://KEY",
 		},
 		"two regions": {
-			key: "awskms://" + testkit.KMSKeyARN(testkit.KMSKey) + "?region=us-east-1", code: 64, says: "leave ?region= out",
+			key: "awskms://" + testkit.KMSKeyARN(testkit.KMSKey) + "?region=us-east-1", code: 64, says: "remove ?region=",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

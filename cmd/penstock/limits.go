@@ -13,15 +13,15 @@ const maxMiB = 1 << 40
 // deliveryLimits bound what comes in through webhooks, and how much of it is
 // kept. Their defaults are penstock.DefaultWebhookLimits.
 type deliveryLimits struct {
-	LimitWebhooksPerFactory     int           `default:"20" help:"Webhooks that a factory may have; 0 is no limit."`
-	LimitDeliveryBytes          int64         `default:"262144" help:"Bytes of a delivery's body; 0 is no limit."`
-	LimitDeliveriesPerMinute    int           `default:"60" help:"Deliveries that a webhook takes in any 60 seconds, over all replicas; 0 is no limit."`
-	LimitAuthFailuresPerAddress int           `default:"30" help:"Failed authentications a minute of one address at one webhook, after which it gets 429 unread; 0 is no limit."`
-	LimitAuthFailuresPerWebhook int           `default:"300" help:"Failed authentications a minute at one webhook, after which they are not logged; 0 is no limit."`
-	LimitLoggedRejections       int           `default:"60" help:"Rejected deliveries a minute that are logged, of one webhook and one outcome; 0 is no limit."`
-	RetainDeliveries            time.Duration `default:"168h" help:"How long the log of deliveries is kept; 0 is for ever. Duplicates are recognised for a week in any case."`
-	RetainDeliveriesAtLeast     int           `default:"50" help:"The newest deliveries of each outcome, which are kept however old they are."`
-	DedupBodyWindow             time.Duration `default:"168h" help:"How long an equal body is a duplicate, where nothing else tells deliveries apart; 0: it is none."`
+	LimitWebhooksPerFactory     int           `default:"20" help:"Maximum number of webhooks of a factory; 0 disables the limit."`
+	LimitDeliveryBytes          int64         `default:"262144" help:"Maximum size of a delivery's body in bytes; 0 disables the limit."`
+	LimitDeliveriesPerMinute    int           `default:"60" help:"Maximum deliveries that a webhook accepts in any 60 seconds, across all replicas; 0 disables the limit."`
+	LimitAuthFailuresPerAddress int           `default:"30" help:"Failed authentications per minute from one address at one webhook, after which its requests get 429 unread; 0 disables the limit."`
+	LimitAuthFailuresPerWebhook int           `default:"300" help:"Failed authentications per minute at one webhook, after which they are no longer logged; 0 disables the limit."`
+	LimitLoggedRejections       int           `default:"60" help:"Maximum rejected deliveries logged per minute, per webhook and outcome; 0 disables the limit."`
+	RetainDeliveries            time.Duration `default:"168h" help:"How long to keep the delivery log; 0 keeps it forever. Duplicates are recognised for a week in any case."`
+	RetainDeliveriesAtLeast     int           `default:"50" help:"Number of newest deliveries per outcome to keep regardless of age."`
+	DedupBodyWindow             time.Duration `default:"168h" help:"How long an equal body counts as a duplicate, for deliveries without an ID; 0 disables it."`
 }
 
 // Validate is called by kong.
@@ -41,7 +41,7 @@ func (l *deliveryLimits) Validate() error {
 		{"--dedup-body-window", int64(l.DedupBodyWindow)},
 	} {
 		if limit.value < 0 {
-			return fmt.Errorf("%s is not negative", limit.flag)
+			return fmt.Errorf("%s must not be negative", limit.flag)
 		}
 	}
 	return nil

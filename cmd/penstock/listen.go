@@ -16,11 +16,11 @@ import (
 
 // listening says where the server is reached.
 type listening struct {
-	Listen         string         `default:"127.0.0.1:8080" help:"Address to listen on; with 127.0.0.1, localhost or [::1] the server listens on 127.0.0.1 and [::1] alike. Beyond loopback it needs --tls-cert and --tls-key, or --trusted-proxies."`
-	PublicURL      string         `placeholder:"URL" help:"Address by which clients reach the server, for links in answers; without it that of --listen."`
-	TLSCert        string         `type:"path" placeholder:"FILE" help:"Certificate for HTTPS, with its chain. Read again when it changes, and on SIGHUP."`
-	TLSKey         string         `type:"path" placeholder:"FILE" help:"Private key of the certificate."`
-	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks of proxies that end TLS, whose X-Forwarded-For and -Proto are believed."`
+	Listen         string         `default:"127.0.0.1:8080" help:"Address to listen on. With 127.0.0.1, localhost or [::1] the server listens on both 127.0.0.1 and [::1]. Any other address needs --tls-cert and --tls-key, or --trusted-proxies."`
+	PublicURL      string         `placeholder:"URL" help:"URL at which clients reach the server, used for links in responses; by default the address of --listen."`
+	TLSCert        string         `type:"path" placeholder:"FILE" help:"TLS certificate with its chain. Reloaded when the file changes, and on SIGHUP."`
+	TLSKey         string         `type:"path" placeholder:"FILE" help:"Private key of the TLS certificate. Reloaded with it."`
+	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks of proxies that terminate TLS. Their X-Forwarded-For and X-Forwarded-Proto headers are trusted."`
 }
 
 // decodeNetwork reads a network, or one address, from a flag.
@@ -35,7 +35,7 @@ func decodeNetwork(ctx *kong.DecodeContext, target reflect.Value) error {
 		network, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
 	if err != nil {
-		return fmt.Errorf("%q is neither a network such as 10.0.0.0/8 nor an address", text)
+		return fmt.Errorf("%q is neither a network, such as 10.0.0.0/8, nor an IP address", text)
 	}
 	target.Set(reflect.ValueOf(network))
 	return nil
@@ -48,14 +48,14 @@ func (l *listening) checkAddress() error {
 		return exitf(exitUsage, "--listen %q is not an address such as 127.0.0.1:8080", l.Listen)
 	}
 	if (l.TLSCert == "") != (l.TLSKey == "") {
-		return exitf(exitUsage, "--tls-cert and --tls-key go together")
+		return exitf(exitUsage, "--tls-cert and --tls-key must be set together")
 	}
 	addr, err := netip.ParseAddr(host)
 	loopback := host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 	if !loopback && l.TLSCert == "" && len(l.TrustedProxies) == 0 {
 		return exitf(
 			exitUsage,
-			"--listen %s: API keys would travel in the clear; give --tls-cert and --tls-key, or name the proxies that end TLS by --trusted-proxies, or listen on 127.0.0.1",
+			"--listen %s: plain HTTP would expose API keys; set --tls-cert and --tls-key, set --trusted-proxies to the proxies that terminate TLS, or listen on 127.0.0.1",
 			l.Listen,
 		)
 	}
@@ -65,7 +65,7 @@ func (l *listening) checkAddress() error {
 	u, err := url.Parse(l.PublicURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" ||
 		u.RawQuery != "" || u.User != nil {
-		return exitf(exitUsage, "--public-url %q is not an address such as https://penstock.example.com", l.PublicURL)
+		return exitf(exitUsage, "--public-url %q is not a URL such as https://penstock.example.com", l.PublicURL)
 	}
 	return nil
 }

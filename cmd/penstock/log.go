@@ -6,8 +6,8 @@ import (
 
 // logging says how a server or worker logs.
 type logging struct {
-	LogFormat string `enum:"text,json" default:"text" help:"Form of the log on standard error: text or json."`
-	LogLevel  string `enum:"debug,info,warn,error" default:"info" help:"Least level that is logged: debug, info, warn or error."`
+	LogFormat string `enum:"text,json" default:"text" help:"Format of the log on standard error: text or json."`
+	LogLevel  string `enum:"debug,info,warn,error" default:"info" help:"Minimum log level: debug, info, warn or error."`
 }
 
 func (l *logging) logger(std *stdio) *slog.Logger {

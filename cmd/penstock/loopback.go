@@ -76,7 +76,7 @@ func loopbacks(host string) []string {
 }
 
 // errOtherTaken says that only the second address is taken.
-var errOtherTaken = errors.New("another program listens there")
+var errOtherTaken = errors.New("another program already listens on this address")
 
 // listenOnBoth listens at one port of all hosts. A host that this machine does not
 // have is left out, but for the first one unless either will do.
@@ -92,8 +92,8 @@ func listenOnBoth(ctx context.Context, hosts []string, port string, either bool)
 		if err != nil {
 			on.close()
 			if i > 0 && errors.Is(err, syscall.EADDRINUSE) {
-				err = fmt.Errorf("%w: %w: Penstock listens at %s and %s alike, since the name localhost may lead to either; end that program, "+
-					"or choose another port by --listen", err, errOtherTaken, net.JoinHostPort(hosts[0], port),
+				err = fmt.Errorf("%w: %w: Penstock listens on both %s and %s, because localhost can resolve to either; stop that program, "+
+					"or set --listen to another port", err, errOtherTaken, net.JoinHostPort(hosts[0], port),
 					net.JoinHostPort(host, port))
 			}
 			return nil, err

@@ -91,9 +91,9 @@ func TestServeRefusesAPortThatIsTakenOnTheOtherLoopback(t *testing.T) {
 		taken := listenAt(t, theirs+":0")
 		listen := fmt.Sprintf("%s:%d", ours, taken.Port)
 		call(t, nil, "serve", "--listen", listen).want(
-			t, 78, taken.String(), "address already in use", "another program listens there", "--listen",
+			t, 78, taken.String(), "address already in use", "another program already listens on this address", "--listen",
 		)
-		call(t, nil, "doctor", "--listen", listen).want(t, 1, "fail  address", "another program listens there")
+		call(t, nil, "doctor", "--listen", listen).want(t, 1, "fail  address", "another program already listens on this address")
 		call(
 			t, nil, "serve", "--listen", fmt.Sprintf("localhost:%d", taken.Port),
 		).want(t, 78, taken.String(), "address already in use")

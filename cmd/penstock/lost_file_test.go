@@ -77,7 +77,7 @@ func TestFileOfAKilledServerIsRemoved(t *testing.T) {
 			if diff := cmp.Diff(kept, published(t, blobs)); diff != "" {
 				return fmt.Errorf("files: (-want +got)\n%s", diff)
 			}
-			if log := s.Logs(); !strings.Contains(log, "files that nothing referred to were removed") {
+			if log := s.Logs(); !strings.Contains(log, "unused files removed") {
 				return fmt.Errorf("the log does not tell of it:\n%s", log)
 			}
 			return nil

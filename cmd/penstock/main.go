@@ -26,7 +26,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 // cli is the whole command line. Its fields are the configuration.
 type cli struct {
-	Config configFile `type:"path" placeholder:"FILE" help:"YAML file with values for flags, by flag name; flags and environment variables override it."`
+	Config configFile `type:"path" placeholder:"FILE" help:"YAML file that sets flags by name; flags and environment variables override it."`
 
 	Serve  serveCmd  `cmd:"" group:"server" help:"Run the server: API, scheduler and, by default, a worker."`
 	Worker workerCmd `cmd:"" group:"server" help:"Run a worker for a server on another machine."`
@@ -34,24 +34,24 @@ type cli struct {
 	Run         runCmds         `cmd:"" group:"client" help:"Create, watch, steer and cancel runs."`
 	Schedule    scheduleCmds    `cmd:"" group:"client" help:"Start runs on a schedule."`
 	Factory     factoryCmds     `cmd:"" group:"client" help:"Manage factories and give them work."`
-	Automation  automationCmds  `cmd:"" group:"client" help:"Start runs when a webhook is called or a schedule fires."`
+	Automation  automationCmds  `cmd:"" group:"client" help:"Start runs on webhook deliveries or on a schedule."`
 	Webhook     webhookCmds     `cmd:"" group:"client" help:"Manage the URLs that other systems post to."`
 	Environment environmentCmds `cmd:"" group:"client" help:"Manage environments: the repositories and setup commands of runs."`
-	Agent       agentCmds       `cmd:"" group:"client" help:"Manage agents: names and settings that runs work under."`
-	Secret      secretCmds      `cmd:"" group:"client" help:"Manage secrets of runs and webhooks."`
+	Agent       agentCmds       `cmd:"" group:"client" help:"Manage agents: the names and settings that runs use."`
+	Secret      secretCmds      `cmd:"" group:"client" help:"Manage the secrets of runs and webhooks."`
 	Key         keyCmds         `cmd:"" group:"client" help:"Manage API keys."`
 
-	Migrate migrateCmd `cmd:"" group:"data" help:"Update the database schema to this version; serve does this on its own."`
-	Backup  backupCmd  `cmd:"" group:"data" help:"Write everything the server stores to one file; safe while the server runs."`
+	Migrate migrateCmd `cmd:"" group:"data" help:"Update the database schema to this version; serve also does this at its start."`
+	Backup  backupCmd  `cmd:"" group:"data" help:"Back up everything the server stores to one file; safe while the server runs."`
 	Restore restoreCmd `cmd:"" group:"data" help:"Restore a backup into an empty data folder."`
-	Doctor  doctorCmd  `cmd:"" group:"data" help:"Check that this machine has what the server needs, and how to fix what it lacks."`
+	Doctor  doctorCmd  `cmd:"" group:"data" help:"Check that this machine meets the server's requirements, and show how to fix problems."`
 
 	Version    versionCmd    `cmd:"" group:"other" help:"Print the version."`
 	Completion completionCmd `cmd:"" group:"other" help:"Print a completion script for a shell."`
 
 	ShowVersion versionFlag `name:"version" help:"Print the version."`
 
-	Complete completeCmd `cmd:"" hidden:"" help:"Print what can stand in place of the last word."`
+	Complete completeCmd `cmd:"" hidden:"" help:"Print completions for the last word."`
 }
 
 const description = `A self-hosted control plane for coding-agent runs.
@@ -62,16 +62,16 @@ key is never an argument: it comes from PENSTOCK_API_KEY, from --key-file or fro
 a prompt.
 
 Exit codes:
-  0    done; the run SUCCEEDED
-  1    the run FAILED or ended in ERROR; a check of doctor failed
+  0    success, or the run SUCCEEDED
+  1    the run FAILED or ended in ERROR, or a check failed
   2    the run was CANCELLED
   3    the run is BLOCKED (run wait --until-blocked)
-  64   wrong usage
+  64   usage error
   65   the server refused the request
-  69   the server, its database or the KMS cannot be reached, or cannot answer now
-  70   anything else went wrong
-  77   the API key is missing, or may not do this
-  78   wrong configuration
+  69   the server, its database or the KMS is unavailable
+  70   any other error
+  77   the API key is missing or lacks permission
+  78   configuration error
   124  --timeout expired
   130  interrupted`
 
@@ -133,7 +133,7 @@ func newParser(target *cli, std *stdio, options ...kong.Option) (*kong.Kong, err
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100, NoAppDescFormat: true}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "server", Title: "Server:"},
-			{Key: "client", Title: "Work:"},
+			{Key: "client", Title: "Client:"},
 			{Key: "data", Title: "Maintenance:"},
 			{Key: "other", Title: "Other:"},
 			{Key: "connection", Title: "Connection:"},
@@ -219,9 +219,9 @@ func explainUsage(err error, args []string) error {
 	text := err.Error()
 	switch {
 	case strings.HasPrefix(command, "penstock secret "): // a wrong argument may be a value: it is not repeated
-		text = "the arguments are not understood. " + howToGiveValue
+		text = "cannot parse the arguments. " + howToGiveValue
 	case strings.Contains(text, "unknown flag") && slices.ContainsFunc(args, namesSecret):
-		text += "\na key is never an argument, where everybody on this machine could read it: " + howToGiveKey
+		text += "\nan API key is never an argument, because other users of this machine could read it: " + howToGiveKey
 	}
 	return exitf(exitUsage, "%s\nsee: %s --help", text, command)
 }

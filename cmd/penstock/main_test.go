@@ -106,15 +106,15 @@ func TestUsage(t *testing.T) {
 		},
 		"server that is not there": {
 			args: []string{"run", "list", "--server", "http://127.0.0.1:1"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 69,
-			says: "is the server running",
+			says: "check that the server is running",
 		},
 		"server that is no address": {
 			args: []string{"run", "list", "--server", "localhost"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64,
-			says: "is not an address",
+			says: "is not a URL",
 		},
 		"server on another machine in clear": {
 			args: []string{"run", "list", "--server", "http://192.0.2.1"}, env: []string{"PENSTOCK_API_KEY=psk_x"}, code: 64,
-			says: "in the clear",
+			says: "plain HTTP would expose",
 		},
 		"version as a flag": {args: []string{"--version"}, code: 0, says: "penstock "},
 		"a variable for no flag": {
@@ -136,18 +136,18 @@ func TestUsage(t *testing.T) {
 		"proxy that is no network": {
 			args: []string{"serve", "--trusted-proxies", "proxy"}, code: 64, says: "such as 10.0.0.0/8",
 		},
-		"certificate without its key": {args: []string{"serve", "--tls-cert", "x"}, code: 64, says: "go together"},
+		"certificate without its key": {args: []string{"serve", "--tls-cert", "x"}, code: 64, says: "must be set together"},
 		"public address with a path": {
 			args: []string{"serve", "--public-url", "https://x.example/y"}, code: 64, says: "--public-url",
 		},
 		"no slots": {
-			args: []string{"serve", "--concurrency", "0"}, code: 64, says: "--concurrency is at least 1",
+			args: []string{"serve", "--concurrency", "0"}, code: 64, says: "--concurrency must be at least 1",
 		},
 		"a negative rate": {
-			args: []string{"serve", "--limit-requests-per-minute=-1"}, code: 64, says: "are not negative",
+			args: []string{"serve", "--limit-requests-per-minute=-1"}, code: 64, says: "must not be negative",
 		},
 		"no time in the queue": {
-			args: []string{"serve", "--queue-timeout", "0"}, code: 64, says: "--queue-timeout is more than 0",
+			args: []string{"serve", "--queue-timeout", "0"}, code: 64, says: "--queue-timeout must be greater than 0",
 		},
 		"unknown database": {args: []string{"migrate", "--database", "mysql://x"}, code: 64, says: "postgres://"},
 	} {

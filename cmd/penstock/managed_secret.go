@@ -15,11 +15,11 @@ type secretCmds struct {
 	connection
 
 	List      secretListCmd   `cmd:"" help:"List secrets, without their values."`
-	Create    secretCreateCmd `cmd:"" help:"Make a secret."`
-	Get       secretGetCmd    `cmd:"" help:"Show what is known about a secret, and who uses it; never its value."`
-	Set       secretSetCmd    `cmd:"" help:"Give a secret its next value."`
-	Delete    secretDeleteCmd `cmd:"" help:"Delete secrets that nothing uses."`
-	RotateKey rotateKeyCmd    `cmd:"" help:"Replace the key that seals everything at rest, on the server's machine; it may go on serving."`
+	Create    secretCreateCmd `cmd:"" help:"Create a secret."`
+	Get       secretGetCmd    `cmd:"" help:"Show a secret and what uses it, but never its value."`
+	Set       secretSetCmd    `cmd:"" help:"Set a new value for a secret."`
+	Delete    secretDeleteCmd `cmd:"" help:"Delete unused secrets."`
+	RotateKey rotateKeyCmd    `cmd:"" help:"Replace the key that encrypts secrets at rest. Run it on the server's machine; safe while the server runs."`
 }
 
 // checkSecretNames refuses what is no name: it may be a value that slipped into
@@ -28,7 +28,7 @@ func checkSecretNames(names []string) error {
 	for _, name := range names {
 		if !penstock.ValidSecretName(name) {
 			return exitf(
-				exitUsage, "that is no name of a secret: letters, digits and _, such as DEPLOY_TOKEN. %s", howToGiveValue,
+				exitUsage, "invalid secret name: use letters, digits and _, such as DEPLOY_TOKEN. %s", howToGiveValue,
 			)
 		}
 	}
@@ -40,14 +40,14 @@ func secretPath(name string) (string, error) {
 	return "secrets/" + url.PathEscape(name), checkSecretNames([]string{name})
 }
 
-const howToGiveValue = "A value is never an argument: penstock secret takes it from a file named by --value-file, or asks for it"
+const howToGiveValue = "A value is never an argument: use --value-file, or enter the value at the prompt"
 
 // secretValue is where a value comes from: never an argument.
 type secretValue struct {
-	ValueFile string `type:"path" xor:"value" placeholder:"FILE" field:"/value" help:"File that holds the value; - is standard input. A value of one line is taken without its line end. Without it you are asked."`
+	ValueFile string `type:"path" xor:"value" placeholder:"FILE" field:"/value" help:"File with the value; - reads standard input. The line end of a one-line value is removed. By default you are prompted."`
 }
 
-const valueHelp = "The value is at most 64 KB of text. One of fewer than four characters cannot be masked in what runs print."
+const valueHelp = "The value is text of at most 64 KB. A value of fewer than four characters is not masked in the output of runs."
 
 // read gets the value from the file or from the person.
 func (v secretValue) read(std *stdio, name string) (string, error) {
@@ -60,12 +60,12 @@ func (v secretValue) read(std *stdio, name string) (string, error) {
 		value, err = std.askSecret("Value of " + name + ": ")
 	default:
 		err = exitf(
-			exitUsage, "there is no value for %s, and nobody to ask: name a file by --value-file (- is standard input)", name,
+			exitUsage, "no value for %s, and no terminal to ask on: set --value-file to a file, or to - for standard input", name,
 		)
 	}
 	const leastMasked = 4
 	if err == nil && len(strings.TrimSpace(value)) < leastMasked {
-		std.notef("the value has fewer than %d characters: where a run prints it, it is not masked", leastMasked)
+		std.notef("the value has fewer than %d characters and is not masked in the output of runs", leastMasked)
 	}
 	return value, err
 }
@@ -105,8 +105,8 @@ func usersText(users []penstock.SecretUser, between string) string {
 }
 
 type secretCreateCmd struct {
-	Name    string `arg:"" field:"/name" help:"Name of the secret, which is that of the environment variable in which runs find it."`
-	Pending bool   `xor:"value" help:"Only declare it, without a value: it can be named from now on."`
+	Name    string `arg:"" field:"/name" help:"Name of the secret and of its environment variable in runs."`
+	Pending bool   `xor:"value" help:"Create it without a value, so that other resources can name it."`
 	secretValue
 }
 
@@ -142,7 +142,7 @@ func showSecret(ctx context.Context, c *client, method, path string, body any) e
 			{"changed", moments(s.UpdatedAt)},
 			{"changed by", actor(s.UpdatedBy)},
 			{"last used", moments(s.LastUsedAt)},
-			{"made for webhook", s.WebhookUID},
+			{"created for webhook", s.WebhookUID},
 			{"used by", usersText(s.UsedBy, "\n")},
 		})
 	})
@@ -171,7 +171,7 @@ type secretSetCmd struct {
 
 func (cmd *secretSetCmd) Help() string {
 	return valueHelp +
-		" Runs get it from their next execution on; an execution that has begun goes on with what it was given."
+		" Runs get the new value at their next execution; a running execution keeps the old one."
 }
 
 func (cmd *secretSetCmd) Run(ctx context.Context, std *stdio, in *secretCmds) error {

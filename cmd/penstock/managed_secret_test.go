@@ -83,16 +83,16 @@ func TestSecretValuesComeFromFilesAndPeople(t *testing.T) {
 			sent: `POST /api/v1/secrets {"name":"S","value":"hunter22\nb\n"}`,
 		},
 		"a value that is not masked": {
-			args: []string{"set", "S", "--value-file", "-"}, stdin: "abc", says: "it is not masked",
+			args: []string{"set", "S", "--value-file", "-"}, stdin: "abc", says: "is not masked in the output",
 			sent: `PUT /api/v1/secrets/S {"value":"abc"}`,
 		},
-		"nobody to ask": {args: []string{"set", "S"}, code: 64, says: "--value-file"},
+		"no terminal to ask on": {args: []string{"set", "S"}, code: 64, says: "--value-file"},
 		"too long": {
 			args: []string{"set", "S", "--value-file", "-"}, stdin: long + "yy", code: 64, says: "more than 65536 bytes",
 		},
 		"nothing": {args: []string{"set", "S", "--value-file", "-"}, stdin: "\n", code: 64, says: "empty"},
-		"no text": {
-			args: []string{"set", "S", "--value-file", "-"}, stdin: "hunter22\xff", code: 64, says: "no text",
+		"not valid UTF-8 text": {
+			args: []string{"set", "S", "--value-file", "-"}, stdin: "hunter22\xff", code: 64, says: "not valid UTF-8 text",
 		},
 		"no such file": {args: []string{"set", "S", "--value-file", "/nowhere"}, code: 64, says: "no such file"},
 		"value and pending": {

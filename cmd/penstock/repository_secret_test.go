@@ -100,9 +100,9 @@ func TestANewValueOfASecretThatWaitsIsShown(t *testing.T) {
 		w.ask(http.MethodPut, "/secrets/LATER", map[string]string{"value": "the-first-value-of-it"}, http.StatusOK, nil)
 		waits("with a first value", "ci", "later")
 		call(t, env, "factory", "get", f.UID).want(
-			t, 0, "webhook ci has not taken the new value", "to apply it", "push a commit", "secretRefresh: immediate",
+			t, 0, "webhook ci has not taken the new value", "fix", "push a commit", "secretRefresh: immediate",
 		)
-		call(t, env, "factory", "list").want(t, 0, "a new secret waits")
+		call(t, env, "factory", "list").want(t, 0, "new secret pending")
 		call(t, env, "webhook", "get", "ci", "--factory", f.UID).want(t, 0, "outdated")
 
 		w.repository.Commit(

@@ -57,7 +57,7 @@ func TestEnvironments(t *testing.T) {
 	call(t, env, "run", "list", "--environment", "app").want(t, 0, id)
 	call(t, env, "environment", "create", "--name", "app").want(t, 65, "conflict")
 	call(t, env, "environment", "delete", made.UID).want(t, 0)
-	call(t, env, "environment", "get", made.UID).want(t, 65, "there is no")
+	call(t, env, "environment", "get", made.UID).want(t, 65, "no environment with")
 }
 
 func TestAgents(t *testing.T) {
@@ -89,7 +89,7 @@ func TestAgents(t *testing.T) {
 	}
 	call(t, env, "agent", "get", "reviewer").want(t, 0, made.UID)
 	call(t, env, "agent", "delete", "reviewer").want(t, 0)
-	call(t, env, "agent", "get", made.UID).want(t, 65, "there is no")
+	call(t, env, "agent", "get", made.UID).want(t, 65, "no agent with")
 }
 
 func TestSchedules(t *testing.T) {
@@ -127,7 +127,7 @@ func TestSchedules(t *testing.T) {
 		t, env, "schedule", "create", "fast", "--cron", "@hourly", "--prompt", "x", "--mode", "fast",
 	).want(t, 64, "--mode", "orchestrate")
 	call(t, env, "schedule", "delete", "hourly").want(t, 0)
-	call(t, env, "schedule", "get", made.ID).want(t, 65, "there is no")
+	call(t, env, "schedule", "get", made.ID).want(t, 65, "no schedule with")
 }
 
 func TestKeys(t *testing.T) {

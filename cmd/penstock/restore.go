@@ -17,11 +17,11 @@ import (
 type restoreCmd struct {
 	storage
 	logging
-	From string `required:"" type:"path" env:"PENSTOCK_RESTORE_FROM" placeholder:"FILE" help:"File that penstock backup made."`
+	From string `required:"" type:"path" env:"PENSTOCK_RESTORE_FROM" placeholder:"FILE" help:"Backup file to restore."`
 }
 
 func (cmd *restoreCmd) Help() string {
-	return "The data folder must be empty, that of --blobs too, and so must be the PostgreSQL database that --database names where the backup is of one: nothing is ever overwritten. Every file is checked before anything is put in place. Ends with the database brought to this version's schema."
+	return "The data folder and the --blobs folder must be empty. If the backup contains a PostgreSQL database, the one in --database must be empty, too. Restore never overwrites anything, and checks every file before it puts any in place. At the end it updates the database schema to this version."
 }
 
 func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
@@ -29,15 +29,15 @@ func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 		return err
 	}
 	for _, folder := range []struct{ name, dir, flag string }{
-		{"data folder", cmd.Data, "--data"}, {"folder of the blobs", cmd.blobPath(), "--blobs"},
+		{"data folder", cmd.Data, "--data"}, {"blobs folder", cmd.blobPath(), "--blobs"},
 	} {
 		empty, err := isEmpty(folder.dir)
 		if err != nil {
-			return exitf(exitConfig, "look into the %s: %w", folder.name, err)
+			return exitf(exitConfig, "read the %s: %w", folder.name, err)
 		}
 		if !empty {
 			return exitf(
-				exitRefused, "the %s %s is not empty; restore into a new one (%s), nothing is overwritten", folder.name, folder.dir,
+				exitRefused, "the %s %s is not empty, and restore never overwrites anything: set %s to a new folder", folder.name, folder.dir,
 				folder.flag,
 			)
 		}
@@ -61,7 +61,7 @@ func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 	}
 	s, err := cmd.openStore(ctx, store.Options{Log: cmd.logger(std)})
 	if err != nil {
-		return fmt.Errorf("open what was restored: %w", err)
+		return fmt.Errorf("open the restored data: %w", err)
 	}
 	if err := s.Close(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 	std.notef("restored %d files of %s from %s into %s", len(m.Files), moments(m.CreatedAt), cmd.From, cmd.Data)
 	if _, err := os.Stat(cmd.keysetPath()); errors.Is(err, fs.ErrNotExist) {
 		std.notef(
-			"the backup had no keys: put the keyset that it was made beside to %s before you serve, else no secret and no saved session in it can be opened",
+			"the backup contains no keyset: copy the original keyset to %s before you start serve, or its secrets and saved sessions cannot be read",
 			cmd.keysetPath(),
 		)
 	}
@@ -85,7 +85,7 @@ func (cmd *restoreCmd) place(ctx context.Context, std *stdio, m manifest, scratc
 	if embedded != (m.Engine == "sqlite") {
 		return exitf(
 			exitRefused,
-			"the backup is of a %s database and --database names another kind; runs cannot change engines by a backup", m.Engine,
+			"the backup contains a %s database, but --database is of another kind; restore cannot change the database engine", m.Engine,
 		)
 	}
 	if err := checkKeyset(filepath.Join(scratch, keysetFile), cmd.keysetPath()); err != nil {
@@ -115,7 +115,7 @@ func (cmd *restoreCmd) place(ctx context.Context, std *stdio, m manifest, scratc
 			continue
 		}
 		if _, err := os.Lstat(move[1]); !errors.Is(err, fs.ErrNotExist) {
-			return exitf(exitRefused, "%s is there already; nothing is overwritten", move[1])
+			return exitf(exitRefused, "%s already exists, and restore never overwrites anything", move[1])
 		}
 		if err := os.Rename(from, move[1]); err != nil {
 			return fmt.Errorf("restore %s: %w", move[0], err)
@@ -177,7 +177,7 @@ func checkKeyset(from, to string) error {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(there, content) {
 		return nil
 	}
-	return exitf(exitRefused, "%s is there already and is another keyset; nothing is overwritten", to)
+	return exitf(exitRefused, "%s already exists with a different keyset, and restore never overwrites anything", to)
 }
 
 // placeKeyset puts the keyset of a backup, if it has one, where --keyset says,

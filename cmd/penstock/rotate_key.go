@@ -16,20 +16,20 @@ import (
 // itself, as those who may call the API have no business with the keys.
 type rotateKeyCmd struct {
 	storage
-	Prepare bool          `xor:"step" help:"Only add the key that is to seal next, for servers that have copies of the keyset."`
-	KeepOld bool          `xor:"step" help:"Seal everything again, and keep the old key."`
-	FromKMS kmsKey        `name:"from-kms" placeholder:"URI" help:"Key of AWS KMS that the keyset is encrypted by, where --keyset-kms names another one, or none, for the time to come."`
-	Settle  time.Duration `default:"5s" placeholder:"DURATION" help:"How long servers that run are given to notice another key, and to store what they sealed before. Default: 5s"`
+	Prepare bool          `xor:"step" help:"Only add the next key, for servers that have copies of the keyset."`
+	KeepOld bool          `xor:"step" help:"Re-encrypt everything, and keep the old key."`
+	FromKMS kmsKey        `name:"from-kms" placeholder:"URI" help:"AWS KMS key that encrypts the keyset now, if --keyset-kms names a different one or is not set."`
+	Settle  time.Duration `default:"5s" placeholder:"DURATION" help:"Time for running servers to notice the new key and to store what they encrypted before. Default: 5s"`
 }
 
 func (cmd *rotateKeyCmd) Help() string {
-	return `Adds a new key, which seals from then on, seals everything in the database with it again, in small steps, and drops the old key. Give it the flags and environment that serve gets. Servers may run: they notice the changed file. It can be interrupted at any time; called again it goes on, with the same new key.
+	return `Adds a new key that encrypts from then on, re-encrypts everything in the database in small steps, and removes the old key. Use the same flags and environment as for serve. Servers can keep running: they notice the changed file. You can interrupt the command at any time; run it again to continue with the same new key.
 
-Where servers have copies of the keyset instead of one file, call it with --prepare, then with --keep-old, then without either, and bring the file to all servers after each: so all of them know the new key before one seals with it, and none seals with the old one when that is dropped.
+If servers have copies of the keyset instead of one shared file, run the command three times: with --prepare, with --keep-old, and without either. Copy the file to all servers after each step. Then all servers know the new key before any of them encrypts with it, and none encrypts with the old key when it is removed.
 
-It also changes how the keyset is kept: keys in plain text are replaced by ones that --keyset-kms encrypts, and with --from-kms those of one KMS key by those of another one, or by plain ones. End the servers before, and give them the new --keyset-kms after. The role needs kms:Encrypt and kms:Decrypt, with the encryption context purpose=penstock-keyset; servers need kms:Decrypt alone once there is a keyset.
+The command can also change how the keyset is protected. --keyset-kms replaces keys in plain text with encrypted ones. --from-kms changes to another KMS key, or back to plain text. Stop the servers first, and start them with the new --keyset-kms afterwards. The role needs kms:Encrypt and kms:Decrypt with the encryption context purpose=penstock-keyset; servers need only kms:Decrypt once the keyset exists.
 
-The file of a saved session is not written again: it has a key of its own, which is sealed again with everything else. Signed links made before the end no longer open. Backups keep the keyset that they were made with.`
+The files of saved sessions are not rewritten: each has its own key, and that key is re-encrypted. Signed links created before the end of the rotation stop working. Backups keep the keyset that they were made with.`
 }
 
 func (cmd *rotateKeyCmd) Run(ctx context.Context, std *stdio) error {
@@ -41,7 +41,7 @@ func (cmd *rotateKeyCmd) Run(ctx context.Context, std *stdio) error {
 		if err := secret.PrepareRotation(ctx, file); err != nil {
 			return keysetError(err)
 		}
-		std.notef("%s has the key that is to seal next", cmd.keysetPath())
+		std.notef("added the next key to %s", cmd.keysetPath())
 		return nil
 	}
 	db, err := cmd.openPresent(ctx)
@@ -66,7 +66,7 @@ func (cmd *rotateKeyCmd) locate(ctx context.Context) (secret.KeysetFile, error) 
 	pid, held := lockHolder(cmd.Data)
 	if held && file.Check(ctx) != nil {
 		return file, exitf(
-			exitRefused, "process %s serves %s, and could not read the keyset any more: end it first", pid, cmd.Data,
+			exitRefused, "process %s is serving %s and could no longer read the keyset: stop it first", pid, cmd.Data,
 		)
 	}
 	return file, nil
@@ -80,7 +80,7 @@ func (s *storage) openPresent(ctx context.Context) (*store.Store, error) {
 	}
 	if file, embedded := s.sqliteFile(); embedded {
 		if _, err := os.Stat(file); err != nil {
-			return nil, exitf(exitConfig, "there is no database: %w", err)
+			return nil, exitf(exitConfig, "no database: %w", err)
 		}
 	}
 	db, err := s.openStore(ctx, store.Options{AsIs: true})
@@ -90,7 +90,7 @@ func (s *storage) openPresent(ctx context.Context) (*store.Store, error) {
 	have, newest, err := db.SchemaVersion(ctx)
 	if err == nil && have != newest {
 		err = exitf(
-			exitConfig, "%s has schema %d, this version knows %d: use the version that serves", s.databaseName(), have, newest,
+			exitConfig, "%s has schema %d, but this version supports %d: use the same version as the server", s.databaseName(), have, newest,
 		)
 	}
 	if err != nil {
@@ -106,9 +106,9 @@ func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store
 	}
 	defer rotation.Close()
 	if rotation.Resumed {
-		std.notef("the keyset has a new key already: going on with it")
+		std.notef("the keyset already has a new key; continuing with it")
 	} else {
-		std.notef("a new key seals from now on; sealing again what is there")
+		std.notef("a new key encrypts from now on; re-encrypting the stored values")
 	}
 	if err := sleep(ctx, cmd.Settle); err != nil {
 		return err
@@ -120,12 +120,12 @@ func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store
 	if len(total.Lost) > 0 {
 		return exitf(
 			exitFailed,
-			"sealed %d values again and kept the old key: no key opens %s. Give them new values, or delete them, and call this again",
+			"re-encrypted %d values and kept the old key: no key decrypts %s. Set new values or delete them, then run the command again",
 			total.Values, strings.Join(total.Lost, ", "),
 		)
 	}
 	if cmd.KeepOld {
-		std.notef("sealed %d values again; the old key is kept", total.Values)
+		std.notef("re-encrypted %d values and kept the old key", total.Values)
 		return nil
 	}
 	if err := rotation.Finish(ctx); err != nil {
@@ -139,7 +139,7 @@ func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store
 	if err != nil {
 		return err
 	}
-	std.notef("sealed %d values again and dropped the old key", total.Values+late.Values)
+	std.notef("re-encrypted %d values and removed the old key", total.Values+late.Values)
 	return nil
 }
 

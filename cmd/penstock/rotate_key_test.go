@@ -51,16 +51,16 @@ func TestKeyIsRotatedWhileServing(t *testing.T) {
 			return nil
 		})
 		call(t, where, "secret", "rotate-key").want(t, 65, "another process")
-		call(t, where, "backup", "--to", filepath.Join(t.TempDir(), "b.tar")).want(t, 65, "rotate-key is at work")
+		call(t, where, "backup", "--to", filepath.Join(t.TempDir(), "b.tar")).want(t, 65, "rotate-key is running")
 		_ = first.Process.Kill()
 		_ = first.Wait()
 
 		callWith(t, "hunter23", env, "secret", "set", "A", "--value-file", "-").want(t, 0)
 		call(
 			t, where, "secret", "rotate-key", "--keep-old", "--settle", "1s",
-		).want(t, 0, "going on with it", "the old key is kept")
+		).want(t, 0, "continuing with it", "kept the old key")
 		callWith(t, "hunter24!", env, "secret", "set", "B", "--value-file", "-").want(t, 0)
-		call(t, where, "secret", "rotate-key", "--settle", "1s").want(t, 0, "dropped the old key")
+		call(t, where, "secret", "rotate-key", "--settle", "1s").want(t, 0, "removed the old key")
 		if n := keysIn(t, keyset); n != 1 {
 			t.Errorf("the keyset has %d keys, want one", n)
 		}
@@ -92,13 +92,13 @@ func TestRotationNeedsADatabase(t *testing.T) {
 		t, "sqlite://"+filepath.Join(data, "penstock.db"),
 		"DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)",
 	)
-	call(t, nil, "secret", "rotate-key", "--data", data).want(t, 78, "use the version that serves")
+	call(t, nil, "secret", "rotate-key", "--data", data).want(t, 78, "use the same version as the server")
 }
 
 func TestBackupWithoutItsKeys(t *testing.T) {
 	t.Parallel()
 	data, to := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "b.tar")
 	call(t, nil, "migrate", "--data", data).want(t, 0)
-	call(t, nil, "backup", "--data", data, "--to", to).want(t, 0, "the backup has no keys", "--keyset")
-	call(t, nil, "restore", "--data", filepath.Join(t.TempDir(), "new"), "--from", to).want(t, 0, "the backup had no keys")
+	call(t, nil, "backup", "--data", data, "--to", to).want(t, 0, "the backup contains no keyset", "--keyset")
+	call(t, nil, "restore", "--data", filepath.Join(t.TempDir(), "new"), "--from", to).want(t, 0, "the backup contains no keyset")
 }

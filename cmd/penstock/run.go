@@ -18,15 +18,15 @@ import (
 type runCmds struct {
 	connection
 
-	Create    runCreateCmd    `cmd:"" help:"Start a run."`
-	List      runListCmd      `cmd:"" help:"List runs, the latest change first."`
+	Create    runCreateCmd    `cmd:"" help:"Create a run."`
+	List      runListCmd      `cmd:"" help:"List runs, most recently changed first."`
 	Get       runGetCmd       `cmd:"" help:"Show a run."`
-	Watch     runWatchCmd     `cmd:"" help:"Show what a run does, from its beginning until it is over."`
-	Logs      runLogsCmd      `cmd:"" help:"Print what was said and done so far."`
-	FollowUp  runFollowUpCmd  `cmd:"" name:"follow-up" help:"Say something to a run: steer it, answer it, or start it again."`
-	Interrupt runInterruptCmd `cmd:"" help:"Stop what the agent of a run is doing, and keep the run."`
-	Cancel    runCancelCmd    `cmd:"" help:"Stop runs."`
-	Wait      runWaitCmd      `cmd:"" help:"Wait until a run is over; the exit code says how it ended."`
+	Watch     runWatchCmd     `cmd:"" help:"Follow the events of a run until it ends."`
+	Logs      runLogsCmd      `cmd:"" help:"Print the conversation of a run so far."`
+	FollowUp  runFollowUpCmd  `cmd:"" name:"follow-up" help:"Send a follow-up to a run: steer it, answer its question, or restart it."`
+	Interrupt runInterruptCmd `cmd:"" help:"Interrupt the current turn of a run without ending the run."`
+	Cancel    runCancelCmd    `cmd:"" help:"Cancel runs."`
+	Wait      runWaitCmd      `cmd:"" help:"Wait until a run ends; the exit code reports its result."`
 }
 
 func runPath(id string, rest ...string) string {
@@ -34,37 +34,37 @@ func runPath(id string, rest ...string) string {
 }
 
 type runCreateCmd struct {
-	Prompt       string            `arg:"" optional:"" field:"/prompt" help:"What the agent is to do; - reads it from standard input."`
-	Title        string            `field:"/title" help:"Title of the run; else the first line of the prompt."`
-	Name         string            `field:"/config/name" help:"Name of its configuration, to find runs of one kind again."`
+	Prompt       string            `arg:"" optional:"" field:"/prompt" help:"Prompt for the agent; - reads it from standard input."`
+	Title        string            `field:"/title" help:"Title of the run; by default the first line of the prompt."`
+	Name         string            `field:"/config/name" help:"Name of the configuration, for finding similar runs later."`
 	Model        string            `placeholder:"ID" field:"/config/model_id" help:"Model, such as demo/offline."`
-	Environment  string            `placeholder:"UID|NAME" field:"/config/environment_id" help:"Where to work: repositories and set-up."`
-	Agent        string            `placeholder:"UID|NAME" field:"/agent_identity_uid" help:"Agent under whose name and settings to run."`
+	Environment  string            `placeholder:"UID|NAME" field:"/config/environment_id" help:"Environment to run in, with its repositories and setup commands."`
+	Agent        string            `placeholder:"UID|NAME" field:"/agent_identity_uid" help:"Agent whose name and settings the run uses."`
 	Skill        string            `placeholder:"REFERENCE" field:"/skill" help:"Skill to follow: owner/repo:path/SKILL.md, owner/repo:name or name."`
-	Attach       []string          `type:"existingfile" sep:"none" placeholder:"FILE" field:"/attachments" help:"File to send along; up to 5, 25 MiB in all."`
-	Metadata     map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"/metadata" help:"Labels to find the run by; up to 20."`
-	Mode         string            `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"How to go about it: normal, plan (plan first and ask) or orchestrate."`
-	Env          []string          `sep:"none" placeholder:"KEY[=VALUE]" field:"/config/env" help:"Environment variable of the agent; without a value it is taken from your environment. Not for secrets: the run shows it."`
-	Secret       []string          `sep:"none" placeholder:"NAME" field:"/config/secrets" help:"Managed secret to give to the run as an environment variable; needs a key with secrets:use. Can be given often."`
-	Harness      string            `placeholder:"TYPE" field:"/config/harness/type" help:"Agent program: builtin, command, or one of the server's configuration."`
-	WorkerHost   string            `placeholder:"HOST" field:"/config/worker_host" help:"Worker that is to execute the run."`
-	MaxDuration  time.Duration     `placeholder:"DURATION" field:"/config/max_duration_minutes" help:"How long the agent may work, in whole minutes, such as 90m."`
+	Attach       []string          `type:"existingfile" sep:"none" placeholder:"FILE" field:"/attachments" help:"File to attach; repeatable, up to 5 files and 25 MiB in total."`
+	Metadata     map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"/metadata" help:"Label of the run; repeatable, up to 20."`
+	Mode         string            `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"Mode: normal, plan (plan first and ask) or orchestrate."`
+	Env          []string          `sep:"none" placeholder:"KEY[=VALUE]" field:"/config/env" help:"Environment variable for the agent; repeatable. Without a value, it is copied from your environment. Not for secrets: the run shows it."`
+	Secret       []string          `sep:"none" placeholder:"NAME" field:"/config/secrets" help:"Managed secret that the run gets as an environment variable; repeatable. Needs a key with the scope secrets:use."`
+	Harness      string            `placeholder:"TYPE" field:"/config/harness/type" help:"Agent program: builtin, command, or one from the server's configuration."`
+	WorkerHost   string            `placeholder:"HOST" field:"/config/worker_host" help:"Worker that must execute the run."`
+	MaxDuration  time.Duration     `placeholder:"DURATION" field:"/config/max_duration_minutes" help:"Maximum working time of the agent, in whole minutes, such as 90m."`
 	Interactive  bool              `field:"/interactive" help:"Keep the session open for follow-ups after a turn."`
-	Parent       string            `placeholder:"RUN" field:"/parent_run_id" help:"Run that this one belongs to."`
+	Parent       string            `placeholder:"RUN" field:"/parent_run_id" help:"Parent run."`
 	Conversation string            `placeholder:"ID" field:"/conversation_id" help:"Conversation to continue."`
 	requestBody
 
-	Wait  bool `xor:"wait" help:"Wait until the run is over; the exit code says how it ended."`
-	Watch bool `xor:"wait" help:"Show what the run does until it is over."`
+	Wait  bool `xor:"wait" help:"Wait until the run ends; the exit code reports its result."`
+	Watch bool `xor:"wait" help:"Follow the run's events until it ends."`
 }
 
 func (cmd *runCreateCmd) Help() string {
-	return "Prints the id of the run. --wait and --watch end with the exit codes of run wait; interrupting them leaves the run going."
+	return "Prints the ID of the run. With --wait or --watch, the exit codes are those of run wait; an interrupt does not stop the run."
 }
 
 func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 	if cmd.File == "" && cmd.Prompt == "" && cmd.Skill == "" && cmd.Conversation == "" {
-		return exitf(exitUsage, "nothing to do: give a prompt, --skill, or --conversation to continue one")
+		return exitf(exitUsage, "nothing to do: set a prompt, --skill or --conversation")
 	}
 	c, err := in.dial(ctx, std)
 	if err != nil {
@@ -92,7 +92,7 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 		}
 	}
 	if created.AtCapacity {
-		std.notef("no worker is free now: the run waits in the queue")
+		std.notef("no worker is free: the run waits in the queue")
 	}
 	switch {
 	case cmd.Watch:
@@ -109,10 +109,10 @@ func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error
 func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (penstock.RunRequest, error) {
 	var r penstock.RunRequest
 	if cmd.Prompt == "-" && cmd.File == "-" {
-		return r, exitf(exitUsage, "prompt and --file cannot both be read from standard input")
+		return r, exitf(exitUsage, "the prompt and --file cannot both be read from standard input")
 	}
 	if cmd.MaxDuration < 0 || cmd.MaxDuration > 0 && cmd.MaxDuration < time.Minute {
-		return r, exitf(exitUsage, "--max-duration is at least 1m")
+		return r, exitf(exitUsage, "--max-duration must be at least 1m")
 	}
 	prompt, err := std.text(cmd.Prompt)
 	if err != nil {
@@ -158,7 +158,7 @@ func environmentOf(list []string) (map[string]string, error) {
 		name, value, given := strings.Cut(entry, "=")
 		if !given {
 			if value, given = os.LookupEnv(name); !given {
-				return nil, exitf(exitUsage, "--env %s: your environment has no such variable", name)
+				return nil, exitf(exitUsage, "--env %s: the variable is not set in your environment", name)
 			}
 		}
 		env[name] = value
@@ -169,7 +169,7 @@ func environmentOf(list []string) (map[string]string, error) {
 func attachments(paths []string) ([]penstock.Attachment, error) {
 	var list []penstock.Attachment
 	if len(paths) > penstock.MaxAttachments {
-		return nil, exitf(exitUsage, "--attach: at most %d files can be sent along", penstock.MaxAttachments)
+		return nil, exitf(exitUsage, "--attach: at most %d files are allowed", penstock.MaxAttachments)
 	}
 	left := int64(penstock.MaxAttachmentBytes)
 	for _, path := range paths {
@@ -179,7 +179,7 @@ func attachments(paths []string) ([]penstock.Attachment, error) {
 		}
 		if left -= info.Size(); left < 0 {
 			return nil, exitf(
-				exitUsage, "--attach %s: the files are larger than %d MiB together", path, penstock.MaxAttachmentBytes>>20,
+				exitUsage, "--attach %s: the files exceed %d MiB in total", path, penstock.MaxAttachmentBytes>>20,
 			)
 		}
 		data, err := os.ReadFile(path)

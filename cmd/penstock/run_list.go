@@ -18,25 +18,25 @@ import (
 type runListCmd struct {
 	State         []string          `placeholder:"STATE" field:"?state" help:"Only runs in one of these states, such as QUEUED."`
 	Status        string            `enum:",running,failed,blocked,cancelled,complete" default:"" placeholder:"STATUS" field:"?task_status" help:"Only runs that are running, failed, blocked, cancelled or complete."`
-	Query         string            `short:"q" placeholder:"WORDS" field:"?q" help:"Only runs with all of these words in title, prompt or skill."`
+	Query         string            `short:"q" placeholder:"WORDS" field:"?q" help:"Only runs with all of these words in the title, prompt or skill."`
 	Name          string            `field:"?name" help:"Only runs with this configuration name."`
 	Model         string            `placeholder:"ID" field:"?model_id" help:"Only runs with this model."`
-	Creator       string            `placeholder:"UID" field:"?creator" help:"Only runs that this user or service account made."`
+	Creator       string            `placeholder:"UID" field:"?creator" help:"Only runs created by this user or service account."`
 	Source        string            `field:"?source" help:"Only runs from this source, such as API or SCHEDULED_AGENT."`
-	Skill         string            `placeholder:"REFERENCE" field:"?skill" help:"Only runs of this skill."`
+	Skill         string            `placeholder:"REFERENCE" field:"?skill" help:"Only runs with this skill."`
 	Schedule      string            `placeholder:"ID" field:"?schedule_id" help:"Only runs of this schedule."`
 	Factory       string            `placeholder:"UID|NAME" field:"?factory_uid" help:"Only runs of this factory."`
-	Automation    string            `placeholder:"UID" field:"?automation_id" help:"Only runs that this automation started."`
-	Webhook       string            `placeholder:"UID" field:"?webhook_uid" help:"Only runs that deliveries to this webhook started."`
+	Automation    string            `placeholder:"UID" field:"?automation_id" help:"Only runs started by this automation."`
+	Webhook       string            `placeholder:"UID" field:"?webhook_uid" help:"Only runs started by deliveries to this webhook."`
 	Environment   string            `placeholder:"UID|NAME" field:"?environment_id" help:"Only runs in this environment."`
-	Ancestor      string            `placeholder:"RUN" field:"?ancestor_run_id" help:"Only runs below this one."`
-	CreatedAfter  string            `placeholder:"TIME|AGE" field:"?created_after" help:"Only runs made after this time (RFC 3339), or at most this long ago (24h)."`
-	CreatedBefore string            `placeholder:"TIME|AGE" field:"?created_before" help:"Only runs made before this time."`
-	Metadata      map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"?metadata" help:"Only runs with these labels."`
-	SortBy        string            `enum:"updated_at,created_at,title,agent" default:"updated_at" field:"?sort_by" help:"Order: updated_at, created_at, title or agent."`
-	Ascending     bool              `help:"Smallest, or oldest, first."`
-	Limit         int               `default:"20" help:"How many runs; 0 is all."`
-	Cursor        string            `field:"?cursor" help:"Go on after the page that showed this cursor."`
+	Ancestor      string            `placeholder:"RUN" field:"?ancestor_run_id" help:"Only descendants of this run."`
+	CreatedAfter  string            `placeholder:"TIME|AGE" field:"?created_after" help:"Only runs created after this time (RFC 3339), or less than this long ago (such as 24h)."`
+	CreatedBefore string            `placeholder:"TIME|AGE" field:"?created_before" help:"Only runs created before this time (RFC 3339), or more than this long ago (such as 24h)."`
+	Metadata      map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"?metadata" help:"Only runs with this label; repeatable."`
+	SortBy        string            `enum:"updated_at,created_at,title,agent" default:"updated_at" field:"?sort_by" help:"Sort by updated_at, created_at, title or agent."`
+	Ascending     bool              `help:"Sort in ascending order."`
+	Limit         int               `default:"20" help:"Maximum number of runs; 0 lists all."`
+	Cursor        string            `field:"?cursor" help:"Cursor of the next page, as the previous page printed it."`
 }
 
 func (cmd *runListCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
@@ -67,7 +67,7 @@ func (cmd *runListCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 		return err
 	}
 	if page.PageInfo.HasNext {
-		std.notef("there are more: --cursor %s, or --limit 0 for all", page.PageInfo.NextCursor)
+		std.notef("more runs exist: continue with --cursor %s, or list all with --limit 0", page.PageInfo.NextCursor)
 	}
 	return nil
 }

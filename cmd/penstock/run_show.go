@@ -11,7 +11,7 @@ import (
 )
 
 type runGetCmd struct {
-	ID string `arg:"" name:"run" help:"Id of the run."`
+	ID string `arg:"" name:"run" help:"ID of the run."`
 }
 
 func (cmd *runGetCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
@@ -63,12 +63,12 @@ func runFacts(run penstock.Run) []fact {
 }
 
 type runLogsCmd struct {
-	ID  string `arg:"" name:"run" help:"Id of the run."`
+	ID  string `arg:"" name:"run" help:"ID of the run."`
 	Raw bool   `help:"Print the raw transcript (JSON Lines)."`
 }
 
 func (cmd *runLogsCmd) Help() string {
-	return "Prints the run's conversation so far: prompts, answers, actions and their results in full. --output json prints it as the API has it, --raw the run's transcript."
+	return "Prints prompts, answers, actions and their results in full. --output json prints the conversation as the API returns it; --raw prints the run's transcript."
 }
 
 func (cmd *runLogsCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {

@@ -10,16 +10,16 @@ import (
 )
 
 type runFollowUpCmd struct {
-	ID      string   `arg:"" name:"run" help:"Id of the run."`
-	Message string   `arg:"" field:"/message" help:"What to say; - reads it from standard input."`
-	Mode    string   `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"How to go about it: normal, plan or orchestrate."`
-	Attach  []string `type:"existingfile" sep:"none" placeholder:"FILE" field:"/attachments" help:"File to send along; up to 5, 25 MiB in all."`
-	Wait    bool     `xor:"wait" help:"Wait until the run is over; the exit code says how it ended."`
-	Watch   bool     `xor:"wait" help:"Show what the run does from here on until it is over."`
+	ID      string   `arg:"" name:"run" help:"ID of the run."`
+	Message string   `arg:"" field:"/message" help:"Message to the agent; - reads it from standard input."`
+	Mode    string   `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"Mode: normal, plan (plan first and ask) or orchestrate."`
+	Attach  []string `type:"existingfile" sep:"none" placeholder:"FILE" field:"/attachments" help:"File to attach; repeatable, up to 5 files and 25 MiB in total."`
+	Wait    bool     `xor:"wait" help:"Wait until the run ends; the exit code reports its result."`
+	Watch   bool     `xor:"wait" help:"Follow the run's events from here until it ends."`
 }
 
 func (cmd *runFollowUpCmd) Help() string {
-	return "A run that waits or works gets the message at its next turn, a BLOCKED run takes it as the answer, and one that is over starts again where it ended."
+	return "A queued or running run gets the message at its next turn. A BLOCKED run takes it as the answer. An ended run starts again where it stopped."
 }
 
 func (cmd *runFollowUpCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
@@ -57,11 +57,11 @@ func (cmd *runFollowUpCmd) Run(ctx context.Context, std *stdio, in *runCmds) err
 }
 
 type runInterruptCmd struct {
-	ID string `arg:"" name:"run" help:"Id of the run."`
+	ID string `arg:"" name:"run" help:"ID of the run."`
 }
 
 func (cmd *runInterruptCmd) Help() string {
-	return "Ends what the agent is doing right now. The run goes on: the agent gets the next follow-up, or waits for one. To end the run, cancel it."
+	return "Ends the current turn of the agent. The run continues: the agent gets the next follow-up, or waits for one. To end the run, use run cancel."
 }
 
 func (cmd *runInterruptCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
@@ -80,12 +80,12 @@ func (cmd *runInterruptCmd) Run(ctx context.Context, std *stdio, in *runCmds) er
 }
 
 type runCancelCmd struct {
-	Runs    []string `arg:"" name:"run" help:"Ids of the runs."`
-	Cascade bool     `help:"Stop the runs that they started, too."`
+	Runs    []string `arg:"" name:"run" help:"IDs of the runs."`
+	Cascade bool     `help:"Cancel the runs that they started, too."`
 }
 
 func (cmd *runCancelCmd) Help() string {
-	return "Returns once each run is CANCELLED. A run that is over already is an error; the others are cancelled all the same."
+	return "Returns once every run is CANCELLED. A run that has already ended is an error; the other runs are still cancelled."
 }
 
 func (cmd *runCancelCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {

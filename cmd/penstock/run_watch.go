@@ -13,15 +13,15 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-const exitHelp = "Exits 0 when the run SUCCEEDED, 1 when it FAILED or ended in ERROR, 2 when it was CANCELLED. Interrupting leaves the run going."
+const exitHelp = "Exits with 0 if the run SUCCEEDED, 1 if it FAILED or ended in ERROR, and 2 if it was CANCELLED. An interrupt does not stop the run."
 
 type runWatchCmd struct {
-	ID    string `arg:"" name:"run" help:"Id of the run."`
-	After int64  `placeholder:"ID" help:"Begin after this event."`
+	ID    string `arg:"" name:"run" help:"ID of the run."`
+	After int64  `placeholder:"ID" help:"Start after the event with this ID."`
 }
 
 func (cmd *runWatchCmd) Help() string {
-	return "Lost connections are taken up again without a gap. On a terminal the last line says what is going on right now; --output json prints one event a line. " + exitHelp
+	return "Reconnects after a lost connection without missing an event. On a terminal, the last line shows the current activity. --output json prints one event per line. " + exitHelp
 }
 
 func (cmd *runWatchCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
@@ -33,14 +33,14 @@ func (cmd *runWatchCmd) Run(ctx context.Context, std *stdio, in *runCmds) error 
 }
 
 type runWaitCmd struct {
-	ID           string        `arg:"" name:"run" help:"Id of the run."`
-	UntilBlocked bool          `help:"Stop waiting, with exit code 3, when the run is BLOCKED: it waits for a person's answer."`
+	ID           string        `arg:"" name:"run" help:"ID of the run."`
+	UntilBlocked bool          `help:"Stop waiting, with exit code 3, when the run is BLOCKED and needs an answer."`
 	Timeout      time.Duration `placeholder:"DURATION" help:"Stop waiting after this time, with exit code 124."`
 }
 
 func (cmd *runWaitCmd) Help() string {
 	return exitHelp +
-		" A BLOCKED run is waited for like any other, as an answer may come from elsewhere; its question is printed. Prints the last state."
+		" A BLOCKED run does not end the wait, because somebody else may answer it; its question is printed. Prints the final state."
 }
 
 func (cmd *runWaitCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
@@ -56,7 +56,7 @@ func (cmd *runWaitCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
 	}
 	err = waitForRun(waiting, std, c, cmd.ID, cmd.UntilBlocked)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		return exitf(exitTimeout, "run %s is not over after %s", cmd.ID, cmd.Timeout)
+		return exitf(exitTimeout, "run %s did not end within %s", cmd.ID, cmd.Timeout)
 	}
 	return err
 }
@@ -78,7 +78,7 @@ func waitForRun(ctx context.Context, std *stdio, c *client, id string, untilBloc
 		if question := statusText(run.StatusMessage); question != asked {
 			asked = question
 			live.clear()
-			std.notef("run %s is BLOCKED: %s\nanswer it: penstock run follow-up %s MESSAGE", id, question, id)
+			std.notef("run %s is BLOCKED: %s\nto answer it: penstock run follow-up %s MESSAGE", id, question, id)
 		}
 		if untilBlocked {
 			return &exitError{code: exitBlocked}
@@ -138,7 +138,7 @@ func filled(list ...string) []string {
 // leave says, when the person has stopped waiting, that the run goes on.
 func leave(ctx context.Context, std *stdio, id string, err error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
-		std.notef("\nthe run goes on; to cancel it: penstock run cancel %s", id)
+		std.notef("\nthe run continues; to cancel it: penstock run cancel %s", id)
 		return &exitError{code: exitInterrupted}
 	}
 	return err

@@ -16,10 +16,10 @@ type scheduleCmds struct {
 	List    scheduleListCmd    `cmd:"" help:"List schedules."`
 	Create  scheduleCreateCmd  `cmd:"" help:"Create a schedule."`
 	Get     scheduleGetCmd     `cmd:"" help:"Show a schedule and when it fires next."`
-	Replace scheduleReplaceCmd `cmd:"" help:"Replace a schedule: fields that are not given are removed."`
-	Pause   schedulePauseCmd   `cmd:"" help:"Stop a schedule from firing."`
-	Resume  scheduleResumeCmd  `cmd:"" help:"Let a paused schedule fire again."`
-	Delete  scheduleDeleteCmd  `cmd:"" help:"Delete a schedule; its runs stay."`
+	Replace scheduleReplaceCmd `cmd:"" help:"Replace a schedule; fields that are not given are removed."`
+	Pause   schedulePauseCmd   `cmd:"" help:"Pause a schedule."`
+	Resume  scheduleResumeCmd  `cmd:"" help:"Resume a paused schedule."`
+	Delete  scheduleDeleteCmd  `cmd:"" help:"Delete a schedule; its runs are kept."`
 }
 
 func schedulePath(id string, rest ...string) string {
@@ -29,14 +29,14 @@ func schedulePath(id string, rest ...string) string {
 // scheduleFields are the flags that describe a schedule.
 type scheduleFields struct {
 	Name        *string           `field:"/name" help:"Name of the schedule."`
-	Cron        string            `placeholder:"EXPRESSION" field:"/cron_schedule" help:"When it fires: five cron fields in UTC, or @daily, @hourly, @every 1h."`
-	Prompt      string            `field:"/prompt" help:"What the agent should do; - reads it from standard input."`
+	Cron        string            `placeholder:"EXPRESSION" field:"/cron_schedule" help:"Schedule: five cron fields in UTC, or @daily, @hourly, @every 1h."`
+	Prompt      string            `field:"/prompt" help:"Prompt for the agent; - reads it from standard input."`
 	Skill       string            `placeholder:"REFERENCE" field:"/skill" help:"Skill to follow."`
-	Mode        string            `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"How its runs go about it: normal, plan (plan first and ask) or orchestrate."`
+	Mode        string            `enum:",normal,plan,orchestrate" default:"" placeholder:"MODE" field:"/mode" help:"Mode of its runs: normal, plan (plan first and ask) or orchestrate."`
 	Agent       string            `placeholder:"UID|NAME" field:"/agent_uid" help:"Agent whose name and settings its runs use."`
-	Environment string            `placeholder:"UID|NAME" field:"/agent_config/environment_id" help:"Environment to work in."`
+	Environment string            `placeholder:"UID|NAME" field:"/agent_config/environment_id" help:"Environment for its runs."`
 	Model       string            `placeholder:"ID" field:"/agent_config/model_id" help:"Model, such as demo/offline."`
-	Metadata    map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"/metadata" help:"Labels of its runs."`
+	Metadata    map[string]string `mapsep:"none" placeholder:"KEY=VALUE" field:"/metadata" help:"Label of its runs; repeatable."`
 	Paused      bool              `field:"/enabled" help:"Create it paused; schedule resume starts it."`
 	requestBody
 }
@@ -134,7 +134,7 @@ type scheduleList struct {
 }
 
 type scheduleCreateCmd struct {
-	NewName *string `arg:"" optional:"" name:"name" field:"/name" help:"Name of the schedule; --name and --file can give it instead."`
+	NewName *string `arg:"" optional:"" name:"name" field:"/name" help:"Name of the schedule; can be set by --name or --file instead."`
 	scheduleFields
 }
 
@@ -149,7 +149,7 @@ func (cmd *scheduleCreateCmd) Run(ctx context.Context, std *stdio, in *scheduleC
 }
 
 type scheduleReplaceCmd struct {
-	Schedule string `arg:"" name:"schedule" help:"Id or name of the schedule."`
+	Schedule string `arg:"" name:"schedule" help:"ID or name of the schedule."`
 	scheduleFields
 }
 
@@ -219,7 +219,7 @@ func scheduleFacts(s penstock.Schedule) []fact {
 }
 
 type scheduleGetCmd struct {
-	Schedule string `arg:"" name:"schedule" help:"Id or name of the schedule."`
+	Schedule string `arg:"" name:"schedule" help:"ID or name of the schedule."`
 }
 
 func (cmd *scheduleGetCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
@@ -227,7 +227,7 @@ func (cmd *scheduleGetCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds
 }
 
 type schedulePauseCmd struct {
-	Schedule string `arg:"" name:"schedule" help:"Id or name of the schedule."`
+	Schedule string `arg:"" name:"schedule" help:"ID or name of the schedule."`
 }
 
 func (cmd *schedulePauseCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
@@ -235,7 +235,7 @@ func (cmd *schedulePauseCmd) Run(ctx context.Context, std *stdio, in *scheduleCm
 }
 
 type scheduleResumeCmd struct {
-	Schedule string `arg:"" name:"schedule" help:"Id or name of the schedule."`
+	Schedule string `arg:"" name:"schedule" help:"ID or name of the schedule."`
 }
 
 func (cmd *scheduleResumeCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {
@@ -243,7 +243,7 @@ func (cmd *scheduleResumeCmd) Run(ctx context.Context, std *stdio, in *scheduleC
 }
 
 type scheduleDeleteCmd struct {
-	Schedule string `arg:"" name:"schedule" help:"Id or name of the schedule."`
+	Schedule string `arg:"" name:"schedule" help:"ID or name of the schedule."`
 }
 
 func (cmd *scheduleDeleteCmd) Run(ctx context.Context, std *stdio, in *scheduleCmds) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-const howToGiveKey = "put it into PENSTOCK_API_KEY or a file named by --key-file, or leave both out to be asked for it"
+const howToGiveKey = "set PENSTOCK_API_KEY, or set --key-file to a file with the key, or set neither to be prompted"
 
 // secretShapes are the forms that secrets of well-known services have. The
 // list needs not be complete: it catches the slip, not the determined.
@@ -21,9 +21,9 @@ var secretShapes = []struct {
 	what, instead string
 	shape         *regexp.Regexp
 }{
-	{"an API key of Penstock", howToGiveKey, regexp.MustCompile(`psk_[A-Za-z0-9_-]{20,}`)},
+	{"a Penstock API key", howToGiveKey, regexp.MustCompile(`psk_[A-Za-z0-9_-]{20,}`)},
 	{
-		"a model provider's key", "put it into the provider's variable, such as ANTHROPIC_API_KEY",
+		"a model provider's key", "set the provider's variable, such as ANTHROPIC_API_KEY",
 		regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{20,}|\bAIza[0-9A-Za-z_-]{35}`),
 	},
 	{
@@ -34,7 +34,7 @@ var secretShapes = []struct {
 	},
 	{"a private key", "keep it in a file", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY`)},
 	{
-		"a URL with a password", "put it into the flag's environment variable or the --config file",
+		"a URL with a password", "use the flag's environment variable or the --config file",
 		regexp.MustCompile(`://[^/\s:@]*:[^/\s@]+@`),
 	},
 }
@@ -48,7 +48,7 @@ func refuseSecrets(args []string) error {
 			if s.shape.MatchString(arg) {
 				return exitf(
 					exitUsage,
-					"argument %d holds %s; arguments can be read by everybody on this machine and stay in the shell's history: %s (a prompt can be read from standard input: -)",
+					"argument %d contains %s; other users of this machine can read arguments, and the shell history keeps them: %s (use - to read a prompt from standard input)",
 					i+1, s.what, s.instead,
 				)
 			}
@@ -83,15 +83,15 @@ func (s *stdio) apiKey(file string) (string, error) {
 	case s.mayAsk():
 		typed, err := s.ask("API key: ")
 		if err != nil {
-			return "", exitf(exitNotAllowed, "ask for the key: %w", err)
+			return "", exitf(exitNotAllowed, "prompt for the key: %w", err)
 		}
-		key, from = typed, "the key that was typed"
+		key, from = typed, "the entered text"
 	default:
-		return "", exitf(exitNotAllowed, "there is no API key: %s", howToGiveKey)
+		return "", exitf(exitNotAllowed, "no API key: %s", howToGiveKey)
 	}
 	key = strings.TrimSpace(key)
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", &exitError{exitNotAllowed, fmt.Errorf("%s holds no API key", from)}
+		return "", &exitError{exitNotAllowed, fmt.Errorf("%s contains no API key", from)}
 	}
 	return key, nil
 }
@@ -122,10 +122,10 @@ func (s *stdio) secretFrom(flag, file string) (string, error) {
 func (s *stdio) askSecret(prompt string) (string, error) {
 	typed, err := s.ask(prompt)
 	if errors.Is(err, io.EOF) {
-		return "", exitf(exitInterrupted, "nothing was given, nothing is changed")
+		return "", exitf(exitInterrupted, "no value entered; nothing was changed")
 	}
 	if err != nil {
-		return "", fmt.Errorf("ask for a secret: %w", err)
+		return "", fmt.Errorf("prompt for a secret: %w", err)
 	}
 	return checkSecret(typed)
 }
@@ -138,7 +138,7 @@ func checkSecret(value string) (string, error) {
 	case len(value) > penstock.MaxSecretBytes:
 		return "", exitf(exitUsage, "the value has more than %d bytes", penstock.MaxSecretBytes)
 	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
-		return "", exitf(exitUsage, "the value is no text; encode it, for example by base64")
+		return "", exitf(exitUsage, "the value is not valid UTF-8 text; encode it, for example with base64")
 	}
 	return value, nil
 }

@@ -36,43 +36,43 @@ type serveCmd struct {
 	logging
 	working
 	deliveryLimits
-	Worker                 bool          `default:"true" negatable:"" help:"Execute runs in this process, too."`
-	QueueTimeout           time.Duration `default:"24h" help:"How long a run may wait for a worker that can execute it."`
-	RetainRuns             time.Duration `help:"How long a run stays once it is over and no longer changes, with its events and files, such as 2160h; 0 is for ever."`
-	LimitRequestsPerMinute int           `default:"600" help:"Requests a minute that one API key may make; 0 is no limit."`
-	LimitValidations       int           `name:"limit-validations-per-minute" default:"30" help:"Validations of factory files a minute that one address may ask for without a key; 0 is no limit."`
-	LimitSecretsPerTeam    int           `default:"1000" help:"Managed secrets that a team may have; 0 is no limit."`
-	LimitArtifacts         int64         `default:"2048" help:"MiB that the artifacts of one run may have together; 0 is no limit."`
-	SessionLife            time.Duration `default:"168h" help:"How long a session of the dashboard lasts after its sign-in."`
-	SessionIdle            time.Duration `default:"24h" help:"After how long without a request a session of the dashboard ends."`
-	GitPoll                time.Duration `default:"30s" help:"How often the repositories of factories are looked at; 0: only when the server is told of a push."`
-	GitAllowFile           bool          `help:"Let factories come from repositories of this machine (file: URLs), too: whoever may manage factories can read them all."`
-	MetricsOpen            bool          `help:"Let anyone who reaches the server read /metrics. Without it that needs a key with the scope metrics:read."`
-	CORSOrigin             []string      `placeholder:"ORIGIN" help:"Origin whose pages may call the API from a browser; can be given often. None by default."`
+	Worker                 bool          `default:"true" negatable:"" help:"Run a worker in this process, too."`
+	QueueTimeout           time.Duration `default:"24h" help:"Maximum time that a run waits for a worker that can execute it."`
+	RetainRuns             time.Duration `help:"How long to keep an ended run after its last change, with its events and files, such as 2160h; 0 keeps it forever."`
+	LimitRequestsPerMinute int           `default:"600" help:"Maximum requests per minute of one API key; 0 disables the limit."`
+	LimitValidations       int           `name:"limit-validations-per-minute" default:"30" help:"Maximum validations of factory files per minute from one address without a key; 0 disables the limit."`
+	LimitSecretsPerTeam    int           `default:"1000" help:"Maximum number of managed secrets of a team; 0 disables the limit."`
+	LimitArtifacts         int64         `default:"2048" help:"Maximum total size of a run's artifacts in MiB; 0 disables the limit."`
+	SessionLife            time.Duration `default:"168h" help:"Maximum duration of a dashboard session."`
+	SessionIdle            time.Duration `default:"24h" help:"Time without requests after which a dashboard session ends."`
+	GitPoll                time.Duration `default:"30s" help:"How often to poll the repositories of factories; 0 disables polling. Push webhooks and factory sync check them at any time."`
+	GitAllowFile           bool          `help:"Allow factories from repositories on this machine (file: URLs). Anyone who can manage factories can then read all of them."`
+	MetricsOpen            bool          `help:"Serve /metrics without a key. By default it needs a key with the scope metrics:read."`
+	CORSOrigin             []string      `placeholder:"ORIGIN" help:"Origin whose pages may call the API from a browser; repeatable. None by default."`
 }
 
 func (cmd *serveCmd) Help() string {
-	return "On an empty data folder serve makes an admin's API key for you and writes it to admin.key there; a terminal shows it once, a log never has it; PENSTOCK_BOOTSTRAP_KEY sets that key instead. Model providers are used when their keys are in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, with ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL for other addresses. Traces are sent where the standard OTEL_ variables say. On SIGTERM it takes no new work, hands back what it executes and ends; a second signal ends it at once."
+	return "In an empty data folder, serve creates an admin API key and writes it to admin.key. A terminal shows the key once; a log never contains it. PENSTOCK_BOOTSTRAP_KEY sets the key instead.\n\nThe server uses the model providers whose keys are in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY. ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL set other addresses. The standard OTEL_ variables configure tracing.\n\nOn SIGTERM, serve takes no new work, returns its runs to the queue and exits. A second signal ends it at once."
 }
 
 // Validate is called by kong.
 func (cmd *serveCmd) Validate() error {
 	if cmd.SessionLife <= 0 || cmd.SessionIdle <= 0 {
-		return errors.New("--session-life and --session-idle are more than 0")
+		return errors.New("--session-life and --session-idle must be greater than 0")
 	}
 	if cmd.LimitRequestsPerMinute < 0 || cmd.LimitValidations < 0 || cmd.LimitSecretsPerTeam < 0 || cmd.QueueTimeout <= 0 {
 		return errors.New(
-			"--limit-requests-per-minute, --limit-validations-per-minute and --limit-secrets-per-team are not negative, and --queue-timeout is more than 0",
+			"--limit-requests-per-minute, --limit-validations-per-minute and --limit-secrets-per-team must not be negative, and --queue-timeout must be greater than 0",
 		)
 	}
 	if cmd.LimitArtifacts < 0 || cmd.LimitArtifacts > maxMiB {
-		return errors.New("--limit-artifacts is a number of MiB, 0 for no limit")
+		return errors.New("--limit-artifacts must be a number of MiB; 0 disables the limit")
 	}
 	if cmd.RetainRuns < 0 {
-		return errors.New("--retain-runs is not negative")
+		return errors.New("--retain-runs must not be negative")
 	}
 	if cmd.GitPoll != 0 && cmd.GitPoll < time.Second {
-		return errors.New("--git-poll is 0, or at least 1s")
+		return errors.New("--git-poll must be 0 or at least 1s")
 	}
 	return errors.Join(cmd.deliveryLimits.Validate(), cmd.working.Validate())
 }
@@ -202,7 +202,7 @@ func (cmd *serveCmd) openBack(
 	go func() {
 		defer close(b.done)
 		if err := b.service.Run(background); err != nil {
-			log.Error("the background work ended with an error", "error", err)
+			log.Error("background work ended with an error", "error", err)
 		}
 	}()
 	return b, nil
@@ -219,7 +219,7 @@ func (cmd *serveCmd) definitions(ctx context.Context, log *slog.Logger) *git.Cac
 		Dir: filepath.Join(cmd.Data, mirrorDir), AllowLocal: cmd.GitAllowFile, MaxBytes: maxDefinition, Env: gitEnvironment(),
 	})
 	if err != nil {
-		log.Warn("factories cannot come from repositories here", "error", err)
+		log.Warn("git is not available: factories from repositories are disabled", "error", err)
 		return nil
 	}
 	return cache
@@ -253,7 +253,7 @@ func (b *back) close() {
 	b.stop()
 	<-b.done
 	if err := b.store.Close(); err != nil {
-		b.log.Error("the database was not closed cleanly", "error", err)
+		b.log.Error("cannot close the database cleanly", "error", err)
 	}
 }
 

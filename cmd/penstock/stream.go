@@ -123,7 +123,7 @@ func (f *follower) take(event liveEvent) (over bool, err error) {
 	if over || event.Type == penstock.EventState {
 		var state penstock.StateData
 		if err := json.Unmarshal(event.Data, &state); err != nil {
-			return false, &handleError{exitf(exitUnavailable, "%s sent an event that cannot be read: %w", f.base, err)}
+			return false, &handleError{exitf(exitUnavailable, "%s sent an invalid event: %w", f.base, err)}
 		}
 		f.last = state
 	}
@@ -190,7 +190,7 @@ func (r *eventReader) line() (string, error) {
 		part, err := r.lines.ReadSlice('\n')
 		line = append(line, part...)
 		if r.size += len(part); r.size > maxEvent {
-			return "", fmt.Errorf("an event is longer than %d bytes", maxEvent)
+			return "", fmt.Errorf("event exceeds %d bytes", maxEvent)
 		}
 		if err == nil {
 			return strings.TrimRight(string(line), "\r\n"), nil

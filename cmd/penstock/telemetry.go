@@ -23,7 +23,7 @@ import (
 func newRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "penstock_build_info", Help: "Always 1; the labels say which build this is.",
+		Name: "penstock_build_info", Help: "Always 1; the labels identify the build.",
 		ConstLabels: prometheus.Labels{"version": buildVersion(), "commit": revision(), "go": runtime.Version()},
 	})
 	build.Set(1)
@@ -69,7 +69,7 @@ func tracing(ctx context.Context, log *slog.Logger) (tracer trace.TracerProvider
 	}
 	exporter, err := autoexport.NewSpanExporter(ctx)
 	if err != nil {
-		return nil, nil, exitf(exitConfig, "tracing as the OTEL_ variables ask for it: %w", err)
+		return nil, nil, exitf(exitConfig, "configure tracing from the OTEL_ variables: %w", err)
 	}
 	if autoexport.IsNoneSpanExporter(exporter) {
 		return nil, func() {}, nil
@@ -83,13 +83,13 @@ func tracing(ctx context.Context, log *slog.Logger) (tracer trace.TracerProvider
 	if err != nil {
 		return nil, nil, fmt.Errorf("describe this process for tracing: %w", err)
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("tracing", "error", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("tracing failed", "error", err) }))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(self))
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
-			log.Warn("the last traces could not be sent", "error", err)
+			log.Warn("cannot send the last traces", "error", err)
 		}
 	}, nil
 }

@@ -64,10 +64,10 @@ func (c *certificate) refresh() {
 		return
 	}
 	if err := c.read(); err != nil {
-		c.log.Error("the TLS certificate cannot be read, the one from before stays in use", "error", err)
+		c.log.Error("cannot reload the TLS certificate; the previous one stays in use", "error", err)
 		return
 	}
-	c.log.Info("the TLS certificate was read again", "expires", c.loaded.Leaf.NotAfter)
+	c.log.Info("TLS certificate reloaded", "expires", c.loaded.Leaf.NotAfter)
 }
 
 func (c *certificate) read() error {

@@ -44,7 +44,7 @@ func revision() string {
 }
 
 type versionCmd struct {
-	Output string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"How to print it: table or json."`
+	Output string `short:"o" enum:"table,json" default:"table" env:"PENSTOCK_OUTPUT" help:"Output format: table or json."`
 }
 
 // versionFlag is --version: the same as the command, as most programs have it.

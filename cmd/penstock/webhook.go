@@ -15,24 +15,24 @@ import (
 
 type webhookCmds struct {
 	connection
-	Factory string `placeholder:"UID|NAME" help:"Factory of the webhook; needed where there are several."`
+	Factory string `placeholder:"UID|NAME" help:"Factory of the webhook; required if there are several factories."`
 
 	List       webhookListCmd       `cmd:"" help:"List webhooks."`
-	Get        webhookGetCmd        `cmd:"" help:"Show a webhook: where to send, which secrets are used, what came in."`
-	Create     webhookCreateCmd     `cmd:"" help:"Make a URL to which another system can send."`
-	Update     webhookUpdateCmd     `cmd:"" help:"Change what is given of a webhook, or give a pending one its secret."`
-	Rotate     webhookRotateCmd     `cmd:"" help:"Replace a webhook's secret."`
-	Enable     webhookEnableCmd     `cmd:"" help:"Take deliveries, with the present value of the managed secret."`
-	Disable    webhookDisableCmd    `cmd:"" help:"Answer the sender with 404, from the next request on."`
-	Suspend    webhookSuspendCmd    `cmd:"" help:"Answer the sender with 404 until resume, whatever the factory's files say."`
-	Resume     webhookResumeCmd     `cmd:"" help:"Let a suspended webhook take deliveries again."`
-	Delete     webhookDeleteCmd     `cmd:"" help:"Delete webhooks; automations that select them stay."`
-	Deliveries webhookDeliveriesCmd `cmd:"" help:"Show the log of a webhook, newest first."`
-	Delivery   webhookDeliveryCmd   `cmd:"" help:"Show a delivery and what each automation made of it."`
+	Get        webhookGetCmd        `cmd:"" help:"Show a webhook: its URL, its secrets and its delivery counts."`
+	Create     webhookCreateCmd     `cmd:"" help:"Create a webhook: a URL that another system can post to."`
+	Update     webhookUpdateCmd     `cmd:"" help:"Change the given fields of a webhook, or set the secret of a pending one."`
+	Rotate     webhookRotateCmd     `cmd:"" help:"Replace the secret of a webhook."`
+	Enable     webhookEnableCmd     `cmd:"" help:"Enable a webhook, with the current value of its managed secret."`
+	Disable    webhookDisableCmd    `cmd:"" help:"Disable a webhook at once; its sender gets 404."`
+	Suspend    webhookSuspendCmd    `cmd:"" help:"Suspend a webhook until resume, whatever the factory's files say; its sender gets 404."`
+	Resume     webhookResumeCmd     `cmd:"" help:"Resume a suspended webhook."`
+	Delete     webhookDeleteCmd     `cmd:"" help:"Delete webhooks; automations that select them are kept."`
+	Deliveries webhookDeliveriesCmd `cmd:"" help:"List the deliveries of a webhook, newest first."`
+	Delivery   webhookDeliveryCmd   `cmd:"" help:"Show a delivery and its result for each automation."`
 	Payload    webhookPayloadCmd    `cmd:"" help:"Print the body of an accepted delivery, byte for byte."`
-	Replay     webhookReplayCmd     `cmd:"" help:"Evaluate an accepted delivery again, with today's automations."`
-	TestFilter webhookTestFilterCmd `cmd:"" help:"Try a payload filter on a delivery, a payload, or the last deliveries."`
-	Verify     webhookVerifyCmd     `cmd:"" help:"Check the signature of a captured delivery, when the sender gets 401."`
+	Replay     webhookReplayCmd     `cmd:"" help:"Replay an accepted delivery with the current automations."`
+	TestFilter webhookTestFilterCmd `cmd:"" help:"Test a filter on a delivery, a payload, or the latest deliveries."`
+	Verify     webhookVerifyCmd     `cmd:"" help:"Verify the signature of a captured delivery, to find out why its sender gets 401."`
 }
 
 // at is what a command about a factory works with: the client, and where the
@@ -114,9 +114,9 @@ func (c *client) factoryUID(ctx context.Context, called string) (string, error) 
 		}
 		return f.UID, err
 	case called == "" && len(uids) == 0:
-		return "", exitf(exitRefused, "there is no factory yet, whose webhook it could be: penstock factory create NAME")
+		return "", exitf(exitRefused, "no factory exists yet: create one with penstock factory create NAME")
 	case called == "" && len(uids) > 1:
-		return "", exitf(exitUsage, "there are several factories: say which one by --factory")
+		return "", exitf(exitUsage, "several factories exist: set --factory")
 	}
 	return theOne("factory", called, uids)
 }
@@ -147,7 +147,7 @@ func modeText(w penstock.Webhook) string {
 func webhookState(w penstock.Webhook) string {
 	switch {
 	case w.PendingSecret:
-		return "waits for its secret"
+		return "pending secret"
 	case w.Suspended:
 		return "suspended"
 	case w.Enabled:
@@ -157,7 +157,7 @@ func webhookState(w penstock.Webhook) string {
 }
 
 type webhookGetCmd struct {
-	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+	Webhook string `arg:"" name:"webhook" help:"UID or name of the webhook."`
 }
 
 func (cmd *webhookGetCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
@@ -193,7 +193,7 @@ func webhookFacts(w penstock.Webhook) []fact {
 	if w.OutdatedSecret {
 		list = append(
 			list,
-			fact{"outdated", "its managed secret has a new value, which it takes with the next change of the factory's files"},
+			fact{"outdated", "its managed secret has a new value, which the webhook uses after the next change of the factory's files"},
 		)
 	}
 	if w.ReplayGuard {
@@ -239,7 +239,7 @@ func signatureText(s *penstock.Signature) string {
 }
 
 type webhookEnableCmd struct {
-	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+	Webhook string `arg:"" name:"webhook" help:"UID or name of the webhook."`
 }
 
 func (cmd *webhookEnableCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
@@ -247,7 +247,7 @@ func (cmd *webhookEnableCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 }
 
 type webhookDisableCmd struct {
-	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+	Webhook string `arg:"" name:"webhook" help:"UID or name of the webhook."`
 }
 
 func (cmd *webhookDisableCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
@@ -255,7 +255,7 @@ func (cmd *webhookDisableCmd) Run(ctx context.Context, std *stdio, in *webhookCm
 }
 
 type webhookSuspendCmd struct {
-	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+	Webhook string `arg:"" name:"webhook" help:"UID or name of the webhook."`
 }
 
 func (cmd *webhookSuspendCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
@@ -263,7 +263,7 @@ func (cmd *webhookSuspendCmd) Run(ctx context.Context, std *stdio, in *webhookCm
 }
 
 type webhookResumeCmd struct {
-	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+	Webhook string `arg:"" name:"webhook" help:"UID or name of the webhook."`
 }
 
 func (cmd *webhookResumeCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
@@ -271,7 +271,7 @@ func (cmd *webhookResumeCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 }
 
 type webhookDeleteCmd struct {
-	Webhooks []string `arg:"" name:"webhook" help:"Uids or names of the webhooks."`
+	Webhooks []string `arg:"" name:"webhook" help:"UIDs or names of the webhooks."`
 }
 
 func (cmd *webhookDeleteCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {

@@ -18,10 +18,10 @@ import (
 )
 
 type webhookDeliveriesCmd struct {
-	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+	Webhook string `arg:"" name:"webhook" help:"UID or name of the webhook."`
 	Outcome string `enum:",${outcomes}" default:"" placeholder:"OUTCOME" field:"?outcome" help:"Only deliveries with this outcome: ${outcomes}."`
-	Limit   int    `default:"50" help:"How many deliveries; 0 is all."`
-	Cursor  string `field:"?cursor" help:"Go on after the page that showed this cursor."`
+	Limit   int    `default:"50" help:"Maximum number of deliveries; 0 lists all."`
+	Cursor  string `field:"?cursor" help:"Cursor of the next page, as the previous page printed it."`
 }
 
 // rawLog is a page of a log with every field that the server sent.
@@ -63,7 +63,7 @@ func (cmd *webhookDeliveriesCmd) Run(ctx context.Context, std *stdio, in *webhoo
 		return err
 	}
 	if log.PageInfo.HasNext {
-		std.notef("there are more: --cursor %s, or --limit 0 for all", log.PageInfo.NextCursor)
+		std.notef("more deliveries exist: continue with --cursor %s, or list all with --limit 0", log.PageInfo.NextCursor)
 	}
 	return nil
 }
@@ -105,8 +105,8 @@ func outcomeNames() []string {
 
 // oneDelivery names an entry of a webhook's log.
 type oneDelivery struct {
-	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
-	ID      string `arg:"" name:"delivery" help:"Id of the delivery."`
+	Webhook string `arg:"" name:"webhook" help:"UID or name of the webhook."`
+	ID      string `arg:"" name:"delivery" help:"ID of the delivery."`
 }
 
 func (d oneDelivery) find(ctx context.Context, std *stdio, in *webhookCmds, rest ...string) (at, string, error) {
@@ -159,7 +159,7 @@ func matchText(m penstock.DeliveryMatch) string {
 	case m.RunID != "":
 		return "started run " + m.RunID
 	case m.FailedAt != nil && *m.FailedAt == penstock.FailedAtAutomation:
-		return "started none, it is broken: " + m.Reason
+		return "started no run, the automation is broken: " + m.Reason
 	case m.FailedAt != nil:
 		return "does not match at " + cmp.Or(*m.FailedAt, "the payload") + ": " + m.Reason
 	case m.WouldTrigger:
@@ -173,7 +173,7 @@ type webhookPayloadCmd struct {
 }
 
 func (cmd *webhookPayloadCmd) Help() string {
-	return "On a terminal, what could steer it is made visible; a file or a pipe gets the bytes as they came."
+	return "On a terminal, control characters are made visible. A file or a pipe gets the original bytes."
 }
 
 func (cmd *webhookPayloadCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
@@ -199,17 +199,17 @@ func (cmd *webhookReplayCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 }
 
 type webhookTestFilterCmd struct {
-	Filter      string `required:"" placeholder:"FILE" field:"/filter" help:"File with the filter, as JSON; - is standard input."`
-	Webhook     string `placeholder:"UID|NAME" field:"/webhook_uid" help:"Webhook whose deliveries to try it on: --delivery, or the last ones."`
-	Delivery    string `placeholder:"ID" field:"/delivery_id" help:"An accepted delivery of the webhook."`
-	PayloadFile string `placeholder:"FILE" field:"/payload" help:"File with a payload, as JSON; - is standard input."`
-	Provider    string `placeholder:"NAME" field:"/provider" help:"github or linear: the filter is that of a trigger of theirs. Absent, it is a payload filter."`
+	Filter      string `required:"" placeholder:"FILE" field:"/filter" help:"File with the filter as JSON; - reads standard input."`
+	Webhook     string `placeholder:"UID|NAME" field:"/webhook_uid" help:"Webhook whose deliveries to test: the one in --delivery, or the latest ones."`
+	Delivery    string `placeholder:"ID" field:"/delivery_id" help:"ID of an accepted delivery of the webhook."`
+	PayloadFile string `placeholder:"FILE" field:"/payload" help:"File with a payload as JSON; - reads standard input."`
+	Provider    string `placeholder:"NAME" field:"/provider" help:"Provider of the trigger that the filter belongs to: github or linear. By default the filter is a payload filter."`
 	Event       string `placeholder:"NAME" field:"/event" help:"Event of that trigger, such as pull_request_opened."`
-	GitHubEvent string `name:"github-event" placeholder:"NAME" field:"/github_event" help:"X-GitHub-Event of the payload in --payload-file."`
+	GitHubEvent string `name:"github-event" placeholder:"NAME" field:"/github_event" help:"Value of the X-GitHub-Event header for --payload-file."`
 }
 
 func (cmd *webhookTestFilterCmd) Help() string {
-	return "Exits with 1 where the filter does not match."
+	return "Exits with 1 if the filter does not match."
 }
 
 func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
@@ -217,9 +217,9 @@ func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *webhoo
 	case cmd.Filter == "-" && cmd.PayloadFile == "-":
 		return exitf(exitUsage, "--filter and --payload-file cannot both be read from standard input")
 	case cmd.Webhook == "" && cmd.PayloadFile == "":
-		return exitf(exitUsage, "say what to try the filter on: --webhook or --payload-file")
+		return exitf(exitUsage, "no delivery or payload to test: set --webhook or --payload-file")
 	case cmd.Delivery != "" && (cmd.Webhook == "" || cmd.PayloadFile != ""):
-		return exitf(exitUsage, "--delivery is one of --webhook, and goes without --payload-file")
+		return exitf(exitUsage, "--delivery needs --webhook and excludes --payload-file")
 	}
 	filter, err := readJSON(std, "--filter", cmd.Filter)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 
 // webhookFields are the flags that describe a webhook and can be changed.
 type webhookFields struct {
-	Signature        *string `placeholder:"JSON" field:"/signature" help:"The signature object: for custom_hmac header, prefix, hash, encoding, key_form and template; for grafana timestamp_header."`
-	DeliveryIDHeader *string `name:"delivery-id-header" placeholder:"NAME" field:"/delivery_id_header" help:"Header whose value tells deliveries apart, instead of the sender's own; empty for the sender's own."`
-	ReplayGuard      *bool   `negatable:"" field:"/replay_guard" help:"Take the same signed bytes under another id that is not signed for a duplicate."`
-	Refresh          *string `enum:"apply,immediate" placeholder:"WHEN" field:"/secret_refresh" help:"When it takes a new value of its managed secret: apply (with the next change of its factory, or when it is switched on) or immediate."`
+	Signature        *string `placeholder:"JSON" field:"/signature" help:"Signature object as JSON. Fields for custom_hmac: header, prefix, hash, encoding, key_form and template; for grafana: timestamp_header."`
+	DeliveryIDHeader *string `name:"delivery-id-header" placeholder:"NAME" field:"/delivery_id_header" help:"Header with the ID of the delivery; by default the sender's standard header. An empty value restores the default."`
+	ReplayGuard      *bool   `negatable:"" field:"/replay_guard" help:"Treat the same signed bytes under a different, unsigned ID as a duplicate."`
+	Refresh          *string `enum:"apply,immediate" placeholder:"WHEN" field:"/secret_refresh" help:"When the webhook uses a new value of its managed secret: apply (with the next change of its factory, or when it is enabled) or immediate."`
 	givenSecret
 	requestBody
 }
@@ -55,8 +55,8 @@ func (f *webhookFields) request(std *stdio, flags map[string]any) (map[string]an
 
 // givenSecret is where a webhook's secret comes from: never an argument.
 type givenSecret struct {
-	SecretFile string `type:"path" xor:"secret" placeholder:"FILE" field:"/secret" help:"File that holds the sender's secret; - is standard input. A secret of one line is taken without its line end."`
-	AskSecret  bool   `xor:"secret" field:"/secret" help:"Ask for the sender's secret, without showing it."`
+	SecretFile string `type:"path" xor:"secret" placeholder:"FILE" field:"/secret" help:"File with the sender's secret; - reads standard input. The line end of a one-line secret is removed."`
+	AskSecret  bool   `xor:"secret" field:"/secret" help:"Prompt for the sender's secret without showing it."`
 }
 
 // secret is the value, "" where none is given.
@@ -64,10 +64,10 @@ func (g givenSecret) secret(std *stdio) (string, error) {
 	switch {
 	case g.AskSecret && !std.mayAsk():
 		return "", exitf(
-			exitUsage, "--ask-secret: there is nobody to ask; name a file by --secret-file (- is standard input)",
+			exitUsage, "--ask-secret: no terminal to ask on; set --secret-file to a file, or to - for standard input",
 		)
 	case g.AskSecret:
-		return std.askSecret("Secret of the webhook: ")
+		return std.askSecret("Webhook secret: ")
 	case g.SecretFile != "":
 		return std.secretFrom("--secret-file", g.SecretFile)
 	}
@@ -76,7 +76,7 @@ func (g givenSecret) secret(std *stdio) (string, error) {
 
 // keptSecret is where a secret goes that is shown once.
 type keptSecret struct {
-	Save string `type:"path" placeholder:"FILE" help:"Write the new secret to this new file, which only you can read, instead of printing it."`
+	Save string `type:"path" placeholder:"FILE" help:"Write the secret to this new file, readable only by you, instead of printing it."`
 }
 
 // show makes a call that may make a secret, and shows the webhook that comes
@@ -104,9 +104,9 @@ func (k keptSecret) show(ctx context.Context, c *client, path string, body any) 
 	case c.json:
 		return c.std.json(raw)
 	case w.Secret != "":
-		c.std.notef("the secret is not shown again")
+		c.std.notef("the secret cannot be shown again")
 	case w.PendingSecret:
-		c.std.notef("it returns 404 until it has the sender's secret: penstock webhook update %s --ask-secret", w.Name)
+		c.std.notef("the webhook returns 404 until you set the sender's secret: penstock webhook update %s --ask-secret", w.Name)
 	}
 	return c.std.facts(webhookFacts(w))
 }
@@ -119,7 +119,7 @@ func (k keptSecret) save(c *client, file *os.File, w penstock.Webhook) error {
 	if err := file.Sync(); err != nil {
 		return fmt.Errorf("save the secret of webhook %s: %w", w.UID, err)
 	}
-	c.std.notef("the secret is in %s", k.Save)
+	c.std.notef("wrote the secret to %s", k.Save)
 	if w.AuthMode == penstock.AuthURLToken {
 		w.IngressURL = w.IngressURL[:len(w.IngressURL)-len(w.Secret)] + "{token}"
 	}
@@ -132,16 +132,16 @@ func (k keptSecret) save(c *client, file *os.File, w penstock.Webhook) error {
 
 type webhookCreateCmd struct {
 	Name       string `arg:"" field:"/name" help:"Name of the webhook: letters, digits, - and spaces."`
-	Mode       string `enum:",token,url_token,signature" default:"" placeholder:"MODE" field:"/auth_mode" help:"How the sender shows that it is it: token, url_token, or signature, which --scheme implies."`
-	Scheme     string `enum:",${schemes}" default:"" placeholder:"SCHEME" field:"/signature_scheme" help:"How the sender signs, such as github, or custom_hmac."`
-	SecretName string `placeholder:"NAME" field:"/secret_name" help:"Managed secret; one that exists is used as it is. Default: NAME_WEBHOOK_SECRET."`
-	Disabled   bool   `field:"/enabled" help:"Take no deliveries until it is enabled."`
+	Mode       string `enum:",token,url_token,signature" default:"" placeholder:"MODE" field:"/auth_mode" help:"How the sender authenticates: token, url_token or signature. --scheme implies signature."`
+	Scheme     string `enum:",${schemes}" default:"" placeholder:"SCHEME" field:"/signature_scheme" help:"Signature scheme of the sender, such as github or custom_hmac."`
+	SecretName string `placeholder:"NAME" field:"/secret_name" help:"Name of the managed secret; an existing one is used unchanged. Default: NAME_WEBHOOK_SECRET."`
+	Disabled   bool   `field:"/enabled" help:"Create it disabled."`
 	webhookFields
 	keptSecret
 }
 
 func (cmd *webhookCreateCmd) Help() string {
-	return "Prints where to send and the secret, which cannot be shown again. The sender of a signed webhook makes the secret itself, except standard_webhooks and svix: give it by --secret-file or --ask-secret, or later by webhook update, where the sender shows it only once it knows the URL."
+	return "Prints the URL and the secret, which cannot be shown again. For signed webhooks, the sender creates the secret, except for the schemes standard_webhooks and svix. Set it with --secret-file or --ask-secret. If the sender shows the secret only after it knows the URL, set it later with webhook update."
 }
 
 func (cmd *webhookCreateCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
@@ -171,7 +171,7 @@ func (cmd *webhookCreateCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 }
 
 type webhookUpdateCmd struct {
-	Webhook string `arg:"" name:"webhook" help:"Uid or name of the webhook."`
+	Webhook string `arg:"" name:"webhook" help:"UID or name of the webhook."`
 	webhookFields
 }
 
@@ -181,25 +181,25 @@ func (cmd *webhookUpdateCmd) Run(ctx context.Context, std *stdio, in *webhookCmd
 		return err
 	}
 	if len(body) == 0 {
-		return exitf(exitUsage, "nothing is given to change")
+		return exitf(exitUsage, "nothing to change: set a flag or --file")
 	}
 	return in.change(ctx, std, http.MethodPatch, cmd.Webhook, body)
 }
 
 type webhookRotateCmd struct {
-	Webhook string        `arg:"" name:"webhook" help:"Uid or name of the webhook."`
-	Overlap time.Duration `placeholder:"DURATION" field:"/overlap_seconds" help:"How long the old secret stays valid, such as 1h, at most 168h; without it it stops at once."`
+	Webhook string        `arg:"" name:"webhook" help:"UID or name of the webhook."`
+	Overlap time.Duration `placeholder:"DURATION" field:"/overlap_seconds" help:"How long the old secret stays valid, such as 1h, at most 168h; by default it becomes invalid at once."`
 	givenSecret
 	keptSecret
 }
 
 func (cmd *webhookRotateCmd) Help() string {
-	return "Without --secret-file and --ask-secret a new secret is made; where only the sender can make one, give it. It becomes the value of the managed secret, and is printed this once."
+	return "Without --secret-file and --ask-secret, the server creates a new secret. If only the sender can create secrets, set the sender's new one. The new secret becomes the value of the managed secret and is printed only once."
 }
 
 func (cmd *webhookRotateCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
 	if cmd.Overlap < 0 || cmd.Overlap%time.Second != 0 {
-		return exitf(exitUsage, "--overlap is in whole seconds")
+		return exitf(exitUsage, "--overlap must be in whole seconds")
 	}
 	secret, err := cmd.secret(std)
 	if err != nil {

@@ -78,10 +78,10 @@ func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)
-	call(t, env, "webhook", "list").want(t, 65, "no factory yet")
+	call(t, env, "webhook", "list").want(t, 65, "no factory exists yet")
 	makeFactory(t, s, "acme")
 	call(t, env, "webhook", "create", "Deploy events").want(
-		t, 0, s.URL+"/webhooks/w/", "DEPLOY_EVENTS_WEBHOOK_SECRET", "not shown again",
+		t, 0, s.URL+"/webhooks/w/", "DEPLOY_EVENTS_WEBHOOK_SECRET", "cannot be shown again",
 	)
 	call(t, env, "webhook", "create", "deploy EVENTS").want(t, 65, "conflict")
 	inURL := made(
@@ -111,18 +111,18 @@ func TestWebhooks(t *testing.T) {
 		got.Counts.Accepted != 2 {
 		t.Errorf("got %+v", got)
 	}
-	call(t, env, "webhook", "update", "alerts").want(t, 64, "nothing is given")
+	call(t, env, "webhook", "update", "alerts").want(t, 64, "nothing to change")
 	call(
 		t, env, "webhook", "update", "alerts", "--delivery-id-header", "Cookie",
 	).want(t, 65, "Invalid request: --delivery-id-header cannot be Cookie")
 
 	makeFactory(t, s, "other")
 	call(t, env, "webhook", "list").want(t, 64, "--factory")
-	call(t, env, "webhook", "list", "--factory", "nobody").want(t, 65, "there is no factory")
+	call(t, env, "webhook", "list", "--factory", "nobody").want(t, 65, "no factory with")
 	if got := call(t, env, "webhook", "list", "--factory", "Other"); strings.Contains(got.out, "alerts") {
 		t.Errorf("got %s, want none of another factory", got.out)
 	}
-	call(t, append(env, "PENSTOCK_FACTORY=other"), "webhook", "get", "alerts").want(t, 65, "there is no webhook")
+	call(t, append(env, "PENSTOCK_FACTORY=other"), "webhook", "get", "alerts").want(t, 65, "no webhook with")
 	call(t, env, "webhook", "delete", "alerts", "deploy-events", "--factory", "acme").want(t, 0)
 	deliver(t, 404, inURL.IngressURL, `{"n": 3}`)
 	if strings.Contains(s.Logs(), inURL.Secret) {
@@ -157,7 +157,7 @@ func TestWebhookThatIsSigned(t *testing.T) {
 	if !fromFile.PendingSecret || fromFile.Secret != "" {
 		t.Errorf("got %+v, want it to wait for its secret", fromFile)
 	}
-	call(t, env, "webhook", "list").want(t, 0, "waits for its secret", "signature stripe")
+	call(t, env, "webhook", "list").want(t, 0, "pending secret", "signature stripe")
 	call(t, env, "webhook", "enable", "payments").want(t, 65, "waits for its secret")
 	got := callWith(t, sender+"\r\n", env, "webhook", "update", "payments", "--secret-file", "-")
 	if got.want(t, 0, "enabled"); strings.Contains(got.out, sender) {
@@ -170,7 +170,7 @@ func TestWebhookThatIsSigned(t *testing.T) {
 	if err := asking.Start(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, patience, func() error { return term.shows("Secret of the webhook: ") })
+	testkit.Eventually(t, patience, func() error { return term.shows("Webhook secret: ") })
 	term.write(sender + "\n")
 	if err := asking.Wait(); err != nil || strings.Contains(term.screen(), sender) {
 		t.Errorf("%v: the terminal shows %q", err, term.screen())
@@ -223,7 +223,7 @@ func TestWebhookSecretIsRotated(t *testing.T) {
 		t.Errorf("got %s, %v, want the token in the file alone", got.out, err)
 	}
 	unsaved := filepath.Join(t.TempDir(), "secret")
-	call(t, env, "webhook", "create", "waits", "--scheme", "stripe", "--save", unsaved).want(t, 0, "waits for its secret")
+	call(t, env, "webhook", "create", "waits", "--scheme", "stripe", "--save", unsaved).want(t, 0, "pending secret")
 	if _, err := os.Stat(unsaved); err == nil {
 		t.Error("a webhook without a secret left a file for it")
 	}
@@ -353,6 +353,6 @@ func TestLimitsOfDeliveriesAreSettings(t *testing.T) {
 	deliver(t, 202, w.IngressURL, `{"n": 1}`, "Authorization", "Bearer "+w.Secret)
 	deliver(t, 202, w.IngressURL, `{"n": 2}`, "Authorization", "Bearer "+w.Secret)
 	deliver(t, 429, w.IngressURL, `{"n": 3}`, "Authorization", "Bearer "+w.Secret)
-	call(t, nil, "serve", "--limit-delivery-bytes=-1").want(t, 64, "--limit-delivery-bytes is not negative")
-	call(t, nil, "serve", "--retain-deliveries=-1h").want(t, 64, "--retain-deliveries is not negative")
+	call(t, nil, "serve", "--limit-delivery-bytes=-1").want(t, 64, "--limit-delivery-bytes must not be negative")
+	call(t, nil, "serve", "--retain-deliveries=-1h").want(t, 64, "--retain-deliveries must not be negative")
 }

@@ -19,19 +19,19 @@ import (
 // webhookVerifyCmd needs no server: it runs the server's own verification on
 // what a person has of a request.
 type webhookVerifyCmd struct {
-	Scheme     penstock.SignatureScheme `required:"" enum:"${schemes}" placeholder:"SCHEME" help:"How the sender signs, such as github."`
-	Secret     string                   `required:"" xor:"secret" help:"The webhook's secret. Others on this machine can read it here: --secret-file keeps it to yourself."`
-	SecretFile string                   `required:"" xor:"secret" type:"path" placeholder:"FILE" help:"File that holds the secret; - is standard input."`
-	Header     []string                 `sep:"none" placeholder:"'NAME: VALUE'" help:"A header of the request; can be given again."`
-	BodyFile   string                   `required:"" placeholder:"FILE" help:"The body, byte for byte as it was sent; - is standard input."`
-	At         *int64                   `placeholder:"UNIX" help:"When the request arrived, in unix seconds; now without it."`
-	URL        string                   `help:"Address to which it was sent, as the sender has it; some schemes sign it."`
+	Scheme     penstock.SignatureScheme `required:"" enum:"${schemes}" placeholder:"SCHEME" help:"Signature scheme of the sender, such as github."`
+	Secret     string                   `required:"" xor:"secret" help:"Secret of the webhook. Other users of this machine can see it here; --secret-file keeps it private."`
+	SecretFile string                   `required:"" xor:"secret" type:"path" placeholder:"FILE" help:"File with the secret; - reads standard input."`
+	Header     []string                 `sep:"none" placeholder:"'NAME: VALUE'" help:"Header of the request; repeatable."`
+	BodyFile   string                   `required:"" placeholder:"FILE" help:"File with the body, byte for byte as it was sent; - reads standard input."`
+	At         *int64                   `placeholder:"UNIX" help:"Time of the request in Unix seconds; by default now."`
+	URL        string                   `help:"URL of the request, as the sender has it; some schemes sign it."`
 	Method     string                   `default:"POST" help:"Method of the request; some schemes sign it."`
-	Signature  string                   `placeholder:"JSON" help:"The webhook's signature object, for custom_hmac and grafana."`
+	Signature  string                   `placeholder:"JSON" help:"Signature object of the webhook as JSON, for custom_hmac and grafana."`
 }
 
 func (cmd *webhookVerifyCmd) Help() string {
-	return "Prints valid, or invalid: and the reason as the delivery log has it, which exits with 1; standard error then says what to look for."
+	return "Prints valid, or invalid with the same reason as the delivery log. If invalid, standard error shows what to check, and the exit code is 1."
 }
 
 func (cmd *webhookVerifyCmd) Run(std *stdio) error {
@@ -52,7 +52,7 @@ func (cmd *webhookVerifyCmd) Run(std *stdio) error {
 		return err
 	}
 	if cmd.signsURL(own) && cmd.URL == "" {
-		return exitf(exitUsage, "%s signs the address too: give it as the sender has it with --url", cmd.Scheme)
+		return exitf(exitUsage, "the scheme %s also signs the URL: set --url to the URL as the sender has it", cmd.Scheme)
 	}
 	_, failure := verifier.Verify(request, []string{secret})
 	if failure == nil {
@@ -100,7 +100,7 @@ func (cmd *webhookVerifyCmd) request(std *stdio) (webhook.Request, error) {
 	for i, line := range cmd.Header {
 		name, value, found := strings.Cut(line, ":")
 		if !found || name == "" || strings.ContainsAny(name, " \t\r\n") {
-			return request, exitf(exitUsage, "--header number %d is not of the form 'NAME: VALUE'", i+1)
+			return request, exitf(exitUsage, "--header number %d must have the form 'NAME: VALUE'", i+1)
 		}
 		request.Header.Add(name, strings.TrimSpace(value))
 	}
@@ -135,31 +135,31 @@ func (cmd *webhookVerifyCmd) advice(
 	switch failure.Reason {
 	case webhook.MissingHeader:
 		return what +
-			": is signing switched on at the sender, is --scheme the sender's, and does a proxy on the way keep the header?"
+			": check that the sender signs, that --scheme is correct, and that no proxy removes the header"
 	case webhook.BadFormat:
-		return what + ": is --scheme the sender's, and is the header here once and whole?"
+		return what + ": check that --scheme is correct and that --header has the complete header once"
 	case webhook.Stale, webhook.Future:
 		return what +
-			": for a request of another time give --at; on a live server compare the clocks of the sender and this machine"
+			": for an old request, set --at to its time; on a live server, compare the clocks of the sender and this machine"
 	case webhook.NoSecret:
 		if key != nil {
 			what = key.Error()
 		}
-		return what + ": copy it from the sender again, whole"
+		return what + ": copy the complete secret from the sender again"
 	case webhook.Mismatch:
 	}
 	switch {
 	case validAfter(func(r *webhook.Request, _ *string) { r.Body = bytes.TrimRight(r.Body, "\r\n") }):
-		return "the body ends with a line break that was not sent: without it the request is valid"
+		return "the body ends with a line break that was not sent: without it, the request is valid"
 	case validAfter(func(r *webhook.Request, _ *string) { r.Body = append(bytes.Clone(r.Body), '\n') }):
-		return "the body lacks the line break that was sent at its end: with it the request is valid"
+		return "the body lacks the line break at its end that was sent: with it, the request is valid"
 	case validAfter(func(_ *webhook.Request, secret *string) { *secret = strings.TrimSpace(*secret) }):
-		return "the secret has white space around it: without that the request is valid"
+		return "the secret has white space around it: without it, the request is valid"
 	case cmd.URL != "":
 		return what +
-			": is the body what was sent, byte for byte, is the secret this webhook's present one, and is --url what the sender has?"
+			": check that the body is byte for byte as it was sent, that the secret is the current one, and that --url is the URL as the sender has it"
 	}
-	return what + ": is the body what was sent, byte for byte, and is the secret this webhook's present one?"
+	return what + ": check that the body is byte for byte as it was sent and that the secret is the current one"
 }
 
 func schemeNames() []string {

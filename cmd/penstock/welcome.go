@@ -16,7 +16,7 @@ import (
 func (cmd *serveCmd) welcome(ctx context.Context, std *stdio, b *back, open func()) error {
 	made, key, err := cmd.firstKey(ctx, b)
 	if err != nil {
-		return fmt.Errorf("make the first API key: %w", err)
+		return fmt.Errorf("create the first API key: %w", err)
 	}
 	open()
 	b.log.Info(
@@ -28,7 +28,7 @@ func (cmd *serveCmd) welcome(ctx context.Context, std *stdio, b *back, open func
 	case made && key != "":
 		bearer = "$(cat " + cmd.path(adminKeyFile) + ")"
 		if isTerminal(std.err) {
-			std.notef("\nYour API key, shown this once and kept in %s:\n\n  %s", cmd.path(adminKeyFile), key)
+			std.notef("\nYour API key, shown only once and saved in %s:\n\n  %s", cmd.path(adminKeyFile), key)
 		} else { // a log would keep it
 			std.notef("\nYour API key is in %s.", cmd.path(adminKeyFile))
 		}
@@ -36,7 +36,7 @@ func (cmd *serveCmd) welcome(ctx context.Context, std *stdio, b *back, open func
 		return nil
 	}
 	std.notef(`
-Penstock listens on %s: open it in a browser and sign in with the key, or try it here:
+Penstock listens on %s. Open it in a browser and sign in with the key, or try it here:
 
   curl -sS %s/api/v1/agent/runs -H "Authorization: Bearer %s" \
     -H 'Content-Type: application/json' -d '{"prompt": "Look around and write down what you find."}'

@@ -23,29 +23,29 @@ import (
 
 // working says how runs are executed on this machine.
 type working struct {
-	Host                   string        `default:"${host}" placeholder:"NAME" help:"Name of this worker, which runs can ask for. Default: ${host}"`
-	Concurrency            int           `default:"4" help:"How many runs are executed at once."`
-	Sandbox                string        `enum:"bubblewrap,process" default:"bubblewrap" help:"Where agents run: bubblewrap, or process, which isolates nothing."`
-	LimitMemory            int64         `default:"${memory}" placeholder:"MIB" help:"MiB of memory that one run may use; 0 is no limit. Default: a quarter of this machine's, ${memory}"`
-	LimitDisk              int64         `default:"10240" help:"MiB that the workspace and HOME of one run may hold together; 0 is no limit."`
-	LimitTmp               int64         `default:"2048" help:"MiB of memory that /tmp of one run may hold; 0 is the kernel's limit. Not with --sandbox process."`
-	LimitShm               int64         `default:"512" help:"MiB of memory that /dev/shm of one run may hold; 0 is the kernel's limit. Not with --sandbox process."`
-	LimitProcesses         int           `default:"4096" help:"Processes and threads that one run may have, where this process may use cgroups."`
-	LimitCPUs              float64       `name:"limit-cpus" placeholder:"N" help:"Processors that one run may use, such as 1.5, where this process may use cgroups."`
-	StrictEnvironment      bool          `help:"Leave runs whose environment names a container image to workers that use containers."`
-	KeepWorkspaces         time.Duration `default:"24h" help:"How long the files of an execution stay for a follow-up; 0 is not at all."`
-	DemoDirectives         bool          `help:"Let demo: lines of prompts tell the model demo/offline what to run where no sandbox confines it, too; for demonstrations."`
-	AllowLocalRepositories bool          `help:"Clone repositories of this machine (file: URLs), too: whoever may edit environments can read them all."`
+	Host                   string        `default:"${host}" placeholder:"NAME" help:"Name of this worker, by which runs can select it. Default: ${host}"`
+	Concurrency            int           `default:"4" help:"Maximum number of runs executed at once."`
+	Sandbox                string        `enum:"bubblewrap,process" default:"bubblewrap" help:"Sandbox for agents: bubblewrap, or process, which isolates nothing."`
+	LimitMemory            int64         `default:"${memory}" placeholder:"MIB" help:"Maximum memory of a run in MiB; 0 disables the limit. Default: a quarter of this machine's memory, ${memory}"`
+	LimitDisk              int64         `default:"10240" help:"Maximum total size of a run's workspace and HOME in MiB; 0 disables the limit."`
+	LimitTmp               int64         `default:"2048" help:"Maximum size of a run's /tmp, which is in memory, in MiB; 0 uses the kernel's limit. Has no effect with --sandbox process."`
+	LimitShm               int64         `default:"512" help:"Maximum size of a run's /dev/shm, which is in memory, in MiB; 0 uses the kernel's limit. Has no effect with --sandbox process."`
+	LimitProcesses         int           `default:"4096" help:"Maximum number of processes and threads of a run; needs cgroups."`
+	LimitCPUs              float64       `name:"limit-cpus" placeholder:"N" help:"Maximum number of CPUs of a run, such as 1.5; needs cgroups."`
+	StrictEnvironment      bool          `help:"Do not take runs whose environment names a container image."`
+	KeepWorkspaces         time.Duration `default:"24h" help:"How long to keep the files of an execution for a follow-up; 0 disables it."`
+	DemoDirectives         bool          `help:"Let the model demo/offline run the commands in demo: lines of a prompt even without a sandbox. For demonstrations."`
+	AllowLocalRepositories bool          `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read all of them."`
 }
 
 // Validate is called by kong.
 func (w *working) Validate() error {
 	if w.Concurrency < 1 || w.LimitProcesses < 0 || w.LimitCPUs < 0 || w.KeepWorkspaces < 0 {
-		return errors.New("--concurrency is at least 1, limits and times are not negative")
+		return errors.New("--concurrency must be at least 1; limits and durations must not be negative")
 	}
 	for _, mib := range []int64{w.LimitMemory, w.LimitDisk, w.LimitTmp, w.LimitShm} {
 		if mib < 0 || mib > maxMiB {
-			return errors.New("--limit-memory, --limit-disk, --limit-tmp and --limit-shm are numbers of MiB, 0 for no limit")
+			return errors.New("--limit-memory, --limit-disk, --limit-tmp and --limit-shm must be numbers of MiB; 0 disables the limit")
 		}
 	}
 	return nil
@@ -88,7 +88,7 @@ func (w *working) repositories(ctx context.Context, log *slog.Logger, dir string
 		ctx, git.Options{Dir: filepath.Join(dir, mirrorDir), AllowLocal: w.AllowLocalRepositories, Env: gitEnvironment()},
 	)
 	if err != nil {
-		log.Warn("environments with repositories cannot be prepared here", "error", err)
+		log.Warn("git is not available: this worker cannot prepare environments with repositories", "error", err)
 		return nil
 	}
 	return cache
@@ -101,10 +101,10 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *
 	err := sandbox.Probe(ctx, chosen)
 	if err == nil {
 		if w.Sandbox == sandbox.Process {
-			log.Warn("agents run without isolation: they can read and change whatever this user can", "sandbox", w.Sandbox)
+			log.Warn("agents run without isolation: they can read and change every file that this user can", "sandbox", w.Sandbox)
 		} else if !sandbox.SeparatesSockets() {
 			log.Warn(
-				"runs can reach abstract unix sockets of this machine and of each other: only Linux 6.12 and newer, with Landlock, prevents that",
+				"runs can reach abstract Unix sockets of this machine and of each other: isolation needs Linux 6.12 or newer with Landlock",
 			)
 		}
 		o.Sandbox, err = sandbox.New(chosen)
@@ -114,7 +114,7 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *
 		return ctx.Err()
 	}
 	log.Error(
-		"there is no sandbox, so only the model demo/offline runs here; see penstock doctor", "sandbox", w.Sandbox, "error",
+		"no sandbox is available, so only the model demo/offline runs here; see penstock doctor", "sandbox", w.Sandbox, "error",
 		err,
 	)
 	o.NoSandbox = err.Error()
@@ -160,16 +160,16 @@ func gitEnvironment() []string {
 }
 
 type workerCmd struct {
-	Server         string         `required:"" env:"PENSTOCK_BASE_URL" placeholder:"URL" help:"Address of the server; https unless it is this machine."`
-	KeyFile        string         `type:"path" placeholder:"FILE" help:"File that holds an API key with the scope worker; without it PENSTOCK_API_KEY."`
-	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks in which the server may be talked to without TLS."`
-	Data           string         `type:"path" default:"${data}-worker" placeholder:"DIR" help:"Folder for workspaces and copies of repositories. Default: ${data}-worker"`
+	Server         string         `required:"" env:"PENSTOCK_BASE_URL" placeholder:"URL" help:"URL of the server; https unless the server is on this machine."`
+	KeyFile        string         `type:"path" placeholder:"FILE" help:"File with an API key that has the scope worker; by default PENSTOCK_API_KEY."`
+	TrustedProxies []netip.Prefix `placeholder:"CIDR" help:"Networks in which plain HTTP to the server is allowed; loopback always is."`
+	Data           string         `type:"path" default:"${data}-worker" placeholder:"DIR" help:"Folder for workspaces and repository mirrors. Default: ${data}-worker"`
 	working
 	logging
 }
 
 func (cmd *workerCmd) Help() string {
-	return "Needs nothing but an outgoing connection to the server. Model providers are used when their keys are in the environment, as for serve. On SIGTERM it takes no new work, hands back what it executes and ends; a second signal ends it at once."
+	return "Needs only an outgoing connection to the server. The worker uses the model providers whose keys are in the environment, like serve. On SIGTERM, it takes no new work, returns its runs to the queue and exits. A second signal ends it at once."
 }
 
 func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSettings) error {
@@ -200,7 +200,7 @@ func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 	if err != nil {
 		return orderly(err)
 	}
-	log.Info("working", "server", c.base.String(), "host", cmd.Host, "concurrency", cmd.Concurrency, "data", cmd.Data)
+	log.Info("worker started", "server", c.base.String(), "host", cmd.Host, "concurrency", cmd.Concurrency, "data", cmd.Data)
 	return orderly(w.Run(ctx))
 }
 
@@ -212,14 +212,14 @@ func (c *client) checkWorkerKey(ctx context.Context, log *slog.Logger) error {
 	var lost *transportError
 	switch p := (penstock.Principal{Scopes: me.Scopes}); {
 	case errors.As(err, &lost) && ctx.Err() == nil, isStatus(err, http.StatusServiceUnavailable):
-		log.Warn("the server does not answer yet", "error", err)
+		log.Warn("the server is not available yet", "error", err)
 		return nil
 	case err != nil:
 		return err
 	case !p.May(penstock.ScopeWorker):
 		return exitf(
 			exitNotAllowed,
-			"the key may not work: it has the scopes %s, needed is worker (penstock key create NAME --scope worker)",
+			"the API key lacks the scope worker; it has %s (create one with penstock key create NAME --scope worker)",
 			strings.Join(scopeNames(me.Scopes), ", "),
 		)
 	}

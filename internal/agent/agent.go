@@ -113,7 +113,7 @@ func Run(ctx context.Context, cfg Config) error {
 		SetConfigOption: a.setConfigOption,
 		Prompt:          a.prompt,
 		Garbage: func(line []byte, reason error) {
-			cfg.Log.Warn("the client sent a line that is no message", "bytes", len(line), "error", reason)
+			cfg.Log.Warn("the client sent an invalid message", "bytes", len(line), "error", reason)
 		},
 	})
 	defer a.closeAll()

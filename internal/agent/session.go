@@ -112,7 +112,7 @@ func (s *session) model() string {
 // tell sends an update. That it cannot be sent is known to the turn by its ctx.
 func (s *session) tell(ctx context.Context, u acp.Update) {
 	if err := s.agent.client.Update(ctx, s.saved.ID, u); err != nil && ctx.Err() == nil {
-		s.agent.cfg.Log.Warn("an update was not sent", "session", s.saved.ID, "kind", u.Kind, "error", err)
+		s.agent.cfg.Log.Warn("cannot send an update", "session", s.saved.ID, "kind", u.Kind, "error", err)
 	}
 }
 

@@ -177,7 +177,7 @@ func (s *Schedules) runsWith(ctx context.Context, r store.ScheduleRow, now penst
 				return nil, err
 			}
 			s.log.Warn(
-				"an automation that fires with a schedule is broken", "automation_id", row.UID, "schedule_id", r.ID, "error", err,
+				"a schedule cannot fire a broken automation", "automation_id", row.UID, "schedule_id", r.ID, "error", err,
 			)
 			continue
 		}

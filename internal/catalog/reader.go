@@ -149,7 +149,7 @@ func (k *skillReader) read(ctx context.Context, source git.Source) {
 		started, err = time.Now(), ctx.Err()
 	}
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errNoGit) {
-		k.log.Warn("the skills of a repository cannot be read", "repository", source.URL, "ref", source.Ref, "error", err)
+		k.log.Warn("cannot read the skills of a repository", "repository", source.URL, "ref", source.Ref, "error", err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -28,7 +28,7 @@ func (s *Webhooks) Outdated(
 		}
 		current, err := s.isCurrent(c)
 		if err != nil {
-			s.log.Error("a secret cannot be compared with the copy of a webhook", "webhook", c.WebhookUID, "error", err)
+			s.log.Error("cannot compare a secret with the copy of a webhook", "webhook", c.WebhookUID, "error", err)
 		}
 		return current || err != nil
 	}), nil

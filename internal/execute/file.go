@@ -53,7 +53,7 @@ func (c control) blob(ctx context.Context, f penstock.File, key string) (io.Read
 	content, _, err := c.s.blobs.Open(ctx, key)
 	if errors.Is(err, blob.ErrNotFound) {
 		c.s.log.Error(
-			"a file is not where it was stored; servers of one database must share their folder of blobs", "blob", key, "error",
+			"stored file not found; servers of one database must share their blobs folder", "blob", key, "error",
 			err,
 		)
 		return nil, penstock.NotFound("file", f.ID)

@@ -280,7 +280,7 @@ func (s *Executions) EndOverdue(ctx context.Context) error {
 // endNotGranted ends a run that was claimed and cannot have its secrets.
 func (s *Executions) endNotGranted(ctx context.Context, l penstock.Lease, why *access.GrantError) error {
 	if why.Cause != nil {
-		s.log.Error("a run's secret cannot be opened", "run_id", l.RunID, "error", why.Cause)
+		s.log.Error("cannot decrypt a secret of the run", "run_id", l.RunID, "error", why.Cause)
 	}
 	err := s.store.Write(ctx, func(tx *store.Tx) error {
 		run, err := tx.Held(ctx, l)

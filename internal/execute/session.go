@@ -86,7 +86,7 @@ func (c control) session(ctx context.Context, f penstock.File, saved store.Sessi
 	if err != nil {
 		_ = content.Close() // only read
 		c.s.log.Error(
-			"a saved session cannot be opened", "conversation", saved.ConversationID, "blob", saved.Blob, "error", err,
+			"cannot open a saved session", "conversation", saved.ConversationID, "blob", saved.Blob, "error", err,
 		)
 		return nil, penstock.NotFound("file", f.ID)
 	}

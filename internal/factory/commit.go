@@ -88,7 +88,7 @@ func (s *Repositories) ours(row store.RepositoryRow, err error) error {
 		errors.Is(err, context.Canceled) { // the server ends
 		return err
 	}
-	s.log.Error("a commit cannot be applied", "factory", row.FactoryUID, "error", err)
+	s.log.Error("cannot apply a commit", "factory", row.FactoryUID, "error", err)
 	return errors.New("the server cannot apply the commit; its log says why")
 }
 
@@ -140,7 +140,7 @@ func (s *Repositories) rejectCommit(
 		return s.finishSync(ctx, row, nil)
 	}
 	s.log.Info(
-		"a commit of a factory's repository is rejected, what is in force stays", "factory", row.FactoryUID, "commit",
+		"commit rejected; the factory keeps its active files", "factory", row.FactoryUID, "commit",
 		commit.ID, "detail", detail,
 	)
 	return s.finishSync(ctx, row, commitRow(row, commit, factory.Definition.Revision))

@@ -58,7 +58,7 @@ func (s *Repositories) NoticePush(ctx context.Context, team string, body []byte)
 	for _, place := range n.places() {
 		branches, err := s.store.RepositoriesAt(ctx, team, place)
 		if err != nil {
-			s.log.Warn("a push cannot be noticed, the next poll finds it", "error", err)
+			s.log.Warn("cannot record a push; the next poll finds it", "error", err)
 			return
 		}
 		for uid, branch := range branches {
@@ -73,6 +73,6 @@ func (s *Repositories) NoticePush(ctx context.Context, team string, body []byte)
 	slices.Sort(uids)
 	err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.AskRepositories(ctx, slices.Compact(uids)...) })
 	if err != nil {
-		s.log.Warn("a push cannot be noticed, the next poll finds it", "error", err)
+		s.log.Warn("cannot record a push; the next poll finds it", "error", err)
 	}
 }

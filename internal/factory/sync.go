@@ -92,7 +92,7 @@ func (s *Repositories) sync(ctx context.Context, row store.RepositoryRow) {
 		defer cancel()
 		_ = s.store.ReleaseRepository(last, row) // its lease ends anyway
 	default:
-		s.log.Error("the result of a repository cannot be stored", "factory", row.FactoryUID, "error", err)
+		s.log.Error("cannot store the sync result of a repository", "factory", row.FactoryUID, "error", err)
 	}
 }
 
@@ -225,7 +225,7 @@ func (s *Repositories) failedSync(ctx context.Context, row store.RepositoryRow, 
 	}
 	if problem != row.Problem {
 		s.log.Warn(
-			"the repository of a factory cannot be read, what is in force stays", "factory", row.FactoryUID, "repository",
+			"cannot read the repository of a factory; the factory keeps its active files", "factory", row.FactoryUID, "repository",
 			row.URL, "problem", problem,
 		)
 	}
@@ -273,7 +273,7 @@ func (s *Repositories) EvictMirrors(ctx context.Context) error {
 	}
 	n, err := s.cache.Evict(ctx, git.Unused)
 	if n > 0 {
-		s.log.Info("mirrors of repositories were removed, since nothing has used them for long", "mirrors", n)
+		s.log.Info("unused repository mirrors removed", "mirrors", n)
 	}
 	return err
 }

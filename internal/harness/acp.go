@@ -148,7 +148,7 @@ func (a *acpAgent) begin(ctx context.Context, p Program, servers []acp.MCPServer
 		if !errors.As(err, &refused) {
 			return err
 		}
-		s.Log.WarnContext(ctx, "a saved session cannot be loaded, a new one is started", "error", refused)
+		s.Log.WarnContext(ctx, "cannot load the saved session; starting a new one", "error", refused)
 	}
 	fresh, err := a.client.NewSession(ctx, acp.NewSessionRequest{Cwd: s.Dir, MCPServers: servers, Meta: meta})
 	if err != nil {
@@ -272,7 +272,7 @@ func (a *acpAgent) stderr() string {
 // garbage keeps what the agent prints among its messages: often it is the
 // reason for what comes next.
 func (a *acpAgent) garbage(line []byte, reason error) {
-	a.session.Log.Debug("the agent sent a line that is no message", "bytes", len(line), "error", reason)
+	a.session.Log.Debug("the agent sent an invalid message", "bytes", len(line), "error", reason)
 	_, _ = a.lastWords.Write(append(slices.Clip(line), '\n'))
 }
 
@@ -314,7 +314,7 @@ func (a *acpAgent) contain(ctx context.Context, what string, answer *error) {
 		return
 	}
 	a.session.Log.ErrorContext(
-		ctx, "what an agent has sent made the worker panic", "method", what, "panic", fmt.Sprint(p), "stack",
+		ctx, "a message of the agent caused a panic", "method", what, "panic", fmt.Sprint(p), "stack",
 		string(debug.Stack()),
 	)
 	if answer != nil {

@@ -61,7 +61,7 @@ func (s *Session) save(ctx context.Context, u penstock.Upload, content io.ReadSe
 	case errors.As(err, &refused):
 		return "", &acp.Error{Code: acp.CodeInvalidParams, Message: s.Mask(refused.Explain())}
 	case err != nil:
-		s.Log.WarnContext(ctx, "an artifact was not kept", "error", err)
+		s.Log.WarnContext(ctx, "artifact not saved", "error", err)
 		return "", &acp.Error{Code: acp.CodeInternal, Message: "the artifact cannot be kept now"}
 	}
 	return uid, nil

@@ -110,7 +110,7 @@ func (l *listener) report(err error) {
 		l.api.metrics.dropped.Inc()
 	case err != nil && l.ctx().Err() == nil:
 		l.api.log.WarnContext(
-			l.ctx(), "an event stream broke off", "request_id", l.requestID, "run_id", l.param("runId"), "error", err,
+			l.ctx(), "event stream interrupted", "request_id", l.requestID, "run_id", l.param("runId"), "error", err,
 		)
 	}
 }

@@ -33,7 +33,7 @@ func (c *call) fail(err error) {
 	}
 	e := c.shown(err)
 	if c.rec.status != 0 {
-		c.api.log.WarnContext(c.r.Context(), "an answer broke off", "request_id", c.requestID, "error", err)
+		c.api.log.WarnContext(c.r.Context(), "response interrupted", "request_id", c.requestID, "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	h := c.w.Header()
@@ -98,7 +98,7 @@ func (c *call) shown(err error) *penstock.Error {
 		level = slog.LevelWarn
 	}
 	c.api.log.Log(
-		ctx, level, "a request failed", "request_id", c.requestID, "route", c.route.Pattern, "trace_id", c.traceID(), "error",
+		ctx, level, "request failed", "request_id", c.requestID, "route", c.route.Pattern, "trace_id", c.traceID(), "error",
 		err,
 	)
 	if ok {

@@ -67,7 +67,7 @@ func Panicked(ctx context.Context, log *slog.Logger, recovered any, attrs ...any
 		panic(recovered)
 	}
 	log.ErrorContext(
-		ctx, "a handler panicked", append(attrs, "panic", fmt.Sprint(recovered), "stack", string(debug.Stack()))...,
+		ctx, "handler panicked", append(attrs, "panic", fmt.Sprint(recovered), "stack", string(debug.Stack()))...,
 	)
 	return true
 }

@@ -132,7 +132,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			sleep(r.claiming, minClaim-time.Since(start))
 		default:
 			failures++
-			r.o.Log.WarnContext(ctx, "work cannot be claimed", "attempt", failures, "error", err)
+			r.o.Log.WarnContext(ctx, "cannot claim work", "attempt", failures, "error", err)
 			sleep(r.claiming, backoff(failures))
 		}
 		r.freeSlot()
@@ -176,7 +176,7 @@ func (r *Runner) claim(ctx context.Context, c penstock.Claim) (penstock.Assignme
 func (r *Runner) goodbye(ctx context.Context) {
 	_, err := r.claim(context.WithoutCancel(ctx), penstock.Claim{Busy: r.Busy(), Stopping: true})
 	if err != nil && !errors.Is(err, penstock.ErrNoWork) {
-		r.o.Log.InfoContext(ctx, "the control plane did not hear that this worker stops", "error", err)
+		r.o.Log.InfoContext(ctx, "cannot report to the control plane that this worker stops", "error", err)
 	}
 }
 
@@ -234,7 +234,7 @@ func (r *Runner) renew(
 		case err != nil:
 			failures++
 			log.WarnContext(
-				lease, "a lease cannot be renewed", "attempt", failures, "left", left().Round(time.Second), "error", err,
+				lease, "cannot renew the lease", "attempt", failures, "left", left().Round(time.Second), "error", err,
 			)
 			sleep(lease, min(backoff(failures), time.Second))
 		default:
@@ -250,9 +250,9 @@ func (r *Runner) renew(
 	switch cause := context.Cause(lease); {
 	case errors.Is(cause, errReturned):
 	case errors.Is(cause, penstock.ErrLeaseLost):
-		log.DebugContext(lease, "a lease is over", "cause", cause)
+		log.DebugContext(lease, "lease ended", "cause", cause)
 	default:
-		log.WarnContext(lease, "a lease is over before its work", "cause", cause)
+		log.WarnContext(lease, "lease ended before its work", "cause", cause)
 	}
 }
 

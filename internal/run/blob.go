@@ -43,7 +43,7 @@ func (s *Files) DropBlob(ctx context.Context, key string) {
 		return
 	}
 	if err := s.blobs.Delete(context.WithoutCancel(ctx), key); err != nil {
-		s.log.Warn("a file that nothing refers to is left behind for now", "blob", key, "error", err)
+		s.log.Warn("cannot remove an unused file; trying again later", "blob", key, "error", err)
 	}
 }
 
@@ -56,7 +56,7 @@ func (s *Files) DropRefused(ctx context.Context, why error, keys ...string) {
 	}
 	lost, err := s.unreferred(context.WithoutCancel(ctx), keys)
 	if err != nil {
-		s.log.Warn("files that were refused are left behind for now", "blobs", keys, "error", err)
+		s.log.Warn("cannot clean up the files of a rejected request; trying again later", "blobs", keys, "error", err)
 	}
 	for _, key := range lost {
 		s.DropBlob(ctx, key)
@@ -80,7 +80,7 @@ func (s *Files) RemoveLostFiles(ctx context.Context) error {
 	before, removed := time.Now().Add(-lostAfter), 0
 	defer func() {
 		if removed > 0 {
-			s.log.Info("files that nothing referred to were removed", "files", removed, "put_before", before)
+			s.log.Info("unused files removed", "files", removed, "put_before", before)
 		}
 	}()
 	next, stop := iter.Pull2(s.blobs.Between(ctx, since.Std(), before))

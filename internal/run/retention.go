@@ -17,7 +17,7 @@ func (s *Upkeep) RemoveOldRuns(ctx context.Context) error {
 	before, removed := penstock.Now().Add(-s.keepRunsFor), 0
 	defer func() {
 		if removed > 0 {
-			s.log.Info("old runs were removed", "runs", removed, "unchanged_since", before)
+			s.log.Info("old runs removed", "runs", removed, "unchanged_since", before)
 		}
 	}()
 	return batch.Clear(ctx, func() (int, error) {

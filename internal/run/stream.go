@@ -206,7 +206,7 @@ func (h *hub) follow(ctx context.Context, t *tail, runID, team string, nudged <-
 			return
 		}
 		if err != nil {
-			h.s.log.Warn("reading the log of a run failed, it is tried again", "run", runID, "error", err)
+			h.s.log.Warn("cannot read the events of a run; trying again", "run", runID, "error", err)
 		}
 		if behind {
 			continue

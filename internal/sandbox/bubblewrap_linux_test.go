@@ -172,7 +172,7 @@ func TestProbeSaysWhyThereIsNoSandbox(t *testing.T) {
 			"bubblewrap is not installed (exec: \"/no/bwrap\": stat /no/bwrap: no such file or directory): install the package bubblewrap",
 		},
 		"no such kind": {
-			Options{Kind: "vm", Exe: self(t)}, `there is no sandbox of kind "vm": it is bubblewrap or process`,
+			Options{Kind: "vm", Exe: self(t)}, `unknown kind of sandbox "vm": use bubblewrap or process`,
 		},
 		"without this one": {Options{}, "sandbox: the path of this program is required"},
 	} {

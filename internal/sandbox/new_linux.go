@@ -23,5 +23,5 @@ func New(opts Options) (Sandbox, error) {
 	case Process:
 		return newProcess(m, opts)
 	}
-	return nil, fmt.Errorf("there is no sandbox of kind %q: it is %s or %s", opts.Kind, Bubblewrap, Process)
+	return nil, fmt.Errorf("unknown kind of sandbox %q: use %s or %s", opts.Kind, Bubblewrap, Process)
 }

@@ -32,7 +32,7 @@ func Probe(ctx context.Context, opts Options) error {
 	case err != nil && ctx.Err() != nil:
 		return fmt.Errorf("probe %s: %w", s.Kind(), err)
 	case err != nil && s.Kind() == Bubblewrap:
-		return fmt.Errorf("bubblewrap cannot make a sandbox here: %s (%w)", obstacle(), err)
+		return fmt.Errorf("bubblewrap cannot create a sandbox: %s (%w)", obstacle(), err)
 	case err != nil:
 		return err
 	case result.Code != 0:

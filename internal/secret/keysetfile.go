@@ -30,8 +30,8 @@ type KeysetFile struct {
 // The file is of another form than was said. A rotation makes an encrypted one
 // of one in plain text.
 var (
-	ErrPlain     = errors.New("the keys are in plain text, not encrypted by a KMS")
-	ErrEncrypted = errors.New("the keys are encrypted by a KMS, and no key of it is named")
+	ErrPlain     = errors.New("the keys are in plain text, not encrypted with a KMS key")
+	ErrEncrypted = errors.New("the keys are encrypted with a KMS key, but no KMS key is set")
 )
 
 // Check reads the file as a server that starts does, and changes nothing. The

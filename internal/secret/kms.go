@@ -52,7 +52,7 @@ func NewKMS(client *kms.Client, key string) *KMS {
 
 // ErrKMS is a call to the KMS that was refused, or got no answer in time. The
 // error of the SDK is wrapped beside it.
-var ErrKMS = errors.New("AWS KMS refused or did not answer")
+var ErrKMS = errors.New("AWS KMS refused the request or did not respond")
 
 // The encryption context of every call. Policies can ask for it
 // (kms:EncryptionContext:purpose), and whatever else was encrypted by the same

@@ -240,7 +240,7 @@ func (s *Service) repeat(ctx context.Context, j job) {
 	for {
 		next := j.every
 		if err := j.do(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-			s.log.Error("background work failed, it is tried again", "job", j.name, "error", err)
+			s.log.Error("background work failed; trying again", "job", j.name, "error", err)
 			next = max(next, time.Second)
 		}
 		select {

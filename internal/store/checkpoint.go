@@ -108,7 +108,7 @@ func (c *checkpointer) loop() {
 			c.turn <- token
 		}
 		if err := c.checkpoint(); err != nil {
-			c.s.log.Warn("SQLite's write-ahead log cannot be moved into the database, it grows", "error", err)
+			c.s.log.Warn("cannot checkpoint SQLite's write-ahead log; it keeps growing", "error", err)
 		}
 		c.giveBack()
 	}

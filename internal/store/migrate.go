@@ -40,7 +40,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		}
 	}
 	if have > newest {
-		return fmt.Errorf("the database has schema version %d, made by a newer release; this one knows up to %d: "+
+		return fmt.Errorf("the database has schema version %d, created by a newer release; this one supports up to %d: "+
 			"run the newer release, or restore a backup", have, newest)
 	}
 	if _, err := provider.Up(ctx); err != nil {
@@ -57,8 +57,8 @@ func (s *Store) released(ctx context.Context) error {
 		return fmt.Errorf("read the version of the schema: %w", err)
 	}
 	if value == "" {
-		return errors.New("the database was made by a development build from before the first release: " +
-			"start with a new database, or go on with the build that made it")
+		return errors.New("the database was created by a development build before the first release: " +
+			"start with a new database, or continue with the build that created it")
 	}
 	return nil
 }

@@ -278,7 +278,7 @@ func (s *Store) listen(ctx context.Context, config *pgx.ConnConfig) {
 		for ctx.Err() == nil {
 			err := s.listenOnce(ctx, config)
 			if ctx.Err() == nil {
-				s.log.Warn("listening to the database ended, connecting again", "error", err)
+				s.log.Warn("lost the database notification connection; reconnecting", "error", err)
 				pause(ctx, time.Second)
 			}
 		}
@@ -328,7 +328,7 @@ func (s *Store) notifier(ctx context.Context) func([]string) {
 				payload, _ := json.Marshal(topics) // strings always can be
 				if _, err := s.read.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel, string(payload)); err != nil &&
 					!errors.Is(err, sql.ErrConnDone) && ctx.Err() == nil {
-					s.log.Warn("telling the other replicas failed; they find out by polling", "error", err)
+					s.log.Warn("cannot notify the other replicas; they find the change by polling", "error", err)
 				}
 			}
 		}

@@ -140,10 +140,10 @@ func (d *intake) fail(err error) {
 		if errors.As(err, &told) && told.RetryAfter > 0 {
 			wait = told.RetryAfter
 		}
-		d.in.Log.WarnContext(d.r.Context(), "a delivery could not be taken", "webhook_uid", d.uid, "error", err)
+		d.in.Log.WarnContext(d.r.Context(), "cannot accept a delivery", "webhook_uid", d.uid, "error", err)
 		d.refuse(http.StatusServiceUnavailable, "unavailable", wait)
 	default:
-		d.in.Log.ErrorContext(d.r.Context(), "a delivery could not be taken", "webhook_uid", d.uid, "error", err)
+		d.in.Log.ErrorContext(d.r.Context(), "cannot accept a delivery", "webhook_uid", d.uid, "error", err)
 		d.refuse(http.StatusInternalServerError, "failed", 0)
 	}
 }

@@ -92,8 +92,8 @@ func (w *Worker) execute(lease context.Context, job queue.Job) {
 	defer stop(nil)
 	others.Go(func() { e.events.Run(lease) })
 	others.Go(func() { e.watch(work) })
-	e.log.InfoContext(lease, "execution begins")
-	defer e.log.InfoContext(lease, "execution is over")
+	e.log.InfoContext(lease, "execution started")
+	defer e.log.InfoContext(lease, "execution ended")
 	defer e.recovered()
 	e.run(work)
 }
@@ -104,7 +104,7 @@ func (e *execution) recovered() {
 	if p == nil {
 		return
 	}
-	e.log.Error("an execution panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	e.log.Error("execution panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	e.end(penstock.Result{State: penstock.StateError, Message: ourFault()})
 }
 
@@ -162,7 +162,7 @@ func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []p
 		}
 		prompts, err = e.more(ctx, result)
 		if err != nil {
-			e.log.Info("execution is dropped", "cause", err)
+			e.log.Info("execution dropped", "cause", err)
 			return nil
 		}
 		if len(prompts) == 0 {
@@ -226,7 +226,7 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 	switch {
 	case e.lease.Err() != nil, errors.Is(cause, penstock.ErrLeaseLost):
 		e.lost = e.lost || errors.Is(cause, penstock.ErrLeaseLost)
-		e.log.Info("execution is dropped", "cause", cause)
+		e.log.Info("execution dropped", "cause", cause)
 		return nil
 	case errors.Is(cause, errHandBack):
 		result = e.handBack(result)
@@ -246,10 +246,10 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 			result.State = penstock.StateError
 		}
 		if told.Cause != nil {
-			e.log.Warn("execution fails", "error", err)
+			e.log.Warn("execution failed", "error", err)
 		}
 	default:
-		e.log.Error("execution fails", "error", err)
+		e.log.Error("execution failed", "error", err)
 		result.State = penstock.StateError
 		result.Message = ourFault()
 	}
@@ -291,7 +291,7 @@ func (e *execution) tooLong() string {
 func (e *execution) end(result penstock.Result) []penstock.Prompt {
 	prompts, err := e.finish(result)
 	if err != nil {
-		e.log.Warn("the result of an execution is not recorded", "state", result.State, "error", err)
+		e.log.Warn("cannot record the result of the execution", "state", result.State, "error", err)
 	}
 	return prompts
 }
@@ -363,7 +363,7 @@ func (e *execution) tellGone() {
 	gone := penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()})
 	if err := e.w.Control.Append(ctx, e.Lease, []penstock.Draft{gone}); err != nil &&
 		!errors.Is(err, penstock.ErrLeaseLost) {
-		e.log.Info("the end of the sandbox is not recorded", "error", err)
+		e.log.Info("cannot record the end of the sandbox", "error", err)
 	}
 }
 

@@ -326,7 +326,7 @@ func (e *execution) restoreSession() error {
 	}
 	archive, err := e.download(s.File)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
-		e.log.Warn("the saved session is gone", "error", err)
+		e.log.Warn("the saved session no longer exists", "error", err)
 		return nil
 	}
 	if err != nil {
@@ -334,7 +334,7 @@ func (e *execution) restoreSession() error {
 	}
 	defer discard(archive)
 	if err := unpack(e.space.homeRoot, archive, maxSessionBytes+maxSessionFiles*1024); err != nil {
-		e.log.Warn("the saved session cannot be restored", "error", err)
+		e.log.Warn("cannot restore the saved session", "error", err)
 		return nil
 	}
 	e.sessionID = s.SessionID

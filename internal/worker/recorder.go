@@ -124,7 +124,7 @@ func (r *recorder) fit(d penstock.Draft) (penstock.Draft, bool) {
 	}
 	short, ok := leftOut(d)
 	if !ok {
-		r.log.Warn("an event is too large to be recorded", "type", d.Type, "bytes", len(d.Data))
+		r.log.Warn("event is too large to record", "type", d.Type, "bytes", len(d.Data))
 		return d, false
 	}
 	if short.Data = clean(short.Data, r.mask); short.Data == nil {
@@ -251,7 +251,7 @@ func (r *recorder) send(lease context.Context, batch []penstock.Draft) error {
 	case len(batch) == 1 && batch[0].Type == penstock.EventState:
 		return err // without it nothing that follows is true
 	case len(batch) == 1:
-		r.log.ErrorContext(lease, "the control plane refuses an event", "type", batch[0].Type, "error", err)
+		r.log.ErrorContext(lease, "the control plane rejected an event", "type", batch[0].Type, "error", err)
 		return nil
 	}
 	for _, d := range batch {

@@ -135,10 +135,10 @@ func (w *Worker) evictMirrors(ctx context.Context) {
 	for {
 		n, err := w.Repositories.Evict(ctx, git.Unused)
 		if n > 0 {
-			w.Log.Info("mirrors of repositories were removed, since nothing has used them for long", "mirrors", n)
+			w.Log.Info("unused repository mirrors removed", "mirrors", n)
 		}
 		if err != nil {
-			w.Log.Warn("mirrors of repositories cannot be removed", "error", err)
+			w.Log.Warn("cannot remove repository mirrors", "error", err)
 		}
 		select {
 		case <-tick.C:

@@ -70,7 +70,7 @@ func (e *execution) saveSession(ctx context.Context) {
 	err := e.uploadSession(ctx, id)
 	e.saved, e.tooLarge = err == nil, errors.Is(err, errSessionTooLarge)
 	if err != nil && ctx.Err() == nil {
-		e.log.Warn("the session was not saved", "error", err)
+		e.log.Warn("cannot save the session", "error", err)
 	}
 }
 

@@ -143,7 +143,7 @@ func (s *workspace) close() {
 
 func (w *workspaces) remove(run string) {
 	if err := w.removeTree(run); err != nil {
-		w.log.Warn("a workspace was not removed", "run_id", run, "error", err)
+		w.log.Warn("cannot remove a workspace", "run_id", run, "error", err)
 	}
 }
 
@@ -191,7 +191,7 @@ func (w *workspaces) sweep(ctx context.Context) {
 func (w *workspaces) sweepOnce() {
 	entries, err := os.ReadDir(filepath.Join(w.dir, "runs"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.log.Warn("workspaces cannot be listed", "error", err)
+		w.log.Warn("cannot list workspaces", "error", err)
 	}
 	for _, e := range entries {
 		info, err := e.Info()

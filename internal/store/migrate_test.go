@@ -74,7 +74,7 @@ func TestBothEnginesHaveTheSameSchema(t *testing.T) {
 
 func TestManyOpenAtOnce(t *testing.T) {
 	t.Parallel()
-	testkit.Engines(t, func(t *testing.T, url string) {
+	testkit.EmptyEngines(t, func(t *testing.T, url string) {
 		var together sync.WaitGroup
 		for range 4 {
 			together.Go(func() {
@@ -94,7 +94,7 @@ func TestManyOpenAtOnce(t *testing.T) {
 
 func TestDatabaseOfANewerReleaseIsRefused(t *testing.T) {
 	t.Parallel()
-	testkit.Engines(t, func(t *testing.T, url string) {
+	testkit.EmptyEngines(t, func(t *testing.T, url string) {
 		s, err := store.Open(t.Context(), store.Options{URL: url})
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestDatabaseOfANewerReleaseIsRefused(t *testing.T) {
 
 func TestDatabaseOfADevelopmentBuildIsRefused(t *testing.T) {
 	t.Parallel()
-	testkit.Engines(t, func(t *testing.T, url string) {
+	testkit.EmptyEngines(t, func(t *testing.T, url string) {
 		s, err := store.Open(t.Context(), store.Options{URL: url})
 		if err != nil {
 			t.Fatal(err)

@@ -13,24 +13,42 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Engines runs a test once per engine, with the URL of a fresh database. The
-// two run beside each other, after the calling test's own function has returned.
+// Engines runs a test once per engine, with the URL of a fresh database that has
+// the schema and no rows of anybody. The two run beside each other, after the
+// calling test's own function has returned.
 func Engines(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	engines(t, test, migratedSQLite, migratedPostgres)
+}
+
+// EmptyEngines is [Engines] with databases that nothing has opened yet.
+func EmptyEngines(t *testing.T, test func(t *testing.T, url string)) {
+	t.Helper()
+	engines(t, test, sqliteURL, Postgres)
+}
+
+func engines(t *testing.T, test func(t *testing.T, url string), sqlite, postgres func(testing.TB) string) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		test(t, sqliteURL(t))
+		test(t, sqlite(t))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, Postgres(t))
+		test(t, postgres(t))
 	})
 }
 
-// Postgres makes a database of its own for the test, in the server that
+// Postgres makes an empty database of its own for the test, in the server that
 // PENSTOCK_TEST_POSTGRES names, and drops it at the end. Without a server the
 // test is skipped, and fails in CI.
 func Postgres(tb testing.TB) string {
+	tb.Helper()
+	return postgresFrom(tb, postgresServer(tb), "template1")
+}
+
+// postgresServer is the server that tests use.
+func postgresServer(tb testing.TB) string {
 	tb.Helper()
 	server := os.Getenv("PENSTOCK_TEST_POSTGRES")
 	if server == "" {
@@ -39,12 +57,14 @@ func Postgres(tb testing.TB) string {
 		}
 		tb.Skip("no PostgreSQL: run the tests with scripts/with-postgres")
 	}
-	u, err := url.Parse(server)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	return server
+}
+
+// postgresFrom makes a database as a copy of another one.
+func postgresFrom(tb testing.TB, server, template string) string {
+	tb.Helper()
 	name := "test_" + strings.ReplaceAll(penstock.NewID(), "-", "")
-	if err := execPostgres(server, "CREATE DATABASE "+name); err != nil {
+	if err := execPostgres(server, "CREATE DATABASE "+name+" TEMPLATE "+template+""); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
@@ -52,8 +72,21 @@ func Postgres(tb testing.TB) string {
 			tb.Error(err)
 		}
 	})
+	u, err := inDatabase(server, name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return u
+}
+
+// inDatabase is the URL of a database of the server.
+func inDatabase(server, name string) (string, error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return "", err
+	}
 	u.Path = "/" + name
-	return u.String()
+	return u.String(), nil
 }
 
 func execPostgres(server, statement string) error {

@@ -111,7 +111,7 @@ func typeIn(t *testing.T, blocks []block) string {
 		"HOME=" + home, "PATH=" + filepath.Join(home, "bin") + ":" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(),
 		"PENSTOCK_LOG_LEVEL=warn",
 	}
-	address := ""
+	var address string
 	if slices.ContainsFunc(blocks, func(b block) bool { return b.kind == blockBackground }) {
 		address = "127.0.0.1:" + unusedPort(t)
 		env = append(env, "PENSTOCK_LISTEN="+address)

@@ -3,6 +3,7 @@ package rate
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -11,62 +12,57 @@ const seconds = 60
 // Span is how far back a [Window] looks.
 const Span = seconds * time.Second
 
-// Window counts the events of the last minute. It counts by the second, so that it takes a few
-// hundred bytes however many there are, and may forget an event up to a second early. The zero value
-// has no events. It is not safe for concurrent use.
-type Window struct {
-	slots [seconds]uint32 // by second modulo seconds
-	last  int64           // the newest second that slots hold
-	total int
+// Window counts the events of the last minute, by the second. It forgets an event when it is between
+// 60 and 61 seconds old, so that a limit holds in any 60 seconds. The zero value has no events. It is
+// not safe for concurrent use.
+type Window []Second
+
+// Second is how many events came in a second.
+type Second struct {
+	At int64 `json:"at"` // Unix time
+	N  int   `json:"n"`
 }
 
-// Add counts an event at now. One that comes before others, after the clock stepped back, counts as
-// one of their second.
+// Add counts an event at now. After the clock stepped back it counts in the newest second.
 func (w *Window) Add(now time.Time) {
-	w.advance(now)
-	if slot := &w.slots[w.last%seconds]; *slot+1 != 0 {
-		*slot++
-		w.total++
+	w.forget(now)
+	if last := len(*w) - 1; last >= 0 && (*w)[last].At >= now.Unix() {
+		(*w)[last].N++
+		return
 	}
+	*w = append(*w, Second{At: now.Unix(), N: 1})
 }
 
 // Total is how many events there were in the minute before now.
-func (w *Window) Total(now time.Time) int {
-	w.advance(now)
-	return w.total
+func (w *Window) Total(now time.Time) (total int) {
+	w.forget(now)
+	for _, s := range *w {
+		total += s.N
+	}
+	return total
 }
 
 // Until is how long after now there are fewer than limit events, which is at least 1; 0 when there
 // are.
 func (w *Window) Until(limit int, now time.Time) time.Duration {
-	w.advance(now)
-	left := w.total
+	left := w.Total(now)
 	if left < limit {
 		return 0
 	}
-	for s := w.last - seconds + 1; s <= w.last; s++ {
-		if left -= int(w.slots[(s+seconds)%seconds]); left < limit {
-			return time.Unix(s+seconds, 0).Sub(now)
+	for _, s := range *w {
+		if left -= s.N; left < limit {
+			return min(time.Unix(s.At+seconds+1, 0).Sub(now), Span+time.Second)
 		}
 	}
 	return Span
 }
 
 // Quiet reports whether the minute before now had no event.
-func (w *Window) Quiet(now time.Time) bool { return now.Unix()-w.last >= seconds }
+func (w *Window) Quiet(now time.Time) bool { return w.Total(now) == 0 }
 
-// advance forgets the slots that now has left behind.
-func (w *Window) advance(now time.Time) {
-	second := now.Unix()
-	if second <= w.last { // also when the clock stepped back
-		return
-	}
-	for s := max(w.last+1, second-seconds+1); s <= second; s++ {
-		slot := &w.slots[s%seconds]
-		w.total -= int(*slot)
-		*slot = 0
-	}
-	w.last = second
+// forget removes the seconds that are over for more than a minute.
+func (w *Window) forget(now time.Time) {
+	*w = slices.DeleteFunc(*w, func(s Second) bool { return s.At < now.Unix()-seconds })
 }
 
 // Network is what one party usually controls: an IPv4 address, or an IPv6 network of 64 bits.

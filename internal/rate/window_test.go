@@ -22,11 +22,13 @@ func TestWindowSlides(t *testing.T) {
 		until map[int]time.Duration // by limit
 	}{
 		{59.5, 4, map[int]time.Duration{
-			5: 0, 4: 500 * time.Millisecond, 3: 500 * time.Millisecond, 2: 30500 * time.Millisecond, 1: 59500 * time.Millisecond,
+			5: 0, 4: 1500 * time.Millisecond, 3: 1500 * time.Millisecond, 2: 31500 * time.Millisecond, 1: 60500 * time.Millisecond,
 		}},
-		{60, 2, map[int]time.Duration{3: 0, 2: 30 * time.Second}},
-		{90, 1, map[int]time.Duration{1: 29 * time.Second}},
-		{89, 1, map[int]time.Duration{1: 30 * time.Second}}, // the clock stepped back
+		{60.9, 4, map[int]time.Duration{4: 100 * time.Millisecond}},
+		{61, 2, map[int]time.Duration{3: 0, 2: 30 * time.Second}},
+		{91, 1, map[int]time.Duration{1: 29 * time.Second}},
+		{90, 1, map[int]time.Duration{1: 30 * time.Second}}, // the clock stepped back
+		{-90, 1, map[int]time.Duration{1: 61 * time.Second}},
 		{1000, 0, map[int]time.Duration{1: 0}},
 	} {
 		if got := w.Total(at(test.at)); got != test.total {
@@ -38,7 +40,7 @@ func TestWindowSlides(t *testing.T) {
 			}
 		}
 	}
-	if w.Add(at(1000)); w.Quiet(at(1059)) || !w.Quiet(at(1060)) {
+	if w.Add(at(1000)); w.Quiet(at(1060)) || !w.Quiet(at(1061)) {
 		t.Error("a window is quiet a minute after its last event")
 	}
 }

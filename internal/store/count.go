@@ -57,7 +57,12 @@ type counted struct {
 
 var (
 	talliesTable = table{name: "webhook_tallies", columns: columns("counts text")}
-	countsTable  = table{
+	// touchTable leaves the windows as they are.
+	touchTable = table{
+		name: "webhook_rates", columns: columns("webhook_uid text, windows text, last_delivery_at bigint"),
+		conflict: "ON CONFLICT (webhook_uid) DO UPDATE SET last_delivery_at = excluded.last_delivery_at WHERE webhook_rates.last_delivery_at < excluded.last_delivery_at",
+	}
+	countsTable = table{
 		name: "webhook_counts", columns: columns("webhook_uid text, quarter bigint, kind text, n bigint"),
 		conflict: "ON CONFLICT (webhook_uid, quarter, kind) DO UPDATE SET n = webhook_counts.n + excluded.n",
 	}
@@ -151,7 +156,7 @@ func (s *Store) tallies(ctx context.Context, limit int) (map[string]parsed, erro
 }
 
 // addFolded writes in one order, so that replicas do not wait for each other
-// crosswise; webhook_meters come first, as in [Tx.DeleteWebhook].
+// crosswise; webhook_rates come first, as in [Tx.DeleteWebhook].
 func (tx *Tx) addFolded(ctx context.Context, counts map[Count]tally) error {
 	last := map[string]int64{}
 	var rows [][]any

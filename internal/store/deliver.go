@@ -161,7 +161,7 @@ func newDeliver(d *NewDelivery) *deliver {
 }
 
 // deliver records the members' deliveries and answers the runs that they start.
-// What it locks comes in this order, each sorted: meters, keys, senders, verdicts.
+// What it locks comes in this order, each sorted: rates, keys, senders, verdicts.
 // Counts are a row of its own.
 func (tx *Tx) deliver(ctx context.Context, members []*deliver) ([]*createRun, error) {
 	if len(members) == 0 {
@@ -206,42 +206,42 @@ func (tx *Tx) judgedByNow(ctx context.Context, members []*deliver) error {
 
 // admit applies the rates.
 func (tx *Tx) admit(ctx context.Context, members []*deliver) error {
-	metered := map[string]bool{}
+	limited := map[string]bool{}
 	for _, m := range members {
 		if m.err == nil && (m.Rate > 0 || m.Outcome != penstock.OutcomeAccepted && m.Logged > 0) {
-			metered[m.WebhookUID] = true
+			limited[m.WebhookUID] = true
 		}
 	}
-	if len(metered) == 0 {
+	if len(limited) == 0 {
 		return nil
 	}
-	uids := slices.Sorted(maps.Keys(metered))
-	meters, now, err := tx.meters(ctx, uids)
+	uids := slices.Sorted(maps.Keys(limited))
+	rates, now, err := tx.rates(ctx, uids)
 	if err != nil {
 		return err
 	}
 	for _, m := range members {
-		if m.err == nil && metered[m.WebhookUID] {
-			m.admit(meters[m.WebhookUID], now)
+		if m.err == nil && limited[m.WebhookUID] {
+			m.admit(rates[m.WebhookUID], now)
 		}
 	}
 	var rows [][]any
 	for _, uid := range uids {
-		if meters[uid].changed {
-			rows = append(rows, []any{uid, meters[uid].String()})
+		if rates[uid].changed {
+			rows = append(rows, []any{uid, marshal(rates[uid])})
 		}
 	}
-	return tx.s.d.insert(ctx, tx, metersTable, rows)
+	return tx.s.d.insert(ctx, tx, ratesTable, rows)
 }
 
-func (d *deliver) admit(m *meter, now penstock.Time) {
-	wait, ok := m.take(meterAdmitted, d.Rate, now)
+func (d *deliver) admit(r *rateWindows, now time.Time) {
+	wait, ok := r.take(&r.Admitted, d.Rate, now)
 	if !ok {
 		d.got.Limited, d.got.Wait = true, wait
 		return
 	}
 	if d.Outcome != penstock.OutcomeAccepted {
-		if wait, ok = m.take(seriesOf(d.Outcome), d.Logged, now); !ok {
+		if wait, ok = r.take(r.logged(d.Outcome), d.Logged, now); !ok {
 			d.got.Unlogged, d.got.Wait = true, wait
 		}
 	}

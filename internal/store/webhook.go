@@ -69,7 +69,7 @@ var (
 		`, t.version, m.last_delivery_at, s.n, s.sealed, s.expires_at, s.last_used_at
 	FROM webhooks w
 	JOIN teams t ON t.uid = w.team
-	LEFT JOIN webhook_meters m ON m.webhook_uid = w.uid
+	LEFT JOIN webhook_rates m ON m.webhook_uid = w.uid
 	LEFT JOIN webhook_secrets s ON s.webhook_uid = w.uid
 	WHERE w.deleted_at = 0 AND `
 	setWebhook = webhookFields.update("", "uid = ? AND deleted_at = 0")
@@ -254,7 +254,7 @@ func (tx *Tx) DeleteWebhook(ctx context.Context, uid string) error {
 		WHERE uid = $2 AND deleted_at = 0`, int64(penstock.Now()), uid); err != nil {
 		return fmt.Errorf("delete webhook %s: %w", uid, err)
 	}
-	for _, table := range []string{"webhook_secrets", "webhook_meters", "webhook_counts", "webhook_senders"} {
+	for _, table := range []string{"webhook_secrets", "webhook_rates", "webhook_counts", "webhook_senders"} {
 		if _, err := tx.exec(ctx, "DELETE FROM "+table+" WHERE webhook_uid = $1", uid); err != nil {
 			return fmt.Errorf("delete webhook %s: %w", uid, err)
 		}
@@ -298,13 +298,8 @@ func (s *Store) addCounts(ctx context.Context, q querier, list []WebhookRow, whe
 		folded    penstock.Time // the last that is folded, by the time of this statement
 	}
 	rows, err := q.query(ctx, `SELECT c.webhook_uid, c.kind, CAST(sum(c.n) AS BIGINT), max(c.last_at),
-			COALESCE((
-				SELECT m.last_delivery_at
-				FROM webhook_meters m
-				WHERE m.webhook_uid = c.webhook_uid
-			), 0)
-		FROM `+s.d.counts(where+" AND c.quarter >= "+placeholders(len(args), 1))+`
-		GROUP BY c.webhook_uid, c.kind`, args...)
+		COALESCE((SELECT m.last_delivery_at FROM webhook_rates m WHERE m.webhook_uid = c.webhook_uid), 0) FROM `+
+		s.d.counts(where+" AND c.quarter >= "+placeholders(len(args), 1))+` GROUP BY c.webhook_uid, c.kind`, args...)
 	counts, err := collect(
 		s, rows, err, "counts of deliveries",
 		func(c *count) []any { return []any{&c.uid, &c.kind, &c.n, &c.last, &c.folded} },

@@ -252,7 +252,7 @@ func TestWebhookCountsDeliveriesOfADay(t *testing.T) {
 		}
 		testkit.Exec(
 			t, url,
-			fmt.Sprintf("INSERT INTO webhook_meters (webhook_uid, moments, last_delivery_at) VALUES ('%s', '', 7)", w.UID),
+			fmt.Sprintf("INSERT INTO webhook_rates (webhook_uid, windows, last_delivery_at) VALUES ('%s', '', 7)", w.UID),
 		)
 		list, err := s.Webhooks(ctx, store.DefaultTeam, "factory")
 		if err != nil || len(list) != 2 {

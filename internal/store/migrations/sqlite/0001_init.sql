@@ -528,9 +528,9 @@ CREATE TABLE webhook_secrets (
   PRIMARY KEY (webhook_uid, n)
 ) WITHOUT ROWID;
 
-CREATE TABLE webhook_meters (
+CREATE TABLE webhook_rates (
   webhook_uid TEXT PRIMARY KEY,
-  moments TEXT NOT NULL, -- of the last admitted and the last logged deliveries, as far as limits look back
+  windows TEXT NOT NULL, -- JSON: {"admitted": [{"at": Unix second, "n": deliveries}, ...], "logged": {outcome: [...]}}
   last_delivery_at INTEGER NOT NULL DEFAULT 0 -- as far as webhook_tallies are folded
 ) WITHOUT ROWID;
 
@@ -543,7 +543,7 @@ CREATE TABLE webhook_counts (
   PRIMARY KEY (webhook_uid, quarter, kind)
 ) WITHOUT ROWID;
 
--- What is yet to be added to webhook_counts and to webhook_meters.last_delivery_at, a row for each commit:
+-- What is yet to be added to webhook_counts and to webhook_rates.last_delivery_at, a row for each commit:
 -- [{"w": webhook_uid, "q": quarter, "k": kind, "n": n, "t": last_delivery_at}, ...]. Deliveries to many webhooks
 -- that are committed together touch no row of each, and commits do not wait for each other.
 CREATE TABLE webhook_tallies (

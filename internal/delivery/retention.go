@@ -62,9 +62,3 @@ func (s *Deliveries) eachLog(ctx context.Context, before penstock.Time, do func(
 		}
 	}
 }
-
-// FoldCounts adds up the counts of deliveries.
-func (s *Deliveries) FoldCounts(ctx context.Context) error {
-	const atOnce = 500 // deliveries wait for it on SQLite
-	return batch.Drain(atOnce, func(limit int) (int, error) { return s.store.FoldCounts(ctx, limit) })
-}

@@ -130,18 +130,6 @@ func TestStatsSumUpDeliveriesOfTheTeamsWebhooks(t *testing.T) {
 	})
 }
 
-// What cannot be read stays in the way of all counts until it is found in the
-// background.
-func TestCountsAreAddedUpInTheBackground(t *testing.T) {
-	worlds(t, nil, func(w *world) {
-		testkit.Exec(w.t, w.url, "INSERT INTO webhook_tallies (counts) VALUES ('spoilt')")
-		testkit.Eventually(w.t, time.Minute, func() error {
-			_, err := w.Runs.Stats(w.t.Context(), w.admin)
-			return err
-		})
-	})
-}
-
 func TestStatsLeaveOutPersonalRunsOfOthers(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		personal := false

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -61,20 +60,6 @@ func BenchmarkDeliver(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	done := make(chan struct{})
-	var folding sync.WaitGroup
-	folding.Go(func() {
-		for tick := time.NewTicker(time.Second); ; {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-				if _, err := s.FoldCounts(b.Context(), 500); err != nil {
-					b.Error(err)
-				}
-			}
-		}
-	})
 	var next atomic.Int64
 	b.SetParallelism(32)
 	before := processorTime(b)
@@ -91,8 +76,6 @@ func BenchmarkDeliver(b *testing.B) {
 		}
 	})
 	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
-	close(done)
-	folding.Wait()
 }
 
 func processorTime(b *testing.B) time.Duration {

@@ -215,9 +215,16 @@ func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 // VerdictFor is how long a verdict that was written down is not written again.
 const VerdictFor = 24 * time.Hour
 
+// oldCounts are those of the webhook $1 before the quarter $2, but for the one with the last delivery
+// of a webhook that is still there.
+const oldCounts = `webhook_uid = $1 AND quarter < $2 AND NOT (
+	last_at > 0
+	AND last_at = (SELECT max(c.last_at) FROM webhook_counts c WHERE c.webhook_uid = $1)
+	AND EXISTS (SELECT 1 FROM webhooks w WHERE w.uid = $1 AND w.deleted_at = 0))`
+
 // ClearTallies removes a webhook's counts and senders that nobody asks for any
-// more, and the verdicts that no entry of its log names. Counts that are not
-// folded yet are removed some time after they are.
+// more, and the verdicts that no entry of its log names. Of the counts, the one with
+// the last delivery stays.
 func (s *Store) ClearTallies(ctx context.Context, l Log) error {
 	quarter, since, webhookUID := Quarter(penstock.Now())-quartersOfDay-1, int64(
 		penstock.Now().Add(-2*KnownFor),
@@ -239,16 +246,12 @@ func (s *Store) ClearTallies(ctx context.Context, l Log) error {
 	}
 	oldest -= 2 * VerdictFor.Milliseconds()
 	var n int
-	if err := s.row(ctx, `SELECT (SELECT count(*) FROM webhook_counts WHERE webhook_uid = $1 AND quarter < $2) +
+	if err := s.row(ctx, `SELECT (SELECT count(*) FROM webhook_counts WHERE `+oldCounts+`) +
 		(SELECT count(*) FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $3) + (SELECT count(*) FROM delivery_verdicts WHERE webhook_uid = $1 AND last_at < $4)`,
 		webhookUID, quarter, since, oldest).Scan(&n); err != nil || n == 0 {
 		return s.d.mapError(err)
 	}
 	return s.Write(ctx, func(tx *Tx) error {
-		if _, err := tx.exec(ctx, `DELETE FROM webhook_counts
-			WHERE webhook_uid = $1 AND quarter < $2`, webhookUID, quarter); err != nil {
-			return fmt.Errorf("remove old counts: %w", err)
-		}
 		if _, err := tx.exec(ctx, `DELETE FROM webhook_senders
 			WHERE webhook_uid = $1 AND last_at < $2`, webhookUID, since); err != nil {
 			return fmt.Errorf("remove old senders: %w", err)
@@ -256,6 +259,9 @@ func (s *Store) ClearTallies(ctx context.Context, l Log) error {
 		if _, err := tx.exec(ctx, `DELETE FROM delivery_verdicts
 			WHERE webhook_uid = $1 AND last_at < $2`, webhookUID, oldest); err != nil {
 			return fmt.Errorf("remove old verdicts: %w", err)
+		}
+		if _, err := tx.exec(ctx, "DELETE FROM webhook_counts WHERE "+oldCounts, webhookUID, quarter); err != nil {
+			return fmt.Errorf("remove old counts: %w", err)
 		}
 		return nil
 	})

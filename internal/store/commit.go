@@ -51,8 +51,8 @@ type committer struct {
 
 func newCommitter(s *Store, metrics func(int, time.Duration)) *committer {
 	c := &committer{s: s, metrics: metrics, in: make(chan queued, maxBatch), halt: make(chan struct{})}
-	for range s.d.committers {
-		c.running.Go(c.loop)
+	for n := range s.d.committers {
+		c.running.Go(func() { c.loop(n) })
 	}
 	return c
 }
@@ -83,7 +83,7 @@ func (c *committer) do(ctx context.Context, m member) error {
 	}
 }
 
-func (c *committer) loop() {
+func (c *committer) loop(n int64) {
 	batch := make([]queued, 0, maxBatch)
 	for {
 		batch = batch[:0]
@@ -95,7 +95,7 @@ func (c *committer) loop() {
 			return
 		}
 		batch = c.gather(batch)
-		c.commit(batch)
+		c.commit(n, batch)
 	}
 }
 
@@ -134,15 +134,15 @@ func (c *committer) drain() {
 // time, so that a bad one harms nobody else. Not while the database is away, since
 // each of them would wait for it in vain, and those behind them with it; nor where
 // the batch may have been committed, since it would be done again.
-func (c *committer) commit(batch []queued) {
+func (c *committer) commit(n int64, batch []queued) {
 	start := time.Now()
 	slices.SortStableFunc(batch, func(a, b queued) int {
 		return cmp.Or(cmp.Compare(a.kind(), b.kind()), cmp.Compare(a.key(), b.key()))
 	})
-	left, err := batch, c.apply(batch)
+	left, err := batch, c.apply(n, batch)
 	if err != nil && len(batch) > 1 {
 		for len(left) > 0 && !c.away(err) {
-			err = c.apply(left[:1])
+			err = c.apply(n, left[:1])
 			left[0].finish(err)
 			left = left[1:]
 		}
@@ -157,7 +157,7 @@ func (c *committer) away(err error) bool {
 	return penstock.CodeOf(err) == penstock.CodeUnavailable && !c.s.d.transient(err)
 }
 
-func (c *committer) apply(batch []queued) error {
+func (c *committer) apply(n int64, batch []queued) error {
 	ctx := context.Background() // no member's caller may end the others' transaction
 	if within := c.s.d.batchWithin; within > 0 {
 		var cancel context.CancelFunc
@@ -165,6 +165,7 @@ func (c *committer) apply(batch []queued) error {
 		defer cancel()
 	}
 	return c.s.Write(ctx, func(tx *Tx) error {
+		tx.committer = n
 		for _, q := range batch {
 			q.fail(nil) // a transaction that runs again starts anew
 		}

@@ -30,7 +30,7 @@ func TestBatchIsRefusedAtOnceWhileTheDatabaseIsAway(t *testing.T) {
 		run := penstock.Run{ID: penstock.NewID(), Config: &penstock.Config{}}
 		batch[i] = queued{newCreateRun(&NewRun{RunRow: RunRow{Run: run}}), make(chan error, 1)}
 	}
-	s.commits.commit(batch)
+	s.commits.commit(0, batch)
 	for _, q := range batch {
 		if err := <-q.done; penstock.CodeOf(err) != penstock.CodeUnavailable {
 			t.Fatalf("got %v, want %s", err, penstock.CodeUnavailable)

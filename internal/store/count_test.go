@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -48,21 +47,7 @@ func wantCounts(t *testing.T, s *store.Store, w store.WebhookRow, want penstock.
 	}
 }
 
-// fold folds until nothing is left, and answers how many rows it took.
-func fold(t *testing.T, s *store.Store, limit int) (all int) {
-	t.Helper()
-	for {
-		n, err := s.FoldCounts(t.Context(), limit)
-		if err != nil {
-			t.Error(err)
-		}
-		if all += n; n == 0 {
-			return all
-		}
-	}
-}
-
-func TestCountsAreExactBeforeAndAfterTheyAreFolded(t *testing.T) {
+func TestCountsAreExact(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		w := addWebhook(t, s, "a")
@@ -87,24 +72,16 @@ func TestCountsAreExactBeforeAndAfterTheyAreFolded(t *testing.T) {
 			}
 			want.RateLimited += 7
 			wantCounts(t, s, w, want)
-			for left := 4; left > 0; left-- {
-				if n, err := s.FoldCounts(t.Context(), 1); err != nil || n != 1 {
-					t.Errorf("folded %d, %v, want 1", n, err)
-				}
-				wantCounts(t, s, w, want)
-			}
-			if n := fold(t, s, 1); n != 0 {
-				t.Errorf("%d were left to be folded", n)
-			}
 		}
 	})
 }
 
-func TestTheLastDeliveryIsKnownBeforeAndAfterItIsFolded(t *testing.T) {
+func TestTheLastDeliveryIsKnown(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		w := addWebhook(t, s, "a")
 		at := penstock.Now()
+		long := at.Add(-48 * time.Hour)
 		for _, test := range []struct {
 			name   string
 			came   penstock.Time
@@ -112,11 +89,12 @@ func TestTheLastDeliveryIsKnownBeforeAndAfterItIsFolded(t *testing.T) {
 			limit  int
 			want   penstock.Time
 		}{
-			{"the first", at, true, 0, at},
-			{"one that nobody had signed", at + 1, false, 0, at},
-			{"one that is metered", at + 2, true, 10, at + 2},
+			{"the first, two days ago", long, true, 0, long},
+			{"one that nobody had signed", long + 1, false, 0, long},
+			{"the next", at, true, 0, at},
+			{"one with a rate", at + 2, true, 10, at + 2},
 			{"one that was overtaken", at + 1, true, 0, at + 2},
-			{"the next", at + 3, true, 0, at + 3},
+			{"the last", at + 3, true, 0, at + 3},
 		} {
 			mustDeliver(t, s, func(d *store.NewDelivery) {
 				d.WebhookUID, d.ReceivedAt, d.Last, d.Rate = w.UID, test.came, test.counts, test.limit
@@ -124,49 +102,43 @@ func TestTheLastDeliveryIsKnownBeforeAndAfterItIsFolded(t *testing.T) {
 			for _, when := range []string{"before", "after"} {
 				got, err := s.Webhook(t.Context(), store.DefaultTeam, "factory", w.UID)
 				if err != nil || got.LastDeliveryAt != test.want {
-					t.Errorf("%s, %s it is folded: the last at %v (%v), want %v", test.name, when, got.LastDeliveryAt, err, test.want)
+					t.Errorf("%s, %s old counts go: the last at %v (%v), want %v", test.name, when, got.LastDeliveryAt, err, test.want)
 				}
-				fold(t, s, 10)
+				if err := s.ClearTallies(t.Context(), store.Log{WebhookUID: w.UID}); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	})
 }
 
-// Two processes fold, while deliveries are counted and afterwards: a look finds
-// each that was answered before and none that has not begun.
+// Two processes count: a look finds each delivery that was answered before and none
+// that has not begun.
 func TestCountsAreExactAtEveryLook(t *testing.T) {
 	t.Parallel()
 	testkit.Engines(t, func(t *testing.T, url string) {
 		const senders, each = 4, 12
 		stores := []*store.Store{testkit.OpenStore(t, url), testkit.OpenStore(t, url)}
 		w := addWebhook(t, stores[0], "a")
-		var begun, answered atomic.Int64
-		var mu sync.Mutex
-		var last penstock.Time // of those that were answered
-		deliver := func() {
-			var all sync.WaitGroup
-			for i := range senders {
-				all.Go(func() {
-					for range each {
-						begun.Add(1)
-						d := newDelivery(func(d *store.NewDelivery) { d.WebhookUID, d.Last = w.UID, true })
-						if _, err := stores[i%2].Deliver(t.Context(), d); err != nil {
-							t.Error(err)
-						}
-						answered.Add(1)
-						mu.Lock()
-						last = max(last, d.ReceivedAt)
-						mu.Unlock()
+		var begun, answered, last atomic.Int64 // last: of those that were answered, in epoch milliseconds
+		var all sync.WaitGroup
+		for i := range senders {
+			all.Go(func() {
+				for range each {
+					begun.Add(1)
+					d := newDelivery(func(d *store.NewDelivery) { d.WebhookUID, d.Last = w.UID, true })
+					if _, err := stores[i%2].Deliver(t.Context(), d); err != nil {
+						t.Error(err)
 					}
-				})
-			}
-			all.Wait()
+					answered.Add(1)
+					for old := last.Load(); old < int64(d.ReceivedAt) && !last.CompareAndSwap(old, int64(d.ReceivedAt)); {
+						old = last.Load()
+					}
+				}
+			})
 		}
-		look := func() {
-			least := answered.Load()
-			mu.Lock()
-			at := last
-			mu.Unlock()
+		for answered.Load() < senders*each {
+			least, at := answered.Load(), penstock.Time(last.Load())
 			if now, err := stores[0].Webhook(t.Context(), store.DefaultTeam, "factory", w.UID); err != nil ||
 				now.LastDeliveryAt < at {
 				t.Errorf("the last delivery came %s before one that was answered (%v)", at.Sub(now.LastDeliveryAt), err)
@@ -180,53 +152,8 @@ func TestCountsAreExactAtEveryLook(t *testing.T) {
 				t.Errorf("counted %d, in the team %d, with %d answered before and %d begun", got.Accepted, sum, least, most)
 			}
 		}
-		// during looks, and folds a few rows at a time in both processes, until work is done.
-		during := func(limit int, work func()) {
-			var done atomic.Bool
-			var all sync.WaitGroup
-			for _, s := range stores {
-				all.Go(func() {
-					for !done.Load() {
-						if _, err := s.FoldCounts(t.Context(), limit); err != nil {
-							t.Error(err)
-						}
-					}
-				})
-			}
-			all.Go(func() { work(); done.Store(true) })
-			for !done.Load() {
-				look()
-			}
-			all.Wait()
-		}
-		during(3, deliver)
-		deliver()
-		during(1, func() { fold(t, stores[0], 1) }) // nothing is begun any more: each look has to be exact
-		wantCounts(t, stores[1], w, penstock.DeliveryCounts{Accepted: 2 * senders * each})
-	})
-}
-
-// What ends a fold half-way, such as a kill, leaves all to be folded.
-func TestAFoldThatFailsIsTakenBack(t *testing.T) {
-	t.Parallel()
-	testkit.Engines(t, func(t *testing.T, url string) {
-		s := testkit.OpenStore(t, url)
-		w := addWebhook(t, s, "a")
-		deliver := func() { mustDeliver(t, s, func(d *store.NewDelivery) { d.WebhookUID = w.UID }) }
-		deliver()
-		fold(t, s, 10)
-		deliver()
-		deliver()
-		testkit.Exec(t, url, "ALTER TABLE webhook_counts RENAME TO elsewhere")
-		if n, err := s.FoldCounts(t.Context(), 10); err == nil || n != 0 {
-			t.Errorf("without a place for them %d were folded, %v", n, err)
-		}
-		testkit.Exec(t, url, "ALTER TABLE elsewhere RENAME TO webhook_counts")
-		wantCounts(t, s, w, penstock.DeliveryCounts{Accepted: 3})
-		if n := fold(t, s, 10); n != 2 {
-			t.Errorf("%d were left to be folded, want 2", n)
-		}
-		wantCounts(t, s, w, penstock.DeliveryCounts{Accepted: 3})
+		all.Wait()
+		wantCounts(t, stores[1], w, penstock.DeliveryCounts{Accepted: senders * each})
 	})
 }
 
@@ -240,7 +167,6 @@ func TestCountsOfADeletedWebhookLeaveNothing(t *testing.T) {
 		}
 		write(t, s, func(tx *store.Tx) error { return tx.DeleteWebhook(t.Context(), w.UID) })
 		wantCounts(t, s, other, penstock.DeliveryCounts{Accepted: 1})
-		fold(t, s, 10)
 		// left is what there still is of the one that is gone.
 		left := func() (counts penstock.DeliveryCounts) {
 			testkit.Exec(t, url, "UPDATE webhooks SET deleted_at = 0 WHERE name = 'a'")
@@ -250,9 +176,8 @@ func TestCountsOfADeletedWebhookLeaveNothing(t *testing.T) {
 		if got := left(); got != (penstock.DeliveryCounts{}) {
 			t.Errorf("left: %+v", got)
 		}
-		// A fold that began before the end of the webhook may outlive it.
-		mustDeliver(t, s, func(d *store.NewDelivery) { d.WebhookUID = w.UID })
-		fold(t, s, 10)
+		// What was under way when the webhook was deleted may be counted afterwards.
+		mustDeliver(t, s, func(d *store.NewDelivery) { d.WebhookUID, d.Last = w.UID, true })
 		testkit.Exec(t, url, "UPDATE webhooks SET deleted_at = 1 WHERE name = 'a'")
 		for _, l := range []store.Log{{WebhookUID: w.UID, Deleted: true}, {WebhookUID: other.UID}} {
 			if err := s.ClearTallies(t.Context(), l); err != nil {
@@ -263,30 +188,5 @@ func TestCountsOfADeletedWebhookLeaveNothing(t *testing.T) {
 		if got := left(); got != (penstock.DeliveryCounts{}) {
 			t.Errorf("left after clearing: %+v", got)
 		}
-	})
-}
-
-func TestATallyThatCannotBeReadIsToldAndHindersNobody(t *testing.T) {
-	t.Parallel()
-	testkit.Engines(t, func(t *testing.T, url string) {
-		s := testkit.OpenStore(t, url)
-		w := addWebhook(t, s, "a")
-		for range 2 {
-			mustDeliver(t, s, func(d *store.NewDelivery) { d.WebhookUID = w.UID })
-			testkit.Exec(
-				t, url,
-				`INSERT INTO webhook_tallies (counts) VALUES ('half a tal'), (''), ('[{"w": "`+w.UID+
-					`", "q": 1, "k": "accepted", "n": 1}, {"w": 1}]'), ('{}')`,
-			)
-		}
-		n, err := s.FoldCounts(t.Context(), 100)
-		if n != 10 || err == nil || strings.Count(err.Error(), "cannot be read") != 8 ||
-			!strings.Contains(err.Error(), `"half a tal"`) {
-			t.Errorf("folded %d, %v", n, err)
-		}
-		if n := fold(t, s, 100); n != 0 {
-			t.Errorf("%d were left", n)
-		}
-		wantCounts(t, s, w, penstock.DeliveryCounts{Accepted: 2})
 	})
 }

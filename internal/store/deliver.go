@@ -161,8 +161,7 @@ func newDeliver(d *NewDelivery) *deliver {
 }
 
 // deliver records the members' deliveries and answers the runs that they start.
-// What it locks comes in this order, each sorted: rates, keys, senders, verdicts.
-// Counts are a row of its own.
+// What it locks comes in this order, each sorted: rates, keys, senders, verdicts, counts.
 func (tx *Tx) deliver(ctx context.Context, members []*deliver) ([]*createRun, error) {
 	if len(members) == 0 {
 		return nil, nil
@@ -277,8 +276,8 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 	return runs, tx.s.d.insert(ctx, tx, deliveriesTable, log)
 }
 
-// tally counts what came in, and notes when and from where the webhooks were used. What it
-// notes is in rows that batches share, so that it comes last.
+// tally counts what came in, and notes from where the webhooks were used. It comes last, since batches
+// share these rows and wait for each other.
 func (tx *Tx) tally(ctx context.Context, members []*deliver) error {
 	counts := map[Count]tally{}
 	senders, verdicts := map[[2]string]int64{}, map[[3]string]int64{}
@@ -292,19 +291,17 @@ func (tx *Tx) tally(ctx context.Context, members []*deliver) error {
 		if m.ReplayOf != "" {
 			continue
 		}
-		one := tally{N: 1}
-		if m.Last {
-			one.Last = int64(m.ReceivedAt)
-		}
 		of := Count{WebhookUID: m.WebhookUID, Quarter: Quarter(m.ReceivedAt), Kind: countKind(m.got.Outcome)}
-		counts[of] = counts[of].and(one)
+		sum := counts[of]
+		sum.n++
+		if m.Last {
+			sum.last = max(sum.last, int64(m.ReceivedAt))
+		}
+		counts[of] = sum
 		if m.Sender {
 			at := [2]string{m.WebhookUID, m.ClientIP}
 			senders[at] = max(senders[at], int64(m.ReceivedAt))
 		}
-	}
-	if err := tx.count(ctx, counts); err != nil {
-		return err
 	}
 	var rows [][]any
 	for _, at := range slices.SortedFunc(
@@ -321,7 +318,10 @@ func (tx *Tx) tally(ctx context.Context, members []*deliver) error {
 	) {
 		rows = append(rows, []any{v[0], v[1], v[2], verdicts[v]})
 	}
-	return tx.s.d.insert(ctx, tx, verdictsTable, rows)
+	if err := tx.s.d.insert(ctx, tx, verdictsTable, rows); err != nil {
+		return err
+	}
+	return tx.count(ctx, counts)
 }
 
 // chunks yields the arguments of one statement after the other: of as many

@@ -23,9 +23,8 @@ type dialect struct {
 	now string
 	// lock ends a SELECT whose rows the transaction is about to change. A run is
 	// always locked before its queue row. skipRun locks the run of a join named r
-	// and leaves out those that another transaction holds. skipLocked does so
-	// where there is no join.
-	lock, skipRun, skipLocked string
+	// and leaves out those that another transaction holds.
+	lock, skipRun string
 	// bytewise ends a sort key that is compared byte by byte, as Go does.
 	bytewise string
 	// finds selects the ids of the runs whose text holds the word bound to the
@@ -35,9 +34,6 @@ type dialect struct {
 	// number is the number under a key of an object in a column of JSON text, NULL
 	// where there is none.
 	number func(column, key string) string
-	// elements is a table of the elements, its column value, of an array in a column
-	// of JSON text.
-	elements func(column string) string
 	// log has the webhook, the outcome and the place, n, of each entry of the log of
 	// deliveries, and an index of them in this order; but for those of which unlogged,
 	// if there is such a condition, is true.
@@ -48,7 +44,7 @@ type dialect struct {
 	// index adds rows of searchTable, and makes the search know them.
 	index func(ctx context.Context, tx *Tx, rows [][]any) error
 	// committers is how many transactions the group commit has under way.
-	committers int
+	committers int64
 	// batchWithin is how long one of them may take; 0: as long as it does.
 	batchWithin time.Duration
 

@@ -71,13 +71,11 @@ func postgresDialect() *dialect {
 		now:        "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
 		lock:       " FOR UPDATE",
 		skipRun:    " FOR UPDATE OF r SKIP LOCKED",
-		skipLocked: " FOR UPDATE SKIP LOCKED",
 		bytewise:   ` COLLATE "C"`,
 		committers: 2, batchWithin: batchWithin,
 		number: func(column, key string) string {
 			return "CAST(CAST(NULLIF(" + column + ", '') AS json) ->> '" + key + "' AS double precision)"
 		},
-		elements: func(column string) string { return "json_array_elements(CAST(" + column + " AS json))" },
 		finds: func(placeholder string) string {
 			return `SELECT run_id
 			FROM run_search

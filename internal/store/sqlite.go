@@ -109,11 +109,10 @@ func sqliteDialect() *dialect {
 				WHERE run_fts MATCH ` +
 				placeholder
 		},
-		number:   func(column, key string) string { return "json_extract(NULLIF(" + column + ", ''), '$." + key + "')" },
-		elements: func(column string) string { return "json_each(" + column + ")" },
-		wordArg:  func(word string) string { return `"` + strings.ReplaceAll(word, `"`, `""`) + `"` },
-		begin:    beginSQLite,
-		log:      "deliveries_log", unlogged: "n > " + logged,
+		number:  func(column, key string) string { return "json_extract(NULLIF(" + column + ", ''), '$." + key + "')" },
+		wordArg: func(word string) string { return `"` + strings.ReplaceAll(word, `"`, `""`) + `"` },
+		begin:   beginSQLite,
+		log:     "deliveries_log", unlogged: "n > " + logged,
 		insert: func(ctx context.Context, tx *Tx, t table, rows [][]any) error {
 			_, err := insertValues(ctx, tx, t, rows)
 			return err

@@ -73,7 +73,9 @@ type DeliverySum struct {
 // since from, which begins a quarter of an hour of the last 24 hours.
 func (s *Store) SumDeliveries(ctx context.Context, team string, from penstock.Time) ([]DeliverySum, error) {
 	rows, err := s.query(ctx, `SELECT (c.quarter - $1) / 4 AS hour, c.kind, CAST(sum(c.n) AS BIGINT)
-		FROM `+s.d.counts("c.quarter >= $1 AND w.team = $2")+`
+		FROM webhooks w
+		JOIN webhook_counts c ON c.webhook_uid = w.uid
+		WHERE c.quarter >= $1 AND w.team = $2 AND w.deleted_at = 0
 		GROUP BY 1, 2`, Quarter(from), team)
 	return collect(s, rows, err, "sums of deliveries", func(d *DeliverySum) []any { return []any{&d.Hour, &d.Kind, &d.N} })
 }

@@ -124,6 +124,8 @@ type Tx struct {
 	waiting []statement
 	topics  []string
 	hasTurn bool // SQLite: the caller holds the writer's token, and keeps it
+
+	committer int64 // number of the committer whose transaction it is; 0 is also that of all others
 }
 
 // statement is one whose result nobody needs. On PostgreSQL it goes to the server

@@ -66,10 +66,9 @@ var webhookFields = newResource("webhooks", "w",
 // One row for each secret of a webhook, and one for a webhook that has none.
 var (
 	webhookColumns = "SELECT " + webhookFields.selected +
-		`, t.version, m.last_delivery_at, s.n, s.sealed, s.expires_at, s.last_used_at
+		`, t.version, s.n, s.sealed, s.expires_at, s.last_used_at
 	FROM webhooks w
 	JOIN teams t ON t.uid = w.team
-	LEFT JOIN webhook_rates m ON m.webhook_uid = w.uid
 	LEFT JOIN webhook_secrets s ON s.webhook_uid = w.uid
 	WHERE w.deleted_at = 0 AND `
 	setWebhook = webhookFields.update("", "uid = ? AND deleted_at = 0")
@@ -104,13 +103,13 @@ func (s *Store) webhooks(ctx context.Context, q querier, where string, args ...a
 }
 
 func scanWebhook(row scanner) (w WebhookRow, secret SealedSecret, err error) {
-	var delivered, n, expires, used sql.NullInt64
+	var n, expires, used sql.NullInt64
 	if err := row.Scan(
-		webhookFields.into(&w, &w.TeamVersion, &delivered, &n, &secret.Sealed, &expires, &used)...,
+		webhookFields.into(&w, &w.TeamVersion, &n, &secret.Sealed, &expires, &used)...,
 	); err != nil {
 		return w, secret, err
 	}
-	w.Secrets, w.LastDeliveryAt = []penstock.WebhookSecret{}, penstock.Time(delivered.Int64)
+	w.Secrets = []penstock.WebhookSecret{}
 	secret.N, secret.ExpiresAt, secret.LastUsed = n.Int64, penstock.Time(expires.Int64), penstock.Time(used.Int64)
 	return w, secret, nil
 }
@@ -247,14 +246,14 @@ func (tx *Tx) NextWebhookSecret(ctx context.Context, uid string) (n int64, err e
 
 // DeleteWebhook takes a webhook that was read in the transaction from every
 // list, and removes its secrets, counts and senders. Its log is removed by the
-// log's own clearing, counts that are yet to be folded by [Store.FoldCounts].
+// log's own clearing.
 func (tx *Tx) DeleteWebhook(ctx context.Context, uid string) error {
 	if _, err := tx.exec(ctx, `UPDATE webhooks
 		SET deleted_at = $1
 		WHERE uid = $2 AND deleted_at = 0`, int64(penstock.Now()), uid); err != nil {
 		return fmt.Errorf("delete webhook %s: %w", uid, err)
 	}
-	for _, table := range []string{"webhook_secrets", "webhook_rates", "webhook_counts", "webhook_senders"} {
+	for _, table := range []string{"webhook_secrets", "webhook_rates", "webhook_senders", "webhook_counts"} {
 		if _, err := tx.exec(ctx, "DELETE FROM "+table+" WHERE webhook_uid = $1", uid); err != nil {
 			return fmt.Errorf("delete webhook %s: %w", uid, err)
 		}
@@ -288,28 +287,29 @@ func Quarter(at penstock.Time) int64 { return int64(at) / (15 * time.Minute).Mil
 const quartersOfDay = 24 * 4
 
 // addCounts adds to webhooks the deliveries of the last 24 hours, to a quarter
-// of an hour, and when the last one came, if it has come since the list was read.
+// of an hour, and when the last one came.
 func (s *Store) addCounts(ctx context.Context, q querier, list []WebhookRow, where string, args ...any) error {
 	args = append(args, Quarter(penstock.Now())-quartersOfDay)
 	type count struct {
 		uid, kind string
 		n         int64
 		last      penstock.Time
-		folded    penstock.Time // the last that is folded, by the time of this statement
 	}
-	rows, err := q.query(ctx, `SELECT c.webhook_uid, c.kind, CAST(sum(c.n) AS BIGINT), max(c.last_at),
-		COALESCE((SELECT m.last_delivery_at FROM webhook_rates m WHERE m.webhook_uid = c.webhook_uid), 0) FROM `+
-		s.d.counts(where+" AND c.quarter >= "+placeholders(len(args), 1))+` GROUP BY c.webhook_uid, c.kind`, args...)
+	rows, err := q.query(ctx, `SELECT c.webhook_uid, c.kind,
+			CAST(sum(CASE WHEN c.quarter >= `+placeholders(len(args), 1)+` THEN c.n ELSE 0 END) AS BIGINT), max(c.last_at)
+		FROM webhooks w
+		JOIN webhook_counts c ON c.webhook_uid = w.uid
+		WHERE w.deleted_at = 0 AND `+where+`
+		GROUP BY c.webhook_uid, c.kind`, args...)
 	counts, err := collect(
-		s, rows, err, "counts of deliveries",
-		func(c *count) []any { return []any{&c.uid, &c.kind, &c.n, &c.last, &c.folded} },
+		s, rows, err, "counts of deliveries", func(c *count) []any { return []any{&c.uid, &c.kind, &c.n, &c.last} },
 	)
 	for _, c := range counts {
 		i := slices.IndexFunc(list, func(w WebhookRow) bool { return w.UID == c.uid })
 		if i < 0 { // made since the list was read
 			continue
 		}
-		list[i].LastDeliveryAt = max(list[i].LastDeliveryAt, c.last, c.folded)
+		list[i].LastDeliveryAt = max(list[i].LastDeliveryAt, c.last)
 		switch into := &list[i].Counts; c.kind {
 		case CountAccepted:
 			into.Accepted = c.n

@@ -252,7 +252,7 @@ func TestWebhookCountsDeliveriesOfADay(t *testing.T) {
 		}
 		testkit.Exec(
 			t, url,
-			fmt.Sprintf("INSERT INTO webhook_rates (webhook_uid, windows, last_delivery_at) VALUES ('%s', '', 7)", w.UID),
+			fmt.Sprintf("UPDATE webhook_counts SET last_at = 7 WHERE webhook_uid = '%s' AND n = 100", w.UID),
 		)
 		list, err := s.Webhooks(ctx, store.DefaultTeam, "factory")
 		if err != nil || len(list) != 2 {

@@ -530,26 +530,19 @@ CREATE TABLE webhook_secrets (
 
 CREATE TABLE webhook_rates (
   webhook_uid TEXT PRIMARY KEY,
-  windows TEXT NOT NULL, -- JSON: {"admitted": [{"at": Unix second, "n": deliveries}, ...], "logged": {outcome: [...]}}
-  last_delivery_at INTEGER NOT NULL DEFAULT 0 -- as far as webhook_tallies are folded
+  windows TEXT NOT NULL -- JSON: {"admitted": [{"at": Unix second, "n": deliveries}, ...], "logged": {outcome: [...]}}
 ) WITHOUT ROWID;
 
--- Deliveries of a quarter of an hour, by what became of them.
+-- Deliveries of a quarter of an hour, by what became of them, and when the last one came.
 CREATE TABLE webhook_counts (
   webhook_uid TEXT NOT NULL,
   quarter INTEGER NOT NULL,
   kind TEXT NOT NULL,
+  committer INTEGER NOT NULL DEFAULT 0, -- which has counted them, of those of a server
   n INTEGER NOT NULL,
-  PRIMARY KEY (webhook_uid, quarter, kind)
+  last_at INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (webhook_uid, quarter, kind, committer)
 ) WITHOUT ROWID;
-
--- What is yet to be added to webhook_counts and to webhook_rates.last_delivery_at, a row for each commit:
--- [{"w": webhook_uid, "q": quarter, "k": kind, "n": n, "t": last_delivery_at}, ...]. Deliveries to many webhooks
--- that are committed together touch no row of each, and commits do not wait for each other.
-CREATE TABLE webhook_tallies (
-  n INTEGER PRIMARY KEY,
-  counts TEXT NOT NULL
-);
 
 -- Addresses from which deliveries were accepted.
 CREATE TABLE webhook_senders (

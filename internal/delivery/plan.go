@@ -32,7 +32,6 @@ type Plan struct {
 	fullUntil   atomic.Int64 // the rate admits nothing before, in Unix nanoseconds
 	silentUntil atomic.Int64 // nor is a failed authentication logged
 	senders     senders
-	verdicts    verdicts
 }
 
 // planEntry is an automation of a plan, with all that a delivery which does not

@@ -72,9 +72,6 @@ func (s *Ingress) receipt(
 		DeliveryID: d.ID, Outcome: got.Outcome, DuplicateOf: got.DuplicateOf, Detail: detail, Limited: got.Limited,
 		Wait: got.Wait,
 	}
-	if d.Verdict != "" && got.Outcome == penstock.OutcomeAccepted && !got.Limited {
-		p.verdicts.written(d.Alike, d.Matches, d.ReceivedAt)
-	}
 	switch {
 	case got.Limited:
 		p.fullUntil.Store(time.Now().Add(got.Wait).UnixNano())
@@ -209,11 +206,6 @@ func (s *Ingress) start(
 			return err
 		}
 	}
-	alike := p.verdicts.of(meant)
-	if known := p.verdicts.known(alike, d.ReceivedAt); known != "" && len(d.Runs) == 0 {
-		d.Matches = known
-		return nil
-	}
 	matches := make([]penstock.DeliveryMatch, len(meant))
 	for i, m := range meant {
 		matches[i] = p.automations[i].automation.matchOf(m)
@@ -223,9 +215,6 @@ func (s *Ingress) start(
 		return fmt.Errorf("write down what delivery %s means: %w", d.ID, err)
 	}
 	d.Matches = string(text)
-	if len(d.Matches) > longMatches && len(d.Runs) == 0 {
-		d.Verdict, d.Matches, d.Alike = d.Matches, store.IdentityOf(sha256.Sum256([]byte(d.Matches))), alike
-	}
 	return nil
 }
 

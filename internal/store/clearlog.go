@@ -212,9 +212,6 @@ func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 	})
 }
 
-// VerdictFor is how long a verdict that was written down is not written again.
-const VerdictFor = 24 * time.Hour
-
 // oldCounts are those of the webhook $1 before the quarter $2, but for the one with the last delivery
 // of a webhook that is still there.
 const oldCounts = `webhook_uid = $1 AND quarter < $2 AND NOT (
@@ -223,8 +220,7 @@ const oldCounts = `webhook_uid = $1 AND quarter < $2 AND NOT (
 	AND EXISTS (SELECT 1 FROM webhooks w WHERE w.uid = $1 AND w.deleted_at = 0))`
 
 // ClearTallies removes a webhook's counts and senders that nobody asks for any
-// more, and the verdicts that no entry of its log names. Of the counts, the one with
-// the last delivery stays.
+// more. Of the counts, the one with the last delivery stays.
 func (s *Store) ClearTallies(ctx context.Context, l Log) error {
 	quarter, since, webhookUID := Quarter(penstock.Now())-quartersOfDay-1, int64(
 		penstock.Now().Add(-2*KnownFor),
@@ -232,33 +228,16 @@ func (s *Store) ClearTallies(ctx context.Context, l Log) error {
 	if l.Deleted { // what was under way when it was deleted may have left some
 		quarter, since = math.MaxInt64, math.MaxInt64
 	}
-	var oldest int64 // of the log; 0: there is none
-	if err := s.row(
-		ctx,
-		"SELECT COALESCE((SELECT d.received_at FROM deliveries d JOIN "+s.d.log+" AS page ON "+onPage+
-			" WHERE page.webhook = "+numbered+" AND page.outcome = $2 ORDER BY page.n LIMIT 1), 0)",
-		webhookUID, outcomeNumber(penstock.OutcomeAccepted),
-	).Scan(&oldest); err != nil {
-		return s.d.mapError(err)
-	}
-	if oldest == 0 {
-		oldest = int64(penstock.Now())
-	}
-	oldest -= 2 * VerdictFor.Milliseconds()
 	var n int
 	if err := s.row(ctx, `SELECT (SELECT count(*) FROM webhook_counts WHERE `+oldCounts+`) +
-		(SELECT count(*) FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $3) + (SELECT count(*) FROM delivery_verdicts WHERE webhook_uid = $1 AND last_at < $4)`,
-		webhookUID, quarter, since, oldest).Scan(&n); err != nil || n == 0 {
+		(SELECT count(*) FROM webhook_senders WHERE webhook_uid = $1 AND last_at < $3)`,
+		webhookUID, quarter, since).Scan(&n); err != nil || n == 0 {
 		return s.d.mapError(err)
 	}
 	return s.Write(ctx, func(tx *Tx) error {
 		if _, err := tx.exec(ctx, `DELETE FROM webhook_senders
 			WHERE webhook_uid = $1 AND last_at < $2`, webhookUID, since); err != nil {
 			return fmt.Errorf("remove old senders: %w", err)
-		}
-		if _, err := tx.exec(ctx, `DELETE FROM delivery_verdicts
-			WHERE webhook_uid = $1 AND last_at < $2`, webhookUID, oldest); err != nil {
-			return fmt.Errorf("remove old verdicts: %w", err)
 		}
 		if _, err := tx.exec(ctx, "DELETE FROM webhook_counts WHERE "+oldCounts, webhookUID, quarter); err != nil {
 			return fmt.Errorf("remove old counts: %w", err)

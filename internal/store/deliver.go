@@ -35,9 +35,7 @@ type NewDelivery struct {
 	Guard          string        // key of the signed bytes, that is claimed as well; "": none
 	GuardUntil     penstock.Time // when that claim ends; 0: with the log entry, for which Guard must be that of the body
 	ReplayOf       string        // of which delivery it is a replay
-	Matches        string        // JSON, or a hash for which there is a verdict
-	Verdict        string        // JSON of that hash, to be written down; "": it has been, in the last day
-	Alike          uint64        // the caller's, about Verdict
+	Matches        string        // JSON
 	Headers        string        // JSON
 	SHA256         string        // of the body, hex
 	ClientIP       string
@@ -80,10 +78,6 @@ var (
 		),
 		conflict: `ON CONFLICT (webhook_uid, source, value) DO UPDATE SET delivery_id = excluded.delivery_id, received_at = excluded.received_at, expires_at = excluded.expires_at
 			WHERE delivery_keys.expires_at > 0 AND delivery_keys.expires_at <= excluded.received_at`,
-	}
-	verdictsTable = table{
-		name: "delivery_verdicts", columns: columns("webhook_uid text, hash text, matches text, last_at bigint"),
-		conflict: "ON CONFLICT (webhook_uid, hash) DO UPDATE SET last_at = excluded.last_at WHERE delivery_verdicts.last_at < excluded.last_at",
 	}
 	sendersTable = table{
 		name: "webhook_senders", columns: columns("webhook_uid text, client_ip text, last_at bigint"),
@@ -161,7 +155,7 @@ func newDeliver(d *NewDelivery) *deliver {
 }
 
 // deliver records the members' deliveries and answers the runs that they start.
-// What it locks comes in this order, each sorted: rates, keys, senders, verdicts, counts.
+// What it locks comes in this order, each sorted: rates, keys, senders, counts.
 func (tx *Tx) deliver(ctx context.Context, members []*deliver) ([]*createRun, error) {
 	if len(members) == 0 {
 		return nil, nil
@@ -280,15 +274,9 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 // share these rows and wait for each other.
 func (tx *Tx) tally(ctx context.Context, members []*deliver) error {
 	counts := map[Count]tally{}
-	senders, verdicts := map[[2]string]int64{}, map[[3]string]int64{}
+	senders := map[[2]string]int64{}
 	for _, m := range members {
-		if m.err != nil || m.got.Limited {
-			continue
-		}
-		if m.Verdict != "" && m.got.Outcome == penstock.OutcomeAccepted {
-			verdicts[[3]string{m.WebhookUID, m.Matches, m.Verdict}] = int64(m.ReceivedAt)
-		}
-		if m.ReplayOf != "" {
+		if m.err != nil || m.got.Limited || m.ReplayOf != "" {
 			continue
 		}
 		of := Count{WebhookUID: m.WebhookUID, Quarter: Quarter(m.ReceivedAt), Kind: countKind(m.got.Outcome)}
@@ -310,15 +298,6 @@ func (tx *Tx) tally(ctx context.Context, members []*deliver) error {
 		rows = append(rows, []any{at[0], at[1], senders[at]})
 	}
 	if err := tx.s.d.insert(ctx, tx, sendersTable, rows); err != nil {
-		return err
-	}
-	rows = nil
-	for _, v := range slices.SortedFunc(
-		maps.Keys(verdicts), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) },
-	) {
-		rows = append(rows, []any{v[0], v[1], v[2], verdicts[v]})
-	}
-	if err := tx.s.d.insert(ctx, tx, verdictsTable, rows); err != nil {
 		return err
 	}
 	return tx.count(ctx, counts)

@@ -719,54 +719,6 @@ func TestSendersAreKnownAndDeliveriesCounted(t *testing.T) {
 	})
 }
 
-func TestWhatManyDeliveriesMeantAlikeIsKeptAsLongAsOneNamesIt(t *testing.T) {
-	t.Parallel()
-	testkit.Engines(t, func(t *testing.T, url string) {
-		s := testkit.OpenStore(t, url)
-		addReceiver(t, s)
-		verdict := `[{"automation":"a","automation_uid":"u","would_trigger":false}]`
-		for i := range 3 {
-			mustDeliver(t, s, func(d *store.NewDelivery) {
-				if d.Matches = "hash"; i == 0 {
-					d.Verdict = verdict
-				}
-			})
-		}
-		matches := func() (named int) {
-			for _, d := range theLog(t, s) {
-				if len(d.Matches) == 1 && d.Matches[0].UID == "u" {
-					named++
-				}
-			}
-			return named
-		}
-		if n := matches(); n != 3 {
-			t.Errorf("%d entries have it, want 3", n)
-		}
-		testkit.Exec(
-			t, url, fmt.Sprintf("UPDATE delivery_verdicts SET last_at = last_at - %d", (47*time.Hour).Milliseconds()),
-		)
-		if err := s.ClearTallies(t.Context(), store.Log{WebhookUID: "w"}); err != nil {
-			t.Fatal(err)
-		}
-		if n := matches(); n != 3 {
-			t.Errorf("%d entries have it after clearing, want 3", n)
-		}
-		testkit.Exec(t, url, "DELETE FROM deliveries")
-		testkit.Exec(t, url, fmt.Sprintf("UPDATE delivery_verdicts SET last_at = last_at - %d", (2*time.Hour).Milliseconds()))
-		if err := s.ClearTallies(t.Context(), store.Log{WebhookUID: "w"}); err != nil {
-			t.Fatal(err)
-		}
-		_, got := mustDeliver(t, s, func(d *store.NewDelivery) { d.Matches = "hash" })
-		if got.Outcome != penstock.OutcomeAccepted {
-			t.Fatalf("%+v", got)
-		}
-		if _, _, err := s.Deliveries(t.Context(), "w", penstock.DeliveryQuery{}); err == nil {
-			t.Error("a verdict that nobody named has stayed")
-		}
-	})
-}
-
 // Plans are kept for inserts only: one of a query is bad for a table that has grown.
 func TestQueriesArePlannedForTheTablesAsTheyAre(t *testing.T) {
 	t.Parallel()

@@ -19,9 +19,8 @@ const numbered = "(SELECT number FROM webhooks WHERE uid = $1)"
 
 // deliveryColumns read entries of the log of the webhook $1.
 const deliveryColumns = `SELECT d.n, d.outcome, d.id, d.received_at, d.reason, d.size, d.http_status, d.identity_source,
-		d.duplicate_of, d.replay_of, COALESCE(v.matches, d.matches), d.headers, d.sha256, d.client_ip
-	FROM deliveries d
-	LEFT JOIN delivery_verdicts v ON v.webhook_uid = $1 AND v.hash = d.matches `
+		d.duplicate_of, d.replay_of, d.matches, d.headers, d.sha256, d.client_ip
+	FROM deliveries d `
 
 // scanDelivery reads an entry and its place in the log.
 func scanDelivery(webhookUID string, scan func(...any) error) (d penstock.Delivery, n int64, err error) {
@@ -109,7 +108,7 @@ func (tx *Tx) Delivery(ctx context.Context, webhookUID, id string) (penstock.Del
 
 func (s *Store) delivery(ctx context.Context, q querier, webhookUID, id string) (penstock.Delivery, error) {
 	d, _, err := scanDelivery(
-		webhookUID, q.row(ctx, deliveryColumns+"WHERE d.id = $2 AND d.webhook = "+numbered, webhookUID, id).Scan,
+		webhookUID, q.row(ctx, deliveryColumns+"WHERE d.webhook = "+numbered+" AND d.id = $2", webhookUID, id).Scan,
 	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return d, penstock.NotFound("delivery", id)

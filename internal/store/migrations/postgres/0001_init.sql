@@ -566,7 +566,7 @@ CREATE TABLE deliveries (
   identity TEXT NOT NULL DEFAULT '', -- of the key that it claimed
   duplicate_of TEXT NOT NULL DEFAULT '',
   replay_of TEXT NOT NULL DEFAULT '',
-  matches TEXT NOT NULL DEFAULT '', -- JSON, or the hash of a delivery_verdicts row
+  matches TEXT NOT NULL DEFAULT '', -- JSON
   runs BIGINT NOT NULL DEFAULT 0, -- how many of the runs that it started are still there
   headers TEXT NOT NULL DEFAULT '',
   sha256 TEXT NOT NULL DEFAULT '',
@@ -576,15 +576,6 @@ CREATE TABLE deliveries (
 );
 ALTER TABLE deliveries ALTER COLUMN body SET STORAGE EXTERNAL;
 ALTER TABLE deliveries SET (toast_tuple_target = 8160); -- a body that fits into a page stays in its row
-
--- What many deliveries meant to the automations alike; deliveries.matches names it by its hash.
-CREATE TABLE delivery_verdicts (
-  webhook_uid TEXT NOT NULL,
-  hash TEXT NOT NULL,
-  matches TEXT NOT NULL,
-  last_at BIGINT NOT NULL, -- up to a day late
-  PRIMARY KEY (webhook_uid, hash)
-);
 
 -- Bodies of deliveries that are no longer in the log, each of which a run reads.
 CREATE TABLE payloads (

@@ -568,7 +568,7 @@ CREATE TABLE deliveries (
   identity TEXT NOT NULL DEFAULT '', -- of the key that it claimed
   duplicate_of TEXT NOT NULL DEFAULT '',
   replay_of TEXT NOT NULL DEFAULT '',
-  matches TEXT NOT NULL DEFAULT '', -- JSON, or the hash of a delivery_verdicts row
+  matches TEXT NOT NULL DEFAULT '', -- JSON
   runs INTEGER NOT NULL DEFAULT 0, -- how many of the runs that it started are still there
   headers TEXT NOT NULL DEFAULT '',
   sha256 TEXT NOT NULL DEFAULT '',
@@ -601,15 +601,6 @@ CREATE TRIGGER deliveries_removed AFTER DELETE ON deliveries BEGIN
   WHERE n > (SELECT COALESCE(max(n), 0) FROM deliveries);
 END;
 -- +goose StatementEnd
-
--- What many deliveries meant to the automations alike; deliveries.matches names it by its hash.
-CREATE TABLE delivery_verdicts (
-  webhook_uid TEXT NOT NULL,
-  hash TEXT NOT NULL,
-  matches TEXT NOT NULL,
-  last_at INTEGER NOT NULL, -- up to a day late
-  PRIMARY KEY (webhook_uid, hash)
-) WITHOUT ROWID;
 
 -- Bodies of deliveries that are no longer in the log, each of which a run reads. With rowids: without, each body would
 -- take a page of its own beside the tree.

@@ -196,7 +196,7 @@ func TestIgnoredFieldsAreNamed(t *testing.T) {
 	t.Parallel()
 	s := script(t, answers(200, created, "X-Penstock-Ignored-Fields: /promt"))
 	file := writeFile(t, "run.yaml", "prompt: x\npromt: y\n")
-	call(t, s.env(), "run", "create", "-f", file).want(t, 0, "ignored: /promt")
+	call(t, s.env(), "run", "create", "-f", file).want(t, 0, "ignored an unknown field: /promt")
 }
 
 func TestUnknownFieldsOfAnAnswerSurviveInJSON(t *testing.T) {

@@ -50,7 +50,7 @@ func TestKeysetInAKMS(t *testing.T) {
 		t.Errorf("the keyset is the old one, %v", err)
 	}
 	use()
-	call(t, where, "doctor").want(t, 0, "which AWS KMS decrypts by alias/penstock")
+	call(t, where, "doctor").want(t, 0, "encrypted with the AWS KMS key alias/penstock")
 
 	copied := filepath.Join(t.TempDir(), "b.tar")
 	call(t, where, "backup", "--to", copied).want(t, 0)

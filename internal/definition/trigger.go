@@ -362,7 +362,10 @@ func (t Trigger) Trigger() penstock.Trigger {
 
 // TriggerOf is a trigger as a file has it.
 func TriggerOf(t penstock.Trigger) Trigger {
-	trigger := Trigger{Provider: t.Provider, Event: t.Event, Filter: Tree(t.Filter)}
+	trigger := Trigger{Provider: t.Provider, Event: t.Event}
+	if len(t.Filter) > 0 {
+		trigger.Filter = Tree(t.Filter)
+	}
 	if s := t.Schedule; s != nil {
 		trigger.Schedule = &Schedule{Cron: s.Cron, Name: s.Name, Timezone: s.Timezone}
 	}

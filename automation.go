@@ -25,15 +25,14 @@ type Automation struct {
 // Overrides are the keys of an agent's defaults that an automation may set for
 // its runs. A key that is set replaces, it never merges.
 type Overrides struct {
-	Model              string               `json:"model,omitempty"` // short for the built-in harness with this model
+	Model              string               `json:"model,omitempty" config:"model_id"` // short for the built-in harness with it
 	Harness            *Harness             `json:"harness,omitempty"`
-	RunnerID           string               `json:"runner,omitempty"`
+	RunnerID           string               `json:"runner,omitempty" config:"runner_id"`
 	EnvironmentID      string               `json:"environment_id,omitempty"`
 	Secrets            []string             `json:"secrets,omitzero"` // empty: none, whatever weaker layers say
 	MCPServers         map[string]MCPServer `json:"mcp_servers,omitzero"`
-	WorkerHost         string               `json:"worker_host,omitempty"`
-	CredentialStrategy string               `json:"credential_strategy,omitempty"`
 	HarnessAuthSecrets json.RawMessage      `json:"harness_auth_secrets,omitempty"` // of a harness in a file; the API cannot set it
+	LayerKeys
 }
 
 // Trigger is an event that an automation waits for.
@@ -163,25 +162,21 @@ type AutomationRequest struct {
 	Prompt   *string    `json:"prompt,omitempty"`
 	Triggers *[]Trigger `json:"triggers,omitempty"`
 
-	Model              *string               `json:"model,omitempty"`
-	Harness            *Harness              `json:"harness,omitempty"`
-	RunnerID           *string               `json:"runner,omitempty"`
-	EnvironmentID      *string               `json:"environment_id,omitempty"`
-	Secrets            *[]string             `json:"secrets,omitempty"`
-	MCPServers         *map[string]MCPServer `json:"mcp_servers,omitempty"`
-	WorkerHost         *string               `json:"worker_host,omitempty"`
-	CredentialStrategy *string               `json:"credential_strategy,omitempty"`
+	Model         *string               `json:"model,omitempty"`
+	Harness       *Harness              `json:"harness,omitempty"`
+	RunnerID      *string               `json:"runner,omitempty"`
+	EnvironmentID *string               `json:"environment_id,omitempty"`
+	Secrets       *[]string             `json:"secrets,omitempty"`
+	MCPServers    *map[string]MCPServer `json:"mcp_servers,omitempty"`
+	LayerKeysRequest
 
 	Cleared []string `json:"-"` // the fields that were given as null
 }
 
 // Config is the layer of configuration that an automation contributes.
 func (o Overrides) Config() *Config {
-	c := Config{
-		Harness: o.Harness, ModelID: o.Model, RunnerID: o.RunnerID, EnvironmentID: o.EnvironmentID, Secrets: o.Secrets,
-		MCPServers: o.MCPServers, WorkerHost: o.WorkerHost, CredentialStrategy: o.CredentialStrategy,
-		HarnessAuthSecrets: o.HarnessAuthSecrets,
-	}
+	var c Config
+	CarryKeys(&c, o)
 	return c.withHarness()
 }
 

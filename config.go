@@ -21,11 +21,9 @@ type Config struct {
 	Harness            *Harness             `json:"harness,omitempty"`
 	HarnessAuthSecrets json.RawMessage      `json:"harness_auth_secrets,omitempty"`
 	IdleTimeoutMinutes *int                 `json:"idle_timeout_minutes,omitempty"` // of an interactive run; 0 ends it with its turn
-	WorkerHost         string               `json:"worker_host,omitempty"`
 	SessionSharing     *SessionSharing      `json:"session_sharing,omitempty"`
 	MemoryStores       []MemoryStore        `json:"memory_stores,omitempty"`
 	InferenceProviders *InferenceProviders  `json:"inference_providers,omitempty"`
-	CredentialStrategy string               `json:"credential_strategy,omitempty"` // CREATOR or EXECUTOR
 	ComputerUseEnabled *bool                `json:"computer_use_enabled,omitempty"`
 	ComputerUseModelID string               `json:"computer_use_model_id,omitempty"`
 
@@ -33,6 +31,20 @@ type Config struct {
 	Budget             *Budget           `json:"budget,omitempty"`
 	Env                map[string]string `json:"env,omitempty"`
 	Secrets            SecretNames       `json:"secrets,omitempty"`
+	LayerKeys
+}
+
+// LayerKeys are keys that an agent and an automation have by the same names as a run.
+// A further one needs a line here and in LayerKeysRequest.
+type LayerKeys struct {
+	WorkerHost         string `json:"worker_host,omitempty"`
+	CredentialStrategy string `json:"credential_strategy,omitempty"` // CREATOR or EXECUTOR
+}
+
+// LayerKeysRequest changes LayerKeys; an absent one stays as it is.
+type LayerKeysRequest struct {
+	WorkerHost         *string `json:"worker_host,omitempty"`
+	CredentialStrategy *string `json:"credential_strategy,omitempty"`
 }
 
 // Harness names the agent program.

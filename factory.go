@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"strings"
 	"unicode"
@@ -202,7 +201,7 @@ type WorkRepository struct {
 
 // AgentDefaults are what the agents of a factory have unless they say otherwise.
 type AgentDefaults struct {
-	DefaultRunnerUID   string               `json:"default_runner_uid"` // a name of the factory's runners
+	DefaultRunnerUID   string               `json:"default_runner_uid" config:"runner_id"` // a name of the factory's runners
 	WorkerHost         string               `json:"worker_host"`
 	Secrets            []NamedSecret        `json:"secrets"`
 	MCPServers         map[string]MCPServer `json:"mcp_servers"`
@@ -217,9 +216,12 @@ func SettingsOf(defaults Overrides, repositories []WorkRepository) FactorySettin
 		CredentialStrategy: cmp.Or(defaults.CredentialStrategy, "EXECUTOR"),
 		DefaultModel:       defaults.Model, DefaultEnvironment: defaults.EnvironmentID,
 		AgentDefaults: AgentDefaults{
-			DefaultRunnerUID: defaults.RunnerID, WorkerHost: defaults.WorkerHost, Secrets: []NamedSecret{},
-			MCPServers: map[string]MCPServer{}, Harness: defaults.Harness, HarnessAuthSecrets: defaults.HarnessAuthSecrets,
+			Secrets: []NamedSecret{},
 		},
+	}
+	CarryKeys(&settings.AgentDefaults, defaults)
+	if settings.AgentDefaults.MCPServers == nil {
+		settings.AgentDefaults.MCPServers = map[string]MCPServer{}
 	}
 	if h := defaults.Harness; settings.DefaultModel == "" && h != nil && h.Kind() == HarnessBuiltin {
 		settings.DefaultModel = h.ModelID
@@ -227,7 +229,6 @@ func SettingsOf(defaults Overrides, repositories []WorkRepository) FactorySettin
 	for _, name := range defaults.Secrets {
 		settings.AgentDefaults.Secrets = append(settings.AgentDefaults.Secrets, NamedSecret{Name: name})
 	}
-	maps.Copy(settings.AgentDefaults.MCPServers, defaults.MCPServers)
 	for _, r := range repositories {
 		settings.CodeForge, r.CodeForge = ForgeGitHub, ForgeGitHub
 		settings.Repositories = append(settings.Repositories, r)

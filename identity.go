@@ -18,7 +18,7 @@ func AgentTypes() []AgentType {
 // contract's AgentResponse.
 type Identity struct {
 	UID       string `json:"uid"`
-	Name      string `json:"name"`
+	Name      string `json:"name" config:"-"`
 	Available bool   `json:"available"`
 	CreatedAt Time   `json:"created_at"`
 	UpdatedAt Time   `json:"updated_at"`
@@ -26,21 +26,20 @@ type Identity struct {
 	Secrets          []NamedSecret        `json:"secrets"` // nil: what weaker layers say; empty: none
 	Skills           []string             `json:"skills"`
 	Memory           Memory               `json:"memory"`
-	DefaultRunnerUID string               `json:"default_runner_uid"`
+	DefaultRunnerUID string               `json:"default_runner_uid" config:"runner_id"`
 	Description      string               `json:"description,omitempty"`
-	Prompt           string               `json:"prompt,omitempty"`
+	Prompt           string               `json:"prompt,omitempty" config:"base_prompt"`
 	EnvironmentID    string               `json:"environment_id,omitempty"`
-	BaseModel        string               `json:"base_model,omitempty"`
+	BaseModel        string               `json:"base_model,omitempty" config:"model_id"`
 	Harness          *Harness             `json:"harness,omitempty"`
 	BaseHarness      string               `json:"base_harness,omitempty"` // the type of Harness; not stored
 	MCPServers       map[string]MCPServer `json:"mcp_servers,omitzero"`
 
-	CredentialStrategy string          `json:"credential_strategy,omitempty"`
 	HarnessAuthSecrets json.RawMessage `json:"harness_auth_secrets,omitempty"`
 	OnBehalfOfEnabled  bool            `json:"on_behalf_of_enabled,omitzero"`
-	WorkerHost         string          `json:"worker_host,omitempty"`
 	Type               AgentType       `json:"agent_type,omitempty"`
 	FactoryUID         string          `json:"factory_uid,omitempty"`
+	LayerKeys
 }
 
 // NamedSecret names a managed secret.
@@ -74,11 +73,10 @@ type IdentityRequest struct {
 	Harness            *Harness              `json:"harness,omitempty"`
 	BaseHarness        *string               `json:"base_harness,omitempty"` // deprecated: the type of Harness alone
 	MCPServers         *map[string]MCPServer `json:"mcp_servers,omitempty"`
-	CredentialStrategy *string               `json:"credential_strategy,omitempty"`
 	HarnessAuthSecrets json.RawMessage       `json:"harness_auth_secrets,omitempty"`
 	OnBehalfOfEnabled  *bool                 `json:"on_behalf_of_enabled,omitempty"`
-	WorkerHost         *string               `json:"worker_host,omitempty"`
 	Type               *AgentType            `json:"agent_type,omitempty"`
+	LayerKeysRequest
 }
 
 // SecretsAppend gives an agent more secrets. It is the whole request.
@@ -88,11 +86,8 @@ type SecretsAppend struct {
 
 // Config is the layer of configuration that the agent contributes to its runs.
 func (i Identity) Config() *Config {
-	c := Config{
-		ModelID: i.BaseModel, BasePrompt: i.Prompt, EnvironmentID: i.EnvironmentID, RunnerID: i.DefaultRunnerUID,
-		Skills: i.Skills, MCPServers: i.MCPServers, Harness: i.Harness, HarnessAuthSecrets: i.HarnessAuthSecrets,
-		WorkerHost: i.WorkerHost, CredentialStrategy: i.CredentialStrategy,
-	}
+	var c Config
+	CarryKeys(&c, i)
 	if i.Secrets != nil {
 		c.Secrets = []string{}
 	}

@@ -1,6 +1,7 @@
 package penstock
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -25,20 +26,18 @@ func Resolve(layers ...Layer) (result Config, sources map[string]string) {
 	sources = map[string]string{}
 	out := reflect.ValueOf(&result).Elem()
 	from := map[string]int{}
+	keys := keysOf(out.Type())
 	for n, layer := range layers {
 		if layer.Config == nil {
 			continue
 		}
 		in := reflect.ValueOf(layer.Config).Elem()
-		for i := range in.NumField() {
-			if in.Field(i).IsZero() {
+		for key, index := range keys {
+			value := in.FieldByIndex(index)
+			if _, taken := sources[key]; taken || value.IsZero() {
 				continue
 			}
-			key, _, _ := strings.Cut(in.Type().Field(i).Tag.Get("json"), ",")
-			if _, taken := sources[key]; taken {
-				continue
-			}
-			out.Field(i).Set(in.Field(i))
+			out.FieldByIndex(index).Set(value)
 			sources[key], from[key] = layer.Name, n
 		}
 	}
@@ -51,6 +50,36 @@ func Resolve(layers ...Layer) (result Config, sources map[string]string) {
 		delete(sources, "harness_auth_secrets")
 	}
 	return result, sources
+}
+
+// CarryKeys sets those keys of a run's configuration that two structures share, by
+// their names and kinds, in the one that to points to. A field's key is its tag config,
+// else its name in JSON.
+func CarryKeys(to, from any) {
+	out, in := reflect.ValueOf(to).Elem(), reflect.ValueOf(from)
+	into := keysOf(out.Type())
+	for key, index := range keysOf(in.Type()) {
+		target, shared := into[key]
+		if !shared {
+			continue
+		}
+		field, value := out.FieldByIndex(target), in.FieldByIndex(index)
+		if value.Kind() == field.Kind() && value.CanConvert(field.Type()) {
+			field.Set(value.Convert(field.Type()))
+		}
+	}
+}
+
+// keysOf maps the keys of a structure's fields to their places.
+func keysOf(t reflect.Type) map[string][]int {
+	keys := map[string][]int{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if key := cmp.Or(f.Tag.Get("config"), name); key != "" && key != "-" {
+			keys[key] = f.Index
+		}
+	}
+	return keys
 }
 
 // settleModel makes the model and that of the harness one.

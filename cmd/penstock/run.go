@@ -119,7 +119,8 @@ func (cmd *runCreateCmd) request(ctx context.Context, std *stdio, c *client) (pe
 		return r, err
 	}
 	config := penstock.Config{
-		Name: cmd.Name, ModelID: cmd.Model, WorkerHost: cmd.WorkerHost, Secrets: cmd.Secret,
+		Name: cmd.Name, ModelID: cmd.Model, Secrets: cmd.Secret,
+		LayerKeys: penstock.LayerKeys{WorkerHost: cmd.WorkerHost},
 	}
 	if cmd.MaxDuration > 0 {
 		config.MaxDurationMinutes = new(int(math.Ceil(cmd.MaxDuration.Minutes())))

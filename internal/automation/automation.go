@@ -75,18 +75,24 @@ func (c Change) given(pointer string) bool {
 	if c.All || name == "" || slices.Contains(c.Cleared, name) {
 		return true
 	}
-	i := slices.IndexFunc(settable, func(f settableField) bool { return f.name == name })
-	return i >= 0 && settable[i].given(&c.AutomationRequest)
+	i := slices.IndexFunc(settable, func(f field.Settable) bool { return f.Name == name })
+	return i >= 0 && settable[i].Given(&c.AutomationRequest)
 }
+
+// settable are the fields of an automation that a request gives, clears or leaves alone.
+var settable = field.SettableOf[penstock.AutomationRequest, penstock.Automation]()
 
 // Apply makes the row what the request says, and reports all that is wrong with
 // what is given. What is not was accepted before.
 func (c Change) Apply(s *Automations, row *store.AutomationRow) error {
 	for _, f := range settable {
-		if slices.Contains(c.Cleared, f.name) {
-			f.clear(row)
+		if slices.Contains(c.Cleared, f.Name) {
+			f.Clear(&row.Automation)
 		}
-		f.set(&c.AutomationRequest, row)
+		f.Set(&c.AutomationRequest, &row.Automation)
+	}
+	if c.Triggers != nil {
+		row.Triggers = givenTriggers(*c.Triggers)
 	}
 	errs := c.Check(s, row)
 	errs = slices.DeleteFunc(errs, func(e penstock.FieldError) bool { return !c.given(e.Pointer) })

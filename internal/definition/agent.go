@@ -59,12 +59,9 @@ func (p *parser) agents(factory *Factory) []Agent {
 // file gives none.
 func (a Agent) Identity() penstock.Identity {
 	o := a.Overrides()
-	i := penstock.Identity{
-		Name: a.Name, Description: a.Description, Prompt: a.Prompt, DefaultRunnerUID: o.RunnerID,
-		EnvironmentID: o.EnvironmentID,
-		BaseModel:     o.Model, Harness: o.Harness, MCPServers: o.MCPServers, CredentialStrategy: a.CredentialStrategy,
-		HarnessAuthSecrets: a.Harness.AuthSecrets(), WorkerHost: o.WorkerHost, Type: a.Type,
-	}
+	i := penstock.Identity{Name: a.Name, Description: a.Description, Prompt: a.Prompt, Type: a.Type}
+	penstock.CarryKeys(&i, o)
+	i.CredentialStrategy = a.CredentialStrategy
 	if i.Type == "" {
 		i.Type = custom
 	}
@@ -101,11 +98,10 @@ const custom = penstock.AgentType("CUSTOM")
 func AgentOf(i penstock.Identity) Agent {
 	a := Agent{
 		Name: i.Name, Description: i.Description, Prompt: trimBody(i.Prompt), CredentialStrategy: i.CredentialStrategy,
-		Settings: settingsOf(penstock.Overrides{
-			Model: i.BaseModel, Harness: i.Harness, RunnerID: i.DefaultRunnerUID, EnvironmentID: i.EnvironmentID,
-			MCPServers: i.MCPServers, WorkerHost: i.WorkerHost,
-		}),
 	}
+	var o penstock.Overrides
+	penstock.CarryKeys(&o, i)
+	a.Settings = settingsOf(o)
 	if i.Type != custom {
 		a.Type = i.Type
 	}

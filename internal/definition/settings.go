@@ -15,13 +15,13 @@ import (
 // One that is set replaces that of the layer above, lists and mappings as a
 // whole: an empty list of secrets is none, an absent one the layer's above.
 type Settings struct {
-	Model         string               `json:"model,omitzero" unset:"null" rule:"name" about:"The model of the built-in agent; short for a harness of the type builtin. Not together with harness."`
+	Model         string               `json:"model,omitzero" config:"model_id" unset:"null" rule:"name" about:"The model of the built-in agent; short for a harness of the type builtin. Not together with harness."`
 	Harness       *Harness             `json:"harness,omitzero" unset:"null" about:"The program that works as the agent. Not together with model."`
-	Runner        string               `json:"runner,omitzero" unset:"null" rule:"name" about:"What runs execute on: the name of a file in runners."`
-	EnvironmentID string               `json:"environmentId,omitzero" unset:"null" rule:"name" about:"The environment that runs work in."`
+	Runner        string               `json:"runner,omitzero" config:"runner_id" unset:"null" rule:"name" about:"What runs execute on: the name of a file in runners."`
+	EnvironmentID string               `json:"environmentId,omitzero" config:"environment_id" unset:"null" rule:"name" about:"The environment that runs work in."`
 	Secrets       []string             `json:"secrets,omitzero" rule:"secret" about:"Managed secrets, in place of those of the layer above."`
 	MCPServers    map[string]MCPServer `json:"mcpServers,omitzero" about:"MCP servers, in place of those of the layer above."`
-	WorkerHost    string               `json:"workerHost,omitzero" unset:"null or empty" rule:"name" about:"The self-hosted worker that executes runs."`
+	WorkerHost    string               `json:"workerHost,omitzero" config:"worker_host" unset:"null or empty" rule:"name" about:"The self-hosted worker that executes runs."`
 }
 
 // Harness is an agent program.
@@ -267,18 +267,20 @@ func harnessOf(h *penstock.Harness, secrets json.RawMessage) *Harness {
 
 // Overrides are s in the vocabulary of the server.
 func (s Settings) Overrides() penstock.Overrides {
-	return penstock.Overrides{
-		Model: s.Model, Harness: s.Harness.Harness(), RunnerID: s.Runner, EnvironmentID: s.EnvironmentID, Secrets: s.Secrets,
-		MCPServers: servers(s.MCPServers, MCPServer.Server), WorkerHost: s.WorkerHost,
-		HarnessAuthSecrets: s.Harness.AuthSecrets(),
+	o := penstock.Overrides{
+		Harness: s.Harness.Harness(), HarnessAuthSecrets: s.Harness.AuthSecrets(),
+		MCPServers: servers(s.MCPServers, MCPServer.Server),
 	}
+	penstock.CarryKeys(&o, s)
+	return o
 }
 
 // settingsOf are overrides as a file has them.
 func settingsOf(o penstock.Overrides) Settings {
-	return Settings{
-		Model: o.Model, Harness: harnessOf(o.Harness, o.HarnessAuthSecrets), Runner: o.RunnerID,
-		EnvironmentID: o.EnvironmentID, Secrets: o.Secrets,
-		MCPServers: servers(o.MCPServers, serverOf), WorkerHost: o.WorkerHost,
+	s := Settings{
+		Harness:    harnessOf(o.Harness, o.HarnessAuthSecrets),
+		MCPServers: servers(o.MCPServers, serverOf),
 	}
+	penstock.CarryKeys(&s, o)
+	return s
 }

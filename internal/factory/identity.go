@@ -211,25 +211,25 @@ func (s *Resources) DeleteIdentity(ctx context.Context, p penstock.Principal, ui
 	})
 }
 
+// settable are the fields of an agent that a request gives or leaves alone, without
+// those of its harness.
+var settable = field.SettableOf[penstock.IdentityRequest, penstock.Identity](
+	"harness", "base_harness", "harness_auth_secrets",
+)
+
 // changeIdentity applies a request. Empty values become absent, so that the
 // agent says nothing about them.
 func (s *Resources) changeIdentity(i *penstock.Identity, req penstock.IdentityRequest) error {
-	field.Set(&i.Name, req.Name)
+	for _, f := range settable {
+		f.Set(&req, i)
+	}
 	i.Name = strings.TrimSpace(i.Name)
-	field.Set(&i.Description, req.Description)
-	field.Set(&i.Prompt, req.Prompt)
-	if field.Set(&i.Secrets, req.Secrets); len(i.Secrets) == 0 && req.Secrets != nil {
+	if len(i.Secrets) == 0 && req.Secrets != nil {
 		i.Secrets = nil
 	}
-	field.Set(&i.Skills, req.Skills)
-	field.Set(&i.Memory, req.Memory)
-	field.Set(&i.DefaultRunnerUID, req.DefaultRunnerUID)
-	field.Set(&i.EnvironmentID, req.EnvironmentID)
-	field.Set(&i.BaseModel, req.BaseModel)
-	if field.Set(&i.MCPServers, req.MCPServers); len(i.MCPServers) == 0 && req.MCPServers != nil {
+	if len(i.MCPServers) == 0 && req.MCPServers != nil {
 		i.MCPServers = nil
 	}
-	field.Set(&i.CredentialStrategy, req.CredentialStrategy)
 	if raw := bytes.TrimSpace(req.HarnessAuthSecrets); len(raw) > 0 && string(raw) != "null" {
 		i.HarnessAuthSecrets = raw
 		var names map[string]json.RawMessage
@@ -237,9 +237,6 @@ func (s *Resources) changeIdentity(i *penstock.Identity, req penstock.IdentityRe
 			i.HarnessAuthSecrets = nil
 		}
 	}
-	field.Set(&i.OnBehalfOfEnabled, req.OnBehalfOfEnabled)
-	field.Set(&i.WorkerHost, req.WorkerHost)
-	field.Set(&i.Type, req.Type)
 	if i.Type == "" {
 		i.Type = "CUSTOM"
 	}

@@ -101,7 +101,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 		return fields
 	}
 	fields := make(map[string]reflect.Type, t.NumField())
-	for f := range t.Fields() {
+	for _, f := range reflect.VisibleFields(t) { // those of embedded structures, too
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.IsExported() && name != "" && name != "-" {
 			fields[name] = f.Type

@@ -61,8 +61,8 @@ func TestAllThatIsWrongWithAnAutomationIsToldAtOnce(t *testing.T) {
 			"nothing": {penstock.AutomationRequest{}, []string{"/name", "/prompt", "/triggers"}},
 			"everything": {penstock.AutomationRequest{
 				Name: new("a_b"), Prompt: new("p"), Model: new("m"), Harness: &penstock.Harness{Type: "nonsense"},
-				CredentialStrategy: new("NOBODY"),
-				Secrets:            &[]string{"NO-NAME"},
+				LayerKeysRequest: penstock.LayerKeysRequest{CredentialStrategy: new("NOBODY")},
+				Secrets:          &[]string{"NO-NAME"},
 				Triggers: &[]penstock.Trigger{
 					hookTrigger(`{"webhook_ids": ["ci"], "payload": {"a": [], "b": {"c": 1}}}`), hookTrigger(`{"payload": {}}`),
 					{

@@ -30,15 +30,16 @@ func (w *world) fullAgent() (penstock.IdentityRequest, penstock.Identity) {
 		Memory:           &penstock.Memory{AutoMemory: penstock.AutoMemory{Enabled: true}, AttachedStores: stores},
 		DefaultRunnerUID: new("runner"),
 		EnvironmentID:    &e.UID, BaseModel: new("m"), Harness: &penstock.Harness{Type: "command"}, MCPServers: &servers,
-		CredentialStrategy: new("EXECUTOR"), OnBehalfOfEnabled: new(true), WorkerHost: new("box"),
-		Type: new(penstock.AgentType("REVIEW")),
+		OnBehalfOfEnabled: new(true), Type: new(penstock.AgentType("REVIEW")),
+		LayerKeysRequest: penstock.LayerKeysRequest{CredentialStrategy: new("EXECUTOR"), WorkerHost: new("box")},
 	}
 	return req, penstock.Identity{
 		Name: "reviewer", Available: true, Description: "Reviews.", Prompt: "Be kind.", Skills: []string{"review"},
 		Memory:           *req.Memory,
 		DefaultRunnerUID: "runner", EnvironmentID: e.UID, BaseModel: "m", Harness: &penstock.Harness{Type: "command"},
 		MCPServers: servers, BaseHarness: "command",
-		CredentialStrategy: "EXECUTOR", OnBehalfOfEnabled: true, WorkerHost: "box", Type: "REVIEW",
+		OnBehalfOfEnabled: true, Type: "REVIEW",
+		LayerKeys: penstock.LayerKeys{CredentialStrategy: "EXECUTOR", WorkerHost: "box"},
 	}
 }
 

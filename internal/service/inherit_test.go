@@ -109,12 +109,16 @@ func inheritedKeys(environments map[string]string) []inherited {
 		},
 		{
 			"worker_host", text("workerHost: on-%s"),
-			func(l string) penstock.Config { return penstock.Config{WorkerHost: "on-" + l} },
+			func(l string) penstock.Config {
+				return penstock.Config{LayerKeys: penstock.LayerKeys{WorkerHost: "on-" + l}}
+			},
 			func(c *penstock.Config) any { return c.WorkerHost }, each(text("on-%s")), "", "",
 		},
 		{
 			"credential_strategy", func(l string) string { return "credentialStrategy: " + strategy(l) },
-			func(l string) penstock.Config { return penstock.Config{CredentialStrategy: strategy(l)} },
+			func(l string) penstock.Config {
+				return penstock.Config{LayerKeys: penstock.LayerKeys{CredentialStrategy: strategy(l)}}
+			},
 			func(c *penstock.Config) any { return c.CredentialStrategy }, each(strategy), "", "",
 		},
 	}

@@ -524,7 +524,7 @@ func TestQueueTimeoutNamesWhatIsMissing(t *testing.T) {
 		); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Fatal(err)
 		}
-		run := w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{WorkerHost: "gpu"}})
+		run := w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{LayerKeys: penstock.LayerKeys{WorkerHost: "gpu"}}})
 		if m := w.get(run.ID).StatusMessage; m == nil || !strings.Contains(m.Message, `"gpu"`) {
 			w.t.Errorf("got %+v", m)
 		}
@@ -791,7 +791,7 @@ func TestLongTextsOfARun(t *testing.T) {
 				"name":        {Prompt: "p", Config: &penstock.Config{Name: long[:n]}},
 				"model":       {Prompt: "p", Config: &penstock.Config{ModelID: "x/" + long[:n]}},
 				"skill":       {Skill: "a/b:" + long[:n] + "/s/SKILL.md"},
-				"host":        {Prompt: "p", Config: &penstock.Config{WorkerHost: long[:n]}},
+				"host":        {Prompt: "p", Config: &penstock.Config{LayerKeys: penstock.LayerKeys{WorkerHost: long[:n]}}},
 				"environment": {Prompt: "p", Config: &penstock.Config{EnvironmentID: long[:n]}},
 				"runner":      {Prompt: "p", Config: &penstock.Config{RunnerID: long[:n]}},
 			} {

@@ -34,7 +34,7 @@ func TestHostedExecutionAndManagedServers(t *testing.T) {
 		})
 		inherited := w.create(penstock.RunRequest{Prompt: "p", AgentIdentityUID: f.ForemanUID})
 		asked := w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{
-			WorkerHost: "warp",
+			LayerKeys:  penstock.LayerKeys{WorkerHost: "warp"},
 			MCPServers: map[string]penstock.MCPServer{"linear": {WarpID: "linear"}, "docs": {URL: "https://docs.example/mcp"}},
 		}})
 		anyWorker := penstock.TimelineEvent{Type: "any_worker", Payload: map[string]any{"worker_host": "warp"}}

@@ -39,7 +39,7 @@ func TestConfigurationsAreBounded(t *testing.T) {
 			"/config/base_prompt":             {BasePrompt: strings.Repeat("x", 300_000)},
 			"/config/skills":                  {Skills: slices.Repeat([]string{"a"}, 101)},
 			"/config/model_id":                {ModelID: strings.Repeat("x", 201)},
-			"/config/worker_host":             {WorkerHost: strings.Repeat("x", 201)},
+			"/config/worker_host":             {LayerKeys: penstock.LayerKeys{WorkerHost: strings.Repeat("x", 201)}},
 			"/config/harness/reasoning_level": {Harness: &penstock.Harness{ReasoningLevel: strings.Repeat("x", 201)}},
 		} {
 			pointer, _, _ = strings.Cut(pointer, "#")

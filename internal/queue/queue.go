@@ -80,7 +80,7 @@ type Options struct {
 // Runner takes work and sees it through.
 type Runner struct {
 	o        Options
-	claiming context.Context // ends when no more is to be taken
+	claiming context.Context //nolint:containedctx // its end is the state that Drain sets
 	drain    func()          // ends it
 	slots    chan struct{}   // one taken for each work in hand, and for the claim of the next
 	busy     atomic.Int64

@@ -71,7 +71,9 @@ type place struct {
 }
 
 // place is the place of a run that waits from then on.
-func (r RunRow) place(at penstock.Time) *place { return &place{WaitingRun{r.ID, r.Wants()}, r.Team, at} }
+func (r RunRow) place(at penstock.Time) *place {
+	return &place{WaitingRun{r.ID, r.Wants()}, r.Team, at}
+}
 
 // queueFields are the columns of a place in the queue that no lease changes.
 var (

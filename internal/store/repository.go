@@ -34,7 +34,7 @@ type RepositoryRow struct {
 }
 
 // definition is what a factory's definition says of its repository.
-func (r RepositoryRow) definition(revision int64) penstock.FactoryDefinition {
+func (r *RepositoryRow) definition(revision int64) penstock.FactoryDefinition {
 	d := penstock.FactoryDefinition{
 		Revision: revision, Status: penstock.DefinitionApplied, Commit: r.Applied, Detail: r.Detail,
 		Diagnostics: r.Diagnostics,

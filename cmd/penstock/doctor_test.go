@@ -133,7 +133,7 @@ func TestPostgresIsCaredFor(t *testing.T) {
 	other := testkit.Postgres(t)
 	call(
 		t, nil, "restore", "--data", filepath.Join(t.TempDir(), "d"), "--from", file,
-	).want(t, 65, "of a postgres database")
+	).want(t, 65, "contains a postgres database")
 	data := filepath.Join(t.TempDir(), "d")
 	keyset := writeFile(t, "keyset.json", "another")
 	call(

@@ -140,7 +140,7 @@ func TestWaitAtABlockedRun(t *testing.T) {
 	call(t, s.env(), "run", "wait", runID, "--until-blocked").want(t, 3, "Which branch?", "run follow-up "+runID)
 
 	s = script(t, streams(event1), answers(200, blocked))
-	call(t, s.env(), "run", "wait", runID, "--timeout", "300ms").want(t, 124, "Which branch?", "not over after 300ms")
+	call(t, s.env(), "run", "wait", runID, "--timeout", "300ms").want(t, 124, "Which branch?", "did not end within 300ms")
 
 	// It was blocked once, and is not now.
 	s = script(t, streams(event1, done("SUCCEEDED")), answers(200, runItem("INPROGRESS")))

@@ -111,7 +111,7 @@ func TestTLSIsServedAndRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, patience, func() error {
-		if !strings.Contains(s.logs(), "cannot be read") {
+		if !strings.Contains(s.logs(), "cannot reload the TLS certificate") {
 			return errors.New("nobody said that the certificate is broken")
 		}
 		return shows(3)()

@@ -47,7 +47,7 @@ func (l *limiter) take(name string, now time.Time) verdict {
 	total := w.Total(now)
 	admitted := total < l.quota
 	if admitted {
-		w.Add(now)
+		w.Add(now, rate.Tick(l.quota))
 		total++
 	}
 	return verdict{admitted, l.quota - total, w.Until(max(total, 1), now)}

@@ -19,13 +19,13 @@ func TestLimiterSlides(t *testing.T) {
 			t.Fatalf("request %d: got %+v, want it admitted with %d left", i, v, 2-i)
 		}
 	}
-	if v := at(60.5); v.admitted || v.reset != 500*time.Millisecond {
+	if v := at(59.5); v.admitted || v.reset != 500*time.Millisecond {
 		t.Errorf("fourth request: got %+v, want it refused for 500ms", v)
 	}
-	if v := at(61); !v.admitted {
+	if v := at(60); !v.admitted {
 		t.Errorf("a minute after the first: got %+v, want it admitted", v)
 	}
-	if v := at(62); v.admitted || v.reset != 29*time.Second {
+	if v := at(61); v.admitted || v.reset != 29*time.Second {
 		t.Errorf("got %+v, want it refused until the second is a minute old", v)
 	}
 	if v := at(1000); !v.admitted || v.remaining != 2 {

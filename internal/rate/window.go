@@ -7,33 +7,41 @@ import (
 	"time"
 )
 
-const seconds = 60
-
 // Span is how far back a [Window] looks.
-const Span = seconds * time.Second
+const Span = time.Minute
 
-// Window counts the events of the last minute, by the second. It forgets an event when it is between
-// 60 and 61 seconds old, so that a limit holds in any 60 seconds. The zero value has no events. It is
-// not safe for concurrent use.
-type Window []Second
+// Tick is how finely a [Window] of events below a limit tells them apart: by the millisecond, or
+// for a limit above 300 by the second.
+func Tick(limit int) time.Duration {
+	if limit > 300 {
+		return time.Second
+	}
+	return time.Millisecond
+}
 
-// Second is how many events came in a second.
-type Second struct {
-	At int64 `json:"at"` // Unix time
+// Window counts the events of the last minute. The zero value has no events. A Window is not safe
+// for concurrent use.
+type Window []Slot
+
+// Slot is how many events count at a time.
+type Slot struct {
+	At int64 `json:"at"` // Unix time in milliseconds
 	N  int   `json:"n"`
 }
 
-// Add counts an event at now. After the clock stepped back it counts in the newest second.
-func (w *Window) Add(now time.Time) {
+// Add counts an event at now, rounded up to the tick, so that it is never forgotten too early. After
+// the clock stepped back, the event counts at the newest time there is.
+func (w *Window) Add(now time.Time, tick time.Duration) {
 	w.forget(now)
-	if last := len(*w) - 1; last >= 0 && (*w)[last].At >= now.Unix() {
+	at := now.Add(tick - 1).Truncate(tick).UnixMilli()
+	if last := len(*w) - 1; last >= 0 && (*w)[last].At >= at {
 		(*w)[last].N++
 		return
 	}
-	*w = append(*w, Second{At: now.Unix(), N: 1})
+	*w = append(*w, Slot{At: at, N: 1})
 }
 
-// Total is how many events there were in the minute before now.
+// Total returns how many events there were in the minute before now.
 func (w *Window) Total(now time.Time) (total int) {
 	w.forget(now)
 	for _, s := range *w {
@@ -42,8 +50,8 @@ func (w *Window) Total(now time.Time) (total int) {
 	return total
 }
 
-// Until is how long after now there are fewer than limit events, which is at least 1; 0 when there
-// are.
+// Until returns how long it takes until there are fewer than limit events, at most a minute; 0 when
+// there are fewer. The limit must be at least 1.
 func (w *Window) Until(limit int, now time.Time) time.Duration {
 	left := w.Total(now)
 	if left < limit {
@@ -51,7 +59,7 @@ func (w *Window) Until(limit int, now time.Time) time.Duration {
 	}
 	for _, s := range *w {
 		if left -= s.N; left < limit {
-			return min(time.Unix(s.At+seconds+1, 0).Sub(now), Span+time.Second)
+			return min(time.UnixMilli(s.At).Add(Span).Sub(now), Span)
 		}
 	}
 	return Span
@@ -60,9 +68,10 @@ func (w *Window) Until(limit int, now time.Time) time.Duration {
 // Quiet reports whether the minute before now had no event.
 func (w *Window) Quiet(now time.Time) bool { return w.Total(now) == 0 }
 
-// forget removes the seconds that are over for more than a minute.
+// forget removes the events that are a minute old.
 func (w *Window) forget(now time.Time) {
-	*w = slices.DeleteFunc(*w, func(s Second) bool { return s.At < now.Unix()-seconds })
+	oldest := now.Add(-Span).UnixMilli()
+	*w = slices.DeleteFunc(*w, func(s Slot) bool { return s.At <= oldest })
 }
 
 // Network is what one party usually controls: an IPv4 address, or an IPv6 network of 64 bits.

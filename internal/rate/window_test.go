@@ -14,7 +14,7 @@ func TestWindowSlides(t *testing.T) {
 	at := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 	var w rate.Window
 	for _, moment := range []float64{0, 0, 30, 59} {
-		w.Add(at(moment))
+		w.Add(at(moment), time.Second)
 	}
 	for _, test := range []struct {
 		at    float64
@@ -22,13 +22,11 @@ func TestWindowSlides(t *testing.T) {
 		until map[int]time.Duration // by limit
 	}{
 		{59.5, 4, map[int]time.Duration{
-			5: 0, 4: 1500 * time.Millisecond, 3: 1500 * time.Millisecond, 2: 31500 * time.Millisecond, 1: 60500 * time.Millisecond,
+			5: 0, 4: 500 * time.Millisecond, 3: 500 * time.Millisecond, 2: 30500 * time.Millisecond, 1: 59500 * time.Millisecond,
 		}},
-		{60.9, 4, map[int]time.Duration{4: 100 * time.Millisecond}},
-		{61, 2, map[int]time.Duration{3: 0, 2: 30 * time.Second}},
-		{91, 1, map[int]time.Duration{1: 29 * time.Second}},
-		{90, 1, map[int]time.Duration{1: 30 * time.Second}}, // the clock stepped back
-		{-90, 1, map[int]time.Duration{1: 61 * time.Second}},
+		{60, 2, map[int]time.Duration{3: 0, 2: 30 * time.Second}},
+		{90, 1, map[int]time.Duration{1: 29 * time.Second}},
+		{89, 1, map[int]time.Duration{1: 30 * time.Second}}, // the clock stepped back
 		{1000, 0, map[int]time.Duration{1: 0}},
 	} {
 		if got := w.Total(at(test.at)); got != test.total {
@@ -40,7 +38,7 @@ func TestWindowSlides(t *testing.T) {
 			}
 		}
 	}
-	if w.Add(at(1000)); w.Quiet(at(1060)) || !w.Quiet(at(1061)) {
+	if w.Add(at(1000), time.Second); w.Quiet(at(1059)) || !w.Quiet(at(1060)) {
 		t.Error("a window is quiet a minute after its last event")
 	}
 }
@@ -62,5 +60,25 @@ func TestNetwork(t *testing.T) {
 		if got := rate.Network(netip.MustParseAddr(tt.a)) == rate.Network(netip.MustParseAddr(tt.b)); got != tt.same {
 			t.Errorf("%s and %s: got %v, want %v", tt.a, tt.b, got, tt.same)
 		}
+	}
+}
+
+// An event of a busy window counts until the end of its second, and nobody is told
+// to wait for longer than a minute.
+func TestWindowRoundsUp(t *testing.T) {
+	t.Parallel()
+	start := time.Unix(1_700_000_000, 0)
+	var busy, calm rate.Window
+	at := start.Add(100 * time.Millisecond)
+	busy.Add(at, rate.Tick(301))
+	calm.Add(at, rate.Tick(300))
+	if wait := busy.Until(1, at); wait != rate.Span {
+		t.Errorf("busy: wait %s, want %s", wait, rate.Span)
+	}
+	if end := at.Add(rate.Span); busy.Total(end) != 1 || busy.Total(end.Add(900*time.Millisecond)) != 0 {
+		t.Error("busy: the event is not counted until the end of its second")
+	}
+	if end := at.Add(rate.Span); calm.Total(end.Add(-time.Millisecond)) != 1 || calm.Total(end) != 0 {
+		t.Error("calm: the event is not counted for a minute")
 	}
 }

@@ -38,7 +38,7 @@ func (r *rateWindows) take(w *rate.Window, limit int, now time.Time) (wait time.
 	if wait = w.Until(limit, now); wait > 0 {
 		return wait, false
 	}
-	w.Add(now)
+	w.Add(now, rate.Tick(limit))
 	r.changed = true
 	return 0, true
 }

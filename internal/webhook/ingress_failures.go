@@ -72,7 +72,7 @@ func (f *failures) add(name sender, now time.Time) *rate.Window {
 		known = new(rate.Window)
 		f.names[name] = known
 	}
-	known.Add(now)
+	known.Add(now, time.Second) // there may be any number
 	return known
 }
 

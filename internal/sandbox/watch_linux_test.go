@@ -62,7 +62,7 @@ func TestTreeThatUsesTooMuchIsEnded(t *testing.T) {
 			Disk,
 		},
 		"a moment": {disk, `head -c 64M /dev/zero > big`, Disk},
-		"memory":   {memory, `head -c 300M /dev/zero | tail; exec sleep 600`, Memory},
+		"memory":   {memory, `{ head -c 300M /dev/zero; sleep 600; } | tail`, Memory},
 		"memory of several": {
 			memory, `for i in 1 2 3 4; do { head -c 20M /dev/zero; sleep 600; } | tail & done; wait`, Memory,
 		},

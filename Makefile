@@ -12,7 +12,7 @@ PARALLEL = 4
 PACKAGES = ./...
 
 # How long each fuzz target runs.
-FUZZTIME ?= 5s
+FUZZTIME ?= 10s
 
 SCRIPTS = .ci/run $(wildcard scripts/*)
 
@@ -97,7 +97,7 @@ vulncheck: .tools/built ## govulncheck, where its database can be reached
 	@scripts/vulncheck
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for FUZZTIME (5s): make fuzz PACKAGES=./internal/filter FUZZTIME=10m
+fuzz: ## run every fuzz target for FUZZTIME (10s): make fuzz PACKAGES=./internal/filter FUZZTIME=10m
 	@echo fuzz targets
 	@FUZZTIME='$(FUZZTIME)' scripts/fuzz $(PACKAGES)
 

@@ -37,7 +37,8 @@ func shellBlocks(t *testing.T, name string) []block {
 	for _, match := range fenceForm.FindAllStringSubmatch(readDocument(t, name), -1) {
 		b := block{kind: strings.TrimSpace(match[2]), text: match[3]}
 		if match[1] != "sh" || !slices.Contains([]string{blockRuns, blockBackground, blockNoRun}, b.kind) {
-			t.Errorf("%s: a block of shell commands begins with sh, sh background or sh no-run, not %s%s", name, match[1], match[2])
+			t.Errorf("%s: a block of shell commands begins with sh, sh background or sh no-run, not "+
+				"%s%s", name, match[1], match[2])
 		}
 		blocks = append(blocks, b)
 	}

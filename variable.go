@@ -134,7 +134,8 @@ func (c *Config) CheckVariables(own []string) []FieldError {
 	check := func(pointer, name, detail string) {
 		if ReservedVariable(name, own) {
 			detail += fmt.Sprintf(
-				" the harness %s: it holds keys of the server, and such a variable can decide where they are sent or what code runs beside them",
+				" the harness %s: it holds keys of the server, and such a variable can decide where they are sent or what code "+
+					"runs beside them",
 				c.Harness.Kind(),
 			)
 			errs = append(errs, FieldError{pointer, detail})

@@ -67,7 +67,8 @@ func TestCheckVariables(t *testing.T) {
 			Command: "x", Env: map[string]string{"LD_PRELOAD": "${{ secrets.SSL_CERT_FILE }}", "A": "${{ secrets.GODEBUG }}"},
 		}},
 	}
-	const why = " the harness claude: it holds keys of the server, and such a variable can decide where they are sent or what code runs beside them"
+	const why = " the harness claude: it holds keys of the server, and such a variable can decide where they are sent " +
+		"or what code runs beside them"
 	want := []FieldError{
 		{"/env/https_proxy", "must not be set for" + why},
 		{"/secrets/1", "the secret NODE_OPTIONS must not become a variable of" + why},

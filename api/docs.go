@@ -23,7 +23,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 }).ParseFS(docsFiles, "docs/*.tmpl"))
 
 // contentSecurityPolicy of every page: no script at all, nothing from elsewhere.
-const contentSecurityPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const contentSecurityPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; " +
+	"frame-ancestors 'none'"
 
 // Docs serves the reference of the API for people, made of [OpenAPI]: /docs,
 // /docs/openapi.yaml, /docs/openapi.json, /docs/errors, /docs/errors/{code} and

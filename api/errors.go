@@ -36,14 +36,17 @@ var errorInfos = []ErrorInfo{
 		Code: "invalid_request", Title: "Invalid request", Status: 400,
 		Meaning: "The request is malformed, or it breaks a rule of the operation. Nothing was stored or started.",
 		Remedy: []string{
-			"Check `errors` in the response. Each entry names a field by its JSON pointer (such as `/config/harness/type`) and says what is wrong with it. For a query parameter, `detail` names the parameter.",
+			"Check `errors` in the response. Each entry names a field by its JSON pointer (such as `/config/harness/type`) " +
+				"and says what is wrong with it. For a query parameter, `detail` names the parameter.",
 			"If you tried to cancel a run, it had already ended. Get the run to see its final state.",
-			"If the error names `cursor`, the filters or the sort order changed after the cursor was created. Start again at the first page.",
+			"If the error names `cursor`, the filters or the sort order changed after the cursor was created. Start again at " +
+				"the first page.",
 		},
 	},
 	{
 		Code: "authentication_required", Title: "Authentication required", Status: 401, Run: true, State: errored,
-		Meaning: "The request has no API key, or its key is unknown, expired or deleted. On a run, the server could not authenticate to another service on the run's behalf.",
+		Meaning: "The request has no API key, or its key is unknown, expired or deleted. On a run, the server could not " +
+			"authenticate to another service on the run's behalf.",
 		Remedy: []string{
 			"Send the complete key as `Authorization: Bearer psk_…`, without quotes.",
 			"List the keys with `penstock key list`. Check that yours exists and has not expired.",
@@ -52,7 +55,8 @@ var errorInfos = []ErrorInfo{
 	},
 	{
 		Code: "not_authorized", Title: "Not authorized", Status: 403,
-		Meaning: "The key is valid but does not allow this operation. It lacks a scope, or the operation is reserved for admins or for one user.",
+		Meaning: "The key is valid but does not allow this operation. It lacks a scope, or the operation is reserved for " +
+			"admins or for one user.",
 		Remedy: []string{
 			"`detail` names the missing scope. `GET /api/v1/me` shows the scopes of your key.",
 			"Ask someone with `keys:manage` for a key with that scope.",
@@ -74,10 +78,12 @@ var errorInfos = []ErrorInfo{
 	},
 	{
 		Code: "budget_exceeded", Title: "Budget exceeded", Status: 403, Run: true, State: failed,
-		Meaning: "The run reached the token or cost limit of `config.budget`, or the team's budget is used up. The work of the run is kept.",
+		Meaning: "The run reached the token or cost limit of `config.budget`, or the team's budget is used up. The work of " +
+			"the run is kept.",
 		Remedy: []string{
 			"Check the run's `request_usage` to see what it used.",
-			"Raise `config.budget` where it is set (the request, the agent or the automation: see `agent_config_sources`) and create the run again.",
+			"Raise `config.budget` where it is set (the request, the agent or the automation: see `agent_config_sources`) and " +
+				"create the run again.",
 		},
 	},
 	{
@@ -96,15 +102,20 @@ var errorInfos = []ErrorInfo{
 	},
 	{
 		Code: "conflict", Title: "Conflict", Status: 409, Retryable: false,
-		Meaning: "The request conflicts with the current state or with another request. Most often, its `Idempotency-Key` was used before with another body, or the first request with that key is still in progress. If a retry can help, the response has `retryable: true` and `X-Should-Retry: true`.",
+		Meaning: "The request conflicts with the current state or with another request. Most often, its `Idempotency-Key` " +
+			"was used before with another body, or the first request with that key is still in progress. If a retry can help, " +
+			"the response has `retryable: true` and `X-Should-Retry: true`.",
 		Remedy: []string{
-			"With `X-Should-Retry: true`, wait a moment and send the same request with the same key again. It returns the response to the first one.",
-			"Otherwise, use a new `Idempotency-Key` for a new request, or get the resource again and apply your change to its current state.",
+			"With `X-Should-Retry: true`, wait a moment and send the same request with the same key again. It returns the " +
+				"response to the first one.",
+			"Otherwise, use a new `Idempotency-Key` for a new request, or get the resource again and apply your change to its " +
+				"current state.",
 		},
 	},
 	{
 		Code: "payload_too_large", Title: "Payload too large", Status: 413,
-		Meaning: "The body is larger than the limit: 10 MB, not counting a run's attachments, which can have 25 MB in total. The operator can set other limits.",
+		Meaning: "The body is larger than the limit: 10 MB, not counting a run's attachments, which can have 25 MB in " +
+			"total. The operator can set other limits.",
 		Remedy: []string{
 			"`GET /api/v1/limits` shows the limits of this server.",
 			"Put large files where the run can fetch them, such as in a repository of its environment.",
@@ -112,8 +123,9 @@ var errorInfos = []ErrorInfo{
 	},
 	{
 		Code: "operation_not_supported", Title: "Operation not supported", Status: 422,
-		Meaning: "The request is well-formed but cannot be applied to this resource. For example, a pull request has no content to download.",
-		Remedy:  []string{"`detail` says why. A retry will not help."},
+		Meaning: "The request is well-formed but cannot be applied to this resource. For example, a pull request has no " +
+			"content to download.",
+		Remedy: []string{"`detail` says why. A retry will not help."},
 	},
 	{
 		Code: "invalid_definition", Title: "Invalid definition", Status: 422,
@@ -128,13 +140,15 @@ var errorInfos = []ErrorInfo{
 		Meaning: "The key's request budget is used up. The request had no effect.",
 		Remedy: []string{
 			"Wait the number of seconds in `Retry-After`, then send the same request again.",
-			"`RateLimit` in every response shows the remaining budget. To follow a run, use its event stream instead of polling.",
+			"`RateLimit` in every response shows the remaining budget. To follow a run, use its event stream instead of " +
+				"polling.",
 			"If you need more requests, ask the operator for a larger budget.",
 		},
 	},
 	{
 		Code: "internal_error", Title: "Internal error", Status: 500, Retryable: true, Run: true, State: errored,
-		Meaning: "The server failed. This is a bug in the server, not in your request. The server's log has the details under the request id.",
+		Meaning: "The server failed. This is a bug in the server, not in your request. The server's log has the details " +
+			"under the request id.",
 		Remedy: []string{
 			"Send the request again. With the same `Idempotency-Key`, it takes effect only once.",
 			"If the error persists, give the operator the `X-Request-Id` of the response and, if present, its `trace_id`.",
@@ -142,20 +156,25 @@ var errorInfos = []ErrorInfo{
 	},
 	{
 		Code: "resource_unavailable", Title: "Resource unavailable", Status: 503, Retryable: true, Run: true, State: errored,
-		Meaning: "The server cannot handle the request now. The database is unreachable or full, or the server is starting or stopping. No acknowledged request is lost. A run ends with this code if no suitable worker becomes available in time. Its `status_message` names what was missing.",
+		Meaning: "The server cannot handle the request now. The database is unreachable or full, or the server is starting " +
+			"or stopping. No acknowledged request is lost. A run ends with this code if no suitable worker becomes available " +
+			"in time. Its `status_message` names what was missing.",
 		Remedy: []string{
 			"Wait the number of seconds in `Retry-After`, then send the same request with the same `Idempotency-Key`.",
-			"For a run, check which workers are connected (`GET /api/v1/agent/connected-self-hosted-workers`) and whether one of them has the `harness` and `worker_host` of the run.",
+			"For a run, check which workers are connected (`GET /api/v1/agent/connected-self-hosted-workers`) and whether one " +
+				"of them has the `harness` and `worker_host` of the run.",
 			"The operator can find the cause with `penstock doctor`, at `/readyz` and in the log.",
 		},
 	},
 	{
 		Code: "environment_setup_failed", Title: "Environment setup failed", Run: true, State: failed,
-		Meaning: "The workspace could not be prepared: a repository could not be cloned, a setup command failed, a skill could not be fetched, or the worker has no sandbox. The agent was not started.",
+		Meaning: "The workspace could not be prepared: a repository could not be cloned, a setup command failed, a skill " +
+			"could not be fetched, or the worker has no sandbox. The agent was not started.",
 		Remedy: []string{
 			"The run's timeline shows each `setup_step` with its exit code and last output.",
 			"Fix the command or the repository's URL in the environment, then send the run a follow-up or create it again.",
-			"If the worker has no sandbox, the operator must install `bubblewrap` on it. `penstock doctor` shows what is missing.",
+			"If the worker has no sandbox, the operator must install `bubblewrap` on it. `penstock doctor` shows what is " +
+				"missing.",
 		},
 	},
 	{
@@ -169,7 +188,8 @@ var errorInfos = []ErrorInfo{
 	},
 	{
 		Code: "infrastructure_timeout", Title: "Infrastructure timeout", Retryable: true, Run: true, State: errored,
-		Meaning: "The worker that executed the run died or became unreachable, and the agent's session could not be resumed on another worker.",
+		Meaning: "The worker that executed the run died or became unreachable, and the agent's session could not be " +
+			"resumed on another worker.",
 		Remedy: []string{
 			"Send the run a follow-up, such as \"continue\", or create it again. The conversation so far is kept.",
 			"If it happens often, check the memory of the worker's machine. A session uses 300 to 900 MB.",
@@ -177,9 +197,11 @@ var errorInfos = []ErrorInfo{
 	},
 	{
 		Code: "external_authentication_required", Title: "External authentication required", Run: true, State: failed,
-		Meaning: "The run needs to authenticate to another service, such as a Git host or an MCP server, but its credentials are missing or invalid.",
+		Meaning: "The run needs to authenticate to another service, such as a Git host or an MCP server, but its " +
+			"credentials are missing or invalid.",
 		Remedy: []string{
-			"The message names the service. Store the credential as a managed secret and name it in `config.secrets`, in the environment or in the MCP server's `headers`.",
+			"The message names the service. Store the credential as a managed secret and name it in `config.secrets`, in the " +
+				"environment or in the MCP server's `headers`.",
 			"Check whether a token has expired.",
 		},
 	},

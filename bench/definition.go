@@ -55,7 +55,8 @@ func tree(round int) map[string]string {
 			"---\nname: habit-%d\ndescription: How we do one thing.\n---\n\n", n,
 		) + prose
 		files[fmt.Sprintf("automations/mend-%d/automation.md", n)] = fmt.Sprintf(
-			"---\nagent: mender-%d\ntriggers:\n  - provider: github\n    event: issue_labeled\n    filter:\n      repos: [acme/shop]\n      labels: [part-%d]\n---\n\n%s",
+			"---\nagent: mender-%d\ntriggers:\n  - provider: github\n    event: issue_labeled\n    filter:\n      repos: "+
+				"[acme/shop]\n      labels: [part-%d]\n---\n\n%s",
 			n, n, prose)
 	}
 	return files

@@ -125,7 +125,8 @@ func (b *bench) fill(ctx context.Context, engine, database string, runs int) err
 	for _, statement := range []string{
 		"DELETE FROM queue",
 		fmt.Sprintf(
-			"INSERT INTO settings (name, value) VALUES ('search_indexed_until', '%d') ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+			"INSERT INTO settings (name, value) VALUES ('search_indexed_until', '%d') ON CONFLICT (name) DO UPDATE SET value "+
+				"= excluded.value",
 			time.Now().UnixMilli(),
 		),
 		map[string]string{

@@ -76,7 +76,8 @@ func (c *conn) do(request []byte) (size int, err error) {
 
 // request is a request as it goes over the wire.
 func request(method, path, body string) []byte {
-	return fmt.Appendf(nil, "%s /api/v1%s HTTP/1.1\r\nHost: bench\r\nUser-Agent: bench\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	return fmt.Appendf(nil, "%s /api/v1%s HTTP/1.1\r\nHost: bench\r\nUser-Agent: bench\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		method, path, apiKey, len(body), body)
 }
 

@@ -58,7 +58,8 @@ func fillLog(ctx context.Context, engine, database, webhook string, deliveries i
 	}
 	for _, statement := range map[string][]string{
 		"sqlite": {
-			"INSERT INTO deliveries_log SELECT webhook, outcome, n FROM deliveries WHERE n > (SELECT n FROM deliveries_logged) ORDER BY webhook, outcome, n",
+			"INSERT INTO deliveries_log SELECT webhook, outcome, n FROM deliveries WHERE n > (SELECT n FROM " +
+				"deliveries_logged) ORDER BY webhook, outcome, n",
 			"UPDATE deliveries_logged SET n = (SELECT max(n) FROM deliveries)", "PRAGMA wal_checkpoint(TRUNCATE)",
 		},
 		"postgres": {"VACUUM (ANALYZE) deliveries", "VACUUM (ANALYZE) delivery_keys", "CHECKPOINT"},

@@ -120,8 +120,10 @@ func (p *process) call(ctx context.Context, method, path string, in, out any) er
 func (d *deliveries) open(connections int) {
 	body := deliveryBody()
 	for range connections {
-		d.buffers = append(d.buffers, fmt.Appendf(nil, "POST /webhooks/w/%s HTTP/1.1\r\nX-GitHub-Delivery: 00000000-0000-11f0-8000-4c9367dc0958\r\nHost: bench\r\n"+
-			"User-Agent: GitHub-Hookshot/bench\r\nContent-Type: application/json\r\nX-GitHub-Event: push\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
+		d.buffers = append(d.buffers, fmt.Appendf(nil, "POST /webhooks/w/%s HTTP/1.1\r\nX-GitHub-Delivery: "+
+			"00000000-0000-11f0-8000-4c9367dc0958\r\nHost: bench\r\n"+
+			"User-Agent: GitHub-Hookshot/bench\r\nContent-Type: application/json\r\nX-GitHub-Event: push\r\n%s: %s\r\n"+
+			"Content-Length: %d\r\n\r\n%s",
 			d.uids[0], signatureHeader, signature([]byte(body)), len(body), body))
 	}
 }

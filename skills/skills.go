@@ -20,9 +20,12 @@ var files embed.FS
 
 // Why this release does not have a skill.
 const (
-	noTerminal = "It is about a terminal app, and Penstock has none: runs are seen in the dashboard and on the command line."
-	noSettings = "It is about the settings of an app on a desktop, and Penstock has none: a server is configured by its operator."
-	noFactory  = "This release has no MCP endpoint for factories. What it would offer is in the HTTP API, which svc-platform tells of."
+	noTerminal = "It is about a terminal app, and Penstock has none: runs are seen in the dashboard and on the command " +
+		"line."
+	noSettings = "It is about the settings of an app on a desktop, and Penstock has none: a server is configured by its " +
+		"operator."
+	noFactory = "This release has no MCP endpoint for factories. What it would offer is in the HTTP API, which " +
+		"svc-platform tells of."
 )
 
 // catalogue has every id, in order. Where there is a reason, there is no skill.

@@ -61,7 +61,8 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	nonce := newNonce()
 	page := bytes.ReplaceAll(s.index, []byte(placeholder), []byte(nonce))
 	h := w.Header()
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-"+nonce+"'; img-src 'self' data: blob:; font-src 'self'; "+
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' "+
+		"'nonce-"+nonce+"'; img-src 'self' data: blob:; font-src 'self'; "+
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -22,7 +22,8 @@ func (cmd *agentACPCmd) Run(ctx context.Context, std *stdio) error {
 	if isTerminal(std.in) {
 		return exitf(
 			exitUsage,
-			"without a subcommand, this command is the built-in agent: it speaks the Agent Client Protocol with a program, not with a terminal\nsee: penstock agent --help",
+			"without a subcommand, this command is the built-in agent: it speaks the Agent Client Protocol with a program, "+
+				"not with a terminal\nsee: penstock agent --help",
 		)
 	}
 	home, err := os.UserHomeDir()

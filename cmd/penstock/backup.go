@@ -92,7 +92,8 @@ func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {
 	switch err := archive.add(keysetFile, cmd.keysetPath()); {
 	case errors.Is(err, fs.ErrNotExist):
 		std.notef(
-			"%s does not exist, so the backup contains no keyset; its secrets and saved sessions cannot be read without it: set --keyset, or keep the file yourself",
+			"%s does not exist, so the backup contains no keyset; its secrets and saved sessions cannot be read without it: "+
+				"set --keyset, or keep the file yourself",
 			cmd.keysetPath(),
 		)
 	case err != nil:

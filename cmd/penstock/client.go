@@ -77,7 +77,8 @@ func checkServer(ctx context.Context, address string, trusted []netip.Prefix) (*
 		if !addr.Unmap().IsLoopback() && !slices.ContainsFunc(trusted, inside) {
 			return nil, exitf(
 				exitUsage,
-				"--server %s: plain HTTP would expose the API key; use https or, if the network is safe, add it to --trusted-proxies",
+				"--server %s: plain HTTP would expose the API key; use https or, if the network is safe, add it to "+
+					"--trusted-proxies",
 				address,
 			)
 		}
@@ -270,7 +271,8 @@ func (e *transportError) Error() string {
 		cause = inURL.Err
 	}
 	return fmt.Sprintf(
-		"no response from %s: %v (check that the server is running and that --server or PENSTOCK_BASE_URL is correct)", e.server, cause,
+		"no response from %s: %v (check that the server is running and that --server or PENSTOCK_BASE_URL is "+
+			"correct)", e.server, cause,
 	)
 }
 

@@ -16,7 +16,8 @@ type completionCmd struct {
 }
 
 func (cmd *completionCmd) Help() string {
-	return "bash: source <(penstock completion bash). zsh: source <(penstock completion zsh). fish: penstock completion fish | source."
+	return "bash: source <(penstock completion bash). zsh: source <(penstock completion zsh). fish: penstock completion " +
+		"fish | source."
 }
 
 func (cmd *completionCmd) Run(std *stdio) error {

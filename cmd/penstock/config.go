@@ -171,7 +171,8 @@ func (s *fileSettings) readHarnesses(node *yaml.Node) error {
 	s.Harnesses = map[string]harnessSettings{}
 	for _, name := range slices.Sorted(maps.Keys(document)) {
 		if !harnessName.MatchString(name) || name == penstock.HarnessBuiltin || name == "oz" {
-			return fmt.Errorf("%q is not a valid name: use lower-case letters, digits, - and _; the name of the built-in agent is reserved", name)
+			return fmt.Errorf("%q is not a valid name: use lower-case letters, digits, - and _; the name of the built-in "+
+				"agent is reserved", name)
 		}
 		var h harnessSettings
 		if name == penstock.HarnessCommand {

@@ -97,7 +97,8 @@ func (s *storage) ownBlobs(ctx context.Context, db *store.Store, blobs *blob.Sto
 	if errors.Is(err, blob.ErrOwned) {
 		return exitf(
 			exitConfig,
-			"%s contains the blobs of another database: set --blobs to a different folder, or --database to that database", s.Blobs,
+			"%s contains the blobs of another database: set --blobs to a different folder, or --database to that "+
+				"database", s.Blobs,
 		)
 	}
 	return err

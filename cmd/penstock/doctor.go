@@ -14,7 +14,8 @@ type doctorCmd struct {
 }
 
 func (cmd *doctorCmd) Help() string {
-	return "Use the same flags, environment and --config file as for serve. Changes nothing. Exits with 1 if a check fails."
+	return "Use the same flags, environment and --config file as for serve. Changes nothing. Exits with 1 if a check " +
+		"fails."
 }
 
 // The results of a check.

@@ -96,7 +96,8 @@ func (cmd *doctorCmd) database(ctx context.Context) finding {
 		)
 	case have < newest:
 		return warn(
-			"run penstock migrate, or start serve, which does the same", "%s has schema %d; this version updates it to %d", cmd.databaseName(),
+			"run penstock migrate, or start serve, which does the same", "%s has schema %d; this version updates it to "+
+				"%d", cmd.databaseName(),
 			have, newest,
 		)
 	}
@@ -149,7 +150,8 @@ func (cmd *doctorCmd) sandboxKind(ctx context.Context, kind string) finding {
 	switch {
 	case err != nil && chosen:
 		return failing(
-			"install bubblewrap (Debian: apt-get install bubblewrap). Without a sandbox, only the model demo/offline runs; --sandbox process runs agents without isolation",
+			"install bubblewrap (Debian: apt-get install bubblewrap). Without a sandbox, only the model demo/offline runs; "+
+				"--sandbox process runs agents without isolation",
 			"%v", err,
 		)
 	case err != nil:
@@ -202,7 +204,8 @@ func systemClock(context.Context) finding {
 	}
 	if !clockSynchronized() {
 		return warn(
-			"synchronize the clock with NTP (systemd-timesyncd or chrony)", "%s; the kernel reports that the clock is not synchronized",
+			"synchronize the clock with NTP (systemd-timesyncd or chrony)", "%s; the kernel reports that the clock is not "+
+				"synchronized",
 			now.Format(time.RFC3339),
 		)
 	}

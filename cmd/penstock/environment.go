@@ -235,5 +235,6 @@ func theOne(kind, name string, uids []string) (string, error) {
 	case 0:
 		return "", exitf(exitRefused, "no %s with the UID or name %q exists", kind, name)
 	}
-	return "", exitf(exitUsage, "%d %ss have the name %q; use the UID: %s", len(uids), kind, name, strings.Join(uids, ", "))
+	return "", exitf(exitUsage, "%d %ss have the name %q; use the UID: "+
+		"%s", len(uids), kind, name, strings.Join(uids, ", "))
 }

@@ -146,7 +146,8 @@ func outdatedFacts(f penstock.Factory) []fact {
 	case list == nil:
 		return nil
 	case f.Source == penstock.FactoryRepository:
-		return append(list, fact{"fix", "push a commit that changes one of the factory's files, such as secretRefresh: immediate in " +
+		return append(list, fact{"fix", "push a commit that changes one of the factory's files, such as secretRefresh: " +
+			"immediate in " +
 			"webhooks/" + f.Definition.OutdatedWebhooks[0] + ".yaml, which also applies later values at once"})
 	}
 	return append(list, fact{"fix", "change one of the factory's files, or disable and enable the webhook"})
@@ -168,7 +169,8 @@ type factoryCreateCmd struct {
 }
 
 func (cmd *factoryCreateCmd) Help() string {
-	return "With --repository, the files in a Git repository define the factory, now and after every commit. The command waits for the result of the newest commit and exits with 1 if the commit was not applied."
+	return "With --repository, the files in a Git repository define the factory, now and after every commit. The " +
+		"command waits for the result of the newest commit and exits with 1 if the commit was not applied."
 }
 
 func (cmd *factoryCreateCmd) Run(ctx context.Context, std *stdio, in *factoryCmds) error {

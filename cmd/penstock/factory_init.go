@@ -23,7 +23,8 @@ type factoryInitCmd struct {
 }
 
 func (cmd *factoryInitCmd) Help() string {
-	return "Never changes an existing file. --from reads the files from the server. After you edit them, penstock factory apply sends them back."
+	return "Never changes an existing file. --from reads the files from the server. After you edit them, penstock " +
+		"factory apply sends them back."
 }
 
 // The files of a small new factory.

@@ -71,7 +71,8 @@ func TestFactoryGrantsSecretsAndSkillsToItsRuns(t *testing.T) {
 		look := "demo: run env | sort; echo E${#EVERY} D${#DEPLOY} B${#BILLING}; ls .penstock/skills\ndemo: read_skill deploy"
 		var f penstock.Factory
 		h.ask(http.MethodPost, "/factory", map[string]any{"files": map[string]string{
-			"factory.yaml":                          "schemaVersion: v1alpha1\nname: acme\nsecrets: [EVERY]\nagentDefaults: {model: auto, secrets: [DEPLOY]}\n",
+			"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nsecrets: [EVERY]\nagentDefaults: " +
+				"{model: auto, secrets: [DEPLOY]}\n",
 			"agents/lead/agent.md":                  "---\nagentType: FOREMAN\n---\nLead.\n",
 			"agents/clerk/agent.md":                 "---\nsecrets: [BILLING]\n---\nCount.\n",
 			"agents/clerk/skills/deploy/SKILL.md":   "---\nname: deploy\ndescription: d\n---\nClerks do not deploy.\n",
@@ -127,8 +128,9 @@ func TestBundledSkillsWork(t *testing.T) {
 			t.Errorf("catalogue (-want +got):\n%s", diff)
 		}
 		run := h.run(map[string]any{
-			"skill":  "factory-files",
-			"prompt": "demo: run \"$PENSTOCK_CLI\" factory validate .penstock/skills/factory-files/example\ndemo: read_skill factory-files",
+			"skill": "factory-files",
+			"prompt": "demo: run \"$PENSTOCK_CLI\" factory validate .penstock/skills/factory-files/example\ndemo: read_skill " +
+				"factory-files",
 		})
 		want := &penstock.Skill{Name: "factory-files", BundledID: "factory-files"}
 		if want.Description = run.Skill.Description; cmp.Diff(want, run.Skill) != "" || run.Config.Name != "factory-files" ||
@@ -166,7 +168,8 @@ func TestWorkerElsewhereGetsWhatTheFactoryGives(t *testing.T) {
 		"skills/tidy/SKILL.md": "---\nname: tidy\ndescription: d\n---\nTidy up.\n",
 	}}, http.StatusCreated, &f)
 	run := h.run(map[string]any{
-		"prompt":             "demo: run cat state; \"$PENSTOCK_CLI\" factory validate .penstock/skills/factory-files/example\ndemo: read_skill tidy",
+		"prompt": "demo: run cat state; \"$PENSTOCK_CLI\" factory validate " +
+			".penstock/skills/factory-files/example\ndemo: read_skill tidy",
 		"agent_identity_uid": f.ForemanUID,
 		"config":             map[string]any{"skills": []string{"factory-files"}},
 	})

@@ -58,7 +58,8 @@ func (s *fileSettings) checkModel(name string) (problem, nearest string) {
 	if near == "" && !strings.Contains(name, "/") {
 		return "", ""
 	}
-	return fmt.Sprintf("the built-in agent does not support the model %q, unless the server has an alias with this name", name), near
+	return fmt.Sprintf("the built-in agent does not support the model %q, unless the server has an alias with this "+
+		"name", name), near
 }
 
 func (cmd *factoryValidateCmd) print(std *stdio, found []definition.Diagnostic) error {

@@ -18,7 +18,8 @@ func TestFactoryValidate(t *testing.T) {
 	write := func(name, content string) { t.Helper(); writeBelow(t, folder, name, content) }
 	write("factory.yaml", "schemaVersion: v1alpha1\nname: Example\nagentDefaults: {model: demo/offline}\n")
 	write("agents/foreman/agent.md", "---\nagentType: FOREMAN\n---\n")
-	const automation = "---\ntriggers:\n- {provider: schedule, event: cron_fired, schedule: {cron: \"0 0 31 2 *\"}}\n---\nLook.\n"
+	const automation = "---\ntriggers:\n- {provider: schedule, event: cron_fired, schedule: {cron: \"0 0 31 2 *\"}}\n" +
+		"---\nLook.\n"
 
 	got := call(t, nil, "factory", "validate", folder)
 	got.want(t, 0, folder+" is valid: 2 files")

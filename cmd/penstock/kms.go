@@ -38,7 +38,8 @@ func (k kmsKey) parse() (key, region string, err error) {
 	if !found || parts == nil || err != nil || len(query) > 0 {
 		return "", "", exitf(
 			exitUsage,
-			"a KMS key has the form awskms://KEY or awskms://KEY?region=REGION, where KEY is alias/NAME, a key ID or an ARN; only AWS KMS is supported",
+			"a KMS key has the form awskms://KEY or awskms://KEY?region=REGION, where KEY is alias/NAME, a key ID or an ARN; "+
+				"only AWS KMS is supported",
 		)
 	}
 	if region != "" && parts[1] != "" && region != parts[1] {
@@ -102,7 +103,8 @@ func keysetError(err error) error {
 	case errors.Is(err, secret.ErrPlain):
 		return exitf(
 			exitConfig,
-			"%w. Stop the servers, then run penstock secret rotate-key with the same --keyset-kms to replace them with encrypted keys",
+			"%w. Stop the servers, then run penstock secret rotate-key with the same --keyset-kms to replace them with "+
+				"encrypted keys",
 			err,
 		)
 	case errors.Is(err, secret.ErrEncrypted):

@@ -55,7 +55,8 @@ func (l *listening) checkAddress() error {
 	if !loopback && l.TLSCert == "" && len(l.TrustedProxies) == 0 {
 		return exitf(
 			exitUsage,
-			"--listen %s: plain HTTP would expose API keys; set --tls-cert and --tls-key, set --trusted-proxies to the proxies that terminate TLS, or listen on 127.0.0.1",
+			"--listen %s: plain HTTP would expose API keys; set --tls-cert and --tls-key, set --trusted-proxies to the "+
+				"proxies that terminate TLS, or listen on 127.0.0.1",
 			l.Listen,
 		)
 	}

@@ -92,7 +92,8 @@ func listenOnBoth(ctx context.Context, hosts []string, port string, either bool)
 		if err != nil {
 			on.close()
 			if i > 0 && errors.Is(err, syscall.EADDRINUSE) {
-				err = fmt.Errorf("%w: %w: Penstock listens on both %s and %s, because localhost can resolve to either; stop that program, "+
+				err = fmt.Errorf("%w: %w: Penstock listens on both %s and %s, because localhost can resolve to either; stop that "+
+					"program, "+
 					"or set --listen to another port", err, errOtherTaken, net.JoinHostPort(hosts[0], port),
 					net.JoinHostPort(host, port))
 			}

@@ -93,7 +93,8 @@ func TestServeRefusesAPortThatIsTakenOnTheOtherLoopback(t *testing.T) {
 		call(t, nil, "serve", "--listen", listen).want(
 			t, 78, taken.String(), "address already in use", "another program already listens on this address", "--listen",
 		)
-		call(t, nil, "doctor", "--listen", listen).want(t, 1, "fail  address", "another program already listens on this address")
+		call(t, nil, "doctor", "--listen", listen).want(t, 1, "fail  address", "another program already listens on this "+
+			"address")
 		call(
 			t, nil, "serve", "--listen", fmt.Sprintf("localhost:%d", taken.Port),
 		).want(t, 78, taken.String(), "address already in use")

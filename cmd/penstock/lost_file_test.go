@@ -59,7 +59,8 @@ func TestFileOfAKilledServerIsRemoved(t *testing.T) {
 		if strings.HasPrefix(database, "postgres") { // else it commits what it was sent, though nobody is there to hear of it
 			testkit.Exec(
 				t, database,
-				"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'penstock'",
+				"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND "+
+					"application_name = 'penstock'",
 			)
 		}
 		release()

@@ -47,7 +47,8 @@ type secretValue struct {
 	ValueFile string `type:"path" xor:"value" placeholder:"FILE" field:"/value" help:"File with the value; - reads standard input. The line end of a one-line value is removed. By default you are prompted."`
 }
 
-const valueHelp = "The value is text of at most 64 KB. A value of fewer than four characters is not masked in the output of runs."
+const valueHelp = "The value is text of at most 64 KB. A value of fewer than four characters is not masked in the " +
+	"output of runs."
 
 // read gets the value from the file or from the person.
 func (v secretValue) read(std *stdio, name string) (string, error) {
@@ -60,7 +61,8 @@ func (v secretValue) read(std *stdio, name string) (string, error) {
 		value, err = std.askSecret("Value of " + name + ": ")
 	default:
 		err = exitf(
-			exitUsage, "no value for %s, and no terminal to ask on: set --value-file to a file, or to - for standard input", name,
+			exitUsage, "no value for %s, and no terminal to ask on: set --value-file to a file, or to - for standard "+
+				"input", name,
 		)
 	}
 	const leastMasked = 4

@@ -186,7 +186,8 @@ func TestSecretOfARunIsNowhereButInItsEnvironment(t *testing.T) {
 	t.Parallel()
 	config := writeFile(
 		t, "c.yaml",
-		"harnesses:\n  command:\n    command: [sh, -c, 'echo \"the token is $TOKEN\"; printf %s \"$TOKEN\" | sha256sum; echo \"error: $TOKEN\" >&2']\n",
+		"harnesses:\n  command:\n    command: [sh, -c, 'echo \"the token is $TOKEN\"; printf %s \"$TOKEN\" | sha256sum; "+
+			"echo \"error: $TOKEN\" >&2']\n",
 	)
 	s := testkit.Serve(
 		t, testkit.ServeOptions{Args: []string{"--config", config, "--sandbox", "process", "--log-level", "debug"}},

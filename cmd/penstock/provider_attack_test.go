@@ -73,7 +73,8 @@ var _ io.Writer = writerFunc(nil)
 // send them.
 func TestARunSetsNoProxyForAnAgentWithKeys(t *testing.T) {
 	t.Parallel()
-	file := writeFile(t, "c.yaml", "harnesses:\n  keyed:\n    protocol: command\n    command: [sh, -c, 'echo $COLOUR']\n    env: {ACME_API_KEY: abc}\n"+
+	file := writeFile(t, "c.yaml", "harnesses:\n  keyed:\n    protocol: command\n    command: [sh, -c, 'echo $COLOUR']\n"+
+		"    env: {ACME_API_KEY: abc}\n"+
 		"  keyless:\n    protocol: command\n    command: [sh, -c, 'echo $HTTPS_PROXY']\n")
 	s := testkit.Serve(t, testkit.ServeOptions{Args: []string{"--config", file}})
 	env := client(s)

@@ -36,9 +36,10 @@ func acmeFiles() map[string]string {
 	return map[string]string{
 		"factory.yaml":         "schemaVersion: v1alpha1\nname: tracked\nagentDefaults: {model: demo/offline}\n",
 		"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nLead.\n",
-		"automations/mend.md":  "---\ntriggers: [{provider: webhook, event: received, filter: {webhook_ids: [ci]}}]\n---\nMend it.\n",
-		"webhooks/ci.yaml":     "secretName: CI_TOKEN\n",
-		"README.md":            "# Ours\n",
+		"automations/mend.md": "---\ntriggers: [{provider: webhook, event: received, filter: {webhook_ids: [ci]}}]\n---\n" +
+			"Mend it.\n",
+		"webhooks/ci.yaml": "secretName: CI_TOKEN\n",
+		"README.md":        "# Ours\n",
 	}
 }
 

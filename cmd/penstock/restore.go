@@ -21,7 +21,9 @@ type restoreCmd struct {
 }
 
 func (cmd *restoreCmd) Help() string {
-	return "The data folder and the --blobs folder must be empty. If the backup contains a PostgreSQL database, the one in --database must be empty, too. Restore never overwrites anything, and checks every file before it puts any in place. At the end it updates the database schema to this version."
+	return "The data folder and the --blobs folder must be empty. If the backup contains a PostgreSQL database, the one " +
+		"in --database must be empty, too. Restore never overwrites anything, and checks every file before it puts any in " +
+		"place. At the end it updates the database schema to this version."
 }
 
 func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
@@ -37,7 +39,8 @@ func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 		}
 		if !empty {
 			return exitf(
-				exitRefused, "the %s %s is not empty, and restore never overwrites anything: set %s to a new folder", folder.name, folder.dir,
+				exitRefused, "the %s %s is not empty, and restore never overwrites anything: set %s to a new "+
+					"folder", folder.name, folder.dir,
 				folder.flag,
 			)
 		}
@@ -69,7 +72,8 @@ func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 	std.notef("restored %d files of %s from %s into %s", len(m.Files), moments(m.CreatedAt), cmd.From, cmd.Data)
 	if _, err := os.Stat(cmd.keysetPath()); errors.Is(err, fs.ErrNotExist) {
 		std.notef(
-			"the backup contains no keyset: copy the original keyset to %s before you start serve, or its secrets and saved sessions cannot be read",
+			"the backup contains no keyset: copy the original keyset to %s before you start serve, or its secrets and saved "+
+				"sessions cannot be read",
 			cmd.keysetPath(),
 		)
 	}
@@ -85,7 +89,8 @@ func (cmd *restoreCmd) place(ctx context.Context, std *stdio, m manifest, scratc
 	if embedded != (m.Engine == "sqlite") {
 		return exitf(
 			exitRefused,
-			"the backup contains a %s database, but --database is of another kind; restore cannot change the database engine", m.Engine,
+			"the backup contains a %s database, but --database is of another kind; restore cannot change the database "+
+				"engine", m.Engine,
 		)
 	}
 	if err := checkKeyset(filepath.Join(scratch, keysetFile), cmd.keysetPath()); err != nil {

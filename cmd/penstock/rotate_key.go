@@ -90,7 +90,8 @@ func (s *storage) openPresent(ctx context.Context) (*store.Store, error) {
 	have, newest, err := db.SchemaVersion(ctx)
 	if err == nil && have != newest {
 		err = exitf(
-			exitConfig, "%s has schema %d, but this version supports %d: use the same version as the server", s.databaseName(), have, newest,
+			exitConfig, "%s has schema %d, but this version supports %d: use the same version as the "+
+				"server", s.databaseName(), have, newest,
 		)
 	}
 	if err != nil {
@@ -120,7 +121,8 @@ func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store
 	if len(total.Lost) > 0 {
 		return exitf(
 			exitFailed,
-			"re-encrypted %d values and kept the old key: no key decrypts %s. Set new values or delete them, then run the command again",
+			"re-encrypted %d values and kept the old key: no key decrypts %s. Set new values or delete them, then run the "+
+				"command again",
 			total.Values, strings.Join(total.Lost, ", "),
 		)
 	}

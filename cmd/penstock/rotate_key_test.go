@@ -100,5 +100,6 @@ func TestBackupWithoutItsKeys(t *testing.T) {
 	data, to := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "b.tar")
 	call(t, nil, "migrate", "--data", data).want(t, 0)
 	call(t, nil, "backup", "--data", data, "--to", to).want(t, 0, "the backup contains no keyset", "--keyset")
-	call(t, nil, "restore", "--data", filepath.Join(t.TempDir(), "new"), "--from", to).want(t, 0, "the backup contains no keyset")
+	call(t, nil, "restore", "--data", filepath.Join(t.TempDir(), "new"), "--from", to).want(t, 0, "the backup contains "+
+		"no keyset")
 }

@@ -59,7 +59,8 @@ type runCreateCmd struct {
 }
 
 func (cmd *runCreateCmd) Help() string {
-	return "Prints the ID of the run. With --wait or --watch, the exit codes are those of run wait; an interrupt does not stop the run."
+	return "Prints the ID of the run. With --wait or --watch, the exit codes are those of run wait; an interrupt does " +
+		"not stop the run."
 }
 
 func (cmd *runCreateCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {

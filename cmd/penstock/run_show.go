@@ -68,7 +68,8 @@ type runLogsCmd struct {
 }
 
 func (cmd *runLogsCmd) Help() string {
-	return "Prints prompts, answers, actions and their results in full. --output json prints the conversation as the API returns it; --raw prints the run's transcript."
+	return "Prints prompts, answers, actions and their results in full. --output json prints the conversation as the " +
+		"API returns it; --raw prints the run's transcript."
 }
 
 func (cmd *runLogsCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {

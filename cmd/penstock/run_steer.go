@@ -19,7 +19,8 @@ type runFollowUpCmd struct {
 }
 
 func (cmd *runFollowUpCmd) Help() string {
-	return "A queued or running run gets the message at its next turn. A BLOCKED run takes it as the answer. An ended run starts again where it stopped."
+	return "A queued or running run gets the message at its next turn. A BLOCKED run takes it as the answer. An ended " +
+		"run starts again where it stopped."
 }
 
 func (cmd *runFollowUpCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
@@ -61,7 +62,8 @@ type runInterruptCmd struct {
 }
 
 func (cmd *runInterruptCmd) Help() string {
-	return "Ends the current turn of the agent. The run continues: the agent gets the next follow-up, or waits for one. To end the run, use run cancel."
+	return "Ends the current turn of the agent. The run continues: the agent gets the next follow-up, or waits for one. " +
+		"To end the run, use run cancel."
 }
 
 func (cmd *runInterruptCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
@@ -85,7 +87,8 @@ type runCancelCmd struct {
 }
 
 func (cmd *runCancelCmd) Help() string {
-	return "Returns once every run is CANCELLED. A run that has already ended is an error; the other runs are still cancelled."
+	return "Returns once every run is CANCELLED. A run that has already ended is an error; the other runs are still " +
+		"cancelled."
 }
 
 func (cmd *runCancelCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {

@@ -13,7 +13,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-const exitHelp = "Exits with 0 if the run SUCCEEDED, 1 if it FAILED or ended in ERROR, and 2 if it was CANCELLED. An interrupt does not stop the run."
+const exitHelp = "Exits with 0 if the run SUCCEEDED, 1 if it FAILED or ended in ERROR, and 2 if it was CANCELLED. An " +
+	"interrupt does not stop the run."
 
 type runWatchCmd struct {
 	ID    string `arg:"" name:"run" help:"ID of the run."`
@@ -21,7 +22,8 @@ type runWatchCmd struct {
 }
 
 func (cmd *runWatchCmd) Help() string {
-	return "Reconnects after a lost connection without missing an event. On a terminal, the last line shows the current activity. --output json prints one event per line. " + exitHelp
+	return "Reconnects after a lost connection without missing an event. On a terminal, the last line shows the current " +
+		"activity. --output json prints one event per line. " + exitHelp
 }
 
 func (cmd *runWatchCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {
@@ -40,7 +42,8 @@ type runWaitCmd struct {
 
 func (cmd *runWaitCmd) Help() string {
 	return exitHelp +
-		" A BLOCKED run does not end the wait, because somebody else may answer it; its question is printed. Prints the final state."
+		" A BLOCKED run does not end the wait, because somebody else may answer it; its question is printed. Prints the " +
+		"final state."
 }
 
 func (cmd *runWaitCmd) Run(ctx context.Context, std *stdio, in *runCmds) error {

@@ -48,7 +48,8 @@ func refuseSecrets(args []string) error {
 			if s.shape.MatchString(arg) {
 				return exitf(
 					exitUsage,
-					"argument %d contains %s; other users of this machine can read arguments, and the shell history keeps them: %s (use - to read a prompt from standard input)",
+					"argument %d contains %s; other users of this machine can read arguments, and the shell history keeps them: %s "+
+						"(use - to read a prompt from standard input)",
 					i+1, s.what, s.instead,
 				)
 			}

@@ -52,7 +52,12 @@ type serveCmd struct {
 }
 
 func (cmd *serveCmd) Help() string {
-	return "In an empty data folder, serve creates an admin API key and writes it to admin.key. A terminal shows the key once; a log never contains it. PENSTOCK_BOOTSTRAP_KEY sets the key instead.\n\nThe server uses the model providers whose keys are in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY. ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL set other addresses. The standard OTEL_ variables configure tracing.\n\nOn SIGTERM, serve takes no new work, returns its runs to the queue and exits. A second signal ends it at once."
+	return "In an empty data folder, serve creates an admin API key and writes it to admin.key. A terminal shows the " +
+		"key once; a log never contains it. PENSTOCK_BOOTSTRAP_KEY sets the key instead.\n\nThe server uses the model " +
+		"providers whose keys are in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY. " +
+		"ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL set other addresses. The standard OTEL_ variables " +
+		"configure tracing.\n\nOn SIGTERM, serve takes no new work, returns its runs to the queue and exits. A second " +
+		"signal ends it at once."
 }
 
 // Validate is called by kong.
@@ -62,7 +67,8 @@ func (cmd *serveCmd) Validate() error {
 	}
 	if cmd.LimitRequestsPerMinute < 0 || cmd.LimitValidations < 0 || cmd.LimitSecretsPerTeam < 0 || cmd.QueueTimeout <= 0 {
 		return errors.New(
-			"--limit-requests-per-minute, --limit-validations-per-minute and --limit-secrets-per-team must not be negative, and --queue-timeout must be greater than 0",
+			"--limit-requests-per-minute, --limit-validations-per-minute and --limit-secrets-per-team must not be negative, " +
+				"and --queue-timeout must be greater than 0",
 		)
 	}
 	if cmd.LimitArtifacts < 0 || cmd.LimitArtifacts > maxMiB {

@@ -202,7 +202,8 @@ func TestDataFolderBelongsToOneProcess(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)
 	for _, args := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"migrate"}} {
-		call(t, nil, append(args, "--data", s.data)...).want(t, 78, fmt.Sprintf("process %d is using the data folder", s.cmd.Process.Pid))
+		call(t, nil, append(args, "--data", s.data)...).want(t, 78, fmt.Sprintf("process %d is using the data "+
+			"folder", s.cmd.Process.Pid))
 	}
 	info, err := os.Stat(s.data)
 	if err != nil || info.Mode().Perm() != 0o700 {

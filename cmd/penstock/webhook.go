@@ -193,7 +193,8 @@ func webhookFacts(w penstock.Webhook) []fact {
 	if w.OutdatedSecret {
 		list = append(
 			list,
-			fact{"outdated", "its managed secret has a new value, which the webhook uses after the next change of the factory's files"},
+			fact{"outdated", "its managed secret has a new value, which the webhook uses after the next change of the " +
+				"factory's files"},
 		)
 	}
 	if w.ReplayGuard {

@@ -106,7 +106,8 @@ func (k keptSecret) show(ctx context.Context, c *client, path string, body any) 
 	case w.Secret != "":
 		c.std.notef("the secret cannot be shown again")
 	case w.PendingSecret:
-		c.std.notef("the webhook returns 404 until you set the sender's secret: penstock webhook update %s --ask-secret", w.Name)
+		c.std.notef("the webhook returns 404 until you set the sender's secret: penstock webhook update %s "+
+			"--ask-secret", w.Name)
 	}
 	return c.std.facts(webhookFacts(w))
 }
@@ -141,7 +142,9 @@ type webhookCreateCmd struct {
 }
 
 func (cmd *webhookCreateCmd) Help() string {
-	return "Prints the URL and the secret, which cannot be shown again. For signed webhooks, the sender creates the secret, except for the schemes standard_webhooks and svix. Set it with --secret-file or --ask-secret. If the sender shows the secret only after it knows the URL, set it later with webhook update."
+	return "Prints the URL and the secret, which cannot be shown again. For signed webhooks, the sender creates the " +
+		"secret, except for the schemes standard_webhooks and svix. Set it with --secret-file or --ask-secret. If the " +
+		"sender shows the secret only after it knows the URL, set it later with webhook update."
 }
 
 func (cmd *webhookCreateCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {
@@ -194,7 +197,8 @@ type webhookRotateCmd struct {
 }
 
 func (cmd *webhookRotateCmd) Help() string {
-	return "Without --secret-file and --ask-secret, the server creates a new secret. If only the sender can create secrets, set the sender's new one. The new secret becomes the value of the managed secret and is printed only once."
+	return "Without --secret-file and --ask-secret, the server creates a new secret. If only the sender can create " +
+		"secrets, set the sender's new one. The new secret becomes the value of the managed secret and is printed only once."
 }
 
 func (cmd *webhookRotateCmd) Run(ctx context.Context, std *stdio, in *webhookCmds) error {

@@ -31,7 +31,8 @@ type webhookVerifyCmd struct {
 }
 
 func (cmd *webhookVerifyCmd) Help() string {
-	return "Prints valid, or invalid with the same reason as the delivery log. If invalid, standard error shows what to check, and the exit code is 1."
+	return "Prints valid, or invalid with the same reason as the delivery log. If invalid, standard error shows what to " +
+		"check, and the exit code is 1."
 }
 
 func (cmd *webhookVerifyCmd) Run(std *stdio) error {
@@ -157,7 +158,8 @@ func (cmd *webhookVerifyCmd) advice(
 		return "the secret has white space around it: without it, the request is valid"
 	case cmd.URL != "":
 		return what +
-			": check that the body is byte for byte as it was sent, that the secret is the current one, and that --url is the URL as the sender has it"
+			": check that the body is byte for byte as it was sent, that the secret is the current one, and that --url is the " +
+			"URL as the sender has it"
 	}
 	return what + ": check that the body is byte for byte as it was sent and that the secret is the current one"
 }

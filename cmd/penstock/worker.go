@@ -45,7 +45,8 @@ func (w *working) Validate() error {
 	}
 	for _, mib := range []int64{w.LimitMemory, w.LimitDisk, w.LimitTmp, w.LimitShm} {
 		if mib < 0 || mib > maxMiB {
-			return errors.New("--limit-memory, --limit-disk, --limit-tmp and --limit-shm must be numbers of MiB; 0 disables the limit")
+			return errors.New("--limit-memory, --limit-disk, --limit-tmp and --limit-shm must be numbers of MiB; 0 disables " +
+				"the limit")
 		}
 	}
 	return nil
@@ -101,10 +102,12 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *
 	err := sandbox.Probe(ctx, chosen)
 	if err == nil {
 		if w.Sandbox == sandbox.Process {
-			log.Warn("agents run without isolation: they can read and change every file that this user can", "sandbox", w.Sandbox)
+			log.Warn("agents run without isolation: they can read and change every file that this user "+
+				"can", "sandbox", w.Sandbox)
 		} else if !sandbox.SeparatesSockets() {
 			log.Warn(
-				"runs can reach abstract Unix sockets of this machine and of each other: isolation needs Linux 6.12 or newer with Landlock",
+				"runs can reach abstract Unix sockets of this machine and of each other: isolation needs Linux 6.12 or newer " +
+					"with Landlock",
 			)
 		}
 		o.Sandbox, err = sandbox.New(chosen)
@@ -114,7 +117,8 @@ func (w *working) enclose(ctx context.Context, log *slog.Logger, exe string, o *
 		return ctx.Err()
 	}
 	log.Error(
-		"no sandbox is available, so only the model demo/offline runs here; see penstock doctor", "sandbox", w.Sandbox, "error",
+		"no sandbox is available, so only the model demo/offline runs here; see penstock "+
+			"doctor", "sandbox", w.Sandbox, "error",
 		err,
 	)
 	o.NoSandbox = err.Error()
@@ -169,7 +173,9 @@ type workerCmd struct {
 }
 
 func (cmd *workerCmd) Help() string {
-	return "Needs only an outgoing connection to the server. The worker uses the model providers whose keys are in the environment, like serve. On SIGTERM, it takes no new work, returns its runs to the queue and exits. A second signal ends it at once."
+	return "Needs only an outgoing connection to the server. The worker uses the model providers whose keys are in the " +
+		"environment, like serve. On SIGTERM, it takes no new work, returns its runs to the queue and exits. A second " +
+		"signal ends it at once."
 }
 
 func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSettings) error {

@@ -48,7 +48,8 @@ func MayName(p penstock.Principal, at string, config *penstock.Config) error {
 	if len(uses) == 0 {
 		return nil
 	}
-	return penstock.Errorf(penstock.CodeNotAuthorized, "naming managed secrets, as %s does, needs the scope %s, which the key does not have",
+	return penstock.Errorf(penstock.CodeNotAuthorized, "naming managed secrets, as %s does, needs the scope %s, which "+
+		"the key does not have",
 		at+uses[0].Pointer, penstock.ScopeSecretsUse)
 }
 

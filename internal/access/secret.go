@@ -80,7 +80,8 @@ func (s *Secrets) Create(
 			errs,
 			penstock.FieldError{
 				Pointer: "/name",
-				Detail:  "must be at most 128 letters, digits and _, and not begin with a digit: runs see the secret as an environment variable",
+				Detail: "must be at most 128 letters, digits and _, and not begin with a digit: runs see the secret as an " +
+					"environment variable",
 			},
 		)
 	}

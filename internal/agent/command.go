@@ -49,7 +49,8 @@ type commandOutput struct {
 }
 
 var runCommandTool = define(toolRunCommand, acp.ToolExecute,
-	"Run a shell command (bash where there is one, else sh) in the workspace and return its output, standard error included, and exit code. "+
+	"Run a shell command (bash where there is one, else sh) in the workspace and return its output, standard error "+
+		"included, and exit code. "+
 		"It has no input and no terminal. Long output loses its middle. "+
 		"What should go on in the background must have its output redirected.",
 	`{"type":"object","properties":{

@@ -30,7 +30,8 @@ type demo struct {
 }
 
 const (
-	demoIntro = "I am `demo/offline`. I am not a language model: I follow a few fixed rules, need no key and no network, " +
+	demoIntro = "I am `demo/offline`. I am not a language model: I follow a few fixed rules, need no key and no " +
+		"network, " +
 		"and am here to show what a run looks like. Choose another model for real work.\n\n"
 
 	demoSummary = "summary.md"

@@ -108,9 +108,10 @@ func TestTheUsageOfBrokenAnswersCounts(t *testing.T) {
 func TestAnErrorInTheMiddleOfAStream(t *testing.T) {
 	t.Parallel()
 	broken := map[string]string{
-		"anthropic": "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}",
-		"openai":    `data: {"error":{"message":"The server had an error","type":"server_error"}}`,
-		"google":    `data: {"error":{"code":503,"message":"The model is overloaded","status":"UNAVAILABLE"}}`,
+		"anthropic": "event: error\ndata: " +
+			"{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}",
+		"openai": `data: {"error":{"message":"The server had an error","type":"server_error"}}`,
+		"google": `data: {"error":{"code":503,"message":"The model is overloaded","status":"UNAVAILABLE"}}`,
 	}
 	each(t, func(t *testing.T, p provider) {
 		h, _ := withModel(

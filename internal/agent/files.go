@@ -147,7 +147,8 @@ type editReport struct {
 }
 
 var editFilesTool = define(toolEditFiles, acp.ToolEdit,
-	"Change files of the workspace. Each edit replaces old_text (which must occur exactly once, unless replace_all) by new_text, "+
+	"Change files of the workspace. Each edit replaces old_text (which must occur exactly once, unless replace_all) by "+
+		"new_text, "+
 		"or writes content as the whole file (append: at its end), or deletes the file. Directories are made as needed. "+
 		"If one edit does not fit, none is made.",
 	`{"type":"object","properties":{"edits":{"type":"array","minItems":1,"items":{"type":"object","properties":{

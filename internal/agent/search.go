@@ -33,7 +33,8 @@ type searchOutput struct {
 }
 
 var searchFilesTool = define(toolSearchFiles, acp.ToolSearch,
-	"Search the workspace: lines that match a regular expression (RE2), in the files that a glob selects; without pattern, list the files. "+
+	"Search the workspace: lines that match a regular expression (RE2), in the files that a glob selects; without "+
+		"pattern, list the files. "+
 		"Binary files, files over 4 MiB and .git are left out.",
 	`{"type":"object","properties":{
 		"pattern":{"type":"string","description":"A regular expression in RE2 syntax. Default: list files only."},

@@ -32,7 +32,8 @@ func (in artifactInput) paths() []string {
 }
 
 var createArtifactTool = define(toolCreateArtifact, acp.ToolOther,
-	"Keep something as a result of this run, where people will find it. FILE and SCREENSHOT: a file of the workspace (path). "+
+	"Keep something as a result of this run, where people will find it. FILE and SCREENSHOT: a file of the workspace "+
+		"(path). "+
 		"PLAN: a document in Markdown (content). PULL_REQUEST: branch and url. EXTERNAL_REFERENCE: url and reference_type. "+
 		"A file is kept as it is now; create the artifact again after a change.",
 	`{"type":"object","properties":{
@@ -113,7 +114,8 @@ type askInput struct {
 }
 
 var askUserTool = define(toolAskUser, acp.ToolOther,
-	"Ask the person who gave you the task, and stop until they answer. Only for what you cannot find out or decide yourself; "+
+	"Ask the person who gave you the task, and stop until they answer. Only for what you cannot find out or decide "+
+		"yourself; "+
 		"ask everything at once.",
 	`{"type":"object","properties":{"question":{"type":"string"}},"required":["question"]}`,
 	func(in askInput) string { return "Ask: " + firstLine(in.Question, 100) },
@@ -135,7 +137,8 @@ type planEntry struct {
 }
 
 var updatePlanTool = define(toolUpdatePlan, acp.ToolThink,
-	"Show your plan to the people who watch, and keep it up to date. For tasks of several steps. Each call replaces the whole plan.",
+	"Show your plan to the people who watch, and keep it up to date. For tasks of several steps. Each call replaces the "+
+		"whole plan.",
 	`{"type":"object","properties":{"entries":{"type":"array","items":{"type":"object","properties":{
 		"content":{"type":"string"},
 		"status":{"type":"string","enum":["pending","in_progress","completed"]},

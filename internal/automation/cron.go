@@ -59,7 +59,8 @@ func parseCronIn(text string, place *time.Location) (cronTimes, error) {
 	schedule, err := cronParser.Parse(text)
 	if err != nil {
 		return cronTimes{}, fmt.Errorf(
-			"must be five fields (minute hour day month weekday), or @hourly, @daily, @weekly, @monthly, @yearly, or @every with a minute or more, such as @every 1h30m: %w",
+			"must be five fields (minute hour day month weekday), or @hourly, @daily, @weekly, @monthly, @yearly, or @every "+
+				"with a minute or more, such as @every 1h30m: %w",
 			err,
 		)
 	}

@@ -165,7 +165,8 @@ func TestScalars(t *testing.T) {
 			}
 			files = with(
 				"automations/a.md",
-				"---\ntriggers:\n- provider: webhook\n  event: received\n  filter:\n    webhook_ids: [3kTMd9PqVxZ0aBcDeFgH1j]\n    payload:\n      on:\n      - "+test.scalar+"\n---\nText.\n",
+				"---\ntriggers:\n- provider: webhook\n  event: received\n  filter:\n    webhook_ids: [3kTMd9PqVxZ0aBcDeFgH1j]\n"+
+					"    payload:\n      on:\n      - "+test.scalar+"\n---\nText.\n",
 			)
 			if got, found := definition.Parse(files, definition.Known{}); got == nil {
 				if test.payload != mismatch || !strings.Contains(lines(found), "automations/a.md:9:9: "+mismatch) {
@@ -303,7 +304,8 @@ func TestLimits(t *testing.T) {
 	files["skills/s/data.txt"] = append(files["skills/s/data.txt"], 'x')
 	if got, want := findings(
 		files,
-	), "skills/s/data.txt:1:1: FF_INVALID_DOCUMENT the tree has 4194305 bytes; at most 4194304 (4 MB) are allowed: this is its largest file\n"; got != want {
+	), "skills/s/data.txt:1:1: FF_INVALID_DOCUMENT the tree has 4194305 bytes; at most 4194304 (4 MB) are allowed: this "+
+		"is its largest file\n"; got != want {
 		t.Errorf("4 MB and a byte: got %s, want %s", got, want)
 	}
 }
@@ -336,7 +338,8 @@ func TestLimitsOfTheAPI(t *testing.T) {
 		{
 			"a large configuration", "agents/a/agent.md",
 			"---\nmcpServers:\n  x: {command: " + strings.Repeat("x", 200_000) + "}\n---\n" + strings.Repeat("p", 100_000),
-			"agents/a/agent.md:1:1: FF_INVALID_DOCUMENT the configuration has 300053 bytes as JSON, the prompt of an agent included; at most 262144 are allowed",
+			"agents/a/agent.md:1:1: FF_INVALID_DOCUMENT the configuration has 300053 bytes as JSON, the prompt of an agent " +
+				"included; at most 262144 are allowed",
 		},
 		{
 			"a large runner", "runners/a.yaml",
@@ -361,7 +364,8 @@ func TestTrees(t *testing.T) {
 	for i := range 13 {
 		agents = append(agents, fmt.Sprintf("agents/a%d/agent.md", i), "")
 	}
-	const scheduled = "---\ntriggers: [{provider: schedule, event: cron_fired, schedule: {cron: \"@daily\"}}]\nagent: nobody\n---\nText.\n"
+	const scheduled = "---\ntriggers: [{provider: schedule, event: cron_fired, schedule: {cron: \"@daily\"}}]\nagent: " +
+		"nobody\n---\nText.\n"
 	for _, test := range []struct {
 		name  string
 		files map[string][]byte
@@ -389,7 +393,8 @@ func TestTrees(t *testing.T) {
 		},
 		{
 			"a name that nothing is near to", with("webhooks/ä.yaml", "secretName: A\n"),
-			"webhooks/ä.yaml:1:1: FF_UNSUPPORTED_PATH \"ä\" cannot be a name of the kind webhook: it must be 1 to 63 lower-case letters, digits and -, the first one a letter or digit\n",
+			"webhooks/ä.yaml:1:1: FF_UNSUPPORTED_PATH \"ä\" cannot be a name of the kind webhook: it must be 1 to 63 " +
+				"lower-case letters, digits and -, the first one a letter or digit\n",
 		},
 		{
 			"a long path", with("skills/a/"+strings.Repeat("x", 512), "x"),
@@ -418,7 +423,8 @@ func TestTrees(t *testing.T) {
 		},
 		{
 			"a harness that is no name", with("agents/a/agent.md", "---\nharness: {type: a b, model: x}\n---\n"),
-			"agents/a/agent.md:2:17: FF_INVALID_VALUE type must be the name of a harness, such as builtin or claude, not \"a b\"\n",
+			"agents/a/agent.md:2:17: FF_INVALID_VALUE type must be the name of a harness, such as builtin or claude, not \"a " +
+				"b\"\n",
 		},
 		{
 			"a filter without a value",
@@ -479,15 +485,18 @@ func TestKnown(t *testing.T) {
 	t.Parallel()
 	files := with(
 		"factory.yaml",
-		"schemaVersion: v1alpha1\nname: x\nalias: Taken\nsecrets: [API_KEY]\nagentDefaults: {model: m, environmentId: e1, runner: r1}\n"+
+		"schemaVersion: v1alpha1\nname: x\nalias: Taken\nsecrets: [API_KEY]\nagentDefaults: {model: m, environmentId: e1, "+
+			"runner: r1}\n"+
 			"mcpServers:\n  a:\n    command: x\n    env: {T: \"${{ secrets.API_KEX }}\"}\n  b: {id: mcp-2}\n",
 		"agents/foreman/agent.md",
-		"---\nagentType: FOREMAN\nharness:\n  type: codxe\n  model: m\n  auth: {source: managedSecret, secretName: API_KEZ}\n---\n",
+		"---\nagentType: FOREMAN\nharness:\n  type: codxe\n  model: m\n  auth: {source: managedSecret, secretName: "+
+			"API_KEZ}\n---\n",
 		"webhooks/a.yaml", "authMode: url_token\nsecretName: API_KEY\n",
 		"webhooks/b.yaml", "secretName: API_KEI\n",
 		"runners/a.yaml", "platform: {linux: {dockerImage: x, registryCredentialSecretName: NONE}}\n",
 		"automations/a.md",
-		"---\ntriggers:\n- {provider: webhook, event: received, filter: {webhook_ids: [uid1, uid2, a]}}\n- {provider: schedule, event: cron_fired, filter: {schedule_ids: [s1, s2]}}\nenvironmentId: e2\n---\nText.\n",
+		"---\ntriggers:\n- {provider: webhook, event: received, filter: {webhook_ids: [uid1, uid2, a]}}\n- {provider: "+
+			"schedule, event: cron_fired, filter: {schedule_ids: [s1, s2]}}\nenvironmentId: e2\n---\nText.\n",
 	)
 	judge := func(name string) (problem, nearest string) {
 		if name == "API_KEY" {
@@ -542,7 +551,8 @@ func TestInheritance(t *testing.T) {
 		{"nowhere", "", "", auth, true},
 		{"one that is not self-hosted", "  workerHost: w\n", "workerHost: warp\n", auth, true},
 	} {
-		files := with("factory.yaml", smallFactory+test.factory, "agents/foreman/agent.md", "---\nagentType: FOREMAN\n"+test.agent+"---\n",
+		files := with("factory.yaml", smallFactory+test.factory, "agents/foreman/agent.md", "---\nagentType: "+
+			"FOREMAN\n"+test.agent+"---\n",
 			"automations/a.md", "---\n"+trigger+test.automation+"---\nText.\n")
 		if got := findings(files); strings.Contains(got, "workerEnvironment needs") != test.refused ||
 			!test.refused && got != "" {

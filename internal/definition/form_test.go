@@ -14,11 +14,13 @@ import (
 func unsetFiles() map[string][]byte {
 	return with(
 		"factory.yaml", "schemaVersion: v1alpha1\nname: x\ncredentialStrategy: null\nagentDefaults:\n  model: null\n"+
-			"  harness: {type: claude, model: opus, auth: null, reasoningLevel: ~}\n  workerHost: \"\"\n  runner: null\n  environmentId: null\n",
+			"  harness: {type: claude, model: opus, auth: null, reasoningLevel: ~}\n  workerHost: \"\"\n  runner: null\n  "+
+			"environmentId: null\n",
 		"agents/foreman/agent.md",
 		"---\nagentType: FOREMAN\nmodel: auto\nharness: null\nworkerHost: null\ncredentialStrategy:\n---\nLead.\n",
 		"automations/a.md",
-		"---\ntriggers: [{provider: github, event: push}]\nworkerHost: ''\ncredentialStrategy: null\nmodel: null\n---\nText.\n",
+		"---\ntriggers: [{provider: github, event: push}]\nworkerHost: ''\ncredentialStrategy: null\nmodel: null\n---\n"+
+			"Text.\n",
 	)
 }
 
@@ -119,7 +121,8 @@ func TestAliases(t *testing.T) {
 func TestWebhooksAreSelectedByAMatcher(t *testing.T) {
 	t.Parallel()
 	trigger := func(ids string) map[string][]byte {
-		return with("automations/a.md", "---\ntriggers:\n- provider: webhook\n  event: received\n  filter:\n    webhook_ids: "+ids+"\n---\nText.\n",
+		return with("automations/a.md", "---\ntriggers:\n- provider: webhook\n  event: received\n  filter:\n    "+
+			"webhook_ids: "+ids+"\n---\nText.\n",
 			"webhooks/ci.yaml", "secretName: CI\n", "webhooks/old.yaml", "secretName: CI\n")
 	}
 	for ids, want := range map[string]penstock.Selection{

@@ -240,8 +240,9 @@ func keySchema(kind keyKind) *jsonschema.Schema {
 		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{some.CloneSchemas(), both}}
 	case payloadFilter:
 		return &jsonschema.Schema{
-			Type:        "object",
-			Description: "A filter of payloads: lists of values below the payload's keys, or mappings with in, not_in and exists.",
+			Type: "object",
+			Description: "A filter of payloads: lists of values below the payload's keys, or mappings with in, not_in and " +
+				"exists.",
 		}
 	case numberMatcher:
 		values.Items = &jsonschema.Schema{Type: "integer", Minimum: new(1.0)}

@@ -60,7 +60,8 @@ func strayNote(name string, parts []string) (about string, note Diagnostic) {
 		note.Message = "this file is ignored, it has no meaning here: " + expected
 		return name, note
 	}
-	const has = "a factory has factory.yaml and the folders agents, automations, runners, webhooks, skills, scorers and benchmarks"
+	const has = "a factory has factory.yaml and the folders agents, automations, runners, webhooks, skills, scorers and " +
+		"benchmarks"
 	if near := nearest(top, folders); near != "" {
 		corrected := append([]string{near}, parts[1:]...)
 		if _, _, ok := match(corrected); ok || meant(corrected) {

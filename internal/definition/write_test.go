@@ -100,7 +100,8 @@ Lead.
 		t.Errorf("document (-want +got):\n%s", diff)
 	}
 
-	factory := "schemaVersion: v1alpha1\nname: Example\nproviders: {aws: {roleArn: \"arn:aws:iam::123456789012:role/a\"}} # old name\nagentDefaults: {model: a}\n"
+	factory := "schemaVersion: v1alpha1\nname: Example\nproviders: {aws: {roleArn: " +
+		"\"arn:aws:iam::123456789012:role/a\"}} # old name\nagentDefaults: {model: a}\n"
 	files["factory.yaml"] = []byte(factory)
 	f := parseValid(t, files).Factory
 	f.CloudProviders = &definition.CloudProviders{AWS: &definition.AWS{RoleARN: "arn:aws:iam::123456789012:role/b"}}
@@ -156,7 +157,8 @@ func TestVocabulary(t *testing.T) {
 	reviewer := valid.Agents[1].Identity()
 	want := penstock.Identity{
 		Name: "reviewer", Description: "Reviews pull requests", Type: "REVIEW",
-		Prompt:             "Review each pull request against the repository's standards. Ask for changes when tests are missing.",
+		Prompt: "Review each pull request against the repository's standards. Ask for changes when tests are " +
+			"missing.",
 		Harness:            &penstock.Harness{Type: "claude", ModelID: "claude-sonnet-5", ReasoningLevel: "high"},
 		HarnessAuthSecrets: json.RawMessage(`{"claude_auth_secret_name":"ANTHROPIC_KEY"}`),
 	}

@@ -211,7 +211,8 @@ func (s *Webhooks) ReplaceSecret(
 	}
 	if row.WebhookUID != w.UID && !p.May(penstock.ScopeSecretsManage) {
 		return penstock.Errorf(penstock.CodeNotAuthorized,
-			"the server did not make the secret %s for this webhook: replacing it needs the scope %s, which the key does not have",
+			"the server did not make the secret %s for this webhook: replacing it needs the scope %s, which the key does not "+
+				"have",
 			w.SecretName, penstock.ScopeSecretsManage)
 	}
 	users, err := tx.SecretUsers(ctx, p.Team, w.SecretName)

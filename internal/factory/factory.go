@@ -276,7 +276,8 @@ func checkDispatch(req penstock.DispatchRequest) (source, id string, errs []pens
 				errs,
 				penstock.FieldError{
 					Pointer: "/ticket_ref",
-					Detail:  "must be <source>:<id>, such as linear:ENG-42: a source of at most 64 letters, digits and . _ -, and an id of at most 256 bytes",
+					Detail: "must be <source>:<id>, such as linear:ENG-42: a source of at most 64 letters, digits and . _ -, and " +
+						"an id of at most 256 bytes",
 				},
 			)
 		}

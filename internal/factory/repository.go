@@ -192,7 +192,8 @@ func (s *Repositories) readOnly(r store.FactoryRow, kind definition.Kind, name s
 	if r.Source != penstock.FactoryRepository {
 		return nil
 	}
-	return penstock.Errorf(penstock.CodeConflict, "the factory %q comes from its repository and is read-only here: edit %s on %s, and push",
+	return penstock.Errorf(penstock.CodeConflict, "the factory %q comes from its repository and is read-only here: edit "+
+		"%s on %s, and push",
 		r.Name, definition.DocumentPath(nil, kind, name), r.Repository)
 }
 

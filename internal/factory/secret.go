@@ -49,10 +49,12 @@ func (f fileSecrets) webhook(webhook, name string) (problem, nearest string) {
 	case f.manages:
 		return access.MissingSecret(name), f.nearest(name, access.SecretNames(f.all))
 	case f.repository:
-		return fmt.Sprintf("naming the secret %q needs the scope secrets:manage, which the key that connected the repository did not have: "+
+		return fmt.Sprintf("naming the secret %q needs the scope secrets:manage, which the key that connected the "+
+			"repository did not have: "+
 			"a key with it allows this by naming the same repository again (PATCH /factory/{uid})", name), ""
 	}
-	return fmt.Sprintf("naming the secret %q needs the scope secrets:manage: without it, a webhook's file may only name the secret "+
+	return fmt.Sprintf("naming the secret %q needs the scope secrets:manage: without it, a webhook's file may only name "+
+		"the secret "+
 		"that the webhook has, or that the server made for it", name), ""
 }
 

@@ -225,7 +225,8 @@ func (s *Repositories) failedSync(ctx context.Context, row store.RepositoryRow, 
 	}
 	if problem != row.Problem {
 		s.log.Warn(
-			"cannot read the repository of a factory; the factory keeps its active files", "factory", row.FactoryUID, "repository",
+			"cannot read the repository of a factory; the factory keeps its active "+
+				"files", "factory", row.FactoryUID, "repository",
 			row.URL, "problem", problem,
 		)
 	}

@@ -46,9 +46,10 @@ func TestFiltersAreAccepted(t *testing.T) {
 func TestFiltersAreRefused(t *testing.T) {
 	t.Parallel()
 	const (
-		nested   = "array holds an object or array; only strings, numbers, booleans and null are compared"
-		scalar   = `bare scalar; write [value], an operator object such as {"not_in": [value]}, or a nested object`
-		beside   = "a field of the payload beside an operator; an object holds either fields or the operators in, not_in and exists"
+		nested = "array holds an object or array; only strings, numbers, booleans and null are compared"
+		scalar = `bare scalar; write [value], an operator object such as {"not_in": [value]}, or a nested object`
+		beside = "a field of the payload beside an operator; an object holds either fields or the operators in, not_in " +
+			"and exists"
 		both     = "one value in both in and not_in; give it in one of them"
 		twice    = "duplicate key; each key may be given once"
 		notArray = "must be an array of 1 to 32 values"

@@ -24,9 +24,11 @@ type Briefing struct {
 const maxHistory = 100 << 10
 
 var modes = map[penstock.Mode]string{
-	penstock.ModePlan: "Plan first: look at what there is, write down a plan of the steps you intend, and ask for approval. " +
+	penstock.ModePlan: "Plan first: look at what there is, write down a plan of the steps you intend, and ask for " +
+		"approval. " +
 		"Change nothing and carry nothing out until the plan is approved.",
-	penstock.ModeOrchestrate: "You coordinate: split the work into parts that can be done on their own, write down a plan of who is to do what, " +
+	penstock.ModeOrchestrate: "You coordinate: split the work into parts that can be done on their own, write down a " +
+		"plan of who is to do what, " +
 		"and ask for approval before any of it is carried out.",
 }
 
@@ -49,7 +51,8 @@ func (b Briefing) Text() string {
 	add("%s", modes[b.Prompt.Mode])
 	if b.Prompt.Redelivered {
 		add(
-			"The work was interrupted, and what follows may have been given to you before. Look at what is done already and go on from there.",
+			"The work was interrupted, and what follows may have been given to you before. Look at what is done already and " +
+				"go on from there.",
 		)
 	}
 	if len(b.Prompt.Files) > 0 {

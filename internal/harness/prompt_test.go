@@ -38,8 +38,10 @@ func TestBriefing(t *testing.T) {
 				Files: []penstock.File{{Path: "event-payload.json"}, {Path: ".penstock/attachments/a.png"}},
 				Repos: []string{"app", "lib"}, History: history,
 			},
-			"Be brief.\n\nRepositories in the workspace: app, lib\nFiles that came with the task: event-payload.json, .penstock/attachments/a.png\n" +
-				"Skill release (.penstock/skills/release/SKILL.md): Makes a release.\n\nThe conversation so far:\n\n<conversation>\nuser: Fix it\n\n" +
+			"Be brief.\n\nRepositories in the workspace: app, lib\nFiles that came with the task: event-payload.json, " +
+				".penstock/attachments/a.png\n" +
+				"Skill release (.penstock/skills/release/SKILL.md): Makes a release.\n\nThe conversation so far:\n\n" +
+				"<conversation>\nuser: Fix it\n\n" +
 				"assistant did: run_command {\"command\":\"make\"}\n\nassistant: Fixed.\n</conversation>\n\nGo",
 		},
 		"nothing of it goes with a later one": {
@@ -56,15 +58,18 @@ func TestBriefing(t *testing.T) {
 		"nothing is said": {harness.Briefing{}, "Go on."},
 		"a prompt given before": {
 			harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Redelivered: true}},
-			"The work was interrupted, and what follows may have been given to you before. Look at what is done already and go on from there.\n\nGo",
+			"The work was interrupted, and what follows may have been given to you before. Look at what is done already and " +
+				"go on from there.\n\nGo",
 		},
 		"plan first": {
 			harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Mode: penstock.ModePlan}},
-			"Plan first: look at what there is, write down a plan of the steps you intend, and ask for approval. Change nothing and carry nothing out until the plan is approved.\n\nGo",
+			"Plan first: look at what there is, write down a plan of the steps you intend, and ask for approval. Change " +
+				"nothing and carry nothing out until the plan is approved.\n\nGo",
 		},
 		"orchestrate": {
 			harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Mode: penstock.ModeOrchestrate}},
-			"You coordinate: split the work into parts that can be done on their own, write down a plan of who is to do what, and ask for approval before any of it is carried out.\n\nGo",
+			"You coordinate: split the work into parts that can be done on their own, write down a plan of who is to do what, " +
+				"and ask for approval before any of it is carried out.\n\nGo",
 		},
 		"the normal mode": {harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Mode: penstock.ModeNormal}}, "Go"},
 	} {

@@ -225,9 +225,10 @@ func (d *driver) operations() []operation {
 // tree are the files of a factory, with a warning.
 func tree(name string) map[string]string {
 	return map[string]string{
-		"factory.yaml":                "schemaVersion: v1alpha1\nname: " + name + "\nagentDefaults: {model: auto}\n",
-		"agents/foreman/agent.md":     "---\nagentType: FOREMAN\n---\nx\n",
-		"automations/a/automation.md": "---\ntriggers:\n  - {provider: webhook, event: received, filter: {webhook_ids: [gone]}}\n---\nx\n",
+		"factory.yaml":            "schemaVersion: v1alpha1\nname: " + name + "\nagentDefaults: {model: auto}\n",
+		"agents/foreman/agent.md": "---\nagentType: FOREMAN\n---\nx\n",
+		"automations/a/automation.md": "---\ntriggers:\n  - {provider: webhook, event: received, filter: {webhook_ids: " +
+			"[gone]}}\n---\nx\n",
 	}
 }
 

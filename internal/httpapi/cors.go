@@ -9,7 +9,8 @@ import (
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Penstock-Source, X-Request-Id"
-	corsExposed = "Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Penstock-Ignored-Fields, X-Penstock-Warnings, X-Request-Id, X-Should-Retry"
+	corsExposed = "Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, " +
+		"X-Penstock-Ignored-Fields, X-Penstock-Warnings, X-Request-Id, X-Should-Retry"
 )
 
 // allowOrigin lets pages of the configured origins read the answer. Keys are

@@ -25,7 +25,8 @@ func TestBodyThatIsMuchTooLarge(t *testing.T) {
 		}
 		defer conn.Close()
 		head := fmt.Sprintf(
-			"POST /api/v1/agent/environments HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n",
+			"POST /api/v1/agent/environments HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+				"application/json\r\n",
 			w.admin,
 		)
 		if _, err := conn.Write([]byte(head + framed)); err != nil {

@@ -90,7 +90,8 @@ func (c *call) shown(err error) *penstock.Error {
 	if errors.Is(context.Cause(ctx), errPatience) {
 		e, ok = &penstock.Error{
 			Code: penstock.CodeUnavailable, RetryAfter: defaultRetryAfter, Cause: err,
-			Detail: "the database does not answer; what was asked for may still be done: ask again with the same Idempotency-Key",
+			Detail: "the database does not answer; what was asked for may still be done: ask again with the same " +
+				"Idempotency-Key",
 		}, true
 	}
 	level := slog.LevelError

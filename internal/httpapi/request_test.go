@@ -135,7 +135,8 @@ func TestABodyThatBreaksOffStartsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			_, _ = fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 100000\r\n%s\r\n\r\n%s",
+			_, _ = fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: 100000\r\n"+
+				"%s\r\n\r\n%s",
 				tt.method, tt.path, tt.key, tt.headers, tt.body)
 			if half, ok := conn.(*net.TCPConn); !ok || half.CloseWrite() != nil {
 				t.Fatal("the connection cannot be closed half")

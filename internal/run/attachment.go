@@ -119,7 +119,8 @@ func checkFollowupAttachments(bad func(pointer, format string, args ...any), lis
 		}
 	}
 	if contents > penstock.MaxAttachments {
-		bad("/attachments", "has %d files with their content; at most %d are allowed: upload the others and name them by their ids",
+		bad("/attachments", "has %d files with their content; at most %d are allowed: upload the others and name them by "+
+			"their ids",
 			contents, penstock.MaxAttachments)
 	}
 }
@@ -242,7 +243,8 @@ func checkRoom(have, more []store.Attachment) error {
 		)
 	}
 	if size > penstock.MaxRunAttachmentBytes {
-		return penstock.Errorf(penstock.CodeConflict, "the attachments of the run would have %d bytes; at most %d are allowed",
+		return penstock.Errorf(penstock.CodeConflict, "the attachments of the run would have %d bytes; at most %d are "+
+			"allowed",
 			size, penstock.MaxRunAttachmentBytes)
 	}
 	return nil

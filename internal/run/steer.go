@@ -23,7 +23,8 @@ func mayInstruct(p penstock.Principal, run *penstock.Run) error {
 	for _, use := range run.Config.SecretUses() {
 		if _, layer := catalog.CameFrom(run, use.Pointer); layer == catalog.LayerRequest {
 			return penstock.Errorf(penstock.CodeNotAuthorized,
-				"the request for this run named managed secrets; a follow-up to its agent needs the scope %s, which the key does not have",
+				"the request for this run named managed secrets; a follow-up to its agent needs the scope %s, which the key does "+
+					"not have",
 				penstock.ScopeSecretsUse)
 		}
 	}

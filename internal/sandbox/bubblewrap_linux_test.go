@@ -169,7 +169,8 @@ func TestProbeSaysWhyThereIsNoSandbox(t *testing.T) {
 	}{
 		"not installed": {
 			Options{Bwrap: "/no/bwrap", Exe: self(t)},
-			"bubblewrap is not installed (exec: \"/no/bwrap\": stat /no/bwrap: no such file or directory): install the package bubblewrap",
+			"bubblewrap is not installed (exec: \"/no/bwrap\": stat /no/bwrap: no such file or directory): install the " +
+				"package bubblewrap",
 		},
 		"no such kind": {
 			Options{Kind: "vm", Exe: self(t)}, `unknown kind of sandbox "vm": use bubblewrap or process`,

@@ -55,7 +55,8 @@ func obstacle() string {
 		},
 		{
 			"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
-			"AppArmor forbids user namespaces; set sysctl kernel.apparmor_restrict_unprivileged_userns=0 or give bwrap an AppArmor profile that allows userns",
+			"AppArmor forbids user namespaces; set sysctl kernel.apparmor_restrict_unprivileged_userns=0 or give bwrap an " +
+				"AppArmor profile that allows userns",
 		},
 	} {
 		if content, err := os.ReadFile(o.file); err == nil && string(bytes.TrimSpace(content)) == o.content {
@@ -64,10 +65,12 @@ func obstacle() string {
 	}
 	if procCovered() {
 		return "this container hides parts of /proc, and then the kernel allows no new one; " +
-			"run it with --security-opt systempaths=unconfined (Docker) or procMount: Unmasked (Kubernetes), and with a seccomp profile that allows user namespaces"
+			"run it with --security-opt systempaths=unconfined (Docker) or procMount: Unmasked (Kubernetes), and with a " +
+			"seccomp profile that allows user namespaces"
 	}
 	if status, err := os.ReadFile("/proc/self/status"); err == nil && bytes.Contains(status, []byte("\nSeccomp:\t2\n")) {
-		return "a seccomp filter may forbid user namespaces; in a container, run it with --security-opt seccomp=unconfined or a profile that allows them"
+		return "a seccomp filter may forbid user namespaces; in a container, run it with --security-opt seccomp=unconfined " +
+			"or a profile that allows them"
 	}
 	return "the kernel refused it"
 }

@@ -20,7 +20,8 @@ import (
 func TestMaskerReplacesKnownValues(t *testing.T) {
 	t.Parallel()
 	const key = `pass<word>&"42"\ü/+%`
-	const pem = "-----BEGIN KEY-----\nMIIBOgIBAAJBAKj34GkxFhD90vcNLYLInFEX6Ppy1tPf9Cnzj4p4WGeKLs1Pt8Q\nuKUpRKfFLfRYC9AIKjbJTWit+CqvjWYzvQwECAwEAAQJAIJLixBy2qpFoS4DSmoEm\n-----END KEY-----\n"
+	const pem = "-----BEGIN KEY-----\nMIIBOgIBAAJBAKj34GkxFhD90vcNLYLInFEX6Ppy1tPf9Cnzj4p4WGeKLs1Pt8Q\n" +
+		"uKUpRKfFLfRYC9AIKjbJTWit+CqvjWYzvQwECAwEAAQJAIJLixBy2qpFoS4DSmoEm\n-----END KEY-----\n"
 	for name, test := range map[string]struct {
 		values []string
 		text   string

@@ -21,10 +21,12 @@ import (
 // team is a factory with something of everything; comments are part of it.
 func team() map[string]string {
 	return map[string]string{
-		"factory.yaml":          "# ours\nschemaVersion: v1alpha1\nname: acme\nsecrets: [EVERYWHERE]\nagentDefaults:\n  model: demo/offline # cheap\n  secrets: [SHARED]\n",
+		"factory.yaml": "# ours\nschemaVersion: v1alpha1\nname: acme\nsecrets: [EVERYWHERE]\nagentDefaults:\n  " +
+			"model: demo/offline # cheap\n  secrets: [SHARED]\n",
 		"agents/lead/agent.md":  "---\n# leads\nagentType: FOREMAN\n---\n\nLead.\n",
 		"agents/fixer/agent.md": "---\ndescription: mends\nsecrets: []\n---\n\nMend.\n",
-		"automations/red/automation.md": "---\nagent: fixer # not the lead\ntriggers:\n  - provider: webhook\n    event: received\n    filter:\n      webhook_ids: [ci]\n" +
+		"automations/red/automation.md": "---\nagent: fixer # not the lead\ntriggers:\n  - provider: webhook\n    event: " +
+			"received\n    filter:\n      webhook_ids: [ci]\n" +
 			"      payload: {status: [failed]}\n---\n\nMend the build.\n",
 		"webhooks/ci.yaml":     "# from the builds\nsecretName: CI_TOKEN\n",
 		"skills/tidy/SKILL.md": "---\nname: tidy\ndescription: Tidies up.\n---\nTidy.\n",
@@ -250,7 +252,8 @@ func TestInvalidFilesChangeNothing(t *testing.T) {
 		},
 		{
 			"a bad filter", "automations/red/automation.md",
-			"---\ntriggers:\n  - provider: webhook\n    event: received\n    filter: {webhook_ids: [ci], payload: {a: []}}\n---\nx\n",
+			"---\ntriggers:\n  - provider: webhook\n    event: received\n    filter: {webhook_ids: [ci], payload: {a: []}}\n" +
+				"---\nx\n",
 			"FF_INVALID_FILTER", "automations/red/automation.md:5",
 		},
 		{
@@ -497,7 +500,8 @@ func TestAnEditKeepsHowAHarnessIsWritten(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		const (
 			path = "agents/fixer/agent.md"
-			text = "---\nharness: # ours\n  type: builtin\n  # cheap\n  model: demo/offline\ndescription: mends\nsecrets: []\n---\n\nMend.\n"
+			text = "---\nharness: # ours\n  type: builtin\n  # cheap\n  model: demo/offline\ndescription: mends\nsecrets: []\n" +
+				"---\n\nMend.\n"
 		)
 		h.apply(with(team(), path, text))
 		f, err := h.Factories.Read(h.t.Context(), h.admin, h.factory)
@@ -537,7 +541,8 @@ func TestHistorySaysWhoChangedWhat(t *testing.T) {
 			h.t.Fatalf("got %+v, %v", page, err)
 		}
 		deleted, changed := page.Revisions[0], page.Revisions[1]
-		want := "--- a/webhooks/ci.yaml\n+++ b/webhooks/ci.yaml\n@@ -2,1 +2,1 @@\n-secretName: CI_TOKEN\n+secretName: SHARED\n"
+		want := "--- a/webhooks/ci.yaml\n+++ b/webhooks/ci.yaml\n@@ -2,1 +2,1 @@\n-secretName: CI_TOKEN\n+secretName: " +
+			"SHARED\n"
 		if diff := cmp.Diff(want, changed.Diff); diff != "" || changed.Revision != 3 || changed.Author == nil ||
 			changed.Author.UID != h.admin.Actor.UID {
 			h.t.Errorf("got %+v, -want +got:\n%s", changed, diff)

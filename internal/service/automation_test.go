@@ -493,7 +493,8 @@ func TestWebhooksSelectedByAMatcher(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files.Files["automations/filed.md"] = "---\ntriggers:\n- {provider: webhook, event: received, filter: {webhook_ids: {in: [old, none]}}}\n---\nLook.\n"
+		files.Files["automations/filed.md"] = "---\ntriggers:\n- {provider: webhook, event: received, filter: " +
+			"{webhook_ids: {in: [old, none]}}}\n---\nLook.\n"
 		if _, err := h.Factories.Apply(
 			t.Context(), h.admin, h.factory, factory.ApplyRequest{Files: files.Files},
 		); err != nil {

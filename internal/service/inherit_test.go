@@ -231,7 +231,8 @@ func (k inherited) check(w *world, name string, run penstock.Run, has map[string
 // What goes together is replaced together, and what is empty is not absent.
 func TestWhatReplacesWhat(t *testing.T) {
 	const top = "schemaVersion: v1alpha1\nname: acme\n"
-	claude := "agentDefaults: {harness: {type: claude, model: opus, reasoningLevel: high, auth: {source: managedSecret, secretName: CLAUDE}}}\n"
+	claude := "agentDefaults: {harness: {type: claude, model: opus, reasoningLevel: high, auth: {source: managedSecret, " +
+		"secretName: CLAUDE}}}\n"
 	servers := map[string]penstock.MCPServer{
 		"here": {URL: "https://here.example"}, "everywhere": {URL: "https://everywhere.example"},
 	}
@@ -256,7 +257,8 @@ func TestWhatReplacesWhat(t *testing.T) {
 			sources{"model_id": "factory", "harness": "factory", "secrets": "request"},
 		},
 		"what is for every run is there in any case": {
-			"secrets: [A, B]\nmcpServers: {everywhere: {url: 'https://everywhere.example'}}\nagentDefaults: {model: m, secrets: [C]}\n",
+			"secrets: [A, B]\nmcpServers: {everywhere: {url: 'https://everywhere.example'}}\nagentDefaults: {model: m, " +
+				"secrets: [C]}\n",
 			"secrets: [B]\nmcpServers: {here: {url: 'https://here.example'}}\n",
 			penstock.Config{},
 			penstock.Config{

@@ -29,7 +29,8 @@ func (w *world) notes(id string) []penstock.TimelineEvent {
 func TestHostedExecutionAndManagedServers(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		f := w.defineFactory(map[string]string{
-			"factory.yaml":         "schemaVersion: v1alpha1\nname: f\nagentDefaults:\n  model: auto\n  workerHost: warp\n  mcpServers: {jira: {warpId: j}}\n",
+			"factory.yaml": "schemaVersion: v1alpha1\nname: f\nagentDefaults:\n  model: auto\n  workerHost: warp\n  " +
+				"mcpServers: {jira: {warpId: j}}\n",
 			"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nWork.\n",
 		})
 		inherited := w.create(penstock.RunRequest{Prompt: "p", AgentIdentityUID: f.ForemanUID})

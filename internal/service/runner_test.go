@@ -15,9 +15,11 @@ import (
 func equipped() map[string]string {
 	return map[string]string{
 		"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nagentDefaults: {model: demo/offline, runner: here}\n",
-		"runners/here.yaml": "description: ours\nsetupCommands: [make deps, make tools]\ninstanceShape: {vcpus: 4, memoryGb: 7.5}\n" +
+		"runners/here.yaml": "description: ours\nsetupCommands: [make deps, make tools]\ninstanceShape: {vcpus: 4, " +
+			"memoryGb: 7.5}\n" +
 			"platform: {linux: {dockerImage: 'debian:13'}}\n",
-		"runners/arm.yaml":       "platform: {os: linux, arch: aarch64, linux: {dockerImage: debian, registryCredentialSecretName: REGISTRY}}\n",
+		"runners/arm.yaml": "platform: {os: linux, arch: aarch64, linux: {dockerImage: debian, " +
+			"registryCredentialSecretName: REGISTRY}}\n",
 		"runners/mac.yaml":       "platform: {os: macos, mac: {version: '26'}}\n",
 		"agents/lead/agent.md":   "---\nagentType: FOREMAN\n---\nLead.\n",
 		"agents/arm/agent.md":    "---\nrunner: arm\n---\nLift.\n",
@@ -142,8 +144,10 @@ func TestFactoryIsAUserOfSecrets(t *testing.T) {
 		}
 		files := equipped()
 		files["factory.yaml"] = "schemaVersion: v1alpha1\nname: acme\nsecrets: [EVERY]\n" +
-			"mcpServers: {wiki: {url: 'https://wiki.example', headers: {Authorization: 'Bearer ${{ secrets.WIKI }}'}}}\nagentDefaults:\n  runner: here\n  secrets: [SHARED]\n" +
-			"  mcpServers: {tracker: {command: tracker, env: {T: '${{ secrets.TRACKER }}'}}}\n  harness: {type: command, model: m, auth: {source: managedSecret, secretName: CLAUDE}}\n"
+			"mcpServers: {wiki: {url: 'https://wiki.example', headers: {Authorization: 'Bearer ${{ secrets.WIKI }}'}}}\n" +
+			"agentDefaults:\n  runner: here\n  secrets: [SHARED]\n" +
+			"  mcpServers: {tracker: {command: tracker, env: {T: '${{ secrets.TRACKER }}'}}}\n  harness: {type: command, " +
+			"model: m, auth: {source: managedSecret, secretName: CLAUDE}}\n"
 		f := w.defineFactory(files)
 		user := penstock.SecretUser{Type: penstock.SecretOfFactory, UID: f.UID, Name: "acme"}
 		for _, name := range names {

@@ -20,7 +20,8 @@ func skillAbout(name, body string) string {
 // skilled is a factory whose agents have skills of their own and in common.
 func skilled() map[string]string {
 	return map[string]string{
-		"factory.yaml":                             "schemaVersion: v1alpha1\nname: acme\nagentDefaults: {model: demo/offline}\n",
+		"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nagentDefaults: {model: " +
+			"demo/offline}\n",
 		"agents/lead/agent.md":                     "---\nagentType: FOREMAN\n---\nLead.\n",
 		"agents/lead/skills/release/SKILL.md":      skillAbout("release", "the lead's"),
 		"agents/lead/skills/release/run.sh":        "#!/bin/sh\necho released\n",

@@ -151,11 +151,13 @@ func TestSecretInUseIsNotDeleted(t *testing.T) {
 		}
 		testkit.Exec(
 			w.t, w.url,
-			"INSERT INTO factories (uid, team, name, folded, source, foreman_uid, created_at, updated_at) VALUES ('f', 'default', 'App', 'app', 'service', 'x', 1, 1)",
+			"INSERT INTO factories (uid, team, name, folded, source, foreman_uid, created_at, updated_at) VALUES ('f', "+
+				"'default', 'App', 'app', 'service', 'x', 1, 1)",
 		)
 		testkit.Exec(
 			w.t, w.url,
-			"INSERT INTO webhooks (uid, team, factory_uid, name, label, auth_mode, secret_name, secret_refresh, enabled, created_at, updated_at) VALUES ('w', 'default', 'f', 'deploys', 'Deploys', 'token', 'S', 'apply', 1, 1, 1)",
+			"INSERT INTO webhooks (uid, team, factory_uid, name, label, auth_mode, secret_name, secret_refresh, enabled, "+
+				"created_at, updated_at) VALUES ('w', 'default', 'f', 'deploys', 'Deploys', 'token', 'S', 'apply', 1, 1, 1)",
 		)
 
 		wantCode(w.t, w.Secrets.Delete(ctx, w.admin, "S"), penstock.CodeConflict,

@@ -53,7 +53,8 @@ func TestRunsSetNoVariablesThatLeadKeysAway(t *testing.T) {
 		refused("a run of an agent", err, "/agent_identity_uid the agent's secrets: the secret SSL_CERT_DIR")
 
 		f := w.defineFactory(map[string]string{
-			"factory.yaml":         "schemaVersion: v1alpha1\nname: acme\nsecrets: [NODE_OPTIONS]\nagentDefaults: {model: demo/offline}\n",
+			"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nsecrets: [NODE_OPTIONS]\nagentDefaults: {model: " +
+				"demo/offline}\n",
 			"agents/lead/agent.md": "---\nagentType: FOREMAN\nmodel: demo/offline\n---\nLead.\n",
 		})
 		_, err = w.Runs.Create(

@@ -66,7 +66,8 @@ func TestFilesNameNoShortSecrets(t *testing.T) {
 		_, err := h.Factories.Apply(ctx, h.admin, h.factory, factory.ApplyRequest{Files: files})
 		wantCode(
 			h.t, err, penstock.CodeInvalidDefinition,
-			"webhooks/ci.yaml:1:13: FF_INVALID_VALUE the value of the secret SHORT has fewer than 16 characters: a webhook needs a longer one",
+			"webhooks/ci.yaml:1:13: FF_INVALID_VALUE the value of the secret SHORT has fewer than 16 characters: a webhook "+
+				"needs a longer one",
 		)
 		h.values(h.webhooks()[0].UID, "the-value-of-CI_TOKEN")
 
@@ -86,7 +87,8 @@ func TestAWebhookKeepsAShortSecret(t *testing.T) {
 		if err := h.KeepSecret(ctx, h.admin, hook, short); err != nil {
 			h.t.Fatal(err)
 		}
-		const warning = "FF_INVALID_VALUE the value of the secret CI_TOKEN has fewer than 16 characters: the webhook goes on with it, but give it a longer one"
+		const warning = "FF_INVALID_VALUE the value of the secret CI_TOKEN has fewer than 16 characters: the webhook goes " +
+			"on with it, but give it a longer one"
 		warned := func(what string, found []penstock.Diagnostic) {
 			h.t.Helper()
 			for _, d := range found {

@@ -12,7 +12,8 @@ var presets = []Preset{
 	{
 		Scheme: penstock.SchemeStandardWebhooks, Sender: "Standard Webhooks", SecretGenerated: true,
 		Forms: standardWebhooks(),
-		Hint:  "The sender's webhook settings show a secret that begins with whsec_ (or a public key, whpk_), or take the one that is made here.",
+		Hint: "The sender's webhook settings show a secret that begins with whsec_ (or a public key, whpk_), or take the " +
+			"one that is made here.",
 	},
 	{
 		Scheme: "svix", Sender: "Svix", SecretGenerated: true, Forms: standardWebhooks(),
@@ -30,7 +31,8 @@ var presets = []Preset{
 				IDHeader: "Idempotency-Key",
 			},
 		),
-		Hint: "The webhook's settings at GitLab take a secret token of your own, or show a signing token that begins with whsec_.",
+		Hint: "The webhook's settings at GitLab take a secret token of your own, or show a signing token that begins with " +
+			"whsec_.",
 	},
 	{
 		Scheme: "stripe", Sender: "Stripe", SecretAfterURL: true,
@@ -66,7 +68,8 @@ var presets = []Preset{
 	{
 		Scheme: "shopify", Sender: "Shopify", SecretAfterURL: true,
 		Forms: hmacBase64("X-Shopify-Hmac-Sha256", "").idHeader("X-Shopify-Webhook-Id"),
-		Hint:  "Settings, Notifications, Webhooks shows it below the list; for an app's webhooks it is the app's client secret.",
+		Hint: "Settings, Notifications, Webhooks shows it below the list; for an app's webhooks it is the app's client " +
+			"secret.",
 	},
 	{
 		Scheme: "bitbucket", Sender: "Bitbucket", Forms: hmacHex("X-Hub-Signature", "sha256=").idHeader("X-Request-UUID"),
@@ -163,7 +166,8 @@ var presets = []Preset{
 	},
 	{
 		Scheme: penstock.SchemeGrafana, Sender: "Grafana", Forms: hmacHex("X-Grafana-Alerting-Signature", ""),
-		Hint: "Make one up and enter it in the contact point under HMAC Signature; name its timestamp header here if you set one there.",
+		Hint: "Make one up and enter it in the contact point under HMAC Signature; name its timestamp header here if you " +
+			"set one there.",
 	},
 	{
 		Scheme: "docusign", Sender: "Docusign", Forms: hmacBase64("X-DocuSign-Signature-", "").numbered(),

@@ -54,7 +54,8 @@ func TestParse(t *testing.T) {
 			skillfile.File{Name: "a", Description: "One.\n  Two.\n\nThree.", Body: "x"},
 		},
 		"other keys, whatever they hold": {
-			"---\n# a comment\nname: a\nlicense: MIT\nmetadata:\n  name: other\n  list:\n    - x: [1, {\nallowed-tools:\n- Bash\n- Read\ndescription: D\n---\nx",
+			"---\n# a comment\nname: a\nlicense: MIT\nmetadata:\n  name: other\n  list:\n    - x: [1, {\nallowed-tools:\n- " +
+				"Bash\n- Read\ndescription: D\n---\nx",
 			skillfile.File{Name: "a", Description: "D", Body: "x"},
 		},
 		"a rule in the text": {

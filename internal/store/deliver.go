@@ -81,7 +81,8 @@ var (
 	}
 	sendersTable = table{
 		name: "webhook_senders", columns: columns("webhook_uid text, client_ip text, last_at bigint"),
-		conflict: "ON CONFLICT (webhook_uid, client_ip) DO UPDATE SET last_at = excluded.last_at WHERE webhook_senders.last_at < excluded.last_at",
+		conflict: "ON CONFLICT (webhook_uid, client_ip) DO UPDATE SET last_at = excluded.last_at WHERE " +
+			"webhook_senders.last_at < excluded.last_at",
 	}
 )
 

@@ -78,8 +78,9 @@ func (d *dialect) mapError(err error) error {
 		return err
 	case errors.Is(err, errUnheard):
 		return &penstock.Error{
-			Code:       penstock.CodeUnavailable,
-			Detail:     "the database does not answer; what was asked for may still be done: ask again with the same Idempotency-Key",
+			Code: penstock.CodeUnavailable,
+			Detail: "the database does not answer; what was asked for may still be done: ask again with the same " +
+				"Idempotency-Key",
 			RetryAfter: unavailableFor, Cause: err,
 		}
 	case d.away(err) || connectionLost(err):

@@ -113,7 +113,8 @@ func payload() []byte {
 func sendMany(b *testing.B, addr string, paths []string) {
 	b.Helper()
 	body := payload()
-	head := " HTTP/1.1\r\nHost: x\r\nUser-Agent: GitHub-Hookshot/1\r\nContent-Type: application/json\r\nX-GitHub-Event: pull_request\r\nX-Hub-Signature-256: " +
+	head := " HTTP/1.1\r\nHost: x\r\nUser-Agent: GitHub-Hookshot/1\r\nContent-Type: application/json\r\nX-GitHub-Event: " +
+		"pull_request\r\nX-Hub-Signature-256: " +
 		github("s3cret-of-sixteen", body)["X-Hub-Signature-256"] + "\r\nContent-Length: " + strconv.Itoa(len(body)) +
 		"\r\nX-GitHub-Delivery: " + strconv.FormatInt(time.Now().UnixNano(), 10) + "-"
 	var sent atomic.Int64

@@ -284,8 +284,10 @@ func TestTriggersInFilesFire(t *testing.T) {
 			"agents/lead/agent.md":             "---\nagentType: FOREMAN\n---\nLead.\n",
 			"webhooks/code.yaml":               "authMode: signature\nsignatureScheme: github\nsecretName: GITHUB_SECRET\n",
 			"automations/review/automation.md": documented(t),
-			"automations/several/automation.md": "---\ntriggers:\n  - provider: github\n    event: pull_request_opened\n  - provider: github\n    event: pull_request_ready\n" +
-				"  - provider: webhook\n    event: received\n    filter: {webhook_ids: [code], payload: {action: [opened]}}\n  - provider: slack\n    event: app_mention\n---\nLook.\n",
+			"automations/several/automation.md": "---\ntriggers:\n  - provider: github\n    event: pull_request_opened\n  - " +
+				"provider: github\n    event: pull_request_ready\n" +
+				"  - provider: webhook\n    event: received\n    filter: {webhook_ids: [code], payload: {action: [opened]}}\n  - " +
+				"provider: slack\n    event: app_mention\n---\nLook.\n",
 		}})
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,8 @@ func TestNothingHoldsTheTokenOfAURL(t *testing.T) {
 			for _, method := range []string{http.MethodPost, http.MethodGet} {
 				got := s.raw(
 					method + " " + p +
-						" HTTP/1.1\r\nHost: x\r\nTraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+						" HTTP/1.1\r\nHost: x\r\nTraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nConnection: " +
+						"close\r\nContent-Length: 2\r\n\r\n{}",
 				)
 				fmt.Fprintln(&answers, got.status, got.header, got.body)
 			}

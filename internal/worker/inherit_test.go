@@ -35,7 +35,8 @@ func (w *world) factory(files map[string]string) map[string]string {
 // acme is a factory with secrets, a runner and skills.
 func acme() map[string]string {
 	return map[string]string{
-		"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nsecrets: [EVERY]\nagentDefaults: {model: demo/offline, runner: box, secrets: [SHARED]}\n",
+		"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nsecrets: [EVERY]\nagentDefaults: {model: demo/offline, " +
+			"runner: box, secrets: [SHARED]}\n",
 		"runners/box.yaml": "setupCommands: ['echo runner >> order']\ninstanceShape: {vcpus: 2, memoryGb: 4}\n" +
 			"platform: {arch: " + strings.TrimPrefix(here(), "linux/") + ", linux: {dockerImage: 'debian:13'}}\n",
 		"agents/lead/agent.md":                "---\nagentType: FOREMAN\n---\nLead.\n",
@@ -71,7 +72,8 @@ func TestAgentGetsWhatItsFactoryGives(t *testing.T) {
 			"demo: run cd .penstock/skills; ls; release/run.sh",
 			"demo: read_skill release", "demo: read_skill tidy", "demo: read_skill app-release", "demo: read_skill create-skill")
 		strict := w.create(penstock.RunRequest{AgentIdentityUID: agents["strict"]},
-			"demo: run echo ${#EVERY} ${SHARED:-none} ${OTHER:-none}; ls .penstock/skills; $PENSTOCK_CLI supervise </dev/null; echo ended $?",
+			"demo: run echo ${#EVERY} ${SHARED:-none} ${OTHER:-none}; ls .penstock/skills; $PENSTOCK_CLI supervise "+
+				"</dev/null; echo ended $?",
 			"demo: read_skill release")
 		w.becomes(lead, penstock.StateSucceeded)
 		w.becomes(strict, penstock.StateSucceeded)
@@ -144,7 +146,8 @@ func TestOnlyBundledSkillsAreSaidToBe(t *testing.T) {
 		w.followUp(id,
 			"demo: run cp .penstock/skills/vendor-api/SKILL.md .penstock/skills/create-skill/SKILL.md",
 			"demo: read_skill create-skill",
-			"demo: run mkdir -p .penstock/skills/svc-platform; cp .penstock/skills/vendor-api/SKILL.md .penstock/skills/svc-platform/SKILL.md",
+			"demo: run mkdir -p .penstock/skills/svc-platform; cp .penstock/skills/vendor-api/SKILL.md "+
+				".penstock/skills/svc-platform/SKILL.md",
 			"demo: read_skill .penstock/skills/svc-platform")
 		w.becomes(id, penstock.StateSucceeded)
 		bundled := named("create-skill", "create-skill")

@@ -252,7 +252,8 @@ func TestRepositoriesFilesAndSkillsAreInTheWorkspace(t *testing.T) {
 		config.Skills = []string{"release", "app:docs/skills/review/SKILL.md", "app:publish", "app:plain"}
 		w.start(in(box))
 		id := w.create(penstock.RunRequest{
-			Prompt:      "demo: run cat app/README.md; git -C app log --oneline | wc -l; find .penstock/skills -type f -o -type l | sort; cat .penstock/attachments/*\ndemo: read_skill release",
+			Prompt: "demo: run cat app/README.md; git -C app log --oneline | wc -l; find .penstock/skills -type f -o " +
+				"-type l | sort; cat .penstock/attachments/*\ndemo: read_skill release",
 			Config:      config,
 			Attachments: []penstock.Attachment{{FileName: "note.txt", MimeType: "text/plain", Data: []byte("attached")}},
 		})

@@ -209,7 +209,8 @@ func penstockLines(text string) []string {
 	var lines []string
 	form := regexp.MustCompile(`(?:^|\$\(|[|&;] *|sudo )(?:-u \S+ )?penstock ([a-z-].*)$`)
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
-		if match := form.FindStringSubmatch(strings.TrimSpace(line)); match != nil && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+		if match := form.FindStringSubmatch(strings.TrimSpace(line)); match != nil &&
+			!strings.HasPrefix(strings.TrimSpace(line), "#") {
 			lines = append(lines, match[1])
 		}
 	}
@@ -246,7 +247,8 @@ func (h helpOf) check(t *testing.T, line string) error {
 	}
 	if strings.HasPrefix(command, "-") {
 		command, rest = "", words
-	} else if text := h.text(t, command); strings.Contains(text, "<command>") && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+	} else if text := h.text(t, command); strings.Contains(text, "<command>") && len(rest) > 0 &&
+		!strings.HasPrefix(rest[0], "-") {
 		command, rest = command+" "+rest[0], rest[1:]
 	}
 	help := h.text(t, command)

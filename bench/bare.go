@@ -17,8 +17,9 @@ import (
 )
 
 // bare is the least that a Go server can do for the requests that are measured:
-// it reads the body as JSON and answers 200 with as many bytes as Penstock does. A request whose path ends in /events stays open, and gets
-// the body of each request whose path ends in /append as an event.
+// it reads the body as JSON and answers 200 with as many bytes as Penstock does. A
+// request whose path ends in /events stays open, and gets the body of each request
+// whose path ends in /append as an event.
 type bare struct {
 	answer []byte
 

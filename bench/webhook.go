@@ -148,7 +148,10 @@ func (b *bench) deliverTo(ctx context.Context, e engine) error {
 		hookOptions
 		aims map[string]loadAims
 	}{
-		{"no match", hookOptions{filter: unmatched}, map[string]loadAims{"sqlite": {.40, maxTail}, "postgres": {.25, maxTail}}},
+		{
+			"no match", hookOptions{filter: unmatched},
+			map[string]loadAims{"sqlite": {.40, maxTail}, "postgres": {.25, maxTail}},
+		},
 		{
 			"a run each",
 			hookOptions{filter: matching},

@@ -120,8 +120,9 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// call sends body as JSON (nil: none; a jsontext.Value as it is) and reads the
-// answer into result (nil: dropped). path is below /api/v1 and may end in a query. It answers with the raw answer too, for those who print it whole.
+// call sends body as JSON (nil: no body; a jsontext.Value unchanged) and decodes the
+// response into result, unless that is nil. path is below /api/v1 and can have a
+// query. It returns the raw response as well.
 func (c *client) call(ctx context.Context, method, path string, body, result any) (jsontext.Value, error) {
 	sent, _ := body.(jsontext.Value)
 	if body != nil && sent == nil {

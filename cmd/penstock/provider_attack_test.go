@@ -42,8 +42,11 @@ func TestARunCannotRedirectTheProvidersKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	const place = "/workspace/.penstock/attachments/"
-	id := startRun(t, env, "Hello.", "--attach", root, "--env", "SSL_CERT_FILE="+place+"root.pem", "--env", "SSL_CERT_DIR="+place,
-		"--env", "GODEBUG=http2debug=2,x509usefallbackroots=1", "--env", "OPENAI_BASE_URL=http://127.0.0.1:1")
+	id := startRun(
+		t, env, "Hello.", "--attach", root,
+		"--env", "SSL_CERT_FILE="+place+"root.pem", "--env", "SSL_CERT_DIR="+place,
+		"--env", "GODEBUG=http2debug=2,x509usefallbackroots=1", "--env", "OPENAI_BASE_URL=http://127.0.0.1:1",
+	)
 	select {
 	case got := <-keys:
 		t.Errorf("the key was sent: %q", got)

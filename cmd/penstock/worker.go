@@ -60,7 +60,8 @@ func (w *working) worker(
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	o.Log, o.Host, o.Version, o.Concurrency, o.StrictImage = log, w.Host, buildVersion(), w.Concurrency, w.StrictEnvironment
+	o.Log, o.Host, o.Version = log, w.Host, buildVersion()
+	o.Concurrency, o.StrictImage = w.Concurrency, w.StrictEnvironment
 	o.Dir, o.KeepWorkspaces = filepath.Join(dir, workDir), w.KeepWorkspaces
 	if w.KeepWorkspaces == 0 {
 		o.KeepWorkspaces = -1
@@ -206,7 +207,9 @@ func (cmd *workerCmd) Run(ctx context.Context, std *stdio, settings *fileSetting
 	if err != nil {
 		return orderly(err)
 	}
-	log.Info("worker started", "server", c.base.String(), "host", cmd.Host, "concurrency", cmd.Concurrency, "data", cmd.Data)
+	log.Info(
+		"worker started", "server", c.base.String(), "host", cmd.Host, "concurrency", cmd.Concurrency, "data", cmd.Data,
+	)
 	return orderly(w.Run(ctx))
 }
 

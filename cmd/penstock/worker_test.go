@@ -97,6 +97,8 @@ func TestWorkerNeedsAKeyForIt(t *testing.T) {
 	key := strings.TrimSpace(call(t, client(s), "key", "create", "ci", "--scope", "runs:read").out)
 	call(t, []string{"PENSTOCK_API_KEY=" + key}, "worker", "--server", s.URL).want(t, 77, "--scope worker")
 	call(t, []string{"PENSTOCK_API_KEY=" + someKey}, "worker", "--server", s.URL).want(t, 77, "authentication_required")
-	call(t, []string{"PENSTOCK_API_KEY=" + someKey}, "worker", "--server", "http://192.0.2.1").want(t, 64, "plain HTTP would expose")
+	call(
+		t, []string{"PENSTOCK_API_KEY=" + someKey}, "worker", "--server", "http://192.0.2.1",
+	).want(t, 64, "plain HTTP would expose")
 	call(t, nil, "worker").want(t, 64, "--server")
 }

@@ -122,7 +122,8 @@ func (s *Schedules) Replace(
 			return err
 		}
 		next, sameTimes := r.NextAt, r.Enabled && checked.Enabled && r.Cron == checked.Cron
-		r.Name, r.Cron, r.Enabled, r.Prompt, r.Personal = checked.Name, checked.Cron, checked.Enabled, checked.Prompt, checked.Personal
+		r.Name, r.Cron, r.Enabled = checked.Name, checked.Cron, checked.Enabled
+		r.Prompt, r.Personal = checked.Prompt, checked.Personal
 		r.Mode, r.Config, r.AgentUID, r.Metadata = checked.Mode, checked.Config, checked.AgentUID, checked.Metadata
 		if sameTimes { // @every goes on from where it was
 			r.NextAt = next

@@ -136,8 +136,9 @@ func (s *Ingress) evaluate(
 	d = &store.NewDelivery{
 		ID: penstock.NewID(), WebhookUID: p.row.UID, WebhookNumber: p.row.Number, Team: p.row.Team,
 		Version: p.row.TeamVersion, Outcome: a.Outcome,
-		Reason: a.Reason, Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: headersJSON(a.Headers),
-		Logged: limits.LoggedRejections,
+		Reason: a.Reason, Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP,
+		Headers: headersJSON(a.Headers),
+		Logged:  limits.LoggedRejections,
 	}
 	if !a.Unverified {
 		d.Rate = limits.DeliveriesPerMinute

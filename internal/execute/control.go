@@ -134,7 +134,8 @@ func (s *Executions) takeBack(ctx context.Context, l penstock.Lease, cause error
 
 // equip adds the run, its secrets, its environment, its files and its session.
 func (s *Executions) equip(ctx context.Context, a *penstock.Assignment, row store.RunRow, sessionID string) error {
-	row.State, row.SessionID = penstock.StateClaimed, sessionID // as read, it still waits, and would be looked for in the queue
+	// As read, it still waits, and would be looked for in the queue.
+	row.State, row.SessionID = penstock.StateClaimed, sessionID
 	runs, err := s.runs.Present(ctx, []store.RunRow{row})
 	if err != nil {
 		return err

@@ -102,7 +102,8 @@ func succeeded(row store.RepositoryRow, commit git.Commit, applied Applied, revi
 		}
 		row.Result = penstock.CommitUnchanged
 	}
-	row.Commit, row.Applied, row.Version, row.Detail, row.Problem, row.Failures = commit.ID, commit.ID, row.TeamVersion, "", "", 0
+	row.Commit, row.Applied, row.Version = commit.ID, commit.ID, row.TeamVersion
+	row.Detail, row.Problem, row.Failures = "", "", 0
 	return row
 }
 

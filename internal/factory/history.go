@@ -106,7 +106,8 @@ func (s *Factories) commits(ctx context.Context, factoryUID string, limit int, b
 				}
 			}
 		}
-		r.Result, r.Commit, r.Detail, r.Diagnostics, r.CreatedAt = row.Result, &row.Commit, row.Detail, row.Diagnostics, row.CreatedAt
+		r.Result, r.Commit, r.Detail = row.Result, &row.Commit, row.Detail
+		r.Diagnostics, r.CreatedAt = row.Diagnostics, row.CreatedAt
 		page.Revisions = append(page.Revisions, r)
 	}
 	return page, nil

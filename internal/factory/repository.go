@@ -53,7 +53,8 @@ func (s *Repositories) createFromRepository(
 		}
 		now, namesSecrets := penstock.Now(), p.May(penstock.ScopeSecretsManage)
 		row := row
-		row.Team, row.UID, row.Source, row.CreatedAt, row.UpdatedAt = p.Team, penstock.NewID(), penstock.FactoryRepository, now, now
+		row.Team, row.UID, row.Source = p.Team, penstock.NewID(), penstock.FactoryRepository
+		row.CreatedAt, row.UpdatedAt = now, now
 		if err := tx.AddFactory(ctx, row); err != nil {
 			return penstock.Factory{}, err
 		}

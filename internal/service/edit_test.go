@@ -90,7 +90,8 @@ func TestAnEditOfAnAgentGoesThroughItsFile(t *testing.T) {
 			h.t.Fatal(err)
 		}
 		if changed.UID != fixer.UID || changed.Prompt != "Mend it." ||
-			!slices.Equal(changed.Skills, []string{"an/owner:skill"}) || changed.Harness == nil || changed.BaseModel != "demo/offline" || changed.HarnessAuthSecrets == nil {
+			!slices.Equal(changed.Skills, []string{"an/owner:skill"}) || changed.Harness == nil ||
+			changed.BaseModel != "demo/offline" || changed.HarnessAuthSecrets == nil {
 			h.t.Errorf("got %+v, want the same agent, what its file says, and what no file can hold", changed)
 		}
 		files := h.files().Files

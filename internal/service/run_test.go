@@ -524,7 +524,9 @@ func TestQueueTimeoutNamesWhatIsMissing(t *testing.T) {
 		); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Fatal(err)
 		}
-		run := w.create(penstock.RunRequest{Prompt: "p", Config: &penstock.Config{LayerKeys: penstock.LayerKeys{WorkerHost: "gpu"}}})
+		run := w.create(
+			penstock.RunRequest{Prompt: "p", Config: &penstock.Config{LayerKeys: penstock.LayerKeys{WorkerHost: "gpu"}}},
+		)
 		if m := w.get(run.ID).StatusMessage; m == nil || !strings.Contains(m.Message, `"gpu"`) {
 			w.t.Errorf("got %+v", m)
 		}

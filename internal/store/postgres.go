@@ -97,7 +97,9 @@ func postgresDialect() *dialect {
 			code := postgresCode(err)
 			switch code {
 			case "25006", "25P03", "53100", "53200", "53300", "57P01", "57P02", "57P03", "58030", "40001", "40P01":
-				return true // read-only, stood still, disk full, out of memory, too many connections, shutdown, I/O error, lost races
+				// Read-only, stood still, disk full, out of memory, too many connections,
+				// shutdown, I/O error, lost races.
+				return true
 			}
 			var connect *pgconn.ConnectError
 			return strings.HasPrefix(code, "08") || errors.As(err, &connect) ||

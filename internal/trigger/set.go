@@ -33,7 +33,8 @@ func newSet(key string, values []json.RawMessage) (set, error) {
 		switch key {
 		case "keywords":
 			s.words = append(s.words, text)
-		case "paths", "repos", "branches", "base_branches": // a repository or branch cannot have the characters of patterns in its name
+		// A repository or branch cannot have the characters of patterns in its name.
+		case "paths", "repos", "branches", "base_branches":
 			if err := s.addPattern(text); err != nil {
 				return s, fmt.Errorf("read a pattern of %s: %w", key, err)
 			}

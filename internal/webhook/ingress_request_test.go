@@ -354,7 +354,8 @@ func TestBodiesWaitForRoom(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.hook(penstock.AuthToken, nil)
 		var got answer
-		testkit.Eventually(t, 20*time.Second, func() error { // a large one may come before the slow ones have the room, or after
+		// A large one may come before the slow ones have the room, or after.
+		testkit.Eventually(t, 20*time.Second, func() error {
 			s.holdRoom(w)
 			s.post(path(w), bearer(w), []byte(`{"small": true}`)).want(t, "a small one", http.StatusAccepted)
 			if got = s.post(path(w), bearer(w), largeBody); got.status != http.StatusServiceUnavailable {

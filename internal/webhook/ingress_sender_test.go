@@ -321,9 +321,8 @@ func TestAReplayIsEvaluatedAnew(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d.Outcome != penstock.OutcomeAccepted || d.ReplayOf != got.id() || d.IdentitySource != penstock.IdentityReplay || len(
-				d.Runs,
-			) != 1 || d.Matches[0].UID != a.UID {
+			if d.Outcome != penstock.OutcomeAccepted || d.ReplayOf != got.id() ||
+				d.IdentitySource != penstock.IdentityReplay || len(d.Runs) != 1 || d.Matches[0].UID != a.UID {
 				t.Errorf("replayed: %+v", d)
 			}
 			body, err := s.Deliveries.Payload(t.Context(), s.admin, s.factory, w.UID, d.ID)

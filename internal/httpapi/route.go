@@ -64,6 +64,7 @@ const (
 func Routes() []Route {
 	return slices.Concat(
 		below(Base+"/agent", runRoutes()),
+		below(Base+"/agent", conversationRoutes()),
 		below(Base+"/agent", resourceRoutes()),
 		below(Base+"/factory", factoryRoutes()),
 		below(Base+"/factory/{uid}/webhooks", webhookRoutes()),
@@ -76,125 +77,326 @@ func Routes() []Route {
 
 func runRoutes() []Route {
 	return []Route{
-		{Method: post, Pattern: "/runs", Scope: runsWrite, handle: (*API).createRun, limit: maxRun, Who: "everybody who starts work: SDKs, CLI, dashboard, CI"},
-		{Method: post, Pattern: "/run", Scope: runsWrite, handle: (*API).createRunAlias, limit: maxRun, Who: "older clients; deprecated"},
+		{
+			Method: post, Pattern: "/runs", Scope: runsWrite, handle: (*API).createRun, limit: maxRun,
+			Who: "everybody who starts work: SDKs, CLI, dashboard, CI",
+		},
+		{
+			Method: post, Pattern: "/run", Scope: runsWrite, handle: (*API).createRunAlias, limit: maxRun,
+			Who: "older clients; deprecated",
+		},
 		{Method: get, Pattern: "/runs", Scope: runsRead, handle: (*API).listRuns, Who: "dashboard and CLI, often"},
-		{Method: get, Pattern: "/runs/{runId}", Scope: runsRead, OwnRun: true, handle: (*API).run, Who: "everybody; SDKs that poll; the agent itself"},
-		{Method: post, Pattern: "/runs/{runId}/followups", Scope: runsWrite, handle: (*API).followUp, limit: maxRun, Who: "people who steer a run, or answer it"},
-		{Method: post, Pattern: "/runs/{runId}/interrupt", Scope: runsWrite, handle: (*API).interruptRun, status: http.StatusAccepted, Who: "people who see an agent go wrong"},
-		{Method: post, Pattern: "/runs/{runId}/attachments/prepare", Scope: runsWrite, handle: (*API).prepareAttachments, showsOnce: true, Who: "SDKs, before a follow-up with large files"},
-		{Method: post, Pattern: "/runs/{runId}/cancel", Scope: runsWrite, handle: (*API).cancelRun, Who: "people and supervising programs"},
-		{Method: get, Pattern: "/runs/{runId}/timeline", Scope: runsRead, OwnRun: true, handle: (*API).timeline, Who: "dashboard; whoever asks why a run is slow"},
-		{Method: get, Pattern: "/runs/{runId}/conversation", Scope: runsRead, OwnRun: true, handle: (*API).runConversation, unhurried: true, Who: "dashboard, CLI, the agent itself"},
-		{Method: get, Pattern: "/runs/{runId}/transcript", Scope: runsRead, handle: (*API).transcript, Who: "people who debug an agent"},
-		{Method: get, Pattern: "/runs/{runId}/events", Scope: runsRead, OwnRun: true, handle: (*API).events, unhurried: true, Who: "everybody who watches"},
-		{Method: get, Pattern: "/runs/{runId}/handoff/attachments", Scope: runsRead, handle: (*API).handoffAttachments, Who: "a session elsewhere that goes on with the work"},
-		{Method: post, Pattern: "/runs/{runId}/artifacts", Scope: runsWrite, OwnRun: true, handle: (*API).addArtifact, status: http.StatusCreated, streamBody: true, Who: "the agent, with its execution's key"},
-		{Method: get, Pattern: "/run-by-external-reference", Scope: runsRead, handle: (*API).runByReference, Who: "integrations that know only a pull request or ticket"},
-		{Method: get, Pattern: "/conversations/{id}", Scope: runsRead, handle: (*API).conversation, unhurried: true, Who: "dashboard"},
-		{Method: post, Pattern: "/conversations/{id}/followups", Scope: runsWrite, handle: (*API).followUpConversation, limit: maxRun, Who: "people who know the conversation alone"},
-		{Method: post, Pattern: "/conversations/{id}/interrupt", Scope: runsWrite, handle: (*API).interruptConversation, status: http.StatusAccepted, Who: "people who know the conversation alone"},
-		{Method: post, Pattern: "/conversations/{id}/attachments/prepare", Scope: runsWrite, handle: (*API).prepareConversationAttachments, showsOnce: true, Who: "SDKs, before a follow-up with large files"},
-		{Method: get, Pattern: "/conversations/{id}/transcript", Scope: runsRead, handle: (*API).conversationTranscript, Who: "people who debug an agent"},
-		{Method: get, Pattern: "/conversations/{id}/screenshots/{uid}/download", Scope: runsRead, handle: (*API).downloadScreenshot, Who: "SDKs that show a conversation with its pictures"},
-		{Method: get, Pattern: "/conversations/{id}/redirect", Public: true, handle: (*API).conversationRedirect, Who: "saved links"},
+		{
+			Method: get, Pattern: "/runs/{runId}", Scope: runsRead, OwnRun: true, handle: (*API).run,
+			Who: "everybody; SDKs that poll; the agent itself",
+		},
+		{
+			Method: post, Pattern: "/runs/{runId}/followups", Scope: runsWrite, handle: (*API).followUp, limit: maxRun,
+			Who: "people who steer a run, or answer it",
+		},
+		{
+			Method: post, Pattern: "/runs/{runId}/interrupt", Scope: runsWrite,
+			handle: (*API).interruptRun, status: http.StatusAccepted,
+			Who: "people who see an agent go wrong",
+		},
+		{
+			Method: post, Pattern: "/runs/{runId}/attachments/prepare", Scope: runsWrite,
+			handle: (*API).prepareAttachments, showsOnce: true,
+			Who: "SDKs, before a follow-up with large files",
+		},
+		{
+			Method: post, Pattern: "/runs/{runId}/cancel", Scope: runsWrite, handle: (*API).cancelRun,
+			Who: "people and supervising programs",
+		},
+		{
+			Method: get, Pattern: "/runs/{runId}/timeline", Scope: runsRead, OwnRun: true, handle: (*API).timeline,
+			Who: "dashboard; whoever asks why a run is slow",
+		},
+		{
+			Method: get, Pattern: "/runs/{runId}/conversation", Scope: runsRead, OwnRun: true,
+			handle: (*API).runConversation, unhurried: true,
+			Who: "dashboard, CLI, the agent itself",
+		},
+		{
+			Method: get, Pattern: "/runs/{runId}/transcript", Scope: runsRead, handle: (*API).transcript,
+			Who: "people who debug an agent",
+		},
+		{
+			Method: get, Pattern: "/runs/{runId}/events", Scope: runsRead, OwnRun: true, handle: (*API).events, unhurried: true,
+			Who: "everybody who watches",
+		},
+		{
+			Method: get, Pattern: "/runs/{runId}/handoff/attachments", Scope: runsRead, handle: (*API).handoffAttachments,
+			Who: "a session elsewhere that goes on with the work",
+		},
+		{
+			Method: post, Pattern: "/runs/{runId}/artifacts", Scope: runsWrite, OwnRun: true,
+			handle: (*API).addArtifact, status: http.StatusCreated, streamBody: true,
+			Who: "the agent, with its execution's key",
+		},
+		{
+			Method: get, Pattern: "/run-by-external-reference", Scope: runsRead, handle: (*API).runByReference,
+			Who: "integrations that know only a pull request or ticket",
+		},
+	}
+}
+
+func conversationRoutes() []Route {
+	return []Route{
+		{
+			Method: get, Pattern: "/conversations/{id}", Scope: runsRead, handle: (*API).conversation, unhurried: true,
+			Who: "dashboard",
+		},
+		{
+			Method: post, Pattern: "/conversations/{id}/followups", Scope: runsWrite,
+			handle: (*API).followUpConversation, limit: maxRun,
+			Who: "people who know the conversation alone",
+		},
+		{
+			Method: post, Pattern: "/conversations/{id}/interrupt", Scope: runsWrite,
+			handle: (*API).interruptConversation, status: http.StatusAccepted,
+			Who: "people who know the conversation alone",
+		},
+		{
+			Method: post, Pattern: "/conversations/{id}/attachments/prepare", Scope: runsWrite,
+			handle: (*API).prepareConversationAttachments, showsOnce: true,
+			Who: "SDKs, before a follow-up with large files",
+		},
+		{
+			Method: get, Pattern: "/conversations/{id}/transcript", Scope: runsRead, handle: (*API).conversationTranscript,
+			Who: "people who debug an agent",
+		},
+		{
+			Method: get, Pattern: "/conversations/{id}/screenshots/{uid}/download", Scope: runsRead,
+			handle: (*API).downloadScreenshot,
+			Who:    "SDKs that show a conversation with its pictures",
+		},
+		{
+			Method: get, Pattern: "/conversations/{id}/redirect", Public: true, handle: (*API).conversationRedirect,
+			Who: "saved links",
+		},
 		{Method: get, Pattern: "/sessions/{uuid}/redirect", Public: true, handle: (*API).sessionRedirect, Who: "saved links"},
 		{Method: get, Pattern: "/artifacts/{uid}", Scope: runsRead, handle: (*API).artifact, Who: "dashboard, SDKs"},
-		{Method: get, Pattern: "/artifacts/{uid}/download", Scope: runsRead, handle: (*API).downloadArtifact, Who: "dashboard, SDKs, curl -L"},
+		{
+			Method: get, Pattern: "/artifacts/{uid}/download", Scope: runsRead, handle: (*API).downloadArtifact,
+			Who: "dashboard, SDKs, curl -L",
+		},
 	}
 }
 
 func resourceRoutes() []Route {
 	return []Route{
-		{Method: get, Pattern: "", Scope: runsRead, handle: (*API).skills, unhurried: true, Who: "dashboard, when a run is composed"},
-		{Method: get, Pattern: "/bundled-skills", Scope: runsRead, handle: (*API).bundledSkills, Who: "dashboard, when a run is composed; whoever groups usage by skill"},
+		{
+			Method: get, Pattern: "", Scope: runsRead, handle: (*API).skills, unhurried: true,
+			Who: "dashboard, when a run is composed",
+		},
+		{
+			Method: get, Pattern: "/bundled-skills", Scope: runsRead, handle: (*API).bundledSkills,
+			Who: "dashboard, when a run is composed; whoever groups usage by skill",
+		},
 		{Method: get, Pattern: "/models", Scope: runsRead, handle: (*API).models, Who: "dashboard, when a run is composed"},
-		{Method: get, Pattern: "/connected-self-hosted-workers", Scope: runsRead, handle: (*API).workers, Who: "operators; whoever asks why a run waits"},
-		{Method: post, Pattern: "/environments", Scope: manage, handle: (*API).createEnvironment, status: http.StatusCreated, Who: "dashboard, CLI"},
+		{
+			Method: get, Pattern: "/connected-self-hosted-workers", Scope: runsRead, handle: (*API).workers,
+			Who: "operators; whoever asks why a run waits",
+		},
+		{
+			Method: post, Pattern: "/environments", Scope: manage, handle: (*API).createEnvironment, status: http.StatusCreated,
+			Who: "dashboard, CLI",
+		},
 		{Method: get, Pattern: "/environments", Scope: runsRead, handle: (*API).listEnvironments, Who: "dashboard, CLI"},
 		{Method: get, Pattern: "/environments/{uid}", Scope: runsRead, handle: (*API).environment, Who: "dashboard, CLI"},
-		{Method: put, Pattern: "/environments/{uid}", Scope: manage, handle: (*API).replaceEnvironment, Who: "dashboard, CLI"},
-		{Method: remove, Pattern: "/environments/{uid}", Scope: manage, handle: (*API).deleteEnvironment, Who: "dashboard, CLI"},
-		{Method: post, Pattern: "/identities", Scope: manage, handle: (*API).createIdentity, status: http.StatusCreated, Who: "dashboard, CLI"},
+		{
+			Method: put, Pattern: "/environments/{uid}", Scope: manage, handle: (*API).replaceEnvironment,
+			Who: "dashboard, CLI",
+		},
+		{
+			Method: remove, Pattern: "/environments/{uid}", Scope: manage, handle: (*API).deleteEnvironment,
+			Who: "dashboard, CLI",
+		},
+		{
+			Method: post, Pattern: "/identities", Scope: manage, handle: (*API).createIdentity, status: http.StatusCreated,
+			Who: "dashboard, CLI",
+		},
 		{Method: get, Pattern: "/identities", Scope: runsRead, handle: (*API).listIdentities, Who: "dashboard, CLI"},
 		{Method: get, Pattern: "/identities/{uid}", Scope: runsRead, handle: (*API).identity, Who: "dashboard, CLI"},
 		{Method: put, Pattern: "/identities/{uid}", Scope: manage, handle: (*API).updateIdentity, Who: "dashboard, CLI"},
 		{Method: remove, Pattern: "/identities/{uid}", Scope: manage, handle: (*API).deleteIdentity, Who: "dashboard, CLI"},
-		{Method: post, Pattern: "/schedules", Scope: runsWrite, handle: (*API).createSchedule, status: http.StatusCreated, Who: "dashboard, CLI"},
+		{
+			Method: post, Pattern: "/schedules", Scope: runsWrite, handle: (*API).createSchedule, status: http.StatusCreated,
+			Who: "dashboard, CLI",
+		},
 		{Method: get, Pattern: "/schedules", Scope: runsRead, handle: (*API).listSchedules, Who: "dashboard, CLI"},
 		{Method: get, Pattern: "/schedules/{id}", Scope: runsRead, handle: (*API).schedule, Who: "dashboard, CLI"},
 		{Method: put, Pattern: "/schedules/{id}", Scope: runsWrite, handle: (*API).replaceSchedule, Who: "dashboard, CLI"},
 		{Method: remove, Pattern: "/schedules/{id}", Scope: runsWrite, handle: (*API).deleteSchedule, Who: "dashboard, CLI"},
-		{Method: post, Pattern: "/schedules/{id}/pause", Scope: runsWrite, handle: (*API).pauseSchedule, Who: "dashboard, CLI"},
-		{Method: post, Pattern: "/schedules/{id}/resume", Scope: runsWrite, handle: (*API).resumeSchedule, Who: "dashboard, CLI"},
+		{
+			Method: post, Pattern: "/schedules/{id}/pause", Scope: runsWrite, handle: (*API).pauseSchedule,
+			Who: "dashboard, CLI",
+		},
+		{
+			Method: post, Pattern: "/schedules/{id}/resume", Scope: runsWrite, handle: (*API).resumeSchedule,
+			Who: "dashboard, CLI",
+		},
 	}
 }
 
 func factoryRoutes() []Route {
 	return []Route{
-		{Method: post, Pattern: "", Scope: manage, handle: (*API).createFactory, status: http.StatusCreated, Who: "dashboard, CLI"},
-		{Method: get, Pattern: "", Scope: factories, handle: (*API).listFactories, Who: "dashboard, CLI, programs that look for whom to give work"},
+		{
+			Method: post, Pattern: "", Scope: manage, handle: (*API).createFactory, status: http.StatusCreated,
+			Who: "dashboard, CLI",
+		},
+		{
+			Method: get, Pattern: "", Scope: factories, handle: (*API).listFactories,
+			Who: "dashboard, CLI, programs that look for whom to give work",
+		},
 		{Method: get, Pattern: "/{uid}", Scope: factories, handle: (*API).factory, Who: "dashboard, CLI"},
 		{Method: patch, Pattern: "/{uid}", Scope: manage, handle: (*API).updateFactory, Who: "dashboard, CLI"},
 		{Method: remove, Pattern: "/{uid}", Scope: manage, handle: (*API).deleteFactory, Who: "dashboard, CLI"},
-		{Method: get, Pattern: "/{uid}/definition", Scope: factories, handle: (*API).definition, Who: "dashboard, CLI, people who edit the files elsewhere"},
-		{Method: get, Pattern: "/{uid}/definition/history", Scope: factories, handle: (*API).history, Who: "dashboard; whoever asks who changed what"},
-		{Method: put, Pattern: "/{uid}/definition", Scope: manage, handle: (*API).applyDefinition, Who: "dashboard, CLI, CI that deploys a factory"},
-		{Method: post, Pattern: "/{uid}/sync", Scope: manage, handle: (*API).syncFactory, unhurried: true, Who: "CLI, CI that has pushed a commit, Git hosts"},
-		{Method: post, Pattern: "/{uid}/runs", Scope: runsWrite, handle: (*API).dispatchRun, Who: "everybody who gives work to a factory: trackers, CI, people"},
-		{Method: post, Pattern: "/{uid}/automations", Scope: manage, handle: (*API).createAutomation, status: http.StatusCreated, Who: "dashboard, CLI"},
+		{
+			Method: get, Pattern: "/{uid}/definition", Scope: factories, handle: (*API).definition,
+			Who: "dashboard, CLI, people who edit the files elsewhere",
+		},
+		{
+			Method: get, Pattern: "/{uid}/definition/history", Scope: factories, handle: (*API).history,
+			Who: "dashboard; whoever asks who changed what",
+		},
+		{
+			Method: put, Pattern: "/{uid}/definition", Scope: manage, handle: (*API).applyDefinition,
+			Who: "dashboard, CLI, CI that deploys a factory",
+		},
+		{
+			Method: post, Pattern: "/{uid}/sync", Scope: manage, handle: (*API).syncFactory, unhurried: true,
+			Who: "CLI, CI that has pushed a commit, Git hosts",
+		},
+		{
+			Method: post, Pattern: "/{uid}/runs", Scope: runsWrite, handle: (*API).dispatchRun,
+			Who: "everybody who gives work to a factory: trackers, CI, people",
+		},
+		{
+			Method: post, Pattern: "/{uid}/automations", Scope: manage,
+			handle: (*API).createAutomation, status: http.StatusCreated,
+			Who: "dashboard, CLI",
+		},
 		{Method: get, Pattern: "/{uid}/automations", Scope: factories, handle: (*API).listAutomations, Who: "dashboard, CLI"},
-		{Method: get, Pattern: "/{uid}/automations/{auid}", Scope: factories, handle: (*API).automation, Who: "dashboard, CLI; whoever asks why nothing was started"},
-		{Method: patch, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: (*API).updateAutomation, Who: "dashboard, CLI"},
-		{Method: remove, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: (*API).deleteAutomation, Who: "dashboard, CLI"},
-		{Method: post, Pattern: "/{uid}/test-filter", Scope: manage, handle: (*API).testFilter, Who: "people who write a filter"},
+		{
+			Method: get, Pattern: "/{uid}/automations/{auid}", Scope: factories, handle: (*API).automation,
+			Who: "dashboard, CLI; whoever asks why nothing was started",
+		},
+		{
+			Method: patch, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: (*API).updateAutomation,
+			Who: "dashboard, CLI",
+		},
+		{
+			Method: remove, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: (*API).deleteAutomation,
+			Who: "dashboard, CLI",
+		},
+		{
+			Method: post, Pattern: "/{uid}/test-filter", Scope: manage, handle: (*API).testFilter,
+			Who: "people who write a filter",
+		},
 	}
 }
 
 func fileRoutes() []Route {
 	return []Route{
-		{Method: get, Pattern: "/schemas", Public: true, handle: (*API).schemaVersions, Who: "editors and generators of a factory's files"},
-		{Method: get, Pattern: "/schemas/v1alpha1", Public: true, handle: (*API).schemas, Who: "editors and generators of a factory's files"},
-		{Method: get, Pattern: "/schemas/{version}/{document}", Public: true, handle: (*API).schema, Who: "editors, by the address in a file's first line"},
-		{Method: post, Pattern: "/validate", Public: true, KeyRead: true, handle: (*API).validateFiles, Who: "dashboard; CI of a repository with a factory, and agents that write one, without a key"},
+		{
+			Method: get, Pattern: "/schemas", Public: true, handle: (*API).schemaVersions,
+			Who: "editors and generators of a factory's files",
+		},
+		{
+			Method: get, Pattern: "/schemas/v1alpha1", Public: true, handle: (*API).schemas,
+			Who: "editors and generators of a factory's files",
+		},
+		{
+			Method: get, Pattern: "/schemas/{version}/{document}", Public: true, handle: (*API).schema,
+			Who: "editors, by the address in a file's first line",
+		},
+		{
+			Method: post, Pattern: "/validate", Public: true, KeyRead: true, handle: (*API).validateFiles,
+			Who: "dashboard; CI of a repository with a factory, and agents that write one, without a key",
+		},
 	}
 }
 
 func webhookRoutes() []Route {
 	return []Route{
-		{Method: post, Pattern: "", Scope: manage, handle: (*API).createWebhook, status: http.StatusCreated, showsOnce: true, Who: "dashboard, CLI"},
+		{
+			Method: post, Pattern: "", Scope: manage, handle: (*API).createWebhook, status: http.StatusCreated, showsOnce: true,
+			Who: "dashboard, CLI",
+		},
 		{Method: get, Pattern: "", Scope: manage, handle: (*API).listWebhooks, Who: "dashboard, CLI"},
 		{Method: get, Pattern: "/{wuid}", Scope: manage, handle: (*API).webhook, Who: "dashboard, CLI"},
 		{Method: patch, Pattern: "/{wuid}", Scope: manage, handle: (*API).updateWebhook, Who: "dashboard, CLI"},
 		{Method: remove, Pattern: "/{wuid}", Scope: manage, handle: (*API).deleteWebhook, Who: "dashboard, CLI"},
-		{Method: post, Pattern: "/{wuid}/rotate-secret", Scope: manage, handle: (*API).rotateWebhookSecret, showsOnce: true, Who: "dashboard, CLI, programs that rotate"},
+		{
+			Method: post, Pattern: "/{wuid}/rotate-secret", Scope: manage, handle: (*API).rotateWebhookSecret, showsOnce: true,
+			Who: "dashboard, CLI, programs that rotate",
+		},
 		{Method: get, Pattern: "/{wuid}/deliveries", Scope: manage, handle: (*API).listDeliveries, Who: "dashboard, CLI"},
-		{Method: get, Pattern: "/{wuid}/deliveries/{did}", Scope: manage, handle: (*API).delivery, Who: "dashboard, CLI; whoever asks why nothing was started"},
-		{Method: get, Pattern: "/{wuid}/deliveries/{did}/payload", Scope: manage, handle: (*API).deliveryPayload, Who: "dashboard, CLI"},
-		{Method: post, Pattern: "/{wuid}/deliveries/{did}/replay", Scope: manage, handle: (*API).replayDelivery, status: http.StatusCreated, Who: "people who have mended an automation"},
+		{
+			Method: get, Pattern: "/{wuid}/deliveries/{did}", Scope: manage, handle: (*API).delivery,
+			Who: "dashboard, CLI; whoever asks why nothing was started",
+		},
+		{
+			Method: get, Pattern: "/{wuid}/deliveries/{did}/payload", Scope: manage, handle: (*API).deliveryPayload,
+			Who: "dashboard, CLI",
+		},
+		{
+			Method: post, Pattern: "/{wuid}/deliveries/{did}/replay", Scope: manage,
+			handle: (*API).replayDelivery, status: http.StatusCreated,
+			Who: "people who have mended an automation",
+		},
 	}
 }
 
 func accessRoutes() []Route {
 	return []Route{
-		{Method: post, Pattern: "/secrets", Scope: secrets, handle: (*API).createSecret, status: http.StatusCreated, Who: "dashboard, CLI"},
+		{
+			Method: post, Pattern: "/secrets", Scope: secrets, handle: (*API).createSecret, status: http.StatusCreated,
+			Who: "dashboard, CLI",
+		},
 		{Method: get, Pattern: "/secrets", Scope: secrets, handle: (*API).listSecrets, Who: "dashboard, CLI"},
 		{Method: get, Pattern: "/secrets/{name}", Scope: secrets, handle: (*API).secret, Who: "dashboard, CLI"},
-		{Method: put, Pattern: "/secrets/{name}", Scope: secrets, handle: (*API).setSecret, Who: "dashboard, CLI, programs that rotate"},
+		{
+			Method: put, Pattern: "/secrets/{name}", Scope: secrets, handle: (*API).setSecret,
+			Who: "dashboard, CLI, programs that rotate",
+		},
 		{Method: remove, Pattern: "/secrets/{name}", Scope: secrets, handle: (*API).deleteSecret, Who: "dashboard, CLI"},
-		{Method: post, Pattern: "/keys", Scope: keys, handle: (*API).createKey, status: http.StatusCreated, showsOnce: true, Who: "admins"},
+		{
+			Method: post, Pattern: "/keys", Scope: keys, handle: (*API).createKey, status: http.StatusCreated, showsOnce: true,
+			Who: "admins",
+		},
 		{Method: get, Pattern: "/keys", Scope: keys, handle: (*API).listKeys, Who: "admins"},
 		{Method: remove, Pattern: "/keys/{uid}", Scope: keys, handle: (*API).revokeKey, Who: "admins, in a hurry"},
-		{Method: get, Pattern: "/me", Scope: anyKey, OwnRun: true, handle: (*API).me, Who: "everybody with a key, to see what it may do"},
-		{Method: post, Pattern: "/session", Public: true, handle: (*API).signIn, limit: maxSignIn, Who: "dashboard, with a person's key"},
+		{
+			Method: get, Pattern: "/me", Scope: anyKey, OwnRun: true, handle: (*API).me,
+			Who: "everybody with a key, to see what it may do",
+		},
+		{
+			Method: post, Pattern: "/session", Public: true, handle: (*API).signIn, limit: maxSignIn,
+			Who: "dashboard, with a person's key",
+		},
 		{Method: get, Pattern: "/session", Scope: anyKey, handle: (*API).readSession, Who: "dashboard, when it is opened"},
 		{Method: remove, Pattern: "/session", Scope: anyKey, handle: (*API).signOut, Who: "dashboard"},
-		{Method: get, Pattern: "/signature-schemes", Scope: anyKey, handle: (*API).signatureSchemes, Who: "dashboard, when a webhook is made; whoever writes a sender"},
-		{Method: get, Pattern: "/schedule-times", Scope: anyKey, handle: (*API).scheduleTimes, Who: "dashboard, while a cron expression is typed"},
+		{
+			Method: get, Pattern: "/signature-schemes", Scope: anyKey, handle: (*API).signatureSchemes,
+			Who: "dashboard, when a webhook is made; whoever writes a sender",
+		},
+		{
+			Method: get, Pattern: "/schedule-times", Scope: anyKey, handle: (*API).scheduleTimes,
+			Who: "dashboard, while a cron expression is typed",
+		},
 		{Method: get, Pattern: "/stats", Scope: runsRead, handle: (*API).stats, Who: "dashboard, for its charts"},
 		{Method: get, Pattern: "/limits", Scope: anyKey, handle: (*API).limits, Who: "SDKs and operators"},
-		{Method: get, Pattern: "/downloads/{token}", Public: true, handle: (*API).download, unhurried: true, Who: "whoever was given a signed link"},
-		{Method: put, Pattern: "/uploads/{token}", Public: true, handle: (*API).upload, streamBody: true, Who: "whoever was given a signed link to upload a file"},
+		{
+			Method: get, Pattern: "/downloads/{token}", Public: true, handle: (*API).download, unhurried: true,
+			Who: "whoever was given a signed link",
+		},
+		{
+			Method: put, Pattern: "/uploads/{token}", Public: true, handle: (*API).upload, streamBody: true,
+			Who: "whoever was given a signed link to upload a file",
+		},
 	}
 }
 
@@ -202,12 +404,32 @@ func accessRoutes() []Route {
 // of this program, versioned by the assignment, and no part of the contract.
 func workerRoutes() []Route {
 	return []Route{
-		{Method: post, Pattern: "/claim", Scope: worker, unlimited: true, unhurried: true, handle: (*API).claim, Who: "workers, waiting for work"},
-		{Method: post, Pattern: "/heartbeat", Scope: worker, unlimited: true, unhurried: true, handle: (*API).heartbeat, Who: "workers, as long as they execute"},
-		{Method: post, Pattern: "/append", Scope: worker, unlimited: true, unhurried: true, handle: (*API).appendEvents, limit: maxAppend, Who: "workers, with what the agent does"},
-		{Method: post, Pattern: "/finish", Scope: worker, unlimited: true, unhurried: true, handle: (*API).finish, Who: "workers, at the end of a turn"},
-		{Method: get, Pattern: "/file", Scope: worker, unlimited: true, unhurried: true, handle: (*API).openFile, Who: "workers that prepare a workspace"},
-		{Method: put, Pattern: "/save", Scope: worker, unlimited: true, unhurried: true, handle: (*API).saveFile, streamBody: true, Who: "workers, with artifacts and sessions"},
+		{
+			Method: post, Pattern: "/claim", Scope: worker, unlimited: true, unhurried: true, handle: (*API).claim,
+			Who: "workers, waiting for work",
+		},
+		{
+			Method: post, Pattern: "/heartbeat", Scope: worker, unlimited: true, unhurried: true, handle: (*API).heartbeat,
+			Who: "workers, as long as they execute",
+		},
+		{
+			Method: post, Pattern: "/append", Scope: worker, unlimited: true, unhurried: true,
+			handle: (*API).appendEvents, limit: maxAppend,
+			Who: "workers, with what the agent does",
+		},
+		{
+			Method: post, Pattern: "/finish", Scope: worker, unlimited: true, unhurried: true, handle: (*API).finish,
+			Who: "workers, at the end of a turn",
+		},
+		{
+			Method: get, Pattern: "/file", Scope: worker, unlimited: true, unhurried: true, handle: (*API).openFile,
+			Who: "workers that prepare a workspace",
+		},
+		{
+			Method: put, Pattern: "/save", Scope: worker, unlimited: true, unhurried: true,
+			handle: (*API).saveFile, streamBody: true,
+			Who: "workers, with artifacts and sessions",
+		},
 	}
 }
 
@@ -215,12 +437,21 @@ func serverRoutes() []Route {
 	return []Route{
 		{Method: get, Pattern: "/healthz", Public: true, plain: true, handle: (*API).health, Who: "process supervisors"},
 		{Method: get, Pattern: "/readyz", Public: true, plain: true, handle: (*API).ready, Who: "load balancers"},
-		{Method: get, Pattern: metricsPath, Scope: metricsRead, handle: (*API).scrape, Who: "Prometheus; needs no key where Options.MetricsOpen is set"},
+		{
+			Method: get, Pattern: metricsPath, Scope: metricsRead, handle: (*API).scrape,
+			Who: "Prometheus; needs no key where Options.MetricsOpen is set",
+		},
 		{Method: get, Pattern: "/docs", Public: true, handle: (*API).docs, Who: "people"},
 		{Method: get, Pattern: "/docs/", Public: true, handle: (*API).docs, Who: "people, and the links in errors"},
-		{Method: get, Pattern: "/runs/{runId}", Public: true, handle: (*API).runPage, Who: "people who follow a run's session_link"},
+		{
+			Method: get, Pattern: "/runs/{runId}", Public: true, handle: (*API).runPage,
+			Who: "people who follow a run's session_link",
+		},
 		{Method: get, Pattern: "/{$}", Public: true, handle: (*API).front, Who: "people who open the address in a browser"},
-		{Method: get, Pattern: dashboard, Public: true, handle: (*API).dashboard, Who: "browsers: the dashboard's pages and files"},
+		{
+			Method: get, Pattern: dashboard, Public: true, handle: (*API).dashboard,
+			Who: "browsers: the dashboard's pages and files",
+		},
 	}
 }
 

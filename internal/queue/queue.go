@@ -79,11 +79,13 @@ type Options struct {
 
 // Runner takes work and sees it through.
 type Runner struct {
-	o        Options
-	claiming context.Context //nolint:containedctx // its end is the state that Drain sets
-	drain    func()          // ends it
-	slots    chan struct{}   // one taken for each work in hand, and for the claim of the next
-	busy     atomic.Int64
+	o     Options
+	slots chan struct{} // one taken for each work in hand, and for the claim of the next
+	busy  atomic.Int64
+
+	mu      sync.Mutex
+	drained bool
+	stop    func() // ends the claims of Run; nil before Run
 }
 
 // New makes a runner. It does nothing until Run.
@@ -95,14 +97,29 @@ func New(o Options) *Runner {
 	if o.Margin == 0 {
 		o.Margin = 7 * time.Second
 	}
-	r := &Runner{o: o, slots: make(chan struct{}, o.Claim.Capacity)}
-	r.claiming, r.drain = context.WithCancel(context.Background())
-	return r
+	return &Runner{o: o, slots: make(chan struct{}, o.Claim.Capacity)}
 }
 
 // Drain makes Run take no more work and return once what is in hand is done. A
 // claim on its way is cancelled.
-func (r *Runner) Drain() { r.drain() }
+func (r *Runner) Drain() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drained = true
+	if r.stop != nil {
+		r.stop()
+	}
+}
+
+// endAtDrain calls stop when Drain is called, or at once if it was.
+func (r *Runner) endAtDrain(stop func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stop = stop
+	if r.drained {
+		stop()
+	}
+}
 
 // Busy is how much work is in hand.
 func (r *Runner) Busy() int { return int(r.busy.Load()) }
@@ -110,12 +127,14 @@ func (r *Runner) Busy() int { return int(r.busy.Load()) }
 // Run claims and runs work until ctx ends or Drain is called. It returns when
 // all work has returned.
 func (r *Runner) Run(ctx context.Context) error {
-	defer context.AfterFunc(ctx, r.drain)()
+	claiming, stop := context.WithCancel(ctx)
+	defer stop()
+	r.endAtDrain(stop)
 	var jobs sync.WaitGroup
 	var failures int
-	for r.takeSlot(r.claiming) {
+	for r.takeSlot(claiming) {
 		start := time.Now()
-		a, err := r.claim(r.claiming, penstock.Claim{Wait: claimWait, Busy: r.Busy()})
+		a, err := r.claim(claiming, penstock.Claim{Wait: claimWait, Busy: r.Busy()})
 		switch {
 		case err == nil:
 			failures = 0
@@ -126,14 +145,14 @@ func (r *Runner) Run(ctx context.Context) error {
 				r.run(ctx, a, start)
 			})
 			continue
-		case r.claiming.Err() != nil:
+		case claiming.Err() != nil:
 		case errors.Is(err, penstock.ErrNoWork):
 			failures = 0
-			sleep(r.claiming, minClaim-time.Since(start))
+			sleep(claiming, minClaim-time.Since(start))
 		default:
 			failures++
 			r.o.Log.WarnContext(ctx, "cannot claim work", "attempt", failures, "error", err)
-			sleep(r.claiming, backoff(failures))
+			sleep(claiming, backoff(failures))
 		}
 		r.freeSlot()
 	}

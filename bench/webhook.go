@@ -149,7 +149,8 @@ func (b *bench) deliverTo(ctx context.Context, e engine) error {
 		aims map[string]loadAims
 	}{
 		{
-			"no match", hookOptions{filter: unmatched},
+			"no match",
+			hookOptions{filter: unmatched},
 			map[string]loadAims{"sqlite": {.40, maxTail}, "postgres": {.25, maxTail}},
 		},
 		{

@@ -511,6 +511,12 @@ func TestPostgresGoesAndComesBack(t *testing.T) {
 	testkit.Exec(t, admin, "ALTER DATABASE "+name+" RESET default_transaction_read_only")
 	testkit.Exec(t, admin, drop)
 	testkit.Eventually(t, 30*time.Second, create)
+	testkit.Eventually(t, 30*time.Second, func() error { // each connection that was cut may cost one read
+		if got := send(t, s, http.MethodGet, "/agent/runs", ""); got.status != http.StatusOK {
+			return fmt.Errorf("the list is answered with %d", got.status)
+		}
+		return nil
+	})
 	if runs := states(t, s, ids); len(runs) != len(ids) {
 		t.Errorf("%d runs are there, %d were answered", len(runs), len(ids))
 	}

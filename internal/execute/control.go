@@ -39,23 +39,20 @@ func (c control) Claim(ctx context.Context, claim penstock.Claim) (penstock.Assi
 	nudged, stop := c.s.store.Nudges.Subscribe(store.TopicQueue)
 	defer stop()
 	over := time.After(claim.Wait)
-	for {
+	for ctx.Err() == nil {
 		a, err := c.s.claim(ctx, claim)
 		if !errors.Is(err, penstock.ErrNoWork) {
 			return a, err
 		}
 		select {
 		case <-ctx.Done():
-			return a, ctx.Err()
 		case <-over:
 			return a, err
 		case <-nudged:
 		case <-time.After(run.PollEvery):
 		}
-		if ctx.Err() != nil {
-			return a, ctx.Err() // what woke it came too late
-		}
 	}
+	return penstock.Assignment{}, ctx.Err()
 }
 
 // claim takes one run, hands over its first prompt and gathers what the worker

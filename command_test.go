@@ -3,7 +3,6 @@ package penstock_test
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,11 +55,12 @@ func TestDocumentsFenceTheirCommands(t *testing.T) {
 	}
 }
 
-// commandDocuments are the documents whose commands a user types.
+// commandDocuments are the documents whose commands a user types. Those of AGENTS.md are for people
+// and programs that change the repository.
 func commandDocuments(t *testing.T) []string {
 	t.Helper()
 	return slices.DeleteFunc(documents(t), func(name string) bool {
-		return strings.HasPrefix(name, "docs/decisions/")
+		return strings.HasPrefix(name, "docs/decisions/") || name == "AGENTS.md"
 	})
 }
 
@@ -114,7 +114,7 @@ func typeIn(t *testing.T, blocks []block) string {
 	}
 	var address string
 	if slices.ContainsFunc(blocks, func(b block) bool { return b.kind == blockBackground }) {
-		address = "127.0.0.1:" + unusedPort(t)
+		address = "127.0.0.1:" + testkit.FreePort(t)
 		env = append(env, "PENSTOCK_LISTEN="+address)
 	} else {
 		server := testkit.Serve(t, testkit.ServeOptions{})
@@ -153,20 +153,6 @@ func script(blocks []block, address string) string {
 		}
 	}
 	return strings.ReplaceAll(text.String(), "127.0.0.1:8080", address)
-}
-
-func unusedPort(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 // Each `penstock …` in a document, in a block that is not run and in the text, is a command that

@@ -1,7 +1,6 @@
 package penstock_test
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,7 +17,7 @@ import (
 const widest = 100
 
 // documents are the Markdown files that a reader of the repository meets first: those at the top
-// and everything in docs. AGENTS.md is for those who change it, and has wider lines.
+// and everything in docs.
 func documents(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.md")
@@ -34,7 +33,7 @@ func documents(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(files, func(name string) bool { return name == "AGENTS.md" })
+	return files
 }
 
 func readDocument(t *testing.T, name string) string {
@@ -159,26 +158,12 @@ func declaredTests(t *testing.T) map[string]bool {
 	t.Helper()
 	form := regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
 	declared := map[string]bool{}
-	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && name != "." && notOurs(name, entry.Name()):
-			return filepath.SkipDir
-		case !strings.HasSuffix(name, "_test.go"):
-			return nil
+	for _, source := range readSources(t) {
+		if source.test {
+			for _, match := range form.FindAllStringSubmatch(readDocument(t, source.path), -1) {
+				declared[match[1]] = true
+			}
 		}
-		content, err := os.ReadFile(name)
-		if err != nil {
-			return fmt.Errorf("read the tests: %w", err)
-		}
-		for _, match := range form.FindAllSubmatch(content, -1) {
-			declared[string(match[1])] = true
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return declared
 }

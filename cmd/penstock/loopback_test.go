@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/penstock-dev/penstock/internal/testkit"
@@ -29,23 +27,6 @@ func listenAt(t *testing.T, address string) *net.TCPAddr {
 		t.Fatalf("got %v", l.Addr())
 	}
 	return taken
-}
-
-// listenBeside listens at a port of host that is free on the other host, where a
-// server of another test may have it.
-func listenBeside(t *testing.T, host, other string) *net.TCPAddr {
-	t.Helper()
-	for {
-		taken := listenAt(t, host+":0")
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("%s:%d", other, taken.Port))
-		if err == nil {
-			_ = l.Close()
-			return taken
-		}
-		if !errors.Is(err, syscall.EADDRINUSE) {
-			t.Skipf("listen at %s: %v", other, err)
-		}
-	}
 }
 
 // status asks for a path without a key.
@@ -107,7 +88,7 @@ func TestServeListensOnBothLoopbacks(t *testing.T) {
 func TestServeRefusesAPortThatIsTakenOnTheOtherLoopback(t *testing.T) {
 	t.Parallel()
 	for theirs, ours := range map[string]string{"[::1]": "127.0.0.1", "127.0.0.1": "[::1]"} {
-		taken := listenBeside(t, theirs, ours)
+		taken := listenAt(t, theirs+":"+testkit.FreePort(t))
 		listen := fmt.Sprintf("%s:%d", ours, taken.Port)
 		call(t, nil, "serve", "--listen", listen).want(
 			t, 78, taken.String(), "address already in use", "another program already listens on this address", "--listen",

@@ -14,11 +14,20 @@ import (
 	"github.com/penstock-dev/penstock/internal/definition"
 )
 
+// jsonName is a field's name in JSON; "" where it has none.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if name == "-" {
+		return ""
+	}
+	return name
+}
+
 // jsonNames lists the names of a structure's fields in JSON, sorted.
 func jsonNames(t reflect.Type) []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(t) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+		if name := jsonName(f); name != "" {
 			names = append(names, name)
 		}
 	}
@@ -66,8 +75,8 @@ func TestEveryKeyOfAFileReachesTheConfiguration(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{} // of the keys that are text
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[penstock.Overrides]()) {
-		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Type.Kind() == reflect.String {
+			key := jsonName(f)
 			if alias := f.Tag.Get("config"); alias != "" {
 				key = alias
 			}
@@ -99,7 +108,7 @@ func TestEveryKeyOfAFileReachesTheConfiguration(t *testing.T) {
 	check := func(what string, config *penstock.Config) {
 		v := reflect.ValueOf(*config)
 		for _, f := range reflect.VisibleFields(v.Type()) {
-			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			key := jsonName(f)
 			if want, known := texts[key]; known && v.FieldByIndex(f.Index).String() != want {
 				t.Errorf("%s: %s does not reach the configuration", what, key)
 			}

@@ -61,7 +61,7 @@ func Serve(tb testing.TB, o ServeOptions) *Server {
 	tb.Helper()
 	dir := tb.TempDir()
 	s := &Server{
-		URL:     "http://127.0.0.1:" + freePort(tb),
+		URL:     "http://127.0.0.1:" + FreePort(tb),
 		Key:     "psk_" + strings.ReplaceAll(penstock.NewID()+penstock.NewID(), "-", ""),
 		Data:    filepath.Join(dir, "data"),
 		tb:      tb,
@@ -315,10 +315,10 @@ func (s *Server) leftovers() []process {
 	return left
 }
 
-// freePort reserves a loopback port for as long as the test runs, restarts
+// FreePort reserves a loopback port for as long as the test runs, restarts
 // included. It lies below those that the kernel gives to outgoing connections,
 // and a lock keeps it from the other test processes of this machine.
-func freePort(tb testing.TB) string {
+func FreePort(tb testing.TB) string {
 	tb.Helper()
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("penstock-test-ports-%d", os.Getuid()))
 	if err := os.MkdirAll(dir, 0o700); err != nil {

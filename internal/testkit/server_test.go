@@ -123,13 +123,13 @@ func TestReservedPortsAreNotGivenTwice(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for range 50 {
-		port := freePort(t)
+		port := FreePort(t)
 		if seen[port] {
 			t.Fatalf("port %s was given twice", port)
 		}
 		seen[port] = true
 	}
-	path := filepath.Join(os.TempDir(), fmt.Sprintf("penstock-test-ports-%d", os.Getuid()), freePort(t))
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("penstock-test-ports-%d", os.Getuid()), FreePort(t))
 	if _, err := lockFile(path, syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
 		t.Error("a port that is taken can be taken")
 	}

@@ -2,9 +2,11 @@ package service_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -279,5 +281,45 @@ func TestAnEditOfAWebhookGoesThroughItsFile(t *testing.T) {
 			h.t.Fatal(err)
 		}
 		h.applyAgain("the deletion of a webhook")
+	})
+}
+
+// Edits that are made at once are all kept, in the files as in the rows.
+func TestEditsAtOnceAreAllKept(t *testing.T) {
+	withFactory(t, nil, func(h *hooks) {
+		triggers := []penstock.Trigger{{
+			Provider: penstock.ProviderSchedule, Event: penstock.EventCronFired,
+			Schedule: &penstock.CronTrigger{Cron: "0 5 * * *"},
+		}}
+		var want []string
+		var together sync.WaitGroup
+		for i := range 8 {
+			name := fmt.Sprintf("at-once-%d", i)
+			want = append(want, name)
+			together.Go(func() {
+				_, err := h.Resources.CreateAutomation(
+					h.t.Context(), h.admin, h.factory, penstock.AutomationRequest{
+						Name: &name, Prompt: new("look"), Triggers: &triggers,
+					},
+				)
+				if err != nil {
+					h.t.Errorf("create %s: %v", name, err)
+				}
+			})
+		}
+		together.Wait()
+		list, err := h.Automations.List(h.t.Context(), h.admin, h.factory)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		var got []string
+		for _, a := range list {
+			got = append(got, a.Name)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			h.t.Errorf("automations (-want +got):\n%s", diff)
+		}
+		h.applyAgain("edits at once")
 	})
 }

@@ -195,8 +195,8 @@ type FilterTest struct {
 	GitHubEvent string          `json:"github_event,omitempty"` // the X-GitHub-Event of Payload
 }
 
-// FilterVerdict answers a FilterTest.
-type FilterVerdict struct {
+// FilterTestResult answers a FilterTest.
+type FilterTestResult struct {
 	WouldTrigger bool          `json:"would_trigger"`
 	Checks       []FilterCheck `json:"checks"`
 	Sample       *FilterSample `json:"sample,omitempty"`

@@ -31,7 +31,7 @@ type Control interface {
 	// Claim takes one run that waits and that this worker can execute. It waits
 	// for one up to c.Wait, then answers ErrNoWork. The call also tells the
 	// control plane that the worker is there.
-	Claim(ctx context.Context, c Claim) (Assignment, error)
+	Claim(ctx context.Context, c ClaimRequest) (Assignment, error)
 
 	// Heartbeat renews the lease at once, then waits up to wait for something
 	// that the worker should know, and answers with it. ErrLeaseLost tells to
@@ -59,8 +59,8 @@ type Control interface {
 	Save(ctx context.Context, l Lease, u Upload, content io.Reader) (uid string, err error)
 }
 
-// Claim says what a worker can take.
-type Claim struct {
+// ClaimRequest says what a worker can take.
+type ClaimRequest struct {
 	WorkerID    string        `json:"worker_id"`   // of this process, made at its start
 	Host        string        `json:"worker_host"` // matched against config.worker_host
 	Local       bool          `json:"local"`       // embedded in serve

@@ -95,34 +95,34 @@ type TimelineData struct {
 
 // The moments of a run's timeline.
 const (
-	MomentCreated         = "run_created"
-	MomentClaimed         = "run_claimed"
-	MomentSandboxReady    = "worker_container_ready"
-	MomentSessionStarted  = "shared_session_started"
-	MomentAgentStarted    = "agent_started"
-	MomentBlocked         = "run_blocked"
-	MomentDone            = "run_done"
-	MomentFailed          = "run_failed"
-	MomentErrored         = "run_errored"
-	MomentCancelled       = "run_cancelled"
-	MomentSandboxGone     = "vm_shutdown"
-	MomentFollowup        = "followup_received"
-	MomentFollowupHanded  = "followup_delivered"
-	MomentSetupStep       = "setup_step"
-	MomentImageNotUsed    = "image_not_used"
-	MomentRequeued        = "run_requeued"         // lease lost or handed back
-	MomentWorkspaceReused = "workspace_reused"     // a follow-up found the files of the execution before
-	MomentUndelivered     = "followup_undelivered" // the run ended before the agent got it
-	MomentInterrupt       = "interrupt_requested"  // somebody wants the agent's turn to end
-	MomentInterrupted     = "turn_interrupted"     // it has ended
-	MomentAnyWorker       = "any_worker"           // hosted execution was asked for, so any worker may take the run
-	MomentMCPNotUsed      = "mcp_server_not_used"  // it is a managed one, and this server manages none
+	TimelineCreated             = "run_created"
+	TimelineClaimed             = "run_claimed"
+	TimelineSandboxReady        = "worker_container_ready"
+	TimelineSessionStarted      = "shared_session_started"
+	TimelineAgentStarted        = "agent_started"
+	TimelineBlocked             = "run_blocked"
+	TimelineDone                = "run_done"
+	TimelineFailed              = "run_failed"
+	TimelineErrored             = "run_errored"
+	TimelineCancelled           = "run_cancelled"
+	TimelineSandboxGone         = "vm_shutdown"
+	TimelineFollowup            = "followup_received"
+	TimelineFollowupDelivered   = "followup_delivered"
+	TimelineSetupStep           = "setup_step"
+	TimelineImageNotUsed        = "image_not_used"
+	TimelineRequeued            = "run_requeued"         // lease lost or handed back
+	TimelineWorkspaceReused     = "workspace_reused"     // a follow-up found the files of the execution before
+	TimelineFollowupUndelivered = "followup_undelivered" // the run ended before the agent got it
+	TimelineInterrupt           = "interrupt_requested"  // somebody wants the agent's turn to end
+	TimelineInterrupted         = "turn_interrupted"     // it has ended
+	TimelineAnyWorker           = "any_worker"           // hosted execution was asked for, so any worker may take the run
+	TimelineMCPNotUsed          = "mcp_server_not_used"  // it is a managed one, and this server manages none
 )
 
 // Timeline makes a timeline draft.
-func Timeline(at Time, moment string, payload map[string]any) Draft {
-	d := NewDraft(EventTimeline, at, TimelineData{NewID(), moment, payload})
-	d.Key = moment
+func Timeline(at Time, eventType string, payload map[string]any) Draft {
+	d := NewDraft(EventTimeline, at, TimelineData{NewID(), eventType, payload})
+	d.Key = eventType
 	return d
 }
 
@@ -141,8 +141,8 @@ func (e Event) Public() Event {
 	if e.Type != EventTimeline {
 		return e
 	}
-	if moment, err := e.Timeline(); err == nil {
-		if data, err := json.Marshal(moment); err == nil {
+	if eventType, err := e.Timeline(); err == nil {
+		if data, err := json.Marshal(eventType); err == nil {
 			e.Data = data
 		}
 	}

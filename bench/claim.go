@@ -124,8 +124,8 @@ func (l *lane) once(ctx context.Context, post []byte) error {
 }
 
 // aWorker is a claim of a worker that waits so long.
-func aWorker(wait time.Duration) penstock.Claim {
-	return penstock.Claim{
+func aWorker(wait time.Duration) penstock.ClaimRequest {
+	return penstock.ClaimRequest{
 		WorkerID: "bench", Host: "bench", Version: "bench", Harnesses: []string{penstock.HarnessBuiltin}, Sandbox: "process",
 		Capacity: 4, Wait: wait,
 	}

@@ -29,13 +29,13 @@ func dial(ctx context.Context, addr string) (*conn, error) {
 	return &conn{c, bufio.NewReaderSize(c, 64<<10)}, nil
 }
 
-// patience is how long an answer may take.
-const patience = 30 * time.Second
+// timeout is how long an answer may take.
+const timeout = 30 * time.Second
 
 // do sends a request and reads the answer, which must be a 2xx with a
 // Content-Length. size is that of its body.
 func (c *conn) do(request []byte) (size int, err error) {
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return 0, err
 	}
 	if _, err := c.Write(request); err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// patience is for runs on a machine that does much else.
-const patience = 2 * time.Minute
+// timeout is for runs on a machine that does much else.
+const timeout = 2 * time.Minute
 
 // world is the server on which the examples are.
 type world struct {
@@ -216,7 +216,7 @@ func (w *world) wantRead(t *testing.T, run penstock.Run, body []byte) {
 // succeeds waits for the end of a run.
 func (w *world) succeeds(t *testing.T, id string) (run penstock.Run) {
 	t.Helper()
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		w.read(t, "agent/runs/"+id, &run)
 		if run.State != penstock.StateSucceeded {
 			return fmt.Errorf("the run is %s: %+v", run.State, run.StatusMessage)
@@ -268,7 +268,7 @@ func (w *world) wantNightly(t *testing.T, f penstock.Factory) {
 		t, w.database,
 		fmt.Sprintf("UPDATE automation_clocks SET next_at = %d WHERE automation_uid = '%s'", penstock.Now(), a.UID),
 	)
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		if runs := w.runs(t, mine); len(runs) != 1 {
 			return fmt.Errorf("%d runs, want 1", len(runs))
 		}

@@ -191,7 +191,7 @@ func (in *agentCmds) write(
 			{"harness", a.Harness.Kind()},
 			{"environment", a.EnvironmentID},
 			{"worker", a.WorkerHost},
-			{"changed", moments(a.UpdatedAt)},
+			{"changed", timestamp(a.UpdatedAt)},
 		}
 		for _, skill := range a.Skills {
 			list = append(list, fact{"skill", skill})

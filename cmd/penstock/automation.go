@@ -114,7 +114,7 @@ func automationFacts(a penstock.Automation) []fact {
 		list = append(list, fact{"trigger", triggerText(t)})
 		if c := t.Schedule; c != nil {
 			list = append(
-				list, fact{"last run", moments(c.LastRun)}, fact{"next run", moments(c.NextRun)}, fact{"last error", c.LastError},
+				list, fact{"last run", timestamp(c.LastRun)}, fact{"next run", timestamp(c.NextRun)}, fact{"last error", c.LastError},
 			)
 		}
 	}
@@ -122,7 +122,7 @@ func automationFacts(a penstock.Automation) []fact {
 		list = append(list, fact{"problem", strings.TrimSpace(p.Pointer + " " + p.Detail)})
 	}
 	return append(
-		list, fact{"created", moments(a.CreatedAt)}, fact{"changed", moments(a.UpdatedAt)}, fact{"prompt", a.Prompt},
+		list, fact{"created", timestamp(a.CreatedAt)}, fact{"changed", timestamp(a.UpdatedAt)}, fact{"prompt", a.Prompt},
 	)
 }
 

@@ -150,9 +150,9 @@ func (c *client) showEnvironment(ctx context.Context, method, path string, body 
 			{"image", e.Config.DockerImage},
 			{"repositories", repositories(e.Config)},
 			{"set-up", strings.Join(e.Config.SetupCommands, "\n")},
-			{"changed", moments(e.LastUpdated)},
+			{"changed", timestamp(e.LastUpdated)},
 			{"changed by", actor(e.LastEditor)},
-			{"last used", moments(e.LastTaskRunAt)},
+			{"last used", timestamp(e.LastTaskRunAt)},
 		}
 		if e.SetupFailed {
 			list = append(list, fact{"state", "the setup of the last run failed"})

@@ -131,8 +131,8 @@ func factoryFacts(f penstock.Factory) []fact {
 	return append(list, fact{
 		"automations", strconv.Itoa(f.AutomationCount),
 	}, fact{"webhooks", strconv.Itoa(f.WebhookCount)},
-		fact{"revision", strconv.FormatInt(f.Definition.Revision, 10)}, fact{"created", moments(f.CreatedAt)},
-		fact{"changed", moments(f.UpdatedAt)})
+		fact{"revision", strconv.FormatInt(f.Definition.Revision, 10)}, fact{"created", timestamp(f.CreatedAt)},
+		fact{"changed", timestamp(f.UpdatedAt)})
 }
 
 // outdatedFacts say which webhooks have not taken the new value of their managed

@@ -96,16 +96,16 @@ func (f *folderOfFactory) create(
 		})
 		return f.explain(c.std, err)
 	}
-	var verdict factory.Validated
+	var result factory.Validated
 	if _, err := c.call(
-		ctx, http.MethodPost, "factory-files/validate", map[string]any{"files": files}, &verdict,
+		ctx, http.MethodPost, "factory-files/validate", map[string]any{"files": files}, &result,
 	); err != nil {
 		return err
 	}
-	if !verdict.Valid {
-		return f.explain(c.std, &apiError{status: http.StatusUnprocessableEntity, diagnostics: verdict.Diagnostics})
+	if !result.Valid {
+		return f.explain(c.std, &apiError{status: http.StatusUnprocessableEntity, diagnostics: result.Diagnostics})
 	}
-	f.remark(c.std, local, verdict.Diagnostics)
+	f.remark(c.std, local, result.Diagnostics)
 	if c.json {
 		return c.std.json(plan)
 	}

@@ -168,23 +168,23 @@ func wantFindings(t *testing.T, folder, want string) []called {
 			t.Errorf("got a panic: %.2000s", got.err)
 		}
 	}
-	var verdict struct {
+	var result struct {
 		Valid       bool                    `json:"valid"`
 		Diagnostics []definition.Diagnostic `json:"diagnostics"`
 	}
-	fromJSON(t, asJSON.out, &verdict)
+	fromJSON(t, asJSON.out, &result)
 	count := func(text string) int { return strings.Count(text, "\n") }
-	if verdict.Valid != (want == "") || len(verdict.Diagnostics) != count(text.out) ||
+	if result.Valid != (want == "") || len(result.Diagnostics) != count(text.out) ||
 		count(text.out) != count(github.out) {
 		t.Errorf(
-			"got %t and %d findings as JSON, %d as text, %d for GitHub", verdict.Valid, len(verdict.Diagnostics),
+			"got %t and %d findings as JSON, %d as text, %d for GitHub", result.Valid, len(result.Diagnostics),
 			count(text.out), count(github.out),
 		)
 	}
-	if want == "" || len(verdict.Diagnostics) == 0 {
+	if want == "" || len(result.Diagnostics) == 0 {
 		return all
 	}
-	first := verdict.Diagnostics[0]
+	first := result.Diagnostics[0]
 	if !strings.HasPrefix(text.out, folder+"/"+want) || !strings.HasPrefix(first.String(), want) {
 		t.Errorf("got %.300s and %.300s, want %s first", text.out, first, want)
 	}
@@ -242,12 +242,12 @@ func TestServerTakesWhateverFiles(t *testing.T) {
 		trees["the path "+name] = tree
 	}
 	for name, tree := range trees {
-		verdict, status := h.validate(tree.files)
+		result, status := h.validate(tree.files)
 		if status == http.StatusRequestEntityTooLarge && name == "a line of 10 MB" {
 			continue
 		}
-		if status != http.StatusOK || verdict.Valid != (tree.want == "") {
-			t.Errorf("%s: got %d, valid %t", name, status, verdict.Valid)
+		if status != http.StatusOK || result.Valid != (tree.want == "") {
+			t.Errorf("%s: got %d, valid %t", name, status, result.Valid)
 		}
 		refused, status := h.define(tree.files)
 		if tree.want == "" {
@@ -259,12 +259,12 @@ func TestServerTakesWhateverFiles(t *testing.T) {
 		if status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: got %d, want 422", name, status)
 		}
-		if diff := cmp.Diff(verdict.Diagnostics, refused.Diagnostics); diff != "" {
+		if diff := cmp.Diff(result.Diagnostics, refused.Diagnostics); diff != "" {
 			t.Errorf("%s: one is told another thing where it is applied (-validated +applied):\n%.2000s", name, diff)
 		}
-		if len(verdict.Diagnostics) == 0 ||
-			!strings.HasPrefix(position(verdict.Diagnostics[0])+" "+verdict.Diagnostics[0].Message, tree.want) {
-			t.Errorf("%s: got %.300v, want %s first", name, verdict.Diagnostics, tree.want)
+		if len(result.Diagnostics) == 0 ||
+			!strings.HasPrefix(position(result.Diagnostics[0])+" "+result.Diagnostics[0].Message, tree.want) {
+			t.Errorf("%s: got %.300v, want %s first", name, result.Diagnostics, tree.want)
 		}
 	}
 	if more := s.PeakMemory() - before; more > mostMemory {
@@ -328,10 +328,10 @@ func TestEveryCodeOfFactoryFiles(t *testing.T) {
 		for line := range strings.Lines(said) {
 			want = append(want, place.FindStringSubmatch(line)[1])
 		}
-		verdict, _ := h.validate(files)
+		result, _ := h.validate(files)
 		refused, _ := h.define(files)
 		for entrance, found := range map[string][]definition.Diagnostic{
-			"validate": verdict.Diagnostics, "define": refused.Diagnostics,
+			"validate": result.Diagnostics, "define": refused.Diagnostics,
 		} {
 			var got []string
 			for _, d := range found {

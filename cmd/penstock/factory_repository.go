@@ -108,7 +108,7 @@ func (cmd *factoryHistoryCmd) Run(ctx context.Context, std *stdio, in *factoryCm
 }
 
 func revisionFacts(r factory.Revision, diff bool) []fact {
-	list := []fact{{"revision", fmt.Sprintf("%d %s", r.Revision, r.Result)}, {"at", moments(r.CreatedAt)}}
+	list := []fact{{"revision", fmt.Sprintf("%d %s", r.Revision, r.Result)}, {"at", timestamp(r.CreatedAt)}}
 	switch {
 	case r.Commit != nil:
 		list = append(
@@ -150,7 +150,7 @@ func stateFacts(d penstock.FactoryDefinition) []fact {
 		{"rejected", d.Rejected},
 		{"reason", d.Detail},
 		{"problem", d.Problem},
-		{"checked", moments(d.CheckedAt)},
+		{"checked", timestamp(d.CheckedAt)},
 	}
 	return append(list, findingFacts(d.Diagnostics)...)
 }

@@ -22,7 +22,7 @@ import (
 func (h *hooked) over(id string) penstock.Run {
 	h.t.Helper()
 	var run penstock.Run
-	testkit.Eventually(h.t, patience, func() error {
+	testkit.Eventually(h.t, timeout, func() error {
 		if h.ask(http.MethodGet, "/agent/runs/"+id, nil, http.StatusOK, &run); !run.State.Done() {
 			return fmt.Errorf("the run is %s (%+v)", run.State, run.StatusMessage)
 		}
@@ -196,12 +196,12 @@ func TestWorkerElsewhereGetsWhatTheFactoryGives(t *testing.T) {
 		t.Errorf("a run for another machine is %s: %+v, want %s", run.State, run.StatusMessage, want)
 	}
 	id := start(nil)
-	testkit.Eventually(t, patience, func() error { return inState(t, client(h.Server), id, penstock.StateInProgress) })
+	testkit.Eventually(t, timeout, func() error { return inState(t, client(h.Server), id, penstock.StateInProgress) })
 	h.ask(http.MethodPost, "/agent/runs/"+id+"/cancel", nil, http.StatusOK, nil)
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		var timeline struct{ Events []penstock.TimelineEvent }
 		h.ask(http.MethodGet, "/agent/runs/"+id+"/timeline", nil, http.StatusOK, &timeline)
-		if last := timeline.Events[len(timeline.Events)-1]; last.Type != penstock.MomentSandboxGone {
+		if last := timeline.Events[len(timeline.Events)-1]; last.Type != penstock.TimelineSandboxGone {
 			return fmt.Errorf("the timeline ends with %s", last.Type)
 		}
 		return nil

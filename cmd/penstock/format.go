@@ -36,8 +36,8 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%ds", max(d, 0)/time.Second)
 }
 
-// moments is t as a person reads it, with how long ago it was.
-func moments(t penstock.Time) string {
+// timestamp is t as a person reads it, with how long ago it was.
+func timestamp(t penstock.Time) string {
 	if t == 0 {
 		return ""
 	}

@@ -100,7 +100,7 @@ func (cmd *keyListCmd) Run(ctx context.Context, std *stdio, in *keyCmds) error {
 		for _, k := range l.Keys {
 			expires := "never"
 			if k.ExpiresAt != 0 {
-				expires = moments(k.ExpiresAt)
+				expires = timestamp(k.ExpiresAt)
 			}
 			rows = append(
 				rows,

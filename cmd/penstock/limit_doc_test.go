@@ -51,7 +51,7 @@ func TestDocumentOfLimits(t *testing.T) {
 		t.Errorf("got %s", limits)
 	}
 	id := startRun(t, client(s), "look around")
-	testkit.Eventually(t, patience, func() error { return inState(t, client(s), id, "SUCCEEDED") })
+	testkit.Eventually(t, timeout, func() error { return inState(t, client(s), id, "SUCCEEDED") })
 	timeline := string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/timeline", "").body)
 	for _, want := range []string{"3072 MiB of memory", "20480 MiB of disk"} {
 		if !strings.Contains(timeline, want) {

@@ -24,7 +24,7 @@ func TestRunMayUseAQuarterOfTheMemory(t *testing.T) {
 	want := fmt.Sprintf("%d MiB of memory", kilobytes/1024/4)
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	id := startRun(t, client(s), "look around")
-	testkit.Eventually(t, patience, func() error { return inState(t, client(s), id, "SUCCEEDED") })
+	testkit.Eventually(t, timeout, func() error { return inState(t, client(s), id, "SUCCEEDED") })
 	timeline := string(send(t, s, http.MethodGet, "/agent/runs/"+id+"/timeline", "").body)
 	if !strings.Contains(timeline, want) {
 		t.Errorf("the timeline does not say %q: %s", want, timeline)

@@ -48,7 +48,7 @@ func TestFileOfAKilledServerIsRemoved(t *testing.T) {
 				_ = res.Body.Close()
 			}
 		}()
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if n := len(published(t, blobs)); n != 2 {
 				return fmt.Errorf("there are %d files, want two", n)
 			}
@@ -74,7 +74,7 @@ func TestFileOfAKilledServerIsRemoved(t *testing.T) {
 		testkit.Exec(t, database, `INSERT INTO settings (name, value) VALUES ('files_since', '0')
 			ON CONFLICT (name) DO UPDATE SET value = '0'`)
 		s.Restart() // lost files are looked for at once, and then every day
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if diff := cmp.Diff(kept, published(t, blobs)); diff != "" {
 				return fmt.Errorf("files: (-want +got)\n%s", diff)
 			}

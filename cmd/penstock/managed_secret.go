@@ -139,11 +139,11 @@ func showSecret(ctx context.Context, c *client, method, path string, body any) e
 		return c.std.facts([]fact{
 			{"secret", s.Name},
 			{"version", versionText(s)},
-			{"created", moments(s.CreatedAt)},
+			{"created", timestamp(s.CreatedAt)},
 			{"created by", actor(s.CreatedBy)},
-			{"changed", moments(s.UpdatedAt)},
+			{"changed", timestamp(s.UpdatedAt)},
 			{"changed by", actor(s.UpdatedBy)},
-			{"last used", moments(s.LastUsedAt)},
+			{"last used", timestamp(s.LastUsedAt)},
 			{"created for webhook", s.WebhookUID},
 			{"used by", usersText(s.UsedBy, "\n")},
 		})

@@ -167,7 +167,7 @@ func TestSecretIsAskedForWithoutEcho(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, patience, func() error { return terminal.shows("Value of S: ") })
+	testkit.Eventually(t, timeout, func() error { return terminal.shows("Value of S: ") })
 	terminal.write("hunter22\n")
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v: %s", err, terminal.screen())

@@ -20,7 +20,7 @@ func TestRunWaitsForAWorkerWithTheProvider(t *testing.T) {
 		s := testkit.Serve(t, testkit.ServeOptions{Database: url, Args: []string{"--sandbox", "process"}})
 		env := client(s)
 		id := startRun(t, env, "Fix the login", "--model", "openai/gpt-test")
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if run := getRun(t, env, id); run.StatusMessage == nil ||
 				!strings.Contains(run.StatusMessage.Message, "OPENAI_API_KEY") {
 				return fmt.Errorf("the run is %s, %+v", run.State, run.StatusMessage)
@@ -35,7 +35,7 @@ func TestRunWaitsForAWorkerWithTheProvider(t *testing.T) {
 			t.Errorf("the run is %s, %+v", run.State, run.StatusMessage)
 		}
 		startScripted(t, s, testkit.NewModel(t, testkit.Turn{Text: "It is fixed."}))
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			run := getRun(t, env, id)
 			if run.State.Done() && run.State != penstock.StateSucceeded {
 				t.Fatalf("the run is %s, %+v", run.State, run.StatusMessage)

@@ -54,7 +54,7 @@ func TestARunCannotRedirectTheProvidersKey(t *testing.T) {
 		if !strings.Contains(line, "bad certificate") {
 			t.Errorf("the handshake failed otherwise: %s", line)
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Error("the agent asked nobody")
 	}
 	call(t, env, "run", "cancel", id).want(t, 0, id)

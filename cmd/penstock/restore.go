@@ -69,7 +69,7 @@ func (cmd *restoreCmd) Run(ctx context.Context, std *stdio) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	std.notef("restored %d files of %s from %s into %s", len(m.Files), moments(m.CreatedAt), cmd.From, cmd.Data)
+	std.notef("restored %d files of %s from %s into %s", len(m.Files), timestamp(m.CreatedAt), cmd.From, cmd.Data)
 	if _, err := os.Stat(cmd.keysetPath()); errors.Is(err, fs.ErrNotExist) {
 		std.notef(
 			"the backup contains no keyset: copy the original keyset to %s before you start serve, or its secrets and saved "+

@@ -114,7 +114,7 @@ func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store
 	if err := sleep(ctx, cmd.Settle); err != nil {
 		return err
 	}
-	total, err := resealAll(ctx, db, rotation)
+	total, err := reencryptAll(ctx, db, rotation)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store
 	if err := sleep(ctx, cmd.Settle); err != nil {
 		return err
 	}
-	late, err := resealAll(ctx, db, rotation)
+	late, err := reencryptAll(ctx, db, rotation)
 	if err != nil {
 		return err
 	}
@@ -145,11 +145,11 @@ func (cmd *rotateKeyCmd) rotate(ctx context.Context, std *stdio, db *store.Store
 	return nil
 }
 
-// resealAll goes through the database until nothing is left to be sealed again.
-func resealAll(ctx context.Context, db *store.Store, rotation *secret.Rotation) (access.Resealed, error) {
-	var total access.Resealed
+// reencryptAll goes through the database until nothing is left to be sealed again.
+func reencryptAll(ctx context.Context, db *store.Store, rotation *secret.Rotation) (access.Reencrypted, error) {
+	var total access.Reencrypted
 	for {
-		done, err := access.Reseal(ctx, db, rotation)
+		done, err := access.Reencrypt(ctx, db, rotation)
 		total.Values, total.Lost = total.Values+done.Values, done.Lost
 		if err != nil || done.Values == 0 {
 			return total, err

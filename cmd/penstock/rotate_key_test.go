@@ -44,7 +44,7 @@ func TestKeyIsRotatedWhileServing(t *testing.T) {
 		if err := first.Start(); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if n := keysIn(t, keyset); n != 2 {
 				return fmt.Errorf("the keyset has %d keys", n)
 			}

@@ -46,17 +46,17 @@ func TestOldRunsAreRemoved(t *testing.T) {
 			started[m.Automation] = m.RunID
 		}
 		env, handled, asks := client(h.Server), started["handle"], started["ask"]
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			return errors.Join(
 				inState(t, env, over.ID, penstock.StateSucceeded), inState(t, env, handled, penstock.StateSucceeded),
 				inState(t, env, asks, penstock.StateBlocked),
 			)
 		})
-		testkit.Eventually(t, patience, func() error { return h.found("q=remarkable", 1) })
+		testkit.Eventually(t, timeout, func() error { return h.found("q=remarkable", 1) })
 
 		retain(time.Millisecond)
 		h.Restart() // old runs are removed at once, and then every minute
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			return errors.Join(h.found("", 1), h.found("q=remarkable", 0), h.found("metadata[kind]=old", 0))
 		})
 		for _, path := range []string{over.ID, over.ID + "/timeline", over.ID + "/conversation", handled} {
@@ -66,14 +66,14 @@ func TestOldRunsAreRemoved(t *testing.T) {
 			!d.Matches[0].WouldTrigger || !d.Matches[1].WouldTrigger {
 			t.Errorf("the delivery names the runs %v with the matches %+v, want the one that is left", d.Runs, d.Matches)
 		}
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if left := files(t, filepath.Join(h.Data, "blobs")); len(left) != 1 {
 				return fmt.Errorf("files left: %v, want the session of the run that waits for an answer", left)
 			}
 			return nil
 		})
 		h.ask(http.MethodPost, "/agent/runs/"+asks+"/followups", map[string]any{"message": "go on"}, http.StatusOK, nil)
-		testkit.Eventually(t, patience, func() error { return inState(t, env, asks, penstock.StateSucceeded) })
+		testkit.Eventually(t, timeout, func() error { return inState(t, env, asks, penstock.StateSucceeded) })
 	})
 }
 

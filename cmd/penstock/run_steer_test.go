@@ -33,12 +33,12 @@ func timeline(t *testing.T, s *testkit.Server, id string) (types []string) {
 }
 
 // happens waits for something on a run's timeline, so often.
-func happens(t *testing.T, s *testkit.Server, id, moment string, times int) {
+func happens(t *testing.T, s *testkit.Server, id, event string, times int) {
 	t.Helper()
 	testkit.Eventually(t, time.Minute, func() error {
 		types := timeline(t, s, id)
-		if n := len(slices.DeleteFunc(slices.Clone(types), func(m string) bool { return m != moment })); n != times {
-			return fmt.Errorf("%d times %s, want %d: %v", n, moment, times, types)
+		if n := len(slices.DeleteFunc(slices.Clone(types), func(m string) bool { return m != event })); n != times {
+			return fmt.Errorf("%d times %s, want %d: %v", n, event, times, types)
 		}
 		return nil
 	})
@@ -53,18 +53,18 @@ func TestInterruptAndGoOnWithAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := startRun(t, env, "demo: run sleep 600")
-	testkit.Eventually(t, patience, func() error { return inState(t, env, id, penstock.StateInProgress) })
+	testkit.Eventually(t, timeout, func() error { return inState(t, env, id, penstock.StateInProgress) })
 	call(t, env, "run", "interrupt", id).want(t, 0)
-	happens(t, s, id, penstock.MomentInterrupted, 1)
+	happens(t, s, id, penstock.TimelineInterrupted, 1)
 	call(
 		t, env, "run", "follow-up", id, "demo: run cat .penstock/attachments/note.txt", "--attach", note, "--wait",
 	).want(t, 0, "SUCCEEDED")
 	call(t, env, "run", "logs", id).want(t, 0, "look at line 7", "note.txt")
 	call(t, env, "run", "interrupt", id).want(t, 65, "interrupt run "+id, "the run is over")
 	call(t, env, "run", "interrupt", startRun(t, env, "x", "--worker-host", "none")).want(t, 65, "nothing to interrupt")
-	if moments := timeline(t, s, id); slices.Contains(moments, "run_requeued") ||
-		!slices.Contains(moments, "agent_started") {
-		t.Errorf("the timeline is %v", moments)
+	if timeline := timeline(t, s, id); slices.Contains(timeline, "run_requeued") ||
+		!slices.Contains(timeline, "agent_started") {
+		t.Errorf("the timeline is %v", timeline)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestInterruptSurvivesAKilledServer(t *testing.T) {
 	s.Kill9()
 	worker.signal(syscall.SIGCONT)
 	s.Restart()
-	happens(t, s, id, penstock.MomentInterrupted, 1)
+	happens(t, s, id, penstock.TimelineInterrupted, 1)
 	if state := getRun(t, env, id).State; state != penstock.StateInProgress {
 		t.Errorf("the run is %s", state)
 	}
@@ -150,7 +150,7 @@ func TestFollowupsOfAKilledWorker(t *testing.T) {
 		call(t, env, "run", "follow-up", id, text).want(t, 0)
 	}
 	call(t, env, "run", "cancel", id).want(t, 0, id)
-	happens(t, s, id, penstock.MomentUndelivered, 2)
+	happens(t, s, id, penstock.TimelineFollowupUndelivered, 2)
 	call(t, env, "run", "follow-up", id, "demo: say three").want(t, 0)
 	testkit.Eventually(t, time.Minute, func() error {
 		if out := call(t, env, "run", "logs", id).out; !strings.Contains(out, "three") ||

@@ -97,7 +97,7 @@ func TestCancel(t *testing.T) {
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)
 	id := startRun(t, env, "demo: run sleep 600")
-	testkit.Eventually(t, patience, func() error { return inState(t, env, id, penstock.StateInProgress) })
+	testkit.Eventually(t, timeout, func() error { return inState(t, env, id, penstock.StateInProgress) })
 	waiting := command(t, env, "run", "wait", id)
 	if err := waiting.Start(); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestWatchOutlivesAServerThatIsKilled(t *testing.T) {
 	if err := watch.Start(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, patience, func() error { return inState(t, env, id, penstock.StateInProgress) })
+	testkit.Eventually(t, timeout, func() error { return inState(t, env, id, penstock.StateInProgress) })
 	s.Kill9()
 	s.Restart()
 	_ = watch.Wait() // how the run ends is not the matter

@@ -161,7 +161,7 @@ func TestInterruptedWaitLeavesTheRun(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if len(s.seen()) == 0 {
 				return fmt.Errorf("it does not listen yet")
 			}
@@ -205,10 +205,10 @@ func TestWatchOnATerminal(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, patience, func() error { return terminal.shows("INPROGRESS 0s  Thinking hard") })
+	testkit.Eventually(t, timeout, func() error { return terminal.shows("INPROGRESS 0s  Thinking hard") })
 	close(proceed)
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	testkit.Eventually(t, patience, func() error { return terminal.shows("\r\x1b[Kdone      SUCCEEDED") })
+	testkit.Eventually(t, timeout, func() error { return terminal.shows("\r\x1b[Kdone      SUCCEEDED") })
 }

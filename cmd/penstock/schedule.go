@@ -126,7 +126,7 @@ func nextTime(s penstock.Schedule) string {
 	if s.History == nil || s.History.NextRun == nil {
 		return ""
 	}
-	return moments(*s.History.NextRun)
+	return timestamp(*s.History.NextRun)
 }
 
 type scheduleList struct {
@@ -203,17 +203,17 @@ func scheduleFacts(s penstock.Schedule) []fact {
 		{"skill", config.SkillSpec},
 		{"mode", string(s.Mode)},
 		{"metadata", pairs(s.Metadata)},
-		{"created", moments(s.CreatedAt)},
+		{"created", timestamp(s.CreatedAt)},
 		{"created by", actor(s.CreatedBy)},
 	}
 	if s.History != nil && s.History.LastRan != nil {
-		list = append(list, fact{"last ran", moments(*s.History.LastRan)})
+		list = append(list, fact{"last ran", timestamp(*s.History.LastRan)})
 	}
 	if s.LastSpawnError != nil {
 		list = append(list, fact{"last error", *s.LastSpawnError})
 	}
 	for _, at := range s.Upcoming {
-		list = append(list, fact{"fires", moments(at)})
+		list = append(list, fact{"fires", timestamp(at)})
 	}
 	return append(list, fact{"prompt", s.Prompt})
 }

@@ -92,7 +92,7 @@ func TestKeyIsAskedForWithoutEcho(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, patience, func() error { return terminal.shows("API key: ") })
+	testkit.Eventually(t, timeout, func() error { return terminal.shows("API key: ") })
 	terminal.write(someKey + "\n")
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v: %s", err, terminal.screen())

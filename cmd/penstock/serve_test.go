@@ -76,7 +76,7 @@ func launch(t *testing.T, cmd *exec.Cmd) *served {
 		close(s.done)
 	}()
 	t.Cleanup(func() { s.stop() })
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		found := servingURL.FindStringSubmatch(s.logs())
 		if found == nil {
 			return fmt.Errorf("it does not serve: %s", s.logs())
@@ -92,7 +92,7 @@ func (s *served) stop() int {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	select {
 	case <-s.done:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		_ = s.cmd.Process.Kill()
 		<-s.done
 		s.t.Errorf("it did not stop: %s", s.logs())
@@ -156,7 +156,7 @@ func TestATerminalIsShownTheFirstKeyOnce(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, patience, func() error { return term.shows("Penstock listens on") })
+		testkit.Eventually(t, timeout, func() error { return term.shows("Penstock listens on") })
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 		return term
@@ -279,7 +279,7 @@ func TestSecondSignalEndsItAtOnce(t *testing.T) {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, patience, func() error { // it has begun to stop
+	testkit.Eventually(t, timeout, func() error { // it has begun to stop
 		other, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
 		if err == nil {
 			_ = other.Close()
@@ -306,7 +306,7 @@ func TestStopHandsBackWhatItExecutes(t *testing.T) {
 	s := testkit.Serve(t, testkit.ServeOptions{})
 	env := client(s)
 	id := startRun(t, env, "demo: run sleep 4\ndemo: run echo slept")
-	testkit.Eventually(t, patience, func() error { return inState(t, env, id, "INPROGRESS") })
+	testkit.Eventually(t, timeout, func() error { return inState(t, env, id, "INPROGRESS") })
 	start := time.Now()
 	s.Restart()
 	if took := time.Since(start); took > 15*time.Second {
@@ -324,7 +324,7 @@ func TestAStoppingServerKeepsItsPortFromAgents(t *testing.T) {
 	// A number that no other test sleeps for, to know the process by.
 	nap := fmt.Sprintf("600.%d", time.Now().UnixNano())
 	startRun(t, env, "demo: run trap '' TERM INT HUP; sleep "+nap+"; sleep "+nap)
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		if !isRunning(t, nap) {
 			return errors.New("the command has not begun")
 		}
@@ -335,7 +335,7 @@ func TestAStoppingServerKeepsItsPortFromAgents(t *testing.T) {
 		defer close(stopped)
 		s.Stop()
 	}()
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
 		if err != nil {
 			return err

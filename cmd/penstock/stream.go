@@ -28,9 +28,9 @@ type liveEvent struct {
 // is silent for streamSilence is dead. After streamPatience without any stream
 // the client gives up.
 const (
-	streamSilence  = 45 * time.Second
-	streamPatience = 5 * time.Minute
-	maxEvent       = 64 << 20
+	streamSilence = 45 * time.Second
+	streamTimeout = 5 * time.Minute
+	maxEvent      = 64 << 20
 )
 
 // follow hands each event of a run after the sequence number after to handle,
@@ -51,7 +51,7 @@ func (c *client) follow(
 			return f.last, handled.cause
 		}
 		var api *apiError
-		if errors.As(err, &api) && !api.mayRetry && api.status < 500 || time.Since(f.alive) > streamPatience {
+		if errors.As(err, &api) && !api.mayRetry && api.status < 500 || time.Since(f.alive) > streamTimeout {
 			return f.last, err
 		}
 		if f.alive.After(before) {

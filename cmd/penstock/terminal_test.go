@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long a test waits for what should come soon.
-const patience = 20 * time.Second
+// timeout is how long a test waits for what should come soon.
+const timeout = 20 * time.Second
 
 // terminal is a pseudo-terminal: what a person sees and types.
 type terminal struct {

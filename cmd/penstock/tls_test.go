@@ -96,9 +96,9 @@ func TestTLSIsServedAndRenewed(t *testing.T) {
 			return err
 		}
 	}
-	testkit.Eventually(t, patience, shows(1))
+	testkit.Eventually(t, timeout, shows(1))
 	certificateFor(t, 2, certFile, keyFile)
-	testkit.Eventually(t, patience, shows(2)) // by itself
+	testkit.Eventually(t, timeout, shows(2)) // by itself
 	certificateFor(t, 3, certFile, keyFile)
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestTLSIsServedAndRenewed(t *testing.T) {
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		if !strings.Contains(s.logs(), "cannot reload the TLS certificate") {
 			return errors.New("nobody said that the certificate is broken")
 		}

@@ -207,17 +207,17 @@ func webhookFacts(w penstock.Webhook) []fact {
 	return append(list, fact{"last 24 hours", strings.Join([]string{
 		strconv.FormatInt(c.Accepted, 10) + " accepted", strconv.FormatInt(c.Duplicate, 10) + " duplicate",
 		strconv.FormatInt(c.Rejected, 10) + " rejected", strconv.FormatInt(c.RateLimited, 10) + " rate limited",
-	}, ", ")}, fact{"last delivery", moments(w.LastDeliveryAt)}, fact{"created", moments(w.CreatedAt)},
-		fact{"changed", moments(w.UpdatedAt)})
+	}, ", ")}, fact{"last delivery", timestamp(w.LastDeliveryAt)}, fact{"created", timestamp(w.CreatedAt)},
+		fact{"changed", timestamp(w.UpdatedAt)})
 }
 
 func secretText(s penstock.WebhookSecret) string {
 	text := strconv.Itoa(s.Index) + ", never used"
 	if s.LastUsedAt != 0 {
-		text = strconv.Itoa(s.Index) + ", used " + moments(s.LastUsedAt)
+		text = strconv.Itoa(s.Index) + ", used " + timestamp(s.LastUsedAt)
 	}
 	if s.ExpiresAt != 0 {
-		text += ", ends " + moments(s.ExpiresAt)
+		text += ", ends " + timestamp(s.ExpiresAt)
 	}
 	return text
 }

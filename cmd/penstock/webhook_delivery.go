@@ -137,7 +137,7 @@ func deliveryFacts(d penstock.Delivery) []fact {
 		{"delivery", d.ID},
 		{"outcome", strings.TrimSpace(d.Label + " " + d.Reason)},
 		{"answered", strconv.Itoa(d.HTTPStatus)},
-		{"received", moments(d.ReceivedAt)},
+		{"received", timestamp(d.ReceivedAt)},
 		{"from", d.ClientIP},
 		{"size", bytesText(d.Size)},
 		{"sha256", d.PayloadSHA256},
@@ -256,27 +256,27 @@ func (cmd *webhookTestFilterCmd) Run(ctx context.Context, std *stdio, in *webhoo
 }
 
 func (cmd *webhookTestFilterCmd) test(ctx context.Context, a at, request map[string]any) error {
-	var verdict penstock.FilterVerdict
+	var result penstock.FilterTestResult
 	body, err := json.Marshal(request, asSent)
 	if err != nil {
 		return err
 	}
-	raw, err := a.call(ctx, http.MethodPost, a.factory+"/test-filter", jsontext.Value(body), &verdict)
+	raw, err := a.call(ctx, http.MethodPost, a.factory+"/test-filter", jsontext.Value(body), &result)
 	switch {
 	case err != nil:
 		return err
 	case a.json:
 		err = a.std.json(raw)
 	default:
-		err = a.std.facts(verdictFacts(verdict))
+		err = a.std.facts(filterTestFacts(result))
 	}
-	if err == nil && !verdict.WouldTrigger && verdict.Sample == nil {
+	if err == nil && !result.WouldTrigger && result.Sample == nil {
 		err = &exitError{code: exitFailed}
 	}
 	return err
 }
 
-func verdictFacts(v penstock.FilterVerdict) []fact {
+func filterTestFacts(v penstock.FilterTestResult) []fact {
 	list := []fact{{"would trigger", strconv.FormatBool(v.WouldTrigger)}}
 	if v.Sample != nil {
 		list = []fact{{"would have triggered", fmt.Sprintf("%d of the last %d deliveries", v.Sample.Matched, v.Sample.Of)}}

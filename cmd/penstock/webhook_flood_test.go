@@ -69,7 +69,7 @@ func TestFloodOfBadSignatures(t *testing.T) {
 	if n[penstock.OutcomeRejectedAuth] != 60 || n[penstock.OutcomeAccepted] != 4 {
 		t.Errorf("got %v in the log, want 60 failures and the 4 that were accepted", n)
 	}
-	testkit.Eventually(t, patience, func() error { // what has no entry is counted from time to time
+	testkit.Eventually(t, timeout, func() error { // what has no entry is counted from time to time
 		var now penstock.Webhook
 		h.ask(http.MethodGet, h.hookPath(w), nil, http.StatusOK, &now)
 		if want := (penstock.DeliveryCounts{Accepted: 4, Rejected: 300, RateLimited: 19}); now.Counts != want {
@@ -120,7 +120,7 @@ func TestSixtyDeliveriesAMinute(t *testing.T) {
 	if n := len(h.log(w, "")) - h.outcomes(w)[penstock.OutcomeRejectedAuth]; n != 60 {
 		t.Errorf("%d entries in the log, want 60: what is refused for the rate has none", n)
 	}
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		var now penstock.Webhook
 		h.ask(http.MethodGet, h.hookPath(w), nil, http.StatusOK, &now)
 		if want := (penstock.DeliveryCounts{Accepted: 15, Duplicate: 15, Rejected: 51, RateLimited: 2}); now.Counts != want {

@@ -85,7 +85,7 @@ func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
 
 	accepted := h.log(inURL, "outcome=accepted")[0]
 	run := accepted.Runs[0]
-	testkit.Eventually(t, patience, func() error { return inState(t, client(h.Server), run, "SUCCEEDED") })
+	testkit.Eventually(t, timeout, func() error { return inState(t, client(h.Server), run, "SUCCEEDED") })
 	for _, path := range []string{
 		h.path() + "/webhooks", h.hookPath(inURL), h.hookPath(inURL) + "/deliveries",
 		h.hookPath(inURL) + "/deliveries/" + accepted.ID, h.path() + "/automations", "/secrets",

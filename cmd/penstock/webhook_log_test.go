@@ -194,12 +194,12 @@ func TestFilterIsTried(t *testing.T) {
 	}
 	s.post(h.url(w), bearer(w), "{")
 	low := map[string]any{"n": []int{0, 1}, "who": map[string]any{"name": map[string]any{"in": []string{"ada"}}}}
-	try := func(fields map[string]any) (v penstock.FilterVerdict) {
+	try := func(fields map[string]any) (v penstock.FilterTestResult) {
 		t.Helper()
 		h.ask(http.MethodPost, h.path()+"/test-filter", fields, http.StatusOK, &v)
 		return v
 	}
-	payloadCheck := func(v penstock.FilterVerdict) penstock.FilterCheck {
+	payloadCheck := func(v penstock.FilterTestResult) penstock.FilterCheck {
 		for _, c := range v.Checks {
 			if c.Check == "payload" {
 				return c
@@ -267,7 +267,7 @@ func TestFilterIsTriedOnHalfASurrogatePair(t *testing.T) {
 		`{"a": {"exists": true}}`:      true,
 		`{"\ufffd": {"exists": true}}`: false, `{"b2": {"c": [1]}}`: false,
 	} {
-		var v penstock.FilterVerdict
+		var v penstock.FilterTestResult
 		body, err := os.ReadFile(payload)
 		if err != nil {
 			t.Fatal(err)
@@ -319,7 +319,7 @@ func TestLogKeepsTheNewestOfEachOutcome(t *testing.T) {
 		want := map[penstock.Outcome]int{
 			penstock.OutcomeAccepted: 50, penstock.OutcomeRejectedJSON: 50, penstock.OutcomeDuplicate: 1,
 		}
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if diff := cmp.Diff(want, h.outcomes(w)); diff != "" {
 				return fmt.Errorf("the log (-want +got):\n%s", diff)
 			}

@@ -43,7 +43,7 @@ func TestWhatTheRunOfADeliveryGets(t *testing.T) {
 	}
 
 	env := client(h.Server)
-	testkit.Eventually(t, patience, func() error { return inState(t, env, d.Runs[0], penstock.StateSucceeded) })
+	testkit.Eventually(t, timeout, func() error { return inState(t, env, d.Runs[0], penstock.StateSucceeded) })
 	var run penstock.Run
 	raw := h.ask(http.MethodGet, "/agent/runs/"+d.Runs[0], nil, http.StatusOK, &run)
 	if run.Source != penstock.SourceWebhook {
@@ -182,14 +182,14 @@ func TestRunOutlivesItsDelivery(t *testing.T) {
 		run := h.entry(w, id).Runs[0]
 		s.accepted(h.url(w), bearer(w), `"newer"`)
 		h.Restart() // the log is cleared at once, and then every minute
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if got := send(t, h.Server, http.MethodGet, h.hookPath(w)+"/deliveries/"+id, ""); got.status != http.StatusNotFound {
 				return fmt.Errorf("the delivery is still there: %d", got.status)
 			}
 			return nil
 		})
 		startWorker(t, h.Server)
-		testkit.Eventually(t, patience, func() error { return inState(t, client(h.Server), run, penstock.StateSucceeded) })
+		testkit.Eventually(t, timeout, func() error { return inState(t, client(h.Server), run, penstock.StateSucceeded) })
 		var ended penstock.Run
 		h.ask(http.MethodGet, "/agent/runs/"+run, nil, http.StatusOK, &ended)
 		if got := artifact(t, h.Server, ended); got != awkward {

@@ -57,11 +57,11 @@ func deliver(t *testing.T, status int, url, body string, headers ...string) stri
 	if got != status {
 		t.Fatalf("got %d %s, want %d", got, answer, status)
 	}
-	var receipt struct {
+	var result struct {
 		ID string `json:"delivery_id"`
 	}
-	_ = json.Unmarshal(answer, &receipt) // a refusal has none
-	return receipt.ID
+	_ = json.Unmarshal(answer, &result) // a refusal has none
+	return result.ID
 }
 
 // made calls a command that answers with a webhook.
@@ -170,7 +170,7 @@ func TestWebhookThatIsSigned(t *testing.T) {
 	if err := asking.Start(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, patience, func() error { return term.shows("Webhook secret: ") })
+	testkit.Eventually(t, timeout, func() error { return term.shows("Webhook secret: ") })
 	term.write(sender + "\n")
 	if err := asking.Wait(); err != nil || strings.Contains(term.screen(), sender) {
 		t.Errorf("%v: the terminal shows %q", err, term.screen())

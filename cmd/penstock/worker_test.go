@@ -82,9 +82,9 @@ func TestWorkerOnAnotherMachine(t *testing.T) {
 	worker := startWorker(t, s, "--host", "box")
 	call(t, env, "run", "create", "look around", "--worker-host", "box", "--wait").want(t, 0, "SUCCEEDED")
 	id := startRun(t, env, "demo: run sleep 600", "--worker-host", "box")
-	testkit.Eventually(t, patience, func() error { return inState(t, env, id, "INPROGRESS") })
+	testkit.Eventually(t, timeout, func() error { return inState(t, env, id, "INPROGRESS") })
 	worker.stop()
-	testkit.Eventually(t, patience, func() error { return inState(t, env, id, "QUEUED") })
+	testkit.Eventually(t, timeout, func() error { return inState(t, env, id, "QUEUED") })
 	call(t, env, "run", "cancel", id).want(t, 0)
 	if log := worker.log.String(); strings.Contains(log, "psk_") {
 		t.Errorf("the log shows the key: %s", log)

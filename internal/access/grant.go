@@ -170,15 +170,15 @@ func (s *Secrets) Grant(ctx context.Context, run store.RunRow) (map[string]strin
 	for _, name := range names {
 		i := slices.IndexFunc(found, func(r store.SecretRow) bool { return r.Name == name })
 		if i < 0 {
-			return nil, refused("The run needs the secret %s, which has been deleted.", name)
+			return nil, grantError("The run needs the secret %s, which has been deleted.", name)
 		}
 		if found[i].WebhookUID != "" {
-			return nil, refused("The run names the secret %s, which was made for a webhook: runs never get it.", name)
+			return nil, grantError("The run names the secret %s, which was made for a webhook: runs never get it.", name)
 		}
 		value, err := s.Open(found[i])
 		switch {
 		case errors.Is(err, ErrPending):
-			return nil, refused("The run needs the secret %s, which has no value.", name)
+			return nil, grantError("The run needs the secret %s, which has no value.", name)
 		case err != nil:
 			return nil, &GrantError{penstock.StateError, penstock.StatusMessage{
 				Message: fmt.Sprintf("The server cannot open the secret %s.", name), ErrorCode: penstock.CodeInternal,
@@ -212,7 +212,7 @@ func (s *Secrets) MaskOf(ctx context.Context, run store.RunRow) (*secret.Masker,
 	return secret.NewMasker(values...), nil
 }
 
-func refused(format, name string) error {
+func grantError(format, name string) error {
 	return &GrantError{penstock.StateFailed, penstock.StatusMessage{
 		Message: fmt.Sprintf(format, name), ErrorCode: penstock.CodeEnvironmentSetupFailed,
 	}, nil}

@@ -16,12 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// patience bounds every wait of a test; nothing is expected to take that long.
-const patience = 2 * time.Minute
+// timeout bounds every wait of a test; nothing is expected to take that long.
+const timeout = 2 * time.Minute
 
 func testContext(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -439,7 +439,7 @@ func TestCancellingACallTellsThePeer(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("the handler's context ended with %v", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Error("the peer was not told")
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-// patience bounds every wait of a test; nothing is expected to take that long.
-const patience = 2 * time.Minute
+// timeout bounds every wait of a test; nothing is expected to take that long.
+const timeout = 2 * time.Minute
 
 // TestMain is also the MCP server and the agent process that the tests start.
 func TestMain(m *testing.M) {
@@ -63,7 +63,7 @@ type harness struct {
 func start(t *testing.T, change func(*Config)) *harness {
 	t.Helper()
 	h := &harness{t: t, workspace: t.TempDir(), changed: make(chan struct{})}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(cancel)
 	h.ctx = ctx
 	h.cfg = Config{
@@ -116,7 +116,7 @@ func (h *harness) restart() {
 		case err := <-ended:
 			<-client
 			return err
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			return fmt.Errorf("the agent did not end with its client")
 		}
 	})
@@ -291,10 +291,10 @@ func (h *harness) read(path string) string {
 // eventually polls until ok.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for !ok() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s", what, patience)
+			t.Fatalf("%s: not within %s", what, timeout)
 		}
 		<-time.After(5 * time.Millisecond)
 	}

@@ -26,7 +26,7 @@ func TestACommandEndsWithTheAgentsProcess(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			workspace := t.TempDir()
 			cmd := exec.CommandContext(ctx, os.Args[0])

@@ -109,8 +109,8 @@ func (s *session) model() string {
 	return s.saved.Model
 }
 
-// tell sends an update. That it cannot be sent is known to the turn by its ctx.
-func (s *session) tell(ctx context.Context, u acp.Update) {
+// update sends an update. That it cannot be sent is known to the turn by its ctx.
+func (s *session) update(ctx context.Context, u acp.Update) {
 	if err := s.agent.client.Update(ctx, s.saved.ID, u); err != nil && ctx.Err() == nil {
 		s.agent.cfg.Log.Warn("cannot send an update", "session", s.saved.ID, "kind", u.Kind, "error", err)
 	}
@@ -122,7 +122,7 @@ func (s *session) say(ctx context.Context, kind partKind, text, messageID string
 	if kind == partThought {
 		u.Kind = acp.UpdateAgentThought
 	}
-	s.tell(ctx, u)
+	s.update(ctx, u)
 }
 
 // workdir is the directory for a command, as an absolute path.

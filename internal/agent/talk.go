@@ -158,6 +158,6 @@ var updatePlanTool = define(toolUpdatePlan, acp.ToolThink,
 			}
 			plan.Entries = append(plan.Entries, acp.PlanEntry(e))
 		}
-		c.session.tell(ctx, acp.Update{Kind: acp.UpdatePlan, Plan: &plan})
+		c.session.update(ctx, acp.Update{Kind: acp.UpdatePlan, Plan: &plan})
 		return result{text: "The plan is shown."}, nil
 	})

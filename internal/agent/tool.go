@@ -62,7 +62,7 @@ type result struct {
 
 // progress shows what a call has printed so far.
 func (c *call) progress(ctx context.Context, text string) {
-	c.session.tell(ctx, acp.Update{Kind: acp.UpdateToolCallUpdate, ToolCall: &acp.ToolCall{
+	c.session.update(ctx, acp.Update{Kind: acp.UpdateToolCallUpdate, ToolCall: &acp.ToolCall{
 		ID:      c.id,
 		Status:  acp.ToolInProgress,
 		Content: []acp.ToolCallContent{acp.TextOutput(text)},
@@ -122,7 +122,7 @@ func (s *session) invoke(ctx context.Context, wanted part) (result, error) {
 	t, p, err := s.prepare(wanted)
 	c := &call{session: s, id: wanted.CallID, public: t.public}
 	meta := acp.NewMeta(acp.MetaTool, t.public)
-	s.tell(ctx, acp.Update{Kind: acp.UpdateToolCall, ToolCall: &acp.ToolCall{
+	s.update(ctx, acp.Update{Kind: acp.UpdateToolCall, ToolCall: &acp.ToolCall{
 		ID: c.id, Title: p.title, Name: t.name, Kind: t.kind, Status: acp.ToolInProgress,
 		Locations: p.locations, RawInput: p.shown, Meta: meta,
 	}})
@@ -131,7 +131,7 @@ func (s *session) invoke(ctx context.Context, wanted part) (result, error) {
 		r, err = p.run(ctx, c)
 	}
 	if ctx.Err() != nil {
-		s.tell(context.WithoutCancel(ctx), acp.Update{Kind: acp.UpdateToolCallUpdate, ToolCall: &acp.ToolCall{
+		s.update(context.WithoutCancel(ctx), acp.Update{Kind: acp.UpdateToolCallUpdate, ToolCall: &acp.ToolCall{
 			ID: c.id, Status: acp.ToolFailed, Content: []acp.ToolCallContent{acp.TextOutput("cancelled")}, Meta: meta,
 		}})
 		return result{}, context.Cause(ctx)
@@ -140,7 +140,7 @@ func (s *session) invoke(ctx context.Context, wanted part) (result, error) {
 		r = result{text: "Error: " + err.Error(), failed: true}
 	}
 	r.text = clean(r.text)
-	s.tell(ctx, acp.Update{Kind: acp.UpdateToolCallUpdate, ToolCall: r.end(c, meta)})
+	s.update(ctx, acp.Update{Kind: acp.UpdateToolCallUpdate, ToolCall: r.end(c, meta)})
 	return r, nil
 }
 

@@ -212,7 +212,7 @@ func (t *turn) spend(ctx context.Context, usage penstock.TokenUsage) {
 	if usage.Total() == 0 {
 		return
 	}
-	t.session.tell(context.WithoutCancel(ctx), acp.Update{Kind: acp.UpdateUsage, Usage: &acp.UsageUpdate{
+	t.session.update(context.WithoutCancel(ctx), acp.Update{Kind: acp.UpdateUsage, Usage: &acp.UsageUpdate{
 		Used: t.context, Size: contextLimit(t.modelID), Meta: acp.NewMeta(acp.MetaUsage, t.usage()),
 	}})
 }

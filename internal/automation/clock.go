@@ -101,7 +101,7 @@ func (s *Schedules) fireAutomation(ctx context.Context, d store.Due, now penstoc
 	if d.UID == "" || len(d.Clocks) == 0 {
 		return nil // deleted or changed since it was found
 	}
-	run, err := s.automations.automationRun(ctx, d.AutomationRow, Occasion{
+	run, err := s.automations.automationRun(ctx, d.AutomationRow, Cause{
 		Source: penstock.SourceSchedule, At: now, schedule: clockInfo(d.AutomationRow, d.Clocks[0].N),
 	})
 	var why string
@@ -170,7 +170,7 @@ func (s *Schedules) runsWith(ctx context.Context, r store.ScheduleRow, now penst
 	var runs []*store.NewRun
 	for _, row := range rows {
 		run, err := s.automations.automationRun(
-			ctx, row, Occasion{Source: penstock.SourceSchedule, At: now, schedule: originOf(r).Schedule},
+			ctx, row, Cause{Source: penstock.SourceSchedule, At: now, schedule: originOf(r).Schedule},
 		)
 		if err != nil {
 			if _, broken := WhyBroken(err); !broken {

@@ -16,8 +16,8 @@ import (
 // safe for concurrent use.
 type RunTemplate struct{ run store.NewRun }
 
-// Occasion is why an automation starts one run.
-type Occasion struct {
+// Cause is why an automation starts one run.
+type Cause struct {
 	Source     penstock.Source
 	At         penstock.Time
 	schedule   *penstock.RunSchedule
@@ -28,7 +28,7 @@ type Occasion struct {
 }
 
 // automationRun makes the run that an automation starts on an occasion.
-func (s *Automations) automationRun(ctx context.Context, a store.AutomationRow, on Occasion) (*store.NewRun, error) {
+func (s *Automations) automationRun(ctx context.Context, a store.AutomationRow, on Cause) (*store.NewRun, error) {
 	t, err := s.ResolveAutomation(ctx, a)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (s *Automations) ResolveAutomation(ctx context.Context, a store.AutomationR
 }
 
 // Stamp makes a run of its own from the template.
-func (t *RunTemplate) Stamp(on Occasion) *store.NewRun {
+func (t *RunTemplate) Stamp(on Cause) *store.NewRun {
 	run := t.run
 	run.ID, run.ConversationID = penstock.NewID(), penstock.NewID()
 	run.RootID, run.CreatedAt, run.UpdatedAt = run.ID, on.At, on.At
@@ -101,14 +101,14 @@ var overridePointers = map[string]string{
 
 // asAutomation makes an error about a run's request one about the automation.
 func asAutomation(err error) error {
-	told, ok := errors.AsType[*penstock.Error](err)
+	known, ok := errors.AsType[*penstock.Error](err)
 	if !ok {
 		return err
 	}
-	for i := range told.Fields {
-		told.Fields[i].Pointer = overridePointer(told.Fields[i].Pointer)
+	for i := range known.Fields {
+		known.Fields[i].Pointer = overridePointer(known.Fields[i].Pointer)
 	}
-	return told
+	return known
 }
 
 func overridePointer(pointer string) string {
@@ -121,15 +121,15 @@ func overridePointer(pointer string) string {
 // WhyBroken is why an automation cannot start runs, for people; ok is false
 // where err is no fault of the automation, so that it should be tried again.
 func WhyBroken(err error) (reason string, ok bool) {
-	told, ok := errors.AsType[*penstock.Error](err)
-	if !ok || told.Code.OurFault() {
+	known, ok := errors.AsType[*penstock.Error](err)
+	if !ok || known.Code.OurFault() {
 		return "", false
 	}
-	if told.Detail != "" {
-		return told.Detail, true
+	if known.Detail != "" {
+		return known.Detail, true
 	}
 	var parts []string
-	for _, f := range told.Fields {
+	for _, f := range known.Fields {
 		parts = append(parts, f.Detail)
 	}
 	return strings.Join(parts, "; "), true

@@ -21,7 +21,7 @@ func (s *Automations) presentAutomations(
 	if err != nil {
 		return nil, err
 	}
-	around, err := s.Surroundings(ctx, factory)
+	check, err := s.Checker(ctx, factory)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (s *Automations) presentAutomations(
 	for i, row := range rows {
 		out[i] = row.Automation
 		out[i].Triggers = WithClocks(row, clocks)
-		if out[i].Problems, err = around.Problems(ctx, row); err != nil {
+		if out[i].Problems, err = check.Problems(ctx, row); err != nil {
 			return nil, err
 		}
 	}
@@ -43,16 +43,16 @@ func WithClocks(row store.AutomationRow, clocks []store.Clock) []penstock.Trigge
 		if c.AutomationUID != row.UID || c.N >= len(triggers) || triggers[c.N].Schedule == nil {
 			continue
 		}
-		told := *triggers[c.N].Schedule
-		told.LastRun, told.NextRun, told.LastError = c.LastAt, c.NextAt, c.LastError
-		triggers[c.N].Schedule = &told
+		schedule := *triggers[c.N].Schedule
+		schedule.LastRun, schedule.NextRun, schedule.LastError = c.LastAt, c.NextAt, c.LastError
+		triggers[c.N].Schedule = &schedule
 	}
 	return triggers
 }
 
-// surroundings is what the automations of a factory depend on, read at one
+// checker is what the automations of a factory depend on, read at one
 // time.
-type surroundings struct {
+type checker struct {
 	s         *Automations
 	factory   store.FactoryRow
 	webhooks  []store.WebhookRow
@@ -60,14 +60,14 @@ type surroundings struct {
 	tried     map[string]error             // whether a run can be made, by agent and overrides
 }
 
-// Surroundings reads what the automations of a factory depend on.
-func (s *Automations) Surroundings(ctx context.Context, factory store.FactoryRow) (*surroundings, error) {
+// Checker reads what the automations of a factory depend on.
+func (s *Automations) Checker(ctx context.Context, factory store.FactoryRow) (*checker, error) {
 	webhooks, err := s.store.Webhooks(ctx, factory.Team, factory.UID)
-	return &surroundings{s: s, factory: factory, webhooks: webhooks, tried: map[string]error{}}, err
+	return &checker{s: s, factory: factory, webhooks: webhooks, tried: map[string]error{}}, err
 }
 
 // Problems are the reasons why an automation, or a trigger of it, stays silent.
-func (a *surroundings) Problems(ctx context.Context, row store.AutomationRow) ([]penstock.FieldError, error) {
+func (a *checker) Problems(ctx context.Context, row store.AutomationRow) ([]penstock.FieldError, error) {
 	var found []penstock.FieldError
 	for i, t := range row.Triggers {
 		at := fmt.Sprintf("/triggers/%d", i)
@@ -114,7 +114,7 @@ func (a *surroundings) Problems(ctx context.Context, row store.AutomationRow) ([
 	return append(found, penstock.FieldError{Detail: reason}), nil
 }
 
-func (a *surroundings) webhookProblems(at string, t penstock.Trigger) []penstock.FieldError {
+func (a *checker) webhookProblems(at string, t penstock.Trigger) []penstock.FieldError {
 	f, _ := t.Webhook()
 	var found []penstock.FieldError
 	for i, id := range f.WebhookIDs.In {
@@ -128,7 +128,7 @@ func (a *surroundings) webhookProblems(at string, t penstock.Trigger) []penstock
 			found = append(
 				found, penstock.FieldError{Pointer: pointer, Detail: field.Unknown("webhook of this factory", id, names)},
 			)
-		} else if why := Shut(a.webhooks[n]); why != "" {
+		} else if why := InactiveReason(a.webhooks[n]); why != "" {
 			found = append(found, penstock.FieldError{Pointer: pointer, Detail: why})
 		}
 	}
@@ -137,15 +137,15 @@ func (a *surroundings) webhookProblems(at string, t penstock.Trigger) []penstock
 
 // eventProblems are the reasons why no webhook tells of a trigger's event, or of
 // what its filter asks for.
-func (a *surroundings) eventProblems(at string, t penstock.Trigger) []penstock.FieldError {
+func (a *checker) eventProblems(at string, t penstock.Trigger) []penstock.FieldError {
 	var found []penstock.FieldError
-	if why := a.unheard(t.Scheme()); why != "" {
+	if why := a.undelivered(t.Scheme()); why != "" {
 		found = append(
 			found,
 			penstock.FieldError{Pointer: at + "/provider", Detail: "not connected: " + why + ", so the trigger stays silent"},
 		)
 	}
-	for _, key := range trigger.Untold(t) {
+	for _, key := range trigger.UnreportedKeys(t) {
 		found = append(found, penstock.FieldError{
 			Pointer: at + "/filter/" + key,
 			Detail:  fmt.Sprintf("%s does not say this of the event %s, so the trigger stays silent", t.Provider, t.Event),
@@ -154,22 +154,22 @@ func (a *surroundings) eventProblems(at string, t penstock.Trigger) []penstock.F
 	return found
 }
 
-// unheard is why no delivery comes to a webhook with the scheme; "" where they do.
-func (a *surroundings) unheard(scheme penstock.SignatureScheme) string {
+// undelivered is why no delivery comes to a webhook with the scheme; "" where they do.
+func (a *checker) undelivered(scheme penstock.SignatureScheme) string {
 	why := "no webhook of this factory has the signature scheme " + string(scheme)
 	for _, w := range a.webhooks {
 		if w.SignatureScheme != scheme {
 			continue
 		}
-		if why = Shut(w); why == "" {
+		if why = InactiveReason(w); why == "" {
 			break
 		}
 	}
 	return why
 }
 
-// Shut is why a webhook takes no deliveries; "" where it does.
-func Shut(w store.WebhookRow) string {
+// InactiveReason is why a webhook takes no deliveries; "" where it does.
+func InactiveReason(w store.WebhookRow) string {
 	switch {
 	case w.PendingSecret:
 		return fmt.Sprintf("the webhook %q waits for its secret", w.Name)
@@ -181,7 +181,7 @@ func Shut(w store.WebhookRow) string {
 	return ""
 }
 
-func (a *surroundings) scheduleProblems(
+func (a *checker) scheduleProblems(
 	ctx context.Context, at string, t penstock.Trigger,
 ) ([]penstock.FieldError, error) {
 	f, selects := t.Schedules()

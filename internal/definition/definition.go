@@ -112,10 +112,10 @@ type Known struct {
 type parser struct {
 	findings
 
-	files map[string][]byte
-	known Known
-	paths map[Kind]map[string][]place // by name in lower case
-	said  map[Kind][]string           // names as they are written, sorted
+	files   map[string][]byte
+	known   Known
+	paths   map[Kind]map[string][]place // by name in lower case
+	written map[Kind][]string           // names as they are written, sorted
 	// doubtful kinds have files of which some are not read.
 	doubtful map[Kind]bool
 	strays   Strays
@@ -137,7 +137,7 @@ func Parse(files map[string][]byte, known Known) (*Definition, []Diagnostic) {
 // has what could be read of them, and is nil only where the tree is too large.
 func Read(files map[string][]byte, known Known) (*Definition, []Diagnostic) {
 	p := parser{
-		files: files, known: known, paths: map[Kind]map[string][]place{}, said: map[Kind][]string{},
+		files: files, known: known, paths: map[Kind]map[string][]place{}, written: map[Kind][]string{},
 		doubtful: map[Kind]bool{},
 	}
 	if !p.limits() {
@@ -202,7 +202,7 @@ func countMarks(path string, content []byte) int {
 }
 
 // names are the names of a kind, sorted.
-func (p *parser) names(kind Kind) []string { return p.said[kind] }
+func (p *parser) names(kind Kind) []string { return p.written[kind] }
 
 // open starts reading a file.
 func (p *parser) open(path string) *document { return &document{findings: &p.findings, path: path} }

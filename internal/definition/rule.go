@@ -19,18 +19,18 @@ import (
 // names it, for the scalar itself or those in its list or mapping. The parser
 // and the JSON Schemas are made from the same rules.
 type rule struct {
-	enum    []string          // all values, or those worth naming of an open one
-	aliases map[string]string // further values, with the one of enum that each stands for
-	open    bool              // other values that match pattern are allowed too
-	pattern string            // RE2, and the same in ECMA 262
-	says    string            // pattern in words
-	max     int               // characters
-	bytes   int               // of UTF-8
-	low     float64
-	high    float64
-	above   bool // more than low, not low itself
-	bounded bool // low and high hold
-	code    Code // of a value that is not allowed; InvalidValue
+	enum        []string          // all values, or those worth naming of an open one
+	aliases     map[string]string // further values, with the one of enum that each stands for
+	open        bool              // other values that match pattern are allowed too
+	pattern     string            // RE2, and the same in ECMA 262
+	description string            // pattern in words
+	max         int               // characters
+	bytes       int               // of UTF-8
+	low         float64
+	high        float64
+	above       bool // more than low, not low itself
+	bounded     bool // low and high hold
+	code        Code // of a value that is not allowed; InvalidValue
 
 	trimmed bool              // white space around a value is layout
 	valid   func(string) bool // decides where pattern is but a part of the rule
@@ -45,21 +45,21 @@ const (
 
 var rules = map[string]rule{
 	"version": {enum: []string{SchemaVersion}, code: UnsupportedVersion},
-	"text":    {pattern: `\S`, says: "not be empty: remove the key or write a text"},
+	"text":    {pattern: `\S`, description: "not be empty: remove the key or write a text"},
 	"name": {
-		pattern: `^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$`,
-		says:    "be one line that is not empty, without control characters", bytes: maxName,
+		pattern:     `^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$`,
+		description: "be one line that is not empty, without control characters", bytes: maxName,
 	},
-	"about": {pattern: `\S`, says: "not be empty: remove the key or write a text", bytes: maxDescription},
+	"about": {pattern: `\S`, description: "not be empty: remove the key or write a text", bytes: maxDescription},
 	"alias": { // in JSON Schema no class of letters is known to all validators
-		pattern: `^\s*` + aliasEdge + `(` + aliasInner + `{0,58}` + aliasEdge + `)?\s*$`,
-		says:    "be 1 to 60 letters and digits of any script, spaces, . _ and -", trimmed: true, valid: penstock.ValidAlias,
+		pattern:     `^\s*` + aliasEdge + `(` + aliasInner + `{0,58}` + aliasEdge + `)?\s*$`,
+		description: "be 1 to 60 letters and digits of any script, spaces, . _ and -", trimmed: true, valid: penstock.ValidAlias,
 	},
-	"owner":      {pattern: `^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`, says: "be the owner of a repository, such as acme"},
-	"repository": {pattern: `^[A-Za-z0-9._-]{1,100}$`, says: "be the name of a repository, such as payments-service"},
+	"owner":      {pattern: `^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`, description: "be the owner of a repository, such as acme"},
+	"repository": {pattern: `^[A-Za-z0-9._-]{1,100}$`, description: "be the name of a repository, such as payments-service"},
 	"secret": {
-		pattern: `^[A-Za-z_][A-Za-z0-9_]{0,127}$`,
-		says:    "be the name of a managed secret: letters, digits and _, no digit first",
+		pattern:     `^[A-Za-z_][A-Za-z0-9_]{0,127}$`,
+		description: "be the name of a managed secret: letters, digits and _, no digit first",
 	},
 	"strategy": {enum: []string{"EXECUTOR", "CREATOR"}},
 	"agentType": {
@@ -70,14 +70,14 @@ var rules = map[string]rule{
 		enum:    penstock.Harnesses(),
 		aliases: map[string]string{"oz": penstock.HarnessBuiltin, "claude-code": "claude"},
 		open:    true, pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`,
-		says: "be the name of a harness, such as builtin or claude",
+		description: "be the name of a harness, such as builtin or claude",
 	},
 	"authSource":    {enum: []string{AuthManagedSecret, AuthWorkerEnvironment}},
 	"integration":   {enum: []string{"slack", "linear", "jira"}},
-	"projectNumber": {pattern: `^[0-9]{1,20}$`, says: "be digits in quotes"},
+	"projectNumber": {pattern: `^[0-9]{1,20}$`, description: "be digits in quotes"},
 	"roleARN": {
-		pattern: `^arn:[a-z-]+:iam::[0-9]{12}:role/[^\s]+$`,
-		says:    "be the ARN of a role, such as arn:aws:iam::123456789012:role/factory",
+		pattern:     `^arn:[a-z-]+:iam::[0-9]{12}:role/[^\s]+$`,
+		description: "be the ARN of a role, such as arn:aws:iam::123456789012:role/factory",
 	},
 	"provider":   {enum: penstock.Providers(), code: InvalidTrigger},
 	"os":         {enum: []string{"linux", "macos"}},
@@ -93,11 +93,11 @@ var rules = map[string]rule{
 	"percent":   {bounded: true, high: 100},
 	"count":     {bounded: true, low: 1, high: 1024},
 	"gigabytes": {bounded: true, above: true, high: 16384},
-	"skillName": {pattern: `^[A-Za-z0-9._-]{1,64}$`, says: "be 1 to 64 letters, digits, . _ and -"},
-	"skillText": {pattern: `\S`, says: "not be empty", max: skillfile.MaxDescription},
+	"skillName": {pattern: `^[A-Za-z0-9._-]{1,64}$`, description: "be 1 to 64 letters, digits, . _ and -"},
+	"skillText": {pattern: `\S`, description: "not be empty", max: skillfile.MaxDescription},
 	"repoRef": {
-		pattern: `^(github|gitlab)\.com:[A-Za-z0-9][A-Za-z0-9._/-]*/[A-Za-z0-9._-]+@[0-9a-f]{40}$`,
-		says:    "be github.com:OWNER/REPO@COMMIT or gitlab.com:OWNER/REPO@COMMIT with the 40 hex digits of a commit",
+		pattern:     `^(github|gitlab)\.com:[A-Za-z0-9][A-Za-z0-9._/-]*/[A-Za-z0-9._-]+@[0-9a-f]{40}$`,
+		description: "be github.com:OWNER/REPO@COMMIT or gitlab.com:OWNER/REPO@COMMIT with the 40 hex digits of a commit",
 	},
 }
 
@@ -150,10 +150,10 @@ func (d *document) checkText(at *yaml.Node, name, value string) string {
 		d.mustf(at, code, nearest(value, r.spellings()), "be %s, not %s", alternatives(r.enum), quote(value))
 	case r.pattern != "" && !patterns[name].MatchString(value), r.valid != nil && !r.valid(value):
 		if strings.TrimSpace(value) != "" {
-			d.mustf(at, code, "", "%s, not %s", r.says, quote(value))
+			d.mustf(at, code, "", "%s, not %s", r.description, quote(value))
 			break
 		}
-		d.mustf(at, code, "", "%s", r.says)
+		d.mustf(at, code, "", "%s", r.description)
 	case r.max > 0 && utf8.RuneCountInString(value) > r.max:
 		d.mustf(at, code, "", "be at most %d characters, not %d", r.max, utf8.RuneCountInString(value))
 	case r.bytes > 0 && len(value) > r.bytes:

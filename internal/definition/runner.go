@@ -49,7 +49,7 @@ type MacPlatform struct {
 func ReadRunner(name string, content []byte) (penstock.RunnerSpec, error) {
 	path := "runners/" + name + ".yaml"
 	p := parser{
-		files: map[string][]byte{path: content}, paths: map[Kind]map[string][]place{}, said: map[Kind][]string{},
+		files: map[string][]byte{path: content}, paths: map[Kind]map[string][]place{}, written: map[Kind][]string{},
 		doubtful: map[Kind]bool{},
 	}
 	p.layout()

@@ -54,7 +54,7 @@ func (p *parser) layout() {
 			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(names)) {
-			p.said[kind] = append(p.said[kind], names[key][0].name)
+			p.written[kind] = append(p.written[kind], names[key][0].name)
 		}
 	}
 }

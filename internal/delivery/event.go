@@ -6,26 +6,26 @@ import (
 	"github.com/penstock-dev/penstock/internal/trigger"
 )
 
-// tidings are the events that a delivery tells of; without any, why.
-type tidings struct {
+// reportedEvents are the events that a delivery tells of; without any, why.
+type reportedEvents struct {
 	events []trigger.Event
 	why    string
 }
 
-// tells reads the events that a delivery tells of, if an automation of the plan
+// reportedEvents reads the events that a delivery tells of, if an automation of the plan
 // waits for any. headers are those of the log.
-func (p *Plan) tells(document *filter.Document, headers map[string]string) tidings {
+func (p *Plan) reportedEvents(document *filter.Document, headers map[string]string) reportedEvents {
 	if !p.events {
-		return tidings{}
+		return reportedEvents{}
 	}
-	return readTidings(p.row.SignatureScheme, eventName(p.row.SignatureScheme, headers), document)
+	return readEvents(p.row.SignatureScheme, eventName(p.row.SignatureScheme, headers), document)
 }
 
-// readTidings reads the events that a delivery tells of to a webhook with the
+// readEvents reads the events that a delivery tells of to a webhook with the
 // scheme.
-func readTidings(scheme penstock.SignatureScheme, name string, document *filter.Document) tidings {
+func readEvents(scheme penstock.SignatureScheme, name string, document *filter.Document) reportedEvents {
 	events, why := trigger.Events(string(scheme), name, document)
-	return tidings{events, why}
+	return reportedEvents{events, why}
 }
 
 // eventName is what the sender's header calls the event, of those that have one.
@@ -39,7 +39,7 @@ func eventName(scheme penstock.SignatureScheme, headers map[string]string) strin
 // match reports whether a delivery is what the automation waits for, and else why
 // not: what its first trigger says, but for one that waits for another event
 // where a later one waits for this.
-func (e *planEntry) match(trial *filter.Trial, told tidings) (matched bool, why filter.Failure) {
+func (e *planEntry) match(trial *filter.Trial, reported reportedEvents) (matched bool, why filter.Failure) {
 	if e.first == e.end && len(e.events) == 0 {
 		return true, why // it is broken, whatever the delivery is
 	}
@@ -54,7 +54,7 @@ func (e *planEntry) match(trial *filter.Trial, told tidings) (matched bool, why 
 	}
 	other := e.first == e.end
 	for i, c := range e.events {
-		ok, failure := told.match(c)
+		ok, failure := reported.match(c)
 		if ok {
 			return true, filter.Failure{}
 		}
@@ -65,7 +65,7 @@ func (e *planEntry) match(trial *filter.Trial, told tidings) (matched bool, why 
 	return false, why
 }
 
-func (t tidings) match(c *trigger.Condition) (matched bool, why filter.Failure) {
+func (t reportedEvents) match(c *trigger.Condition) (matched bool, why filter.Failure) {
 	if len(t.events) == 0 {
 		return false, filter.Failure{Reason: t.why}
 	}
@@ -89,9 +89,9 @@ var pushEvents = map[penstock.SignatureScheme]struct{ header, event string }{
 	"bitbucket":           {"x-event-key", "repo:push"},
 }
 
-// tellsPush reports whether an accepted delivery tells of a push to a repository
+// reportsPush reports whether an accepted delivery tells of a push to a repository
 // that factories may come from.
-func (p *Plan) tellsPush(a *penstock.Arrival) bool {
-	told := pushEvents[p.row.SignatureScheme]
-	return p.pushes && a.Headers[told.header] == told.event
+func (p *Plan) reportsPush(a *penstock.InboundDelivery) bool {
+	reported := pushEvents[p.row.SignatureScheme]
+	return p.pushes && a.Headers[reported.header] == reported.event
 }

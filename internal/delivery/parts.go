@@ -49,14 +49,14 @@ type Ingress struct {
 	automations *automation.Automations
 	pushed      func(ctx context.Context, team string, body []byte)
 
-	plans      *recent[string, *Plan] // by UID
-	planned    *recent[plannedKey, *planned]
-	arriving   batch.Shared[store.WebhookRow] // by UID
-	planning   batch.Shared[*Plan]            // by UID
-	versions   batch.Shared[int64]            // by team
-	recognized batch.Shared[bool]             // by UID and address
-	refused    refusals
-	parsing    chan struct{}
+	plans        *recent[string, *Plan] // by UID
+	planned      *recent[plannedKey, *planned]
+	webhookReads batch.Shared[store.WebhookRow] // by UID
+	planning     batch.Shared[*Plan]            // by UID
+	versions     batch.Shared[int64]            // by team
+	recognized   batch.Shared[bool]             // by UID and address
+	rejections   rejectionCounts
+	parsing      chan struct{}
 }
 
 // Deliveries shows, replays and clears the log of deliveries.

@@ -19,7 +19,7 @@ import (
 // version of its team. Whether it still holds is found out in the transaction
 // that records a delivery.
 type Plan struct {
-	Inlet penstock.Inlet // the webhook as its ingress sees it
+	Snapshot penstock.WebhookSnapshot // the webhook as its ingress sees it
 
 	row         store.WebhookRow
 	automations []planEntry
@@ -63,7 +63,7 @@ func (s *Ingress) Plan(ctx context.Context, uid string, token, fresh bool) (*Pla
 	if known != nil && !fresh && known.takes(token) {
 		return known, nil
 	}
-	row, err := s.arriving.Ask(
+	row, err := s.webhookReads.Ask(
 		ctx, uid, func(ctx context.Context) (store.WebhookRow, error) { return s.store.WebhookByUID(ctx, uid) },
 	)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Ingress) Plan(ctx context.Context, uid string, token, fresh bool) (*Pla
 }
 
 func (p *Plan) takes(token bool) bool {
-	return !token || p.Inlet.AuthMode == penstock.AuthURLToken
+	return !token || p.Snapshot.AuthMode == penstock.AuthURLToken
 }
 
 // newPlan reads what belongs to a webhook. The row, with the team's version,
@@ -102,7 +102,7 @@ func (p *Plan) takes(token bool) bool {
 // Ingress.Plan may keep it: the webhook of a replay may be one that takes nothing.
 func (s *Ingress) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, error) {
 	p := &Plan{row: row, size: 4 << 10}
-	p.Inlet = penstock.Inlet{
+	p.Snapshot = penstock.WebhookSnapshot{
 		UID: row.UID, AuthMode: row.AuthMode, SignatureScheme: row.SignatureScheme, Signature: row.Signature,
 		DeliveryIDHeader: row.DeliveryIDHeader, ReplayGuard: row.ReplayGuard, Pending: row.PendingSecret,
 	}
@@ -111,7 +111,7 @@ func (s *Ingress) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, err
 		if err != nil {
 			return nil, err
 		}
-		p.Inlet.Secrets = append(p.Inlet.Secrets, penstock.InletSecret{Value: value, ExpiresAt: sealed.ExpiresAt})
+		p.Snapshot.Secrets = append(p.Snapshot.Secrets, penstock.SnapshotSecret{Value: value, ExpiresAt: sealed.ExpiresAt})
 	}
 	if _, told := pushEvents[row.SignatureScheme]; told && s.pushed != nil {
 		var err error

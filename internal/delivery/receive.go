@@ -24,34 +24,34 @@ import (
 // for, in one transaction, durable when it returns. penstock.ErrStale: the plan
 // has changed, nothing was done. The call does not end with its caller's
 // context: what was about to be recorded is, also where the sender goes away.
-func (s *Ingress) Deliver(ctx context.Context, p *Plan, a *penstock.Arrival) (penstock.Receipt, error) {
-	if refused, known, err := s.refuse(ctx, p, a); known || err != nil {
-		return refused, err
+func (s *Ingress) Deliver(ctx context.Context, p *Plan, a *penstock.InboundDelivery) (penstock.DeliveryResult, error) {
+	if result, known, err := s.rejectEarly(ctx, p, a); known || err != nil {
+		return result, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliverWithin)
 	defer cancel()
 	d, detail, err := s.evaluate(ctx, p, a)
 	if err != nil {
-		return penstock.Receipt{}, unanswered(err)
+		return penstock.DeliveryResult{}, asUnavailable(err)
 	}
 	if detail == "" && d.Outcome == penstock.OutcomeAccepted {
 		s.identify(p, a, d)
 	}
 	got, err := s.store.Deliver(ctx, d)
 	if errors.Is(err, store.ErrStale) {
-		return penstock.Receipt{}, penstock.ErrStale
+		return penstock.DeliveryResult{}, penstock.ErrStale
 	}
 	if err != nil {
-		return penstock.Receipt{}, unanswered(err)
+		return penstock.DeliveryResult{}, asUnavailable(err)
 	}
-	if got.Outcome == penstock.OutcomeAccepted && !got.Limited && !a.Handshake && p.tellsPush(a) {
+	if got.Outcome == penstock.OutcomeAccepted && !got.Limited && !a.Handshake && p.reportsPush(a) {
 		s.pushed(ctx, p.row.Team, a.Body)
 	}
-	return s.receipt(p, a, d, got, detail), nil
+	return s.result(p, a, d, got, detail), nil
 }
 
-// unanswered tells the sender to come again if the database let the time go by.
-func unanswered(err error) error {
+// asUnavailable tells the sender to come again if the database let the time go by.
+func asUnavailable(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &penstock.Error{
 			Code: penstock.CodeUnavailable, Detail: "the database does not answer", RetryAfter: 5 * time.Second, Cause: err,
@@ -64,18 +64,18 @@ func unanswered(err error) error {
 // later all the same was refused as unavailable: sent again, it is a duplicate.
 const deliverWithin = 20 * time.Second
 
-// receipt remembers what the store has said and tells the ingress.
-func (s *Ingress) receipt(
-	p *Plan, a *penstock.Arrival, d *store.NewDelivery, got store.Delivered, detail string,
-) penstock.Receipt {
-	r := penstock.Receipt{
+// result remembers what the store has said and tells the ingress.
+func (s *Ingress) result(
+	p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery, got store.Delivered, detail string,
+) penstock.DeliveryResult {
+	r := penstock.DeliveryResult{
 		DeliveryID: d.ID, Outcome: got.Outcome, DuplicateOf: got.DuplicateOf, Detail: detail, Limited: got.Limited,
 		Wait: got.Wait,
 	}
 	switch {
 	case got.Limited:
 		p.fullUntil.Store(time.Now().Add(got.Wait).UnixNano())
-		s.refused.add(p.row.UID, store.CountRateLimited)
+		s.rejections.add(p.row.UID, store.CountRateLimited)
 		r.DeliveryID = ""
 	case got.Unlogged:
 		if a.Outcome == penstock.OutcomeRejectedAuth {
@@ -89,10 +89,10 @@ func (s *Ingress) receipt(
 	return r
 }
 
-// refuse answers without a transaction what one has shown to be refused: until
+// rejectEarly answers without a transaction what one has shown to be refused: until
 // a known moment the rate admits none, or no more failures are logged. That the
 // webhook is still the same one is looked up first.
-func (s *Ingress) refuse(ctx context.Context, p *Plan, a *penstock.Arrival) (penstock.Receipt, bool, error) {
+func (s *Ingress) rejectEarly(ctx context.Context, p *Plan, a *penstock.InboundDelivery) (penstock.DeliveryResult, bool, error) {
 	until, kind := p.fullUntil.Load(), store.CountRateLimited
 	if a.Unverified {
 		if until, kind = 0, store.CountRejected; a.Outcome == penstock.OutcomeRejectedAuth {
@@ -101,7 +101,7 @@ func (s *Ingress) refuse(ctx context.Context, p *Plan, a *penstock.Arrival) (pen
 	}
 	wait := time.Duration(until - time.Now().UnixNano())
 	if wait <= 0 {
-		return penstock.Receipt{}, false, nil
+		return penstock.DeliveryResult{}, false, nil
 	}
 	version, err := s.versions.Ask(
 		ctx, p.row.Team, func(ctx context.Context) (int64, error) { return s.store.TeamVersion(ctx, p.row.Team) },
@@ -110,15 +110,15 @@ func (s *Ingress) refuse(ctx context.Context, p *Plan, a *penstock.Arrival) (pen
 		err = penstock.ErrStale
 	}
 	if err != nil {
-		return penstock.Receipt{}, false, err
+		return penstock.DeliveryResult{}, false, err
 	}
-	s.refused.add(p.row.UID, kind)
-	return penstock.Receipt{Outcome: a.Outcome, Limited: kind == store.CountRateLimited, Wait: wait}, true, nil
+	s.rejections.add(p.row.UID, kind)
+	return penstock.DeliveryResult{Outcome: a.Outcome, Limited: kind == store.CountRateLimited, Wait: wait}, true, nil
 }
 
-// Refused counts a delivery that was refused for its sender's failures, unread
+// CountRejected counts a delivery that was refused for its sender's failures, unread
 // or unlogged.
-func (s *Ingress) Refused(uid string) { s.refused.add(uid, store.CountRateLimited) }
+func (s *Ingress) CountRejected(uid string) { s.rejections.add(uid, store.CountRateLimited) }
 
 // KnownSender reports whether deliveries of the webhook were accepted from the
 // address in the last 24 hours.
@@ -130,7 +130,7 @@ func (s *Ingress) KnownSender(ctx context.Context, uid, clientIP string) (bool, 
 
 // evaluate makes the entry of the log. detail is why the body was refused.
 func (s *Ingress) evaluate(
-	ctx context.Context, p *Plan, a *penstock.Arrival,
+	ctx context.Context, p *Plan, a *penstock.InboundDelivery,
 ) (d *store.NewDelivery, detail string, err error) {
 	limits := s.limits
 	d = &store.NewDelivery{
@@ -169,7 +169,7 @@ func statusOf(o penstock.Outcome) int {
 
 // match validates the body and finds out which automations it starts.
 func (s *Ingress) match(
-	ctx context.Context, p *Plan, a *penstock.Arrival, d *store.NewDelivery,
+	ctx context.Context, p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery,
 ) (detail string, err error) {
 	if a.Handshake {
 		d.Reason, d.Body = penstock.ReasonHandshake, a.Body
@@ -177,8 +177,8 @@ func (s *Ingress) match(
 	}
 	document, err := s.parse(p, a.Body)
 	if err != nil {
-		if told, ok := errors.AsType[*penstock.Error](err); ok {
-			detail = told.Explain()
+		if reported, ok := errors.AsType[*penstock.Error](err); ok {
+			detail = reported.Explain()
 		}
 		d.Outcome, d.Reason, d.Status = penstock.OutcomeRejectedJSON, "invalid_json", http.StatusBadRequest
 		return detail, nil
@@ -194,12 +194,12 @@ func (s *Ingress) start(
 	if len(p.automations) == 0 {
 		return nil
 	}
-	trial, told := p.filters.Try(document), p.tells(document, headers)
-	meant := make([]meaning, len(p.automations))
+	trial, reported := p.filters.Try(document), p.reportedEvents(document, headers)
+	meant := make([]match, len(p.automations))
 	for i := range p.automations {
-		matched, why := p.automations[i].match(trial, told)
+		matched, why := p.automations[i].match(trial, reported)
 		if !matched {
-			meant[i] = meaning{at: why.Path, reason: why.Reason}
+			meant[i] = match{at: why.Path, reason: why.Reason}
 			continue
 		}
 		var err error
@@ -219,26 +219,26 @@ func (s *Ingress) start(
 	return nil
 }
 
-// meaning is what a delivery means to an automation: the id of the run that it
+// match is what a delivery means to an automation: the id of the run that it
 // starts, or where and why it starts none.
-type meaning struct{ run, at, reason string }
+type match struct{ run, at, reason string }
 
 // begin adds the run that the automation starts for the delivery.
-func (s *Ingress) begin(ctx context.Context, p *Plan, a *planned, d *store.NewDelivery) (meaning, error) {
+func (s *Ingress) begin(ctx context.Context, p *Plan, a *planned, d *store.NewDelivery) (match, error) {
 	template, broken, err := a.resolved(ctx, s)
 	if err != nil || template == nil {
-		return meaning{at: penstock.FailedAtAutomation, reason: broken}, err
+		return match{at: penstock.FailedAtAutomation, reason: broken}, err
 	}
-	run := template.Stamp(automation.Occasion{
+	run := template.Stamp(automation.Cause{
 		Source: penstock.SourceWebhook, At: d.ReceivedAt, WebhookUID: p.row.UID, DeliveryID: d.ID,
 		TriggerURL: s.deliveryURL(p.row, d.ID), Envelope: envelope(p.row, d.ID),
 	})
 	d.Runs = append(d.Runs, run)
-	return meaning{run: run.ID}, nil
+	return match{run: run.ID}, nil
 }
 
 // matchOf is what the log says of a delivery that means m to the automation.
-func (a *planned) matchOf(m meaning) penstock.DeliveryMatch {
+func (a *planned) matchOf(m match) penstock.DeliveryMatch {
 	match := penstock.DeliveryMatch{
 		Automation: a.row.Name, UID: a.row.UID, WouldTrigger: m.run != "", RunID: m.run, Reason: m.reason,
 	}
@@ -254,7 +254,7 @@ func (s *Ingress) deliveryURL(w store.WebhookRow, id string) string {
 }
 
 // identify says by what the delivery is told from others.
-func (s *Ingress) identify(p *Plan, a *penstock.Arrival, d *store.NewDelivery) {
+func (s *Ingress) identify(p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery) {
 	sum := sha256.Sum256(a.Body)
 	d.SHA256 = hex.EncodeToString(sum[:])
 	d.Sender = p.senders.due(a.ClientIP, a.ReceivedAt)
@@ -304,14 +304,14 @@ func headersJSON(headers map[string]string) string {
 	return string(text)
 }
 
-// refusals counts what was refused without a transaction until it is written
+// rejectionCounts counts what was refused without a transaction until it is written
 // down. The zero value is ready.
-type refusals struct {
+type rejectionCounts struct {
 	mu     sync.Mutex
 	counts map[store.Count]int64
 }
 
-func (r *refusals) add(uid, kind string) {
+func (r *rejectionCounts) add(uid, kind string) {
 	c := store.Count{WebhookUID: uid, Quarter: store.Quarter(penstock.Now()), Kind: kind}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -321,7 +321,7 @@ func (r *refusals) add(uid, kind string) {
 	r.counts[c]++
 }
 
-func (r *refusals) take() map[store.Count]int64 {
+func (r *rejectionCounts) take() map[store.Count]int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	counts := r.counts
@@ -329,8 +329,8 @@ func (r *refusals) take() map[store.Count]int64 {
 	return counts
 }
 
-// giveBack counts again what could not be written down.
-func (r *refusals) giveBack(counts map[store.Count]int64) {
+// restore counts again what could not be written down.
+func (r *rejectionCounts) restore(counts map[store.Count]int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.counts == nil {
@@ -341,15 +341,15 @@ func (r *refusals) giveBack(counts map[store.Count]int64) {
 	}
 }
 
-// WriteRefusals counts what was refused since the last time.
-func (s *Ingress) WriteRefusals(ctx context.Context) error {
-	counts := s.refused.take()
+// FlushRejections counts what was refused since the last time.
+func (s *Ingress) FlushRejections(ctx context.Context) error {
+	counts := s.rejections.take()
 	if len(counts) == 0 {
 		return nil
 	}
 	err := s.store.AddCounts(ctx, counts)
 	if err != nil {
-		s.refused.giveBack(counts)
+		s.rejections.restore(counts)
 	}
 	return err
 }

@@ -32,14 +32,14 @@ func (s *Deliveries) ClearLogs(ctx context.Context) error {
 	})
 }
 
-// ClearTallies removes what was counted and noted beside the logs and nobody asks
+// ClearCounts removes what was counted and noted beside the logs and nobody asks
 // for any more.
-func (s *Deliveries) ClearTallies(ctx context.Context) error {
+func (s *Deliveries) ClearCounts(ctx context.Context) error {
 	err := batch.Clear(ctx, func() (int, error) { return s.store.ClearIdentities(ctx, batch.Size) })
 	if err != nil {
 		return err
 	}
-	return s.eachLog(ctx, 0, func(l store.Log) error { return s.store.ClearTallies(ctx, l) })
+	return s.eachLog(ctx, 0, func(l store.Log) error { return s.store.ClearCounts(ctx, l) })
 }
 
 // eachLog goes through the logs, or those that have entries from before a moment.

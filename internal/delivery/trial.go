@@ -24,44 +24,44 @@ const filterSample = 50
 // changes nothing.
 func (s *Deliveries) TestFilter(
 	ctx context.Context, p penstock.Principal, factoryUID string, req penstock.FilterTest,
-) (penstock.FilterVerdict, error) {
+) (penstock.FilterTestResult, error) {
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
-		return penstock.FilterVerdict{}, err
+		return penstock.FilterTestResult{}, err
 	}
 	if _, err := s.store.Factory(ctx, p.Team, factoryUID); err != nil {
-		return penstock.FilterVerdict{}, err
+		return penstock.FilterTestResult{}, err
 	}
 	f, err := newTrial(req)
 	if err != nil {
-		return penstock.FilterVerdict{}, err
+		return penstock.FilterTestResult{}, err
 	}
 	webhook, name, body, err := s.filterSubject(ctx, p, factoryUID, req)
 	if err != nil {
-		return penstock.FilterVerdict{}, err
+		return penstock.FilterTestResult{}, err
 	}
-	verdict := penstock.FilterVerdict{WouldTrigger: true}
+	result := penstock.FilterTestResult{WouldTrigger: true}
 	if webhook != nil {
-		verdict.Checks = append(verdict.Checks, f.checkWebhook(*webhook))
+		result.Checks = append(result.Checks, f.checkWebhook(*webhook))
 	}
 	var check penstock.FilterCheck
 	if body != nil {
 		if check, err = f.try(name, body); err != nil {
-			return penstock.FilterVerdict{}, err
+			return penstock.FilterTestResult{}, err
 		}
 	} else {
-		if verdict.Sample, err = s.sample(ctx, f, webhook.UID); err != nil {
-			return penstock.FilterVerdict{}, err
+		if result.Sample, err = s.sample(ctx, f, webhook.UID); err != nil {
+			return penstock.FilterTestResult{}, err
 		}
-		check = penstock.FilterCheck{Check: f.check, Passed: verdict.Sample.Matched > 0}
+		check = penstock.FilterCheck{Check: f.check, Passed: result.Sample.Matched > 0}
 		if !check.Passed {
-			check.Reason = fmt.Sprintf("none of the last %d deliveries matches", verdict.Sample.Of)
+			check.Reason = fmt.Sprintf("none of the last %d deliveries matches", result.Sample.Of)
 		}
 	}
-	verdict.Checks = append(verdict.Checks, check)
-	for _, c := range verdict.Checks {
-		verdict.WouldTrigger = verdict.WouldTrigger && c.Passed
+	result.Checks = append(result.Checks, check)
+	for _, c := range result.Checks {
+		result.WouldTrigger = result.WouldTrigger && c.Passed
 	}
-	return access.Act(ctx, s.answers, p, func(*store.Tx) (penstock.FilterVerdict, error) { return verdict, nil })
+	return access.Act(ctx, s.answers, p, func(*store.Tx) (penstock.FilterTestResult, error) { return result, nil })
 }
 
 // trial is what is tried: a payload filter, or a trigger whose events webhooks
@@ -189,7 +189,7 @@ func (s *Deliveries) filterSubject(
 
 // checkWebhook tells whether deliveries to the webhook start anything of the kind.
 func (f *trial) checkWebhook(w store.WebhookRow) penstock.FilterCheck {
-	check := penstock.FilterCheck{Check: "webhook", Reason: automation.Shut(w)}
+	check := penstock.FilterCheck{Check: "webhook", Reason: automation.InactiveReason(w)}
 	if f.scheme != "" && f.scheme != w.SignatureScheme {
 		check.Reason = fmt.Sprintf("its deliveries tell of no events of %s, since that is not its signature scheme", f.scheme)
 	}
@@ -209,7 +209,7 @@ func (f *trial) try(name string, body []byte) (penstock.FilterCheck, error) {
 	}
 	var why filter.Failure
 	if f.event != nil {
-		check.Passed, why = readTidings(f.scheme, name, document).match(f.event)
+		check.Passed, why = readEvents(f.scheme, name, document).match(f.event)
 	} else {
 		check.Passed, why = f.filter.Match(document)
 	}

@@ -23,24 +23,24 @@ func (s *Executions) Control() penstock.Control { return control{s} }
 type control struct{ s *Executions }
 
 // Claim implements penstock.Control.
-func (c control) Claim(ctx context.Context, claim penstock.Claim) (penstock.Assignment, error) {
-	if claim.Stopping {
-		return penstock.Assignment{}, errors.Join(penstock.ErrNoWork, c.s.store.Goodbye(ctx, claim.WorkerID))
+func (c control) Claim(ctx context.Context, req penstock.ClaimRequest) (penstock.Assignment, error) {
+	if req.Stopping {
+		return penstock.Assignment{}, errors.Join(penstock.ErrNoWork, c.s.store.Goodbye(ctx, req.WorkerID))
 	}
-	if err := c.s.store.Hello(ctx, claim); err != nil {
+	if err := c.s.store.Hello(ctx, req); err != nil {
 		return penstock.Assignment{}, err
 	}
-	if claim.Local {
+	if req.Local {
 		c.s.localWorker.Store(true)
 	}
-	if claim.Busy >= claim.Capacity {
+	if req.Busy >= req.Capacity {
 		return penstock.Assignment{}, penstock.ErrNoWork
 	}
 	nudged, stop := c.s.store.Nudges.Subscribe(store.TopicQueue)
 	defer stop()
-	over := time.After(claim.Wait)
+	over := time.After(req.Wait)
 	for ctx.Err() == nil {
-		a, err := c.s.claim(ctx, claim)
+		a, err := c.s.req(ctx, req)
 		if !errors.Is(err, penstock.ErrNoWork) {
 			return a, err
 		}
@@ -55,9 +55,9 @@ func (c control) Claim(ctx context.Context, claim penstock.Claim) (penstock.Assi
 	return penstock.Assignment{}, ctx.Err()
 }
 
-// claim takes one run, hands over its first prompt and gathers what the worker
+// req takes one run, hands over its first prompt and gathers what the worker
 // needs.
-func (s *Executions) claim(ctx context.Context, c penstock.Claim) (penstock.Assignment, error) {
+func (s *Executions) req(ctx context.Context, c penstock.ClaimRequest) (penstock.Assignment, error) {
 	if waits, err := s.store.WorkWaits(ctx); err != nil || !waits {
 		return penstock.Assignment{}, errors.Join(penstock.ErrNoWork, err)
 	}
@@ -67,11 +67,11 @@ func (s *Executions) claim(ctx context.Context, c penstock.Claim) (penstock.Assi
 	var prompts []penstock.Prompt
 	start := time.Now()
 	err := s.store.Write(ctx, func(tx *store.Tx) (err error) {
-		h.Hand = func(run store.RunRow) (given store.Handed, err error) {
-			prompts, given, err = s.choose(ctx, tx, run)
+		h.Choose = func(run store.RunRow) (given store.ChosenPrompt, err error) {
+			prompts, given, err = s.choosePrompt(ctx, tx, run)
 			return given, err
 		}
-		run, err = tx.Claim(ctx, c, h)
+		run, err = tx.ClaimRun(ctx, c, h)
 		return err
 	})
 	if err != nil {
@@ -85,27 +85,27 @@ func (s *Executions) claim(ctx context.Context, c penstock.Claim) (penstock.Assi
 	if limit := run.Config.MaxDurationMinutes; limit != nil {
 		a.TimeLimit = time.Duration(*limit) * time.Minute
 	}
-	err = s.equip(ctx, &a, run, h.SessionID)
-	if refused, ok := errors.AsType[*access.GrantError](err); ok {
-		return penstock.Assignment{}, s.endNotGranted(ctx, a.Lease, refused)
+	err = s.buildAssignment(ctx, &a, run, h.SessionID)
+	if denied, ok := errors.AsType[*access.GrantError](err); ok {
+		return penstock.Assignment{}, s.endNotGranted(ctx, a.Lease, denied)
 	}
 	if err != nil {
-		err = errors.Join(err, s.takeBack(ctx, a.Lease, err)) // failing that, the lease runs out
+		err = errors.Join(err, s.requeueUnassigned(ctx, a.Lease, err)) // failing that, the lease runs out
 		return a, fmt.Errorf("gather what run %s needs: %w", run.ID, err)
 	}
 	return a, nil
 }
 
-// equipTime is how long, from the first failure on, what a run needs is tried to
+// assignmentTime is how long, from the first failure on, what a run needs is tried to
 // be gathered, unless the queue timeout is shorter.
-const equipTime = 10 * time.Minute
+const assignmentTime = 10 * time.Minute
 
-// takeBack takes a run from who cannot be given what it needs: to be tried again,
+// requeueUnassigned takes a run from who cannot be given what it needs: to be tried again,
 // behind all others, or not any more.
-func (s *Executions) takeBack(ctx context.Context, l penstock.Lease, cause error) error {
+func (s *Executions) requeueUnassigned(ctx context.Context, l penstock.Lease, cause error) error {
 	ended, why := false, "."
-	if told, ok := errors.AsType[*penstock.Error](cause); ok {
-		why = ": " + told.Explain() + "."
+	if known, ok := errors.AsType[*penstock.Error](cause); ok {
+		why = ": " + known.Explain() + "."
 	}
 	err := s.store.Write(ctx, func(tx *store.Tx) error {
 		ended = false
@@ -114,7 +114,7 @@ func (s *Executions) takeBack(ctx context.Context, l penstock.Lease, cause error
 			return err
 		}
 		tried := penstock.Now().Sub(run.NotGivenSince)
-		if run.NotGivenSince == 0 || tried < min(equipTime, s.queueTimeout) {
+		if run.NotGivenSince == 0 || tried < min(assignmentTime, s.queueTimeout) {
 			return requeue(ctx, tx, run, store.NotGiven)
 		}
 		ended = true
@@ -129,8 +129,8 @@ func (s *Executions) takeBack(ctx context.Context, l penstock.Lease, cause error
 	return err
 }
 
-// equip adds the run, its secrets, its environment, its files and its session.
-func (s *Executions) equip(ctx context.Context, a *penstock.Assignment, row store.RunRow, sessionID string) error {
+// buildAssignment adds the run, its secrets, its environment, its files and its session.
+func (s *Executions) buildAssignment(ctx context.Context, a *penstock.Assignment, row store.RunRow, sessionID string) error {
 	// As read, it still waits, and would be looked for in the queue.
 	row.State, row.SessionID = penstock.StateClaimed, sessionID
 	runs, err := s.runs.Present(ctx, []store.RunRow{row})
@@ -197,10 +197,10 @@ func (s *Executions) equip(ctx context.Context, a *penstock.Assignment, row stor
 
 // history leaves out the step that the prompts in hand have opened, and follow-ups
 // that no agent was given.
-func history(steps []penstock.Step, inHand []penstock.Prompt) []penstock.Step {
+func history(steps []penstock.Step, prompts []penstock.Prompt) []penstock.Step {
 	steps = slices.DeleteFunc(steps, penstock.Step.Undelivered)
 	for i, step := range steps {
-		for _, p := range inHand {
+		for _, p := range prompts {
 			if step.ID == p.ID {
 				return steps[:i]
 			}
@@ -209,10 +209,10 @@ func history(steps []penstock.Step, inHand []penstock.Prompt) []penstock.Step {
 	return steps
 }
 
-// hand gives the execution what waits for the agent first. No prompt: nothing
+// deliverPrompt gives the execution what waits for the agent first. No prompt: nothing
 // waits.
-func (s *Executions) hand(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Prompt, error) {
-	prompts, given, err := s.choose(ctx, tx, run)
+func (s *Executions) deliverPrompt(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Prompt, error) {
+	prompts, given, err := s.choosePrompt(ctx, tx, run)
 	if err != nil || len(prompts) == 0 {
 		return nil, err
 	}
@@ -224,16 +224,16 @@ func (s *Executions) hand(ctx context.Context, tx *store.Tx, run store.RunRow) (
 	return prompts, tx.AppendEvents(ctx, run.ID, given.Events...)
 }
 
-// choose takes what waits for the agent first: the run's own prompt, or one
+// choosePrompt takes what waits for the agent first: the run's own prompt, or one
 // follow-up. What is given the caller writes down.
-func (s *Executions) choose(
+func (s *Executions) choosePrompt(
 	ctx context.Context, tx *store.Tx, run store.RunRow,
-) (prompts []penstock.Prompt, given store.Handed, err error) {
+) (prompts []penstock.Prompt, given store.ChosenPrompt, err error) {
 	var p penstock.Prompt
 	switch run.PromptState {
-	case store.PromptWaiting, store.PromptHanded:
-		p = penstock.Prompt{ID: run.ID, Text: run.Prompt, Mode: run.Mode, Redelivered: run.PromptState == store.PromptHanded}
-		given.Prompt = store.PromptHanded
+	case store.PromptWaiting, store.PromptDelivering:
+		p = penstock.Prompt{ID: run.ID, Text: run.Prompt, Mode: run.Mode, Redelivered: run.PromptState == store.PromptDelivering}
+		given.Prompt = store.PromptDelivering
 	default:
 		waiting, err := tx.Followups(ctx, run.ID, store.PromptWaiting)
 		if err != nil || len(waiting) == 0 {
@@ -245,11 +245,11 @@ func (s *Executions) choose(
 			p.Text = run.Prompt + "\n\n" + f.Message
 			given.Prompt = store.PromptDelivered
 		}
-		if err := tx.HandFollowup(ctx, f.ID); err != nil {
+		if err := tx.DeliverFollowup(ctx, f.ID); err != nil {
 			return nil, given, err
 		}
 	}
-	given.Events = handed(run, p)
+	given.Events = promptEvents(run, p)
 	return []penstock.Prompt{p}, given, nil
 }
 
@@ -261,9 +261,9 @@ func promptOf(f store.Followup) penstock.Prompt {
 	}
 }
 
-// handed are the events of a prompt that is given to the agent. Given again, it
+// promptEvents are the events of a prompt that is given to the agent. Given again, it
 // is not said twice in the conversation.
-func handed(run store.RunRow, p penstock.Prompt) []penstock.Draft {
+func promptEvents(run store.RunRow, p penstock.Prompt) []penstock.Draft {
 	now := penstock.Now()
 	var drafts []penstock.Draft
 	if !p.Redelivered {
@@ -286,7 +286,7 @@ func handed(run store.RunRow, p penstock.Prompt) []penstock.Draft {
 		if p.Redelivered {
 			payload["redelivered"] = true
 		}
-		drafts = append(drafts, penstock.Timeline(now, penstock.MomentFollowupHanded, payload))
+		drafts = append(drafts, penstock.Timeline(now, penstock.TimelineFollowupDelivered, payload))
 	}
 	return drafts
 }
@@ -373,16 +373,16 @@ func checkDraft(d penstock.Draft) error {
 // nothing else. Of who has no lease any more not a word is taken over but the
 // kind of the sandbox.
 func sandboxGone(drafts []penstock.Draft) (said penstock.Draft, ok bool) {
-	var moment penstock.TimelineData
-	if len(drafts) != 1 || drafts[0].Type != penstock.EventTimeline || json.Unmarshal(drafts[0].Data, &moment) != nil ||
-		moment.Type != penstock.MomentSandboxGone {
+	var event penstock.TimelineData
+	if len(drafts) != 1 || drafts[0].Type != penstock.EventTimeline || json.Unmarshal(drafts[0].Data, &event) != nil ||
+		event.Type != penstock.TimelineSandboxGone {
 		return said, false
 	}
 	payload := map[string]any{}
-	if kind, ok := moment.Payload["sandbox"].(string); ok && len(kind) <= field.MaxName {
+	if kind, ok := event.Payload["sandbox"].(string); ok && len(kind) <= field.MaxName {
 		payload["sandbox"] = kind
 	}
-	return penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, payload), true
+	return penstock.Timeline(penstock.Now(), penstock.TimelineSandboxGone, payload), true
 }
 
 func appendOne(ctx context.Context, tx *store.Tx, l penstock.Lease, d penstock.Draft) error {

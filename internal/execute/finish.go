@@ -37,19 +37,19 @@ func (s *Executions) finish(
 		return nil, err
 	}
 	if r.Turn != 0 && r.Turn < turn { // asked before; the answer was lost
-		return inHand(ctx, tx, run)
+		return promptsInProgress(ctx, tx, run)
 	}
-	if err := s.tally(ctx, tx, run, r); err != nil {
+	if err := s.addUsage(ctx, tx, run, r); err != nil {
 		return nil, err
 	}
 	if r.State == penstock.StateQueued {
-		return nil, s.giveBack(ctx, tx, run, store.HandedBack)
+		return nil, s.requeueHeld(ctx, tx, run, store.RequeuedByWorker)
 	}
 	if err := tx.MarkDelivered(ctx, &run); err != nil {
 		return nil, err
 	}
 	if r.State == penstock.StateSucceeded || r.State == penstock.StateBlocked {
-		prompts, err := s.hand(ctx, tx, run)
+		prompts, err := s.deliverPrompt(ctx, tx, run)
 		if err != nil {
 			return nil, err
 		}
@@ -63,9 +63,9 @@ func (s *Executions) finish(
 	return nil, s.end(ctx, tx, run, r)
 }
 
-// inHand lists what the execution has been given and has not ended yet.
-func inHand(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Prompt, error) {
-	list, err := tx.Followups(ctx, run.ID, store.PromptHanded)
+// promptsInProgress lists what the execution has been given and has not ended yet.
+func promptsInProgress(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Prompt, error) {
+	list, err := tx.Followups(ctx, run.ID, store.PromptDelivering)
 	var prompts []penstock.Prompt
 	for _, f := range list {
 		prompts = append(prompts, promptOf(f))
@@ -73,16 +73,16 @@ func inHand(ctx context.Context, tx *store.Tx, run store.RunRow) ([]penstock.Pro
 	return prompts, err
 }
 
-// moments of the timeline by the state that a run ends in.
-var moments = map[penstock.State]string{
-	penstock.StateSucceeded: penstock.MomentDone,
-	penstock.StateFailed:    penstock.MomentFailed,
-	penstock.StateError:     penstock.MomentErrored,
-	penstock.StateBlocked:   penstock.MomentBlocked,
+// timelineByState of the timeline by the state that a run ends in.
+var timelineByState = map[penstock.State]string{
+	penstock.StateSucceeded: penstock.TimelineDone,
+	penstock.StateFailed:    penstock.TimelineFailed,
+	penstock.StateError:     penstock.TimelineErrored,
+	penstock.StateBlocked:   penstock.TimelineBlocked,
 }
 
 func (s *Executions) end(ctx context.Context, tx *store.Tx, run store.RunRow, r penstock.Result) error {
-	moment, ok := moments[r.State]
+	timelineEvent, ok := timelineByState[r.State]
 	if !ok || !run.State.CanMove(r.State) {
 		return penstock.Errorf(penstock.CodeConflict, "a run that is %s cannot end %s", run.State, r.State)
 	}
@@ -100,21 +100,21 @@ func (s *Executions) end(ctx context.Context, tx *store.Tx, run store.RunRow, r 
 			return err
 		}
 	}
-	return tx.Move(ctx, store.Move{Run: run, To: r.State, Message: r.Message, Moment: moment, Payload: payload})
+	return tx.Move(ctx, store.Move{Run: run, To: r.State, Message: r.Message, TimelineEvent: timelineEvent, Payload: payload})
 }
 
 // requeue gives a held run back to the queue. What its agent had been given is
 // given again.
 func requeue(ctx context.Context, tx *store.Tx, run store.RunRow, reason string) error {
-	if err := tx.SetFollowups(ctx, run.ID, store.PromptHanded, store.PromptWaiting); err != nil {
+	if err := tx.SetFollowups(ctx, run.ID, store.PromptDelivering, store.PromptWaiting); err != nil {
 		return err
 	}
 	return tx.Requeue(ctx, run, reason)
 }
 
-// giveBack takes a held run from its worker. A turn whose end was asked for counts as
+// requeueHeld takes a held run from its worker. A turn whose end was asked for counts as
 // ended: the run goes on with the next follow-up, or waits for one.
-func (s *Executions) giveBack(ctx context.Context, tx *store.Tx, run store.RunRow, reason string) error {
+func (s *Executions) requeueHeld(ctx context.Context, tx *store.Tx, run store.RunRow, reason string) error {
 	interrupted, err := tx.Interrupted(ctx, run.ID)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (s *Executions) giveBack(ctx context.Context, tx *store.Tx, run store.RunRo
 	if !interrupted || run.State != penstock.StateInProgress {
 		return requeue(ctx, tx, run, reason)
 	}
-	if err := cutOff(ctx, tx, run, map[string]any{"reason": reason}); err != nil {
+	if err := endTurn(ctx, tx, run, map[string]any{"reason": reason}); err != nil {
 		return err
 	}
 	waiting, _, err := tx.FollowupsWaiting(ctx, run.ID)
@@ -147,28 +147,28 @@ func forgetInterrupt(ctx context.Context, tx *store.Tx, run store.RunRow, r pens
 	return tx.ForgetInterrupt(ctx, run.ID)
 }
 
-// cutOff ends the turn that a worker left, unless the worker has ended it.
-func cutOff(ctx context.Context, tx *store.Tx, run store.RunRow, payload map[string]any) error {
-	handed, err := tx.Followups(ctx, run.ID, store.PromptHanded)
-	if err != nil || run.PromptState != store.PromptHanded && len(handed) == 0 {
+// endTurn ends the turn that a worker left, unless the worker has ended it.
+func endTurn(ctx context.Context, tx *store.Tx, run store.RunRow, payload map[string]any) error {
+	delivering, err := tx.Followups(ctx, run.ID, store.PromptDelivering)
+	if err != nil || run.PromptState != store.PromptDelivering && len(delivering) == 0 {
 		return err
 	}
 	if err := tx.MarkDelivered(ctx, &run); err != nil {
 		return err
 	}
-	return tx.AppendEvents(ctx, run.ID, penstock.Timeline(penstock.Now(), penstock.MomentInterrupted, payload))
+	return tx.AppendEvents(ctx, run.ID, penstock.Timeline(penstock.Now(), penstock.TimelineInterrupted, payload))
 }
 
-// tally adds what a turn consumed, once, and tells the listeners.
-func (s *Executions) tally(ctx context.Context, tx *store.Tx, row store.RunRow, r penstock.Result) error {
+// addUsage adds what a turn consumed, once, and tells the listeners.
+func (s *Executions) addUsage(ctx context.Context, tx *store.Tx, row store.RunRow, r penstock.Result) error {
 	if r.Usage == nil {
 		return nil
 	}
 	u := r.Usage.Bounded()
-	if fresh, err := tx.Tally(ctx, row.ID, r.Turn); err != nil || !fresh {
+	if fresh, err := tx.MarkTurnCounted(ctx, row.ID, r.Turn); err != nil || !fresh {
 		return err
 	}
-	t := row.Tally
+	t := row.Consumed
 	t.Tokens = t.Tokens.Add(u.Tokens)
 	if cost, known := penstock.ModelCost(u.ModelID, u.Tokens); known {
 		t.CostUSD = plus(t.CostUSD, cost.Total())
@@ -182,7 +182,7 @@ func (s *Executions) tally(ctx context.Context, tx *store.Tx, row store.RunRow, 
 	} else if u.CostUSD != nil {
 		t.CostUSD = plus(t.CostUSD, *u.CostUSD)
 	}
-	if err := tx.SetTally(ctx, row.ID, t); err != nil {
+	if err := tx.SetConsumption(ctx, row.ID, t); err != nil {
 		return err
 	}
 	usage := run.UsageOf(t)
@@ -229,7 +229,7 @@ func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease
 		return err
 	}
 	if run.TimesLost < maxLost && (run.State != penstock.StateInProgress || run.Resumable) {
-		return s.giveBack(ctx, tx, run, store.LeaseLost)
+		return s.requeueHeld(ctx, tx, run, store.LeaseLost)
 	}
 	message := "The worker was lost while the agent worked, and the agent's session cannot be resumed."
 	if run.TimesLost >= maxLost {
@@ -239,7 +239,7 @@ func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease
 		return err
 	}
 	return tx.Move(ctx, store.Move{
-		Run: run, To: penstock.StateError, Moment: penstock.MomentErrored, Payload: map[string]any{"reason": store.LeaseLost},
+		Run: run, To: penstock.StateError, TimelineEvent: penstock.TimelineErrored, Payload: map[string]any{"reason": store.LeaseLost},
 		Message: &penstock.StatusMessage{Message: message, ErrorCode: penstock.CodeInfrastructureTimeout, Retryable: true},
 	})
 }
@@ -266,7 +266,7 @@ func (s *Executions) EndOverdue(ctx context.Context) error {
 				message += " " + m.Message
 			}
 			return tx.Move(ctx, store.Move{
-				Run: row, To: penstock.StateError, Moment: penstock.MomentErrored,
+				Run: row, To: penstock.StateError, TimelineEvent: penstock.TimelineErrored,
 				Message: &penstock.StatusMessage{Message: message, ErrorCode: penstock.CodeUnavailable, Retryable: true},
 			})
 		})

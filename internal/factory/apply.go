@@ -266,7 +266,7 @@ func (a *application) agents(ctx context.Context, d *definition.Definition) erro
 	for _, row := range rows {
 		name := a.nameAfter(definition.KindAgent, row.Name)
 		present[name] = row
-		if a.gone(d, definition.KindAgent, name) {
+		if a.deleted(d, definition.KindAgent, name) {
 			if err := a.tx.DeleteIdentity(ctx, a.factory.Team, row.UID); err != nil {
 				return err
 			}
@@ -291,7 +291,7 @@ func (a *application) agents(ctx context.Context, d *definition.Definition) erro
 func (a *application) agent(
 	ctx context.Context, doc definition.Agent, before penstock.Identity, there bool,
 ) (penstock.Identity, error) {
-	if a.asked(definition.KindAgent, doc.Name) {
+	if a.editsResource(definition.KindAgent, doc.Name) {
 		agent := doc.Onto(a.edit.agent)
 		return agent, a.storeAgent(ctx, agent, there)
 	}

@@ -33,7 +33,7 @@ func (s *Resources) CreateAutomation(
 	}
 	// What is told of the surroundings may be out of date by a moment; what is
 	// refused for them is read in the transaction.
-	around, err := s.automations.Surroundings(ctx, factory)
+	around, err := s.automations.Checker(ctx, factory)
 	if err != nil {
 		return penstock.Automation{}, err
 	}
@@ -166,7 +166,7 @@ func (a *application) automations(ctx context.Context, d *definition.Definition)
 	for _, row := range rows {
 		name := a.nameAfter(definition.KindAutomation, row.Name)
 		present[name] = row
-		if a.gone(d, definition.KindAutomation, name) {
+		if a.deleted(d, definition.KindAutomation, name) {
 			if err := a.tx.DeleteAutomation(ctx, row); err != nil {
 				return err
 			}
@@ -186,7 +186,7 @@ func (a *application) automation(
 	ctx context.Context, doc definition.Automation, before store.AutomationRow, there bool,
 ) error {
 	row := store.AutomationRow{Team: a.factory.Team, FactoryUID: a.factory.UID}
-	if a.asked(definition.KindAutomation, doc.Name) {
+	if a.editsResource(definition.KindAutomation, doc.Name) {
 		row.Automation = doc.Onto(a.edit.automation)
 		return a.storeAutomation(ctx, row, before, there)
 	}

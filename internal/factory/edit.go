@@ -99,8 +99,8 @@ func (e *edit) nameFree(present *definition.Definition) error {
 // concerned.
 func (a *application) edits(kind definition.Kind) bool { return a.edit == nil || a.edit.kind == kind }
 
-// asked reports whether an edit is about a resource.
-func (a *application) asked(kind definition.Kind, name string) bool {
+// editsResource reports whether the edit is about the named resource.
+func (a *application) editsResource(kind definition.Kind, name string) bool {
 	return a.edit != nil && a.edit.kind == kind && a.edit.to == name
 }
 
@@ -113,9 +113,9 @@ func (a *application) nameAfter(kind definition.Kind, name string) string {
 	return name
 }
 
-// gone reports whether the files say no more of a resource that there is a row of. An
+// deleted reports whether the files say no more of a resource that there is a row of. An
 // edit ends no other one than its own.
-func (a *application) gone(d *definition.Definition, kind definition.Kind, name string) bool {
+func (a *application) deleted(d *definition.Definition, kind definition.Kind, name string) bool {
 	if a.edit != nil {
 		return name == ""
 	}

@@ -71,7 +71,7 @@ func (s *Repositories) NoticePush(ctx context.Context, team string, body []byte)
 		return
 	}
 	slices.Sort(uids)
-	err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.AskRepositories(ctx, slices.Compact(uids)...) })
+	err := s.store.Write(ctx, func(tx *store.Tx) error { return tx.RequestPolls(ctx, slices.Compact(uids)...) })
 	if err != nil {
 		s.log.Warn("cannot record a push; the next poll finds it", "error", err)
 	}

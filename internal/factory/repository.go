@@ -230,14 +230,14 @@ func (s *Repositories) Sync(ctx context.Context, p penstock.Principal, uid strin
 	defer stop()
 	var mine int64
 	err := s.store.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.AskRepositories(ctx, uid); err != nil {
+		if err := tx.RequestPolls(ctx, uid); err != nil {
 			return err
 		}
 		r, err := tx.Factory(ctx, p.Team, uid)
 		if err == nil && r.Source != penstock.FactoryRepository {
 			err = penstock.Errorf(penstock.CodeConflict, "the factory is edited here: it has no repository to sync with")
 		}
-		mine = r.Origin.Asked
+		mine = r.Origin.PollsRequested
 		return err
 	})
 	if err != nil {
@@ -246,7 +246,7 @@ func (s *Repositories) Sync(ctx context.Context, p penstock.Principal, uid strin
 	waiting, cancel := context.WithTimeout(ctx, syncWait)
 	defer cancel()
 	for waiting.Err() == nil {
-		_, done, err := s.store.Asked(waiting, uid)
+		_, done, err := s.store.PollRequests(waiting, uid)
 		if err != nil && waiting.Err() == nil {
 			return penstock.Factory{}, err
 		}

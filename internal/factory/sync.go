@@ -21,7 +21,7 @@ const (
 	syncLease   = 15 * time.Second
 	syncRenew   = 5 * time.Second
 	syncWithin  = 15 * time.Minute // all of one
-	askWithin   = 30 * time.Second // the question where its branch is
+	headTimeout = 30 * time.Second // the question where its branch is
 	syncSlowest = 15 * time.Minute // between two looks at one that cannot be read
 	syncsAtOnce = 16
 	readsAtOnce = 4 // of those that have moved
@@ -121,7 +121,7 @@ func (s *Repositories) look(ctx context.Context, row store.RepositoryRow) error 
 	source, err := s.source(ctx, row)
 	var head git.Head
 	if err == nil {
-		asking, cancel := context.WithTimeoutCause(ctx, askWithin, fmt.Errorf("it does not answer within %s", askWithin))
+		asking, cancel := context.WithTimeoutCause(ctx, headTimeout, fmt.Errorf("it does not answer within %s", headTimeout))
 		head, err = s.cache.Head(asking, source)
 		cancel()
 	}
@@ -129,7 +129,7 @@ func (s *Repositories) look(ctx context.Context, row store.RepositoryRow) error 
 		return s.failedSync(ctx, row, err)
 	}
 	row.Head = head.Branch
-	again := row.Result == penstock.CommitRejected && (row.Asked > row.Done || row.Version != row.TeamVersion)
+	again := row.Result == penstock.CommitRejected && (row.PollsRequested > row.PollsDone || row.Version != row.TeamVersion)
 	if head.Commit == row.Commit && !again {
 		row.Problem, row.Failures = "", 0
 		return s.finishSync(ctx, row, nil)

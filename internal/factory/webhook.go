@@ -167,7 +167,7 @@ func (a *application) webhooks(ctx context.Context, d *definition.Definition) er
 	for _, row := range rows {
 		name := a.nameAfter(definition.KindWebhook, row.Name)
 		present[name] = row
-		if a.gone(d, definition.KindWebhook, name) {
+		if a.deleted(d, definition.KindWebhook, name) {
 			if err := a.tx.DeleteWebhook(ctx, row.UID); err != nil {
 				return err
 			}
@@ -242,7 +242,7 @@ func (a *application) webhook(ctx context.Context, doc definition.Webhook, befor
 func (a *application) editedWebhook(
 	ctx context.Context, doc definition.Webhook, before store.WebhookRow, there bool,
 ) error {
-	row, w, asked := before, doc.Webhook(), a.asked(definition.KindWebhook, doc.Name)
+	row, w, asked := before, doc.Webhook(), a.editsResource(definition.KindWebhook, doc.Name)
 	if !asked && (a.same || !there) {
 		return nil
 	}

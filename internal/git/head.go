@@ -40,10 +40,10 @@ func (c *Cache) Head(ctx context.Context, src Source) (Head, error) {
 	var refs map[string]string
 	err = errNotSmart
 	if r.origin != "" && c.client != nil {
-		refs, err = c.askSmart(ctx, r, src.Ref)
+		refs, err = c.headsFromSmartHTTP(ctx, r, src.Ref)
 	}
 	if errors.Is(err, errNotSmart) {
-		refs, err = c.askGit(ctx, r, src.Ref)
+		refs, err = c.headsFromGit(ctx, r, src.Ref)
 	}
 	if err != nil {
 		return Head{}, r.hide(err)
@@ -80,8 +80,8 @@ func wanted(branch string) string {
 	return "refs/heads/" + branch
 }
 
-// askGit is what git says.
-func (c *Cache) askGit(ctx context.Context, r remote, branch string) (map[string]string, error) {
+// headsFromGit is what git says.
+func (c *Cache) headsFromGit(ctx context.Context, r remote, branch string) (map[string]string, error) {
 	out, err := c.run(
 		ctx, command{args: []string{"ls-remote", "--quiet", "--symref", "--", r.url, wanted(branch)}, remote: &r},
 	)
@@ -132,9 +132,9 @@ func newClient(env []string) (*http.Client, error) {
 	}, nil
 }
 
-// askSmart is the ls-refs command of gitprotocol-v2(5) over gitprotocol-http(5).
+// headsFromSmartHTTP is the ls-refs command of gitprotocol-v2(5) over gitprotocol-http(5).
 // Whether the server knows it is asked once.
-func (c *Cache) askSmart(ctx context.Context, r remote, branch string) (map[string]string, error) {
+func (c *Cache) headsFromSmartHTTP(ctx context.Context, r remote, branch string) (map[string]string, error) {
 	format, known := c.formats.Load(r.url)
 	if !known {
 		lines, err := c.exchange(ctx, r, http.MethodGet, "/info/refs?service=git-upload-pack", nil)
@@ -219,7 +219,7 @@ func (c *Cache) exchange(ctx context.Context, r remote, method, path string, bod
 	switch {
 	case res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden ||
 		res.StatusCode == http.StatusNotFound:
-		return nil, refused(r, res.StatusCode)
+		return nil, accessError(r, res.StatusCode)
 	case res.StatusCode >= http.StatusInternalServerError || res.StatusCode == http.StatusTooManyRequests:
 		return nil, fmt.Errorf("the server answers with the HTTP status %d", res.StatusCode)
 	case res.StatusCode != http.StatusOK ||
@@ -236,9 +236,9 @@ func (c *Cache) exchange(ctx context.Context, r remote, method, path string, bod
 	return lines, nil
 }
 
-// refused says why a server does not show a repository. Many answer 404 to whom
+// accessError says why a server does not show a repository. Many answer 404 to whom
 // they do not trust.
-func refused(r remote, status int) error {
+func accessError(r remote, status int) error {
 	switch {
 	case r.header != "" && status == http.StatusNotFound:
 		return fmt.Errorf("there is no such repository, or its credential may not read it (HTTP %d)", status)

@@ -42,7 +42,7 @@ func (b Briefing) Text() string {
 	}
 	if b.First {
 		add("%s", b.Base)
-		add("%s", b.surroundings())
+		add("%s", b.workplace())
 		for _, s := range b.Use {
 			add("Use the skill %s, which lies at %s:\n\n%s", s.Name, s.Path, s.Text)
 		}
@@ -66,8 +66,8 @@ func (b Briefing) Text() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// surroundings says what lies in the workspace.
-func (b Briefing) surroundings() string {
+// workplace says what lies in the workspace.
+func (b Briefing) workplace() string {
 	var lines []string
 	if len(b.Repos) > 0 {
 		lines = append(lines, "Repositories in the workspace: "+strings.Join(b.Repos, ", "))

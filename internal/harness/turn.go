@@ -58,20 +58,20 @@ func (a *acpAgent) Prompt(ctx context.Context, text string, interrupt <-chan str
 // is deaf, or gone. An agent that refuses with an error of its own is there still.
 func (a *acpAgent) cancel(ctx, call context.Context, answered <-chan answer) (stopped bool) {
 	defer a.over(true)
-	patience, stop := context.WithTimeout(call, cancelTime)
+	timeout, stop := context.WithTimeout(call, cancelTime)
 	defer stop()
 	again := time.NewTicker(cancelEvery)
 	defer again.Stop()
 	for {
-		_ = a.client.Cancel(patience, a.id) // fails only where the agent is gone or deaf
+		_ = a.client.Cancel(timeout, a.id) // fails only where the agent is gone or deaf
 		select {
 		case end := <-answered:
 			if end.err == nil {
-				a.tally(end.response)
+				a.addTokens(end.response)
 			}
 			var refused *acp.Error
 			return end.err == nil || errors.As(end.err, &refused) && ctx.Err() == nil
-		case <-patience.Done():
+		case <-timeout.Done():
 			return false
 		case <-again.C: // the first may have come before the prompt, which another goroutine sends
 		}
@@ -90,7 +90,7 @@ func (a *acpAgent) ended(r acp.PromptResponse, err error) penstock.Result {
 	if err != nil {
 		return a.failure(err)
 	}
-	a.tally(r)
+	a.addTokens(r)
 	switch r.StopReason {
 	case acp.StopEndTurn:
 		var blocked acp.Blocked
@@ -137,8 +137,8 @@ func (a *acpAgent) consumed() *penstock.TurnUsage {
 	return &turn
 }
 
-// tally takes the tokens that came with the answer to the prompt.
-func (a *acpAgent) tally(r acp.PromptResponse) {
+// addTokens takes the tokens that came with the answer to the prompt.
+func (a *acpAgent) addTokens(r acp.PromptResponse) {
 	if !a.tokens(r.Meta) && r.Usage != nil {
 		a.mu.Lock()
 		a.usage.known = true

@@ -41,10 +41,10 @@ type Options struct {
 	TrustedProxies     []netip.Prefix // whose X-Forwarded-For and X-Forwarded-Proto are believed
 	CORSOrigins        []string       // whose pages may call the API; "*": all; none by default
 
-	TempDir     string        // for uploads that are being received; default the system's
-	KeepAlive   time.Duration // between comments of a quiet event stream; default 15 s
-	StreamWrite time.Duration // how long a listener may take to read a batch of events; default 15 s
-	Patience    time.Duration // how long a request that is no stream waits for its answer; default 30 s
+	TempDir        string        // for uploads that are being received; default the system's
+	KeepAlive      time.Duration // between comments of a quiet event stream; default 15 s
+	StreamWrite    time.Duration // how long a listener may take to read a batch of events; default 15 s
+	RequestTimeout time.Duration // how long a request that is no stream waits for its answer; default 30 s
 
 	Metrics     http.Handler          // of /metrics; nil: 404
 	MetricsOpen bool                  // /metrics needs no key
@@ -91,7 +91,7 @@ func New(o Options) *API {
 	a.cookie = sessionCookie(a.origin)
 	o.KeepAlive = cmp.Or(o.KeepAlive, 15*time.Second)
 	o.StreamWrite = cmp.Or(o.StreamWrite, 15*time.Second)
-	o.Patience = cmp.Or(o.Patience, 30*time.Second)
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, 30*time.Second)
 	a.options = o
 	a.stopping, a.stop = context.WithCancel(context.Background())
 	if o.Tracer != nil {

@@ -27,19 +27,19 @@ func (c *call) authenticate() error {
 func (c *call) authenticateKey(key string) error {
 	p, err := c.api.svc.Keys.Authenticate(c.ctx(), key)
 	if err != nil {
-		return c.refused(err)
+		return c.authError(err)
 	}
 	c.principal, c.key = p, key
 	return nil
 }
 
-// refused is the answer to a key or session that err says is not good; any other
+// authError is the answer to a key or session that err says is not good; any other
 // error stays what it is.
-func (c *call) refused(err error) error {
+func (c *call) authError(err error) error {
 	if penstock.CodeOf(err) != penstock.CodeAuthenticationRequired {
 		return err
 	}
-	if err = c.failed(err); penstock.CodeOf(err) == penstock.CodeAuthenticationRequired {
+	if err = c.countFailure(err); penstock.CodeOf(err) == penstock.CodeAuthenticationRequired {
 		c.challenge(`, error="invalid_token"`)
 	}
 	return err

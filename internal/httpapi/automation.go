@@ -62,9 +62,9 @@ func (a *API) testFilter(c *call) error {
 		return err
 	}
 	req.Payload = json.RawMessage(payload)
-	verdict, err := a.svc.Deliveries.TestFilter(c.ctx(), c.principal, c.param("uid"), req)
+	result, err := a.svc.Deliveries.TestFilter(c.ctx(), c.principal, c.param("uid"), req)
 	if err != nil {
 		return err
 	}
-	return c.respond(http.StatusOK, verdict)
+	return c.respond(http.StatusOK, result)
 }

@@ -34,8 +34,8 @@ type call struct {
 	body      []byte              // once it was read
 	code      penstock.Code       // of the error that was answered
 
-	caller   context.Context //nolint:containedctx // this request's: ends when the caller goes away
-	patience *time.Timer     // ends ctx; nil: nothing does but the caller
+	caller    context.Context //nolint:containedctx // this request's: ends when the caller goes away
+	waitTimer *time.Timer     // ends ctx; nil: nothing does but the caller
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
@@ -77,7 +77,7 @@ func (a *API) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	c.w = &c.rec
 	defer c.span()()
 	c.caller = c.r.Context()
-	defer c.bePatient()()
+	defer c.limitWait()()
 	defer func() { a.observe(c, time.Since(start)) }()
 	defer c.recover()
 	c.begin()
@@ -85,29 +85,29 @@ func (a *API) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := c.admit(); err != nil {
-		c.fail(err)
+		c.respondError(err)
 		return
 	}
 	if err := c.handle(); err != nil {
-		c.fail(err)
+		c.respondError(err)
 	}
 }
 
-// errPatience ends what a request waits for too long: a database that takes
+// errRequestTimeout ends what a request waits for too long: a database that takes
 // requests and answers none. What has been sent to it may still be done.
-var errPatience = errors.New("the database does not answer in time")
+var errRequestTimeout = errors.New("the database does not answer in time")
 
-// bePatient bounds what the request waits for, but for the sending of its body. The
+// limitWait bounds what the request waits for, but for the sending of its body. The
 // function that it returns gives the time back.
-func (c *call) bePatient() (done func()) {
+func (c *call) limitWait() (done func()) {
 	if c.route.unhurried || c.route.streamBody {
 		return func() {}
 	}
 	ctx, end := context.WithCancelCause(c.caller)
 	c.r = c.r.WithContext(ctx)
-	c.patience = time.AfterFunc(c.api.options.Patience, func() { end(errPatience) })
+	c.waitTimer = time.AfterFunc(c.api.options.RequestTimeout, func() { end(errRequestTimeout) })
 	return func() {
-		c.patience.Stop()
+		c.waitTimer.Stop()
 		end(nil)
 	}
 }
@@ -190,7 +190,7 @@ func (c *call) recover() {
 	if c.rec.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	c.fail(
+	c.respondError(
 		penstock.Errorf(
 			penstock.CodeInternal, "the server could not do this; its log has the cause under request id %s", c.requestID,
 		),

@@ -84,7 +84,7 @@ func loopback(host string) bool {
 }
 
 // Claim implements penstock.Control.
-func (c *Client) Claim(ctx context.Context, claim penstock.Claim) (penstock.Assignment, error) {
+func (c *Client) Claim(ctx context.Context, claim penstock.ClaimRequest) (penstock.Assignment, error) {
 	var a penstock.Assignment
 	err := c.call(ctx, "claim", claim, &a, claim.Wait)
 	return a, err

@@ -477,7 +477,7 @@ func (d *driver) execute() {
 			penstock.EventPlan, penstock.Now(),
 			penstock.PlanData{Entries: []penstock.PlanEntry{{Content: "look", Status: "completed", Priority: "high"}}},
 		),
-		penstock.Timeline(penstock.Now(), penstock.MomentSetupStep, map[string]any{"command": "true", "exit_code": 0}),
+		penstock.Timeline(penstock.Now(), penstock.TimelineSetupStep, map[string]any{"command": "true", "exit_code": 0}),
 	)
 	path := "/api/v1/agent/runs/" + d.seen["run"] + "/artifacts"
 	for _, artifact := range []string{

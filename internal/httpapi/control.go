@@ -48,9 +48,9 @@ const (
 	longestWait = time.Minute
 )
 
-// patient gives a call the time to wait, and ends the waiting when the server
+// waitFor gives a call the time to wait, and ends the waiting when the server
 // stops, so that the worker turns to another replica.
-func (c *call) patient(wait time.Duration) (context.Context, time.Duration, func()) {
+func (c *call) waitFor(wait time.Duration) (context.Context, time.Duration, func()) {
 	wait = min(max(wait, 0), longestWait)
 	_ = c.extend(wait + time.Minute)
 	ctx, cancel := context.WithCancel(c.ctx())
@@ -71,11 +71,11 @@ func (c *call) controlError(err error) error {
 }
 
 func (a *API) claim(c *call) error {
-	var claim penstock.Claim
+	var claim penstock.ClaimRequest
 	if err := c.decode(&claim); err != nil {
 		return err
 	}
-	ctx, wait, done := c.patient(claim.Wait)
+	ctx, wait, done := c.waitFor(claim.Wait)
 	defer done()
 	claim.Wait, claim.Local = wait, false
 	assignment, err := a.svc.Executions.Control().Claim(ctx, claim)
@@ -90,7 +90,7 @@ func (a *API) heartbeat(c *call) error {
 	if err := c.decode(&body); err != nil {
 		return err
 	}
-	ctx, wait, done := c.patient(body.Wait)
+	ctx, wait, done := c.waitFor(body.Wait)
 	defer done()
 	signal, err := a.svc.Executions.Control().Heartbeat(ctx, body.Lease, wait)
 	if err != nil {

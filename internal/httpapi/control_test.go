@@ -108,8 +108,8 @@ func controlWholeRun(t *testing.T, w *world, c penstock.Control) {
 	}
 }
 
-func claim(wait time.Duration) penstock.Claim {
-	return penstock.Claim{
+func claim(wait time.Duration) penstock.ClaimRequest {
+	return penstock.ClaimRequest{
 		WorkerID: penstock.NewID(), Host: "test", Harnesses: []string{penstock.HarnessBuiltin}, Models: []string{"demo/"},
 		Sandbox: "process", Capacity: 1, Wait: wait,
 	}

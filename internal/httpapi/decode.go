@@ -43,8 +43,8 @@ func (c *call) readBody() ([]byte, error) {
 		return nil, bodyError(err, limit)
 	}
 	c.body = body
-	if c.patience != nil {
-		c.patience.Reset(c.api.options.Patience) // a large body may take long
+	if c.waitTimer != nil {
+		c.waitTimer.Reset(c.api.options.RequestTimeout) // a large body may take long
 	}
 	return body, nil
 }

@@ -28,28 +28,28 @@ func (d *driver) makeDeliveries(factory string) {
 			t.Fatal(err)
 		}
 	}
-	d.seen["delivery"] = d.deliver(penstock.Arrival{Outcome: penstock.OutcomeAccepted}).DeliveryID
-	d.seen["duplicate"] = d.deliver(penstock.Arrival{Outcome: penstock.OutcomeAccepted}).DeliveryID
+	d.seen["delivery"] = d.deliver(penstock.InboundDelivery{Outcome: penstock.OutcomeAccepted}).DeliveryID
+	d.seen["duplicate"] = d.deliver(penstock.InboundDelivery{Outcome: penstock.OutcomeAccepted}).DeliveryID
 	for _, o := range []penstock.Outcome{
 		penstock.OutcomeRejectedAuth, penstock.OutcomeRejectedJSON, penstock.OutcomeRejectedSize,
 	} {
-		d.deliver(penstock.Arrival{Outcome: o, Reason: "mismatch"})
+		d.deliver(penstock.InboundDelivery{Outcome: o, Reason: "mismatch"})
 	}
 }
 
-func (d *driver) deliver(a penstock.Arrival) penstock.Receipt {
+func (d *driver) deliver(a penstock.InboundDelivery) penstock.DeliveryResult {
 	d.t.Helper()
-	inlet, err := d.svc.Ingress.Plan(d.t.Context(), d.seen["webhook"], false, true)
+	snapshot, err := d.svc.Ingress.Plan(d.t.Context(), d.seen["webhook"], false, true)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	a.ReceivedAt, a.ClientIP, a.IdentitySource, a.Identity, a.Secret = penstock.Now(), "198.51.100.7", penstock.IdentityProvider, "one", -1
 	a.Body, a.Headers = []byte(hostile), map[string]string{"content-type": "text/html"}
-	receipt, err := d.svc.Ingress.Deliver(d.t.Context(), inlet, &a)
+	result, err := d.svc.Ingress.Deliver(d.t.Context(), snapshot, &a)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return receipt
+	return result
 }
 
 // hostile is a payload that a browser would like to show.
@@ -114,7 +114,7 @@ func TestAFilterIsTriedOnWhateverADeliveryMayBe(t *testing.T) {
 		{"no object", `[1]`, 400, false},
 	}
 	for _, tt := range tests {
-		var got penstock.FilterVerdict
+		var got penstock.FilterTestResult
 		a := d.must(tt.status, "POST", "/api/v1/factory/"+d.seen["factory"]+"/test-filter", tt.body)
 		if tt.status == http.StatusOK {
 			a.into(t, &got)

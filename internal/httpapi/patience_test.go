@@ -16,7 +16,7 @@ func TestDatabaseThatDoesNotAnswer(t *testing.T) {
 	through, speak := testkit.Silenced(t, testkit.Postgres(t), "INSERT INTO runs")
 	w := start(t, func(s *settings) {
 		s.storeURL = through
-		s.api.Patience = time.Second
+		s.api.RequestTimeout = time.Second
 	})
 	create := func() answer {
 		return w.do("POST", "/api/v1/agent/runs", map[string]any{"prompt": "p"}, "Authorization", "Bearer "+w.admin)

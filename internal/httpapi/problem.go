@@ -23,10 +23,10 @@ const statusClosed = 499
 // does not know how long.
 const defaultRetryAfter = 5 * time.Second
 
-// fail answers with err. Whatever is no *penstock.Error is logged in full and
+// respondError answers with err. Whatever is no *penstock.Error is logged in full and
 // shown as an internal error. After the first byte of an answer it can only
 // log, and breaks the connection off so that the answer is not taken for whole.
-func (c *call) fail(err error) {
+func (c *call) respondError(err error) {
 	if gone := c.caller.Err() != nil; gone && (c.rec.status != 0 || errors.Is(err, context.Canceled)) {
 		c.rec.status = cmp.Or(c.rec.status, statusClosed)
 		return
@@ -87,7 +87,7 @@ func (c *call) shown(err error) *penstock.Error {
 			Code: penstock.CodeUnavailable, Detail: "the server is stopping", RetryAfter: time.Second, Cause: err,
 		}
 	}
-	if errors.Is(context.Cause(ctx), errPatience) {
+	if errors.Is(context.Cause(ctx), errRequestTimeout) {
 		e, ok = &penstock.Error{
 			Code: penstock.CodeUnavailable, RetryAfter: defaultRetryAfter, Cause: err,
 			Detail: "the database does not answer; what was asked for may still be done: ask again with the same " +

@@ -20,8 +20,8 @@ type limiter struct {
 	swept time.Time // when quiet names were looked for last
 }
 
-// verdict is the standing of a name after an event.
-type verdict struct {
+// decision is the standing of a name after an event.
+type decision struct {
 	admitted  bool
 	remaining int
 	reset     time.Duration // until the oldest event is forgotten
@@ -32,7 +32,7 @@ func newLimiter(quota int) *limiter {
 }
 
 // take counts an event of name at now when the quota allows it.
-func (l *limiter) take(name string, now time.Time) verdict {
+func (l *limiter) take(name string, now time.Time) decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now.Sub(l.swept) >= rate.Span {
@@ -50,7 +50,7 @@ func (l *limiter) take(name string, now time.Time) verdict {
 		w.Add(now, rate.Tick(l.quota))
 		total++
 	}
-	return verdict{admitted, l.quota - total, w.Until(max(total, 1), now)}
+	return decision{admitted, l.quota - total, w.Until(max(total, 1), now)}
 }
 
 // limitRate counts the request against its key and says in the headers how much
@@ -80,11 +80,11 @@ func limited(after time.Duration, format string, args ...any) error {
 	return e
 }
 
-// failed counts a request whose key or session was looked up and is not good. Once
+// countFailure counts a request whose key or session was looked up and is not good. Once
 // its address had too many of them in a minute, callers that guess get a 429 in
 // place of err. A good key is never slowed down by what others behind the same
 // address send: it never comes here.
-func (c *call) failed(err error) error {
+func (c *call) countFailure(err error) error {
 	l := c.api.failures
 	if l.quota == 0 {
 		return err

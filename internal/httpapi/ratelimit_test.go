@@ -11,7 +11,7 @@ func TestLimiterSlides(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1_700_000_000, 0)
 	l := newLimiter(3)
-	at := func(seconds float64) verdict {
+	at := func(seconds float64) decision {
 		return l.take("k", start.Add(time.Duration(seconds*float64(time.Second))))
 	}
 	for i, moment := range []float64{0, 30, 59} {

@@ -110,11 +110,11 @@ func (s *Server) starting(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(details.JSON())
 }
 
-// patient is a listener that waits where the machine has run out of something, which any
+// retryListener is a listener that waits where the machine has run out of something, which any
 // of its programs may use up; net/http waits for descriptors only.
-type patient struct{ net.Listener }
+type retryListener struct{ net.Listener }
 
-func (p patient) Accept() (net.Conn, error) {
+func (p retryListener) Accept() (net.Conn, error) {
 	conn, err := p.Listener.Accept()
 	for _, lack := range []error{syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS} {
 		if errors.Is(err, lack) {
@@ -136,7 +136,7 @@ func (lackError) Temporary() bool { return true }
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	serving, failed := errgroup.WithContext(context.WithoutCancel(ctx))
 	for _, listener := range listeners {
-		listener = patient{listener}
+		listener = retryListener{listener}
 		serving.Go(func() error {
 			if s.tls {
 				return s.http.ServeTLS(listener, "", "")

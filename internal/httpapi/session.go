@@ -61,7 +61,7 @@ func (c *call) resume(proofs []access.SessionProof) error {
 			break // the next one would meet the same
 		}
 	}
-	return c.refused(err)
+	return c.authError(err)
 }
 
 // checkSameOrigin refuses a request that a page of another origin made the

@@ -251,7 +251,7 @@ type agent struct {
 // work claims the run that waits longest and starts it.
 func (w *world) work(control penstock.Control) *agent {
 	w.t.Helper()
-	a, err := control.Claim(w.t.Context(), penstock.Claim{
+	a, err := control.Claim(w.t.Context(), penstock.ClaimRequest{
 		WorkerID: penstock.NewID(), Host: "test", Version: "test",
 		Harnesses: []string{penstock.HarnessBuiltin, penstock.HarnessCommand},
 		Models:    []string{"demo/"}, Sandbox: "process", Capacity: 1, Wait: 10 * time.Second,

@@ -41,7 +41,7 @@ const (
 
 // Leases is where work comes from: the part of penstock.Control that is needed.
 type Leases interface {
-	Claim(ctx context.Context, c penstock.Claim) (penstock.Assignment, error)
+	Claim(ctx context.Context, c penstock.ClaimRequest) (penstock.Assignment, error)
 	Heartbeat(ctx context.Context, l penstock.Lease, wait time.Duration) (penstock.Signal, error)
 }
 
@@ -64,7 +64,7 @@ type Options struct {
 	Leases Leases
 	// Claim says what this worker can take; Capacity is the number of slots, 1
 	// by default. Busy, Stopping and Wait are filled in.
-	Claim penstock.Claim
+	Claim penstock.ClaimRequest
 	// Work executes one assignment and returns when nothing of it is left. The
 	// context is the lease: it ends with the cause penstock.ErrLeaseLost when
 	// the control plane took it away, with ErrNotRenewed when it runs out.
@@ -134,7 +134,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	var failures int
 	for r.takeSlot(claiming) {
 		start := time.Now()
-		a, err := r.claim(claiming, penstock.Claim{Wait: claimWait, Busy: r.Busy()})
+		a, err := r.claim(claiming, penstock.ClaimRequest{Wait: claimWait, Busy: r.Busy()})
 		switch {
 		case err == nil:
 			failures = 0
@@ -173,7 +173,7 @@ func (r *Runner) takeSlot(ctx context.Context) bool {
 		case <-ctx.Done():
 		case <-tick.C:
 			// A claim without a free slot is never answered with work.
-			_, _ = r.claim(ctx, penstock.Claim{Busy: r.Busy()})
+			_, _ = r.claim(ctx, penstock.ClaimRequest{Busy: r.Busy()})
 		}
 	}
 	return false
@@ -182,7 +182,7 @@ func (r *Runner) takeSlot(ctx context.Context) bool {
 func (r *Runner) freeSlot() { <-r.slots }
 
 // claim calls the control plane with what is the same in all calls filled in.
-func (r *Runner) claim(ctx context.Context, c penstock.Claim) (penstock.Assignment, error) {
+func (r *Runner) claim(ctx context.Context, c penstock.ClaimRequest) (penstock.Assignment, error) {
 	full := r.o.Claim
 	full.Busy, full.Wait, full.Stopping = c.Busy, c.Wait, c.Stopping
 	ctx, cancel := context.WithTimeout(ctx, c.Wait+callTime)
@@ -193,7 +193,7 @@ func (r *Runner) claim(ctx context.Context, c penstock.Claim) (penstock.Assignme
 // goodbye tells that no more is taken. It is a courtesy: a worker that says
 // nothing is forgotten all the same.
 func (r *Runner) goodbye(ctx context.Context) {
-	_, err := r.claim(context.WithoutCancel(ctx), penstock.Claim{Busy: r.Busy(), Stopping: true})
+	_, err := r.claim(context.WithoutCancel(ctx), penstock.ClaimRequest{Busy: r.Busy(), Stopping: true})
 	if err != nil && !errors.Is(err, penstock.ErrNoWork) {
 		r.o.Log.InfoContext(ctx, "cannot report to the control plane that this worker stops", "error", err)
 	}

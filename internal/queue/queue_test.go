@@ -22,8 +22,8 @@ type leases struct {
 	news chan penstock.Signal
 
 	mu     sync.Mutex
-	claims []penstock.Claim // that were not in trouble
-	calls  int              // of Claim in all
+	claims []penstock.ClaimRequest // that were not in trouble
+	calls  int                     // of Claim in all
 	beats  int
 	until  map[string]time.Time // when the lease of a run is over
 	fail   error                // of every call
@@ -60,7 +60,7 @@ func (l *leases) trouble(ctx context.Context) error {
 	return fail
 }
 
-func (l *leases) Claim(ctx context.Context, c penstock.Claim) (penstock.Assignment, error) {
+func (l *leases) Claim(ctx context.Context, c penstock.ClaimRequest) (penstock.Assignment, error) {
 	l.set(func(l *leases) { l.calls++ })
 	if err := l.trouble(ctx); err != nil {
 		return penstock.Assignment{}, err
@@ -115,7 +115,7 @@ func (l *leases) leaseLeft(run string) time.Duration {
 func start(l *leases, capacity int, work func(context.Context, queue.Job)) (r *queue.Runner, stop func()) {
 	r = queue.New(queue.Options{
 		Leases: l,
-		Claim:  penstock.Claim{WorkerID: "w", Harnesses: []string{"builtin"}, Capacity: capacity},
+		Claim:  penstock.ClaimRequest{WorkerID: "w", Harnesses: []string{"builtin"}, Capacity: capacity},
 		Work:   work,
 		Log:    slog.New(slog.DiscardHandler),
 	})
@@ -308,7 +308,7 @@ func TestDrainFinishesWhatIsInHand(t *testing.T) {
 		}
 		last := l.claims[len(l.claims)-1]
 		if diff := cmp.Diff(
-			penstock.Claim{WorkerID: "w", Harnesses: []string{"builtin"}, Capacity: 2, Busy: 1, Stopping: true}, last,
+			penstock.ClaimRequest{WorkerID: "w", Harnesses: []string{"builtin"}, Capacity: 2, Busy: 1, Stopping: true}, last,
 		); diff != "" {
 			t.Errorf("good-bye (-want +got):\n%s", diff)
 		}

@@ -143,12 +143,12 @@ func notes(c *penstock.Config) []store.Note {
 	var list []store.Note
 	if c.WorkerHost == penstock.HostedWorker {
 		list = append(
-			list, store.Note{Moment: penstock.MomentAnyWorker, Payload: map[string]any{"worker_host": c.WorkerHost}},
+			list, store.Note{TimelineEvent: penstock.TimelineAnyWorker, Payload: map[string]any{"worker_host": c.WorkerHost}},
 		)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
 		if id := c.MCPServers[name].ID; id != "" {
-			list = append(list, store.Note{Moment: penstock.MomentMCPNotUsed, Payload: map[string]any{"name": name, "id": id}})
+			list = append(list, store.Note{TimelineEvent: penstock.TimelineMCPNotUsed, Payload: map[string]any{"name": name, "id": id}})
 		}
 	}
 	return list

@@ -163,10 +163,10 @@ func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Foll
 	payload := map[string]any{"followup_id": f.ID, "by": f.Creator}
 	if run.State.Done() || run.State == penstock.StateBlocked {
 		return penstock.FollowupHandoff, tx.Move(
-			ctx, store.Move{Run: run, To: penstock.StateQueued, Moment: penstock.MomentFollowup, Payload: payload},
+			ctx, store.Move{Run: run, To: penstock.StateQueued, TimelineEvent: penstock.TimelineFollowup, Payload: payload},
 		)
 	}
-	if err := tx.AppendEvents(ctx, run.ID, penstock.Timeline(f.CreatedAt, penstock.MomentFollowup, payload)); err != nil {
+	if err := tx.AppendEvents(ctx, run.ID, penstock.Timeline(f.CreatedAt, penstock.TimelineFollowup, payload)); err != nil {
 		return "", err
 	}
 	if run.State == penstock.StateInProgress {
@@ -218,7 +218,7 @@ func (s *Runs) interruptRun(
 		if err != nil || !asked {
 			return accepted, err
 		}
-		moment := penstock.Timeline(penstock.Now(), penstock.MomentInterrupt, map[string]any{"by": p.Actor.UID})
+		moment := penstock.Timeline(penstock.Now(), penstock.TimelineInterrupt, map[string]any{"by": p.Actor.UID})
 		if err := tx.AppendEvents(ctx, id, moment); err != nil {
 			return accepted, err
 		}
@@ -283,7 +283,7 @@ func cancel(ctx context.Context, tx *store.Tx, p penstock.Principal, run store.R
 		who = p.Actor.UID
 	}
 	return tx.Move(ctx, store.Move{
-		Run: run, To: penstock.StateCancelled, Moment: penstock.MomentCancelled, Payload: payload,
+		Run: run, To: penstock.StateCancelled, TimelineEvent: penstock.TimelineCancelled, Payload: payload,
 		Message: &penstock.StatusMessage{Message: "Cancelled by " + who + "."},
 	})
 }

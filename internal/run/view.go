@@ -155,7 +155,7 @@ func (s *Runs) Present(ctx context.Context, rows []store.RunRow) ([]penstock.Run
 		run.Artifacts = byRun[r.ID]
 		run.SessionLink = s.publicURL + "/runs/" + r.ID
 		run.Scope = scopeOf(r)
-		run.Usage = UsageOf(r.Tally)
+		run.Usage = UsageOf(r.Consumed)
 		if r.State == penstock.StateQueued {
 			run.QueuePosition = positions[r.ID]
 			if run.StatusMessage == nil {
@@ -218,7 +218,7 @@ func Missing(r store.RunRow, workers []store.Worker) *penstock.StatusMessage {
 }
 
 // UsageOf is what a run has used; nil where nothing is known.
-func UsageOf(t store.Tally) *penstock.Usage {
+func UsageOf(t store.Consumption) *penstock.Usage {
 	total := t.Tokens.Total()
 	if total == 0 && t.CostUSD == nil {
 		return nil

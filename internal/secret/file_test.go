@@ -183,7 +183,7 @@ func TestARotationKeepsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rotation.Close()
-	fresh, err := rotation.Reseal(key, "a")
+	fresh, err := rotation.Reencrypt(key, "a")
 	if err != nil || fresh == nil {
 		t.Fatalf("got %x, %v", fresh, err)
 	}

@@ -32,10 +32,10 @@ type Keyset struct {
 	keys   atomic.Pointer[keys]
 	looked atomic.Int64 // when the file was looked at last, in Unix nanoseconds
 
-	reading   sync.Mutex  // of a file that was changed; guards what follows
-	refused   fs.FileInfo // that the KMS has not decrypted
-	refusedAt time.Time
-	refusal   error
+	reading          sync.Mutex  // of a file that was changed; guards what follows
+	undecryptable    fs.FileInfo // that the KMS has not decrypted
+	undecryptableAt  time.Time
+	undecryptableErr error
 }
 
 // keys is what a keyset's file holds.
@@ -98,8 +98,8 @@ func (k *Keyset) refresh(after time.Duration) (changed bool, err error) {
 	if k.keys.Load() != have { // read while this call waited
 		return true, nil
 	}
-	if k.refused != nil && sameFile(file, k.refused) && time.Since(k.refusedAt) < askedAgainAfter {
-		return false, k.refusal
+	if k.undecryptable != nil && sameFile(file, k.undecryptable) && time.Since(k.undecryptableAt) < retryAfter {
+		return false, k.undecryptableErr
 	}
 	return k.reread(file)
 }
@@ -113,7 +113,7 @@ func (k *Keyset) reread(file fs.FileInfo) (changed bool, err error) {
 	found, err := k.file.read(ctx)
 	if err != nil {
 		if errors.Is(err, ErrKMS) {
-			k.refused, k.refusedAt, k.refusal = file, time.Now(), err
+			k.undecryptable, k.undecryptableAt, k.undecryptableErr = file, time.Now(), err
 		}
 		return false, err
 	}
@@ -124,8 +124,8 @@ func (k *Keyset) reread(file fs.FileInfo) (changed bool, err error) {
 // How long reading a changed file may take while values wait to be sealed and
 // opened, and how long a KMS is left alone that could not decrypt it.
 const (
-	rereadWithin    = 3 * time.Second
-	askedAgainAfter = 10 * time.Second
+	rereadWithin = 3 * time.Second
+	retryAfter   = 10 * time.Second
 )
 
 func sameFile(a, b fs.FileInfo) bool {

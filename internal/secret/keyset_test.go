@@ -58,10 +58,10 @@ func beginFile(t *testing.T, file secret.KeysetFile) *secret.Rotation {
 	return r
 }
 
-// reseal seals again what was sealed for "c".
-func reseal(t *testing.T, r *secret.Rotation, sealed []byte) []byte {
+// reencrypt seals again what was sealed for "c".
+func reencrypt(t *testing.T, r *secret.Rotation, sealed []byte) []byte {
 	t.Helper()
-	fresh, err := r.Reseal(sealed, "c")
+	fresh, err := r.Reencrypt(sealed, "c")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +130,13 @@ func TestRotationWhileServersRun(t *testing.T) {
 		if r.Resumed {
 			t.Error("a fresh rotation says that it goes on with another")
 		}
-		fresh := reseal(t, r, old)
+		fresh := reencrypt(t, r, old)
 		wantOpen(t, serving, fresh, "c", "old") // at once: the file is read again
 		wantOpen(t, serving, old, "c", "old")
-		if again := reseal(t, r, fresh); again != nil {
+		if again := reencrypt(t, r, fresh); again != nil {
 			t.Error("what the new key sealed is sealed once more")
 		}
-		if _, err := r.Reseal(old, "elsewhere"); !errors.Is(err, secret.ErrSealed) {
+		if _, err := r.Reencrypt(old, "elsewhere"); !errors.Is(err, secret.ErrSealed) {
 			t.Errorf("in another place: got %v", err)
 		}
 		r.Close() // killed
@@ -146,16 +146,16 @@ func TestRotationWhileServersRun(t *testing.T) {
 		if !r.Resumed {
 			t.Error("a rotation that was broken off is not gone on with")
 		}
-		if again := reseal(t, r, fresh); again != nil {
+		if again := reencrypt(t, r, fresh); again != nil {
 			t.Error("the second attempt has another key than the first")
 		}
-		if late := seal(t, serving, "late", "c"); reseal(t, r, late) != nil {
+		if late := seal(t, serving, "late", "c"); reencrypt(t, r, late) != nil {
 			t.Error("the server does not seal with the new key")
 		}
 		if err := r.Finish(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if straggler := reseal(t, r, old); straggler == nil {
+		if straggler := reencrypt(t, r, old); straggler == nil {
 			t.Error("a value that comes to light late is not sealed again")
 		}
 		r.Close()
@@ -169,7 +169,7 @@ func TestRotationWhileServersRun(t *testing.T) {
 		}
 		r = beginRotation(t, path)
 		defer r.Close()
-		if r.Resumed || reseal(t, r, fresh) == nil {
+		if r.Resumed || reencrypt(t, r, fresh) == nil {
 			t.Error("the next rotation has no key of its own")
 		}
 	})
@@ -202,7 +202,7 @@ func TestPreparedRotation(t *testing.T) {
 		spread()
 		old := seal(t, here, "v", "c")
 		r := beginRotation(t, path)
-		fresh := reseal(t, r, old)
+		fresh := reencrypt(t, r, old)
 		if r.Resumed || fresh == nil {
 			t.Error("what was sealed after the preparation is not sealed again: the next key sealed already")
 		}
@@ -212,7 +212,7 @@ func TestPreparedRotation(t *testing.T) {
 		spread()
 		r = beginRotation(t, path)
 		defer r.Close()
-		if reseal(t, r, seal(t, there, "w", "c")) != nil {
+		if reencrypt(t, r, seal(t, there, "w", "c")) != nil {
 			t.Error("the other server does not seal with the new key")
 		}
 		if err := r.Finish(t.Context()); err != nil {

@@ -63,37 +63,37 @@ const (
 )
 
 func (k *KMS) read(ctx context.Context, from keyset.Reader) (*keyset.Handle, error) {
-	asked := &asking{kms: k}
+	asked := &errorRecorder{kms: k}
 	handle, err := keyset.ReadWithContext(ctx, from, asked, []byte(purpose))
 	return handle, cmp.Or(asked.err, err)
 }
 
 func (k *KMS) write(ctx context.Context, handle *keyset.Handle, to keyset.Writer) error {
-	asked := &asking{kms: k}
+	asked := &errorRecorder{kms: k}
 	err := handle.WriteWithContext(ctx, to, asked, []byte(purpose))
 	return cmp.Or(asked.err, err)
 }
 
-// asking is the key in one operation of Tink, which passes on the text of its
+// errorRecorder is the key in one operation of Tink, which passes on the text of its
 // errors only: here the error is kept.
-type asking struct {
+type errorRecorder struct {
 	kms *KMS
 	err error
 }
 
-var _ tink.AEADWithContext = (*asking)(nil)
+var _ tink.AEADWithContext = (*errorRecorder)(nil)
 
 // EncryptWithContext is a part of tink.AEADWithContext.
-func (a *asking) EncryptWithContext(ctx context.Context, plaintext, purpose []byte) ([]byte, error) {
+func (a *errorRecorder) EncryptWithContext(ctx context.Context, plaintext, purpose []byte) ([]byte, error) {
 	return a.ask(ctx, a.kms.encrypt, plaintext, purpose)
 }
 
 // DecryptWithContext is a part of tink.AEADWithContext.
-func (a *asking) DecryptWithContext(ctx context.Context, ciphertext, purpose []byte) ([]byte, error) {
+func (a *errorRecorder) DecryptWithContext(ctx context.Context, ciphertext, purpose []byte) ([]byte, error) {
 	return a.ask(ctx, a.kms.decrypt, ciphertext, purpose)
 }
 
-func (a *asking) ask(
+func (a *errorRecorder) ask(
 	ctx context.Context, call func(context.Context, []byte, map[string]string) ([]byte, error), text, purpose []byte,
 ) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.kms.Timeout, 10*time.Second))

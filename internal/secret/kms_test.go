@@ -195,7 +195,7 @@ func TestKMSIsAwayWhileServing(t *testing.T) {
 	old := seal(t, serving, "old", "c")
 	r := beginFile(t, file)
 	defer r.Close()
-	fresh := reseal(t, r, old)
+	fresh := reencrypt(t, r, old)
 
 	server.Fail(func(string) string { return "AccessDeniedException" })
 	server.Calls()
@@ -257,7 +257,7 @@ func TestRotationWithAKMS(t *testing.T) {
 			}
 			wantForm(t, file.Path, tt.form)
 			r := beginFile(t, to)
-			fresh := reseal(t, r, old)
+			fresh := reencrypt(t, r, old)
 			wantOpen(t, openFile(t, to), old, "c", "v")
 			r.Close() // killed
 

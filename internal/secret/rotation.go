@@ -155,9 +155,9 @@ func (r *Rotation) changed(how func(*keyset.Manager) error) (*keyset.Handle, err
 // Close gives the keyset back to others.
 func (r *Rotation) Close() { r.release() }
 
-// Reseal is a sealed value as the new key seals it; fresh is nil where it is
+// Reencrypt is a sealed value as the new key seals it; fresh is nil where it is
 // that already. ErrSealed: no key opens it.
-func (r *Rotation) Reseal(sealed []byte, context string) (fresh []byte, err error) {
+func (r *Rotation) Reencrypt(sealed []byte, context string) (fresh []byte, err error) {
 	if r.keys.isCurrent(sealed) {
 		return nil, nil
 	}

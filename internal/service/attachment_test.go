@@ -204,8 +204,8 @@ func TestBadFilesOfFollowupsAreRefused(t *testing.T) {
 		if left := w.keys(); len(left) > 0 {
 			w.t.Errorf("refused files are left: %v", left)
 		}
-		if moments := w.moments(id); slices.Contains(moments, penstock.MomentFollowup) {
-			w.t.Errorf("a refused follow-up was received: %v", moments)
+		if timeline := w.timelineTypes(id); slices.Contains(timeline, penstock.TimelineFollowup) {
+			w.t.Errorf("a refused follow-up was received: %v", timeline)
 		}
 	})
 }

@@ -369,7 +369,7 @@ func TestAFilterIsTried(t *testing.T) {
 		}
 		var ids []string
 		for i := range 52 {
-			receipt, err := w.Ingress.Deliver(ctx, in, &penstock.Arrival{
+			result, err := w.Ingress.Deliver(ctx, in, &penstock.InboundDelivery{
 				Outcome: penstock.OutcomeAccepted, Body: fmt.Appendf(nil, `{"n": %d}`, i), ReceivedAt: penstock.Now(),
 				ClientIP:       "192.0.2.1",
 				IdentitySource: penstock.IdentityProvider, Identity: fmt.Sprint(i), Secret: -1,
@@ -377,9 +377,9 @@ func TestAFilterIsTried(t *testing.T) {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			ids = append(ids, receipt.DeliveryID)
+			ids = append(ids, result.DeliveryID)
 		}
-		try := func(req penstock.FilterTest) penstock.FilterVerdict {
+		try := func(req penstock.FilterTest) penstock.FilterTestResult {
 			w.t.Helper()
 			v, err := w.Deliveries.TestFilter(ctx, w.admin, f.UID, req)
 			if err != nil {
@@ -391,21 +391,21 @@ func TestAFilterIsTried(t *testing.T) {
 		filter := []byte(`{"n": [0, 2, 3]}`)
 		for name, test := range map[string]struct {
 			req  penstock.FilterTest
-			want penstock.FilterVerdict
+			want penstock.FilterTestResult
 		}{
 			"a payload": {
 				penstock.FilterTest{Filter: filter, Payload: []byte(`{"n": 3.0}`)},
-				penstock.FilterVerdict{WouldTrigger: true, Checks: []penstock.FilterCheck{{Check: "payload", Passed: true}}},
+				penstock.FilterTestResult{WouldTrigger: true, Checks: []penstock.FilterCheck{{Check: "payload", Passed: true}}},
 			},
 			"a delivery": {
 				penstock.FilterTest{Filter: filter, DeliveryID: ids[2]},
-				penstock.FilterVerdict{
+				penstock.FilterTestResult{
 					WouldTrigger: true, Checks: []penstock.FilterCheck{webhook, {Check: "payload", Passed: true}},
 				},
 			},
 			"the last ones": {
 				penstock.FilterTest{Filter: filter, WebhookUID: hook.UID},
-				penstock.FilterVerdict{
+				penstock.FilterTestResult{
 					WouldTrigger: true, Checks: []penstock.FilterCheck{webhook, {Check: "payload", Passed: true}},
 					Sample: &penstock.FilterSample{Matched: 2, Of: 50},
 				},

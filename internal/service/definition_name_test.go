@@ -52,11 +52,11 @@ func TestNamesOfOtherFactoriesInFiles(t *testing.T) {
 				_, err := w.Factories.Apply(ctx, w.admin, own.UID, factory.ApplyRequest{Files: files, DryRun: true})
 				told("apply", err, nil)
 			}
-			verdict, err := w.Factories.Validate(ctx, w.admin, files)
-			if err != nil || verdict.Valid != (test.want == "") {
-				w.t.Errorf("validate %q, %q: got %t, %v", test.name, test.alias, verdict.Valid, err)
+			result, err := w.Factories.Validate(ctx, w.admin, files)
+			if err != nil || result.Valid != (test.want == "") {
+				w.t.Errorf("validate %q, %q: got %t, %v", test.name, test.alias, result.Valid, err)
 			}
-			told("validate", nil, verdict.Diagnostics)
+			told("validate", nil, result.Diagnostics)
 			if test.name != "Own" { // a new one
 				_, err = w.Factories.Create(ctx, w.admin, penstock.FactoryRequest{Files: files})
 				if test.name == "Third" {

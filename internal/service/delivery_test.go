@@ -16,17 +16,17 @@ import (
 )
 
 // arrive delivers a body to a webhook as its ingress does.
-func (h *hooks) arrive(uid, body string) penstock.Receipt {
+func (h *hooks) arrive(uid, body string) penstock.DeliveryResult {
 	h.t.Helper()
-	receipt, err := h.tryArrive(uid, body)
+	result, err := h.tryArrive(uid, body)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return receipt
+	return result
 }
 
-func (h *hooks) tryArrive(uid, body string) (penstock.Receipt, error) {
-	a := &penstock.Arrival{
+func (h *hooks) tryArrive(uid, body string) (penstock.DeliveryResult, error) {
+	a := &penstock.InboundDelivery{
 		Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.Now(), Body: []byte(body), Size: int64(len(body)),
 		ClientIP: "192.0.2.1", Secret: -1,
 		IdentitySource: penstock.IdentityBody,
@@ -34,11 +34,11 @@ func (h *hooks) tryArrive(uid, body string) (penstock.Receipt, error) {
 	for fresh := false; ; fresh = true {
 		in, err := h.Ingress.Plan(h.t.Context(), uid, false, fresh)
 		if err != nil {
-			return penstock.Receipt{}, err
+			return penstock.DeliveryResult{}, err
 		}
-		receipt, err := h.Ingress.Deliver(h.t.Context(), in, a)
+		result, err := h.Ingress.Deliver(h.t.Context(), in, a)
 		if !errors.Is(err, penstock.ErrStale) {
-			return receipt, err
+			return result, err
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // ClearLogs does at once what is done every few minutes.
 func (s *Service) ClearLogs(ctx context.Context) error {
-	return errors.Join(s.Deliveries.ClearLogs(ctx), s.Deliveries.ClearTallies(ctx))
+	return errors.Join(s.Deliveries.ClearLogs(ctx), s.Deliveries.ClearCounts(ctx))
 }
 
 // EndOverdue does at once what is done every half minute.

@@ -18,7 +18,7 @@ func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
 		id := w.create(penstock.RunRequest{Prompt: "go"}).ID
 		first := w.work().Lease
 		gone := func(payload map[string]any) penstock.Draft {
-			return penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, payload)
+			return penstock.Timeline(penstock.Now(), penstock.TimelineSandboxGone, payload)
 		}
 		appended := func(l penstock.Lease, drafts ...penstock.Draft) error {
 			return w.Executions.Control().Append(ctx, l, drafts)
@@ -37,8 +37,8 @@ func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
 		refused("a token of nobody's", appended(forged, gone(nil)))
 		refused("no token", appended(penstock.Lease{RunID: id, ExecutionID: first.ExecutionID}, gone(nil)))
 		refused("another execution", appended(penstock.Lease{RunID: id, ExecutionID: 2, Token: first.Token}, gone(nil)))
-		refused("another moment", appended(first, penstock.Timeline(penstock.Now(), penstock.MomentDone, nil)))
-		refused("more than that", appended(first, gone(nil), penstock.Timeline(penstock.Now(), penstock.MomentDone, nil)))
+		refused("another moment", appended(first, penstock.Timeline(penstock.Now(), penstock.TimelineDone, nil)))
+		refused("more than that", appended(first, gone(nil), penstock.Timeline(penstock.Now(), penstock.TimelineDone, nil)))
 		refused(
 			"a message",
 			appended(first, penstock.NewDraft(penstock.EventMessage, penstock.Now(), penstock.Message{ID: penstock.NewID()})),
@@ -53,7 +53,7 @@ func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
 		}
 		last := events[len(events)-1]
 		if diff := cmp.Diff(map[string]any{"sandbox": "bubblewrap"}, last.Payload); diff != "" ||
-			last.Type != penstock.MomentSandboxGone || last.ExecutionID != 1 {
+			last.Type != penstock.TimelineSandboxGone || last.ExecutionID != 1 {
 			w.t.Errorf("got %s of execution %d (-want +got):\n%s", last.Type, last.ExecutionID, diff)
 		}
 
@@ -64,9 +64,9 @@ func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
 		}
 		w.finish(second, penstock.Result{State: penstock.StateSucceeded})
 		refused("what was said before the end", appended(second, gone(nil)))
-		if moments := w.moments(id); slices.Index(moments, penstock.MomentSandboxGone) < 0 ||
-			len(slices.DeleteFunc(moments, func(m string) bool { return m != penstock.MomentSandboxGone })) != 2 {
-			w.t.Errorf("timeline: got %v, want one end for each of two sandboxes", moments)
+		if timeline := w.timelineTypes(id); slices.Index(timeline, penstock.TimelineSandboxGone) < 0 ||
+			len(slices.DeleteFunc(timeline, func(m string) bool { return m != penstock.TimelineSandboxGone })) != 2 {
+			w.t.Errorf("timeline: got %v, want one end for each of two sandboxes", timeline)
 		}
 	})
 }

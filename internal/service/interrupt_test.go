@@ -20,9 +20,9 @@ func (w *world) interrupt(id string) {
 	}
 }
 
-func (w *world) countMoments(id, moment string) (n int) {
+func (w *world) countTimeline(id, moment string) (n int) {
 	w.t.Helper()
-	for _, m := range w.moments(id) {
+	for _, m := range w.timelineTypes(id) {
 		if m == moment {
 			n++
 		}
@@ -54,7 +54,7 @@ func TestInterruptIsOfATurnInHand(t *testing.T) {
 		w.moves(a.Lease, penstock.StatePending)
 		refused("while it is prepared", id, penstock.CodeConflict)
 		w.moves(a.Lease, penstock.StateInProgress)
-		if n := w.countMoments(id, penstock.MomentInterrupt); n != 0 {
+		if n := w.countTimeline(id, penstock.TimelineInterrupt); n != 0 {
 			w.t.Errorf("%d refused interrupts are on the timeline", n)
 		}
 
@@ -69,7 +69,7 @@ func TestInterruptIsOfATurnInHand(t *testing.T) {
 		if diff := cmp.Diff(penstock.Signal{Interrupt: 1}, <-told); diff != "" {
 			w.t.Errorf("the worker that waits is told (-want +got):\n%s", diff)
 		}
-		if n := w.countMoments(id, penstock.MomentInterrupt); n != 1 {
+		if n := w.countTimeline(id, penstock.TimelineInterrupt); n != 1 {
 			w.t.Errorf("the interrupt is on the timeline %d times", n)
 		}
 		w.finish(a.Lease, interrupted(1))
@@ -149,7 +149,7 @@ func TestInterruptHoldsWithoutItsWorker(t *testing.T) {
 			}
 			tt.ends(a)
 			testkit.Eventually(w.t, 10*time.Second, func() error { return w.is(id, tt.want) })
-			if n := w.countMoments(id, penstock.MomentInterrupted); (n == 0) != tt.reports || n > 1 {
+			if n := w.countTimeline(id, penstock.TimelineInterrupted); (n == 0) != tt.reports || n > 1 {
 				w.t.Errorf("%s: the server says %d times that the turn was interrupted", name, n)
 			}
 			if tt.want == penstock.StateBlocked {
@@ -183,7 +183,7 @@ func TestInterruptThatCameTooLateIsDropped(t *testing.T) {
 		wantCode(w.t, err, penstock.CodeConflict, "nothing to interrupt")
 		w.loseLease(a.Lease)
 		testkit.Eventually(w.t, 10*time.Second, func() error { return w.is(id, penstock.StateQueued) })
-		if n := w.countMoments(id, penstock.MomentInterrupted); n != 0 {
+		if n := w.countTimeline(id, penstock.TimelineInterrupted); n != 0 {
 			w.t.Errorf("the timeline says %d times that the turn was interrupted", n)
 		}
 	})
@@ -268,7 +268,7 @@ func TestInterruptRacesTheEnd(t *testing.T) {
 				w.t.Fatal(finishErr)
 			}
 			w.mustBe(id, penstock.StateSucceeded) // the turn was over when the worker could not know yet
-			asked := slices.Contains(w.moments(id), penstock.MomentInterrupt)
+			asked := slices.Contains(w.timelineTypes(id), penstock.TimelineInterrupt)
 			if asked != (interruptErr == nil) || !asked && penstock.CodeOf(interruptErr) != penstock.CodeInvalidRequest {
 				w.t.Fatalf("round %d: %v, on the timeline: %v", round, interruptErr, asked)
 			}
@@ -294,7 +294,7 @@ func TestInterruptsAndACancelAtOnce(t *testing.T) {
 			together.Go(func() { w.cancel(id, false) })
 			together.Wait()
 			w.mustBe(id, penstock.StateCancelled)
-			if n := w.countMoments(id, penstock.MomentInterrupt); n > 1 {
+			if n := w.countTimeline(id, penstock.TimelineInterrupt); n > 1 {
 				w.t.Errorf("%d interrupts are on the timeline", n)
 			}
 			if _, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, 0); !errors.Is(err, penstock.ErrLeaseLost) {

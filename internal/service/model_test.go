@@ -15,7 +15,7 @@ import (
 )
 
 // workerOf is a worker that has the providers; none: it does not say.
-func workerOf(id string, providers ...string) penstock.Claim {
+func workerOf(id string, providers ...string) penstock.ClaimRequest {
 	c := anyWorker
 	c.WorkerID, c.Models, c.Wait = id, providers, time.Millisecond
 	return c
@@ -23,7 +23,7 @@ func workerOf(id string, providers ...string) penstock.Claim {
 
 // takes claims a run for a worker and brings it to where the agent works; "" where
 // there is none.
-func (w *world) takes(c penstock.Claim) (id string, l penstock.Lease) {
+func (w *world) takes(c penstock.ClaimRequest) (id string, l penstock.Lease) {
 	w.t.Helper()
 	a, err := w.Executions.Control().Claim(w.t.Context(), c)
 	if err != nil && !errors.Is(err, penstock.ErrNoWork) {
@@ -105,7 +105,7 @@ func TestRunThatNeedsNoProviderDoesNotWait(t *testing.T) {
 		old := workerOf("old")
 		command := &penstock.Harness{Type: penstock.HarnessCommand}
 		for name, test := range map[string]struct {
-			worker penstock.Claim
+			worker penstock.ClaimRequest
 			config *penstock.Config
 		}{
 			"no model":          {demo, nil},
@@ -126,7 +126,7 @@ func TestRunThatNeedsNoProviderDoesNotWait(t *testing.T) {
 			}
 			w.finish(l, penstock.Result{State: penstock.StateSucceeded})
 			if _, err := w.Executions.Control().Claim(
-				w.t.Context(), penstock.Claim{WorkerID: test.worker.WorkerID, Stopping: true},
+				w.t.Context(), penstock.ClaimRequest{WorkerID: test.worker.WorkerID, Stopping: true},
 			); !errors.Is(err, penstock.ErrNoWork) {
 				w.t.Fatal(err)
 			}

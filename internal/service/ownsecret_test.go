@@ -42,9 +42,9 @@ func TestManagingFactoriesReachesNoSecretOfOthers(t *testing.T) {
 			made["factory.yaml"] = strings.Replace(made["factory.yaml"], "name: acme", "name: another", 1)
 			_, err := h.Factories.Create(ctx, manager, penstock.FactoryRequest{Files: made})
 			wantNamingRefused(h.t, "a new factory", secret, err)
-			verdict, err := h.Factories.Validate(ctx, manager, with(files, "webhooks/thief.yaml", hookFile(secret)))
-			if err != nil || verdict.Valid || !strings.Contains(verdict.Diagnostics[0].Message, "secrets:manage") {
-				h.t.Errorf("validated: got %+v, %v", verdict, err)
+			result, err := h.Factories.Validate(ctx, manager, with(files, "webhooks/thief.yaml", hookFile(secret)))
+			if err != nil || result.Valid || !strings.Contains(result.Diagnostics[0].Message, "secrets:manage") {
+				h.t.Errorf("validated: got %+v, %v", result, err)
 			}
 			if secret != "DEPLOY_KEYS" {
 				request := named("thief", penstock.AuthToken)
@@ -60,9 +60,9 @@ func TestManagingFactoriesReachesNoSecretOfOthers(t *testing.T) {
 				}
 			}
 		}
-		verdict, err := h.Factories.Validate(ctx, manager, files)
-		if err != nil || !verdict.Valid {
-			h.t.Errorf("its own files: got %+v, %v", verdict, err)
+		result, err := h.Factories.Validate(ctx, manager, files)
+		if err != nil || !result.Valid {
+			h.t.Errorf("its own files: got %+v, %v", result, err)
 		}
 		h.managed("DEPLOY_KEY", deployKey)
 		h.values(own.UID, own.Secret)

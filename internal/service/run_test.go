@@ -61,7 +61,7 @@ func TestRunFromCreateToDone(t *testing.T) {
 			w.t.Errorf("got %+v", run)
 		}
 		want := []string{"run_created", "run_claimed", "run_done"}
-		if diff := cmp.Diff(want, w.moments(run.ID)); diff != "" {
+		if diff := cmp.Diff(want, w.timelineTypes(run.ID)); diff != "" {
 			w.t.Error(diff)
 		}
 		c, err := w.RunConversation(w.t.Context(), w.admin, run.ID)
@@ -520,7 +520,7 @@ func (w *world) is(id string, want penstock.State) error {
 func TestQueueTimeoutNamesWhatIsMissing(t *testing.T) {
 	worlds(t, func(o *service.Options) { o.QueueTimeout = time.Millisecond }, func(w *world) {
 		if _, err := w.Executions.Control().Claim(
-			w.t.Context(), penstock.Claim{WorkerID: "w", Host: "here", Harnesses: []string{"command"}, Capacity: 1},
+			w.t.Context(), penstock.ClaimRequest{WorkerID: "w", Host: "here", Harnesses: []string{"command"}, Capacity: 1},
 		); !errors.Is(err, penstock.ErrNoWork) {
 			w.t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ func (w *world) notes(id string) []penstock.TimelineEvent {
 	}
 	var list []penstock.TimelineEvent
 	for _, e := range events {
-		if e.Type != penstock.MomentCreated && e.Type != penstock.MomentClaimed {
+		if e.Type != penstock.TimelineCreated && e.Type != penstock.TimelineClaimed {
 			list = append(list, penstock.TimelineEvent{Type: e.Type, Payload: e.Payload})
 		}
 	}

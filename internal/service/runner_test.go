@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// equipped is a factory with a runner of each kind.
-func equipped() map[string]string {
+// assignedRunner is a factory with a runner of each kind.
+func assignedRunner() map[string]string {
 	return map[string]string{
 		"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nagentDefaults: {model: demo/offline, runner: here}\n",
 		"runners/here.yaml": "description: ours\nsetupCommands: [make deps, make tools]\ninstanceShape: {vcpus: 4, " +
@@ -30,7 +30,7 @@ func equipped() map[string]string {
 func TestRunKeepsItsRunner(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		w.secret("REGISTRY", "value")
-		f := w.defineFactory(equipped())
+		f := w.defineFactory(assignedRunner())
 		id := w.create(penstock.RunRequest{Prompt: "go", AgentIdentityUID: f.ForemanUID}).ID
 		claim := anyWorker
 		claim.Platform = "linux/x86_64"
@@ -54,7 +54,7 @@ func TestRunKeepsItsRunner(t *testing.T) {
 func TestUnknownRunnerIsRefused(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		w.secret("REGISTRY", "value")
-		f := w.defineFactory(equipped())
+		f := w.defineFactory(assignedRunner())
 		alone := w.createAgent(penstock.IdentityRequest{Name: new("alone"), DefaultRunnerUID: new("here")})
 		for name, tt := range map[string]struct {
 			req           penstock.RunRequest
@@ -91,7 +91,7 @@ func TestRunWaitsForItsPlatform(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		w.secret("REGISTRY", "value")
-		f := w.defineFactory(equipped())
+		f := w.defineFactory(assignedRunner())
 		apples := w.create(penstock.RunRequest{Prompt: "1", AgentIdentityUID: agentUID(w.t, f, "apples")}).ID
 		arm := w.create(penstock.RunRequest{Prompt: "2", AgentIdentityUID: agentUID(w.t, f, "arm")}).ID
 		here := w.create(penstock.RunRequest{Prompt: "3", AgentIdentityUID: f.ForemanUID}).ID
@@ -142,7 +142,7 @@ func TestFactoryIsAUserOfSecrets(t *testing.T) {
 		for _, name := range append(names, "UNUSED") {
 			w.secret(name, "value of "+name)
 		}
-		files := equipped()
+		files := assignedRunner()
 		files["factory.yaml"] = "schemaVersion: v1alpha1\nname: acme\nsecrets: [EVERY]\n" +
 			"mcpServers: {wiki: {url: 'https://wiki.example', headers: {Authorization: 'Bearer ${{ secrets.WIKI }}'}}}\n" +
 			"agentDefaults:\n  runner: here\n  secrets: [SHARED]\n" +

@@ -203,7 +203,7 @@ func TestSavedSessionsOutliveTheKeyThatSealedThem(t *testing.T) {
 		}
 		defer rotation.Close()
 		db := testkit.OpenStore(w.t, w.url)
-		got, err := access.Reseal(w.t.Context(), db, rotation)
+		got, err := access.Reencrypt(w.t.Context(), db, rotation)
 		if err != nil || got.Values != 1 || len(got.Lost) > 0 {
 			w.t.Fatalf("got %+v, %v", got, err)
 		}

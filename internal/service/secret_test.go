@@ -275,11 +275,11 @@ func TestEverythingIsSealedAgain(t *testing.T) {
 		}
 		defer rotation.Close()
 		db := testkit.OpenStore(w.t, w.url)
-		for pass, want := range []access.Resealed{
+		for pass, want := range []access.Reencrypted{
 			{Values: 254, Lost: []string{"the secret LOST of team default"}},
 			{Values: 0, Lost: []string{"the secret LOST of team default"}},
 		} {
-			got, err := access.Reseal(ctx, db, rotation)
+			got, err := access.Reencrypt(ctx, db, rotation)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				w.t.Errorf("pass %d, -want +got (%v):\n%s", pass+1, err, diff)
 			}

@@ -196,13 +196,13 @@ func (s *Service) jobs() []job {
 		{"drop sessions that have ended", "", 10 * time.Minute, s.Sessions.DropEnded},
 		{"record when secrets were used", "", 10 * time.Second, s.Secrets.Touch},
 		{"record which secrets sign deliveries", "", time.Minute, s.Webhooks.TouchWebhookSecrets},
-		{"count refused deliveries", "", 3 * time.Second, s.Ingress.WriteRefusals},
+		{"count refused deliveries", "", 3 * time.Second, s.Ingress.FlushRejections},
 		{"index the log of deliveries", "", 75 * time.Millisecond, s.store.IndexLog},
 		{"clear the logs of deliveries", "", time.Minute, s.Deliveries.ClearLogs},
 		{"remove old runs", "", time.Minute, s.Upkeep.RemoveOldRuns},
 		{"remove attachments that no follow-up has named", "", 10 * time.Minute, s.Files.ExpireAttachments},
 		{"remove files that nothing refers to", "", 24 * time.Hour, s.Files.RemoveLostFiles},
-		{"clear what is noted beside the logs", "", 10 * time.Minute, s.Deliveries.ClearTallies},
+		{"clear what is noted beside the logs", "", 10 * time.Minute, s.Deliveries.ClearCounts},
 		{"drop kept answers", "", 10 * time.Minute, s.Answers.DropKept},
 	}
 }
@@ -225,7 +225,7 @@ func (s *Service) Run(ctx context.Context) error {
 	defer cancel()
 	return errors.Join(
 		s.Keys.Touch(last), s.Sessions.Touch(last), s.Secrets.Touch(last), s.Webhooks.TouchWebhookSecrets(last),
-		s.Ingress.WriteRefusals(last),
+		s.Ingress.FlushRejections(last),
 	)
 }
 

@@ -34,11 +34,11 @@ func TestStatsSumUpTheLastDay(t *testing.T) {
 		put(1, penstock.StateQueued, 0, 0, "")
 		put(30, penstock.StateSucceeded, 1000, 100, factory) // too long ago
 		if err := w.database().Hello(
-			ctx, penstock.Claim{WorkerID: "1", Host: "a", Local: true, Capacity: 4, Busy: 3},
+			ctx, penstock.ClaimRequest{WorkerID: "1", Host: "a", Local: true, Capacity: 4, Busy: 3},
 		); err != nil {
 			w.t.Fatal(err)
 		}
-		if err := w.database().Hello(ctx, penstock.Claim{WorkerID: "2", Host: "b", Capacity: 2, Busy: 1}); err != nil {
+		if err := w.database().Hello(ctx, penstock.ClaimRequest{WorkerID: "2", Host: "b", Capacity: 2, Busy: 1}); err != nil {
 			w.t.Fatal(err)
 		}
 

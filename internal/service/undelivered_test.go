@@ -168,7 +168,7 @@ func (w *world) checkUndelivered(name, id string, want ...string) {
 	}
 	var timeline []string
 	for _, e := range events {
-		if e.Type == penstock.MomentUndelivered {
+		if e.Type == penstock.TimelineFollowupUndelivered {
 			timeline = append(timeline, fmt.Sprint(e.Payload["followup_id"]))
 		}
 	}
@@ -237,8 +237,8 @@ func TestSuccessLeavesNothingUndelivered(t *testing.T) {
 			w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
 		}
 		w.mustBe(id, penstock.StateSucceeded)
-		if moments := w.moments(id); slices.Contains(moments, penstock.MomentUndelivered) {
-			w.t.Errorf("got %v", moments)
+		if timeline := w.timelineTypes(id); slices.Contains(timeline, penstock.TimelineFollowupUndelivered) {
+			w.t.Errorf("got %v", timeline)
 		}
 	})
 }
@@ -262,7 +262,7 @@ func TestFollowupRacesABadEnd(t *testing.T) {
 				}
 			})
 			together.Wait()
-			undelivered := slices.Contains(w.moments(id), penstock.MomentUndelivered)
+			undelivered := slices.Contains(w.timelineTypes(id), penstock.TimelineFollowupUndelivered)
 			if !undelivered {
 				if a = w.work(); len(a.Prompts) != 1 || a.Prompts[0].Text != "late" {
 					w.t.Fatalf("round %d: given %+v, want the follow-up", round, a.Prompts)

@@ -380,7 +380,7 @@ func TestWebhookSecretsAreSealedAgain(t *testing.T) {
 		}
 		defer rotation.Close()
 		db := testkit.OpenStore(h.t, h.url)
-		if got, err := access.Reseal(ctx, db, rotation); err != nil || len(got.Lost) > 0 {
+		if got, err := access.Reencrypt(ctx, db, rotation); err != nil || len(got.Lost) > 0 {
 			h.t.Fatalf("got %+v, %v", got, err)
 		}
 		if err := rotation.Finish(t.Context()); err != nil {

@@ -111,7 +111,7 @@ func (w *world) mustBe(id string, want penstock.State) penstock.Run {
 	return run
 }
 
-var anyWorker = penstock.Claim{
+var anyWorker = penstock.ClaimRequest{
 	WorkerID: "w1", Host: "here", Local: true, Harnesses: []string{penstock.HarnessBuiltin, penstock.HarnessCommand},
 	Capacity: 100, Wait: 10 * time.Second,
 }
@@ -180,7 +180,7 @@ func (w *world) saveSession(l penstock.Lease) {
 	}
 }
 
-func (w *world) moments(id string) []string {
+func (w *world) timelineTypes(id string) []string {
 	w.t.Helper()
 	events, err := w.Runs.Timeline(w.t.Context(), w.admin, id)
 	if err != nil {

@@ -219,9 +219,9 @@ const oldCounts = `webhook_uid = $1 AND quarter < $2 AND NOT (
 	AND last_at = (SELECT max(c.last_at) FROM webhook_counts c WHERE c.webhook_uid = $1)
 	AND EXISTS (SELECT 1 FROM webhooks w WHERE w.uid = $1 AND w.deleted_at = 0))`
 
-// ClearTallies removes a webhook's counts and senders that nobody asks for any
+// ClearCounts removes a webhook's counts and senders that nobody asks for any
 // more. Of the counts, the one with the last delivery stays.
-func (s *Store) ClearTallies(ctx context.Context, l Log) error {
+func (s *Store) ClearCounts(ctx context.Context, l Log) error {
 	quarter, since, webhookUID := Quarter(penstock.Now())-quartersOfDay-1, int64(
 		penstock.Now().Add(-2*KnownFor),
 	), l.WebhookUID

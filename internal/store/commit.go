@@ -19,7 +19,7 @@ const maxBatch = 256
 // member is one small write of a group commit: data, not a closure, so that
 // members of a kind can share statements.
 type member interface {
-	key() string // members are applied in this order, so that two batches never wait for each other crosswise
+	key() string // members are applied in this order, so that two batches cannot deadlock
 	kind() int
 	// fail records the member's own result: a lost condition is not the batch's error.
 	fail(error)

@@ -20,7 +20,7 @@ func TestCommitThatIsNotAnswered(t *testing.T) {
 		database := testkit.Postgres(t)
 		direct := testkit.OpenStore(t, database)
 		through, mend := testkit.Severed(t, database, testkit.CommitAnswered)
-		wantUnheard(t, testkit.OpenStore(t, through), direct, mend)
+		wantUnknownCommit(t, testkit.OpenStore(t, through), direct, mend)
 	})
 	t.Run("the connection is silent", func(t *testing.T) {
 		t.Parallel()
@@ -29,13 +29,13 @@ func TestCommitThatIsNotAnswered(t *testing.T) {
 		through, speak := testkit.Silenced(t, database, testkit.CommitAnswered)
 		s := testkit.OpenStore(t, through)
 		s.BatchWithin(5 * time.Second) // a busy machine gets as far as the commit
-		wantUnheard(t, s, direct, speak)
+		wantUnknownCommit(t, s, direct, speak)
 	})
 }
 
-// wantUnheard creates runs at once through a store that hears of no commit, looks for
+// wantUnknownCommit creates runs at once through a store that hears of no commit, looks for
 // them directly, and creates another when all is well again.
-func wantUnheard(t *testing.T, s, direct *store.Store, mend func()) {
+func wantUnknownCommit(t *testing.T, s, direct *store.Store, mend func()) {
 	t.Helper()
 	runs := make([]*store.NewRun, 20)
 	var creating sync.WaitGroup

@@ -36,9 +36,9 @@ func countKind(o penstock.Outcome) string {
 	}
 }
 
-// tally is how many deliveries there were, and when the last one came that counts as
+// deliveryCount is how many deliveries there were, and when the last one came that counts as
 // the last of its webhook; 0: none does.
-type tally struct{ n, last int64 }
+type deliveryCount struct{ n, last int64 }
 
 // countsTable holds the counts of the last day, and when the last delivery came. Each committer of a
 // process has rows of its own and readers add them up: with one row, only one commit at a time could
@@ -54,15 +54,15 @@ var countsTable = table{
 
 // AddCounts counts deliveries that were not recorded.
 func (s *Store) AddCounts(ctx context.Context, counts map[Count]int64) error {
-	tallies := make(map[Count]tally, len(counts))
+	totals := make(map[Count]deliveryCount, len(counts))
 	for c, n := range counts {
-		tallies[c] = tally{n: n}
+		totals[c] = deliveryCount{n: n}
 	}
-	return s.Write(ctx, func(tx *Tx) error { return tx.count(ctx, tallies) })
+	return s.Write(ctx, func(tx *Tx) error { return tx.count(ctx, totals) })
 }
 
 // count adds to the counts, in one order, so that no two transactions deadlock.
-func (tx *Tx) count(ctx context.Context, counts map[Count]tally) error {
+func (tx *Tx) count(ctx context.Context, counts map[Count]deliveryCount) error {
 	rows := make([][]any, 0, len(counts))
 	for _, c := range slices.SortedFunc(maps.Keys(counts), func(a, b Count) int {
 		return cmp.Or(cmp.Compare(a.WebhookUID, b.WebhookUID), cmp.Compare(a.Quarter, b.Quarter), cmp.Compare(a.Kind, b.Kind))

@@ -104,7 +104,7 @@ func TestTheLastDeliveryIsKnown(t *testing.T) {
 				if err != nil || got.LastDeliveryAt != test.want {
 					t.Errorf("%s, %s old counts go: the last at %v (%v), want %v", test.name, when, got.LastDeliveryAt, err, test.want)
 				}
-				if err := s.ClearTallies(t.Context(), store.Log{WebhookUID: w.UID}); err != nil {
+				if err := s.ClearCounts(t.Context(), store.Log{WebhookUID: w.UID}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -180,7 +180,7 @@ func TestCountsOfADeletedWebhookLeaveNothing(t *testing.T) {
 		mustDeliver(t, s, func(d *store.NewDelivery) { d.WebhookUID, d.Last = w.UID, true })
 		testkit.Exec(t, url, "UPDATE webhooks SET deleted_at = 1 WHERE name = 'a'")
 		for _, l := range []store.Log{{WebhookUID: w.UID, Deleted: true}, {WebhookUID: other.UID}} {
-			if err := s.ClearTallies(t.Context(), l); err != nil {
+			if err := s.ClearCounts(t.Context(), l); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -167,14 +167,14 @@ func (tx *Tx) deliver(ctx context.Context, members []*deliver) ([]*createRun, er
 	if err := tx.admit(ctx, members); err != nil {
 		return nil, err
 	}
-	if err := tx.claim(ctx, members); err != nil {
+	if err := tx.claimIdentities(ctx, members); err != nil {
 		return nil, err
 	}
 	runs, err := tx.record(ctx, members)
 	if err != nil {
 		return nil, err
 	}
-	return runs, tx.tally(ctx, members)
+	return runs, tx.countDeliveries(ctx, members)
 }
 
 // judgedByNow fails those that were judged by another version of their team. It
@@ -271,10 +271,10 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 	return runs, tx.s.d.insert(ctx, tx, deliveriesTable, log)
 }
 
-// tally counts what came in, and notes from where the webhooks were used. It comes last, since batches
+// countDeliveries counts what came in, and notes from where the webhooks were used. It comes last, since batches
 // share these rows and wait for each other.
-func (tx *Tx) tally(ctx context.Context, members []*deliver) error {
-	counts := map[Count]tally{}
+func (tx *Tx) countDeliveries(ctx context.Context, members []*deliver) error {
+	counts := map[Count]deliveryCount{}
 	senders := map[[2]string]int64{}
 	for _, m := range members {
 		if m.err != nil || m.got.Limited || m.ReplayOf != "" {

@@ -709,7 +709,7 @@ func TestSendersAreKnownAndDeliveriesCounted(t *testing.T) {
 				"UPDATE webhook_senders SET last_at = last_at - DAY", "DAY", fmt.Sprint(25*time.Hour.Milliseconds()),
 			),
 		)
-		if err := s.ClearTallies(t.Context(), store.Log{WebhookUID: "w"}); err != nil {
+		if err := s.ClearCounts(t.Context(), store.Log{WebhookUID: "w"}); err != nil {
 			t.Fatal(err)
 		}
 		logs, err := s.Logs(t.Context(), "", 0, 10)

@@ -54,9 +54,9 @@ func claims(members []*deliver) []claimed {
 	return all
 }
 
-// claim finds out which deliveries are duplicates. Members that share a key are
+// claimIdentities finds out which deliveries are duplicates. Members that share a key are
 // decided one after the other, the first of them in the first round.
-func (tx *Tx) claim(ctx context.Context, members []*deliver) error {
+func (tx *Tx) claimIdentities(ctx context.Context, members []*deliver) error {
 	all := claims(members)
 	shared := false
 	for i := range all[min(1, len(all)):] {

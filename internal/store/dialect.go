@@ -66,9 +66,9 @@ type dialect struct {
 // unavailableFor is what a client is told to wait while the storage is away.
 const unavailableFor = 5 * time.Second
 
-// errUnheard says that a transaction's end was asked for and the answer not heard: it
+// errUnknownCommit says that a transaction's end was asked for and the answer not heard: it
 // may have been committed.
-var errUnheard = errors.New("the answer to the commit was not heard")
+var errUnknownCommit = errors.New("the answer to the commit was not heard")
 
 // mapError makes driver errors ours, here and nowhere else.
 func (d *dialect) mapError(err error) error {
@@ -76,7 +76,7 @@ func (d *dialect) mapError(err error) error {
 	switch {
 	case err == nil || errors.As(err, &known):
 		return err
-	case errors.Is(err, errUnheard):
+	case errors.Is(err, errUnknownCommit):
 		return &penstock.Error{
 			Code: penstock.CodeUnavailable,
 			Detail: "the database does not answer; what was asked for may still be done: ask again with the same " +

@@ -113,7 +113,7 @@ func (s *Store) GivenAttachments(ctx context.Context, runID string) (map[string]
 	given := map[string]bool{}
 	for _, f := range list {
 		for _, id := range f.attachments {
-			given[id] = given[id] || f.State == PromptHanded || f.State == PromptDelivered
+			given[id] = given[id] || f.State == PromptDelivering || f.State == PromptDelivered
 		}
 	}
 	return given, err
@@ -136,7 +136,7 @@ func (tx *Tx) SetFollowups(ctx context.Context, runID, from, to string) error {
 // started no follow-up has: those that were handed over are left to the move that
 // ends the run.
 func (tx *Tx) MarkDelivered(ctx context.Context, run *RunRow) error {
-	if run.PromptState == PromptHanded {
+	if run.PromptState == PromptDelivering {
 		run.PromptState = PromptDelivered
 		if err := tx.SetPrompt(ctx, run.ID, PromptDelivered); err != nil {
 			return err
@@ -145,14 +145,14 @@ func (tx *Tx) MarkDelivered(ctx context.Context, run *RunRow) error {
 	if run.State != penstock.StateInProgress {
 		return nil
 	}
-	return tx.SetFollowups(ctx, run.ID, PromptHanded, PromptDelivered)
+	return tx.SetFollowups(ctx, run.ID, PromptDelivering, PromptDelivered)
 }
 
-// HandFollowup gives one waiting message to the execution.
-func (tx *Tx) HandFollowup(ctx context.Context, id string) error {
+// DeliverFollowup gives one waiting message to the execution.
+func (tx *Tx) DeliverFollowup(ctx context.Context, id string) error {
 	_, err := tx.exec(ctx, `UPDATE followups
 		SET state = $1
-		WHERE id = $2 AND state = 'waiting'`, PromptHanded, id)
+		WHERE id = $2 AND state = 'waiting'`, PromptDelivering, id)
 	return err
 }
 
@@ -168,8 +168,8 @@ func (tx *Tx) SetResumable(ctx context.Context, runID string, resumable bool) er
 	return err
 }
 
-// SetTally records what the run has consumed so far.
-func (tx *Tx) SetTally(ctx context.Context, runID string, t Tally) error {
+// SetConsumption records what the run has consumed so far.
+func (tx *Tx) SetConsumption(ctx context.Context, runID string, t Consumption) error {
 	_, err := tx.exec(ctx, "UPDATE runs SET usage = $1 WHERE id = $2", marshal(t), runID)
 	return err
 }

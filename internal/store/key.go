@@ -155,7 +155,7 @@ func (tx *Tx) AdminKeys(ctx context.Context, team string) ([]string, error) {
 // TouchKeys records when keys were used last.
 func (s *Store) TouchKeys(ctx context.Context, used map[string]penstock.Time) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		for _, uid := range slices.Sorted(maps.Keys(used)) { // in one order: replicas do not wait for each other crosswise
+		for _, uid := range slices.Sorted(maps.Keys(used)) { // in one order, so that replicas cannot deadlock
 			if _, err := tx.exec(ctx, `UPDATE api_keys
 				SET last_used_at = $1
 				WHERE uid = $2 AND last_used_at < $1`, int64(used[uid]), uid); err != nil {

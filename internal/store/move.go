@@ -17,11 +17,11 @@ var ErrMoved = errors.New("the run is in another state by now")
 
 // Move takes a run from one state to another, with its events.
 type Move struct {
-	Run     RunRow // as read in the same transaction by [Tx.Run]
-	To      penstock.State
-	Message *penstock.StatusMessage // replaces the one before, nil: none
-	Moment  string                  // of the timeline; "": none
-	Payload map[string]any          // of the moment
+	Run           RunRow // as read in the same transaction by [Tx.Run]
+	To            penstock.State
+	Message       *penstock.StatusMessage // replaces the one before, nil: none
+	TimelineEvent string                  // of the timeline; "": none
+	Payload       map[string]any          // of the moment
 
 	Events                      []penstock.Draft // after those of the move itself
 	SessionID, Location, Prompt string           // of the run; "": as it was
@@ -84,9 +84,9 @@ func (tx *Tx) Move(ctx context.Context, m Move) error {
 
 // Why [Tx.Requeue] is called.
 const (
-	HandedBack = "handed_back" // its worker gives it back
-	LeaseLost  = "lease_lost"  // its worker is gone
-	NotGiven   = "not_given"   // a worker was not given it: what it needs could not be gathered
+	RequeuedByWorker = "handed_back" // its worker gives it back
+	LeaseLost        = "lease_lost"  // its worker is gone
+	NotGiven         = "not_given"   // a worker was not given it: what it needs could not be gathered
 )
 
 // Requeue moves a held run back to the queue, as a new execution. The reason is in
@@ -94,7 +94,7 @@ const (
 // RunRow.NotGivenSince.
 func (tx *Tx) Requeue(ctx context.Context, run RunRow, reason string) error {
 	return tx.Move(ctx, Move{
-		Run: run, To: penstock.StateQueued, Moment: penstock.MomentRequeued,
+		Run: run, To: penstock.StateQueued, TimelineEvent: penstock.TimelineRequeued,
 		Payload: map[string]any{"reason": reason}, requeued: reason,
 	})
 }
@@ -113,8 +113,8 @@ func (m Move) drafts(set change, unread []Followup, now penstock.Time) []penstoc
 	}
 	drafts = append(drafts, penstock.NewDraft(penstock.EventState, now,
 		penstock.StateData{State: m.To, ExecutionID: set.execution, StatusMessage: m.Message}))
-	if m.Moment != "" {
-		drafts = append(drafts, penstock.Timeline(now, m.Moment, payload))
+	if m.TimelineEvent != "" {
+		drafts = append(drafts, penstock.Timeline(now, m.TimelineEvent, payload))
 	}
 	return append(drafts, m.Events...)
 }

@@ -52,17 +52,17 @@ func (n *Nudges) Subscribe(topic string) (c <-chan struct{}, stop func()) {
 	}
 }
 
-func (n *Nudges) tell(topics []string) {
+func (n *Nudges) notify(topics []string) {
 	if len(topics) == 0 {
 		return
 	}
-	n.tellHere(topics)
+	n.notifyLocal(topics)
 	if n.remote != nil {
 		n.remote(topics)
 	}
 }
 
-func (n *Nudges) tellHere(topics []string) {
+func (n *Nudges) notifyLocal(topics []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, topic := range topics {

@@ -128,8 +128,8 @@ func beginPostgres(ctx context.Context, s *Store, tx *Tx) (func(bool) error, err
 			if _, err = tx.settle(ctx); err == nil {
 				return nil
 			}
-			if unheard(err) {
-				err = fmt.Errorf("%w: %w", errUnheard, err)
+			if commitUnknown(err) {
+				err = fmt.Errorf("%w: %w", errUnknownCommit, err)
 			}
 		}
 		tx.waiting = nil
@@ -149,10 +149,10 @@ const rollbackWithin = 5 * time.Second
 // are answered by it. A connection that says nothing is given up with it.
 const batchWithin = 30 * time.Second
 
-// unheard tells whether a transaction whose COMMIT was sent, and met this error, may be
+// commitUnknown tells whether a transaction whose COMMIT was sent, and met this error, may be
 // committed: the server has not said what became of it, or says that it is made to
 // end, as it does after a commit, too, while it waits for a standby.
-func unheard(err error) bool {
+func commitUnknown(err error) bool {
 	if code := postgresCode(err); code != "" {
 		return strings.HasPrefix(code, "57P0")
 	}
@@ -301,7 +301,7 @@ func (s *Store) listenOnce(ctx context.Context, config *pgx.ConnConfig) error {
 		}
 		var topics []string
 		if json.Unmarshal([]byte(n.Payload), &topics) == nil {
-			s.Nudges.tellHere(topics)
+			s.Nudges.notifyLocal(topics)
 		}
 	}
 }

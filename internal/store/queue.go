@@ -19,21 +19,21 @@ type Holding struct {
 	Token     string
 	SessionID string
 	AgentKey  string // SHA-256 of the execution's own key, hex
-	// Hand chooses, in the claim's transaction, what the agent is given first; nil:
+	// Choose chooses, in the claim's transaction, what the agent is given first; nil:
 	// nothing.
-	Hand func(RunRow) (Handed, error)
+	Choose func(RunRow) (ChosenPrompt, error)
 }
 
-// Handed is what the agent is given, as it is written down.
-type Handed struct {
+// ChosenPrompt is what the agent is given, as it is written down.
+type ChosenPrompt struct {
 	Prompt string // the state of the run's own prompt; "": as it was
 	Events []penstock.Draft
 }
 
-// Claim gives the run that has waited longest among those that the worker can
+// ClaimRun gives the run that has waited longest among those that the worker can
 // execute to it, as CLAIMED under a lease, and returns it as it waited.
 // penstock.ErrNoWork: there is none.
-func (tx *Tx) Claim(ctx context.Context, c penstock.Claim, h Holding) (RunRow, error) {
+func (tx *Tx) ClaimRun(ctx context.Context, c penstock.ClaimRequest, h Holding) (RunRow, error) {
 	run, err := tx.longestWaiting(ctx, c)
 	if err != nil {
 		return run, err
@@ -53,7 +53,7 @@ func (tx *Tx) Claim(ctx context.Context, c penstock.Claim, h Holding) (RunRow, e
 
 // longestWaiting reads the run that is to be claimed and keeps it from changing
 // until the transaction ends.
-func (tx *Tx) longestWaiting(ctx context.Context, c penstock.Claim) (RunRow, error) {
+func (tx *Tx) longestWaiting(ctx context.Context, c penstock.ClaimRequest) (RunRow, error) {
 	if len(c.Harnesses) == 0 {
 		return RunRow{}, penstock.ErrNoWork
 	}
@@ -92,7 +92,7 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.Claim) (RunRow, err
 // execution is what becomes a row when a claim begins one.
 type execution struct {
 	run   RunRow
-	claim penstock.Claim
+	claim penstock.ClaimRequest
 	Holding
 }
 
@@ -107,19 +107,19 @@ var executionFields = newResource("executions", "x",
 	storedNumber("started_at", func(*execution) penstock.Time { return penstock.Now() }),
 )
 
-func (tx *Tx) beginExecution(ctx context.Context, run RunRow, c penstock.Claim, h Holding) error {
+func (tx *Tx) beginExecution(ctx context.Context, run RunRow, c penstock.ClaimRequest, h Holding) error {
 	if err := executionFields.add(ctx, tx, &execution{run, c, h}); err != nil {
 		return fmt.Errorf("begin an execution of run %s: %w", run.ID, err)
 	}
-	var given Handed
-	if h.Hand != nil {
+	var given ChosenPrompt
+	if h.Choose != nil {
 		var err error
-		if given, err = h.Hand(run); err != nil {
+		if given, err = h.Choose(run); err != nil {
 			return err
 		}
 	}
 	err := tx.Move(ctx, Move{
-		Run: run, To: penstock.StateClaimed, Moment: penstock.MomentClaimed,
+		Run: run, To: penstock.StateClaimed, TimelineEvent: penstock.TimelineClaimed,
 		Payload:   map[string]any{"worker_host": c.Host, "sandbox": c.Sandbox},
 		SessionID: h.SessionID, Location: "REMOTE", Prompt: given.Prompt, Events: given.Events,
 	})
@@ -176,9 +176,9 @@ func (tx *Tx) Turn(ctx context.Context, runID string) (turn int, err error) {
 	return turn, err
 }
 
-// Tally notes that what a turn consumed has been counted; false: it had been
+// MarkTurnCounted notes that what a turn consumed has been counted; false: it had been
 // before, and the answer was lost. A turn that is not numbered is always new.
-func (tx *Tx) Tally(ctx context.Context, runID string, turn int) (bool, error) {
+func (tx *Tx) MarkTurnCounted(ctx context.Context, runID string, turn int) (bool, error) {
 	if turn == 0 {
 		return true, nil
 	}
@@ -398,7 +398,7 @@ func (w Worker) Can(want Want) bool {
 const deadFor = time.Hour
 
 // Hello records that a worker is there; Goodbye that it is not.
-func (s *Store) Hello(ctx context.Context, c penstock.Claim) error {
+func (s *Store) Hello(ctx context.Context, c penstock.ClaimRequest) error {
 	now := penstock.Now()
 	return s.Write(ctx, func(tx *Tx) error {
 		if _, err := tx.exec(ctx, `DELETE FROM workers

@@ -23,7 +23,7 @@ func TestCapacity(t *testing.T) {
 		}
 		hello := func(host string, slots int) {
 			t.Helper()
-			c := penstock.Claim{WorkerID: host, Host: host, Harnesses: []string{penstock.HarnessBuiltin}, Capacity: slots}
+			c := penstock.ClaimRequest{WorkerID: host, Host: host, Harnesses: []string{penstock.HarnessBuiltin}, Capacity: slots}
 			if err := s.Hello(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
@@ -44,8 +44,8 @@ func TestCapacity(t *testing.T) {
 		}
 		for range 2 {
 			err := s.Write(t.Context(), func(tx *store.Tx) error {
-				c := penstock.Claim{WorkerID: "one", Host: "one", Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 2}
-				_, err := tx.Claim(
+				c := penstock.ClaimRequest{WorkerID: "one", Host: "one", Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 2}
+				_, err := tx.ClaimRun(
 					t.Context(), c, store.Holding{Token: penstock.NewUID(), SessionID: penstock.NewID(), AgentKey: penstock.NewUID()},
 				)
 				return err
@@ -72,7 +72,7 @@ func TestDeadWorkersAreForgotten(t *testing.T) {
 		s := testkit.OpenStore(t, url)
 		hello := func(id string) {
 			t.Helper()
-			if err := s.Hello(t.Context(), penstock.Claim{WorkerID: id, Host: id, Capacity: 1}); err != nil {
+			if err := s.Hello(t.Context(), penstock.ClaimRequest{WorkerID: id, Host: id, Capacity: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}

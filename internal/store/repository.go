@@ -17,17 +17,17 @@ type RepositoryRow struct {
 	Place            string // by what a push notice names the repository; "": by nothing
 	NamesSecrets     bool   // who connected it manages secrets, so its webhooks may name any
 
-	Head        string // the branch that was followed last
-	Commit      string // the newest whose result is known; "": none is
-	Applied     string // the one in force
-	Result      penstock.CommitResult
-	Detail      string
-	Diagnostics []penstock.Diagnostic
-	Version     int64         // of the team when the commit was judged
-	Problem     string        // why it could not be read last
-	Failures    int64         // how often in a row
-	CheckedAt   penstock.Time // when it was looked at last, 0: never
-	Asked, Done int64         // how often somebody wanted it to be looked at, and was served
+	Head                      string // the branch that was followed last
+	Commit                    string // the newest whose result is known; "": none is
+	Applied                   string // the one in force
+	Result                    penstock.CommitResult
+	Detail                    string
+	Diagnostics               []penstock.Diagnostic
+	Version                   int64         // of the team when the commit was judged
+	Problem                   string        // why it could not be read last
+	Failures                  int64         // how often in a row
+	CheckedAt                 penstock.Time // when it was looked at last, 0: never
+	PollsRequested, PollsDone int64         // how often somebody wanted it to be looked at, and was served
 
 	TeamVersion int64  // of the team now
 	Token       string // of the lease under which it was read
@@ -43,7 +43,7 @@ func (r *RepositoryRow) definition(revision int64) penstock.FactoryDefinition {
 	if r.Result == penstock.CommitRejected {
 		d.Status, d.Rejected = penstock.DefinitionInvalid, r.Commit
 	}
-	if r.Commit == "" || r.Asked > r.Done {
+	if r.Commit == "" || r.PollsRequested > r.PollsDone {
 		d.Status = penstock.DefinitionSyncing
 	}
 	return d
@@ -61,8 +61,8 @@ var (
 		textColumn("path", func(r *RepositoryRow) *string { return &r.Path }).editable(),
 		textColumn("secret", func(r *RepositoryRow) *string { return &r.Secret }).editable(),
 		flagColumn("names_secrets", func(r *RepositoryRow) *bool { return &r.NamesSecrets }).editable(),
-		numberColumn("asked", func(r *RepositoryRow) *int64 { return &r.Asked }).unset(),
-		numberColumn("done", func(r *RepositoryRow) *int64 { return &r.Done }).unset(),
+		numberColumn("asked", func(r *RepositoryRow) *int64 { return &r.PollsRequested }).unset(),
+		numberColumn("done", func(r *RepositoryRow) *int64 { return &r.PollsDone }).unset(),
 	)
 	repositoryResult = newResource("repositories", "r",
 		textColumn("head", func(r *RepositoryRow) *string { return &r.Head }).editable(),
@@ -126,11 +126,11 @@ func (tx *Tx) LetNameSecrets(ctx context.Context, factoryUID string) error {
 	if n == 0 {
 		return nil
 	}
-	return tx.AskRepositories(ctx, factoryUID)
+	return tx.RequestPolls(ctx, factoryUID)
 }
 
-// AskRepositories makes repositories due at once, whoever is at work on them.
-func (tx *Tx) AskRepositories(ctx context.Context, factoryUIDs ...string) error {
+// RequestPolls makes repositories due at once, whoever is at work on them.
+func (tx *Tx) RequestPolls(ctx context.Context, factoryUIDs ...string) error {
 	for _, uid := range factoryUIDs {
 		if _, err := tx.exec(ctx, `UPDATE repositories
 			SET asked = asked + 1, next_at = 0
@@ -167,9 +167,9 @@ func (s *Store) RepositoriesAt(ctx context.Context, team, place string) (branche
 	return branches, err
 }
 
-// Asked is how often it was wanted that a repository be looked at, and how often
+// PollRequests is how often it was wanted that a repository be looked at, and how often
 // that was served; absence is penstock.CodeNotFound.
-func (s *Store) Asked(ctx context.Context, factoryUID string) (asked, done int64, err error) {
+func (s *Store) PollRequests(ctx context.Context, factoryUID string) (asked, done int64, err error) {
 	err = s.row(ctx, `SELECT asked, done
 		FROM repositories
 		WHERE factory_uid = $1`, factoryUID).Scan(&asked, &done)
@@ -276,17 +276,17 @@ func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (
 		"factory_uid = ? AND token = ? RETURNING asked",
 	)
 	err := tx.row(ctx, finish,
-		repositoryResult.changes(&r, r.Asked, r.Asked, ms, r.FactoryUID, r.Token)...).Scan(&asked)
+		repositoryResult.changes(&r, r.PollsRequested, r.PollsRequested, ms, r.FactoryUID, r.Token)...).Scan(&asked)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("give back the repository of factory %s: %w", r.FactoryUID, err)
 	}
-	if r.Asked > r.Done { // somebody waits for this
+	if r.PollsRequested > r.PollsDone { // somebody waits for this
 		tx.Nudge(RepositoryTopic(r.FactoryUID))
 	}
-	if asked > r.Asked {
+	if asked > r.PollsRequested {
 		tx.Nudge(TopicRepositories)
 	}
 	return true, nil

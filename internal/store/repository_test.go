@@ -67,7 +67,7 @@ func TestRepositoriesAreLeased(t *testing.T) {
 			t.Errorf("renew: got %t, %v", held, err)
 		}
 		// Who asks meanwhile is served by another look.
-		write(func(tx *store.Tx) error { return tx.AskRepositories(ctx, uid) })
+		write(func(tx *store.Tx) error { return tx.RequestPolls(ctx, uid) })
 		if again := claim(); len(again) != 0 {
 			t.Errorf("claimed while it is held: %+v", again)
 		}
@@ -84,7 +84,7 @@ func TestRepositoriesAreLeased(t *testing.T) {
 			t.Error("it was not given back once")
 		}
 		next := claim()
-		if len(next) != 1 || next[0].Asked != 1 || next[0].Done != 0 || next[0].Commit != "c1" ||
+		if len(next) != 1 || next[0].PollsRequested != 1 || next[0].PollsDone != 0 || next[0].Commit != "c1" ||
 			len(next[0].Diagnostics) != 1 {
 			t.Fatalf("got %+v, want it for who has asked", next)
 		}
@@ -108,7 +108,7 @@ func TestRepositoriesAreLeased(t *testing.T) {
 			t.Errorf("due before its time: %+v", again)
 		}
 		// Whoever holds a factory that goes has lost it.
-		write(func(tx *store.Tx) error { return tx.AskRepositories(ctx, uid) })
+		write(func(tx *store.Tx) error { return tx.RequestPolls(ctx, uid) })
 		next = claim()
 		write(func(tx *store.Tx) error {
 			f, err := tx.Factory(ctx, store.DefaultTeam, uid)

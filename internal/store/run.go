@@ -29,7 +29,7 @@ type RunRow struct {
 	PromptState  string
 	Resumable    bool // the saved session lets another worker go on
 	LastSeq      int64
-	Tally        Tally
+	Consumed     Consumption
 	QueuedAt     penstock.Time // since when it waited, where it was just claimed
 	TimesLost    int           // how often it has lost its worker
 	// NotGivenSince is when the run first could not be given to a worker, since the agent
@@ -41,8 +41,8 @@ type RunRow struct {
 	size      int64         // bytes of its texts, and something for the rest
 }
 
-// Tally is what a run has consumed, as it is kept.
-type Tally struct {
+// Consumption is what a run has consumed, as it is kept.
+type Consumption struct {
 	Tokens    penstock.TokenUsage     `json:"tokens"`
 	Breakdown *penstock.CostBreakdown `json:"breakdown,omitempty"`
 	CostUSD   *float64                `json:"cost_usd,omitempty"`
@@ -51,7 +51,7 @@ type Tally struct {
 // The states of a prompt and of a follow-up on their way to the agent.
 const (
 	PromptWaiting     = "waiting"
-	PromptHanded      = "handed" // to the execution that holds the run
+	PromptDelivering  = "handed" // to the execution that holds the run
 	PromptDelivered   = "delivered"
 	PromptUndelivered = "undelivered" // the run ended first
 )
@@ -69,8 +69,8 @@ type NewRun struct {
 
 // Note is a timeline event that a run is created with.
 type Note struct {
-	Moment  string
-	Payload map[string]any
+	TimelineEvent string
+	Payload       map[string]any
 }
 
 var (
@@ -188,10 +188,10 @@ func (tx *Tx) keepAnswer(ctx context.Context, m *createRun) (bool, error) {
 func firstEvents(r *NewRun) []penstock.Draft {
 	drafts := []penstock.Draft{
 		penstock.NewDraft(penstock.EventState, r.CreatedAt, penstock.StateData{State: r.State, ExecutionID: r.ExecutionID}),
-		penstock.Timeline(r.CreatedAt, penstock.MomentCreated, map[string]any{"source": string(r.Source)}),
+		penstock.Timeline(r.CreatedAt, penstock.TimelineCreated, map[string]any{"source": string(r.Source)}),
 	}
 	for _, n := range r.Notes {
-		drafts = append(drafts, penstock.Timeline(r.CreatedAt, n.Moment, n.Payload))
+		drafts = append(drafts, penstock.Timeline(r.CreatedAt, n.TimelineEvent, n.Payload))
 	}
 	return drafts
 }

@@ -45,8 +45,8 @@ func mustCreate(t *testing.T, s *store.Store, change func(*store.NewRun)) *store
 	return r
 }
 
-func claimant(host string) penstock.Claim {
-	return penstock.Claim{
+func claimant(host string) penstock.ClaimRequest {
+	return penstock.ClaimRequest{
 		WorkerID: penstock.NewID(), Host: host, Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 4,
 	}
 }
@@ -57,7 +57,7 @@ func mustClaim(t *testing.T, s *store.Store, host string) (store.RunRow, penstoc
 	h := store.Holding{Token: penstock.NewUID(), SessionID: penstock.NewID(), AgentKey: penstock.NewUID()}
 	var run store.RunRow
 	err := s.Write(t.Context(), func(tx *store.Tx) (err error) {
-		run, err = tx.Claim(t.Context(), claimant(host), h)
+		run, err = tx.ClaimRun(t.Context(), claimant(host), h)
 		return err
 	})
 	if err != nil {
@@ -243,7 +243,7 @@ func TestEveryBadEndGivesUpFollowups(t *testing.T) {
 					return errors.Join(
 						tx.AddFollowup(t.Context(), run.ID, store.Followup{ID: waits, Message: "waits"}),
 						tx.AddFollowup(t.Context(), run.ID, store.Followup{ID: given, Message: "given"}),
-						tx.HandFollowup(t.Context(), given))
+						tx.DeliverFollowup(t.Context(), given))
 				})
 				if err := move(t, s, run.ID, to); err != nil {
 					t.Fatal(err)
@@ -346,7 +346,7 @@ func TestClaims(t *testing.T) {
 			t.Errorf("claimed %s, want the oldest %s", run.ID, first.ID)
 		}
 		err := s.Write(t.Context(), func(tx *store.Tx) error {
-			_, err := tx.Claim(t.Context(), claimant("here"), store.Holding{Token: "t", SessionID: penstock.NewID()})
+			_, err := tx.ClaimRun(t.Context(), claimant("here"), store.Holding{Token: "t", SessionID: penstock.NewID()})
 			return err
 		})
 		if !errors.Is(err, penstock.ErrNoWork) {
@@ -387,7 +387,7 @@ func TestManyWorkersClaimEachRunOnce(t *testing.T) {
 				for {
 					var run store.RunRow
 					err := s.Write(t.Context(), func(tx *store.Tx) (err error) {
-						run, err = tx.Claim(
+						run, err = tx.ClaimRun(
 							t.Context(), claimant(""), store.Holding{Token: penstock.NewUID(), SessionID: penstock.NewID()},
 						)
 						return err
@@ -452,16 +452,16 @@ func TestAppendNeedsTheLease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var moments []string
+		var timeline []string
 		for i, e := range events {
 			if e.Seq != int64(i+1) {
 				t.Errorf("event %d has the sequence %d", i, e.Seq)
 			}
 			if e.Type == penstock.EventTimeline {
-				moments = append(moments, timelineType(t, e))
+				timeline = append(timeline, timelineType(t, e))
 			}
 		}
-		if diff := cmp.Diff([]string{"run_created", "run_claimed", "a", "b", "c"}, moments); diff != "" {
+		if diff := cmp.Diff([]string{"run_created", "run_claimed", "a", "b", "c"}, timeline); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -601,11 +601,11 @@ func TestARunRemembersWhyItWasRequeued(t *testing.T) {
 			lost     int
 			notGiven bool
 		}{
-			{reason: store.HandedBack},
+			{reason: store.RequeuedByWorker},
 			{reason: store.NotGiven, notGiven: true},
 			{reason: store.LeaseLost, lost: 1, notGiven: true},
 			{reason: store.NotGiven, lost: 1, notGiven: true},
-			{reason: store.HandedBack, works: true, lost: 1},
+			{reason: store.RequeuedByWorker, works: true, lost: 1},
 			{reason: store.LeaseLost, works: true, lost: 2},
 			{reason: store.NotGiven, lost: 2, notGiven: true},
 		} {

@@ -62,7 +62,7 @@ var runFields = newResource("runs", "r",
 	jsonColumn("status_message", func(r *RunRow) **penstock.StatusMessage { return &r.StatusMessage }).unset(),
 	textColumn("session_id", func(r *RunRow) *string { return &r.SessionID }).unset(),
 	textColumn("location", func(r *RunRow) *string { return &r.Location }).unset(),
-	jsonColumn("usage", func(r *RunRow) *Tally { return &r.Tally }).unset(),
+	jsonColumn("usage", func(r *RunRow) *Consumption { return &r.Consumed }).unset(),
 	numberColumn("times_lost", func(r *RunRow) *int { return &r.TimesLost }).unset(),
 	numberColumn("not_given_since", func(r *RunRow) *penstock.Time { return &r.NotGivenSince }).unset(),
 ).cutAfter("metadata", "definition_revision")

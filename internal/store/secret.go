@@ -133,8 +133,8 @@ func (tx *Tx) UseSecrets(ctx context.Context, team string, names []string) ([]Se
 }
 
 // lockSecrets is a statement of its own: what follows it sees all that was
-// committed while it waited. Rows are locked in one order, so that nobody waits
-// crosswise.
+// committed while it waited. Rows are locked in one order to avoid
+// deadlocks.
 func (tx *Tx) lockSecrets(ctx context.Context, team string, names []string) error {
 	if tx.s.d.lock == "" || len(names) == 0 { // SQLite has one writer
 		return nil
@@ -297,7 +297,7 @@ func (s *Store) TouchSecrets(ctx context.Context, used map[SecretKey]penstock.Ti
 	for key := range used {
 		keys = append(keys, key)
 	}
-	slices.SortFunc(keys, func(a, b SecretKey) int { // in one order: replicas do not wait for each other crosswise
+	slices.SortFunc(keys, func(a, b SecretKey) int { // in one order, so that replicas cannot deadlock
 		return strings.Compare(a.Team+"\x00"+a.Name, b.Team+"\x00"+b.Name)
 	})
 	return s.Write(ctx, func(tx *Tx) error {

@@ -62,7 +62,7 @@ func (tx *Tx) EndSession(ctx context.Context, hash, secretHash string) error {
 // TouchSessions records when sessions were used last.
 func (s *Store) TouchSessions(ctx context.Context, used map[string]penstock.Time) error {
 	return s.Write(ctx, func(tx *Tx) error {
-		for _, hash := range slices.Sorted(maps.Keys(used)) { // in one order: replicas do not wait for each other crosswise
+		for _, hash := range slices.Sorted(maps.Keys(used)) { // in one order, so that replicas cannot deadlock
 			if _, err := tx.exec(ctx, `UPDATE sessions
 				SET used_at = $1
 				WHERE hash = $2 AND used_at < $1`, int64(used[hash]), hash); err != nil {

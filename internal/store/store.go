@@ -192,7 +192,7 @@ func (s *Store) writeOnce(ctx context.Context, tx *Tx, fn func(*Tx) error) error
 	if err := end(true); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
-	s.Nudges.tell(tx.topics)
+	s.Nudges.notify(tx.topics)
 	return nil
 }
 

@@ -19,7 +19,7 @@ func (tx *Tx) unread(ctx context.Context, m Move) ([]Followup, error) {
 	if err != nil || m.Run.State == penstock.StateInProgress {
 		return list, err
 	}
-	handed, err := tx.Followups(ctx, m.Run.ID, PromptHanded)
+	handed, err := tx.Followups(ctx, m.Run.ID, PromptDelivering)
 	return append(handed, list...), err
 }
 
@@ -27,13 +27,13 @@ func (tx *Tx) unread(ctx context.Context, m Move) ([]Followup, error) {
 // conversation as it was sent, with its mark, and on the timeline.
 func undelivered(list []Followup, at penstock.Time) (drafts []penstock.Draft, ids []string) {
 	for _, f := range list {
-		message := penstock.NewDraft(penstock.EventMessage, at, f.Said(at, true))
+		message := penstock.NewDraft(penstock.EventMessage, at, f.ConversationMessage(at, true))
 		message.Key = "" // it has no deltas to remove
 		payload := map[string]any{"followup_id": f.ID, "by": f.Creator}
 		if f.Redelivered {
 			payload["redelivered"] = true
 		}
-		drafts = append(drafts, message, penstock.Timeline(at, penstock.MomentUndelivered, payload))
+		drafts = append(drafts, message, penstock.Timeline(at, penstock.TimelineFollowupUndelivered, payload))
 		ids = append(ids, f.ID)
 	}
 	return drafts, ids
@@ -51,8 +51,8 @@ func (tx *Tx) giveUp(ctx context.Context, list []Followup) error {
 	return nil
 }
 
-// Said is the follow-up as the conversation shows it.
-func (f Followup) Said(at penstock.Time, undelivered bool) penstock.Message {
+// ConversationMessage is the follow-up as the conversation shows it.
+func (f Followup) ConversationMessage(at penstock.Time, undelivered bool) penstock.Message {
 	content := []penstock.Block{penstock.Text(f.Message)}
 	if len(f.Attachments) > 0 {
 		content = append(content, penstock.AttachmentsBlock(FilesOf(f.Attachments)))

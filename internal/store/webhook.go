@@ -265,7 +265,7 @@ func (tx *Tx) DeleteWebhook(ctx context.Context, uid string) error {
 func (s *Store) TouchWebhookSecrets(ctx context.Context, used map[WebhookSecretKey]penstock.Time) error {
 	keys := slices.SortedFunc(maps.Keys(used), func(
 		a, b WebhookSecretKey,
-	) int { // in one order: replicas do not wait for each other crosswise
+	) int { // in one order, so that replicas cannot deadlock
 		return cmp.Or(cmp.Compare(a.WebhookUID, b.WebhookUID), cmp.Compare(a.N, b.N))
 	})
 	return s.Write(ctx, func(tx *Tx) error {

@@ -139,17 +139,17 @@ func (k *key) fails(values []string) string {
 	return ""
 }
 
-// Untold lists the keys of a checked trigger's filter which ask for something
+// UnreportedKeys lists the keys of a checked trigger's filter which ask for something
 // that no such event ever tells: with them it never fires.
-func Untold(t penstock.Trigger) []string {
-	told, known := tells[t.Provider][t.Event]
+func UnreportedKeys(t penstock.Trigger) []string {
+	reported, known := reportedKeys[t.Provider][t.Event]
 	c, err := Compile(t)
 	if err != nil || !known {
 		return nil
 	}
 	var keys []string
 	for _, k := range c.keys {
-		if !k.in.empty() && !slices.Contains(told, k.name) {
+		if !k.in.empty() && !slices.Contains(reported, k.name) {
 			keys = append(keys, k.name)
 		}
 	}

@@ -361,7 +361,7 @@ func TestWhatAnEventNeverTellsIsKnown(t *testing.T) {
 		{"linear", "comment_created", `{"labels": ["x"], "projects": ["y"]}`, []string{"labels", "projects"}},
 		{"slack", "app_mention", `{"users": ["x"]}`, nil},
 	} {
-		got := trigger.Untold(
+		got := trigger.UnreportedKeys(
 			penstock.Trigger{Provider: test.provider, Event: test.event, Filter: json.RawMessage(test.filter)},
 		)
 		if diff := cmp.Diff(test.want, got); diff != "" {

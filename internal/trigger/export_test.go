@@ -20,9 +20,9 @@ func (e Event) String() string {
 // Keys lists the keys about which the event says something.
 func (e Event) Keys() []string { return slices.Sorted(maps.Keys(e.values)) }
 
-// Tells lists the keys about which an event may say something.
-func Tells(provider, event string) []string {
-	return slices.Sorted(slices.Values(tells[provider][event]))
+// ReportedKeys lists the keys about which an event may say something.
+func ReportedKeys(provider, event string) []string {
+	return slices.Sorted(slices.Values(reportedKeys[provider][event]))
 }
 
 // Mentions, HasWords and Prose are what they are inside.

@@ -31,14 +31,14 @@ type Service interface {
 	Plan(ctx context.Context, uid string, token, fresh bool) (*delivery.Plan, error)
 	// Deliver records what arrived, durably, with all that it starts; ErrStale: the
 	// webhook has changed.
-	Deliver(ctx context.Context, p *delivery.Plan, a *penstock.Arrival) (penstock.Receipt, error)
+	Deliver(ctx context.Context, p *delivery.Plan, a *penstock.InboundDelivery) (penstock.DeliveryResult, error)
 	// Offer makes what a sender has posted the secret of a webhook that waits for
 	// one; ErrStale: it waits no more.
 	Offer(ctx context.Context, p *delivery.Plan, secret string) error
 	// KnownSender reports whether deliveries from the address were accepted lately.
 	KnownSender(ctx context.Context, uid, clientIP string) (bool, error)
-	// Refused counts a delivery that was refused for its sender's failures.
-	Refused(uid string)
+	// CountRejected counts a delivery that was refused for its sender's failures.
+	CountRejected(uid string)
 }
 
 // IngressOptions is what an Ingress is made of. Service, PublicURL and Client
@@ -154,29 +154,29 @@ func (d *intake) recover() {
 	if !problem.Panicked(d.r.Context(), d.in.Log, recover(), "webhook_uid", d.uid) {
 		return
 	}
-	d.refuse(http.StatusInternalServerError, "failed", 0)
+	d.reject(http.StatusInternalServerError, "failed", 0)
 }
 
 // serve takes the delivery and answers it.
 func (d *intake) serve() {
-	receipt, err := d.take()
+	result, err := d.take()
 	if err != nil {
-		d.fail(err)
+		d.respondError(err)
 		return
 	}
-	d.answer(receipt)
+	d.respond(result)
 }
 
 // take makes the checks in the order of the contract, and all of them again where the
 // webhook has changed meanwhile.
-func (d *intake) take() (penstock.Receipt, error) {
+func (d *intake) take() (penstock.DeliveryResult, error) {
 	if d.r.Method != http.MethodPost {
 		d.w.Header().Set("Allow", http.MethodPost)
-		return penstock.Receipt{}, &refusedError{status: http.StatusMethodNotAllowed, label: "method"}
+		return penstock.DeliveryResult{}, &rejectedError{status: http.StatusMethodNotAllowed, label: "method"}
 	}
 	var ok bool
 	if d.uid, d.token, d.hasToken, ok = splitPath(d.r.URL.EscapedPath()); !ok {
-		return penstock.Receipt{}, errNoWebhook
+		return penstock.DeliveryResult{}, errNoWebhook
 	}
 	d.client = d.in.Client(d.r)
 	d.clientIP = d.client.String()
@@ -184,15 +184,15 @@ func (d *intake) take() (penstock.Receipt, error) {
 	for n := range attempts {
 		plan, err := d.in.Service.Plan(d.r.Context(), d.uid, d.hasToken, n > 0)
 		if err != nil {
-			return penstock.Receipt{}, err
+			return penstock.DeliveryResult{}, err
 		}
 		d.plan = plan
-		receipt, err := d.attempt()
+		result, err := d.attempt()
 		if !errors.Is(err, penstock.ErrStale) {
-			return receipt, err
+			return result, err
 		}
 	}
-	return penstock.Receipt{}, &refusedError{http.StatusServiceUnavailable, "unavailable", unavailableFor}
+	return penstock.DeliveryResult{}, &rejectedError{http.StatusServiceUnavailable, "unavailable", unavailableFor}
 }
 
 // splitPath reads a path exactly as it was sent: the prefix, a UID, and at most
@@ -225,27 +225,27 @@ func alphanumeric(c rune) bool {
 
 // attempt judges the delivery by the plan and records it. penstock.ErrStale: the webhook
 // is not what it was.
-func (d *intake) attempt() (penstock.Receipt, error) {
+func (d *intake) attempt() (penstock.DeliveryResult, error) {
 	d.handshake = nil
-	a, err := d.judge()
+	a, err := d.check()
 	if err != nil {
-		return penstock.Receipt{}, err
+		return penstock.DeliveryResult{}, err
 	}
-	receipt, err := d.in.Service.Deliver(d.r.Context(), d.plan, a)
-	if err == nil && receipt.Limited {
-		err = &refusedError{http.StatusTooManyRequests, "rate_limited", receipt.Wait}
+	result, err := d.in.Service.Deliver(d.r.Context(), d.plan, a)
+	if err == nil && result.Limited {
+		err = &rejectedError{http.StatusTooManyRequests, "rate_limited", result.Wait}
 	}
 	if err == nil {
 		d.reason = a.Reason
 	}
-	return receipt, err
+	return result, err
 }
 
-// judge finds out what has arrived: a delivery, a rejection that is to be logged, or the
+// check finds out what has arrived: a delivery, a rejection that is to be logged, or the
 // secret of a webhook that waits for it.
-func (d *intake) judge() (*penstock.Arrival, error) {
-	if d.plan.Inlet.Pending {
-		return d.handOver()
+func (d *intake) check() (*penstock.InboundDelivery, error) {
+	if d.plan.Snapshot.Pending {
+		return d.takeOfferedSecret()
 	}
 	if err := d.checkSender(); err != nil {
 		return nil, err
@@ -259,19 +259,19 @@ func (d *intake) judge() (*penstock.Arrival, error) {
 
 // checkSender refuses an address that is shut out.
 func (d *intake) checkSender() error {
-	shut, err := d.shutOut()
-	if err != nil || shut == 0 {
+	wait, err := d.blockedFor()
+	if err != nil || wait == 0 {
 		return err
 	}
 	if err := d.confirm(); err != nil {
 		return err
 	}
-	return d.limited(shut)
+	return d.limited(wait)
 }
 
-// shutOut is how long the address is refused unread, for its failures. One from
+// blockedFor is how long the address is refused unread, for its failures. One from
 // which deliveries were accepted lately is not.
-func (d *intake) shutOut() (time.Duration, error) {
+func (d *intake) blockedFor() (time.Duration, error) {
 	wait := d.in.failures.address(d.uid, d.client, d.received)
 	if wait == 0 {
 		return 0, nil
@@ -308,36 +308,36 @@ func (d *intake) countFailure() error {
 
 // limited is the refusal of what nobody has shown to be the webhook's.
 func (d *intake) limited(wait time.Duration) error {
-	d.in.Service.Refused(d.uid)
-	return &refusedError{http.StatusTooManyRequests, "auth_limited", wait}
+	d.in.Service.CountRejected(d.uid)
+	return &rejectedError{http.StatusTooManyRequests, "auth_limited", wait}
 }
 
 // rejection is an arrival that is refused.
-func (d *intake) rejection(outcome penstock.Outcome, reason string) *penstock.Arrival {
-	a := d.arrival()
+func (d *intake) rejection(outcome penstock.Outcome, reason string) *penstock.InboundDelivery {
+	a := d.inbound()
 	a.Outcome, a.Reason, a.Unverified = outcome, reason, outcome == penstock.OutcomeRejectedAuth
 	return a
 }
 
-// arrival is what any delivery has.
-func (d *intake) arrival() *penstock.Arrival {
+// inbound is what any delivery has.
+func (d *intake) inbound() *penstock.InboundDelivery {
 	size := int64(len(d.body.bytes))
 	if !d.read || d.tooLarge {
 		size = max(size, d.r.ContentLength)
 	}
-	return &penstock.Arrival{
+	return &penstock.InboundDelivery{
 		Outcome: penstock.OutcomeAccepted, ReceivedAt: penstock.TimeOf(d.received), Size: max(0, size), Body: d.body.bytes,
 		Headers: d.headers(), ClientIP: d.clientIP, Secret: -1,
 	}
 }
 
-// handOver takes the secret that a sender posts to a webhook which waits for it.
+// takeOfferedSecret takes the secret that a sender posts to a webhook which waits for it.
 // For everything else such a webhook does not exist.
-func (d *intake) handOver() (*penstock.Arrival, error) {
+func (d *intake) takeOfferedSecret() (*penstock.InboundDelivery, error) {
 	if err := d.readBody(); err != nil {
 		return nil, err
 	}
-	secret, offered := OfferedSecret(d.plan.Inlet.SignatureScheme, d.body.bytes)
+	secret, offered := OfferedSecret(d.plan.Snapshot.SignatureScheme, d.body.bytes)
 	if d.tooLarge || !offered {
 		if err := d.confirm(); err != nil {
 			return nil, err
@@ -351,7 +351,7 @@ func (d *intake) handOver() (*penstock.Arrival, error) {
 	if d.plan, err = d.in.Service.Plan(d.r.Context(), d.uid, d.hasToken, true); err != nil {
 		return nil, err
 	}
-	a := d.arrival() // without the secret that was in the body
+	a := d.inbound() // without the secret that was in the body
 	a.Handshake, a.Unverified, a.Body = true, true, []byte(`{"verification_token":"***"}`)
 	return a, nil
 }

@@ -68,28 +68,28 @@ var (
 	closing     = []string{"close"}
 )
 
-// refusedError is a delivery that is refused without an entry in the log.
-type refusedError struct {
+// rejectedError is a delivery that is refused without an entry in the log.
+type rejectedError struct {
 	status int
 	label  string        // of the metric
 	wait   time.Duration // that the sender is told; 0: none
 }
 
-func (e *refusedError) Error() string { return "the delivery is refused: " + e.label }
+func (e *rejectedError) Error() string { return "the delivery is refused: " + e.label }
 
 // errNoWebhook is told wherever there is none for the sender.
-var errNoWebhook error = &refusedError{status: http.StatusNotFound, label: "not_found"}
+var errNoWebhook error = &rejectedError{status: http.StatusNotFound, label: "not_found"}
 
-// answer says what became of what was recorded.
-func (d *intake) answer(r penstock.Receipt) {
+// respond says what became of what was recorded.
+func (d *intake) respond(r penstock.DeliveryResult) {
 	d.deliveryID, d.label = r.DeliveryID, string(r.Outcome)
 	switch r.Outcome {
 	case penstock.OutcomeAccepted, penstock.OutcomeDuplicate:
-		d.accept(r.DeliveryID)
+		d.respondAccepted(r.DeliveryID)
 	case penstock.OutcomeRejectedAuth:
-		d.refuse(http.StatusUnauthorized, d.label, 0)
+		d.reject(http.StatusUnauthorized, d.label, 0)
 	case penstock.OutcomeRejectedSize:
-		d.refuse(http.StatusRequestEntityTooLarge, d.label, 0)
+		d.reject(http.StatusRequestEntityTooLarge, d.label, 0)
 		d.readOn()
 	default:
 		d.reason = cmp.Or(d.reason, "invalid_json")
@@ -97,9 +97,9 @@ func (d *intake) answer(r penstock.Receipt) {
 	}
 }
 
-// refuse answers a refusal. wait is said in whole seconds, rounded up; 0: it is
+// reject answers a refusal. wait is said in whole seconds, rounded up; 0: it is
 // not said.
-func (d *intake) refuse(status int, label string, wait time.Duration) {
+func (d *intake) reject(status int, label string, wait time.Duration) {
 	d.label = label
 	h := d.w.Header()
 	if wait > 0 {
@@ -124,39 +124,39 @@ func (d *intake) badBody(detail string) {
 	d.write(http.StatusBadRequest, problemType, body)
 }
 
-// fail answers a delivery that is refused, or what stands in the way on our side, which
+// respondError answers a delivery that is refused, or what stands in the way on our side, which
 // the log has in full.
-func (d *intake) fail(err error) {
-	if refused, ok := errors.AsType[*refusedError](err); ok {
-		d.refuse(refused.status, refused.label, refused.wait)
+func (d *intake) respondError(err error) {
+	if rejected, ok := errors.AsType[*rejectedError](err); ok {
+		d.reject(rejected.status, rejected.label, rejected.wait)
 		return
 	}
-	var told *penstock.Error
+	var known *penstock.Error
 	switch code := penstock.CodeOf(err); {
 	case code == penstock.CodeNotFound:
-		d.refuse(http.StatusNotFound, "not_found", 0)
+		d.reject(http.StatusNotFound, "not_found", 0)
 	case code == penstock.CodeUnavailable, d.r.Context().Err() != nil:
 		wait := unavailableFor
-		if errors.As(err, &told) && told.RetryAfter > 0 {
-			wait = told.RetryAfter
+		if errors.As(err, &known) && known.RetryAfter > 0 {
+			wait = known.RetryAfter
 		}
 		d.in.Log.WarnContext(d.r.Context(), "cannot accept a delivery", "webhook_uid", d.uid, "error", err)
-		d.refuse(http.StatusServiceUnavailable, "unavailable", wait)
+		d.reject(http.StatusServiceUnavailable, "unavailable", wait)
 	default:
 		d.in.Log.ErrorContext(d.r.Context(), "cannot accept a delivery", "webhook_uid", d.uid, "error", err)
-		d.refuse(http.StatusInternalServerError, "failed", 0)
+		d.reject(http.StatusInternalServerError, "failed", 0)
 	}
 }
 
-// accept answers what is recorded: with the id of its entry, or as its sender
+// respondAccepted answers what is recorded: with the id of its entry, or as its sender
 // wants a check of the URL to be answered.
-func (d *intake) accept(id string) {
-	if hand := d.handshake; hand != nil {
+func (d *intake) respondAccepted(id string) {
+	if handshake := d.handshake; handshake != nil {
 		var kind []string
-		if hand.ContentType != "" {
-			kind = []string{hand.ContentType}
+		if handshake.ContentType != "" {
+			kind = []string{handshake.ContentType}
 		}
-		d.write(hand.Status, kind, hand.Body)
+		d.write(handshake.Status, kind, handshake.Body)
 		return
 	}
 	d.write(http.StatusAccepted, jsonType, []byte(`{"delivery_id":"`+id+`"}`))

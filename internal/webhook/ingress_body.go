@@ -87,9 +87,9 @@ func (d *intake) readBody() error {
 		d.read = true
 		return nil
 	case errors.Is(err, errNoRoom), cut && errors.Is(err, os.ErrDeadlineExceeded):
-		return &refusedError{http.StatusServiceUnavailable, "no_room", unavailableFor}
+		return &rejectedError{http.StatusServiceUnavailable, "no_room", unavailableFor}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &refusedError{status: http.StatusRequestTimeout, label: "slow"}
+		return &rejectedError{status: http.StatusRequestTimeout, label: "slow"}
 	default:
 		d.label, d.status = "gone", statusGone
 		panic(http.ErrAbortHandler) // the sender is gone, or sends no HTTP
@@ -197,8 +197,8 @@ type place struct {
 }
 
 const (
-	arriveTime = time.Second // that a body has while others wait
-	lookAgain  = 50 * time.Millisecond
+	bodyReadTime = time.Second // that a body has while others wait
+	lookAgain    = 50 * time.Millisecond
 )
 
 var errNoRoom = errors.New("too many bodies are held")
@@ -244,7 +244,7 @@ func (r *room) wait(d *intake, n int64) bool {
 func (r *room) cutOff(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for p := r.first; p != nil && now.Sub(p.since) > arriveTime; p = r.first {
+	for p := r.first; p != nil && now.Sub(p.since) > bodyReadTime; p = r.first {
 		p.cut = true
 		p.d.bodyUntil(now)
 		r.remove(p)

@@ -84,9 +84,9 @@ func (s *site) waits(name string, triggers ...[3]string) penstock.Automation {
 	return a
 }
 
-// verdicts are what a delivery meant to each automation: "run", or where and why
+// matchSummaries are what a delivery meant to each automation: "run", or where and why
 // it has failed.
-func verdicts(d penstock.Delivery) map[string]string {
+func matchSummaries(d penstock.Delivery) map[string]string {
 	out := map[string]string{}
 	for _, m := range d.Matches {
 		switch {
@@ -128,7 +128,7 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 			"pushes": "the delivery is not the event push",
 			"either": "/authors the event has none of those asked for",
 		}
-		if diff := cmp.Diff(want, verdicts(d)); diff != "" || len(d.Runs) != 3 {
+		if diff := cmp.Diff(want, matchSummaries(d)); diff != "" || len(d.Runs) != 3 {
 			t.Errorf("a pull request: %d runs (-want +got):\n%s", len(d.Runs), diff)
 		}
 		run, err := s.Runs.Read(t.Context(), s.admin, d.Runs[0])
@@ -144,7 +144,7 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 			"labeled":  "the delivery is not the event pull_request_opened", "pushes": "run", "both": "run",
 			"either": "/paths no file of the event is one of those asked for",
 		}
-		if diff := cmp.Diff(want, verdicts(d)); diff != "" || len(d.Runs) != 2 {
+		if diff := cmp.Diff(want, matchSummaries(d)); diff != "" || len(d.Runs) != 2 {
 			t.Errorf("a push: %d runs (-want +got):\n%s", len(d.Runs), diff)
 		}
 
@@ -153,7 +153,7 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 			"a ping":   s.fromGitHub(w, "ping", []byte(`{"zen": "Design for failure.", "hook_id": 1}`)),
 			"no event": s.fromGitHub(w, "", s.event("github/push")),
 		} {
-			if got := verdicts(d); got["any-pull"] != none || got["either"] != none || got["both"] != "run" || len(d.Runs) != 1 {
+			if got := matchSummaries(d); got["any-pull"] != none || got["either"] != none || got["both"] != "run" || len(d.Runs) != 1 {
 				t.Errorf("%s: got %v", name, got)
 			}
 		}
@@ -164,7 +164,7 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 			s.event("github/push"),
 		)
 		got.want(t, "deliver", http.StatusAccepted)
-		if diff := cmp.Diff(map[string]string{"both": "run"}, verdicts(s.logged(plain, got.id()))); diff != "" {
+		if diff := cmp.Diff(map[string]string{"both": "run"}, matchSummaries(s.logged(plain, got.id()))); diff != "" {
 			t.Errorf("another webhook (-want +got):\n%s", diff)
 		}
 	})
@@ -197,7 +197,7 @@ func TestDeliveriesOfLinearFireTriggers(t *testing.T) {
 					test.want[name] = other + event
 				}
 			}
-			if diff := cmp.Diff(test.want, verdicts(s.fromLinear(w, s.event("linear/"+test.name)))); diff != "" {
+			if diff := cmp.Diff(test.want, matchSummaries(s.fromLinear(w, s.event("linear/"+test.name)))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.name, diff)
 			}
 		}
@@ -238,7 +238,7 @@ func TestOnlyWebhooksOfTheFactoryTellOfItsEvents(t *testing.T) {
 				Triggers: &[]penstock.Trigger{{Provider: "github", Event: "push", Filter: []byte(`{"branches": ["main"]}`)}},
 			},
 		)
-		if got := verdicts(
+		if got := matchSummaries(
 			s.fromGitHub(w, "push", s.event("github/push")),
 		); got["pushes"] != "/branches the event has none of those asked for" {
 			t.Errorf("another filter: got %v", got)
@@ -255,7 +255,7 @@ func TestAReplayTellsOfItsEventsAgain(t *testing.T) {
 		w := s.signed("github", eventSecret, nil)
 		a := s.waits("labeled", [3]string{"github", "issue_labeled", `{"labels": ["feature"]}`})
 		d := s.fromGitHub(w, "issues", s.event("github/issues.labeled"))
-		if got := verdicts(d)["labeled"]; !strings.HasPrefix(got, "/labels ") {
+		if got := matchSummaries(d)["labeled"]; !strings.HasPrefix(got, "/labels ") {
 			t.Fatalf("got %s", got)
 		}
 		if _, err := s.Resources.UpdateAutomation(t.Context(), s.admin, s.factory, a.UID, penstock.AutomationRequest{
@@ -264,7 +264,7 @@ func TestAReplayTellsOfItsEventsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, err := s.Deliveries.Replay(t.Context(), s.admin, s.factory, w.UID, d.ID)
-		if err != nil || verdicts(again)["labeled"] != "run" || again.Headers["x-github-event"] != "issues" {
+		if err != nil || matchSummaries(again)["labeled"] != "run" || again.Headers["x-github-event"] != "issues" {
 			t.Errorf("the replay (%v): got %+v", err, again)
 		}
 	})
@@ -309,7 +309,7 @@ func TestTriggersInFilesFire(t *testing.T) {
 		} {
 			body := bytes.ReplaceAll(s.event("github/"+test.sample), []byte(`"ref": "master"`), []byte(`"ref": "`+test.base+`"`))
 			want := map[string]string{"review": test.review, "several": test.several}
-			if diff := cmp.Diff(want, verdicts(s.fromGitHub(hooks[0], "pull_request", body))); diff != "" {
+			if diff := cmp.Diff(want, matchSummaries(s.fromGitHub(hooks[0], "pull_request", body))); diff != "" {
 				t.Errorf("%s to %s (-want +got):\n%s", test.sample, test.base, diff)
 			}
 		}
@@ -373,7 +373,7 @@ func TestHostilePayloadsTellOfNoEvent(t *testing.T) {
 			},
 		} {
 			want := map[string]string{"labeled": test.labeled, "opened": test.opened}
-			if diff := cmp.Diff(want, verdicts(s.fromGitHub(w, "issues", []byte(test.body)))); diff != "" {
+			if diff := cmp.Diff(want, matchSummaries(s.fromGitHub(w, "issues", []byte(test.body)))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 		}

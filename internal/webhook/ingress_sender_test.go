@@ -364,11 +364,11 @@ func (a *away) Plan(ctx context.Context, uid string, token, fresh bool) (*delive
 	return a.Service.Plan(ctx, uid, token, fresh)
 }
 
-func (a *away) Deliver(ctx context.Context, p *delivery.Plan, arrival *penstock.Arrival) (penstock.Receipt, error) {
+func (a *away) Deliver(ctx context.Context, p *delivery.Plan, inbound *penstock.InboundDelivery) (penstock.DeliveryResult, error) {
 	if a.deliver {
-		return penstock.Receipt{}, errAway
+		return penstock.DeliveryResult{}, errAway
 	}
-	return a.Service.Deliver(ctx, p, arrival)
+	return a.Service.Deliver(ctx, p, inbound)
 }
 
 func TestWithoutTheDatabaseNothingIsAccepted(t *testing.T) {

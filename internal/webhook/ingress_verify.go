@@ -17,14 +17,14 @@ var identityHeaders = []string{"X-Penstock-Delivery-Id", "X-Service-Delivery-Id"
 // verify finds out whether the delivery is its sender's own, and takes its body. Tokens
 // are compared before it is read. What is not the sender's own is an unverified
 // rejection.
-func (d *intake) verify() (*penstock.Arrival, error) {
-	secrets, at := d.plan.Inlet.Valid(penstock.TimeOf(d.received))
-	if d.plan.Inlet.AuthMode == penstock.AuthSignature {
+func (d *intake) verify() (*penstock.InboundDelivery, error) {
+	secrets, at := d.plan.Snapshot.Valid(penstock.TimeOf(d.received))
+	if d.plan.Snapshot.AuthMode == penstock.AuthSignature {
 		return d.verifySignature(secrets, at)
 	}
 	match, failure := d.matchToken(secrets)
 	if failure != nil {
-		return d.unproven(failure), nil
+		return d.unauthenticated(failure), nil
 	}
 	if err := d.readBody(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (d *intake) verify() (*penstock.Arrival, error) {
 // matchToken says which of the secrets is the delivery's token.
 func (d *intake) matchToken(secrets []string) (int, *Failure) {
 	given, failure := d.token, (*Failure)(nil)
-	if d.plan.Inlet.AuthMode != penstock.AuthURLToken {
+	if d.plan.Snapshot.AuthMode != penstock.AuthURLToken {
 		given, failure = bearer(d.r.Header)
 	}
 	if failure != nil {
@@ -58,8 +58,8 @@ func (d *intake) matchToken(secrets []string) (int, *Failure) {
 	return match, failure
 }
 
-// unproven is the rejection of what its sender has not shown to be its own.
-func (d *intake) unproven(failure *Failure) *penstock.Arrival {
+// unauthenticated is the rejection of what its sender has not shown to be its own.
+func (d *intake) unauthenticated(failure *Failure) *penstock.InboundDelivery {
 	return d.rejection(penstock.OutcomeRejectedAuth, string(failure.Reason))
 }
 
@@ -76,13 +76,13 @@ func bearer(h http.Header) (string, *Failure) {
 	return token, nil
 }
 
-func (d *intake) verifySignature(secrets []string, at []int) (*penstock.Arrival, error) {
-	verifier, err := NewVerifier(d.plan.Inlet.SignatureScheme, d.plan.Inlet.Signature)
+func (d *intake) verifySignature(secrets []string, at []int) (*penstock.InboundDelivery, error) {
+	verifier, err := NewVerifier(d.plan.Snapshot.SignatureScheme, d.plan.Snapshot.Signature)
 	if err != nil {
 		return nil, err
 	}
 	if failure := verifier.Missing(d.r.Header); failure != nil {
-		return d.unproven(failure), nil
+		return d.unauthenticated(failure), nil
 	}
 	if err := d.readBody(); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (d *intake) verifySignature(secrets []string, at []int) (*penstock.Arrival,
 		Method: d.r.Method, URL: d.publicURL(), Header: d.r.Header, Body: d.body.bytes, Now: d.received,
 	}, secrets)
 	if failure != nil {
-		return d.unproven(failure), nil
+		return d.unauthenticated(failure), nil
 	}
 	a := d.admissible()
 	a.Secret = at[proof.Secret]
@@ -104,7 +104,7 @@ func (d *intake) verifySignature(secrets []string, at []int) (*penstock.Arrival,
 		return a, nil
 	}
 	d.identify(a, proof.ID)
-	if signed := a.IdentitySource == penstock.IdentityProvider && proof.IDSigned; d.plan.Inlet.ReplayGuard && !signed {
+	if signed := a.IdentitySource == penstock.IdentityProvider && proof.IDSigned; d.plan.Snapshot.ReplayGuard && !signed {
 		a.Guard, a.SignedSum = true, proof.SignedSum
 	}
 	if proof.Handshake != nil {
@@ -123,7 +123,7 @@ func (d *intake) publicURL() string {
 }
 
 // admissible is the arrival of a sender that has shown its secret.
-func (d *intake) admissible() *penstock.Arrival {
+func (d *intake) admissible() *penstock.InboundDelivery {
 	encodings := d.r.Header["Content-Encoding"]
 	switch {
 	case d.tooLarge:
@@ -131,12 +131,12 @@ func (d *intake) admissible() *penstock.Arrival {
 	case len(encodings) > 1, len(encodings) == 1 && !strings.EqualFold(encodings[0], "identity") && encodings[0] != "":
 		return d.rejection(penstock.OutcomeRejectedJSON, "content_encoding")
 	}
-	return d.arrival()
+	return d.inbound()
 }
 
 // identify finds what tells the delivery from others, the strongest first.
-func (d *intake) identify(a *penstock.Arrival, provider string) {
-	if name := d.plan.Inlet.DeliveryIDHeader; name != "" {
+func (d *intake) identify(a *penstock.InboundDelivery, provider string) {
+	if name := d.plan.Snapshot.DeliveryIDHeader; name != "" {
 		a.Identity, a.IdentitySource = headerID(d.r.Header, http.CanonicalHeaderKey(name)), penstock.IdentityHeader
 	}
 	if a.Identity == "" {
@@ -194,7 +194,7 @@ func loggedHeaders() map[string]string {
 
 // headers are those that the log keeps, by their names in lower case.
 func (d *intake) headers() map[string]string {
-	own := http.CanonicalHeaderKey(d.plan.Inlet.DeliveryIDHeader)
+	own := http.CanonicalHeaderKey(d.plan.Snapshot.DeliveryIDHeader)
 	kept := map[string]string{}
 	for name, values := range d.r.Header {
 		shown := logged[name]

@@ -365,7 +365,7 @@ func (s *site) runs() []penstock.Run {
 
 func (s *site) claim() penstock.Assignment {
 	s.t.Helper()
-	a, err := s.Executions.Control().Claim(s.t.Context(), penstock.Claim{
+	a, err := s.Executions.Control().Claim(s.t.Context(), penstock.ClaimRequest{
 		WorkerID: "w1", Host: "here", Local: true, Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 100,
 		Wait: 10 * time.Second,
 	})

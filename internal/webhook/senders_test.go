@@ -47,11 +47,11 @@ func TestSendersSDKsAgree(t *testing.T) {
 				} else {
 					headers = sdks.Sign(request)
 				}
-				if ours := verdict(verifySender(t, request, headers)); ours != "valid" {
+				if ours := outcomeOf(verifySender(t, request, headers)); ours != "valid" {
 					t.Fatalf("got %s of what the SDK signed, want valid", ours)
 				}
 				for what, other := range changed(request, headers) {
-					ours := verdict(verifySender(t, other.request, other.headers))
+					ours := outcomeOf(verifySender(t, other.request, other.headers))
 					theirs := sdks.Verify(other.request, other.headers)
 					if (ours == "valid") != theirs && !moreThanTheirs(scheme, what) {
 						t.Errorf("%s: got %s, the SDK says valid %t", what, ours, theirs)

@@ -24,8 +24,8 @@ func newVerifier(t testing.TB, scheme penstock.SignatureScheme) *webhook.Verifie
 	return verifier
 }
 
-// verdict is how a verification ended, in one word.
-func verdict(failure *webhook.Failure) string {
+// outcomeOf is how a verification ended, in one word.
+func outcomeOf(failure *webhook.Failure) string {
 	if failure == nil {
 		return "valid"
 	}
@@ -133,7 +133,7 @@ func TestLinearSignsTheTimeInTheBody(t *testing.T) {
 			"Linear-Timestamp": {fmt.Sprint(now)}, // not signed: nothing looks at it
 		}
 		_, failure := verifier.Verify(webhook.Request{Header: header, Body: []byte(test.body), Now: clock}, []string{"k"})
-		if got := verdict(failure); got != test.want {
+		if got := outcomeOf(failure); got != test.want {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}
@@ -142,7 +142,7 @@ func TestLinearSignsTheTimeInTheBody(t *testing.T) {
 		Header: http.Header{"Linear-Signature": {strings.Repeat("0", 64)}}, Body: []byte(`{"webhookTimestamp":1}`),
 		Now: clock,
 	}, []string{"k"})
-	if got, want := verdict(failure), "mismatch"; got != want {
+	if got, want := outcomeOf(failure), "mismatch"; got != want {
 		t.Errorf("unsigned: got %s, want %s", got, want)
 	}
 }
@@ -205,7 +205,7 @@ func TestContentfulListsItsSignedHeaders(t *testing.T) {
 		_, failure := verifier.Verify(webhook.Request{
 			Method: "POST", URL: "https://p.example/webhooks/w/x", Header: header, Body: []byte("{}"), Now: clock,
 		}, []string{"k"})
-		if got := verdict(failure); got != test.want {
+		if got := outcomeOf(failure); got != test.want {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}
@@ -243,7 +243,7 @@ func TestDocusignNumbersItsHeaders(t *testing.T) {
 		_, failure := verifier.Verify(webhook.Request{
 			Header: test.header, Body: []byte(`{"event":"envelope-completed","data":{"envelopeId":"e1"}}`),
 		}, []string{"docusign-hmac-key"})
-		if got := verdict(failure); got != test.want {
+		if got := outcomeOf(failure); got != test.want {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}
@@ -285,7 +285,7 @@ func TestEitherFamilyOfHeaders(t *testing.T) {
 		}
 		request.Header.Add(test.add, test.value)
 		_, failure := verifier.Verify(request, []string{v.Secret})
-		if got, want := verdict(failure), "bad_format"; got != want {
+		if got, want := outcomeOf(failure), "bad_format"; got != want {
 			t.Errorf("%s, twice: got %s, want %s", test.name, got, want)
 		}
 	}

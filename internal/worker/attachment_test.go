@@ -36,7 +36,7 @@ func TestFilesOfFollowupsAreInTheWorkspace(t *testing.T) {
 		var dir string
 		_, stop := w.start(func(o *worker.Options) { dir, o.Sandbox = o.Dir, box })
 		work := dir + "/runs/" + id + "/work"
-		testkit.Eventually(t, patience, func() error { _, err := os.Stat(work + "/ready"); return err })
+		testkit.Eventually(t, timeout, func() error { _, err := os.Stat(work + "/ready"); return err })
 		w.followUpWith(id, "demo: run cat .penstock/attachments/a.txt", map[string]string{"a.txt": "the first file"})
 		if _, err := os.Stat(work + "/.penstock/attachments/a.txt"); err == nil {
 			t.Error("the file is there before the agent gets the follow-up")
@@ -52,7 +52,7 @@ func TestFilesOfFollowupsAreInTheWorkspace(t *testing.T) {
 			id, "demo: run cat .penstock/attachments/*",
 			map[string]string{"a.txt": "the second file", "b.txt": "the third file"},
 		)
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if run := w.get(id); run.ExecutionID != 2 || run.State != penstock.StateSucceeded {
 				return fmt.Errorf("%s, execution %d", run.State, run.ExecutionID)
 			}
@@ -81,7 +81,7 @@ func TestPromptNamesTheFilesOfAFollowup(t *testing.T) {
 		id, `grep "^Files that came" "$PENSTOCK_PROMPT_FILE"; cat .penstock/attachments/log.txt`,
 		map[string]string{"log.txt": "it broke"},
 	)
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		if run := w.get(id); run.ExecutionID != 2 || run.State != penstock.StateSucceeded {
 			return fmt.Errorf("%s, execution %d", run.State, run.ExecutionID)
 		}
@@ -108,7 +108,7 @@ func TestFileOfAFollowupStaysInTheWorkspace(t *testing.T) {
 	if m := run.StatusMessage; m == nil || !strings.Contains(m.Message, "a.txt cannot be put into the workspace") {
 		t.Errorf("it failed for %+v", m)
 	}
-	if n := count(w.moments(id), "followup_undelivered"); n != 1 {
+	if n := count(w.timelineTypes(id), "followup_undelivered"); n != 1 {
 		t.Errorf("%d follow-ups are undelivered", n)
 	}
 	if left, _ := os.ReadDir(outside); len(left) > 0 {

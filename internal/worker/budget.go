@@ -17,11 +17,11 @@ const usageEvery = time.Second
 type budget struct {
 	limit penstock.Budget
 
-	mu     sync.Mutex
-	tokens int64    // before the turn under way
-	cost   *float64 // the same in US dollars, nil where it is not known
-	turn   penstock.TurnUsage
-	told   time.Time
+	mu       sync.Mutex
+	tokens   int64    // before the turn under way
+	cost     *float64 // the same in US dollars, nil where it is not known
+	turn     penstock.TurnUsage
+	reported time.Time
 }
 
 func newBudget(before *penstock.Usage, limit *penstock.Budget) *budget {
@@ -41,10 +41,10 @@ func (b *budget) consumed(turn penstock.TurnUsage) *penstock.Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.turn = turn
-	if time.Since(b.told) < usageEvery {
+	if time.Since(b.reported) < usageEvery {
 		return nil
 	}
-	b.told = time.Now()
+	b.reported = time.Now()
 	tokens, cost := b.total()
 	return &penstock.Usage{TotalTokens: tokens, InferenceCost: cost, InferenceCostUSD: cost}
 }

@@ -45,7 +45,7 @@ type execution struct {
 	lost    bool // the lease is: what is recorded is not stored any more
 	space   *workspace
 	full    atomic.Bool // the workspace is more than may be kept
-	equipment
+	preparation
 
 	agent     harness.Agent
 	sessionID string // of the session that was saved last
@@ -56,8 +56,8 @@ type execution struct {
 	cut       bool   // the latest turn was interrupted
 	turn      int
 
-	tellMu sync.Mutex
-	told   []penstock.Message // by the agent in the turn under way
+	messagesMu sync.Mutex
+	messages   []penstock.Message // by the agent in the turn under way
 }
 
 // execute is one execution, from a claim to its result.
@@ -127,9 +127,9 @@ func (e *execution) watch(work context.Context) {
 
 // run is the execution without what surrounds it.
 func (e *execution) run(ctx context.Context) {
-	defer e.leave()
-	defer e.tellGone()
-	defer e.clearAway()
+	defer e.closeWorkspace()
+	defer e.reportGone()
+	defer e.stopSandbox()
 	if err := e.prepare(ctx); err != nil {
 		e.endFor(ctx, err, nil)
 		return
@@ -157,7 +157,7 @@ func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []p
 			return e.endFor(ctx, err, result.Usage)
 		}
 		if result.State != penstock.StateSucceeded && result.State != penstock.StateBlocked {
-			e.clearAway()
+			e.stopSandbox()
 			return e.end(result)
 		}
 		prompts, err = e.more(ctx, result)
@@ -167,7 +167,7 @@ func (e *execution) converse(ctx context.Context, prompts []penstock.Prompt) []p
 		}
 		if len(prompts) == 0 {
 			result.Usage = nil // said already
-			e.clearAway()
+			e.stopSandbox()
 			if err := exceeded(ctx); err != nil {
 				return e.endFor(ctx, err, nil)
 			}
@@ -189,11 +189,11 @@ func (e *execution) more(ctx context.Context, result penstock.Result) ([]penstoc
 	if m := e.config.IdleTimeoutMinutes; m != nil {
 		idle = time.Duration(*m) * time.Minute
 	}
-	patience := time.NewTimer(idle)
-	defer patience.Stop()
+	timeout := time.NewTimer(idle)
+	defer timeout.Stop()
 	for {
 		select {
-		case <-patience.C:
+		case <-timeout.C:
 			return nil, nil
 		case <-ctx.Done():
 			if e.lease.Err() != nil {
@@ -253,7 +253,7 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 		result.State = penstock.StateError
 		result.Message = ourFault()
 	}
-	e.clearAway()
+	e.stopSandbox()
 	return e.end(result)
 }
 
@@ -338,8 +338,8 @@ func outlive(ctx context.Context, while time.Duration) (longer context.Context, 
 // maxMessage is the most that a status message holds.
 const maxMessage = 16 << 10
 
-// clearAway ends the agent and everything that it has started.
-func (e *execution) clearAway() {
+// stopSandbox ends the agent and everything that it has started.
+func (e *execution) stopSandbox() {
 	if e.agent != nil {
 		e.agent.Close()
 		e.agent = nil
@@ -347,32 +347,32 @@ func (e *execution) clearAway() {
 	if e.running {
 		e.running = false
 		e.events.Record(
-			penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()}),
+			penstock.Timeline(penstock.Now(), penstock.TimelineSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()}),
 		)
 	}
 }
 
-// tellGone says that the sandbox is gone where that could not be recorded: a
+// reportGone says that the sandbox is gone where that could not be recorded: a
 // cancel ends the lease before the sandbox.
-func (e *execution) tellGone() {
+func (e *execution) reportGone() {
 	if !e.started || !errors.Is(context.Cause(e.lease), penstock.ErrLeaseLost) && !e.lost {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.lease), goneTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.lease), reportGoneTime)
 	defer cancel()
-	gone := penstock.Timeline(penstock.Now(), penstock.MomentSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()})
+	gone := penstock.Timeline(penstock.Now(), penstock.TimelineSandboxGone, map[string]any{"sandbox": e.sandbox.Kind()})
 	if err := e.w.Control.Append(ctx, e.Lease, []penstock.Draft{gone}); err != nil &&
 		!errors.Is(err, penstock.ErrLeaseLost) {
 		e.log.Info("cannot record the end of the sandbox", "error", err)
 	}
 }
 
-// goneTime is how long the news that a sandbox is gone may take: the execution's
+// reportGoneTime is how long the news that a sandbox is gone may take: the execution's
 // slot is free only then.
-const goneTime = 2 * time.Second
+const reportGoneTime = 2 * time.Second
 
-// leave gives the workspace back.
-func (e *execution) leave() {
+// closeWorkspace gives the workspace back.
+func (e *execution) closeWorkspace() {
 	if e.space == nil {
 		return
 	}

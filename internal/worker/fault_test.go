@@ -34,7 +34,7 @@ func TestStoppedWorkerHandsBack(t *testing.T) {
 		id := w.create(
 			penstock.RunRequest{}, "demo: say begun", "demo: run [ -e /tmp/"+mark+" ] || sleep 600; : "+mark, "demo: say done",
 		)
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if len(processes("sleep 600; : "+mark)) == 0 {
 				return errors.New("it does not work yet")
 			}
@@ -52,8 +52,8 @@ func TestStoppedWorkerHandsBack(t *testing.T) {
 			t.Fatalf("the run is %s, execution %d (%+v)", run.State, run.ExecutionID, run.StatusMessage)
 		}
 		w.start(in(box))
-		testkit.Eventually(t, patience, func() error {
-			if n := count(w.moments(id), "agent_started"); n != 2 {
+		testkit.Eventually(t, timeout, func() error {
+			if n := count(w.timelineTypes(id), "agent_started"); n != 2 {
 				return fmt.Errorf("the agent was started %d times", n)
 			}
 			return nil
@@ -95,7 +95,7 @@ func TestLostRunIsResumedWithItsSession(t *testing.T) {
 			penstock.RunRequest{}, "demo: say begun", "demo: run [ -e again ] || { touch again; sleep 600; : "+mark+"; }",
 			"demo: say done",
 		)
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if n := saves.Load(); n < 2 || len(processes(mark)) == 0 {
 				return fmt.Errorf("%d times saved", n)
 			}
@@ -103,7 +103,7 @@ func TestLostRunIsResumedWithItsSession(t *testing.T) {
 		})
 		deaf.Store(true)
 		testkit.Exec(t, w.url, "UPDATE queue SET lease_until = 1")
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if run := w.get(id); run.ExecutionID != 2 {
 				return fmt.Errorf("execution %d is %s", run.ExecutionID, run.State)
 			}
@@ -130,8 +130,8 @@ func TestStoppedWorkerHandsBackWhatIsBeingSetUp(t *testing.T) {
 	)
 	_, stop := w.start(nil)
 	id := w.create(penstock.RunRequest{Prompt: "hello", Config: config})
-	testkit.Eventually(t, patience, func() error {
-		if count(w.moments(id), "worker_container_ready") == 0 {
+	testkit.Eventually(t, timeout, func() error {
+		if count(w.timelineTypes(id), "worker_container_ready") == 0 {
 			return errors.New("it is not set up yet")
 		}
 		return nil
@@ -182,7 +182,7 @@ func TestSandboxIsGoneBeforeALeaseThatCannotBeRenewedIsOver(t *testing.T) {
 	mark := marker()
 	wk, _ := w.start(in(newSandbox(t, sandbox.Bubblewrap)))
 	id := w.create(penstock.RunRequest{}, "demo: run sleep 600; : "+mark)
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		if len(processes(mark)) == 0 {
 			return errors.New("it does not work yet")
 		}
@@ -261,12 +261,12 @@ func TestNothingIsLostOrDoubledByABadConnection(t *testing.T) {
 	if got := w.artifact(id); got != "all done" {
 		t.Errorf("the artifact holds %q", got)
 	}
-	moments := w.moments(id)
+	timeline := w.timelineTypes(id)
 	for _, once := range []string{
 		"worker_container_ready", "agent_started", "vm_shutdown", "followup_delivered", "run_done",
 	} {
-		if n := count(moments, once); n != 1 {
-			t.Errorf("%d times %s: %v", n, once, moments)
+		if n := count(timeline, once); n != 1 {
+			t.Errorf("%d times %s: %v", n, once, timeline)
 		}
 	}
 	if trouble.Load() < 10 {
@@ -283,7 +283,7 @@ func TestLateAnswerToTheLastCallIsWaitedFor(t *testing.T) {
 	wk, _ := w.start(func(o *worker.Options) { o.Log = slog.New(slog.NewTextHandler(&said, nil)) })
 	id := w.create(penstock.RunRequest{}, "demo: say done")
 	w.becomes(id, penstock.StateSucceeded)
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		if wk.Busy() != 0 {
 			return errors.New("it is busy")
 		}
@@ -394,7 +394,7 @@ func TestUsageIsBounded(t *testing.T) {
 	)
 	w.becomes(id, penstock.StateSucceeded)
 	w.followUp(id, "claims riches")
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		if n := len(w.texts(id, "user")); n != 2 {
 			return fmt.Errorf("%d prompts were given", n)
 		}
@@ -455,7 +455,7 @@ func TestWorkspacesAreKeptAsLongAsConfigured(t *testing.T) {
 			// Some tools write-protect what they cache.
 			id := w.create(penstock.RunRequest{}, "demo: run mkdir -p cache/d; touch cache/d/f; chmod 500 cache/d cache")
 			w.becomes(id, penstock.StateSucceeded)
-			testkit.Eventually(t, patience, func() error {
+			testkit.Eventually(t, timeout, func() error {
 				if wk.Busy() != 0 {
 					return errors.New("it is busy")
 				}

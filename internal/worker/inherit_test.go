@@ -200,7 +200,7 @@ func TestCancelledRunSaysThatItsSandboxIsGone(t *testing.T) {
 		w.start(in(box))
 		mark := marker()
 		id := w.create(penstock.RunRequest{}, "demo: run sleep 600; : "+mark)
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if len(processes(mark)) == 0 {
 				return fmt.Errorf("the run is %s", w.get(id).State)
 			}
@@ -209,9 +209,9 @@ func TestCancelledRunSaysThatItsSandboxIsGone(t *testing.T) {
 		if _, err := w.Runs.Cancel(t.Context(), w.admin, id, false); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, patience, func() error {
-			moments := w.moments(id)
-			if diff := cmp.Diff([]string{"run_cancelled", "vm_shutdown"}, moments[len(moments)-2:]); diff != "" {
+		testkit.Eventually(t, timeout, func() error {
+			timeline := w.timelineTypes(id)
+			if diff := cmp.Diff([]string{"run_cancelled", "vm_shutdown"}, timeline[len(timeline)-2:]); diff != "" {
 				return fmt.Errorf("timeline (-want +got):\n%s", diff)
 			}
 			return nil
@@ -221,7 +221,7 @@ func TestCancelledRunSaysThatItsSandboxIsGone(t *testing.T) {
 		}
 		waiting := w.create(penstock.RunRequest{Prompt: "demo: say again", ConversationID: w.get(id).ConversationID})
 		w.becomes(waiting, penstock.StateSucceeded)
-		if n := count(w.moments(id), "vm_shutdown"); n != 1 {
+		if n := count(w.timelineTypes(id), "vm_shutdown"); n != 1 {
 			t.Errorf("it is told %d times", n)
 		}
 	})

@@ -25,9 +25,9 @@ func (w *world) interrupt(id string) {
 // has waits for a moment of the timeline.
 func (w *world) has(id, moment string) {
 	w.t.Helper()
-	testkit.Eventually(w.t, patience, func() error {
-		if moments := w.moments(id); count(moments, moment) == 0 {
-			return fmt.Errorf("no %s: %v", moment, moments)
+	testkit.Eventually(w.t, timeout, func() error {
+		if timeline := w.timelineTypes(id); count(timeline, moment) == 0 {
+			return fmt.Errorf("no %s: %v", moment, timeline)
 		}
 		return nil
 	})
@@ -41,7 +41,7 @@ func TestInterruptEndsTheTurnAndKeepsTheAgent(t *testing.T) {
 		mark := marker()
 		id := w.create(penstock.RunRequest{}, "demo: say one", "demo: run sleep 1000; : "+mark, "demo: say never")
 		w.start(in(box))
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if len(processes(mark)) == 0 {
 				return fmt.Errorf("the command is not running yet")
 			}
@@ -60,13 +60,13 @@ func TestInterruptEndsTheTurnAndKeepsTheAgent(t *testing.T) {
 		}
 		w.followUp(id, "demo: say two")
 		w.becomes(id, penstock.StateSucceeded)
-		moments := w.moments(id)
+		timeline := w.timelineTypes(id)
 		for moment, want := range map[string]int{
 			"agent_started": 1, "run_claimed": 1, "interrupt_requested": 1, "turn_interrupted": 1, "vm_shutdown": 1,
 			"followup_delivered": 1,
 		} {
-			if got := count(moments, moment); got != want {
-				t.Errorf("%d times %s, want %d: %v", got, moment, want, moments)
+			if got := count(timeline, moment); got != want {
+				t.Errorf("%d times %s, want %d: %v", got, moment, want, timeline)
 			}
 		}
 		texts := strings.Join(w.texts(id, "assistant"), "\n")
@@ -82,7 +82,7 @@ func TestInterruptGoesOnWithTheNextFollowup(t *testing.T) {
 	id := w.create(penstock.RunRequest{}, "demo: run touch ready; sleep 1000")
 	var dir string
 	w.start(func(o *worker.Options) { dir = o.Dir })
-	testkit.Eventually(t, patience, func() error { _, err := os.Stat(dir + "/runs/" + id + "/work/ready"); return err })
+	testkit.Eventually(t, timeout, func() error { _, err := os.Stat(dir + "/runs/" + id + "/work/ready"); return err })
 	w.followUp(id, "demo: say instead")
 	w.interrupt(id)
 	run := w.becomes(id, penstock.StateSucceeded)
@@ -98,13 +98,13 @@ func TestInterruptedRunIsBlockedInTheEnd(t *testing.T) {
 	id := w.create(penstock.RunRequest{}, "demo: say first", "demo: run touch ready; sleep 1000")
 	var dir string
 	wk, _ := w.start(func(o *worker.Options) { dir, o.IdleTime = o.Dir, time.Second })
-	testkit.Eventually(t, patience, func() error { _, err := os.Stat(dir + "/runs/" + id + "/work/ready"); return err })
+	testkit.Eventually(t, timeout, func() error { _, err := os.Stat(dir + "/runs/" + id + "/work/ready"); return err })
 	w.interrupt(id)
 	run := w.becomes(id, penstock.StateBlocked)
 	if run.StatusMessage == nil || run.StatusMessage.Message != penstock.Interrupted {
 		t.Errorf("it is blocked for %+v", run.StatusMessage)
 	}
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		if n := wk.Busy(); n != 0 {
 			return fmt.Errorf("%d slots are in use", n)
 		}
@@ -119,7 +119,7 @@ func TestInterruptedRunIsBlockedInTheEnd(t *testing.T) {
 	if len(started) != 2 || started[1]["session"] != "loaded" {
 		t.Errorf("sessions: %v", started)
 	}
-	if n := count(w.moments(id), "followup_undelivered"); n != 0 {
+	if n := count(w.timelineTypes(id), "followup_undelivered"); n != 0 {
 		t.Errorf("%d follow-ups were not delivered", n)
 	}
 }
@@ -131,7 +131,7 @@ func TestInterruptedRunIsBlockedWhenTheWorkerStops(t *testing.T) {
 	id := w.create(penstock.RunRequest{}, "demo: run touch ready; sleep 1000")
 	var dir string
 	_, stop := w.start(func(o *worker.Options) { dir = o.Dir })
-	testkit.Eventually(t, patience, func() error { _, err := os.Stat(dir + "/runs/" + id + "/work/ready"); return err })
+	testkit.Eventually(t, timeout, func() error { _, err := os.Stat(dir + "/runs/" + id + "/work/ready"); return err })
 	w.interrupt(id)
 	w.has(id, "turn_interrupted")
 	stop()
@@ -181,8 +181,8 @@ func TestInterruptIsOfOneTurn(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		w.says(id, fmt.Sprintf(`"command":"echo x%d`, n))
 		w.interrupt(id)
-		testkit.Eventually(t, patience, func() error {
-			if got := count(w.moments(id), "turn_interrupted"); got != n {
+		testkit.Eventually(t, timeout, func() error {
+			if got := count(w.timelineTypes(id), "turn_interrupted"); got != n {
 				return fmt.Errorf("%d turns were interrupted, want %d", got, n)
 			}
 			return nil
@@ -193,7 +193,7 @@ func TestInterruptIsOfOneTurn(t *testing.T) {
 	w.followUp(id, "demo: say the end")
 	w.interrupt(id)
 	w.becomes(id, penstock.StateSucceeded)
-	if diff := cmp.Diff(4, count(w.moments(id), "interrupt_requested")); diff != "" {
+	if diff := cmp.Diff(4, count(w.timelineTypes(id), "interrupt_requested")); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -84,7 +84,7 @@ func TestRunThatUsesTooMuchFails(t *testing.T) {
 				if m := w.becomes(id, penstock.StateFailed).StatusMessage; m == nil || !strings.Contains(m.Message, test.want) {
 					w.t.Errorf("got %+v, want %q in it", m, test.want)
 				}
-				testkit.Eventually(w.t, patience, func() error {
+				testkit.Eventually(w.t, timeout, func() error {
 					if wk.Busy() != 0 {
 						return errors.New("it is busy")
 					}

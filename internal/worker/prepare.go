@@ -18,8 +18,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
 
-// equipment is what the workspace and the agent were given.
-type equipment struct {
+// preparation is what the workspace and the agent were given.
+type preparation struct {
 	repos  []repository
 	skills []harness.Skill // that the agent can use
 	use    []harness.Skill // that the run came from
@@ -139,7 +139,7 @@ func (e *execution) expand(p harness.Program) harness.Program {
 // kept.
 func (e *execution) fillWorkspace(ctx context.Context) error {
 	if e.space.reused() {
-		e.moment(penstock.MomentWorkspaceReused, nil)
+		e.timeline(penstock.TimelineWorkspaceReused, nil)
 	}
 	var config penstock.EnvironmentConfig
 	if e.Environment != nil {
@@ -202,7 +202,7 @@ func (e *execution) sayWhatIsNotUsed(config penstock.EnvironmentConfig) {
 		payload["runner"] = e.Runner.Name
 	}
 	payload["sandbox"] = e.sandbox.Kind()
-	e.moment(penstock.MomentImageNotUsed, payload)
+	e.timeline(penstock.TimelineImageNotUsed, payload)
 }
 
 // setupID tells apart what workspaces were set up for.
@@ -241,10 +241,10 @@ func (e *execution) download(f penstock.File) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	patience, cancel := context.WithTimeout(e.lease, downloadTime)
+	timeout, cancel := context.WithTimeout(e.lease, downloadTime)
 	defer cancel()
-	err = again(patience, func(context.Context) error {
-		content, err := e.w.Control.Open(patience, e.Lease, f)
+	err = again(timeout, func(context.Context) error {
+		content, err := e.w.Control.Open(timeout, e.Lease, f)
 		if err != nil {
 			return err
 		}
@@ -303,7 +303,7 @@ func (e *execution) setUp(ctx context.Context, number int, command string) error
 		return fmt.Errorf("run setup command %d: %w", number, err)
 	}
 	text := output.Text(e.mask.String)
-	e.moment(penstock.MomentSetupStep, map[string]any{
+	e.timeline(penstock.TimelineSetupStep, map[string]any{
 		"step": number, "command": command, "exit_code": exit.Code, "output": text,
 		"duration_ms": time.Since(start).Milliseconds(),
 	})

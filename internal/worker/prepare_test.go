@@ -85,17 +85,17 @@ func TestSetupCommandsRunInOrderBeforeTheAgent(t *testing.T) {
 			"worker_container_ready", "shared_session_started", "setup_step", "setup_step", "agent_started", "vm_shutdown",
 			"run_done",
 		}
-		if diff := cmp.Diff(want, w.moments(id)[2:]); diff != "" {
+		if diff := cmp.Diff(want, w.timelineTypes(id)[2:]); diff != "" {
 			t.Errorf("timeline (-want +got):\n%s", diff)
 		}
 		w.followUp(id, "demo: run ls")
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if run := w.get(id); run.ExecutionID != 2 || run.State != penstock.StateSucceeded {
 				return fmt.Errorf("%s", run.State)
 			}
 			return nil
 		})
-		if n := count(w.moments(id), "setup_step"); n != 2 {
+		if n := count(w.timelineTypes(id), "setup_step"); n != 2 {
 			t.Errorf("%d setup steps in all: they ran again in a workspace that was set up", n)
 		}
 	})
@@ -219,13 +219,13 @@ func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
 			if m.ErrorCode != penstock.CodeEnvironmentSetupFailed || !strings.Contains(m.Message, test.want) {
 				t.Errorf("got %+v, want %q", m, test.want)
 			}
-			if n := count(w.moments(id), "agent_started"); n != 0 {
+			if n := count(w.timelineTypes(id), "agent_started"); n != 0 {
 				t.Error("the agent was started")
 			}
 			if !strings.HasPrefix(name, "a command") {
 				return
 			}
-			testkit.Eventually(t, patience, func() error {
+			testkit.Eventually(t, timeout, func() error {
 				if left, _ := filepath.Glob(dir + "/runs/*"); len(left) > 0 {
 					return fmt.Errorf("a workspace that is not complete is kept: %v", left)
 				}

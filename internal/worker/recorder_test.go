@@ -78,7 +78,7 @@ func note(text string) penstock.Draft {
 	return penstock.Timeline(penstock.Now(), text, nil)
 }
 
-func moment(d penstock.Draft) string {
+func timelineEvent(d penstock.Draft) string {
 	var data penstock.TimelineData
 	_ = json.Unmarshal(d.Data, &data)
 	return data.Type
@@ -102,8 +102,8 @@ func TestEventsAreBatchedInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, d := range l.all() {
-			if moment(d) != fmt.Sprint(i) || d.N != int64(i+1) {
-				t.Errorf("event %d is %s with number %d", i, moment(d), d.N)
+			if timelineEvent(d) != fmt.Sprint(i) || d.N != int64(i+1) {
+				t.Errorf("event %d is %s with number %d", i, timelineEvent(d), d.N)
 			}
 		}
 		if len(l.batches) != 2 || len(l.all()) != 4 {
@@ -145,8 +145,8 @@ func TestFailedAppendsAreTriedAgainInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, d := range l.all() {
-			if moment(d) != fmt.Sprint(i) {
-				t.Errorf("event %d is %s", i, moment(d))
+			if timelineEvent(d) != fmt.Sprint(i) {
+				t.Errorf("event %d is %s", i, timelineEvent(d))
 			}
 		}
 		if l.calls != 6 {
@@ -246,7 +246,7 @@ func TestOnlyTheEventThatIsRefusedIsLost(t *testing.T) {
 	t.Parallel()
 	refuse := func(_ int, drafts []penstock.Draft) error {
 		for _, d := range drafts {
-			if moment(d) == "3" {
+			if timelineEvent(d) == "3" {
 				return penstock.Invalid("/drafts/3", "is wrong")
 			}
 		}
@@ -261,7 +261,7 @@ func TestOnlyTheEventThatIsRefusedIsLost(t *testing.T) {
 		}
 		var got []string
 		for _, d := range l.all() {
-			got = append(got, moment(d))
+			got = append(got, timelineEvent(d))
 		}
 		if diff := cmp.Diff([]string{"0", "1", "2", "4", "5"}, got); diff != "" {
 			t.Errorf("appended (-want +got):\n%s", diff)
@@ -364,7 +364,7 @@ func TestAnAgentThatTalksWithoutEndIsStopped(t *testing.T) {
 		if err := r.Flush(); err != nil {
 			t.Error(err)
 		}
-		if all := l.all(); len(all) > 10 || moment(all[len(all)-1]) != "the end" {
+		if all := l.all(); len(all) > 10 || timelineEvent(all[len(all)-1]) != "the end" {
 			t.Errorf("%d events are recorded", len(all))
 		}
 	})

@@ -92,7 +92,7 @@ exec git "$@"
 	id := w.create(penstock.RunRequest{Prompt: "demo: run cat app/README.md; rm -rf app", Config: config})
 	w.becomes(id, penstock.StateSucceeded)
 	w.followUp(id, "demo: run cat app/README.md; ls -A ..")
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		if run := w.get(id); run.ExecutionID != 2 || run.State != penstock.StateSucceeded {
 			return fmt.Errorf("execution %d is %s", run.ExecutionID, run.State)
 		}

@@ -74,10 +74,10 @@ func (e *execution) prompt(ctx context.Context, p penstock.Prompt) (penstock.Res
 	e.remember(p)
 	e.saveSession(e.lease)
 	if e.cut {
-		e.moment(penstock.MomentInterrupted, nil)
+		e.timeline(penstock.TimelineInterrupted, nil)
 	}
 	if ignored { // the next turn starts the agent again
-		e.clearAway()
+		e.stopSandbox()
 	}
 	return result, err
 }
@@ -133,7 +133,7 @@ func (e *execution) startAgent(ctx context.Context) error {
 	if !agent.Fresh() {
 		session = "loaded"
 	}
-	e.moment(penstock.MomentAgentStarted, map[string]any{"harness": e.config.Harness.Kind(), "session": session})
+	e.timeline(penstock.TimelineAgentStarted, map[string]any{"harness": e.config.Harness.Kind(), "session": session})
 	e.saveSession(e.lease)
 	return e.move(penstock.StateInProgress)
 }
@@ -155,33 +155,33 @@ func (e *execution) record(d penstock.Draft) {
 	var m penstock.Message
 	if d.Type == penstock.EventMessage && json.Unmarshal(d.Data, &m) == nil && m.Role == penstock.RoleAssistant {
 		for i := range m.Content {
-			m.Content[i].Text = shorten(m.Content[i].Text, maxTold)
+			m.Content[i].Text = shorten(m.Content[i].Text, maxHistoryText)
 		}
-		e.tellMu.Lock()
-		if e.told = append(e.told, m); len(e.told) > maxToldTurns {
-			e.told = e.told[1:]
+		e.messagesMu.Lock()
+		if e.messages = append(e.messages, m); len(e.messages) > maxHistoryTurns {
+			e.messages = e.messages[1:]
 		}
-		e.tellMu.Unlock()
+		e.messagesMu.Unlock()
 	}
 	e.events.Record(d)
 }
 
 // How much of the conversation of this execution is kept for that.
 const (
-	maxTold      = 16 << 10
-	maxToldTurns = 100
+	maxHistoryText  = 16 << 10
+	maxHistoryTurns = 100
 )
 
 // remember ends a turn in the history.
 func (e *execution) remember(p penstock.Prompt) {
-	e.tellMu.Lock()
-	defer e.tellMu.Unlock()
-	said := penstock.Message{Role: penstock.RoleUser, Content: []penstock.Block{penstock.Text(shorten(p.Text, maxTold))}}
-	e.History = append(e.History, penstock.Step{ID: p.ID, Messages: append([]penstock.Message{said}, e.told...)})
-	if over := len(e.History) - maxToldTurns; over > 0 {
+	e.messagesMu.Lock()
+	defer e.messagesMu.Unlock()
+	said := penstock.Message{Role: penstock.RoleUser, Content: []penstock.Block{penstock.Text(shorten(p.Text, maxHistoryText))}}
+	e.History = append(e.History, penstock.Step{ID: p.ID, Messages: append([]penstock.Message{said}, e.messages...)})
+	if over := len(e.History) - maxHistoryTurns; over > 0 {
 		e.History = e.History[over:]
 	}
-	e.told = nil
+	e.messages = nil
 }
 
 // consumed is told what the turn under way has consumed so far.
@@ -194,8 +194,8 @@ func (e *execution) consumed(turn penstock.TurnUsage) {
 	}
 }
 
-// moment records something on the timeline.
-func (e *execution) moment(name string, payload map[string]any) {
+// timeline records something on the timeline.
+func (e *execution) timeline(name string, payload map[string]any) {
 	e.events.Record(penstock.Timeline(penstock.Now(), name, payload))
 }
 
@@ -243,9 +243,9 @@ func (e *execution) startSandbox(ctx context.Context, spec sandbox.Spec) (sandbo
 	}
 	if !e.running {
 		e.running, e.started = true, true
-		e.moment(penstock.MomentSandboxReady, map[string]any{"sandbox": e.sandbox.Kind(), "limits": running.Limits()})
-		e.moment(
-			penstock.MomentSessionStarted, map[string]any{"session_id": e.Run.SessionID, "session_link": e.Run.SessionLink},
+		e.timeline(penstock.TimelineSandboxReady, map[string]any{"sandbox": e.sandbox.Kind(), "limits": running.Limits()})
+		e.timeline(
+			penstock.TimelineSessionStarted, map[string]any{"session_id": e.Run.SessionID, "session_link": e.Run.SessionLink},
 		)
 	}
 	return running, nil

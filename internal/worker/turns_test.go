@@ -22,7 +22,7 @@ func TestFollowupsAreGivenToTheLiveAgent(t *testing.T) {
 	var dir string
 	w.start(func(o *worker.Options) { dir = o.Dir })
 	work := dir + "/runs/" + id + "/work"
-	testkit.Eventually(t, patience, func() error { _, err := os.Stat(work + "/ready"); return err })
+	testkit.Eventually(t, timeout, func() error { _, err := os.Stat(work + "/ready"); return err })
 	w.followUp(id, "demo: say two")
 	w.followUp(id, "demo: say three")
 	if err := os.WriteFile(work+"/go", nil, 0o644); err != nil {
@@ -40,12 +40,12 @@ func TestFollowupsAreGivenToTheLiveAgent(t *testing.T) {
 	if diff := cmp.Diff([]string{"one", "two", "three"}, said); diff != "" {
 		t.Errorf("said (-want +got):\n%s\n%q", diff, w.texts(id, "assistant"))
 	}
-	moments := w.moments(id)
+	timeline := w.timelineTypes(id)
 	for moment, want := range map[string]int{
 		"agent_started": 1, "vm_shutdown": 1, "followup_delivered": 2, "run_claimed": 1,
 	} {
-		if got := count(moments, moment); got != want {
-			t.Errorf("%d times %s, want %d: %v", got, moment, want, moments)
+		if got := count(timeline, moment); got != want {
+			t.Errorf("%d times %s, want %d: %v", got, moment, want, timeline)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func TestFollowupAfterTheEndGoesOn(t *testing.T) {
 			if found := strings.Contains(outputs, "remember this"); found == elsewhere {
 				t.Errorf("the files were found: %v: %s", found, outputs)
 			}
-			if reused := count(w.moments(id), "workspace_reused"); (reused == 1) == elsewhere {
+			if reused := count(w.timelineTypes(id), "workspace_reused"); (reused == 1) == elsewhere {
 				t.Errorf("%d times workspace_reused", reused)
 			}
 			started := w.payloads(id, "agent_started")
@@ -97,7 +97,7 @@ func TestDamagedSessionIsToldTheConversation(t *testing.T) {
 	w.control.set(func(c *control) { c.opened = "this is no archive" })
 	w.start(nil)
 	w.followUp(id, "what was the word?")
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		if run := w.get(id); run.ExecutionID != 2 || run.State != penstock.StateSucceeded {
 			return fmt.Errorf("%s %+v", run.State, run.StatusMessage)
 		}
@@ -120,13 +120,13 @@ func TestQuestionBlocksUntilItIsAnswered(t *testing.T) {
 	if run.StatusMessage == nil || run.StatusMessage.Message != "Which colour?" {
 		t.Errorf("the question is %+v", run.StatusMessage)
 	}
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		if n := wk.Busy(); n != 0 {
 			return fmt.Errorf("%d slots are in use", n)
 		}
 		return nil
 	})
-	if diff := cmp.Diff([]string{"vm_shutdown", "run_blocked"}, w.moments(id)[len(w.moments(id))-2:]); diff != "" {
+	if diff := cmp.Diff([]string{"vm_shutdown", "run_blocked"}, w.timelineTypes(id)[len(w.timelineTypes(id))-2:]); diff != "" {
 		t.Errorf("timeline (-want +got):\n%s", diff)
 	}
 	w.followUp(id, "blue")
@@ -148,7 +148,7 @@ func TestInteractiveRunStaysOpen(t *testing.T) {
 		t.Errorf("the run is %s, execution %d, while it is kept open", run.State, run.ExecutionID)
 	}
 	w.becomes(id, penstock.StateSucceeded)
-	if n := count(w.moments(id), "agent_started"); n != 1 {
+	if n := count(w.timelineTypes(id), "agent_started"); n != 1 {
 		t.Errorf("the agent was started %d times", n)
 	}
 }
@@ -161,7 +161,7 @@ func TestIdleRunEndsWellWhenTheWorkerStops(t *testing.T) {
 	_, stop := w.start(nil)
 	id := w.create(penstock.RunRequest{Interactive: &yes}, "demo: say one")
 	w.says(id, `"text":"That was the last of the directives."`)
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		w.control.mu.Lock()
 		defer w.control.mu.Unlock()
 		if len(w.control.finished) == 0 {
@@ -183,7 +183,7 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 			"demo: run (setsid sh -c 'sleep 1000; : "+mark+"' &) ; nohup sh -c 'trap \"\" TERM INT HUP; sleep 1000; : "+mark+
 				"' & sleep 1000; : "+mark,
 		)
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if n := len(processes(mark)); n < 3 {
 				return fmt.Errorf("%d processes", n)
 			}
@@ -203,7 +203,7 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 		if run := w.get(id); run.State != penstock.StateCancelled {
 			t.Errorf("the run is %s", run.State)
 		}
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if wk.Busy() != 0 {
 				return fmt.Errorf("the slot is not free")
 			}
@@ -276,9 +276,9 @@ func TestLimitsEndTheRun(t *testing.T) {
 				m.ErrorCode != test.want.ErrorCode {
 				t.Errorf("got %+v, want %+v", m, test.want)
 			}
-			moments := w.moments(id)
+			timeline := w.timelineTypes(id)
 			if diff := cmp.Diff(
-				[]string{"vm_shutdown", "followup_undelivered", "run_failed"}, moments[len(moments)-3:],
+				[]string{"vm_shutdown", "followup_undelivered", "run_failed"}, timeline[len(timeline)-3:],
 			); diff != "" {
 				t.Errorf("timeline (-want +got):\n%s", diff)
 			}
@@ -298,7 +298,7 @@ func TestUsageIsCounted(t *testing.T) {
 	id := w.create(penstock.RunRequest{}, "demo: say one")
 	w.becomes(id, penstock.StateSucceeded)
 	w.followUp(id, "demo: say two")
-	testkit.Eventually(t, patience, func() error {
+	testkit.Eventually(t, timeout, func() error {
 		if run := w.get(id); run.State != penstock.StateSucceeded || run.ExecutionID != 2 {
 			return fmt.Errorf("%s", run.State)
 		}
@@ -331,7 +331,7 @@ func TestCommandRunsOnceForEachPrompt(t *testing.T) {
 			t.Errorf("got %+v", m)
 		}
 		w.followUp(good, `grep -c hello "$PENSTOCK_PROMPT_FILE"`) // is told what was said before
-		testkit.Eventually(t, patience, func() error {
+		testkit.Eventually(t, timeout, func() error {
 			if run := w.get(good); run.State != penstock.StateSucceeded || run.ExecutionID != 2 {
 				return fmt.Errorf("%s", run.State)
 			}

@@ -114,7 +114,7 @@ func New(o Options) (*Worker, error) {
 		Leases: o.Control,
 		Log:    o.Log,
 		Work:   w.execute,
-		Claim: penstock.Claim{
+		Claim: penstock.ClaimRequest{
 			WorkerID: o.ID, Host: o.Host, Local: o.Local, Version: o.Version, Models: o.Models,
 			Harnesses: slices.Sorted(maps.Keys(o.Harnesses)), Sandbox: w.kind(), StrictImage: o.StrictImage,
 			Platform: penstock.Platform(runtime.GOOS, runtime.GOARCH),

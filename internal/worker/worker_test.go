@@ -23,7 +23,7 @@ func TestRunOfTheDemoFromItsCreationToItsEnd(t *testing.T) {
 			"run_created", "run_claimed", "worker_container_ready", "shared_session_started", "agent_started", "vm_shutdown",
 			"run_done",
 		}
-		if diff := cmp.Diff(want, w.moments(id)); diff != "" {
+		if diff := cmp.Diff(want, w.timelineTypes(id)); diff != "" {
 			t.Errorf("timeline (-want +got):\n%s", diff)
 		}
 		ready := w.payloads(id, "worker_container_ready")[0]

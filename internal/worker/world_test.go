@@ -244,15 +244,15 @@ func (w *world) get(id string) penstock.Run {
 	return run
 }
 
-// patience is how long a test waits for what should take a moment: other tests
+// timeout is how long a test waits for what should take a moment: other tests
 // share the machine.
-const patience = time.Minute
+const timeout = time.Minute
 
 // becomes waits until the run is in the state.
 func (w *world) becomes(id string, want penstock.State) penstock.Run {
 	w.t.Helper()
 	var run penstock.Run
-	testkit.Eventually(w.t, patience, func() error {
+	testkit.Eventually(w.t, timeout, func() error {
 		if run = w.get(id); run.State != want {
 			return fmt.Errorf("the run is %s (%+v), not %s", run.State, run.StatusMessage, want)
 		}
@@ -269,7 +269,7 @@ func (w *world) events(id string) []penstock.Event {
 		w.t.Fatal(err)
 	}
 	defer stream.Close()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
 	defer cancel()
 	var all []penstock.Event
 	for {
@@ -292,7 +292,7 @@ func (w *world) says(id, text string) {
 		w.t.Fatal(err)
 	}
 	defer stream.Close()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
 	defer cancel()
 	var seen strings.Builder
 	for {
@@ -355,8 +355,8 @@ func (w *world) outputs(id, name string) []string {
 	})
 }
 
-// moments are the types of a run's timeline.
-func (w *world) moments(id string) []string {
+// timelineTypes are the types of a run's timeline.
+func (w *world) timelineTypes(id string) []string {
 	w.t.Helper()
 	events, err := w.Runs.Timeline(w.t.Context(), w.admin, id)
 	if err != nil {
@@ -458,7 +458,7 @@ func (c *control) call(ctx context.Context, method string, f func() error) error
 	return nil
 }
 
-func (c *control) Claim(ctx context.Context, claim penstock.Claim) (a penstock.Assignment, err error) {
+func (c *control) Claim(ctx context.Context, claim penstock.ClaimRequest) (a penstock.Assignment, err error) {
 	err = c.call(ctx, "Claim", func() error {
 		a, err = c.Control.Claim(ctx, claim)
 		return err

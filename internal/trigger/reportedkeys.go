@@ -6,10 +6,10 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// tells are the keys of a filter about which deliveries of an event may say
+// reportedKeys are the keys of a filter about which deliveries of an event may say
 // something, by provider. What GitHub leaves out is which files a pull request
 // changes, and of a comment on one its branches.
-var tells = map[string]map[string][]string{
+var reportedKeys = map[string]map[string][]string{
 	penstock.ProviderGitHub: {
 		"push":                          {"repos", "branches", "base_branches", "paths", "authors"},
 		"issue_created":                 githubIssue,

@@ -22,7 +22,7 @@ func TestARunThatCannotBeEquippedEnds(t *testing.T) {
 				"UPDATE runs SET not_given_since = not_given_since - 600000 WHERE id = '"+id+"' AND not_given_since > 0",
 			)
 		}
-		fails := func(want penstock.State) {
+		failing := func(want penstock.State) {
 			w.t.Helper()
 			if _, err := w.Executions.Control().Claim(w.t.Context(), anyWorker); err == nil ||
 				errors.Is(err, penstock.ErrNoWork) {
@@ -31,17 +31,17 @@ func TestARunThatCannotBeEquippedEnds(t *testing.T) {
 			w.mustBe(id, want)
 		}
 		payload("gone")
-		fails(penstock.StateQueued)
-		fails(penstock.StateQueued)
+		failing(penstock.StateQueued)
+		failing(penstock.StateQueued)
 		payload("") // it was only for a moment
 		w.finish(w.work().Lease, penstock.Result{State: penstock.StateFailed})
 		pass()
 
 		payload("gone")
 		w.followUp(id, "look again")
-		fails(penstock.StateQueued)
+		failing(penstock.StateQueued)
 		pass()
-		fails(penstock.StateError)
+		failing(penstock.StateError)
 		want := `What the run needs could not be gathered, for 10m0s: there is no payload of delivery "gone".`
 		if m := w.get(id).StatusMessage; m == nil || m.ErrorCode != penstock.CodeInternal || m.Message != want ||
 			!m.Retryable {
@@ -49,7 +49,7 @@ func TestARunThatCannotBeEquippedEnds(t *testing.T) {
 		}
 
 		w.followUp(id, "and now")
-		fails(penstock.StateQueued)
+		failing(penstock.StateQueued)
 		payload("")
 		a := w.work()
 		if len(a.Prompts) != 1 || a.Prompts[0].Text != "and now" {

@@ -9,30 +9,30 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// resealBatch is how many values are sealed again in one transaction.
-const resealBatch = 200
+// reencryptBatch is how many values are sealed again in one transaction.
+const reencryptBatch = 200
 
-// Resealed is what came of sealing everything again.
-type Resealed struct {
+// Reencrypted is what came of sealing everything again.
+type Reencrypted struct {
 	Values int      // that were sealed again
 	Lost   []string // secrets that no key of the keyset opens
 }
 
-// Reseal seals every value of the database that an older key sealed with the
+// Reencrypt seals every value of the database that an older key sealed with the
 // newest one. Servers may go on: a value that changes meanwhile is left as it
 // is by then. Killed and called again it goes on.
-func Reseal(ctx context.Context, db *store.Store, r *secret.Rotation) (Resealed, error) {
-	var done Resealed
+func Reencrypt(ctx context.Context, db *store.Store, r *secret.Rotation) (Reencrypted, error) {
+	var done Reencrypted
 	for _, table := range store.SealedTables() {
 		for after := (store.SealedRow{Table: table}); ; {
-			rows, err := db.SealedRows(ctx, after, resealBatch)
+			rows, err := db.SealedRows(ctx, after, reencryptBatch)
 			if err != nil {
 				return done, err
 			}
 			if err := done.batch(ctx, db, r, rows); err != nil {
 				return done, err
 			}
-			if len(rows) < resealBatch {
+			if len(rows) < reencryptBatch {
 				break
 			}
 			after = rows[len(rows)-1]
@@ -41,11 +41,11 @@ func Reseal(ctx context.Context, db *store.Store, r *secret.Rotation) (Resealed,
 	return done, nil
 }
 
-func (done *Resealed) batch(ctx context.Context, db *store.Store, r *secret.Rotation, rows []store.SealedRow) error {
+func (done *Reencrypted) batch(ctx context.Context, db *store.Store, r *secret.Rotation, rows []store.SealedRow) error {
 	var fresh [][]byte
 	var stale []store.SealedRow
 	for _, row := range rows {
-		sealed, err := r.Reseal(row.Sealed, sealedContext(row))
+		sealed, err := r.Reencrypt(row.Sealed, sealedContext(row))
 		switch {
 		case errors.Is(err, secret.ErrSealed):
 			// Answers are over soon anyway, and a session that does not open is begun anew.
@@ -65,7 +65,7 @@ func (done *Resealed) batch(ctx context.Context, db *store.Store, r *secret.Rota
 	err := db.Write(ctx, func(tx *store.Tx) error {
 		n = 0
 		for i, row := range stale {
-			changed, err := tx.Reseal(ctx, row, fresh[i])
+			changed, err := tx.Reencrypt(ctx, row, fresh[i])
 			if err != nil {
 				return err
 			}

@@ -30,9 +30,9 @@ func SealedTables() []SealedTable {
 	return []SealedTable{SealedSecrets, SealedWebhooks, SealedAnswers, SealedSessions}
 }
 
-// resealing has the statements for a table: the next rows after a key of id,
+// reencryptSQL has the statements for a table: the next rows after a key of id,
 // name and n, and the change of one row that is still as it was read.
-var resealing = map[SealedTable]struct{ next, set string }{
+var reencryptSQL = map[SealedTable]struct{ next, set string }{
 	SealedSecrets: {
 		`SELECT team, name, version, sealed
 			FROM secrets
@@ -76,17 +76,17 @@ var resealing = map[SealedTable]struct{ next, set string }{
 // SealedRows lists at most limit rows of a table that come after one, in the
 // order of what they are known by; the zero row is before all.
 func (s *Store) SealedRows(ctx context.Context, after SealedRow, limit int) ([]SealedRow, error) {
-	rows, err := s.query(ctx, resealing[after.Table].next, after.ID, after.Name, after.N, limit)
+	rows, err := s.query(ctx, reencryptSQL[after.Table].next, after.ID, after.Name, after.N, limit)
 	return collect(s, rows, err, "sealed values", func(r *SealedRow) []any {
 		r.Table = after.Table
 		return []any{&r.ID, &r.Name, &r.N, &r.Sealed}
 	})
 }
 
-// Reseal replaces a sealed value. False: it has been changed or removed since
+// Reencrypt replaces a sealed value. False: it has been changed or removed since
 // it was read.
-func (tx *Tx) Reseal(ctx context.Context, r SealedRow, sealed []byte) (bool, error) {
-	n, err := tx.exec(ctx, resealing[r.Table].set, sealed, r.ID, r.Name, r.N, r.Sealed)
+func (tx *Tx) Reencrypt(ctx context.Context, r SealedRow, sealed []byte) (bool, error) {
+	n, err := tx.exec(ctx, reencryptSQL[r.Table].set, sealed, r.ID, r.Name, r.N, r.Sealed)
 	if err != nil {
 		return false, fmt.Errorf("seal a value of %s again: %w", r.Table, err)
 	}

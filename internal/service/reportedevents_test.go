@@ -98,7 +98,7 @@ func TestATriggerIsTried(t *testing.T) {
 		}
 		deliver := func(event, body string) string {
 			w.t.Helper()
-			receipt, err := w.Ingress.Deliver(ctx, in, &penstock.Arrival{
+			result, err := w.Ingress.Deliver(ctx, in, &penstock.InboundDelivery{
 				Outcome: penstock.OutcomeAccepted, Body: []byte(body), ReceivedAt: penstock.Now(), ClientIP: "192.0.2.1",
 				Headers:        map[string]string{"x-github-event": event},
 				IdentitySource: penstock.IdentityProvider, Identity: penstock.NewID(), Secret: -1,
@@ -106,7 +106,7 @@ func TestATriggerIsTried(t *testing.T) {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			return receipt.DeliveryID
+			return result.DeliveryID
 		}
 		const labeled = `{"action": "labeled", "issue": {"number": 1}, "label": {"name": "bug"}}`
 		id := deliver("issues", labeled)

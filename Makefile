@@ -115,6 +115,10 @@ cover: ## coverage of each package by all tests, those that run the binary inclu
 	@scripts/npm-ci internal/webhook/testdata/senders
 	@scripts/with-postgres scripts/cover
 
+.PHONY: prices
+prices: ## collect the built-in prices anew, and show where the public lists disagree
+	@scripts/prices
+
 .PHONY: clean
 clean: ## remove what was built
 	@rm -rf bin .tools coverage.out web/dist web/test-results

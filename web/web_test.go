@@ -98,7 +98,7 @@ func TestThePageHasTheNonceOfItsPolicy(t *testing.T) {
 	}
 }
 
-func TestWithoutADashboardAPageSaysHowToGetIt(t *testing.T) {
+func TestWithoutADashboardAPageExplainsHowToGetIt(t *testing.T) {
 	t.Parallel()
 	h := handler(fstest.MapFS{"dist.html": {Data: []byte("no dashboard")}})
 	if got := ask(t, h, "GET", "/runs/x"); got.Code != http.StatusOK || got.Body.String() != "no dashboard" {

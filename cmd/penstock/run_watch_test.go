@@ -110,7 +110,7 @@ func TestWatchPrintsEventsAsJSONLines(t *testing.T) {
 	}
 }
 
-func TestExitCodeSaysHowTheRunEnded(t *testing.T) {
+func TestExitCodeShowsHowTheRunEnded(t *testing.T) {
 	t.Parallel()
 	for state, code := range map[string]int{"SUCCEEDED": 0, "FAILED": 1, "ERROR": 1, "CANCELLED": 2} {
 		t.Run(state, func(t *testing.T) {

@@ -122,7 +122,7 @@ func (cmd *serveCmd) Run(ctx context.Context, std *stdio, settings *fileSettings
 		defer back.close()
 		back.listens, back.local = on.String(), cmd.localOrigin(origin, on[0].Addr())
 		err = cmd.welcome(ctx, std, back, func() {
-			server.UseBefore(back.ingress(cmd, tracer), webhook.Takes)
+			server.UseBefore(back.ingress(cmd, tracer), webhook.IsWebhookPath)
 			server.Use(back.api(cmd, tracer))
 		})
 	}

@@ -447,7 +447,7 @@ func TestTracesAreSentWhenAskedFor(t *testing.T) {
 
 // A supervisor starts a server again whose database is away for a while, and not one
 // whose settings are wrong.
-func TestServeSaysWhyItHasNoDatabase(t *testing.T) {
+func TestServeReportsWhyItHasNoDatabase(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		database string

@@ -148,16 +148,16 @@ func ActBy[T any](
 		}
 		return tx.Keep(ctx, kept)
 	})
-	if s.LostToItself(ctx, p, err) {
+	if s.LostRace(ctx, p, err) {
 		err = ErrReplay
 	}
 	return result, err
 }
 
-// LostToItself reports whether a request was refused because the same request,
+// LostRace reports whether a request was refused because the same request,
 // under the same idempotency key, has been carried out at the same time by
 // another replica: what it makes is there already.
-func (s *Answers) LostToItself(ctx context.Context, p penstock.Principal, err error) bool {
+func (s *Answers) LostRace(ctx context.Context, p penstock.Principal, err error) bool {
 	i, ok := ctx.Value(IdempotencyKey{}).(Idempotency)
 	if code := penstock.CodeOf(err); !ok || code == "" || code.OurFault() {
 		return false

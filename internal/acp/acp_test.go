@@ -413,7 +413,7 @@ func TestLinesOfMegabytes(t *testing.T) {
 	}
 }
 
-func TestCancellingACallTellsThePeer(t *testing.T) {
+func TestCancellingACallNotifiesThePeer(t *testing.T) {
 	t.Parallel()
 	began := make(chan struct{})
 	told := make(chan error, 1)

@@ -243,7 +243,7 @@ func TestACutOffCallIsNotRun(t *testing.T) {
 	}
 }
 
-func TestBrokenInputIsTheModelsToMend(t *testing.T) {
+func TestBrokenInputIsReportedToTheModel(t *testing.T) {
 	t.Parallel()
 	p := providers[1] // only OpenAI's format carries input that is no JSON
 	h, fake := withModel(t, p,

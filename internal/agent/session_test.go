@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/acp"
 )
 
-func TestASessionIsLoadedAndToldAgain(t *testing.T) {
+func TestLoadedSessionReplaysItsUpdates(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
 	id := h.open()
@@ -167,7 +167,7 @@ func TestWorkspacesThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-func TestSkillsThatTheClientTellsOf(t *testing.T) {
+func TestSkillsThatTheClientReports(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
 	h.write("shipped/deploy/SKILL.md", "Deploy with care.")

@@ -285,11 +285,11 @@ func (s *Schedules) define(
 		return err
 	}
 	if err := s.tryRun(ctx, p, *r, req.Skill != ""); err != nil {
-		var told *penstock.Error
-		if !errors.As(err, &told) || len(told.Fields) == 0 {
+		var known *penstock.Error
+		if !errors.As(err, &known) || len(known.Fields) == 0 {
 			return err
 		}
-		for _, f := range told.Fields {
+		for _, f := range known.Fields {
 			if f.Pointer != "/prompt" || !nothing { // said above
 				errs = append(errs, f)
 			}
@@ -310,12 +310,12 @@ func (s *Schedules) tryRun(ctx context.Context, p penstock.Principal, r store.Sc
 		creator.Scopes = append(creator.Scopes, penstock.ScopeSecretsManage)
 	}
 	_, err := s.runs.New(ctx, creator, requestOf(r), originOf(r))
-	var told *penstock.Error
-	if !errors.As(err, &told) {
+	var known *penstock.Error
+	if !errors.As(err, &known) {
 		return err
 	}
-	for i := range told.Fields {
-		f := &told.Fields[i]
+	for i := range known.Fields {
+		f := &known.Fields[i]
 		switch rest, inConfig := strings.CutPrefix(f.Pointer, "/config"); {
 		case fromSkill && f.Pointer == "/config/skill_spec":
 			f.Pointer = "/skill"
@@ -325,7 +325,7 @@ func (s *Schedules) tryRun(ctx context.Context, p penstock.Principal, r store.Sc
 			f.Pointer = "/agent_uid"
 		}
 	}
-	return told
+	return known
 }
 
 // creatorOf is the principal that a schedule's runs are made for: whoever made
@@ -381,11 +381,11 @@ func (s *Schedules) FireDue(ctx context.Context, now penstock.Time) error {
 func (s *Schedules) fire(ctx context.Context, r store.ScheduleRow, now penstock.Time) error {
 	run, err := s.runs.New(ctx, creatorOf(r), requestOf(r), originOf(r))
 	tick := store.Tick{LastAt: now}
-	var told *penstock.Error
+	var known *penstock.Error
 	switch {
 	case err == nil:
-	case errors.As(err, &told) && !told.Code.OurFault():
-		tick.LastAt, tick.LastError = r.LastAt, told.Explain()
+	case errors.As(err, &known) && !known.Code.OurFault():
+		tick.LastAt, tick.LastError = r.LastAt, known.Explain()
 	default:
 		return err
 	}

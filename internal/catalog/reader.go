@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	skillsFresh   = time.Minute      // how long a reading is good
-	skillsKept    = time.Hour        // how long one that nobody asks for stays
-	skillsReading = 10 * time.Minute // the most that one may take
-	skillReaders  = 4                // at the same time
+	skillCacheFresh  = time.Minute      // how long a reading is good
+	skillCacheMaxAge = time.Hour        // how long one that nobody asks for stays
+	skillsReading    = 10 * time.Minute // the most that one may take
+	skillReaders     = 4                // at the same time
 )
 
 // skillFile is a SKILL.md with what is wrong with it.
@@ -90,7 +90,7 @@ func (k *skillReader) ensure(source git.Source, since time.Time) <-chan struct{}
 		return r.done
 	}
 	for old, got := range k.kept {
-		if time.Since(got.started) > skillsKept {
+		if time.Since(got.started) > skillCacheMaxAge {
 			delete(k.kept, old)
 		}
 	}

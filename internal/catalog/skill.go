@@ -111,7 +111,7 @@ func skillSources(environments []penstock.Environment) []*skillSource {
 
 // readSkills reads every source, as far as that is done in time.
 func (s *Skills) readSkills(ctx context.Context, sources []*skillSource, refresh bool) []repoSkills {
-	since, wait := time.Now().Add(-skillsFresh), skillWait
+	since, wait := time.Now().Add(-skillCacheFresh), skillWait
 	if refresh {
 		since, wait = time.Now(), skillRefresh
 	}

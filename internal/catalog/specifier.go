@@ -86,7 +86,7 @@ func (s *Skills) describeSkill(ctx context.Context, run *store.NewRun, spec pens
 	if !spec.Bare() {
 		return nil
 	}
-	return notShipped(run, spec.Name, "/skill_spec")
+	return checkBundled(run, spec.Name, "/skill_spec")
 }
 
 // skillLookup is how long the creation of a run waits for repositories whose
@@ -114,10 +114,10 @@ func (s *Skills) skillOfEnvironment(
 	waiting, cancel := context.WithTimeout(ctx, skillLookup)
 	defer cancel()
 	for _, r := range sources {
-		s.reader.begin(r.git, time.Now().Add(-skillsFresh))
+		s.reader.begin(r.git, time.Now().Add(-skillCacheFresh))
 	}
 	for _, r := range sources {
-		if found, ok := findSkill(places(r, s.reader.wait(waiting, r.git, time.Now().Add(-skillsKept))), spec); ok {
+		if found, ok := findSkill(places(r, s.reader.wait(waiting, r.git, time.Now().Add(-skillCacheMaxAge))), spec); ok {
 			return found, true, nil
 		}
 	}
@@ -147,7 +147,7 @@ func findSkill(all []place, spec penstock.SkillSpec) (place, bool) {
 // release could have them.
 func (s *Skills) checkSkills(ctx context.Context, run *store.NewRun) error {
 	for i, reference := range run.Config.Skills {
-		err := notShipped(run, reference, fmt.Sprintf("/skills/%d", i))
+		err := checkBundled(run, reference, fmt.Sprintf("/skills/%d", i))
 		if err == nil {
 			continue
 		}
@@ -158,9 +158,9 @@ func (s *Skills) checkSkills(ctx context.Context, run *store.NewRun) error {
 	return nil
 }
 
-// notShipped says why there is no bundled skill of a name, which has an id; nil
+// checkBundled says why there is no bundled skill of a name, which has an id; nil
 // where there is one, the name is no id, or it may be a repository's.
-func notShipped(run *store.NewRun, name, pointer string) error {
+func checkBundled(run *store.NewRun, name, pointer string) error {
 	bundled, known := skills.Find(name)
 	if !known || bundled.Shipped || run.Config.EnvironmentID != "" {
 		return nil

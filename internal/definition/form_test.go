@@ -24,7 +24,7 @@ func unsetFiles() map[string][]byte {
 	)
 }
 
-func TestNullSaysThatAKeyIsNotSet(t *testing.T) {
+func TestNullLeavesAKeyUnset(t *testing.T) {
 	t.Parallel()
 	got, found := definition.Parse(unsetFiles(), definition.Known{})
 	if len(found) > 0 {

@@ -141,7 +141,7 @@ func (p *parser) locate(d *document, name string) (place, bool) {
 // left out as [ReadTree] does: whether it is one of the factory's, or an error where
 // one of those was meant, and whether it reads what is in it. Of other files only
 // [Strays] knows.
-func Concerns(name string) (said, read bool) {
+func Concerns(name string) (documented, read bool) {
 	if checkPath(name) != "" {
 		return true, false
 	}

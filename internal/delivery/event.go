@@ -58,8 +58,8 @@ func (e *planEntry) match(trial *filter.Trial, reported reportedEvents) (matched
 		if ok {
 			return true, filter.Failure{}
 		}
-		if other && (i == 0 || !c.Other(failure)) {
-			why, other = failure, c.Other(failure)
+		if other && (i == 0 || !c.IsOtherEvent(failure)) {
+			why, other = failure, c.IsOtherEvent(failure)
 		}
 	}
 	return false, why

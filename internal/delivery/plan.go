@@ -113,7 +113,7 @@ func (s *Ingress) newPlan(ctx context.Context, row store.WebhookRow) (*Plan, err
 		}
 		p.Snapshot.Secrets = append(p.Snapshot.Secrets, penstock.SnapshotSecret{Value: value, ExpiresAt: sealed.ExpiresAt})
 	}
-	if _, told := pushEvents[row.SignatureScheme]; told && s.pushed != nil {
+	if _, reports := pushEvents[row.SignatureScheme]; reports && s.pushed != nil {
 		var err error
 		if p.pushes, err = s.store.HasRepositories(ctx, row.Team); err != nil {
 			return nil, err

@@ -202,8 +202,8 @@ func (f *trial) try(name string, body []byte) (penstock.FilterCheck, error) {
 	check := penstock.FilterCheck{Check: f.check}
 	document, err := filter.ParseDocument(body)
 	if err != nil {
-		if told, ok := field.Errors(err); ok {
-			err = penstock.Invalid("/payload", "%s", strings.TrimSpace(told[0].Detail))
+		if fields, ok := field.Errors(err); ok {
+			err = penstock.Invalid("/payload", "%s", strings.TrimSpace(fields[0].Detail))
 		}
 		return check, err
 	}

@@ -77,7 +77,7 @@ func (s *Executions) req(ctx context.Context, c penstock.ClaimRequest) (penstock
 	if err != nil {
 		return penstock.Assignment{}, err
 	}
-	s.seen.claimed(time.Since(start), penstock.Now().Sub(run.QueuedAt))
+	s.metrics.claimed(time.Since(start), penstock.Now().Sub(run.QueuedAt))
 	a := penstock.Assignment{
 		Lease:   penstock.Lease{RunID: run.ID, ExecutionID: run.ExecutionID, Token: h.Token},
 		Prompts: prompts, APIKey: agentKey,
@@ -124,7 +124,7 @@ func (s *Executions) requeueUnassigned(ctx context.Context, l penstock.Lease, ca
 		}})
 	})
 	if err == nil && ended {
-		s.seen.finished(penstock.StateError)
+		s.metrics.finished(penstock.StateError)
 	}
 	return err
 }
@@ -372,11 +372,11 @@ func checkDraft(d penstock.Draft) error {
 // sandboxGone is what drafts say where they say that a sandbox is gone, and
 // nothing else. Of who has no lease any more not a word is taken over but the
 // kind of the sandbox.
-func sandboxGone(drafts []penstock.Draft) (said penstock.Draft, ok bool) {
+func sandboxGone(drafts []penstock.Draft) (draft penstock.Draft, ok bool) {
 	var event penstock.TimelineData
 	if len(drafts) != 1 || drafts[0].Type != penstock.EventTimeline || json.Unmarshal(drafts[0].Data, &event) != nil ||
 		event.Type != penstock.TimelineSandboxGone {
-		return said, false
+		return draft, false
 	}
 	payload := map[string]any{}
 	if kind, ok := event.Payload["sandbox"].(string); ok && len(kind) <= field.MaxName {

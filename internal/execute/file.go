@@ -90,7 +90,7 @@ func (c control) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, 
 		return c.s.files.RecordArtifact(ctx, tx, a)
 	})
 	if err != nil {
-		c.s.files.DropRefused(ctx, err, a.Blob)
+		c.s.files.DropRejected(ctx, err, a.Blob)
 	}
 	return a.UID, err
 }

@@ -24,7 +24,7 @@ func (c control) Finish(ctx context.Context, l penstock.Lease, r penstock.Result
 		return err
 	})
 	if err == nil && len(prompts) == 0 && !r.KeepOpen {
-		c.s.seen.finished(r.State)
+		c.s.metrics.finished(r.State)
 	}
 	return prompts, err
 }
@@ -293,7 +293,7 @@ func (s *Executions) endNotGranted(ctx context.Context, l penstock.Lease, why *a
 		return s.end(ctx, tx, run, penstock.Result{State: why.State, Message: &why.Message})
 	})
 	if err == nil {
-		s.seen.finished(why.State)
+		s.metrics.finished(why.State)
 	}
 	return cmp.Or(err, penstock.ErrNoWork)
 }

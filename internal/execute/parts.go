@@ -42,7 +42,7 @@ type Executions struct {
 	skills       *catalog.Skills
 	runs         *run.Runs
 	files        *run.Files
-	seen         metrics
+	metrics      metrics
 
 	localWorker atomic.Bool // has said that it is there
 }
@@ -53,6 +53,6 @@ func New(o Options) *Executions {
 		store: o.Store, blobs: o.Blobs, keyset: o.Keyset, log: o.Log, queueTimeout: o.QueueTimeout,
 		secrets: o.Secrets, skills: o.Skills, runs: o.Runs.Runs, files: o.Runs.Files,
 	}
-	s.seen = newMetrics(s, o.Metrics)
+	s.metrics = newMetrics(s, o.Metrics)
 	return s
 }

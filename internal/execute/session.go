@@ -35,7 +35,7 @@ func (s *Executions) saveSession(
 		return err
 	})
 	if err != nil {
-		s.files.DropRefused(ctx, err, saved.Blob)
+		s.files.DropRejected(ctx, err, saved.Blob)
 		return err
 	}
 	s.files.DropBlob(ctx, old)

@@ -121,9 +121,9 @@ func automationEdit(factory store.FactoryRow, before string, row penstock.Automa
 				if was.Name != before {
 					continue
 				}
-				said := definition.AutomationOf(was.Automation())
-				doc.Settings = kept(was.Settings, said.Settings, doc.Settings)
-				if same(said.Triggers, doc.Triggers) {
+				fromFile := definition.AutomationOf(was.Automation())
+				doc.Settings = kept(was.Settings, fromFile.Settings, doc.Settings)
+				if same(fromFile.Triggers, doc.Triggers) {
 					doc.Triggers = was.Triggers
 				}
 			}

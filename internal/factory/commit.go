@@ -65,26 +65,26 @@ func (s *Repositories) applySnapshot(
 	if err == nil {
 		s.parsed.keep(row.FactoryUID, revision, a.parsed)
 	}
-	told, refused := errors.AsType[*penstock.Error](err)
+	rejection, rejected := errors.AsType[*penstock.Error](err)
 	switch {
 	case err == nil || errors.Is(err, errSyncLost):
 		return err
 	case errors.Is(err, errUndone):
 		return s.finishUnchanged(ctx, before, result, snapshot.Commit)
-	case ctx.Err() != nil || !refused || told.Code.OurFault():
+	case ctx.Err() != nil || !rejected || rejection.Code.OurFault():
 		return s.failedSync(ctx, row, s.ours(row, err))
-	case told.Code == penstock.CodeNotFound:
+	case rejection.Code == penstock.CodeNotFound:
 		return errSyncLost
-	case told.Code == penstock.CodeInvalidDefinition:
-		all := slices.Concat(diagnostics(found), told.Diagnostics)
+	case rejection.Code == penstock.CodeInvalidDefinition:
+		all := slices.Concat(diagnostics(found), rejection.Diagnostics)
 		return s.rejectCommit(ctx, before, row, snapshot.Commit, summary(all), all)
 	}
-	return s.rejectCommit(ctx, before, row, snapshot.Commit, told.Explain(), nil)
+	return s.rejectCommit(ctx, before, row, snapshot.Commit, rejection.Explain(), nil)
 }
 
 // ours is what is told of an error that nobody but the operator can mend.
 func (s *Repositories) ours(row store.RepositoryRow, err error) error {
-	if told, ok := errors.AsType[*penstock.Error](err); ok && told.Code == penstock.CodeUnavailable ||
+	if known, ok := errors.AsType[*penstock.Error](err); ok && known.Code == penstock.CodeUnavailable ||
 		errors.Is(err, context.Canceled) { // the server ends
 		return err
 	}

@@ -198,14 +198,14 @@ func moved(files map[string][]byte, kind definition.Kind, from, to string) map[s
 // kept are settings as a document has them where they say what the row does:
 // one thing can be spelled in several ways. said is what the document says in
 // the spelling of wanted.
-func kept(was, said, wanted definition.Settings) definition.Settings {
+func kept(was, documented, wanted definition.Settings) definition.Settings {
 	switch {
-	case reflect.DeepEqual(said, wanted):
+	case reflect.DeepEqual(documented, wanted):
 		return was
-	case said.Model == wanted.Model && reflect.DeepEqual(said.Harness, wanted.Harness):
+	case documented.Model == wanted.Model && reflect.DeepEqual(documented.Harness, wanted.Harness):
 		wanted.Model, wanted.Harness = was.Model, was.Harness
 		return wanted
-	case was.Harness != nil && said.Harness == nil && wanted.Harness == nil &&
+	case was.Harness != nil && documented.Harness == nil && wanted.Harness == nil &&
 		wanted.Model != "": // another model of the built-in one
 		h := *was.Harness
 		h.Model = wanted.Model

@@ -303,8 +303,8 @@ func together(errs []penstock.FieldError, err error) error {
 	if len(errs) == 0 {
 		return err
 	}
-	if told, ok := field.Errors(err); ok {
-		errs = slices.Concat(told, errs)
+	if fields, ok := field.Errors(err); ok {
+		errs = slices.Concat(fields, errs)
 	} else if err != nil {
 		return err
 	}

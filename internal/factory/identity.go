@@ -335,8 +335,8 @@ func named(errs []penstock.FieldError) []penstock.FieldError {
 // transaction is committed.
 func useIdentitySecrets(ctx context.Context, tx *store.Tx, p penstock.Principal, i penstock.Identity) error {
 	err := access.UseSecrets(ctx, tx, p, "", i.Config())
-	if told, ok := errors.AsType[*penstock.Error](err); ok {
-		told.Fields = named(told.Fields)
+	if known, ok := errors.AsType[*penstock.Error](err); ok {
+		known.Fields = named(known.Fields)
 	}
 	return err
 }

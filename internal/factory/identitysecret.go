@@ -72,8 +72,8 @@ func (s *Resources) checkAppended(
 		return penstock.InvalidFields(appended(errs)...)
 	}
 	err := access.UseSecrets(ctx, tx, p, "", &config)
-	if told, ok := errors.AsType[*penstock.Error](err); ok {
-		told.Fields = appended(told.Fields)
+	if known, ok := errors.AsType[*penstock.Error](err); ok {
+		known.Fields = appended(known.Fields)
 	}
 	return err
 }

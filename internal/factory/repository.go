@@ -226,7 +226,7 @@ func (s *Repositories) Sync(ctx context.Context, p penstock.Principal, uid strin
 	if err := access.Require(p, penstock.ScopeFactoriesManage); err != nil {
 		return penstock.Factory{}, err
 	}
-	told, stop := s.store.Nudges.Subscribe(store.RepositoryTopic(uid))
+	nudged, stop := s.store.Nudges.Subscribe(store.RepositoryTopic(uid))
 	defer stop()
 	var mine int64
 	err := s.store.Write(ctx, func(tx *store.Tx) error {
@@ -255,7 +255,7 @@ func (s *Repositories) Sync(ctx context.Context, p penstock.Principal, uid strin
 		}
 		select {
 		case <-waiting.Done():
-		case <-told:
+		case <-nudged:
 		case <-time.After(syncGlimpse):
 		}
 	}

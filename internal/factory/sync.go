@@ -185,9 +185,9 @@ func windowOf(row store.RepositoryRow) git.Window {
 	return git.Window{
 		Space: row.Team, Path: row.Path, Max: definition.MaxFiles + 1, Bytes: definition.MaxBytes,
 		List: func(path string) bool {
-			said, _ := definition.Concerns(path)
+			known, _ := definition.Concerns(path)
 			note, _ := strays.Note(path, true)
-			return said || note != nil
+			return known || note != nil
 		},
 		Read: func(path string) bool { _, read := definition.Concerns(path); return read },
 	}
@@ -220,8 +220,8 @@ func (s *Repositories) failedSync(ctx context.Context, row store.RepositoryRow, 
 		defer cancel()
 	}
 	problem := err.Error()
-	if told, ok := errors.AsType[*penstock.Error](err); ok {
-		problem = told.Explain()
+	if known, ok := errors.AsType[*penstock.Error](err); ok {
+		problem = known.Explain()
 	}
 	if problem != row.Problem {
 		s.log.Warn(

@@ -242,11 +242,11 @@ func (a *application) webhook(ctx context.Context, doc definition.Webhook, befor
 func (a *application) editedWebhook(
 	ctx context.Context, doc definition.Webhook, before store.WebhookRow, there bool,
 ) error {
-	row, w, asked := before, doc.Webhook(), a.editsResource(definition.KindWebhook, doc.Name)
-	if !asked && (a.same || !there) {
+	row, w, edited := before, doc.Webhook(), a.editsResource(definition.KindWebhook, doc.Name)
+	if !edited && (a.same || !there) {
 		return nil
 	}
-	if asked {
+	if edited {
 		row = a.edit.webhook
 		row.Sealed = before.Sealed
 		if define(&row, w); !row.PendingSecret {
@@ -263,14 +263,14 @@ func (a *application) editedWebhook(
 		var err error
 		row, err = a.s.webhooks.ReadAgain(ctx, a.tx, row, w.Enabled)
 		code := penstock.CodeOf(err)
-		if !asked && (code == penstock.CodeConflict || code == penstock.CodeNotFound) {
+		if !edited && (code == penstock.CodeConflict || code == penstock.CodeNotFound) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if !asked {
+	if !edited {
 		if row.PendingSecret == before.PendingSecret {
 			return nil
 		}

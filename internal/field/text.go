@@ -10,11 +10,11 @@ import (
 
 // Errors are the findings of an invalid request.
 func Errors(err error) ([]penstock.FieldError, bool) {
-	told, ok := errors.AsType[*penstock.Error](err)
-	if !ok || len(told.Fields) == 0 {
+	known, ok := errors.AsType[*penstock.Error](err)
+	if !ok || len(known.Fields) == 0 {
 		return nil, false
 	}
-	return told.Fields, true
+	return known.Fields, true
 }
 
 // Unknown says that nothing has a name, and which name was perhaps meant.

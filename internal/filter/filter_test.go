@@ -229,9 +229,9 @@ func list(n int, text func(i int) string) string {
 }
 
 func findings(err error) []penstock.FieldError {
-	told, ok := errors.AsType[*penstock.Error](err)
+	known, ok := errors.AsType[*penstock.Error](err)
 	if !ok {
 		return nil
 	}
-	return told.Fields
+	return known.Fields
 }

@@ -240,9 +240,9 @@ func TestMatchAsTheReferenceDoes(t *testing.T) {
 	})
 }
 
-// TestReasonsTellNothingOfThePayload: they go to logs and to people, and a
+// TestReasonsRevealNothingOfThePayload: they go to logs and to people, and a
 // payload is anybody's.
-func TestReasonsTellNothingOfThePayload(t *testing.T) {
+func TestReasonsRevealNothingOfThePayload(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		f := filterOf(t, 3)

@@ -64,8 +64,8 @@ func TestVectors(t *testing.T) {
 func checkRefused(t *testing.T, text []byte, want string) {
 	t.Helper()
 	_, err := filter.Parse(text)
-	told, ok := errors.AsType[*penstock.Error](err)
-	if !ok || told.Code != penstock.CodeInvalidRequest || len(told.Fields) != 1 {
+	known, ok := errors.AsType[*penstock.Error](err)
+	if !ok || known.Code != penstock.CodeInvalidRequest || len(known.Fields) != 1 {
 		t.Fatalf("got %v, want one finding: %s", err, want)
 	}
 	keys := strings.Split(want, ": ")
@@ -78,7 +78,7 @@ func checkRefused(t *testing.T, text []byte, want string) {
 	if strings.Contains(string(text), "not_in") {
 		words = strings.Replace(words, "never matches", "excludes nothing", 1)
 	}
-	if got := told.Fields[0]; !strings.HasPrefix(got.Pointer+"/", pointer+"/") || !strings.HasPrefix(got.Detail, words) {
+	if got := known.Fields[0]; !strings.HasPrefix(got.Pointer+"/", pointer+"/") || !strings.HasPrefix(got.Detail, words) {
 		t.Errorf("got %q at %q, want %q at %q", got.Detail, got.Pointer, words, pointer)
 	}
 }

@@ -273,8 +273,8 @@ func packets(from io.Reader) ([]string, error) {
 			return nil, err
 		}
 		text := strings.TrimSuffix(string(line), "\n")
-		if said, failed := strings.CutPrefix(text, "ERR "); failed {
-			return nil, fmt.Errorf("the server says: %s", clean(said, nil))
+		if message, failed := strings.CutPrefix(text, "ERR "); failed {
+			return nil, fmt.Errorf("the server says: %s", clean(message, nil))
 		}
 		lines = append(lines, text)
 	}

@@ -146,8 +146,8 @@ func TestAgentThatCannotBeStarted(t *testing.T) {
 		t.Run(part, func(t *testing.T) {
 			t.Parallel()
 			_, err := newStage(t).agent(part)
-			var told *penstock.Error
-			if !errors.As(err, &told) || told.Code != want.code || !strings.Contains(told.Detail, want.text) {
+			var known *penstock.Error
+			if !errors.As(err, &known) || known.Code != want.code || !strings.Contains(known.Detail, want.text) {
 				t.Errorf("got %v, want %s with %q", err, want.code, want.text)
 			}
 		})
@@ -392,7 +392,7 @@ func TestSessionIsSetUpAsConfigured(t *testing.T) {
 	}
 }
 
-func TestWhatTheAgentCannotDoIsSaid(t *testing.T) {
+func TestMissingAgentCapabilitiesAreReported(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.session.MCPServers = map[string]penstock.MCPServer{"remote": {URL: "https://example.com/mcp"}}

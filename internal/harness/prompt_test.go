@@ -82,7 +82,7 @@ func TestBriefing(t *testing.T) {
 	}
 }
 
-func TestLongConversationIsToldFromItsEnd(t *testing.T) {
+func TestLongConversationKeepsItsEnd(t *testing.T) {
 	t.Parallel()
 	step := penstock.Step{
 		Messages: []penstock.Message{

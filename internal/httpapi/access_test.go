@@ -257,7 +257,7 @@ func TestMetricsNeedAKey(t *testing.T) {
 }
 
 // HSTS is for HTTPS alone (RFC 6797 §7.2), and tells a browser to come by it.
-func TestHTTPSOnlyIsSaidOverHTTPS(t *testing.T) {
+func TestStrictTransportSecurityIsSentOverHTTPSOnly(t *testing.T) {
 	t.Parallel()
 	cert, _ := certificate(t)
 	plain := start(t, func(s *settings) { s.api.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} })

@@ -192,7 +192,7 @@ func TestAQuietStreamIsKeptOpen(t *testing.T) {
 	}
 }
 
-func TestListenersAreToldWhenTheServerStops(t *testing.T) {
+func TestListenersAreNotifiedWhenTheServerStops(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	s := w.listen(w.newRun("still going"))

@@ -81,7 +81,7 @@ func secretLike(request string) string {
 	return penstock.NewUID()
 }
 
-func TestAWebhookOfAnotherFactoryIsAsUnknownAsNone(t *testing.T) {
+func TestWebhookOfAnotherFactoryIsNotFound(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	hooks, others := w.factory("acme"), w.factory("other")

@@ -233,7 +233,7 @@ func (r *Runner) run(stop context.Context, a penstock.Assignment, claimed time.T
 // lost. What counts is the start of the last renewal that succeeded, by the
 // monotonic clock: the control plane cannot have renewed earlier.
 func (r *Runner) renew(
-	lease context.Context, end context.CancelCauseFunc, l penstock.Lease, good time.Time, tell func(penstock.Signal),
+	lease context.Context, end context.CancelCauseFunc, l penstock.Lease, good time.Time, notify func(penstock.Signal),
 ) {
 	left := func() time.Duration { return r.o.LeaseTime - r.o.Margin - time.Since(good) }
 	expiry := time.AfterFunc(left(), func() { end(ErrNotRenewed) })
@@ -259,7 +259,7 @@ func (r *Runner) renew(
 		default:
 			good, failures = start, 0
 			expiry.Reset(left())
-			tell(signal)
+			notify(signal)
 			if wait > 0 {
 				sleep(lease, minHeartbeat-time.Since(start))
 			}

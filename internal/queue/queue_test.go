@@ -282,7 +282,7 @@ func TestNewsReachTheWorkWithoutABusyLoop(t *testing.T) {
 	})
 }
 
-func TestDrainFinishesWhatIsInHand(t *testing.T) {
+func TestDrainFinishesClaimedWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLeases("a")

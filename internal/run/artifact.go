@@ -114,7 +114,7 @@ func (s *Files) AddArtifact(
 		return item, s.RecordArtifact(ctx, tx, a)
 	})
 	if err != nil {
-		s.DropRefused(ctx, err, a.Blob)
+		s.DropRejected(ctx, err, a.Blob)
 	}
 	return item, err
 }

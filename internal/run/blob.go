@@ -47,9 +47,9 @@ func (s *Files) DropBlob(ctx context.Context, key string) {
 	}
 }
 
-// DropRefused removes files whose rows were refused with why. They stay where it is not
+// DropRejected removes files whose rows were refused with why. They stay where it is not
 // known whether the rows were written, and where an earlier attempt has written them.
-func (s *Files) DropRefused(ctx context.Context, why error, keys ...string) {
+func (s *Files) DropRejected(ctx context.Context, why error, keys ...string) {
 	if code := penstock.CodeOf(why); !errors.Is(why, penstock.ErrLeaseLost) && (code == "" ||
 		code == penstock.CodeUnavailable) {
 		return
@@ -63,21 +63,21 @@ func (s *Files) DropRefused(ctx context.Context, why error, keys ...string) {
 	}
 }
 
-// lostAfter is how old a file is that nothing refers to until it is removed: far longer
+// orphanedAfter is how old a file is that nothing refers to until it is removed: far longer
 // than the longest upload, whose row comes after its file, and than any attempt to
 // send a file again.
-const lostAfter = 24 * time.Hour
+const orphanedAfter = 24 * time.Hour
 
-// RemoveLostFiles removes what nothing refers to: a process was killed, or the database
+// RemoveOrphans removes what nothing refers to: a process was killed, or the database
 // went away, between a file and its row, or between the end of a row and that of its
 // file. Files from before this database are not touched: they may be another's, and
 // its rows yet to come.
-func (s *Files) RemoveLostFiles(ctx context.Context) error {
+func (s *Files) RemoveOrphans(ctx context.Context) error {
 	since, err := s.store.FilesSince(ctx, penstock.Now())
 	if err != nil {
 		return err
 	}
-	before, removed := time.Now().Add(-lostAfter), 0
+	before, removed := time.Now().Add(-orphanedAfter), 0
 	defer func() {
 		if removed > 0 {
 			s.log.Info("unused files removed", "files", removed, "put_before", before)

@@ -81,7 +81,7 @@ func withEvery(config *penstock.Config, sources map[string]string, every store.F
 	} else {
 		maps.Copy(servers, config.MCPServers)
 	}
-	tell := func(key, name string) { // what the key has from elsewhere keeps its origin
+	setSource := func(key, name string) { // what the key has from elsewhere keeps its origin
 		switch sources[key] {
 		case "":
 			sources[key] = catalog.LayerFactory
@@ -91,11 +91,11 @@ func withEvery(config *penstock.Config, sources map[string]string, every store.F
 		}
 	}
 	for _, name := range secrets[len(config.Secrets):] {
-		tell("secrets", name)
+		setSource("secrets", name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(every.MCPServers)) {
 		if _, own := config.MCPServers[name]; !own {
-			tell("mcp_servers", name)
+			setSource("mcp_servers", name)
 		}
 	}
 	config.Secrets, config.MCPServers = secrets, servers

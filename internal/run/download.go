@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// LinkLasts is how long a signed link can be followed.
-const LinkLasts = 15 * time.Minute
+// LinkLifetime is how long a signed link can be followed.
+const LinkLifetime = 15 * time.Minute
 
 // TranscriptLink is a signed link to the transcript of a run.
 func (s *Files) TranscriptLink(ctx context.Context, p penstock.Principal, runID string) (string, error) {
@@ -80,7 +80,7 @@ func (s *Files) link(kind, id string) (string, penstock.Time, error) {
 }
 
 func (s *Files) sign(path, kind, id string) (string, penstock.Time, error) {
-	until := penstock.Now().Add(LinkLasts)
+	until := penstock.Now().Add(LinkLifetime)
 	sealed, err := s.keyset.Seal(mustMarshal(grant{kind, id, until}), grantContext)
 	if err != nil {
 		return "", 0, fmt.Errorf("sign a link: %w", err)

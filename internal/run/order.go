@@ -22,8 +22,8 @@ type queueOrder struct {
 // A list's positions: how old they may be, and how many are worked out. A run
 // further back has none in a list.
 const (
-	orderLasts = time.Second
-	orderKnown = 10_000
+	orderMaxAge  = time.Second
+	maxPositions = 10_000
 )
 
 // positions says where runs that wait stand among those that wait for the same
@@ -46,7 +46,7 @@ func (o *queueOrder) positions(
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.look(ctx, s, runs); err != nil {
+	if err := o.refresh(ctx, s, runs); err != nil {
 		return nil, err
 	}
 	n := make(map[string]int, len(runs))
@@ -81,14 +81,14 @@ func enumerate(workers []store.Worker, waiting []store.WaitingRun, want store.Wa
 	return n
 }
 
-// look reads the queue, unless it was read a second ago at most and with all of the
+// refresh reads the queue, unless it was read a second ago at most and with all of the
 // runs in it that can have a position: one that has come since is looked up at once,
 // while the queue is short.
-func (o *queueOrder) look(ctx context.Context, s *store.Store, runs []store.RunRow) error {
-	if time.Since(o.at) <= orderLasts && o.knows(runs) {
+func (o *queueOrder) refresh(ctx context.Context, s *store.Store, runs []store.RunRow) error {
+	if time.Since(o.at) <= orderMaxAge && o.knows(runs) {
 		return nil
 	}
-	waiting, err := s.Waiting(ctx, orderKnown)
+	waiting, err := s.Waiting(ctx, maxPositions)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (o *queueOrder) look(ctx context.Context, s *store.Store, runs []store.RunR
 
 func (o *queueOrder) knows(runs []store.RunRow) bool {
 	for _, r := range runs {
-		if !o.known[r.ID] && len(o.known) < orderKnown {
+		if !o.known[r.ID] && len(o.known) < maxPositions {
 			return false
 		}
 	}

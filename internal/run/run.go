@@ -71,7 +71,7 @@ func (s *Runs) Create(
 		created.AtCapacity, err = s.continueConversation(ctx, p, run)
 	}
 	if err != nil {
-		s.files.DropRefused(ctx, err, attached(run.Attachments)...)
+		s.files.DropRejected(ctx, err, attached(run.Attachments)...)
 		return penstock.RunCreated{}, err
 	}
 	return created, nil
@@ -262,18 +262,18 @@ func (s *Runs) continueConversation(
 			return err
 		}
 		if talking != "" {
-			return talksAlready(talking)
+			return errConversationBusy(talking)
 		}
 		atCapacity, err = tx.CreateRun(ctx, run)
 		return err
 	})
-	if s.answers.LostToItself(ctx, p, err) {
+	if s.answers.LostRace(ctx, p, err) {
 		err = access.ErrReplay
 	}
 	return atCapacity, err
 }
 
-func talksAlready(runID string) error {
+func errConversationBusy(runID string) error {
 	return &penstock.Error{
 		Code: penstock.CodeConflict, Retryable: true,
 		Detail: fmt.Sprintf("run %s is not over and talks in this conversation; send it a follow-up instead", runID),

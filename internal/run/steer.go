@@ -91,7 +91,7 @@ func (s *Runs) followUpRun(
 		return accepted, err
 	})
 	if err != nil {
-		s.files.DropRefused(ctx, err, attached(files)...)
+		s.files.DropRejected(ctx, err, attached(files)...)
 	}
 	return done, err
 }
@@ -142,7 +142,7 @@ func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Foll
 		return "", err
 	}
 	if run.State.Done() && talking != "" {
-		return "", talksAlready(talking)
+		return "", errConversationBusy(talking)
 	}
 	n, size, err := tx.FollowupsWaiting(ctx, run.ID)
 	if err != nil {
@@ -209,13 +209,13 @@ func (s *Runs) interruptRun(
 		if run.State.Done() {
 			return accepted, penstock.Errorf(penstock.CodeInvalidRequest, "the run is over: it is %s", run.State)
 		}
-		asked, err := tx.Interrupt(ctx, id)
+		requested, err := tx.Interrupt(ctx, id)
 		if errors.Is(err, store.ErrNoTurn) {
 			return accepted, penstock.Errorf(
 				penstock.CodeConflict, "the run is %s and its agent has nothing to interrupt", run.State,
 			)
 		}
-		if err != nil || !asked {
+		if err != nil || !requested {
 			return accepted, err
 		}
 		moment := penstock.Timeline(penstock.Now(), penstock.TimelineInterrupt, map[string]any{"by": p.Actor.UID})

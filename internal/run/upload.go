@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/store"
 )
 
-// preparedLasts is how long a prepared attachment stays unless a follow-up names it.
-const preparedLasts = 24 * time.Hour
+// preparedLifetime is how long a prepared attachment stays unless a follow-up names it.
+const preparedLifetime = 24 * time.Hour
 
 // PrepareAttachments makes room for files that follow-ups of a run are to have, and
 // returns a signed link for each to upload it.
@@ -51,7 +51,7 @@ func (s *Files) prepare(
 	prepared := penstock.PreparedAttachments{Attachments: []penstock.PreparedAttachment{}}
 	for _, f := range req.Files {
 		a := store.Attachment{
-			ID: penstock.NewID(), Filename: f.Filename, MimeType: f.MimeType, ExpiresAt: penstock.Now().Add(preparedLasts),
+			ID: penstock.NewID(), Filename: f.Filename, MimeType: f.MimeType, ExpiresAt: penstock.Now().Add(preparedLifetime),
 		}
 		link, until, err := s.sign("uploads", "upload", run.ID+"/"+a.ID)
 		if err != nil {
@@ -117,7 +117,7 @@ func (s *Files) Upload(ctx context.Context, token string, content io.Reader) (pe
 		return err
 	})
 	if err != nil {
-		s.DropRefused(ctx, err, key)
+		s.DropRejected(ctx, err, key)
 		return none, err
 	}
 	s.DropBlob(ctx, old)

@@ -84,16 +84,16 @@ func (s *Runs) List(ctx context.Context, p penstock.Principal, q penstock.RunQue
 	for i := range runs {
 		showOnlySkill(&runs[i])
 	}
-	page := penstock.RunPage{Runs: runs[:fitting(runs, list.Bytes)]}
+	page := penstock.RunPage{Runs: runs[:fitPage(runs, list.Bytes)]}
 	if n := len(page.Runs); n < len(runs) || list.More {
 		page.PageInfo = penstock.PageInfo{HasNext: true, NextCursor: list.After(n)}
 	}
 	return page, nil
 }
 
-// fitting is how many runs a page holds, one at least where there is one. Their
+// fitPage is how many runs a page holds, one at least where there is one. Their
 // texts in the database are longer as JSON, up to six times.
-func fitting(runs []penstock.Run, bytes int64) int {
+func fitPage(runs []penstock.Run, bytes int64) int {
 	if 6*bytes <= penstock.MaxPageBytes {
 		return len(runs)
 	}
@@ -114,7 +114,7 @@ func showOnlySkill(r *penstock.Run) {
 		return
 	}
 	c.SkillSpec = c.Skills[0]
-	if from, told := r.ConfigSources["skills"]; told {
+	if from, known := r.ConfigSources["skills"]; known {
 		r.ConfigSources["skill_spec"] = from
 	}
 }

@@ -161,7 +161,7 @@ func TestBubblewrapWithoutAWorkspaceDoesNotStart(t *testing.T) {
 	}
 }
 
-func TestProbeSaysWhyThereIsNoSandbox(t *testing.T) {
+func TestProbeReportsWhyThereIsNoSandbox(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		opts Options

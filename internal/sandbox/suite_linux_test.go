@@ -309,7 +309,7 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
+func TestFailedStartReportsWhyAndLeavesNothing(t *testing.T) {
 	eachKind(t, func(t *testing.T, s Sandbox) {
 		good := spec(t, "exit 0")
 		for name, test := range map[string]struct {

@@ -78,15 +78,15 @@ func TestTreeThatUsesTooMuchIsEnded(t *testing.T) {
 					t.Cleanup(func() { _ = os.Chmod(filepath.Join(sp.Dir, "d"), 0o700) })
 					sp.Argv[3] = s.Layout(sp).Exe
 					var mu sync.Mutex
-					var told []Resource
+					var reported []Resource
 					sp.Exceeded = func(r Resource) {
 						mu.Lock()
 						defer mu.Unlock()
-						told = append(told, r)
+						reported = append(reported, r)
 					}
 					result, err := Run(t.Context(), s, sp)
-					if err != nil || result.Exceeded != test.want || !slices.Equal(told, []Resource{test.want}) {
-						t.Errorf("got %v, %v, told %v, output %q", result.Exit, err, told, result.Output)
+					if err != nil || result.Exceeded != test.want || !slices.Equal(reported, []Resource{test.want}) {
+						t.Errorf("got %v, %v, told %v, output %q", result.Exit, err, reported, result.Output)
 					}
 					if !strings.Contains(result.Limits, "measured: ") {
 						t.Errorf("got limits %q", result.Limits)

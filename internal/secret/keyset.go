@@ -28,9 +28,9 @@ import (
 // that a sealed value is of no use in another place. It is safe for concurrent
 // use.
 type Keyset struct {
-	file   KeysetFile
-	keys   atomic.Pointer[keys]
-	looked atomic.Int64 // when the file was looked at last, in Unix nanoseconds
+	file      KeysetFile
+	keys      atomic.Pointer[keys]
+	checkedAt atomic.Int64 // when the file was looked at last, in Unix nanoseconds
 
 	reading          sync.Mutex  // of a file that was changed; guards what follows
 	undecryptable    fs.FileInfo // that the KMS has not decrypted
@@ -46,9 +46,9 @@ type keys struct {
 	file    fs.FileInfo
 }
 
-// NoticedAfter is how long a server may go on sealing with the key that was
+// RefreshInterval is how long a server may go on sealing with the key that was
 // the newest before the file was changed.
-const NoticedAfter = time.Second
+const RefreshInterval = time.Second
 
 // OpenKeyset reads the keyset in a file, making it (mode 0600) where there is
 // none. All replicas of one database share one file's content. ErrPlain,
@@ -66,7 +66,7 @@ func OpenKeyset(ctx context.Context, file KeysetFile) (*Keyset, error) {
 		return nil, fmt.Errorf("keyset %s: %w", file.Path, err)
 	}
 	k.keys.Store(found)
-	k.looked.Store(time.Now().UnixNano())
+	k.checkedAt.Store(time.Now().UnixNano())
 	return k, nil
 }
 
@@ -81,8 +81,8 @@ func newKeys(handle *keyset.Handle, file fs.FileInfo) (*keys, error) {
 // refresh reads the file again if it was changed and nobody has looked for the
 // given time. A file that cannot be read leaves the keys as they are.
 func (k *Keyset) refresh(after time.Duration) (changed bool, err error) {
-	now, looked := time.Now().UnixNano(), k.looked.Load()
-	if now-looked < int64(after) || !k.looked.CompareAndSwap(looked, now) && after > 0 {
+	now, looked := time.Now().UnixNano(), k.checkedAt.Load()
+	if now-looked < int64(after) || !k.checkedAt.CompareAndSwap(looked, now) && after > 0 {
 		return false, nil
 	}
 	have := k.keys.Load()
@@ -108,7 +108,7 @@ func (k *Keyset) refresh(after time.Duration) (changed bool, err error) {
 // asked again at once: every value that does not open leads here.
 func (k *Keyset) reread(file fs.FileInfo) (changed bool, err error) {
 	// For all callers, so none of them can end it.
-	ctx, cancel := context.WithTimeout(context.Background(), rereadWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), rereadTimeout)
 	defer cancel()
 	found, err := k.file.read(ctx)
 	if err != nil {
@@ -124,8 +124,8 @@ func (k *Keyset) reread(file fs.FileInfo) (changed bool, err error) {
 // How long reading a changed file may take while values wait to be sealed and
 // opened, and how long a KMS is left alone that could not decrypt it.
 const (
-	rereadWithin = 3 * time.Second
-	retryAfter   = 10 * time.Second
+	rereadTimeout = 3 * time.Second
+	retryAfter    = 10 * time.Second
 )
 
 func sameFile(a, b fs.FileInfo) bool {
@@ -134,13 +134,13 @@ func sameFile(a, b fs.FileInfo) bool {
 
 // Seal encrypts value for the given context.
 func (k *Keyset) Seal(value []byte, context string) ([]byte, error) {
-	_, _ = k.refresh(NoticedAfter) // the keys at hand are still good
+	_, _ = k.refresh(RefreshInterval) // the keys at hand are still good
 	return k.keys.Load().aead.Encrypt(value, []byte(context))
 }
 
 // Open decrypts what Seal made with the same context.
 func (k *Keyset) Open(sealed []byte, context string) ([]byte, error) {
-	_, _ = k.refresh(NoticedAfter)
+	_, _ = k.refresh(RefreshInterval)
 	value, err := k.keys.Load().aead.Decrypt(sealed, []byte(context))
 	if err == nil {
 		return value, nil

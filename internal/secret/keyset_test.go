@@ -141,7 +141,7 @@ func TestRotationWhileServersRun(t *testing.T) {
 		}
 		r.Close() // killed
 
-		time.Sleep(secret.NoticedAfter)
+		time.Sleep(secret.RefreshInterval)
 		r = beginRotation(t, path)
 		if !r.Resumed {
 			t.Error("a rotation that was broken off is not gone on with")
@@ -159,7 +159,7 @@ func TestRotationWhileServersRun(t *testing.T) {
 			t.Error("a value that comes to light late is not sealed again")
 		}
 		r.Close()
-		time.Sleep(secret.NoticedAfter)
+		time.Sleep(secret.RefreshInterval)
 		wantOpen(t, serving, fresh, "c", "old")
 		if _, err := serving.Open(old, "c"); !errors.Is(err, secret.ErrSealed) {
 			t.Errorf("the old key still opens: %v", err)
@@ -190,7 +190,7 @@ func TestPreparedRotation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(secret.NoticedAfter)
+			time.Sleep(secret.RefreshInterval)
 		}
 		spread()
 		there := openKeyset(t, other)

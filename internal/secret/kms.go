@@ -63,15 +63,15 @@ const (
 )
 
 func (k *KMS) read(ctx context.Context, from keyset.Reader) (*keyset.Handle, error) {
-	asked := &errorRecorder{kms: k}
-	handle, err := keyset.ReadWithContext(ctx, from, asked, []byte(purpose))
-	return handle, cmp.Or(asked.err, err)
+	recorder := &errorRecorder{kms: k}
+	handle, err := keyset.ReadWithContext(ctx, from, recorder, []byte(purpose))
+	return handle, cmp.Or(recorder.err, err)
 }
 
 func (k *KMS) write(ctx context.Context, handle *keyset.Handle, to keyset.Writer) error {
-	asked := &errorRecorder{kms: k}
-	err := handle.WriteWithContext(ctx, to, asked, []byte(purpose))
-	return cmp.Or(asked.err, err)
+	recorder := &errorRecorder{kms: k}
+	err := handle.WriteWithContext(ctx, to, recorder, []byte(purpose))
+	return cmp.Or(recorder.err, err)
 }
 
 // errorRecorder is the key in one operation of Tink, which passes on the text of its

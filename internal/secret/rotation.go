@@ -64,7 +64,7 @@ func PrepareRotation(ctx context.Context, file KeysetFile) error {
 	}
 	defer r.Close()
 	if r.keys.handle.Len() > 1 {
-		return r.freshen(ctx)
+		return r.rewrite(ctx)
 	}
 	return r.change(ctx, func(m *keyset.Manager) error {
 		_, err := m.Add(aead.AES256GCMKeyTemplate())
@@ -93,7 +93,7 @@ func BeginRotation(ctx context.Context, file KeysetFile) (*Rotation, error) {
 		err = r.change(ctx, func(m *keyset.Manager) error { return m.SetPrimary(newest) })
 	default:
 		r.Resumed = true
-		err = r.freshen(ctx)
+		err = r.rewrite(ctx)
 	}
 	if err != nil {
 		r.Close()
@@ -120,8 +120,8 @@ func openRotation(ctx context.Context, file KeysetFile) (*Rotation, error) {
 	return &Rotation{file: file, keys: found, stale: stale, release: release}, nil
 }
 
-// freshen writes a file of the wrong form anew, with the same keys.
-func (r *Rotation) freshen(ctx context.Context) error {
+// rewrite writes a file of the wrong form anew, with the same keys.
+func (r *Rotation) rewrite(ctx context.Context) error {
 	if !r.stale {
 		return nil
 	}

@@ -64,8 +64,8 @@ func (h *hooks) files() factory.FactoryFiles {
 }
 
 func findings(err error) []penstock.Diagnostic {
-	if told, ok := errors.AsType[*penstock.Error](err); ok {
-		return told.Diagnostics
+	if known, ok := errors.AsType[*penstock.Error](err); ok {
+		return known.Diagnostics
 	}
 	return nil
 }
@@ -529,7 +529,7 @@ func TestAnEditKeepsHowAHarnessIsWritten(t *testing.T) {
 	})
 }
 
-func TestHistorySaysWhoChangedWhat(t *testing.T) {
+func TestHistoryShowsWhoChangedWhat(t *testing.T) {
 	withTeam(t, func(h *hooks) {
 		ctx := h.t.Context()
 		h.apply(with(team(), "webhooks/ci.yaml", "# from the builds\nsecretName: SHARED\n"))

@@ -10,7 +10,7 @@ import (
 
 // A run that no worker can be given, such as one whose payload is lost, is tried for
 // minutes, and not for ever.
-func TestARunThatCannotBeEquippedEnds(t *testing.T) {
+func TestRunWithoutAnAssignmentEnds(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		id := w.create(penstock.RunRequest{Prompt: "look at the payload"}).ID
 		payload := func(delivery string) {

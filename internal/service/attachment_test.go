@@ -352,7 +352,7 @@ func TestFilesOfFollowupsAreRemoved(t *testing.T) {
 		_, err := w.Files.Upload(ctx, unused, strings.NewReader("late"))
 		wantCode(w.t, err, penstock.CodeNotFound, "the link is not valid")
 		w.age(48*time.Hour, w.keys()...)
-		if err := w.Files.RemoveLostFiles(ctx); err != nil || len(w.keys()) != 2 {
+		if err := w.Files.RemoveOrphans(ctx); err != nil || len(w.keys()) != 2 {
 			w.t.Errorf("the files are %v, %v after a search for lost ones", w.keys(), err)
 		}
 

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/service"
 )
 
-func asError(err error, told **penstock.Error) bool { return errors.As(err, told) }
+func asError(err error, known **penstock.Error) bool { return errors.As(err, known) }
 
 func (w *world) createAutomation(factory string, req penstock.AutomationRequest) penstock.Automation {
 	w.t.Helper()
@@ -51,7 +51,7 @@ func hookTrigger(filter string) penstock.Trigger {
 	return penstock.Trigger{Provider: "webhook", Event: "received", Filter: []byte(filter)}
 }
 
-func TestAllThatIsWrongWithAnAutomationIsToldAtOnce(t *testing.T) {
+func TestAllProblemsOfAnAutomationAreReportedTogether(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		f := w.createFactory("acme", "")
 		for name, test := range map[string]struct {
@@ -158,7 +158,7 @@ func TestAnAutomationChangesAsItIsAsked(t *testing.T) {
 	})
 }
 
-func TestAnAutomationSaysWhyItStaysSilent(t *testing.T) {
+func TestAutomationReportsWhyItStartsNoRuns(t *testing.T) {
 	worlds(t, service.DefaultWebhooks, func(w *world) {
 		ctx := w.t.Context()
 		f := w.createFactory("acme", "")

@@ -119,7 +119,7 @@ func TestFilesThatNothingRefersToAreRemoved(t *testing.T) {
 				o := w.options
 				o.Store = testkit.OpenStore(w.t, w.url)
 				replica := service.New(o)
-				replicas.Go(func() { errs[i] = replica.Files.RemoveLostFiles(w.t.Context()) })
+				replicas.Go(func() { errs[i] = replica.Files.RemoveOrphans(w.t.Context()) })
 			}
 			replicas.Wait()
 			if err := errors.Join(errs...); err != nil {

@@ -74,8 +74,8 @@ func TestConversationIsInTheOrderOfItsTurns(t *testing.T) {
 		}
 		turn("two")
 		w.followUp(old.ID, "and now")
-		told := turn("three").History
-		if got, want := spoken(told), []string{"p", "one", "go on", "two"}; !slices.Equal(got, want) {
+		history := turn("three").History
+		if got, want := spoken(history), []string{"p", "one", "go on", "two"}; !slices.Equal(got, want) {
 			w.t.Errorf("the agent is told of %q, want %q", got, want)
 		}
 		c, err := w.RunConversation(w.t.Context(), w.admin, old.ID)

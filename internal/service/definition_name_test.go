@@ -38,7 +38,7 @@ func TestNamesOfOtherFactoriesInFiles(t *testing.T) {
 			if test.alias == "" {
 				files["factory.yaml"] = strings.Replace(files["factory.yaml"], "alias: \"\"\n", "", 1)
 			}
-			told := func(entrance string, err error, found []penstock.Diagnostic) {
+			wantReport := func(entrance string, err error, found []penstock.Diagnostic) {
 				got := ""
 				for _, d := range append(found, findings(err)...) {
 					got += fmt.Sprintf("%s:%d %s\n", d.Path, d.Line, d.Message)
@@ -50,17 +50,17 @@ func TestNamesOfOtherFactoriesInFiles(t *testing.T) {
 			}
 			if test.name != "Third" {
 				_, err := w.Factories.Apply(ctx, w.admin, own.UID, factory.ApplyRequest{Files: files, DryRun: true})
-				told("apply", err, nil)
+				wantReport("apply", err, nil)
 			}
 			result, err := w.Factories.Validate(ctx, w.admin, files)
 			if err != nil || result.Valid != (test.want == "") {
 				w.t.Errorf("validate %q, %q: got %t, %v", test.name, test.alias, result.Valid, err)
 			}
-			told("validate", nil, result.Diagnostics)
+			wantReport("validate", nil, result.Diagnostics)
 			if test.name != "Own" { // a new one
 				_, err = w.Factories.Create(ctx, w.admin, penstock.FactoryRequest{Files: files})
 				if test.name == "Third" {
-					told("create", err, nil)
+					wantReport("create", err, nil)
 				} else {
 					wantCode(w.t, err, penstock.CodeConflict, test.name)
 				}

@@ -69,8 +69,8 @@ func (h *hooks) spoil(path, content string) {
 
 func pointers(err error) []string {
 	var list []string
-	if told, ok := errors.AsType[*penstock.Error](err); ok {
-		for _, f := range told.Fields {
+	if known, ok := errors.AsType[*penstock.Error](err); ok {
+		for _, f := range known.Fields {
 			list = append(list, f.Pointer)
 		}
 	}

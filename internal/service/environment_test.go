@@ -247,7 +247,7 @@ func TestRunKeepsAnEnvironmentThatIsDeleted(t *testing.T) {
 	})
 }
 
-func TestEnvironmentTellsOfItsLastRun(t *testing.T) {
+func TestEnvironmentShowsItsLastRun(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		e := w.createEnvironment(penstock.EnvironmentConfig{Name: "app"})
 		created := w.create(penstock.RunRequest{Prompt: "go", Config: &penstock.Config{EnvironmentID: e.UID}})

@@ -87,10 +87,10 @@ func TestFactoriesAreKnownByNameAndAlias(t *testing.T) {
 
 // pointersOf lists the fields that an error is about.
 func pointersOf(err error) []string {
-	var told *penstock.Error
+	var known *penstock.Error
 	var out []string
-	if asError(err, &told) {
-		for _, f := range told.Fields {
+	if asError(err, &known) {
+		for _, f := range known.Fields {
 			out = append(out, f.Pointer)
 		}
 	}

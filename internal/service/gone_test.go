@@ -12,7 +12,7 @@ import (
 
 // With a lease that is over nothing can be written but that the sandbox is gone,
 // once, for the execution that the lease was for.
-func TestAfterItsLeaseAWorkerCanOnlyTellTheEndOfTheSandbox(t *testing.T) {
+func TestWithoutItsLeaseAWorkerCanOnlyReportTheEndOfTheSandbox(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		id := w.create(penstock.RunRequest{Prompt: "go"}).ID

@@ -54,9 +54,9 @@ func TestAppendedSecretsJoinThoseOfTheAgent(t *testing.T) {
 
 		for name, at := range map[string]string{"MISSING": "/secrets_append/1/name", "not a name": "/secrets_append/1/name"} {
 			_, err := w.appendSecrets(agent.UID, "ONE", name)
-			var told *penstock.Error
-			if !errors.As(err, &told) || told.Code != penstock.CodeInvalidRequest || len(told.Fields) != 1 ||
-				told.Fields[0].Pointer != at {
+			var known *penstock.Error
+			if !errors.As(err, &known) || known.Code != penstock.CodeInvalidRequest || len(known.Fields) != 1 ||
+				known.Fields[0].Pointer != at {
 				w.t.Errorf("appended %q: %v, want invalid_request at %s", name, err, at)
 			}
 		}

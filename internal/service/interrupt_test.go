@@ -39,7 +39,7 @@ func interrupted(turn int) penstock.Result {
 }
 
 // There is something to interrupt while an agent has a turn in hand, and then only.
-func TestInterruptIsOfATurnInHand(t *testing.T) {
+func TestInterruptNeedsATurnInProgress(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		refused := func(when, id string, code penstock.Code) {
 			w.t.Helper()
@@ -58,15 +58,15 @@ func TestInterruptIsOfATurnInHand(t *testing.T) {
 			w.t.Errorf("%d refused interrupts are on the timeline", n)
 		}
 
-		told := make(chan penstock.Signal, 1)
+		signals := make(chan penstock.Signal, 1)
 		go func() {
 			signal, _ := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, 20*time.Second)
-			told <- signal
+			signals <- signal
 		}()
 		for range 3 { // it is one interrupt
 			w.interrupt(id)
 		}
-		if diff := cmp.Diff(penstock.Signal{Interrupt: 1}, <-told); diff != "" {
+		if diff := cmp.Diff(penstock.Signal{Interrupt: 1}, <-signals); diff != "" {
 			w.t.Errorf("the worker that waits is told (-want +got):\n%s", diff)
 		}
 		if n := w.countTimeline(id, penstock.TimelineInterrupt); n != 1 {

@@ -68,7 +68,7 @@ func TestKeyIsShownOnceAndActsForItsOwner(t *testing.T) {
 	})
 }
 
-func TestKeyThatIsNoneIsRefused(t *testing.T) {
+func TestInvalidKeyIsRejected(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		soon := w.createKey(

@@ -34,7 +34,7 @@ func (s *Service) Limits(context.Context, penstock.Principal) map[string]any {
 		"page_bytes":            int64(penstock.MaxPageBytes),
 		"listed_prompt_bytes":   int64(penstock.MaxListedPrompt),
 		"idempotency_seconds":   int64(access.KeepAnswer / time.Second),
-		"signed_link_seconds":   int64(run.LinkLasts / time.Second),
+		"signed_link_seconds":   int64(run.LinkLifetime / time.Second),
 		"secrets_per_team":      s.options.MaxSecrets,
 		"secret_value_bytes":    penstock.MaxSecretBytes,
 		"queue_timeout_seconds": int64(s.options.QueueTimeout / time.Second),

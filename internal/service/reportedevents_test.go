@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/service"
 )
 
-func TestATriggerSaysWhyNoEventComes(t *testing.T) {
+func TestTriggerReportsWhyNoEventArrives(t *testing.T) {
 	worlds(t, service.DefaultWebhooks, func(w *world) {
 		ctx := w.t.Context()
 		f := w.createFactory("acme", "")
@@ -30,11 +30,11 @@ func TestATriggerSaysWhyNoEventComes(t *testing.T) {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			var told []string
+			var reported []string
 			for _, p := range got.Problems {
-				told = append(told, p.Pointer+" "+p.Detail)
+				reported = append(reported, p.Pointer+" "+p.Detail)
 			}
-			if diff := cmp.Diff(want, told); diff != "" {
+			if diff := cmp.Diff(want, reported); diff != "" {
 				w.t.Errorf("-want +got:\n%s", diff)
 			}
 		}

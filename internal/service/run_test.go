@@ -79,7 +79,7 @@ func TestRunFromCreateToDone(t *testing.T) {
 	})
 }
 
-func TestFollowupsAreGivenInOrderAndNoneIsLost(t *testing.T) {
+func TestFollowupsAreDeliveredInOrderWithoutLoss(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		run := w.create(penstock.RunRequest{Prompt: "first"})
 		w.followUp(run.ID, "second") // while it waits
@@ -129,11 +129,11 @@ func TestFollowupsAreGivenInOrderAndNoneIsLost(t *testing.T) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		var said []string
+		var texts []string
 		for _, step := range c.Steps {
-			said = append(said, step.Messages[0].Content[0].Text)
+			texts = append(texts, step.Messages[0].Content[0].Text)
 		}
-		if diff := cmp.Diff([]string{"first", "second", "third", "fourth", "the red one"}, said); diff != "" {
+		if diff := cmp.Diff([]string{"first", "second", "third", "fourth", "the red one"}, texts); diff != "" {
 			w.t.Error(diff)
 		}
 	})
@@ -221,17 +221,17 @@ func TestCancelInEveryState(t *testing.T) {
 			run := w.create(penstock.RunRequest{Prompt: "p"})
 			a := w.claim()
 			w.moves(a.Lease, states...)
-			told := make(chan error, 1)
+			finished := make(chan error, 1)
 			go func() {
 				_, err := w.Executions.Control().Heartbeat(w.t.Context(), a.Lease, 20*time.Second)
-				told <- err
+				finished <- err
 			}()
 			if _, err := w.Runs.Cancel(w.t.Context(), w.admin, run.ID, false); err != nil {
 				w.t.Fatal(err)
 			}
 			w.mustBe(run.ID, penstock.StateCancelled)
 			select {
-			case err := <-told:
+			case err := <-finished:
 				if !errors.Is(err, penstock.ErrLeaseLost) {
 					w.t.Errorf("the worker is told %v", err)
 				}

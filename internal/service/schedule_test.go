@@ -163,13 +163,13 @@ func TestScheduleThatIsWrong(t *testing.T) {
 			},
 		} {
 			_, err := w.Schedules.Create(w.t.Context(), w.admin, test.req)
-			var told *penstock.Error
-			if !errors.As(err, &told) || told.Code != penstock.CodeInvalidRequest {
+			var known *penstock.Error
+			if !errors.As(err, &known) || known.Code != penstock.CodeInvalidRequest {
 				w.t.Errorf("%s: got %v", name, err)
 				continue
 			}
 			got := map[string]bool{}
-			for _, f := range told.Fields {
+			for _, f := range known.Fields {
 				got[f.Pointer] = true
 			}
 			for _, pointer := range test.pointers {
@@ -177,7 +177,7 @@ func TestScheduleThatIsWrong(t *testing.T) {
 					w.t.Errorf("%s: got %v, want an error at %s", name, err, pointer)
 				}
 			}
-			if len(told.Fields) != len(test.pointers) {
+			if len(known.Fields) != len(test.pointers) {
 				w.t.Errorf("%s: got %v, want errors at %v alone", name, err, test.pointers)
 			}
 		}
@@ -187,7 +187,7 @@ func TestScheduleThatIsWrong(t *testing.T) {
 	})
 }
 
-func TestScheduledRunIsWhatTheScheduleSays(t *testing.T) {
+func TestScheduledRunMatchesItsSchedule(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx := w.t.Context()
 		agent := w.createAgent(penstock.IdentityRequest{Name: new("nightwatch"), BaseModel: new("openai/x")})

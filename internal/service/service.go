@@ -201,7 +201,7 @@ func (s *Service) jobs() []job {
 		{"clear the logs of deliveries", "", time.Minute, s.Deliveries.ClearLogs},
 		{"remove old runs", "", time.Minute, s.Upkeep.RemoveOldRuns},
 		{"remove attachments that no follow-up has named", "", 10 * time.Minute, s.Files.ExpireAttachments},
-		{"remove files that nothing refers to", "", 24 * time.Hour, s.Files.RemoveLostFiles},
+		{"remove files that nothing refers to", "", 24 * time.Hour, s.Files.RemoveOrphans},
 		{"clear what is noted beside the logs", "", 10 * time.Minute, s.Deliveries.ClearCounts},
 		{"drop kept answers", "", 10 * time.Minute, s.Answers.DropKept},
 	}

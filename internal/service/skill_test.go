@@ -278,7 +278,7 @@ func TestRunsOfSkillsInRepositories(t *testing.T) {
 	})
 }
 
-func TestSkillsThatCannotBeUsedAreToldOnRequest(t *testing.T) {
+func TestUnusableSkillsAreListedOnRequest(t *testing.T) {
 	skillWorlds(t, func(w *world) {
 		app := newUpstream(w.t, "app", map[string]string{
 			".agents/skills/good/SKILL.md":  skillText("good", "d", "b"),
@@ -312,7 +312,7 @@ func TestSkillsThatCannotBeUsedAreToldOnRequest(t *testing.T) {
 			"acme/gone = acme/gone":                          "cannot be read",
 			"acme/app = acme/app":                            "no-such-branch",
 		} {
-			if text, told := got[name]; !told || !strings.Contains(text, mentions) || (text == "") != (mentions == "") {
+			if text, found := got[name]; !found || !strings.Contains(text, mentions) || (text == "") != (mentions == "") {
 				w.t.Errorf("%s: got %q, want an error with %q", name, text, mentions)
 			}
 		}

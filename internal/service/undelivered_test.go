@@ -127,8 +127,8 @@ func TestFollowupsThatWaitAtTheEndAreUndelivered(t *testing.T) {
 			if text := strings.Join(given, "\n"); strings.Count(text, "one") != 1 || strings.Contains(text, "two") {
 				w.t.Errorf("%s: then the agent is given %q, want what was sent again", name, given)
 			}
-			if told := spoken(a.History); slices.Contains(told, "one") || slices.Contains(told, "two") {
-				w.t.Errorf("%s: then the agent is told of %q, which it was never given", name, told)
+			if history := spoken(a.History); slices.Contains(history, "one") || slices.Contains(history, "two") {
+				w.t.Errorf("%s: then the agent is told of %q, which it was never given", name, history)
 			}
 			w.checkUndelivered(name+", and sent again", id, "one", "two")
 		}
@@ -148,18 +148,18 @@ func (w *world) checkUndelivered(name, id string, want ...string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var said, ids []string
+	var texts, ids []string
 	for _, step := range c.Steps {
 		for _, m := range step.Messages {
 			if m.Undelivered() {
-				said, ids = append(said, m.Content[0].Text), append(ids, m.MessageIDs[0])
+				texts, ids = append(texts, m.Content[0].Text), append(ids, m.MessageIDs[0])
 				if step.CompletedAt == 0 {
 					w.t.Errorf("%s: the step of an undelivered follow-up is open", name)
 				}
 			}
 		}
 	}
-	if diff := cmp.Diff(want, said); diff != "" {
+	if diff := cmp.Diff(want, texts); diff != "" {
 		w.t.Errorf("%s: undelivered in the conversation (-want +got):\n%s", name, diff)
 	}
 	events, err := w.Runs.Timeline(w.t.Context(), w.admin, id)

@@ -307,13 +307,13 @@ func TestWebhookIsRefused(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		for _, tt := range tests {
 			_, err := h.Resources.CreateWebhook(h.t.Context(), h.admin, h.factory, tt.req)
-			var told *penstock.Error
-			if !errors.As(err, &told) || told.Code != penstock.CodeInvalidRequest {
+			var known *penstock.Error
+			if !errors.As(err, &known) || known.Code != penstock.CodeInvalidRequest {
 				h.t.Errorf("%s: got %v, want it to be refused", tt.name, err)
 				continue
 			}
 			var at []string
-			for _, f := range told.Fields {
+			for _, f := range known.Fields {
 				at = append(at, f.Pointer)
 				if len(f.Detail) > 600 || strings.ContainsAny(f.Detail, "\x1b\r\n") {
 					h.t.Errorf("%s: the detail repeats what it refuses: %q", tt.name, f.Detail)

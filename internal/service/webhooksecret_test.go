@@ -136,7 +136,7 @@ func TestWebhookFollowsItsSecretAtOnce(t *testing.T) {
 	})
 }
 
-func TestWebhookKeepsWhatItsSenderWasTold(t *testing.T) {
+func TestWebhookKeepsItsNameAndScheme(t *testing.T) {
 	withFactory(t, nil, func(h *hooks) {
 		w := h.hook(named("x", penstock.AuthToken))
 		req := signature("y", "github", nil)

@@ -84,7 +84,7 @@ func TestPresetsAreWellFormed(t *testing.T) {
 	}
 }
 
-func TestFormTellsWhatFollows(t *testing.T) {
+func TestFormReportsWhatFollows(t *testing.T) {
 	t.Parallel()
 	preset, _ := signature.PresetOf(penstock.SchemeStandardWebhooks)
 	got, err := json.Marshal(preset.Forms[0])

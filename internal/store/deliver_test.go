@@ -339,7 +339,7 @@ func TestClaimsThatMeetInOneBatch(t *testing.T) {
 	})
 }
 
-func TestADeliveryJudgedByAnotherVersionIsRefused(t *testing.T) {
+func TestDeliveryCheckedAgainstAnOldVersionIsRejected(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		addReceiver(t, s)

@@ -231,7 +231,7 @@ func (s *Store) Holds(ctx context.Context, l penstock.Lease) (signal penstock.Si
 // Interrupt asks for the end of the turn that a worker's agent has in hand, once:
 // asked is false where it was asked for before. The run must be locked. Without a
 // turn in hand it is ErrNoTurn.
-func (tx *Tx) Interrupt(ctx context.Context, runID string) (asked bool, err error) {
+func (tx *Tx) Interrupt(ctx context.Context, runID string) (requested bool, err error) {
 	n, err := tx.exec(ctx, `UPDATE queue
 		SET interrupt = turn
 		WHERE run_id = $1 AND token <> '' AND interrupt <> turn

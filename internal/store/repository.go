@@ -169,14 +169,14 @@ func (s *Store) RepositoriesAt(ctx context.Context, team, place string) (branche
 
 // PollRequests is how often it was wanted that a repository be looked at, and how often
 // that was served; absence is penstock.CodeNotFound.
-func (s *Store) PollRequests(ctx context.Context, factoryUID string) (asked, done int64, err error) {
+func (s *Store) PollRequests(ctx context.Context, factoryUID string) (requested, done int64, err error) {
 	err = s.row(ctx, `SELECT asked, done
 		FROM repositories
-		WHERE factory_uid = $1`, factoryUID).Scan(&asked, &done)
+		WHERE factory_uid = $1`, factoryUID).Scan(&requested, &done)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = penstock.NotFound("factory", factoryUID)
 	}
-	return asked, done, s.d.mapError(err)
+	return requested, done, s.d.mapError(err)
 }
 
 // ClaimRepositories takes repositories of any team whose time has come under a
@@ -270,13 +270,13 @@ func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bo
 // is due again after ms milliseconds, or at once where somebody has asked since
 // it was claimed. False: the lease was lost, and nothing is stored.
 func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
-	var asked int64
+	var requested int64
 	finish := repositoryResult.update(
 		"done = ?, next_at = CASE WHEN asked > ? THEN 0 ELSE "+tx.s.d.now+" + ? END, token = '', lease_until = 0",
 		"factory_uid = ? AND token = ? RETURNING asked",
 	)
 	err := tx.row(ctx, finish,
-		repositoryResult.changes(&r, r.PollsRequested, r.PollsRequested, ms, r.FactoryUID, r.Token)...).Scan(&asked)
+		repositoryResult.changes(&r, r.PollsRequested, r.PollsRequested, ms, r.FactoryUID, r.Token)...).Scan(&requested)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -286,7 +286,7 @@ func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (
 	if r.PollsRequested > r.PollsDone { // somebody waits for this
 		tx.Nudge(RepositoryTopic(r.FactoryUID))
 	}
-	if asked > r.PollsRequested {
+	if requested > r.PollsRequested {
 		tx.Nudge(TopicRepositories)
 	}
 	return true, nil

@@ -256,14 +256,14 @@ func TestEveryBadEndGivesUpFollowups(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var said []string
+				var texts []string
 				for _, e := range events {
 					var m penstock.Message
 					if e.Type == penstock.EventMessage && json.Unmarshal(e.Data, &m) == nil && m.Undelivered() {
-						said = append(said, m.ID)
+						texts = append(texts, m.ID)
 					}
 				}
-				if diff := cmp.Diff(want, said); diff != "" {
+				if diff := cmp.Diff(want, texts); diff != "" {
 					t.Errorf("%s to %s: undelivered (-want +got):\n%s", from, to, diff)
 				}
 				for i, e := range events {

@@ -204,7 +204,7 @@ func TestWebhookSecretThatIsOverIsNotRead(t *testing.T) {
 	})
 }
 
-func TestWebhookTellsWhenASecretWasUsed(t *testing.T) {
+func TestWebhookShowsWhenASecretWasUsed(t *testing.T) {
 	t.Parallel()
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()

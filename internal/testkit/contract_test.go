@@ -140,7 +140,7 @@ func streamAnswer(body string) tinyAnswer {
 	return tinyAnswer{200, map[string]string{"Content-Type": "text/event-stream"}, body}
 }
 
-func TestContractTellsWhatIsWrong(t *testing.T) {
+func TestContractReportsViolations(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		request string // method, path and body

@@ -108,19 +108,19 @@ func (c *Condition) Match(events []Event) (matched bool, why filter.Failure) {
 func (c *Condition) match(e Event) (matched bool, why filter.Failure) {
 	for i := range c.keys {
 		k := &c.keys[i]
-		if reason := k.fails(e.values[k.name]); reason != "" {
+		if reason := k.failure(e.values[k.name]); reason != "" {
 			return false, filter.Failure{Path: "/" + penstock.EscapePointer(k.name), Reason: reason}
 		}
 	}
 	return true, filter.Failure{}
 }
 
-// Other reports whether a failure is that the event is another one.
-func (c *Condition) Other(why filter.Failure) bool { return why == c.other }
+// IsOtherEvent reports whether a failure is that the event is another one.
+func (c *Condition) IsOtherEvent(why filter.Failure) bool { return why == c.other }
 
-// fails says why the values are not what k asks for, "" where they are. What the
+// failure says why the values are not what k asks for, "" where they are. What the
 // event does not tell is in no set.
-func (k *key) fails(values []string) string {
+func (k *key) failure(values []string) string {
 	switch {
 	case len(values) == 0 && !k.in.empty():
 		return "the event has none"

@@ -346,7 +346,7 @@ func TestPatternsOfPaths(t *testing.T) {
 	}
 }
 
-func TestWhatAnEventNeverTellsIsKnown(t *testing.T) {
+func TestKeysThatAnEventNeverReportsAreKnown(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		provider, event, filter string

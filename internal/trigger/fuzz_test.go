@@ -29,7 +29,7 @@ func FuzzEvents(f *testing.F) {
 		f.Add(header, body)
 	}
 	f.Add("issues", []byte(`{"action": "opened", "issue": {"body": "@a \ud800", "labels": [{"name": "\udc00"}]}}`))
-	asked := map[string][]*trigger.Condition{}
+	conditions := map[string][]*trigger.Condition{}
 	for _, provider := range []string{penstock.ProviderGitHub, penstock.ProviderLinear} {
 		for _, event := range penstock.TriggerEvents(provider) {
 			for _, key := range penstock.TriggerKeys(provider) {
@@ -37,8 +37,8 @@ func FuzzEvents(f *testing.F) {
 				if key == "pr_numbers" {
 					value = "2"
 				}
-				asked[provider+event] = append(
-					asked[provider+event], compile(f, provider, event, fmt.Sprintf(`{%q: {"not_in": [%s]}}`, key, value)),
+				conditions[provider+event] = append(
+					conditions[provider+event], compile(f, provider, event, fmt.Sprintf(`{%q: {"not_in": [%s]}}`, key, value)),
 				)
 			}
 		}
@@ -62,8 +62,8 @@ func FuzzEvents(f *testing.F) {
 						t.Errorf("%s tells %s", e.Name, key)
 					}
 				}
-				for _, c := range asked[provider+e.Name] {
-					if matched, why := c.Match(all); matched != (why.Reason == "") || c.Other(why) {
+				for _, c := range conditions[provider+e.Name] {
+					if matched, why := c.Match(all); matched != (why.Reason == "") || c.IsOtherEvent(why) {
 						t.Errorf("%t, %+v", matched, why)
 					}
 				}
@@ -107,7 +107,7 @@ func TestLargePayloadsAreRead(t *testing.T) {
 			t.Errorf("%s: %s", name, why)
 			continue
 		}
-		if _, failure := c.Match(all); c.Other(failure) {
+		if _, failure := c.Match(all); c.IsOtherEvent(failure) {
 			t.Errorf("%s: %+v", name, failure)
 		}
 	}

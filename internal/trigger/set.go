@@ -103,7 +103,7 @@ func expression(pattern string) string {
 		case rest[0] == '?':
 			c = "[^/]"
 		case rest[0] == '[':
-			c, size = class(rest)
+			c, size = characterClass(rest)
 		case rest[0] == '\\' && len(rest) > 1:
 			r, n := character(rest)
 			c, size = regexp.QuoteMeta(string(r)), n
@@ -117,9 +117,9 @@ func expression(pattern string) string {
 	return out.String()
 }
 
-// class is the class of characters that a pattern begins with, and its length;
+// characterClass is the class of characters that a pattern begins with, and its length;
 // without an end the [ is one like others.
-func class(pattern string) (text string, size int) {
+func characterClass(pattern string) (text string, size int) {
 	at, negated := 1, false
 	if at < len(pattern) && (pattern[at] == '^' || pattern[at] == '!') {
 		at, negated = at+1, true

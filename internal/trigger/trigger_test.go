@@ -67,7 +67,7 @@ func names(all []trigger.Event) []string {
 	return out
 }
 
-func TestSamplesAreReadAsWhatTheyTell(t *testing.T) {
+func TestSamplesReportTheirEvents(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*/*.json")
 	if err != nil || len(files) < 20 {
@@ -228,7 +228,7 @@ func TestEveryEventOfTheTableIsRead(t *testing.T) {
 	}
 }
 
-func TestWhatTellsOfNoEventSaysWhy(t *testing.T) {
+func TestDeliveryWithoutAnEventReportsWhy(t *testing.T) {
 	t.Parallel()
 	opened := sample(t, "github/issues.opened")
 	for name, test := range map[string]struct{ header, body, want string }{

@@ -85,28 +85,28 @@ func NewIngress(o IngressOptions) *Ingress {
 	return in
 }
 
-// Takes reports whether a request is the ingress's to answer: every one whose
+// IsWebhookPath reports whether a request is the ingress's to answer: every one whose
 // path leads to webhooks in any way of writing it, so that no other handler gets
 // to see a token. The exception are the API's own paths below the webhooks of a
 // factory, where they are written plainly: its routes have a {wuid} at that place,
 // and it may be "w".
-func Takes(r *http.Request) bool {
+func IsWebhookPath(r *http.Request) bool {
 	p := r.URL.Path
-	return strings.HasPrefix(p, Prefix) || leads(p) && !ofAPI(r.URL)
+	return strings.HasPrefix(p, Prefix) || leadsToWebhooks(p) && !isAPIPath(r.URL)
 }
 
 var separators = strings.NewReplacer(`\`, "/", "%2f", "/", "%5c", "/")
 
-// leads reports whether a path that is written in another way means webhooks.
-func leads(p string) bool {
+// leadsToWebhooks reports whether a path that is written in another way means webhooks.
+func leadsToWebhooks(p string) bool {
 	p = separators.Replace(strings.ToLower(p))
 	return strings.Contains(path.Clean("/"+p)+"/", Prefix)
 }
 
-// ofAPI reports whether a path is /api/v1/factory/{uid}/webhooks/… exactly as the
+// isAPIPath reports whether a path is /api/v1/factory/{uid}/webhooks/… exactly as the
 // API's router takes it: in these letters, with no dot segment, empty segment,
 // backslash or escaped separator that another reading could take for a way out.
-func ofAPI(u *url.URL) bool {
+func isAPIPath(u *url.URL) bool {
 	rest, below := strings.CutPrefix(u.EscapedPath(), "/api/v1/factory/")
 	factory, rest, more := strings.Cut(rest, "/")
 	return below && more && factory != "" && strings.HasPrefix(rest, "webhooks/") &&

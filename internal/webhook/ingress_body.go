@@ -198,7 +198,7 @@ type place struct {
 
 const (
 	bodyReadTime = time.Second // that a body has while others wait
-	lookAgain    = 50 * time.Millisecond
+	recheckEvery = 50 * time.Millisecond
 )
 
 var errNoRoom = errors.New("too many bodies are held")
@@ -228,20 +228,20 @@ func (r *room) wait(d *intake, n int64) bool {
 	defer cancel()
 	taken := make(chan error, 1)
 	go func() { taken <- r.free.Acquire(ctx, n) }()
-	look := time.NewTicker(lookAgain)
+	look := time.NewTicker(recheckEvery)
 	defer look.Stop()
 	for {
 		select {
 		case err := <-taken:
 			return err == nil
 		case now := <-look.C:
-			r.cutOff(now)
+			r.evictSlow(now)
 		}
 	}
 }
 
-// cutOff ends the arrival of all that had their time.
-func (r *room) cutOff(now time.Time) {
+// evictSlow ends the arrival of all that had their time.
+func (r *room) evictSlow(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for p := r.first; p != nil && now.Sub(p.since) > bodyReadTime; p = r.first {

@@ -204,7 +204,7 @@ func TestDeliveriesOfLinearFireTriggers(t *testing.T) {
 	})
 }
 
-func TestOnlyWebhooksOfTheFactoryTellOfItsEvents(t *testing.T) {
+func TestOnlyWebhooksOfTheFactoryReportItsEvents(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.signed("github", eventSecret, nil)
 		second := s.signed("github", eventSecret, nil)
@@ -250,7 +250,7 @@ func TestOnlyWebhooksOfTheFactoryTellOfItsEvents(t *testing.T) {
 	})
 }
 
-func TestAReplayTellsOfItsEventsAgain(t *testing.T) {
+func TestReplayReportsItsEventsAgain(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.signed("github", eventSecret, nil)
 		a := s.waits("labeled", [3]string{"github", "issue_labeled", `{"labels": ["feature"]}`})
@@ -339,7 +339,7 @@ func documented(t *testing.T) string {
 	return text
 }
 
-func TestHostilePayloadsTellOfNoEvent(t *testing.T) {
+func TestHostilePayloadsReportNoEvent(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.signed("github", eventSecret, nil)
 		s.waits("labeled", [3]string{"github", "issue_labeled", `{"labels": ["bug"]}`})

@@ -137,7 +137,7 @@ func TestFailuresAreCountedAgainstTheAddress(t *testing.T) {
 	}, func(o *webhook.IngressOptions) { o.Limits.AuthFailuresPerWebhook, o.Limits.DeliveriesPerMinute = 0, 0 })
 }
 
-func TestAFloodOfBadSignaturesFillsNothingAndShutsNobodyOut(t *testing.T) {
+func TestFloodOfBadSignaturesFillsNothingAndBlocksNoOtherSender(t *testing.T) {
 	sites(t, func(s *site) {
 		w := s.signed("github", "s3cret-of-sixteen", nil)
 		body := []byte(`{"a": 1}`)

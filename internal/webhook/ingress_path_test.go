@@ -76,7 +76,7 @@ func TestWhichPathsTheIngressTakes(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		if got := webhook.Takes(&http.Request{Method: http.MethodPost, URL: u}); got != want {
+		if got := webhook.IsWebhookPath(&http.Request{Method: http.MethodPost, URL: u}); got != want {
 			t.Errorf("%s: got %v, want %v", path, got, want)
 		}
 	}

@@ -252,9 +252,9 @@ func TestChunkedBodiesAndExpect(t *testing.T) {
 		if _, err := io.WriteString(conn, head+"Expect: 100-continue\r\nContent-Length: 4\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		told := make([]byte, len("HTTP/1.1 100 Continue\r\n\r\n"))
-		if _, err := io.ReadFull(conn, told); err != nil || !strings.HasPrefix(string(told), "HTTP/1.1 100") {
-			t.Fatalf("got %q, %v, want to be told to go on", told, err)
+		interim := make([]byte, len("HTTP/1.1 100 Continue\r\n\r\n"))
+		if _, err := io.ReadFull(conn, interim); err != nil || !strings.HasPrefix(string(interim), "HTTP/1.1 100") {
+			t.Fatalf("got %q, %v, want to be told to go on", interim, err)
 		}
 		if _, err := io.WriteString(conn, "true"); err != nil {
 			t.Fatal(err)

@@ -139,7 +139,7 @@ func open(t testing.TB, url, dir string, changes ...change) *site {
 		t.Fatal(err)
 	}
 	server := httpapi.NewServer(httpapi.ServerOptions{Log: log, PublicURL: s.public})
-	server.UseBefore(webhook.NewIngress(o), webhook.Takes)
+	server.UseBefore(webhook.NewIngress(o), webhook.IsWebhookPath)
 	server.Use(
 		httpapi.New(
 			httpapi.Options{Service: s.Service, Log: log, PublicURL: s.public, Registerer: s.registry, Tracer: tracer},

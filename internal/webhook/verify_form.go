@@ -105,7 +105,7 @@ func (f *form) numbers(name string) bool {
 
 // verify checks the signature in this form. It returns the index of the first
 // secret that fits, and what is signed around the body.
-func (f *form) verify(r *Request, secrets []string) (int, around, *Failure) {
+func (f *form) verify(r *Request, secrets []string) (int, signedParts, *Failure) {
 	keys := make([][]byte, len(secrets))
 	usable := false
 	for i, secret := range secrets {
@@ -116,31 +116,31 @@ func (f *form) verify(r *Request, secrets []string) (int, around, *Failure) {
 		keys[i], usable = key, true
 	}
 	if !usable {
-		return 0, around{}, &Failure{Reason: NoSecret, Detail: "there is no secret of the scheme's form"}
+		return 0, signedParts{}, &Failure{Reason: NoSecret, Detail: "there is no secret of the scheme's form"}
 	}
 	if f.Algorithm == signature.AlgorithmToken {
 		if i := TokenMatches(r.Header.Get(f.header), secrets); i >= 0 {
-			return i, around{}, nil
+			return i, signedParts{}, nil
 		}
-		return 0, around{}, &Failure{Mismatch, f.shown, "is not the secret"}
+		return 0, signedParts{}, &Failure{Mismatch, f.shown, "is not the secret"}
 	}
 	texts, timestamp, failure := f.candidates(r.Header)
 	if failure != nil {
-		return 0, around{}, failure
+		return 0, signedParts{}, failure
 	}
 	if f.timestamp != "" {
 		if timestamp = r.Header.Get(f.timestamp); timestamp == "" {
-			return 0, around{}, &Failure{MissingHeader, f.TimestampHeader, "is missing"}
+			return 0, signedParts{}, &Failure{MissingHeader, f.TimestampHeader, "is missing"}
 		}
 	}
 	if f.TimestampBody == "" && f.SignsTime() {
 		if failure := f.checkTime(timestamp, r.Now); failure != nil {
-			return 0, around{}, failure
+			return 0, signedParts{}, failure
 		}
 	}
-	text, failure := f.around(r, timestamp)
+	text, failure := f.signedBytes(r, timestamp)
 	if failure != nil {
-		return 0, around{}, failure
+		return 0, signedParts{}, failure
 	}
 	signatures := make([][]byte, len(texts))
 	for i, one := range texts {
@@ -162,7 +162,7 @@ func (f *form) verify(r *Request, secrets []string) (int, around, *Failure) {
 		}
 	}
 	if match < 0 {
-		return 0, around{}, &Failure{Mismatch, f.shown, "fits no secret"}
+		return 0, signedParts{}, &Failure{Mismatch, f.shown, "fits no secret"}
 	}
 	return match, text, nil
 }
@@ -245,11 +245,11 @@ func (f *form) candidates(header http.Header) (texts []string, timestamp string,
 	return texts, timestamp, nil
 }
 
-// around is the signed text before the body and after it.
-type around struct{ before, after []byte }
+// signedParts is the signed text before the body and after it.
+type signedParts struct{ before, after []byte }
 
 // sum is the [Proof.SignedSum] of a delivery that is signed in the form.
-func (a around) sum(f *form, body []byte) []byte {
+func (a signedParts) sum(f *form, body []byte) []byte {
 	if !f.varies {
 		return nil
 	}
@@ -260,8 +260,8 @@ func (a around) sum(f *form, body []byte) []byte {
 	return h.Sum(nil)
 }
 
-// around puts the signed text together.
-func (f *form) around(r *Request, timestamp string) (signed around, failure *Failure) {
+// signedBytes puts the signed text together.
+func (f *form) signedBytes(r *Request, timestamp string) (signed signedParts, failure *Failure) {
 	text := make([]byte, 0, 256)
 	split := 0
 	for _, part := range f.parts {
@@ -280,18 +280,18 @@ func (f *form) around(r *Request, timestamp string) (signed around, failure *Fai
 		case signature.PartHeader:
 			value := r.Header.Get(part.Text)
 			if value == "" {
-				return around{}, &Failure{MissingHeader, part.Text, "is missing"}
+				return signedParts{}, &Failure{MissingHeader, part.Text, "is missing"}
 			}
 			text = append(text, value...)
 		case signature.PartSignedHeaders:
 			if text, failure = f.signedHeaders(text, r); failure != nil {
-				return around{}, failure
+				return signedParts{}, failure
 			}
 		default:
 			text = append(text, part.Text...)
 		}
 	}
-	return around{text[:split], text[split:]}, nil
+	return signedParts{text[:split], text[split:]}, nil
 }
 
 // splitURL is the host of an absolute URL and its path with the query.

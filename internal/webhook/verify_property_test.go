@@ -151,9 +151,9 @@ func TestOnlyTheRawBytesAreSigned(t *testing.T) {
 	}
 }
 
-// TestNothingSecretIsSaid looks for secrets and for signatures that would be
+// TestErrorsContainNoSecret looks for secrets and for signatures that would be
 // valid in everything that the engine says of a request.
-func TestNothingSecretIsSaid(t *testing.T) {
+func TestErrorsContainNoSecret(t *testing.T) {
 	t.Parallel()
 	for _, v := range positives(t) {
 		for _, mutation := range mutations {
@@ -163,15 +163,15 @@ func TestNothingSecretIsSaid(t *testing.T) {
 				continue
 			}
 			proof, failure := s.verify()
-			said := fmt.Sprintf(
+			output := fmt.Sprintf(
 				"%v %+v %#v %v %#v %v", s.verifier, s.verifier, proof, failure, failure, s.verifier.Missing(s.Header),
 			)
 			if failure != nil {
-				said += fmt.Sprintf(" %v %#v %s", *failure, *failure, failure.String())
+				output += fmt.Sprintf(" %v %#v %s", *failure, *failure, failure.String())
 			}
 			for _, secret := range hidden {
-				if len(secret) > len("secret") && strings.Contains(said, secret) { // shorter ones are words of any text
-					t.Errorf("%s, %s: %q is in %s", v.Scheme, mutation.name, secret, said)
+				if len(secret) > len("secret") && strings.Contains(output, secret) { // shorter ones are words of any text
+					t.Errorf("%s, %s: %q is in %s", v.Scheme, mutation.name, secret, output)
 				}
 			}
 		}

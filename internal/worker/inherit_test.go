@@ -117,7 +117,7 @@ func TestAgentGetsWhatItsFactoryGives(t *testing.T) {
 }
 
 // What an action says about a skill is what the worker knows of it.
-func TestOnlyBundledSkillsAreSaidToBe(t *testing.T) {
+func TestOnlyBundledSkillsAreReportedAsBundled(t *testing.T) {
 	t.Parallel()
 	files := acme()
 	files["skills/vendor-api/SKILL.md"] = skill("vendor-api", "Looks like one.")
@@ -194,7 +194,7 @@ func TestOnlyBundledSkillsAreSaidToBe(t *testing.T) {
 }
 
 // The lease is over when a run is cancelled, and its sandbox a moment later.
-func TestCancelledRunSaysThatItsSandboxIsGone(t *testing.T) {
+func TestCancelledRunReportsItsSandboxGone(t *testing.T) {
 	eachKind(t, func(w *world, box sandbox.Sandbox) {
 		t := w.t
 		w.start(in(box))

@@ -186,8 +186,8 @@ func (e *execution) remember(p penstock.Prompt) {
 
 // consumed is told what the turn under way has consumed so far.
 func (e *execution) consumed(turn penstock.TurnUsage) {
-	if tell := e.budget.consumed(turn); tell != nil {
-		e.events.Record(penstock.NewDraft(penstock.EventUsage, penstock.Now(), tell))
+	if interrupt := e.budget.consumed(turn); interrupt != nil {
+		e.events.Record(penstock.NewDraft(penstock.EventUsage, penstock.Now(), interrupt))
 	}
 	if e.budget.exceeded() != "" {
 		e.stop(errBudget)

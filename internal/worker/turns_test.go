@@ -88,7 +88,7 @@ func TestFollowupAfterTheEndGoesOn(t *testing.T) {
 
 // A session that cannot be restored costs the agent its memory of details, not
 // of the conversation.
-func TestDamagedSessionIsToldTheConversation(t *testing.T) {
+func TestDamagedSessionGetsTheConversation(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(penstock.RunRequest{}, "demo: say the word is mellon")
 	_, stop := w.start(nil)

@@ -25,13 +25,15 @@ type Automation struct {
 // Overrides are the keys of an agent's defaults that an automation may set for
 // its runs. A key that is set replaces, it never merges.
 type Overrides struct {
-	Model              string               `json:"model,omitempty" config:"model_id"` // short for the built-in harness with it
-	Harness            *Harness             `json:"harness,omitempty"`
-	RunnerID           string               `json:"runner,omitempty" config:"runner_id"`
-	EnvironmentID      string               `json:"environment_id,omitempty"`
-	Secrets            []string             `json:"secrets,omitzero"` // empty: none, whatever weaker layers say
-	MCPServers         map[string]MCPServer `json:"mcp_servers,omitzero"`
-	HarnessAuthSecrets json.RawMessage      `json:"harness_auth_secrets,omitempty"` // of a harness in a file; the API cannot set it
+	// Model is short for the built-in harness with this model.
+	Model         string               `json:"model,omitempty" config:"model_id"`
+	Harness       *Harness             `json:"harness,omitempty"`
+	RunnerID      string               `json:"runner,omitempty" config:"runner_id"`
+	EnvironmentID string               `json:"environment_id,omitempty"`
+	Secrets       []string             `json:"secrets,omitzero"` // empty: none, whatever weaker layers say
+	MCPServers    map[string]MCPServer `json:"mcp_servers,omitzero"`
+	// HarnessAuthSecrets belong to a harness in a file. The API cannot set them.
+	HarnessAuthSecrets json.RawMessage `json:"harness_auth_secrets,omitempty"`
 	LayerKeys
 }
 

@@ -20,12 +20,13 @@ type Config struct {
 	MCPServers         map[string]MCPServer `json:"mcp_servers,omitempty"`
 	Harness            *Harness             `json:"harness,omitempty"`
 	HarnessAuthSecrets json.RawMessage      `json:"harness_auth_secrets,omitempty"`
-	IdleTimeoutMinutes *int                 `json:"idle_timeout_minutes,omitempty"` // of an interactive run; 0 ends it with its turn
-	SessionSharing     *SessionSharing      `json:"session_sharing,omitempty"`
-	MemoryStores       []MemoryStore        `json:"memory_stores,omitempty"`
-	InferenceProviders *InferenceProviders  `json:"inference_providers,omitempty"`
-	ComputerUseEnabled *bool                `json:"computer_use_enabled,omitempty"`
-	ComputerUseModelID string               `json:"computer_use_model_id,omitempty"`
+	// IdleTimeoutMinutes is for interactive runs. 0 ends the run with its turn.
+	IdleTimeoutMinutes *int                `json:"idle_timeout_minutes,omitempty"`
+	SessionSharing     *SessionSharing     `json:"session_sharing,omitempty"`
+	MemoryStores       []MemoryStore       `json:"memory_stores,omitempty"`
+	InferenceProviders *InferenceProviders `json:"inference_providers,omitempty"`
+	ComputerUseEnabled *bool               `json:"computer_use_enabled,omitempty"`
+	ComputerUseModelID string              `json:"computer_use_model_id,omitempty"`
 
 	MaxDurationMinutes *int              `json:"max_duration_minutes,omitempty"` // of one execution's work
 	Budget             *Budget           `json:"budget,omitempty"`

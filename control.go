@@ -78,18 +78,19 @@ type ClaimRequest struct {
 
 // Assignment is everything a worker needs for one execution.
 type Assignment struct {
-	Lease       Lease             `json:"lease"`
-	Run         Run               `json:"run"` // with Config resolved
-	Prompts     []Prompt          `json:"prompts"`
-	Environment *EnvironmentSpec  `json:"environment,omitempty"`
-	Runner      *RunnerSpec       `json:"runner,omitempty"`
-	Skills      []SkillFolder     `json:"skills,omitempty"`    // that no repository has to be looked through for
-	Files       []File            `json:"files,omitempty"`     // attachments, event-payload.json
-	Session     *SavedSession     `json:"session,omitempty"`   // to be resumed
-	History     []Step            `json:"history,omitempty"`   // of the conversation, for a harness that cannot load
-	Secrets     map[string]string `json:"secrets,omitempty"`   // granted to this run: environment of the sandbox, masked in records
-	APIKey      string            `json:"api_key"`             // the agent's own, for its own run, as long as the lease
-	TimeLimit   time.Duration     `json:"time_limit,omitzero"` // of max_duration_minutes
+	Lease       Lease            `json:"lease"`
+	Run         Run              `json:"run"` // with Config resolved
+	Prompts     []Prompt         `json:"prompts"`
+	Environment *EnvironmentSpec `json:"environment,omitempty"`
+	Runner      *RunnerSpec      `json:"runner,omitempty"`
+	Skills      []SkillFolder    `json:"skills,omitempty"`  // that no repository has to be looked through for
+	Files       []File           `json:"files,omitempty"`   // attachments, event-payload.json
+	Session     *SavedSession    `json:"session,omitempty"` // to be resumed
+	History     []Step           `json:"history,omitempty"` // of the conversation, for a harness that cannot load
+	// Secrets are granted to this run: environment variables of the sandbox, masked in records.
+	Secrets   map[string]string `json:"secrets,omitempty"`
+	APIKey    string            `json:"api_key"`             // the agent's own, for its own run, as long as the lease
+	TimeLimit time.Duration     `json:"time_limit,omitzero"` // of max_duration_minutes
 }
 
 // Prompt is one message to be given to the agent as a turn.

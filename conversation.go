@@ -62,16 +62,18 @@ const (
 // and Data are a curated public form with secrets masked, never what a harness
 // sent.
 type Block struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text,omitempty"`      // text
-	ID        string          `json:"id,omitempty"`        // action
-	ActionID  string          `json:"action_id,omitempty"` // action_result
-	Category  string          `json:"category,omitempty"`  // action, action_result: command files search integration documents computer review skill
-	Name      string          `json:"name,omitempty"`      // action, action_result, event
-	State     string          `json:"state,omitempty"`     // action_result
-	Input     json.RawMessage `json:"input,omitempty"`     // action
-	Output    json.RawMessage `json:"output,omitempty"`    // action_result
-	Data      json.RawMessage `json:"data,omitempty"`      // event
+	Type     string `json:"type"`
+	Text     string `json:"text,omitempty"`      // text
+	ID       string `json:"id,omitempty"`        // action
+	ActionID string `json:"action_id,omitempty"` // action_result
+	// Category of an action and its result: command, files, search, integration, documents, computer,
+	// review or skill.
+	Category  string          `json:"category,omitempty"`
+	Name      string          `json:"name,omitempty"`   // action, action_result, event
+	State     string          `json:"state,omitempty"`  // action_result
+	Input     json.RawMessage `json:"input,omitempty"`  // action
+	Output    json.RawMessage `json:"output,omitempty"` // action_result
+	Data      json.RawMessage `json:"data,omitempty"`   // event
 	MessageID string          `json:"message_id,omitempty"`
 
 	// In an outline, Source counts from 1 the event that holds the block, and Part is

@@ -201,7 +201,8 @@ type WorkRepository struct {
 
 // AgentDefaults are what the agents of a factory have unless they say otherwise.
 type AgentDefaults struct {
-	DefaultRunnerUID   string               `json:"default_runner_uid" config:"runner_id"` // a name of the factory's runners
+	// DefaultRunnerUID is the name of one of the factory's runners.
+	DefaultRunnerUID   string               `json:"default_runner_uid" config:"runner_id"`
 	WorkerHost         string               `json:"worker_host"`
 	Secrets            []NamedSecret        `json:"secrets"`
 	MCPServers         map[string]MCPServer `json:"mcp_servers"`

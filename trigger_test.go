@@ -76,7 +76,8 @@ func TestTriggersAreCheckedByTheTable(t *testing.T) {
 		"an event of somebody else":  {`{"provider": "github", "event": "received"}`, []string{"/event"}},
 		"every pull request":         {`{"provider": "github", "event": "pull_request_opened"}`, nil},
 		"some pull requests": {
-			`{"provider": "github", "event": "pull_request_opened", "filter": {"repos": ["a/b"], "pr_numbers": [1], "authors": {"not_in": ["bot"]}, "labels": []}}`,
+			`{"provider": "github", "event": "pull_request_opened", "filter": {"repos": ["a/b"], "pr_numbers": [1], ` +
+				`"authors": {"not_in": ["bot"]}, "labels": []}}`,
 			nil,
 		},
 		"a number that is text": {

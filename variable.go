@@ -85,7 +85,8 @@ var (
 	)
 	// ending is what stands behind the owner in a name without an underscore.
 	ending = regexp.MustCompile(
-		`(.)((BASE|API)?UR[LI]|HOST|HOSTNAME|HOSTADDR|ENDPOINT|SERVER|ADDR|PORT|API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASS|PWD)$`,
+		`(.)((BASE|API)?UR[LI]|HOST|HOSTNAME|HOSTADDR|ENDPOINT|SERVER|ADDR|PORT|` +
+			`API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASS|PWD)$`,
 	)
 	// Some owners have more than one name.
 	aliases = map[string]string{"GH": "GITHUB", "GL": "GITLAB", "HF": "HUGGINGFACE", "HUGGING": "HUGGINGFACE"}

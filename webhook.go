@@ -57,13 +57,14 @@ type Webhook struct {
 	Enabled          bool            `json:"enabled"`
 	Suspended        bool            `json:"suspended"` // takes no deliveries although it is enabled; no part of the files
 	PendingSecret    bool            `json:"pending_secret"`
-	OutdatedSecret   bool            `json:"outdated_secret"` // the managed secret has a value that the webhook is yet to take; not stored
-	IngressURL       string          `json:"ingress_url"`     // of url_token: with {token} in the secret's place
-	Secrets          []WebhookSecret `json:"secrets"`
-	Counts           DeliveryCounts  `json:"counts"`
-	CreatedAt        Time            `json:"created_at"`
-	UpdatedAt        Time            `json:"updated_at"`
-	LastDeliveryAt   Time            `json:"last_delivery_at,omitzero"`
+	// OutdatedSecret: the managed secret has a value that the webhook does not use yet. Not stored.
+	OutdatedSecret bool            `json:"outdated_secret"`
+	IngressURL     string          `json:"ingress_url"` // of url_token: with {token} in the secret's place
+	Secrets        []WebhookSecret `json:"secrets"`
+	Counts         DeliveryCounts  `json:"counts"`
+	CreatedAt      Time            `json:"created_at"`
+	UpdatedAt      Time            `json:"updated_at"`
+	LastDeliveryAt Time            `json:"last_delivery_at,omitzero"`
 	// Secret is in the answer that makes it, never again.
 	Secret string `json:"secret,omitempty"`
 }

@@ -74,7 +74,9 @@ func postgresSettings(ctx context.Context, server string) (string, error) {
 // that needs a new one waits until it is written full of zeros and synced.
 func (b *bench) ageLog(ctx context.Context) error {
 	const segments = `DO $$ BEGIN
-		FOR i IN (SELECT count(*) FROM pg_ls_waldir()) .. least(64, pg_size_bytes(current_setting('max_wal_size')) / pg_size_bytes(current_setting('wal_segment_size'))) - 2 LOOP
+		FOR i IN (SELECT count(*) FROM pg_ls_waldir()) .. least(64,
+			pg_size_bytes(current_setting('max_wal_size')) / pg_size_bytes(current_setting('wal_segment_size'))
+		) - 2 LOOP
 			PERFORM pg_logical_emit_message(false, '', '');
 			PERFORM pg_switch_wal();
 		END LOOP; END $$`
@@ -92,13 +94,20 @@ const (
 // fillRuns copies the one run that is there many times over: every tenth one
 // FAILED, the others SUCCEEDED, a second apart. Counting from a power of ten
 // makes digits of equal length on both engines.
-const fillRuns = `INSERT INTO runs (id, team, state, title, prompt, mode, source, created_at, updated_at, started_at, finished_at, run_ms, execution_id,
-		last_seq, prompt_state, creator, executor, config, config_sources, name, model_id, harness, conversation_id, root_id, metadata)
+const fillRuns = `INSERT INTO runs (
+		id, team, state, title, prompt, mode, source,
+		created_at, updated_at, started_at, finished_at, run_ms, execution_id, last_seq,
+		prompt_state, creator, executor, config, config_sources, name, model_id, harness,
+		conversation_id, root_id, metadata
+	)
 	WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < $2)
-	SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), r.team, CASE WHEN i % 7 = 0 THEN 'FAILED' ELSE 'SUCCEEDED' END,
-		r.title || ' ' || CAST(i AS TEXT), r.prompt, r.mode, r.source, $3 + i * 1000, $3 + i * 1000 + 60000, $3 + i * 1000 + 1000, $3 + i * 1000 + 60000, 59000,
-		r.execution_id, r.last_seq, 'delivered', r.creator, r.executor, r.config, r.config_sources, 'nightly-' || CAST(i % 20 AS TEXT), r.model_id,
-		r.harness, '01900000-0000-7000-9000-' || CAST(100000000000 + i AS TEXT), '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), r.metadata
+	SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), r.team,
+		CASE WHEN i % 7 = 0 THEN 'FAILED' ELSE 'SUCCEEDED' END, r.title || ' ' || CAST(i AS TEXT), r.prompt, r.mode, r.source,
+		$3 + i * 1000, $3 + i * 1000 + 60000, $3 + i * 1000 + 1000, $3 + i * 1000 + 60000, 59000, r.execution_id, r.last_seq,
+		'delivered', r.creator, r.executor, r.config, r.config_sources,
+		'nightly-' || CAST(i % 20 AS TEXT), r.model_id, r.harness,
+		'01900000-0000-7000-9000-' || CAST(100000000000 + i AS TEXT),
+		'01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), r.metadata
 	FROM n, runs r WHERE r.id = $4`
 
 // fill makes a database with so many runs that are over. Those are old, so the
@@ -183,7 +192,8 @@ func (b *bench) firstRun(ctx context.Context, database string) error {
 	_, err = c.do(
 		request(
 			"POST", createPath,
-			`{"prompt": "Look at the failing job of this morning.", "config": {"name": "first"}, "metadata": {"branch": "main"}}`,
+			`{"prompt": "Look at the failing job of this morning.", "config": {"name": "first"}, `+
+				`"metadata": {"branch": "main"}}`,
 		),
 	)
 	return err

@@ -26,24 +26,26 @@ type deliveries struct {
 
 // deliveryBody is an event of about 2 KB.
 func deliveryBody() string {
-	commit := `{"id": "%040x", "message": "Mend the build of the shop, part %d", "timestamp": "2026-03-01T12:00:00Z", "added": [], "modified": ["internal/shop/cart.go", "internal/shop/price.go"],
+	commit := `{"id": "%040x", "message": "Fix the build of the shop, part %d", "timestamp": "2026-03-01T12:00:00Z",
+		"added": [], "modified": ["internal/shop/cart.go", "internal/shop/price.go"],
 		"author": {"name": "Ada Example", "email": "ada@example.com", "username": "ada"}, "distinct": true}`
 	commits := make([]string, 6)
 	for i := range commits {
 		commits[i] = fmt.Sprintf(commit, i+4711, i)
 	}
-	return `{"ref": "refs/heads/main", "before": "6113728f27ae82c7b1a177c8d03f9e96e0adf246", "after": "0d1a26e67d8f5eaf1f6ba5c57fc3c7d91ac0fd1c", "created": false, "forced": false,
-		"repository": {"id": 186853002, "name": "shop", "full_name": "acme/shop", "private": true, "default_branch": "main"}, "commits": [` + strings.Join(
-		commits, ", ",
-	) +
-		`], "pusher": {"name": "ada", "email": "ada@example.com"}}`
+	return `{"ref": "refs/heads/main", "before": "6113728f27ae82c7b1a177c8d03f9e96e0adf246", 
+		"after": "0d1a26e67d8f5eaf1f6ba5c57fc3c7d91ac0fd1c", "created": false, "forced": false,
+		"repository": {"id": 186853002, "name": "shop", "full_name": "acme/shop", "private": true, "default_branch": "main"},
+		"commits": [` + strings.Join(commits, ", ") + `], "pusher": {"name": "ada", "email": "ada@example.com"}}`
 }
 
 // The filters of the automations: the body matches one of them, and of the other
 // all but the last condition.
 const (
-	matching  = `{"ref": ["refs/heads/main", "refs/heads/next"], "repository": {"full_name": ["acme/shop"], "private": {"not_in": [false]}}}`
-	unmatched = `{"ref": ["refs/heads/main", "refs/heads/next"], "repository": {"full_name": ["acme/shop"], "private": {"not_in": [true]}}}`
+	matching = `{"ref": ["refs/heads/main", "refs/heads/next"], "repository": {"full_name": ["acme/shop"], ` +
+		`"private": {"not_in": [false]}}}`
+	unmatched = `{"ref": ["refs/heads/main", "refs/heads/next"], "repository": {"full_name": ["acme/shop"], ` +
+		`"private": {"not_in": [true]}}}`
 )
 
 // newDeliveries makes webhooks on a server, with so many automations for each.

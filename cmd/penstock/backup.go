@@ -41,13 +41,20 @@ type backupCmd struct {
 }
 
 func (cmd *backupCmd) Help() string {
-	return `The server can keep running: the backup is consistent. Only you can read the file. A PostgreSQL database needs pg_dump on this machine.
+	return `The server can keep running: the backup is consistent. Only you can read the file. A PostgreSQL database
+needs pg_dump on this machine.
 
-Encrypted in the backup: the values of managed secrets and webhook secrets, saved sessions (the HOME of agents, with everything that the run received), and responses stored for an Idempotency-Key. A session that an earlier version saved is in plain text until it is saved again.
+Encrypted in the backup: the values of managed secrets and webhook secrets, saved sessions (the HOME of
+agents, with everything that the run received), and responses stored for an Idempotency-Key. A session that an
+earlier version saved is in plain text until it is saved again.
 
-In plain text: everything else, such as prompts, conversations, events, the env of configurations, artifacts, attachments and the payloads of deliveries. API keys are hashed, but admin.key contains the first one in plain text.
+In plain text: everything else, such as prompts, conversations, events, the env of configurations, artifacts,
+attachments and the payloads of deliveries. API keys are hashed, but admin.key contains the first one in plain
+text.
 
-The backup also contains the keyset that decrypts these values, so protect it like the server. With --keyset-kms the keyset is encrypted, and the values cannot be read without the KMS. If the keyset is missing, the backup does not contain it.`
+The backup also contains the keyset that decrypts these values, so protect it like the server. With
+--keyset-kms the keyset is encrypted, and the values cannot be read without the KMS. If the keyset is missing,
+the backup does not contain it.`
 }
 
 func (cmd *backupCmd) Run(ctx context.Context, std *stdio) error {

@@ -80,7 +80,8 @@ func breaks(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-const created = `{"run_id":"01900000-0000-7000-8000-000000000001","task_id":"01900000-0000-7000-8000-000000000001","state":"QUEUED"}`
+const created = `{"run_id":"01900000-0000-7000-8000-000000000001","task_id":"01900000-0000-7000-8000-000000000001",` +
+	`"state":"QUEUED"}`
 
 func TestCreateIsRepeatedUnderOneKey(t *testing.T) {
 	t.Parallel()
@@ -219,7 +220,8 @@ func TestFileAndFlagsMakeOneRequest(t *testing.T) {
 		"--env", "A=b=c", "--env", "FROM_OUTSIDE", "--metadata", "team=x;y", "--max-duration", "90s", "--interactive").want(
 		t, 0,
 	)
-	want := `{"config":{"budget":{"max_total_tokens":5},"env":{"A":"b=c","FROM_OUTSIDE":"value"},"max_duration_minutes":2,"model_id":"a/b","name":"nightly"},` +
+	want := `{"config":{"budget":{"max_total_tokens":5},"env":{"A":"b=c","FROM_OUTSIDE":"value"},` +
+		`"max_duration_minutes":2,"model_id":"a/b","name":"nightly"},` +
 		`"interactive":true,"metadata":{"team":"x;y"},"prompt":"from the file","title":"from the flag"}`
 	if diff := cmp.Diff(want, sortedJSON(t, s.seen()[0].body)); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)

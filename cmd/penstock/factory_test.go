@@ -75,7 +75,8 @@ func TestAutomations(t *testing.T) {
 	call(t, env, "run", "list", "--automation", page.Runs[0].Metadata["automation_id"]).want(t, 0, page.Runs[0].ID)
 
 	request := filepath.Join(t.TempDir(), "automation.json")
-	if err := os.WriteFile(request, []byte(`{"name": "from a file", "prompt": "p", "triggers": [{"provider": "webhook", "event": "received",
+	if err := os.WriteFile(request, []byte(`{"name": "from a file", "prompt": "p", "triggers": [{
+		"provider": "webhook", "event": "received",
 		"filter": {"webhook_ids": ["cii"], "payload": {"n": [9007199254740993]}}}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,8 @@ func TestAutomations(t *testing.T) {
 	}
 	call(t, env, "automation", "get", "from a file").want(t, 0, "disabled", `did you mean "ci"?`)
 	call(t, env, "automation", "enable", "from-a-file").want(t, 0, "1 problem")
-	pulls := `{"name": "pulls", "prompt": "Review it.", "triggers": [{"provider": "github", "event": "pull_request_opened"}, {"provider": "slack", "event": "app_mention"}]}`
+	pulls := `{"name": "pulls", "prompt": "Review it.", "triggers": [{"provider": "github", ` +
+		`"event": "pull_request_opened"}, {"provider": "slack", "event": "app_mention"}]}`
 	call(t, env, "automation", "create", "-f", writeFile(t, "pulls.json", pulls)).want(t, 0)
 	call(t, env, "automation", "get", "pulls").want(
 		t, 0, "2 problems", "/triggers/0/provider not connected: no webhook",

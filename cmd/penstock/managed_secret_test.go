@@ -60,7 +60,8 @@ func TestSecretValuesComeFromFilesAndPeople(t *testing.T) {
 	env := []string{"PENSTOCK_API_KEY=" + someKey, "PENSTOCK_BASE_URL=" + answering(t, func(r *http.Request) string {
 		body, _ := io.ReadAll(r.Body)
 		arrived <- r.Method + " " + r.URL.Path + " " + string(body)
-		return `{"name":"S","version":1,"pending":false,"created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z","used_by":[]}`
+		return `{"name":"S","version":1,"pending":false,"created_at":"2026-01-01T00:00:00Z",` +
+			`"updated_at":"2026-01-01T00:00:00Z","used_by":[]}`
 	})}
 	long := strings.Repeat("x", penstock.MaxSecretBytes)
 	for name, tt := range map[string]struct {
@@ -159,7 +160,8 @@ func TestSecretIsAskedForWithoutEcho(t *testing.T) {
 	address := answering(t, func(r *http.Request) string {
 		body, _ := io.ReadAll(r.Body)
 		arrived <- string(body)
-		return `{"name":"S","version":1,"pending":false,"created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z","used_by":[]}`
+		return `{"name":"S","version":1,"pending":false,"created_at":"2026-01-01T00:00:00Z",` +
+			`"updated_at":"2026-01-01T00:00:00Z","used_by":[]}`
 	})
 	terminal := newTerminal(t)
 	cmd := command(t, []string{"PENSTOCK_BASE_URL=" + address, "PENSTOCK_API_KEY=" + someKey}, "secret", "set", "S")

@@ -23,13 +23,22 @@ type rotateKeyCmd struct {
 }
 
 func (cmd *rotateKeyCmd) Help() string {
-	return `Adds a new key that encrypts from then on, re-encrypts everything in the database in small steps, and removes the old key. Use the same flags and environment as for serve. Servers can keep running: they notice the changed file. You can interrupt the command at any time; run it again to continue with the same new key.
+	return `Adds a new key that encrypts from then on, re-encrypts everything in the database in small steps, and
+removes the old key. Use the same flags and environment as for serve. Servers can keep running: they
+notice the changed file. You can interrupt the command at any time; run it again to continue with the
+same new key.
 
-If servers have copies of the keyset instead of one shared file, run the command three times: with --prepare, with --keep-old, and without either. Copy the file to all servers after each step. Then all servers know the new key before any of them encrypts with it, and none encrypts with the old key when it is removed.
+If servers have copies of the keyset instead of one shared file, run the command three times: with --prepare,
+with --keep-old, and without either. Copy the file to all servers after each step. Then all servers know the
+new key before any of them encrypts with it, and none encrypts with the old key when it is removed.
 
-The command can also change how the keyset is protected. --keyset-kms replaces keys in plain text with encrypted ones. --from-kms changes to another KMS key, or back to plain text. Stop the servers first, and start them with the new --keyset-kms afterwards. The role needs kms:Encrypt and kms:Decrypt with the encryption context purpose=penstock-keyset; servers need only kms:Decrypt once the keyset exists.
+The command can also change how the keyset is protected. --keyset-kms replaces keys in plain text with
+encrypted ones. --from-kms changes to another KMS key, or back to plain text. Stop the servers first, and
+start them with the new --keyset-kms afterwards. The role needs kms:Encrypt and kms:Decrypt with the
+encryption context purpose=penstock-keyset; servers need only kms:Decrypt once the keyset exists.
 
-The files of saved sessions are not rewritten: each has its own key, and that key is re-encrypted. Signed links created before the end of the rotation stop working. Backups keep the keyset that they were made with.`
+The files of saved sessions are not rewritten: each has its own key, and that key is re-encrypted. Signed
+links created before the end of the rotation stop working. Backups keep the keyset that they were made with.`
 }
 
 func (cmd *rotateKeyCmd) Run(ctx context.Context, std *stdio) error {

@@ -62,7 +62,8 @@ func TestWatchGoesOnWhereTheConnectionWasLost(t *testing.T) {
 			),
 			event(
 				6, "action_result",
-				`{"type":"action_result","action_id":"a","category":"command","name":"run_command","state":"completed","output":{"exit_code":0,"output":"one\ntwo\u001b[2J"}}`,
+				`{"type":"action_result","action_id":"a","category":"command","name":"run_command","state":"completed",`+
+					`"output":{"exit_code":0,"output":"one\ntwo\u001b[2J"}}`,
 			),
 			event(7, "plan", `{"entries":[{"content":"look","status":"completed"},{"content":"write","status":"in_progress"}]}`),
 			event(8, "usage", `{"total_tokens":48211}`),

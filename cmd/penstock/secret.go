@@ -29,7 +29,8 @@ var secretShapes = []struct {
 	{
 		"an access token", "keep it out of arguments",
 		regexp.MustCompile(
-			`\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{20,}|\bxox[abeprs]-[A-Za-z0-9-]{10,}|\bAKIA[0-9A-Z]{16}\b`,
+			`\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{20,` +
+				`}|\bxox[abeprs]-[A-Za-z0-9-]{10,}|\bAKIA[0-9A-Z]{16}\b`,
 		),
 	},
 	{"a private key", "keep it in a file", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY`)},

@@ -17,12 +17,15 @@ func TestWebhookVerify(t *testing.T) {
 		msgSig = "webhook-signature: v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 		whsec  = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 		event  = `{"test": 2432232314}`
-		square = `{"merchant_id":"MLEFBHHSJGVHD","type":"webhooks.test_notification","event_id":"ac3ac95b-f97d-458c-a6e6-18981597e05f",` +
-			`"created_at":"2022-07-13T20:30:59.037339943Z","data":{"type":"webhooks","id":"bc368e64-01aa-407e-b46e-3231809b1129"}}`
+		square = `{"merchant_id":"MLEFBHHSJGVHD","type":"webhooks.test_notification",` +
+			`"event_id":"ac3ac95b-f97d-458c-a6e6-18981597e05f",` +
+			`"created_at":"2022-07-13T20:30:59.037339943Z","data":{"type":"webhooks",` +
+			`"id":"bc368e64-01aa-407e-b46e-3231809b1129"}}`
 		squareSig = "x-square-hmacsha256-signature: GF4YkrJgGBDZ9NIYbNXBnMzqb2HoL4RW/S6vkZ9/2N4="
 		squareURL = "https://webhook.site/679a4f3a-dcfa-49ee-bac5-9d0edad886b9"
-		own       = `{"header":"X-Sig","prefix":"sha256=","hash":"sha256","encoding":"hex","key_form":"text","template":"{body}"}`
-		ownSig    = "X-Sig: sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
+		own       = `{"header":"X-Sig","prefix":"sha256=","hash":"sha256","encoding":"hex","key_form":"text",` +
+			`"template":"{body}"}`
+		ownSig = "X-Sig: sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
 	)
 	for name, test := range map[string]struct {
 		body string

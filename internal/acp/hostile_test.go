@@ -267,7 +267,8 @@ func TestASlowConsumerSlowsTheAgentAndHoldsLittle(t *testing.T) {
 
 	// Far more than may wait. The writer must get stuck.
 	const updates, size = 80, 64 << 10
-	line := fmt.Sprintf(`{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk",`+
+	line := fmt.Sprintf(`{"method":"session/update","params":{"sessionId":"s",`+
+		`"update":{"sessionUpdate":"agent_message_chunk",`+
 		`"content":{"type":"text","text":"%s"}}}}`, strings.Repeat("x", size))
 	var mu sync.Mutex
 	written := 0

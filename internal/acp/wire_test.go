@@ -39,7 +39,8 @@ func TestUpdatesAreReadAndWritten(t *testing.T) {
 		{
 			"a tool call",
 			`{"sessionUpdate":"tool_call","toolCallId":"t","title":"Edit","kind":"edit","status":"pending",` +
-				`"content":[{"type":"diff","path":"/f","oldText":"a","newText":"b"},{"type":"content","content":{"type":"text","text":"ok"}}],` +
+				`"content":[{"type":"diff","path":"/f","oldText":"a","newText":"b"},{"type":"content","content":{"type":"text",` +
+				`"text":"ok"}}],` +
 				`"locations":[{"path":"/f","line":3}],"rawInput":{"x":[1]},"_meta":{"penstock.dev/tool":"edit_files"}}`,
 			Update{Kind: UpdateToolCall, ToolCall: &ToolCall{
 				ID: "t", Title: "Edit", Kind: ToolEdit, Status: ToolPending,
@@ -71,7 +72,8 @@ func TestUpdatesAreReadAndWritten(t *testing.T) {
 		},
 		{
 			"options",
-			`{"sessionUpdate":"config_option_update","configOptions":[{"id":"i","name":"n","type":"select","currentValue":"v"}]}`,
+			`{"sessionUpdate":"config_option_update","configOptions":[{"id":"i","name":"n","type":"select",` +
+				`"currentValue":"v"}]}`,
 			Update{Kind: UpdateConfigOptions, ConfigOptions: &ConfigOptions{Options: []ConfigOption{
 				{ID: "i", Name: "n", Type: "select", CurrentValue: json.RawMessage(`"v"`)},
 			}}},
@@ -207,8 +209,10 @@ func FuzzLine(f *testing.F) {
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`,
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x","data":[1]}}`,
 		`{"jsonrpc":"2.0","id":"a","result":null}` + "\n" + `{"id":1.5,"error":"x"}`,
-		`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"plan","entries":[]}}}`,
-		`{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","content":[{"type":"diff"}]}}}`,
+		`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"plan",` +
+			`"entries":[]}}}`,
+		`{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call",` +
+			`"content":[{"type":"diff"}]}}}`,
 		"\xff\n\r\n[]\n{}\n{\"a\":",
 	} {
 		f.Add([]byte(seed))

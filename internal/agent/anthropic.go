@@ -117,7 +117,8 @@ func anthropicFailure(err error) error {
 	}
 	failed := httpFailure(anthropicID, e.StatusCode, message, header)
 	switch e.Type() { // an error within a stream has the status 200
-	case shared.ErrorTypeOverloadedError, shared.ErrorTypeAPIError, shared.ErrorTypeRateLimitError, shared.ErrorTypeTimeoutError:
+	case shared.ErrorTypeOverloadedError, shared.ErrorTypeAPIError, shared.ErrorTypeRateLimitError,
+		shared.ErrorTypeTimeoutError:
 		failed.transient = true
 	}
 	return failed

@@ -52,7 +52,8 @@ type readReport struct {
 
 var readFilesTool = define(toolReadFiles, acp.ToolRead,
 	"Read text files of the workspace, with line numbers. Long files are cut; ask for a range of lines then.",
-	`{"type":"object","properties":{"files":{"type":"array","minItems":1,"maxItems":20,"items":{"type":"object","properties":{
+	`{"type":"object","properties":{"files":{"type":"array","minItems":1,"maxItems":20,"items":{
+		"type":"object","properties":{
 		"path":{"type":"string","description":"Relative to the workspace, or absolute within it."},
 		"start_line":{"type":"integer","minimum":1,"description":"Default: 1."},
 		"line_count":{"type":"integer","minimum":1,"description":"Default: all."}},

@@ -150,7 +150,8 @@ func (a *googleAnswer) reply() (reply, error) {
 	case genai.FinishReasonStop:
 	case genai.FinishReasonMaxTokens:
 		r.stop = stopLength
-	case genai.FinishReasonSafety, genai.FinishReasonProhibitedContent, genai.FinishReasonBlocklist, genai.FinishReasonSPII,
+	case genai.FinishReasonSafety, genai.FinishReasonProhibitedContent, genai.FinishReasonBlocklist,
+		genai.FinishReasonSPII,
 		genai.FinishReasonRecitation, genai.FinishReasonLanguage, genai.FinishReasonImageSafety:
 		r.stop = stopRefused
 	case "":

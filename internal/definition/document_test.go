@@ -187,7 +187,8 @@ func TestOutput(t *testing.T) {
 		Code: definition.UnknownField, Message: "100% of a:\r\nb", Path: "a,b:c.yaml", Line: 2, Column: 3,
 		Severity: definition.SeverityWarning, Nearest: "x",
 	}
-	if got, want := d.GitHub(), `::warning file=a%2Cb%3Ac.yaml,line=2,col=3::FF_UNKNOWN_FIELD (warning) 100%25 of a:%0D%0Ab; did you mean "x"?`; got != want {
+	if got, want := d.GitHub(), `::warning file=a%2Cb%3Ac.yaml,line=2,`+
+		`col=3::FF_UNKNOWN_FIELD (warning) 100%25 of a:%0D%0Ab; did you mean "x"?`; got != want {
 		t.Errorf("for GitHub: got %s, want %s", got, want)
 	}
 	d = definition.Diagnostic{
@@ -198,7 +199,8 @@ func TestOutput(t *testing.T) {
 		t.Errorf("for a terminal: got %s, want %s", got, want)
 	}
 	text, err := json.Marshal(d)
-	if want := `{"code":"FF_UNSUPPORTED_PATH","message":"m","path":"a\u001b[2J\nb","line":1,"column":1,"severity":"error"}`; err != nil || string(
+	if want := `{"code":"FF_UNSUPPORTED_PATH","message":"m","path":"a\u001b[2J\nb","line":1,"column":1,` +
+		`"severity":"error"}`; err != nil || string(
 		text,
 	) != want {
 		t.Errorf("as JSON: got %s (%v), want %s", text, err, want)
@@ -325,7 +327,8 @@ func TestLimitsOfTheAPI(t *testing.T) {
 		},
 		{
 			"a name with an escape sequence", "agents/a/agent.md", "---\nmodel: \"a\\e[2J\"\n---\n",
-			`agents/a/agent.md:2:8: FF_INVALID_VALUE model must be one line that is not empty, without control characters, not "a\x1b[2J"`,
+			`agents/a/agent.md:2:8: FF_INVALID_VALUE model must be one line that is not empty, without control characters, ` +
+				`not "a\x1b[2J"`,
 		},
 		{
 			"a long description", "agents/a/agent.md", "---\ndescription: " + strings.Repeat("x", 4097) + "\n---\n",
@@ -516,7 +519,8 @@ func TestKnown(t *testing.T) {
 		Taken:      func(name, alias string) (nameTaken, aliasTaken bool) { return name == "x", alias == "Taken" },
 	}
 	_, found := definition.Parse(files, known)
-	want := `agents/foreman/agent.md:4:9: FF_INVALID_REFERENCE the server has no harness "codxe"; it has builtin, claude, codex; did you mean "codex"?
+	want := `agents/foreman/agent.md:4:9: FF_INVALID_REFERENCE the server has no harness "codxe"; ` +
+		`it has builtin, claude, codex; did you mean "codex"?
 agents/foreman/agent.md:6:45: FF_INVALID_REFERENCE the team has no managed secret "API_KEZ"; did you mean "API_KEY"?
 automations/a.md:3:69: FF_INVALID_REFERENCE (warning) no webhook has this UID or file name: "uid2"; nothing will start
 automations/a.md:4:71: FF_INVALID_REFERENCE (warning) no schedule has this id: "s2"; nothing will start
@@ -524,9 +528,11 @@ automations/a.md:5:16: FF_INVALID_REFERENCE the team has no environment "e2"; di
 factory.yaml:2:7: FF_INVALID_VALUE another factory of the team has the name or alias "x"
 factory.yaml:3:8: FF_INVALID_VALUE another factory of the team has the name or alias "Taken"
 factory.yaml:9:14: FF_INVALID_REFERENCE the team has no managed secret "API_KEX"; did you mean "API_KEY"?
-factory.yaml:10:6: FF_INVALID_MCP (warning) the team has no managed MCP server "mcp-2": runs go without it; did you mean "mcp-1"?
+factory.yaml:10:6: FF_INVALID_MCP (warning) the team has no managed MCP server "mcp-2": ` +
+		`runs go without it; did you mean "mcp-1"?
 runners/a.yaml:1:66: FF_INVALID_REFERENCE the team has no managed secret "NONE"
-webhooks/a.yaml:2:13: FF_INVALID_VALUE the secret API_KEY cannot be part of a URL: with url_token it may hold A-Z a-z 0-9 - . _ ~ only
+webhooks/a.yaml:2:13: FF_INVALID_VALUE the secret API_KEY cannot be part of a URL: ` +
+		`with url_token it may hold A-Z a-z 0-9 - . _ ~ only
 webhooks/b.yaml:1:13: FF_INVALID_REFERENCE b has no managed secret "API_KEI"; did you mean "API_KEY"?
 `
 	if diff := cmp.Diff(want, lines(found)); diff != "" {

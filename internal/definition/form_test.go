@@ -146,7 +146,8 @@ func TestWebhooksAreSelectedByAMatcher(t *testing.T) {
 		}
 	}
 	for ids, want := range map[string]string{
-		"{in: [cj]}":               `automations/a.md:6:24: FF_INVALID_REFERENCE (warning) no webhook has this UID or file name: "cj"; nothing will start; did you mean "ci"?`,
+		"{in: [cj]}": `automations/a.md:6:24: FF_INVALID_REFERENCE (warning) no webhook has this UID or ` +
+			`file name: "cj"; nothing will start; did you mean "ci"?`,
 		"{in: []}":                 "6:23: FF_INVALID_FILTER webhook_ids must have at least one text in the list in",
 		"{not_in: [ci]}":           "6:18: FF_INVALID_FILTER webhook_ids must have at least one text in the list in",
 		"{}":                       "6:18: FF_INVALID_FILTER webhook_ids must have at least one text in the list in",

@@ -174,7 +174,8 @@ func TestVocabulary(t *testing.T) {
 		t.Errorf("schedule (-want +got):\n%s", diff)
 	}
 	build := valid.Automations[1].Automation()
-	wantFilter := `{"webhook_ids":["internal-ci"],"payload":{"status":["failed"],"build":{"number":{"not_in":[0]},"branch":["main"],"cancelled":{"exists":false}}}}`
+	wantFilter := `{"webhook_ids":["internal-ci"],"payload":{"status":["failed"],"build":{"number":{"not_in":[0]},` +
+		`"branch":["main"],"cancelled":{"exists":false}}}}`
 	if got := string(build.Triggers[0].Filter); got != wantFilter {
 		t.Errorf("filter: got %s, want %s", got, wantFilter)
 	}
@@ -295,9 +296,12 @@ func TestWriteAnyAutomation(t *testing.T) {
 	name := rapid.StringMatching(`[a-zA-Z][a-zA-Z0-9 ./_-]{0,20}[a-z]`)
 	secret := rapid.StringMatching(`[A-Z][A-Z0-9_]{0,10}`)
 	triggers := rapid.SampledFrom([]string{
-		`{"provider": "github", "event": "push", "filter": {"branches": ["main", "on", "1.0"], "paths": {"in": ["src/**"], "not_in": ["*.md"]}}}`,
-		`{"provider": "schedule", "event": "cron_fired", "schedule": {"cron": "0 9 * * 1-5", "name": "weekdays", "timezone": "Europe/Berlin"}}`,
-		`{"provider": "webhook", "event": "received", "filter": {"webhook_ids": ["3kTMd9PqVxZ0aBcDeFgH1j"], "payload": {"a b": [9007199254740993, 1.0, null, true, "yes", "017"], "c": {"exists": false}}}}`,
+		`{"provider": "github", "event": "push", "filter": {"branches": ["main", "on", "1.0"], ` +
+			`"paths": {"in": ["src/**"], "not_in": ["*.md"]}}}`,
+		`{"provider": "schedule", "event": "cron_fired", "schedule": {"cron": "0 9 * * 1-5", "name": "weekdays", ` +
+			`"timezone": "Europe/Berlin"}}`,
+		`{"provider": "webhook", "event": "received", "filter": {"webhook_ids": ["3kTMd9PqVxZ0aBcDeFgH1j"], ` +
+			`"payload": {"a b": [9007199254740993, 1.0, null, true, "yes", "017"], "c": {"exists": false}}}}`,
 		`{"provider": "slack", "event": "app_mention"}`,
 	})
 	automations := rapid.Custom(func(t *rapid.T) definition.Automation {

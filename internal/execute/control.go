@@ -355,7 +355,8 @@ const maxEventKey = 200
 // is. The end of a stream is only the server's to say.
 func checkDraft(d penstock.Draft) error {
 	switch d.Type {
-	case penstock.EventState, penstock.EventMessage, penstock.EventMessageDelta, penstock.EventAction, penstock.EventActionResult,
+	case penstock.EventState, penstock.EventMessage, penstock.EventMessageDelta, penstock.EventAction,
+		penstock.EventActionResult,
 		penstock.EventPlan, penstock.EventUsage, penstock.EventArtifact, penstock.EventTimeline:
 	default:
 		return penstock.Invalid("/type", "is no type of an event that a worker writes")

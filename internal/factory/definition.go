@@ -27,9 +27,10 @@ type FactoryFiles struct {
 
 // ApplyRequest asks for a factory to be defined by other files.
 type ApplyRequest struct {
-	Files        map[string]string `json:"files"`
-	DryRun       bool              `json:"dry_run,omitzero"`
-	BaseRevision *int64            `json:"base_revision,omitempty"` // of the files that were changed; absent: whatever there is
+	Files  map[string]string `json:"files"`
+	DryRun bool              `json:"dry_run,omitzero"`
+	// BaseRevision of the files that were changed; absent: any.
+	BaseRevision *int64 `json:"base_revision,omitempty"`
 }
 
 // Applied says what applying files has changed, or would. Nothing changes where

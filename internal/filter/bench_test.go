@@ -56,7 +56,8 @@ func BenchmarkMatch(b *testing.B) {
 		var filters []*filter.Filter
 		for i := range count {
 			filters = append(filters, mustParse(b, fmt.Sprintf(
-				`{"type": ["charge.succeeded"], "data": {"object": {"amount": {"not_in": [%d]}, "currency": ["usd", "eur"], "status": ["failed"]}}}`,
+				`{"type": ["charge.succeeded"], "data": {"object": {"amount": {"not_in": [%d]}, "currency": ["usd", "eur"], `+
+					`"status": ["failed"]}}}`,
 				i)))
 		}
 		b.Run(fmt.Sprintf("2KB/filters=%d", count), func(b *testing.B) {

@@ -114,7 +114,8 @@ func TestFiltersAreRefused(t *testing.T) {
 		{"duplicate keys", `{"a": [1], "a": [2]}`, field("/a", twice)},
 		{"duplicate keys, one of them escaped", `{"b": {"a~/": [1], "\u0061~/": [2]}}`, field("/b/a~0~1", twice)},
 		{"duplicate operators", `{"a": {"in": [1], "in": [2]}}`, field("/a/in", twice)},
-		{"everything at once", `{"in": [1], "a": 1, "b": {"c": [], "d": [[]], "e": {"in": [1], "not_in": [1.0], "f": []}}, "g": {}}`, []penstock.FieldError{
+		{"everything at once", `{"in": [1], "a": 1, "b": {"c": [], "d": [[]], "e": {"in": [1], "not_in": [1.0], ` +
+			`"f": []}}, "g": {}}`, []penstock.FieldError{
 			{Pointer: "/in", Detail: `operator at the root; put it below a key of the payload: {"type": {"in": …}}`},
 			{Pointer: "/a", Detail: scalar},
 			{Pointer: "/b/c", Detail: "empty array never matches; give 1 to 32 values"},

@@ -291,7 +291,8 @@ func TestOneDocumentForAll(t *testing.T) {
 	}
 	f := mustParse(
 		t,
-		`{"type": ["charge.succeeded"], "data": {"object": {"refunds": {"data": {"amount": [250.0], "status": ["succeeded"]}}}}}`,
+		`{"type": ["charge.succeeded"], "data": {"object": {"refunds": {"data": {"amount": [250.0], `+
+			`"status": ["succeeded"]}}}}}`,
 	)
 	var group sync.WaitGroup
 	for range 8 {

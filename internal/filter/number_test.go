@@ -65,7 +65,8 @@ func TestNumbersOfOneValueHaveOneForm(t *testing.T) {
 func TestNumbersAsIntegersWouldCompare(t *testing.T) {
 	t.Parallel()
 	number := rapid.StringMatching(
-		`-?(0|[1-9][0-2]{0,3})(\.[0-2]{1,4})?([eE][+-]?(0{0,3}[0-9]{1,2}|99999999999999999[5-9]|100000000000000000[0-5]|9999999999999999999[89]))?`,
+		`-?(0|[1-9][0-2]{0,3})(\.[0-2]{1,4})?([eE][+-]?(0{0,3}[0-9]{1,` +
+			`2}|99999999999999999[5-9]|100000000000000000[0-5]|9999999999999999999[89]))?`,
 	)
 	rapid.Check(t, func(t *rapid.T) {
 		one := number.Draw(t, "one")

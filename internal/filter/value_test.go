@@ -27,7 +27,8 @@ func TestAPayloadIsReadAsItIs(t *testing.T) {
 	t.Parallel()
 	v := root(
 		t,
-		` {"a": {"b\u0063": "caf\u00e9"}, "list": [1, "x", {"n": 7}, [], null], "yes": true, "no": false, "zero": null, "twice": {"k": 1, "k": 2}} `,
+		` {"a": {"b\u0063": "caf\u00e9"}, "list": [1, "x", {"n": 7}, [], null], "yes": true, "no": false, "zero": null, `+
+			`"twice": {"k": 1, "k": 2}} `,
 	)
 	if got := v.Member("a").Member("bc").Text(); got != "café" {
 		t.Errorf("a text with escapes: got %q", got)

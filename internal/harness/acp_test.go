@@ -264,7 +264,8 @@ func TestUpdatesBecomeEvents(t *testing.T) {
 		`message thought {"text":"hm, well"}`,
 		`message First message.`,
 		`message Second message.`,
-		`plan {"entries":[{"content":"look","status":"completed","priority":"high"},{"content":"do","status":"pending","priority":"medium"}]}`,
+		`plan {"entries":[{"content":"look","status":"completed","priority":"high"},{"content":"do","status":"pending",` +
+			`"priority":"medium"}]}`,
 		`message weather_update {"sky":"grey"}`,
 		`message plan {"entries":"none"}`,
 		`action #0 command run_command {"command":"ls -l 'my dir'"}`,
@@ -385,7 +386,8 @@ func TestSessionIsSetUpAsConfigured(t *testing.T) {
 		{Name: "release", Description: "Makes a release.", Path: ".penstock/skills/release/SKILL.md", Text: "Tag."},
 	}
 	s.turn("reports", "do it")
-	want := `{"mcp":[{"name":"a","command":"first","args":[],"env":[]},{"name":"b","command":"run","args":["x"],"env":[{"name":"K","value":"v"}]}],"mode":"bypass","model":"a/b","prompt":"do it",` +
+	want := `{"mcp":[{"name":"a","command":"first","args":[],"env":[]},{"name":"b","command":"run","args":["x"],` +
+		`"env":[{"name":"K","value":"v"}]}],"mode":"bypass","model":"a/b","prompt":"do it",` +
 		`"skills":[{"name":"release","description":"Makes a release.","path":".penstock/skills/release/SKILL.md"}]}`
 	if diff := cmp.Diff([]string{want}, s.texts()); diff != "" {
 		t.Errorf("what the agent saw (-want +got):\n%s", diff)

@@ -76,7 +76,8 @@ func TestListedFilesAreCheckedFirst(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	for body, want := range map[string]string{
-		`{"files": [{"path": "a", "content": "x"}, {"path": "a", "content": "y"}]}`: `/files/1/path is "a", which is the path of another file already`,
+		`{"files": [{"path": "a", "content": "x"}, {"path": "a", "content": "y"}]}`: `/files/1/path is "a", ` +
+			`which is the path of another file already`,
 		`{"files": [{"path": "a"}]}`:               "/files/0 must have path and content",
 		`{"files": [{"content": "a"}]}`:            "/files/0 must have path and content",
 		`{"files": [{"path": 1, "content": "a"}]}`: "/files/0/path must be a string, not a number",

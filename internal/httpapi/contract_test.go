@@ -471,7 +471,8 @@ func (d *driver) execute() {
 		),
 		raw(
 			penstock.EventActionResult,
-			`{"type":"action_result","action_id":"a1","category":"command","name":"run_command","state":"completed","output":{"exit_code":0}}`,
+			`{"type":"action_result","action_id":"a1","category":"command","name":"run_command","state":"completed",`+
+				`"output":{"exit_code":0}}`,
 		),
 		penstock.NewDraft(
 			penstock.EventPlan, penstock.Now(),
@@ -483,7 +484,8 @@ func (d *driver) execute() {
 	for _, artifact := range []string{
 		`{"artifact_type": "PLAN", "data": {"title": "Approach", "content": "1. Look."}}`,
 		`{"artifact_type": "PULL_REQUEST", "data": {"branch": "fix", "url": "https://example.com/pull/1"}}`,
-		`{"artifact_type": "EXTERNAL_REFERENCE", "data": {"reference_type": "ticket", "url": "https://example.com/t/1", "metadata": {"a": 1}}}`,
+		`{"artifact_type": "EXTERNAL_REFERENCE", "data": {"reference_type": "ticket", "url": "https://example.com/t/1", ` +
+			`"metadata": {"a": 1}}}`,
 	} {
 		a := d.must(http.StatusCreated, "POST", path, artifact)
 		if strings.Contains(artifact, "PULL_REQUEST") {

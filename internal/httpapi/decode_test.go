@@ -114,9 +114,11 @@ func TestGoodBodiesAreDecoded(t *testing.T) {
 
 func TestUnknownFieldsAreNamed(t *testing.T) {
 	t.Parallel()
-	body := `{"promtp": "x", "prompt": "kept", "Title": 1, "config": {"model_idd": 1, "harness": {"type": "builtin", "kind": 2},
+	body := `{"promtp": "x", "prompt": "kept", "Title": 1, "config": {"model_idd": 1,
+		"harness": {"type": "builtin", "kind": 2},
 		"harness_auth_secrets": {"anything": "goes"}, "mcp_servers": {"a/b": {"url": "https://x", "hdrs": {}}}},
-		"attachments": [{"file_name": "a"}, {"file_name": "b", "size": 3}], "metadata": {"free": "text"}, "ünï,\r\nX-Evil: 1": 0}`
+		"attachments": [{"file_name": "a"}, {"file_name": "b", "size": 3}], "metadata": {"free": "text"},
+		"ünï,\r\nX-Evil: 1": 0}`
 	var req penstock.RunRequest
 	ignored, err := decodeStrict([]byte(body), &req)
 	if err != nil {

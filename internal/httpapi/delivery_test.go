@@ -43,7 +43,8 @@ func (d *driver) deliver(a penstock.InboundDelivery) penstock.DeliveryResult {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	a.ReceivedAt, a.ClientIP, a.IdentitySource, a.Identity, a.Secret = penstock.Now(), "198.51.100.7", penstock.IdentityProvider, "one", -1
+	a.ReceivedAt, a.ClientIP, a.Secret = penstock.Now(), "198.51.100.7", -1
+	a.IdentitySource, a.Identity = penstock.IdentityProvider, "one"
 	a.Body, a.Headers = []byte(hostile), map[string]string{"content-type": "text/html"}
 	result, err := d.svc.Ingress.Deliver(d.t.Context(), snapshot, &a)
 	if err != nil {

@@ -125,7 +125,8 @@ func (c *call) span() (end func()) {
 // for HTTP): one that is not known could be anything.
 func (c *call) spanMethod() string {
 	switch c.r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions:
 		return c.r.Method
 	default:
 		return "_OTHER"

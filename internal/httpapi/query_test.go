@@ -39,12 +39,14 @@ func TestRunQueryReadsEveryFilter(t *testing.T) {
 		},
 		{
 			"times",
-			"created_after=2026-01-31T11:00:00Z&created_before=2026-01-31T12:00:00%2B01:00&updated_after=2026-01-31T12:00:00+01:00",
+			"created_after=2026-01-31T11:00:00Z&created_before=2026-01-31T12:00:00%2B01:00" +
+				"&updated_after=2026-01-31T12:00:00+01:00",
 			penstock.RunQuery{CreatedAfter: day, CreatedBefore: day, UpdatedAfter: day},
 		},
 		{
 			"times between two milliseconds",
-			"created_after=2026-01-31T10:59:59.999999Z&created_before=2026-01-31T10:59:59.999001Z&updated_after=2026-01-31T11:00:00.000999Z",
+			"created_after=2026-01-31T10:59:59.999999Z&created_before=2026-01-31T10:59:59.999001Z" +
+				"&updated_after=2026-01-31T11:00:00.000999Z",
 			penstock.RunQuery{CreatedAfter: day - 1, CreatedBefore: day, UpdatedAfter: day},
 		},
 		{"times in lower case", "created_before=2026-01-31t11:00:00z", penstock.RunQuery{CreatedBefore: day}},
@@ -52,7 +54,8 @@ func TestRunQueryReadsEveryFilter(t *testing.T) {
 			"times before all others", "created_before=1970-01-01T00:00:00Z&created_after=0001-01-01T00:00:00Z",
 			penstock.RunQuery{CreatedBefore: 1, CreatedAfter: 1},
 		},
-		{"names", "name=n&model_id=m&creator=c&executor=e&schedule_id=s&ancestor_run_id=a&automation_id=o&webhook_uid=w&environment_id=empty-environment", penstock.RunQuery{
+		{"names", "name=n&model_id=m&creator=c&executor=e&schedule_id=s&ancestor_run_id=a&automation_id=o&webhook_uid=w" +
+			"&environment_id=empty-environment", penstock.RunQuery{
 			Name: "n", ModelID: "m", Creator: "c", Executor: "e", ScheduleID: "s", AncestorID: "a", AutomationID: "o",
 			WebhookUID: "w", EnvironmentID: penstock.EmptyEnvironment,
 		}},

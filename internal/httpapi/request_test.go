@@ -278,7 +278,8 @@ func TestRequestsOfOtherClientsOfTheAPI(t *testing.T) {
 		},
 		"memory_stores  ": {`{"uid": "m1"}`, 400, `"/config/memory_stores","detail":"must be an array, not an object"`},
 		"memory_stores   ": {
-			`[{"uid": "m1", "access": "read_only", "instructions": "x"}, {"uid": "m1", "access": "read_only", "instructions": "x"}]`,
+			`[{"uid": "m1", "access": "read_only", "instructions": "x"}, {"uid": "m1", "access": "read_only", ` +
+				`"instructions": "x"}]`,
 			400, `"/config/memory_stores/1/uid","detail":"names a memory store that is listed already"`,
 		},
 		"inference_providers": {
@@ -382,7 +383,8 @@ func TestBodiesThatAreNestedDeeply(t *testing.T) {
 	}
 	for path, body := range map[string]string{
 		"/api/v1/agent/runs/" + id +
-			"/artifacts": `{"artifact_type":"EXTERNAL_REFERENCE","data":{"reference_type":"x","url":"https://x.test/","metadata":%s}}`,
+			"/artifacts": `{"artifact_type":"EXTERNAL_REFERENCE","data":{"reference_type":"x","url":"https://x.test/",` +
+			`"metadata":%s}}`,
 		"/api/v1/agent/environments":     `{"providers":{"x":%s}}`,
 		"/api/v1/factory-files/validate": `{"files":{},"unknown":%s}`,
 	} {

@@ -23,24 +23,31 @@ func TestBubblewrapShowsNothingElseOfTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, script := range map[string]string{
-		"files of the host":       `[ ! -e "$1" ] && [ ! -e /root ] && [ ! -e /var/lib ] && [ ! -e /boot ] && [ ! -e /sys ]`,
-		"the top":                 `for f in /*; do case $f in /bin|/dev|/etc|/home|/lib*|/opt|/proc|/run|/sbin|/tmp|/usr|/var|/workspace) ;; *) echo $f; exit 1;; esac; done`,
-		"keys in /etc":            `[ ! -e /etc/shadow ] && [ ! -e /etc/ssl/private ] && [ ! -e /etc/ssh ] && [ ! -e /etc/machine-id ]`,
-		"empty places":            `[ -z "$(ls -A /tmp /run | grep -v :)" ]`,
-		"users":                   `[ "$(id -u):$(id -un):$(id -gn)" = 1000:agent:agent ] && [ $(wc -l < /etc/passwd) = 3 ]`,
-		"processes":               `for p in /proc/[0-9]*; do [ ${p#/proc/} -lt 100 ] || exit 1; done; ! grep -q '[s]upervise' /proc/[0-9]*/cmdline`,
-		"capabilities":            `[ "$(grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status | grep -vc 0000000000000000)" = 0 ]`,
-		"new privileges":          `grep -q 'NoNewPrivs:.1' /proc/self/status`,
-		"a session of its own":    `[ "$(cut -d ' ' -f 6 /proc/$$/stat)" -gt 0 ] && ! cat /dev/tty 2>/dev/null`,
-		"namespaces of its own":   `for n in user pid ipc uts mnt; do readlink /proc/self/ns/$n; done > ns`,
-		"devices":                 `[ ! -e /dev/sda ] && [ ! -e /dev/mem ] && [ ! -e /dev/kmsg ] && echo x > /dev/null && [ -r /dev/urandom ]`,
-		"kernel's memory":         `[ -z "$(cat /proc/kcore | head -c 1)" ]`,
-		"names and certificates":  `[ -r /etc/resolv.conf ] && [ -r /etc/hosts ] && [ "$(getent hosts localhost | wc -l)" -gt 0 ]`,
-		"temporary places":        `echo x > /tmp/a && echo x > /var/tmp/b && echo x > /run/c && echo x > /dev/shm/d`,
-		"the workspace and home":  `echo x > /workspace/a && echo x > /home/agent/b`,
-		"no further user space":   `! unshare --user true 2>/dev/null`,
-		"no mount of kernel's":    `! unshare --user --map-root-user --mount mount -t tmpfs x /tmp 2>/dev/null`,
-		"no swapping of programs": `! { echo x > /opt/penstock/penstock; } 2>/dev/null && ! rm -f /opt/penstock/penstock 2>/dev/null`,
+		"files of the host": `[ ! -e "$1" ] && [ ! -e /root ] && [ ! -e /var/lib ] && [ ! -e /boot ] && [ ! -e /sys ]`,
+		"the top": `for f in /*; do case $f in ` +
+			`/bin|/dev|/etc|/home|/lib*|/opt|/proc|/run|/sbin|/tmp|/usr|/var|/workspace) ;; *) echo $f; exit 1;; esac; done`,
+		"keys in /etc": `[ ! -e /etc/shadow ] && [ ! -e /etc/ssl/private ] && [ ! -e /etc/ssh ] && [ ! -e ` +
+			`/etc/machine-id ]`,
+		"empty places": `[ -z "$(ls -A /tmp /run | grep -v :)" ]`,
+		"users":        `[ "$(id -u):$(id -un):$(id -gn)" = 1000:agent:agent ] && [ $(wc -l < /etc/passwd) = 3 ]`,
+		"processes": `for p in /proc/[0-9]*; do [ ${p#/proc/} -lt 100 ] || exit 1; done; ` +
+			`! grep -q '[s]upervise' /proc/[0-9]*/cmdline`,
+		"capabilities": `[ "$(grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status | grep -vc ` +
+			`0000000000000000)" = 0 ]`,
+		"new privileges":        `grep -q 'NoNewPrivs:.1' /proc/self/status`,
+		"a session of its own":  `[ "$(cut -d ' ' -f 6 /proc/$$/stat)" -gt 0 ] && ! cat /dev/tty 2>/dev/null`,
+		"namespaces of its own": `for n in user pid ipc uts mnt; do readlink /proc/self/ns/$n; done > ns`,
+		"devices": `[ ! -e /dev/sda ] && [ ! -e /dev/mem ] && [ ! -e /dev/kmsg ] && echo x > /dev/null ` +
+			`&& [ -r /dev/urandom ]`,
+		"kernel's memory": `[ -z "$(cat /proc/kcore | head -c 1)" ]`,
+		"names and certificates": `[ -r /etc/resolv.conf ] && [ -r /etc/hosts ] && [ "$(getent hosts localhost | wc ` +
+			`-l)" -gt 0 ]`,
+		"temporary places":       `echo x > /tmp/a && echo x > /var/tmp/b && echo x > /run/c && echo x > /dev/shm/d`,
+		"the workspace and home": `echo x > /workspace/a && echo x > /home/agent/b`,
+		"no further user space":  `! unshare --user true 2>/dev/null`,
+		"no mount of kernel's":   `! unshare --user --map-root-user --mount mount -t tmpfs x /tmp 2>/dev/null`,
+		"no swapping of programs": `! { echo x > /opt/penstock/penstock; } ` +
+			`2>/dev/null && ! rm -f /opt/penstock/penstock 2>/dev/null`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,7 +23,8 @@ func TestProgramOfARootsSandboxIsACopy(t *testing.T) {
 	sp := spec(t, "")
 	argv := append([]string{bwrap}, namespaces()...)
 	argv = append(argv, "--ro-bind", "/", "/", "--proc", "/proc", "--", "/bin/sh", "-c",
-		`readlink /proc/1/exe; for exe in /proc/[0-9]*/exe; do touch -d @1 $exe; chown 1000:1000 $exe; chmod 0 $exe; done; true`)
+		`readlink /proc/1/exe; for exe in /proc/[0-9]*/exe; do touch -d @1 $exe; chown 1000:1000 $exe; chmod 0 $exe; `+
+			`done; true`)
 	for range 2 {
 		tree, err := s.launch(t.Context(), order{Argv: argv, Env: []string{}, Dir: "/", Root: true}, sp)
 		if err != nil {

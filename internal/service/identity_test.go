@@ -110,7 +110,8 @@ func TestAgentIsChangedByWhatIsThere(t *testing.T) {
 		}
 		want := made
 		got := update(
-			`{"description": null, "prompt": null, "harness": null, "mcp_servers": null, "harness_auth_secrets": null, "memory": null, "skills": null}`,
+			`{"description": null, "prompt": null, "harness": null, "mcp_servers": null, "harness_auth_secrets": null, ` +
+				`"memory": null, "skills": null}`,
 		)
 		want.UpdatedAt = got.UpdatedAt
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -124,8 +125,10 @@ func TestAgentIsChangedByWhatIsThere(t *testing.T) {
 		if who, err := db.Principal(ctx, "default", made.UID); err != nil || who.DisplayName != "critic" {
 			w.t.Errorf("as a principal it is %+v, %v", who, err)
 		}
-		got = update(`{"description": "", "prompt": "", "secrets": [], "skills": [], "memory": {}, "default_runner_uid": "", "environment_id": "", "base_model": "",
-			"harness": {}, "mcp_servers": {}, "credential_strategy": "", "harness_auth_secrets": {}, "on_behalf_of_enabled": false, "worker_host": "", "agent_type": ""}`)
+		got = update(`{"description": "", "prompt": "", "secrets": [], "skills": [], "memory": {},
+			"default_runner_uid": "", "environment_id": "", "base_model": "",
+			"harness": {}, "mcp_servers": {}, "credential_strategy": "", "harness_auth_secrets": {},
+			"on_behalf_of_enabled": false, "worker_host": "", "agent_type": ""}`)
 		config := got.Config()
 		if got.Description != "" || got.Memory.AutoMemory.Enabled || got.OnBehalfOfEnabled || got.Type != "CUSTOM" ||
 			got.Name != "critic" {

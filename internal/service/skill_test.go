@@ -226,7 +226,8 @@ func TestRunsOfSkillsInRepositories(t *testing.T) {
 		if diff := cmp.Diff(want, listed); diff != "" {
 			w.t.Errorf("skills (-want +got):\n%s", diff)
 		}
-		const triage, other, plain = "triage = acme/app:.agents/skills/sort/SKILL.md", "other = acme/app:.claude/skills/triage/SKILL.md", "plain = acme/app:.agents/skills/plain/SKILL.md"
+		const triage, other, plain = "triage = acme/app:.agents/skills/sort/SKILL.md", "other = " +
+			"acme/app:.claude/skills/triage/SKILL.md", "plain = acme/app:.agents/skills/plain/SKILL.md"
 		runs := map[string][]string{}
 		for reference, want := range map[string]string{
 			"acme/app:triage": triage, "app:triage": triage, "triage": triage, "acme/app:sort": triage,

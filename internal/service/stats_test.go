@@ -24,7 +24,8 @@ func TestStatsSumUpTheLastDay(t *testing.T) {
 			w.t.Helper()
 			id := w.create(penstock.RunRequest{Prompt: "x"}).ID
 			created := present - ago*hour
-			testkit.Exec(w.t, w.url, fmt.Sprintf(`UPDATE runs SET state = '%s', created_at = %d, started_at = CASE WHEN %d > 0 THEN %d ELSE 0 END,
+			testkit.Exec(w.t, w.url, fmt.Sprintf(`UPDATE runs SET state = '%s', created_at = %d,
+				started_at = CASE WHEN %d > 0 THEN %d ELSE 0 END,
 				usage = CASE WHEN %f > 0 THEN '{"tokens":{},"cost_usd":%f}' ELSE '' END, factory_uid = '%s' WHERE id = '%s'`,
 				state, created, waitMS, created+waitMS, costUSD, costUSD, factory, id))
 		}

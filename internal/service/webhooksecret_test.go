@@ -161,7 +161,8 @@ func TestWebhookChanges(t *testing.T) {
 			Signature: &penstock.Signature{TimestampHeader: "X-Time"},
 		})
 		want := w
-		want.Secret, want.DeliveryIDHeader, want.ReplayGuard, want.SecretRefresh = "", "X-Event-Id", true, penstock.RefreshImmediate
+		want.Secret, want.DeliveryIDHeader = "", "X-Event-Id"
+		want.ReplayGuard, want.SecretRefresh = true, penstock.RefreshImmediate
 		want.Signature, want.UpdatedAt = &penstock.Signature{TimestampHeader: "X-Time"}, got.UpdatedAt
 		if diff := cmp.Diff(want, got); diff != "" || got.UpdatedAt < w.UpdatedAt {
 			h.t.Errorf("-want +got:\n%s", diff)

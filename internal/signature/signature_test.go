@@ -14,8 +14,10 @@ import (
 
 func TestSchemesAreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
-	const contract = `standard_webhooks svix github gitlab stripe sentry pagerduty vercel slack linear shopify bitbucket jira zendesk
-		intercom typeform circleci calendly mux paddle notion launchdarkly dropbox meta woocommerce buildkite discord square hubspot
+	const contract = `standard_webhooks svix github gitlab stripe sentry pagerduty vercel slack linear shopify bitbucket
+		jira zendesk
+		intercom typeform circleci calendly mux paddle notion launchdarkly dropbox meta woocommerce buildkite discord square
+		hubspot
 		grafana docusign contentful coinbase_commerce custom_hmac`
 	var got, later, generated []string
 	for _, preset := range signature.Presets() {
@@ -92,7 +94,8 @@ func TestFormReportsWhatFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"header":"webhook-signature","prefix":"v1,","hash":"sha256","encoding":"base64","key_form":"whsec",` +
-		`"template":"{header:webhook-id}.{timestamp}.{body}","timestamp_header":"webhook-timestamp","algorithm":"hmac","separator":" ",` +
+		`"template":"{header:webhook-id}.{timestamp}.{body}","timestamp_header":"webhook-timestamp","algorithm":"hmac",` +
+		`"separator":" ",` +
 		`"timestamp_unit":"s","id_header":"webhook-id","headers":["webhook-signature","webhook-timestamp","webhook-id"],` +
 		`"tolerance_seconds":300,"time_signed":true,"id_signed":true}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {

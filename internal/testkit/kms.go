@@ -234,7 +234,8 @@ func kmsContext(about map[string]string) []byte {
 }
 
 var authorization = regexp.MustCompile(
-	`^AWS4-HMAC-SHA256 Credential=[^/]+/\d{8}/([a-z0-9-]+)/kms/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=[0-9a-f]{64}$`,
+	`^AWS4-HMAC-SHA256 Credential=[^/]+/\d{8}/([a-z0-9-]+)/kms/aws4_request, SignedHeaders=([a-z0-9;-]+), ` +
+		`Signature=[0-9a-f]{64}$`,
 )
 
 // isSigned makes the signature again from the headers that it covers.

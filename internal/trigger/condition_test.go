@@ -279,7 +279,8 @@ func TestEveryKeyOfAFilterIsMatched(t *testing.T) {
 		},
 		"a session of an agent": {
 			"linear/AgentSessionEvent.created", nil, "agent_session_created",
-			`{"assignee_ids": ["c1a2b3c4-0000-4000-8000-0123456789ab"], "teams": ["Engineering"], "keywords": ["look into this"]}`,
+			`{"assignee_ids": ["c1a2b3c4-0000-4000-8000-0123456789ab"], "teams": ["Engineering"], ` +
+				`"keywords": ["look into this"]}`,
 			"",
 		},
 		"what a session does not tell": {

@@ -25,7 +25,8 @@ func TestHalfASurrogatePairIsTaken(t *testing.T) {
 		} {
 			want[s.automation(w, filter, nil).UID] = matches
 		}
-		const body = `{"a": "\ud800", "\udc00": {"\uDFFF": "\udc00\ud83d"}, "list": ["\ud800", "y"], "b": {"c": "x", "d": "x\ud800"}}`
+		const body = `{"a": "\ud800", "\udc00": {"\uDFFF": "\udc00\ud83d"}, "list": ["\ud800", "y"], "b": {"c": "x", ` +
+			`"d": "x\ud800"}}`
 		got := s.post(path(w), bearer(w), []byte(body))
 		got.want(t, body, http.StatusAccepted)
 		check := func(d penstock.Delivery) {

@@ -129,8 +129,10 @@ func TestEventThatCannotBeCutIsReplaced(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(secret.NewMasker("hunter22"), slog.New(slog.DiscardHandler), nil, nil)
 	for kind, want := range map[penstock.EventType]string{
-		penstock.EventAction:       `{"type":"action","id":"i","category":"files","name":"***","input":{"output":"[… 5000000 bytes left out …]"}}`,
-		penstock.EventActionResult: `{"type":"action_result","action_id":"i","category":"files","name":"***","state":"completed","output":{"output":"[… 5000000 bytes left out …]"}}`,
+		penstock.EventAction: `{"type":"action","id":"i","category":"files","name":"***",` +
+			`"input":{"output":"[… 5000000 bytes left out …]"}}`,
+		penstock.EventActionResult: `{"type":"action_result","action_id":"i","category":"files","name":"***",` +
+			`"state":"completed","output":{"output":"[… 5000000 bytes left out …]"}}`,
 	} {
 		head := `{"type":"` + string(kind) +
 			`","id":"i","action_id":"i","state":"completed","category":"files","name":"hunter22","input":`

@@ -139,7 +139,9 @@ func flood(ctx context.Context, a *acp.Agent, session string) {
 	fmt.Fprintf(out, "\xff\xfe\x00 no text\n%s\n", strings.Repeat("g", 3<<20))
 	fmt.Fprintf(
 		out,
-		`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"bad `+"\xff\xfe"+` bytes"}}}}`+"\n",
+		`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,`+
+			`"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text",`+
+			`"text":"bad `+"\xff\xfe"+` bytes"}}}}`+"\n",
 		session,
 	)
 	_ = out.Flush()

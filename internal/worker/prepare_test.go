@@ -259,7 +259,9 @@ func TestRepositoriesFilesAndSkillsAreInTheWorkspace(t *testing.T) {
 		})
 		w.becomes(id, penstock.StateSucceeded)
 		out := strings.Join(w.outputs(id, "run_command"), "")
-		want := `the app1\n.penstock/skills/plain/SKILL.md\n.penstock/skills/publish/SKILL.md\n.penstock/skills/release/SKILL.md\n.penstock/skills/release/run.sh\n.penstock/skills/review/SKILL.md\nattached`
+		want := `the app1\n` +
+			`.penstock/skills/plain/SKILL.md\n.penstock/skills/publish/SKILL.md\n.penstock/skills/release/SKILL.md\n` +
+			`.penstock/skills/release/run.sh\n.penstock/skills/review/SKILL.md\nattached`
 		if !strings.Contains(out, want) {
 			t.Errorf("the workspace holds %s", out)
 		}
@@ -299,7 +301,8 @@ func TestAgentFindsItsOwnKeyAndRun(t *testing.T) {
 	w.secret("DEPLOY_TOKEN", "deploy-me-42")
 	w.start(nil)
 	id := w.create(penstock.RunRequest{
-		Prompt: `demo: run echo "$PENSTOCK_RUN_ID $PENSTOCK_BASE_URL ${#PENSTOCK_API_KEY} ${#DEPLOY_TOKEN} ${OPENAI_API_KEY:-none} $OTHER"`,
+		Prompt: `demo: run echo "$PENSTOCK_RUN_ID $PENSTOCK_BASE_URL ${#PENSTOCK_API_KEY} ${#DEPLOY_TOKEN} ` +
+			`${OPENAI_API_KEY:-none} $OTHER"`,
 		Config: &penstock.Config{
 			Env:     map[string]string{"OTHER": "x", "PENSTOCK_RUN_ID": "forged", "DEPLOY_TOKEN": "x"},
 			Secrets: []string{"DEPLOY_TOKEN"},

@@ -30,10 +30,12 @@ func TestSecretsAreNowhereInTheRecords(t *testing.T) {
 	w.start(nil)
 	id := w.create(penstock.RunRequest{Config: config},
 		`demo: run echo "$TOKEN $PENSTOCK_API_KEY `+header+
-			`"; printf %s "$TOKEN" | base64; printf 'user:%s' "$TOKEN" | base64 -w0; printf %s "$TOKEN" | od -An -tx1 | tr -d ' \n'`,
+			`"; printf %s "$TOKEN" | base64; printf 'user:%s' "$TOKEN" | base64 -w0; `+
+			`printf %s "$TOKEN" | od -An -tx1 | tr -d ' \n'`,
 		`demo: run printf '\033[31m%s\033[0m%s' "$(printf %s "$TOKEN" | cut -c1-9)" "$(printf %s "$TOKEN" | cut -c10-)"`,
 		`demo: run printf '{"token": "%s"}' "$(printf %s "$TOKEN" | sed 's/"/\\"/g')"`,
-		`demo: run printf 'the key is %s' "$TOKEN" > key.txt; echo "$TOKEN" >&2; cat /proc/$PPID/environ 2>&1 | tr '\0' '\n' | grep OPENAI_API_KEY || true`,
+		`demo: run printf 'the key is %s' "$TOKEN" > key.txt; echo "$TOKEN" >&2; `+
+			`cat /proc/$PPID/environ 2>&1 | tr '\0' '\n' | grep OPENAI_API_KEY || true`,
 		`demo: artifact key.txt`,
 		`demo: call mcp__tracker__reveal {}`,
 		`demo: say it is `+token+` and provider-key-123`,

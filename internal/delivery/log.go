@@ -111,11 +111,12 @@ func (s *Deliveries) replay(
 	}
 	sum := sha256.Sum256(body)
 	d := &store.NewDelivery{
-		ID: penstock.NewID(), WebhookUID: w.UID, WebhookNumber: w.Number, Team: w.Team, Version: w.TeamVersion,
-		Outcome: penstock.OutcomeAccepted,
-		Status:  http.StatusAccepted, Size: int64(len(body)), ReceivedAt: penstock.Now(),
-		IdentitySource: penstock.IdentityReplay, ReplayOf: old.ID, Headers: headersJSON(old.Headers),
-		SHA256: hex.EncodeToString(sum[:]), Body: body,
+		Delivery: penstock.Delivery{
+			ID: penstock.NewID(), WebhookUID: w.UID, Outcome: penstock.OutcomeAccepted, HTTPStatus: http.StatusAccepted,
+			Size: int64(len(body)), ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityReplay, ReplayOf: old.ID,
+			Headers: old.Headers, PayloadSHA256: hex.EncodeToString(sum[:]),
+		},
+		WebhookNumber: w.Number, Team: w.Team, Version: w.TeamVersion, Body: body,
 	}
 	if err := s.ingress.start(ctx, plan, document, old.Headers, d); err != nil {
 		return penstock.Delivery{}, err

@@ -5,13 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/http"
 	"runtime"
 	"sync"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/automation"
@@ -134,11 +131,11 @@ func (s *Ingress) evaluate(
 ) (d *store.NewDelivery, detail string, err error) {
 	limits := s.limits
 	d = &store.NewDelivery{
-		ID: penstock.NewID(), WebhookUID: p.row.UID, WebhookNumber: p.row.Number, Team: p.row.Team,
-		Version: p.row.TeamVersion, Outcome: a.Outcome,
-		Reason: a.Reason, Status: a.Status, Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP,
-		Headers: headersJSON(a.Headers),
-		Logged:  limits.LoggedRejections,
+		Delivery: penstock.Delivery{
+			ID: penstock.NewID(), WebhookUID: p.row.UID, Outcome: a.Outcome, Reason: a.Reason, HTTPStatus: a.Status,
+			Size: a.Size, ReceivedAt: a.ReceivedAt, ClientIP: a.ClientIP, Headers: a.Headers,
+		},
+		WebhookNumber: p.row.Number, Team: p.row.Team, Version: p.row.TeamVersion, Logged: limits.LoggedRejections,
 	}
 	if !a.Unverified {
 		d.Rate = limits.DeliveriesPerMinute
@@ -147,8 +144,8 @@ func (s *Ingress) evaluate(
 	if a.Outcome == penstock.OutcomeAccepted {
 		detail, err = s.match(ctx, p, a, d)
 	}
-	if d.Status == 0 {
-		d.Status = statusOf(d.Outcome)
+	if d.HTTPStatus == 0 {
+		d.HTTPStatus = statusOf(d.Outcome)
 	}
 	return d, detail, err
 }
@@ -180,14 +177,14 @@ func (s *Ingress) match(
 		if reported, ok := errors.AsType[*penstock.Error](err); ok {
 			detail = reported.Explain()
 		}
-		d.Outcome, d.Reason, d.Status = penstock.OutcomeRejectedJSON, "invalid_json", http.StatusBadRequest
+		d.Outcome, d.Reason, d.HTTPStatus = penstock.OutcomeRejectedJSON, "invalid_json", http.StatusBadRequest
 		return detail, nil
 	}
 	d.Body = a.Body
 	return "", s.start(ctx, p, document, a.Headers, d)
 }
 
-// start adds what the delivery means to each automation, and the runs.
+// start adds the match of each automation, and the runs of those that the delivery starts.
 func (s *Ingress) start(
 	ctx context.Context, p *Plan, document *filter.Document, headers map[string]string, d *store.NewDelivery,
 ) error {
@@ -195,57 +192,41 @@ func (s *Ingress) start(
 		return nil
 	}
 	trial, reported := p.filters.Try(document), p.reportedEvents(document, headers)
-	meant := make([]match, len(p.automations))
+	d.Matches = make([]penstock.DeliveryMatch, len(p.automations))
 	for i := range p.automations {
-		matched, why := p.automations[i].match(trial, reported)
+		e, match := &p.automations[i], &d.Matches[i]
+		match.Automation, match.UID = e.automation.row.Name, e.automation.row.UID
+		matched, why := e.match(trial, reported)
 		if !matched {
-			meant[i] = match{at: why.Path, reason: why.Reason}
+			match.FailedAt, match.Reason = &why.Path, why.Reason
 			continue
 		}
-		var err error
-		if meant[i], err = s.begin(ctx, p, p.automations[i].automation, d); err != nil {
+		if err := s.begin(ctx, p, e.automation, d, match); err != nil {
 			return err
 		}
 	}
-	matches := make([]penstock.DeliveryMatch, len(meant))
-	for i, m := range meant {
-		matches[i] = p.automations[i].automation.matchOf(m)
-	}
-	text, err := json.Marshal(matches)
-	if err != nil {
-		return fmt.Errorf("write down what delivery %s means: %w", d.ID, err)
-	}
-	d.Matches = string(text)
 	return nil
 }
 
-// match is what a delivery means to an automation: the id of the run that it
-// starts, or where and why it starts none.
-type match struct{ run, at, reason string }
-
-// begin adds the run that the automation starts for the delivery.
-func (s *Ingress) begin(ctx context.Context, p *Plan, a *planned, d *store.NewDelivery) (match, error) {
+// begin adds the run that the automation starts for the delivery, or why it can start none.
+func (s *Ingress) begin(
+	ctx context.Context, p *Plan, a *planned, d *store.NewDelivery, match *penstock.DeliveryMatch,
+) error {
 	template, broken, err := a.resolved(ctx, s)
-	if err != nil || template == nil {
-		return match{at: penstock.FailedAtAutomation, reason: broken}, err
+	if err != nil {
+		return err
+	}
+	if template == nil {
+		match.FailedAt, match.Reason = new(penstock.FailedAtAutomation), broken
+		return nil
 	}
 	run := template.Stamp(automation.Cause{
 		Source: penstock.SourceWebhook, At: d.ReceivedAt, WebhookUID: p.row.UID, DeliveryID: d.ID,
 		TriggerURL: s.deliveryURL(p.row, d.ID), Envelope: envelope(p.row, d.ID),
 	})
-	d.Runs = append(d.Runs, run)
-	return match{run: run.ID}, nil
-}
-
-// matchOf is what the log says of a delivery that means m to the automation.
-func (a *planned) matchOf(m match) penstock.DeliveryMatch {
-	match := penstock.DeliveryMatch{
-		Automation: a.row.Name, UID: a.row.UID, WouldTrigger: m.run != "", RunID: m.run, Reason: m.reason,
-	}
-	if m.run == "" {
-		match.FailedAt = &m.at
-	}
-	return match
+	d.Starts = append(d.Starts, run)
+	match.WouldTrigger, match.RunID = true, run.ID
+	return nil
 }
 
 // deliveryURL is the page of a delivery.
@@ -256,7 +237,7 @@ func (s *Ingress) deliveryURL(w store.WebhookRow, id string) string {
 // identify says by what the delivery is told from others.
 func (s *Ingress) identify(p *Plan, a *penstock.InboundDelivery, d *store.NewDelivery) {
 	sum := sha256.Sum256(a.Body)
-	d.SHA256 = hex.EncodeToString(sum[:])
+	d.PayloadSHA256 = hex.EncodeToString(sum[:])
 	d.Sender = p.senders.due(a.ClientIP, a.ReceivedAt)
 	if a.Handshake {
 		return
@@ -292,17 +273,6 @@ func (s *Ingress) parse(p *Plan, body []byte) (*filter.Document, error) {
 
 // newParsing bounds how many large bodies are parsed at once.
 func newParsing() chan struct{} { return make(chan struct{}, 2*runtime.GOMAXPROCS(0)) }
-
-func headersJSON(headers map[string]string) string {
-	if len(headers) == 0 {
-		return ""
-	}
-	text, err := json.Marshal(headers, json.Deterministic(true))
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
 
 // rejectionCounts counts what was refused without a transaction until it is written
 // down. The zero value is ready.

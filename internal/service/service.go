@@ -197,7 +197,6 @@ func (s *Service) jobs() []job {
 		{"record when secrets were used", "", 10 * time.Second, s.Secrets.Touch},
 		{"record which secrets sign deliveries", "", time.Minute, s.Webhooks.TouchWebhookSecrets},
 		{"count refused deliveries", "", 3 * time.Second, s.Ingress.FlushRejections},
-		{"index the log of deliveries", "", 75 * time.Millisecond, s.store.IndexLog},
 		{"clear the logs of deliveries", "", time.Minute, s.Deliveries.ClearLogs},
 		{"remove old runs", "", time.Minute, s.Upkeep.RemoveOldRuns},
 		{"remove attachments that no follow-up has named", "", 10 * time.Minute, s.Files.ExpireAttachments},

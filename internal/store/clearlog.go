@@ -25,9 +25,6 @@ type Log struct {
 func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, limit int) ([]Log, error) {
 	where, args := "w.uid > $1", []any{after, limit}
 	if before != 0 {
-		if err := s.IndexLog(ctx); err != nil {
-			return nil, err
-		}
 		first, err := s.firstSince(ctx, before)
 		if err != nil {
 			return nil, err
@@ -35,10 +32,8 @@ func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, li
 		args = append(args, first)
 		var old []string // each is one look into the index
 		for i, o := range penstock.Outcomes() {
-			old = append(
-				old, "(SELECT min(n) FROM "+s.d.log+`
-					WHERE webhook = w.number AND outcome = `+placeholders(i+4, 1)+") < $3",
-			)
+			old = append(old, `(SELECT min(n) FROM deliveries WHERE webhook = w.number AND outcome = `+
+				placeholders(i+4, 1)+") < $3")
 			args = append(args, outcomeNumber(o))
 		}
 		where += " AND (" + strings.Join(old, " OR ") + ")"
@@ -84,9 +79,6 @@ const IdentitiesFor = 7 * 24 * time.Hour
 func (s *Store) ClearLog(
 	ctx context.Context, webhookUID string, o penstock.Outcome, keep Keep, limit int,
 ) (int, error) {
-	if err := s.IndexLog(ctx); err != nil {
-		return 0, err
-	}
 	before, err := s.firstSince(ctx, keep.Since)
 	if err != nil {
 		return 0, err
@@ -94,8 +86,11 @@ func (s *Store) ClearLog(
 	if keep.Newest > 0 {
 		var oldest int64
 		err := s.row(
-			ctx, "SELECT n FROM "+s.d.log+`
-				WHERE webhook = `+numbered+" AND outcome = $2 ORDER BY n DESC LIMIT 1 OFFSET $3",
+			ctx, `SELECT n
+				FROM deliveries
+				WHERE webhook = `+numbered+` AND outcome = $2
+				ORDER BY n DESC
+				LIMIT 1 OFFSET $3`,
 			webhookUID, outcomeNumber(o), keep.Newest-1,
 		).Scan(&oldest)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -106,10 +101,11 @@ func (s *Store) ClearLog(
 		}
 		before = min(before, oldest)
 	}
-	rows, err := s.query(ctx, `SELECT d.id, d.received_at, d.identity_source, d.identity, d.sha256
-		FROM deliveries d JOIN `+s.d.log+" AS page ON "+onPage+
-		" WHERE page.webhook = "+numbered+
-		" AND page.outcome = $2 AND page.n < $3 AND d.received_at < $4 ORDER BY page.n LIMIT $5",
+	rows, err := s.query(ctx, `SELECT id, received_at, identity_source, identity, sha256
+		FROM deliveries
+		WHERE webhook = `+numbered+` AND outcome = $2 AND n < $3 AND received_at < $4
+		ORDER BY n
+		LIMIT $5`,
 		webhookUID, outcomeNumber(o), before, int64(keep.Since), limit)
 	old, err := collect(s, rows, err, "old deliveries", func(d *oldDelivery) []any {
 		return []any{&d.id, &d.received, &d.source, &d.identity, &d.sha256}
@@ -204,7 +200,8 @@ func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 		for _, k := range over {
 			// One that was taken over meanwhile stays.
 			if _, err := tx.exec(ctx, `DELETE FROM delivery_keys
-				WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND expires_at > 0 AND expires_at <= $4`, k.webhook, k.source, k.value, now); err != nil {
+				WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND expires_at > 0 AND expires_at <= $4`,
+				k.webhook, k.source, k.value, now); err != nil {
 				return fmt.Errorf("remove an identity: %w", err)
 			}
 		}

@@ -60,7 +60,7 @@ func TestCountsAreExact(t *testing.T) {
 			mustDeliver(t, s, func(again *store.NewDelivery) { again.WebhookUID, again.Identity = w.UID, d.Identity })
 			want.Duplicate++
 			mustDeliver(t, s, func(d *store.NewDelivery) {
-				d.WebhookUID, d.Outcome, d.Status, d.Identity = w.UID, penstock.OutcomeRejectedJSON, 400, ""
+				d.WebhookUID, d.Outcome, d.HTTPStatus, d.Identity = w.UID, penstock.OutcomeRejectedJSON, 400, ""
 			})
 			want.Rejected++
 			mustDeliver(t, s, func(again *store.NewDelivery) { again.WebhookUID, again.ReplayOf = w.UID, d.ID }) // no delivery

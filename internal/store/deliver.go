@@ -16,36 +16,24 @@ import (
 // a secret, an automation or something else of its team.
 var ErrStale = errors.New("what the delivery was judged by has changed")
 
-// NewDelivery is a delivery that was judged and is to be recorded. All that can
-// be worked out beforehand has been: a batch only claims, admits and inserts.
+// NewDelivery is a delivery that was evaluated and is about to be recorded.
 type NewDelivery struct {
-	ID, WebhookUID, Team string
-	WebhookNumber        int64 // as [WebhookRow] has it
-	Version              int64 // of the team, as it was read with all that the delivery was judged by
-	// Outcome is OutcomeAccepted, which may still turn out to be a duplicate, or
-	// a rejection.
-	Outcome        penstock.Outcome
-	Reason         string
-	Status         int // of the HTTP answer
-	Size           int64
-	ReceivedAt     penstock.Time
-	IdentitySource penstock.IdentitySource
-	Identity       string        // its key, that is claimed; "": nothing is claimed
-	IdentityUntil  penstock.Time // when the claim ends; 0: with the log entry
-	Guard          string        // key of the signed bytes, that is claimed as well; "": none
-	GuardUntil     penstock.Time // when that claim ends; 0: with the log entry, for which Guard must be that of the body
-	ReplayOf       string        // of which delivery it is a replay
-	Matches        string        // JSON
-	Headers        string        // JSON
-	SHA256         string        // of the body, hex
-	ClientIP       string
-	Body           []byte    // of an accepted one
-	Runs           []*NewRun // that it starts if it is accepted
-	Rate           int       // how many may be admitted in a minute; 0: no limit, and it does not count
-	Logged         int       // how many equal rejections may be logged in a minute; 0: no limit
-	Last           bool      // counts as the last delivery of the webhook, as long as no other comes
-	Sender         bool      // writes down that deliveries of ClientIP are accepted
-	row            []any     // of the log
+	// Delivery is its entry in the log. Its outcome is OutcomeAccepted, which may still
+	// turn out to be a duplicate, or a rejection. Label and Runs are not stored.
+	penstock.Delivery
+	Team          string
+	WebhookNumber int64         // see [WebhookRow]
+	Version       int64         // of the team, read together with everything that evaluated the delivery
+	Identity      string        // its key, which it claims; "": it claims none
+	IdentityUntil penstock.Time // when the claim ends; 0: with the log entry
+	Guard         string        // the key of the signed bytes, which it claims as well; "": none
+	GuardUntil    penstock.Time // when that claim ends; 0: with the log entry, if Guard is the key of the body
+	Body          []byte        // of an accepted delivery
+	Starts        []*NewRun     // the runs that it starts if it is accepted
+	Rate          int           // maximum admitted in a minute; 0: no limit, and it does not count
+	Logged        int           // maximum of equal rejections that are logged in a minute; 0: no limit
+	Last          bool          // it becomes the last delivery of its webhook
+	Sender        bool          // ClientIP is recorded as a sender of accepted deliveries
 }
 
 // Delivered is what became of a delivery.
@@ -68,15 +56,14 @@ const sourceSigned = "signed_body"
 const ReasonReplayed = "replayed_signature"
 
 var (
-	deliveriesTable = table{name: "deliveries", columns: columns(`webhook bigint, outcome bigint, id text, received_at bigint, reason text, size bigint, http_status bigint,
-		identity_source text, identity text, duplicate_of text, replay_of text, matches text, headers text, sha256 text, client_ip text, body bytea, runs bigint`)}
 	// A key whose time is over is taken over.
 	keysTable = table{
 		name: "delivery_keys",
 		columns: columns(
 			"webhook_uid text, source text, value text, delivery_id text, received_at bigint, expires_at bigint",
 		),
-		conflict: `ON CONFLICT (webhook_uid, source, value) DO UPDATE SET delivery_id = excluded.delivery_id, received_at = excluded.received_at, expires_at = excluded.expires_at
+		conflict: `ON CONFLICT (webhook_uid, source, value) DO UPDATE SET
+				delivery_id = excluded.delivery_id, received_at = excluded.received_at, expires_at = excluded.expires_at
 			WHERE delivery_keys.expires_at > 0 AND delivery_keys.expires_at <= excluded.received_at`,
 	}
 	sendersTable = table{
@@ -86,23 +73,17 @@ var (
 	}
 )
 
-// The places in a row of deliveriesTable that a batch fills in.
-const (
-	columnOutcome     = 1
-	columnReason      = 4
-	columnIdentity    = 8
-	columnDuplicateOf = 9
-	columnMatches     = 11
-	columnBody        = 15
-	columnRuns        = 16
-)
-
+// deliver is a delivery in a batch. Its rows are made before, so that a batch only claims, admits
+// and inserts.
 type deliver struct {
 	result
 	*NewDelivery
-	got  Delivered
-	line []any // of the log: row, or that of a duplicate
-	runs []*createRun
+	entry deliveryRow
+	row   []any // of entry
+	runs  []*createRun
+
+	got    Delivered
+	logged []any // row, or that of a duplicate
 }
 
 func (d *deliver) key() string { return d.WebhookUID }
@@ -111,7 +92,7 @@ func (d *deliver) kind() int   { return kindDeliver }
 // fail starts the member anew.
 func (d *deliver) fail(err error) {
 	d.result.fail(err)
-	d.got, d.line = Delivered{Outcome: d.Outcome}, d.row
+	d.got, d.logged = Delivered{Outcome: d.Outcome}, d.row
 }
 
 // Deliver records a delivery through the group commit, in one transaction with
@@ -140,16 +121,17 @@ func (tx *Tx) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
 }
 
 func newDeliver(d *NewDelivery) *deliver {
-	d.row = []any{
-		d.WebhookNumber, outcomeNumber(d.Outcome), d.ID, int64(d.ReceivedAt), d.Reason, d.Size, int64(d.Status),
-		string(d.IdentitySource), d.Identity, "", d.ReplayOf,
-		d.Matches, d.Headers, d.SHA256, d.ClientIP, nil, int64(len(d.Runs)),
+	m := &deliver{
+		NewDelivery: d, runs: make([]*createRun, len(d.Starts)),
+		entry: deliveryRow{
+			Delivery: d.Delivery, webhook: d.WebhookNumber, identity: d.Identity, runs: len(d.Starts),
+		},
 	}
 	if d.Outcome == penstock.OutcomeAccepted {
-		d.row[columnBody] = d.Body
+		m.entry.body = d.Body
 	}
-	m := &deliver{NewDelivery: d, runs: make([]*createRun, len(d.Runs))}
-	for i, run := range d.Runs {
+	m.row = deliveryFields.row(&m.entry)
+	for i, run := range d.Starts {
 		m.runs[i] = newCreateRun(run)
 	}
 	return m
@@ -253,22 +235,21 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 		if m.err != nil || m.got.Limited || m.got.Unlogged {
 			continue
 		}
-		body, _ := m.line[columnBody].([]byte)
-		if size += len(body); size > maxBodies && len(log) > 0 {
-			if err := tx.s.d.insert(ctx, tx, deliveriesTable, log); err != nil {
+		if size += len(m.entry.body); size > maxBodies && len(log) > 0 {
+			if err := tx.s.d.insert(ctx, tx, deliveryFields.table, log); err != nil {
 				return nil, err
 			}
 			if _, err := tx.settle(ctx); err != nil {
 				return nil, err
 			}
-			log, size = nil, len(body)
+			log, size = nil, len(m.entry.body)
 		}
-		log = append(log, m.line)
+		log = append(log, m.logged)
 		if m.got.Outcome == penstock.OutcomeAccepted {
 			runs = append(runs, m.runs...)
 		}
 	}
-	return runs, tx.s.d.insert(ctx, tx, deliveriesTable, log)
+	return runs, tx.s.d.insert(ctx, tx, deliveryFields.table, log)
 }
 
 // countDeliveries counts what came in, and notes from where the webhooks were used. It comes last, since batches

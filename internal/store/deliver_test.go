@@ -32,17 +32,19 @@ func addReceiver(t *testing.T, s *store.Store) {
 // newDelivery is an accepted delivery of the webhook "w" with an id of its own.
 func newDelivery(change func(*store.NewDelivery)) *store.NewDelivery {
 	d := &store.NewDelivery{
-		ID: penstock.NewID(), WebhookUID: "w", WebhookNumber: 1, Team: store.DefaultTeam, Version: 1,
-		Outcome: penstock.OutcomeAccepted, Status: 202,
-		ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityPenstock, ClientIP: "192.0.2.1",
-		Headers: `{"content-type":"application/json"}`,
+		Delivery: penstock.Delivery{
+			ID: penstock.NewID(), WebhookUID: "w", Outcome: penstock.OutcomeAccepted, HTTPStatus: 202,
+			ReceivedAt: penstock.Now(), IdentitySource: penstock.IdentityPenstock, ClientIP: "192.0.2.1",
+			Headers: map[string]string{"content-type": "application/json"},
+		},
+		WebhookNumber: 1, Team: store.DefaultTeam, Version: 1,
 	}
 	d.Body = []byte(`{"of":"` + d.ID + `"}`)
 	d.Identity = store.IdentityOf(sha256.Sum256([]byte(d.ID)))
 	if change != nil {
 		change(d)
 	}
-	d.Size, d.SHA256 = int64(len(d.Body)), fmt.Sprintf("%x", sha256.Sum256(d.Body))
+	d.Size, d.PayloadSHA256 = int64(len(d.Body)), fmt.Sprintf("%x", sha256.Sum256(d.Body))
 	return d
 }
 
@@ -92,11 +94,14 @@ func TestAnAcceptedDeliveryIsStoredWithItsPayloadAndItsRuns(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		addReceiver(t, s)
 		run := newRun(nil)
+		matches := []penstock.DeliveryMatch{
+			{Automation: "a", UID: "u", WouldTrigger: true, RunID: run.ID},
+			{Automation: "b", UID: "v", FailedAt: new("/x"), Reason: "no"},
+		}
 		d, got := mustDeliver(t, s, func(d *store.NewDelivery) {
 			d.Body = []byte("\xff\x00 any bytes")
-			d.Runs = []*store.NewRun{run}
-			d.Matches = `[{"automation":"a","automation_uid":"u","would_trigger":true,"run_id":"` + run.ID + `"},
-				{"automation":"b","automation_uid":"v","would_trigger":false,"failed_at":"/x","reason":"no"}]`
+			d.Starts = []*store.NewRun{run}
+			d.Matches = matches
 		})
 		if diff := cmp.Diff(store.Delivered{Outcome: penstock.OutcomeAccepted}, got); diff != "" {
 			t.Error(diff)
@@ -108,12 +113,8 @@ func TestAnAcceptedDeliveryIsStoredWithItsPayloadAndItsRuns(t *testing.T) {
 		want := penstock.Delivery{
 			ID: d.ID, WebhookUID: "w", Outcome: penstock.OutcomeAccepted, Label: "Accepted", Size: d.Size,
 			ReceivedAt:     d.ReceivedAt,
-			IdentitySource: penstock.IdentityPenstock, HTTPStatus: 202, Runs: []string{run.ID}, PayloadSHA256: d.SHA256,
-			ClientIP: d.ClientIP,
-			Matches: []penstock.DeliveryMatch{
-				{Automation: "a", UID: "u", WouldTrigger: true, RunID: run.ID},
-				{Automation: "b", UID: "v", FailedAt: new("/x"), Reason: "no"},
-			},
+			IdentitySource: penstock.IdentityPenstock, HTTPStatus: 202, Runs: []string{run.ID}, PayloadSHA256: d.PayloadSHA256,
+			ClientIP: d.ClientIP, Matches: matches,
 			Headers: map[string]string{"content-type": "application/json"},
 		}
 		if diff := cmp.Diff(want, logged); diff != "" {
@@ -153,7 +154,7 @@ func TestOfManyEqualDeliveriesOneIsAccepted(t *testing.T) {
 			together.Go(func() {
 				d := newDelivery(func(d *store.NewDelivery) {
 					identify(d, "the same", false)
-					d.Runs = []*store.NewRun{newRun(nil)}
+					d.Starts = []*store.NewRun{newRun(nil)}
 				})
 				ids[i] = d.ID
 				var err error
@@ -382,9 +383,9 @@ func rateHolds(t *testing.T, limit, many int) {
 		for i := range many {
 			together.Go(func() {
 				got, err := stores[i%2].Deliver(t.Context(), newDelivery(func(d *store.NewDelivery) {
-					d.Rate, d.Last, d.Runs = limit, true, []*store.NewRun{newRun(nil)}
+					d.Rate, d.Last, d.Starts = limit, true, []*store.NewRun{newRun(nil)}
 					if i%3 == 0 {
-						d.Outcome, d.Identity, d.Logged, d.Runs = penstock.OutcomeRejectedJSON, "", 5, nil
+						d.Outcome, d.Identity, d.Logged, d.Starts = penstock.OutcomeRejectedJSON, "", 5, nil
 					}
 				}))
 				mu.Lock()
@@ -423,7 +424,7 @@ func TestRejectionsAreLoggedUpToALimitAndCountedBeyond(t *testing.T) {
 		addReceiver(t, s)
 		reject := func(o penstock.Outcome) store.Delivered {
 			_, got := mustDeliver(t, s, func(d *store.NewDelivery) {
-				d.Outcome, d.Reason, d.Status, d.Identity, d.Logged = o, "mismatch", 401, "", 3
+				d.Outcome, d.Reason, d.HTTPStatus, d.Identity, d.Logged = o, "mismatch", 401, "", 3
 			})
 			return got
 		}
@@ -515,12 +516,13 @@ func TestClearingTheLog(t *testing.T) {
 			deliver(week.Add(time.Duration(i-100)*time.Second), func(d *store.NewDelivery) {
 				if i == 3 {
 					run := newRun(nil)
-					d.Runs, d.Matches = []*store.NewRun{
-						run,
-					}, `[{"automation":"\"run_id\":\"","automation_uid":"u","would_trigger":true,"run_id":"`+run.ID+`"}]`
+					d.Starts = []*store.NewRun{run}
+					d.Matches = []penstock.DeliveryMatch{
+						{Automation: `"run_id":"`, UID: "u", WouldTrigger: true, RunID: run.ID},
+					}
 				}
 				if i == 4 {
-					d.Matches = `[{"automation":"\"run_id\":\"x","automation_uid":"u","would_trigger":false}]`
+					d.Matches = []penstock.DeliveryMatch{{Automation: `"run_id":"x`, UID: "u"}}
 				}
 			})
 		}

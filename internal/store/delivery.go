@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/penstock-dev/penstock"
@@ -17,36 +18,111 @@ import (
 // numbered is the number of the webhook whose UID is $1.
 const numbered = "(SELECT number FROM webhooks WHERE uid = $1)"
 
-// deliveryColumns read entries of the log of the webhook $1.
-const deliveryColumns = `SELECT d.n, d.outcome, d.id, d.received_at, d.reason, d.size, d.http_status, d.identity_source,
-		d.duplicate_of, d.replay_of, d.matches, d.headers, d.sha256, d.client_ip
-	FROM deliveries d `
+// deliveryRow is an entry of the log of deliveries.
+type deliveryRow struct {
+	penstock.Delivery
+	n        int64 // its place in the log
+	webhook  int64 // the number of its webhook
+	identity string
+	body     []byte // nil: none is stored
+	runs     int    // how many of the runs that it started still exist
+}
+
+// deliveryFields are the columns of an entry.
+var deliveryFields = newResource("deliveries", "d",
+	numberColumn("n", func(d *deliveryRow) *int64 { return &d.n }).unset(),
+	storedNumber("webhook", func(d *deliveryRow) int64 { return d.webhook }),
+	columnOf[deliveryRow]{
+		column: column{"outcome", "bigint"},
+		value:  func(d *deliveryRow) any { return outcomeNumber(d.Outcome) },
+		dest:   func(d *deliveryRow) any { return (*numberedOutcome)(&d.Outcome) },
+	},
+	textColumn("id", func(d *deliveryRow) *string { return &d.ID }),
+	numberColumn("received_at", func(d *deliveryRow) *penstock.Time { return &d.ReceivedAt }),
+	textColumn("reason", func(d *deliveryRow) *string { return &d.Reason }),
+	numberColumn("size", func(d *deliveryRow) *int64 { return &d.Size }),
+	numberColumn("http_status", func(d *deliveryRow) *int { return &d.HTTPStatus }),
+	textColumn("identity_source", func(d *deliveryRow) *penstock.IdentitySource { return &d.IdentitySource }),
+	storedText("identity", func(d *deliveryRow) string { return d.identity }),
+	textColumn("duplicate_of", func(d *deliveryRow) *string { return &d.DuplicateOf }),
+	textColumn("replay_of", func(d *deliveryRow) *string { return &d.ReplayOf }),
+	jsonColumn("matches", func(d *deliveryRow) *[]penstock.DeliveryMatch { return &d.Matches }),
+	jsonColumn("headers", func(d *deliveryRow) *map[string]string { return &d.Headers }),
+	textColumn("sha256", func(d *deliveryRow) *string { return &d.PayloadSHA256 }),
+	textColumn("client_ip", func(d *deliveryRow) *string { return &d.ClientIP }),
+	columnOf[deliveryRow]{column: column{"body", "bytea"}, value: func(d *deliveryRow) any {
+		if d.body == nil {
+			return nil
+		}
+		return d.body
+	}},
+	storedNumber("runs", func(d *deliveryRow) int { return d.runs }),
+)
+
+// outcomeNumber is the number of an outcome in the log: its place among all of them.
+func outcomeNumber(o penstock.Outcome) int64 { return int64(slices.Index(penstock.Outcomes(), o)) }
+
+// numberedOutcome reads an outcome from its number.
+type numberedOutcome penstock.Outcome
+
+// Scan is called by database/sql.
+func (o *numberedOutcome) Scan(value any) error {
+	var n sql.NullInt64
+	if err := n.Scan(value); err != nil {
+		return err
+	}
+	*o = numberedOutcome(penstock.Outcomes()[n.Int64])
+	return nil
+}
+
+// selectDeliveries selects entries of the log of the webhook $1.
+var selectDeliveries = "SELECT " + deliveryFields.selected + " FROM deliveries d "
 
 // scanDelivery reads an entry and its place in the log.
-func scanDelivery(webhookUID string, scan func(...any) error) (d penstock.Delivery, n int64, err error) {
-	var matches, headers string
-	var o int
-	err = scan(&n, &o, &d.ID, &d.ReceivedAt, &d.Reason, &d.Size, &d.HTTPStatus, &d.IdentitySource, &d.DuplicateOf, &d.ReplayOf,
-		&matches, &headers, &d.PayloadSHA256, &d.ClientIP)
-	if err != nil {
-		return d, 0, err
+func scanDelivery(webhookUID string, scan func(...any) error) (penstock.Delivery, int64, error) {
+	var row deliveryRow
+	if err := scan(deliveryFields.into(&row)...); err != nil {
+		return penstock.Delivery{}, 0, err
 	}
-	d.WebhookUID, d.Outcome = webhookUID, penstock.Outcomes()[o]
-	d.Label, d.Runs, d.Matches, d.Headers = d.Outcome.Label(), []string{}, []penstock.DeliveryMatch{}, map[string]string{}
-	if err := errors.Join(unmarshal(matches, &d.Matches), unmarshal(headers, &d.Headers)); err != nil {
-		return d, 0, fmt.Errorf("read delivery %s: %w", d.ID, err)
-	}
+	d := row.Delivery
+	d.WebhookUID, d.Label, d.Runs = webhookUID, d.Outcome.Label(), []string{}
 	d.IdentitySource = cmp.Or(d.IdentitySource, penstock.IdentityNone)
+	if d.Matches == nil {
+		d.Matches = []penstock.DeliveryMatch{}
+	}
+	if d.Headers == nil {
+		d.Headers = map[string]string{}
+	}
 	for _, m := range d.Matches {
 		if m.RunID != "" {
 			d.Runs = append(d.Runs, m.RunID)
 		}
 	}
-	return d, n, nil
+	return d, row.n, nil
 }
 
-// outcomeNumber is what the log has for an outcome: its place among all of them.
-func outcomeNumber(o penstock.Outcome) int64 { return int64(slices.Index(penstock.Outcomes(), o)) }
+// onPage joins entries, d, with their places.
+const onPage = "d.webhook = page.webhook AND d.outcome = page.outcome AND d.n = page.n"
+
+// newest is a subquery for the webhook, outcome and n of the newest entries, at most limit, in the
+// log of the webhook $1. They come before $2 and have one of the outcomes, whose numbers follow as
+// arguments. Each outcome is one range of the index, so that a rare one is found at once.
+func newest(outcomes []penstock.Outcome, limit int) (table string, args []any) {
+	atMost := strconv.Itoa(limit)
+	var parts []string
+	for i, o := range outcomes {
+		parts = append(parts, `SELECT *
+			FROM (
+				SELECT webhook, outcome, n
+				FROM deliveries
+				WHERE webhook = `+numbered+" AND n < $2 AND outcome = "+placeholders(i+3, 1)+`
+				ORDER BY n DESC
+				LIMIT `+atMost+") AS o"+strconv.Itoa(i))
+		args = append(args, outcomeNumber(o))
+	}
+	return "(SELECT * FROM (" + strings.Join(parts, " UNION ALL ") + ") AS merged ORDER BY n " +
+		"DESC LIMIT " + atMost + ")", args
+}
 
 // Deliveries answers one page of a webhook's log, newest first.
 func (s *Store) Deliveries(
@@ -71,9 +147,9 @@ func (s *Store) Deliveries(
 			return nil, "", badCursor()
 		}
 	}
-	page, args := s.d.newest(outcomes, limit+1)
+	page, args := newest(outcomes, limit+1)
 	rows, err := s.query(
-		ctx, deliveryColumns+"JOIN "+page+" AS page ON "+onPage+" ORDER BY page.n DESC",
+		ctx, selectDeliveries+"JOIN "+page+" AS page ON "+onPage+" ORDER BY page.n DESC",
 		append([]any{webhookUID, before}, args...)...,
 	)
 	if err != nil {
@@ -108,7 +184,7 @@ func (tx *Tx) Delivery(ctx context.Context, webhookUID, id string) (penstock.Del
 
 func (s *Store) delivery(ctx context.Context, q querier, webhookUID, id string) (penstock.Delivery, error) {
 	d, _, err := scanDelivery(
-		webhookUID, q.row(ctx, deliveryColumns+"WHERE d.webhook = "+numbered+" AND d.id = $2", webhookUID, id).Scan,
+		webhookUID, q.row(ctx, selectDeliveries+"WHERE d.webhook = "+numbered+" AND d.id = $2", webhookUID, id).Scan,
 	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return d, penstock.NotFound("delivery", id)

@@ -166,12 +166,13 @@ func (d *deliver) duplicate(owners map[identity]string) bool {
 	for _, k := range d.keys() {
 		if owner := owners[k]; owner != "" && owner != d.ID {
 			d.got.Outcome, d.got.DuplicateOf = penstock.OutcomeDuplicate, owner
-			d.line = slices.Clone(d.row)
-			d.line[columnOutcome], d.line[columnDuplicateOf] = outcomeNumber(penstock.OutcomeDuplicate), owner
-			d.line[columnIdentity], d.line[columnMatches], d.line[columnBody], d.line[columnRuns] = "", "", nil, int64(0)
+			again := d.entry
+			again.Outcome, again.DuplicateOf, again.Matches = penstock.OutcomeDuplicate, owner, nil
+			again.identity, again.body, again.runs = "", nil, 0
 			if k.source == sourceSigned {
-				d.line[columnReason] = ReasonReplayed
+				again.Reason = ReasonReplayed
 			}
+			d.logged = deliveryFields.row(&again)
 			return true
 		}
 	}

@@ -34,10 +34,6 @@ type dialect struct {
 	// number is the number under a key of an object in a column of JSON text, NULL
 	// where there is none.
 	number func(column, key string) string
-	// log has the webhook, the outcome and the place, n, of each entry of the log of
-	// deliveries, and an index of them in this order; but for those of which unlogged,
-	// if there is such a condition, is true.
-	log, unlogged string
 	// unindex takes a run out of the search index, before its row of searchTable is
 	// removed; "": the index follows by itself.
 	unindex string

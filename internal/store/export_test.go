@@ -23,6 +23,3 @@ func (s *Store) LimitLog(long, full int) { s.checkpoints.long, s.checkpoints.ful
 
 // BreakMoves has each attempt to move the log fail.
 func (s *Store) BreakMoves() error { return s.checkpoints.db.Close() }
-
-// IndexAtOnce is how many deliveries are indexed in one transaction.
-const IndexAtOnce = indexAtOnce

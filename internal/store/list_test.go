@@ -48,7 +48,8 @@ func TestListFilters(t *testing.T) {
 		mustCreate(t, s, func(r *store.NewRun) {
 			r.Title, r.CreatedAt, r.UpdatedAt = "full", 2000, 3000
 			r.Config = &penstock.Config{Name: "nightly", ModelID: "m1", EnvironmentID: "env"}
-			r.Source, r.SkillSpec, r.FactoryUID, r.AutomationID, r.WebhookUID = penstock.SourceCLI, "acme/app:review", "f1", "a1", "w1"
+			r.Source, r.SkillSpec = penstock.SourceCLI, "acme/app:review"
+			r.FactoryUID, r.AutomationID, r.WebhookUID = "f1", "a1", "w1"
 			r.SkillID = "acme/app:x/review/SKILL.md"
 			r.Creator, r.Executor = &penstock.Actor{UID: "bob"}, &penstock.Actor{UID: "robot"}
 			r.Schedule = &penstock.RunSchedule{ID: "s1"}

@@ -51,7 +51,7 @@ func (s *Store) LastPayloads(
 ) error {
 	type entry struct{ id, headers string }
 	var entries []entry
-	page, args := s.d.newest([]penstock.Outcome{penstock.OutcomeAccepted}, limit)
+	page, args := newest([]penstock.Outcome{penstock.OutcomeAccepted}, limit)
 	rows, err := s.query(ctx, `SELECT d.id, d.headers
 		FROM deliveries d
 		JOIN `+page+" AS page ON "+onPage+`

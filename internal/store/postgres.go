@@ -67,7 +67,6 @@ func notConnected(d *dialect, err error) error {
 func postgresDialect() *dialect {
 	return &dialect{
 		name:       "postgres",
-		log:        "deliveries",
 		now:        "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
 		lock:       " FOR UPDATE",
 		skipRun:    " FOR UPDATE OF r SKIP LOCKED",

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -17,15 +16,15 @@ func deliverTwoRuns(t *testing.T, s *store.Store) *store.NewDelivery {
 	at := penstock.Now().Add(-time.Hour)
 	d, _ := mustDeliver(t, s, func(d *store.NewDelivery) {
 		d.ID, d.ReceivedAt = idAt(at), at
-		matches := ""
 		for range 2 {
 			run := newRun(func(r *store.NewRun) {
 				r.CreatedAt, r.UpdatedAt, r.WebhookUID, r.DeliveryID = at, at, d.WebhookUID, d.ID
 			})
-			d.Runs = append(d.Runs, run)
-			matches += fmt.Sprintf(`,{"automation":"a","automation_uid":"u","would_trigger":true,"run_id":%q}`, run.ID)
+			d.Starts = append(d.Starts, run)
+			d.Matches = append(d.Matches, penstock.DeliveryMatch{
+				Automation: "a", UID: "u", WouldTrigger: true, RunID: run.ID,
+			})
 		}
-		d.Matches = "[" + matches[1:] + "]"
 	})
 	return d
 }
@@ -53,11 +52,11 @@ func TestPayloadsGoWithTheLastRun(t *testing.T) {
 		); n != 1 || err != nil {
 			t.Fatalf("cleared %d, %v, want the entry", n, err)
 		}
-		removeRun(t, s, d.Runs[0])
-		if _, err := s.Run(t.Context(), store.DefaultTeam, d.Runs[0].ID); err != nil {
+		removeRun(t, s, d.Starts[0])
+		if _, err := s.Run(t.Context(), store.DefaultTeam, d.Starts[0].ID); err != nil {
 			t.Errorf("a run that waits was removed: %v", err)
 		}
-		for i, run := range d.Runs {
+		for i, run := range d.Starts {
 			if err := move(t, s, run.ID, penstock.StateCancelled); err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +82,7 @@ func TestPayloadsAreLeftToRunsAlone(t *testing.T) {
 		var deliveries []*store.NewDelivery
 		for range many {
 			d := deliverTwoRuns(t, stores[0])
-			for _, run := range d.Runs {
+			for _, run := range d.Starts {
 				if err := move(t, stores[0], run.ID, penstock.StateCancelled); err != nil {
 					t.Fatal(err)
 				}
@@ -103,7 +102,7 @@ func TestPayloadsAreLeftToRunsAlone(t *testing.T) {
 			})
 			together.Go(func() {
 				for _, d := range deliveries[:many/2] { // of which no run is left
-					removeRun(t, s, d.Runs[i])
+					removeRun(t, s, d.Starts[i])
 				}
 			})
 		}

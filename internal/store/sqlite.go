@@ -94,7 +94,8 @@ func lockBeside(path string) (unlock func(), err error) {
 // mode is on the disk before it is answered.
 func sqliteDSN(path, extra string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=cache_size(-16000)&_pragma=temp_store(MEMORY)&" + extra
+		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
+		"&_pragma=cache_size(-16000)&_pragma=temp_store(MEMORY)&" + extra
 }
 
 func sqliteDialect() *dialect {
@@ -112,7 +113,6 @@ func sqliteDialect() *dialect {
 		number:  func(column, key string) string { return "json_extract(NULLIF(" + column + ", ''), '$." + key + "')" },
 		wordArg: func(word string) string { return `"` + strings.ReplaceAll(word, `"`, `""`) + `"` },
 		begin:   beginSQLite,
-		log:     "deliveries_log", unlogged: "n > " + logged,
 		insert: func(ctx context.Context, tx *Tx, t table, rows [][]any) error {
 			_, err := insertValues(ctx, tx, t, rows)
 			return err

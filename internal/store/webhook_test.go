@@ -122,7 +122,8 @@ func TestWebhookChangesAndGoes(t *testing.T) {
 	testkit.Stores(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
 		w := addWebhook(t, s, "a", "x")
-		w.Signature, w.DeliveryIDHeader, w.ReplayGuard, w.SecretRefresh, w.Enabled, w.UpdatedAt = nil, "", false, penstock.RefreshApply, false, w.UpdatedAt+5
+		w.Signature, w.DeliveryIDHeader, w.ReplayGuard, w.SecretRefresh = nil, "", false, penstock.RefreshApply
+		w.Enabled, w.UpdatedAt = false, w.UpdatedAt+5
 		write(t, s, func(tx *store.Tx) error { return tx.SetWebhook(ctx, w) })
 		got, err := s.WebhookByUID(ctx, w.UID)
 		w.Secrets, w.Sealed, w.TeamVersion = got.Secrets, got.Sealed, 1

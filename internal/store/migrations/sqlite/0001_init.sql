@@ -576,31 +576,7 @@ CREATE TABLE deliveries (
   body BLOB -- of an accepted one
 );
 
--- The log by webhook and outcome, of deliveries up to deliveries_logged.n; those that came since are put in together,
--- several times a second. An index of SQLite's own would put each in with its delivery: of 1,000 webhooks, each into a
--- page of its own.
-CREATE TABLE deliveries_log (
-  webhook INTEGER NOT NULL,
-  outcome INTEGER NOT NULL,
-  n INTEGER NOT NULL,
-  PRIMARY KEY (webhook, outcome, n)
-) WITHOUT ROWID;
-
-CREATE TABLE deliveries_logged (
-  n INTEGER NOT NULL
-);
-INSERT INTO deliveries_logged (n) VALUES (0);
-
--- SQLite gives numbers at the end again once their deliveries are gone.
--- +goose StatementBegin
-CREATE TRIGGER deliveries_removed AFTER DELETE ON deliveries BEGIN
-  DELETE FROM deliveries_log
-  WHERE webhook = old.webhook AND outcome = old.outcome AND n = old.n;
-  UPDATE deliveries_logged
-  SET n = (SELECT COALESCE(max(n), 0) FROM deliveries)
-  WHERE n > (SELECT COALESCE(max(n), 0) FROM deliveries);
-END;
--- +goose StatementEnd
+CREATE INDEX deliveries_log ON deliveries (webhook, outcome); -- and n, which SQLite adds
 
 -- Bodies of deliveries that are no longer in the log, each of which a run reads. With rowids: without, each body would
 -- take a page of its own beside the tree.

@@ -29,6 +29,7 @@ var (
 		numberColumn("created_at", func(a *Artifact) *penstock.Time { return &a.CreatedAt }),
 		jsonColumn("data", func(a *Artifact) *penstock.ArtifactData { return &a.Data }),
 		storedText("url", func(a *Artifact) string { return a.Data.URL }),
+		storedNumber("size", func(a *Artifact) int64 { return a.Data.SizeBytes + int64(len(a.Content)) }),
 		textColumn("content", func(a *Artifact) *string { return &a.Content }),
 		textColumn("blob", func(a *Artifact) *string { return &a.Blob }),
 	)
@@ -45,22 +46,20 @@ func (tx *Tx) AddArtifact(ctx context.Context, a Artifact) (bool, error) {
 	return n > 0, nil
 }
 
-// ArtifactTotals is how many artifacts a run has, and how many bytes their contents have
-// together; of a plan it counts the characters.
+// ArtifactTotals returns how many artifacts a run has, and the total size of their contents in
+// bytes.
 func (tx *Tx) ArtifactTotals(ctx context.Context, runID string) (n int, size int64, err error) {
 	return tx.s.artifactTotals(ctx, tx, runID, "")
 }
 
-// BesideArtifact is how many bytes the artifacts of a run other than uid have, as
-// ArtifactTotals counts them.
+// BesideArtifact returns the total size in bytes of a run's artifacts other than uid.
 func (s *Store) BesideArtifact(ctx context.Context, runID, uid string) (int64, error) {
 	_, size, err := s.artifactTotals(ctx, s, runID, uid)
 	return size, s.d.mapError(err)
 }
 
 func (s *Store) artifactTotals(ctx context.Context, q querier, runID, except string) (n int, size int64, err error) {
-	bytes := "COALESCE(" + s.d.number("data", "size_bytes") + ", 0) + length(content)"
-	err = q.row(ctx, "SELECT count(*), CAST(COALESCE(sum("+bytes+`), 0) AS BIGINT)
+	err = q.row(ctx, `SELECT count(*), CAST(COALESCE(sum(size), 0) AS BIGINT)
 		FROM artifacts
 		WHERE run_id = $1 AND uid <> $2`, runID, except).Scan(&n, &size)
 	if err != nil {

@@ -259,6 +259,7 @@ CREATE TABLE artifacts (
   created_at BIGINT NOT NULL,
   data TEXT NOT NULL,
   url TEXT NOT NULL DEFAULT '',
+  size BIGINT NOT NULL, -- of the content in bytes
   content TEXT NOT NULL DEFAULT '',
   blob TEXT NOT NULL DEFAULT ''
 );

@@ -261,6 +261,7 @@ CREATE TABLE artifacts (
   created_at INTEGER NOT NULL,
   data TEXT NOT NULL,
   url TEXT NOT NULL DEFAULT '',
+  size INTEGER NOT NULL, -- of the content in bytes
   content TEXT NOT NULL DEFAULT '',
   blob TEXT NOT NULL DEFAULT ''
 );

@@ -1,0 +1,95 @@
+package gateway
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// Call is a request that was forwarded, after its end.
+type Call struct {
+	Provider  string
+	API       API
+	Operation Operation
+	Host      string // of the provider
+	Port      int
+	Model     string // as the agent asked for it, without prefix
+	Stream    bool   // the agent asked for a stream
+	Started   time.Time
+	Ended     time.Time
+
+	// Sent says that the request reached the provider at least in part. A call that was
+	// not sent cost nothing.
+	Sent bool
+	// Status is the provider's; 0 if no answer came.
+	Status int
+	// Complete says that the whole answer came, with the provider's last event of a
+	// stream. Otherwise the provider, the agent or the end of the session has cut it.
+	Complete bool
+	// RequestBytes and ResponseBytes count the bodies. If a stream was cut, the output of
+	// the model has at most ResponseBytes tokens.
+	RequestBytes  int64
+	ResponseBytes int64
+
+	// AnswerModel is the model that the provider names in its answer.
+	AnswerModel string
+	// Usage is nil if it is unknown: the provider did not report it, or the gateway could
+	// not read it. If Complete is false, it is what was reported before the cut. It is
+	// zero for calls that generate nothing and for requests that the provider rejected.
+	Usage *Usage
+}
+
+// Usage is what a provider reports to have used. The counts of the embedded TokenUsage are
+// disjoint.
+type Usage struct {
+	penstock.TokenUsage
+
+	Reasoning int64 // the part of Output that is reasoning
+	// CacheWriteTTL splits CacheWrite by how long the cache lives: "5m", "1h", "30m",
+	// "12h". What is in CacheWrite but not here has no known time.
+	CacheWriteTTL map[string]int64
+	// ServerTools counts the calls of the provider's own tools by name, such as web_search.
+	ServerTools map[string]int64
+	Tier        string // service tier of the answer
+	Speed       string // Anthropic's fast mode
+	Region      string // Anthropic's inference_geo
+	// Others are inferences of the same call that the counts above do not include: an
+	// advisor, a compaction, the generation of an image.
+	Others []OtherUsage
+}
+
+// OtherUsage is the usage of one inference within a call.
+type OtherUsage struct {
+	Kind  string // advisor_message, compaction, image_generation
+	Model string // "" is the model of the call
+	penstock.TokenUsage
+
+	CacheWriteTTL map[string]int64
+}
+
+// call is a Call while it goes on.
+type call struct {
+	Call
+
+	s       *Session
+	u       *upstream
+	target  *url.URL
+	route   route
+	checked checked
+	body    []byte // nil once it was sent
+	reader  *reader
+}
+
+type callKey struct{}
+
+// key is the credential of the call.
+func (c *call) key() string {
+	if key, ok := c.s.opts.Keys[c.u.Name]; ok {
+		return key
+	}
+	return c.u.Key
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%d MB", n>>20) }

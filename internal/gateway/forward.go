@@ -1,0 +1,212 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptrace"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// newProxy makes the proxy of all sessions. What a request needs is in its context.
+func (g *Gateway) newProxy() *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Transport:      g.transport,
+		Rewrite:        rewrite,
+		FlushInterval:  -1,
+		ModifyResponse: answered,
+		ErrorHandler:   g.failed,
+		ErrorLog:       slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+		BufferPool:     &buffers{},
+	}
+}
+
+// forward sends a call, passes its answer on and settles it.
+func (s *Session) forward(w http.ResponseWriter, r *http.Request, c *call) {
+	c.RequestBytes = int64(len(c.body))
+	var sent atomic.Bool
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
+	defer func() { // also if the proxy panics to cut the agent's connection
+		c.Sent = c.Status != 0 || sent.Load()
+		c.settle()
+	}()
+	s.g.proxy.ServeHTTP(w, r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+}
+
+func callOf(r *http.Request) *call {
+	c, _ := r.Context().Value(callKey{}).(*call)
+	return c
+}
+
+// notForwarded are headers that say how a request came here or how to read it, besides
+// X-Forwarded-… and those that belong to one connection.
+var notForwarded = []string{
+	"Forwarded", "Via", "X-Real-Ip", "Te", "Expect", "X-Http-Method-Override", "X-Http-Method", "X-Method-Override",
+	"X-Goog-Fieldmask", "Content-Encoding",
+}
+
+func rewrite(r *httputil.ProxyRequest) {
+	c := callOf(r.In)
+	out := r.Out
+	out.URL, out.Host = c.target, ""
+	out.Trailer, out.TransferEncoding = nil, nil
+	for _, name := range notForwarded {
+		out.Header.Del(name)
+	}
+	for name := range out.Header {
+		if strings.HasPrefix(name, "X-Forwarded-") {
+			out.Header.Del(name)
+		}
+	}
+	c.u.authorize(out.Header, c.key())
+	out.Header.Set("Accept-Encoding", "identity")
+	out.Body, out.ContentLength, out.GetBody = http.NoBody, 0, nil
+	if c.body != nil {
+		out.Body, out.ContentLength = &sentBody{data: c.body}, int64(len(c.body))
+		out.Header.Set("Content-Length", strconv.Itoa(len(c.body)))
+		c.body = nil
+	}
+}
+
+// sentBody lets go of a body once it was sent: the request lives as long as its answer,
+// and a long stream must not keep a large prompt in memory.
+type sentBody struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+// Read implements io.Reader.
+func (b *sentBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.data) == 0 {
+		b.data = nil
+		return 0, io.EOF
+	}
+	n := copy(p, b.data)
+	b.data = b.data[n:]
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (b *sentBody) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.data = nil
+	return nil
+}
+
+var errRedirect = errors.New("the provider redirects")
+
+// answered is called with the header of an answer.
+func answered(res *http.Response) error {
+	c := callOf(res.Request)
+	c.Status = res.StatusCode
+	switch {
+	case res.StatusCode == http.StatusSwitchingProtocols:
+		return errors.New("the provider switched protocols")
+	case res.StatusCode >= 300 && res.StatusCode < 400 && res.Header.Get("Location") != "":
+		return errRedirect
+	case res.StatusCode >= 400:
+		if err := c.maskKey(res); err != nil {
+			return err
+		}
+	}
+	c.reader = newReader(c, res)
+	res.Body = c.reader
+	if c.reader.hiding {
+		res.Header.Del("Content-Length")
+		res.ContentLength = -1
+	}
+	return nil
+}
+
+// maskKey removes the key from the body of an error. Some servers quote it.
+func (c *call) maskKey(res *http.Response) error {
+	key := c.key()
+	if key == "" {
+		return nil
+	}
+	const most = 1 << 20
+	start, err := io.ReadAll(io.LimitReader(res.Body, most))
+	if err != nil {
+		return fmt.Errorf("read an error of provider %s: %w", c.u.Name, err)
+	}
+	masked := bytes.ReplaceAll(start, []byte(key), []byte("***"))
+	rest := res.Body
+	res.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(masked), rest), rest}
+	if length := res.ContentLength; length >= 0 {
+		res.ContentLength = length - int64(len(start)-len(masked))
+		res.Header.Set("Content-Length", strconv.FormatInt(res.ContentLength, 10))
+	}
+	return nil
+}
+
+// failed responds if no answer came.
+func (g *Gateway) failed(w http.ResponseWriter, r *http.Request, err error) {
+	c := callOf(r)
+	if r.Context().Err() != nil { // the agent has hung up, or the execution has ended
+		panic(http.ErrAbortHandler)
+	}
+	message := c.u.unreachable(err)
+	if errors.Is(err, errRedirect) {
+		message = fmt.Sprintf("Provider %s redirects to another address, which the gateway does not follow. Set %s to its "+
+			"final address.", c.u.Name, c.u.setting())
+	}
+	g.log.LogAttrs(r.Context(), slog.LevelWarn, "model provider unreachable", slog.String("provider", c.u.Name),
+		slog.String("host", c.u.base.Host), slog.String("error", withoutURL(err)))
+	writeError(w, c.u.API, http.StatusBadGateway, message, "")
+}
+
+func withoutURL(err error) string {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	return err.Error()
+}
+
+// settle reports a call that has ended.
+func (c *call) settle() {
+	c.Ended = time.Now()
+	if c.reader != nil {
+		c.ResponseBytes = c.reader.bytes
+		c.Complete = c.reader.complete()
+		c.AnswerModel = c.reader.tally.model
+		c.Usage = c.reader.tally.total()
+	}
+	rejected := c.Status >= 300 && c.Status < 500 && c.Status != http.StatusRequestTimeout
+	if !c.Operation.Generates() || !c.Sent || rejected {
+		c.Usage = &Usage{}
+	}
+	if c.s.opts.Settled != nil {
+		c.s.opts.Settled(c.Call)
+	}
+}
+
+// buffers are shared by the streams. One is as large as a provider's usual flush.
+type buffers struct{ pool sync.Pool }
+
+const bufferSize = 16 << 10
+
+// Get implements httputil.BufferPool.
+func (b *buffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[bufferSize]byte); ok {
+		return p[:]
+	}
+	return make([]byte, bufferSize)
+}
+
+// Put implements httputil.BufferPool.
+func (b *buffers) Put(p []byte) { b.pool.Put((*[bufferSize]byte)(p)) }

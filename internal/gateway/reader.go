@@ -1,0 +1,149 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// reader passes an answer on and reads its usage on the way. It never waits for more than
+// the provider has sent.
+//
+// One kind of answer changes: where the gateway has asked for the usage chunk of a chat
+// completion and the agent has not, that event is left out. Only for this, an event that
+// has not ended is held back. No client can use a part of an event.
+type reader struct {
+	body   io.ReadCloser
+	bytes  int64 // that came
+	end    error // io.EOF if the whole answer came
+	scan   *scanner
+	events *events // nil unless the answer is a stream of events
+	tally  tally
+	read   *reading
+
+	hiding   bool // the usage chunk is left out
+	hide     bool // the event that has just ended is
+	released bool // a part of the current event was passed on
+	held     []byte
+	out      []byte // to be returned before the next read
+	chunk    []byte // that is being read
+	done     int    // of chunk
+}
+
+// maxHeld bounds what is held back of an event. A usage chunk is smaller.
+const maxHeld = 64 << 10
+
+// newReader wraps the body of an answer.
+func newReader(c *call, res *http.Response) *reader {
+	r := &reader{body: res.Body, read: readings[c.Operation]}
+	r.tally.received = c.s.ids.add
+	encoding := res.Header.Get("Content-Encoding")
+	if r.read == nil || res.StatusCode != http.StatusOK || encoding != "" && encoding != "identity" {
+		return r
+	}
+	r.scan = newScanner(r.read.paths, func(path int, raw []byte) { r.read.do[path](&r.tally, raw) })
+	if strings.HasPrefix(strings.ToLower(res.Header.Get("Content-Type")), "text/event-stream") {
+		r.hiding = c.checked.hideUsage
+		r.events = &events{scan: r.scan, data: r.eventData, ended: r.eventEnded}
+	}
+	return r
+}
+
+// Read implements io.Reader.
+func (r *reader) Read(p []byte) (int, error) {
+	if !r.hiding {
+		n, err := r.body.Read(p)
+		r.feed(p[:n])
+		r.ended(err)
+		return n, err
+	}
+	for {
+		if len(r.out) > 0 {
+			n := copy(p, r.out)
+			r.out = r.out[n:]
+			return n, nil
+		}
+		if r.end != nil {
+			return 0, r.end
+		}
+		n, err := r.body.Read(p)
+		whole := r.sift(p[:n], err)
+		r.ended(err)
+		if whole {
+			return n, err
+		}
+	}
+}
+
+// Close implements io.Closer.
+func (r *reader) Close() error { return r.body.Close() }
+
+func (r *reader) feed(p []byte) {
+	r.bytes += int64(len(p))
+	switch {
+	case r.events != nil:
+		r.events.write(p)
+	case r.scan != nil:
+		r.scan.write(p)
+	}
+}
+
+func (r *reader) ended(err error) {
+	if err == nil || r.end != nil {
+		return
+	}
+	r.end = err
+	if r.events != nil {
+		r.events.finish()
+	}
+}
+
+// sift feeds a chunk and puts what passes into r.out, unless the whole chunk passes as it is.
+func (r *reader) sift(p []byte, err error) (whole bool) {
+	before := len(r.held)
+	r.out = r.out[:0]
+	r.chunk, r.done = p, 0
+	r.feed(p)
+	r.chunk = nil
+	r.held = append(r.held, p[r.done:]...)
+	if err != nil || len(r.held) > maxHeld || r.released {
+		r.out = append(r.out, r.held...)
+		r.held, r.released = r.held[:0], true
+	}
+	if whole = before == 0 && len(r.held) == 0 && len(r.out) == len(p); whole {
+		r.out = r.out[:0]
+	}
+	return whole
+}
+
+// eventData is called at the end of each event, before eventEnded.
+func (r *reader) eventData(has bool) {
+	if r.hide = false; !has {
+		return
+	}
+	if r.events.isDone() {
+		r.tally.last = true
+	}
+	r.hide = r.hiding && r.tally.hasUsage && !r.tally.choices
+	r.tally.hasUsage, r.tally.choices = false, false
+}
+
+// eventEnded passes the event on, or leaves it out.
+func (r *reader) eventEnded(offset int) {
+	if !r.hiding || r.chunk == nil {
+		return
+	}
+	if !r.hide || r.released {
+		r.out = append(append(r.out, r.held...), r.chunk[r.done:offset]...)
+	}
+	r.held, r.done, r.released = r.held[:0], offset, false
+}
+
+// complete reports whether the whole answer came.
+func (r *reader) complete() bool {
+	if r.events != nil {
+		return r.tally.last
+	}
+	return errors.Is(r.end, io.EOF)
+}

@@ -1,0 +1,151 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// prefix begins each path that a Session serves.
+const prefix = "/model/"
+
+// Operation is a call that the gateway forwards.
+type Operation string
+
+// The operations. Those that do not generate cost nothing.
+const (
+	Messages         Operation = "messages"
+	CountTokens      Operation = "count_tokens" // of all APIs
+	ListModels       Operation = "models"       // also one model
+	ChatCompletions  Operation = "chat_completions"
+	Responses        Operation = "responses"
+	CompactResponse  Operation = "responses_compact"
+	RetrieveResponse Operation = "responses_retrieve"
+	GenerateContent  Operation = "generate_content"
+	StreamGenerate   Operation = "stream_generate_content"
+)
+
+// Generates reports whether a call of this kind costs tokens.
+func (o Operation) Generates() bool {
+	return o != CountTokens && o != ListModels && o != RetrieveResponse
+}
+
+// route is where a request goes.
+type route struct {
+	operation Operation
+	path      string // at the provider, from the version on
+	model     string // of Gemini's paths
+	id        string // of a response
+}
+
+var (
+	// plainPath matches paths that every server reads alike: no empty segment, no dots
+	// alone, nothing encoded.
+	plainPath   = regexp.MustCompile(`^(/[A-Za-z0-9_:@~-][A-Za-z0-9._:@~-]*)+$`)
+	oneModel    = regexp.MustCompile(`^v1/models/[^/]+$`)
+	oneResponse = regexp.MustCompile(`^v1/responses/([^/]+)$`)
+	geminiCall  = regexp.MustCompile(`^v1beta/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)$`)
+)
+
+// posts are the calls by path, of Gemini by the method at its end.
+var posts = map[API]map[string]Operation{
+	Anthropic: {"v1/messages": Messages, "v1/messages/count_tokens": CountTokens},
+	OpenAI: {
+		"v1/chat/completions": ChatCompletions, "v1/responses": Responses,
+		"v1/responses/input_tokens": CountTokens, "v1/responses/compact": CompactResponse,
+	},
+	Gemini: {"generateContent": GenerateContent, "streamGenerateContent": StreamGenerate, "countTokens": CountTokens},
+}
+
+// findRoute splits /model/<provider>/<path>. The path is compared as it was sent, before
+// any decoding, so that no two spellings reach the same place.
+func (g *Gateway) findRoute(r *http.Request) (*upstream, route, *Refusal) {
+	sent := r.URL.EscapedPath()
+	name, path, _ := strings.Cut(strings.TrimPrefix(sent, prefix), "/")
+	u := g.providers[name]
+	if !strings.HasPrefix(sent, prefix) || u == nil {
+		if !providerName.MatchString(name) {
+			name = "of this path"
+		}
+		return nil, route{}, refuse("", fmt.Sprintf("Provider %s is not configured on this server.", name))
+	}
+	refused := refuse("", fmt.Sprintf(
+		"The model gateway does not forward %s to this path of provider %s.", knownMethod(r.Method), u.Name))
+	if !plainPath.MatchString(sent) {
+		return u, route{}, refused
+	}
+	found, ok := matchPath(u.API, r.Method, path)
+	if !ok {
+		return u, route{}, refused
+	}
+	if r.Header.Get("Upgrade") != "" {
+		return u, route{}, refuse("", "The model gateway does not forward WebSockets. Use HTTP.")
+	}
+	found.path = path
+	return u, found, nil
+}
+
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodHead:
+		return method
+	}
+	return "this method"
+}
+
+// matchPath is the list of what is forwarded.
+func matchPath(api API, method, path string) (route, bool) {
+	if method == http.MethodGet {
+		switch {
+		case api != Gemini && (path == "v1/models" || oneModel.MatchString(path)):
+			return route{operation: ListModels}, true
+		case api == OpenAI && oneResponse.MatchString(path):
+			return route{operation: RetrieveResponse, id: oneResponse.FindStringSubmatch(path)[1]}, true
+		}
+		return route{}, false
+	}
+	if method != http.MethodPost {
+		return route{}, false
+	}
+	var model string
+	if api == Gemini {
+		call := geminiCall.FindStringSubmatch(path)
+		if call == nil {
+			return route{}, false
+		}
+		model, path = call[1], call[2]
+	}
+	operation, ok := posts[api][path]
+	return route{operation: operation, model: model}, ok
+}
+
+// checkQuery returns the query to send. Google's query can carry a credential, choose
+// another encoding, leave out the usage and override the method, so only two of its
+// parameters pass.
+func checkQuery(api API, raw string) (string, *Refusal) {
+	query, err := url.ParseQuery(raw)
+	if err != nil || strings.Contains(raw, ";") {
+		return "", invalid("", "The query of the request is malformed.")
+	}
+	if api != Gemini {
+		return raw, nil
+	}
+	kept := url.Values{}
+	for name, values := range query {
+		switch name {
+		case "key", "access_token", "oauth_token": // the placeholder
+		case "alt":
+			if len(values) != 1 || values[0] != "sse" && values[0] != "json" {
+				return "", refuse("", "The query parameter alt must be sse or json.")
+			}
+			kept[name] = values
+		case "prettyPrint":
+			kept[name] = values
+		default:
+			return "", refuse("", fmt.Sprintf("The model gateway does not forward the query parameter %.50q.", name))
+		}
+	}
+	return kept.Encode(), nil
+}

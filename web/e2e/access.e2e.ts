@@ -18,7 +18,7 @@ test('a secret is stored, gets another value, and is deleted, and nothing shows 
 
   await page.getByRole('button', { name: 'Set value DEPLOY_TOKEN' }).click();
   await page.getByLabel('Value', { exact: true }).fill('a-value-of-mine');
-  await page.getByRole('button', { name: 'Set the value' }).click();
+  await page.getByRole('button', { name: 'Set value' }).click();
   await row.getByText('Set', { exact: true }).waitFor();
   expect(await page.content()).not.toContain('a-value-of-mine');
 
@@ -56,7 +56,7 @@ test('a key is shown once, works, and is refused from the moment on at which it 
   await world.look('keys-reveal');
   await page.getByRole('button', { name: 'Copy: the key' }).click();
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(key);
-  await page.getByRole('button', { name: 'I have stored it' }).click();
+  await page.getByRole('button', { name: 'I have copied it' }).click();
   await page.getByRole('dialog').waitFor({ state: 'hidden' });
   expect(await page.content()).not.toContain(key);
 

@@ -47,14 +47,14 @@ test('an automation is made, its filter tested on what came and on a payload, an
 
   const check = trigger.getByRole('group', { name: 'Test filter' });
   await check.getByRole('button', { name: 'Test filter' }).click();
-  await check.getByText('It matches 1 of the last 2 deliveries.').waitFor();
+  await check.getByText('Matches 1 of the last 2 deliveries.').waitFor();
   await check.getByRole('combobox', { name: 'Delivery' }).click();
   await page.getByRole('option').first().click();
   await check.getByRole('button', { name: 'Test filter' }).click();
   await check.getByText('Would not trigger').waitFor();
   await check.getByText('/status', { exact: true }).waitFor();
   await world.look('automation-test');
-  await check.getByText('A pasted payload').click();
+  await check.getByText('Pasted payload').click();
   await check.getByRole('textbox', { name: 'Payload' }).fill('{"status": "failed", "more": true}');
   await check.getByRole('button', { name: 'Test filter' }).click();
   await check.getByText('Would trigger', { exact: true }).waitFor();
@@ -62,7 +62,7 @@ test('an automation is made, its filter tested on what came and on a payload, an
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('heading', { name: 'fix-red-builds' }).waitFor();
   expect(await send({ status: 'failed', n: 3 })).toBe(202);
-  await page.getByRole('link', { name: 'Its runs' }).click();
+  await page.getByRole('link', { name: 'View runs' }).click();
   const [run] = (await server.api.runs.list({ webhook_uid: hook.uid })).items;
   await page.getByRole('link', { name: run?.title ?? '' }).waitFor();
 });
@@ -113,7 +113,7 @@ test('automations are switched and deleted', async ({ world }) => {
   await row.getByRole('switch').press('Space');
   await expect.poll(async () => (await server.api.automations.get(uid, auid)).enabled).toBe(false);
   await row.getByRole('link', { name: 'old' }).click();
-  await page.getByText(`${attack} (not there)`).first().waitFor();
+  await page.getByText(`${attack} (not found)`).first().waitFor();
   expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete automation' }).click();

@@ -58,10 +58,10 @@ test('a definition is edited: an error at its line, the plan, applied, and seen 
   const files = page.getByRole('navigation', { name: 'Files' });
   const editor = page.getByRole('textbox', { name: 'factory.yaml' });
   await editor.waitFor();
-  await page.getByText('Nothing is wrong in these files.').waitFor();
+  await page.getByText('No problems found.').waitFor();
   await editor.press('Control+End');
   await editor.pressSequentially('descripton: x\n');
-  const findings = page.getByRole('region', { name: 'What was found' });
+  const findings = page.getByRole('region', { name: 'Problems' });
   await findings.getByText('FF_UNKNOWN_FIELD').waitFor();
   await page.locator('.cm-lint-marker-error').waitFor();
   await page.locator('.cm-lintRange-error').first().waitFor();
@@ -79,7 +79,7 @@ test('a definition is edited: an error at its line, the plan, applied, and seen 
   for (let i = 0; i < 'descripton: x\n'.length; i++) {
     await editor.press('Backspace');
   }
-  await page.getByText('Nothing is wrong in these files.').waitFor();
+  await page.getByText('No problems found.').waitFor();
   await page.getByRole('button', { name: 'New file' }).click();
   await page.getByLabel('Path').fill('agents/reviewer/agent.md');
   await page.getByRole('button', { name: 'Add', exact: true }).click();
@@ -87,7 +87,7 @@ test('a definition is edited: an error at its line, the plan, applied, and seen 
   await agent.press('Control+End');
   await agent.pressSequentially(`Review with care. ${attack}`);
   await files.getByText('edited').waitFor();
-  await page.getByText('Nothing is wrong in these files.').waitFor();
+  await page.getByText('No problems found.').waitFor();
   await page.getByRole('button', { name: 'Plan…' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('agent reviewer').waitFor();
@@ -100,7 +100,7 @@ test('a definition is edited: an error at its line, the plan, applied, and seen 
 
   await page.getByRole('link', { name: 'History' }).click();
   await page.getByText('Revision 2', { exact: true }).waitFor();
-  await page.getByText('Changes of the files').first().click();
+  await page.getByText('File changes').first().click();
   await page.getByRole('region', { name: 'Changes of revision 2' }).getByText(`Review with care. ${attack}`).waitFor();
   await world.look('factory-history');
   expect(await page.evaluate(() => 'hacked' in window)).toBe(false);
@@ -125,8 +125,8 @@ test('who is overtaken by somebody else’s edit is told, and goes on with both'
     .filter({ hasText: /Request/ })
     .waitFor();
   await world.look('factory-conflict');
-  await page.getByRole('button', { name: 'Update, and keep my changes' }).click();
-  await page.getByText('Nobody else had changed the same files.').waitFor();
+  await page.getByRole('button', { name: 'Update and keep my changes' }).click();
+  await page.getByText('Nobody else changed the same files.').waitFor();
   await page.getByRole('button', { name: 'Plan…' }).click();
   await page.getByRole('dialog').getByText('factory Contested').waitFor();
   await page.getByRole('button', { name: 'Apply', exact: true }).click();

@@ -3,7 +3,7 @@ import { expect, test } from './world.ts';
 test('home draws what happened, and tells it as tables', async ({ world }) => {
   const { page, server } = world;
   await world.signIn('/');
-  await page.getByRole('heading', { name: 'Nothing has happened in the last day' }).waitFor();
+  await page.getByRole('heading', { name: 'No activity in the last 24 hours' }).waitFor();
   await world.look('home-empty');
 
   const factory = await server.api.factories.create({ name: 'Payments <script>window.hacked = 1</script>' });
@@ -31,7 +31,7 @@ test('home draws what happened, and tells it as tables', async ({ world }) => {
   const deliveries = page.getByRole('region', { name: 'Deliveries by outcome' });
   await deliveries.getByText('Accepted 1').waitFor();
   await deliveries.getByText('Rejected 1').waitFor();
-  await page.getByRole('region', { name: 'Queue wait' }).getByText('until a worker claimed a run').waitFor();
+  await page.getByRole('region', { name: 'Queue time' }).getByText('until a worker claimed a run').waitFor();
   const costs = page.getByRole('table', { name: 'Cost by factory' });
   await costs.getByRole('link', { name: factory.name }).waitFor();
   await world.look('home');

@@ -23,7 +23,7 @@ test('a run is started, steered and cancelled by the keyboard alone', async ({ w
   const { page, server } = world;
   await world.signIn('/runs');
   await page.getByRole('heading', { name: 'No runs yet' }).waitFor();
-  await tabTo(page, 'To the content', 1);
+  await tabTo(page, 'Skip to content', 1);
   await page.keyboard.press('Enter');
   await tabTo(page, 'New run', 1);
   await page.keyboard.press('Enter');

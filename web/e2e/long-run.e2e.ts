@@ -47,7 +47,7 @@ test('a run of 5,000 events scrolls smoothly', async ({ world }) => {
       return transcript.getByText('Line 1', { exact: true }).count();
     })
     .toBe(1);
-  await page.getByRole('button', { name: 'To the end' }).click();
+  await page.getByRole('button', { name: 'Jump to the end' }).click();
   await transcript.getByText('step 5000').waitFor();
   expect(worst, 'milliseconds of the longest frame; the machine may be busy').toBeLessThan(2000);
 });
@@ -62,7 +62,7 @@ test('whoever is at the end of a transcript stays there while more comes, until 
   await world.signIn(`/runs/${run_id}`);
   const transcript = page.getByRole('region', { name: 'Transcript' });
   await transcript.getByText('step 200').waitFor();
-  const toTheEnd = page.getByRole('button', { name: 'To the end' });
+  const toTheEnd = page.getByRole('button', { name: 'Jump to the end' });
   // What has come since is there by the time that the browser tells of the scrolling before.
   await transcript.evaluate((box) => {
     const list = box.querySelector('ol') as HTMLElement;

@@ -104,11 +104,11 @@ test('a new value of a secret that waits for a commit is shown, with what applie
   await server.api.factories.sync(uid);
   await world.signIn(`/factory/${uid}`);
   await page.getByRole('heading', { name: 'Agents' }).waitFor();
-  expect(await page.getByText('A new secret value is not applied yet').count()).toBe(0);
+  expect(await page.getByText('A new secret value is not in use yet').count()).toBe(0);
 
   await server.api.secrets.set('OTHER', { value: 'another-example-value' });
   await page.reload();
-  await page.getByText('A new secret value is not applied yet').waitFor();
+  await page.getByText('A new secret value is not in use yet').waitFor();
   await page.getByText('secretRefresh: immediate', { exact: true }).waitFor();
   await world.look('factory-outdated-secret');
 
@@ -116,5 +116,5 @@ test('a new value of a secret that waits for a commit is shown, with what applie
   await server.api.factories.sync(uid);
   await page.reload();
   await page.getByRole('heading', { name: 'Agents' }).waitFor();
-  expect(await page.getByText('A new secret value is not applied yet').count()).toBe(0);
+  expect(await page.getByText('A new secret value is not in use yet').count()).toBe(0);
 });

@@ -77,7 +77,7 @@ test('every part of a run has its place', async ({ world }) => {
   await page.getByText('Ran echo hello; exit 3').click();
   await page.getByRole('region', { name: 'Result' }).getByText('hello').first().waitFor();
   await world.look('run-curl');
-  await page.getByRole('button', { name: 'Copy the run’s id' }).click();
+  await page.getByRole('button', { name: 'Copy the run’s ID' }).click();
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(run_id);
   await page.getByRole('complementary').getByRole('link', { name: 'A child' }).click();
   await page.getByRole('complementary').getByRole('link', { name: 'Look around' }).click();
@@ -156,7 +156,7 @@ test('a run that waits takes a follow-up, too, and tells what it waits for', asy
     .getByRole('status')
     .getByText(/nowhere/)
     .waitFor();
-  await page.getByText('The agent gets it after the prompt.').waitFor();
+  await page.getByText('The agent gets it after its first turn.').waitFor();
   await page.getByLabel('Follow-up').fill('And this');
   await page.getByRole('button', { name: 'Send' }).click();
   await expect.poll(() => page.getByLabel('Follow-up').inputValue()).toBe('');
@@ -213,5 +213,5 @@ test('a run that there is not is told with the request’s id', async ({ world }
   expect(await world.page.getByRole('button', { name: 'Try again' }).count(), 'which could not help').toBe(0);
   await world.look('run-missing');
   await world.page.goto(`${world.server.url}/nothing/here`);
-  await world.page.getByRole('heading', { name: 'There is nothing at this address' }).waitFor();
+  await world.page.getByRole('heading', { name: 'Page not found' }).waitFor();
 });

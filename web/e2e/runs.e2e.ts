@@ -51,7 +51,7 @@ test('a run that is asked for twice is started once', async ({ world }) => {
 test('the list is live, and the address carries its filter', async ({ world }) => {
   const { page, server } = world;
   await world.signIn('/runs?q=needle');
-  await page.getByText('No run matches').waitFor();
+  await page.getByText('No runs match').waitFor();
   await server.api.runs.create({ prompt: 'Find the needle\ndemo: say found' });
   await page.getByRole('link', { name: 'Find the needle' }).waitFor();
   await page
@@ -61,13 +61,13 @@ test('the list is live, and the address carries its filter', async ({ world }) =
 
   await page.getByRole('link', { name: 'Failed', exact: true }).click();
   await page.waitForURL('**/runs?task_status=failed');
-  await page.getByText('No run matches').waitFor();
+  await page.getByText('No runs match').waitFor();
   await server.api.runs.create({ prompt: 'Break\ndemo: error it broke', metadata: { ticket: 'OPS-1' } });
   await page.getByRole('link', { name: 'Break' }).waitFor();
   await page.goto(`${server.url}/runs?metadata%5Bticket%5D=OPS-1&state=FAILED&state=ERROR`);
   await page.getByRole('link', { name: 'Break' }).waitFor();
   expect(await page.getByRole('link', { name: 'needle' }).count()).toBe(0);
-  await page.getByRole('button', { name: 'Without Status Error' }).click();
+  await page.getByRole('button', { name: 'Remove filter Status: Error' }).click();
   await page.waitForURL((url) => !url.search.includes('ERROR'));
   await page.getByRole('button', { name: 'Filters' }).click();
   await page.getByRole('combobox', { name: 'Model' }).waitFor();
@@ -107,7 +107,7 @@ test('each quick filter shows its runs, newest first', async ({ world }) => {
   expect(await titles()).not.toContain('Quick and blocked');
   await show('Scheduled');
   await page.waitForURL('**/runs?source=SCHEDULED_AGENT');
-  await page.getByText('No run matches').waitFor();
+  await page.getByText('No runs match').waitFor();
   await show('All');
   await page.getByRole('link', { name: 'Quick and blocked' }).waitFor();
   await world.look('runs');
@@ -129,7 +129,7 @@ test('every filter of the API can be set, by name where it is of something that 
   await panel.getByRole('combobox', { name: 'Automation' }).fill('an-id-that-nobody-has');
   await page.getByRole('option', { name: 'an-id-that-nobody-has' }).click();
   await page.waitForURL('**automation_id=an-id-that-nobody-has');
-  await page.getByText('No run matches').waitFor();
+  await page.getByText('No runs match').waitFor();
 
   await page.getByRole('button', { name: 'New run' }).first().click();
   await page.getByRole('textbox', { name: 'Prompt' }).fill('demo: say x');
@@ -210,7 +210,7 @@ test('what is typed into a search stays as it is typed', async ({ world }) => {
   const search = page.getByLabel('Search runs');
   await search.pressSequentially('broken ');
   await page.waitForURL('**/runs?q=broken');
-  await page.getByText('No run matches').waitFor();
+  await page.getByText('No runs match').waitFor();
   expect(await search.inputValue()).toBe('broken ');
   expect(await page.locator('[aria-label="Quick filters"] [data-on]').count(), 'not all runs are shown').toBe(0);
   await search.pressSequentially('build');
@@ -230,7 +230,7 @@ test('the Enter key in a filter leaves the focus in it, and a filter that is onl
   await page.getByRole('group', { name: 'Applied filters' }).getByText('Skill: review').waitFor();
   expect(await skill.evaluate((field) => field === document.activeElement)).toBe(true);
   expect(new URL(page.url()).searchParams.get('created_after')).toBe('2026-01-02T03:04:05Z');
-  await page.getByRole('button', { name: 'Without Skill review' }).click();
+  await page.getByRole('button', { name: 'Remove filter Skill: review' }).click();
   await expect.poll(() => skill.inputValue()).toBe('');
 });
 

@@ -80,7 +80,7 @@ test('workers are listed while they are connected', async ({ world }) => {
   const { page, server } = world;
   const { key = '' } = await server.api.keys.create({ name: 'worker', scopes: ['worker'] });
   await world.signIn('/workers');
-  await page.getByRole('heading', { name: 'No worker has connected from elsewhere' }).waitFor();
+  await page.getByRole('heading', { name: 'No workers on other machines' }).waitFor();
   await world.look('workers-empty');
   const claim = {
     worker_id: 'w1',

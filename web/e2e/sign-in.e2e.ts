@@ -33,7 +33,7 @@ test('the command on the sign-in page makes a key that signs in', async ({ brows
   try {
     await page.goto(`${server.url}/sign-in`);
     await page.getByText('In that folder').waitFor();
-    const command = (await page.getByRole('region', { name: 'make a key' }).textContent()) ?? '';
+    const command = (await page.getByRole('region', { name: 'create a key' }).textContent()) ?? '';
     const bin = mkdtempSync(path.join(tmpdir(), 'penstock-bin-'));
     symlinkSync(process.env.PENSTOCK_TEST_BINARY ?? '', path.join(bin, 'penstock'));
     const env = { PATH: `${bin}:${process.env.PATH}`, HOME: bin };

@@ -183,7 +183,7 @@ test('a signed delivery appears without a reload, with why each automation did o
   expect(saved.suggestedFilename()).toMatch(/\.json$/);
   expect(await readFile(await saved.path(), 'utf8')).toBe(body);
   await world.look('delivery');
-  await page.getByRole('link', { name: 'Its run' }).click();
+  await page.getByRole('link', { name: 'View run' }).click();
   const about = page.getByRole('complementary', { name: 'About the run' });
   await about.getByRole('link', { name: 'fix' }).waitFor();
   await about.getByRole('link', { name: 'live', exact: true }).waitFor();

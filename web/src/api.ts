@@ -3,14 +3,14 @@ import { QueryClient, queryOptions } from '@tanstack/react-query';
 
 let signedOut: () => void = () => {};
 
-/** Calls back when the server no longer knows the session: it has ended, or its key was revoked. */
+/** Sets the callback for a session that has ended, or whose key was revoked. */
 export function onSignedOut(callback: () => void): void {
   signedOut = callback;
 }
 
 /**
- * Where this origin keeps the session's secret, for all of its tabs. The session's cookie also goes to other ports of this host; localStorage
- * does not, and the server wants both with every request.
+ * The key in localStorage of the session's secret, shared by all tabs of this origin. Browsers also send the session's cookie to other ports of
+ * this host, but they keep localStorage apart. The server needs both with every request.
  */
 const secretKey = 'penstock.session';
 
@@ -23,7 +23,7 @@ export const sessionFetch: Fetch = async (url, init) => {
   if (response.status === 401) {
     const now = storedSecret();
     if (now !== null && now !== secret) {
-      response = await send(url, init, now); // meanwhile another tab has signed in, which replaced the session
+      response = await send(url, init, now); // another tab has signed in and replaced the session
     }
   }
   if (response.status === 401 && !url.endsWith('/api/v1/session')) {
@@ -40,7 +40,7 @@ function send(url: string, init: RequestInit, secret: string | null): Promise<Re
   return fetch(url, { ...init, headers });
 }
 
-/** Has this tab notice at once when another one signs in or out. */
+/** Reacts at once when another tab signs in or out. */
 export function watchOtherTabs(): void {
   window.addEventListener('storage', ({ key }) => {
     if (key !== secretKey && key !== null) {
@@ -49,12 +49,12 @@ export function watchOtherTabs(): void {
     if (storedSecret() === null) {
       signedOut();
     } else {
-      void queryClient.invalidateQueries(); // somebody else may have signed in
+      void queryClient.invalidateQueries(); // another user may have signed in
     }
   });
 }
 
-/** The one client of the API. A session's cookie and secret stand for the key. */
+/** The only API client. The session's cookie and secret replace the key. */
 export const client = new Penstock({
   apiKey: null,
   baseURL: '',
@@ -64,7 +64,7 @@ export const client = new Penstock({
   fetch: sessionFetch,
 });
 
-/** What was read of the server, shared by all pages. A query that fails keeps what it had, and is asked again by its page's interval. */
+/** The query cache of all pages. A failed query keeps its last data, and its page's interval tries it again. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: { staleTime: 2_000, retry: retryOnce, networkMode: 'always' },
@@ -72,12 +72,12 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** Again where that can help: the connection broke, or the server says so. */
+/** Retries if the connection broke or the server says that a retry can help. */
 function retryOnce(failures: number, error: unknown): boolean {
   return failures < 1 && (error instanceof APIConnectionError || (error instanceof APIError && error.retryable));
 }
 
-/** Who has signed in; null when nobody has. */
+/** The signed-in user, or null. */
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
   staleTime: 60_000,
@@ -97,7 +97,7 @@ export const sessionQuery = queryOptions({
   },
 });
 
-/** Begins a session. */
+/** Starts a session. */
 export async function signIn(apiKey: string): Promise<void> {
   const { secret = '', ...session } = await client.session.create({ api_key: apiKey });
   localStorage.setItem(secretKey, secret);
@@ -105,7 +105,7 @@ export async function signIn(apiKey: string): Promise<void> {
   queryClient.setQueryData(sessionQuery.queryKey, session);
 }
 
-/** Ends the session; one that has ended already is as good. */
+/** Ends the session. A session that has already ended is not an error. */
 export async function signOut(): Promise<void> {
   try {
     await client.session.delete();

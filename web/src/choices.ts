@@ -3,7 +3,7 @@ import { sessionQuery } from './api.ts';
 import { may } from './layout/nav.ts';
 import { agentsQuery, allFactoriesQuery, environmentsQuery, modelsQuery } from './queries.ts';
 
-/** The agents to choose from, each with the factory that it belongs to: every factory has a foreman. */
+/** The agents to choose from, each with its factory, since every factory has a foreman. */
 export function useAgentChoices(enabled = true) {
   const { data: session } = useQuery(sessionQuery);
   const agents = useQuery({ ...agentsQuery, enabled });
@@ -17,7 +17,7 @@ export function useAgentChoices(enabled = true) {
   return { choices: choices ?? [], error: agents.error };
 }
 
-/** The models to choose from by name, those that no run can have now, and the id of the one that a run has without a choice. */
+/** The models by name, the models that are not available now, and the id of the default model. */
 export function useModelChoices(enabled = true) {
   const { data, error } = useQuery({ ...modelsQuery, enabled });
   const models = data?.models ?? [];
@@ -29,7 +29,7 @@ export function useModelChoices(enabled = true) {
   };
 }
 
-/** The environments to choose from by name. */
+/** The environments by name. */
 export function useEnvironmentChoices(enabled = true) {
   const { data, error } = useQuery({ ...environmentsQuery, enabled });
   return { choices: data?.environments.map(({ uid, config }) => ({ value: uid, label: config.name ?? uid })) ?? [], error };

@@ -11,7 +11,7 @@ const absolute = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeSty
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const number = new Intl.NumberFormat('en');
 
-/** How long ago a time was, or how far ahead it is: "5 min. ago", "in 2 hr.", "just now". */
+/** A time relative to now: "5 min. ago", "in 2 hr.", "just now". */
 export function formatRelative(time: string | number, now: number): string {
   const seconds = Math.round((new Date(time).getTime() - now) / 1000);
   for (const [unit, size] of units) {
@@ -22,7 +22,7 @@ export function formatRelative(time: string | number, now: number): string {
   return Math.abs(seconds) < 10 ? 'just now' : relative.format(seconds, 'second');
 }
 
-/** A time with its date and zone. */
+/** A time with its date and time zone. */
 export function formatAbsolute(time: string | number): string {
   return absolute.format(new Date(time));
 }
@@ -32,13 +32,13 @@ export function formatClock(time: string | number): string {
   return clock.format(new Date(time));
 }
 
-/** Milliseconds of an ISO 8601 duration as the API writes it (PT12.345S); undefined for another text. */
+/** The milliseconds of an ISO 8601 duration in the API's form (PT12.345S). Returns undefined for other texts. */
 export function parseDuration(text: string | undefined): number | undefined {
   const found = /^PT([\d.]+)S$/.exec(text ?? '');
   return found ? Math.round(Number(found[1]) * 1000) : undefined;
 }
 
-/** Milliseconds in words, in at most two units: "36 ms", "1.4 s", "1 m 05 s", "2 h 10 m". */
+/** Formats milliseconds in at most two units: "36 ms", "1.4 s", "1 m 05 s", "2 h 10 m". */
 export function formatDuration(milliseconds: number): string {
   const seconds = Math.max(0, milliseconds) / 1000;
   if (seconds < 0.9995) {
@@ -59,7 +59,7 @@ export function formatDuration(milliseconds: number): string {
   return minutes > 0 ? `${minutes} m ${two(whole % 60)} s` : `${whole} s`;
 }
 
-/** An amount of dollars: two digits, or as many as show that it is not nothing. */
+/** Formats dollars with two decimals, or with more if two would show zero. */
 export function formatCost(usd: number): string {
   if (usd === 0 || usd >= 0.01) {
     return `$${usd.toFixed(2)}`;
@@ -67,17 +67,17 @@ export function formatCost(usd: number): string {
   return usd < 0.0001 ? '<$0.0001' : `$${usd.toFixed(4)}`;
 }
 
-/** A whole number with separators. */
+/** Formats a whole number with separators. */
 export function formatNumber(n: number): string {
   return number.format(n);
 }
 
-/** How many of something there are: "1 run", "3 deliveries". */
+/** Formats a count with its noun: "1 run", "3 deliveries". */
 export function formatCount(n: number, one: string, many = `${one}s`): string {
   return `${formatNumber(n)} ${n === 1 ? one : many}`;
 }
 
-/** Bytes in words: "812 B", "1.4 MB". */
+/** Formats a number of bytes: "812 B", "1.4 MB". */
 export function formatBytes(bytes: number): string {
   const names = ['B', 'kB', 'MB', 'GB', 'TB'];
   let n = bytes;
@@ -90,7 +90,7 @@ export function formatBytes(bytes: number): string {
 
 const names: Record<string, string> = { api: 'API', cli: 'CLI', github: 'GitHub', gitlab: 'GitLab', url: 'URL', vm: 'VM' };
 
-/** A word of the contract as a person reads it: SCHEDULED_AGENT is "Scheduled agent". */
+/** Formats an enum value of the API for people: SCHEDULED_AGENT is "Scheduled agent". */
 export function formatWord(word: string): string {
   const words = word
     .toLowerCase()

@@ -1,9 +1,9 @@
-/** What lies deeper is not indented further: indented, a few kilobytes of brackets are hundreds of megabytes. */
+/** The deepest level that is indented. Otherwise, a few kilobytes of brackets would become hundreds of megabytes. */
 const deepest = 50;
 
 /**
- * Lays JSON out over lines without reading it: every token stays as it was sent, numbers with all their digits and keys that come twice.
- * What is no JSON comes back as it is.
+ * Breaks JSON into lines without parsing it. Every token stays as the sender wrote it: all digits of numbers, and duplicate keys. Returns a text
+ * that is not JSON unchanged.
  */
 export function layOut(text: string): string {
   try {
@@ -13,7 +13,7 @@ export function layOut(text: string): string {
   }
   let depth = 0;
   let before = ''; // the token before this one
-  const out: string[] = []; // put together once: a text that grows is copied with every question about its end
+  const out: string[] = []; // joined once: reading the end of a growing string copies it
   for (const token of text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g) ?? []) {
     const closes = token === '}' || token === ']';
     const empty = closes && (before === '{' || before === '[');
@@ -28,11 +28,11 @@ export function layOut(text: string): string {
   return out.join('');
 }
 
-/** Writes a value as a person reads it, whatever an agent has put into it. */
+/** Formats any value from an agent as indented JSON. */
 export function textOf(value: unknown): string {
   try {
     return layOut(JSON.stringify(value));
   } catch {
-    return '(nested too deeply to be shown)'; // there is no room for it on the stack
+    return '(nested too deeply to show)'; // it would overflow the stack
   }
 }

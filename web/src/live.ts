@@ -1,8 +1,8 @@
 import { useSyncExternalStore } from 'react';
 
 /**
- * Options of a query whose answer is shown live: asked again while the page can be seen, at once when it is shown again, and on after an
- * error, so that a server's restart needs no reload. Every tab counts against the key's rate: 3 s are 20 requests a minute.
+ * Options of a live query. It refetches while the page is visible, as soon as the page becomes visible again, and also after an error, so that a
+ * restart of the server needs no reload. Each tab uses the key's rate limit: every 3 s is 20 requests a minute.
  */
 export function live(seconds = 3) {
   return {
@@ -18,7 +18,7 @@ function subscribeVisibility(changed: () => void): () => void {
   return () => document.removeEventListener('visibilitychange', changed);
 }
 
-/** Whether the page can be seen. */
+/** Whether the page is visible. */
 export function useVisible(): boolean {
   return useSyncExternalStore(subscribeVisibility, () => document.visibilityState === 'visible');
 }
@@ -30,7 +30,7 @@ let timer: ReturnType<typeof setInterval> | undefined;
 function subscribeNow(changed: () => void): () => void {
   listeners.add(changed);
   if (timer === undefined) {
-    now = Date.now(); // it has stood still while nobody looked
+    now = Date.now(); // it stopped while the page was hidden
   }
   timer ??= setInterval(() => {
     now = Date.now();
@@ -47,7 +47,7 @@ function subscribeNow(changed: () => void): () => void {
   };
 }
 
-/** The time by one clock for the whole page, in steps: a component renders again only when the step changes. */
+/** The current time, from one clock for the whole page. A component renders again only when the step changes. */
 export function useNow(stepSeconds = 1): number {
   const step = stepSeconds * 1000;
   return useSyncExternalStore(subscribeNow, () => Math.floor(now / step) * step);

@@ -11,11 +11,11 @@ import { nonce } from './nonce.ts';
 import { router } from './router.tsx';
 import { cssVariables, theme } from './theme.ts';
 
-setNonce(nonce); // of the library that locks the page's scrolling behind a dialog
+setNonce(nonce); // for the library that stops scrolling behind a dialog
 
 onSignedOut(() => {
   queryClient.setQueryData(sessionQuery.queryKey, null);
-  void router.invalidate(); // the pages that need a session lead to the sign-in
+  void router.invalidate(); // pages that need a session then go to the sign-in
 });
 watchOtherTabs();
 

@@ -1,2 +1,2 @@
-/** What the page's policy allows style elements by: the server has put it into the page. */
+/** The nonce that the page's policy requires of style elements. The server puts it into the page. */
 export const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.nonce ?? '';

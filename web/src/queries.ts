@@ -3,11 +3,11 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { client } from './api.ts';
 
 /*
- * What is read of the server, by key. A key is [noun, id or query, part…], so that what changes a run can say
- * invalidateQueries({ queryKey: ['run', id] }), and what changes any, ['runs'].
+ * The queries of the server. A key is [noun, id or query, part…]. A change to a run calls invalidateQueries({ queryKey: ['run', id] }), and a
+ * change to the list uses ['runs'].
  */
 
-/** A page of runs. The page before stays in sight until another one is there. */
+/** A page of runs. The previous page stays visible until the next one is loaded. */
 export const runsQuery = (query: ListRunsQuery) =>
   queryOptions({
     queryKey: ['runs', query],
@@ -17,7 +17,7 @@ export const runsQuery = (query: ListRunsQuery) =>
 
 export const runQuery = (id: string) => queryOptions({ queryKey: ['run', id], queryFn: ({ signal }) => client.runs.get(id, { signal }) });
 
-/** The runs that a run has started, directly or through others. */
+/** The descendants of a run. */
 export const descendantsQuery = (id: string) =>
   queryOptions({
     queryKey: ['runs', { ancestor_run_id: id }],
@@ -27,7 +27,7 @@ export const descendantsQuery = (id: string) =>
 export const timelineQuery = (id: string) =>
   queryOptions({ queryKey: ['run', id, 'timeline'], queryFn: ({ signal }) => client.runs.timeline(id, { signal }) });
 
-/** What a run can be made from. */
+/** The choices for a new run. */
 export const modelsQuery = queryOptions({
   queryKey: ['models'],
   staleTime: 60_000,
@@ -40,7 +40,7 @@ export const environmentsQuery = queryOptions({
   queryFn: ({ signal }) => client.environments.list({ sort_by: 'name' }, { signal }),
 });
 
-/** Every factory, by name; more than the first 500 are found by their address alone. */
+/** The first 500 factories by name. Others can only be opened by URL. */
 export const allFactoriesQuery = queryOptions({
   queryKey: ['factories', 'all'],
   queryFn: async ({ signal }) => (await client.factories.list({ limit: 500 }, { signal })).items,
@@ -66,7 +66,7 @@ export const deliveriesQuery = (factory: string, webhook: string, query: ListDel
 export const deliveryQuery = (factory: string, webhook: string, id: string) =>
   queryOptions({ queryKey: ['delivery', id], queryFn: ({ signal }) => client.deliveries.get(factory, webhook, id, { signal }) });
 
-/** The body of an accepted delivery, which never changes. */
+/** The body of an accepted delivery. It never changes. */
 export const payloadQuery = (factory: string, webhook: string, id: string) =>
   queryOptions({
     queryKey: ['delivery', id, 'payload'],
@@ -74,14 +74,14 @@ export const payloadQuery = (factory: string, webhook: string, id: string) =>
     queryFn: async ({ signal }) => (await client.deliveries.payload(factory, webhook, id, { signal })).text(),
   });
 
-/** How each sender signs, which changes with the server alone. */
+/** The signature schemes. They change only with the server's version. */
 export const signatureSchemesQuery = queryOptions({
   queryKey: ['signature-schemes'],
   staleTime: Number.POSITIVE_INFINITY,
   queryFn: async ({ signal }) => (await client.webhooks.listSignatureSchemes({ signal })).signature_schemes,
 });
 
-/** Which triggers there are: the schema of an automation's file, which changes with the server alone. */
+/** The schema of an automation's file, with all triggers. It changes only with the server's version. */
 export const automationSchemaQuery = queryOptions({
   queryKey: ['automation-schema'],
   staleTime: Number.POSITIVE_INFINITY,
@@ -111,7 +111,7 @@ export const workersQuery = queryOptions({ queryKey: ['workers'], queryFn: ({ si
 
 export const schedulesQuery = queryOptions({ queryKey: ['schedules'], queryFn: ({ signal }) => client.schedules.list({ signal }) });
 
-/** When a cron expression fires next; the expression may be wrong, which is the error. */
+/** The next times of a cron expression. An invalid expression is an error. */
 export const scheduleTimesQuery = (cron: string, timezone?: string) =>
   queryOptions({
     queryKey: ['schedule-times', cron, timezone],
@@ -131,11 +131,11 @@ export const factoriesQuery = (query: ListFactoriesQuery) =>
 export const factoryQuery = (uid: string) =>
   queryOptions({ queryKey: ['factory', uid], queryFn: ({ signal }) => client.factories.get(uid, { signal }) });
 
-/** The files that a factory is made of now. */
+/** The current files of a factory. */
 export const definitionQuery = (uid: string) =>
   queryOptions({ queryKey: ['factory', uid, 'definition'], queryFn: ({ signal }) => client.factories.definition.get(uid, { signal }) });
 
-/** A page of what became of a factory's files, the newest first. */
+/** A page of a factory's revisions, newest first. */
 export const historyQuery = (uid: string, cursor?: string) =>
   queryOptions({
     queryKey: ['factory', uid, 'history', cursor],
@@ -143,5 +143,5 @@ export const historyQuery = (uid: string, cursor?: string) =>
     placeholderData: keepPreviousData,
   });
 
-/** The sums that the charts are drawn of. */
+/** The data of the charts. */
 export const statsQuery = queryOptions({ queryKey: ['stats'], queryFn: ({ signal }) => client.stats.get({ signal }) });

@@ -19,13 +19,13 @@ const signInRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/sign-in/SignInPage.tsx'), 'SignInPage'),
 });
 
-/** Whoever comes without a session is sent to the sign-in, and back here after it. */
+/** Redirects to the sign-in without a session, and back here afterwards. */
 export const appRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'app',
   beforeLoad: async ({ location, matches }) => {
     for (const { routeId } of matches) {
-      router.loadRouteChunk(router.routesById[routeId])?.catch(() => {}); // beside the session; a failure is told when it is waited for
+      router.loadRouteChunk(router.routesById[routeId])?.catch(() => {}); // in parallel with the session; the router reports a failure later
     }
     const known = queryClient.getQueryData(sessionQuery.queryKey);
     const session = known === undefined ? await queryClient.fetchQuery({ ...sessionQuery, staleTime: 0 }) : known;
@@ -49,7 +49,7 @@ const runsRoute = createRoute({
   validateSearch: (search: Record<string, unknown>) => search as Record<string, string | string[]>,
   loaderDeps: ({ search }) => search,
   loader: ({ deps }) => {
-    void queryClient.prefetchQuery(runsQuery(queryOf(deps))); // before the page is there to ask
+    void queryClient.prefetchQuery(runsQuery(queryOf(deps))); // starts before the page is loaded
   },
   component: lazyRouteComponent(() => import('./pages/runs/RunsPage.tsx'), 'RunsPage'),
 });
@@ -125,7 +125,7 @@ const webhooksRoute = createRoute({
   component: lazyRouteComponent(() => import('./pages/webhooks/WebhooksPage.tsx'), 'WebhooksPage'),
 });
 
-/** What a factory has of either is the list of all, narrowed to it. */
+/** These pages of a factory are the list of all, filtered by the factory. */
 const ofFactoryRoutes = (['webhooks', 'automations'] as const).map((noun) =>
   createRoute({
     getParentRoute: () => appRoute,

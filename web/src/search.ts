@@ -1,7 +1,7 @@
-/** What the query of an address says; a name that comes often has all its values. */
+/** A parsed query string. A repeated name has all its values. */
 export type Params = Record<string, string | string[]>;
 
-/** Reads a query as the API does: values are texts, and a name may come often. */
+/** Parses a query string as the API does: values are strings, and a name can repeat. */
 export function parseSearch(query: string): Params {
   const search: Params = {};
   for (const [name, value] of new URLSearchParams(query)) {
@@ -11,7 +11,7 @@ export function parseSearch(query: string): Params {
   return search;
 }
 
-/** Writes a query as {@link parseSearch} reads it; what is empty is left out. */
+/** Formats a query string for {@link parseSearch}. It omits empty values. */
 export function stringifySearch(search: Record<string, unknown>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(search)) {
@@ -25,12 +25,12 @@ export function stringifySearch(search: Record<string, unknown>): string {
   return text ? `?${text}` : '';
 }
 
-/** The values of a name, none when it is not there. */
+/** The values of a name; empty if it is missing. */
 export function valuesOf(value: string | string[] | undefined): string[] {
   return value === undefined ? [] : [value].flat();
 }
 
-/** The only, or first, value of a name. */
+/** The first value of a name. */
 export function firstOf(value: string | string[] | undefined): string | undefined {
   return valuesOf(value)[0];
 }

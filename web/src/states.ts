@@ -1,16 +1,16 @@
 import { formatWord } from './format.ts';
 
-/** What a colour says again. */
+/** The tone of a status, shown as a colour. */
 export type Tone = 'good' | 'bad' | 'warn' | 'busy' | 'calm';
 
 interface StateWord {
   word: string;
   tone: Tone;
-  /** Somebody works on it at this moment. */
+  /** Whether work is in progress. */
   pulse?: boolean;
 }
 
-/** The states of a run, each with its one word: in lists, filters, charts and timelines alike. */
+/** The states of a run. Lists, filters, charts and timelines use the same word. */
 export const states = {
   QUEUED: { word: 'Queued', tone: 'calm' },
   CLAIMED: { word: 'Claimed', tone: 'busy', pulse: true },
@@ -25,7 +25,7 @@ export const states = {
 
 export type State = keyof typeof states;
 
-/** The word of a state and its colour; one that is newer than this page is shown by its name in the API. */
+/** The word and tone of a state. An unknown state is shown by its API name. */
 export function wordOfState(state: string): StateWord {
   return state in states ? states[state as State] : { word: formatWord(state), tone: 'calm' };
 }

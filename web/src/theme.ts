@@ -13,7 +13,7 @@ const penstock: MantineColorsTuple = [
   '#2b44a8',
 ];
 
-/** How things look. Every pair of text and ground here has the contrast of WCAG AA (4.5:1), which Mantine's own defaults have not. */
+/** The theme. Every pair of text and background has the contrast of WCAG AA (4.5:1). Mantine's defaults do not. */
 export const theme = createTheme({
   colors: { penstock },
   primaryColor: 'penstock',
@@ -23,7 +23,7 @@ export const theme = createTheme({
   respectReducedMotion: true,
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif',
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace',
-  // Not by their components' extend: that would load each of them with the first page.
+  // Without the components' extend, which would load all of them with the first page.
   components: {
     Anchor: { defaultProps: { underline: 'always' } },
     Fieldset: { styles: { root: { margin: 0, minWidth: 0 }, legend: { fontSize: '0.875rem', fontWeight: 600 } } },

@@ -9,20 +9,20 @@ import { Icon } from '../ui/Icon.tsx';
 import { may, places } from './nav.ts';
 import classes from './Shell.module.css';
 
-/** What all pages have around them: the way to the others, who has signed in, and whether the server answers. */
+/** The frame of all pages: navigation, the signed-in user and the state of the connection. */
 export function Shell() {
   const [opened, { toggle, close }] = useDisclosure();
-  const { data: session } = useQuery({ ...sessionQuery, refetchOnWindowFocus: 'always' }); // another tab may have signed in as somebody else
+  const { data: session } = useQuery({ ...sessionQuery, refetchOnWindowFocus: 'always' }); // another tab may have signed in as another user
   const router = useRouter();
   useEffect(() => {
     if (session === null) {
-      void router.invalidate(); // it has ended while nothing else was asked: this leads to the sign-in
+      void router.invalidate(); // the session has ended: this goes to the sign-in
     }
   }, [session, router]);
   return (
     <AppShell header={{ height: 48 }} navbar={{ width: 200, breakpoint: 'sm', collapsed: { mobile: !opened } }} padding="md">
       <a className="skip-link" href="#main">
-        To the content
+        Skip to content
       </a>
       <AppShell.Header className={classes.header ?? ''}>
         <Group gap="sm" wrap="nowrap">
@@ -62,7 +62,7 @@ export function Shell() {
   );
 }
 
-/** Whether an error says that the server does not answer, or cannot now. */
+/** Whether an error means that the server cannot be reached, or is temporarily unavailable. */
 function isAway(error: unknown): boolean {
   return error instanceof APIConnectionError || (error instanceof APIError && error.statusCode >= 500);
 }
@@ -73,12 +73,12 @@ function subscribeQueries(changed: () => void): () => void {
   return queries.subscribe(notifyManager.batchCalls(changed));
 }
 
-/** Whether a query of the page lacks an answer; one that says no is an answer. */
+/** Whether a query of the page could not reach the server. A 4xx response reached it. */
 function isLost(): boolean {
   return queries.getAll().some((query) => query.isActive() && isAway(query.state.fetchFailureReason));
 }
 
-/** Says that what is shown may be old, while the server does not answer. */
+/** Warns that the page may be out of date while the server cannot be reached. */
 function Connection() {
   const lost = useSyncExternalStore(subscribeQueries, isLost);
   return (

@@ -5,11 +5,11 @@ export interface Place {
   label: string;
   to: string;
   icon: IconName;
-  /** Whoever lacks it does not see the place. */
+  /** Users without this scope do not see the entry. */
   scope: KeyScope;
 }
 
-/** Where the navigation leads, in its order. */
+/** The entries of the navigation, in order. */
 export const places: Place[] = [
   { label: 'Home', to: '/', icon: 'home', scope: 'runs:read' },
   { label: 'Runs', to: '/runs', icon: 'runs', scope: 'runs:read' },
@@ -23,7 +23,7 @@ export const places: Place[] = [
   { label: 'Keys', to: '/keys', icon: 'key', scope: 'keys:manage' },
 ];
 
-/** Whether a session may do what needs scope; mirrors Principal.May of the server, which has the last word. */
+/** Whether a session has a scope. It mirrors Principal.May of the server; the server decides. */
 export function may(scopes: readonly string[] | undefined, scope: KeyScope): boolean {
   return (
     scopes !== undefined &&

@@ -1,7 +1,7 @@
 import classes from './Code.module.css';
 import { CopyButton } from './CopyButton.tsx';
 
-/** Text to be copied, as it is. */
+/** Text with a copy button. */
 export function Code({ children, label, copy = true }: { children: string; label: string; copy?: boolean }) {
   return (
     <div className={classes.code}>

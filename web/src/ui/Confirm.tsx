@@ -9,13 +9,13 @@ export interface ConfirmProps {
   title: string;
   /** What will happen. */
   children: ReactNode;
-  /** The word on the button, such as "Leave". */
+  /** The label of the button, such as "Leave". */
   action: string;
-  /** Does it. What it throws is shown, and the dialog stays. */
+  /** Called on confirmation. The dialog shows an error and stays open. */
   act: () => Promise<unknown>;
 }
 
-/** Asks before something is lost or stopped. The focus starts on the safe choice. To delete something, use {@link DeleteDialog}. */
+/** Asks for confirmation. The focus starts on the safe choice. To delete something, use {@link DeleteDialog}. */
 export function Confirm({ close, title, children, action, act }: ConfirmProps) {
   const acting = useMutation({ mutationFn: act, onSuccess: close });
   return (

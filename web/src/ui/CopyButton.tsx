@@ -2,7 +2,7 @@ import { ActionIcon } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import { Icon } from './Icon.tsx';
 
-/** Copies a text; its label says so to a screen reader, before and after. */
+/** Copies a text. Its label tells screen readers when the text was copied. */
 export function CopyButton({ value, label }: { value: string; label: string }) {
   const { copy, copied } = useClipboard({ timeout: 1500 });
   return (

@@ -2,35 +2,35 @@ import type { ReactNode } from 'react';
 import classes from './DataTable.module.css';
 
 export interface Column<T> {
-  /** Names the column; what a narrow screen shows before the cell. */
+  /** The name of the column. A narrow screen shows it before the cell. */
   header: string;
   cell: (row: T) => ReactNode;
-  /** As CSS has it; columns without one share what is left. */
+  /** A CSS width. Columns without one share the remaining space. */
   width?: number | string;
-  /** The column that leads on a narrow screen, without its header. */
+  /** The column that comes first on a narrow screen, without its header. */
   main?: boolean;
-  /** Numbers stand to the right. */
+  /** Aligns numbers to the right. */
   numeric?: boolean;
 }
 
 export interface DataTableProps<T> {
-  /** Says what the table lists, for a screen reader. */
+  /** The table's name for screen readers. */
   label: string;
   columns: Column<T>[];
-  /** undefined while they are being read for the first time. */
+  /** undefined during the first request. */
   rows: T[] | undefined;
   rowKey: (row: T) => string;
-  /** What is shown in the place of no rows. */
+  /** Shown instead of an empty table. */
   empty: ReactNode;
-  /** Adds a box to every row: which are selected, and what a row is called. */
+  /** Adds a checkbox to every row. */
   selection?: { selected: ReadonlySet<string>; change: (selected: Set<string>) => void; labelOf: (row: T) => string } | undefined;
-  /** How many rows there will probably be: their room is held while they are read. */
+  /** The expected number of rows. The table reserves their height while it loads. */
   expected?: number;
 }
 
 /**
- * A table that does not jump: the widths are fixed, and rows that are yet to come have their room. On a narrow screen each row is a card.
- * Its cells are plain elements: components for each of them took as long as all else on a page of a list.
+ * A table with a stable layout: fixed widths, and reserved height while it loads. On a narrow screen, each row is a card. Cells are plain elements,
+ * because a component for each would double the time to render a page.
  */
 export function DataTable<T>({ label, columns, rows, rowKey, empty, selection, expected = 8 }: DataTableProps<T>) {
   if (rows?.length === 0) {

@@ -4,25 +4,25 @@ import type { ReactNode } from 'react';
 import { Confirm } from './Confirm.tsx';
 
 export interface DeleteDialogProps {
-  /** What kind of thing it is, such as "webhook". */
+  /** The kind of resource, such as "webhook". */
   noun: string;
   name: string;
-  /** "Revoke", where that is what it is called. */
+  /** The verb, if it is not "Delete", such as "Revoke". */
   verb?: string;
-  /** What else is lost or stops, and what stays. */
+  /** The other effects of the deletion. */
   children: ReactNode;
-  /** Deletes it. What it throws is shown, and the dialog stays. */
+  /** Deletes it. The dialog shows an error and stays open. */
   remove: () => Promise<unknown>;
-  /** The queries that are out of date once it is deleted. */
+  /** The queries that the deletion changes. */
   stale?: QueryKey;
-  /** Comes after it was deleted, such as leaving its page. */
+  /** Called after the deletion, for example to leave the page. */
   done?: () => Promise<unknown>;
-  /** Whether it can be brought back. */
+  /** Whether the user can undo the deletion. */
   undoable?: boolean;
   close: () => void;
 }
 
-/** Asks before anything is deleted, everywhere in the same words. */
+/** Asks before a deletion, with the same words everywhere. */
 export function DeleteDialog({ noun, name, verb = 'Delete', children, remove, stale, done, undoable, close }: DeleteDialogProps) {
   const queries = useQueryClient();
   const act = async (): Promise<void> => {

@@ -4,21 +4,21 @@ import { type ReactNode, useEffect, useState } from 'react';
 export interface DialogProps {
   title: string;
   close: () => void;
-  /** As Mantine has it; md when it is left out. */
+  /** Mantine's size. Default: md. */
   size?: string;
-  /** What is shown is shown this once: Escape does not close it. */
+  /** Escape does not close the dialog, because its content is shown only once. */
   stays?: boolean;
   children: ReactNode;
 }
 
-/** How many dialogs there are; one may take the place of another. */
+/** The number of open dialogs. One can replace another. */
 let shown = 0;
-/** What had the focus before the first of them. */
+/** The element that had the focus before the first dialog. */
 let opener: Element | null = null;
 
 /**
- * A dialog that is there while it is open. A click beside it does not close it: what was filled in would be lost. When it is gone, the
- * focus is where it was before, so that the keyboard goes on from there.
+ * A dialog that is mounted only while it is open. A click outside does not close it, so that input is not lost. When it closes, the focus returns
+ * to its previous element.
  */
 export function Dialog({ title, close, size = 'md', stays = false, children }: DialogProps) {
   useState(() => {

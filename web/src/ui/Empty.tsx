@@ -1,7 +1,7 @@
 import { Stack, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 
-/** What stands in the place of an empty list: what such things are for, and how to get the first. */
+/** Replaces an empty list. It says what the list is for, and how to create the first entry. */
 export function Empty({ title, children }: { title: string; children: ReactNode }) {
   return (
     <Stack py="xl" maw={720} mx="auto" w="100%" gap="sm">

@@ -1,25 +1,25 @@
 import { Group, Switch, Text } from '@mantine/core';
 import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { tellInLine } from './Failure.tsx';
+import { describeInLine } from './Failure.tsx';
 
 export interface EnabledSwitchProps {
-  /** What is switched: to a screen reader the switch of a row names it. */
+  /** The name of the resource, for screen readers. */
   name: string;
   on: boolean;
   disabled: boolean;
-  /** Why it is disabled, or what it does beside the obvious. */
+  /** The tooltip: why the switch is disabled, or an extra effect. */
   title: string | undefined;
   change: (on: boolean) => Promise<unknown>;
-  /** The queries that are out of date after a change. */
+  /** The queries that the switch changes. */
   stale: QueryKey[];
-  /** Without a label, for a table whose column has it. */
+  /** Hides the label, for a table column that has it. */
   bare?: boolean;
-  /** What the switch cannot say: why something that is on does nothing. */
+  /** A status beside the switch, such as the reason why an enabled resource does nothing. */
   children?: ReactNode;
 }
 
-/** Enables and disables something, and says whether it is. What went wrong stands beside it. */
+/** Enables and disables a resource. An error appears beside the switch. */
 export function EnabledSwitch({ name, on, disabled, title, change, stale, bare = false, children }: EnabledSwitchProps) {
   const queries = useQueryClient();
   const switching = useMutation({
@@ -39,7 +39,7 @@ export function EnabledSwitch({ name, on, disabled, title, change, stale, bare =
       {children}
       {switching.error && (
         <Text size="xs" c="var(--bad)" role="alert" className="plain">
-          {tellInLine(switching.error)}
+          {describeInLine(switching.error)}
         </Text>
       )}
     </Group>

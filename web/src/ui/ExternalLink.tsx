@@ -2,7 +2,7 @@ import { Anchor } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 
-/** The address, when it is one that a page may lead to: http or https. */
+/** The URL, if it is safe to link to: http or https. */
 export function safeHref(href: string | undefined): string | undefined {
   try {
     const url = new URL(href ?? '');
@@ -12,7 +12,7 @@ export function safeHref(href: string | undefined): string | undefined {
   }
 }
 
-/** A link that somebody else wrote: within this site by the router, elsewhere in a tab that knows nothing of this one, and else only its text. */
+/** An untrusted link. The router opens links within this site, a new isolated tab opens others. Unsafe links are shown as text. */
 export function ExternalLink({ href, children }: { href: string | undefined; children: ReactNode }) {
   const safe = safeHref(href);
   if (!safe) {

@@ -2,7 +2,7 @@ import { Alert, Button, Group, List, Text } from '@mantine/core';
 import { APIConnectionError, APIError } from '@penstock/sdk';
 import { CopyButton } from './CopyButton.tsx';
 
-/** What is shown of an error: the API's own words, or ours where there are none. */
+/** The texts of an error: from the API, or from the dashboard if the API has none. */
 export interface Told {
   title: string;
   detail: string;
@@ -10,8 +10,8 @@ export interface Told {
   fields: { pointer: string; detail: string }[];
 }
 
-/** Puts an error into words. */
-export function tell(error: unknown): Told {
+/** Describes an error. */
+export function describe(error: unknown): Told {
   if (error instanceof APIError) {
     return {
       title: error.title ?? `The server returned ${error.statusCode}`,
@@ -22,28 +22,28 @@ export function tell(error: unknown): Told {
   }
   const detail = error instanceof Error ? error.message : String(error);
   if (error instanceof APIConnectionError) {
-    return { title: 'The server cannot be reached', detail, requestId: undefined, fields: [] };
+    return { title: 'Cannot reach the server', detail, requestId: undefined, fields: [] };
   }
   return { title: 'Something went wrong on this page', detail, requestId: undefined, fields: [] };
 }
 
-/** An error in one line, for where there is room for no more. */
-export function tellInLine(error: unknown): string {
-  const { title, detail, requestId } = tell(error);
+/** Describes an error in one line. */
+export function describeInLine(error: unknown): string {
+  const { title, detail, requestId } = describe(error);
   return [`${title}${detail && ': '}${detail}`, requestId && `(request ${requestId})`].filter(Boolean).join(' ');
 }
 
-/** Whether the same request may go better: what is missing or forbidden stays so. */
+/** Whether a retry can help. A missing or forbidden resource stays so. */
 export function isWorthRetrying(error: unknown): boolean {
   return !(error instanceof APIError) || error.retryable;
 }
 
-/** An error of the API with its title, what is wrong, and the id by which the server's log knows the request. */
+/** Shows an error with its title, its details, and the request ID for the server's log. */
 export function Failure({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
   if (!error) {
     return null;
   }
-  const { title, detail, requestId, fields } = tell(error);
+  const { title, detail, requestId, fields } = describe(error);
   return (
     <Alert role="alert" variant="default" title={title} styles={{ root: { borderColor: 'var(--bad)' }, title: { color: 'var(--bad)' } }}>
       {detail && <Text className="plain">{detail}</Text>}
@@ -64,7 +64,7 @@ export function Failure({ error, retry }: { error: unknown; retry?: (() => void)
         )}
         {requestId && (
           <Text size="xs" c="dimmed" component="span">
-            Request <span className="mono">{requestId}</span> <CopyButton value={requestId} label="Copy the request id" />
+            Request <span className="mono">{requestId}</span> <CopyButton value={requestId} label="Copy the request ID" />
           </Text>
         )}
       </Group>

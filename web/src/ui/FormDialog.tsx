@@ -7,15 +7,15 @@ import { Failure } from './Failure.tsx';
 export interface FormDialogProps {
   title: string;
   close: () => void;
-  /** The word on the button, such as "Create". */
+  /** The label of the button, such as "Create". */
   action: string;
-  /** Sends what was filled in. What it throws is shown, and the dialog stays. */
+  /** Sends the form. The dialog shows an error and stays open. */
   submit: () => Promise<unknown>;
-  /** Comes after it, in the place of close. */
+  /** Called after submit, instead of close. */
   done?: () => void;
-  /** Whether something is missing. */
+  /** Whether a required field is empty. */
   incomplete?: boolean;
-  /** What went wrong in reading what there is to choose from. */
+  /** An error from loading the choices. */
   error?: unknown;
   size?: string;
   children: ReactNode;

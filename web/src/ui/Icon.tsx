@@ -1,4 +1,4 @@
-/** Shapes of 16 by 16, drawn with lines. */
+/** Line icons of 16 by 16. */
 const shapes = {
   alert: 'M8 2 1.5 13.5h13zM8 6.5v3M8 11.5v.2',
   ban: 'M8 1.8a6.2 6.2 0 1 0 0 12.4A6.2 6.2 0 0 0 8 1.8M3.7 3.7l8.6 8.6',
@@ -32,7 +32,7 @@ const shapes = {
 
 export type IconName = keyof typeof shapes;
 
-/** A drawing beside words, which say what it means: a screen reader passes it over. */
+/** A decorative icon. Screen readers skip it, because the text beside it says the same. */
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   return (
     <svg

@@ -3,16 +3,16 @@ import { type ReactNode, useMemo } from 'react';
 import { ExternalLink } from './ExternalLink.tsx';
 import classes from './Markdown.module.css';
 
-/** A text with more characters, or with longer words, takes its parser longer than a reader waits. */
+/** The parser would be too slow for a text with more characters or longer words. */
 const longest = 100_000;
 const longWord = /\S{8000}/;
 
-/** Quotes and lists that lie deeper within each other are not laid out any more. */
+/** Deeper nested quotes and lists are not formatted. */
 const deepest = 20;
 
 /**
- * Renders Markdown of others. HTML in it is text, images are links, and links lead to http and https alone. What was made to keep a page from
- * showing anything is shown as it was written.
+ * Renders untrusted Markdown. HTML is text, images are links, and links only go to http and https. A text that would block the page is shown
+ * unformatted.
  */
 export function Markdown({ children }: { children: string }) {
   const tokens = useMemo(() => parse(children), [children]); // up to 100 kB
@@ -26,7 +26,7 @@ function parse(text: string): Token[] | undefined {
   try {
     return lexer(text, { gfm: true });
   } catch {
-    return undefined; // it is nested more deeply than there is room for on the stack
+    return undefined; // it would overflow the stack
   }
 }
 
@@ -77,7 +77,7 @@ function Part({ token, depth }: { token: Token; depth: number }): ReactNode {
       return 'tokens' in token && token.tokens ? blocks(token.tokens, depth) : token.raw;
     case 'escape':
       return (token as Tokens.Escape).text;
-    default: // HTML, and whatever else there may be
+    default: // HTML and unknown tokens
       return token.raw;
   }
 }

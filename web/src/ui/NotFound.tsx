@@ -1,17 +1,17 @@
 import { Anchor, Stack, Text, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 
-/** For an address that no page has. */
+/** The page for an unknown URL. */
 export function NotFound() {
   return (
     <Stack p="xl" gap="xs">
       <Title order={1} size="h3">
-        There is nothing at this address
+        Page not found
       </Title>
       <Text>
-        It may have been deleted, or the link is not whole.{' '}
+        It may have been deleted, or the link may be incomplete.{' '}
         <Anchor component={Link} to="/runs">
-          To the runs
+          Go to runs
         </Anchor>
       </Text>
     </Stack>

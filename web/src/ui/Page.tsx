@@ -1,7 +1,7 @@
 import { Group, Stack, Title } from '@mantine/core';
 import { type ReactNode, useEffect } from 'react';
 
-/** The frame of every page: its heading, which is the window's title too, and what can be done beside it. */
+/** The frame of every page: the heading, the window's title and the actions. */
 export function Page({
   title,
   heading,

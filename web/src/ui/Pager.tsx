@@ -2,17 +2,17 @@ import { Button, Group } from '@mantine/core';
 import { useRef } from 'react';
 
 export interface PagerProps {
-  /** Of the page that is shown; undefined for the first one. */
+  /** The cursor of the current page; undefined for the first one. */
   cursor: string | undefined;
-  /** Of the page after it; undefined on the last one. */
+  /** The cursor of the next page; undefined on the last one. */
   next: string | undefined;
-  /** Shows the page of a cursor; undefined is the first one. */
+  /** Goes to the page of a cursor; undefined is the first one. */
   go: (cursor: string | undefined) => void;
 }
 
 /**
- * Steps through keyset pages. A cursor says after which row a page begins, so what is new does not push rows from page to page. The way
- * is remembered while the list is open, and the browser's own buttons go it, too; after a reload the way back leads to the first.
+ * Steps through keyset pages. A cursor marks the row before a page, so new rows do not move rows from page to page. The pager remembers previous
+ * pages while the list is open. The browser's buttons also work. After a reload, going back leads to the first page.
  */
 export function Pager({ cursor, next, go }: PagerProps) {
   const way = useRef<(string | undefined)[]>([undefined]);

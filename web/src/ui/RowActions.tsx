@@ -7,7 +7,7 @@ export interface RowAction {
   disabled?: boolean;
 }
 
-/** What can be done with a row. To a screen reader each button names the row as well. */
+/** The actions of a row. For screen readers, each button also names the row. */
 export function RowActions({ of, actions }: { of: string; actions: RowAction[] }) {
   return (
     <Group gap={4} justify="flex-end" wrap="nowrap">

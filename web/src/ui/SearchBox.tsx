@@ -4,12 +4,12 @@ import { useEffect, useRef, useState } from 'react';
 import { Icon } from './Icon.tsx';
 
 interface SearchBoxProps extends Omit<TextInputProps, 'value' | 'onChange'> {
-  /** What is looked for, as the address has it. */
+  /** The search text in the URL. */
   value: string;
   change: (value: string) => void;
 }
 
-/** Looks for what is typed once the typing rests. Where the address changes otherwise, as by the way back, it says what that looks for. */
+/** Searches when the user stops typing. If the URL changes in another way, such as by Back, the field follows it. */
 export function SearchBox({ value, change, ...input }: SearchBoxProps) {
   const [text, setText] = useState(value);
   const asked = useRef(value);
@@ -18,7 +18,7 @@ export function SearchBox({ value, change, ...input }: SearchBoxProps) {
     change(next);
   }, 250);
   useEffect(() => {
-    // Its own answer is not put into the field: a space at the end, or what was typed meanwhile, would be lost.
+    // Its own change does not reset the field: a trailing space, or newer input, would be lost.
     if (value !== asked.current) {
       asked.current = value;
       setText(value);

@@ -1,7 +1,7 @@
 import { formatAbsolute, formatDuration, formatRelative } from '../format.ts';
 import { useNow } from '../live.ts';
 
-/** A time as seen from now, with the absolute one on hover and for machines. */
+/** A relative time, with the absolute time as the tooltip and for machines. */
 export function Time({ at }: { at: string | null | undefined }) {
   const now = useNow(5);
   if (!at) {
@@ -14,7 +14,7 @@ export function Time({ at }: { at: string | null | undefined }) {
   );
 }
 
-/** How long something has taken since a time, counting on. */
+/** A running duration since a time. */
 export function Since({ at }: { at: string }) {
   const now = useNow(1);
   return <span title={`since ${formatAbsolute(at)}`}>{formatDuration(now - new Date(at).getTime())}</span>;

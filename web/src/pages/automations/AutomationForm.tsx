@@ -20,10 +20,10 @@ interface AutomationFormProps {
   saved: (automation: Automation) => void;
 }
 
-/** Edits an automation; what it says besides stays as it is, and so does what somebody else changes of it meanwhile. */
+/** Edits an automation. Fields that the form does not show, and fields that another user changes meanwhile, keep their values. */
 export function AutomationForm({ automation: now, factory, readOnly, saved }: AutomationFormProps) {
   const queries = useQueryClient();
-  const [automation, begin] = useState(now); // as it was when the editing began: only what differs from it is a change
+  const [automation, begin] = useState(now); // the automation before the edits: only differences from it are sent
   const [draft, setDraft] = useState(() => automationDraftOf(automation));
   const set = (change: Partial<AutomationDraft>): void => setDraft((before) => ({ ...before, ...change }));
   const change = automation && changeOf(automation, draft);
@@ -65,7 +65,7 @@ export function AutomationForm({ automation: now, factory, readOnly, saved }: Au
         />
         <Textarea
           label="Prompt"
-          description="What each of its runs starts with; the payload comes beside it as a file."
+          description="The task of every run. The payload of the delivery is added as a file."
           required
           readOnly={readOnly}
           autosize
@@ -77,8 +77,7 @@ export function AutomationForm({ automation: now, factory, readOnly, saved }: Au
         <Configuration draft={draft} set={set} factory={factory} readOnly={readOnly} />
         {others.length > 0 && (
           <Text size="sm" c="dimmed">
-            It also sets {others.join(', ')}, which {others.length === 1 ? 'stays' : 'stay'} as {others.length === 1 ? 'it is' : 'they are'}
-            .
+            It also sets {others.join(', ')}. Saving does not change {others.length === 1 ? 'it' : 'them'}.
           </Text>
         )}
         <Triggers draft={draft} set={set} factory={factory.uid} automation={automation} readOnly={readOnly} />

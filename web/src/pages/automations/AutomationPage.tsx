@@ -14,7 +14,7 @@ import { EditElsewhere } from '../webhooks/EditElsewhere.tsx';
 import { AutomationForm } from './AutomationForm.tsx';
 import { EnableAutomation } from './EnableAutomation.tsx';
 
-/** An automation, to be read and edited. */
+/** Shows and edits an automation. */
 export function AutomationPage() {
   const { uid, auid } = useParams({ from: '/app/factory/$uid/automations/$auid' });
   const [deleting, { open, close }] = useDisclosure(false);
@@ -32,7 +32,7 @@ export function AutomationPage() {
           <>
             <EnableAutomation automation={found} factory={factory.data} readOnly={readOnly} />
             <Button component={Link} to="/runs" search={{ automation_id: auid } as never} variant="default">
-              Its runs
+              View runs
             </Button>
             {!readOnly && (
               <Button variant="default" onClick={open}>
@@ -63,7 +63,7 @@ export function AutomationPage() {
   );
 }
 
-/** Makes an automation of a factory, and goes to its page. */
+/** Creates an automation in a factory and goes to its page. */
 export function NewAutomationPage() {
   const { uid } = useParams({ from: '/app/factory/$uid/automations/new' });
   const navigate = useNavigate();
@@ -100,7 +100,7 @@ function OfFactory({ factory }: { factory: Factory }) {
   );
 }
 
-/** What keeps the automation as a whole silent; what is wrong with a trigger stands there. */
+/** The problems of the whole automation. Each trigger shows its own problems. */
 function Problems({ automation }: { automation: Automation }) {
   const own = automation.problems?.filter(({ pointer }) => !pointer.startsWith('/triggers/')) ?? [];
   return (
@@ -127,7 +127,7 @@ function DeleteAutomation({ automation, factory, close }: { automation: Automati
       done={() => navigate({ to: '/automations', search: {} })}
       close={close}
     >
-      It no longer starts runs. Runs that it has started go on.
+      It will not start any more runs. Runs that have already started continue.
     </DeleteDialog>
   );
 }

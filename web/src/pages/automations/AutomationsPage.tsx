@@ -18,7 +18,7 @@ import { type Of, useEach } from '../webhooks/useEach.ts';
 import { EnableAutomation } from './EnableAutomation.tsx';
 import { looksLikeUID, summaryOf, webhooksOf } from './triggers.ts';
 
-/** Every automation that there is, of all factories or of one. */
+/** The automations of all factories or of one. */
 export function AutomationsPage() {
   const { factory } = useSearch({ from: '/app/automations' });
   const navigate = useNavigate();
@@ -51,7 +51,7 @@ export function AutomationsPage() {
       width: 150,
       cell: (automation) => <EnableAutomation automation={automation} factory={automation.factory} readOnly={!manages} bare />,
     },
-    { header: 'Changed', width: 110, numeric: true, cell: (automation) => <Time at={automation.updated_at} /> },
+    { header: 'Updated', width: 110, numeric: true, cell: (automation) => <Time at={automation.updated_at} /> },
   ];
   return (
     <Page
@@ -99,7 +99,7 @@ function NewAutomation({ factories, factory }: { factories: Factory[]; factory: 
         New automation
       </Button>
     ) : (
-      <Button disabled leftSection={<Icon name="plus" />} title="No factory can be edited here">
+      <Button disabled leftSection={<Icon name="plus" />} title="All factories are defined by Git repositories">
         New automation
       </Button>
     );

@@ -10,7 +10,7 @@ interface EnableAutomationProps {
   bare?: boolean;
 }
 
-/** Switches an automation; one that comes from a repository is switched there. */
+/** Enables or disables an automation. If it comes from a repository, its file decides. */
 export function EnableAutomation({ automation, factory, readOnly, bare = false }: EnableAutomationProps) {
   const files = factory?.source === 'repository';
   const problems = automation.enabled ? (automation.problems ?? []) : [];
@@ -19,7 +19,7 @@ export function EnableAutomation({ automation, factory, readOnly, bare = false }
       name={automation.name}
       on={automation.enabled}
       disabled={!factory || files || readOnly}
-      title={files ? 'Switched in the files of its repository' : undefined}
+      title={files ? 'Enabled or disabled in the files of its repository' : undefined}
       change={(enabled) => client.automations.update(factory?.uid ?? '', automation.uid, { enabled })}
       stale={[['automations'], ['automation', automation.uid]]}
       bare={bare}

@@ -12,11 +12,11 @@ const JsonEditor = lazy(() => import('./JsonEditor.tsx'));
 
 const operators = [
   { label: 'in', detail: 'one of these values' },
-  { label: 'not_in', detail: 'none of these values' },
-  { label: 'exists', detail: 'whether the key is there' },
+  { label: 'not_in', detail: 'any other value, or a missing key' },
+  { label: 'exists', detail: 'true: the key is present; false: it is missing' },
 ];
 
-/** What the server finds wrong with a filter. It is tried on an empty payload, whatever comes of that. */
+/** Returns the server's errors in a filter. It tests the filter with an empty payload and ignores the result. */
 async function findings(factory: string, trigger: TriggerDraft, filter: unknown): Promise<Finding[]> {
   const event = trigger.provider === 'github' ? { github_event: 'push' } : {};
   try {
@@ -34,11 +34,11 @@ async function findings(factory: string, trigger: TriggerDraft, filter: unknown)
 }
 
 interface FilterFieldsProps extends Pick<TriggerEditorProps, 'factory' | 'trigger' | 'change' | 'webhooks' | 'readOnly'> {
-  /** By which an event of the provider can be filtered. */
+  /** The filter keys of the provider's events. */
   keys: string[];
 }
 
-/** Which events a trigger fires by: of which webhooks, and with what in them. */
+/** Edits the webhooks and the filter of a trigger. */
 export function FilterFields({ factory, trigger, change, webhooks, readOnly, keys }: FilterFieldsProps) {
   const ofWebhook = trigger.provider === 'webhook';
   const example = ofWebhook ? '{"status": ["failed"], "branch": {"not_in": ["scratch"]}}' : `{"${keys[0] ?? 'key'}": ["…"]}`;
@@ -68,8 +68,8 @@ export function FilterFields({ factory, trigger, change, webhooks, readOnly, key
         </Text>
         <Text size="xs" c="dimmed" mb={4}>
           {ofWebhook
-            ? 'Each key must match the payload: a list of values, in, not_in and exists, or an object. Empty: every delivery.'
-            : `Each key must match: a list of values, or in and not_in. Keys: ${keys.join(', ')}. Empty: every such event.`}
+            ? 'Every key must match the payload. A key takes a list of values, an object with in, not_in or exists, or a nested object. Leave empty to match every delivery.'
+            : `Every key must match. A key takes a list of values, or an object with in or not_in. Keys: ${keys.join(', ')}. Leave empty to match every event.`}
         </Text>
         {ofWebhook && <FilterHelp />}
         <Suspense fallback={<div style={{ height: 90 }} />}>
@@ -91,18 +91,18 @@ export function FilterFields({ factory, trigger, change, webhooks, readOnly, key
 }
 
 const examples: [string, string][] = [
-  ['{"status": ["failed", "error"]}', 'status is one of these'],
-  ['{"branch": {"not_in": ["scratch"]}}', 'branch is missing, or none of these'],
-  ['{"pull_request": {"exists": true}}', 'there is a pull_request, whatever is in it'],
-  ['{"repository": {"name": ["shop"]}}', 'within repository, name is this'],
-  ['{"status": ["failed"], "attempt": [1]}', 'both; a number is no text, and case counts'],
+  ['{"status": ["failed", "error"]}', 'status is failed or error'],
+  ['{"branch": {"not_in": ["scratch"]}}', 'branch is missing, or is not scratch'],
+  ['{"pull_request": {"exists": true}}', 'pull_request is present, with any value'],
+  ['{"repository": {"name": ["shop"]}}', 'name inside repository is shop'],
+  ['{"status": ["failed"], "attempt": [1]}', 'both keys match; 1 does not match "1", and case matters'],
 ];
 
-/** What a filter of payloads can say, by example. */
+/** Explains payload filters by example. */
 function FilterHelp() {
   return (
     <details className={classes.help}>
-      <summary>How filters are written</summary>
+      <summary>Filter syntax</summary>
       <dl>
         {examples.map(([filter, meaning]) => (
           <div key={filter}>
@@ -115,9 +115,9 @@ function FilterHelp() {
   );
 }
 
-/** The webhooks to choose from, and those that are chosen though they are not there. */
-function namesOf(webhooks: Webhook[] | undefined, chosen: string[]): { value: string; label: string }[] {
+/** The webhooks to choose from, with selected ones that do not exist. */
+function namesOf(webhooks: Webhook[] | undefined, selected: string[]): { value: string; label: string }[] {
   const known = webhooks?.map(({ name, label }) => ({ value: name, label: label || name })) ?? [];
-  const gone = chosen.filter((id) => !webhooks?.some(({ uid, name }) => uid === id || name === id));
-  return [...known, ...gone.map((id) => ({ value: id, label: `${id} (not there)` }))];
+  const missing = selected.filter((id) => !webhooks?.some(({ uid, name }) => uid === id || name === id));
+  return [...known, ...missing.map((id) => ({ value: id, label: `${id} (not found)` }))];
 }

@@ -11,7 +11,7 @@ import { nonce } from '../../nonce.ts';
 import classes from './JsonEditor.module.css';
 import { keepsNumber, rangeOf, repeatedKeys } from './pointer.ts';
 
-/** What is wrong at a place of the text, by its JSON pointer. */
+/** A problem at a place of the text, as a JSON pointer. */
 export interface Finding {
   pointer: string;
   detail: string;
@@ -21,9 +21,9 @@ export interface JsonEditorProps {
   label: string;
   value: string;
   change: (value: string) => void;
-  /** Says what the server thinks of a text that is JSON; asked while the typing rests. */
+  /** Returns the server's problems with a valid JSON text. Called when the user stops typing. */
   check?: (value: unknown) => Promise<Finding[]>;
-  /** What can be put where a key is expected. */
+  /** The completions for a key. */
   keys?: readonly { label: string; detail: string }[];
   hint?: string;
   readOnly?: boolean;
@@ -47,7 +47,7 @@ const look = EditorView.theme({
   '&.cm-focused': { outline: 'none' },
 });
 
-/** Edits JSON, and shows at its place what is wrong with it. Tab leaves it, as it leaves every field. */
+/** Edits JSON and marks problems in place. Tab leaves the editor, as it leaves every field. */
 export default function JsonEditor(props: JsonEditorProps) {
   const parent = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | undefined>(undefined);
@@ -113,14 +113,14 @@ async function diagnose(view: EditorView, check: JsonEditorProps['check']): Prom
   tree.iterate({
     enter: ({ name, from, to, node }) => {
       if (name === 'Object') {
-        found.push(...repeatedKeys(node, text).map((key): Diagnostic => ({ ...key, severity: 'error', message: 'This key comes twice.' })));
+        found.push(...repeatedKeys(node, text).map((key): Diagnostic => ({ ...key, severity: 'error', message: 'Duplicate key.' })));
       }
       if (name === 'Number' && !keepsNumber(text.slice(from, to))) {
         found.push({
           from,
           to,
           severity: 'error',
-          message: 'A browser would round this number: give it through the API, or in the files.',
+          message: 'A browser would round this number. Set it through the API or in the files.',
         });
       }
     },

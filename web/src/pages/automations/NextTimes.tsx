@@ -4,9 +4,9 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { formatRelative } from '../../format.ts';
 import { useNow } from '../../live.ts';
 import { scheduleTimesQuery } from '../../queries.ts';
-import { tell } from '../../ui/Failure.tsx';
+import { describe } from '../../ui/Failure.tsx';
 
-/** The next five times of a cron expression, by the server's rules, on the clocks of its place. */
+/** The next five times of a cron expression, from the server, in its time zone. */
 export function NextTimes({ cron, timezone }: { cron: string; timezone: string }) {
   const [asked] = useDebouncedValue({ cron: cron.trim(), timezone: timezone.trim() || 'UTC' }, 300);
   const now = useNow(5);
@@ -18,7 +18,7 @@ export function NextTimes({ cron, timezone }: { cron: string; timezone: string }
   if (times.error) {
     return (
       <Text size="sm" c="var(--bad)" role="alert">
-        {tell(times.error).detail}
+        {describe(times.error).detail}
       </Text>
     );
   }
@@ -38,7 +38,7 @@ export function NextTimes({ cron, timezone }: { cron: string; timezone: string }
   );
 }
 
-/** A time on the clocks of a place, as far as the browser knows it. */
+/** Formats a time in a time zone, or in UTC if the browser does not know the zone. */
 function formatIn(at: string, timeZone: string): string {
   const options = { weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const;
   try {

@@ -5,7 +5,7 @@ import { NextTimes } from './NextTimes.tsx';
 import type { TriggerEditorProps } from './TriggerEditor.tsx';
 import { missingOf } from './triggers.ts';
 
-/** When a trigger fires: on a schedule of its own, or on those of the team. */
+/** Edits the schedule of a trigger: its own, or schedules of the team. */
 export function ScheduleFields({ trigger, change, readOnly }: Pick<TriggerEditorProps, 'trigger' | 'change' | 'readOnly'>) {
   const schedules = useQuery(schedulesQuery);
   const { clock } = trigger;
@@ -43,7 +43,7 @@ export function ScheduleFields({ trigger, change, readOnly }: Pick<TriggerEditor
             <TextInput
               label="Name"
               readOnly={readOnly}
-              description="What its runs show"
+              description="Its runs show this name"
               value={clock.name ?? ''}
               onChange={(event) => change({ ...trigger, clock: { ...clock, name: event.currentTarget.value } })}
             />

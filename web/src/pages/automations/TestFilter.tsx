@@ -15,11 +15,11 @@ const JsonEditor = lazy(() => import('./JsonEditor.tsx'));
 interface TestFilterProps {
   factory: string;
   trigger: TriggerDraft;
-  /** Those whose deliveries the trigger would see. */
+  /** The webhooks that the trigger uses. */
   webhooks: Webhook[];
 }
 
-/** Tries a trigger's filter on a delivery that was stored, or on a payload, and on the last deliveries of a webhook. */
+/** Tests a trigger's filter with a stored delivery, a pasted payload, or the last deliveries of a webhook. */
 export function TestFilter({ factory, trigger, webhooks }: TestFilterProps) {
   const [on, setOn] = useState('delivery');
   const [chosen, setChosen] = useState<string | null>(null);
@@ -47,18 +47,18 @@ export function TestFilter({ factory, trigger, webhooks }: TestFilterProps) {
       <Group gap="xs" align="end">
         <SegmentedControl
           size="xs"
-          aria-label="Test on"
+          aria-label="Test with"
           value={pasted ? 'payload' : 'delivery'}
           onChange={setOn}
           data={[
-            { value: 'delivery', label: 'A stored delivery', disabled: !webhook },
-            { value: 'payload', label: 'A pasted payload' },
+            { value: 'delivery', label: 'Stored delivery', disabled: !webhook },
+            { value: 'payload', label: 'Pasted payload' },
           ]}
         />
         {webhooks.length > 1 && (
           <Select
             size="xs"
-            aria-label="Webhook to test on"
+            aria-label="Webhook to test with"
             allowDeselect={false}
             data={webhooks.map(({ uid, label }) => ({ value: uid, label }))}
             value={webhook?.uid ?? null}
@@ -87,13 +87,13 @@ export function TestFilter({ factory, trigger, webhooks }: TestFilterProps) {
   );
 }
 
-/** The part of a test that says what is tried. */
+/** The filter and the event of a test request. */
 export function aboutOf(trigger: TriggerDraft): TestFilterRequest {
   const filter = readFilter(trigger.filter) ?? {};
   return trigger.provider === 'webhook' ? { filter } : { filter, provider: trigger.provider as 'github' | 'linear', event: trigger.event };
 }
 
-/** Whether a text is JSON that is sent as it is written. */
+/** Whether a text is JSON that the browser can send unchanged. */
 function isJSON(text: string): boolean {
   try {
     JSON.parse(text);
@@ -119,7 +119,7 @@ function ChooseDelivery({ factory, webhook, value, change }: ChooseDeliveryProps
       w={300}
       searchable
       clearable
-      placeholder={log.data?.items.length === 0 ? 'No delivery was accepted yet' : 'All of the last 50'}
+      placeholder={log.data?.items.length === 0 ? 'No accepted deliveries yet' : 'The last 50 deliveries'}
       data={
         log.data?.items.map((one) => ({
           value: one.delivery_id,
@@ -149,8 +149,8 @@ function Verdict({ verdict, sample, one }: { verdict: FilterVerdict; sample: Fil
       {sample && (
         <Text size="sm" mt={4}>
           {sample.of === 0
-            ? 'No delivery of the webhook was accepted yet.'
-            : `It matches ${sample.matched} of the last ${formatCount(sample.of, 'delivery', 'deliveries')}.`}
+            ? 'The webhook has not accepted a delivery yet.'
+            : `Matches ${sample.matched} of the last ${formatCount(sample.of, 'delivery', 'deliveries')}.`}
         </Text>
       )}
     </div>

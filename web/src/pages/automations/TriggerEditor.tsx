@@ -4,27 +4,27 @@ import { formatWord } from '../../format.ts';
 import { FilterFields } from './FilterFields.tsx';
 import { ScheduleFields } from './ScheduleFields.tsx';
 import classes from './TriggerEditor.module.css';
-import { type Provider, silenceOf, type TriggerDraft } from './triggers.ts';
+import { inactiveReasonOf, type Provider, type TriggerDraft } from './triggers.ts';
 
 export interface TriggerEditorProps {
   factory: string;
-  /** Which of the automation's triggers it is, from 1 on. */
+  /** The position of the trigger in the automation, from 1. */
   number: number;
   trigger: TriggerDraft;
   change: (trigger: TriggerDraft) => void;
   remove: (() => void) | undefined;
   providers: Provider[];
   webhooks: Webhook[] | undefined;
-  /** What the server finds wrong with it as it is stored. */
+  /** The server's problems with the stored trigger. */
   problems: FieldError[];
   readOnly: boolean;
 }
 
-/** One event that an automation waits for. */
+/** Edits one trigger of an automation. */
 export function TriggerEditor(props: TriggerEditorProps) {
   const { number, trigger, change, remove, providers, webhooks, problems, readOnly } = props;
   const provider = providers.find(({ name }) => name === trigger.provider);
-  const silence = silenceOf(trigger.provider, webhooks);
+  const inactiveReason = inactiveReasonOf(trigger.provider, webhooks);
   return (
     <fieldset className={classes.trigger}>
       <legend>Trigger {number}</legend>
@@ -36,7 +36,7 @@ export function TriggerEditor(props: TriggerEditorProps) {
             allowDeselect={false}
             data={providers.map(({ name }) => ({
               value: name,
-              label: formatWord(name) + (silenceOf(name, webhooks) ? ' (not connected)' : ''),
+              label: formatWord(name) + (inactiveReasonOf(name, webhooks) ? ' (not connected)' : ''),
             }))}
             value={trigger.provider}
             onChange={(name) => {
@@ -62,9 +62,9 @@ export function TriggerEditor(props: TriggerEditorProps) {
             </Button>
           )}
         </Group>
-        {silence && problems.length === 0 && (
+        {inactiveReason && problems.length === 0 && (
           <Alert variant="default" p="xs">
-            {silence}
+            {inactiveReason}
           </Alert>
         )}
         {problems.length > 0 && (

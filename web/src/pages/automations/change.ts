@@ -1,7 +1,7 @@
 import type { Automation, CreateAutomationRequest, Trigger, UpdateAutomationRequest } from '@penstock/sdk';
 import { draftOf, emptyTrigger, missingOf, type TriggerDraft, triggerOf } from './triggers.ts';
 
-/** What is edited of an automation. Empty texts are left to the agent, or to the factory. */
+/** The edited fields of an automation. For empty texts, the agent or the factory decides. */
 export interface AutomationDraft {
   name: string;
   agent: string;
@@ -22,13 +22,13 @@ export function automationDraftOf(automation: Automation | undefined): Automatio
   };
 }
 
-/** The triggers of a draft; undefined while the JSON of one is none. */
+/** The triggers of a draft, or undefined while the JSON of one is invalid. */
 function triggersOf(draft: AutomationDraft): Trigger[] | undefined {
   const triggers = draft.triggers.map(triggerOf);
   return triggers.includes(undefined) ? undefined : (triggers as Trigger[]);
 }
 
-/** The automation that a new draft stands for; undefined while it cannot be sent. */
+/** The request for a new automation, or undefined while the draft is incomplete. */
 export function creationOf(draft: AutomationDraft): CreateAutomationRequest | undefined {
   const triggers = triggersOf(draft);
   if (!triggers || draft.triggers.some(missingOf) || draft.name.trim() === '' || draft.prompt.trim() === '') {
@@ -44,7 +44,7 @@ export function creationOf(draft: AutomationDraft): CreateAutomationRequest | un
   };
 }
 
-/** What a draft changes of an automation, and nothing else of it; undefined while it cannot be sent. */
+/** The fields that a draft changes, or undefined while the draft is incomplete. */
 export function changeOf(automation: Automation, draft: AutomationDraft): UpdateAutomationRequest | undefined {
   const next = creationOf(draft);
   if (!next) {
@@ -61,7 +61,7 @@ export function changeOf(automation: Automation, draft: AutomationDraft): Update
   };
 }
 
-/** What an automation says besides what is edited here. */
+/** The fields of an automation that the form does not show. */
 export function othersOf(automation: Automation): string[] {
   const names = ['harness', 'runner', 'secrets', 'mcp_servers', 'worker_host', 'harness_auth_secrets', 'credential_strategy'] as const;
   return names.filter((name) => automation[name] !== undefined);

@@ -3,7 +3,7 @@ import type { syntaxTree } from '@codemirror/language';
 type Tree = ReturnType<typeof syntaxTree>;
 type SyntaxNode = Tree['topNode'];
 
-/** Where in a JSON text a pointer (RFC 6901) leads; the nearest place above it where it leads nowhere. */
+/** Returns the place of a JSON pointer (RFC 6901) in a text, or of its nearest existing ancestor. */
 export function rangeOf(tree: Tree, text: string, pointer: string): { from: number; to: number } {
   let node: SyntaxNode = tree.topNode.firstChild ?? tree.topNode;
   let found: { from: number; to: number } = node;
@@ -33,7 +33,7 @@ function nameOf(property: SyntaxNode, text: string): string | undefined {
   }
 }
 
-/** Where a key of an object comes again: of equal ones only the last would be sent. */
+/** Finds duplicate keys of an object. The browser would send only the last one. */
 export function repeatedKeys(object: SyntaxNode, text: string): { from: number; to: number }[] {
   const seen = new Set<string | undefined>();
   return object.getChildren('Property').flatMap((property) => {
@@ -55,18 +55,18 @@ function valuesOf(array: SyntaxNode): SyntaxNode[] {
   return values;
 }
 
-/** Whether a browser keeps a JSON number as it is written: one that it would round must not be saved from here. */
+/** Whether a browser keeps a JSON number exactly. The dashboard must not save a number that it would round. */
 export function keepsNumber(text: string): boolean {
   return Number.isFinite(Number(text)) && exactly(text) === exactly(String(Number(text)));
 }
 
-/** Whether a browser keeps every number of a JSON text. */
+/** Whether a browser keeps every number of a JSON text exactly. */
 export function keepsNumbers(text: string): boolean {
   const numbers = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').match(/-?\d[\d.eE+-]*/g) ?? [];
   return numbers.every(keepsNumber);
 }
 
-/** A number's value in one spelling: the digits that count, and the power of ten that they are multiplied by. */
+/** The canonical form of a number: its significant digits and a power of ten. */
 function exactly(number: string): string {
   const [mantissa = '', exponent = '0'] = number.toLowerCase().replace(/^-/, '').split('e');
   const [whole = '', fraction = ''] = mantissa.split('.');

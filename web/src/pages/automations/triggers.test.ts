@@ -1,6 +1,6 @@
 import type { Trigger, Webhook } from '@penstock/sdk';
 import { expect, test } from 'vitest';
-import { draftOf, looksLikeUID, providersOf, readFilter, silenceOf, summaryOf, triggerOf } from './triggers.ts';
+import { draftOf, inactiveReasonOf, looksLikeUID, providersOf, readFilter, summaryOf, triggerOf } from './triggers.ts';
 
 const triggers: Trigger[] = [
   { provider: 'webhook', event: 'received', filter: { webhook_ids: ['ci'], payload: { status: ['failed'], n: { exists: true } } } },
@@ -55,11 +55,11 @@ test('providers are read from the schema, those with a way in first', () => {
 
 test('says which triggers stay silent', () => {
   const hook = { signature_scheme: 'github', enabled: true, pending_secret: false } as Webhook;
-  expect(silenceOf('webhook', [])).toBeUndefined();
-  expect(silenceOf('github', [hook])).toBeUndefined();
-  expect(silenceOf('github', [{ ...hook, pending_secret: true }])).toContain('GitHub');
-  expect(silenceOf('linear', [hook])).toContain('Linear');
-  expect(silenceOf('slack', [hook])).toContain('Not connected');
+  expect(inactiveReasonOf('webhook', [])).toBeUndefined();
+  expect(inactiveReasonOf('github', [hook])).toBeUndefined();
+  expect(inactiveReasonOf('github', [{ ...hook, pending_secret: true }])).toContain('GitHub');
+  expect(inactiveReasonOf('linear', [hook])).toContain('Linear');
+  expect(inactiveReasonOf('slack', [hook])).toContain('Not connected');
 });
 
 test('names each trigger in a few words', () => {

@@ -1,7 +1,7 @@
 import type { CronTrigger, Trigger, Webhook } from '@penstock/sdk';
 import { keepsNumbers } from './pointer.ts';
 
-/** What a provider of triggers tells of, and by which keys it can be filtered. */
+/** A provider of triggers with its events and filter keys. */
 export interface Provider {
   name: string;
   events: string[];
@@ -10,7 +10,7 @@ export interface Provider {
 
 type Schema = { [key: string]: Schema } & { enum?: string[]; const?: string; allOf?: Schema[] };
 
-/** Reads the providers of triggers from the schema of an automation's file, which the server makes of its own table. */
+/** Reads the providers from the schema of an automation's file. The server generates it from its own table. */
 export function providersOf(automation: unknown): Provider[] {
   const items = (automation as Schema | undefined)?.properties?.triggers?.items;
   const known = (items?.allOf ?? []).map(
@@ -25,8 +25,8 @@ export function providersOf(automation: unknown): Provider[] {
   return known.filter(({ name }) => name !== '').sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
 }
 
-/** Why triggers of a provider stay silent in a factory, undefined where something tells of its events. */
-export function silenceOf(provider: string, webhooks: readonly Webhook[] | undefined): string | undefined {
+/** Why triggers of a provider cannot fire in a factory, or undefined if they can. */
+export function inactiveReasonOf(provider: string, webhooks: readonly Webhook[] | undefined): string | undefined {
   switch (provider) {
     case 'webhook':
     case 'schedule':
@@ -35,23 +35,23 @@ export function silenceOf(provider: string, webhooks: readonly Webhook[] | undef
     case 'linear':
       return webhooks === undefined || webhooks.some((one) => one.signature_scheme === provider && one.enabled && !one.pending_secret)
         ? undefined
-        : `Not connected: it fires by deliveries to a webhook of this factory with the sender ${provider === 'github' ? 'GitHub' : 'Linear'}, and there is none.`;
+        : `Not connected. To connect it, create a webhook in this factory and choose ${provider === 'github' ? 'GitHub' : 'Linear'} as its sender.`;
     default:
-      return 'Not connected: it is kept, but nothing tells this server of its events.';
+      return 'Not connected. This server does not receive these events, so the trigger never fires.';
   }
 }
 
-/** A trigger as it is edited: JSON is a text, which may be wrong for a while. */
+/** A trigger during editing. Its JSON is a text and can be invalid. */
 export interface TriggerDraft {
   key: number;
   provider: string;
   event: string;
   webhookIds: string[];
-  /** The webhooks that are excluded. They are kept, not edited here. */
+  /** The excluded webhooks. The form keeps them but does not edit them. */
   exceptIds?: string[];
   /** The payload filter, or the filter of another provider. */
   filter: string;
-  /** Whether a schedule trigger has a clock of its own, or names schedules. */
+  /** Whether a schedule trigger has its own schedule, or uses schedules of the team. */
   own: boolean;
   clock: CronTrigger;
   scheduleIds: string[];
@@ -59,7 +59,7 @@ export interface TriggerDraft {
 
 let keys = 0;
 
-/** A trigger that waits for nothing in particular yet. */
+/** A new trigger. */
 export function emptyTrigger(provider: string, event: string): TriggerDraft {
   keys++;
   const clock = { cron: '0 7 * * 1-5', timezone: Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC' };
@@ -82,7 +82,7 @@ export function draftOf(trigger: Trigger): TriggerDraft {
   };
 }
 
-/** What a key selects: a list, or an object with in and not_in. */
+/** The selection of a key: a list, or an object with in and not_in. */
 function selectionOf(value: unknown): { names: string[]; except: string[] } {
   if (Array.isArray(value)) {
     return { names: value as string[], except: [] };
@@ -95,7 +95,7 @@ function clockOf({ cron, timezone, name }: CronTrigger): CronTrigger {
   return { cron, ...(timezone ? { timezone } : {}), ...(name ? { name } : {}) };
 }
 
-/** What has to be chosen before a trigger can be saved; undefined where nothing is missing. */
+/** The choice that is missing before a trigger can be saved, or undefined. */
 export function missingOf({ provider, webhookIds, exceptIds, own, scheduleIds }: TriggerDraft): string | undefined {
   if (provider === 'webhook' && webhookIds.length === 0 && !exceptIds) {
     return 'Choose at least one webhook.';
@@ -103,7 +103,7 @@ export function missingOf({ provider, webhookIds, exceptIds, own, scheduleIds }:
   return provider === 'schedule' && !own && scheduleIds.length === 0 ? 'Choose at least one schedule.' : undefined;
 }
 
-/** The trigger that a draft stands for; undefined while its JSON is none. */
+/** The trigger of a draft, or undefined while its JSON is invalid. */
 export function triggerOf(draft: TriggerDraft): Trigger | undefined {
   const { provider, event } = draft;
   if (provider === 'schedule') {
@@ -122,7 +122,7 @@ export function triggerOf(draft: TriggerDraft): Trigger | undefined {
   return { provider, event, ...(draft.filter.trim() ? { filter } : {}) };
 }
 
-/** The object of a filter's text, of which nothing is {}; undefined where it is none, or has a number that a browser would round. */
+/** Parses the text of a filter; an empty text is {}. Returns undefined if it is not an object, or if a browser would round one of its numbers. */
 export function readFilter(text: string): Record<string, unknown> | undefined {
   if (text.trim() === '') {
     return {};
@@ -137,15 +137,15 @@ export function readFilter(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Whether a webhook may be meant by its UID; a name can look like one, which costs a request. */
+/** Whether an id looks like a UID. A name can look like one, too; that costs one request. */
 export const looksLikeUID = (id: string): boolean => /^[0-9A-Za-z]{22}$/.test(id);
 
-/** The webhooks that a trigger selects, each by its UID or its name. */
+/** The webhooks that a trigger selects, by UID or name. */
 export function webhooksOf({ provider, filter }: Trigger): string[] {
   return provider === 'webhook' ? selectionOf(filter?.webhook_ids).names : [];
 }
 
-/** A trigger in a few words. Webhooks that it selects by UID are shown by their names, as far as they are known. */
+/** Summarizes a trigger. It shows webhooks by name, if the name is known. */
 export function summaryOf(trigger: Trigger, names: ReadonlyMap<string, string> = new Map()): string {
   const { provider, event, filter, schedule } = trigger;
   if (schedule) {

@@ -9,7 +9,7 @@ import { identityOf, reasonOf } from './outcome.ts';
 import { Payload } from './Payload.tsx';
 import { Replay } from './Replay.tsx';
 
-/** All that is known of a delivery. Its headers, its payload and the names in it are somebody else's: text, and nothing more. */
+/** Shows a delivery. Its headers, payload and names are untrusted, and are shown as text only. */
 export function DeliveryDetail({ delivery, factory, linked = false }: { delivery: Delivery; factory: string; linked?: boolean }) {
   const accepted = delivery.outcome === 'accepted';
   const at = (did: string) => ({ uid: factory, wuid: delivery.webhook_uid, did }) as never;
@@ -63,7 +63,7 @@ function Matches({ delivery, factory }: { delivery: Delivery; factory: string })
       </Title>
       {delivery.matches.length === 0 ? (
         <Text size="sm" c="dimmed">
-          No automation used this webhook when it arrived.
+          No automation used this webhook when the delivery arrived.
         </Text>
       ) : (
         <ul className={classes.matches}>
@@ -87,7 +87,7 @@ function Match({ match, factory }: { match: DeliveryMatch; factory: string }) {
       </Anchor>
       {match.run_id && (
         <Anchor component={Link} to="/runs/$runId" params={{ runId: match.run_id } as never} inherit>
-          Its run
+          View run
         </Anchor>
       )}
       {!match.would_trigger && (

@@ -10,7 +10,7 @@ import { Time } from '../../ui/Time.tsx';
 import { DeliveryDetail } from './DeliveryDetail.tsx';
 import { toneOf } from './outcome.ts';
 
-/** One delivery: where the trigger of a run leads to. */
+/** Shows one delivery. Runs link to the delivery that started them. */
 export function DeliveryPage() {
   const { uid, wuid, did } = useParams({ from: '/app/factory/$uid/webhooks/$wuid/deliveries/$did' });
   const delivery = useQuery(deliveryQuery(uid, wuid, did));
@@ -25,7 +25,7 @@ export function DeliveryPage() {
           <span className="mono" style={{ overflowWrap: 'anywhere' }}>
             {did}
           </span>{' '}
-          <CopyButton value={did} label="Copy the id" />
+          <CopyButton value={did} label="Copy the ID" />
         </span>
       }
     >

@@ -9,7 +9,7 @@ import { Code } from '../../ui/Code.tsx';
 import { Download, type Saved } from '../../ui/Download.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 
-/** What was sent, formatted or byte for byte. */
+/** Shows the payload, formatted or raw. */
 export function Payload({ delivery, factory }: { delivery: Delivery; factory: string }) {
   const [raw, setRaw] = useState(false);
   const payload = useQuery(payloadQuery(factory, delivery.webhook_uid, delivery.delivery_id));

@@ -20,7 +20,7 @@ import { DeliveryDetail } from './DeliveryDetail.tsx';
 import { identityOf, outcomes, queryOf, toneOf } from './outcome.ts';
 import classes from './RecentDeliveries.module.css';
 
-/** The log of a webhook, live, newest first; each entry opens in its place. */
+/** The live delivery log of a webhook, newest first. Each entry opens in place. */
 export function RecentDeliveries({ factory, webhook, hook }: { factory: string; webhook: string; hook: Webhook | undefined }) {
   const search = useSearch({ from: '/app/factory/$uid/webhooks/$wuid' });
   const navigate = useNavigate();
@@ -29,7 +29,7 @@ export function RecentDeliveries({ factory, webhook, hook }: { factory: string; 
   const params = { uid: factory, wuid: webhook };
   const queries = useQueryClient();
   const newest = log.data?.items[0]?.delivery_id;
-  // What came has changed the webhook's counts, and when its secret was used last.
+  // A new delivery changes the webhook's counts and the last use of its secret.
   useEffect(() => {
     if (newest) {
       void queries.invalidateQueries({ queryKey: ['webhook', webhook] });
@@ -90,7 +90,7 @@ export function RecentDeliveries({ factory, webhook, hook }: { factory: string; 
 interface EntriesProps {
   deliveries: Delivery[];
   factory: string;
-  /** The webhook, where no deliveries means that it never had any. */
+  /** The webhook, if an empty list means that it has never had a delivery. */
   empty: Webhook | undefined;
 }
 
@@ -100,7 +100,7 @@ function Entries({ deliveries, factory, empty }: EntriesProps) {
       <NoDeliveries webhook={empty} />
     ) : (
       <Text py="xl" ta="center" c="dimmed">
-        No delivery has this outcome.
+        No deliveries with this outcome.
       </Text>
     );
   }
@@ -113,13 +113,13 @@ function Entries({ deliveries, factory, empty }: EntriesProps) {
   );
 }
 
-/** How the first delivery is sent, where a shell can. */
+/** Shows how to send the first delivery, if a shell can sign it. */
 function NoDeliveries({ webhook }: { webhook: Webhook }) {
   const { preset, ready } = usePreset(webhook.signature_scheme);
   const command = firstDelivery(webhook, preset);
   return (
     <Stack py="md" gap="sm" maw={760}>
-      <Text>No delivery yet. The first one appears here without a reload.</Text>
+      <Text>No deliveries yet. The first one will appear here.</Text>
       {command && ready && (
         <>
           <Text size="sm" c="dimmed">

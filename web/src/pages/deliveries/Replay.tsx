@@ -6,7 +6,7 @@ import { client } from '../../api.ts';
 import { formatCount } from '../../format.ts';
 import { Failure } from '../../ui/Failure.tsx';
 
-/** Judges a delivery once more, by today's automations, and says what came of it. */
+/** Replays a delivery with the current automations and shows the result. */
 export function Replay({ delivery, factory }: { delivery: Delivery; factory: string }) {
   const queries = useQueryClient();
   const replaying = useMutation({
@@ -20,7 +20,7 @@ export function Replay({ delivery, factory }: { delivery: Delivery; factory: str
         size="xs"
         variant="default"
         loading={replaying.isPending}
-        title="Matches it again with the current automations"
+        title="Evaluates the delivery again with the current automations"
         onClick={() => replaying.mutate()}
       >
         Replay

@@ -7,7 +7,7 @@ import { FormDialog } from '../../ui/FormDialog.tsx';
 import { Icon } from '../../ui/Icon.tsx';
 import { type CommandDraft, configOf, draftOf, type EnvironmentDraft, isGitHub, type RepoDraft } from './draft.ts';
 
-/** Makes an environment, or replaces one. */
+/** Creates or replaces an environment. */
 export default function EnvironmentDialog({ environment, close }: { environment: CloudEnvironment | undefined; close: () => void }) {
   const queries = useQueryClient();
   const [draft, setDraft] = useState(() => draftOf(environment?.config));
@@ -30,7 +30,7 @@ export default function EnvironmentDialog({ environment, close }: { environment:
       <TextInput label="Description" value={draft.description} onChange={(event) => set({ description: event.currentTarget.value })} />
       <TextInput
         label="Image"
-        description="For workers that use containers; others work with the tools of their host"
+        description="Only for workers that use containers. Other workers use the tools of their host."
         placeholder="debian:13"
         value={draft.image}
         onChange={(event) => set({ image: event.currentTarget.value })}
@@ -41,7 +41,7 @@ export default function EnvironmentDialog({ environment, close }: { environment:
   );
 }
 
-/** An id for the next of a list. */
+/** The id of the next entry of a list. */
 const nextId = (list: readonly { id: number }[]): number => Math.max(-1, ...list.map(({ id }) => id)) + 1;
 
 function Repositories({ repos, change }: { repos: RepoDraft[]; change: (repos: RepoDraft[]) => void }) {

@@ -42,7 +42,7 @@ const columns: Column<CloudEnvironment>[] = [
       </>
     ),
   },
-  { header: 'Made of', cell: ({ config }) => <Text size="sm">{madeOf(config)}</Text> },
+  { header: 'Contents', cell: ({ config }) => <Text size="sm">{madeOf(config)}</Text> },
   {
     header: 'Latest run',
     cell: ({ last_task_created: run }) =>
@@ -57,10 +57,10 @@ const columns: Column<CloudEnvironment>[] = [
         '–'
       ),
   },
-  { header: 'Changed', width: 110, numeric: true, cell: ({ last_updated }) => <Time at={last_updated} /> },
+  { header: 'Updated', width: 110, numeric: true, cell: ({ last_updated }) => <Time at={last_updated} /> },
 ];
 
-/** What an environment has, in a line. */
+/** Summarizes an environment in one line. */
 function madeOf(config: CloudEnvironment['config']): string {
   const repos = (config.github_repos?.length ?? 0) + (config.repos?.length ?? 0);
   const commands = config.setup_commands?.length ?? 0;
@@ -109,8 +109,8 @@ export function EnvironmentsPage() {
           empty={
             <Empty title="No environments yet">
               <Text>
-                Where runs work: the repositories that are cloned into a workspace, the image, and the commands that prepare it. A run names
-                one, or its agent does; without one it begins in an empty folder.
+                An environment prepares the workspace of a run: repositories to clone, an image and setup commands. You choose one for a run
+                or an agent. Without an environment, the workspace is empty.
               </Text>
               <Code label="create an environment with curl">
                 {curl('POST', '/agent/environments', {
@@ -137,7 +137,7 @@ export function EnvironmentsPage() {
           stale={['environments']}
           close={() => remove(undefined)}
         >
-          New runs can no longer use it. Runs that have started keep what they took from it.
+          New runs can no longer use it. Runs that have already started are not affected.
         </DeleteDialog>
       )}
     </Page>

@@ -1,6 +1,6 @@
 import type { CloudEnvironmentConfig } from '@penstock/sdk';
 
-/** A repository as it is typed: owner/name on GitHub, or an address anywhere, which can have a ref. */
+/** A repository in the form: owner/name on GitHub, or a URL, with an optional ref. */
 export interface RepoDraft {
   id: number;
   place: string;
@@ -12,7 +12,7 @@ export interface CommandDraft {
   text: string;
 }
 
-/** An environment while it is edited. */
+/** An environment during editing. */
 export interface EnvironmentDraft {
   name: string;
   description: string;
@@ -23,12 +23,12 @@ export interface EnvironmentDraft {
 
 const onGitHub = /^[\w.-]+\/[\w.-]+$/;
 
-/** Whether a repository is named as owner/name. */
+/** Whether a repository is written as owner/name. */
 export function isGitHub(place: string): boolean {
   return onGitHub.test(place.trim());
 }
 
-/** What is edited of an environment, or of none. */
+/** The draft of an existing or new environment. */
 export function draftOf(config: CloudEnvironmentConfig = {}): EnvironmentDraft {
   let id = 0;
   return {
@@ -43,7 +43,7 @@ export function draftOf(config: CloudEnvironmentConfig = {}): EnvironmentDraft {
   };
 }
 
-/** The whole environment that a draft stands for; what of before cannot be edited here stays. */
+/** The environment of a draft. Fields that the form does not show keep their values. */
 export function configOf(draft: EnvironmentDraft, before: CloudEnvironmentConfig = {}): CloudEnvironmentConfig {
   const { name: _n, description: _d, docker_image: _i, github_repos: _g, repos: _r, setup_commands: _s, ...rest } = before;
   const repos = draft.repos.filter(({ place }) => place.trim() !== '');

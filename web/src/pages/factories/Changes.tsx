@@ -3,7 +3,7 @@ import type { ResourceChange } from '@penstock/sdk';
 import type { Tone } from '../../states.ts';
 import { Status } from '../../ui/Status.tsx';
 
-/** What applying files makes, changes and removes. */
+/** Lists the resources that a plan creates, changes and deletes. */
 export function Changes({
   plan,
 }: {
@@ -24,7 +24,7 @@ export function Changes({
           <List.Item key={`${word} ${kind} ${name}`}>
             <Status tone={tone}>{word}</Status> {kind} <strong style={{ overflowWrap: 'anywhere' }}>{name}</strong>
             {fields && fields.length > 0 && `: ${fields.join(', ')}`}
-            {again && ' (there was another one of this name: this one has a uid of its own)'}
+            {again && ' (created again, with a new UID)'}
           </List.Item>
         )),
       )}

@@ -1,7 +1,7 @@
 import type { Factory } from '@penstock/sdk';
 import { Status } from '../../ui/Status.tsx';
 
-/** Whether what a factory is made of is what was read last. */
+/** The state of a factory's definition. */
 export function DefinitionStatus({ factory: { definition } }: { factory: Factory }) {
   if (definition.problem) {
     return <Status tone="bad">Unreachable</Status>;

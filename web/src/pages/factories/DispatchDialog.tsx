@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { client } from '../../api.ts';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 
-/** Gives a factory work, and goes to the run's page. */
+/** Dispatches work to a factory and goes to the run's page. */
 export default function DispatchDialog({ factory, close }: { factory: Factory; close: () => void }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
@@ -35,7 +35,7 @@ export default function DispatchDialog({ factory, close }: { factory: Factory; c
       size="lg"
     >
       <Text size="sm" c="dimmed">
-        The foreman gets the work and decides who does it.
+        The foreman gets the work and assigns it.
       </Text>
       <Textarea
         label="Prompt"
@@ -49,13 +49,8 @@ export default function DispatchDialog({ factory, close }: { factory: Factory; c
       />
       <TextInput label="Title" placeholder="From the prompt" {...field('title')} />
       <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="sm">
-        <TextInput
-          label="Ticket"
-          description="As source:id; without one it is ad hoc"
-          placeholder="linear:PAY-42"
-          {...field('ticket_ref')}
-        />
-        <TextInput label="Ticket URL" description="Where the ticket is" placeholder="https://…" {...field('ticket_url')} />
+        <TextInput label="Ticket" description="Optional. Written as source:id" placeholder="linear:PAY-42" {...field('ticket_ref')} />
+        <TextInput label="Ticket URL" placeholder="https://…" {...field('ticket_url')} />
       </SimpleGrid>
     </FormDialog>
   );

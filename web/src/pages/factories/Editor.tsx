@@ -31,7 +31,7 @@ const colours = HighlightStyle.define([
   { tag: tags.strong, fontWeight: '600' },
 ]);
 
-/** Markdown without the languages of its blocks of code, which are many times as large. */
+/** Markdown without syntax highlighting of its code blocks, whose grammars are many times as large. */
 const markdown = new Language(defineLanguageFacet(), parser, [], 'markdown');
 
 function languageOf(path: string): Extension {
@@ -45,21 +45,21 @@ export interface EditorProps {
   path: string;
   text: string;
   readOnly: boolean;
-  /** Of this file. */
+  /** The findings of this file. */
   diagnostics: Diagnostic[];
-  /** A place to go to, when it is another one than before. */
+  /** The place to go to when it changes. */
   goTo: { line: number } | undefined;
   change: (text: string) => void;
 }
 
-/** Edits a file. Another path needs another key: what was typed can be taken back within one file. */
+/** Edits a file. Use the path as the key, so that each file has its own undo history. */
 export default function Editor({ path, text, readOnly, diagnostics, goTo, change }: EditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
   const changed = useRef(change);
   changed.current = change;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: made once for a path; what is typed comes from here
+  // biome-ignore lint/correctness/useExhaustiveDependencies: created once for a path; the text comes from this editor
   useEffect(() => {
     const extensions = [
       basicSetup,
@@ -104,7 +104,7 @@ export default function Editor({ path, text, readOnly, diagnostics, goTo, change
   return <div ref={place} style={{ height: '100%', minHeight: 0 }} />;
 }
 
-/** A finding from its character to the end of the line; the text may have changed since it was found. */
+/** Marks a finding from its character to the end of the line. The text may have changed since. */
 function findingOf({ line, column, severity, message, code, nearest }: Diagnostic, doc: Text): Finding {
   const at = doc.line(Math.min(Math.max(line, 1), doc.lines));
   const from = Math.min(at.from + Math.max(column - 1, 0), at.to);

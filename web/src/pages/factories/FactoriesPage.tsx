@@ -52,7 +52,7 @@ const columns: Column<Factory>[] = [
   { header: 'Agents', width: 76, numeric: true, cell: ({ agents }) => agents.length },
   { header: 'Automations', width: 120, numeric: true, cell: ({ automations_count }) => automations_count },
   { header: 'Webhooks', width: 106, numeric: true, cell: ({ webhooks_count }) => webhooks_count },
-  { header: 'Changed', width: 108, numeric: true, cell: ({ updated_at }) => <Time at={updated_at} /> },
+  { header: 'Updated', width: 108, numeric: true, cell: ({ updated_at }) => <Time at={updated_at} /> },
 ];
 
 export function FactoriesPage() {
@@ -96,7 +96,7 @@ export function FactoriesPage() {
           rowKey={({ uid }) => uid}
           empty={
             wanted ? (
-              <Text py="xl">No factory has that in its name or alias.</Text>
+              <Text py="xl">No factories match your search.</Text>
             ) : (
               <NoFactories>{mayManage && <Group>{button}</Group>}</NoFactories>
             )
@@ -126,8 +126,8 @@ function NoFactories({ children }: { children: ReactNode }) {
   return (
     <Empty title="No factories yet">
       <Text>
-        A factory is a standing team of agents: a foreman to whom work comes, others whom the foreman gives work, automations that start by
-        themselves, and webhooks. It is defined by files, which are edited here or in a Git repository.
+        A factory is a team of agents with its automations and webhooks. The foreman receives work and assigns it to the other agents. Files
+        define the factory. You edit them here or in a Git repository.
       </Text>
       <Code label="create a factory with curl">{curl('POST', '/factory', { name: 'payments' })}</Code>
       {children}

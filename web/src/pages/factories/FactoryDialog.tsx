@@ -7,7 +7,7 @@ import { client } from '../../api.ts';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { creationOf, draftOf, type FactoryDraft, isComplete, updateOf } from './draft.ts';
 
-/** Makes a factory and goes to its page, or changes one. */
+/** Creates a factory and goes to its page, or edits one. */
 export default function FactoryDialog({ factory, close }: { factory: Factory | undefined; close: () => void }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
@@ -39,10 +39,10 @@ export default function FactoryDialog({ factory, close }: { factory: Factory | u
     >
       {!factory && (
         <SegmentedControl
-          aria-label="Where its files are"
+          aria-label="Location of its files"
           data={[
             { value: 'service', label: 'Edited here' },
-            { value: 'repository', label: 'From a Git repository' },
+            { value: 'repository', label: 'In a Git repository' },
           ]}
           value={draft.source}
           onChange={(source) => setDraft((before) => ({ ...before, source: source as FactoryDraft['source'] }))}
@@ -51,13 +51,13 @@ export default function FactoryDialog({ factory, close }: { factory: Factory | u
       {draft.source === 'service' ? (
         <>
           <TextInput label="Name" required data-autofocus {...field('name')} />
-          <TextInput label="Alias" description="A short name for it" {...field('alias')} />
+          <TextInput label="Alias" description="A short name" {...field('alias')} />
           <TextInput label="Description" {...field('description')} />
         </>
       ) : (
         <>
           <Text size="sm" c="dimmed">
-            Every new commit of the branch is applied, once it is valid. The factory is read-only here.
+            Each new commit on the branch is applied if it is valid. You cannot edit the factory here.
           </Text>
           <TextInput
             label="Repository"
@@ -67,12 +67,12 @@ export default function FactoryDialog({ factory, close }: { factory: Factory | u
             {...field('url')}
           />
           <Group grow align="start">
-            <TextInput label="Branch" placeholder="the default branch" {...field('branch')} />
-            <TextInput label="Folder" placeholder="the top" {...field('path')} />
+            <TextInput label="Branch" placeholder="default branch" {...field('branch')} />
+            <TextInput label="Folder" placeholder="repository root" {...field('path')} />
           </Group>
           <TextInput
             label="Secret"
-            description="Of a private repository: the name of the secret with a token, or user:token"
+            description="For a private repository: the name of the secret that holds the token, or user:token"
             {...field('secret')}
           />
         </>

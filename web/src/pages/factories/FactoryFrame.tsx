@@ -22,7 +22,7 @@ const parts = [
   { label: 'Webhooks', to: '/webhooks' },
 ];
 
-/** What all pages of a factory have around them. */
+/** The frame of all pages of a factory. */
 export function FactoryFrame({ uid, actions, children }: { uid: string; actions?: ReactNode; children: ReactNode }) {
   const queries = useQueryClient();
   const { data: session } = useQuery(sessionQuery);

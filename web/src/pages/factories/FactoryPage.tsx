@@ -52,7 +52,7 @@ export function FactoryPage() {
           done={() => navigate({ to: '/factories', search: {} })}
           close={() => setOpen(undefined)}
         >
-          Its agents, automations and webhooks are deleted, too: the URLs of its webhooks return 404. Its runs stay.
+          This also deletes its agents, automations and webhooks. The URLs of its webhooks will return 404. Its runs are kept.
         </DeleteDialog>
       )}
     </FactoryFrame>
@@ -101,10 +101,10 @@ function Overview({ factory }: { factory: Factory }) {
               </Anchor>
             </List.Item>
             <List.Item>
-              Created <Time at={factory.created_at} />, changed <Time at={factory.updated_at} />
+              Created <Time at={factory.created_at} />, updated <Time at={factory.updated_at} />
             </List.Item>
             <List.Item>
-              <span className="mono">{uid}</span> <CopyButton value={uid} label="Copy the factory’s uid" />
+              <span className="mono">{uid}</span> <CopyButton value={uid} label="Copy the factory’s UID" />
             </List.Item>
           </List>
         </Part>
@@ -118,11 +118,11 @@ function Overview({ factory }: { factory: Factory }) {
   );
 }
 
-/** The agents of a factory: what each is for, by which model, and the runs that it has worked on. */
+/** The agents of a factory, with their descriptions, models and runs. */
 function Agents({ factory }: { factory: Factory }) {
   const { data } = useQuery(agentsQuery);
   if (factory.agents.length === 0) {
-    return <Text c="dimmed">None until a commit of the repository is applied.</Text>;
+    return <Text c="dimmed">No agents yet. They appear after the first commit is applied.</Text>;
   }
   return (
     <List listStyleType="none" spacing="xs" size="sm">
@@ -140,7 +140,7 @@ function Agents({ factory }: { factory: Factory }) {
             <Anchor component={Link} to="/runs" search={{ executor: agent.uid } as never} inherit>
               its runs<VisuallyHidden> ({agent.name})</VisuallyHidden>
             </Anchor>{' '}
-            <CopyButton value={agent.uid} label={`Copy the uid of ${agent.name}`} />
+            <CopyButton value={agent.uid} label={`Copy the UID of ${agent.name}`} />
             {known?.description && (
               <Text inherit c="dimmed" className="plain">
                 {known.description}
@@ -153,13 +153,13 @@ function Agents({ factory }: { factory: Factory }) {
   );
 }
 
-/** Why the active revision is not what was pushed last. */
+/** Explains why the newest commit is not active. */
 function Trouble({ factory: { definition } }: { factory: Factory }) {
   if (definition.problem) {
     return (
-      <Alert variant="default" title="The repository cannot be read at the moment">
+      <Alert variant="default" title="The server cannot read the repository">
         <Text className="plain">{definition.problem}</Text>
-        <Text size="sm">The active revision stays.</Text>
+        <Text size="sm">The current revision stays active.</Text>
       </Alert>
     );
   }
@@ -169,7 +169,7 @@ function Trouble({ factory: { definition } }: { factory: Factory }) {
   return (
     <Alert
       variant="default"
-      title={`Commit ${definition.rejected_commit?.slice(0, 12) ?? ''} was rejected; the one before it stays active`}
+      title={`Commit ${definition.rejected_commit?.slice(0, 12) ?? ''} was rejected. The previous commit stays active`}
     >
       {definition.detail && !definition.diagnostics?.length && <Text className="plain">{definition.detail}</Text>}
       <Findings diagnostics={definition.diagnostics ?? []} />

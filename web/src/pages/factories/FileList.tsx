@@ -11,7 +11,7 @@ export interface FileListProps {
   diagnostics: readonly Diagnostic[];
 }
 
-/** The files as folders, each with what is to be said of it. */
+/** The file tree with a status for each file. */
 export function FileList(props: FileListProps) {
   return (
     <nav className={classes.tree} aria-label="Files">

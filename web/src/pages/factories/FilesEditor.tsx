@@ -17,12 +17,12 @@ import { useDiagnostics } from './useDiagnostics.ts';
 const Editor = lazy(() => import('./Editor.tsx'));
 const PlanDialog = lazy(() => import('./PlanDialog.tsx'));
 
-/** Edits a factory's files until they are applied. What was loaded is what the edits are compared with, and put onto. */
+/** Edits a factory's files until they are applied. Edits are compared with the loaded files. */
 export function FilesEditor({ uid, loaded, readOnly }: { uid: string; loaded: FactoryFiles; readOnly: boolean }) {
   const queries = useQueryClient();
   const [base, setBase] = useState(loaded);
   const [edited, setEdited] = useState({ files: loaded.files, version: 0 });
-  const [epoch, setEpoch] = useState(0); // counts what changed files elsewhere than in the editor
+  const [epoch, setEpoch] = useState(0); // counts changes to files outside the editor
   const [selected, select] = useState('factory.yaml');
   const [goTo, setGoTo] = useState<{ line: number }>();
   const [open, setOpen] = useState<FilesDialog>();
@@ -73,7 +73,7 @@ export function FilesEditor({ uid, loaded, readOnly }: { uid: string; loaded: Fa
         <div className={classes.text}>
           {text === undefined ? (
             <Text p="md" c="dimmed">
-              Choose a file.
+              Select a file.
             </Text>
           ) : (
             <Suspense>
@@ -118,7 +118,8 @@ export function FilesEditor({ uid, loaded, readOnly }: { uid: string; loaded: Fa
           }}
           close={() => setOpen(undefined)}
         >
-          Nothing happens until you apply the changes. Then what the file defines is deleted, too: the URL of a webhook returns 404.
+          Nothing happens until you apply the changes. Applying them deletes everything that this file defines. If it defines a webhook, the
+          webhook’s URL will return 404.
         </DeleteDialog>
       )}
       {open === 'discard' && (
@@ -144,14 +145,14 @@ function Merged({ conflicts, close }: { conflicts: string[] | undefined; close: 
     <Alert
       variant="default"
       role="status"
-      title="Your changes are now on top of the newest revision"
+      title="Your changes are now based on the newest revision"
       withCloseButton
       onClose={close}
       closeButtonLabel="Close"
     >
       {conflicts.length === 0
-        ? 'Nobody else had changed the same files.'
-        : `Others have changed these, too, and your text would replace theirs. Compare in the plan: ${conflicts.join(', ')}`}
+        ? 'Nobody else changed the same files.'
+        : `Somebody else changed these files, too. If you apply, your version replaces theirs. Compare them in the plan: ${conflicts.join(', ')}`}
     </Alert>
   );
 }
@@ -176,19 +177,19 @@ function Found({ diagnostics, error, settled, go, readOnly }: FoundProps) {
     );
   }
   return (
-    <section aria-label="What was found" aria-live="polite">
+    <section aria-label="Problems" aria-live="polite">
       {diagnostics.length > 0 ? (
         <Findings diagnostics={diagnostics} go={go} />
       ) : (
         <Text size="sm" c="dimmed">
-          {settled ? 'Nothing is wrong in these files.' : 'Checking…'}
+          {settled ? 'No problems found.' : 'Checking…'}
         </Text>
       )}
     </section>
   );
 }
 
-/** Asks before edits would be lost. */
+/** Asks before edits are lost. */
 function Leave({ dirty }: { dirty: boolean }) {
   const blocker = useBlocker({ shouldBlockFn: () => dirty, enableBeforeUnload: () => dirty, withResolver: true });
   return (

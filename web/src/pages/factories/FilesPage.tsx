@@ -8,12 +8,12 @@ import { Failure } from '../../ui/Failure.tsx';
 import { FactoryFrame } from './FactoryFrame.tsx';
 import { FilesEditor } from './FilesEditor.tsx';
 
-/** The files of a factory: edited here, or, where a repository has them, only read. */
+/** The files of a factory. They are read-only if they come from a repository. */
 export function FilesPage() {
   const { uid } = useParams({ from: '/app/factory/$uid/files' });
   const { data: session } = useQuery(sessionQuery);
   const factory = useQuery(factoryQuery(uid));
-  // Read once: what is edited must not be changed under somebody's hands.
+  // Read once: the files must not change while somebody edits them.
   const definition = useQuery({ ...definitionQuery(uid), staleTime: Number.POSITIVE_INFINITY, gcTime: 0 });
   const ours = factory.data?.source === 'service';
   return (
@@ -21,9 +21,9 @@ export function FilesPage() {
       {factory.data && !ours && (
         <Alert variant="default" p="xs" title="These files are edited in their repository">
           <Group justify="space-between">
-            <Text size="sm">They are as the last commit that could be applied has them.</Text>
+            <Text size="sm">This is the last commit that was applied.</Text>
             <Button size="xs" variant="default" onClick={() => void definition.refetch()}>
-              Read again
+              Reload
             </Button>
           </Group>
         </Alert>

@@ -4,16 +4,16 @@ import { Button, Group, Text } from '@mantine/core';
 export type FilesDialog = 'plan' | 'new' | 'delete' | 'discard';
 
 interface FilesToolbarProps {
-  /** With which the edits began. */
+  /** The revision on which the edits are based. */
   revision: number;
-  /** How many files differ from it. */
+  /** The number of files that differ from it. */
   changed: number;
   /** Whether the selected file can be deleted. */
   deletable: boolean;
   open: (dialog: FilesDialog) => void;
 }
 
-/** What can be done with the files, and how far they are from what is applied. */
+/** The actions on the files, and the number of changed files. */
 export function FilesToolbar({ revision, changed, deletable, open }: FilesToolbarProps) {
   return (
     <Group justify="space-between">

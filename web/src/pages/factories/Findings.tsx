@@ -9,7 +9,7 @@ const severities: Record<string, { tone: Tone; word: string }> = {
   note: { tone: 'calm', word: 'Note' },
 };
 
-/** Findings in files; each leads to its line where there is somewhere to go. */
+/** Findings in files. Each links to its line, if go is set. */
 export function Findings({ diagnostics, go }: { diagnostics: readonly Diagnostic[]; go?: (diagnostic: Diagnostic) => void }) {
   return (
     <List listStyleType="none" spacing={4} size="sm" aria-label="Findings">

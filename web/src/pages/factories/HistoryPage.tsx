@@ -22,7 +22,7 @@ const results: Record<string, { tone: Tone; word: string }> = {
   rejected: { tone: 'bad', word: 'Rejected' },
 };
 
-/** What became of each change of a factory's files, the newest first. */
+/** The revisions of a factory's files, newest first. */
 export function HistoryPage() {
   const { uid } = useParams({ from: '/app/factory/$uid/history' });
   const search = useSearch({ from: '/app/factory/$uid/history' });
@@ -39,7 +39,7 @@ export function HistoryPage() {
           </li>
         ))}
       </ol>
-      {history.data?.items.length === 0 && <Text c="dimmed">Nothing was applied yet.</Text>}
+      {history.data?.items.length === 0 && <Text c="dimmed">No changes yet.</Text>}
       <Pager
         cursor={cursor}
         next={history.isPlaceholderData ? undefined : history.data?.nextCursor}
@@ -73,7 +73,7 @@ function Entry({ revision }: { revision: Revision }) {
       {revision.result === 'applied' && <Changes plan={revision} />}
       {revision.diff && (
         <details>
-          <summary>Changes of the files</summary>
+          <summary>File changes</summary>
           <Patch label={`Changes of revision ${revision.revision}`}>{revision.diff}</Patch>
         </details>
       )}

@@ -3,7 +3,7 @@ import type { FileTree } from '@penstock/sdk';
 import { useState } from 'react';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 
-/** Asks for the path of a file that is added to the edits. */
+/** Asks for the path of a new file. */
 export function NewFileDialog({ files, close, create }: { files: FileTree; close: () => void; create: (path: string) => void }) {
   const [path, setPath] = useState('agents/NAME/agent.md');
   const taken = files[path.trim()] !== undefined;
@@ -17,7 +17,7 @@ export function NewFileDialog({ files, close, create }: { files: FileTree; close
     >
       <TextInput
         label="Path"
-        description="Such as agents/NAME/agent.md, automations/NAME/automation.md, webhooks/NAME.yaml, skills/NAME/SKILL.md, runners/NAME.yaml"
+        description="For example agents/NAME/agent.md, automations/NAME/automation.md, webhooks/NAME.yaml, skills/NAME/SKILL.md or runners/NAME.yaml"
         data-autofocus
         spellCheck={false}
         classNames={{ input: 'mono' }}

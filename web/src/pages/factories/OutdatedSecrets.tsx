@@ -1,7 +1,7 @@
 import { Alert, Text } from '@mantine/core';
 import type { Factory } from '@penstock/sdk';
 
-/** Which webhooks have not taken the new value of their secret, and how they do. */
+/** Lists webhooks that still use an old value of their secret. */
 export function OutdatedSecrets({ factory: { definition, source } }: { factory: Factory }) {
   const names = definition.outdated_webhooks ?? [];
   const first = names[0];
@@ -9,13 +9,11 @@ export function OutdatedSecrets({ factory: { definition, source } }: { factory: 
     return null;
   }
   return (
-    <Alert variant="default" title="A new secret value is not applied yet">
+    <Alert variant="default" title="A new secret value is not in use yet">
       <Text size="sm">
         {names.length === 1 ? 'The webhook ' : 'The webhooks '}
         <span className="mono plain">{names.join(', ')}</span>
-        {names.length === 1
-          ? ' has not taken the new value of its managed secret.'
-          : ' have not taken the new values of their managed secrets.'}
+        {names.length === 1 ? ' still uses the old value of its managed secret.' : ' still use the old values of their managed secrets.'}
       </Text>
       {source === 'repository' ? (
         <Text size="sm">
@@ -23,7 +21,7 @@ export function OutdatedSecrets({ factory: { definition, source } }: { factory: 
           <span className="mono plain">webhooks/{first}.yaml</span>, later values apply at once.
         </Text>
       ) : (
-        <Text size="sm">To apply it, change one of the factory’s files, or switch the webhook off and on.</Text>
+        <Text size="sm">To use it, change one of the factory’s files, or disable and enable the webhook.</Text>
       )}
     </Alert>
   );

@@ -11,18 +11,18 @@ import { changedPaths } from './tree.ts';
 
 export interface PlanDialogProps {
   uid: string;
-  /** What the edits began with. */
+  /** The files before the edits. */
   base: FactoryFiles;
   files: FileTree;
   close: () => void;
-  /** Comes after the files were applied. */
+  /** Called after the files were applied. */
   applied: () => Promise<void>;
-  /** Puts the edits onto the newest revision. */
+  /** Rebases the edits onto the newest revision. */
   update: () => Promise<void>;
   go: (diagnostic: Diagnostic) => void;
 }
 
-/** Says what applying would do, and does it when told to. */
+/** Shows the plan and applies it. */
 export default function PlanDialog({ uid, base, files, close, applied, update, go }: PlanDialogProps) {
   const request = { files, base_revision: base.revision };
   const plan = useQuery({
@@ -45,18 +45,18 @@ export default function PlanDialog({ uid, base, files, close, applied, update, g
   const stale = error instanceof APIError && error.statusCode === 409;
   const findings = error instanceof APIError ? (error.problem?.diagnostics ?? []) : (plan.data?.diagnostics ?? []);
   return (
-    <Dialog title="What applying would change" close={close} size="xl">
+    <Dialog title="Plan" close={close} size="xl">
       <Stack gap="sm">
-        {plan.isPending && <Text c="dimmed">Asking the server…</Text>}
+        {plan.isPending && <Text c="dimmed">Making the plan…</Text>}
         <Failure error={updating.error ?? error} />
         {stale && (
-          <Alert variant="default" title="Somebody has changed the factory since you began">
+          <Alert variant="default" title="Somebody changed the factory after you started editing">
             <Text size="sm" mb="xs">
-              Take the newest revision, with your changes on top. Files that only they have changed stay theirs; nothing is applied before
-              you have seen the plan.
+              Update to the newest revision and keep your changes. Files that you did not edit get their newest version. Nothing is applied
+              until you have seen the new plan.
             </Text>
             <Button size="xs" loading={updating.isPending} onClick={() => updating.mutate()}>
-              Update, and keep my changes
+              Update and keep my changes
             </Button>
           </Alert>
         )}

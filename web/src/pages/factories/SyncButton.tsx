@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { Failure } from '../../ui/Failure.tsx';
 
-/** Has the server read the repository now. */
+/** Makes the server poll the repository now. */
 export function SyncButton({ syncing, sync }: { syncing: boolean; sync: () => Promise<void> }) {
   const asking = useMutation({ mutationFn: sync });
   return (

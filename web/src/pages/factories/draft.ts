@@ -1,6 +1,6 @@
 import type { CreateFactoryRequest, Factory, FactoryRepository, UpdateFactoryRequest } from '@penstock/sdk';
 
-/** A factory while it is made or edited. */
+/** A factory during editing. */
 export interface FactoryDraft {
   source: 'service' | 'repository';
   name: string;
@@ -30,7 +30,7 @@ function repositoryOf(draft: FactoryDraft): FactoryRepository {
   return { url: draft.url.trim(), ...Object.fromEntries(given.map((name) => [name, draft[name].trim()])) };
 }
 
-/** What asks for the factory of a draft. */
+/** The request to create the factory of a draft. */
 export function creationOf(draft: FactoryDraft): CreateFactoryRequest {
   if (draft.source === 'repository') {
     return { ...(draft.name.trim() ? { name: draft.name.trim() } : {}), repository: repositoryOf(draft) };
@@ -39,7 +39,7 @@ export function creationOf(draft: FactoryDraft): CreateFactoryRequest {
   return { name: draft.name.trim(), ...Object.fromEntries(given.map((name) => [name, draft[name].trim()])) };
 }
 
-/** What asks for the changes of a draft: of a repository's factory only where it comes from can change. */
+/** The request for the changes of a draft. A factory from a repository can only change its source. */
 export function updateOf(draft: FactoryDraft): UpdateFactoryRequest {
   if (draft.source === 'repository') {
     return { repository: repositoryOf(draft) };
@@ -47,7 +47,7 @@ export function updateOf(draft: FactoryDraft): UpdateFactoryRequest {
   return { name: draft.name.trim(), alias: draft.alias.trim() || null, description: draft.description.trim() || null };
 }
 
-/** Whether all is there that is needed. */
+/** Whether all required fields have a value. */
 export function isComplete(draft: FactoryDraft): boolean {
   return (draft.source === 'repository' ? draft.url : draft.name).trim() !== '';
 }

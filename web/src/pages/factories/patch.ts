@@ -1,4 +1,4 @@
-/** What a line of a unified diff is. */
+/** The kind of a line of a unified diff. */
 export type PatchLine = 'head' | 'place' | 'added' | 'removed' | 'same';
 
 export function kindOf(line: string): PatchLine {

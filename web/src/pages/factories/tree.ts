@@ -1,14 +1,14 @@
 import type { FileTree } from '@penstock/sdk';
 
-/** A folder of a factory's files, or a file. */
+/** A file or folder of a factory. */
 export interface TreeNode {
   name: string;
   path: string;
-  /** What lies in it, of a folder; undefined of a file. */
+  /** The entries of a folder; undefined for a file. */
   children: TreeNode[] | undefined;
 }
 
-/** The files as folders: files first, factory.yaml so at the top, each in the order of names. */
+/** Builds the file tree: files before folders, so that factory.yaml is at the top, each sorted by name. */
 export function treeOf(paths: readonly string[]): TreeNode[] {
   const root: TreeNode[] = [];
   for (const path of [...paths].sort()) {
@@ -34,19 +34,19 @@ function ordered(nodes: TreeNode[]): TreeNode[] {
   return [...files, ...folders.map((folder) => ({ ...folder, children: ordered(folder.children ?? []) }))];
 }
 
-/** The paths that differ between two trees, in their order. */
+/** The paths that differ between two trees, in order. */
 export function changedPaths(before: FileTree, after: FileTree): string[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((path) => before[path] !== after[path]).sort();
 }
 
-/** Edits put onto files that somebody else has changed meanwhile. */
+/** The result of rebasing edits. */
 export interface Rebased {
   files: FileTree;
-  /** Files that both have changed, each in another way: mine is taken, and theirs must be looked at. */
+  /** Files that both sides changed differently. The result has mine, and the user must compare theirs. */
   conflicts: string[];
 }
 
-/** Puts what was changed from base to mine onto theirs, file by file. */
+/** Applies the changes from base to mine onto theirs, file by file. */
 export function rebase(base: FileTree, mine: FileTree, theirs: FileTree): Rebased {
   const files = { ...theirs };
   const conflicts: string[] = [];
@@ -64,7 +64,7 @@ export function rebase(base: FileTree, mine: FileTree, theirs: FileTree): Rebase
   return { files, conflicts };
 }
 
-/** What a new file begins with, by what its path makes of it. */
+/** The template of a new file, from its path. */
 export function templateOf(path: string): string {
   const [folder = '', ...rest] = path.split('/');
   if (rest.at(-1) === 'SKILL.md') {

@@ -5,7 +5,7 @@ import { client } from '../../api.ts';
 
 const none: Diagnostic[] = [];
 
-/** What the server finds in files, once the typing rests. The version stands for the files: another one is asked for anew. */
+/** The server's findings in files, after the user stops typing. A new version makes a new request. */
 export function useDiagnostics(uid: string, files: FileTree, version: number, enabled: boolean) {
   const [asked] = useDebouncedValue(version, 350);
   const verdict = useQuery({
@@ -20,7 +20,7 @@ export function useDiagnostics(uid: string, files: FileTree, version: number, en
   return {
     diagnostics: verdict.data?.diagnostics ?? none,
     error: verdict.error,
-    /** Whether the findings are those of the files as they are now. */
+    /** Whether the findings belong to the current files. */
     settled: !enabled || (asked === version && !verdict.isFetching),
   };
 }

@@ -4,21 +4,21 @@ import { barOf, type Series, ticksOf, totalOf } from './chart.ts';
 
 export interface BarsProps {
   title: string;
-  /** Says it in a sentence: what a screen reader hears of the drawing. */
+  /** A sentence that summarizes the chart for screen readers. */
   summary: string;
-  /** When each hour began. */
+  /** The start of each hour. */
   starts: string[];
   series: Series[];
-  /** Puts a value into words. */
+  /** Formats a value. */
   format: (value: number) => string;
-  /** Whether the values are counts, whose sum means something. */
+  /** Whether the values are counts that can be summed. */
   sums?: boolean;
 }
 
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 const [width, height, gap] = [10, 100, 1.5];
 
-/** A bar for each hour, and the same as a table. */
+/** A bar chart by hour, with the same data as a table. */
 export function Bars({ title, summary, starts, series, format, sums }: BarsProps) {
   const ticks = ticksOf(series, starts.length, sums);
   const top = ticks.at(-1) ?? 1;

@@ -5,7 +5,7 @@ import { formatCost, formatNumber } from '../../format.ts';
 import classes from './Bars.module.css';
 import own from './Costs.module.css';
 
-/** What runs have cost, by factory: a table that is its own drawing. */
+/** The cost of runs by factory, as a table with bars. */
 export function Costs({ factories }: { factories: FactoryStats[] }) {
   const highest = Math.max(...factories.map(({ cost_usd }) => cost_usd), 0);
   const total = factories.reduce((sum, { cost_usd }) => sum + cost_usd, 0);
@@ -15,11 +15,11 @@ export function Costs({ factories }: { factories: FactoryStats[] }) {
         Cost by factory
       </Title>
       <Text size="sm" c="dimmed">
-        {formatCost(total)} of models, as far as prices are known
+        {formatCost(total)} for models with known prices
       </Text>
       {factories.length === 0 ? (
         <Text mt="sm" size="sm">
-          No run yet.
+          No runs yet.
         </Text>
       ) : (
         <table className={own.costs} aria-label="Cost by factory">
@@ -39,7 +39,7 @@ export function Costs({ factories }: { factories: FactoryStats[] }) {
                       {factory_name || factory_uid}
                     </Anchor>
                   ) : (
-                    'Runs of no factory'
+                    'No factory'
                   )}
                   <span className={own.bar} style={{ width: `${highest > 0 ? (cost_usd / highest) * 100 : 0}%` }} aria-hidden="true" />
                 </th>

@@ -26,7 +26,7 @@ export function HomePage() {
   );
 }
 
-/** How busy the workers are. */
+/** The load of the workers. */
 function Now({ stats: { capacity } }: { stats: Stats }) {
   return (
     <Group gap="lg">
@@ -58,13 +58,13 @@ function Charts({ stats: { hours, factories } }: { stats: Stats }) {
   const longest = Math.max(...hours.map(({ queue_wait }) => queue_wait.max_seconds), 0);
   if (total === 0 && received === 0) {
     return (
-      <Empty title="Nothing has happened in the last day">
+      <Empty title="No activity in the last 24 hours">
         <Text>
-          Start a run here under{' '}
+          Start a run on the page{' '}
           <Anchor component={Link} to="/runs" inherit>
             Runs
           </Anchor>
-          , or from anything that can send HTTP. This page shows what your runs do, what they cost and how long they wait.
+          , or with any HTTP client. This page then shows your runs, their cost and how long they waited.
         </Text>
         <Code label="create a run with curl">{curl('POST', '/agent/runs', { prompt: 'Say hello' })}</Code>
       </Empty>
@@ -74,18 +74,16 @@ function Charts({ stats: { hours, factories } }: { stats: Stats }) {
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
       <Bars
         title="Runs by status"
-        summary={`${formatCount(total, 'run')}, by the hour of their creation`}
+        summary={`${formatCount(total, 'run')}, by the hour in which they were created`}
         starts={starts}
         series={runs}
         format={formatNumber}
         sums
       />
       <Bars
-        title="Queue wait"
+        title="Queue time"
         summary={
-          taken > 0
-            ? `${seconds(waited / taken)} on average until a worker claimed a run, ${seconds(longest)} at most`
-            : 'No worker has claimed a run'
+          taken > 0 ? `Runs waited ${seconds(waited / taken)} on average, and ${seconds(longest)} at most` : 'No worker claimed a run'
         }
         starts={starts}
         series={waitSeries(hours)}

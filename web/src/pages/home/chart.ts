@@ -1,14 +1,14 @@
 import type { HourStats } from '@penstock/sdk';
 import { type State, wordOfState } from '../../states.ts';
 
-/** One kind of what a chart stacks: a value for each hour. */
+/** A series of a stacked chart, with a value for each hour. */
 export interface Series {
   name: string;
   colour: string;
   values: number[];
 }
 
-/** A part of a bar: its place in the units of the values. */
+/** A segment of a bar, in the units of the values. */
 export interface Segment {
   name: string;
   colour: string;
@@ -16,7 +16,7 @@ export interface Segment {
   to: number;
 }
 
-/** The colour of each state: those of its badge, and others where two would be the same. */
+/** The colour of each state: the colour of its badge, except where two states would be the same. */
 const colours: Record<State, string> = {
   SUCCEEDED: 'var(--good)',
   FAILED: 'var(--bad)',
@@ -29,7 +29,7 @@ const colours: Record<State, string> = {
   QUEUED: 'light-dark(#8a5bd6, #c4a6f5)',
 };
 
-/** Runs by state; a state in which no run is left out, and one that is newer than this page is shown by its name. */
+/** Runs by state. It omits states without runs, and shows unknown states by their API name. */
 export function runSeries(hours: readonly HourStats[]): Series[] {
   const found = new Set(hours.flatMap((hour) => Object.keys(hour.runs).filter((state) => hour.runs[state])));
   const known: string[] = Object.keys(colours);
@@ -40,7 +40,7 @@ export function runSeries(hours: readonly HourStats[]): Series[] {
   }));
 }
 
-/** Deliveries by what became of them. */
+/** Deliveries by outcome. */
 export function deliverySeries(hours: readonly HourStats[]): Series[] {
   return [
     { name: 'Accepted', colour: 'var(--good)', values: hours.map((hour) => hour.deliveries?.accepted ?? 0) },
@@ -50,19 +50,19 @@ export function deliverySeries(hours: readonly HourStats[]): Series[] {
   ];
 }
 
-/** How long runs waited: the mean, and on top of it what the longest waited more. */
+/** The time that runs waited: the mean, and on top of it the rest of the longest wait. */
 export function waitSeries(hours: readonly HourStats[]): Series[] {
   return [
     { name: 'Mean', colour: 'var(--busy)', values: hours.map(({ queue_wait }) => queue_wait.mean_seconds) },
     {
-      name: 'Longest, beyond the mean',
+      name: 'Longest, above the mean',
       colour: 'light-dark(#8a5bd6, #c4a6f5)',
       values: hours.map(({ queue_wait }) => Math.max(0, queue_wait.max_seconds - queue_wait.mean_seconds)),
     },
   ];
 }
 
-/** The bar of an hour, from the ground up; what is nothing is left out. */
+/** The segments of an hour's bar, from the bottom up, without empty ones. */
 export function barOf(series: readonly Series[], hour: number): Segment[] {
   const bar: Segment[] = [];
   let from = 0;
@@ -76,7 +76,7 @@ export function barOf(series: readonly Series[], hour: number): Segment[] {
   return bar;
 }
 
-/** The marks of a scale from zero to above the highest bar: at most five steps of 1, 2 or 5 times a power of ten. */
+/** The ticks of the axis, from zero to above the highest bar: at most five steps of 1, 2 or 5 times a power of ten. */
 export function ticksOf(series: readonly Series[], hours: number, whole = false): number[] {
   let highest = 0;
   for (let hour = 0; hour < hours; hour++) {
@@ -91,7 +91,7 @@ export function ticksOf(series: readonly Series[], hours: number, whole = false)
   return Array.from({ length: Math.ceil(highest / step - 1e-9) + 1 }, (_, i) => i * step);
 }
 
-/** All of a series together. */
+/** The sum of a series. */
 export function totalOf({ values }: Series): number {
   return values.reduce((total, n) => total + n, 0);
 }

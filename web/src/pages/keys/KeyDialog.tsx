@@ -9,7 +9,7 @@ import { Dialog } from '../../ui/Dialog.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { givable, lives, scopes } from './scopes.ts';
 
-/** Creates a key, and then shows it: this once. */
+/** Creates a key and shows it once. */
 export default function KeyDialog({ close }: { close: () => void }) {
   const queries = useQueryClient();
   const { data: session } = useQuery(sessionQuery);
@@ -46,13 +46,13 @@ export default function KeyDialog({ close }: { close: () => void }) {
     >
       <TextInput
         label="Name"
-        description="What it is for, so that somebody knows later whether it can be revoked"
+        description="Say what uses the key, so that you know later whether you can revoke it"
         required
         data-autofocus
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
       />
-      <Checkbox.Group label="What it may do" required value={chosen} onChange={setChosen}>
+      <Checkbox.Group label="Scopes" required value={chosen} onChange={setChosen}>
         <Stack gap={6} mt={6}>
           {scopes.map(({ scope, what }) => (
             <Checkbox
@@ -78,14 +78,14 @@ function Reveal({ made, close }: { made: Key; close: () => void }) {
   return (
     <Dialog title={`The key ${made.name}`} close={close} size="lg" stays>
       <Stack gap="sm">
-        <Alert variant="default" role="status" title="It is shown only once">
-          Store it now. If you lose it, create another one.
+        <Alert variant="default" role="status" title="This key is shown only once">
+          Copy it now. If you lose it, create another one.
         </Alert>
         <Code label="the key">{key}</Code>
         <Text size="sm">Try it:</Text>
         <Code label="try the key with curl">{`curl ${location.origin}/api/v1/me -H 'Authorization: Bearer ${key}'`}</Code>
         <Group justify="flex-end">
-          <Button onClick={close}>I have stored it</Button>
+          <Button onClick={close}>I have copied it</Button>
         </Group>
       </Stack>
     </Dialog>

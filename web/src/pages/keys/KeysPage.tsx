@@ -74,7 +74,7 @@ export function KeysPage() {
           rowKey={({ uid }) => uid}
           empty={
             <Empty title="No keys">
-              <Text>A key is what a program, a person or a worker shows to the API, and to sign in here.</Text>
+              <Text>Programs and workers send a key with every request to the API. People sign in here with one.</Text>
               {mayManage && <Group>{button}</Group>}
             </Empty>
           }
@@ -94,8 +94,8 @@ export function KeysPage() {
           stale={['keys']}
           close={() => revoke(undefined)}
         >
-          Requests with this key are refused from now on.
-          {revoking.uid === session?.key_uid && <strong> You signed in with this key, so your session ends, too.</strong>}
+          The server will reject requests with this key.
+          {revoking.uid === session?.key_uid && <strong> You signed in with this key, so this also ends your session.</strong>}
         </DeleteDialog>
       )}
     </Page>

@@ -1,21 +1,21 @@
 import type { KeyScope, Known } from '@penstock/sdk';
 import { may } from '../../layout/nav.ts';
 
-/** What a key can be given, in the order in which it is asked. `own_run` is no such scope: no key can be created with it. */
+/** The scopes of a key, in the order of the form. No key can be created with `own_run`. */
 export const scopes: readonly { scope: Exclude<Known<KeyScope>, 'own_run'>; what: string }[] = [
   { scope: 'runs:read', what: 'Read runs, schedules, environments and agents' },
   { scope: 'runs:write', what: 'Start, steer and cancel runs; manage schedules; dispatch to factories' },
   { scope: 'factories:read', what: 'Read factories, their files and their automations' },
   { scope: 'factories:manage', what: 'Change factories, automations, webhooks, agents and environments' },
-  { scope: 'secrets:use', what: 'Name secrets in runs and schedules, whose agents can read them' },
-  { scope: 'secrets:manage', what: 'Store and delete secrets; nothing can read their values' },
+  { scope: 'secrets:use', what: 'Use secrets in runs and schedules; their agents can read the values' },
+  { scope: 'secrets:manage', what: 'Create, change and delete secrets; nobody can read their values' },
   { scope: 'keys:manage', what: 'Create and revoke keys' },
-  { scope: 'metrics:read', what: 'Read the metrics of the server, as Prometheus does' },
-  { scope: 'worker', what: 'Serve as a worker: execute every run of the team' },
+  { scope: 'metrics:read', what: 'Read the server’s metrics, for Prometheus' },
+  { scope: 'worker', what: 'Connect a worker, which can execute every run of the team' },
   { scope: 'admin', what: 'Everything' },
 ];
 
-/** How long a key can hold, in seconds; 0 is for ever. */
+/** The lifetimes of a key in seconds. 0 means that it never expires. */
 export const lives = [
   { value: '0', label: 'Never' },
   { value: String(86_400), label: 'In 1 day' },
@@ -25,7 +25,7 @@ export const lives = [
   { value: String(365 * 86_400), label: 'In 1 year' },
 ];
 
-/** The scopes that whoever has some can hand out: nobody gives a right that they do not have. */
+/** The scopes that a caller can give to a new key: never more than the caller has. */
 export function givable(mine: readonly string[] | undefined): string[] {
   return scopes.filter(({ scope }) => may(mine, scope)).map(({ scope }) => scope);
 }

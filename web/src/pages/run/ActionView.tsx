@@ -17,7 +17,7 @@ const icons: Record<string, IconName> = {
   computer: 'server',
 };
 
-/** What an action does while it lasts, and what it has done then. */
+/** The label of an action while it runs, and after it finished. */
 const verbs: Record<string, readonly [string, string]> = {
   run_command: ['Running', 'Ran'],
   read_files: ['Reading', 'Read'],
@@ -33,7 +33,7 @@ const verbs: Record<string, readonly [string, string]> = {
   think: ['Thinking', 'Thought'],
 };
 
-/** The action in a word or two; one that is newer than this page by its name. */
+/** The label of an action. An unknown action is shown by its name. */
 export function verbOf({ name, state }: Pick<ActionItem, 'name' | 'state'>): string {
   const known = verbs[name];
   return known ? known[state === 'running' ? 0 : 1] : formatWord(name);
@@ -41,12 +41,12 @@ export function verbOf({ name, state }: Pick<ActionItem, 'name' | 'state'>): str
 
 interface ActionViewProps {
   item: ActionItem;
-  /** undefined: nobody has decided, and it is as its kind is. */
+  /** undefined: the reader has not toggled it, and its kind decides. */
   opened: boolean | undefined;
   open: (to: boolean) => void;
 }
 
-/** What the agent did: a line that says it, and below it, when opened, all that was given and all that came of it. */
+/** An action of the agent in one line. When opened, it also shows the input and the result. */
 export function ActionView({ item, opened, open }: ActionViewProps) {
   const changes = changesOf(item);
   const shown = opened ?? changes.length > 0;
@@ -92,7 +92,7 @@ function Outcome({ item }: { item: ActionItem }) {
   );
 }
 
-/** What the action was about, on one line. */
+/** The subject of an action, on one line. */
 export function subjectOf({ input }: Pick<ActionItem, 'input'>): string {
   for (const name of ['command', 'query', 'paths', 'path', 'question', 'url', 'tool', 'name', 'skill_path', 'title', 'description']) {
     const value = input[name];
@@ -104,7 +104,7 @@ export function subjectOf({ input }: Pick<ActionItem, 'input'>): string {
   return '';
 }
 
-/** The files that were changed, where the agent said how. */
+/** The changed files, if the agent reported the changes. */
 function changesOf({ name, output }: ActionItem): FileChange[] {
   const files = name === 'edit_files' && Array.isArray(output?.files) ? (output.files as Record<string, unknown>[]) : [];
   return files.map((file) => ({
@@ -114,13 +114,13 @@ function changesOf({ name, output }: ActionItem): FileChange[] {
   }));
 }
 
-/** The result without what is shown already. */
+/** The result without the parts that are already shown. */
 function rest(output: Record<string, unknown> | undefined): Record<string, unknown> {
   const { files: _, exit_code: __, duration_ms: ___, ...others } = output ?? {};
   return others;
 }
 
-/** A value as a person reads it: a list of texts as such. */
+/** Formats a value. A list of strings becomes lines. */
 function readable(value: unknown): string {
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) {
     return value.join(', ');

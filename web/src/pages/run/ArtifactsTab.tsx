@@ -13,10 +13,10 @@ import { Time } from '../../ui/Time.tsx';
 import classes from './ArtifactsTab.module.css';
 import { type Artifact, artifactOf, type PreviewKind, previewOf } from './artifact.ts';
 
-/** What the run made. */
+/** The artifacts of a run. */
 export default function ArtifactsTab({ artifacts }: { artifacts: readonly ArtifactItem[] }) {
   if (artifacts.length === 0) {
-    return <Text c="dimmed">Nothing was kept as an artifact.</Text>;
+    return <Text c="dimmed">No artifacts.</Text>;
   }
   return (
     <Stack gap="sm">
@@ -71,7 +71,7 @@ async function linkTo(uid: string): Promise<Saved> {
   return { url: data.download_url };
 }
 
-/** Reads an artifact: the text of a plan is in it, that of a file behind its link. Nothing of it is ever taken for HTML. */
+/** Reads an artifact. A plan contains its text, a file has a link to it. The content is never treated as HTML. */
 function Preview({ uid, kind, name }: { uid: string; kind: PreviewKind; name: string }) {
   const content = useQuery({
     queryKey: ['artifact', uid, 'content'],

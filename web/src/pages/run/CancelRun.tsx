@@ -22,11 +22,7 @@ export function CancelRun({ run }: { run: RunItem }) {
       {asking && (
         <Confirm title="Cancel this run?" action="Cancel run" act={act} close={close}>
           <Text mb="sm">The agent stops, and its sandbox is removed. A follow-up can resume the run.</Text>
-          <Checkbox
-            label="Also cancel the runs that it has started"
-            checked={cascade}
-            onChange={(event) => setCascade(event.currentTarget.checked)}
-          />
+          <Checkbox label="Also cancel its child runs" checked={cascade} onChange={(event) => setCascade(event.currentTarget.checked)} />
         </Confirm>
       )}
     </>

@@ -12,7 +12,7 @@ const origins: Record<string, string> = {
   server: 'the server’s defaults',
 };
 
-/** What the agent was asked, and with which configuration: every value with whence it came. */
+/** The prompt and the configuration of a run, with the source of each value. */
 export default function ConfigTab({ run }: { run: RunItem }) {
   const values = Object.entries(run.agent_config ?? {});
   const sources = run.agent_config_sources ?? {};
@@ -25,7 +25,7 @@ export default function ConfigTab({ run }: { run: RunItem }) {
         {run.prompt ? (
           <Code label="Prompt">{run.prompt}</Code>
         ) : (
-          <Text c="dimmed">None: the run came from the skill {run.agent_skill?.name}.</Text>
+          <Text c="dimmed">None. The prompt comes from the skill {run.agent_skill?.name}.</Text>
         )}
       </section>
       <section>
@@ -33,7 +33,7 @@ export default function ConfigTab({ run }: { run: RunItem }) {
           Configuration
         </Title>
         <Text size="sm" c="dimmed" mb="xs">
-          Resolved when the run was created; it does not change.
+          Set when the run was created. It does not change later.
         </Text>
         <Table layout="fixed" verticalSpacing="xs" aria-label="Configuration" styles={{ td: { verticalAlign: 'top' } }}>
           <Table.Thead>

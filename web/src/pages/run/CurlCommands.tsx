@@ -3,12 +3,12 @@ import type { RunItem } from '@penstock/sdk';
 import { Code } from '../../ui/Code.tsx';
 import { curl } from '../../ui/curl.ts';
 
-/** The requests that do what this page does. */
+/** The API requests behind the actions of this page. */
 export default function CurlCommands({ run }: { run: RunItem }) {
   const path = `/agent/runs/${run.run_id}`;
   const { skill_spec, ...config } = run.agent_config ?? {};
   if (skill_spec && !config.skills?.length) {
-    Object.assign(config, { skill_spec }); // which is shown beside skills, and not taken
+    Object.assign(config, { skill_spec }); // the API returns it beside skills, but does not accept it
   }
   const again = {
     ...(run.prompt ? { prompt: run.prompt } : {}),
@@ -16,11 +16,11 @@ export default function CurlCommands({ run }: { run: RunItem }) {
     ...(run.agent_config ? { config } : {}),
   };
   const commands: [string, string][] = [
-    ['watch it live', curl('GET', `${path}/events`).replace('curl ', 'curl -N ')],
-    ['read it', curl('GET', path)],
+    ['watch the run live', curl('GET', `${path}/events`).replace('curl ', 'curl -N ')],
+    ['read the run', curl('GET', path)],
     ['send a follow-up', curl('POST', `${path}/followups`, { message: 'Go on' })],
-    ['cancel it', curl('POST', `${path}/cancel`)],
-    ['start another one like it', curl('POST', '/agent/runs', again)],
+    ['cancel the run', curl('POST', `${path}/cancel`)],
+    ['start a run like this one', curl('POST', '/agent/runs', again)],
   ];
   return (
     <Stack gap="xs">
@@ -33,7 +33,7 @@ export default function CurlCommands({ run }: { run: RunItem }) {
         </div>
       ))}
       <Text size="sm" c="dimmed">
-        Your key is in PENSTOCK_API_KEY.
+        Set PENSTOCK_API_KEY to your key first.
       </Text>
     </Stack>
   );

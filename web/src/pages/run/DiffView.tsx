@@ -3,20 +3,20 @@ import { useMemo, useState } from 'react';
 import classes from './DiffView.module.css';
 import { diffLines } from './diff.ts';
 
-/** A file as it was and as it is; without old_text it is new. */
+/** A changed file. Without old_text, it is new. */
 export interface FileChange {
   path: string;
   old_text: string | undefined;
   new_text: string;
 }
 
-/** More lines are shown when asked for. */
+/** The number of lines that are shown at first. */
 const first = 60;
 
 const signs = { added: '+', removed: '−', same: ' ', gap: ' ' } as const;
 const words = { added: 'added ', removed: 'removed ', same: '', gap: '' } as const;
 
-/** What changed in a file, line by line. */
+/** Shows a diff of a file. */
 export function DiffView({ change }: { change: FileChange }) {
   const [whole, setWhole] = useState(false);
   const lines = useMemo(() => diffLines(change.old_text ?? '', change.new_text), [change.old_text, change.new_text]); // may take 500 ms

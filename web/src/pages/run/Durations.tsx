@@ -11,7 +11,7 @@ export const phaseNames: Record<PhaseName, string> = {
   work: wordOfState('INPROGRESS').word,
 };
 
-/** How long a run has waited, was prepared and worked, all executions together. */
+/** The time in which a run waited, prepared and worked, over all executions. */
 export function Durations({ timeline }: { timeline: readonly TimelineEvent[] }) {
   const phases = phasesOf(timeline);
   const lasting = phases.some(({ to }) => to === undefined);

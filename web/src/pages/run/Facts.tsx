@@ -17,7 +17,7 @@ import { Durations } from './Durations.tsx';
 import classes from './Facts.module.css';
 import type { Transcript } from './transcript.ts';
 
-/** What is known of a run beside its transcript, and where it leads. */
+/** The facts of a run, with links. */
 export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
   const usage = log.usage ?? run.request_usage;
   return (
@@ -52,7 +52,7 @@ export function Facts({ run, log }: { run: RunItem; log: Transcript }) {
   );
 }
 
-/** The automation that has started a run is its creator, and so has a name here. */
+/** The automation that started a run. It is the run's creator, so its name is known. */
 function automationOf({ metadata, factory_uid, creator }: RunItem): ReactNode {
   const auid = metadata?.automation_id;
   return auid && factory_uid ? (
@@ -62,12 +62,12 @@ function automationOf({ metadata, factory_uid, creator }: RunItem): ReactNode {
   ) : undefined;
 }
 
-/** A trigger within this server is a delivery of a webhook. */
+/** The trigger of a run: a delivery, if the link is within this server. */
 function triggerOf(url: string): string {
   return url.startsWith(`${location.origin}/`) ? 'Delivery' : url;
 }
 
-/** A factory by its name, where the session may read it. */
+/** A link to a factory, by name if the session may read it. */
 function FactoryOf({ uid }: { uid: string }) {
   const { data: session } = useQuery(sessionQuery);
   const { data } = useQuery({ ...factoryQuery(uid), staleTime: 60_000, enabled: may(session?.scopes, 'factories:read') });
@@ -89,7 +89,7 @@ function ParentOf({ id }: { id: string }) {
   );
 }
 
-/** A name with what it stands for; nothing where there is nothing. */
+/** A name with its value. Renders nothing without a value. */
 export function Fact({ name, children }: { name: string; children: ReactNode }) {
   if (children === undefined || children === '' || children === false) {
     return null;
@@ -124,7 +124,7 @@ function Usage({ usage }: { usage: RequestUsage | undefined }) {
       <Fact name="Cost">
         {usage.inference_cost_usd === undefined ? undefined : <span title={breakdown}>{formatCost(usage.inference_cost_usd)}</span>}
       </Fact>
-      {parts && usage.inference_cost_usd !== undefined && usage.inference_cost_usd > 0 && <Fact name="Of which">{breakdown}</Fact>}
+      {parts && usage.inference_cost_usd !== undefined && usage.inference_cost_usd > 0 && <Fact name="Breakdown">{breakdown}</Fact>}
     </>
   );
 }
@@ -182,7 +182,7 @@ function Children({ run }: { run: RunItem }) {
   return (
     <section>
       <Title order={2} size="h6">
-        Runs that it started
+        Child runs
       </Title>
       <ul className={classes.children}>
         {data.items.map((child) => (
@@ -194,7 +194,7 @@ function Children({ run }: { run: RunItem }) {
           </li>
         ))}
       </ul>
-      {data.hasNextPage() && <ListOf filter={{ ancestor_run_id: run.run_id }}>All of them</ListOf>}
+      {data.hasNextPage() && <ListOf filter={{ ancestor_run_id: run.run_id }}>Show all</ListOf>}
     </section>
   );
 }

@@ -7,21 +7,21 @@ import { Failure } from '../../ui/Failure.tsx';
 import classes from './FollowUp.module.css';
 
 const hints: Record<string, string> = {
-  QUEUED: 'The agent gets it after the prompt.',
-  CLAIMED: 'The agent gets it after the prompt.',
-  PENDING: 'The agent gets it after the prompt.',
+  QUEUED: 'The agent gets it after its first turn.',
+  CLAIMED: 'The agent gets it after its first turn.',
+  PENDING: 'The agent gets it after its first turn.',
   INPROGRESS: 'The agent gets it at its next turn.',
-  BLOCKED: 'Answers the agent, which then goes on.',
+  BLOCKED: 'Your answer lets the agent continue.',
 };
 
 interface FollowUpProps {
   run: RunItem;
-  /** What is written so far. */
+  /** The draft of the message. */
   message: string;
   setMessage: Dispatch<SetStateAction<string>>;
 }
 
-/** Steers a run, answers it, or takes it up again when it is over. */
+/** Sends a message to a run: steers it, answers it, or resumes it. */
 export function FollowUp({ run, message, setMessage }: FollowUpProps) {
   const queries = useQueryClient();
   const sending = useMutation({

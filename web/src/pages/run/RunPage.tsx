@@ -37,7 +37,7 @@ function OneRun({ runId }: { runId: string }) {
   const run = useQuery({ ...runQuery(runId), ...live(5) });
   const log = useRunLog(runId, run.data);
   const [showing, curl] = useDisclosure(false);
-  // The log is first to know that something has changed.
+  // The log is the first to change.
   useEffect(() => {
     if (log.state) {
       void queries.invalidateQueries({ queryKey: ['run', runId] });
@@ -67,7 +67,7 @@ function OneRun({ runId }: { runId: string }) {
     >
       <span className={classes.id}>
         <span className="mono clip">{runId}</span>
-        <CopyButton value={runId} label="Copy the run’s id" />
+        <CopyButton value={runId} label="Copy the run’s ID" />
       </span>
       {run.error && <Failure error={run.error} />}
       <StatusMessage run={run.data} log={log} />
@@ -84,7 +84,7 @@ function OneRun({ runId }: { runId: string }) {
   );
 }
 
-/** The state by whoever was told last: the log while the run is followed, else the run as it was read. */
+/** The newest known state: from the log while it is followed, otherwise from the run. */
 function stateOf(run: RunItem | undefined, log: Transcript): string | undefined {
   return log.state && (!run || run.execution_id <= log.execution) ? log.state : run?.state;
 }
@@ -110,9 +110,9 @@ function StatusMessage({ run, log }: { run: RunItem; log: Transcript }) {
 function Parts({ run, log, mayWrite }: { run: RunItem; log: Transcript; mayWrite: boolean }) {
   const { tab = 'transcript' } = useSearch({ from: '/app/runs/$runId' });
   const navigate = useNavigate();
-  const [message, setMessage] = useState(''); // stays while another tab is looked at
+  const [message, setMessage] = useState(''); // survives a change of the tab
   const queries = useQueryClient();
-  // Stable: another function would render every line of the transcript again.
+  // Stable: a new function would render every line of the transcript again.
   const sendAgain = useCallback(
     async (text: string): Promise<void> => {
       await client.runs.followUp(run.run_id, { message: text });

@@ -9,20 +9,20 @@ import { type Phase, phasesOf } from './phases.ts';
 import classes from './TimelineTab.module.css';
 import type { Transcript } from './transcript.ts';
 
-/** When what happened: the phases as bars, and every moment. The last ones come when the log has ended: a sandbox takes a while to go. */
+/** The timeline of a run: phases as bars, and all events. The last events come after the log ends, when the sandbox is removed. */
 export default function TimelineTab({ runId, log }: { runId: string; log: Transcript }) {
   const read = useQuery({ ...timelineQuery(runId), ...live(5), enabled: log.done });
   const timeline = read.data && read.data.events.length > log.timeline.length ? read.data.events : log.timeline;
   const phases = phasesOf(timeline);
   const [first] = timeline;
   if (!first) {
-    return <Text c="dimmed">Nothing has happened yet.</Text>;
+    return <Text c="dimmed">No events yet.</Text>;
   }
   const start = new Date(first.occurred_at).getTime();
   return (
     <>
       <Bars phases={phases} />
-      <ol className={classes.moments} aria-label="Moments">
+      <ol className={classes.moments} aria-label="Timeline events">
         {timeline.map((moment) => (
           <Moment key={moment.event_uuid} moment={moment} start={start} />
         ))}
@@ -31,7 +31,7 @@ export default function TimelineTab({ runId, log }: { runId: string; log: Transc
   );
 }
 
-/** Bars as wide as their phases are long, but wide enough to be seen; what lies between executions is left out. */
+/** Bars in proportion to the phases, with a minimum width. Time between executions is not shown. */
 function Bars({ phases }: { phases: Phase[] }) {
   const lasting = phases.some(({ to }) => to === undefined);
   const now = useNow(lasting ? 1 : 3600);
@@ -47,14 +47,14 @@ function Bars({ phases }: { phases: Phase[] }) {
   );
 }
 
-/** What happened, where the contract's word alone would not say it. */
+/** Labels of events whose API name is not clear. */
 const events: Record<string, string> = {
   run_claimed: 'Claimed by a worker',
   worker_container_ready: 'Sandbox ready',
   shared_session_started: 'Session opened',
   vm_shutdown: 'Sandbox removed',
   run_done: 'Run succeeded',
-  run_errored: 'Run ended in an error',
+  run_errored: 'Run ended with an error',
   image_not_used: 'Image not used',
   any_worker: 'Any worker may execute it',
   mcp_server_not_used: 'MCP server not used',

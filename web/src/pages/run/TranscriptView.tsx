@@ -10,18 +10,18 @@ import { ActionView } from './ActionView.tsx';
 import classes from './TranscriptView.module.css';
 import type { Item, MessageItem } from './transcript.ts';
 
-/** So near to the end counts as at the end. */
+/** The distance from the end that counts as the end. */
 const nearEnd = 48;
 
 export interface TranscriptViewProps {
   items: readonly Item[];
-  /** More may come. */
+  /** Whether more items can come. */
   working: boolean;
-  /** Sends a follow-up that was not delivered again; undefined: the reader may not. */
+  /** Sends an undelivered follow-up again; undefined if the reader may not. */
   sendAgain: ((text: string) => Promise<void>) | undefined;
 }
 
-/** What was said and done, of which only what is seen is in the page. Whoever is at the end stays there while more comes. */
+/** The transcript. Only visible lines are in the page. A reader at the end stays at the end when more lines come. */
 export function TranscriptView({ items, working, sendAgain }: TranscriptViewProps) {
   const box = useRef<HTMLElement>(null);
   const [atEnd, setAtEnd] = useState(true);
@@ -34,7 +34,7 @@ export function TranscriptView({ items, working, sendAgain }: TranscriptViewProp
     overscan: 8,
   });
   const last = items.at(-1);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it follows whatever comes at the end
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when items are added
   useEffect(() => {
     if (atEnd && items.length > 0) {
       virtual.scrollToIndex(items.length - 1, { align: 'end' });
@@ -42,7 +42,7 @@ export function TranscriptView({ items, working, sendAgain }: TranscriptViewProp
   }, [items.length, last, atEnd]);
   const stay = useRef<() => void>(() => {});
   stay.current = () => atEnd && items.length > 0 && virtual.scrollToIndex(items.length - 1, { align: 'end' });
-  // A window of another size breaks the lines anew, and nothing may tell of it by scrolling.
+  // A new window size wraps lines differently without a scroll event.
   useEffect(() => {
     const observer = new ResizeObserver(() => stay.current());
     if (box.current) {
@@ -56,11 +56,11 @@ export function TranscriptView({ items, working, sendAgain }: TranscriptViewProp
     const before = seen.current;
     seen.current = { top, height, width };
     if (width !== before.width && atEnd) {
-      virtual.scrollToIndex(items.length - 1, { align: 'end' }); // the lines were broken anew: nobody has scrolled
+      virtual.scrollToIndex(items.length - 1, { align: 'end' }); // the lines wrapped differently; the reader did not scroll
     } else if (height - top - clientHeight < nearEnd) {
       setAtEnd(true);
     } else if (top < before.top && height >= before.height) {
-      setAtEnd(false); // somebody went up: the end that moves away, since more has come, is followed
+      setAtEnd(false); // the reader scrolled up; new items alone do not count
     }
   };
   return (
@@ -91,13 +91,11 @@ export function TranscriptView({ items, working, sendAgain }: TranscriptViewProp
             );
           })}
         </ol>
-        {items.length === 0 && (
-          <p className={classes.nothing}>{working ? 'Nothing yet: the agent has not begun.' : 'Nothing was recorded.'}</p>
-        )}
+        {items.length === 0 && <p className={classes.nothing}>{working ? 'The agent has not started yet.' : 'The transcript is empty.'}</p>}
       </section>
       {!atEnd && (
         <Button size="xs" className={classes.jump ?? ''} onClick={() => setAtEnd(true)}>
-          To the end
+          Jump to the end
         </Button>
       )}
     </div>
@@ -137,7 +135,7 @@ const Line = memo(
   (before, after) => before.item === after.item && before.opened === after.opened && before.sendAgain === after.sendAgain,
 );
 
-/** Longer texts are shown in part until somebody asks for the rest. */
+/** Longer texts are cut until the reader asks for the rest. */
 const longest = 20_000;
 
 function MessageView({ item, sendAgain }: { item: MessageItem; sendAgain: TranscriptViewProps['sendAgain'] }) {
@@ -167,7 +165,7 @@ function MessageView({ item, sendAgain }: { item: MessageItem; sendAgain: Transc
   );
 }
 
-/** Sends a follow-up again, once: it then stands at the end of the transcript. */
+/** Sends a follow-up again, once. It then appears at the end of the transcript. */
 function SendAgain({ text, send }: { text: string; send: (text: string) => Promise<void> }) {
   const sending = useMutation({ mutationFn: () => send(text) });
   return (

@@ -1,6 +1,6 @@
 import type { ArtifactItem } from '@penstock/sdk';
 
-/** What all kinds of artifacts have in common for whoever looks at them. */
+/** The common fields of all kinds of artifacts. */
 export interface Artifact {
   uid: string | undefined;
   type: string;
@@ -14,15 +14,15 @@ export interface Artifact {
 
 export type PreviewKind = 'plan' | 'image' | 'markdown' | 'text';
 
-/** Larger files are downloaded, not shown. */
+/** Larger files can only be downloaded. */
 const largest = 1_000_000;
 const largestImage = 20_000_000;
 
-/** Pictures that cannot hold scripts. */
+/** Image types that cannot contain scripts. */
 const images = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif']);
 const texts = /^(text\/|application\/(json|x-ndjson|xml|yaml|x-yaml|toml|javascript|x-sh|sql)$)|\+(json|xml|yaml)$/;
 
-/** Reads an artifact of whatever kind, one that is newer than this page too. */
+/** Reads an artifact of any kind, also of unknown ones. */
 export function artifactOf(item: ArtifactItem): Artifact {
   const { data = {}, created_at } = item as { data?: Record<string, unknown>; created_at?: string };
   const text = (name: string): string | undefined => (typeof data[name] === 'string' && data[name] ? data[name] : undefined);
@@ -38,7 +38,7 @@ export function artifactOf(item: ArtifactItem): Artifact {
   };
 }
 
-/** How an artifact can be shown on the page; undefined: not at all. HTML and SVG are shown as the text that they are. */
+/** The way to show an artifact, or undefined. HTML and SVG are shown as text. */
 export function previewOf({ uid, type, mimeType = '', size = 0 }: Artifact): PreviewKind | undefined {
   if (!uid) {
     return undefined;

@@ -6,10 +6,10 @@ export interface DiffLine {
   text: string;
 }
 
-/** More lines than this are not compared: it would take too long. */
+/** Files with more lines are not compared, since that would take too long. */
 const longest = 20_000;
 
-/** What changed between two texts, with three lines around each change; undefined where that would take too long. */
+/** The diff of two texts with three lines of context, or undefined if it would take too long. */
 export function diffLines(before: string, after: string): DiffLine[] | undefined {
   if (lines(before) + lines(after) > longest) {
     return undefined;

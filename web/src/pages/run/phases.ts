@@ -2,21 +2,21 @@ import type { TimelineEvent } from '@penstock/sdk';
 
 export type PhaseName = 'queue' | 'setup' | 'work';
 
-/** What a run was busy with for a time. */
+/** A phase of a run. */
 export interface Phase {
   name: PhaseName;
-  /** Of the execution that it belongs to, from 1. */
+  /** The execution of the phase, from 1. */
   execution: number;
   /** In milliseconds since the epoch. */
   from: number;
-  /** undefined while it lasts. */
+  /** undefined while the phase lasts. */
   to: number | undefined;
 }
 
 const begins: Record<string, PhaseName> = { run_created: 'queue', run_requeued: 'queue', run_claimed: 'setup', agent_started: 'work' };
 const ends = new Set(['run_done', 'run_failed', 'run_errored', 'run_cancelled', 'run_blocked']);
 
-/** When a run waited, was prepared and worked. A follow-up to a run that is over or blocked has it wait again. */
+/** The phases of a run. A follow-up to a finished or blocked run starts a new queue phase. */
 export function phasesOf(timeline: readonly TimelineEvent[]): Phase[] {
   const phases: Phase[] = [];
   let open: Phase | undefined;
@@ -35,7 +35,7 @@ export function phasesOf(timeline: readonly TimelineEvent[]): Phase[] {
   return phases;
 }
 
-/** How long all phases of a name took together, one that lasts until now. */
+/** The total duration of the phases with a name. A phase that lasts counts until now. */
 export function totalOf(phases: readonly Phase[], name: PhaseName, now: number): number {
   return phases.filter((phase) => phase.name === name).reduce((sum, { from, to }) => sum + Math.max(0, (to ?? now) - from), 0);
 }

@@ -1,7 +1,7 @@
 import type { ArtifactItem, ContentBlock, Plan, RequestUsage, RunEvent, RunStatusMessage, TimelineEvent } from '@penstock/sdk';
 import { textOf } from '../../json.ts';
 
-/** A line of the transcript. An item that changes is replaced, so that what has not changed is not rendered again. */
+/** A line of the transcript. A changed item is a new object, so that unchanged items do not render again. */
 export type Item = MessageItem | ThoughtItem | ActionItem | StateItem;
 
 export interface MessageItem {
@@ -10,9 +10,9 @@ export interface MessageItem {
   role: string;
   text: string;
   at: string | undefined;
-  /** It is still being written. */
+  /** The agent is still writing it. */
   partial: boolean;
-  /** A follow-up that the agent never got: the run ended first. */
+  /** A follow-up that the agent did not get, because the run ended first. */
   undelivered?: boolean;
 }
 
@@ -40,7 +40,7 @@ export interface StateItem {
   message: RunStatusMessage | undefined;
 }
 
-/** What the log of a run says, folded: everything that its page shows live. */
+/** The state of a run, folded from its log: everything that its page shows live. */
 export interface Transcript {
   items: readonly Item[];
   timeline: readonly TimelineEvent[];
@@ -50,9 +50,9 @@ export interface Transcript {
   state: string | undefined;
   statusMessage: RunStatusMessage | undefined;
   execution: number;
-  /** Of the last event that is in it. */
+  /** The id of the last event in it. */
   lastId: number;
-  /** The log ends here, for now: the run is over. */
+  /** The log has ended, since the run is finished. A follow-up can extend it. */
   done: boolean;
 }
 
@@ -69,14 +69,14 @@ export const emptyTranscript: Transcript = {
   done: false,
 };
 
-/** States that a transcript has a line for; the others follow from the lines around them. */
+/** States that have a line in the transcript. */
 const told = new Set(['BLOCKED', 'SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED']);
 
-/** Adds events, in their order, to transcripts of one run. It knows where each message and action stands. */
+/** Adds events in order to transcripts of one run. It knows the position of each message and action. */
 export class Folder {
   readonly #places = new Map<string, number>();
 
-  /** The transcript with the events added; those that it has already are passed over. */
+  /** Returns the transcript with the events added. It skips events that the transcript already has. */
   fold(before: Transcript, events: readonly RunEvent[]): Transcript {
     const next = { ...before, items: [...before.items], timeline: [...before.timeline], artifacts: [...before.artifacts] };
     for (const event of events) {
@@ -128,7 +128,7 @@ export class Folder {
       case 'timeline':
         next.timeline.push(event.data);
         break;
-      default: // newer than this page
+      default: // unknown to this page
     }
   }
 
@@ -159,7 +159,7 @@ export class Folder {
     return place === undefined ? undefined : next.items[place];
   }
 
-  /** Puts an item where it stands already, or at the end. */
+  /** Replaces an item in place, or appends it. */
   #put(next: Mutable, item: Item): void {
     const place = this.#places.get(item.key);
     if (place === undefined) {
@@ -177,7 +177,7 @@ type Mutable = Omit<Transcript, 'items' | 'timeline' | 'artifacts'> & {
   artifacts: ArtifactItem[];
 };
 
-/** The lines of a message: its texts together, and what else it holds. */
+/** The items of a message: its texts joined, and its other parts. */
 function itemsOf(id: string, role: string, content: readonly ContentBlock[], at: string | undefined): Item[] {
   const items: Item[] = [];
   const texts: string[] = [];
@@ -205,7 +205,7 @@ function itemsOf(id: string, role: string, content: readonly ContentBlock[], at:
         }
         items.push({ kind: 'thought', key: `t:${id}:${i}`, text: readable(block.data) });
         break;
-      default: // a result stands by its action, or is newer than this page
+      default: // a result belongs to its action; other types are unknown to this page
     }
   }
   const text = texts.join('\n\n');
@@ -213,7 +213,7 @@ function itemsOf(id: string, role: string, content: readonly ContentBlock[], at:
   return text ? [message, ...items] : items;
 }
 
-/** What there is to read in the data of an event of the agent. */
+/** The readable part of an agent event. */
 function readable(data: Record<string, unknown>): string {
   return typeof data.text === 'string' ? data.text : textOf(data);
 }

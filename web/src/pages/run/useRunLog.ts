@@ -5,10 +5,10 @@ import { useVisible } from '../../live.ts';
 import { isActive } from './state.ts';
 import { emptyTranscript, Folder, type Transcript } from './transcript.ts';
 
-/** So often in a row a connection is taken up again: as long as the page is open. */
+/** The number of reconnections in a row: no limit while the page is open. */
 const always = 1_000_000;
 
-/** The log of one run as far as it was read. What comes within a frame is shown together. */
+/** The log of one run, as far as it was read. Events within one frame render together. */
 class RunLog {
   readonly #runId: string;
   transcript: Transcript = emptyTranscript;
@@ -28,7 +28,7 @@ class RunLog {
 
   readonly current = (): Transcript => this.transcript;
 
-  /** Reads on after the last event, until signal ends it. */
+  /** Reads events after the last one, until signal aborts. */
   async follow(signal: AbortSignal): Promise<void> {
     this.#flush();
     const stream = client.runs.events(this.#runId, { after: this.transcript.lastId }, { signal, maxRetries: always });
@@ -40,7 +40,7 @@ class RunLog {
         this.#add(event);
       }
     } catch {
-      // Refused, or left: what the page reads beside the stream says why.
+      // Rejected or aborted: the other queries of the page show the reason.
     }
   }
 
@@ -66,11 +66,11 @@ class RunLog {
 }
 
 /**
- * What the log of a run says, live while the page is seen: a stream that was left is taken up after its last event. run is what is known of
- * it otherwise; one that was over and has been taken up again is followed again, even if it is over once more.
+ * The state of a run from its log, live while the page is visible. After a disconnect, the stream resumes after its last event. run is the run
+ * from the API. A finished run that was resumed is followed again, even if it has already finished again.
  */
 export function useRunLog(runId: string, run: RunItem | undefined): Transcript {
-  const log = useMemo(() => new RunLog(runId), [runId]); // what was read must outlive a render
+  const log = useMemo(() => new RunLog(runId), [runId]); // the log must survive a render
   const transcript = useSyncExternalStore(log.subscribe, log.current);
   const visible = useVisible();
   const again = run !== undefined && (isActive(run.state) || run.execution_id > transcript.execution);

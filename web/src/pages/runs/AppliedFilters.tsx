@@ -10,7 +10,7 @@ interface AppliedFiltersProps {
   change: (search: Params) => void;
 }
 
-/** The filters that narrow the list, each of which can be taken away. */
+/** The active filters. Each can be removed. */
 export function AppliedFilters({ search, active, change }: AppliedFiltersProps) {
   const choices = useChoices(nounsOf(active));
   return (
@@ -22,7 +22,7 @@ export function AppliedFilters({ search, active, change }: AppliedFiltersProps) 
             key={filter.name + filter.value}
             size="md"
             withRemoveButton
-            removeButtonProps={{ 'aria-label': `Without ${filter.label} ${word}`, tabIndex: 0, 'aria-hidden': false }}
+            removeButtonProps={{ 'aria-label': `Remove filter ${filter.label}: ${word}`, tabIndex: 0, 'aria-hidden': false }}
             onRemove={() => change(without(search, filter))}
           >
             {filter.label}: {word}

@@ -7,10 +7,10 @@ import { formatCount } from '../../format.ts';
 import { Confirm } from '../../ui/Confirm.tsx';
 import { isActive } from '../run/state.ts';
 
-/** How many are cancelled at once. */
+/** The number of concurrent cancel requests. */
 const together = 6;
 
-/** Cancels the selected runs that are not over. One that ends meanwhile is as good as cancelled. */
+/** Cancels the selected runs that are not finished. A run that finishes meanwhile is not an error. */
 export default function BulkCancel({ runs, done }: { runs: RunItem[]; done: () => void }) {
   const [asking, { open, close }] = useDisclosure(false);
   const queries = useQueryClient();
@@ -38,7 +38,7 @@ export default function BulkCancel({ runs, done }: { runs: RunItem[]; done: () =
     <Group role="group" aria-label="Selected runs" gap="sm">
       <Text size="sm">
         {runs.length} selected
-        {active.length < runs.length && `, ${runs.length - active.length} of them already over`}
+        {active.length < runs.length && `, ${runs.length - active.length} already finished`}
       </Text>
       <Button size="xs" variant="default" disabled={active.length === 0} onClick={open}>
         {cancel}
@@ -48,7 +48,7 @@ export default function BulkCancel({ runs, done }: { runs: RunItem[]; done: () =
       </Button>
       {asking && (
         <Confirm title={`${cancel}?`} action={cancel} act={act} close={close}>
-          <Text mb="xs">Their agents stop. Runs that they have started go on.</Text>
+          <Text mb="xs">Their agents stop. Their child runs continue.</Text>
           <List size="sm" mah={240} style={{ overflow: 'auto' }}>
             {active.map((run) => (
               <List.Item key={run.run_id}>{run.title}</List.Item>

@@ -3,12 +3,12 @@ import { Link } from '@tanstack/react-router';
 import { Code } from '../../ui/Code.tsx';
 import { curl } from '../../ui/curl.ts';
 
-/** Shown in the place of no runs: how to start the first, or that the filter lets none through. */
+/** Replaces an empty list: shows how to start the first run, or that no run matches the filter. */
 export function EmptyRuns({ narrowed, compose }: { narrowed: boolean; compose: (() => void) | undefined }) {
   if (narrowed) {
     return (
       <Text py="xl" ta="center">
-        No run matches.{' '}
+        No runs match.{' '}
         <Anchor component={Link} to="/runs" search={{} as never}>
           Show all runs
         </Anchor>
@@ -20,7 +20,7 @@ export function EmptyRuns({ narrowed, compose }: { narrowed: boolean; compose: (
       <Title order={2} size="h4">
         No runs yet
       </Title>
-      <Text>A run is one piece of work for an agent. Start the first one from anything that can send HTTP:</Text>
+      <Text>A run is one piece of work for an agent. Start the first one with any HTTP client:</Text>
       <Code label="create a run with curl">{curl('POST', '/agent/runs', { prompt: 'Say hello' })}</Code>
       <Text>
         or on the command line with <code>penstock run create "Say hello"</code>
@@ -32,8 +32,7 @@ export function EmptyRuns({ narrowed, compose }: { narrowed: boolean; compose: (
         </Group>
       )}
       <Text size="sm" c="dimmed">
-        The model <code>demo/offline</code> needs no key and no network. Everything that the API can do is described at{' '}
-        <a href="/docs">/docs</a>.
+        The model <code>demo/offline</code> needs no key and no network. The API reference is at <a href="/docs">/docs</a>.
       </Text>
     </Stack>
   );

@@ -6,7 +6,7 @@ import { type Filter, filters, withFilter, wordOfValue } from './filters.ts';
 
 const sorts = [
   { value: 'created_at', label: 'Created' },
-  { value: 'updated_at', label: 'Changed' },
+  { value: 'updated_at', label: 'Updated' },
   { value: 'title', label: 'Title' },
   { value: 'agent', label: 'Agent' },
 ];
@@ -18,7 +18,7 @@ interface FilterPanelProps {
   change: (search: Params) => void;
 }
 
-/** Every filter of the API, and the order. A change holds at once; texts do when they are left or entered. */
+/** All filters of the API, and the sort order. A change applies at once; a text field applies on blur or Enter. */
 function FilterPanel({ search, change }: FilterPanelProps) {
   const choices = useChoices(nouns);
   const ofTexts = ['title', 'agent'].includes(firstOf(search.sort_by) ?? '');
@@ -49,12 +49,12 @@ function FilterPanel({ search, change }: FilterPanelProps) {
   );
 }
 
-/** So many fields are drawn anew when the filter changes, and not with every answer of the list. */
+/** Memoized: these fields render only when the filter changes, not with every refetch of the list. */
 export default memo(FilterPanel);
 
 interface FieldProps {
   filter: Filter;
-  /** The things to choose from by name; an id that is none of theirs can be typed. */
+  /** The choices by name. The user can also type an id. */
   choices: Choice[] | undefined;
   search: Params;
   change: (search: Params) => void;
@@ -78,7 +78,7 @@ function Field({ filter, choices, search, change }: FieldProps) {
   return <TextField filter={filter} value={firstOf(search[name]) ?? ''} set={set} />;
 }
 
-/** The choices, the applied ids that are none of theirs, and what is typed as an id. */
+/** The choices, with applied ids that are not among them, and the typed text as an id. */
 function withIds(choices: Choice[], values: string[], typed: string): Choice[] {
   const text = typed.trim();
   const isName = choices.some(({ value, label }) => value === text || label.toLowerCase().includes(text.toLowerCase()));
@@ -108,7 +108,7 @@ function TextField({ filter, value, set }: { filter: Filter; value: string; set:
   );
 }
 
-/** A time of the API as a field for local times has it, and back. */
+/** Converts a time of the API to the value of a datetime-local field. */
 function toLocal(time: string): string {
   const at = new Date(time);
   return Number.isNaN(at.getTime()) ? '' : new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);

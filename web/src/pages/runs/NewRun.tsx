@@ -13,8 +13,8 @@ import { Failure } from '../../ui/Failure.tsx';
 
 const modes = [
   { value: 'normal', label: 'Normal' },
-  { value: 'plan', label: 'Plan first, and ask' },
-  { value: 'orchestrate', label: 'Orchestrate others' },
+  { value: 'plan', label: 'Plan first, then ask' },
+  { value: 'orchestrate', label: 'Orchestrate child runs' },
 ];
 
 interface Draft {
@@ -39,7 +39,7 @@ const emptyDraft: Draft = {
   personal: false,
 };
 
-/** The request that a draft stands for; what was left empty is the server's to decide. */
+/** The request of a draft. For empty fields, the server decides. */
 export function requestOf(draft: Draft): RunAgentRequest {
   const config = {
     ...(draft.model ? { model_id: draft.model } : {}),
@@ -56,7 +56,7 @@ export function requestOf(draft: Draft): RunAgentRequest {
   };
 }
 
-/** Composes a run, and goes to its page. */
+/** Starts a run and goes to its page. */
 export default function NewRun({ close }: { close: () => void }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
@@ -65,7 +65,7 @@ export default function NewRun({ close }: { close: () => void }) {
   const clipboard = useClipboard();
   const set = (change: Partial<Draft>): void => setDraft((before) => ({ ...before, ...change }));
   const command = curl('POST', '/agent/runs', requestOf(draft));
-  // Shown, too: a browser that was not given https has no clipboard.
+  // Also shown, because browsers have no clipboard without https.
   const copy = (): void => {
     clipboard.copy(command);
     setCopied(true);
@@ -74,7 +74,7 @@ export default function NewRun({ close }: { close: () => void }) {
   const submit = (event?: FormEvent): void => {
     event?.preventDefault();
     if (creating.isPending || creating.isSuccess) {
-      return; // keys that are held come again
+      return; // a held key repeats
     }
     creating.mutate(requestOf(draft), {
       onSuccess: ({ run_id }) => {
@@ -132,7 +132,7 @@ interface RunFieldsProps {
   set: (change: Partial<Draft>) => void;
 }
 
-/** What a run is made of beside its prompt. */
+/** The options of a run. */
 function RunFields({ draft, set }: RunFieldsProps) {
   const agents = useAgentChoices();
   const models = useModelChoices();
@@ -176,7 +176,7 @@ function RunFields({ draft, set }: RunFieldsProps) {
           onChange={(event) => set({ interactive: event.currentTarget.checked })}
         />
         <Checkbox
-          label="Personal: only I and admins see it"
+          label="Personal: only you and admins can see it"
           checked={draft.personal}
           onChange={(event) => set({ personal: event.currentTarget.checked })}
         />

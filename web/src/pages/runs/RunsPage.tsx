@@ -77,7 +77,7 @@ export function RunsPage() {
   const [composing, compose] = useDisclosure(false);
   const runs = useQuery({ ...runsQuery(queryOf(search)), ...live() });
   const active = activeFilters(search);
-  // Stable, for the panel of filters, which is drawn anew only when they change.
+  // Stable, so that the filter panel renders only when the filters change.
   const go = useCallback(
     (next: Params, replace = false): void => {
       setSelected(new Set());

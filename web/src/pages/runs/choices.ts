@@ -6,7 +6,7 @@ import { may } from '../../layout/nav.ts';
 import { allFactoriesQuery, automationsQuery, schedulesQuery, webhooksQuery } from '../../queries.ts';
 import { useEach } from '../webhooks/useEach.ts';
 
-/** What the ids of a filter are of. */
+/** The kinds of resources that filters refer to. */
 export type Noun = 'model' | 'actor' | 'factory' | 'automation' | 'webhook' | 'schedule' | 'environment';
 
 export interface Choice {
@@ -14,7 +14,7 @@ export interface Choice {
   label: string;
 }
 
-/** The things that filters are of, by their names. Only nouns that are wanted, and that the session may read, are asked for. */
+/** The choices of filters by name. Requests only nouns that are wanted and that the session may read. */
 export function useChoices(wanted: ReadonlySet<Noun>): Record<Noun, Choice[]> {
   const { data: session } = useQuery(sessionQuery);
   const reads = may(session?.scopes, 'factories:read');

@@ -4,25 +4,25 @@ import { firstOf, type Params, valuesOf } from '../../search.ts';
 import { states, wordOfState } from '../../states.ts';
 import type { Choice, Noun } from './choices.ts';
 
-/** How many runs a page shows. */
+/** The number of runs on a page. */
 export const pageSize = 50;
 
-/** One filter of the API, by its name there, which is its name in the address too. */
+/** A filter of the API. Its name in the URL is its name in the API. */
 export interface Filter {
   name: string;
   label: string;
   /** The values to choose from. */
   values?: readonly string[];
-  /** Its values are ids of these, chosen by name. Without either it is a text, or a time. */
+  /** The values are ids of this noun. Without values and of, the filter is a text or a time. */
   of?: Noun;
   many?: boolean;
   time?: boolean;
   hint?: string;
 }
 
-/** What each value of `task_status` stands for, in the words of the states. */
+/** The labels of `task_status`, in the words of the states. */
 const taskStatuses: Record<string, string> = {
-  running: 'Queued to working',
+  running: 'Queued, claimed, preparing or working',
   blocked: wordOfState('BLOCKED').word,
   complete: wordOfState('SUCCEEDED').word,
   failed: `${wordOfState('FAILED').word} or ${wordOfState('ERROR').word.toLowerCase()}`,
@@ -49,7 +49,7 @@ const sources = [
   'RUN_SCORER',
 ];
 
-/** Every filter that GET /agent/runs takes, besides q and metadata. */
+/** Every filter of GET /agent/runs except q and metadata. */
 export const filters: readonly Filter[] = [
   { name: 'state', label: 'Status', values: Object.keys(states), many: true },
   { name: 'task_status', label: 'Task status', values: Object.keys(taskStatuses) },
@@ -65,18 +65,18 @@ export const filters: readonly Filter[] = [
   { name: 'environment_id', label: 'Environment', of: 'environment' },
   { name: 'skill', label: 'Skill' },
   { name: 'skill_spec', label: 'Skill reference' },
-  { name: 'ancestor_run_id', label: 'Started by run', hint: 'id of a run' },
+  { name: 'ancestor_run_id', label: 'Started by run', hint: 'ID of a run' },
   { name: 'execution_location', label: 'Execution', values: ['LOCAL', 'REMOTE'] },
   { name: 'artifact_type', label: 'Has an artifact', values: ['PLAN', 'PULL_REQUEST', 'SCREENSHOT', 'FILE', 'EXTERNAL_REFERENCE'] },
   { name: 'created_after', label: 'Created after', time: true },
   { name: 'created_before', label: 'Created before', time: true },
-  { name: 'updated_after', label: 'Changed after', time: true },
+  { name: 'updated_after', label: 'Updated after', time: true },
 ];
 
 const byName = new Map(filters.map((filter) => [filter.name, filter]));
 const metadataName = /^metadata\[(.+)\]$/;
 
-/** What the address says as the query of the API. Names that it does not know are passed over. */
+/** Converts the URL's search to the query of the API. Unknown names are ignored. */
 export function queryOf(search: Params): ListRunsQuery {
   const query: Record<string, unknown> = {
     limit: pageSize,
@@ -100,14 +100,14 @@ export function queryOf(search: Params): ListRunsQuery {
   return query;
 }
 
-/** A filter that is applied: what it says, and the search without it. */
+/** An active filter, and the search without it. */
 export interface Active {
   name: string;
   label: string;
   value: string;
 }
 
-/** The filters that are applied, each value by itself. */
+/** The active filters, one for each value. */
 export function activeFilters(search: Params): Active[] {
   return Object.entries(search).flatMap(([name, value]) => {
     const key = metadataName.exec(name)?.[1];
@@ -116,12 +116,12 @@ export function activeFilters(search: Params): Active[] {
   });
 }
 
-/** The nouns whose names the applied filters need. */
+/** The nouns whose names the active filters need. */
 export function nounsOf(active: readonly Active[]): ReadonlySet<Noun> {
   return new Set(active.flatMap(({ name }) => byName.get(name)?.of ?? []));
 }
 
-/** A value to choose from as a person reads it. */
+/** The label of a filter value. */
 export function wordOfValue({ name }: Pick<Filter, 'name'>, value: string): string {
   if (name === 'state') {
     return wordOfState(value).word;
@@ -129,7 +129,7 @@ export function wordOfValue({ name }: Pick<Filter, 'name'>, value: string): stri
   return (name === 'task_status' && taskStatuses[value]) || formatWord(value);
 }
 
-/** The value of a filter as a person reads it: the name of what has the id, where that is known. */
+/** The label of a filter value: the name for an id, if it is known. */
 export function wordOf({ name, value }: Active, choices: Record<Noun, Choice[]>): string {
   const filter = byName.get(name);
   if (filter?.values) {
@@ -141,20 +141,20 @@ export function wordOf({ name, value }: Active, choices: Record<Noun, Choice[]>)
   return (filter?.of && choices[filter.of].find((choice) => choice.value === value)?.label) ?? value;
 }
 
-/** The search without one value of a filter, from the first page on. */
+/** The search without one value of a filter, on the first page. */
 export function without(search: Params, { name, value }: Active): Params {
   const { [name]: values, cursor: _, ...rest } = search;
   const left = valuesOf(values).filter((one) => one !== value);
   return left.length > 0 ? { ...rest, [name]: left } : rest;
 }
 
-/** The search with a filter set anew, from the first page on; an empty value takes it away. */
+/** The search with a new value of a filter, on the first page. An empty value removes the filter. */
 export function withFilter(search: Params, name: string, value: string | string[]): Params {
   const { [name]: _, cursor: __, ...rest } = search;
   return value.length > 0 ? { ...rest, [name]: value } : rest;
 }
 
-/** The filters that are one click away. */
+/** The quick filters. */
 export function quickFilters(me: string): { label: string; search: Params }[] {
   return [
     { label: 'All', search: {} },
@@ -165,7 +165,7 @@ export function quickFilters(me: string): { label: string; search: Params }[] {
   ];
 }
 
-/** Whether a search shows exactly the runs of another one, whatever its order and its page. */
+/** Whether two searches have the same filters. Order and page do not matter. */
 export function sameFilters(a: Params, b: Params): boolean {
   const text = (search: Params): string =>
     [...activeFilters(search).map(({ name, value }) => `${name}=${value}`), `q=${firstOf(search.q) ?? ''}`].sort().join('&');

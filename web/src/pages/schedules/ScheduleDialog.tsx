@@ -8,11 +8,11 @@ import { useAgentChoices, useEnvironmentChoices, useModelChoices } from '../../c
 import { formatAbsolute, formatRelative } from '../../format.ts';
 import { useNow } from '../../live.ts';
 import { scheduleTimesQuery } from '../../queries.ts';
-import { tell } from '../../ui/Failure.tsx';
+import { describe } from '../../ui/Failure.tsx';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import { draftOf, requestOf, type ScheduleDraft } from './draft.ts';
 
-/** Makes a schedule, or replaces one. */
+/** Creates or replaces a schedule. */
 export default function ScheduleDialog({ schedule, close }: { schedule: ScheduledAgentItem | undefined; close: () => void }) {
   const queries = useQueryClient();
   const [models, environments, agents] = [useModelChoices(), useEnvironmentChoices(), useAgentChoices()];
@@ -37,7 +37,7 @@ export default function ScheduleDialog({ schedule, close }: { schedule: Schedule
       <Cron cron={draft.cron} change={(cron) => set({ cron })} />
       <Textarea
         label="Prompt"
-        description="What each run is asked; may be empty where there is a skill"
+        description="The task of each run. You can leave it empty if you choose a skill."
         autosize
         minRows={3}
         maxRows={12}
@@ -84,7 +84,7 @@ export default function ScheduleDialog({ schedule, close }: { schedule: Schedule
       <Group>
         <Checkbox label="Enabled" checked={draft.enabled} onChange={(event) => set({ enabled: event.currentTarget.checked })} />
         <Checkbox
-          label="Personal: only I and admins see it and its runs"
+          label="Personal: only you and admins can see it and its runs"
           checked={!draft.team}
           onChange={(event) => set({ team: !event.currentTarget.checked })}
         />
@@ -93,12 +93,12 @@ export default function ScheduleDialog({ schedule, close }: { schedule: Schedule
   );
 }
 
-/** A cron expression, with when it fires as the server says: told while it is typed. */
+/** A field for a cron expression that shows the next times from the server during typing. */
 function Cron({ cron, change }: { cron: string; change: (cron: string) => void }) {
   const now = useNow(5);
   const [asked] = useDebouncedValue(cron.trim(), 300);
   const times = useQuery({ ...scheduleTimesQuery(asked), enabled: asked !== '' });
-  const wrong = times.error ? tell(times.error) : undefined;
+  const wrong = times.error ? describe(times.error) : undefined;
   return (
     <div>
       <TextInput

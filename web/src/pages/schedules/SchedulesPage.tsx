@@ -47,7 +47,7 @@ const columns: Column<ScheduledAgentItem>[] = [
   { header: 'Last run', width: 130, cell: (schedule) => <Last schedule={schedule} /> },
 ];
 
-/** The next times: the first, and the others when asked for. */
+/** The next time, and more times on demand. */
 function Next({ schedule }: { schedule: ScheduledAgentItem }) {
   const upcoming = schedule.upcoming ?? [];
   if (!schedule.history?.next_run) {
@@ -150,7 +150,7 @@ export function SchedulesPage() {
           stale={['schedules']}
           close={() => remove(undefined)}
         >
-          It no longer starts runs. Runs that it has started go on.
+          It will not start any more runs. Runs that have already started continue.
         </DeleteDialog>
       )}
     </Page>

@@ -1,6 +1,6 @@
 import type { AmbientAgentConfig, ScheduledAgentItem, UpdateSchedule } from '@penstock/sdk';
 
-/** A schedule while it is edited. */
+/** A schedule during editing. */
 export interface ScheduleDraft {
   name: string;
   cron: string;
@@ -13,7 +13,7 @@ export interface ScheduleDraft {
   team: boolean;
 }
 
-/** What is edited of a schedule, or of a new one. */
+/** The draft of an existing or new schedule. */
 export function draftOf(schedule?: ScheduledAgentItem): ScheduleDraft {
   return {
     name: schedule?.name ?? '',
@@ -28,7 +28,7 @@ export function draftOf(schedule?: ScheduledAgentItem): ScheduleDraft {
   };
 }
 
-/** The whole schedule that a draft stands for; what of before cannot be edited here stays. */
+/** The schedule of a draft. Fields that the form does not show keep their values. */
 export function requestOf(draft: ScheduleDraft, before?: ScheduledAgentItem): UpdateSchedule {
   const { environment_id: _e, model_id: _m, skill_spec: _s, ...rest } = before?.agent_config ?? {};
   const config: AmbientAgentConfig = {

@@ -5,7 +5,7 @@ import { client } from '../../api.ts';
 import { FormDialog } from '../../ui/FormDialog.tsx';
 import classes from './SecretDialog.module.css';
 
-/** Gives a new secret, or one that there is, its value. Nothing shows a value again, so that this field is the last place to see it. */
+/** Creates a secret or sets its value. No page shows the value again, so this field can show it. */
 export default function SecretDialog({ name: given, close }: { name: string | undefined; close: () => void }) {
   const queries = useQueryClient();
   const [name, setName] = useState(given ?? '');
@@ -21,16 +21,16 @@ export default function SecretDialog({ name: given, close }: { name: string | un
   };
   return (
     <FormDialog
-      title={given === undefined ? 'New secret' : `A new value for ${given}`}
+      title={given === undefined ? 'New secret' : `Set the value of ${given}`}
       close={close}
-      action={given === undefined ? 'Create' : 'Set the value'}
+      action={given === undefined ? 'Create' : 'Set value'}
       submit={submit}
       incomplete={given === undefined ? name.trim() === '' : value === ''}
     >
       {given === undefined && (
         <TextInput
           label="Name"
-          description="The environment variable in which runs find it, such as DEPLOY_TOKEN"
+          description="Runs get the value in the environment variable with this name, such as DEPLOY_TOKEN"
           required
           data-autofocus
           classNames={{ input: 'mono' }}
@@ -42,8 +42,8 @@ export default function SecretDialog({ name: given, close }: { name: string | un
         label="Value"
         description={
           given === undefined
-            ? 'May be given later: until then the secret is pending'
-            : 'Replaces the one before. Runs that have begun keep theirs'
+            ? 'Optional. Until you set a value, the secret is pending'
+            : 'Replaces the current value. Runs that have already started keep the old one'
         }
         data-autofocus={given !== undefined || undefined}
         autosize
@@ -57,7 +57,7 @@ export default function SecretDialog({ name: given, close }: { name: string | un
       />
       <Group justify="space-between" wrap="nowrap">
         <Text size="sm" c="dimmed">
-          Nothing shows a value again once it is stored: not this page, not the API.
+          After you store it, neither this page nor the API shows the value again.
         </Text>
         <Button size="compact-sm" variant="subtle" flex="none" aria-pressed={shown} onClick={() => setShown(!shown)}>
           {shown ? 'Hide' : 'Show'}

@@ -28,17 +28,17 @@ const columns: Column<Secret>[] = [
     header: 'Value',
     width: 110,
     cell: ({ pending, version }) =>
-      pending ? <Status tone="warn">Pending</Status> : <Status tone="good">{version === 1 ? 'Set' : `Set, no. ${version}`}</Status>,
+      pending ? <Status tone="warn">Pending</Status> : <Status tone="good">{version === 1 ? 'Set' : `Set (version ${version})`}</Status>,
   },
   {
     header: 'Used by',
     cell: (secret) => (secret.webhook_uid && secret.used_by.length === 0 ? 'A deleted webhook' : <Users users={secret.used_by} />),
   },
   { header: 'Last used', width: 120, numeric: true, cell: ({ last_used_at }) => <Time at={last_used_at} /> },
-  { header: 'Changed', width: 120, numeric: true, cell: ({ updated_at }) => <Time at={updated_at} /> },
+  { header: 'Updated', width: 120, numeric: true, cell: ({ updated_at }) => <Time at={updated_at} /> },
 ];
 
-/** Who names a secret, the first few in full. */
+/** Lists the first users of a secret. */
 function Users({ users }: { users: SecretUser[] }) {
   const most = 3;
   return (
@@ -46,7 +46,7 @@ function Users({ users }: { users: SecretUser[] }) {
       {users.slice(0, most).map((user, i) => (
         <span key={`${user.type} ${user.uid ?? i}`}>
           {i > 0 && ', '}
-          {formatWord(user.type).toLowerCase()} {user.name ?? 'of somebody else'}
+          {formatWord(user.type).toLowerCase()} {user.name ?? 'of another user'}
           {user.factory_uid && user.type !== 'factory' && (
             <>
               {' in '}
@@ -100,8 +100,8 @@ export function SecretsPage() {
           empty={
             <Empty title="No secrets yet">
               <Text>
-                Credentials that runs need: an agent, a schedule or a factory names a secret, and its runs find it as an environment
-                variable. Whatever a run prints, the value is masked in it.
+                A secret is a credential for runs. Name it in an agent, a schedule or a factory, and their runs get it as an environment
+                variable. Penstock masks the value in everything that a run prints.
               </Text>
               <Code label="create a secret with curl">{curl('POST', '/secrets', { name: 'DEPLOY_TOKEN', value: 'its-value' })}</Code>
               {mayManage && <Group>{create}</Group>}
@@ -124,10 +124,10 @@ export function SecretsPage() {
         >
           {deleting.used_by.length > 0 ? (
             <>
-              It is used by <Users users={deleting.used_by} />, and can only be deleted once nothing uses it.
+              Still in use: <Users users={deleting.used_by} />. You can delete the secret when nothing uses it.
             </>
           ) : (
-            'Its value is deleted, too. Queued runs that need it will fail.'
+            'This also deletes its value. Queued runs that need it will fail.'
           )}
         </DeleteDialog>
       )}

@@ -9,7 +9,7 @@ import { keyCommand } from './command.ts';
 import { safeNext } from './next.ts';
 import classes from './SignInPage.module.css';
 
-/** Begins a session with an API key, which is not kept here. */
+/** Starts a session with an API key. The browser does not store the key. */
 export function SignInPage() {
   const { next, ended } = useSearch({ from: '/sign-in' });
   const navigate = useNavigate();
@@ -38,12 +38,12 @@ export function SignInPage() {
           </Title>
           {ended && !signing.error && (
             <Alert role="status" variant="default">
-              Your session has ended. Sign in to go on where you were.
+              Your session has ended. Sign in to continue.
             </Alert>
           )}
           <PasswordInput
             label="API key"
-            description="It begins with psk_. The browser gets a session that follows from it, not the key."
+            description="It begins with psk_. The browser stores a session, not the key."
             placeholder="psk_…"
             autoComplete="current-password"
             required
@@ -57,10 +57,10 @@ export function SignInPage() {
             Sign in
           </Button>
           <Text size="sm" c="dimmed">
-            The first start of the server wrote an admin’s key to <code>admin.key</code> in its data folder. In that folder, this command
-            makes a key with fewer rights:
+            At its first start, the server wrote an admin key to <code>admin.key</code> in its data folder. To create a key with fewer
+            rights, run this command in that folder:
           </Text>
-          <Code label="make a key">{keyCommand(window.location.origin)}</Code>
+          <Code label="create a key">{keyCommand(window.location.origin)}</Code>
         </Stack>
       </form>
     </main>

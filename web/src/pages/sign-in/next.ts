@@ -1,4 +1,4 @@
-/** Where to go after the sign-in: within this site only. */
+/** The page after the sign-in, within this site only. */
 export function safeNext(next: string | undefined): string {
   return next && /^\/(?![/\\])/.test(next) ? next : '/';
 }

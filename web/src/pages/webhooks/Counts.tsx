@@ -1,7 +1,7 @@
 import type { DeliveryCounts } from '@penstock/sdk';
 import { formatNumber } from '../../format.ts';
 
-/** How many deliveries there were, and of what outcome where it is not the good one. */
+/** The number of deliveries, with duplicates, rejections and rate limits if there are any. */
 export function Counts({ counts }: { counts: DeliveryCounts }) {
   const parts = [
     `${formatNumber(counts.accepted)} accepted`,

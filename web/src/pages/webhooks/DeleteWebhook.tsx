@@ -14,8 +14,8 @@ export function DeleteWebhook({ webhook, factory, close }: { webhook: Webhook; f
       done={() => navigate({ to: '/webhooks', search: {} })}
       close={close}
     >
-      Its URL returns 404 from the next request on, and its delivery log is deleted. The automations that use it and its managed secret{' '}
-      {webhook.secret_name} stay.
+      Its URL will return 404. This also deletes its delivery log. The automations that use it and its managed secret {webhook.secret_name}{' '}
+      are kept.
     </DeleteDialog>
   );
 }

@@ -1,7 +1,7 @@
 import { Alert } from '@mantine/core';
 import type { Factory } from '@penstock/sdk';
 
-/** Says where to edit what belongs to a factory that comes from a repository; nothing of others. */
+/** Shows where to edit a file of a factory from a repository. Renders nothing for other factories. */
 export function EditElsewhere({ factory, file }: { factory: Factory | undefined; file: string }) {
   if (factory?.source !== 'repository') {
     return null;
@@ -11,7 +11,7 @@ export function EditElsewhere({ factory, file }: { factory: Factory | undefined;
     <Alert variant="default" p="xs" title={`${factory.name} is defined by a Git repository`}>
       <span className="plain">
         Edit <code>{path ? `${path}/${file}` : file}</code> in {url ?? 'its repository'}
-        {branch ? `, branch ${branch}` : ''}; it takes effect with the next commit that is read.
+        {branch ? `, branch ${branch}` : ''}. The server applies the change when it reads the next commit.
       </span>
     </Alert>
   );

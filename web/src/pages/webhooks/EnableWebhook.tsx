@@ -5,8 +5,8 @@ import { Status } from '../../ui/Status.tsx';
 import { troubleOf } from './state.ts';
 
 /**
- * Switches a webhook off and on. In a factory that comes from a repository the files have `enabled`: there the webhook is suspended and
- * resumed instead, which is no part of the files.
+ * Enables or disables a webhook. If its factory comes from a repository, `enabled` is in the files, so the switch suspends and resumes the webhook
+ * instead.
  */
 export function EnableWebhook({ webhook, factory, bare = false }: { webhook: Webhook; factory: Factory | undefined; bare?: boolean }) {
   const files = factory?.source === 'repository';
@@ -23,7 +23,7 @@ export function EnableWebhook({ webhook, factory, bare = false }: { webhook: Web
       name={webhook.label || webhook.name}
       on={webhook.enabled && !webhook.suspended && !webhook.pending_secret}
       disabled={!factory || webhook.pending_secret || stuck}
-      title={stuck ? 'Disabled in the files of its repository' : files ? 'Suspends it; its files stay as they are' : undefined}
+      title={stuck ? 'Disabled in the files of its repository' : files ? 'Suspends the webhook. Its file does not change.' : undefined}
       change={change}
       stale={[['webhooks'], ['webhook', webhook.uid]]}
       bare={bare}

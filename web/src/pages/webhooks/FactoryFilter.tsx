@@ -1,7 +1,7 @@
 import { Select } from '@mantine/core';
 import type { Factory } from '@penstock/sdk';
 
-/** Chooses one factory, or all of them. */
+/** Selects one factory, or all of them. */
 export function FactoryFilter({
   factories,
   value,

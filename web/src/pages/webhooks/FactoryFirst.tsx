@@ -1,7 +1,7 @@
 import { Anchor, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 
-/** Leads to the factories, while there is none that something could belong to. */
+/** Links to the factories if none exists yet. */
 export function FactoryFirst({ things }: { things: string }) {
   return (
     <Text>

@@ -8,7 +8,7 @@ import { Dialog } from '../../ui/Dialog.tsx';
 import { Failure } from '../../ui/Failure.tsx';
 import { usePreset } from './usePreset.ts';
 
-/** Takes the secret of a webhook that waits for it: its sender shows it once the URL was registered there. */
+/** Sets the secret of a pending webhook. Its sender shows the secret after the URL is registered there. */
 export function FinishSetup({ webhook, factory, close }: { webhook: Webhook; factory: string; close: () => void }) {
   return (
     <Dialog title={`Finish ${webhook.label}`} close={close} size="lg">

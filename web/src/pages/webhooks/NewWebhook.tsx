@@ -12,7 +12,7 @@ import { SecretForm } from './FinishSetup.tsx';
 import { Reveal } from './Reveal.tsx';
 import { SignatureFields } from './SignatureFields.tsx';
 
-/** Makes a webhook, then shows its URL and secret this once, or takes the secret of a sender that makes it after the URL. */
+/** Creates a webhook. Then it shows the URL and the secret once, or asks for the secret if the sender creates it after it has the URL. */
 export default function NewWebhook({
   factories,
   factory,
@@ -111,7 +111,7 @@ function Fields({ create, creating, error, close }: FieldsProps) {
         <Group grow align="start">
           <TextInput
             label="Managed secret"
-            description="An existing secret is used as it is"
+            description="If the secret exists, its value does not change"
             placeholder={secretNameOf(draft.name)}
             value={draft.secretName}
             onChange={(event) => set({ secretName: event.currentTarget.value })}
@@ -127,13 +127,13 @@ function Fields({ create, creating, error, close }: FieldsProps) {
         <Stack gap={6}>
           {draft.mode === 'signature' && wantsGuard(preset, draft.deliveryIdHeader) && (
             <Checkbox
-              label="Treat the same signed bytes with another delivery ID as a duplicate"
+              label="Replay guard: the same signed bytes with another delivery ID are a duplicate"
               checked={draft.replayGuard}
               onChange={(event) => set({ replayGuard: event.currentTarget.checked })}
             />
           )}
           <Checkbox
-            label="Apply a new value of the managed secret at once"
+            label="Use a new value of the managed secret at once"
             checked={draft.immediate}
             onChange={(event) => set({ immediate: event.currentTarget.checked })}
           />
@@ -164,7 +164,7 @@ interface SenderProps {
   preset: SignaturePreset | undefined;
 }
 
-/** Who signs, with what is known of that sender, and its secret. */
+/** Selects the sender, shows its facts, and takes its secret. */
 function Sender({ draft, set, schemes, preset }: SenderProps) {
   const later = preset?.secret_after_url || (preset && !preset.secret_generated);
   return (

@@ -4,7 +4,7 @@ import { Code } from '../../ui/Code.tsx';
 import { firstDelivery } from './command.ts';
 import { usePreset } from './usePreset.ts';
 
-/** Shows what is shown once: the URL and the secret of a webhook, new or rotated, and how to send it a delivery. */
+/** Shows the URL and the new secret of a webhook once, and how to send a delivery. */
 export function Reveal({ webhook, rotated = false, done }: { webhook: Webhook; rotated?: boolean; done: () => void }) {
   const { preset } = usePreset(webhook.signature_scheme);
   const command = firstDelivery(webhook, preset);
@@ -16,7 +16,7 @@ export function Reveal({ webhook, rotated = false, done }: { webhook: Webhook; r
           {inURL ? 'The URL contains its secret, which' : 'The secret'} is shown only once. Copy it now.
         </Alert>
       ) : (
-        <Text size="sm">It uses the managed secret {webhook.secret_name}, whose value is never shown.</Text>
+        <Text size="sm">It uses the managed secret {webhook.secret_name}. Its value is never shown.</Text>
       )}
       <div>
         <Text size="sm" fw={600}>
@@ -42,8 +42,8 @@ export function Reveal({ webhook, rotated = false, done }: { webhook: Webhook; r
       ) : (
         <Text size="sm" c="dimmed">
           {rotated
-            ? 'Only its sender can sign: enter the new secret there.'
-            : 'Only its sender can sign: send the first delivery from there.'}
+            ? 'Only the sender can sign deliveries. Enter the new secret there.'
+            : 'Only the sender can sign deliveries. Send the first one from there.'}
         </Text>
       )}
       <Group justify="flex-end">

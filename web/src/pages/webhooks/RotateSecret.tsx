@@ -16,7 +16,7 @@ const overlaps = [
   { value: '604800', label: 'Stays valid for 7 days' },
 ];
 
-/** Replaces a webhook's secret, and shows the new one this once. */
+/** Replaces a webhook's secret and shows the new one once. */
 export default function RotateSecret({ webhook, factory, close }: { webhook: Webhook; factory: string; close: () => void }) {
   const queries = useQueryClient();
   const [overlap, setOverlap] = useState<string | null>('0');

@@ -1,7 +1,7 @@
 import { Select, SimpleGrid, TextInput } from '@mantine/core';
 import type { Signature } from '@penstock/sdk';
 
-/** How a sender signs that no preset knows; of Grafana, the header that its contact point gives the time in. */
+/** The signature settings of a custom sender. For Grafana, only the timestamp header of its contact point. */
 export function SignatureFields({
   scheme,
   signature,
@@ -29,20 +29,20 @@ export function SignatureFields({
     />
   );
   if (scheme === 'grafana') {
-    return text('timestamp_header', 'Timestamp header', 'Where the contact point names one');
+    return text('timestamp_header', 'Timestamp header', 'If the contact point sets one');
   }
   if (scheme !== 'custom_hmac') {
     return null;
   }
   return (
-    <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs" role="group" aria-label="How it signs">
-      {text('header', 'Signature header', 'Holds the signature, such as X-Signature')}
-      {text('prefix', 'Prefix', 'Stands before the signature, such as sha256=')}
+    <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs" role="group" aria-label="Signature">
+      {text('header', 'Signature header', 'The header with the signature, such as X-Signature')}
+      {text('prefix', 'Prefix', 'The text before the signature, such as sha256=')}
       {choice('hash', 'Hash', ['sha1', 'sha256', 'sha512'])}
       {choice('encoding', 'Encoding', ['hex', 'base64'])}
-      {choice('key_form', 'Secret is written as', ['text', 'base64', 'hex', 'whsec'])}
-      {text('timestamp_header', 'Timestamp header', 'Where the signed text has {timestamp}')}
-      {text('template', 'Signed text', 'Has {body} once, and may have {timestamp}, {method}, {url}, {path} and {header:Name}')}
+      {choice('key_form', 'Secret format', ['text', 'base64', 'hex', 'whsec'])}
+      {text('timestamp_header', 'Timestamp header', 'Required if the signed text contains {timestamp}')}
+      {text('template', 'Signed text', 'Contains {body} once. Can also contain {timestamp}, {method}, {url}, {path} and {header:Name}')}
     </SimpleGrid>
   );
 }

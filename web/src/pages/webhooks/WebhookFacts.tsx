@@ -9,7 +9,7 @@ import { authenticationOf } from './state.ts';
 import { usePreset } from './usePreset.ts';
 import classes from './WebhookFacts.module.css';
 
-/** What is known of a webhook, without its secret. */
+/** The facts of a webhook, without its secret. */
 export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: Factory | undefined }) {
   const { preset } = usePreset(webhook.signature_scheme);
   const id = webhook.delivery_id_header ?? preset?.forms[0]?.id_header;
@@ -38,8 +38,8 @@ export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: 
         <dl className={classes.facts}>
           <Fact name="Secret">
             {webhook.secret_name}
-            {webhook.secret_refresh === 'immediate' ? ', a new value applies at once' : ''}
-            {webhook.outdated_secret ? ', whose new value applies with the next change of the factory' : ''}
+            {webhook.secret_refresh === 'immediate' ? ' (a new value applies at once)' : ''}
+            {webhook.outdated_secret ? ' (its new value applies with the next change to the factory)' : ''}
           </Fact>
           <Secrets webhook={webhook} />
           <Fact name="Last 24 h">
@@ -54,11 +54,11 @@ export function WebhookFacts({ webhook, factory }: { webhook: Webhook; factory: 
   );
 }
 
-/** Which secrets are valid, and whether they are still used: when an old one is, a sender was forgotten. */
+/** The valid secrets and their last use. If an old one is still in use, a sender was not updated. */
 function Secrets({ webhook }: { webhook: Webhook }) {
   return webhook.secrets.map((secret) => (
-    <Fact key={secret.index} name={secret.index === 0 ? 'Used last' : 'Old secret'}>
-      {secret.last_used_at ? <Time at={secret.last_used_at} /> : 'not yet'}
+    <Fact key={secret.index} name={secret.index === 0 ? 'Secret last used' : 'Old secret last used'}>
+      {secret.last_used_at ? <Time at={secret.last_used_at} /> : 'never'}
       {secret.expires_at && (
         <Text component="span" inherit c="dimmed">
           , expires <Time at={secret.expires_at} />

@@ -20,7 +20,7 @@ import { WebhookFacts } from './WebhookFacts.tsx';
 
 const RotateSecret = lazy(() => import('./RotateSecret.tsx'));
 
-/** A webhook with its log. */
+/** Shows a webhook and its delivery log. */
 export function WebhookPage() {
   const { uid, wuid } = useParams({ from: '/app/factory/$uid/webhooks/$wuid' });
   const factory = useQuery({ ...factoryQuery(uid), staleTime: 30_000 });

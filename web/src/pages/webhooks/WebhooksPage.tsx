@@ -22,7 +22,7 @@ import { type Of, useEach } from './useEach.ts';
 
 const NewWebhook = lazy(() => import('./NewWebhook.tsx'));
 
-/** Every webhook that there is, of all factories or of one. */
+/** The webhooks of all factories or of one. */
 export function WebhooksPage() {
   const { factory } = useSearch({ from: '/app/webhooks' });
   const navigate = useNavigate();
@@ -113,8 +113,8 @@ function NoWebhooks({ without, open }: { without: boolean; open: () => void }) {
   return (
     <Empty title="No webhooks yet">
       <Text>
-        A webhook is a URL to which another system can POST JSON. An automation that uses it starts a run for each delivery that matches.
-        This page logs every delivery.
+        Another system posts JSON to the URL of a webhook. An automation can start a run for each matching delivery. The webhook’s page
+        shows every delivery.
       </Text>
       {without ? (
         <FactoryFirst things="Webhooks" />

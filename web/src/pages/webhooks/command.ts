@@ -1,12 +1,12 @@
 import type { SignatureForm, SignaturePreset, Webhook } from '@penstock/sdk';
 import { quote } from '../../ui/curl.ts';
 
-/** Stands for a secret that only the reader knows. */
+/** A placeholder for the secret, which only the reader knows. */
 const unknownSecret = 'YOUR-SECRET';
 
 /**
- * The command that sends a first delivery to a webhook as its sender would. Nothing where a shell cannot sign: by a private key, or over
- * headers that only the sender knows.
+ * The command that sends a first delivery to a webhook as its sender would. Undefined if a shell cannot sign: with a private key, or over headers
+ * that only the sender knows.
  */
 export function firstDelivery(webhook: Webhook, preset: SignaturePreset | undefined): string | undefined {
   const secret = webhook.secret ?? unknownSecret;
@@ -30,7 +30,7 @@ export function firstDelivery(webhook: Webhook, preset: SignaturePreset | undefi
   return form && canSign(form) ? signed(webhook, form, secret, send) : undefined;
 }
 
-/** The layout by which to sign: the first that goes with the secret. */
+/** The first signature layout that works with the secret. */
 function formOf(webhook: Webhook, preset: SignaturePreset | undefined, secret: string): SignatureForm | undefined {
   if (webhook.signature_scheme === 'custom_hmac') {
     const { header, timestamp_header } = webhook.signature ?? {};
@@ -53,7 +53,7 @@ function canSign(form: SignatureForm): boolean {
   return form.algorithm === 'hmac' && !form.signed_headers && !/\{signed_headers\}/.test(form.template ?? '');
 }
 
-/** How each unit of a timestamp is made in a shell. */
+/** The shell command for each unit of a timestamp. */
 const clocks: Record<string, string> = {
   s: 'date +%s',
   ms: 'echo "$(date +%s)000"',
@@ -88,10 +88,10 @@ function signed(webhook: Webhook, form: SignatureForm, secret: string, send: (..
   return [...lines, `${send(...headers)} \\\n  -d "$body"`].join('\n');
 }
 
-/** A part of a word of a shell: text as it is, or the value of a variable. */
+/** A part of a shell word: literal text, or a variable. */
 type Piece = string | { name: string };
 
-/** What is signed, by the template of it. */
+/** Expands the template of the signed text. */
 function signedText(webhook: Webhook, template: string): Piece[] {
   const url = new URL(webhook.ingress_url);
   const values: Record<string, Piece> = {
@@ -104,7 +104,7 @@ function signedText(webhook: Webhook, template: string): Piece[] {
   return template.split(/(\{[^}]*\})/).map((part) => (part.startsWith('{header:') ? { name: 'id' } : (values[part] ?? part)));
 }
 
-/** Makes one word of a POSIX shell: whatever the text holds, it is never a command. */
+/** Quotes parts as one word of a POSIX shell. Text in it is never executed. */
 function word(pieces: Piece[]): string {
   const plain = pieces.every((piece) => typeof piece !== 'string' || /^[^"$`\\!]*$/.test(piece));
   if (plain) {
@@ -116,7 +116,7 @@ function word(pieces: Piece[]): string {
     .join('');
 }
 
-/** Writes bytes as hex digits. */
+/** The command that encodes bytes as hex. */
 const hex = "od -An -v -tx1 | tr -d ' \\n'";
 
 /** The key in hex digits. */

@@ -45,9 +45,9 @@ test('a scheme is told in sentences', () => {
   const form = { header: 'X-Sig', algorithm: 'hmac', headers: ['X-Sig'], time_signed: false, id_signed: false };
   const preset = { forms: [{ ...form, tolerance_seconds: 300, id_header: 'X-Id' }, form] } as unknown as SignaturePreset;
   expect(factsOf(preset)).toEqual([
-    'Signs with the header X-Sig.',
-    'Its time may be 300 s from the server’s, both ways.',
-    'Deliveries are told apart by the header X-Id.',
+    'The signature is in the header X-Sig.',
+    'The timestamp can differ from the server’s clock by up to 300 s.',
+    'The delivery ID comes from the header X-Id.',
   ]);
   expect(factsOf({ ...preset, forms: [] })).toEqual([]);
 });
@@ -74,7 +74,7 @@ test('names, states and ways of authentication are put into words', () => {
   const words = [on, { ...on, enabled: false }, { ...on, suspended: true }, { ...on, pending_secret: true, enabled: false }].map((one) =>
     troubleOf(one),
   );
-  expect(words).toEqual([undefined, undefined, 'Suspended', 'Waiting for its secret']);
+  expect(words).toEqual([undefined, undefined, 'Suspended', 'Secret missing']);
   expect(authenticationOf({ auth_mode: 'signature', signature_scheme: 'github' }, 'GitHub')).toBe('Signature: GitHub');
   expect(authenticationOf({ auth_mode: 'newer' })).toBe('newer');
 });

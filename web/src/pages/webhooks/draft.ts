@@ -1,6 +1,6 @@
 import type { CreateWebhookRequest, Known, Signature, SignaturePreset, SignatureScheme } from '@penstock/sdk';
 
-/** What is typed of a webhook that is being made. */
+/** A new webhook during editing. */
 export interface Draft {
   name: string;
   mode: 'token' | 'url_token' | 'signature';
@@ -27,7 +27,7 @@ export const emptyDraft: Draft = {
   enabled: true,
 };
 
-/** The request that a draft stands for; what was left empty is the server's to decide. */
+/** The request of a draft. For empty fields, the server decides. */
 export function requestOf(draft: Draft): CreateWebhookRequest {
   const signs = draft.mode === 'signature';
   const signature = signs ? signatureOf(draft) : undefined;
@@ -66,27 +66,27 @@ export function secretNameOf(name: string): string {
   return folded ? `${folded}_WEBHOOK_SECRET` : 'NAME_WEBHOOK_SECRET';
 }
 
-/** What one should know of a scheme beside where its secret is, in sentences. */
+/** Sentences about a signature scheme. */
 export function factsOf(preset: SignaturePreset): string[] {
   const [form] = preset.forms;
   if (!form) {
     return [];
   }
   const facts = [
-    `Signs with the header ${preset.forms
+    `The signature is in the header ${preset.forms
       .map(({ header }) => header)
       .filter((one, i, all) => all.indexOf(one) === i)
       .join(' or ')}.`,
   ];
   if (form.tolerance_seconds) {
-    facts.push(`Its time may be ${form.tolerance_seconds} s from the server’s, both ways.`);
+    facts.push(`The timestamp can differ from the server’s clock by up to ${form.tolerance_seconds} s.`);
   }
   const id = form.id_header ? `the header ${form.id_header}` : form.id_body ? `${form.id_body} in the body` : undefined;
-  facts.push(id ? `Deliveries are told apart by ${id}.` : 'It gives deliveries no id: equal bodies are duplicates.');
+  facts.push(id ? `The delivery ID comes from ${id}.` : 'Deliveries have no ID. Two deliveries with the same body are duplicates.');
   return facts;
 }
 
-/** Whether the same signed bytes could be sent again under another id, so that a guard makes sense. */
+/** Whether somebody could send the same signed bytes with another ID, so that a replay guard is useful. */
 export function wantsGuard(preset: SignaturePreset | undefined, deliveryIdHeader = ''): boolean {
   return deliveryIdHeader.trim() !== '' || (preset?.forms.some((form) => !form.id_signed) ?? true);
 }

@@ -1,14 +1,14 @@
 import type { Webhook } from '@penstock/sdk';
 
-/** Why a webhook refuses deliveries though nobody has disabled it; its sender gets 404. */
+/** Why an enabled webhook rejects deliveries with 404, or undefined. */
 export function troubleOf(webhook: Pick<Webhook, 'enabled' | 'suspended' | 'pending_secret'>): string | undefined {
   if (webhook.pending_secret) {
-    return 'Waiting for its secret';
+    return 'Secret missing';
   }
   return webhook.enabled && webhook.suspended ? 'Suspended' : undefined;
 }
 
-/** How deliveries show that they are the sender's, in words. */
+/** The name of a webhook's authentication. */
 export function authenticationOf(webhook: Pick<Webhook, 'auth_mode' | 'signature_scheme'>, sender?: string): string {
   switch (webhook.auth_mode) {
     case 'token':

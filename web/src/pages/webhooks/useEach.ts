@@ -3,15 +3,15 @@ import { type UseQueryOptions, useQueries, useQuery } from '@tanstack/react-quer
 import { live } from '../../live.ts';
 import { allFactoriesQuery } from '../../queries.ts';
 
-/** A thing with the factory that it belongs to. */
+/** A resource with its factory. */
 export type Of<T> = T & { factory: Factory };
 
-/** From how many factories a list is put together, each of which is a request. */
+/** The highest number of factories for one list. Each is one request. */
 const together = 30;
 
 /**
- * Reads a list of each factory, live unless told otherwise. The API has these lists by factory; of a factory that says that it has none, none
- * is asked for. `rows` is undefined while the first of them are being read; `left` counts factories that would be too many requests.
+ * Reads a list from each factory, live by default. The API has these lists by factory. It skips a factory whose count is zero. `rows` is undefined
+ * during the first requests. `left` is the number of factories beyond the limit.
  */
 export function useEach<T>(
   only: string | undefined,

@@ -1,7 +1,7 @@
 import { formatNumber } from '../../format.ts';
 import classes from './Load.module.css';
 
-/** How many of the slots of something are taken, as a bar and in words. */
+/** The number of busy slots, as a bar and as text. */
 export function Load({ busy, capacity, of }: { busy: number; capacity: number; of: string }) {
   return (
     <span className={classes.load}>

@@ -26,11 +26,11 @@ export function WorkersPage() {
   return (
     <Page title="Workers">
       <Group gap="sm" mih={{ base: 58, xs: 24 }} align="start">
-        <Text size="sm">Inside the server:</Text>
+        <Text size="sm">In the server:</Text>
         {stats && stats.capacity.server_slots > 0 && (
           <Load busy={stats.capacity.server_busy} capacity={stats.capacity.server_slots} of="the worker inside the server" />
         )}
-        {stats && stats.capacity.server_slots === 0 && <Text size="sm">none; it was started without a worker</Text>}
+        {stats && stats.capacity.server_slots === 0 && <Text size="sm">none. The server was started without a worker</Text>}
         {stats && (
           <Text size="sm" c="dimmed">
             {formatNumber(stats.capacity.queued)} queued
@@ -38,7 +38,7 @@ export function WorkersPage() {
         )}
       </Group>
       <Text size="sm" c="dimmed">
-        Connected from elsewhere:
+        On other machines:
       </Text>
       <Failure error={workers.error} retry={() => void workers.refetch()} />
       {(workers.data || !workers.error) && (
@@ -49,7 +49,7 @@ export function WorkersPage() {
           rowKey={({ worker_host }) => worker_host}
           expected={3}
           empty={
-            <Empty title="No worker has connected from elsewhere">
+            <Empty title="No workers on other machines">
               <Text>
                 A worker needs only an outgoing connection to this server, and a key with the scope <code>worker</code> in a file. A run
                 that names its host as <code>worker_host</code> waits for it.

@@ -18,7 +18,7 @@ test('a secret is stored, gets another value, and is deleted, and nothing shows 
 
   await page.getByRole('button', { name: 'Set value DEPLOY_TOKEN' }).click();
   await page.getByLabel('Value', { exact: true }).fill('a-value-of-mine');
-  await page.getByRole('button', { name: 'Set value' }).click();
+  await page.getByRole('button', { name: 'Set value', exact: true }).click();
   await row.getByText('Set', { exact: true }).waitFor();
   expect(await page.content()).not.toContain('a-value-of-mine');
 
@@ -78,7 +78,7 @@ test('a key is shown once, works, and is refused from the moment on at which it 
     return new Set(seen).size;
   });
   await row.getByRole('button', { name: 'Revoke' }).click();
-  await page.getByRole('dialog').getByText('are refused from now on').waitFor();
+  await page.getByRole('dialog').getByText('will reject requests').waitFor();
   await page.getByRole('button', { name: 'Go back' }).click();
   expect(await titles, 'the question while it goes').toBe(1);
   await page.emulateMedia({ reducedMotion: 'reduce' });

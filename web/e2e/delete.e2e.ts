@@ -18,7 +18,7 @@ test('everything is deleted by one dialog, which begins on the safe choice and l
     ['webhook', 'ci', `/factory/${uid}/webhooks/${webhook.uid}`, 'Delete', 'You cannot undo this.'],
     ['automation', 'fix', `/factory/${uid}/automations/${automation.uid}`, 'Delete', 'You cannot undo this.'],
     ['schedule', 'nightly', '/schedules', 'Delete nightly', 'You cannot undo this.'],
-    ['secret', 'TOKEN', '/secrets', 'Delete TOKEN', 'It is used by schedule nightly'],
+    ['secret', 'TOKEN', '/secrets', 'Delete TOKEN', 'Still in use: schedule nightly'],
     ['environment', 'linux', '/environments', 'Delete linux', 'You cannot undo this.'],
     ['key', 'reader', '/keys', 'Revoke reader', 'You cannot undo this.'],
   ] as const) {

@@ -22,12 +22,12 @@ test('a factory is made, found, given work, edited and deleted', async ({ world 
 
   await page.goto(`${server.url}/factories`);
   await page.getByLabel('Search factories').fill('nothing like it');
-  await page.getByText('No factory has that').waitFor();
+  await page.getByText('No factories match').waitFor();
   await page.getByLabel('Search factories').fill('PAY');
   await page.getByRole('link', { name: `Payments ${attack}` }).waitFor();
   await world.look('factories');
   await page.goBack();
-  await page.getByText('No factory has that').waitFor();
+  await page.getByText('No factories match').waitFor();
   await expect.poll(() => page.getByLabel('Search factories').inputValue()).toBe('nothing like it');
   await page.goForward();
   await page.getByRole('button', { name: 'Dispatch Payments' }).click();

@@ -31,7 +31,7 @@ test('home draws what happened, and tells it as tables', async ({ world }) => {
   const deliveries = page.getByRole('region', { name: 'Deliveries by outcome' });
   await deliveries.getByText('Accepted 1').waitFor();
   await deliveries.getByText('Rejected 1').waitFor();
-  await page.getByRole('region', { name: 'Queue time' }).getByText('until a worker claimed a run').waitFor();
+  await page.getByRole('region', { name: 'Queue time' }).getByText('Runs waited').waitFor();
   const costs = page.getByRole('table', { name: 'Cost by factory' });
   await costs.getByRole('link', { name: factory.name }).waitFor();
   await world.look('home');

@@ -59,7 +59,7 @@ test('nothing jumps while a page loads', async ({ world }) => {
   await open(`/runs/${run}`, /Which one\?/);
   await open('/factories', /payments/);
   await open(`/factory/${uid}`, /^Foreman/);
-  await open(`/factory/${uid}/files`, /Nothing is wrong/);
+  await open(`/factory/${uid}/files`, /No problems found/);
   await open(`/factory/${uid}/history`, /Revision 1/);
   await open('/webhooks', /3 accepted/);
   await open(webhook, /1 run/);

@@ -45,7 +45,7 @@ test('a factory of a repository is read-only, and tells what became of each comm
     await page.getByLabel('API key').fill(server.key);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: 'New factory' }).first().click();
-    await page.getByText('In a Git repository').click();
+    await page.getByText('From a Git repository').click();
     await page.getByRole('textbox', { name: 'Repository' }).fill(`file://${repository.dir}`);
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByRole('heading', { name: 'Payments' }).waitFor();
@@ -66,7 +66,7 @@ test('a factory of a repository is read-only, and tells what became of each comm
     await page.getByText('was rejected. The previous commit stays active').waitFor();
     await world.look('repository', page);
 
-    repository.commit('Mend it', { 'agents/lead/agent.md': '---\nagentType: FOREMAN\n---\n\nLead on.\n' });
+    repository.commit('Fix it', { 'agents/lead/agent.md': '---\nagentType: FOREMAN\n---\n\nLead on.\n' });
     await page.getByRole('button', { name: 'Sync' }).click();
     await page.getByText('Revision 2', { exact: true }).waitFor();
   } finally {

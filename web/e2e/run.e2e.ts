@@ -70,7 +70,7 @@ test('every part of a run has its place', async ({ world }) => {
   expect((await download).suggestedFilename()).toBe('notes.md');
   expect(await readFile(await (await download).path(), 'utf8')).toContain('<script>window.hacked = 1</script>');
   await page.getByRole('button', { name: 'Copy as cURL' }).click();
-  await expect(page.getByRole('region', { name: 'watch it live' }).textContent()).resolves.toContain(
+  await expect(page.getByRole('region', { name: 'watch the run live' }).textContent()).resolves.toContain(
     `curl -N ${server.url}/api/v1/agent/runs/${run_id}/events`,
   );
   await page.getByRole('tab', { name: 'Transcript' }).click();

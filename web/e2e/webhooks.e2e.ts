@@ -125,7 +125,7 @@ test('a signed delivery appears without a reload, with why each automation did o
   await server.api.automations.create(uid, { name: 'fix', prompt: 'demo: say x', triggers: trigger({ status: ['failed'] }) });
   await server.api.automations.create(uid, { name: 'cheer', prompt: 'demo: say x', triggers: trigger({ status: ['passed'] }) });
   await world.signIn(`/factory/${uid}/webhooks/${hook.uid}`);
-  await page.getByText('No delivery yet').waitFor();
+  await page.getByText('No deliveries yet').waitFor();
   await page.getByRole('region', { name: 'a delivery with curl' }).getByText('YOUR-SECRET').waitFor();
   await world.look('deliveries-empty');
   const attack = '<img src=x onerror="window.hacked = 1"><script>window.hacked = 1</script>';

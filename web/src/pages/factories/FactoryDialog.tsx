@@ -42,7 +42,7 @@ export default function FactoryDialog({ factory, close }: { factory: Factory | u
           aria-label="Location of its files"
           data={[
             { value: 'service', label: 'Edited here' },
-            { value: 'repository', label: 'In a Git repository' },
+            { value: 'repository', label: 'From a Git repository' },
           ]}
           value={draft.source}
           onChange={(source) => setDraft((before) => ({ ...before, source: source as FactoryDraft['source'] }))}

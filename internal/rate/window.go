@@ -10,7 +10,7 @@ import (
 // Span is how far back a [Window] looks.
 const Span = time.Minute
 
-// Tick is how finely a [Window] of events below a limit tells them apart: by the millisecond, or
+// Tick is the resolution of a [Window] of events below a limit: by the millisecond, or
 // for a limit above 300 by the second.
 func Tick(limit int) time.Duration {
 	if limit > 300 {

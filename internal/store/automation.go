@@ -120,7 +120,7 @@ func (s *Store) Automation(ctx context.Context, factoryUID, uid string) (Automat
 	return s.automation(ctx, s, factoryUID, uid)
 }
 
-// Automation reads one automation of a factory; after [Tx.Changed] nobody else
+// Automation reads one automation of a factory; after [Tx.Changed] no other transaction
 // changes it until the transaction ends. Absence is penstock.CodeNotFound.
 func (tx *Tx) Automation(ctx context.Context, factoryUID, uid string) (AutomationRow, error) {
 	return tx.s.automation(ctx, tx, factoryUID, uid)

@@ -42,12 +42,12 @@ func filled(list []string) []string {
 	return slices.Concat(list, slices.Repeat(list[len(list)-1:], ReferredAtOnce-len(list)))
 }
 
-// ID tells this database, and what was restored from its backups, from any other.
+// ID identifies this database, and databases that were restored from its backups.
 func (s *Store) ID(ctx context.Context) (string, error) {
 	return s.firstSetting(ctx, "database_id", penstock.NewID())
 }
 
-// firstSetting stores a setting unless it has a value, and answers its value.
+// firstSetting stores a setting unless it has a value, and returns its value.
 func (s *Store) firstSetting(ctx context.Context, name, value string) (string, error) {
 	err := s.Write(ctx, func(tx *Tx) error {
 		_, err := tx.exec(ctx, `INSERT INTO settings (name, value)

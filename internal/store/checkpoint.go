@@ -9,24 +9,23 @@ import (
 	"modernc.org/sqlite"
 )
 
-// walPages is how long SQLite's write-ahead log may become, in pages of 4 KB,
-// before they are moved into the database. One that is written again and again
-// goes there once for all the times that it stands in the log.
+// walPages is the length of SQLite's write-ahead log, in pages of 4 KB, at which a checkpoint
+// begins. A page that is in the log many times is copied into the database once.
 const walPages = 16000
 
-// fullPages is how long it becomes, but for what one transaction writes: then nobody
-// writes until all of it has been moved, however slow the disk is.
+// fullPages is the length at which all writes wait until the checkpoint has copied everything,
+// however slow the disk is. The transaction that reaches it may exceed it.
 const fullPages = 3 * walPages
 
-// Commits do not wait for what is moved while they go on: that is done until no
-// more than so many pages are left, or so many times.
+// A checkpoint copies pages while commits go on, until at most fewPages are left or it has done so
+// moves times.
 const (
 	fewPages = 200
 	moves    = 5
 )
 
-// checkpointer moves the log into the database while commits go on. SQLite by
-// itself has a commit do it, and all others wait.
+// checkpointer copies the log into the database while commits go on. By default, SQLite does this
+// within a commit, for which all others wait.
 type checkpointer struct {
 	s          *Store
 	db         *sql.DB
@@ -60,7 +59,7 @@ func (c *checkpointer) stop() error {
 	return nil
 }
 
-// committed is called after a commit, and answers where the writer's token goes.
+// committed is called after a commit. It returns the channel to which the writer's token goes.
 func (c *checkpointer) committed() chan<- struct{} {
 	n, err := c.written(false)
 	if err == nil && n < c.long {
@@ -76,7 +75,7 @@ func (c *checkpointer) committed() chan<- struct{} {
 	return c.s.writer.turn
 }
 
-// giveBack lets others write though the log could not be moved.
+// giveBack lets others write although the checkpoint failed.
 func (c *checkpointer) giveBack() {
 	select {
 	case <-c.turn:
@@ -85,7 +84,7 @@ func (c *checkpointer) giveBack() {
 	}
 }
 
-// written counts the pages that were added to the log since it was reset last.
+// written counts the pages that were added to the log since the last reset.
 func (c *checkpointer) written(reset bool) (n int, err error) {
 	err = c.s.writer.conn.Raw(func(conn any) (err error) {
 		counters, ok := conn.(sqlite.DBStatus)
@@ -104,7 +103,7 @@ func (c *checkpointer) loop() {
 		case <-c.halt:
 			return
 		case <-c.due:
-		case token := <-c.turn: // by a commit whose due was met before it was over
+		case token := <-c.turn: // of a commit whose signal was taken before it returned the token
 			c.turn <- token
 		}
 		if err := c.checkpoint(); err != nil {
@@ -114,10 +113,9 @@ func (c *checkpointer) loop() {
 	}
 }
 
-// checkpoint moves the log while commits go on, and brings it to the disk, until
-// little is left of what came meanwhile, or the log is full. What is left is moved
-// while none does: only a log of which nothing is left begins anew. PASSIVE: nobody
-// who reads is waited for.
+// checkpoint copies the log and flushes the database while commits go on, until few new pages are
+// left or the log is full. Then it copies the rest while no commit runs: SQLite reuses a log only if
+// all of it was copied. PASSIVE does not wait for readers.
 func (c *checkpointer) checkpoint() error {
 	ctx := context.Background()
 	const move = "PRAGMA wal_checkpoint(PASSIVE)"
@@ -145,7 +143,7 @@ func (c *checkpointer) checkpoint() error {
 		return err
 	}
 	select {
-	case <-c.due: // of a commit that came while this went on
+	case <-c.due: // of a commit during the checkpoint
 	default:
 	}
 	_, err := c.written(true)

@@ -20,8 +20,8 @@ type Log struct {
 	Deleted    bool // with its webhook
 }
 
-// Logs lists those of all webhooks that there are or were, by UID; before a
-// moment, if one is given, only those that have entries from before it.
+// Logs lists the logs of all webhooks, deleted ones included, by UID. With before, it lists only
+// logs with older entries.
 func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, limit int) ([]Log, error) {
 	where, args := "w.uid > $1", []any{after, limit}
 	if before != 0 {
@@ -47,9 +47,8 @@ func (s *Store) Logs(ctx context.Context, after string, before penstock.Time, li
 	return collect(s, rows, err, "logs", func(l *Log) []any { return []any{&l.WebhookUID, &l.Deleted} })
 }
 
-// firstSince is the place in the log of the first entry that came at t or later.
-// What has a place before it may have come a moment later: those of one commit are
-// in the order of their webhooks.
+// firstSince is the place in the log of the first entry that was received at t or later. Entries
+// before it may be slightly newer, because those of one commit are in the order of their webhooks.
 func (s *Store) firstSince(ctx context.Context, t penstock.Time) (n int64, err error) {
 	err = s.row(ctx, `SELECT n
 		FROM deliveries
@@ -73,9 +72,9 @@ type Keep struct {
 // log entry is still there.
 const IdentitiesFor = 7 * 24 * time.Hour
 
-// ClearLog removes up to limit of the oldest entries of one outcome that need
-// not be kept, with the payloads that no run reads, and answers how many they
-// were. Their identities go with them, or when they are [IdentitiesFor] old.
+// ClearLog removes up to limit of the oldest entries of one outcome that keep does not protect, with
+// the payloads that no run reads, and returns their number. Their identities end with them, but not
+// before they are [IdentitiesFor] old.
 func (s *Store) ClearLog(
 	ctx context.Context, webhookUID string, o penstock.Outcome, keep Keep, limit int,
 ) (int, error) {
@@ -116,7 +115,7 @@ func (s *Store) ClearLog(
 	return len(old), s.Write(ctx, func(tx *Tx) error { return tx.clearLog(ctx, webhookUID, o, old) })
 }
 
-// oldDelivery is what is to be known of a delivery that is removed.
+// oldDelivery is a delivery to remove.
 type oldDelivery struct {
 	id, source, identity, sha256 string
 	received                     penstock.Time
@@ -147,8 +146,8 @@ func (tx *Tx) clearLog(ctx context.Context, webhookUID string, o penstock.Outcom
 	return nil
 }
 
-// endIdentities ends what was to be known as long as the log entry of d, at once if
-// that is long enough.
+// endIdentities ends the identities that last as long as the log entry of d: now, or when they are
+// [IdentitiesFor] old.
 func (tx *Tx) endIdentities(ctx context.Context, webhookUID string, d oldDelivery) error {
 	const its = `
 		WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND delivery_id = $4 AND expires_at = 0`
@@ -181,8 +180,7 @@ func (d oldDelivery) signedIdentity() string {
 	return IdentityOf(sum)
 }
 
-// ClearIdentities removes up to limit of those whose time is over, and answers
-// how many they were.
+// ClearIdentities removes up to limit expired identities, and returns their number.
 func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 	now := int64(penstock.Now())
 	rows, err := s.query(ctx, `SELECT webhook_uid, source, value
@@ -198,7 +196,7 @@ func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 	}
 	return len(over), s.Write(ctx, func(tx *Tx) error {
 		for _, k := range over {
-			// One that was taken over meanwhile stays.
+			// An identity that was claimed again meanwhile stays.
 			if _, err := tx.exec(ctx, `DELETE FROM delivery_keys
 				WHERE webhook_uid = $1 AND source = $2 AND value = $3 AND expires_at > 0 AND expires_at <= $4`,
 				k.webhook, k.source, k.value, now); err != nil {
@@ -209,15 +207,14 @@ func (s *Store) ClearIdentities(ctx context.Context, limit int) (int, error) {
 	})
 }
 
-// oldCounts are those of the webhook $1 before the quarter $2, but for the one with the last delivery
-// of a webhook that is still there.
+// oldCounts are the counts of the webhook $1 before the quarter $2, except the one with the last
+// delivery of an existing webhook.
 const oldCounts = `webhook_uid = $1 AND quarter < $2 AND NOT (
 	last_at > 0
 	AND last_at = (SELECT max(c.last_at) FROM webhook_counts c WHERE c.webhook_uid = $1)
 	AND EXISTS (SELECT 1 FROM webhooks w WHERE w.uid = $1 AND w.deleted_at = 0))`
 
-// ClearCounts removes a webhook's counts and senders that nobody asks for any
-// more. Of the counts, the one with the last delivery stays.
+// ClearCounts removes old counts and senders of a webhook, but not the count with its last delivery.
 func (s *Store) ClearCounts(ctx context.Context, l Log) error {
 	quarter, since, webhookUID := Quarter(penstock.Now())-quartersOfDay-1, int64(
 		penstock.Now().Add(-2*KnownFor),

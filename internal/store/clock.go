@@ -7,12 +7,12 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// Clock is a trigger of an automation that fires by the clock.
+// Clock is a trigger of an automation that fires on a schedule.
 type Clock struct {
 	AutomationUID string
 	N             int // of the trigger among the automation's, from 0
 	NextAt        penstock.Time
-	LastAt        penstock.Time // when it started a run last, 0: never
+	LastAt        penstock.Time // when it last started a run, 0: never
 	LastError     string
 	version       int64 // of the team when it was set
 }
@@ -41,8 +41,8 @@ func (tx *Tx) Clocks(ctx context.Context, automationUID string) ([]Clock, error)
 	return tx.s.clocks(ctx, tx, "WHERE c.automation_uid = $1 ORDER BY c.n", automationUID)
 }
 
-// SetClocks replaces the clocks of an automation, in a transaction that has
-// called [Tx.Changed]: whoever saw one due before cannot advance it any more.
+// SetClocks replaces the clocks of an automation, in a transaction that has called [Tx.Changed]. A
+// caller that read one before can no longer advance it.
 func (tx *Tx) SetClocks(ctx context.Context, team, automationUID string, clocks []Clock) error {
 	if _, err := tx.exec(ctx, `DELETE FROM automation_clocks
 		WHERE automation_uid = $1`, automationUID); err != nil {
@@ -66,8 +66,8 @@ type Due struct {
 	Clocks []Clock
 }
 
-// DueAutomations lists automations of all teams of which a clock's time has
-// come, at most limit, longest due first.
+// DueAutomations lists the automations of all teams that have a due clock, at most limit, longest
+// due first.
 func (s *Store) DueAutomations(ctx context.Context, now penstock.Time, limit int) ([]Due, error) {
 	uids, err := s.strings(ctx, `SELECT c.automation_uid
 		FROM automation_clocks c
@@ -104,8 +104,8 @@ func (s *Store) DueAutomations(ctx context.Context, now penstock.Time, limit int
 	return due, nil
 }
 
-// AdvanceClock takes a clock, as it was read when it was due, to its next time.
-// False: another replica was first, or the automation was changed since.
+// AdvanceClock sets a due clock to its next time. It returns false if another replica was first, or
+// if the automation has changed since the clock was read.
 func (tx *Tx) AdvanceClock(ctx context.Context, c Clock, t Tick) (bool, error) {
 	n, err := tx.exec(ctx, `UPDATE automation_clocks
 		SET last_at = $1, next_at = $2, last_error = $3

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// maxBatch bounds the members of one group commit, and so how long one holds
-// the rows it has touched.
+// maxBatch bounds the members of one group commit, and so how long it locks the rows that it has
+// changed.
 const maxBatch = 256
 
 // member is one small write of a group commit: data, not a closure, so that
@@ -64,8 +64,8 @@ func (c *committer) stop() {
 
 var errClosed = errors.New("the store is closed")
 
-// do hands m over and waits for the commit. A context that ends while m waits
-// does not take it back: the caller does not learn whether it was done.
+// do sends m to a committer and waits for the commit. If the context ends first, m may still be
+// committed.
 func (c *committer) do(ctx context.Context, m member) error {
 	q := queued{m, make(chan error, 1)}
 	select {
@@ -99,8 +99,8 @@ func (c *committer) loop(n int64) {
 	}
 }
 
-// gather adds to a batch what is there by now. It lets those run who are about to
-// hand over more, until nobody has: a commit costs as much as ten of its members.
+// gather adds the writes that have arrived by now to a batch. It yields once to callers that are
+// about to send one: a commit costs as much as ten of its members.
 func (c *committer) gather(batch []queued) []queued {
 	for waited := false; len(batch) < maxBatch; {
 		select {
@@ -118,7 +118,7 @@ func (c *committer) gather(batch []queued) []queued {
 	return batch
 }
 
-// drain refuses what was handed over after the halt.
+// drain rejects the writes that arrive after the halt.
 func (c *committer) drain() {
 	for {
 		select {
@@ -130,10 +130,9 @@ func (c *committer) drain() {
 	}
 }
 
-// commit applies the batch in one transaction; where that errs, one member at a
-// time, so that a bad one harms nobody else. Not while the database is away, since
-// each of them would wait for it in vain, and those behind them with it; nor where
-// the batch may have been committed, since it would be done again.
+// commit applies the batch in one transaction. If that fails, it applies one member at a time, so
+// that a bad one fails alone. It does not retry while the database is away, since each member would
+// wait in vain, and not if the batch may have been committed, since it would happen twice.
 func (c *committer) commit(n int64, batch []queued) {
 	start := time.Now()
 	slices.SortStableFunc(batch, func(a, b queued) int {
@@ -158,7 +157,7 @@ func (c *committer) away(err error) bool {
 }
 
 func (c *committer) apply(n int64, batch []queued) error {
-	ctx := context.Background() // no member's caller may end the others' transaction
+	ctx := context.Background() // one caller must not end the transaction of the others
 	if within := c.s.d.batchWithin; within > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, within)
@@ -167,7 +166,7 @@ func (c *committer) apply(n int64, batch []queued) error {
 	return c.s.Write(ctx, func(tx *Tx) error {
 		tx.committer = n
 		for _, q := range batch {
-			q.fail(nil) // a transaction that runs again starts anew
+			q.fail(nil) // the transaction may be a retry
 		}
 		return tx.applyMembers(ctx, batch)
 	})

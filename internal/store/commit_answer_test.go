@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-dev/penstock/internal/testkit"
 )
 
-// A batch whose commit is not answered may be stored: it is not done again, and nobody
-// is told that nothing was stored.
+// A batch whose commit has no known result may be stored: it is not repeated, and no caller is told
+// that nothing was stored.
 func TestCommitThatIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	t.Run("the connection ends", func(t *testing.T) {

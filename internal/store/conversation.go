@@ -100,9 +100,7 @@ func inTurn(events []penstock.Event) []penstock.Event {
 	return ordered
 }
 
-// Talking is the run of a conversation that is not over, "" where there is none.
-// No other begins until the transaction ends, if it asks as well. It locks runs,
-// so it comes before [Tx.Run].
+// Talking is the active run of a conversation, "" if it has none.
 func (tx *Tx) Talking(ctx context.Context, conversationID string) (runID string, err error) {
 	if lock := tx.s.d.lock; lock != "" {
 		// In the order of their ids, as every transaction that locks several runs.

@@ -36,13 +36,13 @@ func countKind(o penstock.Outcome) string {
 	}
 }
 
-// deliveryCount is how many deliveries there were, and when the last one came that counts as
-// the last of its webhook; 0: none does.
+// deliveryCount is a number of deliveries, and the time of the one that counts as the last of its
+// webhook; 0: none does.
 type deliveryCount struct{ n, last int64 }
 
-// countsTable holds the counts of the last day, and when the last delivery came. Each committer of a
-// process has rows of its own and readers add them up: with one row, only one commit at a time could
-// count deliveries of a webhook, which took 0.06 from the 0.34 of the bare server's rate on PostgreSQL.
+// countsTable has the counts of the last day, and the time of the last delivery. Each committer of a
+// process has its own rows, and readers add them up. With one row, only one commit at a time could
+// count deliveries of a webhook, which cost 0.06 of 0.34 of the bare server's rate on PostgreSQL.
 var countsTable = table{
 	name: "webhook_counts", columns: columns(
 		"webhook_uid text, quarter bigint, kind text, committer bigint, n bigint, last_at bigint",

@@ -16,7 +16,7 @@ import (
 type Revision struct {
 	Number    int64
 	Author    *penstock.Actor
-	Summary   string // what it changed, as JSON of the service's
+	Summary   string // of its changes, as JSON of the service's
 	CreatedAt penstock.Time
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/penstock-dev/penstock/internal/rate"
 )
 
-// ErrStale is a delivery that was judged by what has changed since: a webhook,
-// a secret, an automation or something else of its team.
-var ErrStale = errors.New("what the delivery was judged by has changed")
+// ErrStale is a delivery whose webhook, secret, automation or anything else of its team has changed
+// since it was evaluated.
+var ErrStale = errors.New("the team has changed since the delivery was evaluated")
 
 // NewDelivery is a delivery that was evaluated and is about to be recorded.
 type NewDelivery struct {
@@ -37,27 +37,26 @@ type NewDelivery struct {
 	Sender        bool          // ClientIP is recorded as a sender of accepted deliveries
 }
 
-// Delivered is what became of a delivery.
+// Delivered is the result of a delivery.
 type Delivered struct {
 	Outcome     penstock.Outcome
 	DuplicateOf string
-	// Limited says that the rate refused it: nothing was stored, and Wait is how
-	// long until one will be admitted.
+	// Limited: it exceeds the rate and was not stored. Wait is the time until one is admitted.
 	Limited bool
-	// Unlogged says that it was counted, but not logged, since there are enough
-	// such entries; Wait is how long until one will be logged.
+	// Unlogged: it was counted, but not logged, because of Logged. Wait is the time until one
+	// is logged.
 	Unlogged bool
 	Wait     time.Duration
 }
 
-// The keys of a delivery that stand beside the sources of identity.
+// sourceSigned is the source of the key of signed bytes, beside the sources of identities.
 const sourceSigned = "signed_body"
 
 // ReasonReplayed is why a delivery with an identity of its own is a duplicate.
 const ReasonReplayed = "replayed_signature"
 
 var (
-	// A key whose time is over is taken over.
+	// An expired key is claimed again.
 	keysTable = table{
 		name: "delivery_keys",
 		columns: columns(
@@ -96,9 +95,9 @@ func (d *deliver) fail(err error) {
 	d.got, d.logged = Delivered{Outcome: d.Outcome}, d.row
 }
 
-// Deliver records a delivery through the group commit, in one transaction with
-// the claim of its identity, its payload and the runs that it starts. ErrStale:
-// nothing was done, since the team has another version than the delivery's.
+// Deliver records a delivery through the group commit, in one transaction with the claim of its
+// identity, its payload and the runs that it starts. ErrStale: nothing was done, because the version
+// of the team has changed.
 func (s *Store) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
 	m := newDeliver(d)
 	if err := s.commits.do(ctx, m); err != nil {
@@ -107,7 +106,7 @@ func (s *Store) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) 
 	return m.got, nil
 }
 
-// Deliver records a delivery within a transaction of the caller's.
+// Deliver records a delivery within the transaction.
 func (tx *Tx) Deliver(ctx context.Context, d *NewDelivery) (Delivered, error) {
 	m := newDeliver(d)
 	m.fail(nil)
@@ -138,13 +137,13 @@ func newDeliver(d *NewDelivery) *deliver {
 	return m
 }
 
-// deliver records the members' deliveries and answers the runs that they start.
-// What it locks comes in this order, each sorted: rates, keys, senders, counts.
+// deliver records the members' deliveries and returns the runs that they start. It locks rows in
+// this order, each sorted, so that no two transactions deadlock: rates, keys, senders, counts.
 func (tx *Tx) deliver(ctx context.Context, members []*deliver) ([]*createRun, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
-	if err := tx.judgedByNow(ctx, members); err != nil {
+	if err := tx.checkVersions(ctx, members); err != nil {
 		return nil, err
 	}
 	if err := tx.admit(ctx, members); err != nil {
@@ -160,9 +159,9 @@ func (tx *Tx) deliver(ctx context.Context, members []*deliver) ([]*createRun, er
 	return runs, tx.countDeliveries(ctx, members)
 }
 
-// judgedByNow fails those that were judged by another version of their team. It
-// locks nothing: a change that commits later comes after these deliveries.
-func (tx *Tx) judgedByNow(ctx context.Context, members []*deliver) error {
+// checkVersions fails the members that were evaluated with another version of their team. It locks
+// nothing: a change that commits later comes after these deliveries.
+func (tx *Tx) checkVersions(ctx context.Context, members []*deliver) error {
 	versions := map[string]int64{}
 	for _, m := range members {
 		version, known := versions[m.Team]
@@ -244,8 +243,8 @@ func (r *rateWindows) logged(o penstock.Outcome) *rate.Window {
 	return r.Logged[o]
 }
 
-// take counts a delivery at now unless the window holds limit of them; a limit of 0 is none, and
-// nothing is counted. Otherwise wait is how long until there is room.
+// take counts a delivery at now, unless the window already holds limit of them: then wait is the
+// time until there is room. With a limit of 0, nothing is limited or counted.
 func (r *rateWindows) take(w *rate.Window, limit int, now time.Time) (wait time.Duration, ok bool) {
 	if limit <= 0 {
 		return 0, true
@@ -266,13 +265,13 @@ var (
 	newRatesTable = table{name: "webhook_rates", columns: ratesTable.columns, conflict: "ON CONFLICT DO NOTHING"}
 )
 
-// rates reads the windows of the webhooks, sorted and each once, and keeps them from changing until
-// the transaction ends. now is the database's clock.
+// rates reads the windows of the webhooks, sorted and each once, and locks them until the
+// transaction ends. now is the database's clock.
 func (tx *Tx) rates(ctx context.Context, uids []string) (found map[string]*rateWindows, now time.Time, err error) {
 	if found, now, err = tx.lockRates(ctx, uids); err != nil || len(found) == len(uids) {
 		return found, now, err
 	}
-	// A row that is not there cannot be locked: another replica may make it, too.
+	// A missing row cannot be locked: another replica may insert it, too.
 	var rows [][]any
 	for _, uid := range uids {
 		if found[uid] == nil {
@@ -312,11 +311,11 @@ func (tx *Tx) lockRates(ctx context.Context, uids []string) (map[string]*rateWin
 	return found, time.UnixMilli(int64(now)), nil
 }
 
-// maxBodies bounds the bytes of bodies that are sent to the database at once: a
-// driver holds them a second time.
+// maxBodies bounds the bytes of bodies that are sent to the database at once, because the driver
+// copies them.
 const maxBodies = 2 << 20
 
-// record writes the log and answers the runs to be created.
+// record writes the log and returns the runs to create.
 func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun, err error) {
 	var log [][]any
 	size := 0
@@ -341,8 +340,8 @@ func (tx *Tx) record(ctx context.Context, members []*deliver) (runs []*createRun
 	return runs, tx.s.d.insert(ctx, tx, deliveryFields.table, log)
 }
 
-// countDeliveries counts what came in, and notes from where the webhooks were used. It comes last, since batches
-// share these rows and wait for each other.
+// countDeliveries counts the deliveries, and records their senders. It comes last, since batches share
+// these rows and wait for each other.
 func (tx *Tx) countDeliveries(ctx context.Context, members []*deliver) error {
 	counts := map[Count]deliveryCount{}
 	senders := map[[2]string]int64{}
@@ -374,8 +373,8 @@ func (tx *Tx) countDeliveries(ctx context.Context, members []*deliver) error {
 	return tx.count(ctx, counts)
 }
 
-// chunks yields the arguments of one statement after the other: of as many
-// items as a statement takes that is kept prepared.
+// chunks yields the arguments of one statement after the other, each for a number of items for
+// which a prepared statement is kept.
 func chunks[T any](items []T, args func(T) []any) iter.Seq[[]any] {
 	return func(yield func([]any) bool) {
 		for _, size := range insertSizes {

@@ -124,7 +124,7 @@ func newest(outcomes []penstock.Outcome, limit int) (table string, args []any) {
 		"DESC LIMIT " + atMost + ")", args
 }
 
-// Deliveries answers one page of a webhook's log, newest first.
+// Deliveries returns one page of a webhook's log, newest first.
 func (s *Store) Deliveries(
 	ctx context.Context, webhookUID string, q penstock.DeliveryQuery,
 ) (list []penstock.Delivery, next string, err error) {
@@ -163,7 +163,7 @@ func (s *Store) Deliveries(
 		if err != nil {
 			return nil, "", fmt.Errorf("list deliveries: %w", err)
 		}
-		if len(list) == limit { // one more, that is not asked for
+		if len(list) == limit { // one more than requested
 			next = cursor{Filter: filter, ID: strconv.FormatInt(last, 10)}.encode()
 			continue
 		}
@@ -195,13 +195,12 @@ func (s *Store) delivery(ctx context.Context, q querier, webhookUID, id string) 
 	return d, nil
 }
 
-// KnownFor is how long an address counts as a sender's after a delivery of it
-// was accepted.
+// KnownFor is how long an address counts as a known sender after one of its deliveries was
+// accepted.
 const KnownFor = 24 * time.Hour
 
-// KnownSender reports whether a delivery of the webhook was accepted from the
-// address lately. It is true for some while longer than [KnownFor], since the
-// moment is not written down each time.
+// KnownSender reports whether the webhook accepted a delivery from the address within [KnownFor].
+// The time is not recorded for each delivery, so it may be true for somewhat longer.
 func (s *Store) KnownSender(ctx context.Context, webhookUID, clientIP string) (bool, error) {
 	var n int
 	err := s.row(ctx, `SELECT count(*)

@@ -54,8 +54,8 @@ func claims(members []*deliver) []claimed {
 	return all
 }
 
-// claimIdentities finds out which deliveries are duplicates. Members that share a key are
-// decided one after the other, the first of them in the first round.
+// claimIdentities finds the duplicates. Members that share a key claim it one after the other, the
+// first of them in the first round.
 func (tx *Tx) claimIdentities(ctx context.Context, members []*deliver) error {
 	all := claims(members)
 	shared := false
@@ -90,8 +90,7 @@ func (tx *Tx) claimIdentities(ctx context.Context, members []*deliver) error {
 	return nil
 }
 
-// claimKeys claims keys of which none is there twice, and answers to which
-// delivery each of them belongs now.
+// claimKeys claims distinct keys, and returns the delivery to which each of them belongs now.
 func (tx *Tx) claimKeys(ctx context.Context, all []claimed) (owners map[identity]string, err error) {
 	rows := make([][]any, len(all))
 	for i, c := range all {
@@ -111,7 +110,7 @@ func (tx *Tx) claimKeys(ctx context.Context, all []claimed) (owners map[identity
 	if err := tx.owners(ctx, all, owners); err != nil {
 		return nil, err
 	}
-	var free []claimed // the one of two that nobody had, of a duplicate
+	var free []claimed // keys of duplicates that they claimed beside another one
 	for _, c := range all {
 		if c.by.duplicate(owners) && owners[c.identity] == c.by.ID {
 			free = append(free, c)
@@ -127,7 +126,7 @@ func (tx *Tx) claimKeys(ctx context.Context, all []claimed) (owners map[identity
 	return owners, nil
 }
 
-// owners reads to which delivery each key belongs.
+// owners reads the delivery to which each key belongs.
 func (tx *Tx) owners(ctx context.Context, keys []claimed, into map[identity]string) error {
 	for args := range chunks(keys, func(k claimed) []any { return []any{k.webhook, k.source, k.value} }) {
 		var parts []string
@@ -157,8 +156,7 @@ func (tx *Tx) owners(ctx context.Context, keys []claimed, into map[identity]stri
 	return nil
 }
 
-// duplicate reports whether a key of d belongs to another delivery, and notes
-// which.
+// duplicate reports whether a key of d belongs to another delivery, and records which.
 func (d *deliver) duplicate(owners map[identity]string) bool {
 	if d.got.DuplicateOf != "" {
 		return true
@@ -179,10 +177,9 @@ func (d *deliver) duplicate(owners map[identity]string) bool {
 	return false
 }
 
-// IdentityKey is an identity as it is kept: a short one as it is, since those
-// that count up or begin with a time lie beside each other in the index, which
-// then grows at its end; a longer one as its sum, which is longer than all of
-// the others.
+// IdentityKey is an identity as it is stored. A short one is unchanged: identities that count up or
+// begin with a time are neighbors in the index, which then grows at its end. A longer one is stored
+// as its hash, which is longer than any short one.
 func IdentityKey(id string) string {
 	if len(id) < base64.RawStdEncoding.EncodedLen(sha256.Size) {
 		return id

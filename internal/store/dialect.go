@@ -49,22 +49,22 @@ type dialect struct {
 	// insert adds rows in as few statements as the engine likes. An error may come
 	// only with a later statement of the transaction, or with its commit.
 	insert func(ctx context.Context, tx *Tx, t table, rows [][]any) error
-	// insertNew does so at once and tells how many rows it added or changed: those
-	// that t.conflict leaves alone do not count.
+	// insertNew does so at once and returns how many rows it added or changed, without the
+	// rows that t.conflict leaves alone.
 	insertNew func(ctx context.Context, tx *Tx, t table, rows [][]any) (int64, error)
 	// transient reports an error after which the same transaction may be run again.
 	transient func(error) bool
-	// away reports an error of storage rather than of ours: connection lost, disk
+	// away reports an error of the storage, not of ours: connection lost, disk
 	// full, read-only. unique reports a row that exists already.
 	away, unique func(error) bool
 }
 
-// unavailableFor is what a client is told to wait while the storage is away.
+// unavailableFor is the Retry-After of responses while the storage is away.
 const unavailableFor = 5 * time.Second
 
-// errUnknownCommit says that a transaction's end was asked for and the answer not heard: it
-// may have been committed.
-var errUnknownCommit = errors.New("the answer to the commit was not heard")
+// errUnknownCommit: a COMMIT was sent, and its result is unknown. The transaction may have been
+// committed.
+var errUnknownCommit = errors.New("the result of the commit is unknown")
 
 // mapError makes driver errors ours, here and nowhere else.
 func (d *dialect) mapError(err error) error {
@@ -75,7 +75,7 @@ func (d *dialect) mapError(err error) error {
 	case errors.Is(err, errUnknownCommit):
 		return &penstock.Error{
 			Code: penstock.CodeUnavailable,
-			Detail: "the database does not answer; what was asked for may still be done: ask again with the same " +
+			Detail: "the database does not respond, and the request may still be done: retry it with the same " +
 				"Idempotency-Key",
 			RetryAfter: unavailableFor, Cause: err,
 		}
@@ -101,13 +101,13 @@ type table struct {
 	columns []column
 	// conflict ends the statement, such as ON CONFLICT DO NOTHING.
 	conflict string
-	// cuts are how many of the columns are enough, ascending, where the rows have
-	// no value for those behind, which the schema has the same default for.
+	// cuts are numbers of columns, ascending, that are enough if no row has a value for the
+	// columns after them. Their default in the schema must be the zero value.
 	cuts []int
 }
 
-// narrow leaves out the columns at the end that no row has a value for: what is
-// not bound costs next to nothing.
+// narrow leaves out the last columns if no row has a value for them: a column that is not bound
+// costs almost nothing.
 func (t table) narrow(rows [][]any) (table, [][]any) {
 	for _, n := range t.cuts {
 		if slices.ContainsFunc(rows, func(row []any) bool { return slices.ContainsFunc(row[n:], given) }) {

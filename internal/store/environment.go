@@ -82,7 +82,7 @@ func scanEnvironment(row scanner) (penstock.Environment, error) {
 }
 
 // Environments lists those of the viewer's team by name or, latest change
-// first, by time. Personal runs of others are not told.
+// first, by time. Personal runs of others are not listed.
 func (s *Store) Environments(ctx context.Context, v Viewer, byName bool) ([]penstock.Environment, error) {
 	order := "e.updated_at DESC, e.uid"
 	if byName {
@@ -164,7 +164,7 @@ func (tx *Tx) AddEnvironment(ctx context.Context, team string, e penstock.Enviro
 }
 
 // ReplaceEnvironment changes all that a caller says about an environment.
-// Whether its set-up failed is told anew by the next run.
+// The next run reports again whether its setup failed.
 func (tx *Tx) ReplaceEnvironment(ctx context.Context, team string, e penstock.Environment) error {
 	record := environmentRecord{Environment: e, team: team}
 	n, err := tx.exec(ctx, setEnvironment, environmentFields.changes(&record, e.UID, team)...)

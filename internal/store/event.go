@@ -40,7 +40,7 @@ func (s *Store) Events(ctx context.Context, runID string, after int64, limit int
 	return s.events(ctx, "run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3", runID, after, limit)
 }
 
-// TimelineEvents returns the moments of a run, oldest first.
+// TimelineEvents returns the timeline events of a run, oldest first.
 func (s *Store) TimelineEvents(ctx context.Context, runID string) ([]penstock.Event, error) {
 	return s.events(ctx, "run_id = $1 AND type = 'timeline' ORDER BY seq", runID)
 }

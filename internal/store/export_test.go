@@ -17,8 +17,8 @@ func (tx *Tx) Setting(ctx context.Context, name string) (value string, err error
 	return value, err
 }
 
-// LimitLog has SQLite's write-ahead log moved from so many pages on, and commits wait
-// at so many.
+// LimitLog sets the lengths of SQLite's write-ahead log, in pages, at which a checkpoint begins and at
+// which commits wait.
 func (s *Store) LimitLog(long, full int) { s.checkpoints.long, s.checkpoints.full = long, full }
 
 // BreakMoves has each attempt to move the log fail.

@@ -106,7 +106,7 @@ func (s *Store) TeamVersion(ctx context.Context, team string) (version int64, er
 	return version, s.d.mapError(err)
 }
 
-// Factories answers one page of a team's factories, by name. It ends before it
+// Factories returns one page of a team's factories, by name. It ends before it
 // has more than penstock.MaxPageBytes of JSON, with one factory at least.
 func (s *Store) Factories(
 	ctx context.Context, team string, q penstock.FactoryQuery,
@@ -186,7 +186,7 @@ func (s *Store) Factory(ctx context.Context, team, uid string) (FactoryRow, erro
 	return s.factory(ctx, s, team, uid)
 }
 
-// Factory reads one factory; after [Tx.Changed] nobody else changes it until
+// Factory reads one factory; after [Tx.Changed] no other transaction changes it until
 // the transaction ends. Absence is penstock.CodeNotFound.
 func (tx *Tx) Factory(ctx context.Context, team, uid string) (FactoryRow, error) {
 	return tx.s.factory(ctx, tx, team, uid)
@@ -247,7 +247,7 @@ func (tx *Tx) SetFactory(ctx context.Context, r FactoryRow) error {
 	return tx.SetSecretUses(ctx, r.Team, penstock.SecretOfFactory, r.UID, r.SecretNames())
 }
 
-// Revise counts a change of what a factory is defined by, and answers the number
+// Revise counts a change of the definition of a factory, and returns the number
 // of its revision.
 func (tx *Tx) Revise(ctx context.Context, uid string) (revision int64, err error) {
 	if _, err := tx.exec(ctx, `UPDATE factories

@@ -6,10 +6,9 @@ import (
 	"syscall"
 )
 
-// flushFile brings what this process has written to a file that SQLite has open to
-// the disk, so that SQLite's next sync, for which commits wait, has little left to
-// do. Where it fails, that one does all. It uses a descriptor of SQLite's: closing
-// one of our own would end the locks that SQLite holds on the file (fcntl(2)).
+// flushFile flushes a file that SQLite has open, so that SQLite's next sync, for which commits wait,
+// is short. If it fails, that sync does all the work. It uses SQLite's own descriptor, because
+// closing another one would release the locks that SQLite holds on the file (fcntl(2)).
 func flushFile(path string) {
 	const open = "/proc/self/fd/"
 	file, err := os.Stat(path)
@@ -25,7 +24,7 @@ func flushFile(path string) {
 			continue
 		}
 		if fd, err := strconv.Atoi(e.Name()); err == nil {
-			_ = syscall.Fdatasync(fd) // if it has become another file's meanwhile, that one is flushed
+			_ = syscall.Fdatasync(fd) // harmless if the descriptor now belongs to another file
 			return
 		}
 	}

@@ -9,18 +9,18 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ErrReplay is a request whose idempotency key has an answer already.
+// ErrReplay is a request whose idempotency key already has a response.
 var ErrReplay = errors.New("the idempotency key has been used")
 
-// KeptAnswer is the answer to a request that may be sent again.
+// KeptAnswer is the response that a repeated request gets.
 type KeptAnswer struct {
 	Scope  string // of the key: team, principal, method, path and key, hashed
 	Status int
-	Answer []byte // sealed, with the hash of the request's body
+	Answer []byte // encrypted, with the hash of the request's body
 	Until  penstock.Time
 }
 
-// keep stores the answer; false: the key has one already. nil keeps nothing.
+// keep stores the response. It returns false if the key already has one. nil keeps nothing.
 func (tx *Tx) keep(ctx context.Context, k *KeptAnswer) (bool, error) {
 	if k == nil {
 		return true, nil
@@ -36,8 +36,8 @@ func (tx *Tx) keep(ctx context.Context, k *KeptAnswer) (bool, error) {
 	return n > 0, nil
 }
 
-// Keep stores the answer in the transaction that acts; ErrReplay: the key has
-// one already, and nothing of the transaction must be done.
+// Keep stores the response in the transaction of the request. ErrReplay: the key already has one,
+// and the transaction must roll back.
 func (tx *Tx) Keep(ctx context.Context, k *KeptAnswer) error {
 	kept, err := tx.keep(ctx, k)
 	if err == nil && !kept {
@@ -46,7 +46,7 @@ func (tx *Tx) Keep(ctx context.Context, k *KeptAnswer) error {
 	return err
 }
 
-// Kept reads the answer of a key; absence is penstock.CodeNotFound.
+// Kept reads the response of a key; absence is penstock.CodeNotFound.
 func (s *Store) Kept(ctx context.Context, scope string) (KeptAnswer, error) {
 	k := KeptAnswer{Scope: scope}
 	err := s.row(ctx, `SELECT status, answer, expires_at
@@ -59,7 +59,7 @@ func (s *Store) Kept(ctx context.Context, scope string) (KeptAnswer, error) {
 	return k, s.d.mapError(err)
 }
 
-// DropKept removes answers that nobody can ask for any more, at most limit.
+// DropKept removes expired responses, at most limit.
 func (s *Store) DropKept(ctx context.Context, limit int) (dropped int, err error) {
 	err = s.Write(ctx, func(tx *Tx) error {
 		n, err := tx.exec(ctx, `DELETE FROM idempotency

@@ -134,7 +134,7 @@ func (tx *Tx) AddKey(ctx context.Context, k KeyRow) error {
 	return err
 }
 
-// RevokeKey ends a key from the next request on; false: there is none such.
+// RevokeKey revokes a key from the next request on. It returns false if the key does not exist.
 func (tx *Tx) RevokeKey(ctx context.Context, team, uid string) (bool, error) {
 	n, err := tx.exec(ctx, `UPDATE api_keys
 		SET revoked_at = $1
@@ -142,7 +142,7 @@ func (tx *Tx) RevokeKey(ctx context.Context, team, uid string) (bool, error) {
 	return n > 0, err
 }
 
-// AdminKeys lists the team's keys that are in force and may do everything, and
+// AdminKeys lists the team's active keys with the scope admin, and
 // keeps them from being revoked until the transaction ends.
 func (tx *Tx) AdminKeys(ctx context.Context, team string) ([]string, error) {
 	rows, err := tx.query(ctx, `SELECT uid

@@ -61,7 +61,7 @@ func decodeCursor(text, filter string) (cursor, error) {
 	return c, nil
 }
 
-// fingerprint tells queries apart, page and size aside.
+// fingerprint identifies a query, without its page and size.
 func fingerprint(q penstock.RunQuery, v Viewer) string {
 	q.Cursor, q.Limit = "", 0
 	sum := sha256.Sum256(fmt.Appendf(nil, "%#v %#v", q, v)) // maps are printed in the order of their keys
@@ -85,7 +85,7 @@ func (l RunList) After(n int) string {
 
 // ListRuns reads one page. Pages are keysets: what is created meanwhile
 // neither shifts nor repeats rows. A page ends before its texts take more than
-// penstock.MaxPageBytes, and has one run at least where there is one.
+// penstock.MaxPageBytes, and has at least one run if one matches.
 func (s *Store) ListRuns(ctx context.Context, v Viewer, q penstock.RunQuery) (RunList, error) {
 	list := RunList{Rows: []RunRow{}, filter: fingerprint(q, v)}
 	page := runsPage{column: sorts[q.SortBy], direction: "DESC", limit: cmp.Or(q.Limit, penstock.DefaultLimit)}

@@ -11,8 +11,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// ErrMoved is a move that lost: the run is no longer in the state that the
-// caller saw.
+// ErrMoved: the run is no longer in the state that the caller saw.
 var ErrMoved = errors.New("the run is in another state by now")
 
 // Move takes a run from one state to another, with its events.
@@ -21,7 +20,7 @@ type Move struct {
 	To            penstock.State
 	Message       *penstock.StatusMessage // replaces the one before, nil: none
 	TimelineEvent string                  // of the timeline; "": none
-	Payload       map[string]any          // of the moment
+	Payload       map[string]any          // of the timeline event
 
 	Events                      []penstock.Draft // after those of the move itself
 	SessionID, Location, Prompt string           // of the run; "": as it was
@@ -31,12 +30,12 @@ type Move struct {
 
 // Move is the one place where a run's state changes: one conditional write that
 // compares the state it leaves, together with the queue entry and the events.
-// A pair that the table of moves does not have is an error of the program.
+// A pair that the table of moves does not have is a bug of the caller.
 //
-// Into QUEUED a new execution is enqueued; out of a held state the lease ends
-// and the time it was held is added up. SUCCEEDED is refused with ErrMoved
-// while a follow-up waits; into every other state that ends the run, follow-ups
-// that the agent has not been given are recorded as undelivered.
+// A move to QUEUED enqueues a new execution. A move out of a held state ends the
+// lease and adds up the time. A move to SUCCEEDED fails with ErrMoved while a
+// follow-up waits. Every other move that ends the run records the follow-ups that
+// the agent has not received as undelivered.
 func (tx *Tx) Move(ctx context.Context, m Move) error {
 	from := m.Run.State
 	if !from.CanMove(m.To) {
@@ -84,9 +83,9 @@ func (tx *Tx) Move(ctx context.Context, m Move) error {
 
 // Why [Tx.Requeue] is called.
 const (
-	RequeuedByWorker = "handed_back" // its worker gives it back
+	RequeuedByWorker = "handed_back" // its worker returned it
 	LeaseLost        = "lease_lost"  // its worker is gone
-	NotGiven         = "not_given"   // a worker was not given it: what it needs could not be gathered
+	NotGiven         = "not_given"   // its assignment could not be built
 )
 
 // Requeue moves a held run back to the queue, as a new execution. The reason is in
@@ -99,8 +98,8 @@ func (tx *Tx) Requeue(ctx context.Context, run RunRow, reason string) error {
 	})
 }
 
-// drafts are the events of a move: first the follow-ups that it leaves undelivered,
-// so that all is said when the state says that the run is over.
+// drafts are the events of a move. Undelivered follow-ups come first, so that the state is the last
+// event of a run.
 func (m Move) drafts(set change, unread []Followup, now penstock.Time) []penstock.Draft {
 	drafts, ids := undelivered(unread, now)
 	payload := m.Payload
@@ -151,7 +150,7 @@ func newChange(m Move, now penstock.Time) change {
 		}
 	case !to.Held():
 		c.heldAt = 0
-	default: // the run stays held: the stretch under way is not added up yet
+	default: // the run stays held: its time is added up later
 		c.runMillis -= int64(max(0, now-r.heldAt))
 		c.runMillis = max(0, c.runMillis)
 	}

@@ -2,26 +2,26 @@ package store
 
 import "sync"
 
-// Nudges tells subscribers that a topic may have changed, in this process and,
-// on PostgreSQL, in the other replicas. A nudge may come late, twice or never:
-// whoever waits for one also looks again every few seconds.
+// Nudges notifies subscribers that a topic may have changed, in this process and, on PostgreSQL, in
+// the other replicas. A nudge may come late, twice or never, so subscribers also poll every few
+// seconds.
 type Nudges struct {
 	mu     sync.Mutex
 	topics map[string]map[chan struct{}]struct{}
-	remote func([]string) // nil: there is only this process
+	remote func([]string) // nil: this is the only process
 }
 
 // The topics besides those of [RunTopic].
 const (
-	TopicQueue     = "queue"     // there may be work to claim
+	TopicQueue     = "queue"     // a run may wait for a worker
 	TopicSchedules = "schedules" // the next time may have changed
 	TopicSearch    = "search"    // there are runs to index
 
 	TopicRepositories = "repositories" // one may be due
 )
 
-// RepositoryTopic changes when the repository of a factory is asked for, and when
-// it was looked at.
+// RepositoryTopic changes when a poll of the factory's repository is requested, and when it was
+// polled.
 func RepositoryTopic(factoryUID string) string { return "repository:" + factoryUID }
 
 // RunTopic changes with every event of a run, and when its lease is lost or a
@@ -75,7 +75,7 @@ func (n *Nudges) notifyLocal(topics []string) {
 	}
 }
 
-// topicSet gathers topics that are to be sent, each once.
+// topicSet collects topics to send, each once.
 type topicSet struct {
 	mu sync.Mutex
 	m  map[string]struct{}

@@ -28,7 +28,7 @@ func (s *Store) Payload(ctx context.Context, deliveryID string) (body []byte, er
 	return body, s.payloadError(err, deliveryID)
 }
 
-// PayloadSize is how many bytes [Store.Payload] answers with.
+// PayloadSize is the number of bytes that [Store.Payload] returns.
 func (s *Store) PayloadSize(ctx context.Context, deliveryID string) (size int64, err error) {
 	err = s.row(ctx, "SELECT length(body) FROM "+payload, deliveryID).Scan(&size)
 	return size, s.payloadError(err, deliveryID)
@@ -44,8 +44,8 @@ func (s *Store) payloadError(err error, deliveryID string) error {
 	return nil
 }
 
-// LastPayloads calls look with the headers and the bodies of a webhook's
-// last accepted deliveries, the newest first, until it answers false.
+// LastPayloads calls look with the headers and the bodies of a webhook's last accepted deliveries,
+// newest first, until it returns false.
 func (s *Store) LastPayloads(
 	ctx context.Context, webhookUID string, limit int, look func(headers map[string]string, body []byte) bool,
 ) error {

@@ -20,9 +20,9 @@ import (
 // postgresConnections is the size of a replica's pool, listening aside.
 const postgresConnections = 24
 
-// idleTimeout bounds how long a transaction stands still between two statements. Then
-// PostgreSQL ends it and lets go of its locks: a replica whose machine is gone cannot
-// do so, and the system under the database would hear of that hours later.
+// idleTimeout bounds how long a transaction may be idle between two statements. Then PostgreSQL
+// ends it and releases its locks. A replica whose machine is gone cannot do so, and the operating
+// system of the database would notice only hours later.
 const idleTimeout = "idle_in_transaction_session_timeout"
 
 func (s *Store) openPostgres(ctx context.Context, url string) error {
@@ -51,7 +51,7 @@ func (s *Store) openPostgres(ctx context.Context, url string) error {
 	return nil
 }
 
-// notConnected tells whether another attempt may do better.
+// notConnected distinguishes errors for which another attempt may succeed.
 func notConnected(d *dialect, err error) error {
 	code := postgresCode(err)
 	switch {
@@ -132,7 +132,7 @@ func beginPostgres(ctx context.Context, s *Store, tx *Tx) (func(bool) error, err
 			}
 		}
 		tx.waiting = nil
-		// Locks go with the transaction, so that it must end though nobody waits.
+		// The transaction holds locks, so it must end even if the caller is gone.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackWithin)
 		defer cancel()
 		if _, failed := conn.ExecContext(ctx, "ROLLBACK"); failed != nil {
@@ -144,13 +144,13 @@ func beginPostgres(ctx context.Context, s *Store, tx *Tx) (func(bool) error, err
 
 const rollbackWithin = 5 * time.Second
 
-// batchWithin is how long a group commit waits for the database: as long as those who
-// are answered by it. A connection that says nothing is given up with it.
+// batchWithin is how long a group commit waits for the database: as long as its callers do. A
+// connection that does not respond is closed then.
 const batchWithin = 30 * time.Second
 
-// commitUnknown tells whether a transaction whose COMMIT was sent, and met this error, may be
-// committed: the server has not said what became of it, or says that it is made to
-// end, as it does after a commit, too, while it waits for a standby.
+// commitUnknown reports whether a transaction may be committed although its COMMIT returned this
+// error: the server has not reported the result, or was told to end, which it also reports after a
+// commit while it waits for a standby.
 func commitUnknown(err error) bool {
 	if code := postgresCode(err); code != "" {
 		return strings.HasPrefix(code, "57P0")
@@ -160,9 +160,9 @@ func commitUnknown(err error) bool {
 }
 
 // sendPostgres runs statements by one exchange with the server, up to the first
-// that errs, and answers how many rows the last insert touched. A COMMIT that the
-// server turns into a ROLLBACK, since an error before it was passed over, is an
-// error: pgx.ErrTxCommitRollback.
+// that fails, and returns how many rows the last insert changed. If the server turns a
+// COMMIT into a ROLLBACK because of an earlier error, the error is
+// pgx.ErrTxCommitRollback.
 func sendPostgres(ctx context.Context, conn *sql.Conn, statements []statement) (touched int64, err error) {
 	statements = planOnce(statements)
 	batch := &pgx.Batch{}
@@ -181,7 +181,7 @@ func sendPostgres(ctx context.Context, conn *sql.Conn, statements []statement) (
 				err = pgx.ErrTxCommitRollback
 			}
 			if err != nil {
-				_ = results.Close() // the first error is the one to tell
+				_ = results.Close() // the first error is the one to return
 				return err
 			}
 			if done.Insert() {
@@ -193,9 +193,8 @@ func sendPostgres(ctx context.Context, conn *sql.Conn, statements []statement) (
 	return touched, err
 }
 
-// planOnce has PostgreSQL keep the plans of the statements for which that does no
-// harm; making them anew takes it a sixth of its time. Whatever comes after them
-// is planned each time, as ever.
+// planOnce lets PostgreSQL keep the plans of statements that are alike: planning takes a sixth of
+// its time. It plans the statements after them each time, as usual.
 func planOnce(statements []statement) []statement {
 	first := slices.IndexFunc(statements, func(s statement) bool { return s.alike })
 	if first < 0 {
@@ -262,11 +261,11 @@ func gather[T any](rows [][]any, i int) []T {
 	return out
 }
 
-// channel is where replicas tell each other which topics changed.
+// channel is where replicas notify each other of changed topics.
 const channel = "penstock"
 
-// listen hears the other replicas' nudges until the store is closed. A lost
-// connection is made again; what was missed meanwhile is found by polling.
+// listen receives the nudges of other replicas until the store is closed. It reconnects after a
+// lost connection; polling finds what was missed meanwhile.
 func (s *Store) listen(ctx context.Context, config *pgx.ConnConfig) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})

@@ -11,28 +11,28 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// WorkerSeenFor is how long a worker that says nothing counts as connected.
+// WorkerSeenFor is how long a worker counts as connected after its last request.
 const WorkerSeenFor = 45 * time.Second
 
-// Holding is what a claim writes down.
+// Holding is what a claim records.
 type Holding struct {
 	Token     string
 	SessionID string
 	AgentKey  string // SHA-256 of the execution's own key, hex
-	// Choose chooses, in the claim's transaction, what the agent is given first; nil:
-	// nothing.
+	// Choose selects the agent's first prompt, in the transaction of the claim; nil selects
+	// none.
 	Choose func(RunRow) (ChosenPrompt, error)
 }
 
-// ChosenPrompt is what the agent is given, as it is written down.
+// ChosenPrompt is the prompt that the agent receives, as it is recorded.
 type ChosenPrompt struct {
 	Prompt string // the state of the run's own prompt; "": as it was
 	Events []penstock.Draft
 }
 
-// ClaimRun gives the run that has waited longest among those that the worker can
-// execute to it, as CLAIMED under a lease, and returns it as it waited.
-// penstock.ErrNoWork: there is none.
+// ClaimRun assigns a run to the worker: of the runs that it can execute, the one that has waited
+// longest. The run becomes CLAIMED under a lease, and is returned as it was before.
+// penstock.ErrNoWork: no such run waits.
 func (tx *Tx) ClaimRun(ctx context.Context, c penstock.ClaimRequest, h Holding) (RunRow, error) {
 	run, err := tx.longestWaiting(ctx, c)
 	if err != nil {
@@ -51,8 +51,7 @@ func (tx *Tx) ClaimRun(ctx context.Context, c penstock.ClaimRequest, h Holding) 
 	return run, tx.beginExecution(ctx, run, c, h)
 }
 
-// longestWaiting reads the run that is to be claimed and keeps it from changing
-// until the transaction ends.
+// longestWaiting reads the run to claim, and locks it until the transaction ends.
 func (tx *Tx) longestWaiting(ctx context.Context, c penstock.ClaimRequest) (RunRow, error) {
 	if len(c.Harnesses) == 0 {
 		return RunRow{}, penstock.ErrNoWork
@@ -89,7 +88,7 @@ func (tx *Tx) longestWaiting(ctx context.Context, c penstock.ClaimRequest) (RunR
 	return run, nil
 }
 
-// execution is what becomes a row when a claim begins one.
+// execution is the row of an execution that a claim begins.
 type execution struct {
 	run   RunRow
 	claim penstock.ClaimRequest
@@ -137,7 +136,7 @@ func (s *Store) WorkWaits(ctx context.Context) (bool, error) {
 	return n > 0, s.d.mapError(err)
 }
 
-// holds reports whether the lease is in force. The run must be locked: every
+// holds reports whether the lease is active. The run must be locked: every
 // change of its queue row but a renewal is made under that lock.
 func (tx *Tx) holds(ctx context.Context, l penstock.Lease) (bool, error) {
 	var one int
@@ -153,8 +152,8 @@ func (tx *Tx) holds(ctx context.Context, l penstock.Lease) (bool, error) {
 	return true, nil
 }
 
-// Held reads the run that l holds and keeps it from changing until the
-// transaction ends; otherwise penstock.ErrLeaseLost.
+// Held reads the run that l holds, and locks it until the transaction ends.
+// penstock.ErrLeaseLost: the lease is no longer active.
 func (tx *Tx) Held(ctx context.Context, l penstock.Lease) (RunRow, error) {
 	run, err := tx.Run(ctx, l.RunID)
 	if penstock.CodeOf(err) == penstock.CodeNotFound {
@@ -176,8 +175,8 @@ func (tx *Tx) Turn(ctx context.Context, runID string) (turn int, err error) {
 	return turn, err
 }
 
-// MarkTurnCounted notes that what a turn consumed has been counted; false: it had been
-// before, and the answer was lost. A turn that is not numbered is always new.
+// MarkTurnCounted records that the usage of a turn was counted. It returns false if it was counted
+// before, by a request whose response was lost. A turn without a number is always new.
 func (tx *Tx) MarkTurnCounted(ctx context.Context, runID string, turn int) (bool, error) {
 	if turn == 0 {
 		return true, nil
@@ -208,7 +207,7 @@ func (s *Store) Renew(ctx context.Context, l penstock.Lease) error {
 	})
 }
 
-// Holds reports whether the lease is in force, and what its worker should know.
+// Holds reports whether the lease is active, and what its worker should know.
 func (s *Store) Holds(ctx context.Context, l penstock.Lease) (signal penstock.Signal, err error) {
 	err = s.row(ctx, `SELECT
 			(SELECT count(*) FROM followups f WHERE f.run_id = q.run_id AND f.state = 'waiting'),
@@ -228,9 +227,8 @@ func (s *Store) Holds(ctx context.Context, l penstock.Lease) (signal penstock.Si
 	return signal, s.d.mapError(err)
 }
 
-// Interrupt asks for the end of the turn that a worker's agent has in hand, once:
-// asked is false where it was asked for before. The run must be locked. Without a
-// turn in hand it is ErrNoTurn.
+// Interrupt requests the end of the active turn of a worker's agent. asked is false if that was
+// requested before. The run must be locked. Without an active turn, the error is ErrNoTurn.
 func (tx *Tx) Interrupt(ctx context.Context, runID string) (requested bool, err error) {
 	n, err := tx.exec(ctx, `UPDATE queue
 		SET interrupt = turn
@@ -253,7 +251,7 @@ func (tx *Tx) Interrupt(ctx context.Context, runID string) (requested bool, err 
 	return false, err
 }
 
-// ForgetInterrupt drops the request to end the latest turn of the execution under way.
+// ForgetInterrupt drops the request to end the latest turn of the active execution.
 func (tx *Tx) ForgetInterrupt(ctx context.Context, runID string) error {
 	_, err := tx.exec(ctx, `UPDATE queue
 		SET interrupt = 0
@@ -264,11 +262,10 @@ func (tx *Tx) ForgetInterrupt(ctx context.Context, runID string) error {
 	return nil
 }
 
-// ErrNoTurn is an interrupt of a run whose agent has no turn in hand.
+// ErrNoTurn is an interrupt of a run whose agent has no active turn.
 var ErrNoTurn = errors.New("the agent of the run has no turn in hand")
 
-// Interrupted reports whether the end of the latest turn of the execution under way
-// was asked for.
+// Interrupted reports whether the end of the latest turn of the active execution was requested.
 func (tx *Tx) Interrupted(ctx context.Context, runID string) (bool, error) {
 	var n int
 	err := tx.row(ctx, `SELECT count(*)
@@ -290,9 +287,8 @@ func (s *Store) LostLeases(ctx context.Context, limit int) ([]penstock.Lease, er
 	return collect(s, rows, err, "lost leases", func(l *penstock.Lease) []any { return []any{&l.RunID, &l.Token} })
 }
 
-// Expired reports whether the lease is held and over by the database's clock,
-// and keeps it from being renewed until the transaction ends. The run must be
-// locked.
+// Expired reports whether the lease is held and has expired by the database's clock, and prevents
+// its renewal until the transaction ends. The run must be locked.
 func (tx *Tx) Expired(ctx context.Context, l penstock.Lease) (bool, error) {
 	var one int
 	err := tx.row(
@@ -307,7 +303,7 @@ func (tx *Tx) Expired(ctx context.Context, l penstock.Lease) (bool, error) {
 	return err == nil, err
 }
 
-// QueuedSince lists runs that wait since before t, oldest first.
+// QueuedSince lists runs that have waited since before t, oldest first.
 func (s *Store) QueuedSince(ctx context.Context, before penstock.Time, limit int) ([]string, error) {
 	return s.strings(ctx, `SELECT run_id
 		FROM queue
@@ -331,14 +327,14 @@ func (s *Store) CountRuns(ctx context.Context) (map[penstock.State]int64, error)
 	return out, err
 }
 
-// Worker is a worker as it last said hello.
+// Worker is a worker as it last registered.
 type Worker struct {
 	ID, Host, Version       string
 	Platform                string // such as linux/x86_64
 	Local, StrictImage      bool
 	Harnesses               []string
-	Providers               []string // prefixes of models' ids; none: it did not say
-	Capacity, Busy          int      // as it says
+	Providers               []string // prefixes of model ids; empty: unknown
+	Capacity, Busy          int      // as it reports
 	Working                 int      // runs whose leases it has
 	ConnectedAt, LastSeenAt penstock.Time
 }
@@ -361,22 +357,22 @@ var workerFields = newResource("workers", "w",
 
 var sayHello = workerFields.upsert("id")
 
-// Want is what a run asks of a worker; what is empty any worker has.
+// Want is what a run requires of a worker. An empty field requires nothing.
 type Want struct {
 	Harness, Host, Platform string
 	Provider                string // prefix of models' ids, such as anthropic/
 	Image                   bool
 }
 
-// Wants says what the run asks for.
+// Wants returns what the run requires.
 func (r RunRow) Wants() Want {
 	return Want{
 		Harness: r.Harness, Host: r.WorkerHost, Platform: r.Runner.Platform(), Provider: r.provider(), Image: r.Image,
 	}
 }
 
-// provider is the prefix of the model's provider, "" where any worker will do: only
-// the built-in agent takes its models from the worker's providers.
+// provider is the prefix of the model's provider, or "" if any worker can execute the run: only the
+// built-in agent uses the worker's providers.
 func (r RunRow) provider() string {
 	if r.Harness != penstock.HarnessBuiltin || r.Config == nil {
 		return ""
@@ -384,7 +380,7 @@ func (r RunRow) provider() string {
 	return penstock.ProviderPrefix(r.Config.Model())
 }
 
-// Can reports whether the worker can execute what asks for that.
+// Can reports whether the worker meets the requirements.
 func (w Worker) Can(want Want) bool {
 	return (want.Harness == "" || slices.Contains(w.Harnesses, want.Harness)) && (want.Host == "" ||
 		want.Host == w.Host) &&
@@ -393,11 +389,11 @@ func (w Worker) Can(want Want) bool {
 			slices.Contains(w.Providers, want.Provider)) && !(want.Image && w.StrictImage)
 }
 
-// deadFor is how long a worker that did not say goodbye is kept: one that is started
-// anew after each crash has another id each time.
+// deadFor is how long a worker that stopped without notice is kept. A worker that restarts after a
+// crash has a new id.
 const deadFor = time.Hour
 
-// Hello records that a worker is there; Goodbye that it is not.
+// Hello registers a worker; Goodbye removes it.
 func (s *Store) Hello(ctx context.Context, c penstock.ClaimRequest) error {
 	now := penstock.Now()
 	return s.Write(ctx, func(tx *Tx) error {
@@ -414,7 +410,7 @@ func (s *Store) Hello(ctx context.Context, c penstock.ClaimRequest) error {
 	})
 }
 
-// Goodbye forgets a worker that stops.
+// Goodbye removes a worker that stops.
 func (s *Store) Goodbye(ctx context.Context, workerID string) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		_, err := tx.exec(ctx, "DELETE FROM workers WHERE id = $1", workerID)

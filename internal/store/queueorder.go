@@ -57,7 +57,7 @@ func (s *Store) Ahead(ctx context.Context, runID string) (map[Want]int, error) {
 	return out, err
 }
 
-// WaitingRun is a run that waits, and what it asks for.
+// WaitingRun is a run that waits, and what it requires.
 type WaitingRun struct {
 	ID string
 	Want

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// RepositoryRow is the repository of a factory, and what is known of it.
+// RepositoryRow is the repository of a factory, and its state.
 type RepositoryRow struct {
 	penstock.Repository
 
@@ -19,15 +19,15 @@ type RepositoryRow struct {
 
 	Head                      string // the branch that was followed last
 	Commit                    string // the newest whose result is known; "": none is
-	Applied                   string // the one in force
+	Applied                   string // the active one
 	Result                    penstock.CommitResult
 	Detail                    string
 	Diagnostics               []penstock.Diagnostic
 	Version                   int64         // of the team when the commit was judged
 	Problem                   string        // why it could not be read last
 	Failures                  int64         // how often in a row
-	CheckedAt                 penstock.Time // when it was looked at last, 0: never
-	PollsRequested, PollsDone int64         // how often somebody wanted it to be looked at, and was served
+	CheckedAt                 penstock.Time // when it was last polled, 0: never
+	PollsRequested, PollsDone int64         // numbers of polls that were requested, and of those that are done
 
 	TeamVersion int64  // of the team now
 	Token       string // of the lease under which it was read
@@ -129,7 +129,7 @@ func (tx *Tx) LetNameSecrets(ctx context.Context, factoryUID string) error {
 	return tx.RequestPolls(ctx, factoryUID)
 }
 
-// RequestPolls makes repositories due at once, whoever is at work on them.
+// RequestPolls makes repositories due at once, even while they are claimed.
 func (tx *Tx) RequestPolls(ctx context.Context, factoryUIDs ...string) error {
 	for _, uid := range factoryUIDs {
 		if _, err := tx.exec(ctx, `UPDATE repositories
@@ -255,7 +255,7 @@ func (s *Store) ReleaseRepository(ctx context.Context, r RepositoryRow) error {
 }
 
 // HoldRepository is [Store.RenewRepository] within a transaction, until whose end
-// nobody takes the repository.
+// the repository is not claimed.
 func (tx *Tx) HoldRepository(ctx context.Context, r RepositoryRow, ms int64) (bool, error) {
 	n, err := tx.exec(ctx, `UPDATE repositories
 		SET lease_until = `+tx.s.d.now+` + $1
@@ -296,11 +296,11 @@ func (tx *Tx) FinishRepository(ctx context.Context, r RepositoryRow, ms int64) (
 type CommitRow struct {
 	penstock.Commit
 
-	N           int64 // counts the commits that were looked at
+	N           int64 // counts the commits that were judged
 	Result      penstock.CommitResult
 	Detail      string
 	Diagnostics []penstock.Diagnostic
-	Revision    int64 // that was in force then
+	Revision    int64 // that was active then
 	CreatedAt   penstock.Time
 }
 

@@ -30,8 +30,8 @@ type reserve struct {
 	held int64 // bytes that it has
 }
 
-// openReserve takes the room beside the file of a database, or as much of it as there
-// is. What an earlier process left of the reserve stays.
+// openReserve reserves the room beside the file of a database, or as much of it as the disk has. It
+// keeps the reserve of an earlier process.
 func openReserve(database string) (*reserve, error) {
 	r := &reserve{path: database + "-reserve", want: reserveSize}
 	info, err := os.Stat(r.path)
@@ -50,7 +50,7 @@ func openReserve(database string) (*reserve, error) {
 	return r, nil
 }
 
-// free gives back some of the room; false where none is left.
+// free releases some of the room. It returns false if none is left.
 func (r *reserve) free() bool {
 	if r == nil {
 		return false
@@ -68,7 +68,7 @@ func (r *reserve) free() bool {
 	return true
 }
 
-// refill takes again what was freed, as far as the disk has room.
+// refill takes back the released room, as far as the disk has it.
 func (r *reserve) refill() {
 	if r == nil {
 		return
@@ -82,7 +82,7 @@ func (r *reserve) refill() {
 	if err != nil {
 		return
 	}
-	defer func() { _ = f.Close() }() // what it holds is of no interest
+	defer func() { _ = f.Close() }() // its content does not matter
 	for r.held < r.want {
 		n := min(reserveStep, r.want-r.held)
 		if err := allocate(f, r.held, n); err != nil {
@@ -102,9 +102,9 @@ func fill(f *os.File, from, n int64) error {
 	return f.Sync() // some file systems find out only now that they are full
 }
 
-// WriteReserved is [Store.Write] for what must be possible on a full disk. Where the
-// disk is full, it frees room from the reserve and runs fn again, while nobody else
-// writes. It is Write on PostgreSQL, and where the reserve is used up.
+// WriteReserved is [Store.Write] for changes that must be possible on a full disk. If the disk is
+// full, it frees room from the reserve and runs fn again, while no other transaction writes. On
+// PostgreSQL, and once the reserve is used up, it equals Write.
 func (s *Store) WriteReserved(ctx context.Context, fn func(*Tx) error) error {
 	err := s.Write(ctx, fn)
 	if s.reserve == nil {

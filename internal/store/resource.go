@@ -12,9 +12,8 @@ import (
 	"github.com/penstock-dev/penstock"
 )
 
-// resource is the table of the columns of a T: it makes the lists that insert, select,
-// update and scan need, which therefore cannot disagree. A new column needs a line in
-// its resource, and a migration.
+// resource is the list of columns of a T. It generates insert, select, update and scan, which
+// therefore always agree. A new column needs one line here, and a migration.
 type resource[T any] struct {
 	table    // of the columns that an insert stores
 	selected string
@@ -33,8 +32,8 @@ type columnOf[T any] struct {
 	changes bool         // an update stores it, too
 }
 
-// newResource makes the lists once, at the start. The alias is the table's in every
-// statement that selects columns.
+// newResource builds the lists once, at the start. Every statement that selects the columns gives
+// the table this alias.
 func newResource[T any](name, alias string, list ...columnOf[T]) resource[T] {
 	r := resource[T]{table: table{name: name}}
 	var selected, orZero []string
@@ -56,7 +55,7 @@ func newResource[T any](name, alias string, list ...columnOf[T]) resource[T] {
 	return r
 }
 
-// zeroOf has the values of absent columns by their kinds.
+// zeroOf has the value of an absent column by its kind.
 var zeroOf = map[string]string{"text": "''", "bigint": "0", "bytea": "''"}
 
 // row is what an insert stores.
@@ -77,8 +76,8 @@ func (r resource[T]) add(ctx context.Context, tx *Tx, v *T) error {
 	return err
 }
 
-// update makes a statement that stores the columns that change, and the given ones
-// besides. Each ? takes an argument after those of the columns: see [resource.changes].
+// update returns a statement that stores the columns that change, and also the given assignments.
+// Each ? takes an argument after those of the columns: see [resource.changes].
 func (r resource[T]) update(also, condition string) string {
 	var set []string
 	for i, c := range r.changing {
@@ -94,13 +93,12 @@ func (r resource[T]) update(also, condition string) string {
 	return text
 }
 
-// changes is what an update stores, and then an argument for each of its ?.
+// changes are the arguments of an update: the columns, and then one for each ?.
 func (r resource[T]) changes(v *T, more ...any) []any {
 	return append(values(r.changing, v), more...)
 }
 
-// upsert makes an insert that stores the columns that change where a row has the
-// same key already.
+// upsert returns an insert that updates the columns that change if a row with the key exists.
 func (r resource[T]) upsert(key string) string {
 	var set []string
 	for _, c := range r.changing {
@@ -121,8 +119,7 @@ func (r resource[T]) without(name string) resource[T] {
 	return r
 }
 
-// cutAfter says behind which columns a bulk insert may end, in their order: see
-// table.cuts.
+// cutAfter names the columns after which a bulk insert may end, in order: see table.cuts.
 func (r resource[T]) cutAfter(names ...string) resource[T] {
 	for _, name := range names {
 		i := slices.IndexFunc(r.columns, func(c column) bool { return c.name == name })
@@ -174,7 +171,7 @@ func bytesColumn[T any](name string, at func(*T) *[]byte) columnOf[T] {
 	}
 }
 
-// jsonColumn has JSON text, or "" for what is absent.
+// jsonColumn is JSON text, or "" for an empty value.
 func jsonColumn[T, V any](name string, at func(*T) *V) columnOf[T] {
 	return columnOf[T]{
 		column: column{name, "text"},
@@ -183,7 +180,7 @@ func jsonColumn[T, V any](name string, at func(*T) *V) columnOf[T] {
 	}
 }
 
-// rawColumn has JSON text as it is.
+// rawColumn is JSON text, unchanged.
 func rawColumn[T any](name string, at func(*T) *json.RawMessage) columnOf[T] {
 	return columnOf[T]{
 		column: column{name, "text"},
@@ -192,7 +189,7 @@ func rawColumn[T any](name string, at func(*T) *json.RawMessage) columnOf[T] {
 	}
 }
 
-// listColumn has words between commas, so that LIKE finds one, or "" for none.
+// listColumn is a list of words with commas around each, or "" for none.
 func listColumn[T any](name string, at func(*T) *[]string) columnOf[T] {
 	return columnOf[T]{
 		column: column{name, "text"},
@@ -201,8 +198,8 @@ func listColumn[T any](name string, at func(*T) *[]string) columnOf[T] {
 	}
 }
 
-// storedText is a column that is worked out from a T and never read back into one.
-// So are storedNumber and storedFlag.
+// storedText is a column that is derived from a T and never read back, as are storedNumber and
+// storedFlag.
 func storedText[T any](name string, value func(*T) string) columnOf[T] {
 	return columnOf[T]{column: column{name, "text"}, value: func(v *T) any { return value(v) }}
 }

@@ -291,7 +291,7 @@ func (s *Store) secretUsers(ctx context.Context, q querier, team, name string) (
 // SecretKey names a secret among those of all teams.
 type SecretKey struct{ Team, Name string }
 
-// TouchSecrets records when secrets were given to a run last.
+// TouchSecrets records when secrets were last given to a run.
 func (s *Store) TouchSecrets(ctx context.Context, used map[SecretKey]penstock.Time) error {
 	keys := make([]SecretKey, 0, len(used))
 	for key := range used {

@@ -22,7 +22,7 @@ const sqliteReaders = 4
 // writer is SQLite's one writing connection: held by one transaction at a time,
 // so that none ever waits in the busy handler of another in this process.
 type writer struct {
-	turn  chan struct{} // holds one token while nobody writes
+	turn  chan struct{} // holds one token while no transaction writes
 	conn  *sql.Conn
 	stmts *statements
 }
@@ -34,7 +34,7 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 	s.d = sqliteDialect()
 	s.stmts = newStatements()
 
-	// The file holds sealed secrets and everybody's prompts.
+	// The file holds encrypted secrets, and prompts in plain text.
 	if f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return fmt.Errorf("open the database file: %w", err)
 	} else if err := f.Close(); err != nil {
@@ -67,7 +67,7 @@ func (s *Store) openSQLite(ctx context.Context, path string) error {
 }
 
 // firstConn makes the connection that turns a new file to WAL mode. SQLite does
-// not wait for another process that does the same at the moment, so a lock does.
+// not wait for another process that does the same, so we take a lock.
 func firstConn(ctx context.Context, db *sql.DB, path string) (*sql.Conn, error) {
 	unlock, err := lockBeside(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func firstConn(ctx context.Context, db *sql.DB, path string) (*sql.Conn, error) 
 	return db.Conn(ctx)
 }
 
-// lockBeside waits for the lock that whoever changes the file as a whole holds.
+// lockBeside waits for the lock that a process holds while it changes the file as a whole.
 func lockBeside(path string) (unlock func(), err error) {
 	guard, err := os.OpenFile(path+".migrate", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -90,8 +90,8 @@ func lockBeside(path string) (unlock func(), err error) {
 	return func() { _ = guard.Close() }, nil // closing ends the lock
 }
 
-// sqliteDSN sets what holds per connection. synchronous=FULL: a commit in WAL
-// mode is on the disk before it is answered.
+// sqliteDSN has the settings of a connection. synchronous=FULL: a commit in WAL mode is on the disk
+// before it returns.
 func sqliteDSN(path, extra string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() +
 		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
@@ -196,10 +196,9 @@ func beginSQLite(ctx context.Context, s *Store, tx *Tx) (func(bool) error, error
 // statements kept prepared are few.
 var insertSizes = []int{32, 16, 8, 4, 2, 1}
 
-// insertValues adds several rows with one statement: a call costs about as much
-// as what SQLite does for the row of a small table. OR FAIL spares it the notes by
-// which it would take back the rows before the one that it refuses: whoever meets
-// the error ends the transaction.
+// insertValues adds several rows with one statement: a call costs about as much as SQLite's work
+// for one row of a small table. With OR FAIL, SQLite does not record how to undo the rows before a
+// failed one, because an error ends the transaction anyway.
 func insertValues(ctx context.Context, tx *Tx, t table, rows [][]any) (added int64, err error) {
 	for _, size := range insertSizes {
 		if len(rows) < size {
@@ -218,14 +217,14 @@ func insertValues(ctx context.Context, tx *Tx, t table, rows [][]any) (added int
 	return added, nil
 }
 
-// insertion tells the texts apart by which rows are inserted.
+// insertion is the key of a text that inserts rows.
 type insertion struct {
 	name, conflict string
 	columns, rows  int
 }
 
-// insert is the text that inserts so many rows, which is made once: it may have
-// several kilobytes.
+// insert returns the text that inserts this many rows. It is made once, since it may have several
+// kilobytes.
 func (k *statements) insert(t table, rows int) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -238,8 +237,8 @@ func (k *statements) insert(t table, rows int) string {
 	return text
 }
 
-// values is "(?, ?), (?, ?)" for so many rows: the driver looks up each
-// parameter that has a name or a number.
+// values is "(?, ?), (?, ?)" for this many rows. The driver looks up each parameter that has a name
+// or a number, which takes longer.
 func (t table) values(rows int) string {
 	row := "(" + strings.Repeat("?, ", len(t.columns)-1) + "?)"
 	return strings.Repeat(row+", ", rows-1) + row

@@ -1,12 +1,12 @@
 // Package store owns every SQL statement. One text serves SQLite and
 // PostgreSQL: times are epoch milliseconds, ids are text made by us, JSON is
-// text, placeholders are $1 $2 … in the order of their first appearance. What
-// differs between the engines is a field of [dialect].
+// text, placeholders are $1 $2 … in the order of their first appearance.
+// Differences between the engines are fields of [dialect].
 //
 // Writes go through [Store.Write], one transaction each, or through the group
 // commit ([Store.CreateRun], [Store.Append]), many members in one transaction.
-// Subscribers are told after the commit; a nudge is a hint, the rows are the
-// truth.
+// Subscribers are notified after the commit. A nudge is only a hint: the rows
+// are the truth.
 package store
 
 import (
@@ -27,26 +27,25 @@ type Options struct {
 	// URL is sqlite:///absolute/path/of/file.db or postgres://…, as pgx reads it.
 	URL string
 	Log *slog.Logger
-	// Metrics is told of every group commit; nil: nobody.
+	// Metrics is called after every group commit with its size and duration; may be nil.
 	Metrics func(members int, took time.Duration)
-	// AsIs leaves the schema as it is, of whichever release: for a look, or for a
-	// copy while another release serves. Unless SchemaVersion says that it is of
-	// this release, only Backup may be called.
+	// AsIs opens a schema of any version without migrating it, for example to back it up
+	// while another release serves. If SchemaVersion returns another version than this
+	// release's, only Backup may be called.
 	AsIs bool
 	// Reserve keeps room on the disk of a SQLite database for [Store.WriteReserved].
 	Reserve bool
 }
 
-// What [Open] says of a PostgreSQL database.
+// Errors of [Open] for a PostgreSQL database.
 var (
-	// ErrUnreachable says that it cannot be reached, or takes nobody now.
+	// ErrUnreachable: the database cannot be reached, or accepts no connection now.
 	ErrUnreachable = errors.New("the database cannot be reached")
-	// ErrURL says that its URL cannot be used: it cannot be read, or the database lets
-	// in no such user, or there is none of that name.
+	// ErrURL: the URL is invalid, or the server rejects its user, or has no such database.
 	ErrURL = errors.New("the database URL cannot be used")
 )
 
-// Store is a database that is open. It is safe for concurrent use.
+// Store is an open database. It is safe for concurrent use.
 type Store struct {
 	Nudges *Nudges
 
@@ -56,13 +55,13 @@ type Store struct {
 	stmts       *statements   // of the read pool
 	writer      *writer       // SQLite's one writing connection; nil for PostgreSQL
 	checkpoints *checkpointer // nil for PostgreSQL
-	reserve     *reserve      // nil for PostgreSQL, and where none was asked for
+	reserve     *reserve      // nil for PostgreSQL, and without Options.Reserve
 	commits     *committer
 	close       []func() error
 }
 
 // Open connects, brings the schema up to date and starts the group commit. A
-// database of a newer release is refused. No error shows the URL's password.
+// database of a newer release is rejected. No error shows the URL's password.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -109,7 +108,7 @@ func (s *Store) Close() error {
 // Engine is "sqlite" or "postgres".
 func (s *Store) Engine() string { return s.d.name }
 
-// Ping reports whether the database answers and can be written.
+// Ping returns an error if the database does not respond or cannot be written.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.Write(ctx, func(tx *Tx) error {
 		return tx.Set(ctx, "ping", fmt.Sprint(time.Now().UnixMilli()))
@@ -128,18 +127,17 @@ type Tx struct {
 	committer int64 // number of the committer whose transaction it is; 0 is also that of all others
 }
 
-// statement is one whose result nobody needs. On PostgreSQL it goes to the server
-// together with those before and after it.
+// statement is a statement whose result is not needed. On PostgreSQL it is sent together with the
+// statements before and after it.
 type statement struct {
 	text string
 	args []any
-	// alike says that PostgreSQL may plan it once for all times: nothing that the
-	// tables hold makes another plan better.
+	// alike: PostgreSQL may keep its plan, because no content of the tables makes another one
+	// better.
 	alike bool
 }
 
-// settle runs the statements that wait, and answers how many rows the last insert
-// among them touched.
+// settle runs the waiting statements. It returns how many rows their last insert changed.
 func (tx *Tx) settle(ctx context.Context) (touched int64, err error) {
 	if len(tx.waiting) == 0 {
 		return 0, nil
@@ -149,16 +147,16 @@ func (tx *Tx) settle(ctx context.Context) (touched int64, err error) {
 	return sendPostgres(ctx, tx.conn, waiting)
 }
 
-// Nudge tells the topic's subscribers after the commit.
+// Nudge notifies the topic's subscribers after the commit.
 func (tx *Tx) Nudge(topic string) { tx.topics = append(tx.topics, topic) }
 
-// writeAttempts bounds how often a transaction that lost to another one
-// (deadlock, serialization) is run again.
+// writeAttempts bounds how often a transaction runs that loses to another one (deadlock,
+// serialization failure).
 const writeAttempts = 5
 
-// Write runs fn in one transaction, commits it, and tells whom fn nudged. A
-// transaction that the database ended in favour of another is run again, so fn
-// must not act outside of it. A database that is away or full answers
+// Write runs fn in one transaction, commits it, and notifies the subscribers that fn nudged. If the
+// database ends the transaction in favor of another one, fn runs again, so it must have no effects
+// outside of the transaction. While the database is away or full, the error is
 // resource_unavailable.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
 	for attempt := 1; ; attempt++ {
@@ -181,7 +179,7 @@ func (s *Store) writeOnce(ctx context.Context, tx *Tx, fn func(*Tx) error) error
 	}
 	done := false
 	defer func() {
-		if !done { // fn has failed, and its error is the one to tell; or it panicked, and others go on writing
+		if !done { // fn failed, and its error is the one to return; or it panicked
 			_ = end(false)
 		}
 	}()
@@ -202,7 +200,7 @@ type querier interface {
 	row(ctx context.Context, text string, args ...any) scanner
 }
 
-// scanner is a *sql.Row, or why there is none.
+// scanner is a *sql.Row, or the reason why there is none.
 type scanner interface{ Scan(into ...any) error }
 
 type noRow struct{ err error }
@@ -266,7 +264,7 @@ func (tx *Tx) exec(ctx context.Context, text string, args ...any) (int64, error)
 const maxStatements = 400
 
 // statements keeps prepared statements for SQLite, whose driver parses a text
-// anew at every call. A nil *statements keeps none.
+// at every call. A nil *statements keeps none.
 type statements struct {
 	mu      sync.Mutex
 	m       map[string]*sql.Stmt
@@ -281,7 +279,7 @@ type preparer interface {
 	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
 }
 
-// prepared is nil where the text should be run as it is.
+// prepared returns nil if the text should run unprepared.
 func (k *statements) prepared(ctx context.Context, on preparer, text string) *sql.Stmt {
 	if k == nil {
 		return nil
@@ -293,7 +291,7 @@ func (k *statements) prepared(ctx context.Context, on preparer, text string) *sq
 	}
 	stmt, err := on.PrepareContext(ctx, text)
 	if err != nil {
-		return nil // the call itself will meet the error and tell it
+		return nil // the call itself returns the error
 	}
 	k.m[text] = stmt
 	return stmt

@@ -17,11 +17,11 @@ import (
 type WebhookRow struct {
 	penstock.Webhook // without IngressURL and Secret
 	Team, FactoryUID string
-	Number           int64 // the database's own, of what is written for each delivery
-	// TeamVersion was read together with the rest. Whatever a delivery is
-	// evaluated with has changed since if the team has another one.
+	Number           int64 // its number in the rows of deliveries
+	// TeamVersion was read together with the rest. If the team has another version now,
+	// something that evaluates deliveries may have changed.
 	TeamVersion int64
-	Sealed      []SealedSecret // of Secrets, in their order
+	Sealed      []SealedSecret // its Secrets, in their order
 }
 
 // SealedSecret is a secret of a webhook, its own copy.

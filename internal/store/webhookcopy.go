@@ -7,7 +7,7 @@ type SecretCopy struct {
 	FactoryUID, WebhookUID string
 	Webhook                string // its name
 	Secret                 SecretRow
-	Copy                   SealedSecret // the present one; without N where there is none yet
+	Copy                   SealedSecret // the current one; N is 0 if it does not exist yet
 }
 
 // SecretCopies lists the webhooks of factories whose managed secret may have

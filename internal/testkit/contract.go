@@ -27,9 +27,9 @@ import (
 )
 
 // Contract holds a running server to api/openapi.yaml. Requests that pass its
-// [Contract.Transport] are compared with what the document allows, answers
+// [Contract.Transport] are compared with what the document allows, responses
 // with what it promises: status, headers, body, no field that is not declared.
-// It remembers which answers it has seen, so that [Contract.RequireAll] can
+// It remembers which responses it has seen, so that [Contract.RequireAll] can
 // tell what no test has provoked. It may be shared by tests that run at once.
 type Contract struct {
 	requests *openapi3.T // as written: unknown fields are allowed
@@ -173,7 +173,7 @@ func (c *Contract) RequireAll(tb testing.TB, exceptions ...string) {
 }
 
 // Transport checks what passes through next (nil: [http.DefaultTransport]) and
-// fails the test for what breaks the contract; requests and answers pass unchanged. A
+// fails the test for what breaks the contract; requests and responses pass unchanged. A
 // request that breaks it is no failure by itself: it must be refused. What is
 // not below the contract's base path is not looked at.
 func (c *Contract) Transport(tb testing.TB, next http.RoundTripper) http.RoundTripper {
@@ -286,7 +286,7 @@ func (c *Contract) checkRequest(req *http.Request, route *routers.Route, params 
 	}), nil
 }
 
-// hasKey tells whether there is a key or a session; whether it is good is the server's to say.
+// hasKey reports whether the request has a key or a session, valid or not.
 func hasKey(_ context.Context, in *openapi3filter.AuthenticationInput) error {
 	r := in.RequestValidationInput.Request
 	if in.SecurityScheme.Scheme == "bearer" && !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {

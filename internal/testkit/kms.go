@@ -96,7 +96,7 @@ func (k *KMS) Fail(fails func(operation string) string) {
 	k.fails = fails
 }
 
-// Hold keeps all answers back until it is called with false, or the client has
+// Hold delays all responses until it is called with false, or the client has
 // gone.
 func (k *KMS) Hold(hold bool) {
 	k.mu.Lock()

@@ -18,8 +18,8 @@ import (
 // completions (base URL: URL + "/v1") and Anthropic's messages (base URL: URL),
 // streaming where asked to.
 //
-// Which turn of its script a request gets is told by the request alone: as many
-// assistant messages as the conversation has, so many turns are over. Any number
+// The request alone determines which turn of the script it gets: the number of
+// assistant messages in the conversation is the number of finished turns. Any number
 // of conversations may go on at once, and a request that is sent again gets the
 // same turn again.
 type Model struct {
@@ -167,7 +167,7 @@ func (m *Model) next(request ModelRequest) (turn Turn, status int) {
 	return turn, http.StatusOK
 }
 
-// refuse answers an error in a shape that holds what both providers' clients read.
+// refuse responds with an error that the clients of both providers can read.
 func refuse(w http.ResponseWriter, status int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

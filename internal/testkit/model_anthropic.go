@@ -2,7 +2,7 @@ package testkit
 
 import "fmt"
 
-// anthropic answers in the format of POST /v1/messages.
+// anthropic responds in the format of POST /v1/messages.
 func (a *modelAnswer) anthropic() {
 	var blocks []object
 	if a.turn.Text != "" {

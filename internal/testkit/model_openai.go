@@ -5,7 +5,7 @@ import "fmt"
 // object is JSON being written.
 type object = map[string]any
 
-// openAI answers in the format of POST /v1/chat/completions.
+// openAI responds in the format of POST /v1/chat/completions.
 func (a *modelAnswer) openAI() {
 	usage := object{
 		"prompt_tokens":     a.turn.InputTokens,

@@ -272,7 +272,7 @@ func compact(t *testing.T, raw json.RawMessage) []byte {
 	return out
 }
 
-// statusOf is the HTTP status that a client's error tells of, 0 without one.
+// statusOf is the HTTP status in a client's error, or 0.
 func statusOf(err error) int {
 	if e, ok := errors.AsType[*openai.Error](err); ok {
 		return e.StatusCode

@@ -16,7 +16,7 @@ type process struct {
 	started string // clock ticks after boot
 }
 
-// command is what it runs, for messages.
+// command is its command line, for messages.
 func (p process) command() string {
 	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
 	return fmt.Sprintf("%d %s", p.pid, strings.TrimSpace(string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))))
@@ -43,7 +43,7 @@ func readProcess(pid int) (p process, running bool) {
 	return process{pid: pid, parent: parent, started: fields[19]}, fields[0] != "Z" && fields[0] != "X"
 }
 
-// processes lists what runs on this machine, nothing where there is no /proc.
+// processes lists the processes of this machine, or none without /proc.
 func processes() []process {
 	paths, _ := filepath.Glob("/proc/[0-9]*")
 	var all []process

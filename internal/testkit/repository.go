@@ -153,7 +153,7 @@ func (s *GitServer) serve(backend http.Handler, w http.ResponseWriter, r *http.R
 	_, _ = w.Write(rec.Body.Bytes())
 }
 
-// SetPassword changes what it wants.
+// SetPassword changes the password that it requires.
 func (s *GitServer) SetPassword(password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

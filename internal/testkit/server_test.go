@@ -135,7 +135,7 @@ func TestReservedPortsAreNotGivenTwice(t *testing.T) {
 	}
 }
 
-// status is the server's answer to whoever has its key.
+// status is the server's response to a caller with its key.
 func status(t *testing.T, s *Server) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v1/me", http.NoBody)

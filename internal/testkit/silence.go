@@ -30,7 +30,7 @@ func Severed(tb testing.TB, database, text string) (through string, mend func())
 	return wired(tb, database, text, mended.Load), func() { mended.Store(true) }
 }
 
-// CommitAnswered is what PostgreSQL answers to a COMMIT, and nobody else says.
+// CommitAnswered is PostgreSQL's response to a COMMIT, and to nothing else.
 const CommitAnswered = "\x0bCOMMIT\x00"
 
 // wired is the database behind a wire. When a connection carries text, it goes on

@@ -17,7 +17,7 @@ import (
 )
 
 // bare is the least that a Go server can do for the requests that are measured:
-// it reads the body as JSON and answers 200 with as many bytes as Penstock does. A
+// it reads the body as JSON and returns 200 with as many bytes as Penstock does. A
 // request whose path ends in /events stays open, and gets the body of each request
 // whose path ends in /append as an event.
 type bare struct {
@@ -79,7 +79,7 @@ func (b *bare) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b.answer)
 }
 
-// tell hands an event to all who listen. A listener that is slow loses some;
+// tell sends an event to all listeners. A slow listener loses some;
 // the table shows it.
 func (b *bare) tell(data []byte) {
 	event := append(append([]byte("event: message\ndata: "), data...), "\n\n"...)

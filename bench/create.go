@@ -10,7 +10,7 @@ import (
 // createBody is a run as an integration would ask for it, of about 2 KB.
 func createBody(name string) string {
 	prompt := strings.Repeat("Look at the failing job of this morning, find its cause and open a pull request. ", 20)
-	return fmt.Sprintf(`{"title": "Mend the build", "prompt": %q, "config": {"name": %q, "model_id": "demo/offline", `+
+	return fmt.Sprintf(`{"title": "Fix the build", "prompt": %q, "config": {"name": %q, "model_id": "demo/offline", `+
 		`"max_duration_minutes": 30, `+
 		`"env": {"LANG": "C.UTF-8"}}, "metadata": {"repository": "github.com/acme/shop", `+
 		`"ci.job": "https://ci.example.com/acme/shop/4711"}}`, prompt,

@@ -49,13 +49,13 @@ func tree(round int) map[string]string {
 	)
 	for n := 0; len(files) < treeFiles; n++ {
 		files[fmt.Sprintf(
-			"agents/mender-%d/agent.md", n,
-		)] = "---\ndescription: Mends one part of the shop.\nagentType: IMPLEMENT\n---\n\n" + prose
+			"agents/fixer-%d/agent.md", n,
+		)] = "---\ndescription: Fixes one part of the shop.\nagentType: IMPLEMENT\n---\n\n" + prose
 		files[fmt.Sprintf("skills/habit-%d/SKILL.md", n)] = fmt.Sprintf(
 			"---\nname: habit-%d\ndescription: How we do one thing.\n---\n\n", n,
 		) + prose
-		files[fmt.Sprintf("automations/mend-%d/automation.md", n)] = fmt.Sprintf(
-			"---\nagent: mender-%d\ntriggers:\n  - provider: github\n    event: issue_labeled\n    filter:\n      repos: "+
+		files[fmt.Sprintf("automations/fix-%d/automation.md", n)] = fmt.Sprintf(
+			"---\nagent: fixer-%d\ntriggers:\n  - provider: github\n    event: issue_labeled\n    filter:\n      repos: "+
 				"[acme/shop]\n      labels: [part-%d]\n---\n\n%s",
 			n, n, prose)
 	}

@@ -93,7 +93,7 @@ type target struct {
 
 // round is what one turn of a target came to.
 type round struct {
-	rate     float64       // answers a second
+	rate     float64       // responses a second
 	cpu      time.Duration // of the process, for each answer
 	p50, p99 time.Duration
 }
@@ -149,7 +149,7 @@ func takeTurns(ctx context.Context, rounds int, each time.Duration, targets ...*
 	return nil
 }
 
-// load sends requests on all connections, each when the one before is answered.
+// load sends requests on all connections, each after the response to the previous one.
 func (t *target) load(ctx context.Context, d time.Duration) (round, error) {
 	before, start := t.cpuTime(), time.Now()
 	took := make([][]time.Duration, len(t.conns))

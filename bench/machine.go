@@ -50,7 +50,7 @@ func oneLine(path string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// load1 is the load average of the last minute: who else is at work here.
+// load1 is the load average of the last minute, which shows what else runs here.
 func load1() string {
 	load, _, _ := strings.Cut(oneLine("/proc/loadavg"), " ")
 	return load

@@ -1,5 +1,5 @@
 // Command bench measures the real binary on this machine and prints one table.
-// Beside each figure stands that of a bare net/http server which answers the
+// Next to each figure is that of a bare net/http server that responds to the
 // same request, from the same client, in the same run, with nothing behind it:
 // on a shared machine only the ratio of the two says something.
 //
@@ -139,7 +139,7 @@ func (b *bench) measure(ctx context.Context, only string) error {
 	return nil
 }
 
-// progressf tells who waits what is going on; the table stays clean.
+// progressf reports progress on standard error, so that the table stays clean.
 func (b *bench) progressf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }
@@ -150,7 +150,7 @@ type engine struct {
 	fresh func(ctx context.Context) (url string, drop func(), err error)
 }
 
-// engines are SQLite and, where there is a server, PostgreSQL.
+// engines are SQLite and, if a server is available, PostgreSQL.
 func (b *bench) engines() []engine {
 	list := []engine{{"sqlite", b.freshSQLite}}
 	if b.postgres != "" {

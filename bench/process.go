@@ -77,7 +77,7 @@ func output(ctx context.Context, program string, args ...string) (string, error)
 	return strings.TrimSpace(string(out)), err
 }
 
-// startBare starts this program as a bare server of a kind, whose answers have
+// startBare starts this program as a bare server of a kind, whose responses have
 // the given size.
 func startBare(ctx context.Context, kind string, answer int) (*process, error) {
 	self, err := os.Executable()

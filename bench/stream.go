@@ -82,7 +82,7 @@ func (b *bench) reportStream(ours, theirs *audience) {
 	}
 }
 
-// audience is a thousand listeners of one stream, and who feeds it.
+// audience is a thousand listeners of one stream, and the worker that feeds it.
 type audience struct {
 	p      *process
 	path   string
@@ -196,7 +196,7 @@ func (a *audience) leave() {
 	a.running.Wait()
 }
 
-// result ends the listeners and tells what they got.
+// result ends the listeners and returns what they received.
 func (a *audience) result() (received int64, took []time.Duration) {
 	a.leave()
 	for _, t := range a.took {

@@ -102,7 +102,7 @@ func bareHookTarget(ctx context.Context, like *hookTarget) (*target, error) {
 }
 
 // turns measures the targets and the bare server in turns, and makes sure that
-// what was answered was accepted.
+// each response means an accepted delivery.
 func (b *bench) turns(ctx context.Context, rounds int, targets []*hookTarget) (bare *target, err error) {
 	for _, t := range targets {
 		t.resume()

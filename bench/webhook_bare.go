@@ -17,7 +17,7 @@ const hookSecret = "bench_0123456789abcdefghijklmnop"
 const signatureHeader = "X-Hub-Signature-256"
 
 // bareHook is the least that a Go server can do for a delivery: it reads the
-// body, verifies its signature, checks that it is JSON, and answers 202 with as
+// body, verifies its signature, checks that it is JSON, and returns 202 with as
 // many bytes as Penstock does. It stores nothing.
 type bareHook struct{ answer []byte }
 

@@ -36,7 +36,7 @@ const fillKeys = `INSERT INTO delivery_keys (webhook_uid, source, value, deliver
 // filledIdentity is a UUID whose first 32 bits are i * $6.
 var filledIdentity = hexOf(8, "i * $6") + ` || '-0000-11f0-8000-ffffffffffff'`
 
-// hexOf is an expression for so many digits of a number.
+// hexOf is an expression for the given number of hexadecimal digits.
 func hexOf(digits int, number string) string {
 	parts := make([]string, digits)
 	for i := range parts {
@@ -45,7 +45,7 @@ func hexOf(digits int, number string) string {
 	return strings.Join(parts, " || ")
 }
 
-// fillLog gives a webhook a log of so many deliveries, all of the last hour.
+// fillLog gives a webhook a log with this many deliveries, all of the last hour.
 func fillLog(ctx context.Context, engine, database, webhook string, deliveries int) error {
 	db, err := openFor(engine, database)
 	if err != nil {

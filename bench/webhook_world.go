@@ -48,7 +48,7 @@ const (
 		`"private": {"not_in": [true]}}}`
 )
 
-// newDeliveries makes webhooks on a server, with so many automations for each.
+// newDeliveries makes webhooks on a server, with this many automations for each.
 func newDeliveries(ctx context.Context, p *process, webhooks, automations int, filter string) (*deliveries, error) {
 	const perFactory = 20
 	d := &deliveries{}
@@ -74,7 +74,7 @@ func newDeliveries(ctx context.Context, p *process, webhooks, automations int, f
 		for i := range automations {
 			of := map[string]any{"webhook_ids": ids, "payload": json.RawMessage(filter)}
 			if err := p.call(ctx, "POST", "/factory/"+factory.UID+"/automations", map[string]any{
-				"name": fmt.Sprintf("mend-%d", i), "prompt": "Find out what the push has broken, and mend it.",
+				"name": fmt.Sprintf("fix-%d", i), "prompt": "Find out what the push has broken, and fix it.",
 				"triggers": []any{
 					map[string]any{"provider": penstock.ProviderWebhook, "event": penstock.EventReceived, "filter": of},
 				},
@@ -118,7 +118,7 @@ func (p *process) call(ctx context.Context, method, path string, in, out any) er
 	return json.Unmarshal(text, out)
 }
 
-// open makes room for the requests of so many connections.
+// open allocates the requests of this many connections.
 func (d *deliveries) open(connections int) {
 	body := deliveryBody()
 	for range connections {
@@ -161,7 +161,7 @@ func hexDigits(text []byte, n uint64) {
 	}
 }
 
-// verify reports deliveries that were answered, but are not counted as accepted.
+// verify reports deliveries that got a response but are not counted as accepted.
 func (d *deliveries) verify(ctx context.Context, p *process) error {
 	var accepted int64
 	for _, factory := range d.factories {

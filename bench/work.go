@@ -29,7 +29,7 @@ type work struct {
 	said string
 }
 
-// begin takes the run to work, and makes so many events that stay in its log.
+// begin starts the run, and appends this many events to its log.
 func (w *work) begin(ctx context.Context, events int) error {
 	var drafts []penstock.Draft
 	for _, state := range []penstock.State{penstock.StatePending, penstock.StateInProgress} {

@@ -63,7 +63,7 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// An event of a busy window counts until the end of its second, and nobody is told
+// An event of a busy window counts until the end of its second, and no caller is told
 // to wait for longer than a minute.
 func TestWindowRoundsUp(t *testing.T) {
 	t.Parallel()

@@ -19,8 +19,8 @@ func TestCommitThatIsNotAnswered(t *testing.T) {
 		t.Parallel()
 		database := testkit.Postgres(t)
 		direct := testkit.OpenStore(t, database)
-		through, mend := testkit.Severed(t, database, testkit.CommitAnswered)
-		wantUnknownCommit(t, testkit.OpenStore(t, through), direct, mend)
+		through, fix := testkit.Severed(t, database, testkit.CommitAnswered)
+		wantUnknownCommit(t, testkit.OpenStore(t, through), direct, fix)
 	})
 	t.Run("the connection is silent", func(t *testing.T) {
 		t.Parallel()
@@ -35,7 +35,7 @@ func TestCommitThatIsNotAnswered(t *testing.T) {
 
 // wantUnknownCommit creates runs at once through a store that hears of no commit, looks for
 // them directly, and creates another when all is well again.
-func wantUnknownCommit(t *testing.T, s, direct *store.Store, mend func()) {
+func wantUnknownCommit(t *testing.T, s, direct *store.Store, fix func()) {
 	t.Helper()
 	runs := make([]*store.NewRun, 20)
 	var creating sync.WaitGroup
@@ -54,6 +54,6 @@ func wantUnknownCommit(t *testing.T, s, direct *store.Store, mend func()) {
 			t.Error(err)
 		}
 	}
-	mend()
+	fix()
 	mustCreate(t, s, nil)
 }

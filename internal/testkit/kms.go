@@ -88,7 +88,7 @@ func (k *KMS) Client() *kms.Client {
 }
 
 // Fail lets operations (Encrypt, Decrypt) fail from now on, by the code that
-// fails answers for them, such as AccessDeniedException; "" lets one succeed.
+// fails returns for them, such as AccessDeniedException; "" lets one succeed.
 // Nil lets all succeed.
 func (k *KMS) Fail(fails func(operation string) string) {
 	k.mu.Lock()

@@ -160,7 +160,7 @@ func (s *GitServer) SetPassword(password string) {
 	s.password = password
 }
 
-// Break puts a handler before every request; true says that it has answered. nil
+// Break puts a handler before every request; true means that it has responded. nil
 // takes it away.
 func (s *GitServer) Break(broken func(http.ResponseWriter, *http.Request) bool) {
 	s.mu.Lock()

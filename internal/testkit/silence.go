@@ -23,11 +23,11 @@ func Silenced(tb testing.TB, database, text string) (through string, speak func(
 }
 
 // Severed is the database behind a wire on which a connection is cut once it carries
-// text, before who is to read it has got it; from mended on none is cut.
-func Severed(tb testing.TB, database, text string) (through string, mend func()) {
+// text, before who is to read it has got it; from fixed on none is cut.
+func Severed(tb testing.TB, database, text string) (through string, fix func()) {
 	tb.Helper()
-	var mended atomic.Bool
-	return wired(tb, database, text, mended.Load), func() { mended.Store(true) }
+	var fixed atomic.Bool
+	return wired(tb, database, text, fixed.Load), func() { fixed.Store(true) }
 }
 
 // CommitAnswered is PostgreSQL's response to a COMMIT, and to nothing else.

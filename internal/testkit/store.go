@@ -12,7 +12,7 @@ import (
 )
 
 // Stores runs a test on a fresh store of each engine: SQLite always, PostgreSQL
-// where there is one.
+// if one is available.
 func Stores(t *testing.T, test func(*testing.T, *store.Store)) {
 	t.Helper()
 	Engines(t, func(t *testing.T, url string) { test(t, OpenStore(t, url)) })

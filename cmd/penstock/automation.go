@@ -114,7 +114,8 @@ func automationFacts(a penstock.Automation) []fact {
 		list = append(list, fact{"trigger", triggerText(t)})
 		if c := t.Schedule; c != nil {
 			list = append(
-				list, fact{"last run", timestamp(c.LastRun)}, fact{"next run", timestamp(c.NextRun)}, fact{"last error", c.LastError},
+				list, fact{"last run", timestamp(c.LastRun)}, fact{"next run", timestamp(c.NextRun)},
+				fact{"last error", c.LastError},
 			)
 		}
 	}

@@ -53,10 +53,15 @@ var rules = map[string]rule{
 	"about": {pattern: `\S`, description: "not be empty: remove the key or write a text", bytes: maxDescription},
 	"alias": { // in JSON Schema no class of letters is known to all validators
 		pattern:     `^\s*` + aliasEdge + `(` + aliasInner + `{0,58}` + aliasEdge + `)?\s*$`,
-		description: "be 1 to 60 letters and digits of any script, spaces, . _ and -", trimmed: true, valid: penstock.ValidAlias,
+		description: "be 1 to 60 letters and digits of any script, spaces, . _ and -", trimmed: true,
+		valid: penstock.ValidAlias,
 	},
-	"owner":      {pattern: `^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`, description: "be the owner of a repository, such as acme"},
-	"repository": {pattern: `^[A-Za-z0-9._-]{1,100}$`, description: "be the name of a repository, such as payments-service"},
+	"owner": {
+		pattern: `^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`, description: "be the owner of a repository, such as acme",
+	},
+	"repository": {
+		pattern: `^[A-Za-z0-9._-]{1,100}$`, description: "be the name of a repository, such as payments-service",
+	},
 	"secret": {
 		pattern:     `^[A-Za-z_][A-Za-z0-9_]{0,127}$`,
 		description: "be the name of a managed secret: letters, digits and _, no digit first",

@@ -89,7 +89,9 @@ func (s *Ingress) result(
 // rejectEarly answers without a transaction what one has shown to be refused: until
 // a known moment the rate admits none, or no more failures are logged. That the
 // webhook is still the same one is looked up first.
-func (s *Ingress) rejectEarly(ctx context.Context, p *Plan, a *penstock.InboundDelivery) (penstock.DeliveryResult, bool, error) {
+func (s *Ingress) rejectEarly(
+	ctx context.Context, p *Plan, a *penstock.InboundDelivery,
+) (penstock.DeliveryResult, bool, error) {
 	until, kind := p.fullUntil.Load(), store.CountRateLimited
 	if a.Unverified {
 		if until, kind = 0, store.CountRejected; a.Outcome == penstock.OutcomeRejectedAuth {

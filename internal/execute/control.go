@@ -130,7 +130,9 @@ func (s *Executions) requeueUnassigned(ctx context.Context, l penstock.Lease, ca
 }
 
 // buildAssignment adds the run, its secrets, its environment, its files and its session.
-func (s *Executions) buildAssignment(ctx context.Context, a *penstock.Assignment, row store.RunRow, sessionID string) error {
+func (s *Executions) buildAssignment(
+	ctx context.Context, a *penstock.Assignment, row store.RunRow, sessionID string,
+) error {
 	// As read, it still waits, and would be looked for in the queue.
 	row.State, row.SessionID = penstock.StateClaimed, sessionID
 	runs, err := s.runs.Present(ctx, []store.RunRow{row})
@@ -232,7 +234,9 @@ func (s *Executions) choosePrompt(
 	var p penstock.Prompt
 	switch run.PromptState {
 	case store.PromptWaiting, store.PromptDelivering:
-		p = penstock.Prompt{ID: run.ID, Text: run.Prompt, Mode: run.Mode, Redelivered: run.PromptState == store.PromptDelivering}
+		p = penstock.Prompt{
+			ID: run.ID, Text: run.Prompt, Mode: run.Mode, Redelivered: run.PromptState == store.PromptDelivering,
+		}
 		given.Prompt = store.PromptDelivering
 	default:
 		waiting, err := tx.Followups(ctx, run.ID, store.PromptWaiting)

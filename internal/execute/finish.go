@@ -100,7 +100,9 @@ func (s *Executions) end(ctx context.Context, tx *store.Tx, run store.RunRow, r 
 			return err
 		}
 	}
-	return tx.Move(ctx, store.Move{Run: run, To: r.State, Message: r.Message, TimelineEvent: timelineEvent, Payload: payload})
+	return tx.Move(ctx, store.Move{
+		Run: run, To: r.State, Message: r.Message, TimelineEvent: timelineEvent, Payload: payload,
+	})
 }
 
 // requeue gives a held run back to the queue. What its agent had been given is
@@ -239,7 +241,8 @@ func (s *Executions) endLost(ctx context.Context, tx *store.Tx, l penstock.Lease
 		return err
 	}
 	return tx.Move(ctx, store.Move{
-		Run: run, To: penstock.StateError, TimelineEvent: penstock.TimelineErrored, Payload: map[string]any{"reason": store.LeaseLost},
+		Run: run, To: penstock.StateError,
+		TimelineEvent: penstock.TimelineErrored, Payload: map[string]any{"reason": store.LeaseLost},
 		Message: &penstock.StatusMessage{Message: message, ErrorCode: penstock.CodeInfrastructureTimeout, Retryable: true},
 	})
 }

@@ -129,7 +129,8 @@ func (s *Repositories) look(ctx context.Context, row store.RepositoryRow) error 
 		return s.failedSync(ctx, row, err)
 	}
 	row.Head = head.Branch
-	again := row.Result == penstock.CommitRejected && (row.PollsRequested > row.PollsDone || row.Version != row.TeamVersion)
+	again := row.Result == penstock.CommitRejected &&
+		(row.PollsRequested > row.PollsDone || row.Version != row.TeamVersion)
 	if head.Commit == row.Commit && !again {
 		row.Problem, row.Failures = "", 0
 		return s.finishSync(ctx, row, nil)

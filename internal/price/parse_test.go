@@ -38,13 +38,17 @@ func TestOperatorsList(t *testing.T) {
 		want int64
 		ok   bool
 	}{
-		"any model of a free provider": {price.Call{Provider: "local", Model: "llama", Usage: price.Usage{Input: 9}}, 0, true},
-		"one price":                    {price.Call{Provider: "corp", Model: "small", Usage: price.Usage{Input: 4}}, 1000, true},
+		"any model of a free provider": {
+			price.Call{Provider: "local", Model: "llama", Usage: price.Usage{Input: 9}}, 0, true,
+		},
+		"one price": {price.Call{Provider: "corp", Model: "small", Usage: price.Usage{Input: 4}}, 1000, true},
 		"a cache without a price costs what input does": {
 			price.Call{Provider: "corp", Model: "small", Usage: price.Usage{CacheRead: 4, CacheWriteLong: 4}}, 2000, true,
 		},
 		"a long prompt": {price.Call{Provider: "corp", Model: "large", Usage: price.Usage{Input: 1001}}, 2_002_000, true},
-		"a tier":        {price.Call{Provider: "corp", Model: "large", Tier: "flex", Usage: price.Usage{Output: 1}}, 2000, true},
+		"a tier": {
+			price.Call{Provider: "corp", Model: "large", Tier: "flex", Usage: price.Usage{Output: 1}}, 2000, true,
+		},
 		"a tool": {
 			price.Call{Provider: "corp", Model: "large", Usage: price.Usage{Tools: map[string]int64{"web_search": 1}}},
 			8_000_000, true,
@@ -169,10 +173,12 @@ func TestDearest(t *testing.T) {
 			price.Query{Model: "claude-haiku-5-5", Tiers: []string{"standard"}}, rates{550_000, 55_000, 1_100_000, 2_750_000},
 		},
 		"in every tier": {
-			price.Query{Model: "openai/gpt-6.1-sol", Regions: []string{""}}, rates{24_000_000, 1_200_000, 60_000_000, 90_000_000},
+			price.Query{Model: "openai/gpt-6.1-sol", Regions: []string{""}},
+			rates{24_000_000, 1_200_000, 60_000_000, 90_000_000},
 		},
 		"on the eve of a new price": {
-			price.Query{Model: "gemini-4-argon", At: november, Tiers: []string{""}}, rates{4_000_000, 200_000, 4_000_000, 20_000_000},
+			price.Query{Model: "gemini-4-argon", At: november, Tiers: []string{""}},
+			rates{4_000_000, 200_000, 4_000_000, 20_000_000},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

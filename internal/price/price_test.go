@@ -31,7 +31,8 @@ func TestCostOfCalls(t *testing.T) {
 		}
 	}
 	argon := price.Call{
-		Provider: "gemini", Model: "gemini-4-argon", Usage: price.Usage{Input: 1_000_000, CacheRead: 500_000, Output: 100_000},
+		Provider: "gemini", Model: "gemini-4-argon",
+		Usage: price.Usage{Input: 1_000_000, CacheRead: 500_000, Output: 100_000},
 	}
 	cached := func(n int64) price.Call {
 		return price.Call{Model: "google/gemini-3.8-flash", Tier: "batch", Usage: price.Usage{CacheRead: n}}

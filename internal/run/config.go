@@ -148,7 +148,9 @@ func notes(c *penstock.Config) []store.Note {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.MCPServers)) {
 		if id := c.MCPServers[name].ID; id != "" {
-			list = append(list, store.Note{TimelineEvent: penstock.TimelineMCPNotUsed, Payload: map[string]any{"name": name, "id": id}})
+			list = append(list, store.Note{
+				TimelineEvent: penstock.TimelineMCPNotUsed, Payload: map[string]any{"name": name, "id": id},
+			})
 		}
 	}
 	return list

@@ -166,7 +166,8 @@ func followUp(ctx context.Context, tx *store.Tx, seen store.RunRow, f store.Foll
 			ctx, store.Move{Run: run, To: penstock.StateQueued, TimelineEvent: penstock.TimelineFollowup, Payload: payload},
 		)
 	}
-	if err := tx.AppendEvents(ctx, run.ID, penstock.Timeline(f.CreatedAt, penstock.TimelineFollowup, payload)); err != nil {
+	followup := penstock.Timeline(f.CreatedAt, penstock.TimelineFollowup, payload)
+	if err := tx.AppendEvents(ctx, run.ID, followup); err != nil {
 		return "", err
 	}
 	if run.State == penstock.StateInProgress {

@@ -59,7 +59,9 @@ func TestWorkersAreSummedUpByHost(t *testing.T) {
 	worlds(t, nil, func(w *world) {
 		ctx, db := w.t.Context(), w.database()
 		hello := func(id, host string, local bool) {
-			c := penstock.ClaimRequest{WorkerID: id, Host: host, Local: local, Harnesses: []string{"builtin"}, Capacity: 3, Busy: 1}
+			c := penstock.ClaimRequest{
+				WorkerID: id, Host: host, Local: local, Harnesses: []string{"builtin"}, Capacity: 3, Busy: 1,
+			}
 			if err := db.Hello(ctx, c); err != nil {
 				w.t.Fatal(err)
 			}

@@ -153,7 +153,8 @@ func TestDeliveriesOfGitHubFireTriggers(t *testing.T) {
 			"a ping":   s.fromGitHub(w, "ping", []byte(`{"zen": "Design for failure.", "hook_id": 1}`)),
 			"no event": s.fromGitHub(w, "", s.event("github/push")),
 		} {
-			if got := matchSummaries(d); got["any-pull"] != none || got["either"] != none || got["both"] != "run" || len(d.Runs) != 1 {
+			got := matchSummaries(d)
+			if got["any-pull"] != none || got["either"] != none || got["both"] != "run" || len(d.Runs) != 1 {
 				t.Errorf("%s: got %v", name, got)
 			}
 		}

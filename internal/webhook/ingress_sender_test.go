@@ -364,7 +364,9 @@ func (a *away) Plan(ctx context.Context, uid string, token, fresh bool) (*delive
 	return a.Service.Plan(ctx, uid, token, fresh)
 }
 
-func (a *away) Deliver(ctx context.Context, p *delivery.Plan, inbound *penstock.InboundDelivery) (penstock.DeliveryResult, error) {
+func (a *away) Deliver(
+	ctx context.Context, p *delivery.Plan, inbound *penstock.InboundDelivery,
+) (penstock.DeliveryResult, error) {
 	if a.deliver {
 		return penstock.DeliveryResult{}, errAway
 	}

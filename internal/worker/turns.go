@@ -176,7 +176,9 @@ const (
 func (e *execution) remember(p penstock.Prompt) {
 	e.messagesMu.Lock()
 	defer e.messagesMu.Unlock()
-	said := penstock.Message{Role: penstock.RoleUser, Content: []penstock.Block{penstock.Text(shorten(p.Text, maxHistoryText))}}
+	said := penstock.Message{
+		Role: penstock.RoleUser, Content: []penstock.Block{penstock.Text(shorten(p.Text, maxHistoryText))},
+	}
 	e.History = append(e.History, penstock.Step{ID: p.ID, Messages: append([]penstock.Message{said}, e.messages...)})
 	if over := len(e.History) - maxHistoryTurns; over > 0 {
 		e.History = e.History[over:]

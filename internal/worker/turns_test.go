@@ -126,7 +126,8 @@ func TestQuestionBlocksUntilItIsAnswered(t *testing.T) {
 		}
 		return nil
 	})
-	if diff := cmp.Diff([]string{"vm_shutdown", "run_blocked"}, w.timelineTypes(id)[len(w.timelineTypes(id))-2:]); diff != "" {
+	types := w.timelineTypes(id)
+	if diff := cmp.Diff([]string{"vm_shutdown", "run_blocked"}, types[len(types)-2:]); diff != "" {
 		t.Errorf("timeline (-want +got):\n%s", diff)
 	}
 	w.followUp(id, "blue")

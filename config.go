@@ -32,6 +32,7 @@ type Config struct {
 	Budget             *Budget           `json:"budget,omitempty"`
 	Env                map[string]string `json:"env,omitempty"`
 	Secrets            SecretNames       `json:"secrets,omitempty"`
+	Network            *Network          `json:"network,omitempty"` // narrows what the layers allow
 	LayerKeys
 }
 
@@ -163,9 +164,15 @@ func (c *Config) Check(at string, harnesses []string) []FieldError {
 		bad("/budget/max_cost_usd", "must not be negative")
 	}
 	for name := range c.Env {
-		if !validEnvName(name) {
-			bad("/env/"+EscapePointer(name), "is not a name of an environment variable")
+		switch at := "/env/" + EscapePointer(name); {
+		case !validEnvName(name):
+			bad(at, "is not a name of an environment variable")
+		case OwnedVariable(name, nil):
+			bad(at, "must not be set by a run: the sandbox sets it, so that programs use its proxy")
 		}
+	}
+	if c.Network != nil {
+		errs = append(errs, c.Network.CheckRequest(at+"/network")...)
 	}
 	c.checkSecrets(bad)
 	checkMemoryStores(bad, "/memory_stores", c.MemoryStores)

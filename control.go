@@ -88,9 +88,24 @@ type Assignment struct {
 	Session     *SavedSession    `json:"session,omitempty"` // to be resumed
 	History     []Step           `json:"history,omitempty"` // of the conversation, for a harness that cannot load
 	// Secrets are granted to this run: environment variables of the sandbox, masked in records.
-	Secrets   map[string]string `json:"secrets,omitempty"`
-	APIKey    string            `json:"api_key"`             // the agent's own, for its own run, as long as the lease
-	TimeLimit time.Duration     `json:"time_limit,omitzero"` // of max_duration_minutes
+	Secrets map[string]string `json:"secrets,omitempty"`
+	// Network decides what the run may reach.
+	Network *NetworkPolicy `json:"network,omitempty"`
+	// NetworkSecrets are the secrets of Network by their names. They stay with the worker:
+	// a secret that is only here never enters the sandbox.
+	NetworkSecrets map[string]string `json:"network_secrets,omitempty"`
+	// HarnessSecrets are those of harness_auth_secrets by the harness, such as claude. A
+	// sealed run's gateway uses them as keys of its upstream, in place of the worker's own.
+	// Each is in Secrets, too, for a sandbox without a gateway.
+	HarnessSecrets map[string]HarnessSecret `json:"harness_secrets,omitempty"`
+	APIKey         string                   `json:"api_key"`             // the agent's own, for its own run, as long as the lease
+	TimeLimit      time.Duration            `json:"time_limit,omitzero"` // of max_duration_minutes
+}
+
+// HarnessSecret is a credential that a run has for its harness.
+type HarnessSecret struct {
+	Name  string `json:"name"` // of the managed secret, such as ANTHROPIC_API_KEY
+	Value string `json:"value"`
 }
 
 // Prompt is one message to be given to the agent as a turn.

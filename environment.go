@@ -33,6 +33,7 @@ type EnvironmentConfig struct {
 	SetupCommands                  []string       `json:"setup_commands,omitempty"`
 	Providers                      map[string]any `json:"providers,omitempty"`
 	FailureSessionRetentionMinutes *int           `json:"failure_session_retention_minutes,omitempty"` // 1-60
+	Network                        *Network       `json:"network,omitempty"`
 }
 
 // GitHubRepo names a repository on GitHub.

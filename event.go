@@ -17,6 +17,8 @@ const (
 	EventArtifact     EventType = "artifact"
 	EventTimeline     EventType = "timeline"
 	EventDone         EventType = "done"
+	// EventNetwork is a worker's report about traffic. It is stored beside the log.
+	EventNetwork EventType = "network"
 )
 
 // Event is one entry of a run's log. Seq is taken in the transaction that
@@ -117,6 +119,8 @@ const (
 	TimelineInterrupted         = "turn_interrupted"     // it has ended
 	TimelineAnyWorker           = "any_worker"           // hosted execution was asked for, so any worker may take the run
 	TimelineMCPNotUsed          = "mcp_server_not_used"  // it is a managed one, and this server manages none
+	TimelineSandboxVerified     = "sandbox_verified"     // before the agent started, with what was checked
+	TimelineNetworkDenied       = "network_denied"       // the first time that the policy refused a host
 )
 
 // Timeline makes a timeline draft.

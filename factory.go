@@ -131,6 +131,9 @@ type FactoryRequest struct {
 	Name        *string `json:"name,omitempty"`
 	Alias       *string `json:"alias,omitempty"`
 	Description *string `json:"description,omitempty"`
+	// Network and Models are those of all runs of the factory; empty ones are removed.
+	Network *Network     `json:"network,omitempty"`
+	Models  *ModelPolicy `json:"models,omitempty"`
 	// Files define a new factory, by path; absent: it has a foreman and nothing
 	// else. Of a factory that there is they are applied, not changed.
 	Files map[string]string `json:"-"`
@@ -179,6 +182,8 @@ type FactorySettings struct {
 	DefaultModel       string           `json:"default_model,omitempty"`
 	DefaultEnvironment string           `json:"default_environment,omitempty"`
 	AgentDefaults      AgentDefaults    `json:"agent_defaults"`
+	Network            *Network         `json:"network,omitempty"` // of all its runs
+	Models             *ModelPolicy     `json:"models,omitempty"`
 	ScorerDefaults     struct{}         `json:"scorer_defaults"` // files cannot set any
 	Scoring            struct{}         `json:"scoring"`         // likewise
 }

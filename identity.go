@@ -39,6 +39,8 @@ type Identity struct {
 	OnBehalfOfEnabled  bool            `json:"on_behalf_of_enabled,omitzero"`
 	Type               AgentType       `json:"agent_type,omitempty"`
 	FactoryUID         string          `json:"factory_uid,omitempty"`
+	Network            *Network        `json:"network,omitempty" config:"-"` // a layer of its own
+	Models             *ModelPolicy    `json:"models,omitempty" config:"-"`
 	LayerKeys
 }
 
@@ -76,12 +78,19 @@ type IdentityRequest struct {
 	HarnessAuthSecrets json.RawMessage       `json:"harness_auth_secrets,omitempty"`
 	OnBehalfOfEnabled  *bool                 `json:"on_behalf_of_enabled,omitempty"`
 	Type               *AgentType            `json:"agent_type,omitempty"`
+	Network            *Network              `json:"network,omitempty"`
+	Models             *ModelPolicy          `json:"models,omitempty"`
 	LayerKeysRequest
 }
 
 // SecretsAppend gives an agent more secrets. It is the whole request.
 type SecretsAppend struct {
 	Secrets []NamedSecret `json:"secrets_append"`
+}
+
+// SecretNames lists the secrets that the agent names, for its runs and for their network.
+func (i Identity) SecretNames() []string {
+	return append(i.Config().SecretNames(), i.Network.SecretNames()...)
 }
 
 // Config is the layer of configuration that the agent contributes to its runs.

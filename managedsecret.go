@@ -25,8 +25,10 @@ type ManagedSecret struct {
 	UpdatedBy  *Actor `json:"updated_by,omitempty"`
 	// WebhookUID is the webhook that the server made the secret for. Runs never
 	// get it, and who manages webhooks may replace it there.
-	WebhookUID string       `json:"webhook_uid,omitempty"`
-	UsedBy     []SecretUser `json:"used_by"`
+	WebhookUID string `json:"webhook_uid,omitempty"`
+	// Hosts are those to which the proxy of a sealed run may send the value.
+	Hosts  []string     `json:"hosts,omitempty"`
+	UsedBy []SecretUser `json:"used_by"`
 }
 
 // SecretUser is what names a managed secret and keeps it from being deleted.
@@ -58,13 +60,22 @@ const (
 	SecretOfSchedule   SecretUserType = "schedule"
 	SecretOfAutomation SecretUserType = "automation"
 	SecretOfWebhook    SecretUserType = "webhook"
-	SecretOfFactory    SecretUserType = "factory" // for all its agents, the image of a runner, or its repository
+	// Its network has a rule with the secret as credential.
+	SecretOfEnvironment SecretUserType = "environment"
+	SecretOfFactory     SecretUserType = "factory" // for all its agents, the image of a runner, or its repository
 )
 
 // SecretRequest creates a managed secret; without a value it is pending.
 type SecretRequest struct {
-	Name  string  `json:"name"`
-	Value *string `json:"value,omitempty"`
+	Name  string   `json:"name"`
+	Value *string  `json:"value,omitempty"`
+	Hosts []string `json:"hosts,omitempty"`
+}
+
+// SecretChange changes a managed secret; an absent field stays.
+type SecretChange struct {
+	Value *string   `json:"value,omitempty"`
+	Hosts *[]string `json:"hosts,omitempty"` // replaces the hosts; empty: none
 }
 
 // SecretNames are the names of managed secrets. In a request a name may also be
@@ -138,6 +149,19 @@ func (c *Config) authSecrets() (names map[string]string, ok bool) {
 		return nil, false
 	}
 	return names, true
+}
+
+// HarnessSecrets are the names of the secrets of harness_auth_secrets by the harness that
+// each is for, such as claude.
+func (c *Config) HarnessSecrets() map[string]string {
+	auth, _ := c.authSecrets()
+	names := map[string]string{}
+	for key, name := range auth {
+		if program, is := strings.CutSuffix(key, HarnessAuthSuffix); is {
+			names[(&Harness{Type: program}).Kind()] = name
+		}
+	}
+	return names
 }
 
 // checkSecrets reports names that no secret can have.

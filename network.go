@@ -222,6 +222,8 @@ type NetworkPolicy struct {
 	Request *Network `json:"request,omitempty"`
 	// Models are those of server, factory and agent: a model must be allowed by each.
 	Models []ModelPolicy `json:"models,omitempty"`
+	// MCP are the headers of the run's HTTP MCP servers, which the proxy adds to requests.
+	MCP []MCPHeaders `json:"mcp,omitempty"`
 	// SecretHosts are, by the name of a managed secret, the hosts that may get it.
 	SecretHosts map[string][]string `json:"secret_hosts,omitempty"`
 }

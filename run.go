@@ -186,6 +186,13 @@ type Run struct {
 	Schedule       *RunSchedule      `json:"schedule,omitempty"`
 	Scope          *Scoped           `json:"scope,omitempty"`
 	Usage          *Usage            `json:"request_usage,omitempty"`
+
+	// Sealed says whether each execution so far was proved to be sealed; nil: none was
+	// checked yet.
+	Sealed *bool `json:"sealed,omitempty"`
+	// Network has what was fixed when the run was created: the layers of its runner,
+	// factory and agent, and its own. Server and environment are read at each claim.
+	Network *NetworkPolicy `json:"network,omitempty"`
 }
 
 // Duration is written as an ISO 8601 duration in seconds, such as PT12.345S.

@@ -14,6 +14,8 @@ type RunnerSpec struct {
 	MemoryGB float64 `json:"memory_gb,omitzero"`
 	OS       string  `json:"os"`   // linux or macos
 	Arch     string  `json:"arch"` // x86_64 or aarch64
+
+	Network *Network `json:"network,omitempty"`
 }
 
 // Platform is the system that a worker has to have, such as linux/x86_64; "" for

@@ -158,14 +158,20 @@ func (e *GrantError) Unwrap() error { return e.Cause }
 // Grant reads the secrets that a run names, for the execution that begins.
 // Something it cannot have is a *GrantError.
 func (s *Secrets) Grant(ctx context.Context, run store.RunRow) (map[string]string, error) {
-	values, names := map[string]string{}, run.Config.SecretNames()
+	names := run.Config.SecretNames()
 	if len(names) == 0 {
-		return values, nil
+		return map[string]string{}, nil
 	}
 	found, err := s.store.SecretsNamed(ctx, run.Team, names)
 	if err != nil {
 		return nil, err
 	}
+	return s.grant(run.Team, names, found)
+}
+
+// grant opens the secrets of those names, of which found are those that there are.
+func (s *Secrets) grant(team string, names []string, found []store.SecretRow) (map[string]string, error) {
+	values := map[string]string{}
 	var marks []store.SecretKey
 	for _, name := range names {
 		i := slices.IndexFunc(found, func(r store.SecretRow) bool { return r.Name == name })
@@ -185,7 +191,7 @@ func (s *Secrets) Grant(ctx context.Context, run store.RunRow) (map[string]strin
 			}, err}
 		}
 		values[name] = value
-		marks = append(marks, store.SecretKey{Team: run.Team, Name: name})
+		marks = append(marks, store.SecretKey{Team: team, Name: name})
 	}
 	s.MarkGranted(marks...)
 	return values, nil
@@ -194,6 +200,16 @@ func (s *Secrets) Grant(ctx context.Context, run store.RunRow) (map[string]strin
 // MaskOf masks the values that the secrets of a run have now.
 func (s *Secrets) MaskOf(ctx context.Context, run store.RunRow) (*secret.Masker, error) {
 	names := run.Config.SecretNames()
+	if run.Network != nil {
+		names = append(names, run.Network.SecretNames()...)
+	}
+	if uid := run.Config.EnvironmentID; uid != "" {
+		environment, err := s.store.KeptEnvironment(ctx, run.Team, uid)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, environment.Config.Network.SecretNames()...)
+	}
 	if len(names) == 0 {
 		return secret.NewMasker(), nil
 	}
@@ -212,8 +228,8 @@ func (s *Secrets) MaskOf(ctx context.Context, run store.RunRow) (*secret.Masker,
 	return secret.NewMasker(values...), nil
 }
 
-func grantError(format, name string) error {
+func grantError(format string, args ...any) error {
 	return &GrantError{penstock.StateFailed, penstock.StatusMessage{
-		Message: fmt.Sprintf(format, name), ErrorCode: penstock.CodeEnvironmentSetupFailed,
+		Message: fmt.Sprintf(format, args...), ErrorCode: penstock.CodeEnvironmentSetupFailed,
 	}, nil}
 }

@@ -88,11 +88,12 @@ func (s *Secrets) Create(
 	if req.Value != nil {
 		errs = append(errs, CheckSecretValue("/value", *req.Value)...)
 	}
+	errs = append(errs, penstock.CheckSecretHosts("/hosts", req.Hosts)...)
 	if errs != nil {
 		return penstock.ManagedSecret{}, penstock.InvalidFields(errs...)
 	}
 	return Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.ManagedSecret, error) {
-		row, err := s.Add(ctx, tx, p, penstock.ManagedSecret{Name: req.Name}, req.Value)
+		row, err := s.Add(ctx, tx, p, penstock.ManagedSecret{Name: req.Name, Hosts: req.Hosts}, req.Value)
 		if err != nil {
 			return penstock.ManagedSecret{}, err
 		}
@@ -128,19 +129,26 @@ func (s *Secrets) Add(
 	return row, tx.AddSecret(ctx, row)
 }
 
-// Set gives a secret its next value. Runs get it from their next
-// execution on: one that has begun keeps the value that it began with. Nothing
-// keeps the value before. Without a value it is an invalid request.
+// Set gives a secret its next value, its hosts, or both. Runs get them from their next
+// execution on: one that has begun keeps those that it began with. Nothing keeps the
+// value before. A change of nothing is an invalid request.
 func (s *Secrets) Set(
-	ctx context.Context, p penstock.Principal, name string, value *string,
+	ctx context.Context, p penstock.Principal, name string, change penstock.SecretChange,
 ) (penstock.ManagedSecret, error) {
 	if err := Require(p, penstock.ScopeSecretsManage); err != nil {
 		return penstock.ManagedSecret{}, err
 	}
-	if value == nil {
-		return penstock.ManagedSecret{}, penstock.Invalid("/value", "is required")
+	var errs []penstock.FieldError
+	if change.Value == nil && change.Hosts == nil {
+		errs = append(errs, penstock.FieldError{Pointer: "/value", Detail: "is required unless hosts is given"})
 	}
-	if errs := CheckSecretValue("/value", *value); errs != nil {
+	if change.Value != nil {
+		errs = append(errs, CheckSecretValue("/value", *change.Value)...)
+	}
+	if change.Hosts != nil {
+		errs = append(errs, penstock.CheckSecretHosts("/hosts", *change.Hosts)...)
+	}
+	if errs != nil {
 		return penstock.ManagedSecret{}, penstock.InvalidFields(errs...)
 	}
 	return Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.ManagedSecret, error) {
@@ -148,10 +156,20 @@ func (s *Secrets) Set(
 		if err != nil {
 			return penstock.ManagedSecret{}, err
 		}
-		if err := s.GiveValue(ctx, tx, p, &row, *value); err != nil {
+		if change.Hosts != nil {
+			row.Hosts = *change.Hosts
+		}
+		if change.Value == nil {
+			row.UpdatedAt, row.UpdatedBy = penstock.Now(), &p.Actor
+			if err := tx.SetSecret(ctx, row); err != nil {
+				return penstock.ManagedSecret{}, err
+			}
+			return readSecret(ctx, tx, p, name)
+		}
+		if err := s.GiveValue(ctx, tx, p, &row, *change.Value); err != nil {
 			return penstock.ManagedSecret{}, err
 		}
-		if err := s.changed(ctx, tx, p, name, *value); err != nil {
+		if err := s.changed(ctx, tx, p, name, *change.Value); err != nil {
 			return penstock.ManagedSecret{}, err
 		}
 		return readSecret(ctx, tx, p, name)

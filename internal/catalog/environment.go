@@ -62,6 +62,9 @@ func (s *Catalog) CreateEnvironment(
 	}
 	e := penstock.Environment{UID: penstock.NewUID(), Config: config, LastUpdated: penstock.Now(), Creator: &p.Actor}
 	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Environment, error) {
+		if err := access.UseCredentials(ctx, tx, p, config.Network.Credentials("/network")); err != nil {
+			return e, err
+		}
 		if err := tx.AddEnvironment(ctx, p.Team, e); err != nil {
 			return e, err
 		}
@@ -85,6 +88,9 @@ func (s *Catalog) ReplaceEnvironment(
 	}
 	return access.Edit(ctx, s.answers, p, func(tx *store.Tx) (penstock.Environment, error) {
 		e := penstock.Environment{UID: uid, Config: config, LastUpdated: penstock.Now(), LastEditor: &p.Actor}
+		if err := access.UseCredentials(ctx, tx, p, config.Network.Credentials("/network")); err != nil {
+			return e, err
+		}
 		if err := tx.ReplaceEnvironment(ctx, p.Team, e); err != nil {
 			return e, err
 		}
@@ -171,6 +177,10 @@ func (s *Catalog) checkEnvironment(c *penstock.EnvironmentConfig) error {
 	}
 	if m := c.FailureSessionRetentionMinutes; m != nil && (*m < 1 || *m > maxRetention) {
 		bad("/failure_session_retention_minutes", "must be from 1 to %d; null or absent keeps no session", maxRetention)
+	}
+	errs = append(errs, CheckNetwork("", c.Network, nil)...)
+	if c.Network.IsZero() {
+		c.Network = nil
 	}
 	if all, err := json.Marshal(c); err != nil || len(all) > penstock.MaxConfigBytes {
 		bad("", "the environment has %d bytes of JSON; at most %d are allowed", len(all), penstock.MaxConfigBytes)

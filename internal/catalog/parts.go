@@ -20,6 +20,7 @@ type Options struct {
 	Defaults   penstock.Config      // the weakest layer of every run's configuration
 	Aliases    map[string]string    // models by further names; of the family auto-* the rest stands for the default
 	KeyHolders map[string][]string  // harnesses to which the configuration gives variables, with their names
+	Network    ServerNetwork        // the layer of every run's network
 	SkillCache *git.Cache           // where skills are looked for; nil: nowhere
 	// MaxListBytes is how much the schedules of a team may hold together, and so its
 	// agents and its environments; 0: 16 MiB.
@@ -34,6 +35,7 @@ type Catalog struct {
 	defaults     penstock.Config
 	aliases      map[string]string
 	keyHolders   map[string][]string
+	network      ServerNetwork
 	skillCache   *git.Cache
 	maxListBytes int64
 }
@@ -55,7 +57,7 @@ type Parts struct {
 func New(o Options) Parts {
 	catalog := &Catalog{
 		store: o.Store, answers: o.Answers, models: o.Models, defaults: o.Defaults, keyHolders: o.KeyHolders,
-		aliases: o.Aliases, skillCache: o.SkillCache, maxListBytes: o.MaxListBytes,
+		aliases: o.Aliases, network: o.Network, skillCache: o.SkillCache, maxListBytes: o.MaxListBytes,
 	}
 	return Parts{
 		Catalog: catalog,

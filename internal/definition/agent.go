@@ -14,6 +14,8 @@ type Agent struct {
 	Description        string             `json:"description,omitzero" rule:"about" about:"What the agent does."`
 	Type               penstock.AgentType `json:"agentType,omitzero" rule:"agentType" about:"The agent's part; a factory has exactly one foreman." default:"\"CUSTOM\""`
 	CredentialStrategy string             `json:"credentialStrategy,omitzero" unset:"null" rule:"strategy" about:"Whose credentials its runs work with."`
+	Network            *Network           `json:"network,omitzero" about:"What its runs may reach, in addition to the other layers."`
+	Models             *Models            `json:"models,omitzero" about:"The models that its runs may use; the factory must allow them, too."`
 	Settings
 
 	Prompt string `json:"-" body:"prompt"`
@@ -32,6 +34,8 @@ func (p *parser) agents(factory *Factory) []Agent {
 		d.decode(&a)
 		d.prompt()
 		p.settings(d, a.Settings, []Settings{factory.AgentDefaults})
+		p.network(d, a.Network)
+		p.models(d, a.Models)
 		if len(a.Prompt) <= maxPrompt { // else it is told already
 			d.size(a.Identity().Config())
 		}
@@ -61,7 +65,7 @@ func (a Agent) Identity() penstock.Identity {
 	o := a.Overrides()
 	i := penstock.Identity{Name: a.Name, Description: a.Description, Prompt: a.Prompt, Type: a.Type}
 	penstock.CarryKeys(&i, o)
-	i.CredentialStrategy = a.CredentialStrategy
+	i.CredentialStrategy, i.Network, i.Models = a.CredentialStrategy, a.Network.Network(), a.Models.Policy()
 	if i.Type == "" {
 		i.Type = custom
 	}
@@ -98,6 +102,7 @@ const custom = penstock.AgentType("CUSTOM")
 func AgentOf(i penstock.Identity) Agent {
 	a := Agent{
 		Name: i.Name, Description: i.Description, Prompt: trimBody(i.Prompt), CredentialStrategy: i.CredentialStrategy,
+		Network: NetworkOf(i.Network), Models: ModelsOf(i.Models),
 	}
 	var o penstock.Overrides
 	penstock.CarryKeys(&o, i)

@@ -93,6 +93,10 @@ type Known struct {
 	// which name was perhaps meant. WebhookSecret says it of a webhook.
 	RunSecret     func(secret string) (problem, nearest string)
 	WebhookSecret func(webhook, secret string) (problem, nearest string)
+	Presets       []string // of networks
+	// NetworkSecret says why a run cannot send a managed secret to a host, "" where it
+	// can, and which name was perhaps meant.
+	NetworkSecret func(secret, host string) (problem, nearest string)
 	// NotURLSafe reports whether the value of a secret cannot be part of a URL.
 	NotURLSafe func(secret string) bool
 	// ShortSecret reports whether the value of a secret is shorter than that of a

@@ -19,6 +19,8 @@ type Factory struct {
 	MCPServers         map[string]MCPServer `json:"mcpServers,omitzero" about:"MCP servers that every agent gets, by the name that it sees."`
 	CloudProviders     *CloudProviders      `json:"cloudProviders,omitzero" alias:"providers" about:"Identities of runs at cloud providers."`
 	Integrations       []Integration        `json:"integrations,omitzero" about:"Services that are attached to the factory; linear and jira exclude each other."`
+	Network            *Network             `json:"network,omitzero" about:"What all runs of the factory may reach."`
+	Models             *Models              `json:"models,omitzero" about:"The models that all runs of the factory may use."`
 	AgentDefaults      Settings             `json:"agentDefaults" about:"How agents work unless they say otherwise; exactly one of model and harness."`
 }
 
@@ -99,6 +101,8 @@ func (p *parser) factory(f *Factory) *Factory {
 	f.integrations(d)
 	p.secrets(d, f.Secrets, "secrets")
 	p.mcpServers(d, f.MCPServers, "mcpServers")
+	p.network(d, f.Network)
+	p.models(d, f.Models)
 	d.size(f.AgentDefaults.Overrides().Config())
 	if d.find("agentDefaults") != nil {
 		p.settings(d, f.AgentDefaults, nil, "agentDefaults")

@@ -77,6 +77,11 @@ var rules = map[string]rule{
 		open:    true, pattern: `^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`,
 		description: "be the name of a harness, such as builtin or claude",
 	},
+	"credential": {enum: []string{
+		penstock.CredentialBasic, penstock.CredentialBearer, penstock.CredentialHeader,
+	}},
+	"port":          {bounded: true, low: 1, high: 65535},
+	"size":          {bounded: true, high: 1 << 53},
 	"authSource":    {enum: []string{AuthManagedSecret, AuthWorkerEnvironment}},
 	"integration":   {enum: []string{"slack", "linear", "jira"}},
 	"projectNumber": {pattern: `^[0-9]{1,20}$`, description: "be digits in quotes"},

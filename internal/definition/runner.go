@@ -17,6 +17,7 @@ type Runner struct {
 	SetupCommands []string       `json:"setupCommands,omitzero" rule:"text" about:"Commands of a shell that prepare the sandbox, in their order."`
 	InstanceShape *InstanceShape `json:"instanceShape,omitzero" about:"The size of the machine."`
 	Platform      Platform       `json:"platform" about:"The system of the sandbox."`
+	Network       *Network       `json:"network,omitzero" about:"What runs on it may reach, in addition to the other layers."`
 }
 
 // InstanceShape is the size of a machine.
@@ -64,6 +65,7 @@ func ReadRunner(name string, content []byte) (penstock.RunnerSpec, error) {
 func (r Runner) Spec() penstock.RunnerSpec {
 	spec := penstock.RunnerSpec{
 		Name: r.Name, SetupCommands: r.SetupCommands, OS: cmp.Or(r.Platform.OS, "linux"), Arch: r.Platform.Arch,
+		Network: r.Network.Network(),
 	}
 	if spec.Arch == "" {
 		spec.Arch = map[string]string{"linux": "x86_64", "macos": "aarch64"}[spec.OS]
@@ -85,6 +87,7 @@ func (p *parser) runners() []Runner {
 			return r
 		}
 		d.decode(&r)
+		p.network(d, r.Network)
 		if spec, err := json.Marshal(r.Spec()); err != nil || len(spec) > penstock.MaxConfigBytes {
 			d.badLinef(
 				1, 1, InvalidDocument, "the runner has %d bytes as JSON; at most %d are allowed", len(spec),

@@ -143,6 +143,9 @@ func (s *Executions) buildAssignment(
 	if a.Secrets, err = s.secrets.Grant(ctx, row); err != nil {
 		return err
 	}
+	if err := s.giveNetwork(ctx, a, row); err != nil {
+		return err
+	}
 	if uid := row.Config.EnvironmentID; uid != "" {
 		environment, err := s.store.KeptEnvironment(ctx, row.Team, uid)
 		if err != nil {
@@ -362,6 +365,8 @@ func checkDraft(d penstock.Draft) error {
 	case penstock.EventState, penstock.EventMessage, penstock.EventMessageDelta, penstock.EventAction,
 		penstock.EventActionResult,
 		penstock.EventPlan, penstock.EventUsage, penstock.EventArtifact, penstock.EventTimeline:
+	case penstock.EventNetwork:
+		return checkReport(d)
 	default:
 		return penstock.Invalid("/type", "is no type of an event that a worker writes")
 	}
@@ -370,6 +375,23 @@ func checkDraft(d penstock.Draft) error {
 	}
 	if len(d.Key) > maxEventKey {
 		return penstock.Invalid("/key", "is longer than %d bytes", maxEventKey)
+	}
+	return nil
+}
+
+// checkReport refuses a report about traffic that the server cannot keep.
+func checkReport(d penstock.Draft) error {
+	var report penstock.NetworkReport
+	if err := json.Unmarshal(d.Data, &report); err != nil {
+		return penstock.Invalid("/data", "is not a report about traffic")
+	}
+	if n := len(report.Hosts); n > penstock.MaxTrafficHosts {
+		return penstock.Invalid("/data/hosts", "has %d hosts; at most %d are allowed", n, penstock.MaxTrafficHosts)
+	}
+	for _, h := range report.Hosts {
+		if err := h.Check(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -391,6 +413,9 @@ func sandboxGone(drafts []penstock.Draft) (draft penstock.Draft, ok bool) {
 }
 
 func appendOne(ctx context.Context, tx *store.Tx, l penstock.Lease, d penstock.Draft) error {
+	if d.Type == penstock.EventNetwork {
+		return tx.Report(ctx, l, d)
+	}
 	if d.Type != penstock.EventState {
 		return tx.AppendEvents(ctx, l.RunID, d)
 	}

@@ -27,6 +27,7 @@ type Options struct {
 	Metrics      prometheus.Registerer // nil: nothing is measured
 	QueueTimeout time.Duration
 	Secrets      *access.Secrets
+	Catalog      *catalog.Catalog
 	Skills       *catalog.Skills
 	Runs         run.Parts
 }
@@ -39,6 +40,7 @@ type Executions struct {
 	log          *slog.Logger
 	queueTimeout time.Duration
 	secrets      *access.Secrets
+	catalog      *catalog.Catalog
 	skills       *catalog.Skills
 	runs         *run.Runs
 	files        *run.Files
@@ -51,7 +53,7 @@ type Executions struct {
 func New(o Options) *Executions {
 	s := &Executions{
 		store: o.Store, blobs: o.Blobs, keyset: o.Keyset, log: o.Log, queueTimeout: o.QueueTimeout,
-		secrets: o.Secrets, skills: o.Skills, runs: o.Runs.Runs, files: o.Runs.Files,
+		secrets: o.Secrets, catalog: o.Catalog, skills: o.Skills, runs: o.Runs.Runs, files: o.Runs.Files,
 	}
 	s.metrics = newMetrics(s, o.Metrics)
 	return s

@@ -151,7 +151,11 @@ func (a *application) use(ctx context.Context, d *definition.Definition) error {
 	for _, w := range d.Webhooks {
 		names = append(names, w.SecretName)
 	}
-	names = append(names, imageSecrets(d)...)
+	for _, agent := range d.Agents {
+		names = append(names, agent.Network.Network().SecretNames()...)
+	}
+	names = append(names, d.Factory.Network.Network().SecretNames()...)
+	names = append(append(names, imageSecrets(d)...), runnerSecrets(d)...)
 	gone := func(kind, name string) error {
 		return &penstock.Error{
 			Code: penstock.CodeConflict, Retryable: true,
@@ -217,6 +221,15 @@ func imageSecrets(d *definition.Definition) []string {
 	return names
 }
 
+// runnerSecrets are the credentials in the networks of runners.
+func runnerSecrets(d *definition.Definition) []string {
+	var names []string
+	for _, r := range d.Runners {
+		names = append(names, r.Network.Network().SecretNames()...)
+	}
+	return names
+}
+
 // always is what every run of a factory has.
 type always struct {
 	secrets []string
@@ -242,6 +255,7 @@ func (a *application) config(ctx context.Context, d *definition.Definition) erro
 	all := alwaysOf(f)
 	row.FactoryConfig = store.FactoryConfig{
 		Defaults: f.AgentDefaults.Overrides(), Secrets: all.secrets, MCPServers: all.servers, ImageSecrets: imageSecrets(d),
+		Network: f.Network.Network(), Models: f.Models.Policy(), RunnerSecrets: runnerSecrets(d),
 	}
 	row.Defaults.CredentialStrategy = f.CredentialStrategy
 	for _, r := range f.Repositories {

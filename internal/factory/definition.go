@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/automation"
+	"github.com/penstock-dev/penstock/internal/catalog"
 	"github.com/penstock-dev/penstock/internal/definition"
 	"github.com/penstock-dev/penstock/internal/store"
 )
@@ -296,7 +297,7 @@ func givenFiles(given map[string]string) (map[string][]byte, error) {
 func (s *Factories) known(ctx context.Context, p penstock.Principal) (definition.Known, error) {
 	known := definition.Known{
 		Harnesses: s.harnesses, MCPServers: []string{}, Runners: []string{}, Environments: []string{},
-		ScheduleIDs: []string{}, CheckCron: automation.CheckCron,
+		ScheduleIDs: []string{}, CheckCron: automation.CheckCron, Presets: catalog.NetworkPresets(),
 	}
 	environments, err := s.store.Environments(ctx, store.Viewer{Team: p.Team, All: true}, true)
 	if err != nil {

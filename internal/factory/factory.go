@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/catalog"
 	"github.com/penstock-dev/penstock/internal/definition"
 	"github.com/penstock-dev/penstock/internal/field"
 	"github.com/penstock-dev/penstock/internal/run"
@@ -157,7 +158,11 @@ func (s *Factories) Update(
 		if err := changeFactory(&r, req); err != nil {
 			return penstock.Factory{}, err
 		}
-		if r.Name == before.Name && r.Alias == before.Alias && r.Description == before.Description {
+		if err := access.UseCredentials(ctx, tx, p, r.Network.Credentials("/network")); err != nil {
+			return penstock.Factory{}, err
+		}
+		if r.Name == before.Name && r.Alias == before.Alias && r.Description == before.Description &&
+			same(r.Network, before.Network) && same(r.Models, before.Models) {
 			return s.presentFactory(ctx, tx.SecretCopies, r)
 		}
 		if err := s.edit(ctx, tx, p, uid, factoryEdit(r)); err != nil {
@@ -177,6 +182,7 @@ func factoryEdit(r store.FactoryRow) edit {
 		write: func(document []byte, present *definition.Definition) ([]byte, error) {
 			f := present.Factory
 			f.Name, f.Alias, f.Description = r.Name, r.Alias, r.Description
+			f.Network, f.Models = definition.NetworkOf(r.Network), definition.ModelsOf(r.Models)
 			return definition.WriteFactory(document, f)
 		},
 	}
@@ -203,10 +209,17 @@ func (s *Factories) Delete(ctx context.Context, p penstock.Principal, uid string
 func changeFactory(r *store.FactoryRow, req penstock.FactoryRequest) error {
 	field.Clear(req.Cleared, map[string]func(){
 		"name": func() { r.Name = "" }, "alias": func() { r.Alias = "" }, "description": func() { r.Description = "" },
+		"network": func() { r.Network = nil }, "models": func() { r.Models = nil },
 	})
 	field.Set(&r.Name, req.Name)
 	field.Set(&r.Alias, req.Alias)
 	field.Set(&r.Description, req.Description)
+	if req.Network != nil {
+		r.Network = req.Network
+	}
+	if req.Models != nil {
+		r.Models = req.Models
+	}
 	r.Name, r.Alias = strings.TrimSpace(r.Name), strings.TrimSpace(r.Alias)
 	var errs []penstock.FieldError
 	bad := func(pointer, format string, args ...any) {
@@ -217,6 +230,13 @@ func changeFactory(r *store.FactoryRow, req penstock.FactoryRequest) error {
 		bad("/alias", "must be 1 to 60 letters and digits of any script, spaces and . _ -")
 	}
 	field.Text(bad, "/description", r.Description, field.MaxDescription)
+	errs = append(errs, catalog.CheckNetwork("", r.Network, r.Models)...)
+	if r.Network.IsZero() {
+		r.Network = nil
+	}
+	if r.Models.IsZero() {
+		r.Models = nil
+	}
 	if errs != nil {
 		return penstock.InvalidFields(errs...)
 	}

@@ -237,6 +237,12 @@ func (s *Resources) changeIdentity(i *penstock.Identity, req penstock.IdentityRe
 			i.HarnessAuthSecrets = nil
 		}
 	}
+	if i.Network.IsZero() && req.Network != nil {
+		i.Network = nil
+	}
+	if i.Models.IsZero() && req.Models != nil {
+		i.Models = nil
+	}
 	if i.Type == "" {
 		i.Type = "CUSTOM"
 	}
@@ -302,6 +308,7 @@ func (s *Resources) checkIdentity(p penstock.Principal, i penstock.Identity, act
 	}
 	errs = append(errs, penstock.CheckMemoryStores("/memory/attached_stores", i.Memory.AttachedStores)...)
 	config := i.Config()
+	errs = append(errs, catalog.CheckNetwork("", i.Network, i.Models)...)
 	errs = append(errs, named(append(config.Check("", s.harnesses), s.catalog.Reserved(config)...))...)
 	if memory, err := json.Marshal(i.Memory); err != nil || len(memory) > maxAgentJSON {
 		bad("/memory", "has %d bytes of JSON; at most %d are allowed", len(memory), maxAgentJSON)
@@ -338,5 +345,8 @@ func useIdentitySecrets(ctx context.Context, tx *store.Tx, p penstock.Principal,
 	if known, ok := errors.AsType[*penstock.Error](err); ok {
 		known.Fields = named(known.Fields)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return access.UseCredentials(ctx, tx, p, i.Network.Credentials("/network"))
 }

@@ -2,6 +2,7 @@ package factory
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/access"
@@ -21,7 +22,7 @@ type fileSecrets struct {
 
 // into lets a parser ask.
 func (f fileSecrets) into(known *definition.Known) {
-	known.RunSecret, known.WebhookSecret = f.run, f.webhook
+	known.RunSecret, known.WebhookSecret, known.NetworkSecret = f.run, f.webhook, f.network
 }
 
 // run says why a run cannot have a secret, and which one was perhaps meant.
@@ -32,6 +33,19 @@ func (f fileSecrets) run(name string) (problem, nearest string) {
 		nearest = f.nearest(name, access.RunSecretNames(f.all))
 	}
 	return problem, nearest
+}
+
+// network says why a run cannot send a secret to a host, and which one was perhaps meant.
+func (f fileSecrets) network(name, host string) (problem, nearest string) {
+	if problem, nearest = f.run(name); problem != "" {
+		return problem, nearest
+	}
+	for _, s := range f.all {
+		if s.Name == name && !slices.Contains(s.Hosts, host) {
+			return access.NotForHost(name, host, f.manages), ""
+		}
+	}
+	return "", ""
 }
 
 // webhook says why a webhook may not have a secret. One that it has, and one

@@ -35,13 +35,11 @@ func (a *API) secret(c *call) error {
 }
 
 func (a *API) setSecret(c *call) error {
-	var req struct {
-		Value *string `json:"value,omitempty"`
-	}
+	var req penstock.SecretChange
 	if err := c.decode(&req); err != nil {
 		return err
 	}
-	secret, err := a.svc.Secrets.Set(c.ctx(), c.principal, c.param("name"), req.Value)
+	secret, err := a.svc.Secrets.Set(c.ctx(), c.principal, c.param("name"), req)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,8 @@ func (s *Runs) setAgent(
 		list: []penstock.Layer{
 			{Name: catalog.LayerAgent, Config: agent.Config()}, {Name: catalog.LayerFactory, Config: factory.Defaults.Config()},
 		},
-		every: factory,
+		every:   factory,
+		network: catalog.RunLayers{Factory: agent.FactoryUID, Of: factory, Agent: &agent},
 	}, nil
 }
 
@@ -64,6 +65,8 @@ func (s *Runs) setAgent(
 type layers struct {
 	list  []penstock.Layer
 	every store.FactoryConfig // of the agent's factory: what all its runs have
+
+	network catalog.RunLayers
 }
 
 // withEvery adds to a configuration what all runs of the factory have. Its own
@@ -134,7 +137,7 @@ func (s *Runs) setConfig(ctx context.Context, p penstock.Principal, run *store.N
 			return err
 		}
 	}
-	return nil
+	return s.catalog.SetNetwork(ctx, p, run, from.network)
 }
 
 // notes say on the timeline what of a configuration this server reads in its own

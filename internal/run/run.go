@@ -185,6 +185,9 @@ func (s *Runs) setParent(ctx context.Context, p penstock.Principal, req penstock
 		return err
 	}
 	run.ParentID, run.RootID, run.Depth = parent.ID, parent.RootID, parent.Depth+1
+	if parent.Network != nil {
+		run.ParentNetwork = parent.Network.Request
+	}
 	run.Ancestors = append(run.Ancestors, parent.ID)
 	merged, err := s.inherited(ctx, parent)
 	if err != nil {

@@ -33,7 +33,7 @@ func (w *world) secret(name, value string) penstock.ManagedSecret {
 
 func (w *world) setSecret(name, value string) penstock.ManagedSecret {
 	w.t.Helper()
-	set, err := w.Secrets.Set(w.t.Context(), w.admin, name, &value)
+	set, err := w.Secrets.Set(w.t.Context(), w.admin, name, penstock.SecretChange{Value: &value})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestSecretFromItsDeclarationToItsEnd(t *testing.T) {
 		for _, call := range []func(penstock.Principal) error{
 			func(p penstock.Principal) error { _, err := w.Secrets.Read(ctx, p, "A"); return err },
 			func(p penstock.Principal) error {
-				_, err := w.Secrets.Set(ctx, p, "A", &value)
+				_, err := w.Secrets.Set(ctx, p, "A", penstock.SecretChange{Value: &value})
 				return err
 			},
 			func(p penstock.Principal) error { return w.Secrets.Delete(ctx, p, "A") },
@@ -106,7 +106,7 @@ func TestBadSecretsAreRefusedWithoutTheirValue(t *testing.T) {
 				w.t.Errorf("%s: the error repeats the value: %v", name, err)
 			}
 		}
-		_, err := w.Secrets.Set(w.t.Context(), w.admin, "A", nil)
+		_, err := w.Secrets.Set(w.t.Context(), w.admin, "A", penstock.SecretChange{})
 		wantCode(w.t, err, penstock.CodeInvalidRequest, "/value is required")
 		w.secret("A", long)
 		_, err = w.Secrets.Create(w.t.Context(), w.admin, penstock.SecretRequest{Name: "B"})

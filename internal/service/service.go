@@ -48,6 +48,7 @@ type Options struct {
 	Harnesses    []string              // of the configuration; penstock.Harnesses are known beside them
 	KeyHolders   map[string][]string   // those of them to which the configuration gives variables, with their names
 	Models       []penstock.ModelInfo  // what the providers' keys of this server allow
+	Network      catalog.ServerNetwork // the layer of every run's network
 	ModelAliases map[string]string     // models by further names; of the family auto-* the rest stands for the default
 	Defaults     penstock.Config       // the weakest layer of every run's configuration
 	QueueTimeout time.Duration         // default 24 h
@@ -109,7 +110,7 @@ func New(o Options) *Service {
 	s.Sessions, s.Secrets = accessParts.Sessions, accessParts.Secrets
 	catalogParts := catalog.New(catalog.Options{
 		Store: o.Store, Log: o.Log, Answers: s.Answers, Models: o.Models, Defaults: o.Defaults, KeyHolders: o.KeyHolders,
-		Aliases: o.ModelAliases, MaxListBytes: o.MaxListBytes, SkillCache: o.Repositories,
+		Aliases: o.ModelAliases, Network: o.Network, MaxListBytes: o.MaxListBytes, SkillCache: o.Repositories,
 	})
 	s.Catalog, s.Skills = catalogParts.Catalog, catalogParts.Skills
 	runParts := run.New(run.Options{
@@ -120,7 +121,7 @@ func New(o Options) *Service {
 	s.Runs, s.Streams, s.Files, s.Upkeep = runParts.Runs, runParts.Streams, runParts.Files, runParts.Upkeep
 	s.Executions = execute.New(execute.Options{
 		Store: o.Store, Blobs: o.Blobs, Keyset: o.Keyset, Log: o.Log, Metrics: o.Metrics, QueueTimeout: o.QueueTimeout,
-		Secrets: s.Secrets, Skills: s.Skills, Runs: runParts,
+		Secrets: s.Secrets, Catalog: s.Catalog, Skills: s.Skills, Runs: runParts,
 	})
 	s.addTriggers(o, accessParts, executable)
 	return s

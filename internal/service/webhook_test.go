@@ -107,7 +107,7 @@ func (h *hooks) secret(name string, value *string) {
 
 func (h *hooks) setSecret(name, value string) {
 	h.t.Helper()
-	if _, err := h.Secrets.Set(h.t.Context(), h.admin, name, &value); err != nil {
+	if _, err := h.Secrets.Set(h.t.Context(), h.admin, name, penstock.SecretChange{Value: &value}); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -117,7 +117,7 @@ func TestWebhookFollowsItsSecretAtOnce(t *testing.T) {
 		}
 		h.values(waits.UID, "the-first-of-its-values")
 
-		_, err := h.Secrets.Set(ctx, h.admin, "SHARED", new("not/safe-in-a-path"))
+		_, err := h.Secrets.Set(ctx, h.admin, "SHARED", penstock.SecretChange{Value: new("not/safe-in-a-path")})
 		wantCode(h.t, err, penstock.CodeInvalidRequest, `the webhook "follows"`)
 		h.managed("SHARED", "the-first-of-its-values")
 		h.setSecret("SHARED", "the-second-of-its-values")
@@ -340,7 +340,7 @@ func TestWebhookFollowsItsSecretWhateverMeets(t *testing.T) {
 				case 0:
 					_, err = h.Resources.RotateWebhookSecret(ctx, h.admin, h.factory, w.UID, penstock.RotateRequest{OverlapSeconds: 1})
 				case 1:
-					_, err = h.Secrets.Set(ctx, h.admin, w.SecretName, &value)
+					_, err = h.Secrets.Set(ctx, h.admin, w.SecretName, penstock.SecretChange{Value: &value})
 				case 2:
 					_, err = h.Resources.UpdateWebhook(
 						ctx, h.admin, h.factory, w.UID, penstock.WebhookRequest{DeliveryIDHeader: new("X-" + value)},

@@ -52,7 +52,7 @@ func TestWebhooksTakeNoShortSecrets(t *testing.T) {
 		_, err = h.Resources.RotateWebhookSecret(ctx, h.admin, h.factory, own.UID, penstock.RotateRequest{Secret: new(short)})
 		refused("rotate", "/secret", err)
 		h.update(own.UID, penstock.WebhookRequest{SecretRefresh: new(penstock.RefreshImmediate)})
-		_, err = h.Secrets.Set(ctx, h.admin, own.SecretName, new(short))
+		_, err = h.Secrets.Set(ctx, h.admin, own.SecretName, penstock.SecretChange{Value: new(short)})
 		refused("set the secret that it follows", "/value", err)
 		h.values(own.UID, own.Secret)
 	})

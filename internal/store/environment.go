@@ -25,6 +25,7 @@ type environmentRecord struct {
 var environmentFields = newResource("environments", "e",
 	textColumn("uid", func(e *environmentRecord) *string { return &e.UID }),
 	textColumn("team", func(e *environmentRecord) *string { return &e.team }),
+	storedText("name", func(e *environmentRecord) string { return e.Config.Name }).editable(),
 	storedText("folded", func(e *environmentRecord) string { return fold(e.Config.Name) }).editable(),
 	jsonColumn("config", func(e *environmentRecord) *penstock.EnvironmentConfig { return &e.Config }).editable(),
 	numberColumn("created_at", func(e *environmentRecord) *penstock.Time { return &e.createdAt }),
@@ -159,8 +160,10 @@ func (s *Store) environmentSpec(ctx context.Context, where string, args ...any) 
 func (tx *Tx) AddEnvironment(ctx context.Context, team string, e penstock.Environment) error {
 	record := environmentRecord{e, team, e.LastUpdated}
 	record.LastEditor = e.Creator
-	err := environmentFields.add(ctx, tx, &record)
-	return tx.nameTaken(err, "an environment", e.Config.Name)
+	if err := environmentFields.add(ctx, tx, &record); err != nil {
+		return tx.nameTaken(err, "an environment", e.Config.Name)
+	}
+	return tx.useEnvironmentSecrets(ctx, team, e)
 }
 
 // ReplaceEnvironment changes all that a caller says about an environment.
@@ -171,7 +174,15 @@ func (tx *Tx) ReplaceEnvironment(ctx context.Context, team string, e penstock.En
 	if err == nil && n == 0 {
 		return penstock.NotFound("environment", e.UID)
 	}
-	return tx.nameTaken(err, "an environment", e.Config.Name)
+	if err != nil {
+		return tx.nameTaken(err, "an environment", e.Config.Name)
+	}
+	return tx.useEnvironmentSecrets(ctx, team, e)
+}
+
+// useEnvironmentSecrets records the secrets that the network of an environment names.
+func (tx *Tx) useEnvironmentSecrets(ctx context.Context, team string, e penstock.Environment) error {
+	return tx.SetSecretUses(ctx, team, penstock.SecretOfEnvironment, e.UID, e.Config.Network.SecretNames())
 }
 
 func (tx *Tx) nameTaken(err error, kind, name string) error {
@@ -190,7 +201,10 @@ func (tx *Tx) DeleteEnvironment(ctx context.Context, team, uid string) error {
 	if err == nil && n == 0 {
 		return penstock.NotFound("environment", uid)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.SetSecretUses(ctx, team, penstock.SecretOfEnvironment, uid, nil)
 }
 
 // UseEnvironment makes sure that an environment exists until the transaction

@@ -102,6 +102,10 @@ func (tx *Tx) appendHeld(ctx context.Context, a *appendEvents) error {
 	if err != nil || len(drafts) == 0 {
 		return err
 	}
+	drafts, reports := splitReports(drafts)
+	if err := tx.Report(ctx, a.lease, reports...); err != nil || len(drafts) == 0 {
+		return err
+	}
 	return tx.AppendEvents(ctx, a.lease.RunID, drafts...)
 }
 

@@ -28,12 +28,19 @@ type FactoryConfig struct {
 	MCPServers map[string]penstock.MCPServer `json:"mcp_servers,omitempty"`
 	// ImageSecrets are those with which its runners' images are fetched.
 	ImageSecrets []string `json:"image_secrets,omitempty"`
+	// Network and Models are a layer of every run's network and models.
+	Network *penstock.Network     `json:"network,omitempty"`
+	Models  *penstock.ModelPolicy `json:"models,omitempty"`
+	// RunnerSecrets are the credentials in the networks of its runners.
+	RunnerSecrets []string `json:"runner_secrets,omitempty"`
 }
 
 // SecretNames lists every secret that the configuration names.
 func (c FactoryConfig) SecretNames() []string {
 	every := penstock.Config{Secrets: c.Secrets, MCPServers: c.MCPServers}
-	return slices.Concat(c.Defaults.Config().SecretNames(), every.SecretNames(), c.ImageSecrets)
+	return slices.Concat(
+		c.Defaults.Config().SecretNames(), every.SecretNames(), c.ImageSecrets, c.Network.SecretNames(), c.RunnerSecrets,
+	)
 }
 
 // factoryRecord is a factory as its row has it.
@@ -81,6 +88,7 @@ func scanFactory(row scanner) (FactoryRow, error) {
 		r.Repository, r.Definition = &r.Origin.Repository, r.Origin.definition(revision)
 	}
 	r.TeamUID, r.FactorySettings = r.Team, penstock.SettingsOf(r.Defaults, r.WorksOn)
+	r.FactorySettings.Network, r.FactorySettings.Models = r.FactoryConfig.Network, r.FactoryConfig.Models
 	return *r, nil
 }
 

@@ -101,7 +101,7 @@ func (tx *Tx) AddIdentity(ctx context.Context, team string, i penstock.Identity)
 	if err != nil {
 		return tx.nameTaken(err, "an agent", i.Name)
 	}
-	return tx.SetSecretUses(ctx, team, penstock.SecretOfAgent, i.UID, i.Config().SecretNames())
+	return tx.SetSecretUses(ctx, team, penstock.SecretOfAgent, i.UID, i.SecretNames())
 }
 
 // SetIdentity stores an agent that was read and changed in the transaction.
@@ -113,7 +113,7 @@ func (tx *Tx) SetIdentity(ctx context.Context, team string, i penstock.Identity)
 	if err != nil {
 		return tx.nameTaken(err, "an agent", i.Name)
 	}
-	return tx.SetSecretUses(ctx, team, penstock.SecretOfAgent, i.UID, i.Config().SecretNames())
+	return tx.SetSecretUses(ctx, team, penstock.SecretOfAgent, i.UID, i.SecretNames())
 }
 
 // DeleteIdentity takes an agent from every list and revokes its keys. Absence

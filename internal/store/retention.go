@@ -65,7 +65,7 @@ func (tx *Tx) RemoveRun(ctx context.Context, id string, before penstock.Time) (b
 	}
 	for _, from := range []string{
 		"run_search WHERE run_id = $1", "run_ancestors WHERE ancestor = $1", "run_ancestors WHERE run_id = $1",
-		"attachments WHERE run_id = $1",
+		"attachments WHERE run_id = $1", "run_hosts WHERE run_id = $1",
 		"artifacts WHERE run_id = $1", "followups WHERE run_id = $1", "executions WHERE run_id = $1",
 		"events WHERE run_id = $1", "runs WHERE id = $1",
 	} {

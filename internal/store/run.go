@@ -36,6 +36,7 @@ type RunRow struct {
 	// last worked on it or a follow-up came after its end; 0: it can be.
 	NotGivenSince penstock.Time
 
+	sealed    int           // sealedYes, sealedNo; 0: not checked yet
 	heldAt    penstock.Time // since when a worker holds it
 	runMillis int64         // how long workers have held it, but for the stretch under way
 	size      int64         // bytes of its texts, and something for the rest
@@ -63,6 +64,8 @@ type NewRun struct {
 	Attachments []Attachment
 	Ancestors   []string // the parent and all above it
 	Notes       []Note   // on the timeline, after its creation
+	// ParentNetwork is what the parent asked for, to which its children are narrowed; nil: nothing.
+	ParentNetwork *penstock.Network
 	// Keep makes the answer to be kept; nil, or a nil answer: none.
 	Keep func(atCapacity bool) *KeptAnswer
 }

@@ -52,6 +52,7 @@ var runFields = newResource("runs", "r",
 	flagColumn("image", func(r *RunRow) *bool { return &r.Image }),
 	textColumn("skill_id", func(r *RunRow) *string { return &r.SkillID }),
 	storedFlag("skill_found", func(r *RunRow) bool { return r.skillFound() }),
+	jsonColumn("network", func(r *RunRow) **penstock.NetworkPolicy { return &r.Network }),
 
 	// What a run comes to have.
 	numberColumn("started_at", func(r *RunRow) *penstock.Time { return &r.StartedAt }).unset(),
@@ -63,6 +64,7 @@ var runFields = newResource("runs", "r",
 	textColumn("session_id", func(r *RunRow) *string { return &r.SessionID }).unset(),
 	textColumn("location", func(r *RunRow) *string { return &r.Location }).unset(),
 	jsonColumn("usage", func(r *RunRow) *Consumption { return &r.Consumed }).unset(),
+	numberColumn("sealed", func(r *RunRow) *int { return &r.sealed }).unset(),
 	numberColumn("times_lost", func(r *RunRow) *int { return &r.TimesLost }).unset(),
 	numberColumn("not_given_since", func(r *RunRow) *penstock.Time { return &r.NotGivenSince }).unset(),
 ).cutAfter("metadata", "definition_revision")
@@ -92,6 +94,9 @@ func scanRun(row scanner, more ...any) (RunRow, error) {
 		r.Config = &penstock.Config{}
 	}
 	r.TaskID = r.ID
+	if r.sealed != 0 {
+		r.Sealed = new(r.sealed == sealedYes)
+	}
 	r.Creator, r.Executor = creator.actor(), executor.actor()
 	r.SandboxRunning = r.State == penstock.StatePending || r.State == penstock.StateInProgress
 	r.Cancellable = true // of whatever type

@@ -28,6 +28,7 @@ var secretFields = newResource("secrets", "s",
 	storedText("updated_by", func(r *SecretRow) string { return uidOf(r.UpdatedBy) }).editable(),
 	numberColumn("last_used_at", func(r *SecretRow) *penstock.Time { return &r.LastUsedAt }).unset(),
 	textColumn("webhook_uid", func(r *SecretRow) *string { return &r.WebhookUID }),
+	jsonColumn("hosts", func(r *SecretRow) *[]string { return &r.Hosts }).editable(),
 )
 
 var (
@@ -76,8 +77,11 @@ func namedSecrets(team string, names []string) (where string, args []any) {
 	return "WHERE s.team = $1 AND s.name IN (" + placeholders(2, len(names)) + ")", args
 }
 
-// SecretName is the name of a secret, and the webhook that it was made for or "".
-type SecretName struct{ Name, WebhookUID string }
+// SecretName is the name of a secret with what decides who may name it.
+type SecretName struct {
+	Name, WebhookUID string   // the webhook that it was made for, or ""
+	Hosts            []string // to which it may be sent
+}
 
 // SecretNames lists the names of a team's secrets.
 func (s *Store) SecretNames(ctx context.Context, team string) ([]SecretName, error) {
@@ -90,11 +94,13 @@ func (tx *Tx) SecretNames(ctx context.Context, team string) ([]SecretName, error
 }
 
 func (s *Store) secretNames(ctx context.Context, q querier, team string) ([]SecretName, error) {
-	rows, err := q.query(ctx, `SELECT name, webhook_uid
+	rows, err := q.query(ctx, `SELECT name, webhook_uid, hosts
 		FROM secrets
 		WHERE team = $1
 		ORDER BY name`, team)
-	return collect(s, rows, err, "names of secrets", func(n *SecretName) []any { return []any{&n.Name, &n.WebhookUID} })
+	return collect(s, rows, err, "names of secrets", func(n *SecretName) []any {
+		return []any{&n.Name, &n.WebhookUID, &document{into: &n.Hosts}}
+	})
 }
 
 // Secret reads one secret; absence is penstock.CodeNotFound.
@@ -242,6 +248,11 @@ UNION ALL
 	LEFT JOIN factories f ON f.uid = a.factory_uid
 	WHERE %[1]s
 UNION ALL
+	SELECT u.secret, 'environment', e.uid, COALESCE(NULLIF(e.name, ''), e.uid), '', '', 0, ''
+	FROM secret_uses u
+	JOIN environments e ON u.kind = 'environment' AND e.uid = u.uid AND e.deleted_at = 0
+	WHERE %[1]s
+UNION ALL
 	SELECT u.secret, 'factory', f.uid, f.name, '', '', 0, ''
 	FROM (
 		SELECT team, secret, uid
@@ -266,7 +277,7 @@ var (
 	secretUsersOfOne  = fmt.Sprintf(secretUsers, "u.team = $1 AND u.secret = $2", "u.team = $1 AND u.secret_name = $2")
 )
 
-// SecretUsers lists the factories, agents, automations, webhooks, and schedules
+// SecretUsers lists the factories, environments, agents, automations, webhooks, and schedules
 // that are not paused, which name a secret, or, with "", any of the team's.
 func (s *Store) SecretUsers(ctx context.Context, team, name string) ([]SecretUser, error) {
 	return s.secretUsers(ctx, s, team, name)

@@ -95,6 +95,7 @@ CREATE TABLE runs (
   session_id TEXT NOT NULL DEFAULT '',
   location TEXT NOT NULL DEFAULT '',
   usage TEXT NOT NULL DEFAULT '',
+  sealed BIGINT NOT NULL DEFAULT 0, -- 1: each sandbox so far was proved to be; 2: one was not; 0: none was checked
 
   config TEXT NOT NULL,
   config_sources TEXT NOT NULL,
@@ -104,6 +105,7 @@ CREATE TABLE runs (
   harness TEXT NOT NULL,
   worker_host TEXT NOT NULL DEFAULT '',
   runner TEXT NOT NULL DEFAULT '',
+  network TEXT NOT NULL DEFAULT '', -- the layers that are fixed when it is created
   image BIGINT NOT NULL DEFAULT 0, -- whether its environment or runner names a container image or a shape of machine
   agent_name TEXT NOT NULL DEFAULT '', -- in the files of its factory
   definition_revision BIGINT NOT NULL DEFAULT 0, -- of those files
@@ -224,6 +226,21 @@ CREATE TABLE events (
 );
 CREATE INDEX events_delta ON events (run_id, key) WHERE type = 'message_delta';
 
+-- What the executions of a run exchanged with each host.
+CREATE TABLE run_hosts (
+  run_id TEXT NOT NULL,
+  execution_id BIGINT NOT NULL,
+  host TEXT NOT NULL,
+  port BIGINT NOT NULL,
+  mode TEXT NOT NULL,
+  requests BIGINT NOT NULL,
+  bytes_in BIGINT NOT NULL,
+  bytes_out BIGINT NOT NULL,
+  refused BIGINT NOT NULL,
+  reason TEXT NOT NULL,
+  PRIMARY KEY (run_id, execution_id, host, port, mode)
+);
+
 CREATE TABLE followups (
   id TEXT PRIMARY KEY,
   run_id TEXT NOT NULL,
@@ -284,6 +301,7 @@ CREATE TABLE conversations (
 CREATE TABLE environments (
   uid TEXT PRIMARY KEY,
   team TEXT NOT NULL,
+  name TEXT NOT NULL,
   folded TEXT NOT NULL,
   config TEXT NOT NULL,
   setup_failed BIGINT NOT NULL DEFAULT 0,
@@ -318,6 +336,7 @@ CREATE TABLE secrets (
   version BIGINT NOT NULL DEFAULT 0, -- counts the values that it was given; 0: none yet
   sealed BYTEA NOT NULL, -- the present value, for this team, name and version
   webhook_uid TEXT NOT NULL DEFAULT '', -- that the server made it for, though it be gone; runs never get such a secret
+  hosts TEXT NOT NULL DEFAULT '', -- to which the proxy of a sealed run may send it
   created_by TEXT NOT NULL,
   updated_by TEXT NOT NULL,
   created_at BIGINT NOT NULL,

@@ -1,0 +1,109 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/store"
+)
+
+// UseCredentials makes sure that the secrets which rules of a network name are there when
+// the transaction is committed, though they be pending, and that each lists the host of
+// its rule. What is wrong is an invalid request with the pointers of uses.
+func UseCredentials(
+	ctx context.Context, tx *store.Tx, p penstock.Principal, uses []penstock.CredentialUse,
+) error {
+	if len(uses) == 0 {
+		return nil
+	}
+	var names []string
+	for _, use := range uses {
+		names = append(names, use.Name)
+	}
+	slices.Sort(names)
+	found, err := tx.UseSecrets(ctx, p.Team, slices.Compact(names))
+	if err != nil {
+		return err
+	}
+	check := SecretCheck{p, false, found, func() ([]store.SecretName, error) { return tx.SecretNames(ctx, p.Team) }}
+	errs, err := check.LackingHosts(uses)
+	if err != nil || errs == nil {
+		return err
+	}
+	return penstock.InvalidFields(errs...)
+}
+
+// LackingHosts reports the credentials that no run could use. Only those who manage
+// secrets learn which secrets exist, and which hosts they list.
+func (c SecretCheck) LackingHosts(uses []penstock.CredentialUse) ([]penstock.FieldError, error) {
+	var errs []penstock.FieldError
+	for _, use := range uses {
+		problem, err := c.problem(use.Name)
+		if err != nil {
+			return nil, err
+		}
+		if problem == "" && !c.lists(use) {
+			problem = NotForHost(use.Name, use.Host, c.P.May(penstock.ScopeSecretsManage))
+		}
+		if problem != "" {
+			errs = append(errs, penstock.FieldError{Pointer: use.Pointer, Detail: problem})
+		}
+	}
+	return errs, nil
+}
+
+func (c SecretCheck) lists(use penstock.CredentialUse) bool {
+	return slices.ContainsFunc(c.Found, func(r store.SecretRow) bool {
+		return r.Name == use.Name && slices.Contains(r.Hosts, use.Host)
+	})
+}
+
+// NotForHost says that a secret may not be sent to a host.
+func NotForHost(secret, host string, manages bool) string {
+	if !manages {
+		return fmt.Sprintf(
+			"no run can send the secret %q to %s: a key with the scope secrets:manage must add the host to the secret",
+			secret, host,
+		)
+	}
+	return fmt.Sprintf("the managed secret %q does not list the host %s: add it to the hosts of the secret", secret, host)
+}
+
+// GrantNetwork reads the secrets that the policy of an execution names, and adds the hosts
+// that each lists to the policy. The values are for the worker and never for the sandbox.
+// Something that the execution cannot have is a *GrantError.
+func (s *Secrets) GrantNetwork(
+	ctx context.Context, team string, policy *penstock.NetworkPolicy,
+) (map[string]string, error) {
+	names := policy.SecretNames()
+	if len(names) == 0 {
+		return map[string]string{}, nil
+	}
+	found, err := s.store.SecretsNamed(ctx, team, names)
+	if err != nil {
+		return nil, err
+	}
+	values, err := s.grant(team, names, found)
+	if err != nil {
+		return nil, err
+	}
+	policy.SecretHosts = map[string][]string{}
+	for _, row := range found {
+		if len(row.Hosts) > 0 {
+			policy.SecretHosts[row.Name] = row.Hosts
+		}
+	}
+	for _, layer := range policy.Layers {
+		for _, use := range layer.Network.Credentials("") {
+			if !slices.Contains(policy.SecretHosts[use.Name], use.Host) {
+				return nil, grantError(
+					"The network of the %s sends the secret %s to %s, which the secret does not list.", layer.Source, use.Name,
+					use.Host,
+				)
+			}
+		}
+	}
+	return values, nil
+}

@@ -1,0 +1,318 @@
+package penstock
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// The sources of the layers of a run's network.
+const (
+	NetworkServer      = "server"
+	NetworkEnvironment = "environment"
+	NetworkRunner      = "runner"
+	NetworkFactory     = "factory"
+	NetworkAgent       = "agent"
+	// NetworkMCP is the layer that the HTTP MCP servers of a run imply.
+	NetworkMCP = "mcp_servers"
+)
+
+// IsZero reports whether n says nothing. As a layer it allows nothing then; as the
+// network of a run request it allows nothing at all.
+func (n *Network) IsZero() bool {
+	return n == nil || len(n.Allow) == 0 && len(n.ProviderTools) == 0 && n.MaxUploadBytes == 0
+}
+
+// CheckRequest reports what is wrong with n as the network of a run request, which can
+// only narrow: it has no credentials to give. Pointers are below at.
+func (n *Network) CheckRequest(at string) []FieldError {
+	errs := n.Check(at)
+	for i, rule := range n.Allow {
+		if rule.Credential != nil {
+			errs = append(errs, FieldError{
+				fmt.Sprintf("%s/allow/%d/credential", at, i),
+				"must not be set here: a run request can only narrow what its layers allow; put the credential into the " +
+					"network of the environment, the runner, the factory or the agent",
+			})
+		}
+	}
+	return errs
+}
+
+// CheckPresets reports rules whose preset does not exist, with pointers below at.
+func (n *Network) CheckPresets(at string, presets []string) []FieldError {
+	if n == nil {
+		return nil
+	}
+	var errs []FieldError
+	for i, rule := range n.Allow {
+		if rule.Preset == "" || slices.Contains(presets, rule.Preset) {
+			continue
+		}
+		detail := fmt.Sprintf("%q is not a preset: %s", rule.Preset, strings.Join(presets, ", "))
+		if near := Nearest(rule.Preset, presets); near != "" {
+			detail += fmt.Sprintf("; did you mean %q?", near)
+		}
+		errs = append(errs, FieldError{fmt.Sprintf("%s/allow/%d/preset", at, i), detail})
+	}
+	return errs
+}
+
+// Presets lists the presets that n names, each once.
+func (n *Network) Presets() []string {
+	var names []string
+	if n == nil {
+		return nil
+	}
+	for _, rule := range n.Allow {
+		if rule.Preset != "" && !slices.Contains(names, rule.Preset) {
+			names = append(names, rule.Preset)
+		}
+	}
+	return names
+}
+
+// CredentialUse is one rule that puts a managed secret into requests to a host.
+type CredentialUse struct {
+	SecretUse
+	Host string
+}
+
+// Credentials lists the rules of n with a credential, with pointers below at.
+func (n *Network) Credentials(at string) []CredentialUse {
+	var uses []CredentialUse
+	if n == nil {
+		return nil
+	}
+	for i, rule := range n.Allow {
+		if rule.Credential != nil {
+			pointer := fmt.Sprintf("%s/allow/%d/credential/secret", at, i)
+			uses = append(uses, CredentialUse{SecretUse{pointer, rule.Credential.Secret}, rule.Host})
+		}
+	}
+	return uses
+}
+
+// SecretNames lists the secrets that the rules of n name, each once, sorted.
+func (n *Network) SecretNames() []string {
+	var names []string
+	for _, use := range n.Credentials("") {
+		names = append(names, use.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Within reports whether n is outer or a part of it: each of its rules and tools is one of
+// outer's, and its uploads have no wider limit. nil is everything.
+func (n *Network) Within(outer *Network) bool {
+	if outer == nil {
+		return true
+	}
+	if n == nil {
+		return false
+	}
+	for _, rule := range n.Allow {
+		if !slices.ContainsFunc(outer.Allow, func(o NetworkRule) bool { return reflect.DeepEqual(o, rule) }) {
+			return false
+		}
+	}
+	for _, tool := range n.ProviderTools {
+		if !slices.Contains(outer.ProviderTools, tool) {
+			return false
+		}
+	}
+	return outer.MaxUploadBytes == 0 || n.MaxUploadBytes > 0 && n.MaxUploadBytes <= outer.MaxUploadBytes
+}
+
+// CheckSecretHosts reports what is wrong with the hosts of a managed secret, with pointers
+// below at: they are exact names in their canonical form, or IP addresses.
+func CheckSecretHosts(at string, hosts []string) []FieldError {
+	if len(hosts) > maxSecretHosts {
+		return []FieldError{{at, fmt.Sprintf("must have at most %d hosts", maxSecretHosts)}}
+	}
+	var errs []FieldError
+	for i, host := range hosts {
+		pointer := fmt.Sprintf("%s/%d", at, i)
+		switch reason := checkRuleHost(host); {
+		case strings.HasPrefix(host, "*."):
+			errs = append(errs, FieldError{pointer, "must be an exact host: a wildcard would give the secret to hosts that " +
+				"nobody named"})
+		case reason != "":
+			errs = append(errs, FieldError{pointer, reason})
+		case slices.Index(hosts, host) < i:
+			errs = append(errs, FieldError{pointer, "is there twice"})
+		}
+	}
+	return errs
+}
+
+const maxSecretHosts = 100
+
+// Limits of a ModelPolicy.
+const maxPolicyModels = 200
+
+// IsZero reports whether p allows every model.
+func (p *ModelPolicy) IsZero() bool { return p == nil || len(p.Allow) == 0 }
+
+// Check reports what is wrong with p, with JSON pointers below at.
+func (p *ModelPolicy) Check(at string) []FieldError {
+	if len(p.Allow) > maxPolicyModels {
+		return []FieldError{{at + "/allow", fmt.Sprintf("must have at most %d models", maxPolicyModels)}}
+	}
+	var errs []FieldError
+	for i, id := range p.Allow {
+		if id == "" || len(id) > maxModelID || strings.Contains(strings.TrimSuffix(id, "*"), "*") ||
+			strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+			errs = append(errs, FieldError{
+				fmt.Sprintf("%s/allow/%d", at, i), "must be the id of a model, and may end with *, such as anthropic/*",
+			})
+		}
+	}
+	return errs
+}
+
+// Allows reports whether a run may use a model. The id may be with or without its
+// provider: anthropic/claude-x and claude-x are both allowed by either spelling.
+func (p *ModelPolicy) Allows(id string) bool {
+	if p.IsZero() {
+		return true
+	}
+	_, bare, found := strings.Cut(id, "/")
+	if !found {
+		bare = id
+	}
+	return slices.ContainsFunc(p.Allow, func(pattern string) bool {
+		_, short, found := strings.Cut(pattern, "/")
+		if !found {
+			short = pattern
+		}
+		return matchesModel(pattern, id) || matchesModel(pattern, bare) || !strings.Contains(id, "/") && matchesModel(short, id)
+	})
+}
+
+func matchesModel(pattern, id string) bool {
+	if beginning, open := strings.CutSuffix(pattern, "*"); open {
+		return strings.HasPrefix(id, beginning)
+	}
+	return pattern == id
+}
+
+// MCPHeaders are headers that the proxy adds to the requests to an HTTP MCP server of a
+// run. Values may name secrets as ${{ secrets.NAME }}; see [Assignment.NetworkSecrets].
+type MCPHeaders struct {
+	Name    string            `json:"name"` // of the server in the run's configuration
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
+}
+
+// SecretNames lists the secrets that a policy needs, each once, sorted: those of the
+// credentials of its layers and of the headers of its MCP servers.
+func (p *NetworkPolicy) SecretNames() []string {
+	var names []string
+	for _, layer := range p.Layers {
+		names = append(names, layer.Network.SecretNames()...)
+	}
+	for _, server := range p.MCP {
+		for _, value := range server.Headers {
+			refs, _ := SecretRefs(value)
+			names = append(names, refs...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// The modes of a host's traffic.
+const (
+	TrafficTunnel  = "tunnel"
+	TrafficInspect = "inspect"
+	TrafficHTTP    = "http"
+	TrafficModel   = "model"
+	TrafficRefused = "refused"
+)
+
+// Limits of a report about traffic.
+const (
+	MaxTrafficHosts  = 1000 // of an execution
+	maxTrafficReason = 500  // bytes
+)
+
+// Check reports what is wrong with a row of a worker's report.
+func (t HostTraffic) Check() error {
+	switch {
+	case t.Host == "" || len(t.Host) > maxHostName:
+		return Invalid("/data/hosts", "a host has 1 to %d bytes", maxHostName)
+	case t.Port < 0 || t.Port > 65535:
+		return Invalid("/data/hosts", "a port is from 0 to 65535")
+	case !slices.Contains([]string{TrafficTunnel, TrafficInspect, TrafficHTTP, TrafficModel, TrafficRefused}, t.Mode):
+		return Invalid("/data/hosts", "%q is not a mode", t.Mode)
+	case min(t.Requests, t.BytesIn, t.BytesOut, t.Refused) < 0:
+		return Invalid("/data/hosts", "counts must not be negative")
+	case len(t.Reason) > maxTrafficReason:
+		return Invalid("/data/hosts", "a reason has at most %d bytes", maxTrafficReason)
+	}
+	return nil
+}
+
+// NetworkReport is the data of a draft of type network: what an execution has exchanged
+// since its start. A later report of the execution replaces an earlier one.
+type NetworkReport struct {
+	// Sealed says whether the execution's sandbox was proved to be sealed; nil: not said.
+	Sealed *bool         `json:"sealed,omitempty"`
+	Hosts  []HostTraffic `json:"hosts,omitempty"`
+}
+
+// RunNetwork is what a run may reach and what it reached: the contract's RunNetwork.
+type RunNetwork struct {
+	// Sealed is nil until the sandbox of an execution was checked.
+	Sealed *bool         `json:"sealed,omitempty"`
+	Policy NetworkPolicy `json:"policy"`
+	Hosts  []HostTraffic `json:"hosts"`
+}
+
+// SortTraffic puts hosts into the order in which they are shown.
+func SortTraffic(hosts []HostTraffic) {
+	slices.SortFunc(hosts, func(a, b HostTraffic) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Mode, b.Mode))
+	})
+}
+
+// wallVariables are the variables that lead programs of a sealed run to the proxy and make
+// them trust it. Names are compared without regard to case.
+var wallVariables = []string{
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "FTP_PROXY", "WS_PROXY", "WSS_PROXY",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO",
+	"PIP_CERT", "NODE_EXTRA_CA_CERTS", "NODE_USE_ENV_PROXY", "JAVA_TOOL_OPTIONS",
+}
+
+// presetVariables are the variables that presets own, by their names.
+var presetVariables = map[string][]string{"github": {"GH_TOKEN"}}
+
+// OwnedVariable reports whether the wall, or one of some presets, sets a variable, so that
+// a run must not.
+func OwnedVariable(name string, presets []string) bool {
+	name = strings.ToUpper(name)
+	return slices.Contains(wallVariables, name) ||
+		slices.ContainsFunc(presets, func(p string) bool { return slices.Contains(presetVariables[p], name) })
+}
+
+// CanonicalHost is a host name in the form in which rules have it: in lower case and
+// without a dot at its end.
+func CanonicalHost(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+
+// Names reports whether a rule of a layer names a host by itself, without a preset.
+func (p *NetworkPolicy) Names(host string, port int) bool {
+	return slices.ContainsFunc(p.Layers, func(layer NetworkLayer) bool {
+		return slices.ContainsFunc(layer.Network.Allow, func(r NetworkRule) bool {
+			ports := r.Ports
+			if len(ports) == 0 {
+				ports = []int{80, 443}
+			}
+			below, wildcard := strings.CutPrefix(r.Host, "*")
+			return slices.Contains(ports, port) && (r.Host == host || wildcard && strings.HasSuffix(host, below))
+		})
+	})
+}

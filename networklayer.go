@@ -174,22 +174,15 @@ func (p *ModelPolicy) Check(at string) []FieldError {
 	return errs
 }
 
-// Allows reports whether a run may use a model. The id may be with or without its
-// provider: anthropic/claude-x and claude-x are both allowed by either spelling.
+// Allows reports whether a run may use a model. claude-x is anthropic/claude-x, in p as well.
 func (p *ModelPolicy) Allows(id string) bool {
 	if p.IsZero() {
 		return true
 	}
-	_, bare, found := strings.Cut(id, "/")
-	if !found {
-		bare = id
-	}
+	full, _ := CanonicalModelID(id)
 	return slices.ContainsFunc(p.Allow, func(pattern string) bool {
-		_, short, found := strings.Cut(pattern, "/")
-		if !found {
-			short = pattern
-		}
-		return matchesModel(pattern, id) || matchesModel(pattern, bare) || !strings.Contains(id, "/") && matchesModel(short, id)
+		_, bare, _ := strings.Cut(full, "/")
+		return matchesModel(pattern, id) || matchesModel(pattern, full) || matchesModel(pattern, bare)
 	})
 }
 

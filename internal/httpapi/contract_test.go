@@ -113,6 +113,7 @@ func (d *driver) operations() []operation {
 		{"PUT", base + "/uploads/" + d.seen["upload"], nil, ""},
 		{"POST", waiting + "/cancel", nil, write},
 		{"GET", run + "/timeline", nil, read},
+		{"GET", run + "/network", nil, read},
 		{"GET", run + "/conversation", nil, read},
 		{"GET", run + "/transcript", nil, read},
 		{"GET", run + "/events", nil, read},

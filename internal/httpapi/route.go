@@ -113,6 +113,10 @@ func runRoutes() []Route {
 			Who: "dashboard; whoever asks why a run is slow",
 		},
 		{
+			Method: get, Pattern: "/runs/{runId}/network", Scope: runsRead, OwnRun: true, handle: (*API).runNetwork,
+			Who: "dashboard, CLI",
+		},
+		{
 			Method: get, Pattern: "/runs/{runId}/conversation", Scope: runsRead, OwnRun: true,
 			handle: (*API).runConversation, unhurried: true,
 			Who: "dashboard, CLI, the agent itself",

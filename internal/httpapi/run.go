@@ -123,6 +123,14 @@ func (a *API) timeline(c *call) error {
 	return c.respond(http.StatusOK, map[string][]penstock.TimelineEvent{"events": events})
 }
 
+func (a *API) runNetwork(c *call) error {
+	network, err := a.svc.Runs.Network(c.ctx(), c.principal, c.param("runId"))
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, network)
+}
+
 func (a *API) handoffAttachments(c *call) error {
 	attachments, err := a.svc.Files.HandoffAttachments(c.ctx(), c.principal, c.param("runId"))
 	if err != nil {

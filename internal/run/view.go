@@ -152,6 +152,7 @@ func (s *Runs) Present(ctx context.Context, rows []store.RunRow) ([]penstock.Run
 	runs := make([]penstock.Run, len(rows))
 	for i, r := range rows {
 		run := r.Run
+		run.Network = presentNetwork(run.Network)
 		run.Artifacts = byRun[r.ID]
 		run.SessionLink = s.publicURL + "/runs/" + r.ID
 		run.Scope = scopeOf(r)

@@ -27,17 +27,17 @@ func TestRunsSetNoVariablesThatLeadKeysAway(t *testing.T) {
 		}
 		keyed := &penstock.Harness{Type: "keyed"}
 		config := penstock.Config{
-			Harness: keyed, Env: map[string]string{"http_proxy": "http://thief.test", "ACME_URL": "http://thief.test"},
+			Harness: keyed, Env: map[string]string{"curl_home": "http://thief.test", "ACME_URL": "http://thief.test"},
 			Secrets: []string{"NODE_OPTIONS"},
 		}
 		_, err := w.Runs.Create(ctx, w.admin, penstock.RunRequest{Prompt: "go", Config: &config}, penstock.SourceAPI)
-		for _, pointer := range []string{"/config/env/http_proxy ", "/config/env/ACME_URL ", "/config/secrets/0 "} {
+		for _, pointer := range []string{"/config/env/curl_home ", "/config/env/ACME_URL ", "/config/secrets/0 "} {
 			refused("a request", err, pointer)
 		}
 		_, err = w.Schedules.Create(
 			ctx, w.admin, penstock.ScheduleRequest{Name: "n", Cron: "@daily", Prompt: "go", Config: &config},
 		)
-		refused("a schedule", err, "/agent_config/env/http_proxy")
+		refused("a schedule", err, "/agent_config/env/curl_home")
 
 		secrets := []penstock.NamedSecret{{Name: "SSL_CERT_DIR"}}
 		_, err = w.Resources.CreateIdentity(

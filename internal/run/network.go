@@ -1,0 +1,36 @@
+package run
+
+import (
+	"context"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// Network returns what decides about the network of a run now, and what its executions
+// have exchanged with each host so far.
+func (s *Runs) Network(ctx context.Context, p penstock.Principal, id string) (penstock.RunNetwork, error) {
+	row, err := s.readableRun(ctx, p, id)
+	if err != nil {
+		return penstock.RunNetwork{}, err
+	}
+	policy, err := s.catalog.Policy(ctx, row)
+	if err != nil {
+		return penstock.RunNetwork{}, err
+	}
+	policy.MCP = nil // the configuration of the run has them
+	hosts, err := s.store.Traffic(ctx, row.ID)
+	return penstock.RunNetwork{Sealed: row.Sealed, Policy: policy, Hosts: hosts}, err
+}
+
+// presentNetwork is what was fixed of a policy as the API shows it: the run's
+// configuration has its MCP servers.
+func presentNetwork(fixed *penstock.NetworkPolicy) *penstock.NetworkPolicy {
+	if fixed == nil {
+		return nil
+	}
+	shown := *fixed
+	if shown.MCP = nil; shown.Layers == nil {
+		shown.Layers = []penstock.NetworkLayer{}
+	}
+	return &shown
+}

@@ -1,0 +1,396 @@
+package service_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/factory"
+	"github.com/penstock-dev/penstock/internal/service"
+)
+
+func allow(hosts ...string) *penstock.Network {
+	var n penstock.Network
+	for _, host := range hosts {
+		n.Allow = append(n.Allow, penstock.NetworkRule{Host: host})
+	}
+	return &n
+}
+
+func withCredential(host, secret string) *penstock.Network {
+	n := allow(host)
+	n.Allow[0].Credential = &penstock.NetworkCredential{Secret: secret, As: penstock.CredentialBearer}
+	return n
+}
+
+// sources lists the layers of a policy with the hosts that each names.
+func sources(p *penstock.NetworkPolicy) []string {
+	var list []string
+	for _, layer := range p.Layers {
+		text := layer.Source + ":"
+		for _, rule := range layer.Network.Allow {
+			text += " " + rule.Host + rule.Preset
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+func (w *world) setHosts(name string, hosts ...string) penstock.ManagedSecret {
+	w.t.Helper()
+	set, err := w.Secrets.Set(w.t.Context(), w.admin, name, penstock.SecretChange{Hosts: &hosts})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return set
+}
+
+func serverNetwork(o *service.Options) {
+	o.Network = catalog.ServerNetwork{
+		Layer:   penstock.Network{Allow: []penstock.NetworkRule{{Preset: "packages"}}},
+		Ceiling: allow("*.test"), Models: penstock.ModelPolicy{Allow: []string{"demo/*"}},
+	}
+}
+
+// A run gets the layers of its agent, factory and runner as they were when it was created,
+// and those of the server and its environment as they are when it is claimed.
+func TestARunHasTheLayersOfItsParts(t *testing.T) {
+	worlds(t, serverNetwork, func(w *world) {
+		files := map[string]string{
+			"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nnetwork: {allow: [{host: factory.test}], providerTools: " +
+				"[web_search]}\nmodels: {allow: [demo/*]}\nagentDefaults: {model: demo/offline, runner: small}\n",
+			"agents/lead/agent.md": "---\nagentType: FOREMAN\nnetwork: {allow: [{host: agent.test, ports: [8443], methods: " +
+				"[GET]}]}\n---\nLead.\n",
+			"runners/small.yaml": "platform: {linux: {dockerImage: debian}}\nnetwork: {allow: [{host: runner.test}]}\n",
+		}
+		f := w.defineFactory(files)
+		environment := w.createEnvironment(penstock.EnvironmentConfig{Name: "App", Network: allow("environment.test")})
+		request := allow("agent.test")
+		id := w.create(penstock.RunRequest{
+			Prompt: "go", AgentIdentityUID: agentUID(w.t, f, "lead"),
+			Config: &penstock.Config{EnvironmentID: environment.UID, Network: request},
+		}).ID
+		fixed := []string{"runner: runner.test", "factory: factory.test", "agent: agent.test"}
+		if got := w.get(id); got.Sealed != nil || cmp.Diff(fixed, sources(got.Network)) != "" {
+			w.t.Errorf("the run shows %v, sealed %v; want %v", sources(got.Network), got.Sealed, fixed)
+		}
+
+		environment.Config.Network = allow("later.test")
+		if _, err := w.Catalog.ReplaceEnvironment(
+			w.t.Context(), w.admin, environment.UID, environment.Config,
+		); err != nil {
+			w.t.Fatal(err)
+		}
+		files["factory.yaml"] = strings.Replace(files["factory.yaml"], "factory.test", "too-late.test", 1)
+		files["runners/small.yaml"] = strings.Replace(files["runners/small.yaml"], "runner.test", "too-late.test", 1)
+		if _, err := w.Factories.Apply(w.t.Context(), w.admin, f.UID, factory.ApplyRequest{Files: files}); err != nil {
+			w.t.Fatal(err)
+		}
+		network, err := w.Runs.Network(w.t.Context(), w.admin, id)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		want := append([]string{"server: packages", "environment: later.test"}, fixed...)
+		if diff := cmp.Diff(want, sources(&network.Policy)); diff != "" {
+			w.t.Errorf("the network of the run, -want +got:\n%s", diff)
+		}
+		row, err := w.database().Run(w.t.Context(), w.admin.Team, id)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		policy, err := w.Catalog.Policy(w.t.Context(), row)
+		if err != nil || cmp.Diff(want, sources(&policy)) != "" || cmp.Diff(request, policy.Request) != "" ||
+			cmp.Diff(allow("*.test"), policy.Ceiling) != "" || len(policy.Models) != 2 {
+			w.t.Errorf("got %+v, %v", policy, err)
+		}
+	})
+}
+
+// A worker gets the policy with the secrets that it needs, apart from those of the sandbox.
+func TestNetworkSecretsTravelApart(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		for _, name := range []string{"FORGE_TOKEN", "PLAIN", "MCP_TOKEN", "ANTHROPIC_API_KEY"} {
+			w.secret(name, "the-value-of-"+name)
+		}
+		w.setHosts("FORGE_TOKEN", "forge.test", "other.test")
+		environment := w.createEnvironment(penstock.EnvironmentConfig{
+			Name: "App", Network: withCredential("forge.test", "FORGE_TOKEN"),
+		})
+		headers := map[string]string{"Authorization": "Bearer ${{ secrets.MCP_TOKEN }}"}
+		id := w.create(penstock.RunRequest{Prompt: "go", Config: &penstock.Config{
+			EnvironmentID: environment.UID, Secrets: []string{"PLAIN"},
+			MCPServers:         map[string]penstock.MCPServer{"tickets": {URL: "https://MCP.test/sse", Headers: headers}},
+			HarnessAuthSecrets: []byte(`{"claude_auth_secret_name":"ANTHROPIC_API_KEY"}`),
+		}}).ID
+		a := w.claim()
+		if a.Run.ID != id || a.Network == nil {
+			w.t.Fatalf("got %+v", a)
+		}
+		want := map[string]string{"FORGE_TOKEN": "the-value-of-FORGE_TOKEN", "MCP_TOKEN": "the-value-of-MCP_TOKEN"}
+		if diff := cmp.Diff(want, a.NetworkSecrets); diff != "" {
+			w.t.Errorf("network secrets, -want +got:\n%s", diff)
+		}
+		if _, inside := a.Secrets["FORGE_TOKEN"]; inside || a.Secrets["PLAIN"] == "" ||
+			slices.Contains(a.Run.Config.SecretVariables(), "FORGE_TOKEN") {
+			w.t.Errorf("the credential of a host enters the sandbox: %v", a.Secrets)
+		}
+		if diff := cmp.Diff([]string{"environment: forge.test", "mcp_servers: mcp.test"}, sources(a.Network)); diff != "" {
+			w.t.Errorf("layers, -want +got:\n%s", diff)
+		}
+		if diff := cmp.Diff(
+			[]penstock.MCPHeaders{{Name: "tickets", URL: "https://MCP.test/sse", Headers: headers}}, a.Network.MCP,
+		); diff != "" {
+			w.t.Errorf("headers, -want +got:\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string][]string{"FORGE_TOKEN": {"forge.test", "other.test"}}, a.Network.SecretHosts); diff != "" {
+			w.t.Errorf("hosts, -want +got:\n%s", diff)
+		}
+		key := penstock.HarnessSecret{Name: "ANTHROPIC_API_KEY", Value: "the-value-of-ANTHROPIC_API_KEY"}
+		if diff := cmp.Diff(map[string]penstock.HarnessSecret{"claude": key}, a.HarnessSecrets); diff != "" {
+			w.t.Errorf("harness secrets, -want +got:\n%s", diff)
+		}
+	})
+}
+
+// A secret goes to the hosts that it lists, and to no others, whoever names it.
+func TestASecretGoesOnlyToItsHosts(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		w.secret("TOKEN", "the-value-of-TOKEN")
+		if set := w.setHosts("TOKEN", "forge.test"); set.Version != 1 || cmp.Diff([]string{"forge.test"}, set.Hosts) != "" {
+			w.t.Errorf("hosts alone are changed: got %+v", set)
+		}
+		if set := w.setSecret("TOKEN", "another-value"); set.Version != 2 || len(set.Hosts) != 1 {
+			w.t.Errorf("a value alone is changed: got %+v", set)
+		}
+		for _, hosts := range [][]string{{"*.forge.test"}, {"Forge.test"}, {"https://forge.test"}, {"a.test", "a.test"}, {""}} {
+			_, err := w.Secrets.Set(ctx, w.admin, "TOKEN", penstock.SecretChange{Hosts: &hosts})
+			wantCode(w.t, err, penstock.CodeInvalidRequest, "/hosts/")
+		}
+		manager := w.as("manager", penstock.ScopeFactoriesManage, penstock.ScopeRunsWrite)
+		_, err := w.Secrets.Set(ctx, manager, "TOKEN", penstock.SecretChange{Hosts: &[]string{"thief.test"}})
+		wantCode(w.t, err, penstock.CodeNotAuthorized, "secrets:manage")
+
+		thief := withCredential("thief.test", "TOKEN")
+		const pointer = "/network/allow/0/credential/secret"
+		for name, p := range map[string]penstock.Principal{"admin": w.admin, "manager": manager} {
+			_, err := w.Catalog.CreateEnvironment(ctx, p, penstock.EnvironmentConfig{Name: name, Network: thief})
+			wantCode(w.t, err, penstock.CodeInvalidRequest, pointer)
+			_, err = w.Resources.CreateIdentity(ctx, p, penstock.IdentityRequest{Name: &name, Network: thief})
+			wantCode(w.t, err, penstock.CodeInvalidRequest, pointer)
+			_, unknown := w.Resources.CreateIdentity(
+				ctx, p, penstock.IdentityRequest{Name: &name, Network: withCredential("thief.test", "NONE")},
+			)
+			wantCode(w.t, unknown, penstock.CodeInvalidRequest, pointer)
+		}
+		_, err = w.Runs.Create(
+			ctx, w.admin, penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Network: thief}}, penstock.SourceAPI,
+		)
+		wantCode(w.t, err, penstock.CodeInvalidRequest, "/config/network/allow/0/credential")
+		_, err = w.Factories.Create(ctx, w.admin, penstock.FactoryRequest{Files: map[string]string{
+			"factory.yaml": "schemaVersion: v1alpha1\nname: acme\nagentDefaults: {model: demo/offline}\nnetwork:\n  allow:\n" +
+				"    - host: thief.test\n      credential: {secret: TOKEN, as: bearer}\n",
+			"agents/lead/agent.md": "---\nagentType: FOREMAN\n---\nLead.\n",
+		}})
+		wantCode(w.t, err, penstock.CodeInvalidDefinition, "factory.yaml:7:28")
+
+		// A run that waits loses what its secret no longer allows.
+		environment := w.createEnvironment(
+			penstock.EnvironmentConfig{Name: "App", Network: withCredential("forge.test", "TOKEN")},
+		)
+		if err := w.Secrets.Delete(ctx, w.admin, "TOKEN"); penstock.CodeOf(err) != penstock.CodeConflict ||
+			!strings.Contains(err.Error(), `the environment "App"`) {
+			w.t.Errorf("deleting a secret that a network names: got %v", err)
+		}
+		config := &penstock.Config{EnvironmentID: environment.UID}
+		id := w.create(penstock.RunRequest{Prompt: "go", Config: config}).ID
+		w.setHosts("TOKEN", "elsewhere.test")
+		if _, err := w.Runs.Create(
+			ctx, w.admin, penstock.RunRequest{Prompt: "go", Config: config}, penstock.SourceAPI,
+		); penstock.CodeOf(err) != penstock.CodeInvalidRequest {
+			w.t.Errorf("a run whose credential cannot be sent: got %v", err)
+		}
+		if _, err := w.Executions.Control().Claim(ctx, penstock.ClaimRequest{
+			WorkerID: "w", Harnesses: []string{penstock.HarnessBuiltin}, Capacity: 1,
+		}); err == nil {
+			w.t.Error("the run was given to a worker")
+		}
+		got := w.mustBe(id, penstock.StateFailed)
+		if got.StatusMessage.ErrorCode != penstock.CodeEnvironmentSetupFailed ||
+			!strings.Contains(got.StatusMessage.Message, "forge.test") {
+			w.t.Errorf("got %+v", got.StatusMessage)
+		}
+	})
+}
+
+func TestARequestOnlyNarrows(t *testing.T) {
+	worlds(t, serverNetwork, func(w *world) {
+		ctx := w.t.Context()
+		refused := func(p penstock.Principal, req penstock.RunRequest, mentions string) {
+			w.t.Helper()
+			req.Prompt = "go"
+			_, err := w.Runs.Create(ctx, p, req, penstock.SourceAPI)
+			wantCode(w.t, err, penstock.CodeInvalidRequest, mentions)
+		}
+		for name, config := range map[string]*penstock.Config{
+			"/config/network/allow/0/host": {Network: allow("no host")},
+			"/config/network/allow/0/preset": {Network: &penstock.Network{
+				Allow: []penstock.NetworkRule{{Preset: "package"}},
+			}},
+			"/config/env/https_proxy": {Env: map[string]string{"https_proxy": "http://thief.test"}},
+			"/config/env/NODE_EXTRA_CA_CERTS": {Env: map[string]string{
+				"NODE_EXTRA_CA_CERTS": "/workspace/ca.pem",
+			}},
+			"/config/model_id": {ModelID: "gpt-5"},
+		} {
+			refused(w.admin, penstock.RunRequest{Config: config}, name)
+		}
+		parent := w.create(penstock.RunRequest{Prompt: "go", Config: &penstock.Config{Network: allow("a.test", "b.test")}}).ID
+		child := w.create(penstock.RunRequest{Prompt: "go", ParentID: parent})
+		if got := w.get(child.ID); cmp.Diff(allow("a.test", "b.test"), got.Config.Network) != "" ||
+			got.ConfigSources["network"] != "parent" {
+			w.t.Errorf("a child has %+v, from %q", got.Config.Network, got.ConfigSources["network"])
+		}
+		refused(w.admin, penstock.RunRequest{
+			ParentID: parent, Config: &penstock.Config{Network: allow("a.test", "c.test")},
+		}, "/config/network")
+		w.create(penstock.RunRequest{Prompt: "go", ParentID: parent, Config: &penstock.Config{Network: allow("b.test")}})
+
+		// An agent cannot reach a host by calling it an MCP server.
+		agent := w.createAgent(penstock.IdentityRequest{Name: new("fixer"), Network: allow("*.mcp.test")})
+		itself := w.as("fixer", penstock.ScopeRunsWrite)
+		itself.AgentUID = agent.UID
+		servers := func(url string) *penstock.Config {
+			return &penstock.Config{MCPServers: map[string]penstock.MCPServer{"x": {URL: url}}}
+		}
+		refused(itself, penstock.RunRequest{Config: servers("https://thief.test/")}, "/config/mcp_servers/x/url")
+		refused(itself, penstock.RunRequest{Config: servers("https://a.mcp.test:8443/")}, "/config/mcp_servers/x/url")
+		if _, err := w.Runs.Create(
+			ctx, itself, penstock.RunRequest{Prompt: "go", Config: servers("https://a.mcp.test/")}, penstock.SourceAPI,
+		); err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+// Networks are edited through the API as through files.
+func TestNetworksOfAFactoryAreEdited(t *testing.T) {
+	withTeam(t, func(h *hooks) {
+		ctx := h.t.Context()
+		if _, err := h.Factories.Update(ctx, h.admin, h.factory, penstock.FactoryRequest{
+			Network: allow("factory.test"), Models: &penstock.ModelPolicy{Allow: []string{"demo/*"}},
+		}); err != nil {
+			h.t.Fatal(err)
+		}
+		const comment = "# ours\nschemaVersion: v1alpha1\nname: acme\n"
+		if got := h.files().Files["factory.yaml"]; !strings.HasPrefix(got, comment) ||
+			!strings.HasSuffix(got, "network:\n  allow:\n    - host: factory.test\nmodels:\n  allow:\n    - \"demo/*\"\n") {
+			h.t.Errorf("got %s", got)
+		}
+		f, err := h.Factories.Read(ctx, h.admin, h.factory)
+		if err != nil || cmp.Diff(allow("factory.test"), f.Network) != "" || f.Models == nil {
+			h.t.Errorf("got %+v, %v", f, err)
+		}
+		fixer := f.Agents[0].UID
+		network := &penstock.Network{ProviderTools: []string{"web_search"}, MaxUploadBytes: 5 << 30}
+		agent, err := h.Resources.UpdateIdentity(ctx, h.admin, fixer, penstock.IdentityRequest{Network: network})
+		if err != nil || cmp.Diff(network, agent.Network) != "" {
+			h.t.Errorf("got %+v, %v", agent.Network, err)
+		}
+		if got := h.files().Files["agents/fixer/agent.md"]; !strings.Contains(got, "maxUploadBytes: 5368709120") {
+			h.t.Errorf("got %s", got)
+		}
+		if _, err = h.Resources.UpdateIdentity(
+			ctx, h.admin, fixer, penstock.IdentityRequest{Network: &penstock.Network{}},
+		); err != nil {
+			h.t.Fatal(err)
+		}
+		_, err = h.Factories.Update(ctx, h.admin, h.factory, penstock.FactoryRequest{Cleared: []string{"network", "models"}})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for path, content := range h.files().Files {
+			if strings.Contains(content, "network") || strings.Contains(content, "models:") {
+				h.t.Errorf("%s still has it:\n%s", path, content)
+			}
+		}
+		_, err = h.Factories.Update(ctx, h.admin, h.factory, penstock.FactoryRequest{Network: allow("No.test")})
+		wantCode(h.t, err, penstock.CodeInvalidRequest, "/network/allow/0/host")
+	})
+}
+
+// Reports about traffic are kept with the lease's token, once each.
+func TestWorkersReportTraffic(t *testing.T) {
+	worlds(t, nil, func(w *world) {
+		ctx := w.t.Context()
+		id := w.create(penstock.RunRequest{Prompt: "go"}).ID
+		a := w.work()
+		report := func(n int64, sealed *bool, hosts ...penstock.HostTraffic) penstock.Draft {
+			d := penstock.NewDraft(penstock.EventNetwork, penstock.Now(), penstock.NetworkReport{Sealed: sealed, Hosts: hosts})
+			d.N = n
+			return d
+		}
+		host := penstock.HostTraffic{
+			Host: "a.test", Port: 443, Mode: penstock.TrafficTunnel, Requests: 1, BytesIn: 10, BytesOut: 5,
+		}
+		refused := penstock.HostTraffic{Host: "b.test", Port: 443, Mode: penstock.TrafficRefused, Refused: 1, Reason: "no rule"}
+		more := host
+		more.Requests, more.BytesIn = 3, 30
+		events := func() int {
+			all, err := w.database().Events(ctx, id, 0, 100)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			return len(all)
+		}
+		control, before := w.Executions.Control(), events()
+		for range 2 { // its answer may be lost
+			if err := control.Append(ctx, a.Lease, []penstock.Draft{
+				report(1000, new(true), host, refused), report(1001, nil, more),
+			}); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		if err := control.Append(ctx, a.Lease, []penstock.Draft{report(0, nil, host)}); err != nil { // an older one
+			w.t.Fatal(err)
+		}
+		if n := events(); n != before {
+			w.t.Errorf("the log has %d events, and had %d", n, before)
+		}
+		want := penstock.RunNetwork{
+			Sealed: new(true), Policy: penstock.NetworkPolicy{Layers: []penstock.NetworkLayer{}},
+			Hosts: []penstock.HostTraffic{more, refused},
+		}
+		if got, err := w.Runs.Network(ctx, w.admin, id); err != nil || cmp.Diff(want, got) != "" {
+			w.t.Errorf("%v, -want +got:\n%s", err, cmp.Diff(want, got))
+		}
+		bad := host
+		bad.Mode = "other"
+		if err := control.Append(ctx, a.Lease, []penstock.Draft{report(0, nil, bad)}); penstock.CodeOf(err) !=
+			penstock.CodeInvalidRequest {
+			w.t.Errorf("a mode that does not exist: got %v", err)
+		}
+		w.finish(a.Lease, penstock.Result{State: penstock.StateSucceeded})
+		if err := control.Append(ctx, a.Lease, []penstock.Draft{report(0, new(false), more)}); err == nil {
+			w.t.Error("a report after the end of the lease was kept")
+		}
+
+		// The next execution adds to what the first one exchanged.
+		w.followUp(id, "again")
+		a = w.work()
+		if err := control.Append(ctx, a.Lease, []penstock.Draft{report(1, new(false), host)}); err != nil {
+			w.t.Fatal(err)
+		}
+		got, err := w.Runs.Network(ctx, w.admin, id)
+		if err != nil || *got.Sealed || got.Hosts[0].Requests != 4 || got.Hosts[0].BytesIn != 40 {
+			w.t.Errorf("got %+v, %v", got, err)
+		}
+		if run := w.get(id); run.Sealed == nil || *run.Sealed {
+			w.t.Error("a run with one execution that was not sealed is shown as sealed")
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package penstock_test
+
+import (
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+)
+
+func TestAPolicyOfModels(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, pattern, model string
+		want                 bool
+	}{
+		{"the same id", "anthropic/claude-x", "anthropic/claude-x", true},
+		{"without its provider", "anthropic/claude-x", "claude-x", true},
+		{"allowed without its provider", "claude-*", "anthropic/claude-x", true},
+		{"all of a provider", "openai/*", "gpt-5", true},
+		{"of another provider", "demo/*", "gpt-5", false},
+		{"another model", "anthropic/claude-x", "anthropic/claude-x-2", false},
+		{"everything", "*", "some/model", true},
+		{"the beginning only", "claude", "claude-x", false},
+	} {
+		policy := penstock.ModelPolicy{Allow: []string{test.pattern}}
+		if got := policy.Allows(test.model); got != test.want {
+			t.Errorf("%s: %s allows %s: got %v, want %v", test.name, test.pattern, test.model, got, test.want)
+		}
+	}
+	if !(&penstock.ModelPolicy{}).Allows("any") {
+		t.Error("an empty policy allows every model")
+	}
+}
+
+func TestAPartOfANetwork(t *testing.T) {
+	t.Parallel()
+	rule := func(host string) penstock.NetworkRule { return penstock.NetworkRule{Host: host} }
+	outer := penstock.Network{Allow: []penstock.NetworkRule{rule("a.test"), rule("b.test")}, MaxUploadBytes: 10}
+	for _, test := range []struct {
+		name  string
+		inner penstock.Network
+		want  bool
+	}{
+		{"itself", outer, true},
+		{"nothing", penstock.Network{MaxUploadBytes: 10}, true},
+		{"fewer rules", penstock.Network{Allow: []penstock.NetworkRule{rule("b.test")}, MaxUploadBytes: 1}, true},
+		{"another rule", penstock.Network{Allow: []penstock.NetworkRule{rule("c.test")}, MaxUploadBytes: 1}, false},
+		{"another port", penstock.Network{
+			Allow: []penstock.NetworkRule{{Host: "a.test", Ports: []int{22}}}, MaxUploadBytes: 1,
+		}, false},
+		{"without a limit", penstock.Network{}, false},
+		{"a wider limit", penstock.Network{MaxUploadBytes: 11}, false},
+		{"a tool", penstock.Network{MaxUploadBytes: 1, ProviderTools: []string{"web_search"}}, false},
+	} {
+		if got := test.inner.Within(&outer); got != test.want {
+			t.Errorf("%s: got %v, want %v", test.name, got, test.want)
+		}
+	}
+}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import keyword
 from typing import Any
 
 from contract import Contract, Operation, Schema, ref_name
@@ -128,6 +129,10 @@ class Models(Writer):
             null = "None" in kind.split(" | ") or target.get("type") == ["string", "null"]
             if field not in required:
                 kind += " = None" if null else " | None = None"
+            if keyword.iskeyword(field):
+                kind, _, default = kind.partition(" = ")
+                kind += f" = Field({default + ', ' if default else ''}alias={field!r})"
+                field += "_"
             if value.get("format") == "password":
                 kind, equals, default = kind.partition(" = ")  # not into a log by accident
                 kind = f"Annotated[{kind}, Field(repr=False)]{equals}{default}"
@@ -201,11 +206,22 @@ class Params(Writer):
             schema.get("description")
         )
         required = schema.get("required", [])
+        if any(keyword.iskeyword(field) for field in schema["properties"]):
+            return self.function(name, schema)
         for field, value in schema["properties"].items():
             kind = self.type_of(value, name + camel(field))
             text += f"\n    {field}: {f'Required[{kind}]' if field in required else kind}\n"
             text += doc(value.get("description"))
         return text
+
+    def function(self, name: str, schema: Schema) -> str:
+        """A dictionary with a key that no class can have as an attribute."""
+        text, required = f"\n\n{name} = TypedDict(\n    {name!r},\n    {{\n", schema.get("required", [])
+        for field, value in schema["properties"].items():
+            kind = self.type_of(value, name + camel(field))
+            text += f"        {field!r}: {f'Required[{kind}]' if field in required else kind},\n"
+        text += "    },\n    total=False,\n)\n" + doc(schema.get("description"), indent=0)
+        return text + f"with_config(STRICT)({name})\n"
 
     def keywords(self, operation: Operation) -> list[tuple[str, str]]:
         """The keywords of a method; one class for each kind of body."""

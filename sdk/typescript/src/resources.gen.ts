@@ -74,6 +74,7 @@ import type {
   RunEvent,
   RunFollowupRequest,
   RunItem,
+  RunNetwork,
   RunReference,
   Schedule,
   ScheduleTimes,
@@ -1346,6 +1347,25 @@ export class RunsResource extends Waiting {
   }
 
   /**
+   * Get a run's network.
+   *
+   * Returns what decides about the network of the run now, and what its executions have exchanged with each host so
+   * far. Counts lag a live run by a few seconds.
+   *
+   * Needs the scope `runs:read`.
+   */
+  network(runId: string, options?: RequestOptions): APIPromise<RunNetwork> {
+    return this.core.json(
+      {
+        method: 'GET',
+        path: '/agent/runs/{runId}/network',
+        args: { runId },
+      },
+      options,
+    );
+  }
+
+  /**
    * Get a run's conversation.
    *
    * Returns the run's conversation in a format that is the same for every harness. Returns 404 until the run has a
@@ -1688,9 +1708,9 @@ export class SecretsResource extends Resource {
   }
 
   /**
-   * Set a secret's value.
+   * Set a secret's value or hosts.
    *
-   * Sets the next version of a secret. The previous value is not kept. Runs get the new value from their next
+   * Sets the next version of a secret, the hosts that may get it, or both. The previous value is not kept. Runs get the new value from their next
    * execution on. An execution that has started keeps the old value. A webhook uses the new value when its
    * definition is next applied, or immediately if its `secret_refresh` is `immediate`.
    *
@@ -1703,7 +1723,6 @@ export class SecretsResource extends Resource {
         path: '/secrets/{secretName}',
         args: { secretName },
         body,
-        needs: ['value'],
       },
       options,
     );

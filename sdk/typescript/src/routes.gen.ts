@@ -42,6 +42,7 @@ import type {
   PrepareAttachmentsResponse,
   RunAgentResponse,
   RunItem,
+  RunNetwork,
   RunReference,
   ScheduleTimes,
   ScheduledAgentItem,
@@ -65,6 +66,7 @@ export interface Routes {
   'POST /agent/runs/{runId}/attachments/prepare': PrepareAttachmentsResponse;
   'POST /agent/runs/{runId}/cancel': string;
   'GET /agent/runs/{runId}/timeline': TimelineResponse;
+  'GET /agent/runs/{runId}/network': RunNetwork;
   'GET /agent/runs/{runId}/conversation': Conversation;
   'GET /agent/runs/{runId}/transcript': Response;
   'GET /agent/runs/{runId}/events': Response;

@@ -349,6 +349,10 @@ export interface RunItem {
   schedule?: RunSchedule;
   scope?: Scope;
   request_usage?: RequestUsage;
+  /** Whether each sandbox of the run so far was proved to be sealed: without credentials, and with no way out except the allowed ones. Absent until one was checked. */
+  sealed?: boolean;
+  /** What was fixed when the run was created: the layers of its runner, factory, agent and MCP servers. `GET /agent/runs/{runId}/network` adds those of the server and the environment. */
+  network?: NetworkPolicy;
 }
 
 /** A time, or null if not set. */
@@ -498,6 +502,82 @@ export interface AmbientAgentConfig {
    * is recorded. A request can also use an object with a `name`. Requires the scope `secrets:use`.
    */
   secrets?: string[] | undefined;
+  /**
+   * Narrows what the run may reach: only what both this and the layers of the run allow. Without it, the layers
+   * decide. An empty object allows nothing. Rules cannot have credentials. A child run keeps to the network of its
+   * parent. In `env`, variables that the sandbox or a preset sets, such as `HTTPS_PROXY`, return 400.
+   */
+  network?: Network | undefined;
+}
+
+/**
+ * What runs may reach besides their models. A run may reach what the network of the server, its environment, its
+ * runner, its factory or its agent allows, within the ceiling that the operator sets.
+ */
+export interface Network {
+  /** Rules. A request is allowed if one of them allows it. */
+  allow?: NetworkRule[] | undefined;
+  /** Tools of model providers that reach the network themselves, such as `web_search`. Tools that are not listed are refused. */
+  provider_tools?: string[] | undefined;
+  /** Bytes that a run may send to all hosts together. 0 means no limit. */
+  max_upload_bytes?: number | undefined;
+}
+
+/** Allows a preset or a host. Exactly one of `preset` and `host` is set. The other fields go with `host`. */
+export interface NetworkRule {
+  /** Hosts that belong together, such as `packages`. */
+  preset?: string | undefined;
+  /** A host name in lower case and ASCII, `*.example.com` for all names below example.com, or an IP address. */
+  host?: string | undefined;
+  /** Ports. 80 and 443 if absent. */
+  ports?: number[] | undefined;
+  /** HTTP methods in capital letters. All if absent. With methods, paths or a credential, the proxy reads the requests. */
+  methods?: string[] | undefined;
+  /** Paths that begin with `/`, with `*` at the end for the rest. All if absent. */
+  paths?: string[] | undefined;
+  credential?: NetworkCredential | undefined;
+}
+
+/**
+ * A managed secret that the proxy puts into each request to the host, over TLS. The secret must list the host. It
+ * is in no environment, file or memory of the sandbox.
+ */
+export interface NetworkCredential {
+  /** Name of the managed secret. */
+  secret: string;
+  /** How the request carries it. */
+  as: Open<'basic' | 'bearer' | 'header'>;
+  /** The user, with `basic` only. Defaults to `x-access-token`. */
+  user?: string | undefined;
+  /** Name of the header, with `header` and only then. */
+  header?: string | undefined;
+}
+
+/** Limits the models of runs. A model must be allowed by the server, the factory and the agent. */
+export interface ModelPolicy {
+  /** Ids of models, with `*` at the end for the rest. All if absent. */
+  allow?: string[] | undefined;
+}
+
+/** What decides about the network of a run. */
+export interface NetworkPolicy {
+  /** The layers. A request is allowed if one of them allows it. */
+  layers: NetworkLayer[];
+  /** The most that the operator of the server allows. If absent, every public host. */
+  ceiling?: Network;
+  /** What the run itself asked for, which narrows the layers. */
+  request?: Network;
+  /** The policies of server, factory and agent. A model must be allowed by each. */
+  models?: ModelPolicy[];
+}
+
+/** What one source allows. */
+export interface NetworkLayer {
+  /** The source. `mcp_servers` has the hosts of the run's own HTTP MCP servers. */
+  source: Open<'server' | 'environment' | 'runner' | 'factory' | 'agent' | 'mcp_servers'>;
+  /** Its name, if it has one. For a factory, the UID. */
+  name?: string;
+  network: Network;
 }
 
 /** The harness: the program that runs the agent. */
@@ -543,6 +623,35 @@ export interface MCPServerConfigFields {
   headers?: Record<string, string> | undefined;
 }
 
+/** What a run may reach, and what it reached. */
+export interface RunNetwork {
+  /** Whether each sandbox of the run so far was proved to be sealed. Absent until one was checked. */
+  sealed?: boolean;
+  policy: NetworkPolicy;
+  /** Hosts, by name. At most 1,000 of an execution. */
+  hosts: NetworkHost[];
+}
+
+/** What all executions of a run exchanged with a host. */
+export interface NetworkHost {
+  /** The host. */
+  host: string;
+  /** The port. */
+  port: number;
+  /** How it was reached. `tunnel`: TLS passed through. `inspect`: the proxy read the requests. `http`: without TLS. `model`: through the model gateway. `refused`: not at all. */
+  mode: Open<'tunnel' | 'inspect' | 'http' | 'model' | 'refused'>;
+  /** Requests. In a tunnel, connections. */
+  requests: number;
+  /** Bytes to the run. */
+  bytes_in: number;
+  /** Bytes from the run. */
+  bytes_out: number;
+  /** Requests that were refused. */
+  refused: number;
+  /** Reason of the latest refusal. */
+  reason?: string;
+}
+
 /** A run's timeline. */
 export interface TimelineResponse {
   /** The events, oldest first. */
@@ -558,10 +667,10 @@ export interface TimelineEvent {
   /** The execution that the event belongs to, if any. */
   execution_id?: number;
   /** Type of event. */
-  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'setup_step' | 'image_not_used' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used'>;
+  event_type: Open<'run_created' | 'run_claimed' | 'worker_container_ready' | 'shared_session_started' | 'agent_started' | 'run_blocked' | 'run_done' | 'run_failed' | 'run_errored' | 'run_cancelled' | 'vm_shutdown' | 'followup_received' | 'followup_delivered' | 'followup_undelivered' | 'interrupt_requested' | 'turn_interrupted' | 'setup_step' | 'image_not_used' | 'run_requeued' | 'workspace_reused' | 'any_worker' | 'mcp_server_not_used' | 'sandbox_verified' | 'network_denied'>;
   /** When it happened. */
   occurred_at: Timestamp;
-  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. */
+  /** Details, by type. `setup_step` has the command, its exit code and last output. `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox does not support. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has the `name` and `id` of the server. `sandbox_verified` is the check before the agent starts, with `sealed`, the `checks` and their `duration_ms`. `network_denied` comes once for each host that the policy refused, with `host`, `port` and `reason`. */
   payload?: Record<string, unknown>;
 }
 
@@ -1346,6 +1455,8 @@ export interface CloudEnvironmentConfig {
   providers?: Record<string, unknown> | undefined;
   /** Minutes to keep the sandbox of a failed run. If absent, it is not kept. */
   failure_session_retention_minutes?: number | null | undefined;
+  /** What its runs may reach, in addition to the other layers. A run reads it when an execution starts. */
+  network?: Network | undefined;
 }
 
 /** A repository on GitHub. */
@@ -1409,6 +1520,10 @@ export interface Agent {
   on_behalf_of_enabled?: boolean | undefined;
   /** Role of the agent in a factory. */
   agent_type?: 'FOREMAN' | 'TRIAGE' | 'SPEC' | 'IMPLEMENT' | 'REVIEW' | 'VERIFY' | 'CUSTOM' | undefined;
+  /** What its runs may reach, in addition to the other layers. */
+  network?: Network | undefined;
+  /** The models that its runs may use. */
+  models?: ModelPolicy | undefined;
 }
 
 /** Changes to an agent. An absent or null field stays unchanged. An empty value clears it. */
@@ -1452,6 +1567,10 @@ export interface UpdateAgent {
   on_behalf_of_enabled?: boolean | null | undefined;
   /** Role of the agent in a factory. */
   agent_type?: 'FOREMAN' | 'TRIAGE' | 'SPEC' | 'IMPLEMENT' | 'REVIEW' | 'VERIFY' | 'CUSTOM' | '' | null | undefined;
+  /** What its runs may reach, in addition to the other layers. */
+  network?: Network | null | undefined;
+  /** The models that its runs may use. */
+  models?: ModelPolicy | null | undefined;
 }
 
 /** An agent. */
@@ -1468,6 +1587,10 @@ export interface AgentResponse {
   updated_at: Timestamp;
   /** The factory that defines the agent. */
   factory_uid?: string;
+  /** What its runs may reach, in addition to the other layers. */
+  network?: Network;
+  /** The models that its runs may use. */
+  models?: ModelPolicy;
   /** Purpose. */
   description?: string;
   /** Instructions that come before the prompt of each run. */
@@ -1646,13 +1769,21 @@ export interface CreateSecretRequest {
   name: string;
   /** The value, at most 65,536 bytes of UTF-8 without NUL. A value of fewer than four characters cannot be masked in the output of runs. If absent, the secret is pending. */
   value?: string | undefined;
+  hosts?: SecretHosts | undefined;
 }
 
-/** The next value of a secret. */
+/** Changes to a secret. At least one field is required. An absent field stays unchanged. */
 export interface SetSecretRequest {
   /** The value, at most 65,536 bytes of UTF-8 without NUL. */
-  value: string;
+  value?: string | undefined;
+  hosts?: SecretHosts | undefined;
 }
+
+/**
+ * Hosts to which the proxy of a sealed run may send the secret: exact names in lower case and ASCII, or IP
+ * addresses. A rule with the secret as its credential works for these only. A change replaces the whole list.
+ */
+export type SecretHosts = string[];
 
 /** A managed secret, without its value. */
 export interface Secret {
@@ -1664,7 +1795,7 @@ export interface Secret {
   pending: boolean;
   /** When it was created. */
   created_at: Timestamp;
-  /** When the value was set. */
+  /** When the value or the hosts were set. */
   updated_at: Timestamp;
   /** When a run last received the secret, accurate to about a minute. */
   last_used_at?: Timestamp;
@@ -1672,6 +1803,7 @@ export interface Secret {
   created_by?: RunCreatorInfo;
   /** Who set the value. */
   updated_by?: RunCreatorInfo;
+  hosts?: SecretHosts;
   /** The webhook that the server generated the secret for. Stays set after the webhook is deleted. Runs never receive such a secret. */
   webhook_uid?: string;
   /** Resources that use the secret and prevent its deletion. */
@@ -1680,8 +1812,8 @@ export interface Secret {
 
 /** A resource that uses a secret. For another user's personal schedule, only the type is returned. */
 export interface SecretUser {
-  /** Type of resource. A `factory` uses a secret for all its agents, for the image of a runner, or to read its repository. */
-  type: Open<'agent' | 'schedule' | 'automation' | 'webhook' | 'factory'>;
+  /** Type of resource. A `factory` uses a secret for all its agents, for the image or the network of a runner, or to read its repository. An `environment` uses it in its network. */
+  type: Open<'agent' | 'schedule' | 'automation' | 'webhook' | 'factory' | 'environment'>;
   /** Unique id. */
   uid?: string;
   /** Name. */
@@ -1833,6 +1965,10 @@ export interface Factory {
   default_environment?: string;
   /** Defaults of its agents. */
   agent_defaults: FactoryAgentDefaults;
+  /** What all its runs may reach, in addition to the other layers, as in factory.yaml. */
+  network?: Network;
+  /** The models that all its runs may use, as in factory.yaml. */
+  models?: ModelPolicy;
   /** Defaults of scorers. Always empty, because the files cannot set any. */
   scorer_defaults: Record<string, unknown>;
   /** Settings of scoring. Always empty, because the files cannot set any. */
@@ -2141,6 +2277,10 @@ export interface UpdateFactoryRequest {
   alias?: string | null | undefined;
   /** Purpose. */
   description?: string | null | undefined;
+  /** What all its runs may reach, in addition to the other layers. An empty value removes it. */
+  network?: Network | null | undefined;
+  /** The models that all its runs may use. An empty value removes the limit. */
+  models?: ModelPolicy | null | undefined;
   /** The repository of a factory that is defined by one. */
   repository?: FactoryRepository | undefined;
 }

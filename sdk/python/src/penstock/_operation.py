@@ -317,7 +317,7 @@ def is_json(response: RawResponse[Any]) -> bool:
 
 def to_json(value: Any) -> bytes:
     """A body; a model gives the fields that were set."""
-    return ANY.dump_json(value, exclude_unset=True)
+    return ANY.dump_json(value, exclude_unset=True, by_alias=True)
 
 
 ANY: TypeAdapter[Any] = TypeAdapter(Any)

@@ -118,6 +118,15 @@ get_run_timeline: Operation[types.TimelineResponse] = Operation(
     path_names=("run_id",),
 )
 
+get_run_network: Operation[types.RunNetwork] = Operation(
+    "getRunNetwork",
+    "runs.network",
+    "GET",
+    "/agent/runs/{runId}/network",
+    answer=types.RunNetwork,
+    path_names=("run_id",),
+)
+
 get_run_conversation: Operation[types.Conversation] = Operation(
     "getRunConversation",
     "runs.conversation",

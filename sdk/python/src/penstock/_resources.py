@@ -19,7 +19,7 @@ from ._wait import RunsBase
 
 class Runs(RunsBase):
     """`client.runs`: create, list, get, follow_up, interrupt, prepare_attachments, cancel,
-    timeline, conversation, transcript, events, handoff_attachments, add_artifact,
+    timeline, network, conversation, transcript, events, handoff_attachments, add_artifact,
     find_by_external_reference.
     """
 
@@ -132,6 +132,14 @@ class Runs(RunsBase):
         executions.
         """
         return self._call(operations.get_run_timeline, arguments, run_id)
+
+    def network(self, run_id: str, **arguments: Unpack[Options]) -> types.RunNetwork:
+        """Get a run's network.
+
+        Returns what decides about the network of the run now, and what its executions have
+        exchanged with each host so far. Counts lag a live run by a few seconds.
+        """
+        return self._call(operations.get_run_network, arguments, run_id)
 
     def conversation(self, run_id: str, **arguments: Unpack[Options]) -> types.Conversation:
         """Get a run's conversation.
@@ -997,12 +1005,12 @@ class Secrets(Resource):
         return self._call(operations.get_secret, arguments, secret_name)
 
     def set(self, secret_name: str, **arguments: Unpack[params.SetSecretParams]) -> types.Secret:
-        """Set a secret's value.
+        """Set a secret's value or hosts.
 
-        Sets the next version of a secret. The previous value is not kept. Runs get the new
-        value from their next execution on. An execution that has started keeps the old value. A
-        webhook uses the new value when its definition is next applied, or immediately if its
-        `secret_refresh` is `immediate`.
+        Sets the next version of a secret, the hosts that may get it, or both. The previous
+        value is not kept. Runs get the new value from their next execution on. An execution
+        that has started keeps the old value. A webhook uses the new value when its definition
+        is next applied, or immediately if its `secret_refresh` is `immediate`.
         """
         return self._call(operations.set_secret, arguments, secret_name)
 
@@ -1120,7 +1128,7 @@ class Resources(Resource):
     @cached_property
     def runs(self) -> Runs:
         """Methods: create, list, get, follow_up, interrupt, prepare_attachments, cancel, timeline,
-        conversation, transcript, events, handoff_attachments, add_artifact,
+        network, conversation, transcript, events, handoff_attachments, add_artifact,
         find_by_external_reference.
         """
         return Runs(self._connection)

@@ -71,6 +71,10 @@ __all__ = [
     "ListedFile",
     "MCPServerConfig",
     "MemoryStoreRef",
+    "ModelPolicy",
+    "Network",
+    "NetworkCredential",
+    "NetworkRule",
     "PrepareAttachment",
     "PrepareAttachmentsParams",
     "PrepareAttachmentsRequest",
@@ -388,6 +392,13 @@ class AmbientAgentConfig(TypedDict, total=False):
     scope `secrets:use`.
     """
 
+    network: Network | InstanceOf[types.Network]
+    """Narrows what the run may reach: only what both this and the layers of the run allow. Without
+    it, the layers decide. An empty object allows nothing. Rules cannot have credentials. A
+    child run keeps to the network of its parent. In `env`, variables that the sandbox or a
+    preset sets, such as `HTTPS_PROXY`, return 400.
+    """
+
 
 @with_config(STRICT)
 class AmbientAgentConfigSessionSharing(TypedDict, total=False):
@@ -430,6 +441,77 @@ class AmbientAgentConfigInferenceProvidersAws(TypedDict, total=False):
 
     role_arn: str
     """ARN of the role to assume."""
+
+
+@with_config(STRICT)
+class Network(TypedDict, total=False):
+    """What runs may reach besides their models. A run may reach what the network of the server,
+    its environment, its runner, its factory or its agent allows, within the ceiling that the
+    operator sets.
+    """
+
+    allow: Sequence[NetworkRule | InstanceOf[types.NetworkRule]]
+    """Rules. A request is allowed if one of them allows it."""
+
+    provider_tools: Sequence[str]
+    """Tools of model providers that reach the network themselves, such as `web_search`. Tools that
+    are not listed are refused.
+    """
+
+    max_upload_bytes: int
+    """Bytes that a run may send to all hosts together. 0 means no limit."""
+
+
+@with_config(STRICT)
+class NetworkRule(TypedDict, total=False):
+    """Allows a preset or a host. Exactly one of `preset` and `host` is set. The other fields go
+    with `host`.
+    """
+
+    preset: str
+    """Hosts that belong together, such as `packages`."""
+
+    host: str
+    """A host name in lower case and ASCII, `*.example.com` for all names below example.com, or an
+    IP address.
+    """
+
+    ports: Sequence[int]
+    """Ports. 80 and 443 if absent."""
+
+    methods: Sequence[str]
+    """HTTP methods in capital letters. All if absent. With methods, paths or a credential, the
+    proxy reads the requests.
+    """
+
+    paths: Sequence[str]
+    """Paths that begin with `/`, with `*` at the end for the rest. All if absent."""
+
+    credential: NetworkCredential | InstanceOf[types.NetworkCredential]
+
+
+NetworkCredential = TypedDict(
+    "NetworkCredential",
+    {
+        "secret": Required[str],
+        "as": Required[Literal["basic", "bearer", "header"]],
+        "user": str,
+        "header": str,
+    },
+    total=False,
+)
+"""A managed secret that the proxy puts into each request to the host, over TLS. The secret must
+list the host. It is in no environment, file or memory of the sandbox.
+"""
+with_config(STRICT)(NetworkCredential)
+
+
+@with_config(STRICT)
+class ModelPolicy(TypedDict, total=False):
+    """Limits the models of runs. A model must be allowed by the server, the factory and the agent."""
+
+    allow: Sequence[str]
+    """Ids of models, with `*` at the end for the rest. All if absent."""
 
 
 @with_config(STRICT)
@@ -579,6 +661,11 @@ class CloudEnvironmentConfig(TypedDict, total=False):
     failure_session_retention_minutes: int | None
     """Minutes to keep the sandbox of a failed run. If absent, it is not kept."""
 
+    network: Network | InstanceOf[types.Network]
+    """What its runs may reach, in addition to the other layers. A run reads it when an execution
+    starts.
+    """
+
 
 @with_config(STRICT)
 class GitHubRepo(TypedDict, total=False):
@@ -657,6 +744,12 @@ class Agent(TypedDict, total=False):
     agent_type: Literal["FOREMAN", "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM"]
     """Role of the agent in a factory."""
 
+    network: Network | InstanceOf[types.Network]
+    """What its runs may reach, in addition to the other layers."""
+
+    models: ModelPolicy | InstanceOf[types.ModelPolicy]
+    """The models that its runs may use."""
+
 
 @with_config(STRICT)
 class UpdateAgent(TypedDict, total=False):
@@ -721,6 +814,12 @@ class UpdateAgent(TypedDict, total=False):
         Literal["FOREMAN", "TRIAGE", "SPEC", "IMPLEMENT", "REVIEW", "VERIFY", "CUSTOM", ""] | None
     )
     """Role of the agent in a factory."""
+
+    network: Network | InstanceOf[types.Network] | None
+    """What its runs may reach, in addition to the other layers."""
+
+    models: ModelPolicy | InstanceOf[types.ModelPolicy] | None
+    """The models that its runs may use."""
 
 
 @with_config(STRICT)
@@ -868,13 +967,17 @@ class CreateSecretRequest(TypedDict, total=False):
     cannot be masked in the output of runs. If absent, the secret is pending.
     """
 
+    hosts: Sequence[str]
+
 
 @with_config(STRICT)
 class SetSecretRequest(TypedDict, total=False):
-    """The next value of a secret."""
+    """Changes to a secret. At least one field is required. An absent field stays unchanged."""
 
-    value: Required[str]
+    value: str
     """The value, at most 65,536 bytes of UTF-8 without NUL."""
+
+    hosts: Sequence[str]
 
 
 WebhookAuthMode: TypeAlias = Literal["token", "url_token", "signature"]
@@ -1124,6 +1227,12 @@ class UpdateFactoryRequest(TypedDict, total=False):
 
     description: str | None
     """Purpose."""
+
+    network: Network | InstanceOf[types.Network] | None
+    """What all its runs may reach, in addition to the other layers. An empty value removes it."""
+
+    models: ModelPolicy | InstanceOf[types.ModelPolicy] | None
+    """The models that all its runs may use. An empty value removes the limit."""
 
     repository: FactoryRepository | InstanceOf[types.FactoryRepository]
     """The repository of a factory that is defined by one."""

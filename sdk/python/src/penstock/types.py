@@ -121,6 +121,13 @@ __all__ = [
     "MessageRole",
     "Metadata",
     "ModelInfo",
+    "ModelPolicy",
+    "Network",
+    "NetworkCredential",
+    "NetworkHost",
+    "NetworkLayer",
+    "NetworkPolicy",
+    "NetworkRule",
     "NullableTimestamp",
     "Outcome",
     "PageInfo",
@@ -153,6 +160,7 @@ __all__ = [
     "RunMessageDeltaEvent",
     "RunMessageEvent",
     "RunMode",
+    "RunNetwork",
     "RunPlanEvent",
     "RunReference",
     "RunSchedule",
@@ -171,6 +179,7 @@ __all__ = [
     "ScreenshotArtifactResponse",
     "ScreenshotArtifactResponseData",
     "Secret",
+    "SecretHosts",
     "SecretRef",
     "SecretRefresh",
     "SecretUser",
@@ -639,6 +648,16 @@ class RunItem(Model):
     request_usage: RequestUsage | None = None
     """The run's usage so far. A cost without a known price is absent."""
 
+    sealed: bool | None = None
+    """Whether each sandbox of the run so far was proved to be sealed: without credentials, and
+    with no way out except the allowed ones. Absent until one was checked.
+    """
+
+    network: NetworkPolicy | None = None
+    """What was fixed when the run was created: the layers of its runner, factory, agent and MCP
+    servers. `GET /agent/runs/{runId}/network` adds those of the server and the environment.
+    """
+
 
 NullableTimestamp: TypeAlias = datetime | None
 """A time, or null if not set."""
@@ -827,6 +846,13 @@ class AmbientAgentConfig(Model):
     scope `secrets:use`.
     """
 
+    network: Network | None = None
+    """Narrows what the run may reach: only what both this and the layers of the run allow. Without
+    it, the layers decide. An empty object allows nothing. Rules cannot have credentials. A
+    child run keeps to the network of its parent. In `env`, variables that the sandbox or a
+    preset sets, such as `HTTPS_PROXY`, return 400.
+    """
+
 
 class AmbientAgentConfigSessionSharing(Model):
     """What anyone with the run's link may do."""
@@ -865,6 +891,111 @@ class AmbientAgentConfigInferenceProvidersAws(Model):
 
     role_arn: str | None = None
     """ARN of the role to assume."""
+
+
+class Network(Model):
+    """What runs may reach besides their models. A run may reach what the network of the server,
+    its environment, its runner, its factory or its agent allows, within the ceiling that the
+    operator sets.
+    """
+
+    allow: list[NetworkRule] | None = None
+    """Rules. A request is allowed if one of them allows it."""
+
+    provider_tools: list[str] | None = None
+    """Tools of model providers that reach the network themselves, such as `web_search`. Tools that
+    are not listed are refused.
+    """
+
+    max_upload_bytes: int | None = None
+    """Bytes that a run may send to all hosts together. 0 means no limit."""
+
+
+class NetworkRule(Model):
+    """Allows a preset or a host. Exactly one of `preset` and `host` is set. The other fields go
+    with `host`.
+    """
+
+    preset: str | None = None
+    """Hosts that belong together, such as `packages`."""
+
+    host: str | None = None
+    """A host name in lower case and ASCII, `*.example.com` for all names below example.com, or an
+    IP address.
+    """
+
+    ports: list[int] | None = None
+    """Ports. 80 and 443 if absent."""
+
+    methods: list[str] | None = None
+    """HTTP methods in capital letters. All if absent. With methods, paths or a credential, the
+    proxy reads the requests.
+    """
+
+    paths: list[str] | None = None
+    """Paths that begin with `/`, with `*` at the end for the rest. All if absent."""
+
+    credential: NetworkCredential | None = None
+    """A managed secret that the proxy puts into each request to the host, over TLS. The secret
+    must list the host. It is in no environment, file or memory of the sandbox.
+    """
+
+
+class NetworkCredential(Model):
+    """A managed secret that the proxy puts into each request to the host, over TLS. The secret
+    must list the host. It is in no environment, file or memory of the sandbox.
+    """
+
+    secret: str
+    """Name of the managed secret."""
+
+    as_: Literal["basic", "bearer", "header"] | str = Field(alias="as")
+    """How the request carries it."""
+
+    user: str | None = None
+    """The user, with `basic` only. Defaults to `x-access-token`."""
+
+    header: str | None = None
+    """Name of the header, with `header` and only then."""
+
+
+class ModelPolicy(Model):
+    """Limits the models of runs. A model must be allowed by the server, the factory and the agent."""
+
+    allow: list[str] | None = None
+    """Ids of models, with `*` at the end for the rest. All if absent."""
+
+
+class NetworkPolicy(Model):
+    """What decides about the network of a run."""
+
+    layers: list[NetworkLayer]
+    """The layers. A request is allowed if one of them allows it."""
+
+    ceiling: Network | None = None
+    """The most that the operator of the server allows. If absent, every public host."""
+
+    request: Network | None = None
+    """What the run itself asked for, which narrows the layers."""
+
+    models: list[ModelPolicy] | None = None
+    """The policies of server, factory and agent. A model must be allowed by each."""
+
+
+class NetworkLayer(Model):
+    """What one source allows."""
+
+    source: Literal["server", "environment", "runner", "factory", "agent", "mcp_servers"] | str
+    """The source. `mcp_servers` has the hosts of the run's own HTTP MCP servers."""
+
+    name: str | None = None
+    """Its name, if it has one. For a factory, the UID."""
+
+    network: Network
+    """What runs may reach besides their models. A run may reach what the network of the server,
+    its environment, its runner, its factory or its agent allows, within the ceiling that the
+    operator sets.
+    """
 
 
 class Harness(Model):
@@ -910,6 +1041,51 @@ class MCPServerConfig(Model):
     """Headers to send to it."""
 
 
+class RunNetwork(Model):
+    """What a run may reach, and what it reached."""
+
+    sealed: bool | None = None
+    """Whether each sandbox of the run so far was proved to be sealed. Absent until one was
+    checked.
+    """
+
+    policy: NetworkPolicy
+    """What decides about the network of a run."""
+
+    hosts: list[NetworkHost]
+    """Hosts, by name. At most 1,000 of an execution."""
+
+
+class NetworkHost(Model):
+    """What all executions of a run exchanged with a host."""
+
+    host: str
+    """The host."""
+
+    port: int
+    """The port."""
+
+    mode: Literal["tunnel", "inspect", "http", "model", "refused"] | str
+    """How it was reached. `tunnel`: TLS passed through. `inspect`: the proxy read the requests.
+    `http`: without TLS. `model`: through the model gateway. `refused`: not at all.
+    """
+
+    requests: int
+    """Requests. In a tunnel, connections."""
+
+    bytes_in: int
+    """Bytes to the run."""
+
+    bytes_out: int
+    """Bytes from the run."""
+
+    refused: int
+    """Requests that were refused."""
+
+    reason: str | None = None
+    """Reason of the latest refusal."""
+
+
 class TimelineResponse(Model):
     """A run's timeline."""
 
@@ -953,6 +1129,8 @@ class TimelineEvent(Model):
             "workspace_reused",
             "any_worker",
             "mcp_server_not_used",
+            "sandbox_verified",
+            "network_denied",
         ]
         | str
     )
@@ -965,7 +1143,9 @@ class TimelineEvent(Model):
     """Details, by type. `setup_step` has the command, its exit code and last output.
     `image_not_used` has the `image`, `instance_shape` and `runner` that the worker's sandbox
     does not support. `any_worker` has the requested `worker_host`. `mcp_server_not_used` has
-    the `name` and `id` of the server.
+    the `name` and `id` of the server. `sandbox_verified` is the check before the agent starts,
+    with `sealed`, the `checks` and their `duration_ms`. `network_denied` comes once for each
+    host that the policy refused, with `host`, `port` and `reason`.
     """
 
 
@@ -2070,6 +2250,11 @@ class CloudEnvironmentConfig(Model):
     failure_session_retention_minutes: int | None = None
     """Minutes to keep the sandbox of a failed run. If absent, it is not kept."""
 
+    network: Network | None = None
+    """What its runs may reach, in addition to the other layers. A run reads it when an execution
+    starts.
+    """
+
 
 class GitHubRepo(Model):
     """A repository on GitHub."""
@@ -2118,6 +2303,12 @@ class AgentResponse(Model):
 
     factory_uid: str | None = None
     """The factory that defines the agent."""
+
+    network: Network | None = None
+    """What its runs may reach, in addition to the other layers."""
+
+    models: ModelPolicy | None = None
+    """The models that its runs may use."""
 
     description: str | None = None
     """Purpose."""
@@ -2323,6 +2514,12 @@ not require it: with `factories:manage`, a caller can give any secret to the run
 can read its own run and add artifacts to it. It cannot be given to other keys.
 """
 
+SecretHosts: TypeAlias = list[str]
+"""Hosts to which the proxy of a sealed run may send the secret: exact names in lower case and
+ASCII, or IP addresses. A rule with the secret as its credential works for these only. A change
+replaces the whole list.
+"""
+
 
 class Secret(Model):
     """A managed secret, without its value."""
@@ -2340,7 +2537,7 @@ class Secret(Model):
     """When it was created."""
 
     updated_at: Timestamp
-    """When the value was set."""
+    """When the value or the hosts were set."""
 
     last_used_at: Timestamp | None = None
     """When a run last received the secret, accurate to about a minute."""
@@ -2350,6 +2547,12 @@ class Secret(Model):
 
     updated_by: RunCreatorInfo | None = None
     """Who set the value."""
+
+    hosts: SecretHosts | None = None
+    """Hosts to which the proxy of a sealed run may send the secret: exact names in lower case and
+    ASCII, or IP addresses. A rule with the secret as its credential works for these only. A
+    change replaces the whole list.
+    """
 
     webhook_uid: str | None = None
     """The webhook that the server generated the secret for. Stays set after the webhook is
@@ -2365,9 +2568,9 @@ class SecretUser(Model):
     returned.
     """
 
-    type: Literal["agent", "schedule", "automation", "webhook", "factory"] | str
-    """Type of resource. A `factory` uses a secret for all its agents, for the image of a runner,
-    or to read its repository.
+    type: Literal["agent", "schedule", "automation", "webhook", "factory", "environment"] | str
+    """Type of resource. A `factory` uses a secret for all its agents, for the image or the network
+    of a runner, or to read its repository. An `environment` uses it in its network.
     """
 
     uid: str | None = None
@@ -2537,6 +2740,12 @@ class Factory(Model):
 
     agent_defaults: FactoryAgentDefaults
     """Defaults of its agents."""
+
+    network: Network | None = None
+    """What all its runs may reach, in addition to the other layers, as in factory.yaml."""
+
+    models: ModelPolicy | None = None
+    """The models that all its runs may use, as in factory.yaml."""
 
     scorer_defaults: dict[str, Any]
     """Defaults of scorers. Always empty, because the files cannot set any."""

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/catalog"
 	"github.com/penstock-dev/penstock/internal/harness"
 )
 
@@ -28,10 +29,13 @@ type fileSettings struct {
 	Harnesses map[string]harnessSettings
 	// ModelAliases are models by further names.
 	ModelAliases map[string]string
+	// Network is the server's layer of every run's network, with the models that runs may use.
+	Network      catalog.ServerNetwork
+	networkGiven bool
 }
 
 // fileKeys are the keys of fileSettings.
-var fileKeys = []string{"harnesses", "models"}
+var fileKeys = []string{"harnesses", "models", "network"}
 
 // harnessSettings is an agent program; see harness.Program. Values of its
 // environment may take the server's: ${NAME}.
@@ -118,6 +122,8 @@ func parseConfig(content []byte, flags []string, settings *fileSettings) (map[st
 			err = settings.readHarnesses(&node)
 		case key == "models":
 			err = settings.readModels(&node)
+		case key == "network":
+			err = settings.readNetwork(&node)
 		case slices.Contains(flags, key):
 			values[key], err = flagText(&node)
 		default:
@@ -195,12 +201,21 @@ func (s *fileSettings) readModels(node *yaml.Node) error {
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(document)) {
-		if key != "aliases" {
-			return fmt.Errorf("%s: %w", key, noSuchKey(key, []string{"aliases"}))
-		}
-		aliases := document[key]
-		if err := aliases.Load(&s.ModelAliases); err != nil {
-			return fmt.Errorf("aliases: %w", err)
+		value := document[key]
+		switch key {
+		case "aliases":
+			if err := value.Load(&s.ModelAliases); err != nil {
+				return fmt.Errorf("aliases: %w", err)
+			}
+		case "allow":
+			if err := value.Load(&s.Network.Models.Allow); err != nil {
+				return fmt.Errorf("allow: %w", err)
+			}
+			if errs := s.Network.Models.Check(""); errs != nil {
+				return fileErrors(errs)
+			}
+		default:
+			return fmt.Errorf("%s: %w", key, noSuchKey(key, []string{"aliases", "allow"}))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.ModelAliases)) {

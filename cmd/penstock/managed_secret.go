@@ -17,7 +17,7 @@ type secretCmds struct {
 	List      secretListCmd   `cmd:"" help:"List secrets, without their values."`
 	Create    secretCreateCmd `cmd:"" help:"Create a secret."`
 	Get       secretGetCmd    `cmd:"" help:"Show a secret and what uses it, but never its value."`
-	Set       secretSetCmd    `cmd:"" help:"Set a new value for a secret."`
+	Set       secretSetCmd    `cmd:"" help:"Set a new value or other hosts for a secret."`
 	Delete    secretDeleteCmd `cmd:"" help:"Delete unused secrets."`
 	RotateKey rotateKeyCmd    `cmd:"" help:"Replace the key that encrypts secrets at rest. Run it on the server's machine; safe while the server runs."`
 }
@@ -107,8 +107,9 @@ func usersText(users []penstock.SecretUser, between string) string {
 }
 
 type secretCreateCmd struct {
-	Name    string `arg:"" field:"/name" help:"Name of the secret and of its environment variable in runs."`
-	Pending bool   `xor:"value" help:"Create it without a value, so that other resources can name it."`
+	Name    string   `arg:"" field:"/name" help:"Name of the secret and of its environment variable in runs."`
+	Pending bool     `xor:"value" help:"Create it without a value, so that other resources can name it."`
+	Host    []string `sep:"none" placeholder:"HOST" field:"/hosts" help:"Host to which the proxy of a sealed run may send the value; repeatable."`
 	secretValue
 }
 
@@ -122,7 +123,7 @@ func (cmd *secretCreateCmd) Run(ctx context.Context, std *stdio, in *secretCmds)
 	if err != nil {
 		return err
 	}
-	request := penstock.SecretRequest{Name: cmd.Name}
+	request := penstock.SecretRequest{Name: cmd.Name, Hosts: cmd.Host}
 	if !cmd.Pending {
 		value, err := cmd.read(std, cmd.Name)
 		if err != nil {
@@ -145,6 +146,7 @@ func showSecret(ctx context.Context, c *client, method, path string, body any) e
 			{"changed by", actor(s.UpdatedBy)},
 			{"last used", timestamp(s.LastUsedAt)},
 			{"created for webhook", s.WebhookUID},
+			{"hosts", strings.Join(s.Hosts, "\n")},
 			{"used by", usersText(s.UsedBy, "\n")},
 		})
 	})
@@ -167,7 +169,9 @@ func (cmd *secretGetCmd) Run(ctx context.Context, std *stdio, in *secretCmds) er
 }
 
 type secretSetCmd struct {
-	Name string `arg:"" name:"secret" help:"Name of the secret."`
+	Name    string   `arg:"" name:"secret" help:"Name of the secret."`
+	Host    []string `sep:"none" xor:"hosts" placeholder:"HOST" field:"/hosts" help:"Host to which the proxy of a sealed run may send the value, in place of those before; repeatable. Without --value-file, the value stays as it is."`
+	NoHosts bool     `xor:"hosts" help:"Remove all hosts."`
 	secretValue
 }
 
@@ -185,11 +189,21 @@ func (cmd *secretSetCmd) Run(ctx context.Context, std *stdio, in *secretCmds) er
 	if err != nil {
 		return err
 	}
-	value, err := cmd.read(std, cmd.Name)
-	if err != nil {
-		return err
+	var change penstock.SecretChange
+	if cmd.Host != nil || cmd.NoHosts {
+		change.Hosts = &cmd.Host
+		if cmd.NoHosts {
+			change.Hosts = &[]string{}
+		}
 	}
-	return showSecret(ctx, c, http.MethodPut, path, map[string]string{"value": value})
+	if change.Hosts == nil || cmd.ValueFile != "" {
+		value, err := cmd.read(std, cmd.Name)
+		if err != nil {
+			return err
+		}
+		change.Value = &value
+	}
+	return showSecret(ctx, c, http.MethodPut, path, change)
 }
 
 type secretDeleteCmd struct {

@@ -23,6 +23,7 @@ type runCmds struct {
 	Get       runGetCmd       `cmd:"" help:"Show a run."`
 	Watch     runWatchCmd     `cmd:"" help:"Follow the events of a run until it ends."`
 	Logs      runLogsCmd      `cmd:"" help:"Print the conversation of a run so far."`
+	Network   runNetworkCmd   `cmd:"" help:"Show what a run may reach and what it reached."`
 	FollowUp  runFollowUpCmd  `cmd:"" name:"follow-up" help:"Send a follow-up to a run: steer it, answer its question, or restart it."`
 	Interrupt runInterruptCmd `cmd:"" help:"Interrupt the current turn of a run without ending the run."`
 	Cancel    runCancelCmd    `cmd:"" help:"Cancel runs."`

@@ -1,0 +1,411 @@
+package egress
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// attackHosts are ways to write a host that another program could read as another host.
+var attackHosts = []struct{ name, host, stops string }{
+	{"a NUL byte before the allowed name", "evil.test\x00.example.test", "a host with control bytes is refused"},
+	{"a NUL byte after the allowed name", "api.example.test\x00", "a host with control bytes is refused"},
+	{"an encoded NUL byte", "api.example.test%00.evil.test", "a host with a percent sign is refused"},
+	{"a line break", "api.example.test\r\nHost:evil.test", "a host with control bytes is refused"},
+	{"a tab", "api.example.test\tevil.test", "a host with control bytes is refused"},
+	{"a space", "api.example.test evil.test", "a host with spaces is refused"},
+	{"a backslash", `api.example.test\.evil.test`, "a host with separators is refused"},
+	{"a slash", "evil.test/api.example.test", "a host with separators is refused"},
+	{"a question mark", "evil.test?api.example.test", "a host with separators is refused"},
+	{"a number sign", "evil.test#api.example.test", "a host with separators is refused"},
+	{"a user name", "api.example.test@evil.test", "a host with separators is refused"},
+	{"two final dots", "api.example.test..", "an empty label is refused"},
+	{"an empty label", "api..example.test", "an empty label is refused"},
+	{"only a dot", ".", "an empty label is refused"},
+	{"a label that is too long", strings.Repeat("a", 64) + ".example.test", "labels have up to 63 bytes"},
+	{"a name that is too long", strings.Repeat("a.", 130) + "test", "names have up to 253 bytes"},
+	{"an invalid xn-- label", "xn--a.example.test", "IDNA refuses it"},
+	{"a zero-width joiner", "api\u200d.example.test", "IDNA refuses it"},
+	{"a right-to-left mark", "api\u202e.example.test", "IDNA refuses it"},
+	{"a fullwidth slash", "evil.test\uff0fexample.test", "IDNA refuses it"},
+	{"a decimal IPv4 address", "2130706433", "a name that ends in a number is refused"},
+	{"an octal IPv4 address", "0177.0.0.1", "a name that ends in a number is refused"},
+	{"a hexadecimal IPv4 address", "0x7f.0.0.1", "a name that ends in a number is refused"},
+	{"a hexadecimal number", "0x7f000001", "a name that ends in a number is refused"},
+	{"a short IPv4 address", "127.1", "a name that ends in a number is refused"},
+	{"an IPv4 address with a final dot", "127.0.0.1.", "a name that ends in a number is refused"},
+	{"an IPv4 address in fullwidth digits", "\uff11\uff12\uff17.\uff10.\uff10.\uff11", "IDNA maps it first"},
+	{"an IPv4 address with ideographic dots", "127\u30020\u30020\u30021", "IDNA maps it first"},
+	{"an IPv4 address written as IPv6", "::ffff:127.0.0.1", "only the IPv4 form is accepted"},
+	{"an IPv6 zone", "fe80::1%25lo", "a host with a percent sign is refused"},
+	{"brackets around a name", "[api.example.test]", "brackets go with IPv6 only"},
+}
+
+func TestAttackHostNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{rules: []penstock.NetworkRule{{Host: "api.example.test"}, {Host: "*.wild.test"}}})
+	for _, a := range attackHosts {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := canonical(a.host)
+			if err == nil && isAddress(got) && !isAddress(a.host) {
+				err = fmt.Errorf("mapped to the address %s, which no rule lists", got)
+			}
+			if err == nil {
+				t.Errorf("accepted as %q; want: %s", got, a.stops)
+			}
+			if d := w.Policy.Decide(a.host, w.port()); d.Allowed {
+				t.Errorf("allowed: %s", d.Reason)
+			}
+			for _, request := range []string{
+				"CONNECT %s:%d HTTP/1.1\r\nHost: api.example.test\r\n\r\n",
+				"GET http://%s:%d/ HTTP/1.1\r\nHost: api.example.test\r\nConnection: close\r\n\r\n",
+			} {
+				if status, text := w.raw(t, fmt.Sprintf(request, a.host, w.port())); status < 400 || status >= 500 {
+					t.Errorf("%q got %d: %s", request, status, text)
+				}
+			}
+			w.silent(t)
+		})
+	}
+}
+
+func TestAttackWildcards(t *testing.T) {
+	t.Parallel()
+	policy, err := Compile(penstock.NetworkPolicy{Layers: []penstock.NetworkLayer{{Source: "server", Network: penstock.Network{
+		Allow: []penstock.NetworkRule{{Host: "*.corp.example"}, {Host: "api.example.test"}},
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []struct {
+		name, host string
+		port       int
+		want       bool
+	}{
+		{"the name below", "git.corp.example", 443, true},
+		{"two names below", "a.b.corp.example", 443, true},
+		{"capital letters", "GIT.Corp.Example", 443, true},
+		{"a final dot", "git.corp.example.", 443, true},
+		{"the domain itself", "corp.example", 443, false},
+		{"a name that only ends alike", "xcorp.example", 443, false},
+		{"an empty first label", ".corp.example", 443, false},
+		{"the domain as a prefix", "git.corp.example.evil.test", 443, false},
+		{"a name below an exact host", "x.api.example.test", 443, false},
+		{"a port that is not written", "git.corp.example", 8443, false},
+		{"ssh", "api.example.test", 22, false},
+		{"an address", "127.0.0.1", 443, false},
+	} {
+		if d := policy.Decide(a.host, a.port); d.Allowed != a.want {
+			t.Errorf("%s: allowed %t, want %t: %s", a.name, d.Allowed, a.want, d.Reason)
+		}
+	}
+}
+
+func TestAttackAddresses(t *testing.T) {
+	t.Parallel()
+	own := func() ([]net.Addr, error) {
+		return []net.Addr{&net.IPNet{IP: net.IPv4(9, 9, 9, 9), Mask: net.CIDRMask(24, 32)}}, nil
+	}
+	for _, a := range []struct {
+		name, addr string
+		open       bool
+	}{
+		{"a public IPv4 address", "1.1.1.1", true},
+		{"a public IPv6 address", "2606:4700::1111", true},
+		{"a public address in NAT64", "64:ff9b::101:101", true},
+		{"loopback", "127.0.0.1", false},
+		{"loopback, another address", "127.8.8.8", false},
+		{"unspecified", "0.0.0.0", false},
+		{"this network", "0.1.2.3", false},
+		{"private 10", "10.1.2.3", false},
+		{"private 172", "172.31.0.1", false},
+		{"private 192", "192.168.1.1", false},
+		{"carrier-grade NAT", "100.64.0.1", false},
+		{"the metadata service of most clouds", "169.254.169.254", false},
+		{"the metadata service of Alibaba", "100.100.100.200", false},
+		{"the metadata service of Azure", "168.63.129.16", false},
+		{"the metadata service of Oracle", "192.0.0.192", false},
+		{"the metadata service of AWS in IPv6", "fd00:ec2::254", false},
+		{"multicast", "224.0.0.1", false},
+		{"broadcast", "255.255.255.255", false},
+		{"this machine", "9.9.9.9", false},
+		{"IPv6 loopback", "::1", false},
+		{"IPv6 unspecified", "::", false},
+		{"IPv6 link-local", "fe80::1", false},
+		{"IPv6 link-local with a zone", "fe80::1%lo", false},
+		{"IPv6 private", "fd12::1", false},
+		{"IPv6 site-local", "fec0::1", false},
+		{"IPv6 multicast", "ff02::1", false},
+		{"loopback mapped into IPv6", "::ffff:127.0.0.1", false},
+		{"this machine mapped into IPv6", "::ffff:9.9.9.9", false},
+		{"loopback compatible in IPv6", "::127.0.0.1", false},
+		{"loopback in NAT64", "64:ff9b::7f00:1", false},
+		{"metadata in NAT64", "64:ff9b::a9fe:a9fe", false},
+		{"NAT64 of local use", "64:ff9b:1::101:101", false},
+		{"loopback in 6to4", "2002:7f00:1::1", false},
+		{"Teredo", "2001:0:7f00:1::1", false},
+		{"documentation", "2001:db8::1", false},
+	} {
+		if reason := (guard{own: own}).check(netip.MustParseAddr(a.addr)); (reason == "") != a.open {
+			t.Errorf("%s: %q, want open %t", a.name, reason, a.open)
+		}
+	}
+	listed := guard{own: own, open: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	if reason := listed.check(netip.MustParseAddr("64:ff9b::a01:203")); reason != "" {
+		t.Errorf("10.1.2.3 in NAT64 is refused although the operator lists it: %s", reason)
+	}
+	if listed.check(netip.MustParseAddr("127.0.0.1")) == "" {
+		t.Error("127.0.0.1 is open although the operator lists only 10.0.0.0/8")
+	}
+}
+
+// TestAttackRebinding resolves a name to a public address first and to the metadata service
+// from then on. One look-up per connection is all that a resolver gets.
+func TestAttackRebinding(t *testing.T) {
+	t.Parallel()
+	var w *world
+	turn := 0
+	w = newWorld(t, setup{
+		rules: []penstock.NetworkRule{{Host: "api.example.test"}},
+		options: func(o *Options) {
+			o.Resolve = func(context.Context, string) ([]netip.Addr, error) {
+				turn++
+				if turn == 1 {
+					return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+				}
+				return []netip.Addr{netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("::ffff:10.0.0.1")}, nil
+			}
+		},
+	})
+	if status, body := w.do(t, "GET", w.url("api.example.test", "/"), ""); status != 200 {
+		t.Fatalf("first: %d %s", status, body)
+	}
+	if turn != 1 {
+		t.Errorf("%d look-ups for one connection, want 1", turn)
+	}
+	status, text := w.raw(t, fmt.Sprintf("CONNECT api.example.test:%d HTTP/1.1\r\nHost: x\r\n\r\n", w.port()))
+	if status != 403 || !strings.Contains(text, "a private address") {
+		t.Errorf("second: %d %s", status, text)
+	}
+	if turn != 2 {
+		t.Errorf("%d look-ups for two connections, want 2", turn)
+	}
+}
+
+// TestAttackRequests sends requests that a proxy and a host could read differently. Each has to
+// end at the proxy, without a look-up.
+func TestAttackRequests(t *testing.T) {
+	t.Parallel()
+	const host = "api.example.test"
+	for _, a := range []struct{ name, request, stops string }{
+		{"CONNECT with a user", "CONNECT user@HOST HTTP/1.1\r\nHost: x\r\n\r\n", "the authority is read strictly"},
+		{"CONNECT without a port", "CONNECT api.example.test HTTP/1.1\r\nHost: x\r\n\r\n", "the port is required"},
+		{"CONNECT with a path", "CONNECT HOST/x HTTP/1.1\r\nHost: x\r\n\r\n", "the authority is read strictly"},
+		{"CONNECT with two ports", "CONNECT HOST:80 HTTP/1.1\r\nHost: x\r\n\r\n", "the authority is read strictly"},
+		{"CONNECT with a signed port", "CONNECT api.example.test:+443 HTTP/1.1\r\nHost: x\r\n\r\n", "ports are digits"},
+		{"CONNECT with a port of zeros", "CONNECT api.example.test:0443 HTTP/1.1\r\nHost: x\r\n\r\n", "no leading zero"},
+		{"CONNECT with a large port", "CONNECT api.example.test:65979 HTTP/1.1\r\nHost: x\r\n\r\n", "at most 65535"},
+		{"CONNECT with a body", "CONNECT HOST HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nabcd", "it has none"},
+		{
+			"CONNECT with a chunked body", "CONNECT HOST HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			"it has none",
+		},
+		{"CONNECT to the port of ssh", "CONNECT api.example.test:22 HTTP/1.1\r\nHost: x\r\n\r\n", "ports are listed"},
+		{"a user in the URL", "GET http://u:p@PLAIN/ HTTP/1.1\r\nHost: x\r\n\r\n", "a URL with a user is refused"},
+		{"the allowed host as the user", "GET http://PLAIN@evil.test/ HTTP/1.1\r\nHost: x\r\n\r\n", "same"},
+		{"another scheme", "GET ftp://PLAIN/ HTTP/1.1\r\nHost: x\r\n\r\n", "only http and https"},
+		{"a URL without a host", "GET http:PLAIN/ HTTP/1.1\r\nHost: x\r\n\r\n", "the host is required"},
+		{"the absolute form of another host", "GET http://evil.test/ HTTP/1.1\r\nHost: PLAIN\r\n\r\n", "the URL is matched"},
+		{"two Host headers", "GET http://PLAIN/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "malformed"},
+		{"a folded header", "GET http://PLAIN/ HTTP/1.1\r\nHost: x\r\n evil.test\r\n\r\n", "malformed"},
+		{"a space before a colon", "GET http://PLAIN/ HTTP/1.1\r\nHost: x\r\nContent-Length : 3\r\n\r\nabc", "malformed"},
+		{"two lengths", "POST http://PLAIN/ HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", "malformed"},
+		{"an unknown coding", "POST http://PLAIN/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", "malformed"},
+		{
+			"chunked twice",
+			"POST http://PLAIN/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			"malformed",
+		},
+		{"HTTP/2 prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "only HTTP/1.1 is served"},
+		{"HTTP/2 in the request line", "GET http://PLAIN/ HTTP/2.0\r\nHost: x\r\n\r\n", "only HTTP/1.1 is served"},
+		{"TRACE, which repeats a credential", "TRACE http://PLAIN/ HTTP/1.1\r\nHost: x\r\n\r\n", "not forwarded"},
+		{"a method in small letters", "get http://METHODS/ HTTP/1.1\r\nHost: x\r\n\r\n", "methods are compared exactly"},
+		{"a method that is not listed", "POST http://METHODS/ HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", "same"},
+		{"a header that is too long", "GET http://PLAIN/ HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("a", 80<<10) + "\r\n\r\n", "64 KiB"},
+	} {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, setup{rules: []penstock.NetworkRule{
+				{Host: host}, {Host: "get.example.test", Methods: []string{"GET"}},
+			}})
+			request := strings.NewReplacer(
+				"HOST HTTP", fmt.Sprintf("%s:%d HTTP", host, w.port()), "HOST", fmt.Sprintf("%s:%d", host, w.port()),
+				"PLAIN", fmt.Sprintf("%s:%d", host, w.plainPort()), "METHODS", fmt.Sprintf("get.example.test:%d", w.plainPort()),
+			).Replace(a.request)
+			if status, text := w.raw(t, request); status < 400 || status > 505 || status == 502 {
+				t.Errorf("got %d %q; want: %s", status, text, a.stops)
+			}
+			w.silent(t)
+		})
+	}
+}
+
+// TestAttackPaths asks for paths that a host could resolve to another one than was matched.
+func TestAttackPaths(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{rules: []penstock.NetworkRule{{Host: "api.example.test", Paths: []string{"/api/*"}}}})
+	conn, err := w.inside(t, "api.example.test", "api.example.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, a := range []struct{ name, path string }{
+		{"dots", "/api/../admin"},
+		{"encoded dots", "/api/%2e%2e/admin"},
+		{"half encoded dots", "/api/.%2E/admin"},
+		{"one dot", "/api/./../admin"},
+		{"dots at the end", "/api/.."},
+		{"an empty segment", "/api//admin"},
+		{"an empty first segment", "//api/x"},
+		{"an encoded slash", "/api/..%2fadmin"},
+		{"a backslash", `/api/..\admin`},
+		{"an encoded backslash", "/api/..%5cadmin"},
+		{"encoded twice", "/api/%252e%252e/admin"},
+		{"parameters after dots", "/api/..;x=1/admin"},
+		{"encoded parameters after dots", "/api/..%3bx/admin"},
+		{"a NUL byte", "/api/%00/admin"},
+		{"a line break", "/api/%0d%0aX: y"},
+		{"another path", "/admin"},
+		{"a longer name", "/apix"},
+		{"an encoded letter", "/%61dmin"},
+	} {
+		text := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: api.example.test:%d\r\n\r\n", a.path, w.port())
+		if status, body := exchangeRaw(t, conn, text); status != 403 {
+			t.Errorf("%s: %d %s", a.name, status, body)
+		}
+	}
+	w.silent(t)
+	for _, path := range []string{"/api/", "/api/a-b_c~d", "/api/%E4%BD%A0?x=../..//"} {
+		if status, body := w.do(t, "GET", w.url("api.example.test", path), ""); status != 200 || body != "GET "+path {
+			t.Errorf("%s: %d %q", path, status, body)
+		}
+	}
+}
+
+// TestAttackServerName opens a connection to an allowed host and asks for another in TLS.
+func TestAttackServerName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{rules: []penstock.NetworkRule{
+		{Host: "api.example.test"}, {Host: "read.wild.test", Methods: []string{"GET"}},
+	}})
+	for _, host := range []string{"api.example.test", "read.wild.test"} {
+		for _, name := range []string{"evil.test", "", "api.example.test.evil.test", "x.read.wild.test"} {
+			if _, err := w.inside(t, host, name); err == nil {
+				t.Errorf("connection to %s with the server name %q is open", host, name)
+			}
+		}
+	}
+	for _, text := range []string{"SSH-2.0-x\r\n", "CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test\r\n\r\n", "\x15\x03\x01\x00\x02\x02\x28"} {
+		conn, err := net.Dial("tcp", w.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		connect := fmt.Sprintf("CONNECT api.example.test:%d HTTP/1.1\r\nHost: x\r\n\r\n", w.port())
+		if status, answer := exchangeRaw(t, conn, connect); status != 200 {
+			t.Fatalf("%d %s", status, answer)
+		}
+		if status, answer := exchangeRaw(t, conn, text); status >= 200 && status < 400 {
+			t.Errorf("%q got %d %s", text, status, answer)
+		}
+	}
+	if got := w.requests(); len(got) > 0 {
+		t.Errorf("%d requests arrived", len(got))
+	}
+}
+
+// TestAttackInside sends, within an inspected connection, requests for another host.
+func TestAttackInside(t *testing.T) {
+	t.Parallel()
+	for _, a := range []struct {
+		name, request string
+		want          int
+	}{
+		{"another Host", "GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n", 421},
+		{"another port in Host", "GET / HTTP/1.1\r\nHost: api.example.test:1\r\n\r\n", 421},
+		{"no port in Host", "GET / HTTP/1.1\r\nHost: api.example.test\r\n\r\n", 421},
+		{"no Host", "GET / HTTP/1.0\r\n\r\n", 421},
+		{"a NUL byte in Host", "GET / HTTP/1.1\r\nHost: AUTHORITY\x00\r\n\r\n", 400},
+		{"a user in Host", "GET / HTTP/1.1\r\nHost: evil@AUTHORITY\r\n\r\n", 421},
+		{"the absolute form", "GET https://evil.test/ HTTP/1.1\r\nHost: AUTHORITY\r\n\r\n", 400},
+		{"the absolute form of the same host", "GET https://AUTHORITY/ HTTP/1.1\r\nHost: AUTHORITY\r\n\r\n", 400},
+		{"CONNECT", "CONNECT evil.test:443 HTTP/1.1\r\nHost: AUTHORITY\r\n\r\n", 400},
+		{"HTTP/2 prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
+		{"a WebSocket past a rule with methods", "GET / HTTP/1.1\r\nHost: AUTHORITY\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 403},
+		{"an upload that is not listed", "PUT / HTTP/1.1\r\nHost: AUTHORITY\r\nContent-Length: 0\r\n\r\n", 403},
+		{"a method override by name", "PUT / HTTP/1.1\r\nX-HTTP-Method-Override: GET\r\nHost: AUTHORITY\r\nContent-Length: 0\r\n\r\n", 403},
+	} {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, setup{rules: []penstock.NetworkRule{{Host: "api.example.test", Methods: []string{"GET"}}}})
+			conn, err := w.inside(t, "api.example.test", "api.example.test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			request := strings.ReplaceAll(a.request, "AUTHORITY", fmt.Sprintf("api.example.test:%d", w.port()))
+			if status, text := exchangeRaw(t, conn, request); status != a.want {
+				t.Errorf("got %d %q, want %d", status, text, a.want)
+			}
+			w.silent(t)
+		})
+	}
+}
+
+// TestAttackSplitting smuggles a second request into the body of a first one. The host must see
+// one request, with one framing.
+func TestAttackSplitting(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{rules: []penstock.NetworkRule{{Host: "api.example.test", Paths: []string{"/ok"}}}})
+	conn, err := w.inside(t, "api.example.test", "api.example.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	smuggled := fmt.Sprintf("GET /admin HTTP/1.1\r\nHost: api.example.test:%d\r\n\r\n", w.port())
+	exchangeRaw(t, conn, fmt.Sprintf("POST /ok HTTP/1.1\r\nHost: api.example.test:%d\r\nContent-Length: 4\r\n"+
+		"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n\r\n%s", w.port(), len(smuggled), smuggled, smuggled))
+	for i, r := range w.requests() {
+		if r.RequestURI != "/ok" || len(r.TransferEncoding) > 0 && r.ContentLength >= 0 || i > 0 {
+			t.Errorf("request %d: %s with length %d and coding %v", i, r.RequestURI, r.ContentLength, r.TransferEncoding)
+		}
+	}
+}
+
+// TestAttackRedirects has a host redirect to another one: the proxy must not go there, and the
+// credential must not either.
+func TestAttackRedirects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{
+		rules: []penstock.NetworkRule{{Host: "api.example.test", Credential: &penstock.NetworkCredential{Secret: "TOKEN", As: "bearer"}}},
+		hosts: map[string][]string{"TOKEN": {"api.example.test"}},
+		serve: func(rw http.ResponseWriter, r *http.Request) {
+			http.Redirect(rw, r, "https://evil.test/", http.StatusTemporaryRedirect)
+		},
+	})
+	if status, _ := w.do(t, "GET", w.url("api.example.test", "/"), ""); status != 307 {
+		t.Errorf("got %d, want the redirect itself", status)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.asked) != 1 || len(w.seen) != 1 {
+		t.Errorf("looked up %q for %d requests", w.asked, len(w.seen))
+	}
+}

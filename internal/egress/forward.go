@@ -1,0 +1,282 @@
+package egress
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/penstock-dev/penstock"
+)
+
+// exchange is one request on its way through the forwarder.
+type exchange struct {
+	target     target
+	account    *account
+	credential credential
+	watch      *pullWatch // nil if the request creates no pull request
+}
+
+// credential is the header that replaces the agent's. The zero value replaces nothing.
+type credential struct {
+	header, value string
+}
+
+type exchangeKey struct{}
+
+func exchangeOf(ctx context.Context) *exchange {
+	ex, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
+		panic("a request in the forwarder has no exchange")
+	}
+	return ex
+}
+
+// serveRequest decides on one request and forwards it.
+func (p *Proxy) serveRequest(w http.ResponseWriter, r *http.Request, t target) {
+	path := r.URL.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	d, secret := p.Policy.decideRequest(t, r.Method, path)
+	if !d.Allowed {
+		p.refuse(w, t.host, t.port, http.StatusForbidden, d.Reason)
+		return
+	}
+	if reason := p.checkUpgrade(r, t, path); reason != "" {
+		p.refuse(w, t.host, t.port, http.StatusForbidden, fmt.Sprintf("%s is refused: %s.", t, reason))
+		return
+	}
+	ex := &exchange{target: t}
+	var err error
+	if ex.credential, err = p.credentialFor(secret); err != nil {
+		p.fail(w, t, err)
+		return
+	}
+	mode := ModeHTTP
+	if t.secure {
+		mode = ModeInspect
+		ex.watch = watchPull(r, t, path)
+	}
+	ex.account = p.ledger.begin(t, mode)
+	if err := p.ledger.send(ex.account, headerSize(r)); err != nil {
+		p.fail(w, t, err)
+		return
+	}
+	p.forward.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, ex)))
+}
+
+// checkUpgrade says why an upgrade is refused. Only WebSocket is forwarded: with any other
+// protocol the proxy could not read the requests. Without h2c, a client goes on in HTTP/1.1
+// (RFC 9110 §7.8).
+func (p *Proxy) checkUpgrade(r *http.Request, t target, path string) string {
+	protocol := r.Header.Get("Upgrade")
+	if protocol == "" {
+		return ""
+	}
+	if len(r.Header.Values("Upgrade")) > 1 || !strings.EqualFold(protocol, "websocket") {
+		r.Header.Del("Upgrade")
+		return ""
+	}
+	if !p.Policy.unlimitedMethods(t, path) {
+		return "a WebSocket sends data without a method, and the rules for this host limit the methods. " +
+			"To allow it, add a rule for the host without methods"
+	}
+	return ""
+}
+
+// credentialFor returns the header of a rule's credential. Errors never contain the value.
+func (p *Proxy) credentialFor(c *penstock.NetworkCredential) (credential, error) {
+	if c == nil {
+		return credential{}, nil
+	}
+	value, ok := "", false
+	if p.Secret != nil {
+		value, ok = p.Secret(c.Secret)
+	}
+	if !ok || value == "" {
+		return credential{}, fmt.Errorf("the secret %s of its rule has no value", c.Secret)
+	}
+	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return credential{}, fmt.Errorf("the secret %s of its rule has characters that no header can have", c.Secret)
+	}
+	switch c.As {
+	case penstock.CredentialBasic:
+		user := c.User
+		if user == "" {
+			user = "x-access-token"
+		}
+		return credential{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+value))}, nil
+	case penstock.CredentialBearer:
+		return credential{"Authorization", "Bearer " + value}, nil
+	}
+	return credential{c.Header, value}, nil
+}
+
+// headerSize is about what the header of r has in bytes.
+func headerSize(r *http.Request) int {
+	size := len(r.Method) + len(r.RequestURI) + len(r.Host) + 30
+	for name, values := range r.Header {
+		for _, value := range values {
+			size += len(name) + len(value) + 4
+		}
+	}
+	return size
+}
+
+// newForwarder returns the handler that sends a request and streams its response. It never
+// follows a redirect, and writes each request anew, so that the host reads the same request as
+// the proxy did.
+func (p *Proxy) newForwarder() *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Transport:      p.newTransport(),
+		FlushInterval:  -1,
+		ErrorLog:       slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug),
+		Rewrite:        p.rewrite,
+		ModifyResponse: p.receive,
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			p.fail(w, exchangeOf(r.Context()).target, err)
+		},
+	}
+}
+
+// rewrite runs after the headers that Connection names have been removed: a client cannot have
+// the credential removed by naming it there.
+func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
+	ex := exchangeOf(pr.Out.Context())
+	pr.Out.URL.Scheme, pr.Out.URL.Host = ex.target.scheme(), net.JoinHostPort(ex.target.host, strconv.Itoa(ex.target.port))
+	pr.Out.Host = ex.target.authority()
+	pr.Out.URL.RawQuery, pr.Out.URL.ForceQuery = pr.In.URL.RawQuery, pr.In.URL.ForceQuery
+	pr.Out.Trailer = nil
+	for _, name := range []string{"Authorization", "Private-Token"} {
+		if carriesPlaceholder(pr.Out.Header.Get(name)) {
+			pr.Out.Header.Del(name)
+		}
+	}
+	if ex.credential.header != "" {
+		pr.Out.Header.Set(ex.credential.header, ex.credential.value)
+	}
+	if ex.watch != nil {
+		pr.Out.Header.Set("Accept-Encoding", "identity")
+	}
+	if pr.Out.Body != nil && pr.Out.Body != http.NoBody {
+		if ex.watch != nil {
+			pr.Out.Body = ex.watch.request(pr.Out.Body)
+		}
+		pr.Out.Body = &upload{ReadCloser: pr.Out.Body, ledger: p.ledger, account: ex.account}
+	}
+}
+
+func carriesPlaceholder(value string) bool {
+	scheme, rest, _ := strings.Cut(value, " ")
+	if strings.EqualFold(scheme, "basic") {
+		if decoded, err := base64.StdEncoding.DecodeString(rest); err == nil {
+			value = string(decoded)
+		}
+	}
+	return strings.Contains(value, Placeholder)
+}
+
+func (p *Proxy) receive(response *http.Response) error {
+	ex := exchangeOf(response.Request.Context())
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		conn, ok := response.Body.(io.ReadWriteCloser)
+		if !ok {
+			return errors.New("the host switched protocols without a connection")
+		}
+		response.Body = &duplex{ReadWriteCloser: conn, ledger: p.ledger, account: ex.account}
+		return nil
+	}
+	if ex.watch != nil {
+		response.Body = ex.watch.response(response, p.PullRequest)
+	}
+	response.Body = &download{ReadCloser: response.Body, account: ex.account}
+	return nil
+}
+
+func (p *Proxy) newTransport() *http.Transport {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	transport := &http.Transport{
+		Protocols: &protocols, DisableCompression: true,
+		MaxIdleConns: idleUpstreams, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second,
+		ResponseHeaderTimeout: responseDelay, MaxResponseHeaderBytes: maxResponse, ExpectContinueTimeout: time.Second,
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			if p.Upstream != nil {
+				return p.dialer.dialUpstream(ctx)
+			}
+			return p.dialAddress(ctx, address)
+		},
+		DialTLSContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			conn, err := p.dialAddress(ctx, address)
+			if err != nil {
+				return nil, err
+			}
+			host, _, err := net.SplitHostPort(address)
+			if err != nil {
+				return nil, err
+			}
+			return handshake(ctx, conn, clientConfig(host, p.dialer.roots))
+		},
+	}
+	if p.Upstream != nil {
+		// DialContext has done the TLS of an https proxy already.
+		plain := &url.URL{Scheme: "http", User: p.Upstream.User, Host: p.Upstream.Host}
+		transport.Proxy = func(r *http.Request) (*url.URL, error) {
+			if r.URL.Scheme == "https" { // DialTLSContext goes through the proxy itself
+				return nil, nil //nolint:nilnil // no proxy and no error, as http.Transport wants it
+			}
+			return plain, nil
+		}
+	}
+	return transport
+}
+
+func (p *Proxy) dialAddress(ctx context.Context, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	number, err := parsePort(port)
+	if err != nil {
+		return nil, err
+	}
+	return p.dialer.dial(ctx, host, number)
+}
+
+// fail responds to a request that was allowed but could not be carried.
+func (p *Proxy) fail(w http.ResponseWriter, t target, err error) {
+	if limit := p.ledger.exhausted(); limit != nil {
+		err = limit
+	}
+	var address *refusedAddress
+	var limit uploadLimit
+	if errors.As(err, &address) || errors.As(err, &limit) {
+		p.refuse(w, t.host, t.port, http.StatusForbidden, sentence(t, err))
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(http.StatusBadGateway)
+	_, _ = io.WriteString(w, sentence(t, err)+"\n") //nolint:errcheck // the agent may have gone
+}
+
+func sentence(t target, err error) string {
+	var address *refusedAddress
+	var limit uploadLimit
+	switch {
+	case errors.As(err, &address):
+		return fmt.Sprintf("%s is refused: %s.", t, address)
+	case errors.As(err, &limit):
+		return fmt.Sprintf("%s is refused: %s.", t, limit)
+	}
+	return fmt.Sprintf("%s is allowed, but cannot be reached: %s.", t, err)
+}

@@ -102,13 +102,13 @@ func embedded(addr netip.Addr) netip.Addr {
 	return addr.Unmap()
 }
 
-// refusedAddress is the error for a host whose addresses are all refused.
-type refusedAddress struct {
+// addressError is the error for a host whose addresses are all refused.
+type addressError struct {
 	host, reason string
 	addr         netip.Addr
 }
 
-func (e *refusedAddress) Error() string {
+func (e *addressError) Error() string {
 	return fmt.Sprintf("%s has the address %s, which is %s: the operator of the server opens such networks, "+
 		"the network policy of a run does not", e.host, e.addr, e.reason)
 }

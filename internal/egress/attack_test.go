@@ -281,7 +281,7 @@ func TestAttackPaths(t *testing.T) {
 		{"parameters after dots", "/api/..;x=1/admin"},
 		{"encoded parameters after dots", "/api/..%3bx/admin"},
 		{"a NUL byte", "/api/%00/admin"},
-		{"a line break", "/api/%0d%0aX: y"},
+		{"a line break", "/api/%0d%0aX:y"},
 		{"another path", "/admin"},
 		{"a longer name", "/apix"},
 		{"an encoded letter", "/%61dmin"},
@@ -313,7 +313,7 @@ func TestAttackServerName(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"SSH-2.0-x\r\n", "CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test\r\n\r\n", "\x15\x03\x01\x00\x02\x02\x28"} {
-		conn, err := net.Dial("tcp", w.address)
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", w.address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -343,7 +343,7 @@ func TestAttackInside(t *testing.T) {
 		{"no port in Host", "GET / HTTP/1.1\r\nHost: api.example.test\r\n\r\n", 421},
 		{"no Host", "GET / HTTP/1.0\r\n\r\n", 421},
 		{"a NUL byte in Host", "GET / HTTP/1.1\r\nHost: AUTHORITY\x00\r\n\r\n", 400},
-		{"a user in Host", "GET / HTTP/1.1\r\nHost: evil@AUTHORITY\r\n\r\n", 421},
+		{"a user in Host", "GET / HTTP/1.1\r\nHost: evil@AUTHORITY\r\n\r\n", 400},
 		{"the absolute form", "GET https://evil.test/ HTTP/1.1\r\nHost: AUTHORITY\r\n\r\n", 400},
 		{"the absolute form of the same host", "GET https://AUTHORITY/ HTTP/1.1\r\nHost: AUTHORITY\r\n\r\n", 400},
 		{"CONNECT", "CONNECT evil.test:443 HTTP/1.1\r\nHost: AUTHORITY\r\n\r\n", 400},

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -66,7 +67,12 @@ func (p *Proxy) hijack(w http.ResponseWriter, serve func(*bufferedConn)) {
 	if _, err := io.WriteString(conn, established); err != nil {
 		return
 	}
-	serve(&bufferedConn{Conn: conn, reader: buffered.Reader})
+	// The reader of the server itself would end the context of the request at the first timeout.
+	early, err := buffered.Peek(buffered.Reader.Buffered())
+	if err != nil {
+		return
+	}
+	serve(&bufferedConn{Conn: conn, reader: bufio.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(early)), conn))})
 }
 
 // intercept serves the requests within a CONNECT: TLS ends here.
@@ -161,7 +167,7 @@ func (p *Proxy) serveConn(ctx context.Context, conn net.Conn, handler http.Handl
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	_ = server.Serve(once) //nolint:errcheck // it always ends with the listener
+	_ = server.Serve(once) // it always ends with the listener
 	handlers.Wait()
 }
 
@@ -207,7 +213,7 @@ func (p *Proxy) tunnel(ctx context.Context, conn *bufferedConn, upstream net.Con
 	if !strings.EqualFold(name, t.host) && (name != "" || !isAddress(t.host)) {
 		_ = p.wrongName(t, name)
 		// alert unrecognized_name (RFC 6066 §3)
-		_, _ = conn.Write([]byte{21, 3, 3, 0, 2, 2, 112}) //nolint:errcheck // the agent may have gone
+		_, _ = conn.Write([]byte{21, 3, 3, 0, 2, 2, 112}) // the agent may have gone
 		return
 	}
 	account := p.ledger.begin(t, ModeTunnel)
@@ -221,8 +227,7 @@ func (p *Proxy) pipe(conn, upstream net.Conn, hello io.Reader, a *account, t tar
 	both.Go(func() {
 		to := &duplex{ReadWriteCloser: upstream, ledger: p.ledger, account: a}
 		err := relay(to, io.MultiReader(hello, conn))
-		var limit uploadLimit
-		if errors.As(err, &limit) {
+		if _, ok := errors.AsType[uploadError](err); ok {
 			p.ledger.refuse(t.host, t.port, sentence(t, err))
 		}
 		if err != nil || closeWrite(upstream) != nil {

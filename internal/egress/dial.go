@@ -90,7 +90,7 @@ func (d *dialer) addresses(ctx context.Context, host string) ([]netip.Addr, erro
 	var refused error
 	for _, addr := range addrs {
 		if reason := d.guard.check(addr); reason != "" {
-			refused = &refusedAddress{host: host, addr: addr, reason: reason}
+			refused = &addressError{host: host, addr: addr, reason: reason}
 			continue
 		}
 		allowed = append(allowed, addr.Unmap())
@@ -151,7 +151,7 @@ func connectThrough(ctx context.Context, conn net.Conn, upstream *url.URL, addre
 		return nil, fmt.Errorf("ask the upstream proxy: %w", err)
 	}
 	reader := bufio.NewReaderSize(conn, 4<<10)
-	response, err := http.ReadResponse(reader, request)
+	response, err := http.ReadResponse(reader, request) //nolint:bodyclose // what follows is the tunnel
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("it responded %d", response.StatusCode)
 	}

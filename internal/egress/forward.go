@@ -258,20 +258,20 @@ func (p *Proxy) fail(w http.ResponseWriter, t target, err error) {
 	if limit := p.ledger.exhausted(); limit != nil {
 		err = limit
 	}
-	var address *refusedAddress
-	var limit uploadLimit
+	var address *addressError
+	var limit uploadError
 	if errors.As(err, &address) || errors.As(err, &limit) {
 		p.refuse(w, t.host, t.port, http.StatusForbidden, sentence(t, err))
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusBadGateway)
-	_, _ = io.WriteString(w, sentence(t, err)+"\n") //nolint:errcheck // the agent may have gone
+	_, _ = io.WriteString(w, sentence(t, err)+"\n") // the agent may have gone
 }
 
 func sentence(t target, err error) string {
-	var address *refusedAddress
-	var limit uploadLimit
+	var address *addressError
+	var limit uploadError
 	switch {
 	case errors.As(err, &address):
 		return fmt.Sprintf("%s is refused: %s.", t, address)

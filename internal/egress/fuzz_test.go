@@ -46,7 +46,7 @@ func hello(tb testing.TB, name string) []byte {
 	tb.Helper()
 	client, server := net.Pipe()
 	go func() {
-		_ = tls.Client(client, &tls.Config{ServerName: name, InsecureSkipVerify: true}).Handshake()
+		_ = tls.Client(client, &tls.Config{ServerName: name, InsecureSkipVerify: true}).HandshakeContext(tb.Context())
 	}()
 	defer server.Close()
 	defer client.Close()
@@ -77,7 +77,7 @@ func FuzzHello(f *testing.F) {
 				return nil, net.ErrClosed
 			},
 		})
-		_ = server.Handshake()
+		_ = server.HandshakeContext(t.Context())
 		// crypto/tls cuts nothing off but refuses more; a name with a final dot is refused there.
 		if got != nil && *got != name {
 			t.Errorf("got the name %q, crypto/tls has %q", name, *got)

@@ -135,7 +135,7 @@ func parsePort(s string) (int, error) {
 	if err != nil || number == 0 || strconv.FormatUint(number, 10) != s {
 		return 0, errors.New("the port is not a number from 1 to 65535")
 	}
-	return int(number), nil //nolint:gosec // ParseUint bounds it to 16 bits
+	return int(number), nil
 }
 
 // authority is host:port, without the port if it is the default of the scheme.

@@ -241,7 +241,7 @@ func (p *Proxy) refuse(w http.ResponseWriter, host string, port, status int, sen
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, sentence+"\n") //nolint:errcheck // the agent may have gone
+	_, _ = io.WriteString(w, sentence+"\n") //nolint:gosec // plain text with nosniff
 }
 
 // limitedListener bounds the open connections. One too many gets a 503 and is closed, because
@@ -267,7 +267,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		}
 		// The first bytes fit into the buffer of a new socket: this does not wait.
 		if conn.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
-			_, _ = conn.Write([]byte(tooMany)) //nolint:errcheck // the agent may have gone
+			_, _ = conn.Write([]byte(tooMany)) // the agent may have gone
 		}
 		conn.Close()
 	}

@@ -203,7 +203,7 @@ func (w *pullWatch) locate(pull *PullRequest, link string) bool {
 		return false
 	}
 	host, port, err := splitAuthority(u.Host, 443)
-	if err != nil || host != strings.TrimPrefix(w.target.host, "api.") || port != w.target.port {
+	if err != nil || host != w.target.host && "api."+host != w.target.host || port != w.target.port {
 		return false
 	}
 	match := pullURL.FindStringSubmatch(u.Path)

@@ -99,10 +99,10 @@ func (l *ledger) refuse(host string, port int, reason string) {
 	}
 }
 
-// uploadLimit is the error of a connection or request that the limit of uploads cut.
-type uploadLimit int64
+// uploadError is the error of a connection or request that the limit of uploads cut.
+type uploadError int64
 
-func (e uploadLimit) Error() string {
+func (e uploadError) Error() string {
 	return fmt.Sprintf("the run has reached its limit for uploads to all hosts together, %d bytes (max_upload_bytes): "+
 		"nothing more is sent. To allow more, raise max_upload_bytes in every layer that sets it", int64(e))
 }
@@ -112,7 +112,7 @@ func (e uploadLimit) Error() string {
 func (l *ledger) send(a *account, n int) error {
 	if l.limit > 0 && (l.full.Load() || l.sent.Add(int64(n)) > l.limit) {
 		l.full.Store(true)
-		return uploadLimit(l.limit)
+		return uploadError(l.limit)
 	}
 	a.out.Add(int64(n))
 	return nil
@@ -120,7 +120,7 @@ func (l *ledger) send(a *account, n int) error {
 
 func (l *ledger) exhausted() error {
 	if l.full.Load() {
-		return uploadLimit(l.limit)
+		return uploadError(l.limit)
 	}
 	return nil
 }

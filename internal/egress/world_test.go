@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -63,7 +64,7 @@ func newWorld(t *testing.T, s setup) *world {
 	t.Helper()
 	w := &world{answer: map[string]string{}, bundle: t.TempDir(), serve: s.serve}
 	operator := w.startHosts(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +151,7 @@ func (w *world) startHosts(t *testing.T) []byte {
 	}
 	w.tls = httptest.NewUnstartedServer(handler)
 	w.tls.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	w.tls.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	w.tls.StartTLS()
 	w.plain = httptest.NewServer(handler)
 	t.Cleanup(w.tls.Close)
@@ -179,7 +181,7 @@ func (w *world) plainPort() int { return portOf(w.plain) }
 
 // url is a URL of the TLS host under a name.
 func (w *world) url(host, path string) string {
-	return fmt.Sprintf("https://%s:%d%s", host, w.port(), path)
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(w.port())) + path
 }
 
 // client is a Go client in the sandbox: it trusts the bundle only.
@@ -205,7 +207,7 @@ func (w *world) client(t *testing.T) *http.Client {
 // do returns the status and the body, or 0 and the error.
 func (w *world) do(t *testing.T, method, target, body string, header ...string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequest(method, target, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +230,7 @@ func (w *world) do(t *testing.T, method, target, body string, header ...string) 
 // sent.
 func (w *world) raw(t *testing.T, text string) (int, string) {
 	t.Helper()
-	conn, err := net.Dial("tcp", w.address)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", w.address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +263,7 @@ func exchangeRaw(t *testing.T, conn net.Conn, text string) (int, string) {
 // nothing would.
 func (w *world) inside(t *testing.T, host, serverName string) (net.Conn, error) {
 	t.Helper()
-	conn, err := net.Dial("tcp", w.address)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", w.address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +273,7 @@ func (w *world) inside(t *testing.T, host, serverName string) (net.Conn, error) 
 		return nil, fmt.Errorf("CONNECT: %d %s", status, text)
 	}
 	secure := tls.Client(conn, &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
-	return secure, secure.Handshake()
+	return secure, secure.HandshakeContext(t.Context())
 }
 
 // requests returns the requests that arrived at a host.

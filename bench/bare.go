@@ -34,15 +34,10 @@ const (
 )
 
 // serveBare serves until ctx ends, and prints where on standard output.
-func serveBare(ctx context.Context, kind, size string) error {
-	n, err := strconv.Atoi(size)
+func serveBare(ctx context.Context, kind, argument string) error {
+	handler, err := bareHandler(kind, argument)
 	if err != nil {
 		return err
-	}
-	answer := bytes.Repeat([]byte{' '}, n)
-	var handler http.Handler = &bare{answer: answer, listeners: map[chan []byte]struct{}{}}
-	if kind == bareHooks {
-		handler = &bareHook{answer}
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,6 +52,23 @@ func serveBare(ctx context.Context, kind, size string) error {
 		return err
 	}
 	return nil
+}
+
+// bareHandler is what a process of a kind serves. The argument is the size of its answers,
+// or the address behind a proxy.
+func bareHandler(kind, argument string) (http.Handler, error) {
+	if kind != bareRuns && kind != bareHooks {
+		return modelHandler(kind, argument)
+	}
+	n, err := strconv.Atoi(argument)
+	if err != nil {
+		return nil, err
+	}
+	answer := bytes.Repeat([]byte{' '}, n)
+	if kind == bareHooks {
+		return &bareHook{answer}, nil
+	}
+	return &bare{answer: answer, listeners: map[chan []byte]struct{}{}}, nil
 }
 
 func (b *bare) ServeHTTP(w http.ResponseWriter, r *http.Request) {

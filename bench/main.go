@@ -47,7 +47,8 @@ type bench struct {
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) == 2 && (args[0] == bareRuns || args[0] == bareHooks) { // started by this program itself
+	if len(args) == 2 && slices.Contains([]string{bareRuns, bareHooks, modelProvider, bareProxy, modelGateway}, args[0]) {
+		// started by this program itself
 		return serveBare(ctx, args[0], args[1])
 	}
 	b := &bench{out: &table{w: os.Stdout}}
@@ -102,6 +103,7 @@ func (b *bench) parts() []part {
 		{"log", "deliveries to a long log, beside an empty one", b.longLog},
 		{"start", "a delivery until a worker that waits has its run; one at a time", b.start},
 		{"definitions", "factories by files: PUT and POST of 500 files, and 200 repositories", b.definitions},
+		{"gateway", "the model gateway, beside a bare reverse proxy", b.gateway},
 		{"memory", "resident memory of serve, as it comes", b.memory},
 		{"python", "the Python SDK, 1,000 calls one after the other, in turns with bare httpx", b.python},
 		{"typescript", "the TypeScript SDK, beside bare fetch; one call at a time", b.typescript},

@@ -80,11 +80,16 @@ func output(ctx context.Context, program string, args ...string) (string, error)
 // startBare starts this program as a bare server of a kind, whose responses have
 // the given size.
 func startBare(ctx context.Context, kind string, answer int) (*process, error) {
+	return startSelf(ctx, kind, strconv.Itoa(answer))
+}
+
+// startSelf starts this program as a server of a kind.
+func startSelf(ctx context.Context, kind, argument string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := command(ctx, self, kind, strconv.Itoa(answer))
+	cmd := command(ctx, self, kind, argument)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

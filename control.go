@@ -98,8 +98,9 @@ type Assignment struct {
 	// sealed run's gateway uses them as keys of its upstream, in place of the worker's own.
 	// Each is in Secrets, too, for a sandbox without a gateway.
 	HarnessSecrets map[string]HarnessSecret `json:"harness_secrets,omitempty"`
-	APIKey         string                   `json:"api_key"`             // the agent's own, for its own run, as long as the lease
-	TimeLimit      time.Duration            `json:"time_limit,omitzero"` // of max_duration_minutes
+	// APIKey is the agent's own, for its own run, as long as the lease.
+	APIKey    string        `json:"api_key"`
+	TimeLimit time.Duration `json:"time_limit,omitzero"` // of max_duration_minutes
 }
 
 // HarnessSecret is a credential that a run has for its harness.

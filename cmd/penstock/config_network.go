@@ -49,7 +49,7 @@ func (s *fileSettings) readNetwork(node *yaml.Node) error {
 		return fmt.Errorf("is not a network: %w", err)
 	}
 	errs := catalog.CheckNetwork("", &given.Network, nil)
-	uses := given.Network.Credentials("/network")
+	uses := given.Credentials("/network")
 	if given.Ceiling != nil {
 		errs = append(errs, catalog.CheckNetwork("/ceiling", given.Ceiling, nil)...)
 		uses = append(uses, given.Ceiling.Credentials("/ceiling")...)

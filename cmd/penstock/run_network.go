@@ -24,7 +24,9 @@ func (cmd *runNetworkCmd) Run(ctx context.Context, std *stdio, in *runCmds) erro
 		for _, layer := range n.Policy.Layers {
 			list = append(list, fact{strings.TrimSpace(layer.Source + " " + layer.Name), networkText(&layer.Network)})
 		}
-		list = append(list, fact{"ceiling", networkText(n.Policy.Ceiling)}, fact{"narrowed to", networkText(n.Policy.Request)})
+		list = append(
+			list, fact{"ceiling", networkText(n.Policy.Ceiling)}, fact{"narrowed to", networkText(n.Policy.Request)},
+		)
 		for _, models := range n.Policy.Models {
 			list = append(list, fact{"models", strings.Join(models.Allow, " ")})
 		}

@@ -197,7 +197,8 @@ func (cmd *serveCmd) openBack(
 	b.service = service.New(service.Options{
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), KeyHolders: settings.keyHolders(), Models: p.models(),
-		ModelAliases: settings.ModelAliases, Network: settings.serverNetwork(), Defaults: penstock.Config{ModelID: p.defaultModel()},
+		ModelAliases: settings.ModelAliases, Network: settings.serverNetwork(),
+		Defaults:     penstock.Config{ModelID: p.defaultModel()},
 		QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns,
 		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry,
 		MaxSecrets: cmd.LimitSecretsPerTeam, MaxRunArtifactBytes: cmd.LimitArtifacts << 20, Webhooks: b.limits,

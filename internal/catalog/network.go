@@ -212,7 +212,8 @@ func (s *Catalog) lackingCredentials(
 			if pointer == "" {
 				pointer = "/agent_identity_uid"
 			}
-			errs = append(errs, penstock.FieldError{Pointer: pointer, Detail: "the network of the " + layer.Source + ": " + e.Detail})
+			e.Pointer, e.Detail = pointer, "the network of the "+layer.Source+": "+e.Detail
+			errs = append(errs, e)
 		}
 	}
 	return errs, nil

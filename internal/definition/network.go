@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -147,9 +148,9 @@ func (p *parser) reported(d *document, at *yaml.Node) bool {
 // lastKey is the last key of a pointer that is no number.
 func lastKey(pointer string) string {
 	parts := strings.Split(pointer, "/")
-	for i := len(parts) - 1; i >= 0; i-- {
-		if strings.ContainsFunc(parts[i], func(r rune) bool { return r < '0' || r > '9' }) {
-			return parts[i]
+	for _, part := range slices.Backward(parts) {
+		if strings.ContainsFunc(part, func(r rune) bool { return r < '0' || r > '9' }) {
+			return part
 		}
 	}
 	return ""

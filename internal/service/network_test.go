@@ -146,7 +146,8 @@ func TestNetworkSecretsTravelApart(t *testing.T) {
 		); diff != "" {
 			w.t.Errorf("headers, -want +got:\n%s", diff)
 		}
-		if diff := cmp.Diff(map[string][]string{"FORGE_TOKEN": {"forge.test", "other.test"}}, a.Network.SecretHosts); diff != "" {
+		listed := map[string][]string{"FORGE_TOKEN": {"forge.test", "other.test"}}
+		if diff := cmp.Diff(listed, a.Network.SecretHosts); diff != "" {
 			w.t.Errorf("hosts, -want +got:\n%s", diff)
 		}
 		key := penstock.HarnessSecret{Name: "ANTHROPIC_API_KEY", Value: "the-value-of-ANTHROPIC_API_KEY"}
@@ -167,7 +168,9 @@ func TestASecretGoesOnlyToItsHosts(t *testing.T) {
 		if set := w.setSecret("TOKEN", "another-value"); set.Version != 2 || len(set.Hosts) != 1 {
 			w.t.Errorf("a value alone is changed: got %+v", set)
 		}
-		for _, hosts := range [][]string{{"*.forge.test"}, {"Forge.test"}, {"https://forge.test"}, {"a.test", "a.test"}, {""}} {
+		for _, hosts := range [][]string{
+			{"*.forge.test"}, {"Forge.test"}, {"https://forge.test"}, {"a.test", "a.test"}, {""},
+		} {
 			_, err := w.Secrets.Set(ctx, w.admin, "TOKEN", penstock.SecretChange{Hosts: &hosts})
 			wantCode(w.t, err, penstock.CodeInvalidRequest, "/hosts/")
 		}
@@ -337,7 +340,9 @@ func TestWorkersReportTraffic(t *testing.T) {
 		host := penstock.HostTraffic{
 			Host: "a.test", Port: 443, Mode: penstock.TrafficTunnel, Requests: 1, BytesIn: 10, BytesOut: 5,
 		}
-		refused := penstock.HostTraffic{Host: "b.test", Port: 443, Mode: penstock.TrafficRefused, Refused: 1, Reason: "no rule"}
+		refused := penstock.HostTraffic{
+			Host: "b.test", Port: 443, Mode: penstock.TrafficRefused, Refused: 1, Reason: "no rule",
+		}
 		more := host
 		more.Requests, more.BytesIn = 3, 30
 		events := func() int {

@@ -88,7 +88,7 @@ func scanFactory(row scanner) (FactoryRow, error) {
 		r.Repository, r.Definition = &r.Origin.Repository, r.Origin.definition(revision)
 	}
 	r.TeamUID, r.FactorySettings = r.Team, penstock.SettingsOf(r.Defaults, r.WorksOn)
-	r.FactorySettings.Network, r.FactorySettings.Models = r.FactoryConfig.Network, r.FactoryConfig.Models
+	r.FactorySettings.Network, r.FactorySettings.Models = r.Network, r.Models
 	return *r, nil
 }
 

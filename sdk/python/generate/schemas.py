@@ -131,12 +131,13 @@ class Models(Writer):
                 kind += " = None" if null else " | None = None"
             if keyword.iskeyword(field):
                 kind, _, default = kind.partition(" = ")
-                kind += f" = Field({default + ', ' if default else ''}alias={field!r})"
-                field += "_"
+                default = f"{default}, " if default else ""
+                kind += f" = Field({default}alias={field!r})"
             if value.get("format") == "password":
                 kind, equals, default = kind.partition(" = ")  # not into a log by accident
                 kind = f"Annotated[{kind}, Field(repr=False)]{equals}{default}"
-            text += f"\n    {field}: {kind}\n" + doc(
+            attribute = field + "_" * keyword.iskeyword(field)
+            text += f"\n    {attribute}: {kind}\n" + doc(
                 value.get("description") or target.get("description")
             )
         return text
@@ -216,7 +217,10 @@ class Params(Writer):
 
     def function(self, name: str, schema: Schema) -> str:
         """A dictionary with a key that no class can have as an attribute."""
-        text, required = f"\n\n{name} = TypedDict(\n    {name!r},\n    {{\n", schema.get("required", [])
+        text, required = (
+            f"\n\n{name} = TypedDict(\n    {name!r},\n    {{\n",
+            schema.get("required", []),
+        )
         for field, value in schema["properties"].items():
             kind = self.type_of(value, name + camel(field))
             text += f"        {field!r}: {f'Required[{kind}]' if field in required else kind},\n"

@@ -21,6 +21,28 @@ def test_what_was_told_is_answered_in_turn() -> None:
     assert (server.requests[0].method, server.requests[0].path) == ("POST", "/agent/runs")
 
 
+def test_a_key_that_is_a_word_of_the_language() -> None:
+    rule = {"host": "api.test", "credential": {"secret": "TOKEN", "as": "bearer"}}
+    environment = {"uid": "e" * 22, "last_updated": "2026-02-02T09:30:00Z", "setup_failed": False}
+    server = FakeServer()
+    server.on(
+        "POST",
+        "/agent/environments",
+        json={**environment, "config": {"network": {"allow": [rule]}}},
+    )
+    client = server.client()
+    made = client.environments.create(
+        network={"allow": [{"host": "api.test", "credential": {"secret": "TOKEN", "as": "bearer"}}]}
+    )
+    assert made.config.network is not None
+    assert made.config.network.allow is not None
+    credential = made.config.network.allow[0].credential
+    assert credential is not None
+    assert credential.as_ == "bearer"
+    client.environments.create(network=made.config.network)
+    assert [asked.json["network"]["allow"] for asked in server.requests] == [[rule], [rule]]
+
+
 def test_what_was_not_told_is_an_assertion() -> None:
     with pytest.raises(AssertionError, match="configured for GET /me"):
         FakeServer().client().me.get()

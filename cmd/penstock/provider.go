@@ -73,7 +73,8 @@ func (p providers) models() []penstock.ModelInfo {
 	list := penstock.Models()
 	for i, m := range list {
 		if owner, needed := p.of(m); needed && owner.key == "" {
-			list[i].DisableReason, list[i].DisableDetail = penstock.DisabledByAdmin, "No key of "+owner.name+" is configured."
+			list[i].DisableReason = penstock.DisabledByAdmin
+			list[i].DisableDetail = "The server has no API key for " + owner.name + "."
 		}
 	}
 	return list

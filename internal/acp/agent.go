@@ -129,7 +129,7 @@ func (a *Agent) prompt(ctx context.Context, params json.RawMessage) answer {
 	a.mu.Unlock()
 	if busy {
 		cancel(nil)
-		return fails(&Error{Code: CodeInvalidRequest, Message: "session/prompt: the session has a turn under way"})
+		return fails(&Error{Code: CodeInvalidRequest, Message: "session/prompt: a turn of this session is already running"})
 	}
 	return func() (any, error) {
 		response, err := a.handler.Prompt(ctx, r)

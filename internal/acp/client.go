@@ -13,7 +13,7 @@ import (
 var (
 	// ErrNotOffered says that the agent has nothing by which it could be told
 	// what was asked: no modes, no choice of models.
-	ErrNotOffered = errors.New("the agent does not offer it")
+	ErrNotOffered = errors.New("the agent does not support it")
 
 	errTurnCancelled = errors.New("the turn was cancelled")
 )
@@ -84,7 +84,7 @@ func (c *Client) NewSession(ctx context.Context, r NewSessionRequest) (Session, 
 		return s, err
 	}
 	if s.ID == "" {
-		return s, errors.New("session/new: the agent gave no session id")
+		return s, errors.New("session/new: the agent returned no session ID")
 	}
 	c.session(s.ID, func(known *clientSession) { known.offered = s })
 	return s, nil

@@ -218,7 +218,7 @@ func (c *conn) answered(msg message) {
 	known := err == nil && id > 0 && id <= c.lastID
 	c.mu.Unlock()
 	if !known { // an answer to a call that was given up is no news
-		c.side.garbage(msg.ID, errors.New("an answer to a request that was never sent"))
+		c.side.garbage(msg.ID, errors.New("a response to an unknown request"))
 	}
 }
 
@@ -246,7 +246,9 @@ func (c *conn) serve(ctx, handling context.Context, msg message, serving *sync.W
 	c.mu.Unlock()
 	if twice || busy {
 		cancel(nil)
-		c.respond(ctx, msg.ID, nil, &Error{Code: CodeInvalidRequest, Message: "too many requests at once, or an id in use"})
+		c.respond(ctx, msg.ID, nil, &Error{
+			Code: CodeInvalidRequest, Message: "too many concurrent requests, or a request ID that is in use",
+		})
 		return
 	}
 	answer := c.side.request(handling, msg.Method, msg.Params)
@@ -337,7 +339,7 @@ func (c *conn) call(ctx context.Context, method string, params, result any) erro
 			return nil
 		}
 		if err := json.Unmarshal(r.result, result); err != nil {
-			return fmt.Errorf("%s: read the answer: %w", method, err)
+			return fmt.Errorf("%s: read the response: %w", method, err)
 		}
 		return nil
 	case <-ctx.Done():
@@ -373,7 +375,7 @@ func (c *conn) send(ctx context.Context, msg message, call int64) error {
 		return err
 	}
 	if len(line) > c.maxLine {
-		return fmt.Errorf("a message of %d bytes is longer than the peer reads", len(line))
+		return fmt.Errorf("a message of %d bytes exceeds the limit of the peer", len(line))
 	}
 	return c.out.push(ctx, outgoing{line, call}, len(line))
 }

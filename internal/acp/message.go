@@ -13,7 +13,7 @@ import (
 const maxLine = 64 << 20
 
 // ErrLineTooLong ends a connection whose peer sent a line of more than 64 MiB.
-var ErrLineTooLong = errors.New("a line of more than 64 MiB from the peer")
+var ErrLineTooLong = errors.New("the peer sent a line of more than 64 MiB")
 
 // Error codes of JSON-RPC 2.0 and of ACP.
 const (

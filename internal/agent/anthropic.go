@@ -69,7 +69,7 @@ func (m anthropicModel) stream(ctx context.Context, r request, emit func(partKin
 	}
 	whole := anthropicUsed(answer)
 	if !ended {
-		return whole, failure(anthropicID, errors.New("the answer ended too early"))
+		return whole, failure(anthropicID, errors.New("the response of the model ended too early"))
 	}
 	whole.parts, whole.stop = anthropicParts(answer), anthropicStop(answer.StopReason)
 	return whole, nil

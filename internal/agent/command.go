@@ -49,10 +49,10 @@ type commandOutput struct {
 }
 
 var runCommandTool = define(toolRunCommand, acp.ToolExecute,
-	"Run a shell command (bash where there is one, else sh) in the workspace and return its output, standard error "+
-		"included, and exit code. "+
-		"It has no input and no terminal. Long output loses its middle. "+
-		"What should go on in the background must have its output redirected.",
+	"Run a shell command in the workspace, with bash if it is installed, otherwise with sh. Returns its output, "+
+		"including standard error, and its exit code. The command has no input and no terminal. The middle of a long "+
+		"output is left out. "+
+		"Redirect the output of a command that continues in the background.",
 	`{"type":"object","properties":{
 		"command":{"type":"string","description":"The command line."},
 		"cwd":{"type":"string","description":"The directory to run in, relative to the workspace. Default: the workspace."},
@@ -87,7 +87,7 @@ func (o commandOutput) forModel() string {
 		status += " (killed: perhaps the run used more memory than --limit-memory allows)"
 	}
 	if o.TimedOut {
-		status = fmt.Sprintf("ended because its time was over, after %s", time.Duration(o.Millis)*time.Millisecond)
+		status = fmt.Sprintf("ended because its timeout of %s expired", time.Duration(o.Millis)*time.Millisecond)
 	}
 	if o.Output == "" {
 		return "(no output)\n" + status

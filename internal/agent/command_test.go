@@ -71,7 +71,7 @@ func TestCommands(t *testing.T) {
 					"exit code %d, timed out %v, status %s; want %d, %v", raw.ExitCode, raw.TimedOut, c.Status, tt.exit, tt.failed,
 				)
 			}
-			if tt.failed && !strings.Contains(c.Output, "begun\nended because its time was over") {
+			if tt.failed && !strings.Contains(c.Output, "begun\nended because its timeout of") {
 				t.Errorf("output %q", c.Output)
 			}
 		})

@@ -30,26 +30,25 @@ type demo struct {
 }
 
 const (
-	demoIntro = "I am `demo/offline`. I am not a language model: I follow a few fixed rules, need no key and no " +
-		"network, " +
-		"and am here to show what a run looks like. Choose another model for real work.\n\n"
+	demoIntro = "I am `demo/offline`. I am not a language model. I follow a few fixed rules and need no key and no " +
+		"network. I show what a run looks like. Choose another model for real work.\n\n"
 
 	demoSummary = "summary.md"
 	demoPayload = "event-payload.json"
 )
 
 // directiveForms are the directives that demo/offline obeys.
-const directiveForms = `demo: say <text>                  says it
-demo: think <text>                thinks it
-demo: run <shell command>         runs it (run_command)
+const directiveForms = `demo: say <text>                  says the text
+demo: think <text>                shows the text as a thought
+demo: run <shell command>         runs the command (run_command)
 demo: write <path> <text>         writes a file; \n is a line feed (edit_files)
 demo: read <path>                 reads a file (read_files)
 demo: search <regular expression> searches the workspace (search_files)
 demo: read_skill <name or path>   reads a skill (read_skill)
-demo: artifact <path>             keeps a file as an artifact (create_artifact)
+demo: artifact <path>             saves a file as an artifact (create_artifact)
 demo: plan <step>; <step>; …      shows a plan (update_plan)
-demo: ask <question>              asks and stops; the next prompt is the answer (ask_user)
-demo: call <tool> <JSON>          calls any tool, those of MCP servers too
+demo: ask <question>              asks the question and stops; the next prompt is the answer (ask_user)
+demo: call <tool> <JSON>          calls any tool, also of an MCP server
 demo: fail                        ends the turn with a refusal
 demo: error <text>                ends the turn with an error`
 
@@ -80,19 +79,19 @@ func (d demo) stream(ctx context.Context, r request, emit func(partKind, string)
 func (d demo) next(history []message) (reply, error) {
 	at := lastPrompt(history)
 	if at < 0 {
-		return reply{parts: []part{text("There is no prompt.")}}, nil
+		return reply{parts: []part{text("The prompt is empty.")}}, nil
 	}
 	steps := history[at+1:]
 	script := script(history)
 	switch {
 	case len(script) > 0 && !d.directives:
 		return say(
-			"The `demo:` lines of the prompt are not obeyed here: nothing confines the commands that they would run.",
+			"The server ignores the `demo:` lines of the prompt, because no sandbox isolates their commands.",
 		), nil
 	case len(script) > len(answersIn(steps)):
 		return script[len(answersIn(steps))].step()
 	case len(script) > 0:
-		return say("That was the last of the directives."), nil
+		return say("All directives are done."), nil
 	case at == 0:
 		return firstTurn(history[at].text(), steps), nil
 	}
@@ -189,12 +188,12 @@ func (d directive) step() (reply, error) {
 	case "call":
 		return reply{parts: []part{newCall(first, validInput(rest))}}, nil
 	case "fail":
-		return reply{parts: []part{text("I was told to refuse.")}, stop: stopRefused}, nil
+		return reply{parts: []part{text("A directive told me to refuse.")}, stop: stopRefused}, nil
 	case "error":
-		return reply{}, &acp.Error{Code: acp.CodeInternal, Message: "demo/offline was told to fail: " + d.rest}
+		return reply{}, &acp.Error{Code: acp.CodeInternal, Message: "a directive told demo/offline to fail: " + d.rest}
 	}
 	return reply{
-		parts: []part{text(fmt.Sprintf("I do not know the directive %q. These are all:\n%s\n", d.verb, directiveForms))},
+		parts: []part{text(fmt.Sprintf("I do not know the directive %q. The directives are:\n%s\n", d.verb, directiveForms))},
 		stop:  stopMore,
 	}, nil
 }
@@ -233,20 +232,20 @@ func resultOf(steps []message, tool string) (r part, ok bool) {
 func firstTurn(prompt string, steps []message) reply {
 	listing, listed := resultOf(steps, toolSearchFiles)
 	if !listed {
-		return calling(toolSearchFiles, map[string]any{"max_results": 200}, text("First I look at the workspace.\n"))
+		return calling(toolSearchFiles, map[string]any{"max_results": 200}, text("First, I look at the workspace.\n"))
 	}
 	payload, read := resultOf(steps, toolReadFiles)
 	if !read && slices.Contains(strings.Split(listing.Text, "\n"), demoPayload) {
 		return calling(toolReadFiles, map[string]any{"files": []map[string]any{{"path": demoPayload}}},
-			text("A webhook has started this run, so I read its payload.\n"))
+			text("A webhook delivery started this run, so I read its payload.\n"))
 	}
 	written, wrote := resultOf(steps, toolEditFiles)
 	if !wrote {
 		content := summary(prompt, listing, payload)
 		return calling(toolEditFiles, map[string]any{"edits": []edit{{Path: demoSummary, Content: &content}}},
-			text("Now I write down what I have seen.\n"))
+			text("Now I write a summary.\n"))
 	}
-	return keepSummary(written, steps, "Done. What I have seen is in `summary.md`, which I have kept as an artifact.")
+	return keepSummary(written, steps, "Done. I saved the summary as the artifact `summary.md`.")
 }
 
 // laterTurn notes a follow-up.
@@ -255,9 +254,9 @@ func laterTurn(prompt string, steps []message) reply {
 	if !wrote {
 		content := "\n## Follow-up\n\n" + quote(prompt)
 		return calling(toolEditFiles, map[string]any{"edits": []edit{{Path: demoSummary, Content: &content, Append: true}}},
-			text("I have read your message. I cannot understand it, but I note it in `summary.md`.\n"))
+			text("I read your message. I cannot understand it, but I add it to `summary.md`.\n"))
 	}
-	return keepSummary(written, steps, "Your message is in `summary.md` now, which I have kept as an artifact again.")
+	return keepSummary(written, steps, "I added your message to `summary.md` and saved the artifact again.")
 }
 
 func keepSummary(written part, steps []message, done string) reply {
@@ -267,10 +266,10 @@ func keepSummary(written part, steps []message, done string) reply {
 		return say("I could not write `summary.md`. " + written.Text)
 	case !tried:
 		return calling(toolCreateArtifact, map[string]any{
-			"type": penstock.ArtifactFile, "path": demoSummary, "title": "Summary", "description": "What demo/offline has seen",
+			"type": penstock.ArtifactFile, "path": demoSummary, "title": "Summary", "description": "Summary of demo/offline",
 		})
 	case kept.Failed:
-		return say("`summary.md` is written, but was not kept as an artifact. " + kept.Text)
+		return say("I wrote `summary.md`, but could not save it as an artifact. " + kept.Text)
 	}
 	return say(done)
 }
@@ -278,10 +277,10 @@ func keepSummary(written part, steps []message, done string) reply {
 // summary is the content of summary.md.
 func summary(prompt string, listing, payload part) string {
 	var b strings.Builder
-	b.WriteString("# Summary\n\nWritten by `demo/offline`, which is no language model.\n\n## The task\n\n" + quote(prompt))
+	b.WriteString("# Summary\n\nWritten by `demo/offline`, which is not a language model.\n\n## The task\n\n" + quote(prompt))
 	b.WriteString("\n## The workspace\n\n")
 	if listing.Failed {
-		b.WriteString("It could not be listed.\n")
+		b.WriteString("I could not list the workspace.\n")
 	} else {
 		b.WriteString(indent(cut(listing.Text, 8<<10)))
 	}

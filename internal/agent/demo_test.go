@@ -52,7 +52,7 @@ func TestTheDemonstration(t *testing.T) {
 	}
 	artifact := acp.ArtifactRequest{
 		SessionID: id, Type: penstock.ArtifactFile, Path: filepath.Join(h.workspace, demoSummary),
-		Title: "Summary", Description: "What demo/offline has seen",
+		Title: "Summary", Description: "Summary of demo/offline",
 	}
 	if diff := cmp.Diff([]acp.ArtifactRequest{artifact}, h.artifacts); diff != "" {
 		t.Errorf("artifacts (-want +got):\n%s", diff)
@@ -73,7 +73,7 @@ func TestTheDemonstration(t *testing.T) {
 		t.Errorf("summary.md does not end with the follow-up:\n%s", summary)
 	}
 	if got := h.text(); strings.Contains(got, "I am `demo/offline`") ||
-		!strings.Contains(got, "I have read your message") {
+		!strings.Contains(got, "I read your message") {
 		t.Errorf("the follow-up was answered %q", got)
 	}
 	if len(h.artifacts) != 2 {
@@ -131,7 +131,7 @@ func TestDirectives(t *testing.T) {
 		toolSearchFiles: "a/b.txt:2: two\n",
 		toolReadSkill: "== .penstock/skills/review/SKILL.md (paths in it are relative to .penstock/skills/review)\n" +
 			"---\nname: review\ndescription: \"How we review\"\n---\nBe kind.\n",
-		toolCreateArtifact: "Kept as artifact a1",
+		toolCreateArtifact: "Saved as artifact a1",
 	}
 	for tool, want := range outputs {
 		if diff := cmp.Diff(want, h.call(tool).Output); diff != "" {
@@ -176,7 +176,7 @@ func TestDirectivesAreNotObeyedWhereNothingConfines(t *testing.T) {
 	h := start(t, func(c *Config) { c.Directives = false })
 	id := h.open()
 	h.say(id, "demo: run touch owned", acp.StopEndTurn)
-	if len(h.calls()) != 0 || !strings.Contains(h.text(), "not obeyed here") {
+	if len(h.calls()) != 0 || !strings.Contains(h.text(), "ignores the `demo:` lines") {
 		t.Errorf("calls %v, said %q", names(h.calls()), h.text())
 	}
 }
@@ -315,10 +315,10 @@ func TestAnArtifactThatIsRefusedIsTheModelsToRead(t *testing.T) {
 	id := h.open()
 	h.say(id, "go", acp.StopEndTurn)
 	if c := h.call(toolCreateArtifact); c.Status != acp.ToolFailed ||
-		c.Output != "Error: it was not kept: the run has too many artifacts" {
+		c.Output != "Error: the artifact was not saved: the run has too many artifacts" {
 		t.Errorf("got %+v", c)
 	}
-	if got := h.text(); !strings.Contains(got, "was not kept as an artifact") {
+	if got := h.text(); !strings.Contains(got, "could not save it as an artifact") {
 		t.Errorf("said %q", got)
 	}
 }

@@ -51,7 +51,7 @@ type readReport struct {
 }
 
 var readFilesTool = define(toolReadFiles, acp.ToolRead,
-	"Read text files of the workspace, with line numbers. Long files are cut; ask for a range of lines then.",
+	"Read text files of the workspace, with line numbers. Long files are cut. To read more, request a range of lines.",
 	`{"type":"object","properties":{"files":{"type":"array","minItems":1,"maxItems":20,"items":{
 		"type":"object","properties":{
 		"path":{"type":"string","description":"Relative to the workspace, or absolute within it."},
@@ -61,7 +61,7 @@ var readFilesTool = define(toolReadFiles, acp.ToolRead,
 	func(in readInput) string { return "Read " + named(in.paths()) },
 	func(_ context.Context, c *call, in readInput) (result, error) {
 		if len(in.Files) == 0 || len(in.Files) > maxReadPaths {
-			return result{}, fmt.Errorf("files must name 1 to %d files", maxReadPaths)
+			return result{}, fmt.Errorf("files must contain 1 to %d files", maxReadPaths)
 		}
 		var out readOutput
 		var b strings.Builder
@@ -101,7 +101,7 @@ func (s *session) readOne(f readFile, room int) (string, readReport, error) {
 		last = min(last, first+f.Count-1)
 	}
 	if first > len(lines) && len(lines) > 0 {
-		return "", report, fmt.Errorf("it has %d lines only", len(lines))
+		return "", report, fmt.Errorf("the file has only %d lines", len(lines))
 	}
 	room = min(room, maxReadBytes)
 	var b strings.Builder
@@ -148,17 +148,16 @@ type editReport struct {
 }
 
 var editFilesTool = define(toolEditFiles, acp.ToolEdit,
-	"Change files of the workspace. Each edit replaces old_text (which must occur exactly once, unless replace_all) by "+
-		"new_text, "+
-		"or writes content as the whole file (append: at its end), or deletes the file. Directories are made as needed. "+
-		"If one edit does not fit, none is made.",
+	"Change files of the workspace. An edit replaces old_text with new_text, sets the whole content of a file (or "+
+		"appends to it), or deletes the file. old_text must occur exactly once, unless replace_all is set. Missing "+
+		"directories are created. If one edit fails, no file changes.",
 	`{"type":"object","properties":{"edits":{"type":"array","minItems":1,"items":{"type":"object","properties":{
 		"path":{"type":"string","description":"Relative to the workspace, or absolute within it."},
-		"old_text":{"type":"string","description":"Exactly as in the file, without line numbers."},
+		"old_text":{"type":"string","description":"The exact text of the file, without line numbers."},
 		"new_text":{"type":"string"},
 		"replace_all":{"type":"boolean"},
-		"content":{"type":"string","description":"Instead of old_text and new_text: the whole new content."},
-		"append":{"type":"boolean","description":"With content: put it behind what is there."},
+		"content":{"type":"string","description":"The whole new content, instead of old_text and new_text."},
+		"append":{"type":"boolean","description":"Append content to the file."},
 		"delete":{"type":"boolean"}},
 		"required":["path"]}}},"required":["edits"]}`,
 	func(in editInput) string { return "Edit " + named(in.paths()) },
@@ -203,7 +202,7 @@ func (s *session) planEdits(edits []edit) ([]*change, error) {
 		}
 		next, err := e.apply(ch.new)
 		if err != nil {
-			return nil, fmt.Errorf("edit %d: %s: %w; nothing was changed", i+1, e.Path, err)
+			return nil, fmt.Errorf("edit %d: %s: %w; no file was changed", i+1, e.Path, err)
 		}
 		ch.new = next
 	}
@@ -230,14 +229,14 @@ func (e edit) apply(old fileText) (fileText, error) {
 	case e.Delete:
 		return fileText{}, nil
 	case e.OldText == "":
-		return old, errors.New("old_text is empty; give content to write the whole file")
+		return old, errors.New("old_text is empty; to write the whole file, set content")
 	}
 	n := strings.Count(old.text, e.OldText)
 	switch {
 	case n == 0:
 		return old, errors.New("old_text does not occur")
 	case n > 1 && !e.All:
-		return old, fmt.Errorf("old_text occurs %d times; give more of it, or set replace_all", n)
+		return old, fmt.Errorf("old_text occurs %d times; make it longer, or set replace_all", n)
 	}
 	return fileText{strings.ReplaceAll(old.text, e.OldText, e.NewText), true}, nil
 }
@@ -249,7 +248,7 @@ func (s *session) applyEdits(changes []*change) (result, error) {
 	for _, ch := range changes {
 		action, err := s.applyChange(ch)
 		if err != nil {
-			return result{}, fmt.Errorf("%s: %w (done before that: %s)", ch.path, err, b.String())
+			return result{}, fmt.Errorf("%s: %w (already done: %s)", ch.path, err, b.String())
 		}
 		out.Files = append(out.Files, editReport{Path: ch.path, Action: action})
 		fmt.Fprintf(&b, "%s %s\n", action, ch.path)

@@ -83,35 +83,35 @@ func TestEdits(t *testing.T) {
 		},
 		{
 			"text that is not there", edits(object{"path": "f.txt", "old_text": "three", "new_text": "3"}),
-			"Error: edit 1: f.txt: old_text does not occur; nothing was changed", nil,
+			"Error: edit 1: f.txt: old_text does not occur; no file was changed", nil,
 		},
 		{
 			"text that is there twice", edits(object{"path": "f.txt", "old_text": "one", "new_text": "1"}),
-			"Error: edit 1: f.txt: old_text occurs 2 times; give more of it, or set replace_all; nothing was changed", nil,
+			"Error: edit 1: f.txt: old_text occurs 2 times; make it longer, or set replace_all; no file was changed", nil,
 		},
 		{
 			"no text", edits(object{"path": "f.txt", "new_text": "x"}),
-			"Error: edit 1: f.txt: old_text is empty; give content to write the whole file; nothing was changed", nil,
+			"Error: edit 1: f.txt: old_text is empty; to write the whole file, set content; no file was changed", nil,
 		},
 		{
 			"a file that is not there", edits(object{"path": "g", "old_text": "a", "new_text": "b"}),
-			"Error: edit 1: g: file does not exist; nothing was changed", nil,
+			"Error: edit 1: g: file does not exist; no file was changed", nil,
 		},
 		{
-			"the second does not fit", edits(object{"path": "n", "content": "x"}, object{"path": "f.txt", "old_text": "zzz"}),
-			"Error: edit 2: f.txt: old_text does not occur; nothing was changed",
+			"the second does not match", edits(object{"path": "n", "content": "x"}, object{"path": "f.txt", "old_text": "zzz"}),
+			"Error: edit 2: f.txt: old_text does not occur; no file was changed",
 			map[string]string{"n": "-"},
 		},
 		{
 			"outside", edits(object{"path": "../x", "content": "x"}),
-			"Error: edit 1: ../x: the path is outside of the workspace", nil,
+			"Error: edit 1: ../x: the path is outside the workspace", nil,
 		},
 		{
 			"outside, absolute", edits(object{"path": "/etc/passwd", "content": "x"}),
-			"Error: edit 1: /etc/passwd: the path is outside of the workspace", nil,
+			"Error: edit 1: /etc/passwd: the path is outside the workspace", nil,
 		},
 		{"a directory", edits(object{"path": "dir", "content": "x"}), "Error: edit 1: dir: it is a directory", nil},
-		{"a pipe", edits(object{"path": "pipe", "content": "x"}), "Error: edit 1: pipe: it is no regular file", nil},
+		{"a pipe", edits(object{"path": "pipe", "content": "x"}), "Error: edit 1: pipe: it is not a regular file", nil},
 		{
 			"through a link that leads out", edits(object{"path": "out/x", "content": "x"}),
 			"Error: edit 1: out/x: path escapes from parent", nil,
@@ -218,7 +218,7 @@ func TestReadingFiles(t *testing.T) {
 			"by its absolute path", files(object{"path": filepath.Join(h.workspace, "lines"), "start_line": 4}), "     4\td\n",
 			false,
 		},
-		{"lines beyond the end", files(object{"path": "lines", "start_line": 9}), "Error: it has 4 lines only", false},
+		{"lines beyond the end", files(object{"path": "lines", "start_line": 9}), "Error: the file has only 4 lines", false},
 		{"an empty file", files(object{"path": "empty"}), "== empty\n[empty]\n", true},
 		{"a binary file", files(object{"path": "bin"}), "== bin\n[binary, 3 bytes]\n", true},
 		{"bytes that are no UTF-8", files(object{"path": "bad"}), "== bad\n     1\tcaf\uFFFD\n", true},
@@ -229,7 +229,7 @@ func TestReadingFiles(t *testing.T) {
 			"== nope\nError: no such file or directory\n== empty\n[empty]\n", true,
 		},
 		{"a directory", files(object{"path": "."}), "it is a directory", false},
-		{"a pipe", files(object{"path": "pipe"}), "it is no regular file", false},
+		{"a pipe", files(object{"path": "pipe"}), "it is not a regular file", false},
 		{"a link that leads out", files(object{"path": "link"}), "path escapes from parent", false},
 		{"outside", files(object{"path": "../../etc/passwd"}), errOutside.Error(), false},
 		{"a NUL in the path", files(object{"path": "a\x00b"}), errOutside.Error(), false},
@@ -285,14 +285,14 @@ func TestSearching(t *testing.T) {
 		{
 			"the first only",
 			object{"pattern": "package", "max_results": 1},
-			"README.md:1: package? No.\n[there are more; these are the first 1]",
+			"README.md:1: package? No.\n[only the first 1 results; there are more]",
 		},
 		{"names", object{"glob": "lib/**/*.go"}, "lib/a.go\nlib/deep/b_test.go\n"},
 		{"names at one level", object{"glob": "lib/*.go"}, "lib/a.go\n"},
 		{"a name with characters of expressions", object{"glob": "odd name+(?).txt"}, "odd name+(1).txt\n"},
-		{"nothing", object{"pattern": "zebra"}, "Nothing was found."},
+		{"nothing", object{"pattern": "zebra"}, "No matches."},
 		{"a bad expression", object{"pattern": "("}, "Error: pattern: error parsing regexp: missing closing ): `(`"},
-		{"outside", object{"pattern": "root", "path": "/etc"}, "Error: the path is outside of the workspace"},
+		{"outside", object{"pattern": "root", "path": "/etc"}, "Error: the path is outside the workspace"},
 		{"through a link that leads out", object{"pattern": "root", "path": "etc"}, "Error: path escapes from parent"},
 		{"a directory that is not there", object{"pattern": "x", "path": "nope"}, "Error: no such file or directory"},
 	}
@@ -337,19 +337,19 @@ func TestArtifactsAreChecked(t *testing.T) {
 		input object
 		want  string
 	}{
-		{"a picture", object{"type": "SCREENSHOT", "path": "shot.png"}, "Kept as artifact"},
-		{"a plan", object{"type": "PLAN", "content": "# Plan"}, "Kept as artifact"},
-		{"a pull request", object{"type": "PULL_REQUEST", "branch": "b", "url": "https://example.com/1"}, "Kept as artifact"},
+		{"a picture", object{"type": "SCREENSHOT", "path": "shot.png"}, "Saved as artifact"},
+		{"a plan", object{"type": "PLAN", "content": "# Plan"}, "Saved as artifact"},
+		{"a pull request", object{"type": "PULL_REQUEST", "branch": "b", "url": "https://example.com/1"}, "Saved as artifact"},
 		{
 			"a reference",
 			object{
 				"type": "EXTERNAL_REFERENCE", "reference_type": "issue", "url": "https://example.com/2", "metadata": object{"n": 1},
 			},
-			"Kept as artifact",
+			"Saved as artifact",
 		},
 		{"a file that is not there", object{"type": "FILE", "path": "nope"}, "Error: nope: no such file or directory"},
 		{"a file outside", object{"type": "FILE", "path": "/etc/passwd"}, "Error: /etc/passwd: the path is outside"},
-		{"a directory", object{"type": "FILE", "path": "."}, "Error: .: it is no regular file"},
+		{"a directory", object{"type": "FILE", "path": "."}, "Error: . is not a regular file"},
 		{"no path", object{"type": "FILE"}, "Error: FILE needs path"},
 		{"no content", object{"type": "PLAN"}, "Error: PLAN needs content"},
 		{

@@ -156,11 +156,11 @@ func (a *googleAnswer) reply() (reply, error) {
 		r.stop = stopRefused
 	case "":
 		if !a.blocked {
-			return r, failure(googleID, errors.New("the answer ended too early"))
+			return r, failure(googleID, errors.New("the response of the model ended too early"))
 		}
 		r.stop = stopRefused
 	default: // a malformed call, and whatever comes: another attempt may be better
-		return r, failure(googleID, errors.New("the answer ended with "+string(a.finish)))
+		return r, failure(googleID, errors.New("the response of the model ended with "+string(a.finish)))
 	}
 	return r, nil
 }

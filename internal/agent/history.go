@@ -99,8 +99,9 @@ func userMessage(blocks []acp.ContentBlock) message {
 }
 
 const (
-	interrupted = "This did not finish: the turn was cancelled or the agent was stopped. What it has done so far may stay."
-	answered    = "The user's answer follows."
+	interrupted = "This did not finish, because the turn was cancelled or the agent was stopped. It may have changed " +
+		"something."
+	answered = "The user's answer follows."
 )
 
 // openCalls are the calls at the end of the history that have no result: the
@@ -157,7 +158,7 @@ func addResults(history []message, results ...part) []message {
 }
 
 const (
-	elided    = "[This output was removed to save room. Run the tool again if you need it.]"
+	elided    = "[This output was removed to save space. Run the tool again if you need it.]"
 	charToken = 4 // characters of a token, roughly
 )
 

@@ -103,7 +103,7 @@ func TestOldOutputMakesRoom(t *testing.T) {
 	h.say(h.open(), "read", acp.StopEndTurn)
 	requests := fake.seen()
 	last := requests[len(requests)-1].body
-	if !strings.Contains(last, "removed to save room") || !strings.Contains(last, "0123456789") {
+	if !strings.Contains(last, "removed to save space") || !strings.Contains(last, "0123456789") {
 		t.Errorf("old output is there still, or none is left at all (%d bytes)", len(last))
 	}
 	for i, r := range requests {

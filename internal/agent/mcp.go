@@ -83,7 +83,7 @@ func (m *mcpServer) transport(
 			DisableStandaloneSSE: true,
 		}, nil
 	}
-	return nil, fmt.Errorf("a server of type %q cannot be used", described.Type)
+	return nil, fmt.Errorf("servers of type %q are not supported", described.Type)
 }
 
 // start runs a stdio server as a child of its own group, so that whatever it
@@ -222,7 +222,7 @@ func (m *mcpServer) call(ctx context.Context, name string, input json.RawMessage
 	defer cancel()
 	answer, err := m.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: input})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return result{}, fmt.Errorf("the MCP server did not answer within %s", callTime)
+		return result{}, fmt.Errorf("the MCP server did not respond within %s", callTime)
 	}
 	if err != nil {
 		return result{}, err

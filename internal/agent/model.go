@@ -67,7 +67,7 @@ func (e *modelError) Error() string {
 	if e.status == 0 {
 		return fmt.Sprintf("%s: %s", e.provider, e.message)
 	}
-	return fmt.Sprintf("%s answered %d: %s", e.provider, e.status, e.message)
+	return fmt.Sprintf("%s returned %d: %s", e.provider, e.status, e.message)
 }
 
 // forClient is the error as the client is told it.
@@ -136,7 +136,7 @@ func (a *agent) usable(id string) error {
 	if key == "" {
 		return &acp.Error{
 			Code:    acp.CodeAuthRequired,
-			Message: fmt.Sprintf("model %s needs %s, which is not set", canonical, variable),
+			Message: fmt.Sprintf("model %s needs a key: set %s", canonical, variable),
 		}
 	}
 	return nil
@@ -184,11 +184,11 @@ type redirectError struct{ from, to string }
 
 func (e *redirectError) Error() string {
 	return fmt.Sprintf(
-		"%s redirects to %s, which is not followed: set the provider's base URL to its final address", e.from, e.to,
+		"%s redirects to %s, and redirects are not followed: set the provider's base URL to its final URL", e.from, e.to,
 	)
 }
 
-var errStalled = errors.New("the answer stood still for too long")
+var errStalled = errors.New("the model stopped sending its response")
 
 type stallTransport struct {
 	next  http.RoundTripper

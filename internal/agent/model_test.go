@@ -135,7 +135,7 @@ func TestSeveralCallsInOneAnswerAreAllAnswered(t *testing.T) {
 		h.say(id, "The second.", acp.StopEndTurn)
 		body := fake.seen()[1].body
 		for _, want := range []string{
-			"one\\nexit", `there is no tool \"no_such_tool\"`, "does not fit", answered, "five\\nexit", "The second.",
+			"one\\nexit", `the tool \"no_such_tool\" does not exist`, "does not match", answered, "five\\nexit", "The second.",
 		} {
 			if !strings.Contains(body, want) {
 				t.Errorf("the request after the answer lacks %q:\n%s", want, body)

@@ -49,7 +49,8 @@ func (m openaiModel) stream(ctx context.Context, r request, emit func(partKind, 
 		return reply{usage: openaiUsage(answer.usage)}, openaiFailure(err)
 	}
 	if answer.finish == "" {
-		return reply{usage: openaiUsage(answer.usage)}, failure(openaiID, errors.New("the answer ended too early"))
+		err := errors.New("the response of the model ended too early")
+		return reply{usage: openaiUsage(answer.usage)}, failure(openaiID, err)
 	}
 	return answer.reply(), nil
 }

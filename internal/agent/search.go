@@ -33,13 +33,13 @@ type searchOutput struct {
 }
 
 var searchFilesTool = define(toolSearchFiles, acp.ToolSearch,
-	"Search the workspace: lines that match a regular expression (RE2), in the files that a glob selects; without "+
-		"pattern, list the files. "+
+	"Search the workspace for lines that match a regular expression (RE2), in all files or those that match a glob. "+
+		"Without pattern, list the files. "+
 		"Binary files, files over 4 MiB and .git are left out.",
 	`{"type":"object","properties":{
 		"pattern":{"type":"string","description":"A regular expression in RE2 syntax. Default: list files only."},
 		"glob":{"type":"string",
-			"description":"Such as *.go or src/**/test_*.py. Without a slash, it matches file names. Default: all files."},
+			"description":"For example *.go or src/**/*.py. Without a slash, it matches file names. Default: all files."},
 		"path":{"type":"string","description":"The directory to search. Default: the workspace."},
 		"ignore_case":{"type":"boolean"},
 		"max_results":{"type":"integer","minimum":1,"maximum":1000,"description":"Default: 200."}}}`,
@@ -206,9 +206,9 @@ func (se *search) result() result {
 	text := se.text.String()
 	switch {
 	case se.found == 0:
-		text = "Nothing was found."
+		text = "No matches."
 	case se.more:
-		text += fmt.Sprintf("[there are more; these are the first %d]", se.found)
+		text += fmt.Sprintf("[only the first %d results; there are more]", se.found)
 	}
 	return result{text: text, raw: searchOutput{Matches: se.found, More: se.more}}
 }

@@ -34,7 +34,7 @@ func (in skillInput) view(s *session) json.RawMessage {
 }
 
 var readSkillTool = define(toolReadSkill, acp.ToolRead,
-	"Read the instructions of a skill. Do so before you work on something that a skill is about.",
+	"Read the instructions of a skill. Read them before you do the work that the skill describes.",
 	`{"type":"object","properties":{
 		"skill":{"type":"string","description":"The skill's name, or the path of its SKILL.md or of its directory."}},
 		"required":["skill"]}`,
@@ -49,7 +49,7 @@ var readSkillTool = define(toolReadSkill, acp.ToolRead,
 			return result{}, fmt.Errorf("%s: %w", k.Path, err)
 		}
 		if isBinary(data) {
-			return result{}, fmt.Errorf("%s: it is no text", k.Path)
+			return result{}, fmt.Errorf("%s: the file is not text", k.Path)
 		}
 		text := fmt.Sprintf(
 			"== %s (paths in it are relative to %s)\n%s", k.Path, path.Dir(k.Path), cut(string(data), maxReadBytes),

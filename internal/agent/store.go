@@ -97,7 +97,7 @@ func (st store) load(id string) (savedSession, error) {
 	if err := json.Unmarshal(raw, &s); err != nil || s.ID != id {
 		return savedSession{}, &acp.Error{
 			Code:    acp.CodeInternal,
-			Message: fmt.Sprintf("the saved session %s is damaged (%d bytes that are not a whole session)", id, len(raw)),
+			Message: fmt.Sprintf("the saved session %s is damaged (%d bytes)", id, len(raw)),
 		}
 	}
 	if s.Version != savedVersion {

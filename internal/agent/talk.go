@@ -32,24 +32,23 @@ func (in artifactInput) paths() []string {
 }
 
 var createArtifactTool = define(toolCreateArtifact, acp.ToolOther,
-	"Keep something as a result of this run, where people will find it. FILE and SCREENSHOT: a file of the workspace "+
-		"(path). "+
-		"PLAN: a document in Markdown (content). PULL_REQUEST: branch and url. EXTERNAL_REFERENCE: url and reference_type. "+
-		"A file is kept as it is now; create the artifact again after a change.",
+	"Save a result of this run, so that people can find it. FILE and SCREENSHOT need the path of a file in the "+
+		"workspace. PLAN needs content in Markdown. PULL_REQUEST needs branch and url. EXTERNAL_REFERENCE needs url and "+
+		"reference_type. The artifact is a copy of the file. Create it again after a change.",
 	`{"type":"object","properties":{
 		"type":{"type":"string","enum":["FILE","SCREENSHOT","PLAN","PULL_REQUEST","EXTERNAL_REFERENCE"]},
 		"path":{"type":"string","description":"Relative to the workspace, or absolute within it."},
 		"title":{"type":"string"},"description":{"type":"string"},
 		"content":{"type":"string"},"branch":{"type":"string"},"url":{"type":"string"},
-		"reference_type":{"type":"string","description":"Such as issue, document or deployment."},
-		"metadata":{"type":"object","description":"Of an EXTERNAL_REFERENCE: anything else worth knowing."}},
+		"reference_type":{"type":"string","description":"For example issue, document or deployment."},
+		"metadata":{"type":"object","description":"More facts about an EXTERNAL_REFERENCE."}},
 		"required":["type"]}`,
 	func(in artifactInput) string {
 		what := in.Title
 		if what == "" {
 			what = in.Path + in.URL
 		}
-		return fmt.Sprintf("Keep %s %s", in.Type, firstLine(what, 80))
+		return fmt.Sprintf("Save %s %s", in.Type, firstLine(what, 80))
 	},
 	func(ctx context.Context, c *call, in artifactInput) (result, error) {
 		if err := in.check(c.session); err != nil {
@@ -65,11 +64,11 @@ var createArtifactTool = define(toolCreateArtifact, acp.ToolOther,
 		var kept acp.ArtifactResponse
 		if err := c.session.agent.client.Call(ctx, acp.MethodArtifact, request, &kept); err != nil {
 			if refused, ok := errors.AsType[*acp.Error](err); ok {
-				return result{}, fmt.Errorf("it was not kept: %s", refused.Message)
+				return result{}, fmt.Errorf("the artifact was not saved: %s", refused.Message)
 			}
 			return result{}, err
 		}
-		return result{text: "Kept as artifact " + kept.ArtifactUID, raw: kept}, nil
+		return result{text: "Saved as artifact " + kept.ArtifactUID, raw: kept}, nil
 	})
 
 // check says what is missing for the type. It is for the model's sake: what is
@@ -84,7 +83,7 @@ func (in artifactInput) check(s *session) error {
 		case err != nil:
 			return fmt.Errorf("%s: %w", in.Path, err)
 		case !info.Mode().IsRegular():
-			return fmt.Errorf("%s: it is no regular file", in.Path)
+			return fmt.Errorf("%s is not a regular file", in.Path)
 		}
 	case penstock.ArtifactPlan:
 		if in.Content == "" {
@@ -114,9 +113,8 @@ type askInput struct {
 }
 
 var askUserTool = define(toolAskUser, acp.ToolOther,
-	"Ask the person who gave you the task, and stop until they answer. Only for what you cannot find out or decide "+
-		"yourself; "+
-		"ask everything at once.",
+	"Ask the person who gave you the task, and stop until they answer. Ask only if you cannot find out or decide "+
+		"yourself. Ask everything at once.",
 	`{"type":"object","properties":{"question":{"type":"string"}},"required":["question"]}`,
 	func(in askInput) string { return "Ask: " + firstLine(in.Question, 100) },
 	func(_ context.Context, _ *call, in askInput) (result, error) {
@@ -137,8 +135,8 @@ type planEntry struct {
 }
 
 var updatePlanTool = define(toolUpdatePlan, acp.ToolThink,
-	"Show your plan to the people who watch, and keep it up to date. For tasks of several steps. Each call replaces the "+
-		"whole plan.",
+	"Show your plan to the people who watch, and keep it up to date. Use it for tasks with several steps. Each call "+
+		"replaces the whole plan.",
 	`{"type":"object","properties":{"entries":{"type":"array","items":{"type":"object","properties":{
 		"content":{"type":"string"},
 		"status":{"type":"string","enum":["pending","in_progress","completed"]},
@@ -154,7 +152,7 @@ var updatePlanTool = define(toolUpdatePlan, acp.ToolThink,
 			known := slices.Contains([]string{"pending", "in_progress", "completed"}, e.Status) &&
 				slices.Contains([]string{"high", "medium", "low"}, e.Priority)
 			if !known || e.Content == "" {
-				return result{}, errors.New("an entry needs content and a known status and priority")
+				return result{}, errors.New("an entry needs content, a valid status and a valid priority")
 			}
 			plan.Entries = append(plan.Entries, acp.PlanEntry(e))
 		}

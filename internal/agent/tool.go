@@ -79,7 +79,7 @@ func define[In any](name string, kind acp.ToolKind, description, schema string,
 		prepare: func(s *session, input json.RawMessage) (prepared, error) {
 			var in In
 			if err := json.Unmarshal(input, &in); err != nil {
-				return prepared{}, fmt.Errorf("the input does not fit the tool's schema: %w", err)
+				return prepared{}, fmt.Errorf("the input does not match the tool's schema: %w", err)
 			}
 			p := prepared{
 				title: title(in),
@@ -150,7 +150,7 @@ func (s *session) prepare(wanted part) (tool, prepared, error) {
 	t, ok := s.tools[wanted.Tool]
 	if !ok {
 		t = tool{name: wanted.Tool, public: wanted.Tool, kind: acp.ToolOther}
-		return t, prepared{title: wanted.Tool, shown: wanted.Input}, fmt.Errorf("there is no tool %q", wanted.Tool)
+		return t, prepared{title: wanted.Tool, shown: wanted.Input}, fmt.Errorf("the tool %q does not exist", wanted.Tool)
 	}
 	p, err := t.prepare(s, wanted.Input)
 	if err != nil {

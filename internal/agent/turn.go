@@ -156,7 +156,7 @@ func (t *turn) ask(ctx context.Context) (reply, error) {
 			return reply{}, failed.forClient(t.modelID, attempt)
 		}
 		wait := min(max(pause, failed.retryAfter), maxPause)
-		s.agent.cfg.Log.Warn("the model is not available; trying again",
+		s.agent.cfg.Log.Warn("the model is not available; retrying",
 			"model", t.modelID, "attempt", attempt, "pause", wait, "error", failed)
 		select {
 		case <-time.After(wait):

@@ -24,7 +24,7 @@ type workDir struct {
 	root *os.Root
 }
 
-var errOutside = errors.New("the path is outside of the workspace")
+var errOutside = errors.New("the path is outside the workspace")
 
 // openWorkspace opens the directories, all of which must be absolute.
 func openWorkspace(cwd string, more []string) (*workspace, error) {
@@ -106,9 +106,9 @@ func readRegular(root *os.Root, rel string) ([]byte, error) {
 	case info.IsDir():
 		return nil, errors.New("it is a directory")
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	case info.Size() > maxFile:
-		return nil, fmt.Errorf("it has %d bytes; at most %d are read", info.Size(), maxFile)
+		return nil, fmt.Errorf("the file has %d bytes; the limit is %d", info.Size(), maxFile)
 	}
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
@@ -132,7 +132,7 @@ func (w *workspace) write(path string, data []byte) error {
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close()
-		return errors.New("it is no regular file")
+		return errors.New("it is not a regular file")
 	}
 	_, err = f.Write(data)
 	return plain(errors.Join(err, f.Close()))

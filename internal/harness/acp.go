@@ -89,7 +89,7 @@ func (h acpHarness) Start(ctx context.Context, s Session) (Agent, error) {
 
 // open makes the connection and the session.
 func (a *acpAgent) open(ctx context.Context, p Program) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("it was not ready within %s", startTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("the agent was not ready within %s", startTime))
 	defer cancel()
 	hello, err := a.client.Initialize(ctx, acp.Implementation{Name: "penstock", Title: "Penstock", Version: "1"})
 	if err != nil {
@@ -112,7 +112,7 @@ func (a *acpAgent) open(ctx context.Context, p Program) error {
 		err := a.client.SetModel(ctx, a.id, a.session.Model)
 		if errors.Is(err, acp.ErrNotOffered) {
 			return penstock.Errorf(
-				penstock.CodeAgentProcessFailed, "the agent offers no choice of models, so it cannot use %s", a.session.Model,
+				penstock.CodeAgentProcessFailed, "the agent does not support other models, so it cannot use %s", a.session.Model,
 			)
 		}
 		if err != nil {
@@ -167,7 +167,7 @@ func mcpServers(servers map[string]penstock.MCPServer, can acp.MCPCapabilities) 
 			list = append(list, acp.MCPServer{Name: name, Command: s.Command, Args: s.Args, Env: variables(s.Env)})
 		case !can.HTTP:
 			return nil, penstock.Errorf(
-				penstock.CodeAgentProcessFailed, "the agent cannot use MCP servers over HTTP, such as %s", name,
+				penstock.CodeAgentProcessFailed, "the agent does not support MCP servers over HTTP, such as %s", name,
 			)
 		default:
 			list = append(list, acp.MCPServer{Name: name, Type: "http", URL: s.URL, Headers: variables(s.Headers)})
@@ -221,22 +221,24 @@ func (a *acpAgent) failure(err error) penstock.Result {
 	switch {
 	case errors.As(err, &refused) && refused.Code == acp.CodeAuthRequired:
 		return failed(
-			penstock.CodeExternalAuthRequired, "The agent needs to be signed in to its provider: %s", refused.Message,
+			penstock.CodeExternalAuthRequired, "The agent is not signed in to its provider: %s", refused.Message,
 		)
 	case errors.As(err, &refused):
-		return failed(penstock.CodeAgentProcessFailed, "The agent answered with an error: %s%s", refused, a.stderr())
+		return failed(penstock.CodeAgentProcessFailed, "The agent returned an error: %s%s", refused, a.stderr())
 	case errors.Is(err, acp.ErrLineTooLong): // and what the program says to that is no reason
 		return failed(
-			penstock.CodeAgentProcessFailed, "The agent was ended: it wrote a line of more than 64 MiB.%s", a.stderr(),
+			penstock.CodeAgentProcessFailed, "The agent was stopped because it wrote a line of more than 64 MiB.%s", a.stderr(),
 		)
 	case errors.Is(err, acp.ErrClosed):
 		reason := err.Error()
 		if exit, ok := a.exit(); ok {
 			reason = exit.Text
 		}
-		return failed(penstock.CodeAgentProcessFailed, "The agent ended before it answered: %s%s", reason, a.stderr())
+		return failed(
+			penstock.CodeAgentProcessFailed, "The agent ended before its turn was complete: %s%s", reason, a.stderr(),
+		)
 	}
-	return failed(penstock.CodeAgentProcessFailed, "The agent cannot be talked to: %s%s", err, a.stderr())
+	return failed(penstock.CodeAgentProcessFailed, "The worker cannot communicate with the agent: %s%s", err, a.stderr())
 }
 
 // exit is how the program ended, if it has by now or does so soon.
@@ -314,10 +316,10 @@ func (a *acpAgent) contain(ctx context.Context, what string, answer *error) {
 		return
 	}
 	a.session.Log.ErrorContext(
-		ctx, "a message of the agent caused a panic", "method", what, "panic", fmt.Sprint(p), "stack",
+		ctx, "a message from the agent caused a panic", "method", what, "panic", fmt.Sprint(p), "stack",
 		string(debug.Stack()),
 	)
 	if answer != nil {
-		*answer = &acp.Error{Code: acp.CodeInternal, Message: "this cannot be done"}
+		*answer = &acp.Error{Code: acp.CodeInternal, Message: "the request failed"}
 	}
 }

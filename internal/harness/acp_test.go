@@ -49,29 +49,29 @@ func TestStopReasonsBecomeStates(t *testing.T) {
 	for stop, want := range map[string]penstock.Result{
 		"end_turn": {State: penstock.StateSucceeded},
 		"refusal": {
-			State: penstock.StateFailed, Message: &penstock.StatusMessage{Message: "The agent refused to go on (refusal)."},
+			State: penstock.StateFailed, Message: &penstock.StatusMessage{Message: "The agent refused to continue (refusal)."},
 		},
 		"max_tokens": {
 			State:   penstock.StateFailed,
-			Message: &penstock.StatusMessage{Message: "The agent reached the limit of tokens of its model (max_tokens)."},
+			Message: &penstock.StatusMessage{Message: "The agent reached the token limit of its model (max_tokens)."},
 		},
 		"max_turn_requests": {
 			State: penstock.StateFailed,
 			Message: &penstock.StatusMessage{
-				Message: "The agent reached its limit of requests in one turn (max_turn_requests).",
+				Message: "The agent reached the limit of requests in one turn (max_turn_requests).",
 			},
 		},
 		"cancelled": {
 			State: penstock.StateFailed,
 			Message: &penstock.StatusMessage{
-				Message:   "The agent says that its turn was cancelled, but nobody has done so.",
+				Message:   "The agent reported that its turn was cancelled, but nobody cancelled it.",
 				ErrorCode: penstock.CodeAgentProcessFailed,
 			},
 		},
 		"tired": {
 			State: penstock.StateFailed,
 			Message: &penstock.StatusMessage{
-				Message:   `The agent stopped for a reason that is not of the protocol: "tired".`,
+				Message:   `The agent stopped for an unknown reason: "tired".`,
 				ErrorCode: penstock.CodeAgentProcessFailed,
 			},
 		},
@@ -117,7 +117,7 @@ func TestALineThatIsTooLongIsNamed(t *testing.T) {
 	t.Parallel()
 	m := newStage(t).turn("rambles", "go").Message
 	if m.ErrorCode != penstock.CodeAgentProcessFailed ||
-		!strings.HasPrefix(m.Message, "The agent was ended: it wrote a line of more than 64 MiB.") {
+		!strings.HasPrefix(m.Message, "The agent was stopped because it wrote a line of more than 64 MiB.") {
 		t.Errorf("got %+v", m)
 	}
 }
@@ -125,7 +125,7 @@ func TestALineThatIsTooLongIsNamed(t *testing.T) {
 func TestErrorAnswerFailsTheTurn(t *testing.T) {
 	t.Parallel()
 	result := newStage(t).turn("answers with an error", "go")
-	want := "The agent answered with an error: the provider is away (code -32603)\n\nstack trace with ***"
+	want := "The agent returned an error: the provider is away (code -32603)\n\nstack trace with ***"
 	if result.State != penstock.StateFailed || result.Message.Message != want ||
 		result.Message.ErrorCode != penstock.CodeAgentProcessFailed {
 		t.Errorf("got %s %+v", result.State, result.Message)
@@ -343,7 +343,7 @@ func TestArtifactThatIsNotKept(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]string{
 		penstock.Invalid("/data/url", "is hunter22, no URL"): "/data/url is ***, no URL",
-		errors.New("dial tcp 10.0.0.1: connection refused"):  "the artifact cannot be kept now",
+		errors.New("dial tcp 10.0.0.1: connection refused"):  "the artifact cannot be saved now",
 	} {
 		s := newStage(t)
 		s.session.Save = func(context.Context, penstock.Upload, io.ReadSeeker) (string, error) { return "", err }
@@ -404,7 +404,7 @@ func TestMissingAgentCapabilitiesAreReported(t *testing.T) {
 	}
 	s.session.Model, s.session.Load = "a/b", "old" // whose session has no choice of models
 	if _, err := s.agent("has http"); penstock.CodeOf(err) != penstock.CodeAgentProcessFailed ||
-		!strings.Contains(err.Error(), "no choice of models") {
+		!strings.Contains(err.Error(), "does not support other models") {
 		t.Errorf("a model that cannot be chosen: got %v", err)
 	}
 	s.session.Model = ""
@@ -491,14 +491,14 @@ func TestArtifactsComeFromTheWorkspaceOnly(t *testing.T) {
 		{`{"artifact_type":"SCREENSHOT","path":"inner"}`, "kept"},
 		{`{"artifact_type":"FILE","path":"link"}`, "cannot be opened within the workspace"},
 		{`{"artifact_type":"FILE","path":"linked/key"}`, "cannot be opened within the workspace"},
-		{`{"artifact_type":"FILE","path":"../` + filepath.Base(outside) + `/key"}`, "leads out of the workspace"},
-		{`{"artifact_type":"FILE","path":"sub/../../key"}`, "leads out of the workspace"},
-		{`{"artifact_type":"FILE","path":"/etc/passwd"}`, "leads out of the workspace"},
-		{`{"artifact_type":"FILE","path":""}`, "no regular file"},
-		{`{"artifact_type":"FILE","path":"sub"}`, "no regular file"},
-		{`{"artifact_type":"FILE","path":"pipe"}`, "no regular file"},
-		{`{"artifact_type":"FILE","path":"large"}`, "at most 104857600 are kept"},
-		{`{"artifact_type":"FILE","path":"none"}`, "there is no such file"},
+		{`{"artifact_type":"FILE","path":"../` + filepath.Base(outside) + `/key"}`, "is outside the workspace"},
+		{`{"artifact_type":"FILE","path":"sub/../../key"}`, "is outside the workspace"},
+		{`{"artifact_type":"FILE","path":"/etc/passwd"}`, "is outside the workspace"},
+		{`{"artifact_type":"FILE","path":""}`, "not a regular file"},
+		{`{"artifact_type":"FILE","path":"sub"}`, "not a regular file"},
+		{`{"artifact_type":"FILE","path":"pipe"}`, "not a regular file"},
+		{`{"artifact_type":"FILE","path":"large"}`, "the limit is 104857600"},
+		{`{"artifact_type":"FILE","path":"none"}`, "the file does not exist"},
 		{`{"artifact_type":"PLAN","content":"1. go"}`, "kept"},
 		{`{"artifact_type":17}`, "cannot unmarshal"},
 	}

@@ -42,7 +42,7 @@ func (s *Session) keep(ctx context.Context, r acp.ArtifactRequest) (uid string, 
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return "", fmt.Errorf("look at an artifact: %w", err)
+		return "", fmt.Errorf("check an artifact: %w", err)
 	}
 	data.Filepath = s.within(r.Path)
 	data.Filename = filepath.Base(data.Filepath)
@@ -62,7 +62,7 @@ func (s *Session) save(ctx context.Context, u penstock.Upload, content io.ReadSe
 		return "", &acp.Error{Code: acp.CodeInvalidParams, Message: s.Mask(refused.Explain())}
 	case err != nil:
 		s.Log.WarnContext(ctx, "artifact not saved", "error", err)
-		return "", &acp.Error{Code: acp.CodeInternal, Message: "the artifact cannot be kept now"}
+		return "", &acp.Error{Code: acp.CodeInternal, Message: "the artifact cannot be saved now"}
 	}
 	return uid, nil
 }
@@ -74,11 +74,11 @@ func (s *Session) save(ctx context.Context, u penstock.Upload, content io.ReadSe
 func (s *Session) openFile(name string) (*os.File, error) {
 	local := s.within(name)
 	if !filepath.IsLocal(local) {
-		return nil, errors.New("the path leads out of the workspace")
+		return nil, errors.New("the path is outside the workspace")
 	}
 	file, err := s.Root.OpenFile(local, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("there is no such file")
+		return nil, errors.New("the file does not exist")
 	}
 	if err != nil {
 		return nil, errors.New("the file cannot be opened within the workspace")
@@ -87,9 +87,9 @@ func (s *Session) openFile(name string) (*os.File, error) {
 	switch {
 	case err != nil:
 	case !info.Mode().IsRegular():
-		err = errors.New("it is no regular file")
+		err = errors.New("it is not a regular file")
 	case info.Size() > MaxArtifact:
-		err = fmt.Errorf("it has %d bytes, and at most %d are kept", info.Size(), int64(MaxArtifact))
+		err = fmt.Errorf("the file has %d bytes; the limit is %d", info.Size(), int64(MaxArtifact))
 	}
 	if err != nil {
 		file.Close()

@@ -49,7 +49,7 @@ func (a *commandAgent) Close() {
 // Prompt implements Agent.
 func (a *commandAgent) Prompt(ctx context.Context, text string, interrupt <-chan struct{}) (penstock.Result, error) {
 	if err := a.writePrompt(text); err != nil {
-		return failed(penstock.CodeAgentProcessFailed, "The prompt cannot be put into the workspace: %s", err), nil
+		return failed(penstock.CodeAgentProcessFailed, "The worker cannot write the prompt to the workspace: %s", err), nil
 	}
 	env := append(a.program.environment(a.session.Env), "PENSTOCK_PROMPT_FILE="+path.Join(a.session.Dir, promptFile))
 	process, err := a.session.Start(ctx, Command{Argv: a.program.Argv, Env: env})

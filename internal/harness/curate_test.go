@@ -96,10 +96,10 @@ func TestToolCallsInTheirPublicForm(t *testing.T) {
 			acp.ToolCall{
 				Meta: tool("search_files"), Title: "List files", RawInput: rawJSON(`{"glob":"*.go"}`),
 				RawOutput: rawJSON(`{"matches":0,"more":false}`),
-				Content:   []acp.ToolCallContent{acp.TextOutput("Nothing was found.")},
+				Content:   []acp.ToolCallContent{acp.TextOutput("No matches.")},
 			},
 			[]string{
-				`search search_files {"glob":"*.go"}`, `completed {"matches":0,"more":false,"output":"Nothing was found."}`,
+				`search search_files {"glob":"*.go"}`, `completed {"matches":0,"more":false,"output":"No matches."}`,
 			},
 		},
 		"a search for everything": {

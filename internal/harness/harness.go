@@ -115,7 +115,7 @@ func New(p Program) (Harness, error) {
 	case ProtocolCommand:
 		return commandHarness{p}, nil
 	}
-	return nil, fmt.Errorf("there is no harness protocol %q: it is %s or %s", p.Protocol, ProtocolACP, ProtocolCommand)
+	return nil, fmt.Errorf("unknown harness protocol %q: use %s or %s", p.Protocol, ProtocolACP, ProtocolCommand)
 }
 
 // Session is what an agent is started with.

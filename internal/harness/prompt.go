@@ -24,12 +24,10 @@ type Briefing struct {
 const maxHistory = 100 << 10
 
 var modes = map[penstock.Mode]string{
-	penstock.ModePlan: "Plan first: look at what there is, write down a plan of the steps you intend, and ask for " +
-		"approval. " +
-		"Change nothing and carry nothing out until the plan is approved.",
-	penstock.ModeOrchestrate: "You coordinate: split the work into parts that can be done on their own, write down a " +
-		"plan of who is to do what, " +
-		"and ask for approval before any of it is carried out.",
+	penstock.ModePlan: "Plan first. Look at the workspace, write down the steps that you intend, and ask for " +
+		"approval. Change nothing until the plan is approved.",
+	penstock.ModeOrchestrate: "You coordinate the work. Split it into independent parts, write down a plan " +
+		"that assigns each part, and ask for approval before the work starts.",
 }
 
 // Text is the briefing as one text.
@@ -44,19 +42,19 @@ func (b Briefing) Text() string {
 		add("%s", b.Base)
 		add("%s", b.workplace())
 		for _, s := range b.Use {
-			add("Use the skill %s, which lies at %s:\n\n%s", s.Name, s.Path, s.Text)
+			add("Use the skill %s (%s):\n\n%s", s.Name, s.Path, s.Text)
 		}
 		add("%s", historyText(b.History))
 	}
 	add("%s", modes[b.Prompt.Mode])
 	if b.Prompt.Redelivered {
 		add(
-			"The work was interrupted, and what follows may have been given to you before. Look at what is done already and " +
-				"go on from there.",
+			"The work was interrupted, and you may have received the following message before. Check what " +
+				"is already done, and continue from there.",
 		)
 	}
 	if len(b.Prompt.Files) > 0 {
-		add("Files that came with this message: %s", paths(b.Prompt.Files))
+		add("Files attached to this message: %s", paths(b.Prompt.Files))
 	}
 	text := b.Prompt.Text
 	if strings.TrimSpace(text) == "" && (len(b.Use) == 0 || !b.First) {
@@ -73,7 +71,7 @@ func (b Briefing) workplace() string {
 		lines = append(lines, "Repositories in the workspace: "+strings.Join(b.Repos, ", "))
 	}
 	if len(b.Files) > 0 {
-		lines = append(lines, "Files that came with the task: "+paths(b.Files))
+		lines = append(lines, "Files attached to the task: "+paths(b.Files))
 	}
 	for _, s := range b.Skills {
 		line := fmt.Sprintf("Skill %s (%s)", s.Name, s.Path)

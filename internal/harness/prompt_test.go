@@ -38,7 +38,7 @@ func TestBriefing(t *testing.T) {
 				Files: []penstock.File{{Path: "event-payload.json"}, {Path: ".penstock/attachments/a.png"}},
 				Repos: []string{"app", "lib"}, History: history,
 			},
-			"Be brief.\n\nRepositories in the workspace: app, lib\nFiles that came with the task: event-payload.json, " +
+			"Be brief.\n\nRepositories in the workspace: app, lib\nFiles attached to the task: event-payload.json, " +
 				".penstock/attachments/a.png\n" +
 				"Skill release (.penstock/skills/release/SKILL.md): Makes a release.\n\nThe conversation so far:\n\n" +
 				"<conversation>\nuser: Fix it\n\n" +
@@ -53,23 +53,23 @@ func TestBriefing(t *testing.T) {
 		},
 		"a run from a skill alone": {
 			harness.Briefing{First: true, Use: []harness.Skill{skill}},
-			"Use the skill release, which lies at .penstock/skills/release/SKILL.md:\n\nTag, then push.",
+			"Use the skill release (.penstock/skills/release/SKILL.md):\n\nTag, then push.",
 		},
 		"nothing is said": {harness.Briefing{}, "Go on."},
 		"a prompt given before": {
 			harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Redelivered: true}},
-			"The work was interrupted, and what follows may have been given to you before. Look at what is done already and " +
-				"go on from there.\n\nGo",
+			"The work was interrupted, and you may have received the following message before. Check what is already " +
+				"done, and continue from there.\n\nGo",
 		},
 		"plan first": {
 			harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Mode: penstock.ModePlan}},
-			"Plan first: look at what there is, write down a plan of the steps you intend, and ask for approval. Change " +
-				"nothing and carry nothing out until the plan is approved.\n\nGo",
+			"Plan first. Look at the workspace, write down the steps that you intend, and ask for approval. Change " +
+				"nothing until the plan is approved.\n\nGo",
 		},
 		"orchestrate": {
 			harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Mode: penstock.ModeOrchestrate}},
-			"You coordinate: split the work into parts that can be done on their own, write down a plan of who is to do what, " +
-				"and ask for approval before any of it is carried out.\n\nGo",
+			"You coordinate the work. Split it into independent parts, write down a plan that assigns each part, " +
+				"and ask for approval before the work starts.\n\nGo",
 		},
 		"the normal mode": {harness.Briefing{Prompt: penstock.Prompt{Text: "Go", Mode: penstock.ModeNormal}}, "Go"},
 	} {

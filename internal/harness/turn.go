@@ -99,16 +99,18 @@ func (a *acpAgent) ended(r acp.PromptResponse, err error) penstock.Result {
 		}
 		return penstock.Result{State: penstock.StateSucceeded}
 	case acp.StopRefusal:
-		return failed("", "The agent refused to go on (%s).", r.StopReason)
+		return failed("", "The agent refused to continue (%s).", r.StopReason)
 	case acp.StopMaxTokens:
-		return failed("", "The agent reached the limit of tokens of its model (%s).", r.StopReason)
+		return failed("", "The agent reached the token limit of its model (%s).", r.StopReason)
 	case acp.StopMaxTurnRequests:
-		return failed("", "The agent reached its limit of requests in one turn (%s).", r.StopReason)
+		return failed("", "The agent reached the limit of requests in one turn (%s).", r.StopReason)
 	case acp.StopCancelled:
-		return failed(penstock.CodeAgentProcessFailed, "The agent says that its turn was cancelled, but nobody has done so.")
+		return failed(
+			penstock.CodeAgentProcessFailed, "The agent reported that its turn was cancelled, but nobody cancelled it.",
+		)
 	}
 	return failed(
-		penstock.CodeAgentProcessFailed, "The agent stopped for a reason that is not of the protocol: %q.", r.StopReason,
+		penstock.CodeAgentProcessFailed, "The agent stopped for an unknown reason: %q.", r.StopReason,
 	)
 }
 

@@ -40,13 +40,15 @@ func (w *crowd) enter(addr netip.Addr) (leave func(), err error) {
 	case w.inside[name] >= maxAnonymousAddress:
 		return nil, limited(time.Second, "%d requests without a key from this address are in progress", w.inside[name])
 	case w.all >= maxAnonymous:
-		busy := penstock.Errorf(penstock.CodeUnavailable, "the server is busy with requests without a key")
+		busy := penstock.Errorf(penstock.CodeUnavailable, "the server has too many requests without a key")
 		busy.RetryAfter = time.Second
 		return nil, busy
 	}
 	if w.rate.quota > 0 {
 		if v := w.rate.take(name, time.Now()); !v.admitted {
-			return nil, limited(v.reset, "this address has made its %d requests of the last minute without a key", w.rate.quota)
+			return nil, limited(
+				v.reset, "this address sent more than %d requests without a key in the last minute", w.rate.quota,
+			)
 		}
 	}
 	w.inside[name]++

@@ -77,7 +77,7 @@ func TestListedFilesAreCheckedFirst(t *testing.T) {
 	w := start(t)
 	for body, want := range map[string]string{
 		`{"files": [{"path": "a", "content": "x"}, {"path": "a", "content": "y"}]}`: `/files/1/path is "a", ` +
-			`which is the path of another file already`,
+			`which is already the path of another file`,
 		`{"files": [{"path": "a"}]}`:               "/files/0 must have path and content",
 		`{"files": [{"content": "a"}]}`:            "/files/0 must have path and content",
 		`{"files": [{"path": 1, "content": "a"}]}`: "/files/0/path must be a string, not a number",

@@ -141,8 +141,8 @@ func (a *API) noRoute(c *call) error {
 	}
 	if len(allowed) == 0 || c.r.URL.Path == "" || path.Clean(c.r.URL.Path) != c.r.URL.Path {
 		c.identify()
-		return penstock.Errorf(penstock.CodeNotFound, "there is nothing at this path")
+		return penstock.Errorf(penstock.CodeNotFound, "this path does not exist")
 	}
 	c.w.Header().Set("Allow", strings.Join(allowed, ", "))
-	return penstock.Errorf(penstock.CodeMethodNotAllowed, "this path takes %s", strings.Join(allowed, ", "))
+	return penstock.Errorf(penstock.CodeMethodNotAllowed, "this path supports only %s", strings.Join(allowed, ", "))
 }

@@ -106,7 +106,7 @@ const maxFormText = 64 << 10
 // formError tells faults of the form, which are the caller's, from ours.
 func formError(err error, limit int64) error {
 	if errors.Is(err, syscall.ENOSPC) {
-		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "there is no room for the file now", Cause: err}
+		return &penstock.Error{Code: penstock.CodeUnavailable, Detail: "the server has no space for the file now", Cause: err}
 	}
 	if _, ours := errors.AsType[*os.PathError](err); ours {
 		return err
@@ -129,7 +129,7 @@ func (c *call) readForm(form *multipart.Reader, up *upload) error {
 			if n == 0 {
 				return penstock.Errorf(
 					penstock.CodeInvalidRequest,
-					"the body has no part of a form after the boundary that its Content-Type names; /file is required",
+					"the body has no form part with the boundary that its Content-Type names; /file is required",
 				)
 			}
 			break
@@ -151,7 +151,7 @@ func (c *call) readForm(form *multipart.Reader, up *upload) error {
 			return err
 		}
 		if text += len(value); text > maxFormText {
-			return penstock.Errorf(penstock.CodePayloadTooLarge, "the fields of the form have more than %d bytes", maxFormText)
+			return penstock.Errorf(penstock.CodePayloadTooLarge, "the fields of the form exceed %d bytes", maxFormText)
 		}
 		if !utf8.Valid(value) || bytes.IndexByte(value, 0) >= 0 {
 			return penstock.Invalid("/"+penstock.EscapePointer(part.FormName()), "must be text in UTF-8 without NUL")
@@ -191,7 +191,7 @@ func (u *upload) set(name, value string) bool {
 // complete checks the form and takes its hash.
 func (u *upload) complete(content []byte) error {
 	if u.file == nil {
-		return penstock.Invalid("/file", "is required: the content, as a part of the form")
+		return penstock.Invalid("/file", "is required: send the content as a part of the form")
 	}
 	if t := u.meta.Type; t != penstock.ArtifactFile && t != penstock.ArtifactScreenshot {
 		return penstock.Invalid("/artifact_type", "must be FILE or SCREENSHOT in a form; send the other types as JSON")
@@ -221,7 +221,7 @@ func (c *call) spool(part *multipart.Part, up *upload, digest io.Writer) error {
 	}
 	if size > run.MaxArtifactBytes {
 		return penstock.Errorf(
-			penstock.CodePayloadTooLarge, "the file has more than the %d bytes that an artifact may have", run.MaxArtifactBytes,
+			penstock.CodePayloadTooLarge, "the file exceeds the limit of %d bytes for an artifact", run.MaxArtifactBytes,
 		)
 	}
 	d := &up.meta.Data

@@ -162,7 +162,7 @@ func TestAFormWithoutItsBoundaryIsRefused(t *testing.T) {
 	path := "/api/v1/agent/runs/" + w.newRun("x") + "/artifacts"
 	body, _ := form(t, "file", "@abc")
 	a := w.do("POST", path, body, "Content-Type", "multipart/form-data; boundary=another")
-	if a.status != 400 || !strings.Contains(a.body, "no part of a form after the boundary") {
+	if a.status != 400 || !strings.Contains(a.body, "no form part with the boundary") {
 		t.Errorf("got %d %s", a.status, a.body)
 	}
 }

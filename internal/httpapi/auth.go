@@ -102,7 +102,7 @@ func (c *call) authorize() error {
 			)
 		}
 		if id := c.param("runId"); id != "" && id != p.RunID {
-			return penstock.Errorf(penstock.CodeNotAuthorized, "the key of an execution is good for its own run only")
+			return penstock.Errorf(penstock.CodeNotAuthorized, "the key of an execution can only be used for its own run")
 		}
 		return nil
 	}

@@ -95,7 +95,7 @@ func (a *API) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 
 // errRequestTimeout ends what a request waits for too long: a database that takes
 // requests and answers none. What has been sent to it may still be done.
-var errRequestTimeout = errors.New("the database does not answer in time")
+var errRequestTimeout = errors.New("the database did not respond in time")
 
 // limitWait bounds what the request waits for, but for the sending of its body. The
 // function that it returns gives the time back.
@@ -165,7 +165,7 @@ func (c *call) admit() error {
 		return err
 	}
 	if p := c.r.URL.Path; strings.ContainsRune(p, 0) || !utf8.ValidString(p) {
-		return penstock.Errorf(penstock.CodeNotFound, "there is nothing at this path")
+		return penstock.Errorf(penstock.CodeNotFound, "this path does not exist")
 	}
 	if c.route.KeyRead {
 		return c.authenticateOptional()
@@ -192,7 +192,8 @@ func (c *call) recover() {
 	}
 	c.respondError(
 		penstock.Errorf(
-			penstock.CodeInternal, "the server could not do this; its log has the cause under request id %s", c.requestID,
+			penstock.CodeInternal, "the server could not complete the request; its log has the cause under request ID %s",
+			c.requestID,
 		),
 	)
 }
@@ -208,7 +209,7 @@ func (c *call) traceID() string {
 func (c *call) respond(status int, v any) error {
 	body, err := json.Marshal(v, answers)
 	if err != nil {
-		return fmt.Errorf("write the answer as JSON: %w", err)
+		return fmt.Errorf("write the response as JSON: %w", err)
 	}
 	c.write(status, "", body)
 	return nil

@@ -157,7 +157,7 @@ func (c *Client) Save(ctx context.Context, l penstock.Lease, u penstock.Upload, 
 	return a.UID, nil
 }
 
-var errSentOnce = errors.New("the content cannot be sent again")
+var errSentOnce = errors.New("the content cannot be sent a second time")
 
 func rewind(content io.Reader, again bool) error {
 	if content == nil || !again {
@@ -209,7 +209,7 @@ func (c *Client) call(ctx context.Context, name string, in, out any, wait time.D
 		return nil
 	}
 	if err := json.UnmarshalRead(resp.Body, out, lenient); err != nil {
-		return fmt.Errorf("%s: read the answer: %w", name, err)
+		return fmt.Errorf("%s: read the response: %w", name, err)
 	}
 	return nil
 }
@@ -292,7 +292,7 @@ func problemOf(resp *http.Response) (again bool, err error) {
 	var p problem.Details
 	if err != nil || json.Unmarshal(raw, &p) != nil || p.Type == "" {
 		gateway := resp.StatusCode >= http.StatusBadGateway && resp.StatusCode <= http.StatusGatewayTimeout
-		return gateway, fmt.Errorf("the server answered %s", resp.Status)
+		return gateway, fmt.Errorf("the server returned %s", resp.Status)
 	}
 	e := &penstock.Error{
 		Code: penstock.Code(path.Base(p.Type)), Detail: p.Detail, Fields: p.Errors, Retryable: p.Retryable,

@@ -80,7 +80,7 @@ func (w conversationWriter) block(b penstock.Block) error {
 }
 
 // errNoPlace cannot occur: every shell has its list.
-var errNoPlace = errors.New("there is no place for the list")
+var errNoPlace = errors.New("no place for the list")
 
 // within writes shell as JSON, with the items of list in the last place of empty, which
 // ends with the brackets of an empty list. write writes one item.

@@ -51,7 +51,7 @@ func (c *call) readBody() ([]byte, error) {
 
 func tooLarge(limit int64) error {
 	return penstock.Errorf(
-		penstock.CodePayloadTooLarge, "the body has more than the %d bytes that are allowed here", limit,
+		penstock.CodePayloadTooLarge, "the body exceeds the limit of %d bytes", limit,
 	)
 }
 
@@ -116,7 +116,7 @@ func cutPayload(body []byte) (rest []byte, payload jsontext.Value) {
 
 func (c *call) decodeBody(body []byte, dst any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
-		return penstock.Invalid("", "the body must be a JSON object; it is empty")
+		return penstock.Invalid("", "the body is empty; it must be a JSON object")
 	}
 	if err := checkContentType(c.r.Header); err != nil {
 		return err
@@ -250,7 +250,7 @@ func tooDeep(body []byte) bool {
 }
 
 func tooDeepError() error {
-	return penstock.Invalid("", "the body has more than %d arrays and objects within each other", maxLevels)
+	return penstock.Invalid("", "the body has more than %d levels of nested arrays and objects", maxLevels)
 }
 
 // decodeStrict decodes body, which must be one JSON object without duplicate
@@ -351,7 +351,7 @@ func fieldError(err error) error {
 	}
 	want := wanted(e.GoType)
 	if e.Err != nil && strings.HasPrefix(want, "an integer") {
-		return penstock.Invalid(at, "must be %s without a fraction, in range", want)
+		return penstock.Invalid(at, "must be %s in range, without a fraction", want)
 	}
 	return penstock.Invalid(at, "must be %s, not %s", want, kindName(e.JSONKind))
 }
@@ -360,15 +360,15 @@ func syntaxError(e *jsontext.SyntacticError) error {
 	at := string(e.JSONPointer)
 	switch {
 	case errors.Is(e, jsontext.ErrDuplicateName):
-		return penstock.Invalid(at, "is given more than once")
+		return penstock.Invalid(at, "occurs more than once")
 	case errors.Is(e, io.ErrUnexpectedEOF):
 		return penstock.Invalid("", "the body is not complete JSON: it ends after %d bytes", e.ByteOffset)
 	case strings.Contains(e.Err.Error(), "UTF-8") || strings.Contains(e.Err.Error(), "surrogate"):
 		return penstock.Invalid(at, "must be text in UTF-8")
 	case strings.Contains(e.Err.Error(), "after top-level value"):
-		return penstock.Invalid("", "the body must be one JSON object; there is more after it, at byte %d", e.ByteOffset)
+		return penstock.Invalid("", "the body must be one JSON object; unexpected text follows it at byte %d", e.ByteOffset)
 	}
-	return penstock.Invalid(at, "the body is not JSON: it breaks off at byte %d", e.ByteOffset)
+	return penstock.Invalid(at, "the body is not valid JSON at byte %d", e.ByteOffset)
 }
 
 func kindName(k jsontext.Kind) string {
@@ -406,7 +406,7 @@ func wanted(t reflect.Type) string {
 		return "a number"
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
-			return "a string of base64"
+			return "a base64 string"
 		}
 		return "an array"
 	case reflect.Struct, reflect.Map:

@@ -91,7 +91,7 @@ func decodeFiles(dec *jsontext.Decoder, files *fileTree) error {
 			return penstock.Invalid(at, "must have path and content")
 		}
 		if _, twice := (*files)[*file.Path]; twice {
-			return penstock.Invalid(at+"/path", "is %q, which is the path of another file already", *file.Path)
+			return penstock.Invalid(at+"/path", "is %q, which is already the path of another file", *file.Path)
 		}
 		(*files)[*file.Path] = *file.Content
 	}

@@ -50,7 +50,7 @@ func (c *call) lastEventID() (int64, error) {
 		n, err := strconv.ParseInt(id, 10, 64)
 		if err != nil || n < 0 {
 			return 0, penstock.Errorf(
-				penstock.CodeInvalidRequest, "header Last-Event-ID must be the id of an event: a number from 0",
+				penstock.CodeInvalidRequest, "header Last-Event-ID must be the ID of an event, a number from 0",
 			)
 		}
 		return n, nil

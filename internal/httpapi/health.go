@@ -28,7 +28,7 @@ func (a *API) ready(c *call) error {
 
 func (a *API) scrape(c *call) error {
 	if a.options.Metrics == nil {
-		return penstock.Errorf(penstock.CodeNotFound, "there are no metrics here")
+		return penstock.Errorf(penstock.CodeNotFound, "metrics are not available at this address")
 	}
 	a.options.Metrics.ServeHTTP(c.w, c.r)
 	return nil

@@ -135,7 +135,7 @@ func (c *call) replay(once access.Idempotency) (bool, error) {
 }
 
 func stillInFlight() error {
-	e := penstock.Errorf(penstock.CodeConflict, "the first request with this Idempotency-Key is still being carried out")
+	e := penstock.Errorf(penstock.CodeConflict, "the first request with this Idempotency-Key is still in progress")
 	e.Retryable = true
 	return e
 }

@@ -65,7 +65,7 @@ func (a *API) appendIdentitySecrets(c *call) error {
 	}
 	if len(c.fields()) > 1 {
 		return penstock.Invalid(
-			"/secrets_append", "must be the only field of its request; change the others in a request of their own",
+			"/secrets_append", "must be the only field of the request; change the other fields in another request",
 		)
 	}
 	if req.Secrets == nil {

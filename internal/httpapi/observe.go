@@ -28,18 +28,18 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "penstock_http_requests_total", Help: "Requests answered.",
+			Name: "penstock_http_requests_total", Help: "Completed requests.",
 		}, []string{"method", "route", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "penstock_http_request_duration_seconds",
-			Help:    "Time from the headers of a request to the end of its answer; event streams aside.",
+			Help:    "Time from the headers of a request to the end of its response. Event streams are not included.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"method", "route"}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "penstock_stream_clients", Help: "Listeners to live events that are connected now.",
+			Name: "penstock_stream_clients", Help: "Current listeners to live events.",
 		}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "penstock_stream_clients_dropped_total", Help: "Listeners that were cut off because they did not read.",
+			Name: "penstock_stream_clients_dropped_total", Help: "Listeners that were disconnected for reading too slowly.",
 		}),
 	}
 	if r != nil {

@@ -82,6 +82,7 @@ func (c *call) checkSecure() error {
 	}
 	return penstock.Errorf(
 		penstock.CodeNotAuthorized,
-		"this server answers over HTTPS only; behind a proxy, name it in --trusted-proxies and let it set X-Forwarded-Proto",
+		"this server accepts only HTTPS; if a proxy terminates TLS, add it to --trusted-proxies and let it set "+
+			"X-Forwarded-Proto",
 	)
 }

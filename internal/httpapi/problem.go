@@ -90,7 +90,7 @@ func (c *call) shown(err error) *penstock.Error {
 	if errors.Is(context.Cause(ctx), errRequestTimeout) {
 		e, ok = &penstock.Error{
 			Code: penstock.CodeUnavailable, RetryAfter: defaultRetryAfter, Cause: err,
-			Detail: "the database does not answer; what was asked for may still be done: ask again with the same " +
+			Detail: "the database does not respond, and the request may still be done: retry it with the same " +
 				"Idempotency-Key",
 		}, true
 	}
@@ -106,7 +106,8 @@ func (c *call) shown(err error) *penstock.Error {
 		return e
 	}
 	return penstock.Errorf(
-		penstock.CodeInternal, "the server could not do this; its log has the cause under request id %s", c.requestID,
+		penstock.CodeInternal, "the server could not complete the request; its log has the cause under request ID %s",
+		c.requestID,
 	)
 }
 

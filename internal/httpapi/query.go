@@ -26,7 +26,7 @@ func (c *call) query() *query {
 	if err != nil {
 		q.err = penstock.Errorf(
 			penstock.CodeInvalidRequest,
-			"the query is not encoded as it must be: use & between parameters and percent-encode the rest",
+			"the query string is not encoded correctly: separate parameters with & and percent-encode the rest",
 		)
 	}
 	return q
@@ -60,7 +60,7 @@ func (q *query) optional(name string) string {
 func (q *query) text(name string) string {
 	value := q.optional(name)
 	if value == "" && q.values.Has(name) {
-		q.badf(name, "must not be empty: leave it out instead")
+		q.badf(name, "must not be empty; omit it instead")
 	}
 	return value
 }
@@ -94,7 +94,7 @@ func (q *query) sequence(name string) int64 {
 	}
 	n, err := strconv.ParseInt(q.text(name), 10, 64)
 	if err != nil || n < 0 {
-		q.badf(name, "must be the id of an event: a number from 0")
+		q.badf(name, "must be the ID of an event, a number from 0")
 	}
 	return n
 }
@@ -163,10 +163,10 @@ func (q *query) metadata() map[string]string {
 		filter[key] = q.optional(name)
 	}
 	if len(filter) > penstock.MaxMetadataFilter {
-		q.badf("metadata", "may be given for at most %d keys", penstock.MaxMetadataFilter)
+		q.badf("metadata", "is allowed for at most %d keys", penstock.MaxMetadataFilter)
 	}
 	if wrong := penstock.CheckMetadata(filter); len(wrong) > 0 {
-		q.badf("metadata", "has a key or value that no run can have: %s", wrong[0].Detail)
+		q.badf("metadata", "has an invalid key or value: %s", wrong[0].Detail)
 	}
 	return filter
 }
@@ -215,7 +215,7 @@ func (q *query) sources() []penstock.Source {
 func (q *query) alias(name, other string) string {
 	a, b := q.text(name), q.text(other)
 	if a != "" && b != "" && a != b {
-		q.badf(name, "and %s are the same parameter and must not differ", other)
+		q.badf(name, "and %s mean the same and must not differ", other)
 	}
 	if a == "" {
 		return b

@@ -124,15 +124,15 @@ func TestBadQueryParametersAreNamed(t *testing.T) {
 		{"name=a%00b", "query parameter name must be UTF-8 without NUL"},
 		{"name=%ff", "query parameter name must be UTF-8 without NUL"},
 		{"factory_uid=%ff", "query parameter factory_uid must not be empty, and must be UTF-8"},
-		{"skill=a:b&skill_spec=c:d", "query parameter skill and skill_spec are the same parameter"},
+		{"skill=a:b&skill_spec=c:d", "query parameter skill and skill_spec mean the same"},
 		{
 			"metadata[a]=1&metadata[b]=1&metadata[c]=1&metadata[d]=1&metadata[e]=1&metadata[f]=1",
-			"query parameter metadata may be given for at most 5 keys",
+			"query parameter metadata is allowed for at most 5 keys",
 		},
 		{"metadata[a=1", "query parameter metadata must be written as metadata[key]=value"},
-		{"metadata[a%20b]=1", "query parameter metadata has a key or value that no run can have"},
+		{"metadata[a%20b]=1", "query parameter metadata has an invalid key or value"},
 		{"metadata[a]=1&metadata[a]=2", "query parameter metadata[a] must not be given more than once"},
-		{"name=%zz", "the query is not encoded as it must be"},
+		{"name=%zz", "the query string is not encoded correctly"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.query, func(t *testing.T) {

@@ -69,7 +69,7 @@ func (c *call) limitRate() error {
 	h["Ratelimit-Policy"] = c.api.ratePolicy
 	h["Ratelimit"] = []string{`"default";r=` + strconv.Itoa(v.remaining) + ";t=" + seconds(v.reset)}
 	if !v.admitted {
-		return limited(v.reset, "this key has made its %d requests of the last minute", l.quota)
+		return limited(v.reset, "this key sent more than %d requests in the last minute", l.quota)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (c *call) countFailure(err error) error {
 		return err
 	}
 	if v := l.take(rate.Network(c.peer.addr).String(), time.Now()); !v.admitted {
-		return limited(v.reset, "too many requests from this address had no valid key")
+		return limited(v.reset, "this address sent too many requests without a valid key")
 	}
 	return err
 }

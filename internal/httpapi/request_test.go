@@ -68,8 +68,8 @@ func TestBodiesOfTheWrongKindAreRefused(t *testing.T) {
 			"Content-Type: application/json",
 		},
 		{"compressed", `{"prompt": "x"}`, []string{"Content-Encoding", "gzip"}, 400, "without Content-Encoding"},
-		{"empty", ``, nil, 400, "it is empty"},
-		{"too large", large, nil, 413, "more than the"},
+		{"empty", ``, nil, 400, "the body is empty"},
+		{"too large", large, nil, 413, "exceeds the limit"},
 		{"no type at all", `{"prompt": "x"}`, []string{"Content-Type", ""}, 200, "run_id"},
 		{
 			"JSON by a longer name", `{"prompt": "x"}`,
@@ -390,7 +390,7 @@ func TestBodiesThatAreNestedDeeply(t *testing.T) {
 	} {
 		for levels, want := range map[int]bool{195: true, 300: false, 9_990: false} {
 			a := w.do("POST", path, []byte(fmt.Sprintf(body, nested(levels))), "Content-Type", "application/json")
-			if taken := a.status < 300; taken != want || !taken && !strings.Contains(a.body, "within each other") {
+			if taken := a.status < 300; taken != want || !taken && !strings.Contains(a.body, "levels of nested arrays") {
 				t.Errorf("%s, %d levels: got %d %.300s", path, levels, a.status, a.body)
 			}
 		}

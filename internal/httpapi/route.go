@@ -79,7 +79,7 @@ func runRoutes() []Route {
 	return []Route{
 		{
 			Method: post, Pattern: "/runs", Scope: runsWrite, handle: (*API).createRun, limit: maxRun,
-			Who: "everybody who starts work: SDKs, CLI, dashboard, CI",
+			Who: "clients that start work: SDKs, CLI, dashboard, CI",
 		},
 		{
 			Method: post, Pattern: "/run", Scope: runsWrite, handle: (*API).createRunAlias, limit: maxRun,
@@ -88,7 +88,7 @@ func runRoutes() []Route {
 		{Method: get, Pattern: "/runs", Scope: runsRead, handle: (*API).listRuns, Who: "dashboard and CLI, often"},
 		{
 			Method: get, Pattern: "/runs/{runId}", Scope: runsRead, OwnRun: true, handle: (*API).run,
-			Who: "everybody; SDKs that poll; the agent itself",
+			Who: "all clients; SDKs that poll; the agent itself",
 		},
 		{
 			Method: post, Pattern: "/runs/{runId}/followups", Scope: runsWrite, handle: (*API).followUp, limit: maxRun,
@@ -110,7 +110,7 @@ func runRoutes() []Route {
 		},
 		{
 			Method: get, Pattern: "/runs/{runId}/timeline", Scope: runsRead, OwnRun: true, handle: (*API).timeline,
-			Who: "dashboard; whoever asks why a run is slow",
+			Who: "dashboard; people who check why a run is slow",
 		},
 		{
 			Method: get, Pattern: "/runs/{runId}/network", Scope: runsRead, OwnRun: true, handle: (*API).runNetwork,
@@ -127,11 +127,11 @@ func runRoutes() []Route {
 		},
 		{
 			Method: get, Pattern: "/runs/{runId}/events", Scope: runsRead, OwnRun: true, handle: (*API).events, unhurried: true,
-			Who: "everybody who watches",
+			Who: "clients that watch a run",
 		},
 		{
 			Method: get, Pattern: "/runs/{runId}/handoff/attachments", Scope: runsRead, handle: (*API).handoffAttachments,
-			Who: "a session elsewhere that goes on with the work",
+			Who: "a session elsewhere that continues the work",
 		},
 		{
 			Method: post, Pattern: "/runs/{runId}/artifacts", Scope: runsWrite, OwnRun: true,
@@ -154,12 +154,12 @@ func conversationRoutes() []Route {
 		{
 			Method: post, Pattern: "/conversations/{id}/followups", Scope: runsWrite,
 			handle: (*API).followUpConversation, limit: maxRun,
-			Who: "people who know the conversation alone",
+			Who: "people who know only the conversation",
 		},
 		{
 			Method: post, Pattern: "/conversations/{id}/interrupt", Scope: runsWrite,
 			handle: (*API).interruptConversation, status: http.StatusAccepted,
-			Who: "people who know the conversation alone",
+			Who: "people who know only the conversation",
 		},
 		{
 			Method: post, Pattern: "/conversations/{id}/attachments/prepare", Scope: runsWrite,
@@ -192,16 +192,16 @@ func resourceRoutes() []Route {
 	return []Route{
 		{
 			Method: get, Pattern: "", Scope: runsRead, handle: (*API).skills, unhurried: true,
-			Who: "dashboard, when a run is composed",
+			Who: "dashboard, when a user starts a run",
 		},
 		{
 			Method: get, Pattern: "/bundled-skills", Scope: runsRead, handle: (*API).bundledSkills,
-			Who: "dashboard, when a run is composed; whoever groups usage by skill",
+			Who: "dashboard, when a user starts a run; programs that group usage by skill",
 		},
-		{Method: get, Pattern: "/models", Scope: runsRead, handle: (*API).models, Who: "dashboard, when a run is composed"},
+		{Method: get, Pattern: "/models", Scope: runsRead, handle: (*API).models, Who: "dashboard, when a user starts a run"},
 		{
 			Method: get, Pattern: "/connected-self-hosted-workers", Scope: runsRead, handle: (*API).workers,
-			Who: "operators; whoever asks why a run waits",
+			Who: "operators; people who check why a run waits",
 		},
 		{
 			Method: post, Pattern: "/environments", Scope: manage, handle: (*API).createEnvironment, status: http.StatusCreated,
@@ -252,7 +252,7 @@ func factoryRoutes() []Route {
 		},
 		{
 			Method: get, Pattern: "", Scope: factories, handle: (*API).listFactories,
-			Who: "dashboard, CLI, programs that look for whom to give work",
+			Who: "dashboard, CLI, programs that look for an agent",
 		},
 		{Method: get, Pattern: "/{uid}", Scope: factories, handle: (*API).factory, Who: "dashboard, CLI"},
 		{Method: patch, Pattern: "/{uid}", Scope: manage, handle: (*API).updateFactory, Who: "dashboard, CLI"},
@@ -263,7 +263,7 @@ func factoryRoutes() []Route {
 		},
 		{
 			Method: get, Pattern: "/{uid}/definition/history", Scope: factories, handle: (*API).history,
-			Who: "dashboard; whoever asks who changed what",
+			Who: "dashboard; people who check earlier changes",
 		},
 		{
 			Method: put, Pattern: "/{uid}/definition", Scope: manage, handle: (*API).applyDefinition,
@@ -275,7 +275,7 @@ func factoryRoutes() []Route {
 		},
 		{
 			Method: post, Pattern: "/{uid}/runs", Scope: runsWrite, handle: (*API).dispatchRun,
-			Who: "everybody who gives work to a factory: trackers, CI, people",
+			Who: "clients that give work to a factory: trackers, CI, people",
 		},
 		{
 			Method: post, Pattern: "/{uid}/automations", Scope: manage,
@@ -285,7 +285,7 @@ func factoryRoutes() []Route {
 		{Method: get, Pattern: "/{uid}/automations", Scope: factories, handle: (*API).listAutomations, Who: "dashboard, CLI"},
 		{
 			Method: get, Pattern: "/{uid}/automations/{auid}", Scope: factories, handle: (*API).automation,
-			Who: "dashboard, CLI; whoever asks why nothing was started",
+			Who: "dashboard, CLI; people who check why no run started",
 		},
 		{
 			Method: patch, Pattern: "/{uid}/automations/{auid}", Scope: manage, handle: (*API).updateAutomation,
@@ -340,7 +340,7 @@ func webhookRoutes() []Route {
 		{Method: get, Pattern: "/{wuid}/deliveries", Scope: manage, handle: (*API).listDeliveries, Who: "dashboard, CLI"},
 		{
 			Method: get, Pattern: "/{wuid}/deliveries/{did}", Scope: manage, handle: (*API).delivery,
-			Who: "dashboard, CLI; whoever asks why nothing was started",
+			Who: "dashboard, CLI; people who check why no run started",
 		},
 		{
 			Method: get, Pattern: "/{wuid}/deliveries/{did}/payload", Scope: manage, handle: (*API).deliveryPayload,
@@ -349,7 +349,7 @@ func webhookRoutes() []Route {
 		{
 			Method: post, Pattern: "/{wuid}/deliveries/{did}/replay", Scope: manage,
 			handle: (*API).replayDelivery, status: http.StatusCreated,
-			Who: "people who have mended an automation",
+			Who: "people who fixed an automation",
 		},
 	}
 }
@@ -372,10 +372,10 @@ func accessRoutes() []Route {
 			Who: "admins",
 		},
 		{Method: get, Pattern: "/keys", Scope: keys, handle: (*API).listKeys, Who: "admins"},
-		{Method: remove, Pattern: "/keys/{uid}", Scope: keys, handle: (*API).revokeKey, Who: "admins, in a hurry"},
+		{Method: remove, Pattern: "/keys/{uid}", Scope: keys, handle: (*API).revokeKey, Who: "admins, in an emergency"},
 		{
 			Method: get, Pattern: "/me", Scope: anyKey, OwnRun: true, handle: (*API).me,
-			Who: "everybody with a key, to see what it may do",
+			Who: "clients that check the scopes of their key",
 		},
 		{
 			Method: post, Pattern: "/session", Public: true, handle: (*API).signIn, limit: maxSignIn,
@@ -385,7 +385,7 @@ func accessRoutes() []Route {
 		{Method: remove, Pattern: "/session", Scope: anyKey, handle: (*API).signOut, Who: "dashboard"},
 		{
 			Method: get, Pattern: "/signature-schemes", Scope: anyKey, handle: (*API).signatureSchemes,
-			Who: "dashboard, when a webhook is made; whoever writes a sender",
+			Who: "dashboard, when a webhook is created; people who write a sender",
 		},
 		{
 			Method: get, Pattern: "/schedule-times", Scope: anyKey, handle: (*API).scheduleTimes,
@@ -395,11 +395,11 @@ func accessRoutes() []Route {
 		{Method: get, Pattern: "/limits", Scope: anyKey, handle: (*API).limits, Who: "SDKs and operators"},
 		{
 			Method: get, Pattern: "/downloads/{token}", Public: true, handle: (*API).download, unhurried: true,
-			Who: "whoever was given a signed link",
+			Who: "clients with a signed link",
 		},
 		{
 			Method: put, Pattern: "/uploads/{token}", Public: true, handle: (*API).upload, streamBody: true,
-			Who: "whoever was given a signed link to upload a file",
+			Who: "clients with a signed link to upload a file",
 		},
 	}
 }

@@ -53,7 +53,7 @@ func (c *call) checkRunSize(attachments []penstock.Attachment) error {
 	}
 	if files > penstock.MaxAttachmentBytes {
 		return penstock.Errorf(
-			penstock.CodePayloadTooLarge, "the attachments have %d bytes in all; at most %d are allowed", files,
+			penstock.CodePayloadTooLarge, "the attachments have %d bytes in total; the limit is %d", files,
 			penstock.MaxAttachmentBytes,
 		)
 	}
@@ -73,7 +73,7 @@ func (c *call) source() (penstock.Source, error) {
 	callers := []penstock.Source{penstock.SourceCLI, penstock.SourceWebApp, penstock.SourceGitHubAction}
 	if !slices.Contains(callers, said) {
 		return "", penstock.Errorf(
-			penstock.CodeInvalidRequest, "the header X-Penstock-Source must be one of %s; leave it out for API", list(callers),
+			penstock.CodeInvalidRequest, "the header X-Penstock-Source must be one of %s; omit it for API", list(callers),
 		)
 	}
 	return said, nil
@@ -143,7 +143,7 @@ func (a *API) runByReference(c *call) error {
 	q := c.query()
 	url := q.text("url")
 	if url == "" {
-		q.badf("url", "is required: the address of a pull request, an issue or a ticket")
+		q.badf("url", "is required: the URL of a pull request, an issue or a ticket")
 	}
 	if q.err != nil {
 		return q.err

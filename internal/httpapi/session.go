@@ -68,7 +68,7 @@ func (c *call) resume(proofs []access.SessionProof) error {
 // browser send: by Sec-Fetch-Site, and by Origin where a browser sends that
 // alone. The cookie's SameSite=Strict does not tell sites of one domain apart.
 func (c *call) checkSameOrigin() error {
-	refused := penstock.Errorf(penstock.CodeNotAuthorized, "a page of another origin may not use a session of this server")
+	refused := penstock.Errorf(penstock.CodeNotAuthorized, "a page of another origin cannot use a session of this server")
 	switch c.r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none", "":
 	default:
@@ -145,5 +145,5 @@ func (a *API) signOut(c *call) error {
 }
 
 func noSession() error {
-	return penstock.Errorf(penstock.CodeNotFound, "this request came with an API key, which has no session")
+	return penstock.Errorf(penstock.CodeNotFound, "this request has an API key, not a session")
 }

@@ -319,7 +319,7 @@ func TestFailedStartReportsWhyAndLeavesNothing(t *testing.T) {
 			"no program":              {func(s *Spec) { s.Argv = nil }, "no program"},
 			"a workspace of nowhere":  {func(s *Spec) { s.Dir = "" }, "not an absolute path"},
 			"a relative home":         {func(s *Spec) { s.Home = "home" }, `"home" is not an absolute path`},
-			"a working directory out": {func(s *Spec) { s.Cwd = "../other" }, "leads out of the workspace"},
+			"a working directory out": {func(s *Spec) { s.Cwd = "../other" }, "is outside the workspace"},
 			"a relative mount":        {func(s *Spec) { s.ReadOnly = []Mount{{Source: "opt"}} }, `"opt"`},
 			"an entry without key":    {func(s *Spec) { s.Env = []string{"A=1", "=x"} }, "entry 1 is not KEY=value"},
 			"a NUL byte":              {func(s *Spec) { s.Env = []string{"A=1\x002"} }, "NUL"},

@@ -12,16 +12,16 @@ var presets = []Preset{
 	{
 		Scheme: penstock.SchemeStandardWebhooks, Sender: "Standard Webhooks", SecretGenerated: true,
 		Forms: standardWebhooks(),
-		Hint: "The sender's webhook settings show a secret that begins with whsec_ (or a public key, whpk_), or take the " +
-			"one that is made here.",
+		Hint: "The sender's webhook settings show the secret, which begins with whsec_ (or a public key, whpk_). If the " +
+			"sender asks for a secret, leave it empty here and enter the secret that Penstock generates there.",
 	},
 	{
 		Scheme: "svix", Sender: "Svix", SecretGenerated: true, Forms: standardWebhooks(),
-		Hint: "The endpoint's page shows it as Signing Secret; it begins with whsec_.",
+		Hint: "In Svix, open the endpoint: Signing Secret. It begins with whsec_.",
 	},
 	{
 		Scheme: "github", Sender: "GitHub", Forms: hmacHex("X-Hub-Signature-256", "sha256=").idHeader("X-GitHub-Delivery"),
-		Hint: "Make one up and enter it as Secret in the webhook's settings at GitHub.",
+		Hint: "Choose a secret and enter it in GitHub, in the webhook's settings: Secret.",
 	},
 	{
 		Scheme: penstock.SchemeGitLab, Sender: "GitLab", Forms: append(
@@ -31,54 +31,54 @@ var presets = []Preset{
 				IDHeader: "Idempotency-Key",
 			},
 		),
-		Hint: "The webhook's settings at GitLab take a secret token of your own, or show a signing token that begins with " +
-			"whsec_.",
+		Hint: "In GitLab, the webhook's settings accept a secret token that you choose, or show a signing token that " +
+			"begins with whsec_.",
 	},
 	{
 		Scheme: "stripe", Sender: "Stripe", SecretAfterURL: true,
 		Forms: hmacHex("Stripe-Signature", "v1=").list(",").field("t", "{timestamp}.{body}").idBody("id"),
-		Hint:  "Stripe's Workbench shows it on the endpoint's page as Signing secret; enter the whole whsec_….",
+		Hint:  "In Stripe Workbench, open the endpoint: Signing secret. Enter all of it, including whsec_.",
 	},
 	{
 		Scheme: "sentry", Sender: "Sentry", Forms: hmacHex("Sentry-Hook-Signature", "").idHeader("Request-ID"),
-		Hint: "Settings, Custom Integrations, the integration's Client Secret.",
+		Hint: "In Sentry: Settings, Custom Integrations, your integration, Client Secret.",
 	},
 	{
 		Scheme: "pagerduty", Sender: "PagerDuty", SecretAfterURL: true,
 		Forms: hmacHex("X-PagerDuty-Signature", "v1=").list(",").idHeader("X-Webhook-Id"),
-		Hint:  "PagerDuty shows it once, after the webhook subscription was added.",
+		Hint:  "PagerDuty shows it once, after you add the webhook subscription.",
 	},
 	{
 		Scheme: "vercel", Sender: "Vercel", SecretAfterURL: true,
 		Forms: hmacHex("x-vercel-signature", "").hash("sha1").idBody("id"),
-		Hint:  "Vercel shows it once, after the webhook was created; for an integration it is the Client Secret.",
+		Hint:  "Vercel shows it once, after you create the webhook. For an integration, use its Client Secret.",
 	},
 	{
 		Scheme: penstock.SchemeSlack, Sender: "Slack",
 		Forms: hmacHex("X-Slack-Signature", "v0=").timestamp(
 			"X-Slack-Request-Timestamp", "v0:{timestamp}:{body}",
 		).idBody("event_id"),
-		Hint: "api.slack.com, your app, Basic Information, Signing Secret.",
+		Hint: "In Slack: api.slack.com, your app, Basic Information, Signing Secret.",
 	},
 	{
 		Scheme: "linear", Sender: "Linear",
 		Forms: hmacHex("Linear-Signature", "").bodyTime("webhookTimestamp").idHeader("Linear-Delivery"),
-		Hint:  "Settings, API, the webhook's page shows it as Signing secret.",
+		Hint:  "In Linear: Settings, API, your webhook, Signing secret.",
 	},
 	{
 		Scheme: "shopify", Sender: "Shopify", SecretAfterURL: true,
 		Forms: hmacBase64("X-Shopify-Hmac-Sha256", "").idHeader("X-Shopify-Webhook-Id"),
-		Hint: "Settings, Notifications, Webhooks shows it below the list; for an app's webhooks it is the app's client " +
-			"secret.",
+		Hint: "In Shopify: Settings, Notifications, Webhooks, below the list. For the webhooks of an app, use the app's " +
+			"client secret.",
 	},
 	{
 		Scheme: "bitbucket", Sender: "Bitbucket", Forms: hmacHex("X-Hub-Signature", "sha256=").idHeader("X-Request-UUID"),
-		Hint: "Make one up and enter it as Secret in the webhook's settings at Bitbucket.",
+		Hint: "Choose a secret and enter it in Bitbucket, in the webhook's settings: Secret.",
 	},
 	{
 		Scheme: "jira", Sender: "Jira",
 		Forms: hmacHex("X-Hub-Signature", "sha256=").idHeader("X-Atlassian-Webhook-Identifier"),
-		Hint:  "Make one up and enter it as Secret in System, WebHooks at Jira.",
+		Hint:  "Choose a secret and enter it in Jira: System, WebHooks, your webhook, Secret.",
 	},
 	{
 		Scheme: "zendesk", Sender: "Zendesk", SecretAfterURL: true,
@@ -86,75 +86,75 @@ var presets = []Preset{
 			"X-Zendesk-Webhook-Signature-Timestamp", "{timestamp}{body}",
 		).
 			unit(UnitRFC3339, Tolerance).idHeader("X-Zendesk-Webhook-Invocation-Id"),
-		Hint: "Admin Center, Webhooks, the webhook's page: Reveal secret.",
+		Hint: "In Zendesk: Admin Center, Webhooks, your webhook, Reveal secret.",
 	},
 	{
 		Scheme: "intercom", Sender: "Intercom", Forms: hmacHex("X-Hub-Signature", "sha1=").hash("sha1").idBody("id"),
-		Hint: "Developer Hub, your app, Basic information, Client secret.",
+		Hint: "In Intercom: Developer Hub, your app, Basic information, Client secret.",
 	},
 	{
 		Scheme: "typeform", Sender: "Typeform", Forms: hmacBase64("Typeform-Signature", "sha256=").idBody("event_id"),
-		Hint: "Make one up and enter it as Secret in the webhook's settings at Typeform.",
+		Hint: "Choose a secret and enter it in Typeform, in the webhook's settings: Secret.",
 	},
 	{
 		Scheme: "circleci", Sender: "CircleCI", Forms: hmacHex("circleci-signature", "v1=").list(",").idBody("id"),
-		Hint: "Make one up and enter it as Secret token in Project Settings, Webhooks.",
+		Hint: "Choose a secret and enter it in CircleCI: Project Settings, Webhooks, Secret token.",
 	},
 	{
 		Scheme: "calendly", Sender: "Calendly",
 		Forms: hmacHex("Calendly-Webhook-Signature", "v1=").list(",").field("t", "{timestamp}.{body}"),
-		Hint:  "Make one up and give it as signing_key when you create the webhook subscription by Calendly's API.",
+		Hint:  "Choose a secret and set it as signing_key when you create the webhook subscription with Calendly's API.",
 	},
 	{
 		Scheme: "mux", Sender: "Mux", SecretAfterURL: true,
 		Forms: hmacHex("Mux-Signature", "v1=").list(",").field("t", "{timestamp}.{body}").idBody("id"),
-		Hint:  "Settings, Webhooks: Show signing secret, once the webhook was created.",
+		Hint:  "In Mux, after you create the webhook: Settings, Webhooks, Show signing secret.",
 	},
 	{
 		Scheme: "paddle", Sender: "Paddle", SecretAfterURL: true,
 		Forms: hmacHex("Paddle-Signature", "h1=").list(";").field("ts", "{timestamp}:{body}").idBody("event_id"),
-		Hint:  "Developer Tools, Notifications, the destination's secret key, which begins with pdl_ntfset_.",
+		Hint:  "In Paddle: Developer Tools, Notifications, your destination, secret key. It begins with pdl_ntfset_.",
 	},
 	{
 		Scheme: penstock.SchemeNotion, Sender: "Notion", SecretAfterURL: true,
 		Forms: hmacHex("X-Notion-Signature", "sha256=").idBody("id"),
-		Hint:  "Nothing to copy: Notion sends its verification token to the new URL, and the pending webhook takes it.",
+		Hint:  "Leave it empty. Notion sends its verification token to the new URL, and the webhook keeps it as its secret.",
 	},
 	{
 		Scheme: "launchdarkly", Sender: "LaunchDarkly", Forms: hmacHex("X-LD-Signature", "").idBody("_id"),
-		Hint: "Integrations, Webhooks: tick Sign this webhook, which shows or takes the secret.",
+		Hint: "In LaunchDarkly: Integrations, Webhooks, your webhook, Sign this webhook. Copy the secret or enter your own.",
 	},
 	{
 		Scheme: "dropbox", Sender: "Dropbox", Forms: hmacHex("X-Dropbox-Signature", ""),
-		Hint: "App Console, your app, App secret.",
+		Hint: "In Dropbox: App Console, your app, App secret.",
 	},
 	{
 		Scheme: "meta", Sender: "Meta", Forms: hmacHex("X-Hub-Signature-256", "sha256="),
-		Hint: "App Dashboard, App settings, Basic, App secret.",
+		Hint: "In Meta: App Dashboard, App settings, Basic, App secret.",
 	},
 	{
 		Scheme: "woocommerce", Sender: "WooCommerce",
 		Forms: hmacBase64("X-WC-Webhook-Signature", "").idHeader("X-WC-Webhook-Delivery-ID"),
-		Hint:  "WooCommerce, Settings, Advanced, Webhooks: the webhook's Secret.",
+		Hint:  "In WooCommerce: Settings, Advanced, Webhooks, your webhook, Secret.",
 	},
 	{
 		Scheme: "buildkite", Sender: "Buildkite", Forms: append(
 			hmacHex("X-Buildkite-Signature", "signature=").list(",").field("timestamp", "{timestamp}.{body}"),
 			Form{Signature: penstock.Signature{Header: "X-Buildkite-Token", KeyForm: KeyText}, Algorithm: AlgorithmToken},
 		),
-		Hint: "Settings, Notification Services, the webhook's Token; it serves both ways of sending.",
+		Hint: "In Buildkite: Settings, Notification Services, your webhook, Token. Both signatures and tokens work.",
 	},
 	{
 		Scheme: penstock.SchemeDiscord, Sender: "Discord", Forms: layouts{{
 			Signature: penstock.Signature{Header: "X-Signature-Ed25519", Encoding: "hex", KeyForm: KeyEd25519},
 			Algorithm: AlgorithmEd25519,
 		}}.timestamp("X-Signature-Timestamp", "{timestamp}{body}").idBody("id"),
-		Hint: "Developer Portal, your application, General Information, Public Key.",
+		Hint: "In Discord: Developer Portal, your application, General Information, Public Key.",
 	},
 	{
 		Scheme: "square", Sender: "Square", SecretAfterURL: true,
 		Forms: hmacBase64("x-square-hmacsha256-signature", "").signs("{url}{body}").idBody("event_id"),
-		Hint:  "Developer Console, Webhooks, the subscription's Signature key.",
+		Hint:  "In Square: Developer Console, Webhooks, your subscription, Signature key.",
 	},
 	{
 		Scheme: "hubspot", Sender: "HubSpot",
@@ -162,30 +162,30 @@ var presets = []Preset{
 			"X-HubSpot-Request-Timestamp", "{method}{url}{body}{timestamp}",
 		).
 			unit(UnitMilliseconds, Tolerance),
-		Hint: "Your app's Auth page shows it as Client secret.",
+		Hint: "In HubSpot: your app, Auth, Client secret.",
 	},
 	{
 		Scheme: penstock.SchemeGrafana, Sender: "Grafana", Forms: hmacHex("X-Grafana-Alerting-Signature", ""),
-		Hint: "Make one up and enter it in the contact point under HMAC Signature; name its timestamp header here if you " +
-			"set one there.",
+		Hint: "Choose a secret and enter it in Grafana, in the contact point: HMAC Signature. If you set a timestamp " +
+			"header there, enter its name here.",
 	},
 	{
 		Scheme: "docusign", Sender: "Docusign", Forms: hmacBase64("X-DocuSign-Signature-", "").numbered(),
-		Hint: "Admin, Connect, Connect Keys: add a secret key, which is shown once.",
+		Hint: "In Docusign: Admin, Connect, Connect Keys, add a secret key. Docusign shows it once.",
 	},
 	{
 		Scheme: "contentful", Sender: "Contentful", Forms: hmacHex("x-contentful-signature", "").
 			timestamp("x-contentful-timestamp", "{method}\n{path}\n{signed_headers}\n{body}").
 			unit(UnitMilliseconds, 30*time.Second).signedHeaders("x-contentful-signed-headers"),
-		Hint: "Settings, Webhooks, Settings: Enable request verification, which shows the secret once.",
+		Hint: "In Contentful: Settings, Webhooks, Settings, Enable request verification. Contentful shows the secret once.",
 	},
 	{
 		Scheme: "coinbase_commerce", Sender: "Coinbase Commerce", Forms: hmacHex("X-CC-Webhook-Signature", "").idBody("id"),
-		Hint: "Settings, Notifications: Show shared secret.",
+		Hint: "In Coinbase Commerce: Settings, Notifications, Show shared secret.",
 	},
 	{
 		Scheme: penstock.SchemeCustomHMAC, Sender: "Another sender",
-		Hint: "Whatever the sender signs with; say below how it does.", Forms: []Form{},
+		Hint: "The key with which the sender signs. Describe its signature below.", Forms: []Form{},
 	},
 }
 

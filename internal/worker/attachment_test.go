@@ -78,7 +78,7 @@ func TestPromptNamesTheFilesOfAFollowup(t *testing.T) {
 	id := w.create(penstock.RunRequest{Prompt: "true", Config: command})
 	w.becomes(id, penstock.StateSucceeded)
 	w.followUpWith(
-		id, `grep "^Files that came" "$PENSTOCK_PROMPT_FILE"; cat .penstock/attachments/log.txt`,
+		id, `grep "^Files attached" "$PENSTOCK_PROMPT_FILE"; cat .penstock/attachments/log.txt`,
 		map[string]string{"log.txt": "it broke"},
 	)
 	testkit.Eventually(t, timeout, func() error {
@@ -88,7 +88,7 @@ func TestPromptNamesTheFilesOfAFollowup(t *testing.T) {
 		return nil
 	})
 	said := strings.Join(w.texts(id, "assistant"), "\n")
-	if want := "Files that came with this message: .penstock/attachments/log.txt\nit broke"; !strings.Contains(
+	if want := "Files attached to this message: .penstock/attachments/log.txt\nit broke"; !strings.Contains(
 		said, want,
 	) {
 		t.Errorf("the command said %q, want %q", said, want)
@@ -105,7 +105,7 @@ func TestFileOfAFollowupStaysInTheWorkspace(t *testing.T) {
 	w.becomes(id, penstock.StateSucceeded)
 	w.followUpWith(id, "demo: say hello", map[string]string{"a.txt": "x"})
 	run := w.becomes(id, penstock.StateFailed)
-	if m := run.StatusMessage; m == nil || !strings.Contains(m.Message, "a.txt cannot be put into the workspace") {
+	if m := run.StatusMessage; m == nil || !strings.Contains(m.Message, "a.txt to the workspace") {
 		t.Errorf("it failed for %+v", m)
 	}
 	if n := count(w.timelineTypes(id), "followup_undelivered"); n != 1 {

@@ -85,9 +85,9 @@ func (b *budget) exceeded() string {
 	tokens, cost := b.total()
 	switch {
 	case b.limit.MaxTotalTokens > 0 && tokens > b.limit.MaxTotalTokens:
-		return fmt.Sprintf("The run has consumed %d tokens; its budget is %d.", tokens, b.limit.MaxTotalTokens)
+		return fmt.Sprintf("The run used %d tokens. Its budget is %d.", tokens, b.limit.MaxTotalTokens)
 	case b.limit.MaxCostUSD > 0 && cost != nil && *cost > b.limit.MaxCostUSD:
-		return fmt.Sprintf("The run has cost %.4f US dollars; its budget is %.4f.", *cost, b.limit.MaxCostUSD)
+		return fmt.Sprintf("The run cost %.4f US dollars. Its budget is %.4f.", *cost, b.limit.MaxCostUSD)
 	}
 	return ""
 }

@@ -20,10 +20,10 @@ func TestBudgetCountsAllExecutionsAndTurns(t *testing.T) {
 	}{
 		"no limit":           {penstock.Budget{}, ""},
 		"tokens as many":     {penstock.Budget{MaxTotalTokens: 360}, ""},
-		"one token too many": {penstock.Budget{MaxTotalTokens: 359}, "The run has consumed 360 tokens; its budget is 359."},
+		"one token too many": {penstock.Budget{MaxTotalTokens: 359}, "The run used 360 tokens. Its budget is 359."},
 		"cost as much":       {penstock.Budget{MaxCostUSD: 1.75}, ""},
 		"cost a bit too much": {
-			penstock.Budget{MaxCostUSD: 1.74}, "The run has cost 1.7500 US dollars; its budget is 1.7400.",
+			penstock.Budget{MaxCostUSD: 1.74}, "The run cost 1.7500 US dollars. Its budget is 1.7400.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,9 +19,9 @@ import (
 
 // Why an execution is stopped from outside, beside the end of its lease.
 var (
-	errHandBack = errors.New("the worker stops")
-	errDeadline = errors.New("the run has taken as long as it may")
-	errBudget   = errors.New("the run has consumed as much as it may")
+	errHandBack = errors.New("the worker is stopping")
+	errDeadline = errors.New("the run reached its time limit")
+	errBudget   = errors.New("the run reached its budget")
 )
 
 // execution is one attempt at a run.
@@ -235,10 +235,10 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 	case errors.Is(cause, errBudget):
 		result.Message = &penstock.StatusMessage{Message: e.budget.exceeded(), ErrorCode: penstock.CodeBudgetExceeded}
 	case errors.As(cause, &over):
-		result.Message = &penstock.StatusMessage{Message: "The run was ended: " + e.limit(over.resource) + "."}
+		result.Message = &penstock.StatusMessage{Message: "The run was stopped: " + e.limit(over.resource) + "."}
 	case errors.Is(cause, errRecorded):
 		result.Message = &penstock.StatusMessage{
-			Message: "The run was ended because its agent has told more than can be kept of a run.",
+			Message: "The run was stopped because its agent produced more output than the server stores for a run.",
 		}
 	case errors.As(err, &told):
 		result.Message = &penstock.StatusMessage{Message: told.Explain(), ErrorCode: told.Code, Retryable: told.Retryable}
@@ -259,7 +259,7 @@ func (e *execution) endFor(ctx context.Context, err error, usage *penstock.TurnU
 
 func ourFault() *penstock.StatusMessage {
 	return &penstock.StatusMessage{
-		Message: "The worker failed. This is not the run's fault.", ErrorCode: penstock.CodeInternal, Retryable: true,
+		Message: "The worker failed. The run did not cause this.", ErrorCode: penstock.CodeInternal, Retryable: true,
 	}
 }
 
@@ -272,18 +272,18 @@ func (e *execution) handBack(result penstock.Result) penstock.Result {
 	}
 	result.State = penstock.StateError
 	result.Message = &penstock.StatusMessage{
-		Message:   "The worker was stopped while the agent worked, and the agent's session cannot be resumed.",
+		Message:   "The worker stopped while the agent worked, and the agent's session cannot be resumed.",
 		ErrorCode: penstock.CodeInfrastructureTimeout, Retryable: true,
 	}
 	return result
 }
 
 func (e *execution) tooLong() string {
-	limit := "it may"
+	limit := "the worker allows"
 	if m := e.config.MaxDurationMinutes; m != nil {
-		limit = fmt.Sprintf("its max_duration_minutes, %d, allows", *m)
+		limit = fmt.Sprintf("max_duration_minutes (%d) allows", *m)
 	}
-	return "The run was ended because it worked as long as " + limit + "."
+	return "The run was stopped because it worked for as long as " + limit + "."
 }
 
 // end tells the control plane how the execution ended. It returns prompts where

@@ -31,7 +31,7 @@ var caches = []string{
 	".local/lib", ".local/bin", ".local/share/pnpm", ".nvm", ".pyenv", ".rbenv", ".deno", ".bun", "go", "node_modules",
 }
 
-var errSessionTooLarge = errors.New("the session is too large to be saved")
+var errSessionTooLarge = errors.New("the session is too large to save")
 
 // pack writes the state of HOME as a tar.gz: what state names, or all but the
 // caches. Links are stored as links; nothing is followed, as the agent may
@@ -172,7 +172,7 @@ func unpack(home *os.Root, r io.Reader, limit int64) error {
 func unpackEntry(home *os.Root, header *tar.Header, content io.Reader) error {
 	name := filepath.FromSlash(strings.TrimSuffix(header.Name, "/"))
 	if !filepath.IsLocal(name) {
-		return fmt.Errorf("%q leads out of HOME", header.Name)
+		return fmt.Errorf("%q is outside HOME", header.Name)
 	}
 	switch header.Typeflag {
 	case tar.TypeDir:

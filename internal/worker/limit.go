@@ -34,7 +34,7 @@ func (e *execution) exceed(r sandbox.Resource) {
 // limit says which limit of this worker the run has exceeded.
 func (e *execution) limit(r sandbox.Resource) string {
 	if r == sandbox.Disk {
-		return fmt.Sprintf("its workspace and HOME held more than the %d MiB that --limit-disk allows", e.w.Limits.Disk>>20)
+		return fmt.Sprintf("its workspace and HOME used more than the %d MiB that --limit-disk allows", e.w.Limits.Disk>>20)
 	}
 	return fmt.Sprintf("it used more than the %d MiB of memory that --limit-memory allows", e.w.Limits.Memory>>20)
 }

@@ -116,7 +116,7 @@ func TestIdleRunThatUsesTooMuchFails(t *testing.T) {
 	yes := true
 	id := w.create(penstock.RunRequest{Interactive: &yes},
 		"demo: run mkfifo go; setsid sh -c 'read now < go; head -c 64M /dev/zero > big' >/dev/null 2>&1 &")
-	w.says(id, `"text":"That was the last of the directives."`)
+	w.says(id, `"text":"All directives are done."`)
 	w.followUp(id, "demo: run echo now > go")
 	if m := w.becomes(id, penstock.StateFailed).StatusMessage; m == nil || !strings.Contains(m.Message, "--limit-disk") {
 		t.Errorf("got %+v", m)

@@ -51,7 +51,7 @@ func (e *execution) prepare(ctx context.Context) error {
 		return err
 	}
 	if e.config.EnvironmentID != "" && e.Environment == nil {
-		return setupFailed("The environment %s does not exist any more.", e.config.EnvironmentID)
+		return setupFailed("The environment %s no longer exists.", e.config.EnvironmentID)
 	}
 	var err error
 	if e.mcp, err = e.resolveMCP(); err != nil {
@@ -94,13 +94,13 @@ func (e *execution) chooseSandbox() error {
 		slices.Contains([]string{"", penstock.ModelOffline}, e.model())
 	if !demo || e.w.Demo == nil {
 		return setupFailed(
-			"This worker has no sandbox (%s), and without one it runs nothing but the model %s.", e.w.NoSandbox,
+			"This worker has no sandbox (%s). Without a sandbox, it runs only the model %s.", e.w.NoSandbox,
 			penstock.ModelOffline,
 		)
 	}
 	if e.hasMCPServers() || len(e.setupCommands()) > 0 {
 		return setupFailed(
-			"This worker has no sandbox (%s), and without one it runs no setup commands and no MCP servers.", e.w.NoSandbox,
+			"This worker has no sandbox (%s). Without a sandbox, it runs no setup commands and no MCP servers.", e.w.NoSandbox,
 		)
 	}
 	e.sandbox = e.w.Demo
@@ -226,7 +226,7 @@ func (e *execution) fetch(f penstock.File) error {
 	}
 	defer discard(file)
 	if err := put(e.space.root, f.Path, 0o644, file); err != nil {
-		return setupFailed("The file %s cannot be put into the workspace: %s", f.Path, err)
+		return setupFailed("The worker cannot write the file %s to the workspace: %s", f.Path, err)
 	}
 	return nil
 }

@@ -141,11 +141,11 @@ func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
 		},
 		"a repository is not there": {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "file:///nonexistent/app"}}},
-			want:        "The repository app cannot be cloned: ",
+			want:        "The worker cannot clone the repository app: ",
 		},
 		"a branch is not there": {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP", Ref: "nope"}}},
-			want:        "The repository app cannot be cloned: ",
+			want:        "The worker cannot clone the repository app: ",
 		},
 		"two repositories of one name": {
 			claimed: func(a *penstock.Assignment) {
@@ -153,31 +153,31 @@ func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
 					{URL: "file:///a/app"}, {URL: "file:///a/app.git"}, {URL: "file:///b/a/app"},
 				}
 			},
-			want: "has no name that a directory could have",
+			want: "cannot be the name of a directory",
 		},
 		"a skill is not there": {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP"}}},
 			change:      func(c *penstock.Config) { c.SkillSpec = "release" },
-			want:        `There is no skill "release" in the repositories of the environment.`,
+			want:        `The repositories of the environment do not contain the skill "release".`,
 		},
 		"a skill without an environment": {
 			change: func(c *penstock.Config) { c.EnvironmentID, c.Skills = "", []string{"release"} },
-			want:   `There is no skill "release" in the repositories of the environment.`,
+			want:   `The repositories of the environment do not contain the skill "release".`,
 		},
 		"a skill is too large": {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP"}}},
 			change:      func(c *penstock.Config) { c.SkillSpec = "huge" },
-			want:        `The skill "huge" is malformed: the file has 307200 bytes`,
+			want:        `The skill "huge" is not valid: the file has 307200 bytes`,
 		},
 		"a skill is malformed": {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP"}}},
 			change:      func(c *penstock.Config) { c.Skills = []string{"nameless"} },
-			want:        `The skill "nameless" is malformed: the file does not begin with frontmatter`,
+			want:        `The skill "nameless" is not valid: the file does not begin with frontmatter`,
 		},
 		"a skill is a link to the machine": {
 			environment: penstock.EnvironmentConfig{Repos: []penstock.GitRepo{{URL: "APP"}}},
 			change:      func(c *penstock.Config) { c.SkillSpec = "odd" },
-			want:        `There is no skill "odd" in the repositories of the environment.`,
+			want:        `The repositories of the environment do not contain the skill "odd".`,
 		},
 		"an MCP server needs a secret that is not there": {
 			claimed: func(a *penstock.Assignment) {
@@ -189,11 +189,11 @@ func TestWhatCannotBeSetUpFailsTheRun(t *testing.T) {
 		},
 		"the environment is gone": {
 			claimed: func(a *penstock.Assignment) { a.Environment = nil },
-			want:    "does not exist any more",
+			want:    "no longer exists",
 		},
-		"a file leads out of the workspace": {
+		"a file is outside the workspace": {
 			claimed: func(a *penstock.Assignment) { a.Files[0].Path = "../evil" },
-			want:    `The file ../evil cannot be put into the workspace`,
+			want:    `The worker cannot write the file ../evil to the workspace`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ const (
 )
 
 // errRecorded ends an execution that has recorded so much.
-var errRecorded = errors.New("the run has recorded as much as it may")
+var errRecorded = errors.New("the run reached the limit of recorded events")
 
 // errClosed is why a recorder takes no more.
 var errClosed = errors.New("the execution is over")

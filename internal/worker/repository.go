@@ -43,13 +43,13 @@ func (e *execution) checkOut(ctx context.Context, config penstock.EnvironmentCon
 			return err
 		}
 		if e.w.Repositories == nil {
-			return setupFailed("The repository %s cannot be cloned: this worker has no git.", r.dir)
+			return setupFailed("The worker cannot clone the repository %s, because git is not installed.", r.dir)
 		}
 		if err := e.clone(ctx, r); err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return setupFailed("The repository %s cannot be cloned: %s", r.dir, err)
+			return setupFailed("The worker cannot clone the repository %s: %s", r.dir, err)
 		}
 	}
 	return nil
@@ -98,7 +98,7 @@ func (e *execution) repositories(config penstock.EnvironmentConfig) ([]repositor
 			r.dir = r.owner + "-" + r.name
 		}
 		if !repoName.MatchString(r.dir) || taken[r.dir] {
-			return nil, setupFailed("The repository %q of the environment has no name that a directory could have.", r.dir)
+			return nil, setupFailed("The name of the repository %q cannot be the name of a directory.", r.dir)
 		}
 		taken[r.dir] = true
 	}

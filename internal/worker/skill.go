@@ -40,7 +40,7 @@ func (e *execution) placeSkills() error {
 		skill, err := e.placeSkill(reference)
 		var told *penstock.Error
 		if err != nil && !errors.As(err, &told) {
-			err = setupFailed("The skill %q cannot be put into the workspace: %s", reference, err)
+			err = setupFailed("The worker cannot write the skill %q to the workspace: %s", reference, err)
 		}
 		return skill, err
 	}
@@ -84,7 +84,7 @@ func (e *execution) placeSkill(reference string) (harness.Skill, error) {
 	}
 	dir, name := e.findSkill(spec)
 	if dir == "" {
-		return harness.Skill{}, setupFailed("There is no skill %q in the repositories of the environment.", reference)
+		return harness.Skill{}, setupFailed("The repositories of the environment do not contain the skill %q.", reference)
 	}
 	if before := e.skillFolders[name]; e.given(name) >= 0 || before != "" && before != dir { // another one has the name
 		repository, _, _ := strings.Cut(dir, "/")
@@ -132,7 +132,7 @@ func (e *execution) unfold(f penstock.SkillFolder) (harness.Skill, error) {
 // first has it.
 func (e *execution) skillFolder(name, source string) (string, error) {
 	if before := e.skillFolders[name]; before != "" && before != source {
-		return "", setupFailed("There are two skills with the name %s: one from %s and one from %s.", name, before, source)
+		return "", setupFailed("Two skills have the name %s: one from %s and one from %s.", name, before, source)
 	}
 	e.skillFolders[name] = source
 	to := path.Join(skillHome, name)
@@ -148,7 +148,7 @@ func (e *execution) readSkill(reference, name, folder string) (skill harness.Ski
 	}
 	file, err := skillfile.Parse(text)
 	if err != nil {
-		return skill, "", setupFailed("The skill %q is malformed: %s", reference, err)
+		return skill, "", setupFailed("The skill %q is not valid: %s", reference, err)
 	}
 	return harness.Skill{Name: name, Description: file.Description, Path: at, Text: file.Body}, string(text), nil
 }
@@ -253,7 +253,7 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", name)
+		err = fmt.Errorf("%s is not a regular file", name)
 	}
 	if err != nil {
 		file.Close()

@@ -240,7 +240,7 @@ func (e *execution) startSandbox(ctx context.Context, spec sandbox.Spec) (sandbo
 			return nil, context.Cause(ctx)
 		}
 		return nil, &penstock.Error{
-			Code: penstock.CodeUnavailable, Detail: "The sandbox cannot be started on this worker.", Retryable: true, Cause: err,
+			Code: penstock.CodeUnavailable, Detail: "This worker cannot start the sandbox.", Retryable: true, Cause: err,
 		}
 	}
 	if !e.running {

@@ -142,7 +142,7 @@ func TestInteractiveRunStaysOpen(t *testing.T) {
 	yes := true
 	w.start(func(o *worker.Options) { o.IdleTime = 3 * time.Second })
 	id := w.create(penstock.RunRequest{Interactive: &yes}, "demo: say one")
-	w.says(id, `"text":"That was the last of the directives."`)
+	w.says(id, `"text":"All directives are done."`)
 	w.followUp(id, "demo: say two")
 	w.says(id, `"text":"two"`)
 	if run := w.get(id); run.State != penstock.StateInProgress || run.ExecutionID != 1 {
@@ -161,7 +161,7 @@ func TestIdleRunEndsWellWhenTheWorkerStops(t *testing.T) {
 	yes := true
 	_, stop := w.start(nil)
 	id := w.create(penstock.RunRequest{Interactive: &yes}, "demo: say one")
-	w.says(id, `"text":"That was the last of the directives."`)
+	w.says(id, `"text":"All directives are done."`)
 	testkit.Eventually(t, timeout, func() error {
 		w.control.mu.Lock()
 		defer w.control.mu.Unlock()
@@ -242,7 +242,7 @@ func TestLimitsEndTheRun(t *testing.T) {
 			penstock.RunRequest{Prompt: "demo: run sleep 1000", Config: &penstock.Config{MaxDurationMinutes: new(7)}},
 			func(a *penstock.Assignment) { a.TimeLimit = 2 * time.Second },
 			penstock.StatusMessage{
-				Message: "The run was ended because it worked as long as its max_duration_minutes, 7, allows.",
+				Message: "The run was stopped because it worked for as long as max_duration_minutes (7) allows.",
 			},
 		},
 		"time while it is set up": {
@@ -252,7 +252,7 @@ func TestLimitsEndTheRun(t *testing.T) {
 				a.Environment = &penstock.EnvironmentSpec{Config: penstock.EnvironmentConfig{SetupCommands: []string{"sleep 1000"}}}
 			},
 			penstock.StatusMessage{
-				Message: "The run was ended because it worked as long as its max_duration_minutes, 7, allows.",
+				Message: "The run was stopped because it worked for as long as max_duration_minutes (7) allows.",
 			},
 		},
 		"tokens": {
@@ -263,7 +263,7 @@ func TestLimitsEndTheRun(t *testing.T) {
 				},
 			},
 			nil,
-			penstock.StatusMessage{Message: "The run has consumed ", ErrorCode: penstock.CodeBudgetExceeded},
+			penstock.StatusMessage{Message: "The run used ", ErrorCode: penstock.CodeBudgetExceeded},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

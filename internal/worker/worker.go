@@ -88,7 +88,7 @@ type Worker struct {
 // New checks the options and makes a worker. It does nothing until Run.
 func New(o Options) (*Worker, error) {
 	if _, ok := o.Harnesses[penstock.HarnessBuiltin]; !ok {
-		return nil, errors.New("worker: there is no built-in agent")
+		return nil, errors.New("worker: the built-in agent is not configured")
 	}
 	for name, program := range o.Harnesses {
 		if _, err := harness.New(program); err != nil {
@@ -96,11 +96,11 @@ func New(o Options) (*Worker, error) {
 		}
 	}
 	if o.Sandbox == nil && o.Demo == nil {
-		return nil, fmt.Errorf("worker: there is no sandbox: %s", o.NoSandbox)
+		return nil, fmt.Errorf("worker: no sandbox is available: %s", o.NoSandbox)
 	}
 	o.Dir = filepath.Clean(o.Dir)
 	if err := os.MkdirAll(filepath.Join(o.Dir, "runs"), 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the workspaces: %w", err)
+		return nil, fmt.Errorf("create the folder of the workspaces: %w", err)
 	}
 	o.ID = cmp.Or(o.ID, penstock.NewID())
 	o.KeepWorkspaces = cmp.Or(o.KeepWorkspaces, 24*time.Hour)

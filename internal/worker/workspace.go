@@ -61,7 +61,7 @@ func (w *workspaces) open(ctx context.Context, run string) (*workspace, error) {
 	s.work, s.home = filepath.Join(s.dir, "work"), filepath.Join(s.dir, "home")
 	if err := s.prepare(); err != nil {
 		s.close()
-		return nil, fmt.Errorf("make the workspace of run %s: %w", run, err)
+		return nil, fmt.Errorf("create the workspace of run %s: %w", run, err)
 	}
 	return s, nil
 }
@@ -220,7 +220,7 @@ func (w *workspaces) tryTake(run string) bool {
 // lead nowhere out of it, and a file of the name is replaced, not followed.
 func put(root *os.Root, name string, mode fs.FileMode, content io.Reader) error {
 	if !filepath.IsLocal(name) {
-		return fmt.Errorf("%q leads out of the workspace", name)
+		return fmt.Errorf("%q is outside the workspace", name)
 	}
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err

@@ -74,7 +74,7 @@ def test_what_there_is_not_is_said_as_for_any_path(warp: WarpClient, name: str) 
     with pytest.raises(NotFoundError) as caught:
         ABSENT[name](warp)
     assert isinstance(caught.value.body, dict)
-    assert caught.value.body["detail"] == "there is nothing at this path"
+    assert caught.value.body["detail"] == "this path does not exist"
 
 
 def of(model: type[BaseModel], field: str) -> set[str]:

@@ -3,7 +3,6 @@ package penstock
 import (
 	"slices"
 	"strings"
-	"time"
 )
 
 // ModelProvider is the company whose API serves a model.
@@ -38,8 +37,6 @@ type ModelInfo struct {
 	// PromptLimit is how many tokens a prompt may hold: the model's window, or
 	// less where its price rises before that. 0 is not known.
 	PromptLimit int64 `json:"-"`
-
-	prices []price // by date, the latest last
 }
 
 // TokenUsage counts tokens. The four counts are disjoint: Input holds neither
@@ -64,85 +61,51 @@ func (u TokenUsage) Add(v TokenUsage) TokenUsage {
 // Total is the number of all tokens.
 func (u TokenUsage) Total() int64 { return u.Input + u.Output + u.CacheRead + u.CacheWrite }
 
-// Total is the whole cost in US dollars.
-func (c CostBreakdown) Total() float64 { return c.Input + c.CacheRead + c.CacheWrite + c.Output }
-
-// price is what a provider charges from a day on, in US dollars per million
-// tokens.
-type price struct {
-	from                                 time.Time // zero: since ever
-	input, output, cacheRead, cacheWrite float64
-}
-
-// flat is a price that holds now and has no announced end.
-func flat(input, output, cacheRead, cacheWrite float64) []price {
-	return []price{{input: input, output: output, cacheRead: cacheRead, cacheWrite: cacheWrite}}
-}
-
-// fromDay starts p at midnight UTC.
-func fromDay(year int, month time.Month, day int, p price) price {
-	p.from = time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
-	return p
-}
-
-// models is the catalogue: a few current models of each provider, and what
-// their price lists said on 2026-11-21. Runs may name any other model of these
-// providers; such a model has no known cost. Prices are those of prompts up to
-// PromptLimit, which the built-in agent keeps.
+// models is the catalogue: a few current models of each provider. Runs may name
+// any other model of these providers. Prices are in internal/price; none of these
+// models costs more below its PromptLimit, which the built-in agent keeps.
 var models = []ModelInfo{
 	{
 		ID: ModelOffline, DisplayName: "Demo (offline)", Provider: ProviderUnknown,
 		Description: "No language model: needs no key and no network, and shows the whole path of a run.",
-		prices:      flat(0, 0, 0, 0),
 	},
 	{
 		ID: "anthropic/claude-opus-5-5", DisplayName: "Claude Opus 5.5", Provider: ProviderAnthropic, VisionSupported: true,
 		Description: "For coding, knowledge work and long-running agents.", PromptLimit: 1_000_000,
-		prices: flat(4, 20, 0.2, 5),
 	},
 	{
 		ID: "anthropic/claude-sonnet-5-5", DisplayName: "Claude Sonnet 5.5", Provider: ProviderAnthropic,
 		VisionSupported: true,
 		Description:     "An efficient model for coding and agents.", PromptLimit: 1_000_000,
-		prices: flat(2, 10, 0.1, 2.5),
 	},
 	{
 		ID: "anthropic/claude-haiku-5-5", DisplayName: "Claude Haiku 5.5", Provider: ProviderAnthropic, VisionSupported: true,
 		Description: "The fastest, for many small tasks.", PromptLimit: 100_000,
-		prices: flat(0.1, 0.5, 0.01, 0.125),
 	},
 	{
 		ID: "openai/gpt-6.1-sol", DisplayName: "GPT-6.1 Sol", Provider: ProviderOpenAI, VisionSupported: true,
-		PromptLimit: 272_000, prices: flat(2, 10, 0.1, 2.5),
+		PromptLimit: 272_000,
 	},
 	{
 		ID: "openai/gpt-6.1-terra", DisplayName: "GPT-6.1 Terra", Provider: ProviderOpenAI, VisionSupported: true,
-		PromptLimit: 272_000, prices: flat(1, 5, 0.05, 1.25),
+		PromptLimit: 272_000,
 	},
 	{
 		ID: "openai/gpt-6-luna", DisplayName: "GPT-6 Luna", Provider: ProviderOpenAI, VisionSupported: true,
-		PromptLimit: 272_000, prices: flat(0.1, 0.5, 0.01, 0.125),
+		PromptLimit: 272_000,
 	},
 	{
 		ID: "google/gemini-4-argon", DisplayName: "Gemini 4 Argon", Provider: ProviderGoogle, VisionSupported: true,
 		PromptLimit: 1_048_576,
-		prices: []price{
-			{input: 2, output: 10, cacheRead: 0.1},
-			fromDay(2026, time.December, 1, price{input: 4, output: 20, cacheRead: 0.2}),
-		},
 	},
 	{
 		ID: "google/gemini-3.8-flash", DisplayName: "Gemini 3.8 Flash", Provider: ProviderGoogle, VisionSupported: true,
 		PromptLimit: 1_000_000,
-		prices: []price{
-			{input: 0.75, output: 3.75, cacheRead: 0.075},
-			fromDay(2027, time.January, 1, price{input: 1.5, output: 7.5, cacheRead: 0.15}),
-		},
 	},
 	{
 		ID: "google/gemini-3.5-flash-lite", DisplayName: "Gemini 3.5 Flash-Lite", Provider: ProviderGoogle,
 		VisionSupported: true,
-		PromptLimit:     1_000_000, prices: flat(0.3, 2.5, 0.03, 0),
+		PromptLimit:     1_000_000,
 	},
 }
 
@@ -220,29 +183,4 @@ func ProviderPrefix(modelID string) string {
 		return NoProvider
 	}
 	return provider + "/"
-}
-
-// ModelCost is what usage of a model costs today in US dollars, by kind of
-// token. It is false where the price is not known: a cost is never guessed.
-func ModelCost(modelID string, u TokenUsage) (CostBreakdown, bool) {
-	return modelCostAt(modelID, u, time.Now())
-}
-
-func modelCostAt(modelID string, u TokenUsage, at time.Time) (CostBreakdown, bool) {
-	m, ok := LookupModel(modelID)
-	if !ok {
-		return CostBreakdown{}, false
-	}
-	for _, p := range slices.Backward(m.prices) {
-		if !p.from.After(at) {
-			const million = 1_000_000
-			return CostBreakdown{
-				Input:      float64(u.Input) * p.input / million,
-				Output:     float64(u.Output) * p.output / million,
-				CacheRead:  float64(u.CacheRead) * p.cacheRead / million,
-				CacheWrite: float64(u.CacheWrite) * p.cacheWrite / million,
-			}, true
-		}
-	}
-	return CostBreakdown{}, false
 }

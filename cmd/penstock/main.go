@@ -46,6 +46,7 @@ type cli struct {
 	Restore restoreCmd `cmd:"" group:"data" help:"Restore a backup into an empty data folder."`
 	Doctor  doctorCmd  `cmd:"" group:"data" help:"Check that this machine meets the server's requirements, and show how to fix problems."`
 
+	Prices     pricesCmd     `cmd:"" group:"other" help:"Print the built-in prices of models, in the format of --prices."`
 	Version    versionCmd    `cmd:"" group:"other" help:"Print the version."`
 	Completion completionCmd `cmd:"" group:"other" help:"Print a completion script for a shell."`
 

@@ -175,6 +175,10 @@ type back struct {
 func (cmd *serveCmd) openBack(
 	ctx context.Context, log *slog.Logger, origin string, settings *fileSettings,
 ) (*back, error) {
+	prices, err := cmd.Prices.table()
+	if err != nil {
+		return nil, err
+	}
 	b := &back{log: log, origin: origin, registry: newRegistry(), limits: cmd.limits(), done: make(chan struct{})}
 	keyset, err := cmd.openKeyset(ctx)
 	if err != nil {
@@ -197,7 +201,7 @@ func (cmd *serveCmd) openBack(
 	b.service = service.New(service.Options{
 		Store: b.store, Blobs: blobs, Keyset: keyset, Log: log, PublicURL: origin,
 		Harnesses: slices.Sorted(maps.Keys(settings.Harnesses)), KeyHolders: settings.keyHolders(), Models: p.models(),
-		ModelAliases: settings.ModelAliases, Network: settings.serverNetwork(),
+		ModelAliases: settings.ModelAliases, Network: settings.serverNetwork(), Prices: prices,
 		Defaults:     penstock.Config{ModelID: p.defaultModel()},
 		QueueTimeout: cmd.QueueTimeout, KeepRunsFor: cmd.RetainRuns,
 		Repositories: b.repositories, Definitions: cmd.definitions(ctx, log), GitPoll: cmd.GitPoll, Metrics: b.registry,

@@ -33,6 +33,7 @@ type working struct {
 	LimitProcesses         int           `default:"4096" help:"Maximum number of processes and threads of a run; needs cgroups."`
 	LimitCPUs              float64       `name:"limit-cpus" placeholder:"N" help:"Maximum number of CPUs of a run, such as 1.5; needs cgroups."`
 	StrictEnvironment      bool          `help:"Do not take runs whose environment names a container image."`
+	Prices                 priceFile     `type:"path" placeholder:"FILE" help:"Price list that replaces the built-in one; penstock prices prints that. Restart to read it again."`
 	KeepWorkspaces         time.Duration `default:"24h" help:"How long to keep the files of an execution for a follow-up; 0 disables it."`
 	DemoDirectives         bool          `help:"Let the model demo/offline run the commands in demo: lines of a prompt even without a sandbox. For demonstrations."`
 	AllowLocalRepositories bool          `help:"Allow environments with repositories on this machine (file: URLs). Anyone who can edit environments can then read all of them."`
@@ -70,6 +71,9 @@ func (w *working) worker(
 		Memory: w.LimitMemory << 20, Disk: w.LimitDisk << 20, Processes: w.LimitProcesses, CPUs: w.LimitCPUs,
 	}
 	o.Tmp, o.Shm = w.LimitTmp<<20, w.LimitShm<<20
+	if o.Prices, err = w.Prices.table(); err != nil {
+		return nil, err
+	}
 	p := providersFromEnvironment()
 	if err := w.enclose(ctx, log, exe, &o); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/access"
+	"github.com/penstock-dev/penstock/internal/price"
 	"github.com/penstock-dev/penstock/internal/run"
 	"github.com/penstock-dev/penstock/internal/store"
 )
@@ -172,8 +173,9 @@ func (s *Executions) addUsage(ctx context.Context, tx *store.Tx, row store.RunRo
 	}
 	t := row.Consumed
 	t.Tokens = t.Tokens.Add(u.Tokens)
-	if cost, known := penstock.ModelCost(u.ModelID, u.Tokens); known {
-		t.CostUSD = plus(t.CostUSD, cost.Total())
+	if parts, known := s.prices.Turn(u.ModelID, u.Tokens, time.Now()); known {
+		cost := parts.Breakdown()
+		t.CostUSD = plus(t.CostUSD, price.USD(parts.Total()))
 		if t.Breakdown == nil {
 			t.Breakdown = &penstock.CostBreakdown{}
 		}

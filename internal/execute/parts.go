@@ -4,6 +4,7 @@
 package execute
 
 import (
+	"cmp"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/access"
 	"github.com/penstock-dev/penstock/internal/blob"
 	"github.com/penstock-dev/penstock/internal/catalog"
+	"github.com/penstock-dev/penstock/internal/price"
 	"github.com/penstock-dev/penstock/internal/run"
 	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/store"
@@ -26,6 +28,7 @@ type Options struct {
 	Log          *slog.Logger
 	Metrics      prometheus.Registerer // nil: nothing is measured
 	QueueTimeout time.Duration
+	Prices       *price.Table // what models cost; the built-in prices if nil
 	Secrets      *access.Secrets
 	Catalog      *catalog.Catalog
 	Skills       *catalog.Skills
@@ -39,6 +42,7 @@ type Executions struct {
 	keyset       *secret.Keyset
 	log          *slog.Logger
 	queueTimeout time.Duration
+	prices       *price.Table
 	secrets      *access.Secrets
 	catalog      *catalog.Catalog
 	skills       *catalog.Skills
@@ -53,6 +57,7 @@ type Executions struct {
 func New(o Options) *Executions {
 	s := &Executions{
 		store: o.Store, blobs: o.Blobs, keyset: o.Keyset, log: o.Log, queueTimeout: o.QueueTimeout,
+		prices:  cmp.Or(o.Prices, price.Default()),
 		secrets: o.Secrets, catalog: o.Catalog, skills: o.Skills, runs: o.Runs.Runs, files: o.Runs.Files,
 	}
 	s.metrics = newMetrics(s, o.Metrics)

@@ -59,6 +59,7 @@ func TestOperatorsList(t *testing.T) {
 		"a tier that ends on that day": {
 			price.Call{Provider: "corp", Model: "large", At: day.AddDate(0, 1, 0), Tier: "flex"}, 0, false,
 		},
+		"the demonstration stays free":     {price.Call{Model: "demo/offline"}, 0, true},
 		"the built-in prices are replaced": {price.Call{Model: "claude-opus-5-5"}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 // Table holds the prices of models. It never changes, so it may be shared. A nil Table holds no
-// price.
+// price but that of [penstock.ModelOffline], which is free in every table.
 type Table struct {
 	date    string
 	sources []Source
@@ -88,17 +88,22 @@ func (t *Table) Limits(provider, name string) (window, maxOutput int64) {
 // dated is the end of a name that a provider gives to one version of a model.
 var dated = regexp.MustCompile(`-(\d{8}|\d{4}-\d{2}-\d{2})$`)
 
+// offline is penstock.ModelOffline, which calls nothing and is free whatever a list says.
+var offline = &model{free: true}
+
 // find returns a model by its name, by its name without the date of its version, or by what its
 // provider has for every model.
 func (t *Table) find(provider, name string) (*model, bool) {
-	if t == nil {
-		return nil, false
-	}
 	if provider == "" {
 		id, _ := penstock.CanonicalModelID(name)
 		provider, name, _ = strings.Cut(id, "/")
 	}
-	if provider == "gemini" {
+	switch {
+	case provider+"/"+name == penstock.ModelOffline:
+		return offline, true
+	case t == nil:
+		return nil, false
+	case provider == "gemini":
 		provider = "google"
 	}
 	for _, candidate := range []string{name, dated.ReplaceAllString(name, ""), "*"} {

@@ -32,6 +32,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/execute"
 	"github.com/penstock-dev/penstock/internal/factory"
 	"github.com/penstock-dev/penstock/internal/git"
+	"github.com/penstock-dev/penstock/internal/price"
 	"github.com/penstock-dev/penstock/internal/run"
 	"github.com/penstock-dev/penstock/internal/secret"
 	"github.com/penstock-dev/penstock/internal/store"
@@ -50,6 +51,7 @@ type Options struct {
 	Models       []penstock.ModelInfo  // what the providers' keys of this server allow
 	Network      catalog.ServerNetwork // the layer of every run's network
 	ModelAliases map[string]string     // models by further names; of the family auto-* the rest stands for the default
+	Prices       *price.Table          // what models cost; the built-in prices if nil
 	Defaults     penstock.Config       // the weakest layer of every run's configuration
 	QueueTimeout time.Duration         // default 24 h
 	KeepRunsFor  time.Duration         // after they are over and have last changed; 0: for ever
@@ -121,6 +123,7 @@ func New(o Options) *Service {
 	s.Runs, s.Streams, s.Files, s.Upkeep = runParts.Runs, runParts.Streams, runParts.Files, runParts.Upkeep
 	s.Executions = execute.New(execute.Options{
 		Store: o.Store, Blobs: o.Blobs, Keyset: o.Keyset, Log: o.Log, Metrics: o.Metrics, QueueTimeout: o.QueueTimeout,
+		Prices:  o.Prices,
 		Secrets: s.Secrets, Catalog: s.Catalog, Skills: s.Skills, Runs: runParts,
 	})
 	s.addTriggers(o, accessParts, executable)

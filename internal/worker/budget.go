@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/price"
 )
 
 // usageEvery is the least time between two events that tell what a run has
@@ -15,7 +16,8 @@ const usageEvery = time.Second
 // budget counts what a run has consumed, all its executions together, against
 // what it may.
 type budget struct {
-	limit penstock.Budget
+	limit  penstock.Budget
+	prices *price.Table
 
 	mu       sync.Mutex
 	tokens   int64    // before the turn under way
@@ -24,8 +26,8 @@ type budget struct {
 	reported time.Time
 }
 
-func newBudget(before *penstock.Usage, limit *penstock.Budget) *budget {
-	b := &budget{}
+func newBudget(prices *price.Table, before *penstock.Usage, limit *penstock.Budget) *budget {
+	b := &budget{prices: prices}
 	if limit != nil {
 		b.limit = *limit
 	}
@@ -64,8 +66,8 @@ func (b *budget) endTurn(turn *penstock.TurnUsage) {
 func (b *budget) total() (tokens int64, cost *float64) {
 	tokens, cost = b.tokens+b.turn.Tokens.Total(), b.cost
 	more := b.turn.CostUSD
-	if known, ok := penstock.ModelCost(b.turn.ModelID, b.turn.Tokens); ok {
-		total := known.Total()
+	if known, ok := b.prices.Turn(b.turn.ModelID, b.turn.Tokens, time.Now()); ok {
+		total := price.USD(known.Total())
 		more = &total
 	}
 	if more != nil {

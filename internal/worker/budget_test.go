@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/penstock-dev/penstock"
+	"github.com/penstock-dev/penstock/internal/price"
 )
 
 func TestBudgetCountsAllExecutionsAndTurns(t *testing.T) {
@@ -28,7 +29,7 @@ func TestBudgetCountsAllExecutionsAndTurns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBudget(&penstock.Usage{TotalTokens: 100, InferenceCostUSD: new(1.0)}, &test.limit)
+			b := newBudget(price.Default(), &penstock.Usage{TotalTokens: 100, InferenceCostUSD: new(1.0)}, &test.limit)
 			first := turn(200, new(0.5))
 			b.consumed(turn(150, nil))
 			b.endTurn(&first)
@@ -44,7 +45,7 @@ func TestBudgetCountsAllExecutionsAndTurns(t *testing.T) {
 
 func TestKnownPricesWinOverWhatAgentsSay(t *testing.T) {
 	t.Parallel()
-	b := newBudget(nil, &penstock.Budget{MaxCostUSD: 1})
+	b := newBudget(price.Default(), nil, &penstock.Budget{MaxCostUSD: 1})
 	b.consumed(
 		penstock.TurnUsage{ModelID: penstock.ModelOffline, Tokens: penstock.TokenUsage{Input: 1000}, CostUSD: new(100.0)},
 	)

@@ -81,7 +81,7 @@ func (w *Worker) execute(lease context.Context, job queue.Job) {
 	e.mask = secret.NewMasker(e.secrets()...)
 	e.log = slog.New(maskedLog{w.Log.Handler(), e.mask}).With(
 		"run_id", job.Lease.RunID, "execution_id", job.Lease.ExecutionID, "harness", e.config.Harness.Kind())
-	e.budget = newBudget(job.Run.Usage, e.config.Budget)
+	e.budget = newBudget(w.Prices, job.Run.Usage, e.config.Budget)
 	e.events = newRecorder(e.mask, e.log, stop, func(ctx context.Context, drafts []penstock.Draft) error {
 		return w.Control.Append(ctx, job.Lease, drafts)
 	})

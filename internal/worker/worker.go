@@ -26,6 +26,7 @@ import (
 	"github.com/penstock-dev/penstock"
 	"github.com/penstock-dev/penstock/internal/git"
 	"github.com/penstock-dev/penstock/internal/harness"
+	"github.com/penstock-dev/penstock/internal/price"
 	"github.com/penstock-dev/penstock/internal/queue"
 	"github.com/penstock-dev/penstock/internal/sandbox"
 )
@@ -45,6 +46,8 @@ type Options struct {
 	// Models is what the providers' keys allow, as prefixes such as "anthropic/"; nil:
 	// any.
 	Models []string
+	// Prices are what models cost; the built-in ones if nil.
+	Prices *price.Table
 	// IdleTime is how long an interactive run waits for follow-ups when its
 	// configuration does not say, 10 min by default.
 	IdleTime time.Duration
@@ -105,6 +108,7 @@ func New(o Options) (*Worker, error) {
 	o.ID = cmp.Or(o.ID, penstock.NewID())
 	o.KeepWorkspaces = cmp.Or(o.KeepWorkspaces, 24*time.Hour)
 	o.IdleTime = cmp.Or(o.IdleTime, 10*time.Minute)
+	o.Prices = cmp.Or(o.Prices, price.Default())
 	o.SaveEvery = cmp.Or(o.SaveEvery, 30*time.Second)
 	w := &Worker{
 		Options: o,

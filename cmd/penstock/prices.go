@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+
+	"github.com/penstock-dev/penstock/internal/price"
+)
+
+// priceFile names the file of --prices; "" is the built-in list.
+type priceFile string
+
+// table reads the file. A file that is invalid is a configuration error.
+func (f priceFile) table() (*price.Table, error) {
+	if f == "" {
+		return price.Default(), nil
+	}
+	content, err := os.ReadFile(string(f))
+	if err != nil {
+		return nil, exitf(exitConfig, "--prices: %w", err)
+	}
+	table, err := price.Parse(content)
+	if err != nil {
+		return nil, exitf(exitConfig, "--prices %s: %w", f, err)
+	}
+	return table, nil
+}
+
+type pricesCmd struct{}
+
+func (*pricesCmd) Help() string {
+	return "The list begins with its date and its sources. Prices are in US dollars per million tokens, and those of " +
+		"tools per thousand uses. docs/prices.md describes the format."
+}
+
+// Run prints the list as it is, so that its output is a file for --prices.
+func (*pricesCmd) Run(std *stdio) error {
+	_, err := std.out.Write(price.Builtin())
+	return err
+}
